@@ -1,0 +1,209 @@
+/* base.h - what every part of onx shares: status, views of bytes, memory, the context and its diagnostics. */
+#ifndef ONX_BASE_H
+#define ONX_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define ONX_API __attribute__((visibility("default")))
+#define ONX_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#else
+#define ONX_API
+#define ONX_PRINTF(format, first)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ONX_VERSION_MAJOR 0
+#define ONX_VERSION_MINOR 1
+#define ONX_VERSION_PATCH 0
+
+/* ---- status: what kind of thing went wrong; the context's diagnostics say what and where ---- */
+
+typedef enum onx_status {
+#define STATUS(name, text) ONX_##name,
+#include <onx/status.def>
+} onx_status;
+
+/* "malformed input" for ONX_E_MALFORMED, and so on; never NULL. */
+ONX_API const char *onx_status_text(onx_status status);
+
+/* Passes a failure on to the caller. */
+#define ONX_TRY(call)                           \
+    do {                                        \
+        onx_status onx_try_status_ = (call);    \
+        if (onx_try_status_ != ONX_OK)          \
+            return onx_try_status_;             \
+    } while (0)
+
+/* ---- views ---- */
+
+/* A view of text or bytes that somebody else owns. Not terminated by zero, may hold zero bytes. */
+typedef struct onx_str {
+    const char *ptr;
+    size_t len;
+} onx_str;
+
+static inline onx_str onx_str_of(const char *text)
+{
+    onx_str s;
+    s.ptr = text;
+    s.len = text ? strlen(text) : 0;
+    return s;
+}
+
+static inline onx_str onx_str_make(const char *ptr, size_t len)
+{
+    onx_str s;
+    s.ptr = ptr;
+    s.len = len;
+    return s;
+}
+
+static inline bool onx_str_equal(onx_str a, onx_str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool onx_str_is(onx_str a, const char *text)
+{
+    return onx_str_equal(a, onx_str_of(text));
+}
+
+/* For printf: printf("%.*s", ONX_ARG(s)); texts longer than INT_MAX are cut. */
+#define ONX_ARG(s) ((s).len > 0x7fffffff ? 0x7fffffff : (int)(s).len), ((s).ptr ? (s).ptr : "")
+
+/* A string or bytes field of a message: an onx_str squeezed into eight bytes (docs/notes/bytes.md). A model of a
+ * million nodes is mostly names, so their size decides how much memory is touched. The low 48 bits are the
+ * address, the high 16 the length; 0xffff there means that the address is that of an onx_str in the arena.
+ * All bits zero is the empty string. Read it with onx_view, make it with onx_arena_keep or onx_arena_refer. */
+typedef struct onx_bytes {
+    uint64_t bits;
+} onx_bytes;
+
+static inline onx_str onx_view(onx_bytes bytes)
+{
+    const char *ptr = (const char *)(uintptr_t)(bytes.bits & 0xffffffffffffu);
+    uint64_t len = bytes.bits >> 48;
+    if (len == 0xffff)
+        return *(const onx_str *)(const void *)ptr;
+    return onx_str_make(ptr, (size_t)len);
+}
+
+/* ---- diagnostics ---- */
+
+typedef enum onx_severity { ONX_NOTE, ONX_WARNING, ONX_ERROR } onx_severity;
+
+typedef enum onx_where_kind { ONX_AT_NOWHERE, ONX_AT_BYTE, ONX_AT_TEXT, ONX_AT_MODEL } onx_where_kind;
+
+/* A place in the input. Several kinds of place may be known at once: a byte offset and a model path, say. */
+typedef struct onx_where {
+    onx_where_kind kind;
+    uint64_t byte;         /* ONX_AT_BYTE: from the start of the input */
+    uint32_t line, column; /* ONX_AT_TEXT: both from 1, columns in bytes */
+    onx_str path;          /* graph.node[3] "conv1" (Conv) attribute pads; may be set with any kind */
+} onx_where;
+
+typedef struct onx_diag {
+    onx_severity severity;
+    onx_status status;  /* what kind of failure an error is; ONX_OK for warnings and notes */
+    const char *rule;   /* id of the broken rule ("T-04") or NULL */
+    onx_where where;
+    onx_str message;    /* one sentence, no full stop, no place in it */
+    onx_str value;      /* offending value, or empty */
+    onx_str expected;   /* what was expected, or empty */
+    onx_str hint;       /* what may help, or empty */
+    onx_str excerpt;    /* the line of text at `where`, for a caret, or empty */
+} onx_diag;
+
+/* ---- context: allocator, limits, diagnostics. One thread at a time may use a context. ---- */
+
+typedef struct onx_ctx onx_ctx;
+
+/* `resize` works like realloc with the old size given; a new size of 0 frees and returns NULL. */
+typedef struct onx_allocator {
+    void *(*resize)(void *user, void *ptr, size_t old_size, size_t new_size);
+    void *user;
+} onx_allocator;
+
+typedef struct onx_limits {
+    uint32_t depth;       /* nesting of messages, types and subgraphs; default 100, at most ONX_DEPTH_MAX */
+    uint32_t diagnostics; /* how many are kept; later ones are counted only; default 1000 */
+    uint64_t memory;      /* bytes of all arenas of the context, mapped files not counted; default 8 GiB */
+} onx_limits;
+
+#define ONX_DEPTH_MAX 2000u
+
+/* NULL for `allocator` means the C library's. Returns NULL when out of memory. */
+ONX_API onx_ctx *onx_ctx_new(const onx_allocator *allocator);
+/* Everything made with the context must have been freed before. NULL is allowed. */
+ONX_API void onx_ctx_free(onx_ctx *cx);
+ONX_API onx_limits onx_ctx_limits(const onx_ctx *cx);
+ONX_API void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits);
+
+/* Diagnostics in order of arrival. They live until onx_diag_clear or onx_ctx_free. */
+ONX_API size_t onx_diag_count(const onx_ctx *cx);
+ONX_API const onx_diag *onx_diag_get(const onx_ctx *cx, size_t index);
+/* How many of a severity were reported, those past the limit included. */
+ONX_API size_t onx_diag_total(const onx_ctx *cx, onx_severity severity);
+ONX_API void onx_diag_clear(onx_ctx *cx);
+/* Writes "where: severity: message (value ..., expected ...) [rule]" and a hint line into buf, as snprintf does;
+ * returns the length of the whole text. */
+ONX_API size_t onx_diag_format(const onx_diag *diag, char *buf, size_t size);
+
+/* ---- arena: memory that is freed all at once ---- */
+
+typedef struct onx_arena onx_arena;
+
+ONX_API onx_status onx_arena_new(onx_ctx *cx, onx_arena **out);
+/* NULL is allowed. */
+ONX_API void onx_arena_free(onx_arena *arena);
+/* Zeroed memory aligned to 8 bytes; NULL when out of memory or past the context's memory limit. */
+ONX_API void *onx_arena_alloc(onx_arena *arena, size_t size);
+/* Moves all memory of `from` into `arena` and frees `from`; addresses stay valid. */
+ONX_API void onx_arena_adopt(onx_arena *arena, onx_arena *from);
+/* Bytes that the arena holds, unused ends of blocks included. */
+ONX_API size_t onx_arena_size(const onx_arena *arena);
+/* Copies the bytes into the arena. */
+ONX_API onx_status onx_arena_keep(onx_arena *arena, onx_str bytes, onx_bytes *out);
+/* Refers to the bytes where they are; they must outlive the arena's users. */
+ONX_API onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out);
+
+/* ---- element types ---- */
+
+typedef enum onx_dtype {
+    ONX_UNDEFINED = 0,
+#define DTYPE(name, number, bits, class, text, ir) ONX_##name = number,
+#include <onx/dtype.def>
+    ONX_DTYPE_COUNT
+} onx_dtype;
+
+typedef enum onx_dtype_class {
+    ONX_CLASS_NONE,
+    ONX_CLASS_FLOATING,
+    ONX_CLASS_SIGNED,
+    ONX_CLASS_UNSIGNED,
+    ONX_CLASS_BOOLEAN,
+    ONX_CLASS_COMPLEX,
+    ONX_CLASS_TEXT
+} onx_dtype_class;
+
+/* Any number may be given; those that are no element type have width 0, class NONE, name NULL, IR version 0. */
+ONX_API const char *onx_dtype_name(int64_t dtype); /* "float16" */
+ONX_API unsigned onx_dtype_bits(int64_t dtype);    /* 0 also for STRING */
+ONX_API onx_dtype_class onx_dtype_class_of(int64_t dtype);
+ONX_API int onx_dtype_ir_version(int64_t dtype); /* the IR version that introduced it */
+/* The type of a text name, ONX_UNDEFINED when there is none. */
+ONX_API onx_dtype onx_dtype_find(onx_str name);
+/* Bytes that `count` elements take, packed for types below 8 bits; false when that overflows or for STRING. */
+ONX_API bool onx_dtype_size(int64_t dtype, uint64_t count, uint64_t *bytes_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

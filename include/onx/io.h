@@ -1,0 +1,116 @@
+/* io.h - reading and writing documents: bytes in memory, files, every format, external data. */
+#ifndef ONX_IO_H
+#define ONX_IO_H
+
+#include <onx/ir.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- binary, in memory ---- */
+
+enum {
+    ONX_READ_COPY = 1,   /* copy strings and payloads, so that the input may go away */
+    ONX_READ_LENIENT = 2 /* for damaged files: known fields with an impossible wire type are kept as unknown, with a warning */
+};
+
+/* Reads one binary message of the kind. Without ONX_READ_COPY the bytes must outlive the document: strings, raw
+ * data and packed floats point into them. `threads` below 2 means none are made; the result is the same. On
+ * failure *out is NULL and a diagnostic says at which byte and in which message. */
+ONX_API onx_status onx_read(onx_ctx *cx, onx_kind kind, onx_str bytes, uint32_t flags, unsigned threads, onx_doc **out);
+
+/* Bytes made by the library; free with onx_buffer_free. */
+typedef struct onx_buffer {
+    char *ptr;
+    size_t len;
+    void *base;       /* what is freed */
+    size_t base_size;
+    onx_ctx *cx;
+} onx_buffer;
+ONX_API void onx_buffer_free(onx_buffer *buffer);
+
+/* Where streamed output goes; a status other than ONX_OK ends the writing and is passed on. */
+typedef struct onx_sink {
+    onx_status (*write)(void *user, onx_str bytes);
+    void *user;
+} onx_sink;
+
+/* Writes a message in canonical form: fields in number order, shortest varints, packed as proto2 declares, unknown
+ * fields last: byte for byte what the reference writes. */
+ONX_API onx_status onx_write(onx_ctx *cx, onx_kind kind, const void *message, onx_buffer *out);
+/* The same without ever holding the output: payloads go from where they are to the sink. */
+ONX_API onx_status onx_write_to(onx_ctx *cx, onx_kind kind, const void *message, onx_sink sink);
+
+/* ---- protobuf text and JSON ---- */
+
+ONX_API onx_status onx_textproto_write(onx_ctx *cx, onx_kind kind, const void *message, onx_sink sink);
+ONX_API onx_status onx_textproto_read(onx_ctx *cx, onx_kind kind, onx_str text, onx_doc **out);
+/* proto3 JSON mapping with the field names of the .proto. Reading accepts lowerCamelCase names too. */
+ONX_API onx_status onx_json_write(onx_ctx *cx, onx_kind kind, const void *message, onx_sink sink);
+ONX_API onx_status onx_json_read(onx_ctx *cx, onx_kind kind, onx_str text, onx_doc **out);
+
+/* ---- files ---- */
+
+typedef enum onx_format {
+    ONX_FORMAT_AUTO, /* by extension when writing; by extension and content when reading */
+    ONX_FORMAT_BINARY,
+    ONX_FORMAT_ONNXTXT,
+    ONX_FORMAT_TEXTPROTO,
+    ONX_FORMAT_JSON
+} onx_format;
+
+/* By extension: .onnx .pb binary, .onnxtxt ONNX text, .textproto .pbtxt .prototxt protobuf text, .json JSON; AUTO otherwise. */
+ONX_API onx_format onx_format_of_path(const char *path);
+
+typedef struct onx_load_options {
+    onx_format format;
+    uint32_t flags;       /* ONX_READ_* */
+    unsigned threads;     /* for decoding; 0 or 1: none are made */
+    const char *base_dir; /* where external data is looked for; NULL: the folder of the file, none for standard input */
+} onx_load_options;
+
+/* Reads a file of any format; "-" is standard input. Files are mapped, not read: a file that another process cuts
+ * short meanwhile makes reading fail with an error, not a signal, where the system allows that to be told.
+ * `options` may be NULL. */
+ONX_API onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load_options *options, onx_doc **out);
+
+typedef struct onx_external_options {
+    const char *location;    /* name of the data file relative to the model's folder; NULL: weights stay inside */
+    uint64_t threshold;      /* tensors of at least so many bytes move out; default 1024 */
+    uint64_t alignment;      /* of each tensor's offset, a power of two; default 4096 */
+    uint64_t split;          /* start a new file (name.1, name.2, ...) before one would exceed this size; 0: never */
+    bool file_per_tensor;    /* one file per tensor, `location` is then a folder or prefix */
+    bool checksum;           /* record the SHA-1 of each file */
+    bool inline_all;         /* bring external data into the model */
+} onx_external_options;
+
+typedef struct onx_save_options {
+    onx_format format;
+    const onx_external_options *external; /* NULL: external data stays as it is, references are kept */
+} onx_save_options;
+
+/* Writes to a temporary file in the same folder, syncs and renames, so the old file stays whole until the new one
+ * is. "-" is standard output. `options` may be NULL. */
+ONX_API onx_status onx_save(onx_ctx *cx, const onx_doc *doc, const char *path, const onx_save_options *options);
+
+/* Writes any bytes the same safe way. */
+ONX_API onx_status onx_save_bytes(onx_ctx *cx, const char *path, onx_str bytes);
+
+/* ---- external data ---- */
+
+/* The folder that external data of the document is looked for in, or NULL. */
+ONX_API const char *onx_doc_base_dir(const onx_doc *doc);
+ONX_API onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir);
+/* Is data_location EXTERNAL? */
+ONX_API bool onx_tensor_is_external(const onx_tensor *tensor);
+/* The bytes of an external tensor, mapped on first use and kept until the document is freed. Path, offset and length
+ * are checked against ExternalData.md, the file and the shape. */
+ONX_API onx_status onx_external_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
+/* Verifies the SHA-1 checksums that external tensors of the document give; each file is read once. */
+ONX_API onx_status onx_external_verify(onx_doc *doc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

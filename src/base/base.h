@@ -1,0 +1,214 @@
+/* base.h - what every layer uses: reporting, arena allocation, checked arithmetic, message tables, file bytes. */
+#ifndef ONXI_BASE_H
+#define ONXI_BASE_H
+
+#include <onx/base.h>
+
+#include <stdarg.h>
+
+/* ---- reporting ---- */
+
+#define ONXI_NOWHERE ((onx_where){ .kind = ONX_AT_NOWHERE })
+#define ONXI_AT_BYTE(offset) ((onx_where){ .kind = ONX_AT_BYTE, .byte = (offset) })
+#define ONXI_AT_PATH(str) ((onx_where){ .kind = ONX_AT_MODEL, .path = (str) })
+
+/* Records an error and returns its status, so that `return onxi_fail(...)` raises. Texts are copied. */
+onx_status onxi_fail(onx_ctx *cx, onx_status status, onx_where where, const char *format, ...) ONX_PRINTF(4, 5);
+/* Records a warning or note. */
+void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where where, const char *format, ...) ONX_PRINTF(5, 6);
+/* Records a diagnostic with all its parts; texts are copied. `message` of the template is replaced by the formatted one. */
+void onxi_report(onx_ctx *cx, const onx_diag *diag, const char *format, ...) ONX_PRINTF(3, 4);
+/* The same with a va_list. */
+void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list args) ONX_PRINTF(3, 0);
+/* Records ONX_E_MEMORY (nothing is allocated for it) and returns it. */
+onx_status onxi_no_memory(onx_ctx *cx);
+/* Moves the diagnostics of a worker's context to the end of cx. */
+void onxi_diag_move(onx_ctx *cx, onx_ctx *from);
+
+/* ---- allocation ---- */
+
+/* realloc through the context's allocator; NULL with the diagnostic recorded when out of memory. */
+void *onxi_resize(onx_ctx *cx, void *ptr, size_t old_size, size_t new_size);
+static inline void onxi_release(onx_ctx *cx, void *ptr, size_t size)
+{
+    if (ptr)
+        onxi_resize(cx, ptr, size, 0);
+}
+
+struct onx_arena {
+    char *at, *end; /* free part of the current block */
+    struct onxi_block *blocks;
+    onx_ctx *cx;
+    size_t total;
+};
+
+void *onxi_arena_grow(onx_arena *arena, size_t size);
+/* Uninitialised memory aligned to 8 bytes; NULL when out of memory (recorded). */
+static inline void *onxi_arena_get(onx_arena *arena, size_t size)
+{
+    size_t room = (size_t)(arena->end - arena->at);
+    if (size <= room && ((size + 7u) & ~(size_t)7u) <= room) {
+        void *p = arena->at;
+        arena->at += (size + 7u) & ~(size_t)7u;
+        return p;
+    }
+    return onxi_arena_grow(arena, size);
+}
+/* Array allocation with checked product; zeroed. */
+void *onxi_arena_array(onx_arena *arena, size_t count, size_t size);
+#define ONXI_NEW(arena, type) ((type *)onx_arena_alloc((arena), sizeof(type)))
+#define ONXI_ARRAY(arena, type, count) ((type *)onxi_arena_array((arena), (count), sizeof(type)))
+/* A formatted text in the arena; empty when out of memory. */
+onx_str onxi_arena_printf(onx_arena *arena, const char *format, ...) ONX_PRINTF(2, 3);
+
+/* The short form of onx_bytes, inline for readers; falls back to a record in the arena. */
+static inline bool onxi_bytes_refer(onx_arena *arena, const char *ptr, size_t len, onx_bytes *out)
+{
+    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    if (len < 0xffff && (address >> 48) == 0) {
+        out->bits = len ? address | (uint64_t)len << 48 : 0;
+        return true;
+    }
+    return onx_arena_refer(arena, onx_str_make(ptr, len), out) == ONX_OK;
+}
+
+/* ---- checked arithmetic ---- */
+
+static inline bool onxi_mul_u64(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool onxi_add_u64(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_add_overflow(a, b, out); }
+static inline bool onxi_mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool onxi_add_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
+static inline bool onxi_sub_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
+static inline bool onxi_mul_size(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
+
+/* Capacity that a list of `count` elements has: 0, or the next power of two (onx/ir.h, lists). */
+static inline uint64_t onxi_list_room(uint64_t count)
+{
+    if (count < 2)
+        return count;
+    return (uint64_t)1 << (64 - __builtin_clzll(count - 1));
+}
+
+/* ---- hashing ---- */
+
+uint64_t onxi_hash(const void *bytes, size_t len, uint64_t seed);
+
+/* ---- UTF-8 ---- */
+
+/* Length of the valid prefix; equal to s.len when all of it is UTF-8 (no overlong forms, no surrogates). */
+size_t onxi_utf8_valid(onx_str s);
+
+/* ---- numbers as text, whatever the locale ---- */
+
+/* Shortest decimal that reads back to the same bits ("1", "0.1", "1e+30", "nan", "-inf"); returns the length. */
+size_t onxi_print_f32(char buf[32], float value);
+size_t onxi_print_f64(char buf[32], double value);
+/* The whole text must be a decimal number (optional exponent), inf, infinity or nan in any case; correctly rounded. False otherwise;
+ * overflow gives an infinity with *overflow set. */
+bool onxi_parse_f64(onx_str text, double *out, bool *overflow);
+bool onxi_parse_f32(onx_str text, float *out, bool *overflow);
+
+/* ---- message tables ---- */
+
+typedef enum onxi_field_type {
+    ONXI_FLOAT,   /* fixed 4 bytes */
+    ONXI_DOUBLE,  /* fixed 8 bytes */
+    ONXI_INT32,   /* varint, sign-extended to 64 bits on the wire */
+    ONXI_INT64,
+    ONXI_UINT64,
+    ONXI_ENUM,    /* as INT32; the closed set is in `names` */
+    ONXI_STRING,  /* onx_bytes, UTF-8 expected */
+    ONXI_BYTES,   /* onx_bytes */
+    ONXI_MESSAGE  /* pointer, or array of pointers */
+} onxi_field_type;
+
+enum {
+    ONXI_REPEATED = 1,
+    ONXI_PACKED = 2,  /* written packed */
+    ONXI_COLD = 4,    /* lives in extra: offset and count_offset are relative to it */
+    ONXI_SLOT = 8,    /* lives in the shared slot of an attribute, or in extra at more_offset */
+    ONXI_ONEOF = 16,  /* shares storage with the other fields of `group`; the last one read wins */
+    ONXI_BORROW = 32, /* fixed-width array that may point, unaligned, into the input */
+    ONXI_WIDE = 64    /* the count is a uint64_t */
+};
+
+typedef struct onxi_enum_name {
+    int32_t value;
+    const char *name;
+} onxi_enum_name;
+
+struct onxi_message_table;
+
+typedef struct onxi_field {
+    const char *name;          /* as in the .proto */
+    uint32_t number;
+    uint8_t type;              /* onxi_field_type */
+    uint8_t flags;
+    uint16_t offset;           /* of the value, or of the array pointer */
+    uint16_t count_offset;     /* repeated: of the count */
+    uint16_t more_offset;      /* ONXI_SLOT: of the value in extra */
+    uint16_t more_count_offset;
+    uint32_t has;              /* presence bit of a singular field, 0 for repeated */
+    uint32_t group;            /* ONXI_ONEOF: presence bits of all members of the oneof */
+    const struct onxi_message_table *message; /* ONXI_MESSAGE */
+    const onxi_enum_name *names;              /* ONXI_ENUM: ends with a NULL name */
+} onxi_field;
+
+typedef struct onxi_message_table {
+    const char *name;          /* "NodeProto" */
+    const onxi_field *fields;  /* in ascending number */
+    uint32_t field_count;
+    uint32_t size;             /* of the struct */
+    uint32_t extra_size;       /* of the extra part */
+    uint32_t slot_offset;      /* where a `slot` is, 0: none */
+    const uint8_t *by_number;  /* index + 1 of the field with that number, below number_count; 0: unknown */
+    uint32_t number_count;
+    const uint32_t *reserved;  /* numbers that the .proto reserves, ends with 0; or NULL */
+    int kind;                  /* onx_kind */
+} onxi_message_table;
+
+static inline const onxi_field *onxi_field_find(const onxi_message_table *table, uint32_t number)
+{
+    if (number >= table->number_count || !table->by_number[number])
+        return NULL;
+    return &table->fields[table->by_number[number] - 1];
+}
+
+/* Where a field's value (or array pointer) and count are; NULL value when the message has no part that could hold it
+ * (extra missing, slot taken by another field and no extra): the field is then absent. */
+typedef struct onxi_place {
+    void *value;
+    void *count; /* uint32_t, or uint64_t when ONXI_WIDE; NULL for singular fields */
+} onxi_place;
+onxi_place onxi_field_place(const onxi_message_table *table, const onxi_field *field, const void *message);
+/* The same for writing: makes the extra part, claims the slot. False when out of memory. */
+bool onxi_field_claim(const onxi_message_table *table, const onxi_field *field, void *message, onx_arena *arena, onxi_place *out);
+/* Number of elements of a repeated field, or 0/1 for a singular one by presence. */
+uint64_t onxi_field_count(const onxi_message_table *table, const onxi_field *field, const void *message);
+/* The bytes of one element as stored in memory: 4 or 8 for numbers, sizeof(onx_bytes), sizeof(void *). */
+size_t onxi_field_size(const onxi_field *field);
+
+/* ---- file bytes ---- */
+
+typedef struct onxi_file { /* a file mapped read-only, or standard input read into memory */
+    onx_str bytes;
+    void *map;       /* munmap, or NULL */
+    size_t map_size;
+    void *heap;      /* for what could not be mapped */
+    size_t heap_size;
+} onxi_file;
+
+/* "-" is standard input. Refuses directories, devices and FIFOs by name; E_IO with a diagnostic naming path and reason. */
+onx_status onxi_file_open(onx_ctx *cx, const char *path, onxi_file *out);
+void onxi_file_close(onx_ctx *cx, onxi_file *file);
+
+/* Safe writing: a temporary file beside `path`, synced and renamed by onxi_output_commit. Standard output for "-". */
+typedef struct onxi_output onxi_output;
+onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out);
+/* Buffers small pieces; large ones are written from where they are. */
+onx_status onxi_output_write(onxi_output *output, onx_str bytes);
+uint64_t onxi_output_size(const onxi_output *output); /* bytes so far */
+onx_status onxi_output_commit(onxi_output *output);   /* frees `output` in every case */
+void onxi_output_abandon(onxi_output *output);        /* removes the temporary file; NULL is allowed */
+
+#endif

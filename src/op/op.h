@@ -1,0 +1,195 @@
+/* op.h - the operator registry: a row per operator version, with its type and shape rule. See docs/notes/operators.md. */
+#ifndef ONXI_OP_H
+#define ONXI_OP_H
+
+#include <onx/ir.h>
+#include <onx/op.h>
+
+#include "base/base.h"
+#include "ir/ir.h"
+
+/* ---- dimensions (op_dim.c) ----
+ * A dimension, or one element of an integer tensor that is carried along: a constant, an expression over symbols, or unknown.
+ * Constants are themselves; expressions are hash-consed in an onxi_dims, so equal ids mean equal expressions
+ * (simplified: sums of products in a fixed order). The band of ids is at the far negative end, where no constant
+ * of a real model lies; constants inside the band become unknown. */
+typedef int64_t onxi_dim;
+#define ONXI_DIM_UNKNOWN INT64_MIN
+#define ONXI_DIM_BAND (INT64_MIN + (INT64_C(1) << 32))
+static inline bool onxi_dim_is_const(onxi_dim d) { return d >= ONXI_DIM_BAND; }
+static inline bool onxi_dim_is_known(onxi_dim d) { return d != ONXI_DIM_UNKNOWN; }
+
+typedef struct onxi_dims onxi_dims;
+onx_status onxi_dims_new(onx_ctx *cx, onxi_dims **out);
+void onxi_dims_free(onxi_dims *dims);
+onxi_dim onxi_dim_symbol(onxi_dims *dims, onx_str name);
+/* A symbol that no text of the model names; `hint` shows in its printed name. */
+onxi_dim onxi_dim_fresh(onxi_dims *dims, const char *hint);
+/* Unknown operands, overflow and division by zero give ONXI_DIM_UNKNOWN. Dimensions are taken to be >= 0 where that
+ * simplifies; `dims` may be NULL while all operands are constants. */
+onxi_dim onxi_dim_add(onxi_dims *dims, onxi_dim a, onxi_dim b);
+onxi_dim onxi_dim_sub(onxi_dims *dims, onxi_dim a, onxi_dim b);
+onxi_dim onxi_dim_mul(onxi_dims *dims, onxi_dim a, onxi_dim b);
+onxi_dim onxi_dim_div(onxi_dims *dims, onxi_dim a, onxi_dim b);      /* towards negative infinity */
+onxi_dim onxi_dim_div_ceil(onxi_dims *dims, onxi_dim a, onxi_dim b); /* towards positive infinity */
+onxi_dim onxi_dim_mod(onxi_dims *dims, onxi_dim a, onxi_dim b);
+onxi_dim onxi_dim_min(onxi_dims *dims, onxi_dim a, onxi_dim b);
+onxi_dim onxi_dim_max(onxi_dims *dims, onxi_dim a, onxi_dim b);
+/* Stable, readable text: N, N + 1, 2*seq, (H - 1)/2 + 1. */
+size_t onxi_dim_print(const onxi_dims *dims, onxi_dim d, char *buf, size_t size);
+/* Reads such a text back (dim_param); text of any other form becomes one symbol. */
+onxi_dim onxi_dim_parse(onxi_dims *dims, onx_str text);
+
+/* ---- types as rules see them ---- */
+
+typedef enum onxi_type_kind {
+    ONXI_TYPE_NONE, /* nothing is known */
+    ONXI_TYPE_TENSOR,
+    ONXI_TYPE_SPARSE_TENSOR,
+    ONXI_TYPE_SEQUENCE,
+    ONXI_TYPE_OPTIONAL,
+    ONXI_TYPE_MAP,
+    ONXI_TYPE_OPAQUE
+} onxi_type_kind;
+
+typedef struct onxi_type {
+    uint8_t kind;        /* onxi_type_kind */
+    uint8_t dtype;       /* element type of tensors, key type of maps; ONX_UNDEFINED: unknown */
+    bool ranked;         /* tensors: rank and dims are known */
+    uint32_t rank;
+    onxi_dim *dims;      /* rank of them; in the memory of the call */
+    const struct onxi_type *inner; /* element of sequences and optionals, value of maps */
+    onx_str domain, name;          /* opaque */
+} onxi_type;
+
+/* A value that is known while inferring: elements of an integer tensor of rank 0 or 1 as dimensions. */
+typedef struct onxi_value {
+    uint32_t rank; /* 0 or 1 */
+    uint32_t count;
+    const onxi_dim *elements;
+} onxi_value;
+
+/* ---- one node being inferred: all that a rule may look at or set ---- */
+
+typedef struct onxi_call {
+    const struct onxi_schema *schema;
+    const onx_node *node;
+    int64_t opset;              /* version of the node's domain that is imported */
+    onxi_dims *dims;            /* NULL in a session where all shapes are concrete */
+    onx_arena *arena;           /* for what the rule makes */
+    uint32_t input_count, output_count;
+    const onxi_type *const *inputs; /* NULL entries: omitted; kind NONE: unknown */
+    onxi_type *outputs;             /* kind NONE on entry; the rule fills in what can be known */
+    onxi_value *output_values;      /* count 0 and elements NULL on entry; data propagation fills in */
+    const struct onxi_call_ops *ops;
+    void *engine;                   /* for ops */
+} onxi_call;
+
+/* What the engine that runs a rule provides. */
+typedef struct onxi_call_ops {
+    /* The known elements of an integer input of rank 0 or 1, or NULL. */
+    const onxi_value *(*value)(onxi_call *call, uint32_t input);
+    /* The constant tensor behind an input (initializer, Constant, or the tensor itself at run time), or NULL. */
+    const onx_tensor *(*constant)(onxi_call *call, uint32_t input);
+    /* The attribute, with references to attributes of an enclosing function resolved, or NULL. */
+    const onx_attribute *(*attribute)(onxi_call *call, const char *name);
+    /* Infers a subgraph of the node, its inputs having the given types; the types of its outputs go to `outputs`. */
+    onx_status (*subgraph)(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
+                           onxi_type *outputs, uint32_t output_count);
+    /* Records why the node cannot be inferred; returns ONX_E_INVALID, so that rules `return onxi_call_fail(...)`. */
+    onx_status (*fail)(onxi_call *call, const char *format, va_list args);
+} onxi_call_ops;
+
+/* A rule returns ONX_OK also when it could set nothing; what is wrong with the node is raised with onxi_call_fail. */
+typedef onx_status (*onxi_rule_fn)(onxi_call *call);
+
+/* Conveniences over call->ops (op_call.c). Defaults come from the schema row where the attribute is absent. */
+onx_status onxi_call_fail(onxi_call *call, const char *format, ...) ONX_PRINTF(2, 3);
+bool onxi_call_has_attribute(onxi_call *call, const char *name);
+int64_t onxi_call_int(onxi_call *call, const char *name, int64_t otherwise);
+float onxi_call_float(onxi_call *call, const char *name, float otherwise);
+onx_str onxi_call_text(onxi_call *call, const char *name, const char *otherwise);
+/* The list, or NULL with *count 0 when absent. */
+const int64_t *onxi_call_ints(onxi_call *call, const char *name, uint32_t *count);
+/* The type of an input if it is there and of that kind, else NULL. */
+const onxi_type *onxi_call_tensor(onxi_call *call, uint32_t input);        /* a tensor */
+const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input);        /* a tensor of known rank */
+/* Makes output `i` a tensor; *dims_out gets rank dims, all unknown, in the call's arena. */
+onx_status onxi_call_output(onxi_call *call, uint32_t i, int dtype, uint32_t rank, onxi_dim **dims_out);
+void onxi_call_output_unranked(onxi_call *call, uint32_t i, int dtype);
+/* Makes output `i` of the same type as input `input`. */
+void onxi_call_same(onxi_call *call, uint32_t i, uint32_t input);
+/* -rank <= axis < rank made non-negative; fails with the numbers otherwise. */
+onx_status onxi_call_axis(onxi_call *call, int64_t axis, uint32_t rank, uint32_t *out);
+/* Numpy broadcasting of two dims; fails when both are constant, different and neither is 1. */
+onx_status onxi_call_broadcast(onxi_call *call, onxi_dim a, onxi_dim b, onxi_dim *out);
+
+/* ---- schema rows ---- */
+
+/* A set of types: which element types are allowed at each place. Bit n stands for onx_dtype n. */
+typedef struct onxi_type_set {
+    uint32_t tensor, sparse_tensor, seq, optional, optional_seq; /* tensor(T), sparse_tensor(T), seq(tensor(T)), optional(tensor(T)), optional(seq(tensor(T))) */
+    const char *other; /* further types as text, separated by spaces: "map(string,tensor(float)) seq(map(...))"; NULL: none */
+} onxi_type_set;
+
+typedef struct onxi_type_constraint {
+    const char *name; /* "T"; NULL ends the list */
+    onxi_type_set set;
+} onxi_type_constraint;
+
+enum { ONXI_PORT_OPTIONAL = 1, ONXI_PORT_VARIADIC = 2, ONXI_PORT_HETEROGENEOUS = 4, ONXI_PORT_DIFF = 8, ONXI_PORT_NONDIFF = 16, ONXI_PORT_ARITY_0 = 32 };
+
+typedef struct onxi_port {
+    const char *name; /* NULL ends the list */
+    const char *type; /* a type constraint's name, or a type as text: "tensor(int64)" */
+    uint32_t flags;   /* ONXI_PORT_*; a variadic port takes at least one value unless ARITY_0 */
+} onxi_port;
+
+typedef struct onxi_attr {
+    const char *name;     /* NULL ends the list */
+    uint8_t type;         /* onx_attribute_type */
+    bool required;
+    const char *otherwise; /* the default as text syntax writes it: 0.01, 1, "NOTSET", [0, 1]; NULL: none */
+} onxi_attr;
+
+enum {
+    ONXI_OP_EXPERIMENTAL = 1,
+    ONXI_OP_DEPRECATED = 2,
+    ONXI_OP_FUNCTION = 4,         /* defined by a function body */
+    ONXI_OP_CONTEXT_FUNCTION = 8, /* the body depends on types or attributes */
+    ONXI_OP_INFERS = 16,          /* the reference defines type and shape inference */
+    ONXI_OP_PROPAGATES = 32,      /* ... and data propagation */
+    ONXI_OP_NONDETERMINISTIC = 64,
+    ONXI_OP_DETERMINISM_UNKNOWN = 128
+};
+
+typedef struct onxi_schema {
+    const char *name;   /* NULL ends a table */
+    int32_t since;
+    uint32_t flags;     /* ONXI_OP_* */
+    const onxi_port *inputs, *outputs;
+    const onxi_attr *attrs;
+    const onxi_type_constraint *types;
+    const char *function_opsets; /* opset versions that function bodies exist for: "13 18"; NULL: none */
+    const char *context_function_opsets;
+    onxi_rule_fn infer;
+    uint16_t min_input, max_input, min_output, max_output; /* max 0xffff: no bound; computed from the ports by the tables' test, kept for speed */
+} onxi_schema;
+
+/* A file of rows: one domain and family. */
+typedef struct onxi_family {
+    const char *domain; /* "" for ai.onnx */
+    const char *name;   /* ONNX family: "math" */
+    const onxi_schema *rows;
+} onxi_family;
+extern const onxi_family onxi_families[]; /* ends with a NULL name */
+
+/* The row in force for an operator at a version of its domain ("" and "ai.onnx" are the same), O(1); NULL when
+ * the domain has no such operator at that version. */
+const onxi_schema *onxi_schema_find(onx_str domain, onx_str name, int64_t opset);
+/* The first row (newest version) of the operator, or NULL; further versions follow in the table. */
+const onxi_schema *onxi_schema_newest(onx_str domain, onx_str name);
+/* Newest version of a domain that the registry knows, 0 for an unknown domain. */
+int64_t onxi_domain_newest(onx_str domain);
+
+#endif
