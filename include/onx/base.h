@@ -9,10 +9,10 @@
 
 #if defined(__GNUC__)
 #define ONX_API __attribute__((visibility("default")))
-#define ONX_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define ONX_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define ONX_API
-#define ONX_PRINTF(format, first)
+#define ONX_PRINTF(text, first)
 #endif
 
 #ifdef __cplusplus

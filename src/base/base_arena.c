@@ -1,0 +1,157 @@
+/* base_arena.c - memory that is freed all at once: blocks that double in size, cut from the front. */
+#include "base/base.h"
+#include "base/base_ctx.h"
+
+#include <stdlib.h>
+
+typedef struct onxi_block {
+    struct onxi_block *next;
+    size_t size; /* header included */
+} onxi_block;
+
+enum { BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20 };
+
+/* The one place that calls realloc. */
+static void *resize_libc(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    (void)user;
+    (void)old_size;
+    if (new_size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, new_size);
+}
+
+const onx_allocator onxi_allocator_libc = { resize_libc, NULL };
+
+void *onxi_resize(onx_ctx *cx, void *ptr, size_t old_size, size_t new_size)
+{
+    void *p = cx->allocator.resize(cx->allocator.user, ptr, old_size, new_size);
+    if (!p && new_size)
+        onxi_no_memory(cx);
+    return p;
+}
+
+onx_status onx_arena_new(onx_ctx *cx, onx_arena **out)
+{
+    onx_arena *arena = onxi_resize(cx, NULL, 0, sizeof *arena);
+    *out = arena;
+    if (!arena)
+        return ONX_E_MEMORY;
+    memset(arena, 0, sizeof *arena);
+    arena->cx = cx;
+    return ONX_OK;
+}
+
+void onx_arena_free(onx_arena *arena)
+{
+    if (!arena)
+        return;
+    onx_ctx *cx = arena->cx;
+    for (onxi_block *block = arena->blocks, *next; block; block = next) {
+        next = block->next;
+        onxi_release(cx, block, block->size);
+    }
+    cx->arena_bytes -= arena->total;
+    onxi_release(cx, arena, sizeof *arena);
+}
+
+static bool within_limit(onx_ctx *cx, size_t more)
+{
+    if (more <= cx->limits.memory && cx->arena_bytes <= cx->limits.memory - more)
+        return true;
+    if (!cx->reporting)
+        onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "more than %llu bytes of memory are needed (limit memory)",
+                  (unsigned long long)cx->limits.memory);
+    return false;
+}
+
+void *onxi_arena_grow(onx_arena *arena, size_t size)
+{
+    size_t want = arena->total < BLOCK_MIN ? BLOCK_MIN : arena->total < BLOCK_MAX ? arena->total : BLOCK_MAX;
+    size_t rounded;
+    if (__builtin_add_overflow(size, sizeof(onxi_block) + 7, &rounded)) {
+        onxi_no_memory(arena->cx);
+        return NULL;
+    }
+    rounded &= ~(size_t)7;
+    /* What would use up a good part of a block gets one of its own, and the current one stays current. */
+    bool own = rounded > want / 4;
+    size_t block_size = own ? rounded : want;
+    if (!within_limit(arena->cx, block_size))
+        return NULL;
+    onxi_block *block = onxi_resize(arena->cx, NULL, 0, block_size);
+    if (!block)
+        return NULL;
+    block->next = arena->blocks;
+    block->size = block_size;
+    arena->blocks = block;
+    arena->total += block_size;
+    arena->cx->arena_bytes += block_size;
+    char *p = (char *)(block + 1);
+    if (!own) {
+        arena->at = p + (rounded - sizeof *block);
+        arena->end = (char *)block + block_size;
+    }
+    return p;
+}
+
+void *onx_arena_alloc(onx_arena *arena, size_t size)
+{
+    void *p = onxi_arena_get(arena, size ? size : 1);
+    if (p)
+        memset(p, 0, size);
+    return p;
+}
+
+void *onxi_arena_array(onx_arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    if (!onxi_mul_size(count, size, &bytes)) {
+        onxi_no_memory(arena->cx);
+        return NULL;
+    }
+    return onx_arena_alloc(arena, bytes);
+}
+
+void onx_arena_adopt(onx_arena *arena, onx_arena *from)
+{
+    onxi_block **last = &arena->blocks;
+    while (*last)
+        last = &(*last)->next;
+    *last = from->blocks;
+    arena->total += from->total;
+    /* The two may belong to different contexts (a worker's and its caller's): the bytes move along. */
+    from->cx->arena_bytes -= from->total;
+    arena->cx->arena_bytes += from->total;
+    onxi_release(from->cx, from, sizeof *from);
+}
+
+size_t onx_arena_size(const onx_arena *arena) { return arena->total; }
+
+onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out)
+{
+    uint64_t address = (uint64_t)(uintptr_t)bytes.ptr;
+    if (bytes.len < 0xffff && (address >> 48) == 0) {
+        out->bits = bytes.len ? address | (uint64_t)bytes.len << 48 : 0;
+        return ONX_OK;
+    }
+    onx_str *record = onxi_arena_get(arena, sizeof *record);
+    if (!record)
+        return ONX_E_MEMORY;
+    *record = bytes;
+    /* Arena memory lies below 2^48 on every system in use (larger addresses are given out on explicit wish only). */
+    out->bits = (uint64_t)(uintptr_t)record | (uint64_t)0xffff << 48;
+    return ONX_OK;
+}
+
+onx_status onx_arena_keep(onx_arena *arena, onx_str bytes, onx_bytes *out)
+{
+    char *copy = onxi_arena_get(arena, bytes.len ? bytes.len : 1);
+    if (!copy)
+        return ONX_E_MEMORY;
+    if (bytes.len)
+        memcpy(copy, bytes.ptr, bytes.len);
+    return onx_arena_refer(arena, onx_str_make(copy, bytes.len), out);
+}

@@ -1,0 +1,239 @@
+/* base_ctx.c - the context: allocator, limits, and the list of diagnostics. */
+#include "base/base_ctx.h"
+#include "base/base.h"
+
+#include <stdio.h>
+
+extern const onx_allocator onxi_allocator_libc;
+
+static const char *const status_texts[] = {
+#define STATUS(name, text) [ONX_##name] = text,
+#include <onx/status.def>
+};
+
+const char *onx_status_text(onx_status status)
+{
+    size_t i = (size_t)status;
+    return i < sizeof status_texts / sizeof *status_texts ? status_texts[i] : "unknown status";
+}
+
+onx_ctx *onx_ctx_new(const onx_allocator *allocator)
+{
+    const onx_allocator *a = allocator ? allocator : &onxi_allocator_libc;
+    onx_ctx *cx = a->resize(a->user, NULL, 0, sizeof *cx);
+    if (!cx)
+        return NULL;
+    memset(cx, 0, sizeof *cx);
+    cx->allocator = *a;
+    cx->limits = (onx_limits){ .depth = 100, .diagnostics = 1000, .memory = (uint64_t)8 << 30 };
+    return cx;
+}
+
+void onx_ctx_free(onx_ctx *cx)
+{
+    if (!cx)
+        return;
+    onx_diag_clear(cx);
+    onxi_release(cx, cx->diags, cx->diag_room * sizeof *cx->diags);
+    onx_allocator a = cx->allocator;
+    a.resize(a.user, cx, sizeof *cx, 0);
+}
+
+onx_limits onx_ctx_limits(const onx_ctx *cx) { return cx->limits; }
+
+void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits)
+{
+    if (limits.depth > ONX_DEPTH_MAX)
+        limits.depth = ONX_DEPTH_MAX;
+    cx->limits = limits;
+}
+
+size_t onx_diag_count(const onx_ctx *cx) { return cx->diag_count; }
+
+const onx_diag *onx_diag_get(const onx_ctx *cx, size_t index)
+{
+    return index < cx->diag_count ? &cx->diags[index] : NULL;
+}
+
+size_t onx_diag_total(const onx_ctx *cx, onx_severity severity)
+{
+    return (size_t)severity <= ONX_ERROR ? cx->totals[severity] : 0;
+}
+
+void onx_diag_clear(onx_ctx *cx)
+{
+    onx_arena_free(cx->texts);
+    cx->texts = NULL;
+    cx->diag_count = 0;
+    memset(cx->totals, 0, sizeof cx->totals);
+}
+
+/* Room for one more diagnostic; NULL past the limit or out of memory. */
+static onx_diag *diag_push(onx_ctx *cx, onx_severity severity)
+{
+    cx->totals[severity]++;
+    if (cx->diag_count >= cx->limits.diagnostics)
+        return NULL;
+    if (cx->diag_count == cx->diag_room) {
+        size_t room = cx->diag_room ? cx->diag_room * 2 : 16;
+        onx_diag *bigger = cx->allocator.resize(cx->allocator.user, cx->diags, cx->diag_room * sizeof *bigger, room * sizeof *bigger);
+        if (!bigger)
+            return NULL;
+        cx->diags = bigger;
+        cx->diag_room = room;
+    }
+    return &cx->diags[cx->diag_count++];
+}
+
+static onx_str keep(onx_ctx *cx, onx_str s)
+{
+    if (!s.len)
+        return (onx_str){ 0 };
+    char *copy = onxi_arena_get(cx->texts, s.len);
+    if (!copy)
+        return (onx_str){ 0 };
+    memcpy(copy, s.ptr, s.len);
+    return onx_str_make(copy, s.len);
+}
+
+static onx_str keep_format(onx_ctx *cx, const char *format, va_list args)
+{
+    char small[512];
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(small, sizeof small, format, args);
+    onx_str out = { 0 };
+    if (n > 0 && (size_t)n < sizeof small) {
+        out = keep(cx, onx_str_make(small, (size_t)n));
+    } else if (n > 0) {
+        char *big = onxi_arena_get(cx->texts, (size_t)n + 1);
+        if (big) {
+            vsnprintf(big, (size_t)n + 1, format, again);
+            out = onx_str_make(big, (size_t)n);
+        }
+    }
+    va_end(again);
+    return out;
+}
+
+void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list args)
+{
+    if (cx->reporting)
+        return;
+    cx->reporting = true; /* what fails while recording is not recorded in turn */
+    if (cx->texts || onx_arena_new(cx, &cx->texts) == ONX_OK) {
+        onx_diag *d = diag_push(cx, diag->severity);
+        if (d) {
+            *d = *diag;
+            d->message = keep_format(cx, format, args);
+            d->where.path = keep(cx, diag->where.path);
+            d->value = keep(cx, diag->value);
+            d->expected = keep(cx, diag->expected);
+            d->hint = keep(cx, diag->hint);
+            d->excerpt = keep(cx, diag->excerpt);
+        }
+    }
+    cx->reporting = false;
+}
+
+void onxi_report(onx_ctx *cx, const onx_diag *diag, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    onxi_vreport(cx, diag, format, args);
+    va_end(args);
+}
+
+onx_status onxi_fail(onx_ctx *cx, onx_status status, onx_where where, const char *format, ...)
+{
+    onx_diag d = { .severity = ONX_ERROR, .status = status, .where = where };
+    va_list args;
+    va_start(args, format);
+    onxi_vreport(cx, &d, format, args);
+    va_end(args);
+    return status;
+}
+
+void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where where, const char *format, ...)
+{
+    onx_diag d = { .severity = severity, .rule = rule, .where = where };
+    va_list args;
+    va_start(args, format);
+    onxi_vreport(cx, &d, format, args);
+    va_end(args);
+}
+
+onx_status onxi_no_memory(onx_ctx *cx)
+{
+    if (cx->reporting)
+        return ONX_E_MEMORY;
+    cx->reporting = true;
+    onx_diag *d = diag_push(cx, ONX_ERROR);
+    if (d)
+        *d = (onx_diag){ .severity = ONX_ERROR, .status = ONX_E_MEMORY, .message = onx_str_of("out of memory") };
+    cx->reporting = false;
+    return ONX_E_MEMORY;
+}
+
+void onxi_diag_move(onx_ctx *cx, onx_ctx *from)
+{
+    for (size_t i = 0; i < from->diag_count; i++) {
+        const onx_diag *d = &from->diags[i];
+        onxi_report(cx, d, "%.*s", ONX_ARG(d->message));
+    }
+    onx_diag_clear(from);
+}
+
+/* snprintf that adds to the end of what is there. */
+static void put(char *buf, size_t size, size_t *len, const char *format, ...) ONX_PRINTF(4, 5);
+static void put(char *buf, size_t size, size_t *len, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    size_t at = *len < size ? *len : size;
+    int n = vsnprintf(at < size ? buf + at : NULL, size - at, format, args);
+    va_end(args);
+    if (n > 0)
+        *len += (size_t)n;
+}
+
+size_t onx_diag_format(const onx_diag *d, char *buf, size_t size)
+{
+    static const char *const severities[] = { "note", "warning", "error" };
+    size_t n = 0;
+    if (size)
+        buf[0] = 0;
+    if (d->where.kind == ONX_AT_TEXT)
+        put(buf, size, &n, "%u:%u: ", d->where.line, d->where.column);
+    if (d->where.kind == ONX_AT_BYTE)
+        put(buf, size, &n, "byte %llu: ", (unsigned long long)d->where.byte);
+    if (d->where.path.len)
+        put(buf, size, &n, "%.*s: ", ONX_ARG(d->where.path));
+    put(buf, size, &n, "%s: %.*s", severities[d->severity], ONX_ARG(d->message));
+    if (d->value.len)
+        put(buf, size, &n, ", found %.*s", ONX_ARG(d->value));
+    if (d->expected.len)
+        put(buf, size, &n, ", expected %.*s", ONX_ARG(d->expected));
+    if (d->rule)
+        put(buf, size, &n, " [%s]", d->rule);
+    if (d->hint.len)
+        put(buf, size, &n, "\n  hint: %.*s", ONX_ARG(d->hint));
+    return n;
+}
+
+onx_str onxi_arena_printf(onx_arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    onx_str out = { 0 };
+    char *p = n < 0 ? NULL : onxi_arena_get(arena, (size_t)n + 1);
+    if (p) {
+        vsnprintf(p, (size_t)n + 1, format, again);
+        out = onx_str_make(p, (size_t)n);
+    }
+    va_end(again);
+    va_end(args);
+    return out;
+}

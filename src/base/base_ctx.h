@@ -1,0 +1,18 @@
+/* base_ctx.h - the insides of a context, for the files of base/ alone. */
+#ifndef ONXI_BASE_CTX_H
+#define ONXI_BASE_CTX_H
+
+#include "base/base.h"
+
+struct onx_ctx {
+    onx_allocator allocator;
+    onx_limits limits;
+    uint64_t arena_bytes; /* held by all arenas of the context, against limits.memory */
+    onx_diag *diags;
+    size_t diag_count, diag_room;
+    size_t totals[ONX_ERROR + 1];
+    onx_arena *texts; /* of the diagnostics */
+    bool reporting;   /* set while a diagnostic is being recorded, so that its own failure is not */
+};
+
+#endif
