@@ -163,7 +163,10 @@ enum {
     ONXI_OP_DETERMINISM_UNKNOWN = 128
 };
 
+#define ONXI_MANY 0xffff /* in max_input, max_output: no bound */
+
 typedef struct onxi_schema {
+    const char *domain; /* NULL: the default domain, ai.onnx */
     const char *name;   /* NULL ends a table */
     int32_t since;
     uint32_t flags;     /* ONXI_OP_* */
@@ -173,22 +176,54 @@ typedef struct onxi_schema {
     const char *function_opsets; /* opset versions that function bodies exist for: "13 18"; NULL: none */
     const char *context_function_opsets;
     onxi_rule_fn infer;
-    uint16_t min_input, max_input, min_output, max_output; /* max 0xffff: no bound; computed from the ports by the tables' test, kept for speed */
+    uint16_t min_input, max_input, min_output, max_output; /* follow from the ports (a test proves it), kept for speed */
 } onxi_schema;
 
-/* A file of rows: one domain and family. */
-typedef struct onxi_family {
-    const char *domain; /* "" for ai.onnx */
-    const char *name;   /* ONNX family: "math" */
-    const onxi_schema *rows;
+/* Where an operator belongs: ONNX's folders of definitions. */
+typedef enum onxi_family {
+#define FAMILY(name, title) ONXI_FAMILY_##name,
+#include "op/families.def"
+    ONXI_FAMILY_COUNT
 } onxi_family;
-extern const onxi_family onxi_families[]; /* ends with a NULL name */
+
+typedef struct onxi_family_row {
+    const char *name;  /* "math" */
+    const char *title; /* "mathematics" */
+} onxi_family_row;
+extern const onxi_family_row onxi_families[ONXI_FAMILY_COUNT];
+
+/* An operator with all its versions. */
+typedef struct onxi_operator {
+    const char *domain, *name;
+    onxi_family family;
+    const char *summary;     /* what it does, one sentence */
+    const onxi_schema *rows; /* newest version first, ends with a NULL name */
+} onxi_operator;
+
+/* Sorted by domain and name. */
+extern const onxi_operator onxi_operators[];
+extern const uint32_t onxi_operator_count;
+/* "" and "ai.onnx" are the same; NULL when there is none. */
+const onxi_operator *onxi_operator_find(onx_str domain, onx_str name);
 
 /* The row in force for an operator at a version of its domain ("" and "ai.onnx" are the same), O(1); NULL when
  * the domain has no such operator at that version. */
 const onxi_schema *onxi_schema_find(onx_str domain, onx_str name, int64_t opset);
-/* The first row (newest version) of the operator, or NULL; further versions follow in the table. */
+/* The first row (newest version) of the operator, or NULL; further versions follow until a row with a NULL name. */
 const onxi_schema *onxi_schema_newest(onx_str domain, onx_str name);
+/* Walks the types of a set as text ("tensor(float)", "seq(tensor(int64))", ...): start with *at 0; false at the end. */
+#define ONXI_TYPE_TEXT 80
+bool onxi_type_set_next(const onxi_type_set *set, uint32_t *at, char text[ONXI_TYPE_TEXT]);
+/* The constraint of that name, or NULL. */
+const onxi_type_constraint *onxi_schema_type(const onxi_schema *schema, const char *name);
+/* The attribute of that name, or NULL. */
+const onxi_attr *onxi_schema_attr(const onxi_schema *schema, onx_str name);
+/* The default of an INT, FLOAT or STRING attribute; false when it has none or another type. */
+bool onxi_attr_default_int(const onxi_attr *attr, int64_t *out);
+bool onxi_attr_default_float(const onxi_attr *attr, float *out);
+bool onxi_attr_default_text(const onxi_attr *attr, onx_str *out);
+
+static inline const char *onxi_schema_domain(const onxi_schema *schema) { return schema->domain ? schema->domain : ""; }
 /* Newest version of a domain that the registry knows, 0 for an unknown domain. */
 int64_t onxi_domain_newest(onx_str domain);
 

@@ -1,0 +1,68 @@
+/* op_find.c - the table of all operators and how one is found: a hash table that is made when the library is built
+ * (scripts/op_hash.c), so that looking up costs one hash and one comparison, and nothing is set up at start. */
+#include "op/op.h"
+#include "op/op_hash.h"
+
+const onxi_family_row onxi_families[ONXI_FAMILY_COUNT] = {
+#define FAMILY(name, title) { #name, title },
+#include "op/families.def"
+};
+
+#define OPERATOR(domain, name, family, summary) extern const onxi_schema onxi_op_##name[];
+#include "op/operators.def"
+
+const onxi_operator onxi_operators[] = {
+#define OPERATOR(domain, name, family, summary) { domain, #name, ONXI_FAMILY_##family, summary, onxi_op_##name },
+#include "op/operators.def"
+};
+
+const uint32_t onxi_operator_count = sizeof onxi_operators / sizeof *onxi_operators;
+
+/* Position in onxi_operators plus 1; 0: free. A power of two, at most half full. */
+static const uint16_t slots[] = {
+#include "op_hash.inc"
+};
+
+static onx_str plain_domain(onx_str domain)
+{
+    return onx_str_is(domain, "ai.onnx") ? onx_str_make("", 0) : domain;
+}
+
+const onxi_operator *onxi_operator_find(onx_str domain, onx_str name)
+{
+    const uint32_t mask = sizeof slots / sizeof *slots - 1;
+    domain = plain_domain(domain);
+    for (uint32_t at = onxi_op_hash(domain.ptr, domain.len, name.ptr, name.len);; at++) {
+        uint16_t slot = slots[at & mask];
+        if (!slot)
+            return NULL;
+        const onxi_operator *op = &onxi_operators[slot - 1];
+        if (onx_str_is(name, op->name) && onx_str_is(domain, op->domain))
+            return op;
+    }
+}
+
+const onxi_schema *onxi_schema_newest(onx_str domain, onx_str name)
+{
+    const onxi_operator *op = onxi_operator_find(domain, name);
+    return op ? op->rows : NULL;
+}
+
+const onxi_schema *onxi_schema_find(onx_str domain, onx_str name, int64_t opset)
+{
+    const onxi_schema *row = onxi_schema_newest(domain, name);
+    for (; row && row->name; row++)
+        if (row->since <= opset)
+            return row;
+    return NULL;
+}
+
+int64_t onxi_domain_newest(onx_str domain)
+{
+    int64_t newest = 0;
+    domain = plain_domain(domain);
+    for (uint32_t i = 0; i < onxi_operator_count; i++)
+        if (onxi_operators[i].rows->since > newest && onx_str_is(domain, onxi_operators[i].domain))
+            newest = onxi_operators[i].rows->since;
+    return newest;
+}

@@ -1,0 +1,317 @@
+/* op_math_matrix.c - rows of the ONNX family "math": matrix products, signal processing, losses.
+ * Newest version first; op_rows.h explains the words used here. */
+#include "op/op_rows.h"
+
+/* clang-format off */
+
+/* ---- shared by several operators ---- */
+
+static const onxi_attr matrix_attrs_17[] = {
+    { "output_datatype", INT, DEFAULT("1") },
+    { "periodic", INT, DEFAULT("1") },
+    { 0 },
+};
+
+static const onxi_type_constraint matrix_types_17[] = {
+    { "T1", T(INDEX) },
+    { "T2", T(NUMERIC_13) },
+    { 0 },
+};
+
+static const onxi_type_constraint matrix_types_20[] = {
+    { "T1", T(FLOATING_13) },
+    { "T2", T(INDEX) },
+    { 0 },
+};
+
+static const onxi_attr matrix_attrs_22[] = {
+    { "ignore_index", INT, OPTIONAL },
+    { "reduction", STRING, TEXT("mean") },
+    { 0 },
+};
+
+static const onxi_type_constraint matrix_types_22[] = {
+    { "T", T(FLOATING_13) },
+    { "Tind", T(INDEX) },
+    { 0 },
+};
+
+static const onxi_type_constraint matrix_types_13[] = {
+    { "T", T(FLOATING) },
+    { "Tind", T(INDEX) },
+    { 0 },
+};
+
+/* ---- BlackmanWindow ---- */
+
+const onxi_schema onxi_op_BlackmanWindow[] = {
+    { .name = "BlackmanWindow", .since = 17, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+      .function_opsets = "17", .inputs = PORTS({ "size", "T1", NONDIFF }),
+      .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17 },
+    { .name = NULL },
+};
+
+/* ---- DFT ---- */
+
+const onxi_schema onxi_op_DFT[] = {
+    { .name = "DFT", .since = 20, .flags = INFERS, ARITY(1, 3, 1, 1),
+      .inputs = PORTS({ "input", "T1", NONDIFF }, { "dft_length", "T2", OPT | NONDIFF },
+                      { "axis", "tensor(int64)", OPT | NONDIFF }),
+      .outputs = PORTS({ "output", "T1", 0 }),
+      .attrs = ATTRS({ "inverse", INT, DEFAULT("0") }, { "onesided", INT, DEFAULT("0") }), .types = matrix_types_20 },
+    { .name = "DFT", .since = 17, .flags = INFERS, ARITY(1, 2, 1, 1),
+      .inputs = PORTS({ "input", "T1", NONDIFF }, { "dft_length", "T2", OPT | NONDIFF }),
+      .outputs = PORTS({ "output", "T1", 0 }),
+      .attrs = ATTRS({ "axis", INT, DEFAULT("1") }, { "inverse", INT, DEFAULT("0") },
+                     { "onesided", INT, DEFAULT("0") }),
+      .types = matrix_types_20 },
+    { .name = NULL },
+};
+
+/* ---- Det ---- */
+
+const onxi_schema onxi_op_Det[] = {
+    { .name = "Det", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
+      .types = TYPES({ "T", T(FLOATING_13) }) },
+    { .name = "Det", .since = 11, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- Einsum ---- */
+
+const onxi_schema onxi_op_Einsum[] = {
+    { .name = "Einsum", .since = 12, .flags = INFERS, ARITY(1, MANY, 1, 1),
+      .inputs = PORTS({ "Inputs", "T", VARIADIC | DIFF }), .outputs = PORTS({ "Output", "T", DIFF }),
+      .attrs = ATTRS({ "equation", STRING, REQUIRED }), .types = TYPES({ "T", T(NUMERIC) }) },
+    { .name = NULL },
+};
+
+/* ---- Gemm ---- */
+
+static const onxi_attr gemm_attrs_13[] = {
+    { "alpha", FLOAT, DEFAULT("1") },
+    { "beta", FLOAT, DEFAULT("1") },
+    { "transA", INT, DEFAULT("0") },
+    { "transB", INT, DEFAULT("0") },
+    { 0 },
+};
+
+static const onxi_port gemm_inputs_9[] = {
+    { "A", "T", 0 },
+    { "B", "T", 0 },
+    { "C", "T", 0 },
+    { 0 },
+};
+
+static const onxi_attr gemm_attrs_6[] = {
+    { "alpha", FLOAT, DEFAULT("1") },
+    { "beta", FLOAT, DEFAULT("1") },
+    { "broadcast", INT, DEFAULT("0") },
+    { "transA", INT, DEFAULT("0") },
+    { "transB", INT, DEFAULT("0") },
+    { 0 },
+};
+
+const onxi_schema onxi_op_Gemm[] = {
+    { .name = "Gemm", .since = 13, .flags = INFERS, ARITY(2, 3, 1, 1),
+      .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", DIFF }, { "C", "T", OPT | DIFF }),
+      .outputs = PORTS({ "Y", "T", DIFF }), .attrs = gemm_attrs_13, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
+    { .name = "Gemm", .since = 11, .flags = INFERS, ARITY(2, 3, 1, 1),
+      .inputs = PORTS({ "A", "T", 0 }, { "B", "T", 0 }, { "C", "T", OPT }), .outputs = PORTS({ "Y", "T", 0 }),
+      .attrs = gemm_attrs_13, .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
+    { .name = "Gemm", .since = 9, .flags = INFERS, ARITY(3, 3, 1, 1),
+      .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_13,
+      .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
+    { .name = "Gemm", .since = 7, .flags = INFERS, ARITY(3, 3, 1, 1),
+      .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_13,
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = "Gemm", .since = 6, .flags = INFERS, ARITY(3, 3, 1, 1),
+      .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_6,
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = "Gemm", .since = 1, ARITY(3, 3, 1, 1),
+      .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_6,
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- HammingWindow ---- */
+
+const onxi_schema onxi_op_HammingWindow[] = {
+    { .name = "HammingWindow", .since = 17, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+      .function_opsets = "17", .inputs = PORTS({ "size", "T1", NONDIFF }),
+      .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17 },
+    { .name = NULL },
+};
+
+/* ---- HannWindow ---- */
+
+const onxi_schema onxi_op_HannWindow[] = {
+    { .name = "HannWindow", .since = 17, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+      .function_opsets = "17", .inputs = PORTS({ "size", "T1", NONDIFF }),
+      .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17 },
+    { .name = NULL },
+};
+
+/* ---- MatMul ---- */
+
+static const onxi_port mat_mul_inputs_9[] = {
+    { "A", "T", 0 },
+    { "B", "T", 0 },
+    { 0 },
+};
+
+const onxi_schema onxi_op_MatMul[] = {
+    { .name = "MatMul", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+      .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
+      .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
+    { .name = "MatMul", .since = 9, .flags = INFERS, ARITY(2, 2, 1, 1),
+      .inputs = mat_mul_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
+    { .name = "MatMul", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+      .inputs = mat_mul_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- MatMulInteger ---- */
+
+const onxi_schema onxi_op_MatMulInteger[] = {
+    { .name = "MatMulInteger", .since = 10, .flags = INFERS, ARITY(2, 4, 1, 1),
+      .inputs = PORTS({ "A", "T1", NONDIFF }, { "B", "T2", NONDIFF }, { "a_zero_point", "T1", OPT | NONDIFF },
+                      { "b_zero_point", "T2", OPT | NONDIFF }),
+      .outputs = PORTS({ "Y", "T3", NONDIFF }),
+      .types = TYPES({ "T1", T(INTS_8) }, { "T2", T(INTS_8) }, { "T3", T(BIT(INT32)) }) },
+    { .name = NULL },
+};
+
+/* ---- MelWeightMatrix ---- */
+
+const onxi_schema onxi_op_MelWeightMatrix[] = {
+    { .name = "MelWeightMatrix", .since = 17, .flags = INFERS, ARITY(5, 5, 1, 1),
+      .inputs = PORTS({ "num_mel_bins", "T1", NONDIFF }, { "dft_length", "T1", NONDIFF },
+                      { "sample_rate", "T1", NONDIFF }, { "lower_edge_hertz", "T2", NONDIFF },
+                      { "upper_edge_hertz", "T2", NONDIFF }),
+      .outputs = PORTS({ "output", "T3", NONDIFF }), .attrs = ATTRS({ "output_datatype", INT, DEFAULT("1") }),
+      .types = TYPES({ "T1", T(INDEX) }, { "T2", T(FLOATING_13) }, { "T3", T(NUMERIC_13) }) },
+    { .name = NULL },
+};
+
+/* ---- NegativeLogLikelihoodLoss ---- */
+
+static const onxi_port negative_log_likelihood_loss_inputs_22[] = {
+    { "input", "T", DIFF },
+    { "target", "Tind", NONDIFF },
+    { "weight", "T", OPT | NONDIFF },
+    { 0 },
+};
+
+const onxi_schema onxi_op_NegativeLogLikelihoodLoss[] = {
+    { .name = "NegativeLogLikelihoodLoss", .since = 22, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
+      .context_function_opsets = "22", .inputs = negative_log_likelihood_loss_inputs_22,
+      .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_22 },
+    { .name = "NegativeLogLikelihoodLoss", .since = 13, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
+      .context_function_opsets = "13", .inputs = negative_log_likelihood_loss_inputs_22,
+      .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_13 },
+    { .name = "NegativeLogLikelihoodLoss", .since = 12, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
+      .context_function_opsets = "12",
+      .inputs = PORTS({ "input", "T", 0 }, { "target", "Tind", 0 }, { "weight", "T", OPT }),
+      .outputs = PORTS({ "loss", "T", 0 }), .attrs = matrix_attrs_22, .types = matrix_types_13 },
+    { .name = NULL },
+};
+
+/* ---- QLinearMatMul ---- */
+
+const onxi_schema onxi_op_QLinearMatMul[] = {
+    { .name = "QLinearMatMul", .since = 21, .flags = INFERS, ARITY(8, 8, 1, 1),
+      .inputs = PORTS({ "a", "T1", NONDIFF }, { "a_scale", "TS", NONDIFF }, { "a_zero_point", "T1", NONDIFF },
+                      { "b", "T2", NONDIFF }, { "b_scale", "TS", NONDIFF }, { "b_zero_point", "T2", NONDIFF },
+                      { "y_scale", "TS", NONDIFF }, { "y_zero_point", "T3", NONDIFF }),
+      .outputs = PORTS({ "y", "T3", NONDIFF }),
+      .types = TYPES({ "TS", T(SCALES_19) }, { "T1", T(QUANT_OUT_19) }, { "T2", T(QUANT_OUT_19) },
+                     { "T3", T(QUANT_OUT_19) }) },
+    { .name = "QLinearMatMul", .since = 10, .flags = INFERS, ARITY(8, 8, 1, 1),
+      .inputs = PORTS({ "a", "T1", NONDIFF }, { "a_scale", "tensor(float)", NONDIFF },
+                      { "a_zero_point", "T1", NONDIFF }, { "b", "T2", NONDIFF },
+                      { "b_scale", "tensor(float)", NONDIFF }, { "b_zero_point", "T2", NONDIFF },
+                      { "y_scale", "tensor(float)", NONDIFF }, { "y_zero_point", "T3", NONDIFF }),
+      .outputs = PORTS({ "y", "T3", NONDIFF }),
+      .types = TYPES({ "T1", T(INTS_8) }, { "T2", T(INTS_8) }, { "T3", T(INTS_8) }) },
+    { .name = NULL },
+};
+
+/* ---- STFT ---- */
+
+const onxi_schema onxi_op_STFT[] = {
+    { .name = "STFT", .since = 17, .flags = INFERS, ARITY(2, 4, 1, 1),
+      .inputs = PORTS({ "signal", "T1", NONDIFF }, { "frame_step", "T2", NONDIFF },
+                      { "window", "T1", OPT | NONDIFF }, { "frame_length", "T2", OPT | NONDIFF }),
+      .outputs = PORTS({ "output", "T1", NONDIFF }), .attrs = ATTRS({ "onesided", INT, DEFAULT("1") }),
+      .types = matrix_types_20 },
+    { .name = NULL },
+};
+
+/* ---- SoftmaxCrossEntropyLoss ---- */
+
+const onxi_schema onxi_op_SoftmaxCrossEntropyLoss[] = {
+    { .name = "SoftmaxCrossEntropyLoss", .since = 13, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
+      .context_function_opsets = "13",
+      .inputs = PORTS({ "scores", "T", DIFF }, { "labels", "Tind", NONDIFF }, { "weights", "T", OPT | NONDIFF }),
+      .outputs = PORTS({ "output", "T", DIFF }, { "log_prob", "T", OPT | DIFF }), .attrs = matrix_attrs_22,
+      .types = matrix_types_22 },
+    { .name = "SoftmaxCrossEntropyLoss", .since = 12, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
+      .context_function_opsets = "12",
+      .inputs = PORTS({ "scores", "T", 0 }, { "labels", "Tind", 0 }, { "weights", "T", OPT }),
+      .outputs = PORTS({ "output", "T", 0 }, { "log_prob", "T", OPT }), .attrs = matrix_attrs_22,
+      .types = matrix_types_13 },
+    { .name = NULL },
+};
+
+/* ---- TopK ---- */
+
+static const onxi_port top_k_inputs_24[] = {
+    { "X", "T", DIFF },
+    { "K", "tensor(int64)", NONDIFF },
+    { 0 },
+};
+
+static const onxi_port top_k_outputs_24[] = {
+    { "Values", "T", DIFF },
+    { "Indices", "I", NONDIFF },
+    { 0 },
+};
+
+static const onxi_attr top_k_attrs_24[] = {
+    { "axis", INT, DEFAULT("-1") },
+    { "largest", INT, DEFAULT("1") },
+    { "sorted", INT, DEFAULT("1") },
+    { 0 },
+};
+
+static const onxi_port top_k_outputs_10[] = {
+    { "Values", "T", 0 },
+    { "Indices", "I", 0 },
+    { 0 },
+};
+
+static const onxi_type_constraint top_k_types_10[] = {
+    { "T", T(FLOATING) },
+    { "I", T(BIT(INT64)) },
+    { 0 },
+};
+
+const onxi_schema onxi_op_TopK[] = {
+    { .name = "TopK", .since = 24, .flags = INFERS, ARITY(2, 2, 2, 2),
+      .inputs = top_k_inputs_24, .outputs = top_k_outputs_24, .attrs = top_k_attrs_24,
+      .types = TYPES({ "T", T(NUMERIC_13) }, { "I", T(BIT(INT64)) }) },
+    { .name = "TopK", .since = 11, .flags = INFERS, ARITY(2, 2, 2, 2),
+      .inputs = top_k_inputs_24, .outputs = top_k_outputs_24, .attrs = top_k_attrs_24,
+      .types = TYPES({ "T", T(NUMERIC) }, { "I", T(BIT(INT64)) }) },
+    { .name = "TopK", .since = 10, .flags = INFERS, ARITY(2, 2, 2, 2),
+      .inputs = PORTS({ "X", "T", 0 }, { "K", "tensor(int64)", 0 }), .outputs = top_k_outputs_10,
+      .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }), .types = top_k_types_10 },
+    { .name = "TopK", .since = 1, .flags = INFERS, ARITY(1, 1, 2, 2),
+      .inputs = PORTS({ "X", "T", 0 }), .outputs = top_k_outputs_10,
+      .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }, { "k", INT, REQUIRED }), .types = top_k_types_10 },
+    { .name = NULL },
+};

@@ -1,0 +1,393 @@
+/* op_nn_layer.c - rows of the ONNX family "nn": normalisation, attention and other layers.
+ * Newest version first; op_rows.h explains the words used here. */
+#include "op/op_rows.h"
+
+/* clang-format off */
+
+/* ---- shared by several operators ---- */
+
+static const onxi_attr layer_attrs_17[] = {
+    { "axis", INT, DEFAULT("-1") },
+    { "epsilon", FLOAT, DEFAULT("1e-05") },
+    { "stash_type", INT, DEFAULT("1") },
+    { 0 },
+};
+
+/* ---- Attention ---- */
+
+static const onxi_port attention_inputs_25[] = {
+    { "Q", "T1", 0 },
+    { "K", "T1", 0 },
+    { "V", "T2", 0 },
+    { "attn_mask", "U", OPT },
+    { "past_key", "T1", OPT },
+    { "past_value", "T2", OPT },
+    { "nonpad_kv_seqlen", "tensor(int64)", OPT },
+    { 0 },
+};
+
+static const onxi_port attention_outputs_25[] = {
+    { "Y", "T1", 0 },
+    { "present_key", "T1", OPT },
+    { "present_value", "T2", OPT },
+    { "qk_matmul_output", "T1", OPT },
+    { 0 },
+};
+
+static const onxi_type_constraint attention_types_25[] = {
+    { "T1", T(FLOATING_13) },
+    { "T2", T(FLOATING_13) },
+    { "U", T(FILL_13) },
+    { 0 },
+};
+
+static const onxi_attr attention_attrs_24[] = {
+    { "is_causal", INT, DEFAULT("0") },
+    { "kv_num_heads", INT, OPTIONAL },
+    { "q_num_heads", INT, OPTIONAL },
+    { "qk_matmul_output_mode", INT, DEFAULT("0") },
+    { "scale", FLOAT, OPTIONAL },
+    { "softcap", FLOAT, DEFAULT("0") },
+    { "softmax_precision", INT, OPTIONAL },
+    { 0 },
+};
+
+const onxi_schema onxi_op_Attention[] = {
+    { .name = "Attention", .since = 25, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 7, 1, 4),
+      .context_function_opsets = "25", .inputs = attention_inputs_25, .outputs = attention_outputs_25,
+      .attrs = ATTRS({ "is_causal", INT, DEFAULT("0") }, { "kv_num_heads", INT, OPTIONAL },
+                     { "left_window_size", INT, DEFAULT("-1") }, { "q_num_heads", INT, OPTIONAL },
+                     { "qk_matmul_output_mode", INT, DEFAULT("0") }, { "right_window_size", INT, DEFAULT("-1") },
+                     { "scale", FLOAT, OPTIONAL }, { "softcap", FLOAT, DEFAULT("0") },
+                     { "softmax_precision", INT, OPTIONAL }),
+      .types = attention_types_25 },
+    { .name = "Attention", .since = 24, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 7, 1, 4),
+      .context_function_opsets = "24", .inputs = attention_inputs_25, .outputs = attention_outputs_25,
+      .attrs = attention_attrs_24, .types = attention_types_25 },
+    { .name = "Attention", .since = 23, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 6, 1, 4),
+      .context_function_opsets = "23",
+      .inputs = PORTS({ "Q", "T1", 0 }, { "K", "T1", 0 }, { "V", "T2", 0 }, { "attn_mask", "U", OPT },
+                      { "past_key", "T1", OPT }, { "past_value", "T2", OPT }),
+      .outputs = attention_outputs_25, .attrs = attention_attrs_24, .types = attention_types_25 },
+    { .name = NULL },
+};
+
+/* ---- BatchNormalization ---- */
+
+static const onxi_attr batch_normalization_attrs_15[] = {
+    { "epsilon", FLOAT, DEFAULT("1e-05") },
+    { "momentum", FLOAT, DEFAULT("0.9") },
+    { "training_mode", INT, DEFAULT("0") },
+    { 0 },
+};
+
+static const onxi_port batch_normalization_inputs_7[] = {
+    { "X", "T", 0 },
+    { "scale", "T", 0 },
+    { "B", "T", 0 },
+    { "mean", "T", 0 },
+    { "var", "T", 0 },
+    { 0 },
+};
+
+static const onxi_port batch_normalization_outputs_7[] = {
+    { "Y", "T", 0 },
+    { "mean", "T", OPT },
+    { "var", "T", OPT },
+    { "saved_mean", "T", OPT },
+    { "saved_var", "T", OPT },
+    { 0 },
+};
+
+const onxi_schema onxi_op_BatchNormalization[] = {
+    { .name = "BatchNormalization", .since = 15, .flags = INFERS, ARITY(5, 5, 1, 3),
+      .inputs = PORTS({ "X", "T", DIFF }, { "scale", "T1", DIFF }, { "B", "T1", DIFF },
+                      { "input_mean", "T2", DIFF }, { "input_var", "T2", DIFF }),
+      .outputs = PORTS({ "Y", "T", DIFF }, { "running_mean", "T2", OPT | NONDIFF },
+                       { "running_var", "T2", OPT | NONDIFF }),
+      .attrs = batch_normalization_attrs_15,
+      .types = TYPES({ "T", T(FLOATING_13) }, { "T1", T(FLOATING_13) }, { "T2", T(FLOATING_13) }) },
+    { .name = "BatchNormalization", .since = 14, .flags = INFERS, ARITY(5, 5, 1, 3),
+      .inputs = PORTS({ "X", "T", DIFF }, { "scale", "T", DIFF }, { "B", "T", DIFF }, { "input_mean", "U", DIFF },
+                      { "input_var", "U", DIFF }),
+      .outputs = PORTS({ "Y", "T", DIFF }, { "running_mean", "U", OPT | NONDIFF },
+                       { "running_var", "U", OPT | NONDIFF }),
+      .attrs = batch_normalization_attrs_15, .types = TYPES({ "T", T(FLOATING_13) }, { "U", T(FLOATING_13) }) },
+    { .name = "BatchNormalization", .since = 9, .flags = INFERS, ARITY(5, 5, 1, 5),
+      .inputs = PORTS({ "X", "T", DIFF }, { "scale", "T", DIFF }, { "B", "T", DIFF }, { "mean", "T", DIFF },
+                      { "var", "T", DIFF }),
+      .outputs = PORTS({ "Y", "T", DIFF }, { "mean", "T", OPT | NONDIFF }, { "var", "T", OPT | NONDIFF },
+                       { "saved_mean", "T", OPT | NONDIFF }, { "saved_var", "T", OPT | NONDIFF }),
+      .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "momentum", FLOAT, DEFAULT("0.9") }),
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = "BatchNormalization", .since = 7, .flags = INFERS, ARITY(5, 5, 1, 5),
+      .inputs = batch_normalization_inputs_7, .outputs = batch_normalization_outputs_7,
+      .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "momentum", FLOAT, DEFAULT("0.9") },
+                     { "spatial", INT, DEFAULT("1") }),
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = "BatchNormalization", .since = 6, .flags = INFERS, ARITY(5, 5, 1, 5),
+      .inputs = batch_normalization_inputs_7, .outputs = batch_normalization_outputs_7,
+      .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "is_test", INT, DEFAULT("0") },
+                     { "momentum", FLOAT, DEFAULT("0.9") }, { "spatial", INT, DEFAULT("1") }),
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = "BatchNormalization", .since = 1, ARITY(5, 5, 1, 5),
+      .inputs = batch_normalization_inputs_7, .outputs = batch_normalization_outputs_7,
+      .attrs = ATTRS({ "consumed_inputs", INTS, REQUIRED }, { "epsilon", FLOAT, DEFAULT("1e-05") },
+                     { "is_test", INT, DEFAULT("0") }, { "momentum", FLOAT, DEFAULT("0.9") },
+                     { "spatial", INT, DEFAULT("1") }),
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- Dropout ---- */
+
+static const onxi_port dropout_inputs_22[] = {
+    { "data", "T", DIFF },
+    { "ratio", "T1", OPT | NONDIFF },
+    { "training_mode", "T2", OPT | NONDIFF },
+    { 0 },
+};
+
+static const onxi_port dropout_outputs_22[] = {
+    { "output", "T", DIFF },
+    { "mask", "T2", OPT | NONDIFF },
+    { 0 },
+};
+
+static const onxi_port dropout_outputs_7[] = {
+    { "output", "T", 0 },
+    { "mask", "T", OPT },
+    { 0 },
+};
+
+const onxi_schema onxi_op_Dropout[] = {
+    { .name = "Dropout", .since = 22, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 3, 1, 2),
+      .inputs = dropout_inputs_22, .outputs = dropout_outputs_22, .attrs = ATTRS({ "seed", INT, OPTIONAL }),
+      .types = TYPES({ "T", T(FLOATING_19) }, { "T1", T(FLOATING_19) }, { "T2", T(BIT(BOOL)) }) },
+    { .name = "Dropout", .since = 13, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 3, 1, 2),
+      .inputs = dropout_inputs_22, .outputs = dropout_outputs_22, .attrs = ATTRS({ "seed", INT, OPTIONAL }),
+      .types = TYPES({ "T", T(FLOATING_13) }, { "T1", T(FLOATING) }, { "T2", T(BIT(BOOL)) }) },
+    { .name = "Dropout", .since = 12, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 3, 1, 2),
+      .inputs = PORTS({ "data", "T", 0 }, { "ratio", "T1", OPT }, { "training_mode", "T2", OPT }),
+      .outputs = PORTS({ "output", "T", 0 }, { "mask", "T2", OPT }), .attrs = ATTRS({ "seed", INT, OPTIONAL }),
+      .types = TYPES({ "T", T(FLOATING) }, { "T1", T(FLOATING) }, { "T2", T(BIT(BOOL)) }) },
+    { .name = "Dropout", .since = 10, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 2),
+      .inputs = PORTS({ "data", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }, { "mask", "T1", OPT }),
+      .attrs = ATTRS({ "ratio", FLOAT, DEFAULT("0.5") }),
+      .types = TYPES({ "T", T(FLOATING) }, { "T1", T(BIT(BOOL)) }) },
+    { .name = "Dropout", .since = 7, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 2),
+      .inputs = PORTS({ "data", "T", 0 }), .outputs = dropout_outputs_7,
+      .attrs = ATTRS({ "ratio", FLOAT, DEFAULT("0.5") }), .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = "Dropout", .since = 6, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 2),
+      .inputs = PORTS({ "data", "T", 0 }), .outputs = dropout_outputs_7,
+      .attrs = ATTRS({ "is_test", INT, DEFAULT("0") }, { "ratio", FLOAT, DEFAULT("0.5") }),
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = "Dropout", .since = 1, .flags = NONDETERMINISTIC, ARITY(1, 1, 1, 2),
+      .inputs = PORTS({ "data", "T", 0 }), .outputs = dropout_outputs_7,
+      .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }, { "is_test", INT, DEFAULT("0") },
+                     { "ratio", FLOAT, DEFAULT("0.5") }),
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- Flatten ---- */
+
+const onxi_schema onxi_op_Flatten[] = {
+    { .name = "Flatten", .since = 25, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(ALL_25) }) },
+    { .name = "Flatten", .since = 24, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(ALL_24) }) },
+    { .name = "Flatten", .since = 23, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(ALL_23) }) },
+    { .name = "Flatten", .since = 21, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(ALL_21) }) },
+    { .name = "Flatten", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(ALL_13) }) },
+    { .name = "Flatten", .since = 11, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
+      .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(ALL) }) },
+    { .name = "Flatten", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
+      .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(ALL) }) },
+    { .name = "Flatten", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
+      .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- GroupNormalization ---- */
+
+static const onxi_port group_normalization_inputs_21[] = {
+    { "X", "T", DIFF },
+    { "scale", "T", DIFF },
+    { "bias", "T", DIFF },
+    { 0 },
+};
+
+const onxi_schema onxi_op_GroupNormalization[] = {
+    { .name = "GroupNormalization", .since = 21, .flags = CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
+      .context_function_opsets = "21", .inputs = group_normalization_inputs_21,
+      .outputs = PORTS({ "Y", "T", DIFF }),
+      .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED },
+                     { "stash_type", INT, DEFAULT("1") }),
+      .types = TYPES({ "T", T(FLOATING_13) }) },
+    { .name = "GroupNormalization", .since = 18, .flags = DEPRECATED | CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
+      .context_function_opsets = "18", .inputs = group_normalization_inputs_21,
+      .outputs = PORTS({ "Y", "T", DIFF }),
+      .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED }),
+      .types = TYPES({ "T", T(FLOATING_13) }) },
+    { .name = NULL },
+};
+
+/* ---- InstanceNormalization ---- */
+
+static const onxi_port instance_normalization_inputs_22[] = {
+    { "input", "T", DIFF },
+    { "scale", "T", DIFF },
+    { "B", "T", DIFF },
+    { 0 },
+};
+
+const onxi_schema onxi_op_InstanceNormalization[] = {
+    { .name = "InstanceNormalization", .since = 22, .flags = INFERS, ARITY(3, 3, 1, 1),
+      .inputs = instance_normalization_inputs_22, .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }), .types = TYPES({ "T", T(FLOATING_13) }) },
+    { .name = "InstanceNormalization", .since = 6, .flags = INFERS, ARITY(3, 3, 1, 1),
+      .inputs = instance_normalization_inputs_22, .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }), .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = "InstanceNormalization", .since = 1, ARITY(3, 3, 1, 1),
+      .inputs = PORTS({ "input", "T", 0 }, { "scale", "T", 0 }, { "B", "T", 0 }),
+      .outputs = PORTS({ "output", "T", 0 }),
+      .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }, { "epsilon", FLOAT, DEFAULT("1e-05") }),
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- LRN ---- */
+
+static const onxi_attr lrn_attrs_13[] = {
+    { "alpha", FLOAT, DEFAULT("0.0001") },
+    { "beta", FLOAT, DEFAULT("0.75") },
+    { "bias", FLOAT, DEFAULT("1") },
+    { "size", INT, REQUIRED },
+    { 0 },
+};
+
+const onxi_schema onxi_op_LRN[] = {
+    { .name = "LRN", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }), .attrs = lrn_attrs_13,
+      .types = TYPES({ "T", T(FLOATING_13) }) },
+    { .name = "LRN", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .attrs = lrn_attrs_13,
+      .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- LayerNormalization ---- */
+
+const onxi_schema onxi_op_LayerNormalization[] = {
+    { .name = "LayerNormalization", .since = 17, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 3),
+      .context_function_opsets = "17 18", .inputs = PORTS({ "X", "T", 0 }, { "Scale", "T", 0 }, { "B", "T", OPT }),
+      .outputs = PORTS({ "Y", "T", 0 }, { "Mean", "U", OPT }, { "InvStdDev", "U", OPT }), .attrs = layer_attrs_17,
+      .types = TYPES({ "T", T(FLOATING_13) }, { "U", T(BIT(BFLOAT16) | BIT(FLOAT)) }) },
+    { .name = NULL },
+};
+
+/* ---- LinearAttention ---- */
+
+const onxi_schema onxi_op_LinearAttention[] = {
+    { .name = "LinearAttention", .since = 27, .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN,
+      ARITY(3, 6, 2, 2),
+      .context_function_opsets = "27",
+      .inputs = PORTS({ "query", "T", DIFF }, { "key", "T", DIFF }, { "value", "T", DIFF },
+                      { "past_state", "S", OPT | NONDIFF }, { "decay", "T", OPT | DIFF },
+                      { "beta", "T", OPT | DIFF }),
+      .outputs = PORTS({ "output", "T", DIFF }, { "present_state", "S", NONDIFF }),
+      .attrs = ATTRS({ "chunk_size", INT, DEFAULT("64") }, { "kv_num_heads", INT, REQUIRED },
+                     { "q_num_heads", INT, REQUIRED }, { "scale", FLOAT, DEFAULT("0") },
+                     { "update_rule", STRING, TEXT("gated_delta") }),
+      .types = TYPES({ "T", T(SCALES_19) }, { "S", T(SCALES_19) }) },
+    { .name = NULL },
+};
+
+/* ---- LpNormalization ---- */
+
+static const onxi_attr lp_normalization_attrs_22[] = {
+    { "axis", INT, DEFAULT("-1") },
+    { "p", INT, DEFAULT("2") },
+    { 0 },
+};
+
+const onxi_schema onxi_op_LpNormalization[] = {
+    { .name = "LpNormalization", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = lp_normalization_attrs_22, .types = TYPES({ "T", T(FLOATING_13) }) },
+    { .name = "LpNormalization", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = lp_normalization_attrs_22, .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- MeanVarianceNormalization ---- */
+
+const onxi_schema onxi_op_MeanVarianceNormalization[] = {
+    { .name = "MeanVarianceNormalization", .since = 13, .flags = FUNCTION, ARITY(1, 1, 1, 1),
+      .function_opsets = "13 18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
+      .attrs = ATTRS({ "axes", INTS, DEFAULT("[0, 2, 3]") }), .types = TYPES({ "T", T(FLOATING_13) }) },
+    { .name = "MeanVarianceNormalization", .since = 9, .flags = FUNCTION, ARITY(1, 1, 1, 1),
+      .function_opsets = "9", .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
+      .attrs = ATTRS({ "axes", INTS, DEFAULT("[0, 2, 3]") }), .types = TYPES({ "T", T(FLOATING) }) },
+    { .name = NULL },
+};
+
+/* ---- RMSNormalization ---- */
+
+const onxi_schema onxi_op_RMSNormalization[] = {
+    { .name = "RMSNormalization", .since = 23, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+      .context_function_opsets = "23", .inputs = PORTS({ "X", "T", 0 }, { "scale", "V", 0 }),
+      .outputs = PORTS({ "Y", "V", 0 }), .attrs = layer_attrs_17,
+      .types = TYPES({ "T", T(FLOATING_13) }, { "V", T(FLOATING_13) }) },
+    { .name = NULL },
+};
+
+/* ---- RotaryEmbedding ---- */
+
+const onxi_schema onxi_op_RotaryEmbedding[] = {
+    { .name = "RotaryEmbedding", .since = 23, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 4, 1, 1),
+      .context_function_opsets = "23",
+      .inputs = PORTS({ "X", "T", 0 }, { "cos_cache", "T", 0 }, { "sin_cache", "T", 0 }, { "position_ids", "M", OPT }),
+      .outputs = PORTS({ "Y", "T", 0 }),
+      .attrs = ATTRS({ "interleaved", INT, DEFAULT("0") }, { "num_heads", INT, OPTIONAL },
+                     { "rotary_embedding_dim", INT, DEFAULT("0") }),
+      .types = TYPES({ "T", T(SCALES_19) }, { "M", T(BIT(INT64)) }) },
+    { .name = NULL },
+};
+
+/* ---- Shrink ---- */
+
+const onxi_schema onxi_op_Shrink[] = {
+    { .name = "Shrink", .since = 9, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+      .function_opsets = "18", .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
+      .attrs = ATTRS({ "bias", FLOAT, DEFAULT("0") }, { "lambd", FLOAT, DEFAULT("0.5") }),
+      .types = TYPES({ "T", T(NUMERIC) }) },
+    { .name = NULL },
+};
+
+/* ---- TfIdfVectorizer ---- */
+
+const onxi_schema onxi_op_TfIdfVectorizer[] = {
+    { .name = "TfIdfVectorizer", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+      .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "T1", NONDIFF }),
+      .attrs = ATTRS({ "max_gram_length", INT, REQUIRED }, { "max_skip_count", INT, REQUIRED },
+                     { "min_gram_length", INT, REQUIRED }, { "mode", STRING, REQUIRED },
+                     { "ngram_counts", INTS, REQUIRED }, { "ngram_indexes", INTS, REQUIRED },
+                     { "pool_int64s", INTS, OPTIONAL }, { "pool_strings", STRINGS, OPTIONAL },
+                     { "weights", FLOATS, OPTIONAL }),
+      .types = TYPES({ "T", T(BIT(INT32) | BIT(INT64) | BIT(STRING)) }, { "T1", T(BIT(FLOAT)) }) },
+    { .name = NULL },
+};
