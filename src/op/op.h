@@ -35,7 +35,20 @@ onxi_dim onxi_dim_div_ceil(onxi_dims *dims, onxi_dim a, onxi_dim b); /* towards 
 onxi_dim onxi_dim_mod(onxi_dims *dims, onxi_dim a, onxi_dim b);
 onxi_dim onxi_dim_min(onxi_dims *dims, onxi_dim a, onxi_dim b);
 onxi_dim onxi_dim_max(onxi_dims *dims, onxi_dim a, onxi_dim b);
-/* Stable, readable text: N, N + 1, 2*seq, (H - 1)/2 + 1. */
+/* What two dims give that are broadcast to each other: the one that is not 1. Constants that contradict: unknown. */
+onxi_dim onxi_dim_broadcast(onxi_dims *dims, onxi_dim a, onxi_dim b);
+/* Is a >= b whatever the symbols stand for? False also means "not known". */
+bool onxi_dim_at_least(onxi_dims *dims, onxi_dim a, onxi_dim b);
+/* Bounds; INT64_MIN and INT64_MAX: none. */
+int64_t onxi_dim_low(const onxi_dims *dims, onxi_dim d);
+int64_t onxi_dim_high(const onxi_dims *dims, onxi_dim d);
+bool onxi_dim_is_symbol(const onxi_dims *dims, onxi_dim d); /* a name alone */
+bool onxi_dim_is_fresh(const onxi_dims *dims, onxi_dim d);  /* made by onxi_dim_fresh */
+/* From now on the symbol of that name is this constant. */
+onx_status onxi_dims_fix(onxi_dims *dims, onx_str name, int64_t value);
+/* d with `value` in the place of a symbol, simplified. */
+onxi_dim onxi_dim_substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_dim value);
+/* Stable, readable text: N, N + 1, 2*seq, (H + 1)/2; as snprintf does. Empty for an unknown one. */
 size_t onxi_dim_print(const onxi_dims *dims, onxi_dim d, char *buf, size_t size);
 /* Reads such a text back (dim_param); text of any other form becomes one symbol. */
 onxi_dim onxi_dim_parse(onxi_dims *dims, onx_str text);
@@ -83,6 +96,7 @@ typedef struct onxi_call {
     onxi_value *output_values;      /* count 0 and elements NULL on entry; data propagation fills in */
     const struct onxi_call_ops *ops;
     void *engine;                   /* for ops */
+    onx_doc *doc;                   /* whose external data constants may lie in; NULL: none */
 } onxi_call;
 
 /* What the engine that runs a rule provides. */
@@ -103,26 +117,69 @@ typedef struct onxi_call_ops {
 /* A rule returns ONX_OK also when it could set nothing; what is wrong with the node is raised with onxi_call_fail. */
 typedef onx_status (*onxi_rule_fn)(onxi_call *call);
 
-/* Conveniences over call->ops (op_call.c). Defaults come from the schema row where the attribute is absent. */
+/* ---- conveniences of the call object (op_call.c) ---- */
+
+/* Infers the node: sets what the schema alone says of the output types (a constraint that an input binds, or a fixed
+ * type), then runs the rule of the row. This is how an engine calls a rule. */
+onx_status onxi_call_run(onxi_call *call);
+
 onx_status onxi_call_fail(onxi_call *call, const char *format, ...) ONX_PRINTF(2, 3);
-bool onxi_call_has_attribute(onxi_call *call, const char *name);
+
+/* Attributes: the node's, else the default of the schema row, else `otherwise`. */
+bool onxi_call_has_attribute(onxi_call *call, const char *name); /* given by the node */
 int64_t onxi_call_int(onxi_call *call, const char *name, int64_t otherwise);
 float onxi_call_float(onxi_call *call, const char *name, float otherwise);
 onx_str onxi_call_text(onxi_call *call, const char *name, const char *otherwise);
-/* The list, or NULL with *count 0 when absent. */
+bool onxi_call_text_is(onxi_call *call, const char *name, const char *text);
+/* The list, or NULL with *count 0 when the node does not give it. */
 const int64_t *onxi_call_ints(onxi_call *call, const char *name, uint32_t *count);
-/* The type of an input if it is there and of that kind, else NULL. */
-const onxi_type *onxi_call_tensor(onxi_call *call, uint32_t input);        /* a tensor */
-const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input);        /* a tensor of known rank */
-/* Makes output `i` a tensor; *dims_out gets rank dims, all unknown, in the call's arena. */
+/* How many elements a list attribute of any type has; 0 when absent. */
+uint32_t onxi_call_list_count(onxi_call *call, const char *name);
+const onx_graph *onxi_call_graph(onxi_call *call, const char *name);
+
+/* Inputs. */
+bool onxi_call_has_input(const onxi_call *call, uint32_t input); /* not omitted */
+const onxi_type *onxi_call_tensor(onxi_call *call, uint32_t input); /* its type if it is a tensor, else NULL */
+const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input); /* ... of known rank, else NULL */
+int onxi_call_dtype(const onxi_call *call, uint32_t input);         /* its element type or ONX_UNDEFINED */
+/* Fails when the rank of the input is known and another one. */
+onx_status onxi_call_want_rank(onxi_call *call, uint32_t input, uint32_t rank);
+onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t rank);
+/* The elements of an integer input of rank 0 or 1 as far as they are known, or NULL. */
+const onxi_value *onxi_call_value(onxi_call *call, uint32_t input);
+/* The single constant integer that an input holds; false when it is not known. */
+bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out);
+/* A list of constant integers from an input, or, in versions that had it there, from the attribute; NULL when not known. */
+const int64_t *onxi_call_const_ints(onxi_call *call, uint32_t input, uint32_t *count);
+
+/* Outputs. Those past output_count may be set as well and are ignored. */
+/* A tensor of `rank` unknown dims, which *dims_out gets to fill in; the element type is what the schema made it. */
+onx_status onxi_call_shape(onxi_call *call, uint32_t i, uint32_t rank, onxi_dim **dims_out);
+/* The same with an element type. */
 onx_status onxi_call_output(onxi_call *call, uint32_t i, int dtype, uint32_t rank, onxi_dim **dims_out);
 void onxi_call_output_unranked(onxi_call *call, uint32_t i, int dtype);
+/* A tensor of this shape (NULL or unranked: unknown), the element type is what the schema made it. */
+void onxi_call_shape_of(onxi_call *call, uint32_t i, const onxi_type *shape);
 /* Makes output `i` of the same type as input `input`. */
 void onxi_call_same(onxi_call *call, uint32_t i, uint32_t input);
+/* The carried value of output `i`: room for its elements, all unknown; NULL when out of memory or too many. */
+onxi_dim *onxi_call_set_value(onxi_call *call, uint32_t i, uint32_t rank, uint32_t count);
+
+/* Dimensions. */
 /* -rank <= axis < rank made non-negative; fails with the numbers otherwise. */
 onx_status onxi_call_axis(onxi_call *call, int64_t axis, uint32_t rank, uint32_t *out);
 /* Numpy broadcasting of two dims; fails when both are constant, different and neither is 1. */
 onx_status onxi_call_broadcast(onxi_call *call, onxi_dim a, onxi_dim b, onxi_dim *out);
+/* Two dims that have to be equal: the better known one; fails when both are constant and differ. `what` names them. */
+onx_status onxi_call_unify(onxi_call *call, onxi_dim a, onxi_dim b, const char *what, onxi_dim *out);
+/* The product of dims[first..last-1]. */
+onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first, uint32_t last);
+
+/* How many elements of an integer tensor are carried along while inferring. */
+enum { ONXI_VALUE_LIMIT = 4096 };
+/* The elements of a constant integer tensor of rank 0 or 1 (floating ones with integral elements too) in `arena`;
+ * false when it is none, too long or cannot be read. */
+bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_value *out);
 
 /* ---- schema rows ---- */
 

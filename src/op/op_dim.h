@@ -1,0 +1,66 @@
+/* op_dim.h - how dimension expressions are stored, for op_dim.c and op_dim_text.c alone. */
+#ifndef ONXI_OP_DIM_H
+#define ONXI_OP_DIM_H
+
+#include "op/op.h"
+
+/* What an expression may grow to; beyond it becomes opaque, a symbol equal only to itself. */
+enum {
+    ONXI_DIM_TERMS = 16,     /* terms of a sum */
+    ONXI_DIM_FACTORS = 8,    /* factors of a product */
+    ONXI_DIM_LIST = 6,       /* members of min and max */
+    ONXI_DIM_WEIGHT = 400,   /* printed characters, about */
+    ONXI_DIM_LIMIT = 1 << 26 /* expressions in all */
+};
+
+enum {
+    ONXI_DIM_SYMBOL,
+    ONXI_DIM_SUM,
+    ONXI_DIM_PRODUCT,
+    ONXI_DIM_DIV,
+    ONXI_DIM_MOD,
+    ONXI_DIM_MIN,
+    ONXI_DIM_MAX,
+    ONXI_DIM_OPAQUE
+};
+
+/* What the operation of an opaque expression is: one of these, or '+', '-', '*'. */
+enum { ONXI_DIM_BROADCAST = 'b' };
+
+typedef struct onxi_dim_term {
+    int64_t coef;
+    onxi_dim of; /* a symbol, product, quotient, ... but never a sum */
+} onxi_dim_term;
+
+typedef struct onxi_dim_expr {
+    uint8_t kind;
+    uint32_t count; /* of args or terms */
+    uint32_t hash;
+    uint32_t weight;
+    int64_t constant;  /* of a sum; the operation of an opaque one; 1: a symbol that no text of the model names */
+    int64_t low, high; /* bounds, INT64_MIN and INT64_MAX: none */
+    union {
+        onx_str name;
+        const onxi_dim *args;       /* product: in ascending order, a power repeats; quotient and remainder: two */
+        const onxi_dim_term *terms; /* in ascending order of `of` */
+    };
+} onxi_dim_expr;
+
+typedef struct onxi_dim_fixed {
+    struct onxi_dim_fixed *next;
+    onx_str name;
+    int64_t value;
+} onxi_dim_fixed;
+
+struct onxi_dims {
+    onx_ctx *cx;
+    onx_arena *arena;
+    onxi_dim_expr *exprs; /* id INT64_MIN + 1 + index */
+    uint32_t count, room;
+    uint32_t *slots; /* index + 1, open addressing */
+    uint32_t slot_count;
+    uint32_t fresh;
+    onxi_dim_fixed *fixed;
+};
+
+#endif
