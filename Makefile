@@ -1,0 +1,42 @@
+# A front for CMake (see CMakePresets.json). `make` installs what is missing and builds; the rest is below.
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+PRESET ?= release
+BUILD = build$(if $(filter-out release,$(PRESET)),-$(PRESET))
+
+.PHONY: all deps test demo install format check bench clean help
+all: deps
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+deps:
+	@scripts/deps.sh
+
+test: all
+	ctest --preset $(PRESET) --parallel $(JOBS)
+
+demo: all
+	@sh examples/demo.sh $(BUILD)/onx
+
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+format: deps
+	@scripts/check_format --fix
+
+bench: all
+	@scripts/deps.sh peers
+	@sh bench/codec.sh $(BUILD)/onx
+
+clean:
+	rm -rf build build-*
+
+help:
+	@echo 'make           install what is missing and build into $(BUILD)/'
+	@echo 'make test      build and run every test'
+	@echo 'make demo      build a small network, show, check and run it'
+	@echo 'make bench     compare codec speed and memory with libprotobuf'
+	@echo 'make install   into PREFIX (now $(PREFIX))'
+	@echo 'make format    give all sources the style of .clang-format'
+	@echo 'make clean     remove all builds'
+	@echo 'PRESET=...     another build: debug clang asan plain fuzz'

@@ -1,0 +1,158 @@
+/* cli.h - what the commands of the program share.
+ *
+ * A command is one file, cmd_<name>.c, that defines `const cli_command cmd_<name>`, and one row in cli_commands.def.
+ * Its options are a table; parsing, --help, man page and shell completion all come from that. */
+#ifndef ONX_CLI_H
+#define ONX_CLI_H
+
+#include <onx/base.h>
+#include <onx/io.h>
+#include <onx/ir.h>
+
+#include <stdio.h>
+
+/* Exit statuses of every command. */
+enum {
+    CLI_OK = 0,    /* done, valid, all passed */
+    CLI_FAULT = 1, /* the model, data or test is at fault */
+    CLI_MISUSE = 2 /* the call is at fault: usage, unreadable file, no such name */
+};
+
+typedef struct cli_option {
+    const char *name;    /* without dashes: "format" */
+    char letter;         /* 'f' for -f, 0 for none */
+    const char *value;   /* what to call the value in help: "FILE"; NULL for a flag */
+    const char *choices; /* "text|json": other values are refused; NULL: any value */
+    const char *help;    /* one line, lower case */
+} cli_option;
+
+/* clang-format off */
+/* Tables of options end with CLI_END. */
+#define CLI_END { NULL, 0, NULL, NULL, NULL }
+#define CLI_KINDS "model|graph|function|node|tensor|attribute|value-info|sparse-tensor|type|sequence|map|optional|operator-set"
+#define CLI_OPTION_AS { "as", 0, "KIND", CLI_KINDS, "what the file holds, when that is not a model" }
+#define CLI_OPTION_JSON { "json", 0, NULL, NULL, "print a machine-readable answer on standard output" }
+#define CLI_OPTION_OUTPUT { "output", 'o', "FILE", NULL, "where the result goes; - is standard output" }
+/* clang-format on */
+
+typedef struct cli_call cli_call;
+
+typedef struct cli_command {
+    const char *name;
+    const char *summary;        /* one line, lower case, no full stop */
+    const char *operands;       /* "FILE", "IN OUT", "DIR...", "[NAME]": also how many there may be */
+    const char *help;           /* paragraphs, lines of at most 100 columns, ending with a newline; "" for none */
+    const char *example;        /* lines to try, each ending with a newline */
+    const cli_option *options;  /* NULL for none */
+    int (*run)(cli_call *call); /* returns an exit status; diagnostics left in the context are printed afterwards */
+} cli_command;
+
+struct cli_call {
+    const cli_command *command;
+    onx_ctx *cx;          /* with the limits of the command line */
+    const char **operand; /* operand_count of them */
+    int operand_count;
+    const char *input; /* what diagnostics are about: name of the file in hand, or NULL */
+    /* as parsed; ask with cli_has and cli_value */
+    const cli_option **given;
+    const char **given_value;
+    int given_count;
+};
+
+/* ---- options ---- */
+
+bool cli_has(const cli_call *call, const char *name);
+/* The last value given, or NULL. */
+const char *cli_value(const cli_call *call, const char *name);
+/* The value given `index`th (from 0) for an option that may be repeated; NULL past the last. */
+const char *cli_value_at(const cli_call *call, const char *name, int index);
+/* The value as a number in min..max; `*out` keeps its value when the option is not given. Units K, M, G, T (powers of
+ * 1024) are understood. False, with the error printed, for anything else: return CLI_MISUSE then. */
+bool cli_number(const cli_call *call, const char *name, uint64_t min, uint64_t max, uint64_t *out);
+/* The kind that --as names; ONX_KIND_MODEL when not given. */
+onx_kind cli_kind(const cli_call *call);
+/* "NAME=REST", a value of `option`, split at the last '='. False, with the error printed, when it is not like that. */
+bool cli_split(const cli_call *call, const char *option, const char *text, onx_str *name, const char **rest);
+
+/* ---- files ---- */
+
+/* onx_load with what the command line says; the file becomes call->input. */
+onx_status cli_load(cli_call *call, const char *path, onx_kind kind, onx_doc **out);
+/* Exit status for a status of the library. */
+int cli_exit(onx_status status);
+
+/* ---- messages on standard error ---- */
+
+/* Prints "onx check: error: ..." and returns CLI_MISUSE. Control characters in the text are escaped. */
+int cli_error(const cli_call *call, const char *format, ...) ONX_PRINTF(2, 3);
+/* A line below the error: "hint: ..." */
+void cli_hint(const char *format, ...) ONX_PRINTF(1, 2);
+/* Prints the diagnostics of the context, with file name, place, excerpt and hint, and clears them. */
+void cli_report(cli_call *call);
+/* Progress of long work, on a terminal only: done of total (0: unknown), redrawn at most ten times a second.
+ * cli_progress_end removes the bar; call it before printing anything else. */
+void cli_progress(const char *what, uint64_t done, uint64_t total);
+void cli_progress_end(void);
+
+/* ---- the look of text on a terminal ---- */
+
+typedef enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE, CLI_CYAN } cli_style;
+/* The escape sequence, or "" where the stream is no terminal or colours are off. CLI_PLAIN ends a style. */
+const char *cli_color(FILE *to, cli_style style);
+/* auto, always or never; auto until called. */
+void cli_set_color(const char *when);
+bool cli_is_terminal(FILE *to);
+/* May block and line-drawing characters be used? */
+bool cli_is_unicode(void);
+/* Columns of the terminal, 80 where there is none. */
+unsigned cli_width(void);
+
+/* Text from a file, safe for a terminal: control characters and bytes that are no UTF-8 print as \xNN. */
+void cli_put_text(FILE *to, onx_str text);
+/* Columns that cli_put_text takes for it. */
+unsigned cli_columns(onx_str text);
+/* The same in exactly `columns` columns: padded with spaces on the right, or cut in the middle. */
+void cli_put_field(FILE *to, onx_str text, unsigned columns);
+/* A horizontal bar of at most `columns` columns for part of whole. */
+void cli_put_bar(FILE *to, double part, double whole, unsigned columns);
+
+typedef struct cli_small {
+    char text[48];
+} cli_small;
+cli_small cli_bytes(uint64_t bytes);      /* "44.7 MiB" */
+cli_small cli_thousands(uint64_t number); /* "11,689,512" */
+/* "float[N,3,224,224]", "seq(float[N])" and so on; as snprintf, so it may be cut. */
+size_t cli_type(const onx_type *type, char *buf, size_t size);
+
+/* ---- JSON ---- */
+
+/* Writes JSON step by step; commas, indentation and escapes are its business. Keys are NULL inside arrays. */
+typedef struct cli_json {
+    FILE *to;
+    unsigned depth;
+    bool has_items; /* in the innermost open object or array */
+} cli_json;
+void cli_json_open(cli_json *json, const char *key, char bracket); /* '{' or '[' */
+void cli_json_close(cli_json *json, char bracket);                 /* '}' or ']'; the last one ends the line */
+void cli_json_text(cli_json *json, const char *key, onx_str value);
+void cli_json_cstr(cli_json *json, const char *key, const char *value); /* NULL prints null */
+void cli_json_int(cli_json *json, const char *key, int64_t value);
+void cli_json_uint(cli_json *json, const char *key, uint64_t value);
+void cli_json_real(cli_json *json, const char *key, double value); /* null when not finite */
+void cli_json_bool(cli_json *json, const char *key, bool value);
+
+/* ---- the tables themselves (help, completion) ---- */
+
+extern const cli_command *const cli_commands[]; /* ends with NULL */
+extern const cli_option cli_common_options[];
+const cli_command *cli_find_command(const char *name);
+/* Prints that there is no such command, with the nearest one, and returns CLI_MISUSE. */
+int cli_no_command(const char *name);
+/* The candidate nearest to the word, or NULL when none is near; candidate(from, index) returns NULL past the last. */
+const char *cli_nearest(const char *word, const char *(*candidate)(const void *from, int index), const void *from);
+/* Fills the call from the command line. Returns -1 to go on, else an exit status. */
+int cli_parse(cli_call *call, int argc, char **argv);
+void cli_print_help(const cli_command *command, FILE *to);
+void cli_print_overview(FILE *to);
+
+#endif

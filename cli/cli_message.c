@@ -1,0 +1,189 @@
+/* cli_message.c - what is said on standard error: errors, diagnostics, progress. */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <time.h>
+
+static void put_severity(onx_severity severity)
+{
+    static const struct {
+        const char *word;
+        cli_style style;
+    } look[] = { { "note", CLI_CYAN }, { "warning", CLI_YELLOW }, { "error", CLI_RED } };
+    fprintf(stderr, "%s%s%s:%s ", cli_color(stderr, CLI_BOLD), cli_color(stderr, look[severity].style),
+            look[severity].word, cli_color(stderr, CLI_PLAIN));
+}
+
+static void put_hint(onx_str text)
+{
+    fprintf(stderr, "%shint:%s ", cli_color(stderr, CLI_CYAN), cli_color(stderr, CLI_PLAIN));
+    cli_put_text(stderr, text);
+    fputc('\n', stderr);
+}
+
+int cli_error(const cli_call *call, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    cli_progress_end();
+    fflush(stdout);
+    fputs(call ? "onx " : "onx: ", stderr);
+    if (call)
+        fprintf(stderr, "%s: ", call->command->name);
+    put_severity(ONX_ERROR);
+    cli_put_text(stderr, onx_str_of(text));
+    fputc('\n', stderr);
+    return CLI_MISUSE;
+}
+
+void cli_hint(const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    put_hint(onx_str_of(text));
+}
+
+/* ---- diagnostics ---- */
+
+/* The line of text with a caret below the place. Long lines are cut around it. */
+static void put_excerpt(const onx_diag *d)
+{
+    enum { BEFORE = 60, AFTER = 40 };
+    size_t column = d->where.column ? d->where.column - 1 : 0;
+    onx_str line = d->excerpt;
+    if (column > line.len)
+        column = line.len;
+    size_t from = column > BEFORE ? column - BEFORE : 0, to = line.len - column > AFTER ? column + AFTER : line.len;
+    while (from > 0 && ((unsigned char)line.ptr[from] & 0xc0) == 0x80)
+        from--;
+    while (to < line.len && ((unsigned char)line.ptr[to] & 0xc0) == 0x80)
+        to++;
+    fprintf(stderr, "%s%5u |%s ", cli_color(stderr, CLI_DIM), d->where.line, cli_color(stderr, CLI_PLAIN));
+    /* Tabs print as one blank, so that the caret stands right. */
+    unsigned indent = 0;
+    for (size_t i = from; i < to;) {
+        size_t end = i;
+        while (end < to && line.ptr[end] != '\t' && line.ptr[end] != '\r')
+            end++;
+        cli_put_text(stderr, onx_str_make(line.ptr + i, end - i));
+        if (end < to)
+            fputc(' ', stderr);
+        if (i < column) {
+            size_t stop = end < column ? end : column;
+            indent += cli_columns(onx_str_make(line.ptr + i, stop - i)) + (end < column);
+        }
+        i = end + (end < to);
+    }
+    fprintf(stderr, "\n%s      |%s %*s%s%s^%s\n", cli_color(stderr, CLI_DIM), cli_color(stderr, CLI_PLAIN), (int)indent,
+            "", cli_color(stderr, CLI_BOLD), cli_color(stderr, CLI_GREEN), cli_color(stderr, CLI_PLAIN));
+}
+
+static void put_place(const char *input, const onx_where *where)
+{
+    const char *between = "";
+    fputs(cli_color(stderr, CLI_BOLD), stderr);
+    if (input) {
+        cli_put_text(stderr, onx_str_of(input));
+        between = ": ";
+    }
+    if (where->kind == ONX_AT_TEXT) {
+        fprintf(stderr, input ? ":%u:%u" : "%u:%u", where->line, where->column);
+        between = ": ";
+    } else if (where->kind == ONX_AT_BYTE) {
+        fprintf(stderr, "%sbyte %llu", between, (unsigned long long)where->byte);
+        between = ": ";
+    }
+    if (where->path.len) {
+        fputs(between, stderr);
+        cli_put_text(stderr, where->path);
+        between = ": ";
+    }
+    fprintf(stderr, "%s%s", between, cli_color(stderr, CLI_PLAIN));
+}
+
+static void put_diag(const char *input, const onx_diag *d)
+{
+    put_place(input, &d->where);
+    put_severity(d->severity);
+    cli_put_text(stderr, d->message);
+    if (d->value.len || d->expected.len) {
+        fputs(" (", stderr);
+        if (d->value.len) {
+            fputs("value ", stderr);
+            cli_put_text(stderr, d->value);
+        }
+        if (d->expected.len) {
+            fputs(d->value.len ? ", expected " : "expected ", stderr);
+            cli_put_text(stderr, d->expected);
+        }
+        fputc(')', stderr);
+    }
+    if (d->rule)
+        fprintf(stderr, " %s[%s]%s", cli_color(stderr, CLI_DIM), d->rule, cli_color(stderr, CLI_PLAIN));
+    fputc('\n', stderr);
+    if (d->excerpt.len && d->where.kind == ONX_AT_TEXT)
+        put_excerpt(d);
+    if (d->hint.len)
+        put_hint(d->hint);
+    else if (d->status == ONX_E_LIMIT)
+        put_hint(onx_str_of("--max-depth N and --max-memory SIZE raise the limits"));
+}
+
+void cli_report(cli_call *call)
+{
+    cli_progress_end();
+    size_t kept = onx_diag_count(call->cx), all = 0;
+    for (int s = ONX_NOTE; s <= ONX_ERROR; s++)
+        all += onx_diag_total(call->cx, (onx_severity)s);
+    if (kept)
+        fflush(stdout);
+    for (size_t i = 0; i < kept; i++)
+        put_diag(call->input, onx_diag_get(call->cx, i));
+    if (all > kept)
+        fprintf(stderr, "and %zu more\n", all - kept);
+    onx_diag_clear(call->cx);
+}
+
+/* ---- progress ---- */
+
+static bool progress_shown;
+
+void cli_progress(const char *what, uint64_t done, uint64_t total)
+{
+    static struct timespec last;
+    if (!cli_is_terminal(stderr))
+        return;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double since = (double)(now.tv_sec - last.tv_sec) + 1e-9 * (double)(now.tv_nsec - last.tv_nsec);
+    if (since < 0.1)
+        return;
+    /* The first call starts the clock only: short work shows no bar. */
+    bool first = last.tv_sec == 0 && last.tv_nsec == 0;
+    last = now;
+    if (first)
+        return;
+    progress_shown = true;
+    fprintf(stderr, "\r\033[K%s ", what);
+    if (total) {
+        fputs(cli_color(stderr, CLI_CYAN), stderr);
+        cli_put_bar(stderr, (double)done, (double)total, 30);
+        fprintf(stderr, "%s %3u %%", cli_color(stderr, CLI_PLAIN), (unsigned)(100.0 * (double)done / (double)total));
+    } else {
+        fprintf(stderr, "%llu", (unsigned long long)done);
+    }
+    fflush(stderr);
+}
+
+void cli_progress_end(void)
+{
+    if (progress_shown)
+        fputs("\r\033[K", stderr);
+    progress_shown = false;
+}

@@ -1,0 +1,205 @@
+/* cli_text.c - how text, numbers and types look on a terminal. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color_mode;
+
+void cli_set_color(const char *when)
+{
+    color_mode = strcmp(when, "always") == 0 ? COLOR_ALWAYS : strcmp(when, "never") == 0 ? COLOR_NEVER : COLOR_AUTO;
+}
+
+bool cli_is_terminal(FILE *to)
+{
+    return isatty(fileno(to)) == 1;
+}
+
+const char *cli_color(FILE *to, cli_style style)
+{
+    static const char *const sequences[] = { "\033[0m",  "\033[1m",  "\033[2m",  "\033[31m",
+                                             "\033[32m", "\033[33m", "\033[34m", "\033[36m" };
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    bool on = color_mode == COLOR_ALWAYS;
+    if (color_mode == COLOR_AUTO)
+        on = cli_is_terminal(to) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+    return on ? sequences[style] : "";
+}
+
+bool cli_is_unicode(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "UTF8") || strstr(value, "utf-8");
+    }
+    return false;
+}
+
+unsigned cli_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+        return size.ws_col;
+    return 80;
+}
+
+/* ---- text from files ---- */
+
+/* Length of the UTF-8 sequence of a printable character at the start, 0 when there is none. */
+static size_t printable(onx_str s)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr;
+    if (p[0] < 0x80)
+        return p[0] >= 0x20 && p[0] != 0x7f;
+    size_t len = p[0] >= 0xf0 && p[0] <= 0xf4  ? 4
+                 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+                 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+                                               : 0;
+    if (len == 0 || len > s.len)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    uint32_t c = len == 2   ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu)
+                 : len == 3 ? (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu)
+                            : (p[0] & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
+    bool overlong = (len == 3 && c < 0x800) || (len == 4 && (c < 0x10000 || c > 0x10ffff));
+    /* C1 controls; direction marks, with which a name can look like another one; surrogates. */
+    bool control = c < 0xa0 || (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+                   (c >= 0x2066 && c <= 0x2069) || (c >= 0xd800 && c <= 0xdfff) || c == 0xfeff;
+    return overlong || control ? 0 : len;
+}
+
+/* Columns of the character at the start, which is `len` bytes of UTF-8: East Asian wide forms take two. */
+static unsigned char_columns(onx_str s, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr;
+    if (len < 3)
+        return 1;
+    if (len == 4)
+        return 2;
+    uint32_t c = (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+    return (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) || (c >= 0xac00 && c <= 0xd7a3) ||
+                   (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60)
+               ? 2
+               : 1;
+}
+
+static onx_str skip(onx_str s, size_t len)
+{
+    return onx_str_make(s.ptr + len, s.len - len);
+}
+
+void cli_put_text(FILE *to, onx_str text)
+{
+    while (text.len) {
+        size_t len = printable(text);
+        if (len)
+            fwrite(text.ptr, 1, len, to);
+        else
+            fprintf(to, "\\x%02x", (unsigned char)text.ptr[0]);
+        text = skip(text, len ? len : 1);
+    }
+}
+
+unsigned cli_columns(onx_str text)
+{
+    unsigned columns = 0;
+    while (text.len && columns < 1u << 30) {
+        size_t len = printable(text);
+        columns += len ? char_columns(text, len) : 4;
+        text = skip(text, len ? len : 1);
+    }
+    return columns;
+}
+
+/* The longest start of the text that takes at most `columns`. */
+static size_t fitting(onx_str text, unsigned columns)
+{
+    size_t at = 0;
+    for (unsigned used = 0; at < text.len;) {
+        onx_str rest = skip(text, at);
+        size_t len = printable(rest);
+        used += len ? char_columns(rest, len) : 4;
+        if (used > columns)
+            break;
+        at += len ? len : 1;
+    }
+    return at;
+}
+
+void cli_put_field(FILE *to, onx_str text, unsigned columns)
+{
+    unsigned total = cli_columns(text);
+    if (total <= columns) {
+        cli_put_text(to, text);
+        fprintf(to, "%*s", (int)(columns - total), "");
+        return;
+    }
+    /* Names differ at their ends more than at their starts, so the middle goes. */
+    const char *dots = cli_is_unicode() ? "…" : "~";
+    unsigned head = (columns - 1) / 2, tail = columns - 1 - head;
+    size_t head_len = fitting(text, head);
+    onx_str rest = skip(text, head_len);
+    while (rest.len && cli_columns(rest) > tail) {
+        size_t len = printable(rest);
+        rest = skip(rest, len ? len : 1);
+    }
+    unsigned used = cli_columns(onx_str_make(text.ptr, head_len)) + 1 + cli_columns(rest);
+    cli_put_text(to, onx_str_make(text.ptr, head_len));
+    fputs(dots, to);
+    cli_put_text(to, rest);
+    fprintf(to, "%*s", used < columns ? (int)(columns - used) : 0, "");
+}
+
+void cli_put_bar(FILE *to, double part, double whole, unsigned columns)
+{
+    static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+    double share = whole > 0 && part > 0 ? part / whole : 0;
+    unsigned length = (unsigned)(share * columns * 8 + 0.5);
+    if (length == 0 && part > 0)
+        length = 1;
+    if (!cli_is_unicode()) {
+        for (unsigned i = 0; i < (length + 7) / 8; i++)
+            fputc('#', to);
+        return;
+    }
+    for (unsigned i = 0; i < length / 8; i++)
+        fputs("█", to);
+    fputs(eighths[length % 8], to);
+}
+
+/* ---- numbers ---- */
+
+cli_small cli_bytes(uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    cli_small out;
+    double value = (double)bytes;
+    size_t unit = 0;
+    while (value >= 1023.95 && unit < 6) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(out.text, sizeof(out.text), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return out;
+}
+
+cli_small cli_thousands(uint64_t number)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+    cli_small out;
+    size_t at = 0;
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            out.text[at++] = ',';
+        out.text[at++] = digits[i];
+    }
+    out.text[at] = '\0';
+    return out;
+}

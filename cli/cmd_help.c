@@ -1,0 +1,209 @@
+/* cmd_help.c - help from the tables, for people at a terminal and as man pages. */
+#include "cli.h"
+
+/* ---- at a terminal ---- */
+
+static void put_heading(FILE *to, const char *text)
+{
+    fprintf(to, "\n%s%s%s\n", cli_color(to, CLI_BOLD), text, cli_color(to, CLI_PLAIN));
+}
+
+void cli_print_overview(FILE *to)
+{
+    fprintf(to, "%sonx%s - all of ONNX in C: reads, writes, checks, explains, reshapes, runs and trains models\n",
+            cli_color(to, CLI_BOLD), cli_color(to, CLI_PLAIN));
+    fputs("\nusage: onx COMMAND [option...] FILE...\n       onx COMMAND --help | onx --version\n", to);
+    put_heading(to, "Commands");
+    for (size_t i = 0; cli_commands[i]; i++)
+        fprintf(to, "  %s%-11s%s %s\n", cli_color(to, CLI_CYAN), cli_commands[i]->name, cli_color(to, CLI_PLAIN),
+                cli_commands[i]->summary);
+    put_heading(to, "Formats, by extension and content");
+    fputs("  .onnx .pb            binary\n"
+          "  .onnxtxt             ONNX text\n"
+          "  .textproto .pbtxt    protobuf text\n"
+          "  .json                protobuf JSON\n",
+          to);
+    put_heading(to, "Exit status");
+    fputs("  0   done, valid, all passed\n"
+          "  1   the model, the data or a test is at fault\n"
+          "  2   the call is at fault: usage, unreadable file, no such name\n",
+          to);
+}
+
+/* "-o, --output FILE" */
+static int option_text(const cli_option *o, char *buf, size_t size)
+{
+    char letter[8] = "";
+    if (o->letter)
+        snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+    return snprintf(buf, size, "%s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
+}
+
+/* One option; its value's choices are listed when they are few enough to read. */
+static void put_option(FILE *to, const cli_option *o)
+{
+    char text[64];
+    int len = option_text(o, text, sizeof(text));
+    fprintf(to, "  %s%-*s%s", cli_color(to, CLI_CYAN), len > 28 ? len + 2 : 30, text, cli_color(to, CLI_PLAIN));
+    if (len > 28)
+        fprintf(to, "\n%32s", "");
+    fprintf(to, "%s\n", o->help);
+    if (!o->choices)
+        return;
+    fprintf(to, "%32s%s", "", cli_color(to, CLI_DIM));
+    int column = 32;
+    for (const char *at = o->choices; *at; at += *at == '|') {
+        int n = (int)strcspn(at, "|");
+        if (column + n > 98) {
+            fprintf(to, "\n%32s", "");
+            column = 32;
+        }
+        fprintf(to, at == o->choices || column == 32 ? "%.*s" : " %.*s", n, at);
+        column += n + 1;
+        at += n;
+    }
+    fprintf(to, "%s\n", cli_color(to, CLI_PLAIN));
+}
+
+void cli_print_help(const cli_command *command, FILE *to)
+{
+    fprintf(to, "%sonx %s%s - %s\n", cli_color(to, CLI_BOLD), command->name, cli_color(to, CLI_PLAIN),
+            command->summary);
+    fprintf(to, "\nusage: onx %s [option...]%s%s\n", command->name, *command->operands ? " " : "", command->operands);
+    if (*command->help)
+        fprintf(to, "\n%s", command->help);
+    put_heading(to, "Options");
+    for (const cli_option *o = command->options; o && o->name; o++)
+        put_option(to, o);
+    for (const cli_option *o = cli_common_options; o->name; o++)
+        put_option(to, o);
+    put_heading(to, strchr(command->example, '\n') == strrchr(command->example, '\n') ? "Example" : "Examples");
+    for (const char *line = command->example; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        fprintf(to, "  %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+/* ---- man pages ---- */
+
+static void put_roff(const char *text)
+{
+    for (const char *p = text; *p; p++) {
+        if ((*p == '.' || *p == '\'') && (p == text || p[-1] == '\n'))
+            fputs("\\&", stdout);
+        if (*p == '-')
+            fputs("\\-", stdout);
+        else if (*p == '\\')
+            fputs("\\e", stdout);
+        else if (*p == '\n' && p[1] == '\n')
+            fputs("\n.PP", stdout);
+        else
+            fputc(*p, stdout);
+    }
+}
+
+static void put_roff_option(const cli_option *o)
+{
+    char text[64];
+    option_text(o, text, sizeof(text));
+    fputs(".TP\n.B ", stdout);
+    put_roff(text);
+    fputc('\n', stdout);
+    put_roff(o->help);
+    fputs(".\n", stdout);
+    if (!o->choices)
+        return;
+    fputs("One of ", stdout);
+    for (const char *at = o->choices; *at; at++) {
+        if (*at == '|')
+            fputs(", ", stdout);
+        else
+            fputc(*at, stdout);
+    }
+    fputs(".\n", stdout);
+}
+
+static void man_command(const cli_command *command)
+{
+    printf(".TH ONX\\-%s 1 \"\" \"onx %s\" \"User commands\"\n.SH NAME\nonx\\-%s \\- ", command->name, ONX_VERSION,
+           command->name);
+    put_roff(command->summary);
+    printf("\n.SH SYNOPSIS\n.B onx %s\n[option...] ", command->name);
+    put_roff(command->operands);
+    if (*command->help) {
+        fputs("\n.SH DESCRIPTION\n", stdout);
+        put_roff(command->help);
+    }
+    fputs("\n.SH OPTIONS\n", stdout);
+    for (const cli_option *o = command->options; o && o->name; o++)
+        put_roff_option(o);
+    for (const cli_option *o = cli_common_options; o->name; o++)
+        put_roff_option(o);
+    fputs(".SH EXAMPLES\n.EX\n", stdout);
+    put_roff(command->example);
+    fputs(".EE\n.SH SEE ALSO\n.BR onx (1)\n", stdout);
+}
+
+static void man_program(void)
+{
+    printf(
+        ".TH ONX 1 \"\" \"onx %s\" \"User commands\"\n.SH NAME\nonx \\- read, write, check, transform, run and train ONNX models\n"
+        ".SH SYNOPSIS\n.B onx\n.I command\n[option...] file...\n"
+        ".SH DESCRIPTION\nEach command has a page of its own and prints it shorter with \\fB\\-\\-help\\fR. "
+        "The file name \\fB\\-\\fR is standard input or output. Formats are told by extension and content: "
+        "\\fI.onnx\\fR and \\fI.pb\\fR binary, \\fI.onnxtxt\\fR ONNX text, \\fI.textproto\\fR and \\fI.pbtxt\\fR protobuf text, "
+        "\\fI.json\\fR protobuf JSON.\n.SH COMMANDS\n",
+        ONX_VERSION);
+    for (size_t i = 0; cli_commands[i]; i++) {
+        printf(".TP\n.BR onx\\-%s (1)\n", cli_commands[i]->name);
+        put_roff(cli_commands[i]->summary);
+        fputs(".\n", stdout);
+    }
+    fputs(".SH OPTIONS\nCommon to all commands:\n", stdout);
+    for (const cli_option *o = cli_common_options; o->name; o++)
+        put_roff_option(o);
+    fputs(
+        ".SH EXIT STATUS\n.TP\n.B 0\nDone, valid, all passed.\n.TP\n.B 1\nThe model, the data or a test is at fault.\n"
+        ".TP\n.B 2\nThe call is at fault: usage, unreadable file, no such name.\n"
+        ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nWhen set and not empty, no colours are used.\n",
+        stdout);
+}
+
+/* ---- the command ---- */
+
+static int run_help(cli_call *call)
+{
+    if (cli_has(call, "list")) {
+        for (size_t i = 0; cli_commands[i]; i++)
+            puts(cli_commands[i]->name);
+        return CLI_OK;
+    }
+    const cli_command *command = NULL;
+    if (call->operand_count) {
+        command = cli_find_command(call->operand[0]);
+        if (!command)
+            return cli_no_command(call->operand[0]);
+    }
+    if (cli_has(call, "man") && command)
+        man_command(command);
+    else if (cli_has(call, "man"))
+        man_program();
+    else if (command)
+        cli_print_help(command, stdout);
+    else
+        cli_print_overview(stdout);
+    return CLI_OK;
+}
+
+static const cli_option options[] = { { "man", 0, NULL, NULL, "print the man page source instead" },
+                                      { "list", 0, NULL, NULL, "print the names of the commands, one per line" },
+                                      CLI_END };
+
+const cli_command cmd_help = {
+    .name = "help",
+    .summary = "explain a command, or list them all",
+    .operands = "[COMMAND]",
+    .help = "",
+    .example = "onx help convert\n"
+               "onx help --man check | man -l -\n",
+    .options = options,
+    .run = run_help,
+};

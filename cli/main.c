@@ -1,0 +1,99 @@
+/* main.c - the program `onx`: finds the command, makes the context, runs it, prints what is to be said. */
+#include "cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#define COMMAND(name) extern const cli_command cmd_##name;
+#include "cli_commands.def"
+
+const cli_command *const cli_commands[] = {
+#define COMMAND(name) &cmd_##name,
+#include "cli_commands.def"
+    NULL
+};
+
+const cli_command *cli_find_command(const char *name)
+{
+    for (size_t i = 0; cli_commands[i]; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
+    return NULL;
+}
+
+static const char *command_name(const void *from, int index)
+{
+    (void)from;
+    return cli_commands[index] ? cli_commands[index]->name : NULL;
+}
+
+int cli_no_command(const char *name)
+{
+    cli_error(NULL, "no command \"%s\"", name);
+    const char *near = cli_nearest(name, command_name, NULL);
+    if (near)
+        cli_hint("did you mean \"onx %s\"?", near);
+    else
+        cli_hint("\"onx help\" lists the commands");
+    return CLI_MISUSE;
+}
+
+/* What was printed must have arrived: a full disk makes the call fail. A reader that went away need not be told. */
+static int flush_output(int status)
+{
+    errno = 0;
+    bool failed = ferror(stdout) != 0;
+    if (fflush(stdout) == 0 && !failed)
+        return status;
+    if (errno != EPIPE)
+        cli_error(NULL, "cannot write standard output: %s", errno ? strerror(errno) : "an earlier write failed");
+    return CLI_MISUSE;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv)
+{
+    cli_call call = { .command = command, .cx = onx_ctx_new(NULL) };
+    /* Every word may be an operand or an option, so argc bounds all three lists. */
+    size_t room = (size_t)argc + 1;
+    call.operand = calloc(room, sizeof(*call.operand));
+    call.given = calloc(room, sizeof(*call.given));
+    call.given_value = calloc(room, sizeof(*call.given_value));
+    int status = CLI_MISUSE;
+    if (!call.cx || !call.operand || !call.given || !call.given_value) {
+        cli_error(&call, "out of memory");
+    } else {
+        status = cli_parse(&call, argc, argv);
+        if (status < 0)
+            status = command->run(&call);
+        cli_progress_end();
+        status = flush_output(status);
+        cli_report(&call);
+    }
+    free(call.operand);
+    free(call.given);
+    free(call.given_value);
+    onx_ctx_free(call.cx);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    /* Writes that fail are errors to report, not signals to die of. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    if (argc < 2) {
+        cli_print_overview(stderr);
+        return CLI_MISUSE;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf("onx %s\n", ONX_VERSION);
+        return flush_output(CLI_OK);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        cli_print_overview(stdout);
+        return flush_output(CLI_OK);
+    }
+    const cli_command *command = cli_find_command(argv[1]);
+    return command ? run_command(command, argc - 2, argv + 2) : cli_no_command(argv[1]);
+}

@@ -1,0 +1,13 @@
+# cmake -DONX=PROGRAM -DOUT=FOLDER -P man.cmake: prints a man page for the program and for each command, and completion.
+file(REMOVE_RECURSE ${OUT})
+file(MAKE_DIRECTORY ${OUT})
+function(print file)
+  execute_process(COMMAND ${ONX} ${ARGN} OUTPUT_FILE ${OUT}/${file} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+print(commands.txt help --list)
+file(STRINGS ${OUT}/commands.txt commands)
+foreach(command IN LISTS commands)
+  print(onx-${command}.1 help --man ${command})
+endforeach()
+print(onx.bash completion bash)
+print(onx.1 help --man)

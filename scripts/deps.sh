@@ -1,0 +1,57 @@
+#!/bin/sh
+# Installs the Debian 12 packages that onx is built and tested with. Does nothing when all of them are there.
+#   scripts/deps.sh [GROUP...]     groups: build libs tests peers; default: build libs tests
+set -eu
+
+build='gcc g++ make cmake ninja-build pkg-config ccache git'
+# Every library is optional: without one, the build leaves out what needs it (see the options in CMakeLists.txt).
+libs='libdnnl-dev libjansson-dev libssl-dev libpcre2-dev libutf8proc-dev libleptonica-dev'
+tests='libcmocka-dev clang clang-format libclang-rt-14-dev llvm libomp-dev protobuf-compiler libonnx-testdata'
+# Other implementations, for the comparisons in bench/ only.
+peers='libonnx-dev libprotobuf-dev python3'
+
+[ $# -gt 0 ] || set -- build libs tests
+wanted=
+for group in "$@"; do
+    case $group in
+    build) wanted="$wanted $build" ;;
+    libs) wanted="$wanted $libs" ;;
+    tests) wanted="$wanted $tests" ;;
+    peers) wanted="$wanted $peers" ;;
+    *)
+        echo "deps.sh: no group '$group' (build, libs, tests, peers)" >&2
+        exit 2
+        ;;
+    esac
+done
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "deps.sh: this is not Debian; please install the counterparts of:$wanted" >&2
+    exit 0
+fi
+
+missing=
+for package in $wanted; do
+    # ${db:Status-Abbrev} is for dpkg-query, not for the shell.
+    # shellcheck disable=SC2016
+    case $(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null) in
+    ii*) ;;
+    *) missing="$missing $package" ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "deps.sh: missing:$missing (and neither root nor sudo to install them with)" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+echo "deps.sh: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+# A package list may be there and old, so a failed installation is tried once more with a fresh one.
+# shellcheck disable=SC2086
+$as_root apt-get install -y -q --no-install-recommends $missing ||
+    { $as_root apt-get update -q && $as_root apt-get install -y -q --no-install-recommends $missing; }
