@@ -194,33 +194,31 @@ typedef struct onxi_type_constraint {
     onxi_type_set set;
 } onxi_type_constraint;
 
-enum { ONXI_PORT_OPTIONAL = 1, ONXI_PORT_VARIADIC = 2, ONXI_PORT_HETEROGENEOUS = 4, ONXI_PORT_DIFF = 8, ONXI_PORT_NONDIFF = 16, ONXI_PORT_ARITY_0 = 32 };
-
-typedef struct onxi_port {
-    const char *name; /* NULL ends the list */
-    const char *type; /* a type constraint's name, or a type as text: "tensor(int64)" */
-    uint32_t flags;   /* ONXI_PORT_*; a variadic port takes at least one value unless ARITY_0 */
-} onxi_port;
-
-typedef struct onxi_attr {
-    const char *name;     /* NULL ends the list */
-    uint8_t type;         /* onx_attribute_type */
-    bool required;
-    const char *otherwise; /* the default as text syntax writes it: 0.01, 1, "NOTSET", [0, 1]; NULL: none */
-} onxi_attr;
+typedef onx_op_port onxi_port;      /* a list ends with a NULL name */
+typedef onx_op_attribute onxi_attr; /* the same */
 
 enum {
-    ONXI_OP_EXPERIMENTAL = 1,
-    ONXI_OP_DEPRECATED = 2,
-    ONXI_OP_FUNCTION = 4,         /* defined by a function body */
-    ONXI_OP_CONTEXT_FUNCTION = 8, /* the body depends on types or attributes */
-    ONXI_OP_INFERS = 16,          /* the reference defines type and shape inference */
-    ONXI_OP_PROPAGATES = 32,      /* ... and data propagation */
-    ONXI_OP_NONDETERMINISTIC = 64,
-    ONXI_OP_DETERMINISM_UNKNOWN = 128
+    ONXI_PORT_OPTIONAL = ONX_PORT_OPTIONAL,
+    ONXI_PORT_VARIADIC = ONX_PORT_VARIADIC,
+    ONXI_PORT_HETEROGENEOUS = ONX_PORT_HETEROGENEOUS,
+    ONXI_PORT_DIFF = ONX_PORT_DIFF,
+    ONXI_PORT_NONDIFF = ONX_PORT_NONDIFF,
+    ONXI_PORT_ARITY_0 = ONX_PORT_ARITY_0
 };
 
-#define ONXI_MANY 0xffff /* in max_input, max_output: no bound */
+enum {
+    ONXI_OP_EXPERIMENTAL = ONX_OP_EXPERIMENTAL,
+    ONXI_OP_DEPRECATED = ONX_OP_DEPRECATED,
+    ONXI_OP_FUNCTION = ONX_OP_FUNCTION,
+    ONXI_OP_CONTEXT_FUNCTION = ONX_OP_CONTEXT_FUNCTION,
+    ONXI_OP_INFERS = ONX_OP_INFERS,
+    ONXI_OP_PROPAGATES = ONX_OP_PROPAGATES,
+    ONXI_OP_NONDETERMINISTIC = ONX_OP_NONDETERMINISTIC,
+    ONXI_OP_DETERMINISM_UNKNOWN = ONX_OP_DETERMINISM_UNKNOWN,
+    ONXI_OP_OPEN = ONX_OP_OPEN
+};
+
+#define ONXI_MANY ONX_OP_MANY /* in max_input, max_output: no bound */
 
 typedef struct onxi_schema {
     const char *domain; /* NULL: the default domain, ai.onnx */
@@ -234,6 +232,10 @@ typedef struct onxi_schema {
     const char *context_function_opsets;
     onxi_rule_fn infer;
     uint16_t min_input, max_input, min_output, max_output; /* follow from the ports (a test proves it), kept for speed */
+    /* operators of a registry only */
+    const char *summary;
+    const onx_function *body;
+    const struct onxi_custom *custom; /* what C registered */
 } onxi_schema;
 
 /* Where an operator belongs: ONNX's folders of definitions. */
@@ -269,7 +271,7 @@ const onxi_schema *onxi_schema_find(onx_str domain, onx_str name, int64_t opset)
 /* The first row (newest version) of the operator, or NULL; further versions follow until a row with a NULL name. */
 const onxi_schema *onxi_schema_newest(onx_str domain, onx_str name);
 /* Walks the types of a set as text ("tensor(float)", "seq(tensor(int64))", ...): start with *at 0; false at the end. */
-#define ONXI_TYPE_TEXT 80
+#define ONXI_TYPE_TEXT ONX_OP_TYPE_TEXT
 bool onxi_type_set_next(const onxi_type_set *set, uint32_t *at, char text[ONXI_TYPE_TEXT]);
 /* The constraint of that name, or NULL. */
 const onxi_type_constraint *onxi_schema_type(const onxi_schema *schema, const char *name);
