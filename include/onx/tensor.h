@@ -26,9 +26,11 @@ ONX_API onx_status onx_tensor_get_text(const onx_tensor *tensor, uint64_t index,
 
 /* ---- the same on plain memory in raw_data layout ---- */
 
-/* Converts `count` elements between any two types but STRING and complex: by value, rounding to nearest even.
- * Conversion to the 8-bit and 4-bit floats saturates when `saturate` (the default of Cast-19), else overflow becomes infinity or NaN as the type has it.
- * Floats to integers truncate towards zero. */
+/* Converts `count` elements between any two types but STRING and complex: by value, rounding to nearest even (to
+ * FLOAT8E8M0: up, the default of Cast-24). Conversion to the 8-bit floats saturates when `saturate` (the default of
+ * Cast-19), else overflow becomes infinity or NaN as the type has it; FLOAT4E2M1 always saturates. Floats to integers
+ * truncate towards zero, NaN becomes 0; integers that do not fit keep their low bits. `in` and `out` may be unaligned
+ * and must not overlap. */
 ONX_API onx_status onx_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t count, bool saturate);
 
 ONX_API float onx_float16_to_f32(uint16_t bits);
@@ -38,6 +40,11 @@ ONX_API uint16_t onx_f32_to_bfloat16(float value);
 /* `dtype` is one of the 8-bit floats or FLOAT4E2M1 (low four bits). */
 ONX_API float onx_small_float_to_f32(onx_dtype dtype, uint8_t bits);
 ONX_API uint8_t onx_f32_to_small_float(onx_dtype dtype, float value, bool saturate);
+
+/* `round_mode` of Cast-24: to the power of two above, below, or nearest (ties go up). */
+typedef enum onx_round_mode { ONX_ROUND_UP, ONX_ROUND_DOWN, ONX_ROUND_NEAREST } onx_round_mode;
+/* The type has no sign, zero or infinity: the sign is dropped, zero becomes 2^-127, infinity and NaN become NaN. */
+ONX_API uint8_t onx_f32_to_float8e8m0(float value, onx_round_mode mode, bool saturate);
 
 #ifdef __cplusplus
 }

@@ -108,6 +108,13 @@ size_t onxi_print_f64(char buf[32], double value);
 bool onxi_parse_f64(onx_str text, double *out, bool *overflow);
 bool onxi_parse_f32(onx_str text, float *out, bool *overflow);
 
+/* ---- elements ---- */
+
+/* The bits of a FLOAT16, BFLOAT16, 8-bit float (not FLOAT8E8M0) or FLOAT4E2M1, rounded once. */
+uint16_t onxi_f64_to_float(onx_dtype dtype, double value, bool saturate);
+/* onx_convert from element `first` of `in` on, types already checked; complex numbers give their real part. */
+void onxi_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t first, uint64_t count, bool saturate);
+
 /* ---- message tables ---- */
 
 typedef enum onxi_field_type {
@@ -190,6 +197,11 @@ size_t onxi_field_size(const onxi_field *field);
 
 /* ---- file bytes ---- */
 
+/* The system's text for an errno value; may point into buf or elsewhere. */
+const char *onxi_error_text(int error, char *buf, size_t size);
+/* "a directory", "a FIFO" and so on for st_mode. */
+const char *onxi_mode_name(unsigned mode);
+
 typedef struct onxi_file { /* a file mapped read-only, or standard input read into memory */
     onx_str bytes;
     void *map;       /* munmap, or NULL */
@@ -200,14 +212,29 @@ typedef struct onxi_file { /* a file mapped read-only, or standard input read in
 
 /* "-" is standard input. Refuses directories, devices and FIFOs by name; E_IO with a diagnostic naming path and reason. */
 onx_status onxi_file_open(onx_ctx *cx, const char *path, onxi_file *out);
+/* The same into memory, never mapped: what another process does to the file afterwards does not matter. */
+onx_status onxi_file_read(onx_ctx *cx, const char *path, onxi_file *out);
+/* Maps an opened regular file of that size, or reads it where it cannot be mapped; `shown` names it in messages. The
+ * descriptor stays the caller's. */
+onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out);
+/* Tells the system that these bytes, if they lie in the mapping, need not stay in memory; they read the same later. */
+void onxi_file_forget(const onxi_file *file, onx_str bytes);
 void onxi_file_close(onx_ctx *cx, onxi_file *file);
 
-/* Safe writing: a temporary file beside `path`, synced and renamed by onxi_output_commit. Standard output for "-". */
+/* Safe writing: a temporary file beside `path`, synced and renamed by onxi_output_commit. Standard output for "-";
+ * devices and FIFOs are written to directly. A symbolic link is kept, the file that it names is replaced. */
 typedef struct onxi_output onxi_output;
 onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out);
-/* Buffers small pieces; large ones are written from where they are. */
+/* A file `name` (one component) in the folder `dir`, a descriptor: links, hard links and all but regular files are
+ * refused, a new file is private to its owner. `shown` names it in messages. */
+onx_status onxi_output_open_at(onx_ctx *cx, int dir, const char *name, const char *shown, onxi_output **out);
+/* Buffers small pieces; large ones are written from where they are. Long runs of zeros become holes. */
 onx_status onxi_output_write(onxi_output *output, onx_str bytes);
+/* Appends zeros. */
+onx_status onxi_output_skip(onxi_output *output, uint64_t count);
 uint64_t onxi_output_size(const onxi_output *output); /* bytes so far */
+/* Everything but the rename: flushed, synced, closed. For several files that have to appear together. */
+onx_status onxi_output_finish(onxi_output *output);
 onx_status onxi_output_commit(onxi_output *output);   /* frees `output` in every case */
 void onxi_output_abandon(onxi_output *output);        /* removes the temporary file; NULL is allowed */
 

@@ -1,0 +1,402 @@
+/* base_convert.c - elements from one type to another. The common pairs have loops of their own; all others go through
+ * small blocks of doubles or 64-bit integers, which hold every value of their class exactly. */
+#include <onx/tensor.h>
+
+#include "base/base.h"
+
+#include <math.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian and used in place");
+
+enum { BLOCK = 256 }; /* elements; a multiple of 4, so that blocks of packed types begin at a byte */
+
+static bool is_integer(onx_dtype dtype)
+{
+    onx_dtype_class class = onx_dtype_class_of(dtype);
+    return class == ONX_CLASS_SIGNED || class == ONX_CLASS_UNSIGNED || class == ONX_CLASS_BOOLEAN;
+}
+
+/* ---- blocks in: elements first .. first+n-1 ---- */
+
+#define LOAD(type, expression)                                                                                         \
+    do {                                                                                                               \
+        const char *p = (const char *)in + first * sizeof(type);                                                       \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            type x;                                                                                                    \
+            memcpy(&x, p + i * sizeof x, sizeof x);                                                                    \
+            out[i] = (expression);                                                                                     \
+        }                                                                                                              \
+    } while (0)
+
+/* Element `index` of a type with 4 or 2 bits: the first one is in the low bits of a byte. */
+static unsigned packed_at(const void *in, unsigned bits, uint64_t index)
+{
+    unsigned per_byte = 8 / bits;
+    unsigned byte = ((const unsigned char *)in)[index / per_byte];
+    return byte >> (unsigned)(index % per_byte) * bits & ((1u << bits) - 1);
+}
+
+/* Sign-extends the low `bits` bits. */
+static int64_t extend(unsigned value, unsigned bits)
+{
+    unsigned sign = 1u << (bits - 1);
+    return (int64_t)(value ^ sign) - (int64_t)sign;
+}
+
+static void load_i64(onx_dtype from, const void *in, uint64_t first, size_t n, int64_t *out)
+{
+    switch (from) {
+    case ONX_INT8:
+        LOAD(int8_t, x);
+        break;
+    case ONX_UINT8:
+        LOAD(uint8_t, x);
+        break;
+    case ONX_BOOL:
+        LOAD(uint8_t, x != 0);
+        break;
+    case ONX_INT16:
+        LOAD(int16_t, x);
+        break;
+    case ONX_UINT16:
+        LOAD(uint16_t, x);
+        break;
+    case ONX_INT32:
+        LOAD(int32_t, x);
+        break;
+    case ONX_UINT32:
+        LOAD(uint32_t, x);
+        break;
+    case ONX_INT64:
+        LOAD(int64_t, x);
+        break;
+    case ONX_UINT64:
+        LOAD(uint64_t, (int64_t)x);
+        break;
+    default: { /* INT4 UINT4 INT2 UINT2 */
+        unsigned bits = onx_dtype_bits(from);
+        bool is_signed = onx_dtype_class_of(from) == ONX_CLASS_SIGNED;
+        for (size_t i = 0; i < n; i++) {
+            unsigned x = packed_at(in, bits, first + i);
+            out[i] = is_signed ? extend(x, bits) : (int64_t)x;
+        }
+    }
+    }
+}
+
+/* To double, the last bit set when something was lost ("round to odd"): a second rounding, to a narrower type, then
+ * gives what rounding once would have given. */
+static double odd_f64(uint64_t magnitude, bool negative)
+{
+    double value;
+    if (magnitude >> 53 == 0) {
+        value = (double)magnitude;
+    } else {
+        unsigned shift = 11u - (unsigned)__builtin_clzll(magnitude);
+        uint64_t kept = magnitude >> shift;
+        if (kept << shift != magnitude)
+            kept |= 1;
+        value = (double)kept * (double)((uint64_t)1 << shift);
+    }
+    return negative ? -value : value;
+}
+
+static void load_f64(onx_dtype from, const void *in, uint64_t first, size_t n, double *out)
+{
+    switch (from) {
+    case ONX_FLOAT:
+        LOAD(float, (double)x);
+        break;
+    case ONX_DOUBLE:
+        LOAD(double, x);
+        break;
+    case ONX_FLOAT16:
+        LOAD(uint16_t, (double)onx_float16_to_f32(x));
+        break;
+    case ONX_BFLOAT16:
+        LOAD(uint16_t, (double)onx_bfloat16_to_f32(x));
+        break;
+    case ONX_FLOAT8E4M3FN:
+    case ONX_FLOAT8E4M3FNUZ:
+    case ONX_FLOAT8E5M2:
+    case ONX_FLOAT8E5M2FNUZ:
+    case ONX_FLOAT8E8M0:
+        LOAD(uint8_t, (double)onx_small_float_to_f32(from, x));
+        break;
+    case ONX_FLOAT4E2M1:
+        for (size_t i = 0; i < n; i++)
+            out[i] = (double)onx_small_float_to_f32(from, (uint8_t)packed_at(in, 4, first + i));
+        break;
+    case ONX_COMPLEX64:
+        for (size_t i = 0; i < n; i++) {
+            float x;
+            memcpy(&x, (const char *)in + (first + i) * 8, sizeof x);
+            out[i] = (double)x;
+        }
+        break;
+    case ONX_COMPLEX128:
+        for (size_t i = 0; i < n; i++)
+            memcpy(&out[i], (const char *)in + (first + i) * 16, sizeof *out);
+        break;
+    case ONX_UINT64:
+        LOAD(uint64_t, odd_f64(x, false));
+        break;
+    case ONX_INT64:
+        LOAD(int64_t, odd_f64(x < 0 ? 0 - (uint64_t)x : (uint64_t)x, x < 0));
+        break;
+    default: { /* integers that a double holds */
+        int64_t whole[BLOCK];
+        load_i64(from, in, first, n, whole);
+        for (size_t i = 0; i < n; i++)
+            out[i] = (double)whole[i];
+    }
+    }
+}
+
+/* ---- blocks out ---- */
+
+#define STORE(type, expression)                                                                                        \
+    do {                                                                                                               \
+        char *p = (char *)out + first * sizeof(type);                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            type x = (type)(expression);                                                                               \
+            memcpy(p + i * sizeof x, &x, sizeof x);                                                                    \
+        }                                                                                                              \
+    } while (0)
+
+/* `first` begins a byte; unused bits of the last byte become zero. */
+static void store_packed(unsigned bits, const uint8_t *in, size_t n, uint64_t first, void *out)
+{
+    unsigned per_byte = 8 / bits;
+    unsigned char *p = (unsigned char *)out + first / per_byte;
+    for (size_t i = 0; i < n; i += per_byte, p++) {
+        unsigned byte = 0;
+        for (unsigned k = 0; k < per_byte && i + k < n; k++)
+            byte |= (in[i + k] & ((1u << bits) - 1)) << k * bits;
+        *p = (unsigned char)byte;
+    }
+}
+
+/* The low bits are kept, as Cast does. */
+static void store_i64(onx_dtype to, const int64_t *in, size_t n, uint64_t first, void *out)
+{
+    switch (to) {
+    case ONX_INT8:
+    case ONX_UINT8:
+        STORE(uint8_t, in[i]);
+        break;
+    case ONX_BOOL:
+        STORE(uint8_t, in[i] != 0);
+        break;
+    case ONX_INT16:
+    case ONX_UINT16:
+        STORE(uint16_t, in[i]);
+        break;
+    case ONX_INT32:
+    case ONX_UINT32:
+        STORE(uint32_t, in[i]);
+        break;
+    case ONX_INT64:
+    case ONX_UINT64:
+        STORE(uint64_t, in[i]);
+        break;
+    default: {
+        uint8_t low[BLOCK];
+        for (size_t i = 0; i < n; i++)
+            low[i] = (uint8_t)in[i];
+        store_packed(onx_dtype_bits(to), low, n, first, out);
+    }
+    }
+}
+
+/* Truncates towards zero; NaN is 0, values past the 64-bit types become their bounds. */
+static int64_t whole_of(double value, bool to_u64)
+{
+    if (value != value)
+        return 0;
+    if (to_u64 && value >= 0x1p63)
+        return value >= 0x1p64 ? -1 : (int64_t)(uint64_t)value;
+    if (value >= 0x1p63)
+        return INT64_MAX;
+    if (value <= -0x1p63)
+        return INT64_MIN;
+    return (int64_t)value;
+}
+
+/* To float, to odd (see odd_f64), so that rounding up to a power of two sees what was lost. */
+static float odd_f32(double value)
+{
+    float y = (float)value;
+    if (value != value || (double)y == value)
+        return y;
+    uint32_t bits;
+    memcpy(&bits, &y, sizeof bits);
+    if (fabs((double)y) > fabs(value))
+        bits--; /* rounded away from zero: back */
+    bits |= 1;
+    memcpy(&y, &bits, sizeof y);
+    return y;
+}
+
+static void store_f64(onx_dtype to, const double *in, size_t n, uint64_t first, void *out, bool saturate)
+{
+    switch (to) {
+    case ONX_FLOAT:
+        STORE(float, in[i]);
+        break;
+    case ONX_DOUBLE:
+        STORE(double, in[i]);
+        break;
+    case ONX_FLOAT16:
+    case ONX_BFLOAT16:
+        STORE(uint16_t, onxi_f64_to_float(to, in[i], false));
+        break;
+    case ONX_FLOAT8E4M3FN:
+    case ONX_FLOAT8E4M3FNUZ:
+    case ONX_FLOAT8E5M2:
+    case ONX_FLOAT8E5M2FNUZ:
+        STORE(uint8_t, onxi_f64_to_float(to, in[i], saturate));
+        break;
+    case ONX_FLOAT8E8M0:
+        STORE(uint8_t, onx_f32_to_float8e8m0(odd_f32(in[i]), ONX_ROUND_UP, saturate));
+        break;
+    case ONX_FLOAT4E2M1: {
+        uint8_t low[BLOCK];
+        for (size_t i = 0; i < n; i++)
+            low[i] = (uint8_t)onxi_f64_to_float(to, in[i], saturate);
+        store_packed(4, low, n, first, out);
+        break;
+    }
+    case ONX_BOOL:
+        STORE(uint8_t, in[i] != 0);
+        break; /* NaN is not zero */
+    default: {
+        int64_t whole[BLOCK];
+        for (size_t i = 0; i < n; i++)
+            whole[i] = whole_of(in[i], to == ONX_UINT64);
+        store_i64(to, whole, n, first, out);
+    }
+    }
+}
+
+/* ---- the common pairs ---- */
+
+#define EACH(from_type, to_type, expression)                                                                           \
+    do {                                                                                                               \
+        const char *p = in;                                                                                            \
+        char *q = out;                                                                                                 \
+        for (uint64_t i = 0; i < count; i++) {                                                                         \
+            from_type x;                                                                                               \
+            memcpy(&x, p + i * sizeof x, sizeof x);                                                                    \
+            to_type y = (to_type)(expression);                                                                         \
+            memcpy(q + i * sizeof y, &y, sizeof y);                                                                    \
+        }                                                                                                              \
+    } while (0)
+
+#define PAIR(from, to) ((int)(from)*ONX_DTYPE_COUNT + (int)(to))
+
+static bool convert_pair(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t count)
+{
+    switch (PAIR(from, to)) {
+    case PAIR(ONX_FLOAT16, ONX_FLOAT):
+        EACH(uint16_t, float, onx_float16_to_f32(x));
+        return true;
+    case PAIR(ONX_BFLOAT16, ONX_FLOAT):
+        EACH(uint16_t, float, onx_bfloat16_to_f32(x));
+        return true;
+    case PAIR(ONX_FLOAT, ONX_FLOAT16):
+        EACH(float, uint16_t, onx_f32_to_float16(x));
+        return true;
+    case PAIR(ONX_FLOAT, ONX_BFLOAT16):
+        EACH(float, uint16_t, onx_f32_to_bfloat16(x));
+        return true;
+    case PAIR(ONX_FLOAT, ONX_DOUBLE):
+        EACH(float, double, x);
+        return true;
+    case PAIR(ONX_DOUBLE, ONX_FLOAT):
+        EACH(double, float, x);
+        return true;
+    case PAIR(ONX_UINT8, ONX_FLOAT):
+        EACH(uint8_t, float, x);
+        return true;
+    case PAIR(ONX_INT8, ONX_FLOAT):
+        EACH(int8_t, float, x);
+        return true;
+    case PAIR(ONX_INT32, ONX_FLOAT):
+        EACH(int32_t, float, x);
+        return true;
+    case PAIR(ONX_UINT32, ONX_FLOAT):
+        EACH(uint32_t, float, x);
+        return true;
+    case PAIR(ONX_INT64, ONX_FLOAT):
+        EACH(int64_t, float, x);
+        return true;
+    case PAIR(ONX_UINT64, ONX_FLOAT):
+        EACH(uint64_t, float, x);
+        return true;
+    case PAIR(ONX_INT32, ONX_DOUBLE):
+        EACH(int32_t, double, x);
+        return true;
+    case PAIR(ONX_INT64, ONX_DOUBLE):
+        EACH(int64_t, double, x);
+        return true;
+    case PAIR(ONX_UINT64, ONX_DOUBLE):
+        EACH(uint64_t, double, x);
+        return true;
+    case PAIR(ONX_INT32, ONX_INT64):
+        EACH(int32_t, int64_t, x);
+        return true;
+    case PAIR(ONX_INT64, ONX_INT32):
+        EACH(int64_t, uint32_t, x);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool known(int64_t dtype)
+{
+    return onx_dtype_bits(dtype) != 0;
+}
+
+void onxi_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t first, uint64_t count,
+                  bool saturate)
+{
+    if (first == 0 && convert_pair(to, out, from, in, count))
+        return;
+    bool whole = is_integer(from) && is_integer(to);
+    for (uint64_t at = 0; at < count; at += BLOCK) {
+        size_t n = count - at < BLOCK ? (size_t)(count - at) : BLOCK;
+        if (whole) {
+            int64_t block[BLOCK];
+            load_i64(from, in, first + at, n, block);
+            store_i64(to, block, n, at, out);
+        } else {
+            double block[BLOCK];
+            load_f64(from, in, first + at, n, block);
+            store_f64(to, block, n, at, out, saturate);
+        }
+    }
+}
+
+onx_status onx_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t count, bool saturate)
+{
+    uint64_t bytes;
+    if (!known(to) || !known(from) || onx_dtype_class_of(to) == ONX_CLASS_COMPLEX ||
+        onx_dtype_class_of(from) == ONX_CLASS_COMPLEX)
+        return ONX_E_UNSUPPORTED;
+    if (!onx_dtype_size(to, count, &bytes) || !onx_dtype_size(from, count, &bytes))
+        return ONX_E_LIMIT;
+    if (count == 0)
+        return ONX_OK;
+    if (to != from) {
+        onxi_convert(to, out, from, in, 0, count, saturate);
+        return ONX_OK;
+    }
+    memmove(out, in, (size_t)bytes);
+    /* The same type: bits stay, but for the unused ones of the last byte. */
+    unsigned bits = onx_dtype_bits(to), used = (unsigned)(count % (8 / (bits < 8 ? bits : 8))) * bits;
+    if (bits < 8 && used)
+        ((unsigned char *)out)[bytes - 1] &= (unsigned char)((1u << used) - 1);
+    return ONX_OK;
+}

@@ -1,0 +1,199 @@
+/* base_file.c - the bytes of a file: mapped when it is a regular one, read when it is standard input. Nothing else is
+ * opened, so that no name can block the reader or hand it an endless stream. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST_CHUNK ((size_t)1 << 16)
+
+static onx_status fail(onx_ctx *cx, const char *path, const char *doing, int error)
+{
+    char reason[128];
+    return onxi_fail(cx, ONX_E_IO, ONXI_NOWHERE, "cannot %s %s: %s", doing, path,
+                     onxi_error_text(error, reason, sizeof reason));
+}
+
+const char *onxi_error_text(int error, char *buf, size_t size)
+{
+    return strerror_r(error, buf, size); /* the GNU form: the text may lie elsewhere */
+}
+
+const char *onxi_mode_name(unsigned mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG:
+        return "a regular file";
+    case S_IFDIR:
+        return "a directory";
+    case S_IFLNK:
+        return "a symbolic link";
+    case S_IFIFO:
+        return "a FIFO";
+    case S_IFSOCK:
+        return "a socket";
+    case S_IFCHR:
+        return "a character device";
+    case S_IFBLK:
+        return "a block device";
+    default:
+        return "no regular file";
+    }
+}
+
+/* Reads to the end, however long that is; the context's memory limit bounds it. */
+static onx_status read_all(onx_ctx *cx, int fd, size_t expected, const char *shown, onxi_file *out)
+{
+    uint64_t limit = onx_ctx_limits(cx).memory;
+    size_t room = 0, have = 0;
+    char *buf = NULL;
+    onx_status status = ONX_OK;
+    for (;;) {
+        if (have == room) {
+            size_t bigger = room ? room * 2 : expected < SIZE_MAX ? expected + 1 : expected;
+            if (bigger < FIRST_CHUNK)
+                bigger = FIRST_CHUNK;
+            if (bigger < room || room >= limit) {
+                status = onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "%s is longer than the memory limit of %llu bytes",
+                                   shown, (unsigned long long)limit);
+                break;
+            }
+            char *grown = onxi_resize(cx, buf, room, bigger);
+            if (!grown) {
+                status = ONX_E_MEMORY;
+                break;
+            }
+            buf = grown;
+            room = bigger;
+        }
+        ssize_t got = read(fd, buf + have, room - have);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            status = fail(cx, shown, "read", errno);
+            break;
+        }
+        if (got == 0)
+            break;
+        have += (size_t)got;
+    }
+    if (status != ONX_OK || have == 0) {
+        onxi_release(cx, buf, room);
+        out->bytes = onx_str_make("", 0);
+        return status;
+    }
+    out->heap = buf;
+    out->heap_size = room;
+    out->bytes = onx_str_make(buf, have);
+    return ONX_OK;
+}
+
+onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out)
+{
+    memset(out, 0, sizeof *out);
+    if (size > SIZE_MAX / 2)
+        return onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "%s has %llu bytes, more than this machine can address", shown,
+                         (unsigned long long)size);
+    if (size > 0) {
+        void *map = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map != MAP_FAILED) {
+            out->map = map;
+            out->map_size = (size_t)size;
+            out->bytes = onx_str_make(map, (size_t)size);
+            return ONX_OK;
+        }
+    }
+    /* Empty files, and files of virtual file systems that claim to be empty, or that cannot be mapped. */
+    return read_all(cx, fd, (size_t)size, shown, out);
+}
+
+static onx_status open_path(onx_ctx *cx, const char *path, int *fd_out, uint64_t *size_out)
+{
+    /* O_NONBLOCK: a FIFO without a writer must not stop us before we have seen what it is. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(cx, path, "open", errno);
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        int error = errno;
+        close(fd);
+        return fail(cx, path, "look at", error);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        close(fd);
+        onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_IO };
+        if (!S_ISDIR(st.st_mode))
+            diag.hint = onx_str_of("give - to read standard input");
+        onxi_report(cx, &diag, "cannot read %s: it is %s, not a regular file", path, onxi_mode_name(st.st_mode));
+        return ONX_E_IO;
+    }
+    *fd_out = fd;
+    *size_out = (uint64_t)st.st_size;
+    return ONX_OK;
+}
+
+static onx_status open_stdin(onx_ctx *cx, bool map, onxi_file *out)
+{
+    static const char shown[] = "standard input";
+    struct stat st;
+    memset(out, 0, sizeof *out);
+    if (fstat(STDIN_FILENO, &st) != 0)
+        return fail(cx, shown, "read", errno);
+    if (map && S_ISREG(st.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
+        return onxi_file_map(cx, STDIN_FILENO, (uint64_t)st.st_size, shown, out);
+    return read_all(cx, STDIN_FILENO, 0, shown, out);
+}
+
+static onx_status open_any(onx_ctx *cx, const char *path, bool map, onxi_file *out)
+{
+    memset(out, 0, sizeof *out);
+    if (strcmp(path, "-") == 0)
+        return open_stdin(cx, map, out);
+    int fd;
+    uint64_t size;
+    ONX_TRY(open_path(cx, path, &fd, &size));
+    onx_status status;
+    if (map)
+        status = onxi_file_map(cx, fd, size, path, out);
+    else
+        status = read_all(cx, fd, size < SIZE_MAX ? (size_t)size : SIZE_MAX, path, out);
+    close(fd);
+    return status;
+}
+
+onx_status onxi_file_open(onx_ctx *cx, const char *path, onxi_file *out)
+{
+    return open_any(cx, path, true, out);
+}
+
+onx_status onxi_file_read(onx_ctx *cx, const char *path, onxi_file *out)
+{
+    return open_any(cx, path, false, out);
+}
+
+void onxi_file_forget(const onxi_file *file, onx_str bytes)
+{
+    if (!file->map || bytes.len == 0)
+        return;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t low = (uintptr_t)file->map, high = low + file->map_size;
+    uintptr_t from = (uintptr_t)bytes.ptr, to = from + bytes.len;
+    if (from < low || to > high)
+        return;
+    /* Whole pages only, but the last page of the file may be dropped although the file ends within it. */
+    from = (from + page - 1) / page * page;
+    to = to == high ? high : to / page * page;
+    if (from < to)
+        (void)madvise((void *)from, to - from, MADV_DONTNEED); /* advice: a refusal costs memory, nothing else */
+}
+
+void onxi_file_close(onx_ctx *cx, onxi_file *file)
+{
+    if (file->map)
+        munmap(file->map, file->map_size);
+    onxi_release(cx, file->heap, file->heap_size);
+    memset(file, 0, sizeof *file);
+}

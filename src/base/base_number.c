@@ -1,0 +1,359 @@
+/* base_number.c - floating point as decimal text and back, correctly rounded and whatever the locale. Short decimals
+ * take exact arithmetic in double; the rest goes to the C library, whose decimal point is never relied upon. */
+#include "base/base.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A double holds integers up to 2^53 and these powers of ten exactly, so that one multiplication or division of the
+ * two is correctly rounded. */
+enum { POWER_MAX = 22 };
+static const double powers[POWER_MAX + 1] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+
+/* A double that is itself rounded is rounded again to float. That is right unless the double lies on the middle of two
+ * floats, where the first rounding may have put it. */
+static bool rounds_once_more(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return value >= 0x1p-126 && value < 0x1p127 && (bits & 0x1fffffffu) != 0x10000000u;
+}
+
+/* ---- reading ---- */
+
+enum { MANTISSA_DIGITS = 18 };
+
+typedef struct number {
+    bool negative;
+    bool cut;   /* digits other than 0 follow those of the mantissa */
+    int digits; /* of the mantissa, leading zeros not counted */
+    uint64_t mantissa;
+    int64_t scale;            /* value = mantissa * 10^scale, unless cut */
+    int64_t exponent;         /* as written behind the e */
+    const char *first, *last; /* digits and point */
+} number;
+
+/* [ ( "e" | "E" ) [ "+" | "-" ] digits ] up to `end` */
+static bool scan_exponent(const char *p, const char *end, int64_t *out)
+{
+    *out = 0;
+    if (p == end)
+        return true;
+    if (*p++ != 'e' && p[-1] != 'E')
+        return false;
+    bool negative = p < end && *p == '-';
+    if (p < end && (*p == '+' || *p == '-'))
+        p++;
+    if (p == end)
+        return false;
+    for (; p < end && *p >= '0' && *p <= '9'; p++)
+        if (*out < INT64_MAX / 100)
+            *out = *out * 10 + (*p - '0');
+    if (negative)
+        *out = -*out;
+    return p == end;
+}
+
+/* [ "+" | "-" ] digits with at most one point among them, exponent */
+static bool scan_number(onx_str text, number *n)
+{
+    const char *p = text.ptr, *end = p + text.len;
+    bool point = false, any = false;
+    memset(n, 0, sizeof *n);
+    if (p < end && (*p == '+' || *p == '-'))
+        n->negative = *p++ == '-';
+    n->first = p;
+    for (; p < end; p++) {
+        if (*p == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (*p < '0' || *p > '9')
+            break;
+        any = true;
+        if (n->digits < MANTISSA_DIGITS) {
+            n->mantissa = n->mantissa * 10 + (uint64_t)(*p - '0');
+            n->digits += n->mantissa != 0;
+            n->scale -= point;
+        } else {
+            n->cut |= *p != '0';
+            n->scale += !point;
+        }
+    }
+    n->last = p;
+    if (!any || !scan_exponent(p, end, &n->exponent))
+        return false;
+    n->scale += n->exponent;
+    return true;
+}
+
+static bool word_is(onx_str text, const char *word)
+{
+    if (text.len != strlen(word))
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if ((text.ptr[i] | 0x20) != word[i])
+            return false;
+    return true;
+}
+
+/* [ "+" | "-" ] ( "inf" | "infinity" | "nan" ) in any case */
+static bool parse_word(onx_str text, double *out)
+{
+    bool negative = text.len && text.ptr[0] == '-';
+    if (text.len && (text.ptr[0] == '+' || text.ptr[0] == '-'))
+        text = onx_str_make(text.ptr + 1, text.len - 1);
+    if (word_is(text, "inf") || word_is(text, "infinity"))
+        *out = (double)INFINITY;
+    else if (word_is(text, "nan"))
+        *out = (double)NAN;
+    else
+        return false;
+    if (negative)
+        *out = -*out;
+    return true;
+}
+
+/* The middle between two doubles has at most 767 significant digits; of longer numbers it is enough to know whether
+ * anything but zeros follows. */
+enum { DIGITS_MAX = 780 };
+
+/* The digits, without point, then e and the exponent: a form that no locale changes. */
+static double parse_slow(const number *n, bool to_float)
+{
+    char buf[DIGITS_MAX + 32];
+    size_t used = 0;
+    int64_t exponent = n->exponent;
+    bool point = false, sticky = false;
+    for (const char *p = n->first; p < n->last; p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        if (used == DIGITS_MAX) {
+            sticky |= *p != '0';
+            exponent += !point;
+            continue;
+        }
+        exponent -= point;
+        if (used || *p != '0')
+            buf[used++] = *p;
+    }
+    if (used == 0)
+        return 0;
+    if (sticky) {
+        buf[used++] = '1';
+        exponent--;
+    }
+    int e = exponent > 100000 ? 100000 : exponent < -100000 ? -100000 : (int)exponent;
+    snprintf(buf + used, sizeof buf - used, "e%d", e);
+    return to_float ? (double)strtof(buf, NULL) : strtod(buf, NULL);
+}
+
+/* The magnitude when it takes one exact operation; false else. */
+static bool parse_fast(const number *n, double *out)
+{
+    if (n->cut || n->mantissa >> 53 || n->scale > POWER_MAX || n->scale < -POWER_MAX)
+        return false;
+    double m = (double)n->mantissa;
+    *out = n->scale < 0 ? m / powers[-n->scale] : m * powers[n->scale];
+    return true;
+}
+
+bool onxi_parse_f64(onx_str text, double *out, bool *overflow)
+{
+    number n;
+    *overflow = false;
+    if (!scan_number(text, &n))
+        return parse_word(text, out);
+    double value;
+    if (!parse_fast(&n, &value))
+        value = parse_slow(&n, false);
+    *overflow = isinf(value);
+    *out = n.negative ? -value : value;
+    return true;
+}
+
+bool onxi_parse_f32(onx_str text, float *out, bool *overflow)
+{
+    number n;
+    double value;
+    *overflow = false;
+    if (!scan_number(text, &n)) {
+        bool word = parse_word(text, &value);
+        if (word)
+            *out = (float)value;
+        return word;
+    }
+    if (!parse_fast(&n, &value) || !(value == 0 || rounds_once_more(value)))
+        value = parse_slow(&n, true);
+    float narrow = (float)value;
+    *overflow = isinf(narrow);
+    *out = n.negative ? -narrow : narrow;
+    return true;
+}
+
+/* ---- printing ---- */
+
+typedef struct decimal {
+    char digits[24];
+    int count;
+    int exponent; /* of the first digit: d.ddd * 10^exponent */
+} decimal;
+
+/* Like %g: exponents outside of -4 .. 15 are written as such. Trailing zeros of `d` have been dropped. */
+static size_t format_decimal(char *buf, bool negative, const decimal *d)
+{
+    char *p = buf;
+    if (negative)
+        *p++ = '-';
+    if (d->exponent < -4 || d->exponent > 15) {
+        *p++ = d->digits[0];
+        if (d->count > 1) {
+            *p++ = '.';
+            memcpy(p, d->digits + 1, (size_t)d->count - 1);
+            p += d->count - 1;
+        }
+        int e = d->exponent < 0 ? -d->exponent : d->exponent;
+        *p++ = 'e';
+        *p++ = d->exponent < 0 ? '-' : '+';
+        if (e >= 100)
+            *p++ = (char)('0' + e / 100);
+        *p++ = (char)('0' + e / 10 % 10);
+        *p++ = (char)('0' + e % 10);
+    } else if (d->exponent < 0) {
+        *p++ = '0';
+        *p++ = '.';
+        for (int i = -1; i > d->exponent; i--)
+            *p++ = '0';
+        memcpy(p, d->digits, (size_t)d->count);
+        p += d->count;
+    } else {
+        for (int i = 0; i < d->count || i <= d->exponent; i++) {
+            if (i == d->exponent + 1)
+                *p++ = '.';
+            *p++ = i < d->count ? d->digits[i] : '0';
+        }
+    }
+    *p = 0;
+    return (size_t)(p - buf);
+}
+
+static void drop_zeros(decimal *d)
+{
+    while (d->count > 1 && d->digits[d->count - 1] == '0')
+        d->count--;
+}
+
+/* Does m * 10^-scale, m an integer below 2^53, read as the value? */
+static bool reads_as(double m, int scale, double value, bool is_float)
+{
+    double back = scale >= 0 ? m / powers[scale] : m * powers[-scale];
+    if (!is_float)
+        return back == value;
+    return rounds_once_more(back) && (double)(float)back == value;
+}
+
+static double scaled(double value, int scale)
+{
+    return rint(scale >= 0 ? value * powers[scale] : value / powers[-scale]);
+}
+
+/* The shortest decimal, when that can be found with exact powers of ten; false else. `value` is above 0. */
+static bool shortest_fast(double value, bool is_float, decimal *d)
+{
+    int exponent = (int)floor(log10(value));
+    if (exponent < -POWER_MAX + 16 || exponent > POWER_MAX) {
+        if (!is_float || exponent < -POWER_MAX + 8 || exponent > POWER_MAX)
+            return false;
+    }
+    int most = is_float ? 9 : 15, least = 1;
+    /* One probe in the middle spares long values the search among the short ones. */
+    if (!reads_as(scaled(value, most - 1 - exponent), most - 1 - exponent, value, is_float))
+        return false;
+    if (!reads_as(scaled(value, most / 2 - exponent), most / 2 - exponent, value, is_float))
+        least = most / 2 + 2;
+    for (int n = least; n <= most; n++) {
+        int scale = n - 1 - exponent;
+        double m = scaled(value, scale);
+        if (!reads_as(m, scale, value, is_float))
+            continue;
+        uint64_t whole = (uint64_t)m;
+        char reversed[24];
+        int count = 0;
+        do
+            reversed[count++] = (char)('0' + whole % 10);
+        while (whole /= 10);
+        for (int i = 0; i < count; i++)
+            d->digits[i] = reversed[count - 1 - i];
+        d->count = count;
+        d->exponent = count - 1 - scale;
+        drop_zeros(d);
+        return true;
+    }
+    return false;
+}
+
+/* `count` digits by the C library, whose decimal point, whatever it is, is passed over. */
+static void library_digits(double value, int count, decimal *d)
+{
+    char buf[64];
+    snprintf(buf, sizeof buf, "%.*e", count - 1, value);
+    const char *p = buf;
+    d->count = 0;
+    for (; *p && *p != 'e'; p++)
+        if (*p >= '0' && *p <= '9' && d->count < count)
+            d->digits[d->count++] = *p;
+    d->exponent = *p ? atoi(p + 1) : 0;
+}
+
+static bool library_reads_as(const decimal *d, double value, bool is_float)
+{
+    char buf[64];
+    snprintf(buf, sizeof buf, "%.*se%d", d->count, d->digits, d->exponent - (d->count - 1));
+    return is_float ? (double)strtof(buf, NULL) == value : strtod(buf, NULL) == value;
+}
+
+static void shortest_slow(double value, bool is_float, decimal *d)
+{
+    int low = 1, high = is_float ? 9 : 17; /* so many digits always do; one digit more never does worse */
+    while (low < high) {
+        int middle = (low + high) / 2;
+        library_digits(value, middle, d);
+        if (library_reads_as(d, value, is_float))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    library_digits(value, low, d);
+    drop_zeros(d);
+}
+
+static size_t print_number(char *buf, double value, bool is_float)
+{
+    bool negative = signbit(value) != 0;
+    const char *word = isnan(value) ? "nan" : isinf(value) ? "inf" : value == 0 ? "0" : NULL;
+    if (word) {
+        negative &= !isnan(value);
+        memcpy(buf + negative, word, strlen(word) + 1);
+        if (negative)
+            buf[0] = '-';
+        return strlen(word) + negative;
+    }
+    decimal d;
+    value = fabs(value);
+    if (!shortest_fast(value, is_float, &d))
+        shortest_slow(value, is_float, &d);
+    return format_decimal(buf, negative, &d);
+}
+
+size_t onxi_print_f32(char buf[32], float value)
+{
+    return print_number(buf, (double)value, true);
+}
+size_t onxi_print_f64(char buf[32], double value)
+{
+    return print_number(buf, value, false);
+}

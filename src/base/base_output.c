@@ -1,0 +1,430 @@
+/* base_output.c - safe writing of files: into a temporary file in the same folder, synced, then renamed over the old
+ * one. Whatever goes wrong before the rename, the old file is whole (docs/notes/files.md). */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define BUFFER_SIZE ((size_t)1 << 16)
+#define LARGE       ((size_t)1 << 14) /* pieces from here on are written from where they are */
+#define HOLE        ((size_t)1 << 16) /* runs of zeros from here on become holes */
+
+struct onxi_output {
+    onx_ctx *cx;
+    int fd;
+    int dir; /* -1: not written through a temporary file */
+    bool finished;
+    bool sparse;       /* holes are allowed: a temporary file of our own */
+    bool owned;        /* fd and dir are to be closed */
+    onx_status status; /* the first failure; later calls answer the same */
+    uint64_t size;     /* bytes given so far, buffered ones included */
+    uint64_t written;  /* file offset: bytes that have left the buffer */
+    uint64_t end;      /* length of the file as the system sees it, behind `written` after a hole */
+    size_t used;
+    size_t shown_size;
+    char *shown; /* the name for messages */
+    char name[NAME_MAX + 1];
+    char temp[NAME_MAX + 1];
+    char buffer[BUFFER_SIZE];
+};
+
+static onx_status fail(onxi_output *o, const char *doing, int error)
+{
+    char reason[128];
+    o->status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE, "cannot %s %s: %s", doing, o->shown,
+                          onxi_error_text(error, reason, sizeof reason));
+    return o->status;
+}
+
+/* ---- writing ---- */
+
+/* Writes all of the vector, whatever the system takes at a time. */
+static onx_status write_vector(onxi_output *o, struct iovec *iov, int count)
+{
+    while (count > 0) {
+        if (iov->iov_len == 0) {
+            iov++;
+            count--;
+            continue;
+        }
+        ssize_t n = writev(o->fd, iov, count);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* a terminal or pipe somebody made non-blocking */
+            struct pollfd p = { .fd = o->fd, .events = POLLOUT };
+            (void)poll(&p, 1, -1);
+            continue;
+        }
+        if (n < 0)
+            return fail(o, "write", errno);
+        o->written += (uint64_t)n;
+        o->end = o->written;
+        size_t left = (size_t)n;
+        while (count > 0 && left >= iov->iov_len) {
+            left -= iov->iov_len;
+            iov++;
+            count--;
+        }
+        if (left) {
+            iov->iov_base = (char *)iov->iov_base + left;
+            iov->iov_len -= left;
+        }
+    }
+    return ONX_OK;
+}
+
+static onx_status flush_with(onxi_output *o, onx_str more)
+{
+    struct iovec iov[2] = {
+        { o->buffer, o->used }, { (void *)(uintptr_t)more.ptr, more.len }, /* writev does not change what it writes */
+    };
+    o->used = 0;
+    return write_vector(o, iov, 2);
+}
+
+/* Leaves a hole: the bytes read as zeros and take no space. */
+static onx_status leave_hole(onxi_output *o, uint64_t count)
+{
+    ONX_TRY(flush_with(o, onx_str_make(NULL, 0)));
+    uint64_t to;
+    if (!onxi_add_u64(o->written, count, &to) || to > INT64_MAX)
+        return fail(o, "write", EFBIG);
+    if (lseek(o->fd, (off_t)to, SEEK_SET) < 0)
+        return fail(o, "write", errno);
+    o->written = to;
+    return ONX_OK;
+}
+
+static bool is_zero(const char *p, size_t len)
+{
+    return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
+}
+
+/* A large piece: zero blocks become holes, what lies between is written in one go. */
+static onx_status write_large(onxi_output *o, onx_str s)
+{
+    if (!o->sparse)
+        return flush_with(o, s);
+    size_t from = 0, at = 0;
+    while (at < s.len) {
+        size_t step = s.len - at < HOLE ? s.len - at : HOLE;
+        if (step < HOLE || !is_zero(s.ptr + at, step)) {
+            at += step;
+            continue;
+        }
+        size_t hole = at;
+        while (at + HOLE <= s.len && is_zero(s.ptr + at, HOLE))
+            at += HOLE;
+        ONX_TRY(flush_with(o, onx_str_make(s.ptr + from, hole - from)));
+        ONX_TRY(leave_hole(o, at - hole));
+        from = at;
+    }
+    return flush_with(o, onx_str_make(s.ptr + from, s.len - from));
+}
+
+onx_status onxi_output_write(onxi_output *o, onx_str bytes)
+{
+    if (o->status != ONX_OK)
+        return o->status;
+    if (bytes.len == 0)
+        return ONX_OK;
+    o->size += bytes.len;
+    if (bytes.len >= LARGE)
+        return write_large(o, bytes);
+    if (bytes.len > BUFFER_SIZE - o->used)
+        ONX_TRY(flush_with(o, onx_str_make(NULL, 0)));
+    memcpy(o->buffer + o->used, bytes.ptr, bytes.len);
+    o->used += bytes.len;
+    return ONX_OK;
+}
+
+onx_status onxi_output_skip(onxi_output *o, uint64_t count)
+{
+    static const char zeros[4096];
+    if (o->status != ONX_OK)
+        return o->status;
+    if (o->sparse && count >= HOLE) {
+        o->size += count;
+        return leave_hole(o, count);
+    }
+    while (count > 0) {
+        size_t n = count < sizeof zeros ? (size_t)count : sizeof zeros;
+        ONX_TRY(onxi_output_write(o, onx_str_make(zeros, n)));
+        count -= n;
+    }
+    return ONX_OK;
+}
+
+uint64_t onxi_output_size(const onxi_output *o)
+{
+    return o->size;
+}
+
+/* ---- opening ---- */
+
+static onx_status output_new(onx_ctx *cx, const char *shown, onxi_output **out)
+{
+    onxi_output *o = onxi_resize(cx, NULL, 0, sizeof *o);
+    *out = NULL;
+    if (!o)
+        return ONX_E_MEMORY;
+    memset(o, 0, offsetof(onxi_output, buffer));
+    o->cx = cx;
+    o->fd = o->dir = -1;
+    o->shown_size = strlen(shown) + 1;
+    o->shown = onxi_resize(cx, NULL, 0, o->shown_size);
+    if (!o->shown) {
+        onxi_release(cx, o, sizeof *o);
+        return ONX_E_MEMORY;
+    }
+    memcpy(o->shown, shown, o->shown_size);
+    *out = o;
+    return ONX_OK;
+}
+
+/* `.name.xxxxxxxxxxxx.tmp`, the name cut where it would get too long. */
+static bool temp_name(onxi_output *o)
+{
+    unsigned char random[6];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return false;
+    int n = snprintf(o->temp, sizeof o->temp, ".%.200s.%02x%02x%02x%02x%02x%02x.tmp", o->name, random[0], random[1],
+                     random[2], random[3], random[4], random[5]);
+    return n > 0 && (size_t)n < sizeof o->temp;
+}
+
+/* The new file gets owner and mode of the one that it replaces. */
+static onx_status take_over(onxi_output *o, const struct stat *old)
+{
+    struct stat st;
+    if (fstat(o->fd, &st) != 0)
+        return fail(o, "look at", errno);
+    mode_t mode = old->st_mode & 0777;
+    if ((old->st_uid != st.st_uid || old->st_gid != st.st_gid) && fchown(o->fd, old->st_uid, old->st_gid) != 0)
+        mode = (mode & 0707) | (mode & 07) << 3; /* another group now: give it no more than others have */
+    if (fchmod(o->fd, mode) != 0)
+        return fail(o, "set the mode of", errno);
+    return ONX_OK;
+}
+
+/* Opens the temporary file for o->name in o->dir. */
+static onx_status open_temp(onxi_output *o, bool strict)
+{
+    struct stat old;
+    bool exists = fstatat(o->dir, o->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!exists && errno != ENOENT)
+        return fail(o, "look at", errno);
+    if (exists && !S_ISREG(old.st_mode)) {
+        o->status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: it is %s, not a regular file", o->shown,
+                              onxi_mode_name(old.st_mode));
+        return o->status;
+    }
+    if (exists && strict && old.st_nlink != 1) {
+        o->status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: it has %llu hard links", o->shown,
+                              (unsigned long long)old.st_nlink);
+        return o->status;
+    }
+    /* A file that may not be written is not replaced behind its owner's back either. */
+    if (exists && faccessat(o->dir, o->name, W_OK, AT_EACCESS) != 0)
+        return fail(o, "write", errno);
+    for (int attempt = 0; attempt < 100; attempt++) {
+        if (!temp_name(o))
+            return fail(o, "name a temporary file for", errno ? errno : ENAMETOOLONG);
+        o->fd = openat(o->dir, o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                       strict || exists ? 0600 : 0666);
+        if (o->fd >= 0 || errno != EEXIST)
+            break;
+    }
+    if (o->fd < 0) {
+        int error = errno;
+        o->temp[0] = 0;
+        return fail(o, "create a temporary file for", error);
+    }
+    o->sparse = true;
+    return exists ? take_over(o, &old) : ONX_OK;
+}
+
+static bool set_name(onxi_output *o, const char *name)
+{
+    size_t len = strlen(name);
+    if (len == 0 || len > NAME_MAX || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return false;
+    memcpy(o->name, name, len + 1);
+    return true;
+}
+
+onx_status onxi_output_open_at(onx_ctx *cx, int dir, const char *name, const char *shown, onxi_output **out)
+{
+    onxi_output *o;
+    *out = NULL;
+    ONX_TRY(output_new(cx, shown, &o));
+    o->owned = true;
+    onx_status status = ONX_OK;
+    if (!set_name(o, name))
+        status = onxi_fail(cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: not the name of a file", shown);
+    else if ((o->dir = fcntl(dir, F_DUPFD_CLOEXEC, 0)) < 0)
+        status = fail(o, "write", errno);
+    else
+        status = open_temp(o, true);
+    if (status != ONX_OK) {
+        onxi_output_abandon(o);
+        return status;
+    }
+    *out = o;
+    return ONX_OK;
+}
+
+/* Opens the folder of the path and names the file in it. A symbolic link is followed here, so that the link stays. */
+static onx_status open_folder(onxi_output *o, const char *path)
+{
+    char *real = NULL;
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+        real = realpath(path, NULL);
+        if (!real)
+            return fail(o, "follow the symbolic link", errno);
+        path = real;
+    }
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash == path ? "/" : slash ? NULL : ".";
+    char *cut = NULL;
+    onx_status status = ONX_OK;
+    if (!folder) {
+        cut = strdup(path);
+        if (cut)
+            cut[slash - path] = 0;
+        folder = cut;
+    }
+    if (!folder)
+        status = onxi_no_memory(o->cx);
+    else if (!set_name(o, slash ? slash + 1 : path))
+        status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: not the name of a file", o->shown);
+    else if ((o->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 &&
+             (o->dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0) /* may be writable, yet not readable */
+        status = fail(o, "open the folder of", errno);
+    free(cut);
+    free(real);
+    return status;
+}
+
+/* Devices and FIFOs are not replaced but written to. */
+static onx_status open_special(onxi_output *o, const char *path, bool *done)
+{
+    struct stat st;
+    *done = false;
+    if (stat(path, &st) != 0 || !(S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
+        return ONX_OK;
+    o->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (o->fd < 0)
+        return fail(o, "open", errno);
+    *done = true;
+    return ONX_OK;
+}
+
+static onx_status open_path(onxi_output *o, const char *path)
+{
+    bool done;
+    if (strcmp(path, "-") == 0) {
+        o->fd = STDOUT_FILENO;
+        return ONX_OK;
+    }
+    o->owned = true;
+    ONX_TRY(open_special(o, path, &done));
+    if (done)
+        return ONX_OK;
+    ONX_TRY(open_folder(o, path));
+    return open_temp(o, false);
+}
+
+onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out)
+{
+    onxi_output *o;
+    *out = NULL;
+    ONX_TRY(output_new(cx, strcmp(path, "-") == 0 ? "standard output" : path, &o));
+    onx_status status = open_path(o, path);
+    if (status != ONX_OK) {
+        onxi_output_abandon(o);
+        return status;
+    }
+    *out = o;
+    return ONX_OK;
+}
+
+/* ---- closing ---- */
+
+static void output_free(onxi_output *o)
+{
+    if (o->fd >= 0 && o->owned)
+        close(o->fd);
+    if (o->dir >= 0)
+        close(o->dir);
+    onxi_release(o->cx, o->shown, o->shown_size);
+    onxi_release(o->cx, o, sizeof *o);
+}
+
+/* Not every file that can be written can be synced: pipes, devices and some network folders say so. */
+static bool sync_failed(int fd)
+{
+    while (fsync(fd) != 0) {
+        if (errno == EINTR)
+            continue;
+        return errno != EINVAL && errno != ENOTSUP && errno != EROFS;
+    }
+    return false;
+}
+
+onx_status onxi_output_finish(onxi_output *o)
+{
+    if (o->status != ONX_OK || o->finished)
+        return o->status;
+    ONX_TRY(flush_with(o, onx_str_make(NULL, 0)));
+    if (o->written != o->end && ftruncate(o->fd, (off_t)o->written) != 0)
+        return fail(o, "write", errno);
+    if (o->owned) {
+        if (sync_failed(o->fd))
+            return fail(o, "write", errno);
+        int fd = o->fd;
+        o->fd = -1;
+        if (close(fd) != 0 && errno != EINTR)
+            return fail(o, "write", errno);
+    }
+    o->finished = true;
+    return ONX_OK;
+}
+
+onx_status onxi_output_commit(onxi_output *o)
+{
+    onx_status status = onxi_output_finish(o);
+    if (status != ONX_OK || o->dir < 0) {
+        onxi_output_abandon(o);
+        return status;
+    }
+    if (renameat(o->dir, o->temp, o->dir, o->name) != 0) {
+        status = fail(o, "rename the finished file to", errno);
+        onxi_output_abandon(o);
+        return status;
+    }
+    /* The new file is in place; what is left is to make the name survive a power cut. A folder that cannot be read
+     * (EBADF: opened by path only) cannot be synced. */
+    if (sync_failed(o->dir) && errno != EBADF)
+        status = fail(o, "sync the folder of", errno);
+    output_free(o);
+    return status;
+}
+
+void onxi_output_abandon(onxi_output *o)
+{
+    if (!o)
+        return;
+    if (o->dir >= 0 && o->temp[0])
+        (void)unlinkat(o->dir, o->temp, 0); /* best effort: the failure that led here is the one to report */
+    output_free(o);
+}

@@ -1,0 +1,327 @@
+/* Files in and out: what is refused, what survives a failure. */
+#include "base/base.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef struct fixture {
+    onx_ctx *cx;
+    char dir[64];
+    char path[512];
+} fixture;
+
+static int set_up(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    strcpy(f->dir, "/tmp/onx_test_XXXXXX");
+    if (!f || !mkdtemp(f->dir))
+        return -1;
+    f->cx = onx_ctx_new(NULL);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", f->dir);
+    onx_ctx_free(f->cx);
+    int status = system(command);
+    free(f);
+    return status;
+}
+
+static const char *at(fixture *f, const char *name)
+{
+    snprintf(f->path, sizeof f->path, "%s/%s", f->dir, name);
+    return f->path;
+}
+
+static void put_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_file(fixture *f, const char *path, const char *text)
+{
+    onxi_file file;
+    assert_int_equal(onxi_file_open(f->cx, path, &file), ONX_OK);
+    assert_int_equal(file.bytes.len, strlen(text));
+    assert_true(file.bytes.len == 0 || memcmp(file.bytes.ptr, text, file.bytes.len) == 0);
+    onxi_file_close(f->cx, &file);
+}
+
+static void expect_refused(fixture *f, const char *path, const char *because)
+{
+    onxi_file file;
+    char text[1024];
+    onx_diag_clear(f->cx);
+    assert_int_equal(onxi_file_open(f->cx, path, &file), ONX_E_IO);
+    assert_int_equal(onx_diag_count(f->cx), 1);
+    onx_diag_format(onx_diag_get(f->cx, 0), text, sizeof text);
+    assert_non_null(strstr(text, because));
+    assert_non_null(strstr(text, path));
+}
+
+static size_t entries(const char *dir)
+{
+    DIR *d = opendir(dir);
+    size_t n = 0;
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n - 2;
+}
+
+static void test_base_file__reads_regular_files_only(void **state)
+{
+    fixture *f = *state;
+    put_file(at(f, "a"), "hello");
+    expect_file(f, at(f, "a"), "hello");
+    onxi_file file;
+    assert_int_equal(onxi_file_read(f->cx, at(f, "a"), &file), ONX_OK);
+    assert_null(file.map);
+    assert_int_equal(file.bytes.len, 5);
+    onxi_file_close(f->cx, &file);
+    put_file(at(f, "empty"), "");
+    expect_file(f, at(f, "empty"), "");
+    expect_refused(f, f->dir, "a directory");
+    expect_refused(f, at(f, "none"), "No such file");
+    expect_refused(f, "/dev/zero", "a character device");
+    assert_int_equal(mkfifo(at(f, "fifo"), 0600), 0);
+    expect_refused(f, at(f, "fifo"), "a FIFO"); /* and does not wait for a writer */
+    /* A virtual file says that it is empty, but is not. */
+    assert_int_equal(onxi_file_open(f->cx, "/proc/self/stat", &file), ONX_OK);
+    assert_true(file.bytes.len > 10);
+    onxi_file_close(f->cx, &file);
+}
+
+static void test_base_file__no_permission(void **state)
+{
+    fixture *f = *state;
+    if (geteuid() == 0) {
+        print_message("root may read everything\n");
+        skip();
+    }
+    put_file(at(f, "a"), "hello");
+    chmod(at(f, "a"), 0);
+    expect_refused(f, at(f, "a"), "Permission denied");
+}
+
+/* The same bytes after they were given back to the system. */
+static void test_base_file__forget(void **state)
+{
+    fixture *f = *state;
+    enum { N = 300000 };
+    char *text = malloc(N + 1);
+    for (int i = 0; i < N; i++)
+        text[i] = (char)('a' + i % 26);
+    text[N] = 0;
+    put_file(at(f, "a"), text);
+    onxi_file file;
+    assert_int_equal(onxi_file_open(f->cx, at(f, "a"), &file), ONX_OK);
+    onxi_file_forget(&file, file.bytes);
+    onxi_file_forget(&file, onx_str_make(file.bytes.ptr + 5000, 100000));
+    onxi_file_forget(&file, onx_str_make(text, N)); /* not in the mapping: left alone */
+    assert_memory_equal(file.bytes.ptr, text, N);
+    onxi_file_close(f->cx, &file);
+    free(text);
+}
+
+static void write_text(fixture *f, const char *path, const char *text, size_t len, onx_status want)
+{
+    onxi_output *o;
+    onx_status status = onxi_output_open(f->cx, path, &o);
+    if (status == ONX_OK) {
+        onxi_output_write(o, onx_str_make(text, len)); /* the failure sticks */
+        status = onxi_output_commit(o);
+    }
+    assert_int_equal(status, want);
+}
+
+static void test_base_output__replaces_when_complete(void **state)
+{
+    fixture *f = *state;
+    put_file(at(f, "a"), "old");
+    chmod(f->path, 0640);
+    onxi_output *o;
+    assert_int_equal(onxi_output_open(f->cx, f->path, &o), ONX_OK);
+    assert_int_equal(onxi_output_write(o, onx_str_of("new ")), ONX_OK);
+    assert_int_equal(onxi_output_write(o, onx_str_of("text")), ONX_OK);
+    expect_file(f, f->path, "old");
+    assert_int_equal(entries(f->dir), 2);
+    assert_int_equal(onxi_output_size(o), 8);
+    assert_int_equal(onxi_output_finish(o), ONX_OK);
+    expect_file(f, f->path, "old");
+    assert_int_equal(onxi_output_commit(o), ONX_OK);
+    expect_file(f, f->path, "new text");
+    assert_int_equal(entries(f->dir), 1);
+    struct stat st;
+    stat(f->path, &st);
+    assert_int_equal(st.st_mode & 0777, 0640);
+
+    mode_t old = umask(027);
+    write_text(f, at(f, "fresh"), "x", 1, ONX_OK);
+    umask(old);
+    stat(f->path, &st);
+    assert_int_equal(st.st_mode & 0777, 0640);
+
+    assert_int_equal(onxi_output_open(f->cx, at(f, "a"), &o), ONX_OK);
+    onxi_output_write(o, onx_str_of("half"));
+    onxi_output_abandon(o);
+    onxi_output_abandon(NULL);
+    expect_file(f, at(f, "a"), "new text");
+    assert_int_equal(entries(f->dir), 2);
+}
+
+static void test_base_output__keeps_links(void **state)
+{
+    fixture *f = *state;
+    char sub[128], target[160];
+    snprintf(sub, sizeof sub, "%s/sub", f->dir);
+    snprintf(target, sizeof target, "%s/real", sub);
+    assert_int_equal(mkdir(sub, 0700), 0);
+    put_file(target, "old");
+    assert_int_equal(symlink("sub/real", at(f, "link")), 0);
+    write_text(f, at(f, "link"), "new", 3, ONX_OK);
+    expect_file(f, target, "new");
+    struct stat st;
+    lstat(at(f, "link"), &st);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(symlink("nowhere", at(f, "dangling")), 0);
+    write_text(f, at(f, "dangling"), "new", 3, ONX_E_IO);
+    write_text(f, sub, "new", 3, ONX_E_IO);
+    write_text(f, at(f, "none/x"), "new", 3, ONX_E_IO);
+    write_text(f, at(f, "a/"), "new", 3, ONX_E_IO);
+}
+
+static void test_base_output__devices_stay_devices(void **state)
+{
+    fixture *f = *state;
+    write_text(f, "/dev/null", "x", 1, ONX_OK);
+    struct stat st;
+    stat("/dev/null", &st);
+    assert_true(S_ISCHR(st.st_mode));
+    if (access("/dev/full", W_OK) == 0) {
+        onx_diag_clear(f->cx);
+        write_text(f, "/dev/full", "x", 1, ONX_E_IO);
+        char text[256];
+        onx_diag_format(onx_diag_get(f->cx, 0), text, sizeof text);
+        assert_non_null(strstr(text, "No space left"));
+    }
+}
+
+static void test_base_output__strict_in_a_folder(void **state)
+{
+    fixture *f = *state;
+    int dir = open(f->dir, O_RDONLY | O_DIRECTORY);
+    onxi_output *o;
+    assert_int_equal(onxi_output_open_at(f->cx, dir, "data", "data", &o), ONX_OK);
+    onxi_output_write(o, onx_str_of("x"));
+    assert_int_equal(onxi_output_commit(o), ONX_OK);
+    struct stat st;
+    stat(at(f, "data"), &st);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    char other[128];
+    snprintf(other, sizeof other, "%s/second", f->dir);
+    assert_int_equal(link(at(f, "data"), other), 0);
+    assert_int_equal(onxi_output_open_at(f->cx, dir, "data", "data", &o), ONX_E_IO); /* two hard links */
+    assert_int_equal(symlink("data", at(f, "link")), 0);
+    assert_int_equal(onxi_output_open_at(f->cx, dir, "link", "link", &o), ONX_E_IO);
+    assert_int_equal(onxi_output_open_at(f->cx, dir, "sub/data", "data", &o), ONX_E_IO);
+    assert_int_equal(onxi_output_open_at(f->cx, dir, "..", "data", &o), ONX_E_IO);
+    assert_int_equal(onxi_output_open_at(f->cx, dir, "", "data", &o), ONX_E_IO);
+    close(dir);
+}
+
+/* Zeros in large pieces cost no space and read as zeros, at the end of the file as well. */
+static void test_base_output__holes(void **state)
+{
+    fixture *f = *state;
+    enum { MB = 1 << 20 };
+    char *big = calloc(1, 8 * MB + 3);
+    big[5 * MB + 1] = 'x';
+    onxi_output *o;
+    assert_int_equal(onxi_output_open(f->cx, at(f, "big"), &o), ONX_OK);
+    onxi_output_write(o, onx_str_of("abc"));
+    onxi_output_write(o, onx_str_make(big, 8 * MB + 3));
+    onxi_output_skip(o, 100);
+    onxi_output_skip(o, 4 * MB);
+    assert_int_equal(onxi_output_size(o), 12 * MB + 106);
+    assert_int_equal(onxi_output_commit(o), ONX_OK);
+    struct stat st;
+    stat(f->path, &st);
+    assert_int_equal(st.st_size, 12 * MB + 106);
+    if (st.st_blocks * 512 > MB)
+        print_message("this file system keeps no holes\n");
+    onxi_file file;
+    assert_int_equal(onxi_file_open(f->cx, f->path, &file), ONX_OK);
+    for (size_t i = 0; i < file.bytes.len; i++) {
+        char want = i < 3 ? "abc"[i] : i - 3 == 5 * MB + 1 ? 'x' : 0;
+        if (file.bytes.ptr[i] != want)
+            fail_msg("byte %zu", i);
+    }
+    onxi_file_close(f->cx, &file);
+    free(big);
+}
+
+/* In a child: a limit on file sizes stands for a full disk. */
+static void test_base_output__full_disk_leaves_the_old_file(void **state)
+{
+    fixture *f = *state;
+    put_file(at(f, "a"), "old");
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGXFSZ, SIG_IGN);
+        struct rlimit limit = { 100000, 100000 };
+        setrlimit(RLIMIT_FSIZE, &limit);
+        onxi_output *o;
+        char block[30000];
+        memset(block, 'x', sizeof block);
+        onx_status status = onxi_output_open(f->cx, f->path, &o);
+        for (int i = 0; status == ONX_OK && i < 10; i++)
+            status = onxi_output_write(o, onx_str_make(block, sizeof block));
+        if (status == ONX_OK)
+            _exit(2);
+        status = onxi_output_commit(o);
+        _exit(status == ONX_E_IO && onx_diag_count(f->cx) == 1 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    expect_file(f, at(f, "a"), "old");
+    assert_int_equal(entries(f->dir), 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_base_file__reads_regular_files_only),
+        TEST(test_base_file__no_permission),
+        TEST(test_base_file__forget),
+        TEST(test_base_output__replaces_when_complete),
+        TEST(test_base_output__keeps_links),
+        TEST(test_base_output__devices_stay_devices),
+        TEST(test_base_output__strict_in_a_folder),
+        TEST(test_base_output__holes),
+        TEST(test_base_output__full_disk_leaves_the_old_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
