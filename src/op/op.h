@@ -273,6 +273,8 @@ const onxi_schema *onxi_schema_newest(onx_str domain, onx_str name);
 /* Walks the types of a set as text ("tensor(float)", "seq(tensor(int64))", ...): start with *at 0; false at the end. */
 #define ONXI_TYPE_TEXT ONX_OP_TYPE_TEXT
 bool onxi_type_set_next(const onxi_type_set *set, uint32_t *at, char text[ONXI_TYPE_TEXT]);
+/* Adds a type given as text; false when a set cannot hold it in bits. */
+bool onxi_type_set_add(onxi_type_set *set, onx_str type);
 /* The constraint of that name, or NULL. */
 const onxi_type_constraint *onxi_schema_type(const onxi_schema *schema, const char *name);
 /* The attribute of that name, or NULL. */

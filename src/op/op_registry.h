@@ -1,0 +1,50 @@
+/* op_registry.h - the insides of a registry: operators that are not built in, for op_registry.c, op_custom.c and
+ * op_document.c. */
+#ifndef ONXI_OP_REGISTRY_H
+#define ONXI_OP_REGISTRY_H
+
+#include "op/op.h"
+
+/* An operator with all its versions. */
+typedef struct onxi_entry {
+    onx_str domain, name;
+    onxi_schema *rows; /* newest first, ends with a NULL name; replaced, never changed, when a version is added */
+    uint32_t count;
+} onxi_entry;
+
+typedef struct onxi_known_domain {
+    onx_str name;
+    int64_t newest;
+    bool closed; /* a document has told all its operators */
+} onxi_known_domain;
+
+struct onx_registry {
+    onx_ctx *cx;
+    onx_arena *arena;
+    onxi_entry *entries;
+    size_t entry_count, entry_room;
+    uint32_t *slots; /* entry index plus 1; a power of two of them, at most half full */
+    size_t slot_count;
+    onxi_known_domain *domains;
+    size_t domain_count, domain_room;
+};
+
+/* What C registered beside the schema. */
+typedef struct onxi_custom {
+    onx_status (*infer)(void *user, onx_op_call *call);
+    void *user;
+    const struct onx_kernel *kernel;
+} onxi_custom;
+
+/* "" for "ai.onnx". */
+onx_str onxi_plain_domain(onx_str domain);
+/* A terminated copy in the arena; NULL when out of memory. */
+const char *onxi_registry_text(onx_registry *registry, onx_str text);
+/* Adds versions of one operator, newest first, without one that is there already; the rows are copied. */
+onx_status onxi_registry_add(onx_registry *registry, const onxi_schema *rows, uint32_t count);
+/* The domain's record, made when missing; NULL when out of memory. It moves when another one is made. */
+onxi_known_domain *onxi_registry_domain(onx_registry *registry, onx_str name);
+/* Sets the bounds that follow from the ports. */
+void onxi_schema_count_ports(onxi_schema *schema);
+
+#endif

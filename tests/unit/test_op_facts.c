@@ -1,0 +1,226 @@
+/* Every fact of every row against the list of operators that lies beside the conformance data, where it is there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "op/op.h"
+
+#ifdef ONX_WITH_JANSSON
+#include <jansson.h>
+
+static FILE *facts;
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static void compare_ports(const onxi_port *ports, const json_t *facts_of_ports)
+{
+    size_t i;
+    json_t *fact;
+    json_array_foreach(facts_of_ports, i, fact)
+    {
+        assert_non_null(ports);
+        assert_non_null(ports[i].name);
+        assert_string_equal(ports[i].name, text_of(fact, "name"));
+        assert_string_equal(ports[i].type, text_of(fact, "type"));
+        uint32_t flags = 0;
+        if (strcmp(text_of(fact, "option"), "optional") == 0)
+            flags |= ONXI_PORT_OPTIONAL;
+        if (strcmp(text_of(fact, "option"), "variadic") == 0) {
+            flags |= ONXI_PORT_VARIADIC;
+            if (!json_is_true(json_object_get(fact, "homogeneous")))
+                flags |= ONXI_PORT_HETEROGENEOUS;
+            if (json_integer_value(json_object_get(fact, "min_arity")) == 0)
+                flags |= ONXI_PORT_ARITY_0;
+        }
+        if (strcmp(text_of(fact, "differentiation"), "differentiable") == 0)
+            flags |= ONXI_PORT_DIFF;
+        if (strcmp(text_of(fact, "differentiation"), "nondifferentiable") == 0)
+            flags |= ONXI_PORT_NONDIFF;
+        assert_int_equal(ports[i].flags, flags);
+    }
+    assert_true(!ports || !ports[i].name);
+}
+
+static void compare_default(const onxi_attr *attr, const json_t *value)
+{
+    int64_t i;
+    float f;
+    onx_str s;
+    if (!value || json_is_null(value)) {
+        assert_null(attr->otherwise);
+        return;
+    }
+    assert_non_null(attr->otherwise);
+    switch (attr->type) {
+    case ONX_ATTR_INT:
+        assert_true(onxi_attr_default_int(attr, &i));
+        assert_int_equal(i, json_integer_value(value));
+        break;
+    case ONX_ATTR_FLOAT:
+        assert_true(onxi_attr_default_float(attr, &f));
+        float expected = (float)json_number_value(value);
+        assert_memory_equal(&f, &expected, sizeof f);
+        break;
+    case ONX_ATTR_STRING:
+        assert_true(onxi_attr_default_text(attr, &s));
+        assert_true(onx_str_is(s, json_string_value(value)));
+        break;
+    default: { /* lists: the same as JSON */
+        json_t *list = json_loads(attr->otherwise, 0, NULL);
+        assert_true(json_equal(list, value));
+        json_decref(list);
+    }
+    }
+}
+
+static void compare_attributes(const onxi_attr *attrs, const json_t *facts_of_attributes)
+{
+    size_t i;
+    json_t *fact;
+    json_array_foreach(facts_of_attributes, i, fact)
+    {
+        assert_non_null(attrs);
+        assert_non_null(attrs[i].name);
+        assert_string_equal(attrs[i].name, text_of(fact, "name"));
+        assert_string_equal(onx_attribute_type_name(attrs[i].type), text_of(fact, "type"));
+        assert_int_equal(attrs[i].required, json_is_true(json_object_get(fact, "required")));
+        compare_default(&attrs[i], json_object_get(fact, "default"));
+    }
+    assert_true(!attrs || !attrs[i].name);
+}
+
+static bool same_but_spaces(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, " ");
+        b += strspn(b, " ");
+        if (*a != *b)
+            return false;
+        if (!*a)
+            return true;
+    }
+}
+
+static void compare_types(const onxi_schema *row, const json_t *facts_of_types)
+{
+    const char *name;
+    json_t *list, *fact;
+    size_t i, count = 0;
+    json_object_foreach((json_t *)(uintptr_t)facts_of_types, name, list)
+    {
+        const onxi_type_constraint *constraint = onxi_schema_type(row, name);
+        assert_non_null(constraint);
+        char text[ONXI_TYPE_TEXT];
+        uint32_t at = 0, types = 0;
+        while (onxi_type_set_next(&constraint->set, &at, text)) {
+            bool found = false;
+            json_array_foreach(list, i, fact) found = found || same_but_spaces(text, json_string_value(fact));
+            if (!found)
+                fail_msg("%s-%d %s: %s is not in the facts", row->name, row->since, name, text);
+            types++;
+        }
+        assert_int_equal(types, json_array_size(list));
+        assert_string_equal(row->types[count].name, name);
+        count++;
+    }
+    assert_true(count ? !row->types[count].name : !row->types);
+}
+
+static void compare_opsets(const char *text, const json_t *list)
+{
+    size_t i;
+    json_t *fact;
+    json_array_foreach(list, i, fact)
+    {
+        char *end;
+        assert_non_null(text);
+        assert_int_equal(strtol(text, &end, 10), json_integer_value(fact));
+        text = end;
+    }
+    assert_true(!text || !*text);
+}
+
+static uint16_t most(const json_t *fact, const char *key)
+{
+    const json_t *value = json_object_get(fact, key);
+    return json_is_null(value) ? ONXI_MANY : (uint16_t)json_integer_value(value);
+}
+
+static void compare_flags(const onxi_schema *row, const json_t *fact)
+{
+    const char *determinism = text_of(fact, "node_determinism");
+    uint32_t flags = 0;
+    flags |= strcmp(text_of(fact, "status"), "experimental") == 0 ? ONXI_OP_EXPERIMENTAL : 0;
+    flags |= json_is_true(json_object_get(fact, "deprecated")) ? ONXI_OP_DEPRECATED : 0;
+    flags |= json_is_true(json_object_get(fact, "has_function_body")) ? ONXI_OP_FUNCTION : 0;
+    flags |= json_is_true(json_object_get(fact, "function_body_is_context_dependent")) ? ONXI_OP_CONTEXT_FUNCTION : 0;
+    flags |= json_is_true(json_object_get(fact, "infers_types_and_shapes")) ? ONXI_OP_INFERS : 0;
+    flags |= json_is_true(json_object_get(fact, "propagates_data")) ? ONXI_OP_PROPAGATES : 0;
+    flags |= strcmp(determinism, "nondeterministic") == 0 ? ONXI_OP_NONDETERMINISTIC : 0;
+    flags |= strcmp(determinism, "unknown") == 0 ? ONXI_OP_DETERMINISM_UNKNOWN : 0;
+    assert_int_equal(row->flags, flags);
+}
+
+static void test_op_facts__every_row(void **state)
+{
+    (void)state;
+    static char line[1 << 20];
+    unsigned count = 0;
+    while (fgets(line, sizeof line, facts)) {
+        json_t *fact = json_loads(line, 0, NULL);
+        assert_non_null(fact);
+        int64_t since = json_integer_value(json_object_get(fact, "since_version"));
+        const onxi_schema *row =
+            onxi_schema_find(onx_str_of(text_of(fact, "domain")), onx_str_of(text_of(fact, "name")), since);
+        assert_non_null(row);
+        assert_int_equal(row->since, since);
+        compare_flags(row, fact);
+        assert_int_equal(row->min_input, json_integer_value(json_object_get(fact, "min_input")));
+        assert_int_equal(row->max_input, most(fact, "max_input"));
+        assert_int_equal(row->min_output, json_integer_value(json_object_get(fact, "min_output")));
+        assert_int_equal(row->max_output, most(fact, "max_output"));
+        compare_ports(row->inputs, json_object_get(fact, "inputs"));
+        compare_ports(row->outputs, json_object_get(fact, "outputs"));
+        compare_attributes(row->attrs, json_object_get(fact, "attributes"));
+        compare_types(row, json_object_get(fact, "type_constraints"));
+        compare_opsets(row->function_opsets, json_object_get(fact, "function_opset_versions"));
+        compare_opsets(row->context_function_opsets,
+                       json_object_get(fact, "context_dependent_function_opset_versions"));
+        json_decref(fact);
+        count++;
+    }
+    assert_int_equal(count, 642);
+}
+
+int main(void)
+{
+    const char *folder = getenv("ONX_CONFORMANCE_DIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/../spec/operators.jsonl", folder ? folder : "");
+    facts = folder ? fopen(path, "r") : NULL;
+    if (!facts) {
+        printf("skipped: no list of operators beside ONX_CONFORMANCE_DIR\n");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_op_facts__every_row) };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fclose(facts);
+    return failed;
+}
+
+#else
+int main(void)
+{
+    printf("skipped: built without jansson\n");
+    return 77;
+}
+#endif
