@@ -1,0 +1,298 @@
+/* ir_tensor.c - the elements of a tensor, whichever field or file holds them (docs/notes/tensors.md). The number of
+ * entries is checked against type and shape before anything is allocated or read. */
+#include <onx/io.h>
+
+#include "ir/ir.h"
+
+#include <stdio.h>
+
+/* Where the elements of one tensor are: in the layout of raw_data, or one per entry of a wider type. */
+typedef struct source {
+    onx_ctx *cx; /* NULL: nobody to tell */
+    const onx_tensor *tensor;
+    onx_dtype dtype;
+    uint64_t count;           /* elements */
+    uint64_t size;            /* bytes in the layout of raw_data */
+    const char *bytes;        /* that layout, or NULL: then one of the two below, unless the tensor is empty */
+    const int32_t *entries32; /* an entry is an element, or a byte of packed ones */
+    const uint64_t *entries64;
+} source;
+
+static onx_status wrong(const source *s, onx_status status, const char *format, ...) ONX_PRINTF(3, 4);
+static onx_status wrong(const source *s, onx_status status, const char *format, ...)
+{
+    if (!s->cx)
+        return status;
+    char path[160];
+    onx_str name = onx_view(s->tensor->name);
+    int n =
+        snprintf(path, sizeof path, "tensor \"%.*s\"", name.len > 120 ? 120 : (int)name.len, name.len ? name.ptr : "");
+    onx_diag diag = { .severity = ONX_ERROR, .status = status };
+    diag.where = ONXI_AT_PATH(onx_str_make(path, n < (int)sizeof path ? (size_t)n : sizeof path - 1));
+    va_list args;
+    va_start(args, format);
+    onxi_vreport(s->cx, &diag, format, args);
+    va_end(args);
+    return status;
+}
+
+bool onx_tensor_is_external(const onx_tensor *tensor)
+{
+    return ONX_HAS(tensor, tensor, data_location) && tensor->data_location == ONX_DATA_EXTERNAL;
+}
+
+bool onx_tensor_count(const onx_tensor *tensor, uint64_t *count_out)
+{
+    uint64_t count = 1;
+    bool fits = true, empty = false;
+    for (uint32_t i = 0; i < tensor->dims_count; i++) {
+        if (tensor->dims[i] < 0)
+            return false;
+        if (tensor->dims[i] == 0)
+            empty = true;
+        else
+            fits = fits && onxi_mul_u64(count, (uint64_t)tensor->dims[i], &count);
+    }
+    *count_out = empty ? 0 : count;
+    return fits || empty;
+}
+
+/* ---- typed fields ---- */
+
+/* The field that belongs to an element type. */
+typedef enum storage { IN_FLOAT, IN_DOUBLE, IN_INT32, IN_INT64, IN_UINT64 } storage;
+
+static storage storage_of(onx_dtype dtype)
+{
+    switch (dtype) {
+    case ONX_FLOAT:
+    case ONX_COMPLEX64:
+        return IN_FLOAT;
+    case ONX_DOUBLE:
+    case ONX_COMPLEX128:
+        return IN_DOUBLE;
+    case ONX_INT64:
+        return IN_INT64;
+    case ONX_UINT32:
+    case ONX_UINT64:
+        return IN_UINT64;
+    default:
+        return IN_INT32;
+    }
+}
+
+/* Entries that the typed field must have: fewer than elements where they are packed, twice as many for complex. */
+static bool entries_for(const source *s, uint64_t *out)
+{
+    if (onx_dtype_class_of(s->dtype) == ONX_CLASS_COMPLEX)
+        return onxi_mul_u64(s->count, 2, out);
+    *out = onx_dtype_bits(s->dtype) < 8 ? s->size : s->count;
+    return true;
+}
+
+static onx_status open_typed(source *s)
+{
+    static const char *const names[] = { "float_data", "double_data", "int32_data", "int64_data", "uint64_data" };
+    const onx_tensor *t = s->tensor;
+    const uint64_t have[] = { t->float_data_count, t->double_data_count, t->int32_data_count, t->int64_data_count,
+                              t->uint64_data_count };
+    storage in = storage_of(s->dtype);
+    uint64_t want;
+    if (!entries_for(s, &want) || have[in] != want)
+        return wrong(s, ONX_E_INVALID, "%s has %llu entries, but %llu elements of %s are declared", names[in],
+                     (unsigned long long)have[in], (unsigned long long)s->count, onx_dtype_name(s->dtype));
+    switch (in) {
+    case IN_FLOAT:
+        s->bytes = t->float_data;
+        break;
+    case IN_DOUBLE:
+        s->bytes = t->double_data;
+        break;
+    case IN_INT64:
+        s->bytes = (const char *)t->int64_data;
+        break;
+    case IN_UINT64:
+        if (s->dtype == ONX_UINT64)
+            s->bytes = (const char *)t->uint64_data;
+        else
+            s->entries64 = t->uint64_data;
+        break;
+    case IN_INT32:
+        if (s->dtype == ONX_INT32)
+            s->bytes = (const char *)t->int32_data;
+        else
+            s->entries32 = t->int32_data;
+        break;
+    }
+    return ONX_OK;
+}
+
+/* Range of an entry: signed types their own, bit patterns and packed bytes unsigned, booleans 0 and 1. */
+static void entry_range(onx_dtype dtype, int64_t *low, int64_t *high)
+{
+    unsigned bits = onx_dtype_bits(dtype) < 8 ? 8 : onx_dtype_bits(dtype);
+    if (onx_dtype_class_of(dtype) == ONX_CLASS_SIGNED && onx_dtype_bits(dtype) >= 8) {
+        *low = -((int64_t)1 << (bits - 1));
+        *high = ((int64_t)1 << (bits - 1)) - 1;
+    } else {
+        *low = 0;
+        *high = dtype == ONX_BOOL ? 1 : ((int64_t)1 << bits) - 1;
+    }
+}
+
+/* Entries first .. first+n-1 in the layout of raw_data. */
+static onx_status narrow(const source *s, uint64_t first, uint64_t n, char *out)
+{
+    if (s->entries64) { /* UINT32 */
+        for (uint64_t i = 0; i < n; i++) {
+            uint64_t x = s->entries64[first + i];
+            uint32_t low = (uint32_t)x;
+            if (x > UINT32_MAX)
+                return wrong(s, ONX_E_INVALID, "entry %llu of uint64_data is %llu, which uint32 cannot hold",
+                             (unsigned long long)(first + i), (unsigned long long)x);
+            memcpy(out + i * sizeof low, &low, sizeof low);
+        }
+        return ONX_OK;
+    }
+    int64_t low, high;
+    size_t size = onx_dtype_bits(s->dtype) < 8 ? 1 : onx_dtype_bits(s->dtype) / 8;
+    entry_range(s->dtype, &low, &high);
+    for (uint64_t i = 0; i < n; i++) {
+        int32_t x = s->entries32[first + i];
+        if (x < low || x > high)
+            return wrong(s, ONX_E_INVALID, "entry %llu of int32_data is %d, outside of the range of %s",
+                         (unsigned long long)(first + i), x, onx_dtype_name(s->dtype));
+        memcpy(out + i * size, &x, size); /* little-endian: the low bytes come first */
+    }
+    return ONX_OK;
+}
+
+/* ---- any tensor ---- */
+
+static onx_status open_source(onx_doc *doc, const onx_tensor *tensor, source *s)
+{
+    memset(s, 0, sizeof *s);
+    s->cx = doc ? doc->cx : NULL;
+    s->tensor = tensor;
+    s->dtype = (onx_dtype)tensor->data_type;
+    if (s->dtype == ONX_STRING)
+        return wrong(s, ONX_E_UNSUPPORTED, "strings have no layout in bytes");
+    if (onx_dtype_bits(tensor->data_type) == 0)
+        return wrong(s, ONX_E_INVALID, "data_type %d is no element type", tensor->data_type);
+    if (ONX_HAS(tensor, tensor, segment))
+        return wrong(s, ONX_E_UNSUPPORTED, "the tensor is one segment of a larger one");
+    if (!onx_tensor_count(tensor, &s->count) || !onx_dtype_size(s->dtype, s->count, &s->size) || s->size > SIZE_MAX)
+        return wrong(s, ONX_E_INVALID, "dims are negative or their product overflows");
+    if (onx_tensor_is_external(tensor)) {
+        onx_str bytes = { NULL, 0 };
+        if (!doc || !doc->external_bytes)
+            return wrong(s, ONX_E_MISUSE, "external data can be read only through the document of a file");
+        ONX_TRY(doc->external_bytes(doc, tensor, &bytes));
+        s->bytes = bytes.ptr;
+        if (bytes.len != s->size)
+            return wrong(s, ONX_E_INVALID, "external data has %zu bytes, %llu are declared", bytes.len,
+                         (unsigned long long)s->size);
+        return ONX_OK;
+    }
+    onx_str raw = onx_view(tensor->raw_data);
+    bool typed = tensor->float_data_count || tensor->double_data_count || tensor->int32_data_count ||
+                 tensor->int64_data_count || tensor->uint64_data_count;
+    if (raw.len && typed)
+        return wrong(s, ONX_E_INVALID, "elements are given both in raw_data and in a typed field");
+    if (typed || (raw.len == 0 && s->count != 0))
+        return open_typed(s);
+    if (raw.len != s->size)
+        return wrong(s, ONX_E_INVALID, "raw_data has %zu bytes, but %llu elements of %s are declared", raw.len,
+                     (unsigned long long)s->count, onx_dtype_name(s->dtype));
+    s->bytes = raw.ptr;
+    return ONX_OK;
+}
+
+onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out)
+{
+    source s;
+    *out = onx_str_make("", 0);
+    ONX_TRY(open_source(doc, tensor, &s));
+    if (s.size == 0)
+        return ONX_OK;
+    if (s.bytes) {
+        *out = onx_str_make(s.bytes, (size_t)s.size);
+        return ONX_OK;
+    }
+    if (!doc)
+        return ONX_E_MISUSE;
+    uint64_t entries;
+    char *made = onxi_arena_get(doc->arena, (size_t)s.size);
+    if (!made)
+        return ONX_E_MEMORY;
+    entries_for(&s, &entries);
+    ONX_TRY(narrow(&s, 0, entries, made));
+    *out = onx_str_make(made, (size_t)s.size);
+    return ONX_OK;
+}
+
+enum { WINDOW = 1024 }; /* elements narrowed at a time; a multiple of what a byte holds */
+
+/* Elements first .. first+count-1 as `to`, which has a whole number of bytes. */
+static onx_status get(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, onx_dtype to, void *out)
+{
+    source s;
+    ONX_TRY(open_source(doc, tensor, &s));
+    if (first > s.count || count > s.count - first)
+        return wrong(&s, ONX_E_MISUSE, "elements %llu to %llu were asked for, there are %llu",
+                     (unsigned long long)first, (unsigned long long)(first + count), (unsigned long long)s.count);
+    unsigned bits = onx_dtype_bits(s.dtype);
+    if (s.bytes) {
+        if (bits < 8) {
+            onxi_convert(to, out, s.dtype, s.bytes, first, count, true);
+        } else if (count) {
+            onxi_convert(to, out, s.dtype, s.bytes + first * (bits / 8), 0, count, true);
+        }
+        return ONX_OK;
+    }
+    unsigned per_entry = bits < 8 ? 8 / bits : 1;
+    size_t to_size = onx_dtype_bits(to) / 8;
+    for (uint64_t done = 0; done < count;) {
+        char window[WINDOW * 4];
+        uint64_t at = first + done, entry = at / per_entry, skipped = at % per_entry;
+        uint64_t n = count - done < WINDOW - skipped ? count - done : WINDOW - skipped;
+        ONX_TRY(narrow(&s, entry, (skipped + n + per_entry - 1) / per_entry, window));
+        onxi_convert(to, (char *)out + done * to_size, s.dtype, window, skipped, n, true);
+        done += n;
+    }
+    return ONX_OK;
+}
+
+onx_status onx_tensor_get_f64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, double *out)
+{
+    return get(doc, tensor, first, count, ONX_DOUBLE, out);
+}
+
+onx_status onx_tensor_get_f32(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, float *out)
+{
+    return get(doc, tensor, first, count, ONX_FLOAT, out);
+}
+
+onx_status onx_tensor_get_i64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, int64_t *out)
+{
+    ONX_TRY(get(doc, tensor, first, count, ONX_INT64, out));
+    if (tensor->data_type == ONX_UINT64)
+        for (uint64_t i = 0; i < count; i++)
+            if (out[i] < 0)
+                out[i] = INT64_MAX;
+    return ONX_OK;
+}
+
+onx_status onx_tensor_get_text(const onx_tensor *tensor, uint64_t index, onx_str *out)
+{
+    uint64_t count;
+    *out = onx_str_make("", 0);
+    if (tensor->data_type != ONX_STRING)
+        return ONX_E_MISUSE;
+    if (!onx_tensor_count(tensor, &count) || count != tensor->string_data_count || onx_tensor_is_external(tensor))
+        return ONX_E_INVALID;
+    if (index >= count)
+        return ONX_E_MISUSE;
+    *out = onx_view(tensor->string_data[index]);
+    return ONX_OK;
+}
