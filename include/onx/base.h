@@ -174,6 +174,30 @@ ONX_API onx_status onx_arena_keep(onx_arena *arena, onx_str bytes, onx_bytes *ou
 /* Refers to the bytes where they are; they must outlive the arena's users. */
 ONX_API onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out);
 
+/* ---- what all messages have in common (onx/ir.h) ---- */
+
+/* One field that the tables do not know: its bytes, tag included, as they were read. */
+typedef struct onx_unknown {
+    struct onx_unknown *next;
+    uint32_t number; /* field number */
+    onx_bytes bytes;
+} onx_unknown;
+
+typedef struct onx_extra {
+    onx_unknown *unknown; /* in order of appearance */
+    onx_unknown *unknown_last;
+} onx_extra;
+
+/* What every message begins with; `second` is a member that fills the gap. */
+#define ONX_MESSAGE_HEAD(second) \
+    uint32_t has;                \
+    second;                      \
+    onx_extra *extra
+
+typedef struct onx_message {
+    ONX_MESSAGE_HEAD(uint32_t reserved);
+} onx_message;
+
 /* ---- element types ---- */
 
 typedef enum onx_dtype {

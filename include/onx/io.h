@@ -37,8 +37,8 @@ typedef struct onx_sink {
 } onx_sink;
 
 /* Writes a message in canonical form: fields in number order, shortest varints, packed as proto2 declares, unknown
- * fields last: byte for byte what the reference writes. */
-ONX_API onx_status onx_write(onx_ctx *cx, onx_kind kind, const void *message, onx_buffer *out);
+ * fields last: byte for byte what the reference writes. `expected` is the likely size (onx_doc_input_size), 0 when unknown. */
+ONX_API onx_status onx_write(onx_ctx *cx, onx_kind kind, const void *message, size_t expected, onx_buffer *out);
 /* The same without ever holding the output: payloads go from where they are to the sink. */
 ONX_API onx_status onx_write_to(onx_ctx *cx, onx_kind kind, const void *message, onx_sink sink);
 

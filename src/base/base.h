@@ -8,20 +8,25 @@
 
 /* ---- reporting ---- */
 
-#define ONXI_NOWHERE ((onx_where){ .kind = ONX_AT_NOWHERE })
+#define ONXI_NOWHERE         ((onx_where){ .kind = ONX_AT_NOWHERE })
 #define ONXI_AT_BYTE(offset) ((onx_where){ .kind = ONX_AT_BYTE, .byte = (offset) })
-#define ONXI_AT_PATH(str) ((onx_where){ .kind = ONX_AT_MODEL, .path = (str) })
+#define ONXI_AT_PATH(str)    ((onx_where){ .kind = ONX_AT_MODEL, .path = (str) })
 
 /* Records an error and returns its status, so that `return onxi_fail(...)` raises. Texts are copied. */
 onx_status onxi_fail(onx_ctx *cx, onx_status status, onx_where where, const char *format, ...) ONX_PRINTF(4, 5);
 /* Records a warning or note. */
-void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where where, const char *format, ...) ONX_PRINTF(5, 6);
-/* Records a diagnostic with all its parts; texts are copied. `message` of the template is replaced by the formatted one. */
+void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where where, const char *format, ...)
+    ONX_PRINTF(5, 6);
+/* Records a diagnostic with all its parts; texts are copied. `message` of the template is replaced by the formatted
+ * one. */
 void onxi_report(onx_ctx *cx, const onx_diag *diag, const char *format, ...) ONX_PRINTF(3, 4);
 /* The same with a va_list. */
 void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list args) ONX_PRINTF(3, 0);
 /* Records ONX_E_MEMORY (nothing is allocated for it) and returns it. */
 onx_status onxi_no_memory(onx_ctx *cx);
+/* What a worker needs to make a context like this one: its allocator, and its limits with the memory that is left. */
+const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx);
+onx_limits onxi_ctx_limits_left(const onx_ctx *cx);
 /* Moves the diagnostics of a worker's context to the end of cx. */
 void onxi_diag_move(onx_ctx *cx, onx_ctx *from);
 
@@ -34,6 +39,11 @@ static inline void onxi_release(onx_ctx *cx, void *ptr, size_t size)
     if (ptr)
         onxi_resize(cx, ptr, size, 0);
 }
+
+/* Large buffers that come and go (output, stacks of readers): one that was given back is handed out again. *size is at
+ * least what was asked for. */
+void *onxi_buffer_take(onx_ctx *cx, size_t wanted, size_t *size);
+void onxi_buffer_give(onx_ctx *cx, void *ptr, size_t size);
 
 struct onx_arena {
     char *at, *end; /* free part of the current block */
@@ -56,7 +66,7 @@ static inline void *onxi_arena_get(onx_arena *arena, size_t size)
 }
 /* Array allocation with checked product; zeroed. */
 void *onxi_arena_array(onx_arena *arena, size_t count, size_t size);
-#define ONXI_NEW(arena, type) ((type *)onx_arena_alloc((arena), sizeof(type)))
+#define ONXI_NEW(arena, type)          ((type *)onx_arena_alloc((arena), sizeof(type)))
 #define ONXI_ARRAY(arena, type, count) ((type *)onxi_arena_array((arena), (count), sizeof(type)))
 /* A formatted text in the arena; empty when out of memory. */
 onx_str onxi_arena_printf(onx_arena *arena, const char *format, ...) ONX_PRINTF(2, 3);
@@ -74,12 +84,30 @@ static inline bool onxi_bytes_refer(onx_arena *arena, const char *ptr, size_t le
 
 /* ---- checked arithmetic ---- */
 
-static inline bool onxi_mul_u64(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool onxi_add_u64(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool onxi_mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool onxi_add_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool onxi_sub_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
-static inline bool onxi_mul_size(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool onxi_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool onxi_add_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool onxi_mul_i64(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool onxi_add_i64(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool onxi_sub_i64(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_sub_overflow(a, b, out);
+}
+static inline bool onxi_mul_size(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
 
 /* Capacity that a list of `count` elements has: 0, or the next power of two (onx/ir.h, lists). */
 static inline uint64_t onxi_list_room(uint64_t count)
@@ -103,8 +131,8 @@ size_t onxi_utf8_valid(onx_str s);
 /* Shortest decimal that reads back to the same bits ("1", "0.1", "1e+30", "nan", "-inf"); returns the length. */
 size_t onxi_print_f32(char buf[32], float value);
 size_t onxi_print_f64(char buf[32], double value);
-/* The whole text must be a decimal number (optional exponent), inf, infinity or nan in any case; correctly rounded. False otherwise;
- * overflow gives an infinity with *overflow set. */
+/* The whole text must be a decimal number (optional exponent), inf, infinity or nan in any case; correctly rounded.
+ * False otherwise; overflow gives an infinity with *overflow set. */
 bool onxi_parse_f64(onx_str text, double *out, bool *overflow);
 bool onxi_parse_f32(onx_str text, float *out, bool *overflow);
 
@@ -118,15 +146,15 @@ void onxi_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint6
 /* ---- message tables ---- */
 
 typedef enum onxi_field_type {
-    ONXI_FLOAT,   /* fixed 4 bytes */
-    ONXI_DOUBLE,  /* fixed 8 bytes */
-    ONXI_INT32,   /* varint, sign-extended to 64 bits on the wire */
+    ONXI_FLOAT,  /* fixed 4 bytes */
+    ONXI_DOUBLE, /* fixed 8 bytes */
+    ONXI_INT32,  /* varint, sign-extended to 64 bits on the wire */
     ONXI_INT64,
     ONXI_UINT64,
-    ONXI_ENUM,    /* as INT32; the closed set is in `names` */
-    ONXI_STRING,  /* onx_bytes, UTF-8 expected */
-    ONXI_BYTES,   /* onx_bytes */
-    ONXI_MESSAGE  /* pointer, or array of pointers */
+    ONXI_ENUM,   /* as INT32; the closed set is in `names` */
+    ONXI_STRING, /* onx_bytes, UTF-8 expected */
+    ONXI_BYTES,  /* onx_bytes */
+    ONXI_MESSAGE /* pointer, or array of pointers */
 } onxi_field_type;
 
 enum {
@@ -147,31 +175,33 @@ typedef struct onxi_enum_name {
 struct onxi_message_table;
 
 typedef struct onxi_field {
-    const char *name;          /* as in the .proto */
+    const char *name; /* as in the .proto */
     uint32_t number;
-    uint8_t type;              /* onxi_field_type */
+    uint8_t type; /* onxi_field_type */
     uint8_t flags;
-    uint16_t offset;           /* of the value, or of the array pointer */
-    uint16_t count_offset;     /* repeated: of the count */
-    uint16_t more_offset;      /* ONXI_SLOT: of the value in extra */
+    uint16_t offset;       /* of the value, or of the array pointer */
+    uint16_t count_offset; /* repeated: of the count */
+    uint16_t more_offset;  /* ONXI_SLOT: of the value in extra */
     uint16_t more_count_offset;
-    uint32_t has;              /* presence bit of a singular field, 0 for repeated */
-    uint32_t group;            /* ONXI_ONEOF: presence bits of all members of the oneof */
+    uint32_t has;                             /* presence bit of a singular field (1 << row), 0 for repeated */
+    uint32_t group;                           /* ONXI_ONEOF: presence bits of all members of the oneof */
     const struct onxi_message_table *message; /* ONXI_MESSAGE */
     const onxi_enum_name *names;              /* ONXI_ENUM: ends with a NULL name */
 } onxi_field;
 
 typedef struct onxi_message_table {
-    const char *name;          /* "NodeProto" */
-    const onxi_field *fields;  /* in ascending number */
+    const char *name;         /* "NodeProto" */
+    const onxi_field *fields; /* in ascending number */
     uint32_t field_count;
-    uint32_t size;             /* of the struct */
-    uint32_t extra_size;       /* of the extra part */
-    uint32_t slot_offset;      /* where a `slot` is, 0: none */
-    const uint8_t *by_number;  /* index + 1 of the field with that number, below number_count; 0: unknown */
+    uint32_t size;            /* of the struct */
+    uint32_t extra_size;      /* of the extra part */
+    uint32_t slot_offset;     /* where a `slot` is, 0: none */
+    uint32_t lists;           /* bit i: row i is repeated and lives in the struct */
+    uint32_t extra_lists;     /* bit i: row i is repeated and lives in the extra part or the slot */
+    const uint8_t *by_number; /* index + 1 of the field with that number, below number_count; 0: unknown */
     uint32_t number_count;
-    const uint32_t *reserved;  /* numbers that the .proto reserves, ends with 0; or NULL */
-    int kind;                  /* onx_kind */
+    const uint32_t *reserved; /* numbers that the .proto reserves, ends with 0; or NULL */
+    int kind;                 /* onx_kind */
 } onxi_message_table;
 
 static inline const onxi_field *onxi_field_find(const onxi_message_table *table, uint32_t number)
@@ -189,7 +219,8 @@ typedef struct onxi_place {
 } onxi_place;
 onxi_place onxi_field_place(const onxi_message_table *table, const onxi_field *field, const void *message);
 /* The same for writing: makes the extra part, claims the slot. False when out of memory. */
-bool onxi_field_claim(const onxi_message_table *table, const onxi_field *field, void *message, onx_arena *arena, onxi_place *out);
+bool onxi_field_claim(const onxi_message_table *table, const onxi_field *field, void *message, onx_arena *arena,
+                      onxi_place *out);
 /* Number of elements of a repeated field, or 0/1 for a singular one by presence. */
 uint64_t onxi_field_count(const onxi_message_table *table, const onxi_field *field, const void *message);
 /* The bytes of one element as stored in memory: 4 or 8 for numbers, sizeof(onx_bytes), sizeof(void *). */
@@ -204,13 +235,14 @@ const char *onxi_mode_name(unsigned mode);
 
 typedef struct onxi_file { /* a file mapped read-only, or standard input read into memory */
     onx_str bytes;
-    void *map;       /* munmap, or NULL */
+    void *map; /* munmap, or NULL */
     size_t map_size;
-    void *heap;      /* for what could not be mapped */
+    void *heap; /* for what could not be mapped */
     size_t heap_size;
 } onxi_file;
 
-/* "-" is standard input. Refuses directories, devices and FIFOs by name; E_IO with a diagnostic naming path and reason. */
+/* "-" is standard input. Refuses directories, devices and FIFOs by name; E_IO with a diagnostic naming path and reason.
+ */
 onx_status onxi_file_open(onx_ctx *cx, const char *path, onxi_file *out);
 /* The same into memory, never mapped: what another process does to the file afterwards does not matter. */
 onx_status onxi_file_read(onx_ctx *cx, const char *path, onxi_file *out);

@@ -9,7 +9,7 @@ typedef struct onxi_block {
     size_t size; /* header included */
 } onxi_block;
 
-enum { BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20 };
+enum { BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20, SPARE_MAX = 64, BUFFER_KEEP_MIN = 64 << 10, BUFFER_KEEP_MAX = 64 << 20 };
 
 /* The one place that calls realloc. */
 static void *resize_libc(void *user, void *ptr, size_t old_size, size_t new_size)
@@ -44,6 +44,63 @@ onx_status onx_arena_new(onx_ctx *cx, onx_arena **out)
     return ONX_OK;
 }
 
+void *onxi_buffer_take(onx_ctx *cx, size_t wanted, size_t *size)
+{
+    for (int i = 0; i < ONXI_SPARE_BUFFERS; i++) {
+        void *p = cx->buffers[i].ptr;
+        if (p && cx->buffers[i].size >= wanted && cx->buffers[i].size / 4 <= wanted) {
+            *size = cx->buffers[i].size;
+            cx->buffers[i].ptr = NULL;
+            cx->buffers[i].size = 0;
+            return p;
+        }
+    }
+    *size = wanted;
+    return onxi_resize(cx, NULL, 0, wanted);
+}
+
+/* The largest ones are kept. */
+void onxi_buffer_give(onx_ctx *cx, void *ptr, size_t size)
+{
+    if (size >= BUFFER_KEEP_MIN && size <= BUFFER_KEEP_MAX) {
+        int least = 0;
+        for (int i = 1; i < ONXI_SPARE_BUFFERS; i++)
+            if (cx->buffers[i].size < cx->buffers[least].size)
+                least = i;
+        if (cx->buffers[least].size < size) {
+            void *other = cx->buffers[least].ptr;
+            size_t other_size = cx->buffers[least].size;
+            cx->buffers[least].ptr = ptr;
+            cx->buffers[least].size = size;
+            ptr = other;
+            size = other_size;
+        }
+    }
+    onxi_release(cx, ptr, size);
+}
+
+void onxi_arena_drop_spare(onx_ctx *cx)
+{
+    for (int i = 0; i < ONXI_SPARE_BUFFERS; i++)
+        onxi_release(cx, cx->buffers[i].ptr, cx->buffers[i].size);
+    for (onxi_block *block = cx->spare, *next; block; block = next) {
+        next = block->next;
+        onxi_release(cx, block, block->size);
+    }
+    cx->spare = NULL;
+    cx->spare_count = 0;
+}
+
+static onxi_block *new_block(onx_ctx *cx, size_t size)
+{
+    onxi_block *block = cx->spare;
+    if (size != BLOCK_MAX || !block)
+        return onxi_resize(cx, NULL, 0, size);
+    cx->spare = block->next;
+    cx->spare_count--;
+    return block;
+}
+
 void onx_arena_free(onx_arena *arena)
 {
     if (!arena)
@@ -51,7 +108,13 @@ void onx_arena_free(onx_arena *arena)
     onx_ctx *cx = arena->cx;
     for (onxi_block *block = arena->blocks, *next; block; block = next) {
         next = block->next;
-        onxi_release(cx, block, block->size);
+        if (block->size == BLOCK_MAX && cx->spare_count < SPARE_MAX) {
+            block->next = cx->spare;
+            cx->spare = block;
+            cx->spare_count++;
+        } else {
+            onxi_release(cx, block, block->size);
+        }
     }
     cx->arena_bytes -= arena->total;
     onxi_release(cx, arena, sizeof *arena);
@@ -81,7 +144,7 @@ void *onxi_arena_grow(onx_arena *arena, size_t size)
     size_t block_size = own ? rounded : want;
     if (!within_limit(arena->cx, block_size))
         return NULL;
-    onxi_block *block = onxi_resize(arena->cx, NULL, 0, block_size);
+    onxi_block *block = new_block(arena->cx, block_size);
     if (!block)
         return NULL;
     block->next = arena->blocks;
@@ -128,7 +191,10 @@ void onx_arena_adopt(onx_arena *arena, onx_arena *from)
     onxi_release(from->cx, from, sizeof *from);
 }
 
-size_t onx_arena_size(const onx_arena *arena) { return arena->total; }
+size_t onx_arena_size(const onx_arena *arena)
+{
+    return arena->total;
+}
 
 onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out)
 {

@@ -34,12 +34,16 @@ void onx_ctx_free(onx_ctx *cx)
     if (!cx)
         return;
     onx_diag_clear(cx);
+    onxi_arena_drop_spare(cx);
     onxi_release(cx, cx->diags, cx->diag_room * sizeof *cx->diags);
     onx_allocator a = cx->allocator;
     a.resize(a.user, cx, sizeof *cx, 0);
 }
 
-onx_limits onx_ctx_limits(const onx_ctx *cx) { return cx->limits; }
+onx_limits onx_ctx_limits(const onx_ctx *cx)
+{
+    return cx->limits;
+}
 
 void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits)
 {
@@ -48,7 +52,22 @@ void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits)
     cx->limits = limits;
 }
 
-size_t onx_diag_count(const onx_ctx *cx) { return cx->diag_count; }
+const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx)
+{
+    return &cx->allocator;
+}
+
+onx_limits onxi_ctx_limits_left(const onx_ctx *cx)
+{
+    onx_limits left = cx->limits;
+    left.memory = cx->arena_bytes < left.memory ? left.memory - cx->arena_bytes : 0;
+    return left;
+}
+
+size_t onx_diag_count(const onx_ctx *cx)
+{
+    return cx->diag_count;
+}
 
 const onx_diag *onx_diag_get(const onx_ctx *cx, size_t index)
 {
@@ -76,7 +95,8 @@ static onx_diag *diag_push(onx_ctx *cx, onx_severity severity)
         return NULL;
     if (cx->diag_count == cx->diag_room) {
         size_t room = cx->diag_room ? cx->diag_room * 2 : 16;
-        onx_diag *bigger = cx->allocator.resize(cx->allocator.user, cx->diags, cx->diag_room * sizeof *bigger, room * sizeof *bigger);
+        onx_diag *bigger =
+            cx->allocator.resize(cx->allocator.user, cx->diags, cx->diag_room * sizeof *bigger, room * sizeof *bigger);
         if (!bigger)
             return NULL;
         cx->diags = bigger;

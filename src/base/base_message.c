@@ -1,12 +1,6 @@
 /* base_message.c - where the field of a message lies in memory, by its table. */
 #include "base/base.h"
 
-typedef struct message_head { /* onx_message, as onx/ir.h has it */
-    uint32_t has;
-    uint32_t second;
-    void *extra;
-} message_head;
-
 static uint32_t *slot_of(const onxi_message_table *table, const void *message)
 {
     return (uint32_t *)(void *)((char *)(uintptr_t)message + table->slot_offset);
@@ -20,7 +14,7 @@ static onxi_place place_in(const void *part, uint16_t offset, const onxi_field *
 
 onxi_place onxi_field_place(const onxi_message_table *table, const onxi_field *field, const void *message)
 {
-    const message_head *head = message;
+    const onx_message *head = message;
     if (!(field->flags & (ONXI_COLD | ONXI_SLOT)))
         return place_in(message, field->offset, field, field->count_offset);
     if ((field->flags & ONXI_SLOT) && *slot_of(table, message) == field->number)
@@ -32,9 +26,10 @@ onxi_place onxi_field_place(const onxi_message_table *table, const onxi_field *f
     return place_in(head->extra, field->more_offset, field, field->more_count_offset);
 }
 
-bool onxi_field_claim(const onxi_message_table *table, const onxi_field *field, void *message, onx_arena *arena, onxi_place *out)
+bool onxi_field_claim(const onxi_message_table *table, const onxi_field *field, void *message, onx_arena *arena,
+                      onxi_place *out)
 {
-    message_head *head = message;
+    onx_message *head = message;
     if (field->flags & ONXI_SLOT) {
         uint32_t *slot = slot_of(table, message);
         if (*slot == 0)
@@ -50,7 +45,7 @@ bool onxi_field_claim(const onxi_message_table *table, const onxi_field *field, 
 
 uint64_t onxi_field_count(const onxi_message_table *table, const onxi_field *field, const void *message)
 {
-    const message_head *head = message;
+    const onx_message *head = message;
     if (!(field->flags & ONXI_REPEATED))
         return (head->has & field->has) != 0;
     onxi_place place = onxi_field_place(table, field, message);
