@@ -1,0 +1,88 @@
+/* wire_read.h - what the files of the reader share. */
+#ifndef ONXI_WIRE_READ_H
+#define ONXI_WIRE_READ_H
+
+#include "wire/wire.h"
+
+typedef unsigned char byte;
+
+enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_GROUP = 3, WIRE_END = 4, WIRE_I32 = 5 };
+
+/* Where the reader is, for diagnostics: a chain through the C stack. */
+typedef struct frame {
+    const struct frame *up;
+    const onxi_message_table *table;
+    const onxi_field *field; /* of `table`, being read; NULL between fields */
+    uint64_t index;          /* position in a repeated field */
+    uint32_t depth;
+} frame;
+
+typedef struct reader {
+    onx_ctx *cx;
+    onx_arena *arena;
+    const byte *start, *limit; /* the whole input */
+    uint32_t flags;
+    uint32_t depth_limit;
+    unsigned threads;
+    onx_status failure;
+    void **stack; /* elements of repeated messages being gathered */
+    size_t stack_count, stack_room;
+} reader;
+
+/* Raises an error at p; returns NULL for `return bad(...)`. */
+const byte *onxi_reader_bad(reader *r, const frame *f, const byte *p, onx_status status, const char *rule,
+                            const char *format, ...) ONX_PRINTF(6, 7);
+void onxi_reader_note(reader *r, const frame *f, const byte *p, onx_severity severity, const char *rule,
+                      const char *format, ...) ONX_PRINTF(6, 7);
+
+/* Reads the fields of [p, end) into the message; NULL after an error. */
+const byte *onxi_read_message(reader *r, const onxi_message_table *table, void *message, const byte *p, const byte *end,
+                              const frame *up);
+
+/* Decodes a varint of up to ten bytes; NULL with the error raised. */
+const byte *onxi_read_varint_slow(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out);
+static inline const byte *read_varint(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out)
+{
+    if (p < end && *p < 0x80) {
+        *out = *p;
+        return p + 1;
+    }
+    return onxi_read_varint_slow(r, f, p, end, out);
+}
+
+/* A length that fits in what is left. */
+static inline const byte *read_length(reader *r, const frame *f, const byte *p, const byte *end, size_t *out)
+{
+    uint64_t n = 0;
+    const byte *q = read_varint(r, f, p, end, &n);
+    *out = 0;
+    if (!q)
+        return NULL;
+    if (n > (uint64_t)(end - q))
+        return onxi_reader_bad(r, f, p, ONX_E_MALFORMED, "W-10",
+                               "length %llu reaches past the end, where %llu bytes are left", (unsigned long long)n,
+                               (unsigned long long)(end - q));
+    *out = (size_t)n;
+    return q;
+}
+
+/* The position after the value behind a tag; unknown groups are skipped as a unit. */
+const byte *onxi_read_skip(reader *r, const frame *f, const byte *p, const byte *end, uint32_t number,
+                           uint32_t wire_type);
+
+/* Numbers, packed and one by one (wire_read_number.c). */
+const byte *onxi_read_numbers(reader *r, const frame *f, onxi_place place, const byte *p, const byte *end,
+                              uint32_t wire_type, const byte *tag, size_t tag_size);
+const byte *onxi_read_number(reader *r, const frame *f, void *value, const byte *p, const byte *end);
+/* The wire type of a single value, by onxi_field_type. */
+extern const uint8_t onxi_wire_of_type[];
+
+/* A run of repeated messages decoded by several threads (wire_read_parallel.c). */
+const byte *onxi_read_parallel(reader *r, frame *f, onxi_place place, const byte *p, const byte *end, const byte *tag,
+                               size_t tag_size);
+
+/* Room in a list for `more` elements behind the `count` it has; false with the failure set. */
+bool onxi_reader_grow(reader *r, const frame *f, void **list, uint64_t count, uint64_t more, size_t size, bool borrowed,
+                      bool wide);
+
+#endif

@@ -1,0 +1,311 @@
+/* wire_write.c - writes messages in canonical form, back to front. */
+#include "wire/wire.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "payloads are written as they lie in memory");
+
+enum {
+    REFER_MIN = 4096, /* payloads from this size on are referred to */
+    VARINT_MAX = 10,
+    TAG_AND_LENGTH = 20, /* room that a tag and a length always fit in */
+    SHORT_MAX = 64
+};
+
+enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
+
+/* Everything below passes the front of what is written, `p`, along and returns the new front; NULL is failure. */
+
+static char *fail(onxi_writer *w, onx_status status)
+{
+    w->failure = status;
+    return NULL;
+}
+
+/* Bytes from p on, payloads referred to included. Growing moves the buffer but not this number. */
+static inline uint64_t written(const onxi_writer *w, const char *p)
+{
+    return (uint64_t)(w->end - p) + w->referred;
+}
+
+static char *grow(onxi_writer *w, char *p, size_t size)
+{
+    size_t used = (size_t)(w->end - p), want, room = w->base ? (size_t)(w->end - w->base) : 256;
+    if (__builtin_add_overflow(used, size, &want))
+        return fail(w, onxi_no_memory(w->cx));
+    while (room < want)
+        if (__builtin_mul_overflow(room, (size_t)2, &room))
+            room = want;
+    char *base = onxi_buffer_take(w->cx, room, &room);
+    if (!base)
+        return fail(w, ONX_E_MEMORY);
+    if (used)
+        memcpy(base + (room - used), p, used);
+    onxi_writer_free_buffer(w);
+    w->base = base;
+    w->end = base + room;
+    return w->end - used;
+}
+
+/* Makes room for `size` more bytes in front of p. */
+static inline char *reserve(onxi_writer *w, char *p, size_t size)
+{
+    return size <= (size_t)(p - w->base) ? p : grow(w, p, size);
+}
+
+/* The put_* functions need reserved room. */
+static inline char *put_bytes(char *p, const void *bytes, size_t size)
+{
+    p -= size;
+    if (size)
+        memcpy(p, bytes, size);
+    return p;
+}
+
+/* Names and operator types are short: overlapping words are quicker than calling memcpy. */
+static inline char *put_short(char *p, const char *bytes, size_t size)
+{
+    if (size > SHORT_MAX || size < 4)
+        return put_bytes(p, bytes, size);
+    char *front = p - size;
+    if (size < 8) {
+        memcpy(p - 4, bytes + size - 4, 4);
+        memcpy(front, bytes, 4);
+        return front;
+    }
+    for (size_t left = size; left >= 8; left -= 8)
+        memcpy(front + left - 8, bytes + left - 8, 8);
+    memcpy(front, bytes, 8);
+    return front;
+}
+
+static inline char *put_varint(char *p, uint64_t v)
+{
+    if (v < 0x80) {
+        *--p = (char)v;
+        return p;
+    }
+    char buf[VARINT_MAX];
+    size_t n = 0;
+    while (v >= 0x80) {
+        buf[n++] = (char)(v | 0x80);
+        v >>= 7;
+    }
+    buf[n++] = (char)v;
+    return put_bytes(p, buf, n);
+}
+
+static inline char *put_tag(char *p, const onxi_field *field, uint32_t wire_type)
+{
+    return put_varint(p, (uint64_t)field->number << 3 | wire_type);
+}
+
+static char *put_payload(onxi_writer *w, char *p, onx_str s)
+{
+    if (!w->refer || s.len < REFER_MIN) {
+        p = reserve(w, p, s.len);
+        return p ? put_bytes(p, s.ptr, s.len) : NULL;
+    }
+    if (w->ref_count == w->ref_room) {
+        size_t room = w->ref_room ? w->ref_room * 2 : 64;
+        onxi_wire_ref *refs = onxi_resize(w->cx, w->refs, w->ref_room * sizeof *refs, room * sizeof *refs);
+        if (!refs)
+            return fail(w, ONX_E_MEMORY);
+        w->refs = refs;
+        w->ref_room = room;
+    }
+    w->refs[w->ref_count++] = (onxi_wire_ref){ (size_t)(w->end - p), s };
+    w->referred += s.len;
+    return p;
+}
+
+/* The length and tag in front of what was written since `start`. */
+static inline char *put_head(onxi_writer *w, char *p, const onxi_field *field, uint64_t start)
+{
+    p = reserve(w, p, TAG_AND_LENGTH);
+    return p ? put_tag(put_varint(p, written(w, p) - start), field, WIRE_LEN) : NULL;
+}
+
+static inline char *write_string(onxi_writer *w, char *p, const onxi_field *field, onx_bytes bytes)
+{
+    onx_str s = onx_view(bytes);
+    if (s.len >= REFER_MIN) {
+        uint64_t start = written(w, p);
+        p = put_payload(w, p, s);
+        return p ? put_head(w, p, field, start) : NULL;
+    }
+    p = reserve(w, p, s.len + TAG_AND_LENGTH);
+    if (!p)
+        return NULL;
+    p = put_short(p, s.ptr, s.len);
+    return put_tag(put_varint(p, s.len), field, WIRE_LEN);
+}
+
+/* Element i of a numeric array as a varint. */
+static inline uint64_t varint_at(const onxi_field *field, const void *array, uint64_t i)
+{
+    if (field->type == ONXI_INT32 || field->type == ONXI_ENUM)
+        return (uint64_t)(int64_t)((const int32_t *)array)[i];
+    return ((const uint64_t *)array)[i];
+}
+
+static char *write_number(onxi_writer *w, char *p, const onxi_field *field, const void *array, uint64_t i)
+{
+    p = reserve(w, p, TAG_AND_LENGTH);
+    if (!p)
+        return NULL;
+    switch (field->type) {
+    case ONXI_FLOAT:
+        return put_tag(put_bytes(p, (const char *)array + i * 4, 4), field, WIRE_I32);
+    case ONXI_DOUBLE:
+        return put_tag(put_bytes(p, (const char *)array + i * 8, 8), field, WIRE_I64);
+    default:
+        return put_tag(put_varint(p, varint_at(field, array, i)), field, WIRE_VARINT);
+    }
+}
+
+static char *write_packed(onxi_writer *w, char *p, const onxi_field *field, const void *array, uint64_t count)
+{
+    uint64_t start = written(w, p);
+    if (field->type == ONXI_FLOAT || field->type == ONXI_DOUBLE)
+        p = put_payload(w, p, onx_str_make(array, (size_t)count * onxi_field_size(field)));
+    else
+        for (uint64_t i = count; p && i-- > 0;) {
+            p = reserve(w, p, VARINT_MAX);
+            if (p)
+                p = put_varint(p, varint_at(field, array, i));
+        }
+    return p ? put_head(w, p, field, start) : NULL;
+}
+
+static char *write_message(onxi_writer *w, char *p, const onxi_message_table *table, const void *message);
+
+static char *write_sub(onxi_writer *w, char *p, const onxi_field *field, const void *sub)
+{
+    uint64_t start = written(w, p);
+    p = write_message(w, p, field->message, sub);
+    return p ? put_head(w, p, field, start) : NULL;
+}
+
+static char *write_repeated(onxi_writer *w, char *p, const onxi_field *field, onxi_place place)
+{
+    const void *array = *(void *const *)place.value;
+    uint64_t i = (field->flags & ONXI_WIDE) ? *(const uint64_t *)place.count : *(const uint32_t *)place.count;
+    if (i == 0)
+        return p;
+    if (field->flags & ONXI_PACKED)
+        return write_packed(w, p, field, array, i);
+    if (field->type == ONXI_MESSAGE) {
+        while (p && i-- > 0)
+            p = write_sub(w, p, field, ((void *const *)array)[i]);
+    } else if (field->type == ONXI_STRING || field->type == ONXI_BYTES) {
+        while (p && i-- > 0)
+            p = write_string(w, p, field, ((const onx_bytes *)array)[i]);
+    } else {
+        while (p && i-- > 0)
+            p = write_number(w, p, field, array, i);
+    }
+    return p;
+}
+
+static inline char *write_field(onxi_writer *w, char *p, const onxi_message_table *table, const onxi_field *field,
+                                const void *message)
+{
+    onxi_place place;
+    if (field->flags & (ONXI_COLD | ONXI_SLOT)) {
+        place = onxi_field_place(table, field, message);
+        if (!place.value)
+            return p;
+    } else {
+        place.value = (char *)(uintptr_t)message + field->offset;
+        place.count = (char *)(uintptr_t)message + field->count_offset;
+    }
+    if (field->flags & ONXI_REPEATED)
+        return write_repeated(w, p, field, place);
+    if (field->type == ONXI_STRING || field->type == ONXI_BYTES)
+        return write_string(w, p, field, *(const onx_bytes *)place.value);
+    if (field->type == ONXI_MESSAGE) {
+        const void *sub = *(void *const *)place.value;
+        return sub ? write_sub(w, p, field, sub) : p; /* NULL: marked present by a caller who gave no message */
+    }
+    return write_number(w, p, field, place.value, 0);
+}
+
+static char *write_unknown(onxi_writer *w, char *p, const onx_unknown *first)
+{
+    size_t size = 0;
+    for (const onx_unknown *u = first; u; u = u->next)
+        size += onx_view(u->bytes).len;
+    p = reserve(w, p, size);
+    if (!p)
+        return NULL;
+    p -= size;
+    char *to = p;
+    for (const onx_unknown *u = first; u; u = u->next) {
+        onx_str s = onx_view(u->bytes);
+        memcpy(to, s.ptr, s.len);
+        to += s.len;
+    }
+    return p;
+}
+
+/* The rows that may be present, as bits. */
+static inline uint32_t rows_to_write(const onxi_message_table *table, const onx_message *m)
+{
+    uint32_t rows = m->has | table->lists;
+    if (m->extra)
+        return rows | table->extra_lists;
+    if (table->slot_offset) {
+        uint32_t slot;
+        memcpy(&slot, (const char *)m + table->slot_offset, sizeof slot);
+        if (slot < table->number_count && table->by_number[slot])
+            rows |= table->extra_lists & (uint32_t)1 << (table->by_number[slot] - 1);
+    }
+    return rows;
+}
+
+static char *write_message(onxi_writer *w, char *p, const onxi_message_table *table, const void *message)
+{
+    const onx_message *m = message;
+    if (w->depth > w->depth_limit)
+        return fail(w, onxi_fail(w->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+                                 "messages are nested more than %u deep (limit depth)", w->depth_limit));
+    w->depth++;
+    if (m->extra && m->extra->unknown)
+        p = write_unknown(w, p, m->extra->unknown);
+    for (uint32_t rows = rows_to_write(table, m); p && rows;) {
+        uint32_t i = 31 - (uint32_t)__builtin_clz(rows);
+        rows &= ~((uint32_t)1 << i);
+        if (i < table->field_count)
+            p = write_field(w, p, table, &table->fields[i], message);
+    }
+    w->depth--;
+    return p;
+}
+
+onx_status onxi_wire_write(onx_ctx *cx, const onxi_message_table *table, const void *message, bool refer,
+                           size_t expected, onxi_writer *out)
+{
+    *out = (onxi_writer){ .cx = cx, .refer = refer, .depth_limit = onx_ctx_limits(cx).depth };
+    char *p = grow(out, NULL, expected + SHORT_MAX);
+    if (p)
+        p = write_message(out, p, table, message);
+    if (!p) {
+        onxi_writer_free(out);
+        return out->failure;
+    }
+    out->bytes = onx_str_make(p, (size_t)(out->end - p));
+    return ONX_OK;
+}
+
+void onxi_writer_free_buffer(onxi_writer *w)
+{
+    if (w->base)
+        onxi_buffer_give(w->cx, w->base, (size_t)(w->end - w->base));
+    w->base = w->end = NULL;
+}
+
+void onxi_writer_free(onxi_writer *w)
+{
+    onxi_writer_free_buffer(w);
+    onxi_release(w->cx, w->refs, w->ref_room * sizeof *w->refs);
+    w->refs = NULL;
+}
