@@ -2,31 +2,46 @@
  * Numbers and types are those of onnx.proto, onnx-operators.proto and onnx-data.proto (IR version 14). */
 #include "ir/ir.h"
 
-/* A row is X(message, number, field, kind of row). Kinds: how the member is stored. */
-#define ONE(m, f, T) .type = ONXI_##T, .offset = offsetof(onx_##m, f), .has = onx_##m##_has_##f
-#define MANY(m, f, T) \
-    .type = ONXI_##T, .flags = ONXI_REPEATED, .offset = offsetof(onx_##m, f), .count_offset = offsetof(onx_##m, f##_count)
-#define PACK(m, f, T, FLAGS)                                                                                            \
-    .type = ONXI_##T, .flags = ONXI_REPEATED | ONXI_PACKED | ONXI_WIDE | (FLAGS), .offset = offsetof(onx_##m, f),       \
+/* A row is X(message, number, field, KIND, argument...). KIND_ROW says how the member is stored, KIND_MANY whether it
+ * is repeated. */
+#define ONE_ROW(m, f, T) .type = ONXI_##T, .offset = offsetof(onx_##m, f), .has = onx_##m##_has_##f
+#define ONE_ENUM_ROW(m, f, NAMES) ONE_ROW(m, f, ENUM), .names = NAMES
+#define SUB_ROW(m, f, M) ONE_ROW(m, f, MESSAGE), .message = &table_##M
+#define MANY_ROW(m, f, T)                                                            \
+    .type = ONXI_##T, .flags = ONXI_REPEATED, .offset = offsetof(onx_##m, f),        \
     .count_offset = offsetof(onx_##m, f##_count)
-#define SUB(m, f, M) ONE(m, f, MESSAGE), .message = &table_##M
-#define SUBS(m, f, M) MANY(m, f, MESSAGE), .message = &table_##M
-#define ONEOF(m, f, T, GROUP) ONE(m, f, T), .flags = ONXI_ONEOF, .group = (GROUP)
-#define SUB_ONEOF(m, f, M, GROUP) SUB(m, f, M), .flags = ONXI_ONEOF, .group = (GROUP)
+#define SUBS_ROW(m, f, M) MANY_ROW(m, f, MESSAGE), .message = &table_##M
+#define PACK_ROW(m, f, T, FLAGS)                                                                                  \
+    .type = ONXI_##T, .flags = ONXI_REPEATED | ONXI_PACKED | ONXI_WIDE | (FLAGS), .offset = offsetof(onx_##m, f), \
+    .count_offset = offsetof(onx_##m, f##_count)
+#define ONEOF_ROW(m, f, T, GROUP) ONE_ROW(m, f, T), .flags = ONXI_ONEOF, .group = (GROUP)
+#define SUB_ONEOF_ROW(m, f, M, GROUP) SUB_ROW(m, f, M), .flags = ONXI_ONEOF, .group = (GROUP)
 /* Rare members, in the extra part. */
-#define COLD(m, f, T) \
+#define COLD_ROW(m, f, T) \
     .type = ONXI_##T, .flags = ONXI_COLD, .offset = offsetof(onx_##m##_extra, f), .has = onx_##m##_has_##f
-#define COLD_SUBS(m, f, M)                                                                                \
-    .type = ONXI_MESSAGE, .flags = ONXI_COLD | ONXI_REPEATED, .offset = offsetof(onx_##m##_extra, f),     \
+#define COLD_SUBS_ROW(m, f, M)                                                                        \
+    .type = ONXI_MESSAGE, .flags = ONXI_COLD | ONXI_REPEATED, .offset = offsetof(onx_##m##_extra, f), \
     .count_offset = offsetof(onx_##m##_extra, f##_count), .message = &table_##M
 /* Values of an attribute, in its slot or in the extra part. */
-#define SLOT(f, T)                                                                                                   \
-    .type = ONXI_##T, .flags = ONXI_SLOT, .offset = offsetof(onx_attribute, f), .has = onx_attribute_has_##f,        \
-    .more_offset = offsetof(onx_attribute_extra, more.f)
-#define SLOTS(f, T)                                                                                                  \
-    .type = ONXI_##T, .flags = ONXI_SLOT | ONXI_REPEATED, .offset = offsetof(onx_attribute, f),                      \
-    .count_offset = offsetof(onx_attribute, count), .more_offset = offsetof(onx_attribute_extra, more.f),            \
-    .more_count_offset = offsetof(onx_attribute_extra, f##_count)
+#define SLOT_ROW(m, f, T)                                                                           \
+    .type = ONXI_##T, .flags = ONXI_SLOT, .offset = offsetof(onx_##m, f), .has = onx_##m##_has_##f, \
+    .more_offset = offsetof(onx_##m##_extra, more.f)
+#define SLOT_SUB_ROW(m, f, M) SLOT_ROW(m, f, MESSAGE), .message = &table_##M
+#define SLOTS_ROW(m, f, T)                                                                          \
+    .type = ONXI_##T, .flags = ONXI_SLOT | ONXI_REPEATED, .offset = offsetof(onx_##m, f),           \
+    .count_offset = offsetof(onx_##m, count), .more_offset = offsetof(onx_##m##_extra, more.f),     \
+    .more_count_offset = offsetof(onx_##m##_extra, f##_count)
+#define SLOTS_SUB_ROW(m, f, M) SLOTS_ROW(m, f, MESSAGE), .message = &table_##M
+/* `operator` is a word of C++, so the member has another name than the field. */
+#define OPERATORS_ROW(m, f, M)                                                              \
+    .type = ONXI_MESSAGE, .flags = ONXI_REPEATED, .offset = offsetof(onx_##m, operator_),   \
+    .count_offset = offsetof(onx_##m, operator_count), .message = &table_##M
+
+/* Repeated members, by where they are: in the struct, in the extra part, in the slot. */
+enum {
+    ONE_IN = 0, ONE_ENUM_IN = 0, SUB_IN = 0, ONEOF_IN = 0, SUB_ONEOF_IN = 0, COLD_IN = 0, SLOT_IN = 0, SLOT_SUB_IN = 0,
+    MANY_IN = 1, SUBS_IN = 1, PACK_IN = 1, OPERATORS_IN = 1, COLD_SUBS_IN = 2, SLOTS_IN = 2, SLOTS_SUB_IN = 2
+};
 
 #define MESSAGE(KIND, type, proto) static const onxi_message_table table_##type;
 #include <onx/message.def>
@@ -41,239 +56,236 @@ static const onxi_enum_name data_locations[] = { { 0, "DEFAULT" }, { 1, "EXTERNA
 static const onxi_enum_name operator_statuses[] = { { 0, "EXPERIMENTAL" }, { 1, "STABLE" }, { 0, NULL } };
 
 #define FIELDS_string_string_entry(X, m) \
-    X(m, 1, key, ONE(m, key, STRING))    \
-    X(m, 2, value, ONE(m, value, STRING))
+    X(m, 1, key, ONE, STRING)    \
+    X(m, 2, value, ONE, STRING)
 
 #define FIELDS_operator_set_id(X, m)        \
-    X(m, 1, domain, ONE(m, domain, STRING)) \
-    X(m, 2, version, ONE(m, version, INT64))
+    X(m, 1, domain, ONE, STRING) \
+    X(m, 2, version, ONE, INT64)
 
 #define FIELDS_dimension(X, m)                                 \
-    X(m, 1, dim_value, ONEOF(m, dim_value, INT64, 1u | 2u))    \
-    X(m, 2, dim_param, ONEOF(m, dim_param, STRING, 1u | 2u))   \
-    X(m, 3, denotation, ONE(m, denotation, STRING))
+    X(m, 1, dim_value, ONEOF, INT64, 1u | 2u)    \
+    X(m, 2, dim_param, ONEOF, STRING, 1u | 2u)   \
+    X(m, 3, denotation, ONE, STRING)
 
-#define FIELDS_tensor_shape(X, m) X(m, 1, dim, SUBS(m, dim, dimension))
+#define FIELDS_tensor_shape(X, m) X(m, 1, dim, SUBS, dimension)
 
 #define FIELDS_type_tensor(X, m)                 \
-    X(m, 1, elem_type, ONE(m, elem_type, INT32)) \
-    X(m, 2, shape, SUB(m, shape, tensor_shape))
+    X(m, 1, elem_type, ONE, INT32) \
+    X(m, 2, shape, SUB, tensor_shape)
 
 #define FIELDS_type_sparse_tensor(X, m)          \
-    X(m, 1, elem_type, ONE(m, elem_type, INT32)) \
-    X(m, 2, shape, SUB(m, shape, tensor_shape))
+    X(m, 1, elem_type, ONE, INT32) \
+    X(m, 2, shape, SUB, tensor_shape)
 
-#define FIELDS_type_sequence(X, m) X(m, 1, elem_type, SUB(m, elem_type, type))
+#define FIELDS_type_sequence(X, m) X(m, 1, elem_type, SUB, type)
 
 #define FIELDS_type_map(X, m)                  \
-    X(m, 1, key_type, ONE(m, key_type, INT32)) \
-    X(m, 2, value_type, SUB(m, value_type, type))
+    X(m, 1, key_type, ONE, INT32) \
+    X(m, 2, value_type, SUB, type)
 
-#define FIELDS_type_optional(X, m) X(m, 1, elem_type, SUB(m, elem_type, type))
+#define FIELDS_type_optional(X, m) X(m, 1, elem_type, SUB, type)
 
 #define FIELDS_type_opaque(X, m)            \
-    X(m, 1, domain, ONE(m, domain, STRING)) \
-    X(m, 2, name, ONE(m, name, STRING))
+    X(m, 1, domain, ONE, STRING) \
+    X(m, 2, name, ONE, STRING)
 
 #define TYPE_GROUP                                                                                        \
     (onx_type_has_tensor_type | onx_type_has_sequence_type | onx_type_has_map_type | onx_type_has_opaque_type | \
      onx_type_has_sparse_tensor_type | onx_type_has_optional_type)
 #define FIELDS_type(X, m)                                                                              \
-    X(m, 1, tensor_type, SUB_ONEOF(m, tensor_type, type_tensor, TYPE_GROUP))                           \
-    X(m, 4, sequence_type, SUB_ONEOF(m, sequence_type, type_sequence, TYPE_GROUP))                     \
-    X(m, 5, map_type, SUB_ONEOF(m, map_type, type_map, TYPE_GROUP))                                    \
-    X(m, 6, denotation, ONE(m, denotation, STRING))                                                    \
-    X(m, 7, opaque_type, SUB_ONEOF(m, opaque_type, type_opaque, TYPE_GROUP))                           \
-    X(m, 8, sparse_tensor_type, SUB_ONEOF(m, sparse_tensor_type, type_sparse_tensor, TYPE_GROUP))      \
-    X(m, 9, optional_type, SUB_ONEOF(m, optional_type, type_optional, TYPE_GROUP))
+    X(m, 1, tensor_type, SUB_ONEOF, type_tensor, TYPE_GROUP)                           \
+    X(m, 4, sequence_type, SUB_ONEOF, type_sequence, TYPE_GROUP)                     \
+    X(m, 5, map_type, SUB_ONEOF, type_map, TYPE_GROUP)                                    \
+    X(m, 6, denotation, ONE, STRING)                                                    \
+    X(m, 7, opaque_type, SUB_ONEOF, type_opaque, TYPE_GROUP)                           \
+    X(m, 8, sparse_tensor_type, SUB_ONEOF, type_sparse_tensor, TYPE_GROUP)      \
+    X(m, 9, optional_type, SUB_ONEOF, type_optional, TYPE_GROUP)
 
 #define FIELDS_value_info(X, m)                     \
-    X(m, 1, name, ONE(m, name, STRING))             \
-    X(m, 2, type, SUB(m, type, type))               \
-    X(m, 3, doc_string, ONE(m, doc_string, STRING)) \
-    X(m, 4, metadata_props, SUBS(m, metadata_props, string_string_entry))
+    X(m, 1, name, ONE, STRING)             \
+    X(m, 2, type, SUB, type)               \
+    X(m, 3, doc_string, ONE, STRING) \
+    X(m, 4, metadata_props, SUBS, string_string_entry)
 
 #define FIELDS_segment(X, m)             \
-    X(m, 1, begin, ONE(m, begin, INT64)) \
-    X(m, 2, end, ONE(m, end, INT64))
+    X(m, 1, begin, ONE, INT64) \
+    X(m, 2, end, ONE, INT64)
 
 #define FIELDS_tensor(X, m)                                                              \
-    X(m, 1, dims, MANY(m, dims, INT64))                                                  \
-    X(m, 2, data_type, ONE(m, data_type, INT32))                                         \
-    X(m, 3, segment, SUB(m, segment, segment))                                           \
-    X(m, 4, float_data, PACK(m, float_data, FLOAT, ONXI_BORROW))                         \
-    X(m, 5, int32_data, PACK(m, int32_data, INT32, 0))                                   \
-    X(m, 6, string_data, MANY(m, string_data, BYTES))                                    \
-    X(m, 7, int64_data, PACK(m, int64_data, INT64, 0))                                   \
-    X(m, 8, name, ONE(m, name, STRING))                                                  \
-    X(m, 9, raw_data, ONE(m, raw_data, BYTES))                                           \
-    X(m, 10, double_data, PACK(m, double_data, DOUBLE, ONXI_BORROW))                     \
-    X(m, 11, uint64_data, PACK(m, uint64_data, UINT64, 0))                               \
-    X(m, 12, doc_string, ONE(m, doc_string, STRING))                                     \
-    X(m, 13, external_data, SUBS(m, external_data, string_string_entry))                 \
-    X(m, 14, data_location, ONE(m, data_location, ENUM), .names = data_locations)        \
-    X(m, 16, metadata_props, SUBS(m, metadata_props, string_string_entry))
+    X(m, 1, dims, MANY, INT64)                                                  \
+    X(m, 2, data_type, ONE, INT32)                                         \
+    X(m, 3, segment, SUB, segment)                                           \
+    X(m, 4, float_data, PACK, FLOAT, ONXI_BORROW)                         \
+    X(m, 5, int32_data, PACK, INT32, 0)                                   \
+    X(m, 6, string_data, MANY, BYTES)                                    \
+    X(m, 7, int64_data, PACK, INT64, 0)                                   \
+    X(m, 8, name, ONE, STRING)                                                  \
+    X(m, 9, raw_data, ONE, BYTES)                                           \
+    X(m, 10, double_data, PACK, DOUBLE, ONXI_BORROW)                     \
+    X(m, 11, uint64_data, PACK, UINT64, 0)                               \
+    X(m, 12, doc_string, ONE, STRING)                                     \
+    X(m, 13, external_data, SUBS, string_string_entry)                 \
+    X(m, 14, data_location, ONE_ENUM, data_locations)        \
+    X(m, 16, metadata_props, SUBS, string_string_entry)
 
 #define FIELDS_sparse_tensor(X, m)          \
-    X(m, 1, values, SUB(m, values, tensor)) \
-    X(m, 2, indices, SUB(m, indices, tensor)) \
-    X(m, 3, dims, MANY(m, dims, INT64))
+    X(m, 1, values, SUB, tensor) \
+    X(m, 2, indices, SUB, tensor) \
+    X(m, 3, dims, MANY, INT64)
 
 #define FIELDS_attribute(X, m)                                                             \
-    X(m, 1, name, ONE(m, name, STRING))                                                    \
-    X(m, 2, f, SLOT(f, FLOAT))                                                             \
-    X(m, 3, i, SLOT(i, INT64))                                                             \
-    X(m, 4, s, SLOT(s, BYTES))                                                             \
-    X(m, 5, t, SLOT(t, MESSAGE), .message = &table_tensor)                                 \
-    X(m, 6, g, SLOT(g, MESSAGE), .message = &table_graph)                                  \
-    X(m, 7, floats, SLOTS(floats, FLOAT))                                                  \
-    X(m, 8, ints, SLOTS(ints, INT64))                                                      \
-    X(m, 9, strings, SLOTS(strings, BYTES))                                                \
-    X(m, 10, tensors, SLOTS(tensors, MESSAGE), .message = &table_tensor)                   \
-    X(m, 11, graphs, SLOTS(graphs, MESSAGE), .message = &table_graph)                      \
-    X(m, 13, doc_string, COLD(m, doc_string, STRING))                                      \
-    X(m, 14, tp, SLOT(tp, MESSAGE), .message = &table_type)                                \
-    X(m, 15, type_protos, SLOTS(type_protos, MESSAGE), .message = &table_type)             \
-    X(m, 20, type, ONE(m, type, ENUM), .names = attribute_types)                           \
-    X(m, 21, ref_attr_name, COLD(m, ref_attr_name, STRING))                                \
-    X(m, 22, sparse_tensor, SLOT(sparse_tensor, MESSAGE), .message = &table_sparse_tensor) \
-    X(m, 23, sparse_tensors, SLOTS(sparse_tensors, MESSAGE), .message = &table_sparse_tensor)
+    X(m, 1, name, ONE, STRING)                                                    \
+    X(m, 2, f, SLOT, FLOAT)                                                             \
+    X(m, 3, i, SLOT, INT64)                                                             \
+    X(m, 4, s, SLOT, BYTES)                                                             \
+    X(m, 5, t, SLOT_SUB, tensor)                                 \
+    X(m, 6, g, SLOT_SUB, graph)                                  \
+    X(m, 7, floats, SLOTS, FLOAT)                                                  \
+    X(m, 8, ints, SLOTS, INT64)                                                      \
+    X(m, 9, strings, SLOTS, BYTES)                                                \
+    X(m, 10, tensors, SLOTS_SUB, tensor)                   \
+    X(m, 11, graphs, SLOTS_SUB, graph)                      \
+    X(m, 13, doc_string, COLD, STRING)                                      \
+    X(m, 14, tp, SLOT_SUB, type)                                \
+    X(m, 15, type_protos, SLOTS_SUB, type)             \
+    X(m, 20, type, ONE_ENUM, attribute_types)                           \
+    X(m, 21, ref_attr_name, COLD, STRING)                                \
+    X(m, 22, sparse_tensor, SLOT_SUB, sparse_tensor) \
+    X(m, 23, sparse_tensors, SLOTS_SUB, sparse_tensor)
 
 #define FIELDS_node(X, m)                                                        \
-    X(m, 1, input, MANY(m, input, STRING))                                       \
-    X(m, 2, output, MANY(m, output, STRING))                                     \
-    X(m, 3, name, ONE(m, name, STRING))                                          \
-    X(m, 4, op_type, ONE(m, op_type, STRING))                                    \
-    X(m, 5, attribute, SUBS(m, attribute, attribute))                            \
-    X(m, 6, doc_string, COLD(m, doc_string, STRING))                             \
-    X(m, 7, domain, ONE(m, domain, STRING))                                      \
-    X(m, 8, overload, COLD(m, overload, STRING))                                 \
-    X(m, 9, metadata_props, COLD_SUBS(m, metadata_props, string_string_entry))   \
-    X(m, 10, device_configurations, COLD_SUBS(m, device_configurations, node_device_configuration))
+    X(m, 1, input, MANY, STRING)                                       \
+    X(m, 2, output, MANY, STRING)                                     \
+    X(m, 3, name, ONE, STRING)                                          \
+    X(m, 4, op_type, ONE, STRING)                                    \
+    X(m, 5, attribute, SUBS, attribute)                            \
+    X(m, 6, doc_string, COLD, STRING)                             \
+    X(m, 7, domain, ONE, STRING)                                      \
+    X(m, 8, overload, COLD, STRING)                                 \
+    X(m, 9, metadata_props, COLD_SUBS, string_string_entry)   \
+    X(m, 10, device_configurations, COLD_SUBS, node_device_configuration)
 
 #define FIELDS_tensor_annotation(X, m)                \
-    X(m, 1, tensor_name, ONE(m, tensor_name, STRING)) \
-    X(m, 2, quant_parameter_tensor_names, SUBS(m, quant_parameter_tensor_names, string_string_entry))
+    X(m, 1, tensor_name, ONE, STRING) \
+    X(m, 2, quant_parameter_tensor_names, SUBS, string_string_entry)
 
 #define FIELDS_graph(X, m)                                                            \
-    X(m, 1, node, SUBS(m, node, node))                                                \
-    X(m, 2, name, ONE(m, name, STRING))                                               \
-    X(m, 5, initializer, SUBS(m, initializer, tensor))                                \
-    X(m, 10, doc_string, ONE(m, doc_string, STRING))                                  \
-    X(m, 11, input, SUBS(m, input, value_info))                                       \
-    X(m, 12, output, SUBS(m, output, value_info))                                     \
-    X(m, 13, value_info, SUBS(m, value_info, value_info))                             \
-    X(m, 14, quantization_annotation, SUBS(m, quantization_annotation, tensor_annotation)) \
-    X(m, 15, sparse_initializer, SUBS(m, sparse_initializer, sparse_tensor))          \
-    X(m, 16, metadata_props, SUBS(m, metadata_props, string_string_entry))
+    X(m, 1, node, SUBS, node)                                                \
+    X(m, 2, name, ONE, STRING)                                               \
+    X(m, 5, initializer, SUBS, tensor)                                \
+    X(m, 10, doc_string, ONE, STRING)                                  \
+    X(m, 11, input, SUBS, value_info)                                       \
+    X(m, 12, output, SUBS, value_info)                                     \
+    X(m, 13, value_info, SUBS, value_info)                             \
+    X(m, 14, quantization_annotation, SUBS, tensor_annotation) \
+    X(m, 15, sparse_initializer, SUBS, sparse_tensor)          \
+    X(m, 16, metadata_props, SUBS, string_string_entry)
 
 #define FIELDS_function(X, m)                                         \
-    X(m, 1, name, ONE(m, name, STRING))                               \
-    X(m, 4, input, MANY(m, input, STRING))                            \
-    X(m, 5, output, MANY(m, output, STRING))                          \
-    X(m, 6, attribute, MANY(m, attribute, STRING))                    \
-    X(m, 7, node, SUBS(m, node, node))                                \
-    X(m, 8, doc_string, ONE(m, doc_string, STRING))                   \
-    X(m, 9, opset_import, SUBS(m, opset_import, operator_set_id))     \
-    X(m, 10, domain, ONE(m, domain, STRING))                          \
-    X(m, 11, attribute_proto, SUBS(m, attribute_proto, attribute))    \
-    X(m, 12, value_info, SUBS(m, value_info, value_info))             \
-    X(m, 13, overload, ONE(m, overload, STRING))                      \
-    X(m, 14, metadata_props, SUBS(m, metadata_props, string_string_entry))
+    X(m, 1, name, ONE, STRING)                               \
+    X(m, 4, input, MANY, STRING)                            \
+    X(m, 5, output, MANY, STRING)                          \
+    X(m, 6, attribute, MANY, STRING)                    \
+    X(m, 7, node, SUBS, node)                                \
+    X(m, 8, doc_string, ONE, STRING)                   \
+    X(m, 9, opset_import, SUBS, operator_set_id)     \
+    X(m, 10, domain, ONE, STRING)                          \
+    X(m, 11, attribute_proto, SUBS, attribute)    \
+    X(m, 12, value_info, SUBS, value_info)             \
+    X(m, 13, overload, ONE, STRING)                      \
+    X(m, 14, metadata_props, SUBS, string_string_entry)
 
 #define FIELDS_int_int_list_entry(X, m) \
-    X(m, 1, key, ONE(m, key, INT64))    \
-    X(m, 2, value, MANY(m, value, INT64))
+    X(m, 1, key, ONE, INT64)    \
+    X(m, 2, value, MANY, INT64)
 
 #define FIELDS_simple_sharded_dim(X, m)                      \
-    X(m, 1, dim_value, ONEOF(m, dim_value, INT64, 1u | 2u))  \
-    X(m, 2, dim_param, ONEOF(m, dim_param, STRING, 1u | 2u)) \
-    X(m, 3, num_shards, ONE(m, num_shards, INT64))
+    X(m, 1, dim_value, ONEOF, INT64, 1u | 2u)  \
+    X(m, 2, dim_param, ONEOF, STRING, 1u | 2u) \
+    X(m, 3, num_shards, ONE, INT64)
 
 #define FIELDS_sharded_dim(X, m)       \
-    X(m, 1, axis, ONE(m, axis, INT64)) \
-    X(m, 2, simple_sharding, SUBS(m, simple_sharding, simple_sharded_dim))
+    X(m, 1, axis, ONE, INT64) \
+    X(m, 2, simple_sharding, SUBS, simple_sharded_dim)
 
 #define FIELDS_sharding_spec(X, m)                                                              \
-    X(m, 1, tensor_name, ONE(m, tensor_name, STRING))                                           \
-    X(m, 2, device, MANY(m, device, INT64))                                                     \
-    X(m, 3, index_to_device_group_map, SUBS(m, index_to_device_group_map, int_int_list_entry))  \
-    X(m, 4, sharded_dim, SUBS(m, sharded_dim, sharded_dim))
+    X(m, 1, tensor_name, ONE, STRING)                                           \
+    X(m, 2, device, MANY, INT64)                                                     \
+    X(m, 3, index_to_device_group_map, SUBS, int_int_list_entry)  \
+    X(m, 4, sharded_dim, SUBS, sharded_dim)
 
 #define FIELDS_node_device_configuration(X, m)                  \
-    X(m, 1, configuration_id, ONE(m, configuration_id, STRING)) \
-    X(m, 2, sharding_spec, SUBS(m, sharding_spec, sharding_spec)) \
-    X(m, 3, pipeline_stage, ONE(m, pipeline_stage, INT32))
+    X(m, 1, configuration_id, ONE, STRING) \
+    X(m, 2, sharding_spec, SUBS, sharding_spec) \
+    X(m, 3, pipeline_stage, ONE, INT32)
 
 #define FIELDS_device_configuration(X, m)            \
-    X(m, 1, name, ONE(m, name, STRING))              \
-    X(m, 2, num_devices, ONE(m, num_devices, INT32)) \
-    X(m, 3, device, MANY(m, device, STRING))
+    X(m, 1, name, ONE, STRING)              \
+    X(m, 2, num_devices, ONE, INT32) \
+    X(m, 3, device, MANY, STRING)
 
 #define FIELDS_training_info(X, m)                                                     \
-    X(m, 1, initialization, SUB(m, initialization, graph))                             \
-    X(m, 2, algorithm, SUB(m, algorithm, graph))                                       \
-    X(m, 3, initialization_binding, SUBS(m, initialization_binding, string_string_entry)) \
-    X(m, 4, update_binding, SUBS(m, update_binding, string_string_entry))
+    X(m, 1, initialization, SUB, graph)                             \
+    X(m, 2, algorithm, SUB, graph)                                       \
+    X(m, 3, initialization_binding, SUBS, string_string_entry) \
+    X(m, 4, update_binding, SUBS, string_string_entry)
 
 #define FIELDS_model(X, m)                                                 \
-    X(m, 1, ir_version, ONE(m, ir_version, INT64))                         \
-    X(m, 2, producer_name, ONE(m, producer_name, STRING))                  \
-    X(m, 3, producer_version, ONE(m, producer_version, STRING))            \
-    X(m, 4, domain, ONE(m, domain, STRING))                                \
-    X(m, 5, model_version, ONE(m, model_version, INT64))                   \
-    X(m, 6, doc_string, ONE(m, doc_string, STRING))                        \
-    X(m, 7, graph, SUB(m, graph, graph))                                   \
-    X(m, 8, opset_import, SUBS(m, opset_import, operator_set_id))          \
-    X(m, 14, metadata_props, SUBS(m, metadata_props, string_string_entry)) \
-    X(m, 20, training_info, SUBS(m, training_info, training_info))         \
-    X(m, 25, functions, SUBS(m, functions, function))                      \
-    X(m, 26, configuration, SUBS(m, configuration, device_configuration))
+    X(m, 1, ir_version, ONE, INT64)                         \
+    X(m, 2, producer_name, ONE, STRING)                  \
+    X(m, 3, producer_version, ONE, STRING)            \
+    X(m, 4, domain, ONE, STRING)                                \
+    X(m, 5, model_version, ONE, INT64)                   \
+    X(m, 6, doc_string, ONE, STRING)                        \
+    X(m, 7, graph, SUB, graph)                                   \
+    X(m, 8, opset_import, SUBS, operator_set_id)          \
+    X(m, 14, metadata_props, SUBS, string_string_entry) \
+    X(m, 20, training_info, SUBS, training_info)         \
+    X(m, 25, functions, SUBS, function)                      \
+    X(m, 26, configuration, SUBS, device_configuration)
 
 #define FIELDS_operator(X, m)                                                \
-    X(m, 1, op_type, ONE(m, op_type, STRING))                                \
-    X(m, 2, since_version, ONE(m, since_version, INT64))                     \
-    X(m, 3, status, ONE(m, status, ENUM), .names = operator_statuses)        \
-    X(m, 10, doc_string, ONE(m, doc_string, STRING))
+    X(m, 1, op_type, ONE, STRING)                                \
+    X(m, 2, since_version, ONE, INT64)                     \
+    X(m, 3, status, ONE_ENUM, operator_statuses)        \
+    X(m, 10, doc_string, ONE, STRING)
 
-#define OPERATORS                                                                                           \
-    .type = ONXI_MESSAGE, .flags = ONXI_REPEATED, .offset = offsetof(onx_operator_set, operator_),          \
-    .count_offset = offsetof(onx_operator_set, operator_count), .message = &table_operator
 #define FIELDS_operator_set(X, m)                                         \
-    X(m, 1, magic, ONE(m, magic, STRING))                                 \
-    X(m, 2, ir_version, ONE(m, ir_version, INT64))                        \
-    X(m, 3, ir_version_prerelease, ONE(m, ir_version_prerelease, STRING)) \
-    X(m, 4, domain, ONE(m, domain, STRING))                               \
-    X(m, 5, opset_version, ONE(m, opset_version, INT64))                  \
-    X(m, 6, doc_string, ONE(m, doc_string, STRING))                       \
-    X(m, 7, ir_build_metadata, ONE(m, ir_build_metadata, STRING))         \
-    X(m, 8, operator, OPERATORS)                                          \
-    X(m, 9, functions, SUBS(m, functions, function))
+    X(m, 1, magic, ONE, STRING)                                 \
+    X(m, 2, ir_version, ONE, INT64)                        \
+    X(m, 3, ir_version_prerelease, ONE, STRING) \
+    X(m, 4, domain, ONE, STRING)                               \
+    X(m, 5, opset_version, ONE, INT64)                  \
+    X(m, 6, doc_string, ONE, STRING)                       \
+    X(m, 7, ir_build_metadata, ONE, STRING)         \
+    X(m, 8, operator, OPERATORS, operator)                                          \
+    X(m, 9, functions, SUBS, function)
 
 #define FIELDS_sequence(X, m)                                           \
-    X(m, 1, name, ONE(m, name, STRING))                                 \
-    X(m, 2, elem_type, ONE(m, elem_type, INT32))                        \
-    X(m, 3, tensor_values, SUBS(m, tensor_values, tensor))              \
-    X(m, 4, sparse_tensor_values, SUBS(m, sparse_tensor_values, sparse_tensor)) \
-    X(m, 5, sequence_values, SUBS(m, sequence_values, sequence))        \
-    X(m, 6, map_values, SUBS(m, map_values, map))                       \
-    X(m, 7, optional_values, SUBS(m, optional_values, optional))
+    X(m, 1, name, ONE, STRING)                                 \
+    X(m, 2, elem_type, ONE, INT32)                        \
+    X(m, 3, tensor_values, SUBS, tensor)              \
+    X(m, 4, sparse_tensor_values, SUBS, sparse_tensor) \
+    X(m, 5, sequence_values, SUBS, sequence)        \
+    X(m, 6, map_values, SUBS, map)                       \
+    X(m, 7, optional_values, SUBS, optional)
 
 #define FIELDS_map(X, m)                             \
-    X(m, 1, name, ONE(m, name, STRING))              \
-    X(m, 2, key_type, ONE(m, key_type, INT32))       \
-    X(m, 3, keys, MANY(m, keys, INT64))              \
-    X(m, 4, string_keys, MANY(m, string_keys, BYTES)) \
-    X(m, 5, values, SUB(m, values, sequence))
+    X(m, 1, name, ONE, STRING)              \
+    X(m, 2, key_type, ONE, INT32)       \
+    X(m, 3, keys, MANY, INT64)              \
+    X(m, 4, string_keys, MANY, BYTES) \
+    X(m, 5, values, SUB, sequence)
 
 #define FIELDS_optional(X, m)                                       \
-    X(m, 1, name, ONE(m, name, STRING))                             \
-    X(m, 2, elem_type, ONE(m, elem_type, INT32))                    \
-    X(m, 3, tensor_value, SUB(m, tensor_value, tensor))             \
-    X(m, 4, sparse_tensor_value, SUB(m, sparse_tensor_value, sparse_tensor)) \
-    X(m, 5, sequence_value, SUB(m, sequence_value, sequence))       \
-    X(m, 6, map_value, SUB(m, map_value, map))                      \
-    X(m, 7, optional_value, SUB(m, optional_value, optional))
+    X(m, 1, name, ONE, STRING)                             \
+    X(m, 2, elem_type, ONE, INT32)                    \
+    X(m, 3, tensor_value, SUB, tensor)             \
+    X(m, 4, sparse_tensor_value, SUB, sparse_tensor) \
+    X(m, 5, sequence_value, SUB, sequence)       \
+    X(m, 6, map_value, SUB, map)                      \
+    X(m, 7, optional_value, SUB, optional)
 
 /* Reserved numbers (rule W-28). */
 static const uint32_t attribute_reserved[] = { 12, 16, 17, 18, 19, 0 };
@@ -281,19 +293,23 @@ static const uint32_t graph_reserved[] = { 3, 4, 6, 7, 8, 9, 0 };
 static const uint32_t function_reserved[] = { 2, 3, 0 };
 static const uint32_t opaque_reserved[] = { 3, 0 };
 
-/* From the rows of a message: the field array, the position of each number, the table. */
-#define ROW(m, n, f, ...) { .name = #f, .number = n, __VA_ARGS__ },
+/* From the rows of a message: the field array, the position of each number, the masks, the table. */
+#define ROW(m, n, f, KIND, ...) { .name = #f, .number = n, KIND##_ROW(m, f, __VA_ARGS__) },
 #define POSITION(m, n, f, ...) at_##m##_##f,
 #define BY_NUMBER(m, n, f, ...) [n] = at_##m##_##f + 1,
+#define HOT_LIST_BIT(m, n, f, KIND, ...) | (uint32_t)(KIND##_IN == 1) << at_##m##_##f
+#define COLD_LIST_BIT(m, n, f, KIND, ...) | (uint32_t)(KIND##_IN == 2) << at_##m##_##f
 #define TABLE(m, KIND, PROTO, EXTRA, ...)                                                 \
-    enum { FIELDS_##m(POSITION, m) count_##m };                                        \
+    enum { FIELDS_##m(POSITION, m) count_##m };                                           \
     static const onxi_field fields_##m[] = { FIELDS_##m(ROW, m) };                        \
     static const uint8_t numbers_##m[] = { FIELDS_##m(BY_NUMBER, m) };                    \
     static const onxi_message_table table_##m = { .name = PROTO,                          \
                                                   .fields = fields_##m,                   \
-                                                  .field_count = count_##m,            \
+                                                  .field_count = count_##m,               \
                                                   .size = sizeof(onx_##m),                \
                                                   .extra_size = sizeof(EXTRA),            \
+                                                  .lists = 0u FIELDS_##m(HOT_LIST_BIT, m),        \
+                                                  .extra_lists = 0u FIELDS_##m(COLD_LIST_BIT, m), \
                                                   .by_number = numbers_##m,               \
                                                   .number_count = sizeof numbers_##m,     \
                                                   .kind = ONX_KIND_##KIND,                \

@@ -1,0 +1,270 @@
+/* ir_build.c - making and reading models from C. */
+#include "ir/ir.h"
+
+const onx_node_extra onx_node_extra_none = { .base = { NULL, NULL } };
+const onx_attribute_extra onx_attribute_extra_none = { .base = { NULL, NULL } };
+
+/* ---- reading ---- */
+
+onx_attribute *onx_node_attribute(const onx_node *node, const char *name)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (onx_str_is(onx_view(node->attribute[i]->name), name))
+            return node->attribute[i];
+    return NULL;
+}
+
+const void *onx_attribute_value(const onx_attribute *a, uint32_t slot, uint32_t *count)
+{
+    const onxi_message_table *table = onxi_messages[ONX_KIND_ATTRIBUTE];
+    const onxi_field *field = onxi_field_find(table, slot);
+    uint32_t ignored;
+    if (!count)
+        count = &ignored;
+    *count = 0;
+    if (!field || !(field->flags & ONXI_SLOT))
+        return NULL;
+    *count = (uint32_t)onxi_field_count(table, field, a);
+    onxi_place place = onxi_field_place(table, field, a);
+    if (!*count || !place.value)
+        return NULL;
+    return (field->flags & ONXI_REPEATED) ? *(void *const *)place.value : place.value;
+}
+
+/* Which slot holds the value of each attribute type, in the order of AttributeType. */
+static const uint8_t slot_of_type[] = {
+    [ONX_ATTR_FLOAT] = ONX_SLOT_F,
+    [ONX_ATTR_INT] = ONX_SLOT_I,
+    [ONX_ATTR_STRING] = ONX_SLOT_S,
+    [ONX_ATTR_TENSOR] = ONX_SLOT_T,
+    [ONX_ATTR_GRAPH] = ONX_SLOT_G,
+    [ONX_ATTR_FLOATS] = ONX_SLOT_FLOATS,
+    [ONX_ATTR_INTS] = ONX_SLOT_INTS,
+    [ONX_ATTR_STRINGS] = ONX_SLOT_STRINGS,
+    [ONX_ATTR_TENSORS] = ONX_SLOT_TENSORS,
+    [ONX_ATTR_GRAPHS] = ONX_SLOT_GRAPHS,
+    [ONX_ATTR_SPARSE_TENSOR] = ONX_SLOT_SPARSE_TENSOR,
+    [ONX_ATTR_SPARSE_TENSORS] = ONX_SLOT_SPARSE_TENSORS,
+    [ONX_ATTR_TYPE_PROTO] = ONX_SLOT_TP,
+    [ONX_ATTR_TYPE_PROTOS] = ONX_SLOT_TYPE_PROTOS,
+};
+
+onx_attribute_type onx_attribute_type_of(const onx_attribute *a)
+{
+    if (ONX_HAS(attribute, a, type))
+        return (onx_attribute_type)a->type;
+    for (size_t i = 1; i < sizeof slot_of_type; i++)
+        if (a->slot == slot_of_type[i])
+            return (onx_attribute_type)i;
+    return ONX_ATTR_UNDEFINED;
+}
+
+/* ---- models ---- */
+
+static bool set_text(onx_arena *arena, onx_bytes *field, const char *text)
+{
+    return onx_arena_keep(arena, onx_str_of(text), field) == ONX_OK;
+}
+
+onx_status onx_model_new(onx_ctx *cx, const char *graph_name, int64_t opset, onx_doc **out)
+{
+    ONX_TRY(onx_doc_new(cx, ONX_KIND_MODEL, out));
+    onx_doc *doc = *out;
+    onx_model *model = doc->root;
+    onx_graph *graph = onx_message_new(doc->arena, ONX_KIND_GRAPH);
+    onx_operator_set_id *import = ONX_ADD(doc->arena, model, opset_import, OPERATOR_SET_ID);
+    if (!graph || !import || !set_text(doc->arena, &graph->name, graph_name) ||
+        !set_text(doc->arena, &model->producer_name, "onx")) {
+        onx_doc_free(doc);
+        *out = NULL;
+        return ONX_E_MEMORY;
+    }
+    graph->has |= onx_graph_has_name;
+    model->has |= onx_model_has_producer_name;
+    ONX_SET(model, model, ir_version, 10);
+    ONX_SET(model, model, graph, graph);
+    ONX_SET(operator_set_id, import, version, opset);
+    import->has |= onx_operator_set_id_has_domain;
+    return ONX_OK;
+}
+
+/* Adds the names of a text such as "x w -" to a list of strings. */
+static onx_status add_names(onx_arena *arena, onx_bytes **list, uint32_t *count, const char *names)
+{
+    while (*names) {
+        size_t n = strcspn(names, " ");
+        if (n) {
+            bool omitted = n == 1 && *names == '-';
+            ONX_TRY(onx_list_add_text(arena, list, count, onx_str_make(names, omitted ? 0 : n)));
+        }
+        names += n + (names[n] == ' ');
+    }
+    return ONX_OK;
+}
+
+onx_node *onx_graph_add_node(onx_arena *arena, onx_graph *graph, const char *op_type, const char *inputs,
+                             const char *outputs)
+{
+    onx_node *node = ONX_ADD(arena, graph, node, NODE);
+    if (!node || !set_text(arena, &node->op_type, op_type) ||
+        add_names(arena, &node->input, &node->input_count, inputs) != ONX_OK ||
+        add_names(arena, &node->output, &node->output_count, outputs) != ONX_OK)
+        return NULL;
+    node->has |= onx_node_has_op_type;
+    return node;
+}
+
+/* ---- attributes ---- */
+
+static onx_attribute *add_attribute(onx_arena *arena, onx_node *node, const char *name, onx_attribute_type type)
+{
+    onx_attribute *a = ONX_ADD(arena, node, attribute, ATTRIBUTE);
+    if (!a || !set_text(arena, &a->name, name))
+        return NULL;
+    a->has |= onx_attribute_has_name;
+    ONX_SET(attribute, a, type, (int32_t)type);
+    a->slot = slot_of_type[type];
+    return a;
+}
+
+onx_attribute *onx_node_add_int(onx_arena *arena, onx_node *node, const char *name, int64_t value)
+{
+    onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_INT);
+    if (a)
+        ONX_SET(attribute, a, i, value);
+    return a;
+}
+
+onx_attribute *onx_node_add_float(onx_arena *arena, onx_node *node, const char *name, float value)
+{
+    onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_FLOAT);
+    if (a)
+        ONX_SET(attribute, a, f, value);
+    return a;
+}
+
+onx_attribute *onx_node_add_string(onx_arena *arena, onx_node *node, const char *name, onx_str value)
+{
+    onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_STRING);
+    if (!a || onx_arena_keep(arena, value, &a->s) != ONX_OK)
+        return NULL;
+    a->has |= onx_attribute_has_s;
+    return a;
+}
+
+/* Numbers of a list attribute, with the room that lists have. */
+static void *keep_numbers(onx_arena *arena, const void *values, uint32_t count, size_t size)
+{
+    void *list = onxi_arena_array(arena, (size_t)onxi_list_room(count), size);
+    if (list && count)
+        memcpy(list, values, count * size);
+    return list;
+}
+
+onx_attribute *onx_node_add_ints(onx_arena *arena, onx_node *node, const char *name, const int64_t *values,
+                                 uint32_t count)
+{
+    onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_INTS);
+    int64_t *list = a ? keep_numbers(arena, values, count, sizeof *values) : NULL;
+    if (!list)
+        return NULL;
+    a->ints = list;
+    a->count = count;
+    return a;
+}
+
+onx_attribute *onx_node_add_floats(onx_arena *arena, onx_node *node, const char *name, const float *values,
+                                   uint32_t count)
+{
+    onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_FLOATS);
+    float *list = a ? keep_numbers(arena, values, count, sizeof *values) : NULL;
+    if (!list)
+        return NULL;
+    a->floats = list;
+    a->count = count;
+    return a;
+}
+
+onx_attribute *onx_node_add_tensor(onx_arena *arena, onx_node *node, const char *name, onx_tensor *value)
+{
+    onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_TENSOR);
+    if (a)
+        ONX_SET(attribute, a, t, value);
+    return a;
+}
+
+onx_attribute *onx_node_add_graph(onx_arena *arena, onx_node *node, const char *name, onx_graph *value)
+{
+    onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_GRAPH);
+    if (a)
+        ONX_SET(attribute, a, g, value);
+    return a;
+}
+
+/* ---- types, values, tensors ---- */
+
+onx_type *onx_type_new_tensor(onx_arena *arena, onx_dtype dtype, const int64_t *dims, int rank)
+{
+    onx_type *type = onx_message_new(arena, ONX_KIND_TYPE);
+    onx_type_tensor *tensor = type ? onx_message_new(arena, ONX_KIND_TYPE_TENSOR) : NULL;
+    if (!tensor)
+        return NULL;
+    ONX_SET(type, type, tensor_type, tensor);
+    ONX_SET(type_tensor, tensor, elem_type, (int32_t)dtype);
+    if (rank < 0)
+        return type;
+    onx_tensor_shape *shape = onx_message_new(arena, ONX_KIND_TENSOR_SHAPE);
+    if (!shape)
+        return NULL;
+    ONX_SET(type_tensor, tensor, shape, shape);
+    for (int i = 0; i < rank; i++) {
+        onx_dimension *dim = ONX_ADD(arena, shape, dim, DIMENSION);
+        if (!dim)
+            return NULL;
+        if (dims[i] >= 0)
+            ONX_SET(dimension, dim, dim_value, dims[i]);
+    }
+    return type;
+}
+
+static onx_value_info *fill_value(onx_arena *arena, onx_value_info *value, const char *name, onx_type *type)
+{
+    if (!value || !set_text(arena, &value->name, name))
+        return NULL;
+    value->has |= onx_value_info_has_name;
+    if (type)
+        ONX_SET(value_info, value, type, type);
+    return value;
+}
+
+onx_value_info *onx_graph_add_input(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type)
+{
+    return fill_value(arena, ONX_ADD(arena, graph, input, VALUE_INFO), name, type);
+}
+
+onx_value_info *onx_graph_add_output(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type)
+{
+    return fill_value(arena, ONX_ADD(arena, graph, output, VALUE_INFO), name, type);
+}
+
+onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank, const void *data,
+                           const char *name)
+{
+    onx_tensor *t = onx_message_new(arena, ONX_KIND_TENSOR);
+    uint64_t count, bytes;
+    if (!t || !(t->dims = keep_numbers(arena, dims, rank, sizeof *dims)))
+        return NULL;
+    t->dims_count = rank;
+    ONX_SET(tensor, t, data_type, (int32_t)dtype);
+    if (!onx_tensor_count(t, &count) || !onx_dtype_size(dtype, count, &bytes) || bytes > SIZE_MAX) {
+        onxi_fail(arena->cx, ONX_E_MISUSE, ONXI_NOWHERE,
+                  "a tensor of that type and shape cannot be stored as raw data");
+        return NULL;
+    }
+    if (onx_arena_keep(arena, onx_str_make(data, (size_t)bytes), &t->raw_data) != ONX_OK)
+        return NULL;
+    t->has |= onx_tensor_has_raw_data;
+    if (name && set_text(arena, &t->name, name))
+        t->has |= onx_tensor_has_name;
+    return t;
+}

@@ -1,0 +1,64 @@
+/* ir_doc.c - documents: a root message and the memory that holds it. */
+#include "ir/ir.h"
+
+onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_doc **out)
+{
+    *out = NULL;
+    if (kind <= ONX_KIND_NONE || kind >= ONX_KIND_COUNT)
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is no kind of message", (int)kind);
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(cx, &arena));
+    onx_doc *doc = ONXI_NEW(arena, onx_doc);
+    void *root = doc ? onx_message_new(arena, kind) : NULL;
+    if (!root) {
+        onx_arena_free(arena);
+        return ONX_E_MEMORY;
+    }
+    *doc = (onx_doc){ .cx = cx, .arena = arena, .kind = kind, .root = root };
+    *out = doc;
+    return ONX_OK;
+}
+
+void onx_doc_free(onx_doc *doc)
+{
+    if (!doc)
+        return;
+    for (onxi_attachment *a = doc->attachments; a; a = a->next)
+        a->release(doc->cx, a->data);
+    onx_arena_free(doc->arena); /* holds the document itself */
+}
+
+onx_status onxi_doc_attach(onx_doc *doc, void (*release)(onx_ctx *cx, void *data), void *data)
+{
+    onxi_attachment *a = ONXI_NEW(doc->arena, onxi_attachment);
+    if (!a)
+        return ONX_E_MEMORY;
+    *a = (onxi_attachment){ .next = doc->attachments, .release = release, .data = data };
+    doc->attachments = a;
+    return ONX_OK;
+}
+
+onx_kind onx_doc_kind(const onx_doc *doc)
+{
+    return doc->kind;
+}
+
+void *onx_doc_root(const onx_doc *doc, onx_kind kind)
+{
+    return doc->kind == kind ? doc->root : NULL;
+}
+
+onx_arena *onx_doc_arena(const onx_doc *doc)
+{
+    return doc->arena;
+}
+
+onx_ctx *onx_doc_ctx(const onx_doc *doc)
+{
+    return doc->cx;
+}
+
+uint64_t onx_doc_input_size(const onx_doc *doc)
+{
+    return doc->input_size;
+}
