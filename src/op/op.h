@@ -93,7 +93,7 @@ typedef struct onxi_call {
     uint32_t input_count, output_count;
     const onxi_type *const *inputs; /* NULL entries: omitted; kind NONE: unknown */
     onxi_type *outputs;             /* kind NONE on entry; the rule fills in what can be known */
-    onxi_value *output_values;      /* count 0 and elements NULL on entry; data propagation fills in */
+    onxi_value *output_values;      /* elements NULL on entry; data propagation fills in. NULL: nobody wants them */
     const struct onxi_call_ops *ops;
     void *engine;                   /* for ops */
     onx_doc *doc;                   /* whose external data constants may lie in; NULL: none */
@@ -164,6 +164,8 @@ void onxi_call_shape_of(onxi_call *call, uint32_t i, const onxi_type *shape);
 void onxi_call_same(onxi_call *call, uint32_t i, uint32_t input);
 /* The carried value of output `i`: room for its elements, all unknown; NULL when out of memory or too many. */
 onxi_dim *onxi_call_set_value(onxi_call *call, uint32_t i, uint32_t rank, uint32_t count);
+/* Output `i` carries this value, whose elements live as long as the call's arena. */
+void onxi_call_carry(onxi_call *call, uint32_t i, onxi_value value);
 
 /* Dimensions. */
 /* -rank <= axis < rank made non-negative; fails with the numbers otherwise. */

@@ -1,0 +1,378 @@
+/* op_call.c - what makes rules short: reading inputs and attributes of a call, setting its outputs. */
+#include "op/op.h"
+
+/* ---- running a rule ---- */
+
+/* The element type in "tensor(float)", or ONX_UNDEFINED. */
+static int dtype_of_text(const char *text)
+{
+    size_t len = strlen(text);
+    if (len < 9 || memcmp(text, "tensor(", 7) != 0 || text[len - 1] != ')')
+        return ONX_UNDEFINED;
+    return onx_dtype_find(onx_str_make(text + 7, len - 8));
+}
+
+static const onxi_port *port_at(const onxi_port *ports, uint32_t index)
+{
+    if (!ports)
+        return NULL;
+    for (uint32_t i = 0; ports[i].name; i++)
+        if (i == index || (ports[i].flags & ONXI_PORT_VARIADIC && index > i))
+            return &ports[i];
+    return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || strcmp(a, b) == 0;
+}
+
+/* The only element type that a constraint allows, or ONX_UNDEFINED. */
+static int dtype_of_constraint(const onxi_schema *schema, const char *name)
+{
+    if (!schema->types)
+        return ONX_UNDEFINED;
+    for (const onxi_type_constraint *c = schema->types; c->name; c++)
+        if (same_text(c->name, name)) {
+            uint32_t bits = c->set.tensor;
+            bool others = c->set.seq || c->set.optional || c->set.optional_seq || c->set.sparse_tensor || c->set.other;
+            return bits && !(bits & (bits - 1)) && !others ? __builtin_ctz(bits) : ONX_UNDEFINED;
+        }
+    return ONX_UNDEFINED;
+}
+
+/* The first input whose port has the type constraint and is a tensor of known type. */
+static int dtype_of_inputs(const onxi_call *call, const char *constraint)
+{
+    for (uint32_t i = 0; i < call->input_count; i++) {
+        const onxi_port *port = port_at(call->schema->inputs, i);
+        if (!port)
+            return ONX_UNDEFINED;
+        if (same_text(port->type, constraint) && !(port->flags & ONXI_PORT_HETEROGENEOUS) && call->inputs[i] &&
+            call->inputs[i]->kind == ONXI_TYPE_TENSOR && call->inputs[i]->dtype != ONX_UNDEFINED)
+            return call->inputs[i]->dtype;
+    }
+    return ONX_UNDEFINED;
+}
+
+static void preset_output(onxi_call *call, uint32_t i)
+{
+    const onxi_port *port = port_at(call->schema->outputs, i);
+    if (!port || port->flags & ONXI_PORT_HETEROGENEOUS)
+        return;
+    int dtype = dtype_of_text(port->type);
+    if (dtype == ONX_UNDEFINED)
+        dtype = dtype_of_inputs(call, port->type);
+    if (dtype == ONX_UNDEFINED)
+        dtype = dtype_of_constraint(call->schema, port->type);
+    if (dtype != ONX_UNDEFINED)
+        onxi_call_output_unranked(call, i, dtype);
+}
+
+onx_status onxi_call_run(onxi_call *call)
+{
+    for (uint32_t i = 0; i < call->output_count; i++)
+        preset_output(call, i);
+    return call->schema->infer ? call->schema->infer(call) : ONX_OK;
+}
+
+onx_status onxi_call_fail(onxi_call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    onx_status status = call->ops->fail(call, format, args);
+    va_end(args);
+    return status;
+}
+
+/* ---- attributes ---- */
+
+static const void *attribute_value(onxi_call *call, const char *name, uint32_t slot, uint32_t *count)
+{
+    const onx_attribute *a = call->ops->attribute(call, name);
+    return a ? onx_attribute_value(a, slot, count) : NULL;
+}
+
+static const onxi_attr *attr_row(const onxi_call *call, const char *name)
+{
+    if (!call->schema->attrs)
+        return NULL;
+    for (const onxi_attr *a = call->schema->attrs; a->name; a++)
+        if (same_text(a->name, name))
+            return a;
+    return NULL;
+}
+
+bool onxi_call_has_attribute(onxi_call *call, const char *name)
+{
+    return call->ops->attribute(call, name) != NULL;
+}
+
+int64_t onxi_call_int(onxi_call *call, const char *name, int64_t otherwise)
+{
+    uint32_t count;
+    const int64_t *value = attribute_value(call, name, ONX_SLOT_I, &count);
+    if (value)
+        return *value;
+    const onxi_attr *row = attr_row(call, name);
+    if (row)
+        (void)onxi_attr_default_int(row, &otherwise); /* stays as it is without a default */
+    return otherwise;
+}
+
+float onxi_call_float(onxi_call *call, const char *name, float otherwise)
+{
+    uint32_t count;
+    const float *value = attribute_value(call, name, ONX_SLOT_F, &count);
+    if (value)
+        return *value;
+    const onxi_attr *row = attr_row(call, name);
+    if (row)
+        (void)onxi_attr_default_float(row, &otherwise); /* stays as it is without a default */
+    return otherwise;
+}
+
+onx_str onxi_call_text(onxi_call *call, const char *name, const char *otherwise)
+{
+    uint32_t count;
+    const onx_bytes *value = attribute_value(call, name, ONX_SLOT_S, &count);
+    if (value)
+        return onx_view(*value);
+    onx_str text = onx_str_of(otherwise);
+    const onxi_attr *row = attr_row(call, name);
+    if (row)
+        (void)onxi_attr_default_text(row, &text);
+    return text;
+}
+
+bool onxi_call_text_is(onxi_call *call, const char *name, const char *text)
+{
+    return onx_str_is(onxi_call_text(call, name, ""), text);
+}
+
+const int64_t *onxi_call_ints(onxi_call *call, const char *name, uint32_t *count)
+{
+    *count = 0;
+    return attribute_value(call, name, ONX_SLOT_INTS, count);
+}
+
+uint32_t onxi_call_list_count(onxi_call *call, const char *name)
+{
+    static const uint8_t lists[] = { ONX_SLOT_FLOATS,  ONX_SLOT_INTS,   ONX_SLOT_STRINGS,
+                                     ONX_SLOT_TENSORS, ONX_SLOT_GRAPHS, ONX_SLOT_TYPE_PROTOS };
+    for (size_t i = 0; i < sizeof lists; i++) {
+        uint32_t count = 0;
+        if (attribute_value(call, name, lists[i], &count))
+            return count;
+    }
+    return 0;
+}
+
+const onx_graph *onxi_call_graph(onxi_call *call, const char *name)
+{
+    uint32_t count;
+    onx_graph *const *graph = attribute_value(call, name, ONX_SLOT_G, &count);
+    return graph ? *graph : NULL;
+}
+
+/* ---- inputs ---- */
+
+bool onxi_call_has_input(const onxi_call *call, uint32_t input)
+{
+    return input < call->input_count && call->inputs[input];
+}
+
+const onxi_type *onxi_call_tensor(onxi_call *call, uint32_t input)
+{
+    if (!onxi_call_has_input(call, input) || call->inputs[input]->kind != ONXI_TYPE_TENSOR)
+        return NULL;
+    return call->inputs[input];
+}
+
+const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input)
+{
+    const onxi_type *type = onxi_call_tensor(call, input);
+    return type && type->ranked ? type : NULL;
+}
+
+int onxi_call_dtype(const onxi_call *call, uint32_t input)
+{
+    return onxi_call_has_input(call, input) ? call->inputs[input]->dtype : ONX_UNDEFINED;
+}
+
+onx_status onxi_call_want_rank(onxi_call *call, uint32_t input, uint32_t rank)
+{
+    const onxi_type *type = onxi_call_ranked(call, input);
+    if (type && type->rank != rank)
+        return onxi_call_fail(call, "input %u has rank %u, expected %u", input, type->rank, rank);
+    return ONX_OK;
+}
+
+onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t rank)
+{
+    const onxi_type *type = onxi_call_ranked(call, input);
+    if (type && type->rank < rank)
+        return onxi_call_fail(call, "input %u has rank %u, expected at least %u", input, type->rank, rank);
+    return ONX_OK;
+}
+
+const onxi_value *onxi_call_value(onxi_call *call, uint32_t input)
+{
+    return onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
+}
+
+bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out)
+{
+    const onxi_value *value = onxi_call_value(call, input);
+    if (!value || value->count != 1 || !onxi_dim_is_const(value->elements[0]))
+        return false;
+    *out = value->elements[0];
+    return true;
+}
+
+const int64_t *onxi_call_const_ints(onxi_call *call, uint32_t input, uint32_t *count)
+{
+    static const int64_t none = 0;
+    const onxi_value *value = onxi_call_value(call, input);
+    *count = 0;
+    if (!value)
+        return NULL;
+    for (uint32_t i = 0; i < value->count; i++)
+        if (!onxi_dim_is_const(value->elements[i]))
+            return NULL;
+    *count = value->count;
+    return value->count ? value->elements : &none; /* constants are themselves */
+}
+
+/* ---- outputs ---- */
+
+void onxi_call_output_unranked(onxi_call *call, uint32_t i, int dtype)
+{
+    if (i < call->output_count)
+        call->outputs[i] = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = (uint8_t)dtype };
+}
+
+onx_status onxi_call_output(onxi_call *call, uint32_t i, int dtype, uint32_t rank, onxi_dim **dims_out)
+{
+    size_t size;
+    *dims_out = NULL;
+    if (!onxi_mul_size(rank ? rank : 1, sizeof(onxi_dim), &size))
+        return ONX_E_MEMORY;
+    onxi_dim *dims = onxi_arena_get(call->arena, size);
+    if (!dims)
+        return ONX_E_MEMORY;
+    for (uint32_t k = 0; k < rank; k++)
+        dims[k] = ONXI_DIM_UNKNOWN;
+    *dims_out = dims;
+    if (i < call->output_count)
+        call->outputs[i] = (onxi_type){
+            .kind = ONXI_TYPE_TENSOR, .dtype = (uint8_t)dtype, .ranked = true, .rank = rank, .dims = dims
+        };
+    return ONX_OK;
+}
+
+onx_status onxi_call_shape(onxi_call *call, uint32_t i, uint32_t rank, onxi_dim **dims_out)
+{
+    return onxi_call_output(call, i, i < call->output_count ? call->outputs[i].dtype : ONX_UNDEFINED, rank, dims_out);
+}
+
+void onxi_call_shape_of(onxi_call *call, uint32_t i, const onxi_type *shape)
+{
+    if (i >= call->output_count || !shape)
+        return;
+    onxi_type *out = &call->outputs[i];
+    *out = (onxi_type){
+        .kind = ONXI_TYPE_TENSOR, .dtype = out->dtype, .ranked = shape->ranked, .rank = shape->rank, .dims = shape->dims
+    };
+}
+
+void onxi_call_same(onxi_call *call, uint32_t i, uint32_t input)
+{
+    if (i < call->output_count && onxi_call_has_input(call, input) && call->inputs[input]->kind != ONXI_TYPE_NONE)
+        call->outputs[i] = *call->inputs[input];
+}
+
+onxi_dim *onxi_call_set_value(onxi_call *call, uint32_t i, uint32_t rank, uint32_t count)
+{
+    if (i >= call->output_count || !call->output_values || count > ONXI_VALUE_LIMIT)
+        return NULL;
+    onxi_dim *elements = onxi_arena_get(call->arena, (count ? count : 1) * sizeof *elements);
+    if (!elements)
+        return NULL;
+    for (uint32_t k = 0; k < count; k++)
+        elements[k] = ONXI_DIM_UNKNOWN;
+    call->output_values[i] = (onxi_value){ .rank = rank, .count = count, .elements = elements };
+    return elements;
+}
+
+void onxi_call_carry(onxi_call *call, uint32_t i, onxi_value value)
+{
+    if (i < call->output_count && call->output_values)
+        call->output_values[i] = value;
+}
+
+/* ---- dimensions ---- */
+
+onx_status onxi_call_axis(onxi_call *call, int64_t axis, uint32_t rank, uint32_t *out)
+{
+    *out = 0;
+    if (axis < -(int64_t)rank || axis >= (int64_t)rank)
+        return onxi_call_fail(call, "axis %lld is out of range for rank %u", (long long)axis, rank);
+    *out = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
+    return ONX_OK;
+}
+
+onx_status onxi_call_broadcast(onxi_call *call, onxi_dim a, onxi_dim b, onxi_dim *out)
+{
+    *out = onxi_dim_broadcast(call->dims, a, b);
+    if (a == b || a == 1 || b == 1 || !onxi_dim_is_const(a) || !onxi_dim_is_const(b))
+        return ONX_OK;
+    return onxi_call_fail(call, "dimensions %lld and %lld cannot be broadcast to each other", (long long)a,
+                          (long long)b);
+}
+
+onx_status onxi_call_unify(onxi_call *call, onxi_dim a, onxi_dim b, const char *what, onxi_dim *out)
+{
+    *out = onxi_dim_is_const(b) || !onxi_dim_is_known(a) ? b : a;
+    if (a != b && onxi_dim_is_const(a) && onxi_dim_is_const(b))
+        return onxi_call_fail(call, "%s is %lld in one place and %lld in another", what, (long long)a, (long long)b);
+    return ONX_OK;
+}
+
+onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first, uint32_t last)
+{
+    onxi_dim product = 1;
+    for (uint32_t i = first; i < last; i++)
+        product = onxi_dim_mul(call->dims, product, dims[i]);
+    return product;
+}
+
+/* ---- values ---- */
+
+bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_value *out)
+{
+    uint64_t count;
+    if (tensor->dims_count > 1 || !onx_tensor_count(tensor, &count) || count > ONXI_VALUE_LIMIT)
+        return false;
+    onx_dtype_class class = onx_dtype_class_of(tensor->data_type);
+    bool floating = class == ONX_CLASS_FLOATING && onx_dtype_bits(tensor->data_type) >= 16;
+    if (!floating && class != ONX_CLASS_SIGNED && class != ONX_CLASS_UNSIGNED && class != ONX_CLASS_BOOLEAN)
+        return false;
+    size_t room = (count ? (size_t)count : 1) * sizeof(onxi_dim);
+    int64_t *elements = onxi_arena_get(arena, room);
+    if (!elements || onx_tensor_get_i64(doc, tensor, 0, count, elements) != ONX_OK)
+        return false;
+    if (floating) {
+        double *exact = onxi_arena_get(arena, room);
+        if (!exact || onx_tensor_get_f64(doc, tensor, 0, count, exact) != ONX_OK)
+            return false;
+        for (uint64_t i = 0; i < count; i++)
+            if ((double)elements[i] != exact[i])
+                elements[i] = ONXI_DIM_UNKNOWN;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        if (!onxi_dim_is_const(elements[i])) /* inside the band of expressions */
+            elements[i] = ONXI_DIM_UNKNOWN;
+    *out = (onxi_value){ .rank = tensor->dims_count, .count = (uint32_t)count, .elements = elements };
+    return true;
+}
