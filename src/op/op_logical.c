@@ -51,9 +51,9 @@ static const onxi_type_constraint compare_types_7b[] = {
 /* ---- And ---- */
 
 const onxi_schema onxi_op_And[] = {
-    { .name = "And", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "And", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }), .types = compare_types_7 },
-    { .name = "And", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "And", .since = 1, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .attrs = compare_attrs_1,
       .types = compare_types_7 },
     { .name = NULL },
@@ -62,7 +62,7 @@ const onxi_schema onxi_op_And[] = {
 /* ---- BitShift ---- */
 
 const onxi_schema onxi_op_BitShift[] = {
-    { .name = "BitShift", .since = 11, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "BitShift", .since = 11, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }, { "Y", "T", NONDIFF }), .outputs = PORTS({ "Z", "T", NONDIFF }),
       .attrs = ATTRS({ "direction", STRING, REQUIRED }),
       .types = TYPES({ "T", T(BIT(UINT16) | BIT(UINT32) | BIT(UINT64) | BIT(UINT8)) }) },
@@ -72,7 +72,7 @@ const onxi_schema onxi_op_BitShift[] = {
 /* ---- BitwiseAnd ---- */
 
 const onxi_schema onxi_op_BitwiseAnd[] = {
-    { .name = "BitwiseAnd", .since = 18, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "BitwiseAnd", .since = 18, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T", NONDIFF }), .types = TYPES({ "T", T(INTEGERS) }) },
     { .name = NULL },
 };
@@ -80,7 +80,7 @@ const onxi_schema onxi_op_BitwiseAnd[] = {
 /* ---- BitwiseNot ---- */
 
 const onxi_schema onxi_op_BitwiseNot[] = {
-    { .name = "BitwiseNot", .since = 18, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "BitwiseNot", .since = 18, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "T", NONDIFF }),
       .types = TYPES({ "T", T(INTEGERS) }) },
     { .name = NULL },
@@ -89,7 +89,7 @@ const onxi_schema onxi_op_BitwiseNot[] = {
 /* ---- BitwiseOr ---- */
 
 const onxi_schema onxi_op_BitwiseOr[] = {
-    { .name = "BitwiseOr", .since = 18, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "BitwiseOr", .since = 18, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T", NONDIFF }), .types = TYPES({ "T", T(INTEGERS) }) },
     { .name = NULL },
 };
@@ -97,7 +97,7 @@ const onxi_schema onxi_op_BitwiseOr[] = {
 /* ---- BitwiseXor ---- */
 
 const onxi_schema onxi_op_BitwiseXor[] = {
-    { .name = "BitwiseXor", .since = 18, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "BitwiseXor", .since = 18, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T", NONDIFF }), .types = TYPES({ "T", T(INTEGERS) }) },
     { .name = NULL },
 };
@@ -111,18 +111,18 @@ static const onxi_type_constraint equal_types_7[] = {
 };
 
 const onxi_schema onxi_op_Equal[] = {
-    { .name = "Equal", .since = 19, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Equal", .since = 19, .infer = onxi_rule_equal, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }),
       .types = TYPES({ "T", T(CAST_13) }, { "T1", T(BIT(BOOL)) }) },
-    { .name = "Equal", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Equal", .since = 13, .infer = onxi_rule_equal, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }),
       .types = TYPES({ "T", T(FILL_13) }, { "T1", T(BIT(BOOL)) }) },
-    { .name = "Equal", .since = 11, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Equal", .since = 11, .infer = onxi_rule_equal, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }),
       .types = TYPES({ "T", T(BASIC) }, { "T1", T(BIT(BOOL)) }) },
-    { .name = "Equal", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Equal", .since = 7, .infer = onxi_rule_equal, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .types = equal_types_7 },
-    { .name = "Equal", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Equal", .since = 1, .infer = onxi_rule_equal, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .attrs = compare_attrs_1,
       .types = equal_types_7 },
     { .name = NULL },
@@ -131,13 +131,13 @@ const onxi_schema onxi_op_Equal[] = {
 /* ---- Greater ---- */
 
 const onxi_schema onxi_op_Greater[] = {
-    { .name = "Greater", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Greater", .since = 13, .infer = onxi_rule_greater, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }), .types = compare_types_13 },
-    { .name = "Greater", .since = 9, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Greater", .since = 9, .infer = onxi_rule_greater, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .types = compare_types_9 },
-    { .name = "Greater", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Greater", .since = 7, .infer = onxi_rule_greater, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .types = compare_types_7b },
-    { .name = "Greater", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Greater", .since = 1, .infer = onxi_rule_greater, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .attrs = compare_attrs_1,
       .types = compare_types_7b },
     { .name = NULL },
@@ -146,10 +146,10 @@ const onxi_schema onxi_op_Greater[] = {
 /* ---- GreaterOrEqual ---- */
 
 const onxi_schema onxi_op_GreaterOrEqual[] = {
-    { .name = "GreaterOrEqual", .since = 16, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "GreaterOrEqual", .since = 16, .infer = onxi_rule_greater_or_equal, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
       .function_opsets = "16", .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }),
       .types = compare_types_13 },
-    { .name = "GreaterOrEqual", .since = 12, .flags = FUNCTION, ARITY(2, 2, 1, 1),
+    { .name = "GreaterOrEqual", .since = 12, .infer = onxi_rule_greater_or_equal, .flags = FUNCTION, ARITY(2, 2, 1, 1),
       .function_opsets = "12", .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }),
       .types = compare_types_9 },
     { .name = NULL },
@@ -158,13 +158,13 @@ const onxi_schema onxi_op_GreaterOrEqual[] = {
 /* ---- Less ---- */
 
 const onxi_schema onxi_op_Less[] = {
-    { .name = "Less", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Less", .since = 13, .infer = onxi_rule_less, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }), .types = compare_types_13 },
-    { .name = "Less", .since = 9, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Less", .since = 9, .infer = onxi_rule_less, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .types = compare_types_9 },
-    { .name = "Less", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Less", .since = 7, .infer = onxi_rule_less, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .types = compare_types_7b },
-    { .name = "Less", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Less", .since = 1, .infer = onxi_rule_less, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .attrs = compare_attrs_1,
       .types = compare_types_7b },
     { .name = NULL },
@@ -173,10 +173,10 @@ const onxi_schema onxi_op_Less[] = {
 /* ---- LessOrEqual ---- */
 
 const onxi_schema onxi_op_LessOrEqual[] = {
-    { .name = "LessOrEqual", .since = 16, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "LessOrEqual", .since = 16, .infer = onxi_rule_less_or_equal, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
       .function_opsets = "16", .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }),
       .types = compare_types_13 },
-    { .name = "LessOrEqual", .since = 12, .flags = FUNCTION, ARITY(2, 2, 1, 1),
+    { .name = "LessOrEqual", .since = 12, .infer = onxi_rule_less_or_equal, .flags = FUNCTION, ARITY(2, 2, 1, 1),
       .function_opsets = "12", .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }),
       .types = compare_types_9 },
     { .name = NULL },
@@ -185,7 +185,7 @@ const onxi_schema onxi_op_LessOrEqual[] = {
 /* ---- Not ---- */
 
 const onxi_schema onxi_op_Not[] = {
-    { .name = "Not", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Not", .since = 1, .infer = onxi_rule_not, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "T", NONDIFF }),
       .types = TYPES({ "T", T(BIT(BOOL)) }) },
     { .name = NULL },
@@ -194,9 +194,9 @@ const onxi_schema onxi_op_Not[] = {
 /* ---- Or ---- */
 
 const onxi_schema onxi_op_Or[] = {
-    { .name = "Or", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Or", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }), .types = compare_types_7 },
-    { .name = "Or", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Or", .since = 1, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .attrs = compare_attrs_1,
       .types = compare_types_7 },
     { .name = NULL },
@@ -205,9 +205,9 @@ const onxi_schema onxi_op_Or[] = {
 /* ---- Xor ---- */
 
 const onxi_schema onxi_op_Xor[] = {
-    { .name = "Xor", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Xor", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }), .types = compare_types_7 },
-    { .name = "Xor", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Xor", .since = 1, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .attrs = compare_attrs_1,
       .types = compare_types_7 },
     { .name = NULL },

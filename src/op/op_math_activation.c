@@ -7,10 +7,10 @@
 /* ---- Celu ---- */
 
 const onxi_schema onxi_op_Celu[] = {
-    { .name = "Celu", .since = 28, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Celu", .since = 28, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "28", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Celu", .since = 12, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Celu", .since = 12, .infer = onxi_rule_unary, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .context_function_opsets = "12", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }), .types = TYPES({ "T", T(BIT(FLOAT)) }) },
     { .name = NULL },
@@ -19,13 +19,13 @@ const onxi_schema onxi_op_Celu[] = {
 /* ---- Elu ---- */
 
 const onxi_schema onxi_op_Elu[] = {
-    { .name = "Elu", .since = 22, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Elu", .since = 22, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Elu", .since = 6, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Elu", .since = 6, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Elu", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Elu", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }, { "consumed_inputs", INTS, OPTIONAL }),
       .types = TYPES({ "T", T(FLOATING) }) },
@@ -35,7 +35,7 @@ const onxi_schema onxi_op_Elu[] = {
 /* ---- Gelu ---- */
 
 const onxi_schema onxi_op_Gelu[] = {
-    { .name = "Gelu", .since = 20, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Gelu", .since = 20, .infer = onxi_rule_unary, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .context_function_opsets = "20", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "approximate", STRING, TEXT("none") }), .types = TYPES({ "T", T(FLOATING_13) }) },
     { .name = NULL },
@@ -50,13 +50,13 @@ static const onxi_attr hard_sigmoid_attrs_22[] = {
 };
 
 const onxi_schema onxi_op_HardSigmoid[] = {
-    { .name = "HardSigmoid", .since = 22, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "HardSigmoid", .since = 22, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = hard_sigmoid_attrs_22, .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "HardSigmoid", .since = 6, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "HardSigmoid", .since = 6, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = hard_sigmoid_attrs_22, .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "HardSigmoid", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "HardSigmoid", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("0.2") }, { "beta", FLOAT, DEFAULT("0.5") },
                      { "consumed_inputs", INTS, OPTIONAL }),
@@ -67,10 +67,10 @@ const onxi_schema onxi_op_HardSigmoid[] = {
 /* ---- HardSwish ---- */
 
 const onxi_schema onxi_op_HardSwish[] = {
-    { .name = "HardSwish", .since = 22, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "HardSwish", .since = 22, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "22", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "HardSwish", .since = 14, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "HardSwish", .since = 14, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "14", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -79,13 +79,13 @@ const onxi_schema onxi_op_HardSwish[] = {
 /* ---- Hardmax ---- */
 
 const onxi_schema onxi_op_Hardmax[] = {
-    { .name = "Hardmax", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Hardmax", .since = 13, .infer = onxi_rule_axis, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }), .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Hardmax", .since = 11, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Hardmax", .since = 11, .infer = onxi_rule_axis, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Hardmax", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Hardmax", .since = 1, .infer = onxi_rule_axis, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -94,13 +94,13 @@ const onxi_schema onxi_op_Hardmax[] = {
 /* ---- LeakyRelu ---- */
 
 const onxi_schema onxi_op_LeakyRelu[] = {
-    { .name = "LeakyRelu", .since = 16, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "LeakyRelu", .since = 16, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "16", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("0.01") }), .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "LeakyRelu", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "LeakyRelu", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("0.01") }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "LeakyRelu", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "LeakyRelu", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("0.01") }, { "consumed_inputs", INTS, OPTIONAL }),
       .types = TYPES({ "T", T(FLOATING) }) },
@@ -110,14 +110,14 @@ const onxi_schema onxi_op_LeakyRelu[] = {
 /* ---- LogSoftmax ---- */
 
 const onxi_schema onxi_op_LogSoftmax[] = {
-    { .name = "LogSoftmax", .since = 13, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "LogSoftmax", .since = 13, .infer = onxi_rule_axis, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .context_function_opsets = "13 18", .inputs = PORTS({ "input", "T", DIFF }),
       .outputs = PORTS({ "output", "T", DIFF }), .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "LogSoftmax", .since = 11, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "LogSoftmax", .since = 11, .infer = onxi_rule_axis, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "LogSoftmax", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "LogSoftmax", .since = 1, .infer = onxi_rule_axis, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -126,10 +126,10 @@ const onxi_schema onxi_op_LogSoftmax[] = {
 /* ---- Mish ---- */
 
 const onxi_schema onxi_op_Mish[] = {
-    { .name = "Mish", .since = 22, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Mish", .since = 22, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "22", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Mish", .since = 18, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Mish", .since = 18, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -150,16 +150,16 @@ static const onxi_port p_relu_inputs_7[] = {
 };
 
 const onxi_schema onxi_op_PRelu[] = {
-    { .name = "PRelu", .since = 16, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 16, .infer = onxi_rule_pair, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
       .function_opsets = "16", .inputs = p_relu_inputs_16, .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
-    { .name = "PRelu", .since = 9, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 9, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = p_relu_inputs_16, .outputs = PORTS({ "Y", "T", DIFF }), .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "PRelu", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = p_relu_inputs_7, .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "PRelu", .since = 6, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 6, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = p_relu_inputs_7, .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "PRelu", .since = 1, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 1, .infer = onxi_rule_pair, ARITY(2, 2, 1, 1),
       .inputs = p_relu_inputs_7, .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -168,15 +168,15 @@ const onxi_schema onxi_op_PRelu[] = {
 /* ---- Relu ---- */
 
 const onxi_schema onxi_op_Relu[] = {
-    { .name = "Relu", .since = 14, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Relu", .since = 14, .infer = onxi_rule_relu, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(SIGNED_NUMERIC_13) }) },
-    { .name = "Relu", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Relu", .since = 13, .infer = onxi_rule_relu, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Relu", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Relu", .since = 6, .infer = onxi_rule_relu, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Relu", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Relu", .since = 1, .infer = onxi_rule_relu, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -191,13 +191,13 @@ static const onxi_attr selu_attrs_22[] = {
 };
 
 const onxi_schema onxi_op_Selu[] = {
-    { .name = "Selu", .since = 22, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Selu", .since = 22, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = selu_attrs_22, .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Selu", .since = 6, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Selu", .since = 6, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = selu_attrs_22, .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Selu", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Selu", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1.6732") }, { "consumed_inputs", INTS, OPTIONAL },
                      { "gamma", FLOAT, DEFAULT("1.0507") }),
@@ -208,12 +208,12 @@ const onxi_schema onxi_op_Selu[] = {
 /* ---- Sigmoid ---- */
 
 const onxi_schema onxi_op_Sigmoid[] = {
-    { .name = "Sigmoid", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sigmoid", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Sigmoid", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sigmoid", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Sigmoid", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Sigmoid", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -222,14 +222,14 @@ const onxi_schema onxi_op_Sigmoid[] = {
 /* ---- Softmax ---- */
 
 const onxi_schema onxi_op_Softmax[] = {
-    { .name = "Softmax", .since = 13, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Softmax", .since = 13, .infer = onxi_rule_axis, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .context_function_opsets = "13 18", .inputs = PORTS({ "input", "T", DIFF }),
       .outputs = PORTS({ "output", "T", DIFF }), .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Softmax", .since = 11, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Softmax", .since = 11, .infer = onxi_rule_axis, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Softmax", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Softmax", .since = 1, .infer = onxi_rule_axis, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -238,10 +238,10 @@ const onxi_schema onxi_op_Softmax[] = {
 /* ---- Softplus ---- */
 
 const onxi_schema onxi_op_Softplus[] = {
-    { .name = "Softplus", .since = 22, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Softplus", .since = 22, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Softplus", .since = 1, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Softplus", .since = 1, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -250,10 +250,10 @@ const onxi_schema onxi_op_Softplus[] = {
 /* ---- Softsign ---- */
 
 const onxi_schema onxi_op_Softsign[] = {
-    { .name = "Softsign", .since = 22, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Softsign", .since = 22, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Softsign", .since = 1, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Softsign", .since = 1, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -272,7 +272,7 @@ const onxi_schema onxi_op_SwiGLU[] = {
 /* ---- Swish ---- */
 
 const onxi_schema onxi_op_Swish[] = {
-    { .name = "Swish", .since = 24, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Swish", .since = 24, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "24", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING_13) }) },
     { .name = NULL },
@@ -281,10 +281,10 @@ const onxi_schema onxi_op_Swish[] = {
 /* ---- ThresholdedRelu ---- */
 
 const onxi_schema onxi_op_ThresholdedRelu[] = {
-    { .name = "ThresholdedRelu", .since = 22, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "ThresholdedRelu", .since = 22, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "ThresholdedRelu", .since = 10, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "ThresholdedRelu", .since = 10, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },

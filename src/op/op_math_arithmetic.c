@@ -52,12 +52,12 @@ static const onxi_type_constraint cum_types_26[] = {
 /* ---- Abs ---- */
 
 const onxi_schema onxi_op_Abs[] = {
-    { .name = "Abs", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Abs", .since = 13, .infer = onxi_rule_abs, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Abs", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Abs", .since = 6, .infer = onxi_rule_abs, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(NUMERIC) }) },
-    { .name = "Abs", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Abs", .since = 1, .infer = onxi_rule_abs, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -66,16 +66,16 @@ const onxi_schema onxi_op_Abs[] = {
 /* ---- Add ---- */
 
 const onxi_schema onxi_op_Add[] = {
-    { .name = "Add", .since = 14, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
+    { .name = "Add", .since = 14, .infer = onxi_rule_add, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_14, .outputs = PORTS({ "C", "T", DIFF }), .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Add", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Add", .since = 13, .infer = onxi_rule_add, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_14, .outputs = PORTS({ "C", "T", DIFF }), .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
-    { .name = "Add", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Add", .since = 7, .infer = onxi_rule_add, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Add", .since = 6, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Add", .since = 6, .infer = onxi_rule_add, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .attrs = binary_attrs_6,
       .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Add", .since = 1, ARITY(2, 2, 1, 1),
+    { .name = "Add", .since = 1, .infer = onxi_rule_add, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .attrs = binary_attrs_1,
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -84,12 +84,12 @@ const onxi_schema onxi_op_Add[] = {
 /* ---- Ceil ---- */
 
 const onxi_schema onxi_op_Ceil[] = {
-    { .name = "Ceil", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Ceil", .since = 13, .infer = onxi_rule_round, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "T", NONDIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Ceil", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Ceil", .since = 6, .infer = onxi_rule_round, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Ceil", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Ceil", .since = 1, .infer = onxi_rule_round, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -105,19 +105,19 @@ static const onxi_port clip_inputs_12[] = {
 };
 
 const onxi_schema onxi_op_Clip[] = {
-    { .name = "Clip", .since = 13, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 3, 1, 1),
+    { .name = "Clip", .since = 13, .infer = onxi_rule_clip, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 3, 1, 1),
       .context_function_opsets = "13",
       .inputs = PORTS({ "input", "T", DIFF }, { "min", "T", OPT | NONDIFF }, { "max", "T", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }), .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Clip", .since = 12, .flags = INFERS, ARITY(1, 3, 1, 1),
+    { .name = "Clip", .since = 12, .infer = onxi_rule_clip, .flags = INFERS, ARITY(1, 3, 1, 1),
       .inputs = clip_inputs_12, .outputs = PORTS({ "output", "T", 0 }), .types = TYPES({ "T", T(NUMERIC) }) },
-    { .name = "Clip", .since = 11, .flags = INFERS, ARITY(1, 3, 1, 1),
+    { .name = "Clip", .since = 11, .infer = onxi_rule_clip, .flags = INFERS, ARITY(1, 3, 1, 1),
       .inputs = clip_inputs_12, .outputs = PORTS({ "output", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Clip", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Clip", .since = 6, .infer = onxi_rule_clip, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "max", FLOAT, DEFAULT("3.4028235e+38") }, { "min", FLOAT, DEFAULT("-3.4028235e+38") }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Clip", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Clip", .since = 1, .infer = onxi_rule_clip, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }, { "max", FLOAT, OPTIONAL }, { "min", FLOAT, OPTIONAL }),
       .types = TYPES({ "T", T(FLOATING) }) },
@@ -147,16 +147,16 @@ const onxi_schema onxi_op_CumSum[] = {
 /* ---- Div ---- */
 
 const onxi_schema onxi_op_Div[] = {
-    { .name = "Div", .since = 14, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Div", .since = 14, .infer = onxi_rule_div, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_14, .outputs = PORTS({ "C", "T", DIFF }), .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Div", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Div", .since = 13, .infer = onxi_rule_div, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_14, .outputs = PORTS({ "C", "T", DIFF }), .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
-    { .name = "Div", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Div", .since = 7, .infer = onxi_rule_div, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Div", .since = 6, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Div", .since = 6, .infer = onxi_rule_div, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .attrs = binary_attrs_6,
       .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Div", .since = 1, ARITY(2, 2, 1, 1),
+    { .name = "Div", .since = 1, .infer = onxi_rule_div, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .attrs = binary_attrs_1,
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -165,10 +165,10 @@ const onxi_schema onxi_op_Div[] = {
 /* ---- Erf ---- */
 
 const onxi_schema onxi_op_Erf[] = {
-    { .name = "Erf", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Erf", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Erf", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Erf", .since = 9, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .types = TYPES({ "T", T(NUMERIC) }) },
     { .name = NULL },
@@ -177,13 +177,13 @@ const onxi_schema onxi_op_Erf[] = {
 /* ---- Exp ---- */
 
 const onxi_schema onxi_op_Exp[] = {
-    { .name = "Exp", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Exp", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Exp", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Exp", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Exp", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Exp", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -192,10 +192,10 @@ const onxi_schema onxi_op_Exp[] = {
 /* ---- Expand ---- */
 
 const onxi_schema onxi_op_Expand[] = {
-    { .name = "Expand", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Expand", .since = 13, .infer = onxi_rule_expand, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }, { "shape", "tensor(int64)", NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }), .types = TYPES({ "T", T(ALL_13) }) },
-    { .name = "Expand", .since = 8, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Expand", .since = 8, .infer = onxi_rule_expand, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }, { "shape", "tensor(int64)", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .types = TYPES({ "T", T(ALL) }) },
     { .name = NULL },
@@ -204,12 +204,12 @@ const onxi_schema onxi_op_Expand[] = {
 /* ---- Floor ---- */
 
 const onxi_schema onxi_op_Floor[] = {
-    { .name = "Floor", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Floor", .since = 13, .infer = onxi_rule_round, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "T", NONDIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Floor", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Floor", .since = 6, .infer = onxi_rule_round, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Floor", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Floor", .since = 1, .infer = onxi_rule_round, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -218,13 +218,13 @@ const onxi_schema onxi_op_Floor[] = {
 /* ---- Log ---- */
 
 const onxi_schema onxi_op_Log[] = {
-    { .name = "Log", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Log", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Log", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Log", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Log", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Log", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -233,19 +233,19 @@ const onxi_schema onxi_op_Log[] = {
 /* ---- Max ---- */
 
 const onxi_schema onxi_op_Max[] = {
-    { .name = "Max", .since = 13, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Max", .since = 13, .infer = onxi_rule_max, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC | DIFF }), .outputs = PORTS({ "max", "T", DIFF }),
       .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Max", .since = 12, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Max", .since = 12, .infer = onxi_rule_max, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "max", "T", 0 }),
       .types = TYPES({ "T", T(NUMERIC) }) },
-    { .name = "Max", .since = 8, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Max", .since = 8, .infer = onxi_rule_max, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "max", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Max", .since = 6, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Max", .since = 6, .infer = onxi_rule_max, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "max", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Max", .since = 1, ARITY(1, MANY, 1, 1),
+    { .name = "Max", .since = 1, .infer = onxi_rule_max, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "max", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -254,16 +254,16 @@ const onxi_schema onxi_op_Max[] = {
 /* ---- Mean ---- */
 
 const onxi_schema onxi_op_Mean[] = {
-    { .name = "Mean", .since = 13, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Mean", .since = 13, .infer = onxi_rule_mean, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC | DIFF }), .outputs = PORTS({ "mean", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Mean", .since = 8, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Mean", .since = 8, .infer = onxi_rule_mean, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "mean", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Mean", .since = 6, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Mean", .since = 6, .infer = onxi_rule_mean, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "mean", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Mean", .since = 1, ARITY(1, MANY, 1, 1),
+    { .name = "Mean", .since = 1, .infer = onxi_rule_mean, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "mean", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -272,19 +272,19 @@ const onxi_schema onxi_op_Mean[] = {
 /* ---- Min ---- */
 
 const onxi_schema onxi_op_Min[] = {
-    { .name = "Min", .since = 13, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Min", .since = 13, .infer = onxi_rule_min, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC | DIFF }), .outputs = PORTS({ "min", "T", DIFF }),
       .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Min", .since = 12, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Min", .since = 12, .infer = onxi_rule_min, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "min", "T", 0 }),
       .types = TYPES({ "T", T(NUMERIC) }) },
-    { .name = "Min", .since = 8, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Min", .since = 8, .infer = onxi_rule_min, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "min", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Min", .since = 6, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Min", .since = 6, .infer = onxi_rule_min, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "min", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Min", .since = 1, ARITY(1, MANY, 1, 1),
+    { .name = "Min", .since = 1, .infer = onxi_rule_min, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "min", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -293,10 +293,10 @@ const onxi_schema onxi_op_Min[] = {
 /* ---- Mod ---- */
 
 const onxi_schema onxi_op_Mod[] = {
-    { .name = "Mod", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Mod", .since = 13, .infer = onxi_rule_mod, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", NONDIFF }), .outputs = PORTS({ "C", "T", DIFF }),
       .attrs = ATTRS({ "fmod", INT, DEFAULT("0") }), .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Mod", .since = 10, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Mod", .since = 10, .infer = onxi_rule_mod, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .attrs = ATTRS({ "fmod", INT, DEFAULT("0") }),
       .types = TYPES({ "T", T(NUMERIC) }) },
     { .name = NULL },
@@ -305,16 +305,16 @@ const onxi_schema onxi_op_Mod[] = {
 /* ---- Mul ---- */
 
 const onxi_schema onxi_op_Mul[] = {
-    { .name = "Mul", .since = 14, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
+    { .name = "Mul", .since = 14, .infer = onxi_rule_mul, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_14, .outputs = PORTS({ "C", "T", DIFF }), .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Mul", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Mul", .since = 13, .infer = onxi_rule_mul, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_14, .outputs = PORTS({ "C", "T", DIFF }), .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
-    { .name = "Mul", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Mul", .since = 7, .infer = onxi_rule_mul, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Mul", .since = 6, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Mul", .since = 6, .infer = onxi_rule_mul, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .attrs = binary_attrs_6,
       .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Mul", .since = 1, ARITY(2, 2, 1, 1),
+    { .name = "Mul", .since = 1, .infer = onxi_rule_mul, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .attrs = binary_attrs_1,
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -323,13 +323,13 @@ const onxi_schema onxi_op_Mul[] = {
 /* ---- Neg ---- */
 
 const onxi_schema onxi_op_Neg[] = {
-    { .name = "Neg", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Neg", .since = 13, .infer = onxi_rule_neg, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(SIGNED_NUMERIC_13) }) },
-    { .name = "Neg", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Neg", .since = 6, .infer = onxi_rule_neg, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .types = TYPES({ "T", T(SIGNED_NUMERIC) }) },
-    { .name = "Neg", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Neg", .since = 1, .infer = onxi_rule_neg, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -350,18 +350,18 @@ static const onxi_port pow_inputs_7[] = {
 };
 
 const onxi_schema onxi_op_Pow[] = {
-    { .name = "Pow", .since = 15, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 15, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = pow_inputs_15, .outputs = PORTS({ "Z", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13 | BIT(INT32) | BIT(INT64)) }, { "T1", T(NUMERIC_13) }) },
-    { .name = "Pow", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 13, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = pow_inputs_15, .outputs = PORTS({ "Z", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13 | BIT(INT32) | BIT(INT64)) }, { "T1", T(NUMERIC) }) },
-    { .name = "Pow", .since = 12, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 12, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }, { "Y", "T1", 0 }), .outputs = PORTS({ "Z", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING | BIT(INT32) | BIT(INT64)) }, { "T1", T(NUMERIC) }) },
-    { .name = "Pow", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = pow_inputs_7, .outputs = PORTS({ "Z", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Pow", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 1, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = pow_inputs_7, .outputs = PORTS({ "Z", "T", 0 }), .attrs = binary_attrs_6,
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -370,12 +370,12 @@ const onxi_schema onxi_op_Pow[] = {
 /* ---- Reciprocal ---- */
 
 const onxi_schema onxi_op_Reciprocal[] = {
-    { .name = "Reciprocal", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Reciprocal", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Reciprocal", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Reciprocal", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Reciprocal", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Reciprocal", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -384,10 +384,10 @@ const onxi_schema onxi_op_Reciprocal[] = {
 /* ---- Round ---- */
 
 const onxi_schema onxi_op_Round[] = {
-    { .name = "Round", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Round", .since = 22, .infer = onxi_rule_round, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "T", NONDIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Round", .since = 11, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Round", .since = 11, .infer = onxi_rule_round, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "T", NONDIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -396,10 +396,10 @@ const onxi_schema onxi_op_Round[] = {
 /* ---- Sign ---- */
 
 const onxi_schema onxi_op_Sign[] = {
-    { .name = "Sign", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sign", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", NONDIFF }), .outputs = PORTS({ "output", "T", NONDIFF }),
       .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Sign", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sign", .since = 9, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .types = TYPES({ "T", T(NUMERIC) }) },
     { .name = NULL },
@@ -408,12 +408,12 @@ const onxi_schema onxi_op_Sign[] = {
 /* ---- Sqrt ---- */
 
 const onxi_schema onxi_op_Sqrt[] = {
-    { .name = "Sqrt", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sqrt", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Sqrt", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sqrt", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Sqrt", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Sqrt", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -422,16 +422,16 @@ const onxi_schema onxi_op_Sqrt[] = {
 /* ---- Sub ---- */
 
 const onxi_schema onxi_op_Sub[] = {
-    { .name = "Sub", .since = 14, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
+    { .name = "Sub", .since = 14, .infer = onxi_rule_sub, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_14, .outputs = PORTS({ "C", "T", DIFF }), .types = TYPES({ "T", T(NUMERIC_13) }) },
-    { .name = "Sub", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Sub", .since = 13, .infer = onxi_rule_sub, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_14, .outputs = PORTS({ "C", "T", DIFF }), .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
-    { .name = "Sub", .since = 7, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Sub", .since = 7, .infer = onxi_rule_sub, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Sub", .since = 6, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Sub", .since = 6, .infer = onxi_rule_sub, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .attrs = binary_attrs_6,
       .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Sub", .since = 1, ARITY(2, 2, 1, 1),
+    { .name = "Sub", .since = 1, .infer = onxi_rule_sub, ARITY(2, 2, 1, 1),
       .inputs = binary_inputs_7, .outputs = PORTS({ "C", "T", 0 }), .attrs = binary_attrs_1,
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -440,16 +440,16 @@ const onxi_schema onxi_op_Sub[] = {
 /* ---- Sum ---- */
 
 const onxi_schema onxi_op_Sum[] = {
-    { .name = "Sum", .since = 13, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Sum", .since = 13, .infer = onxi_rule_sum, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC | DIFF }), .outputs = PORTS({ "sum", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Sum", .since = 8, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Sum", .since = 8, .infer = onxi_rule_sum, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "sum", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Sum", .since = 6, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Sum", .since = 6, .infer = onxi_rule_sum, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "sum", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Sum", .since = 1, ARITY(1, MANY, 1, 1),
+    { .name = "Sum", .since = 1, .infer = onxi_rule_sum, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "data_0", "T", VARIADIC }), .outputs = PORTS({ "sum", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },

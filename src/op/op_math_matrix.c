@@ -116,22 +116,22 @@ static const onxi_attr gemm_attrs_6[] = {
 };
 
 const onxi_schema onxi_op_Gemm[] = {
-    { .name = "Gemm", .since = 13, .flags = INFERS, ARITY(2, 3, 1, 1),
+    { .name = "Gemm", .since = 13, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(2, 3, 1, 1),
       .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", DIFF }, { "C", "T", OPT | DIFF }),
       .outputs = PORTS({ "Y", "T", DIFF }), .attrs = gemm_attrs_13, .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
-    { .name = "Gemm", .since = 11, .flags = INFERS, ARITY(2, 3, 1, 1),
+    { .name = "Gemm", .since = 11, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(2, 3, 1, 1),
       .inputs = PORTS({ "A", "T", 0 }, { "B", "T", 0 }, { "C", "T", OPT }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = gemm_attrs_13, .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Gemm", .since = 9, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "Gemm", .since = 9, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_13,
       .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "Gemm", .since = 7, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "Gemm", .since = 7, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_13,
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Gemm", .since = 6, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "Gemm", .since = 6, .infer = onxi_rule_gemm, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_6,
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Gemm", .since = 1, ARITY(3, 3, 1, 1),
+    { .name = "Gemm", .since = 1, .infer = onxi_rule_gemm, ARITY(3, 3, 1, 1),
       .inputs = gemm_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .attrs = gemm_attrs_6,
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -164,12 +164,12 @@ static const onxi_port mat_mul_inputs_9[] = {
 };
 
 const onxi_schema onxi_op_MatMul[] = {
-    { .name = "MatMul", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "MatMul", .since = 13, .infer = onxi_rule_matmul, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
-    { .name = "MatMul", .since = 9, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "MatMul", .since = 9, .infer = onxi_rule_matmul, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = mat_mul_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "MatMul", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "MatMul", .since = 1, .infer = onxi_rule_matmul, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = mat_mul_inputs_9, .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
 };
@@ -177,7 +177,7 @@ const onxi_schema onxi_op_MatMul[] = {
 /* ---- MatMulInteger ---- */
 
 const onxi_schema onxi_op_MatMulInteger[] = {
-    { .name = "MatMulInteger", .since = 10, .flags = INFERS, ARITY(2, 4, 1, 1),
+    { .name = "MatMulInteger", .since = 10, .infer = onxi_rule_matmul, .flags = INFERS, ARITY(2, 4, 1, 1),
       .inputs = PORTS({ "A", "T1", NONDIFF }, { "B", "T2", NONDIFF }, { "a_zero_point", "T1", OPT | NONDIFF },
                       { "b_zero_point", "T2", OPT | NONDIFF }),
       .outputs = PORTS({ "Y", "T3", NONDIFF }),
@@ -223,14 +223,14 @@ const onxi_schema onxi_op_NegativeLogLikelihoodLoss[] = {
 /* ---- QLinearMatMul ---- */
 
 const onxi_schema onxi_op_QLinearMatMul[] = {
-    { .name = "QLinearMatMul", .since = 21, .flags = INFERS, ARITY(8, 8, 1, 1),
+    { .name = "QLinearMatMul", .since = 21, .infer = onxi_rule_qlinear_matmul, .flags = INFERS, ARITY(8, 8, 1, 1),
       .inputs = PORTS({ "a", "T1", NONDIFF }, { "a_scale", "TS", NONDIFF }, { "a_zero_point", "T1", NONDIFF },
                       { "b", "T2", NONDIFF }, { "b_scale", "TS", NONDIFF }, { "b_zero_point", "T2", NONDIFF },
                       { "y_scale", "TS", NONDIFF }, { "y_zero_point", "T3", NONDIFF }),
       .outputs = PORTS({ "y", "T3", NONDIFF }),
       .types = TYPES({ "TS", T(SCALES_19) }, { "T1", T(QUANT_OUT_19) }, { "T2", T(QUANT_OUT_19) },
                      { "T3", T(QUANT_OUT_19) }) },
-    { .name = "QLinearMatMul", .since = 10, .flags = INFERS, ARITY(8, 8, 1, 1),
+    { .name = "QLinearMatMul", .since = 10, .infer = onxi_rule_qlinear_matmul, .flags = INFERS, ARITY(8, 8, 1, 1),
       .inputs = PORTS({ "a", "T1", NONDIFF }, { "a_scale", "tensor(float)", NONDIFF },
                       { "a_zero_point", "T1", NONDIFF }, { "b", "T2", NONDIFF },
                       { "b_scale", "tensor(float)", NONDIFF }, { "b_zero_point", "T2", NONDIFF },

@@ -7,10 +7,10 @@
 /* ---- Acos ---- */
 
 const onxi_schema onxi_op_Acos[] = {
-    { .name = "Acos", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Acos", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Acos", .since = 7, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Acos", .since = 7, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -19,10 +19,10 @@ const onxi_schema onxi_op_Acos[] = {
 /* ---- Acosh ---- */
 
 const onxi_schema onxi_op_Acosh[] = {
-    { .name = "Acosh", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Acosh", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Acosh", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Acosh", .since = 9, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -31,10 +31,10 @@ const onxi_schema onxi_op_Acosh[] = {
 /* ---- Asin ---- */
 
 const onxi_schema onxi_op_Asin[] = {
-    { .name = "Asin", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Asin", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Asin", .since = 7, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Asin", .since = 7, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -43,10 +43,10 @@ const onxi_schema onxi_op_Asin[] = {
 /* ---- Asinh ---- */
 
 const onxi_schema onxi_op_Asinh[] = {
-    { .name = "Asinh", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Asinh", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Asinh", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Asinh", .since = 9, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -55,10 +55,10 @@ const onxi_schema onxi_op_Asinh[] = {
 /* ---- Atan ---- */
 
 const onxi_schema onxi_op_Atan[] = {
-    { .name = "Atan", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Atan", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Atan", .since = 7, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Atan", .since = 7, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -67,10 +67,10 @@ const onxi_schema onxi_op_Atan[] = {
 /* ---- Atanh ---- */
 
 const onxi_schema onxi_op_Atanh[] = {
-    { .name = "Atanh", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Atanh", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Atanh", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Atanh", .since = 9, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -79,10 +79,10 @@ const onxi_schema onxi_op_Atanh[] = {
 /* ---- Cos ---- */
 
 const onxi_schema onxi_op_Cos[] = {
-    { .name = "Cos", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Cos", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Cos", .since = 7, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Cos", .since = 7, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -91,10 +91,10 @@ const onxi_schema onxi_op_Cos[] = {
 /* ---- Cosh ---- */
 
 const onxi_schema onxi_op_Cosh[] = {
-    { .name = "Cosh", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Cosh", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Cosh", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Cosh", .since = 9, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -103,10 +103,10 @@ const onxi_schema onxi_op_Cosh[] = {
 /* ---- Sin ---- */
 
 const onxi_schema onxi_op_Sin[] = {
-    { .name = "Sin", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sin", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Sin", .since = 7, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sin", .since = 7, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -115,10 +115,10 @@ const onxi_schema onxi_op_Sin[] = {
 /* ---- Sinh ---- */
 
 const onxi_schema onxi_op_Sinh[] = {
-    { .name = "Sinh", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sinh", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Sinh", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sinh", .since = 9, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -127,10 +127,10 @@ const onxi_schema onxi_op_Sinh[] = {
 /* ---- Tan ---- */
 
 const onxi_schema onxi_op_Tan[] = {
-    { .name = "Tan", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Tan", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Tan", .since = 7, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Tan", .since = 7, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -139,13 +139,13 @@ const onxi_schema onxi_op_Tan[] = {
 /* ---- Tanh ---- */
 
 const onxi_schema onxi_op_Tanh[] = {
-    { .name = "Tanh", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Tanh", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Tanh", .since = 6, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Tanh", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Tanh", .since = 1, ARITY(1, 1, 1, 1),
+    { .name = "Tanh", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },

@@ -5,4 +5,87 @@
 
 #include "op/op.h"
 
+#define RULE(name) onx_status onxi_rule_##name(onxi_call *call)
+
+/* The shape of inputs first..last-1 broadcast to each other becomes that of the output. */
+onx_status onxi_broadcast_inputs(onxi_call *call, uint32_t first, uint32_t last, uint32_t output);
+
+/* element by element */
+RULE(unary);
+RULE(identity);
+RULE(neg);
+RULE(abs);
+RULE(relu);
+RULE(not );
+RULE(round);
+RULE(clip);
+RULE(axis);
+RULE(broadcast);
+RULE(pair);
+RULE(add);
+RULE(sub);
+RULE(mul);
+RULE(div);
+RULE(mod);
+RULE(equal);
+RULE(greater);
+RULE(greater_or_equal);
+RULE(less);
+RULE(less_or_equal);
+RULE(max);
+RULE(min);
+RULE(sum);
+RULE(mean);
+RULE(where);
+
+/* tensor: shape */
+/* Output `output` has the rank that the length of the shape input says. */
+onx_status onxi_rank_from_shape_input(onxi_call *call, uint32_t input, uint32_t output);
+/* Marks the axes in a new array of `rank` flags; fails on one that is out of range or, when `once`, given twice. */
+onx_status onxi_call_mark_axes(onxi_call *call, const int64_t *axes, uint32_t count, uint32_t rank, bool once,
+                               bool **out);
+RULE(cast);
+RULE(cast_like);
+RULE(bit_cast);
+RULE(shape);
+RULE(size);
+RULE(reshape);
+RULE(flatten);
+RULE(squeeze);
+RULE(unsqueeze);
+RULE(transpose);
+RULE(expand);
+RULE(tile);
+RULE(concat);
+RULE(split);
+RULE(depth_to_space);
+RULE(space_to_depth);
+
+/* math */
+RULE(matmul);
+RULE(qlinear_matmul);
+RULE(gemm);
+
+/* nn: layers */
+RULE(batch_normalization);
+RULE(dropout);
+
+/* generator */
+RULE(constant);
+RULE(constant_of_shape);
+
+/* nn: sliding windows */
+RULE(pool);
+RULE(conv);
+RULE(deform_conv);
+RULE(conv_integer);
+RULE(qlinear_conv);
+RULE(global_pool);
+RULE(conv_transpose);
+RULE(max_unpool);
+RULE(max_roi_pool);
+RULE(col2im);
+
+#undef RULE
+
 #endif

@@ -126,10 +126,10 @@ static const onxi_attr is_inf_attrs_20[] = {
 };
 
 const onxi_schema onxi_op_IsInf[] = {
-    { .name = "IsInf", .since = 20, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "IsInf", .since = 20, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", NONDIFF }), .outputs = PORTS({ "Y", "T2", NONDIFF }), .attrs = is_inf_attrs_20,
       .types = index_types_20 },
-    { .name = "IsInf", .since = 10, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "IsInf", .since = 10, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", NONDIFF }), .outputs = PORTS({ "Y", "T2", NONDIFF }), .attrs = is_inf_attrs_20,
       .types = TYPES({ "T1", T(BIT(DOUBLE) | BIT(FLOAT)) }, { "T2", T(BIT(BOOL)) }) },
     { .name = NULL },
@@ -138,12 +138,12 @@ const onxi_schema onxi_op_IsInf[] = {
 /* ---- IsNaN ---- */
 
 const onxi_schema onxi_op_IsNaN[] = {
-    { .name = "IsNaN", .since = 20, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "IsNaN", .since = 20, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", NONDIFF }), .outputs = PORTS({ "Y", "T2", NONDIFF }), .types = index_types_20 },
-    { .name = "IsNaN", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "IsNaN", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", NONDIFF }), .outputs = PORTS({ "Y", "T2", NONDIFF }),
       .types = TYPES({ "T1", T(FLOATING_13) }, { "T2", T(BIT(BOOL)) }) },
-    { .name = "IsNaN", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "IsNaN", .since = 9, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = PORTS({ "Y", "T2", 0 }),
       .types = TYPES({ "T1", T(FLOATING) }, { "T2", T(BIT(BOOL)) }) },
     { .name = NULL },
@@ -314,10 +314,10 @@ static const onxi_port where_inputs_16[] = {
 };
 
 const onxi_schema onxi_op_Where[] = {
-    { .name = "Where", .since = 16, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "Where", .since = 16, .infer = onxi_rule_where, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = where_inputs_16, .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "B", T(BIT(BOOL)) }, { "T", T(ALL_13) }) },
-    { .name = "Where", .since = 9, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "Where", .since = 9, .infer = onxi_rule_where, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = where_inputs_16, .outputs = PORTS({ "output", "T", DIFF }),
       .types = TYPES({ "B", T(BIT(BOOL)) }, { "T", T(ALL) }) },
     { .name = NULL },
