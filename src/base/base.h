@@ -270,4 +270,28 @@ onx_status onxi_output_finish(onxi_output *output);
 onx_status onxi_output_commit(onxi_output *output);   /* frees `output` in every case */
 void onxi_output_abandon(onxi_output *output);        /* removes the temporary file; NULL is allowed */
 
+/* ---- paths below a folder, for names that come from untrusted files ---- */
+
+enum {
+    ONXI_BENEATH_STEPWISE = 1, /* component by component even where the kernel could do it at once; for tests */
+    ONXI_BENEATH_MAKE = 2      /* make folders that are missing */
+};
+
+/* Opens for reading a regular file with one hard link, at a relative path below the folder `dir`. No component may be
+ * `..` or a symbolic link. Failures carry `where` and the id of the rule about external data that is broken. */
+onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path, unsigned flags, int *fd_out,
+                             uint64_t *size_out);
+/* Opens the folder that the last component of the path is in, under the same rules; *leaf_out is that component. */
+onx_status onxi_beneath_folder(onx_ctx *cx, onx_where where, int dir, onx_str path, unsigned flags, int *folder_out,
+                               onx_str *leaf_out);
+
+/* ---- checksums ---- */
+
+typedef struct onxi_sha1 onxi_sha1;
+/* ONX_E_UNSUPPORTED with a diagnostic where libcrypto was left out of the build. */
+onx_status onxi_sha1_new(onx_ctx *cx, onxi_sha1 **out);
+void onxi_sha1_add(onxi_sha1 *hash, onx_str bytes);
+onx_status onxi_sha1_end(onxi_sha1 *hash, char hex_out[41]); /* frees `hash` in every case */
+void onxi_sha1_free(onxi_sha1 *hash);                        /* NULL is allowed */
+
 #endif

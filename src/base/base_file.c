@@ -183,9 +183,10 @@ void onxi_file_forget(const onxi_file *file, onx_str bytes)
     uintptr_t from = (uintptr_t)bytes.ptr, to = from + bytes.len;
     if (from < low || to > high)
         return;
-    /* Whole pages only, but the last page of the file may be dropped although the file ends within it. */
-    from = (from + page - 1) / page * page;
-    to = to == high ? high : to / page * page;
+    /* Outwards to whole pages: dropping a neighbour costs reading it again, keeping the pages of many small pieces
+     * would cost what we are here to save. */
+    from = from / page * page;
+    to = to > high - page ? high : (to + page - 1) / page * page;
     if (from < to)
         (void)madvise((void *)from, to - from, MADV_DONTNEED); /* advice: a refusal costs memory, nothing else */
 }

@@ -35,4 +35,33 @@ onx_status onxi_doc_attach(onx_doc *doc, void (*release)(onx_ctx *cx, void *data
 /* Short names for paths in diagnostics: graph.node[3] "conv1" (Conv). In the arena. */
 onx_str onxi_path_node(onx_arena *arena, const char *prefix, uint32_t index, const onx_node *node);
 
+/* ---- external data, as text ---- */
+
+#define ONXI_LOCATION_MAX ((size_t)4096)
+
+typedef struct onxi_external_ref { /* what external_data of a tensor says */
+    onx_str location, checksum;
+    uint64_t offset, length;
+    bool has_length, has_checksum;
+} onxi_external_ref;
+
+typedef struct onxi_external_fault {
+    const char *rule, *text;
+    onx_str value; /* the offending one, or empty */
+} onxi_external_fault;
+
+/* Reads the entries and looks at the location; false with the first fault. Unknown keys and basepath are passed over. */
+bool onxi_external_parse(const onx_tensor *tensor, onxi_external_ref *out, onxi_external_fault *fault);
+/* Is it a plain relative path of a file inside a folder, on every system? */
+bool onxi_location_is_sound(onx_str location, onxi_external_fault *fault);
+
+/* ---- rewriting ---- */
+
+/* The message with every message of kind `wanted` replaced by what `replace` stores in *out, which holds the old one on
+ * entry. What need not change is shared with `message`, which itself stays as it is; *out == message when nothing
+ * changed. Messages inside of replaced ones are not visited. */
+onx_status onxi_message_rewrite(onx_arena *arena, onx_kind kind, const void *message, onx_kind wanted,
+                                onx_status (*replace)(void *user, const onx_visit *at, const void **out), void *user,
+                                const void **out);
+
 #endif

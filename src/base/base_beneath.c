@@ -1,0 +1,185 @@
+/* base_beneath.c - opening files by names that nobody trusts: always below a given folder, never through a link. The
+ * kernel walks the path where it can (openat2), else we do, one component at a time; both refuse the same things. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef struct attempt {
+    onx_ctx *cx;
+    onx_where where;
+    onx_str path;
+} attempt;
+
+static onx_status refuse(const attempt *a, const char *rule, const char *format, ...) ONX_PRINTF(3, 4);
+static onx_status refuse(const attempt *a, const char *rule, const char *format, ...)
+{
+    onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = rule, .where = a->where };
+    va_list args;
+    va_start(args, format);
+    onxi_vreport(a->cx, &diag, format, args);
+    va_end(args);
+    return ONX_E_INVALID;
+}
+
+static onx_status refuse_errno(const attempt *a, int error)
+{
+    char reason[128];
+    if (error == ELOOP)
+        return refuse(a, "E-08", "external data is not read through symbolic links, and %.*s has one",
+                      ONX_ARG(a->path));
+    if (error == EXDEV)
+        return refuse(a, "E-07", "%.*s leads out of the model's folder", ONX_ARG(a->path));
+    return refuse(a, "E-09", "cannot open %.*s: %s", ONX_ARG(a->path), onxi_error_text(error, reason, sizeof reason));
+}
+
+/* Cuts the next component off; empty ones and "." are passed over. False at the end. */
+static bool next_component(onx_str *rest, onx_str *part)
+{
+    while (rest->len) {
+        const char *slash = memchr(rest->ptr, '/', rest->len);
+        size_t len = slash ? (size_t)(slash - rest->ptr) : rest->len, taken = slash ? len + 1 : len;
+        *part = onx_str_make(rest->ptr, len);
+        *rest = onx_str_make(rest->ptr + taken, rest->len - taken);
+        if (len && !onx_str_is(*part, "."))
+            return true;
+    }
+    return false;
+}
+
+/* The component as a C string; false when it is none that may be opened. */
+static bool name_of(onx_str part, char name[NAME_MAX + 1])
+{
+    if (part.len > NAME_MAX || memchr(part.ptr, 0, part.len) || onx_str_is(part, ".."))
+        return false;
+    memcpy(name, part.ptr, part.len);
+    name[part.len] = 0;
+    return true;
+}
+
+/* A folder that is no link, by descriptor; makes it when asked to. -1 with errno set. */
+static int open_folder(int dir, const char *name, bool make)
+{
+    int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT && make && (mkdirat(dir, name, 0777) == 0 || errno == EEXIST))
+        fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOTDIR) {
+        struct stat st;
+        errno = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
+    }
+    return fd;
+}
+
+/* Walks to the folder of the last component, whose name goes to `name` and, as part of the path, to `leaf`. */
+static onx_status walk(const attempt *a, int dir, bool make, int *folder_out, onx_str *leaf, char name[NAME_MAX + 1])
+{
+    onx_str rest = a->path, next;
+    int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    *folder_out = -1;
+    if (at < 0)
+        return refuse_errno(a, errno);
+    if (rest.len == 0 || rest.ptr[0] == '/' || !next_component(&rest, leaf) || !name_of(*leaf, name)) {
+        close(at);
+        return refuse(a, "E-04", "%.*s is not a path below the model's folder", ONX_ARG(a->path));
+    }
+    while (next_component(&rest, &next)) {
+        int below = open_folder(at, name, make), error = errno;
+        close(at);
+        if (below < 0)
+            return refuse_errno(a, error);
+        at = below;
+        *leaf = next;
+        if (!name_of(next, name)) {
+            close(at);
+            return refuse(a, "E-04", "%.*s is not a path below the model's folder", ONX_ARG(a->path));
+        }
+    }
+    *folder_out = at;
+    return ONX_OK;
+}
+
+#define READ_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC)
+
+/* -1 with errno set; ENOSYS when the kernel does not know how. */
+static int open_by_kernel(int dir, onx_str path)
+{
+    char text[PATH_MAX];
+    if (path.len >= sizeof text) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(text, path.ptr, path.len);
+    text[path.len] = 0;
+    struct open_how how = { .flags = READ_FLAGS,
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+    long fd = -1;
+    for (int tries = 0; tries < 16 && fd < 0; tries++) { /* EAGAIN: something was renamed meanwhile */
+        fd = syscall(SYS_openat2, dir, text, &how, sizeof how);
+        if (fd < 0 && errno != EAGAIN && errno != EINTR)
+            break;
+    }
+    return (int)fd;
+}
+
+static onx_status open_stepwise(const attempt *a, int dir, int *fd_out)
+{
+    char name[NAME_MAX + 1];
+    onx_str leaf;
+    int folder;
+    ONX_TRY(walk(a, dir, false, &folder, &leaf, name));
+    int fd = openat(folder, name, READ_FLAGS);
+    int error = errno;
+    close(folder);
+    if (fd < 0)
+        return refuse_errno(a, error);
+    *fd_out = fd;
+    return ONX_OK;
+}
+
+onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path, unsigned flags, int *fd_out,
+                             uint64_t *size_out)
+{
+    attempt a = { cx, where, path };
+    *fd_out = -1;
+    if (path.len == 0 || memchr(path.ptr, 0, path.len))
+        return refuse(&a, "E-06", "the path is empty or holds a zero byte");
+    int fd = -1, error = ENOSYS;
+    if (!(flags & ONXI_BENEATH_STEPWISE)) {
+        fd = open_by_kernel(dir, path);
+        error = errno;
+    }
+    /* Old kernels do not know the call, and sandboxes tend to forbid what they do not know. */
+    if (fd < 0 && (error == ENOSYS || error == EPERM || error == E2BIG || error == EINVAL))
+        ONX_TRY(open_stepwise(&a, dir, &fd));
+    else if (fd < 0)
+        return refuse_errno(&a, error);
+    struct stat st;
+    onx_status status = ONX_OK;
+    if (fstat(fd, &st) != 0)
+        status = refuse_errno(&a, errno);
+    else if (!S_ISREG(st.st_mode))
+        status = refuse(&a, "E-09", "%.*s is %s, not a regular file", ONX_ARG(path), onxi_mode_name(st.st_mode));
+    else if (st.st_nlink != 1)
+        status = refuse(&a, "E-10", "%.*s has %llu hard links; only one is allowed", ONX_ARG(path),
+                        (unsigned long long)st.st_nlink);
+    if (status != ONX_OK) {
+        close(fd);
+        return status;
+    }
+    *fd_out = fd;
+    *size_out = (uint64_t)st.st_size;
+    return ONX_OK;
+}
+
+onx_status onxi_beneath_folder(onx_ctx *cx, onx_where where, int dir, onx_str path, unsigned flags, int *folder_out,
+                               onx_str *leaf_out)
+{
+    attempt a = { cx, where, path };
+    char name[NAME_MAX + 1];
+    return walk(&a, dir, (flags & ONXI_BENEATH_MAKE) != 0, folder_out, leaf_out, name);
+}

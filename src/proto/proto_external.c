@@ -1,0 +1,325 @@
+/* proto_external.c - the bytes of external tensors: data files below the document's folder, each mapped once when it is
+ * first needed (docs/notes/external_data.md). */
+#include "proto/proto.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+typedef struct data_file {
+    onx_str location;
+    onxi_file file;
+    onx_status status; /* of opening it: what failed once is not tried again */
+    bool hashed;
+    char sha1[41];
+} data_file;
+
+struct onxi_external {
+    int dir;           /* the folder, -1 until it is opened */
+    onxi_file input;   /* what the document itself was read from */
+    data_file **table; /* by hash of the location, a power of two, at most half full */
+    uint32_t room, count;
+};
+
+static void release_external(onx_ctx *cx, void *data)
+{
+    struct onxi_external *e = data;
+    for (uint32_t i = 0; i < e->room; i++)
+        if (e->table[i])
+            onxi_file_close(cx, &e->table[i]->file);
+    onxi_file_close(cx, &e->input);
+    if (e->dir >= 0)
+        close(e->dir);
+}
+
+static struct onxi_external *external_of(onx_doc *doc)
+{
+    if (doc->external)
+        return doc->external;
+    struct onxi_external *e = ONXI_NEW(doc->arena, struct onxi_external);
+    if (!e)
+        return NULL;
+    e->dir = -1;
+    if (onxi_doc_attach(doc, release_external, e) != ONX_OK)
+        return NULL;
+    doc->external = e;
+    return e;
+}
+
+onx_status onxi_doc_keep_input(onx_doc *doc, onxi_file *file)
+{
+    struct onxi_external *e = external_of(doc);
+    if (!e)
+        return ONX_E_MEMORY;
+    e->input = *file;
+    memset(file, 0, sizeof *file);
+    return ONX_OK;
+}
+
+const char *onx_doc_base_dir(const onx_doc *doc)
+{
+    return doc->base_dir;
+}
+
+onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir)
+{
+    doc->external_bytes = onx_external_bytes;
+    if (doc->external && doc->external->count)
+        return onxi_fail(doc->cx, ONX_E_MISUSE, ONXI_NOWHERE, "external data of the document is in use already");
+    if (doc->external && doc->external->dir >= 0) {
+        close(doc->external->dir);
+        doc->external->dir = -1;
+    }
+    doc->base_dir = NULL;
+    if (!dir)
+        return ONX_OK;
+    size_t size = strlen(dir) + 1;
+    char *copy = onxi_arena_get(doc->arena, size);
+    if (!copy)
+        return ONX_E_MEMORY;
+    memcpy(copy, dir, size);
+    doc->base_dir = copy;
+    return ONX_OK;
+}
+
+/* ---- finding the bytes ---- */
+
+/* A place in the document: the path given, or the tensor by name. */
+typedef struct place {
+    char text[256];
+    onx_where where;
+} place;
+
+static void place_of(place *p, const onx_tensor *t, const onx_visit *at)
+{
+    onx_str name = onx_view(t->name);
+    int n;
+    if (at)
+        n = (int)onx_visit_path(at, p->text, sizeof p->text);
+    else
+        n = snprintf(p->text, sizeof p->text, "tensor \"%.*s\"", name.len > 200 ? 200 : (int)name.len,
+                     name.len ? name.ptr : "");
+    size_t len = n < 0 ? 0 : (size_t)n < sizeof p->text ? (size_t)n : sizeof p->text - 1;
+    p->where = ONXI_AT_PATH(onx_str_make(p->text, len));
+}
+
+static onx_status refuse(onx_ctx *cx, const place *p, const char *rule, onx_str value, const char *format, ...)
+    ONX_PRINTF(5, 6);
+static onx_status refuse(onx_ctx *cx, const place *p, const char *rule, onx_str value, const char *format, ...)
+{
+    onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = rule, .where = p->where, .value = value };
+    va_list args;
+    va_start(args, format);
+    onxi_vreport(cx, &diag, format, args);
+    va_end(args);
+    return ONX_E_INVALID;
+}
+
+static onx_status open_dir(onx_doc *doc, struct onxi_external *e, const place *p)
+{
+    if (e->dir >= 0)
+        return ONX_OK;
+    if (!doc->base_dir) {
+        onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = "E-12", .where = p->where };
+        diag.hint = onx_str_of("name the folder that external data is in");
+        onxi_report(doc->cx, &diag, "the model comes from no folder, so its external data cannot be found");
+        return ONX_E_INVALID;
+    }
+    const char *dir = *doc->base_dir ? doc->base_dir : ".";
+    e->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (e->dir >= 0)
+        return ONX_OK;
+    char reason[128];
+    return onxi_fail(doc->cx, ONX_E_IO, p->where, "cannot open the folder %s: %s", dir,
+                     onxi_error_text(errno, reason, sizeof reason));
+}
+
+static data_file **slot_of(data_file **table, uint32_t room, onx_str location)
+{
+    uint32_t i = (uint32_t)onxi_hash(location.ptr, location.len, 0) & (room - 1);
+    while (table[i] && !onx_str_equal(table[i]->location, location))
+        i = (i + 1) & (room - 1);
+    return &table[i];
+}
+
+static bool grow_table(onx_doc *doc, struct onxi_external *e)
+{
+    uint32_t room = e->room ? e->room * 2 : 16;
+    data_file **table = ONXI_ARRAY(doc->arena, data_file *, room);
+    if (!table)
+        return false;
+    for (uint32_t i = 0; i < e->room; i++)
+        if (e->table[i])
+            *slot_of(table, room, e->table[i]->location) = e->table[i];
+    e->table = table;
+    e->room = room;
+    return true;
+}
+
+static onx_status open_file(onx_doc *doc, const place *p, onx_str location, data_file **out)
+{
+    struct onxi_external *e = external_of(doc);
+    if (!e)
+        return ONX_E_MEMORY;
+    if (e->count * 2 >= e->room && !grow_table(doc, e))
+        return ONX_E_MEMORY;
+    data_file **slot = slot_of(e->table, e->room, location);
+    if (!*slot) {
+        int fd;
+        uint64_t size;
+        ONX_TRY(open_dir(doc, e, p));
+        data_file *file = ONXI_NEW(doc->arena, data_file);
+        if (!file)
+            return ONX_E_MEMORY;
+        file->location = location;
+        file->status = onxi_beneath_open(doc->cx, p->where, e->dir, location, 0, &fd, &size);
+        if (file->status == ONX_OK) {
+            char shown[256];
+            snprintf(shown, sizeof shown, "%.*s", location.len > 200 ? 200 : (int)location.len, location.ptr);
+            file->status = onxi_file_map(doc->cx, fd, size, shown, &file->file);
+            close(fd);
+        }
+        *slot = file;
+        e->count++;
+    } else if ((*slot)->status != ONX_OK) {
+        return refuse(doc->cx, p, "E-09", location, "the data file could not be opened");
+    }
+    *out = *slot;
+    return (*slot)->status;
+}
+
+static onx_status find_bytes(onx_doc *doc, const onx_tensor *t, const place *p, onx_str *out, data_file **file_out)
+{
+    onxi_external_ref ref;
+    onxi_external_fault fault;
+    uint64_t count, size, end;
+    *out = onx_str_make("", 0);
+    if (!onxi_external_parse(t, &ref, &fault))
+        return refuse(doc->cx, p, fault.rule, fault.value, "%s", fault.text);
+    if (!onx_tensor_count(t, &count) || !onx_dtype_size(t->data_type, count, &size) || size > SIZE_MAX)
+        return refuse(doc->cx, p, "E-26", (onx_str){ NULL, 0 }, "the size does not follow from data_type and dims");
+    if (ref.has_length && ref.length != size)
+        return refuse(doc->cx, p, "E-17", (onx_str){ NULL, 0 },
+                      "length is %llu, but type and shape call for %llu bytes", (unsigned long long)ref.length,
+                      (unsigned long long)size);
+    data_file *file = NULL;
+    ONX_TRY(open_file(doc, p, ref.location, &file));
+    if (file_out)
+        *file_out = file;
+    if (!onxi_add_u64(ref.offset, size, &end) || end > file->file.bytes.len)
+        return refuse(doc->cx, p, ref.has_length || ref.offset > file->file.bytes.len ? "E-16" : "E-17", ref.location,
+                      "%llu bytes at offset %llu do not lie within the data file of %zu bytes",
+                      (unsigned long long)size, (unsigned long long)ref.offset, file->file.bytes.len);
+    *out = onx_str_make(file->file.bytes.ptr + ref.offset, (size_t)size);
+    return ONX_OK;
+}
+
+onx_status onx_external_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out)
+{
+    place p;
+    place_of(&p, tensor, NULL);
+    if (!onx_tensor_is_external(tensor)) {
+        *out = onx_str_make("", 0);
+        return onxi_fail(doc->cx, ONX_E_MISUSE, p.where, "the tensor is not external");
+    }
+    return find_bytes(doc, tensor, &p, out, NULL);
+}
+
+void onxi_doc_forget(onx_doc *doc, onx_str bytes)
+{
+    struct onxi_external *e = doc->external;
+    if (!e)
+        return;
+    onxi_file_forget(&e->input, bytes); /* does nothing for bytes that lie elsewhere */
+    for (uint32_t i = 0; i < e->room; i++)
+        if (e->table[i])
+            onxi_file_forget(&e->table[i]->file, bytes);
+}
+
+/* ---- checksums ---- */
+
+typedef struct verifier {
+    onx_doc *doc;
+    bool mismatch;
+} verifier;
+
+static onx_status hash_file(onx_doc *doc, data_file *file)
+{
+    enum { WINDOW = 8 << 20 };
+    onx_str left = file->file.bytes;
+    onxi_sha1 *hash;
+    ONX_TRY(onxi_sha1_new(doc->cx, &hash));
+    while (left.len) {
+        onx_str part = onx_str_make(left.ptr, left.len < WINDOW ? left.len : WINDOW);
+        onxi_sha1_add(hash, part);
+        onxi_file_forget(&file->file, part); /* or a large file would fill the memory of the process */
+        left = onx_str_make(left.ptr + part.len, left.len - part.len);
+    }
+    file->hashed = true;
+    return onxi_sha1_end(hash, file->sha1);
+}
+
+static bool same_hex(onx_str text, const char *hex)
+{
+    if (text.len != 40)
+        return false;
+    for (size_t i = 0; i < 40; i++) {
+        char c = text.ptr[i];
+        if ((c >= 'A' && c <= 'F' ? c | 0x20 : c) != hex[i])
+            return false;
+    }
+    return true;
+}
+
+static bool is_sha1(onx_str s)
+{
+    bool hex = s.len == 40;
+    for (size_t i = 0; i < s.len && hex; i++)
+        hex = (s.ptr[i] >= '0' && s.ptr[i] <= '9') || ((s.ptr[i] | 0x20) >= 'a' && (s.ptr[i] | 0x20) <= 'f');
+    return hex;
+}
+
+static onx_status verify_tensor(void *user, const onx_visit *at)
+{
+    verifier *v = user;
+    const onx_tensor *t = at->message;
+    onxi_external_ref ref;
+    onxi_external_fault fault;
+    if (at->kind != ONX_KIND_TENSOR || !onx_tensor_is_external(t))
+        return ONX_OK;
+    place p;
+    onx_str bytes;
+    data_file *file = NULL;
+    if (!onxi_external_parse(t, &ref, &fault) || !ref.has_checksum)
+        return ONX_OK; /* what is wrong with the entries is for others to say: there is nothing to verify */
+    place_of(&p, t, at);
+    if (!is_sha1(ref.checksum)) {
+        onxi_warn(v->doc->cx, ONX_WARNING, "E-19", p.where,
+                  "the checksum is not 40 hexadecimal digits and cannot be verified");
+        return ONX_OK;
+    }
+    onx_status status = find_bytes(v->doc, t, &p, &bytes, &file);
+    if (status == ONX_OK && !file->hashed)
+        status = hash_file(v->doc, file);
+    if (status == ONX_E_INVALID) { /* recorded; the other files are looked at as well */
+        v->mismatch = true;
+        return ONX_OK;
+    }
+    ONX_TRY(status);
+    if (!same_hex(ref.checksum, file->sha1)) {
+        onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = "E-19", .where = p.where };
+        diag.value = onx_str_of(file->sha1);
+        diag.expected = ref.checksum;
+        onxi_report(v->doc->cx, &diag, "the SHA-1 of %.*s is not the one recorded", ONX_ARG(file->location));
+        v->mismatch = true;
+    }
+    return ONX_OK;
+}
+
+onx_status onx_external_verify(onx_doc *doc)
+{
+    verifier v = { doc, false };
+    ONX_TRY(onx_message_walk(doc->cx, doc->kind, doc->root, verify_tensor, &v));
+    return v.mismatch ? ONX_E_INVALID : ONX_OK;
+}
