@@ -78,6 +78,10 @@ bool cli_split(const cli_call *call, const char *option, const char *text, onx_s
 
 /* onx_load with what the command line says; the file becomes call->input. */
 onx_status cli_load(cli_call *call, const char *path, onx_kind kind, onx_doc **out);
+/* The same for a given format; ONX_FORMAT_AUTO as cli_load. */
+onx_status cli_load_as(cli_call *call, const char *path, onx_kind kind, onx_format format, onx_doc **out);
+/* A sink that writes to standard output; failures are reported when the program ends. */
+onx_sink cli_stdout(void);
 /* Exit status for a status of the library. */
 int cli_exit(onx_status status);
 

@@ -200,6 +200,12 @@ bool cli_number(const cli_call *call, const char *name, uint64_t min, uint64_t m
     return true;
 }
 
+onx_kind cli_kind(const cli_call *call)
+{
+    const char *word = cli_value(call, "as");
+    return word ? onx_kind_find(onx_str_of(word)) : ONX_KIND_MODEL;
+}
+
 bool cli_split(const cli_call *call, const char *option, const char *text, onx_str *name, const char **rest)
 {
     const char *at = strrchr(text, '=');

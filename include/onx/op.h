@@ -162,7 +162,7 @@ ONX_API void *onx_op_user(const onx_op *op);
  * by name and version; those with a function of the same name have its inputs, outputs, attributes and body. Loading
  * (domain, version) twice is refused. */
 ONX_API onx_status onx_registry_load(onx_registry *registry, const onx_doc *document);
-/* A document that describes a domain at a version, deprecated operators included. */
+/* A document that describes a built-in domain at a version; operators deprecated by then are left out. */
 ONX_API onx_status onx_opset_export(onx_ctx *cx, onx_str domain, int64_t opset, onx_doc **out);
 /* Rules of operator-set documents (OS-*), reported as diagnostics of the context; ONX_E_INVALID when one is an error.
  * What a document's functions must hold to (OS-13) is checked as for any function, with onx/check.h. */

@@ -173,7 +173,7 @@ static onx_status present(onx_registry *registry, const onxi_schema *row)
                      *domain ? "." : "", row->name, row->since);
 }
 
-onx_status onxi_registry_add(onx_registry *registry, const onxi_schema *rows, uint32_t count)
+onx_status onxi_registry_add(onx_registry *registry, const onxi_schema *rows, uint32_t count, bool known)
 {
     if (!count)
         return ONX_OK;
@@ -182,29 +182,26 @@ onx_status onxi_registry_add(onx_registry *registry, const onxi_schema *rows, ui
     onxi_schema *merged = ONXI_ARRAY(registry->arena, onxi_schema, (size_t)entry->count + count + 1);
     if (!merged)
         return ONX_E_MEMORY;
-    uint32_t old = 0, new = 0;
-    for (uint32_t i = 0; i < entry->count + count; i++) {
-        const onxi_schema *a = old < entry->count ? &entry->rows[old] : NULL, *b = new < count ? &rows[new] : NULL;
-        if (a && b && a->since == b->since)
-            return present(registry, b);
-        const bool take_old = a && (!b || a->since > b->since);
-        merged[i] = take_old ? *a : *b;
-        old += take_old;
-        new += !take_old;
-        if (i && merged[i].since == merged[i - 1].since)
-            return present(registry, &merged[i]);
+    uint32_t old = 0, new = 0, merged_count = 0;
+    while (old < entry->count || new < count) {
+        const bool take_old = new == count || (old < entry->count && entry->rows[old].since >= rows[new].since);
+        const onxi_schema *row = take_old ? &entry->rows[old++] : &rows[new ++];
+        if (!merged_count || merged[merged_count - 1].since != row->since)
+            merged[merged_count++] = *row;
+        else if (!known)
+            return present(registry, row);
     }
-    onxi_known_domain *known = onxi_registry_domain(registry, entry->domain);
-    if (!known)
+    onxi_known_domain *domain = onxi_registry_domain(registry, entry->domain);
+    if (!domain)
         return ONX_E_MEMORY;
-    if (known->newest < merged[0].since)
-        known->newest = merged[0].since;
+    if (domain->newest < merged[0].since)
+        domain->newest = merged[0].since;
     if (!entry->rows) { /* texts of the first row outlive it */
         entry->domain = onx_str_of(onxi_schema_domain(merged));
         entry->name = onx_str_of(merged->name);
     }
     entry->rows = merged;
-    entry->count += count;
+    entry->count = merged_count;
     return ONX_OK;
 }
 

@@ -1,0 +1,133 @@
+/* cmd_bench.c - `onx bench`: how long decoding and encoding take. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+/* All of a file in memory of its own, so that no page of it is still to be read; NULL with errno set. */
+static char *slurp(const char *path, size_t *len)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    char *bytes = NULL;
+    size_t room = 0;
+    *len = 0;
+    for (;;) {
+        if (*len == room) {
+            room = room ? room * 2 : 1u << 20;
+            char *more = realloc(bytes, room);
+            if (!more)
+                break;
+            bytes = more;
+        }
+        size_t n = fread(bytes + *len, 1, room - *len, file);
+        *len += n;
+        if (n == 0 && !ferror(file)) {
+            fclose(file);
+            return bytes;
+        }
+        if (n == 0)
+            break;
+    }
+    fclose(file);
+    free(bytes);
+    return NULL;
+}
+
+typedef struct best {
+    double decode, encode;
+} best;
+
+/* One round: decoding to a complete model, encoding to a buffer; freeing is not timed. */
+static onx_status codec_round(onx_ctx *cx, onx_kind kind, onx_str bytes, unsigned threads, best *out)
+{
+    onx_doc *doc;
+    onx_buffer buffer;
+    double t0 = now_ms();
+    ONX_TRY(onx_read(cx, kind, bytes, 0, threads, &doc));
+    double t1 = now_ms();
+    onx_status status = onx_write(cx, kind, onx_doc_root(doc, kind), bytes.len, &buffer);
+    double t2 = now_ms();
+    if (status == ONX_OK)
+        onx_buffer_free(&buffer);
+    onx_doc_free(doc);
+    if (out->decode < 0 || t1 - t0 < out->decode)
+        out->decode = t1 - t0;
+    if (out->encode < 0 || t2 - t1 < out->encode)
+        out->encode = t2 - t1;
+    return status;
+}
+
+static int bench_codec(cli_call *call)
+{
+    uint64_t threads = 1, seconds = 2;
+    if (!cli_number(call, "threads", 1, 1024, &threads) || !cli_number(call, "seconds", 1, 3600, &seconds))
+        return CLI_MISUSE;
+    size_t len;
+    char *bytes = slurp(call->operand[0], &len);
+    if (!bytes)
+        return cli_error(call, "cannot read %s", call->operand[0]);
+    call->input = call->operand[0];
+    best result = { -1, -1 };
+    onx_status status = ONX_OK;
+    double end = now_ms() + 1e3 * (double)seconds;
+    unsigned rounds = 0;
+    while (status == ONX_OK && (rounds < 3 || now_ms() < end)) {
+        status = codec_round(call->cx, cli_kind(call), onx_str_make(bytes, len), (unsigned)threads, &result);
+        rounds++;
+    }
+    free(bytes);
+    if (status != ONX_OK)
+        return cli_exit(status);
+    double mib = (double)len / (1024 * 1024);
+    if (cli_has(call, "json")) {
+        cli_json json = { .to = stdout };
+        cli_json_open(&json, NULL, '{');
+        cli_json_cstr(&json, "file", call->operand[0]);
+        cli_json_uint(&json, "size", len);
+        cli_json_uint(&json, "threads", threads);
+        cli_json_uint(&json, "rounds", rounds);
+        cli_json_real(&json, "decode_ms", result.decode);
+        cli_json_real(&json, "encode_ms", result.encode);
+        cli_json_close(&json, '}');
+        return CLI_OK;
+    }
+    printf("%s, best of %u rounds, %s\n", cli_bytes(len).text, rounds, threads == 1 ? "1 thread" : "several threads");
+    printf("  decode %10.3f ms  %8.0f MiB/s\n", result.decode, mib / result.decode * 1e3);
+    printf("  encode %10.3f ms  %8.0f MiB/s\n", result.encode, mib / result.encode * 1e3);
+    return CLI_OK;
+}
+
+static int run_bench(cli_call *call)
+{
+    if (!cli_has(call, "codec"))
+        return cli_error(call, "give --codec");
+    return bench_codec(call);
+}
+
+static const cli_option options[] = {
+    { "codec", 0, NULL, NULL, "time decoding and encoding of the file" },
+    CLI_OPTION_AS,
+    { "threads", 0, "N", NULL, "threads to use (1)" },
+    { "seconds", 0, "S", NULL, "how long to measure (2)" },
+    CLI_OPTION_JSON,
+    CLI_END,
+};
+
+const cli_command cmd_bench = {
+    .name = "bench",
+    .summary = "time a model",
+    .operands = "MODEL",
+    .help = "",
+    .example = "onx bench --codec model.onnx --json\n",
+    .options = options,
+    .run = run_bench,
+};

@@ -1,0 +1,304 @@
+/* proto_textproto_write.c - writes protobuf text: what `protoc --decode` prints, byte for byte, but for two cases of
+ * unknown fields where that would lose something (docs/notes/textproto_json.md). */
+#include "proto/proto_text.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define OCTAL(c)                                                                                                       \
+    {                                                                                                                  \
+        { '\\', (char)('0' + ((c) >> 6)), (char)('0' + (((c) >> 3) & 7)), (char)('0' + ((c)&7)) }, 4                   \
+    }
+#define PLAIN(c)                                                                                                       \
+    {                                                                                                                  \
+        { (c) }, 1                                                                                                     \
+    }
+#define SHORT(c)                                                                                                       \
+    {                                                                                                                  \
+        { '\\', (c) }, 2                                                                                               \
+    }
+#define ROW(M, c) M(c), M((c) + 1), M((c) + 2), M((c) + 3), M((c) + 4), M((c) + 5), M((c) + 6), M((c) + 7)
+
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Winitializer-overrides"
+#else
+#pragma GCC diagnostic ignored "-Woverride-init"
+#endif
+static const onxi_text_escape escapes[256] = {
+    ROW(OCTAL, 0x00),   ROW(OCTAL, 0x08),     ROW(OCTAL, 0x10),     ROW(OCTAL, 0x18),     ROW(PLAIN, 0x20),
+    ROW(PLAIN, 0x28),   ROW(PLAIN, 0x30),     ROW(PLAIN, 0x38),     ROW(PLAIN, 0x40),     ROW(PLAIN, 0x48),
+    ROW(PLAIN, 0x50),   ROW(PLAIN, 0x58),     ROW(PLAIN, 0x60),     ROW(PLAIN, 0x68),     ROW(PLAIN, 0x70),
+    ROW(PLAIN, 0x78),   ROW(OCTAL, 0x80),     ROW(OCTAL, 0x88),     ROW(OCTAL, 0x90),     ROW(OCTAL, 0x98),
+    ROW(OCTAL, 0xa0),   ROW(OCTAL, 0xa8),     ROW(OCTAL, 0xb0),     ROW(OCTAL, 0xb8),     ROW(OCTAL, 0xc0),
+    ROW(OCTAL, 0xc8),   ROW(OCTAL, 0xd0),     ROW(OCTAL, 0xd8),     ROW(OCTAL, 0xe0),     ROW(OCTAL, 0xe8),
+    ROW(OCTAL, 0xf0),   ROW(OCTAL, 0xf8),     ['\n'] = SHORT('n'),  ['\r'] = SHORT('r'),  ['\t'] = SHORT('t'),
+    ['"'] = SHORT('"'), ['\''] = SHORT('\''), ['\\'] = SHORT('\\'), [0x7f] = OCTAL(0x7f),
+};
+
+static void put_string(onxi_text_out *out, onx_str bytes)
+{
+    ONXI_TEXT_PUT(out, "\"");
+    onxi_text_put_escaped(out, escapes, bytes);
+    ONXI_TEXT_PUT(out, "\"");
+}
+
+/* ---- floating point ---- */
+
+/* The decimal point of the locale, whatever its length, becomes a dot. */
+static size_t without_locale(char *text, size_t len)
+{
+    size_t to = 0;
+    for (size_t i = 0; i < len; i++) {
+        bool usual = (text[i] >= '0' && text[i] <= '9') || text[i] == 'e' || text[i] == '-' || text[i] == '+';
+        if (usual)
+            text[to++] = text[i];
+        else if (to && text[to - 1] != '.')
+            text[to++] = '.';
+    }
+    return to;
+}
+
+/* FLT_DIG or DBL_DIG digits where they are enough, else as many as are always enough: protobuf's rule. */
+static void put_float(onxi_text_out *out, double value, bool is_double)
+{
+    char text[64];
+    int len;
+    if (value != value) {
+        ONXI_TEXT_PUT(out, "nan");
+        return;
+    }
+    if (value > DBL_MAX || value < -DBL_MAX) {
+        onxi_text_put(out, value > 0 ? "inf" : "-inf", value > 0 ? 3 : 4);
+        return;
+    }
+    if (value > -1e6 && value < 1e6 && value != 0 && value == (double)(int32_t)value) {
+        onxi_text_put_i64(out, (int32_t)value);
+        return;
+    }
+    if (is_double) {
+        len = snprintf(text, sizeof text, "%.*g", DBL_DIG, value);
+        if (strtod(text, NULL) != value)
+            len = snprintf(text, sizeof text, "%.*g", DBL_DIG + 2, value);
+    } else {
+        len = snprintf(text, sizeof text, "%.*g", FLT_DIG, value);
+        bool subnormal =
+            value > -(double)FLT_MIN && value < (double)FLT_MIN && value != 0; /* strtof reports a range error */
+        if (subnormal || strtof(text, NULL) != (float)value)
+            len = snprintf(text, sizeof text, "%.*g", FLT_DIG + 3, value);
+    }
+    onxi_text_put(out, text, without_locale(text, (size_t)len));
+}
+
+/* ---- unknown fields ---- */
+
+enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, GROUP = 3, GROUP_END = 4, FIXED32 = 5 };
+
+typedef struct wire_piece {
+    uint32_t number, type;
+    uint64_t value;  /* varint, fixed, length */
+    onx_str content; /* length-delimited */
+    bool canonical;  /* varints in their shortest form */
+} wire_piece;
+
+static bool take_varint(onx_str *rest, uint64_t *out, bool *canonical)
+{
+    *out = 0;
+    for (unsigned i = 0; i < 10 && i < rest->len; i++) {
+        uint64_t byte = (unsigned char)rest->ptr[i];
+        *out |= (byte & 0x7f) << (7 * i);
+        if (byte < 0x80) {
+            *rest = onx_str_make(rest->ptr + i + 1, rest->len - i - 1);
+            *canonical &= (byte != 0 || i == 0) && (i < 9 || byte == 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+static onx_str take_bytes(onx_str *rest, size_t len)
+{
+    onx_str taken = onx_str_make(rest->ptr, len);
+    *rest = onx_str_make(rest->ptr + len, rest->len - len);
+    return taken;
+}
+
+/* The next field, of a group only its tag. */
+static bool take_piece(onx_str *rest, wire_piece *out)
+{
+    uint64_t tag;
+    *out = (wire_piece){ .canonical = true };
+    if (!take_varint(rest, &tag, &out->canonical) || tag > UINT32_MAX || tag < 8)
+        return false;
+    out->number = (uint32_t)(tag >> 3);
+    out->type = (uint32_t)(tag & 7);
+    if (out->type == FIXED64 || out->type == FIXED32) {
+        size_t len = out->type == FIXED64 ? 8 : 4;
+        if (rest->len < len)
+            return false;
+        onx_str bytes = take_bytes(rest, len);
+        for (size_t i = 0; i < len; i++)
+            out->value |= (uint64_t)(unsigned char)bytes.ptr[i] << (8 * i);
+        return true;
+    }
+    if (out->type == GROUP || out->type == GROUP_END)
+        return true;
+    if (out->type > FIXED32 || !take_varint(rest, &out->value, &out->canonical))
+        return false;
+    if (out->type == LENGTH) {
+        if (out->value > rest->len)
+            return false;
+        out->content = take_bytes(rest, (size_t)out->value);
+    }
+    return true;
+}
+
+/* Can the bytes be shown as a message and be had back from that? Not so with groups and longer varints than needed. */
+static bool is_message(onx_str bytes)
+{
+    bool yes = bytes.len != 0;
+    for (wire_piece piece; yes && bytes.len;)
+        yes = take_piece(&bytes, &piece) && piece.canonical && piece.type != GROUP && piece.type != GROUP_END;
+    return yes;
+}
+
+static void put_hex(onxi_text_out *out, uint64_t value, unsigned digits)
+{
+    ONXI_TEXT_PUT(out, ": 0x");
+    for (unsigned i = digits; i > 0; i--)
+        onxi_text_put(out, &"0123456789abcdef"[(value >> (4 * (i - 1))) & 15], 1);
+    ONXI_TEXT_PUT(out, "\n");
+}
+
+/* Fields up to the end of the bytes or of the group; false when they are no wire data. Messages are shown down to
+ * `budget`; `level` bounds groups. */
+static bool put_pieces(onxi_text_out *out, onx_str *rest, uint32_t level, uint32_t budget, bool in_group)
+{
+    while (rest->len) {
+        wire_piece piece;
+        bool good = take_piece(rest, &piece);
+        if (!good || piece.type == GROUP_END)
+            return good && in_group;
+        onxi_text_indent(out, level);
+        onxi_text_put_u64(out, piece.number);
+        if (piece.type == VARINT) {
+            ONXI_TEXT_PUT(out, ": ");
+            onxi_text_put_u64(out, piece.value);
+            ONXI_TEXT_PUT(out, "\n");
+        } else if (piece.type == GROUP) {
+            ONXI_TEXT_PUT(out, " <\n");
+            if (level > 2 * ONX_DEPTH_MAX || !put_pieces(out, rest, level + 1, budget, true))
+                return false;
+            onxi_text_indent(out, level);
+            ONXI_TEXT_PUT(out, ">\n");
+        } else if (piece.type != LENGTH) {
+            put_hex(out, piece.value, piece.type == FIXED64 ? 16 : 8);
+        } else if (budget && is_message(piece.content)) {
+            ONXI_TEXT_PUT(out, " {\n");
+            put_pieces(out, &piece.content, level + 1, budget - 1, false);
+            onxi_text_indent(out, level);
+            ONXI_TEXT_PUT(out, "}\n");
+        } else {
+            ONXI_TEXT_PUT(out, ": ");
+            put_string(out, piece.content);
+            ONXI_TEXT_PUT(out, "\n");
+        }
+    }
+    return !in_group;
+}
+
+/* ---- messages ---- */
+
+static void put_value(onxi_text_out *out, const onxi_field *field, const void *value)
+{
+    switch ((onxi_field_type)field->type) {
+    case ONXI_FLOAT: {
+        float f;
+        memcpy(&f, value, sizeof f);
+        put_float(out, (double)f, false);
+        break;
+    }
+    case ONXI_DOUBLE: {
+        double d;
+        memcpy(&d, value, sizeof d);
+        put_float(out, d, true);
+        break;
+    }
+    case ONXI_UINT64:
+        onxi_text_put_u64(out, *(const uint64_t *)value);
+        break;
+    case ONXI_ENUM: {
+        const char *name = onxi_text_enum_name(field, *(const int32_t *)value);
+        if (name) {
+            onxi_text_put(out, name, strlen(name));
+            break;
+        }
+    } /* fall through */
+    case ONXI_INT32:
+    case ONXI_INT64:
+        onxi_text_put_i64(out, onxi_text_load_int(field, value));
+        break;
+    case ONXI_STRING:
+    case ONXI_BYTES:
+        put_string(out, onx_view(*(const onx_bytes *)value));
+        break;
+    case ONXI_MESSAGE:
+        break;
+    }
+}
+
+static onx_status put_message(onxi_text_out *out, const onxi_message_table *table, const onx_visit *self);
+
+static onx_status put_field(onxi_text_out *out, const onxi_message_table *table, const onxi_field *field,
+                            const onx_visit *self)
+{
+    uint64_t count = onxi_field_count(table, field, self->message);
+    onxi_place place = onxi_field_place(table, field, self->message);
+    size_t name_len = strlen(field->name), size = onxi_field_size(field);
+    const char *value = place.value;
+    if (field->flags & ONXI_REPEATED)
+        memcpy(&value, place.value, sizeof value);
+    for (uint64_t i = 0; i < count && out->status == ONX_OK; i++) {
+        onxi_text_indent(out, self->depth);
+        onxi_text_put(out, field->name, name_len);
+        if (field->type == ONXI_MESSAGE) {
+            onx_visit child = onxi_text_visit(field, place, self, i);
+            ONXI_TEXT_PUT(out, " {\n");
+            ONX_TRY(put_message(out, field->message, &child));
+            onxi_text_indent(out, self->depth);
+            ONXI_TEXT_PUT(out, "}\n");
+        } else {
+            ONXI_TEXT_PUT(out, ": ");
+            put_value(out, field, value + i * size);
+            ONXI_TEXT_PUT(out, "\n");
+        }
+    }
+    return out->status;
+}
+
+static onx_status put_message(onxi_text_out *out, const onxi_message_table *table, const onx_visit *self)
+{
+    const onx_message *message = self->message;
+    ONX_TRY(onxi_text_deeper(out->cx, self));
+    for (uint32_t i = 0; i < table->field_count; i++) {
+        if (onxi_text_present(table, &table->fields[i], message))
+            ONX_TRY(put_field(out, table, &table->fields[i], self));
+    }
+    for (const onx_unknown *u = message->extra ? message->extra->unknown : NULL; u; u = u->next) {
+        onx_str bytes = onx_view(u->bytes);
+        if (!put_pieces(out, &bytes, self->depth, ONXI_UNKNOWN_DEPTH, false))
+            return onxi_text_model_fail(out->cx, ONX_E_INVALID, self, NULL, "unknown field %u does not hold wire data",
+                                        u->number);
+    }
+    return out->status;
+}
+
+onx_status onx_textproto_write(onx_ctx *cx, onx_kind kind, const void *message, onx_sink sink)
+{
+    onxi_text_out out;
+    onxi_text_start(&out, cx, sink);
+    onx_visit root = { .kind = kind, .message = (void *)(uintptr_t)message };
+    ONX_TRY(put_message(&out, onxi_messages[kind], &root));
+    onxi_text_flush(&out);
+    return out.status;
+}
