@@ -42,6 +42,9 @@ void onxi_text_indent(onxi_text_out *out, uint32_t level);
 void onxi_text_put_u64(onxi_text_out *out, uint64_t value);
 void onxi_text_put_i64(onxi_text_out *out, int64_t value);
 
+/* The value as protobuf's text format has it; returns the length. */
+size_t onxi_text_print_float(char buf[32], double value, bool is_double);
+
 /* A place in the table of escapes of one output format: up to six bytes for one. */
 typedef struct onxi_text_escape {
     char text[6];
@@ -83,7 +86,7 @@ typedef struct onxi_text_in {
     const char *at, *end;
     const onx_visit *self; /* the message that is being read */
     const char *field;     /* its member that is being read, or NULL */
-    char *scratch;         /* bytes of an unknown field under construction */
+    char *scratch;         /* bytes of a string or an unknown field under construction */
     size_t scratch_used, scratch_size;
 } onxi_text_in;
 

@@ -2,10 +2,6 @@
  * unknown fields where that would lose something (docs/notes/textproto_json.md). */
 #include "proto/proto_text.h"
 
-#include <float.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #define OCTAL(c)                                                                                                       \
     {                                                                                                                  \
         { '\\', (char)('0' + ((c) >> 6)), (char)('0' + (((c) >> 3) & 7)), (char)('0' + ((c)&7)) }, 4                   \
@@ -41,53 +37,6 @@ static void put_string(onxi_text_out *out, onx_str bytes)
     ONXI_TEXT_PUT(out, "\"");
     onxi_text_put_escaped(out, escapes, bytes);
     ONXI_TEXT_PUT(out, "\"");
-}
-
-/* ---- floating point ---- */
-
-/* The decimal point of the locale, whatever its length, becomes a dot. */
-static size_t without_locale(char *text, size_t len)
-{
-    size_t to = 0;
-    for (size_t i = 0; i < len; i++) {
-        bool usual = (text[i] >= '0' && text[i] <= '9') || text[i] == 'e' || text[i] == '-' || text[i] == '+';
-        if (usual)
-            text[to++] = text[i];
-        else if (to && text[to - 1] != '.')
-            text[to++] = '.';
-    }
-    return to;
-}
-
-/* FLT_DIG or DBL_DIG digits where they are enough, else as many as are always enough: protobuf's rule. */
-static void put_float(onxi_text_out *out, double value, bool is_double)
-{
-    char text[64];
-    int len;
-    if (value != value) {
-        ONXI_TEXT_PUT(out, "nan");
-        return;
-    }
-    if (value > DBL_MAX || value < -DBL_MAX) {
-        onxi_text_put(out, value > 0 ? "inf" : "-inf", value > 0 ? 3 : 4);
-        return;
-    }
-    if (value > -1e6 && value < 1e6 && value != 0 && value == (double)(int32_t)value) {
-        onxi_text_put_i64(out, (int32_t)value);
-        return;
-    }
-    if (is_double) {
-        len = snprintf(text, sizeof text, "%.*g", DBL_DIG, value);
-        if (strtod(text, NULL) != value)
-            len = snprintf(text, sizeof text, "%.*g", DBL_DIG + 2, value);
-    } else {
-        len = snprintf(text, sizeof text, "%.*g", FLT_DIG, value);
-        bool subnormal =
-            value > -(double)FLT_MIN && value < (double)FLT_MIN && value != 0; /* strtof reports a range error */
-        if (subnormal || strtof(text, NULL) != (float)value)
-            len = snprintf(text, sizeof text, "%.*g", FLT_DIG + 3, value);
-    }
-    onxi_text_put(out, text, without_locale(text, (size_t)len));
 }
 
 /* ---- unknown fields ---- */
@@ -215,13 +164,13 @@ static void put_value(onxi_text_out *out, const onxi_field *field, const void *v
     case ONXI_FLOAT: {
         float f;
         memcpy(&f, value, sizeof f);
-        put_float(out, (double)f, false);
+        out->used += onxi_text_print_float(onxi_text_room(out, 32), (double)f, false);
         break;
     }
     case ONXI_DOUBLE: {
         double d;
         memcpy(&d, value, sizeof d);
-        put_float(out, d, true);
+        out->used += onxi_text_print_float(onxi_text_room(out, 32), d, true);
         break;
     }
     case ONXI_UINT64:
