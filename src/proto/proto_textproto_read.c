@@ -142,7 +142,7 @@ static size_t digits_at(const char *p, const char *end, unsigned base, size_t mo
 }
 
 /* The bytes of an escape behind its backslash at in->at; writes up to four of them. Moves in->at past it. */
-static onx_status take_escape(onxi_text_in *in, char bytes[4], size_t *len_out)
+static onx_status take_escape(onxi_text_in *in, char *bytes, size_t *len_out)
 {
     static const char letters[] = "abfnrtv\\?'\"", meanings[] = "\a\b\f\n\r\t\v\\?'\"";
     const char *p = in->at + 1, *end = in->end;
@@ -186,55 +186,68 @@ static onx_status take_escape(onxi_text_in *in, char bytes[4], size_t *len_out)
     return ONX_OK;
 }
 
-/* One string literal: its bytes are counted in *len, and written when `to` is not NULL. */
-static onx_status take_literal(onxi_text_in *in, char *to, size_t *len)
+/* Three octal digits, the escape that raw data is full of. */
+static bool is_octal_escape(const char *p, const char *end)
 {
-    const char *from = in->at, quote = *in->at++;
-    while (in->at < in->end && *in->at != quote) {
-        const char *p = in->at, *end = in->end;
-        while (p < end && *p != quote && *p != '\\' && *p != '\n' && *p != 0)
-            p++;
-        size_t run = (size_t)(p - in->at);
-        if (to && run)
-            memcpy(to + *len, in->at, run);
-        *len += run;
-        in->at = p;
-        if (p < end && (*p == '\n' || *p == 0))
-            return onxi_text_expected(in, "the quote that ends the string");
-        while (in->at < end && *in->at == '\\') {
-            char bytes[4];
-            size_t n;
-            ONX_TRY(take_escape(in, bytes, &n));
-            if (to)
-                memcpy(to + *len, bytes, n);
-            *len += n;
-        }
-    }
-    if (in->at == in->end) {
-        in->at = from;
-        return onxi_text_expected(in, "the quote that ends the string");
-    }
-    in->at++;
+    return end - p >= 4 && (p[1] & 0xfc) == '0' && (p[2] & 0xf8) == '0' && (p[3] & 0xf8) == '0';
+}
+
+/* Room for so many more bytes in the scratch buffer. */
+static onx_status make_room(onxi_text_in *in, size_t len)
+{
+    size_t want = in->scratch_used + len; /* both are bounded by what fits in memory */
+    if (want <= in->scratch_size)
+        return ONX_OK;
+    size_t size = want + want / 2;
+    char *bigger = onxi_resize(in->cx, in->scratch, in->scratch_size, size);
+    if (!bigger)
+        return ONX_E_MEMORY;
+    in->scratch = bigger;
+    in->scratch_size = size;
     return ONX_OK;
 }
 
-/* string = literal { literal }: read once to count the bytes and once to store them */
-static onx_status take_string(onxi_text_in *in, onx_str *out)
+/* One string literal, its bytes put behind those in the scratch buffer. */
+static onx_status take_literal(onxi_text_in *in)
+{
+    enum { CHUNK = 4096, ESCAPE = 16 }; /* an escape is never shorter than its bytes */
+    const char *from = in->at, *p = from + 1, *end = in->end, quote = *from;
+    while (p < end && *p != quote) {
+        ONX_TRY(make_room(in, CHUNK + ESCAPE));
+        char *to = in->scratch + in->scratch_used;
+        const char *stop = end - p > CHUNK ? p + CHUNK : end;
+        while (p < stop && *p != quote) {
+            if (*p == '\n' || *p == 0) {
+                in->at = p;
+                return onxi_text_expected(in, "the quote that ends the string");
+            }
+            if (*p != '\\') {
+                *to++ = *p++;
+            } else if (is_octal_escape(p, end)) {
+                *to++ = (char)((p[1] & 3) << 6 | (p[2] & 7) << 3 | (p[3] & 7));
+                p += 4;
+            } else {
+                size_t len;
+                in->at = p;
+                ONX_TRY(take_escape(in, to, &len));
+                p = in->at;
+                to += len;
+            }
+        }
+        in->scratch_used = (size_t)(to - in->scratch);
+    }
+    in->at = p < end ? p + 1 : from;
+    return p < end ? ONX_OK : onxi_text_expected(in, "the quote that ends the string");
+}
+
+/* string = literal { literal }, put behind the bytes in the scratch buffer */
+static onx_status take_string(onxi_text_in *in)
 {
     char c = peek(in);
-    const char *from = in->at;
-    size_t len = 0, again = 0;
     if (c != '"' && c != '\'')
         return onxi_text_expected(in, "a string in quotes");
     for (; c == '"' || c == '\''; c = peek(in))
-        ONX_TRY(take_literal(in, NULL, &len));
-    const char *end = in->at;
-    char *bytes = onxi_text_string(in, len);
-    if (!bytes)
-        return ONX_E_MEMORY;
-    for (in->at = from; in->at < end; skip_blank(in))
-        ONX_TRY(take_literal(in, bytes, &again));
-    *out = onx_str_make(bytes, len);
+        ONX_TRY(take_literal(in));
     return ONX_OK;
 }
 
@@ -312,7 +325,6 @@ static onx_status read_value(onxi_text_in *in, const onxi_message_table *table, 
                              const char *name_at)
 {
     void *slot;
-    onx_str bytes;
     ONX_TRY(onxi_text_slot(in, table, field, message, name_at, &slot));
     skip_blank(in);
     switch ((onxi_field_type)field->type) {
@@ -327,8 +339,9 @@ static onx_status read_value(onxi_text_in *in, const onxi_message_table *table, 
         return read_enum(in, field, slot);
     case ONXI_STRING:
     case ONXI_BYTES:
-        ONX_TRY(take_string(in, &bytes));
-        return onxi_text_store_bytes(in, slot, bytes);
+        in->scratch_used = 0;
+        ONX_TRY(take_string(in));
+        return onx_arena_keep(in->arena, onx_str_make(in->scratch, in->scratch_used), slot);
     case ONXI_MESSAGE:
         break;
     }
@@ -339,20 +352,9 @@ static onx_status read_value(onxi_text_in *in, const onxi_message_table *table, 
 
 static onx_status put_bytes(onxi_text_in *in, const void *bytes, size_t len)
 {
-    size_t want;
-    if (!onxi_add_u64(in->scratch_used, len, &want))
-        return onxi_no_memory(in->cx);
-    if (want > in->scratch_size) {
-        size_t size = want + want / 2 + 64;
-        char *bigger = onxi_resize(in->cx, in->scratch, in->scratch_size, size);
-        if (!bigger)
-            return ONX_E_MEMORY;
-        in->scratch = bigger;
-        in->scratch_size = size;
-    }
-    if (len)
-        memcpy(in->scratch + in->scratch_used, bytes, len);
-    in->scratch_used = want;
+    ONX_TRY(make_room(in, len));
+    memcpy(in->scratch + in->scratch_used, bytes, len);
+    in->scratch_used += len;
     return ONX_OK;
 }
 
@@ -441,11 +443,10 @@ static onx_status read_unknown(onxi_text_in *in, uint32_t budget, uint32_t depth
     } else if (!colon) {
         return onxi_text_expected(in, ": or { or <");
     } else if (c == '"' || c == '\'') {
-        onx_str bytes;
-        ONX_TRY(take_string(in, &bytes));
         ONX_TRY(put_tag(in, number, 2));
-        ONX_TRY(put_varint(in, bytes.len));
-        ONX_TRY(put_bytes(in, bytes.ptr, bytes.len));
+        size_t from = in->scratch_used;
+        ONX_TRY(take_string(in));
+        ONX_TRY(insert_length(in, from));
     } else {
         ONX_TRY(put_unknown_number(in, number));
     }
