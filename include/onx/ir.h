@@ -2,7 +2,7 @@
  *
  * Members carry the names of the .proto, so the specification is the manual. Rules that hold for every message:
  *  - `has` tells which singular members are present (ONX_HAS); absent ones hold the default of their type.
- *    ONX_SET stores a member and marks it present. Bit i stands for row i of the message's field table.
+ *    ONX_SET stores a member and marks it present. Bit 30 - i stands for row i of the message's field table.
  *  - A repeated member x is an array `x` of `x_count` elements; arrays of messages hold pointers, so that passes
  *    can insert and remove. Arrays grow with onx_list_add and friends, never by hand.
  *  - Members that few models use, and fields that this version does not know, live in `extra`, which is NULL for
@@ -42,14 +42,14 @@ struct onx_string_string_entry {
     ONX_MESSAGE_HEAD(uint32_t reserved);
     onx_bytes key, value;
 };
-enum { onx_string_string_entry_has_key = 1 << 0, onx_string_string_entry_has_value = 1 << 1 };
+enum { onx_string_string_entry_has_key = 1 << 30, onx_string_string_entry_has_value = 1 << 29 };
 
 struct onx_operator_set_id {
     ONX_MESSAGE_HEAD(uint32_t reserved);
     onx_bytes domain;
     int64_t version;
 };
-enum { onx_operator_set_id_has_domain = 1 << 0, onx_operator_set_id_has_version = 1 << 1 };
+enum { onx_operator_set_id_has_domain = 1 << 30, onx_operator_set_id_has_version = 1 << 29 };
 
 /* ---- types ---- */
 
@@ -61,7 +61,7 @@ struct onx_dimension { /* TensorShapeProto.Dimension; a oneof: at most one of di
     };
     onx_bytes denotation;
 };
-enum { onx_dimension_has_dim_value = 1 << 0, onx_dimension_has_dim_param = 1 << 1, onx_dimension_has_denotation = 1 << 2 };
+enum { onx_dimension_has_dim_value = 1 << 30, onx_dimension_has_dim_param = 1 << 29, onx_dimension_has_denotation = 1 << 28 };
 
 struct onx_tensor_shape {
     ONX_MESSAGE_HEAD(uint32_t dim_count);
@@ -72,37 +72,37 @@ struct onx_type_tensor { /* TypeProto.Tensor; an absent shape means any rank */
     ONX_MESSAGE_HEAD(int32_t elem_type);
     onx_tensor_shape *shape;
 };
-enum { onx_type_tensor_has_elem_type = 1 << 0, onx_type_tensor_has_shape = 1 << 1 };
+enum { onx_type_tensor_has_elem_type = 1 << 30, onx_type_tensor_has_shape = 1 << 29 };
 
 struct onx_type_sparse_tensor {
     ONX_MESSAGE_HEAD(int32_t elem_type);
     onx_tensor_shape *shape;
 };
-enum { onx_type_sparse_tensor_has_elem_type = 1 << 0, onx_type_sparse_tensor_has_shape = 1 << 1 };
+enum { onx_type_sparse_tensor_has_elem_type = 1 << 30, onx_type_sparse_tensor_has_shape = 1 << 29 };
 
 struct onx_type_sequence {
     ONX_MESSAGE_HEAD(uint32_t reserved);
     onx_type *elem_type;
 };
-enum { onx_type_sequence_has_elem_type = 1 << 0 };
+enum { onx_type_sequence_has_elem_type = 1 << 30 };
 
 struct onx_type_map {
     ONX_MESSAGE_HEAD(int32_t key_type);
     onx_type *value_type;
 };
-enum { onx_type_map_has_key_type = 1 << 0, onx_type_map_has_value_type = 1 << 1 };
+enum { onx_type_map_has_key_type = 1 << 30, onx_type_map_has_value_type = 1 << 29 };
 
 struct onx_type_optional {
     ONX_MESSAGE_HEAD(uint32_t reserved);
     onx_type *elem_type;
 };
-enum { onx_type_optional_has_elem_type = 1 << 0 };
+enum { onx_type_optional_has_elem_type = 1 << 30 };
 
 struct onx_type_opaque {
     ONX_MESSAGE_HEAD(uint32_t reserved);
     onx_bytes domain, name;
 };
-enum { onx_type_opaque_has_domain = 1 << 0, onx_type_opaque_has_name = 1 << 1 };
+enum { onx_type_opaque_has_domain = 1 << 30, onx_type_opaque_has_name = 1 << 29 };
 
 struct onx_type { /* TypeProto; a oneof: at most one of the *_type members is present */
     ONX_MESSAGE_HEAD(uint32_t reserved);
@@ -117,13 +117,13 @@ struct onx_type { /* TypeProto; a oneof: at most one of the *_type members is pr
     onx_bytes denotation;
 };
 enum {
-    onx_type_has_tensor_type = 1 << 0,
-    onx_type_has_sequence_type = 1 << 1,
-    onx_type_has_map_type = 1 << 2,
-    onx_type_has_denotation = 1 << 3,
-    onx_type_has_opaque_type = 1 << 4,
-    onx_type_has_sparse_tensor_type = 1 << 5,
-    onx_type_has_optional_type = 1 << 6
+    onx_type_has_tensor_type = 1 << 30,
+    onx_type_has_sequence_type = 1 << 29,
+    onx_type_has_map_type = 1 << 28,
+    onx_type_has_denotation = 1 << 27,
+    onx_type_has_opaque_type = 1 << 26,
+    onx_type_has_sparse_tensor_type = 1 << 25,
+    onx_type_has_optional_type = 1 << 24
 };
 
 struct onx_value_info {
@@ -133,7 +133,7 @@ struct onx_value_info {
     onx_bytes doc_string;
     onx_string_string_entry **metadata_props;
 };
-enum { onx_value_info_has_name = 1 << 0, onx_value_info_has_type = 1 << 1, onx_value_info_has_doc_string = 1 << 2 };
+enum { onx_value_info_has_name = 1 << 30, onx_value_info_has_type = 1 << 29, onx_value_info_has_doc_string = 1 << 28 };
 
 /* ---- tensors ---- */
 
@@ -141,7 +141,7 @@ struct onx_segment { /* TensorProto.Segment */
     ONX_MESSAGE_HEAD(uint32_t reserved);
     int64_t begin, end;
 };
-enum { onx_segment_has_begin = 1 << 0, onx_segment_has_end = 1 << 1 };
+enum { onx_segment_has_begin = 1 << 30, onx_segment_has_end = 1 << 29 };
 
 enum { ONX_DATA_DEFAULT = 0, ONX_DATA_EXTERNAL = 1 }; /* TensorProto.DataLocation */
 
@@ -168,12 +168,12 @@ struct onx_tensor { /* read elements with the functions of onx/tensor.h, whateve
     onx_bytes doc_string;
 };
 enum {
-    onx_tensor_has_data_type = 1 << 1,
-    onx_tensor_has_segment = 1 << 2,
-    onx_tensor_has_name = 1 << 7,
-    onx_tensor_has_raw_data = 1 << 8,
-    onx_tensor_has_doc_string = 1 << 11,
-    onx_tensor_has_data_location = 1 << 13
+    onx_tensor_has_data_type = 1 << 29,
+    onx_tensor_has_segment = 1 << 28,
+    onx_tensor_has_name = 1 << 23,
+    onx_tensor_has_raw_data = 1 << 22,
+    onx_tensor_has_doc_string = 1 << 19,
+    onx_tensor_has_data_location = 1 << 17
 };
 
 struct onx_sparse_tensor {
@@ -181,7 +181,7 @@ struct onx_sparse_tensor {
     onx_tensor *values, *indices;
     int64_t *dims;
 };
-enum { onx_sparse_tensor_has_values = 1 << 0, onx_sparse_tensor_has_indices = 1 << 1 };
+enum { onx_sparse_tensor_has_values = 1 << 30, onx_sparse_tensor_has_indices = 1 << 29 };
 
 /* ---- attributes, nodes, graphs ---- */
 
@@ -256,17 +256,17 @@ enum { /* field numbers of AttributeProto for `slot` */
     ONX_SLOT_SPARSE_TENSORS = 23
 };
 enum {
-    onx_attribute_has_name = 1 << 0,
-    onx_attribute_has_f = 1 << 1,
-    onx_attribute_has_i = 1 << 2,
-    onx_attribute_has_s = 1 << 3,
-    onx_attribute_has_t = 1 << 4,
-    onx_attribute_has_g = 1 << 5,
-    onx_attribute_has_doc_string = 1 << 11,
-    onx_attribute_has_tp = 1 << 12,
-    onx_attribute_has_type = 1 << 14,
+    onx_attribute_has_name = 1 << 30,
+    onx_attribute_has_f = 1 << 29,
+    onx_attribute_has_i = 1 << 28,
+    onx_attribute_has_s = 1 << 27,
+    onx_attribute_has_t = 1 << 26,
+    onx_attribute_has_g = 1 << 25,
+    onx_attribute_has_doc_string = 1 << 19,
+    onx_attribute_has_tp = 1 << 18,
+    onx_attribute_has_type = 1 << 16,
     onx_attribute_has_ref_attr_name = 1 << 15,
-    onx_attribute_has_sparse_tensor = 1 << 16
+    onx_attribute_has_sparse_tensor = 1 << 14
 };
 
 struct onx_node {
@@ -284,11 +284,11 @@ typedef struct onx_node_extra {
     uint32_t metadata_props_count, device_configurations_count;
 } onx_node_extra;
 enum {
-    onx_node_has_name = 1 << 2,
-    onx_node_has_op_type = 1 << 3,
-    onx_node_has_doc_string = 1 << 5,
-    onx_node_has_domain = 1 << 6,
-    onx_node_has_overload = 1 << 7
+    onx_node_has_name = 1 << 28,
+    onx_node_has_op_type = 1 << 27,
+    onx_node_has_doc_string = 1 << 25,
+    onx_node_has_domain = 1 << 24,
+    onx_node_has_overload = 1 << 23
 };
 
 struct onx_tensor_annotation {
@@ -296,7 +296,7 @@ struct onx_tensor_annotation {
     onx_bytes tensor_name;
     onx_string_string_entry **quant_parameter_tensor_names;
 };
-enum { onx_tensor_annotation_has_tensor_name = 1 << 0 };
+enum { onx_tensor_annotation_has_tensor_name = 1 << 30 };
 
 struct onx_graph {
     ONX_MESSAGE_HEAD(uint32_t node_count);
@@ -310,7 +310,7 @@ struct onx_graph {
     uint32_t initializer_count, input_count, output_count, value_info_count;
     uint32_t quantization_annotation_count, sparse_initializer_count, metadata_props_count;
 };
-enum { onx_graph_has_name = 1 << 1, onx_graph_has_doc_string = 1 << 3 };
+enum { onx_graph_has_name = 1 << 29, onx_graph_has_doc_string = 1 << 27 };
 
 struct onx_function {
     ONX_MESSAGE_HEAD(uint32_t input_count);
@@ -325,10 +325,10 @@ struct onx_function {
     uint32_t attribute_proto_count, value_info_count, metadata_props_count;
 };
 enum {
-    onx_function_has_name = 1 << 0,
-    onx_function_has_doc_string = 1 << 5,
-    onx_function_has_domain = 1 << 7,
-    onx_function_has_overload = 1 << 10
+    onx_function_has_name = 1 << 30,
+    onx_function_has_doc_string = 1 << 25,
+    onx_function_has_domain = 1 << 23,
+    onx_function_has_overload = 1 << 20
 };
 
 /* ---- devices (IR 11) ---- */
@@ -338,7 +338,7 @@ struct onx_int_int_list_entry {
     int64_t key;
     int64_t *value;
 };
-enum { onx_int_int_list_entry_has_key = 1 << 0 };
+enum { onx_int_int_list_entry_has_key = 1 << 30 };
 
 struct onx_simple_sharded_dim {
     ONX_MESSAGE_HEAD(uint32_t reserved);
@@ -349,9 +349,9 @@ struct onx_simple_sharded_dim {
     int64_t num_shards;
 };
 enum {
-    onx_simple_sharded_dim_has_dim_value = 1 << 0,
-    onx_simple_sharded_dim_has_dim_param = 1 << 1,
-    onx_simple_sharded_dim_has_num_shards = 1 << 2
+    onx_simple_sharded_dim_has_dim_value = 1 << 30,
+    onx_simple_sharded_dim_has_dim_param = 1 << 29,
+    onx_simple_sharded_dim_has_num_shards = 1 << 28
 };
 
 struct onx_sharded_dim {
@@ -359,7 +359,7 @@ struct onx_sharded_dim {
     int64_t axis;
     onx_simple_sharded_dim **simple_sharding;
 };
-enum { onx_sharded_dim_has_axis = 1 << 0 };
+enum { onx_sharded_dim_has_axis = 1 << 30 };
 
 struct onx_sharding_spec {
     ONX_MESSAGE_HEAD(uint32_t device_count);
@@ -369,7 +369,7 @@ struct onx_sharding_spec {
     onx_sharded_dim **sharded_dim;
     uint32_t index_to_device_group_map_count, sharded_dim_count;
 };
-enum { onx_sharding_spec_has_tensor_name = 1 << 0 };
+enum { onx_sharding_spec_has_tensor_name = 1 << 30 };
 
 struct onx_node_device_configuration {
     ONX_MESSAGE_HEAD(uint32_t sharding_spec_count);
@@ -377,7 +377,7 @@ struct onx_node_device_configuration {
     onx_sharding_spec **sharding_spec;
     int32_t pipeline_stage;
 };
-enum { onx_node_device_configuration_has_configuration_id = 1 << 0, onx_node_device_configuration_has_pipeline_stage = 1 << 2 };
+enum { onx_node_device_configuration_has_configuration_id = 1 << 30, onx_node_device_configuration_has_pipeline_stage = 1 << 28 };
 
 struct onx_device_configuration {
     ONX_MESSAGE_HEAD(int32_t num_devices);
@@ -385,7 +385,7 @@ struct onx_device_configuration {
     onx_bytes *device;
     uint32_t device_count;
 };
-enum { onx_device_configuration_has_name = 1 << 0, onx_device_configuration_has_num_devices = 1 << 1 };
+enum { onx_device_configuration_has_name = 1 << 30, onx_device_configuration_has_num_devices = 1 << 29 };
 
 /* ---- model ---- */
 
@@ -395,7 +395,7 @@ struct onx_training_info {
     onx_string_string_entry **initialization_binding, **update_binding;
     uint32_t update_binding_count;
 };
-enum { onx_training_info_has_initialization = 1 << 0, onx_training_info_has_algorithm = 1 << 1 };
+enum { onx_training_info_has_initialization = 1 << 30, onx_training_info_has_algorithm = 1 << 29 };
 
 struct onx_model {
     ONX_MESSAGE_HEAD(uint32_t opset_import_count);
@@ -410,13 +410,13 @@ struct onx_model {
     uint32_t metadata_props_count, training_info_count, functions_count, configuration_count;
 };
 enum {
-    onx_model_has_ir_version = 1 << 0,
-    onx_model_has_producer_name = 1 << 1,
-    onx_model_has_producer_version = 1 << 2,
-    onx_model_has_domain = 1 << 3,
-    onx_model_has_model_version = 1 << 4,
-    onx_model_has_doc_string = 1 << 5,
-    onx_model_has_graph = 1 << 6
+    onx_model_has_ir_version = 1 << 30,
+    onx_model_has_producer_name = 1 << 29,
+    onx_model_has_producer_version = 1 << 28,
+    onx_model_has_domain = 1 << 27,
+    onx_model_has_model_version = 1 << 26,
+    onx_model_has_doc_string = 1 << 25,
+    onx_model_has_graph = 1 << 24
 };
 
 /* ---- operator-set documents (onnx-operators.proto) ---- */
@@ -428,10 +428,10 @@ struct onx_operator {
     onx_bytes doc_string;
 };
 enum {
-    onx_operator_has_op_type = 1 << 0,
-    onx_operator_has_since_version = 1 << 1,
-    onx_operator_has_status = 1 << 2,
-    onx_operator_has_doc_string = 1 << 3
+    onx_operator_has_op_type = 1 << 30,
+    onx_operator_has_since_version = 1 << 29,
+    onx_operator_has_status = 1 << 28,
+    onx_operator_has_doc_string = 1 << 27
 };
 
 struct onx_operator_set {
@@ -443,13 +443,13 @@ struct onx_operator_set {
     uint32_t functions_count;
 };
 enum {
-    onx_operator_set_has_magic = 1 << 0,
-    onx_operator_set_has_ir_version = 1 << 1,
-    onx_operator_set_has_ir_version_prerelease = 1 << 2,
-    onx_operator_set_has_domain = 1 << 3,
-    onx_operator_set_has_opset_version = 1 << 4,
-    onx_operator_set_has_doc_string = 1 << 5,
-    onx_operator_set_has_ir_build_metadata = 1 << 6
+    onx_operator_set_has_magic = 1 << 30,
+    onx_operator_set_has_ir_version = 1 << 29,
+    onx_operator_set_has_ir_version_prerelease = 1 << 28,
+    onx_operator_set_has_domain = 1 << 27,
+    onx_operator_set_has_opset_version = 1 << 26,
+    onx_operator_set_has_doc_string = 1 << 25,
+    onx_operator_set_has_ir_build_metadata = 1 << 24
 };
 
 /* ---- stored values (onnx-data.proto) ---- */
@@ -473,7 +473,7 @@ struct onx_sequence {
     onx_optional **optional_values;
     uint32_t tensor_values_count, sparse_tensor_values_count, sequence_values_count, map_values_count, optional_values_count;
 };
-enum { onx_sequence_has_name = 1 << 0, onx_sequence_has_elem_type = 1 << 1 };
+enum { onx_sequence_has_name = 1 << 30, onx_sequence_has_elem_type = 1 << 29 };
 
 struct onx_map {
     ONX_MESSAGE_HEAD(int32_t key_type);
@@ -483,7 +483,7 @@ struct onx_map {
     onx_sequence *values;
     uint32_t keys_count, string_keys_count;
 };
-enum { onx_map_has_name = 1 << 0, onx_map_has_key_type = 1 << 1, onx_map_has_values = 1 << 4 };
+enum { onx_map_has_name = 1 << 30, onx_map_has_key_type = 1 << 29, onx_map_has_values = 1 << 26 };
 
 struct onx_optional {
     ONX_MESSAGE_HEAD(int32_t elem_type);
@@ -495,13 +495,13 @@ struct onx_optional {
     onx_optional *optional_value;
 };
 enum {
-    onx_optional_has_name = 1 << 0,
-    onx_optional_has_elem_type = 1 << 1,
-    onx_optional_has_tensor_value = 1 << 2,
-    onx_optional_has_sparse_tensor_value = 1 << 3,
-    onx_optional_has_sequence_value = 1 << 4,
-    onx_optional_has_map_value = 1 << 5,
-    onx_optional_has_optional_value = 1 << 6
+    onx_optional_has_name = 1 << 30,
+    onx_optional_has_elem_type = 1 << 29,
+    onx_optional_has_tensor_value = 1 << 28,
+    onx_optional_has_sparse_tensor_value = 1 << 27,
+    onx_optional_has_sequence_value = 1 << 26,
+    onx_optional_has_map_value = 1 << 25,
+    onx_optional_has_optional_value = 1 << 24
 };
 
 /* ---- document: one top-level message and the memory that holds it ---- */

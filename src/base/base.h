@@ -157,6 +157,9 @@ typedef enum onxi_field_type {
     ONXI_MESSAGE /* pointer, or array of pointers */
 } onxi_field_type;
 
+/* Wire type of a single value. */
+#define ONXI_WIRE_TYPE(type) ((type) >= ONXI_STRING ? 2 : (type) == ONXI_FLOAT ? 5 : (type) == ONXI_DOUBLE ? 1 : 0)
+
 enum {
     ONXI_REPEATED = 1,
     ONXI_PACKED = 2,  /* written packed */
@@ -174,16 +177,21 @@ typedef struct onxi_enum_name {
 
 struct onxi_message_table;
 
+/* The bit of row i in `has` and in masks of rows: later rows have lower bits, so that the writer, which goes backwards,
+ * takes the lowest bit first. */
+#define ONXI_ROW_BIT(i) ((uint32_t)1 << (30 - (i)))
+
 typedef struct onxi_field {
     const char *name; /* as in the .proto */
     uint32_t number;
     uint8_t type; /* onxi_field_type */
+    uint8_t tag;               /* as written, when one byte holds it; else 0 */
     uint8_t flags;
     uint16_t offset;       /* of the value, or of the array pointer */
     uint16_t count_offset; /* repeated: of the count */
     uint16_t more_offset;  /* ONXI_SLOT: of the value in extra */
     uint16_t more_count_offset;
-    uint32_t has;                             /* presence bit of a singular field (1 << row), 0 for repeated */
+    uint32_t has;                             /* presence bit of a singular field (ONXI_ROW_BIT), 0 for repeated */
     uint32_t group;                           /* ONXI_ONEOF: presence bits of all members of the oneof */
     const struct onxi_message_table *message; /* ONXI_MESSAGE */
     const onxi_enum_name *names;              /* ONXI_ENUM: ends with a NULL name */
@@ -196,8 +204,9 @@ typedef struct onxi_message_table {
     uint32_t size;            /* of the struct */
     uint32_t extra_size;      /* of the extra part */
     uint32_t slot_offset;     /* where a `slot` is, 0: none */
-    uint32_t lists;           /* bit i: row i is repeated and lives in the struct */
-    uint32_t extra_lists;     /* bit i: row i is repeated and lives in the extra part or the slot */
+    uint32_t singles;         /* ONXI_ROW_BIT(i): row i is singular */
+    uint32_t lists;           /* ... is repeated and lives in the struct */
+    uint32_t extra_lists;     /* ... is repeated and lives in the extra part or the slot */
     const uint8_t *by_number; /* index + 1 of the field with that number, below number_count; 0: unknown */
     uint32_t number_count;
     const uint32_t *reserved; /* numbers that the .proto reserves, ends with 0; or NULL */
@@ -209,6 +218,12 @@ static inline const onxi_field *onxi_field_find(const onxi_message_table *table,
     if (number >= table->number_count || !table->by_number[number])
         return NULL;
     return &table->fields[table->by_number[number] - 1];
+}
+
+/* The slot of a message whose table has one: the number of the field that is in it. */
+static inline uint32_t *onxi_slot(const onxi_message_table *table, const void *message)
+{
+    return (uint32_t *)(void *)((char *)(uintptr_t)message + table->slot_offset);
 }
 
 /* Where a field's value (or array pointer) and count are; NULL value when the message has no part that could hold it

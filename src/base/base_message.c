@@ -1,11 +1,6 @@
 /* base_message.c - where the field of a message lies in memory, by its table. */
 #include "base/base.h"
 
-static uint32_t *slot_of(const onxi_message_table *table, const void *message)
-{
-    return (uint32_t *)(void *)((char *)(uintptr_t)message + table->slot_offset);
-}
-
 static onxi_place place_in(const void *part, uint16_t offset, const onxi_field *field, uint16_t count_offset)
 {
     char *p = (char *)(uintptr_t)part;
@@ -17,7 +12,7 @@ onxi_place onxi_field_place(const onxi_message_table *table, const onxi_field *f
     const onx_message *head = message;
     if (!(field->flags & (ONXI_COLD | ONXI_SLOT)))
         return place_in(message, field->offset, field, field->count_offset);
-    if ((field->flags & ONXI_SLOT) && *slot_of(table, message) == field->number)
+    if ((field->flags & ONXI_SLOT) && *onxi_slot(table, message) == field->number)
         return place_in(message, field->offset, field, field->count_offset);
     if (!head->extra)
         return (onxi_place){ NULL, NULL };
@@ -31,7 +26,7 @@ bool onxi_field_claim(const onxi_message_table *table, const onxi_field *field, 
 {
     onx_message *head = message;
     if (field->flags & ONXI_SLOT) {
-        uint32_t *slot = slot_of(table, message);
+        uint32_t *slot = onxi_slot(table, message);
         if (*slot == 0)
             *slot = field->number;
         if (*slot != field->number && !head->extra)

@@ -4,37 +4,38 @@
 
 /* A row is X(message, number, field, KIND, argument...). KIND_ROW says how the member is stored, KIND_MANY whether it
  * is repeated. */
-#define ONE_ROW(m, f, T) .type = ONXI_##T, .offset = offsetof(onx_##m, f), .has = onx_##m##_has_##f
-#define ONE_ENUM_ROW(m, f, NAMES) ONE_ROW(m, f, ENUM), .names = NAMES
-#define SUB_ROW(m, f, M) ONE_ROW(m, f, MESSAGE), .message = &table_##M
-#define MANY_ROW(m, f, T)                                                            \
-    .type = ONXI_##T, .flags = ONXI_REPEATED, .offset = offsetof(onx_##m, f),        \
+#define TYPE(n, T) .type = ONXI_##T, .tag = n < 16 ? n << 3 | ONXI_WIRE_TYPE(ONXI_##T) : 0
+#define ONE_ROW(m, n, f, T) TYPE(n, T), .offset = offsetof(onx_##m, f), .has = onx_##m##_has_##f
+#define ONE_ENUM_ROW(m, n, f, NAMES) ONE_ROW(m, n, f, ENUM), .names = NAMES
+#define SUB_ROW(m, n, f, M) ONE_ROW(m, n, f, MESSAGE), .message = &table_##M
+#define MANY_ROW(m, n, f, T)                                                            \
+    TYPE(n, T), .flags = ONXI_REPEATED, .offset = offsetof(onx_##m, f),        \
     .count_offset = offsetof(onx_##m, f##_count)
-#define SUBS_ROW(m, f, M) MANY_ROW(m, f, MESSAGE), .message = &table_##M
-#define PACK_ROW(m, f, T, FLAGS)                                                                                  \
-    .type = ONXI_##T, .flags = ONXI_REPEATED | ONXI_PACKED | ONXI_WIDE | (FLAGS), .offset = offsetof(onx_##m, f), \
+#define SUBS_ROW(m, n, f, M) MANY_ROW(m, n, f, MESSAGE), .message = &table_##M
+#define PACK_ROW(m, n, f, T, FLAGS)                                                                                  \
+    .type = ONXI_##T, .tag = n << 3 | 2, .flags = ONXI_REPEATED | ONXI_PACKED | ONXI_WIDE | (FLAGS), .offset = offsetof(onx_##m, f), \
     .count_offset = offsetof(onx_##m, f##_count)
-#define ONEOF_ROW(m, f, T, GROUP) ONE_ROW(m, f, T), .flags = ONXI_ONEOF, .group = (GROUP)
-#define SUB_ONEOF_ROW(m, f, M, GROUP) SUB_ROW(m, f, M), .flags = ONXI_ONEOF, .group = (GROUP)
+#define ONEOF_ROW(m, n, f, T, GROUP) ONE_ROW(m, n, f, T), .flags = ONXI_ONEOF, .group = (GROUP)
+#define SUB_ONEOF_ROW(m, n, f, M, GROUP) SUB_ROW(m, n, f, M), .flags = ONXI_ONEOF, .group = (GROUP)
 /* Rare members, in the extra part. */
-#define COLD_ROW(m, f, T) \
-    .type = ONXI_##T, .flags = ONXI_COLD, .offset = offsetof(onx_##m##_extra, f), .has = onx_##m##_has_##f
-#define COLD_SUBS_ROW(m, f, M)                                                                        \
-    .type = ONXI_MESSAGE, .flags = ONXI_COLD | ONXI_REPEATED, .offset = offsetof(onx_##m##_extra, f), \
+#define COLD_ROW(m, n, f, T) \
+    TYPE(n, T), .flags = ONXI_COLD, .offset = offsetof(onx_##m##_extra, f), .has = onx_##m##_has_##f
+#define COLD_SUBS_ROW(m, n, f, M)                                                                        \
+    TYPE(n, MESSAGE), .flags = ONXI_COLD | ONXI_REPEATED, .offset = offsetof(onx_##m##_extra, f), \
     .count_offset = offsetof(onx_##m##_extra, f##_count), .message = &table_##M
 /* Values of an attribute, in its slot or in the extra part. */
-#define SLOT_ROW(m, f, T)                                                                           \
-    .type = ONXI_##T, .flags = ONXI_SLOT, .offset = offsetof(onx_##m, f), .has = onx_##m##_has_##f, \
+#define SLOT_ROW(m, n, f, T)                                                                           \
+    TYPE(n, T), .flags = ONXI_SLOT, .offset = offsetof(onx_##m, f), .has = onx_##m##_has_##f, \
     .more_offset = offsetof(onx_##m##_extra, more.f)
-#define SLOT_SUB_ROW(m, f, M) SLOT_ROW(m, f, MESSAGE), .message = &table_##M
-#define SLOTS_ROW(m, f, T)                                                                          \
-    .type = ONXI_##T, .flags = ONXI_SLOT | ONXI_REPEATED, .offset = offsetof(onx_##m, f),           \
+#define SLOT_SUB_ROW(m, n, f, M) SLOT_ROW(m, n, f, MESSAGE), .message = &table_##M
+#define SLOTS_ROW(m, n, f, T)                                                                          \
+    TYPE(n, T), .flags = ONXI_SLOT | ONXI_REPEATED, .offset = offsetof(onx_##m, f),           \
     .count_offset = offsetof(onx_##m, count), .more_offset = offsetof(onx_##m##_extra, more.f),     \
     .more_count_offset = offsetof(onx_##m##_extra, f##_count)
-#define SLOTS_SUB_ROW(m, f, M) SLOTS_ROW(m, f, MESSAGE), .message = &table_##M
+#define SLOTS_SUB_ROW(m, n, f, M) SLOTS_ROW(m, n, f, MESSAGE), .message = &table_##M
 /* `operator` is a word of C++, so the member has another name than the field. */
-#define OPERATORS_ROW(m, f, M)                                                              \
-    .type = ONXI_MESSAGE, .flags = ONXI_REPEATED, .offset = offsetof(onx_##m, operator_),   \
+#define OPERATORS_ROW(m, n, f, M)                                                              \
+    TYPE(n, MESSAGE), .flags = ONXI_REPEATED, .offset = offsetof(onx_##m, operator_),   \
     .count_offset = offsetof(onx_##m, operator_count), .message = &table_##M
 
 /* Repeated members, by where they are: in the struct, in the extra part, in the slot. */
@@ -63,9 +64,10 @@ static const onxi_enum_name operator_statuses[] = { { 0, "EXPERIMENTAL" }, { 1, 
     X(m, 1, domain, ONE, STRING) \
     X(m, 2, version, ONE, INT64)
 
+#define TWO_FIRST (1u << 30 | 1u << 29)
 #define FIELDS_dimension(X, m)                                 \
-    X(m, 1, dim_value, ONEOF, INT64, 1u | 2u)    \
-    X(m, 2, dim_param, ONEOF, STRING, 1u | 2u)   \
+    X(m, 1, dim_value, ONEOF, INT64, TWO_FIRST)    \
+    X(m, 2, dim_param, ONEOF, STRING, TWO_FIRST)   \
     X(m, 3, denotation, ONE, STRING)
 
 #define FIELDS_tensor_shape(X, m) X(m, 1, dim, SUBS, dimension)
@@ -201,8 +203,8 @@ static const onxi_enum_name operator_statuses[] = { { 0, "EXPERIMENTAL" }, { 1, 
     X(m, 2, value, MANY, INT64)
 
 #define FIELDS_simple_sharded_dim(X, m)                      \
-    X(m, 1, dim_value, ONEOF, INT64, 1u | 2u)  \
-    X(m, 2, dim_param, ONEOF, STRING, 1u | 2u) \
+    X(m, 1, dim_value, ONEOF, INT64, TWO_FIRST)  \
+    X(m, 2, dim_param, ONEOF, STRING, TWO_FIRST) \
     X(m, 3, num_shards, ONE, INT64)
 
 #define FIELDS_sharded_dim(X, m)       \
@@ -294,11 +296,12 @@ static const uint32_t function_reserved[] = { 2, 3, 0 };
 static const uint32_t opaque_reserved[] = { 3, 0 };
 
 /* From the rows of a message: the field array, the position of each number, the masks, the table. */
-#define ROW(m, n, f, KIND, ...) { .name = #f, .number = n, KIND##_ROW(m, f, __VA_ARGS__) },
+#define ROW(m, n, f, KIND, ...) { .name = #f, .number = n, KIND##_ROW(m, n, f, __VA_ARGS__) },
 #define POSITION(m, n, f, ...) at_##m##_##f,
 #define BY_NUMBER(m, n, f, ...) [n] = at_##m##_##f + 1,
-#define HOT_LIST_BIT(m, n, f, KIND, ...) | (uint32_t)(KIND##_IN == 1) << at_##m##_##f
-#define COLD_LIST_BIT(m, n, f, KIND, ...) | (uint32_t)(KIND##_IN == 2) << at_##m##_##f
+#define SINGLE_BIT(m, n, f, KIND, ...) | (uint32_t)(KIND##_IN == 0) << (30 - at_##m##_##f)
+#define HOT_LIST_BIT(m, n, f, KIND, ...) | (uint32_t)(KIND##_IN == 1) << (30 - at_##m##_##f)
+#define COLD_LIST_BIT(m, n, f, KIND, ...) | (uint32_t)(KIND##_IN == 2) << (30 - at_##m##_##f)
 #define TABLE(m, KIND, PROTO, EXTRA, ...)                                                 \
     enum { FIELDS_##m(POSITION, m) count_##m };                                           \
     static const onxi_field fields_##m[] = { FIELDS_##m(ROW, m) };                        \
@@ -308,13 +311,14 @@ static const uint32_t opaque_reserved[] = { 3, 0 };
                                                   .field_count = count_##m,               \
                                                   .size = sizeof(onx_##m),                \
                                                   .extra_size = sizeof(EXTRA),            \
+                                                  .singles = 0u FIELDS_##m(SINGLE_BIT, m),        \
                                                   .lists = 0u FIELDS_##m(HOT_LIST_BIT, m),        \
                                                   .extra_lists = 0u FIELDS_##m(COLD_LIST_BIT, m), \
                                                   .by_number = numbers_##m,               \
                                                   .number_count = sizeof numbers_##m,     \
                                                   .kind = ONX_KIND_##KIND,                \
                                                   __VA_ARGS__ };                          \
-    _Static_assert(offsetof(onx_##m, extra) == 8 && count_##m <= 32, "head of " PROTO)
+    _Static_assert(offsetof(onx_##m, extra) == 8 && count_##m <= 31, "head of " PROTO)
 
 TABLE(string_string_entry, STRING_STRING_ENTRY, "StringStringEntryProto", onx_extra, .reserved = NULL);
 TABLE(operator_set_id, OPERATOR_SET_ID, "OperatorSetIdProto", onx_extra, .reserved = NULL);

@@ -26,6 +26,7 @@ typedef struct onxi_writer {
     onxi_wire_ref *refs; /* last payload first */
     size_t ref_count, ref_room;
     uint64_t referred; /* bytes of all payloads referred to */
+    uint64_t top;      /* address of `end` plus `referred`: less the front, it is what was written */
     bool refer;
     uint32_t depth, depth_limit;
     onx_status failure;

@@ -3,12 +3,6 @@
 
 enum { RUN_PARALLEL = 256 * 1024, PARALLEL_DEPTH = 2 };
 
-const uint8_t onxi_wire_of_type[] = {
-    [ONXI_FLOAT] = WIRE_I32,    [ONXI_DOUBLE] = WIRE_I64,    [ONXI_INT32] = WIRE_VARINT,
-    [ONXI_INT64] = WIRE_VARINT, [ONXI_UINT64] = WIRE_VARINT, [ONXI_ENUM] = WIRE_VARINT,
-    [ONXI_STRING] = WIRE_LEN,   [ONXI_BYTES] = WIRE_LEN,     [ONXI_MESSAGE] = WIRE_LEN,
-};
-
 bool onxi_reader_grow(reader *r, const frame *f, void **list, uint64_t count, uint64_t more, size_t size, bool borrowed,
                       bool wide)
 {
@@ -36,25 +30,34 @@ bool onxi_reader_grow(reader *r, const frame *f, void **list, uint64_t count, ui
 
 /* ---- strings ---- */
 
-/* Are all bytes ASCII? Names are, and short: whole words, the last ones overlapping. */
-static inline bool is_ascii(const byte *p, size_t len)
+static inline uint64_t word(const byte *p)
 {
-    const uint64_t high = 0x8080808080808080u;
-    uint64_t all = 0, v;
-    if (len < 8) {
-        for (size_t i = 0; i < len; i++)
-            all |= p[i];
-        return !(all & 0x80);
-    }
-    for (size_t i = 0; i + 8 < len; i += 8) {
-        memcpy(&v, p + i, 8);
-        all |= v;
-    }
-    memcpy(&v, p + len - 8, 8);
-    return !((all | v) & high);
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
 }
 
-static bool take_unusual(reader *r, const frame *f, const byte *p, size_t len, onx_bytes *out)
+/* Are all bytes ASCII? Names are, and short: overlapping words of fixed places serve whole ranges of lengths, so
+ * that the branches can be predicted. */
+static inline bool is_ascii(const byte *p, size_t len)
+{
+    uint64_t all = 0;
+    if (len >= 16) {
+        size_t i = 0;
+        do
+            all |= word(p + i) | word(p + i + 8);
+        while ((i += 16) + 16 <= len);
+        all |= word(p + len - 16) | word(p + len - 8);
+    } else if (len >= 8) {
+        all = word(p) | word(p + len - 8);
+    } else {
+        for (size_t i = 0; i < len; i++)
+            all |= p[i];
+    }
+    return !(all & 0x8080808080808080u);
+}
+
+COLD static bool take_unusual(reader *r, const frame *f, const byte *p, size_t len, onx_bytes *out)
 {
     onx_str s = onx_str_make((const char *)p, len);
     if (f->field->type == ONXI_STRING && onxi_utf8_valid(s) != len)
@@ -107,8 +110,8 @@ static inline bool same_tag(const byte *p, const byte *end, const byte *tag, siz
     return (size_t)(end - p) > tag_size && p[0] == tag[0] && (tag_size == 1 || memcmp(p, tag, tag_size) == 0);
 }
 
-static const byte *read_many_strings(reader *r, frame *f, onxi_place place, const byte *p, const byte *end,
-                                     const byte *tag, size_t tag_size)
+COLD static const byte *read_many_strings(reader *r, frame *f, onxi_place place, const byte *p, const byte *end,
+                                          const byte *tag, size_t tag_size)
 {
     uint32_t *count = place.count;
     uint64_t more = count_run(p, end, tag, tag_size);
@@ -304,8 +307,8 @@ static inline const byte *read_singular(reader *r, frame *f, onx_message *m, onx
 /* ---- fields ---- */
 
 /* Keeps a field as it is: [tag, p) is its head, the value follows. */
-static const byte *keep_unknown(reader *r, const frame *f, onx_message *m, const byte *head, const byte *p,
-                                const byte *end, uint32_t number, uint32_t wire_type)
+COLD static const byte *keep_unknown(reader *r, const frame *f, onx_message *m, const byte *head, const byte *p,
+                                     const byte *end, uint32_t number, uint32_t wire_type)
 {
     const byte *next = onxi_read_skip(r, f, p, end, number, wire_type);
     if (!next)
@@ -330,8 +333,8 @@ static const byte *keep_unknown(reader *r, const frame *f, onx_message *m, const
     return next;
 }
 
-static const byte *read_unknown(reader *r, const frame *f, onx_message *m, const byte *head, const byte *p,
-                                const byte *end, uint32_t number, uint32_t wire_type)
+COLD static const byte *read_unknown(reader *r, const frame *f, onx_message *m, const byte *head, const byte *p,
+                                     const byte *end, uint32_t number, uint32_t wire_type)
 {
     if (wire_type == WIRE_END)
         return onxi_reader_bad(r, f, head, ONX_E_MALFORMED, "W-09", "group %u ends without having begun", number);
@@ -349,8 +352,8 @@ static const byte *read_unknown(reader *r, const frame *f, onx_message *m, const
     return keep_unknown(r, f, m, head, p, end, number, wire_type);
 }
 
-static const byte *read_mismatch(reader *r, const frame *f, onx_message *m, const byte *head, const byte *p,
-                                 const byte *end, uint32_t wire_type)
+COLD static const byte *read_mismatch(reader *r, const frame *f, onx_message *m, const byte *head, const byte *p,
+                                      const byte *end, uint32_t wire_type)
 {
     static const char *const names[] = { "varint", "64-bit", "length-delimited", "group", "group end", "32-bit" };
     if (!(r->flags & ONXI_WIRE_LENIENT))
@@ -370,7 +373,7 @@ static inline const byte *read_field(reader *r, frame *f, onx_message *m, const 
     const onxi_field *field = f->field;
     bool numeric = field->type < ONXI_STRING;
     bool packed = numeric && (field->flags & ONXI_REPEATED) && wire_type == WIRE_LEN;
-    if (wire_type != onxi_wire_of_type[field->type] && !packed)
+    if (wire_type != ONXI_WIRE_TYPE(field->type) && !packed)
         return read_mismatch(r, f, m, head, p, end, wire_type);
     onxi_place place;
     if (!(field->flags & (ONXI_COLD | ONXI_SLOT))) {
@@ -391,7 +394,7 @@ static inline const byte *read_field(reader *r, frame *f, onx_message *m, const 
 }
 
 /* A tag of more than one byte. */
-static const byte *read_tag_slow(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out)
+COLD static const byte *read_tag_slow(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out)
 {
     const byte *q = onxi_read_varint_slow(r, f, p, end, out);
     if (q && (q - p > 5 || *out > UINT32_MAX))

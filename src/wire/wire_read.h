@@ -6,6 +6,10 @@
 
 typedef unsigned char byte;
 
+/* Kept out of the way of what runs for every node. */
+#define COLD      __attribute__((cold, noinline))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+
 enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_GROUP = 3, WIRE_END = 4, WIRE_I32 = 5 };
 
 /* Where the reader is, for diagnostics: a chain through the C stack. */
@@ -43,9 +47,13 @@ const byte *onxi_read_message(reader *r, const onxi_message_table *table, void *
 const byte *onxi_read_varint_slow(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out);
 static inline const byte *read_varint(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out)
 {
-    if (p < end && *p < 0x80) {
+    if (LIKELY(p < end && *p < 0x80)) {
         *out = *p;
         return p + 1;
+    }
+    if (end - p > 1 && p[1] < 0x80) {
+        *out = (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
+        return p + 2;
     }
     return onxi_read_varint_slow(r, f, p, end, out);
 }
@@ -74,9 +82,6 @@ const byte *onxi_read_skip(reader *r, const frame *f, const byte *p, const byte 
 const byte *onxi_read_numbers(reader *r, const frame *f, onxi_place place, const byte *p, const byte *end,
                               uint32_t wire_type, const byte *tag, size_t tag_size);
 const byte *onxi_read_number(reader *r, const frame *f, void *value, const byte *p, const byte *end);
-/* The wire type of a single value, by onxi_field_type. */
-extern const uint8_t onxi_wire_of_type[];
-
 /* A run of repeated messages decoded by several threads (wire_read_parallel.c). */
 const byte *onxi_read_parallel(reader *r, frame *f, onxi_place place, const byte *p, const byte *end, const byte *tag,
                                size_t tag_size);

@@ -10,11 +10,15 @@ enum {
     SHORT_MAX = 64
 };
 
+/* Kept out of the way of what runs for every node. */
+#define COLD      __attribute__((cold, noinline))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+
 enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_I32 = 5 };
 
 /* Everything below passes the front of what is written, `p`, along and returns the new front; NULL is failure. */
 
-static char *fail(onxi_writer *w, onx_status status)
+COLD static char *fail(onxi_writer *w, onx_status status)
 {
     w->failure = status;
     return NULL;
@@ -23,10 +27,10 @@ static char *fail(onxi_writer *w, onx_status status)
 /* Bytes from p on, payloads referred to included. Growing moves the buffer but not this number. */
 static inline uint64_t written(const onxi_writer *w, const char *p)
 {
-    return (uint64_t)(w->end - p) + w->referred;
+    return w->top - (uint64_t)(uintptr_t)p;
 }
 
-static char *grow(onxi_writer *w, char *p, size_t size)
+COLD static char *grow(onxi_writer *w, char *p, size_t size)
 {
     size_t used = (size_t)(w->end - p), want, room = w->base ? (size_t)(w->end - w->base) : 256;
     if (__builtin_add_overflow(used, size, &want))
@@ -42,13 +46,14 @@ static char *grow(onxi_writer *w, char *p, size_t size)
     onxi_writer_free_buffer(w);
     w->base = base;
     w->end = base + room;
+    w->top = (uint64_t)(uintptr_t)w->end + w->referred;
     return w->end - used;
 }
 
 /* Makes room for `size` more bytes in front of p. */
 static inline char *reserve(onxi_writer *w, char *p, size_t size)
 {
-    return size <= (size_t)(p - w->base) ? p : grow(w, p, size);
+    return LIKELY(size <= (size_t)(p - w->base)) ? p : grow(w, p, size);
 }
 
 /* The put_* functions need reserved room. */
@@ -60,21 +65,27 @@ static inline char *put_bytes(char *p, const void *bytes, size_t size)
     return p;
 }
 
-/* Names and operator types are short: overlapping words are quicker than calling memcpy. */
+/* Names and operator types are short and of every length, so a loop or a call would be mispredicted each time: two or
+ * four overlapping words of a fixed size serve a whole range of lengths. */
 static inline char *put_short(char *p, const char *bytes, size_t size)
 {
-    if (size > SHORT_MAX || size < 4)
-        return put_bytes(p, bytes, size);
-    char *front = p - size;
-    if (size < 8) {
-        memcpy(p - 4, bytes + size - 4, 4);
-        memcpy(front, bytes, 4);
-        return front;
+    char *to = p - size;
+    if (size >= 16 && size <= SHORT_MAX) {
+        size_t last = size - 16, second = last < 16 ? last : 16, third = last - second;
+        memcpy(to, bytes, 16);
+        memcpy(to + second, bytes + second, 16);
+        memcpy(to + third, bytes + third, 16);
+        memcpy(to + last, bytes + last, 16);
+    } else if (size >= 8 && size <= 16) {
+        memcpy(to, bytes, 8);
+        memcpy(to + size - 8, bytes + size - 8, 8);
+    } else if (size >= 4 && size <= 8) {
+        memcpy(to, bytes, 4);
+        memcpy(to + size - 4, bytes + size - 4, 4);
+    } else if (size) {
+        memcpy(to, bytes, size);
     }
-    for (size_t left = size; left >= 8; left -= 8)
-        memcpy(front + left - 8, bytes + left - 8, 8);
-    memcpy(front, bytes, 8);
-    return front;
+    return to;
 }
 
 static inline char *put_varint(char *p, uint64_t v)
@@ -98,6 +109,22 @@ static inline char *put_tag(char *p, const onxi_field *field, uint32_t wire_type
     return put_varint(p, (uint64_t)field->number << 3 | wire_type);
 }
 
+static inline char *put_short_head(char *p, const onxi_field *field, uint64_t len)
+{
+    uint16_t head = (uint16_t)(len << 8 | field->tag);
+    p -= 2;
+    memcpy(p, &head, 2);
+    return p;
+}
+
+/* Tag and length of what stands behind p. */
+static inline char *put_len(char *p, const onxi_field *field, uint64_t len)
+{
+    if (len < 0x80 && field->tag)
+        return put_short_head(p, field, len);
+    return put_tag(put_varint(p, len), field, WIRE_LEN);
+}
+
 static char *put_payload(onxi_writer *w, char *p, onx_str s)
 {
     if (!w->refer || s.len < REFER_MIN) {
@@ -114,6 +141,7 @@ static char *put_payload(onxi_writer *w, char *p, onx_str s)
     }
     w->refs[w->ref_count++] = (onxi_wire_ref){ (size_t)(w->end - p), s };
     w->referred += s.len;
+    w->top += s.len;
     return p;
 }
 
@@ -121,22 +149,26 @@ static char *put_payload(onxi_writer *w, char *p, onx_str s)
 static inline char *put_head(onxi_writer *w, char *p, const onxi_field *field, uint64_t start)
 {
     p = reserve(w, p, TAG_AND_LENGTH);
-    return p ? put_tag(put_varint(p, written(w, p) - start), field, WIRE_LEN) : NULL;
+    return p ? put_len(p, field, written(w, p) - start) : NULL;
+}
+
+COLD static char *write_long_string(onxi_writer *w, char *p, const onxi_field *field, onx_str s)
+{
+    uint64_t start = written(w, p);
+    p = put_payload(w, p, s);
+    return p ? put_head(w, p, field, start) : NULL;
 }
 
 static inline char *write_string(onxi_writer *w, char *p, const onxi_field *field, onx_bytes bytes)
 {
-    onx_str s = onx_view(bytes);
-    if (s.len >= REFER_MIN) {
-        uint64_t start = written(w, p);
-        p = put_payload(w, p, s);
-        return p ? put_head(w, p, field, start) : NULL;
-    }
-    p = reserve(w, p, s.len + TAG_AND_LENGTH);
+    size_t len = bytes.bits >> 48;
+    if (len > SHORT_MAX || !field->tag)
+        return write_long_string(w, p, field, onx_view(bytes));
+    p = reserve(w, p, SHORT_MAX + 2);
     if (!p)
         return NULL;
-    p = put_short(p, s.ptr, s.len);
-    return put_tag(put_varint(p, s.len), field, WIRE_LEN);
+    p = put_short(p, (const char *)(uintptr_t)(bytes.bits & 0xffffffffffffu), len);
+    return put_short_head(p, field, len);
 }
 
 /* Element i of a numeric array as a varint. */
@@ -147,7 +179,7 @@ static inline uint64_t varint_at(const onxi_field *field, const void *array, uin
     return ((const uint64_t *)array)[i];
 }
 
-static char *write_number(onxi_writer *w, char *p, const onxi_field *field, const void *array, uint64_t i)
+static inline char *write_number(onxi_writer *w, char *p, const onxi_field *field, const void *array, uint64_t i)
 {
     p = reserve(w, p, TAG_AND_LENGTH);
     if (!p)
@@ -162,7 +194,7 @@ static char *write_number(onxi_writer *w, char *p, const onxi_field *field, cons
     }
 }
 
-static char *write_packed(onxi_writer *w, char *p, const onxi_field *field, const void *array, uint64_t count)
+COLD static char *write_packed(onxi_writer *w, char *p, const onxi_field *field, const void *array, uint64_t count)
 {
     uint64_t start = written(w, p);
     if (field->type == ONXI_FLOAT || field->type == ONXI_DOUBLE)
@@ -196,7 +228,7 @@ static char *write_repeated(onxi_writer *w, char *p, const onxi_field *field, on
     if (field->type == ONXI_MESSAGE) {
         while (p && i-- > 0)
             p = write_sub(w, p, field, ((void *const *)array)[i]);
-    } else if (field->type == ONXI_STRING || field->type == ONXI_BYTES) {
+    } else if (field->type >= ONXI_STRING) {
         while (p && i-- > 0)
             p = write_string(w, p, field, ((const onx_bytes *)array)[i]);
     } else {
@@ -207,29 +239,30 @@ static char *write_repeated(onxi_writer *w, char *p, const onxi_field *field, on
 }
 
 static inline char *write_field(onxi_writer *w, char *p, const onxi_message_table *table, const onxi_field *field,
-                                const void *message)
+                                const onx_message *m)
 {
-    onxi_place place;
-    if (field->flags & (ONXI_COLD | ONXI_SLOT)) {
-        place = onxi_field_place(table, field, message);
+    char *value = (char *)(uintptr_t)m + field->offset;
+    if (field->flags) {
+        onxi_place place = { value, (char *)(uintptr_t)m + field->count_offset };
+        bool here = !(field->flags & (ONXI_COLD | ONXI_SLOT)) ||
+                    ((field->flags & ONXI_SLOT) && *onxi_slot(table, m) == field->number);
+        if (!here)
+            place = onxi_field_place(table, field, m);
         if (!place.value)
             return p;
-    } else {
-        place.value = (char *)(uintptr_t)message + field->offset;
-        place.count = (char *)(uintptr_t)message + field->count_offset;
+        if (field->flags & ONXI_REPEATED)
+            return write_repeated(w, p, field, place);
+        value = place.value;
     }
-    if (field->flags & ONXI_REPEATED)
-        return write_repeated(w, p, field, place);
-    if (field->type == ONXI_STRING || field->type == ONXI_BYTES)
-        return write_string(w, p, field, *(const onx_bytes *)place.value);
-    if (field->type == ONXI_MESSAGE) {
-        const void *sub = *(void *const *)place.value;
-        return sub ? write_sub(w, p, field, sub) : p; /* NULL: marked present by a caller who gave no message */
-    }
-    return write_number(w, p, field, place.value, 0);
+    if (field->type < ONXI_STRING)
+        return write_number(w, p, field, value, 0);
+    if (field->type != ONXI_MESSAGE)
+        return write_string(w, p, field, *(const onx_bytes *)(void *)value);
+    const void *sub = *(void *const *)(void *)value;
+    return sub ? write_sub(w, p, field, sub) : p; /* NULL: marked present by a caller who gave no message */
 }
 
-static char *write_unknown(onxi_writer *w, char *p, const onx_unknown *first)
+COLD static char *write_unknown(onxi_writer *w, char *p, const onx_unknown *first)
 {
     size_t size = 0;
     for (const onx_unknown *u = first; u; u = u->next)
@@ -250,14 +283,13 @@ static char *write_unknown(onxi_writer *w, char *p, const onx_unknown *first)
 /* The rows that may be present, as bits. */
 static inline uint32_t rows_to_write(const onxi_message_table *table, const onx_message *m)
 {
-    uint32_t rows = m->has | table->lists;
+    uint32_t rows = (m->has & table->singles) | table->lists;
     if (m->extra)
         return rows | table->extra_lists;
     if (table->slot_offset) {
-        uint32_t slot;
-        memcpy(&slot, (const char *)m + table->slot_offset, sizeof slot);
+        uint32_t slot = *onxi_slot(table, m);
         if (slot < table->number_count && table->by_number[slot])
-            rows |= table->extra_lists & (uint32_t)1 << (table->by_number[slot] - 1);
+            rows |= table->extra_lists & ONXI_ROW_BIT(table->by_number[slot] - 1);
     }
     return rows;
 }
@@ -271,12 +303,8 @@ static char *write_message(onxi_writer *w, char *p, const onxi_message_table *ta
     w->depth++;
     if (m->extra && m->extra->unknown)
         p = write_unknown(w, p, m->extra->unknown);
-    for (uint32_t rows = rows_to_write(table, m); p && rows;) {
-        uint32_t i = 31 - (uint32_t)__builtin_clz(rows);
-        rows &= ~((uint32_t)1 << i);
-        if (i < table->field_count)
-            p = write_field(w, p, table, &table->fields[i], message);
-    }
+    for (uint32_t rows = rows_to_write(table, m); rows && p; rows &= rows - 1)
+        p = write_field(w, p, table, &table->fields[30 - __builtin_ctz(rows)], m);
     w->depth--;
     return p;
 }
