@@ -338,6 +338,8 @@ COLD static const byte *read_unknown(reader *r, const frame *f, onx_message *m, 
 {
     if (wire_type == WIRE_END)
         return onxi_reader_bad(r, f, head, ONX_E_MALFORMED, "W-09", "group %u ends without having begun", number);
+    if (wire_type > WIRE_I32)
+        return onxi_reader_bad(r, f, head, ONX_E_MALFORMED, "W-08", "wire type %u does not exist", wire_type);
     bool reserved = false;
     for (const uint32_t *n = f->table->reserved; n && *n; n++)
         reserved |= *n == number;
@@ -356,12 +358,12 @@ COLD static const byte *read_mismatch(reader *r, const frame *f, onx_message *m,
                                       const byte *end, uint32_t wire_type)
 {
     static const char *const names[] = { "varint", "64-bit", "length-delimited", "group", "group end", "32-bit" };
-    if (!(r->flags & ONXI_WIRE_LENIENT))
-        return onxi_reader_bad(r, f, head, ONX_E_MALFORMED, "W-15", "%s has wire type %u (%s), which cannot hold it",
-                               f->field->name, wire_type, names[wire_type]);
     if (wire_type == WIRE_END)
         return onxi_reader_bad(r, f, head, ONX_E_MALFORMED, "W-09", "group %u ends without having begun",
                                f->field->number);
+    if (!(r->flags & ONXI_WIRE_LENIENT))
+        return onxi_reader_bad(r, f, head, ONX_E_MALFORMED, "W-15", "%s has wire type %u (%s), which cannot hold it",
+                               f->field->name, wire_type, names[wire_type]);
     onxi_reader_note(r, f, head, ONX_WARNING, "W-15", "%s has wire type %u (%s), it is kept as an unknown field",
                      f->field->name, wire_type, names[wire_type]);
     return keep_unknown(r, f, m, head, p, end, f->field->number, wire_type);
