@@ -40,7 +40,7 @@ static int run_completion(cli_call *call)
     fputs("--help --version' -- \"$word\"))\n"
           "        return\n"
           "    fi\n"
-          "    case \"$command $before\" in\n",
+          "    case \"$word\" in -*) ;; *) case \"$command $before\" in\n",
           stdout);
     for (size_t i = 0; cli_commands[i]; i++)
         put_choices(cli_commands[i]->name, cli_commands[i]->options);
@@ -50,7 +50,7 @@ static int run_completion(cli_call *call)
         printf("%s ", cli_commands[i]->name);
     fputs("' ;;\n"
           "    'completion completion') words=bash ;;\n"
-          "    esac\n"
+          "    esac ;; esac\n"
           "    if [ -n \"$words\" ]; then\n"
           "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
           "        return\n"

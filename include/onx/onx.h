@@ -1,0 +1,12 @@
+/* onx.h - all of the library. */
+#ifndef ONX_ONX_H
+#define ONX_ONX_H
+
+#include <onx/base.h>
+#include <onx/io.h>
+#include <onx/ir.h>
+#include <onx/op.h>
+#include <onx/tensor.h>
+#include <onx/text.h>
+
+#endif

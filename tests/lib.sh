@@ -1,0 +1,57 @@
+# lib.sh - for the scripts in tests/cli: . "$ONX_SOURCE_DIR/tests/lib.sh" at the start, done_testing at the end.
+# Each runs in a folder of its own, which is removed afterwards.
+: "${ONX:?is not set: the program to test}" "${ONX_SOURCE_DIR:?is not set: the root of the sources}"
+set -u
+unset NO_COLOR COLUMNS
+LC_ALL=C
+TERM=dumb
+export LC_ALL TERM
+failures=0
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+cd "$here" || exit 2
+golden=$ONX_SOURCE_DIR/tests/golden/cli
+
+fail() { # message...
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# expect STATUS COMMAND...: runs it; output goes to the files out and err.
+expect() {
+    wanted=$1
+    shift
+    "$@" >out 2>err
+    got=$?
+    [ $got -eq "$wanted" ] || { fail "exit status $got, expected $wanted: $*"; sed 's/^/    /' err | head -n 5; }
+}
+
+# says FILE TEXT: the file (out or err) contains the text.
+says() {
+    grep -qF -- "$2" "$1" || { fail "no \"$2\" in $1 of the last command:"; sed 's/^/    /' "$1" | head -n 8; }
+}
+
+# same FILE FILE
+same() {
+    cmp -s "$1" "$2" || { fail "$1 and $2 differ"; diff -u "$1" "$2" | head -n 20; }
+}
+
+# golden_is NAME [FILE]: FILE (out) is what tests/golden/cli/NAME holds. With ONX_UPDATE_GOLDEN=1 the latter is written.
+golden_is() {
+    if [ -n "${ONX_UPDATE_GOLDEN-}" ]; then
+        cp "${2-out}" "$golden/$1"
+    elif ! diff -u "$golden/$1" "${2-out}" >diff.txt 2>&1; then
+        fail "differs from tests/golden/cli/$1:"
+        head -n 40 diff.txt
+    fi
+}
+
+skip() { # reason
+    echo "skipped: $*"
+    exit 77
+}
+
+done_testing() {
+    [ $failures -eq 0 ] || exit 1
+    exit 0
+}
