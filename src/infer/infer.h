@@ -1,0 +1,220 @@
+/* infer.h - the insides of the inference engine: facts about values, scopes of names, and the walk over nodes. */
+#ifndef ONXI_INFER_H
+#define ONXI_INFER_H
+
+#include <onx/infer.h>
+
+#include "base/base.h"
+#include "ir/ir.h"
+#include "op/op.h"
+
+/* Where knowledge was lost; shared by all values that are unknown because of it. */
+typedef struct onxi_loss {
+    struct onxi_loss *next;
+    onx_infer_loss shown;
+    const struct onxi_scope *scope;
+    uint32_t index;
+} onxi_loss;
+
+/* What is known of a value. */
+typedef struct onxi_fact {
+    onxi_type type;
+    const onxi_value *value;  /* elements that are known, or NULL */
+    const onx_tensor *tensor; /* initializer or Constant, or NULL */
+    onxi_loss *loss;          /* why it is not known, or NULL */
+    bool constant;            /* `value` stands in the model itself: known without data propagation too */
+    bool value_tried;         /* `tensor` was looked at for `value` */
+    bool omitted;             /* an input of a function that the caller does not give */
+} onxi_fact;
+
+/* ---- names ---- */
+
+typedef struct onxi_name {
+    onx_str text;
+    uint32_t hash;
+    uint32_t declared;        /* index + 1 into the scope's declarations; see infer_walk.c */
+    onxi_fact *fact;          /* in the scope at hand; NULL: not bound */
+    struct onxi_scope *scope; /* that bound it */
+} onxi_name;
+
+/* All names of a graph with its subgraphs, or of a function body. Entries keep their index, not their address. */
+typedef struct onxi_names {
+    onxi_name *entries;
+    uint32_t count, room;
+    uint32_t *slots; /* index + 1 */
+    uint32_t slot_count;
+} onxi_names;
+
+/* A value that a graph makes, for the result. */
+typedef struct onxi_made {
+    onx_str name;
+    onxi_fact *fact;
+} onxi_made;
+
+/* What was found for one graph; replaced when a loop body is inferred again. */
+typedef struct onxi_result {
+    const onx_graph *graph;
+    onxi_made *made; /* inputs, then outputs of nodes, in order */
+    uint32_t count, room, input_count;
+    uint32_t *slots; /* made when somebody asks by name */
+    uint32_t slot_count;
+    struct onxi_result *next; /* in order of first meeting */
+} onxi_result;
+
+typedef struct onxi_undo {
+    uint32_t name;
+    uint32_t declared;
+    onxi_fact *fact;
+    struct onxi_scope *scope;
+} onxi_undo;
+
+/* A graph being walked. */
+typedef struct onxi_scope {
+    struct onxi_scope *parent; /* the enclosing graph, or the caller's of a function */
+    const onx_graph *graph;    /* NULL: a function body */
+    struct onxi_frame *frame;
+    const onx_node *node; /* of the parent, that holds the subgraph or calls the function */
+    uint32_t node_index;
+    uint32_t depth;
+    uint32_t undo_mark;  /* of the frame's log */
+    onxi_result *result; /* NULL: not kept */
+    bool unsupported;    /* an operator that nobody knows came by: later failures may follow from it */
+} onxi_scope;
+
+typedef struct onxi_import {
+    onx_str domain; /* "" for ai.onnx */
+    int64_t version;
+} onxi_import;
+
+enum { ONXI_SCHEMA_CACHE = 256 };
+
+/* A model's graph or a function body: what names mean there. */
+typedef struct onxi_frame {
+    struct onxi_frame *caller;
+    const onx_function *function;     /* NULL: the graph of the model */
+    const onx_attribute **attributes; /* of the call: by position in attribute_names */
+    const onx_str *attribute_names;
+    uint32_t attribute_count;
+    onxi_import *imports;
+    uint32_t import_count;
+    onxi_names names;
+    onxi_undo *undo;
+    uint32_t undo_count, undo_room;
+    struct {
+        onx_str op_type, domain;
+        const onxi_schema *schema;
+        int64_t opset;
+    } * cache;
+} onxi_frame;
+
+typedef struct onxi_function_slot {
+    const onx_function *function;
+} onxi_function_slot;
+
+struct onx_infer {
+    onx_ctx *cx;
+    onx_doc *doc;           /* NULL when parts of a model are inferred */
+    const onx_model *model; /* may be NULL */
+    onx_infer_options options;
+    onx_arena *arena; /* facts, types, values */
+    onxi_dims *dims;
+    onx_ctx *quiet; /* for reading tensors that may be unreadable */
+    onxi_result *results, **results_end;
+    onxi_result **result_slots; /* by graph */
+    uint32_t result_slot_count, result_count;
+    onxi_loss *losses, **losses_end;
+    onxi_function_slot *functions; /* by domain, name and overload */
+    uint32_t function_slot_count;
+    uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
+    uint64_t failed;
+    bool invalid;      /* something that ends in ONX_E_INVALID was reported */
+    bool gave_up;      /* visit_limit was reported */
+    onx_status status; /* out of memory */
+    /* asked for by name */
+    onx_bytes *dim_texts; /* of expressions as printed, by index */
+    uint32_t dim_text_count;
+    onx_arena *type_arena;
+};
+
+/* ---- infer_names.c ---- */
+
+/* Index of the name, added when new; UINT32_MAX when out of memory. */
+uint32_t onxi_names_add(onx_infer *e, onxi_names *names, onx_str text);
+void onxi_names_free(onx_infer *e, onxi_names *names);
+/* Binds a name in the scope; what an enclosing one had comes back when the scope is left. */
+onx_status onxi_scope_bind(onx_infer *e, onxi_scope *scope, uint32_t name, onxi_fact *fact);
+void onxi_scope_leave(onx_infer *e, onxi_scope *scope);
+onxi_fact *onxi_fact_new(onx_infer *e);
+/* The record of a graph, emptied when it was there; NULL when out of memory. */
+onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make);
+onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact);
+onxi_fact *onxi_result_find(onx_infer *e, onxi_result *result, onx_str name);
+
+/* ---- infer_type.c ---- */
+
+/* From a TypeProto; symbols are those of the engine. Unknown dims become fresh symbols. Bounded by the depth limit. */
+onx_status onxi_type_read(onx_infer *e, const onx_type *type, onxi_type *out);
+/* To a TypeProto in the arena; NULL when nothing is known. */
+onx_status onxi_type_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type **out);
+/* Two sources for one value: `into` gets what both say. False, with the contradiction in words, when they exclude each
+ * other; `into` is left alone then. */
+bool onxi_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size);
+/* Fresh symbols in the place of unknown dims; true when there were any. */
+bool onxi_type_materialize(onx_infer *e, onxi_type *type);
+/* The text of a dimension, kept; empty bits when it has none. */
+onx_bytes onxi_dim_text(onx_infer *e, onxi_dim d);
+/* As text: float[N,128]. */
+size_t onxi_type_print(const onxi_dims *dims, const onxi_type *type, char *buf, size_t size);
+
+/* ---- infer_walk.c ---- */
+
+onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *nodes, uint32_t count);
+/* Declared types, inputs, initializers, nodes; the types of the outputs go to `outputs`. `inputs` may be NULL. */
+onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type *inputs, uint32_t input_count,
+                               onxi_type *outputs, uint32_t output_count);
+/* Reports what is wrong at a node: an error in strict mode or when `fatal`, else a warning. */
+void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index, bool fatal,
+                       const char *format, ...) ONX_PRINTF(6, 7);
+onx_str onxi_infer_path(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index);
+/* Frees what a frame holds outside the arena. */
+void onxi_frame_free(onx_infer *e, onxi_frame *frame);
+onx_status onxi_frame_imports(onx_infer *e, onxi_frame *frame, onx_operator_set_id *const *imports, uint32_t count,
+                              int64_t ir_version);
+
+/* ---- infer_call.c ---- */
+
+extern const onxi_call_ops onxi_infer_call_ops;
+/* A call being run: what its ops need. `call` comes first. */
+typedef struct onxi_running {
+    onxi_call call;
+    onx_infer *infer;
+    onxi_scope *scope;
+    uint32_t index;    /* of the node */
+    onxi_fact **facts; /* of the inputs; NULL: omitted */
+    bool failed;
+    char why[256];
+} onxi_running;
+const onx_attribute *onxi_infer_attribute(const onxi_frame *frame, const onx_node *node, const char *name);
+
+/* ---- infer_function.c ---- */
+
+const onx_function *onxi_infer_find_function(const onx_infer *e, onx_str domain, onx_str name, onx_str overload);
+onx_status onxi_infer_index_functions(onx_infer *e);
+/* Infers a function body as called by the node of `run`; sets the outputs of the call. */
+onx_status onxi_infer_call_function(onxi_running *run, const onx_function *function);
+/* With given types and attributes. */
+onx_status onxi_infer_body(onx_infer *e, onxi_scope *caller, const onx_node *node, uint32_t node_index,
+                           const onx_function *function, onxi_fact *const *inputs, uint32_t input_count,
+                           const onx_attribute **attributes, onxi_fact **outputs, uint32_t output_count);
+
+/* ---- infer_check.c ---- */
+
+/* Checks the node of `run` against arity and type constraints of its schema. */
+onx_status onxi_infer_check_types(onxi_running *run);
+
+/* ---- infer_apply.c ---- */
+
+onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, const onx_infer_options *options,
+                            onx_infer **out);
+
+#endif

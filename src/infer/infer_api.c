@@ -1,0 +1,286 @@
+/* infer_api.c - the entry points: a model, a graph, a function; asking for types; the summary. */
+#include "infer/infer.h"
+
+/* ---- life ---- */
+
+void onx_infer_free(onx_infer *e)
+{
+    if (!e)
+        return;
+    onx_ctx *cx = e->cx;
+    onx_arena *arena = e->arena;
+    onxi_dims_free(e->dims);
+    if (e->quiet)
+        onx_ctx_free(e->quiet);
+    onx_arena_free(e->type_arena);
+    onx_arena_free(arena); /* holds e itself */
+    (void)cx;
+}
+
+onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, const onx_infer_options *options,
+                            onx_infer **out)
+{
+    onx_arena *arena;
+    *out = NULL;
+    ONX_TRY(onx_arena_new(cx, &arena));
+    onx_infer *e = ONXI_NEW(arena, onx_infer);
+    if (!e || onxi_dims_new(cx, &e->dims) != ONX_OK) {
+        onx_arena_free(arena);
+        return ONX_E_MEMORY;
+    }
+    e->cx = cx;
+    e->doc = doc;
+    e->model = model;
+    e->arena = arena;
+    e->results_end = &e->results;
+    e->losses_end = &e->losses;
+    if (options)
+        e->options = *options;
+    e->visit_limit = 1000000;
+    if (model && model->graph)
+        e->visit_limit += 20 * (uint64_t)model->graph->node_count;
+    onx_status status = onxi_infer_index_functions(e);
+    for (uint32_t i = 0; i < e->options.fixed_count && status == ONX_OK; i++) {
+        const onx_infer_fixed *f = &e->options.fixed[i];
+        if (f->size < 0)
+            status = onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "dimension %s cannot have size %lld", f->name,
+                               (long long)f->size);
+        else
+            status = onxi_dims_fix(e->dims, onx_str_of(f->name), f->size);
+    }
+    if (status == ONX_OK)
+        *out = e;
+    else
+        onx_infer_free(e);
+    return status;
+}
+
+/* Walks a graph with the operator sets of the model. */
+static onx_status walk_graph(onx_infer *e, const onx_graph *graph, bool keep, const onxi_type *inputs,
+                             uint32_t input_count, onxi_type *outputs, uint32_t output_count)
+{
+    onxi_frame frame = { .function = NULL };
+    onxi_scope scope = { .graph = graph, .frame = &frame };
+    if (keep && !(scope.result = onxi_result_of(e, graph, true)))
+        return ONX_E_MEMORY;
+    onx_status status =
+        onxi_frame_imports(e, &frame, e->model ? e->model->opset_import : NULL,
+                           e->model ? e->model->opset_import_count : 0, e->model ? e->model->ir_version : 10);
+    if (status == ONX_OK)
+        status = onxi_infer_graph_in(e, &scope, inputs, input_count, outputs, output_count);
+    onxi_frame_free(e, &frame);
+    if (status == ONX_OK && e->status != ONX_OK)
+        status = e->status;
+    return status == ONX_OK && e->invalid ? ONX_E_INVALID : status;
+}
+
+onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out)
+{
+    *out = NULL;
+    onx_model *model = onx_doc_model(doc);
+    if (!model)
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+    if (!model->graph)
+        return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
+    onx_infer *e;
+    ONX_TRY(onxi_infer_start(cx, doc, model, options, &e));
+    onx_status status = walk_graph(e, model->graph, true, NULL, 0, NULL, 0);
+    if (status == ONX_OK)
+        *out = e;
+    else
+        onx_infer_free(e);
+    return status;
+}
+
+onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options)
+{
+    onx_infer *e;
+    ONX_TRY(onx_infer_new(cx, doc, options, &e));
+    onx_status status = onx_infer_apply(e);
+    onx_infer_free(e);
+    return status;
+}
+
+/* ---- parts ---- */
+
+/* The types of the caller, in an array; absent ones are of kind NONE. */
+static onx_status read_types(onx_infer *e, const onx_type *const *types, uint32_t count, onxi_type **out)
+{
+    *out = ONXI_ARRAY(e->arena, onxi_type, count ? count : 1);
+    if (!*out)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        if (types[i])
+            ONX_TRY(onxi_type_read(e, types[i], &(*out)[i]));
+    return ONX_OK;
+}
+
+onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph *graph, const onx_type *const *inputs,
+                           uint32_t input_count, const onx_infer_options *options, onx_arena *arena,
+                           const onx_type **outputs)
+{
+    onx_infer *e;
+    onxi_type *given;
+    ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
+    onxi_type *found = ONXI_ARRAY(e->arena, onxi_type, graph->output_count ? graph->output_count : 1);
+    onx_status status = found ? read_types(e, inputs, input_count, &given) : ONX_E_MEMORY;
+    if (status == ONX_OK)
+        status = walk_graph(e, graph, false, given, input_count, found, graph->output_count);
+    for (uint32_t i = 0; i < graph->output_count && status == ONX_OK; i++) {
+        onx_type *type;
+        status = onxi_type_write(e, arena, &found[i], &type);
+        outputs[i] = type;
+    }
+    onx_infer_free(e);
+    return status;
+}
+
+static onx_status infer_function(onx_infer *e, const onx_function *function, const onx_type *const *inputs,
+                                 uint32_t input_count, const onx_attribute *const *attributes, uint32_t attribute_count,
+                                 onx_arena *arena, const onx_type **outputs)
+{
+    onxi_fact **facts = ONXI_ARRAY(e->arena, onxi_fact *, input_count + 1);
+    onxi_fact **found = ONXI_ARRAY(e->arena, onxi_fact *, function->output_count + 1);
+    const onx_attribute **given = ONXI_ARRAY(e->arena, const onx_attribute *, attribute_count + 1);
+    onxi_type *types;
+    if (!facts || !found || !given)
+        return ONX_E_MEMORY;
+    ONX_TRY(read_types(e, inputs, input_count, &types));
+    for (uint32_t i = 0; i < input_count; i++) {
+        if (!inputs[i])
+            continue;
+        if (!(facts[i] = onxi_fact_new(e)))
+            return ONX_E_MEMORY;
+        facts[i]->type = types[i];
+    }
+    for (uint32_t i = 0; i < attribute_count; i++)
+        given[i] = attributes[i];
+    ONX_TRY(onxi_infer_body(e, NULL, NULL, 0, function, facts, input_count, given, found, function->output_count));
+    for (uint32_t i = 0; i < function->output_count; i++) {
+        onx_type *type = NULL;
+        if (found[i])
+            ONX_TRY(onxi_type_write(e, arena, &found[i]->type, &type));
+        outputs[i] = type;
+    }
+    return e->invalid ? ONX_E_INVALID : e->status;
+}
+
+onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_function *function,
+                              const onx_type *const *inputs, uint32_t input_count,
+                              const onx_attribute *const *attributes, uint32_t attribute_count,
+                              const onx_infer_options *options, onx_arena *arena, const onx_type **outputs)
+{
+    onx_infer *e;
+    ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
+    onx_status status = infer_function(e, function, inputs, input_count, attributes, attribute_count, arena, outputs);
+    onx_infer_free(e);
+    return status;
+}
+
+/* ---- asking ---- */
+
+const onx_type *onx_infer_type(onx_infer *e, const onx_graph *graph, onx_str name)
+{
+    onxi_result *result = onxi_result_of(e, graph, false);
+    onxi_fact *fact = result ? onxi_result_find(e, result, name) : NULL;
+    onx_type *type;
+    if (!fact)
+        return NULL;
+    if (!e->type_arena && onx_arena_new(e->cx, &e->type_arena) != ONX_OK)
+        return NULL;
+    return onxi_type_write(e, e->type_arena, &fact->type, &type) == ONX_OK ? type : NULL;
+}
+
+const onx_type *onx_infer_type_of(void *infer, onx_kind scope_kind, const void *scope, onx_str name)
+{
+    return scope_kind == ONX_KIND_GRAPH ? onx_infer_type(infer, scope, name) : NULL;
+}
+
+/* ---- fixing a dimension afterwards ---- */
+
+static bool fix_type(onx_infer *e, onxi_type *type, onxi_dim symbol, int64_t size)
+{
+    bool any = false;
+    for (uint32_t i = 0; type->ranked && i < type->rank; i++) {
+        onxi_dim d = onxi_dim_substitute(e->dims, type->dims[i], symbol, size);
+        if (d == type->dims[i])
+            continue;
+        type->dims[i] = d;
+        any = true;
+    }
+    if (type->inner) {
+        onxi_type inner = *type->inner;
+        if (fix_type(e, &inner, symbol, size))
+            any = true;
+    }
+    return any;
+}
+
+onx_status onx_infer_fix(onx_infer *e, onx_str name, int64_t size)
+{
+    onxi_dim symbol = onxi_dim_symbol(e->dims, name);
+    bool any = false;
+    if (size < 0)
+        return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "dimension %.*s cannot have size %lld", ONX_ARG(name),
+                         (long long)size);
+    for (onxi_result *r = e->results; r; r = r->next)
+        for (uint32_t i = 0; i < r->count; i++)
+            any |= fix_type(e, &r->made[i].fact->type, symbol, size);
+    if (!any)
+        return onxi_fail(e->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "no dimension of the model contains \"%.*s\"",
+                         ONX_ARG(name));
+    return onxi_dims_fix(e->dims, name, size);
+}
+
+/* ---- summary ---- */
+
+typedef enum knowledge { KNOWN, SYMBOLIC, OPEN, UNKNOWN } knowledge;
+
+static knowledge knowledge_of(const onx_infer *e, const onxi_type *type)
+{
+    knowledge k = KNOWN;
+    if (type->kind == ONXI_TYPE_NONE)
+        return UNKNOWN;
+    if (type->kind == ONXI_TYPE_TENSOR || type->kind == ONXI_TYPE_SPARSE_TENSOR) {
+        if (!type->ranked || !type->dtype)
+            return UNKNOWN;
+        for (uint32_t i = 0; i < type->rank; i++) {
+            if (onxi_dim_is_const(type->dims[i]))
+                continue;
+            knowledge dim = onxi_dim_is_fresh(e->dims, type->dims[i]) ? OPEN : SYMBOLIC;
+            k = dim > k ? dim : k;
+        }
+        return k;
+    }
+    return type->inner ? knowledge_of(e, type->inner) : KNOWN;
+}
+
+onx_infer_summary onx_infer_summarize(const onx_infer *e)
+{
+    onx_infer_summary s = { .failed = e->failed };
+    for (onxi_loss *l = e->losses; l; l = l->next)
+        l->shown.values = 0;
+    for (const onxi_result *r = e->results; r; r = r->next)
+        for (uint32_t i = r->input_count; i < r->count; i++) {
+            const onxi_fact *fact = r->made[i].fact;
+            knowledge k = knowledge_of(e, &fact->type);
+            s.values++;
+            s.known += k == KNOWN;
+            s.symbolic += k == SYMBOLIC;
+            s.open += k == OPEN;
+            s.unknown += k == UNKNOWN;
+            if (k >= OPEN && fact->loss)
+                fact->loss->shown.values++;
+        }
+    return s;
+}
+
+const onx_infer_loss *onx_infer_loss_get(const onx_infer *e, uint32_t index)
+{
+    if (index == 0)
+        (void)onx_infer_summarize(e); /* counts the values */
+    for (const onxi_loss *l = e->losses; l; l = l->next)
+        if (l->shown.values && index-- == 0)
+            return &l->shown;
+    return NULL;
+}

@@ -1,0 +1,173 @@
+/* infer_apply.c - writing what was found into the model: value_info, and what declared types leave open. */
+#include "infer/infer.h"
+
+/* Fills the dimensions that a declared shape leaves open. */
+static void fill_shape(onx_infer *e, onx_tensor_shape *shape, const onxi_type *type)
+{
+    if (!type->ranked || shape->dim_count != type->rank)
+        return;
+    for (uint32_t i = 0; i < type->rank; i++) {
+        onx_dimension *d = shape->dim[i];
+        onxi_dim known = type->dims[i];
+        if (onxi_dim_is_const(known) && known >= 0) { /* a number says more than a name */
+            ONX_CLEAR(dimension, d, dim_param);
+            ONX_SET(dimension, d, dim_value, known);
+        } else if (!ONX_HAS(dimension, d, dim_param) && !ONX_HAS(dimension, d, dim_value)) {
+            onx_bytes text = onxi_dim_text(e, known);
+            if (text.bits)
+                ONX_SET(dimension, d, dim_param, text);
+        }
+    }
+}
+
+static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, const onxi_type *type);
+
+static onx_status fill_tensor(onx_infer *e, onx_arena *arena, onx_type *into, const onxi_type *type)
+{
+    onx_type *fresh;
+    ONX_TRY(onxi_type_write(e, arena, type, &fresh));
+    if (type->kind == ONXI_TYPE_TENSOR) {
+        onx_type_tensor *t = into->tensor_type;
+        if (!t->elem_type && type->dtype)
+            ONX_SET(type_tensor, t, elem_type, type->dtype);
+        if (t->shape)
+            fill_shape(e, t->shape, type);
+        else if (fresh->tensor_type->shape)
+            ONX_SET(type_tensor, t, shape, fresh->tensor_type->shape);
+    } else {
+        onx_type_sparse_tensor *t = into->sparse_tensor_type;
+        if (!t->elem_type && type->dtype)
+            ONX_SET(type_sparse_tensor, t, elem_type, type->dtype);
+        if (t->shape)
+            fill_shape(e, t->shape, type);
+        else if (fresh->sparse_tensor_type->shape)
+            ONX_SET(type_sparse_tensor, t, shape, fresh->sparse_tensor_type->shape);
+    }
+    return ONX_OK;
+}
+
+static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, const onxi_type *type)
+{
+    static const uint32_t bits[] = { 0,
+                                     onx_type_has_tensor_type,
+                                     onx_type_has_sparse_tensor_type,
+                                     onx_type_has_sequence_type,
+                                     onx_type_has_optional_type,
+                                     onx_type_has_map_type,
+                                     onx_type_has_opaque_type };
+    uint32_t any = 0;
+    for (size_t i = 1; i < sizeof bits / sizeof *bits; i++)
+        any |= bits[i];
+    if (type->kind == ONXI_TYPE_NONE)
+        return ONX_OK;
+    if (!*into || !((*into)->has & any) || !(*into)->tensor_type) {
+        onx_bytes denotation = *into ? (*into)->denotation : (onx_bytes){ 0 };
+        uint32_t had = *into ? (*into)->has & (uint32_t)onx_type_has_denotation : 0;
+        ONX_TRY(onxi_type_write(e, arena, type, into));
+        (*into)->denotation = denotation;
+        (*into)->has |= had;
+        return ONX_OK;
+    }
+    if (!((*into)->has & bits[type->kind]))
+        return ONX_OK; /* a contradiction, reported before */
+    onx_type *t = *into;
+    switch (type->kind) {
+    case ONXI_TYPE_TENSOR:
+    case ONXI_TYPE_SPARSE_TENSOR:
+        return fill_tensor(e, arena, t, type);
+    case ONXI_TYPE_SEQUENCE:
+        t->sequence_type->has |= type->inner && type->inner->kind ? (uint32_t)onx_type_sequence_has_elem_type : 0u;
+        return type->inner ? fill_type(e, arena, &t->sequence_type->elem_type, type->inner) : ONX_OK;
+    case ONXI_TYPE_OPTIONAL:
+        t->optional_type->has |= type->inner && type->inner->kind ? (uint32_t)onx_type_optional_has_elem_type : 0u;
+        return type->inner ? fill_type(e, arena, &t->optional_type->elem_type, type->inner) : ONX_OK;
+    case ONXI_TYPE_MAP:
+        if (!t->map_type->key_type && type->dtype)
+            ONX_SET(type_map, t->map_type, key_type, type->dtype);
+        t->map_type->has |= type->inner && type->inner->kind ? (uint32_t)onx_type_map_has_value_type : 0u;
+        return type->inner ? fill_type(e, arena, &t->map_type->value_type, type->inner) : ONX_OK;
+    default:
+        return ONX_OK;
+    }
+}
+
+/* Fills a declaration; true in *declared_out when the value had one. */
+static onx_status fill_declared(onx_infer *e, onxi_result *result, onx_arena *arena, onx_value_info *const *list,
+                                uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        onxi_fact *fact = onxi_result_find(e, result, onx_view(list[i]->name));
+        if (!fact || fact->type.kind == ONXI_TYPE_NONE)
+            continue;
+        ONX_TRY(fill_type(e, arena, &list[i]->type, &fact->type));
+        list[i]->has |= onx_value_info_has_type;
+    }
+    return ONX_OK;
+}
+
+/* Marks what is declared, so that value_info gets only the rest. */
+static void mark_declared(onx_infer *e, onxi_result *result, onx_value_info *const *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        onxi_fact *fact = onxi_result_find(e, result, onx_view(list[i]->name));
+        if (fact)
+            fact->value_tried = true; /* from here on the flag says: has a place in the model */
+    }
+}
+
+/* Appends all new value_info in one step: the list grows once. */
+static onx_status add_value_info(onx_infer *e, onxi_result *result, onx_arena *arena, onx_graph *graph)
+{
+    uint32_t fresh = 0;
+    for (uint32_t i = result->input_count; i < result->count; i++)
+        fresh += !result->made[i].fact->value_tried && result->made[i].fact->type.kind != ONXI_TYPE_NONE;
+    if (!fresh)
+        return ONX_OK;
+    uint64_t total = (uint64_t)graph->value_info_count + fresh;
+    if (total > UINT32_MAX)
+        return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_NOWHERE, "the graph would have %llu value_info entries",
+                         (unsigned long long)total);
+    onx_value_info **list = onxi_arena_get(arena, onxi_list_room(total) * sizeof *list);
+    onx_value_info *infos = ONXI_ARRAY(arena, onx_value_info, fresh);
+    if (!list || !infos)
+        return e->status = ONX_E_MEMORY;
+    if (graph->value_info_count)
+        memcpy(list, graph->value_info, graph->value_info_count * sizeof *list);
+    uint32_t at = graph->value_info_count;
+    for (uint32_t i = result->input_count; i < result->count; i++) {
+        onxi_made *made = &result->made[i];
+        if (made->fact->value_tried || made->fact->type.kind == ONXI_TYPE_NONE || at == total)
+            continue;
+        made->fact->value_tried = true; /* a name that is made twice gets one entry */
+        ONX_TRY(onxi_type_write(e, arena, &made->fact->type, &infos->type));
+        ONX_TRY(onx_arena_refer(arena, made->name, &infos->name));
+        infos->has = (uint32_t)onx_value_info_has_name | (uint32_t)onx_value_info_has_type;
+        list[at++] = infos++;
+    }
+    graph->value_info = list;
+    graph->value_info_count = at;
+    return ONX_OK;
+}
+
+onx_status onx_infer_apply(onx_infer *e)
+{
+    if (!e->doc)
+        return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no model to write to");
+    onx_arena *arena = onx_doc_arena(e->doc);
+    for (onxi_result *r = e->results; r; r = r->next) {
+        /* The engine promises not to change the document while it infers; writing is this one place. */
+        onx_graph *graph = (onx_graph *)(uintptr_t)r->graph;
+        for (uint32_t i = 0; i < r->count; i++)
+            r->made[i].fact->value_tried = false;
+        for (uint32_t i = 0; i < r->input_count; i++)
+            r->made[i].fact->value_tried = true;
+        mark_declared(e, r, graph->value_info, graph->value_info_count);
+        mark_declared(e, r, graph->output, graph->output_count);
+        ONX_TRY(fill_declared(e, r, arena, graph->value_info, graph->value_info_count));
+        ONX_TRY(fill_declared(e, r, arena, graph->output, graph->output_count));
+        if (graph != (e->model ? e->model->graph : NULL))
+            ONX_TRY(fill_declared(e, r, arena, graph->input, graph->input_count));
+        ONX_TRY(add_value_info(e, r, arena, graph));
+    }
+    return e->status;
+}

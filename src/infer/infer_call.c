@@ -1,0 +1,114 @@
+/* infer_call.c - what rules ask the engine for: values, constants, attributes, subgraphs. */
+#include "infer/infer.h"
+
+#include <stdio.h>
+
+static onxi_running *running(onxi_call *call)
+{
+    return (onxi_running *)(void *)call;
+}
+
+/* The elements of a constant tensor. What cannot be read is not known; that it cannot is for the checker to say. */
+static void read_value(onx_infer *e, onxi_fact *fact)
+{
+    onxi_value *value = onxi_arena_get(e->arena, sizeof *value);
+    fact->value_tried = true;
+    if (!value)
+        return;
+    onx_ctx *loud = e->doc ? e->doc->cx : NULL;
+    if (!e->quiet)
+        e->quiet = onx_ctx_new(NULL);
+    if (e->doc && e->quiet)
+        e->doc->cx = e->quiet;
+    bool known = onxi_value_of_tensor(e->doc, e->arena, fact->tensor, value);
+    if (e->doc)
+        e->doc->cx = loud;
+    if (known) {
+        fact->value = value;
+        fact->constant = true;
+    }
+}
+
+static const onxi_value *call_value(onxi_call *call, uint32_t input)
+{
+    onxi_running *run = running(call);
+    onxi_fact *fact = run->facts[input];
+    if (!fact)
+        return NULL;
+    if (!fact->value && fact->tensor && !fact->value_tried)
+        read_value(run->infer, fact);
+    if (fact->value && run->infer->options.no_data_prop && !fact->constant)
+        return NULL;
+    return fact->value;
+}
+
+static const onx_tensor *call_constant(onxi_call *call, uint32_t input)
+{
+    onxi_fact *fact = input < call->input_count ? running(call)->facts[input] : NULL;
+    return fact ? fact->tensor : NULL;
+}
+
+/* The attribute of the node; one that refers to an attribute of the enclosing function is that of the caller. */
+const onx_attribute *onxi_infer_attribute(const onxi_frame *frame, const onx_node *node, const char *name)
+{
+    onx_str wanted = onx_str_of(name);
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        const onx_attribute *a = node->attribute[i];
+        if (!onx_str_equal(onx_view(a->name), wanted))
+            continue;
+        onx_str refers = onx_view(onx_attribute_more(a)->ref_attr_name);
+        if (!refers.len)
+            return a;
+        for (uint32_t k = 0; k < frame->attribute_count; k++)
+            if (onx_str_equal(frame->attribute_names[k], refers))
+                return frame->attributes[k];
+        return NULL;
+    }
+    return NULL;
+}
+
+static const onx_attribute *call_attribute(onxi_call *call, const char *name)
+{
+    return onxi_infer_attribute(running(call)->scope->frame, call->node, name);
+}
+
+static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
+                                onxi_type *outputs, uint32_t output_count)
+{
+    onxi_running *run = running(call);
+    onx_infer *e = run->infer;
+    uint32_t limit = onx_ctx_limits(e->cx).depth;
+    if (run->scope->depth >= limit)
+        return onxi_call_fail(call, "subgraphs and functions are nested more than %u levels deep", limit);
+    onxi_scope scope = {
+        .parent = run->scope,
+        .graph = graph,
+        .frame = run->scope->frame,
+        .node = call->node,
+        .node_index = run->index,
+        .depth = run->scope->depth + 1,
+        .undo_mark = run->scope->frame->undo_count,
+    };
+    bool kept = !scope.frame->function; /* a function body has no place for the result */
+    if (kept && !(scope.result = onxi_result_of(e, graph, true)))
+        return e->status;
+    onx_status status = onxi_infer_graph_in(e, &scope, inputs, input_count, outputs, output_count);
+    onxi_scope_leave(e, &scope);
+    return status;
+}
+
+static onx_status call_fail(onxi_call *call, const char *format, va_list args)
+{
+    onxi_running *run = running(call);
+    run->failed = true;
+    (void)vsnprintf(run->why, sizeof run->why, format, args);
+    return ONX_E_INVALID;
+}
+
+const onxi_call_ops onxi_infer_call_ops = {
+    .value = call_value,
+    .constant = call_constant,
+    .attribute = call_attribute,
+    .subgraph = call_subgraph,
+    .fail = call_fail,
+};

@@ -1,0 +1,119 @@
+/* infer_check.c - --check-type: arity and type constraints of a node against its schema. */
+#include "infer/infer.h"
+
+#include <stdio.h>
+
+/* The type as a constraint writes it: tensor(float), seq(tensor(int64)), map(string,tensor(float)). */
+static size_t type_word(const onxi_type *type, char *buf, size_t size)
+{
+    static const char *const open[] = { "", "tensor(", "sparse_tensor(", "seq(", "optional(", "map(", "opaque(" };
+    char inner[160] = "";
+    const char *dtype = onx_dtype_name(type->dtype);
+    switch (type->kind) {
+    case ONXI_TYPE_NONE:
+        return 0;
+    case ONXI_TYPE_TENSOR:
+    case ONXI_TYPE_SPARSE_TENSOR:
+        return dtype ? (size_t)snprintf(buf, size, "%s%s)", open[type->kind], dtype) : 0;
+    case ONXI_TYPE_OPAQUE:
+        return (size_t)snprintf(buf, size, "opaque(%.*s)", ONX_ARG(type->name));
+    case ONXI_TYPE_MAP:
+        if (!dtype || !type->inner || !type_word(type->inner, inner, sizeof inner))
+            return 0;
+        return (size_t)snprintf(buf, size, "map(%s,%s)", dtype, inner);
+    default:
+        if (!type->inner || !type_word(type->inner, inner, sizeof inner))
+            return 0;
+        return (size_t)snprintf(buf, size, "%s%s)", open[type->kind], inner);
+    }
+}
+
+static const onxi_port *port_at(const onxi_port *ports, uint32_t index)
+{
+    for (uint32_t i = 0; ports && ports[i].name; i++)
+        if (i == index || (ports[i].flags & ONXI_PORT_VARIADIC && index > i))
+            return &ports[i];
+    return NULL;
+}
+
+static bool allowed(const onxi_type_set *set, const onxi_type *type, const char *word)
+{
+    uint32_t bit = type->dtype < 32 ? UINT32_C(1) << type->dtype : 0;
+    if (type->kind == ONXI_TYPE_TENSOR)
+        return (set->tensor & bit) != 0;
+    char text[ONXI_TYPE_TEXT];
+    for (uint32_t at = 0; onxi_type_set_next(set, &at, text);)
+        if (strcmp(text, word) == 0)
+            return true;
+    return false;
+}
+
+typedef struct bound {
+    const char *constraint;
+    char word[200];
+} bound;
+
+enum { BOUND_MAX = 16 };
+
+static onx_status check_port(onxi_running *run, bool input, uint32_t i, const onxi_port *port, const onxi_type *type,
+                             bound *bounds, uint32_t *bound_count)
+{
+    const onxi_schema *schema = run->call.schema;
+    const char *side = input ? "input" : "output";
+    char word[200];
+    size_t len = type_word(type, word, sizeof word);
+    if (!len || len >= sizeof word)
+        return ONX_OK;
+    const onxi_type_constraint *c = onxi_schema_type(schema, port->type);
+    if (!c) {
+        if (strchr(port->type, '(') && strcmp(port->type, word) != 0)
+            return onxi_call_fail(&run->call, "%s %u \"%s\" has type %s, expected %s", side, i, port->name, word,
+                                  port->type);
+        return ONX_OK;
+    }
+    if (!allowed(&c->set, type, word))
+        return onxi_call_fail(&run->call, "%s %u \"%s\" has type %s, which constraint %s of %s-%d does not allow", side,
+                              i, port->name, word, c->name, schema->name, (int)schema->since);
+    if (port->flags & ONXI_PORT_HETEROGENEOUS)
+        return ONX_OK;
+    for (uint32_t k = 0; k < *bound_count; k++)
+        if (strcmp(bounds[k].constraint, c->name) == 0) {
+            if (strcmp(bounds[k].word, word) != 0)
+                return onxi_call_fail(&run->call, "%s %u \"%s\" has type %s where %s is already %s", side, i,
+                                      port->name, word, c->name, bounds[k].word);
+            return ONX_OK;
+        }
+    if (*bound_count < BOUND_MAX) {
+        bounds[*bound_count].constraint = c->name;
+        memcpy(bounds[*bound_count].word, word, len + 1);
+        ++*bound_count;
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_infer_check_types(onxi_running *run)
+{
+    onxi_call *call = &run->call;
+    const onxi_schema *schema = call->schema;
+    bound bounds[BOUND_MAX];
+    uint32_t bound_count = 0;
+    if (schema->flags & ONXI_OP_OPEN)
+        return ONX_OK;
+    if (call->input_count < schema->min_input || call->input_count > schema->max_input)
+        return onxi_call_fail(call, "the node has %u inputs, %s-%d takes %u to %u", call->input_count, schema->name,
+                              (int)schema->since, schema->min_input, schema->max_input);
+    if (call->output_count < schema->min_output || call->output_count > schema->max_output)
+        return onxi_call_fail(call, "the node has %u outputs, %s-%d gives %u to %u", call->output_count, schema->name,
+                              (int)schema->since, schema->min_output, schema->max_output);
+    for (uint32_t i = 0; i < call->input_count; i++) {
+        const onxi_port *port = port_at(schema->inputs, i);
+        if (port && call->inputs[i])
+            ONX_TRY(check_port(run, true, i, port, call->inputs[i], bounds, &bound_count));
+    }
+    for (uint32_t i = 0; i < call->output_count; i++) {
+        const onxi_port *port = port_at(schema->outputs, i);
+        if (port && onx_view(call->node->output[i]).len)
+            ONX_TRY(check_port(run, false, i, port, &call->outputs[i], bounds, &bound_count));
+    }
+    return ONX_OK;
+}

@@ -1,0 +1,206 @@
+/* infer_names.c - names of values and what they are bound to, scope by scope; records of what was found per graph. */
+#include "infer/infer.h"
+
+/* ---- tables of names ---- */
+
+static bool names_grow(onx_infer *e, onxi_names *names)
+{
+    uint32_t room = names->room ? names->room * 2 : 256;
+    if (room > UINT32_C(1) << 30)
+        return false;
+    onxi_name *entries = onxi_resize(e->cx, names->entries, names->room * sizeof *entries, room * sizeof *entries);
+    if (!entries)
+        return false;
+    names->entries = entries;
+    names->room = room;
+    uint32_t slot_count = room * 2;
+    uint32_t *slots = onxi_resize(e->cx, NULL, 0, slot_count * sizeof *slots);
+    if (!slots)
+        return false;
+    memset(slots, 0, slot_count * sizeof *slots);
+    for (uint32_t i = 0; i < names->count; i++) {
+        uint32_t at = entries[i].hash & (slot_count - 1);
+        while (slots[at])
+            at = (at + 1) & (slot_count - 1);
+        slots[at] = i + 1;
+    }
+    onxi_release(e->cx, names->slots, names->slot_count * sizeof *slots);
+    names->slots = slots;
+    names->slot_count = slot_count;
+    return true;
+}
+
+uint32_t onxi_names_add(onx_infer *e, onxi_names *names, onx_str text)
+{
+    uint32_t hash = (uint32_t)onxi_hash(text.ptr, text.len, 0);
+    if (names->slot_count) {
+        uint32_t at = hash & (names->slot_count - 1);
+        for (; names->slots[at]; at = (at + 1) & (names->slot_count - 1)) {
+            const onxi_name *have = &names->entries[names->slots[at] - 1];
+            if (have->hash == hash && onx_str_equal(have->text, text))
+                return names->slots[at] - 1;
+        }
+    }
+    if (names->count == names->room && !names_grow(e, names)) {
+        e->status = ONX_E_MEMORY;
+        return UINT32_MAX;
+    }
+    uint32_t at = hash & (names->slot_count - 1);
+    while (names->slots[at])
+        at = (at + 1) & (names->slot_count - 1);
+    names->entries[names->count] = (onxi_name){ .text = text, .hash = hash };
+    names->slots[at] = ++names->count;
+    return names->count - 1;
+}
+
+void onxi_names_free(onx_infer *e, onxi_names *names)
+{
+    onxi_release(e->cx, names->entries, names->room * sizeof *names->entries);
+    onxi_release(e->cx, names->slots, names->slot_count * sizeof *names->slots);
+    *names = (onxi_names){ .entries = NULL };
+}
+
+/* ---- scopes ---- */
+
+onx_status onxi_scope_bind(onx_infer *e, onxi_scope *scope, uint32_t name, onxi_fact *fact)
+{
+    onxi_frame *frame = scope->frame;
+    onxi_name *entry = &frame->names.entries[name];
+    bool outermost = !scope->parent || scope->parent->frame != frame;
+    if (!outermost && entry->scope != scope) {
+        if (frame->undo_count == frame->undo_room) {
+            uint32_t room = frame->undo_room ? frame->undo_room * 2 : 64;
+            onxi_undo *undo = onxi_resize(e->cx, frame->undo, frame->undo_room * sizeof *undo, room * sizeof *undo);
+            if (!undo)
+                return e->status = ONX_E_MEMORY;
+            frame->undo = undo;
+            frame->undo_room = room;
+        }
+        frame->undo[frame->undo_count++] = (onxi_undo){ name, entry->declared, entry->fact, entry->scope };
+        entry->declared = 0;
+    }
+    entry->fact = fact;
+    entry->scope = scope;
+    return ONX_OK;
+}
+
+void onxi_scope_leave(onx_infer *e, onxi_scope *scope)
+{
+    onxi_frame *frame = scope->frame;
+    (void)e;
+    while (frame->undo_count > scope->undo_mark) {
+        onxi_undo *undo = &frame->undo[--frame->undo_count];
+        onxi_name *entry = &frame->names.entries[undo->name];
+        entry->fact = undo->fact;
+        entry->scope = undo->scope;
+        entry->declared = undo->declared;
+    }
+}
+
+onxi_fact *onxi_fact_new(onx_infer *e)
+{
+    onxi_fact *fact = onxi_arena_get(e->arena, sizeof *fact);
+    if (!fact) {
+        e->status = ONX_E_MEMORY;
+        return NULL;
+    }
+    memset(fact, 0, sizeof *fact);
+    return fact;
+}
+
+/* ---- results ---- */
+
+static uint32_t hash_pointer(const void *p)
+{
+    uint64_t h = (uint64_t)(uintptr_t)p * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(h >> 32);
+}
+
+static bool results_grow(onx_infer *e)
+{
+    uint32_t slot_count = e->result_slot_count ? e->result_slot_count * 2 : 16;
+    onxi_result **slots = ONXI_ARRAY(e->arena, onxi_result *, slot_count);
+    if (!slots)
+        return false;
+    for (onxi_result *r = e->results; r; r = r->next) {
+        uint32_t at = hash_pointer(r->graph) & (slot_count - 1);
+        while (slots[at])
+            at = (at + 1) & (slot_count - 1);
+        slots[at] = r;
+    }
+    e->result_slots = slots;
+    e->result_slot_count = slot_count;
+    return true;
+}
+
+onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make)
+{
+    uint32_t hash = hash_pointer(graph), at;
+    if (e->result_slot_count) {
+        for (at = hash & (e->result_slot_count - 1); e->result_slots[at]; at = (at + 1) & (e->result_slot_count - 1))
+            if (e->result_slots[at]->graph == graph) {
+                if (make) {
+                    e->result_slots[at]->count = 0;
+                    e->result_slots[at]->slots = NULL;
+                }
+                return e->result_slots[at];
+            }
+    }
+    if (!make)
+        return NULL;
+    onxi_result *result = ONXI_NEW(e->arena, onxi_result);
+    if (!result || (e->result_count * 2 >= e->result_slot_count && !results_grow(e))) {
+        e->status = ONX_E_MEMORY;
+        return NULL;
+    }
+    result->graph = graph;
+    for (at = hash & (e->result_slot_count - 1); e->result_slots[at];)
+        at = (at + 1) & (e->result_slot_count - 1);
+    e->result_slots[at] = result;
+    e->result_count++;
+    *e->results_end = result;
+    e->results_end = &result->next;
+    return result;
+}
+
+onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact)
+{
+    if (result->count == result->room) {
+        uint32_t room = result->room ? result->room * 2 : 16;
+        onxi_made *made = onxi_arena_get(e->arena, room * sizeof *made);
+        if (!made)
+            return e->status = ONX_E_MEMORY;
+        if (result->count)
+            memcpy(made, result->made, result->count * sizeof *made);
+        result->made = made;
+        result->room = room;
+    }
+    result->made[result->count++] = (onxi_made){ name, fact };
+    return ONX_OK;
+}
+
+onxi_fact *onxi_result_find(onx_infer *e, onxi_result *result, onx_str name)
+{
+    if (!result->slots) {
+        uint32_t slot_count = 16;
+        while (slot_count < result->count * 2)
+            slot_count *= 2;
+        uint32_t *slots = ONXI_ARRAY(e->arena, uint32_t, slot_count);
+        if (!slots)
+            return NULL;
+        for (uint32_t i = 0; i < result->count; i++) {
+            onx_str text = result->made[i].name;
+            uint32_t at = (uint32_t)onxi_hash(text.ptr, text.len, 0) & (slot_count - 1);
+            while (slots[at])
+                at = (at + 1) & (slot_count - 1);
+            slots[at] = i + 1;
+        }
+        result->slots = slots;
+        result->slot_count = slot_count;
+    }
+    uint32_t at = (uint32_t)onxi_hash(name.ptr, name.len, 0) & (result->slot_count - 1);
+    for (; result->slots[at]; at = (at + 1) & (result->slot_count - 1))
+        if (onx_str_equal(result->made[result->slots[at] - 1].name, name))
+            return result->made[result->slots[at] - 1].fact;
+    return NULL;
+}

@@ -1,0 +1,440 @@
+/* infer_type.c - types of the engine: from and to TypeProto, merged, printed. */
+#include "infer/infer.h"
+
+#include <stdio.h>
+
+/* ---- reading ---- */
+
+static onx_status read_shape(onx_infer *e, const onx_tensor_shape *shape, onxi_type *out)
+{
+    if (!shape)
+        return ONX_OK;
+    size_t size;
+    if (!onxi_mul_size(shape->dim_count ? shape->dim_count : 1, sizeof(onxi_dim), &size))
+        return e->status = ONX_E_MEMORY;
+    onxi_dim *dims = onxi_arena_get(e->arena, size);
+    if (!dims)
+        return e->status = ONX_E_MEMORY;
+    for (uint32_t i = 0; i < shape->dim_count; i++) {
+        const onx_dimension *d = shape->dim[i];
+        dims[i] = ONXI_DIM_UNKNOWN;
+        if (ONX_HAS(dimension, d, dim_value) && d->dim_value >= 0)
+            dims[i] = d->dim_value;
+        else if (ONX_HAS(dimension, d, dim_param))
+            dims[i] = onxi_dim_parse(e->dims, onx_view(d->dim_param));
+        if (!onxi_dim_is_known(dims[i]) || (onxi_dim_is_const(dims[i]) && dims[i] < 0))
+            dims[i] = onxi_dim_fresh(e->dims, "unk_");
+    }
+    out->ranked = true;
+    out->rank = shape->dim_count;
+    out->dims = dims;
+    return ONX_OK;
+}
+
+static onx_status read_type(onx_infer *e, const onx_type *type, uint32_t depth, onxi_type *out);
+
+static onx_status read_inner(onx_infer *e, const onx_type *type, uint32_t depth, onxi_type *out)
+{
+    onxi_type *inner = ONXI_NEW(e->arena, onxi_type);
+    if (!inner)
+        return e->status = ONX_E_MEMORY;
+    out->inner = inner;
+    return type ? read_type(e, type, depth + 1, inner) : ONX_OK;
+}
+
+static uint8_t dtype_of(int32_t number)
+{
+    return onx_dtype_name(number) ? (uint8_t)number : (uint8_t)ONX_UNDEFINED;
+}
+
+static onx_status read_type(onx_infer *e, const onx_type *type, uint32_t depth, onxi_type *out)
+{
+    *out = (onxi_type){ .kind = ONXI_TYPE_NONE };
+    if (depth > onx_ctx_limits(e->cx).depth)
+        return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_NOWHERE, "a type is nested more than %u levels deep",
+                         onx_ctx_limits(e->cx).depth);
+    if (ONX_HAS(type, type, tensor_type) && type->tensor_type) {
+        out->kind = ONXI_TYPE_TENSOR;
+        out->dtype = dtype_of(type->tensor_type->elem_type);
+        return read_shape(e, type->tensor_type->shape, out);
+    }
+    if (ONX_HAS(type, type, sparse_tensor_type) && type->sparse_tensor_type) {
+        out->kind = ONXI_TYPE_SPARSE_TENSOR;
+        out->dtype = dtype_of(type->sparse_tensor_type->elem_type);
+        return read_shape(e, type->sparse_tensor_type->shape, out);
+    }
+    if (ONX_HAS(type, type, sequence_type) && type->sequence_type) {
+        out->kind = ONXI_TYPE_SEQUENCE;
+        return read_inner(e, type->sequence_type->elem_type, depth, out);
+    }
+    if (ONX_HAS(type, type, optional_type) && type->optional_type) {
+        out->kind = ONXI_TYPE_OPTIONAL;
+        return read_inner(e, type->optional_type->elem_type, depth, out);
+    }
+    if (ONX_HAS(type, type, map_type) && type->map_type) {
+        out->kind = ONXI_TYPE_MAP;
+        out->dtype = dtype_of(type->map_type->key_type);
+        return read_inner(e, type->map_type->value_type, depth, out);
+    }
+    if (ONX_HAS(type, type, opaque_type) && type->opaque_type) {
+        out->kind = ONXI_TYPE_OPAQUE;
+        out->domain = onx_view(type->opaque_type->domain);
+        out->name = onx_view(type->opaque_type->name);
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_type_read(onx_infer *e, const onx_type *type, onxi_type *out)
+{
+    return read_type(e, type, 0, out);
+}
+
+/* ---- writing ---- */
+
+onx_bytes onxi_dim_text(onx_infer *e, onxi_dim d)
+{
+    static const onx_bytes none = { 0 };
+    if (onxi_dim_is_const(d) || !onxi_dim_is_known(d) || (e->options.plain_names && !onxi_dim_is_symbol(e->dims, d)))
+        return none;
+    uint32_t index = (uint32_t)((uint64_t)d - (uint64_t)INT64_MIN);
+    if (index >= e->dim_text_count) {
+        uint32_t room = 64;
+        while (room <= index)
+            room *= 2;
+        onx_bytes *texts = ONXI_ARRAY(e->arena, onx_bytes, room);
+        if (!texts)
+            return none;
+        if (e->dim_text_count)
+            memcpy(texts, e->dim_texts, e->dim_text_count * sizeof *texts);
+        e->dim_texts = texts;
+        e->dim_text_count = room;
+    }
+    if (e->dim_texts[index].bits)
+        return e->dim_texts[index];
+    char buf[1024];
+    size_t len = onxi_dim_print(e->dims, d, buf, sizeof buf);
+    onx_bytes text = { 0 };
+    onx_arena *arena = e->doc ? onx_doc_arena(e->doc) : e->arena;
+    if (len && len < sizeof buf && onx_arena_keep(arena, onx_str_make(buf, len), &text) == ONX_OK)
+        e->dim_texts[index] = text;
+    return text;
+}
+
+static onx_status write_shape(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_tensor_shape **out)
+{
+    *out = NULL;
+    if (!type->ranked)
+        return ONX_OK;
+    /* One piece of memory for the shape, its list and its dimensions: there is one per value of the model. */
+    size_t head = sizeof(onx_tensor_shape), list = onxi_list_room(type->rank) * sizeof(onx_dimension *), dims;
+    if (!onxi_mul_size(type->rank, sizeof(onx_dimension), &dims) || dims > SIZE_MAX / 4)
+        return e->status = ONX_E_MEMORY;
+    char *memory = onx_arena_alloc(arena, head + list + dims);
+    if (!memory)
+        return e->status = ONX_E_MEMORY;
+    onx_tensor_shape *shape = (onx_tensor_shape *)(void *)memory;
+    onx_dimension *dim = (onx_dimension *)(void *)(memory + head + list);
+    if (type->rank)
+        shape->dim = (onx_dimension **)(void *)(memory + head);
+    shape->dim_count = type->rank;
+    for (uint32_t i = 0; i < type->rank; i++, dim++) {
+        shape->dim[i] = dim;
+        onxi_dim d = type->dims[i];
+        if (onxi_dim_is_const(d)) {
+            if (d >= 0)
+                ONX_SET(dimension, dim, dim_value, d);
+        } else {
+            onx_bytes text = onxi_dim_text(e, d);
+            if (text.bits)
+                ONX_SET(dimension, dim, dim_param, text);
+        }
+    }
+    *out = shape;
+    return ONX_OK;
+}
+
+static onx_status write_tensor(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type *out)
+{
+    onx_type_tensor *tensor = ONXI_NEW(arena, onx_type_tensor);
+    if (!tensor)
+        return e->status = ONX_E_MEMORY;
+    if (type->dtype)
+        ONX_SET(type_tensor, tensor, elem_type, type->dtype);
+    ONX_TRY(write_shape(e, arena, type, &tensor->shape));
+    if (tensor->shape)
+        tensor->has |= onx_type_tensor_has_shape;
+    ONX_SET(type, out, tensor_type, tensor);
+    return ONX_OK;
+}
+
+static onx_status write_sparse(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type *out)
+{
+    onx_type_sparse_tensor *tensor = ONXI_NEW(arena, onx_type_sparse_tensor);
+    if (!tensor)
+        return e->status = ONX_E_MEMORY;
+    if (type->dtype)
+        ONX_SET(type_sparse_tensor, tensor, elem_type, type->dtype);
+    ONX_TRY(write_shape(e, arena, type, &tensor->shape));
+    if (tensor->shape)
+        tensor->has |= onx_type_sparse_tensor_has_shape;
+    ONX_SET(type, out, sparse_tensor_type, tensor);
+    return ONX_OK;
+}
+
+/* Sequences, optionals and maps. */
+static onx_status write_container(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type *out)
+{
+    onx_type *inner = NULL;
+    if (type->inner)
+        ONX_TRY(onxi_type_write(e, arena, type->inner, &inner));
+    if (type->kind == ONXI_TYPE_MAP) {
+        onx_type_map *map = ONXI_NEW(arena, onx_type_map);
+        if (!map)
+            return e->status = ONX_E_MEMORY;
+        if (type->dtype)
+            ONX_SET(type_map, map, key_type, type->dtype);
+        if (inner)
+            ONX_SET(type_map, map, value_type, inner);
+        ONX_SET(type, out, map_type, map);
+    } else if (type->kind == ONXI_TYPE_SEQUENCE) {
+        onx_type_sequence *sequence = ONXI_NEW(arena, onx_type_sequence);
+        if (!sequence)
+            return e->status = ONX_E_MEMORY;
+        if (inner)
+            ONX_SET(type_sequence, sequence, elem_type, inner);
+        ONX_SET(type, out, sequence_type, sequence);
+    } else {
+        onx_type_optional *optional = ONXI_NEW(arena, onx_type_optional);
+        if (!optional)
+            return e->status = ONX_E_MEMORY;
+        if (inner)
+            ONX_SET(type_optional, optional, elem_type, inner);
+        ONX_SET(type, out, optional_type, optional);
+    }
+    return ONX_OK;
+}
+
+static onx_status write_opaque(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type *out)
+{
+    onx_type_opaque *opaque = ONXI_NEW(arena, onx_type_opaque);
+    if (!opaque)
+        return e->status = ONX_E_MEMORY;
+    ONX_TRY(onx_arena_keep(arena, type->domain, &opaque->domain));
+    ONX_TRY(onx_arena_keep(arena, type->name, &opaque->name));
+    opaque->has = (type->domain.len ? (uint32_t)onx_type_opaque_has_domain : 0u) |
+                  (type->name.len ? (uint32_t)onx_type_opaque_has_name : 0u);
+    ONX_SET(type, out, opaque_type, opaque);
+    return ONX_OK;
+}
+
+onx_status onxi_type_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type **out)
+{
+    *out = NULL;
+    if (type->kind == ONXI_TYPE_NONE)
+        return ONX_OK;
+    onx_type *t = ONXI_NEW(arena, onx_type);
+    if (!t)
+        return e->status = ONX_E_MEMORY;
+    *out = t;
+    switch (type->kind) {
+    case ONXI_TYPE_TENSOR:
+        return write_tensor(e, arena, type, t);
+    case ONXI_TYPE_SPARSE_TENSOR:
+        return write_sparse(e, arena, type, t);
+    case ONXI_TYPE_OPAQUE:
+        return write_opaque(e, arena, type, t);
+    default:
+        return write_container(e, arena, type, t);
+    }
+}
+
+/* ---- merging ---- */
+
+static const char *const kind_names[] = { "nothing",     "a tensor", "a sparse tensor", "a sequence",
+                                          "an optional", "a map",    "an opaque value" };
+
+static bool merge_dims(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size)
+{
+    if (!from->ranked)
+        return true;
+    if (!into->ranked) {
+        into->ranked = true;
+        into->rank = from->rank;
+        into->dims = from->dims;
+        return true;
+    }
+    if (from->rank != into->rank) {
+        (void)snprintf(why, why_size, "rank %u and rank %u", from->rank, into->rank);
+        return false;
+    }
+    onxi_dim *dims = into->dims;
+    for (uint32_t i = 0; i < from->rank; i++) {
+        onxi_dim a = from->dims[i], b = into->dims[i], better = b;
+        if (a == b)
+            continue;
+        if (onxi_dim_is_const(a) && onxi_dim_is_const(b)) {
+            (void)snprintf(why, why_size, "size %lld and size %lld at axis %u", (long long)a, (long long)b, i);
+            return false;
+        }
+        /* A number says most, then an expression over the model's symbols, then a symbol of our own. */
+        if (onxi_dim_is_known(a) && (!onxi_dim_is_known(b) || onxi_dim_is_const(a) || onxi_dim_is_fresh(e->dims, b)))
+            better = a;
+        if (better == b)
+            continue;
+        if (dims == into->dims) { /* arrays are shared: change a copy */
+            dims = onxi_arena_get(e->arena, into->rank * sizeof *dims);
+            if (!dims) {
+                e->status = ONX_E_MEMORY;
+                return true;
+            }
+            memcpy(dims, into->dims, into->rank * sizeof *dims);
+        }
+        dims[i] = better;
+    }
+    into->dims = dims;
+    return true;
+}
+
+static bool merge_into(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size)
+{
+    if (from->kind == ONXI_TYPE_NONE)
+        return true;
+    if (into->kind == ONXI_TYPE_NONE) {
+        *into = *from;
+        return true;
+    }
+    if (from->kind != into->kind) {
+        (void)snprintf(why, why_size, "%s and %s", kind_names[from->kind], kind_names[into->kind]);
+        return false;
+    }
+    if (from->dtype && into->dtype && from->dtype != into->dtype) {
+        (void)snprintf(why, why_size, "%s %s and %s", from->kind == ONXI_TYPE_MAP ? "keys of type" : "element type",
+                       onx_dtype_name(from->dtype), onx_dtype_name(into->dtype));
+        return false;
+    }
+    if (!into->dtype)
+        into->dtype = from->dtype;
+    if (from->kind == ONXI_TYPE_TENSOR || from->kind == ONXI_TYPE_SPARSE_TENSOR)
+        return merge_dims(e, from, into, why, why_size);
+    if (from->kind == ONXI_TYPE_OPAQUE) {
+        bool same = (!from->name.len || !into->name.len || onx_str_equal(from->name, into->name)) &&
+                    (!from->domain.len || !into->domain.len || onx_str_equal(from->domain, into->domain));
+        if (!same)
+            (void)snprintf(why, why_size, "opaque %.*s and opaque %.*s", ONX_ARG(from->name), ONX_ARG(into->name));
+        return same;
+    }
+    if (!from->inner)
+        return true;
+    onxi_type *inner = ONXI_NEW(e->arena, onxi_type);
+    if (!inner) {
+        e->status = ONX_E_MEMORY;
+        return true;
+    }
+    if (into->inner)
+        *inner = *into->inner;
+    if (!merge_into(e, from->inner, inner, why, why_size))
+        return false;
+    into->inner = inner;
+    return true;
+}
+
+bool onxi_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size)
+{
+    onxi_type merged = *into;
+    if (!merge_into(e, from, &merged, why, why_size))
+        return false;
+    *into = merged;
+    return true;
+}
+
+bool onxi_type_materialize(onx_infer *e, onxi_type *type)
+{
+    bool any = false;
+    if (type->ranked) {
+        for (uint32_t i = 0; i < type->rank; i++) {
+            /* A negative size is nonsense that a rule could not tell; it is as good as unknown. */
+            if (onxi_dim_is_known(type->dims[i]) && (!onxi_dim_is_const(type->dims[i]) || type->dims[i] >= 0))
+                continue;
+            type->dims[i] = onxi_dim_fresh(e->dims, "unk_");
+            any = true;
+        }
+    } else if (type->inner) {
+        onxi_type inner = *type->inner;
+        if (onxi_type_materialize(e, &inner)) {
+            any = true;
+            onxi_type *kept = ONXI_NEW(e->arena, onxi_type);
+            if (kept) {
+                *kept = inner;
+                type->inner = kept;
+            }
+        }
+    }
+    return any;
+}
+
+/* ---- printing ---- */
+
+typedef struct text {
+    char *buf;
+    size_t size, len;
+} text;
+
+static void put(text *t, const char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++, t->len++)
+        if (t->len + 1 < t->size)
+            t->buf[t->len] = s[i];
+}
+
+static void put_text(text *t, const char *s)
+{
+    put(t, s, strlen(s));
+}
+
+static void print_type(text *t, const onxi_dims *dims, const onxi_type *type)
+{
+    static const char *const containers[] = { "", "", "sparse_tensor(", "seq(", "optional(", "map(", "opaque(" };
+    const char *dtype = onx_dtype_name(type->dtype);
+    put_text(t, containers[type->kind]);
+    if (type->kind == ONXI_TYPE_NONE) {
+        put_text(t, "?");
+        return;
+    }
+    if (type->kind == ONXI_TYPE_OPAQUE) {
+        put(t, type->name.ptr, type->name.len);
+        put_text(t, ")");
+        return;
+    }
+    if (type->kind == ONXI_TYPE_TENSOR || type->kind == ONXI_TYPE_SPARSE_TENSOR) {
+        put_text(t, dtype ? dtype : "?");
+        if (!type->ranked)
+            put_text(t, "[...]");
+        for (uint32_t i = 0; type->ranked && i < type->rank; i++) {
+            char buf[1024];
+            size_t len = onxi_dim_print(dims, type->dims[i], buf, sizeof buf);
+            put_text(t, i ? "," : "[");
+            put(t, len ? buf : "?", len ? (len < sizeof buf ? len : sizeof buf - 1) : 1);
+        }
+        if (type->ranked && type->rank)
+            put_text(t, "]");
+        if (type->kind == ONXI_TYPE_SPARSE_TENSOR)
+            put_text(t, ")");
+        return;
+    }
+    if (type->kind == ONXI_TYPE_MAP) {
+        put_text(t, dtype ? dtype : "?");
+        put_text(t, ",");
+    }
+    static const onxi_type nothing = { .kind = ONXI_TYPE_NONE };
+    print_type(t, dims, type->inner ? type->inner : &nothing);
+    put_text(t, ")");
+}
+
+size_t onxi_type_print(const onxi_dims *dims, const onxi_type *type, char *buf, size_t size)
+{
+    text t = { .buf = buf, .size = size, .len = 0 };
+    print_type(&t, dims, type);
+    if (size)
+        buf[t.len < size ? t.len : size - 1] = '\0';
+    return t.len;
+}

@@ -1,0 +1,512 @@
+/* infer_walk.c - the walk over the nodes of a graph or function body, in order, each seeing what the ones before made.
+ */
+#include "infer/infer.h"
+
+#include <stdio.h>
+
+/* ---- places and reports ---- */
+
+/* "graph." or "graph.node[3] \"loop\" (Loop).attribute \"body\"." and so on. */
+static onx_str prefix_of(onx_infer *e, const onxi_scope *scope)
+{
+    if (!scope->parent)
+        return scope->graph ? onx_str_of("graph.") : onx_str_of("function.");
+    onx_str outer = prefix_of(e, scope->parent);
+    onx_str node = onxi_path_node(e->arena, outer.ptr, scope->node_index, scope->node);
+    if (!scope->graph) {
+        onx_str name = onx_view(scope->frame->function->name);
+        return onxi_arena_printf(e->arena, "%.*s function %.*s ", ONX_ARG(node), ONX_ARG(name));
+    }
+    for (uint32_t i = 0; i < scope->node->attribute_count; i++) {
+        const onx_attribute *a = scope->node->attribute[i];
+        uint32_t count;
+        onx_graph *const *g = onx_attribute_value(a, ONX_SLOT_G, &count);
+        if (g && *g == scope->graph)
+            return onxi_arena_printf(e->arena, "%.*s.%.*s.", ONX_ARG(node), ONX_ARG(onx_view(a->name)));
+    }
+    return onxi_arena_printf(e->arena, "%.*s.subgraph.", ONX_ARG(node));
+}
+
+onx_str onxi_infer_path(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index)
+{
+    onx_str prefix = prefix_of(e, scope);
+    return onxi_path_node(e->arena, prefix.ptr ? prefix.ptr : "", index, node);
+}
+
+void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index, bool fatal,
+                       const char *format, ...)
+{
+    bool error = fatal || (e->options.strict && !scope->unsupported);
+    onx_diag diag = { .severity = error ? ONX_ERROR : ONX_WARNING, .status = error ? ONX_E_INVALID : ONX_OK };
+    diag.where = ONXI_AT_PATH(onxi_infer_path(e, scope, node, index));
+    e->invalid |= error;
+    va_list args;
+    va_start(args, format);
+    onxi_vreport(e->cx, &diag, format, args);
+    va_end(args);
+}
+
+/* ---- operator sets and schemas ---- */
+
+onx_status onxi_frame_imports(onx_infer *e, onxi_frame *frame, onx_operator_set_id *const *imports, uint32_t count,
+                              int64_t ir_version)
+{
+    bool implied = count == 0 && ir_version < 3; /* models of that age import version 1 without saying so */
+    frame->imports = ONXI_ARRAY(e->arena, onxi_import, count + 1);
+    frame->cache = onxi_arena_array(e->arena, ONXI_SCHEMA_CACHE, sizeof *frame->cache);
+    if (!frame->imports || !frame->cache)
+        return e->status = ONX_E_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        onx_str domain = onx_view(imports[i]->domain);
+        if (onx_str_is(domain, "ai.onnx"))
+            domain.len = 0;
+        frame->imports[frame->import_count++] = (onxi_import){ domain, imports[i]->version };
+    }
+    if (implied)
+        frame->imports[frame->import_count++] = (onxi_import){ onx_str_of(""), 1 };
+    return ONX_OK;
+}
+
+/* The version that is imported; the last entry counts when there are several. -1: none. */
+static int64_t version_of(const onxi_frame *frame, onx_str domain)
+{
+    if (onx_str_is(domain, "ai.onnx"))
+        domain.len = 0;
+    for (uint32_t i = frame->import_count; i-- > 0;)
+        if (onx_str_equal(frame->imports[i].domain, domain))
+            return frame->imports[i].version;
+    return -1;
+}
+
+static const onxi_schema *schema_of(onx_infer *e, onxi_frame *frame, const onx_node *node, int64_t *opset)
+{
+    onx_str op_type = onx_view(node->op_type), domain = onx_view(node->domain);
+    uint64_t h = onxi_hash(op_type.ptr, op_type.len, domain.len);
+    uint32_t at = (uint32_t)h & (ONXI_SCHEMA_CACHE - 1);
+    if (frame->cache[at].op_type.ptr && onx_str_equal(frame->cache[at].op_type, op_type) &&
+        onx_str_equal(frame->cache[at].domain, domain)) {
+        *opset = frame->cache[at].opset;
+        return frame->cache[at].schema;
+    }
+    *opset = version_of(frame, domain);
+    const onxi_schema *schema = *opset < 0 ? NULL : onx_registry_find(e->options.registry, domain, op_type, *opset);
+    if (op_type.ptr) {
+        frame->cache[at].op_type = op_type;
+        frame->cache[at].domain = domain;
+        frame->cache[at].schema = schema;
+        frame->cache[at].opset = *opset;
+    }
+    return schema;
+}
+
+/* ---- one node ---- */
+
+enum { FEW = 8 };
+
+/* Room for a node with few inputs and outputs; others get it from the arena. */
+typedef struct room {
+    const onxi_type *inputs[FEW];
+    onxi_fact *facts[FEW];
+    onxi_type outputs[FEW];
+    onxi_value values[FEW];
+} room;
+
+static onx_status gather_inputs(onx_infer *e, onxi_scope *scope, const onx_node *node, onxi_running *run, room *few)
+{
+    static const onxi_type nothing = { .kind = ONXI_TYPE_NONE };
+    onxi_names *names = &scope->frame->names;
+    run->call.input_count = node->input_count;
+    const onxi_type **inputs = few->inputs;
+    run->facts = few->facts;
+    if (node->input_count > FEW) {
+        inputs = ONXI_ARRAY(e->arena, const onxi_type *, node->input_count);
+        run->facts = ONXI_ARRAY(e->arena, onxi_fact *, node->input_count);
+        if (!inputs || !run->facts)
+            return e->status = ONX_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        onx_str text = onx_view(node->input[i]);
+        run->facts[i] = NULL;
+        inputs[i] = NULL;
+        if (!text.len)
+            continue;
+        uint32_t name = onxi_names_add(e, names, text);
+        if (name == UINT32_MAX)
+            return e->status;
+        onxi_fact *fact = names->entries[name].fact;
+        if (fact && fact->omitted)
+            continue;
+        run->facts[i] = fact;
+        inputs[i] = fact ? &fact->type : &nothing;
+    }
+    run->call.inputs = inputs;
+    return ONX_OK;
+}
+
+static onx_status make_outputs(onx_infer *e, const onx_node *node, onxi_running *run, room *few)
+{
+    run->call.output_count = node->output_count;
+    run->call.outputs = few->outputs;
+    run->call.output_values = few->values;
+    if (node->output_count > FEW) {
+        run->call.outputs = ONXI_ARRAY(e->arena, onxi_type, node->output_count);
+        run->call.output_values = ONXI_ARRAY(e->arena, onxi_value, node->output_count);
+        if (!run->call.outputs || !run->call.output_values)
+            return e->status = ONX_E_MEMORY;
+    }
+    memset(run->call.outputs, 0, node->output_count * sizeof *run->call.outputs);
+    memset(run->call.output_values, 0, node->output_count * sizeof *run->call.output_values);
+    return ONX_OK;
+}
+
+static onxi_loss *loss_new(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index,
+                           const char *reason)
+{
+    onxi_loss *loss = ONXI_NEW(e->arena, onxi_loss);
+    if (!loss)
+        return NULL;
+    loss->shown.path = onxi_infer_path(e, scope, node, index);
+    loss->shown.op_type = onx_view(node->op_type);
+    loss->shown.reason = onxi_arena_printf(e->arena, "%s", reason);
+    *e->losses_end = loss;
+    e->losses_end = &loss->next;
+    return loss;
+}
+
+static bool is_vague(const onxi_type *type)
+{
+    return type->kind == ONXI_TYPE_NONE ||
+           ((type->kind == ONXI_TYPE_TENSOR || type->kind == ONXI_TYPE_SPARSE_TENSOR) && !type->ranked);
+}
+
+static bool has_open(const onx_infer *e, const onxi_type *type)
+{
+    for (uint32_t i = 0; type->ranked && i < type->rank; i++)
+        if (onxi_dim_is_fresh(e->dims, type->dims[i]))
+            return true;
+    return type->inner && has_open(e, type->inner);
+}
+
+/* Why an output is not fully known: because an input was not, or because of this node. */
+static onxi_loss *explain(onx_infer *e, onxi_running *run, const onx_node *node, bool vague, const char *reason,
+                          onxi_loss **own)
+{
+    if (!run->failed)
+        for (uint32_t i = 0; i < run->call.input_count; i++)
+            if (run->facts[i] && run->facts[i]->loss && (vague ? is_vague(&run->facts[i]->type) : true))
+                return run->facts[i]->loss;
+    if (!*own)
+        *own = loss_new(e, run->scope, node, run->index, run->failed ? run->why : reason);
+    return *own;
+}
+
+static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *node, uint32_t i, const char *reason,
+                              onxi_loss **own)
+{
+    onxi_scope *scope = run->scope;
+    onxi_names *names = &scope->frame->names;
+    onx_str text = onx_view(node->output[i]);
+    onxi_type *type = &run->call.outputs[i];
+    if (!text.len)
+        return ONX_OK;
+    uint32_t name = onxi_names_add(e, names, text);
+    onxi_fact *fact = name == UINT32_MAX ? NULL : onxi_fact_new(e);
+    if (!fact)
+        return e->status;
+    bool fresh = onxi_type_materialize(e, type);
+    fact->type = *type;
+    onxi_name *entry = &names->entries[name];
+    if (entry->declared && scope->graph && entry->scope == scope && entry->fact) { /* the model says something itself */
+        char why[128];
+        const onxi_fact *declared = entry->fact;
+        if (onxi_type_merge(e, &declared->type, &fact->type, why, sizeof why)) {
+            fresh = fresh && has_open(e, &fact->type);
+        } else {
+            fact->type = declared->type;
+            onxi_infer_report(e, scope, node, run->index, false,
+                              "output %u \"%.*s\" is inferred and declared in ways that exclude each other: %s", i,
+                              ONX_ARG(text), why);
+            e->failed++;
+        }
+    }
+    if (run->call.output_values[i].elements &&
+        (!e->options.no_data_prop || onx_str_is(onx_view(node->op_type), "Constant"))) {
+        onxi_value *value = onxi_arena_get(e->arena, sizeof *value);
+        if (!value)
+            return e->status = ONX_E_MEMORY;
+        *value = run->call.output_values[i];
+        fact->value = value;
+        fact->constant = onx_str_is(onx_view(node->op_type), "Constant");
+    }
+    bool vague = is_vague(&fact->type);
+    if (vague || fresh)
+        fact->loss = explain(e, run, node, vague, vague ? reason : "a size depends on data", own);
+    else if (!fact->loss)
+        for (uint32_t k = 0; k < run->call.input_count && !fact->loss; k++) /* open dims may come along */
+            fact->loss =
+                run->facts[k] && run->facts[k]->loss && !is_vague(&run->facts[k]->type) ? run->facts[k]->loss : NULL;
+    if (scope->result)
+        ONX_TRY(onxi_result_add(e, scope->result, text, fact));
+    return onxi_scope_bind(e, scope, name, fact);
+}
+
+/* Constant tensors that a node gives: asked for as a whole by rules that look at more than integers. */
+static void keep_constant(onxi_running *run, const onx_node *node)
+{
+    if (!onx_str_is(onx_view(node->op_type), "Constant") || node->output_count != 1 || onx_view(node->domain).len)
+        return;
+    const onx_attribute *a = onxi_infer_attribute(run->scope->frame, node, "value");
+    uint32_t count;
+    onx_tensor *const *tensor = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
+    onxi_names *names = &run->scope->frame->names;
+    uint32_t name = tensor && *tensor ? onxi_names_add(run->infer, names, onx_view(node->output[0])) : UINT32_MAX;
+    if (name != UINT32_MAX && names->entries[name].fact)
+        names->entries[name].fact->tensor = *tensor;
+}
+
+/* In strict mode a rule that could not even tell the type of its first output has failed. */
+static void want_type(onxi_running *run, const onx_node *node)
+{
+    onx_infer *e = run->infer;
+    const onxi_schema *schema = run->call.schema;
+    if (!e->options.strict || run->scope->unsupported || !(schema->flags & ONXI_OP_INFERS) || !node->output_count ||
+        !onx_view(node->output[0]).len || run->call.outputs[0].kind != ONXI_TYPE_NONE)
+        return;
+    if (run->call.outputs[0].kind == ONXI_TYPE_NONE) {
+        run->failed = true;
+        (void)snprintf(run->why, sizeof run->why,
+                       "the type of output 0 cannot be told: the type of an input is not known");
+    }
+}
+
+static onx_status infer_node(onx_infer *e, onxi_scope *scope, const onx_node *node, uint32_t index)
+{
+    room few;
+    onxi_running run = { .infer = e, .scope = scope, .index = index, .failed = false };
+    const char *reason = "its rule needs more of its inputs than is known";
+    int64_t opset;
+    onxi_loss *own = NULL;
+    const onxi_schema *schema = schema_of(e, scope->frame, node, &opset);
+    run.call = (onxi_call){ .schema = schema,
+                            .node = node,
+                            .opset = opset,
+                            .dims = e->dims,
+                            .arena = e->arena,
+                            .ops = &onxi_infer_call_ops,
+                            .engine = &run,
+                            .doc = e->doc };
+    ONX_TRY(gather_inputs(e, scope, node, &run, &few));
+    ONX_TRY(make_outputs(e, node, &run, &few));
+    onx_str op_type = onx_view(node->op_type), domain = onx_view(node->domain);
+    const onx_function *function =
+        schema && !schema->body ? NULL
+                                : onxi_infer_find_function(e, domain, op_type, onx_view(onx_node_more(node)->overload));
+    if (schema && schema->body && !schema->custom && !function)
+        function = schema->body;
+    if (opset < 0 && !function) {
+        reason = "its operator set is not imported";
+        onxi_infer_report(e, scope, node, index, true, "domain \"%.*s\" of operator %.*s is not imported",
+                          ONX_ARG(domain), ONX_ARG(op_type));
+    } else if (function) {
+        onx_status status = onxi_infer_call_function(&run, function);
+        if (status != ONX_OK && status != ONX_E_INVALID)
+            return status;
+    } else if (!schema) {
+        reason = "the operator is not known";
+        scope->unsupported = true;
+    } else {
+        if (!schema->infer)
+            reason = "no shape rule is defined for the operator";
+        onx_status status = onxi_call_run(&run.call);
+        if (status != ONX_OK && status != ONX_E_INVALID)
+            return e->status = status;
+        if (!run.failed && e->options.check_type)
+            (void)onxi_infer_check_types(&run);
+        if (!run.failed)
+            want_type(&run, node);
+    }
+    if (run.failed) {
+        onxi_infer_report(e, scope, node, index, false, "%s", run.why);
+        e->failed++;
+    }
+    for (uint32_t i = 0; i < node->output_count; i++)
+        ONX_TRY(bind_output(e, &run, node, i, reason, &own));
+    keep_constant(&run, node);
+    return e->status;
+}
+
+onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *nodes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (e->visits++ >= e->visit_limit) {
+            if (!e->gave_up)
+                onxi_infer_report(e, scope, nodes[i], i, false,
+                                  "inference stops here: loops and functions have repeated %llu nodes already",
+                                  (unsigned long long)e->visit_limit);
+            e->gave_up = true;
+            return ONX_OK;
+        }
+        ONX_TRY(infer_node(e, scope, nodes[i], i));
+    }
+    return ONX_OK;
+}
+
+/* ---- one graph ---- */
+
+static onx_status declare(onx_infer *e, onxi_scope *scope, const onx_value_info *info)
+{
+    onx_str text = onx_view(info->name);
+    if (!text.len || !info->type)
+        return ONX_OK;
+    uint32_t name = onxi_names_add(e, &scope->frame->names, text);
+    onxi_fact *fact = name == UINT32_MAX ? NULL : onxi_fact_new(e);
+    if (!fact)
+        return e->status;
+    ONX_TRY(onxi_type_read(e, info->type, &fact->type));
+    onxi_name *entry = &scope->frame->names.entries[name];
+    if (entry->declared && entry->scope == scope &&
+        entry->fact) { /* declared twice: as output and in value_info, say */
+        char why[128];
+        if (!onxi_type_merge(e, &fact->type, &entry->fact->type, why, sizeof why)) {
+            onx_diag diag = { .severity = e->options.strict ? ONX_ERROR : ONX_WARNING,
+                              .status = e->options.strict ? ONX_E_INVALID : ONX_OK };
+            e->invalid |= e->options.strict;
+            onxi_report(e->cx, &diag, "\"%.*s\" is declared twice in ways that exclude each other: %s", ONX_ARG(text),
+                        why);
+        }
+        return ONX_OK;
+    }
+    ONX_TRY(onxi_scope_bind(e, scope, name, fact));
+    scope->frame->names.entries[name].declared = 1;
+    return ONX_OK;
+}
+
+/* An initializer gives type and value; an input of that name keeps what it declares. */
+static onx_status bind_initializer(onx_infer *e, onxi_scope *scope, onx_str text, const onxi_type *type,
+                                   const onx_tensor *tensor)
+{
+    if (!text.len)
+        return ONX_OK;
+    uint32_t name = onxi_names_add(e, &scope->frame->names, text);
+    if (name == UINT32_MAX)
+        return e->status;
+    onxi_name *entry = &scope->frame->names.entries[name];
+    onxi_fact *fact = entry->scope == scope ? entry->fact : NULL;
+    if (fact) {
+        char why[128];
+        onxi_type merged = fact->type;
+        if (!onxi_type_merge(e, type, &merged, why, sizeof why)) {
+            onx_diag diag = { .severity = e->options.strict ? ONX_ERROR : ONX_WARNING,
+                              .status = e->options.strict ? ONX_E_INVALID : ONX_OK };
+            e->invalid |= e->options.strict;
+            diag.where = ONXI_AT_PATH(onxi_arena_printf(e->arena, "graph.initializer \"%.*s\"", ONX_ARG(text)));
+            onxi_report(e->cx, &diag, "the initializer and the declared type exclude each other: %s", why);
+        }
+        fact->tensor = tensor;
+        return ONX_OK;
+    }
+    fact = onxi_fact_new(e);
+    if (!fact)
+        return e->status;
+    fact->type = *type;
+    fact->tensor = tensor;
+    return onxi_scope_bind(e, scope, name, fact);
+}
+
+static onx_status type_of_dims(onx_infer *e, uint8_t kind, int32_t dtype, const int64_t *sizes, uint32_t rank,
+                               onxi_type *out)
+{
+    onxi_dim *dims = ONXI_ARRAY(e->arena, onxi_dim, rank ? rank : 1);
+    if (!dims)
+        return e->status = ONX_E_MEMORY;
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = sizes[i] >= 0 ? sizes[i] : onxi_dim_fresh(e->dims, "unk_");
+    *out = (onxi_type){
+        .kind = kind, .dtype = onx_dtype_name(dtype) ? (uint8_t)dtype : 0, .ranked = true, .rank = rank, .dims = dims
+    };
+    return ONX_OK;
+}
+
+static onx_status bind_initializers(onx_infer *e, onxi_scope *scope)
+{
+    onxi_type type;
+    const onx_graph *graph = scope->graph;
+    for (uint32_t i = 0; i < graph->initializer_count; i++) {
+        const onx_tensor *t = graph->initializer[i];
+        ONX_TRY(type_of_dims(e, ONXI_TYPE_TENSOR, t->data_type, t->dims, t->dims_count, &type));
+        ONX_TRY(bind_initializer(e, scope, onx_view(t->name), &type, t));
+    }
+    for (uint32_t i = 0; i < graph->sparse_initializer_count; i++) {
+        const onx_sparse_tensor *t = graph->sparse_initializer[i];
+        if (!t->values)
+            continue;
+        ONX_TRY(type_of_dims(e, ONXI_TYPE_SPARSE_TENSOR, t->values->data_type, t->dims, t->dims_count, &type));
+        ONX_TRY(bind_initializer(e, scope, onx_view(t->values->name), &type, NULL));
+    }
+    return ONX_OK;
+}
+
+static onx_status bind_inputs(onx_infer *e, onxi_scope *scope, const onxi_type *inputs, uint32_t input_count)
+{
+    const onx_graph *graph = scope->graph;
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        onx_str text = onx_view(graph->input[i]->name);
+        uint32_t name = text.len ? onxi_names_add(e, &scope->frame->names, text) : UINT32_MAX;
+        if (name == UINT32_MAX)
+            continue;
+        onxi_name *entry = &scope->frame->names.entries[name];
+        onxi_fact *fact = entry->scope == scope ? entry->fact : NULL; /* declared */
+        if (!fact) {
+            if (!(fact = onxi_fact_new(e)))
+                return e->status;
+            ONX_TRY(onxi_scope_bind(e, scope, name, fact));
+        }
+        if (inputs && i < input_count && inputs[i].kind != ONXI_TYPE_NONE) {
+            char why[128];
+            if (!onxi_type_merge(e, &inputs[i], &fact->type, why, sizeof why) && scope->node)
+                onxi_infer_report(
+                    e, scope->parent, scope->node, scope->node_index, false,
+                    "input %u \"%.*s\" of the subgraph is given and declared in ways that exclude each other: %s", i,
+                    ONX_ARG(text), why);
+            (void)onxi_type_materialize(e, &fact->type);
+        }
+        if (scope->result)
+            ONX_TRY(onxi_result_add(e, scope->result, text, fact));
+    }
+    if (scope->result)
+        scope->result->input_count = scope->result->count;
+    return e->status;
+}
+
+onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type *inputs, uint32_t input_count,
+                               onxi_type *outputs, uint32_t output_count)
+{
+    const onx_graph *graph = scope->graph;
+    for (uint32_t i = 0; i < graph->value_info_count; i++)
+        ONX_TRY(declare(e, scope, graph->value_info[i]));
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        ONX_TRY(declare(e, scope, graph->input[i]));
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        ONX_TRY(declare(e, scope, graph->output[i]));
+    ONX_TRY(bind_inputs(e, scope, inputs, input_count));
+    ONX_TRY(bind_initializers(e, scope));
+    ONX_TRY(onxi_infer_nodes(e, scope, graph->node, graph->node_count));
+    for (uint32_t i = 0; i < output_count; i++) {
+        outputs[i] = (onxi_type){ .kind = ONXI_TYPE_NONE };
+        if (i >= graph->output_count)
+            continue;
+        uint32_t name = onxi_names_add(e, &scope->frame->names, onx_view(graph->output[i]->name));
+        if (name == UINT32_MAX)
+            return e->status;
+        if (scope->frame->names.entries[name].fact)
+            outputs[i] = scope->frame->names.entries[name].fact->type;
+    }
+    return ONX_OK;
+}
+
+void onxi_frame_free(onx_infer *e, onxi_frame *frame)
+{
+    onxi_names_free(e, &frame->names);
+    onxi_release(e->cx, frame->undo, frame->undo_room * sizeof *frame->undo);
+    frame->undo = NULL;
+}
