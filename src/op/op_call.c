@@ -9,7 +9,7 @@ static int dtype_of_text(const char *text)
     size_t len = strlen(text);
     if (len < 9 || memcmp(text, "tensor(", 7) != 0 || text[len - 1] != ')')
         return ONX_UNDEFINED;
-    return onx_dtype_find(onx_str_make(text + 7, len - 8));
+    return (int)onx_dtype_find(onx_str_make(text + 7, len - 8));
 }
 
 static const onxi_port *port_at(const onxi_port *ports, uint32_t index)
