@@ -172,32 +172,23 @@ static void put_line(onxi_text_out *out, uint32_t level)
 
 static onx_status put_object(json_out *json, const onxi_message_table *table, const onx_visit *self, uint32_t level);
 
-static onx_status put_child(json_out *json, const onxi_field *field, onxi_place place, const onx_visit *self,
-                            uint64_t index, uint32_t level)
-{
-    onx_visit child = onxi_text_visit(field, place, self, index);
-    return put_object(json, field->message, &child, level);
-}
-
-static onx_status put_list(json_out *json, const onxi_message_table *table, const onxi_field *field, onxi_place place,
+static onx_status put_list(json_out *json, const onxi_field *field, const char *values, uint64_t count,
                            const onx_visit *self, uint32_t level)
 {
     onxi_text_out *out = &json->text;
-    uint64_t count = onxi_field_count(table, field, self->message);
     size_t size = onxi_field_size(field);
-    const char *list;
-    memcpy(&list, place.value, sizeof list);
     ONXI_TEXT_PUT(out, "[");
     for (uint64_t i = 0; i < count; i++) {
         if (field->type == ONXI_MESSAGE) {
             if (i)
                 ONXI_TEXT_PUT(out, ",");
             put_line(out, level + 1);
-            ONX_TRY(put_child(json, field, place, self, i, level + 1));
+            onx_visit child = onxi_text_visit(field, values, self, i);
+            ONX_TRY(put_object(json, field->message, &child, level + 1));
         } else {
             if (i)
                 ONXI_TEXT_PUT(out, ", ");
-            ONX_TRY(put_value(out, field, self, list + i * size));
+            ONX_TRY(put_value(out, field, self, values + i * size));
         }
     }
     if (field->type == ONXI_MESSAGE)
@@ -225,7 +216,9 @@ static onx_status put_object(json_out *json, const onxi_message_table *table, co
     ONXI_TEXT_PUT(out, "{");
     for (uint32_t i = 0; i < table->field_count; i++) {
         const onxi_field *field = &table->fields[i];
-        if (!onxi_text_present(table, field, self->message))
+        const char *values;
+        uint64_t count = onxi_text_values(table, field, self->message, &values);
+        if (!count)
             continue;
         if (!first)
             ONXI_TEXT_PUT(out, ",");
@@ -233,13 +226,14 @@ static onx_status put_object(json_out *json, const onxi_message_table *table, co
         put_line(out, level + 1);
         put_name(out, field->name);
         ONXI_TEXT_PUT(out, ": ");
-        onxi_place place = onxi_field_place(table, field, self->message);
-        if (field->flags & ONXI_REPEATED)
-            ONX_TRY(put_list(json, table, field, place, self, level + 1));
-        else if (field->type == ONXI_MESSAGE)
-            ONX_TRY(put_child(json, field, place, self, 0, level + 1));
-        else
-            ONX_TRY(put_value(out, field, self, place.value));
+        if (field->flags & ONXI_REPEATED) {
+            ONX_TRY(put_list(json, field, values, count, self, level + 1));
+        } else if (field->type == ONXI_MESSAGE) {
+            onx_visit child = onxi_text_visit(field, values, self, 0);
+            ONX_TRY(put_object(json, field->message, &child, level + 1));
+        } else {
+            ONX_TRY(put_value(out, field, self, values));
+        }
     }
     if (!first)
         put_line(out, level);

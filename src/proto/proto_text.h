@@ -58,16 +58,11 @@ const char *onxi_text_enum_name(const onxi_field *field, int32_t value);
 /* An element of an integer or enum field that is not unsigned. */
 int64_t onxi_text_load_int(const onxi_field *field, const void *value);
 
-/* Is the field there? Cheaper than onxi_field_count for singular ones. */
-static inline bool onxi_text_present(const onxi_message_table *table, const onxi_field *field, const void *message)
-{
-    if (!(field->flags & ONXI_REPEATED))
-        return (((const onx_message *)message)->has & field->has) != 0;
-    return onxi_field_count(table, field, message) != 0;
-}
-
-/* The child message number `index` of a field that is there. */
-onx_visit onxi_text_visit(const onxi_field *field, onxi_place place, const onx_visit *parent, uint64_t index);
+/* How many values a field has, with the address of the first; a message that is NULL is none. */
+uint64_t onxi_text_values(const onxi_message_table *table, const onxi_field *field, const void *message,
+                          const char **values_out);
+/* The child message number `index` among the values of a field. */
+onx_visit onxi_text_visit(const onxi_field *field, const char *values, const onx_visit *parent, uint64_t index);
 
 /* The path of a member of a message, or of the message when `field` is NULL; returns the length, below `size`. */
 size_t onxi_text_path(const onx_visit *at, const char *field, char *buf, size_t size);

@@ -75,16 +75,31 @@ int64_t onxi_text_load_int(const onxi_field *field, const void *value)
     return *(const int32_t *)value;
 }
 
-onx_visit onxi_text_visit(const onxi_field *field, onxi_place place, const onx_visit *parent, uint64_t index)
+uint64_t onxi_text_values(const onxi_message_table *table, const onxi_field *field, const void *message,
+                          const char **values_out)
 {
     bool repeated = (field->flags & ONXI_REPEATED) != 0;
-    void *const *at = repeated ? *(void *const *const *)place.value + index : place.value;
+    if (!repeated && !(((const onx_message *)message)->has & field->has))
+        return 0;
+    onxi_place place = onxi_field_place(table, field, message);
+    if (!place.value)
+        return 0;
+    if (repeated) {
+        memcpy(values_out, place.value, sizeof *values_out);
+        return (field->flags & ONXI_WIDE) ? *(const uint64_t *)place.count : *(const uint32_t *)place.count;
+    }
+    *values_out = place.value;
+    return field->type != ONXI_MESSAGE || *(void *const *)place.value;
+}
+
+onx_visit onxi_text_visit(const onxi_field *field, const char *values, const onx_visit *parent, uint64_t index)
+{
     return (onx_visit){ .kind = (onx_kind)field->message->kind,
-                        .message = *at,
+                        .message = ((void *const *)(const void *)values)[index],
                         .parent = parent,
                         .field = field->name,
                         .index = (uint32_t)index,
-                        .repeated = repeated,
+                        .repeated = (field->flags & ONXI_REPEATED) != 0,
                         .depth = parent->depth + 1 };
 }
 

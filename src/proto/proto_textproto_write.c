@@ -201,24 +201,21 @@ static onx_status put_message(onxi_text_out *out, const onxi_message_table *tabl
 static onx_status put_field(onxi_text_out *out, const onxi_message_table *table, const onxi_field *field,
                             const onx_visit *self)
 {
-    uint64_t count = onxi_field_count(table, field, self->message);
-    onxi_place place = onxi_field_place(table, field, self->message);
-    size_t name_len = strlen(field->name), size = onxi_field_size(field);
-    const char *value = place.value;
-    if (field->flags & ONXI_REPEATED)
-        memcpy(&value, place.value, sizeof value);
+    const char *values;
+    uint64_t count = onxi_text_values(table, field, self->message, &values);
+    size_t name_len = count ? strlen(field->name) : 0, size = onxi_field_size(field);
     for (uint64_t i = 0; i < count && out->status == ONX_OK; i++) {
         onxi_text_indent(out, self->depth);
         onxi_text_put(out, field->name, name_len);
         if (field->type == ONXI_MESSAGE) {
-            onx_visit child = onxi_text_visit(field, place, self, i);
+            onx_visit child = onxi_text_visit(field, values, self, i);
             ONXI_TEXT_PUT(out, " {\n");
             ONX_TRY(put_message(out, field->message, &child));
             onxi_text_indent(out, self->depth);
             ONXI_TEXT_PUT(out, "}\n");
         } else {
             ONXI_TEXT_PUT(out, ": ");
-            put_value(out, field, value + i * size);
+            put_value(out, field, values + i * size);
             ONXI_TEXT_PUT(out, "\n");
         }
     }
@@ -229,10 +226,8 @@ static onx_status put_message(onxi_text_out *out, const onxi_message_table *tabl
 {
     const onx_message *message = self->message;
     ONX_TRY(onxi_text_deeper(out->cx, self));
-    for (uint32_t i = 0; i < table->field_count; i++) {
-        if (onxi_text_present(table, &table->fields[i], message))
-            ONX_TRY(put_field(out, table, &table->fields[i], self));
-    }
+    for (uint32_t i = 0; i < table->field_count; i++)
+        ONX_TRY(put_field(out, table, &table->fields[i], self));
     for (const onx_unknown *u = message->extra ? message->extra->unknown : NULL; u; u = u->next) {
         onx_str bytes = onx_view(u->bytes);
         if (!put_pieces(out, &bytes, self->depth, ONXI_UNKNOWN_DEPTH, false))
