@@ -1,0 +1,58 @@
+# What `make install` leaves behind is enough to build a program with: by pkg-config and by CMake, shared and static.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+build=$(dirname "$ONX")
+[ -f "$build/libonx.so" ] || skip "a build with sanitizers has no shared library"
+command -v pkg-config >/dev/null || skip "no pkg-config"
+cc=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
+
+cmake --install "$build" --prefix "$here/usr" >log 2>&1 || { cat log; fail "cmake --install"; }
+prefix=$here/usr
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name onx.pc)")
+export PKG_CONFIG_PATH
+libdir=$(pkg-config --variable=libdir onx)
+
+cat >user.c <<'END'
+#include <onx/onx.h>
+#include <stdio.h>
+int main(void)
+{
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc;
+    if (!cx || onx_model_new(cx, "g", 17, &doc) != ONX_OK)
+        return 1;
+    printf("%.*s\n", ONX_ARG(onx_view(onx_doc_model(doc)->graph->name)));
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    return 0;
+}
+END
+# shellcheck disable=SC2046
+expect 0 "$cc" user.c -o shared $(pkg-config --cflags --libs onx)
+expect 0 env LD_LIBRARY_PATH="$libdir" ./shared
+says out g
+# shellcheck disable=SC2046
+expect 0 "$cc" user.c -o static $(pkg-config --cflags onx) "$libdir/libonx.a" $(pkg-config --libs --static onx | sed 's/-lonx//')
+expect 0 ./static
+says out g
+
+cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(user C)
+find_package(onx 0.1 REQUIRED)
+foreach(kind onx onx_static)
+  add_executable(user_${kind} user.c)
+  target_link_libraries(user_${kind} onx::${kind})
+endforeach()
+END
+expect 0 cmake -S . -B b -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc"
+expect 0 cmake --build b
+expect 0 ./b/user_onx
+expect 0 ./b/user_onx_static
+
+expect 0 "$prefix/bin/onx" --version
+[ -f "$prefix/share/man/man1/onx.1" ] || fail "no man page"
+[ -f "$prefix/share/bash-completion/completions/onx" ] || fail "no completion"
+for header in "$ONX_SOURCE_DIR"/include/onx/*; do
+    same "$header" "$prefix/include/onx/$(basename "$header")"
+done
+done_testing
