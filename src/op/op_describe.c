@@ -179,21 +179,6 @@ static void put_type_change(writer *w, const char *name, const onxi_type_set *ol
     }
 }
 
-static void put_types_change(writer *w, const onxi_schema *old, const onxi_schema *now)
-{
-    for (const onxi_type_constraint *t = now->types; t && t->name; t++) {
-        const onxi_type_constraint *before = onxi_schema_type(old, t->name);
-        if (before) {
-            put_type_change(w, t->name, &before->set, &t->set);
-        } else {
-            put_remark(w, "types ");
-            put(w, t->name);
-            put(w, " are new: ");
-            put_types(w, &t->set);
-        }
-    }
-}
-
 static const onxi_port *port_find(const onxi_port *ports, const char *name)
 {
     for (; ports && ports->name; ports++)
@@ -213,6 +198,37 @@ static uint32_t port_count(const onxi_port *ports)
     while (ports && ports[count].name)
         count++;
     return count;
+}
+
+/* The constraint that stood where a port of `now` has the type `name`: the same one under another name. */
+static const onxi_type_constraint *stood_for(const onxi_schema *old, const onxi_port *old_ports, const onxi_port *now,
+                                             const char *name)
+{
+    const uint32_t old_count = port_count(old_ports);
+    for (uint32_t i = 0; i < old_count && now && now[i].name; i++) {
+        const onxi_type_constraint *before =
+            strcmp(now[i].type, name) == 0 ? onxi_schema_type(old, old_ports[i].type) : NULL;
+        if (before)
+            return before;
+    }
+    return NULL;
+}
+
+static void put_types_change(writer *w, const onxi_schema *old, const onxi_schema *now)
+{
+    for (const onxi_type_constraint *t = now->types; t && t->name; t++) {
+        const onxi_type_constraint *before = onxi_schema_type(old, t->name);
+        before = before ? before : stood_for(old, old->inputs, now->inputs, t->name);
+        before = before ? before : stood_for(old, old->outputs, now->outputs, t->name);
+        if (before) {
+            put_type_change(w, t->name, &before->set, &t->set);
+        } else {
+            put_remark(w, "types ");
+            put(w, t->name);
+            put(w, " are new: ");
+            put_types(w, &t->set);
+        }
+    }
 }
 
 /* Ports are told apart by name; where one name was exchanged for another at the same place, that is said so. */
@@ -241,7 +257,7 @@ static void put_ports_change(writer *w, const char *what, const onxi_port *old, 
             put(w, " is now ");
             put(w, port_kind(&now[i]));
         }
-        if (strcmp(before->type, now[i].type) != 0) {
+        if (strcmp(before->type, now[i].type) != 0 && (strchr(before->type, '(') || strchr(now[i].type, '('))) {
             put_remark(w, what);
             put(w, now[i].name);
             put(w, " is now of type ");
