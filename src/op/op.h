@@ -110,6 +110,8 @@ typedef struct onxi_call_ops {
     /* Infers a subgraph of the node, its inputs having the given types; the types of its outputs go to `outputs`. */
     onx_status (*subgraph)(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
                            onxi_type *outputs, uint32_t output_count);
+    /* A type that an attribute holds, with the dimensions of this call. */
+    onx_status (*type)(onxi_call *call, const onx_type *type, onxi_type *out);
     /* Records why the node cannot be inferred; returns ONX_E_INVALID, so that rules `return onxi_call_fail(...)`. */
     onx_status (*fail)(onxi_call *call, const char *format, va_list args);
 } onxi_call_ops;

@@ -27,11 +27,13 @@ static const onxi_attr bernoulli_attrs_22[] = {
 };
 
 const onxi_schema onxi_op_Bernoulli[] = {
-    { .name = "Bernoulli", .since = 22, .flags = CONTEXT_FUNCTION | INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
+    { .name = "Bernoulli", .since = 22, .infer = onxi_rule_random_like,
+      .flags = CONTEXT_FUNCTION | INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
       .context_function_opsets = "22", .inputs = PORTS({ "input", "T1", 0 }),
       .outputs = PORTS({ "output", "T2", 0 }), .attrs = bernoulli_attrs_22,
       .types = TYPES({ "T1", T(FLOATING_13) }, { "T2", T(FILL_13) }) },
-    { .name = "Bernoulli", .since = 15, .flags = CONTEXT_FUNCTION | INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
+    { .name = "Bernoulli", .since = 15, .infer = onxi_rule_random_like,
+      .flags = CONTEXT_FUNCTION | INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
       .context_function_opsets = "15", .inputs = PORTS({ "input", "T1", 0 }),
       .outputs = PORTS({ "output", "T2", 0 }), .attrs = bernoulli_attrs_22,
       .types = TYPES({ "T1", T(FLOATING) }, { "T2", T(FILL_13) }) },
@@ -113,10 +115,10 @@ static const onxi_attr eye_like_attrs_22[] = {
 };
 
 const onxi_schema onxi_op_EyeLike[] = {
-    { .name = "EyeLike", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "EyeLike", .since = 22, .infer = onxi_rule_eye_like, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T1", 0 }), .outputs = PORTS({ "output", "T2", 0 }), .attrs = eye_like_attrs_22,
       .types = TYPES({ "T1", T(FILL_13) }, { "T2", T(FILL_13) }) },
-    { .name = "EyeLike", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "EyeLike", .since = 9, .infer = onxi_rule_eye_like, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T1", 0 }), .outputs = PORTS({ "output", "T2", 0 }), .attrs = eye_like_attrs_22,
       .types = TYPES({ "T1", T(BASIC) }, { "T2", T(BASIC) }) },
     { .name = NULL },
@@ -132,10 +134,12 @@ static const onxi_attr multinomial_attrs_22[] = {
 };
 
 const onxi_schema onxi_op_Multinomial[] = {
-    { .name = "Multinomial", .since = 22, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
+    { .name = "Multinomial", .since = 22, .infer = onxi_rule_multinomial,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T1", 0 }), .outputs = PORTS({ "output", "T2", 0 }), .attrs = multinomial_attrs_22,
       .types = TYPES({ "T1", T(FLOATING_13) }, { "T2", T(INDEX) }) },
-    { .name = "Multinomial", .since = 7, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
+    { .name = "Multinomial", .since = 7, .infer = onxi_rule_multinomial,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T1", 0 }), .outputs = PORTS({ "output", "T2", 0 }), .attrs = multinomial_attrs_22,
       .types = TYPES({ "T1", T(FLOATING) }, { "T2", T(INDEX) }) },
     { .name = NULL },
@@ -153,10 +157,12 @@ static const onxi_attr random_normal_attrs_22[] = {
 };
 
 const onxi_schema onxi_op_RandomNormal[] = {
-    { .name = "RandomNormal", .since = 22, .flags = INFERS | NONDETERMINISTIC, ARITY(0, 0, 1, 1),
+    { .name = "RandomNormal", .since = 22, .infer = onxi_rule_random,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(0, 0, 1, 1),
       .outputs = PORTS({ "output", "T", 0 }), .attrs = random_normal_attrs_22,
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "RandomNormal", .since = 1, .flags = INFERS | NONDETERMINISTIC, ARITY(0, 0, 1, 1),
+    { .name = "RandomNormal", .since = 1, .infer = onxi_rule_random,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(0, 0, 1, 1),
       .outputs = PORTS({ "output", "T", 0 }), .attrs = random_normal_attrs_22, .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
 };
@@ -172,10 +178,12 @@ static const onxi_attr random_normal_like_attrs_22[] = {
 };
 
 const onxi_schema onxi_op_RandomNormalLike[] = {
-    { .name = "RandomNormalLike", .since = 22, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
+    { .name = "RandomNormalLike", .since = 22, .infer = onxi_rule_random_like,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T1", 0 }), .outputs = PORTS({ "output", "T2", 0 }),
       .attrs = random_normal_like_attrs_22, .types = random_types_22 },
-    { .name = "RandomNormalLike", .since = 1, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
+    { .name = "RandomNormalLike", .since = 1, .infer = onxi_rule_random_like,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T1", 0 }), .outputs = PORTS({ "output", "T2", 0 }),
       .attrs = random_normal_like_attrs_22, .types = random_types_1 },
     { .name = NULL },
@@ -193,10 +201,12 @@ static const onxi_attr random_uniform_attrs_22[] = {
 };
 
 const onxi_schema onxi_op_RandomUniform[] = {
-    { .name = "RandomUniform", .since = 22, .flags = INFERS | NONDETERMINISTIC, ARITY(0, 0, 1, 1),
+    { .name = "RandomUniform", .since = 22, .infer = onxi_rule_random,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(0, 0, 1, 1),
       .outputs = PORTS({ "output", "T", 0 }), .attrs = random_uniform_attrs_22,
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "RandomUniform", .since = 1, .flags = INFERS | NONDETERMINISTIC, ARITY(0, 0, 1, 1),
+    { .name = "RandomUniform", .since = 1, .infer = onxi_rule_random,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(0, 0, 1, 1),
       .outputs = PORTS({ "output", "T", 0 }), .attrs = random_uniform_attrs_22,
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -213,10 +223,12 @@ static const onxi_attr random_uniform_like_attrs_22[] = {
 };
 
 const onxi_schema onxi_op_RandomUniformLike[] = {
-    { .name = "RandomUniformLike", .since = 22, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
+    { .name = "RandomUniformLike", .since = 22, .infer = onxi_rule_random_like,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T1", 0 }), .outputs = PORTS({ "output", "T2", 0 }),
       .attrs = random_uniform_like_attrs_22, .types = random_types_22 },
-    { .name = "RandomUniformLike", .since = 1, .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
+    { .name = "RandomUniformLike", .since = 1, .infer = onxi_rule_random_like,
+      .flags = INFERS | NONDETERMINISTIC, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "T1", 0 }), .outputs = PORTS({ "output", "T2", 0 }),
       .attrs = random_uniform_like_attrs_22, .types = random_types_1 },
     { .name = NULL },
@@ -232,11 +244,11 @@ static const onxi_port range_inputs_27[] = {
 };
 
 const onxi_schema onxi_op_Range[] = {
-    { .name = "Range", .since = 27, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 3, 1, 1),
+    { .name = "Range", .since = 27, .infer = onxi_rule_range, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 3, 1, 1),
       .context_function_opsets = "27", .inputs = range_inputs_27, .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "stash_type", INT, DEFAULT("1") }),
       .types = TYPES({ "T", T(FLOATING_13 | BIT(INT16) | BIT(INT32) | BIT(INT64)) }) },
-    { .name = "Range", .since = 11, .flags = FUNCTION | INFERS, ARITY(3, 3, 1, 1),
+    { .name = "Range", .since = 11, .infer = onxi_rule_range, .flags = FUNCTION | INFERS, ARITY(3, 3, 1, 1),
       .function_opsets = "11", .inputs = range_inputs_27, .outputs = PORTS({ "output", "T", 0 }),
       .types = TYPES({ "T", T(BIT(DOUBLE) | BIT(FLOAT) | BIT(INT16) | BIT(INT32) | BIT(INT64)) }) },
     { .name = NULL },

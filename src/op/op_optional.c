@@ -7,7 +7,7 @@
 /* ---- Optional ---- */
 
 const onxi_schema onxi_op_Optional[] = {
-    { .name = "Optional", .since = 15, .flags = INFERS, ARITY(0, 1, 1, 1),
+    { .name = "Optional", .since = 15, .infer = onxi_rule_optional, .flags = INFERS, ARITY(0, 1, 1, 1),
       .inputs = PORTS({ "input", "V", OPT }), .outputs = PORTS({ "output", "O", 0 }),
       .attrs = ATTRS({ "type", TYPE_PROTO, OPTIONAL }),
       .types = TYPES({ "V", { .tensor = ALL, .seq = ALL } }, { "O", { .optional = ALL, .optional_seq = ALL } }) },
@@ -17,11 +17,13 @@ const onxi_schema onxi_op_Optional[] = {
 /* ---- OptionalGetElement ---- */
 
 const onxi_schema onxi_op_OptionalGetElement[] = {
-    { .name = "OptionalGetElement", .since = 18, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "OptionalGetElement", .since = 18, .infer = onxi_rule_optional_get_element,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "O", 0 }), .outputs = PORTS({ "output", "V", 0 }),
       .types = TYPES({ "O", { .tensor = ALL, .seq = ALL, .optional = ALL, .optional_seq = ALL } },
                      { "V", { .tensor = ALL, .seq = ALL } }) },
-    { .name = "OptionalGetElement", .since = 15, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "OptionalGetElement", .since = 15, .infer = onxi_rule_optional_get_element,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "O", 0 }), .outputs = PORTS({ "output", "V", 0 }),
       .types = TYPES({ "O", { .optional = ALL, .optional_seq = ALL } }, { "V", { .tensor = ALL, .seq = ALL } }) },
     { .name = NULL },
@@ -30,11 +32,13 @@ const onxi_schema onxi_op_OptionalGetElement[] = {
 /* ---- OptionalHasElement ---- */
 
 const onxi_schema onxi_op_OptionalHasElement[] = {
-    { .name = "OptionalHasElement", .since = 18, .flags = INFERS, ARITY(0, 1, 1, 1),
+    { .name = "OptionalHasElement", .since = 18, .infer = onxi_rule_optional_has_element,
+      .flags = INFERS, ARITY(0, 1, 1, 1),
       .inputs = PORTS({ "input", "O", OPT }), .outputs = PORTS({ "output", "B", 0 }),
       .types = TYPES({ "O", { .tensor = ALL, .seq = ALL, .optional = ALL, .optional_seq = ALL } },
                      { "B", T(BIT(BOOL)) }) },
-    { .name = "OptionalHasElement", .since = 15, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "OptionalHasElement", .since = 15, .infer = onxi_rule_optional_has_element,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "input", "O", 0 }), .outputs = PORTS({ "output", "B", 0 }),
       .types = TYPES({ "O", { .optional = ALL, .optional_seq = ALL } }, { "B", T(BIT(BOOL)) }) },
     { .name = NULL },

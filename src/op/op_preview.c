@@ -7,7 +7,7 @@
 /* ---- FlexAttention ---- */
 
 const onxi_schema onxi_op_FlexAttention[] = {
-    { .domain = "ai.onnx.preview", .name = "FlexAttention", .since = 1,
+    { .domain = "ai.onnx.preview", .name = "FlexAttention", .since = 1, .infer = onxi_rule_flex_attention,
       .flags = EXPERIMENTAL | CONTEXT_FUNCTION | INFERS, ARITY(3, 3, 1, 1),
       .context_function_opsets = "1", .inputs = PORTS({ "Q", "T1", 0 }, { "K", "T1", 0 }, { "V", "T1", 0 }),
       .outputs = PORTS({ "Y", "T1", 0 }),

@@ -73,6 +73,68 @@ RULE(dropout);
 /* generator */
 RULE(constant);
 RULE(constant_of_shape);
+RULE(random_like);
+RULE(eye_like);
+RULE(random);
+RULE(multinomial);
+RULE(range);
+
+/* rnn */
+RULE(recurrent);
+
+/* sequence, optional */
+RULE(sequence_empty);
+RULE(sequence_construct);
+RULE(sequence_insert);
+RULE(sequence_erase);
+RULE(sequence_at);
+RULE(sequence_length);
+RULE(split_to_sequence);
+RULE(concat_from_sequence);
+RULE(sequence_map);
+RULE(optional);
+RULE(optional_has_element);
+RULE(optional_get_element);
+
+/* text, image */
+RULE(string_concat);
+RULE(regex_full_match);
+RULE(string_split);
+RULE(string_normalizer);
+RULE(image_decoder);
+
+/* quantization */
+RULE(quantize_linear);
+RULE(dequantize_linear);
+RULE(dynamic_quantize_linear);
+
+/* object_detection */
+RULE(roi_align);
+RULE(non_max_suppression);
+
+/* training, preview */
+RULE(optimizer_3);
+RULE(optimizer_4);
+RULE(gradient);
+RULE(flex_attention);
+
+/* traditionalml */
+RULE(array_feature_extractor);
+RULE(ml_scaler);
+RULE(one_hot_encoder);
+RULE(feature_vectorizer);
+RULE(cast_map);
+RULE(dict_vectorizer);
+RULE(category_mapper);
+RULE(label_encoder);
+RULE(zip_map);
+RULE(linear_classifier);
+RULE(linear_regressor);
+RULE(svm_classifier);
+RULE(svm_regressor);
+RULE(tree_ensemble_classifier);
+RULE(tree_ensemble_regressor);
+RULE(tree_ensemble);
 
 /* nn: sliding windows */
 RULE(pool);

@@ -108,3 +108,134 @@ onx_status onxi_rule_constant_of_shape(onxi_call *call)
         out[i] = fill.elements[0];
     return ONX_OK;
 }
+
+/* ---- made in the shape of another tensor, or of an attribute ---- */
+
+/* The element type that attribute dtype names, or `otherwise` where it is not given. */
+static onx_status dtype_attribute(onxi_call *call, int otherwise, int *out)
+{
+    const int64_t dtype = onxi_call_int(call, "dtype", otherwise);
+    *out = ONX_UNDEFINED;
+    if (dtype != ONX_UNDEFINED && !onx_dtype_name(dtype))
+        return onxi_call_fail(call, "dtype %lld is not an element type", (long long)dtype);
+    *out = (int)dtype;
+    return ONX_OK;
+}
+
+/* Bernoulli, RandomNormalLike, RandomUniformLike: the type of the input unless dtype says otherwise. */
+onx_status onxi_rule_random_like(onxi_call *call)
+{
+    int dtype;
+    ONX_TRY(dtype_attribute(call, onxi_call_dtype(call, 0), &dtype));
+    onxi_call_output_unranked(call, 0, dtype);
+    onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
+    return ONX_OK;
+}
+
+onx_status onxi_rule_eye_like(onxi_call *call)
+{
+    ONX_TRY(onxi_call_want_rank(call, 0, 2));
+    return onxi_rule_random_like(call);
+}
+
+onx_status onxi_rule_random(onxi_call *call)
+{
+    int dtype;
+    uint32_t rank;
+    onxi_dim *dims;
+    const int64_t *shape = onxi_call_ints(call, "shape", &rank);
+    ONX_TRY(dtype_attribute(call, ONX_FLOAT, &dtype));
+    onxi_call_output_unranked(call, 0, dtype);
+    if (!onxi_call_has_attribute(call, "shape"))
+        return onxi_call_fail(call, "attribute shape is missing");
+    ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
+    for (uint32_t i = 0; i < rank; i++) {
+        if (shape[i] < 0)
+            return onxi_call_fail(call, "the shape has %lld at axis %u", (long long)shape[i], i);
+        dims[i] = shape[i];
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_rule_multinomial(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    const int64_t samples = onxi_call_int(call, "sample_size", 1);
+    int dtype;
+    onxi_dim *dims;
+    ONX_TRY(dtype_attribute(call, ONX_INT32, &dtype));
+    if (dtype != ONX_INT32 && dtype != ONX_INT64)
+        return onxi_call_fail(call, "dtype is %s, expected int32 or int64", onx_dtype_name(dtype));
+    ONX_TRY(onxi_call_want_rank(call, 0, 2));
+    ONX_TRY(onxi_call_output(call, 0, dtype, 2, &dims));
+    if (x)
+        dims[0] = x->dims[0];
+    if (samples >= 0)
+        dims[1] = samples;
+    return ONX_OK;
+}
+
+/* ---- Range ---- */
+
+/* How many steps, of real numbers that are constants; false when one of them is not. */
+static bool real_steps(onxi_call *call, int64_t *out)
+{
+    double number[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        const onx_tensor *tensor = onxi_call_has_input(call, i) ? call->ops->constant(call, i) : NULL;
+        uint64_t count;
+        if (!tensor || onx_dtype_class_of(tensor->data_type) != ONX_CLASS_FLOATING ||
+            !onx_tensor_count(tensor, &count) || count != 1 ||
+            onx_tensor_get_f64(call->doc, tensor, 0, 1, &number[i]) != ONX_OK)
+            return false;
+    }
+    const double steps = (number[1] - number[0]) / number[2];
+    if (!(steps < 1e15)) /* infinite, not a number, or more than there can be */
+        return false;
+    *out = steps > 0 ? (int64_t)steps : 0;
+    *out += (double)*out < steps;
+    return true;
+}
+
+/* The same of integers, which may be expressions; a step that is not constant tells nothing. */
+static onxi_dim integer_steps(onxi_call *call)
+{
+    onxi_dim number[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        const onxi_value *value = onxi_call_value(call, i);
+        if (!value || value->count != 1)
+            return ONXI_DIM_UNKNOWN;
+        number[i] = value->elements[0];
+    }
+    if (!onxi_dim_is_const(number[2]) || number[2] == 0)
+        return ONXI_DIM_UNKNOWN;
+    const bool down = number[2] < 0;
+    const onxi_dim way = onxi_dim_sub(call->dims, number[down ? 0 : 1], number[down ? 1 : 0]);
+    return onxi_dim_max(call->dims, onxi_dim_div_ceil(call->dims, way, down ? -number[2] : number[2]), 0);
+}
+
+onx_status onxi_rule_range(onxi_call *call)
+{
+    const onx_dtype_class class = onx_dtype_class_of(onxi_call_dtype(call, 0));
+    onxi_dim *dims;
+    for (uint32_t i = 0; i < 3; i++) {
+        const onxi_type *type = onxi_call_ranked(call, i);
+        if (type && type->rank > 1)
+            return onxi_call_fail(call, "input %u has rank %u, expected a scalar", i, type->rank);
+    }
+    ONX_TRY(onxi_call_shape(call, 0, 1, &dims));
+    if (class == ONX_CLASS_FLOATING) {
+        int64_t steps;
+        if (real_steps(call, &steps))
+            dims[0] = steps;
+        return ONX_OK;
+    }
+    dims[0] = integer_steps(call);
+    const onxi_value *start = onxi_call_value(call, 0), *step = onxi_call_value(call, 2);
+    if (!onxi_dim_is_const(dims[0]) || dims[0] > ONXI_VALUE_LIMIT)
+        return ONX_OK;
+    onxi_dim *out = onxi_call_set_value(call, 0, 1, (uint32_t)dims[0]);
+    for (int64_t i = 0; out && i < dims[0]; i++)
+        out[i] = onxi_dim_add(call->dims, start->elements[0], onxi_dim_mul(call->dims, step->elements[0], i));
+    return ONX_OK;
+}

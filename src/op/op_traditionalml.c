@@ -27,7 +27,8 @@ static const onxi_type_constraint ml_types_1b[] = {
 /* ---- ArrayFeatureExtractor ---- */
 
 const onxi_schema onxi_op_ArrayFeatureExtractor[] = {
-    { .domain = "ai.onnx.ml", .name = "ArrayFeatureExtractor", .since = 1, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "ArrayFeatureExtractor", .since = 1, .infer = onxi_rule_array_feature_extractor,
+      .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }, { "Y", "tensor(int64)", 0 }), .outputs = PORTS({ "Z", "T", 0 }),
       .types = TYPES({ "T", T(ML_KEYS) }) },
     { .name = NULL },
@@ -36,7 +37,8 @@ const onxi_schema onxi_op_ArrayFeatureExtractor[] = {
 /* ---- Binarizer ---- */
 
 const onxi_schema onxi_op_Binarizer[] = {
-    { .domain = "ai.onnx.ml", .name = "Binarizer", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "Binarizer", .since = 1, .infer = onxi_rule_unary,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "threshold", FLOAT, DEFAULT("0") }), .types = TYPES({ "T", T(ML_NUMERIC) }) },
     { .name = NULL },
@@ -45,7 +47,8 @@ const onxi_schema onxi_op_Binarizer[] = {
 /* ---- CastMap ---- */
 
 const onxi_schema onxi_op_CastMap[] = {
-    { .domain = "ai.onnx.ml", .name = "CastMap", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "CastMap", .since = 1, .infer = onxi_rule_cast_map,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = PORTS({ "Y", "T2", 0 }),
       .attrs = ATTRS({ "cast_to", STRING, TEXT("TO_FLOAT") }, { "map_form", STRING, TEXT("DENSE") },
                      { "max_map", INT, DEFAULT("1") }),
@@ -57,7 +60,8 @@ const onxi_schema onxi_op_CastMap[] = {
 /* ---- CategoryMapper ---- */
 
 const onxi_schema onxi_op_CategoryMapper[] = {
-    { .domain = "ai.onnx.ml", .name = "CategoryMapper", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "CategoryMapper", .since = 1, .infer = onxi_rule_category_mapper,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = PORTS({ "Y", "T2", 0 }),
       .attrs = ATTRS({ "cats_int64s", INTS, OPTIONAL }, { "cats_strings", STRINGS, OPTIONAL },
                      { "default_int64", INT, DEFAULT("-1") }, { "default_string", STRING, TEXT("_Unused") }),
@@ -68,7 +72,8 @@ const onxi_schema onxi_op_CategoryMapper[] = {
 /* ---- DictVectorizer ---- */
 
 const onxi_schema onxi_op_DictVectorizer[] = {
-    { .domain = "ai.onnx.ml", .name = "DictVectorizer", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "DictVectorizer", .since = 1, .infer = onxi_rule_dict_vectorizer,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = PORTS({ "Y", "T2", 0 }),
       .attrs = ATTRS({ "int64_vocabulary", INTS, OPTIONAL }, { "string_vocabulary", STRINGS, OPTIONAL }),
       .types = TYPES({ "T1", { .other = "map(int64,double) map(int64,float) map(int64,string) "
@@ -80,7 +85,8 @@ const onxi_schema onxi_op_DictVectorizer[] = {
 /* ---- FeatureVectorizer ---- */
 
 const onxi_schema onxi_op_FeatureVectorizer[] = {
-    { .domain = "ai.onnx.ml", .name = "FeatureVectorizer", .since = 1, ARITY(1, MANY, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "FeatureVectorizer", .since = 1, .infer = onxi_rule_feature_vectorizer,
+      ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "X", "T1", VARIADIC }), .outputs = PORTS({ "Y", "tensor(float)", 0 }),
       .attrs = ATTRS({ "inputdimensions", INTS, OPTIONAL }), .types = TYPES({ "T1", T(ML_NUMERIC) }) },
     { .name = NULL },
@@ -89,7 +95,7 @@ const onxi_schema onxi_op_FeatureVectorizer[] = {
 /* ---- Imputer ---- */
 
 const onxi_schema onxi_op_Imputer[] = {
-    { .domain = "ai.onnx.ml", .name = "Imputer", .since = 1, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "Imputer", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "imputed_value_floats", FLOATS, OPTIONAL }, { "imputed_value_int64s", INTS, OPTIONAL },
                      { "replaced_value_float", FLOAT, DEFAULT("0") },
@@ -101,7 +107,8 @@ const onxi_schema onxi_op_Imputer[] = {
 /* ---- LabelEncoder ---- */
 
 const onxi_schema onxi_op_LabelEncoder[] = {
-    { .domain = "ai.onnx.ml", .name = "LabelEncoder", .since = 4, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "LabelEncoder", .since = 4, .infer = onxi_rule_label_encoder,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = PORTS({ "Y", "T2", 0 }),
       .attrs = ATTRS({ "default_float", FLOAT, DEFAULT("-0") }, { "default_int64", INT, DEFAULT("-1") },
                      { "default_string", STRING, TEXT("_Unused") }, { "default_tensor", TENSOR, OPTIONAL },
@@ -111,7 +118,8 @@ const onxi_schema onxi_op_LabelEncoder[] = {
                      { "values_strings", STRINGS, OPTIONAL }, { "values_tensor", TENSOR, OPTIONAL }),
       .types = TYPES({ "T1", T(BIT(DOUBLE) | BIT(FLOAT) | BIT(INT16) | BIT(INT32) | BIT(INT64) | BIT(STRING)) },
                      { "T2", T(BIT(DOUBLE) | BIT(FLOAT) | BIT(INT16) | BIT(INT32) | BIT(INT64) | BIT(STRING)) }) },
-    { .domain = "ai.onnx.ml", .name = "LabelEncoder", .since = 2, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "LabelEncoder", .since = 2, .infer = onxi_rule_label_encoder,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = PORTS({ "Y", "T2", 0 }),
       .attrs = ATTRS({ "default_float", FLOAT, DEFAULT("-0") }, { "default_int64", INT, DEFAULT("-1") },
                      { "default_string", STRING, TEXT("_Unused") }, { "keys_floats", FLOATS, OPTIONAL },
@@ -120,7 +128,8 @@ const onxi_schema onxi_op_LabelEncoder[] = {
                      { "values_strings", STRINGS, OPTIONAL }),
       .types = TYPES({ "T1", T(BIT(FLOAT) | BIT(INT64) | BIT(STRING)) },
                      { "T2", T(BIT(FLOAT) | BIT(INT64) | BIT(STRING)) }) },
-    { .domain = "ai.onnx.ml", .name = "LabelEncoder", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "LabelEncoder", .since = 1, .infer = onxi_rule_label_encoder,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = PORTS({ "Y", "T2", 0 }),
       .attrs = ATTRS({ "classes_strings", STRINGS, OPTIONAL }, { "default_int64", INT, DEFAULT("-1") },
                      { "default_string", STRING, TEXT("_Unused") }),
@@ -131,7 +140,8 @@ const onxi_schema onxi_op_LabelEncoder[] = {
 /* ---- LinearClassifier ---- */
 
 const onxi_schema onxi_op_LinearClassifier[] = {
-    { .domain = "ai.onnx.ml", .name = "LinearClassifier", .since = 1, .flags = INFERS, ARITY(1, 1, 2, 2),
+    { .domain = "ai.onnx.ml", .name = "LinearClassifier", .since = 1, .infer = onxi_rule_linear_classifier,
+      .flags = INFERS, ARITY(1, 1, 2, 2),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = ml_outputs_1,
       .attrs = ATTRS({ "classlabels_ints", INTS, OPTIONAL }, { "classlabels_strings", STRINGS, OPTIONAL },
                      { "coefficients", FLOATS, REQUIRED }, { "intercepts", FLOATS, OPTIONAL },
@@ -143,7 +153,8 @@ const onxi_schema onxi_op_LinearClassifier[] = {
 /* ---- LinearRegressor ---- */
 
 const onxi_schema onxi_op_LinearRegressor[] = {
-    { .domain = "ai.onnx.ml", .name = "LinearRegressor", .since = 1, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "LinearRegressor", .since = 1, .infer = onxi_rule_linear_regressor,
+      ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "tensor(float)", 0 }),
       .attrs = ATTRS({ "coefficients", FLOATS, OPTIONAL }, { "intercepts", FLOATS, OPTIONAL },
                      { "post_transform", STRING, TEXT("NONE") }, { "targets", INT, DEFAULT("1") }),
@@ -154,7 +165,7 @@ const onxi_schema onxi_op_LinearRegressor[] = {
 /* ---- Normalizer ---- */
 
 const onxi_schema onxi_op_Normalizer[] = {
-    { .domain = "ai.onnx.ml", .name = "Normalizer", .since = 1, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "Normalizer", .since = 1, .infer = onxi_rule_ml_scaler, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "tensor(float)", 0 }),
       .attrs = ATTRS({ "norm", STRING, TEXT("MAX") }), .types = TYPES({ "T", T(ML_NUMERIC) }) },
     { .name = NULL },
@@ -163,7 +174,8 @@ const onxi_schema onxi_op_Normalizer[] = {
 /* ---- OneHotEncoder ---- */
 
 const onxi_schema onxi_op_OneHotEncoder[] = {
-    { .domain = "ai.onnx.ml", .name = "OneHotEncoder", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "OneHotEncoder", .since = 1, .infer = onxi_rule_one_hot_encoder,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "tensor(float)", 0 }),
       .attrs = ATTRS({ "cats_int64s", INTS, OPTIONAL }, { "cats_strings", STRINGS, OPTIONAL },
                      { "zeros", INT, DEFAULT("1") }),
@@ -174,7 +186,8 @@ const onxi_schema onxi_op_OneHotEncoder[] = {
 /* ---- SVMClassifier ---- */
 
 const onxi_schema onxi_op_SVMClassifier[] = {
-    { .domain = "ai.onnx.ml", .name = "SVMClassifier", .since = 1, .flags = INFERS, ARITY(1, 1, 2, 2),
+    { .domain = "ai.onnx.ml", .name = "SVMClassifier", .since = 1, .infer = onxi_rule_svm_classifier,
+      .flags = INFERS, ARITY(1, 1, 2, 2),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = ml_outputs_1,
       .attrs = ATTRS({ "classlabels_ints", INTS, OPTIONAL }, { "classlabels_strings", STRINGS, OPTIONAL },
                      { "coefficients", FLOATS, OPTIONAL }, { "kernel_params", FLOATS, OPTIONAL },
@@ -188,7 +201,7 @@ const onxi_schema onxi_op_SVMClassifier[] = {
 /* ---- SVMRegressor ---- */
 
 const onxi_schema onxi_op_SVMRegressor[] = {
-    { .domain = "ai.onnx.ml", .name = "SVMRegressor", .since = 1, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "SVMRegressor", .since = 1, .infer = onxi_rule_svm_regressor, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "tensor(float)", 0 }),
       .attrs = ATTRS({ "coefficients", FLOATS, OPTIONAL }, { "kernel_params", FLOATS, OPTIONAL },
                      { "kernel_type", STRING, TEXT("LINEAR") }, { "n_supports", INT, DEFAULT("0") },
@@ -201,7 +214,7 @@ const onxi_schema onxi_op_SVMRegressor[] = {
 /* ---- Scaler ---- */
 
 const onxi_schema onxi_op_Scaler[] = {
-    { .domain = "ai.onnx.ml", .name = "Scaler", .since = 1, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "Scaler", .since = 1, .infer = onxi_rule_ml_scaler, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "tensor(float)", 0 }),
       .attrs = ATTRS({ "offset", FLOATS, OPTIONAL }, { "scale", FLOATS, OPTIONAL }),
       .types = TYPES({ "T", T(ML_NUMERIC) }) },
@@ -211,7 +224,8 @@ const onxi_schema onxi_op_Scaler[] = {
 /* ---- TreeEnsemble ---- */
 
 const onxi_schema onxi_op_TreeEnsemble[] = {
-    { .domain = "ai.onnx.ml", .name = "TreeEnsemble", .since = 5, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "TreeEnsemble", .since = 5, .infer = onxi_rule_tree_ensemble,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "aggregate_function", INT, DEFAULT("1") }, { "leaf_targetids", INTS, REQUIRED },
                      { "leaf_weights", TENSOR, REQUIRED }, { "membership_values", TENSOR, OPTIONAL },
@@ -253,13 +267,16 @@ static const onxi_attr tree_ensemble_classifier_attrs_5[] = {
 };
 
 const onxi_schema onxi_op_TreeEnsembleClassifier[] = {
-    { .domain = "ai.onnx.ml", .name = "TreeEnsembleClassifier", .since = 5, .flags = DEPRECATED, ARITY(1, 1, 2, 2),
+    { .domain = "ai.onnx.ml", .name = "TreeEnsembleClassifier", .since = 5, .infer = onxi_rule_tree_ensemble_classifier,
+      .flags = DEPRECATED, ARITY(1, 1, 2, 2),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = ml_outputs_1, .attrs = tree_ensemble_classifier_attrs_5,
       .types = ml_types_1b },
-    { .domain = "ai.onnx.ml", .name = "TreeEnsembleClassifier", .since = 3, .flags = INFERS, ARITY(1, 1, 2, 2),
+    { .domain = "ai.onnx.ml", .name = "TreeEnsembleClassifier", .since = 3, .infer = onxi_rule_tree_ensemble_classifier,
+      .flags = INFERS, ARITY(1, 1, 2, 2),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = ml_outputs_1, .attrs = tree_ensemble_classifier_attrs_5,
       .types = ml_types_1b },
-    { .domain = "ai.onnx.ml", .name = "TreeEnsembleClassifier", .since = 1, .flags = INFERS, ARITY(1, 1, 2, 2),
+    { .domain = "ai.onnx.ml", .name = "TreeEnsembleClassifier", .since = 1, .infer = onxi_rule_tree_ensemble_classifier,
+      .flags = INFERS, ARITY(1, 1, 2, 2),
       .inputs = PORTS({ "X", "T1", 0 }), .outputs = ml_outputs_1,
       .attrs = ATTRS({ "base_values", FLOATS, OPTIONAL }, { "class_ids", INTS, OPTIONAL },
                      { "class_nodeids", INTS, OPTIONAL }, { "class_treeids", INTS, OPTIONAL },
@@ -302,13 +319,16 @@ static const onxi_attr tree_ensemble_regressor_attrs_5[] = {
 };
 
 const onxi_schema onxi_op_TreeEnsembleRegressor[] = {
-    { .domain = "ai.onnx.ml", .name = "TreeEnsembleRegressor", .since = 5, .flags = DEPRECATED, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "TreeEnsembleRegressor", .since = 5, .infer = onxi_rule_tree_ensemble_regressor,
+      .flags = DEPRECATED, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "tensor(float)", 0 }),
       .attrs = tree_ensemble_regressor_attrs_5, .types = TYPES({ "T", T(ML_NUMERIC) }) },
-    { .domain = "ai.onnx.ml", .name = "TreeEnsembleRegressor", .since = 3, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "TreeEnsembleRegressor", .since = 3, .infer = onxi_rule_tree_ensemble_regressor,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "tensor(float)", 0 }),
       .attrs = tree_ensemble_regressor_attrs_5, .types = TYPES({ "T", T(ML_NUMERIC) }) },
-    { .domain = "ai.onnx.ml", .name = "TreeEnsembleRegressor", .since = 1, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "TreeEnsembleRegressor", .since = 1, .infer = onxi_rule_tree_ensemble_regressor,
+      ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "tensor(float)", 0 }),
       .attrs = ATTRS({ "aggregate_function", STRING, TEXT("SUM") }, { "base_values", FLOATS, OPTIONAL },
                      { "n_targets", INT, OPTIONAL }, { "nodes_falsenodeids", INTS, OPTIONAL },
@@ -326,7 +346,8 @@ const onxi_schema onxi_op_TreeEnsembleRegressor[] = {
 /* ---- ZipMap ---- */
 
 const onxi_schema onxi_op_ZipMap[] = {
-    { .domain = "ai.onnx.ml", .name = "ZipMap", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .domain = "ai.onnx.ml", .name = "ZipMap", .since = 1, .infer = onxi_rule_zip_map,
+      .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "tensor(float)", 0 }), .outputs = PORTS({ "Z", "T", 0 }),
       .attrs = ATTRS({ "classlabels_int64s", INTS, OPTIONAL }, { "classlabels_strings", STRINGS, OPTIONAL }),
       .types = TYPES({ "T", { .other = "seq(map(int64,float)) seq(map(string,float))" } }) },

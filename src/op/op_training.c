@@ -23,7 +23,8 @@ static const onxi_type_constraint optimizer_types_1[] = {
 /* ---- Adagrad ---- */
 
 const onxi_schema onxi_op_Adagrad[] = {
-    { .domain = "ai.onnx.preview.training", .name = "Adagrad", .since = 1, .flags = INFERS, ARITY(3, MANY, 1, MANY),
+    { .domain = "ai.onnx.preview.training", .name = "Adagrad", .since = 1, .infer = onxi_rule_optimizer_3,
+      .flags = INFERS, ARITY(3, MANY, 1, MANY),
       .inputs = optimizer_inputs_1, .outputs = PORTS({ "outputs", "T3", VARIADIC | HETEROGENEOUS }),
       .attrs = ATTRS({ "decay_factor", FLOAT, DEFAULT("0") }, { "epsilon", FLOAT, DEFAULT("1e-06") },
                      { "norm_coefficient", FLOAT, DEFAULT("0") }),
@@ -34,7 +35,8 @@ const onxi_schema onxi_op_Adagrad[] = {
 /* ---- Adam ---- */
 
 const onxi_schema onxi_op_Adam[] = {
-    { .domain = "ai.onnx.preview.training", .name = "Adam", .since = 1, .flags = INFERS, ARITY(3, MANY, 1, MANY),
+    { .domain = "ai.onnx.preview.training", .name = "Adam", .since = 1, .infer = onxi_rule_optimizer_4,
+      .flags = INFERS, ARITY(3, MANY, 1, MANY),
       .inputs = optimizer_inputs_1, .outputs = PORTS({ "outputs", "T3", VARIADIC | HETEROGENEOUS }),
       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("0.9") }, { "beta", FLOAT, DEFAULT("0.999") },
                      { "epsilon", FLOAT, DEFAULT("1e-06") }, { "norm_coefficient", FLOAT, DEFAULT("0") },
@@ -46,7 +48,8 @@ const onxi_schema onxi_op_Adam[] = {
 /* ---- Gradient ---- */
 
 const onxi_schema onxi_op_Gradient[] = {
-    { .domain = "ai.onnx.preview.training", .name = "Gradient", .since = 1, ARITY(1, MANY, 1, MANY),
+    { .domain = "ai.onnx.preview.training", .name = "Gradient", .since = 1, .infer = onxi_rule_gradient,
+      ARITY(1, MANY, 1, MANY),
       .inputs = PORTS({ "Inputs", "T1", VARIADIC | HETEROGENEOUS }),
       .outputs = PORTS({ "Outputs", "T2", VARIADIC | HETEROGENEOUS }),
       .attrs = ATTRS({ "xs", STRINGS, REQUIRED }, { "y", STRING, REQUIRED }, { "zs", STRINGS, OPTIONAL }),
@@ -57,7 +60,8 @@ const onxi_schema onxi_op_Gradient[] = {
 /* ---- Momentum ---- */
 
 const onxi_schema onxi_op_Momentum[] = {
-    { .domain = "ai.onnx.preview.training", .name = "Momentum", .since = 1, .flags = INFERS, ARITY(3, MANY, 1, MANY),
+    { .domain = "ai.onnx.preview.training", .name = "Momentum", .since = 1, .infer = onxi_rule_optimizer_3,
+      .flags = INFERS, ARITY(3, MANY, 1, MANY),
       .inputs = optimizer_inputs_1, .outputs = PORTS({ "outputs", "T3", VARIADIC | HETEROGENEOUS }),
       .attrs = ATTRS({ "alpha", FLOAT, REQUIRED }, { "beta", FLOAT, REQUIRED }, { "mode", STRING, REQUIRED },
                      { "norm_coefficient", FLOAT, REQUIRED }),
