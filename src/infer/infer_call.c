@@ -105,10 +105,16 @@ static onx_status call_fail(onxi_call *call, const char *format, va_list args)
     return ONX_E_INVALID;
 }
 
+static onx_status call_type(onxi_call *call, const onx_type *type, onxi_type *out)
+{
+    return onxi_type_read(running(call)->infer, type, out);
+}
+
 const onxi_call_ops onxi_infer_call_ops = {
     .value = call_value,
     .constant = call_constant,
     .attribute = call_attribute,
     .subgraph = call_subgraph,
+    .type = call_type,
     .fail = call_fail,
 };
