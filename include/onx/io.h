@@ -70,17 +70,18 @@ typedef struct onx_load_options {
     const char *base_dir; /* where external data is looked for; NULL: the folder of the file, none for standard input */
 } onx_load_options;
 
-/* Reads a file of any format; "-" is standard input. Files are mapped, not read: a file that another process cuts
- * short meanwhile makes reading fail with an error, not a signal, where the system allows that to be told.
- * `options` may be NULL. */
+/* Reads a file of any format; "-" is standard input. Name and content have to agree on the format where the options do
+ * not give it. Files are mapped, not read: should another process cut the file short meanwhile, touching what is gone
+ * raises SIGBUS, as with every mapping; with ONX_READ_COPY the file is read into memory once instead. Data files of
+ * external tensors are always mapped. `options` may be NULL. */
 ONX_API onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load_options *options, onx_doc **out);
 
 typedef struct onx_external_options {
     const char *location;    /* name of the data file relative to the model's folder; NULL: weights stay inside */
-    uint64_t threshold;      /* tensors of at least so many bytes move out; default 1024 */
-    uint64_t alignment;      /* of each tensor's offset, a power of two; default 4096 */
+    uint64_t threshold;      /* tensors of at least so many bytes move out; 0: 1024. External ones move in any case */
+    uint64_t alignment;      /* of each tensor's offset, a power of two; 0: 4096 */
     uint64_t split;          /* start a new file (name.1, name.2, ...) before one would exceed this size; 0: never */
-    bool file_per_tensor;    /* one file per tensor, `location` is then a folder or prefix */
+    bool file_per_tensor;    /* one file per tensor; `location` is a folder when it ends with /, else a prefix */
     bool checksum;           /* record the SHA-1 of each file */
     bool inline_all;         /* bring external data into the model */
 } onx_external_options;

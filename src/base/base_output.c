@@ -23,7 +23,8 @@ struct onxi_output {
     int dir; /* -1: not written through a temporary file */
     bool finished;
     bool sparse;       /* holes are allowed: a temporary file of our own */
-    bool owned;        /* fd and dir are to be closed */
+    bool owned;        /* fd is to be closed */
+    bool own_dir;      /* dir as well */
     onx_status status; /* the first failure; later calls answer the same */
     uint64_t size;     /* bytes given so far, buffered ones included */
     uint64_t written;  /* file offset: bytes that have left the buffer */
@@ -33,7 +34,7 @@ struct onxi_output {
     char *shown; /* the name for messages */
     char name[NAME_MAX + 1];
     char temp[NAME_MAX + 1];
-    char buffer[BUFFER_SIZE];
+    char *buffer; /* BUFFER_SIZE bytes, until all is written: many files may wait for their renaming together */
 };
 
 static onx_status fail(onxi_output *o, const char *doing, int error)
@@ -176,13 +177,14 @@ static onx_status output_new(onx_ctx *cx, const char *shown, onxi_output **out)
     *out = NULL;
     if (!o)
         return ONX_E_MEMORY;
-    memset(o, 0, offsetof(onxi_output, buffer));
+    memset(o, 0, sizeof *o);
     o->cx = cx;
     o->fd = o->dir = -1;
     o->shown_size = strlen(shown) + 1;
     o->shown = onxi_resize(cx, NULL, 0, o->shown_size);
-    if (!o->shown) {
-        onxi_release(cx, o, sizeof *o);
+    o->buffer = onxi_resize(cx, NULL, 0, BUFFER_SIZE);
+    if (!o->shown || !o->buffer) {
+        onxi_output_abandon(o);
         return ONX_E_MEMORY;
     }
     memcpy(o->shown, shown, o->shown_size);
@@ -270,9 +272,8 @@ onx_status onxi_output_open_at(onx_ctx *cx, int dir, const char *name, const cha
     onx_status status = ONX_OK;
     if (!set_name(o, name))
         status = onxi_fail(cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: not the name of a file", shown);
-    else if ((o->dir = fcntl(dir, F_DUPFD_CLOEXEC, 0)) < 0)
-        status = fail(o, "write", errno);
-    else
+    o->dir = dir;
+    if (status == ONX_OK)
         status = open_temp(o, true);
     if (status != ONX_OK) {
         onxi_output_abandon(o);
@@ -336,7 +337,7 @@ static onx_status open_path(onxi_output *o, const char *path)
         o->fd = STDOUT_FILENO;
         return ONX_OK;
     }
-    o->owned = true;
+    o->owned = o->own_dir = true;
     ONX_TRY(open_special(o, path, &done));
     if (done)
         return ONX_OK;
@@ -364,9 +365,10 @@ static void output_free(onxi_output *o)
 {
     if (o->fd >= 0 && o->owned)
         close(o->fd);
-    if (o->dir >= 0)
+    if (o->dir >= 0 && o->own_dir)
         close(o->dir);
     onxi_release(o->cx, o->shown, o->shown_size);
+    onxi_release(o->cx, o->buffer, BUFFER_SIZE);
     onxi_release(o->cx, o, sizeof *o);
 }
 
@@ -396,6 +398,8 @@ onx_status onxi_output_finish(onxi_output *o)
         if (close(fd) != 0 && errno != EINTR)
             return fail(o, "write", errno);
     }
+    onxi_release(o->cx, o->buffer, BUFFER_SIZE);
+    o->buffer = NULL;
     o->finished = true;
     return ONX_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef ONXI_IR_H
 #define ONXI_IR_H
 
+#include <onx/io.h>
 #include <onx/ir.h>
 #include <onx/tensor.h>
 
@@ -54,6 +55,11 @@ typedef struct onxi_external_fault {
 bool onxi_external_parse(const onx_tensor *tensor, onxi_external_ref *out, onxi_external_fault *fault);
 /* Is it a plain relative path of a file inside a folder, on every system? */
 bool onxi_location_is_sound(onx_str location, onxi_external_fault *fault);
+
+/* Sends all elements, in the layout of raw_data, to the sink; nothing of the tensor's size is allocated. */
+onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink sink);
+/* Is it a tensor with data inside that fits its type and shape in number? Nothing is reported. */
+bool onxi_tensor_is_sound(const onx_tensor *tensor);
 
 /* ---- rewriting ---- */
 

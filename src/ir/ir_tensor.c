@@ -233,6 +233,34 @@ onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out
 
 enum { WINDOW = 1024 }; /* elements narrowed at a time; a multiple of what a byte holds */
 
+onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink sink)
+{
+    source s;
+    ONX_TRY(open_source(doc, tensor, &s));
+    if (s.size == 0)
+        return ONX_OK;
+    if (s.bytes)
+        return sink.write(sink.user, onx_str_make(s.bytes, (size_t)s.size));
+    uint64_t entries;
+    entries_for(&s, &entries);
+    size_t size = (size_t)(s.size / entries); /* bytes that an entry becomes */
+    for (uint64_t at = 0, n; at < entries; at += n) {
+        char window[WINDOW * 4];
+        n = entries - at < WINDOW ? entries - at : WINDOW;
+        ONX_TRY(narrow(&s, at, n, window));
+        ONX_TRY(sink.write(sink.user, onx_str_make(window, (size_t)n * size)));
+    }
+    return ONX_OK;
+}
+
+bool onxi_tensor_is_sound(const onx_tensor *tensor)
+{
+    source s;
+    if (onx_tensor_is_external(tensor))
+        return false;
+    return open_source(NULL, tensor, &s) == ONX_OK;
+}
+
 /* Elements first .. first+count-1 as `to`, which has a whole number of bytes. */
 static onx_status get(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, onx_dtype to, void *out)
 {

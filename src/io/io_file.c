@@ -1,0 +1,230 @@
+/* io_file.c - loading a document from a file and saving it to one, in any format. */
+#include "io/io.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+
+/* Protobuf readers in general stop here (rule W-26). */
+#define COMMON_LIMIT ((uint64_t)0x7fffffff)
+
+bool onxi_folder_of(const char *path, char *buf, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    const char *from = !slash ? "." : slash == path ? "/" : path;
+    size_t len = !slash || slash == path ? 1 : (size_t)(slash - path);
+    if (len >= size)
+        return false;
+    memcpy(buf, from, len);
+    buf[len] = 0;
+    return true;
+}
+
+/* ---- loading ---- */
+
+static const char *name_of(onx_format format)
+{
+    switch (format) {
+    case ONX_FORMAT_ONNXTXT:
+        return "ONNX text";
+    case ONX_FORMAT_TEXTPROTO:
+        return "protobuf text";
+    case ONX_FORMAT_JSON:
+        return "JSON";
+    default:
+        return "the binary format";
+    }
+}
+
+/* The format, when the call does not give it: name and content have to agree. */
+static onx_status find_format(onx_ctx *cx, const char *path, onx_str bytes, onx_format *out)
+{
+    onx_format named = strcmp(path, "-") == 0 ? ONX_FORMAT_AUTO : onx_format_of_path(path);
+    onxi_look look = onxi_look_at(bytes);
+    *out = named != ONX_FORMAT_AUTO ? named : look.format != ONX_FORMAT_AUTO ? look.format : ONX_FORMAT_BINARY;
+    bool foreign = look.what && look.format == ONX_FORMAT_AUTO;
+    bool binary_as_text = !look.what && bytes.len && *out != ONX_FORMAT_BINARY;
+    bool text_as_binary = *out == ONX_FORMAT_BINARY && look.format != ONX_FORMAT_AUTO;
+    bool other_text = (*out == ONX_FORMAT_JSON) != (look.format == ONX_FORMAT_JSON) && look.format != ONX_FORMAT_AUTO;
+    if (!foreign && !binary_as_text && !text_as_binary && !other_text)
+        return ONX_OK;
+    if (foreign && *out != ONX_FORMAT_BINARY && onx_str_equal(onx_str_of(look.what), onx_str_of("text")))
+        return ONX_OK; /* the parser says better what is wrong with it */
+    onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_MALFORMED, .rule = "W-01", .where = ONXI_NOWHERE };
+    if (!foreign)
+        diag.hint = onx_str_of("give the format, or the file the extension that belongs to it");
+    if (named != ONX_FORMAT_AUTO)
+        onxi_report(cx, &diag, "the name says %s, but the content looks like %s", name_of(named),
+                    look.what ? look.what : "binary data");
+    else
+        onxi_report(cx, &diag, "the content looks like %s", look.what);
+    return ONX_E_MALFORMED;
+}
+
+static onx_status read_binary(onx_ctx *cx, onx_kind kind, onx_str bytes, const onx_load_options *options, onx_doc **out)
+{
+    onx_status status = onx_read(cx, kind, bytes, options->flags, options->threads, out);
+    const onx_model *model = status == ONX_OK ? onx_doc_model(*out) : NULL;
+    bool odd = status == ONX_E_MALFORMED || (model && !model->graph && !ONX_HAS(model, model, ir_version));
+    if (!odd)
+        return status;
+    if (bytes.len == 0) {
+        onxi_warn(cx, ONX_WARNING, "W-01", ONXI_NOWHERE, "the file is empty");
+        return status;
+    }
+    const char *guess = onxi_guess_message(bytes);
+    onxi_look look = onxi_look_at(bytes);
+    if (look.what)
+        onxi_warn(cx, ONX_NOTE, "W-01", ONXI_NOWHERE, "the content looks like %s", look.what);
+    else if (guess && !strstr(guess, onx_kind_proto_name(kind)))
+        onxi_warn(cx, ONX_NOTE, "W-01", ONXI_NOWHERE, "the file looks like %s, not a %s", guess,
+                  onx_kind_proto_name(kind));
+    return status;
+}
+
+static onx_status read_as(onx_ctx *cx, onx_kind kind, onx_format format, onx_str bytes, const onx_load_options *options,
+                          onx_doc **out)
+{
+    switch (format) {
+    case ONX_FORMAT_ONNXTXT:
+        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "ONNX text is not supported by this build");
+    case ONX_FORMAT_TEXTPROTO:
+        return onx_textproto_read(cx, kind, bytes, out);
+    case ONX_FORMAT_JSON:
+        return onx_json_read(cx, kind, bytes, out);
+    default:
+        return read_binary(cx, kind, bytes, options, out);
+    }
+}
+
+/* Ties the file, its folder and its size to the document. */
+static onx_status settle(onx_doc *doc, const char *path, const onx_load_options *options, onxi_file *file)
+{
+    char folder[PATH_MAX];
+    const char *base = options->base_dir;
+    doc->input_size = file->bytes.len;
+    if (!base && strcmp(path, "-") != 0) {
+        if (!onxi_folder_of(path, folder, sizeof folder))
+            return onxi_fail(doc->cx, ONX_E_IO, ONXI_NOWHERE, "the path is longer than any path may be");
+        base = folder;
+    }
+    ONX_TRY(onx_doc_set_base_dir(doc, base));
+    if (!(options->flags & ONX_READ_COPY))
+        return onxi_doc_keep_input(doc, file);
+    return ONX_OK;
+}
+
+onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load_options *options, onx_doc **out)
+{
+    static const onx_load_options none = { .format = ONX_FORMAT_AUTO };
+    onxi_file file;
+    onx_doc *doc = NULL;
+    *out = NULL;
+    if (!options)
+        options = &none;
+    /* Copied anyway: read instead of mapped, so that the file may change meanwhile. */
+    bool copy = (options->flags & ONX_READ_COPY) != 0;
+    ONX_TRY(copy ? onxi_file_read(cx, path, &file) : onxi_file_open(cx, path, &file));
+    onx_format format = options->format;
+    onx_status status = format == ONX_FORMAT_AUTO ? find_format(cx, path, file.bytes, &format) : ONX_OK;
+    if (status == ONX_OK)
+        status = read_as(cx, kind, format, file.bytes, options, &doc);
+    if (status == ONX_OK)
+        status = settle(doc, path, options, &file);
+    if (status != ONX_OK) {
+        onx_doc_free(doc);
+        doc = NULL;
+    }
+    onxi_file_close(cx, &file);
+    *out = doc;
+    return status;
+}
+
+/* ---- saving ---- */
+
+static onx_status write_as(onx_ctx *cx, onx_kind kind, onx_format format, const void *root, onx_sink sink)
+{
+    switch (format) {
+    case ONX_FORMAT_ONNXTXT:
+        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "ONNX text is not supported by this build");
+    case ONX_FORMAT_TEXTPROTO:
+        return onx_textproto_write(cx, kind, root, sink);
+    case ONX_FORMAT_JSON:
+        return onx_json_write(cx, kind, root, sink);
+    default:
+        return onx_write_to(cx, kind, root, sink);
+    }
+}
+
+static onx_status write_model(onx_doc *doc, onx_format format, const void *root, onxi_output *output)
+{
+    onxi_stream stream = { .output = output, .doc = doc };
+    ONX_TRY(write_as(doc->cx, doc->kind, format, root, onxi_stream_sink(&stream)));
+    if (format == ONX_FORMAT_BINARY && onxi_output_size(output) > COMMON_LIMIT && doc->input_size <= COMMON_LIMIT)
+        onxi_warn(doc->cx, ONX_WARNING, "W-26", ONXI_NOWHERE,
+                  "the file is larger than 2147483647 bytes, which other readers refuse; external data avoids that");
+    return onxi_output_finish(output);
+}
+
+static onx_status stop_at_external(void *user, const onx_visit *at)
+{
+    (void)user;
+    return at->kind == ONX_KIND_TENSOR && onx_tensor_is_external(at->message) ? ONX_E_CANCELLED : ONX_OK;
+}
+
+/* References stay as they are, which is right only as long as the new file is in the same folder. */
+static void warn_other_folder(onx_doc *doc, const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat from, to;
+    if (!doc->base_dir || strcmp(path, "-") == 0 || !onxi_folder_of(path, folder, sizeof folder) ||
+        stat(*doc->base_dir ? doc->base_dir : ".", &from) != 0 || stat(folder, &to) != 0 ||
+        (from.st_dev == to.st_dev && from.st_ino == to.st_ino) || !S_ISDIR(to.st_mode))
+        return;
+    if (onx_message_walk(doc->cx, doc->kind, doc->root, stop_at_external, NULL) == ONX_E_CANCELLED)
+        onxi_warn(doc->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
+                  "external data stays in %s, but is looked for beside the new file", doc->base_dir);
+}
+
+onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, const onx_save_options *options)
+{
+    onx_doc *doc = (onx_doc *)(uintptr_t)const_doc; /* its messages are not changed; data files may get mapped */
+    onx_format format = options ? options->format : ONX_FORMAT_AUTO;
+    onxi_move *move = NULL;
+    onxi_output *output = NULL;
+    const void *root = doc->root;
+    if (doc->cx != cx)
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document belongs to another context");
+    if (format == ONX_FORMAT_AUTO && strcmp(path, "-") != 0)
+        format = onx_format_of_path(path);
+    if (format == ONX_FORMAT_AUTO)
+        format = ONX_FORMAT_BINARY;
+    onx_status status = ONX_OK;
+    if (options && options->external)
+        status = onxi_move_begin(doc, options->external, path, &move, &root);
+    else
+        warn_other_folder(doc, path);
+    if (status == ONX_OK)
+        status = onxi_output_open(cx, path, &output);
+    if (status == ONX_OK)
+        status = write_model(doc, format, root, output);
+    /* All files are complete; they appear one after the other, the model, which refers to the others, last. */
+    if (status == ONX_OK && move)
+        status = onxi_move_commit(move);
+    if (status == ONX_OK)
+        status = onxi_output_commit(output);
+    else
+        onxi_output_abandon(output);
+    onxi_move_end(move);
+    return status;
+}
+
+onx_status onx_save_bytes(onx_ctx *cx, const char *path, onx_str bytes)
+{
+    onxi_output *output;
+    ONX_TRY(onxi_output_open(cx, path, &output));
+    onx_status status = onxi_output_write(output, bytes);
+    if (status == ONX_OK)
+        return onxi_output_commit(output);
+    onxi_output_abandon(output);
+    return status;
+}
