@@ -1,0 +1,415 @@
+/* text.h - the insides of the ONNX text syntax: the parser's state, its scanner, the printer's output. The grammar is
+ * in docs/notes/text.md; productions stand over the functions that read them. */
+#ifndef ONXI_TEXT_H
+#define ONXI_TEXT_H
+
+#include <onx/text.h>
+
+#include "base/base.h"
+#include "ir/ir.h"
+
+/* ---- what the formatter keeps of a source text (text_format.c) ---- */
+
+typedef struct onxi_trivia onxi_trivia;
+
+/* ---- parser ---- */
+
+/* What a #@ comment can start from: the message of that sort that was completed last, or is open. */
+typedef enum onxi_target {
+    ONXI_TARGET_MODEL,
+    ONXI_TARGET_GRAPH,
+    ONXI_TARGET_FUNCTION,
+    ONXI_TARGET_NODE,
+    ONXI_TARGET_INPUT,
+    ONXI_TARGET_OUTPUT,
+    ONXI_TARGET_VALUE_INFO,
+    ONXI_TARGET_INITIALIZER,
+    ONXI_TARGET_ATTRIBUTE_PROTO,
+    ONXI_TARGET_ATTRIBUTE,
+    ONXI_TARGET_TENSOR,
+    ONXI_TARGET_TYPE,
+    ONXI_TARGET_SHAPE,
+    ONXI_TARGET_COUNT
+} onxi_target;
+
+typedef struct onxi_parser {
+    onx_ctx *cx;
+    onx_arena *arena;
+    const char *begin, *at, *end;
+    uint32_t flags;
+    uint32_t depth, depth_limit; /* of messages */
+    uint32_t errors;
+    bool fatal;        /* an error after which nothing else is tried: memory, limits, too many errors */
+    onx_status status; /* of the first error */
+    const char *place; /* line `line` starts here: a cache for onxi_text_where */
+    uint32_t line;
+    const char *seen; /* comments before this were looked at */
+    uint64_t *stack;  /* lists under construction: pointers and onx_bytes */
+    size_t stack_count, stack_room;
+    char *data; /* elements of the tensor that is being read */
+    size_t data_len, data_room;
+    void *target[ONXI_TARGET_COUNT];
+    onxi_trivia *trivia; /* NULL unless the formatter asks */
+    bool mute;           /* what is read now has no place of its own in what is printed */
+} onxi_parser;
+
+/* text_scan.c */
+
+enum { ONXI_CHAR_SPACE = 1, ONXI_CHAR_LETTER = 2, ONXI_CHAR_DIGIT = 4 };
+extern const uint8_t onxi_char_class[256];
+
+static inline bool onxi_char_is(char c, unsigned classes)
+{
+    return (onxi_char_class[(uint8_t)c] & classes) != 0;
+}
+/* An identifier of the grammar? */
+bool onxi_is_ident(onx_str s);
+/* inf, infinity or nan in any case? */
+bool onxi_is_special_float(onx_str s);
+
+void onxi_gap_slow(onxi_parser *p);
+/* Skips white space and comments; afterwards p->at is at a token or at the end. */
+static inline void onxi_gap(onxi_parser *p)
+{
+    if (p->at < p->end && *p->at == ' ')
+        p->at++;
+    if (p->at < p->end && (onxi_char_is(*p->at, ONXI_CHAR_SPACE) || *p->at == '#'))
+        onxi_gap_slow(p);
+}
+/* The first byte of the next token, or 0 at the end of the text (a zero byte is no token either). */
+static inline char onxi_peek(onxi_parser *p)
+{
+    onxi_gap(p);
+    return p->at < p->end ? *p->at : '\0';
+}
+/* Takes the character if it is next. */
+static inline bool onxi_take(onxi_parser *p, char c)
+{
+    if (onxi_peek(p) != c || p->at >= p->end)
+        return false;
+    p->at++;
+    return true;
+}
+/* Takes the character or fails; `expected` names what could stand there. */
+bool onxi_expect(onxi_parser *p, char c, const char *expected, const char *context);
+/* The identifier at p->at, which starts with a letter; empty otherwise. Takes it. */
+onx_str onxi_take_ident(onxi_parser *p);
+/* The same without taking it. */
+onx_str onxi_look_ident(onxi_parser *p);
+/* A quoted string at p->at. */
+bool onxi_take_string(onxi_parser *p, onx_bytes *out);
+/* name = ident | string */
+bool onxi_take_name(onxi_parser *p, onx_bytes *out, const char *what);
+
+typedef enum onxi_literal_kind { ONXI_LITERAL_NONE, ONXI_LITERAL_INT, ONXI_LITERAL_FLOAT } onxi_literal_kind;
+/* The number at p->at, taken; NONE (and nothing taken, nothing reported) when there is none, *ok false when it is
+ * malformed. */
+onxi_literal_kind onxi_take_number(onxi_parser *p, onx_str *out, bool *ok);
+/* Integers of the text; false when out of range. */
+bool onxi_int_of(onx_str text, int64_t *out);
+bool onxi_uint_of(onx_str text, uint64_t *out);
+/* int, and nothing else, read from the text. */
+bool onxi_take_int(onxi_parser *p, int64_t *out, const char *what);
+
+onx_where onxi_text_where(onxi_parser *p, const char *at);
+/* Records an error at a place; `expected` and `hint` may be NULL. Always false. */
+bool onxi_text_error(onxi_parser *p, const char *at, const char *expected, const char *hint, const char *format, ...)
+    ONX_PRINTF(5, 6);
+void onxi_text_warn(onxi_parser *p, const char *at, onx_severity severity, const char *hint, const char *format, ...)
+    ONX_PRINTF(5, 6);
+/* Ends the parse with a status that is recorded already (memory). Always false. */
+bool onxi_text_abort(onxi_parser *p, onx_status status);
+/* One message deeper, `levels` at once; false with an error past the limit. Undone by p->depth -= levels. */
+bool onxi_text_enter(onxi_parser *p, uint32_t levels);
+/* After an error in a node that starts at `start`: goes to where the next node can start or the list ends. */
+void onxi_skip_node(onxi_parser *p, const char *start);
+/* After an error in the element of a list that starts at `start`: goes to the next comma or the closing character of
+ * this list; false when neither comes. */
+bool onxi_skip_element(onxi_parser *p, const char *start, char close);
+
+bool onxi_push(onxi_parser *p, uint64_t value);
+static inline bool onxi_push_ptr(onxi_parser *p, const void *ptr)
+{
+    return onxi_push(p, (uint64_t)(uintptr_t)ptr);
+}
+/* Moves the elements from `base` on into a list of the arena. NULL for none, or, with p->fatal set, for no memory. */
+void *onxi_pop_pointers(onxi_parser *p, size_t base, uint32_t *count);
+onx_bytes *onxi_pop_strings(onxi_parser *p, size_t base, uint32_t *count);
+/* Room for `more` further bytes of p->data. */
+bool onxi_data_reserve(onxi_parser *p, size_t more);
+
+/* text_parse_type.c */
+bool onxi_is_type_word(onx_str word);
+bool onxi_parse_type(onxi_parser *p, onx_type **out);
+bool onxi_parse_shape(onxi_parser *p, onx_tensor_shape *shape);
+
+/* text_parse_tensor.c */
+/* The dims of a tensor literal from its type; fails for other types. */
+bool onxi_tensor_from_type(onxi_parser *p, const char *at, const onx_type *type, onx_tensor *tensor);
+bool onxi_parse_tensor_data(onxi_parser *p, onx_tensor *tensor);
+/* tensor = type [ name ] [ "=" ] data, the type being read already or NULL. */
+bool onxi_parse_tensor(onxi_parser *p, const char *at, const onx_type *type, onx_tensor *tensor);
+bool onxi_parse_pairs(onxi_parser *p, void ***list, uint32_t *count, const char *what);
+/* The field of the typed data that belongs to a type, as table 1.9a of the rules has it. */
+typedef enum onxi_storage {
+    ONXI_IN_NONE,
+    ONXI_IN_FLOAT,
+    ONXI_IN_INT32,
+    ONXI_IN_INT64,
+    ONXI_IN_DOUBLE,
+    ONXI_IN_UINT64,
+    ONXI_IN_STRING
+} onxi_storage;
+typedef struct onxi_element {
+    uint8_t storage; /* onxi_storage */
+    uint8_t bits;    /* width of an element in raw_data */
+    uint8_t packed;  /* elements in a byte: 1, 2 or 4 */
+    uint8_t parts;   /* literals for an element: 1, or 2 for complex */
+    bool is_signed;
+    int64_t min, max; /* INT32 storage: range of a literal */
+} onxi_element;
+/* All zero for numbers that are no type. */
+onxi_element onxi_element_of(int64_t dtype);
+
+/* text_parse_node.c */
+/* The word of an attribute type: "ints"; NULL for numbers that are none. */
+const char *onxi_annotation_word(int32_t type);
+const char *onxi_annotation_word(int32_t type); /* "ints"; NULL for numbers that are no attribute type */
+bool onxi_parse_node(onxi_parser *p, onx_node **out);
+bool onxi_parse_nodes(onxi_parser *p, onx_node ***list, uint32_t *count);
+bool onxi_parse_attribute(onxi_parser *p, onx_attribute *a);
+/* [ ":" attr-type ] "=" attr-value */
+bool onxi_parse_attribute_rest(onxi_parser *p, onx_attribute *a);
+
+/* text_parse.c */
+/* The keys of a header, in the order in which they are printed. */
+typedef enum onxi_head_form { ONXI_HEAD_INT, ONXI_HEAD_STRING, ONXI_HEAD_IMPORTS, ONXI_HEAD_PAIRS } onxi_head_form;
+typedef struct onxi_head_item {
+    const char *word; /* NULL ends the table */
+    onxi_head_form form;
+    size_t offset, count_offset; /* in the message */
+    uint32_t has;                /* 0 for lists */
+    uint32_t number;             /* of the field */
+} onxi_head_item;
+extern const onxi_head_item onxi_model_items[], onxi_function_items[];
+bool onxi_parse_graph(onxi_parser *p, onx_graph *graph);
+bool onxi_parse_value(onxi_parser *p, onx_value_info **out);
+onx_status onxi_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_trivia *trivia,
+                           onx_doc **out);
+
+/* ---- #@ comments: parts without a notation (text_keep.c, text_restore.c) ---- */
+
+/* The words of onxi_target and the messages they stand for. */
+typedef struct onxi_target_row {
+    const char *word;
+    onx_kind kind;
+} onxi_target_row;
+extern const onxi_target_row onxi_targets[ONXI_TARGET_COUNT];
+
+/* Applies the comment `text` (without "#@"); a comment that cannot be understood is left alone with a warning. */
+void onxi_restore(onxi_parser *p, const char *at, onx_str text);
+/* Moves typed data to raw_data; false when it does not fit its type and shape, nothing is changed then. */
+bool onxi_tensor_to_raw(onx_arena *arena, onx_tensor *tensor);
+
+/* ---- printer ---- */
+
+typedef struct onxi_printer {
+    onx_ctx *cx;
+    onx_text_options options;
+    onx_sink sink;
+    onx_status status; /* of the first failure; later output is dropped */
+    char *buf;
+    size_t len, room;
+    size_t line; /* where the current line starts in buf */
+    uint32_t indent, depth, depth_limit;
+    uint32_t holding; /* buf must stay in memory: something may be taken back */
+    bool narrow; /* all must go on one line; `broken` is set when it cannot, and what is printed then is taken back */
+    bool broken;
+    bool flushed; /* the beginning has gone to the sink */
+    char *keep;   /* #@ comments of the item that is being printed, each ends with a line break */
+    size_t keep_len, keep_room;
+    char *path; /* of the part that is being looked at, within its item: from path_base to path_len */
+    size_t path_base, path_len, path_room;
+    struct onxi_kept *kept; /* sorts of parts that went to #@ comments (text_keep.c) */
+    uint32_t kept_count, kept_room;
+    onxi_trivia *trivia; /* NULL unless the formatter prints */
+    onx_kind scope_kind; /* the graph or function whose nodes are being printed */
+    const void *scope;
+} onxi_printer;
+
+/* text_out.c */
+bool onxi_out_grow(onxi_printer *o, size_t more);
+static inline bool onxi_out_room(onxi_printer *o, size_t more)
+{
+    return o->room - o->len >= more || onxi_out_grow(o, more);
+}
+static inline void onxi_put(onxi_printer *o, const char *text, size_t len)
+{
+    if (len && onxi_out_room(o, len)) {
+        memcpy(o->buf + o->len, text, len);
+        o->len += len;
+    }
+}
+static inline void onxi_put_char(onxi_printer *o, char c)
+{
+    if (onxi_out_room(o, 1))
+        o->buf[o->len++] = c;
+}
+#define ONXI_PUT(o, literal) onxi_put((o), (literal), sizeof(literal) - 1)
+void onxi_put_text(onxi_printer *o, const char *text);
+void onxi_put_int(onxi_printer *o, int64_t value);
+void onxi_put_uint(onxi_printer *o, uint64_t value);
+/* A number that reads back as a float even without annotation: 1.0, not 1. */
+void onxi_put_float(onxi_printer *o, float value);
+/* "text" with \ before " and \ */
+void onxi_put_string(onxi_printer *o, onx_str s);
+/* Bare when it is an identifier, quoted otherwise. */
+void onxi_put_name(onxi_printer *o, onx_str s);
+/* The same where a type word would be taken for a type. */
+void onxi_put_value_name(onxi_printer *o, onx_str s);
+/* Ends the line and indents the next. */
+void onxi_put_line(onxi_printer *o);
+static inline size_t onxi_out_column(const onxi_printer *o)
+{
+    return o->len - o->line;
+}
+static inline bool onxi_out_wide(const onxi_printer *o)
+{
+    return o->len - o->line > o->options.width;
+}
+/* Nothing more can come on this one line. */
+static inline bool onxi_out_stop(onxi_printer *o)
+{
+    if (o->narrow && onxi_out_wide(o))
+        o->broken = true;
+    return o->status != ONX_OK || (o->narrow && o->broken);
+}
+/* Hands whole lines to the sink when there is much of them. */
+void onxi_out_flush(onxi_printer *o, bool all);
+
+/* A point to which output can be taken back. From onxi_out_try to onxi_out_done all goes on one line. */
+typedef struct onxi_out_mark {
+    size_t len, line, keep_len;
+    bool narrow, broken;
+} onxi_out_mark;
+onxi_out_mark onxi_out_try(onxi_printer *o);
+/* Did all fit? Otherwise it is taken back; `kept` says whether #@ comments may have come up. */
+bool onxi_out_done(onxi_printer *o, onxi_out_mark mark, bool kept);
+
+/* text_print_value.c */
+void onxi_print_type(onxi_printer *o, const onx_type *type);
+/* Can the syntax write the type (denotations aside)? */
+bool onxi_type_is_plain(const onx_type *type, uint32_t depth);
+/* "type name" or "name"; `member` is the place of the type in the path. */
+void onxi_print_value(onxi_printer *o, const onx_value_info *value);
+/* type name = data */
+void onxi_print_tensor(onxi_printer *o, const onx_tensor *tensor, bool initializer);
+void onxi_print_shape(onxi_printer *o, const onx_tensor_shape *shape);
+/* Does the type of a value say just what a tensor is? */
+bool onxi_type_matches(const onx_type *type, const onx_tensor *tensor);
+/* How the data of a tensor can be written. */
+typedef enum onxi_data_form {
+    ONXI_DATA_NO_NOTATION,
+    ONXI_DATA_TYPED,
+    ONXI_DATA_RAW,
+    ONXI_DATA_ELSEWHERE
+} onxi_data_form;
+onxi_data_form onxi_tensor_form(const onx_tensor *tensor);
+void onxi_print_tensor_data(onxi_printer *o, const onx_tensor *tensor, onxi_data_form form);
+/* What the syntax does not carry of a tensor that is printed in that form. */
+void onxi_keep_tensor(onxi_printer *o, const onx_tensor *tensor, onxi_data_form form);
+/* { "key" : "value", ... } between the given brackets */
+void onxi_print_pairs(onxi_printer *o, onx_string_string_entry *const *list, uint32_t count);
+
+/* text_print_attribute.c */
+/* name [ ":" type ] "=" value; `quoted` where names may be quoted. */
+void onxi_print_attribute(onxi_printer *o, const onx_attribute *a, bool quoted);
+bool onxi_attribute_holds_graph(const onx_attribute *a);
+/* A list of integers, floats or strings as an attribute has it, broken into lines where needed. */
+typedef enum onxi_view_kind {
+    ONXI_VIEW_F32,
+    ONXI_VIEW_F64,
+    ONXI_VIEW_I8,
+    ONXI_VIEW_U8,
+    ONXI_VIEW_I16,
+    ONXI_VIEW_U16,
+    ONXI_VIEW_I32,
+    ONXI_VIEW_U32,
+    ONXI_VIEW_I64,
+    ONXI_VIEW_U64,
+    ONXI_VIEW_PACKED,
+    ONXI_VIEW_TEXT
+} onxi_view_kind;
+typedef struct onxi_view {
+    onxi_view_kind kind;
+    const char *data;
+    uint64_t count;       /* literals */
+    uint64_t row;         /* literals in a row of the innermost dimension, 0: none */
+    uint8_t bits, stride; /* PACKED: width of an element and bytes of an entry */
+    bool is_signed;
+    bool pointed;      /* floats are written 1.0, not 1 */
+    const char *field; /* of NaNs whose bits a text cannot say */
+} onxi_view;
+void onxi_print_elements(onxi_printer *o, const onxi_view *view, char open, char close);
+
+/* text_print.c */
+/* Elements of a list between brackets, on one line or a line each. */
+typedef struct onxi_list {
+    char open, close;
+    uint32_t count;
+    void (*item)(onxi_printer *o, const void *owner, uint32_t i);
+    const void *(*key)(const void *owner, uint32_t i); /* for the formatter; NULL: none */
+    const void *owner;
+} onxi_list;
+void onxi_print_list(onxi_printer *o, const onxi_list *list, bool lines);
+bool onxi_is_dotted(onx_str s); /* a.b.c */
+void onxi_print_graph(onxi_printer *o, const onx_graph *graph);
+onx_status onxi_text_print(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
+                           onxi_trivia *trivia, onx_sink sink);
+
+/* text_keep.c: parts without notation. A path is extended with the following, and cut back to a length kept before. */
+void onxi_path_field(onxi_printer *o, const char *field);
+void onxi_path_index(onxi_printer *o, const char *field, uint64_t index);
+static inline void onxi_path_cut(onxi_printer *o, size_t len)
+{
+    o->path_len = len;
+}
+/* Starts the path of a new item behind the current one; undone with onxi_path_leave(what it returned). */
+typedef struct onxi_path_mark {
+    size_t base, len, keep_len;
+} onxi_path_mark;
+onxi_path_mark onxi_path_enter(onxi_printer *o, const char *item);
+void onxi_path_leave(onxi_printer *o, onxi_path_mark mark);
+/* Keeps the whole message at the path. */
+void onxi_keep_message(onxi_printer *o, onx_kind kind, const void *message);
+void onxi_keep_field(onxi_printer *o, onx_kind kind, const void *message, uint32_t number);
+/* Keeps those of the fields (by number, ends with 0) that are there, and unknown fields, of a message at the path. */
+void onxi_keep_fields(onxi_printer *o, onx_kind kind, const void *message, const uint32_t *numbers);
+/* Keeps a line of the form path + suffix. */
+void onxi_keep_line(onxi_printer *o, const char *suffix);
+/* Prints what was kept since `base`, a line each, and forgets it: beside the item when it is short and there is room.
+ */
+void onxi_keep_flush(onxi_printer *o, size_t base, bool beside);
+/* Does a message carry fields that this version does not know? */
+bool onxi_has_unknown(const void *message);
+/* The comment that leads a text with kept parts, and the note about them. */
+void onxi_kept_summary(onxi_printer *o, char *buf, size_t size);
+void onxi_kept_report(onxi_printer *o);
+void onxi_keep_release(onxi_printer *o);
+
+/* ---- formatter (text_format.c) ---- */
+
+/* An item of the source, from begin to end; `key` is what the printer will ask for. */
+void onxi_trivia_item(onxi_parser *p, const void *key, const char *begin, const char *end);
+void onxi_trivia_comment(onxi_parser *p, onx_str comment);
+void onxi_trivia_blank(onxi_parser *p, const char *at);
+/* Does the item that the printer is at have comments or an empty line? */
+bool onxi_trivia_has(const onxi_printer *o, const void *key);
+/* The comments before it, each on its line; the printer stands at the start of an indented line before and after. */
+void onxi_trivia_before(onxi_printer *o, const void *key);
+/* The comment beside it; true when there was one. */
+bool onxi_trivia_after(onxi_printer *o, const void *key);
+/* All that is left at the end of the text. */
+void onxi_trivia_rest(onxi_printer *o);
+
+#endif

@@ -1,0 +1,256 @@
+/* text_format.c - the formatter: parse, then print, with comments and single empty lines kept at the items that they
+ * stood at. A comment belongs to the item before it when it begins on the line where that ends, else to the next one.
+ */
+#include "text/text.h"
+
+#include <stdlib.h>
+
+typedef struct item {
+    const void *key;
+    const char *begin, *end;
+} item;
+
+typedef struct remark {
+    onx_str text; /* "# ...", empty for an empty line */
+    const char *at;
+    const void *key; /* of the item that it goes with; NULL: the end of the text */
+    bool beside;     /* stands behind the item, on its line */
+    bool printed;
+    uint32_t next; /* index + 1 of the next one of the same item */
+} remark;
+
+struct onxi_trivia {
+    item *items;
+    size_t item_count, item_room;
+    remark *remarks;
+    size_t remark_count, remark_room;
+    uint32_t *table; /* open addressing by key: index + 1 of the first remark of an item */
+    size_t table_size;
+};
+
+static bool grow(onx_ctx *cx, void **list, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return true;
+    size_t wanted = *room ? *room * 2 : 64;
+    void *bigger = onxi_resize(cx, *list, *room * size, wanted * size);
+    if (!bigger)
+        return false;
+    *list = bigger;
+    *room = wanted;
+    return true;
+}
+
+/* ---- while parsing ---- */
+
+void onxi_trivia_item(onxi_parser *p, const void *key, const char *begin, const char *end)
+{
+    onxi_trivia *t = p->trivia;
+    if (p->mute)
+        return;
+    if (!grow(p->cx, (void **)&t->items, t->item_count, &t->item_room, sizeof *t->items)) {
+        onxi_text_abort(p, ONX_E_MEMORY);
+        return;
+    }
+    t->items[t->item_count++] = (item){ key, begin, end };
+}
+
+static void add_remark(onxi_parser *p, onx_str text, const char *at)
+{
+    onxi_trivia *t = p->trivia;
+    if (!grow(p->cx, (void **)&t->remarks, t->remark_count, &t->remark_room, sizeof *t->remarks)) {
+        onxi_text_abort(p, ONX_E_MEMORY);
+        return;
+    }
+    t->remarks[t->remark_count++] = (remark){ .text = text, .at = at };
+}
+
+void onxi_trivia_comment(onxi_parser *p, onx_str comment)
+{
+    while (comment.len && onxi_char_is(comment.ptr[comment.len - 1], ONXI_CHAR_SPACE))
+        comment.len--;
+    add_remark(p, comment, comment.ptr);
+}
+
+void onxi_trivia_blank(onxi_parser *p, const char *at)
+{
+    add_remark(p, (onx_str){ 0 }, at);
+}
+
+/* ---- between the two ---- */
+
+static int by_begin(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* The last item that ends before `at` on the same line, or NULL; items are sorted by their ends. */
+static const item *item_beside(const onxi_trivia *t, const char *at)
+{
+    size_t low = 0, high = t->item_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->items[middle].end <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return NULL;
+    const item *last = &t->items[low - 1];
+    return memchr(last->end, '\n', (size_t)(at - last->end)) ? NULL : last;
+}
+
+/* The first item that begins at or after `at`, or NULL; items are sorted by their beginnings. */
+static const item *item_after(const onxi_trivia *t, const char *at)
+{
+    size_t low = 0, high = t->item_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->items[middle].begin < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < t->item_count ? &t->items[low] : NULL;
+}
+
+static size_t slot_of(const onxi_trivia *t, const void *key)
+{
+    size_t mask = t->table_size - 1, i = (size_t)onxi_hash(&key, sizeof key, 0) & mask;
+    while (t->table[i] && t->remarks[t->table[i] - 1].key != key)
+        i = (i + 1) & mask;
+    return i;
+}
+
+/* qsort keeps no memory that could fail: the lists are in place. */
+static bool settle(onx_ctx *cx, onxi_trivia *t)
+{
+    if (t->item_count)
+        qsort(t->items, t->item_count, sizeof *t->items, by_end);
+    for (size_t i = 0; i < t->remark_count; i++) {
+        const item *it = t->remarks[i].text.len ? item_beside(t, t->remarks[i].at) : NULL;
+        t->remarks[i].beside = it != NULL;
+        if (it)
+            t->remarks[i].key = it->key;
+    }
+    if (t->item_count)
+        qsort(t->items, t->item_count, sizeof *t->items, by_begin);
+    for (size_t i = 0; i < t->remark_count; i++) {
+        const item *it = t->remarks[i].beside ? NULL : item_after(t, t->remarks[i].at);
+        if (it)
+            t->remarks[i].key = it->key;
+    }
+    t->table_size = 16;
+    while (t->table_size < t->remark_count * 2)
+        t->table_size *= 2;
+    t->table = onxi_resize(cx, NULL, 0, t->table_size * sizeof *t->table);
+    if (!t->table)
+        return false;
+    memset(t->table, 0, t->table_size * sizeof *t->table);
+    for (size_t i = t->remark_count; i-- > 0;) {
+        if (!t->remarks[i].key)
+            continue;
+        size_t slot = slot_of(t, t->remarks[i].key);
+        t->remarks[i].next = t->table[slot];
+        t->table[slot] = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+/* ---- while printing ---- */
+
+static remark *first_of(const onxi_printer *o, const void *key)
+{
+    const onxi_trivia *t = o->trivia;
+    if (!t || !key || !t->remark_count)
+        return NULL;
+    uint32_t i = t->table[slot_of(t, key)];
+    return i ? &t->remarks[i - 1] : NULL;
+}
+
+bool onxi_trivia_has(const onxi_printer *o, const void *key)
+{
+    return first_of(o, key) != NULL;
+}
+
+static remark *next_of(const onxi_printer *o, const remark *r)
+{
+    return r->next ? &o->trivia->remarks[r->next - 1] : NULL;
+}
+
+static void put_remark_line(onxi_printer *o, const remark *r)
+{
+    if (o->status == ONX_OK)
+        o->len = o->line; /* the indentation comes with each line */
+    if (r->text.len) {
+        for (uint32_t i = 0; i < o->indent; i++)
+            onxi_put_char(o, ' ');
+        onxi_put(o, r->text.ptr, r->text.len);
+    }
+    onxi_put_line(o);
+}
+
+void onxi_trivia_before(onxi_printer *o, const void *key)
+{
+    for (remark *r = first_of(o, key); r; r = next_of(o, r)) {
+        if (r->beside || r->printed)
+            continue;
+        /* No empty line at the beginning of a text or a block. */
+        bool opens = o->line < 2 || o->buf[o->line - 2] == '{' || o->buf[o->line - 2] == '<' ||
+                     o->buf[o->line - 2] == '(' || o->buf[o->line - 2] == '\n';
+        r->printed = true;
+        if (r->text.len || !opens)
+            put_remark_line(o, r);
+    }
+}
+
+bool onxi_trivia_after(onxi_printer *o, const void *key)
+{
+    bool any = false;
+    for (remark *r = first_of(o, key); r; r = next_of(o, r)) {
+        if (!r->beside || r->printed)
+            continue;
+        r->printed = true;
+        any = true;
+        ONXI_PUT(o, "  ");
+        onxi_put(o, r->text.ptr, r->text.len);
+    }
+    return any;
+}
+
+void onxi_trivia_rest(onxi_printer *o)
+{
+    for (size_t i = 0; i < o->trivia->remark_count; i++) {
+        remark *r = &o->trivia->remarks[i];
+        if (r->printed || !r->text.len)
+            continue;
+        onxi_put_line(o);
+        onxi_put(o, r->text.ptr, r->text.len);
+    }
+}
+
+/* ---- both ---- */
+
+onx_status onx_text_format(onx_ctx *cx, onx_kind kind, onx_str text, onx_sink sink)
+{
+    onxi_trivia t = { 0 };
+    onx_doc *doc;
+    onx_status status = onxi_text_parse(cx, kind, text, ONX_TEXT_BORROW, &t, &doc);
+    if (status == ONX_OK)
+        status = settle(cx, &t) ? onxi_text_print(cx, kind, onx_doc_root(doc, kind), NULL, &t, sink) : ONX_E_MEMORY;
+    onx_doc_free(doc);
+    onxi_release(cx, t.items, t.item_room * sizeof *t.items);
+    onxi_release(cx, t.remarks, t.remark_room * sizeof *t.remarks);
+    onxi_release(cx, t.table, t.table_size * sizeof *t.table);
+    return status;
+}

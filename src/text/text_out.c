@@ -1,0 +1,159 @@
+/* text_out.c - the printer's output: a buffer that lines can be taken back from, names, strings and numbers. */
+#include "text/text.h"
+
+enum { FLUSH_AT = 1 << 20, OUT_MAX = 1 << 26 };
+
+bool onxi_out_grow(onxi_printer *o, size_t more)
+{
+    if (o->status != ONX_OK) {
+        o->len = o->line = 0; /* what comes after a failure is written over itself */
+        return more <= o->room;
+    }
+    size_t room = o->room ? o->room * 2 : 4096;
+    if (room < o->len + more)
+        room = o->len + more;
+    char *bigger = onxi_resize(o->cx, o->buf, o->room, room);
+    if (!bigger) {
+        o->status = ONX_E_MEMORY;
+        return false;
+    }
+    o->buf = bigger;
+    o->room = room;
+    return true;
+}
+
+static bool send(onxi_printer *o, const char *text, size_t len)
+{
+    if (o->status == ONX_OK && len)
+        o->status = o->sink.write(o->sink.user, onx_str_make(text, len));
+    return o->status == ONX_OK;
+}
+
+void onxi_out_flush(onxi_printer *o, bool all)
+{
+    /* Until the first flush the whole text is in memory, so that the comment about kept parts can come first. */
+    if (!all && (o->holding || o->narrow || o->len < (o->flushed ? (size_t)FLUSH_AT : (size_t)OUT_MAX)))
+        return;
+    if (!o->flushed) {
+        char head[4096];
+        o->flushed = true;
+        onxi_kept_summary(o, head, sizeof head);
+        send(o, head, strlen(head));
+    }
+    size_t done = all ? o->len : o->line;
+    send(o, o->buf, done);
+    memmove(o->buf, o->buf + done, o->len - done);
+    o->len -= done;
+    o->line = 0;
+}
+
+onxi_out_mark onxi_out_try(onxi_printer *o)
+{
+    onxi_out_mark mark = { o->len, o->line, o->keep_len, o->narrow, o->broken };
+    o->holding++;
+    o->narrow = true;
+    return mark;
+}
+
+bool onxi_out_done(onxi_printer *o, onxi_out_mark mark, bool kept)
+{
+    bool fits = !onxi_out_stop(o) && (kept || o->keep_len == mark.keep_len);
+    o->holding--;
+    o->narrow = mark.narrow;
+    if (fits)
+        return true;
+    if (mark.narrow)
+        o->broken = true; /* nor does what it is a part of */
+    else
+        o->broken = mark.broken;
+    o->len = mark.len;
+    o->line = mark.line;
+    o->keep_len = mark.keep_len;
+    return false;
+}
+
+void onxi_put_text(onxi_printer *o, const char *text)
+{
+    onxi_put(o, text, strlen(text));
+}
+
+void onxi_put_uint(onxi_printer *o, uint64_t value)
+{
+    char digits[20];
+    size_t n = sizeof digits;
+    do {
+        digits[--n] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    onxi_put(o, digits + n, sizeof digits - n);
+}
+
+void onxi_put_int(onxi_printer *o, int64_t value)
+{
+    if (value < 0)
+        onxi_put_char(o, '-');
+    onxi_put_uint(o, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+void onxi_put_float(onxi_printer *o, float value)
+{
+    char text[40];
+    size_t n = onxi_print_f32(text, value);
+    bool whole = true;
+    for (size_t i = 0; i < n && whole; i++)
+        whole = text[i] == '-' || onxi_char_is(text[i], ONXI_CHAR_DIGIT);
+    onxi_put(o, text, n);
+    if (whole)
+        ONXI_PUT(o, ".0");
+}
+
+void onxi_put_string(onxi_printer *o, onx_str s)
+{
+    onxi_put_char(o, '"');
+    size_t from = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] != '"' && s.ptr[i] != '\\')
+            continue;
+        onxi_put(o, s.ptr + from, i - from);
+        onxi_put_char(o, '\\');
+        from = i;
+    }
+    if (s.len > from)
+        onxi_put(o, s.ptr + from, s.len - from);
+    const char *last = s.len ? memrchr(s.ptr, '\n', s.len) : NULL;
+    onxi_put_char(o, '"');
+    if (last && o->status == ONX_OK) /* the column counts from the last line break */
+        o->line = o->len - 1 - (size_t)(s.ptr + s.len - 1 - last);
+}
+
+void onxi_put_name(onxi_printer *o, onx_str s)
+{
+    if (onxi_is_ident(s))
+        onxi_put(o, s.ptr, s.len);
+    else
+        onxi_put_string(o, s);
+}
+
+void onxi_put_value_name(onxi_printer *o, onx_str s)
+{
+    if (onxi_is_ident(s) && !onxi_is_type_word(s))
+        onxi_put(o, s.ptr, s.len);
+    else
+        onxi_put_string(o, s);
+}
+
+void onxi_put_line(onxi_printer *o)
+{
+    static const char spaces[] = "                                                                ";
+    if (o->narrow) {
+        o->broken = true;
+        return;
+    }
+    onxi_put_char(o, '\n');
+    o->line = o->len;
+    for (size_t left = o->indent; left > 0;) {
+        size_t n = left < sizeof spaces - 1 ? left : sizeof spaces - 1;
+        onxi_put(o, spaces, n);
+        left -= n;
+    }
+}

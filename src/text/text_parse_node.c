@@ -1,0 +1,592 @@
+/* text_parse_node.c - nodes and attributes of the text syntax. */
+#include "text/text.h"
+
+/* ---- attribute values ---- */
+
+static const struct {
+    const char *word;
+    uint8_t type;    /* onx_attribute_type */
+    uint8_t element; /* that of an element, the type itself for singular ones */
+} annotations[] = {
+    { "float", ONX_ATTR_FLOAT, ONX_ATTR_FLOAT },
+    { "int", ONX_ATTR_INT, ONX_ATTR_INT },
+    { "string", ONX_ATTR_STRING, ONX_ATTR_STRING },
+    { "tensor", ONX_ATTR_TENSOR, ONX_ATTR_TENSOR },
+    { "graph", ONX_ATTR_GRAPH, ONX_ATTR_GRAPH },
+    { "sparse_tensor", ONX_ATTR_SPARSE_TENSOR, ONX_ATTR_SPARSE_TENSOR },
+    { "type_proto", ONX_ATTR_TYPE_PROTO, ONX_ATTR_TYPE_PROTO },
+    { "floats", ONX_ATTR_FLOATS, ONX_ATTR_FLOAT },
+    { "ints", ONX_ATTR_INTS, ONX_ATTR_INT },
+    { "strings", ONX_ATTR_STRINGS, ONX_ATTR_STRING },
+    { "tensors", ONX_ATTR_TENSORS, ONX_ATTR_TENSOR },
+    { "graphs", ONX_ATTR_GRAPHS, ONX_ATTR_GRAPH },
+    { "sparse_tensors", ONX_ATTR_SPARSE_TENSORS, ONX_ATTR_SPARSE_TENSOR },
+    { "type_protos", ONX_ATTR_TYPE_PROTOS, ONX_ATTR_TYPE_PROTO },
+};
+enum { ANNOTATIONS = sizeof annotations / sizeof *annotations };
+
+const char *onxi_annotation_word(int32_t type)
+{
+    for (size_t i = 0; i < ANNOTATIONS; i++)
+        if (annotations[i].type == type)
+            return annotations[i].word;
+    return NULL;
+}
+
+static uint8_t list_of(uint8_t element)
+{
+    for (size_t i = 0; i < ANNOTATIONS; i++)
+        if (annotations[i].element == element && annotations[i].type != element)
+            return annotations[i].type;
+    return ONX_ATTR_UNDEFINED;
+}
+
+/* One value; `type` says which member holds, REFERENCE means the name of a function's attribute. */
+enum { REFERENCE = 0xff };
+typedef struct single {
+    uint8_t type;
+    union {
+        float f;
+        int64_t i;
+        onx_bytes s;
+        void *message;
+    };
+} single;
+
+/* Does a graph follow a name: "(" or "=>"? */
+static bool graph_follows(onxi_parser *p)
+{
+    char c = onxi_peek(p);
+    return c == '(' || (c == '=' && p->end - p->at >= 2 && p->at[1] == '>');
+}
+
+static bool single_graph(onxi_parser *p, single *out)
+{
+    onx_graph *graph = ONXI_NEW(p->arena, onx_graph);
+    if (!graph)
+        return onxi_text_abort(p, ONX_E_MEMORY);
+    void *outer = p->target[ONXI_TARGET_GRAPH];
+    out->type = ONX_ATTR_GRAPH;
+    out->message = graph;
+    if (!onxi_text_enter(p, 1) || !onxi_parse_graph(p, graph))
+        return false;
+    p->depth--;
+    p->target[ONXI_TARGET_GRAPH] = outer;
+    return true;
+}
+
+static bool single_type_or_tensor(onxi_parser *p, single *out)
+{
+    const char *at = p->at;
+    onx_type *type;
+    if (!onxi_parse_type(p, &type))
+        return false;
+    char c = onxi_peek(p);
+    out->type = ONX_ATTR_TYPE_PROTO;
+    out->message = type;
+    if (c == '(' || graph_follows(p))
+        return onxi_text_error(p, p->at, "',' or '>'", "quote the name of a graph that is a type word",
+                               "this type is followed by a graph");
+    if (c != '{' && c != '=' && c != '"' && !onxi_char_is(c, ONXI_CHAR_LETTER))
+        return true;
+    onx_tensor *tensor = ONXI_NEW(p->arena, onx_tensor);
+    if (!tensor)
+        return onxi_text_abort(p, ONX_E_MEMORY);
+    out->type = ONX_ATTR_TENSOR;
+    out->message = tensor;
+    return onxi_parse_tensor(p, at, type, tensor);
+}
+
+static bool single_number(onxi_parser *p, uint8_t want, single *out)
+{
+    const char *at = p->at;
+    onx_str text;
+    bool ok, overflow = false;
+    onxi_literal_kind kind = onxi_take_number(p, &text, &ok);
+    if (!ok)
+        return false;
+    if (kind == ONXI_LITERAL_FLOAT && onxi_char_is(*at, ONXI_CHAR_LETTER) && graph_follows(p))
+        return onxi_text_error(p, at, NULL, "quote the name of the graph",
+                               "inf, infinity and nan are numbers, not names of graphs");
+    if (kind == ONXI_LITERAL_INT && want != ONX_ATTR_FLOAT) {
+        out->type = ONX_ATTR_INT;
+        if (!onxi_int_of(text, &out->i))
+            return onxi_text_error(p, at, "-9223372036854775808 to 9223372036854775807", NULL,
+                                   "the integer is out of range");
+        return true;
+    }
+    out->type = ONX_ATTR_FLOAT;
+    if (!onxi_parse_f32(text, &out->f, &overflow) || overflow)
+        return onxi_text_error(p, at, "a number of at most 3.4028235e38", NULL,
+                               "this value is out of the range of float");
+    return true;
+}
+
+static bool single_unknown(onxi_parser *p)
+{
+    char c = p->at < p->end ? *p->at : '\0';
+    const char *hint = c == '.'   ? "a digit must stand before the point: 0.5"
+                       : c == '+' ? "a plus sign is not part of a number"
+                       : c == '{' ? "a tensor begins with its type: float[2] {1, 2}"
+                                  : NULL;
+    return onxi_text_error(p, p->at, "a number, string, @reference, tensor, type or graph", hint,
+                           "the value of an attribute is missing");
+}
+
+/* single = literal | "@" name | tensor | type | graph ; `want` is the type that an annotation asks for, or 0. */
+static bool parse_single(onxi_parser *p, uint8_t want, single *out)
+{
+    char c = onxi_peek(p);
+    const char *at = p->at;
+    if (c == '"') {
+        out->type = ONX_ATTR_STRING;
+        if (!onxi_take_string(p, &out->s))
+            return false;
+        if (!graph_follows(p))
+            return true;
+        p->at = at;
+        return single_graph(p, out);
+    }
+    if (c == '@') {
+        p->at++;
+        out->type = REFERENCE;
+        return onxi_take_name(p, &out->s, "the name of an attribute of the function");
+    }
+    if (c == '-' || onxi_char_is(c, ONXI_CHAR_DIGIT))
+        return single_number(p, want, out);
+    if (!onxi_char_is(c, ONXI_CHAR_LETTER))
+        return single_unknown(p);
+    onx_str word = onxi_look_ident(p);
+    if (onxi_is_special_float(word))
+        return single_number(p, want, out);
+    if (onxi_is_type_word(word))
+        return single_type_or_tensor(p, out);
+    return single_graph(p, out);
+}
+
+/* The words for "expected" when a value is of another type. */
+static bool wrong_type(onxi_parser *p, const char *at, uint8_t want, uint8_t got)
+{
+    static const char *const names[] = {
+        [ONX_ATTR_FLOAT] = "a float",     [ONX_ATTR_INT] = "an integer", [ONX_ATTR_STRING] = "a string",
+        [ONX_ATTR_TENSOR] = "a tensor",   [ONX_ATTR_GRAPH] = "a graph",  [ONX_ATTR_SPARSE_TENSOR] = "a reference",
+        [ONX_ATTR_TYPE_PROTO] = "a type",
+    };
+    const char *hint =
+        want == ONX_ATTR_INT && got == ONX_ATTR_FLOAT ? "annotate the attribute as floats, or write integers" : NULL;
+    return onxi_text_error(p, at, names[want], hint, "the value is %s where the attribute needs %s", names[got],
+                           want == ONX_ATTR_SPARSE_TENSOR ? "a sparse tensor, which has no notation" : names[want]);
+}
+
+static uint64_t bits_of(const single *v)
+{
+    uint64_t bits = 0;
+    if (v->type == ONX_ATTR_FLOAT)
+        memcpy(&bits, &v->f, sizeof v->f);
+    else if (v->type == ONX_ATTR_INT)
+        memcpy(&bits, &v->i, sizeof v->i);
+    else if (v->type == ONX_ATTR_STRING)
+        bits = v->s.bits;
+    else
+        bits = (uint64_t)(uintptr_t)v->message;
+    return bits;
+}
+
+/* The list from `base` on becomes the value of the attribute. */
+static bool set_list(onxi_parser *p, onx_attribute *a, uint8_t element, size_t base)
+{
+    static const uint8_t slots[] = {
+        [ONX_ATTR_FLOAT] = ONX_SLOT_FLOATS,   [ONX_ATTR_INT] = ONX_SLOT_INTS,
+        [ONX_ATTR_STRING] = ONX_SLOT_STRINGS, [ONX_ATTR_TENSOR] = ONX_SLOT_TENSORS,
+        [ONX_ATTR_GRAPH] = ONX_SLOT_GRAPHS,   [ONX_ATTR_TYPE_PROTO] = ONX_SLOT_TYPE_PROTOS
+    };
+    size_t n = p->stack_count - base;
+    a->slot = slots[element];
+    if (element == ONX_ATTR_STRING) {
+        a->strings = onxi_pop_strings(p, base, &a->count);
+    } else if (element == ONX_ATTR_INT || element == ONX_ATTR_FLOAT) {
+        size_t size = element == ONX_ATTR_INT ? sizeof *a->ints : sizeof *a->floats;
+        char *data = n > INT32_MAX ? NULL : onxi_arena_get(p->arena, (size_t)onxi_list_room(n) * size);
+        if (!data)
+            return onxi_text_abort(p, ONX_E_MEMORY);
+        for (size_t i = 0; i < n; i++)
+            memcpy(data + i * size, p->stack + base + i, size);
+        if (element == ONX_ATTR_INT)
+            a->ints = (int64_t *)(void *)data;
+        else
+            a->floats = (float *)(void *)data;
+        a->count = (uint32_t)n;
+        p->stack_count = base;
+    } else {
+        a->tensors = onxi_pop_pointers(p, base, &a->count);
+    }
+    return !p->fatal;
+}
+
+/* "[" [ single { "," single } ] "]", the bracket being taken already; `want` as above. */
+static bool parse_list(onxi_parser *p, onx_attribute *a, uint8_t want)
+{
+    size_t base = p->stack_count;
+    if (onxi_peek(p) == ']') {
+        if (!want)
+            return onxi_text_error(p, p->at, NULL, "write the type: name: ints = []",
+                                   "an empty list does not tell its type");
+        p->at++;
+        ONX_SET(attribute, a, type, list_of(want));
+        return true;
+    }
+    do {
+        single v;
+        onxi_gap(p);
+        const char *at = p->at;
+        if (!parse_single(p, want, &v))
+            return false;
+        if (v.type == REFERENCE)
+            return onxi_text_error(p, at, NULL, "refer to an attribute that is a list: name: ints = @other",
+                                   "a list cannot hold references");
+        if (!want)
+            want = v.type;
+        if (v.type != want)
+            return wrong_type(p, at, want, v.type);
+        if (!onxi_push(p, bits_of(&v)))
+            return false;
+    } while (onxi_take(p, ','));
+    if (!onxi_expect(p, ']', "',' or ']'", "the list"))
+        return false;
+    ONX_SET(attribute, a, type, list_of(want));
+    return set_list(p, a, want, base);
+}
+
+static bool set_reference(onxi_parser *p, onx_attribute *a, onx_bytes name)
+{
+    onx_attribute_extra *extra = ONXI_NEW(p->arena, onx_attribute_extra);
+    if (!extra)
+        return onxi_text_abort(p, ONX_E_MEMORY);
+    extra->ref_attr_name = name;
+    a->extra = &extra->base;
+    a->has |= onx_attribute_has_ref_attr_name;
+    return true;
+}
+
+static void set_single(onx_attribute *a, const single *v)
+{
+    ONX_SET(attribute, a, type, v->type);
+    a->count = 0;
+    switch (v->type) {
+    case ONX_ATTR_FLOAT:
+        ONX_SET(attribute, a, f, v->f);
+        a->slot = ONX_SLOT_F;
+        break;
+    case ONX_ATTR_INT:
+        ONX_SET(attribute, a, i, v->i);
+        a->slot = ONX_SLOT_I;
+        break;
+    case ONX_ATTR_STRING:
+        ONX_SET(attribute, a, s, v->s);
+        a->slot = ONX_SLOT_S;
+        break;
+    case ONX_ATTR_TENSOR:
+        ONX_SET(attribute, a, t, v->message);
+        a->slot = ONX_SLOT_T;
+        break;
+    case ONX_ATTR_GRAPH:
+        ONX_SET(attribute, a, g, v->message);
+        a->slot = ONX_SLOT_G;
+        break;
+    default:
+        ONX_SET(attribute, a, tp, v->message);
+        a->slot = ONX_SLOT_TP;
+        break;
+    }
+}
+
+static bool parse_value(onxi_parser *p, onx_attribute *a, uint8_t type, uint8_t element)
+{
+    onxi_gap(p);
+    const char *at = p->at;
+    if (onxi_take(p, '[')) {
+        if (type && type == element)
+            return onxi_text_error(p, at, NULL, "use the plural: ints, floats, strings",
+                                   "a list stands where the type says one value");
+        return parse_list(p, a, element);
+    }
+    single v;
+    if (!parse_single(p, element, &v))
+        return false;
+    if (v.type == REFERENCE) {
+        if (type)
+            ONX_SET(attribute, a, type, type);
+        return set_reference(p, a, v.s);
+    }
+    if (type != element)
+        return onxi_text_error(p, at, "'['", "a list stands in brackets, also with one element",
+                               "one value stands where the type says a list");
+    if (element && v.type != element)
+        return wrong_type(p, at, element, v.type);
+    set_single(a, &v);
+    return true;
+}
+
+bool onxi_parse_attribute_rest(onxi_parser *p, onx_attribute *a)
+{
+    uint8_t type = 0, element = 0;
+    p->target[ONXI_TARGET_ATTRIBUTE] = a;
+    if (onxi_take(p, ':')) {
+        onxi_gap(p);
+        const char *word_at = p->at;
+        onx_str word = onxi_take_ident(p);
+        size_t i = 0;
+        while (i < ANNOTATIONS && !onx_str_is(word, annotations[i].word))
+            i++;
+        if (i == ANNOTATIONS)
+            return onxi_text_error(p, word_at,
+                                   "int, float, string, tensor, graph, type_proto, sparse_tensor or a plural of these",
+                                   NULL, "this is not a type of attributes");
+        type = annotations[i].type;
+        element = annotations[i].element;
+    }
+    if (!onxi_expect(p, '=', type ? "'='" : "':' or '='", "the attribute"))
+        return false;
+    uint32_t depth = p->depth;
+    if (!onxi_text_enter(p, 1) || !parse_value(p, a, type, element))
+        return false;
+    p->depth = depth;
+    return true;
+}
+
+/* attribute = ident [ ":" attr-type ] "=" attr-value */
+bool onxi_parse_attribute(onxi_parser *p, onx_attribute *a)
+{
+    onxi_gap(p);
+    const char *at = p->at;
+    onx_str name = onxi_take_ident(p);
+    if (!name.len)
+        return onxi_text_error(p, at, "a name", at < p->end && *at == '"' ? "names of attributes are not quoted" : NULL,
+                               "the name of an attribute is missing");
+    a->has = onx_attribute_has_name;
+    if (!onxi_bytes_refer(p->arena, name.ptr, name.len, &a->name))
+        return onxi_text_abort(p, ONX_E_MEMORY);
+    return onxi_parse_attribute_rest(p, a);
+}
+
+/* attributes = "<" attribute { "," attribute } ">", the bracket being taken already */
+static bool parse_attributes(onxi_parser *p, onx_node *node)
+{
+    size_t base = p->stack_count;
+    do {
+        onx_attribute *a = ONXI_NEW(p->arena, onx_attribute);
+        if (!a)
+            return onxi_text_abort(p, ONX_E_MEMORY);
+        if (!onxi_parse_attribute(p, a) || !onxi_push_ptr(p, a))
+            return false;
+    } while (onxi_take(p, ','));
+    node->attribute = onxi_pop_pointers(p, base, &node->attribute_count);
+    return !p->fatal && onxi_expect(p, '>', "',' or '>'", "the list of attributes");
+}
+
+/* ---- nodes ---- */
+
+/* operands = [ slot { "," slot } [ "," ] ]; an empty slot counts only if a comma follows it. */
+static bool parse_operands(onxi_parser *p, onx_bytes **list, uint32_t *count)
+{
+    size_t base = p->stack_count;
+    for (;;) {
+        onx_bytes name = { 0 };
+        char c = onxi_peek(p);
+        if (onxi_char_is(c, ONXI_CHAR_LETTER)) {
+            onx_str s = onxi_take_ident(p);
+            if (!onxi_bytes_refer(p->arena, s.ptr, s.len, &name))
+                return onxi_text_abort(p, ONX_E_MEMORY);
+        } else if (c == '"') {
+            if (!onxi_take_string(p, &name))
+                return false;
+        } else if (c != ',') {
+            break;
+        }
+        if (!onxi_push(p, name.bits))
+            return false;
+        if (!onxi_take(p, ','))
+            break;
+    }
+    *list = onxi_pop_strings(p, base, count);
+    return !p->fatal;
+}
+
+/* A part of an operator's name: bare, or quoted (ours). */
+static bool take_part(onxi_parser *p, onx_str *out, bool *quoted)
+{
+    char c = onxi_peek(p);
+    *quoted = c == '"';
+    if (*quoted) {
+        onx_bytes text;
+        if (!onxi_take_string(p, &text))
+            return false;
+        *out = onx_view(text);
+    } else {
+        *out = onxi_take_ident(p);
+    }
+    if (!out->len)
+        return onxi_text_error(p, p->at, "the name of an operator", NULL, "the operator of a node is missing");
+    return true;
+}
+
+static bool append(onxi_parser *p, onx_str s)
+{
+    if (!onxi_data_reserve(p, s.len + 1))
+        return false;
+    memcpy(p->data + p->data_len, s.ptr, s.len);
+    p->data_len += s.len;
+    return true;
+}
+
+/* operator = [ "." ] part { "." part }: the last part is the operator, the rest the domain. */
+static bool parse_operator(onxi_parser *p, onx_node *node)
+{
+    onx_str part, domain = { 0 };
+    bool quoted, plain = true; /* plain: the parts of the domain so far stand side by side in the text */
+    const char *start = p->at;
+    if (onxi_take(p, '.')) /* seen in the wild */
+        onxi_text_warn(p, start, ONX_NOTE, "leave out the dot", "an empty domain stands before the operator");
+    if (!take_part(p, &part, &quoted))
+        return false;
+    while (onxi_take(p, '.')) {
+        if (!domain.len) {
+            domain = part;
+            plain = !quoted;
+        } else if (plain && !quoted && part.ptr == domain.ptr + domain.len + 1) {
+            domain.len += part.len + 1;
+        } else {
+            if (domain.ptr != p->data) {
+                p->data_len = 0;
+                if (!append(p, domain))
+                    return false;
+            }
+            if (!append(p, onx_str_make(".", 1)) || !append(p, part))
+                return false;
+            domain = onx_str_make(p->data, p->data_len);
+            plain = false;
+        }
+        if (!take_part(p, &part, &quoted))
+            return false;
+    }
+    if (domain.len) {
+        node->has |= onx_node_has_domain;
+        bool made = domain.ptr == p->data;
+        if (made ? onx_arena_keep(p->arena, domain, &node->domain) != ONX_OK
+                 : !onxi_bytes_refer(p->arena, domain.ptr, domain.len, &node->domain))
+            return onxi_text_abort(p, ONX_E_MEMORY);
+    }
+    node->has |= onx_node_has_op_type;
+    return onxi_bytes_refer(p->arena, part.ptr, part.len, &node->op_type) || onxi_text_abort(p, ONX_E_MEMORY);
+}
+
+static bool parse_overload(onxi_parser *p, onx_node *node)
+{
+    onx_node_extra *extra = ONXI_NEW(p->arena, onx_node_extra);
+    if (!extra)
+        return onxi_text_abort(p, ONX_E_MEMORY);
+    node->extra = &extra->base;
+    node->has |= onx_node_has_overload;
+    return onxi_take_name(p, &extra->overload, "the name of an overload");
+}
+
+/* [ "[" [ name ] "]" ] operands "=" */
+static bool parse_outputs(onxi_parser *p, onx_node *node)
+{
+    if (onxi_take(p, '[')) {
+        node->has |= onx_node_has_name;
+        if (onxi_peek(p) != ']' && !onxi_take_name(p, &node->name, "the name of the node or ']'"))
+            return false;
+        if (!onxi_expect(p, ']', "']'", "the label of a node"))
+            return false;
+    }
+    if (!parse_operands(p, &node->output, &node->output_count))
+        return false;
+    if (onxi_peek(p) == '=' && p->end - p->at >= 2 && p->at[1] == '>')
+        return onxi_text_error(p, p->at, "'='", "a node is written: outputs = Operator(inputs)",
+                               "an arrow stands in a node");
+    return onxi_expect(p, '=', node->output_count ? "',' or '='" : "the outputs of a node, '=' or '}'", "the node");
+}
+
+static bool no_operands(onxi_parser *p, const onx_node *node)
+{
+    char c = onxi_peek(p);
+    const char *hint = c == '-'   ? "quote a name with other characters: \"my-domain\".Op"
+                       : c == '[' ? "inputs stand in parentheses"
+                                  : NULL;
+    return onxi_text_error(p, p->at, node->attribute_count ? "'('" : "'(' or '<'", hint,
+                           "the inputs of a node are missing");
+}
+
+/* node = [ label ] operands "=" operator [ ":" name ] [ attributes ] "(" operands ")" [ attributes ] */
+bool onxi_parse_node(onxi_parser *p, onx_node **out)
+{
+    onx_node *node = ONXI_NEW(p->arena, onx_node);
+    *out = node;
+    if (!node)
+        return onxi_text_abort(p, ONX_E_MEMORY);
+    onxi_gap(p);
+    const char *start = p->at;
+    if (!parse_outputs(p, node) || !parse_operator(p, node))
+        return false;
+    if (onxi_take(p, ':') && !parse_overload(p, node))
+        return false;
+    if (onxi_take(p, '<') && !parse_attributes(p, node))
+        return false;
+    if (!onxi_take(p, '('))
+        return no_operands(p, node);
+    if (!parse_operands(p, &node->input, &node->input_count))
+        return false;
+    if (!onxi_take(p, ')'))
+        return onxi_text_error(
+            p, p->at, "',' or ')'",
+            onxi_char_is(onxi_peek(p), ONXI_CHAR_LETTER) ? "inputs have no types, and commas between them" : NULL,
+            "the list of inputs is not well formed");
+    const char *stop = p->at;
+    p->target[ONXI_TARGET_NODE] = node; /* a comment may follow */
+    if (onxi_peek(p) == '<') {
+        if (node->attribute_count)
+            return onxi_text_error(p, p->at, "the next node or '}'", "write all attributes in one list",
+                                   "a node has attributes on both sides of its inputs");
+        p->at++;
+        if (!parse_attributes(p, node))
+            return false;
+        stop = p->at;
+    }
+    p->target[ONXI_TARGET_NODE] = node;
+    if (p->trivia)
+        onxi_trivia_item(p, node, start, stop);
+    return true;
+}
+
+/* nodes = "{" { node } "}". Faulty nodes are reported and left out, and the list goes on. */
+bool onxi_parse_nodes(onxi_parser *p, onx_node ***list, uint32_t *count)
+{
+    size_t base = p->stack_count;
+    if (!onxi_expect(p, '{', "'{'", "the list of nodes"))
+        return false;
+    for (;;) {
+        char c = onxi_peek(p);
+        const char *start = p->at;
+        if (c == '}')
+            break;
+        if (start >= p->end)
+            return onxi_text_error(p, start, "a node or '}'", NULL, "the list of nodes has no end");
+        uint32_t depth = p->depth;
+        size_t stack = p->stack_count;
+        onx_node *node;
+        if (onxi_text_enter(p, 1) && onxi_parse_node(p, &node)) {
+            if (!onxi_push_ptr(p, node))
+                return false;
+        } else {
+            if (p->fatal)
+                return false;
+            p->stack_count = stack;
+            onxi_skip_node(p, start);
+        }
+        p->depth = depth;
+    }
+    p->at++;
+    *list = onxi_pop_pointers(p, base, count);
+    return !p->fatal;
+}

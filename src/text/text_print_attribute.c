@@ -1,0 +1,392 @@
+/* text_print_attribute.c - attributes, and lists of elements broken into lines. */
+#include "text/text.h"
+
+#include <stdio.h>
+
+/* ---- elements ---- */
+
+enum { SHOWN = 6, FEW = 8 }; /* elements that an elided list shows; that are never worth a second line */
+
+/* A NaN other than the two that have a notation keeps its bits in a comment. */
+static void keep_nan(onxi_printer *o, const onxi_view *view, uint64_t i, uint64_t bits, uint64_t plain)
+{
+    char suffix[64];
+    if (bits == plain || !view->field || o->options.elide)
+        return;
+    size_t path = o->path_len;
+    onxi_path_index(o, view->field, i);
+    snprintf(suffix, sizeof suffix, ": nan:0x%llx", (unsigned long long)bits);
+    onxi_keep_line(o, suffix);
+    onxi_path_cut(o, path);
+}
+
+static void put_f32(onxi_printer *o, const onxi_view *view, uint64_t i)
+{
+    float value;
+    uint32_t bits;
+    char text[32];
+    memcpy(&value, view->data + i * sizeof value, sizeof value);
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) {
+        onxi_put_text(o, bits >> 31 ? "-nan" : "nan");
+        keep_nan(o, view, i, bits, 0x7fc00000u | (bits & 0x80000000u));
+    } else if (view->pointed) {
+        onxi_put_float(o, value);
+    } else {
+        onxi_put(o, text, onxi_print_f32(text, value));
+    }
+}
+
+static void put_f64(onxi_printer *o, const onxi_view *view, uint64_t i)
+{
+    double value;
+    uint64_t bits;
+    char text[32];
+    memcpy(&value, view->data + i * sizeof value, sizeof value);
+    memcpy(&bits, &value, sizeof bits);
+    if (value != value) {
+        onxi_put_text(o, bits >> 63 ? "-nan" : "nan");
+        keep_nan(o, view, i, bits, 0x7ff8000000000000u | (bits & 0x8000000000000000u));
+    } else {
+        onxi_put(o, text, onxi_print_f64(text, value));
+    }
+}
+
+/* 4- and 2-bit elements, the first in the low bits of a byte. */
+static void put_packed(onxi_printer *o, const onxi_view *view, uint64_t i)
+{
+    unsigned in_byte = 8u / view->bits, bits = (uint8_t)view->data[i / in_byte * view->stride];
+    int value = (int)((bits >> (i % in_byte * view->bits)) & ((1u << view->bits) - 1));
+    if (view->is_signed && value >> (view->bits - 1))
+        value -= 1 << view->bits;
+    onxi_put_int(o, value);
+}
+
+#define LOAD(T, put)                                                                                                   \
+    {                                                                                                                  \
+        T value;                                                                                                       \
+        memcpy(&value, view->data + i * sizeof value, sizeof value);                                                   \
+        put(o, value);                                                                                                 \
+        break;                                                                                                         \
+    }
+
+static void put_element(onxi_printer *o, const onxi_view *view, uint64_t i)
+{
+    switch (view->kind) {
+    case ONXI_VIEW_F32:
+        put_f32(o, view, i);
+        break;
+    case ONXI_VIEW_F64:
+        put_f64(o, view, i);
+        break;
+    case ONXI_VIEW_I8:
+        LOAD(int8_t, onxi_put_int)
+    case ONXI_VIEW_U8:
+        LOAD(uint8_t, onxi_put_uint)
+    case ONXI_VIEW_I16:
+        LOAD(int16_t, onxi_put_int)
+    case ONXI_VIEW_U16:
+        LOAD(uint16_t, onxi_put_uint)
+    case ONXI_VIEW_I32:
+        LOAD(int32_t, onxi_put_int)
+    case ONXI_VIEW_U32:
+        LOAD(uint32_t, onxi_put_uint)
+    case ONXI_VIEW_I64:
+        LOAD(int64_t, onxi_put_int)
+    case ONXI_VIEW_U64:
+        LOAD(uint64_t, onxi_put_uint)
+    case ONXI_VIEW_PACKED:
+        put_packed(o, view, i);
+        break;
+    case ONXI_VIEW_TEXT: {
+        onx_bytes text;
+        memcpy(&text, view->data + i * sizeof text, sizeof text);
+        onxi_put_string(o, onx_view(text));
+        break;
+    }
+    }
+}
+#undef LOAD
+
+/* Elements first to last-1 with commas between, for as long as the line may go on. */
+static void put_run(onxi_printer *o, const onxi_view *view, uint64_t first, uint64_t last)
+{
+    for (uint64_t i = first; i < last && !onxi_out_stop(o); i++) {
+        if (i > first)
+            ONXI_PUT(o, ", ");
+        put_element(o, view, i);
+    }
+}
+
+/* A row of the innermost dimension on each line. False, with nothing printed, when the first does not fit. */
+static bool put_rows(onxi_printer *o, const onxi_view *view)
+{
+    if (view->row == 0 || view->row >= view->count || view->row > o->options.width)
+        return false;
+    size_t start = o->len, keep = o->keep_len;
+    o->holding++;
+    put_run(o, view, 0, view->row);
+    o->holding--;
+    o->keep_len = keep;
+    bool fits = !onxi_out_wide(o);
+    o->len = start;
+    for (uint64_t i = 0; fits && i < view->count && o->status == ONX_OK; i += view->row) {
+        if (i) {
+            onxi_put_char(o, ',');
+            onxi_put_line(o);
+            onxi_out_flush(o, false);
+        }
+        put_run(o, view, i, i + view->row);
+    }
+    return fits;
+}
+
+/* Lines as full as they go. */
+static void put_filled(onxi_printer *o, const onxi_view *view)
+{
+    for (uint64_t i = 0; i < view->count && o->status == ONX_OK; i++) {
+        size_t before = o->len, keep = o->keep_len;
+        if (i)
+            ONXI_PUT(o, ", ");
+        o->holding++;
+        put_element(o, view, i);
+        o->holding--;
+        if (i && o->line <= before && o->len - o->line >= o->options.width) {
+            o->len = before;
+            o->keep_len = keep;
+            onxi_put_char(o, ',');
+            onxi_put_line(o);
+            put_element(o, view, i);
+            onxi_out_flush(o, false);
+        }
+    }
+}
+
+static void put_elided(onxi_printer *o, const onxi_view *view, char close)
+{
+    put_run(o, view, 0, SHOWN);
+    ONXI_PUT(o, ", ... ");
+    onxi_put_uint(o, view->count);
+    ONXI_PUT(o, " values");
+    onxi_put_char(o, close);
+}
+
+void onxi_print_elements(onxi_printer *o, const onxi_view *view, char open, char close)
+{
+    onxi_put_char(o, open);
+    if (o->options.elide && view->count > o->options.elide && view->count > SHOWN) {
+        put_elided(o, view, close);
+        return;
+    }
+    if (!o->narrow && view->count <= FEW && view->kind != ONXI_VIEW_TEXT) {
+        put_run(o, view, 0, view->count);
+        onxi_put_char(o, close);
+        return;
+    }
+    if (o->narrow || view->count * 2 <= o->options.width) {
+        onxi_out_mark mark = onxi_out_try(o);
+        put_run(o, view, 0, view->count);
+        onxi_put_char(o, close);
+        if (onxi_out_done(o, mark, true) || o->narrow)
+            return;
+    }
+    o->indent += 2;
+    onxi_put_line(o);
+    if (!put_rows(o, view))
+        put_filled(o, view);
+    o->indent -= 2;
+    onxi_put_line(o);
+    onxi_put_char(o, close);
+}
+
+/* ---- attributes ---- */
+
+bool onxi_attribute_holds_graph(const onx_attribute *a)
+{
+    return a->slot == ONX_SLOT_G || a->slot == ONX_SLOT_GRAPHS;
+}
+
+/* Type and value agree, there is one value, and the syntax can write it. */
+static bool attribute_is_plain(const onxi_printer *o, const onx_attribute *a)
+{
+    static const uint8_t slots[] = {
+        [ONX_ATTR_FLOAT] = ONX_SLOT_F,         [ONX_ATTR_INT] = ONX_SLOT_I,
+        [ONX_ATTR_STRING] = ONX_SLOT_S,        [ONX_ATTR_TENSOR] = ONX_SLOT_T,
+        [ONX_ATTR_GRAPH] = ONX_SLOT_G,         [ONX_ATTR_FLOATS] = ONX_SLOT_FLOATS,
+        [ONX_ATTR_INTS] = ONX_SLOT_INTS,       [ONX_ATTR_STRINGS] = ONX_SLOT_STRINGS,
+        [ONX_ATTR_TENSORS] = ONX_SLOT_TENSORS, [ONX_ATTR_GRAPHS] = ONX_SLOT_GRAPHS,
+        [ONX_ATTR_TYPE_PROTO] = ONX_SLOT_TP,   [ONX_ATTR_TYPE_PROTOS] = ONX_SLOT_TYPE_PROTOS
+    };
+    static const uint32_t singular = onx_attribute_has_f | onx_attribute_has_i | onx_attribute_has_s |
+                                     onx_attribute_has_t | onx_attribute_has_g | onx_attribute_has_tp |
+                                     onx_attribute_has_sparse_tensor;
+    const onx_attribute_extra *more = onx_attribute_more(a);
+    bool typed = ONX_HAS(attribute, a, type);
+    if (a->extra && (more->floats_count || more->ints_count || more->strings_count || more->tensors_count ||
+                     more->graphs_count || more->type_protos_count || more->sparse_tensors_count))
+        return false;
+    uint32_t value_bits = a->has & singular;
+    bool listed = a->slot == ONX_SLOT_FLOATS || a->slot == ONX_SLOT_INTS || a->slot == ONX_SLOT_STRINGS ||
+                  a->slot == ONX_SLOT_TENSORS || a->slot == ONX_SLOT_GRAPHS || a->slot == ONX_SLOT_TYPE_PROTOS ||
+                  a->slot == ONX_SLOT_SPARSE_TENSORS;
+    if (onx_view(more->ref_attr_name).len)
+        return !value_bits && !(listed && a->count) && (!typed || onxi_annotation_word(a->type));
+    if (!typed || (uint32_t)a->type >= sizeof slots || !slots[a->type])
+        return false;
+    bool plural = a->type >= ONX_ATTR_FLOATS && a->type != ONX_ATTR_TYPE_PROTO;
+    if (plural) {
+        if (value_bits || (listed && a->count && a->slot != slots[a->type]))
+            return false;
+        if (a->slot == ONX_SLOT_TYPE_PROTOS)
+            for (uint32_t i = 0; i < a->count; i++)
+                if (!onxi_type_is_plain(a->type_protos[i], o->depth_limit))
+                    return false;
+        return true;
+    }
+    if (a->slot != slots[a->type] || !value_bits || (value_bits & (value_bits - 1)))
+        return false;
+    return a->slot != ONX_SLOT_TP || onxi_type_is_plain(a->tp, o->depth_limit);
+}
+
+static void print_scalar_float(onxi_printer *o, const onx_attribute *a)
+{
+    float value = a->f;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffffu) <= 0x7f800000u) {
+        onxi_put_float(o, value);
+        return;
+    }
+    char suffix[32];
+    size_t path = o->path_len;
+    onxi_put_text(o, bits >> 31 ? "-nan" : "nan");
+    if ((bits & 0x7fffffffu) == 0x7fc00000u)
+        return;
+    onxi_path_field(o, "f");
+    snprintf(suffix, sizeof suffix, ": nan:0x%x", bits);
+    onxi_keep_line(o, suffix);
+    onxi_path_cut(o, path);
+}
+
+/* A graph in a graph: its items have paths of their own. */
+static void print_graph(onxi_printer *o, const onx_graph *graph)
+{
+    if (o->narrow) {
+        o->broken = true;
+        return;
+    }
+    onx_kind kind = o->scope_kind;
+    const void *scope = o->scope;
+    onxi_print_graph(o, graph);
+    o->scope_kind = kind;
+    o->scope = scope;
+}
+
+/* A graph name that would be read as something else needs quotes: onxi_print_graph sees to it. */
+static void print_message(onxi_printer *o, const onx_attribute *a, uint32_t i)
+{
+    size_t path = o->path_len;
+    bool listed = a->slot == ONX_SLOT_TENSORS || a->slot == ONX_SLOT_GRAPHS || a->slot == ONX_SLOT_TYPE_PROTOS;
+    const char *field = a->slot == ONX_SLOT_T         ? "t"
+                        : a->slot == ONX_SLOT_TP      ? "tp"
+                        : a->slot == ONX_SLOT_G       ? "g"
+                        : a->slot == ONX_SLOT_TENSORS ? "tensors"
+                        : a->slot == ONX_SLOT_GRAPHS  ? "graphs"
+                                                      : "type_protos";
+    if (listed)
+        onxi_path_index(o, field, i);
+    else
+        onxi_path_field(o, field);
+    if (a->slot == ONX_SLOT_T || a->slot == ONX_SLOT_TENSORS)
+        onxi_print_tensor(o, listed ? a->tensors[i] : a->t, false);
+    else if (a->slot == ONX_SLOT_G || a->slot == ONX_SLOT_GRAPHS)
+        print_graph(o, listed ? a->graphs[i] : a->g);
+    else
+        onxi_print_type(o, listed ? a->type_protos[i] : a->tp);
+    onxi_path_cut(o, path);
+}
+
+static void print_list(onxi_printer *o, const onx_attribute *a)
+{
+    onxi_view view = { .count = a->count, .stride = 8 };
+    if (a->slot == ONX_SLOT_FLOATS) {
+        view.kind = ONXI_VIEW_F32;
+        view.data = (const char *)a->floats;
+        view.pointed = true;
+        view.field = "floats";
+    } else if (a->slot == ONX_SLOT_INTS) {
+        view.kind = ONXI_VIEW_I64;
+        view.data = (const char *)a->ints;
+    } else if (a->slot == ONX_SLOT_STRINGS) {
+        view.kind = ONXI_VIEW_TEXT;
+        view.data = (const char *)a->strings;
+    } else {
+        onxi_put_char(o, '[');
+        for (uint32_t i = 0; i < a->count && !onxi_out_stop(o); i++) {
+            if (i)
+                ONXI_PUT(o, ", ");
+            print_message(o, a, i);
+        }
+        onxi_put_char(o, ']');
+        return;
+    }
+    onxi_print_elements(o, &view, '[', ']');
+}
+
+static void print_value(onxi_printer *o, const onx_attribute *a)
+{
+    const onx_attribute_extra *more = onx_attribute_more(a);
+    if (onx_view(more->ref_attr_name).len) {
+        onxi_put_char(o, '@');
+        onxi_put_name(o, onx_view(more->ref_attr_name));
+        return;
+    }
+    switch (a->type) {
+    case ONX_ATTR_FLOAT:
+        print_scalar_float(o, a);
+        break;
+    case ONX_ATTR_INT:
+        onxi_put_int(o, a->i);
+        break;
+    case ONX_ATTR_STRING:
+        onxi_put_string(o, onx_view(a->s));
+        break;
+    case ONX_ATTR_TENSOR:
+    case ONX_ATTR_GRAPH:
+    case ONX_ATTR_TYPE_PROTO:
+        print_message(o, a, 0);
+        break;
+    default:
+        if (a->slot == 0 || a->count == 0)
+            ONXI_PUT(o, "[]");
+        else
+            print_list(o, a);
+        break;
+    }
+}
+
+void onxi_print_attribute(onxi_printer *o, const onx_attribute *a, bool quoted)
+{
+    static const uint32_t rest[] = { 13, 0 }; /* doc_string */
+    onx_str name = onx_view(a->name);
+    bool named = quoted ? ONX_HAS(attribute, a, name) : onxi_is_ident(name);
+    bool reference = onx_view(onx_attribute_more(a)->ref_attr_name).len != 0;
+    if (!named || !attribute_is_plain(o, a) || (quoted && reference)) {
+        ONXI_PUT(o, "_ = 0");
+        onxi_keep_message(o, ONX_KIND_ATTRIBUTE, a);
+        return;
+    }
+    if (quoted)
+        onxi_put_name(o, name);
+    else
+        onxi_put(o, name.ptr, name.len);
+    bool empty =
+        !reference && a->type >= ONX_ATTR_FLOATS && a->type != ONX_ATTR_TYPE_PROTO && (a->slot == 0 || a->count == 0);
+    if (ONX_HAS(attribute, a, type) && (reference || empty)) {
+        ONXI_PUT(o, ": ");
+        onxi_put_text(o, onxi_annotation_word(a->type));
+    }
+    ONXI_PUT(o, " = ");
+    print_value(o, a);
+    onxi_keep_fields(o, ONX_KIND_ATTRIBUTE, a, rest);
+}

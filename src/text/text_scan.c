@@ -1,0 +1,545 @@
+/* text_scan.c - tokens of the text syntax, errors with their place, and finding the way on after an error. */
+#include "text/text.h"
+
+#include <stdio.h>
+
+enum { ERRORS_MAX = 100, EXCERPT_MAX = 240, FOUND_MAX = 40 };
+
+#define L ONXI_CHAR_LETTER
+#define D ONXI_CHAR_DIGIT
+#define S ONXI_CHAR_SPACE
+const uint8_t onxi_char_class[256] = {
+    ['\t'] = S, ['\n'] = S, ['\v'] = S, ['\f'] = S, ['\r'] = S, [' '] = S, ['_'] = L, ['0'] = D, ['1'] = D, ['2'] = D,
+    ['3'] = D,  ['4'] = D,  ['5'] = D,  ['6'] = D,  ['7'] = D,  ['8'] = D, ['9'] = D, ['a'] = L, ['b'] = L, ['c'] = L,
+    ['d'] = L,  ['e'] = L,  ['f'] = L,  ['g'] = L,  ['h'] = L,  ['i'] = L, ['j'] = L, ['k'] = L, ['l'] = L, ['m'] = L,
+    ['n'] = L,  ['o'] = L,  ['p'] = L,  ['q'] = L,  ['r'] = L,  ['s'] = L, ['t'] = L, ['u'] = L, ['v'] = L, ['w'] = L,
+    ['x'] = L,  ['y'] = L,  ['z'] = L,  ['A'] = L,  ['B'] = L,  ['C'] = L, ['D'] = L, ['E'] = L, ['F'] = L, ['G'] = L,
+    ['H'] = L,  ['I'] = L,  ['J'] = L,  ['K'] = L,  ['L'] = L,  ['M'] = L, ['N'] = L, ['O'] = L, ['P'] = L, ['Q'] = L,
+    ['R'] = L,  ['S'] = L,  ['T'] = L,  ['U'] = L,  ['V'] = L,  ['W'] = L, ['X'] = L, ['Y'] = L, ['Z'] = L,
+};
+#undef L
+#undef D
+#undef S
+
+bool onxi_is_ident(onx_str s)
+{
+    if (s.len == 0 || !onxi_char_is(s.ptr[0], ONXI_CHAR_LETTER))
+        return false;
+    for (size_t i = 1; i < s.len; i++)
+        if (!onxi_char_is(s.ptr[i], ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
+            return false;
+    return true;
+}
+
+bool onxi_is_special_float(onx_str s)
+{
+    static const char *const words[] = { "inf", "infinity", "nan" };
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        size_t i = 0;
+        while (i < s.len && words[w][i] && (s.ptr[i] | 0x20) == words[w][i])
+            i++;
+        if (i == s.len && !words[w][i])
+            return i > 0;
+    }
+    return false;
+}
+
+/* ---- gaps ---- */
+
+/* A comment ends before the line feed. What was looked at once is not again: the parser may stand before it twice. */
+static const char *skip_comment(onxi_parser *p)
+{
+    const char *start = p->at;
+    const char *stop = memchr(start, '\n', (size_t)(p->end - start));
+    if (!stop)
+        stop = p->end;
+    if (start >= p->seen) {
+        p->seen = stop;
+        onx_str text = onx_str_make(start, (size_t)(stop - start));
+        if (text.len > 0 && text.ptr[text.len - 1] == '\r')
+            text.len--;
+        if (text.len >= 2 && text.ptr[1] == '@')
+            onxi_restore(p, start, onx_str_make(text.ptr + 2, text.len - 2));
+        else if (p->trivia)
+            onxi_trivia_comment(p, text);
+    }
+    return stop;
+}
+
+void onxi_gap_slow(onxi_parser *p)
+{
+    unsigned breaks = 0;
+    while (p->at < p->end) {
+        char c = *p->at;
+        if (c == '#') {
+            p->at = skip_comment(p);
+            breaks = 0;
+        } else if (onxi_char_is(c, ONXI_CHAR_SPACE)) {
+            if (c == '\n' && ++breaks == 2 && p->trivia && p->at >= p->seen) {
+                p->seen = p->at;
+                onxi_trivia_blank(p, p->at);
+            }
+            p->at++;
+        } else {
+            break;
+        }
+    }
+}
+
+/* ---- tokens ---- */
+
+onx_str onxi_look_ident(onxi_parser *p)
+{
+    const char *s = p->at;
+    if (s < p->end && onxi_char_is(*s, ONXI_CHAR_LETTER))
+        do
+            s++;
+        while (s < p->end && onxi_char_is(*s, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT));
+    return onx_str_make(p->at, (size_t)(s - p->at));
+}
+
+onx_str onxi_take_ident(onxi_parser *p)
+{
+    onx_str s = onxi_look_ident(p);
+    p->at += s.len;
+    return s;
+}
+
+/* The byte after the closing quote, or NULL. */
+static const char *string_end(const onxi_parser *p, bool *escaped)
+{
+    *escaped = false;
+    for (const char *s = p->at + 1; s < p->end; s++) {
+        if (*s == '"')
+            return s + 1;
+        if (*s == '\\') {
+            *escaped = true;
+            s++;
+        }
+    }
+    return NULL;
+}
+
+/* string = '"' { plain | "\" any-byte } '"' */
+bool onxi_take_string(onxi_parser *p, onx_bytes *out)
+{
+    bool escaped;
+    const char *start = p->at + 1, *stop = string_end(p, &escaped);
+    if (!stop)
+        return onxi_text_error(p, p->at, "a closing \"", NULL, "this string has no end");
+    onx_str text = onx_str_make(start, (size_t)(stop - 1 - start));
+    p->at = stop;
+    if (escaped) {
+        char *copy = onxi_arena_get(p->arena, text.len);
+        if (!copy)
+            return onxi_text_abort(p, ONX_E_MEMORY);
+        size_t n = 0;
+        for (size_t i = 0; i < text.len; i++) {
+            if (text.ptr[i] == '\\')
+                i++;
+            copy[n++] = text.ptr[i];
+        }
+        text = onx_str_make(copy, n);
+    }
+    return onxi_bytes_refer(p->arena, text.ptr, text.len, out) || onxi_text_abort(p, ONX_E_MEMORY);
+}
+
+bool onxi_take_name(onxi_parser *p, onx_bytes *out, const char *what)
+{
+    char c = onxi_peek(p);
+    if (c == '"')
+        return onxi_take_string(p, out);
+    onx_str s = onxi_take_ident(p);
+    if (!s.len)
+        return onxi_text_error(p, p->at, what, c == '\'' ? "strings are quoted with \"" : NULL, "a name is missing");
+    return onxi_bytes_refer(p->arena, s.ptr, s.len, out) || onxi_text_abort(p, ONX_E_MEMORY);
+}
+
+bool onxi_expect(onxi_parser *p, char c, const char *expected, const char *context)
+{
+    if (onxi_take(p, c))
+        return true;
+    return onxi_text_error(p, p->at, expected, NULL, "%s is not well formed", context);
+}
+
+static const char *skip_digits(const char *s, const char *end)
+{
+    while (s < end && onxi_char_is(*s, ONXI_CHAR_DIGIT))
+        s++;
+    return s;
+}
+
+/* int | float */
+onxi_literal_kind onxi_take_number(onxi_parser *p, onx_str *out, bool *ok)
+{
+    const char *start = p->at, *s = start, *end = p->end;
+    *ok = true;
+    if (s < end && *s == '-')
+        s++;
+    if (s < end && onxi_char_is(*s, ONXI_CHAR_LETTER)) {
+        onx_str word = { 0 };
+        p->at = s;
+        word = onxi_look_ident(p);
+        p->at = start;
+        if (onxi_is_special_float(word)) {
+            *out = onx_str_make(start, (size_t)(word.ptr + word.len - start));
+            p->at = word.ptr + word.len;
+            return ONXI_LITERAL_FLOAT;
+        }
+    }
+    const char *digits = s;
+    s = skip_digits(s, end);
+    if (s == digits) {
+        if (digits > start)
+            *ok = onxi_text_error(p, start, "a number", "no gap may stand after the minus sign, infinity is -inf",
+                                  "this minus sign has no number");
+        return ONXI_LITERAL_NONE;
+    }
+    onxi_literal_kind kind = ONXI_LITERAL_INT;
+    if (s < end && *s == '.') {
+        kind = ONXI_LITERAL_FLOAT;
+        s = skip_digits(s + 1, end);
+    }
+    if (s < end && (*s == 'e' || *s == 'E')) {
+        kind = ONXI_LITERAL_FLOAT;
+        s++;
+        if (s < end && (*s == '+' || *s == '-'))
+            s++;
+        const char *exponent = s;
+        s = skip_digits(s, end);
+        if (s == exponent)
+            *ok = onxi_text_error(p, start, "digits after the e", NULL, "this number has an exponent without digits");
+    }
+    if (*ok && s < end && (onxi_char_is(*s, ONXI_CHAR_LETTER) || *s == '.'))
+        *ok = onxi_text_error(p, start, "a decimal number",
+                              (*s | 0x20) == 'x' ? "hexadecimal numbers have no notation" : NULL,
+                              "this is not a well formed number");
+    *out = onx_str_make(start, (size_t)(s - start));
+    p->at = s;
+    return kind;
+}
+
+bool onxi_uint_of(onx_str text, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        uint64_t digit = (uint64_t)(text.ptr[i] - '0');
+        if (!onxi_mul_u64(value, 10, &value) || !onxi_add_u64(value, digit, &value))
+            return false;
+    }
+    *out = value;
+    return text.len > 0;
+}
+
+bool onxi_int_of(onx_str text, int64_t *out)
+{
+    bool negative = text.len > 0 && text.ptr[0] == '-';
+    uint64_t magnitude;
+    if (!onxi_uint_of(onx_str_make(text.ptr + negative, text.len - negative), &magnitude))
+        return false;
+    if (magnitude > (uint64_t)INT64_MAX + negative)
+        return false;
+    *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+    return true;
+}
+
+bool onxi_take_int(onxi_parser *p, int64_t *out, const char *what)
+{
+    onx_str text;
+    bool ok;
+    onxi_gap(p);
+    const char *at = p->at;
+    onxi_literal_kind kind = onxi_take_number(p, &text, &ok);
+    if (!ok)
+        return false;
+    if (kind != ONXI_LITERAL_INT)
+        return onxi_text_error(p, at, "an integer",
+                               at < p->end && *at == '+' ? "a plus sign is not part of a number" : NULL,
+                               "%s must be an integer", what);
+    if (!onxi_int_of(text, out))
+        return onxi_text_error(p, at, "-9223372036854775808 to 9223372036854775807", NULL, "%s is out of range", what);
+    return true;
+}
+
+/* ---- errors ---- */
+
+onx_where onxi_text_where(onxi_parser *p, const char *at)
+{
+    if (at < p->place) {
+        p->place = p->begin;
+        p->line = 1;
+    }
+    for (const char *s; (s = memchr(p->place, '\n', (size_t)(at - p->place))) != NULL; p->line++)
+        p->place = s + 1;
+    size_t column = (size_t)(at - p->place) + 1;
+    return (onx_where){ .kind = ONX_AT_TEXT,
+                        .byte = (uint64_t)(at - p->begin),
+                        .line = p->line,
+                        .column = column > UINT32_MAX ? UINT32_MAX : (uint32_t)column };
+}
+
+/* The line that `at` stands in, for a caret; empty where the caret would be off any screen. */
+static onx_str excerpt_of(const onxi_parser *p, const char *at, uint32_t column)
+{
+    if (column > EXCERPT_MAX)
+        return (onx_str){ 0 };
+    const char *start = at - (column - 1);
+    size_t len = (size_t)(p->end - start);
+    const char *stop = memchr(start, '\n', len > 2 * EXCERPT_MAX ? 2 * EXCERPT_MAX : len);
+    if (stop)
+        len = (size_t)(stop - start);
+    if (len > 2 * EXCERPT_MAX)
+        len = 2 * EXCERPT_MAX;
+    if (len > 0 && start[len - 1] == '\r')
+        len--;
+    return onx_str_make(start, len);
+}
+
+/* What stands at a place, in words. */
+static onx_str found_at(const onxi_parser *p, const char *at, char buf[64])
+{
+    if (at >= p->end)
+        return onx_str_of("the end of the text");
+    size_t rest = (size_t)(p->end - at), n = 0;
+    char c = *at;
+    if (onxi_char_is(c, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT) || c == '-')
+        while (n < rest && n < FOUND_MAX &&
+               (onxi_char_is(at[n], ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT) || at[n] == '.' || at[n] == '-'))
+            n++;
+    else if (c == '"') {
+        do
+            n++;
+        while (n < rest && n < FOUND_MAX && at[n] != '"' && at[n] != '\n');
+        n += n < rest && at[n] == '"';
+        return onx_str_make(at, n);
+    }
+    int len;
+    if (n)
+        len = snprintf(buf, 64, "'%.*s'", (int)n, at);
+    else if (c >= ' ' && c <= '~')
+        len = snprintf(buf, 64, "'%c'", c);
+    else
+        len = snprintf(buf, 64, "byte 0x%02X", (unsigned)(uint8_t)c);
+    return onx_str_make(buf, (size_t)len);
+}
+
+static const char *common_slip(const onxi_parser *p, const char *at)
+{
+    if (p->end - at >= 2 && at[0] == '/' && (at[1] == '/' || at[1] == '*'))
+        return "comments start with #";
+    if (at < p->end && *at == '\'')
+        return "strings are quoted with \"";
+    return NULL;
+}
+
+static void report(onxi_parser *p, const char *at, onx_diag *d, const char *format, va_list args)
+{
+    char buf[64];
+    d->where = onxi_text_where(p, at);
+    d->excerpt = excerpt_of(p, at, d->where.column);
+    if (d->expected.len)
+        d->value = found_at(p, at, buf);
+    onxi_vreport(p->cx, d, format, args);
+}
+
+bool onxi_text_error(onxi_parser *p, const char *at, const char *expected, const char *hint, const char *format, ...)
+{
+    if (p->fatal)
+        return false;
+    onx_diag d = {
+        .severity = ONX_ERROR, .status = ONX_E_MALFORMED, .expected = onx_str_of(expected), .hint = onx_str_of(hint)
+    };
+    if (!hint)
+        d.hint = onx_str_of(common_slip(p, at));
+    va_list args;
+    va_start(args, format);
+    report(p, at, &d, format, args);
+    va_end(args);
+    if (p->status == ONX_OK)
+        p->status = ONX_E_MALFORMED;
+    if (++p->errors >= ERRORS_MAX) {
+        onxi_fail(p->cx, ONX_E_LIMIT, onxi_text_where(p, at), "too many errors (%d), the rest of the text was not read",
+                  ERRORS_MAX);
+        p->fatal = true;
+    }
+    return false;
+}
+
+void onxi_text_warn(onxi_parser *p, const char *at, onx_severity severity, const char *hint, const char *format, ...)
+{
+    onx_diag d = { .severity = severity, .hint = onx_str_of(hint) };
+    va_list args;
+    va_start(args, format);
+    report(p, at, &d, format, args);
+    va_end(args);
+}
+
+bool onxi_text_abort(onxi_parser *p, onx_status status)
+{
+    p->status = status;
+    p->fatal = true;
+    return false;
+}
+
+bool onxi_text_enter(onxi_parser *p, uint32_t levels)
+{
+    if (p->depth + levels > p->depth_limit) {
+        if (!p->fatal)
+            onxi_fail(p->cx, ONX_E_LIMIT, onxi_text_where(p, p->at),
+                      "messages are nested more than %u levels deep (limit depth)", p->depth_limit);
+        return onxi_text_abort(p, ONX_E_LIMIT);
+    }
+    p->depth += levels;
+    return true;
+}
+
+/* ---- going on after an error ---- */
+
+/* Skips one token without a look at the grammar; returns its first byte, 0 at the end. */
+static char skip_token(onxi_parser *p)
+{
+    char c = onxi_peek(p);
+    bool escaped;
+    if (p->at >= p->end)
+        return '\0';
+    const char *stop = c == '"' ? string_end(p, &escaped) : NULL;
+    if (c == '"')
+        p->at = stop ? stop : p->end;
+    else if (onxi_char_is(c, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
+        while (p->at < p->end && onxi_char_is(*p->at, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
+            p->at++;
+    else
+        p->at++;
+    return c ? c : '?';
+}
+
+static size_t column_of(const onxi_parser *p, const char *at)
+{
+    const char *s = at;
+    while (s > p->begin && s[-1] != '\n')
+        s--;
+    return (size_t)(at - s);
+}
+
+static bool first_on_line(const onxi_parser *p, const char *at)
+{
+    const char *s = at;
+    while (s > p->begin && s[-1] != '\n')
+        if (!onxi_char_is(*--s, ONXI_CHAR_SPACE))
+            return false;
+    return true;
+}
+
+/* Texts are indented as a rule: the next node starts a line, no further right than the faulty one, while brackets that
+ * were opened after the error are closed again. Only as many lines as the skipped text has are looked back at. */
+void onxi_skip_node(onxi_parser *p, const char *start)
+{
+    size_t column = column_of(p, start);
+    bool own_line = first_on_line(p, start);
+    uint32_t open = 0;
+    while (!p->fatal) {
+        const char *before = p->at;
+        char c = onxi_peek(p);
+        bool new_line = p->at > before && memchr(before, '\n', (size_t)(p->at - before)) != NULL;
+        if (p->at >= p->end || (c == '}' && open == 0))
+            return;
+        if (new_line && p->at > start && c != '}' && c != ')' && c != '>') {
+            size_t here = column_of(p, p->at);
+            if (own_line ? here <= column : open == 0)
+                return;
+        }
+        skip_token(p);
+        if (c == '(' || c == '[' || c == '{')
+            open++;
+        else if ((c == ')' || c == ']' || c == '}') && open > 0)
+            open--;
+    }
+}
+
+bool onxi_skip_element(onxi_parser *p, const char *start, char close)
+{
+    uint32_t open = 0;
+    p->at = start;
+    while (!p->fatal) {
+        char c = onxi_peek(p);
+        if (p->at >= p->end)
+            return false;
+        if (open == 0 && (c == ',' || c == close))
+            return true;
+        if (open == 0 && (c == ')' || c == ']' || c == '}' || c == '>'))
+            return false;
+        skip_token(p);
+        if (c == '(' || c == '[' || c == '{')
+            open++;
+        else if ((c == ')' || c == ']' || c == '}') && open > 0)
+            open--;
+    }
+    return false;
+}
+
+/* ---- lists under construction ---- */
+
+bool onxi_push(onxi_parser *p, uint64_t value)
+{
+    if (p->stack_count == p->stack_room) {
+        size_t room = p->stack_room ? p->stack_room * 2 : 256;
+        uint64_t *bigger = onxi_resize(p->cx, p->stack, p->stack_room * sizeof *bigger, room * sizeof *bigger);
+        if (!bigger)
+            return onxi_text_abort(p, ONX_E_MEMORY);
+        p->stack = bigger;
+        p->stack_room = room;
+    }
+    p->stack[p->stack_count++] = value;
+    return true;
+}
+
+static void *pop_list(onxi_parser *p, size_t base, uint32_t *count, size_t size)
+{
+    size_t n = p->stack_count - base;
+    p->stack_count = base;
+    *count = 0;
+    if (n == 0)
+        return NULL;
+    if (n > INT32_MAX) {
+        onxi_text_error(p, p->at, NULL, NULL, "a list of %zu elements is too long", n);
+        onxi_text_abort(p, ONX_E_LIMIT);
+        return NULL;
+    }
+    void *list = onxi_arena_get(p->arena, (size_t)onxi_list_room(n) * size);
+    if (!list)
+        onxi_text_abort(p, ONX_E_MEMORY);
+    else
+        *count = (uint32_t)n;
+    return list;
+}
+
+void *onxi_pop_pointers(onxi_parser *p, size_t base, uint32_t *count)
+{
+    void **list = pop_list(p, base, count, sizeof *list);
+    for (uint32_t i = 0; i < *count; i++)
+        list[i] = (void *)(uintptr_t)p->stack[base + i];
+    return list;
+}
+
+onx_bytes *onxi_pop_strings(onxi_parser *p, size_t base, uint32_t *count)
+{
+    onx_bytes *list = pop_list(p, base, count, sizeof *list);
+    if (list)
+        memcpy(list, p->stack + base, *count * sizeof *list);
+    return list;
+}
+
+bool onxi_data_reserve(onxi_parser *p, size_t more)
+{
+    if (p->data_room - p->data_len >= more)
+        return true;
+    size_t room = p->data_room ? p->data_room * 2 : 1024;
+    if (room < p->data_len + more)
+        room = p->data_len + more;
+    char *bigger = onxi_resize(p->cx, p->data, p->data_room, room);
+    if (!bigger)
+        return onxi_text_abort(p, ONX_E_MEMORY);
+    p->data = bigger;
+    p->data_room = room;
+    return true;
+}
