@@ -1,6 +1,8 @@
 /* io_file.c - loading a document from a file and saving it to one, in any format. */
 #include "io/io.h"
 
+#include <onx/text.h>
+
 #include <limits.h>
 #include <sys/stat.h>
 
@@ -42,7 +44,8 @@ static onx_status find_format(onx_ctx *cx, const char *path, onx_str bytes, onx_
     onxi_look look = onxi_look_at(bytes);
     *out = named != ONX_FORMAT_AUTO ? named : look.format != ONX_FORMAT_AUTO ? look.format : ONX_FORMAT_BINARY;
     bool foreign = look.what && look.format == ONX_FORMAT_AUTO;
-    bool binary_as_text = !look.what && bytes.len && *out != ONX_FORMAT_BINARY;
+    /* Strings of ONNX text may hold any bytes. */
+    bool binary_as_text = !look.what && bytes.len && *out != ONX_FORMAT_BINARY && *out != ONX_FORMAT_ONNXTXT;
     bool text_as_binary = *out == ONX_FORMAT_BINARY && look.format != ONX_FORMAT_AUTO;
     bool other_text = (*out == ONX_FORMAT_JSON) != (look.format == ONX_FORMAT_JSON) && look.format != ONX_FORMAT_AUTO;
     if (!foreign && !binary_as_text && !text_as_binary && !other_text)
@@ -81,12 +84,17 @@ static onx_status read_binary(onx_ctx *cx, onx_kind kind, onx_str bytes, const o
     return status;
 }
 
+static uint32_t text_flags(uint32_t flags)
+{
+    return (flags & ONX_READ_LENIENT ? ONX_TEXT_LENIENT : 0u) | (flags & ONX_READ_COPY ? 0u : ONX_TEXT_BORROW);
+}
+
 static onx_status read_as(onx_ctx *cx, onx_kind kind, onx_format format, onx_str bytes, const onx_load_options *options,
                           onx_doc **out)
 {
     switch (format) {
     case ONX_FORMAT_ONNXTXT:
-        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "ONNX text is not supported by this build");
+        return onx_text_parse(cx, kind, bytes, text_flags(options->flags), out);
     case ONX_FORMAT_TEXTPROTO:
         return onx_textproto_read(cx, kind, bytes, out);
     case ONX_FORMAT_JSON:
@@ -145,7 +153,7 @@ static onx_status write_as(onx_ctx *cx, onx_kind kind, onx_format format, const 
 {
     switch (format) {
     case ONX_FORMAT_ONNXTXT:
-        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "ONNX text is not supported by this build");
+        return onx_text_print(cx, kind, root, NULL, sink);
     case ONX_FORMAT_TEXTPROTO:
         return onx_textproto_write(cx, kind, root, sink);
     case ONX_FORMAT_JSON:

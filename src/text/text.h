@@ -41,7 +41,7 @@ typedef struct onxi_parser {
     uint32_t errors;
     bool fatal;        /* an error after which nothing else is tried: memory, limits, too many errors */
     onx_status status; /* of the first error */
-    const char *place; /* line `line` starts here: a cache for onxi_text_where */
+    const char *place; /* line `line` starts here: a cache for onxi_parse_where */
     uint32_t line;
     const char *seen; /* comments before this were looked at */
     uint64_t *stack;  /* lists under construction: pointers and onx_bytes */
@@ -111,16 +111,16 @@ bool onxi_uint_of(onx_str text, uint64_t *out);
 /* int, and nothing else, read from the text. */
 bool onxi_take_int(onxi_parser *p, int64_t *out, const char *what);
 
-onx_where onxi_text_where(onxi_parser *p, const char *at);
+onx_where onxi_parse_where(onxi_parser *p, const char *at);
 /* Records an error at a place; `expected` and `hint` may be NULL. Always false. */
-bool onxi_text_error(onxi_parser *p, const char *at, const char *expected, const char *hint, const char *format, ...)
+bool onxi_parse_error(onxi_parser *p, const char *at, const char *expected, const char *hint, const char *format, ...)
     ONX_PRINTF(5, 6);
-void onxi_text_warn(onxi_parser *p, const char *at, onx_severity severity, const char *hint, const char *format, ...)
+void onxi_parse_warn(onxi_parser *p, const char *at, onx_severity severity, const char *hint, const char *format, ...)
     ONX_PRINTF(5, 6);
 /* Ends the parse with a status that is recorded already (memory). Always false. */
-bool onxi_text_abort(onxi_parser *p, onx_status status);
+bool onxi_parse_abort(onxi_parser *p, onx_status status);
 /* One message deeper, `levels` at once; false with an error past the limit. Undone by p->depth -= levels. */
-bool onxi_text_enter(onxi_parser *p, uint32_t levels);
+bool onxi_parse_enter(onxi_parser *p, uint32_t levels);
 /* After an error in a node that starts at `start`: goes to where the next node can start or the list ends. */
 void onxi_skip_node(onxi_parser *p, const char *start);
 /* After an error in the element of a list that starts at `start`: goes to the next comma or the closing character of
@@ -194,7 +194,7 @@ typedef struct onxi_head_item {
 extern const onxi_head_item onxi_model_items[], onxi_function_items[];
 bool onxi_parse_graph(onxi_parser *p, onx_graph *graph);
 bool onxi_parse_value(onxi_parser *p, onx_value_info **out);
-onx_status onxi_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_trivia *trivia,
+onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_trivia *trivia,
                            onx_doc **out);
 
 /* ---- #@ comments: parts without a notation (text_keep.c, text_restore.c) ---- */
@@ -364,7 +364,7 @@ typedef struct onxi_list {
 void onxi_print_list(onxi_printer *o, const onxi_list *list, bool lines);
 bool onxi_is_dotted(onx_str s); /* a.b.c */
 void onxi_print_graph(onxi_printer *o, const onx_graph *graph);
-onx_status onxi_text_print(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
+onx_status onxi_print_text(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
                            onxi_trivia *trivia, onx_sink sink);
 
 /* text_keep.c: parts without notation. A path is extended with the following, and cut back to a length kept before. */

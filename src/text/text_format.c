@@ -49,7 +49,7 @@ void onxi_trivia_item(onxi_parser *p, const void *key, const char *begin, const 
     if (p->mute)
         return;
     if (!grow(p->cx, (void **)&t->items, t->item_count, &t->item_room, sizeof *t->items)) {
-        onxi_text_abort(p, ONX_E_MEMORY);
+        onxi_parse_abort(p, ONX_E_MEMORY);
         return;
     }
     t->items[t->item_count++] = (item){ key, begin, end };
@@ -59,7 +59,7 @@ static void add_remark(onxi_parser *p, onx_str text, const char *at)
 {
     onxi_trivia *t = p->trivia;
     if (!grow(p->cx, (void **)&t->remarks, t->remark_count, &t->remark_room, sizeof *t->remarks)) {
-        onxi_text_abort(p, ONX_E_MEMORY);
+        onxi_parse_abort(p, ONX_E_MEMORY);
         return;
     }
     t->remarks[t->remark_count++] = (remark){ .text = text, .at = at };
@@ -245,9 +245,9 @@ onx_status onx_text_format(onx_ctx *cx, onx_kind kind, onx_str text, onx_sink si
 {
     onxi_trivia t = { 0 };
     onx_doc *doc;
-    onx_status status = onxi_text_parse(cx, kind, text, ONX_TEXT_BORROW, &t, &doc);
+    onx_status status = onxi_parse_text(cx, kind, text, ONX_TEXT_BORROW, &t, &doc);
     if (status == ONX_OK)
-        status = settle(cx, &t) ? onxi_text_print(cx, kind, onx_doc_root(doc, kind), NULL, &t, sink) : ONX_E_MEMORY;
+        status = settle(cx, &t) ? onxi_print_text(cx, kind, onx_doc_root(doc, kind), NULL, &t, sink) : ONX_E_MEMORY;
     onx_doc_free(doc);
     onxi_release(cx, t.items, t.item_room * sizeof *t.items);
     onxi_release(cx, t.remarks, t.remark_room * sizeof *t.remarks);

@@ -38,7 +38,7 @@ static bool parse_imports(onxi_parser *p, void ***list, uint32_t *count)
     static const char *const hint = "an import is a domain and a version: opset_import: [\"\" : 21]";
     size_t base = p->stack_count;
     if (onxi_peek(p) != '[')
-        return onxi_text_error(p, p->at, "'['", hint, "the list of operator sets is missing");
+        return onxi_parse_error(p, p->at, "'['", hint, "the list of operator sets is missing");
     p->at++;
     if (onxi_take(p, ']'))
         return true;
@@ -48,14 +48,14 @@ static bool parse_imports(onxi_parser *p, void ***list, uint32_t *count)
     do {
         onx_operator_set_id *import = ONXI_NEW(p->arena, onx_operator_set_id);
         if (!import)
-            return onxi_text_abort(p, ONX_E_MEMORY);
+            return onxi_parse_abort(p, ONX_E_MEMORY);
         import->has = onx_operator_set_id_has_domain | onx_operator_set_id_has_version;
         if (onxi_peek(p) != '"')
-            return onxi_text_error(p, p->at, "a quoted domain", hint, "the domain of an operator set is missing");
+            return onxi_parse_error(p, p->at, "a quoted domain", hint, "the domain of an operator set is missing");
         if (!onxi_take_string(p, &import->domain))
             return false;
         if (onxi_peek(p) != ':')
-            return onxi_text_error(p, p->at, "':' and a version", hint, "the version of an operator set is missing");
+            return onxi_parse_error(p, p->at, "':' and a version", hint, "the version of an operator set is missing");
         p->at++;
         if (!onxi_take_int(p, &import->version, "the version of an operator set") || !onxi_push_ptr(p, import))
             return false;
@@ -74,7 +74,7 @@ static bool parse_head_value(onxi_parser *p, const onxi_head_item *item, void *m
         return onxi_take_int(p, (int64_t *)(void *)member, item->word);
     case ONXI_HEAD_STRING:
         if (onxi_peek(p) != '"')
-            return onxi_text_error(p, p->at, "a string", NULL, "%s must be quoted", item->word);
+            return onxi_parse_error(p, p->at, "a string", NULL, "%s must be quoted", item->word);
         return onxi_take_string(p, (onx_bytes *)(void *)member);
     case ONXI_HEAD_IMPORTS:
         return parse_imports(p, (void ***)(void *)member, count);
@@ -104,7 +104,7 @@ static bool parse_head_item(onxi_parser *p, const onxi_head_item *items, void *m
         item++;
     if (!item->word) {
         p->at = at;
-        return onxi_text_error(p, at, expected, head_hint(word), "this is not a key of the header");
+        return onxi_parse_error(p, at, expected, head_hint(word), "this is not a key of the header");
     }
     if (!onxi_expect(p, ':', "':'", "the header") || !parse_head_value(p, item, message))
         return false;
@@ -137,7 +137,7 @@ bool onxi_parse_value(onxi_parser *p, onx_value_info **out)
     onx_value_info *value = ONXI_NEW(p->arena, onx_value_info);
     *out = value;
     if (!value)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     onxi_gap(p);
     const char *at = p->at;
     onx_str word = onxi_look_ident(p);
@@ -146,11 +146,11 @@ bool onxi_parse_value(onxi_parser *p, onx_value_info **out)
         if (!onxi_parse_type(p, &value->type))
             return false;
         if (onxi_peek(p) != '"' && !onxi_char_is(onxi_peek(p), ONXI_CHAR_LETTER))
-            return onxi_text_error(p, p->at, "a name",
-                                   onx_str_is(word, "opaque") || p->at - at > (ptrdiff_t)word.len + 1
-                                       ? NULL
-                                       : "quote a name that is a type word",
-                                   "a type has no value name behind it");
+            return onxi_parse_error(p, p->at, "a name",
+                                    onx_str_is(word, "opaque") || p->at - at > (ptrdiff_t)word.len + 1
+                                        ? NULL
+                                        : "quote a name that is a type word",
+                                    "a type has no value name behind it");
     }
     value->has |= onx_value_info_has_name;
     const char *name_at = p->at;
@@ -160,7 +160,7 @@ bool onxi_parse_value(onxi_parser *p, onx_value_info **out)
     if (!ONX_HAS(value_info, value, type) && (onxi_char_is(c, ONXI_CHAR_LETTER) || c == '[' || c == '"')) {
         p->at = name_at;
         onx_type *type; /* says what is wrong with the word */
-        return onxi_parse_type(p, &type) && onxi_text_error(p, name_at, "a type", NULL, "this is not a type");
+        return onxi_parse_type(p, &type) && onxi_parse_error(p, name_at, "a type", NULL, "this is not a type");
     }
     if (p->trivia)
         onxi_trivia_item(p, value, at, p->at);
@@ -186,7 +186,7 @@ static bool parse_arrow(onxi_parser *p)
     } else if (c == '-') {
         hint = "inputs and outputs are separated by =>";
     }
-    return onxi_text_error(p, p->at, "=>", hint, "the arrow before the outputs is missing");
+    return onxi_parse_error(p, p->at, "=>", hint, "the arrow before the outputs is missing");
 }
 
 /* Which lists the elements of a parenthesis go to. */
@@ -205,7 +205,7 @@ static bool parse_entry(onxi_parser *p, const value_place *place)
     onx_value_info *value;
     onxi_gap(p);
     const char *at = p->at;
-    if (!onxi_text_enter(p, 1) || !onxi_parse_value(p, &value))
+    if (!onxi_parse_enter(p, 1) || !onxi_parse_value(p, &value))
         return false;
     p->target[place->target] = value;
     bool valued = onxi_peek(p) == '=';
@@ -217,12 +217,12 @@ static bool parse_entry(onxi_parser *p, const value_place *place)
         return true;
     }
     if (!place->initializers)
-        return onxi_text_error(p, p->at, "',' or a closing bracket", NULL, "%s cannot have values", place->what);
+        return onxi_parse_error(p, p->at, "',' or a closing bracket", NULL, "%s cannot have values", place->what);
     if (!ONX_HAS(value_info, value, type))
-        return onxi_text_error(p, at, NULL, "write it before the name", "a value is given but no type");
+        return onxi_parse_error(p, at, NULL, "write it before the name", "a value is given but no type");
     onx_tensor *tensor = ONXI_NEW(p->arena, onx_tensor);
     if (!tensor)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     tensor->has = onx_tensor_has_name;
     tensor->name = value->name;
     p->target[ONXI_TARGET_INITIALIZER] = tensor;
@@ -325,7 +325,7 @@ static bool parse_function_attribute(onxi_parser *p, uint64_t *out)
     onx_attribute *a = ONXI_NEW(p->arena, onx_attribute);
     onx_bytes *lone = ONXI_NEW(p->arena, onx_bytes);
     if (!a || !lone)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     if (c != ':' && c != '=') {
         *lone = name;
         *out = (uint64_t)(uintptr_t)lone;
@@ -334,11 +334,11 @@ static bool parse_function_attribute(onxi_parser *p, uint64_t *out)
     ONX_SET(attribute, a, name, name);
     p->target[ONXI_TARGET_ATTRIBUTE_PROTO] = a;
     uint32_t depth = p->depth;
-    if (!onxi_text_enter(p, 1) || !onxi_parse_attribute_rest(p, a))
+    if (!onxi_parse_enter(p, 1) || !onxi_parse_attribute_rest(p, a))
         return false;
     p->depth = depth;
     if (ONX_HAS(attribute, a, ref_attr_name))
-        return onxi_text_error(p, at, "a value", NULL, "the default of a function's attribute cannot be a reference");
+        return onxi_parse_error(p, at, "a value", NULL, "the default of a function's attribute cannot be a reference");
     *out = (uint64_t)(uintptr_t)a | IS_INITIALIZER;
     return true;
 }
@@ -447,10 +447,10 @@ static bool parse_functions(onxi_parser *p, onx_model *model)
         const char *start = p->at;
         onx_function *function = ONXI_NEW(p->arena, onx_function);
         if (!function)
-            return onxi_text_abort(p, ONX_E_MEMORY);
+            return onxi_parse_abort(p, ONX_E_MEMORY);
         uint32_t depth = p->depth;
         size_t stack = p->stack_count;
-        if (onxi_text_enter(p, 1) && parse_function(p, function)) {
+        if (onxi_parse_enter(p, 1) && parse_function(p, function)) {
             if (!onxi_push_ptr(p, function))
                 return false;
         } else {
@@ -482,11 +482,11 @@ static bool parse_model(onxi_parser *p, onx_model *model)
     }
     model->graph = ONXI_NEW(p->arena, onx_graph);
     if (!model->graph)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     model->has |= onx_model_has_graph;
     onxi_gap(p);
     at = p->at;
-    if (!onxi_text_enter(p, 1))
+    if (!onxi_parse_enter(p, 1))
         return false;
     if (!onxi_parse_graph(p, model->graph)) {
         if (p->fatal)
@@ -499,8 +499,8 @@ static bool parse_model(onxi_parser *p, onx_model *model)
     if (!parse_functions(p, model))
         return false;
     if (!p->errors && !model->opset_import_count)
-        onxi_text_warn(p, p->begin, ONX_NOTE, "begin the text with <ir_version: 10, opset_import: [\"\" : 21]>",
-                       "the model names no operator set");
+        onxi_parse_warn(p, p->begin, ONX_NOTE, "begin the text with <ir_version: 10, opset_import: [\"\" : 21]>",
+                        "the model names no operator set");
     return true;
 }
 
@@ -571,18 +571,18 @@ static bool parse_all(onxi_parser *p, onx_kind kind, void *root)
 {
     onxi_gap(p);
     if (p->at >= p->end)
-        return onxi_text_error(p, p->at, "a model or a part of one", NULL, "the text is empty");
+        return onxi_parse_error(p, p->at, "a model or a part of one", NULL, "the text is empty");
     if (!parse_into(p, kind, root))
         return false;
     onxi_gap(p); /* the rest may hold comments that belong to it */
     if (p->at < p->end)
-        return onxi_text_error(p, p->at,
-                               kind == ONX_KIND_MODEL ? "a function or the end of the text" : "the end of the text",
-                               NULL, "something follows that does not belong to it");
+        return onxi_parse_error(p, p->at,
+                                kind == ONX_KIND_MODEL ? "a function or the end of the text" : "the end of the text",
+                                NULL, "something follows that does not belong to it");
     return p->errors == 0;
 }
 
-onx_status onxi_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_trivia *trivia, onx_doc **out)
+onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_trivia *trivia, onx_doc **out)
 {
     *out = NULL;
     if (!onx_text_has_notation(kind))
@@ -604,6 +604,8 @@ onx_status onxi_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t fl
         text.ptr = "";
     p.begin = p.at = p.place = p.seen = text.ptr;
     p.end = text.ptr + text.len;
+    if (text.len >= 3 && memcmp(text.ptr, "\xef\xbb\xbf", 3) == 0)
+        p.at += 3; /* a byte-order mark */
     if (p.status == ONX_OK && !parse_all(&p, kind, onx_doc_root(doc, kind)) && p.status == ONX_OK)
         p.status = ONX_E_MALFORMED;
     onxi_release(cx, p.stack, p.stack_room * sizeof *p.stack);
@@ -619,5 +621,5 @@ onx_status onxi_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t fl
 
 onx_status onx_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onx_doc **out)
 {
-    return onxi_text_parse(cx, kind, text, flags, NULL, out);
+    return onxi_parse_text(cx, kind, text, flags, NULL, out);
 }

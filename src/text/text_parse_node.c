@@ -64,11 +64,11 @@ static bool single_graph(onxi_parser *p, single *out)
 {
     onx_graph *graph = ONXI_NEW(p->arena, onx_graph);
     if (!graph)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     void *outer = p->target[ONXI_TARGET_GRAPH];
     out->type = ONX_ATTR_GRAPH;
     out->message = graph;
-    if (!onxi_text_enter(p, 1) || !onxi_parse_graph(p, graph))
+    if (!onxi_parse_enter(p, 1) || !onxi_parse_graph(p, graph))
         return false;
     p->depth--;
     p->target[ONXI_TARGET_GRAPH] = outer;
@@ -85,13 +85,13 @@ static bool single_type_or_tensor(onxi_parser *p, single *out)
     out->type = ONX_ATTR_TYPE_PROTO;
     out->message = type;
     if (c == '(' || graph_follows(p))
-        return onxi_text_error(p, p->at, "',' or '>'", "quote the name of a graph that is a type word",
-                               "this type is followed by a graph");
+        return onxi_parse_error(p, p->at, "',' or '>'", "quote the name of a graph that is a type word",
+                                "this type is followed by a graph");
     if (c != '{' && c != '=' && c != '"' && !onxi_char_is(c, ONXI_CHAR_LETTER))
         return true;
     onx_tensor *tensor = ONXI_NEW(p->arena, onx_tensor);
     if (!tensor)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     out->type = ONX_ATTR_TENSOR;
     out->message = tensor;
     return onxi_parse_tensor(p, at, type, tensor);
@@ -106,19 +106,19 @@ static bool single_number(onxi_parser *p, uint8_t want, single *out)
     if (!ok)
         return false;
     if (kind == ONXI_LITERAL_FLOAT && onxi_char_is(*at, ONXI_CHAR_LETTER) && graph_follows(p))
-        return onxi_text_error(p, at, NULL, "quote the name of the graph",
-                               "inf, infinity and nan are numbers, not names of graphs");
+        return onxi_parse_error(p, at, NULL, "quote the name of the graph",
+                                "inf, infinity and nan are numbers, not names of graphs");
     if (kind == ONXI_LITERAL_INT && want != ONX_ATTR_FLOAT) {
         out->type = ONX_ATTR_INT;
         if (!onxi_int_of(text, &out->i))
-            return onxi_text_error(p, at, "-9223372036854775808 to 9223372036854775807", NULL,
-                                   "the integer is out of range");
+            return onxi_parse_error(p, at, "-9223372036854775808 to 9223372036854775807", NULL,
+                                    "the integer is out of range");
         return true;
     }
     out->type = ONX_ATTR_FLOAT;
     if (!onxi_parse_f32(text, &out->f, &overflow) || overflow)
-        return onxi_text_error(p, at, "a number of at most 3.4028235e38", NULL,
-                               "this value is out of the range of float");
+        return onxi_parse_error(p, at, "a number of at most 3.4028235e38", NULL,
+                                "this value is out of the range of float");
     return true;
 }
 
@@ -129,8 +129,8 @@ static bool single_unknown(onxi_parser *p)
                        : c == '+' ? "a plus sign is not part of a number"
                        : c == '{' ? "a tensor begins with its type: float[2] {1, 2}"
                                   : NULL;
-    return onxi_text_error(p, p->at, "a number, string, @reference, tensor, type or graph", hint,
-                           "the value of an attribute is missing");
+    return onxi_parse_error(p, p->at, "a number, string, @reference, tensor, type or graph", hint,
+                            "the value of an attribute is missing");
 }
 
 /* single = literal | "@" name | tensor | type | graph ; `want` is the type that an annotation asks for, or 0. */
@@ -174,8 +174,8 @@ static bool wrong_type(onxi_parser *p, const char *at, uint8_t want, uint8_t got
     };
     const char *hint =
         want == ONX_ATTR_INT && got == ONX_ATTR_FLOAT ? "annotate the attribute as floats, or write integers" : NULL;
-    return onxi_text_error(p, at, names[want], hint, "the value is %s where the attribute needs %s", names[got],
-                           want == ONX_ATTR_SPARSE_TENSOR ? "a sparse tensor, which has no notation" : names[want]);
+    return onxi_parse_error(p, at, names[want], hint, "the value is %s where the attribute needs %s", names[got],
+                            want == ONX_ATTR_SPARSE_TENSOR ? "a sparse tensor, which has no notation" : names[want]);
 }
 
 static uint64_t bits_of(const single *v)
@@ -208,7 +208,7 @@ static bool set_list(onxi_parser *p, onx_attribute *a, uint8_t element, size_t b
         size_t size = element == ONX_ATTR_INT ? sizeof *a->ints : sizeof *a->floats;
         char *data = n > INT32_MAX ? NULL : onxi_arena_get(p->arena, (size_t)onxi_list_room(n) * size);
         if (!data)
-            return onxi_text_abort(p, ONX_E_MEMORY);
+            return onxi_parse_abort(p, ONX_E_MEMORY);
         for (size_t i = 0; i < n; i++)
             memcpy(data + i * size, p->stack + base + i, size);
         if (element == ONX_ATTR_INT)
@@ -229,8 +229,8 @@ static bool parse_list(onxi_parser *p, onx_attribute *a, uint8_t want)
     size_t base = p->stack_count;
     if (onxi_peek(p) == ']') {
         if (!want)
-            return onxi_text_error(p, p->at, NULL, "write the type: name: ints = []",
-                                   "an empty list does not tell its type");
+            return onxi_parse_error(p, p->at, NULL, "write the type: name: ints = []",
+                                    "an empty list does not tell its type");
         p->at++;
         ONX_SET(attribute, a, type, list_of(want));
         return true;
@@ -242,8 +242,8 @@ static bool parse_list(onxi_parser *p, onx_attribute *a, uint8_t want)
         if (!parse_single(p, want, &v))
             return false;
         if (v.type == REFERENCE)
-            return onxi_text_error(p, at, NULL, "refer to an attribute that is a list: name: ints = @other",
-                                   "a list cannot hold references");
+            return onxi_parse_error(p, at, NULL, "refer to an attribute that is a list: name: ints = @other",
+                                    "a list cannot hold references");
         if (!want)
             want = v.type;
         if (v.type != want)
@@ -261,7 +261,7 @@ static bool set_reference(onxi_parser *p, onx_attribute *a, onx_bytes name)
 {
     onx_attribute_extra *extra = ONXI_NEW(p->arena, onx_attribute_extra);
     if (!extra)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     extra->ref_attr_name = name;
     a->extra = &extra->base;
     a->has |= onx_attribute_has_ref_attr_name;
@@ -306,8 +306,8 @@ static bool parse_value(onxi_parser *p, onx_attribute *a, uint8_t type, uint8_t 
     const char *at = p->at;
     if (onxi_take(p, '[')) {
         if (type && type == element)
-            return onxi_text_error(p, at, NULL, "use the plural: ints, floats, strings",
-                                   "a list stands where the type says one value");
+            return onxi_parse_error(p, at, NULL, "use the plural: ints, floats, strings",
+                                    "a list stands where the type says one value");
         return parse_list(p, a, element);
     }
     single v;
@@ -319,8 +319,8 @@ static bool parse_value(onxi_parser *p, onx_attribute *a, uint8_t type, uint8_t 
         return set_reference(p, a, v.s);
     }
     if (type != element)
-        return onxi_text_error(p, at, "'['", "a list stands in brackets, also with one element",
-                               "one value stands where the type says a list");
+        return onxi_parse_error(p, at, "'['", "a list stands in brackets, also with one element",
+                                "one value stands where the type says a list");
     if (element && v.type != element)
         return wrong_type(p, at, element, v.type);
     set_single(a, &v);
@@ -339,16 +339,16 @@ bool onxi_parse_attribute_rest(onxi_parser *p, onx_attribute *a)
         while (i < ANNOTATIONS && !onx_str_is(word, annotations[i].word))
             i++;
         if (i == ANNOTATIONS)
-            return onxi_text_error(p, word_at,
-                                   "int, float, string, tensor, graph, type_proto, sparse_tensor or a plural of these",
-                                   NULL, "this is not a type of attributes");
+            return onxi_parse_error(p, word_at,
+                                    "int, float, string, tensor, graph, type_proto, sparse_tensor or a plural of these",
+                                    NULL, "this is not a type of attributes");
         type = annotations[i].type;
         element = annotations[i].element;
     }
     if (!onxi_expect(p, '=', type ? "'='" : "':' or '='", "the attribute"))
         return false;
     uint32_t depth = p->depth;
-    if (!onxi_text_enter(p, 1) || !parse_value(p, a, type, element))
+    if (!onxi_parse_enter(p, 1) || !parse_value(p, a, type, element))
         return false;
     p->depth = depth;
     return true;
@@ -361,11 +361,12 @@ bool onxi_parse_attribute(onxi_parser *p, onx_attribute *a)
     const char *at = p->at;
     onx_str name = onxi_take_ident(p);
     if (!name.len)
-        return onxi_text_error(p, at, "a name", at < p->end && *at == '"' ? "names of attributes are not quoted" : NULL,
-                               "the name of an attribute is missing");
+        return onxi_parse_error(p, at, "a name",
+                                at < p->end && *at == '"' ? "names of attributes are not quoted" : NULL,
+                                "the name of an attribute is missing");
     a->has = onx_attribute_has_name;
     if (!onxi_bytes_refer(p->arena, name.ptr, name.len, &a->name))
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     return onxi_parse_attribute_rest(p, a);
 }
 
@@ -376,7 +377,7 @@ static bool parse_attributes(onxi_parser *p, onx_node *node)
     do {
         onx_attribute *a = ONXI_NEW(p->arena, onx_attribute);
         if (!a)
-            return onxi_text_abort(p, ONX_E_MEMORY);
+            return onxi_parse_abort(p, ONX_E_MEMORY);
         if (!onxi_parse_attribute(p, a) || !onxi_push_ptr(p, a))
             return false;
     } while (onxi_take(p, ','));
@@ -396,7 +397,7 @@ static bool parse_operands(onxi_parser *p, onx_bytes **list, uint32_t *count)
         if (onxi_char_is(c, ONXI_CHAR_LETTER)) {
             onx_str s = onxi_take_ident(p);
             if (!onxi_bytes_refer(p->arena, s.ptr, s.len, &name))
-                return onxi_text_abort(p, ONX_E_MEMORY);
+                return onxi_parse_abort(p, ONX_E_MEMORY);
         } else if (c == '"') {
             if (!onxi_take_string(p, &name))
                 return false;
@@ -426,7 +427,7 @@ static bool take_part(onxi_parser *p, onx_str *out, bool *quoted)
         *out = onxi_take_ident(p);
     }
     if (!out->len)
-        return onxi_text_error(p, p->at, "the name of an operator", NULL, "the operator of a node is missing");
+        return onxi_parse_error(p, p->at, "the name of an operator", NULL, "the operator of a node is missing");
     return true;
 }
 
@@ -446,7 +447,7 @@ static bool parse_operator(onxi_parser *p, onx_node *node)
     bool quoted, plain = true; /* plain: the parts of the domain so far stand side by side in the text */
     const char *start = p->at;
     if (onxi_take(p, '.')) /* seen in the wild */
-        onxi_text_warn(p, start, ONX_NOTE, "leave out the dot", "an empty domain stands before the operator");
+        onxi_parse_warn(p, start, ONX_NOTE, "leave out the dot", "an empty domain stands before the operator");
     if (!take_part(p, &part, &quoted))
         return false;
     while (onxi_take(p, '.')) {
@@ -474,17 +475,17 @@ static bool parse_operator(onxi_parser *p, onx_node *node)
         bool made = domain.ptr == p->data;
         if (made ? onx_arena_keep(p->arena, domain, &node->domain) != ONX_OK
                  : !onxi_bytes_refer(p->arena, domain.ptr, domain.len, &node->domain))
-            return onxi_text_abort(p, ONX_E_MEMORY);
+            return onxi_parse_abort(p, ONX_E_MEMORY);
     }
     node->has |= onx_node_has_op_type;
-    return onxi_bytes_refer(p->arena, part.ptr, part.len, &node->op_type) || onxi_text_abort(p, ONX_E_MEMORY);
+    return onxi_bytes_refer(p->arena, part.ptr, part.len, &node->op_type) || onxi_parse_abort(p, ONX_E_MEMORY);
 }
 
 static bool parse_overload(onxi_parser *p, onx_node *node)
 {
     onx_node_extra *extra = ONXI_NEW(p->arena, onx_node_extra);
     if (!extra)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     node->extra = &extra->base;
     node->has |= onx_node_has_overload;
     return onxi_take_name(p, &extra->overload, "the name of an overload");
@@ -503,8 +504,8 @@ static bool parse_outputs(onxi_parser *p, onx_node *node)
     if (!parse_operands(p, &node->output, &node->output_count))
         return false;
     if (onxi_peek(p) == '=' && p->end - p->at >= 2 && p->at[1] == '>')
-        return onxi_text_error(p, p->at, "'='", "a node is written: outputs = Operator(inputs)",
-                               "an arrow stands in a node");
+        return onxi_parse_error(p, p->at, "'='", "a node is written: outputs = Operator(inputs)",
+                                "an arrow stands in a node");
     return onxi_expect(p, '=', node->output_count ? "',' or '='" : "the outputs of a node, '=' or '}'", "the node");
 }
 
@@ -514,8 +515,8 @@ static bool no_operands(onxi_parser *p, const onx_node *node)
     const char *hint = c == '-'   ? "quote a name with other characters: \"my-domain\".Op"
                        : c == '[' ? "inputs stand in parentheses"
                                   : NULL;
-    return onxi_text_error(p, p->at, node->attribute_count ? "'('" : "'(' or '<'", hint,
-                           "the inputs of a node are missing");
+    return onxi_parse_error(p, p->at, node->attribute_count ? "'('" : "'(' or '<'", hint,
+                            "the inputs of a node are missing");
 }
 
 /* node = [ label ] operands "=" operator [ ":" name ] [ attributes ] "(" operands ")" [ attributes ] */
@@ -524,7 +525,7 @@ bool onxi_parse_node(onxi_parser *p, onx_node **out)
     onx_node *node = ONXI_NEW(p->arena, onx_node);
     *out = node;
     if (!node)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     onxi_gap(p);
     const char *start = p->at;
     if (!parse_outputs(p, node) || !parse_operator(p, node))
@@ -538,7 +539,7 @@ bool onxi_parse_node(onxi_parser *p, onx_node **out)
     if (!parse_operands(p, &node->input, &node->input_count))
         return false;
     if (!onxi_take(p, ')'))
-        return onxi_text_error(
+        return onxi_parse_error(
             p, p->at, "',' or ')'",
             onxi_char_is(onxi_peek(p), ONXI_CHAR_LETTER) ? "inputs have no types, and commas between them" : NULL,
             "the list of inputs is not well formed");
@@ -546,8 +547,8 @@ bool onxi_parse_node(onxi_parser *p, onx_node **out)
     p->target[ONXI_TARGET_NODE] = node; /* a comment may follow */
     if (onxi_peek(p) == '<') {
         if (node->attribute_count)
-            return onxi_text_error(p, p->at, "the next node or '}'", "write all attributes in one list",
-                                   "a node has attributes on both sides of its inputs");
+            return onxi_parse_error(p, p->at, "the next node or '}'", "write all attributes in one list",
+                                    "a node has attributes on both sides of its inputs");
         p->at++;
         if (!parse_attributes(p, node))
             return false;
@@ -571,11 +572,11 @@ bool onxi_parse_nodes(onxi_parser *p, onx_node ***list, uint32_t *count)
         if (c == '}')
             break;
         if (start >= p->end)
-            return onxi_text_error(p, start, "a node or '}'", NULL, "the list of nodes has no end");
+            return onxi_parse_error(p, start, "a node or '}'", NULL, "the list of nodes has no end");
         uint32_t depth = p->depth;
         size_t stack = p->stack_count;
         onx_node *node;
-        if (onxi_text_enter(p, 1) && onxi_parse_node(p, &node)) {
+        if (onxi_parse_enter(p, 1) && onxi_parse_node(p, &node)) {
             if (!onxi_push_ptr(p, node))
                 return false;
         } else {

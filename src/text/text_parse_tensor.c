@@ -59,7 +59,7 @@ static bool no_number(onxi_parser *p, const char *at, const char *type)
         hint = "a plus sign is not part of a number";
     else if (c == '}')
         hint = "no comma may stand after the last value";
-    return onxi_text_error(p, at, "a number", hint, "an element of a tensor of %s must be a number", type);
+    return onxi_parse_error(p, at, "a number", hint, "an element of a tensor of %s must be a number", type);
 }
 
 static bool store(onxi_parser *p, const void *value, size_t size)
@@ -76,8 +76,8 @@ static bool store_float(onxi_parser *p, const char *at, onx_str text)
     float value;
     bool overflow = false;
     if (!onxi_parse_f32(text, &value, &overflow) || overflow)
-        return onxi_text_error(p, at, "a number of at most 3.4028235e38", NULL,
-                               "this value is out of the range of float");
+        return onxi_parse_error(p, at, "a number of at most 3.4028235e38", NULL,
+                                "this value is out of the range of float");
     return store(p, &value, sizeof value);
 }
 
@@ -86,8 +86,8 @@ static bool store_double(onxi_parser *p, const char *at, onx_str text)
     double value;
     bool overflow = false;
     if (!onxi_parse_f64(text, &value, &overflow) || overflow)
-        return onxi_text_error(p, at, "a number of at most 1.7976931348623157e308", NULL,
-                               "this value is out of the range of double");
+        return onxi_parse_error(p, at, "a number of at most 1.7976931348623157e308", NULL,
+                                "this value is out of the range of double");
     return store(p, &value, sizeof value);
 }
 
@@ -97,14 +97,14 @@ static bool out_of_range(onxi_parser *p, const char *at, const onxi_element *e, 
 {
     char range[64];
     if (storable && (p->flags & ONX_TEXT_LENIENT) && e->packed == 1) {
-        onxi_text_warn(p, at, ONX_WARNING, NULL, "this value is out of the range of %s", type);
+        onxi_parse_warn(p, at, ONX_WARNING, NULL, "this value is out of the range of %s", type);
         return true;
     }
     if (e->storage == ONXI_IN_UINT64)
         snprintf(range, sizeof range, "0 to %s", e->bits == 32 ? "4294967295" : "18446744073709551615");
     else
         snprintf(range, sizeof range, "%lld to %lld", (long long)e->min, (long long)e->max);
-    return onxi_text_error(p, at, range, NULL, "this value is out of the range of %s", type);
+    return onxi_parse_error(p, at, range, NULL, "this value is out of the range of %s", type);
 }
 
 static bool store_uint64(onxi_parser *p, const char *at, onx_str text, const onxi_element *e, const char *type)
@@ -140,7 +140,7 @@ static bool store_literal(onxi_parser *p, const onxi_element *e, int32_t dtype)
     if (e->storage == ONXI_IN_STRING) {
         onx_bytes text;
         if (at >= p->end || *at != '"')
-            return onxi_text_error(p, at, "a string", NULL, "an element of a tensor of string must be quoted");
+            return onxi_parse_error(p, at, "a string", NULL, "an element of a tensor of string must be quoted");
         return onxi_take_string(p, &text) && store(p, &text, sizeof text);
     }
     onx_str text;
@@ -155,11 +155,11 @@ static bool store_literal(onxi_parser *p, const onxi_element *e, int32_t dtype)
     if (e->storage == ONXI_IN_DOUBLE)
         return store_double(p, at, text);
     if (kind == ONXI_LITERAL_FLOAT)
-        return onxi_text_error(p, at, "an integer",
-                               onx_dtype_class_of(dtype) == ONX_CLASS_FLOATING
-                                   ? "the elements of this type are written as bit patterns"
-                                   : NULL,
-                               "an element of a tensor of %s must be an integer", type);
+        return onxi_parse_error(p, at, "an integer",
+                                onx_dtype_class_of(dtype) == ONX_CLASS_FLOATING
+                                    ? "the elements of this type are written as bit patterns"
+                                    : NULL,
+                                "an element of a tensor of %s must be an integer", type);
     if (e->storage == ONXI_IN_UINT64)
         return store_uint64(p, at, text, e, type);
     return store_int(p, at, text, e, type);
@@ -193,11 +193,11 @@ static bool adopt_data(onxi_parser *p, onx_tensor *tensor, const onxi_element *e
     if (count == 0)
         return true;
     if (count > UINT32_MAX && e->storage == ONXI_IN_STRING)
-        return onxi_text_error(p, p->at, NULL, NULL, "a tensor of more than %u strings is too large", UINT32_MAX);
+        return onxi_parse_error(p, p->at, NULL, NULL, "a tensor of more than %u strings is too large", UINT32_MAX);
     size_t bytes = (size_t)count * sizes[e->storage];
     void *data = onxi_arena_get(p->arena, (size_t)onxi_list_room(count) * sizes[e->storage]);
     if (!data)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     memcpy(data, p->data, bytes);
     switch (e->storage) {
     case ONXI_IN_FLOAT:
@@ -255,11 +255,11 @@ static bool parse_elements(onxi_parser *p, const char *at, onx_tensor *tensor)
         char want[48];
         snprintf(want, sizeof want, fits ? "%llu values" : "a smaller shape", (unsigned long long)expected);
         if (!(p->flags & ONX_TEXT_LENIENT) || (e.packed > 1 && !fits))
-            return onxi_text_error(
+            return onxi_parse_error(
                 p, at, NULL, e.parts == 2 ? "each complex element is two numbers, real and imaginary part" : NULL,
                 "the tensor has %llu values where its shape calls for %s", (unsigned long long)count, want);
-        onxi_text_warn(p, at, ONX_WARNING, NULL, "the tensor has %llu values where its shape calls for %s",
-                       (unsigned long long)count, want);
+        onxi_parse_warn(p, at, ONX_WARNING, NULL, "the tensor has %llu values where its shape calls for %s",
+                        (unsigned long long)count, want);
     }
     return adopt_data(p, tensor, &e, count);
 }
@@ -275,13 +275,13 @@ bool onxi_parse_pairs(onxi_parser *p, void ***list, uint32_t *count, const char 
     do {
         onx_string_string_entry *entry = ONXI_NEW(p->arena, onx_string_string_entry);
         if (!entry)
-            return onxi_text_abort(p, ONX_E_MEMORY);
+            return onxi_parse_abort(p, ONX_E_MEMORY);
         entry->has = onx_string_string_entry_has_key | onx_string_string_entry_has_value;
         if (onxi_peek(p) != '"')
-            ok = onxi_text_error(p, p->at, "\"key\" : \"value\"", NULL, "a key of %s must be quoted", what);
+            ok = onxi_parse_error(p, p->at, "\"key\" : \"value\"", NULL, "a key of %s must be quoted", what);
         ok = ok && onxi_take_string(p, &entry->key) && onxi_expect(p, ':', "':'", what);
         if (ok && onxi_peek(p) != '"')
-            ok = onxi_text_error(p, p->at, "a string", NULL, "a value of %s must be quoted", what);
+            ok = onxi_parse_error(p, p->at, "a string", NULL, "a value of %s must be quoted", what);
         ok = ok && onxi_take_string(p, &entry->value) && onxi_push_ptr(p, entry);
     } while (ok && onxi_take(p, ','));
     *list = onxi_pop_pointers(p, base, count);
@@ -302,31 +302,31 @@ bool onxi_parse_tensor_data(onxi_parser *p, onx_tensor *tensor)
     }
     const char *hint =
         onxi_char_is(*(at < p->end ? at : ","), ONXI_CHAR_DIGIT) ? "values stand in braces: {1, 2}" : NULL;
-    return onxi_text_error(p, at, "{values} or [\"location\" : \"file\"]", hint, "the value of a tensor is missing");
+    return onxi_parse_error(p, at, "{values} or [\"location\" : \"file\"]", hint, "the value of a tensor is missing");
 }
 
 bool onxi_tensor_from_type(onxi_parser *p, const char *at, const onx_type *type, onx_tensor *tensor)
 {
     if (!(type->has & onx_type_has_tensor_type))
-        return onxi_text_error(p, at, NULL, NULL, "only tensors have values, this is another type");
+        return onxi_parse_error(p, at, NULL, NULL, "only tensors have values, this is another type");
     const onx_type_tensor *t = type->tensor_type;
     if (!t->shape)
-        return onxi_text_error(p, at, NULL, "write its dimensions, or no brackets for a scalar",
-                               "a tensor with values cannot have an unknown rank");
+        return onxi_parse_error(p, at, NULL, "write its dimensions, or no brackets for a scalar",
+                                "a tensor with values cannot have an unknown rank");
     const onx_tensor_shape *shape = t->shape;
     ONX_SET(tensor, tensor, data_type, t->elem_type);
     if (shape->dim_count == 0)
         return true;
     tensor->dims = onxi_arena_get(p->arena, (size_t)onxi_list_room(shape->dim_count) * sizeof *tensor->dims);
     if (!tensor->dims)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     for (uint32_t i = 0; i < shape->dim_count; i++) {
         const onx_dimension *dim = shape->dim[i];
         if (!ONX_HAS(dimension, dim, dim_value))
-            return onxi_text_error(p, at, NULL, NULL, "dimension %u of a tensor with values must be a number", i);
+            return onxi_parse_error(p, at, NULL, NULL, "dimension %u of a tensor with values must be a number", i);
         if (dim->dim_value < 0)
-            return onxi_text_error(p, at, NULL, NULL, "dimension %u of a tensor with values is negative (%lld)", i,
-                                   (long long)dim->dim_value);
+            return onxi_parse_error(p, at, NULL, NULL, "dimension %u of a tensor with values is negative (%lld)", i,
+                                    (long long)dim->dim_value);
         tensor->dims[i] = dim->dim_value;
     }
     tensor->dims_count = shape->dim_count;

@@ -36,7 +36,7 @@ static bool parse_prim(onxi_parser *p, int32_t *out, const char *what)
     onx_dtype dtype = onx_dtype_find(word);
     if (dtype == ONX_UNDEFINED) {
         p->at = at;
-        return onxi_text_error(p, at, "an element type", type_hint(word), "%s must be an element type", what);
+        return onxi_parse_error(p, at, "an element type", type_hint(word), "%s must be an element type", what);
     }
     *out = (int32_t)dtype;
     return true;
@@ -47,7 +47,7 @@ static bool parse_dim(onxi_parser *p, onx_dimension **out)
 {
     onx_dimension *dim = ONXI_NEW(p->arena, onx_dimension);
     if (!dim)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     *out = dim;
     char c = onxi_peek(p);
     if (onxi_take(p, '?'))
@@ -57,7 +57,7 @@ static bool parse_dim(onxi_parser *p, onx_dimension **out)
         return onxi_take_name(p, &dim->dim_param, "a dimension");
     }
     if (c != '-' && !onxi_char_is(c, ONXI_CHAR_DIGIT))
-        return onxi_text_error(p, p->at, "a number, a name or ?", NULL, "a dimension is missing");
+        return onxi_parse_error(p, p->at, "a number, a name or ?", NULL, "a dimension is missing");
     int64_t value;
     if (!onxi_take_int(p, &value, "a dimension"))
         return false;
@@ -69,7 +69,7 @@ static bool parse_dim(onxi_parser *p, onx_dimension **out)
 bool onxi_parse_shape(onxi_parser *p, onx_tensor_shape *shape)
 {
     size_t base = p->stack_count;
-    if (!onxi_text_enter(p, 1))
+    if (!onxi_parse_enter(p, 1))
         return false;
     do {
         onx_dimension *dim = NULL;
@@ -93,10 +93,10 @@ static bool parse_element_type(onxi_parser *p, int32_t *elem_type, onx_tensor_sh
         return true;
     *shape = ONXI_NEW(p->arena, onx_tensor_shape);
     if (!*shape)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     if (!brackets)
         return true;
-    if (!onxi_text_enter(p, 1) || !onxi_parse_shape(p, *shape))
+    if (!onxi_parse_enter(p, 1) || !onxi_parse_shape(p, *shape))
         return false;
     p->depth--;
     return true;
@@ -121,7 +121,7 @@ static bool parse_opaque(onxi_parser *p, onx_type_opaque *opaque)
             onxi_gap(p);
             onx_str part = onxi_take_ident(p);
             if (!part.len)
-                return onxi_text_error(p, p->at, "a name", NULL, "a part of an opaque type's name is missing");
+                return onxi_parse_error(p, p->at, "a name", NULL, "a part of an opaque type's name is missing");
             spaced |= part.ptr != start + len;
             len += part.len + 1;
         } while (onxi_take(p, '.'));
@@ -130,7 +130,7 @@ static bool parse_opaque(onxi_parser *p, onx_type_opaque *opaque)
         if (spaced) { /* gaps within the dotted name */
             joined = onxi_arena_get(p->arena, len);
             if (!joined)
-                return onxi_text_abort(p, ONX_E_MEMORY);
+                return onxi_parse_abort(p, ONX_E_MEMORY);
             size_t n = 0;
             for (const char *s = start; n < len; s++)
                 if (*s == '.' || onxi_char_is(*s, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
@@ -139,7 +139,7 @@ static bool parse_opaque(onxi_parser *p, onx_type_opaque *opaque)
                     s = memchr(s, '\n', (size_t)(p->end - s));
         }
         if (!onxi_bytes_refer(p->arena, joined, len, &first))
-            return onxi_text_abort(p, ONX_E_MEMORY);
+            return onxi_parse_abort(p, ONX_E_MEMORY);
     }
     if (onxi_take(p, ',')) {
         onx_bytes name;
@@ -180,7 +180,7 @@ static bool parse_sparse(onxi_parser *p, onx_type_sparse_tensor *sparse)
 /* Makes the message of one alternative of the oneof; false when out of memory. */
 #define NEW_PART(p, type, member, T)                                                                                   \
     (((type)->member = ONXI_NEW((p)->arena, T)) != NULL ? ((type)->has |= (uint32_t)onx_type_has_##member, true)       \
-                                                        : onxi_text_abort((p), ONX_E_MEMORY))
+                                                        : onxi_parse_abort((p), ONX_E_MEMORY))
 
 static bool parse_type_body(onxi_parser *p, onx_type *type)
 {
@@ -228,9 +228,9 @@ bool onxi_parse_type(onxi_parser *p, onx_type **out)
     onx_type *type = ONXI_NEW(p->arena, onx_type);
     *out = type;
     if (!type)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     onxi_gap(p);
-    if (!onxi_text_enter(p, 2)) /* the type and the message of its kind */
+    if (!onxi_parse_enter(p, 2)) /* the type and the message of its kind */
         return false;
     uint32_t depth = p->depth;
     bool ok = parse_type_body(p, type);

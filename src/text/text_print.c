@@ -670,7 +670,7 @@ static void print_part(onxi_printer *o, onx_kind kind, const void *message)
     onxi_path_leave(o, item);
 }
 
-onx_status onxi_text_print(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
+onx_status onxi_print_text(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
                            onxi_trivia *trivia, onx_sink sink)
 {
     if (!onx_text_has_notation(kind))
@@ -697,5 +697,5 @@ onx_status onxi_text_print(onx_ctx *cx, onx_kind kind, const void *message, cons
 onx_status onx_text_print(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
                           onx_sink sink)
 {
-    return onxi_text_print(cx, kind, message, options, NULL, sink);
+    return onxi_print_text(cx, kind, message, options, NULL, sink);
 }

@@ -63,7 +63,7 @@ static bool take_string(reader *r, onx_bytes *out)
         return wrong(r, "a string has no end");
     char *copy = onxi_arena_get(r->p->arena, (size_t)(s - r->at) + 1);
     if (!copy)
-        return onxi_text_abort(r->p, ONX_E_MEMORY);
+        return onxi_parse_abort(r->p, ONX_E_MEMORY);
     size_t n = 0;
     while (r->at < s) {
         char c = *r->at++;
@@ -84,7 +84,7 @@ static bool take_string(reader *r, onx_bytes *out)
         copy[n++] = c;
     }
     r->at = s + 1;
-    return onxi_bytes_refer(r->p->arena, copy, n, out) || onxi_text_abort(r->p, ONX_E_MEMORY);
+    return onxi_bytes_refer(r->p->arena, copy, n, out) || onxi_parse_abort(r->p, ONX_E_MEMORY);
 }
 
 static onx_str number_text(reader *r)
@@ -187,7 +187,7 @@ static bool set_list(reader *r, const onxi_message_table *table, const onxi_fiel
     char *data = onxi_arena_get(p->arena, (size_t)onxi_list_room(count) * size + 1);
     p->stack_count = base;
     if (!data || !onxi_field_claim(table, field, message, p->arena, &place))
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     for (uint64_t i = 0; i < count; i++)
         memcpy(data + i * size, &p->stack[base + i], size);
     if (count == 0)
@@ -215,7 +215,7 @@ static bool set_singular(reader *r, const onxi_message_table *table, const onxi_
     if (field->flags & ONXI_ONEOF)
         m->has &= ~field->group;
     if (!onxi_field_claim(table, field, message, r->p->arena, &place))
-        return onxi_text_abort(r->p, ONX_E_MEMORY);
+        return onxi_parse_abort(r->p, ONX_E_MEMORY);
     memcpy(place.value, &bits, onxi_field_size(field));
     m->has = none ? m->has & ~field->has : m->has | field->has;
     return true;
@@ -231,7 +231,7 @@ static bool set_unknown(reader *r, const onxi_message_table *table, void *messag
     do {
         onx_unknown *u = ONXI_NEW(r->p->arena, onx_unknown);
         if (!u)
-            return onxi_text_abort(r->p, ONX_E_MEMORY);
+            return onxi_parse_abort(r->p, ONX_E_MEMORY);
         if (!take_string(r, &u->bytes))
             return false;
         onx_str bytes = onx_view(u->bytes);
@@ -253,7 +253,7 @@ static bool set_unknown(reader *r, const onxi_message_table *table, void *messag
     if (!m->extra)
         m->extra = onx_arena_alloc(r->p->arena, table->extra_size);
     if (!m->extra)
-        return onxi_text_abort(r->p, ONX_E_MEMORY);
+        return onxi_parse_abort(r->p, ONX_E_MEMORY);
     m->extra->unknown = first;
     return true;
 }
@@ -276,7 +276,7 @@ static bool take_message(reader *r, const onxi_message_table *table, void **out)
 {
     void *message = onx_arena_alloc(r->p->arena, table->size);
     if (!message)
-        return onxi_text_abort(r->p, ONX_E_MEMORY);
+        return onxi_parse_abort(r->p, ONX_E_MEMORY);
     if (!take(r, '{'))
         return wrong(r, "a message is missing");
     if (++r->depth > r->p->depth_limit)
@@ -385,6 +385,6 @@ void onxi_restore(onxi_parser *p, const char *at, onx_str text)
     if (c == '(' || c == '\0')
         return; /* a remark */
     if ((!restore(&r) || (peek(&r) != '\0' && !wrong(&r, "something follows"))) && !p->fatal)
-        onxi_text_warn(p, at, ONX_WARNING, NULL, "this #@ comment is left out of account: %s",
-                       r.wrong ? r.wrong : "it is not well formed");
+        onxi_parse_warn(p, at, ONX_WARNING, NULL, "this #@ comment is left out of account: %s",
+                        r.wrong ? r.wrong : "it is not well formed");
 }

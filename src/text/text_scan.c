@@ -126,13 +126,13 @@ bool onxi_take_string(onxi_parser *p, onx_bytes *out)
     bool escaped;
     const char *start = p->at + 1, *stop = string_end(p, &escaped);
     if (!stop)
-        return onxi_text_error(p, p->at, "a closing \"", NULL, "this string has no end");
+        return onxi_parse_error(p, p->at, "a closing \"", NULL, "this string has no end");
     onx_str text = onx_str_make(start, (size_t)(stop - 1 - start));
     p->at = stop;
     if (escaped) {
         char *copy = onxi_arena_get(p->arena, text.len);
         if (!copy)
-            return onxi_text_abort(p, ONX_E_MEMORY);
+            return onxi_parse_abort(p, ONX_E_MEMORY);
         size_t n = 0;
         for (size_t i = 0; i < text.len; i++) {
             if (text.ptr[i] == '\\')
@@ -141,7 +141,7 @@ bool onxi_take_string(onxi_parser *p, onx_bytes *out)
         }
         text = onx_str_make(copy, n);
     }
-    return onxi_bytes_refer(p->arena, text.ptr, text.len, out) || onxi_text_abort(p, ONX_E_MEMORY);
+    return onxi_bytes_refer(p->arena, text.ptr, text.len, out) || onxi_parse_abort(p, ONX_E_MEMORY);
 }
 
 bool onxi_take_name(onxi_parser *p, onx_bytes *out, const char *what)
@@ -151,15 +151,15 @@ bool onxi_take_name(onxi_parser *p, onx_bytes *out, const char *what)
         return onxi_take_string(p, out);
     onx_str s = onxi_take_ident(p);
     if (!s.len)
-        return onxi_text_error(p, p->at, what, c == '\'' ? "strings are quoted with \"" : NULL, "a name is missing");
-    return onxi_bytes_refer(p->arena, s.ptr, s.len, out) || onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_error(p, p->at, what, c == '\'' ? "strings are quoted with \"" : NULL, "a name is missing");
+    return onxi_bytes_refer(p->arena, s.ptr, s.len, out) || onxi_parse_abort(p, ONX_E_MEMORY);
 }
 
 bool onxi_expect(onxi_parser *p, char c, const char *expected, const char *context)
 {
     if (onxi_take(p, c))
         return true;
-    return onxi_text_error(p, p->at, expected, NULL, "%s is not well formed", context);
+    return onxi_parse_error(p, p->at, expected, NULL, "%s is not well formed", context);
 }
 
 static const char *skip_digits(const char *s, const char *end)
@@ -191,8 +191,8 @@ onxi_literal_kind onxi_take_number(onxi_parser *p, onx_str *out, bool *ok)
     s = skip_digits(s, end);
     if (s == digits) {
         if (digits > start)
-            *ok = onxi_text_error(p, start, "a number", "no gap may stand after the minus sign, infinity is -inf",
-                                  "this minus sign has no number");
+            *ok = onxi_parse_error(p, start, "a number", "no gap may stand after the minus sign, infinity is -inf",
+                                   "this minus sign has no number");
         return ONXI_LITERAL_NONE;
     }
     onxi_literal_kind kind = ONXI_LITERAL_INT;
@@ -208,12 +208,12 @@ onxi_literal_kind onxi_take_number(onxi_parser *p, onx_str *out, bool *ok)
         const char *exponent = s;
         s = skip_digits(s, end);
         if (s == exponent)
-            *ok = onxi_text_error(p, start, "digits after the e", NULL, "this number has an exponent without digits");
+            *ok = onxi_parse_error(p, start, "digits after the e", NULL, "this number has an exponent without digits");
     }
     if (*ok && s < end && (onxi_char_is(*s, ONXI_CHAR_LETTER) || *s == '.'))
-        *ok = onxi_text_error(p, start, "a decimal number",
-                              (*s | 0x20) == 'x' ? "hexadecimal numbers have no notation" : NULL,
-                              "this is not a well formed number");
+        *ok = onxi_parse_error(p, start, "a decimal number",
+                               (*s | 0x20) == 'x' ? "hexadecimal numbers have no notation" : NULL,
+                               "this is not a well formed number");
     *out = onx_str_make(start, (size_t)(s - start));
     p->at = s;
     return kind;
@@ -253,17 +253,17 @@ bool onxi_take_int(onxi_parser *p, int64_t *out, const char *what)
     if (!ok)
         return false;
     if (kind != ONXI_LITERAL_INT)
-        return onxi_text_error(p, at, "an integer",
-                               at < p->end && *at == '+' ? "a plus sign is not part of a number" : NULL,
-                               "%s must be an integer", what);
+        return onxi_parse_error(p, at, "an integer",
+                                at < p->end && *at == '+' ? "a plus sign is not part of a number" : NULL,
+                                "%s must be an integer", what);
     if (!onxi_int_of(text, out))
-        return onxi_text_error(p, at, "-9223372036854775808 to 9223372036854775807", NULL, "%s is out of range", what);
+        return onxi_parse_error(p, at, "-9223372036854775808 to 9223372036854775807", NULL, "%s is out of range", what);
     return true;
 }
 
 /* ---- errors ---- */
 
-onx_where onxi_text_where(onxi_parser *p, const char *at)
+onx_where onxi_parse_where(onxi_parser *p, const char *at)
 {
     if (at < p->place) {
         p->place = p->begin;
@@ -335,14 +335,14 @@ static const char *common_slip(const onxi_parser *p, const char *at)
 static void report(onxi_parser *p, const char *at, onx_diag *d, const char *format, va_list args)
 {
     char buf[64];
-    d->where = onxi_text_where(p, at);
+    d->where = onxi_parse_where(p, at);
     d->excerpt = excerpt_of(p, at, d->where.column);
     if (d->expected.len)
         d->value = found_at(p, at, buf);
     onxi_vreport(p->cx, d, format, args);
 }
 
-bool onxi_text_error(onxi_parser *p, const char *at, const char *expected, const char *hint, const char *format, ...)
+bool onxi_parse_error(onxi_parser *p, const char *at, const char *expected, const char *hint, const char *format, ...)
 {
     if (p->fatal)
         return false;
@@ -358,14 +358,14 @@ bool onxi_text_error(onxi_parser *p, const char *at, const char *expected, const
     if (p->status == ONX_OK)
         p->status = ONX_E_MALFORMED;
     if (++p->errors >= ERRORS_MAX) {
-        onxi_fail(p->cx, ONX_E_LIMIT, onxi_text_where(p, at), "too many errors (%d), the rest of the text was not read",
-                  ERRORS_MAX);
+        onxi_fail(p->cx, ONX_E_LIMIT, onxi_parse_where(p, at),
+                  "too many errors (%d), the rest of the text was not read", ERRORS_MAX);
         p->fatal = true;
     }
     return false;
 }
 
-void onxi_text_warn(onxi_parser *p, const char *at, onx_severity severity, const char *hint, const char *format, ...)
+void onxi_parse_warn(onxi_parser *p, const char *at, onx_severity severity, const char *hint, const char *format, ...)
 {
     onx_diag d = { .severity = severity, .hint = onx_str_of(hint) };
     va_list args;
@@ -374,20 +374,20 @@ void onxi_text_warn(onxi_parser *p, const char *at, onx_severity severity, const
     va_end(args);
 }
 
-bool onxi_text_abort(onxi_parser *p, onx_status status)
+bool onxi_parse_abort(onxi_parser *p, onx_status status)
 {
     p->status = status;
     p->fatal = true;
     return false;
 }
 
-bool onxi_text_enter(onxi_parser *p, uint32_t levels)
+bool onxi_parse_enter(onxi_parser *p, uint32_t levels)
 {
     if (p->depth + levels > p->depth_limit) {
         if (!p->fatal)
-            onxi_fail(p->cx, ONX_E_LIMIT, onxi_text_where(p, p->at),
+            onxi_fail(p->cx, ONX_E_LIMIT, onxi_parse_where(p, p->at),
                       "messages are nested more than %u levels deep (limit depth)", p->depth_limit);
-        return onxi_text_abort(p, ONX_E_LIMIT);
+        return onxi_parse_abort(p, ONX_E_LIMIT);
     }
     p->depth += levels;
     return true;
@@ -485,7 +485,7 @@ bool onxi_push(onxi_parser *p, uint64_t value)
         size_t room = p->stack_room ? p->stack_room * 2 : 256;
         uint64_t *bigger = onxi_resize(p->cx, p->stack, p->stack_room * sizeof *bigger, room * sizeof *bigger);
         if (!bigger)
-            return onxi_text_abort(p, ONX_E_MEMORY);
+            return onxi_parse_abort(p, ONX_E_MEMORY);
         p->stack = bigger;
         p->stack_room = room;
     }
@@ -501,13 +501,13 @@ static void *pop_list(onxi_parser *p, size_t base, uint32_t *count, size_t size)
     if (n == 0)
         return NULL;
     if (n > INT32_MAX) {
-        onxi_text_error(p, p->at, NULL, NULL, "a list of %zu elements is too long", n);
-        onxi_text_abort(p, ONX_E_LIMIT);
+        onxi_parse_error(p, p->at, NULL, NULL, "a list of %zu elements is too long", n);
+        onxi_parse_abort(p, ONX_E_LIMIT);
         return NULL;
     }
     void *list = onxi_arena_get(p->arena, (size_t)onxi_list_room(n) * size);
     if (!list)
-        onxi_text_abort(p, ONX_E_MEMORY);
+        onxi_parse_abort(p, ONX_E_MEMORY);
     else
         *count = (uint32_t)n;
     return list;
@@ -538,7 +538,7 @@ bool onxi_data_reserve(onxi_parser *p, size_t more)
         room = p->data_len + more;
     char *bigger = onxi_resize(p->cx, p->data, p->data_room, room);
     if (!bigger)
-        return onxi_text_abort(p, ONX_E_MEMORY);
+        return onxi_parse_abort(p, ONX_E_MEMORY);
     p->data = bigger;
     p->data_room = room;
     return true;
