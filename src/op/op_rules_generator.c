@@ -1,6 +1,10 @@
 /* op_rules_generator.c - rules of constants and of what makes tensors from nothing. */
 #include "op/op_rules.h"
 
+#include <math.h>
+
+#include <onx/io.h>
+
 /* ---- Constant ---- */
 
 static onx_status constant_tensor(onxi_call *call, const onx_tensor *tensor)
@@ -177,19 +181,25 @@ onx_status onxi_rule_multinomial(onxi_call *call)
 
 /* ---- Range ---- */
 
-/* How many steps, of real numbers that are constants; false when one of them is not. */
-static bool real_steps(onxi_call *call, int64_t *out)
+/* A constant operand must be one number that can be read; *out is NAN while it is not known. */
+static onx_status range_operand(onxi_call *call, uint32_t input, double *out)
 {
-    double number[3];
-    for (uint32_t i = 0; i < 3; i++) {
-        const onx_tensor *tensor = onxi_call_has_input(call, i) ? call->ops->constant(call, i) : NULL;
-        uint64_t count;
-        if (!tensor || onx_dtype_class_of(tensor->data_type) != ONX_CLASS_FLOATING ||
-            !onx_tensor_count(tensor, &count) || count != 1 ||
-            onx_tensor_get_f64(call->doc, tensor, 0, 1, &number[i]) != ONX_OK)
-            return false;
-    }
-    const double steps = (number[1] - number[0]) / number[2];
+    const onx_tensor *tensor = onxi_call_has_input(call, input) ? call->ops->constant(call, input) : NULL;
+    uint64_t count;
+    *out = NAN;
+    if (!tensor || onx_tensor_is_external(tensor))
+        return ONX_OK;
+    if (!onx_tensor_count(tensor, &count) || count != 1)
+        return onxi_call_fail(call, "input %u is not a scalar", input);
+    if (onx_tensor_get_f64(call->doc, tensor, 0, 1, out) != ONX_OK)
+        return onxi_call_fail(call, "the value of input %u cannot be read", input);
+    return ONX_OK;
+}
+
+/* How many steps lead from start to limit; false when that is not known. */
+static bool real_steps(double start, double limit, double step, int64_t *out)
+{
+    const double steps = (limit - start) / step;
     if (!(steps < 1e15)) /* infinite, not a number, or more than there can be */
         return false;
     *out = steps > 0 ? (int64_t)steps : 0;
@@ -218,15 +228,17 @@ onx_status onxi_rule_range(onxi_call *call)
 {
     const onx_dtype_class class = onx_dtype_class_of(onxi_call_dtype(call, 0));
     onxi_dim *dims;
+    double real[3];
     for (uint32_t i = 0; i < 3; i++) {
         const onxi_type *type = onxi_call_ranked(call, i);
         if (type && type->rank > 1)
             return onxi_call_fail(call, "input %u has rank %u, expected a scalar", i, type->rank);
+        ONX_TRY(range_operand(call, i, &real[i]));
     }
     ONX_TRY(onxi_call_shape(call, 0, 1, &dims));
     if (class == ONX_CLASS_FLOATING) {
         int64_t steps;
-        if (real_steps(call, &steps))
+        if (real_steps(real[0], real[1], real[2], &steps))
             dims[0] = steps;
         return ONX_OK;
     }
