@@ -1,0 +1,497 @@
+/* cmd_ops.c - the operator registry for people and tools: list, search, explain, export, and the page
+ * docs/operators.md. */
+#include "cli.h"
+
+#include <onx/op.h>
+
+#include <ctype.h>
+#include <stdlib.h>
+
+enum { TEXT = 8192 };
+
+static const char *shown_domain(const onx_op *op)
+{
+    return *onx_op_domain(op) ? onx_op_domain(op) : "ai.onnx";
+}
+
+/* ---- one operator in words ---- */
+
+/* Text after a label, wrapped at spaces to the width of the terminal. */
+static void put_wrapped(const char *label, const char *text)
+{
+    const unsigned width = cli_width() < 60 ? 60 : cli_width();
+    const unsigned indent = (unsigned)printf(*label ? "  %-6s " : "  %s", label);
+    unsigned column = indent;
+    for (bool first = true; *text; first = false) {
+        const unsigned len = (unsigned)strcspn(text, " ");
+        if (!first && column + 1 + len > width) {
+            printf("\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!first) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", (int)len, text);
+        column += len;
+        text += len;
+        text += *text == ' ';
+    }
+    putchar('\n');
+}
+
+static const char *attribute_type_word(const onx_op_attribute *a)
+{
+    static const char *const words[] = {
+        "any",     "float",   "int",    "string",        "tensor",         "graph", "floats", "ints",
+        "strings", "tensors", "graphs", "sparse tensor", "sparse tensors", "type",  "types"
+    };
+    return a->type < sizeof words / sizeof *words ? words[a->type] : "any";
+}
+
+static const char *gradient_word(uint32_t flags)
+{
+    return flags & ONX_PORT_DIFF ? "differentiable" : flags & ONX_PORT_NONDIFF ? "not differentiable" : "";
+}
+
+static const char *arity_word(uint32_t flags)
+{
+    if (flags & ONX_PORT_VARIADIC)
+        return flags & ONX_PORT_ARITY_0 ? "none or more" : "one or more";
+    return flags & ONX_PORT_OPTIONAL ? "optional" : "";
+}
+
+typedef const onx_op_port *(*port_at)(const onx_op *op, uint32_t index);
+
+static void explain_ports(const char *title, const onx_op *op, port_at at)
+{
+    if (at(op, 0))
+        printf("\n%s%s%s\n", cli_color(stdout, CLI_BOLD), title, cli_color(stdout, CLI_PLAIN));
+    for (uint32_t i = 0; at(op, i); i++) {
+        const onx_op_port *port = at(op, i);
+        const char *arity = arity_word(port->flags), *gradient = gradient_word(port->flags);
+        const char *mixed = port->flags & ONX_PORT_HETEROGENEOUS ? ", types may differ" : "";
+        printf("  %-30s %s%*s%s%s%s%s\n", port->name, port->type,
+               *arity || *gradient ? 18 - (int)strlen(port->type) : 0, "", arity, mixed,
+               *arity && *gradient ? ", " : "", gradient);
+    }
+}
+
+static void explain_attributes(const onx_op *op)
+{
+    if (onx_op_attribute_at(op, 0))
+        printf("\n%sAttributes%s\n", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+    for (uint32_t i = 0; onx_op_attribute_at(op, i); i++) {
+        const onx_op_attribute *a = onx_op_attribute_at(op, i);
+        printf("  %-30s %-17s %s%s\n", a->name, attribute_type_word(a),
+               a->required    ? "required"
+               : a->otherwise ? "default "
+                              : "optional",
+               a->otherwise ? a->otherwise : "");
+    }
+}
+
+static void explain_types(const onx_op *op)
+{
+    char text[TEXT];
+    if (onx_op_type_name(op, 0))
+        printf("\n%sTypes%s\n", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+    for (uint32_t i = 0; onx_op_type_name(op, i); i++) {
+        onx_op_type_text(op, i, text, sizeof text);
+        put_wrapped(onx_op_type_name(op, i), text);
+    }
+}
+
+static void explain_versions(const onx_op *op, const onx_op *newest)
+{
+    char text[TEXT], label[32];
+    printf("\n%sVersions%s\n", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+    for (const onx_op *v = newest; v; v = onx_op_older(v)) {
+        onx_op_change(v, text, sizeof text);
+        snprintf(label, sizeof label, "%d%s", onx_op_since(v), v == op ? " *" : "");
+        put_wrapped(label, text);
+    }
+}
+
+/* What else there is to know, separated by commas. */
+static void facts(const onx_op *op, char *buf, size_t size)
+{
+    static const struct {
+        uint32_t flag;
+        const char *word;
+    } words[] = {
+        { ONX_OP_EXPERIMENTAL, "experimental" },
+        { ONX_OP_DEPRECATED, "deprecated" },
+        { ONX_OP_FUNCTION, "defined by a function" },
+        { ONX_OP_CONTEXT_FUNCTION, "defined by a function that depends on the node" },
+        { ONX_OP_NONDETERMINISTIC, "not deterministic" },
+        { ONX_OP_DETERMINISM_UNKNOWN, "as deterministic as its subgraphs" },
+    };
+    size_t len = 0;
+    buf[0] = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (onx_op_flags(op) & words[i].flag && len < size)
+            len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? ", " : "", words[i].word);
+    bool differentiable = false;
+    for (uint32_t i = 0; onx_op_input(op, i); i++)
+        differentiable = differentiable || onx_op_input(op, i)->flags & ONX_PORT_DIFF;
+    if (differentiable && len < size)
+        snprintf(buf + len, size - len, "%sdifferentiable", len ? ", " : "");
+}
+
+static void explain(const onx_op *op, const onx_op *newest)
+{
+    char text[TEXT];
+    onx_op_signature(op, text, sizeof text);
+    printf("%s%s%s %s version %d, family %s\n%s\n\n", cli_color(stdout, CLI_BOLD), onx_op_name(op),
+           cli_color(stdout, CLI_PLAIN), shown_domain(op), onx_op_since(op), onx_op_family(op), onx_op_summary(op));
+    put_wrapped("", text);
+    facts(op, text, sizeof text);
+    if (*text)
+        put_wrapped("", text);
+    explain_ports("Inputs", op, onx_op_input);
+    explain_ports("Outputs", op, onx_op_output);
+    explain_attributes(op);
+    explain_types(op);
+    explain_versions(op, newest);
+}
+
+/* ---- the same as JSON ---- */
+
+static void json_ports(cli_json *json, const char *key, const onx_op *op, port_at at)
+{
+    cli_json_open(json, key, '[');
+    for (uint32_t i = 0; at(op, i); i++) {
+        const onx_op_port *port = at(op, i);
+        cli_json_open(json, NULL, '{');
+        cli_json_cstr(json, "name", port->name);
+        cli_json_cstr(json, "type", port->type);
+        if (port->flags & (ONX_PORT_OPTIONAL | ONX_PORT_VARIADIC))
+            cli_json_cstr(json, "option", port->flags & ONX_PORT_VARIADIC ? "variadic" : "optional");
+        if (port->flags & ONX_PORT_VARIADIC) {
+            cli_json_bool(json, "homogeneous", !(port->flags & ONX_PORT_HETEROGENEOUS));
+            cli_json_int(json, "min_arity", port->flags & ONX_PORT_ARITY_0 ? 0 : 1);
+        }
+        if (port->flags & (ONX_PORT_DIFF | ONX_PORT_NONDIFF))
+            cli_json_cstr(json, "differentiation",
+                          port->flags & ONX_PORT_DIFF ? "differentiable" : "nondifferentiable");
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
+
+static void json_attributes(cli_json *json, const onx_op *op)
+{
+    cli_json_open(json, "attributes", '[');
+    for (uint32_t i = 0; onx_op_attribute_at(op, i); i++) {
+        const onx_op_attribute *a = onx_op_attribute_at(op, i);
+        cli_json_open(json, NULL, '{');
+        cli_json_cstr(json, "name", a->name);
+        cli_json_cstr(json, "type", onx_attribute_type_name(a->type));
+        cli_json_bool(json, "required", a->required);
+        if (a->otherwise)
+            cli_json_cstr(json, "default", a->otherwise);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
+
+static void json_types(cli_json *json, const onx_op *op)
+{
+    cli_json_open(json, "type_constraints", '{');
+    for (uint32_t i = 0; onx_op_type_name(op, i); i++) {
+        char text[ONX_OP_TYPE_TEXT];
+        uint32_t at = 0;
+        cli_json_open(json, onx_op_type_name(op, i), '[');
+        while (onx_op_type_next(op, i, &at, text))
+            cli_json_cstr(json, NULL, text);
+        cli_json_close(json, ']');
+    }
+    cli_json_close(json, '}');
+}
+
+static void json_arity(cli_json *json, const char *key, uint32_t max)
+{
+    if (max == ONX_OP_MANY)
+        cli_json_cstr(json, key, NULL);
+    else
+        cli_json_uint(json, key, max);
+}
+
+static void json_version(cli_json *json, const onx_op *op)
+{
+    char text[TEXT];
+    const uint32_t flags = onx_op_flags(op);
+    cli_json_open(json, NULL, '{');
+    cli_json_cstr(json, "domain", onx_op_domain(op));
+    cli_json_cstr(json, "name", onx_op_name(op));
+    cli_json_int(json, "since_version", onx_op_since(op));
+    cli_json_cstr(json, "family", onx_op_family(op));
+    cli_json_cstr(json, "summary", onx_op_summary(op));
+    cli_json_cstr(json, "status", flags & ONX_OP_EXPERIMENTAL ? "experimental" : "common");
+    cli_json_bool(json, "deprecated", flags & ONX_OP_DEPRECATED);
+    onx_op_signature(op, text, sizeof text);
+    cli_json_cstr(json, "signature", text);
+    onx_op_change(op, text, sizeof text);
+    cli_json_cstr(json, "change", text);
+    json_ports(json, "inputs", op, onx_op_input);
+    json_ports(json, "outputs", op, onx_op_output);
+    cli_json_uint(json, "min_input", onx_op_min_input(op));
+    json_arity(json, "max_input", onx_op_max_input(op));
+    cli_json_uint(json, "min_output", onx_op_min_output(op));
+    json_arity(json, "max_output", onx_op_max_output(op));
+    json_attributes(json, op);
+    json_types(json, op);
+    cli_json_bool(json, "has_function_body", flags & ONX_OP_FUNCTION);
+    cli_json_bool(json, "function_body_is_context_dependent", flags & ONX_OP_CONTEXT_FUNCTION);
+    cli_json_bool(json, "infers_types_and_shapes", flags & ONX_OP_INFERS);
+    cli_json_bool(json, "propagates_data", flags & ONX_OP_PROPAGATES);
+    cli_json_cstr(json, "node_determinism",
+                  flags & ONX_OP_NONDETERMINISTIC      ? "nondeterministic"
+                  : flags & ONX_OP_DETERMINISM_UNKNOWN ? "unknown"
+                                                       : "deterministic");
+    cli_json_close(json, '}');
+}
+
+/* ---- the page of all operators ---- */
+
+/* Text in a line of Markdown: what would be markup is escaped. */
+static void put_markdown(const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("\\`*_<>[]|#", *text))
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void markdown_operator(const onx_op *op)
+{
+    char text[TEXT];
+    printf("\n### %s\n\n", onx_op_name(op));
+    put_markdown(onx_op_summary(op));
+    facts(op, text, sizeof text);
+    if (*text)
+        printf(" (%s)", text);
+    onx_op_signature(op, text, sizeof text);
+    printf("\n\n`%s`\n\n", text);
+    for (uint32_t i = 0; onx_op_type_name(op, i); i++) {
+        onx_op_type_text(op, i, text, sizeof text);
+        printf("- %s: ", onx_op_type_name(op, i));
+        put_markdown(text);
+        putchar('\n');
+    }
+    for (const onx_op *v = op; v; v = onx_op_older(v)) {
+        onx_op_change(v, text, sizeof text);
+        printf("- version %d: ", onx_op_since(v));
+        put_markdown(text);
+        putchar('\n');
+    }
+}
+
+static int print_markdown(void)
+{
+    const char *domain = NULL;
+    puts(
+        "# Operators\n\nPrinted by `onx ops --markdown` from the rows in `src/op`; the test `cli_ops` fails when it is stale.\n"
+        "`?` marks what is optional, `...` what takes any number of values, `= x` a default.");
+    for (uint32_t i = 0; onx_op_get(i); i++) {
+        const onx_op *op = onx_op_get(i);
+        if (!domain || strcmp(domain, onx_op_domain(op)) != 0)
+            printf("\n## %s, version %lld\n", shown_domain(op),
+                   (long long)onx_domain_newest(onx_str_of(onx_op_domain(op))));
+        domain = onx_op_domain(op);
+        markdown_operator(op);
+    }
+    return CLI_OK;
+}
+
+/* ---- which operators ---- */
+
+typedef struct query {
+    const char *word;   /* name or part of it; NULL: all */
+    const char *domain; /* NULL: every domain */
+    int64_t opset;
+    bool exact; /* the word is the name of an operator */
+} query;
+
+static bool same_word(const char *a, const char *b)
+{
+    for (; *a && tolower((unsigned char)*a) == tolower((unsigned char)*b); a++)
+        b++;
+    return tolower((unsigned char)*a) == tolower((unsigned char)*b);
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    for (; *text; text++) {
+        size_t i = 0;
+        while (word[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)word[i]))
+            i++;
+        if (!word[i])
+            return true;
+    }
+    return !*word;
+}
+
+/* The version that the query asks for of the index-th operator; NULL when it is not asked for. */
+static const onx_op *matching(const query *q, uint32_t index)
+{
+    const onx_op *newest = onx_op_get(index);
+    const onx_str domain = onx_str_of(onx_op_domain(newest));
+    if (q->domain && !onx_str_is(domain, q->domain))
+        return NULL;
+    if (q->word && !(q->exact ? same_word(onx_op_name(newest), q->word)
+                              : has_word(onx_op_name(newest), q->word) || has_word(onx_op_summary(newest), q->word)))
+        return NULL;
+    return q->opset ? onx_op_find(domain, onx_str_of(onx_op_name(newest)), q->opset) : newest;
+}
+
+static uint32_t count_matching(const query *q)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < onx_op_count(); i++)
+        count += matching(q, i) != NULL;
+    return count;
+}
+
+static int print_json(const query *q)
+{
+    cli_json json = { .to = stdout };
+    cli_json_open(&json, NULL, '[');
+    for (uint32_t i = 0; i < onx_op_count(); i++) {
+        const onx_op *op = matching(q, i);
+        if (!op)
+            continue;
+        json_version(&json, op);
+        while (q->exact && !q->opset && (op = onx_op_older(op))) /* an operator with all its versions */
+            json_version(&json, op);
+    }
+    cli_json_close(&json, ']');
+    return CLI_OK;
+}
+
+static int print_list(const query *q)
+{
+    const unsigned width = cli_is_terminal(stdout) ? cli_width() : 200;
+    const char *domain = "";
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < onx_op_count(); i++) {
+        const onx_op *op = matching(q, i);
+        if (!op)
+            continue;
+        if (strcmp(domain, onx_op_domain(op)) != 0)
+            printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), shown_domain(op), cli_color(stdout, CLI_PLAIN));
+        domain = onx_op_domain(op);
+        printf("%-26s %3d  ", onx_op_name(op), onx_op_since(op));
+        const onx_str summary = onx_str_of(onx_op_summary(op));
+        if (summary.len > width - 33)
+            cli_put_field(stdout, summary, width - 33);
+        else
+            cli_put_text(stdout, summary);
+        puts(onx_op_flags(op) & ONX_OP_DEPRECATED ? " (deprecated)" : "");
+        count++;
+    }
+    fprintf(stderr, "%u operators\n", count);
+    return CLI_OK;
+}
+
+static const char *operator_name(const void *from, int index)
+{
+    (void)from;
+    const onx_op *op = index < 0 ? NULL : onx_op_get((uint32_t)index);
+    return op ? onx_op_name(op) : NULL;
+}
+
+static int no_operator(const cli_call *call, const query *q)
+{
+    query any = *q;
+    any.opset = 0;
+    if (q->opset && count_matching(&any))
+        return cli_error(call, "version %lld of the domain has no operator \"%s\" yet", (long long)q->opset, q->word);
+    cli_error(call, "no operator matches \"%s\"%s%s", q->word ? q->word : "", q->domain ? " in domain " : "",
+              q->domain ? q->domain : "");
+    const char *nearest = q->word ? cli_nearest(q->word, operator_name, NULL) : NULL;
+    if (nearest)
+        cli_hint("did you mean %s?", nearest);
+    return CLI_MISUSE;
+}
+
+/* ---- the command ---- */
+
+static int export_set(cli_call *call, const char *path, const char *domain, int64_t opset)
+{
+    onx_doc *doc;
+    const onx_str name = onx_str_of(domain ? domain : "");
+    onx_status status = onx_opset_export(call->cx, name, opset ? opset : onx_domain_newest(name), &doc);
+    if (status != ONX_OK)
+        return CLI_MISUSE;
+    status = onx_save(call->cx, doc, path, NULL);
+    onx_doc_free(doc);
+    return cli_exit(status);
+}
+
+static int explain_all(const query *q)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < onx_op_count(); i++) {
+        const onx_op *op = matching(q, i);
+        if (!op)
+            continue;
+        if (count++)
+            putchar('\n');
+        explain(op, onx_op_get(i));
+    }
+    return CLI_OK;
+}
+
+static int run_ops(cli_call *call)
+{
+    query q = { .domain = cli_value(call, "domain") };
+    uint64_t opset = 0;
+    if (!cli_number(call, "opset", 1, INT32_MAX, &opset))
+        return CLI_MISUSE;
+    q.opset = (int64_t)opset;
+    if (q.domain && strcmp(q.domain, "ai.onnx") == 0)
+        q.domain = "";
+    if (q.domain && !onx_domain_newest(onx_str_of(q.domain)))
+        return cli_error(call, "there is no built-in domain \"%s\"", q.domain);
+    if (cli_has(call, "markdown"))
+        return print_markdown();
+    if (cli_has(call, "export"))
+        return export_set(call, cli_value(call, "export"), q.domain, q.opset);
+    if (call->operand_count) {
+        const query part = { .word = call->operand[0], .domain = q.domain, .opset = q.opset };
+        q.word = call->operand[0];
+        q.exact = true;
+        if (!count_matching(&q))
+            q = part;
+    }
+    if (!count_matching(&q))
+        return no_operator(call, &q);
+    if (cli_has(call, "json"))
+        return print_json(&q);
+    return q.exact ? explain_all(&q) : print_list(&q);
+}
+
+static const cli_option options[] = {
+    { "domain", 0, "DOMAIN", NULL, "operators of this domain only; ai.onnx is the default one" },
+    { "opset", 0, "N", NULL, "as they are in version N of the domain" },
+    { "export", 0, "FILE", NULL, "write an operator-set document of the domain at that version" },
+    { "markdown", 0, NULL, NULL, "print the page of all operators" },
+    CLI_OPTION_JSON,
+    CLI_END,
+};
+
+const cli_command cmd_ops = {
+    .name = "ops",
+    .summary = "list, search and explain operators",
+    .operands = "[NAME]",
+    .help = "NAME is an operator, which is explained with all its versions, or a word to look for in names\n"
+            "and descriptions. Without NAME all operators are listed, each with its newest version.\n",
+    .example = "onx ops Conv\n"
+               "onx ops Resize --opset 11\n"
+               "onx ops --domain ai.onnx.ml\n"
+               "onx ops --export ai.onnx-21.pb --opset 21\n",
+    .options = options,
+    .run = run_ops,
+};

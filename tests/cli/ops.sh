@@ -1,0 +1,42 @@
+# onx ops: list, search, explain, JSON, documents, and the page docs/operators.md.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+expect 0 "$ONX" ops
+[ "$(grep -c '^[A-Z].*  *[0-9][0-9]*  [A-Z]' out)" -eq 227 ] || fail "onx ops does not list 227 operators"
+expect 0 "$ONX" ops --domain ai.onnx.ml
+says out ZipMap
+grep -q '^Conv ' out && fail "--domain lists operators of other domains"
+expect 0 "$ONX" ops --opset 1
+grep -q '^Gelu ' out && fail "--opset 1 lists operators of version 20"
+
+expect 0 "$ONX" ops Conv
+says out 'Conv ai.onnx version 22'
+says out '(X, W, B?)'
+says out 'T takes tensor(bfloat16)'
+expect 0 "$ONX" ops conv --opset 11
+says out 'version 11'
+expect 0 "$ONX" ops convol
+says out DeformConv
+expect 2 "$ONX" ops Convv
+says err 'did you mean Conv'
+expect 2 "$ONX" ops Gelu --opset 12
+says err 'no operator "Gelu" yet'
+expect 2 "$ONX" ops --domain com.example
+expect 2 "$ONX" ops --opset 0
+
+expect 0 "$ONX" ops Clip --json
+says out '"since_version": 13'
+says out '"default": "3.4028235e+38"'
+[ "$(grep -c '"since_version"' out)" -eq 5 ] || fail "--json does not give the 5 versions of Clip"
+
+expect 0 "$ONX" ops --markdown
+same out "$ONX_SOURCE_DIR/docs/operators.md" # when stale: onx ops --markdown > docs/operators.md
+
+expect 0 "$ONX" ops --export set.pb --opset 13
+[ -s set.pb ] || fail "--export writes nothing"
+expect 0 "$ONX" ops --export set.textproto --domain ai.onnx.ml --opset 3
+says set.textproto 'magic: "ONNXOPSET"'
+says set.textproto 'op_type: "ZipMap"'
+expect 2 "$ONX" ops --export no.pb --opset 999
+[ ! -e no.pb ] || fail "a file is left of a set that does not exist"
+done_testing
