@@ -236,6 +236,10 @@ size_t onx_diag_format(const onx_diag *d, char *buf, size_t size)
         put(buf, size, &n, ", expected %.*s", ONX_ARG(d->expected));
     if (d->rule)
         put(buf, size, &n, " [%s]", d->rule);
+    /* Names from a file may hold escape sequences, which a terminal would obey. */
+    for (size_t i = 0; i < n && i + 1 < size; i++)
+        if ((unsigned char)buf[i] < 0x20 || buf[i] == 0x7f)
+            buf[i] = '?';
     if (d->hint.len)
         put(buf, size, &n, "\n  hint: %.*s", ONX_ARG(d->hint));
     return n;
