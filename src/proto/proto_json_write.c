@@ -120,18 +120,10 @@ static onx_status put_string(onxi_text_out *out, const onxi_field *field, const 
 static onx_status put_value(onxi_text_out *out, const onxi_field *field, const onx_visit *self, const void *value)
 {
     switch ((onxi_field_type)field->type) {
-    case ONXI_FLOAT: {
-        float f;
-        memcpy(&f, value, sizeof f);
-        put_float(out, (double)f, false);
+    case ONXI_FLOAT:
+    case ONXI_DOUBLE:
+        put_float(out, onxi_text_load_float(out, field, value), field->type == ONXI_DOUBLE);
         break;
-    }
-    case ONXI_DOUBLE: {
-        double d;
-        memcpy(&d, value, sizeof d);
-        put_float(out, d, true);
-        break;
-    }
     case ONXI_INT64:
     case ONXI_UINT64:
         ONXI_TEXT_PUT(out, "\"");
@@ -250,10 +242,10 @@ onx_status onx_json_write(onx_ctx *cx, onx_kind kind, const void *message, onx_s
     onx_visit root = { .kind = kind, .message = (void *)(uintptr_t)message };
     ONX_TRY(put_object(&json, onxi_messages[kind], &root, 0));
     ONXI_TEXT_PUT(out, "\n");
-    onxi_text_flush(out);
-    if (json.unknown && out->status == ONX_OK)
+    ONX_TRY(onxi_text_finish(out));
+    if (json.unknown)
         onxi_warn(cx, ONX_WARNING, NULL, ONXI_AT_PATH(onx_str_make(json.unknown_path, json.unknown_path_len)),
                   "%llu unknown fields, here and further on, are not written: JSON has no way to express them",
                   (unsigned long long)json.unknown);
-    return out->status;
+    return ONX_OK;
 }

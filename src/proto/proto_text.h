@@ -15,12 +15,15 @@ typedef struct onxi_text_out {
     onx_ctx *cx;
     onx_sink sink;
     onx_status status; /* of the first failure; nothing is sent after it */
+    uint64_t odd_nans; /* NaNs with a sign or payload, which no text keeps */
     size_t used;
     char buffer[32768];
 } onxi_text_out;
 
 void onxi_text_start(onxi_text_out *out, onx_ctx *cx, onx_sink sink);
 void onxi_text_flush(onxi_text_out *out);
+/* Sends the rest, warns of what the text does not keep, and says how the writing went. */
+onx_status onxi_text_finish(onxi_text_out *out);
 
 /* Space for `need` more bytes, far less than the buffer; the caller adds to `used` what it wrote. */
 static inline char *onxi_text_room(onxi_text_out *out, size_t need)
@@ -57,6 +60,9 @@ void onxi_text_put_escaped(onxi_text_out *out, const onxi_text_escape *escapes, 
 const char *onxi_text_enum_name(const onxi_field *field, int32_t value);
 /* An element of an integer or enum field that is not unsigned. */
 int64_t onxi_text_load_int(const onxi_field *field, const void *value);
+
+/* An element of a float or double field, aligned or not. */
+double onxi_text_load_float(onxi_text_out *out, const onxi_field *field, const void *value);
 
 /* How many values a field has, with the address of the first; a message that is NULL is none. */
 uint64_t onxi_text_values(const onxi_message_table *table, const onxi_field *field, const void *message,

@@ -11,6 +11,7 @@ void onxi_text_start(onxi_text_out *out, onx_ctx *cx, onx_sink sink)
     out->cx = cx;
     out->sink = sink;
     out->status = ONX_OK;
+    out->odd_nans = 0;
     out->used = 0;
 }
 
@@ -19,6 +20,16 @@ void onxi_text_flush(onxi_text_out *out)
     if (out->used && out->status == ONX_OK)
         out->status = out->sink.write(out->sink.user, onx_str_make(out->buffer, out->used));
     out->used = 0;
+}
+
+onx_status onxi_text_finish(onxi_text_out *out)
+{
+    onxi_text_flush(out);
+    if (out->odd_nans && out->status == ONX_OK)
+        onxi_warn(out->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
+                  "%llu NaN values have a sign or payload, which the text does not keep",
+                  (unsigned long long)out->odd_nans);
+    return out->status;
 }
 
 void onxi_text_indent(onxi_text_out *out, uint32_t level)
@@ -73,6 +84,24 @@ int64_t onxi_text_load_int(const onxi_field *field, const void *value)
     if (field->type == ONXI_INT64)
         return *(const int64_t *)value;
     return *(const int32_t *)value;
+}
+
+double onxi_text_load_float(onxi_text_out *out, const onxi_field *field, const void *value)
+{
+    if (field->type == ONXI_FLOAT) {
+        uint32_t bits;
+        float f;
+        memcpy(&bits, value, sizeof bits);
+        memcpy(&f, value, sizeof f);
+        out->odd_nans += f != f && bits != 0x7fc00000u;
+        return (double)f;
+    }
+    uint64_t bits;
+    double d;
+    memcpy(&bits, value, sizeof bits);
+    memcpy(&d, value, sizeof d);
+    out->odd_nans += d != d && bits != 0x7ff8000000000000u;
+    return d;
 }
 
 uint64_t onxi_text_values(const onxi_message_table *table, const onxi_field *field, const void *message,

@@ -161,16 +161,10 @@ static bool put_pieces(onxi_text_out *out, onx_str *rest, uint32_t level, uint32
 static void put_value(onxi_text_out *out, const onxi_field *field, const void *value)
 {
     switch ((onxi_field_type)field->type) {
-    case ONXI_FLOAT: {
-        float f;
-        memcpy(&f, value, sizeof f);
-        out->used += onxi_text_print_float(onxi_text_room(out, 32), (double)f, false);
-        break;
-    }
+    case ONXI_FLOAT:
     case ONXI_DOUBLE: {
-        double d;
-        memcpy(&d, value, sizeof d);
-        out->used += onxi_text_print_float(onxi_text_room(out, 32), d, true);
+        double d = onxi_text_load_float(out, field, value);
+        out->used += onxi_text_print_float(onxi_text_room(out, 32), d, field->type == ONXI_DOUBLE);
         break;
     }
     case ONXI_UINT64:
@@ -243,6 +237,5 @@ onx_status onx_textproto_write(onx_ctx *cx, onx_kind kind, const void *message, 
     onxi_text_start(&out, cx, sink);
     onx_visit root = { .kind = kind, .message = (void *)(uintptr_t)message };
     ONX_TRY(put_message(&out, onxi_messages[kind], &root));
-    onxi_text_flush(&out);
-    return out.status;
+    return onxi_text_finish(&out);
 }

@@ -139,6 +139,17 @@ static void test_proto_json_write__what_it_cannot_carry(void **state)
     assert_unwritable(onx_json_write, ONX_KIND_MODEL, doc->root, ONX_E_UNSUPPORTED,
                       "graph.node[0] ().output: error: the string is not UTF-8 at byte 2, which JSON cannot carry");
     onx_doc_free(doc);
+    /* NaNs other than the usual one: also in protobuf text. */
+    static const uint32_t nans[] = { 0x7fc00000, 0xffc00000, 0x7f800001 };
+    onx_tensor t = { .float_data = nans, .float_data_count = 3 };
+    for (int i = 0; i < 2; i++) {
+        onx_diag_clear(cx);
+        b.len = 0;
+        assert_ok(cx, (i ? onx_textproto_write : onx_json_write)(cx, ONX_KIND_TENSOR, &t, text_sink(&b)));
+        assert_int_equal(onx_diag_total(cx, ONX_WARNING), 1);
+        onx_diag_format(onx_diag_get(cx, 0), line, sizeof line);
+        assert_string_equal(line, "warning: 2 NaN values have a sign or payload, which the text does not keep");
+    }
     free(b.ptr);
     onx_ctx_free(cx);
 }
