@@ -262,7 +262,7 @@ const onxi_schema onxi_op_Softsign[] = {
 /* ---- SwiGLU ---- */
 
 const onxi_schema onxi_op_SwiGLU[] = {
-    { .name = "SwiGLU", .since = 28, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "SwiGLU", .since = 28, .infer = onxi_rule_swiglu, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
       .function_opsets = "28", .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", DIFF }),
       .outputs = PORTS({ "Y", "T", DIFF }), .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }),
       .types = TYPES({ "T", T(FLOATING_13) }) },

@@ -127,7 +127,7 @@ const onxi_schema onxi_op_Clip[] = {
 /* ---- CumProd ---- */
 
 const onxi_schema onxi_op_CumProd[] = {
-    { .name = "CumProd", .since = 26, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "CumProd", .since = 26, .infer = onxi_rule_cumulate, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = cum_inputs_26, .outputs = PORTS({ "y", "T", DIFF }), .attrs = cum_attrs_26, .types = cum_types_26 },
     { .name = NULL },
 };
@@ -135,9 +135,9 @@ const onxi_schema onxi_op_CumProd[] = {
 /* ---- CumSum ---- */
 
 const onxi_schema onxi_op_CumSum[] = {
-    { .name = "CumSum", .since = 14, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "CumSum", .since = 14, .infer = onxi_rule_cumulate, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = cum_inputs_26, .outputs = PORTS({ "y", "T", DIFF }), .attrs = cum_attrs_26, .types = cum_types_26 },
-    { .name = "CumSum", .since = 11, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "CumSum", .since = 11, .infer = onxi_rule_cumulate, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = cum_inputs_26, .outputs = PORTS({ "y", "T", DIFF }), .attrs = cum_attrs_26,
       .types = TYPES({ "T", T(BIT(DOUBLE) | BIT(FLOAT) | BIT(INT32) | BIT(INT64) | BIT(UINT32) | BIT(UINT64)) },
                      { "T2", T(INDEX) }) },

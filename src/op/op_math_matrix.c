@@ -45,7 +45,7 @@ static const onxi_type_constraint matrix_types_13[] = {
 /* ---- BlackmanWindow ---- */
 
 const onxi_schema onxi_op_BlackmanWindow[] = {
-    { .name = "BlackmanWindow", .since = 17, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "BlackmanWindow", .since = 17, .infer = onxi_rule_window, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "17", .inputs = PORTS({ "size", "T1", NONDIFF }),
       .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17 },
     { .name = NULL },
@@ -54,12 +54,12 @@ const onxi_schema onxi_op_BlackmanWindow[] = {
 /* ---- DFT ---- */
 
 const onxi_schema onxi_op_DFT[] = {
-    { .name = "DFT", .since = 20, .flags = INFERS, ARITY(1, 3, 1, 1),
+    { .name = "DFT", .since = 20, .infer = onxi_rule_dft, .flags = INFERS, ARITY(1, 3, 1, 1),
       .inputs = PORTS({ "input", "T1", NONDIFF }, { "dft_length", "T2", OPT | NONDIFF },
                       { "axis", "tensor(int64)", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T1", 0 }),
       .attrs = ATTRS({ "inverse", INT, DEFAULT("0") }, { "onesided", INT, DEFAULT("0") }), .types = matrix_types_20 },
-    { .name = "DFT", .since = 17, .flags = INFERS, ARITY(1, 2, 1, 1),
+    { .name = "DFT", .since = 17, .infer = onxi_rule_dft, .flags = INFERS, ARITY(1, 2, 1, 1),
       .inputs = PORTS({ "input", "T1", NONDIFF }, { "dft_length", "T2", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T1", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("1") }, { "inverse", INT, DEFAULT("0") },
@@ -71,10 +71,10 @@ const onxi_schema onxi_op_DFT[] = {
 /* ---- Det ---- */
 
 const onxi_schema onxi_op_Det[] = {
-    { .name = "Det", .since = 22, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Det", .since = 22, .infer = onxi_rule_det, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Det", .since = 11, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Det", .since = 11, .infer = onxi_rule_det, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -83,7 +83,7 @@ const onxi_schema onxi_op_Det[] = {
 /* ---- Einsum ---- */
 
 const onxi_schema onxi_op_Einsum[] = {
-    { .name = "Einsum", .since = 12, .flags = INFERS, ARITY(1, MANY, 1, 1),
+    { .name = "Einsum", .since = 12, .infer = onxi_rule_einsum, .flags = INFERS, ARITY(1, MANY, 1, 1),
       .inputs = PORTS({ "Inputs", "T", VARIADIC | DIFF }), .outputs = PORTS({ "Output", "T", DIFF }),
       .attrs = ATTRS({ "equation", STRING, REQUIRED }), .types = TYPES({ "T", T(NUMERIC) }) },
     { .name = NULL },
@@ -140,7 +140,7 @@ const onxi_schema onxi_op_Gemm[] = {
 /* ---- HammingWindow ---- */
 
 const onxi_schema onxi_op_HammingWindow[] = {
-    { .name = "HammingWindow", .since = 17, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "HammingWindow", .since = 17, .infer = onxi_rule_window, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "17", .inputs = PORTS({ "size", "T1", NONDIFF }),
       .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17 },
     { .name = NULL },
@@ -149,7 +149,7 @@ const onxi_schema onxi_op_HammingWindow[] = {
 /* ---- HannWindow ---- */
 
 const onxi_schema onxi_op_HannWindow[] = {
-    { .name = "HannWindow", .since = 17, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
+    { .name = "HannWindow", .since = 17, .infer = onxi_rule_window, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "17", .inputs = PORTS({ "size", "T1", NONDIFF }),
       .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17 },
     { .name = NULL },
@@ -188,7 +188,7 @@ const onxi_schema onxi_op_MatMulInteger[] = {
 /* ---- MelWeightMatrix ---- */
 
 const onxi_schema onxi_op_MelWeightMatrix[] = {
-    { .name = "MelWeightMatrix", .since = 17, .flags = INFERS, ARITY(5, 5, 1, 1),
+    { .name = "MelWeightMatrix", .since = 17, .infer = onxi_rule_mel_weight_matrix, .flags = INFERS, ARITY(5, 5, 1, 1),
       .inputs = PORTS({ "num_mel_bins", "T1", NONDIFF }, { "dft_length", "T1", NONDIFF },
                       { "sample_rate", "T1", NONDIFF }, { "lower_edge_hertz", "T2", NONDIFF },
                       { "upper_edge_hertz", "T2", NONDIFF }),
@@ -207,13 +207,13 @@ static const onxi_port negative_log_likelihood_loss_inputs_22[] = {
 };
 
 const onxi_schema onxi_op_NegativeLogLikelihoodLoss[] = {
-    { .name = "NegativeLogLikelihoodLoss", .since = 22, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
+    { .name = "NegativeLogLikelihoodLoss", .since = 22, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
       .context_function_opsets = "22", .inputs = negative_log_likelihood_loss_inputs_22,
       .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_22 },
-    { .name = "NegativeLogLikelihoodLoss", .since = 13, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
+    { .name = "NegativeLogLikelihoodLoss", .since = 13, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
       .context_function_opsets = "13", .inputs = negative_log_likelihood_loss_inputs_22,
       .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_13 },
-    { .name = "NegativeLogLikelihoodLoss", .since = 12, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
+    { .name = "NegativeLogLikelihoodLoss", .since = 12, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
       .context_function_opsets = "12",
       .inputs = PORTS({ "input", "T", 0 }, { "target", "Tind", 0 }, { "weight", "T", OPT }),
       .outputs = PORTS({ "loss", "T", 0 }), .attrs = matrix_attrs_22, .types = matrix_types_13 },
@@ -243,7 +243,7 @@ const onxi_schema onxi_op_QLinearMatMul[] = {
 /* ---- STFT ---- */
 
 const onxi_schema onxi_op_STFT[] = {
-    { .name = "STFT", .since = 17, .flags = INFERS, ARITY(2, 4, 1, 1),
+    { .name = "STFT", .since = 17, .infer = onxi_rule_stft, .flags = INFERS, ARITY(2, 4, 1, 1),
       .inputs = PORTS({ "signal", "T1", NONDIFF }, { "frame_step", "T2", NONDIFF },
                       { "window", "T1", OPT | NONDIFF }, { "frame_length", "T2", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T1", NONDIFF }), .attrs = ATTRS({ "onesided", INT, DEFAULT("1") }),
@@ -254,12 +254,12 @@ const onxi_schema onxi_op_STFT[] = {
 /* ---- SoftmaxCrossEntropyLoss ---- */
 
 const onxi_schema onxi_op_SoftmaxCrossEntropyLoss[] = {
-    { .name = "SoftmaxCrossEntropyLoss", .since = 13, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
+    { .name = "SoftmaxCrossEntropyLoss", .since = 13, .infer = onxi_rule_softmax_cross_entropy, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
       .context_function_opsets = "13",
       .inputs = PORTS({ "scores", "T", DIFF }, { "labels", "Tind", NONDIFF }, { "weights", "T", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }, { "log_prob", "T", OPT | DIFF }), .attrs = matrix_attrs_22,
       .types = matrix_types_22 },
-    { .name = "SoftmaxCrossEntropyLoss", .since = 12, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
+    { .name = "SoftmaxCrossEntropyLoss", .since = 12, .infer = onxi_rule_softmax_cross_entropy, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
       .context_function_opsets = "12",
       .inputs = PORTS({ "scores", "T", 0 }, { "labels", "Tind", 0 }, { "weights", "T", OPT }),
       .outputs = PORTS({ "output", "T", 0 }, { "log_prob", "T", OPT }), .attrs = matrix_attrs_22,
@@ -301,16 +301,16 @@ static const onxi_type_constraint top_k_types_10[] = {
 };
 
 const onxi_schema onxi_op_TopK[] = {
-    { .name = "TopK", .since = 24, .flags = INFERS, ARITY(2, 2, 2, 2),
+    { .name = "TopK", .since = 24, .infer = onxi_rule_top_k, .flags = INFERS, ARITY(2, 2, 2, 2),
       .inputs = top_k_inputs_24, .outputs = top_k_outputs_24, .attrs = top_k_attrs_24,
       .types = TYPES({ "T", T(NUMERIC_13) }, { "I", T(BIT(INT64)) }) },
-    { .name = "TopK", .since = 11, .flags = INFERS, ARITY(2, 2, 2, 2),
+    { .name = "TopK", .since = 11, .infer = onxi_rule_top_k, .flags = INFERS, ARITY(2, 2, 2, 2),
       .inputs = top_k_inputs_24, .outputs = top_k_outputs_24, .attrs = top_k_attrs_24,
       .types = TYPES({ "T", T(NUMERIC) }, { "I", T(BIT(INT64)) }) },
-    { .name = "TopK", .since = 10, .flags = INFERS, ARITY(2, 2, 2, 2),
+    { .name = "TopK", .since = 10, .infer = onxi_rule_top_k, .flags = INFERS, ARITY(2, 2, 2, 2),
       .inputs = PORTS({ "X", "T", 0 }, { "K", "tensor(int64)", 0 }), .outputs = top_k_outputs_10,
       .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }), .types = top_k_types_10 },
-    { .name = "TopK", .since = 1, .flags = INFERS, ARITY(1, 1, 2, 2),
+    { .name = "TopK", .since = 1, .infer = onxi_rule_top_k, .flags = INFERS, ARITY(1, 1, 2, 2),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = top_k_outputs_10,
       .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }, { "k", INT, REQUIRED }), .types = top_k_types_10 },
     { .name = NULL },

@@ -65,6 +65,54 @@ RULE(space_to_depth);
 RULE(matmul);
 RULE(qlinear_matmul);
 RULE(gemm);
+RULE(cumulate);
+RULE(det);
+RULE(swiglu);
+RULE(einsum);
+RULE(nll_loss);
+RULE(softmax_cross_entropy);
+RULE(window);
+RULE(mel_weight_matrix);
+RULE(dft);
+RULE(stft);
+
+/* controlflow */
+/* What is true of a value that is either of type a or of type b; fails when they differ in more than shape. */
+onx_status onxi_call_join(onxi_call *call, const onxi_type *a, const onxi_type *b, const char *what, uint32_t index,
+                          onxi_type *out);
+/* Fails unless the body (the attribute of that name) takes `count` inputs; those with an initializer may be more. */
+onx_status onxi_call_body_takes(onxi_call *call, const onx_graph *body, const char *name, uint32_t count);
+RULE(if);
+RULE(loop);
+RULE(scan);
+
+/* reduction */
+RULE(reduce);
+RULE(arg_reduce);
+
+/* tensor: index */
+RULE(gather);
+RULE(gather_elements);
+RULE(gather_nd);
+RULE(slice);
+RULE(scatter);
+RULE(scatter_nd);
+RULE(tensor_scatter);
+RULE(non_zero);
+RULE(compress);
+RULE(unique);
+RULE(one_hot);
+RULE(top_k);
+RULE(trilu);
+RULE(reverse_sequence);
+
+/* tensor: resample */
+RULE(upsample);
+RULE(resize);
+RULE(pad);
+RULE(center_crop_pad);
+RULE(grid_sample);
+RULE(affine_grid);
 
 /* nn: layers */
 RULE(batch_normalization);

@@ -59,11 +59,11 @@ static const onxi_type_constraint compress_types_11[] = {
 };
 
 const onxi_schema onxi_op_Compress[] = {
-    { .name = "Compress", .since = 11, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Compress", .since = 11, .infer = onxi_rule_compress, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }, { "condition", "T1", NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }), .attrs = ATTRS({ "axis", INT, OPTIONAL }),
       .types = compress_types_11 },
-    { .name = "Compress", .since = 9, ARITY(2, 2, 1, 1),
+    { .name = "Compress", .since = 9, .infer = onxi_rule_compress, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }, { "condition", "T1", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, OPTIONAL }), .types = compress_types_11 },
     { .name = NULL },
@@ -72,13 +72,13 @@ const onxi_schema onxi_op_Compress[] = {
 /* ---- Gather ---- */
 
 const onxi_schema onxi_op_Gather[] = {
-    { .name = "Gather", .since = 13, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
+    { .name = "Gather", .since = 13, .infer = onxi_rule_gather, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
       .inputs = gather_inputs_13, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("0") }), .types = index_types_13 },
-    { .name = "Gather", .since = 11, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
+    { .name = "Gather", .since = 11, .infer = onxi_rule_gather, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
       .inputs = gather_inputs_11, .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("0") }), .types = index_types_11 },
-    { .name = "Gather", .since = 1, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
+    { .name = "Gather", .since = 1, .infer = onxi_rule_gather, .flags = INFERS | PROPAGATES, ARITY(2, 2, 1, 1),
       .inputs = gather_inputs_11, .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("0") }), .types = index_types_11 },
     { .name = NULL },
@@ -87,10 +87,10 @@ const onxi_schema onxi_op_Gather[] = {
 /* ---- GatherElements ---- */
 
 const onxi_schema onxi_op_GatherElements[] = {
-    { .name = "GatherElements", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "GatherElements", .since = 13, .infer = onxi_rule_gather_elements, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = gather_inputs_13, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("0") }), .types = index_types_13 },
-    { .name = "GatherElements", .since = 11, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "GatherElements", .since = 11, .infer = onxi_rule_gather_elements, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = gather_inputs_11, .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("0") }), .types = index_types_11 },
     { .name = NULL },
@@ -105,14 +105,14 @@ static const onxi_port gather_nd_inputs_12[] = {
 };
 
 const onxi_schema onxi_op_GatherND[] = {
-    { .name = "GatherND", .since = 13, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "GatherND", .since = 13, .infer = onxi_rule_gather_nd, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }, { "indices", "tensor(int64)", NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }), .attrs = ATTRS({ "batch_dims", INT, DEFAULT("0") }),
       .types = TYPES({ "T", T(ALL_13) }) },
-    { .name = "GatherND", .since = 12, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "GatherND", .since = 12, .infer = onxi_rule_gather_nd, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = gather_nd_inputs_12, .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "batch_dims", INT, DEFAULT("0") }), .types = TYPES({ "T", T(ALL) }) },
-    { .name = "GatherND", .since = 11, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "GatherND", .since = 11, .infer = onxi_rule_gather_nd, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = gather_nd_inputs_12, .outputs = PORTS({ "output", "T", 0 }), .types = TYPES({ "T", T(ALL) }) },
     { .name = NULL },
 };
@@ -152,10 +152,10 @@ const onxi_schema onxi_op_IsNaN[] = {
 /* ---- NonZero ---- */
 
 const onxi_schema onxi_op_NonZero[] = {
-    { .name = "NonZero", .since = 13, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "NonZero", .since = 13, .infer = onxi_rule_non_zero, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "tensor(int64)", NONDIFF }),
       .types = TYPES({ "T", T(ALL_13) }) },
-    { .name = "NonZero", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "NonZero", .since = 9, .infer = onxi_rule_non_zero, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "tensor(int64)", 0 }),
       .types = TYPES({ "T", T(ALL) }) },
     { .name = NULL },
@@ -171,11 +171,11 @@ static const onxi_type_constraint one_hot_types_11[] = {
 };
 
 const onxi_schema onxi_op_OneHot[] = {
-    { .name = "OneHot", .since = 11, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "OneHot", .since = 11, .infer = onxi_rule_one_hot, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = PORTS({ "indices", "T1", NONDIFF }, { "depth", "T2", NONDIFF }, { "values", "T3", NONDIFF }),
       .outputs = PORTS({ "output", "T3", NONDIFF }), .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }),
       .types = one_hot_types_11 },
-    { .name = "OneHot", .since = 9, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "OneHot", .since = 9, .infer = onxi_rule_one_hot, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = PORTS({ "indices", "T1", 0 }, { "depth", "T2", 0 }, { "values", "T3", 0 }),
       .outputs = PORTS({ "output", "T3", 0 }), .attrs = ATTRS({ "axis", INT, DEFAULT("-1") }),
       .types = one_hot_types_11 },
@@ -185,7 +185,7 @@ const onxi_schema onxi_op_OneHot[] = {
 /* ---- ReverseSequence ---- */
 
 const onxi_schema onxi_op_ReverseSequence[] = {
-    { .name = "ReverseSequence", .since = 10, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "ReverseSequence", .since = 10, .infer = onxi_rule_reverse_sequence, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }, { "sequence_lens", "tensor(int64)", 0 }),
       .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "batch_axis", INT, DEFAULT("1") }, { "time_axis", INT, DEFAULT("0") }),
@@ -196,10 +196,10 @@ const onxi_schema onxi_op_ReverseSequence[] = {
 /* ---- Scatter ---- */
 
 const onxi_schema onxi_op_Scatter[] = {
-    { .name = "Scatter", .since = 11, .flags = DEPRECATED | INFERS, ARITY(3, 3, 1, 1),
+    { .name = "Scatter", .since = 11, .infer = onxi_rule_scatter, .flags = DEPRECATED | INFERS, ARITY(3, 3, 1, 1),
       .inputs = scatter_inputs_11, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("0") }), .types = index_types_11 },
-    { .name = "Scatter", .since = 9, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "Scatter", .since = 9, .infer = onxi_rule_scatter, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = scatter_inputs_9, .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("0") }), .types = index_types_11 },
     { .name = NULL },
@@ -214,16 +214,16 @@ static const onxi_attr scatter_elements_attrs_18[] = {
 };
 
 const onxi_schema onxi_op_ScatterElements[] = {
-    { .name = "ScatterElements", .since = 18, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "ScatterElements", .since = 18, .infer = onxi_rule_scatter, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = scatter_inputs_11, .outputs = PORTS({ "output", "T", DIFF }), .attrs = scatter_elements_attrs_18,
       .types = index_types_13 },
-    { .name = "ScatterElements", .since = 16, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "ScatterElements", .since = 16, .infer = onxi_rule_scatter, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = scatter_inputs_11, .outputs = PORTS({ "output", "T", DIFF }), .attrs = scatter_elements_attrs_18,
       .types = index_types_13 },
-    { .name = "ScatterElements", .since = 13, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "ScatterElements", .since = 13, .infer = onxi_rule_scatter, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = scatter_inputs_11, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("0") }), .types = index_types_13 },
-    { .name = "ScatterElements", .since = 11, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "ScatterElements", .since = 11, .infer = onxi_rule_scatter, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = scatter_inputs_9, .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axis", INT, DEFAULT("0") }), .types = index_types_11 },
     { .name = NULL },
@@ -239,15 +239,15 @@ static const onxi_port scatter_nd_inputs_18[] = {
 };
 
 const onxi_schema onxi_op_ScatterND[] = {
-    { .name = "ScatterND", .since = 18, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "ScatterND", .since = 18, .infer = onxi_rule_scatter_nd, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = scatter_nd_inputs_18, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "reduction", STRING, TEXT("none") }), .types = TYPES({ "T", T(ALL_13) }) },
-    { .name = "ScatterND", .since = 16, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "ScatterND", .since = 16, .infer = onxi_rule_scatter_nd, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = scatter_nd_inputs_18, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "reduction", STRING, TEXT("none") }), .types = TYPES({ "T", T(ALL_13) }) },
-    { .name = "ScatterND", .since = 13, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "ScatterND", .since = 13, .infer = onxi_rule_scatter_nd, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = scatter_nd_inputs_18, .outputs = PORTS({ "output", "T", DIFF }), .types = TYPES({ "T", T(ALL_13) }) },
-    { .name = "ScatterND", .since = 11, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "ScatterND", .since = 11, .infer = onxi_rule_scatter_nd, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = PORTS({ "data", "T", 0 }, { "indices", "tensor(int64)", 0 }, { "updates", "T", 0 }),
       .outputs = PORTS({ "output", "T", 0 }), .types = TYPES({ "T", T(ALL) }) },
     { .name = NULL },
@@ -265,15 +265,15 @@ static const onxi_port slice_inputs_11[] = {
 };
 
 const onxi_schema onxi_op_Slice[] = {
-    { .name = "Slice", .since = 13, .flags = INFERS | PROPAGATES, ARITY(3, 5, 1, 1),
+    { .name = "Slice", .since = 13, .infer = onxi_rule_slice, .flags = INFERS | PROPAGATES, ARITY(3, 5, 1, 1),
       .inputs = PORTS({ "data", "T", DIFF }, { "starts", "Tind", NONDIFF }, { "ends", "Tind", NONDIFF },
                       { "axes", "Tind", OPT | NONDIFF }, { "steps", "Tind", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }), .types = index_types_13 },
-    { .name = "Slice", .since = 11, .flags = INFERS, ARITY(3, 5, 1, 1),
+    { .name = "Slice", .since = 11, .infer = onxi_rule_slice, .flags = INFERS, ARITY(3, 5, 1, 1),
       .inputs = slice_inputs_11, .outputs = PORTS({ "output", "T", 0 }), .types = index_types_11 },
-    { .name = "Slice", .since = 10, .flags = INFERS, ARITY(3, 5, 1, 1),
+    { .name = "Slice", .since = 10, .infer = onxi_rule_slice, .flags = INFERS, ARITY(3, 5, 1, 1),
       .inputs = slice_inputs_11, .outputs = PORTS({ "output", "T", 0 }), .types = index_types_11 },
-    { .name = "Slice", .since = 1, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Slice", .since = 1, .infer = onxi_rule_slice, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "data", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "axes", INTS, OPTIONAL }, { "ends", INTS, REQUIRED }, { "starts", INTS, REQUIRED }),
       .types = TYPES({ "T", T(ALL) }) },
@@ -283,7 +283,7 @@ const onxi_schema onxi_op_Slice[] = {
 /* ---- TensorScatter ---- */
 
 const onxi_schema onxi_op_TensorScatter[] = {
-    { .name = "TensorScatter", .since = 24, .flags = INFERS, ARITY(2, 3, 1, 1),
+    { .name = "TensorScatter", .since = 24, .infer = onxi_rule_tensor_scatter, .flags = INFERS, ARITY(2, 3, 1, 1),
       .inputs = PORTS({ "past_cache", "T", DIFF }, { "update", "T", DIFF },
                       { "write_indices", "tensor(int64)", OPT | NONDIFF }),
       .outputs = PORTS({ "present_cache", "T", DIFF }),
@@ -295,7 +295,7 @@ const onxi_schema onxi_op_TensorScatter[] = {
 /* ---- Unique ---- */
 
 const onxi_schema onxi_op_Unique[] = {
-    { .name = "Unique", .since = 11, .flags = INFERS, ARITY(1, 1, 1, 4),
+    { .name = "Unique", .since = 11, .infer = onxi_rule_unique, .flags = INFERS, ARITY(1, 1, 1, 4),
       .inputs = PORTS({ "X", "T", NONDIFF }),
       .outputs = PORTS({ "Y", "T", NONDIFF }, { "indices", "tensor(int64)", OPT | NONDIFF },
                        { "inverse_indices", "tensor(int64)", OPT | NONDIFF },

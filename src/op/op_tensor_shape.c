@@ -469,7 +469,7 @@ const onxi_schema onxi_op_Transpose[] = {
 /* ---- Trilu ---- */
 
 const onxi_schema onxi_op_Trilu[] = {
-    { .name = "Trilu", .since = 14, .flags = INFERS, ARITY(1, 2, 1, 1),
+    { .name = "Trilu", .since = 14, .infer = onxi_rule_trilu, .flags = INFERS, ARITY(1, 2, 1, 1),
       .inputs = PORTS({ "input", "T", DIFF }, { "k", "tensor(int64)", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }), .attrs = ATTRS({ "upper", INT, DEFAULT("1") }),
       .types = TYPES({ "T", T(ALL_13) }) },
