@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define COMMAND(name) extern const cli_command cmd_##name;
 #include "cli_commands.def"
@@ -77,11 +78,28 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return status;
 }
 
-int main(int argc, char **argv)
+/* Files are mapped: where another process cuts one short meanwhile, the next look at what is gone raises SIGBUS. */
+static void on_bus_error(int signal_number)
 {
-    /* Writes that fail are errors to report, not signals to die of. */
+    static const char text[] = "onx: error: a file was cut short while it was read\n";
+    (void)signal_number;
+    ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)written;
+    _exit(CLI_MISUSE);
+}
+
+/* Nothing ends the program by a signal: writes that fail are errors to report. */
+static void handle_signals(void)
+{
+    struct sigaction action = { .sa_handler = on_bus_error };
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    sigaction(SIGBUS, &action, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    handle_signals();
     if (argc < 2) {
         cli_print_overview(stderr);
         return CLI_MISUSE;

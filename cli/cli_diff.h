@@ -1,0 +1,56 @@
+/* cli_diff.h - the parts of `onx diff`: comparing graphs and tensors, saying what differs. */
+#ifndef ONX_CLI_DIFF_H
+#define ONX_CLI_DIFF_H
+
+#include "cli.h"
+
+typedef struct cli_diff {
+    cli_call *call;
+    onx_doc *a, *b;
+    double atol, rtol; /* tensor elements nearer than atol + rtol * |a| count as equal */
+    bool json;
+    cli_json out;
+    uint64_t count;     /* differences found */
+    onx_status failure; /* ONX_OK, or why some tensor could not be compared; diagnostics say more */
+    onx_str section;    /* where the last line printed was */
+} cli_diff;
+
+/* How two tensors of one type and shape differ. */
+typedef struct cli_tensor_difference {
+    uint64_t elements;  /* in each */
+    uint64_t differing; /* farther apart than the tolerance */
+    double max_abs, max_rel;
+    uint64_t first; /* index of the first that differs */
+} cli_tensor_difference;
+
+/* One difference: what is '-' only in a, '+' only in b, '~' in both but not alike. `where` is a path such as
+ * graph.node; `name` is what it is about there; empty texts are left out. */
+void cli_diff_say(cli_diff *d, char what, onx_str where, onx_str name, onx_str a, onx_str b);
+/* '~' for texts, when they differ. */
+void cli_diff_text(cli_diff *d, onx_str where, const char *name, onx_bytes a, onx_bytes b);
+void cli_diff_int(cli_diff *d, onx_str where, const char *name, int64_t a, int64_t b);
+/* Text made in the arena of document a; empty when out of memory. */
+onx_str cli_diff_format(cli_diff *d, const char *format, ...) ONX_PRINTF(2, 3);
+
+void cli_diff_tensor(cli_diff *d, onx_str where, onx_str name, const onx_tensor *a, const onx_tensor *b);
+void cli_diff_graph(cli_diff *d, onx_str where, const onx_graph *a, const onx_graph *b);
+void cli_diff_function(cli_diff *d, onx_str where, const onx_function *a, const onx_function *b);
+void cli_diff_entries(cli_diff *d, onx_str where, onx_string_string_entry **a, uint32_t a_count,
+                      onx_string_string_entry **b, uint32_t b_count);
+void cli_diff_opsets(cli_diff *d, onx_str where, onx_operator_set_id **a, uint32_t a_count, onx_operator_set_id **b,
+                     uint32_t b_count);
+void cli_diff_unknown(cli_diff *d, onx_str where, const onx_extra *a, const onx_extra *b);
+
+/* Which element of b belongs to each of a (pair_of_a, CLI_NO_PAIR for none) and the other way round. */
+#define CLI_NO_PAIR UINT32_MAX
+typedef struct cli_pairs {
+    uint32_t *of_a, *of_b;
+    uint32_t a_count, b_count;
+} cli_pairs;
+/* A key of element `index` of list a (side 0) or b (side 1); empty: none in this pass. */
+typedef onx_str cli_key(const void *lists, int side, uint32_t index);
+/* Pairs up what has the same key, repeated keys in their order. Call cli_pairs_new once, then once per kind of key. */
+bool cli_pairs_new(cli_diff *d, uint32_t a_count, uint32_t b_count, cli_pairs *out);
+void cli_pairs_match(cli_diff *d, cli_pairs *pairs, cli_key *key, const void *lists);
+
+#endif

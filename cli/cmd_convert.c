@@ -1,0 +1,111 @@
+/* cmd_convert.c - `onx convert`: between all formats, with weights inside or outside. */
+#include "cli.h"
+
+static const struct {
+    const char *word;
+    onx_format format;
+} formats[] = {
+    { "onnx", ONX_FORMAT_BINARY },
+    { "onnxtxt", ONX_FORMAT_ONNXTXT },
+    { "textproto", ONX_FORMAT_TEXTPROTO },
+    { "json", ONX_FORMAT_JSON },
+};
+
+static onx_format format_of(const char *word)
+{
+    for (size_t i = 0; word && i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (strcmp(formats[i].word, word) == 0)
+            return formats[i].format;
+    return ONX_FORMAT_AUTO;
+}
+
+/* What --external and its relatives say; false, with the error printed, when they do not fit together. */
+static bool external_options(const cli_call *call, onx_external_options *out)
+{
+    static const char *const needs_external[] = { "external-threshold", "external-align", "external-split",
+                                                  "external-per-tensor", "checksum" };
+    *out = (onx_external_options){ .location = cli_value(call, "external"),
+                                   .threshold = 1024,
+                                   .alignment = 4096,
+                                   .file_per_tensor = cli_has(call, "external-per-tensor"),
+                                   .checksum = cli_has(call, "checksum"),
+                                   .inline_all = cli_has(call, "inline-external") };
+    if (out->location && out->inline_all) {
+        cli_error(call, "--external and --inline-external exclude each other");
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(needs_external) / sizeof(needs_external[0]) && !out->location; i++) {
+        if (cli_has(call, needs_external[i])) {
+            cli_error(call, "--%s needs --external FILE", needs_external[i]);
+            return false;
+        }
+    }
+    if (!cli_number(call, "external-threshold", 0, UINT64_MAX, &out->threshold) ||
+        !cli_number(call, "external-align", 1, (uint64_t)1 << 30, &out->alignment) ||
+        !cli_number(call, "external-split", 1, UINT64_MAX, &out->split))
+        return false;
+    if (out->threshold == 0)
+        out->threshold = 1; /* 0 would be the default */
+    if (out->alignment & (out->alignment - 1)) {
+        cli_error(call, "--external-align %llu is not a power of two", (unsigned long long)out->alignment);
+        return false;
+    }
+    return true;
+}
+
+static int run_convert(cli_call *call)
+{
+    const char *in = call->operand[0], *out = call->operand_count > 1 ? call->operand[1] : cli_value(call, "output");
+    if (!out || (call->operand_count > 1 && cli_has(call, "output")))
+        return cli_error(call, "name one output, as second operand or with -o");
+    onx_external_options external;
+    if (!external_options(call, &external))
+        return CLI_MISUSE;
+    onx_save_options save = { .format = format_of(cli_value(call, "to")) };
+    if (external.location || external.inline_all)
+        save.external = &external;
+    if (save.format == ONX_FORMAT_AUTO && strcmp(out, "-") != 0 && onx_format_of_path(out) == ONX_FORMAT_AUTO) {
+        cli_error(call, "the extension of \"%s\" names no format", out);
+        cli_hint("say which with --to");
+        return CLI_MISUSE;
+    }
+    onx_doc *doc;
+    onx_status status = cli_load_as(call, in, cli_kind(call), format_of(cli_value(call, "from")), &doc);
+    if (status != ONX_OK)
+        return cli_exit(status);
+    if (save.format == ONX_FORMAT_AUTO && strcmp(out, "-") == 0)
+        save.format = ONX_FORMAT_BINARY;
+    status = onx_save(call->cx, doc, out, &save);
+    onx_doc_free(doc);
+    return cli_exit(status);
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_AS,
+    { "from", 0, "FORMAT", "onnx|onnxtxt|textproto|json", "format of IN, where extension and content do not tell" },
+    { "to", 0, "FORMAT", "onnx|onnxtxt|textproto|json", "format of OUT, where the extension does not tell" },
+    CLI_OPTION_OUTPUT,
+    { "external", 0, "FILE", NULL, "move weights out to FILE in the folder of OUT" },
+    { "external-threshold", 0, "BYTES", NULL, "move tensors of at least so many bytes (1024)" },
+    { "external-align", 0, "N", NULL, "align each tensor to a power of two (4096)" },
+    { "external-split", 0, "BYTES", NULL, "start FILE.1, FILE.2, ... before a file exceeds this size" },
+    { "external-per-tensor", 0, NULL, NULL, "one file per tensor; FILE/ is a folder, FILE a prefix" },
+    { "checksum", 0, NULL, NULL, "record the SHA-1 of each data file" },
+    { "inline-external", 0, NULL, NULL, "bring external weights into OUT" },
+    CLI_END,
+};
+
+const cli_command cmd_convert = {
+    .name = "convert",
+    .summary = "between binary, ONNX text, protobuf text and JSON; weights in or out of the file",
+    .operands = "IN [OUT]",
+    .help =
+        "Formats are told by extension, of IN by content too. Without an option about external data, references to it\n"
+        "are kept as they are. A binary file that is read and written unchanged comes back byte for byte.\n",
+    .example = "onx convert model.onnx model.textproto\n"
+               "onx convert model.onnx model-small.onnx --external weights.bin --checksum\n"
+               "onx convert --as tensor input_0.pb input_0.json\n"
+               "generate | onx convert - model.onnx\n",
+    .options = options,
+    .run = run_convert,
+};
