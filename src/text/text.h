@@ -193,7 +193,6 @@ typedef struct onxi_head_item {
 } onxi_head_item;
 extern const onxi_head_item onxi_model_items[], onxi_function_items[];
 bool onxi_parse_graph(onxi_parser *p, onx_graph *graph);
-bool onxi_parse_value(onxi_parser *p, onx_value_info **out);
 onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_trivia *trivia,
                            onx_doc **out);
 

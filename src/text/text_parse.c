@@ -132,7 +132,7 @@ static bool parse_head(onxi_parser *p, const onxi_head_item *items, void *messag
 /* ---- values ---- */
 
 /* value = [ type ] name */
-bool onxi_parse_value(onxi_parser *p, onx_value_info **out)
+static bool parse_value(onxi_parser *p, onxi_target target, onx_value_info **out)
 {
     onx_value_info *value = ONXI_NEW(p->arena, onx_value_info);
     *out = value;
@@ -156,6 +156,7 @@ bool onxi_parse_value(onxi_parser *p, onx_value_info **out)
     const char *name_at = p->at;
     if (!onxi_take_name(p, &value->name, "a type or a name"))
         return false;
+    p->target[target] = value; /* a comment may follow */
     char c = onxi_peek(p);
     if (!ONX_HAS(value_info, value, type) && (onxi_char_is(c, ONXI_CHAR_LETTER) || c == '[' || c == '"')) {
         p->at = name_at;
@@ -205,9 +206,8 @@ static bool parse_entry(onxi_parser *p, const value_place *place)
     onx_value_info *value;
     onxi_gap(p);
     const char *at = p->at;
-    if (!onxi_parse_enter(p, 1) || !onxi_parse_value(p, &value))
+    if (!onxi_parse_enter(p, 1) || !parse_value(p, place->target, &value))
         return false;
-    p->target[place->target] = value;
     bool valued = onxi_peek(p) == '=';
     bool lone = valued && place->target == ONXI_TARGET_VALUE_INFO;
     if (!lone && !onxi_push_ptr(p, value))
@@ -550,7 +550,7 @@ static bool parse_into(onxi_parser *p, onx_kind kind, void *root)
         return true;
     }
     case ONX_KIND_VALUE_INFO:
-        if (!onxi_parse_value(p, &value))
+        if (!parse_value(p, ONXI_TARGET_VALUE_INFO, &value))
             return false;
         memcpy(root, value, sizeof *value);
         p->target[ONXI_TARGET_VALUE_INFO] = root;

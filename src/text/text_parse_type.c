@@ -233,8 +233,9 @@ bool onxi_parse_type(onxi_parser *p, onx_type **out)
     if (!onxi_parse_enter(p, 2)) /* the type and the message of its kind */
         return false;
     uint32_t depth = p->depth;
+    if (!p->target[ONXI_TARGET_TYPE])
+        p->target[ONXI_TARGET_TYPE] = type; /* for comments on a type that is a text of its own */
     bool ok = parse_type_body(p, type);
     p->depth = depth - 2;
-    p->target[ONXI_TARGET_TYPE] = type;
     return ok;
 }
