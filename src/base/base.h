@@ -27,6 +27,12 @@ onx_status onxi_no_memory(onx_ctx *cx);
 /* What a worker needs to make a context like this one: its allocator, and its limits with the memory that is left. */
 const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx);
 onx_limits onxi_ctx_limits_left(const onx_ctx *cx);
+/* A point in the diagnostics, and going back to it: whoever asked takes over what came since in a form of its own. */
+typedef struct onxi_diag_mark {
+    size_t count, totals[ONX_ERROR + 1];
+} onxi_diag_mark;
+onxi_diag_mark onxi_diag_here(const onx_ctx *cx);
+void onxi_diag_rewind(onx_ctx *cx, onxi_diag_mark mark);
 /* Moves the diagnostics of a worker's context to the end of cx. */
 void onxi_diag_move(onx_ctx *cx, onx_ctx *from);
 

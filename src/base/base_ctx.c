@@ -87,6 +87,19 @@ void onx_diag_clear(onx_ctx *cx)
     memset(cx->totals, 0, sizeof cx->totals);
 }
 
+onxi_diag_mark onxi_diag_here(const onx_ctx *cx)
+{
+    onxi_diag_mark mark = { .count = cx->diag_count };
+    memcpy(mark.totals, cx->totals, sizeof mark.totals);
+    return mark;
+}
+
+void onxi_diag_rewind(onx_ctx *cx, onxi_diag_mark mark)
+{
+    cx->diag_count = mark.count;
+    memcpy(cx->totals, mark.totals, sizeof mark.totals);
+}
+
 /* Room for one more diagnostic; NULL past the limit or out of memory. */
 static onx_diag *diag_push(onx_ctx *cx, onx_severity severity)
 {
