@@ -1,0 +1,99 @@
+/* check.h - does a model keep the rules of ONNX? Findings come as the context's diagnostics; rules are data. */
+#ifndef ONX_CHECK_H
+#define ONX_CHECK_H
+
+#include <onx/ir.h>
+#include <onx/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the rules ---- */
+
+typedef enum onx_rule_level { ONX_MUST, ONX_SHOULD, ONX_MAY } onx_rule_level;
+
+/* What breaking a rule is by default; NONE: nothing to report (a permission, or the meaning of something). */
+typedef enum onx_rule_severity { ONX_RULE_NONE, ONX_RULE_NOTE, ONX_RULE_WARNING, ONX_RULE_ERROR } onx_rule_severity;
+
+/* Which part of onx holds to the rule. */
+typedef enum onx_rule_by {
+    ONX_BY_CHECK,  /* onx_check */
+    ONX_BY_FULL,   /* onx_check with ONX_CHECK_FULL: it needs types and shapes */
+    ONX_BY_READER, /* the readers of the formats */
+    ONX_BY_WRITER,
+    ONX_BY_RUNNER, /* while a model runs */
+    ONX_BY_DIFF,   /* needs two files: onx diff */
+    ONX_BY_NATURE  /* a permission or a meaning that every part honours */
+} onx_rule_by;
+
+enum {
+    ONX_RULE_DERIVED = 1, /* follows from the documents or from safety, not stated literally */
+    ONX_RULE_OFF = 2      /* reported only when ONX_CHECK_PEDANTIC or `only` asks for it */
+};
+
+typedef struct onx_rule {
+    const char *id; /* "T-04"; stable, never reused */
+    onx_rule_level level;
+    uint32_t flags; /* ONX_RULE_* */
+    onx_rule_by by;
+    onx_rule_severity severity;
+    const char *see;     /* the rule under whose id the finding appears, or NULL */
+    const char *source;  /* document and section */
+    const char *text;    /* what has to hold, one sentence */
+    const char *example; /* what breaks it, or "accept: ..." for what must pass */
+} onx_rule;
+
+ONX_API size_t onx_rule_count(void);
+/* In order of group and number; NULL past the end. */
+ONX_API const onx_rule *onx_rule_get(size_t index);
+/* NULL when there is no such rule. */
+ONX_API const onx_rule *onx_rule_find(onx_str id);
+/* "Dense tensors" for "T-04". */
+ONX_API const char *onx_rule_group(const onx_rule *rule);
+
+/* ---- checking ---- */
+
+enum {
+    ONX_CHECK_FULL = 1,                     /* infer types and shapes strictly, too */
+    ONX_CHECK_STRICT = 2,                   /* warnings are errors */
+    ONX_CHECK_CUSTOM_DOMAINS = 4,           /* operators of other domains must be known */
+    ONX_CHECK_SKIP_OPSET_COMPATIBILITY = 8, /* rule F-06 is not applied */
+    ONX_CHECK_CHECKSUMS = 16,               /* read external data files and verify their checksums */
+    ONX_CHECK_STRUCTURE = 32,               /* errors only, as fast as can be: no notes, no warnings, no files */
+    ONX_CHECK_PEDANTIC = 64,                /* notes that are off by default as well */
+    ONX_CHECK_NEWER_OPSETS = 128, /* versions newer than the newest known are warnings; the newest known is used */
+    ONX_CHECK_NO_NOTES = 256      /* errors and warnings only */
+};
+
+typedef struct onx_check_options {
+    uint32_t flags;      /* ONX_CHECK_* */
+    uint32_t max_errors; /* how many findings of each severity are kept; 0: the context's limit */
+    /* For documents that are not models: what the part would find around it. 0: the newest; no imports: the newest of
+     * each standard domain. */
+    int64_t ir_version;
+    onx_operator_set_id *const *opset_import;
+    size_t opset_import_count;
+    /* Rule ids ("T-04") or groups ("T"); NULL: all. */
+    const char *const *only;
+    size_t only_count;
+    const char *const *ignore;
+    size_t ignore_count;
+    const onx_registry *registry; /* operators of one's own and of operator-set documents; NULL: none */
+} onx_check_options;
+
+typedef struct onx_check_summary {
+    size_t errors, warnings, notes; /* all that were found, also those beyond max_errors */
+} onx_check_summary;
+
+/* Checks a document of any kind and reports every finding as a diagnostic with rule, path, value and hint, in order
+ * of place. ONX_OK: no errors; ONX_E_INVALID: there are some; another status: the check could not be done.
+ * `options` and `summary_out` may be NULL. External data is opened only as far as its rules need; weights are not read.
+ */
+ONX_API onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options,
+                             onx_check_summary *summary_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,344 @@
+/* check_device.c - rules D: device configurations of a model and what nodes say about them. */
+#include "check.h"
+
+const onx_rule onxi_rules_device[] = {
+    { "D-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Device Configurations",
+      "A DeviceConfigurationProto has a non-empty name", "num_devices only" },
+    { "D-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Device Configurations (the lower bound is ours)",
+      "It has num_devices, at least 1", "num_devices 0" },
+    { "D-03", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Device Configurations",
+      "If device names are given there are exactly num_devices of them", "num_devices 2, one name" },
+    { "D-04", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Node Device Configuration",
+      "Configuration names are unique in the model", "`c` twice" },
+    { "D-05", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Node Device Configuration",
+      "configuration_id is present and names a configuration of the model", "id `zz`" },
+    { "D-06", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Node Device Configuration",
+      "A node refers to a configuration at most once", "id `c` twice on one node" },
+    { "D-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Sharding Specification",
+      "tensor_name is present and is one of the node's inputs or outputs", "tensor_name `nope`" },
+    { "D-08", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Sharding Specification",
+      "A tensor has at most one specification per node and configuration", "two specifications for `x`" },
+    { "D-09", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: ShardingSpecProto",
+      "Each device entry is a device number from 0 to num_devices-1 or a key of the group map",
+      "device 7 with num_devices 2" },
+    { "D-10", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "onnx.in.proto: ShardingSpecProto, IntIntListEntryProto; proposal 0006",
+      "Keys of the group map are distinct, and each group is a non-empty list of valid device numbers",
+      "key -1 twice" },
+    { "D-11", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Sharded Dimension",
+      "axis is present and lies in [-r, r-1] for rank r", "axis 2 of a matrix" },
+    { "D-12", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Sharded Dimension",
+      "An axis is sharded once (negative and positive spellings compared)", "axes 1 and -1 of a matrix" },
+    { "D-13", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "IR.md: Simple Sharded Dimension (the lower bound is ours)", "num_shards is present and at least 1",
+      "simple_sharding without num_shards" },
+    { "D-14", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Simple Sharded Dimension",
+      "dim_value and dim_param exclude each other; a dim_value is positive and agrees with the tensor",
+      "dim_value 5 on an axis of size 4" },
+    { "D-15", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "proposal 0006: Sharding as a Split",
+      "The number of device entries equals the product of num_shards over the sharded axes",
+      "2 shards over 3 devices" },
+    { "D-16", ONX_MAY, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "proposal 0006",
+      "num_shards need not divide the axis; the backend decides what to do", "accept: 3 shards of size 4" },
+    { "D-17", ONX_MAY, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "proposal 0006: Sharding as a Broadcast",
+      "A specification without sharded axes replicates the tensor on the listed devices or groups",
+      "accept: device [-1], map -1 to [0,1]" },
+    { "D-18", ONX_MAY, 0, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "IR.md: Node Device Configuration",
+      "pipeline_stage is optional; if given it is not negative", "pipeline_stage -1" },
+    { "D-19", ONX_MUST, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "IR.md: Multi-Device Execution Semantics",
+      "The annotations are hints that never change results; a backend may ignore them",
+      "different output with annotations removed" },
+    { "D-20", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "proposal 0007",
+      "Sharding makes sense for the operator: equal sharding on matching axes, replication of size-1 broadcast axes, matching reduction axes in matrix products",
+      "Add with inputs sharded on different axes" },
+    { "D-21", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "proposal 0007: Unsupported ops",
+      "Sharding on operators the proposal leaves out (sequences, optionals, control flow, recurrent, pooling and convolution operators and others) is pointed out",
+      "sharding on Conv" },
+    { "D-22", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "hygiene",
+      "A configuration no node refers to is pointed out", "unused configuration" },
+    { 0 }
+};
+
+void onxi_check_configurations(onxi_check *k, const onxi_at *at, const onx_model *model)
+{
+    if (!model->configuration_count)
+        return;
+    onxi_check_gate(k, at, "V-20", "configuration", 11);
+    onxi_set *seen = onxi_set_new(k);
+    k->config_index = seen;
+    k->config_used = ONXI_ARRAY(k->arena, bool, model->configuration_count);
+    onxi_check_failed(k, k->config_used);
+    for (uint32_t i = 0; i < model->configuration_count; i++) {
+        const onx_device_configuration *c = model->configuration[i];
+        const onxi_at *here = ONXI_AT_ITEM(at, configuration, i, DEVICE_CONFIGURATION, c);
+        onx_str name = onx_view(c->name);
+        onxi_check_utf8(k, here, name);
+        if (!name.len)
+            onxi_find(k, here, "D-01", ONXI_PLAIN, "the device configuration has no name");
+        else if (!onxi_set_add(k, seen, name, i, NULL))
+            onxi_find(k, here, "D-04", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
+                      "there is a device configuration of that name already");
+        if (!ONX_HAS(device_configuration, c, num_devices) || c->num_devices < 1)
+            onxi_find(k, ONXI_AT(here, num_devices), "D-02",
+                      (onxi_detail){ .value = onxi_number(k, c->num_devices), .expected = onx_str_of("1 or more") },
+                      "num_devices is %s", ONX_HAS(device_configuration, c, num_devices) ? "too small" : "missing");
+        else if (c->device_count && c->device_count != (uint32_t)c->num_devices)
+            onxi_find(
+                k, ONXI_AT(here, device), "D-03",
+                (onxi_detail){ .value = onxi_number(k, c->device_count), .expected = onxi_number(k, c->num_devices) },
+                "there are not as many device names as devices");
+    }
+}
+
+/* The declared shape of a value of the main graph, or NULL. Initializers give theirs through *tensor. */
+static const onx_tensor_shape *shape_of(onxi_check *k, const onxi_scope *scope, onx_str name, const onx_tensor **tensor)
+{
+    const onx_graph *graph = scope && scope->role == ONXI_ROLE_MAIN ? scope->graph : NULL;
+    *tensor = NULL;
+    if (!graph)
+        return NULL;
+    uint32_t id = onxi_name_find(k, name), which;
+    const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
+    const onx_type *type = NULL;
+    if (!k->value_types) {
+        k->value_types = onxi_set_new(k);
+        for (uint32_t i = 0; i < graph->output_count; i++)
+            onxi_set_add(k, k->value_types, onx_view(graph->output[i]->name), i, NULL);
+        for (uint32_t i = 0; i < graph->value_info_count; i++)
+            onxi_set_add(k, k->value_types, onx_view(graph->value_info[i]->name), i | ONXI_PRESET, NULL);
+    }
+    if (m && m->scope == scope->serial && m->kind == ONXI_NAME_INITIALIZER)
+        *tensor = graph->initializer[m->index];
+    else if (m && m->scope == scope->serial && m->kind == ONXI_NAME_INPUT)
+        type = graph->input[m->index]->type;
+    else if (onxi_set_find(k->value_types, name, &which))
+        type = (which & ONXI_PRESET ? graph->value_info[which & ~ONXI_PRESET] : graph->output[which])->type;
+    return type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
+}
+
+/* Size of a dimension: the number, or -1 when it is not known. */
+static int64_t dim_size(const onx_tensor_shape *shape, const onx_tensor *tensor, uint64_t axis)
+{
+    if (tensor)
+        return tensor->dims[axis];
+    return shape && ONX_HAS(dimension, shape->dim[axis], dim_value) ? shape->dim[axis]->dim_value : -1;
+}
+
+static void check_group_map(onxi_check *k, const onxi_at *at, const onx_sharding_spec *s, int64_t devices)
+{
+    onxi_set *keys = onxi_set_new(k);
+    for (uint32_t i = 0; i < s->index_to_device_group_map_count; i++) {
+        const onx_int_int_list_entry *e = s->index_to_device_group_map[i];
+        const onxi_at *here = ONXI_AT_INDEX(at, index_to_device_group_map, i);
+        if (!onxi_set_add(k, keys, onx_str_make((const char *)&e->key, sizeof e->key), i, NULL))
+            onxi_find(k, here, "D-10", (onxi_detail){ .value = onxi_number(k, e->key) }, "the key is there twice");
+        if (!e->value_count)
+            onxi_find(k, here, "D-10", ONXI_PLAIN, "the device group is empty");
+        for (uint32_t j = 0; j < e->value_count; j++)
+            if (e->value[j] < 0 || (devices >= 0 && e->value[j] >= devices)) {
+                onxi_find(k, here, "D-10",
+                          (onxi_detail){ .value = onxi_number(k, e->value[j]),
+                                         .expected = onxi_text(k, "0 to %lld", (long long)devices - 1) },
+                          "the group holds a number that is no device");
+                break;
+            }
+    }
+    for (uint32_t i = 0; i < s->device_count; i++) {
+        int64_t d = s->device[i];
+        bool device = d >= 0 && (devices < 0 || d < devices);
+        if (!device && !onxi_set_find(keys, onx_str_make((const char *)&s->device[i], sizeof d), NULL))
+            onxi_find(k, ONXI_AT_INDEX(at, device, i), "D-09",
+                      (onxi_detail){ .value = onxi_number(k, d),
+                                     .expected = onxi_text(k, "0 to %lld or a group", (long long)devices - 1) },
+                      "the number is neither a device nor a group");
+    }
+}
+
+static void check_axis(onxi_check *k, const onxi_at *at, const onx_sharded_dim *d, const onx_tensor_shape *shape,
+                       const onx_tensor *tensor, uint64_t *shards)
+{
+    bool ranked = shape || tensor;
+    int64_t rank = tensor ? (int64_t)tensor->dims_count : shape ? (int64_t)shape->dim_count : 0, size = -1;
+    if (!ONX_HAS(sharded_dim, d, axis))
+        onxi_find(k, at, "D-11", ONXI_PLAIN, "the sharded dimension has no axis");
+    else if (ranked && (d->axis < -rank || d->axis >= rank))
+        onxi_find(k, ONXI_AT(at, axis), "D-11",
+                  (onxi_detail){ .value = onxi_number(k, d->axis),
+                                 .expected = onxi_text(k, "%lld to %lld", (long long)-rank, (long long)rank - 1) },
+                  "the axis is out of range");
+    else if (ranked)
+        size = dim_size(shape, tensor, (uint64_t)(d->axis < 0 ? d->axis + rank : d->axis));
+    for (uint32_t j = 0; j < d->simple_sharding_count; j++) {
+        const onx_simple_sharded_dim *s = d->simple_sharding[j];
+        const onxi_at *here = ONXI_AT_INDEX(at, simple_sharding, j);
+        if (!ONX_HAS(simple_sharded_dim, s, num_shards) || s->num_shards < 1)
+            onxi_find(k, here, "D-13",
+                      (onxi_detail){ .value = onxi_number(k, s->num_shards), .expected = onx_str_of("1 or more") },
+                      "num_shards is %s", ONX_HAS(simple_sharded_dim, s, num_shards) ? "too small" : "missing");
+        else if (!onxi_mul_u64(*shards, (uint64_t)s->num_shards, shards))
+            *shards = UINT64_MAX;
+        if (ONX_HAS(simple_sharded_dim, s, dim_value) &&
+            (s->dim_value <= 0 || (size >= 0 && d->simple_sharding_count == 1 && s->dim_value != size)))
+            onxi_find(k, here, "D-14",
+                      (onxi_detail){ .value = onxi_number(k, s->dim_value),
+                                     .expected = size >= 0 ? onxi_number(k, size) : onx_str_of("1 or more") },
+                      "dim_value does not fit the axis");
+    }
+}
+
+static void check_spec(onxi_check *k, const onxi_at *at, const onx_sharding_spec *s, const onxi_set *operands,
+                       const onxi_scope *scope, int64_t devices)
+{
+    onx_str tensor_name = onx_view(s->tensor_name);
+    const onx_tensor *tensor;
+    const onx_tensor_shape *shape = shape_of(k, scope, tensor_name, &tensor);
+    uint64_t shards = 1;
+    if (!tensor_name.len || !onxi_set_find(operands, tensor_name, NULL))
+        onxi_find(k, ONXI_AT(at, tensor_name), "D-07", (onxi_detail){ .value = onx_str_of(onxi_quote(k, tensor_name)) },
+                  tensor_name.len ? "the tensor is no input or output of the node" : "the sharding names no tensor");
+    check_group_map(k, at, s, devices);
+    int64_t rank = tensor ? (int64_t)tensor->dims_count : shape ? (int64_t)shape->dim_count : 0;
+    onxi_set *axes = onxi_set_new(k);
+    for (uint32_t i = 0; i < s->sharded_dim_count; i++) {
+        const onx_sharded_dim *d = s->sharded_dim[i];
+        const onxi_at *here = ONXI_AT_INDEX(at, sharded_dim, i);
+        int64_t *axis = ONXI_NEW(k->arena, int64_t);
+        if (onxi_check_failed(k, axis))
+            return;
+        *axis = d->axis < 0 && d->axis >= -rank ? d->axis + rank : d->axis;
+        if (!onxi_set_add(k, axes, onx_str_make((const char *)axis, sizeof *axis), i, NULL))
+            onxi_find(k, ONXI_AT(here, axis), "D-12", (onxi_detail){ .value = onxi_number(k, d->axis) },
+                      "the axis is sharded twice");
+        check_axis(k, here, d, shape, tensor, &shards);
+    }
+    if (s->sharded_dim_count && s->device_count && shards != s->device_count)
+        onxi_find(k, ONXI_AT(at, device), "D-15",
+                  (onxi_detail){ .value = onxi_number(k, s->device_count),
+                                 .expected = onxi_text(k, "%llu", (unsigned long long)shards) },
+                  "there are not as many devices as shards");
+}
+
+/* Families that the sharding proposal leaves out, by operator. */
+static const char *const not_shardable[] = { "Conv",
+                                             "ConvTranspose",
+                                             "ConvInteger",
+                                             "QLinearConv",
+                                             "DeformConv",
+                                             "AveragePool",
+                                             "MaxPool",
+                                             "LpPool",
+                                             "MaxUnpool",
+                                             "MaxRoiPool",
+                                             "RoiAlign",
+                                             "GlobalAveragePool",
+                                             "GlobalMaxPool",
+                                             "GlobalLpPool",
+                                             "RNN",
+                                             "GRU",
+                                             "LSTM",
+                                             "If",
+                                             "Loop",
+                                             "Scan",
+                                             "SequenceMap",
+                                             "SequenceAt",
+                                             "SequenceConstruct",
+                                             "SequenceEmpty",
+                                             "SequenceErase",
+                                             "SequenceInsert",
+                                             "SequenceLength",
+                                             "SplitToSequence",
+                                             "ConcatFromSequence",
+                                             "Optional",
+                                             "OptionalGetElement",
+                                             "OptionalHasElement",
+                                             NULL };
+static const char *const elementwise[] = { "Add", "Sub", "Mul",   "Div",  "Pow",     "Min",   "Max", "And",
+                                           "Or",  "Xor", "Equal", "Less", "Greater", "Where", NULL };
+
+static bool listed(onx_str op, const char *const *list)
+{
+    for (; *list; list++)
+        if (onx_str_is(op, *list))
+            return true;
+    return false;
+}
+
+/* Elementwise inputs have to be sharded on the same axes, counted from the last one when ranks differ. */
+static void check_alike(onxi_check *k, const onxi_at *at, const onx_node_device_configuration *c,
+                        const onxi_set *operands)
+{
+    const onx_sharding_spec *first = NULL;
+    for (uint32_t i = 0; i < c->sharding_spec_count; i++) {
+        const onx_sharding_spec *s = c->sharding_spec[i];
+        uint32_t input = 0;
+        onxi_set_find(operands, onx_view(s->tensor_name), &input);
+        if (!input || !s->sharded_dim_count)
+            continue;
+        if (!first) {
+            first = s;
+            continue;
+        }
+        if (s->sharded_dim[0]->axis != first->sharded_dim[0]->axis &&
+            (s->sharded_dim[0]->axis < 0) == (first->sharded_dim[0]->axis < 0)) {
+            onxi_find(k, ONXI_AT_INDEX(at, sharding_spec, i), "D-20",
+                      (onxi_detail){ .value = onxi_number(k, s->sharded_dim[0]->axis),
+                                     .expected = onxi_number(k, first->sharded_dim[0]->axis) },
+                      "the inputs of an elementwise operator are sharded on different axes");
+            return;
+        }
+    }
+}
+
+void onxi_check_node_devices(onxi_check *k, const onxi_at *at, const onx_node *node, const onxi_scope *scope)
+{
+    const onx_node_extra *more = onx_node_more(node);
+    if (!more->device_configurations_count)
+        return;
+    onxi_check_gate(k, at, "V-20", "device_configurations", 11);
+    onxi_set *ids = onxi_set_new(k), *operands = onxi_set_new(k);
+    for (uint32_t i = 0; i < node->output_count; i++)
+        onxi_set_add(k, operands, onx_view(node->output[i]), 0, NULL);
+    for (uint32_t i = 0; i < node->input_count; i++) /* 1: an input as well */
+        onxi_set_add(k, operands, onx_view(node->input[i]), 1, NULL);
+    for (uint32_t i = 0; i < more->device_configurations_count; i++) {
+        const onx_node_device_configuration *c = more->device_configurations[i];
+        const onxi_at *here = ONXI_AT_INDEX(at, device_configurations, i);
+        onx_str id = onx_view(c->configuration_id);
+        uint32_t found = UINT32_MAX;
+        onxi_set_find(k->config_index, id, &found);
+        int64_t devices = -1;
+        if (!id.len || (found == UINT32_MAX && k->model))
+            onxi_find(k, ONXI_AT(here, configuration_id), "D-05",
+                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, id)) },
+                      id.len ? "the model has no device configuration of that name" : "configuration_id is missing");
+        else if (found != UINT32_MAX) {
+            devices = k->model->configuration[found]->num_devices;
+            if (k->config_used)
+                k->config_used[found] = true;
+        }
+        if (id.len && !onxi_set_add(k, ids, id, i, NULL))
+            onxi_find(k, ONXI_AT(here, configuration_id), "D-06",
+                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, id)) },
+                      "the node refers to the configuration twice");
+        if (ONX_HAS(node_device_configuration, c, pipeline_stage) && c->pipeline_stage < 0)
+            onxi_find(k, ONXI_AT(here, pipeline_stage), "D-18",
+                      (onxi_detail){ .value = onxi_number(k, c->pipeline_stage) }, "pipeline_stage is negative");
+        onxi_set *tensors = onxi_set_new(k);
+        for (uint32_t j = 0; j < c->sharding_spec_count; j++) {
+            const onx_sharding_spec *s = c->sharding_spec[j];
+            const onxi_at *spec = ONXI_AT_INDEX(here, sharding_spec, j);
+            if (!onxi_set_add(k, tensors, onx_view(s->tensor_name), j, NULL))
+                onxi_find(k, ONXI_AT(spec, tensor_name), "D-08",
+                          (onxi_detail){ .value = onx_str_of(onxi_quote(k, onx_view(s->tensor_name))) },
+                          "the tensor has a sharding already");
+            check_spec(k, spec, s, operands, scope, devices);
+        }
+        if (c->sharding_spec_count && !onxi_domain(onx_view(node->domain)).len) {
+            if (listed(onx_view(node->op_type), not_shardable))
+                onxi_find(k, here, "D-21", ONXI_PLAIN, "sharding is not defined for %s",
+                          onxi_quote(k, onx_view(node->op_type)));
+            else if (listed(onx_view(node->op_type), elementwise))
+                check_alike(k, here, c, operands);
+        }
+    }
+}

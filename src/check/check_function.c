@@ -1,0 +1,519 @@
+/* check_function.c - rules F: functions of a model, calls of them, and who calls whom. */
+#include "check.h"
+
+const onx_rule onxi_rules_function[] = {
+    { "F-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions; onnx.in.proto: FunctionProto",
+      "A function has a non-empty name", "function without name" },
+    { "F-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions; reference checker",
+      "From ir_version 8 the domain field is present; empty means the default domain", "function without domain" },
+    { "F-03", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions; onnx.in.proto: ModelProto.functions",
+      "The triple (domain, name, overload) is unique among the functions of a model; before ir_version 10 the pair (domain, name) is",
+      "function c.F twice" },
+    { "F-04", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: ModelProto.functions",
+      "Functions do not call themselves, directly, through others or from a nested subgraph", "F calls G, G calls F" },
+    { "F-05", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "onnx.in.proto: FunctionProto.opset_import; IR.md: Functions",
+      "The function imports every operator set its nodes use; the model's imports do not carry over",
+      "body uses Relu, no opset_import" },
+    { "F-06", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "onnx.in.proto: ModelProto.functions, FunctionProto.opset_import",
+      "When a function, another function and the model import different versions of a domain, each node of the body resolves to the same operator definition under all of them",
+      "Add with function default set 12, model default set 28" },
+    { "F-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: FunctionProto.opset_import",
+      "A function binds at most one version of each domain", "function imports default set 12 and 28" },
+    { "F-08", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions",
+      "The domain of a called function is imported by its caller; the version given there stands for the function's version",
+      "node `c.F`, domain `c` not imported" },
+    { "F-09", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Names Within a Graph",
+      "Function input names are distinct and not empty", "inputs `a`, `a`" },
+    { "F-10", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "reference checker; IR.md: Names Within a Graph",
+      "Function output names are distinct", "outputs `b`, `b`" },
+    { "F-11", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions, Graphs",
+      "Every function output is produced by a node of the body or is an input passed through",
+      "output `zz` that no node writes" },
+    { "F-12", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions",
+      "Body nodes are in topological order and only read function inputs and earlier outputs; the calling graph is not visible",
+      "body reads `x` of the main graph" },
+    { "F-13", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions, Graphs",
+      "Body outputs are in single-assignment form and do not redefine inputs", "two body nodes writing `b`" },
+    { "F-14", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions", "Names in attribute are distinct",
+      "`p` twice" },
+    { "F-15", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions; onnx.in.proto: FunctionProto",
+      "A parameter is listed either without default (attribute) or with default (attribute_proto), not in both",
+      "`p` in both lists" },
+    { "F-16", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions",
+      "Names in attribute_proto are distinct", "attribute_proto `p` twice" },
+    { "F-17", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions, Attributes",
+      "Each attribute_proto is a well-formed attribute with name, type and value and is not itself a reference",
+      "attribute_proto `p` type INT with f set" },
+    { "F-18", ONX_MUST, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "IR.md: Functions",
+      "At a call an attribute reference becomes the caller's value, else the default, else the attribute is dropped",
+      "a dropped attribute replaced by zero" },
+    { "F-19", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions, Nodes",
+      "After that substitution every body node still satisfies its operator's signature",
+      "call omits `p`, body uses `to = @p` in Cast" },
+    { "F-20", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions, Nodes",
+      "A call passes at most as many inputs as the function declares; missing trailing ones count as omitted",
+      "two inputs to a one-input function" },
+    { "F-21", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions, Nodes",
+      "A call takes at most as many outputs as the function declares", "two outputs from a one-output function" },
+    { "F-22", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions, Nodes",
+      "A call sets only attributes the function declares, with the type of the default where there is one",
+      "attribute `zz` on a call to F" },
+    { "F-23", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: FunctionProto.value_info",
+      "value_info names of a function are distinct and name values of the function", "value_info for `zz`" },
+    { "F-24", ONX_MAY, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "IR.md: Functions",
+      "A function may be polymorphic; its signature has no types and value_info is optional",
+      "accept: one function called with float and int64" },
+    { "F-25", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "IR.md: Functions",
+      "Several overloads of one (domain, name) implement the same specification for different callers",
+      "overloads with different numbers of inputs" },
+    { "F-26", ONX_MAY, 0, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "onnx.in.proto: ModelProto.functions",
+      "What happens when a local function has the name of a standard operator is up to the runtime",
+      "function `Relu` of the default domain" },
+    { "F-27", ONX_MAY, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "IR.md: Components; Functions",
+      "A runtime may run its own kernel for a function's operator or expand the body", "accept: either way" },
+    { "F-28", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "IR.md: Operators",
+      "A body node of a domain in which the model defines functions names one of them",
+      "body calls `c.H`, not defined" },
+    { "F-29", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "onnx.in.proto: Version enum",
+      "Below ir_version 8 a model has no functions; if present they are still checked",
+      "ir_version 7 with a nameless function" },
+    { 0 }
+};
+
+enum { LONGEST_CHAIN = 100 };
+
+/* ---- finding functions by (domain, name, overload) ---- */
+
+static uint64_t hash_of(onx_str domain, onx_str name, onx_str overload)
+{
+    return onxi_hash(overload.ptr, overload.len,
+                     onxi_hash(name.ptr, name.len, onxi_hash(domain.ptr, domain.len, 0x2c1b3c6d)));
+}
+
+uint32_t onxi_callee_find(const onxi_check *k, onx_str domain, onx_str name, onx_str overload)
+{
+    if (!k->callee_count)
+        return UINT32_MAX;
+    uint32_t i = k->callee_slot[hash_of(domain, name, overload) & (k->callee_slots - 1)];
+    for (; i; i = k->callees[i - 1].next) {
+        const onxi_callee *c = &k->callees[i - 1];
+        if (onx_str_equal(c->name, name) && onx_str_equal(c->domain, domain) && onx_str_equal(c->overload, overload))
+            return i - 1;
+    }
+    return UINT32_MAX;
+}
+
+/* Parameters that have no default and that some body node needs for a required attribute. */
+static void find_needed(onxi_check *k, onxi_callee *c, onxi_imports *imports, onx_node *const *nodes, uint32_t count,
+                        uint32_t depth, onxi_set *seen);
+
+static void find_needed_in(onxi_check *k, onxi_callee *c, onxi_imports *imports, const onx_node *n, uint32_t depth,
+                           onxi_set *seen)
+{
+    const onxi_schema *schema = NULL;
+    for (uint32_t i = 0; i < n->attribute_count; i++) {
+        const onx_attribute *a = n->attribute[i];
+        onx_str ref = a->extra ? onx_view(onx_attribute_more(a)->ref_attr_name) : onx_str_make(NULL, 0);
+        uint32_t graphs;
+        onx_graph *const *g = onx_attribute_value(a, ONX_SLOT_G, &graphs);
+        if (g && *g && depth < k->depth_limit)
+            find_needed(k, c, imports, (*g)->node, (*g)->node_count, depth + 1, seen);
+        if (!ref.len)
+            continue;
+        onx_str domain = onxi_domain(onx_view(n->domain));
+        if (!schema)
+            schema = onxi_schema_find(domain, onx_view(n->op_type), onxi_imports_find(imports, domain));
+        const onxi_attr *row = schema ? onxi_schema_attr(schema, onx_view(a->name)) : NULL;
+        uint32_t which;
+        bool declared = onxi_set_find(c->parameters, ref, &which) && !(which & ONXI_PRESET);
+        if (row && row->required && declared && onxi_set_add(k, seen, ref, 0, NULL)) {
+            if (!c->needed)
+                c->needed = ONXI_ARRAY(k->arena, onx_str, c->f->attribute_count);
+            if (onxi_check_failed(k, c->needed))
+                return;
+            c->needed[c->needed_count++] = ref;
+        }
+    }
+}
+
+static void find_needed(onxi_check *k, onxi_callee *c, onxi_imports *imports, onx_node *const *nodes, uint32_t count,
+                        uint32_t depth, onxi_set *seen)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (nodes[i]->attribute_count)
+            find_needed_in(k, c, imports, nodes[i], depth, seen);
+}
+
+void onxi_callees_add(onxi_check *k, onx_function *const *functions, uint32_t count)
+{
+    if (!count)
+        return;
+    k->callee_slots = (uint32_t)onxi_list_room(count < 8 ? 8 : count);
+    k->callees = ONXI_ARRAY(k->arena, onxi_callee, count);
+    k->callee_slot = ONXI_ARRAY(k->arena, uint32_t, k->callee_slots);
+    k->domains_with_functions = onxi_set_new(k);
+    if (onxi_check_failed(k, k->callees) || onxi_check_failed(k, k->callee_slot))
+        return;
+    k->callee_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        onxi_callee *c = &k->callees[i];
+        const onx_function *f = functions[i];
+        *c = (onxi_callee){ .f = f,
+                            .domain = onxi_domain(onx_view(f->domain)),
+                            .name = onx_view(f->name),
+                            .overload = onx_view(f->overload) };
+        onxi_set_add(k, k->domains_with_functions, c->domain, i, NULL);
+        c->parameters = onxi_set_new(k);
+        for (uint32_t j = 0; j < f->attribute_count; j++)
+            onxi_set_add(k, c->parameters, onx_view(f->attribute[j]), j, NULL);
+        for (uint32_t j = 0; j < f->attribute_proto_count; j++)
+            onxi_set_add(k, c->parameters, onx_view(f->attribute_proto[j]->name), j | ONXI_PRESET, NULL);
+        if (f->attribute_count) {
+            onxi_imports imports;
+            onxi_imports_open(k, &imports, f->opset_import, f->opset_import_count);
+            find_needed(k, c, &imports, f->node, f->node_count, 0, onxi_set_new(k));
+        }
+        if (!c->name.len || onxi_callee_find(k, c->domain, c->name, c->overload) != UINT32_MAX)
+            continue;
+        uint32_t slot = (uint32_t)hash_of(c->domain, c->name, c->overload) & (k->callee_slots - 1);
+        c->next = k->callee_slot[slot];
+        k->callee_slot[slot] = i + 1;
+    }
+}
+
+/* ---- calls ---- */
+
+static const char *shown_name(onxi_check *k, const onxi_callee *c)
+{
+    const char *name = onxi_quote(k, c->name), *domain = c->domain.len ? onxi_quote(k, c->domain) : "ai.onnx";
+    if (c->overload.len)
+        return onxi_text(k, "%.90s.%.90s:%.90s", domain, name, onxi_quote(k, c->overload)).ptr;
+    return onxi_text(k, "%.90s.%.90s", domain, name).ptr;
+}
+
+static void note_call(onxi_check *k, uint32_t caller, uint32_t callee)
+{
+    if (k->call_count == k->call_room) {
+        size_t room = k->call_room ? k->call_room * 2 : 256;
+        uint64_t *calls = onxi_resize(k->cx, k->calls, k->call_room * sizeof *calls, room * sizeof *calls);
+        if (onxi_check_failed(k, calls))
+            return;
+        k->calls = calls;
+        k->call_room = room;
+    }
+    k->calls[k->call_count++] = (uint64_t)caller << 32 | callee;
+}
+
+void onxi_check_call(onxi_check *k, const onxi_at *at, const onx_node *n, const onxi_bound *op, const onxi_scope *scope)
+{
+    const onxi_callee *c = &k->callees[op->function];
+    const onx_function *f = c->f;
+    if (scope->function)
+        note_call(k, scope->callee, op->function);
+    if (n->input_count > f->input_count)
+        onxi_find(k, at, "F-20",
+                  (onxi_detail){ .value = onxi_number(k, n->input_count),
+                                 .expected = onxi_text(k, "%u at most", f->input_count) },
+                  "the call passes more inputs than %s has", shown_name(k, c));
+    if (n->output_count > f->output_count)
+        onxi_find(k, at, "F-21",
+                  (onxi_detail){ .value = onxi_number(k, n->output_count),
+                                 .expected = onxi_text(k, "%u at most", f->output_count) },
+                  "the call takes more outputs than %s has", shown_name(k, c));
+    onxi_set *given = c->needed_count ? onxi_set_new(k) : NULL;
+    for (uint32_t i = 0; i < n->attribute_count; i++) {
+        const onx_attribute *a = n->attribute[i], *preset = NULL;
+        onx_str name = onx_view(a->name);
+        uint32_t which;
+        bool known = onxi_set_find(c->parameters, name, &which);
+        if (given)
+            onxi_set_add(k, given, name, i, NULL);
+        if (known && which & ONXI_PRESET)
+            preset = f->attribute_proto[which & ~ONXI_PRESET];
+        const onxi_at *here = ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a);
+        if (!known && name.len && !(name.len > 1 && name.ptr[0] == '_' && name.ptr[1] == '_'))
+            onxi_find(k, here, "F-22", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
+                      "%s has no parameter of that name", shown_name(k, c));
+        if (preset && a->type != preset->type && onx_attribute_type_name(a->type) &&
+            onx_attribute_type_name(preset->type))
+            onxi_find(k, here, "F-22",
+                      (onxi_detail){ .value = onx_str_of(onx_attribute_type_name(a->type)),
+                                     .expected = onx_str_of(onx_attribute_type_name(preset->type)) },
+                      "the attribute has another type than the default of the parameter");
+    }
+    for (uint32_t i = 0; i < c->needed_count; i++)
+        if (!onxi_set_find(given, c->needed[i], NULL))
+            onxi_find(k, at, "F-19", (onxi_detail){ .expected = onx_str_of(onxi_quote(k, c->needed[i])) },
+                      "the call leaves out a parameter that the body of %s cannot do without", shown_name(k, c));
+}
+
+/* ---- who calls whom ---- */
+
+typedef struct calls {
+    const uint64_t *edge;
+    size_t *first; /* callee_count + 1 */
+    size_t *next;  /* edge to follow next, per function */
+    uint32_t *chain, *stack;
+    uint8_t *state; /* 0 new, 1 on the stack, 2 done */
+} calls;
+
+static void report_cycle(onxi_check *k, const onxi_at *at, const calls *c, uint32_t depth, uint32_t back)
+{
+    enum { DETAILED = 100 }; /* finding the start of a cycle takes time of its own */
+    char text[280];
+    size_t n = 0;
+    uint32_t start = depth, shown = 0;
+    const onxi_at *here = ONXI_AT_ITEM(at, functions, back, FUNCTION, k->callees[back].f);
+    if (k->call_cycles++ >= DETAILED) {
+        onxi_find(k, here, "F-04", ONXI_PLAIN, "the function calls itself");
+        return;
+    }
+    while (start && c->stack[start - 1] != back)
+        start--;
+    for (uint32_t i = start ? start - 1 : 0; i < depth && shown < 4; i++, shown++) {
+        onx_str s = onxi_text(k, "%.60s -> ", shown_name(k, &k->callees[c->stack[i]]));
+        if (n + s.len < sizeof text) {
+            memcpy(text + n, s.ptr, s.len);
+            n += s.len;
+        }
+    }
+    uint32_t length = depth - (start ? start - 1 : 0);
+    onx_str path =
+        onxi_text(k, "%.*s%s%.60s", (int)n, text, length > shown ? "... -> " : "", shown_name(k, &k->callees[back]));
+    onxi_find(k, here, "F-04", (onxi_detail){ .value = path }, "the function calls itself");
+}
+
+void onxi_check_call_cycles(onxi_check *k, const onxi_at *at)
+{
+    uint32_t n = k->callee_count, longest = 0, longest_at = 0;
+    if (!k->call_count || !n || k->status != ONX_OK)
+        return;
+    calls c = { .edge = k->calls,
+                .first = ONXI_ARRAY(k->arena, size_t, (size_t)n + 1),
+                .next = ONXI_ARRAY(k->arena, size_t, n),
+                .chain = ONXI_ARRAY(k->arena, uint32_t, n),
+                .stack = ONXI_ARRAY(k->arena, uint32_t, n),
+                .state = ONXI_ARRAY(k->arena, uint8_t, n) };
+    if (onxi_check_failed(k, c.first) || onxi_check_failed(k, c.next) || onxi_check_failed(k, c.chain) ||
+        onxi_check_failed(k, c.stack) || onxi_check_failed(k, c.state))
+        return;
+    size_t e = 0; /* calls were noted function by function */
+    for (uint32_t f = 0; f < n; f++) {
+        c.first[f] = c.next[f] = e;
+        while (e < k->call_count && (uint32_t)(k->calls[e] >> 32) == f)
+            e++;
+    }
+    c.first[n] = e;
+    for (uint32_t root = 0; root < n; root++) {
+        uint32_t depth = 0;
+        if (c.state[root])
+            continue;
+        c.stack[depth++] = root;
+        c.state[root] = 1;
+        while (depth) {
+            uint32_t f = c.stack[depth - 1];
+            if (c.next[f] < c.first[f + 1]) {
+                uint32_t g = (uint32_t)c.edge[c.next[f]++];
+                if (c.state[g] == 1)
+                    report_cycle(k, at, &c, depth, g);
+                else if (!c.state[g]) {
+                    c.state[g] = 1;
+                    c.stack[depth++] = g;
+                } else if (c.chain[g] + 1 > c.chain[f])
+                    c.chain[f] = c.chain[g] + 1;
+                continue;
+            }
+            c.state[f] = 2;
+            if (c.chain[f] > longest) {
+                longest = c.chain[f];
+                longest_at = f;
+            }
+            if (--depth && c.chain[f] + 1 > c.chain[c.stack[depth - 1]])
+                c.chain[c.stack[depth - 1]] = c.chain[f] + 1;
+        }
+    }
+    if (longest >= LONGEST_CHAIN)
+        onxi_find(k, ONXI_AT_ITEM(at, functions, longest_at, FUNCTION, k->callees[longest_at].f), "M-16",
+                  (onxi_detail){ .value = onxi_number(k, (int64_t)longest + 1),
+                                 .expected = onxi_text(k, "%d at most", LONGEST_CHAIN) },
+                  "functions call each other in too long a chain");
+}
+
+/* ---- one function ---- */
+
+static void check_parameters(onxi_check *k, const onxi_at *at, const onx_function *f)
+{
+    onxi_set *plain = onxi_set_new(k), *preset = onxi_set_new(k);
+    for (uint32_t i = 0; i < f->attribute_count; i++) {
+        onx_str name = onx_view(f->attribute[i]);
+        onxi_check_utf8(k, ONXI_AT_INDEX(at, attribute, i), name);
+        if (!onxi_set_add(k, plain, name, i, NULL))
+            onxi_find(k, ONXI_AT_INDEX(at, attribute, i), "F-14",
+                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) }, "the parameter is listed twice");
+    }
+    if (f->attribute_proto_count)
+        onxi_check_gate(k, at, "V-13", "attribute_proto", 9);
+    for (uint32_t i = 0; i < f->attribute_proto_count; i++) {
+        const onx_attribute *a = f->attribute_proto[i];
+        const onxi_at *here = ONXI_AT_ITEM(at, attribute_proto, i, ATTRIBUTE, a);
+        onx_str name = onx_view(a->name);
+        uint32_t count;
+        uint64_t before = k->total[ONX_ERROR];
+        onxi_check_attribute(k, here, a, NULL, NULL);
+        if (!onxi_set_add(k, preset, name, i, NULL))
+            onxi_find(k, here, "F-16", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
+                      "the parameter has a default already");
+        if (onxi_set_find(plain, name, NULL))
+            onxi_find(k, here, "F-15", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
+                      "the parameter is listed without a default as well");
+        if (a->extra && onx_view(onx_attribute_more(a)->ref_attr_name).len)
+            onxi_find(k, here, "F-17", ONXI_PLAIN, "the default of a parameter is a reference");
+        else if (k->total[ONX_ERROR] == before && onxi_attribute_slot(a->type) &&
+                 !onx_attribute_value(a, onxi_attribute_slot(a->type), &count) && a->type <= ONX_ATTR_STRING)
+            onxi_find(k, here, "F-17", (onxi_detail){ .severity = ONX_RULE_WARNING },
+                      "the default of a parameter has no value");
+    }
+}
+
+static void check_function_values(onxi_check *k, const onxi_at *at, const onx_function *f, onxi_scope *scope)
+{
+    uint32_t token = onxi_token(k);
+    if (f->value_info_count)
+        onxi_check_gate(k, at, "V-18", "value_info of a function", 10);
+    for (uint32_t i = 0; i < f->output_count; i++) {
+        const onxi_at *here = ONXI_AT_INDEX(at, output, i);
+        onx_str name = onx_view(f->output[i]);
+        uint32_t id = name.len ? onxi_name_intern(k, here, f->output[i]) : UINT32_MAX;
+        if (id == UINT32_MAX)
+            continue;
+        onxi_meaning *m = &k->names.meaning[id];
+        const char *text = onxi_quote(k, name);
+        if (m->mark == token)
+            onxi_find(k, here, "F-10", (onxi_detail){ .value = onx_str_of(text) },
+                      "\"%s\" is listed twice among the outputs", text);
+        m->mark = token;
+        if (onxi_check_owns(k, scope, id))
+            m->flags |= ONXI_NAME_USED;
+        else if (!onxi_name_awaited(m))
+            onxi_find(k, here, "F-11", (onxi_detail){ .value = onx_str_of(text) },
+                      "no node of the body produces \"%s\"", text);
+    }
+    token = onxi_token(k);
+    for (uint32_t i = 0; i < f->value_info_count && !k->quick; i++) {
+        const onx_value_info *v = f->value_info[i];
+        const onxi_at *here = ONXI_AT_ITEM(at, value_info, i, VALUE_INFO, v);
+        onxi_check_value_info(k, here, v, ONXI_ROLE_FUNCTION, "F-23");
+        onx_str name = onx_view(v->name);
+        uint32_t id = name.len ? onxi_name_intern(k, here, v->name) : UINT32_MAX;
+        if (id == UINT32_MAX)
+            continue;
+        onxi_meaning *m = &k->names.meaning[id];
+        if (m->mark == token)
+            onxi_find(k, here, "F-23", ONXI_PLAIN, "the value has an entry already");
+        else if (!onxi_check_owns(k, scope, id))
+            onxi_find(k, here, "F-23", ONXI_PLAIN, "the function has no value of that name");
+        m->mark = token;
+    }
+}
+
+static void check_identity(onxi_check *k, const onxi_at *at, const onx_function *f)
+{
+    onx_str name = onx_view(f->name), domain = onxi_domain(onx_view(f->domain));
+    onxi_check_utf8(k, ONXI_AT(at, name), name);
+    onxi_check_utf8(k, ONXI_AT(at, domain), domain);
+    onxi_check_utf8(k, ONXI_AT(at, overload), onx_view(f->overload));
+    if (!name.len)
+        onxi_find(k, at, "F-01", ONXI_PLAIN, "the function has no name");
+    if (!ONX_HAS(function, f, domain) && k->ir_version >= 8)
+        onxi_find(k, at, "F-02", (onxi_detail){ .expected = onx_str_of("a domain, empty for ai.onnx") },
+                  "the function has no domain");
+    if (onx_view(f->overload).len)
+        onxi_check_gate(k, ONXI_AT(at, overload), "V-16", "overload", 10);
+    if (name.len && onxi_domain_is_standard(domain) && onxi_schema_newest(domain, name))
+        onxi_find(k, at, "F-26", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
+                  "the function has the name of a standard operator");
+    for (const onx_unknown *u = f->extra ? f->extra->unknown : NULL; u; u = u->next)
+        if ((u->number == 2 || u->number == 3) && k->ir_version >= 8)
+            onxi_find(k, at, "V-12", (onxi_detail){ .value = onxi_text(k, "field %u", u->number) },
+                      "%s of functions was withdrawn with IR version 8", u->number == 2 ? "since_version" : "status");
+    onxi_check_doc_string(k, at, onx_view(f->doc_string));
+    if (f->metadata_props_count)
+        onxi_check_gate(k, at, "V-17", "metadata_props of a function", 10);
+    onxi_check_metadata(k, at, f->metadata_props, f->metadata_props_count, false);
+}
+
+void onxi_check_function(onxi_check *k, const onxi_at *at, const onx_function *f, uint32_t callee)
+{
+    check_identity(k, at, f);
+    check_parameters(k, at, f);
+    onxi_check_imports(k, at, f->opset_import, f->opset_import_count, true);
+    onxi_imports imports;
+    onxi_imports_open(k, &imports, f->opset_import, f->opset_import_count);
+    onxi_scope scope = { .role = ONXI_ROLE_FUNCTION,
+                         .root = ONXI_ROLE_FUNCTION,
+                         .imports = &imports,
+                         .function = f,
+                         .callee = callee,
+                         .names = true,
+                         .nodes = f->node,
+                         .node_count = f->node_count };
+    onxi_bound_forget(k);
+    onxi_check_enter(k, &scope, NULL);
+    for (uint32_t i = 0; i < f->input_count; i++) {
+        const onxi_at *here = ONXI_AT_INDEX(at, input, i);
+        onx_str name = onx_view(f->input[i]);
+        if (!name.len)
+            onxi_find(k, here, "F-09", ONXI_PLAIN, "the input has no name");
+        else
+            onxi_check_define(k, here, &scope, onxi_name_intern(k, here, f->input[i]), ONXI_NAME_INPUT, i);
+    }
+    onxi_check_node_names(k, at, &scope);
+    for (uint32_t i = 0; i < f->node_count && k->status == ONX_OK; i++)
+        onxi_check_node(k, ONXI_AT_ITEM(at, node, i, NODE, f->node[i]), f->node[i], i, &scope);
+    check_function_values(k, at, f, &scope);
+    onxi_check_leave(k, at, &scope);
+    onxi_check_imports_used(k, at, &imports);
+    onxi_bound_forget(k);
+}
+
+void onxi_check_functions(onxi_check *k, const onxi_at *at, onx_function *const *functions, uint32_t count)
+{
+    if (!count)
+        return;
+    onxi_check_gate(k, ONXI_AT(at, functions), "V-10", "functions", 8);
+    onxi_set *pairs = onxi_set_new(k);
+    for (uint32_t i = 0; i < count && k->status == ONX_OK; i++) {
+        const onx_function *f = functions[i];
+        const onxi_callee *c = &k->callees[i];
+        const onxi_at *here = ONXI_AT_ITEM(at, functions, i, FUNCTION, f);
+        uint32_t first = onxi_callee_find(k, c->domain, c->name, c->overload);
+        if (c->name.len && first != i && first != UINT32_MAX)
+            onxi_find(k, here, "F-03", (onxi_detail){ .hint = onxi_text(k, "function %u is the same", first) },
+                      "%s is defined twice", shown_name(k, c));
+        onx_bytes key;
+        char buf[520];
+        if (c->domain.len < 256 && c->name.len < 256) {
+            size_t n = c->domain.len;
+            if (n)
+                memcpy(buf, c->domain.ptr, n);
+            buf[n++] = 0;
+            if (c->name.len)
+                memcpy(buf + n, c->name.ptr, c->name.len);
+            if (onx_arena_keep(k->arena, onx_str_make(buf, n + c->name.len), &key) != ONX_OK)
+                return;
+            if (!onxi_set_add(k, pairs, onx_view(key), i, &first)) {
+                if (k->ir_version < 10 && !onx_str_equal(c->overload, k->callees[first].overload))
+                    onxi_find(k, here, "F-03", ONXI_PLAIN,
+                              "before IR version 10 overloads do not tell functions apart");
+                else if (functions[first]->input_count != f->input_count)
+                    onxi_find(k, here, "F-25",
+                              (onxi_detail){ .value = onxi_number(k, f->input_count),
+                                             .expected = onxi_number(k, functions[first]->input_count) },
+                              "overloads of one function have different numbers of inputs");
+            }
+        }
+        onxi_check_function(k, here, f, i);
+    }
+}

@@ -1,0 +1,629 @@
+/* check_names.c - rules N: value names, interned once, and what they mean in the scopes that are open. */
+#include "check.h"
+
+const onx_rule onxi_rules_names[] = {
+    { "N-01", ONX_SHOULD, ONX_RULE_OFF, ONX_BY_CHECK, ONX_RULE_NOTE, NULL,
+      "IR.md: Names Within a Graph (older documents said MUST)",
+      "Names are C identifiers (letter or underscore first, then letters, digits, underscores)",
+      "value name `layer/0:out`" },
+    { "N-02", ONX_SHOULD, ONX_RULE_OFF, ONX_BY_CHECK, ONX_RULE_NOTE, NULL,
+      "IR.md: Static tensor shapes (earlier copies said MUST)", "Dimension variables are C identifiers",
+      "dimension `batch*2`" },
+    { "N-03", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "IR.md: Names Within a Graph",
+      "Non-empty node names are unique within a graph", "two nodes named `n`" },
+    { "N-04", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "IR.md: Names Within a Graph",
+      "Graph names are unique within the model's domain, subgraphs included", "both branches of an If named `t`" },
+    { "N-05", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Attributes",
+      "An attribute name differs from the other attributes, the inputs and the outputs of its node",
+      "attribute `x` on a node with input `x`" },
+    { "N-06", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, "G-05", "IR.md: Names Within a Graph",
+      "The value namespace is shared by node inputs and outputs, named tensors, graph inputs and graph outputs",
+      "initializer `x` and unrelated node output `x`" },
+    { "N-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, "ND-04", "IR.md: Operators",
+      "An operator name is unique within its domain and is compared with case", "op_type `relu`" },
+    { "N-08", ONX_MUST, 0, ONX_BY_FULL, ONX_RULE_ERROR, NULL, "IR.md: Names Within a Graph; Static tensor shapes",
+      "Dimension variables form one namespace for the whole model, subgraphs included",
+      "`N` required to be both 2 and 3" },
+    { "N-09", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Optional Inputs and Outputs",
+      "The empty name stands for an omitted optional input or output and never refers to a value",
+      "graph input named with the empty string" },
+    { "N-10", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "IR.md: Operators (case sensitive)",
+      "Names are compared byte by byte, with no case folding and no Unicode normalisation",
+      "composed and decomposed `é` are two names" },
+    { "N-11", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "protobuf string type",
+      "Names are valid UTF-8 and contain no zero byte", "value name `a\\0b`" },
+    { "N-12", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "OpConventions.md",
+      "Schema authors write attributes in lower case with underscores, single-letter inputs and outputs in capitals, longer ones in lower case, bias `B`, weight `W`, `axis` for one axis and `axes` for several",
+      "attribute `MyAttr` in a custom schema" },
+    { 0 }
+};
+
+bool onxi_is_identifier(onx_str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return s.len > 0;
+}
+
+/* ---- interning ---- */
+
+enum { NAME_PLAIN, NAME_ODD /* bytes above 127 or zero bytes: worth a look */ };
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide r = (wide)a * b;
+    return (uint64_t)r ^ (uint64_t)(r >> 64);
+}
+
+static uint64_t load64(const char *p)
+{
+    uint64_t w;
+    memcpy(&w, p, 8);
+    return w;
+}
+
+static uint64_t load32(const char *p)
+{
+    uint32_t w;
+    memcpy(&w, p, 4);
+    return w;
+}
+
+/* Hash and a look at the bytes in one go, since each name is long enough to be worth reading only once. */
+static inline uint64_t hash_name(const char *p, size_t len, uint64_t seed, int *odd)
+{
+    const uint64_t high = 0x8080808080808080u, ones = 0x0101010101010101u;
+    uint64_t h = seed ^ len, w, seen = 0;
+    if (len >= 8) {
+        for (size_t i = 0; i + 8 < len; i += 8) {
+            w = load64(p + i);
+            seen |= w | ((w - ones) & ~w);
+            h = mix(h ^ w, 0x9e3779b97f4a7c15u);
+        }
+        w = load64(p + len - 8); /* may overlap the one before */
+    } else if (len >= 4) {
+        w = load32(p) | load32(p + len - 4) << 32;
+    } else {
+        const unsigned char *u = (const unsigned char *)p;
+        w = len ? (ones & ~(uint64_t)0xffffff) | u[0] | (uint64_t)u[len / 2] << 8 | (uint64_t)u[len - 1] << 16 : ones;
+    }
+    seen |= w | ((w - ones) & ~w);
+    h = mix(h ^ w, 0xbf58476d1ce4e5b9u);
+    *odd = seen & high ? NAME_ODD : NAME_PLAIN;
+    return h;
+}
+
+static uint64_t seed_of(const onxi_check *k)
+{
+    return (uint64_t)(uintptr_t)k->arena * 0x9e3779b97f4a7c15u;
+}
+
+static bool rehash(onxi_check *k, uint32_t slots)
+{
+    onxi_names *t = &k->names;
+    uint32_t *slot = onxi_resize(k->cx, NULL, 0, (size_t)slots * sizeof *slot);
+    if (onxi_check_failed(k, slot))
+        return false;
+    memset(slot, 0, (size_t)slots * sizeof *slot);
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t at = t->meaning[i].hash & (slots - 1);
+        while (slot[at])
+            at = (at + 1) & (slots - 1);
+        slot[at] = i + 1;
+    }
+    onxi_release(k->cx, t->slot, (size_t)t->slots * sizeof *slot);
+    t->slot = slot;
+    t->slots = slots;
+    return true;
+}
+
+static void *enlarge(onxi_check *k, void *list, uint32_t room, uint32_t more, size_t size)
+{
+    return onxi_resize(k->cx, list, (size_t)room * size, (size_t)more * size);
+}
+
+static bool reserve(onxi_check *k, uint32_t room)
+{
+    onxi_names *t = &k->names;
+    onxi_meaning *meaning = enlarge(k, t->meaning, t->room, room, sizeof *meaning);
+    if (onxi_check_failed(k, meaning))
+        return false;
+    t->meaning = meaning;
+    t->room = room;
+    return true;
+}
+
+static uint64_t expected_names(const onxi_check *k)
+{
+    const onx_graph *graph = k->model ? k->model->graph : NULL;
+    if (!graph)
+        return 64;
+    return (uint64_t)graph->node_count + graph->node_count / 16 + graph->initializer_count + graph->input_count + 64;
+}
+
+onx_status onxi_names_open(onxi_check *k)
+{
+    uint64_t room = expected_names(k);
+    if (room > 0x20000000)
+        room = 0x20000000;
+    if (!reserve(k, (uint32_t)room) || !rehash(k, (uint32_t)onxi_list_room(room + room / 2)))
+        return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+void onxi_names_close(onxi_check *k)
+{
+    onxi_names *t = &k->names;
+    onxi_release(k->cx, t->meaning, (size_t)t->room * sizeof *t->meaning);
+    onxi_release(k->cx, t->slot, (size_t)t->slots * sizeof *t->slot);
+    onxi_release(k->cx, t->log, (size_t)t->log_room * sizeof *t->log);
+    onxi_release(k->cx, t->saved, (size_t)t->saved_room * sizeof *t->saved);
+    onxi_release(k->cx, t->pending, (size_t)t->pending_room * sizeof *t->pending);
+    memset(t, 0, sizeof *t);
+}
+
+static void odd_name(onxi_check *k, const onxi_at *at, onx_str name)
+{
+    size_t valid = onxi_utf8_valid(name);
+    if (valid < name.len)
+        onxi_find(k, at, "N-11",
+                  (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)), .expected = onx_str_of("UTF-8") },
+                  "the name is not UTF-8 from byte %zu on", valid);
+    else if (memchr(name.ptr, 0, name.len))
+        onxi_find(k, at, "N-11", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
+                  "the name holds a zero byte");
+}
+
+static inline bool is_named(const onxi_meaning *m, uint32_t hash, onx_str name)
+{
+    if (m->hash != hash)
+        return false;
+    onx_str own = onx_view(m->name);
+    return own.len == name.len && memcmp(own.ptr, name.ptr, name.len) == 0;
+}
+
+uint32_t onxi_name_find(const onxi_check *k, onx_str name)
+{
+    const onxi_names *t = &k->names;
+    int odd;
+    if (!name.len)
+        return UINT32_MAX;
+    uint32_t hash = (uint32_t)hash_name(name.ptr, name.len, seed_of(k), &odd);
+    for (uint32_t at = hash & (t->slots - 1); t->slot[at]; at = (at + 1) & (t->slots - 1))
+        if (is_named(&t->meaning[t->slot[at] - 1], hash, name))
+            return t->slot[at] - 1;
+    return UINT32_MAX;
+}
+
+static void check_new_name(onxi_check *k, const onxi_at *at, onx_str name, int odd)
+{
+    if (odd == NAME_ODD)
+        odd_name(k, at, name);
+    if (k->identifiers && !onxi_is_identifier(name))
+        onxi_find(k, at, "N-01",
+                  (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)),
+                                 .severity = k->flags & ONX_CHECK_STRICT ? ONX_RULE_ERROR : ONX_RULE_NOTE },
+                  "the name is not a C identifier");
+}
+
+uint32_t onxi_name_intern(onxi_check *k, const onxi_at *at, onx_bytes bytes)
+{
+    onxi_names *t = &k->names;
+    onx_str name = onx_view(bytes);
+    int odd;
+    uint32_t hash = (uint32_t)hash_name(name.ptr, name.len, seed_of(k), &odd);
+    uint32_t i = hash & (t->slots - 1);
+    for (; t->slot[i]; i = (i + 1) & (t->slots - 1))
+        if (is_named(&t->meaning[t->slot[i] - 1], hash, name))
+            return t->slot[i] - 1;
+    if (t->count == t->room && !reserve(k, t->room > 0x40000000 ? 0x7fffffff : t->room * 2))
+        return UINT32_MAX;
+    if (t->count >= t->slots / 4 * 3) {
+        if (t->slots >= 0x80000000u || !rehash(k, t->slots * 2))
+            return UINT32_MAX;
+        for (i = hash & (t->slots - 1); t->slot[i];)
+            i = (i + 1) & (t->slots - 1);
+    }
+    uint32_t id = t->count++;
+    t->meaning[id] = (onxi_meaning){ .name = bytes, .hash = hash };
+    t->slot[i] = id + 1;
+    if (odd == NAME_ODD || k->identifiers)
+        check_new_name(k, at, name, odd);
+    return id;
+}
+
+/* ---- names of nodes: a namespace of their own, where only doubles matter ---- */
+
+/* Two nodes whose hashes are equal: are their names? Looked at once in a while, so an exact set is made only then. */
+static void report_twins(onxi_check *k, const onxi_at *at, const onxi_scope *scope)
+{
+    onxi_set *seen = onxi_set_new(k);
+    for (uint32_t i = 0; i < scope->node_count; i++) {
+        onx_str name = onx_view(scope->nodes[i]->name);
+        uint32_t first;
+        if (name.len && !onxi_set_add(k, seen, name, i, &first))
+            onxi_find(k, ONXI_AT(ONXI_AT_ITEM(at, node, i, NODE, scope->nodes[i]), name), "N-03",
+                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)),
+                                     .hint = onxi_text(k, "node %u has it, too", first) },
+                      "another node of the graph has the same name");
+    }
+}
+
+void onxi_check_node_names(onxi_check *k, const onxi_at *at, const onxi_scope *scope)
+{
+    bool twins = false;
+    int odd;
+    uint64_t seed = seed_of(k);
+    if (k->quick || !scope->node_count || !onxi_wants(k, "N-03"))
+        return;
+    uint64_t slots = onxi_list_room((uint64_t)scope->node_count + scope->node_count / 2 + 2);
+    uint64_t *slot = onxi_resize(k->cx, NULL, 0, slots * sizeof *slot);
+    if (onxi_check_failed(k, slot))
+        return;
+    memset(slot, 0, slots * sizeof *slot);
+    for (uint32_t i = 0; i < scope->node_count; i++) {
+        onx_str name = onx_view(scope->nodes[i]->name);
+        if (!name.len)
+            continue;
+        uint64_t hash = hash_name(name.ptr, name.len, seed, &odd) | 1;
+        uint64_t j = (hash >> 8) & (slots - 1);
+        while (slot[j] && slot[j] != hash)
+            j = (j + 1) & (slots - 1);
+        twins |= slot[j] == hash;
+        slot[j] = hash;
+        if (odd == NAME_ODD || k->identifiers)
+            check_new_name(k, ONXI_AT(ONXI_AT_ITEM(at, node, i, NODE, scope->nodes[i]), name), name, odd);
+    }
+    onxi_release(k->cx, slot, slots * sizeof *slot);
+    if (twins)
+        report_twins(k, at, scope);
+}
+
+uint32_t onxi_token(onxi_check *k)
+{
+    return ++k->names.token;
+}
+
+/* ---- scopes ---- */
+
+void onxi_check_enter(onxi_check *k, onxi_scope *scope, onxi_scope *up)
+{
+    scope->up = up;
+    scope->serial = ++k->names.serial;
+    scope->depth = up ? up->depth + 1 : 0;
+    scope->log_start = k->names.log_count;
+    scope->node = 0;
+    scope->late = false;
+}
+
+static const char *rule_for_twice(const onxi_scope *scope, onxi_name_kind was, onxi_name_kind now)
+{
+    bool function = scope->role == ONXI_ROLE_FUNCTION, sub = scope->role == ONXI_ROLE_SUBGRAPH;
+    if (now == ONXI_NAME_OUTPUT)
+        return function ? "F-13" : was != ONXI_NAME_OUTPUT ? "G-05" : sub ? "S-11" : "G-04";
+    if (now == ONXI_NAME_INPUT)
+        return function ? "F-09" : "G-06";
+    return "G-12";
+}
+
+static const char *what_is(onxi_check *k, const onxi_scope *scope, const onxi_meaning *m)
+{
+    while (scope && scope->serial != m->scope)
+        scope = scope->up;
+    switch ((onxi_name_kind)m->kind) {
+    case ONXI_NAME_INPUT:
+        return onxi_text(k, "input %u", m->index).ptr;
+    case ONXI_NAME_INITIALIZER:
+        return onxi_text(k, "initializer %u", m->index).ptr;
+    case ONXI_NAME_SPARSE_INITIALIZER:
+        return onxi_text(k, "sparse initializer %u", m->index).ptr;
+    case ONXI_NAME_OUTPUT:
+        if (scope && m->index < scope->node_count && scope->nodes[m->index]) {
+            const onx_node *n = scope->nodes[m->index];
+            const char *name = onxi_quote(k, onx_view(n->name)), *type = onxi_quote(k, onx_view(n->op_type));
+            if (*name)
+                return onxi_text(k, "node %u \"%.80s\" (%.80s)", m->index, name, type).ptr;
+            return onxi_text(k, "node %u (%.80s)", m->index, type).ptr;
+        }
+        return onxi_text(k, "node %u", m->index).ptr;
+    default:
+        return "nothing";
+    }
+}
+
+static void twice(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t name, onxi_name_kind kind)
+{
+    const onxi_meaning *m = &k->names.meaning[name];
+    bool given = (kind == ONXI_NAME_INITIALIZER || kind == ONXI_NAME_SPARSE_INITIALIZER) && m->kind == ONXI_NAME_INPUT;
+    if (given && !(m->flags & ONXI_NAME_WITH_INITIALIZER)) {
+        k->names.meaning[name].flags |= ONXI_NAME_WITH_INITIALIZER;
+        return; /* an input with its default: subgraphs look at that themselves */
+    }
+    const char *text = onxi_quote(k, onxi_name_text(k, name));
+    onx_str hint = onxi_text(k, "%s already defines it", given ? "another initializer" : what_is(k, scope, m));
+    onxi_find(k, at, given ? "G-12" : rule_for_twice(scope, (onxi_name_kind)m->kind, kind),
+              (onxi_detail){ .value = onx_str_of(text), .hint = hint }, "\"%s\" is defined a second time", text);
+}
+
+static void hides(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t name, onxi_name_kind kind)
+{
+    const onxi_meaning *m = &k->names.meaning[name];
+    const char *rule = kind == ONXI_NAME_OUTPUT ? "S-02" : kind == ONXI_NAME_INPUT ? "S-03" : "S-04";
+    if (scope->role == ONXI_ROLE_ALGORITHM)
+        rule = "TR-09";
+    const char *text = onxi_quote(k, onxi_name_text(k, name));
+    onx_str hint = onxi_text(k, "%s of the enclosing %s defines it", what_is(k, scope, m),
+                             scope->role == ONXI_ROLE_ALGORITHM                   ? "main graph"
+                             : m->depth == 0 && scope->root == ONXI_ROLE_FUNCTION ? "function"
+                                                                                  : "graph");
+    onxi_find(k, at, rule, (onxi_detail){ .value = onx_str_of(text), .hint = hint },
+              "\"%s\" is already visible from an enclosing scope", text);
+}
+
+static bool grow_list(onxi_check *k, void **list, uint32_t *room, uint32_t count, size_t size)
+{
+    if (count < *room)
+        return true;
+    uint32_t more = *room ? *room * 2 : 64;
+    void *bigger = more > *room ? enlarge(k, *list, *room, more, size) : NULL;
+    if (onxi_check_failed(k, bigger))
+        return false;
+    *list = bigger;
+    *room = more;
+    return true;
+}
+
+/* A name that was read before gets its definition now: too late, or just outside the reach of the reader. */
+static void late(onxi_check *k, onxi_scope *scope, uint32_t name, onxi_name_kind kind, uint32_t index, uint32_t pending)
+{
+    onxi_names *t = &k->names;
+    onxi_pending *p = &t->pending[pending - 1];
+    if (p->scope < scope->serial)
+        return; /* read outside, defined inside: settled when the outermost scope ends */
+    t->meaning[name].flags |= ONXI_NAME_USED;
+    if (p->scope == scope->serial && kind == ONXI_NAME_OUTPUT) {
+        p->definer = index;
+        scope->late = true;
+        return;
+    }
+    p->done = true;
+    const char *text = onxi_quote(k, onxi_name_text(k, name));
+    bool own = scope->node == index;
+    onx_str hint = onxi_text(k, "node %u of the enclosing graph defines it", index);
+    onxi_find(k, p->at, own ? "G-02" : "S-06", (onxi_detail){ .value = onx_str_of(text), .hint = hint },
+              own ? "\"%s\" is an output of the node that holds this subgraph"
+                  : "\"%s\" is defined only after the node that holds this subgraph",
+              text);
+}
+
+void onxi_check_define(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t name, onxi_name_kind kind,
+                       uint32_t index)
+{
+    onxi_names *t = &k->names;
+    if (name == UINT32_MAX || !grow_list(k, (void **)(void *)&t->log, &t->log_room, t->log_count, sizeof *t->log))
+        return;
+    onxi_meaning *m = &t->meaning[name];
+    if (m->scope == scope->serial) {
+        twice(k, at, scope, name, kind);
+        return;
+    }
+    uint64_t entry = name;
+    uint32_t pending = onxi_name_awaited(m) ? m->index : 0;
+    bool outside = pending && t->pending[pending - 1].scope < scope->serial; /* waits for a definition further out */
+    if (m->scope || outside) {
+        if (m->scope)
+            hides(k, at, scope, name, kind);
+        if (!grow_list(k, (void **)(void *)&t->saved, &t->saved_room, t->saved_count, sizeof *t->saved))
+            return;
+        t->saved[t->saved_count++] = *m;
+        entry |= (uint64_t)t->saved_count << 32;
+    }
+    if (!m->scope && m->inner > scope->serial && !k->quick) {
+        const char *text = onxi_quote(k, onxi_name_text(k, name));
+        onxi_find(k, at, "S-17", (onxi_detail){ .value = onx_str_of(text) },
+                  "\"%s\" was used as a name of its own inside an earlier subgraph", text);
+    }
+    t->log[t->log_count++] = entry;
+    m->scope = scope->serial;
+    m->index = index;
+    m->kind = (uint8_t)kind;
+    m->depth = (uint16_t)scope->depth;
+    m->flags = m->flags & ONXI_NAME_IN_MAIN;
+    if (scope->role == ONXI_ROLE_MAIN)
+        m->flags |= ONXI_NAME_IN_MAIN;
+    if (pending)
+        late(k, scope, name, kind, index, pending);
+}
+
+void onxi_check_use(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t name)
+{
+    if (name == UINT32_MAX)
+        return;
+    onxi_names *t = &k->names;
+    onxi_meaning *m = &t->meaning[name];
+    if (m->scope) {
+        if (!(m->flags & ONXI_NAME_USED))
+            m->flags |= ONXI_NAME_USED;
+        return;
+    }
+    if (m->index || !grow_list(k, (void **)(void *)&t->pending, &t->pending_room, t->pending_count, sizeof *t->pending))
+        return;
+    t->pending[t->pending_count] =
+        (onxi_pending){ .name = name,
+                        .scope = scope->serial,
+                        .node = scope->node,
+                        .depth = scope->depth,
+                        .definer = ONXI_NO_INDEX,
+                        .at = t->pending_count < k->max_errors ? onxi_at_keep(k, at) : NULL };
+    m->index = ++t->pending_count;
+}
+
+/* ---- the end of a scope ---- */
+
+static void report_order(onxi_check *k, onxi_scope *scope)
+{
+    onxi_names *t = &k->names;
+    uint32_t *component = onxi_graph_cycles(k, scope);
+    if (!component)
+        return;
+    onxi_set *seen = onxi_set_new(k);
+    for (uint32_t i = 0; i < t->pending_count; i++) {
+        onxi_pending *p = &t->pending[i];
+        if (p->done || p->scope != scope->serial || p->definer == ONXI_NO_INDEX)
+            continue;
+        p->done = true;
+        const char *text = onxi_quote(k, onxi_name_text(k, p->name));
+        onxi_detail detail = { .value = onx_str_of(text), .hint = onxi_text(k, "node %u defines it", p->definer) };
+        if (component[p->node] == component[p->definer]) {
+            char id[16];
+            memcpy(id, &component[p->node], 4);
+            onx_bytes kept;
+            if (onx_arena_keep(k->arena, onx_str_make(id, 4), &kept) == ONX_OK &&
+                onxi_set_add(k, seen, onx_view(kept), 0, NULL))
+                onxi_find(k, p->at, "G-02", detail, "\"%s\" depends on itself: the graph has a cycle", text);
+        } else {
+            const char *rule = scope->role == ONXI_ROLE_FUNCTION   ? "F-12"
+                               : scope->role == ONXI_ROLE_SUBGRAPH ? "S-11"
+                                                                   : "G-03";
+            onxi_find(k, p->at, rule, detail, "\"%s\" is read before the node that produces it", text);
+        }
+    }
+}
+
+static onx_str similar_name(onxi_check *k, uint32_t wrong)
+{
+    enum { NAMES = 200000 };
+    if (k->name_hints++ >= ONXI_HINTS / 8)
+        return onx_str_make(NULL, 0);
+    uint32_t best = 3, found = UINT32_MAX;
+    for (uint32_t i = 0; i < k->names.count && i < NAMES; i++) {
+        uint32_t d;
+        const onxi_meaning *m = &k->names.meaning[i];
+        if ((m->scope || m->inner) && onxi_similar(onxi_name_text(k, wrong), onxi_name_text(k, i), &d) && d < best) {
+            best = d;
+            found = i;
+        }
+    }
+    if (found == UINT32_MAX)
+        return onx_str_make(NULL, 0);
+    return onxi_text(k, "did you mean \"%s\"?", onxi_quote(k, onxi_name_text(k, found)));
+}
+
+/* What is missing when the outermost scope ends is missing for good. */
+static void report_missing(onxi_check *k, onxi_scope *scope)
+{
+    onxi_names *t = &k->names;
+    for (uint32_t i = 0; i < t->pending_count; i++) {
+        onxi_pending *p = &t->pending[i];
+        if (p->done)
+            continue;
+        onxi_meaning *m = &t->meaning[p->name];
+        if (!m->scope)
+            m->index = 0;
+        const char *text = onxi_quote(k, onxi_name_text(k, p->name));
+        bool inside = m->inner > scope->serial, function = scope->role == ONXI_ROLE_FUNCTION;
+        onxi_detail detail = { .value = onx_str_of(text) };
+        if (function && (m->flags & ONXI_NAME_IN_MAIN)) {
+            onxi_find(k, p->at, p->depth ? "S-18" : "F-12", detail,
+                      "\"%s\" is a value of the main graph, which a function does not see", text);
+        } else if (scope->role == ONXI_ROLE_INITIALIZATION && (m->flags & ONXI_NAME_IN_MAIN)) {
+            onxi_find(k, p->at, "TR-11", detail,
+                      "\"%s\" is a value of the main graph, which the initialization graph does not see", text);
+        } else if (inside) {
+            onxi_find(k, p->at, "S-07", detail,
+                      "\"%s\" is defined only inside a subgraph that does not enclose this node", text);
+        } else {
+            detail.hint = similar_name(k, p->name);
+            onxi_find(k, p->at, function && !p->depth ? "F-12" : "G-07", detail,
+                      "\"%s\" is not defined: no input, initializer or node output has that name", text);
+        }
+    }
+    t->pending_count = 0;
+}
+
+static void report_unused(onxi_check *k, const onxi_at *at, onxi_scope *scope)
+{
+    onxi_names *t = &k->names;
+    for (uint32_t i = scope->log_start; i < t->log_count; i++) {
+        const onxi_meaning *m = &t->meaning[(uint32_t)t->log[i]];
+        const char *text;
+        bool main = scope->role == ONXI_ROLE_MAIN;
+        switch ((onxi_name_kind)m->kind) {
+        case ONXI_NAME_INPUT:
+            if (m->flags & ONXI_NAME_USED || !main)
+                break;
+            text = onxi_quote(k, onxi_name_text(k, (uint32_t)t->log[i]));
+            onxi_find(k, ONXI_AT_ITEM(at, input, m->index, VALUE_INFO, scope->graph->input[m->index]), "G-24",
+                      ONXI_PLAIN, "nothing reads the input \"%s\"", text);
+            break;
+        case ONXI_NAME_INITIALIZER:
+            if (m->flags & ONXI_NAME_USED)
+                break;
+            text = onxi_quote(k, onxi_name_text(k, (uint32_t)t->log[i]));
+            onxi_find(k, ONXI_AT_ITEM(at, initializer, m->index, TENSOR, scope->graph->initializer[m->index]), "G-24",
+                      ONXI_PLAIN, "nothing reads the initializer \"%s\"", text);
+            break;
+        case ONXI_NAME_SPARSE_INITIALIZER:
+            if (m->flags & ONXI_NAME_USED)
+                break;
+            text = onxi_quote(k, onxi_name_text(k, (uint32_t)t->log[i]));
+            onxi_find(k, ONXI_AT_INDEX(at, sparse_initializer, m->index), "G-24", ONXI_PLAIN,
+                      "nothing reads the sparse initializer \"%s\"", text);
+            break;
+        case ONXI_NAME_OUTPUT: { /* the outputs of a node follow each other */
+            uint32_t node = m->index;
+            bool used = false;
+            for (;; i++) {
+                used |= (t->meaning[(uint32_t)t->log[i]].flags & ONXI_NAME_USED) != 0;
+                if (i + 1 >= t->log_count || t->meaning[(uint32_t)t->log[i + 1]].kind != ONXI_NAME_OUTPUT ||
+                    t->meaning[(uint32_t)t->log[i + 1]].index != node)
+                    break;
+            }
+            if (!used && node < scope->node_count)
+                onxi_find(k, ONXI_AT_ITEM(at, node, node, NODE, scope->nodes[node]), "G-24", ONXI_PLAIN,
+                          "nothing reads the outputs of the node");
+            break;
+        }
+        default:
+            break;
+        }
+    }
+}
+
+void onxi_check_leave(onxi_check *k, const onxi_at *at, onxi_scope *scope)
+{
+    onxi_names *t = &k->names;
+    if (scope->late)
+        report_order(k, scope);
+    if (!scope->up)
+        report_missing(k, scope);
+    if (k->notes && onxi_wants(k, "G-24") && scope->names)
+        report_unused(k, at, scope);
+    if (t->last && !scope->up) {
+        t->log_count = scope->log_start;
+        return;
+    }
+    while (t->log_count > scope->log_start) {
+        uint64_t entry = t->log[--t->log_count];
+        onxi_meaning *m = &t->meaning[(uint32_t)entry];
+        uint32_t mark = m->mark;
+        uint8_t in_main = m->flags & ONXI_NAME_IN_MAIN;
+        if (entry >> 32) {
+            *m = t->saved[(entry >> 32) - 1];
+            t->saved_count--;
+        } else {
+            *m = (onxi_meaning){
+                .name = m->name,
+                .hash = m->hash,
+            };
+        }
+        m->inner = scope->serial;
+        m->mark = mark;
+        m->flags |= in_main;
+    }
+}

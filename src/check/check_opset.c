@@ -1,0 +1,241 @@
+/* check_opset.c - rules O: the operator sets that a model or a function imports. */
+#include "check.h"
+
+const onx_rule onxi_rules_opset[] = {
+    { "O-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "onnx.in.proto: ModelProto.opset_import; IR.md: Operator Sets",
+      "With ir_version 3 or more the model lists at least one operator set, and one of them is the default set",
+      "ir_version 14, empty opset_import" },
+    { "O-02", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "onnx.in.proto: Version enum; reference checker",
+      "With ir_version below 3 there is no opset_import; version 1 of the default set is implied",
+      "ir_version 2 with opset_import" },
+    { "O-03", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: OperatorSetIdProto",
+      "Every entry carries a version", "entry with domain only" },
+    { "O-04", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Operator Set Identifiers",
+      "The version is at least 1", "version 0" },
+    { "O-05", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "onnx.in.proto: OperatorSetIdProto; IR.md: Operator Set Identifiers",
+      "An entry for anything but the default set names its domain; empty or absent means the default set",
+      "version 5 of the ML set written without a domain is taken as default set 5" },
+    { "O-06", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "reference constants; ONNXTypes.md: Opaque Type",
+      "The two spellings of the default domain, empty and `ai.onnx`, are one domain everywhere: imports, nodes, functions, function imports",
+      "import `\"\"` 28 and `ai.onnx` 27" },
+    { "O-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_WARNING, NULL,
+      "onnx.in.proto: ModelProto.opset_import, FunctionProto.opset_import",
+      "If one domain is imported more than once the highest version applies; in a function at most one version per domain can be used",
+      "default set 28 then 13" },
+    { "O-08", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Models",
+      "A version newer than the newest known for a standard domain is refused (default 28, ai.onnx.ml 5, ai.onnx.training 1, ai.onnx.preview 1, ai.onnx.preview.training 1)",
+      "default set version 1000000" },
+    { "O-09", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "reference checker",
+      "Versions beyond 32 bits are refused with a message", "version 1099511627776" },
+    { "O-10", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Operators; Versioning.md: Operator sets",
+      "Every node's domain is among the imports of its model, or of its function when it sits in a function body",
+      "node domain `c`, not imported" },
+    { "O-11", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "onnx.in.proto: ModelProto.opset_import; Versioning.md: Operator versioning",
+      "Each node binds to the operator of that name with the greatest since_version not above the imported version",
+      "Gelu with default set 13" },
+    { "O-12", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "IR.md: Operator Set Identifiers",
+      "Operator-set domains other than the default use reverse-DNS names", "domain `my ops`" },
+    { "O-13", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "hygiene",
+      "An imported set that no node and no function uses is pointed out", "ai.onnx.ml imported, no ML node" },
+    { "O-14", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "Versioning.md: Released Versions",
+      "The imported versions do not need a newer IR version than the model declares (see the release table of Versioning.md)",
+      "ir_version 3 with default set 28" },
+    { "O-15", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "reference schema registry comments",
+      "Use of a preview domain is pointed out, since its operators may change without a new version",
+      "ai.onnx.preview FlexAttention" },
+    { 0 }
+};
+
+onx_str onxi_domain(onx_str domain)
+{
+    return onx_str_is(domain, "ai.onnx") ? onx_str_make(NULL, 0) : domain;
+}
+
+static const char *const standard_domains[] = {
+    "", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training"
+};
+
+bool onxi_domain_is_standard(onx_str domain)
+{
+    for (size_t i = 0; i < sizeof standard_domains / sizeof *standard_domains; i++)
+        if (onx_str_is(domain, standard_domains[i]))
+            return true;
+    return false;
+}
+
+/* Newest version of a standard domain; ai.onnx.training is declared but holds no operators. */
+static int64_t newest(onx_str domain)
+{
+    int64_t version = onxi_domain_newest(domain);
+    return version ? version : 1;
+}
+
+/* The smallest IR version for an operator-set version: the first row whose version reaches it (Versioning.md). */
+static const struct release {
+    const char *domain;
+    int64_t version, ir;
+} releases[] = {
+    { "", 8, 3 },
+    { "", 9, 4 },
+    { "", 10, 5 },
+    { "", 11, 6 },
+    { "", 14, 7 },
+    { "", 18, 8 },
+    { "", 20, 9 },
+    { "", 22, 10 },
+    { "", 23, 11 },
+    { "", 24, 12 },
+    { "", 28, 13 },
+    { "ai.onnx.ml", 1, 3 },
+    { "ai.onnx.ml", 2, 6 },
+    { "ai.onnx.ml", 3, 8 },
+    { "ai.onnx.ml", 4, 9 },
+    { "ai.onnx.ml", 5, 10 },
+    { "ai.onnx.training", 1, 7 },
+    { "ai.onnx.preview.training", 1, 7 },
+};
+
+void onxi_check_import_ir(onxi_check *k, const onxi_at *at, onx_str domain, int64_t version)
+{
+    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
+        if (onx_str_is(domain, releases[i].domain) && version <= releases[i].version) {
+            if (k->ir_version < releases[i].ir)
+                onxi_find(k, at, "O-14",
+                          (onxi_detail){ .value = onxi_text(k, "ir_version %lld", (long long)k->ir_version),
+                                         .expected = onxi_text(k, "%lld or more", (long long)releases[i].ir) },
+                          "version %lld of the operator set came with IR version %lld", (long long)version,
+                          (long long)releases[i].ir);
+            return;
+        }
+}
+
+static void check_version(onxi_check *k, const onxi_at *at, const onx_operator_set_id *id)
+{
+    onx_str domain = onxi_domain(onx_view(id->domain));
+    const onxi_at *here = ONXI_AT(at, version);
+    onx_str value = onxi_number(k, id->version);
+    if (!ONX_HAS(operator_set_id, id, version)) {
+        onxi_find(k, at, "O-03", ONXI_PLAIN, "the operator set has no version");
+        return;
+    }
+    if (id->version < 1) {
+        onxi_find(k, here, "O-04", (onxi_detail){ .value = value, .expected = onx_str_of("1 or more") },
+                  "the version is too small");
+        return;
+    }
+    if (id->version > INT32_MAX) {
+        onxi_find(k, here, "O-09", (onxi_detail){ .value = value }, "the version does not fit 32 bits");
+        return;
+    }
+    if (onxi_domain_is_standard(domain) && id->version > newest(domain)) {
+        onxi_find(k, here, "O-08",
+                  (onxi_detail){ .value = value,
+                                 .expected = onxi_text(k, "1 to %lld", (long long)newest(domain)),
+                                 .severity = k->flags & ONX_CHECK_NEWER_OPSETS ? ONX_RULE_WARNING : ONX_RULE_NONE },
+                  "the version is newer than the newest known");
+        return;
+    }
+    onxi_check_import_ir(k, here, domain, id->version);
+}
+
+/* The same domain twice: one row decides about its severity. */
+static void check_twice(onxi_check *k, const onxi_at *at, const onx_operator_set_id *id,
+                        const onx_operator_set_id *first, bool function)
+{
+    bool spelling = onx_view(id->domain).len != onx_view(first->domain).len, same = id->version == first->version;
+    onx_str hint = onxi_text(k, "version %lld is imported already", (long long)first->version);
+    if (same && !spelling)
+        onxi_find(k, at, "O-07", (onxi_detail){ .severity = ONX_RULE_WARNING, .hint = hint },
+                  "the operator set is imported twice");
+    else if (function && !same)
+        onxi_find(k, at, "F-07", (onxi_detail){ .value = onxi_number(k, id->version), .hint = hint },
+                  "the function imports two versions of one operator set");
+    else if (!same)
+        onxi_find(k, at, spelling ? "O-06" : "O-07",
+                  (onxi_detail){ .value = onxi_number(k, id->version), .severity = ONX_RULE_ERROR, .hint = hint },
+                  spelling ? "the domain is imported under both its spellings with different versions"
+                           : "the operator set is imported in two versions");
+}
+
+void onxi_check_imports(onxi_check *k, const onxi_at *at, onx_operator_set_id *const *list, uint32_t count,
+                        bool function)
+{
+    onxi_set *seen = onxi_set_new(k);
+    bool has_default = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const onx_operator_set_id *id = list[i];
+        const onxi_at *here = ONXI_AT_ITEM(at, opset_import, i, OPERATOR_SET_ID, id);
+        onx_str domain = onxi_domain(onx_view(id->domain));
+        uint32_t first;
+        onxi_check_utf8(k, here, domain);
+        has_default |= !domain.len;
+        check_version(k, here, id);
+        if (!onxi_set_add(k, seen, domain, i, &first))
+            check_twice(k, here, id, list[first], function);
+        if (!onxi_domain_is_standard(domain) && !onxi_is_reverse_dns(domain))
+            onxi_find(k, here, "O-12", (onxi_detail){ .value = onx_str_of(onxi_quote(k, domain)) },
+                      "the domain is no reverse-DNS name");
+        if (onx_str_is(domain, "ai.onnx.preview") || onx_str_is(domain, "ai.onnx.preview.training"))
+            onxi_find(k, here, "O-15", ONXI_PLAIN, "operators of a preview domain may change without a new version");
+    }
+    if (function)
+        return;
+    if (k->ir_version < 3) {
+        if (count)
+            onxi_find(k, at, "O-02",
+                      (onxi_detail){ .value = onxi_text(k, "ir_version %lld", (long long)k->ir_version),
+                                     .hint = onx_str_of("set ir_version to 3 or more") },
+                      "operator sets are imported before IR version 3");
+    } else if (!count) {
+        onxi_find(k, at, "O-01", (onxi_detail){ .expected = onx_str_of("at least the default operator set") },
+                  "the model imports no operator set");
+    } else if (!has_default) {
+        onxi_find(k, at, "O-01", (onxi_detail){ .severity = ONX_RULE_WARNING },
+                  "the model does not import the default operator set");
+    }
+}
+
+/* The highest version of a domain counts, as onnx.proto has it. */
+void onxi_imports_open(onxi_check *k, onxi_imports *imports, onx_operator_set_id *const *list, uint32_t count)
+{
+    *imports = (onxi_imports){ .list = list, .count = count, .index = onxi_set_new(k) };
+    imports->used = count ? ONXI_ARRAY(k->arena, bool, count) : NULL;
+    uint32_t *best = count ? ONXI_ARRAY(k->arena, uint32_t, count) : NULL;
+    if (count && (onxi_check_failed(k, imports->used) || onxi_check_failed(k, best)))
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t first = i;
+        onx_str domain = onxi_domain(onx_view(list[i]->domain));
+        best[i] = i;
+        if (!onxi_set_add(k, imports->index, domain, i, &first) && list[i]->version > list[best[first]]->version)
+            best[first] = i;
+    }
+    imports->best = best;
+}
+
+bool onxi_imports_has(const onxi_imports *imports, onx_str domain)
+{
+    return onxi_set_find(imports->index, domain, NULL) || (imports->legacy && !domain.len);
+}
+
+int64_t onxi_imports_find(onxi_imports *imports, onx_str domain)
+{
+    uint32_t i;
+    if (!imports->best || !onxi_set_find(imports->index, domain, &i))
+        return imports->legacy && !domain.len ? 1 : 0;
+    imports->used[i] = imports->used[imports->best[i]] = true;
+    return imports->list[imports->best[i]]->version;
+}
+
+void onxi_check_imports_used(onxi_check *k, const onxi_at *at, const onxi_imports *imports)
+{
+    for (uint32_t i = 0; imports->used && i < imports->count; i++)
+        if (!imports->used[i] && onxi_domain(onx_view(imports->list[i]->domain)).len)
+            onxi_find(k, ONXI_AT_ITEM(at, opset_import, i, OPERATOR_SET_ID, imports->list[i]), "O-13", ONXI_PLAIN,
+                      "no node uses the operator set");
+}

@@ -1,0 +1,413 @@
+/* check_report.c - findings: made at a place, kept up to a limit, sorted by place, handed over as diagnostics. */
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const step_name[ONXI_STEP_COUNT] = {
+    "",
+#define STEP(name) #name,
+#include "check_steps.def"
+};
+
+bool onxi_check_failed(onxi_check *k, const void *allocated)
+{
+    if (allocated)
+        return false;
+    if (k->status == ONX_OK)
+        k->status = ONX_E_MEMORY;
+    return true;
+}
+
+onx_str onxi_text(onxi_check *k, const char *format, ...)
+{
+    char *buf = k->scratch[k->scratch_at++ % 8];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(buf, sizeof k->scratch[0], format, args);
+    va_end(args);
+    if (n < 0)
+        n = 0;
+    return onx_str_make(buf, (size_t)n < sizeof k->scratch[0] ? (size_t)n : sizeof k->scratch[0] - 1);
+}
+
+onx_str onxi_number(onxi_check *k, int64_t value)
+{
+    return onxi_text(k, "%lld", (long long)value);
+}
+
+/* Escapes what would break a line or a terminal; cuts after about 100 bytes, between characters. */
+static size_t quote(char *out, size_t room, onx_str s)
+{
+    size_t n = 0, i = 0;
+    size_t valid = onxi_utf8_valid(onx_str_make(s.ptr, s.len < 120 ? s.len : 120));
+    for (; i < s.len && n + 8 < room && i < 100; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        if (c < 0x20 || c == 0x7f || (c >= 0x80 && i >= valid))
+            n += (size_t)snprintf(out + n, room - n, "\\x%02x", c);
+        else
+            out[n++] = (char)c;
+    }
+    while (i < s.len && i < valid && ((unsigned char)s.ptr[i] & 0xc0) == 0x80 && n + 8 < room)
+        out[n++] = s.ptr[i++];
+    if (i < s.len)
+        n += (size_t)snprintf(out + n, room - n, "...");
+    out[n] = 0;
+    return n;
+}
+
+const char *onxi_quote(onxi_check *k, onx_str s)
+{
+    char *buf = k->scratch[k->scratch_at++ % 8];
+    quote(buf, sizeof k->scratch[0], s);
+    return buf;
+}
+
+/* ---- spelling ---- */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Levenshtein distance where a change of case alone costs nothing but a bit; only short texts are compared. */
+bool onxi_similar(onx_str wrong, onx_str candidate, uint32_t *distance)
+{
+    enum { MOST = 48 };
+    uint32_t row[MOST + 1];
+    if (!wrong.len || !candidate.len || wrong.len > MOST || candidate.len > MOST || onx_str_equal(wrong, candidate))
+        return false;
+    size_t gap = wrong.len > candidate.len ? wrong.len - candidate.len : candidate.len - wrong.len;
+    if (gap > 2)
+        return false;
+    for (size_t j = 0; j <= candidate.len; j++)
+        row[j] = (uint32_t)j;
+    for (size_t i = 1; i <= wrong.len; i++) {
+        uint32_t corner = row[0];
+        row[0] = (uint32_t)i;
+        for (size_t j = 1; j <= candidate.len; j++) {
+            uint32_t change = corner + (lower(wrong.ptr[i - 1]) != lower(candidate.ptr[j - 1]));
+            corner = row[j];
+            uint32_t best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < best ? change : best;
+        }
+    }
+    uint32_t d = row[candidate.len], most = wrong.len < 4 ? 1 : 2;
+    if (d > most || d >= wrong.len)
+        return false;
+    *distance = d;
+    return true;
+}
+
+/* ---- rules ---- */
+
+static uint32_t rule_index(const char *id)
+{
+    onx_str s = onx_str_of(id);
+    for (const onxi_rule_group *g = onxi_rule_groups; g->prefix; g++) {
+        size_t n = strlen(g->prefix);
+        if (s.len == n + 3 && memcmp(id, g->prefix, n) == 0 && id[n] == '-') {
+            uint32_t number = (uint32_t)(id[n + 1] - '0') * 10 + (uint32_t)(id[n + 2] - '0');
+            if (number >= 1 && number <= g->count)
+                return g->first + number - 1;
+        }
+    }
+    return UINT32_MAX;
+}
+
+bool onxi_wants(const onxi_check *k, const char *rule)
+{
+    uint32_t i = rule_index(rule);
+    if (i == UINT32_MAX || (k->off[i / 64] >> (i % 64) & 1))
+        return false;
+    onx_rule_severity severity = onx_rule_get(i)->severity;
+    return k->quick ? severity == ONX_RULE_ERROR : severity != ONX_RULE_NOTE || k->notes;
+}
+
+/* ---- places ---- */
+
+static void label(char *buf, size_t room, size_t *n, const onxi_at *at)
+{
+    onx_str name = { NULL, 0 }, type = { NULL, 0 };
+    if (!at->message)
+        return;
+    switch ((int)at->kind) {
+    case ONX_KIND_NODE:
+        name = onx_view(((const onx_node *)at->message)->name);
+        type = onx_view(((const onx_node *)at->message)->op_type);
+        break;
+    case ONX_KIND_ATTRIBUTE:
+        name = onx_view(((const onx_attribute *)at->message)->name);
+        break;
+    case ONX_KIND_VALUE_INFO:
+        name = onx_view(((const onx_value_info *)at->message)->name);
+        break;
+    case ONX_KIND_TENSOR:
+        name = onx_view(((const onx_tensor *)at->message)->name);
+        break;
+    case ONX_KIND_FUNCTION:
+        name = onx_view(((const onx_function *)at->message)->name);
+        break;
+    case ONX_KIND_OPERATOR_SET_ID:
+        name = onx_view(((const onx_operator_set_id *)at->message)->domain);
+        break;
+    case ONX_KIND_STRING_STRING_ENTRY:
+        name = onx_view(((const onx_string_string_entry *)at->message)->key);
+        break;
+    case ONX_KIND_DEVICE_CONFIGURATION:
+        name = onx_view(((const onx_device_configuration *)at->message)->name);
+        break;
+    case ONX_KIND_OPERATOR:
+        name = onx_view(((const onx_operator *)at->message)->op_type);
+        break;
+    default:
+        return;
+    }
+    char text[320];
+    if (name.len && *n + 8 < room) {
+        quote(text, sizeof text, name);
+        *n += (size_t)snprintf(buf + *n, room - *n, " \"%s\"", text);
+    }
+    if (type.len && *n + 8 < room) {
+        quote(text, sizeof text, type);
+        *n += (size_t)snprintf(buf + *n, room - *n, " (%s)", text);
+    }
+    if (*n >= room)
+        *n = room - 1;
+}
+
+static onx_str path_of(onxi_check *k, const onxi_at *at)
+{
+    enum { MOST = 64 };
+    const onxi_at *chain[MOST];
+    uint32_t count = 0, skipped = 0;
+    for (const onxi_at *a = at; a; a = a->up) {
+        if (a->step == ONXI_STEP_ROOT)
+            continue;
+        if (count == MOST) { /* keep the ends of a very deep place */
+            memmove(chain + MOST / 2, chain + MOST / 2 + 1, (MOST / 2 - 1) * sizeof *chain);
+            count--;
+            skipped++;
+        }
+        chain[count++] = a;
+    }
+    char buf[4096];
+    size_t n = 0;
+    if (!count)
+        n = (size_t)snprintf(buf, sizeof buf, "%s", k->model ? "model" : onx_kind_proto_name(onx_doc_kind(k->doc)));
+    for (uint32_t i = count; i-- > 0;) {
+        if (n + 64 > sizeof buf)
+            break;
+        if (skipped && i == MOST / 2 - 1)
+            n += (size_t)snprintf(buf + n, sizeof buf - n, ".(%u more)", skipped);
+        n += (size_t)snprintf(buf + n, sizeof buf - n, "%s%s", n ? "." : "", step_name[chain[i]->step]);
+        if (chain[i]->index != ONXI_NO_INDEX)
+            n += (size_t)snprintf(buf + n, sizeof buf - n, "[%u]", chain[i]->index);
+        label(buf, sizeof buf, &n, chain[i]);
+    }
+    onx_bytes kept;
+    if (onx_arena_keep(k->arena, onx_str_make(buf, n), &kept) != ONX_OK) {
+        onxi_check_failed(k, NULL);
+        return onx_str_make(NULL, 0);
+    }
+    return onx_view(kept);
+}
+
+const onxi_at *onxi_at_keep(onxi_check *k, const onxi_at *at)
+{
+    onxi_at *first = NULL, **link = &first;
+    for (; at; at = at->up) {
+        onxi_at *copy = ONXI_NEW(k->arena, onxi_at);
+        if (onxi_check_failed(k, copy))
+            return NULL;
+        *copy = *at;
+        copy->up = NULL;
+        *link = copy;
+        link = (onxi_at **)(uintptr_t)&copy->up;
+    }
+    return first;
+}
+
+/* ---- findings ---- */
+
+static onx_str keep(onxi_check *k, onx_str s)
+{
+    onx_bytes out;
+    if (!s.len)
+        return onx_str_make(NULL, 0);
+    if (onx_arena_keep(k->arena, s, &out) != ONX_OK) {
+        onxi_check_failed(k, NULL);
+        return onx_str_make(NULL, 0);
+    }
+    return onx_view(out);
+}
+
+/* Groups whose errors inference would stumble over again. */
+static bool breaks_inference(const onx_rule *rule)
+{
+    static const char *const groups[] = { "M-", "O-", "G-", "N-", "ND-", "A-", "F-", "S-", "TY-", "T-", "SP-" };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (strncmp(rule->id, groups[i], strlen(groups[i])) == 0)
+            return true;
+    return false;
+}
+
+void onxi_find(onxi_check *k, const onxi_at *at, const char *rule_id, onxi_detail detail, const char *format, ...)
+{
+    uint32_t i = rule_index(rule_id);
+    if (i == UINT32_MAX)
+        return;
+    const onx_rule *rule = onx_rule_get(i);
+    onx_rule_severity level = detail.severity ? detail.severity : rule->severity;
+    if (level == ONX_RULE_NONE || (k->off[i / 64] >> (i % 64) & 1))
+        return;
+    if (level == ONX_RULE_NOTE && !k->notes)
+        return;
+    if (level == ONX_RULE_WARNING && (k->flags & ONX_CHECK_STRICT) && rule->level == ONX_MUST)
+        level = ONX_RULE_ERROR;
+    if (k->quick && level != ONX_RULE_ERROR)
+        return;
+    onx_severity severity = level == ONX_RULE_ERROR ? ONX_ERROR : level == ONX_RULE_WARNING ? ONX_WARNING : ONX_NOTE;
+    k->total[severity]++;
+    if (severity == ONX_ERROR && breaks_inference(rule))
+        k->broken = true;
+    if (k->kept[severity] >= k->max_errors)
+        return;
+    onxi_finding *f = ONXI_NEW(k->arena, onxi_finding);
+    if (onxi_check_failed(k, f))
+        return;
+    uint32_t depth = 0;
+    for (const onxi_at *a = at; a; a = a->up)
+        depth += a->step != ONXI_STEP_ROOT;
+    uint64_t *key = ONXI_ARRAY(k->arena, uint64_t, depth ? depth : 1);
+    if (onxi_check_failed(k, key))
+        return;
+    uint32_t d = depth;
+    for (const onxi_at *a = at; a; a = a->up)
+        if (a->step != ONXI_STEP_ROOT)
+            key[--d] = (uint64_t)a->step << 32 | (a->index == ONXI_NO_INDEX ? 0 : (uint64_t)a->index + 1);
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (n < 0)
+        n = 0;
+    if ((size_t)n >= sizeof message)
+        n = sizeof message - 1;
+    *f = (onxi_finding){ .next = k->findings,
+                         .rule = rule,
+                         .severity = severity,
+                         .key_count = depth,
+                         .key = key,
+                         .order = k->arrivals++,
+                         .path = path_of(k, at),
+                         .message = keep(k, onx_str_make(message, (size_t)n)),
+                         .value = keep(k, detail.value),
+                         .expected = keep(k, detail.expected),
+                         .hint = keep(k, detail.hint) };
+    k->findings = f;
+    k->kept[severity]++;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const onxi_finding *a = *(onxi_finding *const *)left, *b = *(onxi_finding *const *)right;
+    for (uint32_t i = 0; i < a->key_count && i < b->key_count; i++)
+        if (a->key[i] != b->key[i])
+            return a->key[i] < b->key[i] ? -1 : 1;
+    if (a->key_count != b->key_count)
+        return a->key_count < b->key_count ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+onx_status onxi_findings_report(onxi_check *k)
+{
+    size_t count = (size_t)k->kept[0] + k->kept[1] + k->kept[2], n = 0;
+    if (!count)
+        return ONX_OK;
+    onxi_finding **all = ONXI_ARRAY(k->arena, onxi_finding *, count);
+    if (!all)
+        return ONX_E_MEMORY;
+    for (onxi_finding *f = k->findings; f; f = f->next)
+        all[n++] = f;
+    qsort(all, n, sizeof *all, compare);
+    for (size_t i = 0; i < n; i++) {
+        const onxi_finding *f = all[i];
+        onx_diag diag = { .severity = f->severity,
+                          .status = f->severity == ONX_ERROR ? ONX_E_INVALID : ONX_OK,
+                          .rule = f->rule->id,
+                          .where = ONXI_AT_PATH(f->path),
+                          .value = f->value,
+                          .expected = f->expected,
+                          .hint = f->hint };
+        onxi_report(k->cx, &diag, "%.*s", ONX_ARG(f->message));
+    }
+    return ONX_OK;
+}
+
+/* ---- findings of other layers ---- */
+
+static onxi_step step_of(onx_str name)
+{
+    for (int i = 1; i < ONXI_STEP_COUNT; i++)
+        if (onx_str_is(name, step_name[i]))
+            return (onxi_step)i;
+    return ONXI_STEP_ROOT;
+}
+
+/* Turns graph.node[3] "conv1" (Conv).attribute[0] back into frames, so that findings sort by place. */
+static const onxi_at *parse_path(onxi_check *k, onx_str path)
+{
+    const onxi_at *up = NULL;
+    size_t i = 0;
+    while (i < path.len) {
+        size_t start = i;
+        uint32_t index = ONXI_NO_INDEX;
+        while (i < path.len && path.ptr[i] != '.' && path.ptr[i] != '[' && path.ptr[i] != ' ')
+            i++;
+        onxi_step step = step_of(onx_str_make(path.ptr + start, i - start));
+        if (step == ONXI_STEP_ROOT)
+            break;
+        if (i < path.len && path.ptr[i] == '[') {
+            index = 0;
+            for (i++; i < path.len && path.ptr[i] >= '0' && path.ptr[i] <= '9'; i++)
+                index = index * 10 + (uint32_t)(path.ptr[i] - '0');
+            i++;
+        }
+        bool quoted = false;
+        while (i < path.len && (quoted || path.ptr[i] != '.')) { /* labels */
+            quoted ^= path.ptr[i] == '"';
+            i++;
+        }
+        i++;
+        onxi_at *at = ONXI_NEW(k->arena, onxi_at);
+        if (onxi_check_failed(k, at))
+            return up;
+        *at = (onxi_at){ up, step, index, ONX_KIND_NONE, NULL };
+        up = at;
+    }
+    return up;
+}
+
+void onxi_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_at *at, const char *rule)
+{
+    size_t count = onx_diag_count(k->cx);
+    for (size_t i = mark.count; i < count; i++) {
+        const onx_diag *d = onx_diag_get(k->cx, i);
+        if (d->status == ONX_E_MEMORY) {
+            onxi_check_failed(k, NULL);
+            continue;
+        }
+        onx_rule_severity severity = d->severity == ONX_ERROR     ? ONX_RULE_ERROR
+                                     : d->severity == ONX_WARNING ? ONX_RULE_WARNING
+                                                                  : ONX_RULE_NOTE;
+        onxi_finding *before = k->findings;
+        onxi_find(k, at ? at : parse_path(k, d->where.path), d->rule ? d->rule : rule,
+                  (onxi_detail){ .value = d->value, .expected = d->expected, .hint = d->hint, .severity = severity },
+                  "%.*s", ONX_ARG(d->message));
+        if (!at && k->findings != before && d->where.path.len)
+            k->findings->path = keep(k, d->where.path); /* with the labels that it had */
+    }
+    onxi_diag_rewind(k->cx, mark);
+}

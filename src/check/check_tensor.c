@@ -1,0 +1,456 @@
+/* check_tensor.c - rules T: dense tensors. Element values are looked at only where the typed fields or one-byte
+ * booleans make them rules of the format; numeric raw data is never read. */
+#include "check.h"
+
+const onx_rule onxi_rules_tensor[] = {
+    { "T-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto.data_type",
+      "data_type is present", "dims and data only" },
+    { "T-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto",
+      "data_type is not UNDEFINED", "data_type 0" },
+    { "T-03", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto.DataType",
+      "data_type is one of 1 to 26", "data_type 99 with raw_data" },
+    { "T-04", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Tensor Definition",
+      "Dimensions are not negative", "dims -1" },
+    { "T-05", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Tensor Definition",
+      "The product of the dimensions, and times the element size, fits the machine; dimensions after a zero are checked as well",
+      "dims 4294967296 x 4294967296 x 4" },
+    { "T-06", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Tensor Definition",
+      "No dims means a scalar with exactly one element; a TensorProto is never of unknown rank",
+      "data_type FLOAT, no dims, no data" },
+    { "T-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Tensor Definition",
+      "A tensor with a zero dimension holds no data", "dims 0 with one float" },
+    { "T-08", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto",
+      "A tensor with elements uses exactly one storage field: float_data, int32_data, string_data, int64_data, double_data, uint64_data or raw_data",
+      "float_data and raw_data both filled" },
+    { "T-09", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_WARNING, NULL,
+      "onnx.in.proto: TensorProto.data_location",
+      "raw_data that is present but empty next to typed data is pointed out, because readers that test presence take the raw branch",
+      "one float in float_data plus zero-length raw_data" },
+    { "T-10", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto field comments",
+      "The typed field is the one belonging to the data type", "INT64 values in int32_data" },
+    { "T-11", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Tensor Definition",
+      "A typed field has exactly the number of entries the shape calls for", "dims 1 with two floats" },
+    { "T-12", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Tensor Definition; onnx.in.proto: raw_data",
+      "raw_data has exactly the number of bytes the shape and type call for", "one float in 5 bytes" },
+    { "T-13", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
+      "4-bit elements in int32_data: two per entry, so ceil(n/2) entries, first element in the low half",
+      "8 INT4 elements in one entry" },
+    { "T-14", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
+      "2-bit elements in int32_data: four per entry, so ceil(n/4) entries, first element in bits 0-1",
+      "5 INT2 elements in one entry" },
+    { "T-15", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
+      "Each packed entry fits one byte (0 to 255)", "INT4 entry 256" },
+    { "T-16", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: raw_data, int32_data",
+      "4-bit elements in raw_data: two per byte, low half first, ceil(n/2) bytes (FLOAT4E2M1 alike)",
+      "3 INT4 elements in one byte" },
+    { "T-17", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: raw_data",
+      "2-bit elements in raw_data: four per byte from the low bits up, ceil(n/4) bytes",
+      "5 INT2 elements in one byte" },
+    { "T-18", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "interoperability",
+      "Unused bits of the last packed byte are zero", "3 INT4 elements, last byte `F1`" },
+    { "T-19", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: raw_data",
+      "STRING data is in string_data, never in raw_data or in an external file", "STRING tensor with raw_data" },
+    { "T-20", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+      "onnx.in.proto: string_data; IR.md: Tensor Element Types",
+      "Each string element is UTF-8 without a leading byte-order mark and without a trailing zero byte",
+      "element bytes `FF`" },
+    { "T-21", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: raw_data",
+      "BOOL in raw_data is one byte per element, 0 or 1", "byte `02`" },
+    { "T-22", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
+      "BOOL in int32_data is 0 or 1", "entry 7" },
+    { "T-23", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
+      "Entries for INT8, UINT8, INT16 and UINT16 lie in the range of the type", "UINT8 entry 300" },
+    { "T-24", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
+      "FLOAT16 and BFLOAT16 entries are unsigned 16-bit patterns (0 to 65535), 8-bit float entries unsigned 8-bit patterns (0 to 255)",
+      "FLOAT16 entry 70000" },
+    { "T-25", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: uint64_data",
+      "UINT32 entries in uint64_data are below 4294967296", "UINT32 entry 4294967296" },
+    { "T-26", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: float_data, double_data, raw_data",
+      "Complex elements are stored as real then imaginary part, so two entries (or two raw values) per element",
+      "one COMPLEX64 element with one float" },
+    { "T-27", ONX_MUST, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: raw_data",
+      "raw_data is fixed-width little-endian on every host", "big-endian host copying bytes unchanged" },
+    { "T-28", ONX_MUST, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: raw_data, DataType",
+      "Floating-point raw data is IEEE 754 (or the documented 8- and 4-bit layouts); every bit pattern is readable, FLOAT8E8M0 `FF` being NaN",
+      "rejecting a NaN pattern" },
+    { "T-29", ONX_MUST, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: TensorProto",
+      "Elements are in row-major order", "n/a" },
+    { "T-30", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto.Segment",
+      "A tensor with segment is a chunk; unless chunks are supported it is refused by name, and begin and end satisfy 0 <= begin <= end",
+      "segment 0 to 2 of a 4-element tensor" },
+    { "T-31", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "ExternalData.md: data_location field; onnx.in.proto",
+      "data_location is DEFAULT or EXTERNAL; absent means DEFAULT", "data_location 7" },
+    { "T-32", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto.metadata_props, Notes",
+      "metadata_props keys of a tensor are distinct", "key `a` twice" },
+    { "T-33", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, "T-03", "IR.md: Standard data types",
+      "Tensor elements are numbers, strings or booleans, never sequences, maps or optionals", "n/a" },
+    { "T-34", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_READER, ONX_RULE_ERROR, NULL,
+      "ExternalDataSecurity.md: Layer 3; AssuranceCase.md",
+      "Storage for a tensor is reserved only after the data present has been found sufficient",
+      "dims of one million million, 4 bytes of data" },
+    { "T-35", ONX_MAY, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: TensorProto.name",
+      "A tensor outside the initializer lists need not be named", "accept: nameless attribute tensor" },
+    { 0 }
+};
+
+const char *onxi_tensor_name(onxi_check *k, const onx_tensor *tensor)
+{
+    return onxi_quote(k, onx_view(tensor->name));
+}
+
+/* The fields that may hold elements, in the order of onx.proto numbers. */
+typedef enum field { IN_NONE, IN_FLOAT, IN_INT32, IN_STRING, IN_INT64, IN_DOUBLE, IN_UINT64, IN_RAW } field;
+static const char *const field_name[] = { "no field",   "float_data",  "int32_data",  "string_data",
+                                          "int64_data", "double_data", "uint64_data", "raw_data" };
+static const onxi_step field_step[] = { ONXI_STEP_data_type,   ONXI_STEP_float_data, ONXI_STEP_int32_data,
+                                        ONXI_STEP_string_data, ONXI_STEP_int64_data, ONXI_STEP_double_data,
+                                        ONXI_STEP_uint64_data, ONXI_STEP_raw_data };
+
+static uint64_t entries_in(const onx_tensor *t, field f)
+{
+    switch (f) {
+    case IN_FLOAT:
+        return t->float_data_count;
+    case IN_INT32:
+        return t->int32_data_count;
+    case IN_STRING:
+        return t->string_data_count;
+    case IN_INT64:
+        return t->int64_data_count;
+    case IN_DOUBLE:
+        return t->double_data_count;
+    case IN_UINT64:
+        return t->uint64_data_count;
+    case IN_RAW:
+        return onx_view(t->raw_data).len;
+    default:
+        return 0;
+    }
+}
+
+/* The typed field that belongs to an element type. */
+static field field_of(int32_t dtype)
+{
+    switch (dtype) {
+    case ONX_FLOAT:
+    case ONX_COMPLEX64:
+        return IN_FLOAT;
+    case ONX_DOUBLE:
+    case ONX_COMPLEX128:
+        return IN_DOUBLE;
+    case ONX_INT64:
+        return IN_INT64;
+    case ONX_UINT32:
+    case ONX_UINT64:
+        return IN_UINT64;
+    case ONX_STRING:
+        return IN_STRING;
+    default:
+        return IN_INT32;
+    }
+}
+
+/* The range of an int32_data entry; false when every value is allowed. */
+static bool entry_range(int32_t dtype, int32_t *low, int32_t *high, const char **rule)
+{
+    *low = 0;
+    switch (dtype) {
+    case ONX_BOOL:
+        *high = 1;
+        *rule = "T-22";
+        return true;
+    case ONX_INT8:
+        *low = -128;
+        *high = 127;
+        *rule = "T-23";
+        return true;
+    case ONX_UINT8:
+        *high = 255;
+        *rule = "T-23";
+        return true;
+    case ONX_INT16:
+        *low = -32768;
+        *high = 32767;
+        *rule = "T-23";
+        return true;
+    case ONX_UINT16:
+        *high = 65535;
+        *rule = "T-23";
+        return true;
+    case ONX_INT32:
+        return false;
+    case ONX_FLOAT16:
+    case ONX_BFLOAT16:
+        *high = 65535;
+        *rule = "T-24";
+        return true;
+    default:
+        *high = 255;
+        *rule = onx_dtype_bits(dtype) < 8 ? "T-15" : "T-24";
+        return true;
+    }
+}
+
+static void check_int32_entries(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+{
+    int32_t low, high;
+    const char *rule;
+    if (!entry_range(t->data_type, &low, &high, &rule) || !onxi_wants(k, rule))
+        return;
+    for (uint64_t i = 0; i < t->int32_data_count; i++)
+        if (t->int32_data[i] < low || t->int32_data[i] > high) {
+            onxi_find(k, ONXI_AT(at, int32_data), rule,
+                      (onxi_detail){ .value = onxi_number(k, t->int32_data[i]),
+                                     .expected = onxi_text(k, "%d to %d", low, high) },
+                      "entry %llu of int32_data is no %s", (unsigned long long)i, onx_dtype_name(t->data_type));
+            return; /* once per tensor */
+        }
+}
+
+static void check_uint32_entries(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+{
+    for (uint64_t i = 0; i < t->uint64_data_count; i++)
+        if (t->uint64_data[i] > UINT32_MAX) {
+            onxi_find(k, ONXI_AT(at, uint64_data), "T-25",
+                      (onxi_detail){ .value = onxi_text(k, "%llu", (unsigned long long)t->uint64_data[i]) },
+                      "entry %llu of uint64_data is no uint32", (unsigned long long)i);
+            return;
+        }
+}
+
+static void check_strings(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+{
+    bool bad = false, odd = false;
+    for (uint32_t i = 0; i < t->string_data_count && !(bad && odd); i++) {
+        onx_str s = onx_view(t->string_data[i]);
+        const onxi_at *here = ONXI_AT_INDEX(at, string_data, i);
+        if (!bad && onxi_utf8_valid(s) < s.len) {
+            bad = true;
+            onxi_find(k, here, "T-20", (onxi_detail){ .value = onx_str_of(onxi_quote(k, s)) },
+                      "the string is not UTF-8 from byte %zu on", onxi_utf8_valid(s));
+        } else if (!odd && ((s.len >= 3 && memcmp(s.ptr, "\xef\xbb\xbf", 3) == 0) || (s.len && !s.ptr[s.len - 1]))) {
+            odd = true;
+            onxi_find(
+                k, here, "T-20", (onxi_detail){ .severity = ONX_RULE_WARNING, .value = onx_str_of(onxi_quote(k, s)) },
+                s.ptr[s.len - 1] ? "the string begins with a byte-order mark" : "the string ends with a zero byte");
+        }
+    }
+}
+
+static void check_raw_bool(onxi_check *k, const onxi_at *at, onx_str raw)
+{
+    for (size_t i = 0; i < raw.len; i++)
+        if ((unsigned char)raw.ptr[i] > 1) {
+            onxi_find(
+                k, ONXI_AT(at, raw_data), "T-21",
+                (onxi_detail){ .value = onxi_number(k, (unsigned char)raw.ptr[i]), .expected = onx_str_of("0 or 1") },
+                "byte %zu of raw_data is no boolean", i);
+            return;
+        }
+}
+
+/* Padding bits behind the last element of a packed type. */
+static void check_padding(onxi_check *k, const onxi_at *at, const onx_tensor *t, uint64_t count, unsigned bits)
+{
+    uint64_t used = count * bits % 8; /* count is small enough: its bytes are there */
+    uint32_t last;
+    onx_str raw = onx_view(t->raw_data);
+    if (bits >= 8 || !used)
+        return;
+    if (raw.len)
+        last = (unsigned char)raw.ptr[raw.len - 1];
+    else if (t->int32_data_count)
+        last = (uint32_t)t->int32_data[t->int32_data_count - 1] & 0xff;
+    else
+        return;
+    if (last >> used)
+        onxi_find(k, at, "T-18", (onxi_detail){ .value = onxi_text(k, "0x%02x", last) },
+                  "unused bits of the last packed byte are not zero");
+}
+
+static bool check_dims(onxi_check *k, const onxi_at *at, const onx_tensor *t, uint64_t *count_out)
+{
+    uint64_t count = 1, nonzero = 1;
+    bool zero = false;
+    for (uint32_t i = 0; i < t->dims_count; i++) {
+        if (t->dims[i] < 0) {
+            onxi_find(k, ONXI_AT_INDEX(at, dims, i), "T-04",
+                      (onxi_detail){ .value = onxi_number(k, t->dims[i]), .expected = onx_str_of("0 or more") },
+                      "dimension %u is negative", i);
+            return false;
+        }
+        uint64_t d = (uint64_t)t->dims[i];
+        if (!d)
+            zero = true;
+        else if (!onxi_mul_u64(nonzero, d, &nonzero) || nonzero > INT64_MAX / 16) {
+            onxi_find(k, ONXI_AT_INDEX(at, dims, i), "T-05", (onxi_detail){ .value = onxi_number(k, t->dims[i]) },
+                      "the number of elements overflows at dimension %u", i);
+            return false;
+        }
+    }
+    count = zero ? 0 : nonzero;
+    *count_out = count;
+    return true;
+}
+
+static bool check_data_type(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+{
+    if (!ONX_HAS(tensor, t, data_type)) {
+        onxi_find(k, at, "T-01", ONXI_PLAIN, "the tensor has no data_type");
+        return false;
+    }
+    const onxi_at *here = ONXI_AT(at, data_type);
+    if (t->data_type == ONX_UNDEFINED) {
+        onxi_find(k, here, "T-02", ONXI_PLAIN, "data_type is UNDEFINED");
+        return false;
+    }
+    if (!onx_dtype_name(t->data_type)) {
+        onxi_find(k, here, "T-03",
+                  (onxi_detail){ .value = onxi_number(k, t->data_type), .expected = onx_str_of("1 to 26") },
+                  "data_type is no element type");
+        return false;
+    }
+    onxi_check_dtype_version(k, here, t->data_type);
+    return true;
+}
+
+/* Which field holds the data? IN_NONE with false: several do. */
+static bool find_field(onxi_check *k, const onxi_at *at, const onx_tensor *t, field *out)
+{
+    *out = IN_NONE;
+    for (field f = IN_FLOAT; f <= IN_RAW; f++) {
+        if (!entries_in(t, f))
+            continue;
+        if (*out) {
+            onxi_find(k, at, "T-08", ONXI_PLAIN, "both %s and %s hold data", field_name[*out], field_name[f]);
+            return false;
+        }
+        *out = f;
+    }
+    return true;
+}
+
+static void check_size(onxi_check *k, const onxi_at *at, const onx_tensor *t, field f, uint64_t count)
+{
+    unsigned bits = onx_dtype_bits(t->data_type);
+    bool complex = onx_dtype_class_of(t->data_type) == ONX_CLASS_COMPLEX;
+    uint64_t got = entries_in(t, f), want;
+    const char *rule, *unit = "entries";
+    if (f == IN_RAW) {
+        want = 0;
+        onx_dtype_size(t->data_type, count, &want); /* cannot overflow: check_dims bounds the count */
+        rule = bits == 4 ? "T-16" : bits == 2 ? "T-17" : complex ? "T-26" : "T-12";
+        unit = "bytes";
+    } else if (bits == 4 || bits == 2) {
+        want = bits == 4 ? count / 2 + count % 2 : count / 4 + (count % 4 != 0);
+        rule = bits == 4 ? "T-13" : "T-14";
+        /* One element per entry is what older writers did; the reference takes it. */
+        if (got == count && got > want) {
+            onxi_find(k, &(onxi_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, rule,
+                      (onxi_detail){ .severity = ONX_RULE_WARNING,
+                                     .value = onxi_text(k, "%llu entries", (unsigned long long)got),
+                                     .expected = onxi_text(k, "%llu entries", (unsigned long long)want) },
+                      "%s holds one element per entry instead of %u", field_name[f], 8 / bits);
+            return;
+        }
+    } else {
+        want = complex ? count * 2 : count;
+        rule = complex ? "T-26" : "T-11";
+    }
+    if (got == want)
+        return;
+    onxi_find(k, &(onxi_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, rule,
+              (onxi_detail){ .value = onxi_text(k, "%llu %s", (unsigned long long)got, unit),
+                             .expected = onxi_text(k, "%llu %s", (unsigned long long)want, unit) },
+              "%s is too %s for %llu elements of type %s", field_name[f], got < want ? "short" : "long",
+              (unsigned long long)count, onx_dtype_name(t->data_type));
+}
+
+/* The values that the typed fields and booleans hold. */
+static void check_values(onxi_check *k, const onxi_at *at, const onx_tensor *t, field f, uint64_t count)
+{
+    if (f == IN_INT32)
+        check_int32_entries(k, at, t);
+    else if (f == IN_UINT64 && t->data_type == ONX_UINT32)
+        check_uint32_entries(k, at, t);
+    else if (f == IN_STRING)
+        check_strings(k, at, t);
+    else if (f == IN_RAW && t->data_type == ONX_BOOL)
+        check_raw_bool(k, at, onx_view(t->raw_data));
+    if (onx_dtype_bits(t->data_type) < 8)
+        check_padding(k, at, t, count, onx_dtype_bits(t->data_type));
+}
+
+static void check_inline(onxi_check *k, const onxi_at *at, const onx_tensor *t, uint64_t count)
+{
+    field f;
+    if (!find_field(k, at, t, &f))
+        return;
+    if (ONX_HAS(tensor, t, raw_data) && !onx_view(t->raw_data).len && f != IN_NONE)
+        onxi_find(k, ONXI_AT(at, raw_data), "T-09", ONXI_PLAIN, "raw_data is present but empty next to %s",
+                  field_name[f]);
+    if (!count) {
+        if (f)
+            onxi_find(k, at, "T-07",
+                      (onxi_detail){
+                          .value = onxi_text(k, "%llu in %s", (unsigned long long)entries_in(t, f), field_name[f]) },
+                      "a tensor with a zero dimension holds data");
+        return;
+    }
+    if (t->data_type == ONX_STRING && f == IN_RAW) {
+        onxi_find(k, ONXI_AT(at, raw_data), "T-19", ONXI_PLAIN, "strings cannot be stored in raw_data");
+        return;
+    }
+    if (!f) {
+        const char *scalar = t->dims_count ? "" : ", which has no dims and so is a scalar";
+        const char *rule = t->dims_count ? "T-08" : "T-06";
+        onxi_find(k, at, rule, (onxi_detail){ .expected = onxi_text(k, "%llu elements", (unsigned long long)count) },
+                  "no field holds the data of the tensor%s", scalar);
+        return;
+    }
+    field own = field_of(t->data_type);
+    if (f != IN_RAW && f != own) {
+        onxi_find(k, &(onxi_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, "T-10",
+                  (onxi_detail){ .value = onx_str_of(field_name[f]),
+                                 .expected = onxi_text(k, "%s or raw_data", field_name[own]) },
+                  "elements of type %s are not stored in %s", onx_dtype_name(t->data_type), field_name[f]);
+        return;
+    }
+    check_size(k, at, t, f, count);
+    check_values(k, at, t, f, count);
+}
+
+void onxi_check_tensor(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+{
+    uint64_t count = 0, size = 0;
+    onxi_check_utf8(k, at, onx_view(t->doc_string));
+    onxi_check_metadata(k, at, t->metadata_props, t->metadata_props_count, false);
+    if (ONX_HAS(tensor, t, segment) && t->segment) {
+        const onx_segment *s = t->segment;
+        bool order = s->begin >= 0 && s->begin <= s->end;
+        onxi_find(k, ONXI_AT(at, segment), "T-30",
+                  (onxi_detail){ .value = onxi_text(k, "%lld to %lld", (long long)s->begin, (long long)s->end) },
+                  order ? "tensors in segments are not supported" : "the segment ends before it begins");
+        return;
+    }
+    bool typed = check_data_type(k, at, t), sized = check_dims(k, at, t, &count);
+    if (ONX_HAS(tensor, t, data_location) && t->data_location != ONX_DATA_DEFAULT &&
+        t->data_location != ONX_DATA_EXTERNAL) {
+        onxi_find(
+            k, ONXI_AT(at, data_location), "T-31",
+            (onxi_detail){ .value = onxi_number(k, t->data_location), .expected = onx_str_of("DEFAULT or EXTERNAL") },
+            "data_location is no location");
+        return;
+    }
+    if (t->data_location == ONX_DATA_EXTERNAL) {
+        if (typed && t->data_type != ONX_STRING && sized)
+            sized = onx_dtype_size(t->data_type, count, &size);
+        onxi_check_external(k, at, t, typed && sized, size);
+        return;
+    }
+    if (t->external_data_count)
+        onxi_find(k, ONXI_AT(at, external_data), "E-27", ONXI_PLAIN,
+                  "external_data is given, but data_location is DEFAULT");
+    if (typed && sized)
+        check_inline(k, at, t, count);
+}
