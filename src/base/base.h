@@ -260,6 +260,7 @@ typedef struct onxi_file { /* a file mapped read-only, or standard input read in
     size_t map_size;
     void *heap; /* for what could not be mapped */
     size_t heap_size;
+    int holes;       /* descriptor + 1 of a mapped file that has holes; 0: none */
 } onxi_file;
 
 /* "-" is standard input. Refuses directories, devices and FIFOs by name; E_IO with a diagnostic naming path and reason.
@@ -270,6 +271,10 @@ onx_status onxi_file_read(onx_ctx *cx, const char *path, onxi_file *out);
 /* Maps an opened regular file of that size, or reads it where it cannot be mapped; `shown` names it in messages. The
  * descriptor stays the caller's. */
 onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out);
+/* Tells the system that the file will be read from front to back. */
+void onxi_file_read_ahead(const onxi_file *file);
+/* How many of these bytes, from the first on, lie in a hole of the file and so are zero; 0 when that is not known. */
+size_t onxi_file_hole(const onxi_file *file, onx_str bytes);
 /* Tells the system that these bytes, if they lie in the mapping, need not stay in memory; they read the same later. */
 void onxi_file_forget(const onxi_file *file, onx_str bytes);
 void onxi_file_close(onx_ctx *cx, onxi_file *file);

@@ -44,5 +44,6 @@ typedef struct onxi_stream {
 } onxi_stream;
 onx_sink onxi_stream_sink(onxi_stream *stream);
 onx_status onxi_stream_write(void *stream, onx_str bytes);
+onx_status onxi_stream_skip(onxi_stream *stream, uint64_t count); /* zeros */
 
 #endif

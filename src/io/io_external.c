@@ -170,19 +170,6 @@ static onx_status open_output(onxi_move *m, data_file *file)
                                &file->output);
 }
 
-/* Zeros up to the offset, in the file and in the checksum. */
-static onx_status fill(onxi_stream *stream, uint64_t offset)
-{
-    static const char zeros[4096];
-    uint64_t gap = offset - onxi_output_size(stream->output);
-    for (uint64_t left = stream->hash ? gap : 0; left;) {
-        size_t n = left < sizeof zeros ? (size_t)left : sizeof zeros;
-        onxi_sha1_add(stream->hash, onx_str_make(zeros, n));
-        left -= n;
-    }
-    return onxi_output_skip(stream->output, gap);
-}
-
 /* All weights of one file, from weights[*at] on. */
 static onx_status write_file(onxi_move *m, uint32_t index, size_t *at)
 {
@@ -194,7 +181,7 @@ static onx_status write_file(onxi_move *m, uint32_t index, size_t *at)
     onx_status status = ONX_OK;
     for (; status == ONX_OK && *at < m->weight_count && m->weights[*at].file == index; ++*at) {
         const weight *w = &m->weights[*at];
-        status = fill(&stream, w->offset);
+        status = onxi_stream_skip(&stream, w->offset - onxi_output_size(file->output));
         if (status == ONX_OK)
             status = onxi_tensor_stream(m->doc, w->tensor, onxi_stream_sink(&stream));
     }

@@ -206,6 +206,7 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
         format = onx_format_of_path(path);
     if (format == ONX_FORMAT_AUTO)
         format = ONX_FORMAT_BINARY;
+    onxi_doc_read_ahead(doc);
     onx_status status = ONX_OK;
     if (options && options->external)
         status = onxi_move_begin(doc, options->external, path, &move, &root);

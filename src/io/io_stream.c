@@ -1,12 +1,15 @@
 /* io_stream.c - writing what lies in mapped files without letting it pile up in the memory of the process. */
 #include "io/io.h"
 
-enum { WINDOW = 4 << 20 };
+enum {
+    WINDOW = 4 << 20,
+    PAYLOAD = 4096 /* smaller pieces come from the writer's own buffer */
+};
 
 /* Bytes that follow those read before are given back together, every few megabytes. */
 static void pass(onxi_stream *s, onx_str bytes)
 {
-    if (!s->doc)
+    if (!s->doc || bytes.len < PAYLOAD)
         return;
     if (s->behind.len && s->behind.ptr + s->behind.len <= bytes.ptr &&
         bytes.ptr - (s->behind.ptr + s->behind.len) < WINDOW) {
@@ -21,15 +24,31 @@ static void pass(onxi_stream *s, onx_str bytes)
     }
 }
 
+onx_status onxi_stream_skip(onxi_stream *s, uint64_t count)
+{
+    static const char zeros[1 << 16];
+    for (uint64_t left = s->hash ? count : 0; left;) {
+        size_t n = left < sizeof zeros ? (size_t)left : sizeof zeros;
+        onxi_sha1_add(s->hash, onx_str_make(zeros, n));
+        left -= n;
+    }
+    return onxi_output_skip(s->output, count);
+}
+
 onx_status onxi_stream_write(void *stream, onx_str bytes)
 {
     onxi_stream *s = stream;
     while (bytes.len) {
-        onx_str part = onx_str_make(bytes.ptr, bytes.len < WINDOW ? bytes.len : WINDOW);
-        ONX_TRY(onxi_output_write(s->output, part));
-        if (s->hash)
-            onxi_sha1_add(s->hash, part);
-        pass(s, part);
+        size_t hole = s->doc && bytes.len >= WINDOW / 4 ? onxi_doc_hole(s->doc, bytes) : 0;
+        onx_str part = onx_str_make(bytes.ptr, hole ? hole : bytes.len < WINDOW ? bytes.len : WINDOW);
+        if (hole) {
+            ONX_TRY(onxi_stream_skip(s, hole)); /* nothing is read */
+        } else {
+            ONX_TRY(onxi_output_write(s->output, part));
+            if (s->hash)
+                onxi_sha1_add(s->hash, part);
+            pass(s, part);
+        }
         bytes = onx_str_make(bytes.ptr + part.len, bytes.len - part.len);
     }
     return ONX_OK;

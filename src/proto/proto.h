@@ -10,6 +10,10 @@
 
 /* The document owns the file from here on; its bytes are what the document borrows from. */
 onx_status onxi_doc_keep_input(onx_doc *doc, onxi_file *file);
+/* How many of these bytes, from the first on, lie in a hole of one of the document's files. */
+size_t onxi_doc_hole(onx_doc *doc, onx_str bytes);
+/* The input is about to be read through as a whole. */
+void onxi_doc_read_ahead(onx_doc *doc);
 /* Gives back the memory of bytes of the input or of external data that were read through; they can be read again. */
 void onxi_doc_forget(onx_doc *doc, onx_str bytes);
 

@@ -179,6 +179,7 @@ static onx_status open_file(onx_doc *doc, const place *p, onx_str location, data
             snprintf(shown, sizeof shown, "%.*s", location.len > 200 ? 200 : (int)location.len, location.ptr);
             file->status = onxi_file_map(doc->cx, fd, size, shown, &file->file);
             close(fd);
+            onxi_file_read_ahead(&file->file);
         }
         *slot = file;
         e->count++;
@@ -224,6 +225,22 @@ onx_status onx_external_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *o
         return onxi_fail(doc->cx, ONX_E_MISUSE, p.where, "the tensor is not external");
     }
     return find_bytes(doc, tensor, &p, out, NULL);
+}
+
+size_t onxi_doc_hole(onx_doc *doc, onx_str bytes)
+{
+    struct onxi_external *e = doc->external;
+    size_t n = e ? onxi_file_hole(&e->input, bytes) : 0;
+    for (uint32_t i = 0; e && i < e->room && n == 0; i++)
+        if (e->table[i])
+            n = onxi_file_hole(&e->table[i]->file, bytes);
+    return n;
+}
+
+void onxi_doc_read_ahead(onx_doc *doc)
+{
+    if (doc->external)
+        onxi_file_read_ahead(&doc->external->input);
 }
 
 void onxi_doc_forget(onx_doc *doc, onx_str bytes)
