@@ -191,13 +191,35 @@ static void test_proto_json_read__depth_is_limited(void **state)
     assert_refuses(onx_json_read, ONX_KIND_TYPE, onx_str_of(json), ONX_E_LIMIT, NULL);
 }
 
+static void test_proto_json_read__deepest_nesting(void **state)
+{
+    (void)state;
+    assert_nests(onx_json_read, onx_json_write, "{\"sequence_type\":{\"elem_type\":", "{}", "}}");
+}
+
+static void test_proto_json_read__memory_may_fail(void **state)
+{
+    (void)state;
+    char text[9000] = "{\"opset_import\":[{\"domain\":\"";
+    memset(text + strlen(text), 'x', 8000); /* past the first blocks */
+    strcat(
+        text,
+        "\"}],\"graph\":{\"node\":[{\"input\":[\"a\",\"b\",\"c\\n\"],\"attribute\":[{\"ints\":[1,2,3],\"s\":\"AAAA\"}]}]}}");
+    assert_survives_scarcity(onx_json_read, onx_json_write, ONX_KIND_MODEL, onx_str_of(text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_proto_json_read__objects),          cmocka_unit_test(test_proto_json_read__integers),
-        cmocka_unit_test(test_proto_json_read__floats),           cmocka_unit_test(test_proto_json_read__strings),
-        cmocka_unit_test(test_proto_json_read__base64),           cmocka_unit_test(test_proto_json_read__enums),
+        cmocka_unit_test(test_proto_json_read__objects),
+        cmocka_unit_test(test_proto_json_read__integers),
+        cmocka_unit_test(test_proto_json_read__floats),
+        cmocka_unit_test(test_proto_json_read__strings),
+        cmocka_unit_test(test_proto_json_read__base64),
+        cmocka_unit_test(test_proto_json_read__enums),
         cmocka_unit_test(test_proto_json_read__depth_is_limited),
+        cmocka_unit_test(test_proto_json_read__deepest_nesting),
+        cmocka_unit_test(test_proto_json_read__memory_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

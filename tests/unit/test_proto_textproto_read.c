@@ -256,6 +256,22 @@ static void test_proto_textproto_read__depth_is_limited(void **state)
                    "1:33: error: unknown fields are nested too deep, found {");
 }
 
+static void test_proto_textproto_read__deepest_nesting(void **state)
+{
+    (void)state;
+    assert_nests(onx_textproto_read, onx_textproto_write, "sequence_type{elem_type{", "", "}}");
+    assert_nests(onx_textproto_read, onx_textproto_write, "99<99<", "", ">>");
+}
+
+static void test_proto_textproto_read__memory_may_fail(void **state)
+{
+    (void)state;
+    char text[9000] = "99 { 1: 5 } opset_import { domain: '";
+    memset(text + strlen(text), 'x', 8000); /* past the first blocks */
+    strcat(text, "' 'y' } graph { node { input: ['a', 'b', 'c', 'd', 'e'] attribute { ints: [1, 2, 3] f: 1 } } }");
+    assert_survives_scarcity(onx_textproto_read, onx_textproto_write, ONX_KIND_MODEL, onx_str_of(text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +288,8 @@ int main(void)
         cmocka_unit_test(test_proto_textproto_read__errors_have_places),
         cmocka_unit_test(test_proto_textproto_read__excerpt_is_the_line),
         cmocka_unit_test(test_proto_textproto_read__depth_is_limited),
+        cmocka_unit_test(test_proto_textproto_read__deepest_nesting),
+        cmocka_unit_test(test_proto_textproto_read__memory_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,69 @@ static inline void assert_refuses(text_reader read, onx_kind kind, onx_str text,
     onx_ctx_free(cx);
 }
 
+/* An allocator whose n-th call for more fails, and that counts what is in use. */
+typedef struct scarce_memory {
+    unsigned calls, failing;
+    size_t in_use;
+} scarce_memory;
+
+static inline void *scarce_resize(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    scarce_memory *m = user;
+    if (new_size > old_size && ++m->calls == m->failing)
+        return NULL;
+    m->in_use += new_size - old_size;
+    if (new_size)
+        return realloc(ptr, new_size);
+    free(ptr);
+    return NULL;
+}
+
+/* Reading and writing with each allocation failing in turn: they say so, and nothing stays behind. */
+static inline void assert_survives_scarcity(text_reader read, text_writer write, onx_kind kind, onx_str text)
+{
+    bool failed = true;
+    for (unsigned n = 2; failed; n++) { /* the first one is the context's */
+        scarce_memory m = { .failing = n };
+        onx_ctx *cx = onx_ctx_new(&(onx_allocator){ scarce_resize, &m });
+        onx_doc *doc = NULL;
+        text_buffer b = { 0 };
+        onx_status status = read(cx, kind, text, &doc);
+        if (status == ONX_OK)
+            status = write(cx, kind, doc->root, text_sink(&b));
+        failed = m.calls >= n;
+        assert_int_equal(status, failed ? ONX_E_MEMORY : ONX_OK);
+        onx_doc_free(doc);
+        onx_ctx_free(cx);
+        assert_int_equal(m.in_use, 0);
+        free(b.ptr);
+        assert_true(n < 10000);
+    }
+}
+
+/* Messages nested as deep as the largest limit, read and written again. */
+static inline void assert_nests(text_reader read, text_writer write, const char *open, const char *middle,
+                                const char *close)
+{
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_limits limits = onx_ctx_limits(cx);
+    limits.depth = ONX_DEPTH_MAX;
+    onx_ctx_set_limits(cx, limits);
+    text_buffer in = { 0 }, out = { 0 };
+    onx_doc *doc;
+    for (unsigned i = 0; i < ONX_DEPTH_MAX / 2; i++)
+        text_append(&in, onx_str_of(open));
+    text_append(&in, onx_str_of(middle));
+    for (unsigned i = 0; i < ONX_DEPTH_MAX / 2; i++)
+        text_append(&in, onx_str_of(close));
+    assert_ok(cx, read(cx, ONX_KIND_TYPE, text_view(&in), &doc));
+    assert_ok(cx, write(cx, ONX_KIND_TYPE, doc->root, text_sink(&out)));
+    onx_doc_free(doc);
+    free(in.ptr);
+    free(out.ptr);
+    onx_ctx_free(cx);
+}
+
 /* Writing fails with this diagnostic. */
 static inline void assert_unwritable(text_writer write, onx_kind kind, const void *message, onx_status status,
                                      const char *want)
