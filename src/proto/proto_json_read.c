@@ -120,7 +120,7 @@ static onx_status take_string(onxi_text_in *in, bool borrow, onx_str *out)
     *out = raw;
     if (!escaped && borrow)
         return ONX_OK;
-    char *to = onxi_text_string(in, raw.len); /* escapes are longer than what they stand for */
+    char *to = onxi_arena_get(in->arena, raw.len + 1); /* escapes are longer than what they stand for */
     if (!to)
         return ONX_E_MEMORY;
     *out = onx_str_make(to, raw.len);
@@ -306,14 +306,14 @@ static onx_status read_base64(onxi_text_in *in, void *slot)
     if (text.len % 4 == 0 && text.len && text.ptr[text.len - 1] == '=')
         text.len -= text.ptr[text.len - 2] == '=' ? 2 : 1;
     size_t len = text.len / 4 * 3 + (text.len % 4 ? text.len % 4 - 1 : 0);
-    char *bytes = onxi_text_string(in, len);
+    char *bytes = onxi_arena_get(in->arena, len + 1);
     if (!bytes)
         return ONX_E_MEMORY;
     if (!decode_base64(text, bytes)) {
         in->at = at;
         return onxi_text_expected(in, "bytes in base64");
     }
-    return onxi_text_store_bytes(in, slot, onx_str_make(bytes, len));
+    return onx_arena_refer(in->arena, onx_str_make(bytes, len), slot);
 }
 
 static onx_status read_object(onxi_text_in *in, const onxi_message_table *table, const onx_visit *self);
@@ -336,7 +336,7 @@ static onx_status read_value(onxi_text_in *in, const onxi_message_table *table, 
         return read_enum(in, field, slot);
     case ONXI_STRING:
         ONX_TRY(take_string(in, false, &text));
-        return onxi_text_store_bytes(in, slot, text);
+        return onx_arena_refer(in->arena, text, slot);
     case ONXI_BYTES:
         return read_base64(in, slot);
     case ONXI_MESSAGE:

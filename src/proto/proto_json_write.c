@@ -5,42 +5,34 @@
 #include <float.h>
 #include <stdio.h>
 
-#define PLAIN(c)                                                                                                       \
+#define HEX(n) (char)((n) < 10 ? '0' + (n) : 'a' - 10 + (n))
+#define UNICODE(c)                                                                                                     \
     {                                                                                                                  \
-        { (c) }, 1                                                                                                     \
+        { '\\', 'u', '0', '0', HEX((c) >> 4), HEX((c)&15) }, 6                                                         \
     }
-#define HIGH(c)                                                                                                        \
-    {                                                                                                                  \
-        { (char)(c) }, 1                                                                                               \
-    }
-#define SHORT(c)                                                                                                       \
-    {                                                                                                                  \
-        { '\\', (c) }, 2                                                                                               \
-    }
-#define UNICODE(c)                                                                                                      \
-    {                                                                                                                   \
-        {                                                                                                               \
-            '\\', 'u', '0', '0', (char)('0' + ((c) >> 4)), (char)(((c)&15) < 10 ? '0' + ((c)&15) : 'a' - 10 + ((c)&15)) \
-        },                                                                                                              \
-            6                                                                                                           \
-    }
-#define ROW(M, c) M(c), M((c) + 1), M((c) + 2), M((c) + 3), M((c) + 4), M((c) + 5), M((c) + 6), M((c) + 7)
-
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Winitializer-overrides"
-#else
-#pragma GCC diagnostic ignored "-Woverride-init"
-#endif
+/* clang-format off */
 static const onxi_text_escape escapes[256] = {
-    ROW(UNICODE, 0x00),  ROW(UNICODE, 0x08),  ROW(UNICODE, 0x10),  ROW(UNICODE, 0x18),   ROW(PLAIN, 0x20),
-    ROW(PLAIN, 0x28),    ROW(PLAIN, 0x30),    ROW(PLAIN, 0x38),    ROW(PLAIN, 0x40),     ROW(PLAIN, 0x48),
-    ROW(PLAIN, 0x50),    ROW(PLAIN, 0x58),    ROW(PLAIN, 0x60),    ROW(PLAIN, 0x68),     ROW(PLAIN, 0x70),
-    ROW(PLAIN, 0x78),    ROW(HIGH, 0x80),     ROW(HIGH, 0x88),     ROW(HIGH, 0x90),      ROW(HIGH, 0x98),
-    ROW(HIGH, 0xa0),     ROW(HIGH, 0xa8),     ROW(HIGH, 0xb0),     ROW(HIGH, 0xb8),      ROW(HIGH, 0xc0),
-    ROW(HIGH, 0xc8),     ROW(HIGH, 0xd0),     ROW(HIGH, 0xd8),     ROW(HIGH, 0xe0),      ROW(HIGH, 0xe8),
-    ROW(HIGH, 0xf0),     ROW(HIGH, 0xf8),     ['\b'] = SHORT('b'), ['\t'] = SHORT('t'),  ['\n'] = SHORT('n'),
-    ['\f'] = SHORT('f'), ['\r'] = SHORT('r'), ['"'] = SHORT('"'),  ['\\'] = SHORT('\\'), [0x7f] = UNICODE(0x7f),
+    ONXI_TEXT_ROW(UNICODE, 0x00),
+    ONXI_TEXT_SHORT('b'), ONXI_TEXT_SHORT('t'), ONXI_TEXT_SHORT('n'), UNICODE(0x0b),
+    ONXI_TEXT_SHORT('f'), ONXI_TEXT_SHORT('r'), UNICODE(0x0e), UNICODE(0x0f),
+    ONXI_TEXT_ROW(UNICODE, 0x10), ONXI_TEXT_ROW(UNICODE, 0x18),
+    ONXI_TEXT_PLAIN(' '), ONXI_TEXT_PLAIN('!'), ONXI_TEXT_SHORT('"'), ONXI_TEXT_PLAIN('#'),
+    ONXI_TEXT_PLAIN('$'), ONXI_TEXT_PLAIN('%'), ONXI_TEXT_PLAIN('&'), ONXI_TEXT_PLAIN('\''),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x28), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x30), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x38),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x40), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x48), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x50),
+    ONXI_TEXT_PLAIN('X'), ONXI_TEXT_PLAIN('Y'), ONXI_TEXT_PLAIN('Z'), ONXI_TEXT_PLAIN('['),
+    ONXI_TEXT_SHORT('\\'), ONXI_TEXT_PLAIN(']'), ONXI_TEXT_PLAIN('^'), ONXI_TEXT_PLAIN('_'),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x60), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x68), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x70),
+    ONXI_TEXT_PLAIN('x'), ONXI_TEXT_PLAIN('y'), ONXI_TEXT_PLAIN('z'), ONXI_TEXT_PLAIN('{'),
+    ONXI_TEXT_PLAIN('|'), ONXI_TEXT_PLAIN('}'), ONXI_TEXT_PLAIN('~'), UNICODE(0x7f),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x80), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x88), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x90),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x98), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xa0), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xa8),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xb0), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xb8), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xc0),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xc8), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xd0), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xd8),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xe0), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xe8), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xf0),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0xf8),
 };
+/* clang-format on */
 
 typedef struct json_out {
     onxi_text_out text; /* first, so that the shared functions take it */

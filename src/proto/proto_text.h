@@ -48,12 +48,20 @@ void onxi_text_put_i64(onxi_text_out *out, int64_t value);
 /* The value as protobuf's text format has it; returns the length. */
 size_t onxi_text_print_float(char buf[32], double value, bool is_double);
 
-/* A place in the table of escapes of one output format: up to six bytes for one. */
+/* What is written for one byte. Tables of 256 are made of rows of eight. */
 typedef struct onxi_text_escape {
     char text[6];
     uint8_t len;
 } onxi_text_escape;
-/* Writes the bytes through a table of 256 escapes. */
+#define ONXI_TEXT_PLAIN(c)                                                                                             \
+    {                                                                                                                  \
+        { (char)(c) }, 1                                                                                               \
+    }
+#define ONXI_TEXT_SHORT(c)                                                                                             \
+    {                                                                                                                  \
+        { '\\', (c) }, 2                                                                                               \
+    }
+#define ONXI_TEXT_ROW(M, c) M(c), M((c) + 1), M((c) + 2), M((c) + 3), M((c) + 4), M((c) + 5), M((c) + 6), M((c) + 7)
 void onxi_text_put_escaped(onxi_text_out *out, const onxi_text_escape *escapes, onx_str bytes);
 
 /* The name of an enum value, NULL when it has none. */
@@ -96,7 +104,7 @@ typedef onx_status (*onxi_text_reader)(onxi_text_in *in, const onxi_message_tabl
 onx_status onxi_text_read(onx_ctx *cx, onx_kind kind, onx_str text, onxi_text_reader read, onx_doc **out);
 
 /* Records an error at a place of the text, with its line, column and message path. `found` is looked up at the place
- * when its ptr is NULL; `expected` may be NULL. */
+ * when its ptr is NULL, unless a limit is what failed; `expected` may be NULL. */
 onx_status onxi_text_fail(onxi_text_in *in, onx_status status, const char *at, onx_str found, const char *expected,
                           const char *format, ...) ONX_PRINTF(6, 7);
 /* The usual case: something else than what the format asks for. */
@@ -113,10 +121,6 @@ onx_status onxi_text_slot(onxi_text_in *in, const onxi_message_table *table, con
 onx_status onxi_text_store_int(onxi_text_in *in, const onxi_field *field, void *slot, const char *at, bool negative,
                                uint64_t magnitude, bool magnitude_fits);
 onx_status onxi_text_store_enum(onxi_text_in *in, const onxi_field *field, void *slot, const char *at, onx_str name);
-/* Stores bytes that are in the arena. */
-onx_status onxi_text_store_bytes(onxi_text_in *in, void *slot, onx_str bytes);
-/* Memory for a string of the document; NULL when out of memory. */
-char *onxi_text_string(onxi_text_in *in, size_t len);
 /* A new child message stored in the slot, and its frame; the depth is checked. */
 onx_status onxi_text_enter(onxi_text_in *in, const onxi_field *field, void *slot, uint32_t index, onx_visit *frame_out);
 /* Digits of a base (8, 10, 16) to a number; false when past 64 bits. */

@@ -163,7 +163,8 @@ onx_status onxi_text_deeper(onx_ctx *cx, const onx_visit *at)
     uint32_t limit = onx_ctx_limits(cx).depth;
     if (at->depth <= limit)
         return ONX_OK;
-    return onxi_text_model_fail(cx, ONX_E_LIMIT, at, NULL, "messages are nested deeper than %u (limit depth)", limit);
+    return onxi_text_model_fail(cx, ONX_E_LIMIT, at, NULL, "messages are nested more than %u deep (limit depth)",
+                                limit);
 }
 
 /* ---- reading: the document and its errors ---- */
@@ -257,7 +258,7 @@ onx_status onxi_text_fail(onxi_text_in *in, onx_status status, const char *at, o
                               .line = number,
                               .column = column < UINT32_MAX ? (uint32_t)column : UINT32_MAX,
                               .path = onx_str_make(path, onxi_text_path(in->self, in->field, path, sizeof path)) };
-    diag.value = found.ptr ? found : token_at(in, at);
+    diag.value = found.ptr || status == ONX_E_LIMIT ? found : token_at(in, at);
     diag.expected = onx_str_of(expected);
     diag.excerpt = excerpt_of(line, at, in->end);
     va_list args;
@@ -385,7 +386,7 @@ onx_status onxi_text_enter(onxi_text_in *in, const onxi_field *field, void *slot
     uint32_t limit = onx_ctx_limits(in->cx).depth;
     if (frame_out->depth > limit)
         return onxi_text_fail(in, ONX_E_LIMIT, in->at, (onx_str){ 0 }, NULL,
-                              "messages are nested deeper than %u (limit depth)", limit);
+                              "messages are nested more than %u deep (limit depth)", limit);
     return ONX_OK;
 }
 
@@ -458,14 +459,4 @@ onx_status onxi_text_store_enum(onxi_text_in *in, const onxi_field *field, void 
         }
     }
     return onxi_text_fail(in, ONX_E_MALFORMED, at, name, NULL, "%s has no value of that name", field->name);
-}
-
-onx_status onxi_text_store_bytes(onxi_text_in *in, void *slot, onx_str bytes)
-{
-    return onxi_bytes_refer(in->arena, bytes.ptr, bytes.len, slot) ? ONX_OK : ONX_E_MEMORY;
-}
-
-char *onxi_text_string(onxi_text_in *in, size_t len)
-{
-    return onxi_arena_get(in->arena, len ? len : 1);
 }

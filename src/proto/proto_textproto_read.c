@@ -275,8 +275,7 @@ static onx_status read_enum(onxi_text_in *in, const onxi_field *field, void *slo
     return read_integer(in, field, slot);
 }
 
-/* float = [ "-" ] ( decimal [ "f" ] | "inf" | "infinity" | "nan" ); what is too large becomes infinite, as in protobuf
- */
+/* float = [ "-" ] ( decimal [ "f" ] | "inf" | "infinity" | "nan" ); what is too large becomes infinite */
 static onx_status read_float(onxi_text_in *in, const onxi_field *field, void *slot)
 {
     static const char expected[] = "a decimal number, inf or nan";

@@ -2,35 +2,34 @@
  * unknown fields where that would lose something (docs/notes/textproto_json.md). */
 #include "proto/proto_text.h"
 
+/* protobuf's CEscape */
 #define OCTAL(c)                                                                                                       \
     {                                                                                                                  \
         { '\\', (char)('0' + ((c) >> 6)), (char)('0' + (((c) >> 3) & 7)), (char)('0' + ((c)&7)) }, 4                   \
     }
-#define PLAIN(c)                                                                                                       \
-    {                                                                                                                  \
-        { (c) }, 1                                                                                                     \
-    }
-#define SHORT(c)                                                                                                       \
-    {                                                                                                                  \
-        { '\\', (c) }, 2                                                                                               \
-    }
-#define ROW(M, c) M(c), M((c) + 1), M((c) + 2), M((c) + 3), M((c) + 4), M((c) + 5), M((c) + 6), M((c) + 7)
-
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Winitializer-overrides"
-#else
-#pragma GCC diagnostic ignored "-Woverride-init"
-#endif
+/* clang-format off */
 static const onxi_text_escape escapes[256] = {
-    ROW(OCTAL, 0x00),   ROW(OCTAL, 0x08),     ROW(OCTAL, 0x10),     ROW(OCTAL, 0x18),     ROW(PLAIN, 0x20),
-    ROW(PLAIN, 0x28),   ROW(PLAIN, 0x30),     ROW(PLAIN, 0x38),     ROW(PLAIN, 0x40),     ROW(PLAIN, 0x48),
-    ROW(PLAIN, 0x50),   ROW(PLAIN, 0x58),     ROW(PLAIN, 0x60),     ROW(PLAIN, 0x68),     ROW(PLAIN, 0x70),
-    ROW(PLAIN, 0x78),   ROW(OCTAL, 0x80),     ROW(OCTAL, 0x88),     ROW(OCTAL, 0x90),     ROW(OCTAL, 0x98),
-    ROW(OCTAL, 0xa0),   ROW(OCTAL, 0xa8),     ROW(OCTAL, 0xb0),     ROW(OCTAL, 0xb8),     ROW(OCTAL, 0xc0),
-    ROW(OCTAL, 0xc8),   ROW(OCTAL, 0xd0),     ROW(OCTAL, 0xd8),     ROW(OCTAL, 0xe0),     ROW(OCTAL, 0xe8),
-    ROW(OCTAL, 0xf0),   ROW(OCTAL, 0xf8),     ['\n'] = SHORT('n'),  ['\r'] = SHORT('r'),  ['\t'] = SHORT('t'),
-    ['"'] = SHORT('"'), ['\''] = SHORT('\''), ['\\'] = SHORT('\\'), [0x7f] = OCTAL(0x7f),
+    ONXI_TEXT_ROW(OCTAL, 0x00),
+    OCTAL(0x08), ONXI_TEXT_SHORT('t'), ONXI_TEXT_SHORT('n'), OCTAL(0x0b),
+    OCTAL(0x0c), ONXI_TEXT_SHORT('r'), OCTAL(0x0e), OCTAL(0x0f),
+    ONXI_TEXT_ROW(OCTAL, 0x10), ONXI_TEXT_ROW(OCTAL, 0x18),
+    ONXI_TEXT_PLAIN(' '), ONXI_TEXT_PLAIN('!'), ONXI_TEXT_SHORT('"'), ONXI_TEXT_PLAIN('#'),
+    ONXI_TEXT_PLAIN('$'), ONXI_TEXT_PLAIN('%'), ONXI_TEXT_PLAIN('&'), ONXI_TEXT_SHORT('\''),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x28), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x30), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x38),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x40), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x48), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x50),
+    ONXI_TEXT_PLAIN('X'), ONXI_TEXT_PLAIN('Y'), ONXI_TEXT_PLAIN('Z'), ONXI_TEXT_PLAIN('['),
+    ONXI_TEXT_SHORT('\\'), ONXI_TEXT_PLAIN(']'), ONXI_TEXT_PLAIN('^'), ONXI_TEXT_PLAIN('_'),
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x60), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x68), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x70),
+    ONXI_TEXT_PLAIN('x'), ONXI_TEXT_PLAIN('y'), ONXI_TEXT_PLAIN('z'), ONXI_TEXT_PLAIN('{'),
+    ONXI_TEXT_PLAIN('|'), ONXI_TEXT_PLAIN('}'), ONXI_TEXT_PLAIN('~'), OCTAL(0x7f),
+    ONXI_TEXT_ROW(OCTAL, 0x80), ONXI_TEXT_ROW(OCTAL, 0x88), ONXI_TEXT_ROW(OCTAL, 0x90),
+    ONXI_TEXT_ROW(OCTAL, 0x98), ONXI_TEXT_ROW(OCTAL, 0xa0), ONXI_TEXT_ROW(OCTAL, 0xa8),
+    ONXI_TEXT_ROW(OCTAL, 0xb0), ONXI_TEXT_ROW(OCTAL, 0xb8), ONXI_TEXT_ROW(OCTAL, 0xc0),
+    ONXI_TEXT_ROW(OCTAL, 0xc8), ONXI_TEXT_ROW(OCTAL, 0xd0), ONXI_TEXT_ROW(OCTAL, 0xd8),
+    ONXI_TEXT_ROW(OCTAL, 0xe0), ONXI_TEXT_ROW(OCTAL, 0xe8), ONXI_TEXT_ROW(OCTAL, 0xf0),
+    ONXI_TEXT_ROW(OCTAL, 0xf8),
 };
+/* clang-format on */
 
 static void put_string(onxi_text_out *out, onx_str bytes)
 {

@@ -51,7 +51,7 @@ static void assert_prints_double_bits(uint64_t bits)
 static void test_proto_text_float__any_bits(void **state)
 {
     (void)state;
-    for (int i = 0; i < 300000; i++) {
+    for (int i = 0; i < 100000; i++) {
         assert_prints_float_bits((uint32_t)random_bits());
         assert_prints_double_bits(random_bits());
     }
@@ -83,7 +83,7 @@ static void test_proto_text_float__usual_values(void **state)
             assert_prints((double)(float)(i / 64.0 * tens[t]), false);
         }
     }
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < 60000; i++) {
         double d = (double)(int64_t)random_bits() * 1e-19;
         assert_prints(d, true);
         assert_prints((double)(float)d, false);

@@ -238,7 +238,7 @@ static void test_proto_textproto_write__depth_is_limited(void **state)
     onx_ctx *cx = onx_ctx_new(NULL);
     text_buffer b = { 0 };
     assert_int_equal(onx_textproto_write(cx, ONX_KIND_TYPE, types, text_sink(&b)), ONX_E_LIMIT);
-    assert_non_null(strstr(onx_diag_get(cx, 0)->message.ptr, "nested deeper than 100"));
+    assert_non_null(strstr(onx_diag_get(cx, 0)->message.ptr, "nested more than 100 deep"));
     free(b.ptr);
     onx_ctx_free(cx);
 }
