@@ -16,8 +16,6 @@ static void look_up(const onx_registry *registry, const onx_doc *doc)
         const onx_operator *listed = set->operator_[i];
         const onx_str name = onx_view(listed->op_type), domain = onx_view(set->domain);
         const onx_op *op = onx_registry_find(registry, domain, name, listed->since_version);
-        if (memchr(name.ptr, 0, name.len) || memchr(domain.ptr ? domain.ptr : "", 0, domain.len))
-            continue; /* names end at a zero byte there */
         if (!op && !onx_op_newest(domain, name) && listed->since_version <= INT32_MAX)
             abort();
         if (!op)

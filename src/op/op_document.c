@@ -40,6 +40,11 @@ static bool is_reverse_dns(onx_str domain)
     return dots && label;
 }
 
+static bool has_zero_byte(onx_str text)
+{
+    return text.len && memchr(text.ptr, 0, text.len);
+}
+
 static void check_head(onx_ctx *cx, const onx_operator_set *set)
 {
     const onx_str magic = onx_view(set->magic), domain = onx_view(set->domain);
@@ -53,6 +58,8 @@ static void check_head(onx_ctx *cx, const onx_operator_set *set)
     if (set->opset_version < 1)
         onxi_opset_report(cx, "OS-05", ONX_ERROR, "opset_version", onx_str_make("", 0),
                           "opset_version %lld is not 1 or more", (long long)set->opset_version);
+    if (has_zero_byte(domain))
+        onxi_opset_report(cx, "OS-03", ONX_ERROR, "domain", domain, "the domain has a zero byte in it");
     if (domain.len && !onx_str_is(domain, "ai.onnx") && !is_reverse_dns(domain))
         onxi_opset_report(cx, "OS-04", ONX_NOTE, "domain", domain,
                           "the domain is not a reversed DNS name such as com.example.vision");
@@ -124,10 +131,24 @@ static void check_operator(onx_ctx *cx, const onx_operator_set *set, uint32_t in
     snprintf(path, sizeof path, "operator[%u]", index);
     if (!name.len)
         onxi_opset_report(cx, "OS-07", ONX_ERROR, path, name, "the operator has no op_type");
+    if (has_zero_byte(name))
+        onxi_opset_report(cx, "OS-07", ONX_ERROR, path, name, "the name of the operator has a zero byte in it");
     if (op->since_version < 1 || op->since_version > set->opset_version)
         onxi_opset_report(cx, "OS-08", ONX_ERROR, path, name,
                           "since_version %lld is not between 1 and the opset_version %lld",
                           (long long)op->since_version, (long long)set->opset_version);
+}
+
+/* Only what loading needs; the rest is for the rules of functions. */
+static void check_function(onx_ctx *cx, const onx_operator_set *set, uint32_t index)
+{
+    char path[64];
+    const onx_str name = onx_view(set->functions[index]->name);
+    snprintf(path, sizeof path, "functions[%u]", index);
+    if (!name.len)
+        onxi_opset_report(cx, "OS-13", ONX_ERROR, path, name, "the function has no name");
+    if (has_zero_byte(name))
+        onxi_opset_report(cx, "OS-13", ONX_ERROR, path, name, "the name of the function has a zero byte in it");
 }
 
 onx_status onx_opset_check(onx_ctx *cx, const onx_doc *document)
@@ -140,6 +161,8 @@ onx_status onx_opset_check(onx_ctx *cx, const onx_doc *document)
     check_domain(cx, set);
     for (uint32_t i = 0; i < set->operator_count; i++)
         check_operator(cx, set, i);
+    for (uint32_t i = 0; i < set->functions_count; i++)
+        check_function(cx, set, i);
     onxi_opset_item *list;
     size_t count;
     ONX_TRY(onxi_opset_list(cx, set, &list, &count));

@@ -277,6 +277,12 @@ static void test_op_registry__each_rule_of_documents(void **state)
     add(doc, "", 1);
     breaks(doc, "OS-07");
     doc = new_set(2);
+    assert_int_equal(onx_arena_keep(onx_doc_arena(doc), onx_str_make("A\0B", 3), &add(doc, "A", 1)->op_type), ONX_OK);
+    breaks(doc, "OS-07");
+    doc = new_set(2);
+    add_function(doc, "");
+    breaks(doc, "OS-13");
+    doc = new_set(2);
     add(doc, "A", 3);
     breaks(doc, "OS-08");
     doc = new_set(2);
