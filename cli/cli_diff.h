@@ -34,6 +34,7 @@ onx_str cli_diff_format(cli_diff *d, const char *format, ...) ONX_PRINTF(2, 3);
 
 void cli_diff_tensor(cli_diff *d, onx_str where, onx_str name, const onx_tensor *a, const onx_tensor *b);
 void cli_diff_graph(cli_diff *d, onx_str where, const onx_graph *a, const onx_graph *b);
+void cli_diff_operator_set(cli_diff *d, const onx_operator_set *a, const onx_operator_set *b);
 void cli_diff_function(cli_diff *d, onx_str where, const onx_function *a, const onx_function *b);
 void cli_diff_entries(cli_diff *d, onx_str where, onx_string_string_entry **a, uint32_t a_count,
                       onx_string_string_entry **b, uint32_t b_count);

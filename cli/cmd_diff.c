@@ -196,6 +196,9 @@ static void diff_roots(cli_diff *d, onx_kind kind)
         cli_diff_text(d, where, "name", ((const onx_tensor *)a)->name, ((const onx_tensor *)b)->name);
         cli_diff_tensor(d, where, onx_view(((const onx_tensor *)a)->name), a, b);
         break;
+    case ONX_KIND_OPERATOR_SET:
+        cli_diff_operator_set(d, a, b);
+        break;
     default:
         if (!onx_message_equal(kind, a, b))
             cli_diff_say(d, '~', where, onx_str_of(""), onx_str_of("not alike"), onx_str_of(""));
@@ -276,10 +279,12 @@ const cli_command cmd_diff = {
     .operands = "A B",
     .help =
         "Weights are compared by value, wherever they are stored; differing ones with their largest absolute and relative\n"
-        "difference. Nodes belong together by name, else by output. The exit status is 0 when nothing differs, else 1.\n",
+        "difference. Nodes belong together by name, else by output. The exit status is 0 when nothing differs, else 1.\n"
+        "For operator sets the versioning rules that a change breaks are said as warnings; the older one comes first.\n",
     .example = "onx diff before.onnx after.onnx\n"
                "onx diff --rtol 1e-5 a.onnx b.onnx\n"
-               "onx diff --as tensor expected.pb actual.pb\n",
+               "onx diff --as tensor expected.pb actual.pb\n"
+               "onx diff --as operator-set vendor-1.pb vendor-2.pb\n",
     .options = options,
     .run = run_diff,
 };

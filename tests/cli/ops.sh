@@ -39,4 +39,14 @@ says set.textproto 'magic: "ONNXOPSET"'
 says set.textproto 'op_type: "ZipMap"'
 expect 2 "$ONX" ops --export no.pb --opset 999
 [ ! -e no.pb ] || fail "a file is left of a set that does not exist"
+
+"$ONX" ops --export new.textproto --domain ai.onnx.ml --opset 5
+expect 1 "$ONX" diff --as operator-set set.textproto new.textproto
+says out '+ TreeEnsemble'
+says out '~ LabelEncoder  version 2 -> version 4'
+! grep -q OS- err || fail "a versioning rule is said to be broken between two published sets"
+sed 's/since_version: 4/since_version: 2/' new.textproto >bad.textproto
+expect 1 "$ONX" diff --as operator-set set.textproto bad.textproto
+says err OS-11
+expect 0 "$ONX" diff --as operator-set new.textproto new.textproto
 done_testing
