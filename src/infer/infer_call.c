@@ -9,8 +9,9 @@ static onxi_running *running(onxi_call *call)
 }
 
 /* The elements of a constant tensor. What cannot be read is not known; that it cannot is for the checker to say. */
-static void read_value(onx_infer *e, onxi_fact *fact)
+static void read_value(onxi_running *run, onxi_fact *fact)
 {
+    onx_infer *e = run->infer;
     onxi_value *value = onxi_arena_get(e->arena, sizeof *value);
     fact->value_tried = true;
     if (!value)
@@ -26,7 +27,13 @@ static void read_value(onx_infer *e, onxi_fact *fact)
     if (known) {
         fact->value = value;
         fact->constant = true;
+    } else if (e->quiet && onx_diag_count(e->quiet) && onx_tensor_is_external(fact->tensor)) {
+        run->failed = true; /* an answer that the model has, were its data there */
+        (void)snprintf(run->why, sizeof run->why, "the value of \"%.*s\" cannot be read: %.*s",
+                       ONX_ARG(onx_view(fact->tensor->name)), ONX_ARG(onx_diag_get(e->quiet, 0)->message));
     }
+    if (e->quiet)
+        onx_diag_clear(e->quiet);
 }
 
 static const onxi_value *call_value(onxi_call *call, uint32_t input)
@@ -36,7 +43,7 @@ static const onxi_value *call_value(onxi_call *call, uint32_t input)
     if (!fact)
         return NULL;
     if (!fact->value && fact->tensor && !fact->value_tried)
-        read_value(run->infer, fact);
+        read_value(run, fact);
     if (fact->value && run->infer->options.no_data_prop && !fact->constant)
         return NULL;
     return fact->value;

@@ -51,7 +51,8 @@ void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *no
 onx_status onxi_frame_imports(onx_infer *e, onxi_frame *frame, onx_operator_set_id *const *imports, uint32_t count,
                               int64_t ir_version)
 {
-    bool implied = count == 0 && ir_version < 3; /* models of that age import version 1 without saying so */
+    bool implied =
+        count == 0 && ir_version >= 1 && ir_version < 3; /* models of that age import version 1 without saying so */
     frame->imports = ONXI_ARRAY(e->arena, onxi_import, count + 1);
     frame->cache = onxi_arena_array(e->arena, ONXI_SCHEMA_CACHE, sizeof *frame->cache);
     if (!frame->imports || !frame->cache)

@@ -149,12 +149,15 @@ onx_status onxi_call_want_rank(onxi_call *call, uint32_t input, uint32_t rank);
 onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t rank);
 /* The elements of an integer input of rank 0 or 1 as far as they are known, or NULL. */
 const onxi_value *onxi_call_value(onxi_call *call, uint32_t input);
+/* The same for an input that is a shape: when only its length is known, that many unknown elements. */
+const onxi_value *onxi_call_shape_value(onxi_call *call, uint32_t input);
 /* The single constant integer that an input holds; false when it is not known. */
 bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out);
 /* A list of constant integers from an input, or, in versions that had it there, from the attribute; NULL when not known. */
 const int64_t *onxi_call_const_ints(onxi_call *call, uint32_t input, uint32_t *count);
 
 /* Outputs. Those past output_count may be set as well and are ignored. */
+bool onxi_call_wants_output(const onxi_call *call, uint32_t i); /* the node names it */
 /* A tensor of `rank` unknown dims, which *dims_out gets to fill in; the element type is what the schema made it. */
 onx_status onxi_call_shape(onxi_call *call, uint32_t i, uint32_t rank, onxi_dim **dims_out);
 /* The same with an element type. */

@@ -114,6 +114,8 @@ int64_t onxi_call_int(onxi_call *call, const char *name, int64_t otherwise)
     const int64_t *value = attribute_value(call, name, ONX_SLOT_I, &count);
     if (value)
         return *value;
+    if (onxi_call_has_attribute(call, name)) /* a number of 0 that was not written */
+        return 0;
     const onxi_attr *row = attr_row(call, name);
     if (row)
         (void)onxi_attr_default_int(row, &otherwise); /* stays as it is without a default */
@@ -126,6 +128,8 @@ float onxi_call_float(onxi_call *call, const char *name, float otherwise)
     const float *value = attribute_value(call, name, ONX_SLOT_F, &count);
     if (value)
         return *value;
+    if (onxi_call_has_attribute(call, name)) /* a number of 0 that was not written */
+        return 0;
     const onxi_attr *row = attr_row(call, name);
     if (row)
         (void)onxi_attr_default_float(row, &otherwise); /* stays as it is without a default */
@@ -221,6 +225,24 @@ const onxi_value *onxi_call_value(onxi_call *call, uint32_t input)
     return onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
 }
 
+const onxi_value *onxi_call_shape_value(onxi_call *call, uint32_t input)
+{
+    const onxi_value *value = onxi_call_value(call, input);
+    const onxi_type *type = onxi_call_ranked(call, input);
+    if (value || !type || type->rank != 1 || !onxi_dim_is_const(type->dims[0]) || type->dims[0] < 0 ||
+        type->dims[0] > ONXI_VALUE_LIMIT)
+        return value;
+    uint32_t count = (uint32_t)type->dims[0];
+    onxi_value *open = onxi_arena_get(call->arena, sizeof *open);
+    onxi_dim *elements = onxi_arena_get(call->arena, (count + 1) * sizeof *elements);
+    if (!open || !elements)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        elements[i] = ONXI_DIM_UNKNOWN;
+    *open = (onxi_value){ .rank = 1, .count = count, .elements = elements };
+    return open;
+}
+
 bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out)
 {
     const onxi_value *value = onxi_call_value(call, input);
@@ -245,6 +267,11 @@ const int64_t *onxi_call_const_ints(onxi_call *call, uint32_t input, uint32_t *c
 }
 
 /* ---- outputs ---- */
+
+bool onxi_call_wants_output(const onxi_call *call, uint32_t i)
+{
+    return i < call->output_count && onx_view(call->node->output[i]).len != 0;
+}
 
 void onxi_call_output_unranked(onxi_call *call, uint32_t i, int dtype)
 {

@@ -53,7 +53,7 @@ static const onxi_attr attention_attrs_24[] = {
 };
 
 const onxi_schema onxi_op_Attention[] = {
-    { .name = "Attention", .since = 25, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 7, 1, 4),
+    { .name = "Attention", .since = 25, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 7, 1, 4),
       .context_function_opsets = "25", .inputs = attention_inputs_25, .outputs = attention_outputs_25,
       .attrs = ATTRS({ "is_causal", INT, DEFAULT("0") }, { "kv_num_heads", INT, OPTIONAL },
                      { "left_window_size", INT, DEFAULT("-1") }, { "q_num_heads", INT, OPTIONAL },
@@ -61,10 +61,10 @@ const onxi_schema onxi_op_Attention[] = {
                      { "scale", FLOAT, OPTIONAL }, { "softcap", FLOAT, DEFAULT("0") },
                      { "softmax_precision", INT, OPTIONAL }),
       .types = attention_types_25 },
-    { .name = "Attention", .since = 24, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 7, 1, 4),
+    { .name = "Attention", .since = 24, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 7, 1, 4),
       .context_function_opsets = "24", .inputs = attention_inputs_25, .outputs = attention_outputs_25,
       .attrs = attention_attrs_24, .types = attention_types_25 },
-    { .name = "Attention", .since = 23, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 6, 1, 4),
+    { .name = "Attention", .since = 23, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 6, 1, 4),
       .context_function_opsets = "23",
       .inputs = PORTS({ "Q", "T1", 0 }, { "K", "T1", 0 }, { "V", "T2", 0 }, { "attn_mask", "U", OPT },
                       { "past_key", "T1", OPT }, { "past_value", "T2", OPT }),
@@ -230,13 +230,13 @@ static const onxi_port group_normalization_inputs_21[] = {
 };
 
 const onxi_schema onxi_op_GroupNormalization[] = {
-    { .name = "GroupNormalization", .since = 21, .flags = CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
+    { .name = "GroupNormalization", .since = 21, .infer = onxi_rule_unary, .flags = CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
       .context_function_opsets = "21", .inputs = group_normalization_inputs_21,
       .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED },
                      { "stash_type", INT, DEFAULT("1") }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "GroupNormalization", .since = 18, .flags = DEPRECATED | CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
+    { .name = "GroupNormalization", .since = 18, .infer = onxi_rule_unary, .flags = DEPRECATED | CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
       .context_function_opsets = "18", .inputs = group_normalization_inputs_21,
       .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED }),
@@ -254,13 +254,13 @@ static const onxi_port instance_normalization_inputs_22[] = {
 };
 
 const onxi_schema onxi_op_InstanceNormalization[] = {
-    { .name = "InstanceNormalization", .since = 22, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "InstanceNormalization", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = instance_normalization_inputs_22, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }), .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "InstanceNormalization", .since = 6, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "InstanceNormalization", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = instance_normalization_inputs_22, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "InstanceNormalization", .since = 1, ARITY(3, 3, 1, 1),
+    { .name = "InstanceNormalization", .since = 1, .infer = onxi_rule_unary, ARITY(3, 3, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }, { "scale", "T", 0 }, { "B", "T", 0 }),
       .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }, { "epsilon", FLOAT, DEFAULT("1e-05") }),
@@ -291,7 +291,7 @@ const onxi_schema onxi_op_LRN[] = {
 /* ---- LayerNormalization ---- */
 
 const onxi_schema onxi_op_LayerNormalization[] = {
-    { .name = "LayerNormalization", .since = 17, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 3),
+    { .name = "LayerNormalization", .since = 17, .infer = onxi_rule_layer_normalization, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 3),
       .context_function_opsets = "17 18", .inputs = PORTS({ "X", "T", 0 }, { "Scale", "T", 0 }, { "B", "T", OPT }),
       .outputs = PORTS({ "Y", "T", 0 }, { "Mean", "U", OPT }, { "InvStdDev", "U", OPT }), .attrs = layer_attrs_17,
       .types = TYPES({ "T", T(FLOATING_13) }, { "U", T(BIT(BFLOAT16) | BIT(FLOAT)) }) },
@@ -301,7 +301,7 @@ const onxi_schema onxi_op_LayerNormalization[] = {
 /* ---- LinearAttention ---- */
 
 const onxi_schema onxi_op_LinearAttention[] = {
-    { .name = "LinearAttention", .since = 27, .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN,
+    { .name = "LinearAttention", .since = 27, .infer = onxi_rule_linear_attention, .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN,
       ARITY(3, 6, 2, 2),
       .context_function_opsets = "27",
       .inputs = PORTS({ "query", "T", DIFF }, { "key", "T", DIFF }, { "value", "T", DIFF },
@@ -348,7 +348,7 @@ const onxi_schema onxi_op_MeanVarianceNormalization[] = {
 /* ---- RMSNormalization ---- */
 
 const onxi_schema onxi_op_RMSNormalization[] = {
-    { .name = "RMSNormalization", .since = 23, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "RMSNormalization", .since = 23, .infer = onxi_rule_rms_normalization, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 2, 1, 1),
       .context_function_opsets = "23", .inputs = PORTS({ "X", "T", 0 }, { "scale", "V", 0 }),
       .outputs = PORTS({ "Y", "V", 0 }), .attrs = layer_attrs_17,
       .types = TYPES({ "T", T(FLOATING_13) }, { "V", T(FLOATING_13) }) },
@@ -358,7 +358,7 @@ const onxi_schema onxi_op_RMSNormalization[] = {
 /* ---- RotaryEmbedding ---- */
 
 const onxi_schema onxi_op_RotaryEmbedding[] = {
-    { .name = "RotaryEmbedding", .since = 23, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 4, 1, 1),
+    { .name = "RotaryEmbedding", .since = 23, .infer = onxi_rule_rotary_embedding, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 4, 1, 1),
       .context_function_opsets = "23",
       .inputs = PORTS({ "X", "T", 0 }, { "cos_cache", "T", 0 }, { "sin_cache", "T", 0 }, { "position_ids", "M", OPT }),
       .outputs = PORTS({ "Y", "T", 0 }),
@@ -381,7 +381,7 @@ const onxi_schema onxi_op_Shrink[] = {
 /* ---- TfIdfVectorizer ---- */
 
 const onxi_schema onxi_op_TfIdfVectorizer[] = {
-    { .name = "TfIdfVectorizer", .since = 9, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "TfIdfVectorizer", .since = 9, .infer = onxi_rule_tf_idf, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "T1", NONDIFF }),
       .attrs = ATTRS({ "max_gram_length", INT, REQUIRED }, { "max_skip_count", INT, REQUIRED },
                      { "min_gram_length", INT, REQUIRED }, { "mode", STRING, REQUIRED },

@@ -117,6 +117,15 @@ RULE(affine_grid);
 /* nn: layers */
 RULE(batch_normalization);
 RULE(dropout);
+RULE(layer_normalization);
+RULE(rms_normalization);
+RULE(rotary_embedding);
+RULE(tf_idf);
+
+/* nn: attention */
+RULE(attention);
+RULE(linear_attention);
+RULE(causal_conv);
 
 /* generator */
 RULE(constant);
@@ -188,7 +197,6 @@ RULE(tree_ensemble);
 RULE(pool);
 RULE(conv);
 RULE(deform_conv);
-RULE(conv_integer);
 RULE(qlinear_conv);
 RULE(global_pool);
 RULE(conv_transpose);

@@ -95,6 +95,9 @@ onx_status onxi_rule_constant_of_shape(onxi_call *call)
     }
     onxi_call_output_unranked(call, 0, dtype);
     ONX_TRY(onxi_call_want_rank(call, 0, 1));
+    const onx_tensor *given = onxi_call_has_input(call, 0) ? call->ops->constant(call, 0) : NULL;
+    if (given && given->data_type != ONX_INT64)
+        return onxi_call_fail(call, "the shape has element type %d, expected int64", (int)given->data_type);
     if (!shape)
         return onxi_rank_from_shape_input(call, 0, 0);
     ONX_TRY(onxi_call_output(call, 0, dtype, shape->count, &dims));

@@ -47,3 +47,72 @@ onx_status onxi_rule_dropout(onxi_call *call)
     ONX_TRY(onxi_call_want_rank(call, 1, 0));
     return onxi_call_want_rank(call, 2, 0);
 }
+
+/* LayerNormalization: mean and inverse deviation have size 1 from the axis on, in the type the computation uses. */
+onx_status onxi_rule_layer_normalization(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    int64_t stash = onxi_call_int(call, "stash_type", ONX_FLOAT);
+    uint32_t axis;
+    onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
+    if (!onx_dtype_name(stash))
+        return onxi_call_fail(call, "attribute stash_type is %lld, which is no element type", (long long)stash);
+    for (uint32_t i = 1; i < 3; i++)
+        onxi_call_output_unranked(call, i, (int)stash);
+    if (!x)
+        return ONX_OK;
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", -1), x->rank, &axis));
+    for (uint32_t i = 1; i < 3; i++) {
+        onxi_dim *dims;
+        ONX_TRY(onxi_call_output(call, i, (int)stash, x->rank, &dims));
+        for (uint32_t k = 0; k < x->rank; k++)
+            dims[k] = k < axis ? x->dims[k] : 1;
+    }
+    return ONX_OK;
+}
+
+/* RMSNormalization: the shape stays, the axis has to exist. */
+onx_status onxi_rule_rms_normalization(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    uint32_t axis;
+    onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
+    return x ? onxi_call_axis(call, onxi_call_int(call, "axis", -1), x->rank, &axis) : ONX_OK;
+}
+
+onx_status onxi_rule_rotary_embedding(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
+    if (x && x->rank != 3 && x->rank != 4)
+        return onxi_call_fail(call, "the input has rank %u, expected 3 or 4", x->rank);
+    if (x && x->rank == 3 && !onxi_call_has_attribute(call, "num_heads"))
+        return onxi_call_fail(call, "an input of rank 3 needs attribute num_heads");
+    return ONX_OK;
+}
+
+/* TfIdfVectorizer: a place for every n-gram that ngram_indexes names. */
+onx_status onxi_rule_tf_idf(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    uint32_t count;
+    int64_t most = -1;
+    onxi_dim *dims;
+    const int64_t *indexes = onxi_call_ints(call, "ngram_indexes", &count);
+    onxi_call_output_unranked(call, 0, ONX_FLOAT);
+    for (uint32_t i = 0; i < count; i++) {
+        if (indexes[i] < 0)
+            return onxi_call_fail(call, "attribute ngram_indexes has the value %lld", (long long)indexes[i]);
+        most = indexes[i] > most ? indexes[i] : most;
+    }
+    if (!count)
+        return onxi_call_fail(call, "attribute ngram_indexes is empty");
+    if (!x)
+        return ONX_OK;
+    if (x->rank != 1 && x->rank != 2)
+        return onxi_call_fail(call, "the input has rank %u, expected 1 or 2", x->rank);
+    ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
+    dims[0] = x->dims[0];
+    dims[x->rank - 1] = onxi_dim_add(call->dims, most, 1);
+    return ONX_OK;
+}

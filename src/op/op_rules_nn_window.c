@@ -162,13 +162,6 @@ static onx_status same_dtype(onxi_call *call, uint32_t a, uint32_t b)
     return ONX_OK;
 }
 
-onx_status onxi_rule_conv_integer(onxi_call *call)
-{
-    ONX_TRY(same_dtype(call, 0, 2));
-    ONX_TRY(same_dtype(call, 1, 3));
-    return conv(call, 1);
-}
-
 onx_status onxi_rule_qlinear_conv(onxi_call *call)
 {
     ONX_TRY(same_dtype(call, 0, 2));

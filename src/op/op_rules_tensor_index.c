@@ -45,10 +45,8 @@ onx_status onxi_rule_gather(onxi_call *call)
 
 onx_status onxi_rule_gather_elements(onxi_call *call)
 {
-    const onxi_type *x = onxi_call_ranked(call, 0), *at = onxi_call_ranked(call, 1);
+    const onxi_type *x = onxi_call_ranked(call, 0);
     uint32_t axis;
-    if (x && at && x->rank != at->rank)
-        return onxi_call_fail(call, "the data has rank %u and the indices %u", x->rank, at->rank);
     if (x)
         ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 1));

@@ -211,7 +211,11 @@ onx_status onxi_rule_pad(onxi_call *call)
         uint32_t axis = i;
         if (some)
             ONX_TRY(onxi_call_axis(call, axes[i], x->rank, &axis));
-        onxi_dim out = onxi_dim_add(call->dims, onxi_dim_add(call->dims, x->dims[axis], pads[i]), pads[half + i]);
+        onxi_dim both = onxi_dim_add(call->dims, pads[i], pads[half + i]);
+        if (!onxi_dim_is_known(both) && onxi_dim_is_const(pads[i]) && onxi_dim_is_const(pads[half + i]))
+            return onxi_call_fail(call, "pads %lld and %lld of axis %u overflow", (long long)pads[i],
+                                  (long long)pads[half + i], axis);
+        onxi_dim out = onxi_dim_add(call->dims, x->dims[axis], both);
         if (onxi_dim_is_const(out) && out < 0)
             return onxi_call_fail(call, "axis %u of size %lld would have size %lld", axis, (long long)x->dims[axis],
                                   (long long)out);
@@ -279,12 +283,12 @@ onx_status onxi_rule_grid_sample(onxi_call *call)
 
 onx_status onxi_rule_affine_grid(onxi_call *call)
 {
-    const onxi_value *size = onxi_call_value(call, 1);
+    const onxi_value *size = onxi_call_shape_value(call, 1);
     onxi_dim *dims;
     ONX_TRY(onxi_call_want_rank(call, 0, 3));
     ONX_TRY(onxi_call_want_rank(call, 1, 1));
     if (!size)
-        return onxi_rank_from_shape_input(call, 1, 0);
+        return ONX_OK;
     if (size->count != 4 && size->count != 5)
         return onxi_call_fail(call, "size has %u elements, expected 4 or 5", size->count);
     ONX_TRY(onxi_call_shape(call, 0, size->count, &dims));

@@ -336,18 +336,11 @@ onx_status onxi_rule_transpose(onxi_call *call)
 onx_status onxi_rule_expand(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    const onxi_value *shape = onxi_call_value(call, 1);
+    const onxi_value *shape = onxi_call_shape_value(call, 1);
     onxi_dim *dims;
     ONX_TRY(onxi_call_want_rank(call, 1, 1));
-    if (!x || !shape) {
-        uint32_t rank;
-        if (!x || !rank_of_shape_input(call, 1, &rank))
-            return ONX_OK;
-        ONX_TRY(onxi_call_shape(call, 0, rank > x->rank ? rank : x->rank, &dims));
-        for (uint32_t i = 0; rank < x->rank && i < x->rank - rank; i++)
-            dims[i] = x->dims[i];
+    if (!x || !shape)
         return ONX_OK;
-    }
     uint32_t rank = shape->count > x->rank ? shape->count : x->rank;
     ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
     for (uint32_t i = 0; i < rank; i++) {
