@@ -141,7 +141,7 @@ static onx_status dispatch(onxi_check *k)
                          onx_kind_proto_name(k->doc->kind));
     }
     if (k->model && k->flags & ONX_CHECK_FULL && !k->broken)
-        onxi_check_full(k, &root);
+        onxi_check_full(k);
     if (k->flags & ONX_CHECK_CHECKSUMS)
         onxi_check_checksums(k);
     onxi_check_overlaps(k);

@@ -343,7 +343,7 @@ void onxi_check_overlaps(onxi_check *k);
 void onxi_files_close(onxi_check *k);
 /* A feature that came with an IR version: reports `rule` when the model is older. */
 void onxi_check_gate(onxi_check *k, const onxi_at *at, const char *rule, const char *feature, int64_t since);
-void onxi_check_full(onxi_check *k, const onxi_at *at);
+void onxi_check_full(onxi_check *k);
 
 /* The operator that a node of the scope names; reports what is wrong with the name once. */
 const onxi_bound *onxi_bind(onxi_check *k, const onxi_at *at, const onx_node *node, onxi_scope *scope);

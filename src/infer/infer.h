@@ -127,6 +127,7 @@ struct onx_infer {
     uint32_t function_slot_count;
     uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
     uint64_t failed;
+    const char *rule;  /* that the next report is about; NULL: none in particular */
     bool invalid;      /* something that ends in ONX_E_INVALID was reported */
     bool gave_up;      /* visit_limit was reported */
     onx_status status; /* out of memory */
@@ -192,6 +193,7 @@ typedef struct onxi_running {
     uint32_t index;    /* of the node */
     onxi_fact **facts; /* of the inputs; NULL: omitted */
     bool failed;
+    const char *rule; /* that is broken where it failed (onx/check.h); NULL: the operator's own conditions */
     char why[256];
 } onxi_running;
 const onx_attribute *onxi_infer_attribute(const onxi_frame *frame, const onx_node *node, const char *name);

@@ -48,6 +48,14 @@ static bool allowed(const onxi_type_set *set, const onxi_type *type, const char 
     return false;
 }
 
+/* An optional where a constraint allows only what it may hold, or the other way round, is a rule of its own. */
+static const char *rule_of(const onxi_type_set *set, const onxi_type *type)
+{
+    uint32_t bit = type->inner && type->inner->dtype < 32 ? UINT32_C(1) << type->inner->dtype : 0;
+    bool optional = type->kind == ONXI_TYPE_OPTIONAL;
+    return optional && ((set->tensor | set->seq) & bit || !bit) ? "ND-24" : "ND-16";
+}
+
 typedef struct bound {
     const char *constraint;
     char word[200];
@@ -65,17 +73,20 @@ static onx_status check_port(onxi_running *run, bool input, uint32_t i, const on
     if (!len || len >= sizeof word)
         return ONX_OK;
     const onxi_type_constraint *c = onxi_schema_type(schema, port->type);
+    run->rule = "ND-16"; /* should this fail */
     if (!c) {
         if (strchr(port->type, '(') && strcmp(port->type, word) != 0)
             return onxi_call_fail(&run->call, "%s %u \"%s\" has type %s, expected %s", side, i, port->name, word,
                                   port->type);
         return ONX_OK;
     }
+    run->rule = rule_of(&c->set, type);
     if (!allowed(&c->set, type, word))
         return onxi_call_fail(&run->call, "%s %u \"%s\" has type %s, which constraint %s of %s-%d does not allow", side,
                               i, port->name, word, c->name, schema->name, (int)schema->since);
     if (port->flags & ONXI_PORT_HETEROGENEOUS)
         return ONX_OK;
+    run->rule = port->flags & ONXI_PORT_VARIADIC ? "ND-15" : "ND-16";
     for (uint32_t k = 0; k < *bound_count; k++)
         if (strcmp(bounds[k].constraint, c->name) == 0) {
             if (strcmp(bounds[k].word, word) != 0)

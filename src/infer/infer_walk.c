@@ -37,7 +37,8 @@ void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *no
                        const char *format, ...)
 {
     bool error = fatal || (e->options.strict && !scope->unsupported);
-    onx_diag diag = { .severity = error ? ONX_ERROR : ONX_WARNING, .status = error ? ONX_E_INVALID : ONX_OK };
+    onx_diag diag = { .severity = error ? ONX_ERROR : ONX_WARNING, .status = error ? ONX_E_INVALID : ONX_OK, .rule = e->rule };
+    e->rule = NULL;
     diag.where = ONXI_AT_PATH(onxi_infer_path(e, scope, node, index));
     e->invalid |= error;
     va_list args;
@@ -224,6 +225,7 @@ static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *n
             fresh = fresh && has_open(e, &fact->type);
         } else {
             fact->type = declared->type;
+            e->rule = "G-20";
             onxi_infer_report(e, scope, node, run->index, false,
                               "output %u \"%.*s\" is inferred and declared in ways that exclude each other: %s", i,
                               ONX_ARG(text), why);
@@ -327,6 +329,7 @@ static onx_status infer_node(onx_infer *e, onxi_scope *scope, const onx_node *no
             want_type(&run, node);
     }
     if (run.failed) {
+        e->rule = run.rule ? run.rule : "ND-20";
         onxi_infer_report(e, scope, node, index, false, "%s", run.why);
         e->failed++;
     }
@@ -370,7 +373,8 @@ static onx_status declare(onx_infer *e, onxi_scope *scope, const onx_value_info 
         char why[128];
         if (!onxi_type_merge(e, &fact->type, &entry->fact->type, why, sizeof why)) {
             onx_diag diag = { .severity = e->options.strict ? ONX_ERROR : ONX_WARNING,
-                              .status = e->options.strict ? ONX_E_INVALID : ONX_OK };
+                              .status = e->options.strict ? ONX_E_INVALID : ONX_OK,
+                              .rule = "G-20" };
             e->invalid |= e->options.strict;
             onxi_report(e->cx, &diag, "\"%.*s\" is declared twice in ways that exclude each other: %s", ONX_ARG(text),
                         why);
@@ -398,7 +402,8 @@ static onx_status bind_initializer(onx_infer *e, onxi_scope *scope, onx_str text
         onxi_type merged = fact->type;
         if (!onxi_type_merge(e, type, &merged, why, sizeof why)) {
             onx_diag diag = { .severity = e->options.strict ? ONX_ERROR : ONX_WARNING,
-                              .status = e->options.strict ? ONX_E_INVALID : ONX_OK };
+                              .status = e->options.strict ? ONX_E_INVALID : ONX_OK,
+                              .rule = "G-15" };
             e->invalid |= e->options.strict;
             diag.where = ONXI_AT_PATH(onxi_arena_printf(e->arena, "graph.initializer \"%.*s\"", ONX_ARG(text)));
             onxi_report(e->cx, &diag, "the initializer and the declared type exclude each other: %s", why);
