@@ -104,8 +104,9 @@ static void put_visit(text *t, const onx_visit *at)
     onx_str name = name_of(at->kind, at->message);
     if (name.len)
         put(t, " \"%.*s\"", ONX_ARG(name));
-    if (at->kind == ONX_KIND_NODE)
-        put(t, " (%.*s)", ONX_ARG(onx_view(((const onx_node *)at->message)->op_type)));
+    onx_str op = at->kind == ONX_KIND_NODE ? onx_view(((const onx_node *)at->message)->op_type) : (onx_str){ 0 };
+    if (op.len)
+        put(t, " (%.*s)", ONX_ARG(op));
 }
 
 size_t onx_visit_path(const onx_visit *at, char *buf, size_t size)

@@ -137,7 +137,7 @@ static void test_proto_json_write__what_it_cannot_carry(void **state)
     assert_ok(cx, onx_textproto_read(cx, ONX_KIND_MODEL, onx_str_of("graph { node { output: 'y' output: 'ab\\377' } }"),
                                      &doc));
     assert_unwritable(onx_json_write, ONX_KIND_MODEL, doc->root, ONX_E_UNSUPPORTED,
-                      "graph.node[0] ().output: error: the string is not UTF-8 at byte 2, which JSON cannot carry");
+                      "graph.node[0].output: error: the string is not UTF-8 at byte 2, which JSON cannot carry");
     onx_doc_free(doc);
     /* NaNs other than the usual one: also in protobuf text. */
     static const uint32_t nans[] = { 0x7fc00000, 0xffc00000, 0x7f800001 };

@@ -202,9 +202,9 @@ static void test_proto_textproto_read__errors_have_places(void **state)
         ONX_KIND_MODEL, "graph {\n  node {\n    name: \"n\"\n    op_type: \"Conv\"\n    attribute {\n      nam: 'x'\n",
         "6:7: graph.node[0] \"n\" (Conv).attribute[0]: error: AttributeProto has no field of that name, found nam");
     assert_malformed(ONX_KIND_MODEL, "graph { node {} node { input: 5 } }",
-                     "1:31: graph.node[1] ().input: error: syntax error, found 5, expected a string in quotes");
+                     "1:31: graph.node[1].input: error: syntax error, found 5, expected a string in quotes");
     assert_malformed(ONX_KIND_MODEL, "graph { node { name: '\\033[2J\\n' 'x' y",
-                     "1:38: graph.node[0] \"?[2J?x\" (): error: NodeProto has no field of that name, found y");
+                     "1:38: graph.node[0] \"?[2J?x\": error: NodeProto has no field of that name, found y");
     assert_malformed(ONX_KIND_MODEL, "graph {",
                      "1:8: graph: error: syntax error, found the end of the text, expected a field name or }");
     assert_malformed(ONX_KIND_MODEL, "graph { >",
