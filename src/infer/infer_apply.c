@@ -97,10 +97,16 @@ static onx_status fill_declared(onx_infer *e, onxi_result *result, onx_arena *ar
 {
     for (uint32_t i = 0; i < count; i++) {
         onxi_fact *fact = onxi_result_find(e, result, onx_view(list[i]->name));
+        if ((!fact || fact->type.kind == ONXI_TYPE_NONE) && !list[i]->type) { /* declared without saying anything */
+            list[i]->type = ONXI_NEW(arena, onx_type);
+            if (!list[i]->type)
+                return e->status = ONX_E_MEMORY;
+            list[i]->has |= (uint32_t)onx_value_info_has_type;
+        }
         if (!fact || fact->type.kind == ONXI_TYPE_NONE)
             continue;
         ONX_TRY(fill_type(e, arena, &list[i]->type, &fact->type));
-        list[i]->has |= onx_value_info_has_type;
+        list[i]->has |= (uint32_t)onx_value_info_has_type;
     }
     return ONX_OK;
 }

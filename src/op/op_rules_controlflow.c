@@ -152,6 +152,8 @@ static onx_status loop_fixed_point(onxi_call *call, const onx_graph *body, onxi_
         bool stable = true;
         inputs[0] = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = ONX_INT64 };
         inputs[1] = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = ONX_BOOL };
+        if (onxi_call_ranked(call, 1))
+            inputs[1] = *call->inputs[1];
         for (uint32_t i = 0; i < carried_count; i++)
             ONX_TRY(copy_type(call, &carried[i], &inputs[i + 2]));
         ONX_TRY(call->ops->subgraph(call, body, inputs, count, outputs, body->output_count));

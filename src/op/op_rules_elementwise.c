@@ -158,6 +158,25 @@ static onxi_dim element(const onxi_value *v, uint32_t k)
     return v->elements[v->count == 1 ? 0 : k];
 }
 
+/* Constants at the far negative end have no place among dimensions: they are looked at in the tensors themselves. */
+static onx_status check_overflow(onxi_call *call, step_fn *step, uint32_t k)
+{
+    int64_t x[2], out;
+    for (uint32_t i = 0; i < 2; i++) {
+        const onx_tensor *t = call->ops->constant(call, i);
+        uint64_t count;
+        if (!t || t->data_type != ONX_INT64 || !onx_tensor_count(t, &count) || count == 0 ||
+            onx_tensor_is_external(t) || onx_tensor_get_i64(call->doc, t, count == 1 ? 0 : k, 1, &x[i]) != ONX_OK)
+            return ONX_OK;
+    }
+    bool fits = step == onxi_dim_add   ? onxi_add_i64(x[0], x[1], &out)
+                : step == onxi_dim_sub ? onxi_sub_i64(x[0], x[1], &out)
+                                       : onxi_mul_i64(x[0], x[1], &out);
+    if (fits)
+        return ONX_OK;
+    return onxi_call_fail(call, "%lld and %lld overflow 64 bits", (long long)x[0], (long long)x[1]);
+}
+
 static onx_status carry_pair(onxi_call *call, step_fn *step)
 {
     const onxi_value *a = onxi_call_value(call, 0), *b = onxi_call_value(call, 1);
@@ -167,12 +186,11 @@ static onx_status carry_pair(onxi_call *call, step_fn *step)
     onxi_dim *out = onxi_call_set_value(call, 0, a->rank > b->rank ? a->rank : b->rank, count);
     for (uint32_t k = 0; out && k < count; k++) {
         onxi_dim x = element(a, k), y = element(b, k);
-        if (!onxi_dim_is_known(x) || !onxi_dim_is_known(y))
-            continue;
-        out[k] = step(call->dims, x, y);
         bool exact = step == onxi_dim_add || step == onxi_dim_sub || step == onxi_dim_mul;
-        if (exact && !onxi_dim_is_known(out[k]) && onxi_dim_is_const(x) && onxi_dim_is_const(y))
-            return onxi_call_fail(call, "%lld and %lld overflow 64 bits", (long long)x, (long long)y);
+        if (onxi_dim_is_known(x) && onxi_dim_is_known(y))
+            out[k] = step(call->dims, x, y);
+        if (exact && !onxi_dim_is_known(out[k]))
+            ONX_TRY(check_overflow(call, step, k));
     }
     return ONX_OK;
 }

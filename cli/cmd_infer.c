@@ -1,0 +1,195 @@
+/* cmd_infer.c - `onx infer`: types and shapes of all values, and why some are not known. */
+#include "cli.h"
+
+#include <onx/infer.h>
+
+#include <stdlib.h>
+
+/* ---- options ---- */
+
+static int count_given(const cli_call *call, const char *name)
+{
+    int count = 0;
+    while (cli_value_at(call, name, count))
+        count++;
+    return count;
+}
+
+/* --dim NAME=N, as often as it is given; NULL with the error printed. Free the names and the list afterwards. */
+static onx_infer_fixed *read_dims(const cli_call *call, uint32_t *count_out)
+{
+    int count = count_given(call, "dim");
+    onx_infer_fixed *fixed = calloc((size_t)count + 1, sizeof *fixed);
+    *count_out = 0;
+    for (int i = 0; fixed && i < count; i++) {
+        onx_str name;
+        const char *rest;
+        char *end;
+        if (!cli_split(call, "dim", cli_value_at(call, "dim", i), &name, &rest))
+            break;
+        long long size = strtoll(rest, &end, 10);
+        char *copy = malloc(name.len + 1);
+        if (!copy || end == rest || *end || size < 0) {
+            free(copy);
+            cli_error(call, "--dim %s: the size has to be a number of at least 0", cli_value_at(call, "dim", i));
+            break;
+        }
+        memcpy(copy, name.ptr, name.len);
+        copy[name.len] = '\0';
+        fixed[(*count_out)++] = (onx_infer_fixed){ copy, size };
+    }
+    if (fixed && *count_out == (uint32_t)count)
+        return fixed;
+    for (uint32_t i = 0; fixed && i < *count_out; i++)
+        free((void *)(uintptr_t)fixed[i].name);
+    free(fixed);
+    return NULL;
+}
+
+static void free_dims(onx_infer_fixed *fixed, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)fixed[i].name);
+    free(fixed);
+}
+
+/* ---- the answer ---- */
+
+static void print_json(const onx_infer *infer)
+{
+    onx_infer_summary s = onx_infer_summarize(infer);
+    const onx_infer_loss *loss;
+    cli_json json = { .to = stdout };
+    cli_json_open(&json, NULL, '{');
+    cli_json_uint(&json, "values", s.values);
+    cli_json_uint(&json, "known", s.known);
+    cli_json_uint(&json, "symbolic", s.symbolic);
+    cli_json_uint(&json, "open", s.open);
+    cli_json_uint(&json, "unknown", s.unknown);
+    cli_json_uint(&json, "failed_nodes", s.failed);
+    cli_json_open(&json, "lost_at", '[');
+    for (uint32_t i = 0; (loss = onx_infer_loss_get(infer, i)) != NULL; i++) {
+        cli_json_open(&json, NULL, '{');
+        cli_json_text(&json, "path", loss->path);
+        cli_json_text(&json, "op_type", loss->op_type);
+        cli_json_text(&json, "reason", loss->reason);
+        cli_json_uint(&json, "values", loss->values);
+        cli_json_close(&json, '}');
+    }
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+}
+
+static void print_count(uint64_t count, const char *what)
+{
+    if (count)
+        printf("  %9s  %s\n", cli_thousands(count).text, what);
+}
+
+enum { SHOWN = 10 };
+
+static void print_text(const onx_infer *infer)
+{
+    onx_infer_summary s = onx_infer_summarize(infer);
+    const onx_infer_loss *loss;
+    uint32_t i;
+    printf("%s values\n", cli_thousands(s.values).text);
+    print_count(s.known, "known");
+    print_count(s.symbolic, "known up to the symbols of the model");
+    print_count(s.open, "with sizes that depend on data");
+    print_count(s.unknown, "unknown");
+    print_count(s.failed, "nodes failed");
+    for (i = 0; (loss = onx_infer_loss_get(infer, i)) != NULL; i++) {
+        if (i == SHOWN) {
+            printf("and more; --json lists all\n");
+            break;
+        }
+        printf("lost at ");
+        cli_put_text(stdout, loss->path);
+        printf(": ");
+        cli_put_text(stdout, loss->reason);
+        printf(" (%s value%s)\n", cli_thousands(loss->values).text, loss->values == 1 ? "" : "s");
+    }
+}
+
+static void print_values(onx_value_info *const *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        char type[512] = "?";
+        if (list[i]->type)
+            (void)cli_type(list[i]->type, type, sizeof type);
+        cli_put_text(stdout, onx_view(list[i]->name));
+        printf("  ");
+        cli_put_text(stdout, onx_str_of(type));
+        putchar('\n');
+    }
+}
+
+/* ---- the command ---- */
+
+static onx_status infer_and_write(cli_call *call, onx_doc *doc, const onx_infer_options *options)
+{
+    const char *out = cli_value(call, "output");
+    bool quiet = out && strcmp(out, "-") == 0;
+    onx_infer *infer;
+    ONX_TRY(onx_infer_new(call->cx, doc, options, &infer));
+    if (cli_has(call, "json") && !quiet)
+        print_json(infer);
+    else if (!quiet)
+        print_text(infer);
+    onx_status status = onx_infer_apply(infer);
+    onx_infer_free(infer);
+    if (status == ONX_OK && cli_has(call, "list") && !quiet) {
+        const onx_graph *graph = onx_doc_model(doc)->graph;
+        print_values(graph->value_info, graph->value_info_count);
+        print_values(graph->output, graph->output_count);
+    }
+    return status == ONX_OK && out ? onx_save(call->cx, doc, out, NULL) : status;
+}
+
+static int run_infer(cli_call *call)
+{
+    onx_infer_options options = { .strict = cli_has(call, "strict"),
+                                  .check_type = cli_has(call, "check-type"),
+                                  .no_data_prop = cli_has(call, "no-data-prop"),
+                                  .plain_names = cli_has(call, "plain-names") };
+    onx_infer_fixed *fixed = read_dims(call, &options.fixed_count);
+    if (!fixed)
+        return CLI_MISUSE;
+    options.fixed = fixed;
+    onx_doc *doc;
+    onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
+    if (status == ONX_OK) {
+        status = infer_and_write(call, doc, &options);
+        onx_doc_free(doc);
+    }
+    free_dims(fixed, options.fixed_count);
+    return cli_exit(status);
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_OUTPUT,
+    { "strict", 0, NULL, NULL, "a node that cannot be inferred is an error, not a warning" },
+    { "check-type", 0, NULL, NULL, "check every node against the types that its operator allows" },
+    { "no-data-prop", 0, NULL, NULL, "do not carry the values of small integer tensors along" },
+    { "dim", 0, "NAME=N", NULL, "take the symbolic dimension NAME as N; may be repeated" },
+    { "plain-names", 0, NULL, NULL, "write sizes that are numbers or single names only, no expressions" },
+    { "list", 0, NULL, NULL, "print the type of every value of the main graph" },
+    CLI_OPTION_JSON,
+    CLI_END,
+};
+
+const cli_command cmd_infer = {
+    .name = "infer",
+    .summary = "types and shapes of all values, written into the model, and why some stay unknown",
+    .operands = "FILE",
+    .help =
+        "Sizes stay expressions over the symbols of the model: N + 1, 2*seq, (H + 1)/2. A size that depends on data\n"
+        "becomes a symbol of its own (unk__0). A node that fails is a warning and inference goes on behind it; the\n"
+        "summary names the first node where knowledge was lost. Without -o nothing is written.\n",
+    .example = "onx infer model.onnx -o typed.onnx\n"
+               "onx infer model.onnx --dim batch=1 --list\n"
+               "onx infer model.onnx --strict --check-type --json\n",
+    .options = options,
+    .run = run_infer,
+};
