@@ -39,9 +39,10 @@ typedef struct cli_call cli_call;
 
 typedef struct cli_command {
     const char *name;
-    const char *summary;        /* one line, lower case, no full stop */
-    const char *operands;       /* "FILE", "IN OUT", "DIR...", "[NAME]": also how many there may be */
-    const char *help;           /* paragraphs, lines of at most 100 columns, ending with a newline; "" for none */
+    const char *summary;  /* one line, lower case, no full stop */
+    const char *operands; /* "FILE", "IN OUT", "DIR...", "[NAME]": also how many there may be */
+    const char
+        *help; /* paragraphs, filled when printed unless they start with a blank; ends with a newline; "" for none */
     const char *example;        /* lines to try, each ending with a newline */
     const cli_option *options;  /* NULL for none */
     int (*run)(cli_call *call); /* returns an exit status; diagnostics left in the context are printed afterwards */

@@ -97,7 +97,7 @@ static const cli_option options[] = {
 
 const cli_command cmd_convert = {
     .name = "convert",
-    .summary = "between binary, ONNX text, protobuf text and JSON; weights in or out of the file",
+    .summary = "from one format to another; move weights out of the file or in",
     .operands = "IN [OUT]",
     .help =
         "Formats are told by extension, of IN by content too. Without an option about external data, references to it\n"

@@ -65,13 +65,45 @@ static void put_option(FILE *to, const cli_option *o)
     fprintf(to, "%s\n", cli_color(to, CLI_PLAIN));
 }
 
+/* Paragraphs, filled to the width of the terminal; lines that start with a blank stay as they are. */
+static void put_paragraphs(FILE *to, const char *text)
+{
+    size_t width = cli_width() < 100 ? cli_width() - 1 : 100, column = 0;
+    for (const char *at = text; *at;) {
+        bool line_start = at == text || at[-1] == '\n';
+        if (*at == '\n' || (line_start && *at == ' ')) {
+            /* an empty line, or one to leave alone: both end a paragraph */
+            if (column)
+                fputc('\n', to);
+            size_t len = strcspn(at, "\n");
+            fprintf(to, "%.*s\n", (int)len, at);
+            at += len + (at[len] == '\n');
+            column = 0;
+            continue;
+        }
+        size_t len = strcspn(at, " \n");
+        if (column && column + 1 + len > width) {
+            fputc('\n', to);
+            column = 0;
+        }
+        fprintf(to, column ? " %.*s" : "%.*s", (int)len, at);
+        column += len + (column > 0);
+        at += len;
+        at += *at == ' ' || *at == '\n';
+    }
+    if (column)
+        fputc('\n', to);
+}
+
 void cli_print_help(const cli_command *command, FILE *to)
 {
     fprintf(to, "%sonx %s%s - %s\n", cli_color(to, CLI_BOLD), command->name, cli_color(to, CLI_PLAIN),
             command->summary);
     fprintf(to, "\nusage: onx %s [option...]%s%s\n", command->name, *command->operands ? " " : "", command->operands);
-    if (*command->help)
-        fprintf(to, "\n%s", command->help);
+    if (*command->help) {
+        fputc('\n', to);
+        put_paragraphs(to, command->help);
+    }
     put_heading(to, "Options");
     for (const cli_option *o = command->options; o && o->name; o++)
         put_option(to, o);
