@@ -176,13 +176,16 @@ static onx_status note_node(cli_facts *f, const onx_visit *at)
         return ONX_E_MEMORY;
     row->count++;
     f->nodes.count++;
-    bool body = false, inner = false;
+    bool body = false, inner = false, train = false;
     for (const onx_visit *up = at->parent; up; up = up->parent) {
         body |= up->kind == ONX_KIND_FUNCTION;
+        train |= up->kind == ONX_KIND_TRAINING_INFO;
         inner |= up->kind == ONX_KIND_NODE;
     }
     if (body)
         f->body_nodes++;
+    else if (train)
+        f->train_nodes++;
     else if (inner)
         f->inner_nodes++;
     return ONX_OK;

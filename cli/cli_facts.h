@@ -34,6 +34,7 @@ typedef struct cli_facts {
     cli_tally stored;     /* all stored tensors: count, elements, bytes */
     uint64_t inner_nodes; /* of those, in subgraphs */
     uint64_t body_nodes;  /* of those, in functions */
+    uint64_t train_nodes; /* of those, in training graphs */
     uint64_t strange;     /* tensors whose dims are negative or overflow */
 } cli_facts;
 

@@ -107,9 +107,13 @@ static void put_place(const char *input, const onx_where *where)
     fprintf(stderr, "%s%s", between, cli_color(stderr, CLI_PLAIN));
 }
 
-static void put_diag(const char *input, const onx_diag *d)
+static void put_diag(const cli_call *call, const onx_diag *d)
 {
-    put_place(input, &d->where);
+    /* Messages about files name the file themselves. */
+    if (d->status == ONX_E_IO && d->where.kind == ONX_AT_NOWHERE)
+        fprintf(stderr, "onx %s: ", call->command->name);
+    else
+        put_place(call->input, &d->where);
     put_severity(d->severity);
     cli_put_text(stderr, d->message);
     if (d->value.len || d->expected.len) {
@@ -144,7 +148,7 @@ void cli_report(cli_call *call)
     if (kept)
         fflush(stdout);
     for (size_t i = 0; i < kept; i++)
-        put_diag(call->input, onx_diag_get(call->cx, i));
+        put_diag(call, onx_diag_get(call->cx, i));
     if (all > kept)
         fprintf(stderr, "and %zu more\n", all - kept);
     onx_diag_clear(call->cx);

@@ -39,6 +39,47 @@ static int option_text(const cli_option *o, char *buf, size_t size)
     return snprintf(buf, size, "%s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
 }
 
+/* Words of one paragraph, filled to the width of the terminal, from `indent` on; the cursor stands there already. */
+static void fill(FILE *to, const char *text, size_t len, unsigned indent)
+{
+    unsigned width = cli_width() < 100 ? cli_width() - 1 : 100, column = indent;
+    for (size_t at = 0; at < len;) {
+        size_t word = 0;
+        while (at + word < len && text[at + word] != ' ' && text[at + word] != '\n')
+            word++;
+        if (column > indent && column + 1 + word > width) {
+            fprintf(to, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', to);
+            column++;
+        }
+        fprintf(to, "%.*s", (int)word, text + at);
+        column += (unsigned)word;
+        at += word + 1;
+    }
+    fputc('\n', to);
+}
+
+/* Paragraphs, filled; lines that start with a blank stay as they are. */
+static void put_paragraphs(FILE *to, const char *text)
+{
+    while (*text) {
+        size_t len = 0;
+        if (*text == ' ' || *text == '\n') {
+            len = strcspn(text, "\n");
+            fprintf(to, "%.*s\n", (int)len, text);
+        } else {
+            while (text[len] &&
+                   !(text[len] == '\n' && (text[len + 1] == '\n' || text[len + 1] == ' ' || !text[len + 1])))
+                len++;
+            fill(to, text, len, 0);
+        }
+        text += len;
+        text += *text == '\n';
+    }
+}
+
 /* One option; its value's choices are listed when they are few enough to read. */
 static void put_option(FILE *to, const cli_option *o)
 {
@@ -47,52 +88,16 @@ static void put_option(FILE *to, const cli_option *o)
     fprintf(to, "  %s%-*s%s", cli_color(to, CLI_CYAN), len > 28 ? len + 2 : 30, text, cli_color(to, CLI_PLAIN));
     if (len > 28)
         fprintf(to, "\n%32s", "");
-    fprintf(to, "%s\n", o->help);
+    fill(to, o->help, strlen(o->help), 32);
     if (!o->choices)
         return;
+    char words[512];
+    snprintf(words, sizeof(words), "%s", o->choices);
+    for (char *p = words; *p; p++)
+        *p = *p == '|' ? ' ' : *p;
     fprintf(to, "%32s%s", "", cli_color(to, CLI_DIM));
-    int column = 32;
-    for (const char *at = o->choices; *at; at += *at == '|') {
-        int n = (int)strcspn(at, "|");
-        if (column + n > 98) {
-            fprintf(to, "\n%32s", "");
-            column = 32;
-        }
-        fprintf(to, at == o->choices || column == 32 ? "%.*s" : " %.*s", n, at);
-        column += n + 1;
-        at += n;
-    }
-    fprintf(to, "%s\n", cli_color(to, CLI_PLAIN));
-}
-
-/* Paragraphs, filled to the width of the terminal; lines that start with a blank stay as they are. */
-static void put_paragraphs(FILE *to, const char *text)
-{
-    size_t width = cli_width() < 100 ? cli_width() - 1 : 100, column = 0;
-    for (const char *at = text; *at;) {
-        bool line_start = at == text || at[-1] == '\n';
-        if (*at == '\n' || (line_start && *at == ' ')) {
-            /* an empty line, or one to leave alone: both end a paragraph */
-            if (column)
-                fputc('\n', to);
-            size_t len = strcspn(at, "\n");
-            fprintf(to, "%.*s\n", (int)len, at);
-            at += len + (at[len] == '\n');
-            column = 0;
-            continue;
-        }
-        size_t len = strcspn(at, " \n");
-        if (column && column + 1 + len > width) {
-            fputc('\n', to);
-            column = 0;
-        }
-        fprintf(to, column ? " %.*s" : "%.*s", (int)len, at);
-        column += len + (column > 0);
-        at += len;
-        at += *at == ' ' || *at == '\n';
-    }
-    if (column)
-        fputc('\n', to);
+    fill(to, words, strlen(words), 32);
+    fputs(cli_color(to, CLI_PLAIN), to);
 }
 
 void cli_print_help(const cli_command *command, FILE *to)

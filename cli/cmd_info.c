@@ -233,6 +233,8 @@ static void put_ops(const info *in)
     put_plural(ops->count, "kind", "kinds");
     if (in->facts.body_nodes)
         printf(", %s of them in functions", cli_thousands(in->facts.body_nodes).text);
+    if (in->facts.train_nodes)
+        printf(", %s in training", cli_thousands(in->facts.train_nodes).text);
     putchar('\n');
     uint32_t rows = in->all || ops->count <= OPS + 2 ? ops->count : OPS;
     unsigned columns = LABEL, digits = (unsigned)strlen(cli_thousands(ops->row[0].count).text);

@@ -1,0 +1,157 @@
+/* cmd_show.c - `onx show`: a model, or one node of it, as text. */
+#include "cli.h"
+
+#include <onx/text.h>
+
+enum { ELIDE = 16, ELIDE_BYTES = 256 };
+
+/* ---- cutting payloads short, for the formats whose writers know no elision ---- */
+
+/* A list keeps its first ELIDE elements. */
+static bool cut(uint64_t *count)
+{
+    bool longer = *count > ELIDE;
+    *count = longer ? ELIDE : *count;
+    return longer;
+}
+
+static bool cut32(uint32_t *count)
+{
+    bool longer = *count > ELIDE;
+    *count = longer ? ELIDE : *count;
+    return longer;
+}
+
+static onx_status cut_bytes(onx_arena *arena, onx_bytes *bytes, size_t most, bool *was_cut)
+{
+    onx_str s = onx_view(*bytes);
+    if (s.len <= most)
+        return ONX_OK;
+    *was_cut = true;
+    return onx_arena_refer(arena, onx_str_make(s.ptr, most), bytes);
+}
+
+static onx_status cut_tensor(onx_arena *arena, onx_tensor *t)
+{
+    bool longer = false;
+    size_t raw = onx_view(t->raw_data).len;
+    ONX_TRY(cut_bytes(arena, &t->raw_data, ELIDE_BYTES, &longer));
+    longer |= cut(&t->float_data_count);
+    longer |= cut(&t->double_data_count);
+    longer |= cut(&t->int32_data_count);
+    longer |= cut(&t->int64_data_count);
+    longer |= cut(&t->uint64_data_count);
+    longer |= cut32(&t->string_data_count);
+    if (!longer)
+        return ONX_OK;
+    /* Neither format has a mark for "and so on", so the description of the tensor says it. */
+    char note[160];
+    onx_bytes doc;
+    if (raw > ELIDE_BYTES)
+        snprintf(note, sizeof(note), "%zu more bytes are not shown (onx show --full)", raw - ELIDE_BYTES);
+    else
+        snprintf(note, sizeof(note), "only the first %d elements are shown (onx show --full)", ELIDE);
+    ONX_TRY(onx_arena_keep(arena, onx_str_of(note), &doc));
+    ONX_SET(tensor, t, doc_string, doc);
+    return ONX_OK;
+}
+
+static onx_status cut_payload(void *user, const onx_visit *at)
+{
+    return at->kind == ONX_KIND_TENSOR ? cut_tensor(user, at->message) : ONX_OK;
+}
+
+/* ---- one node ---- */
+
+typedef struct search {
+    onx_str name;
+    onx_node *by_name, *by_output;
+} search;
+
+static onx_status look(void *user, const onx_visit *at)
+{
+    search *s = user;
+    if (at->kind != ONX_KIND_NODE)
+        return ONX_OK;
+    onx_node *node = at->message;
+    if (!s->by_name && onx_str_equal(onx_view(node->name), s->name))
+        s->by_name = node;
+    for (uint32_t i = 0; i < node->output_count && !s->by_output; i++)
+        if (onx_str_equal(onx_view(node->output[i]), s->name))
+            s->by_output = node;
+    return ONX_OK;
+}
+
+/* Replaces what is shown by the node that --node names. */
+static int pick_node(cli_call *call, onx_kind *kind, void **message)
+{
+    const char *name = cli_value(call, "node");
+    search s = { .name = onx_str_of(name) };
+    if (s.name.len == 0)
+        return cli_error(call, "--node needs a name");
+    onx_status status = onx_message_walk(call->cx, *kind, *message, look, &s);
+    if (status != ONX_OK)
+        return cli_exit(status);
+    if (!s.by_name && !s.by_output)
+        return cli_error(call, "%s: no node, and no output of a node, is called \"%s\"", call->input, name);
+    *kind = ONX_KIND_NODE;
+    *message = s.by_name ? s.by_name : s.by_output;
+    return CLI_OK;
+}
+
+/* ---- the command ---- */
+
+static onx_status print(cli_call *call, onx_doc *doc, const char *format, onx_kind kind, void *message)
+{
+    bool full = cli_has(call, "full");
+    if (strcmp(format, "onnxtxt") == 0) {
+        onx_text_options options = { .elide = full ? 0 : ELIDE, .width = cli_is_terminal(stdout) ? cli_width() : 0 };
+        return onx_text_print(call->cx, kind, message, &options, cli_stdout());
+    }
+    if (!full)
+        ONX_TRY(onx_message_walk(call->cx, kind, message, cut_payload, onx_doc_arena(doc)));
+    if (strcmp(format, "json") == 0)
+        return onx_json_write(call->cx, kind, message, cli_stdout());
+    return onx_textproto_write(call->cx, kind, message, cli_stdout());
+}
+
+static int run_show(cli_call *call)
+{
+    onx_kind kind = cli_kind(call);
+    onx_doc *doc;
+    onx_status status = cli_load(call, call->operand[0], kind, &doc);
+    if (status != ONX_OK)
+        return cli_exit(status);
+    void *message = onx_doc_root(doc, kind);
+    int answer = CLI_OK;
+    if (cli_has(call, "node"))
+        answer = pick_node(call, &kind, &message);
+    const char *format = cli_value(call, "format");
+    /* Sequences, maps and operator sets have no notation in ONNX text. */
+    if (!format)
+        format = onx_text_has_notation(kind) ? "onnxtxt" : "textproto";
+    if (answer == CLI_OK)
+        answer = cli_exit(print(call, doc, format, kind, message));
+    onx_doc_free(doc);
+    return answer;
+}
+
+static const cli_option options[] = {
+    { "format", 'f', "FORMAT", "onnxtxt|textproto|json", "how to print it (onnxtxt)" },
+    { "full", 0, NULL, NULL, "print all of every weight" },
+    { "node", 0, "NAME", NULL, "show only the node of this name, or the one with this output" },
+    CLI_OPTION_AS,
+    CLI_END,
+};
+
+const cli_command cmd_show = {
+    .name = "show",
+    .summary = "a model as text",
+    .operands = "FILE",
+    .help = "Long weights are cut short unless --full is given. What --full prints can be read back.\n",
+    .example = "onx show model.onnx\n"
+               "onx show --node conv1 model.onnx\n"
+               "onx show --format json --full model.onnx > model.json\n",
+    .options = options,
+    .run = run_show,
+};

@@ -1,0 +1,45 @@
+# onx diff: what is found, in words and as JSON, and the exit status.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+stripes=$ONX_SOURCE_DIR/examples/stripes.onnxtxt
+
+expect 0 "$ONX" diff "$stripes" "$stripes"
+[ ! -s out ] || fail "output although nothing differs"
+sed -e 's/"" : 17/"" : 18/' -e 's/float\[N, 4\]/float[N, K]/' -e 's/2,  2,  2/2,  2.5,  2/' -e 's/Relu (edges)/LeakyRelu <alpha = 0.5> (edges)/' \
+    -e 's/kernel_shape = \[2, 2\]/kernel_shape = [3, 3]/' -e 's/by hand/by foot/' "$stripes" >other.onnxtxt
+expect 1 "$ONX" diff "$stripes" other.onnxtxt
+golden_is diff_stripes.txt
+expect 1 "$ONX" diff --json "$stripes" other.onnxtxt
+sed 's|"a": ".*/examples/|"a": "|' out >relative
+golden_is diff_stripes.json relative
+
+# Nodes that came, went and moved.
+printf '<ir_version: 8, opset_import: ["" : 17]>\ng (float[2] x) => (float[2] y) {\n  a = Neg (x)\n  b = Abs (a)\n  c = Exp (x)\n  y = Add (b, c)\n}\n' >a.onnxtxt
+printf '<ir_version: 8, opset_import: ["" : 17]>\ng (float[2] x) => (float[2] y) {\n  c = Exp (x)\n  a = Neg (x)\n  y = Add (a, c)\n}\n' >b.onnxtxt
+expect 1 "$ONX" diff a.onnxtxt b.onnxtxt
+golden_is diff_nodes.txt
+
+# Tensors: tolerance, NaN, types, 64-bit integers that a double cannot tell apart.
+echo 'float[4] t = {1, 2, nan, 4}' >t.onnxtxt
+echo 'float[4] t = {1, 2.001, nan, 4}' >u.onnxtxt
+expect 1 "$ONX" diff --as tensor t.onnxtxt u.onnxtxt
+says out "1 of 4 elements differ, first at 1"
+expect 0 "$ONX" diff --as tensor --rtol 1e-2 t.onnxtxt u.onnxtxt
+expect 0 "$ONX" diff --as tensor --atol 0.01 t.onnxtxt u.onnxtxt
+expect 1 "$ONX" diff --as tensor --atol 1e-4 t.onnxtxt u.onnxtxt
+expect 0 "$ONX" diff --as tensor t.onnxtxt t.onnxtxt
+echo 'float[4] t = {1, nan, nan, 4}' >v.onnxtxt
+expect 1 "$ONX" diff --as tensor --atol 1000 t.onnxtxt v.onnxtxt
+echo 'int64[1] t = {9007199254740992}' >i.onnxtxt
+echo 'int64[1] t = {9007199254740993}' >j.onnxtxt
+expect 1 "$ONX" diff --as tensor i.onnxtxt j.onnxtxt
+says out "max abs 1,"
+echo 'string[2] t = {"a", "b"}' >s.onnxtxt
+echo 'string[2] t = {"a", "c"}' >r.onnxtxt
+expect 1 "$ONX" diff --as tensor s.onnxtxt r.onnxtxt
+expect 1 "$ONX" diff --as tensor s.onnxtxt t.onnxtxt
+says out "string[2] -> float[4]"
+
+expect 2 "$ONX" diff "$stripes"
+expect 2 "$ONX" diff "$stripes" no-such-file.onnx
+expect 2 "$ONX" diff --rtol none "$stripes" "$stripes"
+done_testing
