@@ -122,7 +122,11 @@ static onx_doc *make_model(onx_ctx *cx)
     onx_node *node = onx_graph_add_node(arena, graph, "Constant", "", "y");
     onx_node_add_tensor(arena, node, "value", onx_tensor_new(arena, ONX_FLOAT, &n, 1, values, "constant"));
     onx_function *function = ONX_ADD(arena, onx_doc_model(doc), functions, FUNCTION);
+    ONX_SET(function, function, name, (onx_bytes){ 0 });
+    assert_int_equal(onx_arena_keep(arena, onx_str_of("f"), &function->name), ONX_OK);
     onx_attribute *a = ONX_ADD(arena, function, attribute_proto, ATTRIBUTE);
+    ONX_SET(attribute, a, name, (onx_bytes){ 0 });
+    assert_int_equal(onx_arena_keep(arena, onx_str_of("a"), &a->name), ONX_OK);
     a->slot = ONX_SLOT_T;
     a->has |= onx_attribute_has_t;
     a->t = onx_tensor_new(arena, ONX_FLOAT, &n, 1, values, "default");
@@ -272,7 +276,7 @@ static void test_io_file__says_what_a_wrong_file_is(void **state)
 static void test_io_file__every_format_round_trips(void **state)
 {
     fixture *f = *state;
-    static const char *const names[] = { "m.onnx", "m.textproto", "m.json", "m.pb", "plain" };
+    static const char *const names[] = { "m.onnx", "m.textproto", "m.json", "m.pb", "plain", "m.onnxtxt" };
     onx_doc *doc = make_model(f->cx);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_int_equal(onx_save(f->cx, doc, at(f, names[i]), NULL), ONX_OK);
