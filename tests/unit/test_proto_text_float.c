@@ -28,7 +28,7 @@ static void assert_prints(double value, bool is_double)
             snprintf(want, sizeof want, "%.17g", value);
     } else {
         snprintf(want, sizeof want, "%.6g", value);
-        if (strtof(want, NULL) != (float)value || (value && value > -(double)FLT_MIN && value < (double)FLT_MIN))
+        if (strtof(want, NULL) != (float)value || (value != 0 && value > -(double)FLT_MIN && value < (double)FLT_MIN))
             snprintf(want, sizeof want, "%.9g", value);
     }
     assert_string_equal(got, want);
