@@ -51,6 +51,9 @@ typedef struct onxi_parser {
     void *target[ONXI_TARGET_COUNT];
     onxi_trivia *trivia; /* NULL unless the formatter asks */
     bool mute;           /* what is read now has no place of its own in what is printed */
+    bool hold;           /* #@ comments wait in `waiting` until the attribute that is read has its value */
+    onx_str *waiting;
+    size_t waiting_count, waiting_room;
 } onxi_parser;
 
 /* text_scan.c */
@@ -202,11 +205,16 @@ onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t fl
 typedef struct onxi_target_row {
     const char *word;
     onx_kind kind;
+    bool listed; /* stands in lists only, never alone */
 } onxi_target_row;
 extern const onxi_target_row onxi_targets[ONXI_TARGET_COUNT];
 
 /* Applies the comment `text` (without "#@"); a comment that cannot be understood is left alone with a warning. */
 void onxi_restore(onxi_parser *p, const char *at, onx_str text);
+/* The same now, or, while p->hold is set, when onxi_restore_waiting is called. */
+void onxi_restore_later(onxi_parser *p, const char *at, onx_str text);
+/* Applies the comments that have been waiting, from the `base`th on. */
+void onxi_restore_waiting(onxi_parser *p, size_t base);
 /* Moves typed data to raw_data; false when it does not fit its type and shape, nothing is changed then. */
 bool onxi_tensor_to_raw(onx_arena *arena, onx_tensor *tensor);
 

@@ -5,19 +5,19 @@
 #include <stdio.h>
 
 const onxi_target_row onxi_targets[ONXI_TARGET_COUNT] = {
-    [ONXI_TARGET_MODEL] = { "model", ONX_KIND_MODEL },
-    [ONXI_TARGET_GRAPH] = { "graph", ONX_KIND_GRAPH },
-    [ONXI_TARGET_FUNCTION] = { "function", ONX_KIND_FUNCTION },
-    [ONXI_TARGET_NODE] = { "node", ONX_KIND_NODE },
-    [ONXI_TARGET_INPUT] = { "input", ONX_KIND_VALUE_INFO },
-    [ONXI_TARGET_OUTPUT] = { "output", ONX_KIND_VALUE_INFO },
-    [ONXI_TARGET_VALUE_INFO] = { "value_info", ONX_KIND_VALUE_INFO },
-    [ONXI_TARGET_INITIALIZER] = { "initializer", ONX_KIND_TENSOR },
-    [ONXI_TARGET_ATTRIBUTE_PROTO] = { "attribute_proto", ONX_KIND_ATTRIBUTE },
-    [ONXI_TARGET_ATTRIBUTE] = { "attribute", ONX_KIND_ATTRIBUTE },
-    [ONXI_TARGET_TENSOR] = { "tensor", ONX_KIND_TENSOR },
-    [ONXI_TARGET_TYPE] = { "type", ONX_KIND_TYPE },
-    [ONXI_TARGET_SHAPE] = { "shape", ONX_KIND_TENSOR_SHAPE },
+    [ONXI_TARGET_MODEL] = { "model", ONX_KIND_MODEL, false },
+    [ONXI_TARGET_GRAPH] = { "graph", ONX_KIND_GRAPH, false },
+    [ONXI_TARGET_FUNCTION] = { "function", ONX_KIND_FUNCTION, false },
+    [ONXI_TARGET_NODE] = { "node", ONX_KIND_NODE, false },
+    [ONXI_TARGET_INPUT] = { "input", ONX_KIND_VALUE_INFO, true },
+    [ONXI_TARGET_OUTPUT] = { "output", ONX_KIND_VALUE_INFO, true },
+    [ONXI_TARGET_VALUE_INFO] = { "value_info", ONX_KIND_VALUE_INFO, false },
+    [ONXI_TARGET_INITIALIZER] = { "initializer", ONX_KIND_TENSOR, true },
+    [ONXI_TARGET_ATTRIBUTE_PROTO] = { "attribute_proto", ONX_KIND_ATTRIBUTE, true },
+    [ONXI_TARGET_ATTRIBUTE] = { "attribute", ONX_KIND_ATTRIBUTE, false },
+    [ONXI_TARGET_TENSOR] = { "tensor", ONX_KIND_TENSOR, false },
+    [ONXI_TARGET_TYPE] = { "type", ONX_KIND_TYPE, false },
+    [ONXI_TARGET_SHAPE] = { "shape", ONX_KIND_TENSOR_SHAPE, false },
 };
 
 /* ---- paths ---- */
@@ -359,7 +359,7 @@ void onxi_keep_flush(onxi_printer *o, size_t base, bool beside)
         if (!o->options.plain && !(storage && o->options.elide)) {
             if (beside && storage && at == base && at + len + 1 == o->keep_len)
                 ONXI_PUT(o, "  ");
-            else
+            else if (o->len || o->flushed)
                 onxi_put_line(o);
             put_shown(o, line, len);
         }

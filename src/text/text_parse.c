@@ -569,6 +569,10 @@ static bool parse_into(onxi_parser *p, onx_kind kind, void *root)
 
 static bool parse_all(onxi_parser *p, onx_kind kind, void *root)
 {
+    bool in_place = kind != ONX_KIND_NODE && kind != ONX_KIND_VALUE_INFO && kind != ONX_KIND_TYPE;
+    for (int target = 0; target < ONXI_TARGET_COUNT && in_place; target++) /* a comment may come first */
+        if (onxi_targets[target].kind == kind && !onxi_targets[target].listed)
+            p->target[target] = root;
     onxi_gap(p);
     if (p->at >= p->end)
         return onxi_parse_error(p, p->at, "a model or a part of one", NULL, "the text is empty");
@@ -610,6 +614,7 @@ onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t fl
         p.status = ONX_E_MALFORMED;
     onxi_release(cx, p.stack, p.stack_room * sizeof *p.stack);
     onxi_release(cx, p.data, p.data_room);
+    onxi_release(cx, p.waiting, p.waiting_room * sizeof *p.waiting);
     if (p.status != ONX_OK) {
         onx_doc_free(doc);
         return p.status;

@@ -66,11 +66,13 @@ static bool single_graph(onxi_parser *p, single *out)
     if (!graph)
         return onxi_parse_abort(p, ONX_E_MEMORY);
     void *outer = p->target[ONXI_TARGET_GRAPH];
+    p->hold = false;
     out->type = ONX_ATTR_GRAPH;
     out->message = graph;
     if (!onxi_parse_enter(p, 1) || !onxi_parse_graph(p, graph))
         return false;
     p->depth--;
+    p->hold = true;
     p->target[ONXI_TARGET_GRAPH] = outer;
     return true;
 }
@@ -348,10 +350,13 @@ bool onxi_parse_attribute_rest(onxi_parser *p, onx_attribute *a)
     if (!onxi_expect(p, '=', type ? "'='" : "':' or '='", "the attribute"))
         return false;
     uint32_t depth = p->depth;
-    if (!onxi_parse_enter(p, 1) || !parse_value(p, a, type, element))
-        return false;
+    size_t waiting = p->waiting_count;
+    p->hold = true; /* looking at what follows a value may come upon a comment on the attribute */
+    bool ok = onxi_parse_enter(p, 1) && parse_value(p, a, type, element);
+    p->hold = false;
+    onxi_restore_waiting(p, waiting);
     p->depth = depth;
-    return true;
+    return ok;
 }
 
 /* attribute = ident [ ":" attr-type ] "=" attr-value */

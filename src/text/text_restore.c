@@ -388,3 +388,29 @@ void onxi_restore(onxi_parser *p, const char *at, onx_str text)
         onxi_parse_warn(p, at, ONX_WARNING, NULL, "this #@ comment is left out of account: %s",
                         r.wrong ? r.wrong : "it is not well formed");
 }
+
+void onxi_restore_later(onxi_parser *p, const char *at, onx_str text)
+{
+    if (!p->hold) {
+        onxi_restore(p, at, text);
+        return;
+    }
+    if (p->waiting_count == p->waiting_room) {
+        size_t room = p->waiting_room ? p->waiting_room * 2 : 8;
+        onx_str *bigger = onxi_resize(p->cx, p->waiting, p->waiting_room * sizeof *bigger, room * sizeof *bigger);
+        if (!bigger) {
+            onxi_parse_abort(p, ONX_E_MEMORY);
+            return;
+        }
+        p->waiting = bigger;
+        p->waiting_room = room;
+    }
+    p->waiting[p->waiting_count++] = text;
+}
+
+void onxi_restore_waiting(onxi_parser *p, size_t base)
+{
+    for (size_t i = base; i < p->waiting_count; i++)
+        onxi_restore(p, p->waiting[i].ptr - 2, p->waiting[i]); /* "#@" stands before it */
+    p->waiting_count = base;
+}

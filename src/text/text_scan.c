@@ -59,7 +59,7 @@ static const char *skip_comment(onxi_parser *p)
         if (text.len > 0 && text.ptr[text.len - 1] == '\r')
             text.len--;
         if (text.len >= 2 && text.ptr[1] == '@')
-            onxi_restore(p, start, onx_str_make(text.ptr + 2, text.len - 2));
+            onxi_restore_later(p, start, onx_str_make(text.ptr + 2, text.len - 2));
         else if (p->trivia)
             onxi_trivia_comment(p, text);
     }

@@ -1,0 +1,113 @@
+/* cmd_fmt.c - `onx fmt`: rewrites ONNX text in its canonical style. */
+#include "cli.h"
+
+#include <onx/text.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+typedef struct buffer {
+    char *ptr;
+    size_t len, room;
+} buffer;
+
+static onx_status add(void *user, onx_str bytes)
+{
+    buffer *b = user;
+    if (b->room - b->len < bytes.len) {
+        size_t room = b->room * 2 > b->len + bytes.len ? b->room * 2 : b->len + bytes.len + 4096;
+        char *bigger = realloc(b->ptr, room);
+        if (!bigger)
+            return ONX_E_MEMORY;
+        b->ptr = bigger;
+        b->room = room;
+    }
+    if (bytes.len)
+        memcpy(b->ptr + b->len, bytes.ptr, bytes.len);
+    b->len += bytes.len;
+    return ONX_OK;
+}
+
+/* All of a file, or of standard input; false with the error printed. */
+static bool read_all(const cli_call *call, const char *path, buffer *out)
+{
+    char part[65536];
+    bool standard = strcmp(path, "-") == 0, ok = true;
+    FILE *file = standard ? stdin : fopen(path, "rb");
+    if (!file) {
+        cli_error(call, "cannot read \"%s\": %s", path, strerror(errno));
+        return false;
+    }
+    for (size_t n; ok && (n = fread(part, 1, sizeof(part), file)) > 0;)
+        ok = add(out, onx_str_make(part, n)) == ONX_OK;
+    if (!ok)
+        cli_error(call, "\"%s\" does not fit into memory", path);
+    else if (ferror(file)) {
+        cli_error(call, "cannot read \"%s\": %s", path, strerror(errno));
+        ok = false;
+    }
+    if (!standard)
+        fclose(file);
+    return ok;
+}
+
+/* Writes what is different, or only says so. */
+static int settle(cli_call *call, const char *path, const buffer *before, const buffer *after, bool check)
+{
+    bool same = before->len == after->len && (before->len == 0 || memcmp(before->ptr, after->ptr, before->len) == 0);
+    if (check) {
+        if (!same)
+            printf("%s\n", path);
+        return same ? CLI_OK : CLI_FAULT;
+    }
+    if (strcmp(path, "-") == 0)
+        return cli_stdout().write(cli_stdout().user, onx_str_make(after->ptr, after->len)) == ONX_OK ? CLI_OK
+                                                                                                     : CLI_MISUSE;
+    return same ? CLI_OK : cli_exit(onx_save_bytes(call->cx, path, onx_str_make(after->ptr, after->len)));
+}
+
+static int format_file(cli_call *call, const char *path, bool check)
+{
+    buffer before = { NULL, 0, 0 }, after = { NULL, 0, 0 };
+    int result = CLI_MISUSE;
+    if (read_all(call, path, &before)) {
+        call->input = strcmp(path, "-") == 0 ? "standard input" : path;
+        onx_status status =
+            onx_text_format(call->cx, cli_kind(call), onx_str_make(before.ptr, before.len), (onx_sink){ add, &after });
+        result = status == ONX_OK ? settle(call, path, &before, &after, check) : cli_exit(status);
+        cli_report(call);
+    }
+    free(before.ptr);
+    free(after.ptr);
+    return result;
+}
+
+static int run_fmt(cli_call *call)
+{
+    int worst = CLI_OK;
+    for (int i = 0; i < call->operand_count; i++) {
+        int result = format_file(call, call->operand[i], cli_has(call, "check"));
+        if (result > worst)
+            worst = result;
+    }
+    return worst;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_AS,
+    { "check", 0, NULL, NULL, "write nothing; name the files that would change, and fail if there are any" },
+    CLI_END,
+};
+
+const cli_command cmd_fmt = {
+    .name = "fmt",
+    .summary = "rewrite ONNX text in its canonical style",
+    .operands = "FILE...",
+    .help =
+        "Comments and single empty lines stay where they are. A file with errors is left alone, and its errors are\n"
+        "reported. - formats standard input to standard output.\n",
+    .example = "onx fmt tests/*.onnxtxt\n"
+               "onx fmt --check model.onnxtxt\n",
+    .options = options,
+    .run = run_fmt,
+};

@@ -1,0 +1,67 @@
+# onx fmt: canonical style, comments kept, --check, errors; and ONNX text through the other commands.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+cat >a.onnxtxt <<'E'
+# about the model
+<ir_version:10,opset_import:["":21]>
+agraph(float[N,128] X,float[128,10] W)   =>  (float[N,10] C) {
+  # multiply
+  T=MatMul(X,W)    # T is big
+  C =   Softmax<axis:int=-1>( T )
+
+
+  # the end
+}
+E
+cat >want <<'E'
+# about the model
+<ir_version: 10, opset_import: ["": 21]>
+agraph (float[N, 128] X, float[128, 10] W) => (float[N, 10] C) {
+  # multiply
+  T = MatMul(X, W)  # T is big
+  C = Softmax<axis = -1>(T)
+
+  # the end
+}
+E
+cp a.onnxtxt b.onnxtxt
+expect 1 "$ONX" fmt --check a.onnxtxt
+says out a.onnxtxt
+same a.onnxtxt b.onnxtxt
+expect 0 "$ONX" fmt a.onnxtxt
+same a.onnxtxt want
+expect 0 "$ONX" fmt --check a.onnxtxt
+[ -s out ] && fail "--check printed something about a file in canonical style"
+expect 0 "$ONX" fmt - <b.onnxtxt
+same out want
+expect 1 "$ONX" fmt --check want b.onnxtxt
+says out b.onnxtxt
+
+printf 'g (float x) => (float y) {\n  y = Abs[x]\n  z = Neg(x x)\n}\n' >bad.onnxtxt
+cp bad.onnxtxt bad2.onnxtxt
+expect 1 "$ONX" fmt bad.onnxtxt
+says err "bad.onnxtxt:2:10: error:"
+says err "  y = Abs[x]"
+says err "bad.onnxtxt:3:13: error:"
+same bad.onnxtxt bad2.onnxtxt
+expect 2 "$ONX" fmt nothing.onnxtxt
+says err "nothing.onnxtxt"
+printf 'y = Abs( x )' >n.onnxtxt
+expect 0 "$ONX" fmt --as node n.onnxtxt
+echo 'y = Abs(x)' >want
+same n.onnxtxt want
+
+# Text and binary files are the same models.
+expect 0 "$ONX" convert b.onnxtxt b.onnx
+expect 0 "$ONX" convert b.onnx c.onnxtxt
+expect 0 "$ONX" convert c.onnxtxt c.onnx
+same b.onnx c.onnx
+expect 1 "$ONX" convert bad.onnxtxt bad.onnx
+[ -e bad.onnx ] && fail "a file was made from a faulty text"
+expect 0 "$ONX" info b.onnxtxt
+
+# A million nested types are an error, at once.
+awk 'BEGIN { printf "g ("; for (i = 0; i < 1000000; i++) printf "seq("; print }' >deep.onnxtxt
+expect 1 "$ONX" convert deep.onnxtxt deep.onnx
+says err "limit depth"
+done_testing
