@@ -1,0 +1,158 @@
+/* kernel.h - for extenders: the rows that operators run by. Weaker promise than the rest: it may change between
+ * minor releases. See docs/adding_an_operator.md and docs/notes/kernels.md. */
+#ifndef ONX_KERNEL_H
+#define ONX_KERNEL_H
+
+#include <onx/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct onx_kernel onx_kernel;
+typedef struct onx_prepare onx_prepare;
+typedef struct onx_work onx_work;
+
+/* ---- layouts: how a fast kernel wants elements to lie; NULL stands for row-major ---- */
+
+typedef struct onx_layout {
+    const struct onx_layout_ops *ops;
+    uint64_t size; /* bytes of a tensor in this layout */
+} onx_layout;
+
+typedef struct onx_layout_ops {
+    bool (*equal)(const onx_layout *a, const onx_layout *b);
+    const onx_kernel *reorder; /* one input, one output, from and to any layout of these ops and row-major */
+} onx_layout_ops;
+
+/* ---- preparing: once per set of input shapes ---- */
+
+/* A node that follows and that the kernel may do in passing: y = op(x, operand). */
+typedef struct onx_follower {
+    const onx_prepare *as; /* the node as its own kernel would see it: operator, attributes, constant inputs */
+    uint32_t port;         /* which input of the follower is this kernel's result */
+    int32_t
+        operand; /* index into this kernel's inputs of the other one; -1: it is a constant of the follower, or none */
+} onx_follower;
+
+struct onx_prepare {
+    onx_ctx *cx;
+    onx_arena *arena; /* for params; lives as long as they are used */
+    const onx_kernel *kernel;
+    const onx_node *node;
+    onx_doc *doc;                       /* that the node is in; for tensors in attributes */
+    onx_str path;                       /* for diagnostics */
+    int32_t since;                      /* version of the operator */
+    uint32_t input_count, output_count; /* operands of followers count as inputs, behind those of the node */
+    const onx_value *const *inputs;     /* NULL: omitted; data is there for constants only */
+    onx_value *const *outputs; /* NULL: not asked for; type and dims are set unless the shape depends on data */
+    const bool *last_use;      /* input memory that nobody needs afterwards */
+    unsigned threads;
+    const onx_follower *followers;
+    uint32_t follower_count;
+    /* set by the kernel */
+    void *params;              /* what run needs to know */
+    uint64_t rows;             /* independent pieces of work, default 1 */
+    uint64_t grain;            /* rows worth a thread, default 1 */
+    uint64_t workspace;        /* bytes for all threads of one run */
+    uint64_t thread_workspace; /* bytes for each thread */
+    const onx_layout *
+        *want; /* per input: how it shall lie, for kernels with ONX_KERNEL_LAYOUTS; NULL: only row-major can be had */
+    int32_t overwrite; /* output 0 takes the memory of this input, which has last_use; -1: none */
+    uint32_t followed; /* how many of the followers it does */
+    /* the engine's side */
+    const struct onx_prepare_ops *ops;
+    void *engine;
+};
+
+typedef struct onx_prepare_ops {
+    const onx_attribute *(*attribute)(const onx_prepare *p, const char *name);
+    /* The default that the operator's schema gives, as text; NULL: none. */
+    const char *(*otherwise)(const onx_prepare *p, const char *name);
+    /* Planned subgraphs: see onx_work_graph. */
+    onx_status (*graph)(const onx_prepare *p, const char *name, uint32_t *index_out);
+    /* Bytes made from constant inputs, kept per session: made by `make` on first use of the key. */
+    onx_status (*packed)(const onx_prepare *p, uint32_t input, const void *key, size_t key_size, uint64_t size,
+                         onx_status (*make)(void *user, void *out), void *user, const void **out);
+} onx_prepare_ops;
+
+/* ---- running ---- */
+
+struct onx_work {
+    onx_ctx *cx; /* NULL on worker threads: failures are recorded by a second call */
+    const onx_prepare *prepared;
+    const void *params;
+    const onx_value *const *inputs;
+    onx_value *const *outputs;
+    void *workspace, *thread_workspace;
+    void *state; /* what bind made */
+    unsigned threads;
+    onx_arena *text; /* strings of outputs; lives until the next run */
+    const struct onx_work_ops *ops;
+    void *engine;
+};
+
+typedef struct onx_work_ops {
+    /* Runs a subgraph: `inputs` are its formal inputs; `outputs` get values with a reference each. */
+    onx_status (*graph)(onx_work *work, uint32_t index, const onx_value *const *inputs, uint32_t input_count,
+                        onx_value **outputs, uint32_t output_count);
+} onx_work_ops;
+
+enum {
+    ONX_KERNEL_VIEW = 1,          /* output 0 is input 0 with other dims; run is never called for tensors */
+    ONX_KERNEL_IN_PLACE = 2,      /* output 0 may take the memory of any input of its size and type */
+    ONX_KERNEL_SHAPE_ONLY = 4,    /* looks at types and dims of inputs only: constant as soon as those are known */
+    ONX_KERNEL_LAYOUTS = 8,       /* knows layouts: inputs come as they lie, unless `want` says otherwise */
+    ONX_KERNEL_RANDOM = 16,       /* results differ from run to run: never folded */
+    ONX_KERNEL_FOLLOWERS = 32,    /* may do followers */
+    ONX_KERNEL_FLAT = 64,         /* element by element with f(0, ...) = 0: works in any layout that all inputs share */
+    ONX_KERNEL_SIZES_OUTPUT = 128 /* the kernel sizes its outputs with onx_value_reset: shapes depend on data */
+};
+
+#define ONX_DTYPE_BIT(dtype) (UINT32_C(1) << (dtype))
+
+struct onx_kernel {
+    const char *op;      /* NULL ends a table */
+    const char *domain;  /* NULL: ai.onnx */
+    int32_t since;       /* serves this version and later ones until a row of the same operator with a higher `since` */
+    uint32_t dtypes;     /* bits of element types, of the operand `typed_by`; 0: any */
+    int8_t typed_by;     /* input index; -1 - i: output i */
+    int8_t preference;   /* the highest that accepts is taken; the plain kernel has 0 */
+    uint16_t flags;      /* ONX_KERNEL_* */
+    const char *variant; /* NULL: "plain" */
+    const void *body;    /* a row's own constant for shared functions */
+    /* ONX_E_UNSUPPORTED, nothing recorded, declines: the next row is asked. NULL: nothing to prepare. */
+    onx_status (*prepare)(onx_prepare *p);
+    /* Does rows first .. last-1. */
+    onx_status (*run)(onx_work *work, uint64_t first, uint64_t last);
+    /* Things that belong to one run state; work->state is kept. NULL: none. */
+    onx_status (*bind)(onx_work *work);
+    void (*unbind)(void *state);
+    /* Frees what prepare made outside the arena. */
+    void (*release)(void *params);
+    /* Where no shape rule says it: sets type and dims of outputs, with onx_prepare_output. */
+    onx_status (*types)(onx_prepare *p);
+};
+
+/* ---- conveniences ---- */
+
+/* Defaults: the schema's, else `otherwise`. */
+ONX_API int64_t onx_prepare_int(const onx_prepare *p, const char *name, int64_t otherwise);
+ONX_API float onx_prepare_float(const onx_prepare *p, const char *name, float otherwise);
+ONX_API onx_str onx_prepare_text(const onx_prepare *p, const char *name, const char *otherwise);
+/* The list, NULL with *count 0 when neither the node nor the schema has one. */
+ONX_API const int64_t *onx_prepare_ints(const onx_prepare *p, const char *name, uint32_t *count);
+ONX_API const float *onx_prepare_floats(const onx_prepare *p, const char *name, uint32_t *count);
+ONX_API const onx_attribute *onx_prepare_attribute(const onx_prepare *p, const char *name);
+/* An axis attribute made non-negative. */
+ONX_API onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, uint32_t *out);
+/* Records why the node cannot be done; returns `status`. */
+ONX_API onx_status onx_prepare_fail(const onx_prepare *p, onx_status status, const char *format, ...) ONX_PRINTF(3, 4);
+ONX_API onx_status onx_prepare_output(onx_prepare *p, uint32_t output, onx_dtype dtype, uint32_t rank,
+                                      const int64_t *dims);
+ONX_API onx_status onx_work_fail(onx_work *work, onx_status status, const char *format, ...) ONX_PRINTF(3, 4);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,91 @@
+/* value.h - what flows through a running model: tensors, sequences, optional values and maps. */
+#ifndef ONX_VALUE_H
+#define ONX_VALUE_H
+
+#include <onx/ir.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum onx_value_kind {
+    ONX_VALUE_NONE,
+    ONX_VALUE_TENSOR,
+    ONX_VALUE_SEQUENCE,
+    ONX_VALUE_OPTIONAL, /* items[0] is there or count is 0 */
+    ONX_VALUE_MAP       /* data holds the keys (int64_t or onx_str), items the values */
+} onx_value_kind;
+
+#define ONX_RANK_MAX 64u
+
+struct onx_layout; /* onx/kernel.h; values that a caller sees never have one */
+
+/* Read freely; change through the functions below. Counted references: a value that is put into a sequence is
+ * shared, not copied. One thread at a time may change a value or its references; any number may read it. */
+typedef struct onx_value {
+    uint8_t kind; /* onx_value_kind */
+    uint8_t
+        dtype; /* element type of a tensor, key type of a map, element type of a sequence of tensors; 0: not known */
+    uint16_t flags; /* private */
+    uint32_t rank;
+    int64_t *dims;
+    uint64_t count; /* elements of a tensor; items of a sequence, optional or map */
+    void *data;     /* elements in the layout of raw_data; strings are onx_str */
+    uint64_t size;  /* bytes of data in use */
+    struct onx_value **items;
+    const struct onx_layout *layout; /* NULL: row-major */
+    /* what the value owns; all of it made with cx */
+    onx_ctx *cx;
+    uint32_t refs, dims_room;
+    uint64_t data_room, items_room, text_room;
+    char *text; /* bytes of the strings */
+} onx_value;
+
+/* A value of no kind yet, with one reference. */
+ONX_API onx_status onx_value_new(onx_ctx *cx, onx_value **out);
+/* A tensor with zeroed elements (empty strings). Fails for impossible dims and past the context's memory limit. */
+ONX_API onx_status onx_value_new_tensor(onx_ctx *cx, onx_dtype dtype, uint32_t rank, const int64_t *dims,
+                                        onx_value **out);
+/* Gives up one reference. NULL is allowed. */
+ONX_API void onx_value_free(onx_value *value);
+/* Makes the value a tensor of that type, keeping its memory where it suffices. Elements are not initialised. */
+ONX_API onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, const int64_t *dims);
+/* Makes the value an empty sequence, optional or map. */
+ONX_API onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype dtype);
+/* Puts a reference to `item` into a sequence, optional or map at `index` (<= count). An item made with another
+ * context is copied. */
+ONX_API onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item);
+/* Makes `to` hold what `from` holds; nothing is shared but the items of lists made with the same context. */
+ONX_API onx_status onx_value_assign(onx_value *to, const onx_value *from);
+/* Stores element `index` of a string tensor or key of a map; the bytes are copied. */
+ONX_API onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text);
+
+/* From a TensorProto, SequenceProto, MapProto, OptionalProto or SparseTensorProto of `doc` (a sparse tensor becomes a
+ * dense one). The value owns a copy. */
+ONX_API onx_status onx_value_from_message(onx_ctx *cx, onx_doc *doc, onx_kind kind, const void *message,
+                                          onx_value **out);
+/* A document whose root is a message of the kind that fits the value; tensors hold raw_data, copied. */
+ONX_API onx_status onx_value_to_doc(onx_ctx *cx, const onx_value *value, onx_str name, onx_doc **out);
+/* ONX_KIND_TENSOR, ..., by the type of a graph input or output. */
+ONX_API onx_kind onx_value_kind_of_type(const onx_type *type);
+
+/* Where two values differ first. */
+typedef struct onx_value_difference {
+    const char *what;   /* "element type", "shape", "element", ...; NULL: they agree */
+    uint64_t index;     /* of the element in row-major order */
+    uint64_t item;      /* of a list */
+    uint64_t different; /* elements that differ */
+    double got, want;   /* the first differing numbers, where they are numbers */
+    char text[160];     /* both sides as text */
+} onx_value_difference;
+
+/* Floats agree when |got - want| <= atol + rtol * |want|; NaN agrees with NaN only; everything else must be equal. */
+ONX_API bool onx_value_close(const onx_value *got, const onx_value *want, double rtol, double atol,
+                             onx_value_difference *out);
+/* Same kinds, element types and shapes, whatever the elements. */
+ONX_API bool onx_value_same_type(const onx_value *got, const onx_value *want, onx_value_difference *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

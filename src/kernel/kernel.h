@@ -1,0 +1,111 @@
+/* kernel.h - what the runner uses of the kernels, and what kernel files share. */
+#ifndef ONXI_KERNEL_H
+#define ONXI_KERNEL_H
+
+#include <onx/kernel.h>
+#include <onx/tensor.h>
+
+#include "base/base.h"
+#include "ir/ir.h"
+
+#ifdef ONX_WITH_OPENMP
+#include <omp.h>
+#endif
+
+/* ---- tables ---- */
+
+/* All built-in rows, table by table; ends with NULL. */
+extern const onx_kernel *const onxi_kernel_tables[];
+
+/* Which rows serve an operator: made per session, no state shared between sessions. */
+typedef struct onxi_kernel_index onxi_kernel_index;
+/* `own` (may be NULL) comes before the built-in rows. */
+onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, const onxi_kernel_index **out);
+/* Candidates for a version of an operator, best first; NULL when there is none. */
+const onx_kernel *const *onxi_kernel_find(const onxi_kernel_index *index, onx_str domain, onx_str op, int32_t since,
+                                          uint32_t *count);
+static inline const char *onxi_kernel_variant(const onx_kernel *k)
+{
+    return k->variant ? k->variant : "plain";
+}
+static inline bool onxi_kernel_is_plain(const onx_kernel *k)
+{
+    return !k->variant;
+}
+/* Do the operand types suit the row? */
+bool onxi_kernel_suits(const onx_kernel *k, const onx_prepare *p);
+
+/* ---- values ---- */
+
+enum { ONXI_VALUE_BORROWED = 1 }; /* data and dims belong to somebody else */
+
+/* Elements that dims stand for; false when impossible. */
+bool onxi_dims_count(uint32_t rank, const int64_t *dims, uint64_t *count_out);
+/* Bytes that a row-major tensor takes; false when that overflows. Strings count as onx_str. */
+bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
+/* The reference count goes up when the value was made with cx, else it is copied. */
+onx_status onxi_value_share(onx_ctx *cx, onx_value *value, onx_value **out);
+
+/* ---- sets of element types ---- */
+
+#define ONXI_F32    ONX_DTYPE_BIT(ONX_FLOAT)
+#define ONXI_FLOATS (ONXI_F32 | ONX_DTYPE_BIT(ONX_DOUBLE) | ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
+#define ONXI_SIGNED                                                                                                    \
+    (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_INT16) | ONX_DTYPE_BIT(ONX_INT32) | ONX_DTYPE_BIT(ONX_INT64))
+#define ONXI_UNSIGNED                                                                                                  \
+    (ONX_DTYPE_BIT(ONX_UINT8) | ONX_DTYPE_BIT(ONX_UINT16) | ONX_DTYPE_BIT(ONX_UINT32) | ONX_DTYPE_BIT(ONX_UINT64))
+#define ONXI_NUMBERS  (ONXI_FLOATS | ONXI_SIGNED | ONXI_UNSIGNED)
+#define ONXI_INTEGERS (ONXI_SIGNED | ONXI_UNSIGNED)
+
+/* ---- shapes ---- */
+
+uint64_t onxi_product(const int64_t *dims, uint32_t first, uint32_t last);
+
+/* Numpy broadcasting of up to ONXI_BROADCAST_MAX inputs to one output, neighbouring dims that behave alike merged. */
+#define ONXI_BROADCAST_MAX 3
+typedef struct onxi_broadcast {
+    uint32_t rank;
+    uint32_t inputs;
+    int64_t dims[ONX_RANK_MAX];
+    int64_t step[ONXI_BROADCAST_MAX][ONX_RANK_MAX]; /* in elements, 0 where repeated */
+    uint64_t outer;                                 /* product of all dims but the last */
+    int64_t inner;                                  /* last dim, 1 for scalars */
+} onxi_broadcast;
+/* `shift` (or NULL) gives per input where its first dim goes in the output (Add-1 and friends); -1: aligned at the end.
+ */
+bool onxi_broadcast_make(onxi_broadcast *b, const onx_value *const *inputs, uint32_t count, const onx_value *output,
+                         const int32_t *shift);
+/* Offsets in elements of outer row `row`. */
+void onxi_broadcast_offsets(const onxi_broadcast *b, uint64_t row, int64_t *offsets);
+
+/* ---- windows: Conv and the poolings ---- */
+
+typedef struct onxi_window {
+    uint32_t spatial; /* number of spatial dims */
+    uint64_t batch, channels;
+    int64_t in[ONX_RANK_MAX], out[ONX_RANK_MAX], kernel[ONX_RANK_MAX], stride[ONX_RANK_MAX], dilation[ONX_RANK_MAX];
+    int64_t pad[ONX_RANK_MAX];     /* at the start */
+    int64_t pad_end[ONX_RANK_MAX]; /* at the end, as declared or by auto_pad */
+    uint64_t in_size, out_size, kernel_size;
+} onxi_window;
+/* Reads kernel_shape (or takes `kernel_dims`), strides, dilations, pads, auto_pad of the node; sizes from input 0 and
+ * output 0. */
+onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, onxi_window *w);
+
+/* ---- matrix products (kernel_gemm.c) ---- */
+
+/* C (m x n, row stride ldc) = A (m x k) * B (k x n) for a dtype; A and B by element strides, so transposed ones are the
+ * same call. 16-bit floats accumulate in float. `accumulate` adds to C instead. `pack` holds onxi_gemm_workspace bytes.
+ */
+typedef struct onxi_gemm {
+    int dtype;
+    uint64_t m, n, k;
+    const void *a, *b;
+    void *c;
+    int64_t a_row, a_col, b_row, b_col, c_row;
+    bool accumulate;
+} onxi_gemm;
+uint64_t onxi_gemm_workspace(int dtype, uint64_t m, uint64_t n, uint64_t k);
+void onxi_gemm_run(const onxi_gemm *g, void *pack);
+
+#endif

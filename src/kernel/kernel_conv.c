@@ -1,0 +1,146 @@
+/* kernel_conv.c - convolution by unfolding: a tile of output positions is gathered into columns and multiplied with the
+ * weights. The meaning for every type; fast variants are in kernel_dnnl_conv.c. */
+#include "kernel/kernel.h"
+
+enum { TILE = 256 }; /* output positions that are unfolded at a time */
+
+typedef struct conv_params {
+    onxi_window window;
+    uint64_t group, in_each, out_each; /* channels per group */
+    uint64_t depth;                    /* in_each * kernel size: the inner dimension of the product */
+    uint64_t tiles;                    /* per image and group */
+    uint64_t columns_size;
+    uint32_t width;
+} conv_params;
+
+static onx_status conv_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *w = p->inputs[1];
+    onx_value *y = p->outputs[0];
+    conv_params *q = ONXI_NEW(p->arena, conv_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (w->rank != x->rank || w->dtype != x->dtype || x->rank < 2)
+        return onx_prepare_fail(p, ONX_E_INVALID, "weights of rank %u do not fit an input of rank %u", w->rank,
+                                x->rank);
+    ONX_TRY(onxi_window_make(p, w->dims + 2, &q->window));
+    int64_t group = onx_prepare_int(p, "group", 1);
+    if (group < 1 || x->dims[1] % group || w->dims[0] % group || w->dims[1] != x->dims[1] / group ||
+        y->dims[1] != w->dims[0])
+        return onx_prepare_fail(p, ONX_E_INVALID, "%lld channels, weights [%lld,%lld,...] and group %lld do not fit",
+                                (long long)x->dims[1], (long long)w->dims[0], (long long)w->dims[1], (long long)group);
+    const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
+    if (b && (b->rank != 1 || b->dims[0] != w->dims[0] || b->dtype != x->dtype))
+        return onx_prepare_fail(p, ONX_E_INVALID, "the bias does not fit the weights");
+    q->group = (uint64_t)group;
+    q->in_each = (uint64_t)w->dims[1];
+    q->out_each = (uint64_t)w->dims[0] / q->group;
+    q->depth = q->in_each * q->window.kernel_size;
+    q->tiles = (q->window.out_size + TILE - 1) / TILE;
+    q->width = onx_dtype_bits(x->dtype) / 8;
+    if (!onxi_mul_u64(q->depth, (uint64_t)TILE * q->width, &q->columns_size))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the window is too large");
+    q->columns_size = (q->columns_size + 63u) & ~(uint64_t)63u;
+    p->params = q;
+    p->thread_workspace = q->columns_size + onxi_gemm_workspace(x->dtype, q->out_each, TILE, q->depth);
+    p->rows = q->window.batch * q->group * q->tiles;
+    return ONX_OK;
+}
+
+static inline void put(char *to, const char *from, uint32_t width)
+{
+    switch (width) {
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    default:
+        memcpy(to, from, 8);
+        break;
+    }
+}
+
+/* columns[channel * kernel + k][position]: positions first .. first+count-1 of the output; zero where padding is read.
+ */
+static void unfold(const conv_params *q, const char *x, uint64_t first, uint64_t count, char *columns)
+{
+    const onxi_window *w = &q->window;
+    static const char zero[8] = { 0 };
+    int64_t pos[ONX_RANK_MAX], tap[ONX_RANK_MAX] = { 0 };
+    for (uint64_t k = 0; k < w->kernel_size; k++) {
+        uint64_t rest = first;
+        for (uint32_t d = w->spatial; d-- > 0;) {
+            pos[d] = (int64_t)(rest % (uint64_t)w->out[d]);
+            rest /= (uint64_t)w->out[d];
+        }
+        for (uint64_t i = 0; i < count; i++) {
+            int64_t at = 0;
+            bool inside = true;
+            for (uint32_t d = 0; d < w->spatial; d++) {
+                int64_t c = pos[d] * w->stride[d] - w->pad[d] + tap[d] * w->dilation[d];
+                inside &= c >= 0 && c < w->in[d];
+                at = at * w->in[d] + (inside ? c : 0);
+            }
+            for (uint64_t c = 0; c < q->in_each; c++)
+                put(columns + ((c * w->kernel_size + k) * TILE + i) * q->width,
+                    inside ? x + (c * w->in_size + (uint64_t)at) * q->width : zero, q->width);
+            for (uint32_t d = w->spatial; d-- > 0;) {
+                if (++pos[d] < w->out[d])
+                    break;
+                pos[d] = 0;
+            }
+        }
+        for (uint32_t d = w->spatial; d-- > 0;) {
+            if (++tap[d] < w->kernel[d])
+                break;
+            tap[d] = 0;
+        }
+    }
+}
+
+static void fill_bias(const onx_value *bias, uint64_t channel, uint64_t channels, char *y, uint64_t pitch,
+                      uint64_t count, uint32_t width)
+{
+    for (uint64_t c = 0; c < channels; c++)
+        for (uint64_t i = 0; i < count; i++)
+            put(y + (c * pitch + i) * width, (const char *)bias->data + (channel + c) * width, width);
+}
+
+static onx_status conv_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const conv_params *q = work->params;
+    const onxi_window *w = &q->window;
+    const onx_value *x = work->inputs[0], *weights = work->inputs[1];
+    const onx_value *bias = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
+    char *y = work->outputs[0]->data, *columns = work->thread_workspace;
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t tile = row % q->tiles, g = row / q->tiles % q->group, n = row / q->tiles / q->group;
+        uint64_t start = tile * TILE, count = w->out_size - start < TILE ? w->out_size - start : TILE;
+        unfold(q, (const char *)x->data + (n * w->channels + g * q->in_each) * w->in_size * q->width, start, count,
+               columns);
+        char *out = y + ((n * q->group + g) * q->out_each * w->out_size + start) * q->width;
+        if (bias)
+            fill_bias(bias, g * q->out_each, q->out_each, out, w->out_size, count, q->width);
+        onxi_gemm gemm = { .dtype = x->dtype,
+                           .m = q->out_each,
+                           .n = count,
+                           .k = q->depth,
+                           .a = (const char *)weights->data + g * q->out_each * q->depth * q->width,
+                           .b = columns,
+                           .c = out,
+                           .a_row = (int64_t)q->depth,
+                           .a_col = 1,
+                           .b_row = TILE,
+                           .b_col = 1,
+                           .c_row = (int64_t)w->out_size,
+                           .accumulate = bias != NULL };
+        onxi_gemm_run(&gemm, columns + q->columns_size);
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_conv[] = {
+    { .op = "Conv", .since = 1, .dtypes = ONXI_FLOATS, .prepare = conv_prepare, .run = conv_run }, { 0 }
+};
