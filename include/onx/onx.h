@@ -6,7 +6,9 @@
 #include <onx/io.h>
 #include <onx/ir.h>
 #include <onx/op.h>
+#include <onx/run.h>
 #include <onx/tensor.h>
 #include <onx/text.h>
+#include <onx/value.h>
 
 #endif

@@ -1,0 +1,65 @@
+/* run.h - running a model: plan a session once, run it as often as wanted, from any number of threads. */
+#ifndef ONX_RUN_H
+#define ONX_RUN_H
+
+#include <onx/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct onx_session onx_session;
+struct onx_kernel;
+
+/* What happened at one node, told after it ran. */
+typedef struct onx_run_event {
+    onx_str name, op_type;     /* name of the node (may be empty) and its operator */
+    const char *variant;       /* which kernel: "plain", "dnnl" */
+    uint32_t followers;        /* nodes done in passing */
+    uint64_t start_ns, end_ns; /* since the run began */
+    uint64_t output_bytes;
+    const onx_value *output; /* first output, while the call lasts */
+} onx_run_event;
+
+typedef struct onx_session_options {
+    unsigned threads;                 /* 0: as many as there are processors; 1: none are made */
+    bool plain;                       /* portable kernels only, no fusing */
+    uint64_t memory;                  /* bytes that constants and each run may take; 0: the context's limit */
+    const struct onx_kernel *kernels; /* of operators of your own (onx/kernel.h); asked before the built-in ones */
+} onx_session_options;
+
+/* Plans the main graph of a model document, which must outlive the session. Fails for what no kernel can do.
+ * `options` may be NULL. */
+ONX_API onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out);
+/* No run may be going on. NULL is allowed. */
+ONX_API void onx_session_free(onx_session *session);
+
+typedef struct onx_session_port {
+    onx_str name;
+    const onx_type *type; /* as the model says; may be NULL */
+    bool required;        /* an input without an initializer of its name */
+} onx_session_port;
+
+/* In the order of the graph. */
+ONX_API uint32_t onx_session_input_count(const onx_session *session);
+ONX_API uint32_t onx_session_output_count(const onx_session *session);
+ONX_API onx_session_port onx_session_input(const onx_session *session, uint32_t index);
+ONX_API onx_session_port onx_session_output(const onx_session *session, uint32_t index);
+
+/* Runs the model. `inputs` has a value or NULL per graph input. `outputs` has an entry per graph output: a value
+ * there is reused, NULL is replaced by a new value of `cx` that the caller frees. Any number of threads may run one
+ * session at the same time, each with a context of its own. */
+ONX_API onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
+                                   onx_value **outputs);
+
+typedef struct onx_run_options {
+    void (*event)(void *user, const onx_run_event *event);
+    void *user;
+} onx_run_options;
+ONX_API onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
+                                        onx_value **outputs, const onx_run_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,232 @@
+/* run.h - the runner's insides: a graph with names resolved, a plan for given shapes, a state per run.
+ * docs/notes/session.md */
+#ifndef ONXI_RUN_H
+#define ONXI_RUN_H
+
+#include <onx/run.h>
+
+#include "base/base.h"
+#include "ir/ir.h"
+#include "kernel/kernel.h"
+#include "op/op.h"
+
+#include <pthread.h>
+
+#define ONXI_NO_SLOT       UINT32_MAX
+#define ONXI_PLANS_MAX     8        /* shapes whose plans are kept per graph */
+#define ONXI_OPS_MAX       20000000 /* nodes after inlining functions */
+#define ONXI_FOLLOWERS_MAX 4
+
+/* ---- a graph with its names resolved; made once ---- */
+
+/* The call of a function that a node came from. */
+typedef struct onxi_frame {
+    const struct onxi_frame *parent;
+    const onx_node *call;
+    const onx_function *function;
+    uint32_t depth;
+} onxi_frame;
+
+typedef struct onxi_graph_slot {
+    onx_str name;
+    const onx_value *constant; /* NULL: known at run time only */
+    const onx_tensor *tensor;  /* initializer that nobody has asked for yet */
+    const onx_sparse_tensor *sparse;
+    uint32_t uses; /* by ops, their subgraphs and the graph's outputs */
+    uint32_t user; /* the last op that uses it */
+    bool is_output;
+} onxi_graph_slot;
+
+typedef struct onxi_op {
+    const onx_node *node;
+    const onxi_frame *frame;
+    const onxi_schema *schema; /* NULL: known by a kernel of the caller's only */
+    const onx_kernel *const *kernels;
+    struct onxi_graph **graphs; /* its subgraphs, in order of attributes */
+    const onx_attribute **graph_attributes;
+    uint32_t *inputs, *outputs; /* slots; captures of subgraphs follow the inputs */
+    uint32_t input_count, capture_count, output_count, kernel_count, graph_count;
+    uint32_t index; /* of the node in its list */
+    int32_t since;
+    bool needed;
+} onxi_op;
+
+typedef struct onxi_graph {
+    struct onxi_session *session;
+    const onx_graph *graph;
+    onxi_graph_slot *slots;
+    onxi_op *ops;
+    uint32_t slot_count, slot_room, op_count, op_room;
+    uint32_t *inputs; /* slots of graph inputs, then of captures */
+    uint32_t input_count, capture_count;
+    uint32_t *captures; /* index into the captures of the op that holds the graph */
+    uint32_t *outputs;
+    uint32_t output_count;
+    const bool *given;       /* inputs with an initializer that the caller overrides; NULL: none */
+    struct onxi_plan *plans; /* most recently used first */
+    uint32_t plan_count;
+    struct onxi_graph *next; /* further variants of the main graph */
+} onxi_graph;
+
+typedef struct onxi_owned { /* a heap value that lives as long as its owner */
+    struct onxi_owned *next;
+    onx_value *value;
+} onxi_owned;
+
+/* Bytes that a kernel made of a constant. */
+typedef struct onxi_packed {
+    struct onxi_packed *next;
+    const void *source; /* data of the constant */
+    const void *key;
+    size_t key_size;
+    void *data, *base;
+    size_t size;
+} onxi_packed;
+
+typedef struct onxi_session {
+    onx_ctx *cx; /* the session's own; used under `lock` */
+    onx_doc *doc;
+    const onx_model *model;
+    onx_arena *arena;
+    onx_session_options options;
+    unsigned threads;
+    const onxi_kernel_index *kernels;
+    onxi_graph *main; /* nothing overridden */
+    onxi_owned *constants;
+    onxi_packed *packed;
+    uint64_t constant_bytes, op_total;
+    pthread_mutex_t lock;
+    bool lock_made;
+} onxi_session;
+
+struct onx_session {
+    onxi_session s;
+};
+
+onx_status onxi_graph_build(onxi_session *s, const onx_graph *graph, const bool *given, onxi_graph **out);
+/* Convolutions and what follows them become one where constants allow (run_fuse.c). */
+onx_status onxi_graph_fuse(onxi_graph *g);
+onx_status onxi_graph_count_uses(onxi_graph *g);
+/* A constant of the session made from a value that it takes over. */
+onx_status onxi_session_keep(onxi_session *s, onx_value *value);
+onx_str onxi_op_path(onx_arena *arena, const onxi_op *op);
+const onx_attribute *onxi_op_attribute(const onxi_op *op, const char *name);
+
+/* ---- one op on known types (run_op.c) ---- */
+
+/* What is needed to work on ops: diagnostics, memory for results of rules and prepare. */
+typedef struct onxi_exec {
+    onx_ctx *cx;
+    onxi_session *session;
+    onx_arena *arena;
+    struct onxi_state *state; /* of the run, or NULL while planning */
+} onxi_exec;
+
+/* The types of the outputs: kind NONE where they depend on data. `values` gets plain types, dims in the arena. */
+onx_status onxi_op_types(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs, onx_value *const *outputs);
+/* Fills in what kernels are told. Arrays must outlive `p`. */
+void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p);
+/* Takes the first row that accepts. */
+/* `plain` (NULL: p->inputs) are the inputs as kernels see them that know no layouts; `alike`: all inputs lie in one
+ * layout, so that FLAT kernels may see it. */
+onx_status onxi_op_choose(onxi_exec *e, const onxi_op *op, onx_prepare *p, const onx_value *const *plain, bool alike);
+/* Types, kernel and run at once, on real values; outputs are values of e->cx. */
+onx_status onxi_op_eager(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs, onx_value *const *outputs,
+                         const onx_kernel **kernel_out);
+/* All rows of a prepared kernel, on as many threads as that is worth. */
+onx_status onxi_work_run(const onx_kernel *kernel, onx_work *work);
+
+/* ---- a plan for given input shapes ---- */
+
+typedef enum onxi_residence {
+    ONXI_PLACE_NONE,
+    ONXI_PLACE_INPUT, /* the caller's memory */
+    ONXI_PLACE_CONSTANT,
+    ONXI_PLACE_BUFFER, /* at `offset` of the state's buffer */
+    ONXI_PLACE_VIEW,   /* of an input */
+    ONXI_PLACE_DYNAMIC /* a value of its own, sized while running */
+} onxi_residence;
+
+typedef struct onxi_plan_slot {
+    onx_value value; /* type; data for constants */
+    onxi_residence place;
+    uint32_t storage;   /* BUFFER */
+    uint32_t base;      /* VIEW: slot of the input */
+    uint32_t reordered; /* another slot with the same value in another layout, ONXI_NO_SLOT: none */
+    uint64_t left;      /* uses still to be planned */
+} onxi_plan_slot;
+
+typedef struct onxi_step {
+    const onxi_op *op; /* NULL: a change of layout */
+    const onx_kernel *kernel;
+    onx_prepare prepared;
+    uint32_t *inputs, *outputs; /* plan slots; captures follow */
+    uint32_t input_count, capture_count, output_count;
+    bool dynamic;
+    bool skip; /* a view: nothing to do at run time */
+} onxi_step;
+
+typedef struct onxi_storage {
+    uint64_t size, offset;
+    uint32_t first, last; /* steps */
+    uint64_t live;        /* uses still to be planned, of all slots that share it */
+} onxi_storage;
+
+typedef struct onxi_plan {
+    struct onxi_plan *next;
+    onxi_graph *graph;
+    onx_arena *arena;
+    onx_value *input_types; /* what the plan is for; one per input and capture */
+    onxi_plan_slot **slots; /* the first ones are those of the graph */
+    uint32_t slot_count, slot_room;
+    onxi_step *steps;
+    uint32_t step_count, step_room;
+    onxi_storage *storages;
+    uint32_t storage_count, storage_room;
+    onxi_owned *constants;
+    uint64_t buffer_size; /* activations, workspace included */
+    uint64_t workspace_offset, thread_workspace_offset, thread_workspace;
+    uint32_t *outputs; /* plan slots of the graph's outputs, row-major */
+    bool has_dynamic, has_text;
+    struct onxi_state *idle;
+    uint32_t busy; /* states out on a run */
+    bool retired;  /* dropped from the list while busy */
+} onxi_plan;
+
+onx_status onxi_plan_new(onxi_exec *e, onxi_graph *g, const onx_value *const *inputs, onxi_plan **out);
+void onxi_plan_free(onxi_session *s, onxi_plan *plan);
+/* Offsets of all storages; the sum in *size_out. */
+onx_status onxi_plan_memory(onxi_plan *plan, onx_ctx *cx, uint64_t *size_out);
+
+/* ---- a state: what one run at a time needs ---- */
+
+typedef struct onxi_state {
+    struct onxi_state *next;
+    onx_ctx *cx;
+    onxi_plan *plan;
+    onx_arena *text; /* strings of the run */
+    size_t text_used;
+    char *buffer, *base;
+    size_t base_size;
+    onx_value *values; /* per plan slot but dynamic ones */
+    onx_value **slots; /* per plan slot */
+    onx_work *works;   /* per step */
+    void *arrays;      /* operand pointers of all steps */
+    size_t arrays_size;
+    uint32_t depth; /* of subgraphs */
+    const onx_run_options *options;
+    uint64_t start_ns;
+} onxi_state;
+
+onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state **out);
+void onxi_state_free(onxi_session *s, onxi_state *state);
+/* Finds or makes plan and state for these inputs (formal ones, then captures), runs, copies the outputs out.
+ * Diagnostics go to cx; `outputs` as for onx_session_run. */
+onx_status onxi_graph_run(onxi_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                          uint32_t depth, const onx_run_options *options);
+
+uint64_t onxi_clock_ns(void);
+/* A context of its own with the allocator and the limits of `cx`; NULL when out of memory. */
+onx_ctx *onxi_ctx_child(const onx_ctx *cx);
+
+#endif

@@ -1,0 +1,622 @@
+/* run_graph.c - resolves a graph: names become slots, functions are inlined, subgraphs are resolved with what they
+ * capture, nodes with constant inputs are done at once, and what nothing needs is left out. */
+#include "run/run.h"
+
+/* ---- names ---- */
+
+typedef struct name_entry {
+    onx_str name;
+    uint32_t slot;
+} name_entry;
+
+typedef struct name_map {
+    name_entry *entries;
+    uint32_t count, mask;
+} name_map;
+
+/* What a name means where a node stands: names of this graph (or function body), then those of the graph around it. */
+typedef struct builder {
+    onxi_session *session;
+    onxi_graph *g;
+    struct builder *outer; /* the graph that this subgraph is in; NULL for the main graph and in function bodies */
+    onxi_op *holder;       /* the op of `outer` that holds this graph */
+    const onxi_frame *frame;
+    name_map names;
+    onx_arena *arena; /* scratch */
+    uint32_t depth;
+} builder;
+
+static uint32_t map_find(const name_map *m, onx_str name)
+{
+    if (!m->entries)
+        return ONXI_NO_SLOT;
+    for (uint32_t at = (uint32_t)onxi_hash(name.ptr, name.len, 7) & m->mask; m->entries[at].slot != ONXI_NO_SLOT;
+         at = (at + 1) & m->mask)
+        if (onx_str_equal(m->entries[at].name, name))
+            return m->entries[at].slot;
+    return ONXI_NO_SLOT;
+}
+
+static onx_status map_add(builder *b, onx_str name, uint32_t slot)
+{
+    name_map *m = &b->names;
+    if (!m->entries || (m->count + 1) * 2 > m->mask) {
+        uint32_t size = m->entries ? (m->mask + 1) * 2 : 32;
+        name_entry *bigger = ONXI_ARRAY(b->arena, name_entry, size);
+        if (!bigger)
+            return ONX_E_MEMORY;
+        for (uint32_t i = 0; i < size; i++)
+            bigger[i].slot = ONXI_NO_SLOT;
+        for (uint32_t i = 0; m->entries && i <= m->mask; i++) {
+            if (m->entries[i].slot == ONXI_NO_SLOT)
+                continue;
+            uint32_t at = (uint32_t)onxi_hash(m->entries[i].name.ptr, m->entries[i].name.len, 7) & (size - 1);
+            while (bigger[at].slot != ONXI_NO_SLOT)
+                at = (at + 1) & (size - 1);
+            bigger[at] = m->entries[i];
+        }
+        m->entries = bigger;
+        m->mask = size - 1;
+    }
+    uint32_t at = (uint32_t)onxi_hash(name.ptr, name.len, 7) & m->mask;
+    while (m->entries[at].slot != ONXI_NO_SLOT)
+        at = (at + 1) & m->mask;
+    m->entries[at] = (name_entry){ name, slot };
+    m->count++;
+    return ONX_OK;
+}
+
+/* ---- growing lists in the session's arena ---- */
+
+static onx_status grow(onx_arena *arena, void **list, uint32_t count, uint32_t *room, size_t size)
+{
+    if (count < *room)
+        return ONX_OK;
+    uint32_t bigger = *room ? *room * 2 : 16;
+    void *p = onxi_arena_array(arena, bigger, size);
+    if (!p)
+        return ONX_E_MEMORY;
+    if (count)
+        memcpy(p, *list, count * size);
+    *list = p;
+    *room = bigger;
+    return ONX_OK;
+}
+
+static onx_status add_slot(builder *b, onx_str name, uint32_t *out)
+{
+    onxi_graph *g = b->g;
+    ONX_TRY(grow(b->session->arena, (void **)(void *)&g->slots, g->slot_count, &g->slot_room, sizeof *g->slots));
+    g->slots[g->slot_count] = (onxi_graph_slot){ .name = name };
+    *out = g->slot_count++;
+    return ONX_OK;
+}
+
+static onx_status define(builder *b, onx_str name, uint32_t *out)
+{
+    if (map_find(&b->names, name) != ONXI_NO_SLOT)
+        return onxi_fail(b->session->cx, ONX_E_INVALID, ONXI_NOWHERE, "the name \"%.*s\" is defined twice",
+                         ONX_ARG(name));
+    ONX_TRY(add_slot(b, name, out));
+    return map_add(b, name, *out);
+}
+
+/* ---- constants ---- */
+
+onx_status onxi_session_keep(onxi_session *s, onx_value *value)
+{
+    onxi_owned *o = ONXI_NEW(s->arena, onxi_owned);
+    if (!o) {
+        onx_value_free(value);
+        return ONX_E_MEMORY;
+    }
+    *o = (onxi_owned){ s->constants, value };
+    s->constants = o;
+    s->constant_bytes += value->size;
+    if (s->constant_bytes > s->options.memory)
+        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "constants exceed the memory limit of %llu bytes",
+                         (unsigned long long)s->options.memory);
+    return ONX_OK;
+}
+
+/* A tensor of the document where it lies, if it lies as kernels need it; else a copy. */
+static onx_status load_tensor(onxi_session *s, const onx_tensor *t, const onx_value **out)
+{
+    uint64_t count, size;
+    onx_str bytes;
+    unsigned width = onx_dtype_bits(t->data_type) / 8;
+    bool plain = t->data_type != ONX_STRING && onx_dtype_name(t->data_type) && t->dims_count <= ONX_RANK_MAX;
+    if (plain && onx_tensor_count(t, &count) && onx_dtype_size(t->data_type, count, &size)) {
+        ONX_TRY(onx_tensor_bytes(s->doc, t, &bytes));
+        if (bytes.len == size && (width < 2 || (uintptr_t)bytes.ptr % (width > 8 ? 8 : width) == 0)) {
+            onx_value *v = ONXI_NEW(s->arena, onx_value);
+            if (!v)
+                return ONX_E_MEMORY;
+            *v = (onx_value){ .kind = ONX_VALUE_TENSOR,
+                              .dtype = (uint8_t)t->data_type,
+                              .flags = ONXI_VALUE_BORROWED,
+                              .rank = t->dims_count,
+                              .dims = t->dims,
+                              .count = count,
+                              .data = (void *)(uintptr_t)bytes.ptr,
+                              .size = size,
+                              .refs = 1 };
+            *out = v;
+            return ONX_OK;
+        }
+    }
+    onx_value *copy;
+    ONX_TRY(onx_value_from_message(s->cx, s->doc, ONX_KIND_TENSOR, t, &copy));
+    *out = copy;
+    return onxi_session_keep(s, copy);
+}
+
+static onx_status load_slot(builder *b, uint32_t slot)
+{
+    onxi_graph_slot *s = &b->g->slots[slot];
+    if (s->tensor) {
+        const onx_tensor *t = s->tensor;
+        s->tensor = NULL;
+        return load_tensor(b->session, t, &s->constant);
+    }
+    if (s->sparse) {
+        onx_value *v;
+        ONX_TRY(onx_value_from_message(b->session->cx, b->session->doc, ONX_KIND_SPARSE_TENSOR, s->sparse, &v));
+        s->sparse = NULL;
+        s->constant = v;
+        return onxi_session_keep(b->session, v);
+    }
+    return ONX_OK;
+}
+
+/* ---- uses ---- */
+
+static onx_status capture(builder *b, onx_str name, uint32_t *out);
+
+static onx_status use(builder *b, onx_str name, uint32_t *out)
+{
+    *out = map_find(&b->names, name);
+    if (*out == ONXI_NO_SLOT && b->outer)
+        ONX_TRY(capture(b, name, out));
+    if (*out == ONXI_NO_SLOT - 1) /* an omitted input of a function */
+        *out = ONXI_NO_SLOT;
+    return *out == ONXI_NO_SLOT ? ONX_OK : load_slot(b, *out);
+}
+
+/* A name of the graph around: a constant there is one here, anything else becomes a further input. */
+static onx_status capture(builder *b, onx_str name, uint32_t *out)
+{
+    uint32_t outside;
+    ONX_TRY(use(b->outer, name, &outside));
+    *out = ONXI_NO_SLOT;
+    if (outside == ONXI_NO_SLOT)
+        return ONX_OK;
+    ONX_TRY(define(b, name, out));
+    const onx_value *constant = b->outer->g->slots[outside].constant;
+    b->g->slots[*out].constant = constant;
+    if (constant)
+        return ONX_OK;
+    onx_arena *arena = b->session->arena;
+    onxi_op *holder = b->holder;
+    uint32_t at = 0;
+    while (at < holder->capture_count && holder->inputs[holder->input_count + at] != outside)
+        at++;
+    if (at == holder->capture_count) {
+        uint32_t *list = ONXI_ARRAY(arena, uint32_t, holder->input_count + holder->capture_count + 1u);
+        if (!list)
+            return ONX_E_MEMORY;
+        memcpy(list, holder->inputs, (holder->input_count + holder->capture_count) * sizeof *list);
+        list[holder->input_count + holder->capture_count++] = outside;
+        holder->inputs = list;
+    }
+    onxi_graph *g = b->g;
+    uint32_t total = g->input_count + g->capture_count;
+    uint32_t *inputs = ONXI_ARRAY(arena, uint32_t, total + 1u),
+             *captures = ONXI_ARRAY(arena, uint32_t, g->capture_count + 1u);
+    if (!inputs || !captures)
+        return ONX_E_MEMORY;
+    if (total)
+        memcpy(inputs, g->inputs, total * sizeof *inputs);
+    if (g->capture_count)
+        memcpy(captures, g->captures, g->capture_count * sizeof *captures);
+    inputs[total] = *out;
+    captures[g->capture_count++] = at;
+    g->inputs = inputs;
+    g->captures = captures;
+    return ONX_OK;
+}
+
+/* ---- nodes ---- */
+
+static int64_t opset_of(const builder *b, onx_str domain)
+{
+    onx_operator_set_id *const *list = b->session->model->opset_import;
+    uint32_t count = b->session->model->opset_import_count;
+    if (b->frame && b->frame->function->opset_import_count) {
+        list = b->frame->function->opset_import;
+        count = b->frame->function->opset_import_count;
+    }
+    bool standard = !domain.len || onx_str_is(domain, "ai.onnx");
+    for (uint32_t i = 0; i < count; i++) {
+        onx_str d = onx_view(list[i]->domain);
+        if (onx_str_equal(d, domain) || (standard && (!d.len || onx_str_is(d, "ai.onnx"))))
+            return list[i]->version;
+    }
+    return standard && b->session->model->ir_version < 3 ? 1 : 0;
+}
+
+static const onx_function *function_of(const builder *b, const onx_node *node)
+{
+    onx_str overload = onx_view(onx_node_more(node)->overload);
+    for (uint32_t i = 0; i < b->session->model->functions_count; i++) {
+        const onx_function *f = b->session->model->functions[i];
+        if (onx_str_equal(onx_view(f->name), onx_view(node->op_type)) &&
+            onx_str_equal(onx_view(f->domain), onx_view(node->domain)) &&
+            onx_str_equal(onx_view(f->overload), overload))
+            return f;
+    }
+    return NULL;
+}
+
+static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count);
+static onx_status build_graph(onxi_session *s, const onx_graph *graph, const bool *given, builder *outer,
+                              onxi_op *holder, const onxi_frame *frame, uint32_t depth, onxi_graph **out);
+
+/* The body in place of the call: its own names, its inputs bound to the slots of the call's. */
+static onx_status inline_function(builder *b, const onx_node *node, const onx_function *f)
+{
+    onxi_session *s = b->session;
+    onxi_frame *frame = ONXI_NEW(s->arena, onxi_frame);
+    if (!frame)
+        return ONX_E_MEMORY;
+    *frame = (onxi_frame){ b->frame, node, f, b->frame ? b->frame->depth + 1 : 1 };
+    if (frame->depth > onx_ctx_limits(s->cx).depth)
+        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "functions call each other more than %u levels deep",
+                         onx_ctx_limits(s->cx).depth);
+    builder inner = { .session = s, .g = b->g, .frame = frame, .arena = b->arena, .depth = b->depth };
+    for (uint32_t i = 0; i < f->input_count; i++) {
+        onx_str formal = onx_view(f->input[i]),
+                actual = i < node->input_count ? onx_view(node->input[i]) : (onx_str){ 0 };
+        uint32_t slot = ONXI_NO_SLOT;
+        if (actual.len)
+            ONX_TRY(use(b, actual, &slot));
+        if (actual.len && slot == ONXI_NO_SLOT)
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE,
+                             "function %.*s is called with \"%.*s\", which nothing has made so far",
+                             ONX_ARG(onx_view(f->name)), ONX_ARG(actual));
+        if (slot != ONXI_NO_SLOT && map_find(&inner.names, formal) == ONXI_NO_SLOT)
+            ONX_TRY(map_add(&inner, formal, slot));
+        else if (slot == ONXI_NO_SLOT) /* omitted: an empty name below, which `bind_operands` treats as such */
+            ONX_TRY(map_add(&inner, formal, ONXI_NO_SLOT - 1));
+    }
+    ONX_TRY(build_nodes(&inner, f->node, f->node_count));
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        onx_str actual = onx_view(node->output[i]);
+        if (!actual.len)
+            continue;
+        uint32_t slot = i < f->output_count ? map_find(&inner.names, onx_view(f->output[i])) : ONXI_NO_SLOT;
+        if (slot >= ONXI_NO_SLOT - 1)
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE, "function %.*s does not make its output %u",
+                             ONX_ARG(onx_view(f->name)), i);
+        if (map_find(&b->names, actual) != ONXI_NO_SLOT)
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE, "the name \"%.*s\" is defined twice", ONX_ARG(actual));
+        ONX_TRY(map_add(b, actual, slot));
+    }
+    return ONX_OK;
+}
+
+static onx_status bind_operands(builder *b, onxi_op *op)
+{
+    const onx_node *node = op->node;
+    onxi_session *s = b->session;
+    uint32_t inputs = node->input_count;
+    while (inputs && !onx_view(node->input[inputs - 1]).len)
+        inputs--; /* trailing omitted ones are as good as not written */
+    op->inputs = ONXI_ARRAY(s->arena, uint32_t, inputs + 1u);
+    op->outputs = ONXI_ARRAY(s->arena, uint32_t, node->output_count + 1u);
+    if (!op->inputs || !op->outputs)
+        return ONX_E_MEMORY;
+    op->input_count = inputs;
+    for (uint32_t i = 0; i < inputs; i++) {
+        onx_str name = onx_view(node->input[i]);
+        op->inputs[i] = ONXI_NO_SLOT;
+        if (!name.len)
+            continue;
+        if (map_find(&b->names, name) == ONXI_NO_SLOT - 1)
+            continue;
+        ONX_TRY(use(b, name, &op->inputs[i]));
+        if (op->inputs[i] == ONXI_NO_SLOT)
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+                             "input \"%.*s\" is not made by any node before this one, nor an input or initializer",
+                             ONX_ARG(name));
+    }
+    while (op->input_count && op->inputs[op->input_count - 1] == ONXI_NO_SLOT)
+        op->input_count--;
+    return ONX_OK;
+}
+
+static onx_status bind_graphs(builder *b, onxi_op *op)
+{
+    onxi_session *s = b->session;
+    const onx_node *node = op->node;
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        uint32_t n;
+        const onx_attribute *a = node->attribute[i];
+        onx_graph *const *g = onx_attribute_value(a, ONX_SLOT_G, &n);
+        if (!g || !*g)
+            continue;
+        onxi_graph **graphs = (onxi_graph **)ONXI_ARRAY(s->arena, void *, op->graph_count + 1u);
+        const onx_attribute **attributes = (const onx_attribute **)ONXI_ARRAY(s->arena, void *, op->graph_count + 1u);
+        if (!graphs || !attributes)
+            return ONX_E_MEMORY;
+        for (uint32_t k = 0; k < op->graph_count; k++) {
+            graphs[k] = op->graphs[k];
+            attributes[k] = op->graph_attributes[k];
+        }
+        op->graphs = graphs;
+        op->graph_attributes = attributes;
+        attributes[op->graph_count] = a;
+        ONX_TRY(build_graph(s, *g, NULL, b, op, b->frame, b->depth + 1, &graphs[op->graph_count]));
+        op->graph_count++;
+    }
+    return ONX_OK;
+}
+
+static onx_status define_outputs(builder *b, onxi_op *op)
+{
+    const onx_node *node = op->node;
+    uint32_t count = node->output_count;
+    while (count && !onx_view(node->output[count - 1]).len)
+        count--;
+    op->output_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        onx_str name = onx_view(node->output[i]);
+        op->outputs[i] = ONXI_NO_SLOT;
+        if (name.len)
+            ONX_TRY(define(b, name, &op->outputs[i]));
+    }
+    return ONX_OK;
+}
+
+/* Arity and required attributes by the schema, so that rules and kernels need not ask. */
+static onx_status check_op(builder *b, const onxi_op *op)
+{
+    const onxi_schema *schema = op->schema;
+    onxi_session *s = b->session;
+    if (!schema || schema->flags & ONX_OP_OPEN)
+        return ONX_OK;
+    if (op->input_count < schema->min_input || op->input_count > schema->max_input)
+        return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+                         "%u inputs are given, the operator takes %u to %u", op->input_count, schema->min_input,
+                         schema->max_input);
+    if (op->output_count > schema->max_output)
+        return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+                         "%u outputs are asked for, the operator has %u", op->output_count, schema->max_output);
+    for (uint32_t i = 0; schema->inputs && i < op->input_count && schema->inputs[i].name; i++) {
+        if (schema->inputs[i].flags & ONX_PORT_VARIADIC)
+            break;
+        if (op->inputs[i] == ONXI_NO_SLOT && !(schema->inputs[i].flags & ONX_PORT_OPTIONAL))
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)), "input %u (%s) is missing",
+                             i, schema->inputs[i].name);
+    }
+    for (const onxi_attr *a = schema->attrs; a && a->name; a++) {
+        const onx_attribute *given = onxi_op_attribute(op, a->name);
+        if (!given && a->required)
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)), "attribute %s is missing",
+                             a->name);
+        if (given && a->type && onx_attribute_type_of(given) != (onx_attribute_type)a->type)
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+                             "attribute %s is of type %s, expected %s", a->name,
+                             onx_attribute_type_name((int32_t)onx_attribute_type_of(given))
+                                 ? onx_attribute_type_name((int32_t)onx_attribute_type_of(given))
+                                 : "none",
+                             onx_attribute_type_name(a->type));
+    }
+    return ONX_OK;
+}
+
+static bool can_fold(const builder *b, const onxi_op *op)
+{
+    if (op->graph_count || !op->kernel_count || op->kernels[0]->flags & ONX_KERNEL_RANDOM)
+        return false;
+    if (op->schema && op->schema->flags & ONX_OP_NONDETERMINISTIC)
+        return false;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (op->inputs[i] != ONXI_NO_SLOT && !b->g->slots[op->inputs[i]].constant)
+            return false;
+    return true;
+}
+
+/* Does the node now; its outputs become constants. */
+static onx_status fold(builder *b, const onxi_op *op)
+{
+    onxi_session *s = b->session;
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(s->cx, &arena));
+    onxi_exec e = { .cx = s->cx, .session = s, .arena = arena };
+    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
+    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
+    onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;
+    for (uint32_t i = 0; status == ONX_OK && i < op->input_count; i++)
+        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : b->g->slots[op->inputs[i]].constant;
+    for (uint32_t i = 0; status == ONX_OK && i < op->output_count; i++)
+        if (op->outputs[i] != ONXI_NO_SLOT)
+            status = onx_value_new(s->cx, &outputs[i]);
+    if (status == ONX_OK)
+        status = onxi_op_eager(&e, op, inputs, outputs, NULL);
+    for (uint32_t i = 0; outputs && i < op->output_count; i++) {
+        if (!outputs[i])
+            continue;
+        if (status != ONX_OK) {
+            onx_value_free(outputs[i]);
+            continue;
+        }
+        onx_value *kept = outputs[i];
+        if (kept->dtype == ONX_STRING && kept->kind == ONX_VALUE_TENSOR) { /* the bytes lie in the arena that goes */
+            status = onx_value_new(s->cx, &kept);
+            if (status == ONX_OK)
+                status = onx_value_assign(kept, outputs[i]);
+            onx_value_free(outputs[i]);
+        }
+        if (status == ONX_OK)
+            status = onxi_session_keep(s, kept);
+        b->g->slots[op->outputs[i]].constant = kept;
+    }
+    onx_arena_free(arena);
+    return status;
+}
+
+static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
+{
+    onxi_session *s = b->session;
+    onxi_graph *g = b->g;
+    const onx_function *f = function_of(b, node);
+    if (f)
+        return inline_function(b, node, f);
+    if (++s->op_total > ONXI_OPS_MAX)
+        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+                         "the model has more than %d nodes when its functions are inlined", ONXI_OPS_MAX);
+    onxi_op *op = ONXI_NEW(s->arena, onxi_op);
+    if (!op)
+        return ONX_E_MEMORY;
+    *op = (onxi_op){ .node = node, .frame = b->frame, .index = index };
+    onx_str domain = onx_view(node->domain), type = onx_view(node->op_type);
+    int64_t opset = opset_of(b, domain);
+    op->schema = onxi_schema_find(domain, type, opset);
+    op->since = op->schema ? op->schema->since : opset > INT32_MAX ? INT32_MAX : opset < 1 ? 1 : (int32_t)opset;
+    op->kernels = onxi_kernel_find(s->kernels, domain, type, op->since, &op->kernel_count);
+    ONX_TRY(bind_operands(b, op));
+    ONX_TRY(check_op(b, op));
+    ONX_TRY(bind_graphs(b, op));
+    ONX_TRY(define_outputs(b, op));
+    if (op->output_count && can_fold(b, op))
+        return fold(b, op);
+    ONX_TRY(grow(s->arena, (void **)(void *)&g->ops, g->op_count, &g->op_room, sizeof *g->ops));
+    g->ops[g->op_count++] = *op;
+    return ONX_OK;
+}
+
+static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        ONX_TRY(build_node(b, nodes[i], i));
+    return ONX_OK;
+}
+
+/* ---- graphs ---- */
+
+static onx_status add_initializers(builder *b, const onx_graph *graph, const bool *given)
+{
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        ONX_TRY(define(b, onx_view(graph->input[i]->name), &b->g->inputs[i]));
+    }
+    for (uint32_t i = 0; i < graph->initializer_count + graph->sparse_initializer_count; i++) {
+        bool sparse = i >= graph->initializer_count;
+        const onx_sparse_tensor *st = sparse ? graph->sparse_initializer[i - graph->initializer_count] : NULL;
+        const onx_tensor *t = sparse ? st->values : graph->initializer[i];
+        onx_str name = t ? onx_view(t->name) : (onx_str){ 0 };
+        if (!name.len)
+            continue; /* nobody can refer to it */
+        uint32_t slot = map_find(&b->names, name);
+        bool is_input = slot != ONXI_NO_SLOT && slot < graph->input_count;
+        if (is_input && given && given[slot])
+            continue;
+        if (slot == ONXI_NO_SLOT)
+            ONX_TRY(define(b, name, &slot));
+        if (sparse)
+            b->g->slots[slot].sparse = st;
+        else
+            b->g->slots[slot].tensor = t;
+    }
+    return ONX_OK;
+}
+
+static onx_status find_outputs(builder *b, const onx_graph *graph)
+{
+    onxi_session *s = b->session;
+    b->g->output_count = graph->output_count;
+    b->g->outputs = ONXI_ARRAY(s->arena, uint32_t, graph->output_count + 1u);
+    if (!b->g->outputs)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        onx_str name = onx_view(graph->output[i]->name);
+        ONX_TRY(use(b, name, &b->g->outputs[i]));
+        if (b->g->outputs[i] == ONXI_NO_SLOT)
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE, "output \"%.*s\" of the graph is made by no node",
+                             ONX_ARG(name));
+    }
+    return ONX_OK;
+}
+
+static void drop_unneeded(onxi_graph *g)
+{
+    for (uint32_t i = 0; i < g->output_count; i++)
+        g->slots[g->outputs[i]].uses = 1;
+    for (uint32_t i = g->op_count; i-- > 0;) {
+        onxi_op *op = &g->ops[i];
+        for (uint32_t k = 0; k < op->output_count; k++)
+            op->needed |= op->outputs[k] != ONXI_NO_SLOT && g->slots[op->outputs[k]].uses;
+        for (uint32_t k = 0; op->needed && k < op->input_count + op->capture_count; k++)
+            if (op->inputs[k] != ONXI_NO_SLOT)
+                g->slots[op->inputs[k]].uses = 1;
+    }
+}
+
+onx_status onxi_graph_count_uses(onxi_graph *g)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < g->op_count; i++)
+        if (g->ops[i].needed)
+            g->ops[kept++] = g->ops[i];
+    g->op_count = kept;
+    for (uint32_t i = 0; i < g->slot_count; i++) {
+        g->slots[i].uses = 0;
+        g->slots[i].is_output = false;
+    }
+    for (uint32_t i = 0; i < g->op_count; i++)
+        for (uint32_t k = 0; k < g->ops[i].input_count + g->ops[i].capture_count; k++)
+            if (g->ops[i].inputs[k] != ONXI_NO_SLOT) {
+                g->slots[g->ops[i].inputs[k]].uses++;
+                g->slots[g->ops[i].inputs[k]].user = i;
+            }
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        g->slots[g->outputs[i]].uses++;
+        g->slots[g->outputs[i]].is_output = true;
+    }
+    return ONX_OK;
+}
+
+static onx_status build_graph(onxi_session *s, const onx_graph *graph, const bool *given, builder *outer,
+                              onxi_op *holder, const onxi_frame *frame, uint32_t depth, onxi_graph **out)
+{
+    if (depth > onx_ctx_limits(s->cx).depth)
+        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "subgraphs are nested more than %u levels deep",
+                         onx_ctx_limits(s->cx).depth);
+    onxi_graph *g = ONXI_NEW(s->arena, onxi_graph);
+    if (!g || !(g->inputs = ONXI_ARRAY(s->arena, uint32_t, graph->input_count + 1u)))
+        return ONX_E_MEMORY;
+    g->session = s;
+    g->graph = graph;
+    g->given = given;
+    g->input_count = graph->input_count;
+    builder b = { .session = s, .g = g, .outer = outer, .holder = holder, .frame = frame, .depth = depth };
+    ONX_TRY(onx_arena_new(s->cx, &b.arena));
+    onx_status status = add_initializers(&b, graph, given);
+    if (status == ONX_OK)
+        status = build_nodes(&b, graph->node, graph->node_count);
+    if (status == ONX_OK)
+        status = find_outputs(&b, graph);
+    onx_arena_free(b.arena);
+    ONX_TRY(status);
+    drop_unneeded(g);
+    ONX_TRY(onxi_graph_count_uses(g));
+    if (!s->options.plain)
+        ONX_TRY(onxi_graph_fuse(g));
+    *out = g;
+    return ONX_OK;
+}
+
+onx_status onxi_graph_build(onxi_session *s, const onx_graph *graph, const bool *given, onxi_graph **out)
+{
+    return build_graph(s, graph, given, NULL, NULL, NULL, 0, out);
+}

@@ -1,0 +1,113 @@
+/* run_memory.c - where each storage of a plan lies: storages whose lives do not overlap share bytes of one buffer. */
+#include "run/run.h"
+
+/* Holes are searched so far before the buffer grows instead; keeps planning linear. */
+#define SEARCH_MAX 512
+
+typedef struct hole {
+    uint64_t at, size;
+} hole;
+
+typedef struct space {
+    hole *holes; /* by address, never touching one another */
+    uint32_t count, room;
+    uint64_t end;
+    onx_arena *arena;
+} space;
+
+static onx_status space_give(space *s, uint64_t at, uint64_t size)
+{
+    uint32_t lo = 0, hi = s->count;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (s->holes[mid].at < at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    bool left = lo > 0 && s->holes[lo - 1].at + s->holes[lo - 1].size == at;
+    bool right = lo < s->count && at + size == s->holes[lo].at;
+    if (left && right) {
+        s->holes[lo - 1].size += size + s->holes[lo].size;
+        memmove(&s->holes[lo], &s->holes[lo + 1], (s->count - lo - 1) * sizeof *s->holes);
+        s->count--;
+    } else if (left) {
+        s->holes[lo - 1].size += size;
+    } else if (right) {
+        s->holes[lo].at = at;
+        s->holes[lo].size += size;
+    } else {
+        if (s->count == s->room) {
+            uint32_t room = s->room ? s->room * 2 : 64;
+            hole *bigger = ONXI_ARRAY(s->arena, hole, room);
+            if (!bigger)
+                return ONX_E_MEMORY;
+            if (s->count)
+                memcpy(bigger, s->holes, s->count * sizeof *bigger);
+            s->holes = bigger;
+            s->room = room;
+        }
+        memmove(&s->holes[lo + 1], &s->holes[lo], (s->count - lo) * sizeof *s->holes);
+        s->holes[lo] = (hole){ at, size };
+        s->count++;
+    }
+    return ONX_OK;
+}
+
+static bool space_take(space *s, uint64_t size, uint64_t *at)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0, seen = 0; i < s->count && seen < SEARCH_MAX; i++, seen++)
+        if (s->holes[i].size >= size && (best == UINT32_MAX || s->holes[i].size < s->holes[best].size))
+            best = i;
+    if (best != UINT32_MAX) {
+        *at = s->holes[best].at;
+        s->holes[best].at += size;
+        s->holes[best].size -= size;
+        if (!s->holes[best].size) {
+            memmove(&s->holes[best], &s->holes[best + 1], (s->count - best - 1) * sizeof *s->holes);
+            s->count--;
+        }
+        return true;
+    }
+    if (s->count && s->holes[s->count - 1].at + s->holes[s->count - 1].size == s->end) { /* grow the last hole */
+        *at = s->holes[--s->count].at;
+        return onxi_add_u64(*at, size, &s->end);
+    }
+    *at = s->end;
+    return onxi_add_u64(s->end, size, &s->end);
+}
+
+onx_status onxi_plan_memory(onxi_plan *plan, onx_ctx *cx, uint64_t *size_out)
+{
+    uint32_t n = plan->storage_count, steps = plan->step_count;
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(cx, &arena));
+    uint32_t *start = ONXI_ARRAY(arena, uint32_t, (size_t)steps + 3),
+             *order = ONXI_ARRAY(arena, uint32_t, (size_t)n + 1);
+    space s = { .arena = arena };
+    onx_status status = start && order ? ONX_OK : ONX_E_MEMORY;
+    if (status == ONX_OK) { /* by last step: a counting sort */
+        for (uint32_t i = 0; i < n; i++)
+            start[plan->storages[i].last + 1]++;
+        for (uint32_t i = 1; i <= steps + 1; i++)
+            start[i] += start[i - 1];
+        for (uint32_t i = 0; i < n; i++)
+            order[start[plan->storages[i].last]++] = i;
+    }
+    uint32_t ended = 0; /* storages come in order of their first step */
+    for (uint32_t i = 0; status == ONX_OK && i < n; i++) {
+        onxi_storage *now = &plan->storages[i];
+        while (status == ONX_OK && ended < n && plan->storages[order[ended]].last < now->first) {
+            const onxi_storage *old = &plan->storages[order[ended++]];
+            if (old->size)
+                status = space_give(&s, old->offset, (old->size + 63u) & ~(uint64_t)63u);
+        }
+        uint64_t size = (now->size + 63u) & ~(uint64_t)63u;
+        if (status == ONX_OK && size && !space_take(&s, size, &now->offset))
+            status = onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "the values of a run take more than 2^64 bytes");
+    }
+    onx_arena_free(arena);
+    *size_out = s.end;
+    return status;
+}

@@ -1,0 +1,560 @@
+/* run_op.c - one node: its types by the operator's rule, its kernel, and running it at once on real values. */
+#include "run/run.h"
+
+/* ---- attributes ---- */
+
+static const onx_attribute *resolve(const onx_attribute *a, const onxi_frame *frame)
+{
+    while (a) {
+        onx_str ref = onx_view(onx_attribute_more(a)->ref_attr_name);
+        if (!ref.len || !frame)
+            return a;
+        const onx_attribute *found = NULL;
+        for (uint32_t i = 0; i < frame->call->attribute_count && !found; i++)
+            if (onx_str_equal(onx_view(frame->call->attribute[i]->name), ref))
+                found = frame->call->attribute[i];
+        if (!found) { /* the function's own default; it refers to nothing */
+            for (uint32_t i = 0; i < frame->function->attribute_proto_count; i++)
+                if (onx_str_equal(onx_view(frame->function->attribute_proto[i]->name), ref))
+                    return frame->function->attribute_proto[i];
+            return NULL;
+        }
+        a = found;
+        frame = frame->parent;
+    }
+    return NULL;
+}
+
+const onx_attribute *onxi_op_attribute(const onxi_op *op, const char *name)
+{
+    return resolve(onx_node_attribute(op->node, name), op->frame);
+}
+
+onx_str onxi_op_path(onx_arena *arena, const onxi_op *op)
+{
+    return onxi_path_node(arena, op->frame ? "function" : "graph", op->index, op->node);
+}
+
+/* ---- types ---- */
+
+typedef struct typing {
+    onxi_call call;
+    onxi_exec *exec;
+    const onxi_op *op;
+    const onx_value *const *inputs;
+} typing;
+
+static bool is_known(const onx_value *v)
+{
+    return v && v->kind == ONX_VALUE_TENSOR && !v->layout && (v->data || v->count == 0);
+}
+
+static const onxi_value *call_value(onxi_call *call, uint32_t input)
+{
+    typing *t = (typing *)call->engine;
+    const onx_value *v = input < call->input_count ? t->inputs[input] : NULL;
+    onx_dtype_class class = v ? onx_dtype_class_of(v->dtype) : ONX_CLASS_NONE;
+    if (!is_known(v) || v->rank > 1 || (class != ONX_CLASS_SIGNED && class != ONX_CLASS_UNSIGNED) ||
+        v->count > UINT32_MAX)
+        return NULL;
+    onxi_value *out = ONXI_NEW(call->arena, onxi_value);
+    onxi_dim *elements = ONXI_ARRAY(call->arena, onxi_dim, v->count ? v->count : 1);
+    if (!out || !elements)
+        return NULL;
+    if (v->dtype == ONX_INT64) {
+        if (v->count)
+            memcpy(elements, v->data, v->count * sizeof *elements);
+    } else if (v->count && onx_convert(ONX_INT64, elements, (onx_dtype)v->dtype, v->data, v->count, true) != ONX_OK) {
+        return NULL;
+    }
+    for (uint64_t i = 0; i < v->count; i++)
+        if (!onxi_dim_is_const(elements[i]))
+            elements[i] = ONXI_DIM_UNKNOWN;
+    *out = (onxi_value){ .rank = v->rank, .count = (uint32_t)v->count, .elements = elements };
+    return out;
+}
+
+static const onx_tensor *call_constant(onxi_call *call, uint32_t input)
+{
+    typing *t = (typing *)call->engine;
+    const onx_value *v = input < call->input_count ? t->inputs[input] : NULL;
+    if (!is_known(v))
+        return NULL;
+    onx_tensor *tensor = onx_message_new(call->arena, ONX_KIND_TENSOR);
+    if (!tensor)
+        return NULL;
+    ONX_SET(tensor, tensor, data_type, v->dtype);
+    tensor->dims = v->dims;
+    tensor->dims_count = v->rank;
+    if (v->dtype == ONX_STRING) {
+        tensor->string_data = ONXI_ARRAY(call->arena, onx_bytes, v->count ? v->count : 1);
+        for (uint64_t i = 0; tensor->string_data && i < v->count; i++)
+            if (onx_arena_refer(call->arena, ((const onx_str *)v->data)[i], &tensor->string_data[i]) != ONX_OK)
+                return NULL;
+        tensor->string_data_count = tensor->string_data ? (uint32_t)v->count : 0;
+        return tensor;
+    }
+    if (onx_arena_refer(call->arena, onx_str_make(v->data, v->size), &tensor->raw_data) != ONX_OK)
+        return NULL;
+    tensor->has |= onx_tensor_has_raw_data;
+    return tensor;
+}
+
+static const onx_attribute *call_attribute(onxi_call *call, const char *name)
+{
+    return onxi_op_attribute(((typing *)call->engine)->op, name);
+}
+
+/* What a subgraph gives is known when it has run. */
+static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
+                                onxi_type *outputs, uint32_t output_count)
+{
+    (void)call, (void)graph, (void)inputs, (void)input_count;
+    for (uint32_t i = 0; i < output_count; i++)
+        outputs[i] = (onxi_type){ .kind = ONXI_TYPE_NONE };
+    return ONX_OK;
+}
+
+/* Only sequences and optional values get such types, and those are sized while running. */
+static onx_status call_type(onxi_call *call, const onx_type *type, onxi_type *out)
+{
+    (void)call, (void)type;
+    *out = (onxi_type){ .kind = ONXI_TYPE_NONE };
+    return ONX_OK;
+}
+
+static onx_status call_fail(onxi_call *call, const char *format, va_list args)
+{
+    typing *t = (typing *)call->engine;
+    onx_diag diag = { .severity = ONX_ERROR,
+                      .status = ONX_E_INVALID,
+                      .where = ONXI_AT_PATH(onxi_op_path(t->exec->arena, t->op)) };
+    onxi_vreport(t->exec->cx, &diag, format, args);
+    return ONX_E_INVALID;
+}
+
+static const onxi_call_ops call_ops = {
+    call_value, call_constant, call_attribute, call_subgraph, call_type, call_fail
+};
+
+static const onxi_type *type_of(onx_arena *arena, const onx_value *v)
+{
+    onxi_type *t = ONXI_NEW(arena, onxi_type);
+    if (!t || !v)
+        return v ? t : NULL;
+    switch (v->kind) {
+    case ONX_VALUE_TENSOR:
+        t->kind = ONXI_TYPE_TENSOR;
+        t->dtype = v->dtype;
+        t->ranked = true;
+        t->rank = v->rank;
+        t->dims = ONXI_ARRAY(arena, onxi_dim, v->rank ? v->rank : 1);
+        if (!t->dims)
+            return NULL;
+        if (v->rank)
+            memcpy(t->dims, v->dims, v->rank * sizeof *t->dims);
+        return t;
+    case ONX_VALUE_SEQUENCE:
+        t->kind = ONXI_TYPE_SEQUENCE;
+        break;
+    case ONX_VALUE_OPTIONAL:
+        t->kind = ONXI_TYPE_OPTIONAL;
+        break;
+    case ONX_VALUE_MAP:
+        t->kind = ONXI_TYPE_MAP;
+        t->dtype = v->dtype;
+        return t;
+    default:
+        return t;
+    }
+    if (v->kind == ONX_VALUE_SEQUENCE && !v->count && v->dtype) {
+        onxi_type *inner = ONXI_NEW(arena, onxi_type);
+        if (inner)
+            *inner = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = v->dtype };
+        t->inner = inner;
+    } else if (v->count == 1) {
+        t->inner = type_of(arena, v->items[0]);
+    } else if (v->count && v->items[0]->kind == ONX_VALUE_TENSOR) {
+        onxi_type *inner = ONXI_NEW(arena, onxi_type);
+        if (inner)
+            *inner = (onxi_type){ .kind = ONXI_TYPE_TENSOR, .dtype = v->items[0]->dtype };
+        t->inner = inner;
+    }
+    return t;
+}
+
+/* A type of the rule as a value without elements; stays of kind NONE where something is open. */
+static onx_status settle(onxi_exec *e, const onxi_op *op, uint32_t output, const onxi_type *t, onx_value *v)
+{
+    if (t->kind != ONXI_TYPE_TENSOR || !t->ranked || !t->dtype)
+        return ONX_OK;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (!onxi_dim_is_const(t->dims[i]))
+            return ONX_OK;
+    uint64_t count, size;
+    if (t->rank > ONX_RANK_MAX || !onxi_dims_count(t->rank, t->dims, &count) ||
+        !onxi_tensor_room(t->dtype, count, &size))
+        return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_op_path(e->arena, op)),
+                         "output %u has impossible dimensions", output);
+    if (size > e->session->options.memory)
+        return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_op_path(e->arena, op)),
+                         "output %u takes %llu bytes, the memory limit is %llu", output, (unsigned long long)size,
+                         (unsigned long long)e->session->options.memory);
+    v->kind = ONX_VALUE_TENSOR;
+    v->dtype = t->dtype;
+    v->rank = t->rank;
+    v->dims = t->dims;
+    v->count = count;
+    v->size = size;
+    return ONX_OK;
+}
+
+/* What a kernel knows of its outputs where no rule of the registry does. */
+static onx_status types_by_kernel(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs,
+                                  onx_value *const *outputs)
+{
+    if (!op->kernel_count || !op->kernels[0]->types)
+        return ONX_OK;
+    onx_prepare p = { .inputs = inputs, .outputs = outputs };
+    onxi_op_describe(e, op, &p);
+    return op->kernels[0]->types(&p);
+}
+
+onx_status onxi_op_types(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs, onx_value *const *outputs)
+{
+    if (!op->schema)
+        return types_by_kernel(e, op, inputs, outputs);
+    if (op->graph_count)
+        return ONX_OK;
+    typing t = { .exec = e, .op = op, .inputs = inputs };
+    const onxi_type **in = (const onxi_type **)ONXI_ARRAY(e->arena, void *, op->input_count + 1u);
+    onxi_type *out = ONXI_ARRAY(e->arena, onxi_type, op->output_count + 1u);
+    onxi_value *values = ONXI_ARRAY(e->arena, onxi_value, op->output_count + 1u);
+    if (!in || !out || !values)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (inputs[i] && !(in[i] = type_of(e->arena, inputs[i])))
+            return ONX_E_MEMORY;
+    t.call = (onxi_call){ .schema = op->schema,
+                          .node = op->node,
+                          .opset = op->since,
+                          .arena = e->arena,
+                          .input_count = op->input_count,
+                          .output_count = op->output_count,
+                          .inputs = in,
+                          .outputs = out,
+                          .output_values = values,
+                          .ops = &call_ops,
+                          .engine = &t };
+    ONX_TRY(onxi_call_run(&t.call));
+    bool open = false;
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        if (outputs[i])
+            ONX_TRY(settle(e, op, i, &out[i], outputs[i]));
+        open |= outputs[i] && outputs[i]->kind == ONX_VALUE_NONE;
+    }
+    return open ? types_by_kernel(e, op, inputs, outputs) : ONX_OK;
+}
+
+/* ---- kernels ---- */
+
+typedef struct engine {
+    onxi_exec exec;
+    const onxi_op *op;
+} engine;
+
+static const onx_attribute *prepare_attribute(const onx_prepare *p, const char *name)
+{
+    return onxi_op_attribute(((const engine *)p->engine)->op, name);
+}
+
+static const char *prepare_otherwise(const onx_prepare *p, const char *name)
+{
+    const onxi_schema *schema = ((const engine *)p->engine)->op->schema;
+    for (const onxi_attr *a = schema ? schema->attrs : NULL; a && a->name; a++)
+        if (strcmp(a->name, name) == 0)
+            return a->otherwise;
+    return NULL;
+}
+
+static onx_status prepare_graph(const onx_prepare *p, const char *name, uint32_t *index_out)
+{
+    const onxi_op *op = ((const engine *)p->engine)->op;
+    for (uint32_t i = 0; i < op->graph_count; i++)
+        if (onx_str_is(onx_view(op->graph_attributes[i]->name), name)) {
+            *index_out = i;
+            return ONX_OK;
+        }
+    return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is missing", name);
+}
+
+static onx_status prepare_packed(const onx_prepare *p, uint32_t input, const void *key, size_t key_size, uint64_t size,
+                                 onx_status (*make)(void *user, void *out), void *user, const void **out)
+{
+    const engine *en = (const engine *)p->engine;
+    onxi_session *s = en->exec.session;
+    if (en->exec.state) /* while running, the session's store is not ours to change */
+        return ONX_E_UNSUPPORTED;
+    const void *source = input < p->input_count && p->inputs[input] ? p->inputs[input]->data : NULL;
+    for (onxi_packed *k = s->packed; k; k = k->next)
+        if (k->source == source && k->key_size == key_size && memcmp(k->key, key, key_size) == 0) {
+            *out = k->data;
+            return ONX_OK;
+        }
+    if (size > s->options.memory || s->constant_bytes > s->options.memory - size)
+        return onx_prepare_fail(p, ONX_E_LIMIT, "packed constants exceed the memory limit of %llu bytes",
+                                (unsigned long long)s->options.memory);
+    onxi_packed *k = ONXI_NEW(s->arena, onxi_packed);
+    void *key_copy = onx_arena_alloc(s->arena, key_size);
+    void *base = onxi_resize(s->cx, NULL, 0, size + 64);
+    if (!k || !key_copy || !base) {
+        onxi_release(s->cx, base, size + 64);
+        return ONX_E_MEMORY;
+    }
+    memcpy(key_copy, key, key_size);
+    void *data = (void *)(((uintptr_t)base + 63u) & ~(uintptr_t)63u);
+    onx_status status = make(user, data);
+    if (status != ONX_OK) {
+        onxi_release(s->cx, base, size + 64);
+        return status;
+    }
+    *k = (onxi_packed){ .next = s->packed,
+                        .source = source,
+                        .key = key_copy,
+                        .key_size = key_size,
+                        .data = data,
+                        .base = base,
+                        .size = size + 64 };
+    s->packed = k;
+    s->constant_bytes += size;
+    *out = data;
+    return ONX_OK;
+}
+
+static const onx_prepare_ops prepare_ops = { prepare_attribute, prepare_otherwise, prepare_graph, prepare_packed };
+
+void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p)
+{
+    engine *en = ONXI_NEW(e->arena, engine);
+    if (en)
+        *en = (engine){ .exec = *e, .op = op };
+    p->cx = e->cx;
+    p->arena = e->arena;
+    p->node = op->node;
+    p->doc = e->session->doc;
+    p->path = onxi_op_path(e->arena, op);
+    p->since = op->since;
+    p->input_count = op->input_count;
+    p->output_count = op->output_count;
+    p->threads = e->session->threads;
+    p->rows = 1;
+    p->grain = 1;
+    p->overwrite = -1;
+    p->ops = &prepare_ops;
+    p->engine = en;
+}
+
+static onx_status no_kernel(onxi_exec *e, const onxi_op *op, const onx_prepare *p)
+{
+    onx_str name = onx_view(op->node->op_type), domain = onx_view(op->node->domain);
+    char types[256] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < op->input_count && at + 20 < sizeof types; i++) {
+        const onx_value *v = p->inputs[i];
+        const char *type = !v                                                        ? "none"
+                           : v->kind == ONX_VALUE_TENSOR && onx_dtype_name(v->dtype) ? onx_dtype_name(v->dtype)
+                                                                                     : "other";
+        size_t len = strlen(type);
+        if (at)
+            types[at++] = ',';
+        memcpy(types + at, type, len);
+        at += len;
+    }
+    if (!op->kernel_count)
+        return onxi_fail(e->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(p->path),
+                         "no kernel runs operator %.*s%s%.*s of version %d", ONX_ARG(domain), domain.len ? "." : "",
+                         ONX_ARG(name), op->since);
+    return onxi_fail(e->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(p->path),
+                     "no kernel runs %.*s of version %d with inputs of type (%s)", ONX_ARG(name), op->since, types);
+}
+
+onx_status onxi_op_choose(onxi_exec *e, const onxi_op *op, onx_prepare *p, const onx_value *const *plain, bool alike)
+{
+    const onx_value *const *lying = p->inputs;
+    if (!p->engine)
+        return ONX_E_MEMORY;
+    size_t errors = onx_diag_total(e->cx, ONX_ERROR);
+    for (uint32_t i = 0; i < op->kernel_count; i++) {
+        p->kernel = op->kernels[i];
+        bool as_is = !plain || p->kernel->flags & ONX_KERNEL_LAYOUTS || (p->kernel->flags & ONX_KERNEL_FLAT && alike);
+        p->inputs = as_is ? lying : plain;
+        if (!onxi_kernel_suits(p->kernel, p))
+            continue;
+        onx_status status = p->kernel->prepare ? p->kernel->prepare(p) : ONX_OK;
+        if (status == ONX_OK)
+            return ONX_OK;
+        if (status != ONX_E_UNSUPPORTED || onx_diag_total(e->cx, ONX_ERROR) != errors)
+            return status;
+        p->rows = 1;
+        p->grain = 1;
+        p->overwrite = -1;
+        p->followed = 0;
+        p->workspace = 0;
+        p->thread_workspace = 0;
+        for (uint32_t k = 0; p->want && k < p->input_count; k++)
+            p->want[k] = lying[k] ? lying[k]->layout : NULL;
+    }
+    p->kernel = NULL;
+    return no_kernel(e, op, p);
+}
+
+/* ---- running ---- */
+
+#ifdef ONX_WITH_OPENMP
+static onx_status run_rows_parallel(const onx_kernel *kernel, onx_work *work, uint64_t rows, unsigned threads)
+{
+    int worst = ONX_OK;
+    uint64_t step = work->prepared->thread_workspace;
+#pragma omp parallel num_threads(threads) reduction(max : worst)
+    {
+        unsigned count = (unsigned)omp_get_num_threads(), me = (unsigned)omp_get_thread_num();
+        uint64_t first = rows / count * me + (rows % count < me ? rows % count : me);
+        uint64_t last = first + rows / count + (me < rows % count ? 1 : 0);
+        onx_work mine = *work;
+        mine.cx = NULL;
+        mine.thread_workspace = step ? (char *)work->thread_workspace + step * me : NULL;
+        if (first < last)
+            worst = (int)kernel->run(&mine, first, last);
+    }
+    return (onx_status)worst;
+}
+#endif
+
+onx_status onxi_work_run(const onx_kernel *kernel, onx_work *work)
+{
+    uint64_t rows = work->prepared->rows;
+#ifdef ONX_WITH_OPENMP
+    uint64_t grain = work->prepared->grain ? work->prepared->grain : 1;
+    uint64_t pieces = rows / grain;
+    unsigned threads = pieces < work->threads ? (unsigned)pieces : work->threads;
+    if (threads > 1 && run_rows_parallel(kernel, work, rows, threads) == ONX_OK)
+        return ONX_OK; /* a failure is recorded by the serial run below */
+#endif
+    return kernel->run(work, 0, rows);
+}
+
+static onx_status eager_graph(onx_work *work, uint32_t index, const onx_value *const *inputs, uint32_t input_count,
+                              onx_value **outputs, uint32_t output_count)
+{
+    const engine *en = (const engine *)work->prepared->engine;
+    const onxi_op *op = en->op;
+    onxi_graph *g = op->graphs[index];
+    if (input_count != g->input_count || output_count != g->output_count)
+        return onx_work_fail(work, ONX_E_INVALID, "subgraph %u has %u inputs and %u outputs, %u and %u are wanted",
+                             index, g->input_count, g->output_count, input_count, output_count);
+    uint32_t depth = en->exec.state ? en->exec.state->depth + 1 : 1;
+    const onx_value **all = (const onx_value **)ONXI_ARRAY(en->exec.arena, void *, input_count + g->capture_count + 1u);
+    if (!all)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < input_count; i++)
+        all[i] = inputs[i];
+    for (uint32_t i = 0; i < g->capture_count; i++)
+        all[input_count + i] = work->inputs[op->input_count + g->captures[i]];
+    return onxi_graph_run(g, work->cx, all, outputs, depth, NULL);
+}
+
+static const onx_work_ops work_ops = { eager_graph };
+
+static onx_status eager_output(onxi_exec *e, const onx_value *type, onx_value *out)
+{
+    if (type->kind != ONX_VALUE_TENSOR)
+        return ONX_OK;
+    (void)e;
+    return onx_value_reset(out, (onx_dtype)type->dtype, type->rank, type->dims);
+}
+
+static onx_status eager_run(onxi_exec *e, onx_prepare *p, const onx_value *const *inputs, onx_value *const *outputs)
+{
+    uint64_t threads = p->threads ? p->threads : 1, each, total;
+    p->thread_workspace = (p->thread_workspace + 63u) & ~(uint64_t)63u;
+    p->workspace = (p->workspace + 63u) & ~(uint64_t)63u;
+    if (!onxi_mul_u64(p->thread_workspace, threads, &each) || !onxi_add_u64(each, p->workspace + 64, &total) ||
+        total > e->session->options.memory)
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the workspace exceeds the memory limit");
+    void *base = total > 64 ? onxi_resize(e->cx, NULL, 0, total) : NULL;
+    if (total > 64 && !base)
+        return ONX_E_MEMORY;
+    char *space = (char *)(((uintptr_t)base + 63u) & ~(uintptr_t)63u);
+    onx_work work = { .cx = e->cx,
+                      .prepared = p,
+                      .params = p->params,
+                      .inputs = inputs,
+                      .outputs = outputs,
+                      .workspace = base ? space : NULL,
+                      .thread_workspace = base ? space + p->workspace : NULL,
+                      .threads = p->threads,
+                      .text = e->state ? e->state->text : e->arena,
+                      .ops = &work_ops };
+    onx_status status = p->kernel->bind ? p->kernel->bind(&work) : ONX_OK;
+    if (status == ONX_OK)
+        status = onxi_work_run(p->kernel, &work);
+    if (p->kernel->unbind && work.state)
+        p->kernel->unbind(work.state);
+    onxi_release(e->cx, base, total);
+    return status;
+}
+
+/* A view of something dynamic is a copy. */
+static onx_status eager_view(const onx_value *input, const onx_value *type, onx_value *out)
+{
+    ONX_TRY(onx_value_assign(out, input));
+    if (type->kind != ONX_VALUE_TENSOR || out->kind != ONX_VALUE_TENSOR)
+        return ONX_OK;
+    if (type->rank > out->dims_room) {
+        int64_t *dims = onxi_resize(out->cx, out->dims, out->dims_room * sizeof *dims, type->rank * sizeof *dims);
+        if (!dims)
+            return ONX_E_MEMORY;
+        out->dims = dims;
+        out->dims_room = type->rank;
+    }
+    if (type->rank)
+        memcpy(out->dims, type->dims, type->rank * sizeof *type->dims);
+    out->rank = type->rank;
+    return ONX_OK;
+}
+
+onx_status onxi_op_eager(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs, onx_value *const *outputs,
+                         const onx_kernel **kernel_out)
+{
+    onx_value *types = ONXI_ARRAY(e->arena, onx_value, op->output_count + 1u);
+    onx_value **type_list = (onx_value **)ONXI_ARRAY(e->arena, void *, op->output_count + 1u);
+    bool *last_use = ONXI_ARRAY(e->arena, bool, op->input_count + 1u);
+    if (!types || !type_list || !last_use)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        type_list[i] = outputs[i] ? &types[i] : NULL;
+    ONX_TRY(onxi_op_types(e, op, inputs, type_list));
+    bool sized = true;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        sized &= !type_list[i] || types[i].kind == ONX_VALUE_TENSOR;
+    onx_prepare p = { .inputs = inputs, .outputs = type_list, .last_use = last_use };
+    onxi_op_describe(e, op, &p);
+    onx_status status = onxi_op_choose(e, op, &p, NULL, false);
+    if (status != ONX_OK)
+        return status;
+    if (kernel_out)
+        *kernel_out = p.kernel;
+    if (!sized && !(p.kernel->flags & (ONX_KERNEL_SIZES_OUTPUT | ONX_KERNEL_VIEW)))
+        status = onx_prepare_fail(&p, ONX_E_UNSUPPORTED,
+                                  "the shape of an output cannot be told, and the kernel does not set it");
+    for (uint32_t i = 0; status == ONX_OK && i < op->output_count; i++)
+        if (outputs[i] && !(p.kernel->flags & ONX_KERNEL_VIEW && i == 0))
+            status = eager_output(e, &types[i], outputs[i]);
+    if (status == ONX_OK)
+        status = p.kernel->flags & ONX_KERNEL_VIEW && inputs[0] && outputs[0]
+                     ? eager_view(inputs[0], &types[0], outputs[0])
+                     : eager_run(e, &p, inputs, outputs);
+    if (p.kernel->release)
+        p.kernel->release(p.params);
+    return status;
+}

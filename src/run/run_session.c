@@ -1,0 +1,263 @@
+/* run_session.c - the public face: sessions over a model, and runs with the caller's inputs checked. */
+#include "run/run.h"
+
+#include <unistd.h>
+
+onx_ctx *onxi_ctx_child(const onx_ctx *cx)
+{
+    onx_ctx *child = onx_ctx_new(onxi_ctx_allocator(cx));
+    if (child)
+        onx_ctx_set_limits(child, onx_ctx_limits(cx));
+    return child;
+}
+
+static unsigned processors(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
+}
+
+static void free_graph(onxi_session *s, onxi_graph *g)
+{
+    while (g->plans) {
+        onxi_plan *plan = g->plans;
+        g->plans = plan->next;
+        onxi_plan_free(s, plan);
+    }
+    for (uint32_t i = 0; i < g->op_count; i++)
+        for (uint32_t k = 0; k < g->ops[i].graph_count; k++)
+            free_graph(s, g->ops[i].graphs[k]);
+}
+
+void onx_session_free(onx_session *session)
+{
+    if (!session)
+        return;
+    onxi_session *s = &session->s;
+    for (onxi_graph *g = s->main; g; g = g->next)
+        free_graph(s, g);
+    for (onxi_owned *o = s->constants; o; o = o->next)
+        onx_value_free(o->value);
+    for (onxi_packed *k = s->packed; k; k = k->next)
+        onxi_release(s->cx, k->base, k->size);
+    onx_arena_free(s->arena);
+    if (s->lock_made)
+        pthread_mutex_destroy(&s->lock);
+    onx_ctx *cx = s->cx;
+    onxi_release(cx, session, sizeof *session);
+    onx_ctx_free(cx);
+}
+
+/* Can the shapes of all inputs be told from the model alone? Then the first plan is made at once. */
+static onx_status plan_early(onxi_session *s)
+{
+    onxi_graph *g = s->main;
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(s->cx, &arena));
+    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, g->input_count + 1u);
+    onx_value *values = ONXI_ARRAY(arena, onx_value, g->input_count + 1u);
+    onx_status status = inputs && values ? ONX_OK : ONX_E_MEMORY;
+    bool known = true;
+    for (uint32_t i = 0; status == ONX_OK && known && i < g->input_count; i++) {
+        const onxi_graph_slot *slot = &g->slots[g->inputs[i]];
+        if (slot->constant || slot->tensor || slot->sparse)
+            continue;
+        const onx_type *type = g->graph->input[i]->type;
+        const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
+        onx_value *v = &values[i];
+        inputs[i] = v;
+        known = t && t->shape && onx_dtype_name(t->elem_type) && t->shape->dim_count <= ONX_RANK_MAX;
+        if (!known)
+            break;
+        *v = (onx_value){ .kind = ONX_VALUE_TENSOR, .dtype = (uint8_t)t->elem_type, .rank = t->shape->dim_count };
+        v->dims = ONXI_ARRAY(arena, int64_t, v->rank + 1u);
+        for (uint32_t k = 0; v->dims && known && k < v->rank; k++) {
+            known = ONX_HAS(dimension, t->shape->dim[k], dim_value);
+            v->dims[k] = known ? t->shape->dim[k]->dim_value : 0;
+        }
+        known = known && v->dims && onxi_dims_count(v->rank, v->dims, &v->count) &&
+                onxi_tensor_room(v->dtype, v->count, &v->size);
+    }
+    if (status == ONX_OK && known) {
+        onxi_exec e = { .cx = s->cx, .session = s, .arena = arena };
+        onxi_plan *plan;
+#ifdef ONX_WITH_OPENMP
+        int before = omp_get_max_threads();
+        omp_set_num_threads((int)s->threads);
+#endif
+        status = onxi_plan_new(&e, g, inputs, &plan);
+#ifdef ONX_WITH_OPENMP
+        omp_set_num_threads(before);
+#endif
+        if (status == ONX_OK) {
+            g->plans = plan;
+            g->plan_count = 1;
+        }
+    }
+    onx_arena_free(arena);
+    return status;
+}
+
+onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
+{
+    *out = NULL;
+    onx_model *model = onx_doc_model(doc);
+    if (!model || !model->graph)
+        return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+    onx_ctx *own = onxi_ctx_child(cx);
+    if (!own)
+        return onxi_no_memory(cx);
+    onx_session *session = onxi_resize(own, NULL, 0, sizeof *session);
+    if (!session) {
+        onx_ctx_free(own);
+        return onxi_no_memory(cx);
+    }
+    memset(session, 0, sizeof *session);
+    onxi_session *s = &session->s;
+    s->cx = own;
+    s->doc = doc;
+    s->model = model;
+    if (options)
+        s->options = *options;
+    if (!s->options.memory)
+        s->options.memory = onx_ctx_limits(cx).memory;
+    onx_limits limits = onx_ctx_limits(own);
+    limits.memory = s->options.memory;
+    onx_ctx_set_limits(own, limits);
+#ifdef ONX_WITH_OPENMP
+    s->threads = s->options.threads ? s->options.threads : processors();
+    s->threads = s->threads > 1024 ? 1024 : s->threads;
+#else
+    (void)processors;
+    s->threads = 1;
+#endif
+    onx_status status = pthread_mutex_init(&s->lock, NULL) == 0 ? ONX_OK : ONX_E_MEMORY;
+    s->lock_made = status == ONX_OK;
+    if (status == ONX_OK)
+        status = onx_arena_new(own, &s->arena);
+    if (status == ONX_OK)
+        status = onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, &s->kernels);
+    if (status == ONX_OK)
+        status = onxi_graph_build(s, model->graph, NULL, &s->main);
+    if (status == ONX_OK)
+        status = plan_early(s);
+    if (status != ONX_OK) {
+        onxi_diag_move(cx, own);
+        onx_session_free(session);
+        return status;
+    }
+    *out = session;
+    return ONX_OK;
+}
+
+uint32_t onx_session_input_count(const onx_session *session)
+{
+    return session->s.main->input_count;
+}
+uint32_t onx_session_output_count(const onx_session *session)
+{
+    return session->s.main->output_count;
+}
+
+onx_session_port onx_session_input(const onx_session *session, uint32_t index)
+{
+    const onxi_graph *g = session->s.main;
+    const onx_value_info *info = g->graph->input[index];
+    const onxi_graph_slot *slot = &g->slots[g->inputs[index]];
+    return (onx_session_port){ onx_view(info->name), info->type, !slot->constant && !slot->tensor && !slot->sparse };
+}
+
+onx_session_port onx_session_output(const onx_session *session, uint32_t index)
+{
+    const onx_value_info *info = session->s.main->graph->output[index];
+    return (onx_session_port){ onx_view(info->name), info->type, true };
+}
+
+/* Does the value fit what the model says about the input? */
+static onx_status check_input(onx_ctx *cx, const onx_value_info *info, const onx_value *v)
+{
+    const onx_type *type = info->type;
+    onx_str name = onx_view(info->name);
+    onx_kind kind = onx_value_kind_of_type(type);
+    if (kind == ONX_KIND_TENSOR && v->kind == ONX_VALUE_TENSOR) {
+        const onx_type_tensor *t = type->tensor_type;
+        if (t->elem_type && t->elem_type != v->dtype)
+            return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "input \"%.*s\" is of type %s, the model wants %s",
+                             ONX_ARG(name), onx_dtype_name(v->dtype) ? onx_dtype_name(v->dtype) : "none",
+                             onx_dtype_name(t->elem_type) ? onx_dtype_name(t->elem_type) : "none");
+        if (t->shape && t->shape->dim_count != v->rank)
+            return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "input \"%.*s\" has rank %u, the model wants %u",
+                             ONX_ARG(name), v->rank, t->shape->dim_count);
+        for (uint32_t i = 0; t->shape && i < v->rank; i++)
+            if (ONX_HAS(dimension, t->shape->dim[i], dim_value) && t->shape->dim[i]->dim_value != v->dims[i])
+                return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE,
+                                 "dimension %u of input \"%.*s\" is %lld, the model wants %lld", i, ONX_ARG(name),
+                                 (long long)v->dims[i], (long long)t->shape->dim[i]->dim_value);
+        return ONX_OK;
+    }
+    bool fits = (kind == ONX_KIND_SEQUENCE && v->kind == ONX_VALUE_SEQUENCE) ||
+                (kind == ONX_KIND_MAP && v->kind == ONX_VALUE_MAP) || kind == ONX_KIND_OPTIONAL ||
+                kind == ONX_KIND_NONE || (kind == ONX_KIND_SPARSE_TENSOR && v->kind == ONX_VALUE_TENSOR);
+    return fits ? ONX_OK
+                : onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "input \"%.*s\" is of another kind than the model wants",
+                            ONX_ARG(name));
+}
+
+/* The variant of the main graph in which exactly these inputs take the place of their initializers. */
+static onx_status find_variant(onxi_session *s, onx_ctx *cx, const onx_value *const *inputs, onxi_graph **out)
+{
+    onxi_graph *g = s->main;
+    uint32_t count = g->input_count;
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++)
+        any |= inputs[i] &&
+               (g->slots[g->inputs[i]].constant || g->slots[g->inputs[i]].tensor || g->slots[g->inputs[i]].sparse);
+    *out = g;
+    if (!any)
+        return ONX_OK;
+    pthread_mutex_lock(&s->lock);
+    onx_status status = ONX_OK;
+    onxi_graph *found = NULL;
+    for (onxi_graph *v = g->next; v && !found; v = v->next) {
+        bool same = true;
+        for (uint32_t i = 0; i < count && same; i++)
+            same = v->given[i] == (inputs[i] != NULL);
+        found = same ? v : NULL;
+    }
+    if (!found) {
+        bool *given = ONXI_ARRAY(s->arena, bool, count + 1u);
+        for (uint32_t i = 0; given && i < count; i++)
+            given[i] = inputs[i] != NULL;
+        status = given ? onxi_graph_build(s, g->graph, given, &found) : ONX_E_MEMORY;
+        if (status == ONX_OK) {
+            found->next = g->next;
+            g->next = found;
+        } else {
+            onxi_diag_move(cx, s->cx);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    *out = found;
+    return status;
+}
+
+onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                                const onx_run_options *options)
+{
+    onxi_session *s = &session->s;
+    onxi_graph *g;
+    for (uint32_t i = 0; i < s->main->input_count; i++) {
+        onx_session_port port = onx_session_input(session, i);
+        if (!inputs[i] && port.required)
+            return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "input \"%.*s\" is not given", ONX_ARG(port.name));
+        if (inputs[i])
+            ONX_TRY(check_input(cx, s->main->graph->input[i], inputs[i]));
+    }
+    ONX_TRY(find_variant(s, cx, inputs, &g));
+    return onxi_graph_run(g, cx, inputs, outputs, 0, options);
+}
+
+onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)
+{
+    return onx_session_run_with(session, cx, inputs, outputs, NULL);
+}

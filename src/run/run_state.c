@@ -1,0 +1,350 @@
+/* run_state.c - what one run needs: its buffer, values bound to it, and walking through the steps of a plan. */
+#include "run/run.h"
+
+#include <time.h>
+
+uint64_t onxi_clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- making ---- */
+
+static onx_status bind_slots(onxi_state *st)
+{
+    onxi_plan *plan = st->plan;
+    for (uint32_t i = 0; i < plan->slot_count; i++) {
+        const onxi_plan_slot *s = plan->slots[i];
+        st->slots[i] = &st->values[i];
+        st->values[i] = s->value;
+        st->values[i].flags |= ONXI_VALUE_BORROWED;
+        if (s->place == ONXI_PLACE_BUFFER)
+            st->values[i].data = s->storage == ONXI_NO_SLOT ? NULL : st->buffer + plan->storages[s->storage].offset;
+        else if (s->place == ONXI_PLACE_DYNAMIC)
+            ONX_TRY(onx_value_new(st->cx, &st->slots[i]));
+    }
+    return ONX_OK;
+}
+
+static onx_status bind_steps(onxi_state *st)
+{
+    onxi_plan *plan = st->plan;
+    const onx_value **at = st->arrays;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const onxi_step *step = &plan->steps[i];
+        onx_work *w = &st->works[i];
+        uint32_t inputs = step->input_count + step->capture_count;
+        for (uint32_t k = 0; k < inputs; k++)
+            at[k] = step->inputs[k] == ONXI_NO_SLOT ? NULL : st->slots[step->inputs[k]];
+        onx_value **out = (onx_value **)(uintptr_t)(const void *)(at + inputs);
+        for (uint32_t k = 0; k < step->output_count; k++)
+            out[k] = step->outputs[k] == ONXI_NO_SLOT ? NULL : st->slots[step->outputs[k]];
+        *w = (onx_work){ .cx = st->cx,
+                         .prepared = &step->prepared,
+                         .params = step->prepared.params,
+                         .inputs = at,
+                         .outputs = out,
+                         .workspace = st->buffer ? st->buffer + plan->workspace_offset : NULL,
+                         .thread_workspace = st->buffer ? st->buffer + plan->thread_workspace_offset : NULL,
+                         .threads = plan->graph->session->threads };
+        at += inputs + step->output_count;
+        if (!step->dynamic && step->kernel->bind)
+            ONX_TRY(step->kernel->bind(w));
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state **out)
+{
+    *out = NULL;
+    onx_ctx *cx = onxi_ctx_child(s->cx);
+    if (!cx)
+        return ONX_E_MEMORY;
+    onxi_state *st = onxi_resize(cx, NULL, 0, sizeof *st);
+    if (!st) {
+        onx_ctx_free(cx);
+        return ONX_E_MEMORY;
+    }
+    memset(st, 0, sizeof *st);
+    st->cx = cx;
+    st->plan = plan;
+    size_t operands = 1;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        operands += plan->steps[i].input_count + plan->steps[i].capture_count + plan->steps[i].output_count;
+    st->arrays_size = operands * sizeof(void *);
+    st->base_size = plan->buffer_size ? plan->buffer_size + 64 : 0;
+    st->values = onxi_resize(cx, NULL, 0, (plan->slot_count + 1u) * sizeof *st->values);
+    st->slots = onxi_resize(cx, NULL, 0, (plan->slot_count + 1u) * sizeof *st->slots);
+    st->works = onxi_resize(cx, NULL, 0, (plan->step_count + 1u) * sizeof *st->works);
+    st->arrays = onxi_resize(cx, NULL, 0, st->arrays_size);
+    st->base = st->base_size ? onxi_resize(cx, NULL, 0, st->base_size) : NULL;
+    onx_status status = onx_arena_new(cx, &st->text);
+    if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->arrays || (st->base_size && !st->base)))
+        status = ONX_E_MEMORY;
+    if (status == ONX_OK) {
+        if (st->base)
+            st->buffer = (char *)(((uintptr_t)st->base + 63u) & ~(uintptr_t)63u);
+        memset(st->slots, 0, (plan->slot_count + 1u) * sizeof *st->slots);
+        memset(st->works, 0, (plan->step_count + 1u) * sizeof *st->works);
+        status = bind_slots(st);
+    }
+    if (status == ONX_OK)
+        status = bind_steps(st);
+    *out = st; /* the caller takes the diagnostics and frees it on failure */
+    return status;
+}
+
+void onxi_state_free(onxi_session *s, onxi_state *st)
+{
+    (void)s;
+    if (!st)
+        return;
+    onxi_plan *plan = st->plan;
+    for (uint32_t i = 0; st->works && i < plan->step_count; i++)
+        if (st->works[i].state && plan->steps[i].kernel->unbind)
+            plan->steps[i].kernel->unbind(st->works[i].state);
+    for (uint32_t i = 0; st->slots && i < plan->slot_count; i++)
+        if (st->slots[i] && st->slots[i] != &st->values[i])
+            onx_value_free(st->slots[i]);
+    onx_arena_free(st->text);
+    onx_ctx *cx = st->cx;
+    onxi_release(cx, st->values, (plan->slot_count + 1u) * sizeof *st->values);
+    onxi_release(cx, st->slots, (plan->slot_count + 1u) * sizeof *st->slots);
+    onxi_release(cx, st->works, (plan->step_count + 1u) * sizeof *st->works);
+    onxi_release(cx, st->arrays, st->arrays_size);
+    onxi_release(cx, st->base, st->base_size);
+    onxi_release(cx, st, sizeof *st);
+    onx_ctx_free(cx);
+}
+
+/* ---- running ---- */
+
+static void take_inputs(onxi_state *st, const onx_value *const *inputs)
+{
+    onxi_plan *plan = st->plan;
+    onxi_graph *g = plan->graph;
+    for (uint32_t i = 0; i < g->input_count + g->capture_count; i++) {
+        uint32_t slot = g->inputs[i];
+        if (!inputs[i] || plan->slots[slot]->place != ONXI_PLACE_INPUT)
+            continue;
+        onx_value *v = &st->values[slot];
+        *v = *inputs[i];
+        v->flags |= ONXI_VALUE_BORROWED;
+        v->cx = NULL;
+        v->items_room = v->text_room = v->data_room = 0;
+        v->dims_room = 0;
+    }
+    for (uint32_t i = 0; i < plan->slot_count; i++)
+        if (plan->slots[i]->place == ONXI_PLACE_VIEW)
+            st->values[i].data = st->values[plan->slots[i]->base].data;
+}
+
+static onx_status fresh_text(onxi_state *st)
+{
+    onx_arena_free(st->text);
+    st->text = NULL;
+    ONX_TRY(onx_arena_new(st->cx, &st->text));
+    for (uint32_t i = 0; i < st->plan->step_count; i++)
+        st->works[i].text = st->text;
+    return ONX_OK;
+}
+
+static onx_status run_dynamic(onxi_state *st, const onxi_step *step, onx_work *w, const onx_kernel **kernel)
+{
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(st->cx, &arena));
+    onxi_exec e = { .cx = st->cx, .session = st->plan->graph->session, .arena = arena, .state = st };
+    onx_status status = onxi_op_eager(&e, step->op, w->inputs, w->outputs, kernel);
+    onx_arena_free(arena);
+    return status;
+}
+
+static void tell(const onxi_state *st, const onxi_step *step, const onx_work *w, const onx_kernel *kernel,
+                 uint64_t start)
+{
+    const onx_value *out = step->output_count ? w->outputs[0] : NULL;
+    onx_run_event event = { .name = step->op ? onx_view(step->op->node->name) : onx_str_of("(layout)"),
+                            .op_type = step->op ? onx_view(step->op->node->op_type) : onx_str_of("Reorder"),
+                            .variant = kernel ? onxi_kernel_variant(kernel) : "plain",
+                            .followers = step->prepared.followed,
+                            .start_ns = start - st->start_ns,
+                            .end_ns = onxi_clock_ns() - st->start_ns,
+                            .output_bytes = out ? out->size : 0,
+                            .output = out };
+    st->options->event(st->options->user, &event);
+}
+
+static onx_status run_steps(onxi_state *st)
+{
+    onxi_plan *plan = st->plan;
+    bool telling = st->options && st->options->event;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const onxi_step *step = &plan->steps[i];
+        const onx_kernel *kernel = step->kernel;
+        uint64_t start = telling ? onxi_clock_ns() : 0;
+        if (step->dynamic)
+            ONX_TRY(run_dynamic(st, step, &st->works[i], &kernel));
+        else
+            ONX_TRY(onxi_work_run(kernel, &st->works[i]));
+        if (telling)
+            tell(st, step, &st->works[i], kernel, start);
+    }
+    return ONX_OK;
+}
+
+static onx_status give_outputs(onxi_state *st, onx_ctx *cx, onx_value **outputs)
+{
+    onxi_graph *g = st->plan->graph;
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        bool made = !outputs[i];
+        if (made)
+            ONX_TRY(onx_value_new(cx, &outputs[i]));
+        ONX_TRY(onx_value_assign(outputs[i], st->slots[st->plan->outputs[i]]));
+    }
+    return ONX_OK;
+}
+
+/* Lists hold on to their items no longer than the run lasts. */
+static void drop_lists(onxi_state *st)
+{
+    for (uint32_t i = 0; i < st->plan->slot_count; i++)
+        if (st->slots[i] != &st->values[i] && st->slots[i]->kind > ONX_VALUE_TENSOR)
+            onx_value_reset_list(st->slots[i], ONX_VALUE_NONE, ONX_UNDEFINED);
+}
+
+static onx_status run_state(onxi_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)
+{
+    take_inputs(st, inputs);
+    if (st->plan->has_dynamic || st->plan->has_text)
+        ONX_TRY(fresh_text(st));
+#ifdef ONX_WITH_OPENMP
+    int before = omp_get_max_threads(); /* a setting of this thread; oneDNN goes by it */
+    omp_set_num_threads((int)st->plan->graph->session->threads);
+#endif
+    st->start_ns = onxi_clock_ns();
+    onx_status status = run_steps(st);
+#ifdef ONX_WITH_OPENMP
+    omp_set_num_threads(before);
+#endif
+    if (status == ONX_OK)
+        status = give_outputs(st, cx, outputs);
+    if (st->plan->has_dynamic)
+        drop_lists(st);
+    return status;
+}
+
+/* ---- finding a plan ---- */
+
+static bool plan_fits(const onxi_plan *plan, const onx_value *const *inputs)
+{
+    const onxi_graph *g = plan->graph;
+    for (uint32_t i = 0; i < g->input_count + g->capture_count; i++) {
+        const onx_value *want = &plan->input_types[i], *got = inputs[i];
+        const onxi_graph_slot *slot = &g->slots[g->inputs[i]];
+        if (slot->constant || slot->tensor || slot->sparse)
+            continue;
+        if (!got || got->kind != want->kind)
+            return false;
+        if (got->kind != ONX_VALUE_TENSOR)
+            continue;
+        if (got->dtype != want->dtype || got->rank != want->rank ||
+            (got->rank && memcmp(got->dims, want->dims, got->rank * sizeof *got->dims) != 0))
+            return false;
+    }
+    return true;
+}
+
+static onx_status make_plan(onxi_graph *g, const onx_value *const *inputs)
+{
+    onxi_session *s = g->session;
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(s->cx, &arena));
+    onxi_exec e = { .cx = s->cx, .session = s, .arena = arena };
+    onxi_plan *plan;
+#ifdef ONX_WITH_OPENMP
+    int before = omp_get_max_threads();
+    omp_set_num_threads((int)s->threads);
+#endif
+    onx_status status = onxi_plan_new(&e, g, inputs, &plan);
+#ifdef ONX_WITH_OPENMP
+    omp_set_num_threads(before);
+#endif
+    onx_arena_free(arena);
+    ONX_TRY(status);
+    plan->next = g->plans;
+    g->plans = plan;
+    if (++g->plan_count > ONXI_PLANS_MAX) {
+        onxi_plan **last = &g->plans;
+        while ((*last)->next)
+            last = &(*last)->next;
+        onxi_plan *old = *last;
+        *last = NULL;
+        g->plan_count--;
+        if (old->busy)
+            old->retired = true;
+        else
+            onxi_plan_free(s, old);
+    }
+    return ONX_OK;
+}
+
+/* Under the lock: the plan at the front of the list, counted as busy, and an idle state if there is one. */
+static onx_status acquire(onxi_graph *g, const onx_value *const *inputs, onxi_plan **plan_out, onxi_state **state_out)
+{
+    onxi_plan **at = &g->plans;
+    while (*at && !plan_fits(*at, inputs))
+        at = &(*at)->next;
+    if (*at) {
+        onxi_plan *plan = *at;
+        *at = plan->next;
+        plan->next = g->plans;
+        g->plans = plan;
+    } else {
+        ONX_TRY(make_plan(g, inputs));
+    }
+    g->plans->busy++;
+    *plan_out = g->plans;
+    *state_out = g->plans->idle;
+    if (*state_out)
+        g->plans->idle = (*state_out)->next;
+    return ONX_OK;
+}
+
+onx_status onxi_graph_run(onxi_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                          uint32_t depth, const onx_run_options *options)
+{
+    onxi_session *s = g->session;
+    onxi_plan *plan;
+    onxi_state *state;
+    pthread_mutex_lock(&s->lock);
+    onx_status status = acquire(g, inputs, &plan, &state);
+    if (status != ONX_OK)
+        onxi_diag_move(cx, s->cx);
+    pthread_mutex_unlock(&s->lock);
+    ONX_TRY(status);
+    if (!state)
+        status = onxi_state_new(s, plan, &state);
+    if (state) {
+        state->depth = depth;
+        state->options = options;
+        if (status == ONX_OK)
+            status = run_state(state, cx, inputs, outputs);
+        if (status != ONX_OK)
+            onxi_diag_move(cx, state->cx);
+    }
+    bool broken = status != ONX_OK;
+    if (broken && state)
+        onxi_state_free(s, state);
+    pthread_mutex_lock(&s->lock);
+    plan->busy--;
+    if (!broken && state) {
+        state->next = plan->idle;
+        plan->idle = state;
+    }
+    if (plan->retired && !plan->busy)
+        onxi_plan_free(s, plan);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
