@@ -1,5 +1,5 @@
-/* cmd_bench.c - `onx bench`: how long decoding and encoding take. */
-#include "cli.h"
+/* cmd_bench.c - `onx bench`: how long decoding and encoding take; runs are in cmd_bench_model.c. */
+#include "cli_value.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -108,13 +108,12 @@ static int bench_codec(cli_call *call)
 
 static int run_bench(cli_call *call)
 {
-    if (!cli_has(call, "codec"))
-        return cli_error(call, "give --codec");
-    return bench_codec(call);
+    return cli_has(call, "codec") ? bench_codec(call) : cli_bench_model(call);
 }
 
 static const cli_option options[] = {
-    { "codec", 0, NULL, NULL, "time decoding and encoding of the file" },
+    { "codec", 0, NULL, NULL, "time decoding and encoding of the file, not runs" },
+    { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of the inputs (1); may be repeated" },
     CLI_OPTION_AS,
     { "threads", 0, "N", NULL, "threads to use (1)" },
     { "seconds", 0, "S", NULL, "how long to measure (2)" },

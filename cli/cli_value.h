@@ -1,0 +1,34 @@
+/* cli_value.h - values from and to files: protobuf messages and NumPy arrays. */
+#ifndef ONX_CLI_VALUE_H
+#define ONX_CLI_VALUE_H
+
+#include "cli.h"
+
+#include <onx/run.h>
+#include <onx/tensor.h>
+
+/* Reads .npy, .npz (member `name`, or the only one), else the message that fits `type` (NULL: a tensor). */
+onx_status cli_value_load(cli_call *call, const char *path, const onx_type *type, onx_str name, onx_value **out);
+/* Writes a message (.pb), or a NumPy array when the path ends in .npy. */
+onx_status cli_value_save(cli_call *call, const char *path, const onx_value *value, onx_str name);
+
+/* A NumPy array in memory (format versions 1 to 3). `what` names it in messages. */
+onx_status cli_npy_read(cli_call *call, const char *what, onx_str bytes, onx_value **out);
+/* Types that NumPy lacks are widened: small floats to float32, 4- and 2-bit integers to 8 bits. */
+onx_status cli_npy_write(cli_call *call, const char *path, const onx_value *value);
+/* The member of a zip archive; bytes are made with malloc. `name` as in the archive, or empty for the only member. */
+onx_status cli_zip_member(cli_call *call, const char *what, onx_str archive, onx_str name, char **bytes_out,
+                          size_t *len_out);
+/* Raw deflate data of known size; false when it is damaged. */
+bool cli_inflate(onx_str in, char *out, size_t out_len);
+/* All of a file, made with malloc; NULL with the error printed. */
+char *cli_slurp(const cli_call *call, const char *path, size_t *len);
+
+/* Inputs made up: numbers from a seed, open dimensions by --dim NAME=N, else 1. */
+onx_status cli_value_random(cli_call *call, const onx_type *type, onx_str name, uint64_t seed, onx_value **out);
+/* What --dim says about a symbolic dimension; `otherwise` when nothing. */
+int64_t cli_dim(const cli_call *call, onx_str name, int64_t otherwise);
+
+int cli_bench_model(cli_call *call); /* `onx bench MODEL` */
+
+#endif

@@ -1,0 +1,136 @@
+/* cmd_bench_model.c - `onx bench MODEL`: how long a run takes, over and over with the same inputs. */
+#include "cli_value.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Floats get a wave, so that times can be compared with other programs that are fed the same. */
+static onx_status make_input(cli_call *call, const onx_session_port *port, onx_value **out)
+{
+    ONX_TRY(cli_value_random(call, port->type, port->name, 0, out));
+    onx_value *v = *out;
+    if (v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT)
+        for (uint64_t i = 0; i < v->count; i++)
+            ((float *)v->data)[i] = (float)sin((double)i * 0.37);
+    return ONX_OK;
+}
+
+typedef struct series {
+    double *ms;
+    size_t count, room;
+} series;
+
+static bool add_time(series *s, double ms)
+{
+    if (s->count == s->room) {
+        size_t room = s->room ? s->room * 2 : 256;
+        double *more = realloc(s->ms, room * sizeof *more);
+        if (!more)
+            return false;
+        s->ms = more;
+        s->room = room;
+    }
+    s->ms[s->count++] = ms;
+    return true;
+}
+
+static onx_status measure(cli_call *call, onx_session *s, double seconds, series *times)
+{
+    uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s);
+    onx_value **inputs = calloc(ni + 1u, sizeof *inputs), **outputs = calloc(no + 1u, sizeof *outputs);
+    onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;
+    for (uint32_t i = 0; status == ONX_OK && i < ni; i++) {
+        onx_session_port port = onx_session_input(s, i);
+        if (port.required)
+            status = make_input(call, &port, &inputs[i]);
+    }
+    for (int i = 0; status == ONX_OK && i < 3; i++)
+        status = onx_session_run(s, call->cx, (const onx_value *const *)inputs, outputs);
+    double end = now_ms() + 1e3 * seconds;
+    while (status == ONX_OK && (times->count < 5 || now_ms() < end)) {
+        double start = now_ms();
+        status = onx_session_run(s, call->cx, (const onx_value *const *)inputs, outputs);
+        if (!add_time(times, now_ms() - start))
+            status = ONX_E_MEMORY;
+    }
+    for (uint32_t i = 0; inputs && i < ni; i++)
+        onx_value_free(inputs[i]);
+    for (uint32_t i = 0; outputs && i < no; i++)
+        onx_value_free(outputs[i]);
+    free(inputs);
+    free(outputs);
+    return status;
+}
+
+static void print_times(cli_call *call, const series *t, uint64_t threads, double plan_ms)
+{
+    double median = t->ms[t->count / 2], least = t->ms[0], low = t->ms[t->count / 10],
+           high = t->ms[t->count - 1 - t->count / 10];
+    if (!cli_has(call, "json")) {
+        printf("median %.3f ms, minimum %.3f ms, 80 %% between %.3f and %.3f ms, %zu runs, planned in %.1f ms\n",
+               median, least, low, high, t->count, plan_ms);
+        return;
+    }
+    cli_json json = { .to = stdout };
+    cli_json_open(&json, NULL, '{');
+    cli_json_cstr(&json, "file", call->operand[0]);
+    cli_json_uint(&json, "threads", threads);
+    cli_json_uint(&json, "runs", t->count);
+    cli_json_real(&json, "plan_ms", plan_ms);
+    cli_json_real(&json, "median_ms", median);
+    cli_json_real(&json, "min_ms", least);
+    cli_json_real(&json, "p10_ms", low);
+    cli_json_real(&json, "p90_ms", high);
+    cli_json_real(&json, "max_ms", t->ms[t->count - 1]);
+    cli_json_close(&json, '}');
+}
+
+int cli_bench_model(cli_call *call)
+{
+    uint64_t threads = 1;
+    double seconds = 2;
+    const char *text = cli_value(call, "seconds");
+    if (!cli_number(call, "threads", 0, 1024, &threads))
+        return CLI_MISUSE;
+    if (text) {
+        char *end;
+        seconds = strtod(text, &end);
+        if (*end || !(seconds >= 0) || seconds > 3600)
+            return cli_error(call, "--seconds needs a number from 0 to 3600, not \"%s\"", text);
+    }
+    const char *kernels = getenv("ONX_KERNELS");
+    onx_session_options options = { .threads = (unsigned)threads, .plain = kernels && strcmp(kernels, "plain") == 0 };
+    onx_doc *doc;
+    onx_session *s = NULL;
+    onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
+    if (status != ONX_OK)
+        return cli_exit(status);
+    double start = now_ms();
+    series times = { 0 };
+    status = onx_session_new(call->cx, doc, &options, &s);
+    double plan_ms = now_ms() - start;
+    if (status == ONX_OK)
+        status = measure(call, s, seconds, &times);
+    if (status == ONX_OK) {
+        qsort(times.ms, times.count, sizeof *times.ms, by_value);
+        print_times(call, &times, threads, plan_ms);
+    }
+    free(times.ms);
+    onx_session_free(s);
+    onx_doc_free(doc);
+    return cli_exit(status);
+}

@@ -1,0 +1,408 @@
+/* cmd_test.c - `onx test`: test cases in the layout of the ONNX backend tests. */
+#include "cli_value.h"
+
+#include <onx/op.h>
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+typedef struct tolerance {
+    double relative, absolute;
+} tolerance;
+
+typedef struct tally {
+    unsigned passed, failed;
+    tolerance bounds;
+    onx_session_options options;
+    bool verbose;
+} tally;
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+static char *join(const char *dir, const char *name)
+{
+    size_t n = strlen(dir), room = n + strlen(name) + 2;
+    char *out = malloc(room);
+    if (out)
+        snprintf(out, room, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+    return out;
+}
+
+static void failure(cli_call *call, const char *dir, const char *format, ...) ONX_PRINTF(3, 4);
+static void failure(cli_call *call, const char *dir, const char *format, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cli_progress_end();
+    printf("%sFAIL%s ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
+    cli_put_text(stdout, onx_str_of(dir));
+    printf(": ");
+    cli_put_text(stdout, onx_str_of(text));
+    putchar('\n');
+    for (size_t i = 0; i < onx_diag_count(call->cx); i++) {
+        char line[800];
+        onx_diag_format(onx_diag_get(call->cx, i), line, sizeof line);
+        printf("     ");
+        cli_put_text(stdout, onx_str_of(line));
+        putchar('\n');
+    }
+    onx_diag_clear(call->cx);
+}
+
+/* ---- which results can be compared by value ---- */
+
+static const onx_tensor *initializer(const onx_graph *g, onx_str name)
+{
+    for (uint32_t i = 0; i < g->initializer_count; i++)
+        if (onx_str_equal(onx_view(g->initializer[i]->name), name))
+            return g->initializer[i];
+    return NULL;
+}
+
+/* A scalar that a node takes: from the inputs of the test, an initializer, or not known. */
+static bool scalar_of(onx_doc *doc, onx_value *const *inputs, const onx_node *node, uint32_t index, double *out)
+{
+    const onx_graph *g = onx_doc_model(doc)->graph;
+    if (index >= node->input_count)
+        return false;
+    onx_str name = onx_view(node->input[index]);
+    for (uint32_t i = 0; i < g->input_count; i++)
+        if (inputs[i] && onx_str_equal(onx_view(g->input[i]->name), name) && inputs[i]->kind == ONX_VALUE_TENSOR &&
+            inputs[i]->count == 1)
+            return onx_convert(ONX_DOUBLE, out, (onx_dtype)inputs[i]->dtype, inputs[i]->data, 1, true) == ONX_OK;
+    const onx_tensor *t = initializer(g, name);
+    return t && onx_tensor_get_f64(doc, t, 0, 1, out) == ONX_OK;
+}
+
+/* Dropout that drops, and operators whose results are random by definition. */
+static bool is_random(onx_doc *doc, onx_value *const *inputs, const onx_node *node, int64_t opset)
+{
+    const onx_op *op = onx_op_find(onx_view(node->domain), onx_view(node->op_type), opset);
+    if (!op)
+        return false;
+    if (onx_op_flags(op) & ONX_OP_NONDETERMINISTIC && !onx_str_is(onx_view(node->op_type), "Dropout"))
+        return true;
+    if (!onx_str_is(onx_view(node->op_type), "Dropout"))
+        return false;
+    if (opset < 12) {
+        uint32_t n;
+        const onx_attribute *a = onx_node_attribute(node, "is_test");
+        const int64_t *mode = a ? onx_attribute_value(a, ONX_SLOT_I, &n) : NULL;
+        return opset < 7 && (!mode || *mode == 0);
+    }
+    double training = 0, ratio = 0.5;
+    if (node->input_count < 3 || !onx_view(node->input[2]).len)
+        return false;
+    if (!scalar_of(doc, inputs, node, 2, &training))
+        return true;
+    if (node->input_count > 1 && onx_view(node->input[1]).len && !scalar_of(doc, inputs, node, 1, &ratio))
+        return true;
+    return training != 0 && ratio != 0;
+}
+
+static bool has_random(onx_doc *doc, onx_value *const *inputs)
+{
+    const onx_model *m = onx_doc_model(doc);
+    for (uint32_t i = 0; i < m->graph->node_count; i++) {
+        const onx_node *node = m->graph->node[i];
+        for (uint32_t k = 0; k < m->opset_import_count; k++) {
+            onx_str a = onx_view(m->opset_import[k]->domain), b = onx_view(node->domain);
+            if (onx_str_equal(a, b) || (!b.len && onx_str_is(a, "ai.onnx")))
+                if (is_random(doc, inputs, node, m->opset_import[k]->version))
+                    return true;
+        }
+    }
+    return false;
+}
+
+/* A data.json beside the model may give "rtol" and "atol". */
+static tolerance bounds_of(const char *dir, tolerance bounds)
+{
+    char *path = join(dir, "data.json");
+    FILE *f = path ? fopen(path, "rb") : NULL;
+    free(path);
+    if (!f)
+        return bounds;
+    char text[4096];
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    text[n] = 0;
+    fclose(f);
+    const char *at;
+    if ((at = strstr(text, "\"rtol\"")) && (at = strchr(at, ':')))
+        bounds.relative = strtod(at + 1, NULL);
+    if ((at = strstr(text, "\"atol\"")) && (at = strchr(at, ':')))
+        bounds.absolute = strtod(at + 1, NULL);
+    return bounds;
+}
+
+/* ---- one data set ---- */
+
+static char *numbered(const char *dir, const char *what, uint32_t index)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_%u.pb", what, index);
+    return join(dir, name);
+}
+
+static uint32_t count_files(const char *dir, const char *what)
+{
+    for (uint32_t i = 0;; i++) {
+        char *path = numbered(dir, what, i);
+        bool there = path && exists(path);
+        free(path);
+        if (!there)
+            return i;
+    }
+}
+
+/* Test data that was written before TensorProto had bfloat16 holds it as uint16. */
+static void retype(const onx_type *type, onx_value *v)
+{
+    if (type && ONX_HAS(type, type, tensor_type) && type->tensor_type->elem_type == ONX_BFLOAT16 &&
+        v->dtype == ONX_UINT16)
+        v->dtype = ONX_BFLOAT16;
+}
+
+/* Files stand for all inputs, or, where there are fewer, for those without an initializer. */
+static uint32_t port_of(onx_session *s, uint32_t file, uint32_t files)
+{
+    uint32_t count = onx_session_input_count(s), required = 0;
+    for (uint32_t i = 0; i < count; i++)
+        required += onx_session_input(s, i).required;
+    if (files > required)
+        return file;
+    for (uint32_t i = 0; i < count; i++)
+        if (onx_session_input(s, i).required && file-- == 0)
+            return i;
+    return count;
+}
+
+/* Values of files what_0.pb, what_1.pb, ... up to the first that is missing; false when one cannot be read. */
+static bool load_set(cli_call *call, onx_session *s, const char *dir, const char *what, bool inputs, onx_value **values,
+                     uint32_t *count)
+{
+    uint32_t room = inputs ? onx_session_input_count(s) : onx_session_output_count(s);
+    uint32_t files = count_files(dir, what);
+    for (*count = 0;; ++*count) {
+        char *path = numbered(dir, what, *count);
+        if (!path || !exists(path)) {
+            free(path);
+            return true;
+        }
+        onx_status status = ONX_E_INVALID;
+        uint32_t at = inputs ? port_of(s, *count, files) : *count;
+        if (at < room) {
+            onx_session_port port = inputs ? onx_session_input(s, at) : onx_session_output(s, at);
+            status = cli_value_load(call, path, port.type, port.name, &values[at]);
+            if (status == ONX_OK)
+                retype(port.type, values[at]);
+        }
+        if (status != ONX_OK) {
+            failure(call, path, at < room ? "cannot be read" : "the model has only %u %ss", room, what);
+            free(path);
+            return false;
+        }
+        free(path);
+    }
+}
+
+/* How many outputs were compared; -1 after a failure. */
+static int compare(cli_call *call, onx_session *s, const char *dir, onx_value **got, onx_value **want, uint32_t count,
+                   bool by_value, tolerance bounds)
+{
+    int compared = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        onx_value_difference d = { 0 };
+        bool same = by_value ? onx_value_close(got[i], want[i], bounds.relative, bounds.absolute, &d)
+                             : onx_value_same_type(got[i], want[i], &d);
+        if (!same && got[i] && got[i]->kind != ONX_VALUE_OPTIONAL && want[i] && want[i]->kind == ONX_VALUE_OPTIONAL &&
+            want[i]->count) /* an optional and what it holds are one */
+            same = by_value ? onx_value_close(got[i], want[i]->items[0], bounds.relative, bounds.absolute, &d)
+                            : onx_value_same_type(got[i], want[i]->items[0], &d);
+        if (!same) {
+            onx_str name = onx_session_output(s, i).name;
+            if (d.different)
+                failure(call, dir, "output %u \"%.*s\" differs at element %llu (%llu differ): %s", i, ONX_ARG(name),
+                        (unsigned long long)d.index, (unsigned long long)d.different, d.text);
+            else
+                failure(call, dir, "output %u \"%.*s\" differs in %s: %s", i, ONX_ARG(name), d.what, d.text);
+            return -1;
+        }
+        compared++;
+    }
+    return compared;
+}
+
+static void free_all(onx_value **values, uint32_t count)
+{
+    for (uint32_t i = 0; values && i < count; i++)
+        onx_value_free(values[i]);
+    free(values);
+}
+
+static bool run_set(cli_call *call, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds)
+{
+    uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s), given = 0, expected = 0;
+    onx_value **in = calloc(ni + 1u, sizeof *in), **got = calloc(no + 1u, sizeof *got),
+              **want = calloc(no + 1u, sizeof *want);
+    bool good = in && got && want && load_set(call, s, dir, "input", true, in, &given) &&
+                load_set(call, s, dir, "output", false, want, &expected);
+    if (good && !expected) {
+        failure(call, dir, "no expected output is there");
+        good = false;
+    }
+    if (good && onx_session_run(s, call->cx, (const onx_value *const *)in, got) != ONX_OK) {
+        failure(call, dir, "the run failed");
+        good = false;
+    }
+    if (good)
+        good = compare(call, s, dir, got, want, expected, !has_random(doc, in), bounds) > 0;
+    free_all(in, ni);
+    free_all(got, no);
+    free_all(want, no);
+    return good;
+}
+
+/* ---- one case ---- */
+
+static int is_set(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, "test_data_set_", 14) == 0;
+}
+
+static bool run_sets(cli_call *call, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds)
+{
+    struct dirent **list = NULL;
+    int n = scandir(dir, &list, is_set, alphasort);
+    bool good = n > 0;
+    if (!good)
+        failure(call, dir, "no test_data_set_* is there");
+    for (int i = 0; i < n; i++) {
+        char *set = join(dir, list[i]->d_name);
+        good &= set && run_set(call, doc, s, set, bounds);
+        free(set);
+        free(list[i]);
+    }
+    free(list);
+    return good;
+}
+
+static void run_case(cli_call *call, const char *dir, tally *t)
+{
+    char *path = join(dir, "model.onnx");
+    onx_doc *doc = NULL;
+    onx_session *s = NULL;
+    bool good = false;
+    if (!path || cli_load_as(call, path, ONX_KIND_MODEL, ONX_FORMAT_BINARY, &doc) != ONX_OK)
+        failure(call, dir, "the model cannot be read");
+    else if (onx_session_new(call->cx, doc, &t->options, &s) != ONX_OK)
+        failure(call, dir, "the model cannot be planned");
+    else
+        good = run_sets(call, doc, s, dir, bounds_of(dir, t->bounds));
+    onx_session_free(s);
+    onx_doc_free(doc);
+    free(path);
+    call->input = NULL;
+    if (good)
+        t->passed++;
+    else
+        t->failed++;
+    if (good && t->verbose)
+        printf("ok   %s\n", dir);
+    onx_diag_clear(call->cx);
+}
+
+static int not_hidden(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* A case itself, or a folder of cases (and of folders of cases). */
+static unsigned run_folder(cli_call *call, const char *dir, tally *t, unsigned depth)
+{
+    char *model = join(dir, "model.onnx");
+    bool is_case = model && exists(model);
+    free(model);
+    if (is_case) {
+        run_case(call, dir, t);
+        return 1;
+    }
+    struct dirent **list = NULL;
+    int n = depth < 4 ? scandir(dir, &list, not_hidden, alphasort) : 0;
+    unsigned cases = 0;
+    for (int i = 0; i < n; i++) {
+        char *sub = join(dir, list[i]->d_name);
+        struct stat st;
+        if (sub && stat(sub, &st) == 0 && S_ISDIR(st.st_mode) && !is_set(list[i]))
+            cases += run_folder(call, sub, t, depth + 1);
+        free(sub);
+        free(list[i]);
+    }
+    free(list);
+    return cases;
+}
+
+static bool real_option(const cli_call *call, const char *name, double *out)
+{
+    const char *text = cli_value(call, name);
+    char *end;
+    if (!text)
+        return true;
+    double value = strtod(text, &end);
+    if (!*text || *end || !(value >= 0)) {
+        cli_error(call, "--%s needs a number that is not negative, not \"%s\"", name, text);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+static int run_test(cli_call *call)
+{
+    tally t = { .bounds = { 1e-3, 1e-7 }, .verbose = cli_has(call, "verbose") };
+    uint64_t threads = 1;
+    if (!cli_number(call, "threads", 0, 1024, &threads) || !real_option(call, "rtol", &t.bounds.relative) ||
+        !real_option(call, "atol", &t.bounds.absolute))
+        return CLI_MISUSE;
+    const char *kernels = getenv("ONX_KERNELS");
+    t.options =
+        (onx_session_options){ .threads = (unsigned)threads, .plain = kernels && strcmp(kernels, "plain") == 0 };
+    for (int i = 0; i < call->operand_count; i++) {
+        if (run_folder(call, call->operand[i], &t, 0))
+            continue;
+        failure(call, call->operand[i], exists(call->operand[i]) ? "no test case is there" : "there is no such folder");
+        t.failed++;
+    }
+    printf("%u passed, %u failed\n", t.passed, t.failed);
+    return t.failed ? CLI_FAULT : CLI_OK;
+}
+
+static const cli_option options[] = {
+    { "threads", 0, "N", NULL, "threads to use (1); 0: one per processor" },
+    { "rtol", 0, "R", NULL, "relative tolerance of floats (0.001)" },
+    { "atol", 0, "A", NULL, "absolute tolerance of floats (1e-7)" },
+    { "verbose", 'v', NULL, NULL, "name the cases that pass, too" },
+    CLI_END,
+};
+
+const cli_command cmd_test = {
+    .name = "test",
+    .summary = "run test cases in the layout of the ONNX backend tests",
+    .operands = "DIR...",
+    .help = "A case is a folder with model.onnx and test_data_set_N/input_I.pb, output_I.pb; a folder of\n"
+            "folders is searched for cases. Floats agree within rtol 1e-3 and atol 1e-7 (a data.json beside\n"
+            "the model may say otherwise), everything else must be equal. What a model computes at random\n"
+            "is judged by type and shape. ONX_KERNELS=plain turns the fast kernels off.\n",
+    .example = "onx test backend/node/test_conv_with_strides_padding\n",
+    .options = options,
+    .run = run_test,
+};
