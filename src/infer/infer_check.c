@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* The type as a constraint writes it: tensor(float), seq(tensor(int64)), map(string,tensor(float)). */
+/* The type as a constraint writes it: tensor(float), seq(tensor(int64)), map(string,float). Tensors in maps are
+ * written as their element type alone. */
 static size_t type_word(const onxi_type *type, char *buf, size_t size)
 {
     static const char *const open[] = { "", "tensor(", "sparse_tensor(", "seq(", "optional(", "map(", "opaque(" };
@@ -20,7 +21,8 @@ static size_t type_word(const onxi_type *type, char *buf, size_t size)
     case ONXI_TYPE_MAP:
         if (!dtype || !type->inner || !type_word(type->inner, inner, sizeof inner))
             return 0;
-        return (size_t)snprintf(buf, size, "map(%s,%s)", dtype, inner);
+        return (size_t)snprintf(buf, size, "map(%s,%s)", dtype,
+                                type->inner->kind == ONXI_TYPE_TENSOR ? onx_dtype_name(type->inner->dtype) : inner);
     default:
         if (!type->inner || !type_word(type->inner, inner, sizeof inner))
             return 0;

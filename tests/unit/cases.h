@@ -1,0 +1,121 @@
+/* cases.h - tests that are data: a file of cases, "=== title", a text, "---", the answer wanted. With
+ * ONX_UPDATE_CASES=1 the answers are written anew, to be read as a difference. Include after cmocka.h. */
+#ifndef TESTS_CASES_H
+#define TESTS_CASES_H
+
+#include <onx/base.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct cases_buffer {
+    char *ptr; /* terminated */
+    size_t len;
+} cases_buffer;
+
+static inline void cases_add(cases_buffer *b, const char *text, size_t len)
+{
+    b->ptr = realloc(b->ptr, b->len + len + 1);
+    assert_non_null(b->ptr);
+    if (len)
+        memcpy(b->ptr + b->len, text, len);
+    b->len += len;
+    b->ptr[b->len] = 0;
+}
+
+static inline void cases_add_text(cases_buffer *b, const char *text)
+{
+    cases_add(b, text, strlen(text));
+}
+
+/* The sink for printers. */
+static inline onx_status cases_collect(void *user, onx_str bytes)
+{
+    cases_add(user, bytes.ptr, bytes.len);
+    return ONX_OK;
+}
+
+static inline void cases_add_diagnostics(onx_ctx *cx, cases_buffer *out)
+{
+    char text[2048];
+    for (size_t i = 0; i < onx_diag_count(cx); i++) {
+        onx_diag_format(onx_diag_get(cx, i), text, sizeof text);
+        cases_add_text(out, text);
+        cases_add_text(out, "\n");
+    }
+}
+
+static inline cases_buffer cases_read(const char *path)
+{
+    cases_buffer b = { NULL, 0 };
+    char part[4096];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    cases_add(&b, "", 0);
+    for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
+        cases_add(&b, part, n);
+    fclose(file);
+    return b;
+}
+
+/* The text of a case; <NUL> stands for a zero byte. */
+static inline cases_buffer cases_source(const char *from, const char *to)
+{
+    cases_buffer b = { NULL, 0 };
+    cases_add(&b, from, (size_t)(to - from));
+    char *mark = strstr(b.ptr, "<NUL>");
+    if (mark) {
+        *mark = 0;
+        memmove(mark + 1, mark + 5, b.len - (size_t)(mark + 5 - b.ptr));
+        b.len -= 4;
+    }
+    return b;
+}
+
+/* Runs every case of the file: `answer` gets title and text. There must be `least` of them. */
+static inline void cases_run(const char *path, size_t least, cases_buffer (*answer)(onx_str title, onx_str text))
+{
+    cases_buffer file = cases_read(path), updated = { NULL, 0 };
+    size_t count = 0;
+    char *at = strstr(file.ptr, "\n=== ");
+    assert_non_null(at++);
+    cases_add(&updated, file.ptr, (size_t)(at - file.ptr));
+    while (at) {
+        char *title = at + 4, *text = strchr(title, '\n') + 1, *split = strstr(text - 1, "\n---\n"),
+             *next = strstr(text, "\n=== ");
+        assert_non_null(split);
+        cases_buffer source = cases_source(text, split < text ? text : split);
+        cases_buffer got =
+            answer(onx_str_make(title, (size_t)(text - 1 - title)), onx_str_make(source.ptr, source.len));
+        const char *want = split + 5;
+        size_t want_len = next ? (size_t)(next + 1 - want) : strlen(want);
+        while (want_len && want[want_len - 1] == '\n')
+            want_len--;
+        while (got.len && got.ptr[got.len - 1] == '\n')
+            got.ptr[--got.len] = 0;
+        cases_add(&updated, at, (size_t)(split + 5 - at));
+        cases_add(&updated, got.ptr, got.len);
+        cases_add(&updated, next ? "\n\n" : "\n", next ? 2 : 1);
+        if (!getenv("ONX_UPDATE_CASES") && (got.len != want_len || memcmp(got.ptr, want, want_len) != 0)) {
+            print_error("%.*s\n--- wanted\n%.*s\n--- got\n%s\n", (int)(text - 1 - title), title, (int)want_len, want,
+                        got.ptr);
+            fail();
+        }
+        free(got.ptr);
+        free(source.ptr);
+        count++;
+        at = next ? next + 1 : NULL;
+    }
+    if (getenv("ONX_UPDATE_CASES")) {
+        FILE *out = fopen(path, "wb");
+        assert_non_null(out);
+        assert_int_equal(fwrite(updated.ptr, 1, updated.len, out), updated.len);
+        fclose(out);
+    }
+    assert_true(count >= least);
+    free(updated.ptr);
+    free(file.ptr);
+}
+
+#endif
