@@ -1,5 +1,53 @@
 #!/bin/sh
-# demo.sh ONX: a small convolutional network, from its description to its answers.
+# demo.sh ONX: a small convolutional network from its description to its answers, then networks that PyTorch exported.
 set -eu
-onx=$1
-"$onx" --version
+onx=$(realpath "$1")
+examples=$(cd "$(dirname "$0")" && pwd)
+PATH=$(dirname "$onx"):$PATH
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+bold= plain=
+if [ -t 1 ] && [ -z "${NO_COLOR-}" ]; then
+    bold=$(printf '\033[1m') plain=$(printf '\033[0m')
+fi
+say() { printf '\n%s# %s%s\n' "$bold" "$*" "$plain"; }
+try() {
+    printf '%s$ %s%s\n' "$bold" "$*" "$plain"
+    "$@"
+}
+
+say "A network written by hand, as text: which way do the stripes of a picture run?"
+cp "$examples/stripes.onnxtxt" "$examples/image.onnxtxt" "$examples/answer.onnxtxt" .
+try onx convert stripes.onnxtxt stripes.onnx
+try onx info stripes.onnx
+
+say "Does it keep the rules? What are the shapes of the values inside?"
+try onx check --full stripes.onnx
+try onx infer stripes.onnx -o inferred.onnx
+try onx show inferred.onnx
+
+say "A picture with vertical stripes. The four numbers: horizontal, vertical, and the two diagonals."
+try onx convert --as tensor image.onnxtxt image.pb
+try onx run stripes.onnx --input image=image.pb --output-dir out
+try onx show --as tensor out/output_0.pb
+
+say "The same as a test case, and how fast it is."
+mkdir -p case/test_data_set_0
+cp stripes.onnx case/model.onnx
+cp image.pb case/test_data_set_0/input_0.pb
+try onx convert --as tensor answer.onnxtxt case/test_data_set_0/output_0.pb
+try onx test case
+try onx bench stripes.onnx --dim H=256 --dim W=256 --seconds 1
+
+say "A change, and what onx diff makes of it."
+sed 's/strides = \[2, 2\]/strides = [1, 1]/; s/2,  2,  2/2,  2.5,  2/' stripes.onnxtxt >changed.onnxtxt
+try onx diff stripes.onnxtxt changed.onnxtxt || true
+
+data=/usr/share/libonnx-testdata/data
+if [ -d $data/pytorch-converted ]; then
+    say "Networks that PyTorch exported, with the answers that they have to give (Debian's libonnx-testdata)."
+    try onx test $data/pytorch-converted $data/pytorch-operator
+fi
+say "That was it. \"onx help\" lists the commands."
