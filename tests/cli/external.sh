@@ -1,0 +1,122 @@
+# Weights in data files: out, in, checksums, and every way in which a model could reach for a file it should not have.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+mkdir model
+cd model || exit 2
+# model LOCATION [ENTRY...]: a model with one external tensor of 16 bytes
+model() {
+    echo 'ir_version: 8 opset_import { version: 17 } graph { name: "g"'
+    echo 'node { op_type: "Identity" input: "w" output: "y" }'
+    echo 'output { name: "y" type { tensor_type { elem_type: 2 shape { dim { dim_value: 16 } } } } }'
+    echo 'initializer { dims: 16 data_type: 2 name: "w" data_location: EXTERNAL'
+    printf 'external_data { key: "location" value: "%s" }\n' "$1"
+    shift
+    for entry; do
+        echo "external_data { key: \"${entry%%=*}\" value: \"${entry#*=}\" }"
+    done
+    echo '} }'
+}
+# refused RULE: model.textproto cannot be read through, and no file comes of it
+refused() {
+    rm -f x.onnx
+    expect 1 "$ONX" convert model.textproto x.onnx --inline-external
+    says err "$1"
+    [ ! -e x.onnx ] || fail "x.onnx was written"
+    [ -z "$(find . -name '.*.tmp')" ] || fail "a temporary file was left"
+}
+printf 0123456789abcdef >w.bin
+printf 'a secret of 16 b' >../secret.bin
+mkdir sub
+cp w.bin sub/v.bin
+
+for location in w.bin ./w.bin sub/v.bin sub//v.bin; do
+    model $location >model.textproto
+    expect 0 "$ONX" convert model.textproto in.onnx --inline-external
+    expect 0 grep -q 0123456789abcdef in.onnx
+done
+
+# ---- places
+for location in ../secret.bin sub/../../secret.bin sub/../w.bin ..; do
+    model "$location" >model.textproto
+    refused E-04
+done
+model "$here/secret.bin" >model.textproto
+refused E-03
+for location in 'c:w.bin' 'sub\\v.bin' 'w.bin:x' nul; do
+    model "$location" >model.textproto
+    refused E-05
+done
+model 'w.bin\000x' >model.textproto
+refused E-06
+ln -s w.bin link.bin
+ln -s ../secret.bin out.bin
+ln -s .. up
+ln -s sub inside
+for location in link.bin out.bin up/secret.bin inside/v.bin; do
+    model "$location" >model.textproto
+    refused E-08
+done
+mkfifo fifo
+for location in sub none.bin fifo w.bin/x; do
+    model "$location" >model.textproto
+    refused E-09
+done
+cp w.bin two.bin
+ln two.bin names.bin
+model two.bin >model.textproto
+refused E-10
+
+# ---- numbers
+model w.bin offset=-1 >model.textproto
+refused E-14
+model w.bin length=0x10 >model.textproto
+refused E-15
+model w.bin offset=18446744073709551615 length=16 >model.textproto
+refused E-16
+model w.bin offset=1 length=16 >model.textproto
+refused E-16
+model w.bin length=8 >model.textproto
+refused E-17
+model w.bin location=sub/v.bin >model.textproto
+refused E-21
+
+# ---- from standard input there is no folder
+model w.bin >model.textproto
+expect 1 sh -c "cat model.textproto | '$ONX' convert - x.onnx --inline-external"
+says err E-12
+# basepath is not believed
+model w.bin basepath=/etc >model.textproto
+expect 0 "$ONX" convert model.textproto in.onnx --inline-external
+
+# ---- out and in again
+expect 0 "$ONX" convert in.onnx moved.onnx --external weights.bin --external-threshold 1
+[ "$(stat -c %a weights.bin)" = 600 ] || fail "the data file has mode $(stat -c %a weights.bin)"
+same weights.bin w.bin
+expect 0 "$ONX" convert moved.onnx back.onnx --inline-external
+same back.onnx in.onnx
+expect 0 "$ONX" convert in.onnx moved.onnx --external data/ --external-per-tensor --external-threshold 1
+same data/00000-w w.bin
+for location in ../w.bin /tmp/w.bin 'c:w.bin'; do
+    expect 2 "$ONX" convert in.onnx moved.onnx --external "$location" --external-threshold 1
+done
+for location in link.bin two.bin up/new.bin; do
+    "$ONX" convert in.onnx moved.onnx --external $location --external-threshold 1 >out 2>err && fail "$location was written"
+done
+[ ! -e ../new.bin ] || fail "written through a link"
+[ "$(cat ../secret.bin)" = 'a secret of 16 b' ] || fail "the secret changed"
+
+# ---- checksums
+"$ONX" convert in.onnx moved.onnx --external weights.bin --external-threshold 1 --checksum >out 2>err
+case $? in
+0)
+    expect 0 "$ONX" check --checksums moved.onnx
+    printf X >>weights.bin
+    expect 1 "$ONX" check --checksums moved.onnx
+    says err E-19
+    ;;
+*)
+    says err "built without"
+    echo "checksums are not tested: built without libcrypto"
+    ;;
+esac
+done_testing

@@ -1,0 +1,123 @@
+# Files that are none, folders that are full, programs that are killed: the old file stays whole.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+cat >small.textproto <<'END'
+ir_version: 8
+opset_import { version: 17 }
+graph {
+  name: "g"
+  node { op_type: "Identity" input: "w" output: "y" }
+  initializer { dims: 2 data_type: 1 name: "w" float_data: 1 float_data: 2 }
+  output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } }
+}
+END
+expect 0 "$ONX" convert small.textproto small.onnx
+
+# ---- what is no regular file is refused, and nothing waits
+mkdir folder.onnx
+mkfifo pipe.onnx
+for name in folder.onnx pipe.onnx /dev/zero /dev/tty none.onnx; do
+    expect 2 timeout 20 "$ONX" info "$name"
+    says err "$name"
+done
+expect 2 "$ONX" info folder.onnx
+says err "a directory"
+expect 2 timeout 20 "$ONX" info pipe.onnx
+says err "a FIFO"
+expect 2 "$ONX" info /dev/null
+says err "a character device"
+expect 2 "$ONX" convert small.onnx folder.onnx
+says err "a directory"
+expect 2 "$ONX" convert small.onnx none/out.onnx
+says err "none/out.onnx"
+expect 0 sh -c "cat small.onnx | '$ONX' info -"
+expect 0 sh -c "'$ONX' info - <small.onnx"
+
+# ---- permission
+chmod 000 small.onnx
+if [ "$(id -u)" -ne 0 ]; then
+    as=
+elif command -v setpriv >/dev/null && setpriv --reuid=65534 --clear-groups "$ONX" --version >/dev/null 2>&1; then
+    as="setpriv --reuid=65534 --clear-groups"
+else
+    as=none
+    echo "permission is not tested: root may do everything, and there is no setpriv"
+fi
+if [ "$as" != none ]; then
+    chmod 755 .
+    expect 2 $as "$ONX" info "$here/small.onnx"
+    says err "Permission denied"
+fi
+chmod 644 small.onnx
+
+# ---- the content is something else
+printf 'PK\003\004xxxx' >zip.onnx
+expect 1 "$ONX" info zip.onnx
+says err "a zip archive"
+cp small.textproto text.onnx
+expect 1 "$ONX" info text.onnx
+says err "protobuf text"
+expect 0 "$ONX" convert --from textproto text.onnx back.onnx
+same back.onnx small.onnx
+
+# ---- a full disk: the error is told, the old file and nothing else is there
+head -c 3000000 /dev/urandom >data.bin
+cat >big.textproto <<'END'
+ir_version: 8
+opset_import { version: 17 }
+graph {
+  name: "g"
+  initializer { dims: 3000000 data_type: 2 name: "w" data_location: EXTERNAL external_data { key: "location" value: "data.bin" } }
+}
+END
+mkdir target
+cp small.onnx target/m.onnx
+expect 2 sh -c "ulimit -f 1000; exec '$ONX' convert big.textproto target/m.onnx --inline-external"
+says err "target/m.onnx"
+same target/m.onnx small.onnx
+[ "$(ls -A target)" = m.onnx ] || fail "left behind: $(ls -A target)"
+if [ -w /dev/full ]; then
+    expect 2 "$ONX" convert --to onnx small.onnx /dev/full
+    says err "No space left"
+    expect 2 sh -c "'$ONX' convert small.onnx - >/dev/full"
+fi
+expect 0 "$ONX" convert --to onnx small.onnx /dev/null
+[ -c /dev/null ] || fail "/dev/null is no device any more"
+
+# ---- killed while it writes: the old file is whole. One data file serves many tensors, so that writing takes a while.
+{
+    sed '$d' big.textproto
+    i=0
+    while [ $i -lt 200 ]; do
+        echo "initializer { dims: 3000000 data_type: 2 name: \"w$i\" data_location: EXTERNAL external_data { key: \"location\" value: \"data.bin\" } }"
+        i=$((i + 1))
+    done
+    echo "}"
+} >huge.textproto
+"$ONX" convert huge.textproto target/m.onnx --inline-external &
+pid=$!
+i=0
+while [ $i -lt 2000 ] && kill -0 $pid 2>/dev/null; do
+    # shellcheck disable=SC2012
+    [ -n "$(find target -name '.m.onnx.*.tmp' -size +1000k)" ] && break
+    i=$((i + 1))
+done
+if kill -9 $pid 2>/dev/null; then
+    wait $pid 2>/dev/null
+    same target/m.onnx small.onnx
+    expect 0 "$ONX" info target/m.onnx
+else
+    echo "the program was done before it could be killed"
+fi
+rm -f target/.m.onnx.*.tmp
+
+# ---- a link is kept, and so is the mode
+chmod 600 target/m.onnx
+ln -s target/m.onnx link.onnx
+expect 0 "$ONX" convert small.textproto link.onnx
+[ -h link.onnx ] || fail "the link was replaced"
+[ "$(stat -c %a target/m.onnx)" = 600 ] || fail "mode $(stat -c %a target/m.onnx)"
+# over its own input
+expect 0 "$ONX" convert small.onnx small.onnx
+same target/m.onnx small.onnx
+done_testing
