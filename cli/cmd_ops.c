@@ -2,6 +2,7 @@
  * docs/operators.md. */
 #include "cli.h"
 
+#include <onx/kernel.h>
 #include <onx/op.h>
 
 #include <ctype.h>
@@ -138,6 +139,25 @@ static void facts(const onx_op *op, char *buf, size_t size)
         snprintf(buf + len, size - len, "%sdifferentiable", len ? ", " : "");
 }
 
+enum { VARIANTS = 8 };
+
+static uint32_t kernels(const onx_op *op, const char *variants[VARIANTS])
+{
+    const uint32_t count = onx_kernel_variants(onx_str_of(onx_op_domain(op)), onx_str_of(onx_op_name(op)),
+                                               onx_op_since(op), variants, VARIANTS);
+    return count < VARIANTS ? count : VARIANTS;
+}
+
+static void explain_kernels(const onx_op *op)
+{
+    const char *variants[VARIANTS];
+    const uint32_t count = kernels(op, variants);
+    printf(count ? "  kernel:" : "  no kernel");
+    for (uint32_t i = 0; i < count; i++)
+        printf("%s %s", i ? "," : "", variants[i]);
+    putchar('\n');
+}
+
 static void explain(const onx_op *op, const onx_op *newest)
 {
     char text[TEXT];
@@ -148,6 +168,7 @@ static void explain(const onx_op *op, const onx_op *newest)
     facts(op, text, sizeof text);
     if (*text)
         put_wrapped("", text);
+    explain_kernels(op);
     explain_ports("Inputs", op, onx_op_input);
     explain_ports("Outputs", op, onx_op_output);
     explain_attributes(op);
@@ -245,6 +266,12 @@ static void json_version(cli_json *json, const onx_op *op)
     cli_json_bool(json, "function_body_is_context_dependent", flags & ONX_OP_CONTEXT_FUNCTION);
     cli_json_bool(json, "infers_types_and_shapes", flags & ONX_OP_INFERS);
     cli_json_bool(json, "propagates_data", flags & ONX_OP_PROPAGATES);
+    const char *variants[VARIANTS];
+    const uint32_t count = kernels(op, variants);
+    cli_json_open(json, "kernels", '[');
+    for (uint32_t i = 0; i < count; i++)
+        cli_json_cstr(json, NULL, variants[i]);
+    cli_json_close(json, ']');
     cli_json_cstr(json, "node_determinism",
                   flags & ONX_OP_NONDETERMINISTIC      ? "nondeterministic"
                   : flags & ONX_OP_DETERMINISM_UNKNOWN ? "unknown"

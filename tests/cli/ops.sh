@@ -12,6 +12,7 @@ grep -q '^Gelu ' out && fail "--opset 1 lists operators of version 20"
 expect 0 "$ONX" ops Conv
 says out 'Conv ai.onnx version 22'
 says out '(X, W, B?)'
+says out 'kernel: plain'
 says out 'T takes tensor(bfloat16)'
 expect 0 "$ONX" ops conv --opset 11
 says out 'version 11'

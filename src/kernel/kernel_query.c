@@ -1,0 +1,35 @@
+/* kernel_query.c - which built-in kernels an operator has, for people who ask. */
+#include "kernel/kernel.h"
+
+static bool serves(const onx_kernel *k, onx_str domain, onx_str op)
+{
+    return onx_str_is(op, k->op) && onx_str_is(domain, k->domain ? k->domain : "");
+}
+
+uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, const char **variants, uint32_t room)
+{
+    int32_t newest = 0; /* rows of this version are the ones in force */
+    uint32_t count = 0;
+    if (onx_str_is(domain, "ai.onnx"))
+        domain = onx_str_make("", 0);
+    for (const onx_kernel *const *table = onxi_kernel_tables; *table; table++)
+        for (const onx_kernel *k = *table; k->op; k++)
+            if (k->since <= since && k->since > newest && serves(k, domain, op))
+                newest = k->since;
+    for (const onx_kernel *const *table = onxi_kernel_tables; *table && newest; table++) {
+        for (const onx_kernel *k = *table; k->op; k++) {
+            if (k->since != newest || !serves(k, domain, op))
+                continue;
+            const char *variant = onxi_kernel_variant(k);
+            bool told = false;
+            for (uint32_t i = 0; i < count && i < room; i++)
+                told = told || strcmp(variants[i], variant) == 0;
+            if (told)
+                continue;
+            if (count < room)
+                variants[count] = variant;
+            count++;
+        }
+    }
+    return count;
+}
