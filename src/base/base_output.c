@@ -64,6 +64,11 @@ static onx_status write_vector(onxi_output *o, struct iovec *iov, int count)
             (void)poll(&p, 1, -1);
             continue;
         }
+        if (n < 0 && errno == EFAULT) { /* what is written lies in a mapped file that has become shorter */
+            o->status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE,
+                                  "cannot write %s: a file that is being read was cut short", o->shown);
+            return o->status;
+        }
         if (n < 0)
             return fail(o, "write", errno);
         o->written += (uint64_t)n;

@@ -111,6 +111,18 @@ else
 fi
 rm -f target/.m.onnx.*.tmp
 
+# ---- a data file that is cut short while it is read: an error, never a signal
+{
+    "$ONX" convert huge.textproto - --to onnx --inline-external 2>err
+    echo $? >status
+} | {
+    head -c 100000 >/dev/null
+    : >data.bin
+    cat >/dev/null
+}
+[ "$(cat status)" = 2 ] || fail "exit status $(cat status) after the data was cut short"
+says err "cut short"
+
 # ---- a link is kept, and so is the mode
 chmod 600 target/m.onnx
 ln -s target/m.onnx link.onnx

@@ -499,6 +499,61 @@ static void test_io_file__references_are_kept(void **state)
     onx_doc_free(doc);
 }
 
+typedef struct failing {
+    size_t left; /* allocations until one fails */
+    bool failed;
+} failing;
+
+static void *resize_or_fail(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    failing *a = user;
+    (void)old_size;
+    if (new_size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    if (a->left == 0) {
+        a->failed = true;
+        return NULL;
+    }
+    a->left--;
+    return realloc(ptr, new_size);
+}
+
+/* Allocation n fails, for every n: no crash, no leak, no file but whole ones. */
+static void test_io_file__out_of_memory(void **state)
+{
+    fixture *f = *state;
+    onx_doc *made = make_model(f->cx);
+    move(f, made, at(f, "m.onnx"), (onx_external_options){ .location = "w.bin" }, ONX_OK);
+    onx_doc_free(made);
+    bool done = false;
+    for (size_t n = 0; !done; n++) {
+        failing a = { n, false };
+        onx_ctx *cx = onx_ctx_new(&(onx_allocator){ resize_or_fail, &a });
+        if (!cx)
+            continue;
+        onx_doc *doc = NULL;
+        onx_external_options out = { .location = "v/", .file_per_tensor = true, .threshold = 1 };
+        onx_status status = onx_load(cx, ONX_KIND_MODEL, at(f, "m.onnx"), NULL, &doc);
+        if (status == ONX_OK)
+            status = onx_save(cx, doc, at(f, "n.onnx"), &(onx_save_options){ .external = &out });
+        if (status == ONX_OK)
+            status = onx_save(cx, doc, at(f, "m.json"), NULL);
+        done = status == ONX_OK && !a.failed;
+        if (!done && status != ONX_E_MEMORY && status != ONX_OK)
+            fail_msg("allocation %zu: status %d", n, (int)status);
+        onx_doc_free(doc);
+        onx_ctx_free(cx);
+        size_t files = entries(f->dir);
+        assert_true(files >= 2 && files <= 5);
+        char command[256];
+        snprintf(command, sizeof command, "rm -rf %s/v %s/n.onnx %s/m.json", f->dir, f->dir, f->dir);
+        if (files > 2)
+            assert_int_equal(system(command), 0);
+    }
+}
+
 static size_t put_varint(char *p, uint64_t v)
 {
     size_t n = 0;
@@ -594,6 +649,7 @@ int main(void)
         TEST(test_io_external__refusals),
         TEST(test_io_external__full_disk),
         TEST(test_io_file__references_are_kept),
+        TEST(test_io_file__out_of_memory),
         TEST(test_io_file__beyond_4_gb),
         TEST(test_io_file__save_bytes),
     };
