@@ -29,10 +29,11 @@ typedef struct onxi_fact {
 
 /* ---- names ---- */
 
+enum { ONXI_DECLARED_NOT, ONXI_DECLARED_NAME, ONXI_DECLARED_TYPE };
+
 typedef struct onxi_name {
     onx_str text;
-    uint32_t hash;
-    uint32_t declared;        /* index + 1 into the scope's declarations; see infer_walk.c */
+    uint8_t declared;         /* by the scope at hand: ONXI_DECLARED_* */
     onxi_fact *fact;          /* in the scope at hand; NULL: not bound */
     struct onxi_scope *scope; /* that bound it */
 } onxi_name;
@@ -41,7 +42,7 @@ typedef struct onxi_name {
 typedef struct onxi_names {
     onxi_name *entries;
     uint32_t count, room;
-    uint32_t *slots; /* index + 1 */
+    uint64_t *slots; /* hash and index + 1 */
     uint32_t slot_count;
 } onxi_names;
 
@@ -49,6 +50,7 @@ typedef struct onxi_names {
 typedef struct onxi_made {
     onx_str name;
     onxi_fact *fact;
+    bool declared; /* the graph says something of it */
 } onxi_made;
 
 /* What was found for one graph; replaced when a loop body is inferred again. */
@@ -63,7 +65,7 @@ typedef struct onxi_result {
 
 typedef struct onxi_undo {
     uint32_t name;
-    uint32_t declared;
+    uint8_t declared;
     onxi_fact *fact;
     struct onxi_scope *scope;
 } onxi_undo;
@@ -141,6 +143,10 @@ struct onx_infer {
 
 /* Index of the name, added when new; UINT32_MAX when out of memory. */
 uint32_t onxi_names_add(onx_infer *e, onxi_names *names, onx_str text);
+/* Room for so many more names, in one step. */
+onx_status onxi_names_reserve(onx_infer *e, onxi_names *names, uint64_t count);
+/* Brings the place of a name that is asked for soon into the cache. */
+void onxi_names_prefetch(const onxi_names *names, onx_str text);
 void onxi_names_free(onx_infer *e, onxi_names *names);
 /* Binds a name in the scope; what an enclosing one had comes back when the scope is left. */
 onx_status onxi_scope_bind(onx_infer *e, onxi_scope *scope, uint32_t name, onxi_fact *fact);
@@ -148,7 +154,7 @@ void onxi_scope_leave(onx_infer *e, onxi_scope *scope);
 onxi_fact *onxi_fact_new(onx_infer *e);
 /* The record of a graph, emptied when it was there; NULL when out of memory. */
 onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make);
-onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact);
+onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact, bool declared);
 onxi_fact *onxi_result_find(onx_infer *e, onxi_result *result, onx_str name);
 
 /* ---- infer_type.c ---- */
@@ -157,6 +163,8 @@ onxi_fact *onxi_result_find(onx_infer *e, onxi_result *result, onx_str name);
 onx_status onxi_type_read(onx_infer *e, const onx_type *type, onxi_type *out);
 /* To a TypeProto in the arena; NULL when nothing is known. */
 onx_status onxi_type_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type **out);
+/* The same for a tensor whose message is there and zeroed. */
+onx_status onxi_tensor_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type_tensor *tensor);
 /* Two sources for one value: `into` gets what both say. False, with the contradiction in words, when they exclude each
  * other; `into` is left alone then. */
 bool onxi_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size);

@@ -91,64 +91,108 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
     }
 }
 
-/* Fills a declaration; true in *declared_out when the value had one. */
-static onx_status fill_declared(onx_infer *e, onxi_result *result, onx_arena *arena, onx_value_info *const *list,
+/* What the graph declares, by name: most values are not, so they stay out of the way. */
+typedef struct declared {
+    const onxi_made **slots;
+    uint32_t slot_count;
+} declared;
+
+static onx_status index_declared(onx_infer *e, const onxi_result *result, declared *out)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < result->count; i++)
+        count += result->made[i].declared;
+    for (out->slot_count = 16; out->slot_count < 2 * (uint64_t)count;)
+        out->slot_count *= 2;
+    out->slots = ONXI_ARRAY(e->arena, const onxi_made *, out->slot_count);
+    if (!out->slots)
+        return e->status = ONX_E_MEMORY;
+    for (uint32_t i = 0; i < result->count && count; i++) {
+        const onxi_made *made = &result->made[i];
+        if (!made->declared)
+            continue;
+        uint32_t at = (uint32_t)onxi_hash(made->name.ptr, made->name.len, 0) & (out->slot_count - 1);
+        while (out->slots[at])
+            at = (at + 1) & (out->slot_count - 1);
+        out->slots[at] = made;
+    }
+    return ONX_OK;
+}
+
+static const onxi_fact *find_declared(const declared *d, onx_str name)
+{
+    uint32_t at = (uint32_t)onxi_hash(name.ptr, name.len, 0) & (d->slot_count - 1);
+    for (; d->slots[at]; at = (at + 1) & (d->slot_count - 1))
+        if (onx_str_equal(d->slots[at]->name, name))
+            return d->slots[at]->fact;
+    return NULL;
+}
+
+static onx_status fill_declared(onx_infer *e, const declared *d, onx_arena *arena, onx_value_info *const *list,
                                 uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        onxi_fact *fact = onxi_result_find(e, result, onx_view(list[i]->name));
-        if ((!fact || fact->type.kind == ONXI_TYPE_NONE) && !list[i]->type) { /* declared without saying anything */
-            list[i]->type = ONXI_NEW(arena, onx_type);
-            if (!list[i]->type)
-                return e->status = ONX_E_MEMORY;
-            list[i]->has |= (uint32_t)onx_value_info_has_type;
-        }
-        if (!fact || fact->type.kind == ONXI_TYPE_NONE)
-            continue;
-        ONX_TRY(fill_type(e, arena, &list[i]->type, &fact->type));
+        const onxi_fact *fact = find_declared(d, onx_view(list[i]->name));
+        if (fact && fact->type.kind != ONXI_TYPE_NONE)
+            ONX_TRY(fill_type(e, arena, &list[i]->type, &fact->type));
+        else if (!list[i]->type && !(list[i]->type = ONXI_NEW(arena, onx_type))) /* declared without saying anything */
+            return e->status = ONX_E_MEMORY;
         list[i]->has |= (uint32_t)onx_value_info_has_type;
     }
     return ONX_OK;
 }
 
-/* Marks what is declared, so that value_info gets only the rest. */
-static void mark_declared(onx_infer *e, onxi_result *result, onx_value_info *const *list, uint32_t count)
+/* A value_info with its type in one piece of memory; there is one per value of the model. */
+typedef struct tensor_info {
+    onx_value_info info;
+    onx_type type;
+    onx_type_tensor tensor;
+} tensor_info;
+
+static onx_value_info *new_info(onx_infer *e, onx_arena *arena, const onxi_made *made)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        onxi_fact *fact = onxi_result_find(e, result, onx_view(list[i]->name));
-        if (fact)
-            fact->value_tried = true; /* from here on the flag says: has a place in the model */
-    }
+    const onxi_type *type = &made->fact->type;
+    bool plain = type->kind == ONXI_TYPE_TENSOR;
+    tensor_info *t = onx_arena_alloc(arena, plain ? sizeof *t : sizeof t->info);
+    onx_value_info *info = t ? &t->info : NULL;
+    if (!t || !onxi_bytes_refer(arena, made->name.ptr, made->name.len, &info->name))
+        return NULL;
+    info->has = (uint32_t)onx_value_info_has_name | (uint32_t)onx_value_info_has_type;
+    if (!plain)
+        return onxi_type_write(e, arena, type, &info->type) == ONX_OK ? info : NULL;
+    info->type = &t->type;
+    ONX_SET(type, &t->type, tensor_type, &t->tensor);
+    return onxi_tensor_write(e, arena, type, &t->tensor) == ONX_OK ? info : NULL;
+}
+
+static bool is_new(const onxi_made *made)
+{
+    return !made->declared && made->fact->type.kind != ONXI_TYPE_NONE;
 }
 
 /* Appends all new value_info in one step: the list grows once. */
-static onx_status add_value_info(onx_infer *e, onxi_result *result, onx_arena *arena, onx_graph *graph)
+static onx_status add_value_info(onx_infer *e, const onxi_result *result, onx_arena *arena, onx_graph *graph)
 {
-    uint32_t fresh = 0;
+    uint64_t total = graph->value_info_count;
     for (uint32_t i = result->input_count; i < result->count; i++)
-        fresh += !result->made[i].fact->value_tried && result->made[i].fact->type.kind != ONXI_TYPE_NONE;
-    if (!fresh)
+        total += is_new(&result->made[i]);
+    if (total == graph->value_info_count)
         return ONX_OK;
-    uint64_t total = (uint64_t)graph->value_info_count + fresh;
     if (total > UINT32_MAX)
         return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_NOWHERE, "the graph would have %llu value_info entries",
                          (unsigned long long)total);
     onx_value_info **list = onxi_arena_get(arena, onxi_list_room(total) * sizeof *list);
-    onx_value_info *infos = ONXI_ARRAY(arena, onx_value_info, fresh);
-    if (!list || !infos)
+    if (!list)
         return e->status = ONX_E_MEMORY;
     if (graph->value_info_count)
         memcpy(list, graph->value_info, graph->value_info_count * sizeof *list);
     uint32_t at = graph->value_info_count;
     for (uint32_t i = result->input_count; i < result->count; i++) {
-        onxi_made *made = &result->made[i];
-        if (made->fact->value_tried || made->fact->type.kind == ONXI_TYPE_NONE || at == total)
+        if (!is_new(&result->made[i]))
             continue;
-        made->fact->value_tried = true; /* a name that is made twice gets one entry */
-        ONX_TRY(onxi_type_write(e, arena, &made->fact->type, &infos->type));
-        ONX_TRY(onx_arena_refer(arena, made->name, &infos->name));
-        infos->has = (uint32_t)onx_value_info_has_name | (uint32_t)onx_value_info_has_type;
-        list[at++] = infos++;
+        list[at] = new_info(e, arena, &result->made[i]);
+        if (!list[at++])
+            return e->status = ONX_E_MEMORY;
     }
     graph->value_info = list;
     graph->value_info_count = at;
@@ -163,16 +207,12 @@ onx_status onx_infer_apply(onx_infer *e)
     for (onxi_result *r = e->results; r; r = r->next) {
         /* The engine promises not to change the document while it infers; writing is this one place. */
         onx_graph *graph = (onx_graph *)(uintptr_t)r->graph;
-        for (uint32_t i = 0; i < r->count; i++)
-            r->made[i].fact->value_tried = false;
-        for (uint32_t i = 0; i < r->input_count; i++)
-            r->made[i].fact->value_tried = true;
-        mark_declared(e, r, graph->value_info, graph->value_info_count);
-        mark_declared(e, r, graph->output, graph->output_count);
-        ONX_TRY(fill_declared(e, r, arena, graph->value_info, graph->value_info_count));
-        ONX_TRY(fill_declared(e, r, arena, graph->output, graph->output_count));
+        declared d;
+        ONX_TRY(index_declared(e, r, &d));
+        ONX_TRY(fill_declared(e, &d, arena, graph->value_info, graph->value_info_count));
+        ONX_TRY(fill_declared(e, &d, arena, graph->output, graph->output_count));
         if (graph != (e->model ? e->model->graph : NULL))
-            ONX_TRY(fill_declared(e, r, arena, graph->input, graph->input_count));
+            ONX_TRY(fill_declared(e, &d, arena, graph->input, graph->input_count));
         ONX_TRY(add_value_info(e, r, arena, graph));
     }
     return e->status;

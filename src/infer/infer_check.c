@@ -17,7 +17,7 @@ static size_t type_word(const onxi_type *type, char *buf, size_t size)
     case ONXI_TYPE_SPARSE_TENSOR:
         return dtype ? (size_t)snprintf(buf, size, "%s%s)", open[type->kind], dtype) : 0;
     case ONXI_TYPE_OPAQUE:
-        return (size_t)snprintf(buf, size, "opaque(%.*s)", ONX_ARG(type->name));
+        return (size_t)snprintf(buf, size, "opaque(%.*s)", ONX_ARG(type->opaque->name));
     case ONXI_TYPE_MAP:
         if (!dtype || !type->inner || !type_word(type->inner, inner, sizeof inner))
             return 0;

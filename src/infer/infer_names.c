@@ -3,10 +3,13 @@
 
 /* ---- tables of names ---- */
 
-static bool names_grow(onx_infer *e, onxi_names *names)
+/* Makes room for `wanted` names in all. */
+static bool names_grow(onx_infer *e, onxi_names *names, uint64_t wanted)
 {
-    uint32_t room = names->room ? names->room * 2 : 256;
-    if (room > UINT32_C(1) << 30)
+    uint32_t room = names->room ? names->room : 64;
+    while (room < wanted && room <= UINT32_C(1) << 29)
+        room *= 2;
+    if (room < wanted)
         return false;
     onxi_name *entries = onxi_resize(e->cx, names->entries, names->room * sizeof *entries, room * sizeof *entries);
     if (!entries)
@@ -14,15 +17,17 @@ static bool names_grow(onx_infer *e, onxi_names *names)
     names->entries = entries;
     names->room = room;
     uint32_t slot_count = room * 2;
-    uint32_t *slots = onxi_resize(e->cx, NULL, 0, slot_count * sizeof *slots);
+    uint64_t *slots = onxi_resize(e->cx, NULL, 0, slot_count * sizeof *slots);
     if (!slots)
         return false;
     memset(slots, 0, slot_count * sizeof *slots);
-    for (uint32_t i = 0; i < names->count; i++) {
-        uint32_t at = entries[i].hash & (slot_count - 1);
-        while (slots[at])
+    for (uint32_t i = 0; i < names->slot_count; i++) {
+        uint64_t slot = names->slots[i];
+        uint32_t at = (uint32_t)(slot >> 32) & (slot_count - 1);
+        while (slot && slots[at])
             at = (at + 1) & (slot_count - 1);
-        slots[at] = i + 1;
+        if (slot)
+            slots[at] = slot;
     }
     onxi_release(e->cx, names->slots, names->slot_count * sizeof *slots);
     names->slots = slots;
@@ -30,26 +35,38 @@ static bool names_grow(onx_infer *e, onxi_names *names)
     return true;
 }
 
+onx_status onxi_names_reserve(onx_infer *e, onxi_names *names, uint64_t count)
+{
+    uint64_t wanted = names->count + count;
+    return wanted <= names->room || names_grow(e, names, wanted) ? ONX_OK : (e->status = ONX_E_MEMORY);
+}
+
+enum { RECENT = 4 };
+
+void onxi_names_prefetch(const onxi_names *names, onx_str text)
+{
+    if (names->slot_count)
+        __builtin_prefetch(&names->slots[(uint32_t)onxi_hash(text.ptr, text.len, 0) & (names->slot_count - 1)], 1);
+}
+
+/* A slot holds the hash in its upper half and the index + 1 in its lower: most probes need no look at the entry. */
 uint32_t onxi_names_add(onx_infer *e, onxi_names *names, onx_str text)
 {
+    /* Most inputs are what one of the last nodes made; those names are at hand. */
+    for (uint32_t i = names->count; i > 0 && i + RECENT > names->count; i--)
+        if (onx_str_equal(names->entries[i - 1].text, text))
+            return i - 1;
     uint32_t hash = (uint32_t)onxi_hash(text.ptr, text.len, 0);
-    if (names->slot_count) {
-        uint32_t at = hash & (names->slot_count - 1);
-        for (; names->slots[at]; at = (at + 1) & (names->slot_count - 1)) {
-            const onxi_name *have = &names->entries[names->slots[at] - 1];
-            if (have->hash == hash && onx_str_equal(have->text, text))
-                return names->slots[at] - 1;
-        }
-    }
-    if (names->count == names->room && !names_grow(e, names)) {
+    if (names->count == names->room && !names_grow(e, names, (uint64_t)names->room + 1)) {
         e->status = ONX_E_MEMORY;
         return UINT32_MAX;
     }
-    uint32_t at = hash & (names->slot_count - 1);
-    while (names->slots[at])
-        at = (at + 1) & (names->slot_count - 1);
-    names->entries[names->count] = (onxi_name){ .text = text, .hash = hash };
-    names->slots[at] = ++names->count;
+    uint32_t mask = names->slot_count - 1, at = hash & mask;
+    for (uint64_t slot; (slot = names->slots[at]) != 0; at = (at + 1) & mask)
+        if (slot >> 32 == hash && onx_str_equal(names->entries[(uint32_t)slot - 1].text, text))
+            return (uint32_t)slot - 1;
+    names->entries[names->count] = (onxi_name){ .text = text };
+    names->slots[at] = (uint64_t)hash << 32 | ++names->count;
     return names->count - 1;
 }
 
@@ -77,7 +94,7 @@ onx_status onxi_scope_bind(onx_infer *e, onxi_scope *scope, uint32_t name, onxi_
             frame->undo_room = room;
         }
         frame->undo[frame->undo_count++] = (onxi_undo){ name, entry->declared, entry->fact, entry->scope };
-        entry->declared = 0;
+        entry->declared = ONXI_DECLARED_NOT;
     }
     entry->fact = fact;
     entry->scope = scope;
@@ -163,10 +180,11 @@ onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make)
     return result;
 }
 
-onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact)
+onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact, bool declared)
 {
     if (result->count == result->room) {
-        uint32_t room = result->room ? result->room * 2 : 16;
+        uint64_t least = (uint64_t)result->graph->input_count + result->graph->node_count + 16;
+        uint32_t room = result->room ? result->room * 2 : least > UINT32_MAX / 2 ? 16 : (uint32_t)least;
         onxi_made *made = onxi_arena_get(e->arena, room * sizeof *made);
         if (!made)
             return e->status = ONX_E_MEMORY;
@@ -175,7 +193,7 @@ onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi
         result->made = made;
         result->room = room;
     }
-    result->made[result->count++] = (onxi_made){ name, fact };
+    result->made[result->count++] = (onxi_made){ name, fact, declared };
     return ONX_OK;
 }
 

@@ -78,8 +78,11 @@ static onx_status read_type(onx_infer *e, const onx_type *type, uint32_t depth, 
     }
     if (ONX_HAS(type, type, opaque_type) && type->opaque_type) {
         out->kind = ONXI_TYPE_OPAQUE;
-        out->domain = onx_view(type->opaque_type->domain);
-        out->name = onx_view(type->opaque_type->name);
+        onxi_opaque *opaque = ONXI_NEW(e->arena, onxi_opaque);
+        if (!opaque)
+            return e->status = ONX_E_MEMORY;
+        *opaque = (onxi_opaque){ onx_view(type->opaque_type->domain), onx_view(type->opaque_type->name) };
+        out->opaque = opaque;
     }
     return ONX_OK;
 }
@@ -153,18 +156,23 @@ static onx_status write_shape(onx_infer *e, onx_arena *arena, const onxi_type *t
     return ONX_OK;
 }
 
+onx_status onxi_tensor_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type_tensor *tensor)
+{
+    if (type->dtype)
+        ONX_SET(type_tensor, tensor, elem_type, type->dtype);
+    ONX_TRY(write_shape(e, arena, type, &tensor->shape));
+    if (tensor->shape)
+        tensor->has |= (uint32_t)onx_type_tensor_has_shape;
+    return ONX_OK;
+}
+
 static onx_status write_tensor(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type *out)
 {
     onx_type_tensor *tensor = ONXI_NEW(arena, onx_type_tensor);
     if (!tensor)
         return e->status = ONX_E_MEMORY;
-    if (type->dtype)
-        ONX_SET(type_tensor, tensor, elem_type, type->dtype);
-    ONX_TRY(write_shape(e, arena, type, &tensor->shape));
-    if (tensor->shape)
-        tensor->has |= onx_type_tensor_has_shape;
     ONX_SET(type, out, tensor_type, tensor);
-    return ONX_OK;
+    return onxi_tensor_write(e, arena, type, tensor);
 }
 
 static onx_status write_sparse(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type *out)
@@ -219,10 +227,10 @@ static onx_status write_opaque(onx_infer *e, onx_arena *arena, const onxi_type *
     onx_type_opaque *opaque = ONXI_NEW(arena, onx_type_opaque);
     if (!opaque)
         return e->status = ONX_E_MEMORY;
-    ONX_TRY(onx_arena_keep(arena, type->domain, &opaque->domain));
-    ONX_TRY(onx_arena_keep(arena, type->name, &opaque->name));
-    opaque->has = (type->domain.len ? (uint32_t)onx_type_opaque_has_domain : 0u) |
-                  (type->name.len ? (uint32_t)onx_type_opaque_has_name : 0u);
+    ONX_TRY(onx_arena_keep(arena, type->opaque->domain, &opaque->domain));
+    ONX_TRY(onx_arena_keep(arena, type->opaque->name, &opaque->name));
+    opaque->has = (type->opaque->domain.len ? (uint32_t)onx_type_opaque_has_domain : 0u) |
+                  (type->opaque->name.len ? (uint32_t)onx_type_opaque_has_name : 0u);
     ONX_SET(type, out, opaque_type, opaque);
     return ONX_OK;
 }
@@ -317,10 +325,11 @@ static bool merge_into(onx_infer *e, const onxi_type *from, onxi_type *into, cha
     if (from->kind == ONXI_TYPE_TENSOR || from->kind == ONXI_TYPE_SPARSE_TENSOR)
         return merge_dims(e, from, into, why, why_size);
     if (from->kind == ONXI_TYPE_OPAQUE) {
-        bool same = (!from->name.len || !into->name.len || onx_str_equal(from->name, into->name)) &&
-                    (!from->domain.len || !into->domain.len || onx_str_equal(from->domain, into->domain));
+        const onxi_opaque *a = from->opaque, *b = into->opaque;
+        bool same = (!a->name.len || !b->name.len || onx_str_equal(a->name, b->name)) &&
+                    (!a->domain.len || !b->domain.len || onx_str_equal(a->domain, b->domain));
         if (!same)
-            (void)snprintf(why, why_size, "opaque %.*s and opaque %.*s", ONX_ARG(from->name), ONX_ARG(into->name));
+            (void)snprintf(why, why_size, "opaque %.*s and opaque %.*s", ONX_ARG(a->name), ONX_ARG(b->name));
         return same;
     }
     if (!from->inner)
@@ -401,7 +410,7 @@ static void print_type(text *t, const onxi_dims *dims, const onxi_type *type)
         return;
     }
     if (type->kind == ONXI_TYPE_OPAQUE) {
-        put(t, type->name.ptr, type->name.len);
+        put(t, type->opaque->name.ptr, type->opaque->name.len);
         put_text(t, ")");
         return;
     }

@@ -37,7 +37,9 @@ void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *no
                        const char *format, ...)
 {
     bool error = fatal || (e->options.strict && !scope->unsupported);
-    onx_diag diag = { .severity = error ? ONX_ERROR : ONX_WARNING, .status = error ? ONX_E_INVALID : ONX_OK, .rule = e->rule };
+    onx_diag diag = { .severity = error ? ONX_ERROR : ONX_WARNING,
+                      .status = error ? ONX_E_INVALID : ONX_OK,
+                      .rule = e->rule };
     e->rule = NULL;
     diag.where = ONXI_AT_PATH(onxi_infer_path(e, scope, node, index));
     e->invalid |= error;
@@ -218,13 +220,14 @@ static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *n
     bool fresh = onxi_type_materialize(e, type);
     fact->type = *type;
     onxi_name *entry = &names->entries[name];
-    if (entry->declared && scope->graph && entry->scope == scope && entry->fact) { /* the model says something itself */
+    bool declared = entry->declared && scope->graph && entry->scope == scope;
+    if (declared && entry->declared == ONXI_DECLARED_TYPE && entry->fact) { /* the model says something itself */
         char why[128];
-        const onxi_fact *declared = entry->fact;
-        if (onxi_type_merge(e, &declared->type, &fact->type, why, sizeof why)) {
+        const onxi_type said = entry->fact->type;
+        if (onxi_type_merge(e, &said, &fact->type, why, sizeof why)) {
             fresh = fresh && has_open(e, &fact->type);
         } else {
-            fact->type = declared->type;
+            fact->type = said;
             e->rule = "G-20";
             onxi_infer_report(e, scope, node, run->index, false,
                               "output %u \"%.*s\" is inferred and declared in ways that exclude each other: %s", i,
@@ -249,7 +252,7 @@ static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *n
             fact->loss =
                 run->facts[k] && run->facts[k]->loss && !is_vague(&run->facts[k]->type) ? run->facts[k]->loss : NULL;
     if (scope->result)
-        ONX_TRY(onxi_result_add(e, scope->result, text, fact));
+        ONX_TRY(onxi_result_add(e, scope->result, text, fact, declared));
     return onxi_scope_bind(e, scope, name, fact);
 }
 
@@ -339,6 +342,8 @@ static onx_status infer_node(onx_infer *e, onxi_scope *scope, const onx_node *no
     return e->status;
 }
 
+enum { AHEAD = 4 }; /* nodes; by then a line of memory has arrived */
+
 onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -350,6 +355,8 @@ onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *no
             e->gave_up = true;
             return ONX_OK;
         }
+        if (i + AHEAD < count && nodes[i + AHEAD]->output_count)
+            onxi_names_prefetch(&scope->frame->names, onx_view(nodes[i + AHEAD]->output[0]));
         ONX_TRY(infer_node(e, scope, nodes[i], i));
     }
     return ONX_OK;
@@ -360,15 +367,24 @@ onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *no
 static onx_status declare(onx_infer *e, onxi_scope *scope, const onx_value_info *info)
 {
     onx_str text = onx_view(info->name);
-    if (!text.len || !info->type)
+    if (!text.len)
         return ONX_OK;
     uint32_t name = onxi_names_add(e, &scope->frame->names, text);
-    onxi_fact *fact = name == UINT32_MAX ? NULL : onxi_fact_new(e);
+    if (name == UINT32_MAX)
+        return e->status;
+    if (!info->type) { /* a name alone; what an enclosing graph knows of it stays visible */
+        if (scope->frame->names.entries[name].scope == scope)
+            return ONX_OK;
+        ONX_TRY(onxi_scope_bind(e, scope, name, scope->frame->names.entries[name].fact));
+        scope->frame->names.entries[name].declared = ONXI_DECLARED_NAME;
+        return ONX_OK;
+    }
+    onxi_fact *fact = onxi_fact_new(e);
     if (!fact)
         return e->status;
     ONX_TRY(onxi_type_read(e, info->type, &fact->type));
     onxi_name *entry = &scope->frame->names.entries[name];
-    if (entry->declared && entry->scope == scope &&
+    if (entry->declared == ONXI_DECLARED_TYPE && entry->scope == scope &&
         entry->fact) { /* declared twice: as output and in value_info, say */
         char why[128];
         if (!onxi_type_merge(e, &fact->type, &entry->fact->type, why, sizeof why)) {
@@ -382,8 +398,14 @@ static onx_status declare(onx_infer *e, onxi_scope *scope, const onx_value_info 
         return ONX_OK;
     }
     ONX_TRY(onxi_scope_bind(e, scope, name, fact));
-    scope->frame->names.entries[name].declared = 1;
+    scope->frame->names.entries[name].declared = ONXI_DECLARED_TYPE;
     return ONX_OK;
+}
+
+/* What the scope itself knows of a name so far. */
+static onxi_fact *own_fact(const onxi_name *entry, const onxi_scope *scope)
+{
+    return entry->scope == scope && entry->declared != ONXI_DECLARED_NAME ? entry->fact : NULL;
 }
 
 /* An initializer gives type and value; an input of that name keeps what it declares. */
@@ -396,7 +418,7 @@ static onx_status bind_initializer(onx_infer *e, onxi_scope *scope, onx_str text
     if (name == UINT32_MAX)
         return e->status;
     onxi_name *entry = &scope->frame->names.entries[name];
-    onxi_fact *fact = entry->scope == scope ? entry->fact : NULL;
+    onxi_fact *fact = own_fact(entry, scope);
     if (fact) {
         char why[128];
         onxi_type merged = fact->type;
@@ -461,11 +483,12 @@ static onx_status bind_inputs(onx_infer *e, onxi_scope *scope, const onxi_type *
         if (name == UINT32_MAX)
             continue;
         onxi_name *entry = &scope->frame->names.entries[name];
-        onxi_fact *fact = entry->scope == scope ? entry->fact : NULL; /* declared */
+        onxi_fact *fact = own_fact(entry, scope);
         if (!fact) {
             if (!(fact = onxi_fact_new(e)))
                 return e->status;
             ONX_TRY(onxi_scope_bind(e, scope, name, fact));
+            scope->frame->names.entries[name].declared = ONXI_DECLARED_TYPE;
         }
         if (inputs && i < input_count && inputs[i].kind != ONXI_TYPE_NONE) {
             char why[128];
@@ -477,7 +500,7 @@ static onx_status bind_inputs(onx_infer *e, onxi_scope *scope, const onxi_type *
             (void)onxi_type_materialize(e, &fact->type);
         }
         if (scope->result)
-            ONX_TRY(onxi_result_add(e, scope->result, text, fact));
+            ONX_TRY(onxi_result_add(e, scope->result, text, fact, true));
     }
     if (scope->result)
         scope->result->input_count = scope->result->count;
@@ -488,6 +511,9 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type 
                                onxi_type *outputs, uint32_t output_count)
 {
     const onx_graph *graph = scope->graph;
+    if (!scope->parent) /* about one value per node */
+        ONX_TRY(onxi_names_reserve(e, &scope->frame->names,
+                                   (uint64_t)graph->node_count + graph->input_count + graph->initializer_count));
     for (uint32_t i = 0; i < graph->value_info_count; i++)
         ONX_TRY(declare(e, scope, graph->value_info[i]));
     for (uint32_t i = 0; i < graph->input_count; i++)

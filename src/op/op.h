@@ -65,6 +65,10 @@ typedef enum onxi_type_kind {
     ONXI_TYPE_OPAQUE
 } onxi_type_kind;
 
+typedef struct onxi_opaque {
+    onx_str domain, name;
+} onxi_opaque;
+
 typedef struct onxi_type {
     uint8_t kind;        /* onxi_type_kind */
     uint8_t dtype;       /* element type of tensors, key type of maps; ONX_UNDEFINED: unknown */
@@ -72,7 +76,7 @@ typedef struct onxi_type {
     uint32_t rank;
     onxi_dim *dims;      /* rank of them; in the memory of the call */
     const struct onxi_type *inner; /* element of sequences and optionals, value of maps */
-    onx_str domain, name;          /* opaque */
+    const struct onxi_opaque *opaque; /* domain and name of opaque types */
 } onxi_type;
 
 /* A value that is known while inferring: elements of an integer tensor of rank 0 or 1 as dimensions. */
