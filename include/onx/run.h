@@ -2,6 +2,7 @@
 #ifndef ONX_RUN_H
 #define ONX_RUN_H
 
+#include <onx/op.h>
 #include <onx/value.h>
 
 #ifdef __cplusplus
@@ -26,6 +27,8 @@ typedef struct onx_session_options {
     bool plain;                       /* portable kernels only, no fusing */
     uint64_t memory;                  /* bytes that constants and each run may take; 0: the context's limit */
     const struct onx_kernel *kernels; /* of operators of your own (onx/kernel.h); asked before the built-in ones */
+    const onx_registry *registry; /* operators of your own with shape rules and kernels (onx/op.h), and documents; it
+                                   * must outlive the session */
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session. Fails for what no kernel can do.

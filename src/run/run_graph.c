@@ -466,6 +466,27 @@ static onx_status fold(builder *b, const onxi_op *op)
     return status;
 }
 
+/* Kernels that came with a registered operator are asked before others. */
+static onx_status add_own_kernels(onxi_session *s, onxi_op *op)
+{
+    const onx_kernel *own = op->schema ? onx_op_kernel(op->schema) : NULL;
+    uint32_t count = 0;
+    while (own && own[count].op)
+        count++;
+    if (!count)
+        return ONX_OK;
+    const onx_kernel **kernels = ONXI_ARRAY(s->arena, const onx_kernel *, (size_t)count + op->kernel_count);
+    if (!kernels)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        kernels[i] = &own[i];
+    for (uint32_t i = 0; i < op->kernel_count; i++)
+        kernels[count + i] = op->kernels[i];
+    op->kernels = kernels;
+    op->kernel_count += count;
+    return ONX_OK;
+}
+
 static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
 {
     onxi_session *s = b->session;
@@ -482,9 +503,12 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     *op = (onxi_op){ .node = node, .frame = b->frame, .index = index };
     onx_str domain = onx_view(node->domain), type = onx_view(node->op_type);
     int64_t opset = opset_of(b, domain);
-    op->schema = onxi_schema_find(domain, type, opset);
+    op->schema = onx_registry_find(s->options.registry, domain, type, opset);
     op->since = op->schema ? op->schema->since : opset > INT32_MAX ? INT32_MAX : opset < 1 ? 1 : (int32_t)opset;
     op->kernels = onxi_kernel_find(s->kernels, domain, type, op->since, &op->kernel_count);
+    ONX_TRY(add_own_kernels(s, op));
+    if (!op->kernel_count && op->schema && onx_op_body(op->schema))
+        return inline_function(b, node, onx_op_body(op->schema));
     ONX_TRY(bind_operands(b, op));
     ONX_TRY(check_op(b, op));
     ONX_TRY(bind_graphs(b, op));

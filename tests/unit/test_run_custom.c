@@ -1,0 +1,180 @@
+/* Operators of one's own in a session: registered from C with schema, shape rule and kernel in one call, or described
+ * by a function of an operator-set document. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <onx/infer.h>
+#include <onx/kernel.h>
+#include <onx/op.h>
+#include <onx/run.h>
+#include <onx/text.h>
+
+static onx_ctx *cx;
+static onx_registry *registry;
+
+static int set_up(void **state)
+{
+    (void)state;
+    cx = onx_ctx_new(NULL);
+    return cx && onx_registry_new(cx, &registry) == ONX_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    onx_registry_free(registry);
+    onx_ctx_free(cx);
+    return 0;
+}
+
+/* ---- Repeat: every element `times` times along the last axis ---- */
+
+static onx_status infer_repeat(void *user, onx_op_call *call)
+{
+    onx_op_dim dims[8];
+    const int rank = onx_op_call_rank(call, 0);
+    const int64_t times = onx_op_call_int(call, "times", 0);
+    ++*(int *)user;
+    if (rank < 0 || rank > 8)
+        return ONX_OK;
+    if (rank == 0)
+        return onx_op_call_fail(call, "a scalar has no last axis");
+    for (int i = 0; i < rank; i++)
+        dims[i] = onx_op_call_dim(call, 0, (uint32_t)i);
+    dims[rank - 1] = dims[rank - 1] >= 0 ? dims[rank - 1] * times : ONX_OP_DIM_UNKNOWN;
+    return onx_op_call_set(call, 0, onx_op_call_dtype(call, 0), dims, rank);
+}
+
+static onx_status run_repeat(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first;
+    (void)last;
+    const int64_t times = onx_prepare_int(work->prepared, "times", 0);
+    const float *x = work->inputs[0]->data;
+    float *y = work->outputs[0]->data;
+    for (uint64_t i = 0; i < work->inputs[0]->count; i++)
+        for (int64_t k = 0; k < times; k++)
+            *y++ = x[i];
+    return ONX_OK;
+}
+
+static const onx_kernel repeat_kernels[] = {
+    { .op = "Repeat", .domain = "com.example", .since = 1, .run = run_repeat },
+    { .op = NULL },
+};
+
+static const onx_op_port repeat_inputs[] = { { "X", "T", 0 }, { 0 } };
+static const onx_op_port repeat_outputs[] = { { "Y", "T", 0 }, { 0 } };
+static const onx_op_attribute repeat_attributes[] = { { "times", ONX_ATTR_INT, false, "2" }, { 0 } };
+static const char *const repeat_types[] = { "T", "tensor(float)", NULL };
+
+static onx_doc *parse(const char *text)
+{
+    onx_doc *doc;
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
+    return doc;
+}
+
+/* Runs a model of one float[3] input 1, 2, 3 and compares its output. */
+static void runs(onx_doc *doc, const float *expected, uint64_t count)
+{
+    const onx_session_options options = { .threads = 1, .registry = registry };
+    const int64_t dims[] = { 3 };
+    onx_session *session;
+    onx_value *x, *y = NULL;
+    if (onx_session_new(cx, doc, &options, &session) != ONX_OK)
+        fail_msg("%.*s", ONX_ARG(onx_diag_get(cx, 0)->message));
+    assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 1, dims, &x), ONX_OK);
+    for (int i = 0; i < 3; i++)
+        ((float *)x->data)[i] = (float)(i + 1);
+    const onx_value *inputs[] = { x };
+    assert_int_equal(onx_session_run(session, cx, inputs, &y), ONX_OK);
+    assert_int_equal(y->count, count);
+    for (uint64_t i = 0; i < count; i++)
+        assert_true(((const float *)y->data)[i] == expected[i]);
+    onx_value_free(x);
+    onx_value_free(y);
+    onx_session_free(session);
+}
+
+static void test_run_custom__registered_from_c(void **state)
+{
+    (void)state;
+    static int asked;
+    const onx_op_def repeat = { .domain = "com.example",
+                                .name = "Repeat",
+                                .since = 1,
+                                .inputs = repeat_inputs,
+                                .outputs = repeat_outputs,
+                                .attributes = repeat_attributes,
+                                .types = repeat_types,
+                                .infer = infer_repeat,
+                                .user = &asked,
+                                .kernel = repeat_kernels };
+    assert_int_equal(onx_op_register(registry, &repeat), ONX_OK);
+    onx_doc *doc = parse("<ir_version: 10, opset_import: [\"\": 21, \"com.example\": 1]>\n"
+                         "g (float[3] x) => (float[n] z) { y = com.example.Repeat <times = 3> (x) z = Neg (y) }");
+    const float expected[] = { -1, -1, -1, -2, -2, -2, -3, -3, -3 };
+    runs(doc, expected, 9);
+    assert_true(asked > 0);
+
+    const onx_infer_options options = { .registry = registry };
+    onx_infer *infer;
+    assert_int_equal(onx_infer_new(cx, doc, &options, &infer), ONX_OK);
+    const onx_type *y = onx_infer_type(infer, onx_doc_model(doc)->graph, onx_str_of("y"));
+    assert_non_null(y);
+    assert_int_equal(y->tensor_type->elem_type, ONX_FLOAT);
+    assert_int_equal(y->tensor_type->shape->dim[0]->dim_value, 9);
+    onx_infer_free(infer);
+    onx_doc_free(doc);
+}
+
+static void test_run_custom__a_function_of_a_document(void **state)
+{
+    (void)state;
+    onx_doc *set_doc, *function_doc;
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_FUNCTION,
+                                    onx_str_of("<opset_import: [\"\": 21], domain: \"com.example.ops\">\n"
+                                               "Square (a) => (b) { b = Mul (a, a) }"),
+                                    0, &function_doc),
+                     ONX_OK);
+    assert_int_equal(onx_doc_new(cx, ONX_KIND_OPERATOR_SET, &set_doc), ONX_OK);
+    onx_operator_set *set = onx_doc_root(set_doc, ONX_KIND_OPERATOR_SET);
+    onx_arena *arena = onx_doc_arena(set_doc);
+    onx_bytes text;
+    assert_int_equal(onx_arena_keep(arena, onx_str_of("ONNXOPSET"), &text), ONX_OK);
+    ONX_SET(operator_set, set, magic, text);
+    assert_int_equal(onx_arena_keep(arena, onx_str_of("com.example.ops"), &text), ONX_OK);
+    ONX_SET(operator_set, set, domain, text);
+    ONX_SET(operator_set, set, ir_version, 10);
+    ONX_SET(operator_set, set, opset_version, 1);
+    onx_function **slot =
+        onx_list_insert(arena, (void **)(void *)&set->functions, &set->functions_count, 0, sizeof *set->functions);
+    assert_non_null(slot);
+    *slot = onx_doc_root(function_doc, ONX_KIND_FUNCTION);
+    assert_int_equal(onx_registry_load(registry, set_doc), ONX_OK);
+
+    onx_doc *doc = parse("<ir_version: 10, opset_import: [\"\": 21, \"com.example.ops\": 1]>\n"
+                         "g (float[3] x) => (float[3] z) { y = com.example.ops.Square (x) z = Neg (y) }");
+    const float expected[] = { -1, -4, -9 };
+    runs(doc, expected, 3);
+    onx_doc_free(doc);
+    onx_registry_free(registry); /* before the documents that it refers to */
+    registry = NULL;
+    onx_doc_free(set_doc);
+    onx_doc_free(function_doc);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_run_custom__registered_from_c, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_run_custom__a_function_of_a_document, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
