@@ -100,6 +100,19 @@ void onxi_diag_rewind(onx_ctx *cx, onxi_diag_mark mark)
     memcpy(cx->totals, mark.totals, sizeof mark.totals);
 }
 
+void onxi_diag_forget(onx_ctx *cx, const char *rule)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < cx->diag_count; i++) {
+        const onx_diag *d = &cx->diags[i];
+        if (d->severity == ONX_WARNING && d->rule && strcmp(d->rule, rule) == 0)
+            cx->totals[ONX_WARNING]--;
+        else
+            cx->diags[n++] = *d;
+    }
+    cx->diag_count = n;
+}
+
 /* Room for one more diagnostic; NULL past the limit or out of memory. */
 static onx_diag *diag_push(onx_ctx *cx, onx_severity severity)
 {

@@ -179,6 +179,8 @@ onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options
         status = open_context(k, o);
     if (status == ONX_OK)
         status = dispatch(k);
+    if (status == ONX_OK && k->not_utf8)
+        onxi_diag_forget(cx, "W-21"); /* what the reader only warned of is an error here */
     if (status == ONX_OK)
         status = onxi_findings_report(k);
     if (status == ONX_E_MEMORY)

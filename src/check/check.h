@@ -173,7 +173,9 @@ typedef struct onxi_scope {
     struct onxi_scope *up; /* enclosing graph or body; NULL for the outermost */
     onxi_role role;        /* of this graph */
     onxi_role root;        /* of the outermost one */
-    uint32_t serial, depth, log_start, node;
+    uint32_t serial, depth, log_start;
+    uint32_t node;        /* being checked */
+    uint32_t node_serial; /* of the newest scope when its turn came: younger scopes are inside it */
     onxi_imports *imports;
     const onx_function *function; /* the body of which this is a part, or NULL */
     uint32_t callee;              /* its index */
@@ -218,7 +220,10 @@ typedef struct onxi_check {
     struct onxi_files *files; /* external data files seen */
     struct onxi_set *graph_names;
     struct onxi_set *domains_with_functions;
-    bool has_image, has_image_keys;
+    struct onxi_set *dim_names; /* variables that an initializer gives a size: index into dim_sizes */
+    int64_t *dim_sizes;
+    uint32_t dim_count;
+    bool has_image, has_image_keys, denoted, not_utf8;
     onx_rule_severity type_severity; /* of gaps in a type, NONE: that of the rules */
     bool *config_used;               /* per device configuration */
     struct onxi_set *config_index;

@@ -25,7 +25,7 @@ const onx_rule onxi_rules_external[] = {
       "`C:\\w.bin`" },
     { "E-06", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "ExternalDataSecurity.md: Threat Model",
       "The location contains no zero byte and is valid UTF-8", "`w.bin\\0x`" },
-    { "E-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
+    { "E-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, "E-08",
       "ExternalDataSecurity.md: Layer 1; AssuranceCase.md: External data references",
       "After resolving links the file is inside the model directory, whatever component the link is in",
       "`dirlink/w.bin` with dirlink pointing elsewhere" },

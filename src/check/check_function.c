@@ -424,7 +424,7 @@ static void check_identity(onxi_check *k, const onxi_at *at, const onx_function 
     onxi_check_utf8(k, ONXI_AT(at, name), name);
     onxi_check_utf8(k, ONXI_AT(at, domain), domain);
     onxi_check_utf8(k, ONXI_AT(at, overload), onx_view(f->overload));
-    if (!name.len)
+    if (!name.len && k->doc->kind != ONX_KIND_OPERATOR_SET) /* there it is OS-13, from op/ */
         onxi_find(k, at, "F-01", ONXI_PLAIN, "the function has no name");
     if (!ONX_HAS(function, f, domain) && k->ir_version >= 8)
         onxi_find(k, at, "F-02", (onxi_detail){ .expected = onx_str_of("a domain, empty for ai.onnx") },

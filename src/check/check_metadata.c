@@ -32,7 +32,7 @@ const onx_rule onxi_rules_metadata[] = {
     { "MD-11", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "DimensionDenotation.md",
       "A dimension denotation is DATA_BATCH, DATA_CHANNEL, DATA_TIME, DATA_FEATURE, FILTER_IN_CHANNEL, FILTER_OUT_CHANNEL or FILTER_SPATIAL",
       "denotation `HEIGHT`" },
-    { "MD-12", ONX_SHOULD, 0, ONX_BY_FULL, ONX_RULE_WARNING, NULL,
+    { "MD-12", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_WARNING, NULL,
       "DimensionDenotation.md: Denotation Verification (experimental)",
       "Where an operator expects a layout and the denotations contradict it, that is reported",
       "AveragePool fed with channels last" },
@@ -50,6 +50,7 @@ void onxi_check_utf8(onxi_check *k, const onxi_at *at, onx_str text)
     if (!text.len)
         return;
     size_t valid = onxi_utf8_valid(text);
+    k->not_utf8 |= valid < text.len;
     if (valid < text.len)
         onxi_find(k, at, "W-21", (onxi_detail){ .value = onx_str_of(onxi_quote(k, text)) },
                   "the text is not UTF-8 from byte %zu on", valid);
@@ -137,6 +138,7 @@ void onxi_check_denotation(onxi_check *k, const onxi_at *at, onx_str text, bool 
     if (!text.len)
         return;
     const onxi_at *here = ONXI_AT(at, denotation);
+    k->denoted |= dimension && !k->quick;
     onxi_check_utf8(k, here, text);
     if (!is_one_of(text, dimension ? dims : types, false))
         onxi_find(k, here, dimension ? "MD-11" : "MD-09", (onxi_detail){ .value = onx_str_of(onxi_quote(k, text)) },

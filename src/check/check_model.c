@@ -111,11 +111,6 @@ void onxi_check_model(onxi_check *k, const onxi_at *at, const onx_model *m)
 {
     check_ir_version(k, at, m);
     k->ir_version = ONX_HAS(model, m, ir_version) && m->ir_version > 0 ? m->ir_version : NEWEST_IR;
-    if (onx_doc_input_size(k->doc) > INT32_MAX)
-        onxi_find(k, at, "W-26",
-                  (onxi_detail){ .value = onxi_text(k, "%llu bytes", (unsigned long long)onx_doc_input_size(k->doc)),
-                                 .hint = onx_str_of("move the weights into external data") },
-                  "the model is larger than 2147483647 bytes, which other readers refuse");
     check_texts(k, at, m);
     check_model_version(k, at, m);
     onxi_check_imports(k, at, m->opset_import, m->opset_import_count, false);

@@ -21,7 +21,7 @@ const onx_rule onxi_rules_names[] = {
       "initializer `x` and unrelated node output `x`" },
     { "N-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, "ND-04", "IR.md: Operators",
       "An operator name is unique within its domain and is compared with case", "op_type `relu`" },
-    { "N-08", ONX_MUST, 0, ONX_BY_FULL, ONX_RULE_ERROR, NULL, "IR.md: Names Within a Graph; Static tensor shapes",
+    { "N-08", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Names Within a Graph; Static tensor shapes",
       "Dimension variables form one namespace for the whole model, subgraphs included",
       "`N` required to be both 2 and 3" },
     { "N-09", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Optional Inputs and Outputs",
@@ -170,6 +170,7 @@ void onxi_names_close(onxi_check *k)
 static void odd_name(onxi_check *k, const onxi_at *at, onx_str name)
 {
     size_t valid = onxi_utf8_valid(name);
+    k->not_utf8 |= valid < name.len;
     if (valid < name.len)
         onxi_find(k, at, "N-11",
                   (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)), .expected = onx_str_of("UTF-8") },
@@ -393,7 +394,7 @@ static void late(onxi_check *k, onxi_scope *scope, uint32_t name, onxi_name_kind
     }
     p->done = true;
     const char *text = onxi_quote(k, onxi_name_text(k, name));
-    bool own = scope->node == index;
+    bool own = p->scope > scope->node_serial;
     onx_str hint = onxi_text(k, "node %u of the enclosing graph defines it", index);
     onxi_find(k, p->at, own ? "G-02" : "S-06", (onxi_detail){ .value = onx_str_of(text), .hint = hint },
               own ? "\"%s\" is an output of the node that holds this subgraph"

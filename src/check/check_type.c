@@ -37,7 +37,7 @@ const onx_rule onxi_rules_type[] = {
     { "TY-14", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "IR.md: Static tensor shapes, Historical Notes",
       "A variable named `*` does not stand for several dimensions; the number of entries is the rank",
       "dim_param `*`" },
-    { "TY-15", ONX_MUST, 0, ONX_BY_FULL, ONX_RULE_ERROR, NULL, "IR.md: Static tensor shapes",
+    { "TY-15", ONX_MUST, 0, ONX_BY_RUNNER, ONX_RULE_ERROR, NULL, "IR.md: Static tensor shapes",
       "One variable means one size throughout the model and its subgraphs, checked when values are bound",
       "inputs float[N] of 2 and float[N] of 3 elements" },
     { "TY-16", ONX_MUST, 0, ONX_BY_RUNNER, ONX_RULE_ERROR, NULL, "IR.md: Static tensor shapes",
