@@ -247,13 +247,29 @@ static void drop_zeros(decimal *d)
         d->count--;
 }
 
+/* The digits of m * 10^-scale, without trailing zeros. */
+static void set_digits(decimal *d, uint64_t m, int scale)
+{
+    char reversed[24];
+    int count = 0;
+    do
+        reversed[count++] = (char)('0' + m % 10);
+    while (m /= 10);
+    for (int i = 0; i < count; i++)
+        d->digits[i] = reversed[count - 1 - i];
+    d->count = count;
+    d->exponent = count - 1 - scale;
+    drop_zeros(d);
+}
+
 /* Does m * 10^-scale, m an integer below 2^53, read as the value? */
 static bool reads_as(double m, int scale, double value, bool is_float)
 {
     double back = scale >= 0 ? m / powers[scale] : m * powers[-scale];
     if (!is_float)
         return back == value;
-    return rounds_once_more(back) && (double)(float)back == value;
+    bool exact = scale <= 0 && back < 0x1p53; /* then the middle of two floats is where it is */
+    return (exact || rounds_once_more(back)) && (double)(float)back == value;
 }
 
 static double scaled(double value, int scale)
@@ -280,20 +296,43 @@ static bool shortest_fast(double value, bool is_float, decimal *d)
         double m = scaled(value, scale);
         if (!reads_as(m, scale, value, is_float))
             continue;
-        uint64_t whole = (uint64_t)m;
-        char reversed[24];
-        int count = 0;
-        do
-            reversed[count++] = (char)('0' + whole % 10);
-        while (whole /= 10);
-        for (int i = 0; i < count; i++)
-            d->digits[i] = reversed[count - 1 - i];
-        d->count = count;
-        d->exponent = count - 1 - scale;
-        drop_zeros(d);
+        set_digits(d, (uint64_t)m, scale);
         return true;
     }
     return false;
+}
+
+__extension__ typedef unsigned __int128 wide;
+
+/* The nearest m * 10^-scale, exactly, for value = mantissa * 2^-shift; true when it reads back as the value. */
+static bool round_exactly(uint64_t mantissa, int shift, int scale, uint64_t *out)
+{
+    wide unit = 1, half = (wide)1 << (shift - 1), rest;
+    for (int i = 0; i < scale; i++)
+        unit *= 10; /* one place of the value's last bit, in 10^-scale * 2^-shift */
+    wide scaled_up = mantissa * unit;
+    wide m = (scaled_up + half) >> shift;
+    *out = (uint64_t)m;
+    wide back = m << shift;
+    rest = back > scaled_up ? back - scaled_up : scaled_up - back;
+    if (mantissa == (uint64_t)1 << 52)
+        return rest * 4 < unit; /* a power of two: the neighbour below is only half as far */
+    return rest * 2 < unit || (rest * 2 == unit && (mantissa & 1) == 0);
+}
+
+/* 16 or 17 digits of a double between 1e-3 and 1e15, for which no shorter text will do. */
+static bool shortest_exact(double value, decimal *d)
+{
+    int exponent2, exponent = (int)floor(log10(value));
+    uint64_t mantissa = (uint64_t)ldexp(frexp(value, &exponent2), 53), m;
+    int shift = 53 - exponent2, scale = 15 - exponent; /* of 16 digits */
+    if (shift < 1 || shift > 64 || scale < 0 || scale > 18)
+        return false;
+    while (!round_exactly(mantissa, shift, scale, &m))
+        if (++scale > 19)
+            return false;
+    set_digits(d, m, scale);
+    return true;
 }
 
 /* `count` digits by the C library, whose decimal point, whatever it is, is passed over. */
@@ -344,7 +383,7 @@ static size_t print_number(char *buf, double value, bool is_float)
     }
     decimal d;
     value = fabs(value);
-    if (!shortest_fast(value, is_float, &d))
+    if (!shortest_fast(value, is_float, &d) && (is_float || !shortest_exact(value, &d)))
         shortest_slow(value, is_float, &d);
     return format_decimal(buf, negative, &d);
 }
