@@ -265,6 +265,7 @@ extern const onxi_family_row onxi_families[ONXI_FAMILY_COUNT];
 /* An operator with all its versions. */
 typedef struct onxi_operator {
     const char *domain, *name;
+    uint8_t domain_length, name_length;
     onxi_family family;
     const char *summary;     /* what it does, one sentence */
     const onxi_schema *rows; /* newest version first, ends with a NULL name */

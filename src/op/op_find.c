@@ -13,7 +13,8 @@ const onxi_family_row onxi_families[ONXI_FAMILY_COUNT] = {
 #include "op/operators.def"
 
 const onxi_operator onxi_operators[] = {
-#define OPERATOR(domain, name, family, summary) { domain, #name, ONXI_FAMILY_##family, summary, onxi_op_##name },
+#define OPERATOR(domain, name, family, summary)                                                                        \
+    { domain, #name, sizeof(domain) - 1, sizeof(#name) - 1, ONXI_FAMILY_##family, summary, onxi_op_##name },
 #include "op/operators.def"
 };
 
@@ -33,7 +34,8 @@ const onxi_operator *onxi_operator_find(onx_str domain, onx_str name)
         if (!slot)
             return NULL;
         const onxi_operator *op = &onxi_operators[slot - 1];
-        if (onx_str_is(name, op->name) && onx_str_is(domain, op->domain))
+        if (onx_str_equal(name, onx_str_make(op->name, op->name_length)) &&
+            onx_str_equal(domain, onx_str_make(op->domain, op->domain_length)))
             return op;
     }
 }
