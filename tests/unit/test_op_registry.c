@@ -9,6 +9,8 @@
 
 #include <onx/op.h>
 
+#include "unit/scarce.h"
+
 static onx_ctx *cx;
 
 static int set_up(void **state)
@@ -371,6 +373,56 @@ static void test_op_registry__two_documents_are_compared(void **state)
     onx_doc_free(newer);
 }
 
+/* ---- scarce memory ---- */
+
+static onx_status everything(onx_ctx *scarce, const onx_doc *older, const onx_doc *newer)
+{
+    onx_registry *registry;
+    onx_doc *exported = NULL;
+    ONX_TRY(onx_registry_new(scarce, &registry));
+    onx_op_def def = twist;
+    onx_status status = onx_op_register(registry, &def);
+    def.since = 1;
+    if (status == ONX_OK)
+        status = onx_op_register(registry, &def);
+    if (status == ONX_OK)
+        status = onx_registry_load(registry, older);
+    if (status == ONX_OK)
+        status = onx_registry_load(registry, newer);
+    if (status == ONX_OK)
+        status = onx_opset_compare(scarce, older, newer, NULL, NULL);
+    if (status == ONX_OK)
+        status = onx_opset_export(scarce, onx_str_of("ai.onnx.preview.training"), 1, &exported);
+    (void)onx_registry_find(registry, onx_str_of("com.example"), onx_str_of("Twist"), 3);
+    onx_doc_free(exported);
+    onx_registry_free(registry);
+    return status;
+}
+
+static void test_op_registry__each_allocation_may_fail(void **state)
+{
+    (void)state;
+    onx_doc *older = new_set(2), *newer = new_set(3);
+    add(older, "A", 1);
+    add(newer, "A", 3);
+    add(newer, "B", 3);
+    add_function(newer, "B");
+    bool failed = true;
+    for (unsigned n = 2; failed; n++) { /* the first one is the context's */
+        scarce_memory m = { .failing = n };
+        onx_ctx *scarce = onx_ctx_new(&(onx_allocator){ scarce_resize, &m });
+        assert_non_null(scarce);
+        const onx_status status = everything(scarce, older, newer);
+        failed = m.calls >= n;
+        assert_int_equal(status, failed ? ONX_E_MEMORY : ONX_OK);
+        onx_ctx_free(scarce);
+        assert_int_equal(m.in_use, 0);
+        assert_true(n < 10000);
+    }
+    onx_doc_free(older);
+    onx_doc_free(newer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +434,7 @@ int main(void)
         cmocka_unit_test_setup(test_op_registry__each_rule_of_documents, clear),
         cmocka_unit_test_setup(test_op_registry__an_exported_document_is_valid, clear),
         cmocka_unit_test_setup(test_op_registry__two_documents_are_compared, clear),
+        cmocka_unit_test_setup(test_op_registry__each_allocation_may_fail, clear),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

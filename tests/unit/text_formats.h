@@ -15,6 +15,7 @@
 #include <onx/io.h>
 
 #include "ir/ir.h"
+#include "unit/scarce.h"
 
 typedef struct text_buffer {
     char *ptr;
@@ -93,24 +94,6 @@ static inline void assert_refuses(text_reader read, onx_kind kind, onx_str text,
         fail_msg("%.*s\ngot (%s): %s\nexpected (%s): %s", ONX_ARG(text), onx_status_text(got), line,
                  onx_status_text(status), want ? want : "any");
     onx_ctx_free(cx);
-}
-
-/* An allocator whose n-th call for more fails, and that counts what is in use. */
-typedef struct scarce_memory {
-    unsigned calls, failing;
-    size_t in_use;
-} scarce_memory;
-
-static inline void *scarce_resize(void *user, void *ptr, size_t old_size, size_t new_size)
-{
-    scarce_memory *m = user;
-    if (new_size > old_size && ++m->calls == m->failing)
-        return NULL;
-    m->in_use += new_size - old_size;
-    if (new_size)
-        return realloc(ptr, new_size);
-    free(ptr);
-    return NULL;
 }
 
 /* Reading and writing with each allocation failing in turn: they say so, and nothing stays behind. */
