@@ -139,6 +139,8 @@ size_t onxi_utf8_valid(onx_str s);
 /* Shortest decimal that reads back to the same bits ("1", "0.1", "1e+30", "nan", "-inf"); returns the length. */
 size_t onxi_print_f32(char buf[32], float value);
 size_t onxi_print_f64(char buf[32], double value);
+/* The digits of that for a finite value other than 0 (its bits without the sign): digits * 10^exponent. */
+uint32_t onxi_shortest_f32(uint32_t bits, int *exponent);
 /* The whole text must be a decimal number (optional exponent), inf, infinity or nan in any case; correctly rounded.
  * False otherwise; overflow gives an infinity with *overflow set. */
 bool onxi_parse_f64(onx_str text, double *out, bool *overflow);

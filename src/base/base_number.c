@@ -262,14 +262,19 @@ static void set_digits(decimal *d, uint64_t m, int scale)
     drop_zeros(d);
 }
 
-/* Does m * 10^-scale, m an integer below 2^53, read as the value? */
-static bool reads_as(double m, int scale, double value, bool is_float)
+static void shortest_float(float value, decimal *d)
 {
-    double back = scale >= 0 ? m / powers[scale] : m * powers[-scale];
-    if (!is_float)
-        return back == value;
-    bool exact = scale <= 0 && back < 0x1p53; /* then the middle of two floats is where it is */
-    return (exact || rounds_once_more(back)) && (double)(float)back == value;
+    uint32_t bits;
+    int exponent;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t digits = onxi_shortest_f32(bits, &exponent);
+    set_digits(d, digits, -exponent);
+}
+
+/* Does m * 10^-scale, m an integer below 2^53, read as the value? */
+static bool reads_as(double m, int scale, double value)
+{
+    return (scale >= 0 ? m / powers[scale] : m * powers[-scale]) == value;
 }
 
 static double scaled(double value, int scale)
@@ -278,23 +283,20 @@ static double scaled(double value, int scale)
 }
 
 /* The shortest decimal, when that can be found with exact powers of ten; false else. `value` is above 0. */
-static bool shortest_fast(double value, bool is_float, decimal *d)
+static bool shortest_fast(double value, decimal *d)
 {
-    int exponent = (int)floor(log10(value));
-    if (exponent < -POWER_MAX + 16 || exponent > POWER_MAX) {
-        if (!is_float || exponent < -POWER_MAX + 8 || exponent > POWER_MAX)
-            return false;
-    }
-    int most = is_float ? 9 : 15, least = 1;
-    /* One probe in the middle spares long values the search among the short ones. */
-    if (!reads_as(scaled(value, most - 1 - exponent), most - 1 - exponent, value, is_float))
+    int exponent = (int)floor(log10(value)), most = 15, least = 1;
+    if (exponent < -POWER_MAX + 16 || exponent > POWER_MAX)
         return false;
-    if (!reads_as(scaled(value, most / 2 - exponent), most / 2 - exponent, value, is_float))
+    /* One probe in the middle spares long values the search among the short ones. */
+    if (!reads_as(scaled(value, most - 1 - exponent), most - 1 - exponent, value))
+        return false;
+    if (!reads_as(scaled(value, most / 2 - exponent), most / 2 - exponent, value))
         least = most / 2 + 2;
     for (int n = least; n <= most; n++) {
         int scale = n - 1 - exponent;
         double m = scaled(value, scale);
-        if (!reads_as(m, scale, value, is_float))
+        if (!reads_as(m, scale, value))
             continue;
         set_digits(d, (uint64_t)m, scale);
         return true;
@@ -348,20 +350,20 @@ static void library_digits(double value, int count, decimal *d)
     d->exponent = *p ? atoi(p + 1) : 0;
 }
 
-static bool library_reads_as(const decimal *d, double value, bool is_float)
+static bool library_reads_as(const decimal *d, double value)
 {
     char buf[64];
     snprintf(buf, sizeof buf, "%.*se%d", d->count, d->digits, d->exponent - (d->count - 1));
-    return is_float ? (double)strtof(buf, NULL) == value : strtod(buf, NULL) == value;
+    return strtod(buf, NULL) == value;
 }
 
-static void shortest_slow(double value, bool is_float, decimal *d)
+static void shortest_slow(double value, decimal *d)
 {
-    int low = 1, high = is_float ? 9 : 17; /* so many digits always do; one digit more never does worse */
+    int low = 1, high = 17; /* so many digits always do; one digit more never does worse */
     while (low < high) {
         int middle = (low + high) / 2;
         library_digits(value, middle, d);
-        if (library_reads_as(d, value, is_float))
+        if (library_reads_as(d, value))
             high = middle;
         else
             low = middle + 1;
@@ -383,8 +385,10 @@ static size_t print_number(char *buf, double value, bool is_float)
     }
     decimal d;
     value = fabs(value);
-    if (!shortest_fast(value, is_float, &d) && (is_float || !shortest_exact(value, &d)))
-        shortest_slow(value, is_float, &d);
+    if (is_float)
+        shortest_float((float)value, &d);
+    else if (!shortest_fast(value, &d) && !shortest_exact(value, &d))
+        shortest_slow(value, &d);
     return format_decimal(buf, negative, &d);
 }
 

@@ -220,6 +220,13 @@ bool onxi_tensor_to_raw(onx_arena *arena, onx_tensor *tensor);
 
 /* ---- printer ---- */
 
+/* A step on the way to a part of an item. */
+typedef struct onxi_step {
+    const char *field;
+    uint64_t index; /* of the element of a list */
+} onxi_step;
+#define ONXI_NO_INDEX UINT64_MAX
+
 typedef struct onxi_printer {
     onx_ctx *cx;
     onx_text_options options;
@@ -235,7 +242,7 @@ typedef struct onxi_printer {
     bool flushed; /* the beginning has gone to the sink */
     char *keep;   /* #@ comments of the item that is being printed, each ends with a line break */
     size_t keep_len, keep_room;
-    char *path; /* of the part that is being looked at, within its item: from path_base to path_len */
+    onxi_step *path; /* of the part that is being looked at, within its item: from path_base to path_len */
     size_t path_base, path_len, path_room;
     struct onxi_kept *kept; /* sorts of parts that went to #@ comments (text_keep.c) */
     uint32_t kept_count, kept_room;
@@ -263,7 +270,10 @@ static inline void onxi_put_char(onxi_printer *o, char c)
         o->buf[o->len++] = c;
 }
 #define ONXI_PUT(o, literal) onxi_put((o), (literal), sizeof(literal) - 1)
-void onxi_put_text(onxi_printer *o, const char *text);
+static inline void onxi_put_text(onxi_printer *o, const char *text)
+{
+    onxi_put(o, text, strlen(text));
+}
 void onxi_put_int(onxi_printer *o, int64_t value);
 void onxi_put_uint(onxi_printer *o, uint64_t value);
 /* A number that reads back as a float even without annotation: 1.0, not 1. */
@@ -375,12 +385,17 @@ onx_status onxi_print_text(onx_ctx *cx, onx_kind kind, const void *message, cons
                            onxi_trivia *trivia, onx_sink sink);
 
 /* text_keep.c: parts without notation. A path is extended with the following, and cut back to a length kept before. */
-void onxi_path_field(onxi_printer *o, const char *field);
 void onxi_path_index(onxi_printer *o, const char *field, uint64_t index);
+static inline void onxi_path_field(onxi_printer *o, const char *field)
+{
+    onxi_path_index(o, field, ONXI_NO_INDEX);
+}
 static inline void onxi_path_cut(onxi_printer *o, size_t len)
 {
     o->path_len = len;
 }
+/* Is the empty string another value of the field than none? To the syntax they are the same as a rule. */
+bool onxi_tells_empty(const onxi_message_table *table, const onxi_field *field);
 /* Starts the path of a new item behind the current one; undone with onxi_path_leave(what it returned). */
 typedef struct onxi_path_mark {
     size_t base, len, keep_len;

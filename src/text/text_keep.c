@@ -37,35 +37,22 @@ static bool grow(onxi_printer *o, char **buf, size_t *room, size_t len, size_t m
     return true;
 }
 
-static void path_add(onxi_printer *o, const char *text)
-{
-    size_t len = strlen(text);
-    if (grow(o, &o->path, &o->path_room, o->path_len, len)) {
-        memcpy(o->path + o->path_len, text, len);
-        o->path_len += len;
-    }
-}
-
-void onxi_path_field(onxi_printer *o, const char *field)
-{
-    if (o->path_len > o->path_base)
-        path_add(o, ".");
-    path_add(o, field);
-}
-
 void onxi_path_index(onxi_printer *o, const char *field, uint64_t index)
 {
-    char text[32];
-    onxi_path_field(o, field);
-    snprintf(text, sizeof text, "[%llu]", (unsigned long long)index);
-    path_add(o, text);
+    size_t bytes = o->path_room * sizeof *o->path;
+    if (o->path_len == o->path_room) {
+        if (!grow(o, (char **)(void *)&o->path, &bytes, bytes, sizeof *o->path))
+            return;
+        o->path_room = bytes / sizeof *o->path;
+    }
+    o->path[o->path_len++] = (onxi_step){ field, index };
 }
 
 onxi_path_mark onxi_path_enter(onxi_printer *o, const char *item)
 {
     onxi_path_mark mark = { o->path_base, o->path_len, o->keep_len };
     o->path_base = o->path_len;
-    path_add(o, item);
+    onxi_path_field(o, item);
     return mark;
 }
 
@@ -73,6 +60,21 @@ void onxi_path_leave(onxi_printer *o, onxi_path_mark mark)
 {
     o->path_base = mark.base;
     o->path_len = mark.len;
+}
+
+/* item.field[2].field */
+static void put_path(onxi_printer *o)
+{
+    for (size_t i = o->path_base; i < o->path_len; i++) {
+        if (i > o->path_base)
+            onxi_put_char(o, '.');
+        onxi_put_text(o, o->path[i].field);
+        if (o->path[i].index == ONXI_NO_INDEX)
+            continue;
+        onxi_put_char(o, '[');
+        onxi_put_uint(o, o->path[i].index);
+        onxi_put_char(o, ']');
+    }
 }
 
 /* ---- values in comments: protobuf text on one line ---- */
@@ -215,6 +217,12 @@ static void put_keep_message(onxi_printer *o, const onxi_message_table *table, c
     o->depth--;
 }
 
+bool onxi_tells_empty(const onxi_message_table *table, const onxi_field *field)
+{
+    return (field->flags & (ONXI_SLOT | ONXI_ONEOF)) || (table->kind == ONX_KIND_TENSOR && field->number == 9) ||
+           (table->kind == ONX_KIND_NODE && field->number == 3);
+}
+
 /* ---- lines ---- */
 
 /* Lines are made at the end of the output and move to o->keep from there. */
@@ -223,7 +231,7 @@ static size_t line_begin(onxi_printer *o)
     size_t start = o->len;
     o->holding++;
     ONXI_PUT(o, "#@ ");
-    onxi_put(o, o->path + o->path_base, o->path_len - o->path_base);
+    put_path(o);
     return start;
 }
 
@@ -266,8 +274,8 @@ void onxi_keep_field(onxi_printer *o, onx_kind kind, const void *message, uint32
     if (!count)
         return;
     if (!(field->flags & ONXI_REPEATED) && (field->type == ONXI_STRING || field->type == ONXI_BYTES) &&
-        ((const onx_bytes *)place.value)->bits == 0)
-        return; /* an empty string and none are the same to the syntax */
+        ((const onx_bytes *)place.value)->bits == 0 && !onxi_tells_empty(table, field))
+        return;
     onxi_path_field(o, field->name);
     size_t start = line_begin(o);
     ONXI_PUT(o, ": ");
@@ -335,7 +343,7 @@ void onxi_keep_release(onxi_printer *o)
 {
     onxi_release(o->cx, o->kept, SORT_MAX * sizeof *o->kept);
     onxi_release(o->cx, o->keep, o->keep_room);
-    onxi_release(o->cx, o->path, o->path_room);
+    onxi_release(o->cx, o->path, o->path_room * sizeof *o->path);
 }
 
 static void put_shown(onxi_printer *o, const char *line, size_t len)

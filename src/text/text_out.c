@@ -72,11 +72,6 @@ bool onxi_out_done(onxi_printer *o, onxi_out_mark mark, bool kept)
     return false;
 }
 
-void onxi_put_text(onxi_printer *o, const char *text)
-{
-    onxi_put(o, text, strlen(text));
-}
-
 void onxi_put_uint(onxi_printer *o, uint64_t value)
 {
     char digits[20];

@@ -197,7 +197,7 @@ static void print_operator(onxi_printer *o, const onx_node *node)
         onxi_put_char(o, '_');
         onxi_path_field(o, "op_type");
         onxi_keep_line(o, ": none");
-        onxi_path_cut(o, o->path_len - (sizeof ".op_type" - 1));
+        onxi_path_cut(o, o->path_len - 1);
     }
     if (overload.len) {
         onxi_put_char(o, ':');
@@ -211,8 +211,10 @@ static void print_attributes(onxi_printer *o, const onx_node *node, bool lines)
     size_t path = o->path_len;
     o->indent += 2;
     for (uint32_t i = 0; i < node->attribute_count && !onxi_out_stop(o); i++) {
-        if (i)
-            onxi_put_text(o, lines ? "," : ", ");
+        if (i && lines)
+            onxi_put_char(o, ',');
+        else if (i)
+            ONXI_PUT(o, ", ");
         if (lines)
             onxi_put_line(o);
         onxi_path_index(o, "attribute", i);
@@ -243,7 +245,9 @@ static void print_node_text(onxi_printer *o, const onx_node *node, bool graphs, 
         ONXI_PUT(o, "] ");
     }
     print_operands(o, node->output, node->output_count);
-    onxi_put_text(o, node->output_count ? " = " : "= ");
+    if (node->output_count)
+        onxi_put_char(o, ' ');
+    ONXI_PUT(o, "= ");
     print_operator(o, node);
     if (node->attribute_count && !graphs)
         print_attributes(o, node, lines);

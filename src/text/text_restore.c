@@ -18,6 +18,14 @@ static bool wrong(reader *r, const char *what)
     return false;
 }
 
+static char peek(reader *r);
+
+/* Before the model is changed: nothing may follow the value of the comment. */
+static bool at_end(reader *r)
+{
+    return r->depth > 0 || peek(r) == '\0' || wrong(r, "something follows the value");
+}
+
 static char peek(reader *r)
 {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
@@ -184,6 +192,10 @@ static bool set_list(reader *r, const onxi_message_table *table, const onxi_fiel
     }
     uint64_t count = p->stack_count - base;
     onxi_place place;
+    if (!at_end(r)) {
+        p->stack_count = base;
+        return false;
+    }
     char *data = onxi_arena_get(p->arena, (size_t)onxi_list_room(count) * size + 1);
     p->stack_count = base;
     if (!data || !onxi_field_claim(table, field, message, p->arena, &place))
@@ -210,6 +222,9 @@ static bool set_singular(reader *r, const onxi_message_table *table, const onxi_
         r->at += 4;
     else if (!take_element(r, field, &bits))
         return false;
+    if (!at_end(r))
+        return false;
+    none |= (field->type == ONXI_STRING || field->type == ONXI_BYTES) && !bits && !onxi_tells_empty(table, field);
     if (none && !(m->has & field->has))
         return true;
     if (field->flags & ONXI_ONEOF)
@@ -250,6 +265,8 @@ static bool set_unknown(reader *r, const onxi_message_table *table, void *messag
     } while (take(r, ','));
     if (!take(r, ']'))
         return wrong(r, "a list has no end");
+    if (!at_end(r))
+        return false;
     if (!m->extra)
         m->extra = onx_arena_alloc(r->p->arena, table->extra_size);
     if (!m->extra)
@@ -317,7 +334,7 @@ static bool assign(reader *r, const onxi_message_table *table, const onxi_field 
     if (!element)
         return set_field(r, table, field, message);
     uint64_t bits = 0;
-    if (!take_element(r, field, &bits))
+    if (!take_element(r, field, &bits) || !at_end(r))
         return false;
     memcpy(element, &bits, onxi_field_size(field));
     return true;
@@ -374,6 +391,8 @@ static bool restore(reader *r)
     void *other;
     if (!take(r, ':') || !take_message(r, table, &other))
         return wrong(r, "a value is missing");
+    if (!at_end(r))
+        return false;
     memcpy(message, other, table->size);
     return true;
 }
@@ -384,9 +403,12 @@ void onxi_restore(onxi_parser *p, const char *at, onx_str text)
     char c = peek(&r);
     if (c == '(' || c == '\0')
         return; /* a remark */
-    if ((!restore(&r) || (peek(&r) != '\0' && !wrong(&r, "something follows"))) && !p->fatal)
-        onxi_parse_warn(p, at, ONX_WARNING, NULL, "this #@ comment is left out of account: %s",
-                        r.wrong ? r.wrong : "it is not well formed");
+    if (restore(&r) || p->fatal)
+        return;
+    onxi_parse_warn(p, at, ONX_WARNING, NULL, "this #@ comment is left out of account: %s",
+                    r.wrong ? r.wrong : "it is not well formed");
+    if (p->trivia) /* for the formatter it is a comment like others */
+        onxi_trivia_comment(p, onx_str_make(at, (size_t)(r.end - at)));
 }
 
 void onxi_restore_later(onxi_parser *p, const char *at, onx_str text)
