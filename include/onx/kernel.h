@@ -40,13 +40,14 @@ struct onx_prepare {
     onx_arena *arena; /* for params; lives as long as they are used */
     const onx_kernel *kernel;
     const onx_node *node;
-    onx_doc *doc;                       /* that the node is in; for tensors in attributes */
-    onx_str path;                       /* for diagnostics */
-    int32_t since;                      /* version of the operator */
-    uint32_t input_count, output_count; /* operands of followers count as inputs, behind those of the node */
-    const onx_value *const *inputs;     /* NULL: omitted; data is there for constants only */
-    onx_value *const *outputs; /* NULL: not asked for; type and dims are set unless the shape depends on data */
-    const bool *last_use;      /* input memory that nobody needs afterwards */
+    onx_doc *doc;  /* that the node is in; for tensors in attributes */
+    onx_str path;  /* for diagnostics */
+    int32_t since; /* version of the operator */
+    uint32_t input_count, output_count;
+    uint32_t operand_count;         /* entries of inputs: those of the node, then operands of followers */
+    const onx_value *const *inputs; /* NULL: omitted; data is there for constants only */
+    onx_value *const *outputs;      /* NULL: not asked for; type and dims are set unless the shape depends on data */
+    const bool *last_use;           /* input memory that nobody needs afterwards */
     unsigned threads;
     const onx_follower *followers;
     uint32_t follower_count;

@@ -51,19 +51,21 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
                 out += TILE_N;                                                                                         \
             }                                                                                                          \
     }                                                                                                                  \
+    typedef acc row_##sfx __attribute__((vector_size(TILE_N * sizeof(acc)), aligned(sizeof(acc)), may_alias));         \
     ONXI_CLONES static void tile_##sfx(const acc *restrict a, const acc *restrict b, uint64_t kc, acc *restrict out)   \
     {                                                                                                                  \
-        acc sum[TILE_M][TILE_N];                                                                                       \
-        for (int i = 0; i < TILE_M; i++)                                                                               \
-            for (int j = 0; j < TILE_N; j++)                                                                           \
-                sum[i][j] = out[i * TILE_N + j];                                                                       \
-        for (uint64_t k = 0; k < kc; k++, a += TILE_M, b += TILE_N)                                                    \
-            for (int i = 0; i < TILE_M; i++)                                                                           \
-                for (int j = 0; j < TILE_N; j++)                                                                       \
-                    sum[i][j] = (acc)(sum[i][j] + a[i] * b[j]);                                                        \
-        for (int i = 0; i < TILE_M; i++)                                                                               \
-            for (int j = 0; j < TILE_N; j++)                                                                           \
-                out[i * TILE_N + j] = sum[i][j];                                                                       \
+        row_##sfx *to = (row_##sfx *)out;                                                                              \
+        row_##sfx s0 = to[0], s1 = to[1], s2 = to[2], s3 = to[3], s4 = to[4], s5 = to[5];                              \
+        for (uint64_t k = 0; k < kc; k++, a += TILE_M, b += TILE_N) {                                                  \
+            const row_##sfx v = *(const row_##sfx *)b;                                                                 \
+            s0 += a[0] * v;                                                                                            \
+            s1 += a[1] * v;                                                                                            \
+            s2 += a[2] * v;                                                                                            \
+            s3 += a[3] * v;                                                                                            \
+            s4 += a[4] * v;                                                                                            \
+            s5 += a[5] * v;                                                                                            \
+        }                                                                                                              \
+        to[0] = s0, to[1] = s1, to[2] = s2, to[3] = s3, to[4] = s4, to[5] = s5;                                        \
     }                                                                                                                  \
     /* `sums` holds the accumulators of mc x nc elements, tile by tile, over all blocks of k. */                       \
     static void panel_##sfx(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t n0, uint64_t nc, acc *pa, acc *pb,  \

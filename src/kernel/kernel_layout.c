@@ -376,14 +376,14 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
     }
 
 const onx_kernel onxi_kernels_layout[] = {
-    VIEW("Identity", 1),
+    { .op = "Identity", .since = 1, .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT, .run = view_run },
     VIEW("Reshape", 1),
     VIEW("Flatten", 1),
     VIEW("Squeeze", 1),
     VIEW("Unsqueeze", 1),
     { .op = "Dropout",
       .since = 1,
-      .flags = ONX_KERNEL_VIEW,
+      .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT,
       .preference = 1,
       .prepare = dropout_view,
       .run = view_run },

@@ -79,7 +79,7 @@ static onx_status batch_prepare(onx_prepare *p)
     ONX_TRY(norm_shape(p, &q));
     q->momentum = (double)onx_prepare_float(p, "momentum", 0.9f);
     q->training = p->since >= 14  ? onx_prepare_int(p, "training_mode", 0) != 0
-                  : p->since >= 7 ? p->output_count > 1
+                  : p->since >= 7 ? p->node->output_count > 1
                                   : onx_prepare_int(p, "is_test", 0) == 0;
     if (p->since < 9 && onx_prepare_int(p, "spatial", 1) == 0) { /* numbers per feature, not per channel */
         q->channels *= q->plane;

@@ -17,20 +17,20 @@
     TABLE(constant)                                                                                                    \
     TABLE(cast)
 
-#define FAST_TABLES(TABLE) TABLE(dnnl_conv)
+#define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 
 #define DECLARE(name) extern const onx_kernel onxi_kernels_##name[];
 #define LIST(name)    onxi_kernels_##name,
 TABLES(DECLARE)
-#if 0
+#ifdef ONX_WITH_DNNL
 FAST_TABLES(DECLARE)
 #endif
 
 const onx_kernel *const onxi_kernel_tables[] = { TABLES(LIST)
-#if 0
+#ifdef ONX_WITH_DNNL
                                                      FAST_TABLES(LIST)
 #endif
-                                                     NULL };
+                                                         NULL };
 
 /* Rows sorted by operator, then newest version first, then preference; `slots` is an open hash table of first rows. */
 struct onxi_kernel_index {

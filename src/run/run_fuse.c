@@ -49,6 +49,8 @@ static bool is_scaling(const onxi_graph *g, const onxi_op *bn, uint64_t channels
     const onx_attribute *mode = onxi_op_attribute(bn, bn->since >= 14 ? "training_mode" : "is_test");
     uint32_t n;
     const int64_t *value = mode ? onx_attribute_value(mode, ONX_SLOT_I, &n) : NULL;
+    if (bn->since < 14 && bn->node->output_count > 1) /* more outputs mean training */
+        return false;
     if (bn->since < 7)
         return value && *value != 0;
     return bn->since < 14 || !value || *value == 0;

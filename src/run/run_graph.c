@@ -607,6 +607,14 @@ onx_status onxi_graph_count_uses(onxi_graph *g)
         g->slots[g->outputs[i]].uses++;
         g->slots[g->outputs[i]].is_output = true;
     }
+    for (uint32_t i = 0; i < g->op_count; i++) { /* what nobody uses is not asked for */
+        onxi_op *op = &g->ops[i];
+        for (uint32_t k = 0; k < op->output_count; k++)
+            if (op->outputs[k] != ONXI_NO_SLOT && !g->slots[op->outputs[k]].uses)
+                op->outputs[k] = ONXI_NO_SLOT;
+        while (op->output_count > 1 && op->outputs[op->output_count - 1] == ONXI_NO_SLOT)
+            op->output_count--;
+    }
     return ONX_OK;
 }
 

@@ -346,6 +346,7 @@ void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p)
     p->since = op->since;
     p->input_count = op->input_count;
     p->output_count = op->output_count;
+    p->operand_count = op->input_count;
     p->threads = e->session->threads;
     p->rows = 1;
     p->grain = 1;
@@ -401,7 +402,7 @@ onx_status onxi_op_choose(onxi_exec *e, const onxi_op *op, onx_prepare *p, const
         p->followed = 0;
         p->workspace = 0;
         p->thread_workspace = 0;
-        for (uint32_t k = 0; p->want && k < p->input_count; k++)
+        for (uint32_t k = 0; p->want && k < p->operand_count; k++)
             p->want[k] = lying[k] ? lying[k]->layout : NULL;
     }
     p->kernel = NULL;

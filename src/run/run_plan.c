@@ -543,12 +543,18 @@ static onx_status place_first(planner *pl, const draft *d, const onxi_step *step
     return add_storage(pl, out);
 }
 
+static bool is_view(const onxi_op *op)
+{
+    return op->kernel_count && op->kernels[0]->flags & ONX_KERNEL_VIEW;
+}
+
 /* FLAT kernels see their inputs as they lie only if all lie alike and are shaped like the output. */
 static bool lie_alike(const draft *d, const onx_value *out)
 {
     if (!d->op->input_count || !d->lying[0] || !d->lying[0]->layout)
         return false;
-    for (uint32_t i = 0; i < d->op->input_count; i++)
+    uint32_t count = is_view(d->op) ? 1 : d->op->input_count;
+    for (uint32_t i = 0; i < count; i++)
         if (d->lying[i] && (!layouts_equal(d->lying[i]->layout, d->lying[0]->layout) || !same_type(d->lying[i], out)))
             return false;
     return true;
@@ -559,13 +565,14 @@ static onx_status settle_inputs(planner *pl, draft *d, const onx_kernel *kernel,
     uint32_t *list = ONXI_ARRAY(pl->plan->arena, uint32_t, d->count + 1u);
     if (!list)
         return ONX_E_MEMORY;
+    uint32_t alike_count = kernel->flags & ONX_KERNEL_VIEW ? 1 : d->op->input_count;
     for (uint32_t i = 0; i < d->count; i++) {
         list[i] = d->slots[i];
         if (list[i] == ONXI_NO_SLOT)
             continue;
-        const onx_layout *layout = kernel->flags & ONX_KERNEL_LAYOUTS         ? d->p.want[i]
-                                   : kernel->flags & ONX_KERNEL_FLAT && alike ? d->lying[i]->layout
-                                                                              : NULL;
+        const onx_layout *layout = kernel->flags & ONX_KERNEL_LAYOUTS                            ? d->p.want[i]
+                                   : kernel->flags & ONX_KERNEL_FLAT && alike && i < alike_count ? d->lying[i]->layout
+                                                                                                 : NULL;
         ONX_TRY(in_layout(pl, d->slots[i], layout, &list[i]));
     }
     *out = list;
@@ -590,13 +597,15 @@ static onx_status plan_static(planner *pl, const onxi_op *op, uint32_t chain)
     d.p.inputs = d.lying;
     d.p.outputs = outputs;
     onxi_op_describe(pl->e, op, &d.p);
-    d.p.input_count = d.count;
+    d.p.operand_count = d.count;
     d.p.last_use = d.last_use;
     d.p.want = want;
     d.p.followers = d.followers;
     d.p.follower_count = d.follower_count;
     ONX_TRY(onxi_op_choose(pl->e, op, &d.p, d.plain, alike));
     const onx_kernel *kernel = d.p.kernel;
+    if (kernel->flags & ONX_KERNEL_VIEW && kernel->flags & ONX_KERNEL_FLAT && alike)
+        outputs[0]->layout = d.lying[0]->layout;
     uint32_t taken = d.p.followed <= d.follower_count ? d.p.followed : 0;
     uint32_t *inputs, *outs = ONXI_ARRAY(arena, uint32_t, op->output_count + 1u);
     if (!outs)
@@ -619,7 +628,7 @@ static onx_status plan_static(planner *pl, const onxi_op *op, uint32_t chain)
         if (d.followers[n].operand >= 0)
             used = (uint32_t)d.followers[n].operand + 1;
     d.count = used;
-    d.p.input_count = used;
+    d.p.operand_count = used;
     ONX_TRY(settle_inputs(pl, &d, kernel, alike, &inputs));
     onxi_step draft_step = { .op = op,
                              .kernel = kernel,
