@@ -287,9 +287,12 @@ void onxi_file_close(onx_ctx *cx, onxi_file *file);
  * devices and FIFOs are written to directly. A symbolic link is kept, the file that it names is replaced. */
 typedef struct onxi_output onxi_output;
 onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out);
-/* A file `name` (one component) in the folder `dir`, a descriptor that must stay open until the end: links, hard links and all but regular files are
- * refused, a new file is private to its owner. `shown` names it in messages. */
+/* A file `name` (one component) in the folder `dir`, a descriptor that must stay open until the end: links, hard links
+ * and all but regular files are refused, a new file is private to its owner. `shown` names it in messages. The folder is
+ * the caller's to sync. */
 onx_status onxi_output_open_at(onx_ctx *cx, int dir, const char *name, const char *shown, onxi_output **out);
+/* Makes the renamings in the folder last; true when that failed, errno says why. */
+bool onxi_folder_sync_failed(int dir);
 /* Buffers small pieces; large ones are written from where they are. Long runs of zeros become holes. */
 onx_status onxi_output_write(onxi_output *output, onx_str bytes);
 /* Appends zeros. */

@@ -388,6 +388,12 @@ static bool sync_failed(int fd)
     return false;
 }
 
+/* A folder opened by path only (EBADF), as one that cannot be read has to be, cannot be synced. */
+bool onxi_folder_sync_failed(int dir)
+{
+    return sync_failed(dir) && errno != EBADF;
+}
+
 onx_status onxi_output_finish(onxi_output *o)
 {
     if (o->status != ONX_OK || o->finished)
@@ -421,9 +427,9 @@ onx_status onxi_output_commit(onxi_output *o)
         onxi_output_abandon(o);
         return status;
     }
-    /* The new file is in place; what is left is to make the name survive a power cut. A folder that cannot be read
-     * (EBADF: opened by path only) cannot be synced. */
-    if (sync_failed(o->dir) && errno != EBADF)
+    /* The new file is in place; what is left is to make the name survive a power cut. A folder that belongs to the
+     * caller is his to sync, once for all files. */
+    if (o->own_dir && onxi_folder_sync_failed(o->dir))
         status = fail(o, "sync the folder of", errno);
     output_free(o);
     return status;

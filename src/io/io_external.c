@@ -323,6 +323,10 @@ onx_status onxi_move_commit(onxi_move *m)
         m->files[i].output = NULL;
         ONX_TRY(onxi_output_commit(output));
     }
+    char reason[128];
+    if (m->folder >= 0 && onxi_folder_sync_failed(m->folder))
+        return onxi_fail(m->cx, ONX_E_IO, ONXI_NOWHERE, "cannot sync the folder of the data files: %s",
+                         onxi_error_text(errno, reason, sizeof reason));
     return ONX_OK;
 }
 
