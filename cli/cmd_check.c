@@ -498,9 +498,6 @@ static const struct {
 static int finish(cli_call *call, result *r, onx_status status)
 {
     const char *format = cli_value(call, "format");
-    r->summary = (onx_check_summary){ .errors = onx_diag_total(call->cx, ONX_ERROR),
-                                      .warnings = onx_diag_total(call->cx, ONX_WARNING),
-                                      .notes = onx_diag_total(call->cx, ONX_NOTE) };
     int exit_status = cli_exit(status);
     call->input = r->file;
     if (cli_has(call, "json") || (format && strcmp(format, "json") == 0)) {
@@ -521,6 +518,18 @@ static int finish(cli_call *call, result *r, onx_status status)
     return exit_status;
 }
 
+/* Findings of the reader are counted with those of the checker, of which some may not have been kept. */
+static void add_readers(cli_call *call, result *r)
+{
+    size_t kept[3] = { 0, 0, 0 };
+    size_t *const counts[3] = { &r->summary.notes, &r->summary.warnings, &r->summary.errors };
+    for (size_t i = 0; i < onx_diag_count(call->cx); i++)
+        kept[onx_diag_get(call->cx, i)->severity] +=
+            !r->checked || onx_diag_get(call->cx, i)->where.kind == ONX_AT_BYTE;
+    for (int s = 0; s < 3; s++)
+        *counts[s] += kept[s];
+}
+
 static int check_file(cli_call *call, onx_check_options *o)
 {
     documents docs = { .count = 0 };
@@ -534,11 +543,11 @@ static int check_file(cli_call *call, onx_check_options *o)
         status = cli_load(call, call->operand[0], cli_kind(call), &doc);
     if (status == ONX_OK) {
         r.checked = true;
-        onx_check_summary summary;
-        status = onx_check(call->cx, doc, o, &summary);
-        if (status == ONX_OK && o->flags & ONX_CHECK_STRICT && onx_diag_total(call->cx, ONX_WARNING))
-            status = ONX_E_INVALID; /* warnings of the reader */
+        status = onx_check(call->cx, doc, o, &r.summary);
     }
+    add_readers(call, &r);
+    if (status == ONX_OK && o->flags & ONX_CHECK_STRICT && r.summary.warnings)
+        status = ONX_E_INVALID; /* warnings of the reader */
     int exit_status = finish(call, &r, status);
     onx_doc_free(doc);
     close_documents(&docs);

@@ -97,6 +97,7 @@ typedef struct onxi_meaning {
 } onxi_meaning;
 enum { ONXI_NAME_USED = 1, ONXI_NAME_WITH_INITIALIZER = 2, ONXI_NAME_IN_MAIN = 4 };
 
+enum { ONXI_AHEAD = 128 }; /* a power of two */
 typedef struct onxi_names {
     onxi_meaning *meaning; /* by id */
     uint32_t *slot;        /* open addressing: id + 1 */
@@ -111,6 +112,11 @@ typedef struct onxi_names {
     struct onxi_pending *pending;
     uint32_t pending_count, pending_room;
     bool last; /* no scope comes after the one that is open */
+    struct {   /* hashes computed ahead of their use, by bits of the name */
+        onx_bytes name;
+        uint32_t hash;
+        bool odd;
+    } ahead[ONXI_AHEAD];
 } onxi_names;
 
 typedef struct onxi_pending {   /* a use of a name that nothing visible defines yet */
@@ -169,6 +175,7 @@ typedef enum onxi_role {
     ONXI_ROLE_ALGORITHM
 } onxi_role;
 
+enum { ONXI_LOOK = 4 }; /* how many nodes are prepared ahead, the current one included; a power of two */
 typedef struct onxi_scope {
     struct onxi_scope *up; /* enclosing graph or body; NULL for the outermost */
     onxi_role role;        /* of this graph */
@@ -182,9 +189,12 @@ typedef struct onxi_scope {
     const onx_graph *graph;       /* NULL for a function body */
     onx_node *const *nodes;
     uint32_t node_count;
-    const onx_node *holder; /* SUBGRAPH: the node that holds it */
-    bool names;             /* false when a part is checked without its surroundings: names are not resolved */
-    bool late;              /* some node reads what a later node defines */
+    const onx_node *holder;          /* SUBGRAPH: the node that holds it */
+    bool names;                      /* false when a part is checked without its surroundings: names are not resolved */
+    bool late;                       /* some node reads what a later node defines */
+    bool twins;                      /* two nodes seem to have one name */
+    uint64_t *node_slot, node_slots; /* hashes of node names */
+    uint64_t node_hash[ONXI_LOOK];   /* of the nodes to come */
 } onxi_scope;
 
 typedef struct onxi_check {
@@ -269,8 +279,13 @@ static inline bool onxi_name_awaited(const onxi_meaning *m)
 {
     return !m->scope && m->index;
 }
-/* Names of the nodes of one graph (N-03). */
-void onxi_check_node_names(onxi_check *k, const onxi_at *at, const onxi_scope *scope);
+/* Before each node of a scope, in order: fetches what the names of the nodes to come need, since in a large graph each
+ * lookup would wait for memory, and notes the name of the node itself (N-03) between open and close. */
+bool onxi_node_names_open(onxi_check *k, onxi_scope *scope);
+void onxi_names_prepare(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t node);
+void onxi_node_names_close(onxi_check *k, const onxi_at *at, onxi_scope *scope);
+/* All nodes of the scope. */
+void onxi_check_nodes(onxi_check *k, const onxi_at *at, onxi_scope *scope);
 void onxi_check_enter(onxi_check *k, onxi_scope *scope, onxi_scope *up);
 /* Reports what is still open, and forgets the names of the scope. `step`: ONXI_STEP_node or so, for places. */
 void onxi_check_leave(onxi_check *k, const onxi_at *at, onxi_scope *scope);

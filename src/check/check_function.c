@@ -469,9 +469,7 @@ void onxi_check_function(onxi_check *k, const onxi_at *at, const onx_function *f
         else
             onxi_check_define(k, here, &scope, onxi_name_intern(k, here, f->input[i]), ONXI_NAME_INPUT, i);
     }
-    onxi_check_node_names(k, at, &scope);
-    for (uint32_t i = 0; i < f->node_count && k->status == ONX_OK; i++)
-        onxi_check_node(k, ONXI_AT_ITEM(at, node, i, NODE, f->node[i]), f->node[i], i, &scope);
+    onxi_check_nodes(k, at, &scope);
     check_function_values(k, at, f, &scope);
     onxi_check_leave(k, at, &scope);
     onxi_check_imports_used(k, at, &imports);

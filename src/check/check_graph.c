@@ -332,6 +332,17 @@ static void check_graph_itself(onxi_check *k, const onxi_at *at, const onx_graph
     onxi_check_metadata(k, at, g->metadata_props, g->metadata_props_count, false);
 }
 
+void onxi_check_nodes(onxi_check *k, const onxi_at *at, onxi_scope *scope)
+{
+    if (!onxi_node_names_open(k, scope))
+        return;
+    for (uint32_t i = 0; i < scope->node_count && k->status == ONX_OK; i++) {
+        onxi_names_prepare(k, at, scope, i);
+        onxi_check_node(k, ONXI_AT_ITEM(at, node, i, NODE, scope->nodes[i]), scope->nodes[i], i, scope);
+    }
+    onxi_node_names_close(k, at, scope);
+}
+
 void onxi_check_graph(onxi_check *k, const onxi_at *at, const onx_graph *g, onxi_scope *scope, onxi_scope *up)
 {
     scope->graph = g;
@@ -341,9 +352,7 @@ void onxi_check_graph(onxi_check *k, const onxi_at *at, const onx_graph *g, onxi
     check_graph_itself(k, at, g);
     check_inputs(k, at, g, scope);
     check_initializers(k, at, g, scope);
-    onxi_check_node_names(k, at, scope);
-    for (uint32_t i = 0; i < g->node_count && k->status == ONX_OK; i++)
-        onxi_check_node(k, ONXI_AT_ITEM(at, node, i, NODE, g->node[i]), g->node[i], i, scope);
+    onxi_check_nodes(k, at, scope);
     check_outputs(k, at, g, scope);
     if (!k->quick) {
         check_value_infos(k, at, g, scope);

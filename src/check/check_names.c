@@ -217,7 +217,14 @@ uint32_t onxi_name_intern(onxi_check *k, const onxi_at *at, onx_bytes bytes)
     onxi_names *t = &k->names;
     onx_str name = onx_view(bytes);
     int odd;
-    uint32_t hash = (uint32_t)hash_name(name.ptr, name.len, seed_of(k), &odd);
+    uint32_t hash;
+    size_t place = (bytes.bits >> 2) & (ONXI_AHEAD - 1);
+    if (t->ahead[place].name.bits == bytes.bits) {
+        hash = t->ahead[place].hash;
+        odd = t->ahead[place].odd ? NAME_ODD : NAME_PLAIN;
+    } else {
+        hash = (uint32_t)hash_name(name.ptr, name.len, seed_of(k), &odd);
+    }
     uint32_t i = hash & (t->slots - 1);
     for (; t->slot[i]; i = (i + 1) & (t->slots - 1))
         if (is_named(&t->meaning[t->slot[i] - 1], hash, name))
@@ -238,6 +245,33 @@ uint32_t onxi_name_intern(onxi_check *k, const onxi_at *at, onx_bytes bytes)
     return id;
 }
 
+static void prepare_hash(onxi_check *k, onx_bytes bytes, uint64_t seed)
+{
+    onxi_names *t = &k->names;
+    onx_str name = onx_view(bytes);
+    int odd;
+    if (!bytes.bits)
+        return;
+    uint32_t hash = (uint32_t)hash_name(name.ptr, name.len, seed, &odd);
+    size_t place = (bytes.bits >> 2) & (ONXI_AHEAD - 1);
+    t->ahead[place].name = bytes;
+    t->ahead[place].hash = hash;
+    t->ahead[place].odd = odd == NAME_ODD;
+    __builtin_prefetch(&t->slot[hash & (t->slots - 1)]);
+}
+
+/* The slot has arrived meanwhile: the entry that it leads to is next. */
+static void prepare_entry(onxi_check *k, onx_bytes bytes)
+{
+    onxi_names *t = &k->names;
+    size_t place = (bytes.bits >> 2) & (ONXI_AHEAD - 1);
+    if (!bytes.bits || t->ahead[place].name.bits != bytes.bits)
+        return;
+    uint32_t id = t->slot[t->ahead[place].hash & (t->slots - 1)];
+    if (id)
+        __builtin_prefetch(&t->meaning[id - 1]);
+}
+
 /* ---- names of nodes: a namespace of their own, where only doubles matter ---- */
 
 /* Two nodes whose hashes are equal: are their names? Looked at once in a while, so an exact set is made only then. */
@@ -255,34 +289,78 @@ static void report_twins(onxi_check *k, const onxi_at *at, const onxi_scope *sco
     }
 }
 
-void onxi_check_node_names(onxi_check *k, const onxi_at *at, const onxi_scope *scope)
+bool onxi_node_names_open(onxi_check *k, onxi_scope *scope)
 {
-    bool twins = false;
-    int odd;
-    uint64_t seed = seed_of(k);
-    if (k->quick || !scope->node_count || !onxi_wants(k, "N-03"))
-        return;
     uint64_t slots = onxi_list_room((uint64_t)scope->node_count + scope->node_count / 2 + 2);
-    uint64_t *slot = onxi_resize(k->cx, NULL, 0, slots * sizeof *slot);
-    if (onxi_check_failed(k, slot))
-        return;
-    memset(slot, 0, slots * sizeof *slot);
-    for (uint32_t i = 0; i < scope->node_count; i++) {
-        onx_str name = onx_view(scope->nodes[i]->name);
-        if (!name.len)
-            continue;
-        uint64_t hash = hash_name(name.ptr, name.len, seed, &odd) | 1;
-        uint64_t j = (hash >> 8) & (slots - 1);
-        while (slot[j] && slot[j] != hash)
-            j = (j + 1) & (slots - 1);
-        twins |= slot[j] == hash;
-        slot[j] = hash;
-        if (odd == NAME_ODD || k->identifiers)
-            check_new_name(k, ONXI_AT(ONXI_AT_ITEM(at, node, i, NODE, scope->nodes[i]), name), name, odd);
-    }
-    onxi_release(k->cx, slot, slots * sizeof *slot);
-    if (twins)
+    if (k->quick || scope->node_count < 2 || !scope->names || !onxi_wants(k, "N-03"))
+        return true;
+    scope->node_slot = onxi_resize(k->cx, NULL, 0, slots * sizeof *scope->node_slot);
+    if (onxi_check_failed(k, scope->node_slot))
+        return false;
+    memset(scope->node_slot, 0, slots * sizeof *scope->node_slot);
+    scope->node_slots = slots;
+    return true;
+}
+
+void onxi_node_names_close(onxi_check *k, const onxi_at *at, onxi_scope *scope)
+{
+    onxi_release(k->cx, scope->node_slot, scope->node_slots * sizeof *scope->node_slot);
+    scope->node_slot = NULL;
+    if (scope->twins)
         report_twins(k, at, scope);
+}
+
+static void note_node_name(onxi_scope *scope, uint64_t hash)
+{
+    uint64_t j = (hash >> 8) & (scope->node_slots - 1);
+    while (scope->node_slot[j] && scope->node_slot[j] != hash)
+        j = (j + 1) & (scope->node_slots - 1);
+    scope->twins |= scope->node_slot[j] == hash;
+    scope->node_slot[j] = hash;
+}
+
+/* ---- looking ahead ---- */
+
+static void prepare_node(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t node)
+{
+    enum { MOST = 8 }; /* operands; the rest is looked up without preparation */
+    const onx_node *n = scope->nodes[node];
+    uint64_t seed = seed_of(k);
+    for (uint32_t i = 0; i < n->input_count && i < MOST; i++)
+        prepare_hash(k, n->input[i], seed);
+    for (uint32_t i = 0; i < n->output_count && i < MOST; i++)
+        prepare_hash(k, n->output[i], seed);
+    onx_str name = onx_view(n->name);
+    scope->node_hash[node % ONXI_LOOK] = 0;
+    if (!scope->node_slot || !name.len)
+        return;
+    int odd;
+    uint64_t hash = hash_name(name.ptr, name.len, seed, &odd) | 1;
+    scope->node_hash[node % ONXI_LOOK] = hash;
+    __builtin_prefetch(&scope->node_slot[(hash >> 8) & (scope->node_slots - 1)]);
+    if (odd == NAME_ODD || k->identifiers)
+        check_new_name(k, ONXI_AT(ONXI_AT_ITEM(at, node, node, NODE, n), name), name, odd);
+}
+
+void onxi_names_prepare(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t node)
+{
+    enum { FAR = 2 * ONXI_LOOK, NEAR = ONXI_LOOK / 2, MOST = 8 };
+    if (node + FAR < scope->node_count)
+        __builtin_prefetch(scope->nodes[node + FAR]);
+    if (!node)
+        for (uint32_t i = 0; i + 1 < ONXI_LOOK && i < scope->node_count; i++)
+            prepare_node(k, at, scope, i);
+    if (node + ONXI_LOOK - 1 < scope->node_count)
+        prepare_node(k, at, scope, node + ONXI_LOOK - 1);
+    if (node + NEAR < scope->node_count) {
+        const onx_node *n = scope->nodes[node + NEAR];
+        for (uint32_t i = 0; i < n->input_count && i < MOST; i++)
+            prepare_entry(k, n->input[i]);
+        for (uint32_t i = 0; i < n->output_count && i < MOST; i++)
+            prepare_entry(k, n->output[i]);
+    }
+    if (scope->node_hash[node % ONXI_LOOK])
+        note_node_name(scope, scope->node_hash[node % ONXI_LOOK]);
 }
 
 uint32_t onxi_token(onxi_check *k)

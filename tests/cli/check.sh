@@ -1,0 +1,86 @@
+# onx check: findings as text, JSON and SARIF, choosing rules, parts, and the page docs/rules.md.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+cat >good.onnxtxt <<'EOF'
+<ir_version: 10, opset_import: ["" : 21], producer_name: "test", producer_version: "1">
+g (float[N] x) => (float[N] y) { y = Relu(x) }
+EOF
+cat >bad.onnxtxt <<'EOF'
+<ir_version: 10, opset_import: ["" : 21], producer_name: "test", producer_version: "1">
+g (float[N] x) => (float[N] y) { a = Relu(q) [n] b = LeakyRelu<alhpa = 0.5>(a) [n] y = Reluu(b) }
+EOF
+
+expect 0 "$ONX" check good.onnxtxt
+says out 'good.onnxtxt: valid'
+expect 0 "$ONX" check --strict good.onnxtxt
+expect 0 "$ONX" check --full --quiet good.onnxtxt
+[ -s out ] && fail "--quiet prints a summary"
+
+expect 1 "$ONX" check bad.onnxtxt
+says out '3 errors, 1 warning'
+says err 'graph.node[0] (Relu).input[0]'
+says err '"q" is not defined'
+says err '[G-07]'
+says err 'did you mean alpha?'
+says err 'did you mean Relu?'
+says err '[N-03]'
+# findings come in order of place
+grep -o '\[[A-Z]*-[0-9]*\]' err | tr -d '\n' >order
+[ "$(cat order)" = "[G-24][G-07][ND-17][ND-04][N-03]" ] || fail "findings are not in order of place: $(cat order)"
+
+expect 1 "$ONX" check --only G-07 bad.onnxtxt
+says out '1 error, 0 warnings'
+expect 1 "$ONX" check --only ND bad.onnxtxt
+says out '2 errors'
+expect 0 "$ONX" check --ignore ND,G-07 bad.onnxtxt
+says out '1 warning'
+expect 1 "$ONX" check --ignore ND,G-07 --strict bad.onnxtxt
+expect 2 "$ONX" check --only X-99 bad.onnxtxt
+says err 'no rule or group of rules X-99'
+expect 1 "$ONX" check --max-errors 1 bad.onnxtxt
+says out '3 errors'
+[ "$(grep -c ': error: ' err)" -eq 1 ] || fail "--max-errors 1 shows more than one error"
+expect 2 "$ONX" check
+expect 2 "$ONX" check missing.onnx
+
+# parts
+cat >node.textproto <<'EOF'
+op_type: "Relu" input: "x" output: "y"
+EOF
+expect 0 "$ONX" check --as node --opset =17 --ir-version 8 node.textproto
+expect 1 "$ONX" check --as node --opset ai.onnx.ml=3 node.textproto
+says err '[O-10]'
+expect 2 "$ONX" check --as node --opset =x node.textproto
+
+# operator-set documents
+cat >set.textproto <<'EOF'
+magic: "ONNXOPSET" ir_version: 10 domain: "com.example" opset_version: 1 operator { op_type: "F" since_version: 1 status: STABLE }
+EOF
+cat >custom.onnxtxt <<'EOF'
+<ir_version: 10, opset_import: ["" : 21, "com.example" : 1]>
+g (float[N] x) => (float[N] y) { z = com.example.F(x) y = com.example.G(z) }
+EOF
+expect 0 "$ONX" check custom.onnxtxt
+says err '[ND-06]'
+expect 1 "$ONX" check --opset-doc set.textproto custom.onnxtxt
+says out '1 error'
+says err 'has no operator G'
+
+# JSON
+expect 1 "$ONX" check --json bad.onnxtxt
+says out '"valid": false'
+says out '"rule": "ND-17"'
+says out '"hint": "did you mean alpha?"'
+
+# rules
+expect 0 "$ONX" check --explain T-04
+says out 'T-04  Dense tensors'
+says out 'dims -1'
+expect 0 "$ONX" check --explain T
+[ "$(grep -c 'checked by' out)" -eq 35 ] || fail "--explain T does not print 35 rules"
+expect 0 "$ONX" check --explain all --format json
+[ "$(grep -c '"level"' out)" -eq 414 ] || fail "--explain all does not print 414 rules"
+expect 2 "$ONX" check --explain T-99
+expect 0 "$ONX" check --explain all --format markdown
+same out "$ONX_SOURCE_DIR/docs/rules.md" # when stale: onx check --explain all --format markdown > docs/rules.md
+done_testing
