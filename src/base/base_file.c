@@ -19,7 +19,11 @@ static onx_status fail(onx_ctx *cx, const char *path, const char *doing, int err
 
 const char *onxi_error_text(int error, char *buf, size_t size)
 {
+#ifdef __GLIBC__
     return strerror_r(error, buf, size); /* the GNU form: the text may lie elsewhere */
+#else
+    return strerror_r(error, buf, size) == 0 ? buf : "unknown error";
+#endif
 }
 
 const char *onxi_mode_name(unsigned mode)

@@ -304,6 +304,8 @@ static bool shortest_fast(double value, decimal *d)
     return false;
 }
 
+#ifdef __SIZEOF_INT128__
+
 __extension__ typedef unsigned __int128 wide;
 
 /* The nearest m * 10^-scale, exactly, for value = mantissa * 2^-shift; true when it reads back as the value. */
@@ -336,6 +338,17 @@ static bool shortest_exact(double value, decimal *d)
     set_digits(d, m, scale);
     return true;
 }
+
+#else
+
+static bool shortest_exact(double value, decimal *d)
+{
+    (void)value;
+    (void)d;
+    return false; /* the C library takes longer, but gives the same */
+}
+
+#endif
 
 /* `count` digits by the C library, whose decimal point, whatever it is, is passed over. */
 static void library_digits(double value, int count, decimal *d)

@@ -25,7 +25,7 @@ struct onx_doc {
     void *root;
     uint64_t input_size;
     onxi_attachment *attachments;
-    const char *base_dir;  /* in the arena; NULL: external data cannot be found */
+    const char *base_dir;           /* in the arena; NULL: external data cannot be found */
     struct onxi_external *external; /* opened data files (proto_external.c) */
     /* Gives the bytes of an external tensor; set by the layer that knows files, NULL until then. */
     onx_status (*external_bytes)(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
@@ -51,7 +51,8 @@ typedef struct onxi_external_fault {
     onx_str value; /* the offending one, or empty */
 } onxi_external_fault;
 
-/* Reads the entries and looks at the location; false with the first fault. Unknown keys and basepath are passed over. */
+/* Reads the entries and looks at the location; false with the first fault. Unknown keys and basepath are passed over.
+ */
 bool onxi_external_parse(const onx_tensor *tensor, onxi_external_ref *out, onxi_external_fault *fault);
 /* Is it a plain relative path of a file inside a folder, on every system? */
 bool onxi_location_is_sound(onx_str location, onxi_external_fault *fault);
