@@ -421,7 +421,8 @@ void onxi_keep_release(onxi_printer *o);
 
 /* ---- formatter (text_format.c) ---- */
 
-/* An item of the source, from begin to end; `key` is what the printer will ask for. */
+/* An item of the source, from begin to end; `key` is what the printer will ask for. Without a key it only parts what
+ * stands before it from comments behind it. */
 void onxi_trivia_item(onxi_parser *p, const void *key, const char *begin, const char *end);
 void onxi_trivia_comment(onxi_parser *p, onx_str comment);
 void onxi_trivia_blank(onxi_parser *p, const char *at);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 typedef struct item {
-    const void *key;
+    const void *key; /* NULL: nothing that ends here has comments beside it */
     const char *begin, *end;
 } item;
 
@@ -107,7 +107,7 @@ static const item *item_beside(const onxi_trivia *t, const char *at)
     if (low == 0)
         return NULL;
     const item *last = &t->items[low - 1];
-    return memchr(last->end, '\n', (size_t)(at - last->end)) ? NULL : last;
+    return !last->key || memchr(last->end, '\n', (size_t)(at - last->end)) ? NULL : last;
 }
 
 /* The first item that begins at or after `at`, or NULL; items are sorted by their beginnings. */
@@ -121,6 +121,8 @@ static const item *item_after(const onxi_trivia *t, const char *at)
         else
             high = middle;
     }
+    while (low < t->item_count && !t->items[low].key)
+        low++;
     return low < t->item_count ? &t->items[low] : NULL;
 }
 

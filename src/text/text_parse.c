@@ -132,7 +132,7 @@ static bool parse_head(onxi_parser *p, const onxi_head_item *items, void *messag
 /* ---- values ---- */
 
 /* value = [ type ] name */
-static bool parse_value(onxi_parser *p, onxi_target target, onx_value_info **out)
+static bool parse_value(onxi_parser *p, onxi_target target, onx_value_info **out, const char **stop)
 {
     onx_value_info *value = ONXI_NEW(p->arena, onx_value_info);
     *out = value;
@@ -157,14 +157,13 @@ static bool parse_value(onxi_parser *p, onxi_target target, onx_value_info **out
     if (!onxi_take_name(p, &value->name, "a type or a name"))
         return false;
     p->target[target] = value; /* a comment may follow */
+    *stop = p->at;
     char c = onxi_peek(p);
     if (!ONX_HAS(value_info, value, type) && (onxi_char_is(c, ONXI_CHAR_LETTER) || c == '[' || c == '"')) {
         p->at = name_at;
         onx_type *type; /* says what is wrong with the word */
         return onxi_parse_type(p, &type) && onxi_parse_error(p, name_at, "a type", NULL, "this is not a type");
     }
-    if (p->trivia)
-        onxi_trivia_item(p, value, at, p->at);
     return true;
 }
 
@@ -205,14 +204,16 @@ static bool parse_entry(onxi_parser *p, const value_place *place)
 {
     onx_value_info *value;
     onxi_gap(p);
-    const char *at = p->at;
-    if (!onxi_parse_enter(p, 1) || !parse_value(p, place->target, &value))
+    const char *at = p->at, *stop;
+    if (!onxi_parse_enter(p, 1) || !parse_value(p, place->target, &value, &stop))
         return false;
     bool valued = onxi_peek(p) == '=';
     bool lone = valued && place->target == ONXI_TARGET_VALUE_INFO;
     if (!lone && !onxi_push_ptr(p, value))
         return false;
     if (!valued) {
+        if (p->trivia)
+            onxi_trivia_item(p, value, at, stop);
         p->depth--;
         return true;
     }
@@ -240,6 +241,8 @@ static bool parse_entries(onxi_parser *p, const value_place *place, onx_value_in
                           onx_tensor ***tensors, uint32_t *tensor_count)
 {
     size_t base = p->stack_count;
+    if (p->trivia)
+        onxi_trivia_item(p, NULL, p->at - 1, p->at);
     if (onxi_take(p, place->close))
         return true;
     do {
@@ -297,8 +300,10 @@ bool onxi_parse_graph(onxi_parser *p, onx_graph *graph)
     graph->has |= onx_graph_has_name;
     if (!onxi_take_name(p, &graph->name, "the name of a graph"))
         return false;
-    if (p->trivia)
-        onxi_trivia_item(p, graph, at, p->at);
+    if (p->trivia) {
+        onxi_trivia_item(p, graph, at, at);
+        onxi_trivia_item(p, NULL, at, p->at);
+    }
     if (onxi_take(p, '(') &&
         !parse_entries(p, &inputs, &graph->input, &graph->input_count, &graph->initializer, &graph->initializer_count))
         return false;
@@ -427,7 +432,7 @@ static bool parse_function(onxi_parser *p, onx_function *function)
     if (!onxi_take_name(p, &function->name, "the name of a function"))
         return false;
     if (p->trivia)
-        onxi_trivia_item(p, function, at, at + 1);
+        onxi_trivia_item(p, function, at, at);
     if (onxi_take(p, '<') && !parse_function_attributes(p, function))
         return false;
     if (!parse_parameters(p, function, &inputs, &function->input, &function->input_count) || !parse_arrow(p) ||
@@ -478,7 +483,7 @@ static bool parse_model(onxi_parser *p, onx_model *model)
                 "ir_version, opset_import, producer_name, producer_version, domain, model_version, doc_string or metadata_props"))
             return false;
         if (p->trivia)
-            onxi_trivia_item(p, model, at, at + 1);
+            onxi_trivia_item(p, model, at, p->at);
     }
     model->graph = ONXI_NEW(p->arena, onx_graph);
     if (!model->graph)
@@ -529,6 +534,7 @@ static bool parse_into(onxi_parser *p, onx_kind kind, void *root)
 {
     onx_value_info *value;
     onx_type *type;
+    const char *stop;
     switch (kind) {
     case ONX_KIND_MODEL:
         return parse_model(p, root);
@@ -550,7 +556,7 @@ static bool parse_into(onxi_parser *p, onx_kind kind, void *root)
         return true;
     }
     case ONX_KIND_VALUE_INFO:
-        if (!parse_value(p, ONXI_TARGET_VALUE_INFO, &value))
+        if (!parse_value(p, ONXI_TARGET_VALUE_INFO, &value, &stop))
             return false;
         memcpy(root, value, sizeof *value);
         p->target[ONXI_TARGET_VALUE_INFO] = root;

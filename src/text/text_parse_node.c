@@ -571,6 +571,8 @@ bool onxi_parse_nodes(onxi_parser *p, onx_node ***list, uint32_t *count)
     size_t base = p->stack_count;
     if (!onxi_expect(p, '{', "'{'", "the list of nodes"))
         return false;
+    if (p->trivia)
+        onxi_trivia_item(p, NULL, p->at - 1, p->at);
     for (;;) {
         char c = onxi_peek(p);
         const char *start = p->at;
