@@ -362,7 +362,7 @@ bool onxi_type_materialize(onx_infer *e, onxi_type *type)
     if (type->ranked) {
         for (uint32_t i = 0; i < type->rank; i++) {
             /* A negative size is nonsense that a rule could not tell; it is as good as unknown. */
-            if (onxi_dim_is_known(type->dims[i]) && (!onxi_dim_is_const(type->dims[i]) || type->dims[i] >= 0))
+            if (onxi_dim_exists(e->dims, type->dims[i]) && (!onxi_dim_is_const(type->dims[i]) || type->dims[i] >= 0))
                 continue;
             type->dims[i] = onxi_dim_fresh(e->dims, "unk_");
             any = true;

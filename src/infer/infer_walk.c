@@ -332,6 +332,9 @@ static onx_status infer_node(onx_infer *e, onxi_scope *scope, const onx_node *no
             want_type(&run, node);
     }
     if (run.failed) {
+        for (uint32_t i = 0; i < node->output_count;
+             i++) /* the element type stays; a shape from half a rule would mislead */
+            run.call.outputs[i].ranked = false;
         e->rule = run.rule ? run.rule : "ND-20";
         onxi_infer_report(e, scope, node, index, false, "%s", run.why);
         e->failed++;

@@ -12,11 +12,13 @@
  * A dimension, or one element of an integer tensor that is carried along: a constant, an expression over symbols, or unknown.
  * Constants are themselves; expressions are hash-consed in an onxi_dims, so equal ids mean equal expressions
  * (simplified: sums of products in a fixed order). The band of ids is at the far negative end, where no constant
- * of a real model lies; constants inside the band become unknown. */
+ * of a real model lies; integers inside the band (onxi_dim_of_int) become its upper end. */
 typedef int64_t onxi_dim;
 #define ONXI_DIM_UNKNOWN INT64_MIN
 #define ONXI_DIM_BAND (INT64_MIN + (INT64_C(1) << 32))
 static inline bool onxi_dim_is_const(onxi_dim d) { return d >= ONXI_DIM_BAND; }
+/* Any integer; those at the far negative end, which only mean "as far as possible", become the least constant. */
+static inline onxi_dim onxi_dim_of_int(int64_t value) { return value >= ONXI_DIM_BAND ? value : ONXI_DIM_BAND; }
 static inline bool onxi_dim_is_known(onxi_dim d) { return d != ONXI_DIM_UNKNOWN; }
 
 typedef struct onxi_dims onxi_dims;
@@ -37,6 +39,8 @@ onxi_dim onxi_dim_min(onxi_dims *dims, onxi_dim a, onxi_dim b);
 onxi_dim onxi_dim_max(onxi_dims *dims, onxi_dim a, onxi_dim b);
 /* What two dims give that are broadcast to each other: the one that is not 1. Constants that contradict: unknown. */
 onxi_dim onxi_dim_broadcast(onxi_dims *dims, onxi_dim a, onxi_dim b);
+/* Is it a constant or an expression that was made here? */
+bool onxi_dim_exists(const onxi_dims *dims, onxi_dim d);
 /* Is a >= b whatever the symbols stand for? False also means "not known". */
 bool onxi_dim_at_least(onxi_dims *dims, onxi_dim a, onxi_dim b);
 /* Bounds; INT64_MIN and INT64_MAX: none. */
@@ -139,6 +143,8 @@ onx_str onxi_call_text(onxi_call *call, const char *name, const char *otherwise)
 bool onxi_call_text_is(onxi_call *call, const char *name, const char *text);
 /* The list, or NULL with *count 0 when the node does not give it. */
 const int64_t *onxi_call_ints(onxi_call *call, const char *name, uint32_t *count);
+/* The same as dimensions. */
+const onxi_dim *onxi_call_dims(onxi_call *call, const char *name, uint32_t *count);
 /* How many elements a list attribute of any type has; 0 when absent. */
 uint32_t onxi_call_list_count(onxi_call *call, const char *name);
 const onx_graph *onxi_call_graph(onxi_call *call, const char *name);

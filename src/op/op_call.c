@@ -160,6 +160,20 @@ const int64_t *onxi_call_ints(onxi_call *call, const char *name, uint32_t *count
     return attribute_value(call, name, ONX_SLOT_INTS, count);
 }
 
+const onxi_dim *onxi_call_dims(onxi_call *call, const char *name, uint32_t *count)
+{
+    const int64_t *ints = onxi_call_ints(call, name, count);
+    bool fits = true;
+    for (uint32_t i = 0; i < *count && ints; i++)
+        fits = fits && onxi_dim_is_const(ints[i]);
+    if (fits)
+        return ints;
+    onxi_dim *dims = ONXI_ARRAY(call->arena, onxi_dim, *count);
+    for (uint32_t i = 0; dims && i < *count; i++)
+        dims[i] = onxi_dim_of_int(ints[i]);
+    return dims;
+}
+
 uint32_t onxi_call_list_count(onxi_call *call, const char *name)
 {
     static const uint8_t lists[] = { ONX_SLOT_FLOATS,  ONX_SLOT_INTS,   ONX_SLOT_STRINGS,
@@ -389,6 +403,8 @@ bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tens
     int64_t *elements = onxi_arena_get(arena, room);
     if (!elements || onx_tensor_get_i64(doc, tensor, 0, count, elements) != ONX_OK)
         return false;
+    for (uint64_t i = 0; i < count; i++)
+        elements[i] = onxi_dim_of_int(elements[i]);
     if (floating) {
         double *exact = onxi_arena_get(arena, room);
         if (!exact || onx_tensor_get_f64(doc, tensor, 0, count, exact) != ONX_OK)
@@ -397,9 +413,6 @@ bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tens
             if ((double)elements[i] != exact[i])
                 elements[i] = ONXI_DIM_UNKNOWN;
     }
-    for (uint64_t i = 0; i < count; i++)
-        if (!onxi_dim_is_const(elements[i])) /* inside the band of expressions */
-            elements[i] = ONXI_DIM_UNKNOWN;
     *out = (onxi_value){ .rank = tensor->dims_count, .count = (uint32_t)count, .elements = elements };
     return true;
 }

@@ -91,6 +91,12 @@ static const onxi_dim_expr *expr_of(const onxi_dims *dims, onxi_dim d)
     return &dims->exprs[(uint64_t)d - (uint64_t)INT64_MIN - 1];
 }
 
+/* A number that a rule took from the model unchecked may look like an expression that does not exist. */
+static bool exists(const onxi_dims *dims, onxi_dim d)
+{
+    return onxi_dim_is_const(d) || (onxi_dim_is_known(d) && dims && (uint64_t)d - (uint64_t)INT64_MIN <= dims->count);
+}
+
 static uint32_t find(const onxi_dims *dims, const onxi_dim_expr *e, uint32_t hash)
 {
     if (!dims->slot_count)
@@ -213,7 +219,7 @@ static range range_expr(const onxi_dims *dims, const onxi_dim_expr *e)
     case ONXI_DIM_SYMBOL: /* symbols stand for dimensions */
         return (range){ 0, INT64_MAX };
     default:
-        return (range){ e->constant == ONXI_DIM_BROADCAST ? 0 : INT64_MIN, INT64_MAX };
+        return (range){ INT64_MIN, INT64_MAX };
     }
 }
 
@@ -325,23 +331,28 @@ onxi_dim onxi_dim_fresh(onxi_dims *dims, const char *hint)
 
 bool onxi_dim_is_fresh(const onxi_dims *dims, onxi_dim d)
 {
-    return !onxi_dim_is_const(d) && onxi_dim_is_known(d) && expr_of(dims, d)->kind == ONXI_DIM_SYMBOL &&
+    return !onxi_dim_is_const(d) && exists(dims, d) && expr_of(dims, d)->kind == ONXI_DIM_SYMBOL &&
            expr_of(dims, d)->constant == 1;
 }
 
 bool onxi_dim_is_symbol(const onxi_dims *dims, onxi_dim d)
 {
-    return !onxi_dim_is_const(d) && onxi_dim_is_known(d) && expr_of(dims, d)->kind == ONXI_DIM_SYMBOL;
+    return !onxi_dim_is_const(d) && exists(dims, d) && expr_of(dims, d)->kind == ONXI_DIM_SYMBOL;
+}
+
+bool onxi_dim_exists(const onxi_dims *dims, onxi_dim d)
+{
+    return exists(dims, d);
 }
 
 int64_t onxi_dim_low(const onxi_dims *dims, onxi_dim d)
 {
-    return onxi_dim_is_known(d) ? range_of(dims, d).low : INT64_MIN;
+    return exists(dims, d) ? range_of(dims, d).low : INT64_MIN;
 }
 
 int64_t onxi_dim_high(const onxi_dims *dims, onxi_dim d)
 {
-    return onxi_dim_is_known(d) ? range_of(dims, d).high : INT64_MAX;
+    return exists(dims, d) ? range_of(dims, d).high : INT64_MAX;
 }
 
 /* ---- sums ---- */
@@ -419,7 +430,7 @@ static onxi_dim opaque(onxi_dims *dims, char op, onxi_dim a, onxi_dim b)
 
 static bool usable(const onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
-    return onxi_dim_is_known(a) && onxi_dim_is_known(b) && (dims || (onxi_dim_is_const(a) && onxi_dim_is_const(b)));
+    return exists(dims, a) && exists(dims, b);
 }
 
 static onxi_dim const_dim(bool fits, int64_t value)
@@ -442,6 +453,26 @@ onxi_dim onxi_dim_add(onxi_dims *dims, onxi_dim a, onxi_dim b)
 
 static onxi_dim list_dim(onxi_dims *dims, int kind, const onxi_dim *in, uint32_t count);
 
+/* N - max(N - 1, 0) is min(1, N), and min(1024, past + seq) - past is min(1024 - past, seq): taking lists apart lets
+ * their members cancel. Unknown when there is no list, or nothing is gained. */
+static onxi_dim sub_lists(onxi_dims *dims, onxi_dim a, onxi_dim b)
+{
+    onxi_dim parts[ONXI_DIM_LIST];
+    onxi_dim_expr list = *expr_of(dims, b);
+    if (list.kind == ONXI_DIM_MIN || list.kind == ONXI_DIM_MAX) {
+        for (uint32_t i = 0; i < list.count; i++)
+            parts[i] = onxi_dim_sub(dims, a, list.args[i]);
+        return list_dim(dims, list.kind == ONXI_DIM_MIN ? ONXI_DIM_MAX : ONXI_DIM_MIN, parts, list.count);
+    }
+    list = *expr_of(dims, a);
+    if (list.kind != ONXI_DIM_MIN && list.kind != ONXI_DIM_MAX)
+        return ONXI_DIM_UNKNOWN;
+    for (uint32_t i = 0; i < list.count; i++)
+        parts[i] = onxi_dim_sub(dims, list.args[i], b);
+    onxi_dim apart = list_dim(dims, list.kind, parts, list.count);
+    return onxi_dim_is_known(apart) && weight_of(dims, apart) <= weight_of(dims, a) ? apart : ONXI_DIM_UNKNOWN;
+}
+
 onxi_dim onxi_dim_sub(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
     if (!usable(dims, a, b))
@@ -452,16 +483,9 @@ onxi_dim onxi_dim_sub(onxi_dims *dims, onxi_dim a, onxi_dim b)
         return const_dim(fits, difference);
     }
     if (!onxi_dim_is_const(a) && !onxi_dim_is_const(b)) {
-        /* N - max(N - 1, 0) is min(1, N): taking the list apart lets its members cancel. */
-        const onxi_dim_expr *e = expr_of(dims, b);
-        if (e->kind == ONXI_DIM_MIN || e->kind == ONXI_DIM_MAX) {
-            onxi_dim parts[ONXI_DIM_LIST];
-            uint32_t count = e->count;
-            int kind = e->kind == ONXI_DIM_MIN ? ONXI_DIM_MAX : ONXI_DIM_MIN;
-            for (uint32_t i = 0; i < count; i++)
-                parts[i] = onxi_dim_sub(dims, a, expr_of(dims, b)->args[i]);
-            return list_dim(dims, kind, parts, count);
-        }
+        onxi_dim apart = sub_lists(dims, a, b);
+        if (onxi_dim_is_known(apart))
+            return apart;
     }
     poly p = poly_of(dims, a), q = poly_of(dims, b);
     return poly_add(&p, &q, -1) ? poly_dim(dims, &p) : opaque(dims, '-', a, b);
@@ -776,18 +800,55 @@ onxi_dim onxi_dim_mod(onxi_dims *dims, onxi_dim a, onxi_dim b)
 
 /* ---- minima and maxima ---- */
 
-bool onxi_dim_at_least(onxi_dims *dims, onxi_dim a, onxi_dim b)
+/* Lists inside lists could be compared in very many ways; so many steps are worth it. */
+enum { COMPARE_STEPS = 200 };
+
+static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps);
+
+/* A minimum is at least b when all its members are, a maximum when one is; and the other way round. */
+static bool list_at_least(onxi_dims *dims, onxi_dim list, onxi_dim other, bool list_is_larger, uint32_t *steps)
 {
+    onxi_dim_expr e = *expr_of(dims, list);
+    bool all = (e.kind == ONXI_DIM_MIN) == list_is_larger;
+    for (uint32_t i = 0; i < e.count; i++) {
+        bool holds =
+            list_is_larger ? onxi_dim_at_least(dims, e.args[i], other) : onxi_dim_at_least(dims, other, e.args[i]);
+        if (holds != all)
+            return holds;
+    }
+    return all;
+}
+
+static bool is_list(const onxi_dims *dims, onxi_dim d)
+{
+    return !onxi_dim_is_const(d) && (expr_of(dims, d)->kind == ONXI_DIM_MIN || expr_of(dims, d)->kind == ONXI_DIM_MAX);
+}
+
+static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps)
+{
+    if (*steps == 0)
+        return false;
+    --*steps;
     if (a == b)
-        return onxi_dim_is_known(a);
+        return exists(dims, a);
     if (!usable(dims, a, b))
         return false;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
         return a >= b;
-    poly p = poly_of(dims, a), q = poly_of(dims, b);
-    if (range_poly(dims, p.constant, p.terms, p.count).low >= range_poly(dims, q.constant, q.terms, q.count).high)
+    if (range_of(dims, a).low >= range_of(dims, b).high)
         return true;
+    if (is_list(dims, b) && list_at_least(dims, b, a, false, steps))
+        return true;
+    if (is_list(dims, a) && list_at_least(dims, a, b, true, steps))
+        return true;
+    poly p = poly_of(dims, a), q = poly_of(dims, b);
     return poly_add(&p, &q, -1) && range_poly(dims, p.constant, p.terms, p.count).low >= 0;
+}
+
+bool onxi_dim_at_least(onxi_dims *dims, onxi_dim a, onxi_dim b)
+{
+    uint32_t steps = COMPARE_STEPS;
+    return at_least(dims, a, b, &steps);
 }
 
 static bool list_add(onxi_dims *dims, int kind, onxi_dim *list, uint32_t *count, onxi_dim d)
@@ -863,7 +924,7 @@ onxi_dim onxi_dim_broadcast(onxi_dims *dims, onxi_dim a, onxi_dim b)
         return a;
     if (onxi_dim_is_const(b))
         return b;
-    return usable(dims, a, b) ? opaque(dims, ONXI_DIM_BROADCAST, a < b ? a : b, a < b ? b : a) : ONXI_DIM_UNKNOWN;
+    return onxi_dim_max(dims, a, b); /* either they are equal or one is 1; that one is 0 is left out of account */
 }
 
 /* ---- substitution ---- */
@@ -910,8 +971,6 @@ static onxi_dim substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_di
             return onxi_dim_add(dims, members[0], members[1]);
         case '-':
             return onxi_dim_sub(dims, members[0], members[1]);
-        case ONXI_DIM_BROADCAST:
-            return onxi_dim_broadcast(dims, members[0], members[1]);
         default:
             return onxi_dim_mul(dims, members[0], members[1]);
         }
@@ -920,5 +979,5 @@ static onxi_dim substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_di
 
 onxi_dim onxi_dim_substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_dim value)
 {
-    return substitute(dims, d, symbol, value);
+    return exists(dims, d) && exists(dims, symbol) ? substitute(dims, d, symbol, value) : ONXI_DIM_UNKNOWN;
 }

@@ -24,9 +24,6 @@ enum {
     ONXI_DIM_OPAQUE
 };
 
-/* What the operation of an opaque expression is: one of these, or '+', '-', '*'. */
-enum { ONXI_DIM_BROADCAST = 'b' };
-
 typedef struct onxi_dim_term {
     int64_t coef;
     onxi_dim of; /* a symbol, product, quotient, ... but never a sum */
@@ -37,7 +34,7 @@ typedef struct onxi_dim_expr {
     uint32_t count; /* of args or terms */
     uint32_t hash;
     uint32_t weight;
-    int64_t constant;  /* of a sum; the operation of an opaque one; 1: a symbol that no text of the model names */
+    int64_t constant;  /* of a sum; '+', '-' or '*' of an opaque one; 1: a symbol that no text of the model names */
     int64_t low, high; /* bounds, INT64_MIN and INT64_MAX: none */
     union {
         onx_str name;

@@ -69,7 +69,13 @@ static void print_term(printer *p, uint64_t coef, onxi_dim of)
 
 static void print_sum(printer *p, const onxi_dim_expr *e)
 {
-    bool first = true;
+    bool first = true, ahead = e->constant > 0; /* 1024 - past rather than -past + 1024 */
+    for (uint32_t i = 0; i < e->count; i++)
+        ahead = ahead && e->terms[i].coef < 0;
+    if (ahead) {
+        put_number(p, (uint64_t)e->constant);
+        first = false;
+    }
     for (int round = 0; round < 2; round++) /* what is added comes before what is taken away */
         for (uint32_t i = 0; i < e->count; i++) {
             int64_t coef = e->terms[i].coef;
@@ -82,7 +88,7 @@ static void print_sum(printer *p, const onxi_dim_expr *e)
             print_term(p, coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef, e->terms[i].of);
             first = false;
         }
-    if (e->constant) {
+    if (e->constant && !ahead) {
         put_text(p, e->constant < 0 ? " - " : " + ");
         put_number(p, e->constant < 0 ? 0 - (uint64_t)e->constant : (uint64_t)e->constant);
     }
@@ -149,7 +155,8 @@ static void print(printer *p, onxi_dim d, int least)
 size_t onxi_dim_print(const onxi_dims *dims, onxi_dim d, char *buf, size_t size)
 {
     printer p = { .dims = dims, .buf = buf, .size = size, .len = 0 };
-    if (onxi_dim_is_known(d) && (dims || onxi_dim_is_const(d)))
+    bool expression = dims && onxi_dim_is_known(d) && (uint64_t)d - (uint64_t)INT64_MIN <= dims->count;
+    if (onxi_dim_is_const(d) || expression)
         print(&p, d, 0);
     if (size)
         buf[p.len < size ? p.len : size - 1] = '\0';

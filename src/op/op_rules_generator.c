@@ -23,6 +23,19 @@ static onx_status constant_tensor(onxi_call *call, const onx_tensor *tensor)
     return ONX_OK;
 }
 
+/* Whole numbers are carried along whatever their type: shapes are computed in floating point too. */
+static onx_status constant_floats(onxi_call *call, const char *name, uint32_t rank)
+{
+    const onx_attribute *a = call->ops->attribute(call, name);
+    uint32_t count = 0;
+    const float *elements = onx_attribute_value(a, rank ? ONX_SLOT_FLOATS : ONX_SLOT_F, &count);
+    onxi_dim *out = elements ? onxi_call_set_value(call, 0, rank, count) : NULL;
+    for (uint32_t i = 0; out && i < count; i++)
+        if (elements[i] >= -1e15f && elements[i] <= 1e15f && (float)(int64_t)elements[i] == elements[i])
+            out[i] = (int64_t)elements[i];
+    return ONX_OK;
+}
+
 /* Versions since 12 take a list or a number directly. */
 static onx_status constant_list(onxi_call *call, const char *name, int dtype, uint32_t rank)
 {
@@ -30,6 +43,8 @@ static onx_status constant_list(onxi_call *call, const char *name, int dtype, ui
     ONX_TRY(onxi_call_output(call, 0, dtype, rank, &dims));
     if (rank)
         dims[0] = onxi_call_list_count(call, name);
+    if (dtype == ONX_FLOAT)
+        return constant_floats(call, name, rank);
     uint32_t count = 1;
     int64_t one = dtype == ONX_INT64 ? onxi_call_int(call, name, 0) : 0;
     const int64_t *elements = rank ? onxi_call_ints(call, name, &count) : &one;
@@ -37,7 +52,7 @@ static onx_status constant_list(onxi_call *call, const char *name, int dtype, ui
         return ONX_OK;
     onxi_dim *out = onxi_call_set_value(call, 0, rank, count);
     for (uint32_t i = 0; out && i < count; i++)
-        out[i] = onxi_dim_is_const(elements[i]) ? elements[i] : ONXI_DIM_UNKNOWN;
+        out[i] = onxi_dim_of_int(elements[i]);
     return ONX_OK;
 }
 

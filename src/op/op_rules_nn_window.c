@@ -92,13 +92,19 @@ static onx_status window_places(onxi_call *call, const window *w, uint32_t i, on
     onxi_dim padded = onxi_dim_add(d, onxi_dim_add(d, in, pad_begin(w, i)), pad_end(w, i));
     onxi_dim room = onxi_dim_sub(d, padded, window_extent(call, w, i));
     *out = ONXI_DIM_UNKNOWN;
+    bool all_known = onxi_dim_is_const(in) && onxi_dim_is_const(w->kernel[i]);
+    if (all_known && !onxi_dim_is_known(room))
+        return onxi_call_fail(call, "input %lld, pads %lld and %lld and kernel %lld overflow at spatial axis %u",
+                              (long long)in, (long long)pad_begin(w, i), (long long)pad_end(w, i),
+                              (long long)w->kernel[i], i);
     if (onxi_dim_is_const(room) && room < 0)
         return onxi_call_fail(call,
                               "the window of size %lld is larger than the padded input of size %lld at spatial axis %u",
                               (long long)window_extent(call, w, i), (long long)padded, i);
     *out = onxi_dim_add(d, w->round_up ? onxi_dim_div_ceil(d, room, stride) : onxi_dim_div(d, room, stride), 1);
     int32_t clips_since = strcmp(call->schema->name, "MaxPool") == 0 ? 12 : 19;
-    if (w->round_up && call->schema->since >= clips_since) /* a window that would start in the padding behind is left out */
+    if (w->round_up &&
+        call->schema->since >= clips_since) /* a window that would start in the padding behind is left out */
         *out = onxi_dim_min(d, *out, onxi_dim_div_ceil(d, onxi_dim_add(d, in, pad_begin(w, i)), stride));
     return ONX_OK;
 }

@@ -112,7 +112,7 @@ static onxi_dim slice_length(onxi_dims *d, onxi_dim size, onxi_dim start, onxi_d
         return onxi_dim_max(d, onxi_dim_div_ceil(d, onxi_dim_sub(d, end, start), step), 0);
     }
     onxi_dim last = onxi_dim_sub(d, size, 1);
-    start = slice_clamp(d, start, size, 0, last);
+    start = start == -1 ? last : slice_clamp(d, start, size, 0, last);
     /* -1 itself means the last element; only far below does "before the first" begin. */
     end =
         onxi_dim_is_const(end) && onxi_dim_is_const(size) && end + size < 0 ? -1 : slice_clamp(d, end, size, -1, last);
@@ -130,8 +130,8 @@ static void slice_read(onxi_call *call, slice_lists *s)
 {
     *s = (slice_lists){ .axes_known = true, .steps_known = true };
     if (call->schema->since < 10) {
-        s->starts = onxi_call_ints(call, "starts", &s->start_count);
-        s->ends = onxi_call_ints(call, "ends", &s->end_count);
+        s->starts = onxi_call_dims(call, "starts", &s->start_count);
+        s->ends = onxi_call_dims(call, "ends", &s->end_count);
         s->axes = onxi_call_ints(call, "axes", &s->axis_count);
         return;
     }
@@ -355,7 +355,7 @@ onx_status onxi_rule_top_k(onxi_call *call)
     if (call->schema->since < 10) {
         if (!onxi_call_has_attribute(call, "k"))
             return onxi_call_fail(call, "attribute k is missing");
-        k = onxi_call_int(call, "k", 0);
+        k = onxi_dim_of_int(onxi_call_int(call, "k", 0));
     }
     if (onxi_dim_is_const(k) && k < 0)
         return onxi_call_fail(call, "k is %lld", (long long)k);

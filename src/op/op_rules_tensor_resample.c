@@ -191,7 +191,7 @@ onx_status onxi_rule_pad(onxi_call *call)
     const onxi_value *input = by_input ? onxi_call_value(call, 1) : NULL;
     const onxi_dim *pads = input ? input->elements : NULL;
     if (!by_input)
-        pads = onxi_call_ints(call, call->schema->since < 2 ? "paddings" : "pads", &count);
+        pads = onxi_call_dims(call, call->schema->since < 2 ? "paddings" : "pads", &count);
     count = input ? input->count : count;
     bool some = by_input && onxi_call_has_input(call, 3);
     const int64_t *axes = some ? onxi_call_const_ints(call, 3, &axis_count) : NULL;

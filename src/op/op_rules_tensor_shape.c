@@ -180,7 +180,7 @@ onx_status onxi_rule_reshape(onxi_call *call)
     uint32_t rank = 0;
     const onxi_dim *target;
     if (call->schema->since < 5) {
-        target = onxi_call_ints(call, "shape", &rank);
+        target = onxi_call_dims(call, "shape", &rank);
     } else {
         ONX_TRY(onxi_call_want_rank(call, 1, 1));
         const onxi_value *shape = onxi_call_value(call, 1);
@@ -503,7 +503,7 @@ onx_status onxi_rule_split(onxi_call *call)
     bool by_input = call->schema->since >= 13 || call->schema->since < 2;
     bool given = by_input ? onxi_call_has_input(call, 1) : onxi_call_has_attribute(call, "split");
     const onxi_value *value = by_input ? onxi_call_value(call, 1) : NULL;
-    const onxi_dim *sizes = value ? value->elements : onxi_call_ints(call, "split", &count);
+    const onxi_dim *sizes = value ? value->elements : onxi_call_dims(call, "split", &count);
     count = value ? value->count : count;
     given = given || sizes;
     if (call->schema->since >= 18 && given && onxi_call_has_attribute(call, "num_outputs"))

@@ -62,6 +62,7 @@ static void test_op_dim__simplifies(void **state)
         { "N - max(N - 1, 0)", "min(1, N)" },
         { "past + seq - min(past, past + seq)", "seq" },
         { "max(0, 2*N + 1)", "2*N + 1" },
+        { "min(1024, past + seq) - past", "min(1024 - past, seq)" },
         { "-N + M", "M - N" },
         { "-1*N", "-N" },
         { "min(1, N)/2 + M", "M" },
@@ -168,8 +169,26 @@ static void test_op_dim__broadcast(void **state)
     assert_int_equal(onxi_dim_broadcast(dims, n, 5), 5);
     onxi_dim both = onxi_dim_broadcast(dims, n, m);
     assert_true(both == onxi_dim_broadcast(dims, m, n));
+    assert_true(onxi_dim_broadcast(dims, read_dim("past + seq"), read_dim("min(1024, past + seq)")) ==
+                read_dim("past + seq"));
     assert_int_equal(onxi_dim_substitute(dims, onxi_dim_substitute(dims, both, n, 1), m, 7), 7);
     assert_false(onxi_dim_is_known(onxi_dim_broadcast(dims, 2, 3)));
+}
+
+/* A rule may hand on a number of the model that looks like an expression. */
+static void test_op_dim__numbers_that_look_like_expressions(void **state)
+{
+    (void)state;
+    onxi_dim forged = INT64_MIN + 100000, n = read_dim("N");
+    char buf[20];
+    assert_false(onxi_dim_exists(dims, forged));
+    assert_false(onxi_dim_is_known(onxi_dim_add(dims, forged, n)));
+    assert_false(onxi_dim_is_known(onxi_dim_max(dims, forged, 1)));
+    assert_false(onxi_dim_is_known(onxi_dim_div(dims, n, forged)));
+    assert_false(onxi_dim_at_least(dims, forged, n));
+    assert_false(onxi_dim_is_symbol(dims, forged));
+    assert_int_equal(onxi_dim_print(dims, forged, buf, sizeof buf), 0);
+    assert_true(onxi_dim_is_const(onxi_dim_of_int(INT64_MIN)));
 }
 
 static void test_op_dim__fresh_symbols_differ(void **state)
@@ -187,10 +206,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_op_dim__##name, set_up, tear_down)
-        TEST(simplifies),       TEST(prints),
-        TEST(names_stay_names), TEST(unknown_and_overflow),
-        TEST(stays_bounded),    TEST(fixing_and_substituting),
-        TEST(broadcast),        TEST(fresh_symbols_differ),
+        TEST(simplifies),
+        TEST(prints),
+        TEST(names_stay_names),
+        TEST(unknown_and_overflow),
+        TEST(stays_bounded),
+        TEST(fixing_and_substituting),
+        TEST(broadcast),
+        TEST(fresh_symbols_differ),
+        TEST(numbers_that_look_like_expressions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
