@@ -811,8 +811,7 @@ static bool list_at_least(onxi_dims *dims, onxi_dim list, onxi_dim other, bool l
     onxi_dim_expr e = *expr_of(dims, list);
     bool all = (e.kind == ONXI_DIM_MIN) == list_is_larger;
     for (uint32_t i = 0; i < e.count; i++) {
-        bool holds =
-            list_is_larger ? onxi_dim_at_least(dims, e.args[i], other) : onxi_dim_at_least(dims, other, e.args[i]);
+        bool holds = list_is_larger ? at_least(dims, e.args[i], other, steps) : at_least(dims, other, e.args[i], steps);
         if (holds != all)
             return holds;
     }
