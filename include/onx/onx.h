@@ -3,6 +3,8 @@
 #define ONX_ONX_H
 
 #include <onx/base.h>
+#include <onx/check.h>
+#include <onx/infer.h>
 #include <onx/io.h>
 #include <onx/ir.h>
 #include <onx/op.h>
