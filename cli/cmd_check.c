@@ -1,5 +1,5 @@
 /* cmd_check.c - `onx check`: which rules of ONNX a file breaks, as text, JSON or SARIF; and what the rules are. */
-#include "cli.h"
+#include "cli_opsets.h"
 
 #include <onx/check.h>
 
@@ -447,39 +447,6 @@ static bool read_opsets(cli_call *call, onx_arena *arena, onx_check_options *o)
     return true;
 }
 
-enum { MOST_DOCUMENTS = 256 };
-
-typedef struct documents {
-    onx_doc *list[MOST_DOCUMENTS];
-    int count;
-    onx_registry *registry;
-} documents;
-
-static void close_documents(documents *d)
-{
-    onx_registry_free(d->registry);
-    for (int i = 0; i < d->count; i++)
-        onx_doc_free(d->list[i]);
-}
-
-/* Operator-set documents have to be sound before anything is checked against them. */
-static onx_status open_documents(cli_call *call, documents *d)
-{
-    const char *file;
-    for (int i = 0; (file = cli_value_at(call, "opset-doc", i)); i++) {
-        onx_check_options o = { .flags = ONX_CHECK_STRUCTURE };
-        if (d->count == MOST_DOCUMENTS)
-            return ONX_E_LIMIT;
-        if (!d->registry)
-            ONX_TRY(onx_registry_new(call->cx, &d->registry));
-        ONX_TRY(cli_load(call, file, ONX_KIND_OPERATOR_SET, &d->list[d->count]));
-        d->count++;
-        ONX_TRY(onx_check(call->cx, d->list[d->count - 1], &o, NULL));
-        ONX_TRY(onx_registry_load(d->registry, d->list[d->count - 1]));
-    }
-    return ONX_OK;
-}
-
 static const struct {
     const char *option;
     uint32_t flag;
@@ -532,10 +499,10 @@ static void add_readers(cli_call *call, result *r)
 
 static int check_file(cli_call *call, onx_check_options *o)
 {
-    documents docs = { .count = 0 };
+    cli_opsets docs = { .count = 0 };
     onx_doc *doc = NULL;
     result r = { .file = call->operand[0] };
-    onx_status status = open_documents(call, &docs);
+    onx_status status = cli_opsets_open(call, &docs);
     if (status != ONX_OK)
         r.file = call->input ? call->input : r.file;
     o->registry = docs.registry;
@@ -550,7 +517,7 @@ static int check_file(cli_call *call, onx_check_options *o)
         status = ONX_E_INVALID; /* warnings of the reader */
     int exit_status = finish(call, &r, status);
     onx_doc_free(doc);
-    close_documents(&docs);
+    cli_opsets_close(&docs);
     return exit_status;
 }
 
@@ -612,7 +579,7 @@ static const cli_option options[] = {
     CLI_OPTION_AS,
     { "ir-version", 0, "N", NULL, "with --as: the IR version of the model around the part" },
     { "opset", 0, "DOMAIN=N", NULL, "with --as: an operator set that the model imports; may be repeated" },
-    { "opset-doc", 0, "FILE", NULL, "operator-set document of a custom domain; may be repeated" },
+    CLI_OPTION_OPSET_DOC,
     { "custom-domains", 0, NULL, NULL, "operators of other domains have to be known" },
     { "skip-opset-compatibility", 0, NULL, NULL, "functions may import other versions than the model" },
     { "newer-opsets", 0, NULL, NULL, "only warn about operator sets newer than the newest known" },

@@ -1,9 +1,8 @@
 /* cmd_ops.c - the operator registry for people and tools: list, search, explain, export, and the page
  * docs/operators.md. */
-#include "cli.h"
+#include "cli_opsets.h"
 
 #include <onx/kernel.h>
-#include <onx/op.h>
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -16,6 +15,14 @@ static const char *shown_domain(const onx_op *op)
 }
 
 /* ---- one operator in words ---- */
+
+/* Text, which may come from a document, filled up with spaces. */
+static void put_padded(const char *text, unsigned columns)
+{
+    cli_put_text(stdout, onx_str_of(text));
+    for (unsigned n = cli_columns(onx_str_of(text)); n < columns; n++)
+        putchar(' ');
+}
 
 /* Text after a label, wrapped at spaces to the width of the terminal. */
 static void put_wrapped(const char *label, const char *text)
@@ -32,7 +39,7 @@ static void put_wrapped(const char *label, const char *text)
             putchar(' ');
             column++;
         }
-        printf("%.*s", (int)len, text);
+        cli_put_text(stdout, onx_str_make(text, len));
         column += len;
         text += len;
         text += *text == ' ';
@@ -71,8 +78,9 @@ static void explain_ports(const char *title, const onx_op *op, port_at at)
         const onx_op_port *port = at(op, i);
         const char *arity = arity_word(port->flags), *gradient = gradient_word(port->flags);
         const char *mixed = port->flags & ONX_PORT_HETEROGENEOUS ? ", types may differ" : "";
-        printf("  %-30s %s%*s%s%s%s%s\n", port->name, port->type,
-               *arity || *gradient ? 18 - (int)strlen(port->type) : 0, "", arity, mixed,
+        printf("  ");
+        put_padded(port->name, 30);
+        printf(" %s%*s%s%s%s%s\n", port->type, *arity || *gradient ? 18 - (int)strlen(port->type) : 0, "", arity, mixed,
                *arity && *gradient ? ", " : "", gradient);
     }
 }
@@ -83,7 +91,9 @@ static void explain_attributes(const onx_op *op)
         printf("\n%sAttributes%s\n", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
     for (uint32_t i = 0; onx_op_attribute_at(op, i); i++) {
         const onx_op_attribute *a = onx_op_attribute_at(op, i);
-        printf("  %-30s %-17s %s%s\n", a->name, attribute_type_word(a),
+        printf("  ");
+        put_padded(a->name, 30);
+        printf(" %-17s %s%s\n", attribute_type_word(a),
                a->required    ? "required"
                : a->otherwise ? "default "
                               : "optional",
@@ -162,9 +172,19 @@ static void explain(const onx_op *op, const onx_op *newest)
 {
     char text[TEXT];
     onx_op_signature(op, text, sizeof text);
-    printf("%s%s%s %s version %d, family %s\n%s\n\n", cli_color(stdout, CLI_BOLD), onx_op_name(op),
-           cli_color(stdout, CLI_PLAIN), shown_domain(op), onx_op_since(op), onx_op_family(op), onx_op_summary(op));
+    fputs(cli_color(stdout, CLI_BOLD), stdout);
+    cli_put_text(stdout, onx_str_of(onx_op_name(op)));
+    printf("%s ", cli_color(stdout, CLI_PLAIN));
+    cli_put_text(stdout, onx_str_of(shown_domain(op)));
+    printf(" version %d, family %s\n", onx_op_since(op), onx_op_family(op));
+    if (*onx_op_summary(op)) {
+        cli_put_text(stdout, onx_str_of(onx_op_summary(op)));
+        putchar('\n');
+    }
+    putchar('\n');
     put_wrapped("", text);
+    if (onx_op_flags(op) & ONX_OP_OPEN)
+        puts("  the document does not say its inputs, outputs and attributes");
     facts(op, text, sizeof text);
     if (*text)
         put_wrapped("", text);
@@ -335,6 +355,7 @@ static int print_markdown(void)
 /* ---- which operators ---- */
 
 typedef struct query {
+    const onx_registry *registry;
     const char *word;   /* name or part of it; NULL: all */
     const char *domain; /* NULL: every domain */
     int64_t opset;
@@ -363,20 +384,20 @@ static bool has_word(const char *text, const char *word)
 /* The version that the query asks for of the index-th operator; NULL when it is not asked for. */
 static const onx_op *matching(const query *q, uint32_t index)
 {
-    const onx_op *newest = onx_op_get(index);
+    const onx_op *newest = onx_registry_get(q->registry, index);
     const onx_str domain = onx_str_of(onx_op_domain(newest));
     if (q->domain && !onx_str_is(domain, q->domain))
         return NULL;
     if (q->word && !(q->exact ? same_word(onx_op_name(newest), q->word)
                               : has_word(onx_op_name(newest), q->word) || has_word(onx_op_summary(newest), q->word)))
         return NULL;
-    return q->opset ? onx_op_find(domain, onx_str_of(onx_op_name(newest)), q->opset) : newest;
+    return q->opset ? onx_registry_find(q->registry, domain, onx_str_of(onx_op_name(newest)), q->opset) : newest;
 }
 
 static uint32_t count_matching(const query *q)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < onx_op_count(); i++)
+    for (uint32_t i = 0; onx_registry_get(q->registry, i); i++)
         count += matching(q, i) != NULL;
     return count;
 }
@@ -385,7 +406,7 @@ static int print_json(const query *q)
 {
     cli_json json = { .to = stdout };
     cli_json_open(&json, NULL, '[');
-    for (uint32_t i = 0; i < onx_op_count(); i++) {
+    for (uint32_t i = 0; onx_registry_get(q->registry, i); i++) {
         const onx_op *op = matching(q, i);
         if (!op)
             continue;
@@ -402,14 +423,18 @@ static int print_list(const query *q)
     const unsigned width = cli_is_terminal(stdout) ? cli_width() : 200;
     const char *domain = "";
     uint32_t count = 0;
-    for (uint32_t i = 0; i < onx_op_count(); i++) {
+    for (uint32_t i = 0; onx_registry_get(q->registry, i); i++) {
         const onx_op *op = matching(q, i);
         if (!op)
             continue;
-        if (strcmp(domain, onx_op_domain(op)) != 0)
-            printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), shown_domain(op), cli_color(stdout, CLI_PLAIN));
+        if (strcmp(domain, onx_op_domain(op)) != 0) {
+            fputs(cli_color(stdout, CLI_BOLD), stdout);
+            cli_put_text(stdout, onx_str_of(shown_domain(op)));
+            printf("%s\n", cli_color(stdout, CLI_PLAIN));
+        }
         domain = onx_op_domain(op);
-        printf("%-26s %3d  ", onx_op_name(op), onx_op_since(op));
+        put_padded(onx_op_name(op), 26);
+        printf(" %3d  ", onx_op_since(op));
         const onx_str summary = onx_str_of(onx_op_summary(op));
         if (summary.len > width - 33)
             cli_put_field(stdout, summary, width - 33);
@@ -424,8 +449,7 @@ static int print_list(const query *q)
 
 static const char *operator_name(const void *from, int index)
 {
-    (void)from;
-    const onx_op *op = index < 0 ? NULL : onx_op_get((uint32_t)index);
+    const onx_op *op = index < 0 ? NULL : onx_registry_get(from, (uint32_t)index);
     return op ? onx_op_name(op) : NULL;
 }
 
@@ -437,7 +461,7 @@ static int no_operator(const cli_call *call, const query *q)
         return cli_error(call, "version %lld of the domain has no operator \"%s\" yet", (long long)q->opset, q->word);
     cli_error(call, "no operator matches \"%s\"%s%s", q->word ? q->word : "", q->domain ? " in domain " : "",
               q->domain ? q->domain : "");
-    const char *nearest = q->word ? cli_nearest(q->word, operator_name, NULL) : NULL;
+    const char *nearest = q->word ? cli_nearest(q->word, operator_name, q->registry) : NULL;
     if (nearest)
         cli_hint("did you mean %s?", nearest);
     return CLI_MISUSE;
@@ -460,35 +484,25 @@ static int export_set(cli_call *call, const char *path, const char *domain, int6
 static int explain_all(const query *q)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < onx_op_count(); i++) {
+    for (uint32_t i = 0; onx_registry_get(q->registry, i); i++) {
         const onx_op *op = matching(q, i);
         if (!op)
             continue;
         if (count++)
             putchar('\n');
-        explain(op, onx_op_get(i));
+        explain(op, onx_registry_get(q->registry, i));
     }
     return CLI_OK;
 }
 
-static int run_ops(cli_call *call)
+/* The answer about operators, of which `q` tells where they are looked for. */
+static int answer(cli_call *call, query q)
 {
-    query q = { .domain = cli_value(call, "domain") };
-    uint64_t opset = 0;
-    if (!cli_number(call, "opset", 1, INT32_MAX, &opset))
-        return CLI_MISUSE;
-    q.opset = (int64_t)opset;
-    if (q.domain && strcmp(q.domain, "ai.onnx") == 0)
-        q.domain = "";
-    if (q.domain && !onx_domain_newest(onx_str_of(q.domain)))
-        return cli_error(call, "there is no built-in domain \"%s\"", q.domain);
-    if (cli_has(call, "markdown"))
-        return print_markdown();
-    if (cli_has(call, "export"))
-        return export_set(call, cli_value(call, "export"), q.domain, q.opset);
+    if (q.domain && !onx_registry_newest(q.registry, onx_str_of(q.domain)))
+        return cli_error(call, "there is no domain \"%s\"", q.domain);
     if (call->operand_count) {
-        const query part = { .word = call->operand[0], .domain = q.domain, .opset = q.opset };
-        q.word = call->operand[0];
+        query part = q;
+        part.word = q.word = call->operand[0];
         q.exact = true;
         if (!count_matching(&q))
             q = part;
@@ -500,10 +514,32 @@ static int run_ops(cli_call *call)
     return q.exact ? explain_all(&q) : print_list(&q);
 }
 
+static int run_ops(cli_call *call)
+{
+    query q = { .domain = cli_value(call, "domain") };
+    uint64_t opset = 0;
+    if (!cli_number(call, "opset", 1, INT32_MAX, &opset))
+        return CLI_MISUSE;
+    q.opset = (int64_t)opset;
+    if (q.domain && strcmp(q.domain, "ai.onnx") == 0)
+        q.domain = "";
+    if (cli_has(call, "markdown"))
+        return print_markdown();
+    if (cli_has(call, "export"))
+        return export_set(call, cli_value(call, "export"), q.domain, q.opset);
+    cli_opsets opsets = { .count = 0 };
+    const onx_status status = cli_opsets_open(call, &opsets);
+    q.registry = opsets.registry;
+    const int exit_status = status == ONX_OK ? answer(call, q) : cli_exit(status);
+    cli_opsets_close(&opsets);
+    return exit_status;
+}
+
 static const cli_option options[] = {
     { "domain", 0, "DOMAIN", NULL, "operators of this domain only; ai.onnx is the default one" },
     { "opset", 0, "N", NULL, "as they are in version N of the domain" },
     { "export", 0, "FILE", NULL, "write an operator-set document of the domain at that version" },
+    CLI_OPTION_OPSET_DOC,
     { "markdown", 0, NULL, NULL, "print the page of all operators" },
     CLI_OPTION_JSON,
     CLI_END,

@@ -108,6 +108,8 @@ ONX_API onx_status onx_registry_new(onx_ctx *cx, onx_registry **out);
 ONX_API void onx_registry_free(onx_registry *registry);
 /* As onx_op_find; built-in operators first. */
 ONX_API const onx_op *onx_registry_find(const onx_registry *registry, onx_str domain, onx_str name, int64_t opset);
+/* The newest version of each operator, built-in ones first; NULL past the end. */
+ONX_API const onx_op *onx_registry_get(const onx_registry *registry, uint32_t index);
 /* Does the registry know all operators of the domain, so that one that it does not find does not exist? */
 ONX_API bool onx_registry_has_domain(const onx_registry *registry, onx_str domain);
 ONX_API int64_t onx_registry_newest(const onx_registry *registry, onx_str domain);

@@ -258,6 +258,9 @@ static onx_status load_operator(onx_registry *registry, const onx_operator_set *
             out->flags |= ONX_OP_EXPERIMENTAL;
         summary = onx_view(op->doc_string);
     }
+    const char *end = summary.len ? memchr(summary.ptr, '\n', summary.len) : NULL; /* the rest goes into detail */
+    if (end)
+        summary.len = (size_t)(end - summary.ptr);
     out->summary = onxi_registry_text(registry, summary);
     if (!out->summary)
         return ONX_E_MEMORY;

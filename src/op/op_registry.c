@@ -65,18 +65,30 @@ static uint32_t *slot_of(const onx_registry *registry, onx_str domain, onx_str n
     }
 }
 
+/* The operator, or NULL. */
+static const onxi_entry *entry_find(const onx_registry *registry, onx_str domain, onx_str name)
+{
+    const uint32_t *slot = registry->slot_count ? slot_of(registry, domain, name) : NULL;
+    return slot && *slot ? &registry->entries[*slot - 1] : NULL;
+}
+
 const onx_op *onx_registry_find(const onx_registry *registry, onx_str domain, onx_str name, int64_t opset)
 {
-    const onxi_operator *built_in = onxi_operator_find(domain, name);
-    if (built_in || !registry || !registry->slot_count)
+    if (!registry || onxi_operator_find(domain, name))
         return onxi_schema_find(domain, name, opset);
-    const uint32_t *slot = slot_of(registry, onxi_plain_domain(domain), name);
-    if (!*slot)
-        return NULL;
-    for (const onxi_schema *row = registry->entries[*slot - 1].rows; row && row->name; row++)
+    const onxi_entry *entry = entry_find(registry, onxi_plain_domain(domain), name);
+    for (const onxi_schema *row = entry ? entry->rows : NULL; row && row->name; row++)
         if (row->since <= opset)
             return row;
     return NULL;
+}
+
+const onx_op *onx_registry_get(const onx_registry *registry, uint32_t index)
+{
+    if (index < onxi_operator_count)
+        return onx_op_get(index);
+    index -= onxi_operator_count;
+    return registry && index < registry->entry_count ? registry->entries[index].rows : NULL;
 }
 
 static const onxi_known_domain *domain_find(const onx_registry *registry, onx_str name)
@@ -177,29 +189,28 @@ onx_status onxi_registry_add(onx_registry *registry, const onxi_schema *rows, ui
 {
     if (!count)
         return ONX_OK;
-    onxi_entry *entry;
-    ONX_TRY(entry_of(registry, rows, &entry));
-    onxi_schema *merged = ONXI_ARRAY(registry->arena, onxi_schema, (size_t)entry->count + count + 1);
+    const onxi_entry *before = entry_find(registry, onx_str_of(onxi_schema_domain(rows)), onx_str_of(rows->name));
+    const onxi_schema *old_rows = before ? before->rows : NULL;
+    const uint32_t old_count = before ? before->count : 0;
+    onxi_schema *merged = ONXI_ARRAY(registry->arena, onxi_schema, (size_t)old_count + count + 1);
     if (!merged)
         return ONX_E_MEMORY;
     uint32_t old = 0, new = 0, merged_count = 0;
-    while (old < entry->count || new < count) {
-        const bool take_old = new == count || (old < entry->count && entry->rows[old].since >= rows[new].since);
-        const onxi_schema *row = take_old ? &entry->rows[old++] : &rows[new ++];
+    while (old < old_count || new < count) {
+        const bool take_old = new == count || (old < old_count && old_rows[old].since >= rows[new].since);
+        const onxi_schema *row = take_old ? &old_rows[old++] : &rows[new ++];
         if (!merged_count || merged[merged_count - 1].since != row->since)
             merged[merged_count++] = *row;
         else if (!known)
             return present(registry, row);
     }
-    onxi_known_domain *domain = onxi_registry_domain(registry, entry->domain);
+    onxi_known_domain *domain = onxi_registry_domain(registry, onx_str_of(onxi_schema_domain(merged)));
+    onxi_entry *entry;
     if (!domain)
         return ONX_E_MEMORY;
+    ONX_TRY(entry_of(registry, merged, &entry));
     if (domain->newest < merged[0].since)
         domain->newest = merged[0].since;
-    if (!entry->rows) { /* texts of the first row outlive it */
-        entry->domain = onx_str_of(onxi_schema_domain(merged));
-        entry->name = onx_str_of(merged->name);
-    }
     entry->rows = merged;
     entry->count = merged_count;
     return ONX_OK;

@@ -33,6 +33,25 @@ says out '"default": "3.4028235e+38"'
 expect 0 "$ONX" ops --markdown
 same out "$ONX_SOURCE_DIR/docs/operators.md" # when stale: onx ops --markdown > docs/operators.md
 
+# operators of documents
+cat >vendor.textproto <<'EOF'
+magic: "ONNXOPSET" ir_version: 10 domain: "com.example.ops" opset_version: 2
+operator { op_type: "Foo" since_version: 1 status: STABLE doc_string: "Does what foo does." }
+operator { op_type: "Square" since_version: 2 status: EXPERIMENTAL }
+functions { name: "Square" domain: "com.example.ops" input: "a" output: "b"
+  node { op_type: "Mul" input: "a" input: "a" output: "b" } opset_import { domain: "" version: 21 } }
+EOF
+expect 0 "$ONX" ops --opset-doc vendor.textproto --domain com.example.ops
+says out 'Does what foo does.'
+expect 0 "$ONX" ops --opset-doc vendor.textproto Square
+says out 'b? = Square (a?)'
+says out 'com.example.ops version 2, family custom'
+expect 0 "$ONX" ops --opset-doc vendor.textproto Conv
+expect 2 "$ONX" ops --opset-doc vendor.textproto --domain com.example.ops Square --opset 1
+sed 's/ONNXOPSET/ONNX/' vendor.textproto >wrong.textproto
+expect 1 "$ONX" ops --opset-doc wrong.textproto
+says err OS-01
+
 expect 0 "$ONX" ops --export set.pb --opset 13
 [ -s set.pb ] || fail "--export writes nothing"
 expect 0 "$ONX" ops --export set.textproto --domain ai.onnx.ml --opset 3
