@@ -2,6 +2,9 @@
  * Numbers and types are those of onnx.proto, onnx-operators.proto and onnx-data.proto (IR version 14). */
 #include "ir/ir.h"
 
+/* Tables are aligned by hand. */
+/* clang-format off */
+
 /* A row is X(message, number, field, KIND, argument...). KIND_ROW says how the member is stored, KIND_MANY whether it
  * is repeated. */
 #define TYPE(n, T) .type = ONXI_##T, .tag = n < 16 ? n << 3 | ONXI_WIRE_TYPE(ONXI_##T) : 0
@@ -379,6 +382,8 @@ static const struct {
     { "optional", ONX_KIND_OPTIONAL },
     { "operator-set", ONX_KIND_OPERATOR_SET },
 };
+
+/* clang-format on */
 
 onx_kind onx_kind_find(onx_str word)
 {
