@@ -83,7 +83,8 @@ static bool scalar_of(onx_doc *doc, onx_value *const *inputs, const onx_node *no
     return t && onx_tensor_get_f64(doc, t, 0, 1, out) == ONX_OK;
 }
 
-/* Dropout that drops, and operators whose results are random by definition. */
+/* Dropout that drops without a seed, and operators whose results are random by definition. With a seed Dropout draws
+ * the numbers that the reference draws, so it is compared. */
 static bool is_random(onx_doc *doc, onx_value *const *inputs, const onx_node *node, int64_t opset)
 {
     const onx_op *op = onx_op_find(onx_view(node->domain), onx_view(node->op_type), opset);
@@ -91,7 +92,7 @@ static bool is_random(onx_doc *doc, onx_value *const *inputs, const onx_node *no
         return false;
     if (onx_op_flags(op) & ONX_OP_NONDETERMINISTIC && !onx_str_is(onx_view(node->op_type), "Dropout"))
         return true;
-    if (!onx_str_is(onx_view(node->op_type), "Dropout"))
+    if (!onx_str_is(onx_view(node->op_type), "Dropout") || onx_node_attribute(node, "seed"))
         return false;
     if (opset < 12) {
         uint32_t n;

@@ -92,6 +92,15 @@ typedef struct onxi_window {
  * output 0. */
 onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, onxi_window *w);
 
+/* ---- random numbers (kernel_random.c) ---- */
+
+typedef struct onxi_random {
+    uint32_t state[624];
+    uint32_t next; /* word to hand out, 624: none left */
+} onxi_random;
+void onxi_random_seed(onxi_random *r, uint32_t seed);
+double onxi_random_uniform(onxi_random *r); /* 0 <= x < 1, 53 bits */
+
 /* ---- matrix products (kernel_gemm.c) ---- */
 
 /* C (m x n, row stride ldc) = A (m x k) * B (k x n) for a dtype; A and B by element strides, so transposed ones are the

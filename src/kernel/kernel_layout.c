@@ -16,7 +16,7 @@ static onx_status view_run(onx_work *work, uint64_t first, uint64_t last)
 typedef struct dropout_params {
     bool training, inverted; /* mode by version; a mask of version 1 to 9 holds floats */
     float ratio;
-    uint64_t seed;
+    uint32_t seed;
     bool seeded;
 } dropout_params;
 
@@ -45,18 +45,10 @@ static onx_status dropout_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     q->ratio = onx_prepare_float(p, "ratio", 0.5f);
     q->seeded = onx_prepare_attribute(p, "seed") != NULL;
-    q->seed = (uint64_t)onx_prepare_int(p, "seed", 0);
+    q->seed = (uint32_t)onx_prepare_int(p, "seed", 0);
     q->training = p->since < 7 && onx_prepare_int(p, "is_test", 0) == 0;
     p->params = q;
     return ONX_OK;
-}
-
-static uint64_t next_random(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
 }
 
 static void set_mask(onx_value *mask, uint64_t i, bool kept)
@@ -87,10 +79,11 @@ static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
     struct timespec now = { 0 };
     if (!q->seeded)
         clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t state = q->seeded ? q->seed : (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 30;
+    onxi_random random;
+    onxi_random_seed(&random, q->seeded ? q->seed : (uint32_t)now.tv_nsec ^ (uint32_t)now.tv_sec << 20);
     uint32_t width = onx_dtype_bits(x->dtype) / 8;
     for (uint64_t i = 0; i < x->count; i++) {
-        bool kept = !training || (double)(next_random(&state) >> 11) * 0x1p-53 >= ratio;
+        bool kept = !training || onxi_random_uniform(&random) >= ratio;
         if (mask)
             set_mask(mask, i, kept);
         if (!y)

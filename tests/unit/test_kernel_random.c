@@ -1,0 +1,43 @@
+/* Random numbers with a seed: the first values are those that numpy.random.seed(n); numpy.random.uniform() gives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernel/kernel.h"
+
+static void test_kernel_random__known_values(void **state)
+{
+    (void)state;
+    onxi_random r;
+    onxi_random_seed(&r, 0);
+    assert_double_equal(onxi_random_uniform(&r), 0.5488135039273248, 1e-16);
+    assert_double_equal(onxi_random_uniform(&r), 0.7151893663724195, 1e-16);
+    onxi_random_seed(&r, 42);
+    assert_double_equal(onxi_random_uniform(&r), 0.3745401188473625, 1e-16);
+}
+
+static void test_kernel_random__numbers_stay_in_range_and_go_on_after_a_refill(void **state)
+{
+    (void)state;
+    onxi_random r;
+    double sum = 0;
+    onxi_random_seed(&r, 1);
+    for (int i = 0; i < 10000; i++) {
+        double u = onxi_random_uniform(&r);
+        assert_true(u >= 0 && u < 1);
+        sum += u;
+    }
+    assert_double_equal(sum / 10000, 0.5, 0.02);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_random__known_values),
+        cmocka_unit_test(test_kernel_random__numbers_stay_in_range_and_go_on_after_a_refill),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
