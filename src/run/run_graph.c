@@ -618,6 +618,20 @@ onx_status onxi_graph_count_uses(onxi_graph *g)
     return ONX_OK;
 }
 
+/* What no kernel can do is told before anything runs. */
+static onx_status check_kernels(onxi_graph *g)
+{
+    for (uint32_t i = 0; i < g->op_count; i++) {
+        const onxi_op *op = &g->ops[i];
+        onx_str domain = onx_view(op->node->domain);
+        if (!op->kernel_count)
+            return onxi_fail(g->session->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(onxi_op_path(g->session->arena, op)),
+                             "no kernel runs operator %.*s%s%.*s of version %d", ONX_ARG(domain), domain.len ? "." : "",
+                             ONX_ARG(onx_view(op->node->op_type)), op->since);
+    }
+    return ONX_OK;
+}
+
 static onx_status build_graph(onxi_session *s, const onx_graph *graph, const bool *given, builder *outer,
                               onxi_op *holder, const onxi_frame *frame, uint32_t depth, onxi_graph **out)
 {
@@ -642,6 +656,7 @@ static onx_status build_graph(onxi_session *s, const onx_graph *graph, const boo
     ONX_TRY(status);
     drop_unneeded(g);
     ONX_TRY(onxi_graph_count_uses(g));
+    ONX_TRY(check_kernels(g));
     if (!s->options.plain)
         ONX_TRY(onxi_graph_fuse(g));
     *out = g;

@@ -32,7 +32,7 @@ const onx_attribute *onxi_op_attribute(const onxi_op *op, const char *name)
 
 onx_str onxi_op_path(onx_arena *arena, const onxi_op *op)
 {
-    return onxi_path_node(arena, op->frame ? "function" : "graph", op->index, op->node);
+    return onxi_path_node(arena, op->frame ? "function." : "graph.", op->index, op->node);
 }
 
 /* ---- types ---- */
@@ -357,7 +357,7 @@ void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p)
 
 static onx_status no_kernel(onxi_exec *e, const onxi_op *op, const onx_prepare *p)
 {
-    onx_str name = onx_view(op->node->op_type), domain = onx_view(op->node->domain);
+    onx_str name = onx_view(op->node->op_type);
     char types[256] = "";
     size_t at = 0;
     for (uint32_t i = 0; i < op->input_count && at + 20 < sizeof types; i++) {
@@ -371,10 +371,6 @@ static onx_status no_kernel(onxi_exec *e, const onxi_op *op, const onx_prepare *
         memcpy(types + at, type, len);
         at += len;
     }
-    if (!op->kernel_count)
-        return onxi_fail(e->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(p->path),
-                         "no kernel runs operator %.*s%s%.*s of version %d", ONX_ARG(domain), domain.len ? "." : "",
-                         ONX_ARG(name), op->since);
     return onxi_fail(e->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(p->path),
                      "no kernel runs %.*s of version %d with inputs of type (%s)", ONX_ARG(name), op->since, types);
 }

@@ -80,14 +80,16 @@ onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state **out)
     st->works = onxi_resize(cx, NULL, 0, (plan->step_count + 1u) * sizeof *st->works);
     st->arrays = onxi_resize(cx, NULL, 0, st->arrays_size);
     st->base = st->base_size ? onxi_resize(cx, NULL, 0, st->base_size) : NULL;
+    if (st->slots)
+        memset(st->slots, 0, (plan->slot_count + 1u) * sizeof *st->slots);
+    if (st->works)
+        memset(st->works, 0, (plan->step_count + 1u) * sizeof *st->works);
     onx_status status = onx_arena_new(cx, &st->text);
     if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->arrays || (st->base_size && !st->base)))
         status = ONX_E_MEMORY;
     if (status == ONX_OK) {
         if (st->base)
             st->buffer = (char *)(((uintptr_t)st->base + 63u) & ~(uintptr_t)63u);
-        memset(st->slots, 0, (plan->slot_count + 1u) * sizeof *st->slots);
-        memset(st->works, 0, (plan->step_count + 1u) * sizeof *st->works);
         status = bind_slots(st);
     }
     if (status == ONX_OK)
