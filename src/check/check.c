@@ -170,6 +170,8 @@ onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options
     k->quick = (o->flags & ONX_CHECK_STRUCTURE) != 0;
     k->notes = !k->quick && !(o->flags & ONX_CHECK_NO_NOTES);
     k->max_errors = o->max_errors ? o->max_errors : limits.diagnostics;
+    if (!k->max_errors)
+        k->max_errors = 1;
     k->depth_limit = limits.depth;
     k->ir_version = o->ir_version ? o->ir_version : NEWEST_IR;
     k->registry = o->registry;

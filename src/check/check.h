@@ -63,6 +63,9 @@ typedef struct onxi_detail {
 } onxi_detail;
 #define ONXI_PLAIN ((onxi_detail){ .severity = ONX_RULE_NONE })
 
+/* A place that could not be remembered: findings there are only counted. */
+extern const onxi_at onxi_no_place;
+
 typedef struct onxi_finding {
     struct onxi_finding *next;
     const onx_rule *rule;
@@ -210,7 +213,8 @@ typedef struct onxi_check {
     bool pedantic;    /* notes that are off by default are wanted, all of them */
     int64_t ir_version;
     uint64_t off[(ONXI_RULE_COUNT + 63) / 64]; /* rules not to be reported */
-    onxi_finding *findings;
+    onxi_finding *findings[3];  /* by severity: the first ones by place, at most twice max_errors of them */
+    const onxi_finding *cut[3]; /* what lies behind it is not kept; NULL: nothing was cut yet */
     uint32_t kept[3];
     uint64_t total[3];
     uint64_t arrivals;

@@ -538,7 +538,7 @@ void onxi_check_use(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_
                         .node = scope->node,
                         .depth = scope->depth,
                         .definer = ONXI_NO_INDEX,
-                        .at = t->pending_count < k->max_errors ? onxi_at_keep(k, at) : NULL };
+                        .at = t->pending_count < k->max_errors ? onxi_at_keep(k, at) : &onxi_no_place };
     m->index = ++t->pending_count;
 }
 

@@ -252,6 +252,43 @@ static bool breaks_inference(const onx_rule *rule)
     return false;
 }
 
+static int compare_keys(const uint64_t *a, uint32_t a_count, const uint64_t *b, uint32_t b_count)
+{
+    for (uint32_t i = 0; i < a_count && i < b_count; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return a_count < b_count ? -1 : a_count > b_count;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const onxi_finding *a = *(onxi_finding *const *)left, *b = *(onxi_finding *const *)right;
+    int order = compare_keys(a->key, a->key_count, b->key, b->key_count);
+    return order ? order : a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* Keeps the first max_errors by place. */
+static void cut_findings(onxi_check *k, onx_severity severity)
+{
+    uint32_t n = 0, count = k->kept[severity];
+    onxi_finding **all = onxi_resize(k->cx, NULL, 0, count * sizeof *all);
+    if (onxi_check_failed(k, all))
+        return;
+    for (onxi_finding *f = k->findings[severity]; f; f = f->next)
+        all[n++] = f;
+    qsort(all, n, sizeof *all, compare);
+    k->findings[severity] = NULL;
+    for (uint32_t i = k->max_errors; i-- > 0;) {
+        all[i]->next = k->findings[severity];
+        k->findings[severity] = all[i];
+    }
+    k->cut[severity] = all[k->max_errors - 1];
+    k->kept[severity] = k->max_errors;
+    onxi_release(k->cx, all, count * sizeof *all);
+}
+
+const onxi_at onxi_no_place = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, ONX_KIND_NONE, NULL };
+
 void onxi_find(onxi_check *k, const onxi_at *at, const char *rule_id, onxi_detail detail, const char *format, ...)
 {
     uint32_t i = rule_index(rule_id);
@@ -271,21 +308,31 @@ void onxi_find(onxi_check *k, const onxi_at *at, const char *rule_id, onxi_detai
     k->total[severity]++;
     if (severity == ONX_ERROR && breaks_inference(rule))
         k->broken = true;
-    if (k->kept[severity] >= k->max_errors)
+    if (at == &onxi_no_place)
         return;
-    onxi_finding *f = ONXI_NEW(k->arena, onxi_finding);
-    if (onxi_check_failed(k, f))
-        return;
+    uint64_t few[64], *key = few;
     uint32_t depth = 0;
     for (const onxi_at *a = at; a; a = a->up)
         depth += a->step != ONXI_STEP_ROOT;
-    uint64_t *key = ONXI_ARRAY(k->arena, uint64_t, depth ? depth : 1);
-    if (onxi_check_failed(k, key))
+    if (depth > sizeof few / sizeof *few && onxi_check_failed(k, key = ONXI_ARRAY(k->arena, uint64_t, depth)))
         return;
     uint32_t d = depth;
     for (const onxi_at *a = at; a; a = a->up)
         if (a->step != ONXI_STEP_ROOT)
             key[--d] = (uint64_t)a->step << 32 | (a->index == ONXI_NO_INDEX ? 0 : (uint64_t)a->index + 1);
+    const onxi_finding *cut = k->cut[severity];
+    if (cut && compare_keys(key, depth, cut->key, cut->key_count) >= 0)
+        return;
+    onxi_finding *f = ONXI_NEW(k->arena, onxi_finding);
+    if (onxi_check_failed(k, f))
+        return;
+    if (key == few && depth) {
+        uint64_t *own = ONXI_ARRAY(k->arena, uint64_t, depth);
+        if (onxi_check_failed(k, own))
+            return;
+        memcpy(own, few, depth * sizeof *own);
+        key = own;
+    }
     char message[1024];
     va_list args;
     va_start(args, format);
@@ -295,7 +342,7 @@ void onxi_find(onxi_check *k, const onxi_at *at, const char *rule_id, onxi_detai
         n = 0;
     if ((size_t)n >= sizeof message)
         n = sizeof message - 1;
-    *f = (onxi_finding){ .next = k->findings,
+    *f = (onxi_finding){ .next = k->findings[severity],
                          .rule = rule,
                          .severity = severity,
                          .key_count = depth,
@@ -306,31 +353,25 @@ void onxi_find(onxi_check *k, const onxi_at *at, const char *rule_id, onxi_detai
                          .value = keep(k, detail.value),
                          .expected = keep(k, detail.expected),
                          .hint = keep(k, detail.hint) };
-    k->findings = f;
-    k->kept[severity]++;
-}
-
-static int compare(const void *left, const void *right)
-{
-    const onxi_finding *a = *(onxi_finding *const *)left, *b = *(onxi_finding *const *)right;
-    for (uint32_t i = 0; i < a->key_count && i < b->key_count; i++)
-        if (a->key[i] != b->key[i])
-            return a->key[i] < b->key[i] ? -1 : 1;
-    if (a->key_count != b->key_count)
-        return a->key_count < b->key_count ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
+    k->findings[severity] = f;
+    if (++k->kept[severity] / 2 >= k->max_errors)
+        cut_findings(k, severity);
 }
 
 onx_status onxi_findings_report(onxi_check *k)
 {
+    for (int severity = ONX_NOTE; severity <= ONX_ERROR; severity++)
+        if (k->kept[severity] > k->max_errors)
+            cut_findings(k, (onx_severity)severity);
     size_t count = (size_t)k->kept[0] + k->kept[1] + k->kept[2], n = 0;
     if (!count)
-        return ONX_OK;
+        return k->status;
     onxi_finding **all = ONXI_ARRAY(k->arena, onxi_finding *, count);
     if (!all)
         return ONX_E_MEMORY;
-    for (onxi_finding *f = k->findings; f; f = f->next)
-        all[n++] = f;
+    for (int severity = ONX_NOTE; severity <= ONX_ERROR; severity++)
+        for (onxi_finding *f = k->findings[severity]; f; f = f->next)
+            all[n++] = f;
     qsort(all, n, sizeof *all, compare);
     for (size_t i = 0; i < n; i++) {
         const onxi_finding *f = all[i];
@@ -402,12 +443,13 @@ void onxi_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_at *at, const cha
         onx_rule_severity severity = d->severity == ONX_ERROR     ? ONX_RULE_ERROR
                                      : d->severity == ONX_WARNING ? ONX_RULE_WARNING
                                                                   : ONX_RULE_NOTE;
-        onxi_finding *before = k->findings;
+        uint64_t before = k->arrivals;
         onxi_find(k, at ? at : parse_path(k, d->where.path), d->rule ? d->rule : rule,
                   (onxi_detail){ .value = d->value, .expected = d->expected, .hint = d->hint, .severity = severity },
                   "%.*s", ONX_ARG(d->message));
-        if (!at && k->findings != before && d->where.path.len)
-            k->findings->path = keep(k, d->where.path); /* with the labels that it had */
+        for (int s = ONX_NOTE; s <= ONX_ERROR && !at && d->where.path.len; s++)
+            if (k->findings[s] && k->findings[s]->order >= before)
+                k->findings[s]->path = keep(k, d->where.path); /* with the labels that it had */
     }
     onxi_diag_rewind(k->cx, mark);
 }
