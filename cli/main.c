@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -40,15 +41,23 @@ int cli_no_command(const char *name)
     return CLI_MISUSE;
 }
 
-/* What was printed must have arrived: a full disk makes the call fail. A reader that went away need not be told. */
+/* Did whoever read standard output go away? They know, and need not be told. */
+static bool reader_left(void)
+{
+    struct pollfd fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    return poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR) != 0;
+}
+
+/* What was printed must have arrived: a full disk makes the call fail. */
 static int flush_output(int status)
 {
     errno = 0;
     bool failed = ferror(stdout) != 0;
     if (fflush(stdout) == 0 && !failed)
         return status;
-    if (errno != EPIPE)
-        cli_error(NULL, "cannot write standard output: %s", errno ? strerror(errno) : "an earlier write failed");
+    int why = errno;
+    if (!reader_left())
+        cli_error(NULL, "cannot write standard output: %s", why ? strerror(why) : "an earlier write failed");
     return CLI_MISUSE;
 }
 
