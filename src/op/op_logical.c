@@ -146,7 +146,8 @@ const onxi_schema onxi_op_Greater[] = {
 /* ---- GreaterOrEqual ---- */
 
 const onxi_schema onxi_op_GreaterOrEqual[] = {
-    { .name = "GreaterOrEqual", .since = 16, .infer = onxi_rule_greater_or_equal, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "GreaterOrEqual", .since = 16, .infer = onxi_rule_greater_or_equal, .flags = FUNCTION | INFERS,
+      ARITY(2, 2, 1, 1),
       .function_opsets = "16", .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }),
       .types = compare_types_13 },
     { .name = "GreaterOrEqual", .since = 12, .infer = onxi_rule_greater_or_equal, .flags = FUNCTION, ARITY(2, 2, 1, 1),
@@ -173,7 +174,8 @@ const onxi_schema onxi_op_Less[] = {
 /* ---- LessOrEqual ---- */
 
 const onxi_schema onxi_op_LessOrEqual[] = {
-    { .name = "LessOrEqual", .since = 16, .infer = onxi_rule_less_or_equal, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "LessOrEqual", .since = 16, .infer = onxi_rule_less_or_equal, .flags = FUNCTION | INFERS,
+      ARITY(2, 2, 1, 1),
       .function_opsets = "16", .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }),
       .types = compare_types_13 },
     { .name = "LessOrEqual", .since = 12, .infer = onxi_rule_less_or_equal, .flags = FUNCTION, ARITY(2, 2, 1, 1),

@@ -207,13 +207,16 @@ static const onxi_port negative_log_likelihood_loss_inputs_22[] = {
 };
 
 const onxi_schema onxi_op_NegativeLogLikelihoodLoss[] = {
-    { .name = "NegativeLogLikelihoodLoss", .since = 22, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
+    { .name = "NegativeLogLikelihoodLoss", .since = 22, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(2, 3, 1, 1),
       .context_function_opsets = "22", .inputs = negative_log_likelihood_loss_inputs_22,
       .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_22 },
-    { .name = "NegativeLogLikelihoodLoss", .since = 13, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
+    { .name = "NegativeLogLikelihoodLoss", .since = 13, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(2, 3, 1, 1),
       .context_function_opsets = "13", .inputs = negative_log_likelihood_loss_inputs_22,
       .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_13 },
-    { .name = "NegativeLogLikelihoodLoss", .since = 12, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 1),
+    { .name = "NegativeLogLikelihoodLoss", .since = 12, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(2, 3, 1, 1),
       .context_function_opsets = "12",
       .inputs = PORTS({ "input", "T", 0 }, { "target", "Tind", 0 }, { "weight", "T", OPT }),
       .outputs = PORTS({ "loss", "T", 0 }), .attrs = matrix_attrs_22, .types = matrix_types_13 },
@@ -254,12 +257,14 @@ const onxi_schema onxi_op_STFT[] = {
 /* ---- SoftmaxCrossEntropyLoss ---- */
 
 const onxi_schema onxi_op_SoftmaxCrossEntropyLoss[] = {
-    { .name = "SoftmaxCrossEntropyLoss", .since = 13, .infer = onxi_rule_softmax_cross_entropy, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
+    { .name = "SoftmaxCrossEntropyLoss", .since = 13, .infer = onxi_rule_softmax_cross_entropy, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(2, 3, 1, 2),
       .context_function_opsets = "13",
       .inputs = PORTS({ "scores", "T", DIFF }, { "labels", "Tind", NONDIFF }, { "weights", "T", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }, { "log_prob", "T", OPT | DIFF }), .attrs = matrix_attrs_22,
       .types = matrix_types_22 },
-    { .name = "SoftmaxCrossEntropyLoss", .since = 12, .infer = onxi_rule_softmax_cross_entropy, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
+    { .name = "SoftmaxCrossEntropyLoss", .since = 12, .infer = onxi_rule_softmax_cross_entropy, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(2, 3, 1, 2),
       .context_function_opsets = "12",
       .inputs = PORTS({ "scores", "T", 0 }, { "labels", "Tind", 0 }, { "weights", "T", OPT }),
       .outputs = PORTS({ "output", "T", 0 }, { "log_prob", "T", OPT }), .attrs = matrix_attrs_22,

@@ -53,7 +53,8 @@ static const onxi_attr attention_attrs_24[] = {
 };
 
 const onxi_schema onxi_op_Attention[] = {
-    { .name = "Attention", .since = 25, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 7, 1, 4),
+    { .name = "Attention", .since = 25, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(3, 7, 1, 4),
       .context_function_opsets = "25", .inputs = attention_inputs_25, .outputs = attention_outputs_25,
       .attrs = ATTRS({ "is_causal", INT, DEFAULT("0") }, { "kv_num_heads", INT, OPTIONAL },
                      { "left_window_size", INT, DEFAULT("-1") }, { "q_num_heads", INT, OPTIONAL },
@@ -61,10 +62,12 @@ const onxi_schema onxi_op_Attention[] = {
                      { "scale", FLOAT, OPTIONAL }, { "softcap", FLOAT, DEFAULT("0") },
                      { "softmax_precision", INT, OPTIONAL }),
       .types = attention_types_25 },
-    { .name = "Attention", .since = 24, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 7, 1, 4),
+    { .name = "Attention", .since = 24, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(3, 7, 1, 4),
       .context_function_opsets = "24", .inputs = attention_inputs_25, .outputs = attention_outputs_25,
       .attrs = attention_attrs_24, .types = attention_types_25 },
-    { .name = "Attention", .since = 23, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 6, 1, 4),
+    { .name = "Attention", .since = 23, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(3, 6, 1, 4),
       .context_function_opsets = "23",
       .inputs = PORTS({ "Q", "T1", 0 }, { "K", "T1", 0 }, { "V", "T2", 0 }, { "attn_mask", "U", OPT },
                       { "past_key", "T1", OPT }, { "past_value", "T2", OPT }),
@@ -100,32 +103,37 @@ static const onxi_port batch_normalization_outputs_7[] = {
 };
 
 const onxi_schema onxi_op_BatchNormalization[] = {
-    { .name = "BatchNormalization", .since = 15, .infer = onxi_rule_batch_normalization, .flags = INFERS, ARITY(5, 5, 1, 3),
+    { .name = "BatchNormalization", .since = 15, .infer = onxi_rule_batch_normalization, .flags = INFERS,
+      ARITY(5, 5, 1, 3),
       .inputs = PORTS({ "X", "T", DIFF }, { "scale", "T1", DIFF }, { "B", "T1", DIFF },
                       { "input_mean", "T2", DIFF }, { "input_var", "T2", DIFF }),
       .outputs = PORTS({ "Y", "T", DIFF }, { "running_mean", "T2", OPT | NONDIFF },
                        { "running_var", "T2", OPT | NONDIFF }),
       .attrs = batch_normalization_attrs_15,
       .types = TYPES({ "T", T(FLOATING_13) }, { "T1", T(FLOATING_13) }, { "T2", T(FLOATING_13) }) },
-    { .name = "BatchNormalization", .since = 14, .infer = onxi_rule_batch_normalization, .flags = INFERS, ARITY(5, 5, 1, 3),
+    { .name = "BatchNormalization", .since = 14, .infer = onxi_rule_batch_normalization, .flags = INFERS,
+      ARITY(5, 5, 1, 3),
       .inputs = PORTS({ "X", "T", DIFF }, { "scale", "T", DIFF }, { "B", "T", DIFF }, { "input_mean", "U", DIFF },
                       { "input_var", "U", DIFF }),
       .outputs = PORTS({ "Y", "T", DIFF }, { "running_mean", "U", OPT | NONDIFF },
                        { "running_var", "U", OPT | NONDIFF }),
       .attrs = batch_normalization_attrs_15, .types = TYPES({ "T", T(FLOATING_13) }, { "U", T(FLOATING_13) }) },
-    { .name = "BatchNormalization", .since = 9, .infer = onxi_rule_batch_normalization, .flags = INFERS, ARITY(5, 5, 1, 5),
+    { .name = "BatchNormalization", .since = 9, .infer = onxi_rule_batch_normalization, .flags = INFERS,
+      ARITY(5, 5, 1, 5),
       .inputs = PORTS({ "X", "T", DIFF }, { "scale", "T", DIFF }, { "B", "T", DIFF }, { "mean", "T", DIFF },
                       { "var", "T", DIFF }),
       .outputs = PORTS({ "Y", "T", DIFF }, { "mean", "T", OPT | NONDIFF }, { "var", "T", OPT | NONDIFF },
                        { "saved_mean", "T", OPT | NONDIFF }, { "saved_var", "T", OPT | NONDIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "momentum", FLOAT, DEFAULT("0.9") }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "BatchNormalization", .since = 7, .infer = onxi_rule_batch_normalization, .flags = INFERS, ARITY(5, 5, 1, 5),
+    { .name = "BatchNormalization", .since = 7, .infer = onxi_rule_batch_normalization, .flags = INFERS,
+      ARITY(5, 5, 1, 5),
       .inputs = batch_normalization_inputs_7, .outputs = batch_normalization_outputs_7,
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "momentum", FLOAT, DEFAULT("0.9") },
                      { "spatial", INT, DEFAULT("1") }),
       .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "BatchNormalization", .since = 6, .infer = onxi_rule_batch_normalization, .flags = INFERS, ARITY(5, 5, 1, 5),
+    { .name = "BatchNormalization", .since = 6, .infer = onxi_rule_batch_normalization, .flags = INFERS,
+      ARITY(5, 5, 1, 5),
       .inputs = batch_normalization_inputs_7, .outputs = batch_normalization_outputs_7,
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "is_test", INT, DEFAULT("0") },
                      { "momentum", FLOAT, DEFAULT("0.9") }, { "spatial", INT, DEFAULT("1") }),
@@ -236,7 +244,8 @@ const onxi_schema onxi_op_GroupNormalization[] = {
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED },
                      { "stash_type", INT, DEFAULT("1") }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "GroupNormalization", .since = 18, .infer = onxi_rule_unary, .flags = DEPRECATED | CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
+    { .name = "GroupNormalization", .since = 18, .infer = onxi_rule_unary, .flags = DEPRECATED | CONTEXT_FUNCTION,
+      ARITY(3, 3, 1, 1),
       .context_function_opsets = "18", .inputs = group_normalization_inputs_21,
       .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED }),
@@ -291,7 +300,8 @@ const onxi_schema onxi_op_LRN[] = {
 /* ---- LayerNormalization ---- */
 
 const onxi_schema onxi_op_LayerNormalization[] = {
-    { .name = "LayerNormalization", .since = 17, .infer = onxi_rule_layer_normalization, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 3),
+    { .name = "LayerNormalization", .since = 17, .infer = onxi_rule_layer_normalization, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(2, 3, 1, 3),
       .context_function_opsets = "17 18", .inputs = PORTS({ "X", "T", 0 }, { "Scale", "T", 0 }, { "B", "T", OPT }),
       .outputs = PORTS({ "Y", "T", 0 }, { "Mean", "U", OPT }, { "InvStdDev", "U", OPT }), .attrs = layer_attrs_17,
       .types = TYPES({ "T", T(FLOATING_13) }, { "U", T(BIT(BFLOAT16) | BIT(FLOAT)) }) },
@@ -301,7 +311,8 @@ const onxi_schema onxi_op_LayerNormalization[] = {
 /* ---- LinearAttention ---- */
 
 const onxi_schema onxi_op_LinearAttention[] = {
-    { .name = "LinearAttention", .since = 27, .infer = onxi_rule_linear_attention, .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN,
+    { .name = "LinearAttention", .since = 27, .infer = onxi_rule_linear_attention, .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN
+     ,
       ARITY(3, 6, 2, 2),
       .context_function_opsets = "27",
       .inputs = PORTS({ "query", "T", DIFF }, { "key", "T", DIFF }, { "value", "T", DIFF },
@@ -348,7 +359,8 @@ const onxi_schema onxi_op_MeanVarianceNormalization[] = {
 /* ---- RMSNormalization ---- */
 
 const onxi_schema onxi_op_RMSNormalization[] = {
-    { .name = "RMSNormalization", .since = 23, .infer = onxi_rule_rms_normalization, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "RMSNormalization", .since = 23, .infer = onxi_rule_rms_normalization, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(2, 2, 1, 1),
       .context_function_opsets = "23", .inputs = PORTS({ "X", "T", 0 }, { "scale", "V", 0 }),
       .outputs = PORTS({ "Y", "V", 0 }), .attrs = layer_attrs_17,
       .types = TYPES({ "T", T(FLOATING_13) }, { "V", T(FLOATING_13) }) },
@@ -358,7 +370,8 @@ const onxi_schema onxi_op_RMSNormalization[] = {
 /* ---- RotaryEmbedding ---- */
 
 const onxi_schema onxi_op_RotaryEmbedding[] = {
-    { .name = "RotaryEmbedding", .since = 23, .infer = onxi_rule_rotary_embedding, .flags = CONTEXT_FUNCTION | INFERS, ARITY(3, 4, 1, 1),
+    { .name = "RotaryEmbedding", .since = 23, .infer = onxi_rule_rotary_embedding, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(3, 4, 1, 1),
       .context_function_opsets = "23",
       .inputs = PORTS({ "X", "T", 0 }, { "cos_cache", "T", 0 }, { "sin_cache", "T", 0 }, { "position_ids", "M", OPT }),
       .outputs = PORTS({ "Y", "T", 0 }),

@@ -27,7 +27,8 @@ static const onxi_port resample_inputs_10[] = {
 /* ---- AffineGrid ---- */
 
 const onxi_schema onxi_op_AffineGrid[] = {
-    { .name = "AffineGrid", .since = 20, .infer = onxi_rule_affine_grid, .flags = FUNCTION | INFERS | NONDETERMINISTIC, ARITY(2, 2, 1, 1),
+    { .name = "AffineGrid", .since = 20, .infer = onxi_rule_affine_grid, .flags = FUNCTION | INFERS | NONDETERMINISTIC,
+      ARITY(2, 2, 1, 1),
       .function_opsets = "20", .inputs = PORTS({ "theta", "T1", NONDIFF }, { "size", "T2", NONDIFF }),
       .outputs = PORTS({ "grid", "T1", DIFF }), .attrs = ATTRS({ "align_corners", INT, DEFAULT("0") }),
       .types = TYPES({ "T1", T(FLOATING_13) }, { "T2", T(BIT(INT64)) }) },
@@ -37,7 +38,8 @@ const onxi_schema onxi_op_AffineGrid[] = {
 /* ---- CenterCropPad ---- */
 
 const onxi_schema onxi_op_CenterCropPad[] = {
-    { .name = "CenterCropPad", .since = 18, .infer = onxi_rule_center_crop_pad, .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "CenterCropPad", .since = 18, .infer = onxi_rule_center_crop_pad, .flags = CONTEXT_FUNCTION | INFERS,
+      ARITY(2, 2, 1, 1),
       .context_function_opsets = "18", .inputs = PORTS({ "input_data", "T", DIFF }, { "shape", "Tind", NONDIFF }),
       .outputs = PORTS({ "output_data", "T", DIFF }), .attrs = ATTRS({ "axes", INTS, OPTIONAL }),
       .types = resample_types_18 },
