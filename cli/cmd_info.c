@@ -261,7 +261,7 @@ static void put_ops(const info *in)
     fputs("  ", stdout);
     fputs(cli_color(stdout, CLI_DIM), stdout);
     for (uint32_t i = rows; i < ops->count; i++) {
-        char text[TYPE_TEXT + 32];
+        char text[TYPE_TEXT + sizeof(cli_small) + 4];
         op_name(&ops->row[i], name, sizeof(name));
         snprintf(text, sizeof(text), "%s %s%s", name, cli_thousands(ops->row[i].count).text,
                  i + 1 < ops->count ? ", " : "");

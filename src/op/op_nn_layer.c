@@ -300,8 +300,8 @@ const onxi_schema onxi_op_LRN[] = {
 /* ---- LayerNormalization ---- */
 
 const onxi_schema onxi_op_LayerNormalization[] = {
-    { .name = "LayerNormalization", .since = 17, .infer = onxi_rule_layer_normalization, .flags = CONTEXT_FUNCTION | INFERS,
-      ARITY(2, 3, 1, 3),
+    { .name = "LayerNormalization", .since = 17, .infer = onxi_rule_layer_normalization,
+      .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 3),
       .context_function_opsets = "17 18", .inputs = PORTS({ "X", "T", 0 }, { "Scale", "T", 0 }, { "B", "T", OPT }),
       .outputs = PORTS({ "Y", "T", 0 }, { "Mean", "U", OPT }, { "InvStdDev", "U", OPT }), .attrs = layer_attrs_17,
       .types = TYPES({ "T", T(FLOATING_13) }, { "U", T(BIT(BFLOAT16) | BIT(FLOAT)) }) },
