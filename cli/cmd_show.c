@@ -1,6 +1,7 @@
 /* cmd_show.c - `onx show`: a model, or one node of it, as text. */
 #include "cli.h"
 
+#include <onx/infer.h>
 #include <onx/text.h>
 
 enum { ELIDE = 16, ELIDE_BYTES = 256 };
@@ -101,13 +102,26 @@ static int pick_node(cli_call *call, onx_kind *kind, void **message)
 
 /* ---- the command ---- */
 
+static onx_status print_text(cli_call *call, onx_doc *doc, onx_kind kind, const void *message)
+{
+    onx_text_options options = { .elide = cli_has(call, "full") ? 0 : ELIDE,
+                                 .width = cli_is_terminal(stdout) ? cli_width() : 0 };
+    onx_infer *infer = NULL;
+    if (cli_has(call, "types")) {
+        ONX_TRY(onx_infer_new(call->cx, doc, NULL, &infer));
+        options.type_of = onx_infer_type_of;
+        options.user = infer;
+    }
+    onx_status status = onx_text_print(call->cx, kind, message, &options, cli_stdout());
+    onx_infer_free(infer);
+    return status;
+}
+
 static onx_status print(cli_call *call, onx_doc *doc, const char *format, onx_kind kind, void *message)
 {
     bool full = cli_has(call, "full");
-    if (strcmp(format, "onnxtxt") == 0) {
-        onx_text_options options = { .elide = full ? 0 : ELIDE, .width = cli_is_terminal(stdout) ? cli_width() : 0 };
-        return onx_text_print(call->cx, kind, message, &options, cli_stdout());
-    }
+    if (strcmp(format, "onnxtxt") == 0)
+        return print_text(call, doc, kind, message);
     if (!full)
         ONX_TRY(onx_message_walk(call->cx, kind, message, cut_payload, onx_doc_arena(doc)));
     if (strcmp(format, "json") == 0)
@@ -130,6 +144,8 @@ static int run_show(cli_call *call)
     /* Sequences, maps and operator sets have no notation in ONNX text. */
     if (!format)
         format = onx_text_has_notation(kind) ? "onnxtxt" : "textproto";
+    if (answer == CLI_OK && cli_has(call, "types") && (kind != ONX_KIND_MODEL || strcmp(format, "onnxtxt") != 0))
+        answer = cli_error(call, "--types needs a whole model, shown as ONNX text");
     if (answer == CLI_OK)
         answer = cli_exit(print(call, doc, format, kind, message));
     onx_doc_free(doc);
@@ -139,6 +155,7 @@ static int run_show(cli_call *call)
 static const cli_option options[] = {
     { "format", 'f', "FORMAT", "onnxtxt|textproto|json", "how to print it (onnxtxt)" },
     { "full", 0, NULL, NULL, "print all of every weight" },
+    { "types", 't', NULL, NULL, "infer types and shapes, and print them beside the nodes" },
     { "node", 0, "NAME", NULL, "show only the node of this name, or the one with this output" },
     CLI_OPTION_AS,
     CLI_END,
@@ -150,6 +167,7 @@ const cli_command cmd_show = {
     .operands = "FILE",
     .help = "Long weights are cut short unless --full is given. What --full prints can be read back.\n",
     .example = "onx show model.onnx\n"
+               "onx show --types model.onnx\n"
                "onx show --node conv1 model.onnx\n"
                "onx show --format json --full model.onnx > model.json\n",
     .options = options,

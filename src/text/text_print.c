@@ -1,7 +1,7 @@
 /* text_print.c - models, functions, graphs and nodes in the text syntax, and the entry point of the printer. */
 #include "text/text.h"
 
-enum { WIDTH = 100, WIDTH_MIN = 20, WRAP_OPERANDS = 8, DEFAULT_LITERALS = 16 };
+enum { WIDTH = 100, WIDTH_MIN = 20, WRAP_OPERANDS = 8, DEFAULT_LITERALS = 16, TYPES_AT = 46 };
 
 /* ---- lists ---- */
 
@@ -271,6 +271,9 @@ static void print_node_types(onxi_printer *o, const onx_node *node)
         const onx_type *type = name.len ? o->options.type_of(o->options.user, o->scope_kind, o->scope, name) : NULL;
         if (!type || !onxi_type_is_plain(type, o->depth_limit))
             continue;
+        if (!any)
+            while (onxi_out_column(o) < TYPES_AT && o->status == ONX_OK)
+                onxi_put_char(o, ' ');
         onxi_put_text(o, any ? ", " : "  # ");
         any = true;
         if (node->output_count > 1) {

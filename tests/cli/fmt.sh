@@ -60,6 +60,12 @@ expect 1 "$ONX" convert bad.onnxtxt bad.onnx
 [ -e bad.onnx ] && fail "a file was made from a faulty text"
 expect 0 "$ONX" info b.onnxtxt
 
+# Inferred types stand beside the nodes on request.
+expect 0 "$ONX" show --types b.onnx
+says out "T = MatMul(X, W)                              # float[N, 10]"
+expect 2 "$ONX" show --types --format json b.onnx
+says err "--types needs"
+
 # A million nested types are an error, at once.
 awk 'BEGIN { printf "g ("; for (i = 0; i < 1000000; i++) printf "seq("; print }' >deep.onnxtxt
 expect 1 "$ONX" convert deep.onnxtxt deep.onnx

@@ -82,9 +82,10 @@ static void test_text_print__types_beside_values(void **state)
     onx_doc *doc =
         parse(ONX_KIND_GRAPH, "g () => () <float[N, \"a\nb\"] x, seq(int64) z> { x = A() y = B() z, u = C() }");
     onx_text_options options = { .type_of = type_of };
-    assert_prints(ONX_KIND_GRAPH, doc, &options,
-                  "g () => ()\n<float[N, \"a\nb\"] x, seq(int64) z>\n{\n  x = A()  # float[N, \"a b\"]\n  y = B()\n"
-                  "  z, u = C()  # z: seq(int64)\n}\n");
+    assert_prints(
+        ONX_KIND_GRAPH, doc, &options,
+        "g () => ()\n<float[N, \"a\nb\"] x, seq(int64) z>\n{\n  x = A()                                       # float[N, \"a b\"]\n  y = B()\n"
+        "  z, u = C()                                    # z: seq(int64)\n}\n");
     onx_doc_free(doc);
 }
 
