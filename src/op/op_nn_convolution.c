@@ -88,9 +88,8 @@ const onxi_schema onxi_op_AveragePool[] = {
 /* ---- CausalConvWithState ---- */
 
 const onxi_schema onxi_op_CausalConvWithState[] = {
-    { .name = "CausalConvWithState", .since = 27, .infer = onxi_rule_causal_conv, .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN
-     ,
-      ARITY(2, 4, 2, 2),
+    { .name = "CausalConvWithState", .since = 27, .infer = onxi_rule_causal_conv,
+      .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN, ARITY(2, 4, 2, 2),
       .context_function_opsets = "27",
       .inputs = PORTS({ "input", "T", DIFF }, { "weight", "T", DIFF }, { "bias", "T", OPT | DIFF },
                       { "past_state", "T", OPT | NONDIFF }),

@@ -311,9 +311,8 @@ const onxi_schema onxi_op_LayerNormalization[] = {
 /* ---- LinearAttention ---- */
 
 const onxi_schema onxi_op_LinearAttention[] = {
-    { .name = "LinearAttention", .since = 27, .infer = onxi_rule_linear_attention, .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN
-     ,
-      ARITY(3, 6, 2, 2),
+    { .name = "LinearAttention", .since = 27, .infer = onxi_rule_linear_attention,
+      .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN, ARITY(3, 6, 2, 2),
       .context_function_opsets = "27",
       .inputs = PORTS({ "query", "T", DIFF }, { "key", "T", DIFF }, { "value", "T", DIFF },
                       { "past_state", "S", OPT | NONDIFF }, { "decay", "T", OPT | DIFF },
