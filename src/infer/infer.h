@@ -113,6 +113,13 @@ typedef struct onxi_function_slot {
     const onx_function *function;
 } onxi_function_slot;
 
+/* From a 64-bit key to a pointer; what loops and calls repeat is told apart by it. */
+typedef struct onxi_map {
+    uint64_t *keys; /* 0: free */
+    void **values;
+    uint32_t count, room;
+} onxi_map;
+
 struct onx_infer {
     onx_ctx *cx;
     onx_doc *doc;           /* NULL when parts of a model are inferred */
@@ -125,6 +132,8 @@ struct onx_infer {
     onxi_result **result_slots; /* by graph */
     uint32_t result_slot_count, result_count;
     onxi_loss *losses, **losses_end;
+    onxi_map lost_at;              /* loss of a node */
+    onxi_map reported;             /* node and message */
     onxi_function_slot *functions; /* by domain, name and overload */
     uint32_t function_slot_count;
     uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
@@ -152,6 +161,8 @@ void onxi_names_free(onx_infer *e, onxi_names *names);
 onx_status onxi_scope_bind(onx_infer *e, onxi_scope *scope, uint32_t name, onxi_fact *fact);
 void onxi_scope_leave(onx_infer *e, onxi_scope *scope);
 onxi_fact *onxi_fact_new(onx_infer *e);
+/* The place of the value for a key, NULL in it when new; NULL when out of memory. */
+void **onxi_map_at(onx_infer *e, onxi_map *map, uint64_t key);
 /* The record of a graph, emptied when it was there; NULL when out of memory. */
 onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make);
 onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact, bool declared);

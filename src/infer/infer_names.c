@@ -125,6 +125,44 @@ onxi_fact *onxi_fact_new(onx_infer *e)
     return fact;
 }
 
+/* ---- maps ---- */
+
+static bool map_grow(onx_infer *e, onxi_map *map)
+{
+    onxi_map larger = { .count = map->count, .room = map->room ? map->room * 2 : 64 };
+    larger.keys = ONXI_ARRAY(e->arena, uint64_t, larger.room);
+    larger.values = ONXI_ARRAY(e->arena, void *, larger.room);
+    if (!larger.keys || !larger.values)
+        return false;
+    for (uint32_t i = 0; i < map->room; i++) {
+        uint32_t at = (uint32_t)map->keys[i] & (larger.room - 1);
+        while (map->keys[i] && larger.keys[at])
+            at = (at + 1) & (larger.room - 1);
+        if (map->keys[i]) {
+            larger.keys[at] = map->keys[i];
+            larger.values[at] = map->values[i];
+        }
+    }
+    *map = larger;
+    return true;
+}
+
+void **onxi_map_at(onx_infer *e, onxi_map *map, uint64_t key)
+{
+    if (map->count * 2 >= map->room && !map_grow(e, map)) {
+        e->status = ONX_E_MEMORY;
+        return NULL;
+    }
+    key += key == 0;
+    uint32_t at = (uint32_t)key & (map->room - 1);
+    for (; map->keys[at]; at = (at + 1) & (map->room - 1))
+        if (map->keys[at] == key)
+            return &map->values[at];
+    map->keys[at] = key;
+    map->count++;
+    return &map->values[at];
+}
+
 /* ---- results ---- */
 
 static uint32_t hash_pointer(const void *p)

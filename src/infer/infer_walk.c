@@ -40,13 +40,21 @@ void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *no
     onx_diag diag = { .severity = error ? ONX_ERROR : ONX_WARNING,
                       .status = error ? ONX_E_INVALID : ONX_OK,
                       .rule = e->rule };
+    char message[512];
     e->rule = NULL;
-    diag.where = ONXI_AT_PATH(onxi_infer_path(e, scope, node, index));
     e->invalid |= error;
     va_list args;
     va_start(args, format);
-    onxi_vreport(e->cx, &diag, format, args);
+    (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    /* Loop bodies and functions are walked more than once. */
+    uint64_t key = onxi_hash(message, strlen(message), (uint64_t)(uintptr_t)node);
+    void **seen = onxi_map_at(e, &e->reported, key);
+    if (!seen || *seen)
+        return;
+    *seen = e;
+    diag.where = ONXI_AT_PATH(onxi_infer_path(e, scope, node, index));
+    onxi_report(e->cx, &diag, "%s", message);
 }
 
 /* ---- operator sets and schemas ---- */
@@ -166,9 +174,14 @@ static onx_status make_outputs(onx_infer *e, const onx_node *node, onxi_running 
 static onxi_loss *loss_new(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index,
                            const char *reason)
 {
+    uint64_t address = (uint64_t)(uintptr_t)node;
+    void **known = onxi_map_at(e, &e->lost_at, onxi_hash(&address, sizeof address, 0));
+    if (!known || *known)
+        return known ? *known : NULL;
     onxi_loss *loss = ONXI_NEW(e->arena, onxi_loss);
     if (!loss)
         return NULL;
+    *known = loss;
     loss->shown.path = onxi_infer_path(e, scope, node, index);
     loss->shown.op_type = onx_view(node->op_type);
     loss->shown.reason = onxi_arena_printf(e->arena, "%s", reason);
@@ -350,7 +363,8 @@ enum { AHEAD = 4 }; /* nodes; by then a line of memory has arrived */
 onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (e->visits++ >= e->visit_limit) {
+        e->visits += 1 + ((uint64_t)nodes[i]->input_count + nodes[i]->output_count) / 8;
+        if (e->visits > e->visit_limit) {
             if (!e->gave_up)
                 onxi_infer_report(e, scope, nodes[i], i, false,
                                   "inference stops here: loops and functions have repeated %llu nodes already",
