@@ -149,7 +149,7 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
     uint64_t count, bytes;
     if (rank > ONX_RANK_MAX)
         return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "rank %u exceeds the limit of %u", rank, ONX_RANK_MAX);
-    if (!onxi_dims_count(rank, dims, &count) || !onxi_tensor_room(dtype, count, &bytes))
+    if (!onxi_dims_count(rank, dims, &count) || !onxi_tensor_room((int)dtype, count, &bytes))
         return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "no %s tensor can have these dimensions",
                          onx_dtype_name(dtype) ? onx_dtype_name(dtype) : "such");
     int64_t keep[ONX_RANK_MAX]; /* dims may be the value's own */

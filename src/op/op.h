@@ -1,4 +1,5 @@
-/* op.h - the operator registry: a row per operator version, with its type and shape rule. See docs/notes/operators.md. */
+/* op.h - the operator registry: a row per operator version, with its type and shape rule. See
+ * docs/notes/operators.md. */
 #ifndef ONXI_OP_H
 #define ONXI_OP_H
 
@@ -9,17 +10,26 @@
 #include "ir/ir.h"
 
 /* ---- dimensions (op_dim.c) ----
- * A dimension, or one element of an integer tensor that is carried along: a constant, an expression over symbols, or unknown.
- * Constants are themselves; expressions are hash-consed in an onxi_dims, so equal ids mean equal expressions
+ * A dimension, or one element of an integer tensor that is carried along: a constant, an expression over symbols, or
+ * unknown. Constants are themselves; expressions are hash-consed in an onxi_dims, so equal ids mean equal expressions
  * (simplified: sums of products in a fixed order). The band of ids is at the far negative end, where no constant
  * of a real model lies; integers inside the band (onxi_dim_of_int) become its upper end. */
 typedef int64_t onxi_dim;
 #define ONXI_DIM_UNKNOWN INT64_MIN
-#define ONXI_DIM_BAND (INT64_MIN + (INT64_C(1) << 32))
-static inline bool onxi_dim_is_const(onxi_dim d) { return d >= ONXI_DIM_BAND; }
+#define ONXI_DIM_BAND    (INT64_MIN + (INT64_C(1) << 32))
+static inline bool onxi_dim_is_const(onxi_dim d)
+{
+    return d >= ONXI_DIM_BAND;
+}
 /* Any integer; those at the far negative end, which only mean "as far as possible", become the least constant. */
-static inline onxi_dim onxi_dim_of_int(int64_t value) { return value >= ONXI_DIM_BAND ? value : ONXI_DIM_BAND; }
-static inline bool onxi_dim_is_known(onxi_dim d) { return d != ONXI_DIM_UNKNOWN; }
+static inline onxi_dim onxi_dim_of_int(int64_t value)
+{
+    return value >= ONXI_DIM_BAND ? value : ONXI_DIM_BAND;
+}
+static inline bool onxi_dim_is_known(onxi_dim d)
+{
+    return d != ONXI_DIM_UNKNOWN;
+}
 
 typedef struct onxi_dims onxi_dims;
 onx_status onxi_dims_new(onx_ctx *cx, onxi_dims **out);
@@ -74,12 +84,12 @@ typedef struct onxi_opaque {
 } onxi_opaque;
 
 typedef struct onxi_type {
-    uint8_t kind;        /* onxi_type_kind */
-    uint8_t dtype;       /* element type of tensors, key type of maps; ONX_UNDEFINED: unknown */
-    bool ranked;         /* tensors: rank and dims are known */
+    uint8_t kind;  /* onxi_type_kind */
+    uint8_t dtype; /* element type of tensors, key type of maps; ONX_UNDEFINED: unknown */
+    bool ranked;   /* tensors: rank and dims are known */
     uint32_t rank;
-    onxi_dim *dims;      /* rank of them; in the memory of the call */
-    const struct onxi_type *inner; /* element of sequences and optionals, value of maps */
+    onxi_dim *dims;                   /* rank of them; in the memory of the call */
+    const struct onxi_type *inner;    /* element of sequences and optionals, value of maps */
     const struct onxi_opaque *opaque; /* domain and name of opaque types */
 } onxi_type;
 
@@ -95,16 +105,16 @@ typedef struct onxi_value {
 typedef struct onxi_call {
     const struct onxi_schema *schema;
     const onx_node *node;
-    int64_t opset;              /* version of the node's domain that is imported */
-    onxi_dims *dims;            /* NULL in a session where all shapes are concrete */
-    onx_arena *arena;           /* for what the rule makes */
+    int64_t opset;    /* version of the node's domain that is imported */
+    onxi_dims *dims;  /* NULL in a session where all shapes are concrete */
+    onx_arena *arena; /* for what the rule makes */
     uint32_t input_count, output_count;
     const onxi_type *const *inputs; /* NULL entries: omitted; kind NONE: unknown */
     onxi_type *outputs;             /* kind NONE on entry; the rule fills in what can be known */
     onxi_value *output_values;      /* elements NULL on entry; data propagation fills in. NULL: nobody wants them */
     const struct onxi_call_ops *ops;
-    void *engine;                   /* for ops */
-    onx_doc *doc;                   /* whose external data constants may lie in; NULL: none */
+    void *engine; /* for ops */
+    onx_doc *doc; /* whose external data constants may lie in; NULL: none */
 } onxi_call;
 
 /* What the engine that runs a rule provides. */
@@ -150,7 +160,7 @@ uint32_t onxi_call_list_count(onxi_call *call, const char *name);
 const onx_graph *onxi_call_graph(onxi_call *call, const char *name);
 
 /* Inputs. */
-bool onxi_call_has_input(const onxi_call *call, uint32_t input); /* not omitted */
+bool onxi_call_has_input(const onxi_call *call, uint32_t input);    /* not omitted */
 const onxi_type *onxi_call_tensor(onxi_call *call, uint32_t input); /* its type if it is a tensor, else NULL */
 const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input); /* ... of known rank, else NULL */
 int onxi_call_dtype(const onxi_call *call, uint32_t input);         /* its element type or ONX_UNDEFINED */
@@ -163,7 +173,8 @@ const onxi_value *onxi_call_value(onxi_call *call, uint32_t input);
 const onxi_value *onxi_call_shape_value(onxi_call *call, uint32_t input);
 /* The single constant integer that an input holds; false when it is not known. */
 bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out);
-/* A list of constant integers from an input, or, in versions that had it there, from the attribute; NULL when not known. */
+/* A list of constant integers from an input, or, in versions that had it there, from the attribute; NULL when not
+ * known. */
 const int64_t *onxi_call_const_ints(onxi_call *call, uint32_t input, uint32_t *count);
 
 /* Outputs. Those past output_count may be set as well and are ignored. */
@@ -202,8 +213,10 @@ bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tens
 
 /* A set of types: which element types are allowed at each place. Bit n stands for onx_dtype n. */
 typedef struct onxi_type_set {
-    uint32_t tensor, sparse_tensor, seq, optional, optional_seq; /* tensor(T), sparse_tensor(T), seq(tensor(T)), optional(tensor(T)), optional(seq(tensor(T))) */
-    const char *other; /* further types as text, separated by spaces: "map(string,tensor(float)) seq(map(...))"; NULL: none */
+    uint32_t tensor, sparse_tensor, seq, optional,
+        optional_seq; /* tensor(T), sparse_tensor(T), seq(tensor(T)), optional(tensor(T)), optional(seq(tensor(T))) */
+    const char
+        *other; /* further types as text, separated by spaces: "map(string,tensor(float)) seq(map(...))"; NULL: none */
 } onxi_type_set;
 
 typedef struct onxi_type_constraint {
@@ -241,14 +254,15 @@ typedef struct onxi_schema {
     const char *domain; /* NULL: the default domain, ai.onnx */
     const char *name;   /* NULL ends a table */
     int32_t since;
-    uint32_t flags;     /* ONXI_OP_* */
+    uint32_t flags; /* ONXI_OP_* */
     const onxi_port *inputs, *outputs;
     const onxi_attr *attrs;
     const onxi_type_constraint *types;
     const char *function_opsets; /* opset versions that function bodies exist for: "13 18"; NULL: none */
     const char *context_function_opsets;
     onxi_rule_fn infer;
-    uint16_t min_input, max_input, min_output, max_output; /* follow from the ports (a test proves it), kept for speed */
+    uint16_t min_input, max_input, min_output,
+        max_output; /* follow from the ports (a test proves it), kept for speed */
     /* operators of a registry only */
     const char *summary;
     const onx_function *body;
@@ -302,7 +316,10 @@ bool onxi_attr_default_int(const onxi_attr *attr, int64_t *out);
 bool onxi_attr_default_float(const onxi_attr *attr, float *out);
 bool onxi_attr_default_text(const onxi_attr *attr, onx_str *out);
 
-static inline const char *onxi_schema_domain(const onxi_schema *schema) { return schema->domain ? schema->domain : ""; }
+static inline const char *onxi_schema_domain(const onxi_schema *schema)
+{
+    return schema->domain ? schema->domain : "";
+}
 /* Newest version of a domain that the registry knows, 0 for an unknown domain. */
 int64_t onxi_domain_newest(onx_str domain);
 
