@@ -42,7 +42,8 @@ void onxi_out_flush(onxi_printer *o, bool all)
     }
     size_t done = all ? o->len : o->line;
     send(o, o->buf, done);
-    memmove(o->buf, o->buf + done, o->len - done);
+    if (done < o->len)
+        memmove(o->buf, o->buf + done, o->len - done);
     o->len -= done;
     o->line = 0;
 }

@@ -694,6 +694,11 @@ onx_status onxi_print_text(onx_ctx *cx, onx_kind kind, const void *message, cons
     if (trivia)
         onxi_trivia_rest(&o);
     onxi_put_char(&o, '\n');
+    if (o.flushed) { /* the beginning went out before all was known */
+        char tail[4096];
+        onxi_kept_summary(&o, tail, sizeof tail);
+        onxi_put_text(&o, tail);
+    }
     onxi_out_flush(&o, true);
     onxi_kept_report(&o);
     onxi_keep_release(&o);
