@@ -1,0 +1,67 @@
+/* fuzz_run.c - any bytes as a model: planning it and running it on small made-up inputs is safe, within a bound of
+ * memory. */
+#include <onx/io.h>
+#include <onx/run.h>
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Ones of the type that the model asks for; open dimensions are 2. False for what is too large or no tensor. */
+static bool make_input(onx_ctx *cx, const onx_type *type, onx_value **out)
+{
+    int64_t dims[ONX_RANK_MAX];
+    uint64_t count = 1;
+    if (!type || !ONX_HAS(type, type, tensor_type) || !onx_dtype_name(type->tensor_type->elem_type))
+        return false;
+    const onx_tensor_shape *shape = type->tensor_type->shape;
+    uint32_t rank = shape ? shape->dim_count : 1;
+    if (rank > ONX_RANK_MAX)
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = shape && ONX_HAS(dimension, shape->dim[i], dim_value) ? shape->dim[i]->dim_value : 2;
+        if (dims[i] < 0 || dims[i] > 4096 || (count *= (uint64_t)(dims[i] ? dims[i] : 1)) > 65536)
+            return false;
+    }
+    if (onx_value_new_tensor(cx, (onx_dtype)type->tensor_type->elem_type, rank, dims, out) != ONX_OK)
+        return false;
+    if ((*out)->dtype != ONX_STRING && (*out)->size)
+        memset((*out)->data, 1, (*out)->size);
+    return true;
+}
+
+static void run(onx_ctx *cx, onx_doc *doc, bool plain)
+{
+    onx_value *inputs[16] = { NULL }, *outputs[16] = { NULL };
+    onx_session *s;
+    if (onx_session_new(cx, doc, &(onx_session_options){ .threads = 1, .plain = plain, .memory = 16 << 20 }, &s) !=
+        ONX_OK)
+        return;
+    uint32_t count = onx_session_input_count(s);
+    bool ready = count <= 16 && onx_session_output_count(s) <= 16;
+    for (uint32_t i = 0; ready && i < count; i++)
+        ready = !onx_session_input(s, i).required || make_input(cx, onx_session_input(s, i).type, &inputs[i]);
+    for (int again = 0; ready && again < 2; again++)
+        ready = onx_session_run(s, cx, (const onx_value *const *)inputs, outputs) == ONX_OK;
+    for (int i = 0; i < 16; i++) {
+        onx_value_free(inputs[i]);
+        onx_value_free(outputs[i]);
+    }
+    onx_session_free(s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_limits limits = onx_ctx_limits(cx);
+    limits.memory = 64 << 20;
+    onx_ctx_set_limits(cx, limits);
+    onx_doc *doc;
+    if (onx_read(cx, ONX_KIND_MODEL, onx_str_make((const char *)data, size), 0, 1, &doc) == ONX_OK) {
+        run(cx, doc, false);
+        run(cx, doc, true);
+        onx_doc_free(doc);
+    }
+    onx_ctx_free(cx);
+    return 0;
+}
