@@ -431,6 +431,12 @@ static const onxi_at *parse_path(onxi_check *k, onx_str path)
     return up;
 }
 
+/* Inside a branch of an If: a node that cannot work means no more than that this branch must not be taken. */
+static bool is_conditional(onx_str path)
+{
+    return path.len && (memmem(path.ptr, path.len, "then_branch", 11) || memmem(path.ptr, path.len, "else_branch", 11));
+}
+
 void onxi_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_at *at, const char *rule)
 {
     size_t count = onx_diag_count(k->cx);
@@ -443,8 +449,11 @@ void onxi_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_at *at, const cha
         onx_rule_severity severity = d->severity == ONX_ERROR     ? ONX_RULE_ERROR
                                      : d->severity == ONX_WARNING ? ONX_RULE_WARNING
                                                                   : ONX_RULE_NOTE;
+        const char *broken = d->rule ? d->rule : rule;
+        if (severity == ONX_RULE_ERROR && strcmp(broken, "ND-20") == 0 && is_conditional(d->where.path))
+            severity = ONX_RULE_WARNING;
         uint64_t before = k->arrivals;
-        onxi_find(k, at ? at : parse_path(k, d->where.path), d->rule ? d->rule : rule,
+        onxi_find(k, at ? at : parse_path(k, d->where.path), broken,
                   (onxi_detail){ .value = d->value, .expected = d->expected, .hint = d->hint, .severity = severity },
                   "%.*s", ONX_ARG(d->message));
         for (int s = ONX_NOTE; s <= ONX_ERROR && !at && d->where.path.len; s++)

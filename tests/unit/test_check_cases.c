@@ -2,6 +2,7 @@
  *
  * A case file is read line by line. `def $NAME text` names a text that later lines may use. A case begins with
  *   --- breaks RULE [as RULE ...]   errors and warnings are exactly these rules, or RULE alone
+ *   --- warns RULE                  the same, as warnings alone
  *   --- notes RULE                  neither errors nor warnings, and the note is there
  *   --- holds RULE ...              no error at all, and none of these rules in any form
  *   --- elsewhere RULE ... : where  tested by another part
@@ -212,7 +213,9 @@ static void run_case(const test_case *c)
     }
     onx_status status = check_input(cx, c);
     const char *as = strstr(c->rules, " as ");
-    if (strcmp(c->verb, "breaks") == 0) {
+    if (strcmp(c->verb, "breaks") == 0 || strcmp(c->verb, "warns") == 0) {
+        if (c->verb[0] == 'w' && status != ONX_OK)
+            fail_case(c, cx, "only warnings are expected");
         if (!same_findings(cx, as ? as + 4 : c->rules, ONX_WARNING))
             fail_case(c, cx, "other findings than expected");
         mark(broken, c, c->rules);
