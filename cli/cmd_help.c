@@ -10,7 +10,7 @@ static void put_heading(FILE *to, const char *text)
 
 void cli_print_overview(FILE *to)
 {
-    fprintf(to, "%sonx%s - all of ONNX in C: reads, writes, checks, explains, reshapes, runs and trains models\n",
+    fprintf(to, "%sonx%s - all of ONNX in C: reads, writes, checks, explains and runs models\n",
             cli_color(to, CLI_BOLD), cli_color(to, CLI_PLAIN));
     fputs("\nusage: onx COMMAND [option...] FILE...\n       onx COMMAND --help | onx --version\n", to);
     put_heading(to, "Commands");
