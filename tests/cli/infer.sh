@@ -1,0 +1,51 @@
+# onx infer: what is written and said, exit statuses, fixed sizes.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+cat >model.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[N,4] x) => (y)
+{
+  a = Concat <axis = 0> (x, x)
+  b = NonZero (a)
+  bad = MatMul (a, a)
+  late = Relu (bad)
+  y = Transpose (a)
+}
+END
+
+expect 0 "$ONX" infer model.onnxtxt -o typed.onnx
+says out "5 values"
+says out "lost at graph.node[1] (NonZero): a size depends on data (1 value)"
+[ -s typed.onnx ] || fail "nothing was written"
+
+expect 0 "$ONX" infer typed.onnx --list
+says out "y  float[4,2*N]"
+says out "b  int64[2,unk__0]"
+
+# A fixed size: everything follows, with 3 even that the product is wrong.
+expect 0 "$ONX" infer model.onnxtxt --dim N=2 --list
+says out "y  float[4,4]"
+says out "bad  float[4,4]"
+expect 0 "$ONX" infer model.onnxtxt --dim N=3 --json
+says out '"known": 2'
+says out '"op_type": "MatMul"'
+says err "warning: the inner dimension is 4 in one place and 6 in another"
+
+# Strict: an error, and nothing is written.
+expect 1 "$ONX" infer model.onnxtxt --dim N=3 --strict -o none.onnx
+says err "error"
+[ ! -e none.onnx ] || fail "a failed inference was written"
+
+# The same through standard output; no summary comes into the model.
+expect 0 "$ONX" infer model.onnxtxt -o -
+mv out piped.onnx
+expect 0 "$ONX" diff piped.onnx typed.onnx
+
+# Expressions or plain names.
+expect 0 "$ONX" infer model.onnxtxt --plain-names --list
+says out "y  float[4,?]"
+
+expect 2 "$ONX" infer model.onnxtxt --dim N
+expect 2 "$ONX" infer model.onnxtxt --dim N=-1
+expect 2 "$ONX" infer nobody.onnx
+done_testing
