@@ -16,8 +16,8 @@ enum {
     ONX_TEXT_BORROW = 2
 };
 
-/* Does the syntax have a notation for messages of the kind: model, graph, function, node, attribute, value-info, tensor,
- * type, shape? The functions below answer ONX_E_UNSUPPORTED for the others. */
+/* Does the syntax have a notation for messages of the kind: model, graph, function, node, attribute, value-info,
+ * tensor, type, shape? The functions below answer ONX_E_UNSUPPORTED for the others. */
 ONX_API bool onx_text_has_notation(onx_kind kind);
 
 /* Parses the whole text as one message. After an error it goes on at the next node, so that one call reports several
