@@ -169,7 +169,7 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
     }
     if (rank)
         memcpy(value->dims, keep, rank * sizeof *keep);
-    ONX_TRY(reserve(value, bytes));
+    ONX_TRY(reserve(value, bytes ? bytes : 1)); /* empty tensors have an address too: kernels add offsets to it */
     if (dtype == ONX_STRING && bytes)
         memset(value->data, 0, bytes);
     value->kind = ONX_VALUE_TENSOR;

@@ -128,7 +128,7 @@ static onx_status load_tensor(onxi_session *s, const onx_tensor *t, const onx_va
     bool plain = t->data_type != ONX_STRING && onx_dtype_name(t->data_type) && t->dims_count <= ONX_RANK_MAX;
     if (plain && onx_tensor_count(t, &count) && onx_dtype_size(t->data_type, count, &size)) {
         ONX_TRY(onx_tensor_bytes(s->doc, t, &bytes));
-        if (bytes.len == size && (width < 2 || (uintptr_t)bytes.ptr % (width > 8 ? 8 : width) == 0)) {
+        if (size && bytes.len == size && (width < 2 || (uintptr_t)bytes.ptr % (width > 8 ? 8 : width) == 0)) {
             onx_value *v = ONXI_NEW(s->arena, onx_value);
             if (!v)
                 return ONX_E_MEMORY;

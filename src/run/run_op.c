@@ -430,6 +430,8 @@ static onx_status run_rows_parallel(const onx_kernel *kernel, onx_work *work, ui
 onx_status onxi_work_run(const onx_kernel *kernel, onx_work *work)
 {
     uint64_t rows = work->prepared->rows;
+    if (!rows)
+        return ONX_OK;
 #ifdef ONX_WITH_OPENMP
     uint64_t grain = work->prepared->grain ? work->prepared->grain : 1;
     uint64_t pieces = rows / grain;

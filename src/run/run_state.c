@@ -46,8 +46,8 @@ static onx_status bind_steps(onxi_state *st)
                          .params = step->prepared.params,
                          .inputs = at,
                          .outputs = out,
-                         .workspace = st->buffer ? st->buffer + plan->workspace_offset : NULL,
-                         .thread_workspace = st->buffer ? st->buffer + plan->thread_workspace_offset : NULL,
+                         .workspace = st->buffer + plan->workspace_offset,
+                         .thread_workspace = st->buffer + plan->thread_workspace_offset,
                          .threads = plan->graph->session->threads };
         at += inputs + step->output_count;
         if (!step->dynamic && step->kernel->bind)
@@ -74,22 +74,21 @@ onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state **out)
     for (uint32_t i = 0; i < plan->step_count; i++)
         operands += plan->steps[i].input_count + plan->steps[i].capture_count + plan->steps[i].output_count;
     st->arrays_size = operands * sizeof(void *);
-    st->base_size = plan->buffer_size ? plan->buffer_size + 64 : 0;
+    st->base_size = plan->buffer_size + 64;
     st->values = onxi_resize(cx, NULL, 0, (plan->slot_count + 1u) * sizeof *st->values);
     st->slots = onxi_resize(cx, NULL, 0, (plan->slot_count + 1u) * sizeof *st->slots);
     st->works = onxi_resize(cx, NULL, 0, (plan->step_count + 1u) * sizeof *st->works);
     st->arrays = onxi_resize(cx, NULL, 0, st->arrays_size);
-    st->base = st->base_size ? onxi_resize(cx, NULL, 0, st->base_size) : NULL;
+    st->base = onxi_resize(cx, NULL, 0, st->base_size);
     if (st->slots)
         memset(st->slots, 0, (plan->slot_count + 1u) * sizeof *st->slots);
     if (st->works)
         memset(st->works, 0, (plan->step_count + 1u) * sizeof *st->works);
     onx_status status = onx_arena_new(cx, &st->text);
-    if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->arrays || (st->base_size && !st->base)))
+    if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->arrays || !st->base))
         status = ONX_E_MEMORY;
     if (status == ONX_OK) {
-        if (st->base)
-            st->buffer = (char *)(((uintptr_t)st->base + 63u) & ~(uintptr_t)63u);
+        st->buffer = (char *)(((uintptr_t)st->base + 63u) & ~(uintptr_t)63u);
         status = bind_slots(st);
     }
     if (status == ONX_OK)
