@@ -6,7 +6,9 @@
 onx_status cli_load_as(cli_call *call, const char *path, onx_kind kind, onx_format format, onx_doc **out)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    onx_load_options options = { .format = format, .threads = cores > 1 ? (unsigned)cores : 1 };
+    onx_load_options options = { .format = format,
+                                 .threads = cores > 1 ? (unsigned)cores : 1,
+                                 .flags = cli_has(call, "lenient") ? ONX_READ_LENIENT : 0 };
     call->input = strcmp(path, "-") == 0 ? "standard input" : path;
     return onx_load(call->cx, kind, path, &options, out);
 }

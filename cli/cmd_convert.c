@@ -85,6 +85,7 @@ static const cli_option options[] = {
     { "from", 0, "FORMAT", "onnx|onnxtxt|textproto|json", "format of IN, where extension and content do not tell" },
     { "to", 0, "FORMAT", "onnx|onnxtxt|textproto|json", "format of OUT, where the extension does not tell" },
     CLI_OPTION_OUTPUT,
+    { "lenient", 0, NULL, NULL, "read damaged files, and text with values that do not fit, with warnings" },
     { "external", 0, "FILE", NULL, "move weights out to FILE in the folder of OUT" },
     { "external-threshold", 0, "BYTES", NULL, "move tensors of at least so many bytes (1024)" },
     { "external-align", 0, "N", NULL, "align each tensor to a power of two (4096)" },

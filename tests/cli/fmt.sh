@@ -60,6 +60,13 @@ expect 1 "$ONX" convert bad.onnxtxt bad.onnx
 [ -e bad.onnx ] && fail "a file was made from a faulty text"
 expect 0 "$ONX" info b.onnxtxt
 
+# Deliberately wrong models are written with --lenient.
+printf 'g () => () <uint8[1] w = {300}> {}' >wrong.onnxtxt
+expect 1 "$ONX" convert --as graph wrong.onnxtxt wrong.pb
+says err "out of the range of uint8"
+expect 0 "$ONX" convert --lenient --as graph wrong.onnxtxt wrong.pb
+says err "warning"
+
 # Inferred types stand beside the nodes on request.
 expect 0 "$ONX" show --types b.onnx
 says out "T = MatMul(X, W)                              # float[N, 10]"
