@@ -15,7 +15,8 @@
     TABLE(reduce)                                                                                                      \
     TABLE(layout)                                                                                                      \
     TABLE(constant)                                                                                                    \
-    TABLE(cast)
+    TABLE(cast)                                                                                                        \
+    TABLE(control)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 
