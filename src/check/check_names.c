@@ -484,7 +484,9 @@ void onxi_check_define(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint
                        uint32_t index)
 {
     onxi_names *t = &k->names;
-    if (name == UINT32_MAX || !grow_list(k, (void **)(void *)&t->log, &t->log_room, t->log_count, sizeof *t->log))
+    bool logged = !t->last || scope->up || k->notes; /* nobody reads the log of the last scope but notes on unused values */
+    if (name == UINT32_MAX ||
+        (logged && !grow_list(k, (void **)(void *)&t->log, &t->log_room, t->log_count, sizeof *t->log)))
         return;
     onxi_meaning *m = &t->meaning[name];
     if (m->scope == scope->serial) {
@@ -507,7 +509,8 @@ void onxi_check_define(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint
         onxi_find(k, at, "S-17", (onxi_detail){ .value = onx_str_of(text) },
                   "\"%s\" was used as a name of its own inside an earlier subgraph", text);
     }
-    t->log[t->log_count++] = entry;
+    if (logged)
+        t->log[t->log_count++] = entry;
     m->scope = scope->serial;
     m->index = index;
     m->kind = (uint8_t)kind;

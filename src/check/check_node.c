@@ -142,7 +142,7 @@ static onx_str similar_attribute(onxi_check *k, const onxi_schema *s, onx_str na
 
 static bool is_name(const onxi_attr *a, onx_str name)
 {
-    return strncmp(a->name, name.ptr, name.len) == 0 && !a->name[name.len];
+    return a->name[0] == name.ptr[0] && strlen(a->name) == name.len && memcmp(a->name, name.ptr, name.len) == 0;
 }
 
 static void check_missing(onxi_check *k, const onxi_at *at, const onxi_bound *op, const onx_node *n)
@@ -359,6 +359,8 @@ void onxi_check_node(onxi_check *k, const onxi_at *at, const onx_node *n, uint32
     } else if (!named(n->output, n->output_count)) {
         onxi_find(k, at, "ND-03", ONXI_PLAIN, "no output of the node has a name");
     }
+    for (uint32_t i = 0; i < n->attribute_count && (!op || op->kind != ONXI_BOUND_SCHEMA); i++)
+        onxi_check_utf8(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, n->attribute[i]), onx_view(n->attribute[i]->name));
     if (op && op->kind == ONXI_BOUND_FUNCTION)
         onxi_check_call(k, at, n, op, scope);
     if (n->extra)
