@@ -146,6 +146,7 @@ struct onx_infer {
     onx_bytes *dim_texts; /* of expressions as printed, by index */
     uint32_t dim_text_count;
     onx_arena *type_arena;
+    onx_arena *text_arena; /* of the caller, where there is no document */
 };
 
 /* ---- infer_names.c ---- */

@@ -122,6 +122,7 @@ onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph 
     onx_infer *e;
     onxi_type *given;
     ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
+    e->text_arena = arena;
     onxi_type *found = ONXI_ARRAY(e->arena, onxi_type, graph->output_count ? graph->output_count : 1);
     onx_status status = found ? read_types(e, inputs, input_count, &given) : ONX_E_MEMORY;
     if (status == ONX_OK)
@@ -172,6 +173,7 @@ onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_fun
 {
     onx_infer *e;
     ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
+    e->text_arena = arena;
     onx_status status = infer_function(e, function, inputs, input_count, attributes, attribute_count, arena, outputs);
     onx_infer_free(e);
     return status;

@@ -171,7 +171,7 @@ static bool is_new(const onxi_made *made)
 }
 
 /* Appends all new value_info in one step: the list grows once. */
-static onx_status add_value_info(onx_infer *e, const onxi_result *result, onx_arena *arena, onx_graph *graph)
+static onx_status add_value_info(onx_infer *e, onxi_result *result, onx_arena *arena, onx_graph *graph)
 {
     uint64_t total = graph->value_info_count;
     for (uint32_t i = result->input_count; i < result->count; i++)
@@ -193,6 +193,7 @@ static onx_status add_value_info(onx_infer *e, const onxi_result *result, onx_ar
         list[at] = new_info(e, arena, &result->made[i]);
         if (!list[at++])
             return e->status = ONX_E_MEMORY;
+        result->made[i].declared = true; /* should the result be written once more */
     }
     graph->value_info = list;
     graph->value_info_count = at;

@@ -8,7 +8,8 @@ static onxi_running *running(onxi_call *call)
     return (onxi_running *)(void *)call;
 }
 
-/* The elements of a constant tensor. What cannot be read is not known; that it cannot is for the checker to say. */
+/* The elements of a constant tensor. What cannot be read is not known; that it cannot is for the checker to say, but
+ * for external data, which may just not be there. */
 static void read_value(onxi_running *run, onxi_fact *fact)
 {
     onx_infer *e = run->infer;
@@ -16,24 +17,28 @@ static void read_value(onxi_running *run, onxi_fact *fact)
     fact->value_tried = true;
     if (!value)
         return;
+    /* An opened data file belongs to the document and its context; what lies in the model is read without a word. */
+    bool external = onx_tensor_is_external(fact->tensor), quiet = e->doc && !external;
     onx_ctx *loud = e->doc ? e->doc->cx : NULL;
-    if (!e->quiet)
+    size_t errors = onx_diag_total(e->cx, ONX_ERROR);
+    if (quiet && !e->quiet)
         e->quiet = onx_ctx_new(NULL);
-    if (e->doc && e->quiet)
+    if (quiet && e->quiet)
         e->doc->cx = e->quiet;
     bool known = onxi_value_of_tensor(e->doc, e->arena, fact->tensor, value);
-    if (e->doc)
+    if (quiet) {
         e->doc->cx = loud;
+        if (e->quiet)
+            onx_diag_clear(e->quiet);
+    }
     if (known) {
         fact->value = value;
         fact->constant = true;
-    } else if (e->quiet && onx_diag_count(e->quiet) && onx_tensor_is_external(fact->tensor)) {
+    } else if (external && onx_diag_total(e->cx, ONX_ERROR) != errors) {
         run->failed = true; /* an answer that the model has, were its data there */
-        (void)snprintf(run->why, sizeof run->why, "the value of \"%.*s\" cannot be read: %.*s",
-                       ONX_ARG(onx_view(fact->tensor->name)), ONX_ARG(onx_diag_get(e->quiet, 0)->message));
+        (void)snprintf(run->why, sizeof run->why, "the external data of \"%.*s\" cannot be read",
+                       ONX_ARG(onx_view(fact->tensor->name)));
     }
-    if (e->quiet)
-        onx_diag_clear(e->quiet);
 }
 
 static const onxi_value *call_value(onxi_call *call, uint32_t input)

@@ -117,7 +117,7 @@ onx_bytes onxi_dim_text(onx_infer *e, onxi_dim d)
     char buf[1024];
     size_t len = onxi_dim_print(e->dims, d, buf, sizeof buf);
     onx_bytes text = { 0 };
-    onx_arena *arena = e->doc ? onx_doc_arena(e->doc) : e->arena;
+    onx_arena *arena = e->doc ? onx_doc_arena(e->doc) : e->text_arena;
     if (len && len < sizeof buf && onx_arena_keep(arena, onx_str_make(buf, len), &text) == ONX_OK)
         e->dim_texts[index] = text;
     return text;

@@ -128,6 +128,8 @@ static void test_infer_api__asks_and_fixes(void **state)
     assert_int_equal(graph->value_info_count, 0); /* nothing was written yet */
     assert_int_equal(onx_infer_apply(infer), ONX_OK);
     assert_type(value_type(graph, "y"), "float[4, 10]");
+    assert_int_equal(onx_infer_apply(infer), ONX_OK); /* twice is once */
+    assert_int_equal(graph->value_info_count, 3);
     onx_infer_free(infer);
     onx_doc_free(doc);
 }
