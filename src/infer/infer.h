@@ -109,10 +109,6 @@ typedef struct onxi_frame {
     } * cache;
 } onxi_frame;
 
-typedef struct onxi_function_slot {
-    const onx_function *function;
-} onxi_function_slot;
-
 /* From a 64-bit key to a pointer; what loops and calls repeat is told apart by it. */
 typedef struct onxi_map {
     uint64_t *keys; /* 0: free */
@@ -132,10 +128,9 @@ struct onx_infer {
     onxi_result **result_slots; /* by graph */
     uint32_t result_slot_count, result_count;
     onxi_loss *losses, **losses_end;
-    onxi_map lost_at;              /* loss of a node */
-    onxi_map reported;             /* node and message */
-    onxi_function_slot *functions; /* by domain, name and overload */
-    uint32_t function_slot_count;
+    onxi_map lost_at;  /* loss of a node */
+    onxi_map reported; /* node and message */
+    onxi_functions functions;
     uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
     uint64_t failed;
     const char *rule;  /* that the next report is about; NULL: none in particular */
@@ -220,8 +215,6 @@ const onx_attribute *onxi_infer_attribute(const onxi_frame *frame, const onx_nod
 
 /* ---- infer_function.c ---- */
 
-const onx_function *onxi_infer_find_function(const onx_infer *e, onx_str domain, onx_str name, onx_str overload);
-onx_status onxi_infer_index_functions(onx_infer *e);
 /* Infers a function body as called by the node of `run`; sets the outputs of the call. */
 onx_status onxi_infer_call_function(onxi_running *run, const onx_function *function);
 /* With given types and attributes. */

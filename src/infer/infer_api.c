@@ -39,7 +39,7 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
     e->visit_limit = 1000000;
     if (model && model->graph) /* wide nodes count more than once; the input's size bounds what that can add up to */
         e->visit_limit += 20 * (uint64_t)model->graph->node_count + (doc ? onx_doc_input_size(doc) : 0);
-    onx_status status = onxi_infer_index_functions(e);
+    onx_status status = onxi_functions_index(e->cx, e->arena, e->model, &e->functions);
     for (uint32_t i = 0; i < e->options.fixed_count && status == ONX_OK; i++) {
         const onx_infer_fixed *f = &e->options.fixed[i];
         if (f->size < 0)

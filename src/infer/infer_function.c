@@ -1,63 +1,6 @@
-/* infer_function.c - functions of the model: found by name, inferred per call with the types and attributes of the
+/* infer_function.c - functions of the model, inferred per call with the types and attributes of the
  * caller. */
 #include "infer/infer.h"
-
-/* ---- finding ---- */
-
-static uint32_t hash_function(onx_str domain, onx_str name, onx_str overload)
-{
-    uint64_t h = onxi_hash(domain.ptr, domain.len, 1);
-    h = onxi_hash(name.ptr, name.len, h);
-    return (uint32_t)onxi_hash(overload.ptr, overload.len, h);
-}
-
-static onx_str plain(onx_str domain)
-{
-    return onx_str_is(domain, "ai.onnx") ? onx_str_of("") : domain;
-}
-
-onx_status onxi_infer_index_functions(onx_infer *e)
-{
-    uint32_t count = e->model ? e->model->functions_count : 0, slot_count = 16;
-    if (!count)
-        return ONX_OK;
-    if (count > UINT32_MAX / 4)
-        return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_NOWHERE, "the model has %u functions", count);
-    while (slot_count < count * 2)
-        slot_count *= 2;
-    e->functions = ONXI_ARRAY(e->arena, onxi_function_slot, slot_count);
-    if (!e->functions)
-        return e->status = ONX_E_MEMORY;
-    e->function_slot_count = slot_count;
-    for (uint32_t i = 0; i < count; i++) {
-        const onx_function *f = e->model->functions[i];
-        onx_str domain = plain(onx_view(f->domain)), name = onx_view(f->name), overload = onx_view(f->overload);
-        if (onxi_infer_find_function(e, domain, name, overload))
-            continue; /* the first one of that name counts */
-        uint32_t at = hash_function(domain, name, overload) & (slot_count - 1);
-        while (e->functions[at].function)
-            at = (at + 1) & (slot_count - 1);
-        e->functions[at].function = f;
-    }
-    return ONX_OK;
-}
-
-const onx_function *onxi_infer_find_function(const onx_infer *e, onx_str domain, onx_str name, onx_str overload)
-{
-    if (!e->function_slot_count)
-        return NULL;
-    domain = plain(domain);
-    uint32_t at = hash_function(domain, name, overload) & (e->function_slot_count - 1);
-    for (; e->functions[at].function; at = (at + 1) & (e->function_slot_count - 1)) {
-        const onx_function *f = e->functions[at].function;
-        if (onx_str_equal(onx_view(f->name), name) && onx_str_equal(plain(onx_view(f->domain)), domain) &&
-            onx_str_equal(onx_view(f->overload), overload))
-            return f;
-    }
-    return NULL;
-}
-
-/* ---- calling ---- */
 
 /* The attributes of the function: what the caller gives, else its defaults. */
 static onx_status bind_attributes(onx_infer *e, onxi_frame *frame, const onx_function *f, const onxi_frame *caller,

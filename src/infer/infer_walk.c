@@ -318,8 +318,9 @@ static onx_status infer_node(onx_infer *e, onxi_scope *scope, const onx_node *no
     ONX_TRY(make_outputs(e, node, &run, &few));
     onx_str op_type = onx_view(node->op_type), domain = onx_view(node->domain);
     const onx_function *function =
-        schema && !schema->body ? NULL
-                                : onxi_infer_find_function(e, domain, op_type, onx_view(onx_node_more(node)->overload));
+        schema && !schema->body
+            ? NULL
+            : onxi_functions_find(&e->functions, domain, op_type, onx_view(onx_node_more(node)->overload));
     if (schema && schema->body && !schema->custom && !function)
         function = schema->body;
     if (opset < 0 && !function) {

@@ -62,6 +62,19 @@ onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink s
 /* Is it a tensor with data inside that fits its type and shape in number? Nothing is reported. */
 bool onxi_tensor_is_sound(const onx_tensor *tensor);
 
+/* ---- functions of a model, by name ---- */
+
+typedef struct onxi_functions {
+    const onx_function **slots; /* a hash table, in the arena */
+    uint32_t slot_count;
+} onxi_functions;
+
+/* `model` may be NULL. Of functions with the same domain, name and overload the first counts. */
+onx_status onxi_functions_index(onx_ctx *cx, onx_arena *arena, const onx_model *model, onxi_functions *out);
+/* NULL when there is none; "ai.onnx" and "" are one domain. */
+const onx_function *onxi_functions_find(const onxi_functions *functions, onx_str domain, onx_str name,
+                                        onx_str overload);
+
 /* ---- rewriting ---- */
 
 /* The message with every message of kind `wanted` replaced by what `replace` stores in *out, which holds the old one on

@@ -14,7 +14,9 @@
 
 #define ONXI_NO_SLOT       UINT32_MAX
 #define ONXI_PLANS_MAX     8        /* shapes whose plans are kept per graph */
-#define ONXI_OPS_MAX       20000000 /* nodes after inlining functions */
+/* Nodes after inlining functions: so many, and so many more for each node of the main graph. */
+#define ONXI_CALLS_MAX      1000000
+#define ONXI_CALLS_PER_NODE 20
 #define ONXI_FOLLOWERS_MAX 4
 
 /* ---- a graph with its names resolved; made once ---- */
@@ -94,6 +96,7 @@ typedef struct onxi_session {
     onxi_graph *main; /* nothing overridden */
     onxi_owned *constants;
     onxi_packed *packed;
+    onxi_functions functions;
     uint64_t constant_bytes, op_total;
     pthread_mutex_t lock;
     bool lock_made;

@@ -245,17 +245,15 @@ static int64_t opset_of(const builder *b, onx_str domain)
     return standard && b->session->model->ir_version < 3 ? 1 : 0;
 }
 
-static const onx_function *function_of(const builder *b, const onx_node *node)
+/* Calls count as nodes: without that, functions that call each other twice would cost exponential time. */
+static onx_status count_node(onxi_session *s)
 {
-    onx_str overload = onx_view(onx_node_more(node)->overload);
-    for (uint32_t i = 0; i < b->session->model->functions_count; i++) {
-        const onx_function *f = b->session->model->functions[i];
-        if (onx_str_equal(onx_view(f->name), onx_view(node->op_type)) &&
-            onx_str_equal(onx_view(f->domain), onx_view(node->domain)) &&
-            onx_str_equal(onx_view(f->overload), overload))
-            return f;
-    }
-    return NULL;
+    uint64_t limit = ONXI_CALLS_MAX + ONXI_CALLS_PER_NODE * (uint64_t)s->model->graph->node_count;
+    if (++s->op_total > limit)
+        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+                         "the model has more than %llu nodes and calls when its functions are inlined",
+                         (unsigned long long)limit);
+    return ONX_OK;
 }
 
 static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count);
@@ -491,12 +489,11 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
 {
     onxi_session *s = b->session;
     onxi_graph *g = b->g;
-    const onx_function *f = function_of(b, node);
+    ONX_TRY(count_node(s));
+    const onx_function *f = onxi_functions_find(&s->functions, onx_view(node->domain), onx_view(node->op_type),
+                                                onx_view(onx_node_more(node)->overload));
     if (f)
         return inline_function(b, node, f);
-    if (++s->op_total > ONXI_OPS_MAX)
-        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE,
-                         "the model has more than %d nodes when its functions are inlined", ONXI_OPS_MAX);
     onxi_op *op = ONXI_NEW(s->arena, onxi_op);
     if (!op)
         return ONX_E_MEMORY;
@@ -665,5 +662,6 @@ static onx_status build_graph(onxi_session *s, const onx_graph *graph, const boo
 
 onx_status onxi_graph_build(onxi_session *s, const onx_graph *graph, const bool *given, onxi_graph **out)
 {
+    s->op_total = 0;
     return build_graph(s, graph, given, NULL, NULL, NULL, 0, out);
 }
