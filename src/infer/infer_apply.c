@@ -112,9 +112,10 @@ static onx_status index_declared(onx_infer *e, const onxi_result *result, declar
         if (!made->declared)
             continue;
         uint32_t at = (uint32_t)onxi_hash(made->name.ptr, made->name.len, 0) & (out->slot_count - 1);
-        while (out->slots[at])
+        while (out->slots[at] && !onx_str_equal(out->slots[at]->name, made->name))
             at = (at + 1) & (out->slot_count - 1);
-        out->slots[at] = made;
+        if (!out->slots[at]) /* of a name that is made twice the first counts */
+            out->slots[at] = made;
     }
     return ONX_OK;
 }

@@ -1,0 +1,56 @@
+# Models made to hurt whoever looks at them: what they cost is bounded by their size, and terminals show them as they are.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+# ---- functions that call each other twice, 60 deep: 2^60 calls, of functions without any node but calls
+{
+    echo 'ir_version: 8 opset_import { version: 17 } opset_import { domain: "d" version: 1 }'
+    echo 'graph { name: "g" node { op_type: "F0" domain: "d" input: "x" output: "y" }'
+    echo 'input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } }'
+    echo 'output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } } }'
+    i=0
+    while [ $i -lt 60 ]; do
+        j=$((i + 1))
+        echo "functions { name: \"F$i\" domain: \"d\" input: \"a\" output: \"b\" opset_import { domain: \"d\" version: 1 }"
+        echo "node { op_type: \"F$j\" domain: \"d\" input: \"a\" output: \"t\" }"
+        echo "node { op_type: \"F$j\" domain: \"d\" input: \"t\" output: \"b\" } }"
+        i=$j
+    done
+    echo 'functions { name: "F60" domain: "d" input: "a" output: "a" }'
+} >calls.textproto
+expect 1 timeout 60 "$ONX" run calls.textproto --random
+says err "nodes and calls"
+
+# ---- 40,000 functions called once each, and a name made 40,000 times: no list is walked for each node
+awk 'BEGIN {
+    print "ir_version: 8 opset_import { version: 17 } opset_import { domain: \"d\" version: 1 } graph { name: \"g\""
+    print "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } }"
+    for (i = 0; i < 40000; i++) printf "node { op_type: \"F%d\" domain: \"d\" input: \"x\" output: \"y%d\" }\n", i, i
+    print "output { name: \"y1\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } } }"
+    for (i = 0; i < 40000; i++) printf "functions { name: \"F%d\" domain: \"d\" input: \"a\" output: \"b\" opset_import { version: 17 } node { op_type: \"Relu\" input: \"a\" output: \"b\" } }\n", i
+}' >many.textproto
+expect 0 timeout 60 "$ONX" run many.textproto --random
+awk 'BEGIN {
+    print "ir_version: 8 opset_import { version: 17 } graph { name: \"g\""
+    print "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } }"
+    for (i = 0; i < 40000; i++) print "node { op_type: \"Relu\" input: \"x\" output: \"y\" }"
+    print "output { name: \"y\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } } }"
+}' >twice.textproto
+expect 0 timeout 60 "$ONX" infer twice.textproto --list
+
+# ---- strings that would recolour, retitle or reorder a terminal; a pipe gets them as they are
+printf '%s' 'ir_version: 8 producer_name: "\033[31mred\007\302\23331m\342\200\256\303\251" graph { name: "g" }' >loud.textproto
+expect 0 "$ONX" show loud.textproto
+says out "$(printf '\033[31mred')"
+if command -v script >/dev/null; then
+    for format in onnxtxt textproto json; do
+        expect 0 script -qec "'$ONX' show --format $format loud.textproto" /dev/null
+        tr -d '\r\n\t' <out | LC_ALL=C grep -q "$(printf '[\001-\037]')" && fail "a control character was shown as $format"
+        grep -q "$(printf '\342\200\256')" out && fail "a direction mark was shown as $format"
+        says out red
+    done
+    expect 0 script -qec "'$ONX' show loud.textproto" /dev/null
+    says out "$(printf '\\x1b[31mred\\x07\\xc2\\x9b31m\\xe2\\x80\\xae\303\251')"
+else
+    echo "terminals are not tested: there is no script(1)"
+fi
+done_testing
