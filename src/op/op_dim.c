@@ -86,11 +86,6 @@ static bool same_expr(const onxi_dim_expr *a, const onxi_dim_expr *b)
     return memcmp(a->args, b->args, a->count * sizeof *a->args) == 0;
 }
 
-static const onxi_dim_expr *expr_of(const onxi_dims *dims, onxi_dim d)
-{
-    return &dims->exprs[(uint64_t)d - (uint64_t)INT64_MIN - 1];
-}
-
 /* A number that a rule took from the model unchecked may look like an expression that does not exist. */
 static bool exists(const onxi_dims *dims, onxi_dim d)
 {
@@ -110,124 +105,11 @@ static uint32_t find(const onxi_dims *dims, const onxi_dim_expr *e, uint32_t has
     return 0;
 }
 
-/* ---- bounds: INT64_MIN and INT64_MAX stand for "none" ---- */
-
-typedef struct range {
-    int64_t low, high;
-} range;
-
-static range range_of(const onxi_dims *dims, onxi_dim d)
-{
-    if (onxi_dim_is_const(d))
-        return (range){ d, d };
-    const onxi_dim_expr *e = expr_of(dims, d);
-    return (range){ e->low, e->high };
-}
-
-static int64_t bound_add(int64_t a, int64_t b, int64_t none)
-{
-    int64_t sum;
-    if (a == none || b == none || !onxi_add_i64(a, b, &sum))
-        return none;
-    return sum;
-}
-
-static int64_t bound_scale(int64_t bound, int64_t coef, int64_t none)
-{
-    int64_t product;
-    if (bound == INT64_MIN || bound == INT64_MAX || !onxi_mul_i64(bound, coef, &product))
-        return none;
-    return product;
-}
-
-static range range_poly(const onxi_dims *dims, int64_t constant, const onxi_dim_term *terms, uint32_t count)
-{
-    range r = { constant, constant };
-    for (uint32_t i = 0; i < count; i++) {
-        range t = range_of(dims, terms[i].of);
-        int64_t coef = terms[i].coef;
-        r.low = bound_add(r.low, bound_scale(coef > 0 ? t.low : t.high, coef, INT64_MIN), INT64_MIN);
-        r.high = bound_add(r.high, bound_scale(coef > 0 ? t.high : t.low, coef, INT64_MAX), INT64_MAX);
-    }
-    return r;
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    int64_t q = a / b;
-    return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-
-static range range_div(range a, range b)
-{
-    range r = { INT64_MIN, INT64_MAX };
-    if (b.high < 1)
-        return r;
-    int64_t least = b.low < 1 ? 1 : b.low; /* a divisor is never 0 */
-    if (a.low >= 0)
-        r.low = b.high == INT64_MAX ? 0 : a.low / b.high;
-    else if (a.low != INT64_MIN)
-        r.low = floor_div(a.low, least);
-    if (a.high != INT64_MAX)
-        r.high = a.high >= 0 ? a.high / least : -1;
-    return r;
-}
-
-static range range_product(const onxi_dims *dims, const onxi_dim *args, uint32_t count)
-{
-    range r = { 1, 1 };
-    for (uint32_t i = 0; i < count; i++) {
-        range a = range_of(dims, args[i]);
-        if (a.low < 0)
-            return (range){ INT64_MIN, INT64_MAX };
-        if (!onxi_mul_i64(r.low, a.low, &r.low))
-            r.low = INT64_MAX - 1;
-        if (r.high == INT64_MAX || a.high == INT64_MAX || !onxi_mul_i64(r.high, a.high, &r.high))
-            r.high = INT64_MAX;
-    }
-    return r;
-}
-
-static range range_list(const onxi_dims *dims, const onxi_dim_expr *e)
-{
-    range r = range_of(dims, e->args[0]);
-    for (uint32_t i = 1; i < e->count; i++) {
-        range a = range_of(dims, e->args[i]);
-        bool least = e->kind == ONXI_DIM_MIN;
-        r.low = least == (a.low < r.low) ? a.low : r.low;
-        r.high = least == (a.high < r.high) ? a.high : r.high;
-    }
-    return r;
-}
-
-static range range_expr(const onxi_dims *dims, const onxi_dim_expr *e)
-{
-    switch (e->kind) {
-    case ONXI_DIM_SUM:
-        return range_poly(dims, e->constant, e->terms, e->count);
-    case ONXI_DIM_PRODUCT:
-        return range_product(dims, e->args, e->count);
-    case ONXI_DIM_DIV:
-        return range_div(range_of(dims, e->args[0]), range_of(dims, e->args[1]));
-    case ONXI_DIM_MOD: {
-        int64_t high = range_of(dims, e->args[1]).high;
-        return (range){ 0, high == INT64_MAX ? high : high - 1 };
-    }
-    case ONXI_DIM_MIN:
-    case ONXI_DIM_MAX:
-        return range_list(dims, e);
-    case ONXI_DIM_SYMBOL: /* symbols stand for dimensions */
-        return (range){ 0, INT64_MAX };
-    default:
-        return (range){ INT64_MIN, INT64_MAX };
-    }
-}
-
 /* About how many characters an expression prints as; what grows past the limit becomes opaque, so that depth, printing
  * and comparing stay bounded whatever a file does. */
 static uint32_t weight_of(const onxi_dims *dims, onxi_dim d)
 {
-    return onxi_dim_is_const(d) ? 2 : expr_of(dims, d)->weight;
+    return onxi_dim_is_const(d) ? 2 : onxi_dim_expr_of(dims, d)->weight;
 }
 
 static uint32_t weight_expr(const onxi_dims *dims, const onxi_dim_expr *e)
@@ -250,7 +132,7 @@ static onxi_dim intern(onxi_dims *dims, onxi_dim_expr e)
     if (have)
         return INT64_MIN + (int64_t)have;
     e.weight = weight_expr(dims, &e);
-    range r = range_expr(dims, &e);
+    onxi_range r = onxi_range_of_expr(dims, &e);
     if (e.weight > ONXI_DIM_WEIGHT) /* too large to be of use: from here on a symbol, equal only to itself */
         return r.low >= 0 ? onxi_dim_fresh(dims, "d") : ONXI_DIM_UNKNOWN;
     if (dims->count == dims->room && !grow(dims))
@@ -331,13 +213,13 @@ onxi_dim onxi_dim_fresh(onxi_dims *dims, const char *hint)
 
 bool onxi_dim_is_fresh(const onxi_dims *dims, onxi_dim d)
 {
-    return !onxi_dim_is_const(d) && exists(dims, d) && expr_of(dims, d)->kind == ONXI_DIM_SYMBOL &&
-           expr_of(dims, d)->constant == 1;
+    return !onxi_dim_is_const(d) && exists(dims, d) && onxi_dim_expr_of(dims, d)->kind == ONXI_DIM_SYMBOL &&
+           onxi_dim_expr_of(dims, d)->constant == 1;
 }
 
 bool onxi_dim_is_symbol(const onxi_dims *dims, onxi_dim d)
 {
-    return !onxi_dim_is_const(d) && exists(dims, d) && expr_of(dims, d)->kind == ONXI_DIM_SYMBOL;
+    return !onxi_dim_is_const(d) && exists(dims, d) && onxi_dim_expr_of(dims, d)->kind == ONXI_DIM_SYMBOL;
 }
 
 bool onxi_dim_exists(const onxi_dims *dims, onxi_dim d)
@@ -347,12 +229,12 @@ bool onxi_dim_exists(const onxi_dims *dims, onxi_dim d)
 
 int64_t onxi_dim_low(const onxi_dims *dims, onxi_dim d)
 {
-    return exists(dims, d) ? range_of(dims, d).low : INT64_MIN;
+    return exists(dims, d) ? onxi_range_of(dims, d).low : INT64_MIN;
 }
 
 int64_t onxi_dim_high(const onxi_dims *dims, onxi_dim d)
 {
-    return exists(dims, d) ? range_of(dims, d).high : INT64_MAX;
+    return exists(dims, d) ? onxi_range_of(dims, d).high : INT64_MAX;
 }
 
 /* ---- sums ---- */
@@ -364,7 +246,7 @@ static poly poly_of(const onxi_dims *dims, onxi_dim d)
         p.constant = d;
         return p;
     }
-    const onxi_dim_expr *e = expr_of(dims, d);
+    const onxi_dim_expr *e = onxi_dim_expr_of(dims, d);
     if (e->kind == ONXI_DIM_SUM) {
         p.constant = e->constant;
         p.count = e->count;
@@ -458,13 +340,13 @@ static onxi_dim list_dim(onxi_dims *dims, int kind, const onxi_dim *in, uint32_t
 static onxi_dim sub_lists(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
     onxi_dim parts[ONXI_DIM_LIST];
-    onxi_dim_expr list = *expr_of(dims, b);
+    onxi_dim_expr list = *onxi_dim_expr_of(dims, b);
     if (list.kind == ONXI_DIM_MIN || list.kind == ONXI_DIM_MAX) {
         for (uint32_t i = 0; i < list.count; i++)
             parts[i] = onxi_dim_sub(dims, a, list.args[i]);
         return list_dim(dims, list.kind == ONXI_DIM_MIN ? ONXI_DIM_MAX : ONXI_DIM_MIN, parts, list.count);
     }
-    list = *expr_of(dims, a);
+    list = *onxi_dim_expr_of(dims, a);
     if (list.kind != ONXI_DIM_MIN && list.kind != ONXI_DIM_MAX)
         return ONXI_DIM_UNKNOWN;
     for (uint32_t i = 0; i < list.count; i++)
@@ -496,7 +378,7 @@ onxi_dim onxi_dim_sub(onxi_dims *dims, onxi_dim a, onxi_dim b)
 /* The factors of a term's atom: those of a product, else the atom itself. */
 static const onxi_dim *factors(const onxi_dims *dims, const onxi_dim *of, uint32_t *count)
 {
-    const onxi_dim_expr *e = expr_of(dims, *of);
+    const onxi_dim_expr *e = onxi_dim_expr_of(dims, *of);
     if (e->kind == ONXI_DIM_PRODUCT) {
         *count = e->count;
         return e->args;
@@ -682,7 +564,7 @@ static onxi_dim raw_dim(onxi_dims *dims, int kind, onxi_dim a, onxi_dim b)
  * k*c)/(b*c). */
 static onxi_dim div_const(onxi_dims *dims, const poly *a, int64_t b)
 {
-    poly out = { .constant = floor_div(a->constant, b), .count = 0 };
+    poly out = { .constant = onxi_floor_div(a->constant, b), .count = 0 };
     poly rest = { .constant = a->constant - out.constant * b, .count = 0 };
     for (uint32_t i = 0; i < a->count; i++) {
         poly *to = a->terms[i].coef % b == 0 ? &out : &rest;
@@ -694,15 +576,15 @@ static onxi_dim div_const(onxi_dims *dims, const poly *a, int64_t b)
         g = gcd(g, magnitude(rest.terms[i].coef));
     if (rest.count && g > 1) {
         b /= (int64_t)g;
-        rest.constant = floor_div(rest.constant, (int64_t)g);
+        rest.constant = onxi_floor_div(rest.constant, (int64_t)g);
         for (uint32_t i = 0; i < rest.count; i++)
             rest.terms[i].coef /= (int64_t)g;
     }
-    range r = range_poly(dims, rest.constant, rest.terms, rest.count);
+    onxi_range r = onxi_range_of_sum(dims, rest.constant, rest.terms, rest.count);
     if (rest.count == 0 || (r.low >= 0 && r.high < b))
         return poly_dim(dims, &out);
     onxi_dim quotient;
-    const onxi_dim_expr *e = expr_of(dims, rest.terms[0].of);
+    const onxi_dim_expr *e = onxi_dim_expr_of(dims, rest.terms[0].of);
     int64_t whole, shift;
     if (rest.count == 1 && rest.terms[0].coef == 1 && e->kind == ONXI_DIM_DIV && onxi_dim_is_const(e->args[1]) &&
         onxi_mul_i64(b, e->args[1], &whole) && onxi_mul_i64(rest.constant, e->args[1], &shift)) {
@@ -756,7 +638,7 @@ onxi_dim onxi_dim_div(onxi_dims *dims, onxi_dim a, onxi_dim b)
     if (!usable(dims, a, b) || b == 0)
         return ONXI_DIM_UNKNOWN;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
-        return const_dim(true, floor_div(a, b)); /* the band leaves INT64_MIN / -1 out */
+        return const_dim(true, onxi_floor_div(a, b)); /* the band leaves INT64_MIN / -1 out */
     if (b == 1)
         return a;
     poly p = poly_of(dims, a), q = poly_of(dims, b);
@@ -793,7 +675,7 @@ onxi_dim onxi_dim_mod(onxi_dims *dims, onxi_dim a, onxi_dim b)
     }
     if (rest.count == 0)
         return rest.constant;
-    range r = range_poly(dims, rest.constant, rest.terms, rest.count);
+    onxi_range r = onxi_range_of_sum(dims, rest.constant, rest.terms, rest.count);
     onxi_dim reduced = poly_dim(dims, &rest);
     return r.low >= 0 && r.high < b ? reduced : raw_dim(dims, ONXI_DIM_MOD, reduced, b);
 }
@@ -808,7 +690,7 @@ static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps);
 /* A minimum is at least b when all its members are, a maximum when one is; and the other way round. */
 static bool list_at_least(onxi_dims *dims, onxi_dim list, onxi_dim other, bool list_is_larger, uint32_t *steps)
 {
-    onxi_dim_expr e = *expr_of(dims, list);
+    onxi_dim_expr e = *onxi_dim_expr_of(dims, list);
     bool all = (e.kind == ONXI_DIM_MIN) == list_is_larger;
     for (uint32_t i = 0; i < e.count; i++) {
         bool holds = list_is_larger ? at_least(dims, e.args[i], other, steps) : at_least(dims, other, e.args[i], steps);
@@ -820,7 +702,8 @@ static bool list_at_least(onxi_dims *dims, onxi_dim list, onxi_dim other, bool l
 
 static bool is_list(const onxi_dims *dims, onxi_dim d)
 {
-    return !onxi_dim_is_const(d) && (expr_of(dims, d)->kind == ONXI_DIM_MIN || expr_of(dims, d)->kind == ONXI_DIM_MAX);
+    return !onxi_dim_is_const(d) &&
+           (onxi_dim_expr_of(dims, d)->kind == ONXI_DIM_MIN || onxi_dim_expr_of(dims, d)->kind == ONXI_DIM_MAX);
 }
 
 static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps)
@@ -834,14 +717,14 @@ static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps)
         return false;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
         return a >= b;
-    if (range_of(dims, a).low >= range_of(dims, b).high)
+    if (onxi_range_of(dims, a).low >= onxi_range_of(dims, b).high)
         return true;
     if (is_list(dims, b) && list_at_least(dims, b, a, false, steps))
         return true;
     if (is_list(dims, a) && list_at_least(dims, a, b, true, steps))
         return true;
     poly p = poly_of(dims, a), q = poly_of(dims, b);
-    return poly_add(&p, &q, -1) && range_poly(dims, p.constant, p.terms, p.count).low >= 0;
+    return poly_add(&p, &q, -1) && onxi_range_of_sum(dims, p.constant, p.terms, p.count).low >= 0;
 }
 
 bool onxi_dim_at_least(onxi_dims *dims, onxi_dim a, onxi_dim b)
@@ -852,9 +735,9 @@ bool onxi_dim_at_least(onxi_dims *dims, onxi_dim a, onxi_dim b)
 
 static bool list_add(onxi_dims *dims, int kind, onxi_dim *list, uint32_t *count, onxi_dim d)
 {
-    if (!onxi_dim_is_const(d) && expr_of(dims, d)->kind == kind) {
-        for (uint32_t i = 0; i < expr_of(dims, d)->count; i++)
-            if (!list_add(dims, kind, list, count, expr_of(dims, d)->args[i]))
+    if (!onxi_dim_is_const(d) && onxi_dim_expr_of(dims, d)->kind == kind) {
+        for (uint32_t i = 0; i < onxi_dim_expr_of(dims, d)->count; i++)
+            if (!list_add(dims, kind, list, count, onxi_dim_expr_of(dims, d)->args[i]))
                 return false;
         return true;
     }
@@ -934,7 +817,7 @@ static onxi_dim substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_di
         return value;
     if (onxi_dim_is_const(d) || !onxi_dim_is_known(d))
         return d;
-    onxi_dim_expr e = *expr_of(dims, d); /* the table may move below; the members stay where they are */
+    onxi_dim_expr e = *onxi_dim_expr_of(dims, d); /* the table may move below; the members stay where they are */
     onxi_dim out = 0, members[ONXI_DIM_TERMS];
     bool changed = false;
     if (e.kind == ONXI_DIM_SYMBOL || e.count == 0)

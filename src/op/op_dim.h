@@ -1,4 +1,4 @@
-/* op_dim.h - how dimension expressions are stored, for op_dim.c and op_dim_text.c alone. */
+/* op_dim.h - how dimension expressions are stored, for op_dim*.c alone. */
 #ifndef ONXI_OP_DIM_H
 #define ONXI_OP_DIM_H
 
@@ -59,5 +59,20 @@ struct onxi_dims {
     uint32_t fresh;
     onxi_dim_fixed *fixed;
 };
+
+static inline const onxi_dim_expr *onxi_dim_expr_of(const onxi_dims *dims, onxi_dim d)
+{
+    return &dims->exprs[(uint64_t)d - (uint64_t)INT64_MIN - 1];
+}
+
+/* Bounds; INT64_MIN and INT64_MAX stand for "none". */
+typedef struct onxi_range {
+    int64_t low, high;
+} onxi_range;
+
+onxi_range onxi_range_of(const onxi_dims *dims, onxi_dim d);
+onxi_range onxi_range_of_sum(const onxi_dims *dims, int64_t constant, const onxi_dim_term *terms, uint32_t count);
+onxi_range onxi_range_of_expr(const onxi_dims *dims, const onxi_dim_expr *e);
+int64_t onxi_floor_div(int64_t a, int64_t b);
 
 #endif

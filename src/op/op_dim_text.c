@@ -31,17 +31,12 @@ static void put_number(printer *p, uint64_t value)
     put(p, digits, (size_t)n);
 }
 
-static const onxi_dim_expr *expr_of(const onxi_dims *dims, onxi_dim d)
-{
-    return &dims->exprs[(uint64_t)d - (uint64_t)INT64_MIN - 1];
-}
-
 /* How tightly the outermost operation binds: 1 sum, 2 product or quotient, 3 name, number, call. */
 static int binding(const onxi_dims *dims, onxi_dim d)
 {
     if (onxi_dim_is_const(d))
         return d < 0 ? 1 : 3;
-    const onxi_dim_expr *e = expr_of(dims, d);
+    const onxi_dim_expr *e = onxi_dim_expr_of(dims, d);
     switch (e->kind) {
     case ONXI_DIM_SUM:
         return e->count == 1 && e->constant == 0 && e->terms[0].coef > 0 ? 2 : 1;
@@ -58,7 +53,7 @@ static void print(printer *p, onxi_dim d, int least);
 
 static void print_term(printer *p, uint64_t coef, onxi_dim of)
 {
-    const onxi_dim_expr *e = expr_of(p->dims, of);
+    const onxi_dim_expr *e = onxi_dim_expr_of(p->dims, of);
     if (coef != 1) {
         put_number(p, coef);
         put(p, "*", 1);
@@ -112,8 +107,8 @@ static void print_expr(printer *p, const onxi_dim_expr *e, onxi_dim d)
         break;
     case ONXI_DIM_DIV:
     case ONXI_DIM_MOD: {
-        bool plain = !onxi_dim_is_const(e->args[0]) && expr_of(p->dims, e->args[0])->kind != ONXI_DIM_DIV &&
-                     expr_of(p->dims, e->args[0])->kind != ONXI_DIM_MOD;
+        bool plain = !onxi_dim_is_const(e->args[0]) && onxi_dim_expr_of(p->dims, e->args[0])->kind != ONXI_DIM_DIV &&
+                     onxi_dim_expr_of(p->dims, e->args[0])->kind != ONXI_DIM_MOD;
         print(p, e->args[0], plain && e->kind == ONXI_DIM_DIV ? 2 : 3);
         put_text(p, e->kind == ONXI_DIM_DIV ? "/" : " % ");
         print(p, e->args[1], 3);
@@ -146,7 +141,7 @@ static void print(printer *p, onxi_dim d, int least)
             put(p, "-", 1);
         put_number(p, d < 0 ? 0 - (uint64_t)d : (uint64_t)d);
     } else {
-        print_expr(p, expr_of(p->dims, d), d);
+        print_expr(p, onxi_dim_expr_of(p->dims, d), d);
     }
     if (close)
         put(p, ")", 1);
