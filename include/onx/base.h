@@ -8,7 +8,7 @@
 #include <string.h>
 
 #if defined(__GNUC__)
-#define ONX_API __attribute__((visibility("default")))
+#define ONX_API                 __attribute__((visibility("default")))
 #define ONX_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define ONX_API
@@ -34,11 +34,11 @@ typedef enum onx_status {
 ONX_API const char *onx_status_text(onx_status status);
 
 /* Passes a failure on to the caller. */
-#define ONX_TRY(call)                           \
-    do {                                        \
-        onx_status onx_try_status_ = (call);    \
-        if (onx_try_status_ != ONX_OK)          \
-            return onx_try_status_;             \
+#define ONX_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        onx_status onx_try_status_ = (call);                                                                           \
+        if (onx_try_status_ != ONX_OK)                                                                                 \
+            return onx_try_status_;                                                                                    \
     } while (0)
 
 /* ---- views ---- */
@@ -111,14 +111,14 @@ typedef struct onx_where {
 
 typedef struct onx_diag {
     onx_severity severity;
-    onx_status status;  /* what kind of failure an error is; ONX_OK for warnings and notes */
-    const char *rule;   /* id of the broken rule ("T-04") or NULL */
+    onx_status status; /* what kind of failure an error is; ONX_OK for warnings and notes */
+    const char *rule;  /* id of the broken rule ("T-04") or NULL */
     onx_where where;
-    onx_str message;    /* one sentence, no full stop, no place in it */
-    onx_str value;      /* offending value, or empty */
-    onx_str expected;   /* what was expected, or empty */
-    onx_str hint;       /* what may help, or empty */
-    onx_str excerpt;    /* the line of text at `where`, for a caret, or empty */
+    onx_str message;  /* one sentence, no full stop, no place in it */
+    onx_str value;    /* offending value, or empty */
+    onx_str expected; /* what was expected, or empty */
+    onx_str hint;     /* what may help, or empty */
+    onx_str excerpt;  /* the line of text at `where`, for a caret, or empty */
 } onx_diag;
 
 /* ---- context: allocator, limits, diagnostics. One thread at a time may use a context. ---- */
@@ -189,9 +189,9 @@ typedef struct onx_extra {
 } onx_extra;
 
 /* What every message begins with; `second` is a member that fills the gap. */
-#define ONX_MESSAGE_HEAD(second) \
-    uint32_t has;                \
-    second;                      \
+#define ONX_MESSAGE_HEAD(second)                                                                                       \
+    uint32_t has;                                                                                                      \
+    second;                                                                                                            \
     onx_extra *extra
 
 typedef struct onx_message {

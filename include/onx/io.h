@@ -11,8 +11,9 @@ extern "C" {
 /* ---- binary, in memory ---- */
 
 enum {
-    ONX_READ_COPY = 1,   /* copy strings and payloads, so that the input may go away */
-    ONX_READ_LENIENT = 2 /* for damaged files: known fields with an impossible wire type are kept as unknown, with a warning */
+    ONX_READ_COPY = 1, /* copy strings and payloads, so that the input may go away */
+    ONX_READ_LENIENT =
+        2 /* for damaged files: known fields with an impossible wire type are kept as unknown, with a warning */
 };
 
 /* Reads one binary message of the kind. Without ONX_READ_COPY the bytes must outlive the document: strings, raw
@@ -24,7 +25,7 @@ ONX_API onx_status onx_read(onx_ctx *cx, onx_kind kind, onx_str bytes, uint32_t 
 typedef struct onx_buffer {
     char *ptr;
     size_t len;
-    void *base;       /* what is freed */
+    void *base; /* what is freed */
     size_t base_size;
     onx_ctx *cx;
 } onx_buffer;
@@ -37,7 +38,8 @@ typedef struct onx_sink {
 } onx_sink;
 
 /* Writes a message in canonical form: fields in number order, shortest varints, packed as proto2 declares, unknown
- * fields last: byte for byte what the reference writes. `expected` is the likely size (onx_doc_input_size), 0 when unknown. */
+ * fields last: byte for byte what the reference writes. `expected` is the likely size (onx_doc_input_size), 0 when
+ * unknown. */
 ONX_API onx_status onx_write(onx_ctx *cx, onx_kind kind, const void *message, size_t expected, onx_buffer *out);
 /* The same without ever holding the output: payloads go from where they are to the sink. */
 ONX_API onx_status onx_write_to(onx_ctx *cx, onx_kind kind, const void *message, onx_sink sink);
@@ -60,7 +62,8 @@ typedef enum onx_format {
     ONX_FORMAT_JSON
 } onx_format;
 
-/* By extension: .onnx .pb binary, .onnxtxt ONNX text, .textproto .pbtxt .prototxt protobuf text, .json JSON; AUTO otherwise. */
+/* By extension: .onnx .pb binary, .onnxtxt ONNX text, .textproto .pbtxt .prototxt protobuf text, .json JSON; AUTO
+ * otherwise. */
 ONX_API onx_format onx_format_of_path(const char *path);
 
 typedef struct onx_load_options {
@@ -74,16 +77,17 @@ typedef struct onx_load_options {
  * not give it. Files are mapped, not read: should another process cut the file short meanwhile, touching what is gone
  * raises SIGBUS, as with every mapping; with ONX_READ_COPY the file is read into memory once instead. Data files of
  * external tensors are always mapped. `options` may be NULL. */
-ONX_API onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load_options *options, onx_doc **out);
+ONX_API onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load_options *options,
+                            onx_doc **out);
 
 typedef struct onx_external_options {
-    const char *location;    /* name of the data file relative to the model's folder; NULL: weights stay inside */
-    uint64_t threshold;      /* tensors of at least so many bytes move out; 0: 1024. External ones move in any case */
-    uint64_t alignment;      /* of each tensor's offset, a power of two; 0: 4096 */
-    uint64_t split;          /* start a new file (name.1, name.2, ...) before one would exceed this size; 0: never */
-    bool file_per_tensor;    /* one file per tensor; `location` is a folder when it ends with /, else a prefix */
-    bool checksum;           /* record the SHA-1 of each file */
-    bool inline_all;         /* bring external data into the model */
+    const char *location; /* name of the data file relative to the model's folder; NULL: weights stay inside */
+    uint64_t threshold;   /* tensors of at least so many bytes move out; 0: 1024. External ones move in any case */
+    uint64_t alignment;   /* of each tensor's offset, a power of two; 0: 4096 */
+    uint64_t split;       /* start a new file (name.1, name.2, ...) before one would exceed this size; 0: never */
+    bool file_per_tensor; /* one file per tensor; `location` is a folder when it ends with /, else a prefix */
+    bool checksum;        /* record the SHA-1 of each file */
+    bool inline_all;      /* bring external data into the model */
 } onx_external_options;
 
 typedef struct onx_save_options {

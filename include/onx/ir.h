@@ -21,7 +21,8 @@ extern "C" {
 /* Is the singular member `field` of message p (struct onx_<type>) present? A constant expression besides p. */
 #define ONX_HAS(type, p, field) (((p)->has & (uint32_t)onx_##type##_has_##field) != 0)
 /* Stores a singular member that lives in the struct itself and marks it present. */
-#define ONX_SET(type, p, field, value) ((void)((p)->field = (value)), (void)((p)->has |= (uint32_t)onx_##type##_has_##field))
+#define ONX_SET(type, p, field, value)                                                                                 \
+    ((void)((p)->field = (value)), (void)((p)->has |= (uint32_t)onx_##type##_has_##field))
 /* Marks a singular member absent; the caller resets the value where that matters. */
 #define ONX_CLEAR(type, p, field) ((void)((p)->has &= ~(uint32_t)onx_##type##_has_##field))
 
@@ -61,7 +62,11 @@ struct onx_dimension { /* TensorShapeProto.Dimension; a oneof: at most one of di
     };
     onx_bytes denotation;
 };
-enum { onx_dimension_has_dim_value = 1 << 30, onx_dimension_has_dim_param = 1 << 29, onx_dimension_has_denotation = 1 << 28 };
+enum {
+    onx_dimension_has_dim_value = 1 << 30,
+    onx_dimension_has_dim_param = 1 << 29,
+    onx_dimension_has_denotation = 1 << 28
+};
 
 struct onx_tensor_shape {
     ONX_MESSAGE_HEAD(uint32_t dim_count);
@@ -186,38 +191,38 @@ enum { onx_sparse_tensor_has_values = 1 << 30, onx_sparse_tensor_has_indices = 1
 /* ---- attributes, nodes, graphs ---- */
 
 typedef enum onx_attribute_type { /* AttributeProto.AttributeType */
-    ONX_ATTR_UNDEFINED = 0,
-    ONX_ATTR_FLOAT = 1,
-    ONX_ATTR_INT = 2,
-    ONX_ATTR_STRING = 3,
-    ONX_ATTR_TENSOR = 4,
-    ONX_ATTR_GRAPH = 5,
-    ONX_ATTR_FLOATS = 6,
-    ONX_ATTR_INTS = 7,
-    ONX_ATTR_STRINGS = 8,
-    ONX_ATTR_TENSORS = 9,
-    ONX_ATTR_GRAPHS = 10,
-    ONX_ATTR_SPARSE_TENSOR = 11,
-    ONX_ATTR_SPARSE_TENSORS = 12,
-    ONX_ATTR_TYPE_PROTO = 13,
-    ONX_ATTR_TYPE_PROTOS = 14
+                                  ONX_ATTR_UNDEFINED = 0,
+                                  ONX_ATTR_FLOAT = 1,
+                                  ONX_ATTR_INT = 2,
+                                  ONX_ATTR_STRING = 3,
+                                  ONX_ATTR_TENSOR = 4,
+                                  ONX_ATTR_GRAPH = 5,
+                                  ONX_ATTR_FLOATS = 6,
+                                  ONX_ATTR_INTS = 7,
+                                  ONX_ATTR_STRINGS = 8,
+                                  ONX_ATTR_TENSORS = 9,
+                                  ONX_ATTR_GRAPHS = 10,
+                                  ONX_ATTR_SPARSE_TENSOR = 11,
+                                  ONX_ATTR_SPARSE_TENSORS = 12,
+                                  ONX_ATTR_TYPE_PROTO = 13,
+                                  ONX_ATTR_TYPE_PROTOS = 14
 } onx_attribute_type;
 
 /* The value of an attribute: one of these, or, in `extra` of a faulty attribute, several. */
-#define ONX_ATTRIBUTE_VALUES            \
-    float f;                            \
-    int64_t i;                          \
-    onx_bytes s;                        \
-    onx_tensor *t;                      \
-    onx_graph *g;                       \
-    onx_type *tp;                       \
-    onx_sparse_tensor *sparse_tensor;   \
-    float *floats;                      \
-    int64_t *ints;                      \
-    onx_bytes *strings;                 \
-    onx_tensor **tensors;               \
-    onx_graph **graphs;                 \
-    onx_type **type_protos;             \
+#define ONX_ATTRIBUTE_VALUES                                                                                           \
+    float f;                                                                                                           \
+    int64_t i;                                                                                                         \
+    onx_bytes s;                                                                                                       \
+    onx_tensor *t;                                                                                                     \
+    onx_graph *g;                                                                                                      \
+    onx_type *tp;                                                                                                      \
+    onx_sparse_tensor *sparse_tensor;                                                                                  \
+    float *floats;                                                                                                     \
+    int64_t *ints;                                                                                                     \
+    onx_bytes *strings;                                                                                                \
+    onx_tensor **tensors;                                                                                              \
+    onx_graph **graphs;                                                                                                \
+    onx_type **type_protos;                                                                                            \
     onx_sparse_tensor **sparse_tensors;
 
 /* An attribute holds one value as a rule, so the value members share storage: `slot` is the field number of the
@@ -235,25 +240,28 @@ struct onx_attribute {
 typedef struct onx_attribute_extra {
     onx_extra base;
     onx_bytes doc_string, ref_attr_name;
-    struct { ONX_ATTRIBUTE_VALUES } more;
-    uint32_t floats_count, ints_count, strings_count, tensors_count, graphs_count, type_protos_count, sparse_tensors_count;
+    struct {
+        ONX_ATTRIBUTE_VALUES
+    } more;
+    uint32_t floats_count, ints_count, strings_count, tensors_count, graphs_count, type_protos_count,
+        sparse_tensors_count;
 } onx_attribute_extra;
 enum { /* field numbers of AttributeProto for `slot` */
-    ONX_SLOT_NONE = 0,
-    ONX_SLOT_F = 2,
-    ONX_SLOT_I = 3,
-    ONX_SLOT_S = 4,
-    ONX_SLOT_T = 5,
-    ONX_SLOT_G = 6,
-    ONX_SLOT_FLOATS = 7,
-    ONX_SLOT_INTS = 8,
-    ONX_SLOT_STRINGS = 9,
-    ONX_SLOT_TENSORS = 10,
-    ONX_SLOT_GRAPHS = 11,
-    ONX_SLOT_TP = 14,
-    ONX_SLOT_TYPE_PROTOS = 15,
-    ONX_SLOT_SPARSE_TENSOR = 22,
-    ONX_SLOT_SPARSE_TENSORS = 23
+       ONX_SLOT_NONE = 0,
+       ONX_SLOT_F = 2,
+       ONX_SLOT_I = 3,
+       ONX_SLOT_S = 4,
+       ONX_SLOT_T = 5,
+       ONX_SLOT_G = 6,
+       ONX_SLOT_FLOATS = 7,
+       ONX_SLOT_INTS = 8,
+       ONX_SLOT_STRINGS = 9,
+       ONX_SLOT_TENSORS = 10,
+       ONX_SLOT_GRAPHS = 11,
+       ONX_SLOT_TP = 14,
+       ONX_SLOT_TYPE_PROTOS = 15,
+       ONX_SLOT_SPARSE_TENSOR = 22,
+       ONX_SLOT_SPARSE_TENSORS = 23
 };
 enum {
     onx_attribute_has_name = 1 << 30,
@@ -377,7 +385,10 @@ struct onx_node_device_configuration {
     onx_sharding_spec **sharding_spec;
     int32_t pipeline_stage;
 };
-enum { onx_node_device_configuration_has_configuration_id = 1 << 30, onx_node_device_configuration_has_pipeline_stage = 1 << 28 };
+enum {
+    onx_node_device_configuration_has_configuration_id = 1 << 30,
+    onx_node_device_configuration_has_pipeline_stage = 1 << 28
+};
 
 struct onx_device_configuration {
     ONX_MESSAGE_HEAD(int32_t num_devices);
@@ -455,12 +466,12 @@ enum {
 /* ---- stored values (onnx-data.proto) ---- */
 
 enum { /* SequenceProto.DataType and OptionalProto.DataType */
-    ONX_DATA_UNDEFINED = 0,
-    ONX_DATA_TENSOR = 1,
-    ONX_DATA_SPARSE_TENSOR = 2,
-    ONX_DATA_SEQUENCE = 3,
-    ONX_DATA_MAP = 4,
-    ONX_DATA_OPTIONAL = 5
+       ONX_DATA_UNDEFINED = 0,
+       ONX_DATA_TENSOR = 1,
+       ONX_DATA_SPARSE_TENSOR = 2,
+       ONX_DATA_SEQUENCE = 3,
+       ONX_DATA_MAP = 4,
+       ONX_DATA_OPTIONAL = 5
 };
 
 struct onx_sequence {
@@ -471,7 +482,8 @@ struct onx_sequence {
     onx_sequence **sequence_values;
     onx_map **map_values;
     onx_optional **optional_values;
-    uint32_t tensor_values_count, sparse_tensor_values_count, sequence_values_count, map_values_count, optional_values_count;
+    uint32_t tensor_values_count, sparse_tensor_values_count, sequence_values_count, map_values_count,
+        optional_values_count;
 };
 enum { onx_sequence_has_name = 1 << 30, onx_sequence_has_elem_type = 1 << 29 };
 
@@ -538,11 +550,13 @@ ONX_API void *onx_message_new(onx_arena *arena, onx_kind kind);
 ONX_API void *onx_message_extra(onx_arena *arena, onx_kind kind, void *message);
 /* A deep copy that shares nothing with `message`. */
 ONX_API onx_status onx_message_copy(onx_arena *arena, onx_kind kind, const void *message, void **out);
-/* Same presence, same values, same unknown fields; floats by their bits; 4- and 8-byte arrays by value wherever stored. */
+/* Same presence, same values, same unknown fields; floats by their bits; 4- and 8-byte arrays by value wherever stored.
+ */
 ONX_API bool onx_message_equal(onx_kind kind, const void *a, const void *b);
 
 /* Calls `visit` for the message and every message below it, parents first, in field order. A status other than
- * ONX_OK from `visit` ends the walk and is returned. `parent` is NULL for the root; `field` and `index` say where in the parent. */
+ * ONX_OK from `visit` ends the walk and is returned. `parent` is NULL for the root; `field` and `index` say where in
+ * the parent. */
 typedef struct onx_visit {
     onx_kind kind;
     void *message;
@@ -565,7 +579,7 @@ ONX_API void *onx_list_insert(onx_arena *arena, void **list, uint32_t *count, ui
 ONX_API void onx_list_remove(void *list, uint32_t *count, uint32_t at, size_t size);
 /* Appends a message of the kind to a list of pointers: onx_node *n = ONX_ADD(arena, graph, node, NODE). */
 ONX_API void *onx_list_add_message(onx_arena *arena, void ***list, uint32_t *count, onx_kind kind);
-#define ONX_ADD(arena, p, field, KIND) \
+#define ONX_ADD(arena, p, field, KIND)                                                                                 \
     onx_list_add_message(arena, (void ***)(void *)&(p)->field, &(p)->field##_count, ONX_KIND_##KIND)
 /* Appends a copy of the text to a list of strings. */
 ONX_API onx_status onx_list_add_text(onx_arena *arena, onx_bytes **list, uint32_t *count, onx_str text);
@@ -586,8 +600,8 @@ static inline const onx_attribute_extra *onx_attribute_more(const onx_attribute 
 /* The attribute of that name, or NULL; the first one if there are several. */
 ONX_API onx_attribute *onx_node_attribute(const onx_node *node, const char *name);
 /* The address of a value member (ONX_SLOT_*), or NULL when the attribute does not carry it; *count is 1 for
- * singular members. Cast to the member's type: *(const int64_t *)onx_attribute_value(a, ONX_SLOT_I, &n); for lists the address of
- * the first element is returned. */
+ * singular members. Cast to the member's type: *(const int64_t *)onx_attribute_value(a, ONX_SLOT_I, &n); for lists the
+ * address of the first element is returned. */
 ONX_API const void *onx_attribute_value(const onx_attribute *a, uint32_t slot, uint32_t *count);
 /* The type that the attribute says it has, or, where it does not say, the one its value has. */
 ONX_API onx_attribute_type onx_attribute_type_of(const onx_attribute *a);
@@ -599,12 +613,15 @@ ONX_API const char *onx_attribute_type_name(int32_t type); /* "INTS"; NULL for n
 ONX_API onx_status onx_model_new(onx_ctx *cx, const char *graph_name, int64_t opset, onx_doc **out);
 /* Appends a node; NULL when out of memory. Inputs and outputs are added with onx_list_add_text or given as names
  * separated by spaces ("" for none; a lone - is an omitted operand). */
-ONX_API onx_node *onx_graph_add_node(onx_arena *arena, onx_graph *graph, const char *op_type, const char *inputs, const char *outputs);
+ONX_API onx_node *onx_graph_add_node(onx_arena *arena, onx_graph *graph, const char *op_type, const char *inputs,
+                                     const char *outputs);
 ONX_API onx_attribute *onx_node_add_int(onx_arena *arena, onx_node *node, const char *name, int64_t value);
 ONX_API onx_attribute *onx_node_add_float(onx_arena *arena, onx_node *node, const char *name, float value);
 ONX_API onx_attribute *onx_node_add_string(onx_arena *arena, onx_node *node, const char *name, onx_str value);
-ONX_API onx_attribute *onx_node_add_ints(onx_arena *arena, onx_node *node, const char *name, const int64_t *values, uint32_t count);
-ONX_API onx_attribute *onx_node_add_floats(onx_arena *arena, onx_node *node, const char *name, const float *values, uint32_t count);
+ONX_API onx_attribute *onx_node_add_ints(onx_arena *arena, onx_node *node, const char *name, const int64_t *values,
+                                         uint32_t count);
+ONX_API onx_attribute *onx_node_add_floats(onx_arena *arena, onx_node *node, const char *name, const float *values,
+                                           uint32_t count);
 ONX_API onx_attribute *onx_node_add_tensor(onx_arena *arena, onx_node *node, const char *name, onx_tensor *value);
 ONX_API onx_attribute *onx_node_add_graph(onx_arena *arena, onx_node *node, const char *name, onx_graph *value);
 /* A tensor type; a dim below 0 is unknown, rank below 0 means any rank. */
@@ -612,7 +629,8 @@ ONX_API onx_type *onx_type_new_tensor(onx_arena *arena, onx_dtype dtype, const i
 ONX_API onx_value_info *onx_graph_add_input(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type);
 ONX_API onx_value_info *onx_graph_add_output(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type);
 /* A tensor whose raw_data is a copy of `data` (size as onx_dtype_size says). */
-ONX_API onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank, const void *data, const char *name);
+ONX_API onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank,
+                                   const void *data, const char *name);
 
 /* ---- def-use index of one graph, made on demand and thrown away ---- */
 
@@ -620,7 +638,13 @@ typedef struct onx_index onx_index;
 typedef uint32_t onx_name_id; /* names interned in the index; ONX_NO_NAME when a name does not occur */
 #define ONX_NO_NAME UINT32_MAX
 
-typedef enum onx_def_kind { ONX_DEF_NONE, ONX_DEF_INPUT, ONX_DEF_INITIALIZER, ONX_DEF_SPARSE_INITIALIZER, ONX_DEF_NODE } onx_def_kind;
+typedef enum onx_def_kind {
+    ONX_DEF_NONE,
+    ONX_DEF_INPUT,
+    ONX_DEF_INITIALIZER,
+    ONX_DEF_SPARSE_INITIALIZER,
+    ONX_DEF_NODE
+} onx_def_kind;
 typedef struct onx_def {
     onx_def_kind kind; /* an input that also has an initializer counts as INPUT */
     uint32_t index;    /* of the input, initializer or node */

@@ -137,8 +137,8 @@ struct onx_kernel {
 
 /* ---- what there is ---- */
 
-/* The variants ("plain", "dnnl") of the built-in kernels that run a version of an operator: the first `room` of them are
- * written to `variants`; returns how many there are, 0 for an operator without a kernel. */
+/* The variants ("plain", "dnnl") of the built-in kernels that run a version of an operator: the first `room` of them
+ * are written to `variants`; returns how many there are, 0 for an operator without a kernel. */
 ONX_API uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, const char **variants, uint32_t room);
 
 /* ---- conveniences ---- */

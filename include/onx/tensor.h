@@ -12,15 +12,18 @@ extern "C" {
 ONX_API bool onx_tensor_count(const onx_tensor *tensor, uint64_t *count_out);
 
 /* All elements in the layout of raw_data (row-major, little-endian, 4- and 2-bit types packed). Borrowed where the
- * elements already lie so (raw_data, external data), else made in the document's arena. `doc` may be NULL for tensors that are not
- * external and hold raw_data. Fails for STRING and when the data does not fit type and shape. */
+ * elements already lie so (raw_data, external data), else made in the document's arena. `doc` may be NULL for tensors
+ * that are not external and hold raw_data. Fails for STRING and when the data does not fit type and shape. */
 ONX_API onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
 
 /* Elements first .. first+count-1, converted. Integers saturate, floats round to nearest even, NaN becomes 0 in
  * integers; complex numbers give their real part. Fails for STRING. */
-ONX_API onx_status onx_tensor_get_f64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, double *out);
-ONX_API onx_status onx_tensor_get_f32(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, float *out);
-ONX_API onx_status onx_tensor_get_i64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, int64_t *out);
+ONX_API onx_status onx_tensor_get_f64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count,
+                                      double *out);
+ONX_API onx_status onx_tensor_get_f32(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count,
+                                      float *out);
+ONX_API onx_status onx_tensor_get_i64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count,
+                                      int64_t *out);
 /* One element of a STRING tensor. */
 ONX_API onx_status onx_tensor_get_text(const onx_tensor *tensor, uint64_t index, onx_str *out);
 

@@ -151,7 +151,8 @@ bool onxi_parse_f32(onx_str text, float *out, bool *overflow);
 /* The bits of a FLOAT16, BFLOAT16, 8-bit float (not FLOAT8E8M0) or FLOAT4E2M1, rounded once. */
 uint16_t onxi_f64_to_float(onx_dtype dtype, double value, bool saturate);
 /* onx_convert from element `first` of `in` on, types already checked; complex numbers give their real part. */
-void onxi_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t first, uint64_t count, bool saturate);
+void onxi_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t first, uint64_t count,
+                  bool saturate);
 
 /* ---- message tables ---- */
 
@@ -195,7 +196,7 @@ typedef struct onxi_field {
     const char *name; /* as in the .proto */
     uint32_t number;
     uint8_t type; /* onxi_field_type */
-    uint8_t tag;               /* as written, when one byte holds it; else 0 */
+    uint8_t tag;  /* as written, when one byte holds it; else 0 */
     uint8_t flags;
     uint16_t offset;       /* of the value, or of the array pointer */
     uint16_t count_offset; /* repeated: of the count */
@@ -264,7 +265,7 @@ typedef struct onxi_file { /* a file mapped read-only, or standard input read in
     size_t map_size;
     void *heap; /* for what could not be mapped */
     size_t heap_size;
-    int holes;       /* descriptor + 1 of a mapped file that has holes; 0: none */
+    int holes; /* descriptor + 1 of a mapped file that has holes; 0: none */
 } onxi_file;
 
 /* "-" is standard input. Refuses directories, devices and FIFOs by name; E_IO with a diagnostic naming path and reason.
@@ -288,8 +289,8 @@ void onxi_file_close(onx_ctx *cx, onxi_file *file);
 typedef struct onxi_output onxi_output;
 onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out);
 /* A file `name` (one component) in the folder `dir`, a descriptor that must stay open until the end: links, hard links
- * and all but regular files are refused, a new file is private to its owner. `shown` names it in messages. The folder is
- * the caller's to sync. */
+ * and all but regular files are refused, a new file is private to its owner. `shown` names it in messages. The folder
+ * is the caller's to sync. */
 onx_status onxi_output_open_at(onx_ctx *cx, int dir, const char *name, const char *shown, onxi_output **out);
 /* Makes the renamings in the folder last; true when that failed, errno says why. */
 bool onxi_folder_sync_failed(int dir);
@@ -300,8 +301,8 @@ onx_status onxi_output_skip(onxi_output *output, uint64_t count);
 uint64_t onxi_output_size(const onxi_output *output); /* bytes so far */
 /* Everything but the rename: flushed, synced, closed. For several files that have to appear together. */
 onx_status onxi_output_finish(onxi_output *output);
-onx_status onxi_output_commit(onxi_output *output);   /* frees `output` in every case */
-void onxi_output_abandon(onxi_output *output);        /* removes the temporary file; NULL is allowed */
+onx_status onxi_output_commit(onxi_output *output); /* frees `output` in every case */
+void onxi_output_abandon(onxi_output *output);      /* removes the temporary file; NULL is allowed */
 
 /* ---- paths below a folder, for names that come from untrusted files ---- */
 

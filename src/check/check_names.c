@@ -484,7 +484,8 @@ void onxi_check_define(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint
                        uint32_t index)
 {
     onxi_names *t = &k->names;
-    bool logged = !t->last || scope->up || k->notes; /* nobody reads the log of the last scope but notes on unused values */
+    bool logged =
+        !t->last || scope->up || k->notes; /* nobody reads the log of the last scope but notes on unused values */
     if (name == UINT32_MAX ||
         (logged && !grow_list(k, (void **)(void *)&t->log, &t->log_room, t->log_count, sizeof *t->log)))
         return;

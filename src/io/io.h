@@ -38,9 +38,9 @@ void onxi_move_end(onxi_move *move);
 /* A sink that writes to a file and gives back the memory of what it has read through in the document's files. */
 typedef struct onxi_stream {
     onxi_output *output;
-    onx_doc *doc;     /* may be NULL */
-    onxi_sha1 *hash;  /* may be NULL */
-    onx_str behind;   /* read through, not given back yet */
+    onx_doc *doc;    /* may be NULL */
+    onxi_sha1 *hash; /* may be NULL */
+    onx_str behind;  /* read through, not given back yet */
 } onxi_stream;
 onx_sink onxi_stream_sink(onxi_stream *stream);
 onx_status onxi_stream_write(void *stream, onx_str bytes);

@@ -139,8 +139,8 @@ static onx_status copy_type(onxi_call *call, const onxi_type *from, onxi_type *t
     return ONX_OK;
 }
 
-/* An optional that the body takes and fills in: what it gives has the type that the optional may hold. The operator set's
- * own tests have such loops. */
+/* An optional that the body takes and fills in: what it gives has the type that the optional may hold. The operator
+ * set's own tests have such loops. */
 static bool fills_in(const onxi_type *carried, const onxi_type *given)
 {
     return carried->kind == ONXI_TYPE_OPTIONAL && carried->inner && carried->inner->kind == given->kind;

@@ -12,12 +12,12 @@
 
 #include <pthread.h>
 
-#define ONXI_NO_SLOT       UINT32_MAX
-#define ONXI_PLANS_MAX     8        /* shapes whose plans are kept per graph */
+#define ONXI_NO_SLOT   UINT32_MAX
+#define ONXI_PLANS_MAX 8 /* shapes whose plans are kept per graph */
 /* Nodes after inlining functions: so many, and so many more for each node of the main graph. */
 #define ONXI_CALLS_MAX      1000000
 #define ONXI_CALLS_PER_NODE 20
-#define ONXI_FOLLOWERS_MAX 4
+#define ONXI_FOLLOWERS_MAX  4
 
 /* ---- a graph with its names resolved; made once ---- */
 
