@@ -1,6 +1,8 @@
 /* run_session.c - the public face: sessions over a model, and runs with the caller's inputs checked. */
 #include "run/run.h"
 
+#include <onx/check.h>
+
 #include <unistd.h>
 
 onx_ctx *onxi_ctx_child(const onx_ctx *cx)
@@ -104,6 +106,9 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     onx_model *model = onx_doc_model(doc);
     if (!model || !model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+    /* Nothing unchecked is ever run. */
+    onx_check_options check = { .flags = ONX_CHECK_STRUCTURE, .registry = options ? options->registry : NULL };
+    ONX_TRY(onx_check(cx, doc, &check, NULL));
     onx_ctx *own = onxi_ctx_child(cx);
     if (!own)
         return onxi_no_memory(cx);
