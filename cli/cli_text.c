@@ -145,11 +145,13 @@ void cli_put_field(FILE *to, onx_str text, unsigned columns)
     unsigned head = (columns - 1) / 2, tail = columns - 1 - head;
     size_t head_len = fitting(text, head);
     onx_str rest = skip(text, head_len);
-    while (rest.len && cli_columns(rest) > tail) {
+    unsigned left = cli_columns(rest);
+    while (left > tail) {
         size_t len = printable(rest);
+        left -= len ? char_columns(rest, len) : 4;
         rest = skip(rest, len ? len : 1);
     }
-    unsigned used = cli_columns(onx_str_make(text.ptr, head_len)) + 1 + cli_columns(rest);
+    unsigned used = cli_columns(onx_str_make(text.ptr, head_len)) + 1 + left;
     cli_put_text(to, onx_str_make(text.ptr, head_len));
     fputs(dots, to);
     cli_put_text(to, rest);

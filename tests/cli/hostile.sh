@@ -20,13 +20,13 @@
 expect 1 timeout 60 "$ONX" run calls.textproto --random
 says err "nodes and calls"
 
-# ---- 40,000 functions called once each, and a name made 40,000 times: no list is walked for each node
+# ---- 10,000 functions called once each, and a name made 40,000 times: no list is walked for each node
 awk 'BEGIN {
     print "ir_version: 8 opset_import { version: 17 } opset_import { domain: \"d\" version: 1 } graph { name: \"g\""
     print "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } }"
-    for (i = 0; i < 40000; i++) printf "node { op_type: \"F%d\" domain: \"d\" input: \"x\" output: \"y%d\" }\n", i, i
+    for (i = 0; i < 10000; i++) printf "node { op_type: \"F%d\" domain: \"d\" input: \"x\" output: \"y%d\" }\n", i, i
     print "output { name: \"y1\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } } }"
-    for (i = 0; i < 40000; i++) printf "functions { name: \"F%d\" domain: \"d\" input: \"a\" output: \"b\" opset_import { version: 17 } node { op_type: \"Relu\" input: \"a\" output: \"b\" } }\n", i
+    for (i = 0; i < 10000; i++) printf "functions { name: \"F%d\" domain: \"d\" input: \"a\" output: \"b\" opset_import { version: 17 } node { op_type: \"Relu\" input: \"a\" output: \"b\" } }\n", i
 }' >many.textproto
 expect 0 timeout 60 "$ONX" run many.textproto --random
 awk 'BEGIN {
@@ -36,6 +36,17 @@ awk 'BEGIN {
     print "output { name: \"y\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } } }"
 }' >twice.textproto
 expect 0 timeout 60 "$ONX" infer twice.textproto --list
+
+# ---- a name of a megabyte, cut where it is too wide
+{
+    printf 'ir_version: 8 graph { name: "'
+    head -c 1000000 /dev/zero | tr '\0' n
+    printf 'end" input { name: "'
+    head -c 1000000 /dev/zero | tr '\0' n
+    echo 'end" type { tensor_type { elem_type: 1 } } } }'
+} >long.textproto
+expect 0 timeout 30 "$ONX" info long.textproto
+says out nend
 
 # ---- strings that would recolour, retitle or reorder a terminal; a pipe gets them as they are
 printf '%s' 'ir_version: 8 producer_name: "\033[31mred\007\302\23331m\342\200\256\303\251" graph { name: "g" }' >loud.textproto
