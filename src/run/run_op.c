@@ -68,8 +68,7 @@ static const onxi_value *call_value(onxi_call *call, uint32_t input)
         return NULL;
     }
     for (uint64_t i = 0; i < v->count; i++)
-        if (!onxi_dim_is_const(elements[i]))
-            elements[i] = ONXI_DIM_UNKNOWN;
+        elements[i] = onxi_dim_of_int(elements[i]);
     *out = (onxi_value){ .rank = v->rank, .count = (uint32_t)v->count, .elements = elements };
     return out;
 }
