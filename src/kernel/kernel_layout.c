@@ -1,5 +1,5 @@
 /* kernel_layout.c - operators that move elements or only look at them in another shape. */
-#include "kernel/kernel.h"
+#include "kernel/kernel_move.h"
 
 #include <time.h>
 
@@ -202,16 +202,6 @@ static onx_status transpose_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static void move_bits(const onx_value *x, uint64_t from, onx_value *y, uint64_t to)
-{
-    unsigned bits = onx_dtype_bits(x->dtype), per = 8 / bits;
-    uint8_t mask = (uint8_t)((1u << bits) - 1u);
-    uint8_t v = (uint8_t)(((const uint8_t *)x->data)[from / per] >> (from % per * bits)) & mask;
-    uint8_t *at = (uint8_t *)y->data + to / per;
-    unsigned shift = (unsigned)(to % per) * bits;
-    *at = (uint8_t)((*at & ~(mask << shift)) | (v << shift));
-}
-
 #define MOVE(T)                                                                                                        \
     do {                                                                                                               \
         const T *from = (const T *)(const void *)((const char *)x->data) + at;                                         \
@@ -230,6 +220,7 @@ static onx_status transpose_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
     int64_t step = q->rank ? q->steps[q->rank - 1] : 1;
+    unsigned bits = onx_dtype_bits(x->dtype);
     for (uint64_t row = first; row < last; row++) {
         uint64_t rest = row;
         int64_t at = 0;
@@ -255,7 +246,7 @@ static onx_status transpose_run(onx_work *work, uint64_t first, uint64_t last)
             break;
         default:
             for (uint64_t i = 0; i < q->inner; i++)
-                move_bits(x, (uint64_t)(at + (int64_t)i * step), y, row * q->inner + i);
+                onxi_move_bits(bits, x->data, (uint64_t)(at + (int64_t)i * step), y->data, row * q->inner + i);
         }
     }
     return ONX_OK;

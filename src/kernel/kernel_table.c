@@ -14,6 +14,8 @@
     TABLE(softmax)                                                                                                     \
     TABLE(reduce)                                                                                                      \
     TABLE(layout)                                                                                                      \
+    TABLE(pad)                                                                                                         \
+    TABLE(slice)                                                                                                       \
     TABLE(constant)                                                                                                    \
     TABLE(cast)                                                                                                        \
     TABLE(control)
