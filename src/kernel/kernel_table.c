@@ -5,6 +5,7 @@
 
 #define TABLES(TABLE)                                                                                                  \
     TABLE(conv)                                                                                                        \
+    TABLE(conv_transpose)                                                                                              \
     TABLE(pool)                                                                                                        \
     TABLE(elementwise)                                                                                                 \
     TABLE(unary)                                                                                                       \

@@ -128,7 +128,7 @@ static void run_file(const char *name, size_t least)
 
 static void test_run_cases__window(void **state)
 {
-    (void)state, run_file("window", 6);
+    (void)state, run_file("window", 11);
 }
 static void test_run_cases__elementwise(void **state)
 {
