@@ -107,13 +107,9 @@ static void put_place(const char *input, const onx_where *where)
     fprintf(stderr, "%s%s", between, cli_color(stderr, CLI_PLAIN));
 }
 
-static void put_diag(const cli_call *call, const onx_diag *d)
+/* What is found, without its place. */
+static void put_finding(const onx_diag *d)
 {
-    /* Messages about files name the file themselves. */
-    if (d->status == ONX_E_IO && d->where.kind == ONX_AT_NOWHERE)
-        fprintf(stderr, "onx %s: ", call->command->name);
-    else
-        put_place(call->input, &d->where);
     put_severity(d->severity);
     cli_put_text(stderr, d->message);
     if (d->value.len || d->expected.len) {
@@ -139,18 +135,81 @@ static void put_diag(const cli_call *call, const onx_diag *d)
         put_hint(onx_str_of("--max-depth N and --max-memory SIZE raise the limits"));
 }
 
-void cli_report(cli_call *call)
+static void put_diag(const cli_call *call, const onx_diag *d)
 {
-    cli_progress_end();
+    /* Messages about files name the file themselves. */
+    if (d->status == ONX_E_IO && d->where.kind == ONX_AT_NOWHERE)
+        fprintf(stderr, "onx %s: ", call->command->name);
+    else
+        put_place(call->input, &d->where);
+    put_finding(d);
+}
+
+static void put_rest(const cli_call *call)
+{
     size_t kept = onx_diag_count(call->cx), all = 0;
     for (int s = ONX_NOTE; s <= ONX_ERROR; s++)
         all += onx_diag_total(call->cx, (onx_severity)s);
+    if (all > kept)
+        fprintf(stderr, "and %zu more\n", all - kept);
+}
+
+void cli_report(cli_call *call)
+{
+    cli_progress_end();
+    size_t kept = onx_diag_count(call->cx);
     if (kept)
         fflush(stdout);
     for (size_t i = 0; i < kept; i++)
         put_diag(call, onx_diag_get(call->cx, i));
-    if (all > kept)
-        fprintf(stderr, "and %zu more\n", all - kept);
+    put_rest(call);
+    onx_diag_clear(call->cx);
+}
+
+/* The part of a path that names an item of the model: graph.node[3] "conv1" (Conv) of
+ * graph.node[3] "conv1" (Conv).input[0]. Empty when the path has no such part. */
+static onx_str item_of(onx_str path)
+{
+    size_t n = 0;
+    while (n < path.len && path.ptr[n] != ']')
+        n++;
+    bool quoted = false;
+    for (; n < path.len && (quoted || path.ptr[n] != '.'); n++)
+        quoted ^= path.ptr[n] == '"';
+    return onx_str_make(path.ptr, n);
+}
+
+void cli_report_grouped(cli_call *call)
+{
+    if (!cli_is_terminal(stderr)) {
+        cli_report(call);
+        return;
+    }
+    cli_progress_end();
+    fflush(stdout);
+    onx_str last = { NULL, 0 };
+    for (size_t i = 0; i < onx_diag_count(call->cx); i++) {
+        const onx_diag *d = onx_diag_get(call->cx, i);
+        onx_str item = item_of(d->where.path);
+        if (d->where.kind != ONX_AT_MODEL || !item.len) {
+            put_diag(call, d);
+            last = (onx_str){ NULL, 0 };
+            continue;
+        }
+        if (!onx_str_equal(item, last)) {
+            fputs(cli_color(stderr, CLI_BOLD), stderr);
+            cli_put_text(stderr, item);
+            fprintf(stderr, "%s\n", cli_color(stderr, CLI_PLAIN));
+        }
+        last = item;
+        fputs("  ", stderr);
+        if (d->where.path.len > item.len + 1) {
+            cli_put_text(stderr, onx_str_make(d->where.path.ptr + item.len + 1, d->where.path.len - item.len - 1));
+            fputs(": ", stderr);
+        }
+        put_finding(d);
+    }
+    put_rest(call);
     onx_diag_clear(call->cx);
 }
 

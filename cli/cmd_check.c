@@ -474,7 +474,7 @@ static int finish(cli_call *call, result *r, onx_status status)
         if (failed)
             return failed;
     } else {
-        cli_report(call);
+        cli_report_grouped(call);
         if (!cli_has(call, "quiet") && exit_status != CLI_MISUSE)
             print_summary(call, r);
         return exit_status;
