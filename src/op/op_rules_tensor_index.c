@@ -114,8 +114,7 @@ static onxi_dim slice_length(onxi_dims *d, onxi_dim size, onxi_dim start, onxi_d
     onxi_dim last = onxi_dim_sub(d, size, 1);
     start = start == -1 ? last : slice_clamp(d, start, size, 0, last);
     /* -1 itself means the last element; only far below does "before the first" begin. */
-    end =
-        onxi_dim_is_const(end) && onxi_dim_is_const(size) && end + size < 0 ? -1 : slice_clamp(d, end, size, -1, last);
+    end = onxi_dim_is_const(end) && onxi_dim_is_const(size) && end < -size ? -1 : slice_clamp(d, end, size, -1, last);
     return onxi_dim_max(d, onxi_dim_div_ceil(d, onxi_dim_sub(d, start, end), -step), 0);
 }
 

@@ -144,7 +144,7 @@ static void test_run_cases__shape(void **state)
 }
 static void test_run_cases__move(void **state)
 {
-    (void)state, run_file("move", 19);
+    (void)state, run_file("move", 20);
 }
 
 int main(void)
