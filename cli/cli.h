@@ -94,6 +94,8 @@ int cli_error(const cli_call *call, const char *format, ...) ONX_PRINTF(2, 3);
 void cli_hint(const char *format, ...) ONX_PRINTF(1, 2);
 /* Prints the diagnostics of the context, with file name, place, excerpt and hint, and clears them. */
 void cli_report(cli_call *call);
+/* Was any of the printed diagnostics about a limit? */
+bool cli_limit_was_hit(void);
 /* The same for many findings about one model: on a terminal those of one item stand together under its name. */
 void cli_report_grouped(cli_call *call);
 /* Progress of long work, on a terminal only: done of total (0: unknown), redrawn at most ten times a second.

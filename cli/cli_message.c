@@ -107,9 +107,17 @@ static void put_place(const char *input, const onx_where *where)
     fprintf(stderr, "%s%s", between, cli_color(stderr, CLI_PLAIN));
 }
 
+static bool limit_hit;
+
+bool cli_limit_was_hit(void)
+{
+    return limit_hit;
+}
+
 /* What is found, without its place. */
 static void put_finding(const onx_diag *d)
 {
+    limit_hit |= d->severity == ONX_ERROR && d->status == ONX_E_LIMIT;
     put_severity(d->severity);
     cli_put_text(stderr, d->message);
     if (d->value.len || d->expected.len) {

@@ -79,6 +79,9 @@ static int run_command(const cli_command *command, int argc, char **argv)
         cli_progress_end();
         status = flush_output(status);
         cli_report(&call);
+        /* Memory that ran out because of a limit is the model's fault, not that of the call. */
+        if (status == CLI_MISUSE && cli_limit_was_hit())
+            status = CLI_FAULT;
     }
     free(call.operand);
     free(call.given);

@@ -36,7 +36,7 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
     e->losses_end = &e->losses;
     if (options)
         e->options = *options;
-    e->visit_limit = 1000000;
+    e->visit_limit = 200000;
     if (model && model->graph) /* wide nodes count more than once; the input's size bounds what that can add up to */
         e->visit_limit += 20 * (uint64_t)model->graph->node_count + (doc ? onx_doc_input_size(doc) : 0);
     onx_status status = onxi_functions_index(e->cx, e->arena, e->model, &e->functions);
