@@ -168,6 +168,14 @@ static void explain_kernels(const onx_op *op)
     putchar('\n');
 }
 
+/* Marks on inputs and outputs say what the standard calls differentiable; this says what can be derived here. The
+ * library has no table of gradient rules, so nothing can. */
+static bool has_gradient(const onx_op *op)
+{
+    (void)op;
+    return false;
+}
+
 static void explain(const onx_op *op, const onx_op *newest)
 {
     char text[TEXT];
@@ -189,6 +197,8 @@ static void explain(const onx_op *op, const onx_op *newest)
     if (*text)
         put_wrapped("", text);
     explain_kernels(op);
+    if (!has_gradient(op))
+        puts("  no gradient rule");
     explain_ports("Inputs", op, onx_op_input);
     explain_ports("Outputs", op, onx_op_output);
     explain_attributes(op);
@@ -292,6 +302,7 @@ static void json_version(cli_json *json, const onx_op *op)
     for (uint32_t i = 0; i < count; i++)
         cli_json_cstr(json, NULL, variants[i]);
     cli_json_close(json, ']');
+    cli_json_bool(json, "has_gradient", has_gradient(op));
     cli_json_cstr(json, "node_determinism",
                   flags & ONX_OP_NONDETERMINISTIC      ? "nondeterministic"
                   : flags & ONX_OP_DETERMINISM_UNKNOWN ? "unknown"
