@@ -120,7 +120,7 @@ static inline char *put_short_head(char *p, const onxi_field *field, uint64_t le
 /* Tag and length of what stands behind p. */
 static inline char *put_len(char *p, const onxi_field *field, uint64_t len)
 {
-    if (len < 0x80 && field->tag)
+    if (LIKELY(len < 0x80 && field->tag))
         return put_short_head(p, field, len);
     return put_tag(put_varint(p, len), field, WIRE_LEN);
 }
@@ -162,7 +162,7 @@ COLD static char *write_long_string(onxi_writer *w, char *p, const onxi_field *f
 static inline char *write_string(onxi_writer *w, char *p, const onxi_field *field, onx_bytes bytes)
 {
     size_t len = bytes.bits >> 48;
-    if (len > SHORT_MAX || !field->tag)
+    if (!LIKELY(len <= SHORT_MAX && field->tag))
         return write_long_string(w, p, field, onx_view(bytes));
     p = reserve(w, p, SHORT_MAX + 2);
     if (!p)
@@ -256,7 +256,7 @@ static inline char *write_field(onxi_writer *w, char *p, const onxi_message_tabl
     }
     if (field->type < ONXI_STRING)
         return write_number(w, p, field, value, 0);
-    if (field->type != ONXI_MESSAGE)
+    if (LIKELY(field->type != ONXI_MESSAGE))
         return write_string(w, p, field, *(const onx_bytes *)(void *)value);
     const void *sub = *(void *const *)(void *)value;
     return sub ? write_sub(w, p, field, sub) : p; /* NULL: marked present by a caller who gave no message */
@@ -304,7 +304,7 @@ static char *write_message(onxi_writer *w, char *p, const onxi_message_table *ta
     if (m->extra && m->extra->unknown)
         p = write_unknown(w, p, m->extra->unknown);
     for (uint32_t rows = rows_to_write(table, m); rows && p; rows &= rows - 1)
-        p = write_field(w, p, table, &table->fields[30 - __builtin_ctz(rows)], m);
+        p = write_field(w, p, table, table->fields + 30 - (size_t)__builtin_ctz(rows), m);
     w->depth--;
     return p;
 }
