@@ -5,55 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct buffer {
-    char *ptr;
-    size_t len, room;
-} buffer;
-
-static onx_status collect(void *user, onx_str bytes)
-{
-    buffer *b = user;
-    if (b->room - b->len < bytes.len) {
-        b->room = (b->len + bytes.len) * 2;
-        b->ptr = realloc(b->ptr, b->room);
-        if (!b->ptr)
-            abort();
-    }
-    if (bytes.len)
-        memcpy(b->ptr + b->len, bytes.ptr, bytes.len);
-    b->len += bytes.len;
-    return ONX_OK;
-}
-
-static void must(int condition)
-{
-    if (!condition)
-        abort();
-}
+#include "fuzz_buffer.h"
 
 static void check_parsed(onx_ctx *cx, onx_kind kind, onx_doc *doc, onx_str text, bool lenient)
 {
-    buffer first = { 0 }, second = { 0 }, formatted = { 0 };
+    fuzz_buffer first = { 0 }, second = { 0 }, formatted = { 0 };
     onx_doc *again = NULL;
-    onx_status status = onx_text_print(cx, kind, onx_doc_root(doc, kind), NULL, (onx_sink){ collect, &first });
+    onx_status status = onx_text_print(cx, kind, onx_doc_root(doc, kind), NULL, (onx_sink){ fuzz_append, &first });
     if (status == ONX_E_LIMIT)
         goto done;
-    must(status == ONX_OK);
+    fuzz_must(status == ONX_OK);
     status = onx_text_parse(cx, kind, onx_str_make(first.ptr, first.len), ONX_TEXT_BORROW, &again);
     if (status == ONX_E_LIMIT)
         goto done;
-    must(status == ONX_OK);
-    must(onx_message_equal(kind, onx_doc_root(doc, kind), onx_doc_root(again, kind)));
-    must(onx_text_print(cx, kind, onx_doc_root(again, kind), NULL, (onx_sink){ collect, &second }) == ONX_OK);
-    must(first.len == second.len && memcmp(first.ptr, second.ptr, first.len) == 0);
+    fuzz_must(status == ONX_OK);
+    fuzz_must(onx_message_equal(kind, onx_doc_root(doc, kind), onx_doc_root(again, kind)));
+    fuzz_must(onx_text_print(cx, kind, onx_doc_root(again, kind), NULL, (onx_sink){ fuzz_append, &second }) == ONX_OK);
+    fuzz_must(first.len == second.len && memcmp(first.ptr, second.ptr, first.len) == 0);
     onx_text_options shown = { .elide = 4, .width = 40, .plain = true };
-    must(onx_text_print(cx, kind, onx_doc_root(again, kind), &shown, (onx_sink){ collect, &second }) == ONX_OK);
+    fuzz_must(onx_text_print(cx, kind, onx_doc_root(again, kind), &shown, (onx_sink){ fuzz_append, &second }) ==
+              ONX_OK);
     if (!lenient) {
         onx_doc_free(again);
         again = NULL;
-        must(onx_text_format(cx, kind, text, (onx_sink){ collect, &formatted }) == ONX_OK);
-        must(onx_text_parse(cx, kind, onx_str_make(formatted.ptr, formatted.len), 0, &again) == ONX_OK);
-        must(onx_message_equal(kind, onx_doc_root(doc, kind), onx_doc_root(again, kind)));
+        fuzz_must(onx_text_format(cx, kind, text, (onx_sink){ fuzz_append, &formatted }) == ONX_OK);
+        fuzz_must(onx_text_parse(cx, kind, onx_str_make(formatted.ptr, formatted.len), 0, &again) == ONX_OK);
+        fuzz_must(onx_message_equal(kind, onx_doc_root(doc, kind), onx_doc_root(again, kind)));
     }
 done:
     onx_doc_free(again);
@@ -80,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (onx_text_parse(cx, kind, text, flags, &doc) == ONX_OK)
         check_parsed(cx, kind, doc, text, lenient);
     else
-        must(doc == NULL && onx_diag_total(cx, ONX_ERROR) > 0);
+        fuzz_must(doc == NULL && onx_diag_total(cx, ONX_ERROR) > 0);
     onx_doc_free(doc);
     onx_ctx_free(cx);
     return 0;

@@ -8,24 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct fuzz_buffer {
-    char *ptr;
-    size_t len, room;
-} fuzz_buffer;
-
-static inline onx_status fuzz_append(void *user, onx_str bytes)
-{
-    fuzz_buffer *b = user;
-    if (b->room - b->len < bytes.len) {
-        b->room = 2 * (b->room + bytes.len);
-        b->ptr = realloc(b->ptr, b->room);
-        if (!b->ptr)
-            abort();
-    }
-    memcpy(b->ptr + b->len, bytes.ptr, bytes.len);
-    b->len += bytes.len;
-    return ONX_OK;
-}
+#include "fuzz_buffer.h"
 
 typedef struct fuzz_format {
     onx_status (*read)(onx_ctx *cx, onx_kind kind, onx_str text, onx_doc **out);

@@ -5,33 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_buffer.h"
+
 #include "../tests/unit/text_normal.h"
-
-typedef struct buffer {
-    char *ptr;
-    size_t len, room;
-} buffer;
-
-static onx_status collect(void *user, onx_str bytes)
-{
-    buffer *b = user;
-    if (b->room - b->len < bytes.len) {
-        b->room = (b->len + bytes.len) * 2;
-        b->ptr = realloc(b->ptr, b->room);
-        if (!b->ptr)
-            abort();
-    }
-    if (bytes.len)
-        memcpy(b->ptr + b->len, bytes.ptr, bytes.len);
-    b->len += bytes.len;
-    return ONX_OK;
-}
-
-static void must(int condition)
-{
-    if (!condition)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -45,18 +21,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!cx)
         return 0;
     onx_doc *doc = NULL, *again = NULL;
-    buffer text = { 0 };
+    fuzz_buffer text = { 0 };
     if (onx_read(cx, kind, onx_str_make((const char *)data + 1, size - 1), 0, 1, &doc) == ONX_OK) {
-        onx_status status = onx_text_print(cx, kind, onx_doc_root(doc, kind), NULL, (onx_sink){ collect, &text });
-        must(status == ONX_OK || status == ONX_E_LIMIT);
+        onx_status status = onx_text_print(cx, kind, onx_doc_root(doc, kind), NULL, (onx_sink){ fuzz_append, &text });
+        fuzz_must(status == ONX_OK || status == ONX_E_LIMIT);
         if (status == ONX_OK) {
             status = onx_text_parse(cx, kind, onx_str_make(text.ptr, text.len), ONX_TEXT_BORROW, &again);
-            must(status == ONX_OK || status == ONX_E_LIMIT);
+            fuzz_must(status == ONX_OK || status == ONX_E_LIMIT);
         }
         if (status == ONX_OK) {
             text_normal(cx, kind, onx_doc_root(doc, kind));
             text_normal(cx, kind, onx_doc_root(again, kind));
-            must(onx_message_equal(kind, onx_doc_root(doc, kind), onx_doc_root(again, kind)));
+            fuzz_must(onx_message_equal(kind, onx_doc_root(doc, kind), onx_doc_root(again, kind)));
         }
     }
     onx_doc_free(again);
