@@ -61,6 +61,8 @@ static void put_string(FILE *to, onx_str s)
             fprintf(to, "\\%c", p[i]);
         else if (p[i] < 0x20 || p[i] == 0x7f)
             fprintf(to, "\\u%04x", p[i]);
+        else if (n == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0) /* C1 controls, which a terminal may obey */
+            fprintf(to, "\\u%04x", p[i + 1]);
         else
             fwrite(p + i, 1, n, to);
         i += n ? n : 1;

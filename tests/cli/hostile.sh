@@ -64,4 +64,9 @@ if command -v script >/dev/null; then
 else
     echo "terminals are not tested: there is no script(1)"
 fi
+
+# JSON is for programs, but people read it on a terminal too: C1 controls are escaped as C0 ones are.
+printf '<ir_version: 10, producer_name: "a\302\233b\303\251", opset_import: ["" : 21]> g () => () {}' >c1.onnxtxt
+expect 0 "$ONX" info --json c1.onnxtxt
+says out 'a\u009bb'
 done_testing
