@@ -1,5 +1,6 @@
-/* op_dim.c - dimension expressions: hash-consed, kept as sums of products over symbols, quotients, remainders, minima
- * and maxima. Reading them from text and printing them is op_dim_text.c. See docs/notes/dimensions.md. */
+/* op_dim.c - arithmetic of dimension expressions, which are simplified to sums of products over symbols, quotients,
+ * remainders, minima and maxima. The table of them is op_dim_table.c, reading them from text and printing them
+ * op_dim_text.c. See docs/notes/dimensions.md. */
 #include "op/op_dim.h"
 
 /* A sum being built: constant + terms, sorted by atom. */
@@ -8,234 +9,6 @@ typedef struct poly {
     uint32_t count;
     onxi_dim_term terms[ONXI_DIM_TERMS];
 } poly;
-
-/* ---- storage ---- */
-
-onx_status onxi_dims_new(onx_ctx *cx, onxi_dims **out)
-{
-    *out = NULL;
-    onx_arena *arena;
-    ONX_TRY(onx_arena_new(cx, &arena));
-    onxi_dims *dims = ONXI_NEW(arena, onxi_dims);
-    if (!dims) {
-        onx_arena_free(arena);
-        return ONX_E_MEMORY;
-    }
-    dims->cx = cx;
-    dims->arena = arena;
-    *out = dims;
-    return ONX_OK;
-}
-
-void onxi_dims_free(onxi_dims *dims)
-{
-    if (!dims)
-        return;
-    onxi_release(dims->cx, dims->exprs, dims->room * sizeof *dims->exprs);
-    onxi_release(dims->cx, dims->slots, dims->slot_count * sizeof *dims->slots);
-    onx_arena_free(dims->arena);
-}
-
-static bool grow(onxi_dims *dims)
-{
-    uint32_t room = dims->room ? dims->room * 2 : 64;
-    if (room > ONXI_DIM_LIMIT)
-        return false;
-    onxi_dim_expr *exprs = onxi_resize(dims->cx, dims->exprs, dims->room * sizeof *exprs, room * sizeof *exprs);
-    if (!exprs)
-        return false;
-    dims->exprs = exprs;
-    dims->room = room;
-    uint32_t slot_count = room * 2;
-    uint32_t *slots = onxi_resize(dims->cx, NULL, 0, slot_count * sizeof *slots);
-    if (!slots)
-        return false;
-    memset(slots, 0, slot_count * sizeof *slots);
-    for (uint32_t i = 0; i < dims->count; i++) {
-        uint32_t at = exprs[i].hash & (slot_count - 1);
-        while (slots[at])
-            at = (at + 1) & (slot_count - 1);
-        slots[at] = i + 1;
-    }
-    onxi_release(dims->cx, dims->slots, dims->slot_count * sizeof *slots);
-    dims->slots = slots;
-    dims->slot_count = slot_count;
-    return true;
-}
-
-static uint32_t hash_expr(const onxi_dim_expr *e)
-{
-    uint64_t h = onxi_hash(&e->constant, sizeof e->constant, e->kind);
-    if (e->kind == ONXI_DIM_SYMBOL)
-        h = onxi_hash(e->name.ptr, e->name.len, h);
-    else if (e->kind == ONXI_DIM_SUM)
-        h = onxi_hash(e->terms, e->count * sizeof *e->terms, h);
-    else
-        h = onxi_hash(e->args, e->count * sizeof *e->args, h);
-    return (uint32_t)(h ^ h >> 32);
-}
-
-static bool same_expr(const onxi_dim_expr *a, const onxi_dim_expr *b)
-{
-    if (a->kind != b->kind || a->constant != b->constant || a->count != b->count)
-        return false;
-    if (a->kind == ONXI_DIM_SYMBOL)
-        return onx_str_equal(a->name, b->name);
-    if (a->kind == ONXI_DIM_SUM)
-        return memcmp(a->terms, b->terms, a->count * sizeof *a->terms) == 0;
-    return memcmp(a->args, b->args, a->count * sizeof *a->args) == 0;
-}
-
-/* A number that a rule took from the model unchecked may look like an expression that does not exist. */
-static bool exists(const onxi_dims *dims, onxi_dim d)
-{
-    return onxi_dim_is_const(d) || (onxi_dim_is_known(d) && dims && (uint64_t)d - (uint64_t)INT64_MIN <= dims->count);
-}
-
-static uint32_t find(const onxi_dims *dims, const onxi_dim_expr *e, uint32_t hash)
-{
-    if (!dims->slot_count)
-        return 0;
-    uint32_t at = hash & (dims->slot_count - 1);
-    for (; dims->slots[at]; at = (at + 1) & (dims->slot_count - 1)) {
-        const onxi_dim_expr *have = &dims->exprs[dims->slots[at] - 1];
-        if (have->hash == hash && same_expr(have, e))
-            return dims->slots[at];
-    }
-    return 0;
-}
-
-/* About how many characters an expression prints as; what grows past the limit becomes opaque, so that depth, printing
- * and comparing stay bounded whatever a file does. */
-static uint32_t weight_of(const onxi_dims *dims, onxi_dim d)
-{
-    return onxi_dim_is_const(d) ? 2 : onxi_dim_expr_of(dims, d)->weight;
-}
-
-static uint32_t weight_expr(const onxi_dims *dims, const onxi_dim_expr *e)
-{
-    uint64_t sum = 4;
-    if (e->kind == ONXI_DIM_SYMBOL)
-        return (uint32_t)(e->name.len < 64 ? e->name.len : 64);
-    for (uint32_t i = 0; i < e->count; i++)
-        sum += 3 + weight_of(dims, e->kind == ONXI_DIM_SUM ? e->terms[i].of : e->args[i]);
-    return (uint32_t)sum;
-}
-
-/* The id of the expression, a new one when it was not seen before; members are copied. */
-static onxi_dim intern(onxi_dims *dims, onxi_dim_expr e)
-{
-    if (!dims)
-        return ONXI_DIM_UNKNOWN;
-    e.hash = hash_expr(&e);
-    uint32_t have = find(dims, &e, e.hash);
-    if (have)
-        return INT64_MIN + (int64_t)have;
-    e.weight = weight_expr(dims, &e);
-    onxi_range r = onxi_range_of_expr(dims, &e);
-    if (e.weight > ONXI_DIM_WEIGHT) /* too large to be of use: from here on a symbol, equal only to itself */
-        return r.low >= 0 ? onxi_dim_fresh(dims, "d") : ONXI_DIM_UNKNOWN;
-    if (dims->count == dims->room && !grow(dims))
-        return ONXI_DIM_UNKNOWN;
-    e.low = r.low;
-    e.high = r.high;
-    if (e.kind == ONXI_DIM_SUM) {
-        size_t size = e.count * sizeof *e.terms;
-        onxi_dim_term *terms = onxi_arena_get(dims->arena, size);
-        if (!terms)
-            return ONXI_DIM_UNKNOWN;
-        memcpy(terms, e.terms, size);
-        e.terms = terms;
-    } else if (e.count) {
-        size_t size = e.count * sizeof *e.args;
-        onxi_dim *args = onxi_arena_get(dims->arena, size);
-        if (!args)
-            return ONXI_DIM_UNKNOWN;
-        memcpy(args, e.args, size);
-        e.args = args;
-    }
-    dims->exprs[dims->count++] = e;
-    uint32_t at = e.hash & (dims->slot_count - 1);
-    while (dims->slots[at])
-        at = (at + 1) & (dims->slot_count - 1);
-    dims->slots[at] = dims->count;
-    return INT64_MIN + (int64_t)dims->count;
-}
-
-/* ---- symbols ---- */
-
-onx_status onxi_dims_fix(onxi_dims *dims, onx_str name, int64_t value)
-{
-    onxi_dim_fixed *fixed = ONXI_NEW(dims->arena, onxi_dim_fixed);
-    onx_bytes kept;
-    if (!fixed)
-        return ONX_E_MEMORY;
-    ONX_TRY(onx_arena_keep(dims->arena, name, &kept));
-    *fixed = (onxi_dim_fixed){ dims->fixed, onx_view(kept), value };
-    dims->fixed = fixed;
-    return ONX_OK;
-}
-
-onxi_dim onxi_dim_symbol(onxi_dims *dims, onx_str name)
-{
-    if (!dims || name.len == 0)
-        return ONXI_DIM_UNKNOWN;
-    for (const onxi_dim_fixed *f = dims->fixed; f; f = f->next)
-        if (onx_str_equal(f->name, name))
-            return f->value;
-    onxi_dim_expr e = { .kind = ONXI_DIM_SYMBOL, .name = name };
-    e.hash = hash_expr(&e);
-    uint32_t have = find(dims, &e, e.hash);
-    if (have)
-        return INT64_MIN + (int64_t)have;
-    onx_bytes kept;
-    if (onx_arena_keep(dims->arena, name, &kept) != ONX_OK)
-        return ONXI_DIM_UNKNOWN;
-    e.name = onx_view(kept);
-    return intern(dims, e);
-}
-
-onxi_dim onxi_dim_fresh(onxi_dims *dims, const char *hint)
-{
-    if (!dims)
-        return ONXI_DIM_UNKNOWN;
-    for (;;) {
-        onx_str name = onxi_arena_printf(dims->arena, "%s_%u", hint ? hint : "d", dims->fresh++);
-        onxi_dim_expr e = { .kind = ONXI_DIM_SYMBOL, .name = name };
-        if (name.len == 0)
-            return ONXI_DIM_UNKNOWN;
-        if (find(dims, &e, hash_expr(&e)))
-            continue;
-        e.constant = 1; /* never the symbol of that name that a model might bring later */
-        return intern(dims, e);
-    }
-}
-
-bool onxi_dim_is_fresh(const onxi_dims *dims, onxi_dim d)
-{
-    return !onxi_dim_is_const(d) && exists(dims, d) && onxi_dim_expr_of(dims, d)->kind == ONXI_DIM_SYMBOL &&
-           onxi_dim_expr_of(dims, d)->constant == 1;
-}
-
-bool onxi_dim_is_symbol(const onxi_dims *dims, onxi_dim d)
-{
-    return !onxi_dim_is_const(d) && exists(dims, d) && onxi_dim_expr_of(dims, d)->kind == ONXI_DIM_SYMBOL;
-}
-
-bool onxi_dim_exists(const onxi_dims *dims, onxi_dim d)
-{
-    return exists(dims, d);
-}
-
-int64_t onxi_dim_low(const onxi_dims *dims, onxi_dim d)
-{
-    return exists(dims, d) ? onxi_range_of(dims, d).low : INT64_MIN;
-}
-
-int64_t onxi_dim_high(const onxi_dims *dims, onxi_dim d)
-{
-    return exists(dims, d) ? onxi_range_of(dims, d).high : INT64_MAX;
-}
 
 /* ---- sums ---- */
 
@@ -265,7 +38,7 @@ static onxi_dim poly_dim(onxi_dims *dims, const poly *p)
     if (p->count == 1 && p->constant == 0 && p->terms[0].coef == 1)
         return p->terms[0].of;
     onxi_dim_expr e = { .kind = ONXI_DIM_SUM, .count = p->count, .constant = p->constant, .terms = p->terms };
-    return intern(dims, e);
+    return onxi_dim_intern(dims, e);
 }
 
 static bool poly_add_term(poly *p, int64_t coef, onxi_dim of)
@@ -307,12 +80,12 @@ static onxi_dim opaque(onxi_dims *dims, char op, onxi_dim a, onxi_dim b)
 {
     onxi_dim args[2] = { a, b };
     onxi_dim_expr e = { .kind = ONXI_DIM_OPAQUE, .constant = op, .count = 2, .args = args };
-    return intern(dims, e);
+    return onxi_dim_intern(dims, e);
 }
 
 static bool usable(const onxi_dims *dims, onxi_dim a, onxi_dim b)
 {
-    return exists(dims, a) && exists(dims, b);
+    return onxi_dim_exists(dims, a) && onxi_dim_exists(dims, b);
 }
 
 static onxi_dim const_dim(bool fits, int64_t value)
@@ -352,7 +125,9 @@ static onxi_dim sub_lists(onxi_dims *dims, onxi_dim a, onxi_dim b)
     for (uint32_t i = 0; i < list.count; i++)
         parts[i] = onxi_dim_sub(dims, list.args[i], b);
     onxi_dim apart = list_dim(dims, list.kind, parts, list.count);
-    return onxi_dim_is_known(apart) && weight_of(dims, apart) <= weight_of(dims, a) ? apart : ONXI_DIM_UNKNOWN;
+    return onxi_dim_is_known(apart) && onxi_dim_weight_of(dims, apart) <= onxi_dim_weight_of(dims, a)
+               ? apart
+               : ONXI_DIM_UNKNOWN;
 }
 
 onxi_dim onxi_dim_sub(onxi_dims *dims, onxi_dim a, onxi_dim b)
@@ -394,7 +169,7 @@ static onxi_dim product_dim(onxi_dims *dims, const onxi_dim *args, uint32_t coun
     if (count == 1)
         return args[0];
     onxi_dim_expr e = { .kind = ONXI_DIM_PRODUCT, .count = count, .args = args };
-    return intern(dims, e);
+    return onxi_dim_intern(dims, e);
 }
 
 static onxi_dim term_mul(onxi_dims *dims, onxi_dim a, onxi_dim b)
@@ -557,7 +332,7 @@ static onxi_dim raw_dim(onxi_dims *dims, int kind, onxi_dim a, onxi_dim b)
         return ONXI_DIM_UNKNOWN;
     onxi_dim args[2] = { a, b };
     onxi_dim_expr e = { .kind = (uint8_t)kind, .count = 2, .args = args };
-    return intern(dims, e);
+    return onxi_dim_intern(dims, e);
 }
 
 /* a / b for a constant b > 1. What b divides moves out of the quotient, the rest is reduced; (x/c + k)/b is (x +
@@ -712,7 +487,7 @@ static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps)
         return false;
     --*steps;
     if (a == b)
-        return exists(dims, a);
+        return onxi_dim_exists(dims, a);
     if (!usable(dims, a, b))
         return false;
     if (onxi_dim_is_const(a) && onxi_dim_is_const(b))
@@ -771,7 +546,7 @@ static onxi_dim list_dim(onxi_dims *dims, int kind, const onxi_dim *in, uint32_t
     if (count == 1)
         return list[0];
     onxi_dim_expr e = { .kind = (uint8_t)kind, .count = count, .args = list };
-    return intern(dims, e);
+    return onxi_dim_intern(dims, e);
 }
 
 onxi_dim onxi_dim_min(onxi_dims *dims, onxi_dim a, onxi_dim b)
@@ -861,5 +636,6 @@ static onxi_dim substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_di
 
 onxi_dim onxi_dim_substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_dim value)
 {
-    return exists(dims, d) && exists(dims, symbol) ? substitute(dims, d, symbol, value) : ONXI_DIM_UNKNOWN;
+    return onxi_dim_exists(dims, d) && onxi_dim_exists(dims, symbol) ? substitute(dims, d, symbol, value)
+                                                                     : ONXI_DIM_UNKNOWN;
 }

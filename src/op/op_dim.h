@@ -65,6 +65,16 @@ static inline const onxi_dim_expr *onxi_dim_expr_of(const onxi_dims *dims, onxi_
     return &dims->exprs[(uint64_t)d - (uint64_t)INT64_MIN - 1];
 }
 
+/* The id of the expression, a new one when it was not seen before; members are copied. */
+onxi_dim onxi_dim_intern(onxi_dims *dims, onxi_dim_expr e);
+
+/* About how many characters an expression prints as; what grows past the limit becomes opaque, so that depth, printing
+ * and comparing stay bounded whatever a file does. */
+static inline uint32_t onxi_dim_weight_of(const onxi_dims *dims, onxi_dim d)
+{
+    return onxi_dim_is_const(d) ? 2 : onxi_dim_expr_of(dims, d)->weight;
+}
+
 /* Bounds; INT64_MIN and INT64_MAX stand for "none". */
 typedef struct onxi_range {
     int64_t low, high;
