@@ -88,6 +88,9 @@ int cli_exit(onx_status status);
 
 /* ---- messages on standard error ---- */
 
+/* From here on signals of failed writes are ignored, and a file that is cut short while it is read is reported. */
+void cli_handle_signals(void);
+
 /* Prints "onx check: error: ..." and returns CLI_MISUSE. Control characters in the text are escaped. */
 int cli_error(const cli_call *call, const char *format, ...) ONX_PRINTF(2, 3);
 /* A line below the error: "hint: ..." */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -90,28 +89,9 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return status;
 }
 
-/* Files are mapped: where another process cuts one short meanwhile, the next look at what is gone raises SIGBUS. */
-static void on_bus_error(int signal_number)
-{
-    static const char text[] = "onx: error: a file was cut short while it was read\n";
-    (void)signal_number;
-    ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
-    (void)written;
-    _exit(CLI_MISUSE);
-}
-
-/* Nothing ends the program by a signal: writes that fail are errors to report. */
-static void handle_signals(void)
-{
-    struct sigaction action = { .sa_handler = on_bus_error };
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-    sigaction(SIGBUS, &action, NULL);
-}
-
 int main(int argc, char **argv)
 {
-    handle_signals();
+    cli_handle_signals();
     if (argc < 2) {
         cli_print_overview(stderr);
         return CLI_MISUSE;
