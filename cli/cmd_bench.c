@@ -11,37 +11,6 @@ static double now_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* All of a file in memory of its own, so that no page of it is still to be read; NULL with errno set. */
-static char *slurp(const char *path, size_t *len)
-{
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return NULL;
-    char *bytes = NULL;
-    size_t room = 0;
-    *len = 0;
-    for (;;) {
-        if (*len == room) {
-            room = room ? room * 2 : 1u << 20;
-            char *more = realloc(bytes, room);
-            if (!more)
-                break;
-            bytes = more;
-        }
-        size_t n = fread(bytes + *len, 1, room - *len, file);
-        *len += n;
-        if (n == 0 && !ferror(file)) {
-            fclose(file);
-            return bytes;
-        }
-        if (n == 0)
-            break;
-    }
-    fclose(file);
-    free(bytes);
-    return NULL;
-}
-
 typedef struct best {
     double decode, encode;
 } best;
@@ -72,9 +41,10 @@ static int bench_codec(cli_call *call)
     if (!cli_number(call, "threads", 1, 1024, &threads) || !cli_number(call, "seconds", 1, 3600, &seconds))
         return CLI_MISUSE;
     size_t len;
-    char *bytes = slurp(call->operand[0], &len);
+    /* In memory of its own, so that no page of it is still to be read when the clock runs. */
+    char *bytes = cli_slurp(call, call->operand[0], &len);
     if (!bytes)
-        return cli_error(call, "cannot read %s", call->operand[0]);
+        return CLI_MISUSE;
     call->input = call->operand[0];
     best result = { -1, -1 };
     onx_status status = ONX_OK;
