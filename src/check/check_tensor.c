@@ -98,57 +98,10 @@ const char *onxi_tensor_name(onxi_check *k, const onx_tensor *tensor)
     return onxi_quote(k, onx_view(tensor->name));
 }
 
-/* The fields that may hold elements, in the order of onx.proto numbers. */
-typedef enum field { IN_NONE, IN_FLOAT, IN_INT32, IN_STRING, IN_INT64, IN_DOUBLE, IN_UINT64, IN_RAW } field;
-static const char *const field_name[] = { "no field",   "float_data",  "int32_data",  "string_data",
-                                          "int64_data", "double_data", "uint64_data", "raw_data" };
+/* The places of the fields, by onxi_data_field. */
 static const onxi_step field_step[] = { ONXI_STEP_data_type,   ONXI_STEP_float_data, ONXI_STEP_int32_data,
                                         ONXI_STEP_string_data, ONXI_STEP_int64_data, ONXI_STEP_double_data,
                                         ONXI_STEP_uint64_data, ONXI_STEP_raw_data };
-
-static uint64_t entries_in(const onx_tensor *t, field f)
-{
-    switch (f) {
-    case IN_FLOAT:
-        return t->float_data_count;
-    case IN_INT32:
-        return t->int32_data_count;
-    case IN_STRING:
-        return t->string_data_count;
-    case IN_INT64:
-        return t->int64_data_count;
-    case IN_DOUBLE:
-        return t->double_data_count;
-    case IN_UINT64:
-        return t->uint64_data_count;
-    case IN_RAW:
-        return onx_view(t->raw_data).len;
-    default:
-        return 0;
-    }
-}
-
-/* The typed field that belongs to an element type. */
-static field field_of(int32_t dtype)
-{
-    switch (dtype) {
-    case ONX_FLOAT:
-    case ONX_COMPLEX64:
-        return IN_FLOAT;
-    case ONX_DOUBLE:
-    case ONX_COMPLEX128:
-        return IN_DOUBLE;
-    case ONX_INT64:
-        return IN_INT64;
-    case ONX_UINT32:
-    case ONX_UINT64:
-        return IN_UINT64;
-    case ONX_STRING:
-        return IN_STRING;
-    default:
-        return IN_INT32;
-    }
-}
 
 /* The range of an int32_data entry; false when every value is allowed. */
 static bool entry_range(int32_t dtype, int32_t *low, int32_t *high, const char **rule)
@@ -314,15 +267,16 @@ static bool check_data_type(onxi_check *k, const onxi_at *at, const onx_tensor *
     return true;
 }
 
-/* Which field holds the data? IN_NONE with false: several do. */
-static bool find_field(onxi_check *k, const onxi_at *at, const onx_tensor *t, field *out)
+/* Which field holds the data? ONXI_IN_NONE with false: several do. */
+static bool find_field(onxi_check *k, const onxi_at *at, const onx_tensor *t, onxi_data_field *out)
 {
-    *out = IN_NONE;
-    for (field f = IN_FLOAT; f <= IN_RAW; f++) {
-        if (!entries_in(t, f))
+    *out = ONXI_IN_NONE;
+    for (onxi_data_field f = ONXI_IN_FLOAT; f <= ONXI_IN_RAW; f++) {
+        if (!onxi_data_field_count(t, f))
             continue;
         if (*out) {
-            onxi_find(k, at, "T-08", ONXI_PLAIN, "both %s and %s hold data", field_name[*out], field_name[f]);
+            onxi_find(k, at, "T-08", ONXI_PLAIN, "both %s and %s hold data", onxi_data_field_names[*out],
+                      onxi_data_field_names[f]);
             return false;
         }
         *out = f;
@@ -330,13 +284,13 @@ static bool find_field(onxi_check *k, const onxi_at *at, const onx_tensor *t, fi
     return true;
 }
 
-static void check_size(onxi_check *k, const onxi_at *at, const onx_tensor *t, field f, uint64_t count)
+static void check_size(onxi_check *k, const onxi_at *at, const onx_tensor *t, onxi_data_field f, uint64_t count)
 {
     unsigned bits = onx_dtype_bits(t->data_type);
     bool complex = onx_dtype_class_of(t->data_type) == ONX_CLASS_COMPLEX;
-    uint64_t got = entries_in(t, f), want;
+    uint64_t got = onxi_data_field_count(t, f), want;
     const char *rule, *unit = "entries";
-    if (f == IN_RAW) {
+    if (f == ONXI_IN_RAW) {
         want = 0;
         onx_dtype_size(t->data_type, count, &want); /* cannot overflow: check_dims bounds the count */
         rule = bits == 4 ? "T-16" : bits == 2 ? "T-17" : complex ? "T-26" : "T-12";
@@ -350,7 +304,7 @@ static void check_size(onxi_check *k, const onxi_at *at, const onx_tensor *t, fi
                       (onxi_detail){ .severity = ONX_RULE_WARNING,
                                      .value = onxi_text(k, "%llu entries", (unsigned long long)got),
                                      .expected = onxi_text(k, "%llu entries", (unsigned long long)want) },
-                      "%s holds one element per entry instead of %u", field_name[f], 8 / bits);
+                      "%s holds one element per entry instead of %u", onxi_data_field_names[f], 8 / bits);
             return;
         }
     } else {
@@ -362,20 +316,20 @@ static void check_size(onxi_check *k, const onxi_at *at, const onx_tensor *t, fi
     onxi_find(k, &(onxi_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, rule,
               (onxi_detail){ .value = onxi_text(k, "%llu %s", (unsigned long long)got, unit),
                              .expected = onxi_text(k, "%llu %s", (unsigned long long)want, unit) },
-              "%s is too %s for %llu elements of type %s", field_name[f], got < want ? "short" : "long",
+              "%s is too %s for %llu elements of type %s", onxi_data_field_names[f], got < want ? "short" : "long",
               (unsigned long long)count, onx_dtype_name(t->data_type));
 }
 
 /* The values that the typed fields and booleans hold. */
-static void check_values(onxi_check *k, const onxi_at *at, const onx_tensor *t, field f, uint64_t count)
+static void check_values(onxi_check *k, const onxi_at *at, const onx_tensor *t, onxi_data_field f, uint64_t count)
 {
-    if (f == IN_INT32)
+    if (f == ONXI_IN_INT32)
         check_int32_entries(k, at, t);
-    else if (f == IN_UINT64 && t->data_type == ONX_UINT32)
+    else if (f == ONXI_IN_UINT64 && t->data_type == ONX_UINT32)
         check_uint32_entries(k, at, t);
-    else if (f == IN_STRING)
+    else if (f == ONXI_IN_STRING)
         check_strings(k, at, t);
-    else if (f == IN_RAW && t->data_type == ONX_BOOL)
+    else if (f == ONXI_IN_RAW && t->data_type == ONX_BOOL)
         check_raw_bool(k, at, onx_view(t->raw_data));
     if (onx_dtype_bits(t->data_type) < 8)
         check_padding(k, at, t, count, onx_dtype_bits(t->data_type));
@@ -383,21 +337,22 @@ static void check_values(onxi_check *k, const onxi_at *at, const onx_tensor *t, 
 
 static void check_inline(onxi_check *k, const onxi_at *at, const onx_tensor *t, uint64_t count)
 {
-    field f;
+    onxi_data_field f;
     if (!find_field(k, at, t, &f))
         return;
-    if (ONX_HAS(tensor, t, raw_data) && !onx_view(t->raw_data).len && f != IN_NONE)
+    if (ONX_HAS(tensor, t, raw_data) && !onx_view(t->raw_data).len && f != ONXI_IN_NONE)
         onxi_find(k, ONXI_AT(at, raw_data), "T-09", ONXI_PLAIN, "raw_data is present but empty next to %s",
-                  field_name[f]);
+                  onxi_data_field_names[f]);
     if (!count) {
         if (f)
-            onxi_find(k, at, "T-07",
-                      (onxi_detail){
-                          .value = onxi_text(k, "%llu in %s", (unsigned long long)entries_in(t, f), field_name[f]) },
-                      "a tensor with a zero dimension holds data");
+            onxi_find(
+                k, at, "T-07",
+                (onxi_detail){ .value = onxi_text(k, "%llu in %s", (unsigned long long)onxi_data_field_count(t, f),
+                                                  onxi_data_field_names[f]) },
+                "a tensor with a zero dimension holds data");
         return;
     }
-    if (t->data_type == ONX_STRING && f == IN_RAW) {
+    if (t->data_type == ONX_STRING && f == ONXI_IN_RAW) {
         onxi_find(k, ONXI_AT(at, raw_data), "T-19", ONXI_PLAIN, "strings cannot be stored in raw_data");
         return;
     }
@@ -408,12 +363,12 @@ static void check_inline(onxi_check *k, const onxi_at *at, const onx_tensor *t, 
                   "no field holds the data of the tensor%s", scalar);
         return;
     }
-    field own = field_of(t->data_type);
-    if (f != IN_RAW && f != own) {
+    onxi_data_field own = onxi_data_field_of(t->data_type);
+    if (f != ONXI_IN_RAW && f != own) {
         onxi_find(k, &(onxi_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, "T-10",
-                  (onxi_detail){ .value = onx_str_of(field_name[f]),
-                                 .expected = onxi_text(k, "%s or raw_data", field_name[own]) },
-                  "elements of type %s are not stored in %s", onx_dtype_name(t->data_type), field_name[f]);
+                  (onxi_detail){ .value = onx_str_of(onxi_data_field_names[f]),
+                                 .expected = onxi_text(k, "%s or raw_data", onxi_data_field_names[own]) },
+                  "elements of type %s are not stored in %s", onx_dtype_name(t->data_type), onxi_data_field_names[f]);
         return;
     }
     check_size(k, at, t, f, count);

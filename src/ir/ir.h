@@ -57,6 +57,26 @@ bool onxi_external_parse(const onx_tensor *tensor, onxi_external_ref *out, onxi_
 /* Is it a plain relative path of a file inside a folder, on every system? */
 bool onxi_location_is_sound(onx_str location, onxi_external_fault *fault);
 
+/* ---- tensors ---- */
+
+/* The fields that may hold elements, in the order of their numbers in the .proto. */
+typedef enum onxi_data_field {
+    ONXI_IN_NONE,
+    ONXI_IN_FLOAT,
+    ONXI_IN_INT32,
+    ONXI_IN_STRING,
+    ONXI_IN_INT64,
+    ONXI_IN_DOUBLE,
+    ONXI_IN_UINT64,
+    ONXI_IN_RAW
+} onxi_data_field;
+/* "float_data", ...; ONXI_IN_NONE is "no field" */
+extern const char *const onxi_data_field_names[];
+/* The typed field that belongs to an element type. */
+onxi_data_field onxi_data_field_of(int32_t dtype);
+/* How many entries (bytes, for raw_data) a field has. */
+uint64_t onxi_data_field_count(const onx_tensor *tensor, onxi_data_field in);
+
 /* Sends all elements, in the layout of raw_data, to the sink; nothing of the tensor's size is allocated. */
 onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink sink);
 /* Is it a tensor with data inside that fits its type and shape in number? Nothing is reported. */

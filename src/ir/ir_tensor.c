@@ -59,25 +59,49 @@ bool onx_tensor_count(const onx_tensor *tensor, uint64_t *count_out)
 
 /* ---- typed fields ---- */
 
-/* The field that belongs to an element type. */
-typedef enum storage { IN_FLOAT, IN_DOUBLE, IN_INT32, IN_INT64, IN_UINT64 } storage;
+const char *const onxi_data_field_names[] = { "no field",   "float_data",  "int32_data",  "string_data",
+                                              "int64_data", "double_data", "uint64_data", "raw_data" };
 
-static storage storage_of(onx_dtype dtype)
+onxi_data_field onxi_data_field_of(int32_t dtype)
 {
     switch (dtype) {
     case ONX_FLOAT:
     case ONX_COMPLEX64:
-        return IN_FLOAT;
+        return ONXI_IN_FLOAT;
     case ONX_DOUBLE:
     case ONX_COMPLEX128:
-        return IN_DOUBLE;
+        return ONXI_IN_DOUBLE;
     case ONX_INT64:
-        return IN_INT64;
+        return ONXI_IN_INT64;
     case ONX_UINT32:
     case ONX_UINT64:
-        return IN_UINT64;
+        return ONXI_IN_UINT64;
+    case ONX_STRING:
+        return ONXI_IN_STRING;
     default:
-        return IN_INT32;
+        return ONXI_IN_INT32;
+    }
+}
+
+uint64_t onxi_data_field_count(const onx_tensor *tensor, onxi_data_field in)
+{
+    switch (in) {
+    case ONXI_IN_FLOAT:
+        return tensor->float_data_count;
+    case ONXI_IN_INT32:
+        return tensor->int32_data_count;
+    case ONXI_IN_STRING:
+        return tensor->string_data_count;
+    case ONXI_IN_INT64:
+        return tensor->int64_data_count;
+    case ONXI_IN_DOUBLE:
+        return tensor->double_data_count;
+    case ONXI_IN_UINT64:
+        return tensor->uint64_data_count;
+    case ONXI_IN_RAW:
+        return onx_view(tensor->raw_data).len;
+    default:
+        return 0;
     }
 }
 
@@ -92,36 +116,37 @@ static bool entries_for(const source *s, uint64_t *out)
 
 static onx_status open_typed(source *s)
 {
-    static const char *const names[] = { "float_data", "double_data", "int32_data", "int64_data", "uint64_data" };
     const onx_tensor *t = s->tensor;
-    const uint64_t have[] = { t->float_data_count, t->double_data_count, t->int32_data_count, t->int64_data_count,
-                              t->uint64_data_count };
-    storage in = storage_of(s->dtype);
+    onxi_data_field in = onxi_data_field_of(s->dtype);
+    uint64_t have = onxi_data_field_count(t, in);
     uint64_t want;
-    if (!entries_for(s, &want) || have[in] != want)
-        return wrong(s, ONX_E_INVALID, "%s has %llu entries, but %llu elements of %s are declared", names[in],
-                     (unsigned long long)have[in], (unsigned long long)s->count, onx_dtype_name(s->dtype));
+    if (!entries_for(s, &want) || have != want)
+        return wrong(s, ONX_E_INVALID, "%s has %llu entries, but %llu elements of %s are declared",
+                     onxi_data_field_names[in], (unsigned long long)have, (unsigned long long)s->count,
+                     onx_dtype_name(s->dtype));
     switch (in) {
-    case IN_FLOAT:
+    case ONXI_IN_FLOAT:
         s->bytes = t->float_data;
         break;
-    case IN_DOUBLE:
+    case ONXI_IN_DOUBLE:
         s->bytes = t->double_data;
         break;
-    case IN_INT64:
+    case ONXI_IN_INT64:
         s->bytes = (const char *)t->int64_data;
         break;
-    case IN_UINT64:
+    case ONXI_IN_UINT64:
         if (s->dtype == ONX_UINT64)
             s->bytes = (const char *)t->uint64_data;
         else
             s->entries64 = t->uint64_data;
         break;
-    case IN_INT32:
+    case ONXI_IN_INT32:
         if (s->dtype == ONX_INT32)
             s->bytes = (const char *)t->int32_data;
         else
             s->entries32 = t->int32_data;
+        break;
+    default: /* strings are turned away before */
         break;
     }
     return ONX_OK;

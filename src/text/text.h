@@ -153,18 +153,8 @@ bool onxi_parse_tensor_data(onxi_parser *p, onx_tensor *tensor);
 /* tensor = type [ name ] [ "=" ] data, the type being read already or NULL. */
 bool onxi_parse_tensor(onxi_parser *p, const char *at, const onx_type *type, onx_tensor *tensor);
 bool onxi_parse_pairs(onxi_parser *p, void ***list, uint32_t *count, const char *what);
-/* The field of the typed data that belongs to a type, as table 1.9a of the rules has it. */
-typedef enum onxi_storage {
-    ONXI_IN_NONE,
-    ONXI_IN_FLOAT,
-    ONXI_IN_INT32,
-    ONXI_IN_INT64,
-    ONXI_IN_DOUBLE,
-    ONXI_IN_UINT64,
-    ONXI_IN_STRING
-} onxi_storage;
 typedef struct onxi_element {
-    uint8_t storage; /* onxi_storage */
+    uint8_t storage; /* onxi_data_field */
     uint8_t bits;    /* width of an element in raw_data */
     uint8_t packed;  /* elements in a byte: 1, 2 or 4 */
     uint8_t parts;   /* literals for an element: 1, or 2 for complex */

@@ -225,7 +225,7 @@ void onxi_print_pairs(onxi_printer *o, onx_string_string_entry *const *list, uin
 /* ---- tensors ---- */
 
 typedef struct typed_field {
-    onxi_storage storage;
+    onxi_data_field storage;
     const void *data;
     uint64_t count;
 } typed_field;
