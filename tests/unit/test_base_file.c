@@ -1,7 +1,6 @@
 /* Files in and out: what is refused, what survives a failure. */
 #include "base/base.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,47 +15,7 @@
 
 #include <cmocka.h>
 
-typedef struct fixture {
-    onx_ctx *cx;
-    char dir[64];
-    char path[512];
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    strcpy(f->dir, "/tmp/onx_test_XXXXXX");
-    if (!f || !mkdtemp(f->dir))
-        return -1;
-    f->cx = onx_ctx_new(NULL);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", f->dir);
-    onx_ctx_free(f->cx);
-    int status = system(command);
-    free(f);
-    return status;
-}
-
-static const char *at(fixture *f, const char *name)
-{
-    snprintf(f->path, sizeof f->path, "%s/%s", f->dir, name);
-    return f->path;
-}
-
-static void put_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-    assert_int_equal(fclose(file), 0);
-}
+#include "unit/file_fixture.h"
 
 static void expect_file(fixture *f, const char *path, const char *text)
 {
@@ -79,27 +38,17 @@ static void expect_refused(fixture *f, const char *path, const char *because)
     assert_non_null(strstr(text, path));
 }
 
-static size_t entries(const char *dir)
-{
-    DIR *d = opendir(dir);
-    size_t n = 0;
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n - 2;
-}
-
 static void test_base_file__reads_regular_files_only(void **state)
 {
     fixture *f = *state;
-    put_file(at(f, "a"), "hello");
+    put_text(at(f, "a"), "hello");
     expect_file(f, at(f, "a"), "hello");
     onxi_file file;
     assert_int_equal(onxi_file_read(f->cx, at(f, "a"), &file), ONX_OK);
     assert_null(file.map);
     assert_int_equal(file.bytes.len, 5);
     onxi_file_close(f->cx, &file);
-    put_file(at(f, "empty"), "");
+    put_text(at(f, "empty"), "");
     expect_file(f, at(f, "empty"), "");
     expect_refused(f, f->dir, "a directory");
     expect_refused(f, at(f, "none"), "No such file");
@@ -119,7 +68,7 @@ static void test_base_file__no_permission(void **state)
         print_message("root may read everything\n");
         skip();
     }
-    put_file(at(f, "a"), "hello");
+    put_text(at(f, "a"), "hello");
     chmod(at(f, "a"), 0);
     expect_refused(f, at(f, "a"), "Permission denied");
 }
@@ -133,7 +82,7 @@ static void test_base_file__forget(void **state)
     for (int i = 0; i < N; i++)
         text[i] = (char)('a' + i % 26);
     text[N] = 0;
-    put_file(at(f, "a"), text);
+    put_text(at(f, "a"), text);
     onxi_file file;
     assert_int_equal(onxi_file_open(f->cx, at(f, "a"), &file), ONX_OK);
     onxi_file_forget(&file, file.bytes);
@@ -158,20 +107,20 @@ static void write_text(fixture *f, const char *path, const char *text, size_t le
 static void test_base_output__replaces_when_complete(void **state)
 {
     fixture *f = *state;
-    put_file(at(f, "a"), "old");
+    put_text(at(f, "a"), "old");
     chmod(f->path, 0640);
     onxi_output *o;
     assert_int_equal(onxi_output_open(f->cx, f->path, &o), ONX_OK);
     assert_int_equal(onxi_output_write(o, onx_str_of("new ")), ONX_OK);
     assert_int_equal(onxi_output_write(o, onx_str_of("text")), ONX_OK);
     expect_file(f, f->path, "old");
-    assert_int_equal(entries(f->dir), 2);
+    assert_int_equal(folder_entries(f->dir), 2);
     assert_int_equal(onxi_output_size(o), 8);
     assert_int_equal(onxi_output_finish(o), ONX_OK);
     expect_file(f, f->path, "old");
     assert_int_equal(onxi_output_commit(o), ONX_OK);
     expect_file(f, f->path, "new text");
-    assert_int_equal(entries(f->dir), 1);
+    assert_int_equal(folder_entries(f->dir), 1);
     struct stat st;
     stat(f->path, &st);
     assert_int_equal(st.st_mode & 0777, 0640);
@@ -187,7 +136,7 @@ static void test_base_output__replaces_when_complete(void **state)
     onxi_output_abandon(o);
     onxi_output_abandon(NULL);
     expect_file(f, at(f, "a"), "new text");
-    assert_int_equal(entries(f->dir), 2);
+    assert_int_equal(folder_entries(f->dir), 2);
 }
 
 static void test_base_output__keeps_links(void **state)
@@ -197,7 +146,7 @@ static void test_base_output__keeps_links(void **state)
     snprintf(sub, sizeof sub, "%s/sub", f->dir);
     snprintf(target, sizeof target, "%s/real", sub);
     assert_int_equal(mkdir(sub, 0700), 0);
-    put_file(target, "old");
+    put_text(target, "old");
     assert_int_equal(symlink("sub/real", at(f, "link")), 0);
     write_text(f, at(f, "link"), "new", 3, ONX_OK);
     expect_file(f, target, "new");
@@ -285,7 +234,7 @@ static void test_base_output__holes(void **state)
 static void test_base_output__full_disk_leaves_the_old_file(void **state)
 {
     fixture *f = *state;
-    put_file(at(f, "a"), "old");
+    put_text(at(f, "a"), "old");
     pid_t child = fork();
     if (child == 0) {
         signal(SIGXFSZ, SIG_IGN);
@@ -306,7 +255,7 @@ static void test_base_output__full_disk_leaves_the_old_file(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     expect_file(f, at(f, "a"), "old");
-    assert_int_equal(entries(f->dir), 1);
+    assert_int_equal(folder_entries(f->dir), 1);
 }
 
 int main(void)

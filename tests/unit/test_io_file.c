@@ -1,7 +1,6 @@
 /* Documents in files: formats by name and content, saving over the input, moving weights out and in. */
 #include "io/io.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,64 +14,12 @@
 
 #include <cmocka.h>
 
-typedef struct fixture {
-    onx_ctx *cx;
-    char dir[64];
-    char path[4][256]; /* the last few that `at` gave */
-    unsigned turn;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    strcpy(f->dir, "/tmp/onx_test_XXXXXX");
-    if (!f || !mkdtemp(f->dir))
-        return -1;
-    f->cx = onx_ctx_new(NULL);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", f->dir);
-    onx_ctx_free(f->cx);
-    int status = system(command);
-    free(f);
-    return status;
-}
-
-static const char *at(fixture *f, const char *name)
-{
-    char *path = f->path[f->turn++ % 4];
-    snprintf(path, sizeof f->path[0], "%s/%s", f->dir, name);
-    return path;
-}
-
-static void put_file(const char *path, const char *bytes, size_t len)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, len, file), len);
-    assert_int_equal(fclose(file), 0);
-}
+#include "unit/file_fixture.h"
 
 static off_t size_of(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 ? st.st_size : -1;
-}
-
-static size_t entries(const char *dir)
-{
-    DIR *d = opendir(dir);
-    size_t n = 0;
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n - 2;
 }
 
 static void add_initializer(onx_doc *doc, onx_tensor *t)
@@ -246,18 +193,18 @@ static void test_io_format__by_content(void **state)
 static void test_io_file__says_what_a_wrong_file_is(void **state)
 {
     fixture *f = *state;
-    put_file(at(f, "zip.onnx"), "PK\3\4abcd", 8);
+    put_bytes(at(f, "zip.onnx"), "PK\3\4abcd", 8);
     expect_fault(f, at(f, "zip.onnx"), ONX_KIND_MODEL, ONX_E_MALFORMED, "a zip archive");
-    put_file(at(f, "text.onnx"), "ir_version: 8\n", 14);
+    put_bytes(at(f, "text.onnx"), "ir_version: 8\n", 14);
     expect_fault(f, at(f, "text.onnx"), ONX_KIND_MODEL, ONX_E_MALFORMED,
                  "the name says the binary format, but the content looks like protobuf text");
-    put_file(at(f, "bin.json"), "\x08\x08", 2);
+    put_bytes(at(f, "bin.json"), "\x08\x08", 2);
     expect_fault(f, at(f, "bin.json"), ONX_KIND_MODEL, ONX_E_MALFORMED, "binary data");
-    put_file(at(f, "set.onnx"), "\x0a\x09ONNXOPSET\x10\x08", 13);
+    put_bytes(at(f, "set.onnx"), "\x0a\x09ONNXOPSET\x10\x08", 13);
     expect_fault(f, at(f, "set.onnx"), ONX_KIND_MODEL, ONX_E_MALFORMED, "looks like an OperatorSetProto");
-    put_file(at(f, "tensor.onnx"), "\x08\x01\x10\x01\x4a\x04\0\0\0\0", 10);
+    put_bytes(at(f, "tensor.onnx"), "\x08\x01\x10\x01\x4a\x04\0\0\0\0", 10);
     expect_fault(f, at(f, "tensor.onnx"), ONX_KIND_MODEL, ONX_E_MALFORMED, "looks like a TensorProto");
-    put_file(at(f, "model.pb"), "\x08\x08\x12\x01x\x3a\x00", 7);
+    put_bytes(at(f, "model.pb"), "\x08\x08\x12\x01x\x3a\x00", 7);
     expect_fault(f, at(f, "model.pb"), ONX_KIND_TENSOR, ONX_E_MALFORMED, "looks like a ModelProto");
     expect_fault(f, f->dir, ONX_KIND_MODEL, ONX_E_IO, "a directory");
     expect_fault(f, at(f, "none"), ONX_KIND_MODEL, ONX_E_IO, "No such file");
@@ -267,7 +214,7 @@ static void test_io_file__says_what_a_wrong_file_is(void **state)
     assert_int_equal(onx_load(f->cx, ONX_KIND_MODEL, at(f, "text.onnx"), &options, &doc), ONX_OK);
     assert_int_equal(onx_doc_model(doc)->ir_version, 8);
     onx_doc_free(doc);
-    put_file(at(f, "empty.onnx"), "", 0);
+    put_bytes(at(f, "empty.onnx"), "", 0);
     onx_diag_clear(f->cx);
     onx_doc_free(load(f, at(f, "empty.onnx")));
     assert_int_equal(onx_diag_total(f->cx, ONX_WARNING), 1);
@@ -287,7 +234,7 @@ static void test_io_file__every_format_round_trips(void **state)
         onx_doc_free(back);
         onx_load_options copy = { .flags = ONX_READ_COPY };
         assert_int_equal(onx_load(f->cx, ONX_KIND_MODEL, at(f, names[i]), &copy, &back), ONX_OK);
-        put_file(at(f, names[i]), "gone", 4); /* in place: a mapping would show it */
+        put_bytes(at(f, names[i]), "gone", 4); /* in place: a mapping would show it */
         assert_true(onx_message_equal(ONX_KIND_MODEL, onx_doc_model(doc), onx_doc_model(back)));
         onx_doc_free(back);
     }
@@ -308,7 +255,7 @@ static void test_io_file__saves_over_its_own_input(void **state)
     onx_doc_free(back);
     onx_doc_free(mapped);
     onx_doc_free(doc);
-    assert_int_equal(entries(f->dir), 1);
+    assert_int_equal(folder_entries(f->dir), 1);
 }
 
 static void move(fixture *f, onx_doc *doc, const char *path, onx_external_options external, onx_status want)
@@ -350,7 +297,7 @@ static void test_io_external__out_and_in(void **state)
     struct stat st;
     stat(at(f, "w.bin"), &st);
     assert_int_equal(st.st_mode & 0777, 0600);
-    assert_int_equal(entries(f->dir), 2);
+    assert_int_equal(folder_entries(f->dir), 2);
     /* Every offset is aligned, every entry as the writer promises. */
     onx_doc *moved = load(f, at(f, "m.onnx"));
     const onx_tensor *t = onx_doc_model(moved)->graph->initializer[2];
@@ -389,7 +336,7 @@ static void test_io_external__file_per_tensor_and_checksums(void **state)
 #endif
     move(f, doc, at(f, "m.onnx"), o, ONX_OK);
     expect_model(f, at(f, "m.onnx"), want, MOVED);
-    assert_int_equal(entries(at(f, "weights")), MOVED);
+    assert_int_equal(folder_entries(at(f, "weights")), MOVED);
     assert_int_equal(size_of(at(f, "weights/00001-raw")), 12000);
     assert_int_equal(size_of(at(f, "weights/00003-narrow")), 3000);
     if (o.checksum) {
@@ -427,9 +374,9 @@ static void test_io_external__refusals(void **state)
     move(f, doc, at(f, "m.onnx"), (onx_external_options){ .location = "w.bin", .inline_all = true }, ONX_E_MISUSE);
     move(f, doc, "-", (onx_external_options){ .location = "w.bin" }, ONX_E_MISUSE);
     move(f, doc, at(f, "none/m.onnx"), (onx_external_options){ .location = "w.bin" }, ONX_E_IO);
-    assert_int_equal(entries(f->dir), 0);
+    assert_int_equal(folder_entries(f->dir), 0);
     /* Never through a link, never into a file of several names. */
-    put_file(at(f, "precious"), "precious", 8);
+    put_bytes(at(f, "precious"), "precious", 8);
     assert_int_equal(symlink("precious", at(f, "w.bin")), 0);
     move(f, doc, at(f, "m.onnx"), (onx_external_options){ .location = "w.bin" }, ONX_E_IO);
     assert_int_equal(link(at(f, "precious"), at(f, "hard.bin")), 0);
@@ -438,16 +385,16 @@ static void test_io_external__refusals(void **state)
     move(f, doc, at(f, "m.onnx"), (onx_external_options){ .location = "out/w.bin" }, ONX_E_INVALID);
     assert_int_equal(size_of(at(f, "precious")), 8);
     assert_int_equal(size_of(at(f, "m.onnx")), -1);
-    assert_int_equal(entries(f->dir), 4);
+    assert_int_equal(folder_entries(f->dir), 4);
     /* A tensor whose data is missing: nothing is written, the old model and data stay. */
-    put_file(at(f, "old.bin"), "old", 3);
+    put_bytes(at(f, "old.bin"), "old", 3);
     onx_tensor *lost = onx_doc_model(doc)->graph->initializer[0];
     ONX_SET(tensor, lost, data_location, ONX_DATA_EXTERNAL);
     assert_int_equal(onx_doc_set_base_dir(doc, f->dir), ONX_OK);
     move(f, doc, at(f, "m.onnx"), (onx_external_options){ .location = "old.bin" }, ONX_E_INVALID);
     move(f, doc, at(f, "m.onnx"), (onx_external_options){ .inline_all = true }, ONX_E_INVALID);
     assert_int_equal(size_of(at(f, "old.bin")), 3);
-    assert_int_equal(entries(f->dir), 5);
+    assert_int_equal(folder_entries(f->dir), 5);
     onx_doc_free(doc);
 }
 
@@ -472,7 +419,7 @@ static void test_io_external__full_disk(void **state)
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        assert_int_equal(entries(f->dir), 2);
+        assert_int_equal(folder_entries(f->dir), 2);
         expect_model(f, at(f, "m.onnx"), want, MOVED);
     }
     onx_doc_free(doc);
@@ -545,7 +492,7 @@ static void test_io_file__out_of_memory(void **state)
             fail_msg("allocation %zu: status %d", n, (int)status);
         onx_doc_free(doc);
         onx_ctx_free(cx);
-        size_t files = entries(f->dir);
+        size_t files = folder_entries(f->dir);
         assert_true(files >= 2 && files <= 5);
         char command[256];
         snprintf(command, sizeof command, "rm -rf %s/v %s/n.onnx %s/m.json", f->dir, f->dir, f->dir);

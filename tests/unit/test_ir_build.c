@@ -10,21 +10,7 @@
 
 #include <onx/io.h>
 
-static onx_ctx *cx;
-
-static int set_up(void **state)
-{
-    (void)state;
-    cx = onx_ctx_new(NULL);
-    return cx ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    onx_ctx_free(cx);
-    return 0;
-}
+#include "context.h"
 
 /* y = Relu(Conv(x, w)), z = If(c){ t = Add(y, k) } */
 static onx_doc *small_model(void)

@@ -11,26 +11,12 @@
 
 #include "unit/scarce.h"
 
-static onx_ctx *cx;
-
-static int set_up(void **state)
-{
-    (void)state;
-    cx = onx_ctx_new(NULL);
-    return cx ? 0 : -1;
-}
+#include "unit/context.h"
 
 static int clear(void **state)
 {
     (void)state;
     onx_diag_clear(cx);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    onx_ctx_free(cx);
     return 0;
 }
 

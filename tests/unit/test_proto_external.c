@@ -13,11 +13,13 @@
 
 #include <cmocka.h>
 
+#include "unit/folder.h"
+
 typedef struct fixture {
     onx_ctx *cx;
     onx_doc *doc;
-    char dir[64];  /* holds the model's folder and things outside of it */
-    char base[80]; /* the model's folder */
+    char dir[FOLDER_ROOM]; /* holds the model's folder and things outside of it */
+    char base[80];         /* the model's folder */
     char path[256];
 } fixture;
 
@@ -27,27 +29,18 @@ static const char *at(fixture *f, const char *name)
     return f->path;
 }
 
-static void put_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-    assert_int_equal(fclose(file), 0);
-}
-
 static int set_up(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
-    strcpy(f->dir, "/tmp/onx_test_XXXXXX");
-    if (!f || !mkdtemp(f->dir))
+    if (!f || !folder_make(f->dir))
         return -1;
     snprintf(f->base, sizeof f->base, "%s/model", f->dir);
     mkdir(f->base, 0700);
     f->cx = onx_ctx_new(NULL);
-    put_file(at(f, "w.bin"), "0123456789abcdef");
+    put_text(at(f, "w.bin"), "0123456789abcdef");
     mkdir(at(f, "sub"), 0700);
-    put_file(at(f, "sub/v.bin"), "sub!");
-    put_file(at(f, "../secret"), "secret!!");
+    put_text(at(f, "sub/v.bin"), "sub!");
+    put_text(at(f, "../secret"), "secret!!");
     *state = f;
     return onx_model_new(f->cx, "g", 20, &f->doc) || onx_doc_set_base_dir(f->doc, f->base);
 }
@@ -55,11 +48,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     fixture *f = *state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", f->dir);
+    int status = folder_remove(f->dir);
     onx_doc_free(f->doc);
     onx_ctx_free(f->cx);
-    int status = system(command);
     free(f);
     return status;
 }
@@ -128,9 +119,9 @@ static void test_proto_external__reads(void **state)
     expect(f, tensor(f, 0, "w.bin", "16", "0"), "");
     expect(f, tensor(f, 4, "sub/v.bin", NULL, NULL), "sub!");
     expect(f, tensor(f, 4, "./sub//v.bin", NULL, NULL), "sub!");
-    put_file(at(f, "a..b"), "dots");
+    put_text(at(f, "a..b"), "dots");
     expect(f, tensor(f, 4, "a..b", NULL, NULL), "dots");
-    put_file(at(f, "#x"), "hash");
+    put_text(at(f, "#x"), "hash");
     expect(f, tensor(f, 4, "#x", NULL, NULL), "hash");
     onx_tensor *t = tensor(f, 4, "sub/v.bin", NULL, NULL);
     set_entry(f, t, "basepath", onx_str_of("/etc"));
@@ -188,7 +179,7 @@ static void make_links(fixture *f)
     assert_int_equal(symlink("sub", at(f, "inlink")), 0);
     assert_int_equal(symlink("..", at(f, "uplink")), 0);
     snprintf(from, sizeof from, "%s", at(f, "w2.bin"));
-    put_file(from, "hard");
+    put_text(from, "hard");
     assert_int_equal(link(from, at(f, "hard.bin")), 0);
 }
 

@@ -1,5 +1,4 @@
-/* Every file of the reference implementation comes back byte for byte when it is read and written unchanged: a walk
- * over the backend test cases in ONX_CONFORMANCE_DIR, else over those of Debian's libonnx-testdata. */
+/* Every file of the reference implementation comes back byte for byte when it is read and written unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -17,19 +15,20 @@
 
 #include <onx/io.h>
 
+#include "conformance.h"
+
 static unsigned files, failures;
 
-/* A path in `out`, which holds PATH_ROOM bytes; is there such a file? */
-enum { PATH_ROOM = 4096 };
+/* A path in `out`, which holds CONFORMANCE_PATH bytes; is there such a file? */
 static bool join(char *out, const char *format, ...) ONX_PRINTF(2, 3);
 static bool join(char *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(out, PATH_ROOM, format, args);
+    int n = vsnprintf(out, CONFORMANCE_PATH, format, args);
     va_end(args);
     struct stat st;
-    return n > 0 && n < PATH_ROOM && stat(out, &st) == 0;
+    return n > 0 && n < CONFORMANCE_PATH && stat(out, &st) == 0;
 }
 
 static onx_kind kind_of_type(const onx_type *type)
@@ -92,15 +91,16 @@ static void try_data_set(onx_ctx *cx, const char *dir, const onx_graph *graph)
         onx_value_info **values = side ? graph->output : graph->input;
         uint32_t count = side ? graph->output_count : graph->input_count;
         for (uint32_t i = 0; i < count; i++) {
-            char path[PATH_ROOM];
+            char path[CONFORMANCE_PATH];
             if (join(path, "%s/%s_%u.pb", dir, sides[side], i))
                 try_file(cx, path, kind_of_type(values[i]->type), NULL, NULL);
         }
     }
 }
 
-static void try_case(onx_ctx *cx, const char *dir, const char *model_path)
+static void try_case(void *user, const char *dir, const char *model_path)
 {
+    onx_ctx *cx = user;
     onx_doc *doc = NULL;
     onxi_file file;
     try_file(cx, model_path, ONX_KIND_MODEL, &doc, &file);
@@ -108,33 +108,13 @@ static void try_case(onx_ctx *cx, const char *dir, const char *model_path)
         return;
     const onx_graph *graph = onx_doc_model(doc)->graph;
     for (int i = 0; graph; i++) {
-        char path[PATH_ROOM];
+        char path[CONFORMANCE_PATH];
         if (!join(path, "%s/test_data_set_%d", dir, i))
             break;
         try_data_set(cx, path, graph);
     }
     onx_doc_free(doc);
     onxi_file_close(cx, &file);
-}
-
-/* Folders with a model.onnx, at most four levels down. */
-static void walk(onx_ctx *cx, const char *dir, int depth)
-{
-    char path[PATH_ROOM];
-    struct stat st;
-    if (join(path, "%s/model.onnx", dir)) {
-        try_case(cx, dir, path);
-        return;
-    }
-    DIR *d = depth < 4 ? opendir(dir) : NULL;
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        if (e->d_name[0] == '.')
-            continue;
-        if (join(path, "%s/%s", dir, e->d_name) && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-            walk(cx, path, depth + 1);
-    }
-    if (d)
-        closedir(d);
 }
 
 static const char *root_dir;
@@ -144,7 +124,7 @@ static void test_roundtrip__every_reference_file_comes_back_byte_for_byte(void *
     (void)state;
     onx_ctx *cx = onx_ctx_new(NULL);
     assert_non_null(cx);
-    walk(cx, root_dir, 0);
+    conformance_walk(root_dir, 0, try_case, cx);
     onx_ctx_free(cx);
     print_message("%u files below %s\n", files, root_dir);
     assert_true(files > 1000);
@@ -153,14 +133,9 @@ static void test_roundtrip__every_reference_file_comes_back_byte_for_byte(void *
 
 int main(void)
 {
-    struct stat st;
-    root_dir = getenv("ONX_CONFORMANCE_DIR");
-    if (!root_dir || !*root_dir)
-        root_dir = "/usr/share/libonnx-testdata/data";
-    if (stat(root_dir, &st) != 0) {
-        fprintf(stderr, "skipped: no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)\n");
-        return 77;
-    }
+    root_dir = conformance_dir();
+    if (!root_dir)
+        return CONFORMANCE_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_roundtrip__every_reference_file_comes_back_byte_for_byte),
     };

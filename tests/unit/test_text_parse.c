@@ -12,21 +12,7 @@
 #include "cases.h"
 #include "scarce.h"
 
-static onx_ctx *cx;
-
-static int set_up(void **state)
-{
-    (void)state;
-    cx = onx_ctx_new(NULL);
-    return cx ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    onx_ctx_free(cx);
-    return 0;
-}
+#include "context.h"
 
 static onx_status parse(onx_kind kind, const char *text, uint32_t flags, onx_doc **out)
 {

@@ -1,5 +1,5 @@
-/* test_text_roundtrip.c - every model below ONX_CONFORMANCE_DIR, else of Debian's libonnx-testdata, is the same model
- * after printing it as ONX text and parsing that; parsing, printing and parsing is a fixed point. */
+/* test_text_roundtrip.c - every model of the reference implementation is the same model after printing it as ONX text
+ * and parsing that; parsing, printing and parsing is a fixed point. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +9,8 @@
 
 #include <onx/text.h>
 
-#include <dirent.h>
-#include <sys/stat.h>
-
 #include "cases.h"
+#include "conformance.h"
 #include "text_normal.h"
 
 static unsigned models, failures;
@@ -42,10 +40,12 @@ static const char *round_trip(onx_ctx *cx, onx_doc *doc, cases_buffer *first, ca
     return onx_message_equal(ONX_KIND_MODEL, onx_doc_model(doc), onx_doc_model(*again)) ? NULL : "is another model";
 }
 
-static void try_model(onx_ctx *cx, const char *path)
+static void try_case(void *user, const char *dir, const char *path)
 {
+    onx_ctx *cx = user;
     onx_doc *doc = NULL, *again = NULL;
     cases_buffer first = { NULL, 0 }, second = { NULL, 0 };
+    (void)dir;
     models++;
     const char *why = onx_load(cx, ONX_KIND_MODEL, path, NULL, &doc) == ONX_OK
                           ? round_trip(cx, doc, &first, &second, &again)
@@ -59,24 +59,6 @@ static void try_model(onx_ctx *cx, const char *path)
     onx_diag_clear(cx);
 }
 
-static void walk(onx_ctx *cx, const char *dir, int depth)
-{
-    char path[4096];
-    struct stat st;
-    DIR *d = depth < 5 ? opendir(dir) : NULL;
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        int n = snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-        if (e->d_name[0] == '.' || n < 0 || (size_t)n >= sizeof path || stat(path, &st) != 0)
-            continue;
-        if (S_ISDIR(st.st_mode))
-            walk(cx, path, depth + 1);
-        else if (strcmp(e->d_name, "model.onnx") == 0)
-            try_model(cx, path);
-    }
-    if (d)
-        closedir(d);
-}
-
 static const char *root_dir;
 
 static void test_text_roundtrip__every_model(void **state)
@@ -84,7 +66,7 @@ static void test_text_roundtrip__every_model(void **state)
     (void)state;
     onx_ctx *cx = onx_ctx_new(NULL);
     assert_non_null(cx);
-    walk(cx, root_dir, 0);
+    conformance_walk(root_dir, 0, try_case, cx);
     onx_ctx_free(cx);
     print_message("%u models below %s\n", models, root_dir);
     assert_true(models > 500);
@@ -93,14 +75,9 @@ static void test_text_roundtrip__every_model(void **state)
 
 int main(void)
 {
-    struct stat st;
-    root_dir = getenv("ONX_CONFORMANCE_DIR");
-    if (!root_dir || !*root_dir)
-        root_dir = "/usr/share/libonnx-testdata/data";
-    if (stat(root_dir, &st) != 0) {
-        fprintf(stderr, "skipped: no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)\n");
-        return 77;
-    }
+    root_dir = conformance_dir();
+    if (!root_dir)
+        return CONFORMANCE_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_roundtrip__every_model),
     };

@@ -1,0 +1,24 @@
+/* context.h - for tests that want nothing but a context: cx, made and freed once for the whole group. Include as the
+ * last, so that no header meets a global of that name. */
+#ifndef TESTS_CONTEXT_H
+#define TESTS_CONTEXT_H
+
+#include <onx/base.h>
+
+static onx_ctx *cx;
+
+static int set_up(void **state)
+{
+    (void)state;
+    cx = onx_ctx_new(NULL);
+    return cx ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    onx_ctx_free(cx);
+    return 0;
+}
+
+#endif
