@@ -2,28 +2,18 @@
 #include "base/base.h"
 #include "base/base_ctx.h"
 
-#include <stdlib.h>
-
 typedef struct onxi_block {
     struct onxi_block *next;
     size_t size; /* header included */
 } onxi_block;
 
-enum { BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20, SPARE_MAX = 64, BUFFER_KEEP_MIN = 64 << 10, BUFFER_KEEP_MAX = 64 << 20 };
-
-/* The one place that calls realloc. */
-static void *resize_libc(void *user, void *ptr, size_t old_size, size_t new_size)
-{
-    (void)user;
-    (void)old_size;
-    if (new_size == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return realloc(ptr, new_size);
-}
-
-const onx_allocator onxi_allocator_libc = { resize_libc, NULL };
+enum {
+    BLOCK_MIN = 4096,
+    BLOCK_MAX = 2 << 20,
+    SPARE_MAX = 64 << 20,
+    BUFFER_KEEP_MIN = 64 << 10,
+    BUFFER_KEEP_MAX = 64 << 20
+};
 
 void *onxi_resize(onx_ctx *cx, void *ptr, size_t old_size, size_t new_size)
 {
@@ -83,21 +73,32 @@ void onxi_arena_drop_spare(onx_ctx *cx)
 {
     for (int i = 0; i < ONXI_SPARE_BUFFERS; i++)
         onxi_release(cx, cx->buffers[i].ptr, cx->buffers[i].size);
-    for (onxi_block *block = cx->spare, *next; block; block = next) {
-        next = block->next;
-        onxi_release(cx, block, block->size);
+    for (int i = 0; i < ONXI_SPARE_SIZES; i++) {
+        for (onxi_block *block = cx->spare[i], *next; block; block = next) {
+            next = block->next;
+            onxi_release(cx, block, block->size);
+        }
+        cx->spare[i] = NULL;
     }
-    cx->spare = NULL;
-    cx->spare_count = 0;
+    cx->spare_bytes = 0;
+}
+
+/* Where spare blocks of a size are kept; NULL for sizes that only blocks of their own have. */
+static onxi_block **spare_of(onx_ctx *cx, size_t size)
+{
+    if (size < BLOCK_MIN || size > BLOCK_MAX || (size & (size - 1)))
+        return NULL;
+    return &cx->spare[__builtin_ctzll(size) - __builtin_ctz(BLOCK_MIN)];
 }
 
 static onxi_block *new_block(onx_ctx *cx, size_t size)
 {
-    onxi_block *block = cx->spare;
-    if (size != BLOCK_MAX || !block)
+    onxi_block **spare = spare_of(cx, size);
+    if (!spare || !*spare)
         return onxi_resize(cx, NULL, 0, size);
-    cx->spare = block->next;
-    cx->spare_count--;
+    onxi_block *block = *spare;
+    *spare = block->next;
+    cx->spare_bytes -= size;
     return block;
 }
 
@@ -108,10 +109,11 @@ void onx_arena_free(onx_arena *arena)
     onx_ctx *cx = arena->cx;
     for (onxi_block *block = arena->blocks, *next; block; block = next) {
         next = block->next;
-        if (block->size == BLOCK_MAX && cx->spare_count < SPARE_MAX) {
-            block->next = cx->spare;
-            cx->spare = block;
-            cx->spare_count++;
+        onxi_block **spare = spare_of(cx, block->size);
+        if (spare && cx->spare_bytes + block->size <= SPARE_MAX) {
+            block->next = *spare;
+            *spare = block;
+            cx->spare_bytes += block->size;
         } else {
             onxi_release(cx, block, block->size);
         }
@@ -130,9 +132,20 @@ static bool within_limit(onx_ctx *cx, size_t more)
     return false;
 }
 
+/* Powers of two, so that freed blocks fit the next arena. A block of full size is a huge page (base_memory.c), which is
+ * touched whole: not before twice that is in use. */
+static size_t block_size_after(size_t total)
+{
+    if (total < BLOCK_MIN)
+        return BLOCK_MIN;
+    if (total >= BLOCK_MAX)
+        return total < 2 * BLOCK_MAX ? BLOCK_MAX / 2 : BLOCK_MAX;
+    return (size_t)1 << (63 - __builtin_clzll(total));
+}
+
 void *onxi_arena_grow(onx_arena *arena, size_t size)
 {
-    size_t want = arena->total < BLOCK_MIN ? BLOCK_MIN : arena->total < BLOCK_MAX ? arena->total : BLOCK_MAX;
+    size_t want = block_size_after(arena->total);
     size_t rounded;
     if (__builtin_add_overflow(size, sizeof(onxi_block) + 7, &rounded)) {
         onxi_no_memory(arena->cx);

@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-extern const onx_allocator onxi_allocator_libc;
-
 static const char *const status_texts[] = {
 #define STATUS(name, text) [ONX_##name] = text,
 #include <onx/status.def>
@@ -19,7 +17,7 @@ const char *onx_status_text(onx_status status)
 
 onx_ctx *onx_ctx_new(const onx_allocator *allocator)
 {
-    const onx_allocator *a = allocator ? allocator : &onxi_allocator_libc;
+    const onx_allocator *a = allocator ? allocator : &onxi_allocator_default;
     onx_ctx *cx = a->resize(a->user, NULL, 0, sizeof *cx);
     if (!cx)
         return NULL;

@@ -4,14 +4,14 @@
 
 #include "base/base.h"
 
-enum { ONXI_SPARE_BUFFERS = 2 };
+enum { ONXI_SPARE_BUFFERS = 2, ONXI_SPARE_SIZES = 10 /* 4 KiB to 2 MiB */ };
 
 struct onx_ctx {
     onx_allocator allocator;
     onx_limits limits;
-    struct onxi_block
-        *spare; /* full-size blocks of freed arenas, for the next arena: fresh pages cost more than decoding */
-    unsigned spare_count;
+    /* Blocks of freed arenas by size, for the next arena: fresh pages cost more than decoding. */
+    struct onxi_block *spare[ONXI_SPARE_SIZES];
+    size_t spare_bytes;
     struct {
         void *ptr;
         size_t size;
@@ -23,6 +23,9 @@ struct onx_ctx {
     onx_arena *texts; /* of the diagnostics */
     bool reporting;   /* set while a diagnostic is being recorded, so that its own failure is not */
 };
+
+/* The allocator of contexts that are given none. */
+extern const onx_allocator onxi_allocator_default;
 
 /* Frees the spare blocks. */
 void onxi_arena_drop_spare(onx_ctx *cx);

@@ -1,0 +1,113 @@
+/* Memory of contexts without an allocator of their own: contents survive every change of size, small or mapped; blocks
+ * of freed arenas are used again. */
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* AddressSanitizer, where it is on: requests that cannot be met return NULL as elsewhere. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+static unsigned char pattern(size_t i)
+{
+    return (unsigned char)(i * 131 + (i >> 12));
+}
+
+static void expect_pattern(const unsigned char *p, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (p[i] != pattern(i))
+            fail_msg("byte %zu of %zu is lost", i, size);
+}
+
+static void test_base_memory__contents_survive(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { 0,   1,       4096,      (2 << 20) - 1, 2 << 20,       (2 << 20) + 1,
+                                    100, 5 << 20, (3 << 20), (9 << 20),     (2 << 20) - 1, 7 << 20,
+                                    8,   0 };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    unsigned char *p = NULL;
+    for (size_t i = 1; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t old = sizes[i - 1], now = sizes[i];
+        p = onxi_resize(cx, p, old, now);
+        if (!now)
+            break;
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        expect_pattern(p, old < now ? old : now);
+        for (size_t b = 0; b < now; b++)
+            p[b] = pattern(b);
+    }
+    assert_null(p);
+    onx_ctx_free(cx);
+}
+
+static void test_base_memory__too_much_is_an_error(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    char *small = onxi_resize(cx, NULL, 0, 10), *large = onxi_resize(cx, NULL, 0, 3 << 20);
+    assert_non_null(small);
+    assert_non_null(large);
+    small[9] = large[(3 << 20) - 1] = 'x';
+    assert_null(onxi_resize(cx, NULL, 0, SIZE_MAX / 4));
+    assert_null(onxi_resize(cx, small, 10, SIZE_MAX / 4));
+    assert_null(onxi_resize(cx, large, 3 << 20, SIZE_MAX / 4));
+    assert_int_equal(small[9], 'x');
+    assert_int_equal(large[(3 << 20) - 1], 'x');
+    onxi_release(cx, small, 10);
+    onxi_release(cx, large, 3 << 20);
+    onx_ctx_free(cx);
+}
+
+/* An allocator that counts how often new memory is asked for. */
+static void *counting(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    (void)old_size;
+    if (!new_size) {
+        free(ptr);
+        return NULL;
+    }
+    *(unsigned *)user += !ptr;
+    return realloc(ptr, new_size);
+}
+
+static void test_base_memory__blocks_are_used_again(void **state)
+{
+    (void)state;
+    unsigned asked = 0;
+    onx_allocator allocator = { counting, &asked };
+    onx_ctx *cx = onx_ctx_new(&allocator);
+    unsigned before = 0;
+    for (int round = 0; round < 3; round++) {
+        onx_arena *arena;
+        assert_int_equal(onx_arena_new(cx, &arena), ONX_OK);
+        for (int i = 0; i < 20000; i++)
+            assert_non_null(onx_arena_alloc(arena, 1000));
+        onx_arena_free(arena);
+        if (round > 0)
+            assert_int_equal(asked, before + 1); /* the arena itself */
+        before = asked;
+    }
+    onx_ctx_free(cx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base_memory__contents_survive),
+        cmocka_unit_test(test_base_memory__too_much_is_an_error),
+        cmocka_unit_test(test_base_memory__blocks_are_used_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
