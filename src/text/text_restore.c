@@ -23,12 +23,14 @@ static char peek(reader *r);
 /* Before the model is changed: nothing may follow the value of the comment. */
 static bool at_end(reader *r)
 {
-    return r->depth > 0 || peek(r) == '\0' || wrong(r, "something follows the value");
+    peek(r);
+    return r->depth > 0 || r->at == r->end || wrong(r, "something follows the value");
 }
 
+/* The next byte behind any space; the same space that ends a comment when it is written again. */
 static char peek(reader *r)
 {
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
+    while (r->at < r->end && onxi_char_is(*r->at, ONXI_CHAR_SPACE))
         r->at++;
     return r->at < r->end ? *r->at : '\0';
 }
