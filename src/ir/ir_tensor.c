@@ -117,7 +117,7 @@ static bool entries_for(const source *s, uint64_t *out)
 static onx_status open_typed(source *s)
 {
     const onx_tensor *t = s->tensor;
-    onxi_data_field in = onxi_data_field_of(s->dtype);
+    onxi_data_field in = onxi_data_field_of((int32_t)s->dtype);
     uint64_t have = onxi_data_field_count(t, in);
     uint64_t want;
     if (!entries_for(s, &want) || have != want)
