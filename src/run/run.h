@@ -21,13 +21,22 @@
 
 /* ---- a graph with its names resolved; made once ---- */
 
-/* The call of a function that a node came from. */
+/* What a node stands in below the main graph: the body of a function that was called, or a subgraph. */
 typedef struct onxi_frame {
     const struct onxi_frame *parent;
-    const onx_node *call;
-    const onx_function *function;
-    uint32_t depth;
+    const onx_node *node;          /* the call, or the node that holds the subgraph */
+    const onx_function *function;  /* NULL: a subgraph */
+    const onx_attribute *subgraph; /* NULL: a function */
+    uint32_t index;                /* of `node` in its list */
+    uint32_t depth;                /* calls around */
 } onxi_frame;
+/* The innermost call around, or NULL. */
+static inline const onxi_frame *onxi_frame_of_call(const onxi_frame *frame)
+{
+    while (frame && !frame->function)
+        frame = frame->parent;
+    return frame;
+}
 
 typedef struct onxi_graph_slot {
     onx_str name;
@@ -113,6 +122,8 @@ onx_status onxi_graph_count_uses(onxi_graph *g);
 /* A constant of the session made from a value that it takes over. */
 onx_status onxi_session_keep(onxi_session *s, onx_value *value);
 onx_str onxi_op_path(onx_arena *arena, const onxi_op *op);
+/* The place of a node: graph.node[0] "first" (F) function F node[2] (If).then_branch.node[0] (Relu) */
+onx_str onxi_frame_path(onx_arena *arena, const onxi_frame *frame, uint32_t index, const onx_node *node);
 const onx_attribute *onxi_op_attribute(const onxi_op *op, const char *name);
 
 /* ---- one op on known types (run_op.c) ---- */

@@ -232,9 +232,10 @@ static int64_t opset_of(const builder *b, onx_str domain)
 {
     onx_operator_set_id *const *list = b->session->model->opset_import;
     uint32_t count = b->session->model->opset_import_count;
-    if (b->frame && b->frame->function->opset_import_count) {
-        list = b->frame->function->opset_import;
-        count = b->frame->function->opset_import_count;
+    const onxi_frame *call = onxi_frame_of_call(b->frame);
+    if (call && call->function->opset_import_count) {
+        list = call->function->opset_import;
+        count = call->function->opset_import_count;
     }
     bool standard = !domain.len || onx_str_is(domain, "ai.onnx");
     for (uint32_t i = 0; i < count; i++) {
@@ -245,12 +246,15 @@ static int64_t opset_of(const builder *b, onx_str domain)
     return standard && b->session->model->ir_version < 3 ? 1 : 0;
 }
 
+#define PLACE(b, node, index) ONXI_AT_PATH(onxi_frame_path((b)->session->arena, (b)->frame, (index), (node)))
+
 /* Calls count as nodes: without that, functions that call each other twice would cost exponential time. */
-static onx_status count_node(onxi_session *s)
+static onx_status count_node(const builder *b, const onx_node *node, uint32_t index)
 {
+    onxi_session *s = b->session;
     uint64_t limit = ONXI_CALLS_MAX + ONXI_CALLS_PER_NODE * (uint64_t)s->model->graph->node_count;
     if (++s->op_total > limit)
-        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+        return onxi_fail(s->cx, ONX_E_LIMIT, PLACE(b, node, index),
                          "the model has more than %llu nodes and calls when its functions are inlined",
                          (unsigned long long)limit);
     return ONX_OK;
@@ -261,16 +265,17 @@ static onx_status build_graph(onxi_session *s, const onx_graph *graph, const boo
                               onxi_op *holder, const onxi_frame *frame, uint32_t depth, onxi_graph **out);
 
 /* The body in place of the call: its own names, its inputs bound to the slots of the call's. */
-static onx_status inline_function(builder *b, const onx_node *node, const onx_function *f)
+static onx_status inline_function(builder *b, const onx_node *node, uint32_t index, const onx_function *f)
 {
     onxi_session *s = b->session;
+    uint32_t depth = b->frame ? b->frame->depth + 1 : 1;
     onxi_frame *frame = ONXI_NEW(s->arena, onxi_frame);
     if (!frame)
         return ONX_E_MEMORY;
-    *frame = (onxi_frame){ b->frame, node, f, b->frame ? b->frame->depth + 1 : 1 };
-    if (frame->depth > onx_ctx_limits(s->cx).depth)
-        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "functions call each other more than %u levels deep",
-                         onx_ctx_limits(s->cx).depth);
+    *frame = (onxi_frame){ .parent = b->frame, .node = node, .index = index, .function = f, .depth = depth };
+    if (depth > onx_ctx_limits(s->cx).depth)
+        return onxi_fail(s->cx, ONX_E_LIMIT, PLACE(b, node, index),
+                         "functions call each other more than %u levels deep", onx_ctx_limits(s->cx).depth);
     builder inner = { .session = s, .g = b->g, .frame = frame, .arena = b->arena, .depth = b->depth };
     for (uint32_t i = 0; i < f->input_count; i++) {
         onx_str formal = onx_view(f->input[i]),
@@ -279,7 +284,7 @@ static onx_status inline_function(builder *b, const onx_node *node, const onx_fu
         if (actual.len)
             ONX_TRY(use(b, actual, &slot));
         if (actual.len && slot == ONXI_NO_SLOT)
-            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE,
+            return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index),
                              "function %.*s is called with \"%.*s\", which nothing has made so far",
                              ONX_ARG(onx_view(f->name)), ONX_ARG(actual));
         if (slot != ONXI_NO_SLOT && map_find(&inner.names, formal) == ONXI_NO_SLOT)
@@ -294,10 +299,11 @@ static onx_status inline_function(builder *b, const onx_node *node, const onx_fu
             continue;
         uint32_t slot = i < f->output_count ? map_find(&inner.names, onx_view(f->output[i])) : ONXI_NO_SLOT;
         if (slot >= ONXI_NO_SLOT - 1)
-            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE, "function %.*s does not make its output %u",
+            return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index), "function %.*s does not make its output %u",
                              ONX_ARG(onx_view(f->name)), i);
         if (map_find(&b->names, actual) != ONXI_NO_SLOT)
-            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE, "the name \"%.*s\" is defined twice", ONX_ARG(actual));
+            return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index), "the name \"%.*s\" is defined twice",
+                             ONX_ARG(actual));
         ONX_TRY(map_add(b, actual, slot));
     }
     return ONX_OK;
@@ -354,7 +360,15 @@ static onx_status bind_graphs(builder *b, onxi_op *op)
         op->graphs = graphs;
         op->graph_attributes = attributes;
         attributes[op->graph_count] = a;
-        ONX_TRY(build_graph(s, *g, NULL, b, op, b->frame, b->depth + 1, &graphs[op->graph_count]));
+        onxi_frame *frame = ONXI_NEW(s->arena, onxi_frame);
+        if (!frame)
+            return ONX_E_MEMORY;
+        *frame = (onxi_frame){ .parent = b->frame, .node = node, .index = op->index, .subgraph = a };
+        frame->depth = b->frame ? b->frame->depth : 0;
+        if (b->depth >= onx_ctx_limits(s->cx).depth)
+            return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+                             "subgraphs are nested more than %u levels deep", onx_ctx_limits(s->cx).depth);
+        ONX_TRY(build_graph(s, *g, NULL, b, op, frame, b->depth + 1, &graphs[op->graph_count]));
         op->graph_count++;
     }
     return ONX_OK;
@@ -489,11 +503,11 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
 {
     onxi_session *s = b->session;
     onxi_graph *g = b->g;
-    ONX_TRY(count_node(s));
+    ONX_TRY(count_node(b, node, index));
     const onx_function *f = onxi_functions_find(&s->functions, onx_view(node->domain), onx_view(node->op_type),
                                                 onx_view(onx_node_more(node)->overload));
     if (f)
-        return inline_function(b, node, f);
+        return inline_function(b, node, index, f);
     onxi_op *op = ONXI_NEW(s->arena, onxi_op);
     if (!op)
         return ONX_E_MEMORY;
@@ -505,7 +519,7 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     op->kernels = onxi_kernel_find(s->kernels, domain, type, op->since, &op->kernel_count);
     ONX_TRY(add_own_kernels(s, op));
     if (!op->kernel_count && op->schema && onx_op_body(op->schema))
-        return inline_function(b, node, onx_op_body(op->schema));
+        return inline_function(b, node, index, onx_op_body(op->schema));
     ONX_TRY(bind_operands(b, op));
     ONX_TRY(check_op(b, op));
     ONX_TRY(bind_graphs(b, op));
@@ -632,9 +646,6 @@ static onx_status check_kernels(onxi_graph *g)
 static onx_status build_graph(onxi_session *s, const onx_graph *graph, const bool *given, builder *outer,
                               onxi_op *holder, const onxi_frame *frame, uint32_t depth, onxi_graph **out)
 {
-    if (depth > onx_ctx_limits(s->cx).depth)
-        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "subgraphs are nested more than %u levels deep",
-                         onx_ctx_limits(s->cx).depth);
     onxi_graph *g = ONXI_NEW(s->arena, onxi_graph);
     if (!g || !(g->inputs = ONXI_ARRAY(s->arena, uint32_t, graph->input_count + 1u)))
         return ONX_E_MEMORY;

@@ -7,12 +7,13 @@ static const onx_attribute *resolve(const onx_attribute *a, const onxi_frame *fr
 {
     while (a) {
         onx_str ref = onx_view(onx_attribute_more(a)->ref_attr_name);
+        frame = onxi_frame_of_call(frame);
         if (!ref.len || !frame)
             return a;
         const onx_attribute *found = NULL;
-        for (uint32_t i = 0; i < frame->call->attribute_count && !found; i++)
-            if (onx_str_equal(onx_view(frame->call->attribute[i]->name), ref))
-                found = frame->call->attribute[i];
+        for (uint32_t i = 0; i < frame->node->attribute_count && !found; i++)
+            if (onx_str_equal(onx_view(frame->node->attribute[i]->name), ref))
+                found = frame->node->attribute[i];
         if (!found) { /* the function's own default; it refers to nothing */
             for (uint32_t i = 0; i < frame->function->attribute_proto_count; i++)
                 if (onx_str_equal(onx_view(frame->function->attribute_proto[i]->name), ref))
@@ -30,9 +31,36 @@ const onx_attribute *onxi_op_attribute(const onxi_op *op, const char *name)
     return resolve(onx_node_attribute(op->node, name), op->frame);
 }
 
+/* ---- places ---- */
+
+onx_str onxi_frame_path(onx_arena *arena, const onxi_frame *frame, uint32_t index, const onx_node *node)
+{
+    enum { ENDS = 4 }; /* of a long chain of calls, so many from outside and from inside */
+    onx_str before = onx_str_of("graph.");
+    uint32_t count = 0;
+    for (const onxi_frame *f = frame; f; f = f->parent)
+        count++;
+    for (uint32_t i = count; i-- > 0;) { /* from the outermost one */
+        if (i >= ENDS && i + ENDS < count) {
+            before = onxi_arena_printf(arena, "%.*s... ", ONX_ARG(before));
+            i = ENDS;
+            continue;
+        }
+        const onxi_frame *f = frame;
+        for (uint32_t k = 0; k < i; k++)
+            f = f->parent;
+        onx_str at = onxi_path_node(arena, before.ptr ? before.ptr : "", f->index, f->node);
+        before =
+            f->function
+                ? onxi_arena_printf(arena, "%.*s function %.*s ", ONX_ARG(at), ONX_ARG(onx_view(f->function->name)))
+                : onxi_arena_printf(arena, "%.*s.%.*s.", ONX_ARG(at), ONX_ARG(onx_view(f->subgraph->name)));
+    }
+    return onxi_path_node(arena, before.ptr ? before.ptr : "", index, node);
+}
+
 onx_str onxi_op_path(onx_arena *arena, const onxi_op *op)
 {
-    return onxi_path_node(arena, op->frame ? "function." : "graph.", op->index, op->node);
+    return onxi_frame_path(arena, op->frame, op->index, op->node);
 }
 
 /* ---- types ---- */
