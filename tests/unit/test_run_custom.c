@@ -134,18 +134,18 @@ static void test_run_custom__registered_from_c(void **state)
     onx_doc_free(doc);
 }
 
-static void test_run_custom__a_function_of_a_document(void **state)
+/* A document of the set com.example.ops with one function, loaded. */
+typedef struct loaded {
+    onx_doc *set, *function;
+} loaded;
+
+static loaded load_function(const char *function)
 {
-    (void)state;
-    onx_doc *set_doc, *function_doc;
-    assert_int_equal(onx_text_parse(cx, ONX_KIND_FUNCTION,
-                                    onx_str_of("<opset_import: [\"\": 21], domain: \"com.example.ops\">\n"
-                                               "Square (a) => (b) { b = Mul (a, a) }"),
-                                    0, &function_doc),
-                     ONX_OK);
-    assert_int_equal(onx_doc_new(cx, ONX_KIND_OPERATOR_SET, &set_doc), ONX_OK);
-    onx_operator_set *set = onx_doc_root(set_doc, ONX_KIND_OPERATOR_SET);
-    onx_arena *arena = onx_doc_arena(set_doc);
+    loaded l;
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_FUNCTION, onx_str_of(function), 0, &l.function), ONX_OK);
+    assert_int_equal(onx_doc_new(cx, ONX_KIND_OPERATOR_SET, &l.set), ONX_OK);
+    onx_operator_set *set = onx_doc_root(l.set, ONX_KIND_OPERATOR_SET);
+    onx_arena *arena = onx_doc_arena(l.set);
     onx_bytes text;
     assert_int_equal(onx_arena_keep(arena, onx_str_of("ONNXOPSET"), &text), ONX_OK);
     ONX_SET(operator_set, set, magic, text);
@@ -156,18 +156,52 @@ static void test_run_custom__a_function_of_a_document(void **state)
     onx_function **slot =
         onx_list_insert(arena, (void **)(void *)&set->functions, &set->functions_count, 0, sizeof *set->functions);
     assert_non_null(slot);
-    *slot = onx_doc_root(function_doc, ONX_KIND_FUNCTION);
-    assert_int_equal(onx_registry_load(registry, set_doc), ONX_OK);
+    *slot = onx_doc_root(l.function, ONX_KIND_FUNCTION);
+    assert_int_equal(onx_registry_load(registry, l.set), ONX_OK);
+    return l;
+}
 
+static void unload(loaded l)
+{
+    onx_registry_free(registry); /* before the documents that it refers to */
+    registry = NULL;
+    onx_doc_free(l.set);
+    onx_doc_free(l.function);
+}
+
+static void test_run_custom__a_function_of_a_document(void **state)
+{
+    (void)state;
+    loaded l = load_function("<opset_import: [\"\": 21], domain: \"com.example.ops\">\n"
+                             "Square (a) => (b) { b = Mul (a, a) }");
     onx_doc *doc = parse("<ir_version: 10, opset_import: [\"\": 21, \"com.example.ops\": 1]>\n"
                          "g (float[3] x) => (float[3] z) { y = com.example.ops.Square (x) z = Neg (y) }");
     const float expected[] = { -1, -4, -9 };
     runs(doc, expected, 3);
     onx_doc_free(doc);
-    onx_registry_free(registry); /* before the documents that it refers to */
-    registry = NULL;
-    onx_doc_free(set_doc);
-    onx_doc_free(function_doc);
+    unload(l);
+}
+
+static void test_run_custom__a_function_that_calls_itself_has_a_place(void **state)
+{
+    (void)state;
+    loaded l = load_function("<opset_import: [\"\": 21, \"com.example.ops\": 1], domain: \"com.example.ops\">\n"
+                             "Again (a) => (b) { t = Relu (a) b = com.example.ops.Again (t) }");
+    onx_doc *doc = parse("<ir_version: 10, opset_import: [\"\": 21, \"com.example.ops\": 1]>\n"
+                         "g (float[3] x) => (float[3] y) { y = com.example.ops.Again (x) }");
+    const onx_session_options options = { .threads = 1, .registry = registry };
+    onx_session *session;
+    assert_int_equal(onx_session_new(cx, doc, &options, &session), ONX_E_LIMIT);
+    const onx_diag *diag = onx_diag_get(cx, 0);
+    assert_true(onx_str_is(diag->message, "functions call each other more than 100 levels deep"));
+    assert_string_equal(diag->where.path.ptr, "graph.node[0] (Again) function Again node[1] (Again) function Again "
+                                              "node[1] (Again) function Again node[1] (Again) function Again ... "
+                                              "node[1] (Again) function Again node[1] (Again) function Again "
+                                              "node[1] (Again) function Again node[1] (Again) function Again "
+                                              "node[1] (Again)");
+    onx_diag_clear(cx);
+    onx_doc_free(doc);
+    unload(l);
 }
 
 int main(void)
@@ -175,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_run_custom__registered_from_c, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_run_custom__a_function_of_a_document, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_run_custom__a_function_that_calls_itself_has_a_place, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
