@@ -1,15 +1,17 @@
-/* bench_model.c - writes models to measure with: bench_model nodes COUNT OUT | bench_model weights MIB OUT. */
+/* bench_model.c - writes models to measure with: bench_model nodes COUNT OUT | bench_model bare COUNT OUT |
+ * bench_model weights MIB OUT. */
 #include <onx/io.h>
 #include <onx/ir.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A chain of Add and Mul nodes with names as exporters make them, and a shape for every value. */
-static onx_status add_nodes(onx_arena *arena, onx_graph *graph, long count)
+static const int64_t image_dims[] = { 1, 64, 56, 56 };
+
+/* A chain of Add and Mul nodes with names as exporters make them; described: with a shape for every value. */
+static onx_status add_nodes(onx_arena *arena, onx_graph *graph, long count, bool described)
 {
     static const char *const ops[] = { "Add", "Mul", "Relu", "Sub" };
-    int64_t dims[] = { 1, 64, 56, 56 };
     for (long i = 0; i < count; i++) {
         char name[64], inputs[128], output[64];
         const char *op = ops[i % 4];
@@ -26,8 +28,10 @@ static onx_status add_nodes(onx_arena *arena, onx_graph *graph, long count)
         if (!node)
             return ONX_E_MEMORY;
         ONX_SET(node, node, name, text);
+        if (!described)
+            continue;
         onx_value_info *info = ONX_ADD(arena, graph, value_info, VALUE_INFO);
-        onx_type *type = onx_type_new_tensor(arena, ONX_FLOAT, dims, 4);
+        onx_type *type = onx_type_new_tensor(arena, ONX_FLOAT, image_dims, 4);
         if (!info || !type)
             return ONX_E_MEMORY;
         ONX_SET(value_info, info, name, node->output[0]);
@@ -62,16 +66,32 @@ static onx_status add_weights(onx_arena *arena, onx_graph *graph, long mib)
     return status;
 }
 
+/* An image batch, of symbolic size where types are to be inferred. */
+static onx_type *image_type(onx_arena *arena, bool symbolic)
+{
+    onx_type *type = onx_type_new_tensor(arena, ONX_FLOAT, image_dims, 4);
+    onx_bytes name;
+    if (!type || !symbolic)
+        return type;
+    if (onx_arena_keep(arena, onx_str_of("N"), &name) != ONX_OK)
+        return NULL;
+    onx_dimension *batch = type->tensor_type->shape->dim[0];
+    ONX_CLEAR(dimension, batch, dim_value);
+    ONX_SET(dimension, batch, dim_param, name);
+    return type;
+}
+
 static onx_status make(onx_ctx *cx, const char *what, long count, const char *path)
 {
-    int64_t dims[] = { 1, 64, 56, 56 };
+    bool bare = strcmp(what, "bare") == 0;
     onx_doc *doc;
     ONX_TRY(onx_model_new(cx, "bench", 17, &doc));
     onx_arena *arena = onx_doc_arena(doc);
     onx_graph *graph = onx_doc_model(doc)->graph;
-    onx_graph_add_input(arena, graph, "x", onx_type_new_tensor(arena, ONX_FLOAT, dims, 4));
-    onx_graph_add_input(arena, graph, "w", onx_type_new_tensor(arena, ONX_FLOAT, dims, 4));
-    onx_status status = strcmp(what, "nodes") == 0 ? add_nodes(arena, graph, count) : add_weights(arena, graph, count);
+    onx_graph_add_input(arena, graph, "x", image_type(arena, bare));
+    onx_graph_add_input(arena, graph, "w", image_type(arena, bare));
+    onx_status status =
+        strcmp(what, "weights") == 0 ? add_weights(arena, graph, count) : add_nodes(arena, graph, count, !bare);
     if (status == ONX_OK)
         status = onx_save(cx, doc, path, NULL);
     onx_doc_free(doc);
