@@ -43,10 +43,12 @@ typedef struct onx_infer onx_infer;
 ONX_API onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out);
 /* NULL is allowed. */
 ONX_API void onx_infer_free(onx_infer *infer);
-/* Writes the result into the model. */
+/* Writes the result into the model. Symbols that were fixed become numbers in the model's inputs as well. */
 ONX_API onx_status onx_infer_apply(onx_infer *infer);
-/* Takes a symbol as a number from now on; types that are asked for afterwards follow. Only what contains the symbol is
- * worked on again. ONX_E_NOT_FOUND when no dimension of the model contains it. */
+/* Takes a symbol as a number from now on, as if it had been so from the start. Only nodes that follow from it are
+ * inferred again; what they contradict is reported as by onx_infer_new, and with `strict` it is ONX_E_INVALID and the
+ * call has changed nothing. The symbol may be fixed to another number later, but not once the result was written
+ * (ONX_E_MISUSE). ONX_E_NOT_FOUND when no dimension of the model contains it. */
 ONX_API onx_status onx_infer_fix(onx_infer *infer, onx_str name, int64_t size);
 
 /* The type of a value of `graph` (the main graph or a subgraph at any depth), NULL when nothing is known. Lives as long

@@ -12,8 +12,8 @@
 typedef struct onxi_loss {
     struct onxi_loss *next;
     onx_infer_loss shown;
-    const struct onxi_scope *scope;
-    uint32_t index;
+    uint32_t top, order; /* the node of the main graph where it is or that holds it; which loss it was to be found */
+    bool stale;          /* the node is being inferred again */
 } onxi_loss;
 
 /* What is known of a value. */
@@ -24,6 +24,7 @@ typedef struct onxi_fact {
     onxi_loss *loss;          /* why it is not known, or NULL */
     bool constant;            /* `value` stands in the model itself: known without data propagation too */
     bool value_tried;         /* `tensor` was looked at for `value` */
+    bool unreadable;          /* `tensor` has elements that could be known, were they there */
     bool omitted;             /* an input of a function that the caller does not give */
 } onxi_fact;
 
@@ -81,6 +82,7 @@ typedef struct onxi_scope {
     uint32_t undo_mark;  /* of the frame's log */
     onxi_result *result; /* NULL: not kept */
     bool unsupported;    /* an operator that nobody knows came by: later failures may follow from it */
+    uint32_t unsupported_at;
 } onxi_scope;
 
 typedef struct onxi_import {
@@ -116,6 +118,12 @@ typedef struct onxi_map {
     uint32_t count, room;
 } onxi_map;
 
+/* The main graph as it was walked: its names stay bound, so that nodes can be inferred again. */
+typedef struct onxi_main {
+    onxi_frame frame;
+    onxi_scope scope;
+} onxi_main;
+
 struct onx_infer {
     onx_ctx *cx;
     onx_doc *doc;           /* NULL when parts of a model are inferred */
@@ -128,11 +136,17 @@ struct onx_infer {
     onxi_result **result_slots; /* by graph */
     uint32_t result_slot_count, result_count;
     onxi_loss *losses, **losses_end;
-    onxi_map lost_at;  /* loss of a node */
-    onxi_map reported; /* node and message */
+    uint32_t loss_count;
+    bool applied;             /* the result was written into the model */
+    onxi_map lost_at;         /* loss of a node */
+    onxi_map reported;        /* node and message */
+    onxi_map failed_at;       /* how many failures, by node of the main graph */
+    onxi_main *main;          /* NULL: nothing is inferred again */
+    struct onxi_again *again; /* who follows from what; made when a dimension is fixed afterwards */
     onxi_functions functions;
     uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
     uint64_t failed;
+    uint32_t round;    /* how often a dimension was fixed afterwards: each time says anew what is an error */
     const char *rule;  /* that the next report is about; NULL: none in particular */
     bool invalid;      /* something that ends in ONX_E_INVALID was reported */
     bool gave_up;      /* visit_limit was reported */
@@ -148,6 +162,8 @@ struct onx_infer {
 
 /* Index of the name, added when new; UINT32_MAX when out of memory. */
 uint32_t onxi_names_add(onx_infer *e, onxi_names *names, onx_str text);
+/* The same for a name that may not be there: UINT32_MAX then. */
+uint32_t onxi_names_find(const onxi_names *names, onx_str text);
 /* Room for so many more names, in one step. */
 onx_status onxi_names_reserve(onx_infer *e, onxi_names *names, uint64_t count);
 /* Brings the place of a name that is asked for soon into the cache. */
@@ -159,6 +175,8 @@ void onxi_scope_leave(onx_infer *e, onxi_scope *scope);
 onxi_fact *onxi_fact_new(onx_infer *e);
 /* The place of the value for a key, NULL in it when new; NULL when out of memory. */
 void **onxi_map_at(onx_infer *e, onxi_map *map, uint64_t key);
+/* The same for a key that may not be there: NULL then. */
+void *onxi_map_find(const onxi_map *map, uint64_t key);
 /* The record of a graph, emptied when it was there; NULL when out of memory. */
 onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make);
 onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact, bool declared);
@@ -184,7 +202,22 @@ size_t onxi_type_print(const onxi_dims *dims, const onxi_type *type, char *buf, 
 
 /* ---- infer_walk.c ---- */
 
+onx_status onxi_infer_node(onx_infer *e, onxi_scope *scope, const onx_node *node, uint32_t index);
+/* What a node counts for in `visits`. */
+static inline uint64_t onxi_infer_cost(const onx_node *node)
+{
+    return 1 + ((uint64_t)node->input_count + node->output_count) / 8;
+}
 onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *nodes, uint32_t count);
+/* What a value_info says of a name, and what an initializer gives. */
+onx_status onxi_infer_declare(onx_infer *e, onxi_scope *scope, const onx_value_info *info);
+onx_status onxi_infer_initializer(onx_infer *e, onxi_scope *scope, const onx_tensor *tensor);
+onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_scope *scope, const onx_sparse_tensor *tensor);
+/* The node of the outermost graph where a node of the scope is. */
+uint32_t onxi_infer_top(const onxi_scope *scope, uint32_t index);
+void onxi_infer_count_failures(onx_infer *e, const onxi_scope *scope, uint32_t index, uint64_t count);
+/* Under which key lost_at has a node. */
+uint64_t onxi_infer_node_key(const onx_node *node);
 /* Declared types, inputs, initializers, nodes; the types of the outputs go to `outputs`. `inputs` may be NULL. */
 onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type *inputs, uint32_t input_count,
                                onxi_type *outputs, uint32_t output_count);
@@ -227,8 +260,47 @@ onx_status onxi_infer_body(onx_infer *e, onxi_scope *caller, const onx_node *nod
 /* Checks the node of `run` against arity and type constraints of its schema. */
 onx_status onxi_infer_check_types(onxi_running *run);
 
-/* ---- infer_apply.c ---- */
+/* ---- infer_fix.c ---- */
 
+void onxi_again_free(onx_infer *e);
+
+/* ---- infer_places.c ---- */
+
+/* Where the model names a symbol. */
+typedef enum onxi_place_kind {
+    ONXI_PLACE_NODE, /* in a subgraph or an attribute of this node of the main graph */
+    ONXI_PLACE_NAME, /* in what the main graph declares of this name: one of its value_info, input, output */
+    ONXI_PLACE_ALL   /* in a function */
+} onxi_place_kind;
+
+typedef struct onxi_dim_place {
+    struct onxi_dim_place *next;
+    onxi_place_kind kind;
+    uint32_t node;
+    onx_str name;
+} onxi_dim_place;
+
+typedef struct onxi_dim_places {
+    struct onxi_dim_places *next;
+    onxi_dim_place *first;
+} onxi_dim_places;
+
+/* All places of the model whose dimensions have a text, by the symbols in it. */
+typedef struct onxi_places {
+    onxi_dims *plain; /* where the texts were read; it holds the names */
+    onxi_names symbols;
+    onxi_dim_places **of; /* by symbol */
+    onxi_dim_places *any; /* texts too large to be read: any symbol may be in them */
+} onxi_places;
+
+onx_status onxi_places_new(onx_infer *e, onxi_places *out);
+void onxi_places_free(onx_infer *e, onxi_places *places);
+
+/* ---- infer_api.c ---- */
+
+/* Walks the main graph, forgetting what an earlier walk found. */
+onx_status onxi_infer_main(onx_infer *e);
+void onxi_infer_main_free(onx_infer *e);
 onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, const onx_infer_options *options,
                             onx_infer **out);
 

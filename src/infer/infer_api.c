@@ -9,6 +9,8 @@ void onx_infer_free(onx_infer *e)
         return;
     onx_ctx *cx = e->cx;
     onx_arena *arena = e->arena;
+    onxi_again_free(e);
+    onxi_infer_main_free(e);
     onxi_dims_free(e->dims);
     if (e->quiet)
         onx_ctx_free(e->quiet);
@@ -56,22 +58,46 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
 }
 
 /* Walks a graph with the operator sets of the model. */
-static onx_status walk_graph(onx_infer *e, const onx_graph *graph, bool keep, const onxi_type *inputs,
+static onx_status walk_graph(onx_infer *e, onxi_frame *frame, onxi_scope *scope, const onxi_type *inputs,
                              uint32_t input_count, onxi_type *outputs, uint32_t output_count)
 {
-    onxi_frame frame = { .function = NULL };
-    onxi_scope scope = { .graph = graph, .frame = &frame };
-    if (keep && !(scope.result = onxi_result_of(e, graph, true)))
-        return ONX_E_MEMORY;
     onx_status status =
-        onxi_frame_imports(e, &frame, e->model ? e->model->opset_import : NULL,
+        onxi_frame_imports(e, frame, e->model ? e->model->opset_import : NULL,
                            e->model ? e->model->opset_import_count : 0, e->model ? e->model->ir_version : 10);
     if (status == ONX_OK)
-        status = onxi_infer_graph_in(e, &scope, inputs, input_count, outputs, output_count);
-    onxi_frame_free(e, &frame);
+        status = onxi_infer_graph_in(e, scope, inputs, input_count, outputs, output_count);
     if (status == ONX_OK && e->status != ONX_OK)
         status = e->status;
     return status == ONX_OK && e->invalid ? ONX_E_INVALID : status;
+}
+
+void onxi_infer_main_free(onx_infer *e)
+{
+    if (e->main)
+        onxi_frame_free(e, &e->main->frame);
+    e->main = NULL;
+}
+
+onx_status onxi_infer_main(onx_infer *e)
+{
+    onxi_infer_main_free(e);
+    for (onxi_result *r = e->results; r; r = r->next) { /* of graphs that are not reached this time nothing is known */
+        r->count = r->input_count = 0;
+        r->slots = NULL;
+    }
+    e->losses = NULL;
+    e->losses_end = &e->losses;
+    e->lost_at = (onxi_map){ .count = 0 };
+    e->failed_at = (onxi_map){ .count = 0 };
+    e->failed = e->visits = 0;
+    e->gave_up = false;
+    if (!(e->main = ONXI_NEW(e->arena, onxi_main)))
+        return ONX_E_MEMORY;
+    onxi_scope *scope = &e->main->scope;
+    *scope = (onxi_scope){ .graph = e->model->graph, .frame = &e->main->frame };
+    if (!(scope->result = onxi_result_of(e, scope->graph, true)))
+        return ONX_E_MEMORY;
+    return walk_graph(e, scope->frame, scope, NULL, 0, NULL, 0);
 }
 
 onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out)
@@ -84,7 +110,7 @@ onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *opt
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
     onx_infer *e;
     ONX_TRY(onxi_infer_start(cx, doc, model, options, &e));
-    onx_status status = walk_graph(e, model->graph, true, NULL, 0, NULL, 0);
+    onx_status status = onxi_infer_main(e);
     if (status == ONX_OK)
         *out = e;
     else
@@ -123,10 +149,13 @@ onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph 
     onxi_type *given;
     ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
     e->text_arena = arena;
+    onxi_frame frame = { .function = NULL };
+    onxi_scope scope = { .graph = graph, .frame = &frame };
     onxi_type *found = ONXI_ARRAY(e->arena, onxi_type, graph->output_count ? graph->output_count : 1);
     onx_status status = found ? read_types(e, inputs, input_count, &given) : ONX_E_MEMORY;
     if (status == ONX_OK)
-        status = walk_graph(e, graph, false, given, input_count, found, graph->output_count);
+        status = walk_graph(e, &frame, &scope, given, input_count, found, graph->output_count);
+    onxi_frame_free(e, &frame);
     for (uint32_t i = 0; i < graph->output_count && status == ONX_OK; i++) {
         onx_type *type;
         status = onxi_type_write(e, arena, &found[i], &type);
@@ -196,42 +225,6 @@ const onx_type *onx_infer_type(onx_infer *e, const onx_graph *graph, onx_str nam
 const onx_type *onx_infer_type_of(void *infer, onx_kind scope_kind, const void *scope, onx_str name)
 {
     return scope_kind == ONX_KIND_GRAPH ? onx_infer_type(infer, scope, name) : NULL;
-}
-
-/* ---- fixing a dimension afterwards ---- */
-
-static bool fix_type(onx_infer *e, onxi_type *type, onxi_dim symbol, int64_t size)
-{
-    bool any = false;
-    for (uint32_t i = 0; type->ranked && i < type->rank; i++) {
-        onxi_dim d = onxi_dim_substitute(e->dims, type->dims[i], symbol, size);
-        if (d == type->dims[i])
-            continue;
-        type->dims[i] = d;
-        any = true;
-    }
-    if (type->inner) {
-        onxi_type inner = *type->inner;
-        if (fix_type(e, &inner, symbol, size))
-            any = true;
-    }
-    return any;
-}
-
-onx_status onx_infer_fix(onx_infer *e, onx_str name, int64_t size)
-{
-    onxi_dim symbol = onxi_dim_symbol(e->dims, name);
-    bool any = false;
-    if (size < 0)
-        return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "dimension %.*s cannot have size %lld", ONX_ARG(name),
-                         (long long)size);
-    for (onxi_result *r = e->results; r; r = r->next)
-        for (uint32_t i = 0; i < r->count; i++)
-            any |= fix_type(e, &r->made[i].fact->type, symbol, size);
-    if (!any)
-        return onxi_fail(e->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "no dimension of the model contains \"%.*s\"",
-                         ONX_ARG(name));
-    return onxi_dims_fix(e->dims, name, size);
 }
 
 /* ---- summary ---- */

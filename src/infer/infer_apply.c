@@ -143,6 +143,24 @@ static onx_status fill_declared(onx_infer *e, const declared *d, onx_arena *aren
     return ONX_OK;
 }
 
+/* What a model takes is for the model to say; only symbols that somebody fixed become their sizes. */
+static void fix_inputs(const declared *d, const onx_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        const onx_type *type = graph->input[i]->type;
+        const onxi_fact *fact = find_declared(d, onx_view(graph->input[i]->name));
+        const onx_tensor_shape *shape = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
+        if (!shape || !fact || !fact->type.ranked || fact->type.rank != shape->dim_count)
+            continue;
+        for (uint32_t k = 0; k < shape->dim_count; k++)
+            if (ONX_HAS(dimension, shape->dim[k], dim_param) && onxi_dim_is_const(fact->type.dims[k]) &&
+                fact->type.dims[k] >= 0) {
+                ONX_CLEAR(dimension, shape->dim[k], dim_param);
+                ONX_SET(dimension, shape->dim[k], dim_value, fact->type.dims[k]);
+            }
+    }
+}
+
 /* A value_info with its type in one piece of memory; there is one per value of the model. */
 typedef struct tensor_info {
     onx_value_info info;
@@ -205,6 +223,9 @@ onx_status onx_infer_apply(onx_infer *e)
 {
     if (!e->doc)
         return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no model to write to");
+    if (!e->again) /* nobody has fixed a dimension afterwards; whoever still does waits for a second walk */
+        onxi_infer_main_free(e);
+    e->applied = true;
     onx_arena *arena = onx_doc_arena(e->doc);
     for (onxi_result *r = e->results; r; r = r->next) {
         /* The engine promises not to change the document while it infers; writing is this one place. */
@@ -215,6 +236,8 @@ onx_status onx_infer_apply(onx_infer *e)
         ONX_TRY(fill_declared(e, &d, arena, graph->output, graph->output_count));
         if (graph != (e->model ? e->model->graph : NULL))
             ONX_TRY(fill_declared(e, &d, arena, graph->input, graph->input_count));
+        else
+            fix_inputs(&d, graph);
         ONX_TRY(add_value_info(e, r, arena, graph));
     }
     return e->status;

@@ -10,9 +10,8 @@ static onxi_running *running(onxi_call *call)
 
 /* The elements of a constant tensor. What cannot be read is not known; that it cannot is for the checker to say, but
  * for external data, which may just not be there. */
-static void read_value(onxi_running *run, onxi_fact *fact)
+static void read_value(onx_infer *e, onxi_fact *fact)
 {
-    onx_infer *e = run->infer;
     onxi_value *value = onxi_arena_get(e->arena, sizeof *value);
     fact->value_tried = true;
     if (!value)
@@ -34,10 +33,8 @@ static void read_value(onxi_running *run, onxi_fact *fact)
     if (known) {
         fact->value = value;
         fact->constant = true;
-    } else if (external && onx_diag_total(e->cx, ONX_ERROR) != errors) {
-        run->failed = true; /* an answer that the model has, were its data there */
-        (void)snprintf(run->why, sizeof run->why, "the external data of \"%.*s\" cannot be read",
-                       ONX_ARG(onx_view(fact->tensor->name)));
+    } else {
+        fact->unreadable = external && onx_diag_total(e->cx, ONX_ERROR) != errors;
     }
 }
 
@@ -48,7 +45,12 @@ static const onxi_value *call_value(onxi_call *call, uint32_t input)
     if (!fact)
         return NULL;
     if (!fact->value && fact->tensor && !fact->value_tried)
-        read_value(run, fact);
+        read_value(run->infer, fact);
+    if (fact->unreadable) {
+        run->failed = true; /* an answer that the model has, were its data there */
+        (void)snprintf(run->why, sizeof run->why, "the external data of \"%.*s\" cannot be read",
+                       ONX_ARG(onx_view(fact->tensor->name)));
+    }
     if (fact->value && run->infer->options.no_data_prop && !fact->constant)
         return NULL;
     return fact->value;

@@ -80,8 +80,11 @@ onx_status onxi_infer_body(onx_infer *e, onxi_scope *caller, const onx_node *nod
     onx_status status = bind_attributes(e, &frame, function, caller ? caller->frame : NULL, node, attributes);
     if (status == ONX_OK)
         status = run_body(e, &scope, function, inputs, input_count, outputs, output_count);
-    if (caller && scope.unsupported)
+    if (caller && scope.unsupported) {
+        if (!caller->unsupported)
+            caller->unsupported_at = node_index;
         caller->unsupported = true;
+    }
     onxi_frame_free(e, &frame);
     return status;
 }
@@ -104,7 +107,7 @@ onx_status onxi_infer_call_function(onxi_running *run, const onx_function *funct
                           "the node has %u inputs and %u outputs, function %.*s has %u and %u", call->input_count,
                           call->output_count, ONX_ARG(onx_view(function->name)), function->input_count,
                           function->output_count);
-        e->failed++;
+        onxi_infer_count_failures(e, run->scope, run->index, 1);
     }
     onxi_fact **outputs = ONXI_ARRAY(e->arena, onxi_fact *, call->output_count + 1);
     onxi_fact **inputs = ONXI_ARRAY(e->arena, onxi_fact *, call->input_count + 1);

@@ -70,6 +70,17 @@ uint32_t onxi_names_add(onx_infer *e, onxi_names *names, onx_str text)
     return names->count - 1;
 }
 
+uint32_t onxi_names_find(const onxi_names *names, onx_str text)
+{
+    uint32_t hash = (uint32_t)onxi_hash(text.ptr, text.len, 0), mask = names->slot_count - 1, at = hash & mask;
+    if (!names->slot_count)
+        return UINT32_MAX;
+    for (uint64_t slot; (slot = names->slots[at]) != 0; at = (at + 1) & mask)
+        if (slot >> 32 == hash && onx_str_equal(names->entries[(uint32_t)slot - 1].text, text))
+            return (uint32_t)slot - 1;
+    return UINT32_MAX;
+}
+
 void onxi_names_free(onx_infer *e, onxi_names *names)
 {
     onxi_release(e->cx, names->entries, names->room * sizeof *names->entries);
@@ -161,6 +172,17 @@ void **onxi_map_at(onx_infer *e, onxi_map *map, uint64_t key)
     map->keys[at] = key;
     map->count++;
     return &map->values[at];
+}
+
+void *onxi_map_find(const onxi_map *map, uint64_t key)
+{
+    key += key == 0;
+    if (!map->room)
+        return NULL;
+    for (uint32_t at = (uint32_t)key & (map->room - 1); map->keys[at]; at = (at + 1) & (map->room - 1))
+        if (map->keys[at] == key)
+            return map->values[at];
+    return NULL;
 }
 
 /* ---- results ---- */

@@ -48,7 +48,7 @@ void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *no
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
     /* Loop bodies and functions are walked more than once. */
-    uint64_t key = onxi_hash(message, strlen(message), (uint64_t)(uintptr_t)node);
+    uint64_t key = onxi_hash(message, strlen(message), (uint64_t)(uintptr_t)node + (error ? e->round : 0));
     void **seen = onxi_map_at(e, &e->reported, key);
     if (!seen || *seen)
         return;
@@ -171,22 +171,47 @@ static onx_status make_outputs(onx_infer *e, const onx_node *node, onxi_running 
     return ONX_OK;
 }
 
+uint32_t onxi_infer_top(const onxi_scope *scope, uint32_t index)
+{
+    for (; scope->parent; scope = scope->parent)
+        index = scope->node_index;
+    return index;
+}
+
+void onxi_infer_count_failures(onx_infer *e, const onxi_scope *scope, uint32_t index, uint64_t count)
+{
+    void **there = count ? onxi_map_at(e, &e->failed_at, (uint64_t)onxi_infer_top(scope, index) + 1) : NULL;
+    e->failed += count;
+    if (there)
+        *there = (void *)((uintptr_t)*there + (uintptr_t)count);
+}
+
+uint64_t onxi_infer_node_key(const onx_node *node)
+{
+    uint64_t address = (uint64_t)(uintptr_t)node;
+    return onxi_hash(&address, sizeof address, 0);
+}
+
 static onxi_loss *loss_new(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index,
                            const char *reason)
 {
-    uint64_t address = (uint64_t)(uintptr_t)node;
-    void **known = onxi_map_at(e, &e->lost_at, onxi_hash(&address, sizeof address, 0));
-    if (!known || *known)
-        return known ? *known : NULL;
-    onxi_loss *loss = ONXI_NEW(e->arena, onxi_loss);
-    if (!loss)
-        return NULL;
-    *known = loss;
-    loss->shown.path = onxi_infer_path(e, scope, node, index);
-    loss->shown.op_type = onx_view(node->op_type);
+    void **known = onxi_map_at(e, &e->lost_at, onxi_infer_node_key(node));
+    onxi_loss *loss = known ? *known : NULL;
+    if (!known || (loss && !loss->stale))
+        return loss;
+    if (!loss) {
+        if (!(loss = ONXI_NEW(e->arena, onxi_loss)))
+            return NULL;
+        *known = loss;
+        loss->shown.path = onxi_infer_path(e, scope, node, index);
+        loss->shown.op_type = onx_view(node->op_type);
+        loss->top = onxi_infer_top(scope, index);
+        *e->losses_end = loss;
+        e->losses_end = &loss->next;
+    }
     loss->shown.reason = onxi_arena_printf(e->arena, "%s", reason);
-    *e->losses_end = loss;
-    e->losses_end = &loss->next;
+    loss->order = e->loss_count++;
+    loss->stale = false;
     return loss;
 }
 
@@ -245,7 +270,7 @@ static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *n
             onxi_infer_report(e, scope, node, run->index, false,
                               "output %u \"%.*s\" is inferred and declared in ways that exclude each other: %s", i,
                               ONX_ARG(text), why);
-            e->failed++;
+            onxi_infer_count_failures(e, scope, run->index, 1);
         }
     }
     if (run->call.output_values[i].elements &&
@@ -298,7 +323,7 @@ static void want_type(onxi_running *run, const onx_node *node)
     }
 }
 
-static onx_status infer_node(onx_infer *e, onxi_scope *scope, const onx_node *node, uint32_t index)
+onx_status onxi_infer_node(onx_infer *e, onxi_scope *scope, const onx_node *node, uint32_t index)
 {
     room few;
     onxi_running run = { .infer = e, .scope = scope, .index = index, .failed = false };
@@ -333,6 +358,8 @@ static onx_status infer_node(onx_infer *e, onxi_scope *scope, const onx_node *no
             return status;
     } else if (!schema) {
         reason = "the operator is not known";
+        if (!scope->unsupported)
+            scope->unsupported_at = index;
         scope->unsupported = true;
     } else {
         if (!schema->infer)
@@ -351,7 +378,7 @@ static onx_status infer_node(onx_infer *e, onxi_scope *scope, const onx_node *no
             run.call.outputs[i].ranked = false;
         e->rule = run.rule ? run.rule : "ND-20";
         onxi_infer_report(e, scope, node, index, false, "%s", run.why);
-        e->failed++;
+        onxi_infer_count_failures(e, scope, index, 1);
     }
     for (uint32_t i = 0; i < node->output_count; i++)
         ONX_TRY(bind_output(e, &run, node, i, reason, &own));
@@ -364,7 +391,7 @@ enum { AHEAD = 4 }; /* nodes; by then a line of memory has arrived */
 onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        e->visits += 1 + ((uint64_t)nodes[i]->input_count + nodes[i]->output_count) / 8;
+        e->visits += onxi_infer_cost(nodes[i]);
         if (e->visits > e->visit_limit) {
             if (!e->gave_up)
                 onxi_infer_report(e, scope, nodes[i], i, false,
@@ -375,14 +402,14 @@ onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *no
         }
         if (i + AHEAD < count && nodes[i + AHEAD]->output_count)
             onxi_names_prefetch(&scope->frame->names, onx_view(nodes[i + AHEAD]->output[0]));
-        ONX_TRY(infer_node(e, scope, nodes[i], i));
+        ONX_TRY(onxi_infer_node(e, scope, nodes[i], i));
     }
     return ONX_OK;
 }
 
 /* ---- one graph ---- */
 
-static onx_status declare(onx_infer *e, onxi_scope *scope, const onx_value_info *info)
+onx_status onxi_infer_declare(onx_infer *e, onxi_scope *scope, const onx_value_info *info)
 {
     onx_str text = onx_view(info->name);
     if (!text.len)
@@ -473,22 +500,29 @@ static onx_status type_of_dims(onx_infer *e, uint8_t kind, int32_t dtype, const 
     return ONX_OK;
 }
 
-static onx_status bind_initializers(onx_infer *e, onxi_scope *scope)
+onx_status onxi_infer_initializer(onx_infer *e, onxi_scope *scope, const onx_tensor *t)
 {
     onxi_type type;
+    ONX_TRY(type_of_dims(e, ONXI_TYPE_TENSOR, t->data_type, t->dims, t->dims_count, &type));
+    return bind_initializer(e, scope, onx_view(t->name), &type, t);
+}
+
+onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_scope *scope, const onx_sparse_tensor *t)
+{
+    onxi_type type;
+    if (!t->values)
+        return ONX_OK;
+    ONX_TRY(type_of_dims(e, ONXI_TYPE_SPARSE_TENSOR, t->values->data_type, t->dims, t->dims_count, &type));
+    return bind_initializer(e, scope, onx_view(t->values->name), &type, NULL);
+}
+
+static onx_status bind_initializers(onx_infer *e, onxi_scope *scope)
+{
     const onx_graph *graph = scope->graph;
-    for (uint32_t i = 0; i < graph->initializer_count; i++) {
-        const onx_tensor *t = graph->initializer[i];
-        ONX_TRY(type_of_dims(e, ONXI_TYPE_TENSOR, t->data_type, t->dims, t->dims_count, &type));
-        ONX_TRY(bind_initializer(e, scope, onx_view(t->name), &type, t));
-    }
-    for (uint32_t i = 0; i < graph->sparse_initializer_count; i++) {
-        const onx_sparse_tensor *t = graph->sparse_initializer[i];
-        if (!t->values)
-            continue;
-        ONX_TRY(type_of_dims(e, ONXI_TYPE_SPARSE_TENSOR, t->values->data_type, t->dims, t->dims_count, &type));
-        ONX_TRY(bind_initializer(e, scope, onx_view(t->values->name), &type, NULL));
-    }
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        ONX_TRY(onxi_infer_initializer(e, scope, graph->initializer[i]));
+    for (uint32_t i = 0; i < graph->sparse_initializer_count; i++)
+        ONX_TRY(onxi_infer_sparse_initializer(e, scope, graph->sparse_initializer[i]));
     return ONX_OK;
 }
 
@@ -533,11 +567,11 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type 
         ONX_TRY(onxi_names_reserve(e, &scope->frame->names,
                                    (uint64_t)graph->node_count + graph->input_count + graph->initializer_count));
     for (uint32_t i = 0; i < graph->value_info_count; i++)
-        ONX_TRY(declare(e, scope, graph->value_info[i]));
+        ONX_TRY(onxi_infer_declare(e, scope, graph->value_info[i]));
     for (uint32_t i = 0; i < graph->input_count; i++)
-        ONX_TRY(declare(e, scope, graph->input[i]));
+        ONX_TRY(onxi_infer_declare(e, scope, graph->input[i]));
     for (uint32_t i = 0; i < graph->output_count; i++)
-        ONX_TRY(declare(e, scope, graph->output[i]));
+        ONX_TRY(onxi_infer_declare(e, scope, graph->output[i]));
     ONX_TRY(bind_inputs(e, scope, inputs, input_count));
     ONX_TRY(bind_initializers(e, scope));
     ONX_TRY(onxi_infer_nodes(e, scope, graph->node, graph->node_count));

@@ -58,8 +58,13 @@ int64_t onxi_dim_low(const onxi_dims *dims, onxi_dim d);
 int64_t onxi_dim_high(const onxi_dims *dims, onxi_dim d);
 bool onxi_dim_is_symbol(const onxi_dims *dims, onxi_dim d); /* a name alone */
 bool onxi_dim_is_fresh(const onxi_dims *dims, onxi_dim d);  /* made by onxi_dim_fresh */
-/* From now on the symbol of that name is this constant. */
+/* From now on the symbol of that name is this constant; expressions that were made before stay as they are. */
 onx_status onxi_dims_fix(onxi_dims *dims, onx_str name, int64_t value);
+void onxi_dims_unfix(onxi_dims *dims, onx_str name);
+bool onxi_dims_fixed(const onxi_dims *dims, onx_str name, int64_t *value);
+/* Calls `each` with the name of every symbol in d, repeated ones too. False when one of them was made by
+ * onxi_dim_fresh, which may stand for anything, or when `each` returned false. */
+bool onxi_dim_symbols(const onxi_dims *dims, onxi_dim d, bool (*each)(void *user, onx_str name), void *user);
 /* d with `value` in the place of a symbol, simplified. */
 onxi_dim onxi_dim_substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_dim value);
 /* Stable, readable text: N, N + 1, 2*seq, (H + 1)/2; as snprintf does. Empty for an unknown one. */

@@ -149,16 +149,58 @@ onxi_dim onxi_dim_intern(onxi_dims *dims, onxi_dim_expr e)
 
 /* ---- symbols ---- */
 
+static onxi_dim_fixed **find_fixed(onxi_dims *dims, onx_str name)
+{
+    onxi_dim_fixed **at = &dims->fixed;
+    while (*at && !onx_str_equal((*at)->name, name))
+        at = &(*at)->next;
+    return at;
+}
+
 onx_status onxi_dims_fix(onxi_dims *dims, onx_str name, int64_t value)
 {
-    onxi_dim_fixed *fixed = ONXI_NEW(dims->arena, onxi_dim_fixed);
+    onxi_dim_fixed **there = find_fixed(dims, name), *fixed;
     onx_bytes kept;
-    if (!fixed)
+    if (*there) {
+        (*there)->value = value;
+        return ONX_OK;
+    }
+    if (!(fixed = ONXI_NEW(dims->arena, onxi_dim_fixed)))
         return ONX_E_MEMORY;
     ONX_TRY(onx_arena_keep(dims->arena, name, &kept));
     *fixed = (onxi_dim_fixed){ dims->fixed, onx_view(kept), value };
     dims->fixed = fixed;
     return ONX_OK;
+}
+
+void onxi_dims_unfix(onxi_dims *dims, onx_str name)
+{
+    onxi_dim_fixed **there = find_fixed(dims, name);
+    if (*there)
+        *there = (*there)->next;
+}
+
+bool onxi_dims_fixed(const onxi_dims *dims, onx_str name, int64_t *value)
+{
+    const onxi_dim_fixed *f = dims->fixed;
+    while (f && !onx_str_equal(f->name, name))
+        f = f->next;
+    if (f)
+        *value = f->value;
+    return f != NULL;
+}
+
+bool onxi_dim_symbols(const onxi_dims *dims, onxi_dim d, bool (*each)(void *user, onx_str name), void *user)
+{
+    if (onxi_dim_is_const(d) || !onxi_dim_exists(dims, d))
+        return onxi_dim_is_known(d);
+    const onxi_dim_expr *e = onxi_dim_expr_of(dims, d);
+    if (e->kind == ONXI_DIM_SYMBOL)
+        return e->constant != 1 && each(user, e->name);
+    for (uint32_t i = 0; i < e->count; i++)
+        if (!onxi_dim_symbols(dims, e->kind == ONXI_DIM_SUM ? e->terms[i].of : e->args[i], each, user))
+            return false;
+    return true;
 }
 
 onxi_dim onxi_dim_symbol(onxi_dims *dims, onx_str name)
