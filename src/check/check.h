@@ -287,6 +287,8 @@ static inline bool onxi_name_awaited(const onxi_meaning *m)
  * lookup would wait for memory, and notes the name of the node itself (N-03) between open and close. */
 bool onxi_node_names_open(onxi_check *k, onxi_scope *scope);
 void onxi_names_prepare(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t node);
+/* The same before each entry of a list of values. */
+void onxi_names_prepare_value(onxi_check *k, onx_value_info *const *list, uint32_t count, uint32_t at);
 void onxi_node_names_close(onxi_check *k, const onxi_at *at, onxi_scope *scope);
 /* All nodes of the scope. */
 void onxi_check_nodes(onxi_check *k, const onxi_at *at, onxi_scope *scope);

@@ -291,6 +291,7 @@ static void check_value_infos(onxi_check *k, const onxi_at *at, const onx_graph 
     }
     for (uint32_t i = 0; i < g->value_info_count; i++) {
         const onxi_at *here = ONXI_AT_ITEM(at, value_info, i, VALUE_INFO, g->value_info[i]);
+        onxi_names_prepare_value(k, g->value_info, g->value_info_count, i);
         onxi_check_value_info(k, here, g->value_info[i], ONXI_ROLE_SUBGRAPH, "G-17");
         onx_str name = onx_view(g->value_info[i]->name);
         uint32_t id = name.len ? onxi_name_intern(k, here, g->value_info[i]->name) : UINT32_MAX;

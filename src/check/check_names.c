@@ -342,6 +342,15 @@ static void prepare_node(onxi_check *k, const onxi_at *at, onxi_scope *scope, ui
         check_new_name(k, ONXI_AT(ONXI_AT_ITEM(at, node, node, NODE, n), name), name, odd);
 }
 
+void onxi_names_prepare_value(onxi_check *k, onx_value_info *const *list, uint32_t count, uint32_t at)
+{
+    enum { FAR = 8, NEAR = 4 };
+    for (uint32_t i = at ? at + FAR - 1 : 0; i < at + FAR && i < count; i++)
+        prepare_hash(k, list[i]->name, seed_of(k));
+    if (at + NEAR < count)
+        prepare_entry(k, list[at + NEAR]->name);
+}
+
 void onxi_names_prepare(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t node)
 {
     enum { FAR = 2 * ONXI_LOOK, NEAR = ONXI_LOOK / 2, MOST = 8 };

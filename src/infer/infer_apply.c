@@ -24,25 +24,22 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
 
 static onx_status fill_tensor(onx_infer *e, onx_arena *arena, onx_type *into, const onxi_type *type)
 {
-    onx_type *fresh;
-    ONX_TRY(onxi_type_write(e, arena, type, &fresh));
-    if (type->kind == ONXI_TYPE_TENSOR) {
-        onx_type_tensor *t = into->tensor_type;
-        if (!t->elem_type && type->dtype)
-            ONX_SET(type_tensor, t, elem_type, type->dtype);
-        if (t->shape)
-            fill_shape(e, t->shape, type);
-        else if (fresh->tensor_type->shape)
-            ONX_SET(type_tensor, t, shape, fresh->tensor_type->shape);
-    } else {
-        onx_type_sparse_tensor *t = into->sparse_tensor_type;
-        if (!t->elem_type && type->dtype)
-            ONX_SET(type_sparse_tensor, t, elem_type, type->dtype);
-        if (t->shape)
-            fill_shape(e, t->shape, type);
-        else if (fresh->sparse_tensor_type->shape)
-            ONX_SET(type_sparse_tensor, t, shape, fresh->sparse_tensor_type->shape);
+    bool sparse = type->kind == ONXI_TYPE_SPARSE_TENSOR;
+    onx_tensor_shape *shape = sparse ? into->sparse_tensor_type->shape : into->tensor_type->shape;
+    if (shape)
+        fill_shape(e, shape, type);
+    else if (type->ranked) {
+        onx_type *fresh;
+        ONX_TRY(onxi_type_write(e, arena, type, &fresh));
+        if (sparse)
+            ONX_SET(type_sparse_tensor, into->sparse_tensor_type, shape, fresh->sparse_tensor_type->shape);
+        else
+            ONX_SET(type_tensor, into->tensor_type, shape, fresh->tensor_type->shape);
     }
+    if (sparse && !into->sparse_tensor_type->elem_type && type->dtype)
+        ONX_SET(type_sparse_tensor, into->sparse_tensor_type, elem_type, type->dtype);
+    if (!sparse && !into->tensor_type->elem_type && type->dtype)
+        ONX_SET(type_tensor, into->tensor_type, elem_type, type->dtype);
     return ONX_OK;
 }
 
@@ -91,49 +88,67 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
     }
 }
 
-/* What the graph declares, by name: most values are not, so they stay out of the way. */
+/* What the graph declares. Its lists mostly stand in the order in which values are made, so the declared value behind
+ * the last one found is looked at first; the table of names is made when that fails once. */
 typedef struct declared {
+    const onxi_result *result;
+    uint32_t next; /* in result->made */
     const onxi_made **slots;
     uint32_t slot_count;
 } declared;
 
-static onx_status index_declared(onx_infer *e, const onxi_result *result, declared *out)
+static onx_status index_declared(onx_infer *e, declared *d)
 {
+    const onxi_result *result = d->result;
     uint32_t count = 0;
     for (uint32_t i = 0; i < result->count; i++)
         count += result->made[i].declared;
-    for (out->slot_count = 16; out->slot_count < 2 * (uint64_t)count;)
-        out->slot_count *= 2;
-    out->slots = ONXI_ARRAY(e->arena, const onxi_made *, out->slot_count);
-    if (!out->slots)
+    for (d->slot_count = 16; d->slot_count < 2 * (uint64_t)count;)
+        d->slot_count *= 2;
+    d->slots = ONXI_ARRAY(e->arena, const onxi_made *, d->slot_count);
+    if (!d->slots)
         return e->status = ONX_E_MEMORY;
     for (uint32_t i = 0; i < result->count && count; i++) {
         const onxi_made *made = &result->made[i];
         if (!made->declared)
             continue;
-        uint32_t at = (uint32_t)onxi_hash(made->name.ptr, made->name.len, 0) & (out->slot_count - 1);
-        while (out->slots[at] && !onx_str_equal(out->slots[at]->name, made->name))
-            at = (at + 1) & (out->slot_count - 1);
-        if (!out->slots[at]) /* of a name that is made twice the first counts */
-            out->slots[at] = made;
+        uint32_t at = (uint32_t)onxi_hash(made->name.ptr, made->name.len, 0) & (d->slot_count - 1);
+        while (d->slots[at] && !onx_str_equal(d->slots[at]->name, made->name))
+            at = (at + 1) & (d->slot_count - 1);
+        if (!d->slots[at]) /* of a name that is made twice the first counts */
+            d->slots[at] = made;
     }
     return ONX_OK;
 }
 
-static const onxi_fact *find_declared(const declared *d, onx_str name)
+static onx_status find_declared(onx_infer *e, declared *d, onx_str name, const onxi_fact **out)
 {
+    const onxi_result *r = d->result;
+    while (d->next < r->count && !r->made[d->next].declared)
+        d->next++;
+    if (d->next < r->count && onx_str_equal(r->made[d->next].name, name)) {
+        *out = r->made[d->next++].fact;
+        return ONX_OK;
+    }
+    if (!d->slots)
+        ONX_TRY(index_declared(e, d));
+    *out = NULL;
     uint32_t at = (uint32_t)onxi_hash(name.ptr, name.len, 0) & (d->slot_count - 1);
-    for (; d->slots[at]; at = (at + 1) & (d->slot_count - 1))
-        if (onx_str_equal(d->slots[at]->name, name))
-            return d->slots[at]->fact;
-    return NULL;
+    for (; d->slots[at] && !*out; at = (at + 1) & (d->slot_count - 1))
+        if (onx_str_equal(d->slots[at]->name, name)) {
+            *out = d->slots[at]->fact;
+            d->next = (uint32_t)(d->slots[at] - r->made) + 1;
+        }
+    return ONX_OK;
 }
 
-static onx_status fill_declared(onx_infer *e, const declared *d, onx_arena *arena, onx_value_info *const *list,
+static onx_status fill_declared(onx_infer *e, declared *d, onx_arena *arena, onx_value_info *const *list,
                                 uint32_t count)
 {
+    d->next = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const onxi_fact *fact = find_declared(d, onx_view(list[i]->name));
+        const onxi_fact *fact;
+        ONX_TRY(find_declared(e, d, onx_view(list[i]->name), &fact));
         if (fact && fact->type.kind != ONXI_TYPE_NONE)
             ONX_TRY(fill_type(e, arena, &list[i]->type, &fact->type));
         else if (!list[i]->type && !(list[i]->type = ONXI_NEW(arena, onx_type))) /* declared without saying anything */
@@ -144,11 +159,13 @@ static onx_status fill_declared(onx_infer *e, const declared *d, onx_arena *aren
 }
 
 /* What a model takes is for the model to say; only symbols that somebody fixed become their sizes. */
-static void fix_inputs(const declared *d, const onx_graph *graph)
+static onx_status fix_inputs(onx_infer *e, declared *d, const onx_graph *graph)
 {
+    d->next = 0;
     for (uint32_t i = 0; i < graph->input_count; i++) {
         const onx_type *type = graph->input[i]->type;
-        const onxi_fact *fact = find_declared(d, onx_view(graph->input[i]->name));
+        const onxi_fact *fact;
+        ONX_TRY(find_declared(e, d, onx_view(graph->input[i]->name), &fact));
         const onx_tensor_shape *shape = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
         if (!shape || !fact || !fact->type.ranked || fact->type.rank != shape->dim_count)
             continue;
@@ -159,6 +176,7 @@ static void fix_inputs(const declared *d, const onx_graph *graph)
                 ONX_SET(dimension, shape->dim[k], dim_value, fact->type.dims[k]);
             }
     }
+    return ONX_OK;
 }
 
 /* A value_info with its type in one piece of memory; there is one per value of the model. */
@@ -230,14 +248,13 @@ onx_status onx_infer_apply(onx_infer *e)
     for (onxi_result *r = e->results; r; r = r->next) {
         /* The engine promises not to change the document while it infers; writing is this one place. */
         onx_graph *graph = (onx_graph *)(uintptr_t)r->graph;
-        declared d;
-        ONX_TRY(index_declared(e, r, &d));
+        declared d = { .result = r };
         ONX_TRY(fill_declared(e, &d, arena, graph->value_info, graph->value_info_count));
         ONX_TRY(fill_declared(e, &d, arena, graph->output, graph->output_count));
         if (graph != (e->model ? e->model->graph : NULL))
             ONX_TRY(fill_declared(e, &d, arena, graph->input, graph->input_count));
         else
-            fix_inputs(&d, graph);
+            ONX_TRY(fix_inputs(e, &d, graph));
         ONX_TRY(add_value_info(e, r, arena, graph));
     }
     return e->status;

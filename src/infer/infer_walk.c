@@ -566,8 +566,11 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type 
     if (!scope->parent) /* about one value per node */
         ONX_TRY(onxi_names_reserve(e, &scope->frame->names,
                                    (uint64_t)graph->node_count + graph->input_count + graph->initializer_count));
-    for (uint32_t i = 0; i < graph->value_info_count; i++)
+    for (uint32_t i = 0; i < graph->value_info_count; i++) {
+        if (i + AHEAD < graph->value_info_count)
+            onxi_names_prefetch(&scope->frame->names, onx_view(graph->value_info[i + AHEAD]->name));
         ONX_TRY(onxi_infer_declare(e, scope, graph->value_info[i]));
+    }
     for (uint32_t i = 0; i < graph->input_count; i++)
         ONX_TRY(onxi_infer_declare(e, scope, graph->input[i]));
     for (uint32_t i = 0; i < graph->output_count; i++)
