@@ -92,6 +92,12 @@ typedef struct onxi_import {
 
 enum { ONXI_SCHEMA_CACHE = 256 };
 
+typedef struct onxi_schema_slot {
+    onx_str op_type, domain;
+    const onxi_schema *schema;
+    int64_t opset;
+} onxi_schema_slot;
+
 /* A model's graph or a function body: what names mean there. */
 typedef struct onxi_frame {
     struct onxi_frame *caller;
@@ -104,11 +110,7 @@ typedef struct onxi_frame {
     onxi_names names;
     onxi_undo *undo;
     uint32_t undo_count, undo_room;
-    struct {
-        onx_str op_type, domain;
-        const onxi_schema *schema;
-        int64_t opset;
-    } * cache;
+    onxi_schema_slot *cache;
 } onxi_frame;
 
 /* From a 64-bit key to a pointer; what loops and calls repeat is told apart by it. */
@@ -145,6 +147,10 @@ struct onx_infer {
     struct onxi_again *again; /* who follows from what; made when a dimension is fixed afterwards */
     onxi_functions functions;
     uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
+    onxi_map bodies;              /* what calls of a function share */
+    onxi_map calls;               /* calls that were inferred, by what they are given */
+    uint64_t cut;                 /* how often something was left out because of a limit */
+    uint64_t carried;             /* elements of values */
     uint64_t failed;
     uint32_t round;    /* how often a dimension was fixed afterwards: each time says anew what is an error */
     const char *rule;  /* that the next report is about; NULL: none in particular */
@@ -225,6 +231,10 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type 
 void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index, bool fatal,
                        const char *format, ...) ONX_PRINTF(6, 7);
 onx_str onxi_infer_path(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index);
+/* How many values of full length are carried: memory stays in proportion to the model, not to that length. */
+enum { ONXI_CARRIED_LIMIT = 4 << 20, ONXI_CARRIED_FEW = 64 };
+/* Are they the same in all that a rule sees? */
+bool onxi_fact_same(const onxi_fact *a, const onxi_fact *b);
 /* Frees what a frame holds outside the arena. */
 void onxi_frame_free(onx_infer *e, onxi_frame *frame);
 onx_status onxi_frame_imports(onx_infer *e, onxi_frame *frame, onx_operator_set_id *const *imports, uint32_t count,
@@ -251,8 +261,7 @@ const onx_attribute *onxi_infer_attribute(const onxi_frame *frame, const onx_nod
 /* Infers a function body as called by the node of `run`; sets the outputs of the call. */
 onx_status onxi_infer_call_function(onxi_running *run, const onx_function *function);
 /* With given types and attributes. */
-onx_status onxi_infer_body(onx_infer *e, onxi_scope *caller, const onx_node *node, uint32_t node_index,
-                           const onx_function *function, onxi_fact *const *inputs, uint32_t input_count,
+onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_fact *const *inputs, uint32_t input_count,
                            const onx_attribute **attributes, onxi_fact **outputs, uint32_t output_count);
 
 /* ---- infer_check.c ---- */

@@ -89,7 +89,8 @@ onx_status onxi_infer_main(onx_infer *e)
     e->losses_end = &e->losses;
     e->lost_at = (onxi_map){ .count = 0 };
     e->failed_at = (onxi_map){ .count = 0 };
-    e->failed = e->visits = 0;
+    e->calls = (onxi_map){ .count = 0 };
+    e->failed = e->visits = e->carried = 0;
     e->gave_up = false;
     if (!(e->main = ONXI_NEW(e->arena, onxi_main)))
         return ONX_E_MEMORY;
@@ -185,7 +186,7 @@ static onx_status infer_function(onx_infer *e, const onx_function *function, con
     }
     for (uint32_t i = 0; i < attribute_count; i++)
         given[i] = attributes[i];
-    ONX_TRY(onxi_infer_body(e, NULL, NULL, 0, function, facts, input_count, given, found, function->output_count));
+    ONX_TRY(onxi_infer_body(e, function, facts, input_count, given, found, function->output_count));
     for (uint32_t i = 0; i < function->output_count; i++) {
         onx_type *type = NULL;
         if (found[i])

@@ -92,8 +92,10 @@ static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const o
     onxi_running *run = running(call);
     onx_infer *e = run->infer;
     uint32_t limit = onx_ctx_limits(e->cx).depth;
-    if (run->scope->depth >= limit)
+    if (run->scope->depth >= limit) {
+        e->cut++;
         return onxi_call_fail(call, "subgraphs and functions are nested more than %u levels deep", limit);
+    }
     onxi_scope scope = {
         .parent = run->scope,
         .graph = graph,

@@ -64,29 +64,200 @@ static onx_status run_body(onx_infer *e, onxi_scope *scope, const onx_function *
     return e->status;
 }
 
-onx_status onxi_infer_body(onx_infer *e, onxi_scope *caller, const onx_node *node, uint32_t node_index,
-                           const onx_function *function, onxi_fact *const *inputs, uint32_t input_count,
-                           const onx_attribute **attributes, onxi_fact **outputs, uint32_t output_count)
+/* Operator sets and schemas that were looked up are the same in every call. */
+static onx_status frame_of(onx_infer *e, onxi_frame *frame, const onx_function *f)
 {
-    onxi_frame frame = { .caller = caller ? caller->frame : NULL, .function = function };
-    onxi_scope scope = { .parent = caller,
-                         .frame = &frame,
-                         .node = node,
-                         .node_index = node_index,
-                         .depth = caller ? caller->depth + 1 : 0 };
-    /* Paths of what is reported later refer to the scope: those that end up in results are texts by then. */
-    int64_t ir_version = e->model ? e->model->ir_version : 10;
-    ONX_TRY(onxi_frame_imports(e, &frame, function->opset_import, function->opset_import_count, ir_version));
-    onx_status status = bind_attributes(e, &frame, function, caller ? caller->frame : NULL, node, attributes);
-    if (status == ONX_OK)
-        status = run_body(e, &scope, function, inputs, input_count, outputs, output_count);
-    if (caller && scope.unsupported) {
+    uint64_t address = (uint64_t)(uintptr_t)f;
+    void **known = onxi_map_at(e, &e->bodies, onxi_hash(&address, sizeof address, 0));
+    if (!known)
+        return e->status;
+    const onxi_frame *shared = *known;
+    if (shared) {
+        frame->imports = shared->imports;
+        frame->import_count = shared->import_count;
+        frame->cache = shared->cache;
+        return ONX_OK;
+    }
+    ONX_TRY(onxi_frame_imports(e, frame, f->opset_import, f->opset_import_count, e->model ? e->model->ir_version : 10));
+    onxi_frame *kept = ONXI_NEW(e->arena, onxi_frame);
+    if (!kept)
+        return e->status = ONX_E_MEMORY;
+    *kept = *frame;
+    *known = kept;
+    return ONX_OK;
+}
+
+/* Infers the body; what its outputs are goes to `outputs`. */
+static onx_status walk_body(onx_infer *e, onxi_frame *frame, onxi_scope *scope, onxi_fact *const *inputs,
+                            uint32_t input_count, onxi_fact **outputs, uint32_t output_count)
+{
+    onxi_scope *caller = scope->parent;
+    onx_status status = run_body(e, scope, frame->function, inputs, input_count, outputs, output_count);
+    if (caller && scope->unsupported) {
         if (!caller->unsupported)
-            caller->unsupported_at = node_index;
+            caller->unsupported_at = scope->node_index;
         caller->unsupported = true;
     }
-    onxi_frame_free(e, &frame);
+    onxi_frame_free(e, frame);
     return status;
+}
+
+onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_fact *const *inputs, uint32_t input_count,
+                           const onx_attribute **attributes, onxi_fact **outputs, uint32_t output_count)
+{
+    onxi_frame frame = { .function = function };
+    onxi_scope scope = { .frame = &frame };
+    ONX_TRY(frame_of(e, &frame, function));
+    ONX_TRY(bind_attributes(e, &frame, function, NULL, NULL, attributes));
+    return walk_body(e, &frame, &scope, inputs, input_count, outputs, output_count);
+}
+
+/* ---- calls that are repeated ---- */
+
+/* What a call was given and what came of it. A body sees nothing else, so the next call like it need not be walked. */
+typedef struct made_call {
+    struct made_call *next;
+    const onx_function *function;
+    const onx_attribute **attributes;
+    onxi_fact **inputs;
+    uint32_t input_count, output_count;
+    onxi_type *types;
+    onxi_value *values;
+    uint64_t failed;
+    bool unsupported;
+} made_call;
+
+static uint64_t hash_dims(const onxi_dim *dims, uint64_t count, uint64_t h)
+{
+    return count ? onxi_hash(dims, (size_t)count * sizeof *dims, h) : h;
+}
+
+static uint64_t hash_call(const onx_function *function, onxi_fact *const *inputs, uint32_t input_count)
+{
+    uint64_t address = (uint64_t)(uintptr_t)function, h = onxi_hash(&address, sizeof address, input_count);
+    for (uint32_t i = 0; i < input_count; i++) {
+        const onxi_type *type = inputs[i] ? &inputs[i]->type : NULL;
+        uint64_t head = type ? type->kind + ((uint64_t)type->dtype << 8) + ((uint64_t)type->ranked << 16) : 1;
+        h = onxi_hash(&head, sizeof head, h);
+        if (type && type->ranked)
+            h = hash_dims(type->dims, type->rank, h);
+        if (type && !inputs[i]->tensor && inputs[i]->value)
+            h = hash_dims(inputs[i]->value->elements, inputs[i]->value->count, h);
+    }
+    return h;
+}
+
+static bool same_call(const made_call *made, const onxi_frame *frame, onxi_fact *const *inputs, uint32_t input_count,
+                      uint32_t output_count)
+{
+    if (made->function != frame->function || made->input_count != input_count || made->output_count < output_count)
+        return false;
+    for (uint32_t i = 0; i < frame->attribute_count; i++) {
+        const onx_attribute *a = made->attributes[i], *b = frame->attributes[i];
+        if (a != b && (!a || !b || !onx_message_equal(ONX_KIND_ATTRIBUTE, a, b)))
+            return false;
+    }
+    for (uint32_t i = 0; i < input_count; i++)
+        if (made->inputs[i] != inputs[i] &&
+            (!made->inputs[i] || !inputs[i] || !onxi_fact_same(made->inputs[i], inputs[i])))
+            return false;
+    return true;
+}
+
+/* Subgraphs that are handed to a function may take names from the caller. */
+static bool has_graph(const onxi_frame *frame)
+{
+    uint32_t count;
+    for (uint32_t i = 0; i < frame->attribute_count; i++)
+        if (frame->attributes[i] && (onx_attribute_value(frame->attributes[i], ONX_SLOT_G, &count) ||
+                                     onx_attribute_value(frame->attributes[i], ONX_SLOT_GRAPHS, &count)))
+            return true;
+    return false;
+}
+
+static bool has_fresh_type(const onx_infer *e, const onxi_type *type, onxi_dim after)
+{
+    for (uint32_t i = 0; type->ranked && i < type->rank; i++)
+        if (onxi_dim_has_fresh(e->dims, type->dims[i], after))
+            return true;
+    return type->inner && has_fresh_type(e, type->inner, after);
+}
+
+/* Sizes that depend on data are others in the next call, although what is given looks the same. */
+static bool has_fresh(const onx_infer *e, const made_call *made, onxi_dim after)
+{
+    for (uint32_t i = 0; i < made->output_count; i++) {
+        if (has_fresh_type(e, &made->types[i], after))
+            return true;
+        for (uint32_t k = 0; made->values[i].elements && k < made->values[i].count; k++)
+            if (onxi_dim_has_fresh(e->dims, made->values[i].elements[k], after))
+                return true;
+    }
+    return false;
+}
+
+static onx_status new_call(onx_infer *e, const onxi_frame *frame, onxi_fact **inputs, uint32_t input_count,
+                           uint32_t output_count, made_call **out)
+{
+    made_call *made = ONXI_NEW(e->arena, made_call);
+    if (!made)
+        return e->status = ONX_E_MEMORY;
+    *made = (made_call){ .function = frame->function,
+                         .attributes = frame->attributes,
+                         .inputs = inputs,
+                         .input_count = input_count,
+                         .output_count = output_count,
+                         .types = ONXI_ARRAY(e->arena, onxi_type, (size_t)output_count + 1),
+                         .values = ONXI_ARRAY(e->arena, onxi_value, (size_t)output_count + 1) };
+    *out = made;
+    return made->types && made->values ? ONX_OK : (e->status = ONX_E_MEMORY);
+}
+
+static onx_status infer_call(onxi_running *run, const onx_function *function, onxi_fact **inputs, made_call **out)
+{
+    onx_infer *e = run->infer;
+    onxi_call *call = &run->call;
+    onxi_scope *caller = run->scope;
+    onxi_frame frame = { .caller = caller->frame, .function = function };
+    onxi_scope scope = {
+        .parent = caller, .frame = &frame, .node = call->node, .node_index = run->index, .depth = caller->depth + 1
+    };
+    ONX_TRY(frame_of(e, &frame, function));
+    ONX_TRY(bind_attributes(e, &frame, function, caller->frame, call->node, NULL));
+    uint64_t key = hash_call(function, inputs, call->input_count);
+    void **known = onxi_map_at(e, &e->calls, key);
+    if (!known)
+        return e->status;
+    for (*out = *known; *out; *out = (*out)->next)
+        if (same_call(*out, &frame, inputs, call->input_count, call->output_count)) {
+            caller->unsupported_at = (*out)->unsupported && !caller->unsupported ? run->index : caller->unsupported_at;
+            caller->unsupported |= (*out)->unsupported;
+            onxi_infer_count_failures(e, caller, run->index, (*out)->failed);
+            return ONX_OK;
+        }
+    onxi_fact **outputs = ONXI_ARRAY(e->arena, onxi_fact *, (size_t)call->output_count + 1);
+    if (!outputs)
+        return e->status = ONX_E_MEMORY;
+    uint64_t failed = e->failed, cut = e->cut;
+    onxi_dim newest = onxi_dims_newest(e->dims);
+    ONX_TRY(walk_body(e, &frame, &scope, inputs, call->input_count, outputs, call->output_count));
+    ONX_TRY(new_call(e, &frame, inputs, call->input_count, call->output_count, out));
+    made_call *made = *out;
+    for (uint32_t i = 0; i < made->output_count; i++) {
+        if (outputs[i])
+            made->types[i] = outputs[i]->type;
+        if (outputs[i] && outputs[i]->value)
+            made->values[i] = *outputs[i]->value;
+    }
+    made->failed = e->failed - failed;
+    made->unsupported = scope.unsupported;
+    if (e->cut != cut || has_graph(&frame) || has_fresh(e, made, newest))
+        return ONX_OK;
+    if (!(known = onxi_map_at(e, &e->calls, key))) /* the table may have moved */
+        return e->status;
+    made->next = *known;
+    *known = made;
+    return ONX_OK;
 }
 
 onx_status onxi_infer_call_function(onxi_running *run, const onx_function *function)
@@ -100,8 +271,10 @@ onx_status onxi_infer_call_function(onxi_running *run, const onx_function *funct
                               ONX_ARG(onx_view(function->name)));
             return ONX_E_INVALID;
         }
-    if (run->scope->depth >= limit)
+    if (run->scope->depth >= limit) {
+        e->cut++;
         return onxi_call_fail(call, "subgraphs and functions are nested more than %u levels deep", limit);
+    }
     if (call->output_count > function->output_count || call->input_count > function->input_count) {
         onxi_infer_report(e, run->scope, call->node, run->index, false,
                           "the node has %u inputs and %u outputs, function %.*s has %u and %u", call->input_count,
@@ -109,23 +282,19 @@ onx_status onxi_infer_call_function(onxi_running *run, const onx_function *funct
                           function->output_count);
         onxi_infer_count_failures(e, run->scope, run->index, 1);
     }
-    onxi_fact **outputs = ONXI_ARRAY(e->arena, onxi_fact *, call->output_count + 1);
-    onxi_fact **inputs = ONXI_ARRAY(e->arena, onxi_fact *, call->input_count + 1);
-    if (!outputs || !inputs)
+    onxi_fact **inputs = ONXI_ARRAY(e->arena, onxi_fact *, (size_t)call->input_count + 1);
+    if (!inputs)
         return e->status = ONX_E_MEMORY;
     for (uint32_t i = 0; i < call->input_count; i++) {
         inputs[i] = run->facts[i];
         if (!inputs[i] && call->inputs[i] && !(inputs[i] = onxi_fact_new(e))) /* given, but nothing is known of it */
             return e->status;
     }
-    ONX_TRY(onxi_infer_body(e, run->scope, call->node, run->index, function, inputs, call->input_count, NULL, outputs,
-                            call->output_count));
+    made_call *made = NULL;
+    ONX_TRY(infer_call(run, function, inputs, &made));
     for (uint32_t i = 0; i < call->output_count; i++) {
-        if (!outputs[i])
-            continue;
-        call->outputs[i] = outputs[i]->type;
-        if (outputs[i]->value)
-            call->output_values[i] = *outputs[i]->value;
+        call->outputs[i] = made->types[i];
+        call->output_values[i] = made->values[i];
     }
     return ONX_OK;
 }

@@ -356,6 +356,37 @@ bool onxi_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char 
     return true;
 }
 
+/* ---- comparing ---- */
+
+static bool same_type(const onxi_type *a, const onxi_type *b)
+{
+    if (a->kind != b->kind || a->dtype != b->dtype || a->ranked != b->ranked || (a->ranked && a->rank != b->rank))
+        return false;
+    if (a->ranked && a->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) != 0)
+        return false;
+    if (a->opaque != b->opaque && (!a->opaque || !b->opaque || !onx_str_equal(a->opaque->name, b->opaque->name) ||
+                                   !onx_str_equal(a->opaque->domain, b->opaque->domain)))
+        return false;
+    return a->inner == b->inner || (a->inner && b->inner && same_type(a->inner, b->inner));
+}
+
+static bool same_value(const onxi_value *a, const onxi_value *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a->rank == b->rank && a->count == b->count &&
+           (!a->count || memcmp(a->elements, b->elements, a->count * sizeof *a->elements) == 0);
+}
+
+/* Elements that come from a tensor are read when somebody asks: of the new fact perhaps nobody did yet. */
+bool onxi_fact_same(const onxi_fact *a, const onxi_fact *b)
+{
+    bool both_lazy = a->tensor && a->tensor == b->tensor && !(a->value && b->value);
+    return a->tensor == b->tensor && a->omitted == b->omitted &&
+           (both_lazy || (a->constant == b->constant && same_value(a->value, b->value))) &&
+           same_type(&a->type, &b->type);
+}
+
 bool onxi_type_materialize(onx_infer *e, onxi_type *type)
 {
     bool any = false;

@@ -279,6 +279,7 @@ static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *n
         if (!value)
             return e->status = ONX_E_MEMORY;
         *value = run->call.output_values[i];
+        e->carried += value->count;
         fact->value = value;
         fact->constant = onx_str_is(onx_view(node->op_type), "Constant");
     }
@@ -338,7 +339,8 @@ onx_status onxi_infer_node(onx_infer *e, onxi_scope *scope, const onx_node *node
                             .arena = e->arena,
                             .ops = &onxi_infer_call_ops,
                             .engine = &run,
-                            .doc = e->doc };
+                            .doc = e->doc,
+                            .value_limit = e->carried > ONXI_CARRIED_LIMIT ? ONXI_CARRIED_FEW : 0 };
     ONX_TRY(gather_inputs(e, scope, node, &run, &few));
     ONX_TRY(make_outputs(e, node, &run, &few));
     onx_str op_type = onx_view(node->op_type), domain = onx_view(node->domain);
@@ -398,6 +400,7 @@ onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *no
                                   "inference stops here: loops and functions have repeated %llu nodes already",
                                   (unsigned long long)e->visit_limit);
             e->gave_up = true;
+            e->cut++;
             return ONX_OK;
         }
         if (i + AHEAD < count && nodes[i + AHEAD]->output_count)

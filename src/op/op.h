@@ -65,6 +65,10 @@ bool onxi_dims_fixed(const onxi_dims *dims, onx_str name, int64_t *value);
 /* Calls `each` with the name of every symbol in d, repeated ones too. False when one of them was made by
  * onxi_dim_fresh, which may stand for anything, or when `each` returned false. */
 bool onxi_dim_symbols(const onxi_dims *dims, onxi_dim d, bool (*each)(void *user, onx_str name), void *user);
+/* The newest expression so far; later ones are greater, UNKNOWN is less than all. */
+onxi_dim onxi_dims_newest(const onxi_dims *dims);
+/* Is a symbol in d that onxi_dim_fresh made after that? */
+bool onxi_dim_has_fresh(const onxi_dims *dims, onxi_dim d, onxi_dim after);
 /* d with `value` in the place of a symbol, simplified. */
 onxi_dim onxi_dim_substitute(onxi_dims *dims, onxi_dim d, onxi_dim symbol, onxi_dim value);
 /* Stable, readable text: N, N + 1, 2*seq, (H + 1)/2; as snprintf does. Empty for an unknown one. */
@@ -118,8 +122,9 @@ typedef struct onxi_call {
     onxi_type *outputs;             /* kind NONE on entry; the rule fills in what can be known */
     onxi_value *output_values;      /* elements NULL on entry; data propagation fills in. NULL: nobody wants them */
     const struct onxi_call_ops *ops;
-    void *engine; /* for ops */
-    onx_doc *doc; /* whose external data constants may lie in; NULL: none */
+    void *engine;         /* for ops */
+    onx_doc *doc;         /* whose external data constants may lie in; NULL: none */
+    uint32_t value_limit; /* carry values of at most so many elements; 0: ONXI_VALUE_LIMIT */
 } onxi_call;
 
 /* What the engine that runs a rule provides. */

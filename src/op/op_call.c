@@ -335,7 +335,8 @@ void onxi_call_same(onxi_call *call, uint32_t i, uint32_t input)
 
 onxi_dim *onxi_call_set_value(onxi_call *call, uint32_t i, uint32_t rank, uint32_t count)
 {
-    if (i >= call->output_count || !call->output_values || count > ONXI_VALUE_LIMIT)
+    uint32_t limit = call->value_limit ? call->value_limit : ONXI_VALUE_LIMIT;
+    if (i >= call->output_count || !call->output_values || count > limit)
         return NULL;
     onxi_dim *elements = onxi_arena_get(call->arena, (count ? count : 1) * sizeof *elements);
     if (!elements)

@@ -203,6 +203,24 @@ bool onxi_dim_symbols(const onxi_dims *dims, onxi_dim d, bool (*each)(void *user
     return true;
 }
 
+onxi_dim onxi_dims_newest(const onxi_dims *dims)
+{
+    return dims ? INT64_MIN + (int64_t)dims->count : ONXI_DIM_UNKNOWN;
+}
+
+bool onxi_dim_has_fresh(const onxi_dims *dims, onxi_dim d, onxi_dim after)
+{
+    if (onxi_dim_is_const(d) || d <= after || !onxi_dim_exists(dims, d)) /* members are older than what they are in */
+        return false;
+    const onxi_dim_expr *e = onxi_dim_expr_of(dims, d);
+    if (e->kind == ONXI_DIM_SYMBOL)
+        return e->constant == 1;
+    for (uint32_t i = 0; i < e->count; i++)
+        if (onxi_dim_has_fresh(dims, e->kind == ONXI_DIM_SUM ? e->terms[i].of : e->args[i], after))
+            return true;
+    return false;
+}
+
 onxi_dim onxi_dim_symbol(onxi_dims *dims, onx_str name)
 {
     if (!dims || name.len == 0)

@@ -233,26 +233,104 @@ static void test_infer_api__graph_and_function(void **state)
 
 /* ---- bounds ---- */
 
-/* Functions that each call the one before twice: 2^40 nodes if nothing stopped it. */
-static void test_infer_api__repetition_is_bounded(void **state)
+/* A model whose function f40 calls f39 twice and so on: 2^40 nodes. */
+static onx_doc *parse_bomb(const char *least)
 {
-    (void)state;
     size_t len = 0, size = 1 << 14;
     char *text = malloc(size);
     len += (size_t)snprintf(text, size,
                             "<ir_version: 10, opset_import: [\"\" : 18, \"my\" : 1]>\n"
                             "g (float[N] x) => () { a = my.f40 (x) }\n"
-                            "<domain: \"my\", opset_import: [\"\" : 18]>\nf0 (a) => (b) { b = Relu (a) }\n");
+                            "<domain: \"my\", opset_import: [\"\" : 18]>\nf0 (a) => (b) { %s }\n",
+                            least);
     for (int i = 1; i <= 40; i++)
         len += (size_t)snprintf(text + len, size - len,
                                 "<domain: \"my\", opset_import: [\"\" : 18, \"my\" : 1]>\n"
                                 "f%d (a) => (c) { b = my.f%d (a) c = my.f%d (b) }\n",
                                 i, i - 1, i - 1);
     onx_doc *doc = parse(text);
+    free(text);
+    return doc;
+}
+
+static void limit_memory(void)
+{
+    onx_limits limits = onx_ctx_limits(cx);
+    limits.memory = 100 << 20;
+    onx_ctx_set_limits(cx, limits);
+}
+
+/* A call that is given the same again is not walked again. */
+static void test_infer_api__equal_calls_are_one(void **state)
+{
+    (void)state;
+    onx_doc *doc = parse_bomb("b = Relu (a)");
+    limit_memory();
+    assert_int_equal(onx_infer_model(cx, doc, NULL), ONX_OK);
+    assert_int_equal(onx_diag_total(cx, ONX_WARNING), 0);
+    assert_type(value_type(onx_doc_model(doc)->graph, "a"), "float[N]");
+    onx_doc_free(doc);
+    /* Types, constants and attributes tell calls apart; sizes that depend on data are different in each. */
+    doc = parse("<ir_version: 10, opset_import: [\"\" : 18, \"my\" : 1]>\n"
+                "g (float[N] x, float[N] z, int64[3] i) => () {\n"
+                "  a = my.f <k = 2> (x) b = my.f <k = 3> (x) c = my.f <k = 2> (z) d = my.f <k = 2> (i)\n"
+                "  one = Constant <value_ints = [1, 3]> () two = Constant <value_ints = [2, -1]> ()\n"
+                "  e = my.r (i, one) f = my.r (i, two) h = my.r (i, one)\n"
+                "  p = my.n (x) q = my.n (z)\n"
+                "}\n"
+                "<domain: \"my\", opset_import: [\"\" : 18]>\n"
+                "f <k> (x) => (y) { c = Constant <value_int: int = @k> () z = Constant <value_ints = [0]> ()\n"
+                "  s = Unsqueeze (c, z) y = Tile (x, s) }\n"
+                "<domain: \"my\", opset_import: [\"\" : 18]> r (x, s) => (y) { y = Reshape (x, s) }\n"
+                "<domain: \"my\", opset_import: [\"\" : 18]> n (x) => (y) { y = NonZero (x) }");
+    onx_graph *graph = onx_doc_model(doc)->graph;
+    assert_int_equal(onx_infer_model(cx, doc, NULL), ONX_OK);
+    assert_type(value_type(graph, "a"), "float[\"2*N\"]");
+    assert_type(value_type(graph, "b"), "float[\"3*N\"]");
+    assert_type(value_type(graph, "c"), "float[\"2*N\"]");
+    assert_type(value_type(graph, "d"), "int64[6]");
+    assert_type(value_type(graph, "e"), "int64[1, 3]");
+    assert_type(value_type(graph, "h"), "int64[1, 3]");
+    assert_null(value_type(graph, "f")->tensor_type->shape);
+    const onx_type *p = value_type(graph, "p"), *q = value_type(graph, "q");
+    assert_false(onx_message_equal(ONX_KIND_TYPE, p, q));
+    onx_doc_free(doc);
+}
+
+/* Calls that each make a size of their own are all different: they end at the limit of repetition, in little memory. */
+static void test_infer_api__repetition_is_bounded(void **state)
+{
+    (void)state;
+    onx_doc *doc = parse_bomb("b = NonZero (a)");
+    limit_memory();
     assert_int_equal(onx_infer_model(cx, doc, NULL), ONX_OK);
     assert_int_equal(onx_diag_total(cx, ONX_WARNING), 1);
     onx_doc_free(doc);
-    free(text);
+}
+
+/* 20,000 values of 4,096 elements: 640 MB if all were carried along. */
+static void test_infer_api__carried_values_are_bounded(void **state)
+{
+    (void)state;
+    onx_doc *doc;
+    assert_int_equal(onx_model_new(cx, "g", 18, &doc), ONX_OK);
+    onx_arena *arena = onx_doc_arena(doc);
+    onx_graph *graph = onx_doc_model(doc)->graph;
+    static int64_t elements[4096];
+    const int64_t dims[] = { 4096 };
+    onx_node *node = onx_graph_add_node(arena, graph, "Constant", "", "v0");
+    assert_non_null(
+        onx_node_add_tensor(arena, node, "value", onx_tensor_new(arena, ONX_INT64, dims, 1, elements, "v")));
+    for (int i = 0; i < 20000; i++) {
+        char in[32], out[16];
+        snprintf(in, sizeof in, "v%d v0", i);
+        snprintf(out, sizeof out, "v%d", i + 1);
+        assert_non_null(onx_graph_add_node(arena, graph, "Add", in, out));
+    }
+    limit_memory();
+    assert_int_equal(onx_infer_model(cx, doc, NULL), ONX_OK);
+    assert_type(graph->value_info[20000]->type, "int64[4096]");
+    onx_doc_free(doc);
 }
 
 static void test_infer_api__nesting_is_bounded(void **state)
@@ -311,7 +389,9 @@ int main(void)
         TEST(strict_leaves_the_model_alone),
         TEST(custom_operators),
         TEST(graph_and_function),
+        TEST(equal_calls_are_one),
         TEST(repetition_is_bounded),
+        TEST(carried_values_are_bounded),
         TEST(nesting_is_bounded),
         TEST(every_pass_is_linear),
     };
