@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +16,7 @@
 typedef struct attempt {
     onx_ctx *cx;
     onx_where where;
+    int dir;
     onx_str path;
 } attempt;
 
@@ -27,9 +31,27 @@ static onx_status refuse(const attempt *a, const char *rule, const char *format,
     return ONX_E_INVALID;
 }
 
+/* Only for the wording, after the file was refused for a link: would following it leave the folder? Where a link points
+ * at nothing, what it names as missing is looked at. */
+static bool leads_outside(const attempt *a)
+{
+    char root[PATH_MAX], name[PATH_MAX], target[PATH_MAX];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", a->dir);
+    if (!realpath(name, root))
+        return false;
+    size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+    int n = snprintf(name, sizeof name, "%.*s/%.*s", (int)len, root, ONX_ARG(a->path));
+    target[0] = 0;
+    if (n < 0 || (size_t)n >= sizeof name || (!realpath(name, target) && errno != ENOENT) || !target[0])
+        return false;
+    return strncmp(target, root, len) != 0 || (target[len] && target[len] != '/');
+}
+
 static onx_status refuse_errno(const attempt *a, int error)
 {
     char reason[128];
+    if (error == ELOOP && leads_outside(a))
+        return refuse(a, "E-07", "%.*s leads out of the model's folder through a symbolic link", ONX_ARG(a->path));
     if (error == ELOOP)
         return refuse(a, "E-08", "external data is not read through symbolic links, and %.*s has one",
                       ONX_ARG(a->path));
@@ -144,7 +166,7 @@ static onx_status open_stepwise(const attempt *a, int dir, int *fd_out)
 onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path, unsigned flags, int *fd_out,
                              uint64_t *size_out)
 {
-    attempt a = { cx, where, path };
+    attempt a = { cx, where, dir, path };
     *fd_out = -1;
     if (path.len == 0 || memchr(path.ptr, 0, path.len))
         return refuse(&a, "E-06", "the path is empty or holds a zero byte");
@@ -179,7 +201,7 @@ onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path
 onx_status onxi_beneath_folder(onx_ctx *cx, onx_where where, int dir, onx_str path, unsigned flags, int *folder_out,
                                onx_str *leaf_out)
 {
-    attempt a = { cx, where, path };
+    attempt a = { cx, where, dir, path };
     char name[NAME_MAX + 1];
     return walk(&a, dir, (flags & ONXI_BENEATH_MAKE) != 0, folder_out, leaf_out, name);
 }

@@ -1,5 +1,6 @@
-/* check_external.c - rules E: external data. What tensors say about it is read by ir/, files are opened by base/
- * without following links; sizes are compared, and nothing of the contents is read. */
+/* check_external.c - rules E: external data. What tensors say about it is read and judged by ir/ (ir_external.c), files
+ * are opened by base/ without following links (base_beneath.c), as for whoever reads the data (proto_external.c); here
+ * each file is looked at once for its size, and nothing of the contents is read. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -25,7 +26,7 @@ const onx_rule onxi_rules_external[] = {
       "`C:\\w.bin`" },
     { "E-06", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "ExternalDataSecurity.md: Threat Model",
       "The location contains no zero byte and is valid UTF-8", "`w.bin\\0x`" },
-    { "E-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, "E-08",
+    { "E-07", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
       "ExternalDataSecurity.md: Layer 1; AssuranceCase.md: External data references",
       "After resolving links the file is inside the model directory, whatever component the link is in",
       "`dirlink/w.bin` with dirlink pointing elsewhere" },
@@ -220,19 +221,13 @@ static void check_range(onxi_check *k, const onxi_at *at, const onxi_external_re
                         uint64_t size)
 {
     uint64_t end, length = r->has_length ? r->length : sized ? size : 0;
-    if (!onxi_add_u64(r->offset, length, &end) || r->offset > file->size || (r->has_length && end > file->size)) {
-        onxi_find(k, at, "E-16",
+    onxi_external_fault fault;
+    if (!onxi_external_fits(r, sized, size, file->size, &end, &fault)) {
+        onxi_find(k, at, fault.rule,
                   (onxi_detail){ .value = onxi_text(k, "%llu bytes at %llu", (unsigned long long)length,
                                                     (unsigned long long)r->offset),
                                  .expected = onxi_text(k, "within %llu bytes", (unsigned long long)file->size) },
-                  "the data does not lie within the file");
-        return;
-    }
-    if (end > file->size) {
-        onxi_find(k, at, "E-17",
-                  (onxi_detail){ .value = onxi_text(k, "%llu bytes", (unsigned long long)(file->size - r->offset)),
-                                 .expected = onxi_text(k, "%llu bytes", (unsigned long long)size) },
-                  "the file is too short for the type and shape");
+                  "%s", fault.text);
         return;
     }
     if (!length || !k->notes)
@@ -249,6 +244,7 @@ void onxi_check_external(onxi_check *k, const onxi_at *at, const onx_tensor *t, 
 {
     onxi_external_ref r;
     onxi_external_fault fault;
+    uint64_t end;
     const onxi_at *here = ONXI_AT(at, external_data);
     if (k->quick)
         return; /* whoever reads the data checks this again at that moment */
@@ -263,11 +259,11 @@ void onxi_check_external(onxi_check *k, const onxi_at *at, const onx_tensor *t, 
                   (onxi_detail){ .value = onxi_text(k, "%llu", (unsigned long long)r.offset),
                                  .expected = onx_str_of("a multiple of 4096") },
                   "the offset is not at the start of a page");
-    if (r.has_length && sized && r.length != size) {
-        onxi_find(k, here, "E-17",
+    if (!onxi_external_fits(&r, sized, size, UINT64_MAX, &end, &fault)) {
+        onxi_find(k, here, fault.rule,
                   (onxi_detail){ .value = onxi_text(k, "%llu bytes", (unsigned long long)r.length),
                                  .expected = onxi_text(k, "%llu bytes", (unsigned long long)size) },
-                  "the length does not fit the type and shape");
+                  "%s", fault.text);
         return;
     }
     file_info *file = find_file(k, here, r.location);

@@ -56,6 +56,10 @@ typedef struct onxi_external_fault {
 bool onxi_external_parse(const onx_tensor *tensor, onxi_external_ref *out, onxi_external_fault *fault);
 /* Is it a plain relative path of a file inside a folder, on every system? */
 bool onxi_location_is_sound(onx_str location, onxi_external_fault *fault);
+/* Does the range fit the tensor's size (`sized`: it is known) and the file's (UINT64_MAX: not known yet)? *end_out: of
+ * what the tensor has of the file. */
+bool onxi_external_fits(const onxi_external_ref *ref, bool sized, uint64_t size, uint64_t file_size, uint64_t *end_out,
+                        onxi_external_fault *fault);
 
 /* ---- tensors ---- */
 

@@ -107,3 +107,22 @@ bool onxi_external_parse(const onx_tensor *t, onxi_external_ref *out, onxi_exter
     out->checksum = values[CHECKSUM];
     return onxi_location_is_sound(out->location, f);
 }
+
+bool onxi_external_fits(const onxi_external_ref *r, bool sized, uint64_t size, uint64_t file_size, uint64_t *end,
+                        onxi_external_fault *f)
+{
+    const onx_str none = { NULL, 0 };
+    if (r->has_length && sized && r->length != size)
+        return fault(f, "E-17", "the length does not fit the type and shape", none);
+    if (r->offset > file_size ||
+        !onxi_add_u64(r->offset,
+                      r->has_length ? r->length
+                      : sized       ? size
+                                    : 0,
+                      end) ||
+        (r->has_length && *end > file_size))
+        return fault(f, "E-16", "the data does not lie within the file", none);
+    if (*end > file_size)
+        return fault(f, "E-17", "the file is too short for the type and shape", none);
+    return true;
+}

@@ -200,16 +200,16 @@ static onx_status find_bytes(onx_doc *doc, const onx_tensor *t, const place *p, 
         return refuse(doc->cx, p, fault.rule, fault.value, "%s", fault.text);
     if (!onx_tensor_count(t, &count) || !onx_dtype_size(t->data_type, count, &size) || size > SIZE_MAX)
         return refuse(doc->cx, p, "E-26", (onx_str){ NULL, 0 }, "the size does not follow from data_type and dims");
-    if (ref.has_length && ref.length != size)
-        return refuse(doc->cx, p, "E-17", (onx_str){ NULL, 0 },
-                      "length is %llu, but type and shape call for %llu bytes", (unsigned long long)ref.length,
-                      (unsigned long long)size);
+    if (!onxi_external_fits(&ref, true, size, UINT64_MAX, &end, &fault))
+        return refuse(doc->cx, p, fault.rule, (onx_str){ NULL, 0 },
+                      "%s: %llu bytes at offset %llu, where %llu are called for", fault.text,
+                      (unsigned long long)ref.length, (unsigned long long)ref.offset, (unsigned long long)size);
     data_file *file = NULL;
     ONX_TRY(open_file(doc, p, ref.location, &file));
     if (file_out)
         *file_out = file;
-    if (!onxi_add_u64(ref.offset, size, &end) || end > file->file.bytes.len)
-        return refuse(doc->cx, p, ref.has_length || ref.offset > file->file.bytes.len ? "E-16" : "E-17", ref.location,
+    if (!onxi_external_fits(&ref, true, size, file->file.bytes.len, &end, &fault))
+        return refuse(doc->cx, p, fault.rule, ref.location,
                       "%llu bytes at offset %llu do not lie within the data file of %zu bytes",
                       (unsigned long long)size, (unsigned long long)ref.offset, file->file.bytes.len);
     *out = onx_str_make(file->file.bytes.ptr + ref.offset, (size_t)size);

@@ -52,9 +52,13 @@ ln -s w.bin link.bin
 ln -s ../secret.bin out.bin
 ln -s .. up
 ln -s sub inside
-for location in link.bin out.bin up/secret.bin inside/v.bin; do
+for location in link.bin inside/v.bin; do
     model "$location" >model.textproto
     refused E-08
+done
+for location in out.bin up/secret.bin; do
+    model "$location" >model.textproto
+    refused E-07
 done
 mkfifo fifo
 for location in sub none.bin fifo w.bin/x; do
