@@ -163,7 +163,10 @@ typedef struct onxi_callee { /* a function of the model */
     const onx_function *f;
     onx_str domain, name, overload; /* domain "" for ai.onnx */
     struct onxi_set *parameters;    /* names of attribute (index) and attribute_proto (index | ONXI_PRESET) */
-    onx_str *needed;                /* parameters without default that a body node cannot do without */
+    uint32_t parameter;             /* number of the first one without default among those of all functions */
+    bool *needs;                    /* of those: a body node cannot do without it */
+    int32_t *takes;                 /* of those: the type of the references to it; 0: none, -1: they differ */
+    uint32_t *needed;               /* which ones those are */
     uint32_t needed_count;
     uint32_t next; /* hash chain, 1 + index */
 } onxi_callee;
@@ -331,6 +334,10 @@ void onxi_check_functions(onxi_check *k, const onxi_at *at, onx_function *const 
 void onxi_check_function(onxi_check *k, const onxi_at *at, const onx_function *f, uint32_t callee);
 void onxi_check_call(onxi_check *k, const onxi_at *at, const onx_node *node, const onxi_bound *op,
                      const onxi_scope *scope);
+static inline onx_str onxi_node_overload(const onx_node *n)
+{
+    return n->extra ? onx_view(onx_node_more(n)->overload) : onx_str_make(NULL, 0);
+}
 uint32_t onxi_callee_find(const onxi_check *k, onx_str domain, onx_str name, onx_str overload); /* UINT32_MAX: none */
 void onxi_callees_add(onxi_check *k, onx_function *const *functions, uint32_t count);
 void onxi_check_call_cycles(onxi_check *k, const onxi_at *at);

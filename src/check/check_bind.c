@@ -206,7 +206,7 @@ static void bind(onxi_check *k, const onxi_at *at, onxi_bound *b, onxi_scope *sc
 const onxi_bound *onxi_bind(onxi_check *k, const onxi_at *at, const onx_node *node, onxi_scope *scope)
 {
     onx_str domain = onxi_domain(onx_view(node->domain)), name = onx_view(node->op_type);
-    onx_str overload = node->extra ? onx_view(onx_node_more(node)->overload) : onx_str_make(NULL, 0);
+    onx_str overload = onxi_node_overload(node);
     uint64_t hash = hash_of(domain, name, overload);
     if (k->bound_count >= k->bound_slots / 4 * 3 && !grow(k))
         return NULL;

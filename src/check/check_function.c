@@ -105,45 +105,128 @@ uint32_t onxi_callee_find(const onxi_check *k, onx_str domain, onx_str name, onx
     return UINT32_MAX;
 }
 
-/* Parameters that have no default and that some body node needs for a required attribute. */
-static void find_needed(onxi_check *k, onxi_callee *c, onxi_imports *imports, onx_node *const *nodes, uint32_t count,
-                        uint32_t depth, onxi_set *seen);
+/* ---- what bodies want of their parameters (F-19) ---- */
 
-static void find_needed_in(onxi_check *k, onxi_callee *c, onxi_imports *imports, const onx_node *n, uint32_t depth,
-                           onxi_set *seen)
+/* A parameter without default and the one that the body hands it on to, in a call of another function. */
+typedef struct handed {
+    struct handed *next; /* of the same receiver */
+    uint32_t from;       /* number among the parameters of all functions */
+} handed;
+
+typedef struct wants {
+    onxi_callee *callee;
+    onxi_imports imports;
+    handed **to; /* by receiver */
+} wants;
+
+static void want(onxi_callee *c, uint32_t parameter)
+{
+    if (!c->needs[parameter])
+        c->needed[c->needed_count++] = parameter;
+    c->needs[parameter] = true;
+}
+
+static void hand_on(onxi_check *k, const wants *w, uint32_t parameter, const onx_node *n, onx_str attribute)
+{
+    uint32_t callee =
+        onxi_callee_find(k, onxi_domain(onx_view(n->domain)), onx_view(n->op_type), onxi_node_overload(n));
+    uint32_t which;
+    const onxi_callee *c = callee == UINT32_MAX ? NULL : &k->callees[callee];
+    if (!c || !onxi_set_find(c->parameters, attribute, &which) || which & ONXI_PRESET)
+        return;
+    handed *h = ONXI_NEW(k->arena, handed);
+    if (onxi_check_failed(k, h))
+        return;
+    *h = (handed){ .next = w->to[c->parameter + which], .from = w->callee->parameter + parameter };
+    w->to[c->parameter + which] = h;
+}
+
+static void find_wants(onxi_check *k, wants *w, onx_node *const *nodes, uint32_t count, uint32_t depth);
+
+static void find_wants_of(onxi_check *k, wants *w, const onx_node *n, uint32_t depth)
 {
     const onxi_schema *schema = NULL;
     for (uint32_t i = 0; i < n->attribute_count; i++) {
         const onx_attribute *a = n->attribute[i];
         onx_str ref = a->extra ? onx_view(onx_attribute_more(a)->ref_attr_name) : onx_str_make(NULL, 0);
-        uint32_t graphs;
+        uint32_t graphs, which;
         onx_graph *const *g = onx_attribute_value(a, ONX_SLOT_G, &graphs);
         if (g && *g && depth < k->depth_limit)
-            find_needed(k, c, imports, (*g)->node, (*g)->node_count, depth + 1, seen);
-        if (!ref.len)
+            find_wants(k, w, (*g)->node, (*g)->node_count, depth + 1);
+        if (!ref.len || !onxi_set_find(w->callee->parameters, ref, &which) || which & ONXI_PRESET)
             continue;
+        if (onx_attribute_type_name(a->type))
+            w->callee->takes[which] = w->callee->takes[which] && w->callee->takes[which] != a->type ? -1 : a->type;
         onx_str domain = onxi_domain(onx_view(n->domain));
         if (!schema)
-            schema = onxi_schema_find(domain, onx_view(n->op_type), onxi_imports_find(imports, domain));
+            schema = onxi_schema_find(domain, onx_view(n->op_type), onxi_imports_find(&w->imports, domain));
         const onxi_attr *row = schema ? onxi_schema_attr(schema, onx_view(a->name)) : NULL;
-        uint32_t which;
-        bool declared = onxi_set_find(c->parameters, ref, &which) && !(which & ONXI_PRESET);
-        if (row && row->required && declared && onxi_set_add(k, seen, ref, 0, NULL)) {
-            if (!c->needed)
-                c->needed = ONXI_ARRAY(k->arena, onx_str, c->f->attribute_count);
-            if (onxi_check_failed(k, c->needed))
-                return;
-            c->needed[c->needed_count++] = ref;
+        if (row && row->required)
+            want(w->callee, which);
+        hand_on(k, w, which, n, onx_view(a->name));
+    }
+}
+
+static void find_wants(onxi_check *k, wants *w, onx_node *const *nodes, uint32_t count, uint32_t depth)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (nodes[i]->attribute_count)
+            find_wants_of(k, w, nodes[i], depth);
+}
+
+/* A parameter that is handed on to one that is needed is needed itself, over any number of calls. */
+static void spread_needs(onxi_check *k, handed *const *to, const uint32_t *owner, uint32_t parameters)
+{
+    uint32_t *todo = ONXI_ARRAY(k->arena, uint32_t, parameters), count = 0;
+    if (onxi_check_failed(k, todo))
+        return;
+    for (uint32_t i = 0; i < parameters; i++) {
+        const onxi_callee *c = &k->callees[owner[i]];
+        if (c->needs[i - c->parameter])
+            todo[count++] = i;
+    }
+    while (count) {
+        for (const handed *h = to[todo[--count]], *next; h; h = next) {
+            onxi_callee *c = &k->callees[owner[h->from]];
+            next = h->next;
+            if (c->needs[h->from - c->parameter])
+                continue;
+            want(c, h->from - c->parameter);
+            todo[count++] = h->from; /* each comes here once, so there is room */
         }
     }
 }
 
-static void find_needed(onxi_check *k, onxi_callee *c, onxi_imports *imports, onx_node *const *nodes, uint32_t count,
-                        uint32_t depth, onxi_set *seen)
+static void find_needs(onxi_check *k)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (nodes[i]->attribute_count)
-            find_needed_in(k, c, imports, nodes[i], depth, seen);
+    uint32_t parameters = 0;
+    for (uint32_t i = 0; i < k->callee_count; i++) {
+        onxi_callee *c = &k->callees[i];
+        c->parameter = parameters; /* all together fewer than the bytes of the file */
+        parameters += c->f->attribute_count;
+        c->needs = ONXI_ARRAY(k->arena, bool, c->f->attribute_count + 1);
+        c->takes = ONXI_ARRAY(k->arena, int32_t, c->f->attribute_count + 1);
+        c->needed = ONXI_ARRAY(k->arena, uint32_t, c->f->attribute_count + 1);
+        if (onxi_check_failed(k, c->needs) || onxi_check_failed(k, c->takes) || onxi_check_failed(k, c->needed))
+            return;
+    }
+    if (!parameters)
+        return;
+    handed **to = ONXI_ARRAY(k->arena, handed *, parameters);
+    uint32_t *owner = ONXI_ARRAY(k->arena, uint32_t, parameters);
+    if (onxi_check_failed(k, to) || onxi_check_failed(k, owner))
+        return;
+    for (uint32_t i = 0; i < k->callee_count; i++) {
+        const onx_function *f = k->callees[i].f;
+        wants w = { .callee = &k->callees[i], .to = to };
+        for (uint32_t j = 0; j < f->attribute_count; j++)
+            owner[w.callee->parameter + j] = i;
+        if (!f->attribute_count)
+            continue;
+        onxi_imports_open(k, &w.imports, f->opset_import, f->opset_import_count);
+        find_wants(k, &w, f->node, f->node_count, 0);
+    }
+    spread_needs(k, to, owner, parameters);
 }
 
 void onxi_callees_add(onxi_check *k, onx_function *const *functions, uint32_t count)
@@ -170,17 +253,13 @@ void onxi_callees_add(onxi_check *k, onx_function *const *functions, uint32_t co
             onxi_set_add(k, c->parameters, onx_view(f->attribute[j]), j, NULL);
         for (uint32_t j = 0; j < f->attribute_proto_count; j++)
             onxi_set_add(k, c->parameters, onx_view(f->attribute_proto[j]->name), j | ONXI_PRESET, NULL);
-        if (f->attribute_count) {
-            onxi_imports imports;
-            onxi_imports_open(k, &imports, f->opset_import, f->opset_import_count);
-            find_needed(k, c, &imports, f->node, f->node_count, 0, onxi_set_new(k));
-        }
         if (!c->name.len || onxi_callee_find(k, c->domain, c->name, c->overload) != UINT32_MAX)
             continue;
         uint32_t slot = (uint32_t)hash_of(c->domain, c->name, c->overload) & (k->callee_slots - 1);
         c->next = k->callee_slot[slot];
         k->callee_slot[slot] = i + 1;
     }
+    find_needs(k);
 }
 
 /* ---- calls ---- */
@@ -206,6 +285,53 @@ static void note_call(onxi_check *k, uint32_t caller, uint32_t callee)
     k->calls[k->call_count++] = (uint64_t)caller << 32 | callee;
 }
 
+static onx_str similar_parameter(onxi_check *k, const onxi_callee *c, onx_str name)
+{
+    uint32_t best = 3, d;
+    onx_str found = { NULL, 0 };
+    if (k->hints++ > ONXI_HINTS)
+        return found;
+    for (uint32_t i = 0; i < c->f->attribute_count; i++)
+        if (onxi_similar(name, onx_view(c->f->attribute[i]), &d) && d < best) {
+            best = d;
+            found = onx_view(c->f->attribute[i]);
+        }
+    for (uint32_t i = 0; i < c->f->attribute_proto_count; i++)
+        if (onxi_similar(name, onx_view(c->f->attribute_proto[i]->name), &d) && d < best) {
+            best = d;
+            found = onx_view(c->f->attribute_proto[i]->name);
+        }
+    return found.len ? onxi_text(k, "did you mean %s?", onxi_quote(k, found)) : found;
+}
+
+/* `which`: the parameter, as callee->parameters has it. */
+static void check_given_type(onxi_check *k, const onxi_at *at, const onxi_callee *c, const onx_attribute *a,
+                             uint32_t which)
+{
+    bool preset = (which & ONXI_PRESET) != 0;
+    int32_t wanted = preset ? c->f->attribute_proto[which & ~ONXI_PRESET]->type : c->takes[which];
+    const char *given_name = onx_attribute_type_name(a->type), *wanted_name = onx_attribute_type_name(wanted);
+    if (a->type != wanted && given_name && wanted_name && wanted > 0)
+        onxi_find(k, at, preset ? "F-22" : "F-19",
+                  (onxi_detail){ .value = onx_str_of(given_name), .expected = onx_str_of(wanted_name) },
+                  preset ? "the attribute has another type than the default of the parameter"
+                         : "the attribute has another type than the body of %s takes",
+                  shown_name(k, c));
+}
+
+/* One finding for all parameters that a call leaves out: there may be many of both. */
+static void report_left_out(onxi_check *k, const onxi_at *at, const onxi_callee *c, const onxi_set *given,
+                            uint32_t count)
+{
+    uint32_t i = 0;
+    while (i + 1 < c->needed_count && onxi_set_find(given, onx_view(c->f->attribute[c->needed[i]]), NULL))
+        i++;
+    const char *name = onxi_quote(k, onx_view(c->f->attribute[c->needed[i]]));
+    onx_str expected = count > 1 ? onxi_text(k, "%s and %u more", name, count - 1) : onx_str_of(name);
+    onxi_find(k, at, "F-19", (onxi_detail){ .expected = expected },
+              "the call leaves out a parameter that the body of %s cannot do without", shown_name(k, c));
+}
+
 void onxi_check_call(onxi_check *k, const onxi_at *at, const onx_node *n, const onxi_bound *op, const onxi_scope *scope)
 {
     const onxi_callee *c = &k->callees[op->function];
@@ -223,30 +349,25 @@ void onxi_check_call(onxi_check *k, const onxi_at *at, const onx_node *n, const 
                                  .expected = onxi_text(k, "%u at most", f->output_count) },
                   "the call takes more outputs than %s has", shown_name(k, c));
     onxi_set *given = c->needed_count ? onxi_set_new(k) : NULL;
+    uint32_t needed = 0;
     for (uint32_t i = 0; i < n->attribute_count; i++) {
-        const onx_attribute *a = n->attribute[i], *preset = NULL;
+        const onx_attribute *a = n->attribute[i];
         onx_str name = onx_view(a->name);
         uint32_t which;
-        bool known = onxi_set_find(c->parameters, name, &which);
-        if (given)
-            onxi_set_add(k, given, name, i, NULL);
-        if (known && which & ONXI_PRESET)
-            preset = f->attribute_proto[which & ~ONXI_PRESET];
         const onxi_at *here = ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a);
+        bool known = onxi_set_find(c->parameters, name, &which);
         if (!known && name.len && !(name.len > 1 && name.ptr[0] == '_' && name.ptr[1] == '_'))
-            onxi_find(k, here, "F-22", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                      "%s has no parameter of that name", shown_name(k, c));
-        if (preset && a->type != preset->type && onx_attribute_type_name(a->type) &&
-            onx_attribute_type_name(preset->type))
             onxi_find(k, here, "F-22",
-                      (onxi_detail){ .value = onx_str_of(onx_attribute_type_name(a->type)),
-                                     .expected = onx_str_of(onx_attribute_type_name(preset->type)) },
-                      "the attribute has another type than the default of the parameter");
+                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)), .hint = similar_parameter(k, c, name) },
+                      "%s has no parameter of that name", shown_name(k, c));
+        if (!known)
+            continue;
+        check_given_type(k, here, c, a, which);
+        if (given && !(which & ONXI_PRESET) && c->needs[which])
+            needed += onxi_set_add(k, given, name, i, NULL);
     }
-    for (uint32_t i = 0; i < c->needed_count; i++)
-        if (!onxi_set_find(given, c->needed[i], NULL))
-            onxi_find(k, at, "F-19", (onxi_detail){ .expected = onx_str_of(onxi_quote(k, c->needed[i])) },
-                      "the call leaves out a parameter that the body of %s cannot do without", shown_name(k, c));
+    if (needed < c->needed_count)
+        report_left_out(k, at, c, given, c->needed_count - needed);
 }
 
 /* ---- who calls whom ---- */
