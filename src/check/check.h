@@ -201,6 +201,7 @@ typedef struct onxi_scope {
     bool twins;                      /* two nodes seem to have one name */
     uint64_t *node_slot, node_slots; /* hashes of node names */
     uint64_t node_hash[ONXI_LOOK];   /* of the nodes to come */
+    struct onxi_set *value_types;    /* name to output (index) or value_info (index | ONXI_PRESET), once asked for */
 } onxi_scope;
 
 typedef struct onxi_check {
@@ -237,14 +238,13 @@ typedef struct onxi_check {
     struct onxi_files *files; /* external data files seen */
     struct onxi_set *graph_names;
     struct onxi_set *domains_with_functions;
-    struct onxi_set *dim_names; /* variables that an initializer gives a size: index into dim_sizes */
+    struct onxi_set *dim_names; /* variables that something gives a size: index into dim_sizes */
     int64_t *dim_sizes;
     uint32_t dim_count;
     bool has_image, has_image_keys, denoted, not_utf8;
     onx_rule_severity type_severity; /* of gaps in a type, NONE: that of the rules */
     bool *config_used;               /* per device configuration */
     struct onxi_set *config_index;
-    struct onxi_set *value_types; /* of the main graph: name to output (index) or value_info (index | ONXI_PRESET) */
     const onx_registry *registry;
 } onxi_check;
 
@@ -350,6 +350,12 @@ typedef enum onxi_type_need { ONXI_TYPE_MAY_LACK, ONXI_TYPE_NEEDED, ONXI_TYPE_SH
 void onxi_check_type(onxi_check *k, const onxi_at *at, const onx_type *type, uint32_t depth);
 void onxi_check_value_info(onxi_check *k, const onxi_at *at, const onx_value_info *value, onxi_role role,
                            const char *name_rule);
+/* The type that the scope's graph declares for a value of its own; NULL when it declares none. */
+const onx_type *onxi_declared_type(onxi_check *k, onxi_scope *scope, onx_str name);
+/* The dimension is known to have this size: does its variable have another one elsewhere (N-08)? `severity`: of such a
+ * finding, NONE: that of the rule. */
+void onxi_check_bind_dim(onxi_check *k, const onxi_at *at, const onx_dimension *dim, int64_t size,
+                         onx_rule_severity severity);
 void onxi_check_dtype_version(onxi_check *k, const onxi_at *at, int64_t dtype);
 void onxi_check_sequence(onxi_check *k, const onxi_at *at, const onx_sequence *value, uint32_t depth);
 void onxi_check_map(onxi_check *k, const onxi_at *at, const onx_map *value, uint32_t depth);
@@ -365,11 +371,15 @@ void onxi_check_metadata(onxi_check *k, const onxi_at *at, onx_string_string_ent
 /* A text field: UTF-8 (W-21). */
 void onxi_check_utf8(onxi_check *k, const onxi_at *at, onx_str text);
 void onxi_check_doc_string(onxi_check *k, const onxi_at *at, onx_str text);
+/* Before the nodes: whether axes are denoted anywhere, and nodes need a look at layouts. */
+void onxi_note_denotations(onxi_check *k, const onx_graph *graph);
+/* Does what is denoted of a node's input contradict the layout that the operator expects (MD-12)? */
+void onxi_check_layout(onxi_check *k, const onxi_at *at, const onx_node *node, onxi_scope *scope);
 void onxi_check_denotation(onxi_check *k, const onxi_at *at, onx_str text, bool dimension);
 bool onxi_is_identifier(onx_str s);
 bool onxi_is_reverse_dns(onx_str s);
 void onxi_check_configurations(onxi_check *k, const onxi_at *at, const onx_model *model);
-void onxi_check_node_devices(onxi_check *k, const onxi_at *at, const onx_node *node, const onxi_scope *scope);
+void onxi_check_node_devices(onxi_check *k, const onxi_at *at, const onx_node *node, onxi_scope *scope);
 void onxi_check_operator_set(onxi_check *k, const onxi_at *at, const onx_operator_set *set);
 void onxi_check_checksums(onxi_check *k);
 void onxi_check_overlaps(onxi_check *k);

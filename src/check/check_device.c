@@ -90,29 +90,21 @@ void onxi_check_configurations(onxi_check *k, const onxi_at *at, const onx_model
     }
 }
 
-/* The declared shape of a value of the main graph, or NULL. Initializers give theirs through *tensor. */
-static const onx_tensor_shape *shape_of(onxi_check *k, const onxi_scope *scope, onx_str name, const onx_tensor **tensor)
+/* The declared shape of a value, or NULL. Initializers give theirs through *tensor. */
+static const onx_tensor_shape *shape_of(onxi_check *k, onxi_scope *scope, onx_str name, const onx_tensor **tensor)
 {
-    const onx_graph *graph = scope && scope->role == ONXI_ROLE_MAIN ? scope->graph : NULL;
-    *tensor = NULL;
-    if (!graph)
-        return NULL;
-    uint32_t id = onxi_name_find(k, name), which;
+    uint32_t id = onxi_name_find(k, name);
     const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
-    const onx_type *type = NULL;
-    if (!k->value_types) {
-        k->value_types = onxi_set_new(k);
-        for (uint32_t i = 0; i < graph->output_count; i++)
-            onxi_set_add(k, k->value_types, onx_view(graph->output[i]->name), i, NULL);
-        for (uint32_t i = 0; i < graph->value_info_count; i++)
-            onxi_set_add(k, k->value_types, onx_view(graph->value_info[i]->name), i | ONXI_PRESET, NULL);
+    *tensor = NULL;
+    while (scope && m && scope->serial != m->scope)
+        scope = scope->up;
+    if (!scope || !m || !scope->graph)
+        return NULL;
+    if (m->kind == ONXI_NAME_INITIALIZER) {
+        *tensor = scope->graph->initializer[m->index];
+        return NULL;
     }
-    if (m && m->scope == scope->serial && m->kind == ONXI_NAME_INITIALIZER)
-        *tensor = graph->initializer[m->index];
-    else if (m && m->scope == scope->serial && m->kind == ONXI_NAME_INPUT)
-        type = graph->input[m->index]->type;
-    else if (onxi_set_find(k->value_types, name, &which))
-        type = (which & ONXI_PRESET ? graph->value_info[which & ~ONXI_PRESET] : graph->output[which])->type;
+    const onx_type *type = onxi_declared_type(k, scope, name);
     return type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
 }
 
@@ -187,7 +179,7 @@ static void check_axis(onxi_check *k, const onxi_at *at, const onx_sharded_dim *
 }
 
 static void check_spec(onxi_check *k, const onxi_at *at, const onx_sharding_spec *s, const onxi_set *operands,
-                       const onxi_scope *scope, int64_t devices)
+                       onxi_scope *scope, int64_t devices)
 {
     onx_str tensor_name = onx_view(s->tensor_name);
     const onx_tensor *tensor;
@@ -289,7 +281,7 @@ static void check_alike(onxi_check *k, const onxi_at *at, const onx_node_device_
     }
 }
 
-void onxi_check_node_devices(onxi_check *k, const onxi_at *at, const onx_node *node, const onxi_scope *scope)
+void onxi_check_node_devices(onxi_check *k, const onxi_at *at, const onx_node *node, onxi_scope *scope)
 {
     const onx_node_extra *more = onx_node_more(node);
     if (!more->device_configurations_count)

@@ -1,17 +1,59 @@
 /* check_full.c - full mode: rules that need types and shapes are applied by inference in its strict form, and what it
- * reports becomes findings. */
+ * reports becomes findings; what it knows in the end is compared with what is declared. */
 #include "check.h"
 
 #include <onx/infer.h>
 
+/* A declared value whose sizes are known by now: its variables have those sizes (N-08). */
+static void bind_value(onxi_check *k, onx_infer *infer, const onxi_at *at, const onx_graph *g, const onx_value_info *v,
+                       onx_rule_severity severity)
+{
+    const onx_type *type = v->type && ONX_HAS(type, v->type, tensor_type) ? v->type : NULL;
+    const onx_tensor_shape *declared = type ? type->tensor_type->shape : NULL;
+    if (!declared || !declared->dim_count)
+        return;
+    const onx_type *known = onx_infer_type(infer, g, onx_view(v->name));
+    const onx_tensor_shape *shape = known && ONX_HAS(type, known, tensor_type) ? known->tensor_type->shape : NULL;
+    for (uint32_t i = 0; shape && shape->dim_count == declared->dim_count && i < shape->dim_count; i++)
+        if (ONX_HAS(dimension, shape->dim[i], dim_value) && shape->dim[i]->dim_value >= 0)
+            onxi_check_bind_dim(k, at, declared->dim[i], shape->dim[i]->dim_value, severity);
+}
+
+/* What only describes inner values is a hint, so that two hints that disagree are a warning. */
+static void bind_graph(onxi_check *k, onx_infer *infer, const onxi_at *at, const onx_graph *g, uint32_t depth)
+{
+    onx_rule_severity severity = depth ? ONX_RULE_WARNING : ONX_RULE_ERROR;
+    for (uint32_t i = 0; i < g->input_count; i++)
+        bind_value(k, infer, ONXI_AT_ITEM(at, input, i, VALUE_INFO, g->input[i]), g, g->input[i], severity);
+    for (uint32_t i = 0; i < g->output_count; i++)
+        bind_value(k, infer, ONXI_AT_ITEM(at, output, i, VALUE_INFO, g->output[i]), g, g->output[i], severity);
+    for (uint32_t i = 0; i < g->value_info_count; i++)
+        bind_value(k, infer, ONXI_AT_ITEM(at, value_info, i, VALUE_INFO, g->value_info[i]), g, g->value_info[i],
+                   ONX_RULE_WARNING);
+    for (uint32_t i = 0; i < g->node_count && depth < k->depth_limit; i++) {
+        const onx_node *n = g->node[i];
+        const onxi_at *here = ONXI_AT_ITEM(at, node, i, NODE, n);
+        for (uint32_t j = 0; j < n->attribute_count; j++) {
+            uint32_t count;
+            onx_graph *const *inner = onx_attribute_value(n->attribute[j], ONX_SLOT_G, &count);
+            const onxi_at *attribute = ONXI_AT_ITEM(here, attribute, j, ATTRIBUTE, n->attribute[j]);
+            if (inner && *inner)
+                bind_graph(k, infer, ONXI_AT_MESSAGE(attribute, g, GRAPH, *inner), *inner, depth + 1);
+        }
+    }
+}
+
 void onxi_check_full(onxi_check *k)
 {
     onx_infer_options options = { .strict = true, .check_type = true, .registry = k->registry };
+    const onxi_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, k->doc->kind, k->doc->root };
     onxi_diag_mark before = onxi_diag_here(k->cx);
     onx_infer *infer = NULL;
     onx_status status = onx_infer_new(k->cx, k->doc, &options, &infer);
-    onx_infer_free(infer);
     if (status != ONX_OK && status != ONX_E_INVALID)
         k->status = status;
     onxi_adopt(k, before, NULL, "ND-20");
+    if (infer && k->model->graph && onxi_wants(k, "N-08"))
+        bind_graph(k, infer, ONXI_AT_MESSAGE(&root, graph, GRAPH, k->model->graph), k->model->graph, 0);
+    onx_infer_free(infer);
 }

@@ -81,36 +81,12 @@ static bool dims_fit(const onx_tensor_shape *shape, const int64_t *dims, uint32_
     return true;
 }
 
-/* A variable that two initializers give different sizes (N-08). */
+/* Each variable of an input gets the size that its initializer has there (N-08). */
 static void bind_dims(onxi_check *k, const onxi_at *at, const onx_tensor_shape *shape, const int64_t *dims,
                       uint32_t count)
 {
-    for (uint32_t i = 0; shape && i < count && i < shape->dim_count; i++) {
-        onx_str name =
-            ONX_HAS(dimension, shape->dim[i], dim_param) ? onx_view(shape->dim[i]->dim_param) : onx_str_make(NULL, 0);
-        uint32_t known = k->dim_count;
-        if (!name.len || k->quick)
-            continue;
-        if (!k->dim_names)
-            k->dim_names = onxi_set_new(k);
-        if (!onxi_set_add(k, k->dim_names, name, k->dim_count, &known)) {
-            if (known < k->dim_count && k->dim_sizes[known] != dims[i])
-                onxi_find(
-                    k, at, "N-08",
-                    (onxi_detail){ .value = onxi_number(k, dims[i]), .expected = onxi_number(k, k->dim_sizes[known]) },
-                    "the dimension variable %s has another size elsewhere", onxi_quote(k, name));
-            continue;
-        }
-        if (onxi_list_room(k->dim_count) == k->dim_count) { /* full: room is a power of two */
-            int64_t *bigger = ONXI_ARRAY(k->arena, int64_t, k->dim_count ? 2 * (size_t)k->dim_count : 1);
-            if (onxi_check_failed(k, bigger))
-                return;
-            if (k->dim_count)
-                memcpy(bigger, k->dim_sizes, k->dim_count * sizeof *bigger);
-            k->dim_sizes = bigger;
-        }
-        k->dim_sizes[k->dim_count++] = dims[i];
-    }
+    for (uint32_t i = 0; shape && i < count && i < shape->dim_count; i++)
+        onxi_check_bind_dim(k, at, shape->dim[i], dims[i], ONX_RULE_NONE);
 }
 
 /* Without inference the reference takes such models, so this is an error in full mode only. */
@@ -353,6 +329,8 @@ void onxi_check_graph(onxi_check *k, const onxi_at *at, const onx_graph *g, onxi
     check_graph_itself(k, at, g);
     check_inputs(k, at, g, scope);
     check_initializers(k, at, g, scope);
+    if (!k->quick)
+        onxi_note_denotations(k, g);
     onxi_check_nodes(k, at, scope);
     check_outputs(k, at, g, scope);
     if (!k->quick) {

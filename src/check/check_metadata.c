@@ -138,7 +138,6 @@ void onxi_check_denotation(onxi_check *k, const onxi_at *at, onx_str text, bool 
     if (!text.len)
         return;
     const onxi_at *here = ONXI_AT(at, denotation);
-    k->denoted |= dimension && !k->quick;
     onxi_check_utf8(k, here, text);
     if (!is_one_of(text, dimension ? dims : types, false))
         onxi_find(k, here, dimension ? "MD-11" : "MD-09", (onxi_detail){ .value = onx_str_of(onxi_quote(k, text)) },
@@ -206,4 +205,178 @@ void onxi_check_metadata(onxi_check *k, const onxi_at *at, onx_string_string_ent
     }
     if (model && image)
         k->has_image_keys = true;
+}
+
+/* ---- layouts (MD-12) ---- */
+
+enum { AXES = 8 };
+
+/* What an operator expects of the axes of its data (input 0) and of its weights (input 1): batch and channel, or the
+ * two channels of a filter, come first, the rest after. */
+static const struct layout {
+    const char *op;
+    const char *weights[2]; /* NULL: none */
+} layouts[] = {
+    { "AveragePool", { NULL } },
+    { "BatchNormalization", { NULL } },
+    { "Conv", { "FILTER_OUT_CHANNEL", "FILTER_IN_CHANNEL" } },
+    { "ConvInteger", { "FILTER_OUT_CHANNEL", "FILTER_IN_CHANNEL" } },
+    { "ConvTranspose", { "FILTER_IN_CHANNEL", "FILTER_OUT_CHANNEL" } },
+    { "DepthToSpace", { NULL } },
+    { "GlobalAveragePool", { NULL } },
+    { "GlobalLpPool", { NULL } },
+    { "GlobalMaxPool", { NULL } },
+    { "GridSample", { NULL } },
+    { "GroupNormalization", { NULL } },
+    { "InstanceNormalization", { NULL } },
+    { "LRN", { NULL } },
+    { "LpPool", { NULL } },
+    { "MaxPool", { NULL } },
+    { "MaxRoiPool", { NULL } },
+    { "RoiAlign", { NULL } },
+    { "SpaceToDepth", { NULL } },
+};
+static const char *const data_axes[2] = { "DATA_BATCH", "DATA_CHANNEL" };
+
+/* Each axis of the first output is the same axis of the first input. */
+static const char *const keeps_axes[] = {
+    "Abs",
+    "AveragePool",
+    "BatchNormalization",
+    "Cast",
+    "Ceil",
+    "Clip",
+    "Dropout",
+    "Elu",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Gelu",
+    "HardSwish",
+    "HardSigmoid",
+    "Hardmax",
+    "Identity",
+    "InstanceNormalization",
+    "LRN",
+    "LeakyRelu",
+    "Log",
+    "LogSoftmax",
+    "LpPool",
+    "MaxPool",
+    "Mish",
+    "Neg",
+    "PRelu",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Selu",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Swish",
+    "Tanh",
+    "ThresholdedRelu",
+    NULL,
+};
+
+static bool any_denoted(const onx_tensor_shape *shape)
+{
+    for (uint32_t i = 0; shape && i < shape->dim_count; i++)
+        if (ONX_HAS(dimension, shape->dim[i], denotation) && onx_view(shape->dim[i]->denotation).len)
+            return true;
+    return false;
+}
+
+static bool denotes_axes(const onx_value_info *v)
+{
+    return v->type && ONX_HAS(type, v->type, tensor_type) && any_denoted(v->type->tensor_type->shape);
+}
+
+void onxi_note_denotations(onxi_check *k, const onx_graph *g)
+{
+    for (uint32_t i = 0; i < g->input_count && !k->denoted; i++)
+        k->denoted = denotes_axes(g->input[i]);
+    for (uint32_t i = 0; i < g->output_count && !k->denoted; i++)
+        k->denoted = denotes_axes(g->output[i]);
+    for (uint32_t i = 0; i < g->value_info_count && !k->denoted; i++)
+        k->denoted = denotes_axes(g->value_info[i]);
+}
+
+/* Axis i of what this Transpose makes is axis perm[i] of what it takes. False when that cannot be told. */
+static bool turn(const onx_node *n, uint32_t *axis)
+{
+    uint32_t count;
+    const onx_attribute *a = onx_node_attribute(n, "perm");
+    const int64_t *perm = a ? onx_attribute_value(a, ONX_SLOT_INTS, &count) : NULL;
+    if (!perm || count > AXES)
+        return false;
+    for (uint32_t i = 0; i < AXES; i++)
+        if (axis[i] < count)
+            axis[i] = perm[axis[i]] >= 0 && perm[axis[i]] < AXES ? (uint32_t)perm[axis[i]] : AXES;
+    return true;
+}
+
+/* The shape in which the axes of a value are denoted: its own, or that of the value that it was made from axis by axis.
+ * axis[i]: which one of that shape is axis i of the value. */
+static const onx_tensor_shape *denoted_shape(onxi_check *k, onxi_scope *scope, onx_str name, uint32_t *axis)
+{
+    enum { STEPS = 32 };
+    for (uint32_t i = 0; i < AXES; i++)
+        axis[i] = i;
+    for (uint32_t step = 0; step < STEPS; step++) {
+        uint32_t id = name.len ? onxi_name_find(k, name) : UINT32_MAX;
+        const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
+        while (scope && m && scope->serial != m->scope)
+            scope = scope->up;
+        if (!m || !scope || !scope->graph)
+            return NULL;
+        const onx_type *type = onxi_declared_type(k, scope, name);
+        const onx_tensor_shape *shape = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
+        if (any_denoted(shape))
+            return shape;
+        const onx_node *n = m->kind == ONXI_NAME_OUTPUT && m->index < scope->node_count ? scope->nodes[m->index] : NULL;
+        if (!n || !n->input_count || !n->output_count || !onx_str_equal(onx_view(n->output[0]), name) ||
+            onxi_domain(onx_view(n->domain)).len)
+            return NULL;
+        onx_str op = onx_view(n->op_type);
+        if (onx_str_is(op, "Transpose") ? !turn(n, axis) : !is_one_of(op, keeps_axes, false))
+            return NULL;
+        name = onx_view(n->input[0]);
+    }
+    return NULL;
+}
+
+/* `wanted`: what the first two axes are. */
+static void check_axes(onxi_check *k, const onxi_at *at, const onx_node *n, uint32_t input, onxi_scope *scope,
+                       const char *const wanted[2])
+{
+    uint32_t axis[AXES];
+    const onx_tensor_shape *shape =
+        input < n->input_count ? denoted_shape(k, scope, onx_view(n->input[input]), axis) : NULL;
+    for (uint32_t i = 0; shape && i < shape->dim_count && i < AXES; i++) {
+        const onx_dimension *dim = axis[i] < shape->dim_count ? shape->dim[axis[i]] : NULL;
+        onx_str said = dim && ONX_HAS(dimension, dim, denotation) ? onx_view(dim->denotation) : onx_str_make(NULL, 0);
+        uint32_t place = onx_str_is(said, wanted[0]) ? 0 : onx_str_is(said, wanted[1]) ? 1 : 2;
+        bool rest = onx_str_is(said, "DATA_FEATURE") || onx_str_is(said, "FILTER_SPATIAL");
+        if (place < 2 ? place != i : rest && i < 2) {
+            onxi_find(k, ONXI_AT_INDEX(at, input, input), "MD-12",
+                      (onxi_detail){ .value = onxi_text(k, "%s at axis %u", onxi_quote(k, said), i),
+                                     .expected = onxi_text(k, "%s at axis 0, %s at axis 1", wanted[0], wanted[1]) },
+                      "the denotations of the input contradict the layout that %s expects",
+                      onxi_quote(k, onx_view(n->op_type)));
+            return;
+        }
+    }
+}
+
+void onxi_check_layout(onxi_check *k, const onxi_at *at, const onx_node *n, onxi_scope *scope)
+{
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (onx_str_is(onx_view(n->op_type), layouts[i].op)) {
+            check_axes(k, at, n, 0, scope, data_axes);
+            if (layouts[i].weights[0])
+                check_axes(k, at, n, 1, scope, layouts[i].weights);
+        }
 }

@@ -287,36 +287,6 @@ static void check_mode(onxi_check *k, const onxi_at *at, const onx_node *n, cons
                   "the output is computed only with training_mode 1");
 }
 
-/* Pooling and convolution take batch, channel and then the rest; do the denotations of an input say otherwise (MD-12)?
- */
-static void check_layout(onxi_check *k, const onxi_at *at, const onx_node *n, const onxi_scope *scope)
-{
-    static const char *const ops[] = {
-        "AveragePool",   "BatchNormalization",    "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool",
-        "GlobalMaxPool", "InstanceNormalization", "LRN",  "LpPool",        "MaxPool",           NULL
-    };
-    onx_str name = n->input_count ? onx_view(n->input[0]) : onx_str_make(NULL, 0);
-    uint32_t id = name.len ? onxi_name_find(k, name) : UINT32_MAX, op = 0;
-    const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
-    if (!m || m->kind != ONXI_NAME_INPUT || m->scope != scope->serial || !scope->graph)
-        return;
-    while (ops[op] && !onx_str_is(onx_view(n->op_type), ops[op]))
-        op++;
-    const onx_type *type = scope->graph->input[m->index]->type;
-    const onx_tensor_shape *shape = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
-    for (uint32_t i = 0; ops[op] && shape && i < shape->dim_count; i++) {
-        onx_str said =
-            ONX_HAS(dimension, shape->dim[i], denotation) ? onx_view(shape->dim[i]->denotation) : onx_str_make(NULL, 0);
-        if ((onx_str_is(said, "DATA_BATCH") && i != 0) || (onx_str_is(said, "DATA_CHANNEL") && i != 1)) {
-            onxi_find(k, ONXI_AT_INDEX(at, input, 0), "MD-12",
-                      (onxi_detail){ .value = onxi_text(k, "%s at axis %u", onxi_quote(k, said), i),
-                                     .expected = onx_str_of("batch at axis 0, channel at axis 1") },
-                      "the denotations of the input contradict the layout that %s expects", ops[op]);
-            return;
-        }
-    }
-}
-
 static uint32_t named(const onx_bytes *names, uint32_t count)
 {
     uint32_t n = 0;
@@ -350,7 +320,7 @@ void onxi_check_node(onxi_check *k, const onxi_at *at, const onx_node *n, uint32
         if (k->notes)
             check_mode(k, at, n, op);
         if (k->denoted && scope->names)
-            check_layout(k, at, n, scope);
+            onxi_check_layout(k, at, n, scope);
         if (op->gradient && scope->names)
             onxi_check_gradient(k, at, n, scope);
     } else if (!n->output_count) {

@@ -223,3 +223,53 @@ void onxi_check_value_info(onxi_check *k, const onxi_at *at, const onx_value_inf
     if (!ONX_HAS(type, value->type, denotation))
         onxi_find(k, type, "MD-10", ONXI_PLAIN, "the type has no denotation");
 }
+
+void onxi_check_bind_dim(onxi_check *k, const onxi_at *at, const onx_dimension *dim, int64_t size,
+                         onx_rule_severity severity)
+{
+    onx_str name = ONX_HAS(dimension, dim, dim_param) ? onx_view(dim->dim_param) : onx_str_make(NULL, 0);
+    uint32_t known = k->dim_count;
+    if (!name.len || k->quick)
+        return;
+    if (!k->dim_names)
+        k->dim_names = onxi_set_new(k);
+    if (!onxi_set_add(k, k->dim_names, name, k->dim_count, &known)) {
+        if (known < k->dim_count && k->dim_sizes[known] != size)
+            onxi_find(k, at, "N-08",
+                      (onxi_detail){ .value = onxi_number(k, size),
+                                     .expected = onxi_number(k, k->dim_sizes[known]),
+                                     .severity = severity },
+                      "the dimension variable %s has another size elsewhere", onxi_quote(k, name));
+        return;
+    }
+    if (onxi_list_room(k->dim_count) == k->dim_count) { /* full: room is a power of two */
+        int64_t *bigger = ONXI_ARRAY(k->arena, int64_t, k->dim_count ? 2 * (size_t)k->dim_count : 1);
+        if (onxi_check_failed(k, bigger))
+            return;
+        if (k->dim_count)
+            memcpy(bigger, k->dim_sizes, k->dim_count * sizeof *bigger);
+        k->dim_sizes = bigger;
+    }
+    k->dim_sizes[k->dim_count++] = size;
+}
+
+const onx_type *onxi_declared_type(onxi_check *k, onxi_scope *scope, onx_str name)
+{
+    const onx_graph *graph = scope->graph;
+    uint32_t id = onxi_name_find(k, name), which;
+    const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
+    if (!graph || !m || m->scope != scope->serial)
+        return NULL;
+    if (m->kind == ONXI_NAME_INPUT)
+        return m->index < graph->input_count ? graph->input[m->index]->type : NULL;
+    if (!scope->value_types) {
+        scope->value_types = onxi_set_new(k);
+        for (uint32_t i = 0; i < graph->output_count; i++)
+            onxi_set_add(k, scope->value_types, onx_view(graph->output[i]->name), i, NULL);
+        for (uint32_t i = 0; i < graph->value_info_count; i++)
+            onxi_set_add(k, scope->value_types, onx_view(graph->value_info[i]->name), i | ONXI_PRESET, NULL);
+    }
+    if (!onxi_set_find(scope->value_types, name, &which))
+        return NULL;
+    return (which & ONXI_PRESET ? graph->value_info[which & ~ONXI_PRESET] : graph->output[which])->type;
+}
