@@ -350,7 +350,7 @@ typedef enum onxi_type_need { ONXI_TYPE_MAY_LACK, ONXI_TYPE_NEEDED, ONXI_TYPE_SH
 void onxi_check_type(onxi_check *k, const onxi_at *at, const onx_type *type, uint32_t depth);
 void onxi_check_value_info(onxi_check *k, const onxi_at *at, const onx_value_info *value, onxi_role role,
                            const char *name_rule);
-/* The type that the scope's graph declares for a value of its own; NULL when it declares none. */
+/* The type that the scope's graph declares for a value, defined already or not; NULL when it declares none. */
 const onx_type *onxi_declared_type(onxi_check *k, onxi_scope *scope, onx_str name);
 /* The dimension is known to have this size: does its variable have another one elsewhere (N-08)? `severity`: of such a
  * finding, NONE: that of the rule. */

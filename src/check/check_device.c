@@ -96,11 +96,13 @@ static const onx_tensor_shape *shape_of(onxi_check *k, onxi_scope *scope, onx_st
     uint32_t id = onxi_name_find(k, name);
     const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
     *tensor = NULL;
-    while (scope && m && scope->serial != m->scope)
-        scope = scope->up;
-    if (!scope || !m || !scope->graph)
+    for (onxi_scope *s = scope; s && m && m->scope;
+         s = s->up) /* unless nothing defines it yet, as the node's outputs */
+        if (s->serial == m->scope)
+            scope = s;
+    if (!scope || !scope->graph)
         return NULL;
-    if (m->kind == ONXI_NAME_INITIALIZER) {
+    if (m && m->scope == scope->serial && m->kind == ONXI_NAME_INITIALIZER) {
         *tensor = scope->graph->initializer[m->index];
         return NULL;
     }
@@ -244,9 +246,6 @@ static const char *const not_shardable[] = { "Conv",
                                              "OptionalGetElement",
                                              "OptionalHasElement",
                                              NULL };
-static const char *const elementwise[] = { "Add", "Sub", "Mul",   "Div",  "Pow",     "Min",   "Max", "And",
-                                           "Or",  "Xor", "Equal", "Less", "Greater", "Where", NULL };
-
 static bool listed(onx_str op, const char *const *list)
 {
     for (; *list; list++)
@@ -255,29 +254,265 @@ static bool listed(onx_str op, const char *const *list)
     return false;
 }
 
-/* Elementwise inputs have to be sharded on the same axes, counted from the last one when ranks differ. */
-static void check_alike(onxi_check *k, const onxi_at *at, const onx_node_device_configuration *c,
-                        const onxi_set *operands)
+/* ---- does the sharding of the operands fit the operator (D-20)? ---- */
+
+/* How the axes of operands belong together. */
+typedef enum relation {
+    ALIGNED, /* counted from the last one, as for broadcasting: operands of one size along an axis are sharded alike */
+    MATRIX,  /* the last two are those of a product, the others aligned */
+    GEMM,
+    TURNED, /* Transpose */
+    JOINED  /* Concat: aligned but for one axis */
+} relation;
+
+static const struct relation_row {
+    const char *op;
+    relation relation;
+    uint8_t a, b; /* MATRIX: the two factors among the inputs */
+} relations[] = {
+    { "MatMul", MATRIX, 0, 1 }, { "MatMulInteger", MATRIX, 0, 1 }, { "QLinearMatMul", MATRIX, 0, 3 },
+    { "Gemm", GEMM, 0, 1 },     { "Transpose", TURNED, 0, 0 },     { "Concat", JOINED, 0, 0 },
+};
+
+/* Operators of one element each, of any number of inputs, and those that keep or reduce axes in their place. */
+static const char *const aligned[] = {
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Add",
+    "And",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "BitShift",
+    "BitwiseAnd",
+    "BitwiseNot",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Cast",
+    "CastLike",
+    "Ceil",
+    "Celu",
+    "Cos",
+    "Cosh",
+    "Div",
+    "Dropout",
+    "Elu",
+    "Equal",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Gelu",
+    "Greater",
+    "GreaterOrEqual",
+    "HardSigmoid",
+    "HardSwish",
+    "Hardmax",
+    "Identity",
+    "IsInf",
+    "IsNaN",
+    "LeakyRelu",
+    "Less",
+    "LessOrEqual",
+    "Log",
+    "LogSoftmax",
+    "Max",
+    "Mean",
+    "Min",
+    "Mish",
+    "Mod",
+    "Mul",
+    "Neg",
+    "Not",
+    "Or",
+    "PRelu",
+    "Pow",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Selu",
+    "Shrink",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Sub",
+    "Sum",
+    "Swish",
+    "Tan",
+    "Tanh",
+    "ThresholdedRelu",
+    "Where",
+    "Xor",
+    NULL,
+};
+static const char *const reducing[] = { "ReduceL1",   "ReduceL2",  "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
+                                        "ReduceMean", "ReduceMin", "ReduceProd",   "ReduceSum",       "ReduceSumSquare",
+                                        NULL };
+
+typedef struct operand {
+    const onx_sharding_spec *spec; /* NULL: it has none */
+    uint32_t index;                /* of the spec */
+    const onx_tensor_shape *shape;
+    const onx_tensor *tensor;
+    int64_t rank; /* -1: not known */
+} operand;
+
+typedef struct sharding {
+    onxi_check *k;
+    const onxi_at *at;
+    const onx_node *n;
+    bool found; /* one finding per node and configuration */
+} sharding;
+
+static uint64_t shards_of(const operand *o, int64_t axis)
 {
-    const onx_sharding_spec *first = NULL;
-    for (uint32_t i = 0; i < c->sharding_spec_count; i++) {
-        const onx_sharding_spec *s = c->sharding_spec[i];
-        uint32_t input = 0;
-        onxi_set_find(operands, onx_view(s->tensor_name), &input);
-        if (!input || !s->sharded_dim_count)
+    uint64_t shards = 1;
+    for (uint32_t i = 0; i < o->spec->sharded_dim_count; i++) {
+        const onx_sharded_dim *d = o->spec->sharded_dim[i];
+        for (uint32_t j = 0; j < d->simple_sharding_count && (d->axis < 0 ? d->axis + o->rank : d->axis) == axis; j++)
+            if (!onxi_mul_u64(shards, (uint64_t)d->simple_sharding[j]->num_shards, &shards))
+                return 0;
+    }
+    return shards;
+}
+
+/* Two axes that have to be split alike; an axis of size 1 that is stretched over the other one is not split. */
+static void compare_axes(sharding *s, const operand *a, int64_t axis_a, const operand *b, int64_t axis_b)
+{
+    if (s->found || !a->spec || !b->spec || axis_a < 0 || axis_b < 0 || axis_a >= a->rank || axis_b >= b->rank)
+        return;
+    int64_t size_a = dim_size(a->shape, a->tensor, (uint64_t)axis_a);
+    int64_t size_b = dim_size(b->shape, b->tensor, (uint64_t)axis_b);
+    uint64_t have = shards_of(b, axis_b), want = shards_of(a, axis_a);
+    if (size_a == 1 && size_b != 1)
+        want = have;
+    else if (size_b == 1 && size_a != 1)
+        want = 1;
+    if (have == want)
+        return;
+    s->found = true;
+    onxi_find(s->k, ONXI_AT_INDEX(s->at, sharding_spec, b->index), "D-20",
+              (onxi_detail){
+                  .value = onxi_text(s->k, "%llu shards of axis %lld", (unsigned long long)have, (long long)axis_b),
+                  .expected = onxi_text(s->k, "%llu", (unsigned long long)want) },
+              "the sharding does not fit that of another operand of %s", onxi_quote(s->k, onx_view(s->n->op_type)));
+}
+
+/* All axes but the last `skip` ones, and but `except` (counted from the last one, from 1; 0: none). */
+static void compare_aligned(sharding *s, const operand *a, const operand *b, int64_t skip, int64_t except)
+{
+    for (int64_t i = skip + 1; i <= a->rank && i <= b->rank && !s->found; i++)
+        if (i != except)
+            compare_axes(s, a, a->rank - i, b, b->rank - i);
+}
+
+static int64_t int_attribute(const onx_node *n, const char *name, int64_t otherwise)
+{
+    uint32_t count;
+    const onx_attribute *a = onx_node_attribute(n, name);
+    const int64_t *v = a ? onx_attribute_value(a, ONX_SLOT_I, &count) : NULL;
+    return v ? *v : otherwise;
+}
+
+static void compare_matrices(sharding *s, const operand *a, const operand *b, const operand *y, bool turn_a,
+                             bool turn_b)
+{
+    int64_t rows = a->rank - (turn_a ? 1 : 2), inner_a = a->rank - (turn_a ? 2 : 1);
+    int64_t columns = b->rank - (turn_b ? 2 : 1), inner_b = b->rank < 2 ? 0 : b->rank - (turn_b ? 1 : 2);
+    compare_axes(s, a, inner_a, b, inner_b);
+    if (a->rank < 2 || b->rank < 2)
+        return;
+    compare_axes(s, a, rows, y, y->rank - 2);
+    compare_axes(s, b, columns, y, y->rank - 1);
+    compare_aligned(s, a, b, 2, 0);
+    compare_aligned(s, a, y, 2, 0);
+}
+
+static void compare_turned(sharding *s, const operand *x, const operand *y)
+{
+    uint32_t count = 0;
+    const onx_attribute *a = onx_node_attribute(s->n, "perm");
+    const int64_t *perm = a ? onx_attribute_value(a, ONX_SLOT_INTS, &count) : NULL;
+    if (x->rank != y->rank || (perm && count != y->rank))
+        return;
+    for (int64_t i = 0; i < y->rank; i++)
+        compare_axes(s, x, perm ? perm[i] : x->rank - 1 - i, y, i);
+}
+
+/* Each operand against the first one that has a sharding. */
+static void compare_all(sharding *s, const operand *all, uint32_t count, int64_t except)
+{
+    const operand *first = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!all[i].spec || all[i].rank < 0)
             continue;
-        if (!first) {
-            first = s;
+        if (first)
+            compare_aligned(s, first, &all[i], 0, except);
+        /* One that is stretched itself says little: go on from the widest. */
+        if (!first || all[i].rank > first->rank)
+            first = &all[i];
+    }
+}
+
+static const struct relation_row *relation_of(const onx_node *n)
+{
+    static const struct relation_row plain = { "", ALIGNED, 0, 0 };
+    onx_str op = onx_view(n->op_type);
+    for (size_t i = 0; i < sizeof relations / sizeof *relations; i++)
+        if (onx_str_is(op, relations[i].op))
+            return &relations[i];
+    return listed(op, aligned) || (listed(op, reducing) && int_attribute(n, "keepdims", 1)) ? &plain : NULL;
+}
+
+static void check_sharding(onxi_check *k, const onxi_at *at, const onx_node *n, const onx_node_device_configuration *c,
+                           onxi_scope *scope)
+{
+    enum { MOST = 1 << 20 }; /* pairs of operands and configurations; nobody writes that many for good */
+    uint64_t count = (uint64_t)n->input_count + n->output_count;
+    const struct relation_row *row = k->notes && c->sharding_spec_count > 1 ? relation_of(n) : NULL;
+    if (!row || count * onx_node_more(n)->device_configurations_count > MOST)
+        return;
+    operand *all = ONXI_ARRAY(k->arena, operand, count);
+    onxi_set *specs = onxi_set_new(k);
+    if (onxi_check_failed(k, all))
+        return;
+    for (uint32_t i = 0; i < c->sharding_spec_count; i++)
+        onxi_set_add(k, specs, onx_view(c->sharding_spec[i]->tensor_name), i, NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        onx_str name = onx_view(i < n->input_count ? n->input[i] : n->output[i - n->input_count]);
+        operand *o = &all[i];
+        o->rank = -1;
+        if (!name.len)
             continue;
-        }
-        if (s->sharded_dim[0]->axis != first->sharded_dim[0]->axis &&
-            (s->sharded_dim[0]->axis < 0) == (first->sharded_dim[0]->axis < 0)) {
-            onxi_find(k, ONXI_AT_INDEX(at, sharding_spec, i), "D-20",
-                      (onxi_detail){ .value = onxi_number(k, s->sharded_dim[0]->axis),
-                                     .expected = onxi_number(k, first->sharded_dim[0]->axis) },
-                      "the inputs of an elementwise operator are sharded on different axes");
-            return;
-        }
+        if (onxi_set_find(specs, name, &o->index))
+            o->spec = c->sharding_spec[o->index];
+        o->shape = shape_of(k, scope, name, &o->tensor);
+        o->rank = o->tensor ? (int64_t)o->tensor->dims_count : o->shape ? (int64_t)o->shape->dim_count : -1;
+    }
+    sharding s = { k, at, n, false };
+    uint32_t y = n->input_count;
+    if (row->relation == ALIGNED) {
+        compare_all(&s, all, (uint32_t)count, 0);
+    } else if (row->relation == JOINED) {
+        int64_t axis = int_attribute(n, "axis", 0), rank = count ? all[0].rank : -1;
+        for (uint32_t i = 0; i < count; i++)
+            rank = all[i].rank > rank ? all[i].rank : rank;
+        compare_all(&s, all, (uint32_t)count, axis < 0 ? -axis : rank - axis);
+    } else if (row->b < n->input_count && n->output_count) {
+        const operand *a = &all[row->a], *b = &all[row->b];
+        if (row->relation == TURNED)
+            compare_turned(&s, a, &all[y]);
+        else
+            compare_matrices(&s, a, b, &all[y], row->relation == GEMM && int_attribute(n, "transA", 0),
+                             row->relation == GEMM && int_attribute(n, "transB", 0));
+        if (row->relation == GEMM && n->input_count > 2)
+            compare_aligned(&s, &all[y], &all[2], 0, 0);
     }
 }
 
@@ -329,8 +564,8 @@ void onxi_check_node_devices(onxi_check *k, const onxi_at *at, const onx_node *n
             if (listed(onx_view(node->op_type), not_shardable))
                 onxi_find(k, here, "D-21", ONXI_PLAIN, "sharding is not defined for %s",
                           onxi_quote(k, onx_view(node->op_type)));
-            else if (listed(onx_view(node->op_type), elementwise))
-                check_alike(k, here, c, operands);
+            else
+                check_sharding(k, here, node, c, scope);
         }
     }
 }

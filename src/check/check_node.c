@@ -1,6 +1,8 @@
 /* check_node.c - rules ND: nodes, and what the operator that they name wants of them. */
 #include "check.h"
 
+#include <limits.h>
+
 const onx_rule onxi_rules_node[] = {
     { "ND-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Nodes", "op_type is not empty",
       "node without op_type" },
@@ -274,17 +276,40 @@ static void check_rare(onxi_check *k, const onxi_at *at, const onx_node *n, onxi
     onxi_check_node_devices(k, at, n, scope);
 }
 
-/* Outputs that exist only in a mode that the node has not chosen (ND-23). */
+/* Outputs behind the first that exist only in a mode that an attribute chooses (ND-23). */
+static const struct mode {
+    const char *op;
+    int first, last; /* versions of the operator */
+    const char *attribute;
+    bool needed; /* the attribute has to be set for them, and not only left alone */
+} modes[] = {
+    { "BatchNormalization", 14, INT_MAX, "training_mode", true },
+    { "BatchNormalization", 1, 6, "is_test", false },
+    { "Dropout", 1, 6, "is_test", false },
+};
+
 static void check_mode(onxi_check *k, const onxi_at *at, const onx_node *n, const onxi_bound *op)
 {
-    if (op->schema->since < 14 || n->output_count < 2 || !onx_str_is(op->name, "BatchNormalization") || op->domain.len)
+    if (n->output_count < 2 || op->domain.len)
         return;
-    uint32_t count;
-    const onx_attribute *a = onx_node_attribute(n, "training_mode");
-    const int64_t *mode = a ? onx_attribute_value(a, ONX_SLOT_I, &count) : NULL;
-    if (!mode || !*mode)
-        onxi_find(k, ONXI_AT_INDEX(at, output, 1), "ND-23", ONXI_PLAIN,
-                  "the output is computed only with training_mode 1");
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        const struct mode *m = &modes[i];
+        if (!onx_str_is(op->name, m->op) || op->schema->since < m->first || op->schema->since > m->last)
+            continue;
+        uint32_t count, output = 1;
+        const onx_attribute *a = onx_node_attribute(n, m->attribute);
+        const int64_t *set = a ? onx_attribute_value(a, ONX_SLOT_I, &count) : NULL;
+        if (a && a->extra && onx_view(onx_attribute_more(a)->ref_attr_name).len)
+            return; /* the caller chooses */
+        while (output < n->output_count && !n->output[output].bits)
+            output++;
+        if (output < n->output_count && (set && *set) != m->needed)
+            onxi_find(k, ONXI_AT_INDEX(at, output, output), "ND-23",
+                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, onx_view(n->output[output]))) },
+                      m->needed ? "the output is computed only where %s is set"
+                                : "the output is computed only where %s is not set",
+                      m->attribute);
+    }
 }
 
 static uint32_t named(const onx_bytes *names, uint32_t count)

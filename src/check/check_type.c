@@ -258,9 +258,9 @@ const onx_type *onxi_declared_type(onxi_check *k, onxi_scope *scope, onx_str nam
     const onx_graph *graph = scope->graph;
     uint32_t id = onxi_name_find(k, name), which;
     const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
-    if (!graph || !m || m->scope != scope->serial)
+    if (!graph)
         return NULL;
-    if (m->kind == ONXI_NAME_INPUT)
+    if (m && m->scope == scope->serial && m->kind == ONXI_NAME_INPUT)
         return m->index < graph->input_count ? graph->input[m->index]->type : NULL;
     if (!scope->value_types) {
         scope->value_types = onxi_set_new(k);

@@ -27,7 +27,7 @@
 #include <onx/io.h>
 #include <onx/text.h>
 
-enum { BODY = 1 << 16, DEFS = 32, RULES = 512 };
+enum { BODY = 1 << 16, DEFS = 64, RULES = 512 };
 
 typedef struct definition {
     char name[32];
