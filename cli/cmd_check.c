@@ -29,6 +29,7 @@ static const char *checked_by(const onx_rule *rule)
         "running the model",
         "comparing two files",
         "every part; there is nothing to report",
+        "registering operators",
     };
     return names[rule->by];
 }

@@ -41,7 +41,7 @@ static bool external_options(const cli_call *call, onx_external_options *out)
         }
     }
     if (!cli_number(call, "external-threshold", 0, UINT64_MAX, &out->threshold) ||
-        !cli_number(call, "external-align", 1, (uint64_t)1 << 30, &out->alignment) ||
+        !cli_number(call, "external-align", 1, 65536, &out->alignment) ||
         !cli_number(call, "external-split", 1, UINT64_MAX, &out->split))
         return false;
     if (out->threshold == 0)
@@ -88,7 +88,7 @@ static const cli_option options[] = {
     { "lenient", 0, NULL, NULL, "read damaged files, and text with values that do not fit, with warnings" },
     { "external", 0, "FILE", NULL, "move weights out to FILE in the folder of OUT" },
     { "external-threshold", 0, "BYTES", NULL, "move tensors of at least so many bytes (1024)" },
-    { "external-align", 0, "N", NULL, "align each tensor to a power of two (4096)" },
+    { "external-align", 0, "N", NULL, "align each tensor to a power of two, at most 65536 (4096)" },
     { "external-split", 0, "BYTES", NULL, "start FILE.1, FILE.2, ... before a file exceeds this size" },
     { "external-per-tensor", 0, NULL, NULL, "one file per tensor; FILE/ is a folder, FILE a prefix" },
     { "checksum", 0, NULL, NULL, "record the SHA-1 of each data file" },

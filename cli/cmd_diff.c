@@ -1,6 +1,8 @@
 /* cmd_diff.c - `onx diff`: what differs between two models, graphs, functions or tensors. */
 #include "cli_diff.h"
 
+#include <onx/check.h>
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -170,6 +172,9 @@ static void diff_model(cli_diff *d, const onx_model *a, const onx_model *b)
     diff_training(d, a, b);
     cli_diff_entries(d, onx_str_of("metadata_props"), a->metadata_props, a->metadata_props_count, b->metadata_props,
                      b->metadata_props_count);
+    const onx_status status = onx_check_update(d->call->cx, d->a, d->b);
+    if (d->failure == ONX_OK)
+        d->failure = status;
     cli_diff_int(d, onx_str_of("configuration"), "count", a->configuration_count, b->configuration_count);
     for (uint32_t i = 0; i < a->configuration_count && a->configuration_count == b->configuration_count; i++)
         if (!onx_message_equal(ONX_KIND_DEVICE_CONFIGURATION, a->configuration[i], b->configuration[i]))
@@ -280,7 +285,8 @@ const cli_command cmd_diff = {
     .help =
         "Weights are compared by value, wherever they are stored; differing ones with their largest absolute and relative\n"
         "difference. Nodes belong together by name, else by output. The exit status is 0 when nothing differs, else 1.\n"
-        "For operator sets the versioning rules that a change breaks are said as warnings; the older one comes first.\n",
+        "For operator sets the versioning rules that a change breaks are said as warnings, and for models that their version\n"
+        "did not grow with a change, as a note; the older one comes first.\n",
     .example = "onx diff before.onnx after.onnx\n"
                "onx diff --rtol 1e-5 a.onnx b.onnx\n"
                "onx diff --as tensor expected.pb actual.pb\n"

@@ -22,9 +22,10 @@ typedef enum onx_rule_by {
     ONX_BY_FULL,   /* onx_check with ONX_CHECK_FULL: it needs types and shapes */
     ONX_BY_READER, /* the readers of the formats */
     ONX_BY_WRITER,
-    ONX_BY_RUNNER, /* while a model runs */
-    ONX_BY_DIFF,   /* needs two files: onx diff */
-    ONX_BY_NATURE  /* a permission or a meaning that every part honours */
+    ONX_BY_RUNNER,  /* while a model runs */
+    ONX_BY_DIFF,    /* needs two files: onx diff */
+    ONX_BY_NATURE,  /* a permission or a meaning that every part honours */
+    ONX_BY_REGISTRY /* onx_op_register, for operators of one's own */
 } onx_rule_by;
 
 enum {
@@ -92,6 +93,10 @@ typedef struct onx_check_summary {
  */
 ONX_API onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options,
                              onx_check_summary *summary_out);
+
+/* Compares two editions of a model: a note of rule M-10 when inputs, outputs or the graph changed and model_version has
+ * not grown as much as that calls for. */
+ONX_API onx_status onx_check_update(onx_ctx *cx, const onx_doc *older, const onx_doc *newer);
 
 #ifdef __cplusplus
 }

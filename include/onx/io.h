@@ -83,7 +83,7 @@ ONX_API onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const 
 typedef struct onx_external_options {
     const char *location; /* name of the data file relative to the model's folder; NULL: weights stay inside */
     uint64_t threshold;   /* tensors of at least so many bytes move out; 0: 1024. External ones move in any case */
-    uint64_t alignment;   /* of each tensor's offset, a power of two; 0: 4096 */
+    uint64_t alignment;   /* of each tensor's offset, a power of two up to 65536; 0: 4096 */
     uint64_t split;       /* start a new file (name.1, name.2, ...) before one would exceed this size; 0: never */
     bool file_per_tensor; /* one file per tensor; `location` is a folder when it ends with /, else a prefix */
     bool checksum;        /* record the SHA-1 of each file */

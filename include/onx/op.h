@@ -152,7 +152,8 @@ typedef struct onx_op_def {
 } onx_op_def;
 
 /* Adds one version of an operator; versions of one operator may come in any order. Names of the standard domains that
- * ONNX has defined are refused, and so is a version that is there already. */
+ * ONNX has defined are refused, and so is a version that is there already. Names that the conventions for authors of
+ * operators advise against are notes (rules N-12, TY-18). */
 ONX_API onx_status onx_op_register(onx_registry *registry, const onx_op_def *def);
 /* The kernels and the user pointer that came with it, or NULL. */
 ONX_API const struct onx_kernel *onx_op_kernel(const onx_op *op);

@@ -32,7 +32,7 @@ const onx_rule onxi_rules_names[] = {
       "composed and decomposed `é` are two names" },
     { "N-11", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "protobuf string type",
       "Names are valid UTF-8 and contain no zero byte", "value name `a\\0b`" },
-    { "N-12", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "OpConventions.md",
+    { "N-12", ONX_SHOULD, 0, ONX_BY_REGISTRY, ONX_RULE_NOTE, NULL, "OpConventions.md",
       "Schema authors write attributes in lower case with underscores, single-letter inputs and outputs in capitals, longer ones in lower case, bias `B`, weight `W`, `axis` for one axis and `axes` for several",
       "attribute `MyAttr` in a custom schema" },
     { 0 }

@@ -46,7 +46,7 @@ const onx_rule onxi_rules_type[] = {
     { "TY-17", ONX_MAY, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: TypeProto",
       "A purely neural-network implementation may decline non-tensor inputs and outputs",
       "accept: clear refusal of a map input" },
-    { "TY-18", ONX_SHOULD, 0, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "onnx.in.proto: TypeProto",
+    { "TY-18", ONX_SHOULD, 0, ONX_BY_REGISTRY, ONX_RULE_NOTE, NULL, "onnx.in.proto: TypeProto",
       "Neural-network operators stick to tensor types", "a Relu variant taking maps" },
     { "TY-19", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_RUNNER, ONX_RULE_ERROR, NULL, "IR.md: Static tensor shapes",
       "A value bound to an input at run time has the declared kind, element type and rank",

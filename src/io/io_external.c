@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { THRESHOLD = 1024, ALIGNMENT = 4096 };
+enum { THRESHOLD = 1024, ALIGNMENT = 4096, WIDEST_GAP = 65536 };
 
 typedef struct data_file {
     onx_str location;
@@ -267,6 +267,14 @@ static onx_status check_options(onxi_move *m, const char *path)
     if (o->alignment & (o->alignment - 1))
         return onxi_fail(m->cx, ONX_E_MISUSE, ONXI_NOWHERE, "an alignment of %llu is not a power of two",
                          (unsigned long long)o->alignment);
+    if (o->alignment > WIDEST_GAP) {
+        const onx_diag diag = {
+            .severity = ONX_ERROR, .status = ONX_E_MISUSE, .rule = "E-29", .where = ONXI_NOWHERE
+        };
+        onxi_report(m->cx, &diag, "an alignment of %llu leaves gaps of more than %u bytes in the data file",
+                    (unsigned long long)o->alignment, (unsigned)WIDEST_GAP);
+        return ONX_E_MISUSE;
+    }
     if (strcmp(path, "-") == 0)
         return onxi_fail(m->cx, ONX_E_MISUSE, ONXI_NOWHERE,
                          "a model on standard output has no folder for its data files");

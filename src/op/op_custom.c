@@ -119,6 +119,55 @@ static onx_status run_custom_rule(onxi_call *call)
     return custom->infer(custom->user, call);
 }
 
+/* ---- what authors of operators are told (N-12, TY-18) ---- */
+
+static void advise(onx_ctx *cx, const char *where, onx_str name, const char *text)
+{
+    onxi_opset_report(cx, "N-12", ONX_NOTE, where, name, "%s", text);
+}
+
+/* Lower case with underscores. */
+void onxi_lint_attribute(onx_ctx *cx, const char *where, onx_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.ptr[i] >= 'A' && name.ptr[i] <= 'Z') {
+            advise(cx, where, name, "attributes have names in lower case with underscores");
+            return;
+        }
+}
+
+/* One capital letter, or lower case. */
+static void lint_operand(onx_ctx *cx, const char *where, onx_str name)
+{
+    bool lower = false, upper = false;
+    for (size_t i = 0; i < name.len; i++) {
+        lower |= name.ptr[i] >= 'a' && name.ptr[i] <= 'z';
+        upper |= name.ptr[i] >= 'A' && name.ptr[i] <= 'Z';
+    }
+    if (name.len == 1 ? lower : upper)
+        advise(cx, where, name, "inputs and outputs have names of one capital letter, or in lower case");
+}
+
+/* Neural-network operators take tensors; sequences and optionals have operators of their own. */
+static bool is_exotic(const onxi_type_set *set)
+{
+    return set->other && (strstr(set->other, "map(") || strstr(set->other, "opaque("));
+}
+
+static void lint(onx_ctx *cx, const onxi_schema *schema)
+{
+    for (const onxi_port *p = schema->inputs; p && p->name; p++)
+        lint_operand(cx, schema->name, onx_str_of(p->name));
+    for (const onxi_port *p = schema->outputs; p && p->name; p++)
+        lint_operand(cx, schema->name, onx_str_of(p->name));
+    for (const onxi_attr *a = schema->attrs; a && a->name; a++)
+        onxi_lint_attribute(cx, schema->name, onx_str_of(a->name));
+    for (const onxi_type_constraint *t = schema->types; t && t->name && !*schema->domain; t++)
+        if (is_exotic(&t->set))
+            onxi_opset_report(cx, "TY-18", ONX_NOTE, schema->name, onx_str_of(t->name),
+                              "operators of the default domain take and give tensors");
+}
+
 onx_status onx_op_register(onx_registry *registry, const onx_op_def *def)
 {
     if (!def->name || !*def->name)
@@ -149,6 +198,7 @@ onx_status onx_op_register(onx_registry *registry, const onx_op_def *def)
         schema.flags |= ONX_OP_INFERS;
     }
     onxi_schema_count_ports(&schema);
+    lint(registry->cx, &schema);
     return onxi_registry_add(registry, &schema, 1, false);
 }
 

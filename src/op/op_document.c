@@ -149,6 +149,11 @@ static void check_function(onx_ctx *cx, const onx_operator_set *set, uint32_t in
         onxi_opset_report(cx, "OS-13", ONX_ERROR, path, name, "the function has no name");
     if (has_zero_byte(name))
         onxi_opset_report(cx, "OS-13", ONX_ERROR, path, name, "the name of the function has a zero byte in it");
+    const onx_function *f = set->functions[index];
+    for (uint32_t i = 0; i < f->attribute_count; i++)
+        onxi_lint_attribute(cx, path, onx_view(f->attribute[i]));
+    for (uint32_t i = 0; i < f->attribute_proto_count; i++)
+        onxi_lint_attribute(cx, path, onx_view(f->attribute_proto[i]->name));
 }
 
 onx_status onx_opset_check(onx_ctx *cx, const onx_doc *document)

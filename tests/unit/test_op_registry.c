@@ -125,6 +125,45 @@ static void test_op_registry__bad_definitions_are_refused(void **state)
     onx_registry_free(registry);
 }
 
+/* N-12, TY-18: the names of `twist` are as they should be. */
+static void test_op_registry__conventions_hold(void **state)
+{
+    (void)state;
+    onx_registry *registry;
+    assert_int_equal(onx_registry_new(cx, &registry), ONX_OK);
+    assert_int_equal(onx_op_register(registry, &twist), ONX_OK);
+    assert_int_equal(onx_diag_count(cx), 0);
+    onx_registry_free(registry);
+}
+
+/* N-12, TY-18: notes, and the operator is there all the same. */
+static void test_op_registry__conventions_broken(void **state)
+{
+    (void)state;
+    static const onx_op_attribute loud[] = { { "MyAttr", ONX_ATTR_INT, false, "-1" }, { 0 } };
+    static const onx_op_port small[] = { { "x", "T", 0 }, { 0 } };
+    onx_registry *registry;
+    assert_int_equal(onx_registry_new(cx, &registry), ONX_OK);
+    onx_op_def def = twist;
+    def.attributes = loud;
+    assert_int_equal(onx_op_register(registry, &def), ONX_OK);
+    assert_true(has_rule("N-12") && !has_rule("TY-18"));
+    assert_int_equal(onx_diag_total(cx, ONX_WARNING) + onx_diag_total(cx, ONX_ERROR), 0);
+    onx_diag_clear(cx);
+    def = twist;
+    def.name = "Other";
+    def.inputs = small;
+    assert_int_equal(onx_op_register(registry, &def), ONX_OK);
+    assert_true(has_rule("N-12"));
+    onx_diag_clear(cx);
+    def = twist; /* takes maps */
+    def.domain = "";
+    assert_int_equal(onx_op_register(registry, &def), ONX_OK);
+    assert_true(has_rule("TY-18") && !has_rule("N-12"));
+    onx_diag_clear(cx);
+    onx_registry_free(registry);
+}
+
 static void test_op_registry__many_operators(void **state)
 {
     (void)state;
@@ -415,6 +454,8 @@ int main(void)
         cmocka_unit_test_setup(test_op_registry__registered_operators_are_found_by_version, clear),
         cmocka_unit_test_setup(test_op_registry__a_definition_is_kept_whole, clear),
         cmocka_unit_test_setup(test_op_registry__bad_definitions_are_refused, clear),
+        cmocka_unit_test_setup(test_op_registry__conventions_hold, clear),
+        cmocka_unit_test_setup(test_op_registry__conventions_broken, clear),
         cmocka_unit_test_setup(test_op_registry__many_operators, clear),
         cmocka_unit_test_setup(test_op_registry__a_document_gives_operators_and_bodies, clear),
         cmocka_unit_test_setup(test_op_registry__each_rule_of_documents, clear),
