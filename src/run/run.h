@@ -243,4 +243,7 @@ uint64_t onxi_clock_ns(void);
 /* A context of its own with the allocator and the limits of `cx`; NULL when out of memory. */
 onx_ctx *onxi_ctx_child(const onx_ctx *cx);
 
+/* run_bind.c: do the values (NULL: not given) fit what the model says of its inputs? */
+onx_status onxi_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count, const onx_value *const *inputs);
+
 #endif

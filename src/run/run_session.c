@@ -180,36 +180,6 @@ onx_session_port onx_session_output(const onx_session *session, uint32_t index)
     return (onx_session_port){ onx_view(info->name), info->type, true };
 }
 
-/* Does the value fit what the model says about the input? */
-static onx_status check_input(onx_ctx *cx, const onx_value_info *info, const onx_value *v)
-{
-    const onx_type *type = info->type;
-    onx_str name = onx_view(info->name);
-    onx_kind kind = onx_value_kind_of_type(type);
-    if (kind == ONX_KIND_TENSOR && v->kind == ONX_VALUE_TENSOR) {
-        const onx_type_tensor *t = type->tensor_type;
-        if (t->elem_type && t->elem_type != v->dtype)
-            return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "input \"%.*s\" is of type %s, the model wants %s",
-                             ONX_ARG(name), onx_dtype_name(v->dtype) ? onx_dtype_name(v->dtype) : "none",
-                             onx_dtype_name(t->elem_type) ? onx_dtype_name(t->elem_type) : "none");
-        if (t->shape && t->shape->dim_count != v->rank)
-            return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "input \"%.*s\" has rank %u, the model wants %u",
-                             ONX_ARG(name), v->rank, t->shape->dim_count);
-        for (uint32_t i = 0; t->shape && i < v->rank; i++)
-            if (ONX_HAS(dimension, t->shape->dim[i], dim_value) && t->shape->dim[i]->dim_value != v->dims[i])
-                return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE,
-                                 "dimension %u of input \"%.*s\" is %lld, the model wants %lld", i, ONX_ARG(name),
-                                 (long long)v->dims[i], (long long)t->shape->dim[i]->dim_value);
-        return ONX_OK;
-    }
-    bool fits = (kind == ONX_KIND_SEQUENCE && v->kind == ONX_VALUE_SEQUENCE) ||
-                (kind == ONX_KIND_MAP && v->kind == ONX_VALUE_MAP) || kind == ONX_KIND_OPTIONAL ||
-                kind == ONX_KIND_NONE || (kind == ONX_KIND_SPARSE_TENSOR && v->kind == ONX_VALUE_TENSOR);
-    return fits ? ONX_OK
-                : onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "input \"%.*s\" is of another kind than the model wants",
-                            ONX_ARG(name));
-}
-
 /* The variant of the main graph in which exactly these inputs take the place of their initializers. */
 static onx_status find_variant(onxi_session *s, onx_ctx *cx, const onx_value *const *inputs, onxi_graph **out)
 {
@@ -257,9 +227,8 @@ onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_val
         onx_session_port port = onx_session_input(session, i);
         if (!inputs[i] && port.required)
             return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "input \"%.*s\" is not given", ONX_ARG(port.name));
-        if (inputs[i])
-            ONX_TRY(check_input(cx, s->main->graph->input[i], inputs[i]));
     }
+    ONX_TRY(onxi_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
     ONX_TRY(find_variant(s, cx, inputs, &g));
     return onxi_graph_run(g, cx, inputs, outputs, 0, options);
 }

@@ -1,0 +1,154 @@
+/* run_bind.c - does a value fit the input that it is bound to? Kind, element type, rank and sizes (TY-19), one size per
+ * variable over all inputs (TY-15) and over the elements of a sequence (TY-16). */
+#include "run/run.h"
+
+typedef struct variable {
+    onx_str name;
+    int64_t size;
+} variable;
+
+typedef struct binding {
+    onx_ctx *cx;
+    onx_str input;          /* its name */
+    variable few[32], *all; /* open addressing */
+    uint32_t room, count;
+    bool element; /* of a sequence */
+} binding;
+
+static onx_status refuse(const binding *b, const char *rule, const char *format, ...) ONX_PRINTF(3, 4);
+static onx_status refuse(const binding *b, const char *rule, const char *format, ...)
+{
+    const onx_diag diag = {
+        .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = rule, .where = ONXI_NOWHERE, .value = b->input
+    };
+    va_list args;
+    va_start(args, format);
+    onxi_vreport(b->cx, &diag, format, args);
+    va_end(args);
+    return ONX_E_INVALID;
+}
+
+static variable *find_variable(variable *all, uint32_t room, onx_str name)
+{
+    uint32_t i = (uint32_t)onxi_hash(name.ptr, name.len, 0) & (room - 1);
+    while (all[i].name.ptr && !onx_str_equal(all[i].name, name))
+        i = (i + 1) & (room - 1);
+    return &all[i];
+}
+
+static bool grow(binding *b)
+{
+    uint32_t room = b->room * 2;
+    variable *all = onxi_resize(b->cx, NULL, 0, room * sizeof *all);
+    if (!all)
+        return false;
+    memset(all, 0, room * sizeof *all);
+    for (uint32_t i = 0; i < b->room; i++)
+        if (b->all[i].name.ptr)
+            *find_variable(all, room, b->all[i].name) = b->all[i];
+    if (b->all != b->few)
+        onxi_release(b->cx, b->all, b->room * sizeof *all);
+    b->all = all;
+    b->room = room;
+    return true;
+}
+
+static onx_status bind_variable(binding *b, onx_str name, int64_t size)
+{
+    if (!name.len) /* says nothing */
+        return ONX_OK;
+    if (b->count * 2 >= b->room && !grow(b))
+        return ONX_E_MEMORY;
+    variable *v = find_variable(b->all, b->room, name);
+    if (!v->name.ptr) {
+        *v = (variable){ name, size };
+        b->count++;
+        return ONX_OK;
+    }
+    if (v->size == size)
+        return ONX_OK;
+    return refuse(b, b->element ? "TY-16" : "TY-15",
+                  "dimension %.*s of input \"%.*s\" is %lld%s, but it has been %lld before", ONX_ARG(name),
+                  ONX_ARG(b->input), (long long)size, b->element ? " in an element" : "", (long long)v->size);
+}
+
+static const char *type_name(int32_t dtype)
+{
+    const char *name = onx_dtype_name(dtype);
+    return name ? name : "none";
+}
+
+static onx_status bind_tensor(binding *b, const onx_type_tensor *t, const onx_value *v)
+{
+    if (t->elem_type && t->elem_type != v->dtype)
+        return refuse(b, "TY-19", "input \"%.*s\" is of type %s, the model wants %s", ONX_ARG(b->input),
+                      type_name(v->dtype), type_name(t->elem_type));
+    if (t->shape && t->shape->dim_count != v->rank)
+        return refuse(b, "TY-19", "input \"%.*s\" has rank %u, the model wants %u", ONX_ARG(b->input), v->rank,
+                      t->shape->dim_count);
+    for (uint32_t i = 0; t->shape && i < v->rank; i++) {
+        const onx_dimension *dim = t->shape->dim[i];
+        if (ONX_HAS(dimension, dim, dim_value) && dim->dim_value >= 0 && dim->dim_value != v->dims[i])
+            return refuse(b, "TY-19", "dimension %u of input \"%.*s\" is %lld, the model wants %lld", i,
+                          ONX_ARG(b->input), (long long)v->dims[i], (long long)dim->dim_value);
+        if (ONX_HAS(dimension, dim, dim_param))
+            ONX_TRY(bind_variable(b, onx_view(dim->dim_param), v->dims[i]));
+    }
+    return ONX_OK;
+}
+
+static onx_status wrong_kind(const binding *b)
+{
+    return refuse(b, "TY-19", "input \"%.*s\" is of another kind than the model wants", ONX_ARG(b->input));
+}
+
+/* Values are no deeper than the types that describe them, and those are bounded by the reader. */
+static onx_status bind_value(binding *b, const onx_type *type, const onx_value *v)
+{
+    const onx_type *inner = NULL;
+    switch (onx_value_kind_of_type(type)) {
+    case ONX_KIND_TENSOR:
+        return v->kind == ONX_VALUE_TENSOR ? bind_tensor(b, type->tensor_type, v) : wrong_kind(b);
+    case ONX_KIND_SPARSE_TENSOR:
+        return v->kind == ONX_VALUE_TENSOR ? ONX_OK : wrong_kind(b);
+    case ONX_KIND_SEQUENCE:
+        if (v->kind != ONX_VALUE_SEQUENCE)
+            return wrong_kind(b);
+        inner = type->sequence_type->elem_type;
+        b->element = true;
+        break;
+    case ONX_KIND_MAP:
+        if (v->kind != ONX_VALUE_MAP)
+            return wrong_kind(b);
+        if (type->map_type->key_type && type->map_type->key_type != v->dtype)
+            return refuse(b, "TY-19", "input \"%.*s\" has keys of type %s, the model wants %s", ONX_ARG(b->input),
+                          type_name(v->dtype), type_name(type->map_type->key_type));
+        return ONX_OK; /* its values come as one tensor or as many: the operators look at them */
+    case ONX_KIND_OPTIONAL:
+        inner = type->optional_type->elem_type;
+        if (v->kind != ONX_VALUE_OPTIONAL) /* what it would hold may stand for it */
+            return inner ? bind_value(b, inner, v) : ONX_OK;
+        break;
+    default:
+        return ONX_OK;
+    }
+    for (uint64_t i = 0; inner && i < v->count; i++)
+        ONX_TRY(bind_value(b, inner, v->items[i]));
+    return ONX_OK;
+}
+
+onx_status onxi_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count, const onx_value *const *inputs)
+{
+    binding b = { .cx = cx, .room = sizeof b.few / sizeof *b.few };
+    onx_status status = ONX_OK;
+    b.all = b.few;
+    for (uint32_t i = 0; i < count && status == ONX_OK; i++) {
+        b.input = onx_view(info[i]->name);
+        b.element = false;
+        if (inputs[i] && info[i]->type)
+            status = bind_value(&b, info[i]->type, inputs[i]);
+    }
+    if (b.all != b.few)
+        onxi_release(cx, b.all, b.room * sizeof *b.all);
+    return status;
+}
