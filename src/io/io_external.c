@@ -268,9 +268,7 @@ static onx_status check_options(onxi_move *m, const char *path)
         return onxi_fail(m->cx, ONX_E_MISUSE, ONXI_NOWHERE, "an alignment of %llu is not a power of two",
                          (unsigned long long)o->alignment);
     if (o->alignment > WIDEST_GAP) {
-        const onx_diag diag = {
-            .severity = ONX_ERROR, .status = ONX_E_MISUSE, .rule = "E-29", .where = ONXI_NOWHERE
-        };
+        const onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_MISUSE, .rule = "E-29", .where = ONXI_NOWHERE };
         onxi_report(m->cx, &diag, "an alignment of %llu leaves gaps of more than %u bytes in the data file",
                     (unsigned long long)o->alignment, (unsigned)WIDEST_GAP);
         return ONX_E_MISUSE;
