@@ -39,6 +39,34 @@ expect 1 "$ONX" diff --as tensor s.onnxtxt r.onnxtxt
 expect 1 "$ONX" diff --as tensor s.onnxtxt t.onnxtxt
 says out "string[2] -> float[4]"
 
+# M-10: what changed between two editions calls for a greater version.
+edition() { # file version interface body
+    printf '<ir_version: 8, opset_import: ["" : 17], model_version: %s>\ng (%s { %s }\n' "$2" "$3" "$4" >"$1"
+}
+v1=$(((1 << 48) + (2 << 32) + 3)) # 1.2.3
+edition a.onnxtxt $v1 'float[2] x, float[2] z) => (float[2] y)' 'y = Add (x, z)'
+edition b.onnxtxt $v1 'float[2] x) => (float[2] y)' 'y = Neg (x)'
+expect 1 "$ONX" diff a.onnxtxt b.onnxtxt
+says err 'an input is gone: z, and model_version has not grown with it (value 1.2.3 after 1.2.3, expected a greater major number) [M-10]'
+edition b.onnxtxt $(((1 << 48) + (3 << 32))) 'float[2] x) => (float[2] y)' 'y = Neg (x)'
+expect 1 "$ONX" diff a.onnxtxt b.onnxtxt
+says err M-10
+edition b.onnxtxt $((2 << 48)) 'float[2] x) => (float[2] y)' 'y = Neg (x)'
+expect 1 "$ONX" diff a.onnxtxt b.onnxtxt
+! grep -q M-10 err || fail "M-10 although the major number has grown"
+edition b.onnxtxt $v1 'float[N] x, float[2] z) => (float[2] y, float[N] n)' 'y = Add (x, z) n = Neg (x)'
+expect 1 "$ONX" diff a.onnxtxt b.onnxtxt
+says err 'expected a greater minor number) [M-10]'
+edition b.onnxtxt $(((1 << 48) + (3 << 32))) 'float[N] x, float[2] z) => (float[2] y, float[N] n)' 'y = Add (x, z) n = Neg (x)'
+expect 1 "$ONX" diff a.onnxtxt b.onnxtxt
+! grep -q M-10 err || fail "M-10 although the minor number has grown"
+edition b.onnxtxt $v1 'float[2] x, float[2] z) => (float[2] y)' 'y = Sub (x, z)'
+expect 1 "$ONX" diff a.onnxtxt b.onnxtxt
+says err 'expected a greater patch number) [M-10]'
+edition b.onnxtxt $((v1 + 1)) 'float[2] x, float[2] z) => (float[2] y)' 'y = Sub (x, z)'
+expect 1 "$ONX" diff a.onnxtxt b.onnxtxt
+! grep -q M-10 err || fail "M-10 although the patch number has grown"
+
 expect 2 "$ONX" diff "$stripes"
 expect 2 "$ONX" diff "$stripes" no-such-file.onnx
 expect 2 "$ONX" diff --rtol none "$stripes" "$stripes"

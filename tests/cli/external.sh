@@ -103,6 +103,7 @@ same data/00000-w w.bin
 for location in ../w.bin /tmp/w.bin 'c:w.bin'; do
     expect 2 "$ONX" convert in.onnx moved.onnx --external "$location" --external-threshold 1
 done
+# E-28: what may not be written through
 for location in link.bin two.bin up/new.bin; do
     "$ONX" convert in.onnx moved.onnx --external $location --external-threshold 1 >out 2>err && fail "$location was written"
 done
