@@ -26,7 +26,7 @@ format: deps
 
 bench: all
 	@scripts/deps.sh peers
-	@sh bench/codec.sh $(BUILD)/onx
+	@for part in codec text analysis; do sh bench/$$part.sh $(BUILD)/onx; done
 
 clean:
 	rm -rf build build-*
@@ -35,7 +35,7 @@ help:
 	@echo 'make           install what is missing and build into $(BUILD)/'
 	@echo 'make test      build and run every test'
 	@echo 'make demo      build a small network, show, check and run it'
-	@echo 'make bench     compare codec speed and memory with libprotobuf'
+	@echo 'make bench     compare speed and memory with libprotobuf and the reference'
 	@echo 'make install   into PREFIX (now $(PREFIX))'
 	@echo 'make format    give all sources the style of .clang-format'
 	@echo 'make clean     remove all builds'
