@@ -43,14 +43,16 @@ typedef struct onxi_parser {
     onx_status status; /* of the first error */
     const char *place; /* line `line` starts here: a cache for onxi_parse_where */
     uint32_t line;
-    const char *seen; /* comments before this were looked at */
-    uint64_t *stack;  /* lists under construction: pointers and onx_bytes */
+    const char *seen;                /* comments before this were looked at */
+    const char *gap_begin, *gap_end; /* the last gap of more than a blank */
+    uint64_t *stack;                 /* lists under construction: pointers and onx_bytes */
     size_t stack_count, stack_room;
     char *data; /* elements of the tensor that is being read */
     size_t data_len, data_room;
     void *target[ONXI_TARGET_COUNT];
     onxi_trivia *trivia; /* NULL unless the formatter asks */
     bool mute;           /* what is read now has no place of its own in what is printed */
+    uint32_t inner;      /* graphs in attributes that are open */
     bool hold;           /* #@ comments wait in `waiting` until the attribute that is read has its value */
     onx_str *waiting;
     size_t waiting_count, waiting_room;
@@ -78,6 +80,11 @@ static inline void onxi_gap(onxi_parser *p)
         p->at++;
     if (p->at < p->end && (onxi_char_is(*p->at, ONXI_CHAR_SPACE) || *p->at == '#'))
         onxi_gap_slow(p);
+}
+/* Where the last token ended, though the gap behind it is skipped already. */
+static inline const char *onxi_token_end(const onxi_parser *p)
+{
+    return p->at == p->gap_end ? p->gap_begin : p->at;
 }
 /* The first byte of the next token, or 0 at the end of the text (a zero byte is no token either). */
 static inline char onxi_peek(onxi_parser *p)
@@ -367,6 +374,7 @@ typedef struct onxi_list {
     void (*item)(onxi_printer *o, const void *owner, uint32_t i);
     const void *(*key)(const void *owner, uint32_t i); /* for the formatter; NULL: none */
     const void *owner;
+    const void *end; /* what the formatter calls the closing bracket, or NULL */
 } onxi_list;
 void onxi_print_list(onxi_printer *o, const onxi_list *list, bool lines);
 bool onxi_is_dotted(onx_str s); /* a.b.c */
@@ -412,14 +420,20 @@ void onxi_keep_release(onxi_printer *o);
 /* ---- formatter (text_format.c) ---- */
 
 /* An item of the source, from begin to end; `key` is what the printer will ask for. Without a key it only parts what
- * stands before it from comments behind it. */
+ * stands before it from comments behind it; without an end it takes no comments beside it. */
 void onxi_trivia_item(onxi_parser *p, const void *key, const char *begin, const char *end);
+/* The printer will ask for another address. */
+void onxi_trivia_moved(onxi_parser *p, const void *from, const void *to);
+/* The closing bracket comes next, if there is one. */
+void onxi_trivia_closing(onxi_parser *p, const void *key);
 void onxi_trivia_comment(onxi_parser *p, onx_str comment);
 void onxi_trivia_blank(onxi_parser *p, const char *at);
-/* Does the item that the printer is at have comments or an empty line? */
+/* Does the item that the printer is at have comments, or comments before it? */
 bool onxi_trivia_has(const onxi_printer *o, const void *key);
-/* The comments before it, each on its line; the printer stands at the start of an indented line before and after. */
-void onxi_trivia_before(onxi_printer *o, const void *key);
+bool onxi_trivia_leads(const onxi_printer *o, const void *key);
+/* The comments and empty lines before it, each on its line; the printer stands at the start of an indented line before
+ * and after. `closing`: the item is a closing brace. */
+void onxi_trivia_before(onxi_printer *o, const void *key, bool closing);
 /* The comment beside it; true when there was one. */
 bool onxi_trivia_after(onxi_printer *o, const void *key);
 /* All that is left at the end of the text. */

@@ -1,6 +1,6 @@
 /* text_format.c - the formatter: parse, then print, with comments and single empty lines kept at the items that they
- * stood at. A comment belongs to the item before it when it begins on the line where that ends, else to the next one.
- */
+ * stood at. A comment belongs to the item before it when it begins on the line where that ends, else to the one that it
+ * stands in, else to the next one. */
 #include "text/text.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 typedef struct item {
     const void *key; /* NULL: nothing that ends here has comments beside it */
     const char *begin, *end;
+    size_t parent; /* index + 1 of the item that this one is a part of, 0: none */
 } item;
 
 typedef struct remark {
@@ -52,7 +53,20 @@ void onxi_trivia_item(onxi_parser *p, const void *key, const char *begin, const 
         onxi_parse_abort(p, ONX_E_MEMORY);
         return;
     }
-    t->items[t->item_count++] = (item){ key, begin, end };
+    t->items[t->item_count++] = (item){ key, begin, end, 0 };
+}
+
+void onxi_trivia_closing(onxi_parser *p, const void *key)
+{
+    onxi_gap(p);
+    onxi_trivia_item(p, key, p->at, NULL);
+}
+
+void onxi_trivia_moved(onxi_parser *p, const void *from, const void *to)
+{
+    for (size_t i = 0; i < p->trivia->item_count; i++)
+        if (p->trivia->items[i].key == from)
+            p->trivia->items[i].key = to;
 }
 
 static void add_remark(onxi_parser *p, onx_str text, const char *at)
@@ -84,22 +98,26 @@ static int by_begin(const void *a, const void *b)
     const item *x = a, *y = b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
-    return x->end < y->end ? -1 : x->end > y->end;
+    if (!x->end || !y->end)
+        return (x->end != NULL) - (y->end != NULL);
+    return x->end > y->end ? -1 : x->end < y->end; /* the whole comes before its parts */
 }
 
 static int by_end(const void *a, const void *b)
 {
     const item *x = a, *y = b;
-    return x->end < y->end ? -1 : x->end > y->end;
+    if (x->end != y->end)
+        return x->end < y->end ? -1 : 1;
+    return x->begin > y->begin ? -1 : x->begin < y->begin; /* of those that end together the outermost counts */
 }
 
-/* The last item that ends before `at` on the same line, or NULL; items are sorted by their ends. */
+/* The last item that ends before `at` with only blanks and a comma between, or NULL; items are sorted by their ends. */
 static const item *item_beside(const onxi_trivia *t, const char *at)
 {
     size_t low = 0, high = t->item_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (t->items[middle].end <= at)
+        if (!t->items[middle].end || t->items[middle].end <= at)
             low = middle + 1;
         else
             high = middle;
@@ -107,11 +125,34 @@ static const item *item_beside(const onxi_trivia *t, const char *at)
     if (low == 0)
         return NULL;
     const item *last = &t->items[low - 1];
-    return !last->key || memchr(last->end, '\n', (size_t)(at - last->end)) ? NULL : last;
+    if (!last->key || !last->end)
+        return NULL;
+    const char *c = at; /* backwards: the gap before each comment is looked at once */
+    while (c > last->end && (c[-1] == ',' || (c[-1] != '\n' && onxi_char_is(c[-1], ONXI_CHAR_SPACE))))
+        c--;
+    return c == last->end ? last : NULL;
 }
 
-/* The first item that begins at or after `at`, or NULL; items are sorted by their beginnings. */
-static const item *item_after(const onxi_trivia *t, const char *at)
+/* The innermost of the item at index - 1 and those that it is a part of that goes on behind `at`: index + 1, or 0. */
+static size_t around(const onxi_trivia *t, size_t index, const char *at)
+{
+    while (index > 0 && !(t->items[index - 1].key && t->items[index - 1].end && t->items[index - 1].end > at))
+        index = t->items[index - 1].parent;
+    return index;
+}
+
+/* Items are sorted by their beginnings. */
+static void find_parents(onxi_trivia *t)
+{
+    for (size_t i = 0; i < t->item_count; i++) {
+        size_t above = around(t, i, t->items[i].begin);
+        t->items[i].parent = above;
+    }
+}
+
+/* The item that `at` is in, but not in a part of it, and behind which nothing of it follows; else the first item that
+ * begins at or after `at`; or NULL. */
+static const item *item_around(const onxi_trivia *t, const char *at)
 {
     size_t low = 0, high = t->item_count;
     while (low < high) {
@@ -121,8 +162,11 @@ static const item *item_after(const onxi_trivia *t, const char *at)
         else
             high = middle;
     }
+    size_t above = around(t, low, at);
     while (low < t->item_count && !t->items[low].key)
         low++;
+    if (above && (low == t->item_count || t->items[low].begin >= t->items[above - 1].end))
+        return &t->items[above - 1];
     return low < t->item_count ? &t->items[low] : NULL;
 }
 
@@ -147,8 +191,9 @@ static bool settle(onx_ctx *cx, onxi_trivia *t)
     }
     if (t->item_count)
         qsort(t->items, t->item_count, sizeof *t->items, by_begin);
+    find_parents(t);
     for (size_t i = 0; i < t->remark_count; i++) {
-        const item *it = t->remarks[i].beside ? NULL : item_after(t, t->remarks[i].at);
+        const item *it = t->remarks[i].beside ? NULL : item_around(t, t->remarks[i].at);
         if (it)
             t->remarks[i].key = it->key;
     }
@@ -180,14 +225,25 @@ static remark *first_of(const onxi_printer *o, const void *key)
     return i ? &t->remarks[i - 1] : NULL;
 }
 
-bool onxi_trivia_has(const onxi_printer *o, const void *key)
-{
-    return first_of(o, key) != NULL;
-}
-
 static remark *next_of(const onxi_printer *o, const remark *r)
 {
     return r->next ? &o->trivia->remarks[r->next - 1] : NULL;
+}
+
+bool onxi_trivia_has(const onxi_printer *o, const void *key)
+{
+    for (const remark *r = first_of(o, key); r; r = next_of(o, r))
+        if (r->text.len)
+            return true;
+    return false;
+}
+
+bool onxi_trivia_leads(const onxi_printer *o, const void *key)
+{
+    for (const remark *r = first_of(o, key); r; r = next_of(o, r))
+        if (r->text.len && !r->beside)
+            return true;
+    return false;
 }
 
 static void put_remark_line(onxi_printer *o, const remark *r)
@@ -202,18 +258,30 @@ static void put_remark_line(onxi_printer *o, const remark *r)
     onxi_put_line(o);
 }
 
-void onxi_trivia_before(onxi_printer *o, const void *key)
+/* No empty line at the beginning or the end of a block, nor of the text. */
+static bool at_opening(const onxi_printer *o)
 {
+    return o->line < 2 || strchr("{<(\n", o->buf[o->line - 2]);
+}
+
+void onxi_trivia_before(onxi_printer *o, const void *key, bool closing)
+{
+    const remark *empty = NULL;
     for (remark *r = first_of(o, key); r; r = next_of(o, r)) {
         if (r->beside || r->printed)
             continue;
-        /* No empty line at the beginning of a text or a block. */
-        bool opens = o->line < 2 || o->buf[o->line - 2] == '{' || o->buf[o->line - 2] == '<' ||
-                     o->buf[o->line - 2] == '(' || o->buf[o->line - 2] == '\n';
         r->printed = true;
-        if (r->text.len || !opens)
-            put_remark_line(o, r);
+        if (!r->text.len) {
+            empty = at_opening(o) ? NULL : r;
+            continue;
+        }
+        if (empty)
+            put_remark_line(o, empty);
+        empty = NULL;
+        put_remark_line(o, r);
     }
+    if (empty && !closing)
+        put_remark_line(o, empty);
 }
 
 bool onxi_trivia_after(onxi_printer *o, const void *key)

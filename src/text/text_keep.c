@@ -116,6 +116,19 @@ static void put_keep_float(onxi_printer *o, const void *at, bool wide)
         onxi_put(o, text, wide ? onxi_print_f64(text, d) : onxi_print_f32(text, f));
 }
 
+bool onxi_tells_empty(const onxi_message_table *table, const onxi_field *field)
+{
+    return (field->flags & (ONXI_SLOT | ONXI_ONEOF)) || (table->kind == ONX_KIND_TENSOR && field->number == 9) ||
+           (table->kind == ONX_KIND_NODE && field->number == 3);
+}
+
+/* A string that is the same to the syntax as none. */
+static bool as_good_as_absent(const onxi_message_table *table, const onxi_field *field, onxi_place place)
+{
+    return !(field->flags & ONXI_REPEATED) && (field->type == ONXI_STRING || field->type == ONXI_BYTES) &&
+           ((const onx_bytes *)place.value)->bits == 0 && !onxi_tells_empty(table, field);
+}
+
 static void put_keep_message(onxi_printer *o, const onxi_message_table *table, const void *message);
 
 static void put_keep_value(onxi_printer *o, const onxi_field *field, const char *at)
@@ -200,7 +213,7 @@ static void put_keep_message(onxi_printer *o, const onxi_message_table *table, c
     for (uint32_t i = 0; i < table->field_count && o->status == ONX_OK; i++) {
         const onxi_field *field = &table->fields[i];
         uint64_t count = onxi_field_count(table, field, message);
-        if (!count)
+        if (!count || as_good_as_absent(table, field, onxi_field_place(table, field, message)))
             continue;
         if (any)
             onxi_put_char(o, ' ');
@@ -215,12 +228,6 @@ static void put_keep_message(onxi_printer *o, const onxi_message_table *table, c
     }
     onxi_put_char(o, '}');
     o->depth--;
-}
-
-bool onxi_tells_empty(const onxi_message_table *table, const onxi_field *field)
-{
-    return (field->flags & (ONXI_SLOT | ONXI_ONEOF)) || (table->kind == ONX_KIND_TENSOR && field->number == 9) ||
-           (table->kind == ONX_KIND_NODE && field->number == 3);
 }
 
 /* ---- lines ---- */
@@ -271,10 +278,7 @@ void onxi_keep_field(onxi_printer *o, onx_kind kind, const void *message, uint32
     uint64_t count = onxi_field_count(table, field, message);
     onxi_place place = onxi_field_place(table, field, message);
     size_t path = o->path_len;
-    if (!count)
-        return;
-    if (!(field->flags & ONXI_REPEATED) && (field->type == ONXI_STRING || field->type == ONXI_BYTES) &&
-        ((const onx_bytes *)place.value)->bits == 0 && !onxi_tells_empty(table, field))
+    if (!count || as_good_as_absent(table, field, place))
         return;
     onxi_path_field(o, field->name);
     size_t start = line_begin(o);

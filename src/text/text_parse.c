@@ -126,6 +126,8 @@ static bool parse_head(onxi_parser *p, const onxi_head_item *items, void *messag
                 return false;
         }
     } while (onxi_take(p, ','));
+    if (p->trivia)
+        onxi_trivia_closing(p, (const char *)message + 2);
     return onxi_expect(p, '>', "',' or '>'", "the header");
 }
 
@@ -236,15 +238,20 @@ static bool parse_entry(onxi_parser *p, const value_place *place)
     return onxi_push(p, (uint64_t)(uintptr_t)tensor | IS_INITIALIZER);
 }
 
-/* [ entry { "," entry } ] and the closing bracket; initializers are added to those that are there. */
-static bool parse_entries(onxi_parser *p, const value_place *place, onx_value_info ***values, uint32_t *value_count,
-                          onx_tensor ***tensors, uint32_t *tensor_count)
+/* [ entry { "," entry } ] and the closing bracket; initializers are added to those that are there. `end` is the
+ * formatter's name of the bracket. */
+static bool parse_entries(onxi_parser *p, const value_place *place, const void *end, onx_value_info ***values,
+                          uint32_t *value_count, onx_tensor ***tensors, uint32_t *tensor_count)
 {
     size_t base = p->stack_count;
     if (p->trivia)
         onxi_trivia_item(p, NULL, p->at - 1, p->at);
-    if (onxi_take(p, place->close))
+    if (onxi_peek(p) == place->close) {
+        if (p->trivia)
+            onxi_trivia_closing(p, end);
+        p->at++;
         return true;
+    }
     do {
         uint32_t depth = p->depth;
         size_t stack = p->stack_count;
@@ -257,6 +264,8 @@ static bool parse_entries(onxi_parser *p, const value_place *place, onx_value_in
                 return false;
         }
     } while (onxi_take(p, ','));
+    if (p->trivia)
+        onxi_trivia_closing(p, end);
     if (!onxi_expect(p, place->close, place->close == ')' ? "',' or ')'" : "',' or '>'", place->what))
         return false;
     size_t top = p->stack_count;
@@ -282,8 +291,8 @@ static bool parse_body(onxi_parser *p, const void *key, onx_node ***list, uint32
 {
     if (!onxi_parse_nodes(p, list, count))
         return false;
-    if (p->trivia)
-        onxi_trivia_item(p, (const char *)key + 1, p->at - 1, p->at);
+    if (p->trivia) /* behind the brace of an inner graph the line goes on */
+        onxi_trivia_item(p, (const char *)key + 1, p->at - 1, p->inner ? NULL : p->at);
     return true;
 }
 
@@ -301,17 +310,18 @@ bool onxi_parse_graph(onxi_parser *p, onx_graph *graph)
     if (!onxi_take_name(p, &graph->name, "the name of a graph"))
         return false;
     if (p->trivia) {
-        onxi_trivia_item(p, graph, at, at);
+        if (!p->inner)
+            onxi_trivia_item(p, graph, at, NULL);
         onxi_trivia_item(p, NULL, at, p->at);
     }
-    if (onxi_take(p, '(') &&
-        !parse_entries(p, &inputs, &graph->input, &graph->input_count, &graph->initializer, &graph->initializer_count))
+    if (onxi_take(p, '(') && !parse_entries(p, &inputs, &graph->input, &graph->input, &graph->input_count,
+                                            &graph->initializer, &graph->initializer_count))
         return false;
     if (!parse_arrow(p) || !onxi_expect(p, '(', "'('", "the graph") ||
-        !parse_entries(p, &outputs, &graph->output, &graph->output_count, NULL, NULL))
+        !parse_entries(p, &outputs, &graph->output, &graph->output, &graph->output_count, NULL, NULL))
         return false;
-    if (onxi_take(p, '<') && !parse_entries(p, &values, &graph->value_info, &graph->value_info_count,
-                                            &graph->initializer, &graph->initializer_count))
+    if (onxi_take(p, '<') && !parse_entries(p, &values, &graph->value_info, &graph->value_info,
+                                            &graph->value_info_count, &graph->initializer, &graph->initializer_count))
         return false;
     return parse_body(p, graph, &graph->node, &graph->node_count);
 }
@@ -344,6 +354,8 @@ static bool parse_function_attribute(onxi_parser *p, uint64_t *out)
     p->depth = depth;
     if (ONX_HAS(attribute, a, ref_attr_name))
         return onxi_parse_error(p, at, "a value", NULL, "the default of a function's attribute cannot be a reference");
+    if (p->trivia)
+        onxi_trivia_item(p, a, at, onxi_token_end(p));
     *out = (uint64_t)(uintptr_t)a | IS_INITIALIZER;
     return true;
 }
@@ -357,6 +369,8 @@ static bool parse_function_attributes(onxi_parser *p, onx_function *function)
         if (!parse_function_attribute(p, &element) || !onxi_push(p, element))
             return false;
     } while (onxi_take(p, ','));
+    if (p->trivia)
+        onxi_trivia_closing(p, &function->attribute);
     if (!onxi_expect(p, '>', "',' or '>'", "the list of attributes"))
         return false;
     size_t top = p->stack_count;
@@ -379,7 +393,8 @@ static bool parse_parameters(onxi_parser *p, onx_function *function, const value
     onx_value_info **values = NULL;
     uint32_t value_count = 0;
     p->mute = true;
-    if (!onxi_expect(p, '(', "'('", "the function") || !parse_entries(p, place, &values, &value_count, NULL, NULL))
+    if (!onxi_expect(p, '(', "'('", "the function") ||
+        !parse_entries(p, place, NULL, &values, &value_count, NULL, NULL))
         return false;
     p->mute = false;
     size_t base = p->stack_count;
@@ -403,7 +418,7 @@ static bool parse_function_values(onxi_parser *p, onx_function *function)
     size_t base = p->stack_count;
     onx_value_info **values = NULL;
     uint32_t count = 0;
-    if (!parse_entries(p, &place, &values, &count, NULL, NULL))
+    if (!parse_entries(p, &place, &function->value_info, &values, &count, NULL, NULL))
         return false;
     for (uint32_t i = 0; i < function->value_info_count; i++)
         if (!onxi_push_ptr(p, function->value_info[i]))
@@ -432,7 +447,7 @@ static bool parse_function(onxi_parser *p, onx_function *function)
     if (!onxi_take_name(p, &function->name, "the name of a function"))
         return false;
     if (p->trivia)
-        onxi_trivia_item(p, function, at, at);
+        onxi_trivia_item(p, function, at, NULL);
     if (onxi_take(p, '<') && !parse_function_attributes(p, function))
         return false;
     if (!parse_parameters(p, function, &inputs, &function->input, &function->input_count) || !parse_arrow(p) ||
@@ -553,6 +568,8 @@ static bool parse_into(onxi_parser *p, onx_kind kind, void *root)
             return false;
         memcpy(root, node, sizeof *node);
         p->target[ONXI_TARGET_NODE] = root;
+        if (p->trivia)
+            onxi_trivia_moved(p, node, root);
         return true;
     }
     case ONX_KIND_VALUE_INFO:

@@ -67,9 +67,12 @@ static bool single_graph(onxi_parser *p, single *out)
         return onxi_parse_abort(p, ONX_E_MEMORY);
     void *outer = p->target[ONXI_TARGET_GRAPH];
     p->hold = false;
+    p->inner++;
     out->type = ONX_ATTR_GRAPH;
     out->message = graph;
-    if (!onxi_parse_enter(p, 1) || !onxi_parse_graph(p, graph))
+    bool ok = onxi_parse_enter(p, 1) && onxi_parse_graph(p, graph);
+    p->inner--;
+    if (!ok)
         return false;
     p->depth--;
     p->hold = true;
@@ -354,6 +357,7 @@ bool onxi_parse_attribute_rest(onxi_parser *p, onx_attribute *a)
     p->hold = true; /* looking at what follows a value may come upon a comment on the attribute */
     bool ok = onxi_parse_enter(p, 1) && parse_value(p, a, type, element);
     p->hold = false;
+    p->target[ONXI_TARGET_ATTRIBUTE] = a; /* those of graphs in it were others */
     onxi_restore_waiting(p, waiting);
     p->depth = depth;
     return ok;
@@ -383,9 +387,15 @@ static bool parse_attributes(onxi_parser *p, onx_node *node)
         onx_attribute *a = ONXI_NEW(p->arena, onx_attribute);
         if (!a)
             return onxi_parse_abort(p, ONX_E_MEMORY);
+        onxi_gap(p);
+        const char *at = p->at;
         if (!onxi_parse_attribute(p, a) || !onxi_push_ptr(p, a))
             return false;
+        if (p->trivia)
+            onxi_trivia_item(p, a, at, onxi_token_end(p));
     } while (onxi_take(p, ','));
+    if (p->trivia)
+        onxi_trivia_closing(p, (const char *)node + 1);
     node->attribute = onxi_pop_pointers(p, base, &node->attribute_count);
     return !p->fatal && onxi_expect(p, '>', "',' or '>'", "the list of attributes");
 }

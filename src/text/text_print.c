@@ -9,10 +9,24 @@ static bool list_has_trivia(const onxi_printer *o, const onxi_list *list)
 {
     if (!o->trivia || !list->key)
         return false;
+    if (list->end && onxi_trivia_leads(o, list->end))
+        return true;
     for (uint32_t i = 0; i < list->count; i++)
         if (onxi_trivia_has(o, list->key(list->owner, i)))
             return true;
     return false;
+}
+
+/* To the line of a closing bracket, after the comments that stand before it. */
+static void print_end(onxi_printer *o, const void *end)
+{
+    if (end && onxi_trivia_leads(o, end)) {
+        onxi_put_line(o);
+        onxi_trivia_before(o, end, true);
+        o->len = o->line > 0 && o->status == ONX_OK ? o->line - 1 : o->len; /* the line is ended below */
+    }
+    o->indent -= 2;
+    onxi_put_line(o);
 }
 
 void onxi_print_list(onxi_printer *o, const onxi_list *list, bool lines)
@@ -39,7 +53,7 @@ void onxi_print_list(onxi_printer *o, const onxi_list *list, bool lines)
         const void *key = list->key ? list->key(list->owner, i) : NULL;
         size_t keep = o->keep_len;
         onxi_put_line(o);
-        onxi_trivia_before(o, key);
+        onxi_trivia_before(o, key, false);
         list->item(o, list->owner, i);
         if (i + 1 < list->count)
             onxi_put_char(o, ',');
@@ -47,8 +61,7 @@ void onxi_print_list(onxi_printer *o, const onxi_list *list, bool lines)
         onxi_keep_flush(o, keep, !commented);
         onxi_out_flush(o, false);
     }
-    o->indent -= 2;
-    onxi_put_line(o);
+    print_end(o, list->end);
     onxi_put_char(o, list->close);
 }
 
@@ -135,7 +148,7 @@ static bool head_list_is_plain(const head *h, const onxi_head_item *item)
 static bool print_head(onxi_printer *o, onx_kind kind, const onxi_head_item *items, const void *message)
 {
     head h = { .message = message };
-    onxi_list list = { '<', '>', 0, print_head_item, head_key, &h };
+    onxi_list list = { '<', '>', 0, print_head_item, head_key, &h, (const char *)message + 2 };
     for (; items->word; items++) {
         bool present = items->has ? (((const onx_message *)message)->has & items->has) != 0 : head_count(&h, items) > 0;
         if (present)
@@ -211,20 +224,33 @@ static void print_attributes(onxi_printer *o, const onx_node *node, bool lines)
     size_t path = o->path_len;
     o->indent += 2;
     for (uint32_t i = 0; i < node->attribute_count && !onxi_out_stop(o); i++) {
-        if (i && lines)
-            onxi_put_char(o, ',');
-        else if (i)
+        if (i && !lines)
             ONXI_PUT(o, ", ");
-        if (lines)
+        if (lines) {
             onxi_put_line(o);
+            onxi_trivia_before(o, node->attribute[i], false);
+        }
         onxi_path_index(o, "attribute", i);
         onxi_print_attribute(o, node->attribute[i], false);
         onxi_path_cut(o, path);
+        if (lines && i + 1 < node->attribute_count)
+            onxi_put_char(o, ',');
+        if (lines)
+            onxi_trivia_after(o, node->attribute[i]);
     }
-    o->indent -= 2;
     if (lines)
-        onxi_put_line(o);
+        print_end(o, (const char *)node + 1);
+    else
+        o->indent -= 2;
     onxi_put_char(o, '>');
+}
+
+static bool attributes_have_trivia(const onxi_printer *o, const onx_node *node)
+{
+    for (uint32_t i = 0; o->trivia && i < node->attribute_count; i++)
+        if (onxi_trivia_has(o, node->attribute[i]))
+            return true;
+    return onxi_trivia_leads(o, (const char *)node + 1);
 }
 
 static bool node_holds_graph(const onx_node *node)
@@ -293,15 +319,15 @@ static void print_node(onxi_printer *o, const onx_node *node)
 {
     static const uint32_t rest[] = { 6, 9, 10, 0 }; /* doc_string, metadata_props, device_configurations */
     onxi_path_mark item = onxi_path_enter(o, "node");
-    onxi_trivia_before(o, node);
-    bool graphs = node_holds_graph(node), done = false;
-    if (!graphs && node->attribute_count > 1) {
+    onxi_trivia_before(o, node, false);
+    bool graphs = node_holds_graph(node), remarks = attributes_have_trivia(o, node), done = false;
+    if (!graphs && !remarks && node->attribute_count > 1) {
         onxi_out_mark mark = onxi_out_try(o);
         print_node_text(o, node, false, false);
         done = onxi_out_done(o, mark, true);
     }
     if (!done)
-        print_node_text(o, node, graphs, node->attribute_count > 1);
+        print_node_text(o, node, graphs, remarks || node->attribute_count > 1);
     if (node->extra)
         onxi_keep_fields(o, ONX_KIND_NODE, node, rest);
     print_node_types(o, node);
@@ -319,7 +345,7 @@ static void print_body(onxi_printer *o, onx_kind kind, const void *owner, onx_no
     o->indent += 2;
     size_t before = o->len;
     onxi_keep_flush(o, keep, false);
-    bool trivia = onxi_trivia_has(o, end);
+    bool trivia = onxi_trivia_leads(o, end);
     o->scope_kind = kind;
     o->scope = owner;
     for (uint32_t i = 0; i < count && o->status == ONX_OK; i++) {
@@ -329,14 +355,14 @@ static void print_body(onxi_printer *o, onx_kind kind, const void *owner, onx_no
     }
     if (trivia) {
         onxi_put_line(o);
-        onxi_trivia_before(o, end);
+        onxi_trivia_before(o, end, true);
         o->len = o->line > 0 && o->status == ONX_OK ? o->line - 1 : o->len; /* the line of the brace is ended below */
     }
     o->indent -= 2;
     if (count || trivia || o->len != before)
         onxi_put_line(o);
     onxi_put_char(o, '}');
-    onxi_trivia_after(o, end);
+    onxi_trivia_after(o, end); /* not of graphs in attributes: the parser gives these none */
 }
 
 /* ---- graphs ---- */
@@ -351,9 +377,9 @@ static bool small_default(const onx_value_info *value, const onx_tensor *t)
 {
     uint64_t count;
     return onx_str_equal(onx_view(value->name), onx_view(t->name)) && ONX_HAS(value_info, value, type) &&
-           !value->extra && !value->metadata_props_count && onxi_type_matches(value->type, t) &&
-           onx_tensor_count(t, &count) && count <= DEFAULT_LITERALS && onxi_tensor_form(t) == ONXI_DATA_TYPED &&
-           !t->extra && !t->metadata_props_count;
+           !value->extra && !value->metadata_props_count && onxi_type_is_plain(value->type, 1) &&
+           onxi_type_matches(value->type, t) && onx_tensor_count(t, &count) && count <= DEFAULT_LITERALS &&
+           onxi_tensor_form(t) == ONXI_DATA_TYPED && !t->extra && !t->metadata_props_count;
 }
 
 /* Initializers that lead the list and belong to inputs in the same order are printed as default values. */
@@ -448,14 +474,13 @@ static void put_graph_name(onxi_printer *o, onx_str name)
 /* The list in <> is for many long items: a line each unless it is short. */
 static void print_stored_list(onxi_printer *o, const onxi_list *list)
 {
-    if (list->count)
-        onxi_put_line(o);
-    if (list->count)
-        onxi_print_list(o, list, false);
-    if (list->count)
-        onxi_put_line(o);
-    else
+    if (!list->count && !list_has_trivia(o, list)) {
         onxi_put_char(o, ' ');
+        return;
+    }
+    onxi_put_line(o);
+    onxi_print_list(o, list, false);
+    onxi_put_line(o);
 }
 
 void onxi_print_graph(onxi_printer *o, const onx_graph *graph)
@@ -471,10 +496,15 @@ void onxi_print_graph(onxi_printer *o, const onx_graph *graph)
     }
     uint32_t next = 0;
     graph_lists g = { graph, count_defaults(graph), &next };
-    onxi_list inputs = { '(', ')', graph->input_count, print_input, input_key, &g };
-    onxi_list outputs = { '(', ')', graph->output_count, print_output, output_key, &g };
-    onxi_list stored = { '<',          '>',        graph->initializer_count - g.defaults + graph->value_info_count,
-                         print_stored, stored_key, &g };
+    onxi_list inputs = { '(', ')', graph->input_count, print_input, input_key, &g, &graph->input };
+    onxi_list outputs = { '(', ')', graph->output_count, print_output, output_key, &g, &graph->output };
+    onxi_list stored = { '<',
+                         '>',
+                         graph->initializer_count - g.defaults + graph->value_info_count,
+                         print_stored,
+                         stored_key,
+                         &g,
+                         &graph->value_info };
     put_graph_name(o, onx_view(graph->name));
     onxi_put_char(o, ' ');
     print_signature(o, &inputs, &outputs);
@@ -558,6 +588,12 @@ static void print_function_attribute(onxi_printer *o, const void *owner, uint32_
     onxi_path_leave(o, item);
 }
 
+static const void *function_attribute_key(const void *owner, uint32_t i)
+{
+    const onx_function *f = ((const function_lists *)owner)->function;
+    return i < f->attribute_count ? NULL : f->attribute_proto[i - f->attribute_count];
+}
+
 static void print_function(onxi_printer *o, const onx_function *f)
 {
     uint32_t next = 0;
@@ -566,18 +602,23 @@ static void print_function(onxi_printer *o, const onx_function *f)
         l.at_inputs += typed_parameter(o, f, l.at_inputs, f->input[i]);
     for (uint32_t i = 0; i < f->output_count; i++)
         l.at_outputs += typed_parameter(o, f, l.at_inputs + l.at_outputs, f->output[i]);
-    onxi_list attributes = {
-        '<', '>', f->attribute_count + f->attribute_proto_count, print_function_attribute, NULL, &l
-    };
-    onxi_list inputs = { '(', ')', f->input_count, print_function_input, NULL, &l };
-    onxi_list outputs = { '(', ')', f->output_count, print_function_output, NULL, &l };
+    onxi_list attributes = { '<',
+                             '>',
+                             f->attribute_count + f->attribute_proto_count,
+                             print_function_attribute,
+                             function_attribute_key,
+                             &l,
+                             &f->attribute };
+    onxi_list inputs = { '(', ')', f->input_count, print_function_input, NULL, &l, NULL };
+    onxi_list outputs = { '(', ')', f->output_count, print_function_output, NULL, &l, NULL };
     onxi_list values = {
-        '<', '>', f->value_info_count - l.at_inputs - l.at_outputs, print_function_value, function_value_key, &l
+        '<', '>',           f->value_info_count - l.at_inputs - l.at_outputs, print_function_value, function_value_key,
+        &l,  &f->value_info
     };
 
     static const uint32_t none[] = { 0 };
     onxi_path_mark item = onxi_path_enter(o, "function");
-    onxi_trivia_before(o, f);
+    onxi_trivia_before(o, f, false);
     if (print_head(o, ONX_KIND_FUNCTION, onxi_function_items, f))
         onxi_put_line(o);
     onxi_keep_fields(o, ONX_KIND_FUNCTION, f, none);
@@ -600,7 +641,7 @@ static void print_model(onxi_printer *o, const onx_model *model)
     static const uint32_t rest[] = { 20, 26, 0 }; /* training_info, configuration */
     static const onx_graph nothing;
     onxi_path_mark item = onxi_path_enter(o, "model");
-    onxi_trivia_before(o, model);
+    onxi_trivia_before(o, model, false);
     bool headed = print_head(o, ONX_KIND_MODEL, onxi_model_items, model);
     bool commented = headed && onxi_trivia_after(o, model);
     (void)commented;
@@ -611,7 +652,7 @@ static void print_model(onxi_printer *o, const onx_model *model)
         onxi_put_line(o);
     onxi_path_leave(o, item);
     if (model->graph)
-        onxi_trivia_before(o, model->graph);
+        onxi_trivia_before(o, model->graph, false);
     onxi_print_graph(o, model->graph ? model->graph : &nothing);
     for (uint32_t i = 0; i < model->functions_count && o->status == ONX_OK; i++) {
         onxi_put_line(o);
@@ -637,7 +678,7 @@ static void print_part(onxi_printer *o, onx_kind kind, const void *message)
         print_model(o, message);
         return;
     case ONX_KIND_GRAPH:
-        onxi_trivia_before(o, message);
+        onxi_trivia_before(o, message, false);
         onxi_print_graph(o, message);
         return;
     case ONX_KIND_FUNCTION:
@@ -656,7 +697,7 @@ static void print_part(onxi_printer *o, onx_kind kind, const void *message)
         break;
     case ONX_KIND_VALUE_INFO:
         item = onxi_path_enter(o, "value_info");
-        onxi_trivia_before(o, message);
+        onxi_trivia_before(o, message, false);
         onxi_print_value(o, message);
         break;
     case ONX_KIND_TYPE:

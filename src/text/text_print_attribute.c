@@ -178,7 +178,7 @@ void onxi_print_elements(onxi_printer *o, const onxi_view *view, char open, char
         put_elided(o, view, close);
         return;
     }
-    if (!o->narrow && view->count <= FEW && view->kind != ONXI_VIEW_TEXT) {
+    if (!view->count || (!o->narrow && view->count <= FEW && view->kind != ONXI_VIEW_TEXT)) {
         put_run(o, view, 0, view->count);
         onxi_put_char(o, close);
         return;

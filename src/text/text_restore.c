@@ -338,7 +338,14 @@ static bool assign(reader *r, const onxi_message_table *table, const onxi_field 
     uint64_t bits = 0;
     if (!take_element(r, field, &bits) || !at_end(r))
         return false;
-    memcpy(element, &bits, onxi_field_size(field));
+    if (field->type == ONXI_MESSAGE) { /* in place: the formatter knows items by their address */
+        void *old, *new;
+        memcpy(&old, element, sizeof old);
+        memcpy(&new, &bits, sizeof new);
+        memcpy(old, new, field->message->size);
+    } else {
+        memcpy(element, &bits, onxi_field_size(field));
+    }
     return true;
 }
 

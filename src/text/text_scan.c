@@ -69,6 +69,7 @@ static const char *skip_comment(onxi_parser *p)
 void onxi_gap_slow(onxi_parser *p)
 {
     unsigned breaks = 0;
+    p->gap_begin = p->at;
     while (p->at < p->end) {
         char c = *p->at;
         if (c == '#') {
@@ -84,6 +85,7 @@ void onxi_gap_slow(onxi_parser *p)
             break;
         }
     }
+    p->gap_end = p->at;
 }
 
 /* ---- tokens ---- */

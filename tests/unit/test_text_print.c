@@ -173,14 +173,109 @@ static void test_text_print__the_formatter_keeps_comments(void **state)
         "# before f\n<domain: \"d\">\nf (x) => (y) {\n  y = A(x)\n}\n# tail\n");
 }
 
+/* Behind the brace of an inner graph the line goes on with a comma or a bracket. */
+static void test_text_print__comments_do_not_swallow_what_follows_a_graph(void **state)
+{
+    (void)state;
+    assert_formats("g()=>(){a=A(b)<t=u()=>(){} # one\n,e=[v()=>(){} # two\n,w()=>(){x=B() # three\n}]# four\n,i=1>}",
+                   "g () => () {\n  a = A(b)<\n    t = u () => () {},  # one\n"
+                   "    e = [v () => () {}, w (\n      # two\n    ) => () {\n      x = B()  # three\n    }],  # four\n"
+                   "    i = 1\n  >\n}\n");
+}
+
+static void test_text_print__attributes_keep_their_comments(void **state)
+{
+    (void)state;
+    assert_formats("g () => () {\n  # node\n  y = Conv<\n    # size\n    kernel_shape = [3, 3], # square\n"
+                   "    mode = \"same\" # as always\n  >(x, w)\n  z = Op<a = inf # last\n  >()\n}\n"
+                   "f <p, # p\n q = 2 # two\n> (x) => () {}\n",
+                   "g () => () {\n  # node\n  y = Conv<\n    # size\n    kernel_shape = [3, 3],  # square\n"
+                   "    mode = \"same\"  # as always\n  >(x, w)\n  z = Op<\n    a = inf  # last\n  >()\n}\n\n"
+                   "f <\n  p,\n  # p\n  q = 2  # two\n> (x) => () {}\n");
+}
+
+static void test_text_print__comments_stay_within_their_brackets(void **state)
+{
+    (void)state;
+    assert_formats(
+        "<ir_version: 10, opset_import: [\"\": 21]\n# domain: \"d\"\n>\n"
+        "g (float x # x\n# float z\n) => (# none\n) <# no more\n> {\n  y = Concat<axis=0>(x, # first\n"
+        "    y, # second\n    z) # last\n  w = Conv<a=[1, # one\n 2] # two\n# b = 3\n>(y)\n}\n",
+        "<\n  ir_version: 10,\n  opset_import: [\"\": 21]\n  # domain: \"d\"\n>\n"
+        "g (\n  float x  # x\n  # float z\n) => (\n  # none\n)\n<\n  # no more\n>\n{\n  # first\n  # second\n"
+        "  y = Concat<axis = 0>(x, y, z)  # last\n  w = Conv<\n    # one\n    a = [1, 2]  # two\n    # b = 3\n"
+        "  >(y)\n}\n");
+}
+
+static void test_text_print__parts_that_are_texts_of_their_own_keep_comments(void **state)
+{
+    (void)state;
+    cases_buffer out = { NULL, 0 };
+    assert_int_equal(onx_text_format(cx, ONX_KIND_NODE, onx_str_of("# a\ny = Op(# b\nx) # c\n# d\n"),
+                                     (onx_sink){ cases_collect, &out }),
+                     ONX_OK);
+    assert_string_equal(out.ptr, "# a\n# b\ny = Op(x)  # c\n# d\n");
+    free(out.ptr);
+}
+
+static void test_text_print__empty_lines_within_blocks(void **state)
+{
+    (void)state;
+    assert_formats("g (\n\nfloat x) => () {\n\n\ny = A()\n\n\nz = B()\n\n}\n\nf () => () {\n\n}\n",
+                   "g (float x) => () {\n  y = A()\n\n  z = B()\n}\n\nf () => () {}\n");
+}
+
+/* A comment on an attribute that is a text of its own is not for those of the graphs in it. */
+static void test_text_print__attributes_that_hold_graphs_keep_their_parts(void **state)
+{
+    (void)state;
+    const char *text = "#@ (kept in these comments, which other readers skip: attribute.doc_string)\n"
+                       "b = g () => () {\n  y = A<i = 1>()\n}\n#@ attribute.doc_string: \"outer\"\n";
+    onx_doc *doc = parse(ONX_KIND_ATTRIBUTE, text);
+    assert_prints(ONX_KIND_ATTRIBUTE, doc, NULL, text);
+    onx_doc_free(doc);
+}
+
+/* A type with parts that have no notation cannot carry a default value. */
+static void test_text_print__defaults_need_a_type_in_the_text(void **state)
+{
+    (void)state;
+    const char *text = "#@ (kept in these comments, which other readers skip: input.type)\n"
+                       "g (\n  x\n  #@ input.type: {tensor_type: {elem_type: 1 shape: {}} unknown: [\"\\x08\\x01\"]}\n"
+                       ") => ()\n<float x = {1}>\n{}\n";
+    onx_doc *doc = parse(ONX_KIND_GRAPH, text);
+    assert_prints(ONX_KIND_GRAPH, doc, NULL, text);
+    onx_doc_free(doc);
+}
+
+static void test_text_print__empty_lists_of_strings_stay_on_their_line(void **state)
+{
+    (void)state;
+    onx_doc *doc = parse(ONX_KIND_ATTRIBUTE, "a = [string[0] {}, string[0] {}, string[0] {}]");
+    onx_text_options options = { .width = 20 };
+    assert_prints(ONX_KIND_ATTRIBUTE, doc, &options, "a = [string[0] {}, string[0] {}, string[0] {}]\n");
+    onx_doc_free(doc);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_text_print__##name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(elides_long_tensors),          TEST(breaks_lines_at_the_width),
-        TEST(types_beside_values),          TEST(plain_text_says_what_it_leaves_out),
-        TEST(floats_keep_their_bits),       TEST(passes_on_what_the_sink_says),
+        TEST(elides_long_tensors),
+        TEST(breaks_lines_at_the_width),
+        TEST(types_beside_values),
+        TEST(plain_text_says_what_it_leaves_out),
+        TEST(floats_keep_their_bits),
+        TEST(passes_on_what_the_sink_says),
         TEST(the_formatter_keeps_comments),
+        TEST(comments_do_not_swallow_what_follows_a_graph),
+        TEST(attributes_keep_their_comments),
+        TEST(empty_lines_within_blocks),
+        TEST(comments_stay_within_their_brackets),
+        TEST(parts_that_are_texts_of_their_own_keep_comments),
+        TEST(attributes_that_hold_graphs_keep_their_parts),
+        TEST(defaults_need_a_type_in_the_text),
+        TEST(empty_lists_of_strings_stay_on_their_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
