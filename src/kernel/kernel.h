@@ -41,6 +41,11 @@ enum { ONXI_VALUE_BORROWED = 1 }; /* data and dims belong to somebody else */
 
 /* Elements that dims stand for; false when impossible. */
 bool onxi_dims_count(uint32_t rank, const int64_t *dims, uint64_t *count_out);
+/* Bytes of an element; 0: several share a byte. */
+static inline uint32_t onxi_element_size(int dtype)
+{
+    return dtype == ONX_STRING ? (uint32_t)sizeof(onx_str) : onx_dtype_bits(dtype) / 8;
+}
 /* Bytes that a row-major tensor takes; false when that overflows. Strings count as onx_str. */
 bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
 /* The reference count goes up when the value was made with cx, else it is copied. */

@@ -1,5 +1,5 @@
-/* kernel_constant.c - Constant and ConstantOfShape. */
-#include "kernel/kernel.h"
+/* kernel_constant.c - values made from little: Constant, ConstantOfShape, Range. */
+#include "kernel/kernel_loops.h"
 
 /* ---- Constant ---- */
 
@@ -130,8 +130,46 @@ static onx_status fill_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+/* ---- Range ---- */
+
+/* Element i is start + i * step, computed as such, so that errors do not add up. */
+#define RANGE(op, d, T, C, M, L, S)                                                                                    \
+    static void op##_##d(const void *start, const void *step, void *out, uint64_t first, uint64_t last)                \
+    {                                                                                                                  \
+        C x = (C)L(*(const T *)start), y = (C)L(*(const T *)step);                                                     \
+        for (uint64_t i = first; i < last; i++)                                                                        \
+            ((T *)out)[i] = (T)S(RANGE_AT(C, x, i, y));                                                                \
+    }
+#define RANGE_AT(C, x, i, y) (x + (C)i * y)
+ONXI_EACH_FLOAT(RANGE, range)
+#undef RANGE_AT
+#define RANGE_AT(C, x, i, y) ONXI_WRAP(C, x, +, i *(uint64_t)y)
+ONXI_EACH_SIGNED(RANGE, range)
+
+typedef void (*range_loop)(const void *start, const void *step, void *out, uint64_t first, uint64_t last);
+#define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
+static const range_loop range_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, range) ONXI_EACH_SIGNED(ENTRY, range) };
+
+static onx_status range_prepare(onx_prepare *p)
+{
+    for (uint32_t i = 0; i < 3; i++)
+        if (p->inputs[i]->dtype != p->outputs[0]->dtype || p->inputs[i]->count != 1)
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is no scalar of the type of the output", i);
+    p->rows = p->outputs[0]->count;
+    p->grain = ONXI_BLOCK;
+    return ONX_OK;
+}
+
+static onx_status range_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    range_loops[work->outputs[0]->dtype](work->inputs[0]->data, work->inputs[2]->data, work->outputs[0]->data, first,
+                                         last);
+    return ONX_OK;
+}
+
 const onx_kernel onxi_kernels_constant[] = {
     { .op = "Constant", .since = 1, .prepare = constant_prepare, .run = constant_run },
     { .op = "ConstantOfShape", .since = 9, .prepare = fill_prepare, .run = fill_run },
+    { .op = "Range", .since = 11, .dtypes = ONXI_FLOATS | ONXI_SIGNED, .prepare = range_prepare, .run = range_run },
     { 0 }
 };

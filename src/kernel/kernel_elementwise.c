@@ -111,11 +111,6 @@ BODY(prelu, FLOAT_LOOPS(prelu) INT_LOOPS(prelu))
 
 /* ---- driver ---- */
 
-static uint32_t width_of(int dtype)
-{
-    return dtype == ONX_STRING ? (uint32_t)sizeof(onx_str) : onx_dtype_bits(dtype) / 8;
-}
-
 /* Add-1, Sub-6 and the like say with `axis` where the second operand goes. */
 static onx_status old_axis(const onx_prepare *p, int32_t *shift)
 {
@@ -138,8 +133,8 @@ static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, con
     if (x->dtype != y->dtype || x->dtype >= ONX_DTYPE_COUNT || !body->loops[x->dtype])
         return ONX_E_UNSUPPORTED;
     q->loop = body->loops[x->dtype];
-    q->in_width = width_of(x->dtype);
-    q->out_width = width_of(z->dtype);
+    q->in_width = onxi_element_size(x->dtype);
+    q->out_width = onxi_element_size(z->dtype);
     if (x->layout) { /* all alike: one run over everything, padding included */
         int64_t count = (int64_t)(x->size / q->in_width);
         q->broadcast = (onxi_broadcast){ .rank = 1, .inputs = 2, .dims = { count }, .outer = 1, .inner = count };
@@ -256,7 +251,7 @@ static onx_status pow_run(onx_work *work, uint64_t first, uint64_t last)
     const onxi_broadcast *b = &((const pow_params *)work->params)->broadcast;
     const onx_value *x = work->inputs[0], *y = work->inputs[1];
     onx_value *z = work->outputs[0];
-    uint32_t wx = width_of(x->dtype), wy = width_of(y->dtype);
+    uint32_t wx = onxi_element_size(x->dtype), wy = onxi_element_size(y->dtype);
     bool integers =
         onx_dtype_class_of(x->dtype) != ONX_CLASS_FLOATING && onx_dtype_class_of(y->dtype) != ONX_CLASS_FLOATING;
     for (uint64_t row = first; row < last; row++) {

@@ -103,11 +103,6 @@ static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- Concat ---- */
 
-static uint64_t element_size(const onx_value *v)
-{
-    return v->dtype == ONX_STRING ? sizeof(onx_str) : onx_dtype_bits(v->dtype) / 8;
-}
-
 typedef struct concat_params {
     uint64_t outer, total; /* rows, and bytes of one in the output */
     uint64_t *bytes;       /* of one row, per input */
@@ -121,7 +116,7 @@ static onx_status concat_prepare(onx_prepare *p)
     if (!q || !(q->bytes = ONXI_ARRAY(p->arena, uint64_t, p->input_count + 1u)))
         return ONX_E_MEMORY;
     ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 1), y->rank, &axis));
-    if (!element_size(y))
+    if (!onxi_element_size(y->dtype))
         return ONX_E_UNSUPPORTED;
     q->outer = onxi_product(y->dims, 0, axis);
     for (uint32_t i = 0; i < p->input_count; i++) {
@@ -131,10 +126,10 @@ static onx_status concat_prepare(onx_prepare *p)
         for (uint32_t d = 0; d < x->rank; d++)
             if (d != axis && x->dims[d] != y->dims[d])
                 return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not fit the others in dimension %u", i, d);
-        q->bytes[i] = onxi_product(x->dims, axis, x->rank) * element_size(y);
+        q->bytes[i] = onxi_product(x->dims, axis, x->rank) * onxi_element_size(y->dtype);
         q->total += q->bytes[i];
     }
-    if (q->total != onxi_product(y->dims, axis, y->rank) * element_size(y))
+    if (q->total != onxi_product(y->dims, axis, y->rank) * onxi_element_size(y->dtype))
         return onx_prepare_fail(p, ONX_E_INVALID, "the inputs do not add up to the output");
     p->params = q;
     p->rows = q->outer;
@@ -192,7 +187,7 @@ static onx_status transpose_prepare(onx_prepare *p)
         q->steps[d] = steps[from];
     }
     q->inner = q->rank ? (uint64_t)q->dims[q->rank - 1] : 1;
-    q->size = element_size(x);
+    q->size = onxi_element_size(x->dtype);
     p->params = q;
     p->rows = y->count && q->inner ? y->count / q->inner : 0;
     p->grain = q->inner ? 16384 / q->inner + 1 : 1;
@@ -281,7 +276,7 @@ static onx_status expand_prepare(onx_prepare *p)
     onxi_broadcast *b = ONXI_NEW(p->arena, onxi_broadcast);
     if (!b)
         return ONX_E_MEMORY;
-    if (!element_size(p->inputs[0]))
+    if (!onxi_element_size(p->inputs[0]->dtype))
         return ONX_E_UNSUPPORTED;
     if (!onxi_broadcast_make(b, p->inputs, 1, p->outputs[0], NULL))
         return onx_prepare_fail(p, ONX_E_INVALID, "the input does not broadcast to the shape");
@@ -293,7 +288,7 @@ static onx_status expand_prepare(onx_prepare *p)
 static onx_status expand_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_broadcast *b = work->params;
-    uint64_t size = element_size(work->inputs[0]), inner = (uint64_t)b->inner;
+    uint64_t size = onxi_element_size(work->inputs[0]->dtype), inner = (uint64_t)b->inner;
     for (uint64_t row = first; row < last; row++) {
         int64_t at[ONXI_BROADCAST_MAX];
         onxi_broadcast_offsets(b, row, at);
@@ -322,10 +317,10 @@ static onx_status gather_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &axis));
-    if (!element_size(x) || (index->dtype != ONX_INT64 && index->dtype != ONX_INT32))
+    if (!onxi_element_size(x->dtype) || (index->dtype != ONX_INT64 && index->dtype != ONX_INT32))
         return ONX_E_UNSUPPORTED;
     q->outer = onxi_product(x->dims, 0, axis);
-    q->bytes = onxi_product(x->dims, axis + 1, x->rank) * element_size(x);
+    q->bytes = onxi_product(x->dims, axis + 1, x->rank) * onxi_element_size(x->dtype);
     q->bound = x->dims[axis];
     p->params = q;
     p->rows = p->outputs[0]->count ? q->outer * index->count : 0;

@@ -17,6 +17,7 @@
     TABLE(layout)                                                                                                      \
     TABLE(pad)                                                                                                         \
     TABLE(slice)                                                                                                       \
+    TABLE(select)                                                                                                      \
     TABLE(constant)                                                                                                    \
     TABLE(cast)                                                                                                        \
     TABLE(control)
