@@ -183,6 +183,17 @@ static onx_status use(builder *b, onx_str name, uint32_t *out)
     return *out == ONXI_NO_SLOT ? ONX_OK : load_slot(b, *out);
 }
 
+/* Does the name stand for an input of a function around that its call leaves out? */
+static bool is_omitted(const builder *b, onx_str name)
+{
+    uint32_t slot = map_find(&b->names, name);
+    while (slot == ONXI_NO_SLOT && b->outer) {
+        b = b->outer;
+        slot = map_find(&b->names, name);
+    }
+    return slot == ONXI_NO_SLOT - 1;
+}
+
 /* A name of the graph around: a constant there is one here, anything else becomes a further input. */
 static onx_status capture(builder *b, onx_str name, uint32_t *out)
 {
@@ -283,7 +294,7 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
         uint32_t slot = ONXI_NO_SLOT;
         if (actual.len)
             ONX_TRY(use(b, actual, &slot));
-        if (actual.len && slot == ONXI_NO_SLOT)
+        if (actual.len && slot == ONXI_NO_SLOT && !is_omitted(b, actual))
             return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index),
                              "function %.*s is called with \"%.*s\", which nothing has made so far",
                              ONX_ARG(onx_view(f->name)), ONX_ARG(actual));
@@ -326,7 +337,7 @@ static onx_status bind_operands(builder *b, onxi_op *op)
         op->inputs[i] = ONXI_NO_SLOT;
         if (!name.len)
             continue;
-        if (map_find(&b->names, name) == ONXI_NO_SLOT - 1)
+        if (is_omitted(b, name))
             continue;
         ONX_TRY(use(b, name, &op->inputs[i]));
         if (op->inputs[i] == ONXI_NO_SLOT)
