@@ -162,7 +162,7 @@ static void explain_kernels(const onx_op *op)
 {
     const char *variants[VARIANTS];
     const uint32_t count = kernels(op, variants);
-    printf(count ? "  kernel:" : "  no kernel");
+    printf(count ? "  kernel:" : onx_op_is_composed(op) ? "  no kernel, runs by other operators" : "  no kernel");
     for (uint32_t i = 0; i < count; i++)
         printf("%s %s", i ? "," : "", variants[i]);
     putchar('\n');
@@ -302,6 +302,7 @@ static void json_version(cli_json *json, const onx_op *op)
     for (uint32_t i = 0; i < count; i++)
         cli_json_cstr(json, NULL, variants[i]);
     cli_json_close(json, ']');
+    cli_json_bool(json, "runs_by_other_operators", !count && onx_op_is_composed(op));
     cli_json_bool(json, "has_gradient", has_gradient(op));
     cli_json_cstr(json, "node_determinism",
                   flags & ONX_OP_NONDETERMINISTIC      ? "nondeterministic"

@@ -89,6 +89,8 @@ ONX_API const char *onx_op_type_name(const onx_op *op, uint32_t index);
 ONX_API bool onx_op_type_next(const onx_op *op, uint32_t index, uint32_t *at, char text[ONX_OP_TYPE_TEXT]);
 /* The body that an operator-set document gives the operator, or NULL. */
 ONX_API const onx_function *onx_op_body(const onx_op *op);
+/* Is it known how to do the operator by others, so that it runs without a kernel of its own? */
+ONX_API bool onx_op_is_composed(const onx_op *op);
 
 /* The following write text as snprintf does and return its whole length. */
 

@@ -260,6 +260,13 @@ enum {
 
 #define ONXI_MANY ONX_OP_MANY /* in max_input, max_output: no bound */
 
+/* A piece of an operator's function body: nodes in ONNX text, whose names are those of the row's inputs, outputs and
+ * attributes. The pieces whose condition holds make up the body. */
+typedef struct onxi_body_part {
+    bool (*when)(onxi_call *call); /* looks at attributes and at which inputs are given; NULL: always */
+    const char *nodes;             /* NULL ends the list */
+} onxi_body_part;
+
 typedef struct onxi_schema {
     const char *domain; /* NULL: the default domain, ai.onnx */
     const char *name;   /* NULL ends a table */
@@ -271,6 +278,8 @@ typedef struct onxi_schema {
     const char *function_opsets; /* opset versions that function bodies exist for: "13 18"; NULL: none */
     const char *context_function_opsets;
     onxi_rule_fn infer;
+    const onxi_body_part *body_parts; /* by which the operator runs where it has no kernel; NULL: none */
+    int32_t body_opset;               /* version of the default domain that their nodes are of */
     uint16_t min_input, max_input, min_output,
         max_output; /* follow from the ports (a test proves it), kept for speed */
     /* operators of a registry only */
@@ -325,6 +334,14 @@ const onxi_attr *onxi_schema_attr(const onxi_schema *schema, onx_str name);
 bool onxi_attr_default_int(const onxi_attr *attr, int64_t *out);
 bool onxi_attr_default_float(const onxi_attr *attr, float *out);
 bool onxi_attr_default_text(const onxi_attr *attr, onx_str *out);
+
+/* ---- function bodies of built-in operators (op_body.c) ---- */
+
+/* The parts that make up the body for a call, bit by bit; 0: the row has none. Of the call, schema, node, inputs and
+ * ops->attribute are looked at. */
+uint32_t onxi_body_choose(onxi_call *call);
+/* The body of these parts as a document of kind function. */
+onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint32_t parts, onx_doc **out);
 
 static inline const char *onxi_schema_domain(const onxi_schema *schema)
 {

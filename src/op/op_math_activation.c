@@ -34,10 +34,45 @@ const onxi_schema onxi_op_Elu[] = {
 
 /* ---- Gelu ---- */
 
+WHEN(gelu_is_exact, onxi_call_text_is(call, "approximate", "none"))
+WHEN(gelu_is_tanh, onxi_call_text_is(call, "approximate", "tanh"))
+
+static const char gelu_exact[] = NODES(
+    root = Constant <value = double {0.70710678118654752}> ()
+    factor = CastLike (root, X)
+    scaled = Mul (X, factor)
+    bend = Erf (scaled)
+);
+
+static const char gelu_tanh[] = NODES(
+    three = Constant <value_float = 3.0> ()
+    power = CastLike (three, X)
+    cube = Pow (X, power)
+    of_cube = Constant <value = double {0.044715}> ()
+    weight = CastLike (of_cube, X)
+    bent = Mul (weight, cube)
+    sum = Add (X, bent)
+    root = Constant <value = double {0.79788456080286536}> ()
+    factor = CastLike (root, X)
+    scaled = Mul (factor, sum)
+    bend = Tanh (scaled)
+);
+
+static const char gelu_rest[] = NODES(
+    one = Constant <value_float = 1.0> ()
+    whole = CastLike (one, X)
+    gate = Add (whole, bend)
+    point_five = Constant <value_float = 0.5> ()
+    half = CastLike (point_five, X)
+    halved = Mul (half, X)
+    Y = Mul (halved, gate)
+);
+
 const onxi_schema onxi_op_Gelu[] = {
     { .name = "Gelu", .since = 20, .infer = onxi_rule_unary, .flags = CONTEXT_FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .context_function_opsets = "20", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
-      .attrs = ATTRS({ "approximate", STRING, TEXT("none") }), .types = TYPES({ "T", T(FLOATING_13) }) },
+      .attrs = ATTRS({ "approximate", STRING, TEXT("none") }), .types = TYPES({ "T", T(FLOATING_13) }),
+      BODY(18, { gelu_is_exact, gelu_exact }, { gelu_is_tanh, gelu_tanh }, { NULL, gelu_rest }) },
     { .name = NULL },
 };
 
@@ -261,20 +296,39 @@ const onxi_schema onxi_op_Softsign[] = {
 
 /* ---- SwiGLU ---- */
 
+static const char swiglu[] = NODES(
+    factor = Constant <value_float: float = @alpha> ()
+    scale = CastLike (factor, A)
+    scaled = Mul (scale, A)
+    gate = Sigmoid (scaled)
+    gated = Mul (A, gate)
+    Y = Mul (gated, B)
+);
+
 const onxi_schema onxi_op_SwiGLU[] = {
     { .name = "SwiGLU", .since = 28, .infer = onxi_rule_swiglu, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
       .function_opsets = "28", .inputs = PORTS({ "A", "T", DIFF }, { "B", "T", DIFF }),
       .outputs = PORTS({ "Y", "T", DIFF }), .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }),
-      .types = TYPES({ "T", T(FLOATING_13) }) },
+      .types = TYPES({ "T", T(FLOATING_13) }),
+      BODY(18, { NULL, swiglu }) },
     { .name = NULL },
 };
 
 /* ---- Swish ---- */
 
+static const char swish[] = NODES(
+    factor = Constant <value_float: float = @alpha> ()
+    scale = CastLike (factor, X)
+    scaled = Mul (scale, X)
+    gate = Sigmoid (scaled)
+    Y = Mul (X, gate)
+);
+
 const onxi_schema onxi_op_Swish[] = {
     { .name = "Swish", .since = 24, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "24", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
-      .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING_13) }) },
+      .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }), .types = TYPES({ "T", T(FLOATING_13) }),
+      BODY(18, { NULL, swish }) },
     { .name = NULL },
 };
 

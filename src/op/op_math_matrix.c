@@ -42,12 +42,63 @@ static const onxi_type_constraint matrix_types_13[] = {
     { 0 },
 };
 
+/* ---- windows: sums of cosines over one period, which a window that is not periodic lacks the last step of ---- */
+
+static const char window_angle[] = NODES(
+    whole = Cast <to = 7> (size)
+    zero = Constant <value_int = 0> ()
+    one = Constant <value_int = 1> ()
+    index = Range (zero, whole, one)
+    x = Cast <to = 11> (index)
+    shorter = Sub (whole, one)
+    periodic = Constant <value_int: int = @periodic> ()
+    steps = Add (shorter, periodic)
+    period = Cast <to = 11> (steps)
+    turn = Constant <value = double {6.283185307179586}> ()
+    turned = Mul (x, turn)
+    angle = Div (turned, period)
+    wave = Cos (angle)
+);
+
+static const char window_blackman[] = NODES(
+    double_turned = Add (angle, angle)
+    fast_wave = Cos (double_turned)
+    a = Constant <value = double {0.42}> ()
+    b = Constant <value = double {0.5}> ()
+    c = Constant <value = double {0.08}> ()
+    slow = Mul (b, wave)
+    fast = Mul (c, fast_wave)
+    lower = Sub (a, slow)
+    sum = Add (lower, fast)
+);
+
+static const char window_hamming[] = NODES(
+    part = Constant <value = double {25.0}> ()
+    rest = Constant <value = double {21.0}> ()
+    parts = Constant <value = double {46.0}> ()
+    a = Div (part, parts)
+    b = Div (rest, parts)
+    slow = Mul (b, wave)
+    sum = Sub (a, slow)
+);
+
+static const char window_hann[] = NODES(
+    half = Constant <value = double {0.5}> ()
+    slow = Mul (half, wave)
+    sum = Sub (half, slow)
+);
+
+static const char window_output[] = NODES(
+    output = Cast <to: int = @output_datatype> (sum)
+);
+
 /* ---- BlackmanWindow ---- */
 
 const onxi_schema onxi_op_BlackmanWindow[] = {
     { .name = "BlackmanWindow", .since = 17, .infer = onxi_rule_window, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "17", .inputs = PORTS({ "size", "T1", NONDIFF }),
-      .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17 },
+      .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17,
+      BODY(17, { NULL, window_angle }, { NULL, window_blackman }, { NULL, window_output }) },
     { .name = NULL },
 };
 
@@ -142,7 +193,8 @@ const onxi_schema onxi_op_Gemm[] = {
 const onxi_schema onxi_op_HammingWindow[] = {
     { .name = "HammingWindow", .since = 17, .infer = onxi_rule_window, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "17", .inputs = PORTS({ "size", "T1", NONDIFF }),
-      .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17 },
+      .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17,
+      BODY(17, { NULL, window_angle }, { NULL, window_hamming }, { NULL, window_output }) },
     { .name = NULL },
 };
 
@@ -151,7 +203,8 @@ const onxi_schema onxi_op_HammingWindow[] = {
 const onxi_schema onxi_op_HannWindow[] = {
     { .name = "HannWindow", .since = 17, .infer = onxi_rule_window, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "17", .inputs = PORTS({ "size", "T1", NONDIFF }),
-      .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17 },
+      .outputs = PORTS({ "output", "T2", NONDIFF }), .attrs = matrix_attrs_17, .types = matrix_types_17,
+      BODY(17, { NULL, window_angle }, { NULL, window_hann }, { NULL, window_output }) },
     { .name = NULL },
 };
 
@@ -206,20 +259,122 @@ static const onxi_port negative_log_likelihood_loss_inputs_22[] = {
     { 0 },
 };
 
+WHEN(loss_ignores, onxi_call_has_attribute(call, "ignore_index"))
+WHEN(loss_ignores_none, !onxi_call_has_attribute(call, "ignore_index"))
+WHEN(loss_has_weights, onxi_call_has_input(call, 2))
+WHEN(loss_ignores_unweighted, loss_ignores(call) && !loss_has_weights(call))
+WHEN(loss_weighs, loss_ignores(call) || loss_has_weights(call))
+WHEN(loss_weighs_none, !loss_weighs(call))
+WHEN(loss_weighs_all, loss_has_weights(call) && !loss_ignores(call))
+WHEN(loss_is_sum, onxi_call_text_is(call, "reduction", "sum"))
+WHEN(loss_is_each, onxi_call_text_is(call, "reduction", "none"))
+WHEN(loss_is_mean, onxi_call_text_is(call, "reduction", "mean") && loss_weighs_none(call))
+WHEN(loss_is_weighed_mean, onxi_call_text_is(call, "reduction", "mean") && loss_weighs(call))
+
+/* What is ignored is looked up at class 0 and weighs nothing; it counts as 0 even where that is not finite. */
+static const char loss_labels_ignoring[] = NODES(
+    all_labels = Cast <to = 7> (target)
+    ignored_label = Constant <value_int: int = @ignore_index> ()
+    is_ignored = Equal (all_labels, ignored_label)
+    class_0 = Constant <value_int = 0> ()
+    labels = Where (is_ignored, class_0, all_labels)
+);
+
+static const char loss_labels[] = NODES(
+    labels = Cast <to = 7> (target)
+);
+
+static const char loss_picked[] = NODES(
+    channel = Constant <value_ints = [1]> ()
+    index = Unsqueeze (labels, channel)
+    picked = GatherElements <axis = 1> (input, index)
+    likelihood = Squeeze (picked, channel)
+    negative = Neg (likelihood)
+);
+
+static const char loss_weights[] = NODES(
+    all_weights = Gather (weight, labels)
+);
+
+static const char loss_ones[] = NODES(
+    one = Constant <value_float = 1.0> ()
+    one_weight = CastLike (one, input)
+    label_shape = Shape (labels)
+    all_weights = Expand (one_weight, label_shape)
+);
+
+static const char loss_weighed[] = NODES(
+    all_losses = Mul (negative, all_weights)
+);
+
+static const char loss_unweighed[] = NODES(
+    losses = Identity (negative)
+);
+
+static const char loss_without_ignored[] = NODES(
+    nought = Constant <value_float = 0.0> ()
+    nothing = CastLike (nought, input)
+    weights = Where (is_ignored, nothing, all_weights)
+    losses = Where (is_ignored, nothing, all_losses)
+);
+
+static const char loss_with_all[] = NODES(
+    weights = Identity (all_weights)
+    losses = Identity (all_losses)
+);
+
+static const char loss_each[] = NODES(
+    loss = Identity (losses)
+);
+
+static const char loss_sum[] = NODES(
+    loss = ReduceSum <keepdims = 0> (losses)
+);
+
+static const char loss_mean[] = NODES(
+    loss = ReduceMean <keepdims = 0> (losses)
+);
+
+static const char loss_weighed_mean[] = NODES(
+    sum = ReduceSum <keepdims = 0> (losses)
+    total = ReduceSum <keepdims = 0> (weights)
+    loss = Div (sum, total)
+);
+
+static const onxi_body_part loss_parts[] = {
+    { loss_ignores, loss_labels_ignoring },
+    { loss_ignores_none, loss_labels },
+    { NULL, loss_picked },
+    { loss_has_weights, loss_weights },
+    { loss_ignores_unweighted, loss_ones },
+    { loss_weighs, loss_weighed },
+    { loss_weighs_none, loss_unweighed },
+    { loss_ignores, loss_without_ignored },
+    { loss_weighs_all, loss_with_all },
+    { loss_is_each, loss_each },
+    { loss_is_sum, loss_sum },
+    { loss_is_mean, loss_mean },
+    { loss_is_weighed_mean, loss_weighed_mean },
+    { NULL, NULL },
+};
+
 const onxi_schema onxi_op_NegativeLogLikelihoodLoss[] = {
     { .name = "NegativeLogLikelihoodLoss", .since = 22, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS,
       ARITY(2, 3, 1, 1),
       .context_function_opsets = "22", .inputs = negative_log_likelihood_loss_inputs_22,
-      .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_22 },
+      .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_22,
+      .body_opset = 17, .body_parts = loss_parts },
     { .name = "NegativeLogLikelihoodLoss", .since = 13, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS,
       ARITY(2, 3, 1, 1),
       .context_function_opsets = "13", .inputs = negative_log_likelihood_loss_inputs_22,
-      .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_13 },
+      .outputs = PORTS({ "loss", "T", DIFF }), .attrs = matrix_attrs_22, .types = matrix_types_13,
+      .body_opset = 17, .body_parts = loss_parts },
     { .name = "NegativeLogLikelihoodLoss", .since = 12, .infer = onxi_rule_nll_loss, .flags = CONTEXT_FUNCTION | INFERS,
       ARITY(2, 3, 1, 1),
       .context_function_opsets = "12",
       .inputs = PORTS({ "input", "T", 0 }, { "target", "Tind", 0 }, { "weight", "T", OPT }),
-      .outputs = PORTS({ "loss", "T", 0 }), .attrs = matrix_attrs_22, .types = matrix_types_13 },
+      .outputs = PORTS({ "loss", "T", 0 }), .attrs = matrix_attrs_22, .types = matrix_types_13,
+      .body_opset = 17, .body_parts = loss_parts },
     { .name = NULL },
 };
 
@@ -256,19 +411,26 @@ const onxi_schema onxi_op_STFT[] = {
 
 /* ---- SoftmaxCrossEntropyLoss ---- */
 
+static const char cross_entropy[] = NODES(
+    log_prob = LogSoftmax <axis = 1> (scores)
+    output = NegativeLogLikelihoodLoss <reduction: string = @reduction, ignore_index: int = @ignore_index> (log_prob, labels, weights)
+);
+
 const onxi_schema onxi_op_SoftmaxCrossEntropyLoss[] = {
     { .name = "SoftmaxCrossEntropyLoss", .since = 13, .infer = onxi_rule_softmax_cross_entropy,
       .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
       .context_function_opsets = "13",
       .inputs = PORTS({ "scores", "T", DIFF }, { "labels", "Tind", NONDIFF }, { "weights", "T", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }, { "log_prob", "T", OPT | DIFF }), .attrs = matrix_attrs_22,
-      .types = matrix_types_22 },
+      .types = matrix_types_22,
+      BODY(17, { NULL, cross_entropy }) },
     { .name = "SoftmaxCrossEntropyLoss", .since = 12, .infer = onxi_rule_softmax_cross_entropy,
       .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
       .context_function_opsets = "12",
       .inputs = PORTS({ "scores", "T", 0 }, { "labels", "Tind", 0 }, { "weights", "T", OPT }),
       .outputs = PORTS({ "output", "T", 0 }, { "log_prob", "T", OPT }), .attrs = matrix_attrs_22,
-      .types = matrix_types_13 },
+      .types = matrix_types_13,
+      BODY(17, { NULL, cross_entropy }) },
     { .name = NULL },
 };
 

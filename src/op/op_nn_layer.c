@@ -237,13 +237,47 @@ static const onxi_port group_normalization_inputs_21[] = {
     { 0 },
 };
 
+/* Each group of channels is normalised on its own: [N, groups, everything else]. Version 18 is deprecated and never
+ * runs. */
+static const char group_normal[] = NODES(
+    shape = Shape (X)
+    as_it_is = Constant <value_ints = [0]> ()
+    the_rest = Constant <value_ints = [-1]> ()
+    list = Constant <value_ints = [1]> ()
+    group_count = Constant <value_int: int = @num_groups> ()
+    groups = Reshape (group_count, list)
+    by_group = Concat <axis = 0> (as_it_is, groups, the_rest)
+    stashed = Cast <to: int = @stash_type> (X)
+    grouped = Reshape (stashed, by_group)
+    mean = ReduceMean <axes = [2]> (grouped)
+    centred = Sub (grouped, mean)
+    squares = Mul (centred, centred)
+    variance = ReduceMean <axes = [2]> (squares)
+    least = Constant <value_float: float = @epsilon> ()
+    epsilon = CastLike (least, variance)
+    raised = Add (variance, epsilon)
+    root = Sqrt (raised)
+    normal_grouped = Div (centred, root)
+    channels = Shape <start = 1, end = 2> (X)
+    by_channel = Concat <axis = 0> (as_it_is, channels, the_rest)
+    normal_stashed = Reshape (normal_grouped, by_channel)
+    normal = CastLike (normal_stashed, X)
+    column = Constant <value_ints = [-1, 1]> ()
+    factors = Reshape (scale, column)
+    shifts = Reshape (bias, column)
+    scaled = Mul (normal, factors)
+    shifted = Add (scaled, shifts)
+    Y = Reshape (shifted, shape)
+);
+
 const onxi_schema onxi_op_GroupNormalization[] = {
     { .name = "GroupNormalization", .since = 21, .infer = onxi_rule_unary, .flags = CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
       .context_function_opsets = "21", .inputs = group_normalization_inputs_21,
       .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED },
                      { "stash_type", INT, DEFAULT("1") }),
-      .types = TYPES({ "T", T(FLOATING_13) }) },
+      .types = TYPES({ "T", T(FLOATING_13) }),
+      BODY(17, { NULL, group_normal }) },
     { .name = "GroupNormalization", .since = 18, .infer = onxi_rule_unary, .flags = DEPRECATED | CONTEXT_FUNCTION,
       ARITY(3, 3, 1, 1),
       .context_function_opsets = "18", .inputs = group_normalization_inputs_21,
@@ -299,12 +333,54 @@ const onxi_schema onxi_op_LRN[] = {
 
 /* ---- LayerNormalization ---- */
 
+WHEN(layer_has_b, onxi_call_has_input(call, 2))
+WHEN(layer_has_no_b, !onxi_call_has_input(call, 2))
+
+/* The dims before the axis are rows, the others columns; what is kept of a row has the first dims and ones. */
+static const char layer_normal[] = NODES(
+    shape = Shape (X)
+    outer = Shape <end: int = @axis> (X)
+    stashed = Cast <to: int = @stash_type> (X)
+    rows = Flatten <axis: int = @axis> (stashed)
+    mean = ReduceMean <axes = [1]> (rows)
+    centred = Sub (rows, mean)
+    squares = Mul (centred, centred)
+    variance = ReduceMean <axes = [1]> (squares)
+    least = Constant <value_float: float = @epsilon> ()
+    epsilon = CastLike (least, variance)
+    raised = Add (variance, epsilon)
+    deviation = Sqrt (raised)
+    inverse = Reciprocal (deviation)
+    normal_rows = Mul (centred, inverse)
+    normal_stashed = Reshape <allowzero = 1> (normal_rows, shape)
+    normal = CastLike (normal_stashed, X)
+    scaled = Mul (normal, Scale)
+    rank = Size (shape)
+    outer_rank = Size (outer)
+    inner_rank = Sub (rank, outer_rank)
+    list = Constant <value_ints = [1]> ()
+    inner_ranks = Reshape (inner_rank, list)
+    ones = ConstantOfShape <value = int64[1] {1}> (inner_ranks)
+    kept = Concat <axis = 0> (outer, ones)
+    Mean = Reshape <allowzero = 1> (mean, kept)
+    InvStdDev = Reshape <allowzero = 1> (inverse, kept)
+);
+
+static const char layer_with_b[] = NODES(
+    Y = Add (scaled, B)
+);
+
+static const char layer_without_b[] = NODES(
+    Y = Identity (scaled)
+);
+
 const onxi_schema onxi_op_LayerNormalization[] = {
     { .name = "LayerNormalization", .since = 17, .infer = onxi_rule_layer_normalization,
       .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 3),
       .context_function_opsets = "17 18", .inputs = PORTS({ "X", "T", 0 }, { "Scale", "T", 0 }, { "B", "T", OPT }),
       .outputs = PORTS({ "Y", "T", 0 }, { "Mean", "U", OPT }, { "InvStdDev", "U", OPT }), .attrs = layer_attrs_17,
-      .types = TYPES({ "T", T(FLOATING_13) }, { "U", T(BIT(BFLOAT16) | BIT(FLOAT)) }) },
+      .types = TYPES({ "T", T(FLOATING_13) }, { "U", T(BIT(BFLOAT16) | BIT(FLOAT)) }),
+      BODY(17, { NULL, layer_normal }, { layer_has_b, layer_with_b }, { layer_has_no_b, layer_without_b }) },
     { .name = NULL },
 };
 
@@ -345,24 +421,56 @@ const onxi_schema onxi_op_LpNormalization[] = {
 
 /* ---- MeanVarianceNormalization ---- */
 
+/* 1e-9 keeps what does not vary at 0. */
+static const char mean_variance[] = NODES(
+    mean = ReduceMean <axes: ints = @axes> (X)
+    centred = Sub (X, mean)
+    squares = Mul (centred, centred)
+    variance = ReduceMean <axes: ints = @axes> (squares)
+    deviation = Sqrt (variance)
+    least = Constant <value_float = 1e-9> ()
+    epsilon = CastLike (least, X)
+    divisor = Add (deviation, epsilon)
+    Y = Div (centred, divisor)
+);
+
 const onxi_schema onxi_op_MeanVarianceNormalization[] = {
     { .name = "MeanVarianceNormalization", .since = 13, .infer = onxi_rule_unary, .flags = FUNCTION, ARITY(1, 1, 1, 1),
       .function_opsets = "13 18", .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
-      .attrs = ATTRS({ "axes", INTS, DEFAULT("[0, 2, 3]") }), .types = TYPES({ "T", T(FLOATING_13) }) },
+      .attrs = ATTRS({ "axes", INTS, DEFAULT("[0, 2, 3]") }), .types = TYPES({ "T", T(FLOATING_13) }),
+      BODY(17, { NULL, mean_variance }) },
     { .name = "MeanVarianceNormalization", .since = 9, .infer = onxi_rule_unary, .flags = FUNCTION, ARITY(1, 1, 1, 1),
       .function_opsets = "9", .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
-      .attrs = ATTRS({ "axes", INTS, DEFAULT("[0, 2, 3]") }), .types = TYPES({ "T", T(FLOATING) }) },
+      .attrs = ATTRS({ "axes", INTS, DEFAULT("[0, 2, 3]") }), .types = TYPES({ "T", T(FLOATING) }),
+      BODY(17, { NULL, mean_variance }) },
     { .name = NULL },
 };
 
 /* ---- RMSNormalization ---- */
+
+static const char rms_normal[] = NODES(
+    shape = Shape (X)
+    stashed = Cast <to: int = @stash_type> (X)
+    rows = Flatten <axis: int = @axis> (stashed)
+    squares = Mul (rows, rows)
+    mean = ReduceMean <axes = [1]> (squares)
+    least = Constant <value_float: float = @epsilon> ()
+    epsilon = CastLike (least, mean)
+    raised = Add (mean, epsilon)
+    root = Sqrt (raised)
+    normal_rows = Div (rows, root)
+    normal_stashed = Reshape <allowzero = 1> (normal_rows, shape)
+    normal = CastLike (normal_stashed, scale)
+    Y = Mul (normal, scale)
+);
 
 const onxi_schema onxi_op_RMSNormalization[] = {
     { .name = "RMSNormalization", .since = 23, .infer = onxi_rule_rms_normalization, .flags = CONTEXT_FUNCTION | INFERS,
       ARITY(2, 2, 1, 1),
       .context_function_opsets = "23", .inputs = PORTS({ "X", "T", 0 }, { "scale", "V", 0 }),
       .outputs = PORTS({ "Y", "V", 0 }), .attrs = layer_attrs_17,
-      .types = TYPES({ "T", T(FLOATING_13) }, { "V", T(FLOATING_13) }) },
+      .types = TYPES({ "T", T(FLOATING_13) }, { "V", T(FLOATING_13) }),
+      BODY(17, { NULL, rms_normal }) },
     { .name = NULL },
 };
 
@@ -382,11 +490,30 @@ const onxi_schema onxi_op_RotaryEmbedding[] = {
 
 /* ---- Shrink ---- */
 
+/* In double, so that neither bounds nor integers are cut off before they are compared. */
+static const char shrink[] = NODES(
+    x = Cast <to = 11> (input)
+    lambd_float = Constant <value_float: float = @lambd> ()
+    high = Cast <to = 11> (lambd_float)
+    low = Neg (high)
+    bias_float = Constant <value_float: float = @bias> ()
+    bias = Cast <to = 11> (bias_float)
+    zero = Constant <value = double {0.0}> ()
+    is_below = Less (x, low)
+    is_above = Greater (x, high)
+    raised = Add (x, bias)
+    lowered = Sub (x, bias)
+    outer = Where (is_above, lowered, zero)
+    shrunk = Where (is_below, raised, outer)
+    output = CastLike (shrunk, input)
+);
+
 const onxi_schema onxi_op_Shrink[] = {
     { .name = "Shrink", .since = 9, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "bias", FLOAT, DEFAULT("0") }, { "lambd", FLOAT, DEFAULT("0.5") }),
-      .types = TYPES({ "T", T(NUMERIC) }) },
+      .types = TYPES({ "T", T(NUMERIC) }),
+      BODY(18, { NULL, shrink }) },
     { .name = NULL },
 };
 

@@ -122,3 +122,8 @@ const onx_function *onx_op_body(const onx_op *op)
 {
     return op->body;
 }
+
+bool onx_op_is_composed(const onx_op *op)
+{
+    return op->body || op->body_parts;
+}

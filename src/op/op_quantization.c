@@ -58,12 +58,38 @@ const onxi_schema onxi_op_DequantizeLinear[] = {
 
 /* ---- DynamicQuantizeLinear ---- */
 
+/* The range always holds 0, so that 0 has a number of its own. Where all is 0, so is the scale, and 1 is divided by. */
+static const char dynamic_quantize[] = NODES(
+    zero = Constant <value_float = 0.0> ()
+    one = Constant <value_float = 1.0> ()
+    highest = Constant <value_float = 255.0> ()
+    x_least = ReduceMin <keepdims = 0> (x)
+    x_most = ReduceMax <keepdims = 0> (x)
+    least = Min (x_least, zero)
+    most = Max (x_most, zero)
+    span = Sub (most, least)
+    y_scale = Div (span, highest)
+    is_flat = Equal (y_scale, zero)
+    divisor = Where (is_flat, one, y_scale)
+    below = Neg (least)
+    exact_point = Div (below, divisor)
+    near_point = Clip (exact_point, zero, highest)
+    point = Round (near_point)
+    y_zero_point = Cast <to = 2> (point)
+    steps = Div (x, divisor)
+    whole_steps = Round (steps)
+    shifted = Add (whole_steps, point)
+    bounded = Clip (shifted, zero, highest)
+    y = Cast <to = 2> (bounded)
+);
+
 const onxi_schema onxi_op_DynamicQuantizeLinear[] = {
     { .name = "DynamicQuantizeLinear", .since = 11, .infer = onxi_rule_dynamic_quantize_linear,
       .flags = FUNCTION | INFERS, ARITY(1, 1, 3, 3),
       .function_opsets = "11", .inputs = PORTS({ "x", "T1", 0 }),
       .outputs = PORTS({ "y", "T2", 0 }, { "y_scale", "tensor(float)", 0 }, { "y_zero_point", "T2", 0 }),
-      .types = TYPES({ "T1", T(BIT(FLOAT)) }, { "T2", T(BIT(UINT8)) }) },
+      .types = TYPES({ "T1", T(BIT(FLOAT)) }, { "T2", T(BIT(UINT8)) }),
+      BODY(17, { NULL, dynamic_quantize }) },
     { .name = NULL },
 };
 

@@ -4,6 +4,7 @@
  *   ports        { name, type constraint or type, flags }
  *   attributes   { name, type, REQUIRED | OPTIONAL | DEFAULT("as text") | TEXT("string default") }
  *   types        { constraint, T(element types of a tensor) or { .tensor = , .seq = , ... } }
+ *   BODY(...)    { condition or NULL, NODES(text) }: an operator in terms of others, for those that have no kernel
  * Lists end with { 0 }. A list that several versions share is an array above the rows; it is named after the newest
  * version that has it. */
 #ifndef ONXI_OP_ROWS_H
@@ -15,6 +16,23 @@
 #define PORTS(...) ((const onxi_port[]){ __VA_ARGS__, { 0 } })
 #define ATTRS(...) ((const onxi_attr[]){ __VA_ARGS__, { 0 } })
 #define TYPES(...) ((const onxi_type_constraint[]){ __VA_ARGS__, { 0 } })
+/* The parts of a function body, and the version of the default domain that their nodes are of. */
+#define BODY(opset, ...)                                                                                               \
+    .body_opset = (opset), .body_parts = (const onxi_body_part[])                                                      \
+    {                                                                                                                  \
+        __VA_ARGS__,                                                                                                   \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+/* Nodes as they stand in ONNX text; not for the compiler, nor for clang-format. */
+#define NODES(...) #__VA_ARGS__
+/* A condition of a part, over `call`. */
+#define WHEN(name, condition)                                                                                          \
+    static bool name(onxi_call *call)                                                                                  \
+    {                                                                                                                  \
+        return condition;                                                                                              \
+    }
 
 /* Least and most inputs, least and most outputs. They follow from the ports; a test says when they do not. */
 #define ARITY(min_in, max_in, min_out, max_out)                                                                        \

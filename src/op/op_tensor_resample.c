@@ -26,23 +26,138 @@ static const onxi_port resample_inputs_10[] = {
 
 /* ---- AffineGrid ---- */
 
+/* Points of the output from -1 to 1 along each axis, (x, y, 1) or (x, y, z, 1), times theta. A grid of two dimensions is
+ * made as one of depth 1 whose z is left out. */
+static const char affine_grid[] = NODES(
+    no = Constant <value_int = 0> ()
+    one = Constant <value_int = 1> ()
+    two = Constant <value_int = 2> ()
+    at_0 = Constant <value_ints = [0]> ()
+    at_1 = Constant <value_ints = [1]> ()
+    at_2 = Constant <value_ints = [2]> ()
+    at_end = Constant <value_ints = [9223372036854775807]> ()
+    align = Constant <value_int: int = @align_corners> ()
+    batch = Slice (size, at_0, at_1)
+    space = Slice (size, at_2, at_end)
+    axes = Size (space)
+    axis_list = Reshape (axes, at_1)
+    full_axes = Constant <value_ints = [3]> ()
+    missing = Sub (full_axes, axis_list)
+    flat = ConstantOfShape <value = int64[1] {1}> (missing)
+    volume = Concat <axis = 0> (flat, space)
+    halves = Sub (one, align)
+    numbers_z = Gather (volume, no)
+    numbers_y = Gather (volume, one)
+    numbers_x = Gather (volume, two)
+    index_z = Range (no, numbers_z, one)
+    index_y = Range (no, numbers_y, one)
+    index_x = Range (no, numbers_x, one)
+    twice_z = Add (index_z, index_z)
+    twice_y = Add (index_y, index_y)
+    twice_x = Add (index_x, index_x)
+    odd_z = Add (twice_z, halves)
+    odd_y = Add (twice_y, halves)
+    odd_x = Add (twice_x, halves)
+    less_z = Sub (numbers_z, align)
+    less_y = Sub (numbers_y, align)
+    less_x = Sub (numbers_x, align)
+    steps_z = Max (less_z, one)
+    steps_y = Max (less_y, one)
+    steps_x = Max (less_x, one)
+    float_odd_z = Cast <to = 11> (odd_z)
+    float_odd_y = Cast <to = 11> (odd_y)
+    float_odd_x = Cast <to = 11> (odd_x)
+    float_steps_z = Cast <to = 11> (steps_z)
+    float_steps_y = Cast <to = 11> (steps_y)
+    float_steps_x = Cast <to = 11> (steps_x)
+    share_z = Div (float_odd_z, float_steps_z)
+    share_y = Div (float_odd_y, float_steps_y)
+    share_x = Div (float_odd_x, float_steps_x)
+    unit = Constant <value = double {1.0}> ()
+    line_z = Sub (share_z, unit)
+    line_y = Sub (share_y, unit)
+    line_x = Sub (share_x, unit)
+    along_z = Constant <value_ints = [-1, 1, 1]> ()
+    along_y = Constant <value_ints = [-1, 1]> ()
+    column_z = Reshape (line_z, along_z)
+    column_y = Reshape (line_y, along_y)
+    all_z = Expand (column_z, volume)
+    all_y = Expand (column_y, volume)
+    all_x = Expand (line_x, volume)
+    all_1 = Expand (unit, volume)
+    as_column = Constant <value_ints = [-1, 1]> ()
+    z = Reshape (all_z, as_column)
+    y = Reshape (all_y, as_column)
+    x = Reshape (all_x, as_column)
+    ones = Reshape (all_1, as_column)
+    four = Concat <axis = 1> (x, y, z, ones)
+    used = Range (no, axes, one)
+    last = Constant <value_ints = [3]> ()
+    taken = Concat <axis = 0> (used, last)
+    double_points = Gather <axis = 1> (four, taken)
+    points = CastLike (double_points, theta)
+    turned = Transpose <perm = [0, 2, 1]> (theta)
+    moved = MatMul (points, turned)
+    grid_shape = Concat <axis = 0> (batch, space, axis_list)
+    grid = Reshape (moved, grid_shape)
+);
+
 const onxi_schema onxi_op_AffineGrid[] = {
     { .name = "AffineGrid", .since = 20, .infer = onxi_rule_affine_grid, .flags = FUNCTION | INFERS | NONDETERMINISTIC,
       ARITY(2, 2, 1, 1),
       .function_opsets = "20", .inputs = PORTS({ "theta", "T1", NONDIFF }, { "size", "T2", NONDIFF }),
       .outputs = PORTS({ "grid", "T1", DIFF }), .attrs = ATTRS({ "align_corners", INT, DEFAULT("0") }),
-      .types = TYPES({ "T1", T(FLOATING_13) }, { "T2", T(BIT(INT64)) }) },
+      .types = TYPES({ "T1", T(FLOATING_13) }, { "T2", T(BIT(INT64)) }),
+      BODY(17, { NULL, affine_grid }) },
     { .name = NULL },
 };
 
 /* ---- CenterCropPad ---- */
+
+WHEN(crop_has_axes, onxi_call_has_attribute(call, "axes"))
+WHEN(crop_has_no_axes, !onxi_call_has_attribute(call, "axes"))
+
+/* Pads what is too short, then cuts what is too long; of an odd number the larger half is at the end. */
+static const char crop_some[] = NODES(
+    axes = Constant <value_ints: ints = @axes> ()
+);
+
+static const char crop_all[] = NODES(
+    rank = Size (all_sizes)
+    first = Constant <value_int = 0> ()
+    step = Constant <value_int = 1> ()
+    axes = Range (first, rank, step)
+);
+
+static const char crop_sizes[] = NODES(
+    all_sizes = Shape (input_data)
+);
+
+static const char crop_pad[] = NODES(
+    sizes = Gather (all_sizes, axes)
+    wanted = Cast <to = 7> (shape)
+    two = Constant <value_int = 2> ()
+    none = Constant <value_int = 0> ()
+    more = Sub (wanted, sizes)
+    pad = Max (more, none)
+    pad_front = Div (pad, two)
+    pad_end = Sub (pad, pad_front)
+    pads = Concat <axis = 0> (pad_front, pad_end)
+    padded = Pad (input_data, pads, , axes)
+    fewer = Sub (sizes, wanted)
+    cut = Max (fewer, none)
+    start = Div (cut, two)
+    end = Add (start, wanted)
+    output_data = Slice (padded, start, end, axes)
+);
 
 const onxi_schema onxi_op_CenterCropPad[] = {
     { .name = "CenterCropPad", .since = 18, .infer = onxi_rule_center_crop_pad, .flags = CONTEXT_FUNCTION | INFERS,
       ARITY(2, 2, 1, 1),
       .context_function_opsets = "18", .inputs = PORTS({ "input_data", "T", DIFF }, { "shape", "Tind", NONDIFF }),
       .outputs = PORTS({ "output_data", "T", DIFF }), .attrs = ATTRS({ "axes", INTS, OPTIONAL }),
-      .types = resample_types_18 },
+      .types = resample_types_18,
+      BODY(18, { NULL, crop_sizes }, { crop_has_axes, crop_some }, { crop_has_no_axes, crop_all }, { NULL, crop_pad }) },
     { .name = NULL },
 };
 

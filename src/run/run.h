@@ -94,6 +94,14 @@ typedef struct onxi_packed {
     size_t size;
 } onxi_packed;
 
+/* The function body of an operator, made once per session. */
+typedef struct onxi_expansion {
+    struct onxi_expansion *next;
+    const onxi_schema *schema;
+    uint32_t parts;
+    onx_doc *doc;
+} onxi_expansion;
+
 typedef struct onxi_session {
     onx_ctx *cx; /* the session's own; used under `lock` */
     onx_doc *doc;
@@ -106,6 +114,7 @@ typedef struct onxi_session {
     onxi_owned *constants;
     onxi_packed *packed;
     onxi_functions functions;
+    onxi_expansion *expansions;
     uint64_t constant_bytes, op_total;
     pthread_mutex_t lock;
     bool lock_made;
@@ -138,6 +147,8 @@ typedef struct onxi_exec {
 
 /* The types of the outputs: kind NONE where they depend on data. `values` gets plain types, dims in the arena. */
 onx_status onxi_op_types(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs, onx_value *const *outputs);
+/* Which parts of the schema's function body make up this op. */
+uint32_t onxi_op_body_parts(onxi_exec *e, const onxi_op *op);
 /* Fills in what kernels are told. Arrays must outlive `p`. */
 void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p);
 /* Takes the first row that accepts. */

@@ -510,6 +510,29 @@ static onx_status add_own_kernels(onxi_session *s, onxi_op *op)
     return ONX_OK;
 }
 
+/* The body of an operator that has no kernel, for this call of it; NULL when there is none. */
+static onx_status expand(builder *b, const onxi_op *op, const onx_function **out)
+{
+    onxi_session *s = b->session;
+    onxi_exec e = { .cx = s->cx, .session = s, .arena = b->arena };
+    *out = NULL;
+    if (!op->schema || !op->schema->body_parts)
+        return ONX_OK;
+    uint32_t parts = onxi_op_body_parts(&e, op);
+    onxi_expansion *x = s->expansions;
+    while (x && (x->schema != op->schema || x->parts != parts))
+        x = x->next;
+    if (!x) {
+        if (!(x = ONXI_NEW(s->arena, onxi_expansion)))
+            return ONX_E_MEMORY;
+        *x = (onxi_expansion){ s->expansions, op->schema, parts, NULL };
+        ONX_TRY(onxi_body_function(s->cx, op->schema, parts, &x->doc));
+        s->expansions = x;
+    }
+    *out = onx_doc_root(x->doc, ONX_KIND_FUNCTION);
+    return ONX_OK;
+}
+
 static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
 {
     onxi_session *s = b->session;
@@ -533,6 +556,11 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
         return inline_function(b, node, index, onx_op_body(op->schema));
     ONX_TRY(bind_operands(b, op));
     ONX_TRY(check_op(b, op));
+    if (!op->kernel_count) {
+        ONX_TRY(expand(b, op, &f));
+        if (f)
+            return inline_function(b, node, index, f);
+    }
     ONX_TRY(bind_graphs(b, op));
     ONX_TRY(define_outputs(b, op));
     if (op->output_count && can_fold(b, op))

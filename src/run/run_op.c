@@ -164,6 +164,25 @@ static const onxi_call_ops call_ops = {
     call_value, call_constant, call_attribute, call_subgraph, call_type, call_fail
 };
 
+uint32_t onxi_op_body_parts(onxi_exec *e, const onxi_op *op)
+{
+    static const onxi_type given = { .kind = ONXI_TYPE_NONE };
+    const onxi_type **inputs = (const onxi_type **)ONXI_ARRAY(e->arena, void *, op->input_count + 1u);
+    typing t = { .exec = e, .op = op };
+    if (!inputs)
+        return 0;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : &given;
+    t.call = (onxi_call){ .schema = op->schema,
+                          .node = op->node,
+                          .arena = e->arena,
+                          .input_count = op->input_count,
+                          .inputs = inputs,
+                          .ops = &call_ops,
+                          .engine = &t };
+    return onxi_body_choose(&t.call);
+}
+
 static const onxi_type *type_of(onx_arena *arena, const onx_value *v)
 {
     onxi_type *t = ONXI_NEW(arena, onxi_type);

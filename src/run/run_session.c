@@ -42,6 +42,8 @@ void onx_session_free(onx_session *session)
         onx_value_free(o->value);
     for (onxi_packed *k = s->packed; k; k = k->next)
         onxi_release(s->cx, k->base, k->size);
+    for (onxi_expansion *x = s->expansions; x; x = x->next)
+        onx_doc_free(x->doc);
     onx_arena_free(s->arena);
     if (s->lock_made)
         pthread_mutex_destroy(&s->lock);

@@ -146,13 +146,17 @@ static void test_run_cases__move(void **state)
 {
     (void)state, run_file("move", 20);
 }
+static void test_run_cases__function(void **state)
+{
+    (void)state, run_file("function", 15);
+}
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_cases__window),  cmocka_unit_test(test_run_cases__elementwise),
         cmocka_unit_test(test_run_cases__product), cmocka_unit_test(test_run_cases__shape),
-        cmocka_unit_test(test_run_cases__move),
+        cmocka_unit_test(test_run_cases__move),    cmocka_unit_test(test_run_cases__function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

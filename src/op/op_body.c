@@ -1,0 +1,74 @@
+/* op_body.c - operators in terms of others: the parts of a row that suit a call become a function. */
+#include "op/op.h"
+
+#include <onx/text.h>
+
+uint32_t onxi_body_choose(onxi_call *call)
+{
+    uint32_t parts = 0, bit = 1;
+    for (const onxi_body_part *p = call->schema->body_parts; p && p->nodes; p++, bit <<= 1)
+        if (!p->when || p->when(call))
+            parts |= bit;
+    return parts;
+}
+
+/* ---- the text of a function ---- */
+
+/* `text` grows by copies: bodies are short. */
+static void put(onx_arena *arena, onx_str *text, const char *before, const char *more)
+{
+    *text = onxi_arena_printf(arena, "%.*s%s%s", ONX_ARG(*text), before, more);
+}
+
+static void put_ports(onx_arena *arena, onx_str *text, const onxi_port *ports)
+{
+    for (const onxi_port *p = ports; p && p->name; p++)
+        put(arena, text, p == ports ? "(" : ", ", p->name);
+    put(arena, text, ports && ports->name ? ")" : "()", "");
+}
+
+/* "float", from "FLOAT" */
+static void put_type(onx_arena *arena, onx_str *text, int type)
+{
+    char word[32];
+    size_t n = 0;
+    for (const char *c = onx_attribute_type_name(type); c && *c && n < sizeof word - 1; c++)
+        word[n++] = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+    word[n] = 0;
+    put(arena, text, ": ", word);
+}
+
+/* The attributes of the row, with their defaults: what a call does not give is taken from there. */
+static void put_attributes(onx_arena *arena, onx_str *text, const onxi_attr *attrs)
+{
+    for (const onxi_attr *a = attrs; a && a->name; a++) {
+        put(arena, text, a == attrs ? "<" : ", ", a->name);
+        if (!a->otherwise)
+            continue;
+        put_type(arena, text, a->type);
+        put(arena, text, " = ", a->otherwise);
+    }
+    if (attrs && attrs->name)
+        put(arena, text, ">", " ");
+}
+
+onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint32_t parts, onx_doc **out)
+{
+    onx_arena *arena;
+    *out = NULL;
+    ONX_TRY(onx_arena_new(cx, &arena));
+    onx_str text = onxi_arena_printf(arena, "<domain: \"%s\", opset_import: [\"\": %d]> %s ",
+                                     onxi_schema_domain(schema), schema->body_opset, schema->name);
+    put_attributes(arena, &text, schema->attrs);
+    put_ports(arena, &text, schema->inputs);
+    put(arena, &text, " => ", "");
+    put_ports(arena, &text, schema->outputs);
+    put(arena, &text, " {\n", "");
+    for (const onxi_body_part *p = schema->body_parts; p && p->nodes; p++, parts >>= 1)
+        if (parts & 1)
+            put(arena, &text, p->nodes, "\n");
+    put(arena, &text, "}", "");
+    onx_status status = text.len ? onx_text_parse(cx, ONX_KIND_FUNCTION, text, 0, out) : ONX_E_MEMORY;
+    onx_arena_free(arena);
+    return status;
+}

@@ -1,0 +1,101 @@
+/* Function bodies of operators: each is a valid function, made of operators that run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "op/op.h"
+
+#include <onx/check.h>
+#include <onx/kernel.h>
+#include <onx/op.h>
+
+#include "unit/context.h"
+
+/* A call that gives some of what may be left out: bit by bit, first the optional inputs, then attributes. */
+typedef struct given {
+    uint32_t bits, inputs;
+    onx_attribute attribute;
+} given;
+
+static bool may_be_left_out(const onxi_attr *a)
+{
+    return !a->required && !a->otherwise;
+}
+
+static const onx_attribute *attribute_of(onxi_call *call, const char *name)
+{
+    given *g = call->engine;
+    uint32_t bit = g->inputs;
+    for (const onxi_attr *a = call->schema->attrs; a && a->name; a++)
+        if (may_be_left_out(a) && g->bits >> bit++ & 1 && strcmp(a->name, name) == 0)
+            return &g->attribute;
+    return NULL;
+}
+
+static uint32_t choose(const onxi_schema *row, given *g)
+{
+    static const onxi_type known = { .kind = ONXI_TYPE_TENSOR };
+    static const onx_node node = { 0 };
+    static const onxi_call_ops ops = { .attribute = attribute_of };
+    const onxi_type *inputs[8] = { NULL };
+    onxi_call call = { .schema = row, .node = &node, .inputs = inputs, .ops = &ops, .engine = g };
+    uint32_t bit = 0;
+    for (; row->inputs[call.input_count].name; call.input_count++) {
+        assert_true(call.input_count < 8);
+        bool optional = row->inputs[call.input_count].flags & ONXI_PORT_OPTIONAL;
+        inputs[call.input_count] = !optional || g->bits >> bit++ & 1 ? &known : NULL;
+    }
+    return onxi_body_choose(&call);
+}
+
+static void check_body(const onxi_schema *row, uint32_t parts)
+{
+    onx_doc *doc;
+    if (onxi_body_function(cx, row, parts, &doc) != ONX_OK || onx_check(cx, doc, NULL, NULL) != ONX_OK)
+        fail_msg("%s-%d, parts %x: %.*s", row->name, row->since, parts, ONX_ARG(onx_diag_get(cx, 0)->message));
+    const onx_function *f = onx_doc_root(doc, ONX_KIND_FUNCTION);
+    for (uint32_t i = 0; i < f->node_count; i++) {
+        const char *variant;
+        onx_str type = onx_view(f->node[i]->op_type);
+        const onxi_schema *used = onxi_schema_find(onx_str_of(""), type, row->body_opset);
+        assert_non_null(used);
+        if (!onx_kernel_variants(onx_str_of(""), type, used->since, &variant, 1) && !used->body_parts)
+            fail_msg("%s-%d is made of %.*s, which does not run", row->name, row->since, ONX_ARG(type));
+        if (strcmp(used->name, row->name) == 0)
+            fail_msg("%s-%d is made of itself", row->name, row->since);
+    }
+    onx_diag_clear(cx);
+    onx_doc_free(doc);
+}
+
+static void test_op_body__each_is_a_function_that_runs(void **state)
+{
+    (void)state;
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < onxi_operator_count; i++)
+        for (const onxi_schema *row = onxi_operators[i].rows; row->name; row++) {
+            given g = { 0 };
+            uint32_t bits = 0;
+            for (const onxi_port *p = row->inputs; row->body_parts && p->name; p++)
+                bits += (p->flags & ONXI_PORT_OPTIONAL) != 0;
+            g.inputs = bits;
+            for (const onxi_attr *a = row->attrs; row->body_parts && a && a->name; a++)
+                bits += may_be_left_out(a);
+            assert_true(bits < 10);
+            rows += row->body_parts != NULL;
+            for (g.bits = 0; row->body_parts && g.bits < 1u << bits; g.bits++)
+                check_body(row, choose(row, &g));
+        }
+    assert_true(rows > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_op_body__each_is_a_function_that_runs),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
