@@ -448,8 +448,8 @@ static void test_infer_fix__declarations(void **state)
 {
     (void)state;
     static const char *const models[] = {
-        "g (float[N] x, bool b) => (float[N] y) <float[N,M] a> { a = Expand (x, k) y = If (b) <then_branch = "
-        "t () => (float[N] p) { p = Neg (x) }, else_branch = f () => (float[M] q) <float[N] q> { q = Relu (x) }> }",
+        ("g (float[N] x, bool b) => (float[N] y) <float[N,M] a> { a = Expand (x, k) y = If (b) <then_branch = "
+         "t () => (float[N] p) { p = Neg (x) }, else_branch = f () => (float[M] q) <float[N] q> { q = Relu (x) }> }"),
         "g (float[N] x, float[N,M] w) => (y) <float[3,4] w = {1,2,3,4,5,6,7,8,9,10,11,12}> { y = MatMul (x, w) }",
         "g (float[N] x, int64[N] unused) => (float[M] y) <float[\"2*N\"] a> { a = Concat <axis = 0> (x, x) y = Neg (a) }",
         "g (float[N] x) => (y) { a = Neg (b) b = Neg (x) y = Neg (a) }",
