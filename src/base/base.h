@@ -24,9 +24,9 @@ void onxi_report(onx_ctx *cx, const onx_diag *diag, const char *format, ...) ONX
 void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list args) ONX_PRINTF(3, 0);
 /* Records ONX_E_MEMORY (nothing is allocated for it) and returns it. */
 onx_status onxi_no_memory(onx_ctx *cx);
-/* What a worker needs to make a context like this one: its allocator, and its limits with the memory that is left. */
 const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx);
-onx_limits onxi_ctx_limits_left(const onx_ctx *cx);
+/* A context for a worker on another thread: the allocator and the limits of this one, whose arenas count there, too. */
+onx_ctx *onxi_ctx_worker(const onx_ctx *cx);
 /* A point in the diagnostics, and going back to it: whoever asked takes over what came since in a form of its own. */
 typedef struct onxi_diag_mark {
     size_t count, totals[ONX_ERROR + 1];
@@ -72,6 +72,9 @@ static inline void *onxi_arena_get(onx_arena *arena, size_t size)
     }
     return onxi_arena_grow(arena, size);
 }
+/* Whether the arenas of the context hold no more than it allows, after some were adopted; otherwise that is recorded.
+ */
+bool onxi_arena_within_limit(onx_ctx *cx);
 /* Array allocation with checked product; zeroed. */
 void *onxi_arena_array(onx_arena *arena, size_t count, size_t size);
 #define ONXI_NEW(arena, type)          ((type *)onx_arena_alloc((arena), sizeof(type)))

@@ -12,7 +12,8 @@ enum {
     BLOCK_MAX = 2 << 20,
     SPARE_MAX = 64 << 20,
     BUFFER_KEEP_MIN = 64 << 10,
-    BUFFER_KEEP_MAX = 64 << 20
+    BUFFER_KEEP_MAX = 64 << 20,
+    REPORT_ROOM = 1 << 20
 };
 
 void *onxi_resize(onx_ctx *cx, void *ptr, size_t old_size, size_t new_size)
@@ -122,14 +123,21 @@ void onx_arena_free(onx_arena *arena)
     onxi_release(cx, arena, sizeof *arena);
 }
 
+/* Whether so much more may be had. The diagnostic that says otherwise needs a little more itself. */
 static bool within_limit(onx_ctx *cx, size_t more)
 {
     if (more <= cx->limits.memory && cx->arena_bytes <= cx->limits.memory - more)
         return true;
-    if (!cx->reporting)
-        onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "more than %llu bytes of memory are needed (limit memory)",
-                  (unsigned long long)cx->limits.memory);
+    if (cx->reporting)
+        return more <= REPORT_ROOM && onx_arena_size(cx->texts) <= REPORT_ROOM - more;
+    onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "more than %llu bytes of memory are needed (limit memory)",
+              (unsigned long long)cx->limits.memory);
     return false;
+}
+
+bool onxi_arena_within_limit(onx_ctx *cx)
+{
+    return within_limit(cx, 0);
 }
 
 /* Powers of two, so that freed blocks fit the next arena. A block of full size is a huge page (base_memory.c), which is

@@ -55,11 +55,14 @@ const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx)
     return &cx->allocator;
 }
 
-onx_limits onxi_ctx_limits_left(const onx_ctx *cx)
+onx_ctx *onxi_ctx_worker(const onx_ctx *cx)
 {
-    onx_limits left = cx->limits;
-    left.memory = cx->arena_bytes < left.memory ? left.memory - cx->arena_bytes : 0;
-    return left;
+    onx_ctx *worker = onx_ctx_new(&cx->allocator);
+    if (!worker)
+        return NULL;
+    worker->limits = cx->limits;
+    worker->arena_bytes = cx->arena_bytes;
+    return worker;
 }
 
 size_t onx_diag_count(const onx_ctx *cx)

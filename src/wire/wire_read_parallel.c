@@ -90,17 +90,14 @@ static size_t share_out(reader *r, const frame *f, worker *workers, size_t worke
     return n;
 }
 
-static bool equip(reader *r, worker *w, const onx_allocator *allocator)
+static bool equip(reader *r, worker *w)
 {
     w->r.stack = NULL;
     w->r.stack_count = w->r.stack_room = 0;
     w->r.threads = 1;
     w->r.arena = NULL;
-    w->r.cx = onx_ctx_new(allocator);
-    if (!w->r.cx)
-        return false;
-    onx_ctx_set_limits(w->r.cx, onxi_ctx_limits_left(r->cx));
-    return onx_arena_new(w->r.cx, &w->r.arena) == ONX_OK;
+    w->r.cx = onxi_ctx_worker(r->cx);
+    return w->r.cx && onx_arena_new(w->r.cx, &w->r.arena) == ONX_OK;
 }
 
 /* Takes over what a worker made, or just frees it when an earlier one has failed. */
@@ -128,7 +125,7 @@ static bool decode_shares(reader *r, worker *workers, size_t n)
     for (size_t i = 0; i < n; i++)
         workers[i].r.cx = NULL;
     for (size_t i = 0; i < n && equipped; i++)
-        equipped = equip(r, &workers[i], onxi_ctx_allocator(r->cx));
+        equipped = equip(r, &workers[i]);
     if (!equipped)
         r->failure = ONX_E_MEMORY;
     for (size_t i = 1; i < n && equipped; i++)
@@ -141,6 +138,8 @@ static bool decode_shares(reader *r, worker *workers, size_t n)
     }
     for (size_t i = 0; i < n; i++)
         settle(r, &workers[i], r->failure == ONX_OK);
+    if (r->failure == ONX_OK && !onxi_arena_within_limit(r->cx)) /* each worker alone was */
+        r->failure = ONX_E_LIMIT;
     return r->failure == ONX_OK;
 }
 

@@ -102,12 +102,36 @@ static void test_base_memory__blocks_are_used_again(void **state)
     onx_ctx_free(cx);
 }
 
+/* However little is left at the limit, the message is whole. */
+static void test_base_memory__the_limit_is_said(void **state)
+{
+    (void)state;
+    for (uint64_t limit = 1 << 20; limit < (1 << 20) + 16384; limit += 512) {
+        onx_ctx *cx = onx_ctx_new(NULL);
+        onx_limits limits = onx_ctx_limits(cx);
+        limits.memory = limit;
+        onx_ctx_set_limits(cx, limits);
+        onx_arena *arena;
+        assert_int_equal(onx_arena_new(cx, &arena), ONX_OK);
+        while (onx_arena_alloc(arena, 256))
+            ;
+        while (onx_arena_alloc(arena, 4000))
+            ;
+        assert_true(onx_diag_count(cx) > 0);
+        for (size_t i = 0; i < onx_diag_count(cx); i++)
+            assert_non_null(onx_diag_get(cx, i)->message.ptr);
+        onx_arena_free(arena);
+        onx_ctx_free(cx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_memory__contents_survive),
         cmocka_unit_test(test_base_memory__too_much_is_an_error),
         cmocka_unit_test(test_base_memory__blocks_are_used_again),
+        cmocka_unit_test(test_base_memory__the_limit_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
