@@ -102,9 +102,10 @@ typedef struct onxi_type {
     const struct onxi_opaque *opaque; /* domain and name of opaque types */
 } onxi_type;
 
-/* A value that is known while inferring: elements of an integer tensor of rank 0 or 1 as dimensions. */
+/* A value that is known while inferring: elements of an integer tensor as dimensions. Where the rank is above 1 they
+ * are in row-major order, and the type says the sizes. */
 typedef struct onxi_value {
-    uint32_t rank; /* 0 or 1 */
+    uint32_t rank;
     uint32_t count;
     const onxi_dim *elements;
 } onxi_value;
@@ -129,7 +130,7 @@ typedef struct onxi_call {
 
 /* What the engine that runs a rule provides. */
 typedef struct onxi_call_ops {
-    /* The known elements of an integer input of rank 0 or 1, or NULL. */
+    /* The known elements of an integer input, or NULL. */
     const onxi_value *(*value)(onxi_call *call, uint32_t input);
     /* The constant tensor behind an input (initializer, Constant, or the tensor itself at run time), or NULL. */
     const onx_tensor *(*constant)(onxi_call *call, uint32_t input);
@@ -179,7 +180,9 @@ onx_status onxi_call_want_rank(onxi_call *call, uint32_t input, uint32_t rank);
 onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t rank);
 /* The elements of an integer input of rank 0 or 1 as far as they are known, or NULL. */
 const onxi_value *onxi_call_value(onxi_call *call, uint32_t input);
-/* The same for an input that is a shape: when only its length is known, that many unknown elements. */
+/* The same of any rank. */
+const onxi_value *onxi_call_any_value(onxi_call *call, uint32_t input);
+/* Like onxi_call_value for an input that is a shape: when only its length is known, that many unknown elements. */
 const onxi_value *onxi_call_shape_value(onxi_call *call, uint32_t input);
 /* The single constant integer that an input holds; false when it is not known. */
 bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out);
@@ -215,8 +218,8 @@ onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first
 
 /* How many elements of an integer tensor are carried along while inferring. */
 enum { ONXI_VALUE_LIMIT = 4096 };
-/* The elements of a constant integer tensor of rank 0 or 1 (floating ones with integral elements too) in `arena`;
- * false when it is none, too long or cannot be read. */
+/* The elements of a constant integer tensor (at rank 0 or 1 floating ones with integral elements too; of higher rank
+ * those of the types that sizes and indices have) in `arena`; false when it is none, too long or cannot be read. */
 bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_value *out);
 
 /* ---- schema rows ---- */

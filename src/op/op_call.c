@@ -234,9 +234,15 @@ onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t r
     return ONX_OK;
 }
 
-const onxi_value *onxi_call_value(onxi_call *call, uint32_t input)
+const onxi_value *onxi_call_any_value(onxi_call *call, uint32_t input)
 {
     return onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
+}
+
+const onxi_value *onxi_call_value(onxi_call *call, uint32_t input)
+{
+    const onxi_value *value = onxi_call_any_value(call, input);
+    return value && value->rank <= 1 ? value : NULL;
 }
 
 const onxi_value *onxi_call_shape_value(onxi_call *call, uint32_t input)
@@ -394,7 +400,8 @@ onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first
 bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_value *out)
 {
     uint64_t count;
-    if (tensor->dims_count > 1 || !onx_tensor_count(tensor, &count) || count > ONXI_VALUE_LIMIT)
+    bool index = tensor->data_type == ONX_INT64 || tensor->data_type == ONX_INT32 || tensor->data_type == ONX_BOOL;
+    if ((tensor->dims_count > 1 && !index) || !onx_tensor_count(tensor, &count) || count > ONXI_VALUE_LIMIT)
         return false;
     onx_dtype_class class = onx_dtype_class_of(tensor->data_type);
     bool floating = class == ONX_CLASS_FLOATING && onx_dtype_bits(tensor->data_type) >= 16;

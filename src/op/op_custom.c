@@ -268,7 +268,7 @@ int64_t onx_op_call_int(onx_op_call *call, const char *name, int64_t otherwise)
 
 const onx_op_dim *onx_op_call_value(onx_op_call *call, uint32_t input, uint32_t *count)
 {
-    const onxi_value *value = input < call->input_count ? call->ops->value(call, input) : NULL;
+    const onxi_value *value = onxi_call_value(call, input);
     *count = value ? value->count : 0;
     return value ? value->elements : NULL;
 }

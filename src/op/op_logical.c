@@ -51,9 +51,9 @@ static const onxi_type_constraint compare_types_7b[] = {
 /* ---- And ---- */
 
 const onxi_schema onxi_op_And[] = {
-    { .name = "And", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "And", .since = 7, .infer = onxi_rule_and, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }), .types = compare_types_7 },
-    { .name = "And", .since = 1, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "And", .since = 1, .infer = onxi_rule_and, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .attrs = compare_attrs_1,
       .types = compare_types_7 },
     { .name = NULL },
@@ -196,9 +196,9 @@ const onxi_schema onxi_op_Not[] = {
 /* ---- Or ---- */
 
 const onxi_schema onxi_op_Or[] = {
-    { .name = "Or", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Or", .since = 7, .infer = onxi_rule_or, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }), .types = compare_types_7 },
-    { .name = "Or", .since = 1, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Or", .since = 1, .infer = onxi_rule_or, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .attrs = compare_attrs_1,
       .types = compare_types_7 },
     { .name = NULL },
@@ -207,9 +207,9 @@ const onxi_schema onxi_op_Or[] = {
 /* ---- Xor ---- */
 
 const onxi_schema onxi_op_Xor[] = {
-    { .name = "Xor", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Xor", .since = 7, .infer = onxi_rule_xor, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_7, .outputs = PORTS({ "C", "T1", NONDIFF }), .types = compare_types_7 },
-    { .name = "Xor", .since = 1, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Xor", .since = 1, .infer = onxi_rule_xor, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = compare_inputs_1, .outputs = PORTS({ "C", "T1", 0 }), .attrs = compare_attrs_1,
       .types = compare_types_7 },
     { .name = NULL },

@@ -350,18 +350,18 @@ static const onxi_port pow_inputs_7[] = {
 };
 
 const onxi_schema onxi_op_Pow[] = {
-    { .name = "Pow", .since = 15, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 15, .infer = onxi_rule_pow, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = pow_inputs_15, .outputs = PORTS({ "Z", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13 | BIT(INT32) | BIT(INT64)) }, { "T1", T(NUMERIC_13) }) },
-    { .name = "Pow", .since = 13, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 13, .infer = onxi_rule_pow, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = pow_inputs_15, .outputs = PORTS({ "Z", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13 | BIT(INT32) | BIT(INT64)) }, { "T1", T(NUMERIC) }) },
-    { .name = "Pow", .since = 12, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 12, .infer = onxi_rule_pow, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }, { "Y", "T1", 0 }), .outputs = PORTS({ "Z", "T", 0 }),
       .types = TYPES({ "T", T(FLOATING | BIT(INT32) | BIT(INT64)) }, { "T1", T(NUMERIC) }) },
-    { .name = "Pow", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 7, .infer = onxi_rule_pow, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = pow_inputs_7, .outputs = PORTS({ "Z", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Pow", .since = 1, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "Pow", .since = 1, .infer = onxi_rule_pow, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = pow_inputs_7, .outputs = PORTS({ "Z", "T", 0 }), .attrs = binary_attrs_6,
       .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },
@@ -408,12 +408,12 @@ const onxi_schema onxi_op_Sign[] = {
 /* ---- Sqrt ---- */
 
 const onxi_schema onxi_op_Sqrt[] = {
-    { .name = "Sqrt", .since = 13, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sqrt", .since = 13, .infer = onxi_rule_sqrt, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", DIFF }), .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Sqrt", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Sqrt", .since = 6, .infer = onxi_rule_sqrt, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Sqrt", .since = 1, .infer = onxi_rule_unary, ARITY(1, 1, 1, 1),
+    { .name = "Sqrt", .since = 1, .infer = onxi_rule_sqrt, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },

@@ -10,6 +10,24 @@
 /* The shape of inputs first..last-1 broadcast to each other becomes that of the output. */
 onx_status onxi_broadcast_inputs(onxi_call *call, uint32_t first, uint32_t last, uint32_t output);
 
+/* Carried values of more than one dimension (op_rules_value.c), once the shape of output 0 is set. */
+void onxi_carry_reshaped(onxi_call *call); /* of any rank: the same elements */
+void onxi_carry_transposed(onxi_call *call, const int64_t *perm);
+void onxi_carry_expanded(onxi_call *call);
+/* Starts and steps of every axis. */
+void onxi_carry_sliced(onxi_call *call, const int64_t *starts, const int64_t *steps);
+void onxi_carry_joined(onxi_call *call, uint32_t axis);
+void onxi_carry_pairs(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b));
+void onxi_carry_chosen(onxi_call *call);
+void onxi_carry_gathered(onxi_call *call, uint32_t axis);
+void onxi_carry_gathered_tuples(onxi_call *call);
+void onxi_carry_scattered(onxi_call *call, uint32_t axis);
+void onxi_carry_scattered_tuples(onxi_call *call);
+/* How many of the first `limit` elements are not zero; false when that is not known. */
+bool onxi_count_set(onxi_call *call, uint32_t input, uint32_t limit, uint32_t *out);
+void onxi_carry_positions(onxi_call *call);
+void onxi_carry_kept(onxi_call *call);
+
 /* element by element */
 RULE(unary);
 RULE(identity);
@@ -19,6 +37,11 @@ RULE(relu);
 RULE(not );
 RULE(round);
 RULE(clip);
+RULE(and);
+RULE(or);
+RULE(xor);
+RULE(pow);
+RULE(sqrt);
 RULE(axis);
 RULE(broadcast);
 RULE(pair);

@@ -206,6 +206,62 @@ static onx_status scan_output(onxi_call *call, const onxi_type *element, uint32_
     return ONX_OK;
 }
 
+static bool is_true(onxi_call *call, const onx_tensor *tensor)
+{
+    onxi_value value;
+    return tensor && !onx_tensor_is_external(tensor) && onxi_value_of_tensor(call->doc, call->arena, tensor, &value) &&
+           value.count == 1 && onxi_dim_is_const(value.elements[0]) && value.elements[0] != 0;
+}
+
+/* Does the body go on whenever it is asked? Exporters write a counted loop so: its condition is handed through, or a
+ * constant. The last node that makes a name counts, as names of a valid graph are made once. */
+static bool never_stops(onxi_call *call, const onx_graph *body)
+{
+    enum { STEPS = 8 };
+    if (!body->output_count || body->input_count < 2)
+        return false;
+    onx_str name = onx_view(body->output[0]->name);
+    for (int step = 0; step < STEPS; step++) {
+        const onx_node *maker = NULL;
+        for (uint32_t i = 0; i < body->node_count; i++)
+            if (body->node[i]->output_count && onx_str_equal(onx_view(body->node[i]->output[0]), name))
+                maker = body->node[i];
+        if (!maker && onx_str_equal(onx_view(body->input[1]->name), name))
+            return true;
+        for (uint32_t i = 0; !maker && i < body->initializer_count; i++)
+            if (onx_str_equal(onx_view(body->initializer[i]->name), name))
+                return is_true(call, body->initializer[i]);
+        if (!maker || onx_view(maker->domain).len)
+            return false;
+        onx_str op = onx_view(maker->op_type);
+        const onx_attribute *value = onx_node_attribute(maker, "value");
+        uint32_t count;
+        onx_tensor *const *tensor = value ? onx_attribute_value(value, ONX_SLOT_T, &count) : NULL;
+        if (onx_str_is(op, "Constant"))
+            return tensor && is_true(call, *tensor);
+        if ((!onx_str_is(op, "Identity") && !onx_str_is(op, "Cast")) || maker->input_count != 1)
+            return false;
+        name = onx_view(maker->input[0]);
+    }
+    return false;
+}
+
+/* How often the body runs; UNKNOWN where its condition may end it sooner. */
+static onxi_dim loop_length(onxi_call *call, const onx_graph *body)
+{
+    const onxi_value *trips = onxi_call_value(call, 0);
+    int64_t first;
+    if (onxi_call_has_input(call, 1)) { /* without it nobody asks the body's own */
+        if (!onxi_call_const_int(call, 1, &first))
+            return ONXI_DIM_UNKNOWN;
+        if (!first)
+            return 0;
+        if (!never_stops(call, body))
+            return ONXI_DIM_UNKNOWN;
+    }
+    return trips && trips->count == 1 ? onxi_dim_max(call->dims, trips->elements[0], 0) : ONXI_DIM_UNKNOWN;
+}
+
 onx_status onxi_rule_loop(onxi_call *call)
 {
     const onx_graph *body = onxi_call_graph(call, "body");
@@ -230,9 +286,7 @@ onx_status onxi_rule_loop(onxi_call *call)
     ONX_TRY(loop_fixed_point(call, body, carried, carried_count, outputs));
     for (uint32_t i = 0; i < carried_count && i < call->output_count; i++)
         call->outputs[i] = fills_in(&carried[i], &outputs[i + 1]) ? outputs[i + 1] : carried[i];
-    /* Without a condition the loop runs as often as it says; otherwise it may end sooner. */
-    const onxi_value *trips = onxi_call_has_input(call, 1) ? NULL : onxi_call_value(call, 0);
-    onxi_dim length = trips && trips->count == 1 ? onxi_dim_max(call->dims, trips->elements[0], 0) : ONXI_DIM_UNKNOWN;
+    onxi_dim length = loop_length(call, body);
     for (uint32_t i = carried_count; i < call->output_count; i++)
         ONX_TRY(scan_output(call, &outputs[i + 1], i, 0, length));
     return ONX_OK;

@@ -6,7 +6,7 @@
 
 static void carry(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a))
 {
-    const onxi_value *in = onxi_call_value(call, 0);
+    const onxi_value *in = onxi_call_any_value(call, 0);
     onxi_dim *out = in ? onxi_call_set_value(call, 0, in->rank, in->count) : NULL;
     for (uint32_t i = 0; out && i < in->count; i++)
         out[i] = onxi_dim_is_known(in->elements[i]) ? step(call->dims, in->elements[i]) : ONXI_DIM_UNKNOWN;
@@ -70,6 +70,25 @@ onx_status onxi_rule_relu(onxi_call *call)
 onx_status onxi_rule_not(onxi_call *call)
 {
     carry(call, step_not);
+    return onxi_rule_unary(call);
+}
+
+/* The root of a square; of others nothing is carried. */
+static onxi_dim step_sqrt(onxi_dims *dims, onxi_dim a)
+{
+    (void)dims;
+    int64_t root = 0;
+    if (!onxi_dim_is_const(a) || a < 0 || a > INT32_MAX)
+        return ONXI_DIM_UNKNOWN;
+    for (int64_t bit = 1 << 15; bit; bit >>= 1)
+        if ((root + bit) * (root + bit) <= a)
+            root += bit;
+    return root * root == a ? root : ONXI_DIM_UNKNOWN;
+}
+
+onx_status onxi_rule_sqrt(onxi_call *call)
+{
+    carry(call, step_sqrt);
     return onxi_rule_unary(call);
 }
 
@@ -179,8 +198,14 @@ static onx_status check_overflow(onxi_call *call, step_fn *step, uint32_t k)
 
 static onx_status carry_pair(onxi_call *call, step_fn *step)
 {
-    const onxi_value *a = onxi_call_value(call, 0), *b = onxi_call_value(call, 1);
-    if (!a || !b || (a->count != b->count && a->count != 1 && b->count != 1))
+    const onxi_value *a = onxi_call_any_value(call, 0), *b = onxi_call_any_value(call, 1);
+    if (!a || !b)
+        return ONX_OK;
+    if (a->rank > 1 || b->rank > 1) {
+        onxi_carry_pairs(call, step);
+        return ONX_OK;
+    }
+    if (a->count != b->count && a->count != 1 && b->count != 1)
         return ONX_OK;
     uint32_t count = a->count == 1 ? b->count : a->count;
     onxi_dim *out = onxi_call_set_value(call, 0, a->rank > b->rank ? a->rank : b->rank, count);
@@ -206,9 +231,8 @@ static onx_status pair(onxi_call *call, step_fn *step)
 {
     if (call->schema->since < 7)
         return onxi_rule_unary(call);
-    if (step)
-        ONX_TRY(carry_pair(call, step));
-    return broadcast_shape(call, 0, call->input_count < 2 ? call->input_count : 2, 0);
+    ONX_TRY(broadcast_shape(call, 0, call->input_count < 2 ? call->input_count : 2, 0));
+    return step ? carry_pair(call, step) : ONX_OK;
 }
 
 /* Division of integers rounds towards zero, that of floating-point numbers leaves the whole numbers. */
@@ -302,18 +326,43 @@ static onxi_dim step_greater(onxi_dims *dims, onxi_dim a, onxi_dim b)
     return step_less(dims, b, a);
 }
 
-/* Unlike sums, a comparison that cannot be told is no overflow. */
 static onx_status compare(onxi_call *call, step_fn *step)
 {
-    const onxi_value *a = onxi_call_value(call, 0), *b = onxi_call_value(call, 1);
-    if (call->schema->since >= 7 && a && b && (a->count == b->count || a->count == 1 || b->count == 1)) {
-        uint32_t count = a->count == 1 ? b->count : a->count;
-        onxi_dim *out = onxi_call_set_value(call, 0, a->rank > b->rank ? a->rank : b->rank, count);
-        for (uint32_t k = 0; out && k < count; k++)
-            if (onxi_dim_is_known(element(a, k)) && onxi_dim_is_known(element(b, k)))
-                out[k] = step(call->dims, element(a, k), element(b, k));
-    }
-    return pair(call, NULL);
+    return pair(call, step);
+}
+
+/* Truth values are 0 and 1. */
+onx_status onxi_rule_and(onxi_call *call)
+{
+    return pair(call, onxi_dim_min);
+}
+onx_status onxi_rule_or(onxi_call *call)
+{
+    return pair(call, onxi_dim_max);
+}
+static onxi_dim step_xor(onxi_dims *dims, onxi_dim a, onxi_dim b)
+{
+    onxi_dim same = step_equal(dims, a, b);
+    return onxi_dim_is_known(same) ? 1 - same : same;
+}
+onx_status onxi_rule_xor(onxi_call *call)
+{
+    return pair(call, step_xor);
+}
+
+/* Small powers of sizes: H**2. */
+static onxi_dim step_pow(onxi_dims *dims, onxi_dim a, onxi_dim b)
+{
+    onxi_dim out = 1;
+    if (!onxi_dim_is_const(b) || b < 0 || b > 62)
+        return ONXI_DIM_UNKNOWN;
+    for (int64_t i = 0; i < b; i++)
+        out = onxi_dim_mul(dims, out, a);
+    return out;
+}
+onx_status onxi_rule_pow(onxi_call *call)
+{
+    return pair(call, step_pow);
 }
 
 onx_status onxi_rule_equal(onxi_call *call)
@@ -342,11 +391,10 @@ static onx_status variadic(onxi_call *call, step_fn *step)
 {
     if (call->schema->since < 8)
         return onxi_rule_unary(call);
-    if (step && call->input_count == 2)
-        ONX_TRY(carry_pair(call, step));
+    ONX_TRY(broadcast_shape(call, 0, call->input_count, 0));
     if (call->input_count == 1)
         carry(call, step_same);
-    return broadcast_shape(call, 0, call->input_count, 0);
+    return step && call->input_count == 2 ? carry_pair(call, step) : ONX_OK;
 }
 
 onx_status onxi_rule_max(onxi_call *call)
@@ -369,7 +417,10 @@ onx_status onxi_rule_mean(onxi_call *call)
 onx_status onxi_rule_where(onxi_call *call)
 {
     const onxi_value *c = onxi_call_value(call, 0), *a = onxi_call_value(call, 1), *b = onxi_call_value(call, 2);
-    if (c && a && b) {
+    ONX_TRY(broadcast_shape(call, 0, call->input_count, 0));
+    if (!c || !a || !b) {
+        onxi_carry_chosen(call);
+    } else {
         uint32_t count = c->count, rank = c->rank;
         const onxi_value *all[3] = { c, a, b };
         for (int i = 0; i < 3; i++) {
@@ -388,5 +439,5 @@ onx_status onxi_rule_where(onxi_call *call)
                 out[k] = yes;
         }
     }
-    return broadcast_shape(call, 0, call->input_count, 0);
+    return ONX_OK;
 }

@@ -56,13 +56,31 @@ onx_status onxi_rule_gemm(onxi_call *call)
 }
 
 /* The running sum or product along an axis. */
+/* What becomes of a carried list: offsets are sums of sizes. */
+static void carry_cumulated(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b))
+{
+    const onxi_value *in = onxi_call_value(call, 0);
+    bool exclusive = onxi_call_int(call, "exclusive", 0) != 0, reverse = onxi_call_int(call, "reverse", 0) != 0;
+    onxi_dim *out = in && in->rank == 1 ? onxi_call_set_value(call, 0, 1, in->count) : NULL;
+    onxi_dim so_far = step == onxi_dim_add ? 0 : 1;
+    for (uint32_t i = 0; out && i < in->count; i++) {
+        uint32_t k = reverse ? in->count - 1 - i : i;
+        onxi_dim after = step(call->dims, so_far, in->elements[k]);
+        out[k] = exclusive ? so_far : after;
+        so_far = after;
+    }
+}
+
 onx_status onxi_rule_cumulate(onxi_call *call)
 {
     int64_t axis;
     uint32_t at;
     const onxi_type *x = onxi_call_ranked(call, 0);
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
-    return x && onxi_call_const_int(call, 1, &axis) ? onxi_call_axis(call, axis, x->rank, &at) : ONX_OK;
+    if (x && onxi_call_const_int(call, 1, &axis))
+        ONX_TRY(onxi_call_axis(call, axis, x->rank, &at));
+    carry_cumulated(call, strcmp(call->schema->name, "CumSum") == 0 ? onxi_dim_add : onxi_dim_mul);
+    return ONX_OK;
 }
 
 onx_status onxi_rule_det(onxi_call *call)

@@ -35,8 +35,10 @@ onx_status onxi_rule_gather(onxi_call *call)
         if (onxi_dim_is_const(index) && onxi_dim_is_const(size) && (index >= size || index < -size))
             return onxi_call_fail(call, "index %lld is out of range for size %lld", (long long)index, (long long)size);
     }
-    if (!from || from->rank != 1 || !indices || indices->rank != at->rank)
+    if (!from || from->rank != 1 || !indices || indices->rank != at->rank) {
+        onxi_carry_gathered(call, axis);
         return ONX_OK;
+    }
     onxi_dim *out = onxi_call_set_value(call, 0, indices->rank, indices->count);
     for (uint32_t i = 0; out && i < indices->count; i++)
         out[i] = pick(from, indices->elements[i]);
@@ -78,6 +80,8 @@ onx_status onxi_rule_gather_nd(onxi_call *call)
     memcpy(dims, at->dims, (at->rank - 1) * sizeof *dims);
     if (x->rank > taken)
         memcpy(dims + at->rank - 1, x->dims + taken, (x->rank - taken) * sizeof *dims);
+    if (!batch)
+        onxi_carry_gathered_tuples(call);
     return ONX_OK;
 }
 
@@ -170,6 +174,28 @@ static void carry_slice(onxi_call *call, const slice_lists *s, onxi_dim length)
     }
 }
 
+/* The same of a value with several dimensions. */
+static void carry_table(onxi_call *call, const onxi_type *x, const slice_lists *s)
+{
+    enum { RANK = 8 };
+    int64_t starts[RANK] = { 0 }, steps[RANK];
+    if (!onxi_call_any_value(call, 0) || x->rank > RANK || !s->starts || !s->ends || !s->steps_known)
+        return;
+    for (uint32_t i = 0; i < x->rank; i++)
+        steps[i] = 1;
+    for (uint32_t i = 0; i < s->start_count; i++) {
+        int64_t axis = s->axes ? s->axes[i] : (int64_t)i;
+        onxi_dim step = s->steps ? s->steps[i] : 1;
+        axis = axis < 0 ? axis + (int64_t)x->rank : axis;
+        if (!onxi_dim_is_const(step) || step > ENDLESS || step < -ENDLESS || !onxi_dim_is_const(s->starts[i]) ||
+            !onxi_dim_is_const(x->dims[axis]))
+            return;
+        starts[axis] = slice_clamp(NULL, s->starts[i], x->dims[axis], 0, step > 0 ? x->dims[axis] : x->dims[axis] - 1);
+        steps[axis] = step;
+    }
+    onxi_carry_sliced(call, starts, steps);
+}
+
 onx_status onxi_rule_slice(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -221,6 +247,8 @@ onx_status onxi_rule_slice(onxi_call *call)
     }
     if (x->rank == 1 && count == 1)
         carry_slice(call, &s, dims[0]);
+    else
+        carry_table(call, x, &s);
     return ONX_OK;
 }
 
@@ -231,14 +259,20 @@ onx_status onxi_rule_scatter(onxi_call *call)
     const onxi_type *x = onxi_call_ranked(call, 0);
     uint32_t axis;
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
-    return x ? onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis) : ONX_OK;
+    if (!x)
+        return ONX_OK;
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
+    onxi_carry_scattered(call, axis);
+    return ONX_OK;
 }
 
 onx_status onxi_rule_scatter_nd(onxi_call *call)
 {
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
     ONX_TRY(onxi_call_want_least_rank(call, 0, 1));
-    return onxi_call_want_least_rank(call, 1, 1);
+    ONX_TRY(onxi_call_want_least_rank(call, 1, 1));
+    onxi_carry_scattered_tuples(call);
+    return ONX_OK;
 }
 
 onx_status onxi_rule_tensor_scatter(onxi_call *call)
@@ -269,8 +303,13 @@ onx_status onxi_rule_non_zero(onxi_call *call)
     const onxi_type *x = onxi_call_ranked(call, 0);
     onxi_dim *dims;
     ONX_TRY(onxi_call_output(call, 0, ONX_INT64, 2, &dims));
+    uint32_t found;
     if (x)
         dims[0] = x->rank;
+    if (x && onxi_count_set(call, 0, UINT32_MAX, &found)) {
+        dims[1] = found;
+        onxi_carry_positions(call);
+    }
     return ONX_OK;
 }
 
@@ -280,14 +319,26 @@ onx_status onxi_rule_compress(onxi_call *call)
     uint32_t axis;
     onxi_dim *dims;
     ONX_TRY(onxi_call_want_rank(call, 1, 1));
-    if (!onxi_call_has_attribute(call, "axis"))
-        return onxi_call_shape(call, 0, 1, &dims);
+    uint32_t kept;
+    if (!onxi_call_has_attribute(call, "axis")) {
+        ONX_TRY(onxi_call_shape(call, 0, 1, &dims));
+        if (onxi_count_set(call, 1, UINT32_MAX, &kept)) {
+            dims[0] = kept;
+            onxi_carry_kept(call);
+        }
+        return ONX_OK;
+    }
     if (!x)
         return ONX_OK;
     ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     dims[axis] = ONXI_DIM_UNKNOWN;
+    if (onxi_count_set(call, 1, UINT32_MAX, &kept)) {
+        dims[axis] = kept;
+        if (x->rank == 1)
+            onxi_carry_kept(call);
+    }
     return ONX_OK;
 }
 

@@ -3,17 +3,9 @@
 
 /* ---- Cast ---- */
 
-static onx_status carry_same(onxi_call *call)
-{
-    const onxi_value *in = onxi_call_value(call, 0);
-    if (in)
-        onxi_call_carry(call, 0, *in);
-    return ONX_OK;
-}
-
 static onx_status carry_cast(onxi_call *call, int to)
 {
-    const onxi_value *in = onxi_call_value(call, 0);
+    const onxi_value *in = onxi_call_any_value(call, 0);
     onx_dtype_class class = onx_dtype_class_of(to);
     bool wide = class != ONX_CLASS_TEXT && class != ONX_CLASS_COMPLEX && onx_dtype_bits(to) >= 32;
     if (!in || !(wide || class == ONX_CLASS_BOOLEAN))
@@ -190,9 +182,7 @@ onx_status onxi_rule_reshape(onxi_call *call)
     if (!target)
         return onxi_rank_from_shape_input(call, 1, 0);
     ONX_TRY(reshape_dims(call, x, target, rank));
-    const onxi_value *in = onxi_call_value(call, 0);
-    if (in && rank <= 1 && (rank == 1 || in->count == 1))
-        onxi_call_carry(call, 0, (onxi_value){ .rank = rank, .count = in->count, .elements = in->elements });
+    onxi_carry_reshaped(call);
     return ONX_OK;
 }
 
@@ -209,6 +199,7 @@ onx_status onxi_rule_flatten(onxi_call *call)
     uint32_t at = (uint32_t)(axis < 0 ? axis + (int64_t)x->rank : axis);
     dims[0] = onxi_call_product(call, x->dims, 0, at);
     dims[1] = onxi_call_product(call, x->dims, at, x->rank);
+    onxi_carry_reshaped(call);
     return ONX_OK;
 }
 
@@ -243,13 +234,6 @@ onx_status onxi_call_mark_axes(onxi_call *call, const int64_t *axes, uint32_t co
     return ONX_OK;
 }
 
-static void carry_single(onxi_call *call, uint32_t rank)
-{
-    const onxi_value *in = onxi_call_value(call, 0);
-    if (in && in->count == 1)
-        onxi_call_carry(call, 0, (onxi_value){ .rank = rank, .count = 1, .elements = in->elements });
-}
-
 onx_status onxi_rule_squeeze(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -272,10 +256,7 @@ onx_status onxi_rule_squeeze(onxi_call *call)
     for (uint32_t i = 0; i < x->rank; i++)
         if (!drop[i])
             *dims++ = x->dims[i];
-    if (rank == 1)
-        return carry_same(call);
-    if (rank == 0)
-        carry_single(call, 0);
+    onxi_carry_reshaped(call);
     return ONX_OK;
 }
 
@@ -301,8 +282,7 @@ onx_status onxi_rule_unsqueeze(onxi_call *call)
     ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
     for (uint32_t i = 0, k = 0; i < rank; i++)
         dims[i] = added[i] ? 1 : x->dims[k++];
-    if (rank == 1)
-        carry_single(call, 1);
+    onxi_carry_reshaped(call);
     return ONX_OK;
 }
 
@@ -330,7 +310,11 @@ onx_status onxi_rule_transpose(onxi_call *call)
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
     for (uint32_t i = 0; i < x->rank; i++)
         dims[i] = x->dims[count ? (uint32_t)perm[i] : x->rank - 1 - i];
-    return x->rank < 2 ? carry_same(call) : ONX_OK;
+    if (x->rank < 2)
+        onxi_carry_reshaped(call);
+    else
+        onxi_carry_transposed(call, count ? perm : NULL);
+    return ONX_OK;
 }
 
 onx_status onxi_rule_expand(onxi_call *call)
@@ -356,6 +340,8 @@ onx_status onxi_rule_expand(onxi_call *call)
         onxi_dim *out = onxi_call_set_value(call, 0, 1, (uint32_t)dims[0]);
         for (int64_t i = 0; out && i < dims[0]; i++)
             out[i] = in->elements[0];
+    } else {
+        onxi_carry_expanded(call);
     }
     return ONX_OK;
 }
@@ -460,6 +446,8 @@ onx_status onxi_rule_concat(onxi_call *call)
     dims[at] = length;
     if (rank == 1 && all)
         carry_concat(call, length);
+    else if (all)
+        onxi_carry_joined(call, at);
     return ONX_OK;
 }
 
