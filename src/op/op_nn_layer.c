@@ -237,9 +237,9 @@ static const onxi_port group_normalization_inputs_21[] = {
     { 0 },
 };
 
-/* Each group of channels is normalised on its own: [N, groups, everything else]. Version 18 is deprecated and never
- * runs. */
-static const char group_normal[] = NODES(
+/* Each group of channels is normalised on its own: [N, groups, everything else]. Version 18 scales groups, version 21
+ * channels, and may compute in another type. */
+static const char group_shape[] = NODES(
     shape = Shape (X)
     as_it_is = Constant <value_ints = [0]> ()
     the_rest = Constant <value_ints = [-1]> ()
@@ -247,7 +247,19 @@ static const char group_normal[] = NODES(
     group_count = Constant <value_int: int = @num_groups> ()
     groups = Reshape (group_count, list)
     by_group = Concat <axis = 0> (as_it_is, groups, the_rest)
+    channels = Shape <start = 1, end = 2> (X)
+    by_channel = Concat <axis = 0> (as_it_is, channels, the_rest)
+    column = Constant <value_ints = [-1, 1]> ()
+    factors = Reshape (scale, column)
+    shifts = Reshape (bias, column)
+);
+static const char group_stash[] = NODES(
     stashed = Cast <to: int = @stash_type> (X)
+);
+static const char group_no_stash[] = NODES(
+    stashed = Identity (X)
+);
+static const char group_normal[] = NODES(
     grouped = Reshape (stashed, by_group)
     mean = ReduceMean <axes = [2]> (grouped)
     centred = Sub (grouped, mean)
@@ -257,14 +269,16 @@ static const char group_normal[] = NODES(
     epsilon = CastLike (least, variance)
     raised = Add (variance, epsilon)
     root = Sqrt (raised)
-    normal_grouped = Div (centred, root)
-    channels = Shape <start = 1, end = 2> (X)
-    by_channel = Concat <axis = 0> (as_it_is, channels, the_rest)
-    normal_stashed = Reshape (normal_grouped, by_channel)
-    normal = CastLike (normal_stashed, X)
-    column = Constant <value_ints = [-1, 1]> ()
-    factors = Reshape (scale, column)
-    shifts = Reshape (bias, column)
+    normal_stashed = Div (centred, root)
+    normal_grouped = CastLike (normal_stashed, X)
+);
+static const char group_channels[] = NODES(
+    normal = Reshape (normal_grouped, by_channel)
+);
+static const char group_groups[] = NODES(
+    normal = Identity (normal_grouped)
+);
+static const char group_scaled[] = NODES(
     scaled = Mul (normal, factors)
     shifted = Add (scaled, shifts)
     Y = Reshape (shifted, shape)
@@ -277,13 +291,16 @@ const onxi_schema onxi_op_GroupNormalization[] = {
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED },
                      { "stash_type", INT, DEFAULT("1") }),
       .types = TYPES({ "T", T(FLOATING_13) }),
-      BODY(17, { NULL, group_normal }) },
+      BODY(17, { NULL, group_shape }, { NULL, group_stash }, { NULL, group_normal }, { NULL, group_channels },
+           { NULL, group_scaled }) },
     { .name = "GroupNormalization", .since = 18, .infer = onxi_rule_unary, .flags = DEPRECATED | CONTEXT_FUNCTION,
       ARITY(3, 3, 1, 1),
       .context_function_opsets = "18", .inputs = group_normalization_inputs_21,
       .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED }),
-      .types = TYPES({ "T", T(FLOATING_13) }) },
+      .types = TYPES({ "T", T(FLOATING_13) }),
+      BODY(17, { NULL, group_shape }, { NULL, group_no_stash }, { NULL, group_normal }, { NULL, group_groups },
+           { NULL, group_scaled }) },
     { .name = NULL },
 };
 

@@ -148,7 +148,7 @@ static void test_run_cases__move(void **state)
 }
 static void test_run_cases__function(void **state)
 {
-    (void)state, run_file("function", 15);
+    (void)state, run_file("function", 16);
 }
 
 int main(void)
