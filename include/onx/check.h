@@ -64,7 +64,8 @@ enum {
     ONX_CHECK_STRUCTURE = 32,               /* errors only, as fast as can be: no notes, no warnings, no files */
     ONX_CHECK_PEDANTIC = 64,                /* notes that are off by default as well */
     ONX_CHECK_NEWER_OPSETS = 128, /* versions newer than the newest known are warnings; the newest known is used */
-    ONX_CHECK_NO_NOTES = 256      /* errors and warnings only */
+    ONX_CHECK_NO_NOTES = 256,     /* errors and warnings only */
+    ONX_CHECK_OPEN_SHAPES = 512   /* inputs and outputs of the main graph need no shape: values will bring theirs */
 };
 
 typedef struct onx_check_options {

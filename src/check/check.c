@@ -168,6 +168,7 @@ onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options
     k->model = doc->kind == ONX_KIND_MODEL ? doc->root : NULL;
     k->flags = o->flags;
     k->quick = (o->flags & ONX_CHECK_STRUCTURE) != 0;
+    k->open_shapes = (o->flags & ONX_CHECK_OPEN_SHAPES) != 0;
     k->notes = !k->quick && !(o->flags & ONX_CHECK_NO_NOTES);
     k->max_errors = o->max_errors ? o->max_errors : limits.diagnostics;
     if (!k->max_errors)

@@ -212,6 +212,7 @@ typedef struct onxi_check {
     uint32_t flags;
     uint32_t max_errors, depth_limit;
     bool quick;       /* ONX_CHECK_STRUCTURE: errors only */
+    bool open_shapes; /* ONX_CHECK_OPEN_SHAPES */
     bool notes;       /* notes are wanted */
     bool identifiers; /* N-01 is wanted */
     bool pedantic;    /* notes that are off by default are wanted, all of them */

@@ -213,7 +213,7 @@ void onxi_check_value_info(onxi_check *k, const onxi_at *at, const onx_value_inf
     k->type_severity = ONX_RULE_NONE;
     if (!main)
         return;
-    if (!has_shape(value->type))
+    if (!k->open_shapes && !has_shape(value->type))
         onxi_find(
             k, type, "G-09",
             (onxi_detail){ .hint = onx_str_of("give the rank at least, with empty dimensions for unknown sizes") },

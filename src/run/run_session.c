@@ -108,9 +108,9 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     onx_model *model = onx_doc_model(doc);
     if (!model || !model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
-    /* Nothing unchecked is ever run. */
+    /* Nothing unchecked is ever run. Shapes come with the values. */
     static const char *const harmless[] = { "ND-07" }; /* an operator that became deprecated still has a meaning */
-    onx_check_options check = { .flags = ONX_CHECK_STRUCTURE,
+    onx_check_options check = { .flags = ONX_CHECK_STRUCTURE | ONX_CHECK_OPEN_SHAPES,
                                 .ignore = harmless,
                                 .ignore_count = 1,
                                 .registry = options ? options->registry : NULL };

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <onx/check.h>
 #include <onx/kernel.h>
 #include <onx/run.h>
 #include <onx/text.h>
@@ -362,6 +363,32 @@ static void test_run_session__refusals(void **state)
            ONX_E_INVALID, 0);
 }
 
+/* The checker wants shapes of a model's inputs; a run needs none, because values bring theirs. */
+static void test_run_session__no_declared_shape(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = parse(cx, "<ir_version: 8, opset_import: [\"\" : 17]> g (float x) => (float y) { y = Neg (x) }");
+    onx_graph *g = onx_doc_model(doc)->graph;
+    g->input[0]->type->tensor_type->shape = NULL;
+    g->output[0]->type->tensor_type->shape = NULL;
+    onx_check_options check = { .only = (const char *const[]){ "G-09" }, .only_count = 1 };
+    assert_int_equal(onx_check(cx, doc, &check, NULL), ONX_E_INVALID);
+    onx_diag_clear(cx);
+    onx_session *s;
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+    for (int64_t n = 1; n < 4; n++) {
+        onx_value *x = random_floats(cx, 1, &n), *y = NULL;
+        assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
+        assert_true(y->rank == 1 && y->dims[0] == n);
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+    onx_session_free(s);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 static void test_run_session__wrong_inputs(void **state)
 {
     (void)state;
@@ -434,7 +461,7 @@ int main(void)
         cmocka_unit_test(test_run_session__products),      cmocka_unit_test(test_run_session__shapes_and_overrides),
         cmocka_unit_test(test_run_session__many_threads),  cmocka_unit_test(test_run_session__own_kernel),
         cmocka_unit_test(test_run_session__refusals),      cmocka_unit_test(test_run_session__wrong_inputs),
-        cmocka_unit_test(test_run_session__out_of_memory),
+        cmocka_unit_test(test_run_session__out_of_memory), cmocka_unit_test(test_run_session__no_declared_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
