@@ -50,6 +50,10 @@ static inline uint32_t onxi_element_size(int dtype)
 bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
 /* The reference count goes up when the value was made with cx, else it is copied. */
 onx_status onxi_value_share(onx_ctx *cx, onx_value *value, onx_value **out);
+/* A value of its own that stays as it is when `from` changes. */
+onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **out);
+/* The bytes of a tensor's strings move into the value, whoever had them. */
+onx_status onxi_value_own_texts(onx_value *value);
 
 /* ---- sets of element types ---- */
 

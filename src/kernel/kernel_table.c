@@ -20,7 +20,8 @@
     TABLE(select)                                                                                                      \
     TABLE(constant)                                                                                                    \
     TABLE(cast)                                                                                                        \
-    TABLE(control)
+    TABLE(control)                                                                                                     \
+    TABLE(sequence)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 

@@ -200,13 +200,7 @@ onx_status onxi_value_share(onx_ctx *cx, onx_value *value, onx_value **out)
         *out = value;
         return ONX_OK;
     }
-    ONX_TRY(onx_value_new(cx, out));
-    onx_status status = onx_value_assign(*out, value);
-    if (status != ONX_OK) {
-        onx_value_free(*out);
-        *out = NULL;
-    }
-    return status;
+    return onxi_value_snapshot(cx, value, out);
 }
 
 /* A map's keys grow with its items. */
@@ -280,6 +274,23 @@ static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count)
     to->text = text;
     to->text_room = total;
     return ONX_OK;
+}
+
+onx_status onxi_value_own_texts(onx_value *value)
+{
+    return value->dtype == ONX_STRING && value->kind == ONX_VALUE_TENSOR ? copy_texts(value, value->data, value->count)
+                                                                         : ONX_OK;
+}
+
+onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **out)
+{
+    ONX_TRY(onx_value_new(cx, out));
+    onx_status status = onx_value_assign(*out, from);
+    if (status != ONX_OK) {
+        onx_value_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text)

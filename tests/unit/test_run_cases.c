@@ -126,37 +126,26 @@ static void run_file(const char *name, size_t least)
     cases_run(path, least, answer_of);
 }
 
-static void test_run_cases__window(void **state)
-{
-    (void)state, run_file("window", 11);
-}
-static void test_run_cases__elementwise(void **state)
-{
-    (void)state, run_file("elementwise", 8);
-}
-static void test_run_cases__product(void **state)
-{
-    (void)state, run_file("product", 4);
-}
-static void test_run_cases__shape(void **state)
-{
-    (void)state, run_file("shape", 6);
-}
-static void test_run_cases__move(void **state)
-{
-    (void)state, run_file("move", 20);
-}
-static void test_run_cases__function(void **state)
-{
-    (void)state, run_file("function", 16);
-}
+/* Files of cases, and how many there are at least in each. */
+#define FILES(FILE)                                                                                                    \
+    FILE(window, 11)                                                                                                   \
+    FILE(elementwise, 8)                                                                                               \
+    FILE(product, 4)                                                                                                   \
+    FILE(shape, 6)                                                                                                     \
+    FILE(move, 20)                                                                                                     \
+    FILE(function, 16)                                                                                                 \
+    FILE(sequence, 13)
+
+#define TEST(name, least)                                                                                              \
+    static void test_run_cases__##name(void **state)                                                                   \
+    {                                                                                                                  \
+        (void)state, run_file(#name, least);                                                                           \
+    }
+FILES(TEST)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run_cases__window),  cmocka_unit_test(test_run_cases__elementwise),
-        cmocka_unit_test(test_run_cases__product), cmocka_unit_test(test_run_cases__shape),
-        cmocka_unit_test(test_run_cases__move),    cmocka_unit_test(test_run_cases__function),
-    };
+#define LIST(name, least) cmocka_unit_test(test_run_cases__##name),
+    const struct CMUnitTest tests[] = { FILES(LIST) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
