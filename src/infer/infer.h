@@ -81,6 +81,7 @@ typedef struct onxi_scope {
     uint32_t depth;
     uint32_t undo_mark;  /* of the frame's log */
     onxi_result *result; /* NULL: not kept */
+    bool unreachable;    /* never run: what is wrong in it is not said */
     bool unsupported;    /* an operator that nobody knows came by: later failures may follow from it */
     uint32_t unsupported_at;
 } onxi_scope;

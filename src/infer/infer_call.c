@@ -103,12 +103,19 @@ static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const o
         .node = call->node,
         .node_index = run->index,
         .depth = run->scope->depth + 1,
+        .unreachable = run->scope->unreachable || call->unreachable,
         .undo_mark = run->scope->frame->undo_count,
     };
     bool kept = !scope.frame->function; /* a function body has no place for the result */
     if (kept && !(scope.result = onxi_result_of(e, graph, true)))
         return e->status;
+    onxi_value *values = call->subgraph_values;
     onx_status status = onxi_infer_graph_in(e, &scope, inputs, input_count, outputs, output_count);
+    for (uint32_t i = 0; values && i < output_count && i < graph->output_count && status == ONX_OK; i++) {
+        uint32_t name = onxi_names_add(e, &scope.frame->names, onx_view(graph->output[i]->name));
+        const onxi_fact *fact = name == UINT32_MAX ? NULL : scope.frame->names.entries[name].fact;
+        values[i] = fact && fact->value ? *fact->value : (onxi_value){ .elements = NULL };
+    }
     onxi_scope_leave(e, &scope);
     return status;
 }

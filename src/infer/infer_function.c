@@ -219,9 +219,12 @@ static onx_status infer_call(onxi_running *run, const onx_function *function, on
     onxi_call *call = &run->call;
     onxi_scope *caller = run->scope;
     onxi_frame frame = { .caller = caller->frame, .function = function };
-    onxi_scope scope = {
-        .parent = caller, .frame = &frame, .node = call->node, .node_index = run->index, .depth = caller->depth + 1
-    };
+    onxi_scope scope = { .parent = caller,
+                         .frame = &frame,
+                         .node = call->node,
+                         .node_index = run->index,
+                         .depth = caller->depth + 1,
+                         .unreachable = caller->unreachable };
     ONX_TRY(frame_of(e, &frame, function));
     ONX_TRY(bind_attributes(e, &frame, function, caller->frame, call->node, NULL));
     uint64_t key = hash_call(function, inputs, call->input_count);
@@ -251,7 +254,7 @@ static onx_status infer_call(onxi_running *run, const onx_function *function, on
     }
     made->failed = e->failed - failed;
     made->unsupported = scope.unsupported;
-    if (e->cut != cut || has_graph(&frame) || has_fresh(e, made, newest))
+    if (e->cut != cut || scope.unreachable || has_graph(&frame) || has_fresh(e, made, newest))
         return ONX_OK;
     if (!(known = onxi_map_at(e, &e->calls, key))) /* the table may have moved */
         return e->status;

@@ -36,6 +36,10 @@ onx_str onxi_infer_path(onx_infer *e, const onxi_scope *scope, const onx_node *n
 void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index, bool fatal,
                        const char *format, ...)
 {
+    if (scope->unreachable && !fatal) {
+        e->rule = NULL;
+        return;
+    }
     bool error = fatal || (e->options.strict && !scope->unsupported);
     onx_diag diag = { .severity = error ? ONX_ERROR : ONX_WARNING,
                       .status = error ? ONX_E_INVALID : ONX_OK,
@@ -180,6 +184,8 @@ uint32_t onxi_infer_top(const onxi_scope *scope, uint32_t index)
 
 void onxi_infer_count_failures(onx_infer *e, const onxi_scope *scope, uint32_t index, uint64_t count)
 {
+    if (scope->unreachable)
+        return;
     void **there = count ? onxi_map_at(e, &e->failed_at, (uint64_t)onxi_infer_top(scope, index) + 1) : NULL;
     e->failed += count;
     if (there)
@@ -209,7 +215,7 @@ static onxi_loss *loss_new(onx_infer *e, const onxi_scope *scope, const onx_node
         *e->losses_end = loss;
         e->losses_end = &loss->next;
     }
-    loss->shown.reason = onxi_arena_printf(e->arena, "%s", reason);
+    loss->shown.reason = onxi_arena_printf(e->arena, "%s", scope->unreachable ? "it is never run" : reason);
     loss->order = e->loss_count++;
     loss->stale = false;
     return loss;

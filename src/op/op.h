@@ -123,8 +123,12 @@ typedef struct onxi_call {
     onxi_type *outputs;             /* kind NONE on entry; the rule fills in what can be known */
     onxi_value *output_values;      /* elements NULL on entry; data propagation fills in. NULL: nobody wants them */
     const struct onxi_call_ops *ops;
-    void *engine;         /* for ops */
-    onx_doc *doc;         /* whose external data constants may lie in; NULL: none */
+    void *engine; /* for ops */
+    onx_doc *doc; /* whose external data constants may lie in; NULL: none */
+    /* Set by a rule for the subgraph that it asks for next: that it is never run, and room for the values of its
+     * outputs, one after the other, or NULL. */
+    bool unreachable;
+    onxi_value *subgraph_values;
     uint32_t value_limit; /* carry values of at most so many elements; 0: ONXI_VALUE_LIMIT */
 } onxi_call;
 

@@ -72,11 +72,12 @@ static onxi_type *new_types(onxi_call *call, uint32_t count)
 
 /* ---- If ---- */
 
-static onx_status branch(onxi_call *call, const char *name, onxi_type **out)
+static onx_status branch(onxi_call *call, const char *name, bool never, onxi_type **out, onxi_value **values)
 {
     const onx_graph *graph = onxi_call_graph(call, name);
     *out = new_types(call, call->output_count);
-    if (!*out)
+    *values = ONXI_ARRAY(call->arena, onxi_value, call->output_count + 1u);
+    if (!*out || !*values)
         return ONX_E_MEMORY;
     if (!graph)
         return onxi_call_fail(call, "attribute %s is missing", name);
@@ -85,21 +86,37 @@ static onx_status branch(onxi_call *call, const char *name, onxi_type **out)
     if (graph->output_count != call->output_count)
         return onxi_call_fail(call, "%s has %u outputs, the node has %u", name, graph->output_count,
                               call->output_count);
-    return call->ops->subgraph(call, graph, NULL, 0, *out, call->output_count);
+    call->unreachable = never;
+    call->subgraph_values = *values;
+    onx_status status = call->ops->subgraph(call, graph, NULL, 0, *out, call->output_count);
+    call->unreachable = false;
+    call->subgraph_values = NULL;
+    return status;
+}
+
+static bool same_value(const onxi_value *a, const onxi_value *b)
+{
+    return a->elements && b->elements && a->rank == b->rank && a->count == b->count &&
+           memcmp(a->elements, b->elements, a->count * sizeof *a->elements) == 0;
 }
 
 onx_status onxi_rule_if(onxi_call *call)
 {
     onxi_type *yes, *no;
+    onxi_value *yes_values, *no_values;
     int64_t test;
-    onx_status status = branch(call, "then_branch", &yes), other = branch(call, "else_branch", &no);
+    bool known = onxi_call_const_int(call, 0, &test);
+    onx_status status = branch(call, "then_branch", known && !test, &yes, &yes_values);
+    onx_status other = branch(call, "else_branch", known && test, &no, &no_values);
     if (status != ONX_OK || other != ONX_OK)
         return status != ONX_OK ? status : other;
-    bool known = onxi_call_const_int(call, 0, &test);
     for (uint32_t i = 0; i < call->output_count; i++) {
         onx_status joined = onxi_call_join(call, &yes[i], &no[i], "output", i, &call->outputs[i]);
         if (joined == ONX_OK && known) /* the branch that is never taken does not blur the shape */
             call->outputs[i] = test ? yes[i] : no[i];
+        const onxi_value *value = known && !test ? &no_values[i] : &yes_values[i];
+        if (joined == ONX_OK && value->elements && (known || same_value(&yes_values[i], &no_values[i])))
+            onxi_call_carry(call, i, *value);
         status = status == ONX_OK ? joined : status;
     }
     return status;
