@@ -46,6 +46,17 @@ static inline uint32_t onxi_element_size(int dtype)
 {
     return dtype == ONX_STRING ? (uint32_t)sizeof(onx_str) : onx_dtype_bits(dtype) / 8;
 }
+/* Element `index` as a number; of integers past 2^53 the nearest double. */
+double onxi_value_number(const onx_value *v, uint64_t index);
+void onxi_value_set_number(onx_value *v, uint64_t index, double number);
+/* Entry of an int32 or int64 tensor: an index, an axis, a length. */
+static inline int64_t onxi_index(const onx_value *v, uint64_t i)
+{
+    return v->dtype == ONX_INT64 ? ((const int64_t *)v->data)[i] : ((const int32_t *)v->data)[i];
+}
+/* Makes an output whose shape depends on data what it shall be; one that is so already keeps its memory, which may be
+ * the plan's. */
+onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t *dims);
 /* Bytes that a row-major tensor takes; false when that overflows. Strings count as onx_str. */
 bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
 /* The reference count goes up when the value was made with cx, else it is copied. */
@@ -69,6 +80,8 @@ onx_status onxi_value_own_texts(onx_value *value);
 /* ---- shapes ---- */
 
 uint64_t onxi_product(const int64_t *dims, uint32_t first, uint32_t last);
+/* Elements from one index of each dim to the next, row-major; without meaning for empty tensors. */
+void onxi_strides(const onx_value *v, int64_t *out);
 
 /* Numpy broadcasting of up to ONXI_BROADCAST_MAX inputs to one output, neighbouring dims that behave alike merged. */
 #define ONXI_BROADCAST_MAX 3

@@ -88,9 +88,10 @@ static void equal_STRING(const void *px, int64_t sx, const void *py, int64_t sy,
 #define FLOAT_LOOPS(op)             ONXI_EACH_FLOAT(ENTRY, op)
 #define INT_LOOPS(op)               ONXI_EACH_SIGNED(ENTRY, op) ONXI_EACH_UNSIGNED(ENTRY, op)
 #define BODY(op, loops_)            static const onxi_binary_body op##_body = { .loops = { loops_ } };
-BODY(add, FLOAT_LOOPS(add) INT_LOOPS(add))
+#define SHARED(op, loops_)          const onxi_binary_body onxi_body_##op = { .loops = { loops_ } };
+SHARED(add, FLOAT_LOOPS(add) INT_LOOPS(add))
 BODY(sub, FLOAT_LOOPS(sub) INT_LOOPS(sub))
-BODY(mul, FLOAT_LOOPS(mul) INT_LOOPS(mul))
+SHARED(mul, FLOAT_LOOPS(mul) INT_LOOPS(mul))
 BODY(div, FLOAT_LOOPS(div) INT_LOOPS(div))
 BODY(mod, FLOAT_LOOPS(mod) INT_LOOPS(mod))
 BODY(rem, FLOAT_LOOPS(rem) INT_LOOPS(rem))
@@ -99,8 +100,8 @@ BODY(less, FLOAT_LOOPS(less) INT_LOOPS(less))
 BODY(greater, FLOAT_LOOPS(greater) INT_LOOPS(greater))
 BODY(less_equal, FLOAT_LOOPS(less_equal) INT_LOOPS(less_equal))
 BODY(greater_equal, FLOAT_LOOPS(greater_equal) INT_LOOPS(greater_equal))
-BODY(and, ONXI_EACH_BOOL(ENTRY, and))
-BODY(or, ONXI_EACH_BOOL(ENTRY, or))
+SHARED(and, ONXI_EACH_BOOL(ENTRY, and))
+SHARED(or, ONXI_EACH_BOOL(ENTRY, or))
 BODY(xor, ONXI_EACH_BOOL(ENTRY, xor))
 BODY(bit_and, INT_LOOPS(bit_and))
 BODY(bit_or, INT_LOOPS(bit_or))
@@ -290,9 +291,9 @@ static onx_status pow_run(onx_work *work, uint64_t first, uint64_t last)
 #define BOOLS ONX_DTYPE_BIT(ONX_BOOL)
 
 const onx_kernel onxi_kernels_elementwise[] = {
-    BINARY_ROW("Add", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, add_body),
+    BINARY_ROW("Add", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, onxi_body_add),
     BINARY_ROW("Sub", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, sub_body),
-    BINARY_ROW("Mul", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, mul_body),
+    BINARY_ROW("Mul", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, onxi_body_mul),
     BINARY_ROW("Div", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE, div_body),
     { .op = "Mod",
       .since = 10,
@@ -313,8 +314,8 @@ const onx_kernel onxi_kernels_elementwise[] = {
     BINARY_ROW("Greater", 1, ONXI_NUMBERS, 0, greater_body),
     BINARY_ROW("LessOrEqual", 12, ONXI_NUMBERS, 0, less_equal_body),
     BINARY_ROW("GreaterOrEqual", 12, ONXI_NUMBERS, 0, greater_equal_body),
-    BINARY_ROW("And", 1, BOOLS, ONX_KERNEL_IN_PLACE, and_body),
-    BINARY_ROW("Or", 1, BOOLS, ONX_KERNEL_IN_PLACE, or_body),
+    BINARY_ROW("And", 1, BOOLS, ONX_KERNEL_IN_PLACE, onxi_body_and),
+    BINARY_ROW("Or", 1, BOOLS, ONX_KERNEL_IN_PLACE, onxi_body_or),
     BINARY_ROW("Xor", 1, BOOLS, ONX_KERNEL_IN_PLACE, xor_body),
     BINARY_ROW("BitwiseAnd", 18, ONXI_INTEGERS, ONX_KERNEL_IN_PLACE, bit_and_body),
     BINARY_ROW("BitwiseOr", 18, ONXI_INTEGERS, ONX_KERNEL_IN_PLACE, bit_or_body),

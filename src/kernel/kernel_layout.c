@@ -160,6 +160,20 @@ typedef struct transpose_params {
     uint64_t size;
 } transpose_params;
 
+/* Dims and steps are there. */
+static void transpose_finish(onx_prepare *p, transpose_params *q)
+{
+    const onx_value *x = p->inputs[0];
+    q->inner = q->rank ? (uint64_t)q->dims[q->rank - 1] : 1;
+    q->size = onxi_element_size(x->dtype);
+    p->params = q;
+    p->rows = x->count && q->inner ? x->count / q->inner : 0;
+    p->grain = q->inner ? 16384 / q->inner + 1 : 1;
+    if (!q->size && p->rows) { /* elements that share bytes are not for several threads */
+        p->grain = p->rows;
+    }
+}
+
 static onx_status transpose_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
@@ -172,11 +186,8 @@ static onx_status transpose_prepare(onx_prepare *p)
     bool seen[ONX_RANK_MAX] = { false };
     if (perm && n != x->rank)
         return onx_prepare_fail(p, ONX_E_INVALID, "perm has %u values, the input has rank %u", n, x->rank);
-    int64_t steps[ONX_RANK_MAX], step = 1;
-    for (uint32_t d = x->rank; d-- > 0;) {
-        steps[d] = step;
-        step *= x->dims[d];
-    }
+    int64_t steps[ONX_RANK_MAX];
+    onxi_strides(x, steps);
     q->rank = x->rank;
     for (uint32_t d = 0; d < x->rank; d++) {
         int64_t from = perm ? perm[d] : (int64_t)(x->rank - 1 - d);
@@ -186,14 +197,48 @@ static onx_status transpose_prepare(onx_prepare *p)
         q->dims[d] = x->dims[from];
         q->steps[d] = steps[from];
     }
-    q->inner = q->rank ? (uint64_t)q->dims[q->rank - 1] : 1;
-    q->size = onxi_element_size(x->dtype);
-    p->params = q;
-    p->rows = y->count && q->inner ? y->count / q->inner : 0;
-    p->grain = q->inner ? 16384 / q->inner + 1 : 1;
-    if (!q->size && p->rows) { /* elements that share bytes are not for several threads */
-        p->grain = p->rows;
-    }
+    transpose_finish(p, q);
+    return ONX_OK;
+}
+
+/* ---- DepthToSpace, SpaceToDepth: transposing what is cut into blocks ---- */
+
+static onx_status block_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    const onx_value *y = p->outputs[0];
+    transpose_params *q = ONXI_NEW(p->arena, transpose_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    bool to_depth = p->kernel->body != NULL;
+    int64_t block = onx_prepare_int(p, "blocksize", 0), area;
+    onx_str mode = onx_prepare_text(p, "mode", "DCR");
+    bool columns_first = onx_str_is(mode, "CRD");
+    if (x->rank != 4 || block < 1 || !onxi_mul_i64(block, block, &area) ||
+        (to_depth ? x->dims[2] % block || x->dims[3] % block : x->dims[1] % area))
+        return onx_prepare_fail(p, ONX_E_INVALID, "blocks of %lld do not fit an input of rank %u", (long long)block,
+                                x->rank);
+    if (!columns_first && !onx_str_is(mode, "DCR"))
+        return onx_prepare_fail(p, ONX_E_INVALID, "mode is \"%.*s\"", ONX_ARG(mode));
+    if (y->count != x->count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the elements of the input");
+    p->rows = 0;
+    if (!x->count)
+        return ONX_OK;
+    int64_t c = x->dims[1], h = x->dims[2], w = x->dims[3], plane = h * w, n = x->dims[0], deep = c / area;
+    /* batch, block row, block column, channel, row, column of the smaller image: sizes and steps in the input */
+    int64_t small_h = to_depth ? h / block : h, small_w = to_depth ? w / block : w;
+    int64_t step_row = to_depth ? w : columns_first ? block * plane : block * deep * plane;
+    int64_t step_column = to_depth ? 1 : columns_first ? plane : deep * plane;
+    int64_t step_channel = to_depth || !columns_first ? plane : area * plane;
+    int64_t step_h = to_depth ? w * block : w, step_w = to_depth ? block : 1, channels = to_depth ? c : deep;
+    *q = to_depth ? (transpose_params){ .rank = 6,
+                                        .dims = { n, block, block, channels, small_h, small_w },
+                                        .steps = { c * plane, step_row, step_column, step_channel, step_h, step_w } }
+                  : (transpose_params){ .rank = 6,
+                                        .dims = { n, channels, small_h, block, small_w, block },
+                                        .steps = { c * plane, step_channel, step_h, step_row, step_w, step_column } };
+    transpose_finish(p, q);
     return ONX_OK;
 }
 
@@ -354,6 +399,8 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
         .op = name, .since = version, .flags = ONX_KERNEL_VIEW, .run = view_run                                        \
     }
 
+static const char to_depth = 1;
+
 const onx_kernel onxi_kernels_layout[] = {
     { .op = "Identity", .since = 1, .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT, .run = view_run },
     VIEW("Reshape", 1),
@@ -374,6 +421,8 @@ const onx_kernel onxi_kernels_layout[] = {
       .run = dropout_run },
     { .op = "Concat", .since = 1, .prepare = concat_prepare, .run = concat_run },
     { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = transpose_run },
+    { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = transpose_run },
+    { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = transpose_run },
     { .op = "Shape", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = shape_run },
     { .op = "Size", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = size_run },
     { .op = "Expand", .since = 8, .prepare = expand_prepare, .run = expand_run },

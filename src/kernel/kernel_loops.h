@@ -29,6 +29,8 @@ typedef void (*onxi_binary_loop)(const void *x, int64_t sx, const void *y, int64
 typedef struct onxi_binary_body {
     onxi_binary_loop loops[ONX_DTYPE_COUNT]; /* by element type of the inputs */
 } onxi_binary_body;
+/* Loops that other kernels reduce with. */
+extern const onxi_binary_body onxi_body_add, onxi_body_mul, onxi_body_max, onxi_body_min, onxi_body_and, onxi_body_or;
 
 /* y[i] = f(x[i]) with the numbers a and b. */
 typedef void (*onxi_unary_loop)(const void *x, void *y, uint64_t n, double a, double b);

@@ -204,12 +204,9 @@ onx_status onxi_move_prepare(onx_prepare *p)
 static onx_status size_output(const onxi_move *m, const onx_value *x, onx_value *y)
 {
     int64_t dims[ONX_RANK_MAX];
-    bool same = y->kind == ONX_VALUE_TENSOR && y->dtype == x->dtype && y->rank == m->rank;
-    for (uint32_t d = 0; d < m->rank; d++) {
+    for (uint32_t d = 0; d < m->rank; d++)
         dims[d] = m->axis[d].out;
-        same = same && y->dims[d] == dims[d];
-    }
-    return same ? ONX_OK : onx_value_reset(y, (onx_dtype)x->dtype, m->rank, dims);
+    return onxi_value_size(y, x->dtype, m->rank, dims);
 }
 
 onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last)

@@ -3,20 +3,6 @@
 
 #include <math.h>
 
-static double number(const onx_value *v, uint64_t index)
-{
-    double out = 0;
-    onx_convert(ONX_DOUBLE, &out, (onx_dtype)v->dtype, (const char *)v->data + index * (onx_dtype_bits(v->dtype) / 8),
-                1, true);
-    return out;
-}
-
-static void set_number(onx_value *v, uint64_t index, double value)
-{
-    onx_convert((onx_dtype)v->dtype, (char *)v->data + index * (onx_dtype_bits(v->dtype) / 8), ONX_DOUBLE, &value, 1,
-                true);
-}
-
 /* Per element type: sums of a plane, and y = (x - mean) * scale + shift. */
 #define SUMS(op, d, T, C, M, L, S)                                                                                     \
     static void op##_##d(const void *px, uint64_t n, double mean, double *sum, double *squares)                        \
@@ -111,7 +97,7 @@ static onx_status batch_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value *const *in = work->inputs;
     const onx_value *x = in[0];
     for (uint64_t c = first; c < last; c++) {
-        double mean = number(in[3], c), variance = number(in[4], c);
+        double mean = onxi_value_number(in[3], c), variance = onxi_value_number(in[4], c);
         if (q->training) {
             double m = mean, v = variance;
             channel_moments(q, x, c, &mean, &variance);
@@ -119,9 +105,9 @@ static onx_status batch_run(onx_work *work, uint64_t first, uint64_t last)
                                       v * q->momentum + variance * (1 - q->momentum), mean, variance };
             for (uint32_t i = 1; i < work->prepared->output_count && i < 5; i++)
                 if (work->outputs[i])
-                    set_number(work->outputs[i], c, values[i - 1]);
+                    onxi_value_set_number(work->outputs[i], c, values[i - 1]);
         }
-        double scale = number(in[1], c) / sqrt(variance + q->epsilon), shift = number(in[2], c);
+        double scale = onxi_value_number(in[1], c) / sqrt(variance + q->epsilon), shift = onxi_value_number(in[2], c);
         for (uint64_t n = 0; n < q->batch && work->outputs[0]; n++) {
             uint64_t at = (n * q->channels + c) * q->plane * q->width;
             affines[x->dtype]((const char *)x->data + at, (char *)work->outputs[0]->data + at, q->plane, mean, scale,
@@ -153,9 +139,10 @@ static onx_status instance_run(onx_work *work, uint64_t first, uint64_t last)
         sums[x->dtype](in, q->plane, 0, &sum, &zero);
         double mean = sum / (double)q->plane;
         sums[x->dtype](in, q->plane, mean, &zero, &squares);
-        double scale = number(work->inputs[1], row % q->channels) / sqrt(squares / (double)q->plane + q->epsilon);
+        double scale =
+            onxi_value_number(work->inputs[1], row % q->channels) / sqrt(squares / (double)q->plane + q->epsilon);
         affines[x->dtype](in, (char *)work->outputs[0]->data + row * q->plane * q->width, q->plane, mean, scale,
-                          number(work->inputs[2], row % q->channels));
+                          onxi_value_number(work->inputs[2], row % q->channels));
     }
     return ONX_OK;
 }

@@ -178,6 +178,15 @@ uint64_t onxi_product(const int64_t *dims, uint32_t first, uint32_t last)
     return product;
 }
 
+void onxi_strides(const onx_value *v, int64_t *out)
+{
+    uint64_t stride = 1; /* dims of an empty tensor may be of any size */
+    for (uint32_t d = v->rank; d-- > 0;) {
+        out[d] = (int64_t)stride;
+        stride *= (uint64_t)v->dims[d];
+    }
+}
+
 bool onxi_broadcast_make(onxi_broadcast *b, const onx_value *const *inputs, uint32_t count, const onx_value *output,
                          const int32_t *shift)
 {

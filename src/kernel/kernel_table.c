@@ -18,6 +18,11 @@
     TABLE(pad)                                                                                                         \
     TABLE(slice)                                                                                                       \
     TABLE(select)                                                                                                      \
+    TABLE(scatter)                                                                                                     \
+    TABLE(rearrange)                                                                                                   \
+    TABLE(cumulate)                                                                                                    \
+    TABLE(sort)                                                                                                        \
+    TABLE(predicate)                                                                                                   \
     TABLE(constant)                                                                                                    \
     TABLE(cast)                                                                                                        \
     TABLE(control)                                                                                                     \

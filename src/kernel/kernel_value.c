@@ -180,6 +180,34 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
     return ONX_OK;
 }
 
+onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t *dims)
+{
+    bool same = v->kind == ONX_VALUE_TENSOR && v->dtype == dtype && v->rank == rank;
+    for (uint32_t d = 0; same && d < rank; d++)
+        same = v->dims[d] == dims[d];
+    return same ? ONX_OK : onx_value_reset(v, (onx_dtype)dtype, rank, dims);
+}
+
+double onxi_value_number(const onx_value *v, uint64_t index)
+{
+    double out = 0;
+    unsigned bits = onx_dtype_bits(v->dtype), per = bits && bits < 8 ? 8 / bits : 1;
+    const uint8_t *at = (const uint8_t *)v->data + (per > 1 ? index / per : index * (bits / 8));
+    uint8_t low;
+    if (per > 1) {
+        low = (uint8_t)(*at >> (index % per * bits));
+        at = &low;
+    }
+    onx_convert(ONX_DOUBLE, &out, (onx_dtype)v->dtype, at, 1, true);
+    return out;
+}
+
+void onxi_value_set_number(onx_value *v, uint64_t index, double number)
+{
+    onx_convert((onx_dtype)v->dtype, (char *)v->data + index * (onx_dtype_bits(v->dtype) / 8), ONX_DOUBLE, &number, 1,
+                true);
+}
+
 onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype dtype)
 {
     clear_items(value);

@@ -18,10 +18,10 @@ ONXI_EACH_UNSIGNED(MIN_I, min)
 
 #define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
 static const onxi_binary_body sum_body = { .loops = { ONXI_EACH_FLOAT(ENTRY, sum) } };
-static const onxi_binary_body max_body = { .loops = { ONXI_EACH_FLOAT(ENTRY, max) ONXI_EACH_SIGNED(ENTRY, max)
-                                                          ONXI_EACH_UNSIGNED(ENTRY, max) } };
-static const onxi_binary_body min_body = { .loops = { ONXI_EACH_FLOAT(ENTRY, min) ONXI_EACH_SIGNED(ENTRY, min)
-                                                          ONXI_EACH_UNSIGNED(ENTRY, min) } };
+const onxi_binary_body onxi_body_max = { .loops = { ONXI_EACH_FLOAT(ENTRY, max) ONXI_EACH_SIGNED(ENTRY, max)
+                                                        ONXI_EACH_UNSIGNED(ENTRY, max) } };
+const onxi_binary_body onxi_body_min = { .loops = { ONXI_EACH_FLOAT(ENTRY, min) ONXI_EACH_SIGNED(ENTRY, min)
+                                                        ONXI_EACH_UNSIGNED(ENTRY, min) } };
 
 #define SCALE(op, d, T, C, M, L, S)                                                                                    \
     static void op##_##d(void *data, uint64_t n, double by)                                                            \
@@ -130,6 +130,6 @@ static onx_status variadic_run(onx_work *work, uint64_t first, uint64_t last)
 
 const onx_kernel onxi_kernels_variadic[] = { ROW("Sum", ONXI_FLOATS, sum_body),
                                              ROW("Mean", ONXI_FLOATS, sum_body),
-                                             ROW("Max", ONXI_NUMBERS, max_body),
-                                             ROW("Min", ONXI_NUMBERS, min_body),
+                                             ROW("Max", ONXI_NUMBERS, onxi_body_max),
+                                             ROW("Min", ONXI_NUMBERS, onxi_body_min),
                                              { 0 } };

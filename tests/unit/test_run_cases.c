@@ -67,7 +67,7 @@ static onx_status run_once(onx_ctx *cx, onx_doc *doc, bool plain, bool given, on
     onx_session_options options = { .threads = 1, .plain = plain };
     ONX_TRY(onx_session_new(cx, doc, &options, &s));
     onx_value *inputs[16] = { NULL };
-    assert_true(onx_session_input_count(s) <= 16 && onx_session_output_count(s) <= 8);
+    assert_true(onx_session_input_count(s) <= 16 && onx_session_output_count(s) <= 16);
     if (given)
         values_of(cx, doc, s, inputs);
     onx_status status = onx_session_run(s, cx, (const onx_value *const *)inputs, outputs);
@@ -89,10 +89,10 @@ static cases_buffer answer_of(onx_str title, onx_str text)
         onx_ctx_free(cx);
         return out;
     }
-    onx_value *first[8] = { NULL };
+    onx_value *first[16] = { NULL };
     const onx_graph *g = onx_doc_model(doc)->graph;
     for (int way = 0; way < 4; way++) {
-        onx_value *got[8] = { NULL };
+        onx_value *got[16] = { NULL };
         onx_status status = run_once(cx, doc, way & 1, way & 2, got);
         if (status != ONX_OK && way == 0)
             cases_add_diagnostics(cx, &out);
@@ -104,7 +104,7 @@ static cases_buffer answer_of(onx_str title, onx_str text)
             else if (!first[i] || !onx_value_close(got[i], first[i], 1e-4, 1e-6, &d))
                 fail_msg("%.*s: way %d differs", (int)title.len, title.ptr, way);
         }
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 16; i++) {
             if (way == 0)
                 first[i] = got[i];
             else
@@ -112,7 +112,7 @@ static cases_buffer answer_of(onx_str title, onx_str text)
         }
         assert_int_equal(status == ONX_OK, first[0] != NULL);
     }
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 16; i++)
         onx_value_free(first[i]);
     onx_doc_free(doc);
     onx_ctx_free(cx);
@@ -134,7 +134,9 @@ static void run_file(const char *name, size_t least)
     FILE(shape, 6)                                                                                                     \
     FILE(move, 20)                                                                                                     \
     FILE(function, 16)                                                                                                 \
-    FILE(sequence, 13)
+    FILE(sequence, 13)                                                                                                 \
+    FILE(index, 18)                                                                                                    \
+    FILE(rearrange, 11)
 
 #define TEST(name, least)                                                                                              \
     static void test_run_cases__##name(void **state)                                                                   \
