@@ -3,6 +3,7 @@
 
 #include <onx/infer.h>
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* ---- options ---- */
@@ -27,11 +28,12 @@ static onx_infer_fixed *read_dims(const cli_call *call, uint32_t *count_out)
         char *end;
         if (!cli_split(call, "dim", cli_value_at(call, "dim", i), &name, &rest))
             break;
+        errno = 0;
         long long size = strtoll(rest, &end, 10);
         char *copy = malloc(name.len + 1);
-        if (!copy || end == rest || *end || size < 0) {
+        if (!copy || end == rest || *end || size < 0 || errno == ERANGE) {
             free(copy);
-            cli_error(call, "--dim %s: the size has to be a number of at least 0", cli_value_at(call, "dim", i));
+            cli_error(call, "--dim %s: the size has to be a number from 0 to 2^63 - 1", cli_value_at(call, "dim", i));
             break;
         }
         memcpy(copy, name.ptr, name.len);
@@ -98,7 +100,7 @@ static void print_text(const onx_infer *infer)
     print_count(s.symbolic, "known up to the symbols of the model");
     print_count(s.open, "with sizes that depend on data");
     print_count(s.unknown, "unknown");
-    print_count(s.failed, "nodes failed");
+    print_count(s.failed, s.failed == 1 ? "node failed" : "nodes failed");
     for (i = 0; (loss = onx_infer_loss_get(infer, i)) != NULL; i++) {
         if (i == SHOWN) {
             printf("and more; --json lists all\n");

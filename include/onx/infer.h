@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* A symbolic dimension that is to be taken as a number. */
+/* A symbolic dimension that is to be taken as a number. One that the model does not have is a warning. */
 typedef struct onx_infer_fixed {
     const char *name;
     int64_t size;

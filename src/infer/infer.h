@@ -153,11 +153,12 @@ struct onx_infer {
     uint64_t cut;                 /* how often something was left out because of a limit */
     uint64_t carried;             /* elements of values */
     uint64_t failed;
-    uint32_t round;    /* how often a dimension was fixed afterwards: each time says anew what is an error */
-    const char *rule;  /* that the next report is about; NULL: none in particular */
-    bool invalid;      /* something that ends in ONX_E_INVALID was reported */
-    bool gave_up;      /* visit_limit was reported */
-    onx_status status; /* out of memory */
+    uint32_t round; /* how often a dimension was fixed afterwards: each time says anew what is an error */
+    const struct onxi_running *failing; /* that the next report is about, to show its inputs; NULL: none */
+    const char *rule;                   /* that the next report is about; NULL: none in particular */
+    bool invalid;                       /* something that ends in ONX_E_INVALID was reported */
+    bool gave_up;                       /* visit_limit was reported */
+    onx_status status;                  /* out of memory */
     /* asked for by name */
     onx_bytes *dim_texts; /* of expressions as printed, by index */
     uint32_t dim_text_count;
@@ -266,6 +267,9 @@ onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_fact
                            const onx_attribute **attributes, onxi_fact **outputs, uint32_t output_count);
 
 /* ---- infer_check.c ---- */
+
+/* What the inputs of a node are, as far as it is short: "a" is float[N,4], "s" is int64[2] {2,-1}. In the arena. */
+onx_str onxi_infer_show_inputs(const onxi_running *run);
 
 /* Checks the node of `run` against arity and type constraints of its schema. */
 onx_status onxi_infer_check_types(onxi_running *run);

@@ -112,6 +112,12 @@ onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *opt
     onx_infer *e;
     ONX_TRY(onxi_infer_start(cx, doc, model, options, &e));
     onx_status status = onxi_infer_main(e);
+    for (uint32_t i = 0; i < e->options.fixed_count && status == ONX_OK; i++)
+        if (!onxi_dims_met(e->dims, onx_str_of(e->options.fixed[i].name))) {
+            const onx_diag diag = { .severity = ONX_WARNING };
+            onxi_report(cx, &diag, "no dimension of the model contains \"%s\", which was to be %lld",
+                        e->options.fixed[i].name, (long long)e->options.fixed[i].size);
+        }
     if (status == ONX_OK)
         *out = e;
     else

@@ -130,3 +130,56 @@ onx_status onxi_infer_check_types(onxi_running *run)
     }
     return ONX_OK;
 }
+
+/* ---- what a failure was about ---- */
+
+enum { SHOWN_INPUTS = 6, SHOWN_ELEMENTS = 8 };
+
+typedef struct shown {
+    char text[1024];
+    size_t len;
+} shown;
+
+static void show(shown *s, const char *text, size_t len)
+{
+    size_t room = sizeof s->text - s->len;
+    len = len < room ? len : room;
+    memcpy(s->text + s->len, text, len);
+    s->len += len;
+}
+
+static void show_value(shown *s, const onx_infer *e, const onxi_value *value)
+{
+    char text[64];
+    show(s, " {", 2);
+    for (uint32_t i = 0; i < value->count; i++) {
+        size_t len = onxi_dim_print(e->dims, value->elements[i], text, sizeof text);
+        show(s, ",", i > 0);
+        show(s, len ? text : "?", len ? (len < sizeof text ? len : sizeof text - 1) : 1);
+    }
+    show(s, "}", 1);
+}
+
+onx_str onxi_infer_show_inputs(const onxi_running *run)
+{
+    onx_infer *e = run->infer;
+    shown s = { .len = 0 };
+    for (uint32_t i = 0; i < run->call.input_count && i < SHOWN_INPUTS; i++) {
+        const onxi_fact *fact = run->facts[i];
+        onx_str name = onx_view(run->call.node->input[i]);
+        char type[128];
+        if (!fact || fact->type.kind == ONXI_TYPE_NONE || name.len > 100)
+            continue;
+        size_t len = onxi_type_print(e->dims, &fact->type, type, sizeof type);
+        if (len >= sizeof type || s.len + name.len + len > 700)
+            continue;
+        show(&s, ", ", s.len ? 2 : 0);
+        show(&s, "\"", 1);
+        show(&s, name.ptr, name.len);
+        show(&s, "\" is ", 5);
+        show(&s, type, len);
+        if (fact->value && fact->value->rank <= 1 && fact->value->count <= SHOWN_ELEMENTS)
+            show_value(&s, e, fact->value);
+    }
+    return s.len ? onxi_arena_printf(e->arena, "%.*s", (int)s.len, s.text) : (onx_str){ 0 };
+}

@@ -36,16 +36,17 @@ onx_str onxi_infer_path(onx_infer *e, const onxi_scope *scope, const onx_node *n
 void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index, bool fatal,
                        const char *format, ...)
 {
-    if (scope->unreachable && !fatal) {
-        e->rule = NULL;
+    const onxi_running *failing = e->failing;
+    const char *rule = e->rule;
+    e->failing = NULL;
+    e->rule = NULL;
+    if (scope->unreachable && !fatal)
         return;
-    }
     bool error = fatal || (e->options.strict && !scope->unsupported);
     onx_diag diag = { .severity = error ? ONX_ERROR : ONX_WARNING,
                       .status = error ? ONX_E_INVALID : ONX_OK,
-                      .rule = e->rule };
+                      .rule = rule };
     char message[512];
-    e->rule = NULL;
     e->invalid |= error;
     va_list args;
     va_start(args, format);
@@ -58,6 +59,8 @@ void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *no
         return;
     *seen = e;
     diag.where = ONXI_AT_PATH(onxi_infer_path(e, scope, node, index));
+    if (failing)
+        diag.hint = onxi_infer_show_inputs(failing);
     onxi_report(e->cx, &diag, "%s", message);
 }
 
@@ -385,6 +388,7 @@ onx_status onxi_infer_node(onx_infer *e, onxi_scope *scope, const onx_node *node
              i++) /* the element type stays; a shape from half a rule would mislead */
             run.call.outputs[i].ranked = false;
         e->rule = run.rule ? run.rule : "ND-20";
+        e->failing = &run;
         onxi_infer_report(e, scope, node, index, false, "%s", run.why);
         onxi_infer_count_failures(e, scope, index, 1);
     }

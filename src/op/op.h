@@ -62,6 +62,7 @@ bool onxi_dim_is_fresh(const onxi_dims *dims, onxi_dim d);  /* made by onxi_dim_
 onx_status onxi_dims_fix(onxi_dims *dims, onx_str name, int64_t value);
 void onxi_dims_unfix(onxi_dims *dims, onx_str name);
 bool onxi_dims_fixed(const onxi_dims *dims, onx_str name, int64_t *value);
+bool onxi_dims_met(const onxi_dims *dims, onx_str name); /* did anybody ask for the symbol since it was fixed? */
 /* Calls `each` with the name of every symbol in d, repeated ones too. False when one of them was made by
  * onxi_dim_fresh, which may stand for anything, or when `each` returned false. */
 bool onxi_dim_symbols(const onxi_dims *dims, onxi_dim d, bool (*each)(void *user, onx_str name), void *user);

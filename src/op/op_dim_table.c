@@ -168,7 +168,7 @@ onx_status onxi_dims_fix(onxi_dims *dims, onx_str name, int64_t value)
     if (!(fixed = ONXI_NEW(dims->arena, onxi_dim_fixed)))
         return ONX_E_MEMORY;
     ONX_TRY(onx_arena_keep(dims->arena, name, &kept));
-    *fixed = (onxi_dim_fixed){ dims->fixed, onx_view(kept), value };
+    *fixed = (onxi_dim_fixed){ dims->fixed, onx_view(kept), value, false };
     dims->fixed = fixed;
     return ONX_OK;
 }
@@ -188,6 +188,14 @@ bool onxi_dims_fixed(const onxi_dims *dims, onx_str name, int64_t *value)
     if (f)
         *value = f->value;
     return f != NULL;
+}
+
+bool onxi_dims_met(const onxi_dims *dims, onx_str name)
+{
+    const onxi_dim_fixed *f = dims->fixed;
+    while (f && !onx_str_equal(f->name, name))
+        f = f->next;
+    return f && f->met;
 }
 
 bool onxi_dim_symbols(const onxi_dims *dims, onxi_dim d, bool (*each)(void *user, onx_str name), void *user)
@@ -225,9 +233,11 @@ onxi_dim onxi_dim_symbol(onxi_dims *dims, onx_str name)
 {
     if (!dims || name.len == 0)
         return ONXI_DIM_UNKNOWN;
-    for (const onxi_dim_fixed *f = dims->fixed; f; f = f->next)
-        if (onx_str_equal(f->name, name))
+    for (onxi_dim_fixed *f = dims->fixed; f; f = f->next)
+        if (onx_str_equal(f->name, name)) {
+            f->met = true;
             return f->value;
+        }
     onxi_dim_expr e = { .kind = ONXI_DIM_SYMBOL, .name = name };
     e.hash = hash_expr(&e);
     uint32_t have = find(dims, &e, e.hash);

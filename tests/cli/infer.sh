@@ -47,5 +47,14 @@ says out "y  float[4,?]"
 
 expect 2 "$ONX" infer model.onnxtxt --dim N
 expect 2 "$ONX" infer model.onnxtxt --dim N=-1
+expect 2 "$ONX" infer model.onnxtxt --dim N=99999999999999999999
+expect 0 "$ONX" infer model.onnxtxt --dim M=4
+says err 'warning: no dimension of the model contains "M"'
+
+# A contradiction shows what went in; the inputs of what is written follow a fixed size.
+expect 0 "$ONX" infer model.onnxtxt --dim N=3 -o fixed.onnx
+says err 'hint: "a" is float[6,4], "a" is float[6,4]'
+expect 0 "$ONX" info fixed.onnx
+says out "float[3,4]"
 expect 2 "$ONX" infer nobody.onnx
 done_testing
