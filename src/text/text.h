@@ -53,6 +53,8 @@ typedef struct onxi_parser {
     onxi_trivia *trivia; /* NULL unless the formatter asks */
     bool mute;           /* what is read now has no place of its own in what is printed */
     uint32_t inner;      /* graphs in attributes that are open */
+    uint64_t patience;   /* bytes that may be skipped to go on after errors, all of them together */
+    bool unclosed;       /* a string that was skipped has no end */
     bool hold;           /* #@ comments wait in `waiting` until the attribute that is read has its value */
     onx_str *waiting;
     size_t waiting_count, waiting_room;
@@ -102,6 +104,8 @@ static inline bool onxi_take(onxi_parser *p, char c)
 }
 /* Takes the character or fails; `expected` names what could stand there. */
 bool onxi_expect(onxi_parser *p, char c, const char *expected, const char *context);
+/* Fails at what comes next, or at the end of the line that should have gone on. */
+bool onxi_unexpected(onxi_parser *p, const char *expected, const char *hint, const char *context);
 /* The identifier at p->at, which starts with a letter; empty otherwise. Takes it. */
 onx_str onxi_take_ident(onxi_parser *p);
 /* The same without taking it. */
@@ -136,6 +140,9 @@ void onxi_skip_node(onxi_parser *p, const char *start);
 /* After an error in the element of a list that starts at `start`: goes to the next comma or the closing character of
  * this list; false when neither comes. */
 bool onxi_skip_element(onxi_parser *p, const char *start, char close);
+
+/* After an error in the head of a graph or function: to the brace before its nodes; false when none comes. */
+bool onxi_skip_to_body(onxi_parser *p);
 
 bool onxi_push(onxi_parser *p, uint64_t value);
 static inline bool onxi_push_ptr(onxi_parser *p, const void *ptr)
@@ -174,7 +181,6 @@ onxi_element onxi_element_of(int64_t dtype);
 /* text_parse_node.c */
 /* The word of an attribute type: "ints"; NULL for numbers that are none. */
 const char *onxi_annotation_word(int32_t type);
-const char *onxi_annotation_word(int32_t type); /* "ints"; NULL for numbers that are no attribute type */
 bool onxi_parse_node(onxi_parser *p, onx_node **out);
 bool onxi_parse_nodes(onxi_parser *p, onx_node ***list, uint32_t *count);
 bool onxi_parse_attribute(onxi_parser *p, onx_attribute *a);
@@ -195,6 +201,18 @@ extern const onxi_head_item onxi_model_items[], onxi_function_items[];
 bool onxi_parse_graph(onxi_parser *p, onx_graph *graph);
 onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_trivia *trivia,
                            onx_doc **out);
+
+/* text_hint.c: hints for slips, or NULL. */
+typedef struct onxi_hint {
+    char text[96];
+} onxi_hint;
+const char *onxi_hint_for_type(onx_str word, onxi_hint *hint);
+const char *onxi_hint_for_key(onx_str word, const onxi_head_item *items, onxi_hint *hint);
+/* For what comes next where a name ended, or where a name should begin. */
+const char *onxi_hint_behind_name(const onxi_parser *p);
+const char *onxi_hint_for_name(const onxi_parser *p);
+/* For a missing element of a list. */
+const char *onxi_hint_behind_comma(const onxi_parser *p);
 
 /* ---- #@ comments: parts without a notation (text_keep.c, text_restore.c) ---- */
 

@@ -85,15 +85,6 @@ static bool parse_head_value(onxi_parser *p, const onxi_head_item *item, void *m
     }
 }
 
-static const char *head_hint(onx_str word)
-{
-    if (onx_str_is(word, "opset") || onx_str_is(word, "opset_version") || onx_str_is(word, "opset_imports"))
-        return "operator sets are given as opset_import: [\"\" : 21]";
-    if (onx_str_is(word, "metadata"))
-        return "metadata are given as metadata_props: [\"key\" : \"value\"]";
-    return NULL;
-}
-
 static bool parse_head_item(onxi_parser *p, const onxi_head_item *items, void *message, const char *expected)
 {
     onxi_gap(p);
@@ -103,8 +94,11 @@ static bool parse_head_item(onxi_parser *p, const onxi_head_item *items, void *m
     while (item->word && !onx_str_is(word, item->word))
         item++;
     if (!item->word) {
+        onxi_hint hint;
         p->at = at;
-        return onxi_parse_error(p, at, expected, head_hint(word), "this is not a key of the header");
+        return onxi_parse_error(p, at, expected,
+                                word.len ? onxi_hint_for_key(word, items, &hint) : onxi_hint_behind_comma(p),
+                                "this is not a key of the header");
     }
     if (!onxi_expect(p, ':', "':'", "the header") || !parse_head_value(p, item, message))
         return false;
@@ -120,10 +114,18 @@ static bool parse_head(onxi_parser *p, const onxi_head_item *items, void *messag
         size_t stack = p->stack_count;
         onxi_gap(p);
         const char *start = p->at;
-        if (!parse_head_item(p, items, message, expected)) {
+        bool ok = parse_head_item(p, items, message, expected);
+        if (ok && onxi_peek(p) != ',' && p->at < p->end && *p->at != '>') {
+            start = p->at;
+            ok = onxi_unexpected(p, "',' or '>'", NULL, "the header");
+        }
+        const char *error = p->at;
+        if (!ok) {
             p->stack_count = stack;
-            if (p->fatal || !onxi_skip_element(p, start, '>'))
+            if (p->fatal || !onxi_skip_element(p, start, '>')) {
+                p->at = error;
                 return false;
+            }
         }
     } while (onxi_take(p, ','));
     if (p->trivia)
@@ -132,6 +134,33 @@ static bool parse_head(onxi_parser *p, const onxi_head_item *items, void *messag
 }
 
 /* ---- values ---- */
+
+static bool no_value_name(onxi_parser *p, const char *at, onx_str word)
+{
+    char c = onxi_peek(p);
+    bool bare = (size_t)(onxi_token_end(p) - at) == word.len;
+    const char *hint = c == '('           ? "dimensions stand in brackets: float[2, 3]"
+                       : c == '['         ? "all dimensions stand in one pair of brackets: float[2, 3]"
+                       : bare && c != '%' ? "quote a name that is a type word"
+                                          : onxi_hint_for_name(p);
+    return onxi_parse_error(p, p->at, "a name", hint, "a type has no value name behind it");
+}
+
+/* A name without a type is followed by something that tells that it was meant as one, or by its type. */
+static bool is_no_type(onxi_parser *p, const char *name_at)
+{
+    static const char *const behind = "a type stands before the name: float[2] x";
+    char c = onxi_peek(p);
+    if (c == ':' && !(p->end - p->at > 1 && onxi_char_is(p->at[1], ONXI_CHAR_DIGIT)))
+        return onxi_parse_error(p, p->at, "',' or a closing bracket", behind, "a colon stands behind a name");
+    if (!onxi_char_is(c, ONXI_CHAR_LETTER) && c != '[' && c != '"' && c != '(')
+        return true;
+    if (onxi_is_type_word(onxi_look_ident(p)))
+        return onxi_parse_error(p, p->at, "',' or a closing bracket", behind, "a type stands behind a name");
+    p->at = name_at;
+    onx_type *type; /* says what is wrong with the word */
+    return onxi_parse_type(p, &type) && onxi_parse_error(p, name_at, "a type", NULL, "this is not a type");
+}
 
 /* value = [ type ] name */
 static bool parse_value(onxi_parser *p, onxi_target target, onx_value_info **out, const char **stop)
@@ -148,37 +177,29 @@ static bool parse_value(onxi_parser *p, onxi_target target, onx_value_info **out
         if (!onxi_parse_type(p, &value->type))
             return false;
         if (onxi_peek(p) != '"' && !onxi_char_is(onxi_peek(p), ONXI_CHAR_LETTER))
-            return onxi_parse_error(p, p->at, "a name",
-                                    onx_str_is(word, "opaque") || p->at - at > (ptrdiff_t)word.len + 1
-                                        ? NULL
-                                        : "quote a name that is a type word",
-                                    "a type has no value name behind it");
+            return no_value_name(p, at, word);
     }
     value->has |= onx_value_info_has_name;
     const char *name_at = p->at;
+    if (onxi_peek(p) == ')' || onxi_peek(p) == '>')
+        return onxi_parse_error(p, p->at, "a type or a name", onxi_hint_behind_comma(p), "a name is missing");
     if (!onxi_take_name(p, &value->name, "a type or a name"))
         return false;
     p->target[target] = value; /* a comment may follow */
     *stop = p->at;
-    char c = onxi_peek(p);
-    if (!ONX_HAS(value_info, value, type) && (onxi_char_is(c, ONXI_CHAR_LETTER) || c == '[' || c == '"')) {
-        p->at = name_at;
-        onx_type *type; /* says what is wrong with the word */
-        return onxi_parse_type(p, &type) && onxi_parse_error(p, name_at, "a type", NULL, "this is not a type");
-    }
-    return true;
+    return ONX_HAS(value_info, value, type) || is_no_type(p, name_at);
 }
 
+/* Slips are reported and taken for an arrow. */
 static bool parse_arrow(onxi_parser *p)
 {
     char c = onxi_peek(p);
+    const char *s = p->at + 1, *hint = NULL;
     if (c == '=' && p->end - p->at >= 2 && p->at[1] == '>') {
         p->at += 2;
         return true;
     }
-    const char *hint = NULL;
     if (c == '=') {
-        const char *s = p->at + 1;
         while (s < p->end && onxi_char_is(*s, ONXI_CHAR_SPACE))
             s++;
         hint = s > p->at + 1 && s < p->end && *s == '>' ? "=> is written without a gap"
@@ -188,7 +209,11 @@ static bool parse_arrow(onxi_parser *p)
     } else if (c == '-') {
         hint = "inputs and outputs are separated by =>";
     }
-    return onxi_parse_error(p, p->at, "=>", hint, "the arrow before the outputs is missing");
+    onxi_parse_error(p, p->at, "=>", hint, "the arrow before the outputs is missing");
+    if (c != '=' && c != '-')
+        return false;
+    p->at = s + (s < p->end && *s == '>');
+    return !p->fatal;
 }
 
 /* Which lists the elements of a parenthesis go to. */
@@ -257,11 +282,20 @@ static bool parse_entries(onxi_parser *p, const value_place *place, const void *
         size_t stack = p->stack_count;
         onxi_gap(p);
         const char *start = p->at;
-        if (!parse_entry(p, place)) {
+        bool ok = parse_entry(p, place);
+        if (ok && onxi_peek(p) != ',' && p->at < p->end && *p->at != place->close) {
+            start = p->at;
+            ok = onxi_unexpected(p, place->close == ')' ? "',' or ')'" : "',' or '>'", onxi_hint_behind_name(p),
+                                 place->what);
+        }
+        const char *error = p->at;
+        if (!ok) {
             p->depth = depth;
             p->stack_count = stack;
-            if (p->fatal || !onxi_skip_element(p, start, place->close))
+            if (p->fatal || !onxi_skip_element(p, start, place->close)) {
+                p->at = error;
                 return false;
+            }
         }
     } while (onxi_take(p, ','));
     if (p->trivia)
@@ -298,7 +332,7 @@ static bool parse_body(onxi_parser *p, const void *key, onx_node ***list, uint32
 
 /* graph = name [ "(" [ entry { "," entry } ] ")" ] arrow "(" [ value { "," value } ] ")"
  *         [ "<" [ entry { "," entry } ] ">" ] nodes */
-bool onxi_parse_graph(onxi_parser *p, onx_graph *graph)
+static bool parse_graph_head(onxi_parser *p, onx_graph *graph)
 {
     static const value_place inputs = { ONXI_TARGET_INPUT, ')', true, "the inputs of the graph" };
     static const value_place outputs = { ONXI_TARGET_OUTPUT, ')', false, "the outputs of the graph" };
@@ -320,10 +354,18 @@ bool onxi_parse_graph(onxi_parser *p, onx_graph *graph)
     if (!parse_arrow(p) || !onxi_expect(p, '(', "'('", "the graph") ||
         !parse_entries(p, &outputs, &graph->output, &graph->output, &graph->output_count, NULL, NULL))
         return false;
-    if (onxi_take(p, '<') && !parse_entries(p, &values, &graph->value_info, &graph->value_info,
-                                            &graph->value_info_count, &graph->initializer, &graph->initializer_count))
+    return !onxi_take(p, '<') ||
+           parse_entries(p, &values, &graph->value_info, &graph->value_info, &graph->value_info_count,
+                         &graph->initializer, &graph->initializer_count);
+}
+
+/* Errors in the nodes are told even when the head has some. */
+bool onxi_parse_graph(onxi_parser *p, onx_graph *graph)
+{
+    bool ok = parse_graph_head(p, graph);
+    if (!ok && (p->fatal || p->inner || !onxi_skip_to_body(p)))
         return false;
-    return parse_body(p, graph, &graph->node, &graph->node_count);
+    return parse_body(p, graph, &graph->node, &graph->node_count) && ok;
 }
 
 /* ---- functions ---- */
@@ -432,7 +474,7 @@ static bool parse_function_values(onxi_parser *p, onx_function *function)
 
 /* function = [ fun-head ] name [ "<" fun-attr { "," fun-attr } ">" ] "(" [ value { "," value } ] ")" arrow
  *            "(" [ value { "," value } ] ")" [ "<" [ value { "," value } ] ">" ] nodes */
-static bool parse_function(onxi_parser *p, onx_function *function)
+static bool parse_function_head(onxi_parser *p, onx_function *function)
 {
     static const value_place inputs = { ONXI_TARGET_INPUT, ')', false, "the inputs of a function" };
     static const value_place outputs = { ONXI_TARGET_OUTPUT, ')', false, "the outputs of a function" };
@@ -453,12 +495,28 @@ static bool parse_function(onxi_parser *p, onx_function *function)
     if (!parse_parameters(p, function, &inputs, &function->input, &function->input_count) || !parse_arrow(p) ||
         !parse_parameters(p, function, &outputs, &function->output, &function->output_count))
         return false;
-    if (onxi_take(p, '<') && !parse_function_values(p, function))
+    return !onxi_take(p, '<') || parse_function_values(p, function);
+}
+
+static bool parse_function(onxi_parser *p, onx_function *function)
+{
+    bool ok = parse_function_head(p, function);
+    p->mute = false;
+    if (!ok && (p->fatal || !onxi_skip_to_body(p)))
         return false;
-    return parse_body(p, function, &function->node, &function->node_count);
+    return parse_body(p, function, &function->node, &function->node_count) && ok;
 }
 
 /* ---- models ---- */
+
+/* After an error in a graph or function: to the end of it, unless its nodes were read. */
+static void skip_rest(onxi_parser *p, const char *start)
+{
+    if (p->at > start && p->at[-1] == '}')
+        return;
+    onxi_skip_node(p, start);
+    onxi_take(p, '}');
+}
 
 static bool parse_functions(onxi_parser *p, onx_model *model)
 {
@@ -477,8 +535,7 @@ static bool parse_functions(onxi_parser *p, onx_model *model)
             if (p->fatal)
                 return false;
             p->stack_count = stack;
-            onxi_skip_node(p, start);
-            onxi_take(p, '}');
+            skip_rest(p, start);
         }
         p->depth = depth;
     }
@@ -495,10 +552,14 @@ static bool parse_model(onxi_parser *p, onx_model *model)
     if (onxi_take(p, '<')) {
         if (!parse_head(
                 p, onxi_model_items, model,
-                "ir_version, opset_import, producer_name, producer_version, domain, model_version, doc_string or metadata_props"))
-            return false;
-        if (p->trivia)
+                "ir_version, opset_import, producer_name, producer_version, domain, model_version, doc_string or metadata_props")) {
+            if (p->fatal)
+                return false;
+            p->stack_count = 0;
+            onxi_skip_node(p, at);
+        } else if (p->trivia) {
             onxi_trivia_item(p, model, at, p->at);
+        }
     }
     model->graph = ONXI_NEW(p->arena, onx_graph);
     if (!model->graph)
@@ -512,8 +573,7 @@ static bool parse_model(onxi_parser *p, onx_model *model)
         if (p->fatal)
             return false;
         p->stack_count = 0;
-        onxi_skip_node(p, at);
-        onxi_take(p, '}');
+        skip_rest(p, at);
     }
     p->depth = 0;
     if (!parse_functions(p, model))
@@ -601,8 +661,8 @@ static bool parse_all(onxi_parser *p, onx_kind kind, void *root)
         return onxi_parse_error(p, p->at, "a model or a part of one", NULL, "the text is empty");
     if (!parse_into(p, kind, root))
         return false;
-    onxi_gap(p); /* the rest may hold comments that belong to it */
-    if (p->at < p->end)
+    onxi_gap(p);                      /* the rest may hold comments that belong to it */
+    if (p->at < p->end && !p->errors) /* else it is a consequence */
         return onxi_parse_error(p, p->at,
                                 kind == ONX_KIND_MODEL ? "a function or the end of the text" : "the end of the text",
                                 NULL, "something follows that does not belong to it");
@@ -619,6 +679,7 @@ onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t fl
     ONX_TRY(onx_doc_new(cx, kind, &doc));
     onxi_parser p = { .cx = cx, .arena = onx_doc_arena(doc), .flags = flags, .line = 1, .trivia = trivia };
     p.depth_limit = onx_ctx_limits(cx).depth;
+    p.patience = 8 * (uint64_t)text.len;
     if (!(flags & ONX_TEXT_BORROW) && text.len) {
         char *copy = onxi_arena_get(p.arena, text.len);
         if (copy)

@@ -132,10 +132,25 @@ static bool single_unknown(onxi_parser *p)
     char c = p->at < p->end ? *p->at : '\0';
     const char *hint = c == '.'   ? "a digit must stand before the point: 0.5"
                        : c == '+' ? "a plus sign is not part of a number"
-                       : c == '{' ? "a tensor begins with its type: float[2] {1, 2}"
-                                  : NULL;
+                       : c == '{' ? "a list stands in brackets: [1, 2]; a tensor begins with its type: float[2] {1, 2}"
+                       : c == '(' ? "a list stands in brackets: [1, 2]"
+                                  : onxi_hint_behind_comma(p);
     return onxi_parse_error(p, p->at, "a number, string, @reference, tensor, type or graph", hint,
                             "the value of an attribute is missing");
+}
+
+/* A word that is neither a type nor the name of a graph. */
+static bool single_word(onxi_parser *p, onx_str word)
+{
+    onxi_hint buf;
+    const char *type = onxi_hint_for_type(word, &buf);
+    bool logical =
+        onx_str_is(word, "true") || onx_str_is(word, "True") || onx_str_is(word, "false") || onx_str_is(word, "False");
+    return onxi_parse_error(p, p->at, "a number, string, @reference, tensor, type or graph",
+                            logical ? "booleans are written 1 and 0"
+                            : type  ? type
+                                    : "a string is quoted, an attribute of the function is a reference: @name",
+                            "a bare word is no value");
 }
 
 /* single = literal | "@" name | tensor | type | graph ; `want` is the type that an annotation asks for, or 0. */
@@ -166,7 +181,10 @@ static bool parse_single(onxi_parser *p, uint8_t want, single *out)
         return single_number(p, want, out);
     if (onxi_is_type_word(word))
         return single_type_or_tensor(p, out);
-    return single_graph(p, out);
+    p->at += word.len;
+    bool graph = graph_follows(p) || onxi_peek(p) == '=';
+    p->at = at;
+    return graph ? single_graph(p, out) : single_word(p, word);
 }
 
 /* The words for "expected" when a value is of another type. */
@@ -332,6 +350,16 @@ static bool parse_value(onxi_parser *p, onx_attribute *a, uint8_t type, uint8_t 
     return true;
 }
 
+static bool no_annotation(onxi_parser *p, const char *at, onx_str word)
+{
+    const char *hint = !word.len                  ? "a value stands behind =, name = 1"
+                       : onx_str_is(word, "bool") ? "booleans are ints: 1 or 0"
+                       : onxi_is_type_word(word)  ? "a value of a tensor type is a tensor, one number int or float"
+                                                  : NULL;
+    return onxi_parse_error(p, at, "int, float, string, tensor, graph, type_proto, sparse_tensor or a plural of these",
+                            hint, "this is not a type of attributes");
+}
+
 bool onxi_parse_attribute_rest(onxi_parser *p, onx_attribute *a)
 {
     uint8_t type = 0, element = 0;
@@ -344,12 +372,13 @@ bool onxi_parse_attribute_rest(onxi_parser *p, onx_attribute *a)
         while (i < ANNOTATIONS && !onx_str_is(word, annotations[i].word))
             i++;
         if (i == ANNOTATIONS)
-            return onxi_parse_error(p, word_at,
-                                    "int, float, string, tensor, graph, type_proto, sparse_tensor or a plural of these",
-                                    NULL, "this is not a type of attributes");
+            return no_annotation(p, word_at, word);
         type = annotations[i].type;
         element = annotations[i].element;
     }
+    char c = onxi_peek(p);
+    if (c == ',' || c == '>' || c == '(')
+        return onxi_parse_error(p, p->at, "'=' and a value", NULL, "an attribute has no value");
     if (!onxi_expect(p, '=', type ? "'='" : "':' or '='", "the attribute"))
         return false;
     uint32_t depth = p->depth;
@@ -371,7 +400,8 @@ bool onxi_parse_attribute(onxi_parser *p, onx_attribute *a)
     onx_str name = onxi_take_ident(p);
     if (!name.len)
         return onxi_parse_error(p, at, "a name",
-                                at < p->end && *at == '"' ? "names of attributes are not quoted" : NULL,
+                                at < p->end && *at == '"' ? "names of attributes are not quoted"
+                                                          : onxi_hint_behind_comma(p),
                                 "the name of an attribute is missing");
     a->has = onx_attribute_has_name;
     if (!onxi_bytes_refer(p->arena, name.ptr, name.len, &a->name))
@@ -379,25 +409,44 @@ bool onxi_parse_attribute(onxi_parser *p, onx_attribute *a)
     return onxi_parse_attribute_rest(p, a);
 }
 
+/* After an error in an attribute: to the next one, or to the end of the list, if that is on the line. */
+static bool skip_attribute(onxi_parser *p, const char *start)
+{
+    const char *error = p->at;
+    if (!p->fatal && onxi_skip_element(p, start, '>') && p->at >= error &&
+        !memchr(error, '\n', (size_t)(p->at - error)))
+        return true;
+    p->at = error;
+    return false;
+}
+
 /* attributes = "<" attribute { "," attribute } ">", the bracket being taken already */
 static bool parse_attributes(onxi_parser *p, onx_node *node)
 {
     size_t base = p->stack_count;
+    uint32_t depth = p->depth, errors = p->errors;
     do {
         onx_attribute *a = ONXI_NEW(p->arena, onx_attribute);
         if (!a)
             return onxi_parse_abort(p, ONX_E_MEMORY);
         onxi_gap(p);
         const char *at = p->at;
-        if (!onxi_parse_attribute(p, a) || !onxi_push_ptr(p, a))
+        size_t stack = p->stack_count;
+        if (!onxi_parse_attribute(p, a)) {
+            p->depth = depth;
+            p->stack_count = stack;
+            if (!skip_attribute(p, at))
+                return false;
+        } else if (!onxi_push_ptr(p, a)) {
             return false;
+        }
         if (p->trivia)
             onxi_trivia_item(p, a, at, onxi_token_end(p));
     } while (onxi_take(p, ','));
     if (p->trivia)
         onxi_trivia_closing(p, (const char *)node + 1);
     node->attribute = onxi_pop_pointers(p, base, &node->attribute_count);
-    return !p->fatal && onxi_expect(p, '>', "',' or '>'", "the list of attributes");
+    return !p->fatal && onxi_expect(p, '>', "',' or '>'", "the list of attributes") && p->errors == errors;
 }
 
 /* ---- nodes ---- */
@@ -521,7 +570,26 @@ static bool parse_outputs(onxi_parser *p, onx_node *node)
     if (onxi_peek(p) == '=' && p->end - p->at >= 2 && p->at[1] == '>')
         return onxi_parse_error(p, p->at, "'='", "a node is written: outputs = Operator(inputs)",
                                 "an arrow stands in a node");
-    return onxi_expect(p, '=', node->output_count ? "',' or '='" : "the outputs of a node, '=' or '}'", "the node");
+    if (onxi_take(p, '='))
+        return true;
+    if (!node->output_count)
+        return onxi_parse_error(p, p->at, "the outputs of a node, '=' or '}'", onxi_hint_for_name(p),
+                                "unexpected text in the list of nodes");
+    const char *hint = onxi_hint_behind_name(p);
+    return onxi_unexpected(p, "',' or '='", hint ? hint : "a node is written: outputs = Operator(inputs)", "the node");
+}
+
+static const char *inputs_hint(onxi_parser *p, const onx_node *node)
+{
+    onxi_gap(p);
+    const char *stop = onxi_token_end(p);
+    if (memchr(stop, '\n', (size_t)(p->at - stop)))
+        return NULL;
+    if (p->at < p->end && onxi_char_is(*p->at, ONXI_CHAR_LETTER) && node->input_count)
+        return onxi_is_type_word(onx_view(node->input[node->input_count - 1])) ? "inputs have no types"
+                                                                               : "commas stand between inputs";
+    const char *hint = onxi_hint_behind_name(p);
+    return hint ? hint : onxi_hint_for_name(p);
 }
 
 static bool no_operands(onxi_parser *p, const onx_node *node)
@@ -529,6 +597,7 @@ static bool no_operands(onxi_parser *p, const onx_node *node)
     char c = onxi_peek(p);
     const char *hint = c == '-'   ? "quote a name with other characters: \"my-domain\".Op"
                        : c == '[' ? "inputs stand in parentheses"
+                       : c == '{' ? "attributes stand in angle brackets: Operator<name = value>(inputs)"
                                   : NULL;
     return onxi_parse_error(p, p->at, node->attribute_count ? "'('" : "'(' or '<'", hint,
                             "the inputs of a node are missing");
@@ -554,10 +623,7 @@ bool onxi_parse_node(onxi_parser *p, onx_node **out)
     if (!parse_operands(p, &node->input, &node->input_count))
         return false;
     if (!onxi_take(p, ')'))
-        return onxi_parse_error(
-            p, p->at, "',' or ')'",
-            onxi_char_is(onxi_peek(p), ONXI_CHAR_LETTER) ? "inputs have no types, and commas between them" : NULL,
-            "the list of inputs is not well formed");
+        return onxi_unexpected(p, "',' or ')'", inputs_hint(p, node), "the list of inputs");
     const char *stop = p->at;
     p->target[ONXI_TARGET_NODE] = node; /* a comment may follow */
     if (onxi_peek(p) == '<') {

@@ -58,7 +58,9 @@ static bool no_number(onxi_parser *p, const char *at, const char *type)
     else if (c == '+')
         hint = "a plus sign is not part of a number";
     else if (c == '}')
-        hint = "no comma may stand after the last value";
+        hint = onxi_hint_behind_comma(p);
+    else if (c == '{' || c == '[')
+        hint = "all values stand in one list, row by row: float[2, 2] {1, 2, 3, 4}";
     return onxi_parse_error(p, at, "a number", hint, "an element of a tensor of %s must be a number", type);
 }
 
@@ -278,7 +280,9 @@ bool onxi_parse_pairs(onxi_parser *p, void ***list, uint32_t *count, const char 
             return onxi_parse_abort(p, ONX_E_MEMORY);
         entry->has = onx_string_string_entry_has_key | onx_string_string_entry_has_value;
         if (onxi_peek(p) != '"')
-            ok = onxi_parse_error(p, p->at, "\"key\" : \"value\"", NULL, "a key of %s must be quoted", what);
+            ok = onxi_parse_error(p, p->at, "\"key\" : \"value\"",
+                                  onxi_char_is(onxi_peek(p), ONXI_CHAR_DIGIT) ? "values stand in braces: {1, 2}" : NULL,
+                                  "a key of %s must be quoted", what);
         ok = ok && onxi_take_string(p, &entry->key) && onxi_expect(p, ':', "':'", what);
         if (ok && onxi_peek(p) != '"')
             ok = onxi_parse_error(p, p->at, "a string", NULL, "a value of %s must be quoted", what);

@@ -11,23 +11,7 @@ bool onxi_is_type_word(onx_str word)
     return onx_dtype_find(word) != ONX_UNDEFINED;
 }
 
-/* Words of other languages for element types. */
-static const char *type_hint(onx_str word)
-{
-    static const char *const slips[][2] = {
-        { "int", "did you mean int32 or int64" }, { "float32", "did you mean float" },
-        { "float64", "did you mean double" },     { "half", "did you mean float16" },
-        { "long", "did you mean int64" },         { "str", "did you mean string" },
-        { "boolean", "did you mean bool" },       { "byte", "did you mean uint8" },
-        { "sequence", "did you mean seq" },       { "tensor", "a tensor type is its element type: float[2, 3]" },
-    };
-    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
-        if (onx_str_is(word, slips[i][0]))
-            return slips[i][1];
-    return NULL;
-}
-
-/* prim = "float" | "uint8" | ... */
+/* prim = "float" | "uint8" | ... ; `what` is it the type of, or NULL */
 static bool parse_prim(onxi_parser *p, int32_t *out, const char *what)
 {
     onxi_gap(p);
@@ -35,8 +19,12 @@ static bool parse_prim(onxi_parser *p, int32_t *out, const char *what)
     onx_str word = onxi_take_ident(p);
     onx_dtype dtype = onx_dtype_find(word);
     if (dtype == ONX_UNDEFINED) {
+        onxi_hint hint;
         p->at = at;
-        return onxi_parse_error(p, at, "an element type", type_hint(word), "%s must be an element type", what);
+        return what ? onxi_parse_error(p, at, "an element type",
+                                       onxi_is_type_word(word) ? NULL : onxi_hint_for_type(word, &hint),
+                                       "%s must be an element type", what)
+                    : onxi_parse_error(p, at, "a type", onxi_hint_for_type(word, &hint), "this is not a type");
     }
     *out = (int32_t)dtype;
     return true;
@@ -57,7 +45,9 @@ static bool parse_dim(onxi_parser *p, onx_dimension **out)
         return onxi_take_name(p, &dim->dim_param, "a dimension");
     }
     if (c != '-' && !onxi_char_is(c, ONXI_CHAR_DIGIT))
-        return onxi_parse_error(p, p->at, "a number, a name or ?", NULL, "a dimension is missing");
+        return onxi_parse_error(p, p->at, "a number, a name or ?",
+                                c == '*' ? "an unknown dimension is ?" : onxi_hint_behind_comma(p),
+                                "a dimension is missing");
     int64_t value;
     if (!onxi_take_int(p, &value, "a dimension"))
         return false;
@@ -80,7 +70,11 @@ bool onxi_parse_shape(onxi_parser *p, onx_tensor_shape *shape)
     } while (onxi_take(p, ','));
     p->depth--;
     shape->dim = onxi_pop_pointers(p, base, &shape->dim_count);
-    return !p->fatal && onxi_expect(p, ']', "',' or ']'", "the shape");
+    if (p->fatal || onxi_take(p, ']'))
+        return !p->fatal;
+    char c = onxi_peek(p);
+    return onxi_unexpected(p, "',' or ']'", c && strchr("+-*/", c) ? "an expression is quoted: \"N + 1\"" : NULL,
+                           "the shape");
 }
 
 /* prim [ dims ]; sets the three members that tensor and sparse tensor types share. */
@@ -215,7 +209,7 @@ static bool parse_type_body(onxi_parser *p, onx_type *type)
     if (!NEW_PART(p, type, tensor_type, onx_type_tensor))
         return false;
     onx_type_tensor *tensor = type->tensor_type;
-    if (!parse_element_type(p, &tensor->elem_type, &tensor->shape, "a type"))
+    if (!parse_element_type(p, &tensor->elem_type, &tensor->shape, NULL))
         return false;
     tensor->has = onx_type_tensor_has_elem_type | (tensor->shape ? onx_type_tensor_has_shape : 0u);
     return true;

@@ -161,7 +161,19 @@ bool onxi_expect(onxi_parser *p, char c, const char *expected, const char *conte
 {
     if (onxi_take(p, c))
         return true;
-    return onxi_parse_error(p, p->at, expected, NULL, "%s is not well formed", context);
+    return onxi_unexpected(p, expected, NULL, context);
+}
+
+/* A bracket that is not closed comes out at the first token of a later line: the place is where it could have been. */
+bool onxi_unexpected(onxi_parser *p, const char *expected, const char *hint, const char *context)
+{
+    onxi_gap(p);
+    const char *stop = onxi_token_end(p);
+    bool broken = memchr(stop, '\n', (size_t)(p->at - stop)) != NULL;
+    if (broken)
+        p->at = stop;
+    return onxi_parse_error(p, p->at, expected, hint, "unexpected %s in %s", broken || p->at >= p->end ? "end" : "text",
+                            context);
 }
 
 static const char *skip_digits(const char *s, const char *end)
@@ -300,8 +312,15 @@ static onx_str excerpt_of(const onxi_parser *p, const char *at, uint32_t column)
 /* What stands at a place, in words. */
 static onx_str found_at(const onxi_parser *p, const char *at, char buf[64])
 {
-    if (at >= p->end)
+    const char *next = at;
+    while (next < p->end && (onxi_char_is(*next, ONXI_CHAR_SPACE) || *next == '#')) {
+        const char *stop = *next == '#' ? memchr(next, '\n', (size_t)(p->end - next)) : next;
+        next = stop ? stop + 1 : p->end;
+    }
+    if (next >= p->end)
         return onx_str_of("the end of the text");
+    if (next > at)
+        return onx_str_of("the end of the line");
     size_t rest = (size_t)(p->end - at), n = 0;
     char c = *at;
     if (onxi_char_is(c, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT) || c == '-')
@@ -316,6 +335,8 @@ static onx_str found_at(const onxi_parser *p, const char *at, char buf[64])
         return onx_str_make(at, n);
     }
     int len;
+    if (c == '=' && rest > 1 && at[1] == '>')
+        n = 2;
     if (n)
         len = snprintf(buf, 64, "'%.*s'", (int)n, at);
     else if (c >= ' ' && c <= '~')
@@ -331,6 +352,8 @@ static const char *common_slip(const onxi_parser *p, const char *at)
         return "comments start with #";
     if (at < p->end && *at == '\'')
         return "strings are quoted with \"";
+    if (at < p->end && *at == ';')
+        return "no semicolon stands behind a node";
     return NULL;
 }
 
@@ -348,11 +371,9 @@ bool onxi_parse_error(onxi_parser *p, const char *at, const char *expected, cons
 {
     if (p->fatal)
         return false;
-    onx_diag d = {
-        .severity = ONX_ERROR, .status = ONX_E_MALFORMED, .expected = onx_str_of(expected), .hint = onx_str_of(hint)
-    };
-    if (!hint)
-        d.hint = onx_str_of(common_slip(p, at));
+    onx_diag d = { .severity = ONX_ERROR, .status = ONX_E_MALFORMED, .expected = onx_str_of(expected) };
+    const char *slip = common_slip(p, at);
+    d.hint = onx_str_of(slip ? slip : hint);
     va_list args;
     va_start(args, format);
     report(p, at, &d, format, args);
@@ -402,16 +423,28 @@ static char skip_token(onxi_parser *p)
 {
     char c = onxi_peek(p);
     bool escaped;
+    const char *start = p->at;
     if (p->at >= p->end)
         return '\0';
-    const char *stop = c == '"' ? string_end(p, &escaped) : NULL;
+    const char *stop = c == '"' && !p->unclosed ? string_end(p, &escaped) : NULL;
+    if (c == '"' && !stop) { /* it ends with the line, most likely; and is not looked for again */
+        p->unclosed = true;
+        stop = memchr(p->at, '\n', (size_t)(p->end - p->at));
+    }
     if (c == '"')
         p->at = stop ? stop : p->end;
+    else if (c == '=' && p->end - p->at >= 2 && p->at[1] == '>')
+        p->at += 2;
     else if (onxi_char_is(c, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
         while (p->at < p->end && onxi_char_is(*p->at, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
             p->at++;
     else
         p->at++;
+    uint64_t skipped = (uint64_t)(p->at - start);
+    if (skipped > p->patience)
+        p->at = p->end;
+    else
+        p->patience -= skipped;
     return c ? c : '?';
 }
 
@@ -476,6 +509,22 @@ bool onxi_skip_element(onxi_parser *p, const char *start, char close)
         else if ((c == ')' || c == ']' || c == '}') && open > 0)
             open--;
     }
+    return false;
+}
+
+/* The brace behind the outputs, or behind the list that follows these. */
+bool onxi_skip_to_body(onxi_parser *p)
+{
+    const char *error = p->at;
+    for (char c, last = '\0'; !p->fatal; last = c) {
+        c = onxi_peek(p);
+        if (c == '{' && (last == ')' || last == '>'))
+            return true;
+        if (p->at >= p->end)
+            break;
+        c = skip_token(p);
+    }
+    p->at = error;
     return false;
 }
 

@@ -46,7 +46,7 @@ fi
 # A text that does not parse: line, column, caret.
 printf '<ir_version: 8, opset_import: ["" : 17]>\ng (float[2] x) => (float[2] y) {\n  y = Neg (x, \n}\n' >bad.onnxtxt
 expect 1 "$ONX" convert bad.onnxtxt out.onnx
-says err "bad.onnxtxt:4:1"
+says err "bad.onnxtxt:3:15"
 says err "^"
 
 # Weights outside and back in.

@@ -97,10 +97,20 @@ static void test_text_parse__hostile_texts_take_linear_time(void **state)
     (void)state;
     static const struct {
         const char *before, *part;
-    } rows[] = { { "g () => () { ", "\"\\" },    { "g () => () { y = ", "a . " }, { "g () => () { ", "y = (\n" },
-                 { "g () => () { y = A(", "(" }, { "g (", "float[2] x = {\n" },   { "g (", "a b, " },
-                 { "", "# comment\n" },          { "", "#@ node.x: \n" },         { "g (opaque(", "a . " },
-                 { "<ir_version: 1", ", a" } };
+    } rows[] = { { "g () => () { ", "\"\\" },
+                 { "g () => () { y = ", "a . " },
+                 { "g () => () { ", "y = (\n" },
+                 { "g () => () { y = A(", "(" },
+                 { "g (", "float[2] x = {\n" },
+                 { "g (", "a b, " },
+                 { "", "# comment\n" },
+                 { "", "#@ node.x: \n" },
+                 { "g (opaque(", "a . " },
+                 { "<ir_version: 1", ", a" },
+                 { "g () => () {\n", "y = Op<a = [1, 2\n" },
+                 { "g () => () {}\n", "f (float[\n" },
+                 { "g () => () {\n", "\"\\\"\n" },
+                 { "g () => () {\n", "y = A<b = g () => () { z = (\n" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         onx_doc *doc;
         cases_buffer text = repeat(rows[i].before, rows[i].part, 400000, "");
