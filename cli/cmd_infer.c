@@ -114,17 +114,26 @@ static void print_text(const onx_infer *infer)
     }
 }
 
-static void print_values(onx_value_info *const *list, uint32_t count)
+static void print_value(onx_infer *infer, const onx_graph *graph, onx_str name)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        char type[512] = "?";
-        if (list[i]->type)
-            (void)cli_type(list[i]->type, type, sizeof type);
-        cli_put_text(stdout, onx_view(list[i]->name));
-        printf("  ");
-        cli_put_text(stdout, onx_str_of(type));
-        putchar('\n');
-    }
+    char type[512] = "?";
+    const onx_type *known = onx_infer_type(infer, graph, name);
+    if (known)
+        (void)cli_type(known, type, sizeof type);
+    cli_put_text(stdout, name);
+    printf("  ");
+    cli_put_text(stdout, onx_str_of(type));
+    putchar('\n');
+}
+
+static void print_values(onx_infer *infer, const onx_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        print_value(infer, graph, onx_view(graph->input[i]->name));
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        for (uint32_t k = 0; k < graph->node[i]->output_count; k++)
+            if (onx_view(graph->node[i]->output[k]).len)
+                print_value(infer, graph, onx_view(graph->node[i]->output[k]));
 }
 
 /* ---- the command ---- */
@@ -139,13 +148,10 @@ static onx_status infer_and_write(cli_call *call, onx_doc *doc, const onx_infer_
         print_json(infer);
     else if (!quiet)
         print_text(infer);
+    if (cli_has(call, "list") && !quiet)
+        print_values(infer, onx_doc_model(doc)->graph);
     onx_status status = onx_infer_apply(infer);
     onx_infer_free(infer);
-    if (status == ONX_OK && cli_has(call, "list") && !quiet) {
-        const onx_graph *graph = onx_doc_model(doc)->graph;
-        print_values(graph->value_info, graph->value_info_count);
-        print_values(graph->output, graph->output_count);
-    }
     return status == ONX_OK && out ? onx_save(call->cx, doc, out, NULL) : status;
 }
 
@@ -176,7 +182,7 @@ static const cli_option options[] = {
     { "no-data-prop", 0, NULL, NULL, "do not carry the values of small integer tensors along" },
     { "dim", 0, "NAME=N", NULL, "take the symbolic dimension NAME as N; may be repeated" },
     { "plain-names", 0, NULL, NULL, "write sizes that are numbers or single names only, no expressions" },
-    { "list", 0, NULL, NULL, "print the type of every value of the main graph" },
+    { "list", 0, NULL, NULL, "print the type of every input and of what every node of the main graph makes" },
     CLI_OPTION_JSON,
     CLI_END,
 };

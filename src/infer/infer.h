@@ -253,6 +253,7 @@ typedef struct onxi_running {
     uint32_t index;    /* of the node */
     onxi_fact **facts; /* of the inputs; NULL: omitted */
     bool failed;
+    onxi_loss *inner; /* knowledge that was lost inside a subgraph or function, or NULL */
     const char *rule; /* that is broken where it failed (onx/check.h); NULL: the operator's own conditions */
     char why[256];
 } onxi_running;

@@ -111,10 +111,13 @@ static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const o
         return e->status;
     onxi_value *values = call->subgraph_values;
     onx_status status = onxi_infer_graph_in(e, &scope, inputs, input_count, outputs, output_count);
-    for (uint32_t i = 0; values && i < output_count && i < graph->output_count && status == ONX_OK; i++) {
+    for (uint32_t i = 0; i < output_count && i < graph->output_count && status == ONX_OK; i++) {
         uint32_t name = onxi_names_add(e, &scope.frame->names, onx_view(graph->output[i]->name));
         const onxi_fact *fact = name == UINT32_MAX ? NULL : scope.frame->names.entries[name].fact;
-        values[i] = fact && fact->value ? *fact->value : (onxi_value){ .elements = NULL };
+        if (values && fact && fact->value)
+            values[i] = *fact->value;
+        if (fact && fact->loss && !run->inner && !call->unreachable)
+            run->inner = fact->loss;
     }
     onxi_scope_leave(e, &scope);
     return status;

@@ -123,6 +123,7 @@ typedef struct made_call {
     uint32_t input_count, output_count;
     onxi_type *types;
     onxi_value *values;
+    onxi_loss *loss; /* of one of the outputs, or NULL */
     uint64_t failed;
     bool unsupported;
 } made_call;
@@ -251,6 +252,8 @@ static onx_status infer_call(onxi_running *run, const onx_function *function, on
             made->types[i] = outputs[i]->type;
         if (outputs[i] && outputs[i]->value)
             made->values[i] = *outputs[i]->value;
+        if (outputs[i] && outputs[i]->loss && !made->loss)
+            made->loss = outputs[i]->loss;
     }
     made->failed = e->failed - failed;
     made->unsupported = scope.unsupported;
@@ -295,6 +298,7 @@ onx_status onxi_infer_call_function(onxi_running *run, const onx_function *funct
     }
     made_call *made = NULL;
     ONX_TRY(infer_call(run, function, inputs, &made));
+    run->inner = made->loss;
     for (uint32_t i = 0; i < call->output_count; i++) {
         call->outputs[i] = made->types[i];
         call->output_values[i] = made->values[i];

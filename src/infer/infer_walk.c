@@ -246,6 +246,8 @@ static onxi_loss *explain(onx_infer *e, onxi_running *run, const onx_node *node,
         for (uint32_t i = 0; i < run->call.input_count; i++)
             if (run->facts[i] && run->facts[i]->loss && (vague ? is_vague(&run->facts[i]->type) : true))
                 return run->facts[i]->loss;
+    if (run->inner && !run->failed)
+        return run->inner;
     if (!*own)
         *own = loss_new(e, run->scope, node, run->index, run->failed ? run->why : reason);
     return *own;

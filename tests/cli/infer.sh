@@ -19,6 +19,7 @@ says out "lost at graph.node[1] (NonZero): a size depends on data (1 value)"
 [ -s typed.onnx ] || fail "nothing was written"
 
 expect 0 "$ONX" infer typed.onnx --list
+says out "x  float[N,4]"
 says out "y  float[4,2*N]"
 says out "b  int64[2,unk__0]"
 
@@ -30,6 +31,21 @@ expect 0 "$ONX" infer model.onnxtxt --dim N=3 --json
 says out '"known": 2'
 says out '"op_type": "MatMul"'
 says err "warning: the inner dimension is 4 in one place and 6 in another"
+
+# What is not known is listed too, and knowledge that is lost in a function is lost there.
+cat >unknown.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 18, "my" : 1]>
+g (float[N,4] x) => ()
+{
+  a = my.f (x)
+  b = my.nobody (x)
+}
+<domain: "my", opset_import: ["" : 18]>
+f (p) => (q) { q = Concat <axis = 3> (p, p) }
+END
+expect 0 "$ONX" infer unknown.onnxtxt --list
+says out "b  ?"
+says out "lost at graph.node[0] (f) function f node[0] (Concat): axis 3 is out of range for rank 2 (1 value)"
 
 # Strict: an error, and nothing is written.
 expect 1 "$ONX" infer model.onnxtxt --dim N=3 --strict -o none.onnx
