@@ -228,8 +228,9 @@ typedef struct onxi_check {
     char scratch[8][320];
     uint32_t scratch_at, hints, name_hints;
     onxi_names names;
-    onxi_imports imports; /* of the model, or of the options */
-    onxi_bound **bound;   /* open addressing */
+    onxi_imports imports;          /* of the model, or of the options */
+    onxi_imports *default_imports; /* of the function whose defaults are being checked, or NULL */
+    onxi_bound **bound;            /* open addressing */
     uint32_t bound_count, bound_slots;
     onxi_callee *callees;
     uint32_t callee_count, *callee_slot, callee_slots;

@@ -129,24 +129,41 @@ static void check_texts(onxi_check *k, const onxi_at *at, const onx_attribute *a
     }
 }
 
+/* A graph whose surroundings are not known: what it does not define itself may well be defined there. */
+static void forget_outer_names(onxi_check *k)
+{
+    for (uint32_t i = 0; i < k->names.pending_count; i++) {
+        onxi_pending *p = &k->names.pending[i];
+        onxi_meaning *m = &k->names.meaning[p->name];
+        if (p->done || p->definer != ONXI_NO_INDEX)
+            continue;
+        p->done = true;
+        if (!m->scope)
+            m->index = 0;
+    }
+}
+
 static void check_subgraph(onxi_check *k, const onxi_at *at, const onx_graph *graph, onxi_scope *scope,
                            const onx_node *holder)
 {
-    if (!scope) /* an attribute by itself, or a default: the graph stands alone */
-        return;
-    if (scope->depth + 1 > k->depth_limit) {
+    bool alone = !scope || !scope->names; /* in an attribute or node by itself, or in a default */
+    if (scope && scope->depth + 1 > k->depth_limit) {
         onxi_find(k, at, "S-19", (onxi_detail){ .value = onxi_number(k, scope->depth + 1) },
                   "subgraphs are nested deeper than the limit of %u", k->depth_limit);
         return;
     }
     onxi_scope inner = { .role = ONXI_ROLE_SUBGRAPH,
-                         .root = scope->root,
-                         .imports = scope->imports,
-                         .function = scope->function,
-                         .callee = scope->callee,
+                         .root = scope ? scope->root : ONXI_ROLE_SUBGRAPH,
+                         .imports = scope                ? scope->imports
+                                    : k->default_imports ? k->default_imports
+                                                         : &k->imports,
+                         .function = scope ? scope->function : NULL,
+                         .callee = scope ? scope->callee : 0,
                          .holder = holder,
-                         .names = scope->names };
+                         .names = true };
     onxi_check_graph(k, at, graph, &inner, scope);
+    if (alone)
+        forget_outer_names(k);
     onxi_check_leave(k, at, &inner);
 }
 

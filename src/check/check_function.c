@@ -568,10 +568,13 @@ static void check_identity(onxi_check *k, const onxi_at *at, const onx_function 
 void onxi_check_function(onxi_check *k, const onxi_at *at, const onx_function *f, uint32_t callee)
 {
     check_identity(k, at, f);
-    check_parameters(k, at, f);
     onxi_check_imports(k, at, f->opset_import, f->opset_import_count, true);
     onxi_imports imports;
     onxi_imports_open(k, &imports, f->opset_import, f->opset_import_count);
+    onxi_bound_forget(k);
+    k->default_imports = &imports;
+    check_parameters(k, at, f);
+    k->default_imports = NULL;
     onxi_scope scope = { .role = ONXI_ROLE_FUNCTION,
                          .root = ONXI_ROLE_FUNCTION,
                          .imports = &imports,
