@@ -367,6 +367,8 @@ void onxi_check_algorithms(onxi_check *k, const onxi_at *at, const onx_model *mo
 void onxi_check_initializations(onxi_check *k, const onxi_at *at, const onx_model *model);
 void onxi_check_gradient(onxi_check *k, const onxi_at *at, const onx_node *node, const onxi_scope *scope);
 void onxi_check_annotations(onxi_check *k, const onxi_at *at, const onx_graph *graph, onxi_scope *scope);
+/* Key and value of an entry (W-21). */
+void onxi_check_entry_text(onxi_check *k, const onxi_at *at, const onx_string_string_entry *entry);
 /* metadata_props of any message; `model` for those of the model itself. */
 void onxi_check_metadata(onxi_check *k, const onxi_at *at, onx_string_string_entry *const *props, uint32_t count,
                          bool model);

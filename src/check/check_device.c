@@ -73,6 +73,8 @@ void onxi_check_configurations(onxi_check *k, const onxi_at *at, const onx_model
         const onxi_at *here = ONXI_AT_ITEM(at, configuration, i, DEVICE_CONFIGURATION, c);
         onx_str name = onx_view(c->name);
         onxi_check_utf8(k, here, name);
+        for (uint32_t j = 0; j < c->device_count; j++)
+            onxi_check_utf8(k, ONXI_AT_INDEX(here, device, j), onx_view(c->device[j]));
         if (!name.len)
             onxi_find(k, here, "D-01", ONXI_PLAIN, "the device configuration has no name");
         else if (!onxi_set_add(k, seen, name, i, NULL))
@@ -165,6 +167,7 @@ static void check_axis(onxi_check *k, const onxi_at *at, const onx_sharded_dim *
     for (uint32_t j = 0; j < d->simple_sharding_count; j++) {
         const onx_simple_sharded_dim *s = d->simple_sharding[j];
         const onxi_at *here = ONXI_AT_INDEX(at, simple_sharding, j);
+        onxi_check_utf8(k, here, onx_view(s->dim_param));
         if (!ONX_HAS(simple_sharded_dim, s, num_shards) || s->num_shards < 1)
             onxi_find(k, here, "D-13",
                       (onxi_detail){ .value = onxi_number(k, s->num_shards), .expected = onx_str_of("1 or more") },
@@ -187,6 +190,7 @@ static void check_spec(onxi_check *k, const onxi_at *at, const onx_sharding_spec
     const onx_tensor *tensor;
     const onx_tensor_shape *shape = shape_of(k, scope, tensor_name, &tensor);
     uint64_t shards = 1;
+    onxi_check_utf8(k, ONXI_AT(at, tensor_name), tensor_name);
     if (!tensor_name.len || !onxi_set_find(operands, tensor_name, NULL))
         onxi_find(k, ONXI_AT(at, tensor_name), "D-07", (onxi_detail){ .value = onx_str_of(onxi_quote(k, tensor_name)) },
                   tensor_name.len ? "the tensor is no input or output of the node" : "the sharding names no tensor");
@@ -531,6 +535,7 @@ void onxi_check_node_devices(onxi_check *k, const onxi_at *at, const onx_node *n
         const onx_node_device_configuration *c = more->device_configurations[i];
         const onxi_at *here = ONXI_AT_INDEX(at, device_configurations, i);
         onx_str id = onx_view(c->configuration_id);
+        onxi_check_utf8(k, ONXI_AT(here, configuration_id), id);
         uint32_t found = UINT32_MAX;
         onxi_set_find(k->config_index, id, &found);
         int64_t devices = -1;

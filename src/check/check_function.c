@@ -483,6 +483,7 @@ static void check_parameters(onxi_check *k, const onxi_at *at, const onx_functio
         uint32_t count;
         uint64_t before = k->total[ONX_ERROR];
         onxi_check_attribute(k, here, a, NULL, NULL);
+        onxi_check_utf8(k, ONXI_AT(here, name), name);
         if (!onxi_set_add(k, preset, name, i, NULL))
             onxi_find(k, here, "F-16", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
                       "the parameter has a default already");

@@ -173,6 +173,12 @@ static void check_model_key(onxi_check *k, const onxi_at *at, const onx_string_s
                       "%s has no value that ONNX defines", image_keys[i].key);
 }
 
+void onxi_check_entry_text(onxi_check *k, const onxi_at *at, const onx_string_string_entry *e)
+{
+    onxi_check_utf8(k, ONXI_AT(at, key), onx_view(e->key));
+    onxi_check_utf8(k, ONXI_AT(at, value), onx_view(e->value));
+}
+
 void onxi_check_metadata(onxi_check *k, const onxi_at *at, onx_string_string_entry *const *props, uint32_t count,
                          bool model)
 {
@@ -185,8 +191,7 @@ void onxi_check_metadata(onxi_check *k, const onxi_at *at, onx_string_string_ent
         onx_str key = onx_view(e->key);
         const onxi_at *here = ONXI_AT_ITEM(at, metadata_props, i, STRING_STRING_ENTRY, e);
         uint32_t first;
-        onxi_check_utf8(k, here, key);
-        onxi_check_utf8(k, here, onx_view(e->value));
+        onxi_check_entry_text(k, here, e);
         if (!key.len || !ONX_HAS(string_string_entry, e, value))
             onxi_find(k, here, "MD-02", ONXI_PLAIN, key.len ? "the entry has no value" : "the entry has no key");
         if (key.len && !onxi_set_add(k, seen, key, i, &first))

@@ -330,6 +330,8 @@ void onxi_check_node(onxi_check *k, const onxi_at *at, const onx_node *n, uint32
         const onxi_at here = { at, ONXI_STEP_input, i, ONX_KIND_NONE, NULL };
         onxi_check_use(k, &here, scope, onxi_name_intern(k, &here, n->input[i]));
     }
+    if (n->name.bits && !k->quick)
+        onxi_check_utf8(k, ONXI_AT(at, name), onx_view(n->name));
     if (!n->op_type.bits)
         onxi_find(k, at, "ND-01", ONXI_PLAIN, "the node has no op_type");
     if (k->ir_version < 3 && n->domain.bits)

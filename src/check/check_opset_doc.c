@@ -52,6 +52,14 @@ void onxi_check_operator_set(onxi_check *k, const onxi_at *at, const onx_operato
     if (set->ir_version > 0)
         k->ir_version = set->ir_version;
     onxi_check_doc_string(k, at, onx_view(set->doc_string));
+    onxi_check_utf8(k, ONXI_AT(at, ir_version_prerelease), onx_view(set->ir_version_prerelease));
+    onxi_check_utf8(k, ONXI_AT(at, ir_build_metadata), onx_view(set->ir_build_metadata));
+    for (uint32_t i = 0; i < set->operator_count; i++) {
+        const onx_operator *o = set->operator_[i];
+        const onxi_at *here = ONXI_AT_ITEM(at, operator, i, OPERATOR, o);
+        onxi_check_utf8(k, ONXI_AT(here, op_type), onx_view(o->op_type));
+        onxi_check_doc_string(k, here, onx_view(o->doc_string));
+    }
     onxi_callees_add(k, set->functions, set->functions_count);
     onxi_check_functions(k, at, set->functions, set->functions_count);
     onxi_check_call_cycles(k, at);

@@ -38,6 +38,7 @@ static void check_parameter(onxi_check *k, const onxi_at *at, const onx_graph *g
                             const onx_string_string_entry *e)
 {
     onx_str key = onx_view(e->key), value = onx_view(e->value);
+    onxi_check_entry_text(k, at, e);
     bool scale = onx_str_is(key, "SCALE_TENSOR"), zero = onx_str_is(key, "ZERO_POINT_TENSOR");
     if (!scale && !zero)
         onxi_find(k, at, "Q-02",
@@ -75,6 +76,7 @@ void onxi_check_annotations(onxi_check *k, const onxi_at *at, const onx_graph *g
         const onxi_at *here = ONXI_AT_INDEX(at, quantization_annotation, i);
         onx_str tensor = onx_view(a->tensor_name);
         uint32_t name = onxi_name_find(k, tensor);
+        onxi_check_utf8(k, ONXI_AT(here, tensor_name), tensor);
         if (name == UINT32_MAX || !k->names.meaning[name].scope)
             onxi_find(k, ONXI_AT(here, tensor_name), "Q-01",
                       (onxi_detail){ .value = onx_str_of(onxi_quote(k, tensor)) },

@@ -397,6 +397,10 @@ void onxi_check_tensor(onxi_check *k, const onxi_at *at, const onx_tensor *t)
             "data_location is no location");
         return;
     }
+    for (uint32_t i = 0; i < t->external_data_count && !k->quick; i++)
+        if (!onx_str_is(onx_view(t->external_data[i]->key), "location") || !onx_tensor_is_external(t)) /* else E-06 */
+            onxi_check_entry_text(k, ONXI_AT_ITEM(at, external_data, i, STRING_STRING_ENTRY, t->external_data[i]),
+                                  t->external_data[i]);
     if (t->data_location == ONX_DATA_EXTERNAL) {
         if (typed && t->data_type != ONX_STRING && sized)
             sized = onx_dtype_size(t->data_type, count, &size);

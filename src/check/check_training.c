@@ -145,13 +145,15 @@ static void check_bindings(onxi_check *k, const onxi_at *at, onx_string_string_e
     for (uint32_t i = 0; i < count; i++) {
         const onxi_at here = { at, step, i, ONX_KIND_STRING_STRING_ENTRY, list[i] };
         onx_str key = onx_view(list[i]->key);
+        uint64_t before = k->total[ONX_ERROR];
+        onxi_check_entry_text(k, &here, list[i]);
         check_binding(k, &here, list[i], b);
         if (!key.len)
             continue;
         if (!onxi_set_add(k, seen, key, i, NULL))
             onxi_find(k, &here, "TR-04", (onxi_detail){ .value = onx_str_of(onxi_quote(k, key)) },
                       "the variable is bound twice");
-        else if (across && !onxi_set_add(k, across, key, i, NULL))
+        else if (across && k->total[ONX_ERROR] == before && !onxi_set_add(k, across, key, i, NULL))
             onxi_find(k, &here, "TR-05", (onxi_detail){ .value = onx_str_of(onxi_quote(k, key)) },
                       "another entry of training_info updates the variable as well");
     }

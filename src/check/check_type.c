@@ -166,6 +166,8 @@ void onxi_check_type(onxi_check *k, const onxi_at *at, const onx_type *type, uin
     } else if (ONX_HAS(type, type, opaque_type)) {
         const onxi_at *here = ONXI_AT(at, opaque_type);
         onxi_check_gate(k, here, "V-23", "an opaque type", 14);
+        onxi_check_utf8(k, ONXI_AT(here, domain), onx_view(type->opaque_type->domain));
+        onxi_check_utf8(k, ONXI_AT(here, name), onx_view(type->opaque_type->name));
         if (!onx_view(type->opaque_type->name).len)
             onxi_find(k, here, "TY-08", ONXI_PLAIN, "the opaque type has no name");
         if (!onx_view(type->opaque_type->domain).len && k->model && onx_view(k->model->domain).len)

@@ -509,6 +509,71 @@ static void test_check_cases__all(void **state)
     assert_int_equal(failures, 0);
 }
 
+/* ---- W-21: every string of every message ---- */
+
+/* Zddd with a byte at its end that no text has: the check says so as an error. */
+static void spoil(onx_kind kind, onx_str bytes, size_t place)
+{
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc;
+    char marker[5] = "";
+    bool found = false;
+    memcpy(marker, bytes.ptr + place, 4);
+    char *copy = malloc(bytes.len);
+    assert_non_null(copy);
+    memcpy(copy, bytes.ptr, bytes.len);
+    for (size_t i = 0; i + 4 <= bytes.len; i++)
+        if (memcmp(copy + i, marker, 4) == 0)
+            copy[i + 3] = (char)0xff;
+    assert_int_equal(onx_read(cx, kind, onx_str_make(copy, bytes.len), 0, 1, &doc), ONX_OK);
+    assert_int_equal(onx_check(cx, doc, NULL, NULL), ONX_E_INVALID);
+    for (size_t i = 0; i < onx_diag_count(cx); i++) {
+        const onx_diag *d = onx_diag_get(cx, i);
+        found |= d->severity == ONX_ERROR && d->rule && (strcmp(d->rule, "W-21") == 0 || strcmp(d->rule, "N-11") == 0);
+    }
+    if (!found) {
+        print_error("nothing is said of %s, which is not UTF-8\n", marker);
+        failures++;
+    }
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    free(copy);
+}
+
+static void spoil_each(onx_kind kind, const char *name)
+{
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc;
+    onx_buffer buffer;
+    unsigned count = 0;
+    char *text = read_source("cases/check", name);
+    assert_non_null(text);
+    assert_int_equal(onx_textproto_read(cx, kind, onx_str_of(text), &doc), ONX_OK);
+    assert_int_equal(onx_write(cx, kind, onx_doc_root(doc, kind), 0, &buffer), ONX_OK);
+    for (size_t i = 0; i + 4 <= buffer.len; i++) {
+        const char *p = (const char *)buffer.ptr + i;
+        char digits[4] = { p[1], p[2], p[3], 0 };
+        if (p[0] == 'Z' && strspn(digits, "0123456789") == 3) {
+            spoil(kind, onx_str_make((const char *)buffer.ptr, buffer.len), i);
+            count++;
+        }
+    }
+    assert_true(count >= 6);
+    onx_buffer_free(&buffer);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    free(text);
+}
+
+static void test_check_cases__every_text_is_looked_at(void **state)
+{
+    (void)state;
+    failures = 0;
+    spoil_each(ONX_KIND_MODEL, "texts_of_a_model.textproto");
+    spoil_each(ONX_KIND_OPERATOR_SET, "texts_of_an_operator_set.textproto");
+    assert_int_equal(failures, 0);
+}
+
 /* Each rule has a case, or a test named by one, that breaks it and one that does not. */
 static void test_check_cases__cover_every_rule(void **state)
 {
@@ -553,6 +618,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_check_cases__all),
+        cmocka_unit_test(test_check_cases__every_text_is_looked_at),
         cmocka_unit_test(test_check_cases__cover_every_rule),
         cmocka_unit_test(test_check_cases__rules_are_in_order),
     };
