@@ -172,6 +172,8 @@ static void check_axis(onxi_check *k, const onxi_at *at, const onx_sharded_dim *
             onxi_find(k, here, "D-13",
                       (onxi_detail){ .value = onxi_number(k, s->num_shards), .expected = onx_str_of("1 or more") },
                       "num_shards is %s", ONX_HAS(simple_sharded_dim, s, num_shards) ? "too small" : "missing");
+        if (s->num_shards < 1)
+            *shards = 0; /* unknown */
         else if (!onxi_mul_u64(*shards, (uint64_t)s->num_shards, shards))
             *shards = UINT64_MAX;
         if (ONX_HAS(simple_sharded_dim, s, dim_value) &&
@@ -209,7 +211,7 @@ static void check_spec(onxi_check *k, const onxi_at *at, const onx_sharding_spec
                       "the axis is sharded twice");
         check_axis(k, here, d, shape, tensor, &shards);
     }
-    if (s->sharded_dim_count && s->device_count && shards != s->device_count)
+    if (s->sharded_dim_count && s->device_count && shards && shards != s->device_count)
         onxi_find(k, ONXI_AT(at, device), "D-15",
                   (onxi_detail){ .value = onxi_number(k, s->device_count),
                                  .expected = onxi_text(k, "%llu", (unsigned long long)shards) },

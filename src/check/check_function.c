@@ -612,7 +612,7 @@ void onxi_check_functions(onxi_check *k, const onxi_at *at, onx_function *const 
         const onxi_callee *c = &k->callees[i];
         const onxi_at *here = ONXI_AT_ITEM(at, functions, i, FUNCTION, f);
         uint32_t first = onxi_callee_find(k, c->domain, c->name, c->overload);
-        if (c->name.len && first != i && first != UINT32_MAX)
+        if (c->name.len && first != i && first != UINT32_MAX && k->doc->kind != ONX_KIND_OPERATOR_SET) /* OS-09 */
             onxi_find(k, here, "F-03", (onxi_detail){ .hint = onxi_text(k, "function %u is the same", first) },
                       "%s is defined twice", shown_name(k, c));
         onx_bytes key;

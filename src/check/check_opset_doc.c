@@ -59,6 +59,11 @@ void onxi_check_operator_set(onxi_check *k, const onxi_at *at, const onx_operato
         const onxi_at *here = ONXI_AT_ITEM(at, operator, i, OPERATOR, o);
         onxi_check_utf8(k, ONXI_AT(here, op_type), onx_view(o->op_type));
         onxi_check_doc_string(k, here, onx_view(o->doc_string));
+        if (ONX_HAS(operator, o, status) && o->status != 0 && o->status != 1)
+            onxi_find(
+                k, here, "W-23",
+                (onxi_detail){ .value = onxi_number(k, o->status), .expected = onx_str_of("EXPERIMENTAL or STABLE") },
+                "the status is none that ONNX defines");
     }
     onxi_callees_add(k, set->functions, set->functions_count);
     onxi_check_functions(k, at, set->functions, set->functions_count);

@@ -379,6 +379,8 @@ void onxi_check_tensor(onxi_check *k, const onxi_at *at, const onx_tensor *t)
 {
     uint64_t count = 0, size = 0;
     onxi_check_utf8(k, at, onx_view(t->doc_string));
+    if (t->metadata_props_count)
+        onxi_check_gate(k, at, "V-17", "metadata_props of a tensor", 10);
     onxi_check_metadata(k, at, t->metadata_props, t->metadata_props_count, false);
     if (ONX_HAS(tensor, t, segment) && t->segment) {
         const onx_segment *s = t->segment;
