@@ -75,6 +75,8 @@ static int format_file(cli_call *call, const char *path, bool check)
         onx_status status =
             onx_text_format(call->cx, cli_kind(call), onx_str_make(before.ptr, before.len), (onx_sink){ add, &after });
         result = status == ONX_OK ? settle(call, path, &before, &after, check) : cli_exit(status);
+        if (status == ONX_OK && !onx_diag_total(call->cx, ONX_WARNING))
+            onx_diag_clear(call->cx); /* notes are about the model, not about its text */
         cli_report(call);
     }
     free(before.ptr);

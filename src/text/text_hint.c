@@ -99,7 +99,8 @@ const char *onxi_hint_behind_name(const onxi_parser *p)
     bool joined = p->at == onxi_token_end(p) && p->at > p->begin && p->at[-1] != ' ';
     if (c && strchr("/.-+:$%@*~|&!?\\", c) && joined)
         return "a name with other characters than letters, digits and _ is quoted: \"conv/1\"";
-    return c == '=' ? "attributes stand in angle brackets: Operator<name = value>(inputs)" : NULL;
+    bool arrow = p->end - p->at >= 2 && p->at[1] == '>';
+    return c == '=' && !arrow ? "attributes stand in angle brackets: Operator<name = value>(inputs)" : NULL;
 }
 
 const char *onxi_hint_for_name(const onxi_parser *p)

@@ -234,7 +234,7 @@ static bool parse_entry(onxi_parser *p, const value_place *place)
     const char *at = p->at, *stop;
     if (!onxi_parse_enter(p, 1) || !parse_value(p, place->target, &value, &stop))
         return false;
-    bool valued = onxi_peek(p) == '=';
+    bool valued = onxi_peek(p) == '=' && !(p->end - p->at >= 2 && p->at[1] == '>');
     bool lone = valued && place->target == ONXI_TARGET_VALUE_INFO;
     if (!lone && !onxi_push_ptr(p, value))
         return false;

@@ -352,6 +352,8 @@ static const char *common_slip(const onxi_parser *p, const char *at)
         return "comments start with #";
     if (at < p->end && *at == '\'')
         return "strings are quoted with \"";
+    if (p->end - at >= 3 && memcmp(at, "...", 3) == 0)
+        return "values were left out when this text was printed: show --full keeps them";
     if (at < p->end && *at == ';')
         return "no semicolon stands behind a node";
     return NULL;

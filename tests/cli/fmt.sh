@@ -48,8 +48,19 @@ expect 2 "$ONX" fmt nothing.onnxtxt
 says err "nothing.onnxtxt"
 printf 'y = Abs( x )' >n.onnxtxt
 expect 0 "$ONX" fmt --as node n.onnxtxt
+[ -s err ] && fail "notes about a node"
 echo 'y = Abs(x)' >want
 same n.onnxtxt want
+
+# What is said about a text is about its style, and a file keeps its mode and its links.
+printf 'g(x)=>(y){y=Abs(x)}' >mode.onnxtxt
+chmod 640 mode.onnxtxt
+ln -s mode.onnxtxt link.onnxtxt
+expect 0 "$ONX" fmt link.onnxtxt
+[ -s err ] && fail "notes about the model"
+[ -h link.onnxtxt ] || fail "the link became a file"
+[ "$(ls -l mode.onnxtxt | cut -c1-10)" = "-rw-r-----" ] || fail "the mode of the file changed"
+expect 0 "$ONX" fmt --check mode.onnxtxt
 
 # Text and binary files are the same models.
 expect 0 "$ONX" convert b.onnxtxt b.onnx
