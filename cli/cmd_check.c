@@ -4,6 +4,7 @@
 #include <onx/check.h>
 
 #include <stdlib.h>
+#include <strings.h>
 
 /* ---- rules explained ---- */
 
@@ -44,7 +45,10 @@ static void explain_text(const onx_rule *rule)
     printf("  checked by: %s\n", checked_by(rule));
     if (rule->see)
         printf("  reported as %s\n", rule->see);
-    printf("  %s\n", rule->example);
+    const char *example = rule->example;
+    bool passes = strncmp(example, "accept: ", 8) == 0;
+    if (strcmp(example, "n/a") != 0)
+        printf("  %s  %s\n", passes ? "passes:   " : "breaks it:", passes ? example + 8 : example);
 }
 
 static void explain_json(cli_json *json, const onx_rule *rule)
@@ -125,8 +129,8 @@ static int explain(cli_call *call, const char *id)
         cli_json_open(&json, NULL, '[');
     for (size_t i = 0; i < onx_rule_count(); i++) {
         const onx_rule *rule = onx_rule_get(i);
-        bool group = strncmp(rule->id, id, n) == 0 && rule->id[n] == '-';
-        if (!all && !group && strcmp(rule->id, id) != 0)
+        bool group = strncasecmp(rule->id, id, n) == 0 && rule->id[n] == '-';
+        if (!all && !group && strcasecmp(rule->id, id) != 0)
             continue;
         if (json_wanted) {
             explain_json(&json, rule);
@@ -219,6 +223,15 @@ static void sarif_text(cli_json *json, const char *key, const char *text)
     cli_json_close(json, '}');
 }
 
+static void sarif_help(cli_json *json, const onx_rule *rule)
+{
+    char text[512];
+    bool passes = strncmp(rule->example, "accept: ", 8) == 0;
+    snprintf(text, sizeof text, "%s: %s. Source: %s.", passes ? "Passes" : "Breaks it",
+             passes ? rule->example + 8 : rule->example, rule->source);
+    sarif_text(json, "help", text);
+}
+
 static void sarif_rules(cli_json *json, const bool *used)
 {
     static const char *const levels[] = { "none", "note", "warning", "error" };
@@ -231,7 +244,7 @@ static void sarif_rules(cli_json *json, const bool *used)
         cli_json_cstr(json, "id", rule->id);
         sarif_text(json, "shortDescription", onx_rule_group(rule));
         sarif_text(json, "fullDescription", rule->text);
-        sarif_text(json, "help", rule->example);
+        sarif_help(json, rule);
         cli_json_open(json, "defaultConfiguration", '{');
         cli_json_bool(json, "enabled", !(rule->flags & ONX_RULE_OFF));
         cli_json_cstr(json, "level", levels[rule->severity]);

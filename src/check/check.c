@@ -1,14 +1,16 @@
 /* check.c - onx_check: options, the parts of a document by kind, and the findings at the end. */
 #include "check.h"
 
+#include <strings.h>
+
 enum { NEWEST_IR = 14 };
 
-/* Does an id of the list ("T-04", or the group "T") cover the rule? */
+/* Does an id of the list ("T-04", "t-04", or the group "T") cover the rule? */
 static bool covers(const char *const *list, size_t count, const char *id)
 {
     for (size_t i = 0; i < count; i++) {
         size_t n = strlen(list[i]);
-        if (strncmp(id, list[i], n) == 0 && (id[n] == 0 || id[n] == '-'))
+        if (strncasecmp(id, list[i], n) == 0 && (id[n] == 0 || id[n] == '-'))
             return true;
     }
     return false;
@@ -29,11 +31,22 @@ static bool known_ids(onx_ctx *cx, const char *const *list, size_t count)
     return true;
 }
 
+/* Does the rule report what another one asks for that `only` names? */
+static bool stands_for(const onx_check_options *o, const char *id)
+{
+    for (size_t i = 0; i < ONXI_RULE_COUNT; i++) {
+        const onx_rule *rule = onx_rule_get(i);
+        if (rule->see && strcmp(rule->see, id) == 0 && covers(o->only, o->only_count, rule->id))
+            return true;
+    }
+    return false;
+}
+
 static void select_rules(onxi_check *k, const onx_check_options *o)
 {
     for (size_t i = 0; i < ONXI_RULE_COUNT; i++) {
         const onx_rule *rule = onx_rule_get(i);
-        bool named = o->only_count && covers(o->only, o->only_count, rule->id);
+        bool named = o->only_count && (covers(o->only, o->only_count, rule->id) || stands_for(o, rule->id));
         bool names = k->flags & ONX_CHECK_STRICT && (strcmp(rule->id, "N-01") == 0 || strcmp(rule->id, "N-02") == 0);
         bool off = o->only_count ? !named : rule->flags & ONX_RULE_OFF && !(k->flags & ONX_CHECK_PEDANTIC) && !names;
         if (off || covers(o->ignore, o->ignore_count, rule->id))

@@ -35,6 +35,13 @@ says out '2 errors'
 expect 0 "$ONX" check --ignore ND,G-07 bad.onnxtxt
 says out '1 warning'
 expect 1 "$ONX" check --ignore ND,G-07 --strict bad.onnxtxt
+expect 1 "$ONX" check --only g-07 bad.onnxtxt
+says out '1 error, 0 warnings'
+# V-04 is reported as G-14
+echo 'ir_version: 3 opset_import { version: 8 } graph { name: "g" initializer { name: "w" dims: 1 data_type: 1 float_data: 1 } }' >old.textproto
+expect 1 "$ONX" check --only V-04 old.textproto
+says err '[G-14]'
+expect 0 "$ONX" check --ignore G-14 old.textproto
 expect 2 "$ONX" check --only X-99 bad.onnxtxt
 says err 'no rule or group of rules X-99'
 expect 1 "$ONX" check --max-errors 1 bad.onnxtxt
