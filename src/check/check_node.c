@@ -96,7 +96,7 @@ static void check_operands(onxi_check *k, const onxi_at *at, const onxi_bound *o
     const onxi_port *ports = output ? s->outputs : s->inputs;
     uint32_t least = output ? s->min_output : s->min_input, most = output ? s->max_output : s->max_input;
     const char *what = output ? "outputs" : "inputs";
-    if (count < least || (most != ONXI_MANY && count > most)) {
+    if (!onxi_arity_fits(count, least, most)) {
         onxi_find(k, at, output ? "ND-10" : "ND-09",
                   (onxi_detail){ .value = onxi_number(k, count), .expected = range(k, least, most) },
                   "%s-%d does not take %u %s", onxi_quote(k, op->name), s->since, count, what);

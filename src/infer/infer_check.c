@@ -112,10 +112,10 @@ onx_status onxi_infer_check_types(onxi_running *run)
     uint32_t bound_count = 0;
     if (schema->flags & ONXI_OP_OPEN)
         return ONX_OK;
-    if (call->input_count < schema->min_input || call->input_count > schema->max_input)
+    if (!onxi_arity_fits(call->input_count, schema->min_input, schema->max_input))
         return onxi_call_fail(call, "the node has %u inputs, %s-%d takes %u to %u", call->input_count, schema->name,
                               (int)schema->since, schema->min_input, schema->max_input);
-    if (call->output_count < schema->min_output || call->output_count > schema->max_output)
+    if (!onxi_arity_fits(call->output_count, schema->min_output, schema->max_output))
         return onxi_call_fail(call, "the node has %u outputs, %s-%d gives %u to %u", call->output_count, schema->name,
                               (int)schema->since, schema->min_output, schema->max_output);
     for (uint32_t i = 0; i < call->input_count; i++) {

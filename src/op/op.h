@@ -267,6 +267,10 @@ enum {
 };
 
 #define ONXI_MANY ONX_OP_MANY /* in max_input, max_output: no bound */
+static inline bool onxi_arity_fits(uint32_t count, uint32_t least, uint32_t most)
+{
+    return count >= least && (most == ONXI_MANY || count <= most);
+}
 
 /* A piece of an operator's function body: nodes in ONNX text, whose names are those of the row's inputs, outputs and
  * attributes. The pieces whose condition holds make up the body. */

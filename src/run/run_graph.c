@@ -408,11 +408,11 @@ static onx_status check_op(builder *b, const onxi_op *op)
     onxi_session *s = b->session;
     if (!schema || schema->flags & ONX_OP_OPEN)
         return ONX_OK;
-    if (op->input_count < schema->min_input || op->input_count > schema->max_input)
+    if (!onxi_arity_fits(op->input_count, schema->min_input, schema->max_input))
         return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
                          "%u inputs are given, the operator takes %u to %u", op->input_count, schema->min_input,
                          schema->max_input);
-    if (op->output_count > schema->max_output)
+    if (!onxi_arity_fits(op->output_count, 0, schema->max_output))
         return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
                          "%u outputs are asked for, the operator has %u", op->output_count, schema->max_output);
     for (uint32_t i = 0; schema->inputs && i < op->input_count && schema->inputs[i].name; i++) {

@@ -196,6 +196,101 @@ static void test_check_limits__a_million_operands(void **state)
 }
 
 /* A chain of nodes, in order or backwards; in the latter each reads what comes later. */
+/* Nothing bounds the operands of Max; rows count up to 65535 only. */
+static void test_check_limits__a_hundred_thousand_good_operands(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = new_model(cx);
+    onx_arena *arena = onx_doc_arena(doc);
+    onx_graph *graph = onx_doc_model(doc)->graph;
+    onx_graph_add_input(arena, graph, "x", onx_type_new_tensor(arena, ONX_FLOAT, NULL, 0));
+    onx_node *n = onx_graph_add_node(arena, graph, "Max", "x", "y");
+    for (uint32_t i = 0; i < 100000; i++)
+        assert_int_equal(onx_list_add_text(arena, &n->input, &n->input_count, onx_str_of("x")), ONX_OK);
+    onx_check_options options = { .flags = ONX_CHECK_FULL };
+    assert_int_equal(onx_check(cx, doc, &options, NULL), ONX_OK);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
+/* Every value of a graph depends on every other one. */
+static void test_check_limits__cyclic_references(void **state)
+{
+    (void)state;
+    enum { COUNT = 200000 };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = new_model(cx);
+    onx_arena *arena = onx_doc_arena(doc);
+    onx_graph *graph = onx_doc_model(doc)->graph;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        onx_node *n = ONX_ADD(arena, graph, node, NODE);
+        onx_arena_keep(arena, onx_str_of("Add"), &n->op_type);
+        n->has |= onx_node_has_op_type;
+        onx_bytes next = name_of(arena, "v", (i + 1) % COUNT), other = name_of(arena, "v", (i * 7919u + 3) % COUNT);
+        onx_bytes output = name_of(arena, "v", i);
+        onx_list_add_text(arena, &n->input, &n->input_count, onx_view(next));
+        onx_list_add_text(arena, &n->input, &n->input_count, onx_view(other));
+        onx_list_add_text(arena, &n->output, &n->output_count, onx_view(output));
+    }
+    onx_check_summary summary;
+    assert_int_equal(onx_check(cx, doc, NULL, &summary), ONX_E_INVALID);
+    assert_int_equal(times(cx, "G-02"), 1); /* one cycle, one finding */
+    assert_int_equal(summary.errors, 1);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
+/* Many calls that leave out many parameters: the product of the two is not worked through. */
+static void test_check_limits__parameters_left_out(void **state)
+{
+    (void)state;
+    enum { PARAMETERS = 30000, CALLS = 30000 };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = new_model(cx);
+    onx_arena *arena = onx_doc_arena(doc);
+    add_function(doc, 0, UINT32_MAX);
+    onx_function *f = onx_doc_model(doc)->functions[0];
+    onx_operator_set_id *id = ONX_ADD(arena, onx_doc_model(doc), opset_import, OPERATOR_SET_ID);
+    ONX_SET(operator_set_id, id, version, 1);
+    ONX_SET(operator_set_id, id, domain, f->domain);
+    for (uint32_t i = 0; i < PARAMETERS; i++) {
+        onx_bytes parameter = name_of(arena, "p", i), output = name_of(arena, "t", i);
+        onx_list_add_text(arena, &f->attribute, &f->attribute_count, onx_view(parameter));
+        onx_node *n = ONX_ADD(arena, f, node, NODE);
+        onx_arena_keep(arena, onx_str_of("Cast"), &n->op_type);
+        n->has |= onx_node_has_op_type;
+        onx_list_add_text(arena, &n->input, &n->input_count, onx_str_of("a"));
+        onx_list_add_text(arena, &n->output, &n->output_count, onx_view(output));
+        onx_attribute *a = onx_node_add_int(arena, n, "to", 1);
+        a->slot = ONX_SLOT_NONE;
+        a->has &= ~(uint32_t)onx_attribute_has_i;
+        onx_attribute_extra *more = onx_arena_alloc(arena, sizeof *more);
+        assert_non_null(more);
+        more->ref_attr_name = parameter;
+        a->extra = &more->base;
+        a->has |= onx_attribute_has_ref_attr_name;
+    }
+    onx_graph *graph = onx_doc_model(doc)->graph;
+    onx_graph_add_input(arena, graph, "x", onx_type_new_tensor(arena, ONX_FLOAT, NULL, 0));
+    for (uint32_t i = 0; i < CALLS; i++) {
+        onx_bytes output = name_of(arena, "y", i);
+        onx_node *n = ONX_ADD(arena, graph, node, NODE);
+        n->op_type = f->name;
+        n->domain = f->domain;
+        n->has |= onx_node_has_op_type | onx_node_has_domain;
+        onx_list_add_text(arena, &n->input, &n->input_count, onx_str_of("x"));
+        onx_list_add_text(arena, &n->output, &n->output_count, onx_view(output));
+    }
+    onx_check_options options = { .flags = ONX_CHECK_STRUCTURE };
+    onx_check_summary summary;
+    assert_int_equal(onx_check(cx, doc, &options, &summary), ONX_E_INVALID);
+    assert_true(reported(cx, "F-19"));
+    assert_int_equal(summary.errors, CALLS);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 static void test_check_limits__long_graphs(void **state)
 {
     (void)state;
@@ -306,6 +401,9 @@ int main(void)
         cmocka_unit_test(test_check_limits__nested_subgraphs),
         cmocka_unit_test(test_check_limits__nested_types),
         cmocka_unit_test(test_check_limits__a_million_operands),
+        cmocka_unit_test(test_check_limits__a_hundred_thousand_good_operands),
+        cmocka_unit_test(test_check_limits__cyclic_references),
+        cmocka_unit_test(test_check_limits__parameters_left_out),
         cmocka_unit_test(test_check_limits__long_graphs),
         cmocka_unit_test(test_check_limits__names_that_differ_in_a_zero_byte),
         cmocka_unit_test(test_check_limits__misuse),
