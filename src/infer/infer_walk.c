@@ -306,6 +306,23 @@ static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *n
     return onxi_scope_bind(e, scope, name, fact);
 }
 
+/* A list of numbers that a Constant gives without a tensor, as a tensor. */
+static const onx_tensor *tensor_of_floats(onxi_running *run, const onx_node *node)
+{
+    uint32_t count = 0;
+    const onx_attribute *list = onxi_infer_attribute(run->scope->frame, node, "value_floats");
+    const float *floats = list ? onx_attribute_value(list, ONX_SLOT_FLOATS, &count) : NULL;
+    onx_tensor *tensor = floats ? ONXI_NEW(run->infer->arena, onx_tensor) : NULL;
+    int64_t *dims = tensor ? ONXI_ARRAY(run->infer->arena, int64_t, 1) : NULL;
+    if (!dims)
+        return NULL;
+    dims[0] = count;
+    *tensor = (onx_tensor){
+        .data_type = ONX_FLOAT, .dims = dims, .dims_count = 1, .float_data = floats, .float_data_count = count
+    };
+    return tensor;
+}
+
 /* Constant tensors that a node gives: asked for as a whole by rules that look at more than integers. */
 static void keep_constant(onxi_running *run, const onx_node *node)
 {
@@ -313,11 +330,12 @@ static void keep_constant(onxi_running *run, const onx_node *node)
         return;
     const onx_attribute *a = onxi_infer_attribute(run->scope->frame, node, "value");
     uint32_t count;
-    onx_tensor *const *tensor = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
+    onx_tensor *const *value = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
+    const onx_tensor *tensor = value ? *value : tensor_of_floats(run, node);
     onxi_names *names = &run->scope->frame->names;
-    uint32_t name = tensor && *tensor ? onxi_names_add(run->infer, names, onx_view(node->output[0])) : UINT32_MAX;
+    uint32_t name = tensor ? onxi_names_add(run->infer, names, onx_view(node->output[0])) : UINT32_MAX;
     if (name != UINT32_MAX && names->entries[name].fact)
-        names->entries[name].fact->tensor = *tensor;
+        names->entries[name].fact->tensor = tensor;
 }
 
 /* In strict mode a rule that could not even tell the type of its first output has failed. */

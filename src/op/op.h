@@ -218,6 +218,8 @@ onx_status onxi_call_axis(onxi_call *call, int64_t axis, uint32_t rank, uint32_t
 onx_status onxi_call_broadcast(onxi_call *call, onxi_dim a, onxi_dim b, onxi_dim *out);
 /* Two dims that have to be equal: the better known one; fails when both are constant and differ. `what` names them. */
 onx_status onxi_call_unify(onxi_call *call, onxi_dim a, onxi_dim b, const char *what, onxi_dim *out);
+/* The product of two dims; fails when both are constant and it does not fit. `what` names it. */
+onx_status onxi_call_times(onxi_call *call, onxi_dim a, onxi_dim b, const char *what, onxi_dim *out);
 /* The product of dims[first..last-1]. */
 onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first, uint32_t last);
 

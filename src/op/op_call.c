@@ -387,6 +387,14 @@ onx_status onxi_call_unify(onxi_call *call, onxi_dim a, onxi_dim b, const char *
     return ONX_OK;
 }
 
+onx_status onxi_call_times(onxi_call *call, onxi_dim a, onxi_dim b, const char *what, onxi_dim *out)
+{
+    *out = onxi_dim_mul(call->dims, a, b);
+    if (onxi_dim_is_known(*out) || !onxi_dim_is_const(a) || !onxi_dim_is_const(b))
+        return ONX_OK;
+    return onxi_call_fail(call, "%s overflows 64 bits: %lld times %lld", what, (long long)a, (long long)b);
+}
+
 onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first, uint32_t last)
 {
     onxi_dim product = 1;

@@ -60,8 +60,7 @@ static onx_status window_read(onxi_call *call, const onxi_type *x, const onxi_ty
     ONX_TRY(window_list(call, "kernel_shape", w->rank, 1, &kernel));
     w->kernel = kernel;
     if (weight && weight->rank != x->rank)
-        return onxi_call_fail(call, "the weight has %lld spatial dimensions and the input %u",
-                              (long long)weight->rank - 2, w->rank);
+        return onxi_call_fail(call, "the weight has rank %u and the input rank %u", weight->rank, x->rank);
     if (!weight && !kernel)
         return onxi_call_fail(call, "attribute kernel_shape is missing");
     if (!kernel)
@@ -217,14 +216,15 @@ onx_status onxi_rule_conv_transpose(onxi_call *call)
     ONX_TRY(window_list(call, "output_padding", w.rank, 0, &extra));
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
     dims[0] = x->dims[0];
-    dims[1] = onxi_dim_mul(d, weight->dims[1], group);
+    ONX_TRY(onxi_call_times(call, weight->dims[1], group, "the number of output channels", &dims[1]));
     for (uint32_t i = 0; i < w.rank; i++) {
         onxi_dim in = x->dims[2 + i], extent = window_extent(call, &w, i);
         if (shape) {
             dims[2 + i] = shape[i];
             continue;
         }
-        onxi_dim out = onxi_dim_mul(d, onxi_dim_sub(d, in, 1), stride_of(&w, i));
+        onxi_dim out;
+        ONX_TRY(onxi_call_times(call, onxi_dim_sub(d, in, 1), stride_of(&w, i), "the size of the output", &out));
         out = onxi_dim_add(d, onxi_dim_add(d, out, extent), extra ? extra[i] : 0);
         if (w.same)
             out = onxi_dim_sub(d, out, onxi_dim_max(d, onxi_dim_sub(d, extent, stride_of(&w, i)), 0));
@@ -328,8 +328,11 @@ onx_status onxi_rule_col2im(onxi_call *call)
     ONX_TRY(onxi_call_shape(call, 0, rank + 2, &dims));
     if (x)
         dims[0] = x->dims[0];
+    onxi_dim size = 1;
+    for (uint32_t i = 0; block && i < block->count; i++)
+        ONX_TRY(onxi_call_times(call, size, block->elements[i], "the size of a block", &size));
     if (x && block)
-        dims[1] = onxi_dim_div(call->dims, x->dims[1], onxi_call_product(call, block->elements, 0, block->count));
+        dims[1] = onxi_dim_div(call->dims, x->dims[1], size);
     for (uint32_t i = 0; image && i < rank; i++)
         dims[2 + i] = image->elements[i];
     return ONX_OK;

@@ -60,6 +60,27 @@ static onx_status scale_all(onxi_call *call, const onxi_type *x, const float *sc
     return ONX_OK;
 }
 
+/* The same with scales that were computed: whole numbers, and those that are not known. */
+static onx_status scale_by_value(onxi_call *call, const onxi_type *x, const onxi_value *scales, const int64_t *axes,
+                                 uint32_t axis_count)
+{
+    uint32_t want = axes ? axis_count : x->rank;
+    onxi_dim *dims;
+    if (scales->count != want)
+        return onxi_call_fail(call, "scales has %u elements, expected %u", scales->count, want);
+    ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    for (uint32_t i = 0; i < want; i++) {
+        uint32_t axis = i;
+        if (onxi_dim_is_const(scales->elements[i]) && scales->elements[i] < 1)
+            return onxi_call_fail(call, "scale %u is %lld", i, (long long)scales->elements[i]);
+        if (axes)
+            ONX_TRY(onxi_call_axis(call, axes[i], x->rank, &axis));
+        ONX_TRY(onxi_call_times(call, x->dims[axis], scales->elements[i], "a dimension of the output", &dims[axis]));
+    }
+    return ONX_OK;
+}
+
 /* Upsample, and Resize of version 10: scales are the second input or an attribute. */
 onx_status onxi_rule_upsample(onxi_call *call)
 {
@@ -70,6 +91,9 @@ onx_status onxi_rule_upsample(onxi_call *call)
         return ONX_OK;
     if (call->schema->since >= 9) {
         const float *scales = constant_floats(call, 1, &count);
+        const onxi_value *computed = scales ? NULL : onxi_call_value(call, 1);
+        if (computed)
+            return scale_by_value(call, x, computed, NULL, 0);
         ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
         return scales ? scale_all(call, x, scales, count, NULL, 0) : ONX_OK;
     }
@@ -171,6 +195,9 @@ onx_status onxi_rule_resize(onxi_call *call)
     const float *scales = constant_floats(call, 2, &count);
     if (scales && count)
         return scale_all(call, x, scales, count, axes, axis_count);
+    const onxi_value *computed = scales ? NULL : onxi_call_value(call, 2);
+    if (computed && computed->count)
+        return scale_by_value(call, x, computed, axes, axis_count);
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
     for (uint32_t i = 0; axes && i < x->rank; i++)
         dims[i] = seen[i] ? ONXI_DIM_UNKNOWN : x->dims[i];
@@ -216,6 +243,9 @@ onx_status onxi_rule_pad(onxi_call *call)
             return onxi_call_fail(call, "pads %lld and %lld of axis %u overflow", (long long)pads[i],
                                   (long long)pads[half + i], axis);
         onxi_dim out = onxi_dim_add(call->dims, x->dims[axis], both);
+        if (!onxi_dim_is_known(out) && onxi_dim_is_const(both) && onxi_dim_is_const(x->dims[axis]))
+            return onxi_call_fail(call, "axis %u of size %lld overflows with pads of %lld", axis,
+                                  (long long)x->dims[axis], (long long)both);
         if (onxi_dim_is_const(out) && out < 0)
             return onxi_call_fail(call, "axis %u of size %lld would have size %lld", axis, (long long)x->dims[axis],
                                   (long long)out);

@@ -372,7 +372,7 @@ onx_status onxi_rule_tile(onxi_call *call)
     for (uint32_t i = 0; i < x->rank; i++) {
         if (onxi_dim_is_const(repeats->elements[i]) && repeats->elements[i] < 0)
             return onxi_call_fail(call, "repeats has the value %lld", (long long)repeats->elements[i]);
-        dims[i] = onxi_dim_mul(call->dims, x->dims[i], repeats->elements[i]);
+        ONX_TRY(onxi_call_times(call, x->dims[i], repeats->elements[i], "a dimension of the output", &dims[i]));
     }
     const onxi_value *in = onxi_call_value(call, 0);
     if (in && x->rank == 1 && onxi_dim_is_const(dims[0]) && dims[0] >= 0 && dims[0] <= ONXI_VALUE_LIMIT && in->count) {
@@ -545,9 +545,8 @@ onx_status onxi_rule_depth_to_space(onxi_call *call)
                               (long long)square);
     dims[0] = x->dims[0];
     dims[1] = onxi_dim_div(d, x->dims[1], square);
-    dims[2] = onxi_dim_mul(d, x->dims[2], block);
-    dims[3] = onxi_dim_mul(d, x->dims[3], block);
-    return ONX_OK;
+    ONX_TRY(onxi_call_times(call, x->dims[2], block, "the height of the output", &dims[2]));
+    return onxi_call_times(call, x->dims[3], block, "the width of the output", &dims[3]);
 }
 
 onx_status onxi_rule_space_to_depth(onxi_call *call)
