@@ -1,38 +1,7 @@
 /* cli_value.c - values from and to files, and values made up. */
 #include "cli_value.h"
 
-#include <errno.h>
 #include <stdlib.h>
-
-char *cli_slurp(const cli_call *call, const char *path, size_t *len)
-{
-    FILE *file = fopen(path, "rb");
-    char *bytes = NULL;
-    size_t room = 0;
-    *len = 0;
-    while (file) {
-        if (*len == room) {
-            room = room ? room * 2 : 1u << 16;
-            char *more = realloc(bytes, room);
-            if (!more)
-                break;
-            bytes = more;
-        }
-        size_t n = fread(bytes + *len, 1, room - *len, file);
-        *len += n;
-        if (n == 0 && !ferror(file)) {
-            fclose(file);
-            return bytes;
-        }
-        if (n == 0)
-            break;
-    }
-    cli_error(call, "cannot read %s: %s", path, strerror(errno));
-    if (file)
-        fclose(file);
-    free(bytes);
-    return NULL;
-}
 
 static bool ends_in(const char *path, const char *end)
 {
@@ -42,11 +11,11 @@ static bool ends_in(const char *path, const char *end)
 
 static onx_status load_numpy(cli_call *call, const char *path, onx_str name, onx_value **out)
 {
-    size_t len, member_len;
-    char *bytes = cli_slurp(call, path, &len), *member = NULL;
-    if (!bytes)
-        return ONX_E_IO;
-    onx_str array = onx_str_make(bytes, len);
+    size_t member_len;
+    char *member = NULL;
+    onx_buffer bytes;
+    ONX_TRY(onx_load_bytes(call->cx, path, &bytes));
+    onx_str array = onx_str_make(bytes.ptr, bytes.len);
     onx_status status = ONX_OK;
     if (ends_in(path, ".npz")) {
         status = cli_zip_member(call, path, array, name, &member, &member_len);
@@ -56,7 +25,7 @@ static onx_status load_numpy(cli_call *call, const char *path, onx_str name, onx
     if (status == ONX_OK)
         status = cli_npy_read(call, path, array, out);
     free(member);
-    free(bytes);
+    onx_buffer_free(&bytes);
     return status;
 }
 

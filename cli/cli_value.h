@@ -21,8 +21,6 @@ onx_status cli_zip_member(cli_call *call, const char *what, onx_str archive, onx
                           size_t *len_out);
 /* Raw deflate data of known size; false when it is damaged. */
 bool cli_inflate(onx_str in, char *out, size_t out_len);
-/* All of a file, made with malloc; NULL with the error printed. */
-char *cli_slurp(const cli_call *call, const char *path, size_t *len);
 
 /* Inputs made up: numbers from a seed, open dimensions by --dim NAME=N, else 1. */
 onx_status cli_value_random(cli_call *call, const onx_type *type, onx_str name, uint64_t seed, onx_value **out);

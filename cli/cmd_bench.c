@@ -40,21 +40,21 @@ static int bench_codec(cli_call *call)
     uint64_t threads = 1, seconds = 2;
     if (!cli_number(call, "threads", 1, 1024, &threads) || !cli_number(call, "seconds", 1, 3600, &seconds))
         return CLI_MISUSE;
-    size_t len;
     /* In memory of its own, so that no page of it is still to be read when the clock runs. */
-    char *bytes = cli_slurp(call, call->operand[0], &len);
-    if (!bytes)
-        return CLI_MISUSE;
+    onx_buffer bytes;
+    onx_status status = onx_load_bytes(call->cx, call->operand[0], &bytes);
+    if (status != ONX_OK)
+        return cli_exit(status);
     call->input = call->operand[0];
     best result = { -1, -1 };
-    onx_status status = ONX_OK;
     double end = now_ms() + 1e3 * (double)seconds;
     unsigned rounds = 0;
     while (status == ONX_OK && (rounds < 3 || now_ms() < end)) {
-        status = codec_round(call->cx, cli_kind(call), onx_str_make(bytes, len), (unsigned)threads, &result);
+        status = codec_round(call->cx, cli_kind(call), onx_str_make(bytes.ptr, bytes.len), (unsigned)threads, &result);
         rounds++;
     }
-    free(bytes);
+    size_t len = bytes.len;
+    onx_buffer_free(&bytes);
     if (status != ONX_OK)
         return cli_exit(status);
     double mib = (double)len / (1024 * 1024);

@@ -3,7 +3,6 @@
 
 #include <onx/text.h>
 
-#include <errno.h>
 #include <stdlib.h>
 
 typedef struct buffer {
@@ -28,31 +27,8 @@ static onx_status add(void *user, onx_str bytes)
     return ONX_OK;
 }
 
-/* All of a file, or of standard input; false with the error printed. */
-static bool read_all(const cli_call *call, const char *path, buffer *out)
-{
-    char part[65536];
-    bool standard = strcmp(path, "-") == 0, ok = true;
-    FILE *file = standard ? stdin : fopen(path, "rb");
-    if (!file) {
-        cli_error(call, "cannot read \"%s\": %s", path, strerror(errno));
-        return false;
-    }
-    for (size_t n; ok && (n = fread(part, 1, sizeof(part), file)) > 0;)
-        ok = add(out, onx_str_make(part, n)) == ONX_OK;
-    if (!ok)
-        cli_error(call, "\"%s\" does not fit into memory", path);
-    else if (ferror(file)) {
-        cli_error(call, "cannot read \"%s\": %s", path, strerror(errno));
-        ok = false;
-    }
-    if (!standard)
-        fclose(file);
-    return ok;
-}
-
 /* Writes what is different, or only says so. */
-static int settle(cli_call *call, const char *path, const buffer *before, const buffer *after, bool check)
+static int settle(cli_call *call, const char *path, const onx_buffer *before, const buffer *after, bool check)
 {
     bool same = before->len == after->len && (before->len == 0 || memcmp(before->ptr, after->ptr, before->len) == 0);
     if (check) {
@@ -68,18 +44,21 @@ static int settle(cli_call *call, const char *path, const buffer *before, const 
 
 static int format_file(cli_call *call, const char *path, bool check)
 {
-    buffer before = { NULL, 0, 0 }, after = { NULL, 0, 0 };
-    int result = CLI_MISUSE;
-    if (read_all(call, path, &before)) {
+    buffer after = { NULL, 0, 0 };
+    onx_buffer before;
+    onx_status status = onx_load_bytes(call->cx, path, &before);
+    int result = cli_exit(status);
+    if (status == ONX_OK) {
         call->input = strcmp(path, "-") == 0 ? "standard input" : path;
-        onx_status status =
+        status =
             onx_text_format(call->cx, cli_kind(call), onx_str_make(before.ptr, before.len), (onx_sink){ add, &after });
         result = status == ONX_OK ? settle(call, path, &before, &after, check) : cli_exit(status);
         if (status == ONX_OK && !onx_diag_total(call->cx, ONX_WARNING))
             onx_diag_clear(call->cx); /* notes are about the model, not about its text */
-        cli_report(call);
+        onx_buffer_free(&before);
     }
-    free(before.ptr);
+    cli_report(call);
+    call->input = NULL;
     free(after.ptr);
     return result;
 }

@@ -99,6 +99,8 @@ typedef struct onx_save_options {
  * is. "-" is standard output. `options` may be NULL. */
 ONX_API onx_status onx_save(onx_ctx *cx, const onx_doc *doc, const char *path, const onx_save_options *options);
 
+/* The bytes of a regular file ("-": of standard input), as many as the memory limit of the context allows. */
+ONX_API onx_status onx_load_bytes(onx_ctx *cx, const char *path, onx_buffer *out);
 /* Writes any bytes the same safe way. */
 ONX_API onx_status onx_save_bytes(onx_ctx *cx, const char *path, onx_str bytes);
 

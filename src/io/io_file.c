@@ -227,6 +227,15 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
     return status;
 }
 
+onx_status onx_load_bytes(onx_ctx *cx, const char *path, onx_buffer *out)
+{
+    onxi_file file;
+    *out = (onx_buffer){ 0 };
+    ONX_TRY(onxi_file_read(cx, path, &file));
+    *out = (onx_buffer){ (char *)(uintptr_t)file.bytes.ptr, file.bytes.len, file.heap, file.heap_size, cx };
+    return ONX_OK;
+}
+
 onx_status onx_save_bytes(onx_ctx *cx, const char *path, onx_str bytes)
 {
     onxi_output *output;

@@ -45,7 +45,9 @@ says err "  y = Abs[x]"
 says err "bad.onnxtxt:3:13: error:"
 same bad.onnxtxt bad2.onnxtxt
 expect 2 "$ONX" fmt nothing.onnxtxt
-says err "nothing.onnxtxt"
+says err "cannot open nothing.onnxtxt"
+expect 2 "$ONX" fmt /dev/zero
+says err 'not a regular file'
 printf 'y = Abs( x )' >n.onnxtxt
 expect 0 "$ONX" fmt --as node n.onnxtxt
 [ -s err ] && fail "notes about a node"
