@@ -250,6 +250,13 @@ typedef struct onxi_check {
     const onx_registry *registry;
 } onxi_check;
 
+/* What the reference finds only where it infers types, and takes otherwise: an error in full mode, and before a model
+ * is run, where nothing may be taken for granted. */
+static inline onx_rule_severity onxi_by_full(const onxi_check *k)
+{
+    return k->quick || k->flags & ONX_CHECK_FULL ? ONX_RULE_ERROR : ONX_RULE_WARNING;
+}
+
 /* check_report.c */
 /* Is the rule wanted? Ask before work that is done for this rule alone. */
 bool onxi_wants(const onxi_check *k, const char *rule);

@@ -89,7 +89,7 @@ static void bind_dims(onxi_check *k, const onxi_at *at, const onx_tensor_shape *
         onxi_check_bind_dim(k, at, shape->dim[i], dims[i], ONX_RULE_NONE);
 }
 
-/* Without inference the reference takes such models, so this is an error in full mode only. */
+/* Without inference the reference takes such models, and so do we, also to run them. */
 static onx_rule_severity mismatch(const onxi_check *k)
 {
     return k->flags & ONX_CHECK_FULL ? ONX_RULE_ERROR : ONX_RULE_WARNING;
@@ -167,7 +167,8 @@ static void check_with_input(onxi_check *k, const onxi_at *at, const onx_graph *
     if (scope->role != ONXI_ROLE_SUBGRAPH)
         return;
     if (k->ir_version >= 4)
-        onxi_find(k, at, "S-09", ONXI_PLAIN, "an input of a subgraph is also an initializer of it");
+        onxi_find(k, at, "S-09", (onxi_detail){ .severity = onxi_by_full(k) },
+                  "an input of a subgraph is also an initializer of it");
     else if (m->index < provided(scope))
         onxi_find(k, at, "S-10", ONXI_PLAIN, "an input that the node provides is also an initializer of the subgraph");
 }

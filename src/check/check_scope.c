@@ -77,7 +77,9 @@ static void want(onxi_check *k, const onxi_at *at, const char *rule, const char 
 {
     if (got != wanted)
         onxi_find(k, at, rule,
-                  (onxi_detail){ .value = onxi_number(k, (int64_t)got), .expected = onxi_number(k, (int64_t)wanted) },
+                  (onxi_detail){ .value = onxi_number(k, (int64_t)got),
+                                 .expected = onxi_number(k, (int64_t)wanted),
+                                 .severity = onxi_by_full(k) },
                   "%s has the wrong number of %s", body, what);
 }
 
@@ -124,11 +126,16 @@ static void check_list(onxi_check *k, const onxi_at *at, const onx_node *n, cons
         return;
     if (count != wanted)
         onxi_find(k, at, "S-14",
-                  (onxi_detail){ .value = onxi_number(k, count), .expected = onxi_number(k, (int64_t)wanted) },
+                  (onxi_detail){ .value = onxi_number(k, count),
+                                 .expected = onxi_number(k, (int64_t)wanted),
+                                 .severity = onxi_by_full(k) },
                   "%s has the wrong number of entries", name);
     for (uint32_t i = 0; i < count && flags; i++)
         if (v[i] != 0 && v[i] != 1) {
-            onxi_find(k, at, "S-14", (onxi_detail){ .value = onxi_number(k, v[i]), .expected = onx_str_of("0 or 1") },
+            onxi_find(k, at, "S-14",
+                      (onxi_detail){ .value = onxi_number(k, v[i]),
+                                     .expected = onx_str_of("0 or 1"),
+                                     .severity = onxi_by_full(k) },
                       "%s holds a number that is no direction", name);
             return;
         }
@@ -146,7 +153,9 @@ static void check_scan(onxi_check *k, const onxi_at *at, const onx_node *n, cons
         inputs = inputs ? inputs - 1 : 0;
     if (*scans < 1 || *scans > inputs) {
         onxi_find(k, at, "S-14",
-                  (onxi_detail){ .value = onxi_number(k, *scans), .expected = onxi_text(k, "1 to %u", inputs) },
+                  (onxi_detail){ .value = onxi_number(k, *scans),
+                                 .expected = onxi_text(k, "1 to %u", inputs),
+                                 .severity = onxi_by_full(k) },
                   "num_scan_inputs does not fit the inputs");
         return;
     }
