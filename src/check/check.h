@@ -239,6 +239,7 @@ typedef struct onxi_check {
     uint32_t call_cycles, gradients;
     struct onxi_files *files; /* external data files seen */
     struct onxi_set *graph_names;
+    struct onxi_set *odd_domains; /* O-12 was said of them */
     struct onxi_set *domains_with_functions;
     struct onxi_set *dim_names; /* variables that something gives a size: index into dim_sizes */
     int64_t *dim_sizes;

@@ -82,8 +82,6 @@ const onx_rule onxi_rules_function[] = {
     { 0 }
 };
 
-enum { LONGEST_CHAIN = 100 };
-
 /* ---- finding functions by (domain, name, overload) ---- */
 
 static uint64_t hash_of(onx_str domain, onx_str name, onx_str overload)
@@ -455,10 +453,11 @@ void onxi_check_call_cycles(onxi_check *k, const onxi_at *at)
                 c.chain[c.stack[depth - 1]] = c.chain[f] + 1;
         }
     }
-    if (longest >= LONGEST_CHAIN)
+    if (longest >= k->depth_limit) /* what follows calls nests as deep; 100 unless the caller allows more */
         onxi_find(k, ONXI_AT_ITEM(at, functions, longest_at, FUNCTION, k->callees[longest_at].f), "M-16",
                   (onxi_detail){ .value = onxi_number(k, (int64_t)longest + 1),
-                                 .expected = onxi_text(k, "%d at most", LONGEST_CHAIN) },
+                                 .expected = onxi_text(k, "%u at most", k->depth_limit),
+                                 .hint = onx_str_of("a higher limit on depth allows longer chains") },
                   "functions call each other in too long a chain");
 }
 

@@ -163,6 +163,17 @@ static void check_twice(onxi_check *k, const onxi_at *at, const onx_operator_set
                            : "the operator set is imported in two versions");
 }
 
+/* Once in a model: functions import what the model does. */
+static void report_odd_domain(onxi_check *k, const onxi_at *at, onx_str domain)
+{
+    uint32_t first;
+    if (!k->odd_domains)
+        k->odd_domains = onxi_set_new(k);
+    if (onxi_set_add(k, k->odd_domains, domain, 0, &first))
+        onxi_find(k, at, "O-12", (onxi_detail){ .value = onx_str_of(onxi_quote(k, domain)) },
+                  "the domain is no reverse-DNS name");
+}
+
 void onxi_check_imports(onxi_check *k, const onxi_at *at, onx_operator_set_id *const *list, uint32_t count,
                         bool function)
 {
@@ -179,8 +190,7 @@ void onxi_check_imports(onxi_check *k, const onxi_at *at, onx_operator_set_id *c
         if (!onxi_set_add(k, seen, domain, i, &first))
             check_twice(k, here, id, list[first], function);
         if (!onxi_domain_is_standard(domain) && !onxi_is_reverse_dns(domain))
-            onxi_find(k, here, "O-12", (onxi_detail){ .value = onx_str_of(onxi_quote(k, domain)) },
-                      "the domain is no reverse-DNS name");
+            report_odd_domain(k, here, domain);
         if (onx_str_is(domain, "ai.onnx.preview") || onx_str_is(domain, "ai.onnx.preview.training"))
             onxi_find(k, here, "O-15", ONXI_PLAIN, "operators of a preview domain may change without a new version");
     }

@@ -80,17 +80,19 @@ static void test_check_limits__functions_chains_and_cycles(void **state)
     const struct {
         uint32_t count;
         bool cycle;
+        uint32_t depth; /* 0: the default */
         const char *rule;
-    } cases[] = { { 90, false, NULL },
-                  { 120, false, "M-16" },
-                  { 20000, false, "M-16" },
-                  { 100000, true, "F-04" },
-                  { 1000000, false, "M-16" } };
+    } cases[] = { { 90, false, 0, NULL },       { 120, false, 0, "M-16" },   { 120, false, 200, NULL },
+                  { 20, false, 10, "M-16" },    { 20000, false, 0, "M-16" }, { 100000, true, 0, "F-04" },
+                  { 1000000, false, 0, "M-16" } };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         onx_ctx *cx = onx_ctx_new(NULL);
         onx_doc *doc = new_model(cx);
         for (uint32_t i = 0; i < cases[c].count; i++)
             add_function(doc, i, i + 1 < cases[c].count ? i + 1 : cases[c].cycle ? 0 : UINT32_MAX);
+        onx_limits limits = onx_ctx_limits(cx);
+        limits.depth = cases[c].depth ? cases[c].depth : limits.depth;
+        onx_ctx_set_limits(cx, limits);
         onx_check_options options = { .flags = ONX_CHECK_STRUCTURE };
         assert_int_equal(onx_check(cx, doc, &options, NULL), cases[c].rule ? ONX_E_INVALID : ONX_OK);
         if (cases[c].rule)
@@ -98,6 +100,19 @@ static void test_check_limits__functions_chains_and_cycles(void **state)
         onx_doc_free(doc);
         onx_ctx_free(cx);
     }
+}
+
+static void test_check_limits__a_domain_is_judged_once(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = new_model(cx);
+    for (uint32_t i = 0; i < 10; i++)
+        add_function(doc, i, i < 9 ? i + 1 : UINT32_MAX);
+    assert_int_equal(onx_check(cx, doc, NULL, NULL), ONX_OK);
+    assert_int_equal(times(cx, "O-12"), 1);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
 }
 
 static void test_check_limits__every_function_calls_the_first(void **state)
@@ -397,6 +412,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_check_limits__functions_chains_and_cycles),
+        cmocka_unit_test(test_check_limits__a_domain_is_judged_once),
         cmocka_unit_test(test_check_limits__every_function_calls_the_first),
         cmocka_unit_test(test_check_limits__nested_subgraphs),
         cmocka_unit_test(test_check_limits__nested_types),
