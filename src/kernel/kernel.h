@@ -48,6 +48,8 @@ static inline uint32_t onxi_element_size(int dtype)
 }
 /* Element `index` as a number; of integers past 2^53 the nearest double. */
 double onxi_value_number(const onx_value *v, uint64_t index);
+/* Elements first .. first+count-1. */
+void onxi_value_numbers(const onx_value *v, uint64_t first, uint64_t count, double *out);
 void onxi_value_set_number(onx_value *v, uint64_t index, double number);
 /* Entry of an int32 or int64 tensor: an index, an axis, a length. */
 static inline int64_t onxi_index(const onx_value *v, uint64_t i)

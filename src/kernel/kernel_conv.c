@@ -1,26 +1,11 @@
 /* kernel_conv.c - convolution by unfolding: a tile of output positions is gathered into columns and multiplied with the
  * weights. The meaning for every type; fast variants are in kernel_dnnl_conv.c. */
-#include "kernel/kernel.h"
+#include "kernel/kernel_conv.h"
 
-enum { TILE = 256 }; /* output positions that are unfolded at a time */
-
-typedef struct conv_params {
-    onxi_window window;
-    uint64_t group, in_each, out_each; /* channels per group */
-    uint64_t depth;                    /* in_each * kernel size: the inner dimension of the product */
-    uint64_t tiles;                    /* per image and group */
-    uint64_t columns_size;
-    uint32_t width;
-} conv_params;
-
-static onx_status conv_prepare(onx_prepare *p)
+onx_status onxi_conv_make(const onx_prepare *p, const onx_value *w, const onx_value *bias, onxi_conv *q)
 {
-    const onx_value *x = p->inputs[0], *w = p->inputs[1];
-    onx_value *y = p->outputs[0];
-    conv_params *q = ONXI_NEW(p->arena, conv_params);
-    if (!q)
-        return ONX_E_MEMORY;
-    if (w->rank != x->rank || w->dtype != x->dtype || x->rank < 2)
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    if (w->rank != x->rank || x->rank < 2)
         return onx_prepare_fail(p, ONX_E_INVALID, "weights of rank %u do not fit an input of rank %u", w->rank,
                                 x->rank);
     ONX_TRY(onxi_window_make(p, w->dims + 2, &q->window));
@@ -29,20 +14,32 @@ static onx_status conv_prepare(onx_prepare *p)
         y->dims[1] != w->dims[0])
         return onx_prepare_fail(p, ONX_E_INVALID, "%lld channels, weights [%lld,%lld,...] and group %lld do not fit",
                                 (long long)x->dims[1], (long long)w->dims[0], (long long)w->dims[1], (long long)group);
-    const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
-    if (b && (b->rank != 1 || b->dims[0] != w->dims[0] || b->dtype != x->dtype))
+    if (bias && (bias->rank != 1 || bias->dims[0] != w->dims[0]))
         return onx_prepare_fail(p, ONX_E_INVALID, "the bias does not fit the weights");
     q->group = (uint64_t)group;
     q->in_each = (uint64_t)w->dims[1];
     q->out_each = (uint64_t)w->dims[0] / q->group;
     q->depth = q->in_each * q->window.kernel_size;
-    q->tiles = (q->window.out_size + TILE - 1) / TILE;
+    q->tiles = (q->window.out_size + ONXI_CONV_TILE - 1) / ONXI_CONV_TILE;
     q->width = onx_dtype_bits(x->dtype) / 8;
-    if (!onxi_mul_u64(q->depth, (uint64_t)TILE * q->width, &q->columns_size))
+    if (!onxi_mul_u64(q->depth, (uint64_t)ONXI_CONV_TILE * q->width, &q->columns_size) ||
+        q->columns_size > UINT64_MAX / 64)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the window is too large");
     q->columns_size = (q->columns_size + 63u) & ~(uint64_t)63u;
+    return ONX_OK;
+}
+
+static onx_status conv_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
+    onxi_conv *q = ONXI_NEW(p->arena, onxi_conv);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (w->dtype != x->dtype || (b && b->dtype != x->dtype))
+        return onx_prepare_fail(p, ONX_E_INVALID, "weights and bias do not have the type of the input");
+    ONX_TRY(onxi_conv_make(p, w, b, q));
     p->params = q;
-    p->thread_workspace = q->columns_size + onxi_gemm_workspace(x->dtype, q->out_each, TILE, q->depth);
+    p->thread_workspace = q->columns_size + onxi_gemm_workspace(x->dtype, q->out_each, ONXI_CONV_TILE, q->depth);
     p->rows = q->window.batch * q->group * q->tiles;
     return ONX_OK;
 }
@@ -50,6 +47,9 @@ static onx_status conv_prepare(onx_prepare *p)
 static inline void put(char *to, const char *from, uint32_t width)
 {
     switch (width) {
+    case 1:
+        *to = *from;
+        break;
     case 2:
         memcpy(to, from, 2);
         break;
@@ -62,12 +62,9 @@ static inline void put(char *to, const char *from, uint32_t width)
     }
 }
 
-/* columns[channel * kernel + k][position]: positions first .. first+count-1 of the output; zero where padding is read.
- */
-static void unfold(const conv_params *q, const char *x, uint64_t first, uint64_t count, char *columns)
+void onxi_unfold(const onxi_conv *q, const char *x, uint64_t first, uint64_t count, const char *padding, char *columns)
 {
     const onxi_window *w = &q->window;
-    static const char zero[8] = { 0 };
     int64_t pos[ONX_RANK_MAX], tap[ONX_RANK_MAX] = { 0 };
     for (uint64_t k = 0; k < w->kernel_size; k++) {
         uint64_t rest = first;
@@ -84,8 +81,8 @@ static void unfold(const conv_params *q, const char *x, uint64_t first, uint64_t
                 at = at * w->in[d] + (inside ? c : 0);
             }
             for (uint64_t c = 0; c < q->in_each; c++)
-                put(columns + ((c * w->kernel_size + k) * TILE + i) * q->width,
-                    inside ? x + (c * w->in_size + (uint64_t)at) * q->width : zero, q->width);
+                put(columns + ((c * w->kernel_size + k) * ONXI_CONV_TILE + i) * q->width,
+                    inside ? x + (c * w->in_size + (uint64_t)at) * q->width : padding, q->width);
             for (uint32_t d = w->spatial; d-- > 0;) {
                 if (++pos[d] < w->out[d])
                     break;
@@ -110,16 +107,18 @@ static void fill_bias(const onx_value *bias, uint64_t channel, uint64_t channels
 
 static onx_status conv_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const conv_params *q = work->params;
+    const onxi_conv *q = work->params;
     const onxi_window *w = &q->window;
     const onx_value *x = work->inputs[0], *weights = work->inputs[1];
     const onx_value *bias = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
+    static const char zero[8] = { 0 };
     char *y = work->outputs[0]->data, *columns = work->thread_workspace;
     for (uint64_t row = first; row < last; row++) {
         uint64_t tile = row % q->tiles, g = row / q->tiles % q->group, n = row / q->tiles / q->group;
-        uint64_t start = tile * TILE, count = w->out_size - start < TILE ? w->out_size - start : TILE;
-        unfold(q, (const char *)x->data + (n * w->channels + g * q->in_each) * w->in_size * q->width, start, count,
-               columns);
+        uint64_t start = tile * ONXI_CONV_TILE,
+                 count = w->out_size - start < ONXI_CONV_TILE ? w->out_size - start : ONXI_CONV_TILE;
+        onxi_unfold(q, (const char *)x->data + (n * w->channels + g * q->in_each) * w->in_size * q->width, start, count,
+                    zero, columns);
         char *out = y + ((n * q->group + g) * q->out_each * w->out_size + start) * q->width;
         if (bias)
             fill_bias(bias, g * q->out_each, q->out_each, out, w->out_size, count, q->width);
@@ -132,7 +131,7 @@ static onx_status conv_run(onx_work *work, uint64_t first, uint64_t last)
                            .c = out,
                            .a_row = (int64_t)q->depth,
                            .a_col = 1,
-                           .b_row = TILE,
+                           .b_row = ONXI_CONV_TILE,
                            .b_col = 1,
                            .c_row = (int64_t)w->out_size,
                            .accumulate = bias != NULL };

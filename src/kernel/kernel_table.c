@@ -23,6 +23,8 @@
     TABLE(cumulate)                                                                                                    \
     TABLE(sort)                                                                                                        \
     TABLE(predicate)                                                                                                   \
+    TABLE(quantize)                                                                                                    \
+    TABLE(qlinear)                                                                                                     \
     TABLE(constant)                                                                                                    \
     TABLE(cast)                                                                                                        \
     TABLE(control)                                                                                                     \

@@ -202,6 +202,16 @@ double onxi_value_number(const onx_value *v, uint64_t index)
     return out;
 }
 
+void onxi_value_numbers(const onx_value *v, uint64_t first, uint64_t count, double *out)
+{
+    uint64_t bit = first * onx_dtype_bits(v->dtype);
+    if (bit % 8 == 0)
+        onx_convert(ONX_DOUBLE, out, (onx_dtype)v->dtype, (const char *)v->data + bit / 8, count, true);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            out[i] = onxi_value_number(v, first + i);
+}
+
 void onxi_value_set_number(onx_value *v, uint64_t index, double number)
 {
     onx_convert((onx_dtype)v->dtype, (char *)v->data + index * (onx_dtype_bits(v->dtype) / 8), ONX_DOUBLE, &number, 1,

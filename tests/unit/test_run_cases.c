@@ -136,7 +136,8 @@ static void run_file(const char *name, size_t least)
     FILE(function, 16)                                                                                                 \
     FILE(sequence, 13)                                                                                                 \
     FILE(index, 18)                                                                                                    \
-    FILE(rearrange, 11)
+    FILE(rearrange, 11)                                                                                                \
+    FILE(quantize, 14)
 
 #define TEST(name, least)                                                                                              \
     static void test_run_cases__##name(void **state)                                                                   \
