@@ -45,14 +45,14 @@ static onx_bytes name_of(onx_arena *arena, const char *prefix, uint32_t i)
     return out;
 }
 
-/* A function c.d.<prefix><i> that calls number `callee`, or, for UINT32_MAX, only Relu. */
+/* A function local.<prefix><i> that calls number `callee`, or, for UINT32_MAX, only Relu. */
 static void add_function(onx_doc *doc, uint32_t i, uint32_t callee)
 {
     onx_arena *arena = onx_doc_arena(doc);
     onx_function *f = ONX_ADD(arena, onx_doc_model(doc), functions, FUNCTION);
     assert_non_null(f);
     f->name = name_of(arena, "f", i);
-    assert_int_equal(onx_arena_keep(arena, onx_str_of("c.d"), &f->domain), ONX_OK);
+    assert_int_equal(onx_arena_keep(arena, onx_str_of("local"), &f->domain), ONX_OK);
     f->has |= onx_function_has_name | onx_function_has_domain;
     onx_list_add_text(arena, &f->input, &f->input_count, onx_str_of("a"));
     onx_list_add_text(arena, &f->output, &f->output_count, onx_str_of("b"));
