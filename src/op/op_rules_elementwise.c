@@ -178,22 +178,26 @@ static onxi_dim element(const onxi_value *v, uint32_t k)
 }
 
 /* Constants at the far negative end have no place among dimensions: they are looked at in the tensors themselves. */
-static onx_status check_overflow(onxi_call *call, step_fn *step, uint32_t k)
+static bool exact_constant(onxi_call *call, uint32_t input, uint32_t k, onxi_dim carried, int64_t *out)
 {
-    int64_t x[2], out;
-    for (uint32_t i = 0; i < 2; i++) {
-        const onx_tensor *t = call->ops->constant(call, i);
-        uint64_t count;
-        if (!t || t->data_type != ONX_INT64 || !onx_tensor_count(t, &count) || count == 0 ||
-            onx_tensor_is_external(t) || onx_tensor_get_i64(call->doc, t, count == 1 ? 0 : k, 1, &x[i]) != ONX_OK)
-            return ONX_OK;
-    }
-    bool fits = step == onxi_dim_add   ? onxi_add_i64(x[0], x[1], &out)
-                : step == onxi_dim_sub ? onxi_sub_i64(x[0], x[1], &out)
-                                       : onxi_mul_i64(x[0], x[1], &out);
-    if (fits)
+    uint64_t count;
+    *out = carried;
+    if (carried != ONXI_DIM_BAND)
+        return onxi_dim_is_const(carried) && onxi_call_dtype(call, input) == ONX_INT64;
+    const onx_tensor *t = call->ops->constant(call, input);
+    return t && t->data_type == ONX_INT64 && onx_tensor_count(t, &count) && count && !onx_tensor_is_external(t) &&
+           onx_tensor_get_i64(call->doc, t, count == 1 ? 0 : k, 1, out) == ONX_OK;
+}
+
+static onx_status check_overflow(onxi_call *call, step_fn *step, uint32_t k, onxi_dim a, onxi_dim b)
+{
+    int64_t x, y, out;
+    if (!exact_constant(call, 0, k, a, &x) || !exact_constant(call, 1, k, b, &y))
         return ONX_OK;
-    return onxi_call_fail(call, "%lld and %lld overflow 64 bits", (long long)x[0], (long long)x[1]);
+    bool fits = step == onxi_dim_add   ? onxi_add_i64(x, y, &out)
+                : step == onxi_dim_sub ? onxi_sub_i64(x, y, &out)
+                                       : onxi_mul_i64(x, y, &out);
+    return fits ? ONX_OK : onxi_call_fail(call, "%lld and %lld overflow 64 bits", (long long)x, (long long)y);
 }
 
 static onx_status carry_pair(onxi_call *call, step_fn *step)
@@ -215,7 +219,7 @@ static onx_status carry_pair(onxi_call *call, step_fn *step)
         if (onxi_dim_is_known(x) && onxi_dim_is_known(y))
             out[k] = step(call->dims, x, y);
         if (exact && !onxi_dim_is_known(out[k]))
-            ONX_TRY(check_overflow(call, step, k));
+            ONX_TRY(check_overflow(call, step, k, x, y));
     }
     return ONX_OK;
 }
