@@ -40,7 +40,7 @@ const onx_rule onxi_rules_type[] = {
     { "TY-15", ONX_MUST, 0, ONX_BY_RUNNER, ONX_RULE_ERROR, NULL, "IR.md: Static tensor shapes",
       "One variable means one size throughout the model and its subgraphs, checked when values are bound",
       "inputs float[N] of 2 and float[N] of 3 elements" },
-    { "TY-16", ONX_MUST, 0, ONX_BY_RUNNER, ONX_RULE_ERROR, NULL, "IR.md: Static tensor shapes",
+    { "TY-16", ONX_MUST, 0, ONX_BY_RUNNER, ONX_RULE_WARNING, NULL, "IR.md: Static tensor shapes",
       "In a sequence of tensors a variable promises equal sizes for all elements; dimensions that differ are left out, and the shape is left out if ranks differ",
       "seq(float[N]) holding tensors of 2 and 3 elements" },
     { "TY-17", ONX_MAY, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "onnx.in.proto: TypeProto",

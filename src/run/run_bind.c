@@ -1,10 +1,12 @@
 /* run_bind.c - does a value fit the input that it is bound to? Kind, element type, rank and sizes (TY-19), one size per
- * variable over all inputs (TY-15) and over the elements of a sequence (TY-16). */
+ * variable over all inputs (TY-15). Over the elements of a sequence (TY-16), too, but there a difference is a warning:
+ * the operator set's own tests feed seq(float[N]) with elements of several sizes. */
 #include "run/run.h"
 
 typedef struct variable {
     onx_str name;
     int64_t size;
+    bool element; /* of a sequence */
 } variable;
 
 typedef struct binding {
@@ -13,19 +15,23 @@ typedef struct binding {
     variable few[32], *all; /* open addressing */
     uint32_t room, count;
     bool element; /* of a sequence */
+    bool told;    /* once per sequence is enough */
 } binding;
 
 static onx_status refuse(const binding *b, const char *rule, const char *format, ...) ONX_PRINTF(3, 4);
 static onx_status refuse(const binding *b, const char *rule, const char *format, ...)
 {
-    const onx_diag diag = {
-        .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = rule, .where = ONXI_NOWHERE, .value = b->input
-    };
+    bool warning = strcmp(rule, "TY-16") == 0;
+    const onx_diag diag = { .severity = warning ? ONX_WARNING : ONX_ERROR,
+                            .status = warning ? ONX_OK : ONX_E_INVALID,
+                            .rule = rule,
+                            .where = ONXI_NOWHERE,
+                            .value = b->input };
     va_list args;
     va_start(args, format);
     onxi_vreport(b->cx, &diag, format, args);
     va_end(args);
-    return ONX_E_INVALID;
+    return diag.status;
 }
 
 static variable *find_variable(variable *all, uint32_t room, onx_str name)
@@ -61,13 +67,14 @@ static onx_status bind_variable(binding *b, onx_str name, int64_t size)
         return ONX_E_MEMORY;
     variable *v = find_variable(b->all, b->room, name);
     if (!v->name.ptr) {
-        *v = (variable){ name, size };
+        *v = (variable){ name, size, b->element };
         b->count++;
         return ONX_OK;
     }
-    if (v->size == size)
+    if (v->size == size || (b->element && b->told))
         return ONX_OK;
-    return refuse(b, b->element ? "TY-16" : "TY-15",
+    b->told = b->element;
+    return refuse(b, b->element || v->element ? "TY-16" : "TY-15",
                   "dimension %.*s of input \"%.*s\" is %lld%s, but it has been %lld before", ONX_ARG(name),
                   ONX_ARG(b->input), (long long)size, b->element ? " in an element" : "", (long long)v->size);
 }
@@ -144,7 +151,7 @@ onx_status onxi_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t co
     b.all = b.few;
     for (uint32_t i = 0; i < count && status == ONX_OK; i++) {
         b.input = onx_view(info[i]->name);
-        b.element = false;
+        b.element = b.told = false;
         if (inputs[i] && info[i]->type)
             status = bind_value(&b, info[i]->type, inputs[i]);
     }
