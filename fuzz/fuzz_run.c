@@ -34,8 +34,8 @@ static void run(onx_ctx *cx, onx_doc *doc, bool plain)
 {
     onx_value *inputs[16] = { NULL }, *outputs[16] = { NULL };
     onx_session *s;
-    if (onx_session_new(cx, doc, &(onx_session_options){ .threads = 1, .plain = plain, .memory = 16 << 20 }, &s) !=
-        ONX_OK)
+    onx_session_options options = { .threads = 1, .plain = plain, .memory = 16 << 20, .entries = 100 };
+    if (onx_session_new(cx, doc, &options, &s) != ONX_OK)
         return;
     uint32_t count = onx_session_input_count(s);
     bool ready = count <= 16 && onx_session_output_count(s) <= 16;

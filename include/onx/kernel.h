@@ -70,7 +70,8 @@ typedef struct onx_prepare_ops {
     const onx_attribute *(*attribute)(const onx_prepare *p, const char *name);
     /* The default that the operator's schema gives, as text; NULL: none. */
     const char *(*otherwise)(const onx_prepare *p, const char *name);
-    /* Planned subgraphs: see onx_work_graph. */
+    /* The number of a subgraph, for onx_work_ops. A kernel that asks is prepared once per plan, with types of inputs
+     * where they are known by then (kind NONE otherwise), and its outputs are always sized while it runs. */
     onx_status (*graph)(const onx_prepare *p, const char *name, uint32_t *index_out);
     /* Bytes made from constant inputs, kept per session: made by `make` on first use of the key. */
     onx_status (*packed)(const onx_prepare *p, uint32_t input, const void *key, size_t key_size, uint64_t size,
@@ -94,9 +95,13 @@ struct onx_work {
 };
 
 typedef struct onx_work_ops {
-    /* Runs a subgraph: `inputs` are its formal inputs; `outputs` get values with a reference each. */
+    /* Runs a subgraph: `inputs` are its formal inputs; what it gives is assigned to the values in `outputs`, NULL or
+     * missing ones are not wanted. */
     onx_status (*graph)(onx_work *work, uint32_t index, const onx_value *const *inputs, uint32_t input_count,
                         onx_value **outputs, uint32_t output_count);
+    /* The type of an output for such inputs, without running; NULL in `type` if only a run can tell. */
+    onx_status (*graph_type)(onx_work *work, uint32_t index, const onx_value *const *inputs, uint32_t input_count,
+                             uint32_t output, const onx_value **type);
 } onx_work_ops;
 
 enum {
@@ -151,6 +156,8 @@ ONX_API onx_str onx_prepare_text(const onx_prepare *p, const char *name, const c
 ONX_API const int64_t *onx_prepare_ints(const onx_prepare *p, const char *name, uint32_t *count);
 ONX_API const float *onx_prepare_floats(const onx_prepare *p, const char *name, uint32_t *count);
 ONX_API const onx_attribute *onx_prepare_attribute(const onx_prepare *p, const char *name);
+/* The subgraph of an attribute, NULL when there is none. */
+ONX_API const onx_graph *onx_prepare_graph(const onx_prepare *p, const char *name);
 /* An axis attribute made non-negative. */
 ONX_API onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, uint32_t *out);
 /* Records why the node cannot be done; returns `status`. */

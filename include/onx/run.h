@@ -29,6 +29,7 @@ typedef struct onx_session_options {
     const struct onx_kernel *kernels; /* of operators of your own (onx/kernel.h); asked before the built-in ones */
     const onx_registry *registry; /* operators of your own with shape rules and kernels (onx/op.h), and documents; it
                                    * must outlive the session */
+    uint64_t entries; /* how often one run may enter subgraphs, each iteration of a loop counted; 0: no limit */
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session. Fails for what no kernel can do.

@@ -61,6 +61,8 @@ struct onx_arena {
 };
 
 void *onxi_arena_grow(onx_arena *arena, size_t size);
+/* Gives all memory back, and is empty; small blocks stay with the context for the next use. */
+void onxi_arena_reset(onx_arena *arena);
 /* Uninitialised memory aligned to 8 bytes; NULL when out of memory (recorded). */
 static inline void *onxi_arena_get(onx_arena *arena, size_t size)
 {

@@ -103,10 +103,8 @@ static onxi_block *new_block(onx_ctx *cx, size_t size)
     return block;
 }
 
-void onx_arena_free(onx_arena *arena)
+void onxi_arena_reset(onx_arena *arena)
 {
-    if (!arena)
-        return;
     onx_ctx *cx = arena->cx;
     for (onxi_block *block = arena->blocks, *next; block; block = next) {
         next = block->next;
@@ -120,6 +118,16 @@ void onx_arena_free(onx_arena *arena)
         }
     }
     cx->arena_bytes -= arena->total;
+    memset(arena, 0, sizeof *arena);
+    arena->cx = cx;
+}
+
+void onx_arena_free(onx_arena *arena)
+{
+    if (!arena)
+        return;
+    onx_ctx *cx = arena->cx;
+    onxi_arena_reset(arena);
     onxi_release(cx, arena, sizeof *arena);
 }
 

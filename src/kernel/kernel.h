@@ -65,6 +65,11 @@ bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
 onx_status onxi_value_share(onx_ctx *cx, onx_value *value, onx_value **out);
 /* A value of its own that stays as it is when `from` changes. */
 onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **out);
+/* Two values made with the same context hold what the other one held. */
+void onxi_value_swap(onx_value *a, onx_value *b);
+/* A tensor becomes longer along its first axis and keeps its elements; memory grows in large steps. Elements that
+ * are smaller than a byte start as zero. */
+onx_status onxi_value_lengthen(onx_value *value, int64_t length);
 /* The bytes of a tensor's strings move into the value, whoever had them. */
 onx_status onxi_value_own_texts(onx_value *value);
 

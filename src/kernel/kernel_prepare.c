@@ -112,6 +112,14 @@ const float *onx_prepare_floats(const onx_prepare *p, const char *name, uint32_t
     return made;
 }
 
+const onx_graph *onx_prepare_graph(const onx_prepare *p, const char *name)
+{
+    const onx_attribute *a = onx_prepare_attribute(p, name);
+    uint32_t count;
+    onx_graph *const *g = a ? onx_attribute_value(a, ONX_SLOT_G, &count) : NULL;
+    return g ? *g : NULL;
+}
+
 onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, uint32_t *out)
 {
     if (axis < -(int64_t)rank || axis >= (int64_t)rank)

@@ -28,6 +28,8 @@
     TABLE(constant)                                                                                                    \
     TABLE(cast)                                                                                                        \
     TABLE(control)                                                                                                     \
+    TABLE(loop)                                                                                                        \
+    TABLE(scan)                                                                                                        \
     TABLE(sequence)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)

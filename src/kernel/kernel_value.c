@@ -218,6 +218,45 @@ void onxi_value_set_number(onx_value *v, uint64_t index, double number)
                 true);
 }
 
+onx_status onxi_value_lengthen(onx_value *value, int64_t length)
+{
+    uint64_t count, bytes, before = value->size;
+    int64_t was = value->dims[0];
+    value->dims[0] = length;
+    bool possible = onxi_dims_count(value->rank, value->dims, &count) && onxi_tensor_room(value->dtype, count, &bytes);
+    uint64_t limit = onx_ctx_limits(value->cx).memory;
+    if (!possible || bytes > limit || bytes > SIZE_MAX / 4) {
+        value->dims[0] = was;
+        return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+                         "a tensor of %lld parts of %llu bytes exceeds the memory limit of %llu bytes",
+                         (long long)length, (unsigned long long)(was > 0 ? before / (uint64_t)was : 0),
+                         (unsigned long long)limit);
+    }
+    if (bytes > value->data_room) {
+        uint64_t room = bytes > 2 * value->data_room ? bytes : 2 * value->data_room;
+        void *data = onxi_resize(value->cx, value->data, value->data_room, room);
+        if (!data)
+            return ONX_E_MEMORY;
+        value->data = data;
+        value->data_room = room;
+    }
+    if (bytes > before && (value->dtype == ONX_STRING || onx_dtype_bits(value->dtype) < 8))
+        memset((char *)value->data + before, 0, bytes - before);
+    value->count = count;
+    value->size = bytes;
+    return ONX_OK;
+}
+
+void onxi_value_swap(onx_value *a, onx_value *b)
+{
+    uint32_t a_refs = a->refs, b_refs = b->refs;
+    onx_value was = *a;
+    *a = *b;
+    *b = was;
+    a->refs = a_refs;
+    b->refs = b_refs;
+}
+
 onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype dtype)
 {
     clear_items(value);

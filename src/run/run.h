@@ -187,8 +187,8 @@ typedef struct onxi_step {
     onx_prepare prepared;
     uint32_t *inputs, *outputs; /* plan slots; captures follow */
     uint32_t input_count, capture_count, output_count;
-    bool dynamic;
-    bool skip; /* a view: nothing to do at run time */
+    uint32_t first_site; /* of the op's subgraphs */
+    bool eager;          /* typed, prepared and run anew every time */
 } onxi_step;
 
 typedef struct onxi_storage {
@@ -206,13 +206,14 @@ typedef struct onxi_plan {
     uint32_t slot_count, slot_room;
     onxi_step *steps;
     uint32_t step_count, step_room;
+    uint32_t site_count; /* subgraphs of all steps */
     onxi_storage *storages;
     uint32_t storage_count, storage_room;
     onxi_owned *constants;
     uint64_t buffer_size; /* activations, workspace included */
     uint64_t workspace_offset, thread_workspace_offset, thread_workspace;
     uint32_t *outputs; /* plan slots of the graph's outputs, row-major */
-    bool has_dynamic, has_text;
+    bool has_dynamic;
     struct onxi_state *idle;
     uint32_t busy; /* states out on a run */
     bool retired;  /* dropped from the list while busy */
@@ -225,30 +226,55 @@ onx_status onxi_plan_memory(onxi_plan *plan, onx_ctx *cx, uint64_t *size_out);
 
 /* ---- a state: what one run at a time needs ---- */
 
+/* A subgraph where a step of a state runs it. Its states belong to the state around it and share its context, so what
+ * goes in and comes out is passed on without copies of items. */
+typedef struct onxi_site {
+    struct onxi_state *outer;
+    onxi_graph *graph;
+    const onx_value **inputs; /* formal ones, filled by each run, then captures */
+    onx_value **held;         /* per formal input: an optional value around what is given for it, or NULL */
+    struct onxi_state *kept;  /* one per plan, most recently used first */
+    uint32_t kept_count;
+} onxi_site;
+
 typedef struct onxi_state {
     struct onxi_state *next;
     onx_ctx *cx;
     onxi_plan *plan;
-    onx_arena *text; /* strings of the run */
-    size_t text_used;
+    onx_arena *text;    /* strings of the run */
+    onx_arena *scratch; /* for what eager steps prepare */
     char *buffer, *base;
     size_t base_size;
     onx_value *values; /* per plan slot but dynamic ones */
     onx_value **slots; /* per plan slot */
     onx_work *works;   /* per step */
-    void *arrays;      /* operand pointers of all steps */
+    onxi_site *sites;  /* per subgraph of the plan */
+    void *arrays;      /* operand pointers of all steps and sites */
     size_t arrays_size;
-    uint32_t depth; /* of subgraphs */
+    struct onxi_state *outermost; /* itself, or the state of the main graph */
+    uint64_t entered;             /* outermost: how often subgraphs were run */
     const onx_run_options *options;
     uint64_t start_ns;
 } onxi_state;
 
-onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state **out);
+/* `outer`: the state around it, NULL for the main graph. */
+onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state *outer, onxi_state **out);
+/* Under the lock, because the plans of subgraphs are let go. */
 void onxi_state_free(onxi_session *s, onxi_state *state);
-/* Finds or makes plan and state for these inputs (formal ones, then captures), runs, copies the outputs out.
- * Diagnostics go to cx; `outputs` as for onx_session_run. */
+/* Runs with these inputs. Where outputs[i] is NULL, `cx` makes a value; if that is NULL, the output is not wanted. */
+onx_status onxi_state_run(onxi_state *state, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                          uint32_t output_count);
+bool onxi_plan_fits(const onxi_plan *plan, const onx_value *const *inputs);
+/* Under the lock: the plan for these inputs, made if need be, counted as busy and moved to the front. */
+onx_status onxi_plan_take(onxi_graph *g, const onx_value *const *inputs, onxi_plan **out);
+void onxi_plan_let_go(onxi_session *s, onxi_plan *plan);
+/* Finds or makes plan and state for these inputs of the main graph, runs, copies the outputs out. Diagnostics go to
+ * cx; `outputs` as for onx_session_run. */
 onx_status onxi_graph_run(onxi_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
-                          uint32_t depth, const onx_run_options *options);
+                          const onx_run_options *options);
+/* run_subgraph.c */
+extern const onx_work_ops onxi_site_ops;
+void onxi_sites_free(onxi_session *s, onxi_state *state);
 
 uint64_t onxi_clock_ns(void);
 /* A context of its own with the allocator and the limits of `cx`; NULL when out of memory. */

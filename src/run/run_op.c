@@ -488,28 +488,6 @@ onx_status onxi_work_run(const onx_kernel *kernel, onx_work *work)
     return kernel->run(work, 0, rows);
 }
 
-static onx_status eager_graph(onx_work *work, uint32_t index, const onx_value *const *inputs, uint32_t input_count,
-                              onx_value **outputs, uint32_t output_count)
-{
-    const engine *en = (const engine *)work->prepared->engine;
-    const onxi_op *op = en->op;
-    onxi_graph *g = op->graphs[index];
-    if (input_count != g->input_count || output_count != g->output_count)
-        return onx_work_fail(work, ONX_E_INVALID, "subgraph %u has %u inputs and %u outputs, %u and %u are wanted",
-                             index, g->input_count, g->output_count, input_count, output_count);
-    uint32_t depth = en->exec.state ? en->exec.state->depth + 1 : 1;
-    const onx_value **all = (const onx_value **)ONXI_ARRAY(en->exec.arena, void *, input_count + g->capture_count + 1u);
-    if (!all)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < input_count; i++)
-        all[i] = inputs[i];
-    for (uint32_t i = 0; i < g->capture_count; i++)
-        all[input_count + i] = work->inputs[op->input_count + g->captures[i]];
-    return onxi_graph_run(g, work->cx, all, outputs, depth, NULL);
-}
-
-static const onx_work_ops work_ops = { eager_graph };
-
 static onx_status eager_output(onxi_exec *e, const onx_value *type, onx_value *out)
 {
     if (type->kind != ONX_VALUE_TENSOR)
@@ -538,8 +516,7 @@ static onx_status eager_run(onxi_exec *e, onx_prepare *p, const onx_value *const
                       .workspace = base ? space : NULL,
                       .thread_workspace = base ? space + p->workspace : NULL,
                       .threads = p->threads,
-                      .text = e->state ? e->state->text : e->arena,
-                      .ops = &work_ops };
+                      .text = e->state ? e->state->text : e->arena };
     onx_status status = p->kernel->bind ? p->kernel->bind(&work) : ONX_OK;
     if (status == ONX_OK)
         status = onxi_work_run(p->kernel, &work);

@@ -235,7 +235,6 @@ static onx_status type_op(planner *pl, uint32_t index)
         s->place = dynamic ? ONXI_PLACE_DYNAMIC : ONXI_PLACE_BUFFER;
         if (dynamic)
             s->value = (onx_value){ 0 };
-        pl->plan->has_text |= s->value.dtype == ONX_STRING;
     }
     return ONX_OK;
 }
@@ -378,6 +377,30 @@ static void touch_step(planner *pl, const onxi_step *step, uint32_t index)
             touch(pl, step->outputs[i], index);
 }
 
+/* What holds subgraphs knows its kernel now, whatever its operands will be. */
+static onx_status prepare_holder(planner *pl, onxi_step *step)
+{
+    const onxi_op *op = step->op;
+    onx_arena *arena = pl->plan->arena;
+    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
+    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
+    bool *last_use = ONXI_ARRAY(arena, bool, op->input_count + 1u);
+    if (!inputs || !outputs || !last_use)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        inputs[i] = slot_value(pl, step->inputs[i]);
+    for (uint32_t i = 0; i < op->output_count; i++)
+        outputs[i] = slot_value(pl, step->outputs[i]);
+    onx_prepare p = { .inputs = inputs, .outputs = outputs, .last_use = last_use };
+    onxi_op_describe(pl->e, op, &p);
+    ONX_TRY(onxi_op_choose(pl->e, op, &p, NULL, false));
+    step->kernel = p.kernel;
+    step->prepared = p;
+    step->first_site = pl->plan->site_count;
+    pl->plan->site_count += op->graph_count;
+    return ONX_OK;
+}
+
 static onx_status plan_dynamic(planner *pl, const onxi_op *op)
 {
     onxi_plan *plan = pl->plan;
@@ -393,7 +416,7 @@ static onx_status plan_dynamic(planner *pl, const onxi_op *op)
     onxi_step *step;
     ONX_TRY(add_step(pl, &step));
     step->op = op;
-    step->dynamic = true;
+    step->eager = !op->graph_count;
     step->inputs = list;
     step->outputs = list + inputs;
     step->input_count = op->input_count;
@@ -405,7 +428,7 @@ static onx_status plan_dynamic(planner *pl, const onxi_op *op)
     for (uint32_t i = 0; i < inputs; i++)
         if (op->inputs[i] != ONXI_NO_SLOT)
             consume(pl, op->inputs[i]);
-    return ONX_OK;
+    return step->eager ? ONX_OK : prepare_holder(pl, step);
 }
 
 /* What a step is made from: the op's operands, then those of its followers. */

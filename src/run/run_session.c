@@ -236,7 +236,7 @@ onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_val
     }
     ONX_TRY(onxi_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
     ONX_TRY(find_variant(s, cx, inputs, &g));
-    return onxi_graph_run(g, cx, inputs, outputs, 0, options);
+    return onxi_graph_run(g, cx, inputs, outputs, options);
 }
 
 onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)

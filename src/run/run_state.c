@@ -28,6 +28,23 @@ static onx_status bind_slots(onxi_state *st)
     return ONX_OK;
 }
 
+/* Where the step's subgraphs find what they capture; returns what is left of the array of operands. */
+static const onx_value **bind_sites(onxi_state *st, const onxi_step *step, onx_work *w, const onx_value **at)
+{
+    w->ops = &onxi_site_ops;
+    w->engine = &st->sites[step->first_site];
+    for (uint32_t k = 0; k < step->op->graph_count; k++) {
+        onxi_graph *g = step->op->graphs[k];
+        st->sites[step->first_site + k] = (onxi_site){ .outer = st, .graph = g, .inputs = at };
+        for (uint32_t i = 0; i < g->input_count; i++)
+            at[i] = NULL;
+        for (uint32_t i = 0; i < g->capture_count; i++)
+            at[g->input_count + i] = w->inputs[step->input_count + g->captures[i]];
+        at += g->input_count + g->capture_count;
+    }
+    return at;
+}
+
 static onx_status bind_steps(onxi_state *st)
 {
     onxi_plan *plan = st->plan;
@@ -48,44 +65,67 @@ static onx_status bind_steps(onxi_state *st)
                          .outputs = out,
                          .workspace = st->buffer + plan->workspace_offset,
                          .thread_workspace = st->buffer + plan->thread_workspace_offset,
-                         .threads = plan->graph->session->threads };
+                         .threads = plan->graph->session->threads,
+                         .text = st->text };
         at += inputs + step->output_count;
-        if (!step->dynamic && step->kernel->bind)
+        if (step->eager)
+            continue;
+        if (step->op && step->op->graph_count)
+            at = bind_sites(st, step, w, at);
+        if (step->kernel->bind)
             ONX_TRY(step->kernel->bind(w));
     }
     return ONX_OK;
 }
 
-onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state **out)
+/* Operands of all steps, and inputs of their subgraphs. */
+static size_t count_operands(const onxi_plan *plan)
+{
+    size_t count = 1;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const onxi_step *step = &plan->steps[i];
+        count += step->input_count + step->capture_count + step->output_count;
+        for (uint32_t k = 0; step->op && k < step->op->graph_count; k++)
+            count += step->op->graphs[k]->input_count + step->op->graphs[k]->capture_count;
+    }
+    return count;
+}
+
+onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state *outer, onxi_state **out)
 {
     *out = NULL;
-    onx_ctx *cx = onxi_ctx_child(s->cx);
+    onx_ctx *cx = outer ? outer->cx : onxi_ctx_child(s->cx);
     if (!cx)
         return ONX_E_MEMORY;
     onxi_state *st = onxi_resize(cx, NULL, 0, sizeof *st);
     if (!st) {
-        onx_ctx_free(cx);
+        if (!outer)
+            onx_ctx_free(cx);
         return ONX_E_MEMORY;
     }
     memset(st, 0, sizeof *st);
     st->cx = cx;
     st->plan = plan;
-    size_t operands = 1;
-    for (uint32_t i = 0; i < plan->step_count; i++)
-        operands += plan->steps[i].input_count + plan->steps[i].capture_count + plan->steps[i].output_count;
+    st->outermost = outer ? outer->outermost : st;
+    size_t operands = count_operands(plan);
     st->arrays_size = operands * sizeof(void *);
     st->base_size = plan->buffer_size + 64;
     st->values = onxi_resize(cx, NULL, 0, (plan->slot_count + 1u) * sizeof *st->values);
     st->slots = onxi_resize(cx, NULL, 0, (plan->slot_count + 1u) * sizeof *st->slots);
     st->works = onxi_resize(cx, NULL, 0, (plan->step_count + 1u) * sizeof *st->works);
+    st->sites = onxi_resize(cx, NULL, 0, (plan->site_count + 1u) * sizeof *st->sites);
     st->arrays = onxi_resize(cx, NULL, 0, st->arrays_size);
     st->base = onxi_resize(cx, NULL, 0, st->base_size);
     if (st->slots)
         memset(st->slots, 0, (plan->slot_count + 1u) * sizeof *st->slots);
     if (st->works)
         memset(st->works, 0, (plan->step_count + 1u) * sizeof *st->works);
+    if (st->sites)
+        memset(st->sites, 0, (plan->site_count + 1u) * sizeof *st->sites);
     onx_status status = onx_arena_new(cx, &st->text);
-    if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->arrays || !st->base))
+    if (status == ONX_OK)
+        status = onx_arena_new(cx, &st->scratch);
+    if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->sites || !st->arrays || !st->base))
         status = ONX_E_MEMORY;
     if (status == ONX_OK) {
         st->buffer = (char *)(((uintptr_t)st->base + 63u) & ~(uintptr_t)63u);
@@ -99,25 +139,29 @@ onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state **out)
 
 void onxi_state_free(onxi_session *s, onxi_state *st)
 {
-    (void)s;
     if (!st)
         return;
     onxi_plan *plan = st->plan;
+    bool nested = st->outermost != st;
     for (uint32_t i = 0; st->works && i < plan->step_count; i++)
         if (st->works[i].state && plan->steps[i].kernel->unbind)
             plan->steps[i].kernel->unbind(st->works[i].state);
     for (uint32_t i = 0; st->slots && i < plan->slot_count; i++)
         if (st->slots[i] && st->slots[i] != &st->values[i])
             onx_value_free(st->slots[i]);
+    onxi_sites_free(s, st);
     onx_arena_free(st->text);
+    onx_arena_free(st->scratch);
     onx_ctx *cx = st->cx;
     onxi_release(cx, st->values, (plan->slot_count + 1u) * sizeof *st->values);
     onxi_release(cx, st->slots, (plan->slot_count + 1u) * sizeof *st->slots);
     onxi_release(cx, st->works, (plan->step_count + 1u) * sizeof *st->works);
+    onxi_release(cx, st->sites, (plan->site_count + 1u) * sizeof *st->sites);
     onxi_release(cx, st->arrays, st->arrays_size);
     onxi_release(cx, st->base, st->base_size);
     onxi_release(cx, st, sizeof *st);
-    onx_ctx_free(cx);
+    if (!nested)
+        onx_ctx_free(cx);
 }
 
 /* ---- running ---- */
@@ -142,23 +186,11 @@ static void take_inputs(onxi_state *st, const onx_value *const *inputs)
             st->values[i].data = st->values[plan->slots[i]->base].data;
 }
 
-static onx_status fresh_text(onxi_state *st)
+static onx_status run_eager(onxi_state *st, const onxi_step *step, onx_work *w, const onx_kernel **kernel)
 {
-    onx_arena_free(st->text);
-    st->text = NULL;
-    ONX_TRY(onx_arena_new(st->cx, &st->text));
-    for (uint32_t i = 0; i < st->plan->step_count; i++)
-        st->works[i].text = st->text;
-    return ONX_OK;
-}
-
-static onx_status run_dynamic(onxi_state *st, const onxi_step *step, onx_work *w, const onx_kernel **kernel)
-{
-    onx_arena *arena;
-    ONX_TRY(onx_arena_new(st->cx, &arena));
-    onxi_exec e = { .cx = st->cx, .session = st->plan->graph->session, .arena = arena, .state = st };
+    onxi_exec e = { .cx = st->cx, .session = st->plan->graph->session, .arena = st->scratch, .state = st };
     onx_status status = onxi_op_eager(&e, step->op, w->inputs, w->outputs, kernel);
-    onx_arena_free(arena);
+    onxi_arena_reset(st->scratch);
     return status;
 }
 
@@ -185,24 +217,12 @@ static onx_status run_steps(onxi_state *st)
         const onxi_step *step = &plan->steps[i];
         const onx_kernel *kernel = step->kernel;
         uint64_t start = telling ? onxi_clock_ns() : 0;
-        if (step->dynamic)
-            ONX_TRY(run_dynamic(st, step, &st->works[i], &kernel));
+        if (step->eager)
+            ONX_TRY(run_eager(st, step, &st->works[i], &kernel));
         else
             ONX_TRY(onxi_work_run(kernel, &st->works[i]));
         if (telling)
             tell(st, step, &st->works[i], kernel, start);
-    }
-    return ONX_OK;
-}
-
-static onx_status give_outputs(onxi_state *st, onx_ctx *cx, onx_value **outputs)
-{
-    onxi_graph *g = st->plan->graph;
-    for (uint32_t i = 0; i < g->output_count; i++) {
-        bool made = !outputs[i];
-        if (made)
-            ONX_TRY(onx_value_new(cx, &outputs[i]));
-        ONX_TRY(onx_value_assign(outputs[i], st->slots[st->plan->outputs[i]]));
     }
     return ONX_OK;
 }
@@ -215,30 +235,41 @@ static void drop_lists(onxi_state *st)
             onx_value_reset_list(st->slots[i], ONX_VALUE_NONE, ONX_UNDEFINED);
 }
 
-static onx_status run_state(onxi_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)
+onx_status onxi_state_run(onxi_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                          uint32_t output_count)
 {
     take_inputs(st, inputs);
-    if (st->plan->has_dynamic || st->plan->has_text)
-        ONX_TRY(fresh_text(st));
-#ifdef ONX_WITH_OPENMP
-    int before = omp_get_max_threads(); /* a setting of this thread; oneDNN goes by it */
-    omp_set_num_threads((int)st->plan->graph->session->threads);
-#endif
-    st->start_ns = onxi_clock_ns();
+    onxi_arena_reset(st->text);
     onx_status status = run_steps(st);
-#ifdef ONX_WITH_OPENMP
-    omp_set_num_threads(before);
-#endif
-    if (status == ONX_OK)
-        status = give_outputs(st, cx, outputs);
+    for (uint32_t i = 0; status == ONX_OK && i < output_count; i++) {
+        if (!outputs[i] && cx)
+            status = onx_value_new(cx, &outputs[i]);
+        if (status == ONX_OK && outputs[i])
+            status = onx_value_assign(outputs[i], st->slots[st->plan->outputs[i]]);
+    }
     if (st->plan->has_dynamic)
         drop_lists(st);
     return status;
 }
 
+static onx_status run_main(onxi_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)
+{
+    st->entered = 0;
+    st->start_ns = onxi_clock_ns();
+#ifdef ONX_WITH_OPENMP
+    int before = omp_get_max_threads(); /* a setting of this thread; oneDNN goes by it */
+    omp_set_num_threads((int)st->plan->graph->session->threads);
+#endif
+    onx_status status = onxi_state_run(st, cx, inputs, outputs, st->plan->graph->output_count);
+#ifdef ONX_WITH_OPENMP
+    omp_set_num_threads(before);
+#endif
+    return status;
+}
+
 /* ---- finding a plan ---- */
 
-static bool plan_fits(const onxi_plan *plan, const onx_value *const *inputs)
+bool onxi_plan_fits(const onxi_plan *plan, const onx_value *const *inputs)
 {
     const onxi_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->input_count + g->capture_count; i++) {
@@ -291,11 +322,10 @@ static onx_status make_plan(onxi_graph *g, const onx_value *const *inputs)
     return ONX_OK;
 }
 
-/* Under the lock: the plan at the front of the list, counted as busy, and an idle state if there is one. */
-static onx_status acquire(onxi_graph *g, const onx_value *const *inputs, onxi_plan **plan_out, onxi_state **state_out)
+onx_status onxi_plan_take(onxi_graph *g, const onx_value *const *inputs, onxi_plan **out)
 {
     onxi_plan **at = &g->plans;
-    while (*at && !plan_fits(*at, inputs))
+    while (*at && !onxi_plan_fits(*at, inputs))
         at = &(*at)->next;
     if (*at) {
         onxi_plan *plan = *at;
@@ -306,46 +336,48 @@ static onx_status acquire(onxi_graph *g, const onx_value *const *inputs, onxi_pl
         ONX_TRY(make_plan(g, inputs));
     }
     g->plans->busy++;
-    *plan_out = g->plans;
-    *state_out = g->plans->idle;
-    if (*state_out)
-        g->plans->idle = (*state_out)->next;
+    *out = g->plans;
     return ONX_OK;
 }
 
+void onxi_plan_let_go(onxi_session *s, onxi_plan *plan)
+{
+    plan->busy--;
+    if (plan->retired && !plan->busy)
+        onxi_plan_free(s, plan);
+}
+
 onx_status onxi_graph_run(onxi_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
-                          uint32_t depth, const onx_run_options *options)
+                          const onx_run_options *options)
 {
     onxi_session *s = g->session;
     onxi_plan *plan;
-    onxi_state *state;
+    onxi_state *state = NULL;
     pthread_mutex_lock(&s->lock);
-    onx_status status = acquire(g, inputs, &plan, &state);
+    onx_status status = onxi_plan_take(g, inputs, &plan);
     if (status != ONX_OK)
         onxi_diag_move(cx, s->cx);
+    else if ((state = plan->idle))
+        plan->idle = state->next;
     pthread_mutex_unlock(&s->lock);
     ONX_TRY(status);
     if (!state)
-        status = onxi_state_new(s, plan, &state);
+        status = onxi_state_new(s, plan, NULL, &state);
     if (state) {
-        state->depth = depth;
         state->options = options;
         if (status == ONX_OK)
-            status = run_state(state, cx, inputs, outputs);
+            status = run_main(state, cx, inputs, outputs);
         if (status != ONX_OK)
             onxi_diag_move(cx, state->cx);
     }
-    bool broken = status != ONX_OK;
-    if (broken && state)
-        onxi_state_free(s, state);
     pthread_mutex_lock(&s->lock);
-    plan->busy--;
-    if (!broken && state) {
+    if (status != ONX_OK) { /* nobody knows what it is like */
+        onxi_state_free(s, state);
+    } else {
         state->next = plan->idle;
         plan->idle = state;
     }
-    if (plan->retired && !plan->busy)
-        onxi_plan_free(s, plan);
+    onxi_plan_let_go(s, plan);
     pthread_mutex_unlock(&s->lock);
     return status;
 }

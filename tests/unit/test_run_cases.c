@@ -71,6 +71,8 @@ static onx_status run_once(onx_ctx *cx, onx_doc *doc, bool plain, bool given, on
     if (given)
         values_of(cx, doc, s, inputs);
     onx_status status = onx_session_run(s, cx, (const onx_value *const *)inputs, outputs);
+    for (int again = 0; status == ONX_OK && again < 2; again++) /* what a run leaves behind does not matter */
+        status = onx_session_run(s, cx, (const onx_value *const *)inputs, outputs);
     for (int i = 0; i < 16; i++)
         onx_value_free(inputs[i]);
     onx_session_free(s);
@@ -110,7 +112,8 @@ static cases_buffer answer_of(onx_str title, onx_str text)
             else
                 onx_value_free(got[i]);
         }
-        assert_int_equal(status == ONX_OK, first[0] != NULL);
+        if ((status == ONX_OK) != (first[0] != NULL))
+            fail_msg("%.*s: way %d fails where others do not, or the other way round", (int)title.len, title.ptr, way);
     }
     for (int i = 0; i < 16; i++)
         onx_value_free(first[i]);
@@ -137,7 +140,8 @@ static void run_file(const char *name, size_t least)
     FILE(sequence, 13)                                                                                                 \
     FILE(index, 18)                                                                                                    \
     FILE(rearrange, 11)                                                                                                \
-    FILE(quantize, 14)
+    FILE(quantize, 14)                                                                                                 \
+    FILE(control, 24)
 
 #define TEST(name, least)                                                                                              \
     static void test_run_cases__##name(void **state)                                                                   \

@@ -1,0 +1,159 @@
+/* run_subgraph.c - subgraphs where a step runs them: which state fits the inputs, and what goes in and out. While the
+ * shapes stay the same, an iteration of a loop takes no lock, allocates nothing and looks up no name. */
+#include "run/run.h"
+
+static onx_status new_state(onxi_site *site, onxi_state **out)
+{
+    onxi_session *s = site->graph->session;
+    onx_ctx *cx = site->outer->cx;
+    onxi_plan *plan;
+    pthread_mutex_lock(&s->lock);
+    onx_status status = onxi_plan_take(site->graph, site->inputs, &plan);
+    if (status != ONX_OK)
+        onxi_diag_move(cx, s->cx);
+    pthread_mutex_unlock(&s->lock);
+    ONX_TRY(status);
+    status = onxi_state_new(s, plan, site->outer, out);
+    if (status == ONX_OK)
+        return ONX_OK;
+    pthread_mutex_lock(&s->lock);
+    onxi_state_free(s, *out);
+    onxi_plan_let_go(s, plan);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static void drop_state(onxi_session *s, onxi_state *state)
+{
+    onxi_plan *plan = state->plan;
+    onxi_state_free(s, state);
+    onxi_plan_let_go(s, plan);
+}
+
+void onxi_sites_free(onxi_session *s, onxi_state *state)
+{
+    for (uint32_t i = 0; state->sites && i < state->plan->site_count; i++) {
+        onxi_site *site = &state->sites[i];
+        for (onxi_state *at = site->kept, *next; at; at = next) {
+            next = at->next;
+            drop_state(s, at);
+        }
+        for (uint32_t k = 0; site->held && k < site->graph->input_count; k++)
+            onx_value_free(site->held[k]);
+        if (site->held)
+            onxi_release(state->cx, site->held, site->graph->input_count * sizeof *site->held);
+    }
+}
+
+/* The state whose plan fits the inputs, at the front of those that are kept. */
+static onx_status find_state(onxi_site *site, onxi_state **out)
+{
+    onxi_state **at = &site->kept, *found;
+    while (*at && !onxi_plan_fits((*at)->plan, site->inputs)) {
+        if (!(*at)->next && site->kept_count >= ONXI_PLANS_MAX) { /* the one that has not been used for longest */
+            onxi_session *s = site->graph->session;
+            pthread_mutex_lock(&s->lock);
+            drop_state(s, *at);
+            pthread_mutex_unlock(&s->lock);
+            site->kept_count--;
+            *at = NULL;
+            break;
+        }
+        at = &(*at)->next;
+    }
+    found = *at;
+    if (found) {
+        *at = found->next;
+    } else {
+        ONX_TRY(new_state(site, &found));
+        site->kept_count++;
+    }
+    found->next = site->kept;
+    site->kept = found;
+    *out = found;
+    return ONX_OK;
+}
+
+static bool wants_optional(const onxi_graph *g, uint32_t input)
+{
+    const onx_type *type = g->graph->input[input]->type;
+    return type && ONX_HAS(type, type, optional_type);
+}
+
+/* An optional value is carried round, and the body gives what is in it: a value stands for the optional one that holds
+ * it. */
+static onx_status hold(onxi_site *site, uint32_t input)
+{
+    onx_ctx *cx = site->outer->cx;
+    uint32_t count = site->graph->input_count;
+    onx_value *item;
+    if (!site->held) {
+        site->held = onxi_resize(cx, NULL, 0, count * sizeof *site->held);
+        if (!site->held)
+            return ONX_E_MEMORY;
+        memset(site->held, 0, count * sizeof *site->held);
+    }
+    onx_value **held = &site->held[input];
+    if (!*held)
+        ONX_TRY(onx_value_new(cx, held));
+    ONX_TRY(onx_value_reset_list(*held, ONX_VALUE_OPTIONAL, ONX_UNDEFINED));
+    ONX_TRY(onxi_value_snapshot(cx, site->inputs[input], &item));
+    onx_status status = onx_value_insert(*held, 0, item);
+    onx_value_free(item);
+    site->inputs[input] = *held;
+    return status;
+}
+
+/* Inputs that the caller does not give have a value of their own. */
+static onx_status take_formal(onx_work *work, onxi_site *site, const onx_value *const *inputs, uint32_t input_count)
+{
+    const onxi_graph *g = site->graph;
+    if (input_count > g->input_count)
+        return onx_work_fail(work, ONX_E_INVALID, "the subgraph has %u inputs, %u are given", g->input_count,
+                             input_count);
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        const onxi_graph_slot *slot = &g->slots[g->inputs[i]];
+        site->inputs[i] = i < input_count ? inputs[i] : NULL;
+        bool own = slot->constant || slot->tensor || slot->sparse;
+        if (own == (site->inputs[i] != NULL))
+            return onx_work_fail(
+                work, ONX_E_INVALID,
+                own ? "input %u of the subgraph is an initializer too" : "input %u of the subgraph is not given", i);
+        if (!own && site->inputs[i]->kind != ONX_VALUE_OPTIONAL && wants_optional(g, i))
+            ONX_TRY(hold(site, i));
+    }
+    return ONX_OK;
+}
+
+static onx_status site_run(onx_work *work, uint32_t index, const onx_value *const *inputs, uint32_t input_count,
+                           onx_value **outputs, uint32_t output_count)
+{
+    onxi_site *site = (onxi_site *)work->engine + index;
+    onxi_state *state, *outermost = site->outer->outermost;
+    uint64_t limit = site->graph->session->options.entries;
+    if (output_count > site->graph->output_count)
+        return onx_work_fail(work, ONX_E_INVALID, "the subgraph has %u outputs, %u are wanted",
+                             site->graph->output_count, output_count);
+    if (++outermost->entered > limit && limit)
+        return onx_work_fail(work, ONX_E_LIMIT, "the run enters subgraphs more than %llu times",
+                             (unsigned long long)limit);
+    ONX_TRY(take_formal(work, site, inputs, input_count));
+    ONX_TRY(find_state(site, &state));
+    return onxi_state_run(state, NULL, site->inputs, outputs, output_count);
+}
+
+static onx_status site_type(onx_work *work, uint32_t index, const onx_value *const *inputs, uint32_t input_count,
+                            uint32_t output, const onx_value **type)
+{
+    onxi_site *site = (onxi_site *)work->engine + index;
+    onxi_state *state;
+    *type = NULL;
+    ONX_TRY(take_formal(work, site, inputs, input_count));
+    ONX_TRY(find_state(site, &state));
+    const onxi_plan_slot *slot = state->plan->slots[state->plan->outputs[output]];
+    if (slot->place != ONXI_PLACE_DYNAMIC && slot->value.kind == ONX_VALUE_TENSOR)
+        *type = &slot->value;
+    return ONX_OK;
+}
+
+const onx_work_ops onxi_site_ops = { site_run, site_type };
