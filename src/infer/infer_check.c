@@ -178,7 +178,7 @@ onx_str onxi_infer_show_inputs(const onxi_running *run)
         show(&s, name.ptr, name.len);
         show(&s, "\" is ", 5);
         show(&s, type, len);
-        if (fact->value && fact->value->rank <= 1 && fact->value->count <= SHOWN_ELEMENTS)
+        if (fact->value && !fact->value->floored && fact->value->rank <= 1 && fact->value->count <= SHOWN_ELEMENTS)
             show_value(&s, e, fact->value);
     }
     return s.len ? onxi_arena_printf(e->arena, "%.*s", (int)s.len, s.text) : (onx_str){ 0 };

@@ -374,7 +374,7 @@ static bool same_value(const onxi_value *a, const onxi_value *b)
 {
     if (!a || !b)
         return a == b;
-    return a->rank == b->rank && a->count == b->count &&
+    return a->rank == b->rank && a->count == b->count && a->floored == b->floored &&
            (!a->count || memcmp(a->elements, b->elements, a->count * sizeof *a->elements) == 0);
 }
 

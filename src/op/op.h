@@ -108,6 +108,7 @@ typedef struct onxi_type {
 typedef struct onxi_value {
     uint32_t rank;
     uint32_t count;
+    bool floored; /* what is known is only the whole part: H/2 of floating-point numbers, to be rounded down next */
     const onxi_dim *elements;
 } onxi_value;
 
@@ -185,6 +186,8 @@ onx_status onxi_call_want_rank(onxi_call *call, uint32_t input, uint32_t rank);
 onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t rank);
 /* The elements of an integer input of rank 0 or 1 as far as they are known, or NULL. */
 const onxi_value *onxi_call_value(onxi_call *call, uint32_t input);
+/* The same where only the whole parts are known, which are not below 0. The functions above do not give those. */
+const onxi_value *onxi_call_floored_value(onxi_call *call, uint32_t input);
 /* The same of any rank. */
 const onxi_value *onxi_call_any_value(onxi_call *call, uint32_t input);
 /* Like onxi_call_value for an input that is a shape: when only its length is known, that many unknown elements. */

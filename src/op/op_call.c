@@ -236,7 +236,14 @@ onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t r
 
 const onxi_value *onxi_call_any_value(onxi_call *call, uint32_t input)
 {
-    return onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
+    const onxi_value *value = onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
+    return value && !value->floored ? value : NULL;
+}
+
+const onxi_value *onxi_call_floored_value(onxi_call *call, uint32_t input)
+{
+    const onxi_value *value = onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
+    return value && value->floored ? value : NULL;
 }
 
 const onxi_value *onxi_call_value(onxi_call *call, uint32_t input)

@@ -204,12 +204,12 @@ const onxi_schema onxi_op_Expand[] = {
 /* ---- Floor ---- */
 
 const onxi_schema onxi_op_Floor[] = {
-    { .name = "Floor", .since = 13, .infer = onxi_rule_round, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Floor", .since = 13, .infer = onxi_rule_floor, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", NONDIFF }), .outputs = PORTS({ "Y", "T", NONDIFF }),
       .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "Floor", .since = 6, .infer = onxi_rule_round, .flags = INFERS, ARITY(1, 1, 1, 1),
+    { .name = "Floor", .since = 6, .infer = onxi_rule_floor, .flags = INFERS, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "Floor", .since = 1, .infer = onxi_rule_round, ARITY(1, 1, 1, 1),
+    { .name = "Floor", .since = 1, .infer = onxi_rule_floor, ARITY(1, 1, 1, 1),
       .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },

@@ -28,6 +28,9 @@ bool onxi_count_set(onxi_call *call, uint32_t input, uint32_t limit, uint32_t *o
 void onxi_carry_positions(onxi_call *call);
 void onxi_carry_kept(onxi_call *call);
 
+/* floor(size * scale), where it is known. */
+onxi_dim onxi_scaled(onxi_call *call, onxi_dim size, float scale);
+
 /* element by element */
 RULE(unary);
 RULE(identity);
@@ -35,6 +38,7 @@ RULE(neg);
 RULE(abs);
 RULE(relu);
 RULE(not );
+RULE(floor);
 RULE(round);
 RULE(clip);
 RULE(and);

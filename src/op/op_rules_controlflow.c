@@ -96,7 +96,7 @@ static onx_status branch(onxi_call *call, const char *name, bool never, onxi_typ
 
 static bool same_value(const onxi_value *a, const onxi_value *b)
 {
-    return a->elements && b->elements && a->rank == b->rank && a->count == b->count &&
+    return a->elements && b->elements && a->floored == b->floored && a->rank == b->rank && a->count == b->count &&
            memcmp(a->elements, b->elements, a->count * sizeof *a->elements) == 0;
 }
 

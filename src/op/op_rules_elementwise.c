@@ -92,7 +92,19 @@ onx_status onxi_rule_sqrt(onxi_call *call)
     return onxi_rule_unary(call);
 }
 
-/* Ceil, Floor, Round: carried elements are whole numbers already. */
+onx_status onxi_rule_floor(onxi_call *call)
+{
+    const onxi_value *part = onxi_call_floored_value(call, 0);
+    if (part) {
+        onxi_value whole = *part;
+        whole.floored = false;
+        onxi_call_carry(call, 0, whole);
+    }
+    carry(call, step_same);
+    return onxi_rule_unary(call);
+}
+
+/* Ceil, Round: carried elements are whole numbers already. */
 onx_status onxi_rule_round(onxi_call *call)
 {
     carry(call, step_same);
@@ -270,9 +282,49 @@ onx_status onxi_rule_sub(onxi_call *call)
 {
     return pair(call, onxi_dim_sub);
 }
+/* Sizes that are scaled in floating point are rounded down next: H * 0.5, H / 32. Their whole part is known. */
+static void carry_part(onxi_call *call, const onxi_value *a, const onxi_value *b, const float *scale)
+{
+    uint32_t count = b && b->count > a->count ? b->count : a->count;
+    if (call->schema->since < 7 || a->rank > 1 || (b && b->rank > 1) || (a->count != count && a->count != 1) ||
+        (b && b->count != count && b->count != 1))
+        return;
+    onxi_dim *out = onxi_call_set_value(call, 0, b && b->rank > a->rank ? b->rank : a->rank, count);
+    for (uint32_t i = 0; out && i < count; i++) {
+        onxi_dim x = element(a, i), y = b ? element(b, i) : ONXI_DIM_UNKNOWN;
+        if (!onxi_dim_is_known(x) || onxi_dim_low(call->dims, x) < 0)
+            continue;
+        if (scale)
+            out[i] = onxi_scaled(call, x, *scale);
+        else if (onxi_dim_is_known(y) && y != 0 && onxi_dim_low(call->dims, y) >= 0)
+            out[i] = onxi_dim_div(call->dims, x, y);
+    }
+    if (out)
+        call->output_values[0].floored = true;
+}
+
+/* The single number in a constant, if it is a positive fraction. */
+static bool fraction_in(onxi_call *call, uint32_t input, float *out)
+{
+    const onx_tensor *t = onxi_call_has_input(call, input) ? call->ops->constant(call, input) : NULL;
+    uint64_t count;
+    return t && t->data_type == ONX_FLOAT && t->dims_count <= 1 && !onx_tensor_is_external(t) &&
+           onx_tensor_count(t, &count) && count == 1 && onx_tensor_get_f32(call->doc, t, 0, 1, out) == ONX_OK &&
+           *out > 0 && *out < 1e6f && *out != (float)(int64_t)*out;
+}
+
 onx_status onxi_rule_mul(onxi_call *call)
 {
-    return pair(call, onxi_dim_mul);
+    ONX_TRY(pair(call, onxi_dim_mul));
+    if (onxi_call_dtype(call, 0) != ONX_FLOAT || !call->dims)
+        return ONX_OK;
+    for (uint32_t i = 0; i < 2; i++) {
+        const onxi_value *size = onxi_call_value(call, i);
+        float scale;
+        if (size && fraction_in(call, 1 - i, &scale))
+            carry_part(call, size, NULL, &scale);
+    }
+    return ONX_OK;
 }
 onx_status onxi_rule_mod(onxi_call *call)
 {
@@ -288,7 +340,13 @@ onx_status onxi_rule_div(onxi_call *call)
         zero |= b->elements[i] == 0;
     if (zero && call->schema->since >= 7)
         return onxi_call_fail(call, "division by zero");
-    return pair(call, floating ? step_div_exact : step_div);
+    ONX_TRY(pair(call, floating ? step_div_exact : step_div));
+    bool open = false;
+    for (uint32_t i = 0; floating && a && b && call->output_count && i < call->output_values[0].count; i++)
+        open |= call->output_values[0].elements && !onxi_dim_is_known(call->output_values[0].elements[i]);
+    if (open && call->dims)
+        carry_part(call, a, b, NULL);
+    return ONX_OK;
 }
 
 /* And, Or, Xor, BitShift, PRelu, Pow, ... : two inputs broadcast, nothing carried. */

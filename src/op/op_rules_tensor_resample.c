@@ -20,7 +20,7 @@ static const float *constant_floats(onxi_call *call, uint32_t input, uint32_t *c
 }
 
 /* floor(size * scale). Symbolic sizes need a scale that is a fraction with a small power of two below. */
-static onxi_dim scaled(onxi_call *call, onxi_dim size, float scale)
+onxi_dim onxi_scaled(onxi_call *call, onxi_dim size, float scale)
 {
     if (scale == 1.0f)
         return size;
@@ -55,7 +55,7 @@ static onx_status scale_all(onxi_call *call, const onxi_type *x, const float *sc
         uint32_t axis = i;
         if (axes)
             ONX_TRY(onxi_call_axis(call, axes[i], x->rank, &axis));
-        dims[axis] = scaled(call, x->dims[axis], scales[i]);
+        dims[axis] = onxi_scaled(call, x->dims[axis], scales[i]);
     }
     return ONX_OK;
 }

@@ -5,9 +5,14 @@
 
 static onx_status carry_cast(onxi_call *call, int to)
 {
-    const onxi_value *in = onxi_call_any_value(call, 0);
+    const onxi_value *in = onxi_call_any_value(call, 0), *part = onxi_call_floored_value(call, 0);
     onx_dtype_class class = onx_dtype_class_of(to);
     bool wide = class != ONX_CLASS_TEXT && class != ONX_CLASS_COMPLEX && onx_dtype_bits(to) >= 32;
+    if (part && wide) { /* an integer type cuts the fraction off */
+        onxi_value cut = *part;
+        cut.floored = class == ONX_CLASS_FLOATING;
+        onxi_call_carry(call, 0, cut);
+    }
     if (!in || !(wide || class == ONX_CLASS_BOOLEAN))
         return ONX_OK;
     onxi_dim *out = onxi_call_set_value(call, 0, in->rank, in->count);
@@ -517,7 +522,8 @@ onx_status onxi_rule_split(onxi_call *call)
         if (!given || sizes)
             ONX_TRY(split_size(call, x->dims[at], sizes, i, &dims[at]));
         if (in && onxi_dim_is_const(dims[at]) && onxi_dim_is_const(offset) && dims[at] <= (int64_t)in->count - offset)
-            onxi_call_carry(call, i, (onxi_value){ 1, (uint32_t)dims[at], in->elements + offset });
+            onxi_call_carry(call, i,
+                            (onxi_value){ .rank = 1, .count = (uint32_t)dims[at], .elements = in->elements + offset });
         offset = onxi_dim_add(call->dims, offset, dims[at]);
     }
     return ONX_OK;

@@ -99,9 +99,10 @@ void onxi_carry_reshaped(onxi_call *call)
     if (!in || !call->output_count || !call->outputs[0].ranked)
         return;
     if (call->outputs[0].rank <= 1 && (call->outputs[0].rank == 1 || in->count == 1))
-        onxi_call_carry(call, 0, (onxi_value){ call->outputs[0].rank, in->count, in->elements });
+        onxi_call_carry(call, 0,
+                        (onxi_value){ .rank = call->outputs[0].rank, .count = in->count, .elements = in->elements });
     else if (call->dims && sizes_of(&call->outputs[0], &out) && out.count == in->count)
-        onxi_call_carry(call, 0, (onxi_value){ out.rank, in->count, in->elements });
+        onxi_call_carry(call, 0, (onxi_value){ .rank = out.rank, .count = in->count, .elements = in->elements });
 }
 
 void onxi_carry_transposed(onxi_call *call, const int64_t *perm)
