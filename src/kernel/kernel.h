@@ -51,6 +51,8 @@ double onxi_value_number(const onx_value *v, uint64_t index);
 /* Elements first .. first+count-1. */
 void onxi_value_numbers(const onx_value *v, uint64_t first, uint64_t count, double *out);
 void onxi_value_set_number(onx_value *v, uint64_t index, double number);
+/* Doubles as elements of an integer type or bool, rounded to nearest even and held in its range; NaN is its least. */
+void onxi_round_to(int dtype, void *out, const double *in, uint64_t count);
 /* Entry of an int32 or int64 tensor: an index, an axis, a length. */
 static inline int64_t onxi_index(const onx_value *v, uint64_t i)
 {

@@ -25,6 +25,7 @@
     TABLE(predicate)                                                                                                   \
     TABLE(quantize)                                                                                                    \
     TABLE(qlinear)                                                                                                     \
+    TABLE(resize)                                                                                                      \
     TABLE(constant)                                                                                                    \
     TABLE(cast)                                                                                                        \
     TABLE(control)                                                                                                     \

@@ -1,6 +1,8 @@
 /* kernel_value.c - run-time values: making, resizing, sharing and freeing them. */
 #include "kernel/kernel.h"
 
+#include <math.h>
+
 bool onxi_dims_count(uint32_t rank, const int64_t *dims, uint64_t *count_out)
 {
     uint64_t count = 1;
@@ -255,6 +257,26 @@ void onxi_value_swap(onx_value *a, onx_value *b)
     *b = was;
     a->refs = a_refs;
     b->refs = b_refs;
+}
+
+enum { ROUNDED = 256 }; /* elements at a time; a multiple of 4, so that packed types begin at a byte */
+
+void onxi_round_to(int dtype, void *out, const double *in, uint64_t count)
+{
+    unsigned bits = onx_dtype_bits(dtype);
+    bool is_signed = onx_dtype_class_of(dtype) == ONX_CLASS_SIGNED, is_bool = dtype == ONX_BOOL;
+    double high = is_bool ? 1 : ldexp(1, (int)bits - is_signed) - 1, low = is_signed ? -high - 1 : 0;
+    if (bits == 64) /* the greatest double that is an integer of the type */
+        high = ldexp(1, 64 - is_signed) - (is_signed ? 1024 : 2048);
+    for (uint64_t start = 0; start < count; start += ROUNDED) {
+        double held[ROUNDED];
+        uint64_t n = count - start < ROUNDED ? count - start : ROUNDED;
+        for (uint64_t i = 0; i < n; i++) {
+            double v = rint(in[start + i]);
+            held[i] = v > low ? v < high ? v : high : low;
+        }
+        onx_convert((onx_dtype)dtype, (char *)out + start * bits / 8, ONX_DOUBLE, held, n, true);
+    }
 }
 
 onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype dtype)
