@@ -31,7 +31,8 @@
     TABLE(control)                                                                                                     \
     TABLE(loop)                                                                                                        \
     TABLE(scan)                                                                                                        \
-    TABLE(sequence)
+    TABLE(sequence)                                                                                                    \
+    TABLE(ml_tree)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 

@@ -300,7 +300,8 @@ onx_status onxi_rule_tree_ensemble_classifier(onxi_call *call)
         return onxi_call_fail(call, "neither classlabels_strings nor classlabels_int64s names the classes");
     ONX_TRY(batch_size(call, &rows));
     ONX_TRY(labels(call, "classlabels_strings", rows));
-    return scores(call, 1, ONX_FLOAT, rows, classes);
+    /* A class alone may get a second score, for its absence. */
+    return scores(call, 1, ONX_FLOAT, rows, classes == 1 ? 0 : classes);
 }
 
 onx_status onxi_rule_tree_ensemble_regressor(onxi_call *call)

@@ -142,7 +142,8 @@ static void run_file(const char *name, size_t least)
     FILE(rearrange, 11)                                                                                                \
     FILE(quantize, 14)                                                                                                 \
     FILE(control, 24)                                                                                                  \
-    FILE(resample, 13)
+    FILE(resample, 13)                                                                                                 \
+    FILE(tree, 36)
 
 #define TEST(name, least)                                                                                              \
     static void test_run_cases__##name(void **state)                                                                   \
