@@ -22,6 +22,11 @@ onx_status onxi_ml_batch_of(const onx_prepare *p, uint32_t input, onxi_ml_batch 
 void onxi_ml_load(const onx_value *x, uint64_t row, uint64_t columns, double *out);
 /* The output is rows x columns of a type that numbers can be stored in. */
 onx_status onxi_ml_want_scores(const onx_prepare *p, uint32_t output, uint64_t rows, uint64_t columns);
+/* NULL: nobody asks for it. */
+static inline onx_value *onxi_ml_output(const onx_work *work, uint32_t output)
+{
+    return output < work->prepared->output_count ? work->outputs[output] : NULL;
+}
 void onxi_ml_store(onx_value *y, uint64_t row, uint64_t columns, const double *scores);
 
 /* ---- attributes ---- */

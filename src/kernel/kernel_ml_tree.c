@@ -264,9 +264,9 @@ static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
         uint64_t best = onxi_ml_argmax(scores, q->columns);
         if (q->binary && q->labels.count == 1) /* the label, or none */
             best = 1 - best;
-        onxi_ml_label(&q->labels, work->outputs[0], row, best, -1);
-        if (work->outputs[1])
-            onxi_ml_store(work->outputs[1], row, q->columns, scores);
+        onxi_ml_label(&q->labels, onxi_ml_output(work, 0), row, best, -1);
+        if (onxi_ml_output(work, 1))
+            onxi_ml_store(onxi_ml_output(work, 1), row, q->columns, scores);
     }
     return ONX_OK;
 }

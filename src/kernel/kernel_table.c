@@ -32,7 +32,12 @@
     TABLE(loop)                                                                                                        \
     TABLE(scan)                                                                                                        \
     TABLE(sequence)                                                                                                    \
-    TABLE(ml_tree)
+    TABLE(ml_tree)                                                                                                     \
+    TABLE(ml_linear)                                                                                                   \
+    TABLE(ml_svm)                                                                                                      \
+    TABLE(ml_feature)                                                                                                  \
+    TABLE(ml_label)                                                                                                    \
+    TABLE(ml_map)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 

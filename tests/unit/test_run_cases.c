@@ -143,7 +143,8 @@ static void run_file(const char *name, size_t least)
     FILE(quantize, 14)                                                                                                 \
     FILE(control, 24)                                                                                                  \
     FILE(resample, 13)                                                                                                 \
-    FILE(tree, 36)
+    FILE(tree, 36)                                                                                                     \
+    FILE(learned, 44)
 
 #define TEST(name, least)                                                                                              \
     static void test_run_cases__##name(void **state)                                                                   \
