@@ -144,7 +144,8 @@ static void run_file(const char *name, size_t least)
     FILE(control, 24)                                                                                                  \
     FILE(resample, 13)                                                                                                 \
     FILE(tree, 36)                                                                                                     \
-    FILE(learned, 44)
+    FILE(learned, 44)                                                                                                  \
+    FILE(rnn, 20)
 
 #define TEST(name, least)                                                                                              \
     static void test_run_cases__##name(void **state)                                                                   \
