@@ -30,9 +30,11 @@ typedef struct cli_option {
 /* Tables of options end with CLI_END. */
 #define CLI_END { NULL, 0, NULL, NULL, NULL }
 #define CLI_KINDS "model|graph|function|node|tensor|attribute|value-info|sparse-tensor|type|sequence|map|optional|operator-set"
+#define CLI_FORMATS "onnx|onnxtxt|textproto|json"
 #define CLI_OPTION_AS { "as", 0, "KIND", CLI_KINDS, "what the file holds, when that is not a model" }
 #define CLI_OPTION_JSON { "json", 0, NULL, NULL, "print a machine-readable answer on standard output" }
 #define CLI_OPTION_OUTPUT { "output", 'o', "FILE", NULL, "where the result goes; - is standard output" }
+#define CLI_OPTION_TO { "to", 0, "FORMAT", CLI_FORMATS, "format of the output, where its extension does not tell" }
 /* clang-format on */
 
 typedef struct cli_call cli_call;
@@ -81,6 +83,10 @@ bool cli_split(const cli_call *call, const char *option, const char *text, onx_s
 onx_status cli_load(cli_call *call, const char *path, onx_kind kind, onx_doc **out);
 /* The same for a given format; ONX_FORMAT_AUTO as cli_load. */
 onx_status cli_load_as(cli_call *call, const char *path, onx_kind kind, onx_format format, onx_doc **out);
+/* The format that an option names; ONX_FORMAT_AUTO when it is not given. */
+onx_format cli_format(const cli_call *call, const char *option);
+/* The format of an output file by --to or its extension, binary for standard output; ONX_FORMAT_AUTO when nothing tells. */
+onx_format cli_format_out(const cli_call *call, const char *path);
 /* A sink that writes to standard output; failures are reported when the program ends. */
 onx_sink cli_stdout(void);
 /* Exit status for a status of the library. */

@@ -18,6 +18,32 @@ onx_status cli_load(cli_call *call, const char *path, onx_kind kind, onx_doc **o
     return cli_load_as(call, path, kind, ONX_FORMAT_AUTO, out);
 }
 
+onx_format cli_format(const cli_call *call, const char *option)
+{
+    static const struct {
+        const char *word;
+        onx_format format;
+    } formats[] = {
+        { "onnx", ONX_FORMAT_BINARY },
+        { "onnxtxt", ONX_FORMAT_ONNXTXT },
+        { "textproto", ONX_FORMAT_TEXTPROTO },
+        { "json", ONX_FORMAT_JSON },
+    };
+    const char *word = cli_value(call, option);
+    for (size_t i = 0; word && i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (strcmp(formats[i].word, word) == 0)
+            return formats[i].format;
+    return ONX_FORMAT_AUTO;
+}
+
+onx_format cli_format_out(const cli_call *call, const char *path)
+{
+    onx_format format = cli_format(call, "to");
+    if (format == ONX_FORMAT_AUTO)
+        format = strcmp(path, "-") == 0 ? ONX_FORMAT_BINARY : onx_format_of_path(path);
+    return format;
+}
+
 static onx_status put(void *user, onx_str bytes)
 {
     return fwrite(bytes.ptr, 1, bytes.len, user) == bytes.len ? ONX_OK : ONX_E_IO;

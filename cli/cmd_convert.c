@@ -1,24 +1,6 @@
 /* cmd_convert.c - `onx convert`: between all formats, with weights inside or outside. */
 #include "cli.h"
 
-static const struct {
-    const char *word;
-    onx_format format;
-} formats[] = {
-    { "onnx", ONX_FORMAT_BINARY },
-    { "onnxtxt", ONX_FORMAT_ONNXTXT },
-    { "textproto", ONX_FORMAT_TEXTPROTO },
-    { "json", ONX_FORMAT_JSON },
-};
-
-static onx_format format_of(const char *word)
-{
-    for (size_t i = 0; word && i < sizeof(formats) / sizeof(formats[0]); i++)
-        if (strcmp(formats[i].word, word) == 0)
-            return formats[i].format;
-    return ONX_FORMAT_AUTO;
-}
-
 /* What --external and its relatives say; false, with the error printed, when they do not fit together. */
 static bool external_options(const cli_call *call, onx_external_options *out)
 {
@@ -61,20 +43,18 @@ static int run_convert(cli_call *call)
     onx_external_options external;
     if (!external_options(call, &external))
         return CLI_MISUSE;
-    onx_save_options save = { .format = format_of(cli_value(call, "to")) };
+    onx_save_options save = { .format = cli_format_out(call, out) };
     if (external.location || external.inline_all)
         save.external = &external;
-    if (save.format == ONX_FORMAT_AUTO && strcmp(out, "-") != 0 && onx_format_of_path(out) == ONX_FORMAT_AUTO) {
+    if (save.format == ONX_FORMAT_AUTO) {
         cli_error(call, "the extension of \"%s\" names no format", out);
         cli_hint("say which with --to");
         return CLI_MISUSE;
     }
     onx_doc *doc;
-    onx_status status = cli_load_as(call, in, cli_kind(call), format_of(cli_value(call, "from")), &doc);
+    onx_status status = cli_load_as(call, in, cli_kind(call), cli_format(call, "from"), &doc);
     if (status != ONX_OK)
         return cli_exit(status);
-    if (save.format == ONX_FORMAT_AUTO && strcmp(out, "-") == 0)
-        save.format = ONX_FORMAT_BINARY;
     status = onx_save(call->cx, doc, out, &save);
     onx_doc_free(doc);
     return cli_exit(status);
@@ -82,8 +62,8 @@ static int run_convert(cli_call *call)
 
 static const cli_option options[] = {
     CLI_OPTION_AS,
-    { "from", 0, "FORMAT", "onnx|onnxtxt|textproto|json", "format of IN, where extension and content do not tell" },
-    { "to", 0, "FORMAT", "onnx|onnxtxt|textproto|json", "format of OUT, where the extension does not tell" },
+    { "from", 0, "FORMAT", CLI_FORMATS, "format of IN, where extension and content do not tell" },
+    CLI_OPTION_TO,
     CLI_OPTION_OUTPUT,
     { "lenient", 0, NULL, NULL, "read damaged files, and text with values that do not fit, with warnings" },
     { "external", 0, "FILE", NULL, "move weights out to FILE in the folder of OUT" },

@@ -152,7 +152,10 @@ static onx_status infer_and_write(cli_call *call, onx_doc *doc, const onx_infer_
         print_values(infer, onx_doc_model(doc)->graph);
     onx_status status = onx_infer_apply(infer);
     onx_infer_free(infer);
-    return status == ONX_OK && out ? onx_save(call->cx, doc, out, NULL) : status;
+    if (status != ONX_OK || !out)
+        return status;
+    onx_save_options save = { .format = cli_format_out(call, out) };
+    return onx_save(call->cx, doc, out, &save);
 }
 
 static int run_infer(cli_call *call)
@@ -177,6 +180,7 @@ static int run_infer(cli_call *call)
 
 static const cli_option options[] = {
     CLI_OPTION_OUTPUT,
+    CLI_OPTION_TO,
     { "strict", 0, NULL, NULL, "a node that cannot be inferred is an error, not a warning" },
     { "check-type", 0, NULL, NULL, "check every node against the types that its operator allows" },
     { "no-data-prop", 0, NULL, NULL, "do not carry the values of small integer tensors along" },

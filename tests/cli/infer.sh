@@ -73,4 +73,10 @@ says err 'hint: "a" is float[6,4], "a" is float[6,4]'
 expect 0 "$ONX" info fixed.onnx
 says out "float[3,4]"
 expect 2 "$ONX" infer nobody.onnx
+
+# The format of the output follows --to, then the extension.
+expect 0 "$ONX" infer model.onnxtxt -o - --to onnxtxt
+says out "float[4, \"2*N\"] y"
+expect 0 "$ONX" infer model.onnxtxt -o typed.json
+[ "$(head -c 1 typed.json)" = "{" ] || fail "typed.json is no JSON"
 done_testing
