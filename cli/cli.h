@@ -85,7 +85,8 @@ onx_status cli_load(cli_call *call, const char *path, onx_kind kind, onx_doc **o
 onx_status cli_load_as(cli_call *call, const char *path, onx_kind kind, onx_format format, onx_doc **out);
 /* The format that an option names; ONX_FORMAT_AUTO when it is not given. */
 onx_format cli_format(const cli_call *call, const char *option);
-/* The format of an output file by --to or its extension, binary for standard output; ONX_FORMAT_AUTO when nothing tells. */
+/* The format of an output file by --to or its extension, binary for standard output; ONX_FORMAT_AUTO when nothing
+ * tells. */
 onx_format cli_format_out(const cli_call *call, const char *path);
 /* A sink that writes to standard output; failures are reported when the program ends. */
 onx_sink cli_stdout(void);
