@@ -128,9 +128,14 @@ onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, on
 typedef struct onxi_random {
     uint32_t state[624];
     uint32_t next; /* word to hand out, 624: none left */
+    bool has_normal;
+    double normal; /* they come in pairs */
 } onxi_random;
 void onxi_random_seed(onxi_random *r, uint32_t seed);
+/* From the time and a place in memory. */
+void onxi_random_any(onxi_random *r, const void *place);
 double onxi_random_uniform(onxi_random *r); /* 0 <= x < 1, 53 bits */
+double onxi_random_normal(onxi_random *r);  /* mean 0, deviation 1 */
 
 /* ---- matrix products (kernel_gemm.c) ---- */
 

@@ -1,8 +1,6 @@
 /* kernel_layout.c - operators that move elements or only look at them in another shape. */
 #include "kernel/kernel_move.h"
 
-#include <time.h>
-
 /* ---- views ---- */
 
 static onx_status view_run(onx_work *work, uint64_t first, uint64_t last)
@@ -76,11 +74,11 @@ static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
     }
     if (ratio < 0 || ratio >= 1)
         training = training && ratio > 0 && ratio < 1;
-    struct timespec now = { 0 };
-    if (!q->seeded)
-        clock_gettime(CLOCK_MONOTONIC, &now);
     onxi_random random;
-    onxi_random_seed(&random, q->seeded ? q->seed : (uint32_t)now.tv_nsec ^ (uint32_t)now.tv_sec << 20);
+    if (q->seeded)
+        onxi_random_seed(&random, q->seed);
+    else
+        onxi_random_any(&random, y);
     uint32_t width = onx_dtype_bits(x->dtype) / 8;
     for (uint64_t i = 0; i < x->count; i++) {
         bool kept = !training || onxi_random_uniform(&random) >= ratio;

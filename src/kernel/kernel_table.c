@@ -30,6 +30,7 @@
     TABLE(cast)                                                                                                        \
     TABLE(control)                                                                                                     \
     TABLE(loop)                                                                                                        \
+    TABLE(random)                                                                                                      \
     TABLE(rnn)                                                                                                         \
     TABLE(scan)                                                                                                        \
     TABLE(sequence)                                                                                                    \

@@ -145,6 +145,7 @@ static void run_file(const char *name, size_t least)
     FILE(resample, 13)                                                                                                 \
     FILE(tree, 36)                                                                                                     \
     FILE(learned, 44)                                                                                                  \
+    FILE(random, 5)                                                                                                    \
     FILE(rnn, 20)
 
 #define TEST(name, least)                                                                                              \
