@@ -316,6 +316,7 @@ static onx_status to_map(onx_ctx *cx, onx_arena *arena, const onx_value *v, onx_
 
 static onx_status to_optional(onx_ctx *cx, onx_arena *arena, const onx_value *v, onx_optional *o, uint32_t depth)
 {
+    ONX_SET(optional, o, elem_type, ONX_DATA_UNDEFINED);
     if (!v->count)
         return ONX_OK;
     const onx_value *item = v->items[0];
