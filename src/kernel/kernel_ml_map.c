@@ -153,7 +153,7 @@ static onx_status cast_sorted(onx_work *work, const cast_params *q, const place 
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
     const int64_t dims[] = { 1, q->dense ? (int64_t)x->count : q->length };
-    ONX_TRY(onxi_value_size(y, q->to, 2, dims));
+    ONX_TRY(onxi_value_size(y, (int)q->to, 2, dims));
     memset(y->data, 0, y->size);
     for (uint64_t i = 0; i < x->count; i++) {
         int64_t key = places[i].key;

@@ -81,7 +81,7 @@ static const onx_value *given(const onxi_move_call *call, uint32_t index)
 static numbers read_numbers(const onxi_move_call *call, float *pair)
 {
     const onx_prepare *p = call->p;
-    numbers n = { NULL };
+    numbers n = { 0 };
     uint32_t count = 0;
     if (onx_str_is(onx_view(p->node->op_type), "Resize")) {
         n.scales = given(call, p->since >= 11 ? 2 : 1);
