@@ -345,7 +345,7 @@ static onx_status extractor_prepare(onx_prepare *p)
     extractor_params *q = ONXI_NEW(p->arena, extractor_params);
     if (!q)
         return ONX_E_MEMORY;
-    if (!x->rank || index->dtype != ONX_INT64)
+    if (!x->rank || index->dtype != ONX_INT64 || p->outputs[0]->dtype != x->dtype)
         return onx_prepare_fail(p, ONX_E_INVALID, "input 0 has rank %u, and the indexes are %s", x->rank,
                                 onx_dtype_name(index->dtype));
     q->columns = (uint64_t)x->dims[x->rank - 1];

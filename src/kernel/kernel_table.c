@@ -34,6 +34,10 @@
     TABLE(rnn)                                                                                                         \
     TABLE(scan)                                                                                                        \
     TABLE(sequence)                                                                                                    \
+    TABLE(text)                                                                                                        \
+    TABLE(text_ngram)                                                                                                  \
+    TABLE(text_normalize)                                                                                              \
+    TABLE(text_regex)                                                                                                  \
     TABLE(ml_tree)                                                                                                     \
     TABLE(ml_linear)                                                                                                   \
     TABLE(ml_svm)                                                                                                      \

@@ -146,7 +146,18 @@ static void run_file(const char *name, size_t least)
     FILE(tree, 36)                                                                                                     \
     FILE(learned, 44)                                                                                                  \
     FILE(random, 5)                                                                                                    \
-    FILE(rnn, 20)
+    FILE(rnn, 20)                                                                                                      \
+    FILE(string, 20)
+#ifdef ONX_WITH_PCRE2
+#define REGEX_FILES(FILE) FILE(regex, 35)
+#else
+#define REGEX_FILES(FILE) FILE(without_pcre2, 1)
+#endif
+#ifdef ONX_WITH_UTF8PROC
+#define CASE_FILES(FILE) FILE(string_case, 2)
+#else
+#define CASE_FILES(FILE) FILE(without_utf8proc, 2)
+#endif
 
 #define TEST(name, least)                                                                                              \
     static void test_run_cases__##name(void **state)                                                                   \
@@ -154,10 +165,12 @@ static void run_file(const char *name, size_t least)
         (void)state, run_file(#name, least);                                                                           \
     }
 FILES(TEST)
+REGEX_FILES(TEST)
+CASE_FILES(TEST)
 
 int main(void)
 {
 #define LIST(name, least) cmocka_unit_test(test_run_cases__##name),
-    const struct CMUnitTest tests[] = { FILES(LIST) };
+    const struct CMUnitTest tests[] = { FILES(LIST) REGEX_FILES(LIST) CASE_FILES(LIST) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
