@@ -179,6 +179,7 @@ typedef struct onxi_plan_slot {
     uint32_t base;      /* VIEW: slot of the input */
     uint32_t reordered; /* another slot with the same value in another layout, ONXI_NO_SLOT: none */
     uint64_t left;      /* uses still to be planned */
+    bool moved;         /* it is an output */
 } onxi_plan_slot;
 
 typedef struct onxi_step {
@@ -213,6 +214,7 @@ typedef struct onxi_plan {
     uint64_t buffer_size; /* activations, workspace included */
     uint64_t workspace_offset, thread_workspace_offset, thread_workspace;
     uint32_t *outputs; /* plan slots of the graph's outputs, row-major */
+    bool *moves;       /* per output: nobody needs the slot's own value after it */
     bool has_dynamic;
     struct onxi_state *idle;
     uint32_t busy; /* states out on a run */

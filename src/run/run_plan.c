@@ -711,12 +711,18 @@ static onx_status plan_steps(planner *pl)
         }
     }
     pl->plan->outputs = ONXI_ARRAY(pl->plan->arena, uint32_t, g->output_count + 1u);
-    if (!pl->plan->outputs)
+    pl->plan->moves = ONXI_ARRAY(pl->plan->arena, bool, g->output_count + 1u);
+    if (!pl->plan->outputs || !pl->plan->moves)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < g->output_count; i++)
         ONX_TRY(in_layout(pl, g->outputs[i], NULL, &pl->plan->outputs[i]));
     for (uint32_t i = 0; i < g->output_count; i++)
         touch(pl, pl->plan->outputs[i], pl->plan->step_count);
+    for (uint32_t i = g->output_count; i-- > 0;) {
+        onxi_plan_slot *s = pl->plan->slots[pl->plan->outputs[i]];
+        pl->plan->moves[i] = s->place == ONXI_PLACE_DYNAMIC && !s->moved;
+        s->moved = true;
+    }
     return ONX_OK;
 }
 

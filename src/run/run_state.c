@@ -244,8 +244,12 @@ onx_status onxi_state_run(onxi_state *st, onx_ctx *cx, const onx_value *const *i
     for (uint32_t i = 0; status == ONX_OK && i < output_count; i++) {
         if (!outputs[i] && cx)
             status = onx_value_new(cx, &outputs[i]);
-        if (status == ONX_OK && outputs[i])
-            status = onx_value_assign(outputs[i], st->slots[st->plan->outputs[i]]);
+        onx_value *made = st->slots[st->plan->outputs[i]];
+        bool texts = made->kind == ONX_VALUE_TENSOR && made->dtype == ONX_STRING; /* they lie in the arena of the run */
+        if (status == ONX_OK && outputs[i] && !texts && st->plan->moves[i] && made->cx == outputs[i]->cx)
+            onxi_value_swap(outputs[i], made);
+        else if (status == ONX_OK && outputs[i])
+            status = onx_value_assign(outputs[i], made);
     }
     if (st->plan->has_dynamic)
         drop_lists(st);

@@ -141,7 +141,7 @@ static void run_file(const char *name, size_t least)
     FILE(index, 18)                                                                                                    \
     FILE(rearrange, 11)                                                                                                \
     FILE(quantize, 14)                                                                                                 \
-    FILE(control, 24)                                                                                                  \
+    FILE(control, 25)                                                                                                  \
     FILE(resample, 13)                                                                                                 \
     FILE(tree, 36)                                                                                                     \
     FILE(learned, 44)                                                                                                  \
