@@ -105,37 +105,42 @@ static void fill_bias(const onx_value *bias, uint64_t channel, uint64_t channels
             put(y + (c * pitch + i) * width, (const char *)bias->data + (channel + c) * width, width);
 }
 
+void onxi_conv_multiply(const onxi_conv *q, const onx_value *weights, const onx_value *bias, onx_value *y,
+                        uint64_t image, uint64_t start, uint64_t count, char *columns)
+{
+    const onxi_window *w = &q->window;
+    uint64_t g = image % q->group;
+    char *out = (char *)y->data + (image * q->out_each * w->out_size + start) * q->width;
+    if (bias)
+        fill_bias(bias, g * q->out_each, q->out_each, out, w->out_size, count, q->width);
+    const onxi_gemm gemm = { .dtype = y->dtype,
+                             .m = q->out_each,
+                             .n = count,
+                             .k = q->depth,
+                             .a = (const char *)weights->data + g * q->out_each * q->depth * q->width,
+                             .b = columns,
+                             .c = out,
+                             .a_row = (int64_t)q->depth,
+                             .a_col = 1,
+                             .b_row = ONXI_CONV_TILE,
+                             .b_col = 1,
+                             .c_row = (int64_t)w->out_size,
+                             .accumulate = bias != NULL };
+    onxi_gemm_run(&gemm, columns + q->columns_size);
+}
+
 static onx_status conv_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_conv *q = work->params;
     const onxi_window *w = &q->window;
-    const onx_value *x = work->inputs[0], *weights = work->inputs[1];
-    const onx_value *bias = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
+    const onx_value *x = work->inputs[0], *bias = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
     static const char zero[8] = { 0 };
-    char *y = work->outputs[0]->data, *columns = work->thread_workspace;
+    char *columns = work->thread_workspace;
     for (uint64_t row = first; row < last; row++) {
-        uint64_t tile = row % q->tiles, g = row / q->tiles % q->group, n = row / q->tiles / q->group;
-        uint64_t start = tile * ONXI_CONV_TILE,
-                 count = w->out_size - start < ONXI_CONV_TILE ? w->out_size - start : ONXI_CONV_TILE;
-        onxi_unfold(q, (const char *)x->data + (n * w->channels + g * q->in_each) * w->in_size * q->width, start, count,
-                    zero, columns);
-        char *out = y + ((n * q->group + g) * q->out_each * w->out_size + start) * q->width;
-        if (bias)
-            fill_bias(bias, g * q->out_each, q->out_each, out, w->out_size, count, q->width);
-        onxi_gemm gemm = { .dtype = x->dtype,
-                           .m = q->out_each,
-                           .n = count,
-                           .k = q->depth,
-                           .a = (const char *)weights->data + g * q->out_each * q->depth * q->width,
-                           .b = columns,
-                           .c = out,
-                           .a_row = (int64_t)q->depth,
-                           .a_col = 1,
-                           .b_row = ONXI_CONV_TILE,
-                           .b_col = 1,
-                           .c_row = (int64_t)w->out_size,
-                           .accumulate = bias != NULL };
-        onxi_gemm_run(&gemm, columns + q->columns_size);
+        uint64_t image = row / q->tiles, start = row % q->tiles * ONXI_CONV_TILE, count = w->out_size - start;
+        count = count < ONXI_CONV_TILE ? count : ONXI_CONV_TILE;
+        onxi_unfold(q, (const char *)x->data + image * q->in_each * w->in_size * q->width, start, count, zero, columns);
+        onxi_conv_multiply(q, work->inputs[1], bias, work->outputs[0], image, start, count, columns);
     }
     return ONX_OK;
 }

@@ -26,6 +26,12 @@
     TABLE(quantize)                                                                                                    \
     TABLE(qlinear)                                                                                                     \
     TABLE(resize)                                                                                                      \
+    TABLE(sample)                                                                                                      \
+    TABLE(region)                                                                                                      \
+    TABLE(fold)                                                                                                        \
+    TABLE(deform)                                                                                                      \
+    TABLE(algebra)                                                                                                     \
+    TABLE(einsum)                                                                                                      \
     TABLE(constant)                                                                                                    \
     TABLE(cast)                                                                                                        \
     TABLE(control)                                                                                                     \

@@ -143,6 +143,7 @@ static void run_file(const char *name, size_t least)
     FILE(quantize, 14)                                                                                                 \
     FILE(control, 25)                                                                                                  \
     FILE(resample, 13)                                                                                                 \
+    FILE(region, 21)                                                                                                   \
     FILE(tree, 36)                                                                                                     \
     FILE(learned, 44)                                                                                                  \
     FILE(random, 5)                                                                                                    \
