@@ -134,7 +134,7 @@ typedef struct onx_allocator {
 typedef struct onx_limits {
     uint32_t depth;       /* nesting of messages, types and subgraphs; default 100, at most ONX_DEPTH_MAX */
     uint32_t diagnostics; /* how many are kept; later ones are counted only; default 1000 */
-    uint64_t memory;      /* bytes of all arenas of the context, mapped files not counted; default 8 GiB */
+    uint64_t memory;      /* bytes of all arenas and values of the context, mapped files not counted; default 8 GiB */
 } onx_limits;
 
 #define ONX_DEPTH_MAX 2000u

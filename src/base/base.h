@@ -42,6 +42,11 @@ void onxi_diag_move(onx_ctx *cx, onx_ctx *from);
 
 /* realloc through the context's allocator; NULL with the diagnostic recorded when out of memory. */
 void *onxi_resize(onx_ctx *cx, void *ptr, size_t old_size, size_t new_size);
+/* Counts bytes against the memory limit, as arenas do; false (recorded) when that would be exceeded. */
+bool onxi_ctx_hold(onx_ctx *cx, uint64_t bytes);
+void onxi_ctx_let_go(onx_ctx *cx, uint64_t bytes);
+/* Bytes that may still be held. */
+uint64_t onxi_ctx_room(const onx_ctx *cx);
 static inline void onxi_release(onx_ctx *cx, void *ptr, size_t size)
 {
     if (ptr)

@@ -148,6 +148,24 @@ bool onxi_arena_within_limit(onx_ctx *cx)
     return within_limit(cx, 0);
 }
 
+bool onxi_ctx_hold(onx_ctx *cx, uint64_t bytes)
+{
+    if (bytes > SIZE_MAX || !within_limit(cx, (size_t)bytes))
+        return false;
+    cx->arena_bytes += bytes;
+    return true;
+}
+
+void onxi_ctx_let_go(onx_ctx *cx, uint64_t bytes)
+{
+    cx->arena_bytes -= bytes;
+}
+
+uint64_t onxi_ctx_room(const onx_ctx *cx)
+{
+    return cx->arena_bytes < cx->limits.memory ? cx->limits.memory - cx->arena_bytes : 0;
+}
+
 /* Powers of two, so that freed blocks fit the next arena. A block of full size is a huge page (base_memory.c), which is
  * touched whole: not before twice that is in use. */
 static size_t block_size_after(size_t total)

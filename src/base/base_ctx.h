@@ -16,7 +16,7 @@ struct onx_ctx {
         void *ptr;
         size_t size;
     } buffers[ONXI_SPARE_BUFFERS]; /* large buffers that were given back, for the same reason */
-    uint64_t arena_bytes;          /* held by all arenas of the context, against limits.memory */
+    uint64_t arena_bytes;          /* held by all arenas and values of the context, against limits.memory */
     onx_diag *diags;
     size_t diag_count, diag_room;
     size_t totals[ONX_ERROR + 1];

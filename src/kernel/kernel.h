@@ -63,6 +63,9 @@ static inline int64_t onxi_index(const onx_value *v, uint64_t i)
 onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t *dims);
 /* Bytes that a row-major tensor takes; false when that overflows. Strings count as onx_str. */
 bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
+/* Memory of a value: what `part` points to (a pointer) grows or shrinks and keeps its bytes, counted against the memory
+ * limit of the context. */
+onx_status onxi_value_memory(onx_ctx *cx, void *part, uint64_t from, uint64_t to);
 /* The reference count goes up when the value was made with cx, else it is copied. */
 onx_status onxi_value_share(onx_ctx *cx, onx_value *value, onx_value **out);
 /* A value of its own that stays as it is when `from` changes. */

@@ -29,9 +29,7 @@ static onx_status from_tensor(onx_value *v, onx_doc *doc, const onx_tensor *t)
     uint64_t total = 0, at = 0;
     for (uint64_t i = 0; i < count; i++)
         total += onx_view(t->string_data[i]).len;
-    v->text = total ? onxi_resize(cx, NULL, 0, total) : NULL;
-    if (total && !v->text)
-        return ONX_E_MEMORY;
+    ONX_TRY(onxi_value_memory(cx, &v->text, 0, total));
     v->text_room = total;
     for (uint64_t i = 0; i < count; i++) {
         onx_str s = onx_view(t->string_data[i]);

@@ -35,12 +35,32 @@ bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out)
     return onx_dtype_size(dtype, count, bytes_out);
 }
 
+onx_status onxi_value_memory(onx_ctx *cx, void *part, uint64_t from, uint64_t to)
+{
+    void *now;
+    memcpy(&now, part, sizeof now);
+    if (to > from && !onxi_ctx_hold(cx, to - from))
+        return ONX_E_LIMIT;
+    void *moved = to || now ? onxi_resize(cx, now, from, to) : NULL;
+    if (to && !moved) {
+        onxi_ctx_let_go(cx, to > from ? to - from : 0);
+        return ONX_E_MEMORY;
+    }
+    onxi_ctx_let_go(cx, to < from ? from - to : 0);
+    memcpy(part, &moved, sizeof moved);
+    return ONX_OK;
+}
+
+static void release(onx_ctx *cx, void *part, uint64_t size)
+{
+    onxi_value_memory(cx, &part, size, 0);
+}
+
 onx_status onx_value_new(onx_ctx *cx, onx_value **out)
 {
+    onx_value *v = NULL;
     *out = NULL;
-    onx_value *v = onxi_resize(cx, NULL, 0, sizeof *v);
-    if (!v)
-        return ONX_E_MEMORY;
+    ONX_TRY(onxi_value_memory(cx, &v, 0, sizeof *v));
     memset(v, 0, sizeof *v);
     v->cx = cx;
     v->refs = 1;
@@ -81,12 +101,12 @@ static void drop_items(onx_value *v, onx_value **pending)
 
 static void release_parts(onx_value *v)
 {
-    onxi_release(v->cx, v->items, v->items_room * sizeof *v->items);
+    release(v->cx, v->items, v->items_room * sizeof *v->items);
     if (!(v->flags & ONXI_VALUE_BORROWED)) {
-        onxi_release(v->cx, v->data, v->data_room);
-        onxi_release(v->cx, v->dims, v->dims_room * sizeof *v->dims);
+        release(v->cx, v->data, v->data_room);
+        release(v->cx, v->dims, v->dims_room * sizeof *v->dims);
     }
-    onxi_release(v->cx, v->text, v->text_room);
+    release(v->cx, v->text, v->text_room);
 }
 
 void onx_value_free(onx_value *value)
@@ -100,7 +120,7 @@ void onx_value_free(onx_value *value)
         pending = (onx_value *)(uintptr_t)(const void *)v->layout;
         drop_items(v, &pending);
         release_parts(v);
-        onxi_release(v->cx, v, sizeof *v);
+        release(v->cx, v, sizeof *v);
     }
 }
 
@@ -113,7 +133,7 @@ static void clear_items(onx_value *v)
         pending = (onx_value *)(uintptr_t)(const void *)item->layout;
         drop_items(item, &pending);
         release_parts(item);
-        onxi_release(item->cx, item, sizeof *item);
+        release(item->cx, item, sizeof *item);
     }
 }
 
@@ -137,11 +157,10 @@ static onx_status reserve(onx_value *v, uint64_t bytes)
                          (unsigned long long)onx_ctx_limits(v->cx).memory);
     if (bytes <= v->data_room)
         return ONX_OK;
-    onxi_release(v->cx, v->data, v->data_room);
+    release(v->cx, v->data, v->data_room);
     v->data_room = 0;
-    v->data = onxi_resize(v->cx, NULL, 0, bytes);
-    if (!v->data)
-        return ONX_E_MEMORY;
+    v->data = NULL;
+    ONX_TRY(onxi_value_memory(v->cx, &v->data, 0, bytes));
     v->data_room = bytes;
     return ONX_OK;
 }
@@ -162,11 +181,10 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
     value->kind = ONX_VALUE_NONE;
     value->layout = NULL;
     if (rank > value->dims_room) {
-        onxi_release(value->cx, value->dims, value->dims_room * sizeof *value->dims);
+        release(value->cx, value->dims, value->dims_room * sizeof *value->dims);
         value->dims_room = 0;
-        value->dims = onxi_resize(value->cx, NULL, 0, rank * sizeof *value->dims);
-        if (!value->dims)
-            return ONX_E_MEMORY;
+        value->dims = NULL;
+        ONX_TRY(onxi_value_memory(value->cx, &value->dims, 0, rank * sizeof *value->dims));
         value->dims_room = rank;
     }
     if (rank)
@@ -236,10 +254,7 @@ onx_status onxi_value_lengthen(onx_value *value, int64_t length)
     }
     if (bytes > value->data_room) {
         uint64_t room = bytes > 2 * value->data_room ? bytes : 2 * value->data_room;
-        void *data = onxi_resize(value->cx, value->data, value->data_room, room);
-        if (!data)
-            return ONX_E_MEMORY;
-        value->data = data;
+        ONX_TRY(onxi_value_memory(value->cx, &value->data, value->data_room, room));
         value->data_room = room;
     }
     if (bytes > before && (value->dtype == ONX_STRING || onx_dtype_bits(value->dtype) < 8))
@@ -309,10 +324,7 @@ static onx_status grow_keys(onx_value *value, uint64_t index)
     uint64_t need = (value->count + 1) * width;
     if (need > value->data_room) {
         uint64_t room = need * 2;
-        void *data = onxi_resize(value->cx, value->data, value->data_room, room);
-        if (!data)
-            return ONX_E_MEMORY;
-        value->data = data;
+        ONX_TRY(onxi_value_memory(value->cx, &value->data, value->data_room, room));
         value->data_room = room;
     }
     char *at = (char *)value->data + index * width;
@@ -331,11 +343,8 @@ onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
                          (unsigned long long)index, (unsigned long long)value->count);
     if (value->count == value->items_room) {
         uint64_t room = value->items_room ? value->items_room * 2 : 4;
-        onx_value **items =
-            onxi_resize(value->cx, value->items, value->items_room * sizeof *items, room * sizeof *items);
-        if (!items)
-            return ONX_E_MEMORY;
-        value->items = items;
+        ONX_TRY(onxi_value_memory(value->cx, &value->items, value->items_room * sizeof *value->items,
+                                  room * sizeof *value->items));
         value->items_room = room;
     }
     if (value->kind == ONX_VALUE_MAP)
@@ -358,9 +367,8 @@ static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count)
     if (total > onx_ctx_limits(to->cx).memory)
         return onxi_fail(to->cx, ONX_E_LIMIT, ONXI_NOWHERE, "strings of %llu bytes exceed the memory limit",
                          (unsigned long long)total);
-    char *text = total ? onxi_resize(to->cx, NULL, 0, total) : NULL;
-    if (total && !text)
-        return ONX_E_MEMORY;
+    char *text = NULL;
+    ONX_TRY(onxi_value_memory(to->cx, &text, 0, total));
     onx_str *strings = to->data;
     uint64_t at = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -369,7 +377,7 @@ static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count)
         strings[i] = onx_str_make(from[i].len ? text + at : NULL, from[i].len);
         at += from[i].len;
     }
-    onxi_release(to->cx, to->text, to->text_room);
+    release(to->cx, to->text, to->text_room);
     to->text = text;
     to->text_room = total;
     return ONX_OK;

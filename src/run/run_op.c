@@ -533,10 +533,8 @@ static onx_status eager_view(const onx_value *input, const onx_value *type, onx_
     if (type->kind != ONX_VALUE_TENSOR || out->kind != ONX_VALUE_TENSOR)
         return ONX_OK;
     if (type->rank > out->dims_room) {
-        int64_t *dims = onxi_resize(out->cx, out->dims, out->dims_room * sizeof *dims, type->rank * sizeof *dims);
-        if (!dims)
-            return ONX_E_MEMORY;
-        out->dims = dims;
+        ONX_TRY(
+            onxi_value_memory(out->cx, &out->dims, out->dims_room * sizeof *out->dims, type->rank * sizeof *out->dims));
         out->dims_room = type->rank;
     }
     if (type->rank)

@@ -115,14 +115,17 @@ onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state *outer, o
     st->works = onxi_resize(cx, NULL, 0, (plan->step_count + 1u) * sizeof *st->works);
     st->sites = onxi_resize(cx, NULL, 0, (plan->site_count + 1u) * sizeof *st->sites);
     st->arrays = onxi_resize(cx, NULL, 0, st->arrays_size);
-    st->base = onxi_resize(cx, NULL, 0, st->base_size);
+    bool held = onxi_ctx_hold(cx, st->base_size);
+    st->base = held ? onxi_resize(cx, NULL, 0, st->base_size) : NULL;
+    if (held && !st->base)
+        onxi_ctx_let_go(cx, st->base_size);
     if (st->slots)
         memset(st->slots, 0, (plan->slot_count + 1u) * sizeof *st->slots);
     if (st->works)
         memset(st->works, 0, (plan->step_count + 1u) * sizeof *st->works);
     if (st->sites)
         memset(st->sites, 0, (plan->site_count + 1u) * sizeof *st->sites);
-    onx_status status = onx_arena_new(cx, &st->text);
+    onx_status status = held ? onx_arena_new(cx, &st->text) : ONX_E_LIMIT;
     if (status == ONX_OK)
         status = onx_arena_new(cx, &st->scratch);
     if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->sites || !st->arrays || !st->base))
@@ -159,6 +162,8 @@ void onxi_state_free(onxi_session *s, onxi_state *st)
     onxi_release(cx, st->sites, (plan->site_count + 1u) * sizeof *st->sites);
     onxi_release(cx, st->arrays, st->arrays_size);
     onxi_release(cx, st->base, st->base_size);
+    if (st->base)
+        onxi_ctx_let_go(cx, st->base_size);
     onxi_release(cx, st, sizeof *st);
     if (!nested)
         onx_ctx_free(cx);

@@ -2,6 +2,26 @@
  * shapes stay the same, an iteration of a loop takes no lock, allocates nothing and looks up no name. */
 #include "run/run.h"
 
+static void drop_state(onxi_session *s, onxi_state *state)
+{
+    onxi_plan *plan = state->plan;
+    onxi_state_free(s, state);
+    onxi_plan_let_go(s, plan);
+}
+
+static void drop_states(onxi_site *site)
+{
+    onxi_session *s = site->graph->session;
+    pthread_mutex_lock(&s->lock);
+    while (site->kept) {
+        onxi_state *state = site->kept;
+        site->kept = state->next;
+        drop_state(s, state);
+    }
+    site->kept_count = 0;
+    pthread_mutex_unlock(&s->lock);
+}
+
 static onx_status new_state(onxi_site *site, onxi_state **out)
 {
     onxi_session *s = site->graph->session;
@@ -13,6 +33,8 @@ static onx_status new_state(onxi_site *site, onxi_state **out)
         onxi_diag_move(cx, s->cx);
     pthread_mutex_unlock(&s->lock);
     ONX_TRY(status);
+    if (plan->buffer_size + 64 > onxi_ctx_room(cx)) /* those of other shapes have to go */
+        drop_states(site);
     status = onxi_state_new(s, plan, site->outer, out);
     if (status == ONX_OK)
         return ONX_OK;
@@ -21,13 +43,6 @@ static onx_status new_state(onxi_site *site, onxi_state **out)
     onxi_plan_let_go(s, plan);
     pthread_mutex_unlock(&s->lock);
     return status;
-}
-
-static void drop_state(onxi_session *s, onxi_state *state)
-{
-    onxi_plan *plan = state->plan;
-    onxi_state_free(s, state);
-    onxi_plan_let_go(s, plan);
 }
 
 void onxi_sites_free(onxi_session *s, onxi_state *state)

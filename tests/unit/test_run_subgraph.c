@@ -204,6 +204,26 @@ static void test_run_subgraph__bounded_entries(void **state)
     onx_ctx_free(cx);
 }
 
+/* What a loop collects counts against the memory of the session, and so do the buffers for its shapes. */
+static void test_run_subgraph__bounded_memory(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = parse(cx, growing);
+    onx_session *s;
+    onx_value *out[2] = { NULL };
+    onx_session_options options = { .threads = 1, .memory = 2 << 20 };
+    assert_int_equal(onx_session_new(cx, doc, &options, &s), ONX_OK);
+    assert_int_equal(run(s, cx, 300, out), ONX_OK); /* items of 363 kB in all */
+    assert_int_equal(run(s, cx, 3000, out), ONX_E_LIMIT);
+    assert_int_equal(onx_diag_get(cx, onx_diag_count(cx) - 1)->status, ONX_E_LIMIT);
+    assert_int_equal(run(s, cx, 300, out), ONX_OK);
+    free_both(out);
+    onx_session_free(s);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 /* Each allocation fails once: an error is told, nothing leaks, and the session runs again. */
 static void test_run_subgraph__out_of_memory(void **state)
 {
@@ -246,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_run_subgraph__shapes_change_every_time),
         cmocka_unit_test(test_run_subgraph__many_threads),
         cmocka_unit_test(test_run_subgraph__bounded_entries),
+        cmocka_unit_test(test_run_subgraph__bounded_memory),
         cmocka_unit_test(test_run_subgraph__out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
