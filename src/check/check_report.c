@@ -36,30 +36,10 @@ onx_str onxi_number(onxi_check *k, int64_t value)
     return onxi_text(k, "%lld", (long long)value);
 }
 
-/* Escapes what would break a line or a terminal; cuts after about 100 bytes, between characters. */
-static size_t quote(char *out, size_t room, onx_str s)
-{
-    size_t n = 0, i = 0;
-    size_t valid = onxi_utf8_valid(onx_str_make(s.ptr, s.len < 120 ? s.len : 120));
-    for (; i < s.len && n + 8 < room && i < 100; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        if (c < 0x20 || c == 0x7f || (c >= 0x80 && i >= valid))
-            n += (size_t)snprintf(out + n, room - n, "\\x%02x", c);
-        else
-            out[n++] = (char)c;
-    }
-    while (i < s.len && i < valid && ((unsigned char)s.ptr[i] & 0xc0) == 0x80 && n + 8 < room)
-        out[n++] = s.ptr[i++];
-    if (i < s.len)
-        n += (size_t)snprintf(out + n, room - n, "...");
-    out[n] = 0;
-    return n;
-}
-
 const char *onxi_quote(onxi_check *k, onx_str s)
 {
     char *buf = k->scratch[k->scratch_at++ % 8];
-    quote(buf, sizeof k->scratch[0], s);
+    onxi_path_quote(buf, sizeof k->scratch[0], s);
     return buf;
 }
 
@@ -128,52 +108,12 @@ bool onxi_wants(const onxi_check *k, const char *rule)
 
 static void label(char *buf, size_t room, size_t *n, const onxi_at *at)
 {
-    onx_str name = { NULL, 0 }, type = { NULL, 0 };
-    if (!at->message)
-        return;
-    switch ((int)at->kind) {
-    case ONX_KIND_NODE:
-        name = onx_view(((const onx_node *)at->message)->name);
-        type = onx_view(((const onx_node *)at->message)->op_type);
-        break;
-    case ONX_KIND_ATTRIBUTE:
-        name = onx_view(((const onx_attribute *)at->message)->name);
-        break;
-    case ONX_KIND_VALUE_INFO:
-        name = onx_view(((const onx_value_info *)at->message)->name);
-        break;
-    case ONX_KIND_TENSOR:
-        name = onx_view(((const onx_tensor *)at->message)->name);
-        break;
-    case ONX_KIND_FUNCTION:
-        name = onx_view(((const onx_function *)at->message)->name);
-        break;
-    case ONX_KIND_OPERATOR_SET_ID:
-        name = onx_view(((const onx_operator_set_id *)at->message)->domain);
-        break;
-    case ONX_KIND_STRING_STRING_ENTRY:
-        name = onx_view(((const onx_string_string_entry *)at->message)->key);
-        break;
-    case ONX_KIND_DEVICE_CONFIGURATION:
-        name = onx_view(((const onx_device_configuration *)at->message)->name);
-        break;
-    case ONX_KIND_OPERATOR:
-        name = onx_view(((const onx_operator *)at->message)->op_type);
-        break;
-    default:
-        return;
-    }
-    char text[320];
-    if (name.len && *n + 8 < room) {
-        quote(text, sizeof text, name);
-        *n += (size_t)snprintf(buf + *n, room - *n, " \"%s\"", text);
-    }
-    if (type.len && *n + 8 < room) {
-        quote(text, sizeof text, type);
-        *n += (size_t)snprintf(buf + *n, room - *n, " (%s)", text);
-    }
-    if (*n >= room)
-        *n = room - 1;
+    char text[ONXI_LABEL_MAX];
+    size_t len = at->message ? onxi_path_label(text, at->kind, at->message) : 0;
+    if (len > room - *n - 1)
+        len = room - *n - 1;
+    memcpy(buf + *n, text, len);
+    buf[ *n += len] = 0;
 }
 
 static onx_str path_of(onxi_check *k, const onxi_at *at)
@@ -401,31 +341,15 @@ static onxi_step step_of(onx_str name)
 static const onxi_at *parse_path(onxi_check *k, onx_str path)
 {
     const onxi_at *up = NULL;
-    size_t i = 0;
-    while (i < path.len) {
-        size_t start = i;
-        uint32_t index = ONXI_NO_INDEX;
-        while (i < path.len && path.ptr[i] != '.' && path.ptr[i] != '[' && path.ptr[i] != ' ')
-            i++;
-        onxi_step step = step_of(onx_str_make(path.ptr + start, i - start));
+    onxi_path_cursor c = onxi_path_begin(k->doc->kind, k->doc->root, path);
+    while (onxi_path_next(&c) && c.field) {
+        onxi_step step = step_of(onx_str_of(c.field->name));
         if (step == ONXI_STEP_ROOT)
             break;
-        if (i < path.len && path.ptr[i] == '[') {
-            index = 0;
-            for (i++; i < path.len && path.ptr[i] >= '0' && path.ptr[i] <= '9'; i++)
-                index = index * 10 + (uint32_t)(path.ptr[i] - '0');
-            i++;
-        }
-        bool quoted = false;
-        while (i < path.len && (quoted || path.ptr[i] != '.')) { /* labels */
-            quoted ^= path.ptr[i] == '"';
-            i++;
-        }
-        i++;
         onxi_at *at = ONXI_NEW(k->arena, onxi_at);
         if (onxi_check_failed(k, at))
             return up;
-        *at = (onxi_at){ up, step, index, ONX_KIND_NONE, NULL };
+        *at = (onxi_at){ up, step, c.index, ONX_KIND_NONE, NULL };
         up = at;
     }
     return up;

@@ -11,26 +11,22 @@ static onx_str prefix_of(onx_infer *e, const onxi_scope *scope)
 {
     if (!scope->parent)
         return scope->graph ? onx_str_of("graph.") : onx_str_of("function.");
-    onx_str outer = prefix_of(e, scope->parent);
-    onx_str node = onxi_path_node(e->arena, outer.ptr, scope->node_index, scope->node);
-    if (!scope->graph) {
-        onx_str name = onx_view(scope->frame->function->name);
-        return onxi_arena_printf(e->arena, "%.*s function %.*s ", ONX_ARG(node), ONX_ARG(name));
-    }
+    onx_str node = onxi_path_node(e->arena, prefix_of(e, scope->parent), scope->node_index, scope->node);
+    if (!scope->graph)
+        return onxi_path_call(e->arena, node, scope->frame->function);
     for (uint32_t i = 0; i < scope->node->attribute_count; i++) {
         const onx_attribute *a = scope->node->attribute[i];
         uint32_t count;
         onx_graph *const *g = onx_attribute_value(a, ONX_SLOT_G, &count);
         if (g && *g == scope->graph)
-            return onxi_arena_printf(e->arena, "%.*s.%.*s.", ONX_ARG(node), ONX_ARG(onx_view(a->name)));
+            return onxi_path_subgraph(e->arena, node, scope->node, a);
     }
     return onxi_arena_printf(e->arena, "%.*s.subgraph.", ONX_ARG(node));
 }
 
 onx_str onxi_infer_path(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index)
 {
-    onx_str prefix = prefix_of(e, scope);
-    return onxi_path_node(e->arena, prefix.ptr ? prefix.ptr : "", index, node);
+    return onxi_path_node(e->arena, prefix_of(e, scope), index, node);
 }
 
 void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index, bool fatal,

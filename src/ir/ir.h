@@ -33,8 +33,37 @@ struct onx_doc {
 
 onx_status onxi_doc_attach(onx_doc *doc, void (*release)(onx_ctx *cx, void *data), void *data);
 
-/* Short names for paths in diagnostics: graph.node[3] "conv1" (Conv). In the arena. */
-onx_str onxi_path_node(onx_arena *arena, const char *prefix, uint32_t index, const onx_node *node);
+/* ---- paths in diagnostics: graph.node[3] "conv1" (Conv).input[0] (ir_path.c) ---- */
+
+/* Escapes what would break a line or a terminal; cuts after about 100 bytes, between characters. Zero-terminated. */
+size_t onxi_path_quote(char *out, size_t room, onx_str s);
+/* What stands behind a message in a path, for people to know it by: ' "conv1" (Conv)'; empty for most kinds. */
+enum { ONXI_LABEL_MAX = 704 };
+size_t onxi_path_label(char buf[ONXI_LABEL_MAX], onx_kind kind, const void *message);
+/* prefix + node[3] "conv1" (Conv), in the arena */
+onx_str onxi_path_node(onx_arena *arena, onx_str prefix, uint32_t index, const onx_node *node);
+/* The prefix of what is in the graph that an attribute of the node at the path holds: path + ".body." */
+onx_str onxi_path_subgraph(onx_arena *arena, onx_str path, const onx_node *node, const onx_attribute *attribute);
+/* The prefix of what is in the function that the node at the path calls: path + " function F " */
+onx_str onxi_path_call(onx_arena *arena, onx_str path, const onx_function *function);
+
+/* The way back, along the messages themselves: names may hold anything, so that a label ends where the message says,
+ * not where it looks like it. */
+typedef struct onxi_path_cursor {
+    const onxi_message_table *table; /* of `message` */
+    const void *message;             /* that the path has come to; NULL: to a part that is none, or is absent */
+    onx_str rest;                    /* of the path */
+    bool begun;
+    const onxi_field *field; /* the last step; NULL for the short form of a subgraph */
+    uint32_t index;          /* of the element, UINT32_MAX: none */
+    const void *member;      /* where the field or element lies; NULL when it is absent */
+} onxi_path_cursor;
+#define ONXI_PATH_NO_INDEX UINT32_MAX
+onxi_path_cursor onxi_path_begin(onx_kind kind, const void *root, onx_str path);
+/* One part further; false at the end, and where the path says something else than the messages. */
+bool onxi_path_next(onxi_path_cursor *c);
+/* Does the path go on in the function that the node calls? Then it is followed there. */
+bool onxi_path_enter_call(onxi_path_cursor *c, const onx_function *function);
 
 /* ---- external data, as text ---- */
 

@@ -49,13 +49,11 @@ onx_str onxi_frame_path(onx_arena *arena, const onxi_frame *frame, uint32_t inde
         const onxi_frame *f = frame;
         for (uint32_t k = 0; k < i; k++)
             f = f->parent;
-        onx_str at = onxi_path_node(arena, before.ptr ? before.ptr : "", f->index, f->node);
+        onx_str at = onxi_path_node(arena, before, f->index, f->node);
         before =
-            f->function
-                ? onxi_arena_printf(arena, "%.*s function %.*s ", ONX_ARG(at), ONX_ARG(onx_view(f->function->name)))
-                : onxi_arena_printf(arena, "%.*s.%.*s.", ONX_ARG(at), ONX_ARG(onx_view(f->subgraph->name)));
+            f->function ? onxi_path_call(arena, at, f->function) : onxi_path_subgraph(arena, at, f->node, f->subgraph);
     }
-    return onxi_path_node(arena, before.ptr ? before.ptr : "", index, node);
+    return onxi_path_node(arena, before, index, node);
 }
 
 onx_str onxi_op_path(onx_arena *arena, const onxi_op *op)

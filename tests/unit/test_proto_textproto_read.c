@@ -204,7 +204,7 @@ static void test_proto_textproto_read__errors_have_places(void **state)
     assert_malformed(ONX_KIND_MODEL, "graph { node {} node { input: 5 } }",
                      "1:31: graph.node[1].input: error: syntax error, found 5, expected a string in quotes");
     assert_malformed(ONX_KIND_MODEL, "graph { node { name: '\\033[2J\\n' 'x' y",
-                     "1:38: graph.node[0] \"?[2J?x\": error: NodeProto has no field of that name, found y");
+                     "1:38: graph.node[0] \"\\x1b[2J\\x0ax\": error: NodeProto has no field of that name, found y");
     assert_malformed(ONX_KIND_MODEL, "graph {",
                      "1:8: graph: error: syntax error, found the end of the text, expected a field name or }");
     assert_malformed(ONX_KIND_MODEL, "graph { >",
