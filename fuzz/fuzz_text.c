@@ -7,6 +7,29 @@
 
 #include "fuzz_buffer.h"
 
+/* Every path that the message has leads to a place. */
+static onx_status find_place(void *user, const onx_visit *at)
+{
+    char path[4096];
+    onx_where where;
+    size_t len = onx_visit_path(at, path, sizeof path);
+    if (len == 0 || len >= sizeof path)
+        return ONX_OK;
+    fuzz_must(onx_text_places_find(user, onx_str_make(path, len), &where, NULL));
+    fuzz_must(where.kind == ONX_AT_TEXT && where.line > 0 && where.column > 0);
+    return ONX_OK;
+}
+
+static void check_places(onx_ctx *cx, onx_kind kind, onx_doc *doc)
+{
+    onx_text_places *places;
+    onx_status status = onx_text_places_new(doc, &places);
+    fuzz_must(status == ONX_OK && places);
+    status = onx_message_walk(cx, kind, onx_doc_root(doc, kind), find_place, places);
+    fuzz_must(status == ONX_OK || status == ONX_E_LIMIT);
+    onx_text_places_free(places);
+}
+
 static void check_parsed(onx_ctx *cx, onx_kind kind, onx_doc *doc, onx_str text, bool lenient)
 {
     fuzz_buffer first = { 0 }, second = { 0 }, formatted = { 0 };
@@ -54,10 +77,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!cx)
         return 0;
     onx_doc *doc = NULL;
-    if (onx_text_parse(cx, kind, text, flags, &doc) == ONX_OK)
+    if (onx_text_parse(cx, kind, text, flags, &doc) == ONX_OK) {
+        check_places(cx, kind, doc);
         check_parsed(cx, kind, doc, text, lenient);
-    else
+    } else {
         fuzz_must(doc == NULL && onx_diag_total(cx, ONX_ERROR) > 0);
+    }
     onx_doc_free(doc);
     onx_ctx_free(cx);
     return 0;

@@ -42,6 +42,24 @@ ONX_API onx_status onx_text_print(onx_ctx *cx, onx_kind kind, const void *messag
 /* Rewrites a text in the style of onx_text_print; comments stay beside what they stood at. */
 ONX_API onx_status onx_text_format(onx_ctx *cx, onx_kind kind, onx_str text, onx_sink sink);
 
+/* Where the parts of a document that was read from text stand in it. The text is parsed once more, then any number of
+ * paths can be asked for. Refers to the document's text, which must stay; the document itself may change meanwhile.
+ * *out is NULL, and the answer ONX_OK, for a document from another format. */
+typedef struct onx_text_places onx_text_places;
+ONX_API onx_status onx_text_places_new(const onx_doc *doc, onx_text_places **out);
+/* NULL is allowed. */
+ONX_API void onx_text_places_free(onx_text_places *places);
+/* Line, column and byte of what a path of a diagnostic names, or of the innermost part around it that the text shows;
+ * in calls of functions, inside of those. False when the path is none of this document. The excerpt is the line of the
+ * text, as in diagnostics; NULL when it is not wanted. */
+ONX_API bool onx_text_places_find(const onx_text_places *places, onx_str path, onx_where *where_out,
+                                  onx_str *excerpt_out);
+
+/* Gives the diagnostics of the document's context, from number `first` on, that have a path only, line, column and
+ * excerpt as well. Does nothing, at no cost, when there are none or the document was not read from text; ONX_E_MEMORY
+ * leaves the rest as it is. */
+ONX_API onx_status onx_text_locate(const onx_doc *doc, size_t first);
+
 #ifdef __cplusplus
 }
 #endif

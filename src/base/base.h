@@ -33,6 +33,8 @@ typedef struct onxi_diag_mark {
 } onxi_diag_mark;
 onxi_diag_mark onxi_diag_here(const onx_ctx *cx);
 void onxi_diag_rewind(onx_ctx *cx, onxi_diag_mark mark);
+/* A diagnostic turns out to be about this place of a text, too. */
+void onxi_diag_place(onx_ctx *cx, size_t index, onx_where where, onx_str excerpt);
 /* Removes the warnings of that rule: a later look at the same things has reported them in full. */
 void onxi_diag_forget(onx_ctx *cx, const char *rule);
 /* Moves the diagnostics of a worker's context to the end of cx. */

@@ -163,6 +163,14 @@ static onx_str keep_format(onx_ctx *cx, const char *format, va_list args)
     return out;
 }
 
+void onxi_diag_place(onx_ctx *cx, size_t index, onx_where where, onx_str excerpt)
+{
+    onx_diag *d = &cx->diags[index];
+    where.path = d->where.path;
+    d->where = where;
+    d->excerpt = keep(cx, excerpt);
+}
+
 void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list args)
 {
     if (cx->reporting)

@@ -24,6 +24,8 @@ struct onx_doc {
     onx_kind kind;
     void *root;
     uint64_t input_size;
+    onx_str text;        /* ONNX text that it was read from, for as long as the document lives; empty: another format */
+    uint32_t text_flags; /* ONX_TEXT_* of that reading */
     onxi_attachment *attachments;
     const char *base_dir;           /* in the arena; NULL: external data cannot be found */
     struct onxi_external *external; /* opened data files (proto_external.c) */

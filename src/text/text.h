@@ -12,6 +12,19 @@
 
 typedef struct onxi_trivia onxi_trivia;
 
+/* ---- where the parts of a text stand (text_places.c) ---- */
+
+/* A part is known by its address: that of a message, of a member, or of an element of a list of texts. */
+typedef struct onxi_mark {
+    const void *key;
+    const char *at;
+} onxi_mark;
+
+typedef struct onxi_marks {
+    onxi_mark *list;
+    size_t count, room;
+} onxi_marks;
+
 /* ---- parser ---- */
 
 /* What a #@ comment can start from: the message of that sort that was completed last, or is open. */
@@ -51,6 +64,7 @@ typedef struct onxi_parser {
     size_t data_len, data_room;
     void *target[ONXI_TARGET_COUNT];
     onxi_trivia *trivia; /* NULL unless the formatter asks */
+    onxi_marks *marks;   /* NULL unless places are asked for */
     bool mute;           /* what is read now has no place of its own in what is printed */
     uint32_t inner;      /* graphs in attributes that are open */
     uint64_t patience;   /* bytes that may be skipped to go on after errors, all of them together */
@@ -126,6 +140,8 @@ bool onxi_uint_of(onx_str text, uint64_t *out);
 bool onxi_take_int(onxi_parser *p, int64_t *out, const char *what);
 
 onx_where onxi_parse_where(onxi_parser *p, const char *at);
+/* The line that `at` stands in, for a caret; empty where the caret would be off any screen. */
+onx_str onxi_excerpt(const char *end, const char *at, uint32_t column);
 /* Records an error at a place; `expected` and `hint` may be NULL. Always false. */
 bool onxi_parse_error(onxi_parser *p, const char *at, const char *expected, const char *hint, const char *format, ...)
     ONX_PRINTF(5, 6);
@@ -199,8 +215,32 @@ typedef struct onxi_head_item {
 } onxi_head_item;
 extern const onxi_head_item onxi_model_items[], onxi_function_items[];
 bool onxi_parse_graph(onxi_parser *p, onx_graph *graph);
-onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_trivia *trivia,
+/* What a reading notes beside the message; either may be NULL. */
+typedef struct onxi_parse_notes {
+    onxi_trivia *trivia;
+    onxi_marks *marks;
+} onxi_parse_notes;
+onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_parse_notes notes,
                            onx_doc **out);
+
+/* text_places.c */
+void onxi_mark_add(onxi_parser *p, const void *key, const char *at);
+static inline void onxi_mark_part(onxi_parser *p, const void *key, const char *at)
+{
+    if (p->marks)
+        onxi_mark_add(p, key, at);
+}
+/* Where the next mark goes, for the functions below. */
+static inline size_t onxi_mark_next(const onxi_parser *p)
+{
+    return p->marks ? p->marks->count : 0;
+}
+/* The marks from `from` on are those of the elements of the list, which has its memory only now. */
+void onxi_mark_elements(onxi_parser *p, size_t from, const onx_bytes *list);
+/* What was marked as `old` at or behind *from is also `key`; *from goes behind it. */
+void onxi_mark_also(onxi_parser *p, size_t *from, const void *old, const void *key);
+/* The message was copied. */
+void onxi_mark_moved(onxi_parser *p, const void *from, const void *to, size_t size);
 
 /* text_hint.c: hints for slips, or NULL. */
 typedef struct onxi_hint {

@@ -315,7 +315,7 @@ onx_status onx_text_format(onx_ctx *cx, onx_kind kind, onx_str text, onx_sink si
 {
     onxi_trivia t = { 0 };
     onx_doc *doc;
-    onx_status status = onxi_parse_text(cx, kind, text, ONX_TEXT_BORROW, &t, &doc);
+    onx_status status = onxi_parse_text(cx, kind, text, ONX_TEXT_BORROW, (onxi_parse_notes){ .trivia = &t }, &doc);
     if (status == ONX_OK)
         status = settle(cx, &t) ? onxi_print_text(cx, kind, onx_doc_root(doc, kind), NULL, &t, sink) : ONX_E_MEMORY;
     onx_doc_free(doc);

@@ -52,6 +52,7 @@ static bool parse_imports(onxi_parser *p, void ***list, uint32_t *count)
         import->has = onx_operator_set_id_has_domain | onx_operator_set_id_has_version;
         if (onxi_peek(p) != '"')
             return onxi_parse_error(p, p->at, "a quoted domain", hint, "the domain of an operator set is missing");
+        onxi_mark_part(p, import, p->at);
         if (!onxi_take_string(p, &import->domain))
             return false;
         if (onxi_peek(p) != ':')
@@ -104,6 +105,7 @@ static bool parse_head_item(onxi_parser *p, const onxi_head_item *items, void *m
         return false;
     if (p->trivia)
         onxi_trivia_item(p, (char *)message + item->offset, at, p->at);
+    onxi_mark_part(p, (char *)message + item->offset, at);
     return true;
 }
 
@@ -171,6 +173,7 @@ static bool parse_value(onxi_parser *p, onxi_target target, onx_value_info **out
         return onxi_parse_abort(p, ONX_E_MEMORY);
     onxi_gap(p);
     const char *at = p->at;
+    onxi_mark_part(p, value, at);
     onx_str word = onxi_look_ident(p);
     if (word.len && onxi_is_type_word(word)) {
         value->has |= onx_value_info_has_type;
@@ -185,6 +188,7 @@ static bool parse_value(onxi_parser *p, onxi_target target, onx_value_info **out
         return onxi_parse_error(p, p->at, "a type or a name", onxi_hint_behind_comma(p), "a name is missing");
     if (!onxi_take_name(p, &value->name, "a type or a name"))
         return false;
+    onxi_mark_part(p, &value->name, name_at);
     p->target[target] = value; /* a comment may follow */
     *stop = p->at;
     return ONX_HAS(value_info, value, type) || is_no_type(p, name_at);
@@ -254,6 +258,7 @@ static bool parse_entry(onxi_parser *p, const value_place *place)
     tensor->has = onx_tensor_has_name;
     tensor->name = value->name;
     p->target[ONXI_TARGET_INITIALIZER] = tensor;
+    onxi_mark_part(p, tensor, at);
     p->at++;
     if (!onxi_tensor_from_type(p, at, value->type, tensor) || !onxi_parse_tensor_data(p, tensor))
         return false;
@@ -340,6 +345,7 @@ static bool parse_graph_head(onxi_parser *p, onx_graph *graph)
     onxi_gap(p);
     const char *at = p->at;
     p->target[ONXI_TARGET_GRAPH] = graph;
+    onxi_mark_part(p, graph, at);
     graph->has |= onx_graph_has_name;
     if (!onxi_take_name(p, &graph->name, "the name of a graph"))
         return false;
@@ -383,6 +389,7 @@ static bool parse_function_attribute(onxi_parser *p, uint64_t *out)
     onx_bytes *lone = ONXI_NEW(p->arena, onx_bytes);
     if (!a || !lone)
         return onxi_parse_abort(p, ONX_E_MEMORY);
+    onxi_mark_part(p, c != ':' && c != '=' ? (const void *)lone : (const void *)a, at);
     if (c != ':' && c != '=') {
         *lone = name;
         *out = (uint64_t)(uintptr_t)lone;
@@ -405,7 +412,7 @@ static bool parse_function_attribute(onxi_parser *p, uint64_t *out)
 /* "<" fun-attr { "," fun-attr } ">", the bracket being taken already */
 static bool parse_function_attributes(onxi_parser *p, onx_function *function)
 {
-    size_t base = p->stack_count;
+    size_t base = p->stack_count, marks = onxi_mark_next(p);
     do {
         uint64_t element = 0;
         if (!parse_function_attribute(p, &element) || !onxi_push(p, element))
@@ -420,6 +427,9 @@ static bool parse_function_attributes(onxi_parser *p, onx_function *function)
         if (!(p->stack[i] & IS_INITIALIZER) && !onxi_push(p, ((const onx_bytes *)(uintptr_t)p->stack[i])->bits))
             return false;
     function->attribute = onxi_pop_strings(p, top, &function->attribute_count);
+    for (size_t i = base, n = 0; function->attribute && i < top; i++)
+        if (!(p->stack[i] & IS_INITIALIZER))
+            onxi_mark_also(p, &marks, (const void *)(uintptr_t)p->stack[i], &function->attribute[n++]);
     for (size_t i = base; i < top; i++)
         if ((p->stack[i] & IS_INITIALIZER) && !onxi_push(p, p->stack[i] - IS_INITIALIZER))
             return false;
@@ -434,6 +444,7 @@ static bool parse_parameters(onxi_parser *p, onx_function *function, const value
 {
     onx_value_info **values = NULL;
     uint32_t value_count = 0;
+    size_t marks = onxi_mark_next(p);
     p->mute = true;
     if (!onxi_expect(p, '(', "'('", "the function") ||
         !parse_entries(p, place, NULL, &values, &value_count, NULL, NULL))
@@ -444,6 +455,8 @@ static bool parse_parameters(onxi_parser *p, onx_function *function, const value
         if (!onxi_push(p, values[i]->name.bits))
             return false;
     *list = onxi_pop_strings(p, base, count);
+    for (uint32_t i = 0; *list && i < value_count; i++)
+        onxi_mark_also(p, &marks, values[i], &(*list)[i]);
     for (uint32_t i = 0; i < function->value_info_count; i++)
         if (!onxi_push_ptr(p, function->value_info[i]))
             return false;
@@ -486,6 +499,8 @@ static bool parse_function_head(onxi_parser *p, onx_function *function)
         !parse_head(p, onxi_function_items, function, "opset_import, doc_string, domain, overload or metadata_props"))
         return false;
     function->has |= onx_function_has_name;
+    onxi_gap(p);
+    onxi_mark_part(p, function, p->at); /* not the header, which may stand on a line of its own */
     if (!onxi_take_name(p, &function->name, "the name of a function"))
         return false;
     if (p->trivia)
@@ -628,6 +643,7 @@ static bool parse_into(onxi_parser *p, onx_kind kind, void *root)
             return false;
         memcpy(root, node, sizeof *node);
         p->target[ONXI_TARGET_NODE] = root;
+        onxi_mark_moved(p, node, root, sizeof *node);
         if (p->trivia)
             onxi_trivia_moved(p, node, root);
         return true;
@@ -636,6 +652,7 @@ static bool parse_into(onxi_parser *p, onx_kind kind, void *root)
         if (!parse_value(p, ONXI_TARGET_VALUE_INFO, &value, &stop))
             return false;
         memcpy(root, value, sizeof *value);
+        onxi_mark_moved(p, value, root, sizeof *value);
         p->target[ONXI_TARGET_VALUE_INFO] = root;
         return true;
     case ONX_KIND_TYPE:
@@ -659,8 +676,11 @@ static bool parse_all(onxi_parser *p, onx_kind kind, void *root)
     onxi_gap(p);
     if (p->at >= p->end)
         return onxi_parse_error(p, p->at, "a model or a part of one", NULL, "the text is empty");
+    const char *at = p->at;
     if (!parse_into(p, kind, root))
         return false;
+    if (kind != ONX_KIND_FUNCTION)
+        onxi_mark_part(p, root, at);
     onxi_gap(p);                      /* the rest may hold comments that belong to it */
     if (p->at < p->end && !p->errors) /* else it is a consequence */
         return onxi_parse_error(p, p->at,
@@ -669,7 +689,8 @@ static bool parse_all(onxi_parser *p, onx_kind kind, void *root)
     return p->errors == 0;
 }
 
-onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_trivia *trivia, onx_doc **out)
+onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_parse_notes notes,
+                           onx_doc **out)
 {
     *out = NULL;
     if (!onx_text_has_notation(kind))
@@ -677,7 +698,9 @@ onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t fl
                          onx_kind_proto_name(kind));
     onx_doc *doc;
     ONX_TRY(onx_doc_new(cx, kind, &doc));
-    onxi_parser p = { .cx = cx, .arena = onx_doc_arena(doc), .flags = flags, .line = 1, .trivia = trivia };
+    onxi_parser p = {
+        .cx = cx, .arena = onx_doc_arena(doc), .flags = flags, .line = 1, .trivia = notes.trivia, .marks = notes.marks
+    };
     p.depth_limit = onx_ctx_limits(cx).depth;
     p.patience = 8 * (uint64_t)text.len;
     if (!(flags & ONX_TEXT_BORROW) && text.len) {
@@ -704,11 +727,13 @@ onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t fl
         return p.status;
     }
     doc->input_size = text.len;
+    doc->text = text;
+    doc->text_flags = flags;
     *out = doc;
     return ONX_OK;
 }
 
 onx_status onx_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onx_doc **out)
 {
-    return onxi_parse_text(cx, kind, text, flags, NULL, out);
+    return onxi_parse_text(cx, kind, text, flags, (onxi_parse_notes){ 0 }, out);
 }

@@ -397,6 +397,7 @@ bool onxi_parse_attribute(onxi_parser *p, onx_attribute *a)
 {
     onxi_gap(p);
     const char *at = p->at;
+    onxi_mark_part(p, a, at);
     onx_str name = onxi_take_ident(p);
     if (!name.len)
         return onxi_parse_error(p, at, "a name",
@@ -454,10 +455,11 @@ static bool parse_attributes(onxi_parser *p, onx_node *node)
 /* operands = [ slot { "," slot } [ "," ] ]; an empty slot counts only if a comma follows it. */
 static bool parse_operands(onxi_parser *p, onx_bytes **list, uint32_t *count)
 {
-    size_t base = p->stack_count;
+    size_t base = p->stack_count, marks = onxi_mark_next(p);
     for (;;) {
         onx_bytes name = { 0 };
         char c = onxi_peek(p);
+        const char *at = p->at;
         if (onxi_char_is(c, ONXI_CHAR_LETTER)) {
             onx_str s = onxi_take_ident(p);
             if (!onxi_bytes_refer(p->arena, s.ptr, s.len, &name))
@@ -468,12 +470,15 @@ static bool parse_operands(onxi_parser *p, onx_bytes **list, uint32_t *count)
         } else if (c != ',') {
             break;
         }
+        onxi_mark_part(p, NULL, at);
         if (!onxi_push(p, name.bits))
             return false;
         if (!onxi_take(p, ','))
             break;
     }
     *list = onxi_pop_strings(p, base, count);
+    if (p->marks)
+        onxi_mark_elements(p, marks, *list);
     return !p->fatal;
 }
 
@@ -512,6 +517,8 @@ static bool parse_operator(onxi_parser *p, onx_node *node)
     const char *start = p->at;
     if (onxi_take(p, '.')) /* seen in the wild */
         onxi_parse_warn(p, start, ONX_NOTE, "leave out the dot", "an empty domain stands before the operator");
+    onxi_gap(p);
+    onxi_mark_part(p, &node->op_type, p->at); /* the domain with it */
     if (!take_part(p, &part, &quoted))
         return false;
     while (onxi_take(p, '.')) {
@@ -552,6 +559,8 @@ static bool parse_overload(onxi_parser *p, onx_node *node)
         return onxi_parse_abort(p, ONX_E_MEMORY);
     node->extra = &extra->base;
     node->has |= onx_node_has_overload;
+    onxi_gap(p);
+    onxi_mark_part(p, &extra->overload, p->at);
     return onxi_take_name(p, &extra->overload, "the name of an overload");
 }
 
@@ -612,6 +621,7 @@ bool onxi_parse_node(onxi_parser *p, onx_node **out)
         return onxi_parse_abort(p, ONX_E_MEMORY);
     onxi_gap(p);
     const char *start = p->at;
+    onxi_mark_part(p, node, start);
     if (!parse_outputs(p, node) || !parse_operator(p, node))
         return false;
     if (onxi_take(p, ':') && !parse_overload(p, node))

@@ -283,6 +283,7 @@ bool onxi_parse_pairs(onxi_parser *p, void ***list, uint32_t *count, const char 
             ok = onxi_parse_error(p, p->at, "\"key\" : \"value\"",
                                   onxi_char_is(onxi_peek(p), ONXI_CHAR_DIGIT) ? "values stand in braces: {1, 2}" : NULL,
                                   "a key of %s must be quoted", what);
+        onxi_mark_part(p, entry, p->at);
         ok = ok && onxi_take_string(p, &entry->key) && onxi_expect(p, ':', "':'", what);
         if (ok && onxi_peek(p) != '"')
             ok = onxi_parse_error(p, p->at, "a string", NULL, "a value of %s must be quoted", what);
@@ -343,11 +344,13 @@ bool onxi_parse_tensor(onxi_parser *p, const char *at, const onx_type *type, onx
     if (!type && !onxi_parse_type(p, &own))
         return false;
     p->target[ONXI_TARGET_TENSOR] = tensor;
+    onxi_mark_part(p, tensor, at);
     if (!onxi_tensor_from_type(p, at, type ? type : own, tensor))
         return false;
     char c = onxi_peek(p);
     if (c == '"' || onxi_char_is(c, ONXI_CHAR_LETTER)) {
         tensor->has |= onx_tensor_has_name;
+        onxi_mark_part(p, &tensor->name, p->at);
         if (!onxi_take_name(p, &tensor->name, "a name"))
             return false;
     }

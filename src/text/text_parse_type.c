@@ -38,6 +38,7 @@ static bool parse_dim(onxi_parser *p, onx_dimension **out)
         return onxi_parse_abort(p, ONX_E_MEMORY);
     *out = dim;
     char c = onxi_peek(p);
+    onxi_mark_part(p, dim, p->at);
     if (onxi_take(p, '?'))
         return true;
     if (c == '"' || onxi_char_is(c, ONXI_CHAR_LETTER)) {
@@ -224,6 +225,7 @@ bool onxi_parse_type(onxi_parser *p, onx_type **out)
     if (!type)
         return onxi_parse_abort(p, ONX_E_MEMORY);
     onxi_gap(p);
+    onxi_mark_part(p, type, p->at);
     if (!onxi_parse_enter(p, 2)) /* the type and the message of its kind */
         return false;
     uint32_t depth = p->depth;

@@ -292,13 +292,12 @@ onx_where onxi_parse_where(onxi_parser *p, const char *at)
                         .column = column > UINT32_MAX ? UINT32_MAX : (uint32_t)column };
 }
 
-/* The line that `at` stands in, for a caret; empty where the caret would be off any screen. */
-static onx_str excerpt_of(const onxi_parser *p, const char *at, uint32_t column)
+onx_str onxi_excerpt(const char *end, const char *at, uint32_t column)
 {
     if (column > EXCERPT_MAX)
         return (onx_str){ 0 };
     const char *start = at - (column - 1);
-    size_t len = (size_t)(p->end - start);
+    size_t len = (size_t)(end - start);
     const char *stop = memchr(start, '\n', len > 2 * EXCERPT_MAX ? 2 * EXCERPT_MAX : len);
     if (stop)
         len = (size_t)(stop - start);
@@ -363,7 +362,7 @@ static void report(onxi_parser *p, const char *at, onx_diag *d, const char *form
 {
     char buf[64];
     d->where = onxi_parse_where(p, at);
-    d->excerpt = excerpt_of(p, at, d->where.column);
+    d->excerpt = onxi_excerpt(p->end, at, d->where.column);
     if (d->expected.len)
         d->value = found_at(p, at, buf);
     onxi_vreport(p->cx, d, format, args);
