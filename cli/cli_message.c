@@ -123,7 +123,7 @@ static void put_finding(const onx_diag *d)
     if (d->value.len || d->expected.len) {
         fputs(" (", stderr);
         if (d->value.len) {
-            fputs(d->where.kind == ONX_AT_TEXT ? "found " : "value ", stderr);
+            fputs(d->where.kind == ONX_AT_TEXT && !d->where.path.len ? "found " : "value ", stderr);
             cli_put_text(stderr, d->value);
         }
         if (d->expected.len) {

@@ -2,6 +2,7 @@
 #include "cli_opsets.h"
 
 #include <onx/check.h>
+#include <onx/text.h>
 
 #include <stdlib.h>
 #include <strings.h>
@@ -274,8 +275,19 @@ static void sarif_uri(cli_json *json, const char *file)
     cli_json_text(json, "uri", onx_str_make(uri, n));
 }
 
-static void sarif_location(cli_json *json, const char *file, const onx_where *where)
+/* Columns of SARIF are characters, ours bytes. Without the line, which is left out where it is very long, they count
+ * as they are. */
+static uint32_t sarif_column(const onx_diag *d)
 {
+    uint32_t column = d->where.column ? d->where.column : 1, n = column;
+    for (uint32_t i = 0; d->excerpt.len && i + 1 < column && i < d->excerpt.len; i++)
+        n -= ((unsigned char)d->excerpt.ptr[i] & 0xc0) == 0x80;
+    return n;
+}
+
+static void sarif_location(cli_json *json, const char *file, const onx_diag *d)
+{
+    const onx_where *where = &d->where;
     cli_json_open(json, "locations", '[');
     cli_json_open(json, NULL, '{');
     cli_json_open(json, "physicalLocation", '{');
@@ -290,7 +302,7 @@ static void sarif_location(cli_json *json, const char *file, const onx_where *wh
     } else if (where->kind == ONX_AT_TEXT && where->line) {
         cli_json_open(json, "region", '{');
         cli_json_uint(json, "startLine", where->line);
-        cli_json_uint(json, "startColumn", where->column ? where->column : 1);
+        cli_json_uint(json, "startColumn", sarif_column(d));
         cli_json_close(json, '}');
     }
     cli_json_close(json, '}');
@@ -360,7 +372,7 @@ static int print_sarif(cli_call *call, const result *r)
         }
         cli_json_cstr(&json, "level", severity_name(d->severity));
         sarif_message(&json, d);
-        sarif_location(&json, r->file, &d->where);
+        sarif_location(&json, r->file, d);
         cli_json_close(&json, '}');
     }
     cli_json_close(&json, ']');
@@ -520,6 +532,7 @@ static int check_file(cli_call *call, onx_check_options *o)
     if (status != ONX_OK)
         r.file = call->input ? call->input : r.file;
     o->registry = docs.registry;
+    size_t before = onx_diag_count(call->cx);
     if (status == ONX_OK)
         status = cli_load(call, call->operand[0], cli_kind(call), &doc);
     if (status == ONX_OK) {
@@ -529,6 +542,8 @@ static int check_file(cli_call *call, onx_check_options *o)
     add_readers(call, &r);
     if (status == ONX_OK && o->flags & ONX_CHECK_STRICT && r.summary.warnings)
         status = ONX_E_INVALID; /* warnings of the reader */
+    if (doc)
+        (void)onx_text_locate(doc, before); /* without memory findings have their paths alone */
     int exit_status = finish(call, &r, status);
     onx_doc_free(doc);
     cli_opsets_close(&docs);
@@ -607,7 +622,8 @@ const cli_command cmd_check = {
     .summary = "find what breaks the rules of ONNX",
     .operands = "[FILE]",
     .help = "Checks everything and reports every finding with the rule it breaks, in order of place. Exit status 1\n"
-            "means that there are errors. Rules have stable ids; --explain T-04 prints one, --explain T a group.\n",
+            "means that there are errors. Rules have stable ids; --explain T-04 prints one, --explain T a group.\n"
+            "What is found in ONNX text has line and column, too.\n",
     .example = "onx check model.onnx\n"
                "onx check --full --format sarif model.onnx > findings.sarif\n"
                "onx check --as node --opset =17 --ir-version 8 node.pb\n"

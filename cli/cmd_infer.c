@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <onx/infer.h>
+#include <onx/text.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -172,6 +173,7 @@ static int run_infer(cli_call *call)
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
     if (status == ONX_OK) {
         status = infer_and_write(call, doc, &options);
+        (void)onx_text_locate(doc, 0);
         onx_doc_free(doc);
     }
     free_dims(fixed, options.fixed_count);

@@ -1,6 +1,8 @@
 /* cmd_run.c - `onx run`: runs a model on inputs from files or made up, and writes or sums up the outputs. */
 #include "cli_value.h"
 
+#include <onx/text.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -260,6 +262,7 @@ static int run_run(cli_call *call)
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
     if (status != ONX_OK)
         return cli_exit(status);
+    const char *input = call->input;
     status = onx_session_new(call->cx, doc, &options, &s);
     if (status == ONX_OK) {
         uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s);
@@ -273,6 +276,8 @@ static int run_run(cli_call *call)
         free(outputs);
     }
     onx_session_free(s);
+    if (call->input == input) /* else it is about the file of a value */
+        (void)onx_text_locate(doc, 0);
     onx_doc_free(doc);
     return cli_exit(status);
 }

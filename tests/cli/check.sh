@@ -28,6 +28,40 @@ says err '[N-03]'
 grep -o '\[[A-Z]*-[0-9]*\]' err | tr -d '\n' >order
 [ "$(cat order)" = "[G-24][G-07][ND-17][ND-04][N-03]" ] || fail "findings are not in order of place: $(cat order)"
 
+# what was read from text has line and column, and the path as well
+says err 'bad.onnxtxt:2:43: graph.node[0] (Relu).input[0]: error: "q" is not defined'
+says err '(value q) [G-07]'
+says err '    2 | g (float[N] x) => (float[N] y) { a = Relu(q) [n] b = LeakyRelu'
+says err '      |                                           ^'
+expect 1 "$ONX" check bad.onnxtxt --json
+says out '"path": "graph.node[0] (Relu).input[0]"'
+says out '"line": 2'
+says out '"column": 43'
+expect 0 "$ONX" convert bad.onnxtxt bad.onnx
+expect 1 "$ONX" check bad.onnx
+says err 'bad.onnx: graph.node[0] (Relu).input[0]: error: "q" is not defined'
+expect 1 "$ONX" check bad.onnx --json
+grep -q '"line"' out && fail "findings in a binary file have lines"
+# from a pipe, which cannot be read twice
+"$ONX" check - <bad.onnxtxt >out 2>err
+says err '-:2:43: graph.node[0] (Relu).input[0]: error: '
+# names may look like paths
+cat >odd.onnxtxt <<'EOF'
+<ir_version: 10, opset_import: ["" : 21]>
+g (float[N] x) => (float[N] y) {
+  ["n\".input[0]"] t = Relu(x,
+    x)
+  y = Relu(q)
+}
+EOF
+expect 1 "$ONX" check --only ND-09,G-07 odd.onnxtxt
+says err 'odd.onnxtxt:3:3: graph.node[0] "n".input[0]" (Relu): error: Relu-14 does not take 2 inputs'
+says err 'odd.onnxtxt:5:12: graph.node[1] (Relu).input[0]: error: '
+# parts
+printf '# a comment\ny = Relu(x, z)\n' >node.onnxtxt
+expect 1 "$ONX" check --as node --opset =21 node.onnxtxt
+says err 'node.onnxtxt:2:1: NodeProto: error: '
+
 expect 1 "$ONX" check --only G-07 bad.onnxtxt
 says out '1 error, 0 warnings'
 expect 1 "$ONX" check --only ND bad.onnxtxt

@@ -13,6 +13,13 @@ printf '\010\216\200' >cut.onnx
 expect 1 "$ONX" check --format sarif 'a model.onnxtxt'
 python3 "$ONX_SOURCE_DIR/tests/cli/check_sarif.py" out 4 || fail "the log of findings"
 says out 'a%20model.onnxtxt'
+says out '"startLine": 2'
+says out '"startColumn": 43'
+# columns are in characters here
+printf '<ir_version: 10, opset_import: ["" : 21]>\ng (float[N] x) => (float[N] y) { y = Sum("\303\244\303\244", q) }\n' >wide.onnxtxt
+expect 1 "$ONX" check --format sarif --only G-07 wide.onnxtxt
+says out '"startColumn": 42'
+says out '"startColumn": 48'
 expect 0 "$ONX" check --format sarif good.onnxtxt
 python3 "$ONX_SOURCE_DIR/tests/cli/check_sarif.py" out 0 || fail "the empty log"
 expect 1 "$ONX" check --format sarif cut.onnx

@@ -79,4 +79,41 @@ expect 0 "$ONX" infer model.onnxtxt -o - --to onnxtxt
 says out "float[4, \"2*N\"] y"
 expect 0 "$ONX" infer model.onnxtxt -o typed.json
 [ "$(head -c 1 typed.json)" = "{" ] || fail "typed.json is no JSON"
+
+# what was read from text has line and column: in branches, in functions that are called, and while running
+cat >places.onnxtxt <<'EOF'
+<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+g (float[N, 3] x, bool c) => (float[N, 3] y)
+{
+  e = If (c) <
+    then_branch = t () => (r) {
+      r = Concat<axis = 7>(x, x)
+    },
+    else_branch = s () => (r2) { r2 = Relu(x) }
+  >
+  y = local.F(x)
+}
+<domain: "local", opset_import: ["" : 21]>
+F (u) => (z)
+{
+  t = Relu(u)
+  z = Concat<axis = 8>(t, t)
+}
+EOF
+expect 0 "$ONX" infer places.onnxtxt
+says err 'places.onnxtxt:6:7: graph.node[0] (If).then_branch.node[0] (Concat): warning: axis 7 is out of range'
+says err 'places.onnxtxt:16:3: graph.node[1] (F) function F node[1] (Concat): warning: axis 8 is out of range'
+"$ONX" check --full places.onnxtxt >out 2>err
+says err 'places.onnxtxt:6:7: graph.node[0] (If).then_branch.node[0] (Concat): '
+says err 'places.onnxtxt:16:3: graph.node[1] (F) function F node[1] (Concat): error: axis 8 is out of range'
+cat >run.onnxtxt <<'EOF'
+<ir_version: 10, opset_import: ["" : 21]>
+g (float[N] x) => (float[M] y) {
+  s = Constant<value_ints = [2, -3]>()
+  y = Reshape(x, s)
+}
+EOF
+"$ONX" run --random run.onnxtxt >out 2>err
+says err 'run.onnxtxt:4:3: graph.node[1] (Reshape): error: '
+
 done_testing
