@@ -49,7 +49,9 @@
     TABLE(ml_svm)                                                                                                      \
     TABLE(ml_feature)                                                                                                  \
     TABLE(ml_label)                                                                                                    \
-    TABLE(ml_map)
+    TABLE(ml_map)                                                                                                      \
+    TABLE(attention)                                                                                                   \
+    TABLE(rotary)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 

@@ -148,7 +148,8 @@ static void run_file(const char *name, size_t least)
     FILE(learned, 44)                                                                                                  \
     FILE(random, 5)                                                                                                    \
     FILE(rnn, 20)                                                                                                      \
-    FILE(string, 20)
+    FILE(string, 20)                                                                                                   \
+    FILE(attention, 10)
 #ifdef ONX_WITH_PCRE2
 #define REGEX_FILES(FILE) FILE(regex, 35)
 #else
