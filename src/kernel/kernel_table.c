@@ -51,7 +51,8 @@
     TABLE(ml_label)                                                                                                    \
     TABLE(ml_map)                                                                                                      \
     TABLE(attention)                                                                                                   \
-    TABLE(rotary)
+    TABLE(rotary)                                                                                                      \
+    TABLE(dft)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 
