@@ -52,7 +52,9 @@
     TABLE(ml_map)                                                                                                      \
     TABLE(attention)                                                                                                   \
     TABLE(rotary)                                                                                                      \
-    TABLE(dft)
+    TABLE(dft)                                                                                                         \
+    TABLE(linear_attention)                                                                                            \
+    TABLE(flex_attention)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 

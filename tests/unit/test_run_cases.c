@@ -149,7 +149,7 @@ static void run_file(const char *name, size_t least)
     FILE(random, 5)                                                                                                    \
     FILE(rnn, 20)                                                                                                      \
     FILE(string, 20)                                                                                                   \
-    FILE(attention, 10)                                                                                                \
+    FILE(attention, 16)                                                                                                \
     FILE(signal, 8)
 #ifdef ONX_WITH_PCRE2
 #define REGEX_FILES(FILE) FILE(regex, 35)
