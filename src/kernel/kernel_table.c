@@ -54,7 +54,8 @@
     TABLE(rotary)                                                                                                      \
     TABLE(dft)                                                                                                         \
     TABLE(linear_attention)                                                                                            \
-    TABLE(flex_attention)
+    TABLE(flex_attention)                                                                                              \
+    TABLE(optimizer)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 

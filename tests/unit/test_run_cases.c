@@ -150,7 +150,8 @@ static void run_file(const char *name, size_t least)
     FILE(rnn, 20)                                                                                                      \
     FILE(string, 20)                                                                                                   \
     FILE(attention, 16)                                                                                                \
-    FILE(signal, 8)
+    FILE(signal, 8)                                                                                                    \
+    FILE(optimizer, 4)
 #ifdef ONX_WITH_PCRE2
 #define REGEX_FILES(FILE) FILE(regex, 35)
 #else
