@@ -190,9 +190,12 @@ static onx_status normalize_run(onx_work *work, uint64_t first, uint64_t last)
     return keep(work, room, text, y->data, &kept);
 }
 
-const onx_kernel onxi_kernels_text_normalize[] = { { .op = "StringNormalizer",
-                                                     .since = 10,
-                                                     .flags = ONX_KERNEL_SIZES_OUTPUT,
-                                                     .prepare = normalize_prepare,
-                                                     .run = normalize_run },
-                                                   { 0 } };
+const onx_kernel onxi_kernels_text_normalize[] = {
+    { .op = "StringNormalizer",
+      .since = 10,
+      .flags = ONX_KERNEL_SIZES_OUTPUT,
+      .types = normalize_prepare, /* only looks: what is wrong is said while planning */
+      .prepare = normalize_prepare,
+      .run = normalize_run },
+    { 0 }
+};

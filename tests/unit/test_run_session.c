@@ -454,14 +454,44 @@ static void test_run_session__out_of_memory(void **state)
     onx_ctx_free(good);
 }
 
+/* Also where the shape of the output depends on data, so that the kernel is prepared by every run anew. */
+static void test_run_session__attributes_are_checked_while_planning(void **state)
+{
+    (void)state;
+    static const char *const models[] = {
+        "<ir_version: 8, opset_import: [\"\" : 17]> g (string[1] x) => (string[?] y) {"
+        " y = StringNormalizer <case_change_action = \"TITLE\"> (x) }",
+        "<ir_version: 8, opset_import: [\"ai.onnx.ml\" : 1]> g (float[1,3] x) => (seq(map(int64, float)) y) {"
+        " y = ai.onnx.ml.ZipMap <classlabels_int64s = [1, 2]> (x) }",
+        "<ir_version: 8, opset_import: [\"ai.onnx.ml\" : 1]> g (float[1,1] x) => (int64[1] a, float[1,?] b) {"
+        " a, b = ai.onnx.ml.SVMClassifier <classlabels_ints = [5, 6], coefficients = [1.0], rho = [0.1]> (x) }",
+    };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        onx_doc *doc = parse(cx, models[i]);
+        onx_session *s;
+        assert_int_equal(onx_session_new(cx, doc, NULL, &s), ONX_E_INVALID);
+        onx_session_free(s);
+        onx_doc_free(doc);
+        onx_diag_clear(cx);
+    }
+    onx_ctx_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run_session__convolutions),  cmocka_unit_test(test_run_session__pools),
-        cmocka_unit_test(test_run_session__products),      cmocka_unit_test(test_run_session__shapes_and_overrides),
-        cmocka_unit_test(test_run_session__many_threads),  cmocka_unit_test(test_run_session__own_kernel),
-        cmocka_unit_test(test_run_session__refusals),      cmocka_unit_test(test_run_session__wrong_inputs),
-        cmocka_unit_test(test_run_session__out_of_memory), cmocka_unit_test(test_run_session__no_declared_shape),
+        cmocka_unit_test(test_run_session__convolutions),
+        cmocka_unit_test(test_run_session__pools),
+        cmocka_unit_test(test_run_session__products),
+        cmocka_unit_test(test_run_session__shapes_and_overrides),
+        cmocka_unit_test(test_run_session__many_threads),
+        cmocka_unit_test(test_run_session__own_kernel),
+        cmocka_unit_test(test_run_session__refusals),
+        cmocka_unit_test(test_run_session__wrong_inputs),
+        cmocka_unit_test(test_run_session__out_of_memory),
+        cmocka_unit_test(test_run_session__no_declared_shape),
+        cmocka_unit_test(test_run_session__attributes_are_checked_while_planning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
