@@ -115,7 +115,8 @@ static int64_t column_major(const onxi_window *w, int64_t at)
                     any = true;                                                                                        \
                 }                                                                                                      \
             })                                                                                                         \
-            y[o] = any ? (T)S(best) : lowest_##dt;                                                                     \
+            if (y)                                                                                                     \
+                y[o] = any ? (T)S(best) : lowest_##dt;                                                                 \
             if (index)                                                                                                 \
                 index[o] = (int64_t)(plane * w->in_size) + (q->column_major ? column_major(w, where) : where);         \
         })                                                                                                             \
@@ -211,10 +212,10 @@ static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
     const pool_params *q = work->params;
     const onxi_window *w = &q->window;
     const char *x = work->inputs[0]->data;
-    char *y = work->outputs[0]->data;
+    char *y = work->outputs[0] ? work->outputs[0]->data : NULL;
     onx_value *indices = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
     for (uint64_t plane = first; plane < last; plane++)
-        q->loop(q, x + plane * w->in_size * q->width, y + plane * w->out_size * q->width,
+        q->loop(q, x + plane * w->in_size * q->width, y ? y + plane * w->out_size * q->width : NULL,
                 indices ? (int64_t *)indices->data + plane * w->out_size : NULL, plane);
     return ONX_OK;
 }

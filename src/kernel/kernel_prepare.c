@@ -291,7 +291,10 @@ static onx_status spatial_list(const onx_prepare *p, const char *name, uint32_t 
 
 onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, onxi_window *w)
 {
-    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    /* of MaxPool the indexes alone may be asked for */
+    const onx_value *x = p->inputs[0], *y = p->outputs[0] || p->output_count < 2 ? p->outputs[0] : p->outputs[1];
+    if (!y)
+        return ONX_E_UNSUPPORTED;
     if (x->rank < 2 || y->rank != x->rank)
         return onx_prepare_fail(p, ONX_E_INVALID, "the input has rank %u, expected at least 2", x->rank);
     memset(w, 0, sizeof *w);
