@@ -50,13 +50,18 @@ static inline uint32_t onxi_element_size(int dtype)
 double onxi_value_number(const onx_value *v, uint64_t index);
 /* Elements first .. first+count-1. */
 void onxi_value_numbers(const onx_value *v, uint64_t first, uint64_t count, double *out);
+/* The same without what is behind the point; NaN and what is too large are INT64_MAX. */
+int64_t onxi_value_whole(const onx_value *v, uint64_t index);
 void onxi_value_set_number(onx_value *v, uint64_t index, double number);
 /* Doubles as elements of an integer type or bool, rounded to nearest even and held in its range; NaN is its least. */
 void onxi_round_to(int dtype, void *out, const double *in, uint64_t count);
-/* Entry of an int32 or int64 tensor: an index, an axis, a length. */
+/* Entry of an int32 or int64 tensor: an index, an axis, a length. A model may give any other type: what that says is
+ * taken as a number, so that nothing is read past the end. */
 static inline int64_t onxi_index(const onx_value *v, uint64_t i)
 {
-    return v->dtype == ONX_INT64 ? ((const int64_t *)v->data)[i] : ((const int32_t *)v->data)[i];
+    if (v->dtype == ONX_INT64)
+        return ((const int64_t *)v->data)[i];
+    return v->dtype == ONX_INT32 ? ((const int32_t *)v->data)[i] : onxi_value_whole(v, i);
 }
 /* Makes an output whose shape depends on data what it shall be; one that is so already keeps its memory, which may be
  * the plan's. */
@@ -88,6 +93,9 @@ onx_status onxi_value_own_texts(onx_value *value);
     (ONX_DTYPE_BIT(ONX_UINT8) | ONX_DTYPE_BIT(ONX_UINT16) | ONX_DTYPE_BIT(ONX_UINT32) | ONX_DTYPE_BIT(ONX_UINT64))
 #define ONXI_NUMBERS  (ONXI_FLOATS | ONXI_SIGNED | ONXI_UNSIGNED)
 #define ONXI_INTEGERS (ONXI_SIGNED | ONXI_UNSIGNED)
+
+/* Declines elements that share a byte: for kernels that move whole bytes. */
+onx_status onxi_whole_bytes(onx_prepare *p);
 
 /* ---- shapes ---- */
 

@@ -164,6 +164,6 @@ const onx_kernel onxi_kernels_predicate[] = {
       .body = &nan_is_asked_for,
       .prepare = class_prepare,
       .run = class_run },
-    { .op = "NonZero", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .run = nonzero_run },
+    { .op = "NonZero", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = onxi_whole_bytes, .run = nonzero_run },
     { 0 }
 };

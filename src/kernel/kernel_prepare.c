@@ -176,6 +176,14 @@ onx_status onx_prepare_output(onx_prepare *p, uint32_t output, onx_dtype dtype, 
     return ONX_OK;
 }
 
+onx_status onxi_whole_bytes(onx_prepare *p)
+{
+    for (uint32_t i = 0; i < p->input_count; i++)
+        if (p->inputs[i] && !onxi_element_size(p->inputs[i]->dtype))
+            return ONX_E_UNSUPPORTED;
+    return ONX_OK;
+}
+
 /* ---- shapes ---- */
 
 uint64_t onxi_product(const int64_t *dims, uint32_t first, uint32_t last)

@@ -149,9 +149,9 @@ static onx_status check_operands(const onx_prepare *p, const operands *o, const 
     ONX_TRY(check_vector(p, o->y_zero, 1, 1, "zero points"));
     ONX_TRY(check_types(p, o->a, o->a_zero));
     ONX_TRY(check_types(p, o->b, o->b_zero));
-    if (o->y_scale)
-        ONX_TRY(check_types(p, p->outputs[0], o->y_zero));
-    return ONX_OK;
+    if (!o->y_scale)
+        return is_float(o->a) || is_float(o->b) ? ONX_E_UNSUPPORTED : ONX_OK;
+    return check_types(p, p->outputs[0], o->y_zero);
 }
 
 static onx_status product_prepare(onx_prepare *p)

@@ -75,12 +75,23 @@ static void read_range(quantize_params *q, int dtype)
     q->low = class == ONX_CLASS_SIGNED ? -q->high - 1 : 0;
 }
 
+static bool is_number(const onx_value *v)
+{
+    onx_dtype_class class = onx_dtype_class_of(v->dtype);
+    return class == ONX_CLASS_FLOATING || class == ONX_CLASS_SIGNED || class == ONX_CLASS_UNSIGNED;
+}
+
 static onx_status quantize_start(onx_prepare *p, quantize_params **out)
 {
     const onx_value *x = p->inputs[0];
     quantize_params *q = ONXI_NEW(p->arena, quantize_params);
     if (!q)
         return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < p->input_count; i++)
+        if (p->inputs[i] && !is_number(p->inputs[i]))
+            return ONX_E_UNSUPPORTED;
+    if (!is_number(p->outputs[0]))
+        return ONX_E_UNSUPPORTED;
     ONX_TRY(read_scale(p, q));
     p->params = *out = q;
     p->rows = (x->count + CHUNK - 1) / CHUNK;

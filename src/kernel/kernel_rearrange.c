@@ -16,6 +16,7 @@ static onx_status reverse_prepare(onx_prepare *p)
     reverse_params *q = ONXI_NEW(p->arena, reverse_params);
     if (!q)
         return ONX_E_MEMORY;
+    ONX_TRY(onxi_whole_bytes(p));
     int64_t batch = onx_prepare_int(p, "batch_axis", 1), time = onx_prepare_int(p, "time_axis", 0);
     if (x->rank < 2 || batch < 0 || batch > 1 || time != 1 - batch)
         return onx_prepare_fail(p, ONX_E_INVALID, "batch_axis is %lld and time_axis %lld for rank %u, expected 0 and 1",
@@ -67,6 +68,7 @@ static onx_status trilu_prepare(onx_prepare *p)
     trilu_params *q = ONXI_NEW(p->arena, trilu_params);
     if (!q)
         return ONX_E_MEMORY;
+    ONX_TRY(onxi_whole_bytes(p));
     if (x->rank < 2)
         return onx_prepare_fail(p, ONX_E_INVALID, "the input has rank %u, expected at least 2", x->rank);
     if (k && k->count != 1)

@@ -281,7 +281,7 @@ static onx_status suppress_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "boxes of rank %u and scores of rank %u do not fit", boxes->rank,
                                 scores->rank);
     uint64_t each = 2 * (uint64_t)boxes->dims[1], all;
-    if (!onxi_add_u64(each, scores->count, &all) || !onxi_mul_u64(all, sizeof(uint64_t), &p->workspace))
+    if (!onxi_add_u64(each, scores->count + 1, &all) || !onxi_mul_u64(all, sizeof(uint64_t), &p->workspace))
         return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many boxes");
     return ONX_OK;
 }

@@ -72,6 +72,7 @@ static onx_status sample_prepare(onx_prepare *p)
         grid->dims[grid->rank - 1] != (int64_t)x->rank - 2)
         return onx_prepare_fail(p, ONX_E_INVALID, "a grid of rank %u does not fit an input of rank %u", grid->rank,
                                 x->rank);
+    ONX_TRY(onxi_whole_bytes(p));
     ONX_TRY(read_modes(p, q));
     q->align = onx_prepare_int(p, "align_corners", 0) != 0;
     q->rank = x->rank - 2;
@@ -81,7 +82,7 @@ static onx_status sample_prepare(onx_prepare *p)
         if (q->taps > TAPS_MAX)
             return onx_prepare_fail(p, ONX_E_LIMIT, "there is no interpolation over %u axes", q->rank);
     }
-    q->loop = loops[x->dtype];
+    q->loop = x->dtype < ONX_DTYPE_COUNT ? loops[x->dtype] : NULL;
     if (!q->loop && q->mode != NEAREST)
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "there is nothing between two elements of %s",
                                 onx_dtype_name(x->dtype));

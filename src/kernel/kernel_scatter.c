@@ -40,7 +40,7 @@ static onx_status read_reduction(const onx_prepare *p, onxi_binary_loop *out)
     *out = NULL;
     if (onx_str_is(name, "none"))
         return ONX_OK;
-    if (!add && !mul && !(p->since >= 18 && (max || min)))
+    if (!add && !mul && !max && !min) /* the last two from version 18 on; earlier ones take them, too */
         return onx_prepare_fail(p, ONX_E_INVALID, "reduction is \"%.*s\"", ONX_ARG(name));
     if (dtype == ONX_BOOL)
         *out = (add || max ? &onxi_body_or : &onxi_body_and)->loops[dtype];

@@ -249,16 +249,7 @@ static onx_status compress_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- OneHot ---- */
-
-/* Numbers that are no integers lose what is behind the point; NaN and what is too large is outside. */
-static int64_t whole_number(const onx_value *v, uint64_t i)
-{
-    if (v->dtype == ONX_INT64 || v->dtype == ONX_INT32)
-        return onxi_index(v, i);
-    double x = onxi_value_number(v, i);
-    return x > -9e15 && x < 9e15 ? (int64_t)x : INT64_MAX;
-}
+/* ---- OneHot: indexes may be of any type; what is behind the point does not count, NaN is outside ---- */
 
 static onx_status hot_run(onx_work *work, uint64_t first, uint64_t last)
 {
@@ -269,7 +260,7 @@ static onx_status hot_run(onx_work *work, uint64_t first, uint64_t last)
     if (depths->count != 1 || values->rank != 1 || values->dims[0] != 2)
         return onx_work_fail(work, ONX_E_INVALID, "depth has %llu elements and values %llu, expected 1 and 2",
                              (unsigned long long)depths->count, (unsigned long long)values->count);
-    int64_t depth = whole_number(depths, 0), dims[ONX_RANK_MAX + 1];
+    int64_t depth = onxi_index(depths, 0), dims[ONX_RANK_MAX + 1];
     if (depth < 0 || depth == INT64_MAX || index->rank >= ONX_RANK_MAX)
         return onx_work_fail(work, ONX_E_INVALID, "depth is %lld", (long long)depth);
     ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", -1), index->rank + 1, &axis));
@@ -284,7 +275,7 @@ static onx_status hot_run(onx_work *work, uint64_t first, uint64_t last)
     for (uint64_t i = 0; i < y->count; i++)
         memcpy(to + i * size, off, size);
     for (uint64_t i = 0; i < index->count && depth; i++) {
-        int64_t at = whole_number(index, i);
+        int64_t at = onxi_index(index, i);
         at = at < 0 && p->since >= 11 ? at + depth : at;
         if (at >= 0 && at < depth)
             memcpy(to + ((i / inner * (uint64_t)depth + (uint64_t)at) * inner + i % inner) * size, on, size);
@@ -296,7 +287,13 @@ const onx_kernel onxi_kernels_select[] = {
     { .op = "Where", .since = 9, .prepare = where_prepare, .run = where_run },
     { .op = "GatherElements", .since = 11, .prepare = elements_prepare, .run = elements_run },
     { .op = "GatherND", .since = 11, .prepare = nd_prepare, .run = nd_run },
-    { .op = "Compress", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .run = compress_run },
-    { .op = "OneHot", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .run = hot_run },
+    { .op = "Compress",
+      .since = 9,
+      .dtypes = ONX_DTYPE_BIT(ONX_BOOL),
+      .typed_by = 1,
+      .flags = ONX_KERNEL_SIZES_OUTPUT,
+      .prepare = onxi_whole_bytes,
+      .run = compress_run },
+    { .op = "OneHot", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = onxi_whole_bytes, .run = hot_run },
     { 0 }
 };

@@ -168,6 +168,7 @@ static onx_status unique_prepare(onx_prepare *p)
     unique_params *q = ONXI_NEW(p->arena, unique_params);
     if (!q)
         return ONX_E_MEMORY;
+    ONX_TRY(onxi_whole_bytes(p));
     *q = (unique_params){ .outer = 1, .count = x->count, .inner = 1, .flat = !onx_prepare_attribute(p, "axis") };
     if (!q->flat) {
         ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &q->axis));
@@ -289,8 +290,10 @@ static onx_status unique_run(onx_work *work, uint64_t first, uint64_t last)
     (void)first, (void)last;
     const unique_params *q = work->params;
     const onx_value *x = work->inputs[0];
-    uint64_t *order = work->workspace, *other = order + q->count, *inverse = other + q->count, found = 0;
+    uint64_t *order = work->workspace, *inverse = NULL, found = 0;
     if (q->count) {
+        uint64_t *other = order + q->count;
+        inverse = other + q->count;
         sort_items(q, x, order, other);
         found = number_items(q, x, order, other, inverse);
     }

@@ -138,12 +138,12 @@ static void run_file(const char *name, size_t least)
     FILE(move, 20)                                                                                                     \
     FILE(function, 16)                                                                                                 \
     FILE(sequence, 13)                                                                                                 \
-    FILE(index, 18)                                                                                                    \
+    FILE(index, 19)                                                                                                    \
     FILE(rearrange, 11)                                                                                                \
     FILE(quantize, 14)                                                                                                 \
     FILE(control, 25)                                                                                                  \
     FILE(resample, 13)                                                                                                 \
-    FILE(region, 21)                                                                                                   \
+    FILE(region, 22)                                                                                                   \
     FILE(tree, 36)                                                                                                     \
     FILE(learned, 44)                                                                                                  \
     FILE(random, 5)                                                                                                    \
