@@ -46,7 +46,8 @@ struct onx_prepare {
     uint32_t input_count, output_count;
     uint32_t operand_count;         /* entries of inputs: those of the node, then operands of followers */
     const onx_value *const *inputs; /* NULL: omitted; data is there for constants only */
-    onx_value *const *outputs;      /* NULL: not asked for; type and dims are set unless the shape depends on data */
+    onx_value *const *outputs;      /* output_count of them (trailing ones that the node leaves out are not there);
+                                     * NULL: not asked for; type and dims are set unless the shape depends on data */
     const bool *last_use;           /* input memory that nobody needs afterwards */
     unsigned threads;
     const onx_follower *followers;
@@ -84,8 +85,8 @@ struct onx_work {
     onx_ctx *cx; /* NULL on worker threads: failures are recorded by a second call */
     const onx_prepare *prepared;
     const void *params;
-    const onx_value *const *inputs;
-    onx_value *const *outputs;
+    const onx_value *const *inputs; /* as many as were prepared for */
+    onx_value *const *outputs;      /* likewise */
     void *workspace, *thread_workspace;
     void *state; /* what bind made */
     unsigned threads;
