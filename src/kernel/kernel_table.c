@@ -55,7 +55,8 @@
     TABLE(dft)                                                                                                         \
     TABLE(linear_attention)                                                                                            \
     TABLE(flex_attention)                                                                                              \
-    TABLE(optimizer)
+    TABLE(optimizer)                                                                                                   \
+    TABLE(image)
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 

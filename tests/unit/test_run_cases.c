@@ -162,6 +162,11 @@ static void run_file(const char *name, size_t least)
 #else
 #define CASE_FILES(FILE) FILE(without_utf8proc, 2)
 #endif
+#ifdef ONX_WITH_LEPTONICA
+#define IMAGE_FILES(FILE) FILE(image, 4)
+#else
+#define IMAGE_FILES(FILE) FILE(without_leptonica, 1)
+#endif
 
 #define TEST(name, least)                                                                                              \
     static void test_run_cases__##name(void **state)                                                                   \
@@ -171,10 +176,11 @@ static void run_file(const char *name, size_t least)
 FILES(TEST)
 REGEX_FILES(TEST)
 CASE_FILES(TEST)
+IMAGE_FILES(TEST)
 
 int main(void)
 {
 #define LIST(name, least) cmocka_unit_test(test_run_cases__##name),
-    const struct CMUnitTest tests[] = { FILES(LIST) REGEX_FILES(LIST) CASE_FILES(LIST) };
+    const struct CMUnitTest tests[] = { FILES(LIST) REGEX_FILES(LIST) CASE_FILES(LIST) IMAGE_FILES(LIST) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
