@@ -137,9 +137,8 @@ static onx_status attention_prepare(onx_prepare *p)
     ONX_TRY(onxi_attention_make(p, a, bias));
     ONX_TRY(prepare_mask(p, q));
     const onx_value *lengths = operand(p, p->inputs, IN_LENGTHS);
-    if (lengths && (lengths->dtype != ONX_INT64 || lengths->count != a->batch))
-        return onx_prepare_fail(p, ONX_E_INVALID, "nonpad_kv_seqlen has %llu lengths for a batch of %llu",
-                                (unsigned long long)lengths->count, (unsigned long long)a->batch);
+    if (lengths && (lengths->dtype != ONX_INT64 || lengths->rank != 1 || lengths->count != a->batch))
+        return onx_prepare_fail(p, ONX_E_INVALID, "nonpad_kv_seqlen is not [%llu]", (unsigned long long)a->batch);
     q->causal = onx_prepare_int(p, "is_causal", 0) != 0;
     q->softcap = (double)onx_prepare_float(p, "softcap", 0);
     q->left = window(p, "left_window_size");

@@ -136,7 +136,7 @@ static onx_status dft_prepare(onx_prepare *p)
     q->parts = (uint32_t)x->dims[x->rank - 1];
     q->out_parts = q->inverse && q->one_sided ? 1 : 2;
     p->params = q;
-    if (axis && axis->count != 1)
+    if (axis && (axis->kind != ONX_VALUE_TENSOR || axis->count != 1))
         return onx_prepare_fail(p, ONX_E_INVALID, "axis is no single number");
     q->known = !axis || axis->data;
     if (!q->known)
@@ -216,7 +216,8 @@ static onx_status stft_sizes(onx_prepare *p, stft_params *q)
         length = window->rank == 1 ? window->dims[0] : 0;
     if (size)
         ONX_TRY(number_of(p, size, "frame_length", &length));
-    if (step < 1 || length < 1 || (window && (window->count != (uint64_t)length || window->dtype != x->dtype)))
+    if (step < 1 || length < 1 ||
+        (window && (window->rank != 1 || window->dims[0] != length || window->dtype != x->dtype)))
         return onx_prepare_fail(p, ONX_E_INVALID, "frames of %lld elements, %lld apart, do not work out",
                                 (long long)length, (long long)step);
     int64_t rest = x->dims[1] - length, frames = rest < 0 ? 0 : rest / step + 1;
@@ -311,14 +312,19 @@ static void mel_band(onx_value *y, int64_t band, int64_t left, int64_t middle, i
         mel_set(y, j, band, (double)(right - j) / (double)(right - middle));
 }
 
+static onx_status mel_prepare(onx_prepare *p)
+{
+    for (uint32_t i = 0; i < 5; i++)
+        if (p->inputs[i]->kind != ONX_VALUE_TENSOR || p->inputs[i]->count != 1)
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is no single number", i);
+    return ONX_OK;
+}
+
 static onx_status mel_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const onx_value *const *in = work->inputs;
     onx_value *y = work->outputs[0];
-    for (uint32_t i = 0; i < 5; i++)
-        if (in[i]->count != 1)
-            return onx_work_fail(work, ONX_E_INVALID, "input %u is no single number", i);
     double length = onxi_value_number(in[1], 0), rate = onxi_value_number(in[2], 0);
     double lower = onxi_value_number(in[3], 0), upper = onxi_value_number(in[4], 0);
     if (!(rate > 0) || !(lower >= 0) || !(upper >= 0) || isinf(lower) || isinf(upper))
@@ -344,6 +350,11 @@ const onx_kernel onxi_kernels_dft[] = {
       .flags = ONX_KERNEL_SIZES_OUTPUT,
       .prepare = stft_prepare,
       .run = stft_run },
-    { .op = "MelWeightMatrix", .since = 17, .dtypes = ONXI_NUMBERS, .typed_by = -1, .run = mel_run },
+    { .op = "MelWeightMatrix",
+      .since = 17,
+      .dtypes = ONXI_NUMBERS,
+      .typed_by = -1,
+      .prepare = mel_prepare,
+      .run = mel_run },
     { 0 },
 };

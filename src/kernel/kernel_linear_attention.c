@@ -193,7 +193,8 @@ static onx_status causal_prepare(onx_prepare *p)
     q->channels = (uint64_t)x->dims[1];
     q->length = (uint64_t)x->dims[2];
     q->kernel = (uint64_t)w->dims[2];
-    bool fits = w->dtype == x->dtype && (!bias || (bias->dtype == x->dtype && bias->count == q->channels)) &&
+    bool fits = w->dtype == x->dtype &&
+                (!bias || (bias->dtype == x->dtype && bias->rank == 1 && bias->count == q->channels)) &&
                 (!past || (past->dtype == x->dtype && past->rank == 3 && past->dims[0] == x->dims[0] &&
                            past->dims[1] == x->dims[1] && (uint64_t)past->dims[2] == q->kernel - 1));
     if (!fits)

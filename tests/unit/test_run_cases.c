@@ -149,9 +149,9 @@ static void run_file(const char *name, size_t least)
     FILE(random, 5)                                                                                                    \
     FILE(rnn, 20)                                                                                                      \
     FILE(string, 20)                                                                                                   \
-    FILE(attention, 16)                                                                                                \
-    FILE(signal, 8)                                                                                                    \
-    FILE(optimizer, 4)
+    FILE(attention, 17)                                                                                                \
+    FILE(signal, 11)                                                                                                   \
+    FILE(optimizer, 5)
 #ifdef ONX_WITH_PCRE2
 #define REGEX_FILES(FILE) FILE(regex, 35)
 #else
