@@ -30,14 +30,6 @@ static size_t type_word(const onxi_type *type, char *buf, size_t size)
     }
 }
 
-static const onxi_port *port_at(const onxi_port *ports, uint32_t index)
-{
-    for (uint32_t i = 0; ports && ports[i].name; i++)
-        if (i == index || (ports[i].flags & ONXI_PORT_VARIADIC && index > i))
-            return &ports[i];
-    return NULL;
-}
-
 static bool allowed(const onxi_type_set *set, const onxi_type *type, const char *word)
 {
     uint32_t bit = type->dtype < 32 ? UINT32_C(1) << type->dtype : 0;
@@ -119,12 +111,12 @@ onx_status onxi_infer_check_types(onxi_running *run)
         return onxi_call_fail(call, "the node has %u outputs, %s-%d gives %u to %u", call->output_count, schema->name,
                               (int)schema->since, schema->min_output, schema->max_output);
     for (uint32_t i = 0; i < call->input_count; i++) {
-        const onxi_port *port = port_at(schema->inputs, i);
+        const onxi_port *port = onxi_port_at(schema->inputs, i);
         if (port && call->inputs[i])
             ONX_TRY(check_port(run, true, i, port, call->inputs[i], bounds, &bound_count));
     }
     for (uint32_t i = 0; i < call->output_count; i++) {
-        const onxi_port *port = port_at(schema->outputs, i);
+        const onxi_port *port = onxi_port_at(schema->outputs, i);
         if (port && onx_view(call->node->output[i]).len)
             ONX_TRY(check_port(run, false, i, port, &call->outputs[i], bounds, &bound_count));
     }

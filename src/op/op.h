@@ -343,6 +343,8 @@ const onxi_schema *onxi_schema_newest(onx_str domain, onx_str name);
 bool onxi_type_set_next(const onxi_type_set *set, uint32_t *at, char text[ONXI_TYPE_TEXT]);
 /* Adds a type given as text; false when a set cannot hold it in bits. */
 bool onxi_type_set_add(onxi_type_set *set, onx_str type);
+/* The port that an operand belongs to, by its index; NULL past the last one. */
+const onxi_port *onxi_port_at(const onxi_port *ports, uint32_t index);
 /* The constraint of that name, or NULL. */
 const onxi_type_constraint *onxi_schema_type(const onxi_schema *schema, const char *name);
 /* The attribute of that name, or NULL. */

@@ -69,6 +69,14 @@ bool onxi_type_set_add(onxi_type_set *set, onx_str type)
     return false;
 }
 
+const onxi_port *onxi_port_at(const onxi_port *ports, uint32_t index)
+{
+    for (uint32_t i = 0; ports && ports[i].name; i++)
+        if (i == index || (ports[i].flags & ONXI_PORT_VARIADIC && index > i))
+            return &ports[i];
+    return NULL;
+}
+
 const onxi_type_constraint *onxi_schema_type(const onxi_schema *schema, const char *name)
 {
     for (const onxi_type_constraint *t = schema->types; t && t->name; t++)

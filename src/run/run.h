@@ -151,6 +151,8 @@ onx_status onxi_op_types(onxi_exec *e, const onxi_op *op, const onx_value *const
 uint32_t onxi_op_body_parts(onxi_exec *e, const onxi_op *op);
 /* Fills in what kernels are told. Arrays must outlive `p`. */
 void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p);
+/* Whether the inputs have types that the operator takes; a diagnostic says which has not. */
+onx_status onxi_op_check_types(const onxi_op *op, const onx_prepare *p);
 /* Takes the first row that accepts. */
 /* `plain` (NULL: p->inputs) are the inputs as kernels see them that know no layouts; `alike`: all inputs lie in one
  * layout, so that FLAT kernels may see it. */

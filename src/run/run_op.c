@@ -424,6 +424,7 @@ onx_status onxi_op_choose(onxi_exec *e, const onxi_op *op, onx_prepare *p, const
     const onx_value *const *lying = p->inputs;
     if (!p->engine)
         return ONX_E_MEMORY;
+    ONX_TRY(onxi_op_check_types(op, p));
     size_t errors = onx_diag_total(e->cx, ONX_ERROR);
     for (uint32_t i = 0; i < op->kernel_count; i++) {
         p->kernel = op->kernels[i];

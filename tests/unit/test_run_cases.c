@@ -131,6 +131,7 @@ static void run_file(const char *name, size_t least)
 
 /* Files of cases, and how many there are at least in each. */
 #define FILES(FILE)                                                                                                    \
+    FILE(types, 5)                                                                                                     \
     FILE(window, 11)                                                                                                   \
     FILE(elementwise, 8)                                                                                               \
     FILE(product, 4)                                                                                                   \
@@ -139,7 +140,7 @@ static void run_file(const char *name, size_t least)
     FILE(function, 16)                                                                                                 \
     FILE(sequence, 13)                                                                                                 \
     FILE(index, 19)                                                                                                    \
-    FILE(rearrange, 11)                                                                                                \
+    FILE(rearrange, 10)                                                                                                \
     FILE(quantize, 14)                                                                                                 \
     FILE(control, 25)                                                                                                  \
     FILE(resample, 13)                                                                                                 \

@@ -1,0 +1,81 @@
+/* run_types.c - what a kernel may rely on: its operands have types that the operator takes. Types that are known only
+ * while running have passed no checker, and a kernel that trusts one operand's type must not read another of a smaller
+ * one. */
+#include "run/run.h"
+
+enum { CONSTRAINTS_MAX = 16 };
+
+typedef struct bound {
+    const char *constraint;
+    onx_dtype dtype;
+} bound;
+
+/* The types of a port: those of its constraint, or the one that it names. */
+static onxi_type_set types_of(const onxi_schema *schema, const onxi_port *port, bool *open)
+{
+    const onxi_type_constraint *c = onxi_schema_type(schema, port->type);
+    onxi_type_set set = { 0 };
+    *open = !c && !onxi_type_set_add(&set, onx_str_of(port->type));
+    return c ? c->set : set;
+}
+
+/* Whether a value of such a kind can have one of the types. */
+static bool kind_fits(const onxi_type_set *set, onx_value_kind kind)
+{
+    switch (kind) {
+    case ONX_VALUE_SEQUENCE:
+        return (set->seq | set->optional_seq) || set->other;
+    case ONX_VALUE_OPTIONAL:
+        return (set->optional | set->optional_seq) || set->other;
+    case ONX_VALUE_MAP:
+        return set->other != NULL;
+    default:
+        return true;
+    }
+}
+
+static onx_status check_tensor(const onx_prepare *p, const onxi_schema *schema, uint32_t i, const onxi_port *port,
+                               bound *bounds, uint32_t *count)
+{
+    onx_dtype dtype = p->inputs[i]->dtype;
+    bool open;
+    onxi_type_set set = types_of(schema, port, &open);
+    uint32_t bit = dtype < 32 ? UINT32_C(1) << dtype : 0;
+    if (!open && !((set.tensor | set.optional) & bit))
+        return onx_prepare_fail(p, ONX_E_INVALID, "input %u \"%s\" is a tensor of %s, which %s-%d does not take", i,
+                                port->name, onx_dtype_name(dtype), schema->name, (int)schema->since);
+    if (open || port->flags & ONXI_PORT_HETEROGENEOUS || strchr(port->type, '('))
+        return ONX_OK;
+    for (uint32_t k = 0; k < *count; k++)
+        if (strcmp(bounds[k].constraint, port->type) == 0)
+            return bounds[k].dtype == dtype
+                       ? ONX_OK
+                       : onx_prepare_fail(p, ONX_E_INVALID, "input %u \"%s\" is a tensor of %s where %s is already %s",
+                                          i, port->name, onx_dtype_name(dtype), port->type,
+                                          onx_dtype_name(bounds[k].dtype));
+    if (*count < CONSTRAINTS_MAX)
+        bounds[(*count)++] = (bound){ port->type, dtype };
+    return ONX_OK;
+}
+
+onx_status onxi_op_check_types(const onxi_op *op, const onx_prepare *p)
+{
+    bound bounds[CONSTRAINTS_MAX];
+    uint32_t count = 0;
+    if (!op->schema || op->schema->flags & ONXI_OP_OPEN)
+        return ONX_OK;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const onx_value *v = p->inputs[i];
+        const onxi_port *port = onxi_port_at(op->schema->inputs, i);
+        if (!v || !port || v->kind == ONX_VALUE_NONE)
+            continue;
+        if (v->kind == ONX_VALUE_TENSOR && v->dtype)
+            ONX_TRY(check_tensor(p, op->schema, i, port, bounds, &count));
+        bool open;
+        onxi_type_set set = types_of(op->schema, port, &open);
+        if (!open && !kind_fits(&set, v->kind))
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u \"%s\" is no tensor, and %s-%d takes tensors only", i,
+                                    port->name, op->schema->name, (int)op->schema->since);
+    }
+    return ONX_OK;
+}
