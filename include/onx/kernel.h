@@ -165,6 +165,8 @@ ONX_API onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t
 ONX_API onx_status onx_prepare_fail(const onx_prepare *p, onx_status status, const char *format, ...) ONX_PRINTF(3, 4);
 ONX_API onx_status onx_prepare_output(onx_prepare *p, uint32_t output, onx_dtype dtype, uint32_t rank,
                                       const int64_t *dims);
+/* While running: what failed is said in the context of the run, which `prepared` does not know. */
+ONX_API onx_status onx_work_axis(onx_work *work, int64_t axis, uint32_t rank, uint32_t *out);
 ONX_API onx_status onx_work_fail(onx_work *work, onx_status status, const char *format, ...) ONX_PRINTF(3, 4);
 
 #ifdef __cplusplus

@@ -68,7 +68,7 @@ static onx_status cumulate_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_value *x = work->inputs[0];
     uint32_t axis, size = onxi_element_size(x->dtype);
     bool product = work->prepared->kernel->body != NULL;
-    ONX_TRY(onx_prepare_axis(work->prepared, onxi_index(work->inputs[1], 0), x->rank, &axis));
+    ONX_TRY(onx_work_axis(work, onxi_index(work->inputs[1], 0), x->rank, &axis));
     if (!x->count)
         return ONX_OK;
     int64_t length = x->dims[axis], inner = (int64_t)onxi_product(x->dims, axis + 1, x->rank);

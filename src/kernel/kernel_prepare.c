@@ -120,12 +120,28 @@ const onx_graph *onx_prepare_graph(const onx_prepare *p, const char *name)
     return g ? *g : NULL;
 }
 
-onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, uint32_t *out)
+#define OUTSIDE "axis %lld is outside of rank %u"
+
+static bool find_axis(int64_t axis, uint32_t rank, uint32_t *out)
 {
     if (axis < -(int64_t)rank || axis >= (int64_t)rank)
-        return onx_prepare_fail(p, ONX_E_INVALID, "axis %lld is outside of rank %u", (long long)axis, rank);
+        return false;
     *out = (uint32_t)(axis < 0 ? axis + rank : axis);
-    return ONX_OK;
+    return true;
+}
+
+onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, uint32_t *out)
+{
+    if (find_axis(axis, rank, out))
+        return ONX_OK;
+    return onx_prepare_fail(p, ONX_E_INVALID, OUTSIDE, (long long)axis, rank);
+}
+
+onx_status onx_work_axis(onx_work *work, int64_t axis, uint32_t rank, uint32_t *out)
+{
+    if (find_axis(axis, rank, out))
+        return ONX_OK;
+    return onx_work_fail(work, ONX_E_INVALID, OUTSIDE, (long long)axis, rank);
 }
 
 /* ---- failures ---- */
