@@ -83,14 +83,15 @@ static bool scalar_of(onx_doc *doc, onx_value *const *inputs, const onx_node *no
     return t && onx_tensor_get_f64(doc, t, 0, 1, out) == ONX_OK;
 }
 
-/* Dropout that drops without a seed, and operators whose results are random by definition. With a seed Dropout draws
- * the numbers that the reference draws, so it is compared. */
+/* Dropout that drops without a seed, and operators that draw numbers (the marks of ONNX call more than those
+ * nondeterministic: all that hold subgraphs, and AffineGrid). With a seed Dropout draws the numbers that the reference
+ * draws, so it is compared. */
 static bool is_random(onx_doc *doc, onx_value *const *inputs, const onx_node *node, int64_t opset)
 {
     const onx_op *op = onx_op_find(onx_view(node->domain), onx_view(node->op_type), opset);
     if (!op)
         return false;
-    if (onx_op_flags(op) & ONX_OP_NONDETERMINISTIC && !onx_str_is(onx_view(node->op_type), "Dropout"))
+    if (onx_op_flags(op) & ONX_OP_NONDETERMINISTIC && strcmp(onx_op_family(op), "generator") == 0)
         return true;
     if (!onx_str_is(onx_view(node->op_type), "Dropout") || onx_node_attribute(node, "seed"))
         return false;
@@ -110,19 +111,48 @@ static bool is_random(onx_doc *doc, onx_value *const *inputs, const onx_node *no
     return training != 0 && ratio != 0;
 }
 
-static bool has_random(onx_doc *doc, onx_value *const *inputs)
+/* Nodes with the operator sets that they are read by. */
+typedef struct node_list {
+    onx_node *const *nodes;
+    uint32_t count;
+    onx_operator_set_id *const *imports;
+    uint32_t import_count;
+} node_list;
+
+static bool any_random(onx_doc *doc, onx_value *const *inputs, node_list list)
 {
-    const onx_model *m = onx_doc_model(doc);
-    for (uint32_t i = 0; i < m->graph->node_count; i++) {
-        const onx_node *node = m->graph->node[i];
-        for (uint32_t k = 0; k < m->opset_import_count; k++) {
-            onx_str a = onx_view(m->opset_import[k]->domain), b = onx_view(node->domain);
+    for (uint32_t i = 0; i < list.count; i++) {
+        const onx_node *node = list.nodes[i];
+        for (uint32_t k = 0; k < list.import_count; k++) {
+            onx_str a = onx_view(list.imports[k]->domain), b = onx_view(node->domain);
             if (onx_str_equal(a, b) || (!b.len && onx_str_is(a, "ai.onnx")))
-                if (is_random(doc, inputs, node, m->opset_import[k]->version))
+                if (is_random(doc, inputs, node, list.imports[k]->version))
                     return true;
+        }
+        for (uint32_t k = 0, n; k < node->attribute_count; k++) {
+            onx_graph *const *body = onx_attribute_value(node->attribute[k], ONX_SLOT_G, &n);
+            node_list inner = list;
+            if (!body || !*body)
+                continue;
+            inner.nodes = (*body)->node;
+            inner.count = (*body)->node_count;
+            if (any_random(doc, inputs, inner)) /* no deeper than the session's check allows */
+                return true;
         }
     }
     return false;
+}
+
+static bool has_random(onx_doc *doc, onx_value *const *inputs)
+{
+    const onx_model *m = onx_doc_model(doc);
+    node_list list = { m->graph->node, m->graph->node_count, m->opset_import, m->opset_import_count };
+    bool found = any_random(doc, inputs, list);
+    for (uint32_t i = 0; i < m->functions_count && !found; i++) {
+        const onx_function *f = m->functions[i];
+        found = any_random(doc, inputs, (node_list){ f->node, f->node_count, f->opset_import, f->opset_import_count });
+    }
+    return found;
 }
 
 /* A data.json beside the model may give "rtol" and "atol". */

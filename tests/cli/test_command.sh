@@ -1,0 +1,48 @@
+# onx test: what is compared by value and what, being random, by type and shape only.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+# A case whose expected output another model made. what, its node, the node of the other model
+case_of() {
+    rm -rf "$1" && mkdir -p "$1/test_data_set_0"
+    for node in "$2" "$3"; do
+        cat >"$1.onnxtxt" <<END
+<ir_version: 10, opset_import: ["" : 21]>
+g () => (float[2] y) <bool yes = {1}, float[1,2,3] theta = {1, 0, 0, 0, 1, 0}, int64[4] size = {1, 1, 1, 1}> {
+  $node
+}
+END
+        [ -f "$1/model.onnx" ] || "$ONX" convert "$1.onnxtxt" "$1/model.onnx" || fail "convert $1"
+    done
+    "$ONX" run "$1.onnxtxt" --output-dir "$1/test_data_set_0" >/dev/null || fail "run $1"
+}
+
+branch() {
+    echo "y = If (yes) <then_branch = a () => (v) { v = $1 }, else_branch = b () => (w) { w = Constant <value_floats = [0.0, 0.0]> () }>"
+}
+good='Constant <value_floats = [1.0, 2.0]> ()'
+bad='Constant <value_floats = [1.0, 3.0]> ()'
+
+case_of same "y = $good" "y = $good"
+expect 0 "$ONX" test same
+case_of other "y = $good" "y = $bad"
+expect 1 "$ONX" test other
+says out "differs at element 1"
+case_of same_branch "$(branch "$good")" "$(branch "$good")"
+expect 0 "$ONX" test same_branch
+case_of other_branch "$(branch "$good")" "$(branch "$bad")"
+expect 1 "$ONX" test other_branch
+
+# The mark "nondeterministic" alone does not make a result random.
+moved='theta2 = Constant <value = float[1,2,3] {1, 0, 0.5, 0, 1, 0}> () full = AffineGrid (theta2, size) flat = Constant <value_ints = [2]> () y = Reshape (full, flat)'
+still='theta2 = Constant <value = float[1,2,3] {1, 0, 0.25, 0, 1, 0}> () full = AffineGrid (theta2, size) flat = Constant <value_ints = [2]> () y = Reshape (full, flat)'
+case_of grid "$moved" "$moved"
+expect 0 "$ONX" test grid
+case_of other_grid "$moved" "$still"
+expect 1 "$ONX" test other_grid
+
+# Random numbers, on their own and inside of a branch.
+case_of random 'y = RandomNormal <shape = [2]> ()' "y = $good"
+expect 0 "$ONX" test random
+case_of random_branch "$(branch 'RandomNormal <shape = [2]> ()')" "y = $good"
+expect 0 "$ONX" test random_branch
+done_testing
