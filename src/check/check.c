@@ -1,5 +1,5 @@
 /* check.c - onx_check: options, the parts of a document by kind, and the findings at the end. */
-#include "check.h"
+#include "check/check.h"
 
 #include <strings.h>
 

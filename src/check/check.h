@@ -33,7 +33,7 @@ extern const onx_rule onxi_rules_wire[], onxi_rules_model[], onxi_rules_opset[],
 typedef enum onxi_step {
     ONXI_STEP_ROOT,
 #define STEP(name) ONXI_STEP_##name,
-#include "check_steps.def"
+#include "check/check_steps.def"
     ONXI_STEP_COUNT
 } onxi_step;
 
@@ -330,7 +330,6 @@ void onxi_check_import_ir(onxi_check *k, const onxi_at *at, onx_str domain, int6
 int64_t onxi_imports_find(onxi_imports *imports, onx_str domain);
 void onxi_imports_open(onxi_check *k, onxi_imports *imports, onx_operator_set_id *const *list, uint32_t count);
 bool onxi_imports_has(const onxi_imports *imports, onx_str domain);
-onx_str onxi_domain(onx_str domain); /* "" for ai.onnx */
 bool onxi_domain_is_standard(onx_str domain);
 void onxi_check_graph(onxi_check *k, const onxi_at *at, const onx_graph *graph, onxi_scope *scope, onxi_scope *up);
 void onxi_check_node(onxi_check *k, const onxi_at *at, const onx_node *node, uint32_t index, onxi_scope *scope);

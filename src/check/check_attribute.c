@@ -1,5 +1,5 @@
 /* check_attribute.c - rules A: attributes by themselves. What an operator wants of them is in check_node.c. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_attribute[] = {
     { "A-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Attributes; onnx.in.proto: AttributeProto",

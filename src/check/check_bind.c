@@ -1,6 +1,6 @@
 /* check_bind.c - which operator or function a node means. Each name is resolved once per list of imports, so what is
  * wrong with it is reported once, too. */
-#include "check.h"
+#include "check/check.h"
 
 static uint64_t hash_of(onx_str domain, onx_str name, onx_str overload)
 {
@@ -205,7 +205,7 @@ static void bind(onxi_check *k, const onxi_at *at, onxi_bound *b, onxi_scope *sc
 
 const onxi_bound *onxi_bind(onxi_check *k, const onxi_at *at, const onx_node *node, onxi_scope *scope)
 {
-    onx_str domain = onxi_domain(onx_view(node->domain)), name = onx_view(node->op_type);
+    onx_str domain = onxi_domain_plain(onx_view(node->domain)), name = onx_view(node->op_type);
     onx_str overload = onxi_node_overload(node);
     uint64_t hash = hash_of(domain, name, overload);
     if (k->bound_count >= k->bound_slots / 4 * 3 && !grow(k))

@@ -1,5 +1,5 @@
 /* check_data.c - rules DV: stored sequences, maps and optionals. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_data[] = {
     { "DV-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx-data.in.proto: SequenceProto",

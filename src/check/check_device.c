@@ -1,5 +1,5 @@
 /* check_device.c - rules D: device configurations of a model and what nodes say about them. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_device[] = {
     { "D-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Device Configurations",
@@ -567,7 +567,7 @@ void onxi_check_node_devices(onxi_check *k, const onxi_at *at, const onx_node *n
                           "the tensor has a sharding already");
             check_spec(k, spec, s, operands, scope, devices);
         }
-        if (c->sharding_spec_count && !onxi_domain(onx_view(node->domain)).len) {
+        if (c->sharding_spec_count && !onxi_domain_plain(onx_view(node->domain)).len) {
             if (listed(onx_view(node->op_type), not_shardable))
                 onxi_find(k, here, "D-21", ONXI_PLAIN, "sharding is not defined for %s",
                           onxi_quote(k, onx_view(node->op_type)));

@@ -1,7 +1,7 @@
 /* check_external.c - rules E: external data. What tensors say about it is read and judged by ir/ (ir_external.c), files
  * are opened by base/ without following links (base_beneath.c), as for whoever reads the data (proto_external.c); here
  * each file is looked at once for its size, and nothing of the contents is read. */
-#include "check.h"
+#include "check/check.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* check_full.c - full mode: rules that need types and shapes are applied by inference in its strict form, and what it
  * reports becomes findings; what it knows in the end is compared with what is declared. */
-#include "check.h"
+#include "check/check.h"
 
 #include <onx/infer.h>
 

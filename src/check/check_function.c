@@ -1,5 +1,5 @@
 /* check_function.c - rules F: functions of a model, calls of them, and who calls whom. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_function[] = {
     { "F-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions; onnx.in.proto: FunctionProto",
@@ -127,7 +127,7 @@ static void want(onxi_callee *c, uint32_t parameter)
 static void hand_on(onxi_check *k, const wants *w, uint32_t parameter, const onx_node *n, onx_str attribute)
 {
     uint32_t callee =
-        onxi_callee_find(k, onxi_domain(onx_view(n->domain)), onx_view(n->op_type), onxi_node_overload(n));
+        onxi_callee_find(k, onxi_domain_plain(onx_view(n->domain)), onx_view(n->op_type), onxi_node_overload(n));
     uint32_t which;
     const onxi_callee *c = callee == UINT32_MAX ? NULL : &k->callees[callee];
     if (!c || !onxi_set_find(c->parameters, attribute, &which) || which & ONXI_PRESET)
@@ -155,7 +155,7 @@ static void find_wants_of(onxi_check *k, wants *w, const onx_node *n, uint32_t d
             continue;
         if (onx_attribute_type_name(a->type))
             w->callee->takes[which] = w->callee->takes[which] && w->callee->takes[which] != a->type ? -1 : a->type;
-        onx_str domain = onxi_domain(onx_view(n->domain));
+        onx_str domain = onxi_domain_plain(onx_view(n->domain));
         if (!schema)
             schema = onxi_schema_find(domain, onx_view(n->op_type), onxi_imports_find(&w->imports, domain));
         const onxi_attr *row = schema ? onxi_schema_attr(schema, onx_view(a->name)) : NULL;
@@ -242,7 +242,7 @@ void onxi_callees_add(onxi_check *k, onx_function *const *functions, uint32_t co
         onxi_callee *c = &k->callees[i];
         const onx_function *f = functions[i];
         *c = (onxi_callee){ .f = f,
-                            .domain = onxi_domain(onx_view(f->domain)),
+                            .domain = onxi_domain_plain(onx_view(f->domain)),
                             .name = onx_view(f->name),
                             .overload = onx_view(f->overload) };
         onxi_set_add(k, k->domains_with_functions, c->domain, i, NULL);
@@ -541,7 +541,7 @@ static void check_function_values(onxi_check *k, const onxi_at *at, const onx_fu
 
 static void check_identity(onxi_check *k, const onxi_at *at, const onx_function *f)
 {
-    onx_str name = onx_view(f->name), domain = onxi_domain(onx_view(f->domain));
+    onx_str name = onx_view(f->name), domain = onxi_domain_plain(onx_view(f->domain));
     onxi_check_utf8(k, ONXI_AT(at, name), name);
     onxi_check_utf8(k, ONXI_AT(at, domain), domain);
     onxi_check_utf8(k, ONXI_AT(at, overload), onx_view(f->overload));

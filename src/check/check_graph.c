@@ -1,5 +1,5 @@
 /* check_graph.c - rules G: graphs, their lists and the order of their nodes. Subgraphs come through here, too. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_graph[] = {
     { "G-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Graphs",

@@ -1,5 +1,5 @@
 /* check_metadata.c - rules MD: metadata properties, documentation, denotations. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_metadata[] = {
     { "MD-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: field comments, Notes",
@@ -343,7 +343,7 @@ static const onx_tensor_shape *denoted_shape(onxi_check *k, onxi_scope *scope, o
             return shape;
         const onx_node *n = m->kind == ONXI_NAME_OUTPUT && m->index < scope->node_count ? scope->nodes[m->index] : NULL;
         if (!n || !n->input_count || !n->output_count || !onx_str_equal(onx_view(n->output[0]), name) ||
-            onxi_domain(onx_view(n->domain)).len)
+            onxi_domain_plain(onx_view(n->domain)).len)
             return NULL;
         onx_str op = onx_view(n->op_type);
         if (onx_str_is(op, "Transpose") ? !turn(n, axis) : !is_one_of(op, keeps_axes, false))

@@ -1,5 +1,5 @@
 /* check_model.c - rules M: the model message, and the order in which its parts are checked. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_model[] = {
     { "M-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,

@@ -1,5 +1,5 @@
 /* check_names.c - rules N: value names, interned once, and what they mean in the scopes that are open. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_names[] = {
     { "N-01", ONX_SHOULD, ONX_RULE_OFF, ONX_BY_CHECK, ONX_RULE_NOTE, NULL,

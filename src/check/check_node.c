@@ -1,5 +1,5 @@
 /* check_node.c - rules ND: nodes, and what the operator that they name wants of them. */
-#include "check.h"
+#include "check/check.h"
 
 #include <limits.h>
 

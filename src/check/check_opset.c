@@ -1,5 +1,5 @@
 /* check_opset.c - rules O: the operator sets that a model or a function imports. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_opset[] = {
     { "O-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
@@ -50,11 +50,6 @@ const onx_rule onxi_rules_opset[] = {
       "ai.onnx.preview FlexAttention" },
     { 0 }
 };
-
-onx_str onxi_domain(onx_str domain)
-{
-    return onx_str_is(domain, "ai.onnx") ? onx_str_make(NULL, 0) : domain;
-}
 
 static const char *const standard_domains[] = {
     "", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training"
@@ -116,7 +111,7 @@ void onxi_check_import_ir(onxi_check *k, const onxi_at *at, onx_str domain, int6
 
 static void check_version(onxi_check *k, const onxi_at *at, const onx_operator_set_id *id)
 {
-    onx_str domain = onxi_domain(onx_view(id->domain));
+    onx_str domain = onxi_domain_plain(onx_view(id->domain));
     const onxi_at *here = ONXI_AT(at, version);
     onx_str value = onxi_number(k, id->version);
     if (!ONX_HAS(operator_set_id, id, version)) {
@@ -182,7 +177,7 @@ void onxi_check_imports(onxi_check *k, const onxi_at *at, onx_operator_set_id *c
     for (uint32_t i = 0; i < count; i++) {
         const onx_operator_set_id *id = list[i];
         const onxi_at *here = ONXI_AT_ITEM(at, opset_import, i, OPERATOR_SET_ID, id);
-        onx_str domain = onxi_domain(onx_view(id->domain));
+        onx_str domain = onxi_domain_plain(onx_view(id->domain));
         uint32_t first;
         onxi_check_utf8(k, here, domain);
         has_default |= !domain.len;
@@ -221,7 +216,7 @@ void onxi_imports_open(onxi_check *k, onxi_imports *imports, onx_operator_set_id
         return;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t first = i;
-        onx_str domain = onxi_domain(onx_view(list[i]->domain));
+        onx_str domain = onxi_domain_plain(onx_view(list[i]->domain));
         best[i] = i;
         if (!onxi_set_add(k, imports->index, domain, i, &first) && list[i]->version > list[best[first]]->version)
             best[first] = i;
@@ -246,7 +241,7 @@ int64_t onxi_imports_find(onxi_imports *imports, onx_str domain)
 void onxi_check_imports_used(onxi_check *k, const onxi_at *at, const onxi_imports *imports)
 {
     for (uint32_t i = 0; imports->used && i < imports->count; i++)
-        if (!imports->used[i] && onxi_domain(onx_view(imports->list[i]->domain)).len)
+        if (!imports->used[i] && onxi_domain_plain(onx_view(imports->list[i]->domain)).len)
             onxi_find(k, ONXI_AT_ITEM(at, opset_import, i, OPERATOR_SET_ID, imports->list[i]), "O-13", ONXI_PLAIN,
                       "no node uses the operator set");
 }

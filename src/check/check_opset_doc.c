@@ -1,6 +1,6 @@
 /* check_opset_doc.c - rules OS: operator-set documents. Most of them are applied by op/, which also compares documents;
  * here the functions of a document are checked like those of a model. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_opset_doc[] = {
     { "OS-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,

@@ -1,5 +1,5 @@
 /* check_quantization.c - rules Q: quantization annotations. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_quantization[] = {
     { "Q-01", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_WARNING, NULL,

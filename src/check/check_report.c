@@ -1,5 +1,5 @@
 /* check_report.c - findings: made at a place, kept up to a limit, sorted by place, handed over as diagnostics. */
-#include "check.h"
+#include "check/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 static const char *const step_name[ONXI_STEP_COUNT] = {
     "",
 #define STEP(name) #name,
-#include "check_steps.def"
+#include "check/check_steps.def"
 };
 
 bool onxi_check_failed(onxi_check *k, const void *allocated)

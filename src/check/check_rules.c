@@ -1,5 +1,5 @@
 /* check_rules.c - the rules of all groups in one order. */
-#include "check.h"
+#include "check/check.h"
 
 const onxi_rule_group onxi_rule_groups[] = {
     { "W", "Wire format", onxi_rules_wire, 32, 0 },

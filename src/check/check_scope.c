@@ -1,6 +1,6 @@
 /* check_scope.c - rules S: subgraphs. Names are followed in check_names.c; here is how a subgraph fits the node that
  * holds it. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_scope[] = {
     { "S-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Graphs",

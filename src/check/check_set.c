@@ -1,5 +1,5 @@
 /* check_set.c - a set of texts with a number each, for the many small questions of "is it there twice". */
-#include "check.h"
+#include "check/check.h"
 
 typedef struct entry {
     onx_str text;

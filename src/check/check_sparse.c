@@ -1,5 +1,5 @@
 /* check_sparse.c - rules SP: sparse tensors. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_sparse[] = {
     { "SP-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: SparseTensorProto",

@@ -1,6 +1,6 @@
 /* check_tensor.c - rules T: dense tensors. Element values are looked at only where the typed fields or one-byte
  * booleans make them rules of the format; numeric raw data is never read. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_tensor[] = {
     { "T-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto.data_type",

@@ -1,5 +1,5 @@
 /* check_training.c - rules TR: training_info. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_training[] = {
     { "TR-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,

@@ -1,5 +1,5 @@
 /* check_type.c - rules TY: types of values, and the value infos that carry them. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_type[] = {
     { "TY-01", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TypeProto",

@@ -1,5 +1,5 @@
 /* check_update.c - rule M-10: does the version of a model grow with what changed between two editions of it? */
-#include "check.h"
+#include "check/check.h"
 
 typedef enum size_of_change { CHANGE_NONE, CHANGE_INSIDE, CHANGE_COMPATIBLE, CHANGE_INCOMPATIBLE } size_of_change;
 

@@ -1,5 +1,5 @@
 /* check_version.c - rules V: features that need at least some ir_version. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_version[] = {
     { "V-01", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, "A-02", "onnx.in.proto: Version enum",

@@ -1,6 +1,6 @@
 /* check_wire.c - rules W: what the reader of the wire format holds to; texts that are not UTF-8 and too deep nesting
  * are found here as well. */
-#include "check.h"
+#include "check/check.h"
 
 const onx_rule onxi_rules_wire[] = {
     { "W-01", ONX_MUST, 0, ONX_BY_READER, ONX_RULE_ERROR, NULL, "Wire note: The wire format in a nutshell",

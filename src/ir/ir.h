@@ -119,6 +119,12 @@ bool onxi_tensor_is_sound(const onx_tensor *tensor);
 
 /* ---- functions of a model, by name ---- */
 
+/* "" for either spelling of the default domain, "" and "ai.onnx" (rule O-06). */
+static inline onx_str onxi_domain_plain(onx_str domain)
+{
+    return onx_str_is(domain, "ai.onnx") ? onx_str_make("", 0) : domain;
+}
+
 typedef struct onxi_functions {
     const onx_function **slots; /* a hash table, in the arena */
     uint32_t slot_count;

@@ -1,11 +1,6 @@
 /* ir_function.c - the functions of a model, found by domain, name and overload in constant time. */
 #include "ir/ir.h"
 
-static onx_str plain(onx_str domain)
-{
-    return onx_str_is(domain, "ai.onnx") ? onx_str_of("") : domain;
-}
-
 static uint32_t hash_function(onx_str domain, onx_str name, onx_str overload)
 {
     uint64_t h = onxi_hash(domain.ptr, domain.len, 1);
@@ -29,7 +24,8 @@ onx_status onxi_functions_index(onx_ctx *cx, onx_arena *arena, const onx_model *
     *out = (onxi_functions){ slots, slot_count };
     for (uint32_t i = 0; i < count; i++) {
         const onx_function *f = model->functions[i];
-        onx_str domain = plain(onx_view(f->domain)), name = onx_view(f->name), overload = onx_view(f->overload);
+        onx_str domain = onxi_domain_plain(onx_view(f->domain)), name = onx_view(f->name),
+                overload = onx_view(f->overload);
         if (onxi_functions_find(out, domain, name, overload))
             continue; /* the first one of that name counts */
         uint32_t at = hash_function(domain, name, overload) & (slot_count - 1);
@@ -44,11 +40,11 @@ const onx_function *onxi_functions_find(const onxi_functions *functions, onx_str
 {
     if (!functions->slot_count)
         return NULL;
-    domain = plain(domain);
+    domain = onxi_domain_plain(domain);
     uint32_t mask = functions->slot_count - 1, at = hash_function(domain, name, overload) & mask;
     for (; functions->slots[at]; at = (at + 1) & mask) {
         const onx_function *f = functions->slots[at];
-        if (onx_str_equal(onx_view(f->name), name) && onx_str_equal(plain(onx_view(f->domain)), domain) &&
+        if (onx_str_equal(onx_view(f->name), name) && onx_str_equal(onxi_domain_plain(onx_view(f->domain)), domain) &&
             onx_str_equal(onx_view(f->overload), overload))
             return f;
     }

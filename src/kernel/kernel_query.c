@@ -10,8 +10,7 @@ uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, const ch
 {
     int32_t newest = 0; /* rows of this version are the ones in force */
     uint32_t count = 0;
-    if (onx_str_is(domain, "ai.onnx"))
-        domain = onx_str_make("", 0);
+    domain = onxi_domain_plain(domain);
     for (const onx_kernel *const *table = onxi_kernel_tables; *table; table++)
         for (const onx_kernel *k = *table; k->op; k++)
             if (k->since <= since && k->since > newest && serves(k, domain, op))

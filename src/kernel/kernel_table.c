@@ -80,13 +80,9 @@ struct onxi_kernel_index {
     uint32_t *slots; /* index + 1 of the first row of an operator, 0: free */
 };
 
-static onx_str domain_of(onx_str domain)
-{
-    return onx_str_is(domain, "ai.onnx") ? onx_str_of("") : domain;
-}
 static onx_str row_domain(const onx_kernel *k)
 {
-    return domain_of(onx_str_of(k->domain ? k->domain : ""));
+    return onxi_domain_plain(onx_str_of(k->domain ? k->domain : ""));
 }
 
 static int compare_text(onx_str a, onx_str b)
@@ -153,7 +149,7 @@ const onx_kernel *const *onxi_kernel_find(const onxi_kernel_index *index, onx_st
                                           uint32_t *count)
 {
     *count = 0;
-    domain = domain_of(domain);
+    domain = onxi_domain_plain(domain);
     for (uint32_t at = hash_name(domain, op) & index->slot_mask; index->slots[at]; at = (at + 1) & index->slot_mask) {
         uint32_t first = index->slots[at] - 1;
         const onx_kernel *k = index->rows[first];

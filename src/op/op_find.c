@@ -2,7 +2,6 @@
  * (scripts/op_hash.c), so that looking up costs one hash and one comparison, and nothing is set up at start. */
 #include "op/op.h"
 #include "op/op_hash.h"
-#include "op/op_registry.h"
 
 const onxi_family_row onxi_families[ONXI_FAMILY_COUNT] = {
 #define FAMILY(name, title) { #name, title },
@@ -28,7 +27,7 @@ static const uint16_t slots[] = {
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name)
 {
     const uint32_t mask = sizeof slots / sizeof *slots - 1;
-    domain = onxi_plain_domain(domain);
+    domain = onxi_domain_plain(domain);
     for (uint32_t at = onxi_op_hash(domain.ptr, domain.len, name.ptr, name.len);; at++) {
         uint16_t slot = slots[at & mask];
         if (!slot)
@@ -58,7 +57,7 @@ const onxi_schema *onxi_schema_find(onx_str domain, onx_str name, int64_t opset)
 int64_t onxi_domain_newest(onx_str domain)
 {
     int64_t newest = 0;
-    domain = onxi_plain_domain(domain);
+    domain = onxi_domain_plain(domain);
     for (uint32_t i = 0; i < onxi_operator_count; i++)
         if (onxi_operators[i].rows->since > newest && onx_str_is(domain, onxi_operators[i].domain))
             newest = onxi_operators[i].rows->since;

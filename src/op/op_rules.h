@@ -1,5 +1,4 @@
-/* op_rules.h - the type and shape rules that rows refer to, by family; included by op_rows.h and op_rules_<family>.c.
- */
+/* op_rules.h - the type and shape rules that rows refer to, by family; the files of op/rules define them. */
 #ifndef ONXI_OP_RULES_H
 #define ONXI_OP_RULES_H
 
@@ -10,7 +9,7 @@
 /* The shape of inputs first..last-1 broadcast to each other becomes that of the output. */
 onx_status onxi_broadcast_inputs(onxi_call *call, uint32_t first, uint32_t last, uint32_t output);
 
-/* Carried values of more than one dimension (op_rules_value.c), once the shape of output 0 is set. */
+/* Carried values of more than one dimension (op/rules/value.c), once the shape of output 0 is set. */
 void onxi_carry_reshaped(onxi_call *call); /* of any rank: the same elements */
 void onxi_carry_transposed(onxi_call *call, const int64_t *perm);
 void onxi_carry_expanded(onxi_call *call);

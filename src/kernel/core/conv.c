@@ -1,0 +1,114 @@
+/* conv.c - convolution by unfolding, as the header says. */
+#include "kernel/core/conv.h"
+
+onx_status onxi_conv_make(const onx_prepare *p, const onx_value *w, const onx_value *bias, onxi_conv *q)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    if (w->rank != x->rank || x->rank < 2)
+        return onx_prepare_fail(p, ONX_E_INVALID, "weights of rank %u do not fit an input of rank %u", w->rank,
+                                x->rank);
+    ONX_TRY(onxi_window_make(p, w->dims + 2, &q->window));
+    int64_t group = onx_prepare_int(p, "group", 1);
+    if (group < 1 || x->dims[1] % group || w->dims[0] % group || w->dims[1] != x->dims[1] / group ||
+        y->dims[1] != w->dims[0])
+        return onx_prepare_fail(p, ONX_E_INVALID, "%lld channels, weights [%lld,%lld,...] and group %lld do not fit",
+                                (long long)x->dims[1], (long long)w->dims[0], (long long)w->dims[1], (long long)group);
+    if (bias && (bias->rank != 1 || bias->dims[0] != w->dims[0]))
+        return onx_prepare_fail(p, ONX_E_INVALID, "the bias does not fit the weights");
+    q->group = (uint64_t)group;
+    q->in_each = (uint64_t)w->dims[1];
+    q->out_each = (uint64_t)w->dims[0] / q->group;
+    q->depth = q->in_each * q->window.kernel_size;
+    q->tiles = (q->window.out_size + ONXI_CONV_TILE - 1) / ONXI_CONV_TILE;
+    q->width = onx_dtype_bits(x->dtype) / 8;
+    if (!onxi_mul_u64(q->depth, (uint64_t)ONXI_CONV_TILE * q->width, &q->columns_size) ||
+        q->columns_size > UINT64_MAX / 64)
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the window is too large");
+    q->columns_size = (q->columns_size + 63u) & ~(uint64_t)63u;
+    return ONX_OK;
+}
+
+static inline void put(char *to, const char *from, uint32_t width)
+{
+    switch (width) {
+    case 1:
+        *to = *from;
+        break;
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    default:
+        memcpy(to, from, 8);
+        break;
+    }
+}
+
+void onxi_unfold(const onxi_conv *q, const char *x, uint64_t first, uint64_t count, const char *padding, char *columns)
+{
+    const onxi_window *w = &q->window;
+    int64_t pos[ONX_RANK_MAX], tap[ONX_RANK_MAX] = { 0 };
+    for (uint64_t k = 0; k < w->kernel_size; k++) {
+        uint64_t rest = first;
+        for (uint32_t d = w->spatial; d-- > 0;) {
+            pos[d] = (int64_t)(rest % (uint64_t)w->out[d]);
+            rest /= (uint64_t)w->out[d];
+        }
+        for (uint64_t i = 0; i < count; i++) {
+            int64_t at = 0;
+            bool inside = true;
+            for (uint32_t d = 0; d < w->spatial; d++) {
+                int64_t c = pos[d] * w->stride[d] - w->pad[d] + tap[d] * w->dilation[d];
+                inside &= c >= 0 && c < w->in[d];
+                at = at * w->in[d] + (inside ? c : 0);
+            }
+            for (uint64_t c = 0; c < q->in_each; c++)
+                put(columns + ((c * w->kernel_size + k) * ONXI_CONV_TILE + i) * q->width,
+                    inside ? x + (c * w->in_size + (uint64_t)at) * q->width : padding, q->width);
+            for (uint32_t d = w->spatial; d-- > 0;) {
+                if (++pos[d] < w->out[d])
+                    break;
+                pos[d] = 0;
+            }
+        }
+        for (uint32_t d = w->spatial; d-- > 0;) {
+            if (++tap[d] < w->kernel[d])
+                break;
+            tap[d] = 0;
+        }
+    }
+}
+
+static void fill_bias(const onx_value *bias, uint64_t channel, uint64_t channels, char *y, uint64_t pitch,
+                      uint64_t count, uint32_t width)
+{
+    for (uint64_t c = 0; c < channels; c++)
+        for (uint64_t i = 0; i < count; i++)
+            put(y + (c * pitch + i) * width, (const char *)bias->data + (channel + c) * width, width);
+}
+
+void onxi_conv_multiply(const onxi_conv *q, const onx_value *weights, const onx_value *bias, onx_value *y,
+                        uint64_t image, uint64_t start, uint64_t count, char *columns)
+{
+    const onxi_window *w = &q->window;
+    uint64_t g = image % q->group;
+    char *out = (char *)y->data + (image * q->out_each * w->out_size + start) * q->width;
+    if (bias)
+        fill_bias(bias, g * q->out_each, q->out_each, out, w->out_size, count, q->width);
+    const onxi_gemm gemm = { .dtype = y->dtype,
+                             .m = q->out_each,
+                             .n = count,
+                             .k = q->depth,
+                             .a = (const char *)weights->data + g * q->out_each * q->depth * q->width,
+                             .b = columns,
+                             .c = out,
+                             .a_row = (int64_t)q->depth,
+                             .a_col = 1,
+                             .b_row = ONXI_CONV_TILE,
+                             .b_col = 1,
+                             .c_row = (int64_t)w->out_size,
+                             .accumulate = bias != NULL };
+    onxi_gemm_run(&gemm, columns + q->columns_size);
+}

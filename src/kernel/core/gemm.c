@@ -1,0 +1,141 @@
+/* gemm.c - matrix products of every element type: panels are packed, then multiplied tile by tile. The sum over
+ * k runs in one fixed order, so the bits depend on neither tiles nor threads. */
+#include "kernel/kernel.h"
+
+/* Rows and columns of a tile, and how much of k is packed at a time. */
+enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define ONXI_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define ONXI_CLONES
+#endif
+
+#define SAME(x)     (x)
+#define F16_IN(x)   onx_float16_to_f32(x)
+#define F16_OUT(x)  onx_f32_to_float16(x)
+#define BF16_IN(x)  onx_bfloat16_to_f32(x)
+#define BF16_OUT(x) onx_f32_to_bfloat16(x)
+
+/* suffix, stored type, accumulator type, loading, storing. Integers accumulate unsigned: overflow wraps. */
+#define BODIES(BODY)                                                                                                   \
+    BODY(f32, float, float, SAME, SAME)                                                                                \
+    BODY(f64, double, double, SAME, SAME)                                                                              \
+    BODY(f16, uint16_t, float, F16_IN, F16_OUT)                                                                        \
+    BODY(bf16, uint16_t, float, BF16_IN, BF16_OUT)                                                                     \
+    BODY(u32, uint32_t, uint32_t, SAME, SAME)                                                                          \
+    BODY(u64, uint64_t, uint64_t, SAME, SAME)
+
+#define GEMM_BODY(sfx, stored, acc, LOAD, STORE)                                                                       \
+    static void pack_a_##sfx(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t k0, uint64_t kc, acc *out)         \
+    {                                                                                                                  \
+        const stored *a = (const stored *)g->a;                                                                        \
+        for (uint64_t i0 = 0; i0 < mc; i0 += TILE_M)                                                                   \
+            for (uint64_t k = 0; k < kc; k++)                                                                          \
+                for (uint64_t i = 0; i < TILE_M; i++)                                                                  \
+                    *out++ = i0 + i < mc                                                                               \
+                                 ? (acc)LOAD(a[(int64_t)(m0 + i0 + i) * g->a_row + (int64_t)(k0 + k) * g->a_col])      \
+                                 : (acc)0;                                                                             \
+    }                                                                                                                  \
+    static void pack_b_##sfx(const onxi_gemm *g, uint64_t k0, uint64_t kc, uint64_t n0, uint64_t nc, acc *out)         \
+    {                                                                                                                  \
+        const stored *b = (const stored *)g->b;                                                                        \
+        for (uint64_t j0 = 0; j0 < nc; j0 += TILE_N)                                                                   \
+            for (uint64_t k = 0; k < kc; k++) {                                                                        \
+                const stored *row = b + (int64_t)(k0 + k) * g->b_row + (int64_t)(n0 + j0) * g->b_col;                  \
+                uint64_t w = nc - j0 < TILE_N ? nc - j0 : TILE_N;                                                      \
+                for (uint64_t j = 0; j < w; j++)                                                                       \
+                    out[j] = (acc)LOAD(row[(int64_t)j * g->b_col]);                                                    \
+                for (uint64_t j = w; j < TILE_N; j++)                                                                  \
+                    out[j] = (acc)0;                                                                                   \
+                out += TILE_N;                                                                                         \
+            }                                                                                                          \
+    }                                                                                                                  \
+    typedef acc row_##sfx __attribute__((vector_size(TILE_N * sizeof(acc)), aligned(sizeof(acc)), may_alias));         \
+    ONXI_CLONES static void tile_##sfx(const acc *restrict a, const acc *restrict b, uint64_t kc, acc *restrict out)   \
+    {                                                                                                                  \
+        row_##sfx *to = (row_##sfx *)out;                                                                              \
+        row_##sfx s0 = to[0], s1 = to[1], s2 = to[2], s3 = to[3], s4 = to[4], s5 = to[5];                              \
+        for (uint64_t k = 0; k < kc; k++, a += TILE_M, b += TILE_N) {                                                  \
+            const row_##sfx v = *(const row_##sfx *)b;                                                                 \
+            s0 += a[0] * v;                                                                                            \
+            s1 += a[1] * v;                                                                                            \
+            s2 += a[2] * v;                                                                                            \
+            s3 += a[3] * v;                                                                                            \
+            s4 += a[4] * v;                                                                                            \
+            s5 += a[5] * v;                                                                                            \
+        }                                                                                                              \
+        to[0] = s0, to[1] = s1, to[2] = s2, to[3] = s3, to[4] = s4, to[5] = s5;                                        \
+    }                                                                                                                  \
+    /* `sums` holds the accumulators of mc x nc elements, tile by tile, over all blocks of k. */                       \
+    static void panel_##sfx(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t n0, uint64_t nc, acc *pa, acc *pb,  \
+                            acc *sums)                                                                                 \
+    {                                                                                                                  \
+        stored *c = (stored *)g->c;                                                                                    \
+        uint64_t tiles_m = (mc + TILE_M - 1) / TILE_M, tiles_n = (nc + TILE_N - 1) / TILE_N;                           \
+        memset(sums, 0, tiles_m *tiles_n *TILE_M *TILE_N * sizeof(acc));                                               \
+        for (uint64_t k0 = 0; k0 < g->k; k0 += BLOCK_K) {                                                              \
+            uint64_t kc = g->k - k0 < BLOCK_K ? g->k - k0 : BLOCK_K;                                                   \
+            pack_b_##sfx(g, k0, kc, n0, nc, pb);                                                                       \
+            pack_a_##sfx(g, m0, mc, k0, kc, pa);                                                                       \
+            for (uint64_t tn = 0; tn < tiles_n; tn++)                                                                  \
+                for (uint64_t tm = 0; tm < tiles_m; tm++)                                                              \
+                    tile_##sfx(pa + tm * kc * TILE_M, pb + tn * kc * TILE_N, kc,                                       \
+                               sums + (tn * tiles_m + tm) * TILE_M * TILE_N);                                          \
+        }                                                                                                              \
+        for (uint64_t i = 0; i < mc; i++)                                                                              \
+            for (uint64_t j = 0; j < nc; j++) {                                                                        \
+                stored *at = &c[(int64_t)(m0 + i) * g->c_row + (int64_t)(n0 + j)];                                     \
+                acc s =                                                                                                \
+                    sums[((j / TILE_N) * tiles_m + i / TILE_M) * TILE_M * TILE_N + i % TILE_M * TILE_N + j % TILE_N];  \
+                *at = (stored)STORE(g->accumulate ? (acc)(s + (acc)LOAD(*at)) : s);                                    \
+            }                                                                                                          \
+    }                                                                                                                  \
+    static void gemm_##sfx(const onxi_gemm *g, void *pack)                                                             \
+    {                                                                                                                  \
+        acc *pa = (acc *)pack, *pb = pa + (size_t)BLOCK_M * BLOCK_K, *sums = pb + (size_t)BLOCK_N * BLOCK_K;           \
+        for (uint64_t n0 = 0; n0 < g->n; n0 += BLOCK_N)                                                                \
+            for (uint64_t m0 = 0; m0 < g->m; m0 += BLOCK_M)                                                            \
+                panel_##sfx(g, m0, g->m - m0 < BLOCK_M ? g->m - m0 : BLOCK_M, n0,                                      \
+                            g->n - n0 < BLOCK_N ? g->n - n0 : BLOCK_N, pa, pb, sums);                                  \
+    }
+BODIES(GEMM_BODY)
+
+static uint64_t acc_size(int dtype)
+{
+    return dtype == ONX_DOUBLE || dtype == ONX_INT64 || dtype == ONX_UINT64 ? 8 : 4;
+}
+
+uint64_t onxi_gemm_workspace(int dtype, uint64_t m, uint64_t n, uint64_t k)
+{
+    (void)m, (void)n, (void)k;
+    return ((uint64_t)BLOCK_M * BLOCK_K + (uint64_t)BLOCK_N * BLOCK_K + (uint64_t)BLOCK_M * BLOCK_N) * acc_size(dtype);
+}
+
+void onxi_gemm_run(const onxi_gemm *g, void *pack)
+{
+    switch (g->dtype) {
+    case ONX_FLOAT:
+        gemm_f32(g, pack);
+        break;
+    case ONX_DOUBLE:
+        gemm_f64(g, pack);
+        break;
+    case ONX_FLOAT16:
+        gemm_f16(g, pack);
+        break;
+    case ONX_BFLOAT16:
+        gemm_bf16(g, pack);
+        break;
+    case ONX_INT32:
+    case ONX_UINT32:
+        gemm_u32(g, pack);
+        break;
+    case ONX_INT64:
+    case ONX_UINT64:
+        gemm_u64(g, pack);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,82 @@
+/* loops.h - one body per element type: X-macros over the types with how they are loaded, computed and stored. */
+#ifndef ONXI_KERNEL_LOOPS_H
+#define ONXI_KERNEL_LOOPS_H
+
+#include "kernel/kernel.h"
+
+#define ONXI_SAME(x) (x)
+
+/* X(op, dtype, stored type, compute type, math suffix, load, store) */
+#define ONXI_EACH_FLOAT(X, op)                                                                                         \
+    X(op, FLOAT, float, float, f, ONXI_SAME, ONXI_SAME)                                                                \
+    X(op, DOUBLE, double, double, , ONXI_SAME, ONXI_SAME)                                                              \
+    X(op, FLOAT16, uint16_t, float, f, onx_float16_to_f32, onx_f32_to_float16)                                         \
+    X(op, BFLOAT16, uint16_t, float, f, onx_bfloat16_to_f32, onx_f32_to_bfloat16)
+#define ONXI_EACH_SIGNED(X, op)                                                                                        \
+    X(op, INT8, int8_t, int64_t, , ONXI_SAME, ONXI_SAME)                                                               \
+    X(op, INT16, int16_t, int64_t, , ONXI_SAME, ONXI_SAME)                                                             \
+    X(op, INT32, int32_t, int64_t, , ONXI_SAME, ONXI_SAME)                                                             \
+    X(op, INT64, int64_t, int64_t, , ONXI_SAME, ONXI_SAME)
+#define ONXI_EACH_UNSIGNED(X, op)                                                                                      \
+    X(op, UINT8, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)                                                            \
+    X(op, UINT16, uint16_t, uint64_t, , ONXI_SAME, ONXI_SAME)                                                          \
+    X(op, UINT32, uint32_t, uint64_t, , ONXI_SAME, ONXI_SAME)                                                          \
+    X(op, UINT64, uint64_t, uint64_t, , ONXI_SAME, ONXI_SAME)
+#define ONXI_EACH_BOOL(X, op) X(op, BOOL, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
+
+/* z[i] = f(x[i * sx], y[i * sy]) for n elements; the steps are 0 or 1 as a rule. */
+typedef void (*onxi_binary_loop)(const void *x, int64_t sx, const void *y, int64_t sy, void *z, int64_t n);
+typedef struct onxi_binary_body {
+    onxi_binary_loop loops[ONX_DTYPE_COUNT]; /* by element type of the inputs */
+} onxi_binary_body;
+/* Loops that other kernels reduce with. */
+extern const onxi_binary_body onxi_body_add, onxi_body_mul, onxi_body_max, onxi_body_min, onxi_body_and, onxi_body_or;
+
+/* y[i] = f(x[i]) with the numbers a and b. */
+typedef void (*onxi_unary_loop)(const void *x, void *y, uint64_t n, double a, double b);
+typedef struct onxi_unary_body {
+    onxi_unary_loop loops[ONX_DTYPE_COUNT];
+    const char *a, *b; /* attributes that a and b come from, NULL: none */
+} onxi_unary_body;
+
+/* The loop of a binary operator: EXPR over x and y, of the compute type C; out type O. */
+#define ONXI_BINARY(op, dtype, T, C, O, LOAD, STORE, EXPR)                                                             \
+    static void op##_##dtype(const void *px, int64_t sx, const void *py, int64_t sy, void *pz, int64_t n)              \
+    {                                                                                                                  \
+        const T *ax = (const T *)px, *ay = (const T *)py;                                                              \
+        O *az = (O *)pz;                                                                                               \
+        if (sx == 1 && sy == 1) {                                                                                      \
+            for (int64_t i = 0; i < n; i++) {                                                                          \
+                C x = (C)LOAD(ax[i]), y = (C)LOAD(ay[i]);                                                              \
+                az[i] = (O)STORE(EXPR);                                                                                \
+            }                                                                                                          \
+        } else if (sx == 1 && sy == 0) {                                                                               \
+            C y = n ? (C)LOAD(*ay) : (C)0;                                                                             \
+            for (int64_t i = 0; i < n; i++) {                                                                          \
+                C x = (C)LOAD(ax[i]);                                                                                  \
+                az[i] = (O)STORE(EXPR);                                                                                \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            for (int64_t i = 0; i < n; i++) {                                                                          \
+                C x = (C)LOAD(ax[i * sx]), y = (C)LOAD(ay[i * sy]);                                                    \
+                az[i] = (O)STORE(EXPR);                                                                                \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+/* Arithmetic of wrapping integers: through the unsigned type, so that overflow is defined. */
+#define ONXI_WRAP(C, x, sign, y) ((C)((uint64_t)(x)sign(uint64_t)(y)))
+
+/* What a binary elementwise kernel prepares. */
+typedef struct onxi_binary_params {
+    onxi_broadcast broadcast;
+    onxi_binary_loop loop;
+    uint64_t block; /* elements of a row when there is one outer row; 0: rows are outer rows */
+    uint32_t in_width, out_width;
+} onxi_binary_params;
+onx_status onxi_binary_prepare(onx_prepare *p);
+onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last);
+/* Rows of about this many elements are worth a thread. */
+#define ONXI_BLOCK 16384u
+
+#endif

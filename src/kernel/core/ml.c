@@ -1,0 +1,278 @@
+/* ml.c - what the kernels of ai.onnx.ml share. All of them compute in double. */
+#include "kernel/core/ml.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- features ---- */
+
+onx_status onxi_ml_batch_of(const onx_prepare *p, uint32_t input, onxi_ml_batch *out)
+{
+    const onx_value *x = p->inputs[input];
+    if (!x || x->kind != ONX_VALUE_TENSOR || x->rank < 1 || x->rank > 2)
+        return onx_prepare_fail(p, ONX_E_INVALID, "input %u has rank %u, expected 1 or 2", input, x ? x->rank : 0);
+    out->rows = x->rank == 2 ? (uint64_t)x->dims[0] : 1;
+    out->columns = (uint64_t)x->dims[x->rank - 1];
+    return ONX_OK;
+}
+
+void onxi_ml_load(const onx_value *x, uint64_t row, uint64_t columns, double *out)
+{
+    const char *from = (const char *)x->data + row * columns * (onx_dtype_bits(x->dtype) / 8);
+    onxi_convert(ONX_DOUBLE, out, (onx_dtype)x->dtype, from, 0, columns, true);
+}
+
+onx_status onxi_ml_want_scores(const onx_prepare *p, uint32_t output, uint64_t rows, uint64_t columns)
+{
+    const onx_value *y = output < p->output_count ? p->outputs[output] : NULL;
+    if (!y)
+        return ONX_OK;
+    if (y->kind != ONX_VALUE_TENSOR || y->rank != 2 || (uint64_t)y->dims[0] != rows || (uint64_t)y->dims[1] != columns)
+        return onx_prepare_fail(p, ONX_E_INVALID, "there are %llu scores for each of %llu rows, output %u has %lld",
+                                (unsigned long long)columns, (unsigned long long)rows, output,
+                                y->kind == ONX_VALUE_TENSOR && y->rank ? (long long)y->dims[y->rank - 1] : 0LL);
+    return ONX_OK;
+}
+
+void onxi_ml_store(onx_value *y, uint64_t row, uint64_t columns, const double *scores)
+{
+    uint64_t width = onx_dtype_bits(y->dtype) / 8;
+    onxi_convert((onx_dtype)y->dtype, (char *)y->data + row * columns * width, ONX_DOUBLE, scores, 0, columns, true);
+}
+
+onx_status onxi_ml_workspace(onx_prepare *p, uint64_t count, uint64_t more)
+{
+    uint64_t total;
+    if (!onxi_add_u64(count, more, &total) || !onxi_mul_u64(total, sizeof(double), &p->thread_workspace))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "%llu and %llu numbers exceed any memory", (unsigned long long)count,
+                                (unsigned long long)more);
+    return ONX_OK;
+}
+
+/* ---- attributes ---- */
+
+static onx_status tensor_numbers(const onx_prepare *p, const char *name, const onx_tensor *t, onxi_ml_numbers *out)
+{
+    uint64_t count;
+    if (!onx_tensor_count(t, &count) || !onx_dtype_bits(t->data_type))
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is no tensor of numbers", name);
+    onx_str bytes; /* there must be as many elements as the dims say before room is made for them */
+    ONX_TRY(onx_tensor_bytes(p->doc, t, &bytes));
+    double *made = ONXI_ARRAY(p->arena, double, count + 1);
+    if (!made)
+        return ONX_E_MEMORY;
+    if (count)
+        ONX_TRY(onx_tensor_get_f64(p->doc, t, 0, count, made));
+    *out = (onxi_ml_numbers){ .at = made, .count = count, .dtype = t->data_type };
+    return ONX_OK;
+}
+
+onx_status onxi_ml_numbers_of(const onx_prepare *p, const char *name, onxi_ml_numbers *out)
+{
+    const char *const names[] = { name, onxi_arena_printf(p->arena, "%s_as_tensor", name).ptr };
+    *out = (onxi_ml_numbers){ 0 };
+    for (int i = 0; i < 2; i++) {
+        const onx_attribute *a = names[i] ? onx_prepare_attribute(p, names[i]) : NULL;
+        uint32_t count = 0;
+        onx_tensor *const *t = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
+        if (t && *t)
+            return tensor_numbers(p, names[i], *t, out);
+        const float *floats = a ? onx_attribute_value(a, ONX_SLOT_FLOATS, &count) : NULL;
+        if (!floats)
+            continue;
+        double *made = ONXI_ARRAY(p->arena, double, count + 1u);
+        if (!made)
+            return ONX_E_MEMORY;
+        onxi_convert(ONX_DOUBLE, made, ONX_FLOAT, floats, 0, count, true);
+        *out = (onxi_ml_numbers){ .at = made, .count = count, .dtype = ONX_FLOAT };
+        return ONX_OK;
+    }
+    return ONX_OK;
+}
+
+const onx_bytes *onxi_ml_texts_of(const onx_prepare *p, const char *name, uint32_t *count)
+{
+    const onx_attribute *a = onx_prepare_attribute(p, name);
+    const onx_bytes *texts = a ? onx_attribute_value(a, ONX_SLOT_STRINGS, count) : NULL;
+    if (!texts)
+        *count = 0;
+    return texts;
+}
+
+onx_status onxi_ml_labels_of(const onx_prepare *p, const char *ints, onxi_ml_labels *out)
+{
+    uint32_t int_count = 0, text_count = 0;
+    *out = (onxi_ml_labels){ 0 };
+    out->ints = onx_prepare_ints(p, ints, &int_count);
+    out->texts = onxi_ml_texts_of(p, "classlabels_strings", &text_count);
+    if (int_count && text_count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "attributes %s and classlabels_strings exclude each other", ints);
+    if (!text_count)
+        out->texts = NULL;
+    if (!int_count)
+        out->ints = NULL;
+    out->count = int_count + text_count;
+    return ONX_OK;
+}
+
+void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uint64_t index, int64_t otherwise)
+{
+    if (!y)
+        return;
+    if (y->dtype == ONX_STRING) {
+        onx_str text = onx_str_of(otherwise < 0 ? "" : otherwise ? "1" : "0");
+        ((onx_str *)y->data)[row] = index < labels->count ? onx_view(labels->texts[index]) : text;
+        return;
+    }
+    int64_t number = otherwise < 0 ? 0 : otherwise;
+    if (index < labels->count)
+        number = labels->ints[index];
+    ((int64_t *)y->data)[row] = number;
+}
+
+/* ---- categories ---- */
+
+static uint64_t hash_text(onx_str s)
+{
+    return onxi_hash(s.ptr, s.len, 0);
+}
+
+static uint64_t hash_word(uint64_t word)
+{
+    return onxi_hash(&word, sizeof word, 0);
+}
+
+static bool index_room(const onx_prepare *p, uint32_t count, onxi_ml_index *out)
+{
+    uint64_t room = onxi_list_room((uint64_t)count * 2 + 2);
+    out->mask = room - 1;
+    out->slots = ONXI_ARRAY(p->arena, uint32_t, room);
+    return out->slots != NULL;
+}
+
+uint32_t onxi_ml_find_text(const onxi_ml_index *index, onx_str key)
+{
+    for (uint64_t at = hash_text(key) & index->mask; index->slots[at]; at = (at + 1) & index->mask)
+        if (onx_str_equal(index->texts[index->slots[at] - 1], key))
+            return index->slots[at] - 1;
+    return ONXI_ML_NOWHERE;
+}
+
+uint32_t onxi_ml_find_word(const onxi_ml_index *index, uint64_t key)
+{
+    for (uint64_t at = hash_word(key) & index->mask; index->slots[at]; at = (at + 1) & index->mask)
+        if (index->words[index->slots[at] - 1] == key)
+            return index->slots[at] - 1;
+    return ONXI_ML_NOWHERE;
+}
+
+onx_status onxi_ml_index_texts(const onx_prepare *p, const onx_bytes *keys, uint32_t count, bool last,
+                               onxi_ml_index *out)
+{
+    onx_str *texts = ONXI_ARRAY(p->arena, onx_str, count + 1u);
+    *out = (onxi_ml_index){ .texts = texts };
+    if (!texts || !index_room(p, count, out))
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        texts[i] = onx_view(keys[i]);
+        uint64_t at = hash_text(texts[i]) & out->mask;
+        while (out->slots[at] && !onx_str_equal(texts[out->slots[at] - 1], texts[i]))
+            at = (at + 1) & out->mask;
+        if (!out->slots[at] || last)
+            out->slots[at] = i + 1;
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_ml_index_words(const onx_prepare *p, const uint64_t *keys, uint32_t count, bool last,
+                               onxi_ml_index *out)
+{
+    *out = (onxi_ml_index){ .words = keys };
+    if (!index_room(p, count, out))
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t at = hash_word(keys[i]) & out->mask;
+        while (out->slots[at] && keys[out->slots[at] - 1] != keys[i])
+            at = (at + 1) & out->mask;
+        if (!out->slots[at] || last)
+            out->slots[at] = i + 1;
+    }
+    return ONX_OK;
+}
+
+/* ---- scores ---- */
+
+onx_status onxi_ml_transform_of(const onx_prepare *p, onxi_ml_transform *out)
+{
+    static const char *const names[] = { "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT" };
+    onx_str name = onx_prepare_text(p, "post_transform", "NONE");
+    for (int i = 0; i < ONXI_ML_TRANSFORM_COUNT; i++)
+        if (onx_str_is(name, names[i])) {
+            *out = (onxi_ml_transform)i;
+            return ONX_OK;
+        }
+    return onx_prepare_fail(p, ONX_E_INVALID, "post_transform is \"%.*s\"", ONX_ARG(name));
+}
+
+double onxi_ml_logistic(double x)
+{
+    double v = 1 / (1 + exp(-fabs(x)));
+    return x < 0 ? 1 - v : v;
+}
+
+/* The quantile of the normal distribution by Winitzki's approximation of the inverse error function, as everybody who
+ * runs these operators does; the exact one differs in the third digit. */
+static double probit(double p)
+{
+    const double a = 0.147, pi = 3.14159265358979323846;
+    double x = 2 * p - 1, rest = (1 - x) * (1 + x);
+    if (rest == 0)
+        return 0;
+    double l = log(rest), v = 2 / (pi * a) + 0.5 * l;
+    double y = sqrt(-v + sqrt(v * v - l / a));
+    return 1.41421356 * (x < 0 ? -y : y);
+}
+
+/* Scores of (nearly) zero are no evidence and keep no part of the sum. */
+static void softmax(double *scores, uint64_t count, bool zero)
+{
+    double most = -INFINITY, sum = 0;
+    for (uint64_t i = 0; i < count; i++)
+        most = scores[i] > most || isnan(scores[i]) ? scores[i] : most;
+    for (uint64_t i = 0; i < count; i++) {
+        bool none = zero && scores[i] <= 1e-7 && scores[i] >= -1e-7;
+        scores[i] = none ? scores[i] * exp(-most) : exp(scores[i] - most);
+        sum += scores[i];
+    }
+    for (uint64_t i = 0; i < count; i++)
+        scores[i] = zero && sum == 0 ? 0.5 : scores[i] / sum;
+}
+
+void onxi_ml_finish(onxi_ml_transform transform, double *scores, uint64_t count)
+{
+    switch (transform) {
+    case ONXI_ML_SOFTMAX:
+    case ONXI_ML_SOFTMAX_ZERO:
+        softmax(scores, count, transform == ONXI_ML_SOFTMAX_ZERO);
+        break;
+    case ONXI_ML_LOGISTIC:
+        for (uint64_t i = 0; i < count; i++)
+            scores[i] = onxi_ml_logistic(scores[i]);
+        break;
+    case ONXI_ML_PROBIT:
+        for (uint64_t i = 0; i < count; i++)
+            scores[i] = probit(scores[i]);
+        break;
+    default:
+        break;
+    }
+}
+
+uint64_t onxi_ml_argmax(const double *scores, uint64_t count)
+{
+    uint64_t best = 0;
+    for (uint64_t i = 1; i < count; i++)
+        if (scores[i] > scores[best] || (isnan(scores[i]) && !isnan(scores[best])))
+            best = i;
+    return best;
+}

@@ -1,0 +1,78 @@
+/* move.h - copying elements to other places: every axis of the output says by itself which index of the input it
+ * reads. Slice, Pad and Tile are such moves. */
+#ifndef ONXI_KERNEL_MOVE_H
+#define ONXI_KERNEL_MOVE_H
+
+#include "kernel/kernel.h"
+
+/* What an index outside of the window of the input stands for. */
+typedef enum onxi_move_mode {
+    ONXI_MOVE_EXACT, /* there is none: all indexes lie inside, steps may differ from 1 */
+    ONXI_MOVE_FILL,
+    ONXI_MOVE_EDGE,
+    ONXI_MOVE_REFLECT,
+    ONXI_MOVE_WRAP
+} onxi_move_mode;
+
+typedef struct onxi_move_axis {
+    int64_t out;          /* size in the output */
+    int64_t offset, step; /* output index o reads input index offset + o * step; step is 1 but for EXACT */
+    int64_t low, count;   /* the window of the input that may be read */
+    uint64_t stride;      /* in elements of the input */
+    onxi_move_mode mode;
+} onxi_move_axis;
+
+typedef struct onxi_move {
+    uint32_t rank; /* at least 1 once finished */
+    uint32_t bits; /* of an element; strings move as onx_str */
+    onxi_move_axis axis[ONX_RANK_MAX];
+    uint64_t inner; /* neighbouring elements that always move together */
+    uint64_t rows;  /* runs along the last axis */
+} onxi_move;
+
+/* What describes a move: while preparing `work` is NULL, and only constants have data. */
+typedef struct onxi_move_call {
+    const onx_prepare *p;
+    onx_work *work;
+    const onx_value *const *inputs;
+    const onx_value *output;
+} onxi_move_call;
+#define ONXI_MOVE_FAIL(call, ...)                                                                                      \
+    ((call)->work ? onx_work_fail((call)->work, ONX_E_INVALID, __VA_ARGS__)                                            \
+                  : onx_prepare_fail((call)->p, ONX_E_INVALID, __VA_ARGS__))
+
+/* An omitted input, or one that the version does not have, is NULL. */
+const onx_value *onxi_move_input(const onxi_move_call *call, uint32_t index);
+/* Number `index` of a tensor of numbers of any type. */
+int64_t onxi_move_number(const onx_value *v, uint64_t index);
+
+/* A kernel that moves: the row's body. */
+typedef struct onxi_move_body {
+    /* Changes the axes, which are those of the input as it is. */
+    onx_status (*describe)(const onxi_move_call *call, onxi_move *m);
+    uint32_t fill_input; /* the input that holds the element to fill with; 0: none */
+} onxi_move_body;
+
+typedef struct onxi_move_params {
+    onxi_move move;
+    bool known;       /* `move` is there, else it depends on data */
+    uint64_t fill[2]; /* what to fill with when no input says so: zero, or the empty string */
+} onxi_move_params;
+
+#define ONXI_MOVE_GRAIN 16384u /* elements worth a thread */
+onx_status onxi_move_prepare(onx_prepare *p);
+onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last);
+
+/* Neighbouring elements of `bits` bits. */
+void onxi_move_copy(uint32_t bits, const onx_value *x, uint64_t from, onx_value *y, uint64_t to, uint64_t count);
+
+/* Elements that are smaller than a byte. */
+static inline void onxi_move_bits(unsigned bits, const void *from, uint64_t from_index, void *to, uint64_t to_index)
+{
+    unsigned per = 8 / bits, mask = (1u << bits) - 1u, shift = (unsigned)(to_index % per) * bits;
+    unsigned v = ((unsigned)((const uint8_t *)from)[from_index / per] >> (from_index % per * bits)) & mask;
+    uint8_t *at = (uint8_t *)to + to_index / per;
+    *at = (uint8_t)((*at & ~(mask << shift)) | (v << shift));
+}
+
+#endif

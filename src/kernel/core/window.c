@@ -1,0 +1,69 @@
+/* window.c - the windows of convolutions and poolings: sizes, strides, dilations and pads of a node. */
+#include "kernel/kernel.h"
+
+/* A list attribute of `count` numbers with a default for all of them. */
+static onx_status spatial_list(const onx_prepare *p, const char *name, uint32_t count, int64_t otherwise, int64_t least,
+                               int64_t *out)
+{
+    uint32_t n;
+    const int64_t *list = onx_prepare_ints(p, name, &n);
+    if (list && n != count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "%s has %u values, expected %u", name, n, count);
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = list ? list[i] : otherwise;
+        if (out[i] < least || out[i] > INT32_MAX)
+            return onx_prepare_fail(p, ONX_E_INVALID, "%s has the impossible value %lld", name, (long long)out[i]);
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, onxi_window *w)
+{
+    /* of MaxPool the indexes alone may be asked for */
+    const onx_value *x = p->inputs[0], *y = p->outputs[0] || p->output_count < 2 ? p->outputs[0] : p->outputs[1];
+    if (!y)
+        return ONX_E_UNSUPPORTED;
+    if (x->rank < 2 || y->rank != x->rank)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the input has rank %u, expected at least 2", x->rank);
+    memset(w, 0, sizeof *w);
+    w->spatial = x->rank - 2;
+    w->batch = (uint64_t)x->dims[0];
+    w->channels = (uint64_t)x->dims[1];
+    uint32_t n = w->spatial;
+    if (kernel_dims && n)
+        memcpy(w->kernel, kernel_dims, n * sizeof *kernel_dims);
+    else
+        ONX_TRY(spatial_list(p, "kernel_shape", n, 1, 1, w->kernel));
+    ONX_TRY(spatial_list(p, "strides", n, 1, 1, w->stride));
+    ONX_TRY(spatial_list(p, "dilations", n, 1, 1, w->dilation));
+    int64_t pads[2 * ONX_RANK_MAX];
+    ONX_TRY(spatial_list(p, "pads", 2 * n, 0, INT32_MIN, pads));
+    onx_str mode = onx_prepare_text(p, "auto_pad", "NOTSET");
+    bool upper = onx_str_is(mode, "SAME_UPPER"), lower = onx_str_is(mode, "SAME_LOWER"),
+         valid = onx_str_is(mode, "VALID");
+    if (!upper && !lower && !valid && mode.len && !onx_str_is(mode, "NOTSET"))
+        return onx_prepare_fail(p, ONX_E_INVALID, "auto_pad is \"%.*s\"", ONX_ARG(mode));
+    w->in_size = w->out_size = w->kernel_size = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        w->in[i] = x->dims[i + 2];
+        w->out[i] = y->dims[i + 2];
+        int64_t reach, extent;
+        if (!onxi_mul_i64(w->out[i] > 0 ? w->out[i] - 1 : 0, w->stride[i], &reach) ||
+            !onxi_mul_i64(w->kernel[i] > 0 ? w->kernel[i] - 1 : 0, w->dilation[i], &extent) || reach > INT64_MAX / 8 ||
+            extent > INT64_MAX / 8)
+            return onx_prepare_fail(p, ONX_E_LIMIT, "the window reaches too far in dimension %u", i + 2);
+        w->pad[i] = valid || upper || lower ? 0 : pads[i];
+        w->pad_end[i] = valid || upper || lower ? 0 : pads[n + i];
+        if (upper || lower) {
+            int64_t total = reach + extent + 1 - w->in[i];
+            total = total > 0 ? total : 0;
+            w->pad[i] = upper ? total / 2 : total - total / 2;
+            w->pad_end[i] = total - w->pad[i];
+        }
+        w->in_size *= (uint64_t)w->in[i];
+        w->out_size *= (uint64_t)w->out[i];
+        if (!onxi_mul_u64(w->kernel_size, (uint64_t)w->kernel[i], &w->kernel_size))
+            return onx_prepare_fail(p, ONX_E_LIMIT, "the window is too large");
+    }
+    return ONX_OK;
+}

@@ -1,0 +1,160 @@
+/* cast.c - Cast and CastLike: numbers to numbers by onx_convert, and to and from text. */
+#include "kernel/kernel.h"
+
+#include <math.h>
+
+enum { BLOCK = 16384 }; /* even, so that packed types split between bytes */
+
+typedef struct cast_params {
+    bool saturate;
+} cast_params;
+
+static onx_status cast_prepare(onx_prepare *p)
+{
+    cast_params *q = ONXI_NEW(p->arena, cast_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    if (onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX || onx_dtype_class_of(y->dtype) == ONX_CLASS_COMPLEX)
+        return ONX_E_UNSUPPORTED;
+    onx_str round_mode = onx_prepare_text(p, "round_mode", "up");
+    if ((x->dtype == ONX_FLOAT8E8M0 || y->dtype == ONX_FLOAT8E8M0) && !onx_str_is(round_mode, "up"))
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "round_mode \"%.*s\" is not supported", ONX_ARG(round_mode));
+    q->saturate = onx_prepare_int(p, "saturate", 1) != 0;
+    p->params = q;
+    p->rows = x->dtype == ONX_STRING || y->dtype == ONX_STRING ? 1 : (x->count + BLOCK - 1) / BLOCK;
+    return ONX_OK;
+}
+
+static onx_status from_text(onx_work *work)
+{
+    const onx_value *x = work->inputs[0];
+    onx_value *y = work->outputs[0];
+    unsigned bits = onx_dtype_bits(y->dtype), width = bits / 8;
+    bool whole = onx_dtype_class_of(y->dtype) == ONX_CLASS_SIGNED || onx_dtype_class_of(y->dtype) == ONX_CLASS_UNSIGNED;
+    if (!width)
+        return onx_work_fail(work, ONX_E_UNSUPPORTED, "text cannot be cast to %s", onx_dtype_name(y->dtype));
+    for (uint64_t i = 0; i < x->count; i++) {
+        onx_str s = ((const onx_str *)x->data)[i];
+        double number;
+        bool overflow;
+        if (!onxi_parse_f64(s, &number, &overflow))
+            return onx_work_fail(work, ONX_E_INVALID, "\"%.*s\" is no number", ONX_ARG(s));
+        int64_t integer = 0; /* long digits do not fit a double */
+        bool digits = whole && s.len > 0 && s.len < 19;
+        for (size_t k = s.ptr[0] == '-'; digits && k < s.len; k++) {
+            digits = s.ptr[k] >= '0' && s.ptr[k] <= '9';
+            integer = integer * 10 + (s.ptr[k] - '0');
+        }
+        if (digits && s.ptr[0] == '-')
+            integer = -integer;
+        onx_convert((onx_dtype)y->dtype, (char *)y->data + i * width, digits ? ONX_INT64 : ONX_DOUBLE,
+                    digits ? (const void *)&integer : &number, 1, true);
+    }
+    return ONX_OK;
+}
+
+static size_t print_integer(char *buf, const onx_value *x, uint64_t i)
+{
+    int64_t v = 0;
+    size_t at = 0, len = 0;
+    char digits[24];
+    onx_convert(ONX_INT64, &v, (onx_dtype)x->dtype, (const char *)x->data + i * (onx_dtype_bits(x->dtype) / 8), 1,
+                true);
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    if (x->dtype == ONX_UINT64)
+        u = ((const uint64_t *)x->data)[i];
+    else if (v < 0)
+        buf[at++] = '-';
+    do
+        digits[len++] = (char)('0' + u % 10);
+    while ((u /= 10));
+    while (len)
+        buf[at++] = digits[--len];
+    return at;
+}
+
+static onx_status to_text(onx_work *work)
+{
+    const onx_value *x = work->inputs[0];
+    onx_str *out = work->outputs[0]->data;
+    onx_dtype_class class = onx_dtype_class_of(x->dtype);
+    for (uint64_t i = 0; i < x->count; i++) {
+        char buf[32];
+        size_t len;
+        if (x->dtype == ONX_DOUBLE) {
+            len = onxi_print_f64(buf, ((const double *)x->data)[i]);
+        } else if (class == ONX_CLASS_FLOATING) {
+            float f = 0;
+            onx_convert(ONX_FLOAT, &f, (onx_dtype)x->dtype, (const char *)x->data + i * (onx_dtype_bits(x->dtype) / 8),
+                        1, true);
+            len = onxi_print_f32(buf, f);
+        } else {
+            len = print_integer(buf, x, i);
+        }
+        bool upper = class == ONX_CLASS_FLOATING && len == 3 && buf[0] == 'n'; /* the standard writes NaN, +INF, -INF */
+        if (upper)
+            memcpy(buf, "NaN", 3);
+        if (class == ONX_CLASS_FLOATING && len >= 3 && memcmp(buf + len - 3, "inf", 3) == 0) {
+            memcpy(buf, len == 4 ? "-INF" : "INF", len);
+        }
+        char *copy = onx_arena_alloc(work->text, len);
+        if (!copy)
+            return ONX_E_MEMORY;
+        memcpy(copy, buf, len);
+        out[i] = onx_str_make(copy, len);
+    }
+    return ONX_OK;
+}
+
+/* Until version 24 everything out of range of a 4-bit type went to its nearest end, NaN to the largest float. */
+static onx_status cast_clamped(const onx_value *x, onx_value *y, uint64_t start, uint64_t end)
+{
+    double least = y->dtype == ONX_INT4    ? -8
+                   : y->dtype == ONX_UINT4 ? 0
+                                           : -6,
+           most = y->dtype == ONX_INT4    ? 7
+                  : y->dtype == ONX_UINT4 ? 15
+                                          : 6;
+    double block[256];
+    for (uint64_t at = start; at < end;) {
+        uint64_t n = end - at < 256 ? end - at : 256;
+        ONX_TRY(onx_convert(ONX_DOUBLE, block, (onx_dtype)x->dtype,
+                            (const char *)x->data + at * onx_dtype_bits(x->dtype) / 8, n, true));
+        for (uint64_t i = 0; i < n; i++) {
+            double v = isnan(block[i]) ? (y->dtype == ONX_FLOAT4E2M1 ? most : 0) : block[i];
+            block[i] = v < least ? least : v > most ? most : v;
+        }
+        ONX_TRY(onx_convert((onx_dtype)y->dtype, (char *)y->data + at / 2, ONX_DOUBLE, block, n, true));
+        at += n;
+    }
+    return ONX_OK;
+}
+
+static onx_status cast_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const cast_params *q = work->params;
+    const onx_value *x = work->inputs[0];
+    onx_value *y = work->outputs[0];
+    if (x->dtype == ONX_STRING && y->dtype == ONX_STRING) {
+        if (y->size)
+            memcpy(y->data, x->data, y->size);
+        return ONX_OK;
+    }
+    if (x->dtype == ONX_STRING)
+        return from_text(work);
+    if (y->dtype == ONX_STRING)
+        return to_text(work);
+    uint64_t start = first * BLOCK, end = last * BLOCK < x->count ? last * BLOCK : x->count;
+    if (start >= end)
+        return ONX_OK;
+    bool clamped = y->dtype == ONX_INT4 || y->dtype == ONX_UINT4 || y->dtype == ONX_FLOAT4E2M1;
+    if (clamped && work->prepared->since < 24 && onx_dtype_class_of(x->dtype) == ONX_CLASS_FLOATING)
+        return cast_clamped(x, y, start, end);
+    return onx_convert((onx_dtype)y->dtype, (char *)y->data + start * onx_dtype_bits(y->dtype) / 8, (onx_dtype)x->dtype,
+                       (const char *)x->data + start * onx_dtype_bits(x->dtype) / 8, end - start, q->saturate);
+}
+
+const onx_kernel onxi_kernels_cast[] = { { .op = "Cast", .since = 1, .prepare = cast_prepare, .run = cast_run },
+                                         { .op = "CastLike", .since = 15, .prepare = cast_prepare, .run = cast_run },
+                                         { 0 } };

@@ -1,0 +1,437 @@
+/* einsum.c - Einsum: operands are taken in one after the other. Each is first laid out as matrices, with sums
+ * over what only it has; then two become one by a matrix product. Floats of up to 32 bits are computed in float,
+ * integers in 64 bits, which wrap. */
+#include "kernel/core/loops.h"
+
+/* Labels: letters, and one for every axis that an ellipsis can stand for. */
+enum { LETTERS = 52, LABELS = LETTERS + ONX_RANK_MAX };
+
+/* A list of labels in which each occurs once. */
+typedef struct labels {
+    uint32_t count;
+    uint8_t label[LABELS];
+} labels;
+
+/* How elements are brought together: out axes and summed axes, with steps in what is read. */
+typedef struct layout {
+    uint32_t kept, summed;
+    int64_t size[LABELS], step[LABELS]; /* kept ones first */
+    uint64_t count, sums;               /* elements that are made, and of each sum */
+} layout;
+
+/* Product number i: what is there so far and operand i become one. */
+typedef struct product {
+    layout left, right;
+    uint64_t batch, m, n, k;
+    uint64_t left_at, right_at, out_at; /* in the workspace */
+} product;
+
+typedef struct einsum_params {
+    uint32_t operands;
+    int computed; /* element type */
+    product *products;
+    layout first, last; /* of a single operand; of the output */
+    uint64_t first_at, last_at, pack_at;
+    int64_t size[LABELS];   /* of each label; -1: not there */
+    labels *of;             /* distinct labels of each operand */
+    uint32_t until[LABELS]; /* the last operand that has a label */
+    labels out;
+} einsum_params;
+
+/* ---- the equation ---- */
+
+static int letter_of(char c)
+{
+    return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
+}
+
+static bool holds(const labels *l, uint32_t label)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->label[i] == label)
+            return true;
+    return false;
+}
+
+static void add(labels *l, uint32_t label)
+{
+    if (!holds(l, label))
+        l->label[l->count++] = (uint8_t)label;
+}
+
+/* Labels of the axes of one term, in order; an ellipsis ends in the last label there is. */
+static bool read_term(const char **at, const char *end, uint32_t rank, uint32_t dots, uint8_t *out, uint32_t *count,
+                      bool *ellipsis)
+{
+    uint32_t n = 0;
+    *ellipsis = false;
+    for (; *at < end && **at != ',' && **at != '-'; (*at)++) {
+        int letter = letter_of(**at);
+        if (**at == ' ')
+            continue;
+        if (**at == '.') {
+            if (*ellipsis || end - *at < 3 || (*at)[1] != '.' || (*at)[2] != '.' || n + dots > rank)
+                return false;
+            *ellipsis = true;
+            for (uint32_t i = 0; i < dots; i++)
+                out[n++] = (uint8_t)(LABELS - dots + i);
+            *at += 2;
+            continue;
+        }
+        if (letter < 0 || n == rank)
+            return false;
+        out[n++] = (uint8_t)letter;
+    }
+    *count = n;
+    return true;
+}
+
+/* How many axes the ellipsis of the term at `at` stands for. */
+static uint32_t dots_of(const char *at, const char *end, uint32_t rank)
+{
+    uint32_t letters = 0;
+    bool any = false;
+    for (; at < end && *at != ',' && *at != '-'; at++) {
+        letters += letter_of(*at) >= 0;
+        any |= *at == '.';
+    }
+    return any && rank > letters ? rank - letters : 0;
+}
+
+static onx_status take_operand(onx_prepare *p, einsum_params *q, uint32_t i, const uint8_t *term, uint32_t count)
+{
+    const onx_value *x = p->inputs[i];
+    if (count != x->rank)
+        return onx_prepare_fail(p, ONX_E_INVALID, "term %u has %u labels, the operand rank %u", i, count, x->rank);
+    for (uint32_t d = 0; d < count; d++) {
+        int64_t *size = &q->size[term[d]];
+        if (*size >= 0 && *size != 1 && x->dims[d] != 1 && *size != x->dims[d])
+            return onx_prepare_fail(p, ONX_E_INVALID, "dimension %u of operand %u is %lld, expected %lld", d, i,
+                                    (long long)x->dims[d], (long long)*size);
+        *size = *size < 0 || *size == 1 ? x->dims[d] : *size;
+        add(&q->of[i], term[d]);
+        q->until[term[d]] = i;
+    }
+    return ONX_OK;
+}
+
+/* Without "->": what the ellipsis stands for, then letters that occur once, in their order. */
+static void implied_output(einsum_params *q, const uint32_t *seen)
+{
+    for (uint32_t l = LETTERS; l < LABELS; l++)
+        if (q->size[l] >= 0)
+            add(&q->out, l);
+    for (uint32_t l = 0; l < LETTERS; l++)
+        if (seen[l] == 1)
+            add(&q->out, l);
+}
+
+static onx_status read_equation(onx_prepare *p, einsum_params *q, uint8_t (*terms)[ONX_RANK_MAX])
+{
+    onx_str text = onx_prepare_text(p, "equation", "");
+    const char *at = text.ptr, *end = text.ptr + text.len;
+    uint32_t seen[LABELS] = { 0 }, count;
+    bool ellipsis;
+    for (uint32_t l = 0; l < LABELS; l++)
+        q->size[l] = -1;
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        uint32_t rank = p->inputs[i]->rank;
+        if ((i && (at == end || *at++ != ',')) ||
+            !read_term(&at, end, rank, dots_of(at, end, rank), terms[i], &count, &ellipsis))
+            return onx_prepare_fail(p, ONX_E_INVALID, "the equation \"%.*s\" does not fit operand %u of rank %u",
+                                    ONX_ARG(text), i, rank);
+        ONX_TRY(take_operand(p, q, i, terms[i], count));
+        for (uint32_t d = 0; d < count; d++)
+            seen[terms[i][d]]++;
+    }
+    uint32_t dots = 0;
+    for (uint32_t l = LETTERS; l < LABELS; l++)
+        dots += q->size[l] >= 0;
+    uint8_t out[ONX_RANK_MAX];
+    if (at == end) {
+        implied_output(q, seen);
+        return ONX_OK;
+    }
+    if (end - at < 2 || at[0] != '-' || at[1] != '>')
+        return onx_prepare_fail(p, ONX_E_INVALID, "the equation is \"%.*s\"", ONX_ARG(text));
+    at += 2;
+    if (!read_term(&at, end, ONX_RANK_MAX, dots, out, &count, &ellipsis) || at != end)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the output of \"%.*s\" is malformed", ONX_ARG(text));
+    for (uint32_t d = 0; d < count; d++) {
+        if (holds(&q->out, out[d]) || q->size[out[d]] < 0)
+            return onx_prepare_fail(p, ONX_E_INVALID, "label %u of the output is repeated, or of no operand", d);
+        add(&q->out, out[d]);
+    }
+    return ONX_OK;
+}
+
+/* ---- layouts ---- */
+
+/* Adds an axis for a label; how it goes through what is read comes later. */
+static bool add_axis(layout *l, const einsum_params *q, uint32_t label, bool kept)
+{
+    uint32_t at = l->kept + l->summed;
+    l->size[at] = q->size[label];
+    l->kept += kept;
+    l->summed += !kept;
+    return onxi_mul_u64(kept ? l->count : l->sums, (uint64_t)q->size[label], kept ? &l->count : &l->sums);
+}
+
+/* Labels `kept` of what has `all`, then sums over the others. */
+static bool make_layout(const einsum_params *q, const labels *all, const labels *kept, layout *l, labels *order)
+{
+    bool fits = true;
+    memset(l, 0, sizeof *l);
+    l->count = l->sums = 1;
+    *order = *kept;
+    for (uint32_t i = 0; i < kept->count; i++)
+        fits &= add_axis(l, q, kept->label[i], true);
+    for (uint32_t i = 0; i < all->count; i++)
+        if (!holds(kept, all->label[i])) {
+            fits &= add_axis(l, q, all->label[i], false);
+            add(order, all->label[i]);
+        }
+    return fits;
+}
+
+/* Steps through an operand as it is: a label that occurs twice goes along the diagonal, sizes of 1 repeat. */
+static void steps_of_operand(layout *l, const labels *order, const onx_value *x, const uint8_t *term)
+{
+    int64_t stride[ONX_RANK_MAX];
+    onxi_strides(x, stride);
+    for (uint32_t i = 0; i < order->count; i++)
+        for (uint32_t d = 0; d < x->rank; d++)
+            if (term[d] == order->label[i] && x->dims[d] != 1)
+                l->step[i] += stride[d];
+}
+
+/* Steps through what a product made, which is packed in the order of `from`. */
+static void steps_of_packed(const einsum_params *q, layout *l, const labels *order, const labels *from)
+{
+    uint64_t stride = 1;
+    for (uint32_t k = from->count; k-- > 0;) {
+        for (uint32_t i = 0; i < order->count; i++)
+            if (order->label[i] == from->label[k])
+                l->step[i] = (int64_t)stride;
+        stride *= (uint64_t)q->size[from->label[k]];
+    }
+}
+
+/* What has to be there after operand i: labels of the output and of operands to come. */
+static bool is_needed(const einsum_params *q, uint32_t label, uint32_t i)
+{
+    return holds(&q->out, label) || q->until[label] > i;
+}
+
+static uint64_t size_of(const einsum_params *q, const labels *l)
+{
+    uint64_t size = 1;
+    for (uint32_t i = 0; i < l->count; i++)
+        size *= (uint64_t)q->size[l->label[i]];
+    return size;
+}
+
+static void append(labels *to, const labels *from)
+{
+    for (uint32_t i = 0; i < from->count; i++)
+        add(to, from->label[i]);
+}
+
+typedef struct split {
+    labels batch, m, n, k;
+} split;
+
+/* batch: in both and needed; k: in both only; m and n: needed and in one. */
+static void split_labels(const einsum_params *q, const labels *a, const labels *b, uint32_t i, split *s)
+{
+    memset(s, 0, sizeof *s);
+    for (uint32_t x = 0; x < a->count; x++) {
+        bool both = holds(b, a->label[x]), needed = is_needed(q, a->label[x], i);
+        if (both)
+            add(needed ? &s->batch : &s->k, a->label[x]);
+        else if (needed)
+            add(&s->m, a->label[x]);
+    }
+    for (uint32_t x = 0; x < b->count; x++)
+        if (!holds(a, b->label[x]) && is_needed(q, b->label[x], i))
+            add(&s->n, b->label[x]);
+}
+
+/* ---- preparing ---- */
+
+/* Room for `count` elements; false: more than can be. */
+static bool reserve(uint64_t *total, uint64_t count, uint64_t *at)
+{
+    uint64_t bytes;
+    *at = *total;
+    return onxi_mul_u64(count, 8, &bytes) && bytes < UINT64_MAX / 4 &&
+           onxi_add_u64(*total, (bytes + 63) & ~63ull, total);
+}
+
+static bool plan_product(const onx_prepare *p, einsum_params *q, uint32_t i, labels *now, const uint8_t *first_term,
+                         const uint8_t *term, uint64_t *total)
+{
+    product *r = &q->products[i - 1];
+    split s;
+    split_labels(q, now, &q->of[i], i, &s);
+    labels left = s.batch, right = s.batch, out = s.batch, order;
+    append(&left, &s.m);
+    append(&left, &s.k);
+    append(&right, &s.k);
+    append(&right, &s.n);
+    append(&out, &s.m);
+    append(&out, &s.n);
+    bool fits = make_layout(q, now, &left, &r->left, &order);
+    if (i == 1)
+        steps_of_operand(&r->left, &order, p->inputs[0], first_term);
+    else
+        steps_of_packed(q, &r->left, &order, now);
+    fits &= make_layout(q, &q->of[i], &right, &r->right, &order);
+    steps_of_operand(&r->right, &order, p->inputs[i], term);
+    r->batch = size_of(q, &s.batch);
+    r->m = size_of(q, &s.m);
+    r->n = size_of(q, &s.n);
+    r->k = size_of(q, &s.k);
+    uint64_t made;
+    fits = fits && onxi_mul_u64(r->batch, r->m, &made) && onxi_mul_u64(made, r->n, &made);
+    *now = out;
+    return fits && reserve(total, r->left.count, &r->left_at) && reserve(total, r->right.count, &r->right_at) &&
+           reserve(total, made, &r->out_at);
+}
+
+static int computed_in(int dtype)
+{
+    onx_dtype_class class = onx_dtype_class_of(dtype);
+    return dtype == ONX_DOUBLE ? ONX_DOUBLE : class == ONX_CLASS_FLOATING ? ONX_FLOAT : ONX_INT64;
+}
+
+static onx_status check_output(onx_prepare *p, const einsum_params *q)
+{
+    const onx_value *y = p->outputs[0];
+    bool same = y->rank == q->out.count && y->dtype == p->inputs[0]->dtype;
+    for (uint32_t d = 0; same && d < y->rank; d++)
+        same = y->dims[d] == q->size[q->out.label[d]];
+    return same ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the labels of the equation");
+}
+
+static onx_status einsum_prepare(onx_prepare *p)
+{
+    einsum_params *q = ONXI_NEW(p->arena, einsum_params);
+    uint8_t(*terms)[ONX_RANK_MAX] =
+        (uint8_t(*)[ONX_RANK_MAX])onxi_arena_array(p->arena, p->input_count + 1u, sizeof *terms);
+    if (!q || !terms || !(q->products = ONXI_ARRAY(p->arena, product, p->input_count + 1u)) ||
+        !(q->of = ONXI_ARRAY(p->arena, labels, p->input_count + 1u)))
+        return ONX_E_MEMORY;
+    q->operands = p->input_count;
+    for (uint32_t i = 0; i < p->input_count; i++)
+        if (!p->inputs[i] || p->inputs[i]->dtype != p->inputs[0]->dtype)
+            return onx_prepare_fail(p, ONX_E_INVALID, "operand %u is of another type than the first", i);
+    ONX_TRY(read_equation(p, q, terms));
+    ONX_TRY(check_output(p, q));
+    p->params = q;
+    q->computed = computed_in(p->inputs[0]->dtype);
+    p->rows = p->outputs[0]->count ? 1 : 0;
+    if (!p->rows)
+        return ONX_OK;
+    labels now = q->of[0], order = { 0 };
+    uint64_t total = 0;
+    bool fits = true;
+    for (uint32_t i = 1; i < q->operands && fits; i++)
+        fits = plan_product(p, q, i, &now, terms[0], terms[i], &total);
+    fits = fits && make_layout(q, &now, &q->out, &q->last, &order);
+    if (q->operands == 1)
+        steps_of_operand(&q->last, &order, p->inputs[0], terms[0]);
+    else
+        steps_of_packed(q, &q->last, &order, &now);
+    fits = fits && reserve(&total, q->last.count, &q->last_at);
+    q->pack_at = total;
+    if (!fits || !onxi_add_u64(total, onxi_gemm_workspace(ONX_DOUBLE, 1, 1, 1), &p->workspace))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "what lies between operands and output is too large");
+    return ONX_OK;
+}
+
+/* ---- running ---- */
+
+/* Elements of x in the layout, one after the other. */
+typedef void (*gather_loop)(const layout *l, const void *x, void *out);
+#define GATHER(op, d, T, A, L)                                                                                         \
+    static void op##_##d(const layout *l, const void *px, void *pout)                                                  \
+    {                                                                                                                  \
+        const T *x = (const T *)px;                                                                                    \
+        A *out = (A *)pout;                                                                                            \
+        int64_t pos[LABELS] = { 0 }, at = 0;                                                                           \
+        for (uint64_t i = 0; i < l->count; i++) {                                                                      \
+            A sum = 0;                                                                                                 \
+            for (uint64_t k = 0; k < l->sums; k++) {                                                                   \
+                sum += (A)L(x[at]);                                                                                    \
+                for (uint32_t a = l->kept + l->summed; a-- > l->kept;) {                                               \
+                    at += l->step[a];                                                                                  \
+                    if (++pos[a] < l->size[a])                                                                         \
+                        break;                                                                                         \
+                    at -= l->step[a] * l->size[a];                                                                     \
+                    pos[a] = 0;                                                                                        \
+                }                                                                                                      \
+            }                                                                                                          \
+            out[i] = sum;                                                                                              \
+            for (uint32_t a = l->kept; a-- > 0;) {                                                                     \
+                at += l->step[a];                                                                                      \
+                if (++pos[a] < l->size[a])                                                                             \
+                    break;                                                                                             \
+                at -= l->step[a] * l->size[a];                                                                         \
+                pos[a] = 0;                                                                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+#define GATHER_FLOAT(op, d, T, C, M, L, S)   GATHER(op, d, T, C, L)
+#define GATHER_INTEGER(op, d, T, C, M, L, S) GATHER(op, d, T, uint64_t, L)
+ONXI_EACH_FLOAT(GATHER_FLOAT, gather)
+ONXI_EACH_SIGNED(GATHER_INTEGER, gather)
+ONXI_EACH_UNSIGNED(GATHER_INTEGER, gather)
+#define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
+static const gather_loop gather_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, gather) ONXI_EACH_SIGNED(
+    ENTRY, gather) ONXI_EACH_UNSIGNED(ENTRY, gather) };
+
+static void multiply(const einsum_params *q, const product *r, char *space)
+{
+    uint64_t width = q->computed == ONX_FLOAT ? 4 : 8;
+    for (uint64_t b = 0; b < r->batch && r->m && r->n; b++) {
+        const onxi_gemm g = { .dtype = q->computed,
+                              .m = r->m,
+                              .n = r->n,
+                              .k = r->k,
+                              .a = space + r->left_at + b * r->m * r->k * width,
+                              .b = space + r->right_at + b * r->k * r->n * width,
+                              .c = space + r->out_at + b * r->m * r->n * width,
+                              .a_row = (int64_t)r->k,
+                              .a_col = 1,
+                              .b_row = (int64_t)r->n,
+                              .b_col = 1,
+                              .c_row = (int64_t)r->n };
+        onxi_gemm_run(&g, space + q->pack_at);
+    }
+}
+
+static onx_status einsum_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const einsum_params *q = work->params;
+    onx_value *y = work->outputs[0];
+    char *space = work->workspace;
+    const void *now = work->inputs[0]->data;
+    int dtype = work->inputs[0]->dtype;
+    for (uint32_t i = 1; i < q->operands; i++) {
+        const product *r = &q->products[i - 1];
+        gather_loops[dtype](&r->left, now, space + r->left_at);
+        gather_loops[y->dtype](&r->right, work->inputs[i]->data, space + r->right_at);
+        multiply(q, r, space);
+        now = space + r->out_at;
+        dtype = q->computed;
+    }
+    gather_loops[dtype](&q->last, now, space + q->last_at);
+    onx_convert((onx_dtype)y->dtype, y->data, (onx_dtype)q->computed, space + q->last_at, y->count, true);
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_einsum[] = {
+    { .op = "Einsum", .since = 12, .dtypes = ONXI_NUMBERS, .prepare = einsum_prepare, .run = einsum_run }, { 0 }
+};

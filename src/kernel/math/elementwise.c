@@ -1,0 +1,330 @@
+/* elementwise.c - operators of two inputs with broadcasting: arithmetic, comparisons, logic, bits. */
+#include "kernel/core/loops.h"
+
+#include <math.h>
+
+/* ---- loops ---- */
+
+#define ADD_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x + y)
+#define SUB_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x - y)
+#define MUL_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x *y)
+#define DIV_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x / y)
+#define ADD_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, ONXI_WRAP(C, x, +, y))
+#define SUB_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, ONXI_WRAP(C, x, -, y))
+#define MUL_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, ONXI_WRAP(C, x, *, y))
+/* towards zero; by zero gives 0, as NumPy does; the one overflow wraps */
+#define DIV_I(op, d, T, C, M, L, S)                                                                                    \
+    ONXI_BINARY(op, d, T, C, T, L, S, y == 0 ? 0 : y == (C)-1 ? ONXI_WRAP(C, 0, -, x) : x / y)
+#define DIV_U(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y == 0 ? 0 : x / y)
+
+/* Mod: the sign of the divisor, or of the dividend with fmod=1. */
+#define MOD_I(op, d, T, C, M, L, S)                                                                                    \
+    ONXI_BINARY(op, d, T, C, T, L, S,                                                                                  \
+                y == 0 || y == (C)-1 ? 0 : ((x % y != 0 && (x % y < 0) != (y < 0)) ? x % y + y : x % y))
+#define MOD_U(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y == 0 ? 0 : x % y)
+#define MOD_F(op, d, T, C, M, L, S)                                                                                    \
+    ONXI_BINARY(op, d, T, C, T, L, S,                                                                                  \
+                fmod##M(x, y) != 0 && (fmod##M(x, y) < 0) != (y < 0) ? fmod##M(x, y) + y : fmod##M(x, y))
+#define REM_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y == 0 || y == (C)-1 ? 0 : x % y)
+#define REM_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, fmod##M(x, y))
+
+#define EQ(op, d, T, C, M, L, S)      ONXI_BINARY(op, d, T, C, uint8_t, L, ONXI_SAME, x == y)
+#define LT(op, d, T, C, M, L, S)      ONXI_BINARY(op, d, T, C, uint8_t, L, ONXI_SAME, x < y)
+#define GT(op, d, T, C, M, L, S)      ONXI_BINARY(op, d, T, C, uint8_t, L, ONXI_SAME, x > y)
+#define LE(op, d, T, C, M, L, S)      ONXI_BINARY(op, d, T, C, uint8_t, L, ONXI_SAME, x <= y)
+#define GE(op, d, T, C, M, L, S)      ONXI_BINARY(op, d, T, C, uint8_t, L, ONXI_SAME, x >= y)
+#define AND_B(op, d, T, C, M, L, S)   ONXI_BINARY(op, d, T, C, uint8_t, L, ONXI_SAME, x &&y)
+#define OR_B(op, d, T, C, M, L, S)    ONXI_BINARY(op, d, T, C, uint8_t, L, ONXI_SAME, x || y)
+#define XOR_B(op, d, T, C, M, L, S)   ONXI_BINARY(op, d, T, C, uint8_t, L, ONXI_SAME, !x != !y)
+#define BIT_AND(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x &y)
+#define BIT_OR(op, d, T, C, M, L, S)  ONXI_BINARY(op, d, T, C, T, L, S, x | y)
+#define BIT_XOR(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x ^ y)
+#define SHIFT_L(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y >= sizeof(T) * 8 ? 0 : x << y)
+#define SHIFT_R(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, y >= sizeof(T) * 8 ? 0 : x >> y)
+/* x * slope below zero */
+#define PRELU_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < 0 ? x * y : x)
+#define PRELU_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < 0 ? ONXI_WRAP(C, x, *, y) : x)
+#define PRELU_U(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, ((void)y, x))
+
+#define NUMERIC(op, F, I, U) ONXI_EACH_FLOAT(F, op) ONXI_EACH_SIGNED(I, op) ONXI_EACH_UNSIGNED(U, op)
+NUMERIC(add, ADD_F, ADD_I, ADD_I)
+NUMERIC(sub, SUB_F, SUB_I, SUB_I)
+NUMERIC(mul, MUL_F, MUL_I, MUL_I)
+NUMERIC(div, DIV_F, DIV_I, DIV_U)
+ONXI_EACH_FLOAT(MOD_F, mod)
+ONXI_EACH_SIGNED(MOD_I, mod)
+ONXI_EACH_UNSIGNED(MOD_U, mod)
+ONXI_EACH_FLOAT(REM_F, rem)
+ONXI_EACH_SIGNED(REM_I, rem)
+ONXI_EACH_UNSIGNED(MOD_U, rem)
+NUMERIC(equal, EQ, EQ, EQ)
+ONXI_EACH_BOOL(EQ, equal)
+NUMERIC(less, LT, LT, LT)
+NUMERIC(greater, GT, GT, GT)
+NUMERIC(less_equal, LE, LE, LE)
+NUMERIC(greater_equal, GE, GE, GE)
+ONXI_EACH_BOOL(AND_B, and)
+ONXI_EACH_BOOL(OR_B, or)
+ONXI_EACH_BOOL(XOR_B, xor)
+ONXI_EACH_SIGNED(BIT_AND, bit_and)
+ONXI_EACH_UNSIGNED(BIT_AND, bit_and)
+ONXI_EACH_SIGNED(BIT_OR, bit_or)
+ONXI_EACH_UNSIGNED(BIT_OR, bit_or)
+ONXI_EACH_SIGNED(BIT_XOR, bit_xor)
+ONXI_EACH_UNSIGNED(BIT_XOR, bit_xor)
+ONXI_EACH_UNSIGNED(SHIFT_L, shift_left)
+ONXI_EACH_UNSIGNED(SHIFT_R, shift_right)
+NUMERIC(prelu, PRELU_F, PRELU_I, PRELU_U)
+
+static void equal_STRING(const void *px, int64_t sx, const void *py, int64_t sy, void *pz, int64_t n)
+{
+    const onx_str *x = px, *y = py;
+    uint8_t *z = pz;
+    for (int64_t i = 0; i < n; i++)
+        z[i] = onx_str_equal(x[i * sx], y[i * sy]);
+}
+
+#define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
+#define FLOAT_LOOPS(op)             ONXI_EACH_FLOAT(ENTRY, op)
+#define INT_LOOPS(op)               ONXI_EACH_SIGNED(ENTRY, op) ONXI_EACH_UNSIGNED(ENTRY, op)
+#define BODY(op, loops_)            static const onxi_binary_body op##_body = { .loops = { loops_ } };
+#define SHARED(op, loops_)          const onxi_binary_body onxi_body_##op = { .loops = { loops_ } };
+SHARED(add, FLOAT_LOOPS(add) INT_LOOPS(add))
+BODY(sub, FLOAT_LOOPS(sub) INT_LOOPS(sub))
+SHARED(mul, FLOAT_LOOPS(mul) INT_LOOPS(mul))
+BODY(div, FLOAT_LOOPS(div) INT_LOOPS(div))
+BODY(mod, FLOAT_LOOPS(mod) INT_LOOPS(mod))
+BODY(rem, FLOAT_LOOPS(rem) INT_LOOPS(rem))
+BODY(equal, FLOAT_LOOPS(equal) INT_LOOPS(equal) ONXI_EACH_BOOL(ENTRY, equal)[ONX_STRING] = equal_STRING)
+BODY(less, FLOAT_LOOPS(less) INT_LOOPS(less))
+BODY(greater, FLOAT_LOOPS(greater) INT_LOOPS(greater))
+BODY(less_equal, FLOAT_LOOPS(less_equal) INT_LOOPS(less_equal))
+BODY(greater_equal, FLOAT_LOOPS(greater_equal) INT_LOOPS(greater_equal))
+SHARED(and, ONXI_EACH_BOOL(ENTRY, and))
+SHARED(or, ONXI_EACH_BOOL(ENTRY, or))
+BODY(xor, ONXI_EACH_BOOL(ENTRY, xor))
+BODY(bit_and, INT_LOOPS(bit_and))
+BODY(bit_or, INT_LOOPS(bit_or))
+BODY(bit_xor, INT_LOOPS(bit_xor))
+BODY(shift_left, ONXI_EACH_UNSIGNED(ENTRY, shift_left))
+BODY(shift_right, ONXI_EACH_UNSIGNED(ENTRY, shift_right))
+BODY(prelu, FLOAT_LOOPS(prelu) INT_LOOPS(prelu))
+
+/* ---- driver ---- */
+
+/* Add-1, Sub-6 and the like say with `axis` where the second operand goes. */
+static onx_status old_axis(const onx_prepare *p, int32_t *shift)
+{
+    shift[0] = shift[1] = -1;
+    if (p->since >= 7 || !onx_prepare_attribute(p, "axis") || onx_prepare_int(p, "broadcast", 0) == 0)
+        return ONX_OK;
+    uint32_t axis;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), p->inputs[0]->rank, &axis));
+    shift[1] = (int32_t)axis;
+    return ONX_OK;
+}
+
+static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, const int32_t *shift)
+{
+    const onx_value *x = p->inputs[0], *y = p->inputs[1];
+    onx_value *z = p->outputs[0];
+    onxi_binary_params *q = ONXI_NEW(p->arena, onxi_binary_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (x->dtype != y->dtype || x->dtype >= ONX_DTYPE_COUNT || !body->loops[x->dtype])
+        return ONX_E_UNSUPPORTED;
+    q->loop = body->loops[x->dtype];
+    q->in_width = onxi_element_size(x->dtype);
+    q->out_width = onxi_element_size(z->dtype);
+    if (x->layout) { /* all alike: one run over everything, padding included */
+        int64_t count = (int64_t)(x->size / q->in_width);
+        q->broadcast = (onxi_broadcast){ .rank = 1, .inputs = 2, .dims = { count }, .outer = 1, .inner = count };
+        q->broadcast.step[0][0] = q->broadcast.step[1][0] = 1;
+        z->layout = x->layout;
+    } else if (!onxi_broadcast_make(&q->broadcast, p->inputs, 2, z, shift)) {
+        return onx_prepare_fail(p, ONX_E_INVALID, "the inputs do not broadcast to the output");
+    }
+    p->params = q;
+    uint64_t inner = (uint64_t)q->broadcast.inner;
+    q->block = q->broadcast.outer == 1 ? ONXI_BLOCK : 0;
+    p->rows = q->block ? (inner + q->block - 1) / q->block : q->broadcast.outer;
+    p->grain = q->block || inner >= ONXI_BLOCK ? 1 : inner ? ONXI_BLOCK / inner : 1;
+    if (z->count == 0)
+        p->rows = 0;
+    return ONX_OK;
+}
+
+onx_status onxi_binary_prepare(onx_prepare *p)
+{
+    int32_t shift[2];
+    ONX_TRY(old_axis(p, shift));
+    return prepare_with(p, p->kernel->body, shift);
+}
+
+onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_binary_params *q = work->params;
+    const char *x = work->inputs[0]->data, *y = work->inputs[1]->data;
+    char *z = work->outputs[0]->data;
+    const onxi_broadcast *b = &q->broadcast;
+    int64_t sx = b->step[0][b->rank - 1], sy = b->step[1][b->rank - 1];
+    for (uint64_t row = first; row < last; row++) {
+        int64_t at[ONXI_BROADCAST_MAX] = { 0 }, start = 0, n = b->inner;
+        if (q->block) {
+            start = (int64_t)(row * q->block);
+            n = b->inner - start < (int64_t)q->block ? b->inner - start : (int64_t)q->block;
+            at[0] = start * sx;
+            at[1] = start * sy;
+        } else {
+            onxi_broadcast_offsets(b, row, at);
+            start = (int64_t)row * b->inner;
+        }
+        q->loop(x + at[0] * q->in_width, sx, y + at[1] * q->in_width, sy, z + start * q->out_width, n);
+    }
+    return ONX_OK;
+}
+
+static onx_status mod_prepare(onx_prepare *p)
+{
+    static const int32_t ends[2] = { -1, -1 };
+    bool fmod_ = onx_prepare_int(p, "fmod", 0) != 0;
+    return prepare_with(p, fmod_ ? &rem_body : &mod_body, ends);
+}
+
+static onx_status shift_prepare(onx_prepare *p)
+{
+    static const int32_t ends[2] = { -1, -1 };
+    onx_str direction = onx_prepare_text(p, "direction", "");
+    bool left = onx_str_is(direction, "LEFT");
+    if (!left && !onx_str_is(direction, "RIGHT"))
+        return onx_prepare_fail(p, ONX_E_INVALID, "direction is \"%.*s\", expected LEFT or RIGHT", ONX_ARG(direction));
+    return prepare_with(p, left ? &shift_left_body : &shift_right_body, ends);
+}
+
+/* Before version 9 the slope of a higher rank than 1 aligned at the end as well; of rank 1 it belongs to the channels.
+ */
+static onx_status prelu_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *slope = p->inputs[1];
+    int32_t shift[2] = { -1, -1 };
+    if (p->since < 9 && slope->rank == 1 && x->rank > 1 && slope->dims[0] != 1)
+        shift[1] = 1;
+    return prepare_with(p, p->kernel->body, shift);
+}
+
+/* ---- Pow: the exponent may be of another type ---- */
+
+typedef struct pow_params {
+    onxi_broadcast broadcast;
+} pow_params;
+
+static onx_status pow_prepare(onx_prepare *p)
+{
+    pow_params *q = ONXI_NEW(p->arena, pow_params);
+    int32_t shift[2];
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(old_axis(p, shift));
+    if (!onxi_broadcast_make(&q->broadcast, p->inputs, 2, p->outputs[0], shift))
+        return onx_prepare_fail(p, ONX_E_INVALID, "the inputs do not broadcast to the output");
+    if (!(ONXI_NUMBERS & ONX_DTYPE_BIT(p->inputs[1]->dtype)))
+        return ONX_E_UNSUPPORTED;
+    p->params = q;
+    p->rows = p->outputs[0]->count ? q->broadcast.outer : 0;
+    p->grain = 64;
+    return ONX_OK;
+}
+
+/* Integer powers by squaring, so that they are exact and wrap; negative exponents give what 1/x rounds to. */
+static int64_t integer_power(int64_t x, int64_t n)
+{
+    if (n < 0)
+        return x == 1 ? 1 : x == -1 ? (n % 2 ? -1 : 1) : 0;
+    uint64_t base = (uint64_t)x, out = 1;
+    for (; n; n >>= 1, base *= base)
+        if (n & 1)
+            out *= base;
+    return (int64_t)out;
+}
+
+static onx_status pow_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_broadcast *b = &((const pow_params *)work->params)->broadcast;
+    const onx_value *x = work->inputs[0], *y = work->inputs[1];
+    onx_value *z = work->outputs[0];
+    uint32_t wx = onxi_element_size(x->dtype), wy = onxi_element_size(y->dtype);
+    bool integers =
+        onx_dtype_class_of(x->dtype) != ONX_CLASS_FLOATING && onx_dtype_class_of(y->dtype) != ONX_CLASS_FLOATING;
+    for (uint64_t row = first; row < last; row++) {
+        int64_t at[ONXI_BROADCAST_MAX];
+        onxi_broadcast_offsets(b, row, at);
+        for (int64_t i = 0; i < b->inner; i++) {
+            const char *px = (const char *)x->data + (at[0] + i * b->step[0][b->rank - 1]) * wx;
+            const char *py = (const char *)y->data + (at[1] + i * b->step[1][b->rank - 1]) * wy;
+            char *pz = (char *)z->data + ((int64_t)row * b->inner + i) * wx;
+            if (integers) {
+                int64_t base = 0, n = 0, out;
+                onx_convert(ONX_INT64, &base, (onx_dtype)x->dtype, px, 1, true);
+                onx_convert(ONX_INT64, &n, (onx_dtype)y->dtype, py, 1, true);
+                out = integer_power(base, n);
+                memcpy(pz, &out, wx); /* little-endian: the low bytes */
+            } else {
+                double base = 0, n = 0, out;
+                onx_convert(ONX_DOUBLE, &base, (onx_dtype)x->dtype, px, 1, true);
+                onx_convert(ONX_DOUBLE, &n, (onx_dtype)y->dtype, py, 1, true);
+                out =
+                    x->dtype == ONX_FLOAT && y->dtype == ONX_FLOAT ? (double)powf((float)base, (float)n) : pow(base, n);
+                onx_convert((onx_dtype)x->dtype, pz, ONX_DOUBLE, &out, 1, true);
+            }
+        }
+    }
+    return ONX_OK;
+}
+
+/* ---- rows ---- */
+
+#define BINARY_ROW(name, version, types, how, body_)                                                                   \
+    {                                                                                                                  \
+        .op = name, .since = version, .dtypes = types, .flags = how, .body = &body_, .prepare = onxi_binary_prepare,   \
+        .run = onxi_binary_run                                                                                         \
+    }
+#define BOOLS ONX_DTYPE_BIT(ONX_BOOL)
+
+const onx_kernel onxi_kernels_elementwise[] = {
+    BINARY_ROW("Add", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, onxi_body_add),
+    BINARY_ROW("Sub", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, sub_body),
+    BINARY_ROW("Mul", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, onxi_body_mul),
+    BINARY_ROW("Div", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE, div_body),
+    { .op = "Mod",
+      .since = 10,
+      .dtypes = ONXI_NUMBERS,
+      .flags = ONX_KERNEL_IN_PLACE,
+      .prepare = mod_prepare,
+      .run = onxi_binary_run },
+    { .op = "Pow", .since = 1, .dtypes = ONXI_NUMBERS, .prepare = pow_prepare, .run = pow_run },
+    { .op = "PRelu",
+      .since = 1,
+      .dtypes = ONXI_NUMBERS,
+      .flags = ONX_KERNEL_IN_PLACE,
+      .body = &prelu_body,
+      .prepare = prelu_prepare,
+      .run = onxi_binary_run },
+    BINARY_ROW("Equal", 1, ONXI_NUMBERS | BOOLS | ONX_DTYPE_BIT(ONX_STRING), 0, equal_body),
+    BINARY_ROW("Less", 1, ONXI_NUMBERS, 0, less_body),
+    BINARY_ROW("Greater", 1, ONXI_NUMBERS, 0, greater_body),
+    BINARY_ROW("LessOrEqual", 12, ONXI_NUMBERS, 0, less_equal_body),
+    BINARY_ROW("GreaterOrEqual", 12, ONXI_NUMBERS, 0, greater_equal_body),
+    BINARY_ROW("And", 1, BOOLS, ONX_KERNEL_IN_PLACE, onxi_body_and),
+    BINARY_ROW("Or", 1, BOOLS, ONX_KERNEL_IN_PLACE, onxi_body_or),
+    BINARY_ROW("Xor", 1, BOOLS, ONX_KERNEL_IN_PLACE, xor_body),
+    BINARY_ROW("BitwiseAnd", 18, ONXI_INTEGERS, ONX_KERNEL_IN_PLACE, bit_and_body),
+    BINARY_ROW("BitwiseOr", 18, ONXI_INTEGERS, ONX_KERNEL_IN_PLACE, bit_or_body),
+    BINARY_ROW("BitwiseXor", 18, ONXI_INTEGERS, ONX_KERNEL_IN_PLACE, bit_xor_body),
+    { .op = "BitShift",
+      .since = 11,
+      .dtypes = ONXI_UNSIGNED,
+      .flags = ONX_KERNEL_IN_PLACE,
+      .prepare = shift_prepare,
+      .run = onxi_binary_run },
+    { 0 }
+};

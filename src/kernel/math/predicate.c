@@ -1,0 +1,169 @@
+/* predicate.c - questions about single elements: IsInf, IsNaN, and NonZero, which says where. */
+#include "kernel/core/loops.h"
+
+#include <math.h>
+
+/* ---- IsInf, IsNaN: by the bits ---- */
+
+typedef struct class_params {
+    bool nan, below, above; /* what is asked for */
+    uint8_t answer[256];    /* for types of one byte */
+} class_params;
+
+static onx_status class_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    class_params *q = ONXI_NEW(p->arena, class_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    q->nan = p->kernel->body != NULL;
+    q->below = !q->nan && onx_prepare_int(p, "detect_negative", 1) != 0;
+    q->above = !q->nan && onx_prepare_int(p, "detect_positive", 1) != 0;
+    for (unsigned i = 0; onx_dtype_bits(x->dtype) == 8 && i < 256; i++) {
+        float v = onx_small_float_to_f32((onx_dtype)x->dtype, (uint8_t)i);
+        q->answer[i] = (uint8_t)(q->nan ? isnan(v) : isinf(v) && (v < 0 ? q->below : q->above));
+    }
+    p->params = q;
+    p->rows = (x->count + ONXI_BLOCK - 1) / ONXI_BLOCK;
+    return ONX_OK;
+}
+
+/* Without its sign a float is infinite when it is INF, NaN when it is more. */
+#define CLASSIFY(T, SIGN, INF)                                                                                         \
+    do {                                                                                                               \
+        const T *from = (const T *)x->data + start;                                                                    \
+        for (uint64_t i = 0; i < count; i++) {                                                                         \
+            T size = (T)(from[i] & ~(SIGN));                                                                           \
+            bool hit = q->nan ? size > (INF) : size == (INF) && (from[i] & (SIGN) ? q->below : q->above);              \
+            y[i] = hit;                                                                                                \
+        }                                                                                                              \
+    } while (0)
+
+static onx_status class_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const class_params *q = work->params;
+    const onx_value *x = work->inputs[0];
+    uint64_t start = first * ONXI_BLOCK, end = last * ONXI_BLOCK < x->count ? last * ONXI_BLOCK : x->count;
+    uint64_t count = end - start;
+    uint8_t *y = (uint8_t *)work->outputs[0]->data + start;
+    switch (x->dtype) {
+    case ONX_FLOAT:
+        CLASSIFY(uint32_t, UINT32_C(0x80000000), UINT32_C(0x7f800000));
+        break;
+    case ONX_DOUBLE:
+        CLASSIFY(uint64_t, UINT64_C(0x8000000000000000), UINT64_C(0x7ff0000000000000));
+        break;
+    case ONX_FLOAT16:
+        CLASSIFY(uint16_t, 0x8000u, 0x7c00u);
+        break;
+    case ONX_BFLOAT16:
+        CLASSIFY(uint16_t, 0x8000u, 0x7f80u);
+        break;
+    default:
+        for (uint64_t i = 0; i < count; i++)
+            y[i] = q->answer[((const uint8_t *)x->data)[start + i]];
+    }
+    return ONX_OK;
+}
+
+/* ---- NonZero ---- */
+
+/* Elements as words, and the bits that make one differ from zero: the sign of a float does not. */
+typedef struct zero_test {
+    uint32_t width, words; /* bytes of a word; words of an element */
+    uint64_t mask;
+} zero_test;
+
+static zero_test test_of(int dtype)
+{
+    zero_test t = { .width = onxi_element_size(dtype), .words = 1, .mask = UINT64_MAX };
+    switch (dtype) {
+    case ONX_FLOAT:
+        t.mask = UINT64_C(0x7fffffff);
+        break;
+    case ONX_FLOAT16:
+    case ONX_BFLOAT16:
+        t.mask = 0x7fff;
+        break;
+    case ONX_DOUBLE:
+        t.mask = UINT64_C(0x7fffffffffffffff);
+        break;
+    case ONX_COMPLEX64:
+        t.mask = UINT64_C(0x7fffffff7fffffff);
+        break;
+    case ONX_COMPLEX128:
+        t = (zero_test){ .width = 8, .words = 2, .mask = UINT64_C(0x7fffffffffffffff) };
+        break;
+    default:
+        break;
+    }
+    return t;
+}
+
+static inline bool is_zero(const zero_test *t, const onx_value *x, uint64_t i)
+{
+    uint64_t v = 0;
+    switch (t->width) {
+    case 1:
+        return !((const uint8_t *)x->data)[i];
+    case 2:
+        return !(((const uint16_t *)x->data)[i] & t->mask);
+    case 4:
+        return !(((const uint32_t *)x->data)[i] & t->mask);
+    case 8:
+        for (uint32_t w = 0; w < t->words; w++)
+            v |= ((const uint64_t *)x->data)[i * t->words + w] & t->mask;
+        return !v;
+    default: /* text */
+        return !((const onx_str *)x->data)[i].len;
+    }
+}
+
+static onx_status nonzero_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const onx_value *x = work->inputs[0];
+    const zero_test test = test_of(x->dtype);
+    int64_t found = 0, pos[ONX_RANK_MAX] = { 0 };
+    for (uint64_t i = 0; i < x->count; i++)
+        found += !is_zero(&test, x, i);
+    const int64_t dims[2] = { x->rank, found };
+    ONX_TRY(onxi_value_size(work->outputs[0], ONX_INT64, 2, dims));
+    int64_t *y = work->outputs[0]->data;
+    if (!x->rank || !found)
+        return ONX_OK;
+    int64_t inner = x->dims[x->rank - 1];
+    for (uint64_t row = 0, at = 0; row < x->count / (uint64_t)inner; row++) {
+        for (int64_t i = 0; i < inner; i++) {
+            if (is_zero(&test, x, row * (uint64_t)inner + (uint64_t)i))
+                continue;
+            pos[x->rank - 1] = i;
+            for (uint32_t d = 0; d < x->rank; d++)
+                y[d * (uint64_t)found + at] = pos[d];
+            at++;
+        }
+        for (uint32_t d = x->rank - 1; d-- > 0;) {
+            if (++pos[d] < x->dims[d])
+                break;
+            pos[d] = 0;
+        }
+    }
+    return ONX_OK;
+}
+
+#define SMALL                                                                                                          \
+    (ONX_DTYPE_BIT(ONX_FLOAT8E4M3FN) | ONX_DTYPE_BIT(ONX_FLOAT8E4M3FNUZ) | ONX_DTYPE_BIT(ONX_FLOAT8E5M2) |             \
+     ONX_DTYPE_BIT(ONX_FLOAT8E5M2FNUZ))
+static const char nan_is_asked_for = 1;
+
+const onx_kernel onxi_kernels_predicate[] = {
+    { .op = "IsInf", .since = 10, .dtypes = ONXI_FLOATS | SMALL, .prepare = class_prepare, .run = class_run },
+    { .op = "IsNaN",
+      .since = 9,
+      .dtypes = ONXI_FLOATS | SMALL,
+      .body = &nan_is_asked_for,
+      .prepare = class_prepare,
+      .run = class_run },
+    { .op = "NonZero", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = onxi_whole_bytes, .run = nonzero_run },
+    { 0 }
+};

@@ -1,0 +1,245 @@
+/* quantize.c - QuantizeLinear and DequantizeLinear: one scale for all, per index of an axis, or per block of
+ * one. Elements go through chunks of doubles, which hold all types; the arithmetic is that of the precision asked for.
+ */
+#include "kernel/kernel.h"
+
+#include <math.h>
+
+enum { CHUNK = 1024 }; /* elements; a multiple of 4, so that chunks of packed types begin at a byte */
+
+/* Element (o, a, i) of [outer, length, inner] has scale (o, a / block, i) of [outer, blocks, inner] when the scale has
+ * the rank of the input, else scale a. */
+typedef struct quantize_params {
+    uint64_t length, inner, block, blocks;
+    bool single, blocked; /* one scale for all; per block */
+    bool single_zero;
+    bool saturate;
+    int precision; /* element type that is divided and multiplied in */
+    double low, high;
+    bool whole; /* the quantized type is one of integers, from low to high */
+} quantize_params;
+
+static onx_status read_blocks(const onx_prepare *p, quantize_params *q, uint32_t axis, int64_t block)
+{
+    const onx_value *x = p->inputs[0], *scale = p->inputs[1];
+    if (scale->rank != x->rank)
+        return onx_prepare_fail(p, ONX_E_INVALID, "scales of blocks have rank %u, the input %u", scale->rank, x->rank);
+    for (uint32_t d = 0; d < x->rank; d++) {
+        int64_t want = d == axis ? x->dims[d] / block + (x->dims[d] % block != 0) : x->dims[d];
+        if (scale->dims[d] != want)
+            return onx_prepare_fail(p, ONX_E_INVALID,
+                                    "dimension %u of the scale is %lld, expected %lld for blocks of "
+                                    "%lld",
+                                    d, (long long)scale->dims[d], (long long)want, (long long)block);
+    }
+    q->blocked = true;
+    q->block = (uint64_t)block;
+    q->blocks = (uint64_t)scale->dims[axis];
+    return ONX_OK;
+}
+
+static onx_status read_scale(const onx_prepare *p, quantize_params *q)
+{
+    const onx_value *x = p->inputs[0], *scale = p->inputs[1], *zero = p->input_count > 2 ? p->inputs[2] : NULL;
+    int64_t block = p->since >= 21 ? onx_prepare_int(p, "block_size", 0) : 0;
+    uint32_t axis = 0;
+    q->length = 1;
+    q->inner = x->count;
+    q->single = scale->count == 1;
+    q->single_zero = !zero || zero->count == 1;
+    if (zero && zero->count != 1 && zero->count != scale->count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "there are %llu zero points for %llu scales",
+                                (unsigned long long)zero->count, (unsigned long long)scale->count);
+    if (q->single)
+        return ONX_OK;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 1), x->rank, &axis));
+    q->length = (uint64_t)x->dims[axis];
+    q->inner = onxi_product(x->dims, axis + 1, x->rank);
+    q->block = 1;
+    if (block < 0)
+        return onx_prepare_fail(p, ONX_E_INVALID, "block_size is %lld", (long long)block);
+    if (block > 0)
+        return read_blocks(p, q, axis, block);
+    if (p->since < 13 || scale->rank != 1 || scale->dims[0] != x->dims[axis])
+        return onx_prepare_fail(p, ONX_E_INVALID, "%llu scales of rank %u do not fit a dimension of %lld",
+                                (unsigned long long)scale->count, scale->rank, (long long)x->dims[axis]);
+    return ONX_OK;
+}
+
+static void read_range(quantize_params *q, int dtype)
+{
+    unsigned bits = onx_dtype_bits(dtype);
+    onx_dtype_class class = onx_dtype_class_of(dtype);
+    q->whole = class == ONX_CLASS_SIGNED || class == ONX_CLASS_UNSIGNED;
+    q->high = ldexp(1, (int)bits - (class == ONX_CLASS_SIGNED)) - 1;
+    q->low = class == ONX_CLASS_SIGNED ? -q->high - 1 : 0;
+}
+
+static bool is_number(const onx_value *v)
+{
+    onx_dtype_class class = onx_dtype_class_of(v->dtype);
+    return class == ONX_CLASS_FLOATING || class == ONX_CLASS_SIGNED || class == ONX_CLASS_UNSIGNED;
+}
+
+static onx_status quantize_start(onx_prepare *p, quantize_params **out)
+{
+    const onx_value *x = p->inputs[0];
+    quantize_params *q = ONXI_NEW(p->arena, quantize_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < p->input_count; i++)
+        if (p->inputs[i] && !is_number(p->inputs[i]))
+            return ONX_E_UNSUPPORTED;
+    if (!is_number(p->outputs[0]))
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(read_scale(p, q));
+    p->params = *out = q;
+    p->rows = (x->count + CHUNK - 1) / CHUNK;
+    p->grain = 16;
+    return ONX_OK;
+}
+
+static onx_status quantize_prepare(onx_prepare *p)
+{
+    quantize_params *q = NULL;
+    const onx_value *zero = p->input_count > 2 ? p->inputs[2] : NULL;
+    ONX_TRY(quantize_start(p, &q));
+    if (zero && zero->dtype != p->outputs[0]->dtype)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the zero point is %s, the output %s", onx_dtype_name(zero->dtype),
+                                onx_dtype_name(p->outputs[0]->dtype));
+    q->saturate = onx_prepare_int(p, "saturate", 1) != 0;
+    q->precision = (int)onx_prepare_int(p, "precision", 0);
+    if (!q->precision)
+        q->precision = p->inputs[1]->dtype;
+    if (q->precision == ONX_FLOAT8E8M0)
+        q->precision = ONX_FLOAT;
+    read_range(q, p->outputs[0]->dtype);
+    return ONX_OK;
+}
+
+static onx_status dequantize_prepare(onx_prepare *p)
+{
+    quantize_params *q = NULL;
+    const onx_value *x = p->inputs[0], *zero = p->input_count > 2 ? p->inputs[2] : NULL;
+    ONX_TRY(quantize_start(p, &q));
+    if (zero && zero->dtype != x->dtype)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the zero point is %s, the input %s", onx_dtype_name(zero->dtype),
+                                onx_dtype_name(x->dtype));
+    return ONX_OK;
+}
+
+/* How many elements from `at` on have scales that lie like the first: all the same one (*step 0), or neighbours. */
+static uint64_t scales_at(const quantize_params *q, uint64_t at, uint64_t most, uint64_t *scale, uint64_t *step)
+{
+    uint64_t i = at % q->inner, a = at / q->inner % q->length, o = at / q->inner / q->length, run = q->inner - i;
+    *step = 0;
+    if (q->single) {
+        *scale = 0;
+        return most;
+    }
+    *scale = a;
+    if (q->blocked) {
+        *scale = (o * q->blocks + a / q->block) * q->inner + i;
+        *step = q->inner > 1;
+        if (q->inner == 1) {
+            run = q->block - a % q->block;
+            run = run < q->length - a ? run : q->length - a;
+        }
+    }
+    return run < most ? run : most;
+}
+
+/* Scales or zero points of `count` elements. */
+static void spread(const onx_value *v, bool single, uint64_t first, uint64_t step, uint64_t count, double *out)
+{
+    if (step && !single) {
+        onxi_value_numbers(v, first, count, out);
+        return;
+    }
+    double one = v ? onxi_value_number(v, single ? 0 : first) : 0;
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = one;
+}
+
+/* x / scale as the precision has it. */
+static void divide(int precision, double *x, const double *scale, uint64_t count)
+{
+    switch (precision) {
+    case ONX_FLOAT:
+        for (uint64_t i = 0; i < count; i++)
+            x[i] = (double)((float)x[i] / (float)scale[i]);
+        break;
+    case ONX_FLOAT16:
+        for (uint64_t i = 0; i < count; i++) {
+            float a = onx_float16_to_f32(onx_f32_to_float16((float)x[i]));
+            float b = onx_float16_to_f32(onx_f32_to_float16((float)scale[i]));
+            x[i] = (double)onx_float16_to_f32(onx_f32_to_float16(a / b));
+        }
+        break;
+    case ONX_BFLOAT16:
+        for (uint64_t i = 0; i < count; i++) {
+            float a = onx_bfloat16_to_f32(onx_f32_to_bfloat16((float)x[i]));
+            float b = onx_bfloat16_to_f32(onx_f32_to_bfloat16((float)scale[i]));
+            x[i] = (double)onx_bfloat16_to_f32(onx_f32_to_bfloat16(a / b));
+        }
+        break;
+    default:
+        for (uint64_t i = 0; i < count; i++)
+            x[i] /= scale[i];
+    }
+}
+
+static void quantize_run_of(const quantize_params *q, double *x, const double *scale, const double *zero,
+                            uint64_t count)
+{
+    divide(q->precision, x, scale, count);
+    if (!q->whole) {
+        for (uint64_t i = 0; i < count; i++)
+            x[i] += zero[i];
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        double v = rint(x[i]) + zero[i];
+        x[i] = v > q->low ? v < q->high ? v : q->high : q->low; /* NaN: low */
+    }
+}
+
+static void dequantize_run_of(double *x, const double *scale, const double *zero, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        x[i] = (double)((float)(x[i] - zero[i]) * (float)scale[i]);
+}
+
+static onx_status quantize_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const quantize_params *q = work->params;
+    const onx_value *x = work->inputs[0], *zeros = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
+    onx_value *y = work->outputs[0];
+    bool back = work->prepared->kernel->body != NULL;
+    double chunk[CHUNK], scale[CHUNK], zero[CHUNK];
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t start = row * CHUNK, count = x->count - start < CHUNK ? x->count - start : CHUNK;
+        onxi_value_numbers(x, start, count, chunk);
+        for (uint64_t at = 0; at < count;) {
+            uint64_t from, step, run = scales_at(q, start + at, count - at, &from, &step);
+            spread(work->inputs[1], q->single, from, step, run, scale);
+            spread(zeros, q->single_zero, from, step, run, zero);
+            if (back)
+                dequantize_run_of(chunk + at, scale, zero, run);
+            else
+                quantize_run_of(q, chunk + at, scale, zero, run);
+            at += run;
+        }
+        onx_convert((onx_dtype)y->dtype, (char *)y->data + start * onx_dtype_bits(y->dtype) / 8, ONX_DOUBLE, chunk,
+                    count, back || q->saturate);
+    }
+    return ONX_OK;
+}
+
+static const char is_back = 1;
+
+const onx_kernel onxi_kernels_quantize[] = {
+    { .op = "QuantizeLinear", .since = 10, .prepare = quantize_prepare, .run = quantize_run },
+    { .op = "DequantizeLinear", .since = 10, .body = &is_back, .prepare = dequantize_prepare, .run = quantize_run },
+    { 0 }
+};

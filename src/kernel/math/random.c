@@ -1,0 +1,194 @@
+/* random.c - operators that make random numbers (kernel/core/random.c). */
+#include "kernel/kernel.h"
+
+#include <math.h>
+
+typedef struct random_params {
+    bool seeded;
+    uint32_t seed;
+    double by, plus; /* what a number is multiplied with, and what is added */
+    bool normal;
+} random_params;
+
+static onx_status read_seed(onx_prepare *p, random_params **out)
+{
+    random_params *q = ONXI_NEW(p->arena, random_params);
+    *out = q;
+    if (!q)
+        return ONX_E_MEMORY;
+    p->params = q;
+    float seed = onx_prepare_float(p, "seed", 0);
+    q->seeded = onx_prepare_attribute(p, "seed") && seed > -0x1p62f && seed < 0x1p62f; /* NaN is none */
+    q->seed = q->seeded ? (uint32_t)(int64_t)seed : 0;
+    return ONX_OK;
+}
+
+static void start(onx_work *work, onxi_random *r)
+{
+    const random_params *q = work->params;
+    if (q->seeded)
+        onxi_random_seed(r, q->seed);
+    else
+        onxi_random_any(r, work->outputs[0]);
+}
+
+static onx_status normal_prepare(onx_prepare *p)
+{
+    random_params *q;
+    ONX_TRY(read_seed(p, &q));
+    q->normal = true;
+    q->by = (double)onx_prepare_float(p, "scale", 1);
+    q->plus = (double)onx_prepare_float(p, "mean", 0);
+    return ONX_OK;
+}
+
+static onx_status uniform_prepare(onx_prepare *p)
+{
+    random_params *q;
+    ONX_TRY(read_seed(p, &q));
+    q->plus = (double)onx_prepare_float(p, "low", 0);
+    q->by = (double)onx_prepare_float(p, "high", 1) - q->plus;
+    return ONX_OK;
+}
+
+/* Rounded to what the output holds, as the reference does after each operation. */
+static double rounded(onx_dtype dtype, double x)
+{
+    uint16_t half;
+    if (dtype == ONX_DOUBLE)
+        return x;
+    if (dtype == ONX_FLOAT)
+        return (double)(float)x;
+    onx_convert(dtype, &half, ONX_DOUBLE, &x, 1, true);
+    onx_convert(ONX_DOUBLE, &x, dtype, &half, 1, true);
+    return x;
+}
+
+static onx_status random_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const random_params *q = work->params;
+    onx_value *y = work->outputs[0];
+    onx_dtype dtype = (onx_dtype)y->dtype;
+    double by = rounded(dtype, q->by), plus = rounded(dtype, q->plus);
+    onxi_random r;
+    start(work, &r);
+    for (uint64_t i = 0; i < y->count; i++) {
+        double x = rounded(dtype, q->normal ? onxi_random_normal(&r) : onxi_random_uniform(&r));
+        onxi_value_set_number(y, i, rounded(dtype, x * by) + plus);
+    }
+    return ONX_OK;
+}
+
+/* ---- Bernoulli ---- */
+
+static onx_status seeded_prepare(onx_prepare *p)
+{
+    random_params *q;
+    return read_seed(p, &q);
+}
+
+/* Ones with probability p, as NumPy draws them from a binomial distribution of one trial: from below for small p, from
+ * above for large ones, and without drawing for 0. */
+static bool one_with(onxi_random *r, double p)
+{
+    if (p == 0)
+        return false;
+    bool large = p > 0.5;
+    double rare = large ? 1 - p : p, other = exp(log(1 - rare));
+    bool beyond = onxi_random_uniform(r) > other;
+    return large ? !beyond : beyond;
+}
+
+static onx_status bernoulli_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const onx_value *x = work->inputs[0];
+    onx_value *y = work->outputs[0];
+    onxi_random r;
+    start(work, &r);
+    for (uint64_t i = 0; i < x->count; i++) {
+        double p = onxi_value_number(x, i);
+        if (!(p >= 0 && p <= 1))
+            return onx_work_fail(work, ONX_E_INVALID, "element %llu is %g, which is no probability",
+                                 (unsigned long long)i, p);
+        onxi_value_set_number(y, i, one_with(&r, p));
+    }
+    return ONX_OK;
+}
+
+/* ---- Multinomial ---- */
+
+static onx_status multinomial_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    uint64_t bytes;
+    if (x->rank != 2 || !y || y->rank != 2 || y->dims[0] != x->dims[0])
+        return onx_prepare_fail(p, ONX_E_INVALID, "the input has rank %u, expected 2", x->rank);
+    if (!x->dims[1] && y->count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "there are no classes to draw from");
+    if (!onxi_mul_u64((uint64_t)x->dims[1], sizeof(double), &bytes))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many classes");
+    p->workspace = x->count ? bytes : 0;
+    return seeded_prepare(p);
+}
+
+/* Sums of probabilities up to each class, from logarithms that need not be normalised; returns the sum of all. */
+static double cumulate(const onx_value *x, uint64_t row, double *sums)
+{
+    uint64_t classes = (uint64_t)x->dims[1];
+    double most = -INFINITY, sum = 0;
+    for (uint64_t c = 0; c < classes; c++) {
+        sums[c] = onxi_value_number(x, row * classes + c);
+        most = sums[c] > most ? sums[c] : most;
+    }
+    for (uint64_t c = 0; c < classes; c++) {
+        double p = sums[c] == most ? 1 : exp(sums[c] - most);
+        sums[c] = sum += p;
+    }
+    return sum;
+}
+
+static onx_status multinomial_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const onx_value *x = work->inputs[0];
+    onx_value *y = work->outputs[0];
+    double *sums = work->workspace;
+    onxi_random r;
+    start(work, &r);
+    uint64_t samples = (uint64_t)y->dims[1], classes = (uint64_t)x->dims[1];
+    for (uint64_t row = 0; row < (uint64_t)x->dims[0] && y->count; row++) {
+        double all = cumulate(x, row, sums);
+        if (!(all > 0 && all < INFINITY))
+            return onx_work_fail(work, ONX_E_INVALID, "row %llu has no probabilities", (unsigned long long)row);
+        for (uint64_t i = 0; i < samples; i++) {
+            double at = onxi_random_uniform(&r) * all;
+            uint64_t low = 0, high = classes - 1; /* the first class whose sum is above */
+            while (low < high) {
+                uint64_t mid = low + (high - low) / 2;
+                if (sums[mid] > at)
+                    high = mid;
+                else
+                    low = mid + 1;
+            }
+            onxi_value_set_number(y, row * samples + i, (double)low);
+        }
+    }
+    return ONX_OK;
+}
+
+#define ROW(name, from, typed, how, body)                                                                              \
+    {                                                                                                                  \
+        .op = name, .since = from, .dtypes = ONXI_FLOATS, .typed_by = typed, .flags = ONX_KERNEL_RANDOM,               \
+        .prepare = how, .run = body                                                                                    \
+    }
+const onx_kernel onxi_kernels_random[] = {
+    ROW("RandomNormal", 1, -1, normal_prepare, random_run),
+    ROW("RandomNormalLike", 1, -1, normal_prepare, random_run),
+    ROW("RandomUniform", 1, -1, uniform_prepare, random_run),
+    ROW("RandomUniformLike", 1, -1, uniform_prepare, random_run),
+    ROW("Bernoulli", 15, 0, seeded_prepare, bernoulli_run),
+    ROW("Multinomial", 7, 0, multinomial_prepare, multinomial_run),
+    { 0 },
+};

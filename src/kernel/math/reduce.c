@@ -1,0 +1,294 @@
+/* reduce.c - sums, means, extremes and norms over axes, and where extremes are. Each output element is one
+ * serial sum, in double for floats, so bits do not depend on threads. */
+#include "kernel/core/loops.h"
+
+#include <math.h>
+
+typedef enum reduce_kind { SUM, MEAN, PROD, MAX, MIN, L1, L2, LOG_SUM, LOG_SUM_EXP, SUM_SQUARE } reduce_kind;
+
+typedef struct reduce_params {
+    uint32_t kept, reduced; /* dims of each sort, outermost first */
+    int64_t kept_dims[ONX_RANK_MAX], kept_steps[ONX_RANK_MAX];
+    int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX];
+    uint64_t count; /* elements that go into one */
+    reduce_kind kind;
+    void (*loop)(const struct reduce_params *q, const void *x, void *y);
+    bool arg_max, last_index;
+    uint32_t width;
+} reduce_params;
+
+/* Visits the elements that go into one output; BODY sees v and i. */
+#define VISIT(T, LOAD, V, BODY)                                                                                        \
+    int64_t pos[ONX_RANK_MAX] = { 0 };                                                                                 \
+    const T *at = x;                                                                                                   \
+    for (uint64_t i = 0; i < q->count; i++) {                                                                          \
+        V v = (V)LOAD(*at);                                                                                            \
+        BODY for (uint32_t d = q->reduced; d-- > 0;)                                                                   \
+        {                                                                                                              \
+            at += q->steps[d];                                                                                         \
+            if (++pos[d] < q->dims[d])                                                                                 \
+                break;                                                                                                 \
+            at -= q->steps[d] * q->dims[d];                                                                            \
+            pos[d] = 0;                                                                                                \
+        }                                                                                                              \
+    }
+
+static double start_of(reduce_kind kind)
+{
+    return kind == PROD ? 1 : kind == MAX ? -(double)INFINITY : kind == MIN ? (double)INFINITY : 0;
+}
+
+static double finish(reduce_kind kind, double acc, double best, uint64_t count)
+{
+    switch (kind) {
+    case MEAN:
+        return acc / (double)count;
+    case L2:
+        return sqrt(acc);
+    case LOG_SUM:
+        return log(acc);
+    case LOG_SUM_EXP:
+        return isinf(best) ? best : log(acc) + best;
+    default:
+        return acc;
+    }
+}
+
+#define REDUCE_F(op, d, T, C, M, LOAD, STORE)                                                                          \
+    static void op##_##d(const reduce_params *q, const void *px, void *py)                                             \
+    {                                                                                                                  \
+        const T *x = (const T *)px;                                                                                    \
+        double acc = start_of(q->kind), best = -(double)INFINITY;                                                      \
+        if (q->kind == LOG_SUM_EXP) { /* scaled by the largest */                                                      \
+            VISIT(T, LOAD, double, { best = v > best || v != v ? v : best; })                                          \
+        }                                                                                                              \
+        VISIT(T, LOAD, double, {                                                                                       \
+            switch (q->kind) {                                                                                         \
+            case PROD:                                                                                                 \
+                acc *= v;                                                                                              \
+                break;                                                                                                 \
+            case MAX:                                                                                                  \
+                acc = v > acc || v != v ? v : acc;                                                                     \
+                break;                                                                                                 \
+            case MIN:                                                                                                  \
+                acc = v < acc || v != v ? v : acc;                                                                     \
+                break;                                                                                                 \
+            case L1:                                                                                                   \
+                acc += fabs(v);                                                                                        \
+                break;                                                                                                 \
+            case L2:                                                                                                   \
+            case SUM_SQUARE:                                                                                           \
+                acc += v * v;                                                                                          \
+                break;                                                                                                 \
+            case LOG_SUM_EXP:                                                                                          \
+                acc += exp(v - best);                                                                                  \
+                break;                                                                                                 \
+            default:                                                                                                   \
+                acc += v;                                                                                              \
+                break;                                                                                                 \
+            }                                                                                                          \
+        })                                                                                                             \
+        *(T *)py = (T)STORE((C)finish(q->kind, acc, best, q->count));                                                  \
+    }
+
+/* Integers: sums and products wrap; what needs roots and logarithms goes through double and truncates. */
+#define REDUCE_I(op, dt, T, C, M, LOAD, STORE)                                                                         \
+    static void op##_##dt(const reduce_params *q, const void *px, void *py)                                            \
+    {                                                                                                                  \
+        const T *x = (const T *)px;                                                                                    \
+        uint64_t acc = q->kind == PROD ? 1 : 0;                                                                        \
+        double real = 0;                                                                                               \
+        C best = 0;                                                                                                    \
+        VISIT(T, LOAD, C, {                                                                                            \
+            uint64_t u = (uint64_t)v;                                                                                  \
+            switch (q->kind) {                                                                                         \
+            case PROD:                                                                                                 \
+                acc *= u;                                                                                              \
+                break;                                                                                                 \
+            case MAX:                                                                                                  \
+                best = !i || v > best ? v : best;                                                                      \
+                break;                                                                                                 \
+            case MIN:                                                                                                  \
+                best = !i || v < best ? v : best;                                                                      \
+                break;                                                                                                 \
+            case L1:                                                                                                   \
+                acc += v < (C)1 ? 0 - u : u;                                                                           \
+                break;                                                                                                 \
+            case L2:                                                                                                   \
+            case SUM_SQUARE:                                                                                           \
+                acc += u * u;                                                                                          \
+                real += (double)v * (double)v;                                                                         \
+                break;                                                                                                 \
+            case LOG_SUM_EXP:                                                                                          \
+                real += exp((double)v);                                                                                \
+                break;                                                                                                 \
+            default:                                                                                                   \
+                acc += u;                                                                                              \
+                real += (double)v;                                                                                     \
+                break;                                                                                                 \
+            }                                                                                                          \
+        })                                                                                                             \
+        if (q->kind == MAX || q->kind == MIN) {                                                                        \
+            *(T *)py = (T)best;                                                                                        \
+            return;                                                                                                    \
+        }                                                                                                              \
+        if (q->kind == MEAN || q->kind == L2 || q->kind == LOG_SUM || q->kind == LOG_SUM_EXP) {                        \
+            double out = q->kind == LOG_SUM_EXP ? log(real) : finish(q->kind, real, 0, q->count);                      \
+            onx_convert(ONX_##dt, py, ONX_DOUBLE, &out, 1, true);                                                      \
+            return;                                                                                                    \
+        }                                                                                                              \
+        *(T *)py = (T)acc;                                                                                             \
+    }
+ONXI_EACH_FLOAT(REDUCE_F, reduce)
+ONXI_EACH_SIGNED(REDUCE_I, reduce)
+ONXI_EACH_UNSIGNED(REDUCE_I, reduce)
+REDUCE_I(reduce, BOOL, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
+
+#define ARG(op, d, T, C, M, LOAD, STORE)                                                                               \
+    static void op##_##d(const reduce_params *q, const void *px, void *py)                                             \
+    {                                                                                                                  \
+        const T *x = (const T *)px;                                                                                    \
+        C best = 0;                                                                                                    \
+        uint64_t where = 0;                                                                                            \
+        VISIT(T, LOAD, C, {                                                                                            \
+            bool better = q->arg_max ? v > best : v < best;                                                            \
+            if (!i || better || (q->last_index && v == best)) {                                                        \
+                best = v;                                                                                              \
+                where = i;                                                                                             \
+            }                                                                                                          \
+        })                                                                                                             \
+        *(int64_t *)py = (int64_t)where;                                                                               \
+    }
+ONXI_EACH_FLOAT(ARG, arg)
+ONXI_EACH_SIGNED(ARG, arg)
+ONXI_EACH_UNSIGNED(ARG, arg)
+
+#define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
+typedef void (*reduce_loop)(const reduce_params *, const void *, void *);
+static const reduce_loop reduce_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, reduce)
+                                                               ONXI_EACH_SIGNED(ENTRY, reduce)
+                                                                   ONXI_EACH_UNSIGNED(ENTRY, reduce)[ONX_BOOL] =
+                                                                       reduce_BOOL };
+static const reduce_loop arg_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, arg) ONXI_EACH_SIGNED(ENTRY, arg)
+                                                            ONXI_EACH_UNSIGNED(ENTRY, arg) };
+
+static void split_dims(reduce_params *q, const onx_value *x, const bool *is_reduced)
+{
+    int64_t step = 1, steps[ONX_RANK_MAX];
+    for (uint32_t d = x->rank; d-- > 0;) {
+        steps[d] = step;
+        step *= x->dims[d];
+    }
+    q->count = 1;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (is_reduced[d]) {
+            q->count *= (uint64_t)x->dims[d];
+            q->dims[q->reduced] = x->dims[d];
+            q->steps[q->reduced++] = steps[d];
+        } else {
+            q->kept_dims[q->kept] = x->dims[d];
+            q->kept_steps[q->kept++] = steps[d];
+        }
+    }
+}
+
+/* Axes come from input 1 (ReduceSum from 13, the others from 18), else from the attribute; none: all. */
+static onx_status reduce_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *axes_in = p->input_count > 1 ? p->inputs[1] : NULL;
+    reduce_params *q = ONXI_NEW(p->arena, reduce_params);
+    bool is_reduced[ONX_RANK_MAX] = { false };
+    if (!q)
+        return ONX_E_MEMORY;
+    uint32_t count = 0;
+    const int64_t *axes = onx_prepare_ints(p, "axes", &count);
+    if (axes_in) {
+        if (axes_in->dtype != ONX_INT64 || (!axes_in->data && axes_in->count) || axes_in->count > ONX_RANK_MAX)
+            return onx_prepare_fail(p, ONX_E_INVALID, "axes are no known list of int64");
+        axes = axes_in->data;
+        count = (uint32_t)axes_in->count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t axis;
+        ONX_TRY(onx_prepare_axis(p, axes[i], x->rank, &axis));
+        is_reduced[axis] = true;
+    }
+    bool all = !count && onx_prepare_int(p, "noop_with_empty_axes", 0) == 0;
+    for (uint32_t d = 0; d < x->rank; d++)
+        is_reduced[d] |= all;
+    split_dims(q, x, is_reduced);
+    q->kind = *(const reduce_kind *)p->kernel->body;
+    q->loop = reduce_loops[x->dtype];
+    q->width = onx_dtype_bits(x->dtype) / 8;
+    if (!q->loop)
+        return ONX_E_UNSUPPORTED;
+    p->params = q;
+    p->rows = p->outputs[0]->count;
+    p->grain = q->count ? 8192 / q->count + 1 : 1;
+    return ONX_OK;
+}
+
+static onx_status arg_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    reduce_params *q = ONXI_NEW(p->arena, reduce_params);
+    bool is_reduced[ONX_RANK_MAX] = { false };
+    uint32_t axis;
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &axis));
+    is_reduced[axis] = true;
+    split_dims(q, x, is_reduced);
+    q->arg_max = *(const bool *)p->kernel->body;
+    q->last_index = onx_prepare_int(p, "select_last_index", 0) != 0;
+    q->loop = arg_loops[x->dtype];
+    q->width = onx_dtype_bits(x->dtype) / 8;
+    if (!q->loop)
+        return ONX_E_UNSUPPORTED;
+    p->params = q;
+    p->rows = p->outputs[0]->count;
+    p->grain = q->count ? 8192 / q->count + 1 : 1;
+    return ONX_OK;
+}
+
+static onx_status reduce_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const reduce_params *q = work->params;
+    uint32_t out_width = onx_dtype_bits(work->outputs[0]->dtype) / 8;
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t rest = row;
+        int64_t at = 0;
+        for (uint32_t d = q->kept; d-- > 0;) {
+            at += (int64_t)(rest % (uint64_t)q->kept_dims[d]) * q->kept_steps[d];
+            rest /= (uint64_t)q->kept_dims[d];
+        }
+        q->loop(q, (const char *)work->inputs[0]->data + at * q->width,
+                (char *)work->outputs[0]->data + row * out_width);
+    }
+    return ONX_OK;
+}
+
+#define ROW(name, kind)                                                                                                \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_NUMBERS | ONX_DTYPE_BIT(ONX_BOOL),                                      \
+        .body = &(const reduce_kind){ kind }, .prepare = reduce_prepare, .run = reduce_run                             \
+    }
+#define ARG_ROW(name, max)                                                                                             \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_NUMBERS, .body = &(const bool){ max }, .prepare = arg_prepare,          \
+        .run = reduce_run                                                                                              \
+    }
+
+const onx_kernel onxi_kernels_reduce[] = { ROW("ReduceSum", SUM),
+                                           ROW("ReduceMean", MEAN),
+                                           ROW("ReduceProd", PROD),
+                                           ROW("ReduceMax", MAX),
+                                           ROW("ReduceMin", MIN),
+                                           ROW("ReduceL1", L1),
+                                           ROW("ReduceL2", L2),
+                                           ROW("ReduceLogSum", LOG_SUM),
+                                           ROW("ReduceLogSumExp", LOG_SUM_EXP),
+                                           ROW("ReduceSumSquare", SUM_SQUARE),
+                                           ARG_ROW("ArgMax", true),
+                                           ARG_ROW("ArgMin", false),
+                                           { 0 } };

@@ -1,0 +1,92 @@
+/* softmax.c - Softmax, LogSoftmax and Hardmax: over one axis from version 13 on, before that over all axes from
+ * one on. */
+#include "kernel/core/loops.h"
+
+#include <math.h>
+
+enum { SOFT, LOG_SOFT, HARD };
+
+typedef struct softmax_params {
+    uint64_t outer, count, inner;
+    void (*loop)(const struct softmax_params *q, const void *x, void *y, int kind);
+    int kind;
+    uint32_t width;
+} softmax_params;
+
+#define LOOP(op, d, T, C, M, L, S)                                                                                     \
+    static void op##_##d(const softmax_params *q, const void *px, void *py, int kind)                                  \
+    {                                                                                                                  \
+        const T *x = (const T *)px;                                                                                    \
+        T *y = (T *)py;                                                                                                \
+        C best = (C)L(x[0]), sum = 0;                                                                                  \
+        uint64_t at = 0;                                                                                               \
+        for (uint64_t i = 1; i < q->count; i++) {                                                                      \
+            C v = (C)L(x[i * q->inner]);                                                                               \
+            if (v > best || v != v) {                                                                                  \
+                best = v;                                                                                              \
+                at = i;                                                                                                \
+            }                                                                                                          \
+        }                                                                                                              \
+        if (kind == HARD) {                                                                                            \
+            for (uint64_t i = 0; i < q->count; i++)                                                                    \
+                y[i * q->inner] = (T)S((C)(i == at));                                                                  \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (uint64_t i = 0; i < q->count; i++)                                                                        \
+            sum += exp##M((C)L(x[i * q->inner]) - best);                                                               \
+        C log_sum = log##M(sum);                                                                                       \
+        for (uint64_t i = 0; i < q->count; i++) {                                                                      \
+            C v = (C)L(x[i * q->inner]) - best;                                                                        \
+            y[i * q->inner] = (T)S(kind == SOFT ? exp##M(v) / sum : v - log_sum);                                      \
+        }                                                                                                              \
+    }
+ONXI_EACH_FLOAT(LOOP, softmax)
+#define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
+static void (*const loops[ONX_DTYPE_COUNT])(const softmax_params *, const void *, void *,
+                                            int) = { ONXI_EACH_FLOAT(ENTRY, softmax) };
+
+static onx_status softmax_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    softmax_params *q = ONXI_NEW(p->arena, softmax_params);
+    uint32_t axis = 0;
+    if (!q)
+        return ONX_E_MEMORY;
+    int64_t given = onx_prepare_int(p, "axis", p->since >= 13 ? -1 : 1);
+    bool past = p->since < 13 && given == (int64_t)x->rank; /* a matrix of one column */
+    if (past)
+        axis = x->rank;
+    else if (x->rank || (given != 0 && given != -1))
+        ONX_TRY(onx_prepare_axis(p, given, x->rank, &axis));
+    q->outer = onxi_product(x->dims, 0, axis);
+    q->count = p->since >= 13 ? (x->rank ? (uint64_t)x->dims[axis] : 1) : onxi_product(x->dims, axis, x->rank);
+    q->inner = p->since >= 13 && x->rank ? onxi_product(x->dims, axis + 1, x->rank) : 1;
+    q->loop = loops[x->dtype];
+    q->kind = *(const int *)p->kernel->body;
+    q->width = onx_dtype_bits(x->dtype) / 8;
+    p->params = q;
+    p->rows = q->count ? q->outer * q->inner : 0;
+    p->grain = q->count ? 4096 / q->count + 1 : 1;
+    return ONX_OK;
+}
+
+static onx_status softmax_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const softmax_params *q = work->params;
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t at = (row / q->inner * q->count * q->inner + row % q->inner) * q->width;
+        q->loop(q, (const char *)work->inputs[0]->data + at, (char *)work->outputs[0]->data + at, q->kind);
+    }
+    return ONX_OK;
+}
+
+static const int soft = SOFT, log_soft = LOG_SOFT, hard = HARD;
+#define ROW(name, kind)                                                                                                \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_FLOATS, .flags = ONX_KERNEL_IN_PLACE, .body = &kind,                    \
+        .prepare = softmax_prepare, .run = softmax_run                                                                 \
+    }
+
+const onx_kernel onxi_kernels_softmax[] = {
+    ROW("Softmax", soft), ROW("LogSoftmax", log_soft), ROW("Hardmax", hard), { 0 }
+};

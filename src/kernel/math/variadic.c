@@ -1,0 +1,135 @@
+/* variadic.c - Sum, Mean, Max and Min of any number of inputs: the output is filled from the first two, then
+ * every further input is taken in. */
+#include "kernel/core/loops.h"
+
+#define ADD_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x + y)
+/* NaN wins, as in NumPy */
+#define MAX_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x > y || x != x ? x : y)
+#define MIN_F(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < y || x != x ? x : y)
+#define MAX_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x > y ? x : y)
+#define MIN_I(op, d, T, C, M, L, S) ONXI_BINARY(op, d, T, C, T, L, S, x < y ? x : y)
+ONXI_EACH_FLOAT(ADD_F, sum)
+ONXI_EACH_FLOAT(MAX_F, max)
+ONXI_EACH_SIGNED(MAX_I, max)
+ONXI_EACH_UNSIGNED(MAX_I, max)
+ONXI_EACH_FLOAT(MIN_F, min)
+ONXI_EACH_SIGNED(MIN_I, min)
+ONXI_EACH_UNSIGNED(MIN_I, min)
+
+#define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
+static const onxi_binary_body sum_body = { .loops = { ONXI_EACH_FLOAT(ENTRY, sum) } };
+const onxi_binary_body onxi_body_max = { .loops = { ONXI_EACH_FLOAT(ENTRY, max) ONXI_EACH_SIGNED(ENTRY, max)
+                                                        ONXI_EACH_UNSIGNED(ENTRY, max) } };
+const onxi_binary_body onxi_body_min = { .loops = { ONXI_EACH_FLOAT(ENTRY, min) ONXI_EACH_SIGNED(ENTRY, min)
+                                                        ONXI_EACH_UNSIGNED(ENTRY, min) } };
+
+#define SCALE(op, d, T, C, M, L, S)                                                                                    \
+    static void op##_##d(void *data, uint64_t n, double by)                                                            \
+    {                                                                                                                  \
+        T *x = (T *)data;                                                                                              \
+        for (uint64_t i = 0; i < n; i++)                                                                               \
+            x[i] = (T)S((C)L(x[i]) * (C)by);                                                                           \
+    }
+ONXI_EACH_FLOAT(SCALE, scale)
+static void (*const scale_loops[ONX_DTYPE_COUNT])(void *, uint64_t, double) = { ONXI_EACH_FLOAT(ENTRY, scale) };
+
+typedef struct variadic_params {
+    onxi_binary_loop loop;
+    onxi_broadcast *inputs; /* each with the output as second operand */
+    uint64_t rows_each;     /* outer rows that a unit of work covers */
+    uint32_t width;
+    bool mean;
+} variadic_params;
+
+/* Every broadcast has the dims of the output unmerged but for the last one, so rows of all inputs agree. */
+static onx_status variadic_prepare(onx_prepare *p)
+{
+    const onxi_binary_body *body = p->kernel->body;
+    const onx_value *x = p->inputs[0];
+    onx_value *z = p->outputs[0];
+    variadic_params *q = ONXI_NEW(p->arena, variadic_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    q->loop = body->loops[x->dtype];
+    if (!q->loop)
+        return ONX_E_UNSUPPORTED;
+    q->mean = onx_str_is(onx_view(p->node->op_type), "Mean");
+    q->width = onx_dtype_bits(x->dtype) / 8;
+    q->inputs = ONXI_ARRAY(p->arena, onxi_broadcast, p->input_count + 1u);
+    if (!q->inputs)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        const onx_value *v = p->inputs[i];
+        if (!v || v->dtype != x->dtype)
+            return onx_prepare_fail(p, ONX_E_INVALID, "the inputs differ in type");
+        if (x->layout) {
+            int64_t count = (int64_t)(x->size / q->width);
+            q->inputs[i] = (onxi_broadcast){ .rank = 1, .inputs = 1, .dims = { count }, .outer = 1, .inner = count };
+            q->inputs[i].step[0][0] = 1;
+        } else if (!onxi_broadcast_make(&q->inputs[i], &v, 1, z, NULL)) {
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not broadcast to the output", i);
+        }
+    }
+    if (x->layout)
+        z->layout = x->layout;
+    p->params = q;
+    p->rows = ((x->layout ? x->size / q->width : z->count) + ONXI_BLOCK - 1) / ONXI_BLOCK;
+    return ONX_OK;
+}
+
+/* Elements start .. end-1 of the output: f(z or nothing, input). */
+static void take_in(const variadic_params *q, const onxi_broadcast *b, const char *x, char *z, uint64_t start,
+                    uint64_t end, bool first)
+{
+    uint64_t inner = (uint64_t)b->inner;
+    int64_t step = b->step[0][b->rank - 1];
+    for (uint64_t at = start; at < end;) {
+        uint64_t row = at / inner, col = at % inner, n = inner - col < end - at ? inner - col : end - at;
+        int64_t off;
+        int64_t offs[ONXI_BROADCAST_MAX];
+        onxi_broadcast_offsets(b, row, offs);
+        off = offs[0] + (int64_t)col * step;
+        if (!first) {
+            q->loop(z + at * q->width, 1, x + off * q->width, step, z + at * q->width, (int64_t)n);
+        } else if (step == 1) {
+            memmove(z + at * q->width, x + off * q->width, n * q->width);
+        } else {
+            for (uint64_t i = 0; i < n; i++)
+                memcpy(z + (at + i) * q->width, x + off * q->width, q->width);
+        }
+        at += n;
+    }
+}
+
+static onx_status variadic_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const variadic_params *q = work->params;
+    onx_value *out = work->outputs[0];
+    uint32_t count = work->prepared->input_count, start_with = 0;
+    uint64_t total = out->layout ? out->size / q->width : out->count;
+    for (uint32_t i = 0; i < count; i++) /* in place: that input is there already */
+        if (work->inputs[i]->data == out->data && out->data)
+            start_with = i;
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t start = row * ONXI_BLOCK, end = start + ONXI_BLOCK < total ? start + ONXI_BLOCK : total;
+        take_in(q, &q->inputs[start_with], work->inputs[start_with]->data, out->data, start, end, true);
+        for (uint32_t i = 0; i < count; i++)
+            if (i != start_with)
+                take_in(q, &q->inputs[i], work->inputs[i]->data, out->data, start, end, false);
+        if (q->mean)
+            scale_loops[out->dtype]((char *)out->data + start * q->width, end - start, 1.0 / count);
+    }
+    return ONX_OK;
+}
+
+#define ROW(name, types, body_)                                                                                        \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = types, .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, .body = &body_,       \
+        .prepare = variadic_prepare, .run = variadic_run                                                               \
+    }
+
+const onx_kernel onxi_kernels_variadic[] = { ROW("Sum", ONXI_FLOATS, sum_body),
+                                             ROW("Mean", ONXI_FLOATS, sum_body),
+                                             ROW("Max", ONXI_NUMBERS, onxi_body_max),
+                                             ROW("Min", ONXI_NUMBERS, onxi_body_min),
+                                             { 0 } };

@@ -1,0 +1,154 @@
+/* linear.c - LinearRegressor and LinearClassifier: products of rows of features with lists of coefficients.
+ */
+#include "kernel/core/ml.h"
+
+typedef struct linear_params {
+    onxi_ml_batch batch;
+    onxi_ml_numbers coefficients, intercepts; /* intercepts: none, or one per score */
+    uint64_t scores;                          /* that are computed */
+    onxi_ml_transform transform;
+    /* of the classifier */
+    onxi_ml_labels labels;
+    bool opposed; /* one score decides between two classes, whose scores are -s and s */
+} linear_params;
+
+static onx_status read_numbers(const onx_prepare *p, linear_params *q)
+{
+    ONX_TRY(onxi_ml_numbers_of(p, "intercepts", &q->intercepts));
+    if (q->intercepts.count && q->intercepts.count != q->scores)
+        return onx_prepare_fail(p, ONX_E_INVALID, "intercepts has %llu elements, expected %llu",
+                                (unsigned long long)q->intercepts.count, (unsigned long long)q->scores);
+    return onxi_ml_transform_of(p, &q->transform);
+}
+
+static void score_row(const linear_params *q, const onx_value *x, uint64_t row, double *features, double *scores)
+{
+    uint64_t n = q->batch.columns;
+    onxi_ml_load(x, row, n, features);
+    for (uint64_t s = 0; s < q->scores; s++) {
+        const double *c = q->coefficients.at + s * n;
+        double sum = 0;
+        for (uint64_t i = 0; i < n; i++)
+            sum += features[i] * c[i];
+        scores[s] = sum + (q->intercepts.count ? q->intercepts.at[s] : 0);
+    }
+}
+
+static onx_status finish_prepare(onx_prepare *p, linear_params *q)
+{
+    p->params = q;
+    p->rows = q->batch.rows;
+    p->grain = 16384 / (q->coefficients.count + q->batch.columns + 1) + 1;
+    return onxi_ml_workspace(p, q->batch.columns, q->scores + 1);
+}
+
+/* ---- LinearRegressor ---- */
+
+static onx_status regressor_prepare(onx_prepare *p)
+{
+    linear_params *q = ONXI_NEW(p->arena, linear_params);
+    int64_t targets = onx_prepare_int(p, "targets", 1);
+    uint64_t wanted;
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
+    ONX_TRY(onxi_ml_numbers_of(p, "coefficients", &q->coefficients));
+    if (targets < 1 || !onxi_mul_u64((uint64_t)targets, q->batch.columns, &wanted) || wanted != q->coefficients.count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "%lld targets of %llu features do not have %llu coefficients",
+                                (long long)targets, (unsigned long long)q->batch.columns,
+                                (unsigned long long)q->coefficients.count);
+    q->scores = (uint64_t)targets;
+    ONX_TRY(onxi_ml_want_scores(p, 0, q->batch.rows, q->scores));
+    ONX_TRY(read_numbers(p, q));
+    return finish_prepare(p, q);
+}
+
+static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const linear_params *q = work->params;
+    double *features = work->thread_workspace, *scores = features + q->batch.columns;
+    for (uint64_t row = first; row < last; row++) {
+        score_row(q, work->inputs[0], row, features, scores);
+        onxi_ml_finish(q->transform, scores, q->scores);
+        onxi_ml_store(work->outputs[0], row, q->scores, scores);
+    }
+    return ONX_OK;
+}
+
+/* ---- LinearClassifier ---- */
+
+/* As many scores as there are lists of coefficients. */
+static onx_status classifier_shape(const onx_prepare *p, linear_params *q)
+{
+    ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
+    ONX_TRY(onxi_ml_numbers_of(p, "coefficients", &q->coefficients));
+    ONX_TRY(onxi_ml_labels_of(p, "classlabels_ints", &q->labels));
+    if (!q->batch.columns || !q->coefficients.count || q->coefficients.count % q->batch.columns)
+        return onx_prepare_fail(p, ONX_E_INVALID, "%llu coefficients cannot be shared out to %llu features",
+                                (unsigned long long)q->coefficients.count, (unsigned long long)q->batch.columns);
+    q->scores = q->coefficients.count / q->batch.columns;
+    q->opposed = q->scores == 1 && q->labels.count == 2;
+    if (q->labels.count && !q->opposed && q->labels.count != q->scores)
+        return onx_prepare_fail(p, ONX_E_INVALID, "there are %llu lists of coefficients for %u classes",
+                                (unsigned long long)q->scores, q->labels.count);
+    return ONX_OK;
+}
+
+static onx_status classifier_types(onx_prepare *p)
+{
+    linear_params q = { .scores = 0 };
+    ONX_TRY(classifier_shape(p, &q));
+    const int64_t dims[] = { (int64_t)q.batch.rows, q.opposed ? 2 : (int64_t)q.scores };
+    ONX_TRY(onx_prepare_output(p, 0, q.labels.texts ? ONX_STRING : ONX_INT64, 1, dims));
+    return onx_prepare_output(p, 1, ONX_FLOAT, 2, dims);
+}
+
+static onx_status classifier_prepare(onx_prepare *p)
+{
+    linear_params *q = ONXI_NEW(p->arena, linear_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(classifier_shape(p, q));
+    ONX_TRY(onxi_ml_want_scores(p, 1, q->batch.rows, q->opposed ? 2 : q->scores));
+    ONX_TRY(read_numbers(p, q));
+    return finish_prepare(p, q);
+}
+
+/* One score alone says yes or no: a label for yes, if there is one, and 0 or nothing for no. */
+static void name_class(const linear_params *q, onx_value *y, uint64_t row, const double *scores, uint64_t columns)
+{
+    if (!y)
+        return;
+    if (columns > 1 || q->opposed) {
+        uint64_t best = onxi_ml_argmax(scores, columns);
+        onxi_ml_label(&q->labels, y, row, best, (int64_t)best);
+        return;
+    }
+    bool yes = scores[0] >= (q->transform == ONXI_ML_NONE ? 0 : 0.5);
+    onxi_ml_label(&q->labels, y, row, yes ? 0 : UINT64_MAX, q->labels.count ? -1 : yes);
+}
+
+static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const linear_params *q = work->params;
+    double *features = work->thread_workspace, *scores = features + q->batch.columns;
+    uint64_t columns = q->opposed ? 2 : q->scores;
+    for (uint64_t row = first; row < last; row++) {
+        score_row(q, work->inputs[0], row, features, scores);
+        if (q->opposed) {
+            scores[1] = scores[0];
+            scores[0] = -scores[1];
+        }
+        onxi_ml_finish(q->transform, scores, columns);
+        name_class(q, onxi_ml_output(work, 0), row, scores, columns);
+        if (onxi_ml_output(work, 1))
+            onxi_ml_store(onxi_ml_output(work, 1), row, columns, scores);
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_ml_linear[] = {
+    ONXI_ML_ROW("LinearRegressor", 1, .prepare = regressor_prepare, .run = regressor_run),
+    ONXI_ML_ROW("LinearClassifier", 1, .types = classifier_types, .prepare = classifier_prepare, .run = classifier_run),
+    { 0 }
+};

@@ -1,0 +1,353 @@
+/* svm.c - SVMRegressor and SVMClassifier: support vector machines in the form of libsvm, and linear ones. */
+#include "kernel/core/ml.h"
+
+#include <math.h>
+
+/* ---- kernel functions ---- */
+
+typedef enum svm_kernel { LINEAR, POLY, RBF, SIGMOID, KERNEL_COUNT } svm_kernel;
+
+typedef struct svm_params {
+    onxi_ml_batch batch;
+    svm_kernel kernel;
+    double gamma, coef0, degree;
+    onxi_ml_numbers vectors, coefficients, rho;
+    uint64_t vector_count; /* 0: linear, coefficients are those of the features */
+    onxi_ml_transform transform;
+    bool one_class;
+    /* of the classifier */
+    onxi_ml_labels labels;
+    onxi_ml_numbers prob_a, prob_b; /* probabilities from scores; without them votes count */
+    const int64_t *per_class;       /* support vectors of each class */
+    uint64_t classes, pairs, raw;   /* raw scores of a row, before the end */
+    uint64_t columns;               /* scores as they are given out */
+    bool positive;                  /* all coefficients are */
+} svm_params;
+
+static double product(const double *a, const double *b, uint64_t n)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static double kernel_of(const svm_params *q, svm_kernel kernel, const double *a, const double *b)
+{
+    uint64_t n = q->batch.columns;
+    double sum = 0;
+    switch (kernel) {
+    case POLY:
+        return pow(product(a, b, n) * q->gamma + q->coef0, q->degree);
+    case SIGMOID:
+        return tanh(product(a, b, n) * q->gamma + q->coef0);
+    case RBF:
+        for (uint64_t i = 0; i < n; i++)
+            sum += (a[i] - b[i]) * (a[i] - b[i]);
+        return exp(-q->gamma * sum);
+    default:
+        return product(a, b, n);
+    }
+}
+
+/* ---- attributes ---- */
+
+static onx_status want(const onx_prepare *p, const char *name, const onxi_ml_numbers *list, uint64_t a, uint64_t b)
+{
+    uint64_t count;
+    if (onxi_mul_u64(a, b, &count) && list->count == count)
+        return ONX_OK;
+    return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s has %llu elements, expected %llu * %llu", name,
+                            (unsigned long long)list->count, (unsigned long long)a, (unsigned long long)b);
+}
+
+static onx_status read_common(const onx_prepare *p, svm_params *q)
+{
+    static const char *const names[] = { "LINEAR", "POLY", "RBF", "SIGMOID" };
+    onx_str name = onx_prepare_text(p, "kernel_type", "LINEAR");
+    onxi_ml_numbers params;
+    for (q->kernel = LINEAR; q->kernel < KERNEL_COUNT && !onx_str_is(name, names[q->kernel]);)
+        q->kernel++;
+    if (q->kernel == KERNEL_COUNT)
+        return onx_prepare_fail(p, ONX_E_INVALID, "kernel_type is \"%.*s\"", ONX_ARG(name));
+    ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
+    ONX_TRY(onxi_ml_numbers_of(p, "kernel_params", &params));
+    ONX_TRY(onxi_ml_numbers_of(p, "coefficients", &q->coefficients));
+    ONX_TRY(onxi_ml_numbers_of(p, "support_vectors", &q->vectors));
+    ONX_TRY(onxi_ml_numbers_of(p, "rho", &q->rho));
+    if (params.count) {
+        ONX_TRY(want(p, "kernel_params", &params, 3, 1));
+        q->gamma = params.at[0];
+        q->coef0 = params.at[1];
+        q->degree = trunc(params.at[2]);
+    }
+    return onxi_ml_transform_of(p, &q->transform);
+}
+
+/* ---- SVMRegressor ---- */
+
+static onx_status regressor_prepare(onx_prepare *p)
+{
+    svm_params *q = ONXI_NEW(p->arena, svm_params);
+    int64_t supports = onx_prepare_int(p, "n_supports", 0);
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(read_common(p, q));
+    ONX_TRY(onxi_ml_want_scores(p, 0, q->batch.rows, 1));
+    q->vector_count = supports > 0 ? (uint64_t)supports : 0;
+    q->one_class = onx_prepare_int(p, "one_class", 0) != 0;
+    if (q->vector_count)
+        ONX_TRY(want(p, "support_vectors", &q->vectors, q->vector_count, q->batch.columns));
+    ONX_TRY(want(p, "coefficients", &q->coefficients, q->vector_count ? q->vector_count : q->batch.columns, 1));
+    ONX_TRY(want(p, "rho", &q->rho, 1, 1));
+    p->params = q;
+    p->rows = q->batch.rows;
+    p->grain = 16384 / (q->vectors.count + q->batch.columns + 1) + 1;
+    return onxi_ml_workspace(p, q->batch.columns, 1);
+}
+
+static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const svm_params *q = work->params;
+    double *features = work->thread_workspace;
+    for (uint64_t row = first; row < last; row++) {
+        onxi_ml_load(work->inputs[0], row, q->batch.columns, features);
+        double sum = 0;
+        for (uint64_t v = 0; v < q->vector_count; v++)
+            sum += q->coefficients.at[v] * kernel_of(q, q->kernel, features, q->vectors.at + v * q->batch.columns);
+        if (!q->vector_count)
+            sum = product(features, q->coefficients.at, q->batch.columns);
+        sum += q->rho.at[0];
+        if (q->one_class)
+            sum = sum > 0 ? 1 : -1;
+        onxi_ml_finish(q->transform, &sum, 1);
+        onxi_ml_store(work->outputs[0], row, 1, &sum);
+    }
+    return ONX_OK;
+}
+
+/* ---- SVMClassifier: what there has to be ---- */
+
+/* With support vectors every pair of classes has a score; without them every class. */
+static onx_status machine_shape(const onx_prepare *p, svm_params *q)
+{
+    uint32_t count;
+    q->per_class = onx_prepare_ints(p, "vectors_per_class", &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (q->per_class[i] < 0 || q->per_class[i] > UINT32_MAX)
+            return onx_prepare_fail(p, ONX_E_INVALID, "vectors_per_class has the value %lld",
+                                    (long long)q->per_class[i]);
+        else
+            q->vector_count += (uint64_t)q->per_class[i];
+    if (!q->vector_count) {
+        ONX_TRY(want(p, "coefficients", &q->coefficients, q->classes, q->batch.columns));
+        if (!q->rho.count)
+            return onx_prepare_fail(p, ONX_E_INVALID, "attribute rho has no elements");
+        q->raw = q->classes;
+        return ONX_OK;
+    }
+    q->pairs = q->classes * (q->classes - 1) / 2;
+    if (count != q->classes || q->classes < 2)
+        return onx_prepare_fail(p, ONX_E_INVALID, "vectors_per_class has %u elements for %llu classes", count,
+                                (unsigned long long)q->classes);
+    ONX_TRY(want(p, "support_vectors", &q->vectors, q->vector_count, q->batch.columns));
+    ONX_TRY(want(p, "coefficients", &q->coefficients, q->classes - 1, q->vector_count));
+    ONX_TRY(want(p, "rho", &q->rho, q->pairs, 1));
+    if (q->prob_a.count || q->prob_b.count) {
+        ONX_TRY(want(p, "prob_a", &q->prob_a, q->pairs, 1));
+        ONX_TRY(want(p, "prob_b", &q->prob_b, q->pairs, 1));
+    }
+    q->raw = q->prob_a.count ? q->classes : q->pairs;
+    return ONX_OK;
+}
+
+static onx_status classifier_shape(const onx_prepare *p, svm_params *q)
+{
+    ONX_TRY(read_common(p, q));
+    ONX_TRY(onxi_ml_labels_of(p, "classlabels_ints", &q->labels));
+    ONX_TRY(onxi_ml_numbers_of(p, "prob_a", &q->prob_a));
+    ONX_TRY(onxi_ml_numbers_of(p, "prob_b", &q->prob_b));
+    q->classes = q->labels.count ? q->labels.count : 1;
+    ONX_TRY(machine_shape(p, q));
+    /* One score of two classes is that of the second, the first has the opposite. */
+    bool opposed = q->raw == 1 && q->labels.count == 2 && q->transform != ONXI_ML_PROBIT;
+    q->columns = opposed ? 2 : q->raw;
+    q->positive = true;
+    for (uint64_t i = 0; i < q->coefficients.count; i++)
+        q->positive &= q->coefficients.at[i] >= 0;
+    return ONX_OK;
+}
+
+static onx_status classifier_types(onx_prepare *p)
+{
+    svm_params q = { .columns = 0 };
+    ONX_TRY(classifier_shape(p, &q));
+    const int64_t dims[] = { (int64_t)q.batch.rows, (int64_t)q.columns };
+    ONX_TRY(onx_prepare_output(p, 0, q.labels.texts ? ONX_STRING : ONX_INT64, 1, dims));
+    return onx_prepare_output(p, 1, ONX_FLOAT, 2, dims);
+}
+
+static onx_status classifier_prepare(onx_prepare *p)
+{
+    svm_params *q = ONXI_NEW(p->arena, svm_params);
+    uint64_t square = 0, more;
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(classifier_shape(p, q));
+    ONX_TRY(onxi_ml_want_scores(p, 1, q->batch.rows, q->columns));
+    p->params = q;
+    p->rows = q->batch.rows;
+    p->grain = 16384 / (q->vectors.count + q->coefficients.count + 1) + 1;
+    /* features; kernels; scores of pairs; votes, scores; of probabilities: two vectors and a square */
+    if (q->prob_a.count)
+        square = 2 * q->classes + q->classes * q->classes;
+    if (!onxi_add_u64(square, q->vector_count + q->pairs + 2 * q->classes + 2, &more))
+        return ONX_E_LIMIT;
+    return onxi_ml_workspace(p, q->batch.columns, more);
+}
+
+/* ---- SVMClassifier: running ---- */
+
+typedef struct svm_space {
+    double *features, *kernels, *pairs, *votes, *scores, *rest;
+} svm_space;
+
+static svm_space space_of(const svm_params *q, void *workspace)
+{
+    svm_space s = { .features = workspace };
+    s.kernels = s.features + q->batch.columns;
+    s.pairs = s.kernels + q->vector_count;
+    s.votes = s.pairs + q->pairs;
+    s.scores = s.votes + q->classes;
+    s.rest = s.scores + q->classes + 2;
+    return s;
+}
+
+static void score_pairs(const svm_params *q, const svm_space *s)
+{
+    const double *c = q->coefficients.at;
+    uint64_t n = q->vector_count, at = 0, from_i = 0;
+    for (uint64_t v = 0; v < n; v++)
+        s->kernels[v] = kernel_of(q, q->kernel, s->features, q->vectors.at + v * q->batch.columns);
+    for (uint64_t i = 0; i < q->classes; i++)
+        s->votes[i] = 0;
+    for (uint64_t i = 0; i < q->classes; i++) {
+        uint64_t count_i = (uint64_t)q->per_class[i], from_j = from_i + count_i;
+        for (uint64_t j = i + 1; j < q->classes; j++, at++) {
+            uint64_t count_j = (uint64_t)q->per_class[j];
+            double sum = q->rho.at[at] + product(c + (j - 1) * n + from_i, s->kernels + from_i, count_i) +
+                         product(c + i * n + from_j, s->kernels + from_j, count_j);
+            s->pairs[at] = sum;
+            s->votes[sum > 0 ? i : j]++;
+            from_j += count_j;
+        }
+        from_i += count_i;
+    }
+}
+
+/* Probabilities of classes that agree best with those of the pairs: Wu, Lin and Weng, "Probability estimates for
+ * multi-class classification by pairwise coupling", second method. r[i][j] is the upper half of `square`. */
+static void couple(uint64_t k, double *square, double *product_of, double *p)
+{
+    double *r = square; /* becomes the matrix Q of the method */
+    for (uint64_t t = 0; t < k; t++)
+        p[t] = 1.0 / (double)k;
+    for (uint64_t t = 0; t < k; t++) {
+        double sum = 0;
+        for (uint64_t j = 0; j < k; j++)
+            if (j != t) {
+                double other = j < t ? r[j * k + t] : 1 - r[t * k + j];
+                sum += other * other;
+            }
+        product_of[t] = sum;
+    }
+    for (uint64_t t = 0; t < k; t++)
+        r[t * k + t] = product_of[t];
+    for (uint64_t t = 0; t < k; t++)
+        for (uint64_t j = t + 1; j < k; j++)
+            r[j * k + t] = r[t * k + j] = -(1 - r[t * k + j]) * r[t * k + j];
+    uint64_t rounds = k > 100 ? k : 100;
+    for (uint64_t round = 0; round < rounds; round++) {
+        double whole = 0, worst = 0;
+        for (uint64_t t = 0; t < k; t++) {
+            product_of[t] = product(r + t * k, p, k);
+            whole += p[t] * product_of[t];
+        }
+        for (uint64_t t = 0; t < k; t++)
+            worst = fabs(product_of[t] - whole) > worst ? fabs(product_of[t] - whole) : worst;
+        if (!(worst >= 0.005 / (double)k))
+            return;
+        for (uint64_t t = 0; t < k; t++) {
+            double step = (whole - product_of[t]) / r[t * k + t], scale = 1 + step;
+            p[t] += step;
+            whole = (whole + step * (step * r[t * k + t] + 2 * product_of[t])) / scale / scale;
+            for (uint64_t j = 0; j < k; j++) {
+                product_of[j] = (product_of[j] + step * r[t * k + j]) / scale;
+                p[j] /= scale;
+            }
+        }
+    }
+}
+
+static void probabilities(const svm_params *q, const svm_space *s)
+{
+    double *square = s->rest + q->classes;
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < q->classes; i++)
+        for (uint64_t j = i + 1; j < q->classes; j++, at++) {
+            double r = 1 - onxi_ml_logistic(s->pairs[at] * q->prob_a.at[at] + q->prob_b.at[at]);
+            r = r < 1e-7 ? 1e-7 : r > 1 - 1e-7 ? 1 - 1e-7 : r;
+            square[i * q->classes + j] = r;
+        }
+    couple(q->classes, square, s->rest, s->scores);
+}
+
+/* The class with most votes or the greatest score; one score alone says yes (1) or no (0). */
+static void name_class(const svm_params *q, onx_value *y, uint64_t row, const double *from, uint64_t count)
+{
+    uint64_t best = onxi_ml_argmax(from, count);
+    if (q->rho.count != 1 || q->labels.count == 2) {
+        if (q->rho.count == 1 && q->positive && !q->prob_a.count && from[best] >= 0.5)
+            best = 1;
+        onxi_ml_label(&q->labels, y, row, best, (int64_t)best);
+        return;
+    }
+    onxi_ml_label(&q->labels, y, row, UINT64_MAX, from[best] > 0);
+}
+
+static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const svm_params *q = work->params;
+    svm_space s = space_of(q, work->thread_workspace);
+    for (uint64_t row = first; row < last; row++) {
+        onxi_ml_load(work->inputs[0], row, q->batch.columns, s.features);
+        double *scores = s.scores;
+        if (q->vector_count) {
+            score_pairs(q, &s);
+            if (q->prob_a.count)
+                probabilities(q, &s);
+            else
+                scores = s.pairs;
+        } else {
+            for (uint64_t c = 0; c < q->classes; c++)
+                scores[c] =
+                    q->rho.at[0] + product(s.features, q->coefficients.at + c * q->batch.columns, q->batch.columns);
+        }
+        if (onxi_ml_output(work, 0))
+            name_class(q, onxi_ml_output(work, 0), row, q->vector_count ? s.votes : scores, q->classes);
+        if (!onxi_ml_output(work, 1))
+            continue;
+        double both[2] = { -scores[0], scores[0] };
+        if (q->columns == 2 && q->raw == 1)
+            scores = both;
+        onxi_ml_finish(q->transform, scores, q->columns);
+        onxi_ml_store(onxi_ml_output(work, 1), row, q->columns, scores);
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_ml_svm[] = {
+    ONXI_ML_ROW("SVMRegressor", 1, .prepare = regressor_prepare, .run = regressor_run),
+    ONXI_ML_ROW("SVMClassifier", 1, .types = classifier_types, .prepare = classifier_prepare, .run = classifier_run),
+    { 0 }
+};

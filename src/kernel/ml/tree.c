@@ -1,0 +1,283 @@
+/* tree.c - TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier: every tree leads a row of features to
+ * a leaf, whose votes are put together per target. */
+#include "kernel/ml/tree.h"
+
+#include <float.h>
+#include <math.h>
+
+static bool is_member(const onxi_forest *f, const onxi_tree_node *n, double x)
+{
+    uint32_t low = n->by.set.first, high = low + n->by.set.count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (f->members[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n->by.set.first + n->by.set.count && f->members[low] == x;
+}
+
+static inline bool decide(const onxi_forest *f, const onxi_tree_node *n, double x)
+{
+    if (isnan(x))
+        return n->missing;
+    switch (n->mode) {
+    case ONXI_TREE_LEQ:
+        return x <= n->by.split;
+    case ONXI_TREE_LT:
+        return x < n->by.split;
+    case ONXI_TREE_GTE:
+        return x >= n->by.split;
+    case ONXI_TREE_GT:
+        return x > n->by.split;
+    case ONXI_TREE_EQ:
+        return x == n->by.split;
+    case ONXI_TREE_NEQ:
+        return x != n->by.split;
+    default:
+        return is_member(f, n, x);
+    }
+}
+
+uint32_t onxi_forest_leaf(const onxi_forest *f, uint32_t root, const double *features)
+{
+    while (!(root & ONXI_TREE_IS_LEAF)) {
+        const onxi_tree_node *n = &f->nodes[root];
+        root = n->next[decide(f, n, features[n->feature])];
+    }
+    return root & ~ONXI_TREE_IS_LEAF;
+}
+
+/* ---- putting votes together ---- */
+
+typedef enum aggregate { AVERAGE, SUM, MIN, MAX, AGGREGATE_COUNT } aggregate; /* numbers of TreeEnsemble */
+
+typedef struct tree_params {
+    onxi_forest forest;
+    onxi_ml_batch batch;
+    onxi_ml_numbers base;
+    onxi_ml_transform transform;
+    aggregate how;
+    double start; /* what a target has before any vote */
+    /* of the classifier */
+    onxi_ml_labels labels;
+    bool binary;      /* one score decides between two classes */
+    uint64_t columns; /* scores of a row as they are given out */
+} tree_params;
+
+/* The end of the range of the output, which is what a minimum or maximum begins with. */
+static double start_of(aggregate how, const onx_value *y)
+{
+    double most = !y || y->dtype == ONX_FLOAT ? (double)FLT_MAX : y->dtype == ONX_DOUBLE ? DBL_MAX : 65504;
+    return how == MIN ? most : how == MAX ? -most : 0;
+}
+
+static inline void vote(aggregate how, double weight, double *score)
+{
+    if (how == MIN)
+        *score = weight < *score ? weight : *score;
+    else if (how == MAX)
+        *score = weight > *score ? weight : *score;
+    else
+        *score += weight;
+}
+
+static void score_row(const tree_params *q, const onx_value *x, uint64_t row, double *features, double *scores)
+{
+    const onxi_forest *f = &q->forest;
+    onxi_ml_load(x, row, q->batch.columns, features);
+    for (uint32_t t = 0; t < f->target_count; t++)
+        scores[t] = q->start;
+    for (uint32_t r = 0; r < f->root_count; r++) {
+        uint32_t leaf = onxi_forest_leaf(f, f->roots[r], features);
+        for (uint32_t i = f->first[leaf]; i < f->first[leaf + 1]; i++)
+            vote(q->how, f->weight[i], &scores[f->target[i]]);
+    }
+    for (uint32_t t = 0; t < f->target_count; t++) {
+        if (q->how == AVERAGE)
+            scores[t] /= f->root_count ? f->root_count : 1;
+        if (q->base.count)
+            scores[t] += q->base.at[q->base.count == 1 ? 0 : t];
+    }
+}
+
+static onx_status finish_prepare(onx_prepare *p, tree_params *q)
+{
+    uint64_t steps = (uint64_t)q->forest.root_count * 8 + q->batch.columns;
+    p->params = q;
+    p->rows = q->batch.rows;
+    p->grain = 4096 / (steps + 1) + 1;
+    return onxi_ml_workspace(p, q->batch.columns, (uint64_t)q->forest.target_count + 2);
+}
+
+static onx_status base_values(const onx_prepare *p, tree_params *q, uint64_t targets)
+{
+    ONX_TRY(onxi_ml_numbers_of(p, "base_values", &q->base));
+    if (q->base.count > 1 && q->base.count != targets)
+        return onx_prepare_fail(p, ONX_E_INVALID, "base_values has %llu elements, expected %llu",
+                                (unsigned long long)q->base.count, (unsigned long long)targets);
+    return ONX_OK;
+}
+
+/* n_targets, or as many as the votes name. */
+static onx_status target_count(const onx_prepare *p, const char *votes, uint64_t *out)
+{
+    int64_t count = onx_prepare_int(p, "n_targets", 0);
+    if (!onx_prepare_attribute(p, "n_targets")) {
+        uint32_t given;
+        const int64_t *ids = onx_prepare_ints(p, votes, &given);
+        count = 1;
+        for (uint32_t i = 0; i < given; i++)
+            count = ids[i] >= count && ids[i] < UINT32_MAX ? ids[i] + 1 : count;
+    }
+    if (count < 1 || count > UINT32_MAX)
+        return onx_prepare_fail(p, ONX_E_INVALID, "n_targets is %lld", (long long)count);
+    *out = (uint64_t)count;
+    return ONX_OK;
+}
+
+/* ---- TreeEnsembleRegressor, TreeEnsemble ---- */
+
+static bool by_places(const onx_prepare *p)
+{
+    return p->kernel->body != NULL;
+}
+
+/* Where n_targets does not say it. */
+static onx_status regressor_types(onx_prepare *p)
+{
+    onxi_ml_batch batch;
+    uint64_t targets;
+    ONX_TRY(onxi_ml_batch_of(p, 0, &batch));
+    bool places = onx_str_is(onx_view(p->node->op_type), "TreeEnsemble"); /* no row is chosen yet */
+    ONX_TRY(target_count(p, places ? "leaf_targetids" : "target_ids", &targets));
+    const int64_t dims[] = { (int64_t)batch.rows, (int64_t)targets };
+    return onx_prepare_output(p, 0, places ? (onx_dtype)p->inputs[0]->dtype : ONX_FLOAT, 2, dims);
+}
+
+static onx_status regressor_modes(const onx_prepare *p, tree_params *q)
+{
+    static const char *const names[] = { "AVERAGE", "SUM", "MIN", "MAX" };
+    if (by_places(p)) {
+        int64_t how = onx_prepare_int(p, "aggregate_function", SUM), end = onx_prepare_int(p, "post_transform", 0);
+        if (how < 0 || how >= AGGREGATE_COUNT || end < 0 || end >= ONXI_ML_TRANSFORM_COUNT)
+            return onx_prepare_fail(p, ONX_E_INVALID, "aggregate_function is %lld and post_transform %lld",
+                                    (long long)how, (long long)end);
+        q->how = (aggregate)how;
+        q->transform = (onxi_ml_transform)end;
+        return ONX_OK;
+    }
+    onx_str name = onx_prepare_text(p, "aggregate_function", "SUM");
+    for (q->how = AVERAGE; q->how < AGGREGATE_COUNT && !onx_str_is(name, names[q->how]);)
+        q->how++;
+    if (q->how == AGGREGATE_COUNT)
+        return onx_prepare_fail(p, ONX_E_INVALID, "aggregate_function is \"%.*s\"", ONX_ARG(name));
+    return onxi_ml_transform_of(p, &q->transform);
+}
+
+static onx_status regressor_prepare(onx_prepare *p)
+{
+    tree_params *q = ONXI_NEW(p->arena, tree_params);
+    uint64_t targets;
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
+    ONX_TRY(target_count(p, by_places(p) ? "leaf_targetids" : "target_ids", &targets));
+    ONX_TRY(onxi_ml_want_scores(p, 0, q->batch.rows, targets));
+    ONX_TRY(regressor_modes(p, q));
+    if (by_places(p)) {
+        ONX_TRY(onxi_forest_by_places(p, targets, q->batch.columns, &q->forest));
+    } else {
+        ONX_TRY(onxi_forest_by_ids(p, "target", targets, q->batch.columns, &q->forest));
+        ONX_TRY(base_values(p, q, targets));
+    }
+    q->start = start_of(q->how, p->outputs[0]);
+    return finish_prepare(p, q);
+}
+
+static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const tree_params *q = work->params;
+    double *features = work->thread_workspace, *scores = features + q->batch.columns;
+    for (uint64_t row = first; row < last; row++) {
+        score_row(q, work->inputs[0], row, features, scores);
+        onxi_ml_finish(q->transform, scores, q->forest.target_count);
+        onxi_ml_store(work->outputs[0], row, q->forest.target_count, scores);
+    }
+    return ONX_OK;
+}
+
+/* ---- TreeEnsembleClassifier ---- */
+
+/* With votes for one class only, its score decides between two; a single label then names the one that it is for. */
+static onx_status classifier_shape(const onx_prepare *p, tree_params *q)
+{
+    uint32_t count;
+    const int64_t *ids = onx_prepare_ints(p, "class_ids", &count);
+    ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
+    ONX_TRY(onxi_ml_labels_of(p, "classlabels_int64s", &q->labels));
+    if (!q->labels.count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "no attribute names the classes");
+    q->binary = count && q->labels.count <= 2;
+    for (uint32_t i = 1; i < count; i++)
+        q->binary &= ids[i] == ids[0];
+    q->columns = q->binary ? 2 : q->labels.count;
+    return ONX_OK;
+}
+
+static onx_status classifier_types(onx_prepare *p)
+{
+    tree_params q = { .binary = false };
+    ONX_TRY(classifier_shape(p, &q));
+    const int64_t dims[] = { (int64_t)q.batch.rows, (int64_t)q.columns };
+    ONX_TRY(onx_prepare_output(p, 0, q.labels.texts ? ONX_STRING : ONX_INT64, 1, dims));
+    return onx_prepare_output(p, 1, ONX_FLOAT, 2, dims);
+}
+
+static onx_status classifier_prepare(onx_prepare *p)
+{
+    tree_params *q = ONXI_NEW(p->arena, tree_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(classifier_shape(p, q));
+    ONX_TRY(onxi_ml_want_scores(p, 1, q->batch.rows, q->columns));
+    ONX_TRY(onxi_ml_transform_of(p, &q->transform));
+    ONX_TRY(onxi_forest_by_ids(p, "class", q->labels.count, q->batch.columns, &q->forest));
+    ONX_TRY(base_values(p, q, q->labels.count));
+    q->how = SUM;
+    return finish_prepare(p, q);
+}
+
+static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const tree_params *q = work->params;
+    double *features = work->thread_workspace, *scores = features + q->batch.columns;
+    for (uint64_t row = first; row < last; row++) {
+        score_row(q, work->inputs[0], row, features, scores);
+        if (q->binary) {
+            bool odds = q->transform == ONXI_ML_NONE || q->transform == ONXI_ML_PROBIT;
+            scores[1] = scores[q->forest.only_target];
+            scores[0] = odds ? 1 - scores[1] : -scores[1];
+        }
+        onxi_ml_finish(q->transform, scores, q->columns);
+        uint64_t best = onxi_ml_argmax(scores, q->columns);
+        if (q->binary && q->labels.count == 1) /* the label, or none */
+            best = 1 - best;
+        onxi_ml_label(&q->labels, onxi_ml_output(work, 0), row, best, -1);
+        if (onxi_ml_output(work, 1))
+            onxi_ml_store(onxi_ml_output(work, 1), row, q->columns, scores);
+    }
+    return ONX_OK;
+}
+
+static const char places_are_meant = 1;
+
+const onx_kernel onxi_kernels_ml_tree[] = { ONXI_ML_ROW("TreeEnsemble", 5, .body = &places_are_meant,
+                                                        .types = regressor_types, .prepare = regressor_prepare,
+                                                        .run = regressor_run),
+                                            ONXI_ML_ROW("TreeEnsembleRegressor", 1, .types = regressor_types,
+                                                        .prepare = regressor_prepare, .run = regressor_run),
+                                            ONXI_ML_ROW("TreeEnsembleClassifier", 1, .types = classifier_types,
+                                                        .prepare = classifier_prepare, .run = classifier_run),
+                                            { 0 } };

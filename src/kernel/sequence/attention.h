@@ -1,0 +1,54 @@
+/* attention.h - what Attention and FlexAttention share: heads wherever they lie, scores, softmax, and the mix of
+ * values. Everything is done for a tile of queries of one head at a time, in float or double. */
+#ifndef ONXI_KERNEL_ATTENTION_H
+#define ONXI_KERNEL_ATTENTION_H
+
+#include "kernel/kernel.h"
+
+/* Queries of one head that are done together. */
+enum { ONXI_ATTENTION_ROWS = 48 };
+
+/* An operand as heads: `length` vectors of `size` elements each, neighbours in memory. Steps are in elements. */
+typedef struct onxi_heads {
+    int dtype;
+    uint64_t heads, length, size;
+    int64_t batch_step, head_step, row_step;
+} onxi_heads;
+
+typedef struct onxi_attention {
+    int dtype;             /* computed in: FLOAT or DOUBLE */
+    int precision;         /* of softmax; as much as there is when it is not narrower than dtype */
+    uint64_t batch, group; /* query heads that share a key head */
+    uint64_t total;        /* keys: those of the past come first */
+    onxi_heads q, k, v, past_k, past_v, y;
+    double scale;
+    uint64_t query_at, scores_at, result_at, tile_at, extra_at, bytes; /* where things lie in a thread's memory */
+} onxi_attention;
+
+/* A tensor of rank 4 as heads, or of rank 3 with heads side by side. */
+onx_status onxi_heads_make(const onx_prepare *p, const onx_value *v, const char *name, int64_t heads, onxi_heads *out);
+/* Checks q, k, v and the past against each other; the rest of `a` is set by it, but for dtype, precision and scale.
+ * `extra` bytes of a thread's memory are for the caller. */
+onx_status onxi_attention_make(const onx_prepare *p, onxi_attention *a, uint64_t extra);
+
+/* A tile of queries: rows first .. first + rows - 1 of a head, and the keys from .. to - 1 that count. */
+typedef struct onxi_attention_tile {
+    uint64_t batch, head, first, rows, from, to;
+    char *memory;
+} onxi_attention_tile;
+
+/* The row of scores of a query; `total` elements of a->dtype. */
+static inline void *onxi_attention_row(const onxi_attention *a, const onxi_attention_tile *t, uint64_t row)
+{
+    return t->memory + a->scores_at + row * a->total * onxi_element_size(a->dtype);
+}
+/* Products of queries and keys, scaled. */
+void onxi_attention_scores(const onxi_attention *a, const onxi_attention_tile *t, const onx_value *q,
+                           const onx_value *past_k, const onx_value *k);
+/* Scores to probabilities. `masked` rows without any key become zeros, otherwise NaN. */
+void onxi_attention_softmax(const onxi_attention *a, void *row, uint64_t count, bool masked);
+/* The mean of the values by the probabilities, into the output. */
+void onxi_attention_mix(const onxi_attention *a, const onxi_attention_tile *t, const onx_value *past_v,
+                        const onx_value *v, onx_value *y);
+
+#endif

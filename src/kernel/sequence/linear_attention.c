@@ -1,0 +1,254 @@
+/* linear_attention.c - LinearAttention and CausalConvWithState: operators that carry a state along a sequence
+ * and give it out, for the next part of the sequence to begin with. */
+#include "kernel/core/loops.h"
+
+#include <math.h>
+
+static const onx_value *operand(const onx_prepare *p, const onx_value *const *inputs, uint32_t i)
+{
+    return i < p->input_count ? inputs[i] : NULL;
+}
+
+/* `count` elements from `first` on as floats. */
+static void floats_of(const onx_value *v, uint64_t first, uint64_t count, float *out)
+{
+    onx_convert(ONX_FLOAT, out, (onx_dtype)v->dtype, (const char *)v->data + first * onxi_element_size(v->dtype), count,
+                true);
+}
+static void give_floats(onx_value *v, uint64_t first, uint64_t count, const float *in)
+{
+    onx_convert((onx_dtype)v->dtype, (char *)v->data + first * onxi_element_size(v->dtype), ONX_FLOAT, in, count, true);
+}
+
+/* ---- LinearAttention ---- */
+
+enum { IN_Q, IN_K, IN_V, IN_PAST, IN_DECAY, IN_BETA };
+
+typedef struct linear_params {
+    uint64_t batch, length, q_heads, kv_heads, group, key, value; /* key, value: sizes of a head */
+    uint64_t decay_width, beta_width;                             /* numbers per head and step; beta: per step */
+    float scale;
+} linear_params;
+
+static onx_status linear_packed(const onx_prepare *p, uint32_t input, const linear_params *q)
+{
+    const onx_value *v = operand(p, p->inputs, input);
+    bool fits = !v || (v->kind == ONX_VALUE_TENSOR && v->rank == 3 && (ONXI_FLOATS & ONX_DTYPE_BIT(v->dtype)) &&
+                       (uint64_t)v->dims[0] == q->batch && (uint64_t)v->dims[1] == q->length);
+    return fits ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "input %u does not fit the query", input);
+}
+
+static onx_status linear_widths(const onx_prepare *p, linear_params *q)
+{
+    const onx_value *query = p->inputs[IN_Q], *value = p->inputs[IN_V], *past = operand(p, p->inputs, IN_PAST);
+    const onx_value *decay = operand(p, p->inputs, IN_DECAY), *beta = operand(p, p->inputs, IN_BETA);
+    uint64_t width = (uint64_t)query->dims[2], v_width = (uint64_t)value->dims[2];
+    q->key = width / q->q_heads;
+    q->value = v_width / q->kv_heads;
+    bool fits = q->key * q->q_heads == width && q->value * q->kv_heads == v_width &&
+                (uint64_t)p->inputs[IN_K]->dims[2] == q->kv_heads * q->key;
+    if (decay && fits) {
+        q->decay_width = (uint64_t)decay->dims[2] == q->kv_heads ? 1 : q->key;
+        fits = (uint64_t)decay->dims[2] == q->kv_heads * q->decay_width;
+    }
+    if (beta && fits) {
+        q->beta_width = (uint64_t)beta->dims[2];
+        fits = q->beta_width == 1 || q->beta_width == q->kv_heads;
+    }
+    if (past && fits)
+        fits = past->rank == 4 && (ONXI_FLOATS & ONX_DTYPE_BIT(past->dtype)) && (uint64_t)past->dims[0] == q->batch &&
+               (uint64_t)past->dims[1] == q->kv_heads && (uint64_t)past->dims[2] == q->key &&
+               (uint64_t)past->dims[3] == q->value;
+    return fits ? ONX_OK
+                : onx_prepare_fail(p, ONX_E_INVALID, "the inputs are not as wide as %llu query and %llu key heads ask",
+                                   (unsigned long long)q->q_heads, (unsigned long long)q->kv_heads);
+}
+
+static onx_status linear_prepare(onx_prepare *p)
+{
+    linear_params *q = ONXI_NEW(p->arena, linear_params);
+    const onx_value *query = p->inputs[IN_Q];
+    int64_t q_heads = onx_prepare_int(p, "q_num_heads", 0), kv_heads = onx_prepare_int(p, "kv_num_heads", 0);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (query->rank != 3 || q_heads < 1 || kv_heads < 1 || q_heads % kv_heads)
+        return onx_prepare_fail(p, ONX_E_INVALID, "a query of rank %u does not have %lld heads for %lld of the key",
+                                query->rank, (long long)q_heads, (long long)kv_heads);
+    q->batch = (uint64_t)query->dims[0];
+    q->length = (uint64_t)query->dims[1];
+    q->q_heads = (uint64_t)q_heads;
+    q->kv_heads = (uint64_t)kv_heads;
+    q->group = q->q_heads / q->kv_heads;
+    for (uint32_t i = 0; i < p->input_count; i++)
+        if (i != IN_PAST)
+            ONX_TRY(linear_packed(p, i, q));
+    ONX_TRY(linear_widths(p, q));
+    q->scale = onx_prepare_float(p, "scale", 0);
+    if (q->scale == 0)
+        q->scale = q->key ? 1 / sqrtf((float)q->key) : 1;
+    uint64_t floats;
+    if (!onxi_mul_u64(q->key, q->value, &floats) || floats > UINT64_MAX / 64 || q->key > UINT64_MAX / 64 ||
+        q->value > UINT64_MAX / 64)
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the state is too large");
+    p->params = q;
+    p->rows = q->batch * q->kv_heads;
+    p->thread_workspace = (floats + 2 * q->key + 2 * q->value) * sizeof(float); /* state, key, decay, value, result */
+    return ONX_OK;
+}
+
+/* The state [key, value] forgets by exp(decay), per head or per element of the key. */
+static void forget(const linear_params *q, const float *decay, float *state)
+{
+    for (uint64_t i = 0; i < q->key; i++) {
+        float keep = expf(decay[q->decay_width == 1 ? 0 : i]);
+        for (uint64_t j = 0; j < q->value; j++)
+            state[i * q->value + j] *= keep;
+    }
+}
+
+/* out += key^T state */
+static void recall(const linear_params *q, const float *key, const float *state, float *out)
+{
+    for (uint64_t i = 0; i < q->key; i++)
+        for (uint64_t j = 0; j < q->value; j++)
+            out[j] += key[i] * state[i * q->value + j];
+}
+
+/* One step of one key head; `at` counts steps over the batch. */
+static void linear_step(onx_work *work, uint64_t at, uint64_t head, float *state)
+{
+    const linear_params *q = work->params;
+    const onx_value *const *in = work->inputs;
+    const onx_value *decay = operand(work->prepared, in, IN_DECAY), *beta = operand(work->prepared, in, IN_BETA);
+    float *key = state + q->key * q->value, *fade = key + q->key, *value = fade + q->key, *out = value + q->value;
+    floats_of(in[IN_K], (at * q->kv_heads + head) * q->key, q->key, key);
+    floats_of(in[IN_V], (at * q->kv_heads + head) * q->value, q->value, value);
+    if (decay && q->decay_width) {
+        floats_of(decay, (at * q->kv_heads + head) * q->decay_width, q->decay_width, fade);
+        forget(q, fade, state);
+    }
+    if (beta) { /* only what the state does not say already */
+        float weight;
+        floats_of(beta, at * q->beta_width + (q->beta_width == 1 ? 0 : head), 1, &weight);
+        memset(out, 0, q->value * sizeof *out);
+        recall(q, key, state, out);
+        for (uint64_t j = 0; j < q->value; j++)
+            value[j] = weight * (value[j] - out[j]);
+    }
+    for (uint64_t i = 0; i < q->key; i++)
+        for (uint64_t j = 0; j < q->value; j++)
+            state[i * q->value + j] += key[i] * value[j];
+    for (uint64_t g = 0; g < q->group && work->outputs[0]; g++) {
+        uint64_t query = at * q->q_heads + head * q->group + g;
+        floats_of(in[IN_Q], query * q->key, q->key, key);
+        memset(out, 0, q->value * sizeof *out);
+        recall(q, key, state, out);
+        for (uint64_t j = 0; j < q->value; j++)
+            out[j] *= q->scale;
+        give_floats(work->outputs[0], query * q->value, q->value, out);
+    }
+}
+
+static onx_status linear_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const linear_params *q = work->params;
+    const onx_value *past = operand(work->prepared, work->inputs, IN_PAST);
+    onx_value *present = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
+    float *state = work->thread_workspace;
+    uint64_t size = q->key * q->value;
+    for (uint64_t row = first; size && row < last; row++) {
+        uint64_t batch = row / q->kv_heads, head = row % q->kv_heads;
+        if (past)
+            floats_of(past, row * size, size, state);
+        else
+            memset(state, 0, size * sizeof *state);
+        for (uint64_t t = 0; t < q->length; t++)
+            linear_step(work, batch * q->length + t, head, state);
+        if (present)
+            give_floats(present, row * size, size, state);
+    }
+    if (!size && work->outputs[0] && work->outputs[0]->count && !first) /* queries without elements */
+        memset(work->outputs[0]->data, 0, work->outputs[0]->size);
+    return ONX_OK;
+}
+
+/* ---- CausalConvWithState ---- */
+
+enum { IN_X, IN_W, IN_BIAS, IN_STATE };
+
+typedef struct causal_params {
+    uint64_t channels, length, kernel;
+    bool silu;
+} causal_params;
+
+static onx_status causal_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[IN_X], *w = p->inputs[IN_W];
+    const onx_value *bias = operand(p, p->inputs, IN_BIAS), *past = operand(p, p->inputs, IN_STATE);
+    causal_params *q = ONXI_NEW(p->arena, causal_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (x->rank != 3 || w->rank != 3 || w->dims[0] != x->dims[1] || w->dims[1] != 1 || w->dims[2] < 1)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the kernel is not [channels, 1, size]");
+    q->channels = (uint64_t)x->dims[1];
+    q->length = (uint64_t)x->dims[2];
+    q->kernel = (uint64_t)w->dims[2];
+    bool fits = w->dtype == x->dtype &&
+                (!bias || (bias->dtype == x->dtype && bias->rank == 1 && bias->count == q->channels)) &&
+                (!past || (past->dtype == x->dtype && past->rank == 3 && past->dims[0] == x->dims[0] &&
+                           past->dims[1] == x->dims[1] && (uint64_t)past->dims[2] == q->kernel - 1));
+    if (!fits)
+        return onx_prepare_fail(p, ONX_E_INVALID, "bias or state do not fit %llu channels and a kernel of %llu",
+                                (unsigned long long)q->channels, (unsigned long long)q->kernel);
+    onx_str activation = onx_prepare_text(p, "activation", "none");
+    q->silu = onx_str_is(activation, "silu") || onx_str_is(activation, "swish");
+    if (!q->silu && !onx_str_is(activation, "none"))
+        return onx_prepare_fail(p, ONX_E_INVALID, "activation is \"%.*s\"", ONX_ARG(activation));
+    if (q->kernel > UINT64_MAX / 64 || q->length > UINT64_MAX / 64)
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the sequence is too long");
+    p->params = q;
+    p->rows = (uint64_t)x->dims[0] * q->channels;
+    p->grain = ONXI_BLOCK / (q->length + q->kernel) + 1;
+    p->thread_workspace = (2 * q->kernel + 2 * q->length) * sizeof(float); /* kernel, padded sequence, result */
+    return ONX_OK;
+}
+
+static onx_status causal_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const causal_params *q = work->params;
+    const onx_value *const *in = work->inputs;
+    const onx_value *bias = operand(work->prepared, in, IN_BIAS), *past = operand(work->prepared, in, IN_STATE);
+    onx_value *present = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
+    uint64_t before = q->kernel - 1;
+    float *kernel = work->thread_workspace, *line = kernel + q->kernel, *out = line + before + q->length;
+    for (uint64_t row = first; row < last; row++) {
+        float start = 0;
+        floats_of(in[IN_W], row % q->channels * q->kernel, q->kernel, kernel);
+        if (bias)
+            floats_of(bias, row % q->channels, 1, &start);
+        memset(line, 0, before * sizeof *line);
+        if (past)
+            floats_of(past, row * before, before, line);
+        floats_of(in[IN_X], row * q->length, q->length, line + before);
+        for (uint64_t i = 0; i < q->length; i++)
+            out[i] = start;
+        for (uint64_t k = 0; k < q->kernel; k++)
+            for (uint64_t i = 0; i < q->length; i++)
+                out[i] += kernel[k] * line[i + k];
+        for (uint64_t i = 0; q->silu && i < q->length; i++)
+            out[i] /= 1 + expf(-out[i]);
+        if (work->outputs[0])
+            give_floats(work->outputs[0], row * q->length, q->length, out);
+        if (present)
+            give_floats(present, row * before, before, line + q->length);
+    }
+    return ONX_OK;
+}
+
+#define TYPES (ONXI_F32 | ONX_DTYPE_BIT(ONX_FLOAT16) | ONX_DTYPE_BIT(ONX_BFLOAT16))
+
+const onx_kernel onxi_kernels_linear_attention[] = {
+    { .op = "LinearAttention", .since = 27, .dtypes = TYPES, .prepare = linear_prepare, .run = linear_run },
+    { .op = "CausalConvWithState", .since = 27, .dtypes = TYPES, .prepare = causal_prepare, .run = causal_run },
+    { 0 },
+};

@@ -1,0 +1,56 @@
+/* rnn.h - recurrent layers: what kernel/sequence/rnn.c (sizes, order, memory) and kernel/sequence/rnn_cell.c
+ * (arithmetic) share.
+ */
+#ifndef ONXI_KERNEL_RNN_H
+#define ONXI_KERNEL_RNN_H
+
+#include "kernel/kernel.h"
+
+typedef enum onxi_activation_kind {
+    ONXI_ACT_RELU,
+    ONXI_ACT_TANH,
+    ONXI_ACT_SIGMOID,
+    ONXI_ACT_AFFINE,
+    ONXI_ACT_LEAKY_RELU,
+    ONXI_ACT_THRESHOLDED_RELU,
+    ONXI_ACT_SCALED_TANH,
+    ONXI_ACT_HARD_SIGMOID,
+    ONXI_ACT_ELU,
+    ONXI_ACT_SOFTSIGN,
+    ONXI_ACT_SOFTPLUS
+} onxi_activation_kind;
+
+typedef struct onxi_activation {
+    onxi_activation_kind kind;
+    double alpha, beta;
+} onxi_activation;
+
+/* One row of a batch in one step. Numbers are float or double, as the cell says. */
+typedef struct onxi_rnn_row {
+    const onxi_activation *act;
+    double clip; /* infinity: none */
+    uint64_t hidden;
+    bool couple, before_reset; /* LSTM: the forget gate is 1 - input; GRU: linear_before_reset */
+    void *gates;               /* products of the input; used up */
+    const void *recurrent;     /* products of the hidden state */
+    const void *bias;          /* of the input for all gates, then of the hidden state for all gates */
+    const void *peephole;      /* i, o, f; NULL: none */
+    void *h, *c;
+    void *reset; /* GRU: reset gate times h, for a product of its own */
+} onxi_rnn_row;
+
+typedef struct onxi_rnn_cell {
+    const char *name;
+    uint32_t gates, activations;
+    onxi_activation_kind otherwise[3];
+    /* By double (1) or float (0). GRU comes in two halves: the second follows the product of `reset`. */
+    void (*step[2])(const onxi_rnn_row *row);
+    void (*finish[2])(const onxi_rnn_row *row);
+} onxi_rnn_cell;
+extern const onxi_rnn_cell onxi_rnn_cells[]; /* RNN, GRU, LSTM */
+
+/* rows x n products with a weight that lies as k rows of n: for few rows, where packing would cost more. */
+void onxi_rnn_product(bool wide, const void *a, uint64_t rows, uint64_t k, const void *weight, uint64_t n,
+                      uint64_t pitch, void *out);
+
+#endif

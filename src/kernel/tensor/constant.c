@@ -1,0 +1,175 @@
+/* constant.c - values made from little: Constant, ConstantOfShape, Range. */
+#include "kernel/core/loops.h"
+
+/* ---- Constant ---- */
+
+static onx_status constant_prepare(onx_prepare *p)
+{
+    onx_value *out = p->outputs[0];
+    static const char *const names[] = { "value",      "value_float",  "value_floats",  "value_int",
+                                         "value_ints", "value_string", "value_strings", "sparse_value" };
+    const onx_attribute *a = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !a; i++)
+        a = onx_prepare_attribute(p, names[i]);
+    if (!a)
+        return onx_prepare_fail(p, ONX_E_INVALID, "no attribute gives the value");
+    (void)out;
+    p->params = (void *)(uintptr_t)(const void *)a;
+    return ONX_OK;
+}
+
+/* Copies what the attribute holds into the output; a shape that the rule knew otherwise is an error. */
+static onx_status store(onx_work *work, const void *from, uint64_t count, uint64_t size)
+{
+    onx_value *out = work->outputs[0];
+    if (out->count != count || out->size != size)
+        return onx_work_fail(work, ONX_E_INVALID, "the value has %llu elements, its type says %llu",
+                             (unsigned long long)count, (unsigned long long)out->count);
+    if (size)
+        memcpy(out->data, from, size);
+    return ONX_OK;
+}
+
+static onx_status store_texts(onx_work *work, const onx_bytes *from, uint64_t count)
+{
+    onx_value *out = work->outputs[0];
+    if (out->count != count || out->dtype != ONX_STRING)
+        return onx_work_fail(work, ONX_E_INVALID, "the value has %llu strings, its type says %llu",
+                             (unsigned long long)count, (unsigned long long)out->count);
+    for (uint64_t i = 0; i < count; i++)
+        ((onx_str *)out->data)[i] = onx_view(from[i]);
+    return ONX_OK;
+}
+
+static onx_status store_message(onx_work *work, onx_kind kind, const void *message)
+{
+    onx_value *made;
+    ONX_TRY(onx_value_from_message(work->outputs[0]->cx ? work->outputs[0]->cx : work->cx, work->prepared->doc, kind,
+                                   message, &made));
+    onx_status status = store(work, made->data, made->count, made->size);
+    onx_value_free(made);
+    return status;
+}
+
+static onx_status constant_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const onx_attribute *a = work->params;
+    uint32_t n = 0;
+    const void *v;
+    if ((v = onx_attribute_value(a, ONX_SLOT_T, &n))) {
+        const onx_tensor *t = *(onx_tensor *const *)v;
+        if (t->data_type == ONX_STRING)
+            return store_texts(work, t->string_data, t->string_data_count);
+        return store_message(work, ONX_KIND_TENSOR, t);
+    }
+    if ((v = onx_attribute_value(a, ONX_SLOT_SPARSE_TENSOR, &n)))
+        return store_message(work, ONX_KIND_SPARSE_TENSOR, *(onx_sparse_tensor *const *)v);
+    if ((v = onx_attribute_value(a, ONX_SLOT_F, &n)))
+        return store(work, v, 1, sizeof(float));
+    if ((v = onx_attribute_value(a, ONX_SLOT_I, &n)))
+        return store(work, v, 1, sizeof(int64_t));
+    if ((v = onx_attribute_value(a, ONX_SLOT_S, &n)))
+        return store_texts(work, v, 1);
+    if ((v = onx_attribute_value(a, ONX_SLOT_STRINGS, &n)))
+        return store_texts(work, v, n);
+    if ((v = onx_attribute_value(a, ONX_SLOT_FLOATS, &n)))
+        return store(work, v, n, n * sizeof(float));
+    if ((v = onx_attribute_value(a, ONX_SLOT_INTS, &n)))
+        return store(work, v, n, n * sizeof(int64_t));
+    n = 0; /* an empty list leaves no slot behind */
+    return store(work, NULL, 0, 0);
+}
+
+/* ---- ConstantOfShape ---- */
+
+static onx_status fill_prepare(onx_prepare *p)
+{
+    const onx_attribute *a = onx_prepare_attribute(p, "value");
+    uint32_t n;
+    onx_tensor *const *t = a ? onx_attribute_value(a, ONX_SLOT_T, &n) : NULL;
+    char *element = onx_arena_alloc(p->arena, 16); /* zero unless said otherwise */
+    if (!element)
+        return ONX_E_MEMORY;
+    if (t) {
+        onx_str bytes;
+        uint64_t count;
+        unsigned bits = onx_dtype_bits((*t)->data_type);
+        if ((*t)->data_type != p->outputs[0]->dtype || !onx_tensor_count(*t, &count) || count != 1 || !bits)
+            return onx_prepare_fail(p, ONX_E_INVALID, "value must hold one number");
+        ONX_TRY(onx_tensor_bytes(p->doc, *t, &bytes));
+        if (bytes.len < (bits + 7) / 8)
+            return onx_prepare_fail(p, ONX_E_INVALID, "value must hold one number");
+        memcpy(element, bytes.ptr, (bits + 7) / 8);
+    }
+    p->params = element;
+    return ONX_OK;
+}
+
+static onx_status fill_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    onx_value *y = work->outputs[0];
+    const char *element = work->params;
+    unsigned bits = onx_dtype_bits(y->dtype), width = bits / 8;
+    if (!y->size)
+        return ONX_OK;
+    if (bits < 8) {
+        uint8_t byte = 0;
+        for (unsigned at = 0; at < 8; at += bits)
+            byte = (uint8_t)(byte | (((uint8_t)element[0] & ((1u << bits) - 1u)) << at));
+        memset(y->data, byte, y->size);
+        return ONX_OK;
+    }
+    memcpy(y->data, element, width);
+    for (uint64_t done = width; done < y->size;) { /* doubling */
+        uint64_t n = done < y->size - done ? done : y->size - done;
+        memcpy((char *)y->data + done, y->data, n);
+        done += n;
+    }
+    return ONX_OK;
+}
+
+/* ---- Range ---- */
+
+/* Element i is start + i * step, computed as such, so that errors do not add up. */
+#define RANGE(op, d, T, C, M, L, S)                                                                                    \
+    static void op##_##d(const void *start, const void *step, void *out, uint64_t first, uint64_t last)                \
+    {                                                                                                                  \
+        C x = (C)L(*(const T *)start), y = (C)L(*(const T *)step);                                                     \
+        for (uint64_t i = first; i < last; i++)                                                                        \
+            ((T *)out)[i] = (T)S(RANGE_AT(C, x, i, y));                                                                \
+    }
+#define RANGE_AT(C, x, i, y) (x + (C)i * y)
+ONXI_EACH_FLOAT(RANGE, range)
+#undef RANGE_AT
+#define RANGE_AT(C, x, i, y) ONXI_WRAP(C, x, +, i *(uint64_t)y)
+ONXI_EACH_SIGNED(RANGE, range)
+
+typedef void (*range_loop)(const void *start, const void *step, void *out, uint64_t first, uint64_t last);
+#define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
+static const range_loop range_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, range) ONXI_EACH_SIGNED(ENTRY, range) };
+
+static onx_status range_prepare(onx_prepare *p)
+{
+    for (uint32_t i = 0; i < 3; i++)
+        if (p->inputs[i]->dtype != p->outputs[0]->dtype || p->inputs[i]->count != 1)
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is no scalar of the type of the output", i);
+    p->rows = p->outputs[0]->count;
+    p->grain = ONXI_BLOCK;
+    return ONX_OK;
+}
+
+static onx_status range_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    range_loops[work->outputs[0]->dtype](work->inputs[0]->data, work->inputs[2]->data, work->outputs[0]->data, first,
+                                         last);
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_constant[] = {
+    { .op = "Constant", .since = 1, .prepare = constant_prepare, .run = constant_run },
+    { .op = "ConstantOfShape", .since = 9, .prepare = fill_prepare, .run = fill_run },
+    { .op = "Range", .since = 11, .dtypes = ONXI_FLOATS | ONXI_SIGNED, .prepare = range_prepare, .run = range_run },
+    { 0 }
+};

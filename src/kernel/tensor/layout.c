@@ -1,0 +1,429 @@
+/* layout.c - operators that move elements or only look at them in another shape. */
+#include "kernel/core/move.h"
+
+/* ---- views ---- */
+
+static onx_status view_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    return onx_work_fail(work, ONX_E_INVALID, "a view has nothing to run");
+}
+
+/* ---- Dropout: a view unless a mask is asked for or it drops ---- */
+
+typedef struct dropout_params {
+    bool training, inverted; /* mode by version; a mask of version 1 to 9 holds floats */
+    float ratio;
+    uint32_t seed;
+    bool seeded;
+} dropout_params;
+
+static bool dropout_mode(const onx_prepare *p, bool *training)
+{
+    *training = false;
+    if (p->since < 7)
+        *training = onx_prepare_int(p, "is_test", 0) == 0;
+    const onx_value *mode = p->since >= 12 && p->input_count > 2 ? p->inputs[2] : NULL;
+    if (!mode)
+        return true;
+    *training = mode->data && mode->count ? *(const uint8_t *)mode->data != 0 : true;
+    return mode->data != NULL;
+}
+
+static onx_status dropout_view(onx_prepare *p)
+{
+    bool training, known = dropout_mode(p, &training);
+    return known && !training && p->output_count < 2 ? ONX_OK : ONX_E_UNSUPPORTED;
+}
+
+static onx_status dropout_prepare(onx_prepare *p)
+{
+    dropout_params *q = ONXI_NEW(p->arena, dropout_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    q->ratio = onx_prepare_float(p, "ratio", 0.5f);
+    q->seeded = onx_prepare_attribute(p, "seed") != NULL;
+    q->seed = (uint32_t)onx_prepare_int(p, "seed", 0);
+    q->training = p->since < 7 && onx_prepare_int(p, "is_test", 0) == 0;
+    p->params = q;
+    return ONX_OK;
+}
+
+static void set_mask(onx_value *mask, uint64_t i, bool kept)
+{
+    uint32_t width = onx_dtype_bits(mask->dtype) / 8;
+    double value = kept;
+    onx_convert((onx_dtype)mask->dtype, (char *)mask->data + i * width, ONX_DOUBLE, &value, 1, true);
+}
+
+static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const dropout_params *q = work->params;
+    const onx_prepare *p = work->prepared;
+    const onx_value *x = work->inputs[0];
+    onx_value *y = work->outputs[0], *mask = p->output_count > 1 ? work->outputs[1] : NULL;
+    double ratio = (double)q->ratio;
+    bool training = q->training;
+    if (p->since >= 12) {
+        ratio = 0.5;
+        if (p->input_count > 1 && work->inputs[1] && work->inputs[1]->count)
+            onx_convert(ONX_DOUBLE, &ratio, (onx_dtype)work->inputs[1]->dtype, work->inputs[1]->data, 1, true);
+        training =
+            p->input_count > 2 && work->inputs[2] && work->inputs[2]->count && *(const uint8_t *)work->inputs[2]->data;
+    }
+    if (ratio < 0 || ratio >= 1)
+        training = training && ratio > 0 && ratio < 1;
+    onxi_random random;
+    if (q->seeded)
+        onxi_random_seed(&random, q->seed);
+    else
+        onxi_random_any(&random, y);
+    uint32_t width = onx_dtype_bits(x->dtype) / 8;
+    for (uint64_t i = 0; i < x->count; i++) {
+        bool kept = !training || onxi_random_uniform(&random) >= ratio;
+        if (mask)
+            set_mask(mask, i, kept);
+        if (!y)
+            continue;
+        double v = 0;
+        if (training && kept) {
+            onx_convert(ONX_DOUBLE, &v, (onx_dtype)x->dtype, (const char *)x->data + i * width, 1, true);
+            v /= 1 - ratio;
+        }
+        if (training)
+            onx_convert((onx_dtype)y->dtype, (char *)y->data + i * width, ONX_DOUBLE, &v, 1, true);
+        else
+            memmove((char *)y->data + i * width, (const char *)x->data + i * width, width);
+    }
+    return ONX_OK;
+}
+
+/* ---- Concat ---- */
+
+typedef struct concat_params {
+    uint64_t outer, total; /* rows, and bytes of one in the output */
+    uint64_t *bytes;       /* of one row, per input */
+} concat_params;
+
+static onx_status concat_prepare(onx_prepare *p)
+{
+    onx_value *y = p->outputs[0];
+    concat_params *q = ONXI_NEW(p->arena, concat_params);
+    uint32_t axis;
+    if (!q || !(q->bytes = ONXI_ARRAY(p->arena, uint64_t, p->input_count + 1u)))
+        return ONX_E_MEMORY;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 1), y->rank, &axis));
+    if (!onxi_element_size(y->dtype))
+        return ONX_E_UNSUPPORTED;
+    q->outer = onxi_product(y->dims, 0, axis);
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        const onx_value *x = p->inputs[i];
+        if (!x || x->rank != y->rank || x->dtype != y->dtype)
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not fit the others", i);
+        for (uint32_t d = 0; d < x->rank; d++)
+            if (d != axis && x->dims[d] != y->dims[d])
+                return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not fit the others in dimension %u", i, d);
+        q->bytes[i] = onxi_product(x->dims, axis, x->rank) * onxi_element_size(y->dtype);
+        q->total += q->bytes[i];
+    }
+    if (q->total != onxi_product(y->dims, axis, y->rank) * onxi_element_size(y->dtype))
+        return onx_prepare_fail(p, ONX_E_INVALID, "the inputs do not add up to the output");
+    p->params = q;
+    p->rows = q->outer;
+    p->grain = q->total ? 65536 / q->total + 1 : 1;
+    return ONX_OK;
+}
+
+static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const concat_params *q = work->params;
+    for (uint64_t row = first; row < last; row++) {
+        char *to = (char *)work->outputs[0]->data + row * q->total;
+        for (uint32_t i = 0; i < work->prepared->input_count; i++) {
+            if (q->bytes[i])
+                memcpy(to, (const char *)work->inputs[i]->data + row * q->bytes[i], q->bytes[i]);
+            to += q->bytes[i];
+        }
+    }
+    return ONX_OK;
+}
+
+/* ---- Transpose ---- */
+
+typedef struct transpose_params {
+    uint32_t rank;
+    int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX]; /* of the output; steps in the input */
+    uint64_t inner;
+    uint64_t size;
+} transpose_params;
+
+/* Dims and steps are there. */
+static void transpose_finish(onx_prepare *p, transpose_params *q)
+{
+    const onx_value *x = p->inputs[0];
+    q->inner = q->rank ? (uint64_t)q->dims[q->rank - 1] : 1;
+    q->size = onxi_element_size(x->dtype);
+    p->params = q;
+    p->rows = x->count && q->inner ? x->count / q->inner : 0;
+    p->grain = q->inner ? 16384 / q->inner + 1 : 1;
+    if (!q->size && p->rows) { /* elements that share bytes are not for several threads */
+        p->grain = p->rows;
+    }
+}
+
+static onx_status transpose_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    const onx_value *y = p->outputs[0];
+    transpose_params *q = ONXI_NEW(p->arena, transpose_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    uint32_t n;
+    const int64_t *perm = onx_prepare_ints(p, "perm", &n);
+    bool seen[ONX_RANK_MAX] = { false };
+    if (perm && n != x->rank)
+        return onx_prepare_fail(p, ONX_E_INVALID, "perm has %u values, the input has rank %u", n, x->rank);
+    int64_t steps[ONX_RANK_MAX];
+    onxi_strides(x, steps);
+    q->rank = x->rank;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        int64_t from = perm ? perm[d] : (int64_t)(x->rank - 1 - d);
+        if (from < 0 || from >= (int64_t)x->rank || seen[from] || y->dims[d] != x->dims[from])
+            return onx_prepare_fail(p, ONX_E_INVALID, "perm is no permutation");
+        seen[from] = true;
+        q->dims[d] = x->dims[from];
+        q->steps[d] = steps[from];
+    }
+    transpose_finish(p, q);
+    return ONX_OK;
+}
+
+/* ---- DepthToSpace, SpaceToDepth: transposing what is cut into blocks ---- */
+
+static onx_status block_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    const onx_value *y = p->outputs[0];
+    transpose_params *q = ONXI_NEW(p->arena, transpose_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    bool to_depth = p->kernel->body != NULL;
+    int64_t block = onx_prepare_int(p, "blocksize", 0), area;
+    onx_str mode = onx_prepare_text(p, "mode", "DCR");
+    bool columns_first = onx_str_is(mode, "CRD");
+    if (x->rank != 4 || block < 1 || !onxi_mul_i64(block, block, &area) ||
+        (to_depth ? x->dims[2] % block || x->dims[3] % block : x->dims[1] % area))
+        return onx_prepare_fail(p, ONX_E_INVALID, "blocks of %lld do not fit an input of rank %u", (long long)block,
+                                x->rank);
+    if (!columns_first && !onx_str_is(mode, "DCR"))
+        return onx_prepare_fail(p, ONX_E_INVALID, "mode is \"%.*s\"", ONX_ARG(mode));
+    if (y->count != x->count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the elements of the input");
+    p->rows = 0;
+    if (!x->count)
+        return ONX_OK;
+    int64_t c = x->dims[1], h = x->dims[2], w = x->dims[3], plane = h * w, n = x->dims[0], deep = c / area;
+    /* batch, block row, block column, channel, row, column of the smaller image: sizes and steps in the input */
+    int64_t small_h = to_depth ? h / block : h, small_w = to_depth ? w / block : w;
+    int64_t step_row = to_depth ? w : columns_first ? block * plane : block * deep * plane;
+    int64_t step_column = to_depth ? 1 : columns_first ? plane : deep * plane;
+    int64_t step_channel = to_depth || !columns_first ? plane : area * plane;
+    int64_t step_h = to_depth ? w * block : w, step_w = to_depth ? block : 1, channels = to_depth ? c : deep;
+    *q = to_depth ? (transpose_params){ .rank = 6,
+                                        .dims = { n, block, block, channels, small_h, small_w },
+                                        .steps = { c * plane, step_row, step_column, step_channel, step_h, step_w } }
+                  : (transpose_params){ .rank = 6,
+                                        .dims = { n, channels, small_h, block, small_w, block },
+                                        .steps = { c * plane, step_channel, step_h, step_row, step_w, step_column } };
+    transpose_finish(p, q);
+    return ONX_OK;
+}
+
+#define MOVE(T)                                                                                                        \
+    do {                                                                                                               \
+        const T *from = (const T *)(const void *)((const char *)x->data) + at;                                         \
+        T *to = (T *)(void *)((char *)y->data) + row * q->inner;                                                       \
+        for (uint64_t i = 0; i < q->inner; i++)                                                                        \
+            to[i] = from[(int64_t)i * step];                                                                           \
+    } while (0)
+
+typedef struct sixteen {
+    uint64_t a, b;
+} sixteen;
+
+static onx_status transpose_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const transpose_params *q = work->params;
+    const onx_value *x = work->inputs[0];
+    onx_value *y = work->outputs[0];
+    int64_t step = q->rank ? q->steps[q->rank - 1] : 1;
+    unsigned bits = onx_dtype_bits(x->dtype);
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t rest = row;
+        int64_t at = 0;
+        for (uint32_t d = q->rank ? q->rank - 1 : 0; d-- > 0;) {
+            at += (int64_t)(rest % (uint64_t)q->dims[d]) * q->steps[d];
+            rest /= (uint64_t)q->dims[d];
+        }
+        switch (q->size) {
+        case 1:
+            MOVE(uint8_t);
+            break;
+        case 2:
+            MOVE(uint16_t);
+            break;
+        case 4:
+            MOVE(uint32_t);
+            break;
+        case 8:
+            MOVE(uint64_t);
+            break;
+        case 16:
+            MOVE(sixteen);
+            break;
+        default:
+            for (uint64_t i = 0; i < q->inner; i++)
+                onxi_move_bits(bits, x->data, (uint64_t)(at + (int64_t)i * step), y->data, row * q->inner + i);
+        }
+    }
+    return ONX_OK;
+}
+
+/* ---- Shape, Size ---- */
+
+static onx_status shape_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const onx_value *x = work->inputs[0];
+    int64_t start = onx_prepare_int(work->prepared, "start", 0), rank = x->rank;
+    start = start < 0 ? start + rank : start;
+    start = start < 0 ? 0 : start > rank ? rank : start;
+    onx_value *y = work->outputs[0];
+    for (uint64_t i = 0; i < y->count && (int64_t)i + start < rank; i++)
+        ((int64_t *)y->data)[i] = x->dims[start + (int64_t)i];
+    return ONX_OK;
+}
+
+static onx_status size_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    *(int64_t *)work->outputs[0]->data = (int64_t)work->inputs[0]->count;
+    return ONX_OK;
+}
+
+/* ---- Expand, Gather ---- */
+
+static onx_status expand_prepare(onx_prepare *p)
+{
+    onxi_broadcast *b = ONXI_NEW(p->arena, onxi_broadcast);
+    if (!b)
+        return ONX_E_MEMORY;
+    if (!onxi_element_size(p->inputs[0]->dtype))
+        return ONX_E_UNSUPPORTED;
+    if (!onxi_broadcast_make(b, p->inputs, 1, p->outputs[0], NULL))
+        return onx_prepare_fail(p, ONX_E_INVALID, "the input does not broadcast to the shape");
+    p->params = b;
+    p->rows = p->outputs[0]->count ? b->outer : 0;
+    return ONX_OK;
+}
+
+static onx_status expand_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_broadcast *b = work->params;
+    uint64_t size = onxi_element_size(work->inputs[0]->dtype), inner = (uint64_t)b->inner;
+    for (uint64_t row = first; row < last; row++) {
+        int64_t at[ONXI_BROADCAST_MAX];
+        onxi_broadcast_offsets(b, row, at);
+        const char *from = (const char *)work->inputs[0]->data + (uint64_t)at[0] * size;
+        char *to = (char *)work->outputs[0]->data + row * inner * size;
+        if (b->step[0][b->rank - 1]) {
+            memcpy(to, from, inner * size);
+            continue;
+        }
+        for (uint64_t i = 0; i < inner; i++)
+            memcpy(to + i * size, from, size);
+    }
+    return ONX_OK;
+}
+
+typedef struct gather_params {
+    uint64_t outer, bytes; /* bytes that one index stands for */
+    int64_t bound;
+} gather_params;
+
+static onx_status gather_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *index = p->inputs[1];
+    gather_params *q = ONXI_NEW(p->arena, gather_params);
+    uint32_t axis;
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &axis));
+    if (!onxi_element_size(x->dtype) || (index->dtype != ONX_INT64 && index->dtype != ONX_INT32))
+        return ONX_E_UNSUPPORTED;
+    q->outer = onxi_product(x->dims, 0, axis);
+    q->bytes = onxi_product(x->dims, axis + 1, x->rank) * onxi_element_size(x->dtype);
+    q->bound = x->dims[axis];
+    p->params = q;
+    p->rows = p->outputs[0]->count ? q->outer * index->count : 0;
+    p->grain = q->bytes ? 65536 / q->bytes + 1 : 1;
+    return ONX_OK;
+}
+
+static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const gather_params *q = work->params;
+    const onx_value *index = work->inputs[1];
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t i = row % index->count;
+        int64_t at = index->dtype == ONX_INT64 ? ((const int64_t *)index->data)[i] : ((const int32_t *)index->data)[i];
+        if (at < -q->bound || at >= q->bound)
+            return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of a dimension of %lld", (long long)at,
+                                 (long long)q->bound);
+        at = at < 0 ? at + q->bound : at;
+        memcpy((char *)work->outputs[0]->data + row * q->bytes,
+               (const char *)work->inputs[0]->data +
+                   (row / index->count * (uint64_t)q->bound + (uint64_t)at) * q->bytes,
+               q->bytes);
+    }
+    return ONX_OK;
+}
+
+/* ---- rows ---- */
+
+#define VIEW(name, version)                                                                                            \
+    {                                                                                                                  \
+        .op = name, .since = version, .flags = ONX_KERNEL_VIEW, .run = view_run                                        \
+    }
+
+static const char to_depth = 1;
+
+const onx_kernel onxi_kernels_layout[] = {
+    { .op = "Identity", .since = 1, .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT, .run = view_run },
+    VIEW("Reshape", 1),
+    VIEW("Flatten", 1),
+    VIEW("Squeeze", 1),
+    VIEW("Unsqueeze", 1),
+    { .op = "Dropout",
+      .since = 1,
+      .flags = ONX_KERNEL_VIEW | ONX_KERNEL_FLAT,
+      .preference = 1,
+      .prepare = dropout_view,
+      .run = view_run },
+    { .op = "Dropout",
+      .since = 1,
+      .dtypes = ONXI_FLOATS,
+      .flags = ONX_KERNEL_RANDOM,
+      .prepare = dropout_prepare,
+      .run = dropout_run },
+    { .op = "Concat", .since = 1, .prepare = concat_prepare, .run = concat_run },
+    { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = transpose_run },
+    { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = transpose_run },
+    { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = transpose_run },
+    { .op = "Shape", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = shape_run },
+    { .op = "Size", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = size_run },
+    { .op = "Expand", .since = 8, .prepare = expand_prepare, .run = expand_run },
+    { .op = "Gather", .since = 1, .prepare = gather_prepare, .run = gather_run },
+    { 0 }
+};

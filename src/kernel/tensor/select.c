@@ -1,0 +1,299 @@
+/* select.c - operators that pick elements: Where from two inputs, GatherElements and GatherND by an index,
+ * Compress by a condition, OneHot from two values. */
+#include "kernel/core/loops.h"
+
+/* Elements are moved as numbers of their size. */
+typedef struct sixteen {
+    uint64_t a, b;
+} sixteen;
+
+/* ---- Where ---- */
+
+typedef void (*where_loop)(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy, void *z,
+                           int64_t n);
+#define WHERE(T)                                                                                                       \
+    static void where_##T(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy, void *z, \
+                          int64_t n)                                                                                   \
+    {                                                                                                                  \
+        const T *px = x, *py = y;                                                                                      \
+        T *pz = z;                                                                                                     \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            pz[i] = c[i * sc] ? px[i * sx] : py[i * sy];                                                               \
+    }
+WHERE(uint8_t)
+WHERE(uint16_t)
+WHERE(uint32_t)
+WHERE(uint64_t)
+WHERE(sixteen)
+
+typedef struct where_params {
+    onxi_broadcast broadcast;
+    where_loop loop;
+    int64_t size, block; /* of an element; elements of a row when there is one outer row, 0: rows are outer rows */
+} where_params;
+
+static onx_status where_prepare(onx_prepare *p)
+{
+    static const where_loop loops[] = {
+        [1] = where_uint8_t, [2] = where_uint16_t, [4] = where_uint32_t, [8] = where_uint64_t, [16] = where_sixteen
+    };
+    const onx_value *x = p->inputs[1], *z = p->outputs[0];
+    where_params *q = ONXI_NEW(p->arena, where_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    q->size = onxi_element_size(x->dtype);
+    if (p->inputs[0]->dtype != ONX_BOOL || x->dtype != p->inputs[2]->dtype || !q->size)
+        return ONX_E_UNSUPPORTED;
+    if (!onxi_broadcast_make(&q->broadcast, p->inputs, 3, z, NULL))
+        return onx_prepare_fail(p, ONX_E_INVALID, "the inputs do not broadcast to the output");
+    q->loop = loops[q->size];
+    int64_t inner = q->broadcast.inner;
+    q->block = q->broadcast.outer == 1 ? ONXI_BLOCK : 0;
+    p->params = q;
+    p->rows = !z->count ? 0 : q->block ? (uint64_t)((inner + q->block - 1) / q->block) : q->broadcast.outer;
+    p->grain = q->block || inner >= ONXI_BLOCK || !inner ? 1 : ONXI_BLOCK / (uint64_t)inner;
+    return ONX_OK;
+}
+
+static onx_status where_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const where_params *q = work->params;
+    const onxi_broadcast *b = &q->broadcast;
+    const uint8_t *c = work->inputs[0]->data;
+    const char *x = work->inputs[1]->data, *y = work->inputs[2]->data;
+    char *z = work->outputs[0]->data;
+    int64_t sc = b->step[0][b->rank - 1], sx = b->step[1][b->rank - 1], sy = b->step[2][b->rank - 1];
+    for (uint64_t row = first; row < last; row++) {
+        int64_t at[ONXI_BROADCAST_MAX] = { 0 }, start = (int64_t)row * b->inner, n = b->inner;
+        if (q->block) {
+            start = (int64_t)row * q->block;
+            n = b->inner - start < q->block ? b->inner - start : q->block;
+            at[0] = start * sc;
+            at[1] = start * sx;
+            at[2] = start * sy;
+        } else {
+            onxi_broadcast_offsets(b, row, at);
+        }
+        q->loop(c + at[0], sc, x + at[1] * q->size, sx, y + at[2] * q->size, sy, z + start * q->size, n);
+    }
+    return ONX_OK;
+}
+
+/* ---- GatherElements ---- */
+
+typedef struct elements_params {
+    uint32_t rank, axis;
+    int64_t dims[ONX_RANK_MAX], stride[ONX_RANK_MAX]; /* of the index; of the input */
+    int64_t bound, inner;
+    uint32_t size;
+} elements_params;
+
+static onx_status elements_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *index = p->inputs[1];
+    elements_params *q = ONXI_NEW(p->arena, elements_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &q->axis));
+    q->size = onxi_element_size(x->dtype);
+    if (!q->size || (index->dtype != ONX_INT64 && index->dtype != ONX_INT32))
+        return ONX_E_UNSUPPORTED;
+    if (index->rank != x->rank)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the index has rank %u, the input %u", index->rank, x->rank);
+    onxi_strides(x, q->stride);
+    q->rank = x->rank;
+    for (uint32_t d = x->rank; d-- > 0;) {
+        if (d != q->axis && index->dims[d] > x->dims[d])
+            return onx_prepare_fail(p, ONX_E_INVALID, "dimension %u of the index is %lld, of the input %lld", d,
+                                    (long long)index->dims[d], (long long)x->dims[d]);
+        q->dims[d] = index->dims[d];
+    }
+    q->bound = x->dims[q->axis];
+    q->inner = index->dims[q->rank - 1];
+    p->params = q;
+    p->rows = index->count && q->inner ? index->count / (uint64_t)q->inner : 0;
+    p->grain = q->inner ? 16384 / (uint64_t)q->inner + 1 : 1;
+    return ONX_OK;
+}
+
+static onx_status elements_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const elements_params *q = work->params;
+    const onx_value *index = work->inputs[1];
+    const char *x = work->inputs[0]->data;
+    char *y = work->outputs[0]->data;
+    for (uint64_t row = first; row < last; row++) {
+        int64_t base = 0, rest = (int64_t)row;
+        for (uint32_t d = q->rank - 1; d-- > 0;) {
+            base += d == q->axis ? 0 : rest % q->dims[d] * q->stride[d];
+            rest /= q->dims[d];
+        }
+        for (int64_t i = 0; i < q->inner; i++) {
+            uint64_t to = row * (uint64_t)q->inner + (uint64_t)i;
+            int64_t at =
+                index->dtype == ONX_INT64 ? ((const int64_t *)index->data)[to] : ((const int32_t *)index->data)[to];
+            if (at < -q->bound || at >= q->bound)
+                return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of a dimension of %lld", (long long)at,
+                                     (long long)q->bound);
+            at = base + (at < 0 ? at + q->bound : at) * q->stride[q->axis] + (q->axis + 1 < q->rank ? i : 0);
+            memcpy(y + to * q->size, x + (uint64_t)at * q->size, q->size);
+        }
+    }
+    return ONX_OK;
+}
+
+/* ---- GatherND ---- */
+
+typedef struct nd_params {
+    uint32_t batch_dims, depth, rank; /* leading dims in common; indexes that make up a place */
+    uint64_t batches, each, bytes;    /* places of one batch; bytes that one stands for */
+    uint64_t batch_bytes;
+    const int64_t *dims; /* that indexes of a place run over */
+    uint64_t *steps;     /* bytes */
+} nd_params;
+
+static onx_status nd_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *index = p->inputs[1];
+    nd_params *q = ONXI_NEW(p->arena, nd_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    int64_t batch = onx_prepare_int(p, "batch_dims", 0), depth = index->rank ? index->dims[index->rank - 1] : 0;
+    if (!onxi_element_size(x->dtype) || (index->dtype != ONX_INT64 && index->dtype != ONX_INT32))
+        return ONX_E_UNSUPPORTED;
+    if (batch < 0 || batch >= index->rank || batch > x->rank || depth > x->rank - batch)
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "an index of rank %u and depth %lld with %lld batch dimensions does "
+                                "not fit an input of rank %u",
+                                index->rank, (long long)depth, (long long)batch, x->rank);
+    q->batch_dims = (uint32_t)batch;
+    q->depth = (uint32_t)depth;
+    for (uint32_t d = 0; d < q->batch_dims; d++)
+        if (index->dims[d] != x->dims[d])
+            return onx_prepare_fail(p, ONX_E_INVALID, "dimension %u of the index is %lld, of the input %lld", d,
+                                    (long long)index->dims[d], (long long)x->dims[d]);
+    q->bytes = onxi_product(x->dims, q->batch_dims + q->depth, x->rank) * onxi_element_size(x->dtype);
+    q->batches = onxi_product(x->dims, 0, q->batch_dims);
+    q->each = onxi_product(index->dims, q->batch_dims, index->rank - 1);
+    q->batch_bytes = onxi_product(x->dims, q->batch_dims, x->rank) * onxi_element_size(x->dtype);
+    q->dims = x->dims + q->batch_dims;
+    q->steps = ONXI_ARRAY(p->arena, uint64_t, q->depth + 1u);
+    if (!q->steps)
+        return ONX_E_MEMORY;
+    uint64_t step = q->bytes;
+    for (uint32_t d = q->depth; d-- > 0;) {
+        q->steps[d] = step;
+        step *= (uint64_t)q->dims[d];
+    }
+    if (p->outputs[0]->size != q->batches * q->each * q->bytes)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the elements that are gathered");
+    p->params = q;
+    p->rows = q->bytes ? q->batches * q->each : 0;
+    p->grain = 65536 / (q->bytes + q->depth + 1) + 1;
+    return ONX_OK;
+}
+
+static onx_status nd_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const nd_params *q = work->params;
+    const char *x = work->inputs[0]->data;
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t from = row / q->each * q->batch_bytes;
+        for (uint32_t d = 0; d < q->depth; d++) {
+            int64_t at = onxi_index(work->inputs[1], row * q->depth + d), bound = q->dims[d];
+            if (at < -bound || at >= bound)
+                return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of a dimension of %lld", (long long)at,
+                                     (long long)bound);
+            from += (uint64_t)(at < 0 ? at + bound : at) * q->steps[d];
+        }
+        memcpy((char *)work->outputs[0]->data + row * q->bytes, x + from, q->bytes);
+    }
+    return ONX_OK;
+}
+
+/* ---- Compress ---- */
+
+static onx_status compress_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const onx_prepare *p = work->prepared;
+    const onx_value *x = work->inputs[0], *condition = work->inputs[1];
+    const uint8_t *keep = condition->data;
+    bool flat = !onx_prepare_attribute(p, "axis");
+    int64_t dims[ONX_RANK_MAX] = { (int64_t)x->count }, kept = 0;
+    uint32_t axis = 0, rank = flat ? 1 : x->rank;
+    if (!flat) {
+        ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &axis));
+        memcpy(dims, x->dims, x->rank * sizeof *dims);
+    }
+    uint64_t outer = onxi_product(dims, 0, axis), inner = onxi_product(dims, axis + 1, rank), size = inner;
+    uint64_t length = (uint64_t)dims[axis];
+    size *= onxi_element_size(x->dtype);
+    for (uint64_t i = 0; i < condition->count; i++) {
+        if (keep[i] && i >= length)
+            return onx_work_fail(work, ONX_E_INVALID, "the condition keeps %llu of a dimension of %llu",
+                                 (unsigned long long)i, (unsigned long long)length);
+        kept += keep[i] != 0;
+    }
+    dims[axis] = kept;
+    ONX_TRY(onxi_value_size(work->outputs[0], x->dtype, rank, dims));
+    const char *from = x->data;
+    char *to = work->outputs[0]->data;
+    uint64_t count = condition->count < length ? condition->count : length;
+    for (uint64_t row = 0; row < outer && size; row++, from += length * size)
+        for (uint64_t i = 0; i < count; i++)
+            if (keep[i]) {
+                memcpy(to, from + i * size, size);
+                to += size;
+            }
+    return ONX_OK;
+}
+
+/* ---- OneHot: indexes may be of any type; what is behind the point does not count, NaN is outside ---- */
+
+static onx_status hot_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const onx_prepare *p = work->prepared;
+    const onx_value *index = work->inputs[0], *depths = work->inputs[1], *values = work->inputs[2];
+    uint32_t axis, size = onxi_element_size(values->dtype);
+    if (depths->count != 1 || values->rank != 1 || values->dims[0] != 2)
+        return onx_work_fail(work, ONX_E_INVALID, "depth has %llu elements and values %llu, expected 1 and 2",
+                             (unsigned long long)depths->count, (unsigned long long)values->count);
+    int64_t depth = onxi_index(depths, 0), dims[ONX_RANK_MAX + 1];
+    if (depth < 0 || depth == INT64_MAX || index->rank >= ONX_RANK_MAX)
+        return onx_work_fail(work, ONX_E_INVALID, "depth is %lld", (long long)depth);
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", -1), index->rank + 1, &axis));
+    for (uint32_t d = 0; d < index->rank; d++)
+        dims[d + (d >= axis)] = index->dims[d];
+    dims[axis] = depth;
+    ONX_TRY(onxi_value_size(work->outputs[0], values->dtype, index->rank + 1, dims));
+    onx_value *y = work->outputs[0];
+    const char *off = values->data, *on = off + size;
+    char *to = y->data;
+    uint64_t inner = onxi_product(index->dims, axis, index->rank);
+    for (uint64_t i = 0; i < y->count; i++)
+        memcpy(to + i * size, off, size);
+    for (uint64_t i = 0; i < index->count && depth; i++) {
+        int64_t at = onxi_index(index, i);
+        at = at < 0 && p->since >= 11 ? at + depth : at;
+        if (at >= 0 && at < depth)
+            memcpy(to + ((i / inner * (uint64_t)depth + (uint64_t)at) * inner + i % inner) * size, on, size);
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_select[] = {
+    { .op = "Where", .since = 9, .prepare = where_prepare, .run = where_run },
+    { .op = "GatherElements", .since = 11, .prepare = elements_prepare, .run = elements_run },
+    { .op = "GatherND", .since = 11, .prepare = nd_prepare, .run = nd_run },
+    { .op = "Compress",
+      .since = 9,
+      .dtypes = ONX_DTYPE_BIT(ONX_BOOL),
+      .typed_by = 1,
+      .flags = ONX_KERNEL_SIZES_OUTPUT,
+      .prepare = onxi_whole_bytes,
+      .run = compress_run },
+    { .op = "OneHot", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = onxi_whole_bytes, .run = hot_run },
+    { 0 }
+};

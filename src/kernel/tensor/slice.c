@@ -1,0 +1,245 @@
+/* slice.c - Slice, Split and Tile: parts of the input, or the input several times. */
+#include "kernel/core/move.h"
+
+/* ---- Slice ---- */
+
+typedef struct slice_list {
+    const onx_value *input;
+    const int64_t *attribute;
+    uint64_t count;
+} slice_list;
+
+static slice_list read_list(const onxi_move_call *call, const char *name, uint32_t input)
+{
+    slice_list list = { 0 };
+    if (call->p->since >= 10) {
+        list.input = onxi_move_input(call, input);
+        list.count = list.input ? list.input->count : 0;
+        return list;
+    }
+    uint32_t count = 0;
+    list.attribute = name ? onx_prepare_ints(call->p, name, &count) : NULL;
+    list.count = count;
+    return list;
+}
+
+static bool is_given(const slice_list *list)
+{
+    return list->input || list->attribute;
+}
+
+static int64_t entry(const slice_list *list, uint64_t i)
+{
+    return list->input ? onxi_move_number(list->input, i) : list->attribute[i];
+}
+
+static int64_t clamp(int64_t at, int64_t size, int64_t low, int64_t high)
+{
+    at = at < 0 ? at + size : at;
+    return at < low ? low : at > high ? high : at;
+}
+
+static void slice_axis(onxi_move_axis *a, int64_t start, int64_t end, int64_t step)
+{
+    int64_t size = a->count, below = step > 0 ? 0 : -1, above = step > 0 ? size : size - 1;
+    int64_t far = size < INT64_MAX ? size + 1 : size; /* a longer step takes one element just as well */
+    step = step > far ? far : step < -far ? -far : step;
+    if (!size) {
+        a->out = 0;
+        return;
+    }
+    start = clamp(start, size, 0, above);
+    end = clamp(end, size, below, above);
+    int64_t way = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
+    a->out = way > 0 ? (way - 1) / stride + 1 : 0;
+    a->offset = start;
+    a->step = step;
+}
+
+static onx_status slice_describe(const onxi_move_call *call, onxi_move *m)
+{
+    slice_list starts = read_list(call, "starts", 1), ends = read_list(call, "ends", 2),
+               axes = read_list(call, "axes", 3), steps = read_list(call, NULL, 4);
+    if (starts.count != ends.count || (is_given(&axes) && axes.count != starts.count) ||
+        (is_given(&steps) && steps.count != starts.count) || starts.count > m->rank)
+        return ONXI_MOVE_FAIL(call, "there are %llu starts, %llu ends, %llu axes and %llu steps for rank %u",
+                              (unsigned long long)starts.count, (unsigned long long)ends.count,
+                              (unsigned long long)axes.count, (unsigned long long)steps.count, m->rank);
+    bool seen[ONX_RANK_MAX] = { false };
+    for (uint64_t i = 0; i < starts.count; i++) {
+        int64_t axis = is_given(&axes) ? entry(&axes, i) : (int64_t)i, step = is_given(&steps) ? entry(&steps, i) : 1;
+        if (axis < -(int64_t)m->rank || axis >= (int64_t)m->rank || seen[axis < 0 ? axis + m->rank : axis])
+            return ONXI_MOVE_FAIL(call, "axis %lld is outside of rank %u, or given twice", (long long)axis, m->rank);
+        if (step == 0)
+            return ONXI_MOVE_FAIL(call, "step %llu is 0", (unsigned long long)i);
+        axis = axis < 0 ? axis + m->rank : axis;
+        seen[axis] = true;
+        slice_axis(&m->axis[axis], entry(&starts, i), entry(&ends, i), step);
+    }
+    return ONX_OK;
+}
+
+/* ---- Tile ---- */
+
+static onx_status tile_axis(const onxi_move_call *call, onxi_move_axis *a, int64_t times)
+{
+    int64_t out;
+    if (times < 0 || !onxi_mul_i64(a->count, times, &out))
+        return ONXI_MOVE_FAIL(call, "a dimension of %lld cannot be repeated %lld times", (long long)a->count,
+                              (long long)times);
+    a->out = out;
+    a->mode = ONXI_MOVE_WRAP;
+    return ONX_OK;
+}
+
+static onx_status tile_describe(const onxi_move_call *call, onxi_move *m)
+{
+    const onx_value *repeats = onxi_move_input(call, 1);
+    if (!repeats || repeats->count != m->rank)
+        return ONXI_MOVE_FAIL(call, "there are %llu repeats for rank %u",
+                              repeats ? (unsigned long long)repeats->count : 0, m->rank);
+    for (uint32_t d = 0; d < m->rank; d++)
+        ONX_TRY(tile_axis(call, &m->axis[d], onxi_move_number(repeats, d)));
+    return ONX_OK;
+}
+
+/* Version 1: how often, and along which axis, both in the type of the input. */
+static onx_status tile_describe_1(const onxi_move_call *call, onxi_move *m)
+{
+    const onx_value *tiles = onxi_move_input(call, 1), *along = onxi_move_input(call, 2);
+    if (!tiles || !along || tiles->count != 1 || along->count != 1)
+        return ONXI_MOVE_FAIL(call, "tiles and axis must hold one number each");
+    int64_t axis = onxi_move_number(along, 0);
+    if (axis < 0 || axis >= (int64_t)m->rank)
+        return ONXI_MOVE_FAIL(call, "axis %lld is outside of rank %u", (long long)axis, m->rank);
+    return tile_axis(call, &m->axis[axis], onxi_move_number(tiles, 0));
+}
+
+/* ---- Split ---- */
+
+typedef struct split_params {
+    uint32_t axis, bits;
+    uint64_t outer, inner; /* rows, and elements of one index along the axis */
+    const int64_t *sizes;  /* attribute */
+    uint32_t size_count;
+    int64_t parts; /* equal ones when nothing gives sizes */
+} split_params;
+
+static onx_status split_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    split_params *q = ONXI_NEW(p->arena, split_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &q->axis));
+    q->bits = x->dtype == ONX_STRING ? 8 * (uint32_t)sizeof(onx_str) : onx_dtype_bits(x->dtype);
+    if (!q->bits)
+        return ONX_E_UNSUPPORTED;
+    q->outer = onxi_product(x->dims, 0, q->axis);
+    q->inner = onxi_product(x->dims, q->axis + 1, x->rank);
+    if (p->since < 13)
+        q->sizes = onx_prepare_ints(p, "split", &q->size_count);
+    q->parts = p->since >= 18 ? onx_prepare_int(p, "num_outputs", p->output_count) : p->output_count;
+    if (q->parts < 1)
+        return onx_prepare_fail(p, ONX_E_INVALID, "num_outputs is %lld", (long long)q->parts);
+    p->params = q;
+    if (p->kernel->flags & ONX_KERNEL_SIZES_OUTPUT)
+        return ONX_OK; /* one row does it all */
+    uint64_t row = q->inner * (uint64_t)x->dims[q->axis];
+    p->rows = q->outer;
+    p->grain = q->bits < 8 ? p->rows + 1 : row ? ONXI_MOVE_GRAIN / row + 1 : 1;
+    return ONX_OK;
+}
+
+/* How many indexes along the axis part `i` takes, of `length`; -1: no sizes for that many outputs. */
+static int64_t part_size(const split_params *q, const onx_value *sizes, int64_t length, uint32_t i, int32_t since)
+{
+    if (sizes)
+        return i < sizes->count ? onxi_move_number(sizes, i) : -1;
+    if (q->sizes)
+        return i < q->size_count ? q->sizes[i] : -1;
+    if (since < 18)
+        return length % q->parts ? -1 : length / q->parts;
+    int64_t chunk = length / q->parts + (length % q->parts ? 1 : 0), before;
+    if (!onxi_mul_i64(chunk, i, &before) || before > length)
+        return -1;
+    return chunk < length - before ? chunk : length - before;
+}
+
+static bool is_part(const onx_value *x, const onx_value *y, uint32_t axis, int64_t size)
+{
+    if (y->kind != ONX_VALUE_TENSOR || y->dtype != x->dtype || y->rank != x->rank)
+        return false;
+    for (uint32_t d = 0; d < x->rank; d++)
+        if (y->dims[d] != (d == axis ? size : x->dims[d]))
+            return false;
+    return true;
+}
+
+static onx_status split_output(onx_work *work, uint32_t i, int64_t size)
+{
+    const split_params *q = work->params;
+    const onx_value *x = work->inputs[0];
+    if (is_part(x, work->outputs[i], q->axis, size))
+        return ONX_OK;
+    if (!(work->prepared->kernel->flags & ONX_KERNEL_SIZES_OUTPUT))
+        return onx_work_fail(work, ONX_E_INVALID, "output %u does not have the %lld elements of part %u", i,
+                             (long long)size, i);
+    int64_t dims[ONX_RANK_MAX];
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    dims[q->axis] = size;
+    return onx_value_reset(work->outputs[i], (onx_dtype)x->dtype, x->rank, dims);
+}
+
+static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const split_params *q = work->params;
+    const onx_prepare *p = work->prepared;
+    const onx_value *x = work->inputs[0];
+    const onx_value *sizes = p->input_count > 1 ? work->inputs[1] : NULL;
+    int64_t length = x->dims[q->axis], at = 0;
+    if (p->kernel->flags & ONX_KERNEL_SIZES_OUTPUT) {
+        first = 0;
+        last = q->outer;
+    }
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        int64_t size = part_size(q, sizes, length, i, p->since);
+        if (size < 0 || size > length - at)
+            return onx_work_fail(work, ONX_E_INVALID, "a dimension of %lld cannot be split into %u parts as asked",
+                                 (long long)length, p->output_count);
+        uint64_t start = (uint64_t)at * q->inner, count = (uint64_t)size * q->inner;
+        at += size;
+        if (!work->outputs[i])
+            continue;
+        ONX_TRY(split_output(work, i, size));
+        for (uint64_t row = first; count && row < last; row++)
+            onxi_move_copy(q->bits, x, row * (uint64_t)length * q->inner + start, work->outputs[i], row * count, count);
+    }
+    if ((sizes || q->sizes) && at != length)
+        return onx_work_fail(work, ONX_E_INVALID, "the parts add up to %lld, the dimension has %lld", (long long)at,
+                             (long long)length);
+    return ONX_OK;
+}
+
+/* ---- rows ---- */
+
+static const onxi_move_body slice = { slice_describe, 0 }, tile = { tile_describe, 0 }, tile_1 = { tile_describe_1, 0 };
+
+const onx_kernel onxi_kernels_slice[] = {
+    { .op = "Slice",
+      .since = 1,
+      .flags = ONX_KERNEL_SIZES_OUTPUT,
+      .body = &slice,
+      .prepare = onxi_move_prepare,
+      .run = onxi_move_run },
+    { .op = "Tile", .since = 6, .body = &tile, .prepare = onxi_move_prepare, .run = onxi_move_run },
+    { .op = "Tile",
+      .since = 1,
+      .flags = ONX_KERNEL_SIZES_OUTPUT,
+      .body = &tile_1,
+      .prepare = onxi_move_prepare,
+      .run = onxi_move_run },
+    { .op = "Split", .since = 2, .prepare = split_prepare, .run = split_run },
+    { .op = "Split", .since = 1, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = split_prepare, .run = split_run },
+    { 0 }
+};

@@ -1,0 +1,275 @@
+/* resize.c - Resize and Upsample by the tables of kernel/window/resize_taps.c: the nearest element as it is, or one
+ * axis after the other, in float for floats of up to 32 bits, else in double. */
+#include "kernel/window/resize.h"
+
+typedef struct resize_params {
+    bool known;
+    onxi_taps_list taps;
+    uint64_t rows, grain, space; /* bytes that a thread needs */
+} resize_params;
+
+/* ---- nearest ---- */
+
+/* Rows are runs along the last axis that is resized; what is behind it moves together. */
+static uint32_t last_axis(const onxi_taps_list *list)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < list->count; i++)
+        last = list->axis[i].axis > last ? list->axis[i].axis : last;
+    return last;
+}
+
+static const onxi_taps *taps_of(const onxi_taps_list *list, uint32_t axis)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->axis[i].axis == axis)
+            return &list->axis[i];
+    return NULL;
+}
+
+static void fill(char *to, const char *value, uint64_t size, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        memcpy(to + i * size, value, size);
+}
+
+#define TAKE(T)                                                                                                        \
+    for (int64_t o = 0; o < t->out; o++)                                                                               \
+    ((T *)(void *)to)[o] = t->count[o] ? ((const T *)(const void *)from)[t->start[o]] : *(const T *)(const void *)value
+
+/* A run along the last axis. */
+static void take_run(const onxi_taps *t, const char *from, char *to, uint64_t bytes, uint64_t size, const char *value)
+{
+    switch (bytes) {
+    case 1:
+        TAKE(uint8_t);
+        return;
+    case 2:
+        TAKE(uint16_t);
+        return;
+    case 4:
+        TAKE(uint32_t);
+        return;
+    case 8:
+        TAKE(uint64_t);
+        return;
+    default:
+        for (int64_t o = 0; o < t->out; o++, to += bytes)
+            if (t->count[o])
+                memcpy(to, from + (uint64_t)t->start[o] * bytes, bytes);
+            else
+                fill(to, value, size, bytes / size);
+    }
+}
+
+static void take_nearest(const onxi_taps_list *list, const onx_value *x, onx_value *y, uint64_t first, uint64_t last)
+{
+    uint32_t run = last_axis(list);
+    const onxi_taps *along = taps_of(list, run);
+    uint64_t size = onxi_element_size(x->dtype), bytes = onxi_product(x->dims, run + 1, x->rank) * size;
+    uint64_t value[2] = { 0 };
+    int64_t stride[ONX_RANK_MAX];
+    onxi_strides(x, stride);
+    if (x->dtype != ONX_STRING && onx_dtype_class_of(x->dtype) != ONX_CLASS_COMPLEX)
+        onx_convert((onx_dtype)x->dtype, value, ONX_DOUBLE, &list->extrapolation, 1, true);
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t rest = row;
+        int64_t from = 0;
+        bool outside = false;
+        for (uint32_t d = run; d-- > 0;) {
+            const onxi_taps *t = taps_of(list, d);
+            int64_t o = (int64_t)(rest % (uint64_t)y->dims[d]);
+            rest /= (uint64_t)y->dims[d];
+            outside |= t && !t->count[o];
+            from += (t ? t->start[o] : o) * stride[d];
+        }
+        char *to = (char *)y->data + row * (uint64_t)y->dims[run] * bytes;
+        if (outside)
+            fill(to, (const char *)value, size, (uint64_t)y->dims[run] * bytes / size);
+        else
+            take_run(along, (const char *)x->data + (uint64_t)from * size, to, bytes, size, (const char *)value);
+    }
+}
+
+/* ---- weighted ---- */
+
+/* One axis of [outer, in, inner]. */
+typedef struct pass {
+    const onxi_taps *taps;
+    uint64_t outer, inner;
+    double extrapolation;
+} pass;
+
+#define PASS(T)                                                                                                        \
+    static void pass_##T(const pass *p, const T *x, T *y)                                                              \
+    {                                                                                                                  \
+        const onxi_taps *t = p->taps;                                                                                  \
+        for (uint64_t o = 0; o < p->outer; o++, x += (uint64_t)t->in * p->inner)                                       \
+            for (int64_t k = 0; k < t->out; k++, y += p->inner) {                                                      \
+                const T *from = x + (uint64_t)t->start[k] * p->inner;                                                  \
+                const double *w = t->weight + k * t->most;                                                             \
+                for (uint64_t i = 0; i < p->inner; i++)                                                                \
+                    y[i] = t->count[k] ? (T)w[0] * from[i] : (T)p->extrapolation;                                      \
+                for (int64_t n = 1; n < t->count[k]; n++) {                                                            \
+                    from += p->inner;                                                                                  \
+                    for (uint64_t i = 0; i < p->inner; i++)                                                            \
+                        y[i] += (T)w[n] * from[i];                                                                     \
+                }                                                                                                      \
+            }                                                                                                          \
+    }
+PASS(float)
+PASS(double)
+
+static bool in_float(int dtype)
+{
+    return dtype == ONX_FLOAT || dtype == ONX_FLOAT16 || dtype == ONX_BFLOAT16 || dtype == ONX_COMPLEX64;
+}
+
+/* A complex number is two of its parts, side by side. */
+static int part_of(int dtype)
+{
+    return dtype == ONX_COMPLEX64 ? ONX_FLOAT : dtype == ONX_COMPLEX128 ? ONX_DOUBLE : dtype;
+}
+
+/* What is in front of all resized axes is independent. */
+static uint32_t first_axis(const onxi_taps_list *list, uint32_t rank)
+{
+    uint32_t first = rank;
+    for (uint32_t i = 0; i < list->count; i++)
+        first = list->axis[i].axis < first ? list->axis[i].axis : first;
+    return first;
+}
+
+/* Elements (parts) of a row before any pass, and of the largest that passes make. */
+static uint64_t row_parts(const onxi_taps_list *list, const onx_value *x, uint64_t *largest)
+{
+    int64_t dims[ONX_RANK_MAX];
+    uint32_t first = first_axis(list, x->rank);
+    uint64_t parts = onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX ? 2 : 1, start;
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    *largest = start = onxi_product(dims, first, x->rank) * parts;
+    for (uint32_t i = 0; i < list->count; i++) {
+        dims[list->axis[i].axis] = list->axis[i].out;
+        uint64_t now = onxi_product(dims, first, x->rank) * parts;
+        *largest = now > *largest ? now : *largest;
+    }
+    return start;
+}
+
+static void weigh_rows(const onxi_taps_list *list, const onx_value *x, onx_value *y, void *space, uint64_t first,
+                       uint64_t last)
+{
+    uint32_t lead = first_axis(list, x->rank);
+    uint64_t parts = onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX ? 2 : 1, largest;
+    uint64_t in = row_parts(list, x, &largest), out = onxi_product(y->dims, lead, y->rank) * parts;
+    bool single = in_float(x->dtype);
+    int stored = part_of(x->dtype), computed = single ? ONX_FLOAT : ONX_DOUBLE;
+    uint64_t width = single ? sizeof(float) : sizeof(double), size = onx_dtype_bits(stored) / 8;
+    char *buffers[2] = { space, (char *)space + largest * width };
+    for (uint64_t row = first; row < last; row++) {
+        int64_t dims[ONX_RANK_MAX];
+        const char *now = (const char *)x->data + row * in * size;
+        char *end = (char *)y->data + row * out * size;
+        memcpy(dims, x->dims, x->rank * sizeof *dims);
+        if (stored != computed) {
+            onx_convert((onx_dtype)computed, buffers[1], (onx_dtype)stored, now, in, true);
+            now = buffers[1];
+        }
+        for (uint32_t i = 0; i < list->count; i++) {
+            const onxi_taps *t = &list->axis[i];
+            const pass p = { t, onxi_product(dims, lead, t->axis), onxi_product(dims, t->axis + 1, x->rank) * parts,
+                             list->extrapolation };
+            char *to = i + 1 == list->count && stored == computed ? end : buffers[i % 2];
+            if (single)
+                pass_float(&p, (const float *)(const void *)now, (float *)(void *)to);
+            else
+                pass_double(&p, (const double *)(const void *)now, (double *)(void *)to);
+            dims[t->axis] = t->out;
+            now = to;
+        }
+        if (stored == computed)
+            continue;
+        if (onx_dtype_class_of(stored) != ONX_CLASS_FLOATING) /* rounded, not cut off, and held in range */
+            onxi_round_to(stored, end, (const double *)(const void *)now, out);
+        else
+            onx_convert((onx_dtype)stored, end, (onx_dtype)computed, now, out, true);
+    }
+}
+
+/* ---- the node ---- */
+
+static void size_work(const onxi_taps_list *list, const onx_value *x, const onx_value *y, resize_params *q)
+{
+    uint64_t largest;
+    if (!list->count || list->nearest) {
+        uint32_t run = list->count ? last_axis(list) : 0;
+        q->rows = list->count ? onxi_product(y->dims, 0, run) : 1;
+        q->space = 0;
+        q->grain = ONXI_MOVE_GRAIN / (y->count / q->rows) + 1;
+        return;
+    }
+    row_parts(list, x, &largest);
+    q->rows = onxi_product(x->dims, 0, first_axis(list, x->rank));
+    q->space = 2 * largest * (in_float(x->dtype) ? sizeof(float) : sizeof(double));
+    q->grain = ONXI_MOVE_GRAIN / (largest + 1) + 1;
+}
+
+static onx_status resize_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    resize_params *q = ONXI_NEW(p->arena, resize_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    p->params = q;
+    if (!onxi_element_size(x->dtype) || y->rank != x->rank || y->dtype != x->dtype)
+        return ONX_E_UNSUPPORTED;
+    if (x->dtype == ONX_STRING && !onx_str_is(onx_prepare_text(p, "mode", "nearest"), "nearest"))
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "there is nothing between two strings");
+    if (!y->count) {
+        p->rows = 0;
+        return ONX_OK;
+    }
+    q->known = onxi_taps_known(p);
+    if (!q->known)
+        return ONX_OK;
+    const onxi_move_call call = { .p = p, .inputs = p->inputs, .output = y };
+    ONX_TRY(onxi_taps_make(&call, p->arena, &q->taps));
+    size_work(&q->taps, x, y, q);
+    p->rows = q->rows;
+    p->grain = q->grain;
+    p->thread_workspace = q->space;
+    return ONX_OK;
+}
+
+static onx_status resize_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const resize_params *q = work->params;
+    const onx_value *x = work->inputs[0];
+    onx_value *y = work->outputs[0];
+    void *space = work->thread_workspace;
+    resize_params own;
+    if (!q->known) { /* one row, which does all */
+        const onxi_move_call call = { .p = work->prepared, .work = work, .inputs = work->inputs, .output = y };
+        ONX_TRY(onxi_taps_make(&call, work->text, &own.taps));
+        size_work(&own.taps, x, y, &own);
+        space = own.space ? onx_arena_alloc(work->text, own.space) : NULL;
+        if (own.space && !space)
+            return onx_work_fail(work, ONX_E_MEMORY, "there is no memory for what lies between");
+        q = &own;
+        first = 0;
+        last = own.rows;
+    }
+    if (!q->taps.count)
+        memcpy(y->data, x->data, x->size);
+    else if (q->taps.nearest)
+        take_nearest(&q->taps, x, y, first, last);
+    else
+        weigh_rows(&q->taps, x, y, space, first, last);
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_resize[] = {
+    { .op = "Resize", .since = 10, .prepare = resize_prepare, .run = resize_run },
+    { .op = "Upsample", .since = 1, .prepare = resize_prepare, .run = resize_run },
+    { 0 }
+};

@@ -1,0 +1,129 @@
+/* public.c - the accessors of onx/op.h. */
+#include "op/op.h"
+
+uint32_t onx_op_count(void)
+{
+    return onxi_operator_count;
+}
+
+const onx_op *onx_op_get(uint32_t index)
+{
+    return index < onxi_operator_count ? onxi_operators[index].rows : NULL;
+}
+
+const onx_op *onx_op_find(onx_str domain, onx_str name, int64_t opset)
+{
+    return onxi_schema_find(domain, name, opset);
+}
+
+const onx_op *onx_op_newest(onx_str domain, onx_str name)
+{
+    return onxi_schema_newest(domain, name);
+}
+
+/* Versions of one operator lie one after the other, newest first. */
+const onx_op *onx_op_older(const onx_op *op)
+{
+    return op[1].name ? &op[1] : NULL;
+}
+
+int64_t onx_domain_newest(onx_str domain)
+{
+    return onxi_domain_newest(domain);
+}
+
+const char *onx_op_domain(const onx_op *op)
+{
+    return onxi_schema_domain(op);
+}
+
+const char *onx_op_name(const onx_op *op)
+{
+    return op->name;
+}
+
+int32_t onx_op_since(const onx_op *op)
+{
+    return op->since;
+}
+
+uint32_t onx_op_flags(const onx_op *op)
+{
+    return op->flags;
+}
+
+/* The built-in operator that a row belongs to, or NULL. */
+static const onxi_operator *built_in(const onx_op *op)
+{
+    return onxi_operator_find(onx_str_of(onxi_schema_domain(op)), onx_str_of(op->name));
+}
+
+const char *onx_op_family(const onx_op *op)
+{
+    const onxi_operator *operator_ = built_in(op);
+    return operator_ ? onxi_families[operator_->family].name : "custom";
+}
+
+const char *onx_op_summary(const onx_op *op)
+{
+    if (op->summary)
+        return op->summary;
+    const onxi_operator *operator_ = built_in(op);
+    return operator_ ? operator_->summary : "";
+}
+
+static const onx_op_port *port_at(const onxi_port *ports, uint32_t index)
+{
+    for (; ports && ports->name; ports++)
+        if (index-- == 0)
+            return ports;
+    return NULL;
+}
+
+const onx_op_port *onx_op_input(const onx_op *op, uint32_t index)
+{
+    return port_at(op->inputs, index);
+}
+
+const onx_op_port *onx_op_output(const onx_op *op, uint32_t index)
+{
+    return port_at(op->outputs, index);
+}
+
+const onx_op_attribute *onx_op_attribute_at(const onx_op *op, uint32_t index)
+{
+    for (const onxi_attr *a = op->attrs; a && a->name; a++)
+        if (index-- == 0)
+            return a;
+    return NULL;
+}
+
+uint32_t onx_op_min_input(const onx_op *op)
+{
+    return op->min_input;
+}
+
+uint32_t onx_op_max_input(const onx_op *op)
+{
+    return op->max_input;
+}
+
+uint32_t onx_op_min_output(const onx_op *op)
+{
+    return op->min_output;
+}
+
+uint32_t onx_op_max_output(const onx_op *op)
+{
+    return op->max_output;
+}
+
+const onx_function *onx_op_body(const onx_op *op)
+{
+    return op->body;
+}
+
+bool onx_op_is_composed(const onx_op *op)
+{
+    return op->body || op->body_parts;
+}

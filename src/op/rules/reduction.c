@@ -1,0 +1,91 @@
+/* reduction.c - rules of reductions over axes. */
+#include "op/op_rules.h"
+
+/* What becomes of a carried vector that is reduced to one element. */
+static void carry_reduced(onxi_call *call, uint32_t rank)
+{
+    static const struct {
+        const char *name;
+        onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b);
+    } steps[] = { { "ReduceSum", onxi_dim_add },
+                  { "ReduceProd", onxi_dim_mul },
+                  { "ReduceMax", onxi_dim_max },
+                  { "ReduceMin", onxi_dim_min } };
+    const onxi_value *in = onxi_call_value(call, 0);
+    for (size_t i = 0; in && in->count && i < sizeof steps / sizeof *steps; i++) {
+        if (strcmp(steps[i].name, call->schema->name) != 0)
+            continue;
+        onxi_dim *out = onxi_call_set_value(call, 0, rank, 1);
+        if (!out)
+            return;
+        out[0] = in->elements[0];
+        for (uint32_t k = 1; k < in->count; k++)
+            out[0] = steps[i].step(call->dims, out[0], in->elements[k]);
+    }
+}
+
+static onx_status reduce_marked(onxi_call *call, const onxi_type *x, const bool *reduced, bool keep)
+{
+    uint32_t rank = 0;
+    onxi_dim *dims;
+    for (uint32_t i = 0; i < x->rank; i++)
+        rank += keep || !reduced[i];
+    ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (!reduced[i])
+            *dims++ = x->dims[i];
+        else if (keep)
+            *dims++ = 1;
+    }
+    if (x->rank == 1 && reduced[0])
+        carry_reduced(call, rank);
+    return ONX_OK;
+}
+
+/* Axes that an input gives but nobody knows: with keepdims the rank stays, without it is smaller by their number. */
+static onx_status reduce_unknown(onxi_call *call, const onxi_type *x, bool keep)
+{
+    const onxi_type *axes = onxi_call_ranked(call, 1);
+    onxi_dim *dims;
+    if (keep)
+        return onxi_call_shape(call, 0, x->rank, &dims);
+    if (!axes || axes->rank != 1 || !onxi_dim_is_const(axes->dims[0]) || axes->dims[0] < 1 || axes->dims[0] > x->rank)
+        return ONX_OK; /* an empty list would mean all axes or none */
+    return onxi_call_shape(call, 0, x->rank - (uint32_t)axes->dims[0], &dims);
+}
+
+onx_status onxi_rule_reduce(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    bool keep = onxi_call_int(call, "keepdims", 1) != 0;
+    uint32_t count;
+    bool *reduced;
+    if (onxi_call_has_input(call, 1) && onxi_call_has_attribute(call, "axes"))
+        return onxi_call_fail(call, "axes are given as an input and as an attribute");
+    if (!x)
+        return ONX_OK;
+    const int64_t *axes =
+        onxi_call_has_input(call, 1) ? onxi_call_const_ints(call, 1, &count) : onxi_call_ints(call, "axes", &count);
+    if (onxi_call_has_input(call, 1) && !axes)
+        return reduce_unknown(call, x, keep);
+    if (count == 0 && onxi_call_int(call, "noop_with_empty_axes", 0)) {
+        onxi_call_shape_of(call, 0, x);
+        return ONX_OK;
+    }
+    ONX_TRY(onxi_call_mark_axes(call, axes, count, x->rank, false, &reduced));
+    if (count == 0)
+        memset(reduced, true, x->rank);
+    return reduce_marked(call, x, reduced, keep);
+}
+
+/* ArgMax, ArgMin */
+onx_status onxi_rule_arg_reduce(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    int64_t axis = onxi_call_int(call, "axis", 0);
+    bool *reduced;
+    if (!x)
+        return ONX_OK;
+    ONX_TRY(onxi_call_mark_axes(call, &axis, 1, x->rank, false, &reduced));
+    return reduce_marked(call, x, reduced, onxi_call_int(call, "keepdims", 1) != 0);
+}

@@ -1,0 +1,52 @@
+/* rnn.c - rules of recurrent layers: RNN, GRU and LSTM differ in what they compute, not in shapes. */
+#include "op/op_rules.h"
+
+/* How many directions the layer runs in; unknown for a word that means nothing. */
+static onxi_dim directions(onxi_call *call)
+{
+    if (!onxi_call_has_attribute(call, "direction") || onxi_call_text_is(call, "direction", "forward") ||
+        onxi_call_text_is(call, "direction", "reverse"))
+        return 1;
+    return onxi_call_text_is(call, "direction", "bidirectional") ? 2 : ONXI_DIM_UNKNOWN;
+}
+
+/* The attribute, or the last axis of the recurrence weights. */
+static onxi_dim hidden_size(onxi_call *call)
+{
+    const int64_t size = onxi_call_int(call, "hidden_size", 0);
+    if (size > 0)
+        return size;
+    const onxi_type *r = onxi_call_ranked(call, 2);
+    return r && r->rank == 3 ? r->dims[2] : ONXI_DIM_UNKNOWN;
+}
+
+onx_status onxi_rule_recurrent(onxi_call *call)
+{
+    const int32_t since = call->schema->since;
+    const bool batch_first = since >= 14 && onxi_call_int(call, "layout", 0) != 0;
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    onxi_dim *dims, length = ONXI_DIM_UNKNOWN, batch = ONXI_DIM_UNKNOWN;
+    ONX_TRY(onxi_call_want_rank(call, 0, 3));
+    if (x) {
+        length = x->dims[batch_first];
+        batch = x->dims[!batch_first];
+    }
+    for (uint32_t i = 0; i < call->output_count; i++)
+        onxi_call_output_unranked(call, i, onxi_call_dtype(call, 0));
+    /* Before version 7 it is open where outputs stand when the sequence is not asked for. */
+    if (since < 7 && onxi_call_int(call, "output_sequence", 0) == 0)
+        return ONX_OK;
+    const onxi_dim count = directions(call), hidden = hidden_size(call);
+    ONX_TRY(onxi_call_shape(call, 0, 4, &dims));
+    dims[0] = batch_first ? batch : length;
+    dims[1] = batch_first ? length : count;
+    dims[2] = batch_first ? count : batch;
+    dims[3] = hidden;
+    for (uint32_t i = 1; i < 3; i++) {
+        ONX_TRY(onxi_call_shape(call, i, 3, &dims));
+        dims[0] = batch_first ? batch : count;
+        dims[1] = batch_first ? count : batch;
+        dims[2] = hidden;
+    }
+    return ONX_OK;
+}

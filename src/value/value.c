@@ -1,0 +1,453 @@
+/* value.c - run-time values: making, resizing, sharing and freeing them. */
+#include "value/value.h"
+
+#include <math.h>
+
+bool onxi_dims_count(uint32_t rank, const int64_t *dims, uint64_t *count_out)
+{
+    uint64_t count = 1;
+    bool overflow = false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (dims[i] < 0)
+            return false;
+        if (dims[i] == 0) {
+            *count_out = 0;
+            for (uint32_t j = i + 1; j < rank; j++)
+                if (dims[j] < 0)
+                    return false;
+            return true;
+        }
+        overflow |= !onxi_mul_u64(count, (uint64_t)dims[i], &count);
+    }
+    for (uint32_t i = 0; overflow && i < rank; i++) /* a zero further on makes the product zero after all */
+        if (dims[i] == 0) {
+            count = 0;
+            overflow = false;
+        }
+    *count_out = count;
+    return !overflow;
+}
+
+bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out)
+{
+    if (dtype == ONX_STRING)
+        return onxi_mul_u64(count, sizeof(onx_str), bytes_out);
+    return onx_dtype_size(dtype, count, bytes_out);
+}
+
+onx_status onxi_value_memory(onx_ctx *cx, void *part, uint64_t from, uint64_t to)
+{
+    void *now;
+    memcpy(&now, part, sizeof now);
+    if (to > from && !onxi_ctx_hold(cx, to - from))
+        return ONX_E_LIMIT;
+    void *moved = to || now ? onxi_resize(cx, now, from, to) : NULL;
+    if (to && !moved) {
+        onxi_ctx_let_go(cx, to > from ? to - from : 0);
+        return ONX_E_MEMORY;
+    }
+    onxi_ctx_let_go(cx, to < from ? from - to : 0);
+    memcpy(part, &moved, sizeof moved);
+    return ONX_OK;
+}
+
+static void release(onx_ctx *cx, void *part, uint64_t size)
+{
+    onxi_value_memory(cx, &part, size, 0);
+}
+
+onx_status onx_value_new(onx_ctx *cx, onx_value **out)
+{
+    onx_value *v = NULL;
+    *out = NULL;
+    ONX_TRY(onxi_value_memory(cx, &v, 0, sizeof *v));
+    memset(v, 0, sizeof *v);
+    v->cx = cx;
+    v->refs = 1;
+    *out = v;
+    return ONX_OK;
+}
+
+onx_status onx_value_new_tensor(onx_ctx *cx, onx_dtype dtype, uint32_t rank, const int64_t *dims, onx_value **out)
+{
+    ONX_TRY(onx_value_new(cx, out));
+    onx_status status = onx_value_reset(*out, dtype, rank, dims);
+    if (status != ONX_OK) {
+        onx_value_free(*out);
+        *out = NULL;
+        return status;
+    }
+    if ((*out)->size)
+        memset((*out)->data, 0, (*out)->size);
+    return ONX_OK;
+}
+
+/* Gives up the items; freeing nested lists goes through a chain of `items` pointers instead of recursion, so that deep
+ * nesting costs no stack. */
+static void drop_items(onx_value *v, onx_value **pending)
+{
+    uint64_t count = v->kind == ONX_VALUE_TENSOR || v->kind == ONX_VALUE_NONE ? 0 : v->count;
+    for (uint64_t i = 0; i < count; i++) {
+        onx_value *item = v->items[i];
+        if (item && --item->refs == 0) {
+            /* the chain runs through `layout`, which a dying value does not need */
+            item->layout = (const struct onx_layout *)(const void *)*pending;
+            *pending = item;
+        }
+    }
+    if (count)
+        v->count = 0;
+}
+
+static void release_parts(onx_value *v)
+{
+    release(v->cx, v->items, v->items_room * sizeof *v->items);
+    if (!(v->flags & ONXI_VALUE_BORROWED)) {
+        release(v->cx, v->data, v->data_room);
+        release(v->cx, v->dims, v->dims_room * sizeof *v->dims);
+    }
+    release(v->cx, v->text, v->text_room);
+}
+
+void onx_value_free(onx_value *value)
+{
+    if (!value || --value->refs != 0)
+        return;
+    onx_value *pending = value;
+    value->layout = NULL;
+    while (pending) {
+        onx_value *v = pending;
+        pending = (onx_value *)(uintptr_t)(const void *)v->layout;
+        drop_items(v, &pending);
+        release_parts(v);
+        release(v->cx, v, sizeof *v);
+    }
+}
+
+static void clear_items(onx_value *v)
+{
+    onx_value *pending = NULL;
+    drop_items(v, &pending);
+    while (pending) {
+        onx_value *item = pending;
+        pending = (onx_value *)(uintptr_t)(const void *)item->layout;
+        drop_items(item, &pending);
+        release_parts(item);
+        release(item->cx, item, sizeof *item);
+    }
+}
+
+static onx_status make_owner(onx_value *v)
+{
+    if (v->flags & ONXI_VALUE_BORROWED) {
+        v->data = NULL;
+        v->dims = NULL;
+        v->data_room = 0;
+        v->dims_room = 0;
+        v->flags &= (uint16_t)~ONXI_VALUE_BORROWED;
+    }
+    return ONX_OK;
+}
+
+static onx_status reserve(onx_value *v, uint64_t bytes)
+{
+    if (bytes > onx_ctx_limits(v->cx).memory || bytes > SIZE_MAX / 2)
+        return onxi_fail(v->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+                         "a tensor of %llu bytes exceeds the memory limit of %llu bytes", (unsigned long long)bytes,
+                         (unsigned long long)onx_ctx_limits(v->cx).memory);
+    if (bytes <= v->data_room)
+        return ONX_OK;
+    release(v->cx, v->data, v->data_room);
+    v->data_room = 0;
+    v->data = NULL;
+    ONX_TRY(onxi_value_memory(v->cx, &v->data, 0, bytes));
+    v->data_room = bytes;
+    return ONX_OK;
+}
+
+onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, const int64_t *dims)
+{
+    uint64_t count, bytes;
+    if (rank > ONX_RANK_MAX)
+        return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "rank %u exceeds the limit of %u", rank, ONX_RANK_MAX);
+    if (!onxi_dims_count(rank, dims, &count) || !onxi_tensor_room((int)dtype, count, &bytes))
+        return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "no %s tensor can have these dimensions",
+                         onx_dtype_name(dtype) ? onx_dtype_name(dtype) : "such");
+    int64_t keep[ONX_RANK_MAX]; /* dims may be the value's own */
+    if (rank)
+        memcpy(keep, dims, rank * sizeof *keep);
+    clear_items(value);
+    ONX_TRY(make_owner(value));
+    value->kind = ONX_VALUE_NONE;
+    value->layout = NULL;
+    if (rank > value->dims_room) {
+        release(value->cx, value->dims, value->dims_room * sizeof *value->dims);
+        value->dims_room = 0;
+        value->dims = NULL;
+        ONX_TRY(onxi_value_memory(value->cx, &value->dims, 0, rank * sizeof *value->dims));
+        value->dims_room = rank;
+    }
+    if (rank)
+        memcpy(value->dims, keep, rank * sizeof *keep);
+    ONX_TRY(reserve(value, bytes ? bytes : 1)); /* empty tensors have an address too: kernels add offsets to it */
+    if (dtype == ONX_STRING && bytes)
+        memset(value->data, 0, bytes);
+    value->kind = ONX_VALUE_TENSOR;
+    value->dtype = (uint8_t)dtype;
+    value->rank = rank;
+    value->count = count;
+    value->size = bytes;
+    return ONX_OK;
+}
+
+onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t *dims)
+{
+    bool same = v->kind == ONX_VALUE_TENSOR && v->dtype == dtype && v->rank == rank;
+    for (uint32_t d = 0; same && d < rank; d++)
+        same = v->dims[d] == dims[d];
+    return same ? ONX_OK : onx_value_reset(v, (onx_dtype)dtype, rank, dims);
+}
+
+double onxi_value_number(const onx_value *v, uint64_t index)
+{
+    double out = 0;
+    unsigned bits = onx_dtype_bits(v->dtype), per = bits && bits < 8 ? 8 / bits : 1;
+    const uint8_t *at = (const uint8_t *)v->data + (per > 1 ? index / per : index * (bits / 8));
+    uint8_t low;
+    if (per > 1) {
+        low = (uint8_t)(*at >> (index % per * bits));
+        at = &low;
+    }
+    onx_convert(ONX_DOUBLE, &out, (onx_dtype)v->dtype, at, 1, true);
+    return out;
+}
+
+int64_t onxi_value_whole(const onx_value *v, uint64_t index)
+{
+    double x = onxi_value_number(v, index);
+    return x > -9e18 && x < 9e18 ? (int64_t)x : x < 0 ? INT64_MIN : INT64_MAX;
+}
+
+void onxi_value_numbers(const onx_value *v, uint64_t first, uint64_t count, double *out)
+{
+    uint64_t bit = first * onx_dtype_bits(v->dtype);
+    if (bit % 8 == 0)
+        onx_convert(ONX_DOUBLE, out, (onx_dtype)v->dtype, (const char *)v->data + bit / 8, count, true);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            out[i] = onxi_value_number(v, first + i);
+}
+
+void onxi_value_set_number(onx_value *v, uint64_t index, double number)
+{
+    onx_convert((onx_dtype)v->dtype, (char *)v->data + index * (onx_dtype_bits(v->dtype) / 8), ONX_DOUBLE, &number, 1,
+                true);
+}
+
+onx_status onxi_value_lengthen(onx_value *value, int64_t length)
+{
+    uint64_t count, bytes, before = value->size;
+    int64_t was = value->dims[0];
+    value->dims[0] = length;
+    bool possible = onxi_dims_count(value->rank, value->dims, &count) && onxi_tensor_room(value->dtype, count, &bytes);
+    uint64_t limit = onx_ctx_limits(value->cx).memory;
+    if (!possible || bytes > limit || bytes > SIZE_MAX / 4) {
+        value->dims[0] = was;
+        return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+                         "a tensor of %lld parts of %llu bytes exceeds the memory limit of %llu bytes",
+                         (long long)length, (unsigned long long)(was > 0 ? before / (uint64_t)was : 0),
+                         (unsigned long long)limit);
+    }
+    if (bytes > value->data_room) {
+        uint64_t room = bytes > 2 * value->data_room ? bytes : 2 * value->data_room;
+        ONX_TRY(onxi_value_memory(value->cx, &value->data, value->data_room, room));
+        value->data_room = room;
+    }
+    if (bytes > before && (value->dtype == ONX_STRING || onx_dtype_bits(value->dtype) < 8))
+        memset((char *)value->data + before, 0, bytes - before);
+    value->count = count;
+    value->size = bytes;
+    return ONX_OK;
+}
+
+void onxi_value_swap(onx_value *a, onx_value *b)
+{
+    uint32_t a_refs = a->refs, b_refs = b->refs;
+    onx_value was = *a;
+    *a = *b;
+    *b = was;
+    a->refs = a_refs;
+    b->refs = b_refs;
+}
+
+enum { ROUNDED = 256 }; /* elements at a time; a multiple of 4, so that packed types begin at a byte */
+
+void onxi_round_to(int dtype, void *out, const double *in, uint64_t count)
+{
+    unsigned bits = onx_dtype_bits(dtype);
+    bool is_signed = onx_dtype_class_of(dtype) == ONX_CLASS_SIGNED, is_bool = dtype == ONX_BOOL;
+    double high = is_bool ? 1 : ldexp(1, (int)bits - is_signed) - 1, low = is_signed ? -high - 1 : 0;
+    if (bits == 64) /* the greatest double that is an integer of the type */
+        high = ldexp(1, 64 - is_signed) - (is_signed ? 1024 : 2048);
+    for (uint64_t start = 0; start < count; start += ROUNDED) {
+        double held[ROUNDED];
+        uint64_t n = count - start < ROUNDED ? count - start : ROUNDED;
+        for (uint64_t i = 0; i < n; i++) {
+            double v = rint(in[start + i]);
+            held[i] = v > low ? v < high ? v : high : low;
+        }
+        onx_convert((onx_dtype)dtype, (char *)out + start * bits / 8, ONX_DOUBLE, held, n, true);
+    }
+}
+
+onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype dtype)
+{
+    clear_items(value);
+    ONX_TRY(make_owner(value));
+    value->kind = (uint8_t)kind;
+    value->dtype = (uint8_t)dtype;
+    value->rank = 0;
+    value->count = 0;
+    value->size = 0;
+    value->layout = NULL;
+    return ONX_OK;
+}
+
+onx_status onxi_value_share(onx_ctx *cx, onx_value *value, onx_value **out)
+{
+    if (value->cx == cx && !(value->flags & ONXI_VALUE_BORROWED) && value->refs > 0 && value->refs < UINT32_MAX) {
+        value->refs++;
+        *out = value;
+        return ONX_OK;
+    }
+    return onxi_value_snapshot(cx, value, out);
+}
+
+/* A map's keys grow with its items. */
+static onx_status grow_keys(onx_value *value, uint64_t index)
+{
+    uint64_t width = value->dtype == ONX_STRING ? sizeof(onx_str) : sizeof(int64_t);
+    uint64_t need = (value->count + 1) * width;
+    if (need > value->data_room) {
+        uint64_t room = need * 2;
+        ONX_TRY(onxi_value_memory(value->cx, &value->data, value->data_room, room));
+        value->data_room = room;
+    }
+    char *at = (char *)value->data + index * width;
+    memmove(at + width, at, (value->count - index) * width);
+    memset(at, 0, width);
+    value->size = need;
+    return ONX_OK;
+}
+
+onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
+{
+    if (value->kind != ONX_VALUE_SEQUENCE && value->kind != ONX_VALUE_OPTIONAL && value->kind != ONX_VALUE_MAP)
+        return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "only sequences, optional values and maps hold items");
+    if (index > value->count || (value->kind == ONX_VALUE_OPTIONAL && value->count))
+        return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "no item can be put at %llu of %llu",
+                         (unsigned long long)index, (unsigned long long)value->count);
+    if (value->count == value->items_room) {
+        uint64_t room = value->items_room ? value->items_room * 2 : 4;
+        ONX_TRY(onxi_value_memory(value->cx, &value->items, value->items_room * sizeof *value->items,
+                                  room * sizeof *value->items));
+        value->items_room = room;
+    }
+    if (value->kind == ONX_VALUE_MAP)
+        ONX_TRY(grow_keys(value, index));
+    onx_value *own;
+    ONX_TRY(onxi_value_share(value->cx, item, &own));
+    memmove(&value->items[index + 1], &value->items[index], (value->count - index) * sizeof *value->items);
+    value->items[index] = own;
+    value->count++;
+    return ONX_OK;
+}
+
+/* Points the strings of `to` at a copy of the bytes of `from` that it owns. */
+static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count)
+{
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (!onxi_add_u64(total, from[i].len, &total))
+            return onxi_no_memory(to->cx);
+    if (total > onx_ctx_limits(to->cx).memory)
+        return onxi_fail(to->cx, ONX_E_LIMIT, ONXI_NOWHERE, "strings of %llu bytes exceed the memory limit",
+                         (unsigned long long)total);
+    char *text = NULL;
+    ONX_TRY(onxi_value_memory(to->cx, &text, 0, total));
+    onx_str *strings = to->data;
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (from[i].len)
+            memcpy(text + at, from[i].ptr, from[i].len);
+        strings[i] = onx_str_make(from[i].len ? text + at : NULL, from[i].len);
+        at += from[i].len;
+    }
+    release(to->cx, to->text, to->text_room);
+    to->text = text;
+    to->text_room = total;
+    return ONX_OK;
+}
+
+onx_status onxi_value_own_texts(onx_value *value)
+{
+    return value->dtype == ONX_STRING && value->kind == ONX_VALUE_TENSOR ? copy_texts(value, value->data, value->count)
+                                                                         : ONX_OK;
+}
+
+onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **out)
+{
+    ONX_TRY(onx_value_new(cx, out));
+    onx_status status = onx_value_assign(*out, from);
+    if (status != ONX_OK) {
+        onx_value_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text)
+{
+    uint64_t count = value->count;
+    if (value->dtype != ONX_STRING || index >= count ||
+        (value->kind != ONX_VALUE_TENSOR && value->kind != ONX_VALUE_MAP))
+        return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no string at %llu",
+                         (unsigned long long)index);
+    onx_str *strings = value->data;
+    onx_str old = strings[index];
+    strings[index] = text;
+    onx_status status = copy_texts(value, strings, count);
+    if (status != ONX_OK)
+        strings[index] = old;
+    return status;
+}
+
+static onx_status assign_flat(onx_value *to, const onx_value *from)
+{
+    if (from->kind == ONX_VALUE_TENSOR) {
+        ONX_TRY(onx_value_reset(to, (onx_dtype)from->dtype, from->rank, from->dims));
+        if (from->dtype == ONX_STRING)
+            return copy_texts(to, from->data, from->count);
+        if (from->size)
+            memcpy(to->data, from->data, to->size);
+        return ONX_OK;
+    }
+    return onx_value_reset_list(to, (onx_value_kind)from->kind, (onx_dtype)from->dtype);
+}
+
+onx_status onx_value_assign(onx_value *to, const onx_value *from)
+{
+    if (to == from)
+        return ONX_OK;
+    ONX_TRY(assign_flat(to, from));
+    if (from->kind == ONX_VALUE_TENSOR || from->kind == ONX_VALUE_NONE)
+        return ONX_OK;
+    for (uint64_t i = 0; i < from->count; i++)
+        ONX_TRY(onx_value_insert(to, i, from->items[i]));
+    if (from->kind == ONX_VALUE_MAP && from->count) {
+        if (from->dtype == ONX_STRING)
+            return copy_texts(to, from->data, from->count);
+        memcpy(to->data, from->data, from->count * sizeof(int64_t));
+    }
+    return ONX_OK;
+}
