@@ -94,10 +94,10 @@ static void explain_attributes(const onx_op *op)
         printf("  ");
         put_padded(a->name, 30);
         printf(" %-17s %s%s\n", attribute_type_word(a),
-               a->required    ? "required"
-               : a->otherwise ? "default "
-                              : "optional",
-               a->otherwise ? a->otherwise : "");
+               a->required       ? "required"
+               : a->default_text ? "default "
+                                 : "optional",
+               a->default_text ? a->default_text : "");
     }
 }
 
@@ -239,8 +239,8 @@ static void json_attributes(cli_json *json, const onx_op *op)
         cli_json_cstr(json, "name", a->name);
         cli_json_cstr(json, "type", onx_attribute_type_name(a->type));
         cli_json_bool(json, "required", a->required);
-        if (a->otherwise)
-            cli_json_cstr(json, "default", a->otherwise);
+        if (a->default_text)
+            cli_json_cstr(json, "default", a->default_text);
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');

@@ -13,7 +13,7 @@
 typedef struct entry {
     char name[48], op[32];
     const char *variant;
-    uint32_t followers;
+    uint32_t post_ops;
     uint64_t start, end, bytes;
 } entry;
 
@@ -45,7 +45,7 @@ static void note(void *user, const onx_run_event *event)
     copy_text(e->name, sizeof e->name, event->name);
     copy_text(e->op, sizeof e->op, event->op_type);
     e->variant = event->variant;
-    e->followers = event->followers;
+    e->post_ops = event->post_ops;
     e->start = event->start_ns;
     e->end = event->end_ns;
     e->bytes = event->output_bytes;
@@ -81,7 +81,7 @@ static onx_status write_trace(cli_call *call, const profile *p, const char *path
         cli_json_open(&json, "args", '{');
         cli_json_cstr(&json, "op", e->op);
         cli_json_cstr(&json, "kernel", e->variant);
-        cli_json_uint(&json, "followers", e->followers);
+        cli_json_uint(&json, "post_ops", e->post_ops);
         cli_json_uint(&json, "output_bytes", e->bytes);
         cli_json_close(&json, '}');
         cli_json_close(&json, '}');
@@ -112,8 +112,8 @@ static void print_profile(profile *p)
         cli_put_field(stdout, onx_str_of(e->op), 20);
         printf(" %-8s ", e->variant);
         cli_put_text(stdout, onx_str_of(e->name));
-        if (e->followers)
-            printf(" (+%u)", e->followers);
+        if (e->post_ops)
+            printf(" (+%u)", e->post_ops);
         putchar('\n');
     }
     printf("%10.3f ms in %zu steps\n", (double)total * 1e-6, p->count);

@@ -27,13 +27,14 @@ typedef struct onx_layout_ops {
 
 /* ---- preparing: once per set of input shapes ---- */
 
-/* A node that follows and that the kernel may do in passing: y = op(x, operand). */
-typedef struct onx_follower {
-    const onx_prepare *as; /* the node as its own kernel would see it: operator, attributes, constant inputs */
-    uint32_t port;         /* which input of the follower is this kernel's result */
-    int32_t
-        operand; /* index into this kernel's inputs of the other one; -1: it is a constant of the follower, or none */
-} onx_follower;
+/* A fused post-operation: a node that takes the result of the kernel and that the kernel may compute itself before it
+ * stores the result: y = op(x, operand). */
+typedef struct onx_post_op {
+    const onx_prepare *prepare; /* the node as its own kernel would see it: operator, attributes, constant inputs */
+    uint32_t port;              /* which input of the post-operation is this kernel's result */
+    int32_t operand; /* index into this kernel's inputs of the other one; -1: it is a constant of the post-operation, or
+                        there is none */
+} onx_post_op;
 
 struct onx_prepare {
     onx_ctx *cx;
@@ -44,14 +45,14 @@ struct onx_prepare {
     onx_str path;  /* for diagnostics */
     int32_t since; /* version of the operator */
     uint32_t input_count, output_count;
-    uint32_t operand_count;         /* entries of inputs: those of the node, then operands of followers */
+    uint32_t operand_count;         /* entries of inputs: those of the node, then operands of post-operations */
     const onx_value *const *inputs; /* NULL: omitted; data is there for constants only */
     onx_value *const *outputs;      /* output_count of them (trailing ones that the node leaves out are not there);
                                      * NULL: not asked for; type and dims are set unless the shape depends on data */
     const bool *last_use;           /* input memory that nobody needs afterwards */
     unsigned threads;
-    const onx_follower *followers;
-    uint32_t follower_count;
+    const onx_post_op *post_ops;
+    uint32_t post_op_count;
     /* set by the kernel */
     void *params;              /* what run needs to know */
     uint64_t rows;             /* independent pieces of work, default 1 */
@@ -60,8 +61,8 @@ struct onx_prepare {
     uint64_t thread_workspace; /* bytes for each thread */
     const onx_layout *
         *want; /* per input: how it shall lie, for kernels with ONX_KERNEL_LAYOUTS; NULL: only row-major can be had */
-    int32_t overwrite; /* output 0 takes the memory of this input, which has last_use; -1: none */
-    uint32_t followed; /* how many of the followers it does */
+    int32_t overwrite;      /* output 0 takes the memory of this input, which has last_use; -1: none */
+    uint32_t post_ops_done; /* how many of the post-operations it does, from the first on */
     /* the engine's side */
     const struct onx_prepare_ops *ops;
     void *engine;
@@ -111,19 +112,23 @@ enum {
     ONX_KERNEL_SHAPE_ONLY = 4,    /* looks at types and dims of inputs only: constant as soon as those are known */
     ONX_KERNEL_LAYOUTS = 8,       /* knows layouts: inputs come as they lie, unless `want` says otherwise */
     ONX_KERNEL_RANDOM = 16,       /* results differ from run to run: never folded */
-    ONX_KERNEL_FOLLOWERS = 32,    /* may do followers */
+    ONX_KERNEL_POST_OPS = 32,     /* may do post-operations */
     ONX_KERNEL_FLAT = 64,         /* element by element with f(0, ...) = 0: works in any layout that all inputs share */
     ONX_KERNEL_SIZES_OUTPUT = 128 /* the kernel sizes its outputs with onx_value_reset: shapes depend on data */
 };
 
 #define ONX_DTYPE_BIT(dtype) (UINT32_C(1) << (dtype))
 
+/* An operand of a node, in one number. */
+#define ONX_INPUT(i)  (i)
+#define ONX_OUTPUT(i) (-1 - (i))
+
 struct onx_kernel {
     const char *op;      /* NULL ends a table */
     const char *domain;  /* NULL: ai.onnx */
     int32_t since;       /* serves this version and later ones until a row of the same operator with a higher `since` */
-    uint32_t dtypes;     /* bits of element types, of the operand `typed_by`; 0: any */
-    int8_t typed_by;     /* input index; -1 - i: output i */
+    uint32_t dtypes;     /* bits of element types, of the operand `dtype_from`; 0: any */
+    int8_t dtype_from;   /* ONX_INPUT(i) or ONX_OUTPUT(i) */
     int8_t preference;   /* the highest that accepts is taken; the plain kernel has 0 */
     uint16_t flags;      /* ONX_KERNEL_* */
     const char *variant; /* NULL: "plain" */

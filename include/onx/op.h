@@ -44,7 +44,7 @@ typedef struct onx_op_attribute {
     const char *name;
     uint8_t type; /* onx_attribute_type */
     bool required;
-    const char *otherwise; /* the default as the text syntax writes it: 0.01, 1, "NOTSET", [0, 1]; NULL: none */
+    const char *default_text; /* the default as the text syntax writes it: 0.01, 1, "NOTSET", [0, 1]; NULL: none */
 } onx_op_attribute;
 
 /* ---- the built-in operators ---- */

@@ -16,7 +16,7 @@ struct onx_kernel;
 typedef struct onx_run_event {
     onx_str name, op_type;     /* name of the node (may be empty) and its operator */
     const char *variant;       /* which kernel: "plain", "dnnl" */
-    uint32_t followers;        /* nodes done in passing */
+    uint32_t post_ops;         /* nodes done in passing */
     uint64_t start_ns, end_ns; /* since the run began */
     uint64_t output_bytes;
     const onx_value *output; /* first output, while the call lasts */

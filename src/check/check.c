@@ -52,8 +52,8 @@ static void select_rules(onxi_check *k, const onx_check_options *o)
         if (off || covers(o->ignore, o->ignore_count, rule->id))
             k->off[i / 64] |= (uint64_t)1 << (i % 64);
     }
-    k->identifiers = onxi_wants(k, "N-01") || onxi_wants(k, "N-02");
-    k->pedantic = onxi_wants(k, "A-17") || onxi_wants(k, "MD-13");
+    k->identifiers = onxi_check_wants(k, "N-01") || onxi_check_wants(k, "N-02");
+    k->pedantic = onxi_check_wants(k, "A-17") || onxi_check_wants(k, "MD-13");
 }
 
 /* Parts of a model are checked as if inside one that imports what the options say. */
@@ -78,36 +78,36 @@ static onx_status open_context(onxi_check *k, const onx_check_options *o)
         }
         list = made;
     }
-    onxi_imports_open(k, &k->imports, list, count);
+    onxi_check_imports_open(k, &k->imports, list, count);
     k->imports.legacy = k->ir_version < 3;
     return k->status;
 }
 
-static void check_graph_alone(onxi_check *k, const onxi_at *at, const onx_graph *g)
+static void check_graph_alone(onxi_check *k, const onxi_check_at *at, const onx_graph *g)
 {
-    onxi_scope scope = { .role = ONXI_ROLE_MAIN, .root = ONXI_ROLE_MAIN, .imports = &k->imports, .names = true };
+    onxi_check_scope scope = { .role = ONXI_ROLE_MAIN, .root = ONXI_ROLE_MAIN, .imports = &k->imports, .names = true };
     onxi_check_graph(k, at, g, &scope, NULL);
     onxi_check_leave(k, at, &scope);
 }
 
-static void check_node_alone(onxi_check *k, const onxi_at *at, const onx_node *n)
+static void check_node_alone(onxi_check *k, const onxi_check_at *at, const onx_node *n)
 {
-    onxi_scope scope = { .role = ONXI_ROLE_MAIN, .root = ONXI_ROLE_MAIN, .imports = &k->imports };
+    onxi_check_scope scope = { .role = ONXI_ROLE_MAIN, .root = ONXI_ROLE_MAIN, .imports = &k->imports };
     onxi_check_enter(k, &scope, NULL);
     onxi_check_node(k, at, n, 0, &scope);
     onxi_check_leave(k, at, &scope);
 }
 
-static void check_function_alone(onxi_check *k, const onxi_at *at, onx_function *f)
+static void check_function_alone(onxi_check *k, const onxi_check_at *at, onx_function *f)
 {
-    onxi_callees_add(k, &f, 1);
+    onxi_check_callees_add(k, &f, 1);
     onxi_check_function(k, at, f, 0);
     onxi_check_call_cycles(k, at);
 }
 
 static onx_status dispatch(onxi_check *k)
 {
-    const onxi_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, k->doc->kind, k->doc->root };
+    const onxi_check_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, k->doc->kind, k->doc->root };
     void *message = k->doc->root;
     switch (k->doc->kind) {
     case ONX_KIND_MODEL:
@@ -190,7 +190,7 @@ onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options
     k->ir_version = o->ir_version ? o->ir_version : NEWEST_IR;
     k->registry = o->registry;
     select_rules(k, o);
-    onx_status status = onxi_names_open(k);
+    onx_status status = onxi_check_names_open(k);
     if (status == ONX_OK && !k->model)
         status = open_context(k, o);
     if (status == ONX_OK)
@@ -198,7 +198,7 @@ onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options
     if (status == ONX_OK && k->not_utf8)
         onxi_diag_forget(cx, "W-21"); /* what the reader only warned of is an error here */
     if (status == ONX_OK)
-        status = onxi_findings_report(k);
+        status = onxi_check_findings_report(k);
     if (status == ONX_E_MEMORY)
         onxi_no_memory(cx);
     if (summary_out)
@@ -207,8 +207,8 @@ onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options
                                             .notes = k->total[ONX_NOTE] };
     if (status == ONX_OK && k->total[ONX_ERROR])
         status = ONX_E_INVALID;
-    onxi_names_close(k);
-    onxi_files_close(k);
+    onxi_check_names_close(k);
+    onxi_check_files_close(k);
     onxi_release(cx, k->calls, k->call_room * sizeof *k->calls);
     onx_arena_free(arena);
     return status;

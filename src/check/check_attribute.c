@@ -1,7 +1,7 @@
 /* check_attribute.c - rules A: attributes by themselves. What an operator wants of them is in check_node.c. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_attribute[] = {
+const onx_rule onxi_check_rules_attribute[] = {
     { "A-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Attributes; onnx.in.proto: AttributeProto",
       "The attribute has a non-empty name", "attribute without name" },
     { "A-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: AttributeProto.type",
@@ -80,7 +80,7 @@ static bool is_type(int32_t type)
     return type >= 0 && type < KINDS;
 }
 
-uint32_t onxi_attribute_slot(int32_t type)
+uint32_t onxi_check_attribute_slot(int32_t type)
 {
     return is_type(type) ? kinds[type].slot : ONX_SLOT_NONE;
 }
@@ -108,22 +108,24 @@ static uint32_t used_slots(const onx_attribute *a, uint32_t *first)
     return used;
 }
 
-static void check_texts(onxi_check *k, const onxi_at *at, const onx_attribute *a)
+static void check_texts(onxi_check *k, const onxi_check_at *at, const onx_attribute *a)
 {
     uint32_t count;
     const onx_bytes *s = onx_attribute_value(a, ONX_SLOT_S, &count);
     if (s) {
         onx_str text = onx_view(*s);
         if (onxi_utf8_valid(text) < text.len)
-            onxi_find(k, ONXI_AT(at, s), "A-11", (onxi_detail){ .value = onx_str_of(onxi_quote(k, text)) },
-                      "the text is not UTF-8");
+            onxi_check_find(k, ONXI_AT(at, s), "A-11",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, text)) },
+                            "the text is not UTF-8");
     }
     s = onx_attribute_value(a, ONX_SLOT_STRINGS, &count);
     for (uint32_t i = 0; s && i < count; i++) {
         onx_str text = onx_view(s[i]);
         if (onxi_utf8_valid(text) < text.len) {
-            onxi_find(k, ONXI_AT_INDEX(at, strings, i), "A-11",
-                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, text)) }, "the text is not UTF-8");
+            onxi_check_find(k, ONXI_AT_INDEX(at, strings, i), "A-11",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, text)) },
+                            "the text is not UTF-8");
             return;
         }
     }
@@ -133,8 +135,8 @@ static void check_texts(onxi_check *k, const onxi_at *at, const onx_attribute *a
 static void forget_outer_names(onxi_check *k)
 {
     for (uint32_t i = 0; i < k->names.pending_count; i++) {
-        onxi_pending *p = &k->names.pending[i];
-        onxi_meaning *m = &k->names.meaning[p->name];
+        onxi_check_pending *p = &k->names.pending[i];
+        onxi_check_meaning *m = &k->names.meaning[p->name];
         if (p->done || p->definer != ONXI_NO_INDEX)
             continue;
         p->done = true;
@@ -143,24 +145,24 @@ static void forget_outer_names(onxi_check *k)
     }
 }
 
-static void check_subgraph(onxi_check *k, const onxi_at *at, const onx_graph *graph, onxi_scope *scope,
+static void check_subgraph(onxi_check *k, const onxi_check_at *at, const onx_graph *graph, onxi_check_scope *scope,
                            const onx_node *holder)
 {
     bool alone = !scope || !scope->names; /* in an attribute or node by itself, or in a default */
     if (scope && scope->depth + 1 > k->depth_limit) {
-        onxi_find(k, at, "S-19", (onxi_detail){ .value = onxi_number(k, scope->depth + 1) },
-                  "subgraphs are nested deeper than the limit of %u", k->depth_limit);
+        onxi_check_find(k, at, "S-19", (onxi_check_detail){ .value = onxi_check_number(k, scope->depth + 1) },
+                        "subgraphs are nested deeper than the limit of %u", k->depth_limit);
         return;
     }
-    onxi_scope inner = { .role = ONXI_ROLE_SUBGRAPH,
-                         .root = scope ? scope->root : ONXI_ROLE_SUBGRAPH,
-                         .imports = scope                ? scope->imports
-                                    : k->default_imports ? k->default_imports
-                                                         : &k->imports,
-                         .function = scope ? scope->function : NULL,
-                         .callee = scope ? scope->callee : 0,
-                         .holder = holder,
-                         .names = true };
+    onxi_check_scope inner = { .role = ONXI_ROLE_SUBGRAPH,
+                               .root = scope ? scope->root : ONXI_ROLE_SUBGRAPH,
+                               .imports = scope                ? scope->imports
+                                          : k->default_imports ? k->default_imports
+                                                               : &k->imports,
+                               .function = scope ? scope->function : NULL,
+                               .callee = scope ? scope->callee : 0,
+                               .holder = holder,
+                               .names = true };
     onxi_check_graph(k, at, graph, &inner, scope);
     if (alone)
         forget_outer_names(k);
@@ -168,7 +170,7 @@ static void check_subgraph(onxi_check *k, const onxi_at *at, const onx_graph *gr
 }
 
 /* Tensors, graphs, sparse tensors and types keep their own rules. */
-static void check_parts(onxi_check *k, const onxi_at *at, const onx_attribute *a, onxi_scope *scope,
+static void check_parts(onxi_check *k, const onxi_check_at *at, const onx_attribute *a, onxi_check_scope *scope,
                         const onx_node *holder)
 {
     uint32_t n;
@@ -198,85 +200,90 @@ static void check_parts(onxi_check *k, const onxi_at *at, const onx_attribute *a
         check_subgraph(k, ONXI_AT_INDEX(at, graphs, i), g[i], scope, holder);
 }
 
-static void check_reference(onxi_check *k, const onxi_at *at, const onx_attribute *a, uint32_t used,
-                            const onxi_scope *scope)
+static void check_reference(onxi_check *k, const onxi_check_at *at, const onx_attribute *a, uint32_t used,
+                            const onxi_check_scope *scope)
 {
     const onx_attribute_extra *more = onx_attribute_more(a);
     onx_str name = onx_view(more->ref_attr_name);
-    const onxi_at *here = ONXI_AT(at, ref_attr_name);
+    const onxi_check_at *here = ONXI_AT(at, ref_attr_name);
     onxi_check_utf8(k, here, name);
     if (used)
-        onxi_find(k, here, "A-14", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                  "the attribute is a reference and has a value, too");
+        onxi_check_find(k, here, "A-14", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                        "the attribute is a reference and has a value, too");
     if (!scope) /* a part by itself: what surrounds it is not known */
         return;
     const onx_function *f = scope->function;
     if (!f) {
         if (k->model || scope->role == ONXI_ROLE_MAIN)
-            onxi_find(k, here, "A-13", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                      "an attribute outside a function refers to a parameter");
+            onxi_check_find(k, here, "A-13", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                            "an attribute outside a function refers to a parameter");
         return;
     }
     uint32_t which = 0;
     bool declared =
-        scope->callee < k->callee_count && onxi_set_find(k->callees[scope->callee].parameters, name, &which);
+        scope->callee < k->callee_count && onxi_check_set_find(k->callees[scope->callee].parameters, name, &which);
     const onx_attribute *preset = which & ONXI_PRESET ? f->attribute_proto[which & ~ONXI_PRESET] : NULL;
     if (!declared)
-        onxi_find(k, here, "A-15", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                  "the function has no parameter of that name");
+        onxi_check_find(k, here, "A-15", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                        "the function has no parameter of that name");
     if (preset && ONX_HAS(attribute, a, type) && ONX_HAS(attribute, preset, type) && a->type != preset->type)
-        onxi_find(k, here, "A-16",
-                  (onxi_detail){
-                      .value = onx_str_of(onx_attribute_type_name(a->type) ? onx_attribute_type_name(a->type) : "?"),
-                      .expected = onx_str_of(
-                          onx_attribute_type_name(preset->type) ? onx_attribute_type_name(preset->type) : "?") },
-                  "the reference has another type than the parameter's default");
+        onxi_check_find(
+            k, here, "A-16",
+            (onxi_check_detail){
+                .value = onx_str_of(onx_attribute_type_name(a->type) ? onx_attribute_type_name(a->type) : "?"),
+                .expected =
+                    onx_str_of(onx_attribute_type_name(preset->type) ? onx_attribute_type_name(preset->type) : "?") },
+            "the reference has another type than the parameter's default");
 }
 
-void onxi_check_attribute(onxi_check *k, const onxi_at *at, const onx_attribute *a, onxi_scope *scope,
+void onxi_check_attribute(onxi_check *k, const onxi_check_at *at, const onx_attribute *a, onxi_check_scope *scope,
                           const onx_node *holder)
 {
     uint32_t slot, used = used_slots(a, &slot);
     bool reference =
         a->extra && ONX_HAS(attribute, a, ref_attr_name) && onx_view(onx_attribute_more(a)->ref_attr_name).len;
     if (!a->name.bits)
-        onxi_find(k, at, "A-01", ONXI_PLAIN, "the attribute has no name");
+        onxi_check_find(k, at, "A-01", ONXI_PLAIN, "the attribute has no name");
     if (a->extra) {
         onxi_check_doc_string(k, at, onx_view(onx_attribute_more(a)->doc_string));
         for (const onx_unknown *u = a->extra->unknown; u; u = u->next)
             if (u->number == 12)
-                onxi_find(k, at, "A-18", ONXI_PLAIN, "the withdrawn field 12 is used");
+                onxi_check_find(k, at, "A-18", ONXI_PLAIN, "the withdrawn field 12 is used");
     }
     if (k->pedantic && !ONX_HAS(attribute, a, doc_string))
-        onxi_find(k, at, "A-17", ONXI_PLAIN, "the attribute has no doc_string");
+        onxi_check_find(k, at, "A-17", ONXI_PLAIN, "the attribute has no doc_string");
     if (used > 1)
-        onxi_find(k, at, "A-04", ONXI_PLAIN, "%u value fields are used", used);
+        onxi_check_find(k, at, "A-04", ONXI_PLAIN, "%u value fields are used", used);
     if (reference)
         check_reference(k, at, a, used, scope);
     if (!ONX_HAS(attribute, a, type)) {
         if (k->ir_version >= 2)
-            onxi_find(k, at, "A-02",
-                      (onxi_detail){ .hint = used == 1 ? onxi_text(k, "the value is in %s", slot_field(slot))
+            onxi_check_find(
+                k, at, "A-02",
+                (onxi_check_detail){ .hint = used == 1 ? onxi_check_text(k, "the value is in %s", slot_field(slot))
                                                        : onx_str_make(NULL, 0) },
-                      "the attribute has no type");
+                "the attribute has no type");
     } else if (!is_type(a->type)) {
-        onxi_find(k, ONXI_AT(at, type), "A-08",
-                  (onxi_detail){ .value = onxi_number(k, a->type), .expected = onx_str_of("1 to 14") },
-                  "the type is no attribute type");
+        onxi_check_find(
+            k, ONXI_AT(at, type), "A-08",
+            (onxi_check_detail){ .value = onxi_check_number(k, a->type), .expected = onx_str_of("1 to 14") },
+            "the type is no attribute type");
     } else if (a->type == ONX_ATTR_UNDEFINED) {
         if (k->ir_version >= 2)
-            onxi_find(k, ONXI_AT(at, type), "A-07", ONXI_PLAIN, "the type is UNDEFINED");
+            onxi_check_find(k, ONXI_AT(at, type), "A-07", ONXI_PLAIN, "the type is UNDEFINED");
     } else if (used == 1 && slot != kinds[a->type].slot) {
-        onxi_find(k, at, "A-03",
-                  (onxi_detail){ .value = onx_str_of(slot_field(slot)), .expected = onx_str_of(kinds[a->type].field) },
-                  "the value of type %s is in the wrong field", onx_attribute_type_name(a->type));
+        onxi_check_find(
+            k, at, "A-03",
+            (onxi_check_detail){ .value = onx_str_of(slot_field(slot)), .expected = onx_str_of(kinds[a->type].field) },
+            "the value of type %s is in the wrong field", onx_attribute_type_name(a->type));
     } else if (!used && !reference) {
         if (kinds[a->type].needed)
-            onxi_find(k, at, "A-06", (onxi_detail){ .expected = onx_str_of(kinds[a->type].field) },
-                      "the attribute of type %s has no value", onx_attribute_type_name(a->type));
+            onxi_check_find(k, at, "A-06", (onxi_check_detail){ .expected = onx_str_of(kinds[a->type].field) },
+                            "the attribute of type %s has no value", onx_attribute_type_name(a->type));
         else if (!kinds[a->type].list)
-            onxi_find(k, at, "A-05", ONXI_PLAIN, "the attribute of type %s has no value and stands for its default",
-                      onx_attribute_type_name(a->type));
+            onxi_check_find(k, at, "A-05", ONXI_PLAIN,
+                            "the attribute of type %s has no value and stands for its default",
+                            onx_attribute_type_name(a->type));
     }
     if (used &&
         (used > 1 || (slot != ONX_SLOT_I && slot != ONX_SLOT_F && slot != ONX_SLOT_INTS && slot != ONX_SLOT_FLOATS))) {

@@ -1,7 +1,7 @@
 /* check_device.c - rules D: device configurations of a model and what nodes say about them. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_device[] = {
+const onx_rule onxi_check_rules_device[] = {
     { "D-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Device Configurations",
       "A DeviceConfigurationProto has a non-empty name", "num_devices only" },
     { "D-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Device Configurations (the lower bound is ours)",
@@ -59,46 +59,48 @@ const onx_rule onxi_rules_device[] = {
     { 0 }
 };
 
-void onxi_check_configurations(onxi_check *k, const onxi_at *at, const onx_model *model)
+void onxi_check_configurations(onxi_check *k, const onxi_check_at *at, const onx_model *model)
 {
     if (!model->configuration_count)
         return;
     onxi_check_gate(k, at, "V-20", "configuration", 11);
-    onxi_set *seen = onxi_set_new(k);
+    onxi_check_set *seen = onxi_check_set_new(k);
     k->config_index = seen;
     k->config_used = ONXI_ARRAY(k->arena, bool, model->configuration_count);
     onxi_check_failed(k, k->config_used);
     for (uint32_t i = 0; i < model->configuration_count; i++) {
         const onx_device_configuration *c = model->configuration[i];
-        const onxi_at *here = ONXI_AT_ITEM(at, configuration, i, DEVICE_CONFIGURATION, c);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, configuration, i, DEVICE_CONFIGURATION, c);
         onx_str name = onx_view(c->name);
         onxi_check_utf8(k, here, name);
         for (uint32_t j = 0; j < c->device_count; j++)
             onxi_check_utf8(k, ONXI_AT_INDEX(here, device, j), onx_view(c->device[j]));
         if (!name.len)
-            onxi_find(k, here, "D-01", ONXI_PLAIN, "the device configuration has no name");
-        else if (!onxi_set_add(k, seen, name, i, NULL))
-            onxi_find(k, here, "D-04", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                      "there is a device configuration of that name already");
+            onxi_check_find(k, here, "D-01", ONXI_PLAIN, "the device configuration has no name");
+        else if (!onxi_check_set_add(k, seen, name, i, NULL))
+            onxi_check_find(k, here, "D-04", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                            "there is a device configuration of that name already");
         if (!ONX_HAS(device_configuration, c, num_devices) || c->num_devices < 1)
-            onxi_find(k, ONXI_AT(here, num_devices), "D-02",
-                      (onxi_detail){ .value = onxi_number(k, c->num_devices), .expected = onx_str_of("1 or more") },
-                      "num_devices is %s", ONX_HAS(device_configuration, c, num_devices) ? "too small" : "missing");
+            onxi_check_find(k, ONXI_AT(here, num_devices), "D-02",
+                            (onxi_check_detail){ .value = onxi_check_number(k, c->num_devices),
+                                                 .expected = onx_str_of("1 or more") },
+                            "num_devices is %s",
+                            ONX_HAS(device_configuration, c, num_devices) ? "too small" : "missing");
         else if (c->device_count && c->device_count != (uint32_t)c->num_devices)
-            onxi_find(
-                k, ONXI_AT(here, device), "D-03",
-                (onxi_detail){ .value = onxi_number(k, c->device_count), .expected = onxi_number(k, c->num_devices) },
-                "there are not as many device names as devices");
+            onxi_check_find(k, ONXI_AT(here, device), "D-03",
+                            (onxi_check_detail){ .value = onxi_check_number(k, c->device_count),
+                                                 .expected = onxi_check_number(k, c->num_devices) },
+                            "there are not as many device names as devices");
     }
 }
 
 /* The declared shape of a value, or NULL. Initializers give theirs through *tensor. */
-static const onx_tensor_shape *shape_of(onxi_check *k, onxi_scope *scope, onx_str name, const onx_tensor **tensor)
+static const onx_tensor_shape *shape_of(onxi_check *k, onxi_check_scope *scope, onx_str name, const onx_tensor **tensor)
 {
-    uint32_t id = onxi_name_find(k, name);
-    const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
+    uint32_t id = onxi_check_name_find(k, name);
+    const onxi_check_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
     *tensor = NULL;
-    for (onxi_scope *s = scope; s && m && m->scope;
+    for (onxi_check_scope *s = scope; s && m && m->scope;
          s = s->up) /* unless nothing defines it yet, as the node's outputs */
         if (s->serial == m->scope)
             scope = s;
@@ -108,7 +110,7 @@ static const onx_tensor_shape *shape_of(onxi_check *k, onxi_scope *scope, onx_st
         *tensor = scope->graph->initializer[m->index];
         return NULL;
     }
-    const onx_type *type = onxi_declared_type(k, scope, name);
+    const onx_type *type = onxi_check_declared_type(k, scope, name);
     return type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
 }
 
@@ -120,102 +122,110 @@ static int64_t dim_size(const onx_tensor_shape *shape, const onx_tensor *tensor,
     return shape && ONX_HAS(dimension, shape->dim[axis], dim_value) ? shape->dim[axis]->dim_value : -1;
 }
 
-static void check_group_map(onxi_check *k, const onxi_at *at, const onx_sharding_spec *s, int64_t devices)
+static void check_group_map(onxi_check *k, const onxi_check_at *at, const onx_sharding_spec *s, int64_t devices)
 {
-    onxi_set *keys = onxi_set_new(k);
+    onxi_check_set *keys = onxi_check_set_new(k);
     for (uint32_t i = 0; i < s->index_to_device_group_map_count; i++) {
         const onx_int_int_list_entry *e = s->index_to_device_group_map[i];
-        const onxi_at *here = ONXI_AT_INDEX(at, index_to_device_group_map, i);
-        if (!onxi_set_add(k, keys, onx_str_make((const char *)&e->key, sizeof e->key), i, NULL))
-            onxi_find(k, here, "D-10", (onxi_detail){ .value = onxi_number(k, e->key) }, "the key is there twice");
+        const onxi_check_at *here = ONXI_AT_INDEX(at, index_to_device_group_map, i);
+        if (!onxi_check_set_add(k, keys, onx_str_make((const char *)&e->key, sizeof e->key), i, NULL))
+            onxi_check_find(k, here, "D-10", (onxi_check_detail){ .value = onxi_check_number(k, e->key) },
+                            "the key is there twice");
         if (!e->value_count)
-            onxi_find(k, here, "D-10", ONXI_PLAIN, "the device group is empty");
+            onxi_check_find(k, here, "D-10", ONXI_PLAIN, "the device group is empty");
         for (uint32_t j = 0; j < e->value_count; j++)
             if (e->value[j] < 0 || (devices >= 0 && e->value[j] >= devices)) {
-                onxi_find(k, here, "D-10",
-                          (onxi_detail){ .value = onxi_number(k, e->value[j]),
-                                         .expected = onxi_text(k, "0 to %lld", (long long)devices - 1) },
-                          "the group holds a number that is no device");
+                onxi_check_find(
+                    k, here, "D-10",
+                    (onxi_check_detail){ .value = onxi_check_number(k, e->value[j]),
+                                         .expected = onxi_check_text(k, "0 to %lld", (long long)devices - 1) },
+                    "the group holds a number that is no device");
                 break;
             }
     }
     for (uint32_t i = 0; i < s->device_count; i++) {
         int64_t d = s->device[i];
         bool device = d >= 0 && (devices < 0 || d < devices);
-        if (!device && !onxi_set_find(keys, onx_str_make((const char *)&s->device[i], sizeof d), NULL))
-            onxi_find(k, ONXI_AT_INDEX(at, device, i), "D-09",
-                      (onxi_detail){ .value = onxi_number(k, d),
-                                     .expected = onxi_text(k, "0 to %lld or a group", (long long)devices - 1) },
-                      "the number is neither a device nor a group");
+        if (!device && !onxi_check_set_find(keys, onx_str_make((const char *)&s->device[i], sizeof d), NULL))
+            onxi_check_find(
+                k, ONXI_AT_INDEX(at, device, i), "D-09",
+                (onxi_check_detail){ .value = onxi_check_number(k, d),
+                                     .expected = onxi_check_text(k, "0 to %lld or a group", (long long)devices - 1) },
+                "the number is neither a device nor a group");
     }
 }
 
-static void check_axis(onxi_check *k, const onxi_at *at, const onx_sharded_dim *d, const onx_tensor_shape *shape,
+static void check_axis(onxi_check *k, const onxi_check_at *at, const onx_sharded_dim *d, const onx_tensor_shape *shape,
                        const onx_tensor *tensor, uint64_t *shards)
 {
     bool ranked = shape || tensor;
     int64_t rank = tensor ? (int64_t)tensor->dims_count : shape ? (int64_t)shape->dim_count : 0, size = -1;
     if (!ONX_HAS(sharded_dim, d, axis))
-        onxi_find(k, at, "D-11", ONXI_PLAIN, "the sharded dimension has no axis");
+        onxi_check_find(k, at, "D-11", ONXI_PLAIN, "the sharded dimension has no axis");
     else if (ranked && (d->axis < -rank || d->axis >= rank))
-        onxi_find(k, ONXI_AT(at, axis), "D-11",
-                  (onxi_detail){ .value = onxi_number(k, d->axis),
-                                 .expected = onxi_text(k, "%lld to %lld", (long long)-rank, (long long)rank - 1) },
-                  "the axis is out of range");
+        onxi_check_find(k, ONXI_AT(at, axis), "D-11",
+                        (onxi_check_detail){
+                            .value = onxi_check_number(k, d->axis),
+                            .expected = onxi_check_text(k, "%lld to %lld", (long long)-rank, (long long)rank - 1) },
+                        "the axis is out of range");
     else if (ranked)
         size = dim_size(shape, tensor, (uint64_t)(d->axis < 0 ? d->axis + rank : d->axis));
     for (uint32_t j = 0; j < d->simple_sharding_count; j++) {
         const onx_simple_sharded_dim *s = d->simple_sharding[j];
-        const onxi_at *here = ONXI_AT_INDEX(at, simple_sharding, j);
+        const onxi_check_at *here = ONXI_AT_INDEX(at, simple_sharding, j);
         onxi_check_utf8(k, here, onx_view(s->dim_param));
         if (!ONX_HAS(simple_sharded_dim, s, num_shards) || s->num_shards < 1)
-            onxi_find(k, here, "D-13",
-                      (onxi_detail){ .value = onxi_number(k, s->num_shards), .expected = onx_str_of("1 or more") },
-                      "num_shards is %s", ONX_HAS(simple_sharded_dim, s, num_shards) ? "too small" : "missing");
+            onxi_check_find(k, here, "D-13",
+                            (onxi_check_detail){ .value = onxi_check_number(k, s->num_shards),
+                                                 .expected = onx_str_of("1 or more") },
+                            "num_shards is %s", ONX_HAS(simple_sharded_dim, s, num_shards) ? "too small" : "missing");
         if (s->num_shards < 1)
             *shards = 0; /* unknown */
         else if (!onxi_mul_u64(*shards, (uint64_t)s->num_shards, shards))
             *shards = UINT64_MAX;
         if (ONX_HAS(simple_sharded_dim, s, dim_value) &&
             (s->dim_value <= 0 || (size >= 0 && d->simple_sharding_count == 1 && s->dim_value != size)))
-            onxi_find(k, here, "D-14",
-                      (onxi_detail){ .value = onxi_number(k, s->dim_value),
-                                     .expected = size >= 0 ? onxi_number(k, size) : onx_str_of("1 or more") },
-                      "dim_value does not fit the axis");
+            onxi_check_find(
+                k, here, "D-14",
+                (onxi_check_detail){ .value = onxi_check_number(k, s->dim_value),
+                                     .expected = size >= 0 ? onxi_check_number(k, size) : onx_str_of("1 or more") },
+                "dim_value does not fit the axis");
     }
 }
 
-static void check_spec(onxi_check *k, const onxi_at *at, const onx_sharding_spec *s, const onxi_set *operands,
-                       onxi_scope *scope, int64_t devices)
+static void check_spec(onxi_check *k, const onxi_check_at *at, const onx_sharding_spec *s,
+                       const onxi_check_set *operands, onxi_check_scope *scope, int64_t devices)
 {
     onx_str tensor_name = onx_view(s->tensor_name);
     const onx_tensor *tensor;
     const onx_tensor_shape *shape = shape_of(k, scope, tensor_name, &tensor);
     uint64_t shards = 1;
     onxi_check_utf8(k, ONXI_AT(at, tensor_name), tensor_name);
-    if (!tensor_name.len || !onxi_set_find(operands, tensor_name, NULL))
-        onxi_find(k, ONXI_AT(at, tensor_name), "D-07", (onxi_detail){ .value = onx_str_of(onxi_quote(k, tensor_name)) },
-                  tensor_name.len ? "the tensor is no input or output of the node" : "the sharding names no tensor");
+    if (!tensor_name.len || !onxi_check_set_find(operands, tensor_name, NULL))
+        onxi_check_find(k, ONXI_AT(at, tensor_name), "D-07",
+                        (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, tensor_name)) },
+                        tensor_name.len ? "the tensor is no input or output of the node"
+                                        : "the sharding names no tensor");
     check_group_map(k, at, s, devices);
     int64_t rank = tensor ? (int64_t)tensor->dims_count : shape ? (int64_t)shape->dim_count : 0;
-    onxi_set *axes = onxi_set_new(k);
+    onxi_check_set *axes = onxi_check_set_new(k);
     for (uint32_t i = 0; i < s->sharded_dim_count; i++) {
         const onx_sharded_dim *d = s->sharded_dim[i];
-        const onxi_at *here = ONXI_AT_INDEX(at, sharded_dim, i);
+        const onxi_check_at *here = ONXI_AT_INDEX(at, sharded_dim, i);
         int64_t *axis = ONXI_NEW(k->arena, int64_t);
         if (onxi_check_failed(k, axis))
             return;
         *axis = d->axis < 0 && d->axis >= -rank ? d->axis + rank : d->axis;
-        if (!onxi_set_add(k, axes, onx_str_make((const char *)axis, sizeof *axis), i, NULL))
-            onxi_find(k, ONXI_AT(here, axis), "D-12", (onxi_detail){ .value = onxi_number(k, d->axis) },
-                      "the axis is sharded twice");
+        if (!onxi_check_set_add(k, axes, onx_str_make((const char *)axis, sizeof *axis), i, NULL))
+            onxi_check_find(k, ONXI_AT(here, axis), "D-12",
+                            (onxi_check_detail){ .value = onxi_check_number(k, d->axis) }, "the axis is sharded twice");
         check_axis(k, here, d, shape, tensor, &shards);
     }
     if (s->sharded_dim_count && s->device_count && shards && shards != s->device_count)
-        onxi_find(k, ONXI_AT(at, device), "D-15",
-                  (onxi_detail){ .value = onxi_number(k, s->device_count),
-                                 .expected = onxi_text(k, "%llu", (unsigned long long)shards) },
-                  "there are not as many devices as shards");
+        onxi_check_find(k, ONXI_AT(at, device), "D-15",
+                        (onxi_check_detail){ .value = onxi_check_number(k, s->device_count),
+                                             .expected = onxi_check_text(k, "%llu", (unsigned long long)shards) },
+                        "there are not as many devices as shards");
 }
 
 /* Families that the sharding proposal leaves out, by operator. */
@@ -371,7 +381,7 @@ typedef struct operand {
 
 typedef struct sharding {
     onxi_check *k;
-    const onxi_at *at;
+    const onxi_check_at *at;
     const onx_node *n;
     bool found; /* one finding per node and configuration */
 } sharding;
@@ -403,11 +413,12 @@ static void compare_axes(sharding *s, const operand *a, int64_t axis_a, const op
     if (have == want)
         return;
     s->found = true;
-    onxi_find(s->k, ONXI_AT_INDEX(s->at, sharding_spec, b->index), "D-20",
-              (onxi_detail){
-                  .value = onxi_text(s->k, "%llu shards of axis %lld", (unsigned long long)have, (long long)axis_b),
-                  .expected = onxi_text(s->k, "%llu", (unsigned long long)want) },
-              "the sharding does not fit that of another operand of %s", onxi_quote(s->k, onx_view(s->n->op_type)));
+    onxi_check_find(s->k, ONXI_AT_INDEX(s->at, sharding_spec, b->index), "D-20",
+                    (onxi_check_detail){ .value = onxi_check_text(s->k, "%llu shards of axis %lld",
+                                                                  (unsigned long long)have, (long long)axis_b),
+                                         .expected = onxi_check_text(s->k, "%llu", (unsigned long long)want) },
+                    "the sharding does not fit that of another operand of %s",
+                    onxi_check_quote(s->k, onx_view(s->n->op_type)));
 }
 
 /* All axes but the last `skip` ones, and but `except` (counted from the last one, from 1; 0: none). */
@@ -476,8 +487,8 @@ static const struct relation_row *relation_of(const onx_node *n)
     return listed(op, aligned) || (listed(op, reducing) && int_attribute(n, "keepdims", 1)) ? &plain : NULL;
 }
 
-static void check_sharding(onxi_check *k, const onxi_at *at, const onx_node *n, const onx_node_device_configuration *c,
-                           onxi_scope *scope)
+static void check_sharding(onxi_check *k, const onxi_check_at *at, const onx_node *n,
+                           const onx_node_device_configuration *c, onxi_check_scope *scope)
 {
     enum { MOST = 1 << 20 }; /* pairs of operands and configurations; nobody writes that many for good */
     uint64_t count = (uint64_t)n->input_count + n->output_count;
@@ -485,18 +496,18 @@ static void check_sharding(onxi_check *k, const onxi_at *at, const onx_node *n, 
     if (!row || count * onx_node_more(n)->device_configurations_count > MOST)
         return;
     operand *all = ONXI_ARRAY(k->arena, operand, count);
-    onxi_set *specs = onxi_set_new(k);
+    onxi_check_set *specs = onxi_check_set_new(k);
     if (onxi_check_failed(k, all))
         return;
     for (uint32_t i = 0; i < c->sharding_spec_count; i++)
-        onxi_set_add(k, specs, onx_view(c->sharding_spec[i]->tensor_name), i, NULL);
+        onxi_check_set_add(k, specs, onx_view(c->sharding_spec[i]->tensor_name), i, NULL);
     for (uint32_t i = 0; i < count; i++) {
         onx_str name = onx_view(i < n->input_count ? n->input[i] : n->output[i - n->input_count]);
         operand *o = &all[i];
         o->rank = -1;
         if (!name.len)
             continue;
-        if (onxi_set_find(specs, name, &o->index))
+        if (onxi_check_set_find(specs, name, &o->index))
             o->spec = c->sharding_spec[o->index];
         o->shape = shape_of(k, scope, name, &o->tensor);
         o->rank = o->tensor ? (int64_t)o->tensor->dims_count : o->shape ? (int64_t)o->shape->dim_count : -1;
@@ -522,55 +533,58 @@ static void check_sharding(onxi_check *k, const onxi_at *at, const onx_node *n, 
     }
 }
 
-void onxi_check_node_devices(onxi_check *k, const onxi_at *at, const onx_node *node, onxi_scope *scope)
+void onxi_check_node_devices(onxi_check *k, const onxi_check_at *at, const onx_node *node, onxi_check_scope *scope)
 {
     const onx_node_extra *more = onx_node_more(node);
     if (!more->device_configurations_count)
         return;
     onxi_check_gate(k, at, "V-20", "device_configurations", 11);
-    onxi_set *ids = onxi_set_new(k), *operands = onxi_set_new(k);
+    onxi_check_set *ids = onxi_check_set_new(k), *operands = onxi_check_set_new(k);
     for (uint32_t i = 0; i < node->output_count; i++)
-        onxi_set_add(k, operands, onx_view(node->output[i]), 0, NULL);
+        onxi_check_set_add(k, operands, onx_view(node->output[i]), 0, NULL);
     for (uint32_t i = 0; i < node->input_count; i++) /* 1: an input as well */
-        onxi_set_add(k, operands, onx_view(node->input[i]), 1, NULL);
+        onxi_check_set_add(k, operands, onx_view(node->input[i]), 1, NULL);
     for (uint32_t i = 0; i < more->device_configurations_count; i++) {
         const onx_node_device_configuration *c = more->device_configurations[i];
-        const onxi_at *here = ONXI_AT_INDEX(at, device_configurations, i);
+        const onxi_check_at *here = ONXI_AT_INDEX(at, device_configurations, i);
         onx_str id = onx_view(c->configuration_id);
         onxi_check_utf8(k, ONXI_AT(here, configuration_id), id);
         uint32_t found = UINT32_MAX;
-        onxi_set_find(k->config_index, id, &found);
+        onxi_check_set_find(k->config_index, id, &found);
         int64_t devices = -1;
         if (!id.len || (found == UINT32_MAX && k->model))
-            onxi_find(k, ONXI_AT(here, configuration_id), "D-05",
-                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, id)) },
-                      id.len ? "the model has no device configuration of that name" : "configuration_id is missing");
+            onxi_check_find(k, ONXI_AT(here, configuration_id), "D-05",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, id)) },
+                            id.len ? "the model has no device configuration of that name"
+                                   : "configuration_id is missing");
         else if (found != UINT32_MAX) {
             devices = k->model->configuration[found]->num_devices;
             if (k->config_used)
                 k->config_used[found] = true;
         }
-        if (id.len && !onxi_set_add(k, ids, id, i, NULL))
-            onxi_find(k, ONXI_AT(here, configuration_id), "D-06",
-                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, id)) },
-                      "the node refers to the configuration twice");
+        if (id.len && !onxi_check_set_add(k, ids, id, i, NULL))
+            onxi_check_find(k, ONXI_AT(here, configuration_id), "D-06",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, id)) },
+                            "the node refers to the configuration twice");
         if (ONX_HAS(node_device_configuration, c, pipeline_stage) && c->pipeline_stage < 0)
-            onxi_find(k, ONXI_AT(here, pipeline_stage), "D-18",
-                      (onxi_detail){ .value = onxi_number(k, c->pipeline_stage) }, "pipeline_stage is negative");
-        onxi_set *tensors = onxi_set_new(k);
+            onxi_check_find(k, ONXI_AT(here, pipeline_stage), "D-18",
+                            (onxi_check_detail){ .value = onxi_check_number(k, c->pipeline_stage) },
+                            "pipeline_stage is negative");
+        onxi_check_set *tensors = onxi_check_set_new(k);
         for (uint32_t j = 0; j < c->sharding_spec_count; j++) {
             const onx_sharding_spec *s = c->sharding_spec[j];
-            const onxi_at *spec = ONXI_AT_INDEX(here, sharding_spec, j);
-            if (!onxi_set_add(k, tensors, onx_view(s->tensor_name), j, NULL))
-                onxi_find(k, ONXI_AT(spec, tensor_name), "D-08",
-                          (onxi_detail){ .value = onx_str_of(onxi_quote(k, onx_view(s->tensor_name))) },
-                          "the tensor has a sharding already");
+            const onxi_check_at *spec = ONXI_AT_INDEX(here, sharding_spec, j);
+            if (!onxi_check_set_add(k, tensors, onx_view(s->tensor_name), j, NULL))
+                onxi_check_find(
+                    k, ONXI_AT(spec, tensor_name), "D-08",
+                    (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, onx_view(s->tensor_name))) },
+                    "the tensor has a sharding already");
             check_spec(k, spec, s, operands, scope, devices);
         }
         if (c->sharding_spec_count && !onxi_domain_plain(onx_view(node->domain)).len) {
             if (listed(onx_view(node->op_type), not_shardable))
-                onxi_find(k, here, "D-21", ONXI_PLAIN, "sharding is not defined for %s",
-                          onxi_quote(k, onx_view(node->op_type)));
+                onxi_check_find(k, here, "D-21", ONXI_PLAIN, "sharding is not defined for %s",
+                                onxi_check_quote(k, onx_view(node->op_type)));
             else
                 check_sharding(k, here, node, c, scope);
         }

@@ -9,7 +9,7 @@
 
 #include <onx/io.h>
 
-const onx_rule onxi_rules_external[] = {
+const onx_rule onxi_check_rules_external[] = {
     { "E-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
       "IR.md: External Tensor Data; ExternalData.md: external_data field",
       "An external tensor has a location, and it is not empty", "data_location EXTERNAL without entries" },
@@ -102,12 +102,12 @@ typedef struct file_info {
 typedef struct range {
     struct range *next;
     uint64_t offset, end;
-    const onxi_at *at;
+    const onxi_check_at *at;
 } range;
 
 struct onxi_files {
     int dir; /* the document's folder, -1 when it cannot be opened */
-    onxi_set *index;
+    onxi_check_set *index;
     file_info **list;
     uint32_t count, room;
 };
@@ -119,30 +119,32 @@ static bool open_files(onxi_check *k)
     struct onxi_files *files = ONXI_NEW(k->arena, struct onxi_files);
     if (onxi_check_failed(k, files))
         return false;
-    files->index = onxi_set_new(k);
+    files->index = onxi_check_set_new(k);
     files->dir =
         k->doc->base_dir ? open(*k->doc->base_dir ? k->doc->base_dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     k->files = files;
     return true;
 }
 
-void onxi_files_close(onxi_check *k)
+void onxi_check_files_close(onxi_check *k)
 {
     if (k->files && k->files->dir >= 0)
         close(k->files->dir);
 }
 
-static void examine(onxi_check *k, const onxi_at *at, file_info *file, onx_str location)
+static void examine(onxi_check *k, const onxi_check_at *at, file_info *file, onx_str location)
 {
-    onx_str shown = onx_str_of(onxi_quote(k, location));
+    onx_str shown = onx_str_of(onxi_check_quote(k, location));
     if (!k->doc->base_dir) {
-        onxi_find(k, at, "E-12",
-                  (onxi_detail){ .value = shown, .hint = onx_str_of("name the folder that external data is in") },
-                  "the model comes from no folder, so its external data cannot be found");
+        onxi_check_find(
+            k, at, "E-12",
+            (onxi_check_detail){ .value = shown, .hint = onx_str_of("name the folder that external data is in") },
+            "the model comes from no folder, so its external data cannot be found");
         return;
     }
     if (k->files->dir < 0) {
-        onxi_find(k, at, "E-09", (onxi_detail){ .value = shown }, "the folder of the model cannot be opened");
+        onxi_check_find(k, at, "E-09", (onxi_check_detail){ .value = shown },
+                        "the folder of the model cannot be opened");
         return;
     }
     onxi_diag_mark before = onxi_diag_here(k->cx);
@@ -152,20 +154,20 @@ static void examine(onxi_check *k, const onxi_at *at, file_info *file, onx_str l
         close(fd);
     } else if (location.ptr[0] == '#') { /* how the reference marks data that a program keeps in memory */
         onxi_diag_rewind(k->cx, before);
-        onxi_find(k, at, "E-13", (onxi_detail){ .value = shown, .severity = ONX_RULE_WARNING },
-                  "the data was kept in memory by the program that wrote the file, and there is no such file");
+        onxi_check_find(k, at, "E-13", (onxi_check_detail){ .value = shown, .severity = ONX_RULE_WARNING },
+                        "the data was kept in memory by the program that wrote the file, and there is no such file");
     } else {
-        onxi_adopt(k, before, at, "E-09");
+        onxi_check_adopt(k, before, at, "E-09");
     }
 }
 
-static file_info *find_file(onxi_check *k, const onxi_at *at, onx_str location)
+static file_info *find_file(onxi_check *k, const onxi_check_at *at, onx_str location)
 {
     uint32_t i;
     if (!open_files(k))
         return NULL;
     struct onxi_files *files = k->files;
-    if (!onxi_set_add(k, files->index, location, files->count, &i))
+    if (!onxi_check_set_add(k, files->index, location, files->count, &i))
         return files->list[i];
     if (files->count == files->room) {
         uint32_t room = files->room ? files->room * 2 : 16;
@@ -185,49 +187,50 @@ static file_info *find_file(onxi_check *k, const onxi_at *at, onx_str location)
     return file;
 }
 
-static void check_checksum_text(onxi_check *k, const onxi_at *at, onx_str s)
+static void check_checksum_text(onxi_check *k, const onxi_check_at *at, onx_str s)
 {
     bool hex = s.len == 40;
     for (size_t i = 0; i < s.len && hex; i++)
         hex = (s.ptr[i] >= '0' && s.ptr[i] <= '9') || ((s.ptr[i] | 32) >= 'a' && (s.ptr[i] | 32) <= 'f');
     if (!hex)
-        onxi_find(k, at, "E-19",
-                  (onxi_detail){ .severity = ONX_RULE_WARNING,
-                                 .value = onx_str_of(onxi_quote(k, s)),
-                                 .expected = onx_str_of("40 hexadecimal digits") },
-                  "the checksum is no SHA-1");
+        onxi_check_find(k, at, "E-19",
+                        (onxi_check_detail){ .severity = ONX_RULE_WARNING,
+                                             .value = onx_str_of(onxi_check_quote(k, s)),
+                                             .expected = onx_str_of("40 hexadecimal digits") },
+                        "the checksum is no SHA-1");
 }
 
 /* Entries that say nothing about where the data is. */
-static void check_keys(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+static void check_keys(onxi_check *k, const onxi_check_at *at, const onx_tensor *t)
 {
     for (uint32_t i = 0; i < t->external_data_count; i++) {
         const onx_string_string_entry *e = t->external_data[i];
-        const onxi_at *here = ONXI_AT_ITEM(at, external_data, i, STRING_STRING_ENTRY, e);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, external_data, i, STRING_STRING_ENTRY, e);
         onx_str key = onx_view(e->key), value = onx_view(e->value);
         if (onx_str_is(key, "basepath"))
-            onxi_find(k, here, "E-22", (onxi_detail){ .value = onx_str_of(onxi_quote(k, value)) },
-                      "basepath has no meaning in a file and is ignored");
+            onxi_check_find(k, here, "E-22", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, value)) },
+                            "basepath has no meaning in a file and is ignored");
         else if (onx_str_is(key, "checksum"))
             check_checksum_text(k, here, value);
         else if (!onx_str_is(key, "location") && !onx_str_is(key, "offset") && !onx_str_is(key, "length"))
-            onxi_find(k, here, "E-20", (onxi_detail){ .value = onx_str_of(onxi_quote(k, key)) },
-                      "the key is not known and is ignored");
+            onxi_check_find(k, here, "E-20", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, key)) },
+                            "the key is not known and is ignored");
     }
 }
 
 /* Does the file hold what the tensor needs? */
-static void check_range(onxi_check *k, const onxi_at *at, const onxi_external_ref *r, file_info *file, bool sized,
+static void check_range(onxi_check *k, const onxi_check_at *at, const onxi_external_ref *r, file_info *file, bool sized,
                         uint64_t size)
 {
     uint64_t end, length = r->has_length ? r->length : sized ? size : 0;
     onxi_external_fault fault;
     if (!onxi_external_fits(r, sized, size, file->size, &end, &fault)) {
-        onxi_find(k, at, fault.rule,
-                  (onxi_detail){ .value = onxi_text(k, "%llu bytes at %llu", (unsigned long long)length,
-                                                    (unsigned long long)r->offset),
-                                 .expected = onxi_text(k, "within %llu bytes", (unsigned long long)file->size) },
-                  "%s", fault.text);
+        onxi_check_find(
+            k, at, fault.rule,
+            (onxi_check_detail){ .value = onxi_check_text(k, "%llu bytes at %llu", (unsigned long long)length,
+                                                          (unsigned long long)r->offset),
+                                 .expected = onxi_check_text(k, "within %llu bytes", (unsigned long long)file->size) },
+            "%s", fault.text);
         return;
     }
     if (!length || !k->notes)
@@ -235,35 +238,35 @@ static void check_range(onxi_check *k, const onxi_at *at, const onxi_external_re
     range *mine = ONXI_NEW(k->arena, range);
     if (onxi_check_failed(k, mine))
         return;
-    *mine = (range){ .next = file->ranges, .offset = r->offset, .end = end, .at = onxi_at_keep(k, at) };
+    *mine = (range){ .next = file->ranges, .offset = r->offset, .end = end, .at = onxi_check_at_keep(k, at) };
     file->ranges = mine;
     file->range_count++;
 }
 
-void onxi_check_external(onxi_check *k, const onxi_at *at, const onx_tensor *t, bool sized, uint64_t size)
+void onxi_check_external(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, bool sized, uint64_t size)
 {
     onxi_external_ref r;
     onxi_external_fault fault;
     uint64_t end;
-    const onxi_at *here = ONXI_AT(at, external_data);
+    const onxi_check_at *here = ONXI_AT(at, external_data);
     if (k->quick)
         return; /* whoever reads the data checks this again at that moment */
     check_keys(k, at, t);
     if (!onxi_external_parse(t, &r, &fault)) {
-        onxi_find(k, here, fault.rule, (onxi_detail){ .value = onx_str_of(onxi_quote(k, fault.value)) }, "%s",
-                  fault.text);
+        onxi_check_find(k, here, fault.rule,
+                        (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, fault.value)) }, "%s", fault.text);
         return;
     }
     if (r.offset % 4096)
-        onxi_find(k, here, "E-18",
-                  (onxi_detail){ .value = onxi_text(k, "%llu", (unsigned long long)r.offset),
-                                 .expected = onx_str_of("a multiple of 4096") },
-                  "the offset is not at the start of a page");
+        onxi_check_find(k, here, "E-18",
+                        (onxi_check_detail){ .value = onxi_check_text(k, "%llu", (unsigned long long)r.offset),
+                                             .expected = onx_str_of("a multiple of 4096") },
+                        "the offset is not at the start of a page");
     if (!onxi_external_fits(&r, sized, size, UINT64_MAX, &end, &fault)) {
-        onxi_find(k, here, fault.rule,
-                  (onxi_detail){ .value = onxi_text(k, "%llu bytes", (unsigned long long)r.length),
-                                 .expected = onxi_text(k, "%llu bytes", (unsigned long long)size) },
-                  "%s", fault.text);
+        onxi_check_find(k, here, fault.rule,
+                        (onxi_check_detail){ .value = onxi_check_text(k, "%llu bytes", (unsigned long long)r.length),
+                                             .expected = onxi_check_text(k, "%llu bytes", (unsigned long long)size) },
+                        "%s", fault.text);
         return;
     }
     file_info *file = find_file(k, here, r.location);
@@ -294,10 +297,11 @@ void onxi_check_overlaps(onxi_check *k)
         for (uint32_t j = 1; j < n; j++)
             if (all[j]->offset < all[j - 1]->end &&
                 (all[j]->offset != all[j - 1]->offset || all[j]->end != all[j - 1]->end))
-                onxi_find(k, all[j]->at, "E-24",
-                          (onxi_detail){ .value = onxi_text(k, "%llu", (unsigned long long)all[j]->offset),
+                onxi_check_find(
+                    k, all[j]->at, "E-24",
+                    (onxi_check_detail){ .value = onxi_check_text(k, "%llu", (unsigned long long)all[j]->offset),
                                          .severity = ONX_RULE_NOTE },
-                          "the data overlaps that of another tensor in the file");
+                    "the data overlaps that of another tensor in the file");
     }
 }
 
@@ -306,5 +310,5 @@ void onxi_check_checksums(onxi_check *k)
 {
     onxi_diag_mark before = onxi_diag_here(k->cx);
     if (onx_external_verify(k->doc) != ONX_OK)
-        onxi_adopt(k, before, NULL, "E-19");
+        onxi_check_adopt(k, before, NULL, "E-19");
 }

@@ -5,8 +5,8 @@
 #include <onx/infer.h>
 
 /* A declared value whose sizes are known by now: its variables have those sizes (N-08). */
-static void bind_value(onxi_check *k, onx_infer *infer, const onxi_at *at, const onx_graph *g, const onx_value_info *v,
-                       onx_rule_severity severity)
+static void bind_value(onxi_check *k, onx_infer *infer, const onxi_check_at *at, const onx_graph *g,
+                       const onx_value_info *v, onx_rule_severity severity)
 {
     const onx_type *type = v->type && ONX_HAS(type, v->type, tensor_type) ? v->type : NULL;
     const onx_tensor_shape *declared = type ? type->tensor_type->shape : NULL;
@@ -20,7 +20,7 @@ static void bind_value(onxi_check *k, onx_infer *infer, const onxi_at *at, const
 }
 
 /* What only describes inner values is a hint, so that two hints that disagree are a warning. */
-static void bind_graph(onxi_check *k, onx_infer *infer, const onxi_at *at, const onx_graph *g, uint32_t depth)
+static void bind_graph(onxi_check *k, onx_infer *infer, const onxi_check_at *at, const onx_graph *g, uint32_t depth)
 {
     onx_rule_severity severity = depth ? ONX_RULE_WARNING : ONX_RULE_ERROR;
     for (uint32_t i = 0; i < g->input_count; i++)
@@ -32,11 +32,11 @@ static void bind_graph(onxi_check *k, onx_infer *infer, const onxi_at *at, const
                    ONX_RULE_WARNING);
     for (uint32_t i = 0; i < g->node_count && depth < k->depth_limit; i++) {
         const onx_node *n = g->node[i];
-        const onxi_at *here = ONXI_AT_ITEM(at, node, i, NODE, n);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, node, i, NODE, n);
         for (uint32_t j = 0; j < n->attribute_count; j++) {
             uint32_t count;
             onx_graph *const *inner = onx_attribute_value(n->attribute[j], ONX_SLOT_G, &count);
-            const onxi_at *attribute = ONXI_AT_ITEM(here, attribute, j, ATTRIBUTE, n->attribute[j]);
+            const onxi_check_at *attribute = ONXI_AT_ITEM(here, attribute, j, ATTRIBUTE, n->attribute[j]);
             if (inner && *inner)
                 bind_graph(k, infer, ONXI_AT_MESSAGE(attribute, g, GRAPH, *inner), *inner, depth + 1);
         }
@@ -46,14 +46,14 @@ static void bind_graph(onxi_check *k, onx_infer *infer, const onxi_at *at, const
 void onxi_check_full(onxi_check *k)
 {
     onx_infer_options options = { .strict = true, .check_type = true, .registry = k->registry };
-    const onxi_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, k->doc->kind, k->doc->root };
+    const onxi_check_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, k->doc->kind, k->doc->root };
     onxi_diag_mark before = onxi_diag_here(k->cx);
     onx_infer *infer = NULL;
     onx_status status = onx_infer_new(k->cx, k->doc, &options, &infer);
     if (status != ONX_OK && status != ONX_E_INVALID)
         k->status = status;
-    onxi_adopt(k, before, NULL, "ND-20");
-    if (infer && k->model->graph && onxi_wants(k, "N-08"))
+    onxi_check_adopt(k, before, NULL, "ND-20");
+    if (infer && k->model->graph && onxi_check_wants(k, "N-08"))
         bind_graph(k, infer, ONXI_AT_MESSAGE(&root, graph, GRAPH, k->model->graph), k->model->graph, 0);
     onx_infer_free(infer);
 }

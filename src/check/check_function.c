@@ -1,7 +1,7 @@
 /* check_function.c - rules F: functions of a model, calls of them, and who calls whom. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_function[] = {
+const onx_rule onxi_check_rules_function[] = {
     { "F-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions; onnx.in.proto: FunctionProto",
       "A function has a non-empty name", "function without name" },
     { "F-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Functions; reference checker",
@@ -90,13 +90,13 @@ static uint64_t hash_of(onx_str domain, onx_str name, onx_str overload)
                      onxi_hash(name.ptr, name.len, onxi_hash(domain.ptr, domain.len, 0x2c1b3c6d)));
 }
 
-uint32_t onxi_callee_find(const onxi_check *k, onx_str domain, onx_str name, onx_str overload)
+uint32_t onxi_check_callee_find(const onxi_check *k, onx_str domain, onx_str name, onx_str overload)
 {
     if (!k->callee_count)
         return UINT32_MAX;
     uint32_t i = k->callee_slot[hash_of(domain, name, overload) & (k->callee_slots - 1)];
     for (; i; i = k->callees[i - 1].next) {
-        const onxi_callee *c = &k->callees[i - 1];
+        const onxi_check_callee *c = &k->callees[i - 1];
         if (onx_str_equal(c->name, name) && onx_str_equal(c->domain, domain) && onx_str_equal(c->overload, overload))
             return i - 1;
     }
@@ -112,12 +112,12 @@ typedef struct handed {
 } handed;
 
 typedef struct wants {
-    onxi_callee *callee;
-    onxi_imports imports;
+    onxi_check_callee *callee;
+    onxi_check_opsets imports;
     handed **to; /* by receiver */
 } wants;
 
-static void want(onxi_callee *c, uint32_t parameter)
+static void want(onxi_check_callee *c, uint32_t parameter)
 {
     if (!c->needs[parameter])
         c->needed[c->needed_count++] = parameter;
@@ -126,11 +126,11 @@ static void want(onxi_callee *c, uint32_t parameter)
 
 static void hand_on(onxi_check *k, const wants *w, uint32_t parameter, const onx_node *n, onx_str attribute)
 {
-    uint32_t callee =
-        onxi_callee_find(k, onxi_domain_plain(onx_view(n->domain)), onx_view(n->op_type), onxi_node_overload(n));
+    uint32_t callee = onxi_check_callee_find(k, onxi_domain_plain(onx_view(n->domain)), onx_view(n->op_type),
+                                             onxi_check_node_overload(n));
     uint32_t which;
-    const onxi_callee *c = callee == UINT32_MAX ? NULL : &k->callees[callee];
-    if (!c || !onxi_set_find(c->parameters, attribute, &which) || which & ONXI_PRESET)
+    const onxi_check_callee *c = callee == UINT32_MAX ? NULL : &k->callees[callee];
+    if (!c || !onxi_check_set_find(c->parameters, attribute, &which) || which & ONXI_PRESET)
         return;
     handed *h = ONXI_NEW(k->arena, handed);
     if (onxi_check_failed(k, h))
@@ -151,13 +151,13 @@ static void find_wants_of(onxi_check *k, wants *w, const onx_node *n, uint32_t d
         onx_graph *const *g = onx_attribute_value(a, ONX_SLOT_G, &graphs);
         if (g && *g && depth < k->depth_limit)
             find_wants(k, w, (*g)->node, (*g)->node_count, depth + 1);
-        if (!ref.len || !onxi_set_find(w->callee->parameters, ref, &which) || which & ONXI_PRESET)
+        if (!ref.len || !onxi_check_set_find(w->callee->parameters, ref, &which) || which & ONXI_PRESET)
             continue;
         if (onx_attribute_type_name(a->type))
             w->callee->takes[which] = w->callee->takes[which] && w->callee->takes[which] != a->type ? -1 : a->type;
         onx_str domain = onxi_domain_plain(onx_view(n->domain));
         if (!schema)
-            schema = onxi_schema_find(domain, onx_view(n->op_type), onxi_imports_find(&w->imports, domain));
+            schema = onxi_schema_find(domain, onx_view(n->op_type), onxi_check_imports_find(&w->imports, domain));
         const onxi_attr *row = schema ? onxi_schema_attr(schema, onx_view(a->name)) : NULL;
         if (row && row->required)
             want(w->callee, which);
@@ -179,13 +179,13 @@ static void spread_needs(onxi_check *k, handed *const *to, const uint32_t *owner
     if (onxi_check_failed(k, todo))
         return;
     for (uint32_t i = 0; i < parameters; i++) {
-        const onxi_callee *c = &k->callees[owner[i]];
+        const onxi_check_callee *c = &k->callees[owner[i]];
         if (c->needs[i - c->parameter])
             todo[count++] = i;
     }
     while (count) {
         for (const handed *h = to[todo[--count]], *next; h; h = next) {
-            onxi_callee *c = &k->callees[owner[h->from]];
+            onxi_check_callee *c = &k->callees[owner[h->from]];
             next = h->next;
             if (c->needs[h->from - c->parameter])
                 continue;
@@ -199,7 +199,7 @@ static void find_needs(onxi_check *k)
 {
     uint32_t parameters = 0;
     for (uint32_t i = 0; i < k->callee_count; i++) {
-        onxi_callee *c = &k->callees[i];
+        onxi_check_callee *c = &k->callees[i];
         c->parameter = parameters; /* all together fewer than the bytes of the file */
         parameters += c->f->attribute_count;
         c->needs = ONXI_ARRAY(k->arena, bool, c->f->attribute_count + 1);
@@ -221,37 +221,37 @@ static void find_needs(onxi_check *k)
             owner[w.callee->parameter + j] = i;
         if (!f->attribute_count)
             continue;
-        onxi_imports_open(k, &w.imports, f->opset_import, f->opset_import_count);
+        onxi_check_imports_open(k, &w.imports, f->opset_import, f->opset_import_count);
         find_wants(k, &w, f->node, f->node_count, 0);
     }
     spread_needs(k, to, owner, parameters);
 }
 
-void onxi_callees_add(onxi_check *k, onx_function *const *functions, uint32_t count)
+void onxi_check_callees_add(onxi_check *k, onx_function *const *functions, uint32_t count)
 {
     if (!count)
         return;
     k->callee_slots = (uint32_t)onxi_list_room(count < 8 ? 8 : count);
-    k->callees = ONXI_ARRAY(k->arena, onxi_callee, count);
+    k->callees = ONXI_ARRAY(k->arena, onxi_check_callee, count);
     k->callee_slot = ONXI_ARRAY(k->arena, uint32_t, k->callee_slots);
-    k->domains_with_functions = onxi_set_new(k);
+    k->domains_with_functions = onxi_check_set_new(k);
     if (onxi_check_failed(k, k->callees) || onxi_check_failed(k, k->callee_slot))
         return;
     k->callee_count = count;
     for (uint32_t i = 0; i < count; i++) {
-        onxi_callee *c = &k->callees[i];
+        onxi_check_callee *c = &k->callees[i];
         const onx_function *f = functions[i];
-        *c = (onxi_callee){ .f = f,
-                            .domain = onxi_domain_plain(onx_view(f->domain)),
-                            .name = onx_view(f->name),
-                            .overload = onx_view(f->overload) };
-        onxi_set_add(k, k->domains_with_functions, c->domain, i, NULL);
-        c->parameters = onxi_set_new(k);
+        *c = (onxi_check_callee){ .f = f,
+                                  .domain = onxi_domain_plain(onx_view(f->domain)),
+                                  .name = onx_view(f->name),
+                                  .overload = onx_view(f->overload) };
+        onxi_check_set_add(k, k->domains_with_functions, c->domain, i, NULL);
+        c->parameters = onxi_check_set_new(k);
         for (uint32_t j = 0; j < f->attribute_count; j++)
-            onxi_set_add(k, c->parameters, onx_view(f->attribute[j]), j, NULL);
+            onxi_check_set_add(k, c->parameters, onx_view(f->attribute[j]), j, NULL);
         for (uint32_t j = 0; j < f->attribute_proto_count; j++)
-            onxi_set_add(k, c->parameters, onx_view(f->attribute_proto[j]->name), j | ONXI_PRESET, NULL);
-        if (!c->name.len || onxi_callee_find(k, c->domain, c->name, c->overload) != UINT32_MAX)
+            onxi_check_set_add(k, c->parameters, onx_view(f->attribute_proto[j]->name), j | ONXI_PRESET, NULL);
+        if (!c->name.len || onxi_check_callee_find(k, c->domain, c->name, c->overload) != UINT32_MAX)
             continue;
         uint32_t slot = (uint32_t)hash_of(c->domain, c->name, c->overload) & (k->callee_slots - 1);
         c->next = k->callee_slot[slot];
@@ -262,12 +262,13 @@ void onxi_callees_add(onxi_check *k, onx_function *const *functions, uint32_t co
 
 /* ---- calls ---- */
 
-static const char *shown_name(onxi_check *k, const onxi_callee *c)
+static const char *shown_name(onxi_check *k, const onxi_check_callee *c)
 {
-    const char *name = onxi_quote(k, c->name), *domain = c->domain.len ? onxi_quote(k, c->domain) : "ai.onnx";
+    const char *name = onxi_check_quote(k, c->name),
+               *domain = c->domain.len ? onxi_check_quote(k, c->domain) : "ai.onnx";
     if (c->overload.len)
-        return onxi_text(k, "%.90s.%.90s:%.90s", domain, name, onxi_quote(k, c->overload)).ptr;
-    return onxi_text(k, "%.90s.%.90s", domain, name).ptr;
+        return onxi_check_text(k, "%.90s.%.90s:%.90s", domain, name, onxi_check_quote(k, c->overload)).ptr;
+    return onxi_check_text(k, "%.90s.%.90s", domain, name).ptr;
 }
 
 static void note_call(onxi_check *k, uint32_t caller, uint32_t callee)
@@ -283,86 +284,88 @@ static void note_call(onxi_check *k, uint32_t caller, uint32_t callee)
     k->calls[k->call_count++] = (uint64_t)caller << 32 | callee;
 }
 
-static onx_str similar_parameter(onxi_check *k, const onxi_callee *c, onx_str name)
+static onx_str similar_parameter(onxi_check *k, const onxi_check_callee *c, onx_str name)
 {
     uint32_t best = 3, d;
     onx_str found = { NULL, 0 };
     if (k->hints++ > ONXI_HINTS)
         return found;
     for (uint32_t i = 0; i < c->f->attribute_count; i++)
-        if (onxi_similar(name, onx_view(c->f->attribute[i]), &d) && d < best) {
+        if (onxi_check_similar(name, onx_view(c->f->attribute[i]), &d) && d < best) {
             best = d;
             found = onx_view(c->f->attribute[i]);
         }
     for (uint32_t i = 0; i < c->f->attribute_proto_count; i++)
-        if (onxi_similar(name, onx_view(c->f->attribute_proto[i]->name), &d) && d < best) {
+        if (onxi_check_similar(name, onx_view(c->f->attribute_proto[i]->name), &d) && d < best) {
             best = d;
             found = onx_view(c->f->attribute_proto[i]->name);
         }
-    return found.len ? onxi_text(k, "did you mean %s?", onxi_quote(k, found)) : found;
+    return found.len ? onxi_check_text(k, "did you mean %s?", onxi_check_quote(k, found)) : found;
 }
 
 /* `which`: the parameter, as callee->parameters has it. */
-static void check_given_type(onxi_check *k, const onxi_at *at, const onxi_callee *c, const onx_attribute *a,
+static void check_given_type(onxi_check *k, const onxi_check_at *at, const onxi_check_callee *c, const onx_attribute *a,
                              uint32_t which)
 {
     bool preset = (which & ONXI_PRESET) != 0;
     int32_t wanted = preset ? c->f->attribute_proto[which & ~ONXI_PRESET]->type : c->takes[which];
     const char *given_name = onx_attribute_type_name(a->type), *wanted_name = onx_attribute_type_name(wanted);
     if (a->type != wanted && given_name && wanted_name && wanted > 0)
-        onxi_find(k, at, preset ? "F-22" : "F-19",
-                  (onxi_detail){ .value = onx_str_of(given_name), .expected = onx_str_of(wanted_name) },
-                  preset ? "the attribute has another type than the default of the parameter"
-                         : "the attribute has another type than the body of %s takes",
-                  shown_name(k, c));
+        onxi_check_find(k, at, preset ? "F-22" : "F-19",
+                        (onxi_check_detail){ .value = onx_str_of(given_name), .expected = onx_str_of(wanted_name) },
+                        preset ? "the attribute has another type than the default of the parameter"
+                               : "the attribute has another type than the body of %s takes",
+                        shown_name(k, c));
 }
 
 /* One finding for all parameters that a call leaves out: there may be many of both. */
-static void report_left_out(onxi_check *k, const onxi_at *at, const onxi_callee *c, const onxi_set *given,
-                            uint32_t count)
+static void report_left_out(onxi_check *k, const onxi_check_at *at, const onxi_check_callee *c,
+                            const onxi_check_set *given, uint32_t count)
 {
     uint32_t i = 0;
-    while (i + 1 < c->needed_count && onxi_set_find(given, onx_view(c->f->attribute[c->needed[i]]), NULL))
+    while (i + 1 < c->needed_count && onxi_check_set_find(given, onx_view(c->f->attribute[c->needed[i]]), NULL))
         i++;
-    const char *name = onxi_quote(k, onx_view(c->f->attribute[c->needed[i]]));
-    onx_str expected = count > 1 ? onxi_text(k, "%s and %u more", name, count - 1) : onx_str_of(name);
-    onxi_find(k, at, "F-19", (onxi_detail){ .expected = expected },
-              "the call leaves out a parameter that the body of %s cannot do without", shown_name(k, c));
+    const char *name = onxi_check_quote(k, onx_view(c->f->attribute[c->needed[i]]));
+    onx_str expected = count > 1 ? onxi_check_text(k, "%s and %u more", name, count - 1) : onx_str_of(name);
+    onxi_check_find(k, at, "F-19", (onxi_check_detail){ .expected = expected },
+                    "the call leaves out a parameter that the body of %s cannot do without", shown_name(k, c));
 }
 
-void onxi_check_call(onxi_check *k, const onxi_at *at, const onx_node *n, const onxi_bound *op, const onxi_scope *scope)
+void onxi_check_call(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_check_bound *op,
+                     const onxi_check_scope *scope)
 {
-    const onxi_callee *c = &k->callees[op->function];
+    const onxi_check_callee *c = &k->callees[op->function];
     const onx_function *f = c->f;
     if (scope->function)
         note_call(k, scope->callee, op->function);
     if (n->input_count > f->input_count)
-        onxi_find(k, at, "F-20",
-                  (onxi_detail){ .value = onxi_number(k, n->input_count),
-                                 .expected = onxi_text(k, "%u at most", f->input_count) },
-                  "the call passes more inputs than %s has", shown_name(k, c));
+        onxi_check_find(k, at, "F-20",
+                        (onxi_check_detail){ .value = onxi_check_number(k, n->input_count),
+                                             .expected = onxi_check_text(k, "%u at most", f->input_count) },
+                        "the call passes more inputs than %s has", shown_name(k, c));
     if (n->output_count > f->output_count)
-        onxi_find(k, at, "F-21",
-                  (onxi_detail){ .value = onxi_number(k, n->output_count),
-                                 .expected = onxi_text(k, "%u at most", f->output_count) },
-                  "the call takes more outputs than %s has", shown_name(k, c));
-    onxi_set *given = c->needed_count ? onxi_set_new(k) : NULL;
+        onxi_check_find(k, at, "F-21",
+                        (onxi_check_detail){ .value = onxi_check_number(k, n->output_count),
+                                             .expected = onxi_check_text(k, "%u at most", f->output_count) },
+                        "the call takes more outputs than %s has", shown_name(k, c));
+    onxi_check_set *given = c->needed_count ? onxi_check_set_new(k) : NULL;
     uint32_t needed = 0;
     for (uint32_t i = 0; i < n->attribute_count; i++) {
         const onx_attribute *a = n->attribute[i];
         onx_str name = onx_view(a->name);
         uint32_t which;
-        const onxi_at *here = ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a);
-        bool known = onxi_set_find(c->parameters, name, &which);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a);
+        bool known = onxi_check_set_find(c->parameters, name, &which);
         if (!known && name.len && !(name.len > 1 && name.ptr[0] == '_' && name.ptr[1] == '_'))
-            onxi_find(k, here, "F-22",
-                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)), .hint = similar_parameter(k, c, name) },
-                      "%s has no parameter of that name", shown_name(k, c));
+            onxi_check_find(k, here, "F-22",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)),
+                                                 .hint = similar_parameter(k, c, name) },
+                            "%s has no parameter of that name", shown_name(k, c));
         if (!known)
             continue;
         check_given_type(k, here, c, a, which);
         if (given && !(which & ONXI_PRESET) && c->needs[which])
-            needed += onxi_set_add(k, given, name, i, NULL);
+            needed += onxi_check_set_add(k, given, name, i, NULL);
     }
     if (needed < c->needed_count)
         report_left_out(k, at, c, given, c->needed_count - needed);
@@ -378,33 +381,33 @@ typedef struct calls {
     uint8_t *state; /* 0 new, 1 on the stack, 2 done */
 } calls;
 
-static void report_cycle(onxi_check *k, const onxi_at *at, const calls *c, uint32_t depth, uint32_t back)
+static void report_cycle(onxi_check *k, const onxi_check_at *at, const calls *c, uint32_t depth, uint32_t back)
 {
     enum { DETAILED = 100 }; /* finding the start of a cycle takes time of its own */
     char text[280];
     size_t n = 0;
     uint32_t start = depth, shown = 0;
-    const onxi_at *here = ONXI_AT_ITEM(at, functions, back, FUNCTION, k->callees[back].f);
+    const onxi_check_at *here = ONXI_AT_ITEM(at, functions, back, FUNCTION, k->callees[back].f);
     if (k->call_cycles++ >= DETAILED) {
-        onxi_find(k, here, "F-04", ONXI_PLAIN, "the function calls itself");
+        onxi_check_find(k, here, "F-04", ONXI_PLAIN, "the function calls itself");
         return;
     }
     while (start && c->stack[start - 1] != back)
         start--;
     for (uint32_t i = start ? start - 1 : 0; i < depth && shown < 4; i++, shown++) {
-        onx_str s = onxi_text(k, "%.60s -> ", shown_name(k, &k->callees[c->stack[i]]));
+        onx_str s = onxi_check_text(k, "%.60s -> ", shown_name(k, &k->callees[c->stack[i]]));
         if (n + s.len < sizeof text) {
             memcpy(text + n, s.ptr, s.len);
             n += s.len;
         }
     }
     uint32_t length = depth - (start ? start - 1 : 0);
-    onx_str path =
-        onxi_text(k, "%.*s%s%.60s", (int)n, text, length > shown ? "... -> " : "", shown_name(k, &k->callees[back]));
-    onxi_find(k, here, "F-04", (onxi_detail){ .value = path }, "the function calls itself");
+    onx_str path = onxi_check_text(k, "%.*s%s%.60s", (int)n, text, length > shown ? "... -> " : "",
+                                   shown_name(k, &k->callees[back]));
+    onxi_check_find(k, here, "F-04", (onxi_check_detail){ .value = path }, "the function calls itself");
 }
 
-void onxi_check_call_cycles(onxi_check *k, const onxi_at *at)
+void onxi_check_call_cycles(onxi_check *k, const onxi_check_at *at)
 {
     uint32_t n = k->callee_count, longest = 0, longest_at = 0;
     if (!k->call_count || !n || k->status != ONX_OK)
@@ -454,166 +457,170 @@ void onxi_check_call_cycles(onxi_check *k, const onxi_at *at)
         }
     }
     if (longest >= k->depth_limit) /* what follows calls nests as deep; 100 unless the caller allows more */
-        onxi_find(k, ONXI_AT_ITEM(at, functions, longest_at, FUNCTION, k->callees[longest_at].f), "M-16",
-                  (onxi_detail){ .value = onxi_number(k, (int64_t)longest + 1),
-                                 .expected = onxi_text(k, "%u at most", k->depth_limit),
-                                 .hint = onx_str_of("a higher limit on depth allows longer chains") },
-                  "functions call each other in too long a chain");
+        onxi_check_find(k, ONXI_AT_ITEM(at, functions, longest_at, FUNCTION, k->callees[longest_at].f), "M-16",
+                        (onxi_check_detail){ .value = onxi_check_number(k, (int64_t)longest + 1),
+                                             .expected = onxi_check_text(k, "%u at most", k->depth_limit),
+                                             .hint = onx_str_of("a higher limit on depth allows longer chains") },
+                        "functions call each other in too long a chain");
 }
 
 /* ---- one function ---- */
 
-static void check_parameters(onxi_check *k, const onxi_at *at, const onx_function *f)
+static void check_parameters(onxi_check *k, const onxi_check_at *at, const onx_function *f)
 {
-    onxi_set *plain = onxi_set_new(k), *preset = onxi_set_new(k);
+    onxi_check_set *plain = onxi_check_set_new(k), *preset = onxi_check_set_new(k);
     for (uint32_t i = 0; i < f->attribute_count; i++) {
         onx_str name = onx_view(f->attribute[i]);
         onxi_check_utf8(k, ONXI_AT_INDEX(at, attribute, i), name);
-        if (!onxi_set_add(k, plain, name, i, NULL))
-            onxi_find(k, ONXI_AT_INDEX(at, attribute, i), "F-14",
-                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) }, "the parameter is listed twice");
+        if (!onxi_check_set_add(k, plain, name, i, NULL))
+            onxi_check_find(k, ONXI_AT_INDEX(at, attribute, i), "F-14",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                            "the parameter is listed twice");
     }
     if (f->attribute_proto_count)
         onxi_check_gate(k, at, "V-13", "attribute_proto", 9);
     for (uint32_t i = 0; i < f->attribute_proto_count; i++) {
         const onx_attribute *a = f->attribute_proto[i];
-        const onxi_at *here = ONXI_AT_ITEM(at, attribute_proto, i, ATTRIBUTE, a);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, attribute_proto, i, ATTRIBUTE, a);
         onx_str name = onx_view(a->name);
         uint32_t count;
         uint64_t before = k->total[ONX_ERROR];
         onxi_check_attribute(k, here, a, NULL, NULL);
         onxi_check_utf8(k, ONXI_AT(here, name), name);
-        if (!onxi_set_add(k, preset, name, i, NULL))
-            onxi_find(k, here, "F-16", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                      "the parameter has a default already");
-        if (onxi_set_find(plain, name, NULL))
-            onxi_find(k, here, "F-15", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                      "the parameter is listed without a default as well");
+        if (!onxi_check_set_add(k, preset, name, i, NULL))
+            onxi_check_find(k, here, "F-16", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                            "the parameter has a default already");
+        if (onxi_check_set_find(plain, name, NULL))
+            onxi_check_find(k, here, "F-15", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                            "the parameter is listed without a default as well");
         if (a->extra && onx_view(onx_attribute_more(a)->ref_attr_name).len)
-            onxi_find(k, here, "F-17", ONXI_PLAIN, "the default of a parameter is a reference");
-        else if (k->total[ONX_ERROR] == before && onxi_attribute_slot(a->type) &&
-                 !onx_attribute_value(a, onxi_attribute_slot(a->type), &count) && a->type <= ONX_ATTR_STRING)
-            onxi_find(k, here, "F-17", (onxi_detail){ .severity = ONX_RULE_WARNING },
-                      "the default of a parameter has no value");
+            onxi_check_find(k, here, "F-17", ONXI_PLAIN, "the default of a parameter is a reference");
+        else if (k->total[ONX_ERROR] == before && onxi_check_attribute_slot(a->type) &&
+                 !onx_attribute_value(a, onxi_check_attribute_slot(a->type), &count) && a->type <= ONX_ATTR_STRING)
+            onxi_check_find(k, here, "F-17", (onxi_check_detail){ .severity = ONX_RULE_WARNING },
+                            "the default of a parameter has no value");
     }
 }
 
-static void check_function_values(onxi_check *k, const onxi_at *at, const onx_function *f, onxi_scope *scope)
+static void check_function_values(onxi_check *k, const onxi_check_at *at, const onx_function *f,
+                                  onxi_check_scope *scope)
 {
-    uint32_t token = onxi_token(k);
+    uint32_t token = onxi_check_token(k);
     if (f->value_info_count)
         onxi_check_gate(k, at, "V-18", "value_info of a function", 10);
     for (uint32_t i = 0; i < f->output_count; i++) {
-        const onxi_at *here = ONXI_AT_INDEX(at, output, i);
+        const onxi_check_at *here = ONXI_AT_INDEX(at, output, i);
         onx_str name = onx_view(f->output[i]);
-        uint32_t id = name.len ? onxi_name_intern(k, here, f->output[i]) : UINT32_MAX;
+        uint32_t id = name.len ? onxi_check_name_intern(k, here, f->output[i]) : UINT32_MAX;
         if (id == UINT32_MAX)
             continue;
-        onxi_meaning *m = &k->names.meaning[id];
-        const char *text = onxi_quote(k, name);
+        onxi_check_meaning *m = &k->names.meaning[id];
+        const char *text = onxi_check_quote(k, name);
         if (m->mark == token)
-            onxi_find(k, here, "F-10", (onxi_detail){ .value = onx_str_of(text) },
-                      "\"%s\" is listed twice among the outputs", text);
+            onxi_check_find(k, here, "F-10", (onxi_check_detail){ .value = onx_str_of(text) },
+                            "\"%s\" is listed twice among the outputs", text);
         m->mark = token;
         if (onxi_check_owns(k, scope, id))
             m->flags |= ONXI_NAME_USED;
-        else if (!onxi_name_awaited(m))
-            onxi_find(k, here, "F-11", (onxi_detail){ .value = onx_str_of(text) },
-                      "no node of the body produces \"%s\"", text);
+        else if (!onxi_check_name_awaited(m))
+            onxi_check_find(k, here, "F-11", (onxi_check_detail){ .value = onx_str_of(text) },
+                            "no node of the body produces \"%s\"", text);
     }
-    token = onxi_token(k);
+    token = onxi_check_token(k);
     for (uint32_t i = 0; i < f->value_info_count && !k->quick; i++) {
         const onx_value_info *v = f->value_info[i];
-        const onxi_at *here = ONXI_AT_ITEM(at, value_info, i, VALUE_INFO, v);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, value_info, i, VALUE_INFO, v);
         onxi_check_value_info(k, here, v, ONXI_ROLE_FUNCTION, "F-23");
         onx_str name = onx_view(v->name);
-        uint32_t id = name.len ? onxi_name_intern(k, here, v->name) : UINT32_MAX;
+        uint32_t id = name.len ? onxi_check_name_intern(k, here, v->name) : UINT32_MAX;
         if (id == UINT32_MAX)
             continue;
-        onxi_meaning *m = &k->names.meaning[id];
+        onxi_check_meaning *m = &k->names.meaning[id];
         if (m->mark == token)
-            onxi_find(k, here, "F-23", ONXI_PLAIN, "the value has an entry already");
+            onxi_check_find(k, here, "F-23", ONXI_PLAIN, "the value has an entry already");
         else if (!onxi_check_owns(k, scope, id))
-            onxi_find(k, here, "F-23", ONXI_PLAIN, "the function has no value of that name");
+            onxi_check_find(k, here, "F-23", ONXI_PLAIN, "the function has no value of that name");
         m->mark = token;
     }
 }
 
-static void check_identity(onxi_check *k, const onxi_at *at, const onx_function *f)
+static void check_identity(onxi_check *k, const onxi_check_at *at, const onx_function *f)
 {
     onx_str name = onx_view(f->name), domain = onxi_domain_plain(onx_view(f->domain));
     onxi_check_utf8(k, ONXI_AT(at, name), name);
     onxi_check_utf8(k, ONXI_AT(at, domain), domain);
     onxi_check_utf8(k, ONXI_AT(at, overload), onx_view(f->overload));
     if (!name.len && k->doc->kind != ONX_KIND_OPERATOR_SET) /* there it is OS-13, from op/ */
-        onxi_find(k, at, "F-01", ONXI_PLAIN, "the function has no name");
+        onxi_check_find(k, at, "F-01", ONXI_PLAIN, "the function has no name");
     if (!ONX_HAS(function, f, domain) && k->ir_version >= 8)
-        onxi_find(k, at, "F-02", (onxi_detail){ .expected = onx_str_of("a domain, empty for ai.onnx") },
-                  "the function has no domain");
+        onxi_check_find(k, at, "F-02", (onxi_check_detail){ .expected = onx_str_of("a domain, empty for ai.onnx") },
+                        "the function has no domain");
     if (onx_view(f->overload).len)
         onxi_check_gate(k, ONXI_AT(at, overload), "V-16", "overload", 10);
-    if (name.len && onxi_domain_is_standard(domain) && onxi_schema_newest(domain, name))
-        onxi_find(k, at, "F-26", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                  "the function has the name of a standard operator");
+    if (name.len && onxi_check_domain_is_standard(domain) && onxi_schema_newest(domain, name))
+        onxi_check_find(k, at, "F-26", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                        "the function has the name of a standard operator");
     for (const onx_unknown *u = f->extra ? f->extra->unknown : NULL; u; u = u->next)
         if ((u->number == 2 || u->number == 3) && k->ir_version >= 8)
-            onxi_find(k, at, "V-12", (onxi_detail){ .value = onxi_text(k, "field %u", u->number) },
-                      "%s of functions was withdrawn with IR version 8", u->number == 2 ? "since_version" : "status");
+            onxi_check_find(k, at, "V-12", (onxi_check_detail){ .value = onxi_check_text(k, "field %u", u->number) },
+                            "%s of functions was withdrawn with IR version 8",
+                            u->number == 2 ? "since_version" : "status");
     onxi_check_doc_string(k, at, onx_view(f->doc_string));
     if (f->metadata_props_count)
         onxi_check_gate(k, at, "V-17", "metadata_props of a function", 10);
     onxi_check_metadata(k, at, f->metadata_props, f->metadata_props_count, false);
 }
 
-void onxi_check_function(onxi_check *k, const onxi_at *at, const onx_function *f, uint32_t callee)
+void onxi_check_function(onxi_check *k, const onxi_check_at *at, const onx_function *f, uint32_t callee)
 {
     check_identity(k, at, f);
     onxi_check_imports(k, at, f->opset_import, f->opset_import_count, true);
-    onxi_imports imports;
-    onxi_imports_open(k, &imports, f->opset_import, f->opset_import_count);
-    onxi_bound_forget(k);
+    onxi_check_opsets imports;
+    onxi_check_imports_open(k, &imports, f->opset_import, f->opset_import_count);
+    onxi_check_bound_forget(k);
     k->default_imports = &imports;
     check_parameters(k, at, f);
     k->default_imports = NULL;
-    onxi_scope scope = { .role = ONXI_ROLE_FUNCTION,
-                         .root = ONXI_ROLE_FUNCTION,
-                         .imports = &imports,
-                         .function = f,
-                         .callee = callee,
-                         .names = true,
-                         .nodes = f->node,
-                         .node_count = f->node_count };
-    onxi_bound_forget(k);
+    onxi_check_scope scope = { .role = ONXI_ROLE_FUNCTION,
+                               .root = ONXI_ROLE_FUNCTION,
+                               .imports = &imports,
+                               .function = f,
+                               .callee = callee,
+                               .names = true,
+                               .nodes = f->node,
+                               .node_count = f->node_count };
+    onxi_check_bound_forget(k);
     onxi_check_enter(k, &scope, NULL);
     for (uint32_t i = 0; i < f->input_count; i++) {
-        const onxi_at *here = ONXI_AT_INDEX(at, input, i);
+        const onxi_check_at *here = ONXI_AT_INDEX(at, input, i);
         onx_str name = onx_view(f->input[i]);
         if (!name.len)
-            onxi_find(k, here, "F-09", ONXI_PLAIN, "the input has no name");
+            onxi_check_find(k, here, "F-09", ONXI_PLAIN, "the input has no name");
         else
-            onxi_check_define(k, here, &scope, onxi_name_intern(k, here, f->input[i]), ONXI_NAME_INPUT, i);
+            onxi_check_define(k, here, &scope, onxi_check_name_intern(k, here, f->input[i]), ONXI_NAME_INPUT, i);
     }
     onxi_check_nodes(k, at, &scope);
     check_function_values(k, at, f, &scope);
     onxi_check_leave(k, at, &scope);
     onxi_check_imports_used(k, at, &imports);
-    onxi_bound_forget(k);
+    onxi_check_bound_forget(k);
 }
 
-void onxi_check_functions(onxi_check *k, const onxi_at *at, onx_function *const *functions, uint32_t count)
+void onxi_check_functions(onxi_check *k, const onxi_check_at *at, onx_function *const *functions, uint32_t count)
 {
     if (!count)
         return;
     onxi_check_gate(k, ONXI_AT(at, functions), "V-10", "functions", 8);
-    onxi_set *pairs = onxi_set_new(k);
+    onxi_check_set *pairs = onxi_check_set_new(k);
     for (uint32_t i = 0; i < count && k->status == ONX_OK; i++) {
         const onx_function *f = functions[i];
-        const onxi_callee *c = &k->callees[i];
-        const onxi_at *here = ONXI_AT_ITEM(at, functions, i, FUNCTION, f);
-        uint32_t first = onxi_callee_find(k, c->domain, c->name, c->overload);
+        const onxi_check_callee *c = &k->callees[i];
+        const onxi_check_at *here = ONXI_AT_ITEM(at, functions, i, FUNCTION, f);
+        uint32_t first = onxi_check_callee_find(k, c->domain, c->name, c->overload);
         if (c->name.len && first != i && first != UINT32_MAX && k->doc->kind != ONX_KIND_OPERATOR_SET) /* OS-09 */
-            onxi_find(k, here, "F-03", (onxi_detail){ .hint = onxi_text(k, "function %u is the same", first) },
-                      "%s is defined twice", shown_name(k, c));
+            onxi_check_find(k, here, "F-03",
+                            (onxi_check_detail){ .hint = onxi_check_text(k, "function %u is the same", first) },
+                            "%s is defined twice", shown_name(k, c));
         onx_bytes key;
         char buf[520];
         if (c->domain.len < 256 && c->name.len < 256) {
@@ -625,15 +632,16 @@ void onxi_check_functions(onxi_check *k, const onxi_at *at, onx_function *const 
                 memcpy(buf + n, c->name.ptr, c->name.len);
             if (onx_arena_keep(k->arena, onx_str_make(buf, n + c->name.len), &key) != ONX_OK)
                 return;
-            if (!onxi_set_add(k, pairs, onx_view(key), i, &first)) {
+            if (!onxi_check_set_add(k, pairs, onx_view(key), i, &first)) {
                 if (k->ir_version < 10 && !onx_str_equal(c->overload, k->callees[first].overload))
-                    onxi_find(k, here, "F-03", ONXI_PLAIN,
-                              "before IR version 10 overloads do not tell functions apart");
+                    onxi_check_find(k, here, "F-03", ONXI_PLAIN,
+                                    "before IR version 10 overloads do not tell functions apart");
                 else if (functions[first]->input_count != f->input_count)
-                    onxi_find(k, here, "F-25",
-                              (onxi_detail){ .value = onxi_number(k, f->input_count),
-                                             .expected = onxi_number(k, functions[first]->input_count) },
-                              "overloads of one function have different numbers of inputs");
+                    onxi_check_find(
+                        k, here, "F-25",
+                        (onxi_check_detail){ .value = onxi_check_number(k, f->input_count),
+                                             .expected = onxi_check_number(k, functions[first]->input_count) },
+                        "overloads of one function have different numbers of inputs");
             }
         }
         onxi_check_function(k, here, f, i);

@@ -1,7 +1,7 @@
 /* check_graph.c - rules G: graphs, their lists and the order of their nodes. Subgraphs come through here, too. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_graph[] = {
+const onx_rule onxi_check_rules_graph[] = {
     { "G-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Graphs",
       "Every graph, nested ones included, has a non-empty name", "main graph without name" },
     { "G-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Graphs; Nodes",
@@ -82,7 +82,7 @@ static bool dims_fit(const onx_tensor_shape *shape, const int64_t *dims, uint32_
 }
 
 /* Each variable of an input gets the size that its initializer has there (N-08). */
-static void bind_dims(onxi_check *k, const onxi_at *at, const onx_tensor_shape *shape, const int64_t *dims,
+static void bind_dims(onxi_check *k, const onxi_check_at *at, const onx_tensor_shape *shape, const int64_t *dims,
                       uint32_t count)
 {
     for (uint32_t i = 0; shape && i < count && i < shape->dim_count; i++)
@@ -95,7 +95,7 @@ static onx_rule_severity mismatch(const onxi_check *k)
     return k->flags & ONX_CHECK_FULL ? ONX_RULE_ERROR : ONX_RULE_WARNING;
 }
 
-static void check_fits(onxi_check *k, const onxi_at *at, const onx_type *type, int32_t dtype, const int64_t *dims,
+static void check_fits(onxi_check *k, const onxi_check_at *at, const onx_type *type, int32_t dtype, const int64_t *dims,
                        uint32_t count, bool sparse)
 {
     int32_t declared;
@@ -109,41 +109,41 @@ static void check_fits(onxi_check *k, const onxi_at *at, const onx_type *type, i
         declared = type->sparse_tensor_type->elem_type;
         shape = type->sparse_tensor_type->shape;
     } else if (type->has & ~(uint32_t)onx_type_has_denotation) {
-        onxi_find(k, at, "G-15", (onxi_detail){ .severity = mismatch(k) }, "the input of that name is no %s",
-                  sparse ? "sparse tensor" : "tensor");
+        onxi_check_find(k, at, "G-15", (onxi_check_detail){ .severity = mismatch(k) },
+                        "the input of that name is no %s", sparse ? "sparse tensor" : "tensor");
         return;
     } else {
         return;
     }
     if (onx_dtype_name(declared) && onx_dtype_name(dtype) && declared != dtype)
-        onxi_find(k, at, "G-15",
-                  (onxi_detail){ .value = onx_str_of(onx_dtype_name(dtype)),
-                                 .expected = onx_str_of(onx_dtype_name(declared)),
-                                 .severity = mismatch(k) },
-                  "the initializer has another element type than the input of that name");
+        onxi_check_find(k, at, "G-15",
+                        (onxi_check_detail){ .value = onx_str_of(onx_dtype_name(dtype)),
+                                             .expected = onx_str_of(onx_dtype_name(declared)),
+                                             .severity = mismatch(k) },
+                        "the initializer has another element type than the input of that name");
     else if (dims_fit(shape, dims, count))
         bind_dims(k, at, shape, dims, count);
     else
-        onxi_find(k, at, "G-15", (onxi_detail){ .severity = mismatch(k) },
-                  "the initializer has another shape than the input of that name");
+        onxi_check_find(k, at, "G-15", (onxi_check_detail){ .severity = mismatch(k) },
+                        "the initializer has another shape than the input of that name");
 }
 
 /* ---- the lists of a graph ---- */
 
-static void check_inputs(onxi_check *k, const onxi_at *at, const onx_graph *g, onxi_scope *scope)
+static void check_inputs(onxi_check *k, const onxi_check_at *at, const onx_graph *g, onxi_check_scope *scope)
 {
     bool sub = scope->role == ONXI_ROLE_SUBGRAPH;
     for (uint32_t i = 0; i < g->input_count; i++) {
-        const onxi_at *here = ONXI_AT_ITEM(at, input, i, VALUE_INFO, g->input[i]);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, input, i, VALUE_INFO, g->input[i]);
         onxi_check_value_info(k, here, g->input[i], scope->role, sub ? "S-01" : "G-10");
         onx_str name = onx_view(g->input[i]->name);
         if (name.len)
-            onxi_check_define(k, here, scope, onxi_name_intern(k, here, g->input[i]->name), ONXI_NAME_INPUT, i);
+            onxi_check_define(k, here, scope, onxi_check_name_intern(k, here, g->input[i]->name), ONXI_NAME_INPUT, i);
     }
 }
 
 /* How many inputs of a subgraph the node that holds it provides. */
-static uint32_t provided(const onxi_scope *scope)
+static uint32_t provided(const onxi_check_scope *scope)
 {
     const onx_node *n = scope->holder;
     if (!n || onx_str_is(onx_view(n->op_type), "If"))
@@ -151,87 +151,89 @@ static uint32_t provided(const onxi_scope *scope)
     return n->input_count;
 }
 
-static void check_with_input(onxi_check *k, const onxi_at *at, const onx_graph *g, const onxi_scope *scope,
+static void check_with_input(onxi_check *k, const onxi_check_at *at, const onx_graph *g, const onxi_check_scope *scope,
                              uint32_t name)
 {
-    const onxi_meaning *m = name == UINT32_MAX ? NULL : &k->names.meaning[name];
+    const onxi_check_meaning *m = name == UINT32_MAX ? NULL : &k->names.meaning[name];
     bool input = m && m->scope == scope->serial && m->kind == ONXI_NAME_INPUT;
     if (!input) {
         if (k->ir_version < 4)
-            onxi_find(k, at, "G-14",
-                      (onxi_detail){ .hint = onx_str_of("add an input of that name, or set ir_version to 4") },
-                      "before IR version 4 an initializer has to be an input, too");
+            onxi_check_find(
+                k, at, "G-14",
+                (onxi_check_detail){ .hint = onx_str_of("add an input of that name, or set ir_version to 4") },
+                "before IR version 4 an initializer has to be an input, too");
         return;
     }
     (void)g;
     if (scope->role != ONXI_ROLE_SUBGRAPH)
         return;
     if (k->ir_version >= 4)
-        onxi_find(k, at, "S-09", (onxi_detail){ .severity = onxi_by_full(k) },
-                  "an input of a subgraph is also an initializer of it");
+        onxi_check_find(k, at, "S-09", (onxi_check_detail){ .severity = onxi_check_by_full(k) },
+                        "an input of a subgraph is also an initializer of it");
     else if (m->index < provided(scope))
-        onxi_find(k, at, "S-10", ONXI_PLAIN, "an input that the node provides is also an initializer of the subgraph");
+        onxi_check_find(k, at, "S-10", ONXI_PLAIN,
+                        "an input that the node provides is also an initializer of the subgraph");
 }
 
-static const onx_type *input_type(const onxi_check *k, const onx_graph *g, const onxi_scope *scope, uint32_t name)
+static const onx_type *input_type(const onxi_check *k, const onx_graph *g, const onxi_check_scope *scope, uint32_t name)
 {
-    const onxi_meaning *m = name == UINT32_MAX ? NULL : &k->names.meaning[name];
+    const onxi_check_meaning *m = name == UINT32_MAX ? NULL : &k->names.meaning[name];
     return m && m->scope == scope->serial && m->kind == ONXI_NAME_INPUT && m->index < g->input_count
                ? g->input[m->index]->type
                : NULL;
 }
 
-static void check_initializers(onxi_check *k, const onxi_at *at, const onx_graph *g, onxi_scope *scope)
+static void check_initializers(onxi_check *k, const onxi_check_at *at, const onx_graph *g, onxi_check_scope *scope)
 {
     for (uint32_t i = 0; i < g->initializer_count; i++) {
         const onx_tensor *t = g->initializer[i];
-        const onxi_at *here = ONXI_AT_ITEM(at, initializer, i, TENSOR, t);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, initializer, i, TENSOR, t);
         onx_str name = onx_view(t->name);
         onxi_check_tensor(k, here, t);
         if (!name.len) {
-            onxi_find(k, here, "G-11", ONXI_PLAIN, "the initializer has no name");
+            onxi_check_find(k, here, "G-11", ONXI_PLAIN, "the initializer has no name");
             continue;
         }
-        uint32_t id = onxi_name_intern(k, here, t->name);
+        uint32_t id = onxi_check_name_intern(k, here, t->name);
         onxi_check_define(k, here, scope, id, ONXI_NAME_INITIALIZER, i);
         check_with_input(k, here, g, scope, id);
         check_fits(k, here, input_type(k, g, scope, id), t->data_type, t->dims, t->dims_count, false);
     }
     for (uint32_t i = 0; i < g->sparse_initializer_count; i++) {
         const onx_sparse_tensor *s = g->sparse_initializer[i];
-        const onxi_at *here = ONXI_AT_INDEX(at, sparse_initializer, i);
+        const onxi_check_at *here = ONXI_AT_INDEX(at, sparse_initializer, i);
         onx_str name = s->values ? onx_view(s->values->name) : onx_str_make(NULL, 0);
         onxi_check_sparse(k, here, s);
         if (!name.len) {
             if (s->values)
-                onxi_find(k, here, "SP-03", ONXI_PLAIN, "the values of a sparse initializer have no name");
+                onxi_check_find(k, here, "SP-03", ONXI_PLAIN, "the values of a sparse initializer have no name");
             continue;
         }
-        uint32_t id = onxi_name_intern(k, here, s->values->name);
+        uint32_t id = onxi_check_name_intern(k, here, s->values->name);
         onxi_check_define(k, here, scope, id, ONXI_NAME_SPARSE_INITIALIZER, i);
         check_with_input(k, here, g, scope, id);
         check_fits(k, here, input_type(k, g, scope, id), s->values->data_type, s->dims, s->dims_count, true);
     }
 }
 
-static void check_outputs(onxi_check *k, const onxi_at *at, const onx_graph *g, onxi_scope *scope)
+static void check_outputs(onxi_check *k, const onxi_check_at *at, const onx_graph *g, onxi_check_scope *scope)
 {
     bool sub = scope->role == ONXI_ROLE_SUBGRAPH;
-    uint32_t token = onxi_token(k);
+    uint32_t token = onxi_check_token(k);
     for (uint32_t i = 0; i < g->output_count; i++) {
-        const onxi_at *here = ONXI_AT_ITEM(at, output, i, VALUE_INFO, g->output[i]);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, output, i, VALUE_INFO, g->output[i]);
         onx_str name = onx_view(g->output[i]->name);
         onxi_check_value_info(k, here, g->output[i], scope->role, sub ? "S-01" : "G-10");
         if (!name.len)
             continue;
-        uint32_t id = onxi_name_intern(k, here, g->output[i]->name);
+        uint32_t id = onxi_check_name_intern(k, here, g->output[i]->name);
         if (id == UINT32_MAX)
             return;
-        onxi_meaning *m = &k->names.meaning[id];
-        const char *text = onxi_quote(k, name);
+        onxi_check_meaning *m = &k->names.meaning[id];
+        const char *text = onxi_check_quote(k, name);
         if (m->mark == token)
-            onxi_find(k, here, "G-21", (onxi_detail){ .value = onx_str_of(text) },
-                      "\"%s\" is listed twice among the outputs", text);
+            onxi_check_find(k, here, "G-21", (onxi_check_detail){ .value = onx_str_of(text) },
+                            "\"%s\" is listed twice among the outputs", text);
         m->mark = token;
         if (onxi_check_owns(k, scope, id)) {
             m->flags |= ONXI_NAME_USED;
@@ -241,87 +243,89 @@ static void check_outputs(onxi_check *k, const onxi_at *at, const onx_graph *g, 
             m->flags |= ONXI_NAME_USED; /* the two graphs are one while training */
             continue;
         }
-        if (onxi_name_awaited(m))
+        if (onxi_check_name_awaited(m))
             continue; /* a node reads it as well and will be reported */
         if (m->scope)
-            onxi_find(
-                k, here, "S-08",
-                (onxi_detail){ .value = onx_str_of(text), .hint = onx_str_of("pass it through an Identity node") },
-                "\"%s\" is a value of an enclosing graph, not of this one", text);
+            onxi_check_find(k, here, "S-08",
+                            (onxi_check_detail){ .value = onx_str_of(text),
+                                                 .hint = onx_str_of("pass it through an Identity node") },
+                            "\"%s\" is a value of an enclosing graph, not of this one", text);
         else
-            onxi_find(k, here, sub ? "S-08" : "G-08", (onxi_detail){ .value = onx_str_of(text) },
-                      "\"%s\" is not defined in the graph", text);
+            onxi_check_find(k, here, sub ? "S-08" : "G-08", (onxi_check_detail){ .value = onx_str_of(text) },
+                            "\"%s\" is not defined in the graph", text);
     }
 }
 
-static void check_value_infos(onxi_check *k, const onxi_at *at, const onx_graph *g, onxi_scope *scope)
+static void check_value_infos(onxi_check *k, const onxi_check_at *at, const onx_graph *g, onxi_check_scope *scope)
 {
     if (!g->value_info_count)
         return;
-    uint32_t token = onxi_token(k), boundary = onxi_token(k);
-    if (k->notes && onxi_wants(k, "G-19")) {
+    uint32_t token = onxi_check_token(k), boundary = onxi_check_token(k);
+    if (k->notes && onxi_check_wants(k, "G-19")) {
         for (uint32_t i = 0; i < g->output_count; i++) {
-            uint32_t id = onxi_name_find(k, onx_view(g->output[i]->name));
+            uint32_t id = onxi_check_name_find(k, onx_view(g->output[i]->name));
             if (id != UINT32_MAX)
                 k->names.meaning[id].mark = boundary;
         }
     }
     for (uint32_t i = 0; i < g->value_info_count; i++) {
-        const onxi_at *here = ONXI_AT_ITEM(at, value_info, i, VALUE_INFO, g->value_info[i]);
-        onxi_names_prepare_value(k, g->value_info, g->value_info_count, i);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, value_info, i, VALUE_INFO, g->value_info[i]);
+        onxi_check_names_prepare_value(k, g->value_info, g->value_info_count, i);
         onxi_check_value_info(k, here, g->value_info[i], ONXI_ROLE_SUBGRAPH, "G-17");
         onx_str name = onx_view(g->value_info[i]->name);
-        uint32_t id = name.len ? onxi_name_intern(k, here, g->value_info[i]->name) : UINT32_MAX;
+        uint32_t id = name.len ? onxi_check_name_intern(k, here, g->value_info[i]->name) : UINT32_MAX;
         if (id == UINT32_MAX)
             continue;
-        onxi_meaning *m = &k->names.meaning[id];
+        onxi_check_meaning *m = &k->names.meaning[id];
         if (m->mark == token) {
-            onxi_find(k, here, "G-16", ONXI_PLAIN, "the value has an entry already");
+            onxi_check_find(k, here, "G-16", ONXI_PLAIN, "the value has an entry already");
             continue;
         }
         if (!onxi_check_owns(k, scope, id))
-            onxi_find(k, here, "G-18", ONXI_PLAIN, "the graph has no value of that name");
+            onxi_check_find(k, here, "G-18", ONXI_PLAIN, "the graph has no value of that name");
         else if (m->mark == boundary || m->kind == ONXI_NAME_INPUT)
-            onxi_find(k, here, "G-19", ONXI_PLAIN, "an %s of the graph has an entry in value_info",
-                      m->kind == ONXI_NAME_INPUT ? "input" : "output");
+            onxi_check_find(k, here, "G-19", ONXI_PLAIN, "an %s of the graph has an entry in value_info",
+                            m->kind == ONXI_NAME_INPUT ? "input" : "output");
         m->mark = token;
     }
 }
 
-static void check_graph_itself(onxi_check *k, const onxi_at *at, const onx_graph *g)
+static void check_graph_itself(onxi_check *k, const onxi_check_at *at, const onx_graph *g)
 {
     onx_str name = onx_view(g->name);
     uint32_t first;
     onxi_check_utf8(k, ONXI_AT(at, name), name);
     if (!name.len)
-        onxi_find(k, at, "G-01", ONXI_PLAIN, "the graph has no name");
+        onxi_check_find(k, at, "G-01", ONXI_PLAIN, "the graph has no name");
     else if (k->notes) {
         if (!k->graph_names)
-            k->graph_names = onxi_set_new(k);
-        if (!onxi_set_add(k, k->graph_names, name, 0, &first))
-            onxi_find(k, ONXI_AT(at, name), "N-04", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                      "another graph of the model has the same name");
+            k->graph_names = onxi_check_set_new(k);
+        if (!onxi_check_set_add(k, k->graph_names, name, 0, &first))
+            onxi_check_find(k, ONXI_AT(at, name), "N-04",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                            "another graph of the model has the same name");
     }
     onxi_check_doc_string(k, at, onx_view(g->doc_string));
     if (k->pedantic && !onx_view(g->doc_string).len)
-        onxi_find(k, at, "MD-13", ONXI_PLAIN, "the graph has no doc_string");
+        onxi_check_find(k, at, "MD-13", ONXI_PLAIN, "the graph has no doc_string");
     if (g->metadata_props_count)
         onxi_check_gate(k, at, "V-17", "metadata_props of a graph", 10);
     onxi_check_metadata(k, at, g->metadata_props, g->metadata_props_count, false);
 }
 
-void onxi_check_nodes(onxi_check *k, const onxi_at *at, onxi_scope *scope)
+void onxi_check_nodes(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope)
 {
-    if (!onxi_node_names_open(k, scope))
+    if (!onxi_check_node_names_open(k, scope))
         return;
     for (uint32_t i = 0; i < scope->node_count && k->status == ONX_OK; i++) {
-        onxi_names_prepare(k, at, scope, i);
+        onxi_check_names_prepare(k, at, scope, i);
         onxi_check_node(k, ONXI_AT_ITEM(at, node, i, NODE, scope->nodes[i]), scope->nodes[i], i, scope);
     }
-    onxi_node_names_close(k, at, scope);
+    onxi_check_node_names_close(k, at, scope);
 }
 
-void onxi_check_graph(onxi_check *k, const onxi_at *at, const onx_graph *g, onxi_scope *scope, onxi_scope *up)
+void onxi_check_graph(onxi_check *k, const onxi_check_at *at, const onx_graph *g, onxi_check_scope *scope,
+                      onxi_check_scope *up)
 {
     scope->graph = g;
     scope->nodes = g->node;
@@ -331,7 +335,7 @@ void onxi_check_graph(onxi_check *k, const onxi_at *at, const onx_graph *g, onxi
     check_inputs(k, at, g, scope);
     check_initializers(k, at, g, scope);
     if (!k->quick)
-        onxi_note_denotations(k, g);
+        onxi_check_note_denotations(k, g);
     onxi_check_nodes(k, at, scope);
     check_outputs(k, at, g, scope);
     if (!k->quick) {
@@ -347,11 +351,11 @@ typedef struct search {
     uint32_t stack_count, frame_count, next, components;
 } search;
 
-static uint32_t producer_of(const onxi_check *k, const onxi_scope *scope, const onx_node *n, uint32_t input)
+static uint32_t producer_of(const onxi_check *k, const onxi_check_scope *scope, const onx_node *n, uint32_t input)
 {
     onx_str name = onx_view(n->input[input]);
-    uint32_t id = name.len ? onxi_name_find(k, name) : UINT32_MAX;
-    const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
+    uint32_t id = name.len ? onxi_check_name_find(k, name) : UINT32_MAX;
+    const onxi_check_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
     return m && m->scope == scope->serial && m->kind == ONXI_NAME_OUTPUT ? m->index : UINT32_MAX;
 }
 
@@ -363,7 +367,7 @@ static void visit(search *s, uint32_t node)
     s->step[s->frame_count++] = 0;
 }
 
-static void run(const onxi_check *k, const onxi_scope *scope, search *s, uint32_t start)
+static void run(const onxi_check *k, const onxi_check_scope *scope, search *s, uint32_t start)
 {
     visit(s, start);
     while (s->frame_count) {
@@ -392,7 +396,7 @@ static void run(const onxi_check *k, const onxi_scope *scope, search *s, uint32_
     }
 }
 
-uint32_t *onxi_graph_cycles(onxi_check *k, const onxi_scope *scope)
+uint32_t *onxi_check_graph_cycles(onxi_check *k, const onxi_check_scope *scope)
 {
     uint32_t n = scope->node_count;
     search s = { 0 };

@@ -1,7 +1,7 @@
 /* check_metadata.c - rules MD: metadata properties, documentation, denotations. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_metadata[] = {
+const onx_rule onxi_check_rules_metadata[] = {
     { "MD-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: field comments, Notes",
       "metadata_props keys are distinct in graphs, nodes, functions, value infos and tensors as well",
       "node with key `a` twice" },
@@ -45,15 +45,15 @@ const onx_rule onxi_rules_metadata[] = {
     { 0 }
 };
 
-void onxi_check_utf8(onxi_check *k, const onxi_at *at, onx_str text)
+void onxi_check_utf8(onxi_check *k, const onxi_check_at *at, onx_str text)
 {
     if (!text.len)
         return;
     size_t valid = onxi_utf8_valid(text);
     k->not_utf8 |= valid < text.len;
     if (valid < text.len)
-        onxi_find(k, at, "W-21", (onxi_detail){ .value = onx_str_of(onxi_quote(k, text)) },
-                  "the text is not UTF-8 from byte %zu on", valid);
+        onxi_check_find(k, at, "W-21", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, text)) },
+                        "the text is not UTF-8 from byte %zu on", valid);
 }
 
 static char lower(char c)
@@ -81,7 +81,7 @@ static bool is_one_of(onx_str s, const char *const *words, bool any_case)
 }
 
 /* Labels of letters, digits, hyphens and underscores with dots between; at least two. */
-bool onxi_is_reverse_dns(onx_str s)
+bool onxi_check_is_reverse_dns(onx_str s)
 {
     size_t labels = 0, length = 0;
     for (size_t i = 0; i <= s.len; i++) {
@@ -120,28 +120,29 @@ static bool has_markup(onx_str s)
     return false;
 }
 
-void onxi_check_doc_string(onxi_check *k, const onxi_at *at, onx_str text)
+void onxi_check_doc_string(onxi_check *k, const onxi_check_at *at, onx_str text)
 {
     if (!text.len || k->quick)
         return;
-    const onxi_at *here = ONXI_AT(at, doc_string);
+    const onxi_check_at *here = ONXI_AT(at, doc_string);
     onxi_check_utf8(k, here, text);
     if (k->notes && has_markup(text))
-        onxi_find(k, here, "MD-14", ONXI_PLAIN, "the documentation holds HTML");
+        onxi_check_find(k, here, "MD-14", ONXI_PLAIN, "the documentation holds HTML");
 }
 
-void onxi_check_denotation(onxi_check *k, const onxi_at *at, onx_str text, bool dimension)
+void onxi_check_denotation(onxi_check *k, const onxi_check_at *at, onx_str text, bool dimension)
 {
     static const char *const types[] = { "TENSOR", "IMAGE", "AUDIO", "TEXT", NULL };
     static const char *const dims[] = { "DATA_BATCH",        "DATA_CHANNEL",       "DATA_TIME",      "DATA_FEATURE",
                                         "FILTER_IN_CHANNEL", "FILTER_OUT_CHANNEL", "FILTER_SPATIAL", NULL };
     if (!text.len)
         return;
-    const onxi_at *here = ONXI_AT(at, denotation);
+    const onxi_check_at *here = ONXI_AT(at, denotation);
     onxi_check_utf8(k, here, text);
     if (!is_one_of(text, dimension ? dims : types, false))
-        onxi_find(k, here, dimension ? "MD-11" : "MD-09", (onxi_detail){ .value = onx_str_of(onxi_quote(k, text)) },
-                  "the denotation is none that ONNX defines for %s", dimension ? "dimensions" : "types");
+        onxi_check_find(k, here, dimension ? "MD-11" : "MD-09",
+                        (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, text)) },
+                        "the denotation is none that ONNX defines for %s", dimension ? "dimensions" : "types");
 }
 
 /* Keys of the image category and their values; compared without regard to case. */
@@ -160,45 +161,46 @@ static const char *const old_keys[][2] = {
     { "license", "model_license" }, { "license_url", "model_license" },
 };
 
-static void check_model_key(onxi_check *k, const onxi_at *at, const onx_string_string_entry *e)
+static void check_model_key(onxi_check *k, const onxi_check_at *at, const onx_string_string_entry *e)
 {
     onx_str key = onx_view(e->key), value = onx_view(e->value);
     for (size_t i = 0; i < sizeof old_keys / sizeof *old_keys; i++)
         if (onx_str_is(key, old_keys[i][0]))
-            onxi_find(k, at, "MD-05", (onxi_detail){ .hint = onxi_text(k, "%s has taken its place", old_keys[i][1]) },
-                      "the key belongs to an older edition");
+            onxi_check_find(k, at, "MD-05",
+                            (onxi_check_detail){ .hint = onxi_check_text(k, "%s has taken its place", old_keys[i][1]) },
+                            "the key belongs to an older edition");
     for (size_t i = 0; i < sizeof image_keys / sizeof *image_keys; i++)
         if (same_word(key, image_keys[i].key) && !is_one_of(value, image_keys[i].values, true))
-            onxi_find(k, at, "MD-06", (onxi_detail){ .value = onx_str_of(onxi_quote(k, value)) },
-                      "%s has no value that ONNX defines", image_keys[i].key);
+            onxi_check_find(k, at, "MD-06", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, value)) },
+                            "%s has no value that ONNX defines", image_keys[i].key);
 }
 
-void onxi_check_entry_text(onxi_check *k, const onxi_at *at, const onx_string_string_entry *e)
+void onxi_check_entry_text(onxi_check *k, const onxi_check_at *at, const onx_string_string_entry *e)
 {
     onxi_check_utf8(k, ONXI_AT(at, key), onx_view(e->key));
     onxi_check_utf8(k, ONXI_AT(at, value), onx_view(e->value));
 }
 
-void onxi_check_metadata(onxi_check *k, const onxi_at *at, onx_string_string_entry *const *props, uint32_t count,
+void onxi_check_metadata(onxi_check *k, const onxi_check_at *at, onx_string_string_entry *const *props, uint32_t count,
                          bool model)
 {
     if (!count)
         return;
-    onxi_set *seen = onxi_set_new(k);
+    onxi_check_set *seen = onxi_check_set_new(k);
     bool image = false;
     for (uint32_t i = 0; i < count; i++) {
         const onx_string_string_entry *e = props[i];
         onx_str key = onx_view(e->key);
-        const onxi_at *here = ONXI_AT_ITEM(at, metadata_props, i, STRING_STRING_ENTRY, e);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, metadata_props, i, STRING_STRING_ENTRY, e);
         uint32_t first;
         onxi_check_entry_text(k, here, e);
         if (!key.len || !ONX_HAS(string_string_entry, e, value))
-            onxi_find(k, here, "MD-02", ONXI_PLAIN, key.len ? "the entry has no value" : "the entry has no key");
-        if (key.len && !onxi_set_add(k, seen, key, i, &first))
-            onxi_find(k, here, model ? "M-11" : "MD-01",
-                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, key)),
-                                     .hint = onxi_text(k, "entry %u has it already", first) },
-                      "the key is there twice");
+            onxi_check_find(k, here, "MD-02", ONXI_PLAIN, key.len ? "the entry has no value" : "the entry has no key");
+        if (key.len && !onxi_check_set_add(k, seen, key, i, &first))
+            onxi_check_find(k, here, model ? "M-11" : "MD-01",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, key)),
+                                                 .hint = onxi_check_text(k, "entry %u has it already", first) },
+                            "the key is there twice");
         if (!model)
             continue;
         check_model_key(k, here, e);
@@ -206,7 +208,7 @@ void onxi_check_metadata(onxi_check *k, const onxi_at *at, onx_string_string_ent
             image |= same_word(key, image_keys[j].key);
         if (key.len && !memchr(key.ptr, '.', key.len) && !onx_str_is(key, "model_author") &&
             !onx_str_is(key, "model_license"))
-            onxi_find(k, here, "MD-03", ONXI_PLAIN, "the key has no reverse-DNS prefix");
+            onxi_check_find(k, here, "MD-03", ONXI_PLAIN, "the key has no reverse-DNS prefix");
     }
     if (model && image)
         k->has_image_keys = true;
@@ -299,7 +301,7 @@ static bool denotes_axes(const onx_value_info *v)
     return v->type && ONX_HAS(type, v->type, tensor_type) && any_denoted(v->type->tensor_type->shape);
 }
 
-void onxi_note_denotations(onxi_check *k, const onx_graph *g)
+void onxi_check_note_denotations(onxi_check *k, const onx_graph *g)
 {
     for (uint32_t i = 0; i < g->input_count && !k->denoted; i++)
         k->denoted = denotes_axes(g->input[i]);
@@ -325,19 +327,19 @@ static bool turn(const onx_node *n, uint32_t *axis)
 
 /* The shape in which the axes of a value are denoted: its own, or that of the value that it was made from axis by axis.
  * axis[i]: which one of that shape is axis i of the value. */
-static const onx_tensor_shape *denoted_shape(onxi_check *k, onxi_scope *scope, onx_str name, uint32_t *axis)
+static const onx_tensor_shape *denoted_shape(onxi_check *k, onxi_check_scope *scope, onx_str name, uint32_t *axis)
 {
     enum { STEPS = 32 };
     for (uint32_t i = 0; i < AXES; i++)
         axis[i] = i;
     for (uint32_t step = 0; step < STEPS; step++) {
-        uint32_t id = name.len ? onxi_name_find(k, name) : UINT32_MAX;
-        const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
+        uint32_t id = name.len ? onxi_check_name_find(k, name) : UINT32_MAX;
+        const onxi_check_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
         while (scope && m && scope->serial != m->scope)
             scope = scope->up;
         if (!m || !scope || !scope->graph)
             return NULL;
-        const onx_type *type = onxi_declared_type(k, scope, name);
+        const onx_type *type = onxi_check_declared_type(k, scope, name);
         const onx_tensor_shape *shape = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
         if (any_denoted(shape))
             return shape;
@@ -354,8 +356,8 @@ static const onx_tensor_shape *denoted_shape(onxi_check *k, onxi_scope *scope, o
 }
 
 /* `wanted`: what the first two axes are. */
-static void check_axes(onxi_check *k, const onxi_at *at, const onx_node *n, uint32_t input, onxi_scope *scope,
-                       const char *const wanted[2])
+static void check_axes(onxi_check *k, const onxi_check_at *at, const onx_node *n, uint32_t input,
+                       onxi_check_scope *scope, const char *const wanted[2])
 {
     uint32_t axis[AXES];
     const onx_tensor_shape *shape =
@@ -366,17 +368,18 @@ static void check_axes(onxi_check *k, const onxi_at *at, const onx_node *n, uint
         uint32_t place = onx_str_is(said, wanted[0]) ? 0 : onx_str_is(said, wanted[1]) ? 1 : 2;
         bool rest = onx_str_is(said, "DATA_FEATURE") || onx_str_is(said, "FILTER_SPATIAL");
         if (place < 2 ? place != i : rest && i < 2) {
-            onxi_find(k, ONXI_AT_INDEX(at, input, input), "MD-12",
-                      (onxi_detail){ .value = onxi_text(k, "%s at axis %u", onxi_quote(k, said), i),
-                                     .expected = onxi_text(k, "%s at axis 0, %s at axis 1", wanted[0], wanted[1]) },
-                      "the denotations of the input contradict the layout that %s expects",
-                      onxi_quote(k, onx_view(n->op_type)));
+            onxi_check_find(k, ONXI_AT_INDEX(at, input, input), "MD-12",
+                            (onxi_check_detail){
+                                .value = onxi_check_text(k, "%s at axis %u", onxi_check_quote(k, said), i),
+                                .expected = onxi_check_text(k, "%s at axis 0, %s at axis 1", wanted[0], wanted[1]) },
+                            "the denotations of the input contradict the layout that %s expects",
+                            onxi_check_quote(k, onx_view(n->op_type)));
             return;
         }
     }
 }
 
-void onxi_check_layout(onxi_check *k, const onxi_at *at, const onx_node *n, onxi_scope *scope)
+void onxi_check_layout(onxi_check *k, const onxi_check_at *at, const onx_node *n, onxi_check_scope *scope)
 {
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (onx_str_is(onx_view(n->op_type), layouts[i].op)) {

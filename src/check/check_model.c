@@ -1,7 +1,7 @@
 /* check_model.c - rules M: the model message, and the order in which its parts are checked. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_model[] = {
+const onx_rule onxi_check_rules_model[] = {
     { "M-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
       "IR.md: Models; onnx.in.proto: ModelProto; Versioning.md: IR versioning", "ir_version is present and not zero",
       "model without field 1" },
@@ -53,30 +53,31 @@ const onx_rule onxi_rules_model[] = {
 
 enum { NEWEST_IR = 14, MOST_FUNCTIONS = 10000 };
 
-static void check_ir_version(onxi_check *k, const onxi_at *at, const onx_model *m)
+static void check_ir_version(onxi_check *k, const onxi_check_at *at, const onx_model *m)
 {
-    const onxi_at *here = ONXI_AT(at, ir_version);
-    onx_str value = onxi_number(k, m->ir_version);
+    const onxi_check_at *here = ONXI_AT(at, ir_version);
+    onx_str value = onxi_check_number(k, m->ir_version);
     if (!ONX_HAS(model, m, ir_version) || m->ir_version == 0)
-        onxi_find(k, here, "M-01", (onxi_detail){ .expected = onx_str_of("1 to 14") }, "ir_version is %s",
-                  ONX_HAS(model, m, ir_version) ? "zero" : "missing");
+        onxi_check_find(k, here, "M-01", (onxi_check_detail){ .expected = onx_str_of("1 to 14") }, "ir_version is %s",
+                        ONX_HAS(model, m, ir_version) ? "zero" : "missing");
     else if (m->ir_version < 0)
-        onxi_find(k, here, "M-02", (onxi_detail){ .value = value, .expected = onx_str_of("1 to 14") },
-                  "ir_version is no IR version");
+        onxi_check_find(k, here, "M-02", (onxi_check_detail){ .value = value, .expected = onx_str_of("1 to 14") },
+                        "ir_version is no IR version");
     else if (m->ir_version > NEWEST_IR)
-        onxi_find(k, here, "M-03", (onxi_detail){ .value = value, .expected = onx_str_of("1 to 14") },
-                  "the model has IR version %lld, the newest known is %d", (long long)m->ir_version, NEWEST_IR);
+        onxi_check_find(k, here, "M-03", (onxi_check_detail){ .value = value, .expected = onx_str_of("1 to 14") },
+                        "the model has IR version %lld, the newest known is %d", (long long)m->ir_version, NEWEST_IR);
 }
 
 /* 16 bits major, 16 bits minor, 32 bits patch, or a plain number below 2^32. */
-static void check_model_version(onxi_check *k, const onxi_at *at, const onx_model *m)
+static void check_model_version(onxi_check *k, const onxi_check_at *at, const onx_model *m)
 {
     if (m->model_version < 0)
-        onxi_find(k, ONXI_AT(at, model_version), "M-09", (onxi_detail){ .value = onxi_number(k, m->model_version) },
-                  "model_version is neither a plain number nor a semantic version");
+        onxi_check_find(k, ONXI_AT(at, model_version), "M-09",
+                        (onxi_check_detail){ .value = onxi_check_number(k, m->model_version) },
+                        "model_version is neither a plain number nor a semantic version");
 }
 
-static void check_texts(onxi_check *k, const onxi_at *at, const onx_model *m)
+static void check_texts(onxi_check *k, const onxi_check_at *at, const onx_model *m)
 {
     onx_str domain = onx_view(m->domain);
     onxi_check_utf8(k, ONXI_AT(at, producer_name), onx_view(m->producer_name));
@@ -84,21 +85,22 @@ static void check_texts(onxi_check *k, const onxi_at *at, const onx_model *m)
     onxi_check_utf8(k, ONXI_AT(at, domain), domain);
     onxi_check_doc_string(k, at, onx_view(m->doc_string));
     if (!onx_view(m->producer_name).len && !onx_view(m->producer_version).len)
-        onxi_find(k, ONXI_AT(at, producer_name), "M-06", ONXI_PLAIN, "the model does not say which tool made it");
-    if (domain.len && !onxi_is_reverse_dns(domain))
-        onxi_find(k, ONXI_AT(at, domain), "M-07", (onxi_detail){ .value = onx_str_of(onxi_quote(k, domain)) },
-                  "the domain is no reverse-DNS name");
+        onxi_check_find(k, ONXI_AT(at, producer_name), "M-06", ONXI_PLAIN, "the model does not say which tool made it");
+    if (domain.len && !onxi_check_is_reverse_dns(domain))
+        onxi_check_find(k, ONXI_AT(at, domain), "M-07",
+                        (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, domain)) },
+                        "the domain is no reverse-DNS name");
     onxi_check_metadata(k, at, m->metadata_props, m->metadata_props_count, true);
 }
 
-static void check_main_graph(onxi_check *k, const onxi_at *at, const onx_model *m)
+static void check_main_graph(onxi_check *k, const onxi_check_at *at, const onx_model *m)
 {
     if (!m->graph) {
-        onxi_find(k, at, "M-04", ONXI_PLAIN, "the model has no graph");
+        onxi_check_find(k, at, "M-04", ONXI_PLAIN, "the model has no graph");
         return;
     }
-    onxi_scope scope = { .role = ONXI_ROLE_MAIN, .root = ONXI_ROLE_MAIN, .imports = &k->imports, .names = true };
-    const onxi_at *here = ONXI_AT(at, graph);
+    onxi_check_scope scope = { .role = ONXI_ROLE_MAIN, .root = ONXI_ROLE_MAIN, .imports = &k->imports, .names = true };
+    const onxi_check_at *here = ONXI_AT(at, graph);
     k->names.last = !m->functions_count && !m->training_info_count;
     onxi_check_graph(k, here, m->graph, &scope, NULL);
     if (m->training_info_count)
@@ -107,32 +109,32 @@ static void check_main_graph(onxi_check *k, const onxi_at *at, const onx_model *
     onxi_check_initializations(k, at, m);
 }
 
-void onxi_check_model(onxi_check *k, const onxi_at *at, const onx_model *m)
+void onxi_check_model(onxi_check *k, const onxi_check_at *at, const onx_model *m)
 {
     check_ir_version(k, at, m);
     k->ir_version = ONX_HAS(model, m, ir_version) && m->ir_version > 0 ? m->ir_version : NEWEST_IR;
     check_texts(k, at, m);
     check_model_version(k, at, m);
     onxi_check_imports(k, at, m->opset_import, m->opset_import_count, false);
-    onxi_imports_open(k, &k->imports, m->opset_import, m->opset_import_count);
+    onxi_check_imports_open(k, &k->imports, m->opset_import, m->opset_import_count);
     k->imports.legacy = k->ir_version < 3;
     onxi_check_configurations(k, at, m);
     if (m->functions_count > MOST_FUNCTIONS)
-        onxi_find(k, ONXI_AT(at, functions), "M-16",
-                  (onxi_detail){ .value = onxi_number(k, m->functions_count),
-                                 .expected = onxi_text(k, "%d at most", MOST_FUNCTIONS) },
-                  "the model has too many functions");
-    onxi_callees_add(k, m->functions, m->functions_count);
+        onxi_check_find(k, ONXI_AT(at, functions), "M-16",
+                        (onxi_check_detail){ .value = onxi_check_number(k, m->functions_count),
+                                             .expected = onxi_check_text(k, "%d at most", MOST_FUNCTIONS) },
+                        "the model has too many functions");
+    onxi_check_callees_add(k, m->functions, m->functions_count);
     check_main_graph(k, at, m);
     onxi_check_functions(k, at, m->functions, m->functions_count);
     onxi_check_call_cycles(k, at);
     onxi_check_imports_used(k, at, &k->imports);
     for (uint32_t i = 0; i < m->configuration_count && k->config_used; i++)
         if (!k->config_used[i])
-            onxi_find(k, ONXI_AT_ITEM(at, configuration, i, DEVICE_CONFIGURATION, m->configuration[i]), "D-22",
-                      ONXI_PLAIN, "no node refers to the device configuration");
+            onxi_check_find(k, ONXI_AT_ITEM(at, configuration, i, DEVICE_CONFIGURATION, m->configuration[i]), "D-22",
+                            ONXI_PLAIN, "no node refers to the device configuration");
     if (k->has_image && !k->has_image_keys)
-        onxi_find(k, ONXI_AT(at, metadata_props), "MD-08",
-                  (onxi_detail){ .expected = onx_str_of("Image.BitmapPixelFormat and others") },
-                  "values are denoted as images, but no metadata describes them");
+        onxi_check_find(k, ONXI_AT(at, metadata_props), "MD-08",
+                        (onxi_check_detail){ .expected = onx_str_of("Image.BitmapPixelFormat and others") },
+                        "values are denoted as images, but no metadata describes them");
 }

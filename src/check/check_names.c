@@ -1,7 +1,7 @@
 /* check_names.c - rules N: value names, interned once, and what they mean in the scopes that are open. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_names[] = {
+const onx_rule onxi_check_rules_names[] = {
     { "N-01", ONX_SHOULD, ONX_RULE_OFF, ONX_BY_CHECK, ONX_RULE_NOTE, NULL,
       "IR.md: Names Within a Graph (older documents said MUST)",
       "Names are C identifiers (letter or underscore first, then letters, digits, underscores)",
@@ -38,7 +38,7 @@ const onx_rule onxi_rules_names[] = {
     { 0 }
 };
 
-bool onxi_is_identifier(onx_str s)
+bool onxi_check_is_identifier(onx_str s)
 {
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
@@ -105,7 +105,7 @@ static uint64_t seed_of(const onxi_check *k)
 
 static bool rehash(onxi_check *k, uint32_t slots)
 {
-    onxi_names *t = &k->names;
+    onxi_check_names *t = &k->names;
     uint32_t *slot = onxi_resize(k->cx, NULL, 0, (size_t)slots * sizeof *slot);
     if (onxi_check_failed(k, slot))
         return false;
@@ -129,8 +129,8 @@ static void *enlarge(onxi_check *k, void *list, uint32_t room, uint32_t more, si
 
 static bool reserve(onxi_check *k, uint32_t room)
 {
-    onxi_names *t = &k->names;
-    onxi_meaning *meaning = enlarge(k, t->meaning, t->room, room, sizeof *meaning);
+    onxi_check_names *t = &k->names;
+    onxi_check_meaning *meaning = enlarge(k, t->meaning, t->room, room, sizeof *meaning);
     if (onxi_check_failed(k, meaning))
         return false;
     t->meaning = meaning;
@@ -146,7 +146,7 @@ static uint64_t expected_names(const onxi_check *k)
     return (uint64_t)graph->node_count + graph->node_count / 16 + graph->initializer_count + graph->input_count + 64;
 }
 
-onx_status onxi_names_open(onxi_check *k)
+onx_status onxi_check_names_open(onxi_check *k)
 {
     uint64_t room = expected_names(k);
     if (room > 0x20000000)
@@ -156,9 +156,9 @@ onx_status onxi_names_open(onxi_check *k)
     return ONX_OK;
 }
 
-void onxi_names_close(onxi_check *k)
+void onxi_check_names_close(onxi_check *k)
 {
-    onxi_names *t = &k->names;
+    onxi_check_names *t = &k->names;
     onxi_release(k->cx, t->meaning, (size_t)t->room * sizeof *t->meaning);
     onxi_release(k->cx, t->slot, (size_t)t->slots * sizeof *t->slot);
     onxi_release(k->cx, t->log, (size_t)t->log_room * sizeof *t->log);
@@ -167,20 +167,21 @@ void onxi_names_close(onxi_check *k)
     memset(t, 0, sizeof *t);
 }
 
-static void odd_name(onxi_check *k, const onxi_at *at, onx_str name)
+static void odd_name(onxi_check *k, const onxi_check_at *at, onx_str name)
 {
     size_t valid = onxi_utf8_valid(name);
     k->not_utf8 |= valid < name.len;
     if (valid < name.len)
-        onxi_find(k, at, "N-11",
-                  (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)), .expected = onx_str_of("UTF-8") },
-                  "the name is not UTF-8 from byte %zu on", valid);
+        onxi_check_find(
+            k, at, "N-11",
+            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)), .expected = onx_str_of("UTF-8") },
+            "the name is not UTF-8 from byte %zu on", valid);
     else if (memchr(name.ptr, 0, name.len))
-        onxi_find(k, at, "N-11", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                  "the name holds a zero byte");
+        onxi_check_find(k, at, "N-11", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                        "the name holds a zero byte");
 }
 
-static inline bool is_named(const onxi_meaning *m, uint32_t hash, onx_str name)
+static inline bool is_named(const onxi_check_meaning *m, uint32_t hash, onx_str name)
 {
     if (m->hash != hash)
         return false;
@@ -188,9 +189,9 @@ static inline bool is_named(const onxi_meaning *m, uint32_t hash, onx_str name)
     return own.len == name.len && memcmp(own.ptr, name.ptr, name.len) == 0;
 }
 
-uint32_t onxi_name_find(const onxi_check *k, onx_str name)
+uint32_t onxi_check_name_find(const onxi_check *k, onx_str name)
 {
-    const onxi_names *t = &k->names;
+    const onxi_check_names *t = &k->names;
     int odd;
     if (!name.len)
         return UINT32_MAX;
@@ -201,20 +202,20 @@ uint32_t onxi_name_find(const onxi_check *k, onx_str name)
     return UINT32_MAX;
 }
 
-static void check_new_name(onxi_check *k, const onxi_at *at, onx_str name, int odd)
+static void check_new_name(onxi_check *k, const onxi_check_at *at, onx_str name, int odd)
 {
     if (odd == NAME_ODD)
         odd_name(k, at, name);
-    if (k->identifiers && !onxi_is_identifier(name))
-        onxi_find(k, at, "N-01",
-                  (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)),
-                                 .severity = k->flags & ONX_CHECK_STRICT ? ONX_RULE_ERROR : ONX_RULE_NOTE },
-                  "the name is not a C identifier");
+    if (k->identifiers && !onxi_check_is_identifier(name))
+        onxi_check_find(k, at, "N-01",
+                        (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)),
+                                             .severity = k->flags & ONX_CHECK_STRICT ? ONX_RULE_ERROR : ONX_RULE_NOTE },
+                        "the name is not a C identifier");
 }
 
-uint32_t onxi_name_intern(onxi_check *k, const onxi_at *at, onx_bytes bytes)
+uint32_t onxi_check_name_intern(onxi_check *k, const onxi_check_at *at, onx_bytes bytes)
 {
-    onxi_names *t = &k->names;
+    onxi_check_names *t = &k->names;
     onx_str name = onx_view(bytes);
     int odd;
     uint32_t hash;
@@ -238,7 +239,7 @@ uint32_t onxi_name_intern(onxi_check *k, const onxi_at *at, onx_bytes bytes)
             i = (i + 1) & (t->slots - 1);
     }
     uint32_t id = t->count++;
-    t->meaning[id] = (onxi_meaning){ .name = bytes, .hash = hash };
+    t->meaning[id] = (onxi_check_meaning){ .name = bytes, .hash = hash };
     t->slot[i] = id + 1;
     if (odd == NAME_ODD || k->identifiers)
         check_new_name(k, at, name, odd);
@@ -247,7 +248,7 @@ uint32_t onxi_name_intern(onxi_check *k, const onxi_at *at, onx_bytes bytes)
 
 static void prepare_hash(onxi_check *k, onx_bytes bytes, uint64_t seed)
 {
-    onxi_names *t = &k->names;
+    onxi_check_names *t = &k->names;
     onx_str name = onx_view(bytes);
     int odd;
     if (!bytes.bits)
@@ -263,7 +264,7 @@ static void prepare_hash(onxi_check *k, onx_bytes bytes, uint64_t seed)
 /* The slot has arrived meanwhile: the entry that it leads to is next. */
 static void prepare_entry(onxi_check *k, onx_bytes bytes)
 {
-    onxi_names *t = &k->names;
+    onxi_check_names *t = &k->names;
     size_t place = (bytes.bits >> 2) & (ONXI_AHEAD - 1);
     if (!bytes.bits || t->ahead[place].name.bits != bytes.bits)
         return;
@@ -275,24 +276,24 @@ static void prepare_entry(onxi_check *k, onx_bytes bytes)
 /* ---- names of nodes: a namespace of their own, where only doubles matter ---- */
 
 /* Two nodes whose hashes are equal: are their names? Looked at once in a while, so an exact set is made only then. */
-static void report_twins(onxi_check *k, const onxi_at *at, const onxi_scope *scope)
+static void report_twins(onxi_check *k, const onxi_check_at *at, const onxi_check_scope *scope)
 {
-    onxi_set *seen = onxi_set_new(k);
+    onxi_check_set *seen = onxi_check_set_new(k);
     for (uint32_t i = 0; i < scope->node_count; i++) {
         onx_str name = onx_view(scope->nodes[i]->name);
         uint32_t first;
-        if (name.len && !onxi_set_add(k, seen, name, i, &first))
-            onxi_find(k, ONXI_AT(ONXI_AT_ITEM(at, node, i, NODE, scope->nodes[i]), name), "N-03",
-                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)),
-                                     .hint = onxi_text(k, "node %u has it, too", first) },
-                      "another node of the graph has the same name");
+        if (name.len && !onxi_check_set_add(k, seen, name, i, &first))
+            onxi_check_find(k, ONXI_AT(ONXI_AT_ITEM(at, node, i, NODE, scope->nodes[i]), name), "N-03",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)),
+                                                 .hint = onxi_check_text(k, "node %u has it, too", first) },
+                            "another node of the graph has the same name");
     }
 }
 
-bool onxi_node_names_open(onxi_check *k, onxi_scope *scope)
+bool onxi_check_node_names_open(onxi_check *k, onxi_check_scope *scope)
 {
     uint64_t slots = onxi_list_room((uint64_t)scope->node_count + scope->node_count / 2 + 2);
-    if (k->quick || scope->node_count < 2 || !scope->names || !onxi_wants(k, "N-03"))
+    if (k->quick || scope->node_count < 2 || !scope->names || !onxi_check_wants(k, "N-03"))
         return true;
     scope->node_slot = onxi_resize(k->cx, NULL, 0, slots * sizeof *scope->node_slot);
     if (onxi_check_failed(k, scope->node_slot))
@@ -302,7 +303,7 @@ bool onxi_node_names_open(onxi_check *k, onxi_scope *scope)
     return true;
 }
 
-void onxi_node_names_close(onxi_check *k, const onxi_at *at, onxi_scope *scope)
+void onxi_check_node_names_close(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope)
 {
     onxi_release(k->cx, scope->node_slot, scope->node_slots * sizeof *scope->node_slot);
     scope->node_slot = NULL;
@@ -310,7 +311,7 @@ void onxi_node_names_close(onxi_check *k, const onxi_at *at, onxi_scope *scope)
         report_twins(k, at, scope);
 }
 
-static void note_node_name(onxi_scope *scope, uint64_t hash)
+static void note_node_name(onxi_check_scope *scope, uint64_t hash)
 {
     uint64_t j = (hash >> 8) & (scope->node_slots - 1);
     while (scope->node_slot[j] && scope->node_slot[j] != hash)
@@ -321,7 +322,7 @@ static void note_node_name(onxi_scope *scope, uint64_t hash)
 
 /* ---- looking ahead ---- */
 
-static void prepare_node(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t node)
+static void prepare_node(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope, uint32_t node)
 {
     enum { MOST = 8 }; /* operands; the rest is looked up without preparation */
     const onx_node *n = scope->nodes[node];
@@ -342,7 +343,7 @@ static void prepare_node(onxi_check *k, const onxi_at *at, onxi_scope *scope, ui
         check_new_name(k, ONXI_AT(ONXI_AT_ITEM(at, node, node, NODE, n), name), name, odd);
 }
 
-void onxi_names_prepare_value(onxi_check *k, onx_value_info *const *list, uint32_t count, uint32_t at)
+void onxi_check_names_prepare_value(onxi_check *k, onx_value_info *const *list, uint32_t count, uint32_t at)
 {
     enum { FAR = 8, NEAR = 4 };
     for (uint32_t i = at ? at + FAR - 1 : 0; i < at + FAR && i < count; i++)
@@ -351,7 +352,7 @@ void onxi_names_prepare_value(onxi_check *k, onx_value_info *const *list, uint32
         prepare_entry(k, list[at + NEAR]->name);
 }
 
-void onxi_names_prepare(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t node)
+void onxi_check_names_prepare(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope, uint32_t node)
 {
     enum { FAR = 2 * ONXI_LOOK, NEAR = ONXI_LOOK / 2, MOST = 8 };
     if (node + FAR < scope->node_count)
@@ -372,14 +373,14 @@ void onxi_names_prepare(onxi_check *k, const onxi_at *at, onxi_scope *scope, uin
         note_node_name(scope, scope->node_hash[node % ONXI_LOOK]);
 }
 
-uint32_t onxi_token(onxi_check *k)
+uint32_t onxi_check_token(onxi_check *k)
 {
     return ++k->names.token;
 }
 
 /* ---- scopes ---- */
 
-void onxi_check_enter(onxi_check *k, onxi_scope *scope, onxi_scope *up)
+void onxi_check_enter(onxi_check *k, onxi_check_scope *scope, onxi_check_scope *up)
 {
     scope->up = up;
     scope->serial = ++k->names.serial;
@@ -389,7 +390,7 @@ void onxi_check_enter(onxi_check *k, onxi_scope *scope, onxi_scope *up)
     scope->late = false;
 }
 
-static const char *rule_for_twice(const onxi_scope *scope, onxi_name_kind was, onxi_name_kind now)
+static const char *rule_for_twice(const onxi_check_scope *scope, onxi_check_name_kind was, onxi_check_name_kind now)
 {
     bool function = scope->role == ONXI_ROLE_FUNCTION, sub = scope->role == ONXI_ROLE_SUBGRAPH;
     if (now == ONXI_NAME_OUTPUT)
@@ -399,58 +400,62 @@ static const char *rule_for_twice(const onxi_scope *scope, onxi_name_kind was, o
     return "G-12";
 }
 
-static const char *what_is(onxi_check *k, const onxi_scope *scope, const onxi_meaning *m)
+static const char *what_is(onxi_check *k, const onxi_check_scope *scope, const onxi_check_meaning *m)
 {
     while (scope && scope->serial != m->scope)
         scope = scope->up;
-    switch ((onxi_name_kind)m->kind) {
+    switch ((onxi_check_name_kind)m->kind) {
     case ONXI_NAME_INPUT:
-        return onxi_text(k, "input %u", m->index).ptr;
+        return onxi_check_text(k, "input %u", m->index).ptr;
     case ONXI_NAME_INITIALIZER:
-        return onxi_text(k, "initializer %u", m->index).ptr;
+        return onxi_check_text(k, "initializer %u", m->index).ptr;
     case ONXI_NAME_SPARSE_INITIALIZER:
-        return onxi_text(k, "sparse initializer %u", m->index).ptr;
+        return onxi_check_text(k, "sparse initializer %u", m->index).ptr;
     case ONXI_NAME_OUTPUT:
         if (scope && m->index < scope->node_count && scope->nodes[m->index]) {
             const onx_node *n = scope->nodes[m->index];
-            const char *name = onxi_quote(k, onx_view(n->name)), *type = onxi_quote(k, onx_view(n->op_type));
+            const char *name = onxi_check_quote(k, onx_view(n->name)),
+                       *type = onxi_check_quote(k, onx_view(n->op_type));
             if (*name)
-                return onxi_text(k, "node %u \"%.80s\" (%.80s)", m->index, name, type).ptr;
-            return onxi_text(k, "node %u (%.80s)", m->index, type).ptr;
+                return onxi_check_text(k, "node %u \"%.80s\" (%.80s)", m->index, name, type).ptr;
+            return onxi_check_text(k, "node %u (%.80s)", m->index, type).ptr;
         }
-        return onxi_text(k, "node %u", m->index).ptr;
+        return onxi_check_text(k, "node %u", m->index).ptr;
     default:
         return "nothing";
     }
 }
 
-static void twice(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t name, onxi_name_kind kind)
+static void twice(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope, uint32_t name,
+                  onxi_check_name_kind kind)
 {
-    const onxi_meaning *m = &k->names.meaning[name];
+    const onxi_check_meaning *m = &k->names.meaning[name];
     bool given = (kind == ONXI_NAME_INITIALIZER || kind == ONXI_NAME_SPARSE_INITIALIZER) && m->kind == ONXI_NAME_INPUT;
     if (given && !(m->flags & ONXI_NAME_WITH_INITIALIZER)) {
         k->names.meaning[name].flags |= ONXI_NAME_WITH_INITIALIZER;
         return; /* an input with its default: subgraphs look at that themselves */
     }
-    const char *text = onxi_quote(k, onxi_name_text(k, name));
-    onx_str hint = onxi_text(k, "%s already defines it", given ? "another initializer" : what_is(k, scope, m));
-    onxi_find(k, at, given ? "G-12" : rule_for_twice(scope, (onxi_name_kind)m->kind, kind),
-              (onxi_detail){ .value = onx_str_of(text), .hint = hint }, "\"%s\" is defined a second time", text);
+    const char *text = onxi_check_quote(k, onxi_check_name_text(k, name));
+    onx_str hint = onxi_check_text(k, "%s already defines it", given ? "another initializer" : what_is(k, scope, m));
+    onxi_check_find(k, at, given ? "G-12" : rule_for_twice(scope, (onxi_check_name_kind)m->kind, kind),
+                    (onxi_check_detail){ .value = onx_str_of(text), .hint = hint }, "\"%s\" is defined a second time",
+                    text);
 }
 
-static void hides(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t name, onxi_name_kind kind)
+static void hides(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope, uint32_t name,
+                  onxi_check_name_kind kind)
 {
-    const onxi_meaning *m = &k->names.meaning[name];
+    const onxi_check_meaning *m = &k->names.meaning[name];
     const char *rule = kind == ONXI_NAME_OUTPUT ? "S-02" : kind == ONXI_NAME_INPUT ? "S-03" : "S-04";
     if (scope->role == ONXI_ROLE_ALGORITHM)
         rule = "TR-09";
-    const char *text = onxi_quote(k, onxi_name_text(k, name));
-    onx_str hint = onxi_text(k, "%s of the enclosing %s defines it", what_is(k, scope, m),
-                             scope->role == ONXI_ROLE_ALGORITHM                   ? "main graph"
-                             : m->depth == 0 && scope->root == ONXI_ROLE_FUNCTION ? "function"
-                                                                                  : "graph");
-    onxi_find(k, at, rule, (onxi_detail){ .value = onx_str_of(text), .hint = hint },
-              "\"%s\" is already visible from an enclosing scope", text);
+    const char *text = onxi_check_quote(k, onxi_check_name_text(k, name));
+    onx_str hint = onxi_check_text(k, "%s of the enclosing %s defines it", what_is(k, scope, m),
+                                   scope->role == ONXI_ROLE_ALGORITHM                   ? "main graph"
+                                   : m->depth == 0 && scope->root == ONXI_ROLE_FUNCTION ? "function"
+                                                                                        : "graph");
+    onxi_check_find(k, at, rule, (onxi_check_detail){ .value = onx_str_of(text), .hint = hint },
+                    "\"%s\" is already visible from an enclosing scope", text);
 }
 
 static bool grow_list(onxi_check *k, void **list, uint32_t *room, uint32_t count, size_t size)
@@ -467,10 +472,11 @@ static bool grow_list(onxi_check *k, void **list, uint32_t *room, uint32_t count
 }
 
 /* A name that was read before gets its definition now: too late, or just outside the reach of the reader. */
-static void late(onxi_check *k, onxi_scope *scope, uint32_t name, onxi_name_kind kind, uint32_t index, uint32_t pending)
+static void late(onxi_check *k, onxi_check_scope *scope, uint32_t name, onxi_check_name_kind kind, uint32_t index,
+                 uint32_t pending)
 {
-    onxi_names *t = &k->names;
-    onxi_pending *p = &t->pending[pending - 1];
+    onxi_check_names *t = &k->names;
+    onxi_check_pending *p = &t->pending[pending - 1];
     if (p->scope < scope->serial)
         return; /* read outside, defined inside: settled when the outermost scope ends */
     t->meaning[name].flags |= ONXI_NAME_USED;
@@ -480,31 +486,31 @@ static void late(onxi_check *k, onxi_scope *scope, uint32_t name, onxi_name_kind
         return;
     }
     p->done = true;
-    const char *text = onxi_quote(k, onxi_name_text(k, name));
+    const char *text = onxi_check_quote(k, onxi_check_name_text(k, name));
     bool own = p->scope > scope->node_serial;
-    onx_str hint = onxi_text(k, "node %u of the enclosing graph defines it", index);
-    onxi_find(k, p->at, own ? "G-02" : "S-06", (onxi_detail){ .value = onx_str_of(text), .hint = hint },
-              own ? "\"%s\" is an output of the node that holds this subgraph"
-                  : "\"%s\" is defined only after the node that holds this subgraph",
-              text);
+    onx_str hint = onxi_check_text(k, "node %u of the enclosing graph defines it", index);
+    onxi_check_find(k, p->at, own ? "G-02" : "S-06", (onxi_check_detail){ .value = onx_str_of(text), .hint = hint },
+                    own ? "\"%s\" is an output of the node that holds this subgraph"
+                        : "\"%s\" is defined only after the node that holds this subgraph",
+                    text);
 }
 
-void onxi_check_define(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t name, onxi_name_kind kind,
-                       uint32_t index)
+void onxi_check_define(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope, uint32_t name,
+                       onxi_check_name_kind kind, uint32_t index)
 {
-    onxi_names *t = &k->names;
+    onxi_check_names *t = &k->names;
     bool logged =
         !t->last || scope->up || k->notes; /* nobody reads the log of the last scope but notes on unused values */
     if (name == UINT32_MAX ||
         (logged && !grow_list(k, (void **)(void *)&t->log, &t->log_room, t->log_count, sizeof *t->log)))
         return;
-    onxi_meaning *m = &t->meaning[name];
+    onxi_check_meaning *m = &t->meaning[name];
     if (m->scope == scope->serial) {
         twice(k, at, scope, name, kind);
         return;
     }
     uint64_t entry = name;
-    uint32_t pending = onxi_name_awaited(m) ? m->index : 0;
+    uint32_t pending = onxi_check_name_awaited(m) ? m->index : 0;
     bool outside = pending && t->pending[pending - 1].scope < scope->serial; /* waits for a definition further out */
     if (m->scope || outside) {
         if (m->scope)
@@ -515,9 +521,9 @@ void onxi_check_define(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint
         entry |= (uint64_t)t->saved_count << 32;
     }
     if (!m->scope && m->inner > scope->serial && !k->quick) {
-        const char *text = onxi_quote(k, onxi_name_text(k, name));
-        onxi_find(k, at, "S-17", (onxi_detail){ .value = onx_str_of(text) },
-                  "\"%s\" was used as a name of its own inside an earlier subgraph", text);
+        const char *text = onxi_check_quote(k, onxi_check_name_text(k, name));
+        onxi_check_find(k, at, "S-17", (onxi_check_detail){ .value = onx_str_of(text) },
+                        "\"%s\" was used as a name of its own inside an earlier subgraph", text);
     }
     if (logged)
         t->log[t->log_count++] = entry;
@@ -532,12 +538,12 @@ void onxi_check_define(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint
         late(k, scope, name, kind, index, pending);
 }
 
-void onxi_check_use(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_t name)
+void onxi_check_use(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope, uint32_t name)
 {
     if (name == UINT32_MAX)
         return;
-    onxi_names *t = &k->names;
-    onxi_meaning *m = &t->meaning[name];
+    onxi_check_names *t = &k->names;
+    onxi_check_meaning *m = &t->meaning[name];
     if (m->scope) {
         if (!(m->flags & ONXI_NAME_USED))
             m->flags |= ONXI_NAME_USED;
@@ -546,43 +552,45 @@ void onxi_check_use(onxi_check *k, const onxi_at *at, onxi_scope *scope, uint32_
     if (m->index || !grow_list(k, (void **)(void *)&t->pending, &t->pending_room, t->pending_count, sizeof *t->pending))
         return;
     t->pending[t->pending_count] =
-        (onxi_pending){ .name = name,
-                        .scope = scope->serial,
-                        .node = scope->node,
-                        .depth = scope->depth,
-                        .definer = ONXI_NO_INDEX,
-                        .at = t->pending_count < k->max_errors ? onxi_at_keep(k, at) : &onxi_no_place };
+        (onxi_check_pending){ .name = name,
+                              .scope = scope->serial,
+                              .node = scope->node,
+                              .depth = scope->depth,
+                              .definer = ONXI_NO_INDEX,
+                              .at =
+                                  t->pending_count < k->max_errors ? onxi_check_at_keep(k, at) : &onxi_check_no_place };
     m->index = ++t->pending_count;
 }
 
 /* ---- the end of a scope ---- */
 
-static void report_order(onxi_check *k, onxi_scope *scope)
+static void report_order(onxi_check *k, onxi_check_scope *scope)
 {
-    onxi_names *t = &k->names;
-    uint32_t *component = onxi_graph_cycles(k, scope);
+    onxi_check_names *t = &k->names;
+    uint32_t *component = onxi_check_graph_cycles(k, scope);
     if (!component)
         return;
-    onxi_set *seen = onxi_set_new(k);
+    onxi_check_set *seen = onxi_check_set_new(k);
     for (uint32_t i = 0; i < t->pending_count; i++) {
-        onxi_pending *p = &t->pending[i];
+        onxi_check_pending *p = &t->pending[i];
         if (p->done || p->scope != scope->serial || p->definer == ONXI_NO_INDEX)
             continue;
         p->done = true;
-        const char *text = onxi_quote(k, onxi_name_text(k, p->name));
-        onxi_detail detail = { .value = onx_str_of(text), .hint = onxi_text(k, "node %u defines it", p->definer) };
+        const char *text = onxi_check_quote(k, onxi_check_name_text(k, p->name));
+        onxi_check_detail detail = { .value = onx_str_of(text),
+                                     .hint = onxi_check_text(k, "node %u defines it", p->definer) };
         if (component[p->node] == component[p->definer]) {
             char id[16];
             memcpy(id, &component[p->node], 4);
             onx_bytes kept;
             if (onx_arena_keep(k->arena, onx_str_make(id, 4), &kept) == ONX_OK &&
-                onxi_set_add(k, seen, onx_view(kept), 0, NULL))
-                onxi_find(k, p->at, "G-02", detail, "\"%s\" depends on itself: the graph has a cycle", text);
+                onxi_check_set_add(k, seen, onx_view(kept), 0, NULL))
+                onxi_check_find(k, p->at, "G-02", detail, "\"%s\" depends on itself: the graph has a cycle", text);
         } else {
             const char *rule = scope->role == ONXI_ROLE_FUNCTION   ? "F-12"
                                : scope->role == ONXI_ROLE_SUBGRAPH ? "S-11"
                                                                    : "G-03";
-            onxi_find(k, p->at, rule, detail, "\"%s\" is read before the node that produces it", text);
+            onxi_check_find(k, p->at, rule, detail, "\"%s\" is read before the node that produces it", text);
         }
     }
 }
@@ -595,77 +603,78 @@ static onx_str similar_name(onxi_check *k, uint32_t wrong)
     uint32_t best = 3, found = UINT32_MAX;
     for (uint32_t i = 0; i < k->names.count && i < NAMES; i++) {
         uint32_t d;
-        const onxi_meaning *m = &k->names.meaning[i];
-        if ((m->scope || m->inner) && onxi_similar(onxi_name_text(k, wrong), onxi_name_text(k, i), &d) && d < best) {
+        const onxi_check_meaning *m = &k->names.meaning[i];
+        if ((m->scope || m->inner) &&
+            onxi_check_similar(onxi_check_name_text(k, wrong), onxi_check_name_text(k, i), &d) && d < best) {
             best = d;
             found = i;
         }
     }
     if (found == UINT32_MAX)
         return onx_str_make(NULL, 0);
-    return onxi_text(k, "did you mean \"%s\"?", onxi_quote(k, onxi_name_text(k, found)));
+    return onxi_check_text(k, "did you mean \"%s\"?", onxi_check_quote(k, onxi_check_name_text(k, found)));
 }
 
 /* What is missing when the outermost scope ends is missing for good. */
-static void report_missing(onxi_check *k, onxi_scope *scope)
+static void report_missing(onxi_check *k, onxi_check_scope *scope)
 {
-    onxi_names *t = &k->names;
+    onxi_check_names *t = &k->names;
     for (uint32_t i = 0; i < t->pending_count; i++) {
-        onxi_pending *p = &t->pending[i];
+        onxi_check_pending *p = &t->pending[i];
         if (p->done)
             continue;
-        onxi_meaning *m = &t->meaning[p->name];
+        onxi_check_meaning *m = &t->meaning[p->name];
         if (!m->scope)
             m->index = 0;
-        const char *text = onxi_quote(k, onxi_name_text(k, p->name));
+        const char *text = onxi_check_quote(k, onxi_check_name_text(k, p->name));
         bool inside = m->inner > scope->serial, function = scope->role == ONXI_ROLE_FUNCTION;
-        onxi_detail detail = { .value = onx_str_of(text) };
+        onxi_check_detail detail = { .value = onx_str_of(text) };
         if (function && (m->flags & ONXI_NAME_IN_MAIN)) {
-            onxi_find(k, p->at, p->depth ? "S-18" : "F-12", detail,
-                      "\"%s\" is a value of the main graph, which a function does not see", text);
+            onxi_check_find(k, p->at, p->depth ? "S-18" : "F-12", detail,
+                            "\"%s\" is a value of the main graph, which a function does not see", text);
         } else if (scope->role == ONXI_ROLE_INITIALIZATION && (m->flags & ONXI_NAME_IN_MAIN)) {
-            onxi_find(k, p->at, "TR-11", detail,
-                      "\"%s\" is a value of the main graph, which the initialization graph does not see", text);
+            onxi_check_find(k, p->at, "TR-11", detail,
+                            "\"%s\" is a value of the main graph, which the initialization graph does not see", text);
         } else if (inside) {
-            onxi_find(k, p->at, "S-07", detail,
-                      "\"%s\" is defined only inside a subgraph that does not enclose this node", text);
+            onxi_check_find(k, p->at, "S-07", detail,
+                            "\"%s\" is defined only inside a subgraph that does not enclose this node", text);
         } else {
             detail.hint = similar_name(k, p->name);
-            onxi_find(k, p->at, function && !p->depth ? "F-12" : "G-07", detail,
-                      "\"%s\" is not defined: no input, initializer or node output has that name", text);
+            onxi_check_find(k, p->at, function && !p->depth ? "F-12" : "G-07", detail,
+                            "\"%s\" is not defined: no input, initializer or node output has that name", text);
         }
     }
     t->pending_count = 0;
 }
 
-static void report_unused(onxi_check *k, const onxi_at *at, onxi_scope *scope)
+static void report_unused(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope)
 {
-    onxi_names *t = &k->names;
+    onxi_check_names *t = &k->names;
     for (uint32_t i = scope->log_start; i < t->log_count; i++) {
-        const onxi_meaning *m = &t->meaning[(uint32_t)t->log[i]];
+        const onxi_check_meaning *m = &t->meaning[(uint32_t)t->log[i]];
         const char *text;
         bool main = scope->role == ONXI_ROLE_MAIN;
-        switch ((onxi_name_kind)m->kind) {
+        switch ((onxi_check_name_kind)m->kind) {
         case ONXI_NAME_INPUT:
             if (m->flags & ONXI_NAME_USED || !main)
                 break;
-            text = onxi_quote(k, onxi_name_text(k, (uint32_t)t->log[i]));
-            onxi_find(k, ONXI_AT_ITEM(at, input, m->index, VALUE_INFO, scope->graph->input[m->index]), "G-24",
-                      ONXI_PLAIN, "nothing reads the input \"%s\"", text);
+            text = onxi_check_quote(k, onxi_check_name_text(k, (uint32_t)t->log[i]));
+            onxi_check_find(k, ONXI_AT_ITEM(at, input, m->index, VALUE_INFO, scope->graph->input[m->index]), "G-24",
+                            ONXI_PLAIN, "nothing reads the input \"%s\"", text);
             break;
         case ONXI_NAME_INITIALIZER:
             if (m->flags & ONXI_NAME_USED)
                 break;
-            text = onxi_quote(k, onxi_name_text(k, (uint32_t)t->log[i]));
-            onxi_find(k, ONXI_AT_ITEM(at, initializer, m->index, TENSOR, scope->graph->initializer[m->index]), "G-24",
-                      ONXI_PLAIN, "nothing reads the initializer \"%s\"", text);
+            text = onxi_check_quote(k, onxi_check_name_text(k, (uint32_t)t->log[i]));
+            onxi_check_find(k, ONXI_AT_ITEM(at, initializer, m->index, TENSOR, scope->graph->initializer[m->index]),
+                            "G-24", ONXI_PLAIN, "nothing reads the initializer \"%s\"", text);
             break;
         case ONXI_NAME_SPARSE_INITIALIZER:
             if (m->flags & ONXI_NAME_USED)
                 break;
-            text = onxi_quote(k, onxi_name_text(k, (uint32_t)t->log[i]));
-            onxi_find(k, ONXI_AT_INDEX(at, sparse_initializer, m->index), "G-24", ONXI_PLAIN,
-                      "nothing reads the sparse initializer \"%s\"", text);
+            text = onxi_check_quote(k, onxi_check_name_text(k, (uint32_t)t->log[i]));
+            onxi_check_find(k, ONXI_AT_INDEX(at, sparse_initializer, m->index), "G-24", ONXI_PLAIN,
+                            "nothing reads the sparse initializer \"%s\"", text);
             break;
         case ONXI_NAME_OUTPUT: { /* the outputs of a node follow each other */
             uint32_t node = m->index;
@@ -677,8 +686,8 @@ static void report_unused(onxi_check *k, const onxi_at *at, onxi_scope *scope)
                     break;
             }
             if (!used && node < scope->node_count)
-                onxi_find(k, ONXI_AT_ITEM(at, node, node, NODE, scope->nodes[node]), "G-24", ONXI_PLAIN,
-                          "nothing reads the outputs of the node");
+                onxi_check_find(k, ONXI_AT_ITEM(at, node, node, NODE, scope->nodes[node]), "G-24", ONXI_PLAIN,
+                                "nothing reads the outputs of the node");
             break;
         }
         default:
@@ -687,14 +696,14 @@ static void report_unused(onxi_check *k, const onxi_at *at, onxi_scope *scope)
     }
 }
 
-void onxi_check_leave(onxi_check *k, const onxi_at *at, onxi_scope *scope)
+void onxi_check_leave(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope)
 {
-    onxi_names *t = &k->names;
+    onxi_check_names *t = &k->names;
     if (scope->late)
         report_order(k, scope);
     if (!scope->up)
         report_missing(k, scope);
-    if (k->notes && onxi_wants(k, "G-24") && scope->names)
+    if (k->notes && onxi_check_wants(k, "G-24") && scope->names)
         report_unused(k, at, scope);
     if (t->last && !scope->up) {
         t->log_count = scope->log_start;
@@ -702,14 +711,14 @@ void onxi_check_leave(onxi_check *k, const onxi_at *at, onxi_scope *scope)
     }
     while (t->log_count > scope->log_start) {
         uint64_t entry = t->log[--t->log_count];
-        onxi_meaning *m = &t->meaning[(uint32_t)entry];
+        onxi_check_meaning *m = &t->meaning[(uint32_t)entry];
         uint32_t mark = m->mark;
         uint8_t in_main = m->flags & ONXI_NAME_IN_MAIN;
         if (entry >> 32) {
             *m = t->saved[(entry >> 32) - 1];
             t->saved_count--;
         } else {
-            *m = (onxi_meaning){
+            *m = (onxi_check_meaning){
                 .name = m->name,
                 .hash = m->hash,
             };

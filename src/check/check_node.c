@@ -3,7 +3,7 @@
 
 #include <limits.h>
 
-const onx_rule onxi_rules_node[] = {
+const onx_rule onxi_check_rules_node[] = {
     { "ND-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Nodes", "op_type is not empty",
       "node without op_type" },
     { "ND-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Graphs",
@@ -84,12 +84,12 @@ static uint32_t port_count(const onxi_port *ports)
 static onx_str range(onxi_check *k, uint32_t least, uint32_t most)
 {
     if (most == ONXI_MANY)
-        return onxi_text(k, "%u or more", least);
-    return least == most ? onxi_text(k, "%u", least) : onxi_text(k, "%u to %u", least, most);
+        return onxi_check_text(k, "%u or more", least);
+    return least == most ? onxi_check_text(k, "%u", least) : onxi_check_text(k, "%u to %u", least, most);
 }
 
 /* `output`: the operands are outputs. */
-static void check_operands(onxi_check *k, const onxi_at *at, const onxi_bound *op, const onx_bytes *names,
+static void check_operands(onxi_check *k, const onxi_check_at *at, const onxi_check_bound *op, const onx_bytes *names,
                            uint32_t count, bool output)
 {
     const onxi_schema *s = op->schema;
@@ -97,9 +97,9 @@ static void check_operands(onxi_check *k, const onxi_at *at, const onxi_bound *o
     uint32_t least = output ? s->min_output : s->min_input, most = output ? s->max_output : s->max_input;
     const char *what = output ? "outputs" : "inputs";
     if (!onxi_arity_fits(count, least, most)) {
-        onxi_find(k, at, output ? "ND-10" : "ND-09",
-                  (onxi_detail){ .value = onxi_number(k, count), .expected = range(k, least, most) },
-                  "%s-%d does not take %u %s", onxi_quote(k, op->name), s->since, count, what);
+        onxi_check_find(k, at, output ? "ND-10" : "ND-09",
+                        (onxi_check_detail){ .value = onxi_check_number(k, count), .expected = range(k, least, most) },
+                        "%s-%d does not take %u %s", onxi_check_quote(k, op->name), s->since, count, what);
         return;
     }
     uint32_t last = UINT32_MAX, named = 0;
@@ -111,15 +111,15 @@ static void check_operands(onxi_check *k, const onxi_at *at, const onxi_bound *o
         if (last == UINT32_MAX)
             last = port_count(ports);
         const onxi_port *port = &ports[i < last ? i : last - 1];
-        const onxi_at *here = output ? ONXI_AT_INDEX(at, output, i) : ONXI_AT_INDEX(at, input, i);
+        const onxi_check_at *here = output ? ONXI_AT_INDEX(at, output, i) : ONXI_AT_INDEX(at, input, i);
         if (port->flags & ONXI_PORT_VARIADIC) {
-            onxi_find(k, here, "ND-14", (onxi_detail){ .expected = onx_str_of("a name") },
-                      "an operand of the variadic %s %s has no name", output ? "output" : "input", port->name);
+            onxi_check_find(k, here, "ND-14", (onxi_check_detail){ .expected = onx_str_of("a name") },
+                            "an operand of the variadic %s %s has no name", output ? "output" : "input", port->name);
             return;
         }
         if (!(port->flags & ONXI_PORT_OPTIONAL))
-            onxi_find(k, here, output ? "ND-12" : "ND-11", ONXI_PLAIN, "the %s %s is required and has no name",
-                      output ? "output" : "input", port->name);
+            onxi_check_find(k, here, output ? "ND-12" : "ND-11", ONXI_PLAIN, "the %s %s is required and has no name",
+                            output ? "output" : "input", port->name);
     }
     (void)named;
 }
@@ -134,12 +134,12 @@ static onx_str similar_attribute(onxi_check *k, const onxi_schema *s, onx_str na
         return onx_str_make(NULL, 0);
     for (const onxi_attr *a = s->attrs; a && a->name; a++) {
         uint32_t d;
-        if (onxi_similar(name, onx_str_of(a->name), &d) && d < best) {
+        if (onxi_check_similar(name, onx_str_of(a->name), &d) && d < best) {
             best = d;
             found = a->name;
         }
     }
-    return found ? onxi_text(k, "did you mean %s?", found) : onx_str_make(NULL, 0);
+    return found ? onxi_check_text(k, "did you mean %s?", found) : onx_str_make(NULL, 0);
 }
 
 static bool is_name(const onxi_attr *a, onx_str name)
@@ -147,15 +147,15 @@ static bool is_name(const onxi_attr *a, onx_str name)
     return a->name[0] == name.ptr[0] && strlen(a->name) == name.len && memcmp(a->name, name.ptr, name.len) == 0;
 }
 
-static void check_missing(onxi_check *k, const onxi_at *at, const onxi_bound *op, const onx_node *n)
+static void check_missing(onxi_check *k, const onxi_check_at *at, const onxi_check_bound *op, const onx_node *n)
 {
     for (const onxi_attr *a = op->schema->attrs; a && a->name; a++)
         if (a->required && !onx_node_attribute(n, a->name))
-            onxi_find(k, at, "ND-18", (onxi_detail){ .expected = onx_str_of(a->name) },
-                      "the required attribute %s of %s is missing", a->name, onxi_quote(k, op->name));
+            onxi_check_find(k, at, "ND-18", (onxi_check_detail){ .expected = onx_str_of(a->name) },
+                            "the required attribute %s of %s is missing", a->name, onxi_check_quote(k, op->name));
 }
 
-static void check_against_schema(onxi_check *k, const onxi_at *at, const onxi_bound *op, const onx_node *n)
+static void check_against_schema(onxi_check *k, const onxi_check_at *at, const onxi_check_bound *op, const onx_node *n)
 {
     const onxi_schema *s = op->schema;
     uint32_t required = 0, values = 0;
@@ -173,82 +173,83 @@ static void check_against_schema(onxi_check *k, const onxi_at *at, const onxi_bo
                 row = r;
         if (!row) {
             if (name.len < 2 || name.ptr[0] != '_' || name.ptr[1] != '_')
-                onxi_find(
-                    k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a), "ND-17",
-                    (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)), .hint = similar_attribute(k, s, name) },
-                    "%s-%d has no attribute of that name", onxi_quote(k, op->name), s->since);
+                onxi_check_find(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a), "ND-17",
+                                (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)),
+                                                     .hint = similar_attribute(k, s, name) },
+                                "%s-%d has no attribute of that name", onxi_check_quote(k, op->name), s->since);
             continue;
         }
         next = row + 1;
         required += row->required;
         values++;
-        bool known = ONX_HAS(attribute, a, type) && onxi_attribute_slot(a->type);
+        bool known = ONX_HAS(attribute, a, type) && onxi_check_attribute_slot(a->type);
         onx_attribute_type type = known               ? (onx_attribute_type)a->type
                                   : k->ir_version < 2 ? onx_attribute_type_of(a)
                                                       : ONX_ATTR_UNDEFINED;
         if (type != ONX_ATTR_UNDEFINED && type != (onx_attribute_type)row->type)
-            onxi_find(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a), "ND-19",
-                      (onxi_detail){ .value = onx_str_of(onx_attribute_type_name((int32_t)type)),
-                                     .expected = onx_str_of(onx_attribute_type_name(row->type)) },
-                      "the attribute has the wrong type");
+            onxi_check_find(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a), "ND-19",
+                            (onxi_check_detail){ .value = onx_str_of(onx_attribute_type_name((int32_t)type)),
+                                                 .expected = onx_str_of(onx_attribute_type_name(row->type)) },
+                            "the attribute has the wrong type");
     }
     if (required < op->required)
         check_missing(k, at, op, n);
     if (op->constant && s->since >= 11 && values != 1)
-        onxi_find(k, at, "ND-20", (onxi_detail){ .value = onxi_number(k, values), .expected = onx_str_of("1") },
-                  "a Constant has exactly one value attribute");
+        onxi_check_find(k, at, "ND-20",
+                        (onxi_check_detail){ .value = onxi_check_number(k, values), .expected = onx_str_of("1") },
+                        "a Constant has exactly one value attribute");
 }
 
 /* ---- attributes by themselves ---- */
 
-static void check_names_differ(onxi_check *k, const onxi_at *at, const onx_node *n)
+static void check_names_differ(onxi_check *k, const onxi_check_at *at, const onx_node *n)
 {
     enum { SMALL = 8 };
     if (n->attribute_count < 2)
         return;
-    onxi_set *seen = n->attribute_count > SMALL ? onxi_set_new(k) : NULL;
+    onxi_check_set *seen = n->attribute_count > SMALL ? onxi_check_set_new(k) : NULL;
     for (uint32_t i = 0; i < n->attribute_count; i++) {
         onx_str name = onx_view(n->attribute[i]->name);
         bool twice = false;
         if (!name.len)
             continue;
         if (seen)
-            twice = !onxi_set_add(k, seen, name, i, NULL);
+            twice = !onxi_check_set_add(k, seen, name, i, NULL);
         else
             for (uint32_t j = 0; j < i && !twice; j++)
                 twice = onx_str_equal(name, onx_view(n->attribute[j]->name));
         if (twice)
-            onxi_find(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, n->attribute[i]), "A-10",
-                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                      "the node has an attribute of that name already");
+            onxi_check_find(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, n->attribute[i]), "A-10",
+                            (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                            "the node has an attribute of that name already");
     }
 }
 
 /* An attribute named like an operand (N-05): values of a node are marked, then its attributes are looked up. */
-static void check_names_apart(onxi_check *k, const onxi_at *at, const onx_node *n)
+static void check_names_apart(onxi_check *k, const onxi_check_at *at, const onx_node *n)
 {
     enum { SMALL = 64 };
     uint64_t pairs = (uint64_t)n->attribute_count * ((uint64_t)n->input_count + n->output_count);
-    onxi_set *operands = pairs > SMALL ? onxi_set_new(k) : NULL;
+    onxi_check_set *operands = pairs > SMALL ? onxi_check_set_new(k) : NULL;
     for (uint32_t i = 0; operands && i < n->input_count; i++)
-        onxi_set_add(k, operands, onx_view(n->input[i]), 0, NULL);
+        onxi_check_set_add(k, operands, onx_view(n->input[i]), 0, NULL);
     for (uint32_t i = 0; operands && i < n->output_count; i++)
-        onxi_set_add(k, operands, onx_view(n->output[i]), 0, NULL);
+        onxi_check_set_add(k, operands, onx_view(n->output[i]), 0, NULL);
     for (uint32_t i = 0; i < n->attribute_count; i++) {
         onx_str name = onx_view(n->attribute[i]->name);
-        bool same = operands && name.len && onxi_set_find(operands, name, NULL);
+        bool same = operands && name.len && onxi_check_set_find(operands, name, NULL);
         for (uint32_t j = 0; !operands && !same && j < n->input_count; j++)
             same = name.len && onx_str_equal(name, onx_view(n->input[j]));
         for (uint32_t j = 0; !operands && !same && j < n->output_count; j++)
             same = name.len && onx_str_equal(name, onx_view(n->output[j]));
         if (same)
-            onxi_find(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, n->attribute[i]), "N-05",
-                      (onxi_detail){ .severity = ONX_RULE_NOTE },
-                      "the attribute has the name of an operand of its node");
+            onxi_check_find(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, n->attribute[i]), "N-05",
+                            (onxi_check_detail){ .severity = ONX_RULE_NOTE },
+                            "the attribute has the name of an operand of its node");
     }
 }
 
-static void check_attributes(onxi_check *k, const onxi_at *at, const onx_node *n, onxi_scope *scope)
+static void check_attributes(onxi_check *k, const onxi_check_at *at, const onx_node *n, onxi_check_scope *scope)
 {
     if (!n->attribute_count)
         return;
@@ -261,7 +262,7 @@ static void check_attributes(onxi_check *k, const onxi_at *at, const onx_node *n
 
 /* ---- the node ---- */
 
-static void check_rare(onxi_check *k, const onxi_at *at, const onx_node *n, onxi_scope *scope)
+static void check_rare(onxi_check *k, const onxi_check_at *at, const onx_node *n, onxi_check_scope *scope)
 {
     const onx_node_extra *more = onx_node_more(n);
     onxi_check_doc_string(k, at, onx_view(more->doc_string));
@@ -288,7 +289,7 @@ static const struct mode {
     { "Dropout", 1, 6, "is_test", false },
 };
 
-static void check_mode(onxi_check *k, const onxi_at *at, const onx_node *n, const onxi_bound *op)
+static void check_mode(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_check_bound *op)
 {
     if (n->output_count < 2 || op->domain.len)
         return;
@@ -304,11 +305,12 @@ static void check_mode(onxi_check *k, const onxi_at *at, const onx_node *n, cons
         while (output < n->output_count && !n->output[output].bits)
             output++;
         if (output < n->output_count && (set && *set) != m->needed)
-            onxi_find(k, ONXI_AT_INDEX(at, output, output), "ND-23",
-                      (onxi_detail){ .value = onx_str_of(onxi_quote(k, onx_view(n->output[output]))) },
-                      m->needed ? "the output is computed only where %s is set"
-                                : "the output is computed only where %s is not set",
-                      m->attribute);
+            onxi_check_find(
+                k, ONXI_AT_INDEX(at, output, output), "ND-23",
+                (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, onx_view(n->output[output]))) },
+                m->needed ? "the output is computed only where %s is set"
+                          : "the output is computed only where %s is not set",
+                m->attribute);
     }
 }
 
@@ -320,24 +322,24 @@ static uint32_t named(const onx_bytes *names, uint32_t count)
     return n;
 }
 
-void onxi_check_node(onxi_check *k, const onxi_at *at, const onx_node *n, uint32_t index, onxi_scope *scope)
+void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *n, uint32_t index, onxi_check_scope *scope)
 {
     scope->node = index;
     scope->node_serial = k->names.serial;
     for (uint32_t i = 0; i < n->input_count && scope->names; i++) {
         if (!n->input[i].bits)
             continue;
-        const onxi_at here = { at, ONXI_STEP_input, i, ONX_KIND_NONE, NULL };
-        onxi_check_use(k, &here, scope, onxi_name_intern(k, &here, n->input[i]));
+        const onxi_check_at here = { at, ONXI_STEP_input, i, ONX_KIND_NONE, NULL };
+        onxi_check_use(k, &here, scope, onxi_check_name_intern(k, &here, n->input[i]));
     }
     if (n->name.bits && !k->quick)
         onxi_check_utf8(k, ONXI_AT(at, name), onx_view(n->name));
     if (!n->op_type.bits)
-        onxi_find(k, at, "ND-01", ONXI_PLAIN, "the node has no op_type");
+        onxi_check_find(k, at, "ND-01", ONXI_PLAIN, "the node has no op_type");
     if (k->ir_version < 3 && n->domain.bits)
         onxi_check_gate(k, ONXI_AT(at, domain), "V-03", "domain of a node", 3);
     check_attributes(k, at, n, scope);
-    const onxi_bound *op = onxi_bind(k, at, n, scope);
+    const onxi_check_bound *op = onxi_check_bind(k, at, n, scope);
     if (op && op->kind == ONXI_BOUND_SCHEMA && !(op->schema->flags & ONXI_OP_OPEN)) {
         check_operands(k, at, op, n->input, n->input_count, false);
         check_operands(k, at, op, n->output, n->output_count, true);
@@ -351,10 +353,11 @@ void onxi_check_node(onxi_check *k, const onxi_at *at, const onx_node *n, uint32
         if (op->gradient && scope->names)
             onxi_check_gradient(k, at, n, scope);
     } else if (!n->output_count) {
-        onxi_find(k, at, "ND-02", (onxi_detail){ .severity = n->input_count ? ONX_RULE_WARNING : ONX_RULE_NONE },
-                  "the node has no output");
+        onxi_check_find(k, at, "ND-02",
+                        (onxi_check_detail){ .severity = n->input_count ? ONX_RULE_WARNING : ONX_RULE_NONE },
+                        "the node has no output");
     } else if (!named(n->output, n->output_count)) {
-        onxi_find(k, at, "ND-03", ONXI_PLAIN, "no output of the node has a name");
+        onxi_check_find(k, at, "ND-03", ONXI_PLAIN, "no output of the node has a name");
     }
     for (uint32_t i = 0; i < n->attribute_count && (!op || op->kind != ONXI_BOUND_SCHEMA); i++)
         onxi_check_utf8(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, n->attribute[i]), onx_view(n->attribute[i]->name));
@@ -365,7 +368,7 @@ void onxi_check_node(onxi_check *k, const onxi_at *at, const onx_node *n, uint32
     for (uint32_t i = 0; i < n->output_count && scope->names; i++) {
         if (!n->output[i].bits)
             continue;
-        const onxi_at here = { at, ONXI_STEP_output, i, ONX_KIND_NONE, NULL };
-        onxi_check_define(k, &here, scope, onxi_name_intern(k, &here, n->output[i]), ONXI_NAME_OUTPUT, index);
+        const onxi_check_at here = { at, ONXI_STEP_output, i, ONX_KIND_NONE, NULL };
+        onxi_check_define(k, &here, scope, onxi_check_name_intern(k, &here, n->output[i]), ONXI_NAME_OUTPUT, index);
     }
 }

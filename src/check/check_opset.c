@@ -1,7 +1,7 @@
 /* check_opset.c - rules O: the operator sets that a model or a function imports. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_opset[] = {
+const onx_rule onxi_check_rules_opset[] = {
     { "O-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
       "onnx.in.proto: ModelProto.opset_import; IR.md: Operator Sets",
       "With ir_version 3 or more the model lists at least one operator set, and one of them is the default set",
@@ -55,7 +55,7 @@ static const char *const standard_domains[] = {
     "", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training"
 };
 
-bool onxi_domain_is_standard(onx_str domain)
+bool onxi_check_domain_is_standard(onx_str domain)
 {
     for (size_t i = 0; i < sizeof standard_domains / sizeof *standard_domains; i++)
         if (onx_str_is(domain, standard_domains[i]))
@@ -95,44 +95,46 @@ static const struct release {
     { "ai.onnx.preview.training", 1, 7 },
 };
 
-void onxi_check_import_ir(onxi_check *k, const onxi_at *at, onx_str domain, int64_t version)
+void onxi_check_import_ir(onxi_check *k, const onxi_check_at *at, onx_str domain, int64_t version)
 {
     for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
         if (onx_str_is(domain, releases[i].domain) && version <= releases[i].version) {
             if (k->ir_version < releases[i].ir)
-                onxi_find(k, at, "O-14",
-                          (onxi_detail){ .value = onxi_text(k, "ir_version %lld", (long long)k->ir_version),
-                                         .expected = onxi_text(k, "%lld or more", (long long)releases[i].ir) },
-                          "version %lld of the operator set came with IR version %lld", (long long)version,
-                          (long long)releases[i].ir);
+                onxi_check_find(
+                    k, at, "O-14",
+                    (onxi_check_detail){ .value = onxi_check_text(k, "ir_version %lld", (long long)k->ir_version),
+                                         .expected = onxi_check_text(k, "%lld or more", (long long)releases[i].ir) },
+                    "version %lld of the operator set came with IR version %lld", (long long)version,
+                    (long long)releases[i].ir);
             return;
         }
 }
 
-static void check_version(onxi_check *k, const onxi_at *at, const onx_operator_set_id *id)
+static void check_version(onxi_check *k, const onxi_check_at *at, const onx_operator_set_id *id)
 {
     onx_str domain = onxi_domain_plain(onx_view(id->domain));
-    const onxi_at *here = ONXI_AT(at, version);
-    onx_str value = onxi_number(k, id->version);
+    const onxi_check_at *here = ONXI_AT(at, version);
+    onx_str value = onxi_check_number(k, id->version);
     if (!ONX_HAS(operator_set_id, id, version)) {
-        onxi_find(k, at, "O-03", ONXI_PLAIN, "the operator set has no version");
+        onxi_check_find(k, at, "O-03", ONXI_PLAIN, "the operator set has no version");
         return;
     }
     if (id->version < 1) {
-        onxi_find(k, here, "O-04", (onxi_detail){ .value = value, .expected = onx_str_of("1 or more") },
-                  "the version is too small");
+        onxi_check_find(k, here, "O-04", (onxi_check_detail){ .value = value, .expected = onx_str_of("1 or more") },
+                        "the version is too small");
         return;
     }
     if (id->version > INT32_MAX) {
-        onxi_find(k, here, "O-09", (onxi_detail){ .value = value }, "the version does not fit 32 bits");
+        onxi_check_find(k, here, "O-09", (onxi_check_detail){ .value = value }, "the version does not fit 32 bits");
         return;
     }
-    if (onxi_domain_is_standard(domain) && id->version > newest(domain)) {
-        onxi_find(k, here, "O-08",
-                  (onxi_detail){ .value = value,
-                                 .expected = onxi_text(k, "1 to %lld", (long long)newest(domain)),
+    if (onxi_check_domain_is_standard(domain) && id->version > newest(domain)) {
+        onxi_check_find(
+            k, here, "O-08",
+            (onxi_check_detail){ .value = value,
+                                 .expected = onxi_check_text(k, "1 to %lld", (long long)newest(domain)),
                                  .severity = k->flags & ONX_CHECK_NEWER_OPSETS ? ONX_RULE_WARNING : ONX_RULE_NONE },
-                  "the version is newer than the newest known");
+            "the version is newer than the newest known");
         return;
     }
     if (k->ir_version >= 3) /* else imports as such are too new */
@@ -140,76 +142,81 @@ static void check_version(onxi_check *k, const onxi_at *at, const onx_operator_s
 }
 
 /* The same domain twice: one row decides about its severity. */
-static void check_twice(onxi_check *k, const onxi_at *at, const onx_operator_set_id *id,
+static void check_twice(onxi_check *k, const onxi_check_at *at, const onx_operator_set_id *id,
                         const onx_operator_set_id *first, bool function)
 {
     bool spelling = onx_view(id->domain).len != onx_view(first->domain).len, same = id->version == first->version;
-    onx_str hint = onxi_text(k, "version %lld is imported already", (long long)first->version);
+    onx_str hint = onxi_check_text(k, "version %lld is imported already", (long long)first->version);
     if (same && !spelling)
-        onxi_find(k, at, "O-07", (onxi_detail){ .severity = ONX_RULE_WARNING, .hint = hint },
-                  "the operator set is imported twice");
+        onxi_check_find(k, at, "O-07", (onxi_check_detail){ .severity = ONX_RULE_WARNING, .hint = hint },
+                        "the operator set is imported twice");
     else if (function && !same)
-        onxi_find(k, at, "F-07", (onxi_detail){ .value = onxi_number(k, id->version), .hint = hint },
-                  "the function imports two versions of one operator set");
+        onxi_check_find(k, at, "F-07", (onxi_check_detail){ .value = onxi_check_number(k, id->version), .hint = hint },
+                        "the function imports two versions of one operator set");
     else if (!same)
-        onxi_find(k, at, spelling ? "O-06" : "O-07",
-                  (onxi_detail){ .value = onxi_number(k, id->version), .severity = ONX_RULE_ERROR, .hint = hint },
-                  spelling ? "the domain is imported under both its spellings with different versions"
-                           : "the operator set is imported in two versions");
+        onxi_check_find(
+            k, at, spelling ? "O-06" : "O-07",
+            (onxi_check_detail){ .value = onxi_check_number(k, id->version), .severity = ONX_RULE_ERROR, .hint = hint },
+            spelling ? "the domain is imported under both its spellings with different versions"
+                     : "the operator set is imported in two versions");
 }
 
 /* Once in a model: functions import what the model does. */
-static void report_odd_domain(onxi_check *k, const onxi_at *at, onx_str domain)
+static void report_odd_domain(onxi_check *k, const onxi_check_at *at, onx_str domain)
 {
     uint32_t first;
     if (!k->odd_domains)
-        k->odd_domains = onxi_set_new(k);
-    if (onxi_set_add(k, k->odd_domains, domain, 0, &first))
-        onxi_find(k, at, "O-12", (onxi_detail){ .value = onx_str_of(onxi_quote(k, domain)) },
-                  "the domain is no reverse-DNS name");
+        k->odd_domains = onxi_check_set_new(k);
+    if (onxi_check_set_add(k, k->odd_domains, domain, 0, &first))
+        onxi_check_find(k, at, "O-12", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, domain)) },
+                        "the domain is no reverse-DNS name");
 }
 
-void onxi_check_imports(onxi_check *k, const onxi_at *at, onx_operator_set_id *const *list, uint32_t count,
+void onxi_check_imports(onxi_check *k, const onxi_check_at *at, onx_operator_set_id *const *list, uint32_t count,
                         bool function)
 {
-    onxi_set *seen = onxi_set_new(k);
+    onxi_check_set *seen = onxi_check_set_new(k);
     bool has_default = false;
     for (uint32_t i = 0; i < count; i++) {
         const onx_operator_set_id *id = list[i];
-        const onxi_at *here = ONXI_AT_ITEM(at, opset_import, i, OPERATOR_SET_ID, id);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, opset_import, i, OPERATOR_SET_ID, id);
         onx_str domain = onxi_domain_plain(onx_view(id->domain));
         uint32_t first;
         onxi_check_utf8(k, here, domain);
         has_default |= !domain.len;
         check_version(k, here, id);
-        if (!onxi_set_add(k, seen, domain, i, &first))
+        if (!onxi_check_set_add(k, seen, domain, i, &first))
             check_twice(k, here, id, list[first], function);
-        if (!onxi_domain_is_standard(domain) && !onxi_is_reverse_dns(domain))
+        if (!onxi_check_domain_is_standard(domain) && !onxi_check_is_reverse_dns(domain))
             report_odd_domain(k, here, domain);
         if (onx_str_is(domain, "ai.onnx.preview") || onx_str_is(domain, "ai.onnx.preview.training"))
-            onxi_find(k, here, "O-15", ONXI_PLAIN, "operators of a preview domain may change without a new version");
+            onxi_check_find(k, here, "O-15", ONXI_PLAIN,
+                            "operators of a preview domain may change without a new version");
     }
     if (function)
         return;
     if (k->ir_version < 3) {
         if (count)
-            onxi_find(k, at, "O-02",
-                      (onxi_detail){ .value = onxi_text(k, "ir_version %lld", (long long)k->ir_version),
+            onxi_check_find(
+                k, at, "O-02",
+                (onxi_check_detail){ .value = onxi_check_text(k, "ir_version %lld", (long long)k->ir_version),
                                      .hint = onx_str_of("set ir_version to 3 or more") },
-                      "operator sets are imported before IR version 3");
+                "operator sets are imported before IR version 3");
     } else if (!count) {
-        onxi_find(k, at, "O-01", (onxi_detail){ .expected = onx_str_of("at least the default operator set") },
-                  "the model imports no operator set");
+        onxi_check_find(k, at, "O-01",
+                        (onxi_check_detail){ .expected = onx_str_of("at least the default operator set") },
+                        "the model imports no operator set");
     } else if (!has_default) {
-        onxi_find(k, at, "O-01", (onxi_detail){ .severity = ONX_RULE_WARNING },
-                  "the model does not import the default operator set");
+        onxi_check_find(k, at, "O-01", (onxi_check_detail){ .severity = ONX_RULE_WARNING },
+                        "the model does not import the default operator set");
     }
 }
 
 /* The highest version of a domain counts, as onnx.proto has it. */
-void onxi_imports_open(onxi_check *k, onxi_imports *imports, onx_operator_set_id *const *list, uint32_t count)
+void onxi_check_imports_open(onxi_check *k, onxi_check_opsets *imports, onx_operator_set_id *const *list,
+                             uint32_t count)
 {
-    *imports = (onxi_imports){ .list = list, .count = count, .index = onxi_set_new(k) };
+    *imports = (onxi_check_opsets){ .list = list, .count = count, .index = onxi_check_set_new(k) };
     imports->used = count ? ONXI_ARRAY(k->arena, bool, count) : NULL;
     uint32_t *best = count ? ONXI_ARRAY(k->arena, uint32_t, count) : NULL;
     if (count && (onxi_check_failed(k, imports->used) || onxi_check_failed(k, best)))
@@ -218,30 +225,30 @@ void onxi_imports_open(onxi_check *k, onxi_imports *imports, onx_operator_set_id
         uint32_t first = i;
         onx_str domain = onxi_domain_plain(onx_view(list[i]->domain));
         best[i] = i;
-        if (!onxi_set_add(k, imports->index, domain, i, &first) && list[i]->version > list[best[first]]->version)
+        if (!onxi_check_set_add(k, imports->index, domain, i, &first) && list[i]->version > list[best[first]]->version)
             best[first] = i;
     }
     imports->best = best;
 }
 
-bool onxi_imports_has(const onxi_imports *imports, onx_str domain)
+bool onxi_check_imports_has(const onxi_check_opsets *imports, onx_str domain)
 {
-    return onxi_set_find(imports->index, domain, NULL) || (imports->legacy && !domain.len);
+    return onxi_check_set_find(imports->index, domain, NULL) || (imports->legacy && !domain.len);
 }
 
-int64_t onxi_imports_find(onxi_imports *imports, onx_str domain)
+int64_t onxi_check_imports_find(onxi_check_opsets *imports, onx_str domain)
 {
     uint32_t i;
-    if (!imports->best || !onxi_set_find(imports->index, domain, &i))
+    if (!imports->best || !onxi_check_set_find(imports->index, domain, &i))
         return imports->legacy && !domain.len ? 1 : 0;
     imports->used[i] = imports->used[imports->best[i]] = true;
     return imports->list[imports->best[i]]->version;
 }
 
-void onxi_check_imports_used(onxi_check *k, const onxi_at *at, const onxi_imports *imports)
+void onxi_check_imports_used(onxi_check *k, const onxi_check_at *at, const onxi_check_opsets *imports)
 {
     for (uint32_t i = 0; imports->used && i < imports->count; i++)
         if (!imports->used[i] && onxi_domain_plain(onx_view(imports->list[i]->domain)).len)
-            onxi_find(k, ONXI_AT_ITEM(at, opset_import, i, OPERATOR_SET_ID, imports->list[i]), "O-13", ONXI_PLAIN,
-                      "no node uses the operator set");
+            onxi_check_find(k, ONXI_AT_ITEM(at, opset_import, i, OPERATOR_SET_ID, imports->list[i]), "O-13", ONXI_PLAIN,
+                            "no node uses the operator set");
 }

@@ -2,7 +2,7 @@
  * here the functions of a document are checked like those of a model. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_opset_doc[] = {
+const onx_rule onxi_check_rules_opset_doc[] = {
     { "OS-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
       "IR.md: Operator Sets; onnx-operators.in.proto: OperatorSetProto", "magic is present and is the text ONNXOPSET",
       "magic `ONNX`" },
@@ -44,11 +44,11 @@ const onx_rule onxi_rules_opset_doc[] = {
     { 0 }
 };
 
-void onxi_check_operator_set(onxi_check *k, const onxi_at *at, const onx_operator_set *set)
+void onxi_check_operator_set(onxi_check *k, const onxi_check_at *at, const onx_operator_set *set)
 {
     onxi_diag_mark before = onxi_diag_here(k->cx);
     onx_opset_check(k->cx, k->doc);
-    onxi_adopt(k, before, NULL, "OS-01");
+    onxi_check_adopt(k, before, NULL, "OS-01");
     if (set->ir_version > 0)
         k->ir_version = set->ir_version;
     onxi_check_doc_string(k, at, onx_view(set->doc_string));
@@ -56,16 +56,16 @@ void onxi_check_operator_set(onxi_check *k, const onxi_at *at, const onx_operato
     onxi_check_utf8(k, ONXI_AT(at, ir_build_metadata), onx_view(set->ir_build_metadata));
     for (uint32_t i = 0; i < set->operator_count; i++) {
         const onx_operator *o = set->operator_[i];
-        const onxi_at *here = ONXI_AT_ITEM(at, operator, i, OPERATOR, o);
+        const onxi_check_at *here = ONXI_AT_ITEM(at, operator, i, OPERATOR, o);
         onxi_check_utf8(k, ONXI_AT(here, op_type), onx_view(o->op_type));
         onxi_check_doc_string(k, here, onx_view(o->doc_string));
         if (ONX_HAS(operator, o, status) && o->status != 0 && o->status != 1)
-            onxi_find(
-                k, here, "W-23",
-                (onxi_detail){ .value = onxi_number(k, o->status), .expected = onx_str_of("EXPERIMENTAL or STABLE") },
-                "the status is none that ONNX defines");
+            onxi_check_find(k, here, "W-23",
+                            (onxi_check_detail){ .value = onxi_check_number(k, o->status),
+                                                 .expected = onx_str_of("EXPERIMENTAL or STABLE") },
+                            "the status is none that ONNX defines");
     }
-    onxi_callees_add(k, set->functions, set->functions_count);
+    onxi_check_callees_add(k, set->functions, set->functions_count);
     onxi_check_functions(k, at, set->functions, set->functions_count);
     onxi_check_call_cycles(k, at);
 }

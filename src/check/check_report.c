@@ -19,7 +19,7 @@ bool onxi_check_failed(onxi_check *k, const void *allocated)
     return true;
 }
 
-onx_str onxi_text(onxi_check *k, const char *format, ...)
+onx_str onxi_check_text(onxi_check *k, const char *format, ...)
 {
     char *buf = k->scratch[k->scratch_at++ % 8];
     va_list args;
@@ -31,12 +31,12 @@ onx_str onxi_text(onxi_check *k, const char *format, ...)
     return onx_str_make(buf, (size_t)n < sizeof k->scratch[0] ? (size_t)n : sizeof k->scratch[0] - 1);
 }
 
-onx_str onxi_number(onxi_check *k, int64_t value)
+onx_str onxi_check_number(onxi_check *k, int64_t value)
 {
-    return onxi_text(k, "%lld", (long long)value);
+    return onxi_check_text(k, "%lld", (long long)value);
 }
 
-const char *onxi_quote(onxi_check *k, onx_str s)
+const char *onxi_check_quote(onxi_check *k, onx_str s)
 {
     char *buf = k->scratch[k->scratch_at++ % 8];
     onxi_path_quote(buf, sizeof k->scratch[0], s);
@@ -51,7 +51,7 @@ static char lower(char c)
 }
 
 /* Levenshtein distance where a change of case alone costs nothing but a bit; only short texts are compared. */
-bool onxi_similar(onx_str wrong, onx_str candidate, uint32_t *distance)
+bool onxi_check_similar(onx_str wrong, onx_str candidate, uint32_t *distance)
 {
     enum { MOST = 48 };
     uint32_t row[MOST + 1];
@@ -84,7 +84,7 @@ bool onxi_similar(onx_str wrong, onx_str candidate, uint32_t *distance)
 static uint32_t rule_index(const char *id)
 {
     onx_str s = onx_str_of(id);
-    for (const onxi_rule_group *g = onxi_rule_groups; g->prefix; g++) {
+    for (const onxi_check_rule_group *g = onxi_check_rule_groups; g->prefix; g++) {
         size_t n = strlen(g->prefix);
         if (s.len == n + 3 && memcmp(id, g->prefix, n) == 0 && id[n] == '-') {
             uint32_t number = (uint32_t)(id[n + 1] - '0') * 10 + (uint32_t)(id[n + 2] - '0');
@@ -95,7 +95,7 @@ static uint32_t rule_index(const char *id)
     return UINT32_MAX;
 }
 
-bool onxi_wants(const onxi_check *k, const char *rule)
+bool onxi_check_wants(const onxi_check *k, const char *rule)
 {
     uint32_t i = rule_index(rule);
     if (i == UINT32_MAX || (k->off[i / 64] >> (i % 64) & 1))
@@ -106,7 +106,7 @@ bool onxi_wants(const onxi_check *k, const char *rule)
 
 /* ---- places ---- */
 
-static void label(char *buf, size_t room, size_t *n, const onxi_at *at)
+static void label(char *buf, size_t room, size_t *n, const onxi_check_at *at)
 {
     char text[ONXI_LABEL_MAX];
     size_t len = at->message ? onxi_path_label(text, at->kind, at->message) : 0;
@@ -116,12 +116,12 @@ static void label(char *buf, size_t room, size_t *n, const onxi_at *at)
     buf[ *n += len] = 0;
 }
 
-static onx_str path_of(onxi_check *k, const onxi_at *at)
+static onx_str path_of(onxi_check *k, const onxi_check_at *at)
 {
     enum { MOST = 64 };
-    const onxi_at *chain[MOST];
+    const onxi_check_at *chain[MOST];
     uint32_t count = 0, skipped = 0;
-    for (const onxi_at *a = at; a; a = a->up) {
+    for (const onxi_check_at *a = at; a; a = a->up) {
         if (a->step == ONXI_STEP_ROOT)
             continue;
         if (count == MOST) { /* keep the ends of a very deep place */
@@ -153,17 +153,17 @@ static onx_str path_of(onxi_check *k, const onxi_at *at)
     return onx_view(kept);
 }
 
-const onxi_at *onxi_at_keep(onxi_check *k, const onxi_at *at)
+const onxi_check_at *onxi_check_at_keep(onxi_check *k, const onxi_check_at *at)
 {
-    onxi_at *first = NULL, **link = &first;
+    onxi_check_at *first = NULL, **link = &first;
     for (; at; at = at->up) {
-        onxi_at *copy = ONXI_NEW(k->arena, onxi_at);
+        onxi_check_at *copy = ONXI_NEW(k->arena, onxi_check_at);
         if (onxi_check_failed(k, copy))
             return NULL;
         *copy = *at;
         copy->up = NULL;
         *link = copy;
-        link = (onxi_at **)(uintptr_t)&copy->up;
+        link = (onxi_check_at **)(uintptr_t)&copy->up;
     }
     return first;
 }
@@ -202,7 +202,7 @@ static int compare_keys(const uint64_t *a, uint32_t a_count, const uint64_t *b, 
 
 static int compare(const void *left, const void *right)
 {
-    const onxi_finding *a = *(onxi_finding *const *)left, *b = *(onxi_finding *const *)right;
+    const onxi_check_finding *a = *(onxi_check_finding *const *)left, *b = *(onxi_check_finding *const *)right;
     int order = compare_keys(a->key, a->key_count, b->key, b->key_count);
     return order ? order : a->order < b->order ? -1 : a->order > b->order;
 }
@@ -211,10 +211,10 @@ static int compare(const void *left, const void *right)
 static void cut_findings(onxi_check *k, onx_severity severity)
 {
     uint32_t n = 0, count = k->kept[severity];
-    onxi_finding **all = onxi_resize(k->cx, NULL, 0, count * sizeof *all);
+    onxi_check_finding **all = onxi_resize(k->cx, NULL, 0, count * sizeof *all);
     if (onxi_check_failed(k, all))
         return;
-    for (onxi_finding *f = k->findings[severity]; f; f = f->next)
+    for (onxi_check_finding *f = k->findings[severity]; f; f = f->next)
         all[n++] = f;
     qsort(all, n, sizeof *all, compare);
     k->findings[severity] = NULL;
@@ -227,9 +227,10 @@ static void cut_findings(onxi_check *k, onx_severity severity)
     onxi_release(k->cx, all, count * sizeof *all);
 }
 
-const onxi_at onxi_no_place = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, ONX_KIND_NONE, NULL };
+const onxi_check_at onxi_check_no_place = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, ONX_KIND_NONE, NULL };
 
-void onxi_find(onxi_check *k, const onxi_at *at, const char *rule_id, onxi_detail detail, const char *format, ...)
+void onxi_check_find(onxi_check *k, const onxi_check_at *at, const char *rule_id, onxi_check_detail detail,
+                     const char *format, ...)
 {
     uint32_t i = rule_index(rule_id);
     if (i == UINT32_MAX)
@@ -248,22 +249,22 @@ void onxi_find(onxi_check *k, const onxi_at *at, const char *rule_id, onxi_detai
     k->total[severity]++;
     if (severity == ONX_ERROR && breaks_inference(rule))
         k->broken = true;
-    if (at == &onxi_no_place)
+    if (at == &onxi_check_no_place)
         return;
     uint64_t few[64], *key = few;
     uint32_t depth = 0;
-    for (const onxi_at *a = at; a; a = a->up)
+    for (const onxi_check_at *a = at; a; a = a->up)
         depth += a->step != ONXI_STEP_ROOT;
     if (depth > sizeof few / sizeof *few && onxi_check_failed(k, key = ONXI_ARRAY(k->arena, uint64_t, depth)))
         return;
     uint32_t d = depth;
-    for (const onxi_at *a = at; a; a = a->up)
+    for (const onxi_check_at *a = at; a; a = a->up)
         if (a->step != ONXI_STEP_ROOT)
             key[--d] = (uint64_t)a->step << 32 | (a->index == ONXI_NO_INDEX ? 0 : (uint64_t)a->index + 1);
-    const onxi_finding *cut = k->cut[severity];
+    const onxi_check_finding *cut = k->cut[severity];
     if (cut && compare_keys(key, depth, cut->key, cut->key_count) >= 0)
         return;
-    onxi_finding *f = ONXI_NEW(k->arena, onxi_finding);
+    onxi_check_finding *f = ONXI_NEW(k->arena, onxi_check_finding);
     if (onxi_check_failed(k, f))
         return;
     if (key == few && depth) {
@@ -282,23 +283,23 @@ void onxi_find(onxi_check *k, const onxi_at *at, const char *rule_id, onxi_detai
         n = 0;
     if ((size_t)n >= sizeof message)
         n = sizeof message - 1;
-    *f = (onxi_finding){ .next = k->findings[severity],
-                         .rule = rule,
-                         .severity = severity,
-                         .key_count = depth,
-                         .key = key,
-                         .order = k->arrivals++,
-                         .path = path_of(k, at),
-                         .message = keep(k, onx_str_make(message, (size_t)n)),
-                         .value = keep(k, detail.value),
-                         .expected = keep(k, detail.expected),
-                         .hint = keep(k, detail.hint) };
+    *f = (onxi_check_finding){ .next = k->findings[severity],
+                               .rule = rule,
+                               .severity = severity,
+                               .key_count = depth,
+                               .key = key,
+                               .order = k->arrivals++,
+                               .path = path_of(k, at),
+                               .message = keep(k, onx_str_make(message, (size_t)n)),
+                               .value = keep(k, detail.value),
+                               .expected = keep(k, detail.expected),
+                               .hint = keep(k, detail.hint) };
     k->findings[severity] = f;
     if (++k->kept[severity] / 2 >= k->max_errors)
         cut_findings(k, severity);
 }
 
-onx_status onxi_findings_report(onxi_check *k)
+onx_status onxi_check_findings_report(onxi_check *k)
 {
     for (int severity = ONX_NOTE; severity <= ONX_ERROR; severity++)
         if (k->kept[severity] > k->max_errors)
@@ -306,15 +307,15 @@ onx_status onxi_findings_report(onxi_check *k)
     size_t count = (size_t)k->kept[0] + k->kept[1] + k->kept[2], n = 0;
     if (!count)
         return k->status;
-    onxi_finding **all = ONXI_ARRAY(k->arena, onxi_finding *, count);
+    onxi_check_finding **all = ONXI_ARRAY(k->arena, onxi_check_finding *, count);
     if (!all)
         return ONX_E_MEMORY;
     for (int severity = ONX_NOTE; severity <= ONX_ERROR; severity++)
-        for (onxi_finding *f = k->findings[severity]; f; f = f->next)
+        for (onxi_check_finding *f = k->findings[severity]; f; f = f->next)
             all[n++] = f;
     qsort(all, n, sizeof *all, compare);
     for (size_t i = 0; i < n; i++) {
-        const onxi_finding *f = all[i];
+        const onxi_check_finding *f = all[i];
         onx_diag diag = { .severity = f->severity,
                           .status = f->severity == ONX_ERROR ? ONX_E_INVALID : ONX_OK,
                           .rule = f->rule->id,
@@ -329,27 +330,27 @@ onx_status onxi_findings_report(onxi_check *k)
 
 /* ---- findings of other layers ---- */
 
-static onxi_step step_of(onx_str name)
+static onxi_check_step step_of(onx_str name)
 {
     for (int i = 1; i < ONXI_STEP_COUNT; i++)
         if (onx_str_is(name, step_name[i]))
-            return (onxi_step)i;
+            return (onxi_check_step)i;
     return ONXI_STEP_ROOT;
 }
 
 /* Turns graph.node[3] "conv1" (Conv).attribute[0] back into frames, so that findings sort by place. */
-static const onxi_at *parse_path(onxi_check *k, onx_str path)
+static const onxi_check_at *parse_path(onxi_check *k, onx_str path)
 {
-    const onxi_at *up = NULL;
+    const onxi_check_at *up = NULL;
     onxi_path_cursor c = onxi_path_begin(k->doc->kind, k->doc->root, path);
     while (onxi_path_next(&c) && c.field) {
-        onxi_step step = step_of(onx_str_of(c.field->name));
+        onxi_check_step step = step_of(onx_str_of(c.field->name));
         if (step == ONXI_STEP_ROOT)
             break;
-        onxi_at *at = ONXI_NEW(k->arena, onxi_at);
+        onxi_check_at *at = ONXI_NEW(k->arena, onxi_check_at);
         if (onxi_check_failed(k, at))
             return up;
-        *at = (onxi_at){ up, step, c.index, ONX_KIND_NONE, NULL };
+        *at = (onxi_check_at){ up, step, c.index, ONX_KIND_NONE, NULL };
         up = at;
     }
     return up;
@@ -361,7 +362,7 @@ static bool is_conditional(onx_str path)
     return path.len && (memmem(path.ptr, path.len, "then_branch", 11) || memmem(path.ptr, path.len, "else_branch", 11));
 }
 
-void onxi_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_at *at, const char *rule)
+void onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_at *at, const char *rule)
 {
     size_t count = onx_diag_count(k->cx);
     for (size_t i = mark.count; i < count; i++) {
@@ -380,9 +381,10 @@ void onxi_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_at *at, const cha
         if (severity == ONX_RULE_ERROR && (conditional || output))
             severity = ONX_RULE_WARNING;
         uint64_t before = k->arrivals;
-        onxi_find(k, at ? at : parse_path(k, d->where.path), broken,
-                  (onxi_detail){ .value = d->value, .expected = d->expected, .hint = d->hint, .severity = severity },
-                  "%.*s", ONX_ARG(d->message));
+        onxi_check_find(
+            k, at ? at : parse_path(k, d->where.path), broken,
+            (onxi_check_detail){ .value = d->value, .expected = d->expected, .hint = d->hint, .severity = severity },
+            "%.*s", ONX_ARG(d->message));
         for (int s = ONX_NOTE; s <= ONX_ERROR && !at && d->where.path.len; s++)
             if (k->findings[s] && k->findings[s]->order >= before)
                 k->findings[s]->path = keep(k, d->where.path); /* with the labels that it had */

@@ -1,27 +1,27 @@
 /* check_rules.c - the rules of all groups in one order. */
 #include "check/check.h"
 
-const onxi_rule_group onxi_rule_groups[] = {
-    { "W", "Wire format", onxi_rules_wire, 32, 0 },
-    { "M", "Model", onxi_rules_model, 16, 32 },
-    { "O", "Operator set imports", onxi_rules_opset, 15, 48 },
-    { "G", "Graph", onxi_rules_graph, 26, 63 },
-    { "N", "Names", onxi_rules_names, 12, 89 },
-    { "ND", "Nodes", onxi_rules_node, 25, 101 },
-    { "A", "Attributes", onxi_rules_attribute, 19, 126 },
-    { "F", "Functions", onxi_rules_function, 29, 145 },
-    { "T", "Dense tensors", onxi_rules_tensor, 35, 174 },
-    { "SP", "Sparse tensors", onxi_rules_sparse, 17, 209 },
-    { "TY", "Types", onxi_rules_type, 19, 226 },
-    { "DV", "Stored sequences, maps and optionals", onxi_rules_data, 13, 245 },
-    { "E", "External data", onxi_rules_external, 31, 258 },
-    { "S", "Subgraphs and scoping", onxi_rules_scope, 20, 289 },
-    { "TR", "Training information", onxi_rules_training, 20, 309 },
-    { "Q", "Quantization annotation", onxi_rules_quantization, 6, 329 },
-    { "MD", "Metadata, documentation, denotation", onxi_rules_metadata, 15, 335 },
-    { "D", "Multi-device configuration and sharding", onxi_rules_device, 22, 350 },
-    { "OS", "Operator-set documents", onxi_rules_opset_doc, 16, 372 },
-    { "V", "Version gates", onxi_rules_version, 26, 388 },
+const onxi_check_rule_group onxi_check_rule_groups[] = {
+    { "W", "Wire format", onxi_check_rules_wire, 32, 0 },
+    { "M", "Model", onxi_check_rules_model, 16, 32 },
+    { "O", "Operator set imports", onxi_check_rules_opset, 15, 48 },
+    { "G", "Graph", onxi_check_rules_graph, 26, 63 },
+    { "N", "Names", onxi_check_rules_names, 12, 89 },
+    { "ND", "Nodes", onxi_check_rules_node, 25, 101 },
+    { "A", "Attributes", onxi_check_rules_attribute, 19, 126 },
+    { "F", "Functions", onxi_check_rules_function, 29, 145 },
+    { "T", "Dense tensors", onxi_check_rules_tensor, 35, 174 },
+    { "SP", "Sparse tensors", onxi_check_rules_sparse, 17, 209 },
+    { "TY", "Types", onxi_check_rules_type, 19, 226 },
+    { "DV", "Stored sequences, maps and optionals", onxi_check_rules_data, 13, 245 },
+    { "E", "External data", onxi_check_rules_external, 31, 258 },
+    { "S", "Subgraphs and scoping", onxi_check_rules_scope, 20, 289 },
+    { "TR", "Training information", onxi_check_rules_training, 20, 309 },
+    { "Q", "Quantization annotation", onxi_check_rules_quantization, 6, 329 },
+    { "MD", "Metadata, documentation, denotation", onxi_check_rules_metadata, 15, 335 },
+    { "D", "Multi-device configuration and sharding", onxi_check_rules_device, 22, 350 },
+    { "OS", "Operator-set documents", onxi_check_rules_opset_doc, 16, 372 },
+    { "V", "Version gates", onxi_check_rules_version, 26, 388 },
     { NULL, NULL, NULL, 0, ONXI_RULE_COUNT },
 };
 
@@ -30,9 +30,9 @@ size_t onx_rule_count(void)
     return ONXI_RULE_COUNT;
 }
 
-static const onxi_rule_group *group_at(size_t index)
+static const onxi_check_rule_group *group_at(size_t index)
 {
-    const onxi_rule_group *g = onxi_rule_groups;
+    const onxi_check_rule_group *g = onxi_check_rule_groups;
     while (g->prefix && index >= g[1].first)
         g++;
     return g;
@@ -40,13 +40,13 @@ static const onxi_rule_group *group_at(size_t index)
 
 const onx_rule *onx_rule_get(size_t index)
 {
-    const onxi_rule_group *g = group_at(index);
+    const onxi_check_rule_group *g = group_at(index);
     return g->prefix ? &g->rules[index - g->first] : NULL;
 }
 
 const onx_rule *onx_rule_find(onx_str id)
 {
-    for (const onxi_rule_group *g = onxi_rule_groups; g->prefix; g++)
+    for (const onxi_check_rule_group *g = onxi_check_rule_groups; g->prefix; g++)
         for (uint32_t i = 0; i < g->count; i++)
             if (onx_str_is(id, g->rules[i].id))
                 return &g->rules[i];
@@ -55,7 +55,7 @@ const onx_rule *onx_rule_find(onx_str id)
 
 const char *onx_rule_group(const onx_rule *rule)
 {
-    for (const onxi_rule_group *g = onxi_rule_groups; g->prefix; g++)
+    for (const onxi_check_rule_group *g = onxi_check_rule_groups; g->prefix; g++)
         if (rule >= g->rules && rule < g->rules + g->count)
             return g->name;
     return "";

@@ -2,7 +2,7 @@
  * holds it. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_scope[] = {
+const onx_rule onxi_check_rules_scope[] = {
     { "S-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Graphs",
       "Subgraph inputs and outputs have names; their types may be missing", "branch output without name" },
     { "S-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Nodes",
@@ -72,15 +72,15 @@ static const onx_graph *body_of(const onx_node *n, const char *name)
     return g ? *g : NULL;
 }
 
-static void want(onxi_check *k, const onxi_at *at, const char *rule, const char *body, const char *what, uint64_t got,
-                 uint64_t wanted)
+static void want(onxi_check *k, const onxi_check_at *at, const char *rule, const char *body, const char *what,
+                 uint64_t got, uint64_t wanted)
 {
     if (got != wanted)
-        onxi_find(k, at, rule,
-                  (onxi_detail){ .value = onxi_number(k, (int64_t)got),
-                                 .expected = onxi_number(k, (int64_t)wanted),
-                                 .severity = onxi_by_full(k) },
-                  "%s has the wrong number of %s", body, what);
+        onxi_check_find(k, at, rule,
+                        (onxi_check_detail){ .value = onxi_check_number(k, (int64_t)got),
+                                             .expected = onxi_check_number(k, (int64_t)wanted),
+                                             .severity = onxi_check_by_full(k) },
+                        "%s has the wrong number of %s", body, what);
 }
 
 /* Trailing outputs that are left out still count for the body. */
@@ -89,7 +89,7 @@ static uint32_t given_outputs(const onx_node *n)
     return n->output_count;
 }
 
-static void check_if(onxi_check *k, const onxi_at *at, const onx_node *n)
+static void check_if(onxi_check *k, const onxi_check_at *at, const onx_node *n)
 {
     static const char *const branches[] = { "then_branch", "else_branch" };
     for (int i = 0; i < 2; i++) {
@@ -101,7 +101,7 @@ static void check_if(onxi_check *k, const onxi_at *at, const onx_node *n)
     }
 }
 
-static void check_loop(onxi_check *k, const onxi_at *at, const onx_node *n)
+static void check_loop(onxi_check *k, const onxi_check_at *at, const onx_node *n)
 {
     const onx_graph *g = body_of(n, "body");
     if (!g)
@@ -116,7 +116,7 @@ static void check_loop(onxi_check *k, const onxi_at *at, const onx_node *n)
         want(k, at, "S-13", "body", "outputs", g->output_count, (uint64_t)given_outputs(n) + 1);
 }
 
-static void check_list(onxi_check *k, const onxi_at *at, const onx_node *n, const char *name, uint64_t wanted,
+static void check_list(onxi_check *k, const onxi_check_at *at, const onx_node *n, const char *name, uint64_t wanted,
                        bool flags)
 {
     uint32_t count;
@@ -125,23 +125,23 @@ static void check_list(onxi_check *k, const onxi_at *at, const onx_node *n, cons
     if (!v)
         return;
     if (count != wanted)
-        onxi_find(k, at, "S-14",
-                  (onxi_detail){ .value = onxi_number(k, count),
-                                 .expected = onxi_number(k, (int64_t)wanted),
-                                 .severity = onxi_by_full(k) },
-                  "%s has the wrong number of entries", name);
+        onxi_check_find(k, at, "S-14",
+                        (onxi_check_detail){ .value = onxi_check_number(k, count),
+                                             .expected = onxi_check_number(k, (int64_t)wanted),
+                                             .severity = onxi_check_by_full(k) },
+                        "%s has the wrong number of entries", name);
     for (uint32_t i = 0; i < count && flags; i++)
         if (v[i] != 0 && v[i] != 1) {
-            onxi_find(k, at, "S-14",
-                      (onxi_detail){ .value = onxi_number(k, v[i]),
-                                     .expected = onx_str_of("0 or 1"),
-                                     .severity = onxi_by_full(k) },
-                      "%s holds a number that is no direction", name);
+            onxi_check_find(k, at, "S-14",
+                            (onxi_check_detail){ .value = onxi_check_number(k, v[i]),
+                                                 .expected = onx_str_of("0 or 1"),
+                                                 .severity = onxi_check_by_full(k) },
+                            "%s holds a number that is no direction", name);
             return;
         }
 }
 
-static void check_scan(onxi_check *k, const onxi_at *at, const onx_node *n, const onxi_schema *schema)
+static void check_scan(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_schema *schema)
 {
     const onx_graph *g = body_of(n, "body");
     uint32_t count, inputs = n->input_count;
@@ -152,11 +152,11 @@ static void check_scan(onxi_check *k, const onxi_at *at, const onx_node *n, cons
     if (schema->since < 9) /* the first input of Scan-8 is sequence_lens */
         inputs = inputs ? inputs - 1 : 0;
     if (*scans < 1 || *scans > inputs) {
-        onxi_find(k, at, "S-14",
-                  (onxi_detail){ .value = onxi_number(k, *scans),
-                                 .expected = onxi_text(k, "1 to %u", inputs),
-                                 .severity = onxi_by_full(k) },
-                  "num_scan_inputs does not fit the inputs");
+        onxi_check_find(k, at, "S-14",
+                        (onxi_check_detail){ .value = onxi_check_number(k, *scans),
+                                             .expected = onxi_check_text(k, "1 to %u", inputs),
+                                             .severity = onxi_check_by_full(k) },
+                        "num_scan_inputs does not fit the inputs");
         return;
     }
     uint32_t states = inputs - (uint32_t)*scans, outputs = given_outputs(n);
@@ -172,7 +172,7 @@ static void check_scan(onxi_check *k, const onxi_at *at, const onx_node *n, cons
     check_list(k, at, n, "scan_output_axes", scan_outputs, false);
 }
 
-static void check_sequence_map(onxi_check *k, const onxi_at *at, const onx_node *n)
+static void check_sequence_map(onxi_check *k, const onxi_check_at *at, const onx_node *n)
 {
     const onx_graph *g = body_of(n, "body");
     if (!g)
@@ -181,7 +181,7 @@ static void check_sequence_map(onxi_check *k, const onxi_at *at, const onx_node 
     want(k, at, "S-15", "body", "outputs", g->output_count, given_outputs(n));
 }
 
-void onxi_check_subgraph_shape(onxi_check *k, const onxi_at *at, const onx_node *n, const onxi_bound *op)
+void onxi_check_subgraph_shape(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_check_bound *op)
 {
     if (onx_str_is(op->name, "If"))
         check_if(k, at, n);

@@ -7,14 +7,14 @@ typedef struct entry {
     uint32_t value;
 } entry;
 
-struct onxi_set {
+struct onxi_check_set {
     entry *entries; /* open addressing; hash 0 is free */
     uint32_t count, slots;
 };
 
-onxi_set *onxi_set_new(onxi_check *k)
+onxi_check_set *onxi_check_set_new(onxi_check *k)
 {
-    onxi_set *set = ONXI_NEW(k->arena, onxi_set);
+    onxi_check_set *set = ONXI_NEW(k->arena, onxi_check_set);
     onxi_check_failed(k, set);
     return set;
 }
@@ -25,7 +25,7 @@ static uint64_t hash_of(onx_str text)
     return h ? h : 1;
 }
 
-static entry *probe(const onxi_set *set, onx_str text, uint64_t hash)
+static entry *probe(const onxi_check_set *set, onx_str text, uint64_t hash)
 {
     uint32_t i = (uint32_t)hash & (set->slots - 1);
     while (set->entries[i].hash && (set->entries[i].hash != hash || !onx_str_equal(set->entries[i].text, text)))
@@ -33,9 +33,9 @@ static entry *probe(const onxi_set *set, onx_str text, uint64_t hash)
     return &set->entries[i];
 }
 
-static bool grow(onxi_check *k, onxi_set *set)
+static bool grow(onxi_check *k, onxi_check_set *set)
 {
-    onxi_set old = *set;
+    onxi_check_set old = *set;
     uint32_t slots = old.slots ? old.slots * 2 : 8;
     entry *entries = slots > old.slots ? ONXI_ARRAY(k->arena, entry, slots) : NULL;
     if (onxi_check_failed(k, entries))
@@ -48,7 +48,7 @@ static bool grow(onxi_check *k, onxi_set *set)
     return true;
 }
 
-bool onxi_set_add(onxi_check *k, onxi_set *set, onx_str text, uint32_t value, uint32_t *value_out)
+bool onxi_check_set_add(onxi_check *k, onxi_check_set *set, onx_str text, uint32_t value, uint32_t *value_out)
 {
     if (!set || (set->count >= set->slots / 4 * 3 && !grow(k, set)))
         return true;
@@ -64,7 +64,7 @@ bool onxi_set_add(onxi_check *k, onxi_set *set, onx_str text, uint32_t value, ui
     return true;
 }
 
-bool onxi_set_find(const onxi_set *set, onx_str text, uint32_t *value_out)
+bool onxi_check_set_find(const onxi_check_set *set, onx_str text, uint32_t *value_out)
 {
     if (!set || !set->slots)
         return false;

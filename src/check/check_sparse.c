@@ -1,7 +1,7 @@
 /* check_sparse.c - rules SP: sparse tensors. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_sparse[] = {
+const onx_rule onxi_check_rules_sparse[] = {
     { "SP-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: SparseTensorProto",
       "values is present and is a valid dense tensor", "indices and dims only" },
     { "SP-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: SparseTensorProto.values",
@@ -65,27 +65,28 @@ static const int64_t *load_indices(onxi_check *k, const onx_tensor *indices, uin
     return out;
 }
 
-static void check_linear(onxi_check *k, const onxi_at *at, const int64_t *index, uint64_t nnz, uint64_t dense)
+static void check_linear(onxi_check *k, const onxi_check_at *at, const int64_t *index, uint64_t nnz, uint64_t dense)
 {
     for (uint64_t i = 0; i < nnz; i++) {
         if (index[i] < 0 || (uint64_t)index[i] >= dense) {
-            onxi_find(k, at, "SP-09",
-                      (onxi_detail){ .value = onxi_number(k, index[i]),
-                                     .expected = onxi_text(k, "0 to %llu", (unsigned long long)dense - 1) },
-                      "index %llu is out of range", (unsigned long long)i);
+            onxi_check_find(
+                k, at, "SP-09",
+                (onxi_check_detail){ .value = onxi_check_number(k, index[i]),
+                                     .expected = onxi_check_text(k, "0 to %llu", (unsigned long long)dense - 1) },
+                "index %llu is out of range", (unsigned long long)i);
             return;
         }
         if (i && index[i] <= index[i - 1]) {
-            onxi_find(
-                k, at, "SP-11",
-                (onxi_detail){ .value = onxi_text(k, "%lld after %lld", (long long)index[i], (long long)index[i - 1]) },
-                "index %llu does not ascend", (unsigned long long)i);
+            onxi_check_find(k, at, "SP-11",
+                            (onxi_check_detail){ .value = onxi_check_text(k, "%lld after %lld", (long long)index[i],
+                                                                          (long long)index[i - 1]) },
+                            "index %llu does not ascend", (unsigned long long)i);
             return;
         }
     }
 }
 
-static void check_coordinates(onxi_check *k, const onxi_at *at, const onx_sparse_tensor *s, const int64_t *index,
+static void check_coordinates(onxi_check *k, const onxi_check_at *at, const onx_sparse_tensor *s, const int64_t *index,
                               uint64_t nnz)
 {
     uint32_t rank = s->dims_count;
@@ -94,28 +95,31 @@ static void check_coordinates(onxi_check *k, const onxi_at *at, const onx_sparse
         int order = i ? 0 : 1;
         for (uint32_t d = 0; d < rank; d++) {
             if (row[d] < 0 || row[d] >= s->dims[d]) {
-                onxi_find(k, at, "SP-10",
-                          (onxi_detail){ .value = onxi_number(k, row[d]),
-                                         .expected = onxi_text(k, "0 to %lld", (long long)s->dims[d] - 1) },
-                          "coordinate %u of index %llu is out of range", d, (unsigned long long)i);
+                onxi_check_find(
+                    k, at, "SP-10",
+                    (onxi_check_detail){ .value = onxi_check_number(k, row[d]),
+                                         .expected = onxi_check_text(k, "0 to %lld", (long long)s->dims[d] - 1) },
+                    "coordinate %u of index %llu is out of range", d, (unsigned long long)i);
                 return;
             }
             if (!order && row[d] != index[(i - 1) * rank + d])
                 order = row[d] > index[(i - 1) * rank + d] ? 1 : -1;
         }
         if (order < 1) {
-            onxi_find(k, at, "SP-11", ONXI_PLAIN, "the coordinates of index %llu do not ascend", (unsigned long long)i);
+            onxi_check_find(k, at, "SP-11", ONXI_PLAIN, "the coordinates of index %llu do not ascend",
+                            (unsigned long long)i);
             return;
         }
     }
 }
 
-static void check_indices(onxi_check *k, const onxi_at *at, const onx_sparse_tensor *s, uint64_t nnz, uint64_t dense)
+static void check_indices(onxi_check *k, const onxi_check_at *at, const onx_sparse_tensor *s, uint64_t nnz,
+                          uint64_t dense)
 {
     const onx_tensor *t = s->indices;
-    const onxi_at *here = ONXI_AT_MESSAGE(at, indices, TENSOR, t);
+    const onxi_check_at *here = ONXI_AT_MESSAGE(at, indices, TENSOR, t);
     if (t->data_location == ONX_DATA_EXTERNAL) {
-        onxi_find(k, here, "SP-15", ONXI_PLAIN, "the indices are external and were not checked");
+        onxi_check_find(k, here, "SP-15", ONXI_PLAIN, "the indices are external and were not checked");
         return;
     }
     uint64_t before = k->total[ONX_ERROR];
@@ -123,29 +127,31 @@ static void check_indices(onxi_check *k, const onxi_at *at, const onx_sparse_ten
     bool sound = k->total[ONX_ERROR] == before;
     if (t->data_type != ONX_INT64) {
         if (onx_dtype_name(t->data_type))
-            onxi_find(
-                k, ONXI_AT(here, data_type), "SP-05",
-                (onxi_detail){ .value = onx_str_of(onx_dtype_name(t->data_type)), .expected = onx_str_of("int64") },
-                "indices have the wrong element type");
+            onxi_check_find(k, ONXI_AT(here, data_type), "SP-05",
+                            (onxi_check_detail){ .value = onx_str_of(onx_dtype_name(t->data_type)),
+                                                 .expected = onx_str_of("int64") },
+                            "indices have the wrong element type");
         return;
     }
     if (t->dims_count != 1 && t->dims_count != 2) {
-        onxi_find(k, ONXI_AT(here, dims), "SP-06",
-                  (onxi_detail){ .value = onxi_number(k, t->dims_count), .expected = onx_str_of("1 or 2") },
-                  "indices have the wrong rank");
+        onxi_check_find(
+            k, ONXI_AT(here, dims), "SP-06",
+            (onxi_check_detail){ .value = onxi_check_number(k, t->dims_count), .expected = onx_str_of("1 or 2") },
+            "indices have the wrong rank");
         return;
     }
     if (t->dims[0] < 0 || (uint64_t)t->dims[0] != nnz) {
-        onxi_find(k, ONXI_AT(here, dims), "SP-07",
-                  (onxi_detail){ .value = onxi_number(k, t->dims[0]),
-                                 .expected = onxi_text(k, "%llu", (unsigned long long)nnz) },
-                  "there are not as many indices as values");
+        onxi_check_find(k, ONXI_AT(here, dims), "SP-07",
+                        (onxi_check_detail){ .value = onxi_check_number(k, t->dims[0]),
+                                             .expected = onxi_check_text(k, "%llu", (unsigned long long)nnz) },
+                        "there are not as many indices as values");
         return;
     }
     if (t->dims_count == 2 && (t->dims[1] < 0 || (uint64_t)t->dims[1] != s->dims_count)) {
-        onxi_find(k, ONXI_AT(here, dims), "SP-08",
-                  (onxi_detail){ .value = onxi_number(k, t->dims[1]), .expected = onxi_number(k, s->dims_count) },
-                  "indices do not have a column per dimension");
+        onxi_check_find(k, ONXI_AT(here, dims), "SP-08",
+                        (onxi_check_detail){ .value = onxi_check_number(k, t->dims[1]),
+                                             .expected = onxi_check_number(k, s->dims_count) },
+                        "indices do not have a column per dimension");
         return;
     }
     uint64_t count;
@@ -160,7 +166,7 @@ static void check_indices(onxi_check *k, const onxi_at *at, const onx_sparse_ten
         check_coordinates(k, here, s, index, nnz);
 }
 
-static void check_explicit_zeros(onxi_check *k, const onxi_at *at, const onx_tensor *values)
+static void check_explicit_zeros(onxi_check *k, const onxi_check_at *at, const onx_tensor *values)
 {
     enum { MOST = 4096 }; /* a note is not worth reading weights for */
     uint64_t zeros = 0;
@@ -185,42 +191,46 @@ static void check_explicit_zeros(onxi_check *k, const onxi_at *at, const onx_ten
             zeros += zero;
         }
     if (zeros)
-        onxi_find(k, at, "SP-16", (onxi_detail){ .value = onxi_text(k, "%llu", (unsigned long long)zeros) },
-                  "zeros are stored explicitly");
+        onxi_check_find(k, at, "SP-16",
+                        (onxi_check_detail){ .value = onxi_check_text(k, "%llu", (unsigned long long)zeros) },
+                        "zeros are stored explicitly");
 }
 
-void onxi_check_sparse(onxi_check *k, const onxi_at *at, const onx_sparse_tensor *s)
+void onxi_check_sparse(onxi_check *k, const onxi_check_at *at, const onx_sparse_tensor *s)
 {
     uint64_t dense = 1, nnz = 0;
     bool sound = true;
     onxi_check_gate(k, at, "V-07", "a sparse tensor", 6);
     if (!s->dims_count) {
-        onxi_find(k, at, "SP-04", ONXI_PLAIN, "a sparse tensor has no dims");
+        onxi_check_find(k, at, "SP-04", ONXI_PLAIN, "a sparse tensor has no dims");
         sound = false;
     }
     for (uint32_t i = 0; i < s->dims_count && sound; i++) {
         if (s->dims[i] <= 0) {
-            onxi_find(k, ONXI_AT_INDEX(at, dims, i), "SP-04",
-                      (onxi_detail){ .value = onxi_number(k, s->dims[i]), .expected = onx_str_of("1 or more") },
-                      "dimension %u is not positive", i);
+            onxi_check_find(
+                k, ONXI_AT_INDEX(at, dims, i), "SP-04",
+                (onxi_check_detail){ .value = onxi_check_number(k, s->dims[i]), .expected = onx_str_of("1 or more") },
+                "dimension %u is not positive", i);
             sound = false;
         } else if (!onxi_mul_u64(dense, (uint64_t)s->dims[i], &dense) || dense > INT64_MAX) {
-            onxi_find(k, ONXI_AT_INDEX(at, dims, i), "SP-13", (onxi_detail){ .value = onxi_number(k, s->dims[i]) },
-                      "the number of elements overflows at dimension %u", i);
+            onxi_check_find(k, ONXI_AT_INDEX(at, dims, i), "SP-13",
+                            (onxi_check_detail){ .value = onxi_check_number(k, s->dims[i]) },
+                            "the number of elements overflows at dimension %u", i);
             sound = false;
         }
     }
     if (!s->values) {
-        onxi_find(k, at, "SP-01", ONXI_PLAIN, "a sparse tensor has no values");
+        onxi_check_find(k, at, "SP-01", ONXI_PLAIN, "a sparse tensor has no values");
         return;
     }
-    const onxi_at *values = ONXI_AT_MESSAGE(at, values, TENSOR, s->values);
+    const onxi_check_at *values = ONXI_AT_MESSAGE(at, values, TENSOR, s->values);
     uint64_t before = k->total[ONX_ERROR];
     onxi_check_tensor(k, values, s->values);
     if (s->values->dims_count != 1) {
-        onxi_find(k, ONXI_AT(values, dims), "SP-02",
-                  (onxi_detail){ .value = onxi_number(k, s->values->dims_count), .expected = onx_str_of("1") },
-                  "values have the wrong rank");
+        onxi_check_find(
+            k, ONXI_AT(values, dims), "SP-02",
+            (onxi_check_detail){ .value = onxi_check_number(k, s->values->dims_count), .expected = onx_str_of("1") },
+            "values have the wrong rank");
         return;
     }
     if (k->notes)
@@ -230,9 +240,10 @@ void onxi_check_sparse(onxi_check *k, const onxi_at *at, const onx_sparse_tensor
     nnz = (uint64_t)s->values->dims[0];
     if (!s->indices) {
         if (nnz)
-            onxi_find(k, at, "SP-12",
-                      (onxi_detail){ .expected = onxi_text(k, "%llu indices", (unsigned long long)nnz) },
-                      "a sparse tensor with values has no indices");
+            onxi_check_find(
+                k, at, "SP-12",
+                (onxi_check_detail){ .expected = onxi_check_text(k, "%llu indices", (unsigned long long)nnz) },
+                "a sparse tensor with values has no indices");
         return;
     }
     if (sound)

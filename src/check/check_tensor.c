@@ -2,7 +2,7 @@
  * booleans make them rules of the format; numeric raw data is never read. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_tensor[] = {
+const onx_rule onxi_check_rules_tensor[] = {
     { "T-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto.data_type",
       "data_type is present", "dims and data only" },
     { "T-02", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: TensorProto",
@@ -93,15 +93,15 @@ const onx_rule onxi_rules_tensor[] = {
     { 0 }
 };
 
-const char *onxi_tensor_name(onxi_check *k, const onx_tensor *tensor)
+const char *onxi_check_tensor_name(onxi_check *k, const onx_tensor *tensor)
 {
-    return onxi_quote(k, onx_view(tensor->name));
+    return onxi_check_quote(k, onx_view(tensor->name));
 }
 
 /* The places of the fields, by onxi_data_field. */
-static const onxi_step field_step[] = { ONXI_STEP_data_type,   ONXI_STEP_float_data, ONXI_STEP_int32_data,
-                                        ONXI_STEP_string_data, ONXI_STEP_int64_data, ONXI_STEP_double_data,
-                                        ONXI_STEP_uint64_data, ONXI_STEP_raw_data };
+static const onxi_check_step field_step[] = { ONXI_STEP_data_type,   ONXI_STEP_float_data, ONXI_STEP_int32_data,
+                                              ONXI_STEP_string_data, ONXI_STEP_int64_data, ONXI_STEP_double_data,
+                                              ONXI_STEP_uint64_data, ONXI_STEP_raw_data };
 
 /* The range of an int32_data entry; false when every value is allowed. */
 static bool entry_range(int32_t dtype, int32_t *low, int32_t *high, const char **rule)
@@ -144,66 +144,68 @@ static bool entry_range(int32_t dtype, int32_t *low, int32_t *high, const char *
     }
 }
 
-static void check_int32_entries(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+static void check_int32_entries(onxi_check *k, const onxi_check_at *at, const onx_tensor *t)
 {
     int32_t low, high;
     const char *rule;
-    if (!entry_range(t->data_type, &low, &high, &rule) || !onxi_wants(k, rule))
+    if (!entry_range(t->data_type, &low, &high, &rule) || !onxi_check_wants(k, rule))
         return;
     for (uint64_t i = 0; i < t->int32_data_count; i++)
         if (t->int32_data[i] < low || t->int32_data[i] > high) {
-            onxi_find(k, ONXI_AT(at, int32_data), rule,
-                      (onxi_detail){ .value = onxi_number(k, t->int32_data[i]),
-                                     .expected = onxi_text(k, "%d to %d", low, high) },
-                      "entry %llu of int32_data is no %s", (unsigned long long)i, onx_dtype_name(t->data_type));
+            onxi_check_find(k, ONXI_AT(at, int32_data), rule,
+                            (onxi_check_detail){ .value = onxi_check_number(k, t->int32_data[i]),
+                                                 .expected = onxi_check_text(k, "%d to %d", low, high) },
+                            "entry %llu of int32_data is no %s", (unsigned long long)i, onx_dtype_name(t->data_type));
             return; /* once per tensor */
         }
 }
 
-static void check_uint32_entries(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+static void check_uint32_entries(onxi_check *k, const onxi_check_at *at, const onx_tensor *t)
 {
     for (uint64_t i = 0; i < t->uint64_data_count; i++)
         if (t->uint64_data[i] > UINT32_MAX) {
-            onxi_find(k, ONXI_AT(at, uint64_data), "T-25",
-                      (onxi_detail){ .value = onxi_text(k, "%llu", (unsigned long long)t->uint64_data[i]) },
-                      "entry %llu of uint64_data is no uint32", (unsigned long long)i);
+            onxi_check_find(
+                k, ONXI_AT(at, uint64_data), "T-25",
+                (onxi_check_detail){ .value = onxi_check_text(k, "%llu", (unsigned long long)t->uint64_data[i]) },
+                "entry %llu of uint64_data is no uint32", (unsigned long long)i);
             return;
         }
 }
 
-static void check_strings(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+static void check_strings(onxi_check *k, const onxi_check_at *at, const onx_tensor *t)
 {
     bool bad = false, odd = false;
     for (uint32_t i = 0; i < t->string_data_count && !(bad && odd); i++) {
         onx_str s = onx_view(t->string_data[i]);
-        const onxi_at *here = ONXI_AT_INDEX(at, string_data, i);
+        const onxi_check_at *here = ONXI_AT_INDEX(at, string_data, i);
         if (!bad && onxi_utf8_valid(s) < s.len) {
             bad = true;
-            onxi_find(k, here, "T-20", (onxi_detail){ .value = onx_str_of(onxi_quote(k, s)) },
-                      "the string is not UTF-8 from byte %zu on", onxi_utf8_valid(s));
+            onxi_check_find(k, here, "T-20", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, s)) },
+                            "the string is not UTF-8 from byte %zu on", onxi_utf8_valid(s));
         } else if (!odd && ((s.len >= 3 && memcmp(s.ptr, "\xef\xbb\xbf", 3) == 0) || (s.len && !s.ptr[s.len - 1]))) {
             odd = true;
-            onxi_find(
-                k, here, "T-20", (onxi_detail){ .severity = ONX_RULE_WARNING, .value = onx_str_of(onxi_quote(k, s)) },
+            onxi_check_find(
+                k, here, "T-20",
+                (onxi_check_detail){ .severity = ONX_RULE_WARNING, .value = onx_str_of(onxi_check_quote(k, s)) },
                 s.ptr[s.len - 1] ? "the string begins with a byte-order mark" : "the string ends with a zero byte");
         }
     }
 }
 
-static void check_raw_bool(onxi_check *k, const onxi_at *at, onx_str raw)
+static void check_raw_bool(onxi_check *k, const onxi_check_at *at, onx_str raw)
 {
     for (size_t i = 0; i < raw.len; i++)
         if ((unsigned char)raw.ptr[i] > 1) {
-            onxi_find(
-                k, ONXI_AT(at, raw_data), "T-21",
-                (onxi_detail){ .value = onxi_number(k, (unsigned char)raw.ptr[i]), .expected = onx_str_of("0 or 1") },
-                "byte %zu of raw_data is no boolean", i);
+            onxi_check_find(k, ONXI_AT(at, raw_data), "T-21",
+                            (onxi_check_detail){ .value = onxi_check_number(k, (unsigned char)raw.ptr[i]),
+                                                 .expected = onx_str_of("0 or 1") },
+                            "byte %zu of raw_data is no boolean", i);
             return;
         }
 }
 
 /* Padding bits behind the last element of a packed type. */
-static void check_padding(onxi_check *k, const onxi_at *at, const onx_tensor *t, uint64_t count, unsigned bits)
+static void check_padding(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count, unsigned bits)
 {
     uint64_t used = count * bits % 8; /* count is small enough: its bytes are there */
     uint32_t last;
@@ -217,27 +219,29 @@ static void check_padding(onxi_check *k, const onxi_at *at, const onx_tensor *t,
     else
         return;
     if (last >> used)
-        onxi_find(k, at, "T-18", (onxi_detail){ .value = onxi_text(k, "0x%02x", last) },
-                  "unused bits of the last packed byte are not zero");
+        onxi_check_find(k, at, "T-18", (onxi_check_detail){ .value = onxi_check_text(k, "0x%02x", last) },
+                        "unused bits of the last packed byte are not zero");
 }
 
-static bool check_dims(onxi_check *k, const onxi_at *at, const onx_tensor *t, uint64_t *count_out)
+static bool check_dims(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t *count_out)
 {
     uint64_t count = 1, nonzero = 1;
     bool zero = false;
     for (uint32_t i = 0; i < t->dims_count; i++) {
         if (t->dims[i] < 0) {
-            onxi_find(k, ONXI_AT_INDEX(at, dims, i), "T-04",
-                      (onxi_detail){ .value = onxi_number(k, t->dims[i]), .expected = onx_str_of("0 or more") },
-                      "dimension %u is negative", i);
+            onxi_check_find(
+                k, ONXI_AT_INDEX(at, dims, i), "T-04",
+                (onxi_check_detail){ .value = onxi_check_number(k, t->dims[i]), .expected = onx_str_of("0 or more") },
+                "dimension %u is negative", i);
             return false;
         }
         uint64_t d = (uint64_t)t->dims[i];
         if (!d)
             zero = true;
         else if (!onxi_mul_u64(nonzero, d, &nonzero) || nonzero > INT64_MAX / 16) {
-            onxi_find(k, ONXI_AT_INDEX(at, dims, i), "T-05", (onxi_detail){ .value = onxi_number(k, t->dims[i]) },
-                      "the number of elements overflows at dimension %u", i);
+            onxi_check_find(k, ONXI_AT_INDEX(at, dims, i), "T-05",
+                            (onxi_check_detail){ .value = onxi_check_number(k, t->dims[i]) },
+                            "the number of elements overflows at dimension %u", i);
             return false;
         }
     }
@@ -246,21 +250,22 @@ static bool check_dims(onxi_check *k, const onxi_at *at, const onx_tensor *t, ui
     return true;
 }
 
-static bool check_data_type(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+static bool check_data_type(onxi_check *k, const onxi_check_at *at, const onx_tensor *t)
 {
     if (!ONX_HAS(tensor, t, data_type)) {
-        onxi_find(k, at, "T-01", ONXI_PLAIN, "the tensor has no data_type");
+        onxi_check_find(k, at, "T-01", ONXI_PLAIN, "the tensor has no data_type");
         return false;
     }
-    const onxi_at *here = ONXI_AT(at, data_type);
+    const onxi_check_at *here = ONXI_AT(at, data_type);
     if (t->data_type == ONX_UNDEFINED) {
-        onxi_find(k, here, "T-02", ONXI_PLAIN, "data_type is UNDEFINED");
+        onxi_check_find(k, here, "T-02", ONXI_PLAIN, "data_type is UNDEFINED");
         return false;
     }
     if (!onx_dtype_name(t->data_type)) {
-        onxi_find(k, here, "T-03",
-                  (onxi_detail){ .value = onxi_number(k, t->data_type), .expected = onx_str_of("1 to 26") },
-                  "data_type is no element type");
+        onxi_check_find(
+            k, here, "T-03",
+            (onxi_check_detail){ .value = onxi_check_number(k, t->data_type), .expected = onx_str_of("1 to 26") },
+            "data_type is no element type");
         return false;
     }
     onxi_check_dtype_version(k, here, t->data_type);
@@ -268,15 +273,15 @@ static bool check_data_type(onxi_check *k, const onxi_at *at, const onx_tensor *
 }
 
 /* Which field holds the data? ONXI_IN_NONE with false: several do. */
-static bool find_field(onxi_check *k, const onxi_at *at, const onx_tensor *t, onxi_data_field *out)
+static bool find_field(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, onxi_data_field *out)
 {
     *out = ONXI_IN_NONE;
     for (onxi_data_field f = ONXI_IN_FLOAT; f <= ONXI_IN_RAW; f++) {
         if (!onxi_data_field_count(t, f))
             continue;
         if (*out) {
-            onxi_find(k, at, "T-08", ONXI_PLAIN, "both %s and %s hold data", onxi_data_field_names[*out],
-                      onxi_data_field_names[f]);
+            onxi_check_find(k, at, "T-08", ONXI_PLAIN, "both %s and %s hold data", onxi_data_field_names[*out],
+                            onxi_data_field_names[f]);
             return false;
         }
         *out = f;
@@ -284,7 +289,7 @@ static bool find_field(onxi_check *k, const onxi_at *at, const onx_tensor *t, on
     return true;
 }
 
-static void check_size(onxi_check *k, const onxi_at *at, const onx_tensor *t, onxi_data_field f, uint64_t count)
+static void check_size(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, onxi_data_field f, uint64_t count)
 {
     unsigned bits = onx_dtype_bits(t->data_type);
     bool complex = onx_dtype_class_of(t->data_type) == ONX_CLASS_COMPLEX;
@@ -300,11 +305,12 @@ static void check_size(onxi_check *k, const onxi_at *at, const onx_tensor *t, on
         rule = bits == 4 ? "T-13" : "T-14";
         /* One element per entry is what older writers did; the reference takes it. */
         if (got == count && got > want) {
-            onxi_find(k, &(onxi_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, rule,
-                      (onxi_detail){ .severity = ONX_RULE_WARNING,
-                                     .value = onxi_text(k, "%llu entries", (unsigned long long)got),
-                                     .expected = onxi_text(k, "%llu entries", (unsigned long long)want) },
-                      "%s holds one element per entry instead of %u", onxi_data_field_names[f], 8 / bits);
+            onxi_check_find(
+                k, &(onxi_check_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, rule,
+                (onxi_check_detail){ .severity = ONX_RULE_WARNING,
+                                     .value = onxi_check_text(k, "%llu entries", (unsigned long long)got),
+                                     .expected = onxi_check_text(k, "%llu entries", (unsigned long long)want) },
+                "%s holds one element per entry instead of %u", onxi_data_field_names[f], 8 / bits);
             return;
         }
     } else {
@@ -313,15 +319,15 @@ static void check_size(onxi_check *k, const onxi_at *at, const onx_tensor *t, on
     }
     if (got == want)
         return;
-    onxi_find(k, &(onxi_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, rule,
-              (onxi_detail){ .value = onxi_text(k, "%llu %s", (unsigned long long)got, unit),
-                             .expected = onxi_text(k, "%llu %s", (unsigned long long)want, unit) },
-              "%s is too %s for %llu elements of type %s", onxi_data_field_names[f], got < want ? "short" : "long",
-              (unsigned long long)count, onx_dtype_name(t->data_type));
+    onxi_check_find(k, &(onxi_check_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, rule,
+                    (onxi_check_detail){ .value = onxi_check_text(k, "%llu %s", (unsigned long long)got, unit),
+                                         .expected = onxi_check_text(k, "%llu %s", (unsigned long long)want, unit) },
+                    "%s is too %s for %llu elements of type %s", onxi_data_field_names[f],
+                    got < want ? "short" : "long", (unsigned long long)count, onx_dtype_name(t->data_type));
 }
 
 /* The values that the typed fields and booleans hold. */
-static void check_values(onxi_check *k, const onxi_at *at, const onx_tensor *t, onxi_data_field f, uint64_t count)
+static void check_values(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, onxi_data_field f, uint64_t count)
 {
     if (f == ONXI_IN_INT32)
         check_int32_entries(k, at, t);
@@ -335,47 +341,50 @@ static void check_values(onxi_check *k, const onxi_at *at, const onx_tensor *t, 
         check_padding(k, at, t, count, onx_dtype_bits(t->data_type));
 }
 
-static void check_inline(onxi_check *k, const onxi_at *at, const onx_tensor *t, uint64_t count)
+static void check_inline(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count)
 {
     onxi_data_field f;
     if (!find_field(k, at, t, &f))
         return;
     if (ONX_HAS(tensor, t, raw_data) && !onx_view(t->raw_data).len && f != ONXI_IN_NONE)
-        onxi_find(k, ONXI_AT(at, raw_data), "T-09", ONXI_PLAIN, "raw_data is present but empty next to %s",
-                  onxi_data_field_names[f]);
+        onxi_check_find(k, ONXI_AT(at, raw_data), "T-09", ONXI_PLAIN, "raw_data is present but empty next to %s",
+                        onxi_data_field_names[f]);
     if (!count) {
         if (f)
-            onxi_find(
-                k, at, "T-07",
-                (onxi_detail){ .value = onxi_text(k, "%llu in %s", (unsigned long long)onxi_data_field_count(t, f),
-                                                  onxi_data_field_names[f]) },
-                "a tensor with a zero dimension holds data");
+            onxi_check_find(k, at, "T-07",
+                            (onxi_check_detail){ .value = onxi_check_text(
+                                                     k, "%llu in %s", (unsigned long long)onxi_data_field_count(t, f),
+                                                     onxi_data_field_names[f]) },
+                            "a tensor with a zero dimension holds data");
         return;
     }
     if (t->data_type == ONX_STRING && f == ONXI_IN_RAW) {
-        onxi_find(k, ONXI_AT(at, raw_data), "T-19", ONXI_PLAIN, "strings cannot be stored in raw_data");
+        onxi_check_find(k, ONXI_AT(at, raw_data), "T-19", ONXI_PLAIN, "strings cannot be stored in raw_data");
         return;
     }
     if (!f) {
         const char *scalar = t->dims_count ? "" : ", which has no dims and so is a scalar";
         const char *rule = t->dims_count ? "T-08" : "T-06";
-        onxi_find(k, at, rule, (onxi_detail){ .expected = onxi_text(k, "%llu elements", (unsigned long long)count) },
-                  "no field holds the data of the tensor%s", scalar);
+        onxi_check_find(
+            k, at, rule,
+            (onxi_check_detail){ .expected = onxi_check_text(k, "%llu elements", (unsigned long long)count) },
+            "no field holds the data of the tensor%s", scalar);
         return;
     }
     onxi_data_field own = onxi_data_field_of(t->data_type);
     if (f != ONXI_IN_RAW && f != own) {
-        onxi_find(k, &(onxi_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, "T-10",
-                  (onxi_detail){ .value = onx_str_of(onxi_data_field_names[f]),
-                                 .expected = onxi_text(k, "%s or raw_data", onxi_data_field_names[own]) },
-                  "elements of type %s are not stored in %s", onx_dtype_name(t->data_type), onxi_data_field_names[f]);
+        onxi_check_find(
+            k, &(onxi_check_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, "T-10",
+            (onxi_check_detail){ .value = onx_str_of(onxi_data_field_names[f]),
+                                 .expected = onxi_check_text(k, "%s or raw_data", onxi_data_field_names[own]) },
+            "elements of type %s are not stored in %s", onx_dtype_name(t->data_type), onxi_data_field_names[f]);
         return;
     }
     check_size(k, at, t, f, count);
     check_values(k, at, t, f, count);
 }
 
-void onxi_check_tensor(onxi_check *k, const onxi_at *at, const onx_tensor *t)
+void onxi_check_tensor(onxi_check *k, const onxi_check_at *at, const onx_tensor *t)
 {
     uint64_t count = 0, size = 0;
     onxi_check_utf8(k, at, onx_view(t->doc_string));
@@ -385,18 +394,19 @@ void onxi_check_tensor(onxi_check *k, const onxi_at *at, const onx_tensor *t)
     if (ONX_HAS(tensor, t, segment) && t->segment) {
         const onx_segment *s = t->segment;
         bool order = s->begin >= 0 && s->begin <= s->end;
-        onxi_find(k, ONXI_AT(at, segment), "T-30",
-                  (onxi_detail){ .value = onxi_text(k, "%lld to %lld", (long long)s->begin, (long long)s->end) },
-                  order ? "tensors in segments are not supported" : "the segment ends before it begins");
+        onxi_check_find(
+            k, ONXI_AT(at, segment), "T-30",
+            (onxi_check_detail){ .value = onxi_check_text(k, "%lld to %lld", (long long)s->begin, (long long)s->end) },
+            order ? "tensors in segments are not supported" : "the segment ends before it begins");
         return;
     }
     bool typed = check_data_type(k, at, t), sized = check_dims(k, at, t, &count);
     if (ONX_HAS(tensor, t, data_location) && t->data_location != ONX_DATA_DEFAULT &&
         t->data_location != ONX_DATA_EXTERNAL) {
-        onxi_find(
-            k, ONXI_AT(at, data_location), "T-31",
-            (onxi_detail){ .value = onxi_number(k, t->data_location), .expected = onx_str_of("DEFAULT or EXTERNAL") },
-            "data_location is no location");
+        onxi_check_find(k, ONXI_AT(at, data_location), "T-31",
+                        (onxi_check_detail){ .value = onxi_check_number(k, t->data_location),
+                                             .expected = onx_str_of("DEFAULT or EXTERNAL") },
+                        "data_location is no location");
         return;
     }
     for (uint32_t i = 0; i < t->external_data_count && !k->quick; i++)
@@ -410,8 +420,8 @@ void onxi_check_tensor(onxi_check *k, const onxi_at *at, const onx_tensor *t)
         return;
     }
     if (t->external_data_count)
-        onxi_find(k, ONXI_AT(at, external_data), "E-27", ONXI_PLAIN,
-                  "external_data is given, but data_location is DEFAULT");
+        onxi_check_find(k, ONXI_AT(at, external_data), "E-27", ONXI_PLAIN,
+                        "external_data is given, but data_location is DEFAULT");
     if (typed && sized)
         check_inline(k, at, t, count);
 }

@@ -1,7 +1,7 @@
 /* check_training.c - rules TR: training_info. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_training[] = {
+const onx_rule onxi_check_rules_training[] = {
     { "TR-01", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL,
       "IR.md: Training Related Information; onnx.in.proto: TrainingInfoProto",
       "Each key of initialization_binding and update_binding names an initializer of the main graph or of the algorithm graph in the same entry",
@@ -59,40 +59,40 @@ const onx_rule onxi_rules_training[] = {
 };
 
 /* What may be bound: names of initializers (index of the tensor) and of outputs (index of the value info). */
-static onxi_set *initializers_of(onxi_check *k, const onx_graph *g)
+static onxi_check_set *initializers_of(onxi_check *k, const onx_graph *g)
 {
-    onxi_set *set = onxi_set_new(k);
+    onxi_check_set *set = onxi_check_set_new(k);
     for (uint32_t i = 0; g && i < g->initializer_count; i++)
-        onxi_set_add(k, set, onx_view(g->initializer[i]->name), i, NULL);
+        onxi_check_set_add(k, set, onx_view(g->initializer[i]->name), i, NULL);
     return set;
 }
 
-static onxi_set *sparse_of(onxi_check *k, const onx_graph *g)
+static onxi_check_set *sparse_of(onxi_check *k, const onx_graph *g)
 {
-    onxi_set *set = onxi_set_new(k);
+    onxi_check_set *set = onxi_check_set_new(k);
     for (uint32_t i = 0; g && i < g->sparse_initializer_count; i++)
         if (g->sparse_initializer[i]->values)
-            onxi_set_add(k, set, onx_view(g->sparse_initializer[i]->values->name), i, NULL);
+            onxi_check_set_add(k, set, onx_view(g->sparse_initializer[i]->values->name), i, NULL);
     return set;
 }
 
-static onxi_set *outputs_of(onxi_check *k, const onx_graph *g)
+static onxi_check_set *outputs_of(onxi_check *k, const onx_graph *g)
 {
-    onxi_set *set = onxi_set_new(k);
+    onxi_check_set *set = onxi_check_set_new(k);
     for (uint32_t i = 0; g && i < g->output_count; i++)
-        onxi_set_add(k, set, onx_view(g->output[i]->name), i, NULL);
+        onxi_check_set_add(k, set, onx_view(g->output[i]->name), i, NULL);
     return set;
 }
 
 typedef struct bindings {
     const onx_graph *main, *own; /* own: initialization or algorithm */
     const onx_graph *algorithm;
-    onxi_set *main_initializers, *main_sparse, *main_outputs, *main_inputs;
-    onxi_set *algorithm_initializers, *algorithm_sparse, *own_outputs;
+    onxi_check_set *main_initializers, *main_sparse, *main_outputs, *main_inputs;
+    onxi_check_set *algorithm_initializers, *algorithm_sparse, *own_outputs;
     bool update;
 } bindings;
 
-static void check_type_fits(onxi_check *k, const onxi_at *at, const onx_value_info *output, const onx_tensor *t)
+static void check_type_fits(onxi_check *k, const onxi_check_at *at, const onx_value_info *output, const onx_tensor *t)
 {
     const onx_type *type = output->type;
     if (!type || !ONX_HAS(type, type, tensor_type))
@@ -105,70 +105,73 @@ static void check_type_fits(onxi_check *k, const onxi_at *at, const onx_value_in
             fits = !ONX_HAS(dimension, shape->dim[i], dim_value) || shape->dim[i]->dim_value == t->dims[i];
     }
     if (!fits)
-        onxi_find(k, at, "TR-12", ONXI_PLAIN, "the bound output has another type or shape than the variable");
+        onxi_check_find(k, at, "TR-12", ONXI_PLAIN, "the bound output has another type or shape than the variable");
 }
 
-static void check_binding(onxi_check *k, const onxi_at *at, const onx_string_string_entry *e, const bindings *b)
+static void check_binding(onxi_check *k, const onxi_check_at *at, const onx_string_string_entry *e, const bindings *b)
 {
     onx_str key = onx_view(e->key), value = onx_view(e->value);
     uint32_t variable = 0, output = 0;
     if (!key.len || !value.len) {
-        onxi_find(k, at, "TR-14", ONXI_PLAIN, key.len ? "the binding has no value" : "the binding has no key");
+        onxi_check_find(k, at, "TR-14", ONXI_PLAIN, key.len ? "the binding has no value" : "the binding has no key");
         return;
     }
-    bool main = onxi_set_find(b->main_initializers, key, &variable);
-    bool own = !main && onxi_set_find(b->algorithm_initializers, key, &variable);
+    bool main = onxi_check_set_find(b->main_initializers, key, &variable);
+    bool own = !main && onxi_check_set_find(b->algorithm_initializers, key, &variable);
     if (!main && !own) {
-        bool sparse = onxi_set_find(b->main_sparse, key, NULL) || onxi_set_find(b->algorithm_sparse, key, NULL);
-        onxi_find(k, at, sparse ? "TR-13" : "TR-01", (onxi_detail){ .value = onx_str_of(onxi_quote(k, key)) },
-                  sparse ? "the variable is a sparse initializer"
-                         : "neither the main graph nor the algorithm graph has an initializer of that name");
-    } else if (b->update && main && onxi_set_find(b->main_inputs, key, NULL)) {
-        onxi_find(k, at, "TR-20", (onxi_detail){ .value = onx_str_of(onxi_quote(k, key)) },
-                  "the variable is an input as well, which callers may override");
+        bool sparse =
+            onxi_check_set_find(b->main_sparse, key, NULL) || onxi_check_set_find(b->algorithm_sparse, key, NULL);
+        onxi_check_find(k, at, sparse ? "TR-13" : "TR-01",
+                        (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, key)) },
+                        sparse ? "the variable is a sparse initializer"
+                               : "neither the main graph nor the algorithm graph has an initializer of that name");
+    } else if (b->update && main && onxi_check_set_find(b->main_inputs, key, NULL)) {
+        onxi_check_find(k, at, "TR-20", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, key)) },
+                        "the variable is an input as well, which callers may override");
     }
-    bool from_own = onxi_set_find(b->own_outputs, value, &output);
-    bool from_main = !from_own && b->update && onxi_set_find(b->main_outputs, value, &output);
+    bool from_own = onxi_check_set_find(b->own_outputs, value, &output);
+    bool from_main = !from_own && b->update && onxi_check_set_find(b->main_outputs, value, &output);
     if (!from_own && !from_main)
-        onxi_find(k, at, b->update ? "TR-03" : "TR-02", (onxi_detail){ .value = onx_str_of(onxi_quote(k, value)) },
-                  b->update ? "neither the algorithm graph nor the main graph has an output of that name"
-                            : "the initialization graph has no output of that name");
+        onxi_check_find(k, at, b->update ? "TR-03" : "TR-02",
+                        (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, value)) },
+                        b->update ? "neither the algorithm graph nor the main graph has an output of that name"
+                                  : "the initialization graph has no output of that name");
     else if (main || own)
         check_type_fits(k, at, (from_own ? b->own : b->main)->output[output],
                         (main ? b->main : b->algorithm)->initializer[variable]);
 }
 
-static void check_bindings(onxi_check *k, const onxi_at *at, onx_string_string_entry *const *list, uint32_t count,
-                           onxi_step step, const bindings *b, onxi_set *across)
+static void check_bindings(onxi_check *k, const onxi_check_at *at, onx_string_string_entry *const *list, uint32_t count,
+                           onxi_check_step step, const bindings *b, onxi_check_set *across)
 {
-    onxi_set *seen = onxi_set_new(k);
+    onxi_check_set *seen = onxi_check_set_new(k);
     for (uint32_t i = 0; i < count; i++) {
-        const onxi_at here = { at, step, i, ONX_KIND_STRING_STRING_ENTRY, list[i] };
+        const onxi_check_at here = { at, step, i, ONX_KIND_STRING_STRING_ENTRY, list[i] };
         onx_str key = onx_view(list[i]->key);
         uint64_t before = k->total[ONX_ERROR];
         onxi_check_entry_text(k, &here, list[i]);
         check_binding(k, &here, list[i], b);
         if (!key.len)
             continue;
-        if (!onxi_set_add(k, seen, key, i, NULL))
-            onxi_find(k, &here, "TR-04", (onxi_detail){ .value = onx_str_of(onxi_quote(k, key)) },
-                      "the variable is bound twice");
-        else if (across && k->total[ONX_ERROR] == before && !onxi_set_add(k, across, key, i, NULL))
-            onxi_find(k, &here, "TR-05", (onxi_detail){ .value = onx_str_of(onxi_quote(k, key)) },
-                      "another entry of training_info updates the variable as well");
+        if (!onxi_check_set_add(k, seen, key, i, NULL))
+            onxi_check_find(k, &here, "TR-04", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, key)) },
+                            "the variable is bound twice");
+        else if (across && k->total[ONX_ERROR] == before && !onxi_check_set_add(k, across, key, i, NULL))
+            onxi_check_find(k, &here, "TR-05", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, key)) },
+                            "another entry of training_info updates the variable as well");
     }
 }
 
-static void check_entry(onxi_check *k, const onxi_at *at, const onx_training_info *t, const onx_model *m, bindings *b,
-                        onxi_set *across)
+static void check_entry(onxi_check *k, const onxi_check_at *at, const onx_training_info *t, const onx_model *m,
+                        bindings *b, onxi_check_set *across)
 {
     b->algorithm = t->algorithm;
     b->algorithm_initializers = initializers_of(k, t->algorithm);
     b->algorithm_sparse = sparse_of(k, t->algorithm);
     if (!t->initialization && t->initialization_binding_count)
-        onxi_find(k, at, "TR-07", ONXI_PLAIN, "there is an initialization_binding, but no initialization graph");
+        onxi_check_find(k, at, "TR-07", ONXI_PLAIN, "there is an initialization_binding, but no initialization graph");
     if (!t->algorithm && t->update_binding_count)
-        onxi_find(k, at, "TR-08", ONXI_PLAIN, "there is an update_binding, but no algorithm graph");
+        onxi_check_find(k, at, "TR-08", ONXI_PLAIN, "there is an update_binding, but no algorithm graph");
     if (t->initialization) {
         b->own = t->initialization;
         b->own_outputs = outputs_of(k, t->initialization);
@@ -185,24 +188,24 @@ static void check_entry(onxi_check *k, const onxi_at *at, const onx_training_inf
     (void)m;
 }
 
-void onxi_check_algorithms(onxi_check *k, const onxi_at *at, const onx_model *m, onxi_scope *main)
+void onxi_check_algorithms(onxi_check *k, const onxi_check_at *at, const onx_model *m, onxi_check_scope *main)
 {
     onxi_check_gate(k, ONXI_AT(at, training_info), "V-09", "training_info", 7);
     bindings b = { .main = m->graph,
                    .main_initializers = initializers_of(k, m->graph),
                    .main_sparse = sparse_of(k, m->graph),
                    .main_outputs = outputs_of(k, m->graph),
-                   .main_inputs = onxi_set_new(k) };
+                   .main_inputs = onxi_check_set_new(k) };
     for (uint32_t i = 0; i < m->graph->input_count; i++)
-        onxi_set_add(k, b.main_inputs, onx_view(m->graph->input[i]->name), i, NULL);
-    onxi_set *across = onxi_set_new(k);
+        onxi_check_set_add(k, b.main_inputs, onx_view(m->graph->input[i]->name), i, NULL);
+    onxi_check_set *across = onxi_check_set_new(k);
     for (uint32_t i = 0; i < m->training_info_count && k->status == ONX_OK; i++) {
         const onx_training_info *t = m->training_info[i];
-        const onxi_at *here = ONXI_AT_INDEX(at, training_info, i);
+        const onxi_check_at *here = ONXI_AT_INDEX(at, training_info, i);
         check_entry(k, here, t, m, &b, across);
         if (!t->algorithm)
             continue;
-        onxi_scope scope = {
+        onxi_check_scope scope = {
             .role = ONXI_ROLE_ALGORITHM, .root = ONXI_ROLE_MAIN, .imports = &k->imports, .names = true
         };
         main->node = main->node_count; /* all of the main graph comes before */
@@ -211,20 +214,21 @@ void onxi_check_algorithms(onxi_check *k, const onxi_at *at, const onx_model *m,
     }
 }
 
-void onxi_check_initializations(onxi_check *k, const onxi_at *at, const onx_model *m)
+void onxi_check_initializations(onxi_check *k, const onxi_check_at *at, const onx_model *m)
 {
     for (uint32_t i = 0; i < m->training_info_count && k->status == ONX_OK; i++) {
         const onx_graph *g = m->training_info[i]->initialization;
         if (!g)
             continue;
-        const onxi_at *here = ONXI_AT(ONXI_AT_INDEX(at, training_info, i), initialization);
-        onxi_scope scope = {
+        const onxi_check_at *here = ONXI_AT(ONXI_AT_INDEX(at, training_info, i), initialization);
+        onxi_check_scope scope = {
             .role = ONXI_ROLE_INITIALIZATION, .root = ONXI_ROLE_INITIALIZATION, .imports = &k->imports, .names = true
         };
         if (g->input_count)
-            onxi_find(k, here, "TR-06",
-                      (onxi_detail){ .value = onxi_number(k, g->input_count), .expected = onx_str_of("0") },
-                      "the initialization graph has inputs");
+            onxi_check_find(
+                k, here, "TR-06",
+                (onxi_check_detail){ .value = onxi_check_number(k, g->input_count), .expected = onx_str_of("0") },
+                "the initialization graph has inputs");
         onxi_check_graph(k, here, g, &scope, NULL);
         onxi_check_leave(k, here, &scope);
     }
@@ -242,18 +246,18 @@ static const onx_bytes *strings_of(const onx_node *n, const char *name, uint32_t
 }
 
 /* Walks from the producers of the listed values towards the inputs; a listed value met there depends on another one. */
-static void check_independent(onxi_check *k, const onxi_at *at, const onxi_scope *scope, const uint32_t *listed,
-                              uint32_t count)
+static void check_independent(onxi_check *k, const onxi_check_at *at, const onxi_check_scope *scope,
+                              const uint32_t *listed, uint32_t count)
 {
     uint32_t *stack = ONXI_ARRAY(k->arena, uint32_t, scope->node_count ? scope->node_count : 1), depth = 0;
     bool *seen = ONXI_ARRAY(k->arena, bool, scope->node_count ? scope->node_count : 1);
     if (onxi_check_failed(k, stack) || onxi_check_failed(k, seen))
         return;
-    uint32_t token = onxi_token(k);
+    uint32_t token = onxi_check_token(k);
     for (uint32_t i = 0; i < count; i++)
         k->names.meaning[listed[i]].mark = token;
     for (uint32_t i = 0; i < count; i++) {
-        const onxi_meaning *m = &k->names.meaning[listed[i]];
+        const onxi_check_meaning *m = &k->names.meaning[listed[i]];
         if (m->scope == scope->serial && m->kind == ONXI_NAME_OUTPUT && !seen[m->index]) {
             seen[m->index] = true;
             stack[depth++] = m->index;
@@ -262,13 +266,14 @@ static void check_independent(onxi_check *k, const onxi_at *at, const onxi_scope
     while (depth) {
         const onx_node *n = scope->nodes[stack[--depth]];
         for (uint32_t i = 0; i < n->input_count; i++) {
-            uint32_t id = n->input[i].bits ? onxi_name_find(k, onx_view(n->input[i])) : UINT32_MAX;
-            const onxi_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
+            uint32_t id = n->input[i].bits ? onxi_check_name_find(k, onx_view(n->input[i])) : UINT32_MAX;
+            const onxi_check_meaning *m = id == UINT32_MAX ? NULL : &k->names.meaning[id];
             if (!m)
                 continue;
             if (m->mark == token) {
-                onxi_find(k, at, "TR-16", (onxi_detail){ .value = onx_str_of(onxi_quote(k, onx_view(n->input[i]))) },
-                          "a value of xs or zs depends on another one of them");
+                onxi_check_find(k, at, "TR-16",
+                                (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, onx_view(n->input[i]))) },
+                                "a value of xs or zs depends on another one of them");
                 return;
             }
             if (m->scope == scope->serial && m->kind == ONXI_NAME_OUTPUT && !seen[m->index]) {
@@ -279,7 +284,7 @@ static void check_independent(onxi_check *k, const onxi_at *at, const onxi_scope
     }
 }
 
-void onxi_check_gradient(onxi_check *k, const onxi_at *at, const onx_node *n, const onxi_scope *scope)
+void onxi_check_gradient(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_check_scope *scope)
 {
     enum { WALKS = 64 }; /* each walk may visit the whole graph */
     uint32_t xs_count, zs_count, count;
@@ -288,14 +293,15 @@ void onxi_check_gradient(onxi_check *k, const onxi_at *at, const onx_node *n, co
     const onx_bytes *y = a ? onx_attribute_value(a, ONX_SLOT_S, &count) : NULL;
     uint64_t names = (uint64_t)xs_count + zs_count;
     if (n->input_count != names)
-        onxi_find(k, at, "TR-16",
-                  (onxi_detail){ .value = onxi_number(k, n->input_count), .expected = onxi_number(k, (int64_t)names) },
-                  "Gradient does not have an input per name in xs and zs");
+        onxi_check_find(k, at, "TR-16",
+                        (onxi_check_detail){ .value = onxi_check_number(k, n->input_count),
+                                             .expected = onxi_check_number(k, (int64_t)names) },
+                        "Gradient does not have an input per name in xs and zs");
     if (n->output_count > xs_count)
-        onxi_find(
-            k, at, "TR-16",
-            (onxi_detail){ .value = onxi_number(k, n->output_count), .expected = onxi_text(k, "%u at most", xs_count) },
-            "Gradient has more outputs than names in xs");
+        onxi_check_find(k, at, "TR-16",
+                        (onxi_check_detail){ .value = onxi_check_number(k, n->output_count),
+                                             .expected = onxi_check_text(k, "%u at most", xs_count) },
+                        "Gradient has more outputs than names in xs");
     uint32_t *listed = ONXI_ARRAY(k->arena, uint32_t, (size_t)names + 1), known = 0;
     if (onxi_check_failed(k, listed))
         return;
@@ -304,15 +310,15 @@ void onxi_check_gradient(onxi_check *k, const onxi_at *at, const onx_node *n, co
                        : i < names  ? onx_view(zs[i - xs_count])
                        : y          ? onx_view(*y)
                                     : onx_str_make(NULL, 0);
-        uint32_t id = name.len ? onxi_name_find(k, name) : UINT32_MAX;
+        uint32_t id = name.len ? onxi_check_name_find(k, name) : UINT32_MAX;
         if (i == names && !y)
             break;
         if (id == UINT32_MAX || !k->names.meaning[id].scope)
-            onxi_find(k, at, "TR-16", (onxi_detail){ .value = onx_str_of(onxi_quote(k, name)) },
-                      "%s of Gradient names a value that is not there",
-                      i < xs_count ? "xs"
-                      : i < names  ? "zs"
-                                   : "y");
+            onxi_check_find(k, at, "TR-16", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)) },
+                            "%s of Gradient names a value that is not there",
+                            i < xs_count ? "xs"
+                            : i < names  ? "zs"
+                                         : "y");
         else if (i < names)
             listed[known++] = id;
         if (id != UINT32_MAX)

@@ -38,25 +38,25 @@ static bool covers(const onx_type *wide, const onx_type *narrow)
     return onx_message_equal(ONX_KIND_TYPE, wide, narrow);
 }
 
-static onx_status index_values(onxi_check *k, onx_value_info *const *list, uint32_t count, onxi_set **out)
+static onx_status index_values(onxi_check *k, onx_value_info *const *list, uint32_t count, onxi_check_set **out)
 {
-    *out = onxi_set_new(k);
+    *out = onxi_check_set_new(k);
     for (uint32_t i = 0; i < count; i++)
-        onxi_set_add(k, *out, onx_view(list[i]->name), i, NULL);
+        onxi_check_set_add(k, *out, onx_view(list[i]->name), i, NULL);
     return k->status;
 }
 
 static onx_status compare_inputs(onxi_check *k, const onx_graph *a, const onx_graph *b, update *u)
 {
-    onxi_set *of_a, *of_b, *presets = onxi_set_new(k);
+    onxi_check_set *of_a, *of_b, *presets = onxi_check_set_new(k);
     uint32_t i, at;
     ONX_TRY(index_values(k, a->input, a->input_count, &of_a));
     ONX_TRY(index_values(k, b->input, b->input_count, &of_b));
     for (i = 0; i < b->initializer_count; i++)
-        onxi_set_add(k, presets, onx_view(b->initializer[i]->name), i, NULL);
+        onxi_check_set_add(k, presets, onx_view(b->initializer[i]->name), i, NULL);
     for (i = 0; i < a->input_count; i++) {
         onx_str name = onx_view(a->input[i]->name);
-        if (!onxi_set_find(of_b, name, &at))
+        if (!onxi_check_set_find(of_b, name, &at))
             note(u, CHANGE_INCOMPATIBLE, "an input is gone", name);
         else if (!covers(b->input[at]->type, a->input[i]->type))
             note(u, CHANGE_INCOMPATIBLE, "an input has another type", name);
@@ -65,9 +65,9 @@ static onx_status compare_inputs(onxi_check *k, const onx_graph *a, const onx_gr
     }
     for (i = 0; i < b->input_count; i++) {
         onx_str name = onx_view(b->input[i]->name);
-        if (onxi_set_find(of_a, name, &at))
+        if (onxi_check_set_find(of_a, name, &at))
             continue;
-        if (onxi_set_find(presets, name, &at))
+        if (onxi_check_set_find(presets, name, &at))
             note(u, CHANGE_COMPATIBLE, "there is a new input with a default", name);
         else
             note(u, CHANGE_INCOMPATIBLE, "there is a new input", name);
@@ -77,13 +77,13 @@ static onx_status compare_inputs(onxi_check *k, const onx_graph *a, const onx_gr
 
 static onx_status compare_outputs(onxi_check *k, const onx_graph *a, const onx_graph *b, update *u)
 {
-    onxi_set *of_a, *of_b;
+    onxi_check_set *of_a, *of_b;
     uint32_t i, at;
     ONX_TRY(index_values(k, a->output, a->output_count, &of_a));
     ONX_TRY(index_values(k, b->output, b->output_count, &of_b));
     for (i = 0; i < a->output_count; i++) {
         onx_str name = onx_view(a->output[i]->name);
-        if (!onxi_set_find(of_b, name, &at))
+        if (!onxi_check_set_find(of_b, name, &at))
             note(u, CHANGE_INCOMPATIBLE, "an output is gone", name);
         else if (!covers(a->output[i]->type, b->output[at]->type))
             note(u, CHANGE_INCOMPATIBLE, "an output has another type", name);
@@ -91,7 +91,7 @@ static onx_status compare_outputs(onxi_check *k, const onx_graph *a, const onx_g
             note(u, CHANGE_COMPATIBLE, "an output says more about itself", name);
     }
     for (i = 0; i < b->output_count; i++)
-        if (!onxi_set_find(of_a, onx_view(b->output[i]->name), &at))
+        if (!onxi_check_set_find(of_a, onx_view(b->output[i]->name), &at))
             note(u, CHANGE_COMPATIBLE, "there is a new output", onx_view(b->output[i]->name));
     return k->status;
 }
@@ -106,8 +106,8 @@ static onx_str version_text(onxi_check *k, int64_t v)
 {
     uint64_t u = (uint64_t)v;
     if (!is_semantic(v))
-        return onxi_number(k, v);
-    return onxi_text(k, "%u.%u.%u", (unsigned)(u >> 48), (unsigned)(u >> 32 & 0xffff), (unsigned)u);
+        return onxi_check_number(k, v);
+    return onxi_check_text(k, "%u.%u.%u", (unsigned)(u >> 48), (unsigned)(u >> 32 & 0xffff), (unsigned)u);
 }
 
 /* The part of the version that has to grow at least has grown. */
@@ -129,12 +129,14 @@ static void judge(onxi_check *k, const onx_model *a, const onx_model *b, const u
         has_grown(a->model_version, b->model_version, u->change))
         return;
     onx_str before = version_text(k, a->model_version), now = version_text(k, b->model_version);
-    const onxi_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, ONX_KIND_MODEL, b };
-    onx_str value = onxi_text(k, "%.*s after %.*s", ONX_ARG(now), ONX_ARG(before));
-    onx_str expected = semantic ? onxi_text(k, "a greater %s number", parts[u->change]) : onx_str_of("a greater one");
-    const char *quoted = u->name.len ? onxi_quote(k, u->name) : "";
-    onxi_find(k, ONXI_AT(&root, model_version), "M-10", (onxi_detail){ .value = value, .expected = expected },
-              "%.*s%s%s, and model_version has not grown with it", ONX_ARG(u->what), *quoted ? ": " : "", quoted);
+    const onxi_check_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, ONX_KIND_MODEL, b };
+    onx_str value = onxi_check_text(k, "%.*s after %.*s", ONX_ARG(now), ONX_ARG(before));
+    onx_str expected =
+        semantic ? onxi_check_text(k, "a greater %s number", parts[u->change]) : onx_str_of("a greater one");
+    const char *quoted = u->name.len ? onxi_check_quote(k, u->name) : "";
+    onxi_check_find(k, ONXI_AT(&root, model_version), "M-10",
+                    (onxi_check_detail){ .value = value, .expected = expected },
+                    "%.*s%s%s, and model_version has not grown with it", ONX_ARG(u->what), *quoted ? ": " : "", quoted);
 }
 
 onx_status onx_check_update(onx_ctx *cx, const onx_doc *older, const onx_doc *newer)
@@ -163,7 +165,7 @@ onx_status onx_check_update(onx_ctx *cx, const onx_doc *older, const onx_doc *ne
         }
         if (status == ONX_OK) {
             judge(k, a, b, &u);
-            status = onxi_findings_report(k);
+            status = onxi_check_findings_report(k);
         }
     }
     if (status == ONX_E_MEMORY)

@@ -1,7 +1,7 @@
 /* check_version.c - rules V: features that need at least some ir_version. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_version[] = {
+const onx_rule onxi_check_rules_version[] = {
     { "V-01", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, "A-02", "onnx.in.proto: Version enum",
       "AttributeProto.type: 2", "ir_version 2 attribute without type" },
     { "V-02", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, "O-02", "onnx.in.proto: Version enum",
@@ -67,18 +67,18 @@ const onx_rule onxi_rules_version[] = {
     { 0 }
 };
 
-void onxi_check_gate(onxi_check *k, const onxi_at *at, const char *rule, const char *feature, int64_t since)
+void onxi_check_gate(onxi_check *k, const onxi_check_at *at, const char *rule, const char *feature, int64_t since)
 {
     if (k->ir_version >= since)
         return;
-    onxi_find(k, at, rule,
-              (onxi_detail){ .value = onxi_text(k, "ir_version %lld", (long long)k->ir_version),
-                             .expected = onxi_text(k, "%lld or more", (long long)since),
-                             .hint = onxi_text(k, "set ir_version to %lld", (long long)since) },
-              "%s came with IR version %lld", feature, (long long)since);
+    onxi_check_find(k, at, rule,
+                    (onxi_check_detail){ .value = onxi_check_text(k, "ir_version %lld", (long long)k->ir_version),
+                                         .expected = onxi_check_text(k, "%lld or more", (long long)since),
+                                         .hint = onxi_check_text(k, "set ir_version to %lld", (long long)since) },
+                    "%s came with IR version %lld", feature, (long long)since);
 }
 
-void onxi_check_dtype_version(onxi_check *k, const onxi_at *at, int64_t dtype)
+void onxi_check_dtype_version(onxi_check *k, const onxi_check_at *at, int64_t dtype)
 {
     int since = onx_dtype_ir_version(dtype);
     if (k->ir_version >= since)

@@ -2,7 +2,7 @@
  * are found here as well. */
 #include "check/check.h"
 
-const onx_rule onxi_rules_wire[] = {
+const onx_rule onxi_check_rules_wire[] = {
     { "W-01", ONX_MUST, 0, ONX_BY_READER, ONX_RULE_ERROR, NULL, "Wire note: The wire format in a nutshell",
       "One file holds exactly one top-level message, with no header, framing or trailer, and the reader has to consume every byte of it",
       "valid model followed by bytes `00 FF FF FF`" },

@@ -9,123 +9,123 @@
 #include "op/op.h"
 
 /* Where knowledge was lost; shared by all values that are unknown because of it. */
-typedef struct onxi_loss {
-    struct onxi_loss *next;
+typedef struct onxi_infer_loss {
+    struct onxi_infer_loss *next;
     onx_infer_loss shown;
     uint32_t top, order; /* the node of the main graph where it is or that holds it; which loss it was to be found */
     bool stale;          /* the node is being inferred again */
-} onxi_loss;
+} onxi_infer_loss;
 
 /* What is known of a value. */
-typedef struct onxi_fact {
+typedef struct onxi_infer_fact {
     onxi_type type;
-    const onxi_value *value;  /* elements that are known, or NULL */
-    const onx_tensor *tensor; /* initializer or Constant, or NULL */
-    onxi_loss *loss;          /* why it is not known, or NULL */
-    bool constant;            /* `value` stands in the model itself: known without data propagation too */
-    bool value_tried;         /* `tensor` was looked at for `value` */
-    bool unreadable;          /* `tensor` has elements that could be known, were they there */
-    bool omitted;             /* an input of a function that the caller does not give */
-} onxi_fact;
+    const onxi_known_ints *value; /* elements that are known, or NULL */
+    const onx_tensor *tensor;     /* initializer or Constant, or NULL */
+    onxi_infer_loss *loss;        /* why it is not known, or NULL */
+    bool constant;                /* `value` stands in the model itself: known without data propagation too */
+    bool value_tried;             /* `tensor` was looked at for `value` */
+    bool unreadable;              /* `tensor` has elements that could be known, were they there */
+    bool omitted;                 /* an input of a function that the caller does not give */
+} onxi_infer_fact;
 
 /* ---- names ---- */
 
 enum { ONXI_DECLARED_NOT, ONXI_DECLARED_NAME, ONXI_DECLARED_TYPE };
 
-typedef struct onxi_name {
+typedef struct onxi_infer_name {
     onx_str text;
-    uint8_t declared;         /* by the scope at hand: ONXI_DECLARED_* */
-    onxi_fact *fact;          /* in the scope at hand; NULL: not bound */
-    struct onxi_scope *scope; /* that bound it */
-} onxi_name;
+    uint8_t declared;               /* by the scope at hand: ONXI_DECLARED_* */
+    onxi_infer_fact *fact;          /* in the scope at hand; NULL: not bound */
+    struct onxi_infer_scope *scope; /* that bound it */
+} onxi_infer_name;
 
 /* All names of a graph with its subgraphs, or of a function body. Entries keep their index, not their address. */
-typedef struct onxi_names {
-    onxi_name *entries;
+typedef struct onxi_infer_names {
+    onxi_infer_name *entries;
     uint32_t count, room;
     uint64_t *slots; /* hash and index + 1 */
     uint32_t slot_count;
-} onxi_names;
+} onxi_infer_names;
 
 /* A value that a graph makes, for the result. */
-typedef struct onxi_made {
+typedef struct onxi_infer_made {
     onx_str name;
-    onxi_fact *fact;
+    onxi_infer_fact *fact;
     bool declared; /* the graph says something of it */
-} onxi_made;
+} onxi_infer_made;
 
 /* What was found for one graph; replaced when a loop body is inferred again. */
-typedef struct onxi_result {
+typedef struct onxi_infer_result {
     const onx_graph *graph;
-    onxi_made *made; /* inputs, then outputs of nodes, in order */
+    onxi_infer_made *made; /* inputs, then outputs of nodes, in order */
     uint32_t count, room, input_count;
     uint32_t *slots; /* made when somebody asks by name */
     uint32_t slot_count;
-    struct onxi_result *next; /* in order of first meeting */
-} onxi_result;
+    struct onxi_infer_result *next; /* in order of first meeting */
+} onxi_infer_result;
 
-typedef struct onxi_undo {
+typedef struct onxi_infer_undo {
     uint32_t name;
     uint8_t declared;
-    onxi_fact *fact;
-    struct onxi_scope *scope;
-} onxi_undo;
+    onxi_infer_fact *fact;
+    struct onxi_infer_scope *scope;
+} onxi_infer_undo;
 
 /* A graph being walked. */
-typedef struct onxi_scope {
-    struct onxi_scope *parent; /* the enclosing graph, or the caller's of a function */
-    const onx_graph *graph;    /* NULL: a function body */
-    struct onxi_frame *frame;
+typedef struct onxi_infer_scope {
+    struct onxi_infer_scope *parent; /* the enclosing graph, or the caller's of a function */
+    const onx_graph *graph;          /* NULL: a function body */
+    struct onxi_infer_frame *frame;
     const onx_node *node; /* of the parent, that holds the subgraph or calls the function */
     uint32_t node_index;
     uint32_t depth;
-    uint32_t undo_mark;  /* of the frame's log */
-    onxi_result *result; /* NULL: not kept */
-    bool unreachable;    /* never run: what is wrong in it is not said */
-    bool unsupported;    /* an operator that nobody knows came by: later failures may follow from it */
+    uint32_t undo_mark;        /* of the frame's log */
+    onxi_infer_result *result; /* NULL: not kept */
+    bool unreachable;          /* never run: what is wrong in it is not said */
+    bool unsupported;          /* an operator that nobody knows came by: later failures may follow from it */
     uint32_t unsupported_at;
-} onxi_scope;
+} onxi_infer_scope;
 
-typedef struct onxi_import {
+typedef struct onxi_infer_import {
     onx_str domain; /* "" for ai.onnx */
     int64_t version;
-} onxi_import;
+} onxi_infer_import;
 
 enum { ONXI_SCHEMA_CACHE = 256 };
 
-typedef struct onxi_schema_slot {
+typedef struct onxi_infer_schema_slot {
     onx_str op_type, domain;
     const onxi_schema *schema;
     int64_t opset;
-} onxi_schema_slot;
+} onxi_infer_schema_slot;
 
 /* A model's graph or a function body: what names mean there. */
-typedef struct onxi_frame {
-    struct onxi_frame *caller;
+typedef struct onxi_infer_frame {
+    struct onxi_infer_frame *caller;
     const onx_function *function;     /* NULL: the graph of the model */
     const onx_attribute **attributes; /* of the call: by position in attribute_names */
     const onx_str *attribute_names;
     uint32_t attribute_count;
-    onxi_import *imports;
+    onxi_infer_import *imports;
     uint32_t import_count;
-    onxi_names names;
-    onxi_undo *undo;
+    onxi_infer_names names;
+    onxi_infer_undo *undo;
     uint32_t undo_count, undo_room;
-    onxi_schema_slot *cache;
-} onxi_frame;
+    onxi_infer_schema_slot *cache;
+} onxi_infer_frame;
 
 /* From a 64-bit key to a pointer; what loops and calls repeat is told apart by it. */
-typedef struct onxi_map {
+typedef struct onxi_infer_map {
     uint64_t *keys; /* 0: free */
     void **values;
     uint32_t count, room;
-} onxi_map;
+} onxi_infer_map;
 
 /* The main graph as it was walked: its names stay bound, so that nodes can be inferred again. */
-typedef struct onxi_main {
-    onxi_frame frame;
-    onxi_scope scope;
-} onxi_main;
+typedef struct onxi_infer_main_graph {
+    onxi_infer_frame frame;
+    onxi_infer_scope scope;
+} onxi_infer_main_graph;
 
 struct onx_infer {
     onx_ctx *cx;
@@ -135,30 +135,30 @@ struct onx_infer {
     onx_arena *arena; /* facts, types, values */
     onxi_dims *dims;
     onx_ctx *quiet; /* for reading tensors that may be unreadable */
-    onxi_result *results, **results_end;
-    onxi_result **result_slots; /* by graph */
+    onxi_infer_result *results, **results_end;
+    onxi_infer_result **result_slots; /* by graph */
     uint32_t result_slot_count, result_count;
-    onxi_loss *losses, **losses_end;
+    onxi_infer_loss *losses, **losses_end;
     uint32_t loss_count;
-    bool applied;             /* the result was written into the model */
-    onxi_map lost_at;         /* loss of a node */
-    onxi_map reported;        /* node and message */
-    onxi_map failed_at;       /* how many failures, by node of the main graph */
-    onxi_main *main;          /* NULL: nothing is inferred again */
-    struct onxi_again *again; /* who follows from what; made when a dimension is fixed afterwards */
+    bool applied;                   /* the result was written into the model */
+    onxi_infer_map lost_at;         /* loss of a node */
+    onxi_infer_map reported;        /* node and message */
+    onxi_infer_map failed_at;       /* how many failures, by node of the main graph */
+    onxi_infer_main_graph *main;    /* NULL: nothing is inferred again */
+    struct onxi_infer_again *again; /* who follows from what; made when a dimension is fixed afterwards */
     onxi_functions functions;
     uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
-    onxi_map bodies;              /* what calls of a function share */
-    onxi_map calls;               /* calls that were inferred, by what they are given */
+    onxi_infer_map bodies;        /* what calls of a function share */
+    onxi_infer_map calls;         /* calls that were inferred, by what they are given */
     uint64_t cut;                 /* how often something was left out because of a limit */
     uint64_t carried;             /* elements of values */
     uint64_t failed;
     uint32_t round; /* how often a dimension was fixed afterwards: each time says anew what is an error */
-    const struct onxi_running *failing; /* that the next report is about, to show its inputs; NULL: none */
-    const char *rule;                   /* that the next report is about; NULL: none in particular */
-    bool invalid;                       /* something that ends in ONX_E_INVALID was reported */
-    bool gave_up;                       /* visit_limit was reported */
-    onx_status status;                  /* out of memory */
+    const struct onxi_infer_running *failing; /* that the next report is about, to show its inputs; NULL: none */
+    const char *rule;                         /* that the next report is about; NULL: none in particular */
+    bool invalid;                             /* something that ends in ONX_E_INVALID was reported */
+    bool gave_up;                             /* visit_limit was reported */
+    onx_status status;                        /* out of memory */
     /* asked for by name */
     onx_bytes *dim_texts; /* of expressions as printed, by index */
     uint32_t dim_text_count;
@@ -169,147 +169,149 @@ struct onx_infer {
 /* ---- infer_names.c ---- */
 
 /* Index of the name, added when new; UINT32_MAX when out of memory. */
-uint32_t onxi_names_add(onx_infer *e, onxi_names *names, onx_str text);
+uint32_t onxi_infer_names_add(onx_infer *e, onxi_infer_names *names, onx_str text);
 /* The same for a name that may not be there: UINT32_MAX then. */
-uint32_t onxi_names_find(const onxi_names *names, onx_str text);
+uint32_t onxi_infer_names_find(const onxi_infer_names *names, onx_str text);
 /* Room for so many more names, in one step. */
-onx_status onxi_names_reserve(onx_infer *e, onxi_names *names, uint64_t count);
+onx_status onxi_infer_names_reserve(onx_infer *e, onxi_infer_names *names, uint64_t count);
 /* Brings the place of a name that is asked for soon into the cache. */
-void onxi_names_prefetch(const onxi_names *names, onx_str text);
-void onxi_names_free(onx_infer *e, onxi_names *names);
+void onxi_infer_names_prefetch(const onxi_infer_names *names, onx_str text);
+void onxi_infer_names_free(onx_infer *e, onxi_infer_names *names);
 /* Binds a name in the scope; what an enclosing one had comes back when the scope is left. */
-onx_status onxi_scope_bind(onx_infer *e, onxi_scope *scope, uint32_t name, onxi_fact *fact);
-void onxi_scope_leave(onx_infer *e, onxi_scope *scope);
-onxi_fact *onxi_fact_new(onx_infer *e);
+onx_status onxi_infer_scope_bind(onx_infer *e, onxi_infer_scope *scope, uint32_t name, onxi_infer_fact *fact);
+void onxi_infer_scope_leave(onx_infer *e, onxi_infer_scope *scope);
+onxi_infer_fact *onxi_infer_fact_new(onx_infer *e);
 /* The place of the value for a key, NULL in it when new; NULL when out of memory. */
-void **onxi_map_at(onx_infer *e, onxi_map *map, uint64_t key);
+void **onxi_infer_map_at(onx_infer *e, onxi_infer_map *map, uint64_t key);
 /* The same for a key that may not be there: NULL then. */
-void *onxi_map_find(const onxi_map *map, uint64_t key);
+void *onxi_infer_map_find(const onxi_infer_map *map, uint64_t key);
 /* The record of a graph, emptied when it was there; NULL when out of memory. */
-onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make);
-onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact, bool declared);
-onxi_fact *onxi_result_find(onx_infer *e, onxi_result *result, onx_str name);
+onxi_infer_result *onxi_infer_result_of(onx_infer *e, const onx_graph *graph, bool make);
+onx_status onxi_infer_result_add(onx_infer *e, onxi_infer_result *result, onx_str name, onxi_infer_fact *fact,
+                                 bool declared);
+onxi_infer_fact *onxi_infer_result_find(onx_infer *e, onxi_infer_result *result, onx_str name);
 
 /* ---- infer_type.c ---- */
 
 /* From a TypeProto; symbols are those of the engine. Unknown dims become fresh symbols. Bounded by the depth limit. */
-onx_status onxi_type_read(onx_infer *e, const onx_type *type, onxi_type *out);
+onx_status onxi_infer_type_read(onx_infer *e, const onx_type *type, onxi_type *out);
 /* To a TypeProto in the arena; NULL when nothing is known. */
-onx_status onxi_type_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type **out);
+onx_status onxi_infer_type_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type **out);
 /* The same for a tensor whose message is there and zeroed. */
-onx_status onxi_tensor_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type_tensor *tensor);
+onx_status onxi_infer_tensor_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type_tensor *tensor);
 /* Two sources for one value: `into` gets what both say. False, with the contradiction in words, when they exclude each
  * other; `into` is left alone then. */
-bool onxi_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size);
+bool onxi_infer_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size);
 /* Fresh symbols in the place of unknown dims; true when there were any. */
-bool onxi_type_materialize(onx_infer *e, onxi_type *type);
+bool onxi_infer_type_materialize(onx_infer *e, onxi_type *type);
 /* The text of a dimension, kept; empty bits when it has none. */
-onx_bytes onxi_dim_text(onx_infer *e, onxi_dim d);
+onx_bytes onxi_infer_dim_text(onx_infer *e, onxi_dim d);
 /* As text: float[N,128]. */
-size_t onxi_type_print(const onxi_dims *dims, const onxi_type *type, char *buf, size_t size);
+size_t onxi_infer_type_print(const onxi_dims *dims, const onxi_type *type, char *buf, size_t size);
 
 /* ---- infer_walk.c ---- */
 
-onx_status onxi_infer_node(onx_infer *e, onxi_scope *scope, const onx_node *node, uint32_t index);
+onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node *node, uint32_t index);
 /* What a node counts for in `visits`. */
 static inline uint64_t onxi_infer_cost(const onx_node *node)
 {
     return 1 + ((uint64_t)node->input_count + node->output_count) / 8;
 }
-onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *nodes, uint32_t count);
+onx_status onxi_infer_nodes(onx_infer *e, onxi_infer_scope *scope, onx_node *const *nodes, uint32_t count);
 /* What a value_info says of a name, and what an initializer gives. */
-onx_status onxi_infer_declare(onx_infer *e, onxi_scope *scope, const onx_value_info *info);
-onx_status onxi_infer_initializer(onx_infer *e, onxi_scope *scope, const onx_tensor *tensor);
-onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_scope *scope, const onx_sparse_tensor *tensor);
+onx_status onxi_infer_declare(onx_infer *e, onxi_infer_scope *scope, const onx_value_info *info);
+onx_status onxi_infer_initializer(onx_infer *e, onxi_infer_scope *scope, const onx_tensor *tensor);
+onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_infer_scope *scope, const onx_sparse_tensor *tensor);
 /* The node of the outermost graph where a node of the scope is. */
-uint32_t onxi_infer_top(const onxi_scope *scope, uint32_t index);
-void onxi_infer_count_failures(onx_infer *e, const onxi_scope *scope, uint32_t index, uint64_t count);
+uint32_t onxi_infer_top(const onxi_infer_scope *scope, uint32_t index);
+void onxi_infer_count_failures(onx_infer *e, const onxi_infer_scope *scope, uint32_t index, uint64_t count);
 /* Under which key lost_at has a node. */
 uint64_t onxi_infer_node_key(const onx_node *node);
 /* Declared types, inputs, initializers, nodes; the types of the outputs go to `outputs`. `inputs` may be NULL. */
-onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type *inputs, uint32_t input_count,
+onx_status onxi_infer_graph_in(onx_infer *e, onxi_infer_scope *scope, const onxi_type *inputs, uint32_t input_count,
                                onxi_type *outputs, uint32_t output_count);
 /* Reports what is wrong at a node: an error in strict mode or when `fatal`, else a warning. */
-void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index, bool fatal,
+void onxi_infer_report(onx_infer *e, const onxi_infer_scope *scope, const onx_node *node, uint32_t index, bool fatal,
                        const char *format, ...) ONX_PRINTF(6, 7);
-onx_str onxi_infer_path(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index);
+onx_str onxi_infer_path(onx_infer *e, const onxi_infer_scope *scope, const onx_node *node, uint32_t index);
 /* How many values of full length are carried: memory stays in proportion to the model, not to that length. */
 enum { ONXI_CARRIED_LIMIT = 4 << 20, ONXI_CARRIED_FEW = 64 };
 /* Are they the same in all that a rule sees? */
-bool onxi_fact_same(const onxi_fact *a, const onxi_fact *b);
+bool onxi_infer_fact_same(const onxi_infer_fact *a, const onxi_infer_fact *b);
 /* Frees what a frame holds outside the arena. */
-void onxi_frame_free(onx_infer *e, onxi_frame *frame);
-onx_status onxi_frame_imports(onx_infer *e, onxi_frame *frame, onx_operator_set_id *const *imports, uint32_t count,
-                              int64_t ir_version);
+void onxi_infer_frame_free(onx_infer *e, onxi_infer_frame *frame);
+onx_status onxi_infer_frame_imports(onx_infer *e, onxi_infer_frame *frame, onx_operator_set_id *const *imports,
+                                    uint32_t count, int64_t ir_version);
 
 /* ---- infer_call.c ---- */
 
 extern const onxi_call_ops onxi_infer_call_ops;
 /* A call being run: what its ops need. `call` comes first. */
-typedef struct onxi_running {
+typedef struct onxi_infer_running {
     onxi_call call;
     onx_infer *infer;
-    onxi_scope *scope;
-    uint32_t index;    /* of the node */
-    onxi_fact **facts; /* of the inputs; NULL: omitted */
+    onxi_infer_scope *scope;
+    uint32_t index;          /* of the node */
+    onxi_infer_fact **facts; /* of the inputs; NULL: omitted */
     bool failed;
-    onxi_loss *inner; /* knowledge that was lost inside a subgraph or function, or NULL */
-    const char *rule; /* that is broken where it failed (onx/check.h); NULL: the operator's own conditions */
+    onxi_infer_loss *inner; /* knowledge that was lost inside a subgraph or function, or NULL */
+    const char *rule;       /* that is broken where it failed (onx/check.h); NULL: the operator's own conditions */
     char why[256];
-} onxi_running;
-const onx_attribute *onxi_infer_attribute(const onxi_frame *frame, const onx_node *node, const char *name);
+} onxi_infer_running;
+const onx_attribute *onxi_infer_attribute(const onxi_infer_frame *frame, const onx_node *node, const char *name);
 
 /* ---- infer_function.c ---- */
 
 /* Infers a function body as called by the node of `run`; sets the outputs of the call. */
-onx_status onxi_infer_call_function(onxi_running *run, const onx_function *function);
+onx_status onxi_infer_call_function(onxi_infer_running *run, const onx_function *function);
 /* With given types and attributes. */
-onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_fact *const *inputs, uint32_t input_count,
-                           const onx_attribute **attributes, onxi_fact **outputs, uint32_t output_count);
+onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infer_fact *const *inputs,
+                           uint32_t input_count, const onx_attribute **attributes, onxi_infer_fact **outputs,
+                           uint32_t output_count);
 
 /* ---- infer_check.c ---- */
 
 /* What the inputs of a node are, as far as it is short: "a" is float[N,4], "s" is int64[2] {2,-1}. In the arena. */
-onx_str onxi_infer_show_inputs(const onxi_running *run);
+onx_str onxi_infer_show_inputs(const onxi_infer_running *run);
 
 /* Checks the node of `run` against arity and type constraints of its schema. */
-onx_status onxi_infer_check_types(onxi_running *run);
+onx_status onxi_infer_check_types(onxi_infer_running *run);
 
 /* ---- infer_fix.c ---- */
 
-void onxi_again_free(onx_infer *e);
+void onxi_infer_again_free(onx_infer *e);
 
 /* ---- infer_places.c ---- */
 
 /* Where the model names a symbol. */
-typedef enum onxi_place_kind {
+typedef enum onxi_infer_place_kind {
     ONXI_PLACE_NODE, /* in a subgraph or an attribute of this node of the main graph */
     ONXI_PLACE_NAME, /* in what the main graph declares of this name: one of its value_info, input, output */
     ONXI_PLACE_ALL   /* in a function */
-} onxi_place_kind;
+} onxi_infer_place_kind;
 
-typedef struct onxi_dim_place {
-    struct onxi_dim_place *next;
-    onxi_place_kind kind;
+typedef struct onxi_infer_dim_place {
+    struct onxi_infer_dim_place *next;
+    onxi_infer_place_kind kind;
     uint32_t node;
     onx_str name;
-} onxi_dim_place;
+} onxi_infer_dim_place;
 
-typedef struct onxi_dim_places {
-    struct onxi_dim_places *next;
-    onxi_dim_place *first;
-} onxi_dim_places;
+typedef struct onxi_infer_dim_places {
+    struct onxi_infer_dim_places *next;
+    onxi_infer_dim_place *first;
+} onxi_infer_dim_places;
 
 /* All places of the model whose dimensions have a text, by the symbols in it. */
-typedef struct onxi_places {
+typedef struct onxi_infer_places {
     onxi_dims *plain; /* where the texts were read; it holds the names */
-    onxi_names symbols;
-    onxi_dim_places **of; /* by symbol */
-    onxi_dim_places *any; /* texts too large to be read: any symbol may be in them */
-} onxi_places;
+    onxi_infer_names symbols;
+    onxi_infer_dim_places **of; /* by symbol */
+    onxi_infer_dim_places *any; /* texts too large to be read: any symbol may be in them */
+} onxi_infer_places;
 
-onx_status onxi_places_new(onx_infer *e, onxi_places *out);
-void onxi_places_free(onx_infer *e, onxi_places *places);
+onx_status onxi_infer_places_new(onx_infer *e, onxi_infer_places *out);
+void onxi_infer_places_free(onx_infer *e, onxi_infer_places *places);
 
 /* ---- infer_api.c ---- */
 

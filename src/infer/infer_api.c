@@ -9,7 +9,7 @@ void onx_infer_free(onx_infer *e)
         return;
     onx_ctx *cx = e->cx;
     onx_arena *arena = e->arena;
-    onxi_again_free(e);
+    onxi_infer_again_free(e);
     onxi_infer_main_free(e);
     onxi_dims_free(e->dims);
     if (e->quiet)
@@ -58,12 +58,12 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
 }
 
 /* Walks a graph with the operator sets of the model. */
-static onx_status walk_graph(onx_infer *e, onxi_frame *frame, onxi_scope *scope, const onxi_type *inputs,
+static onx_status walk_graph(onx_infer *e, onxi_infer_frame *frame, onxi_infer_scope *scope, const onxi_type *inputs,
                              uint32_t input_count, onxi_type *outputs, uint32_t output_count)
 {
     onx_status status =
-        onxi_frame_imports(e, frame, e->model ? e->model->opset_import : NULL,
-                           e->model ? e->model->opset_import_count : 0, e->model ? e->model->ir_version : 10);
+        onxi_infer_frame_imports(e, frame, e->model ? e->model->opset_import : NULL,
+                                 e->model ? e->model->opset_import_count : 0, e->model ? e->model->ir_version : 10);
     if (status == ONX_OK)
         status = onxi_infer_graph_in(e, scope, inputs, input_count, outputs, output_count);
     if (status == ONX_OK && e->status != ONX_OK)
@@ -74,29 +74,30 @@ static onx_status walk_graph(onx_infer *e, onxi_frame *frame, onxi_scope *scope,
 void onxi_infer_main_free(onx_infer *e)
 {
     if (e->main)
-        onxi_frame_free(e, &e->main->frame);
+        onxi_infer_frame_free(e, &e->main->frame);
     e->main = NULL;
 }
 
 onx_status onxi_infer_main(onx_infer *e)
 {
     onxi_infer_main_free(e);
-    for (onxi_result *r = e->results; r; r = r->next) { /* of graphs that are not reached this time nothing is known */
+    for (onxi_infer_result *r = e->results; r;
+         r = r->next) { /* of graphs that are not reached this time nothing is known */
         r->count = r->input_count = 0;
         r->slots = NULL;
     }
     e->losses = NULL;
     e->losses_end = &e->losses;
-    e->lost_at = (onxi_map){ .count = 0 };
-    e->failed_at = (onxi_map){ .count = 0 };
-    e->calls = (onxi_map){ .count = 0 };
+    e->lost_at = (onxi_infer_map){ .count = 0 };
+    e->failed_at = (onxi_infer_map){ .count = 0 };
+    e->calls = (onxi_infer_map){ .count = 0 };
     e->failed = e->visits = e->carried = 0;
     e->gave_up = false;
-    if (!(e->main = ONXI_NEW(e->arena, onxi_main)))
+    if (!(e->main = ONXI_NEW(e->arena, onxi_infer_main_graph)))
         return ONX_E_MEMORY;
-    onxi_scope *scope = &e->main->scope;
-    *scope = (onxi_scope){ .graph = e->model->graph, .frame = &e->main->frame };
-    if (!(scope->result = onxi_result_of(e, scope->graph, true)))
+    onxi_infer_scope *scope = &e->main->scope;
+    *scope = (onxi_infer_scope){ .graph = e->model->graph, .frame = &e->main->frame };
+    if (!(scope->result = onxi_infer_result_of(e, scope->graph, true)))
         return ONX_E_MEMORY;
     return walk_graph(e, scope->frame, scope, NULL, 0, NULL, 0);
 }
@@ -144,7 +145,7 @@ static onx_status read_types(onx_infer *e, const onx_type *const *types, uint32_
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < count; i++)
         if (types[i])
-            ONX_TRY(onxi_type_read(e, types[i], &(*out)[i]));
+            ONX_TRY(onxi_infer_type_read(e, types[i], &(*out)[i]));
     return ONX_OK;
 }
 
@@ -156,16 +157,16 @@ onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph 
     onxi_type *given;
     ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
     e->text_arena = arena;
-    onxi_frame frame = { .function = NULL };
-    onxi_scope scope = { .graph = graph, .frame = &frame };
+    onxi_infer_frame frame = { .function = NULL };
+    onxi_infer_scope scope = { .graph = graph, .frame = &frame };
     onxi_type *found = ONXI_ARRAY(e->arena, onxi_type, graph->output_count ? graph->output_count : 1);
     onx_status status = found ? read_types(e, inputs, input_count, &given) : ONX_E_MEMORY;
     if (status == ONX_OK)
         status = walk_graph(e, &frame, &scope, given, input_count, found, graph->output_count);
-    onxi_frame_free(e, &frame);
+    onxi_infer_frame_free(e, &frame);
     for (uint32_t i = 0; i < graph->output_count && status == ONX_OK; i++) {
         onx_type *type;
-        status = onxi_type_write(e, arena, &found[i], &type);
+        status = onxi_infer_type_write(e, arena, &found[i], &type);
         outputs[i] = type;
     }
     onx_infer_free(e);
@@ -176,8 +177,8 @@ static onx_status infer_function(onx_infer *e, const onx_function *function, con
                                  uint32_t input_count, const onx_attribute *const *attributes, uint32_t attribute_count,
                                  onx_arena *arena, const onx_type **outputs)
 {
-    onxi_fact **facts = ONXI_ARRAY(e->arena, onxi_fact *, input_count + 1);
-    onxi_fact **found = ONXI_ARRAY(e->arena, onxi_fact *, function->output_count + 1);
+    onxi_infer_fact **facts = ONXI_ARRAY(e->arena, onxi_infer_fact *, input_count + 1);
+    onxi_infer_fact **found = ONXI_ARRAY(e->arena, onxi_infer_fact *, function->output_count + 1);
     const onx_attribute **given = ONXI_ARRAY(e->arena, const onx_attribute *, attribute_count + 1);
     onxi_type *types;
     if (!facts || !found || !given)
@@ -186,7 +187,7 @@ static onx_status infer_function(onx_infer *e, const onx_function *function, con
     for (uint32_t i = 0; i < input_count; i++) {
         if (!inputs[i])
             continue;
-        if (!(facts[i] = onxi_fact_new(e)))
+        if (!(facts[i] = onxi_infer_fact_new(e)))
             return ONX_E_MEMORY;
         facts[i]->type = types[i];
     }
@@ -196,7 +197,7 @@ static onx_status infer_function(onx_infer *e, const onx_function *function, con
     for (uint32_t i = 0; i < function->output_count; i++) {
         onx_type *type = NULL;
         if (found[i])
-            ONX_TRY(onxi_type_write(e, arena, &found[i]->type, &type));
+            ONX_TRY(onxi_infer_type_write(e, arena, &found[i]->type, &type));
         outputs[i] = type;
     }
     return e->invalid ? ONX_E_INVALID : e->status;
@@ -219,14 +220,14 @@ onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_fun
 
 const onx_type *onx_infer_type(onx_infer *e, const onx_graph *graph, onx_str name)
 {
-    onxi_result *result = onxi_result_of(e, graph, false);
-    onxi_fact *fact = result ? onxi_result_find(e, result, name) : NULL;
+    onxi_infer_result *result = onxi_infer_result_of(e, graph, false);
+    onxi_infer_fact *fact = result ? onxi_infer_result_find(e, result, name) : NULL;
     onx_type *type;
     if (!fact)
         return NULL;
     if (!e->type_arena && onx_arena_new(e->cx, &e->type_arena) != ONX_OK)
         return NULL;
-    return onxi_type_write(e, e->type_arena, &fact->type, &type) == ONX_OK ? type : NULL;
+    return onxi_infer_type_write(e, e->type_arena, &fact->type, &type) == ONX_OK ? type : NULL;
 }
 
 const onx_type *onx_infer_type_of(void *infer, onx_kind scope_kind, const void *scope, onx_str name)
@@ -260,11 +261,11 @@ static knowledge knowledge_of(const onx_infer *e, const onxi_type *type)
 onx_infer_summary onx_infer_summarize(const onx_infer *e)
 {
     onx_infer_summary s = { .failed = e->failed };
-    for (onxi_loss *l = e->losses; l; l = l->next)
+    for (onxi_infer_loss *l = e->losses; l; l = l->next)
         l->shown.values = 0;
-    for (const onxi_result *r = e->results; r; r = r->next)
+    for (const onxi_infer_result *r = e->results; r; r = r->next)
         for (uint32_t i = r->input_count; i < r->count; i++) {
-            const onxi_fact *fact = r->made[i].fact;
+            const onxi_infer_fact *fact = r->made[i].fact;
             knowledge k = knowledge_of(e, &fact->type);
             s.values++;
             s.known += k == KNOWN;
@@ -281,7 +282,7 @@ const onx_infer_loss *onx_infer_loss_get(const onx_infer *e, uint32_t index)
 {
     if (index == 0)
         (void)onx_infer_summarize(e); /* counts the values */
-    for (const onxi_loss *l = e->losses; l; l = l->next)
+    for (const onxi_infer_loss *l = e->losses; l; l = l->next)
         if (l->shown.values && index-- == 0)
             return &l->shown;
     return NULL;

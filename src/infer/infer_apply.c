@@ -13,7 +13,7 @@ static void fill_shape(onx_infer *e, onx_tensor_shape *shape, const onxi_type *t
             ONX_CLEAR(dimension, d, dim_param);
             ONX_SET(dimension, d, dim_value, known);
         } else if (!ONX_HAS(dimension, d, dim_param) && !ONX_HAS(dimension, d, dim_value)) {
-            onx_bytes text = onxi_dim_text(e, known);
+            onx_bytes text = onxi_infer_dim_text(e, known);
             if (text.bits)
                 ONX_SET(dimension, d, dim_param, text);
         }
@@ -30,7 +30,7 @@ static onx_status fill_tensor(onx_infer *e, onx_arena *arena, onx_type *into, co
         fill_shape(e, shape, type);
     else if (type->ranked) {
         onx_type *fresh;
-        ONX_TRY(onxi_type_write(e, arena, type, &fresh));
+        ONX_TRY(onxi_infer_type_write(e, arena, type, &fresh));
         if (sparse)
             ONX_SET(type_sparse_tensor, into->sparse_tensor_type, shape, fresh->sparse_tensor_type->shape);
         else
@@ -60,7 +60,7 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
     if (!*into || !((*into)->has & any) || !(*into)->tensor_type) {
         onx_bytes denotation = *into ? (*into)->denotation : (onx_bytes){ 0 };
         uint32_t had = *into ? (*into)->has & (uint32_t)onx_type_has_denotation : 0;
-        ONX_TRY(onxi_type_write(e, arena, type, into));
+        ONX_TRY(onxi_infer_type_write(e, arena, type, into));
         (*into)->denotation = denotation;
         (*into)->has |= had;
         return ONX_OK;
@@ -91,25 +91,25 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
 /* What the graph declares. Its lists mostly stand in the order in which values are made, so the declared value behind
  * the last one found is looked at first; the table of names is made when that fails once. */
 typedef struct declared {
-    const onxi_result *result;
+    const onxi_infer_result *result;
     uint32_t next; /* in result->made */
-    const onxi_made **slots;
+    const onxi_infer_made **slots;
     uint32_t slot_count;
 } declared;
 
 static onx_status index_declared(onx_infer *e, declared *d)
 {
-    const onxi_result *result = d->result;
+    const onxi_infer_result *result = d->result;
     uint32_t count = 0;
     for (uint32_t i = 0; i < result->count; i++)
         count += result->made[i].declared;
     for (d->slot_count = 16; d->slot_count < 2 * (uint64_t)count;)
         d->slot_count *= 2;
-    d->slots = ONXI_ARRAY(e->arena, const onxi_made *, d->slot_count);
+    d->slots = ONXI_ARRAY(e->arena, const onxi_infer_made *, d->slot_count);
     if (!d->slots)
         return e->status = ONX_E_MEMORY;
     for (uint32_t i = 0; i < result->count && count; i++) {
-        const onxi_made *made = &result->made[i];
+        const onxi_infer_made *made = &result->made[i];
         if (!made->declared)
             continue;
         uint32_t at = (uint32_t)onxi_hash(made->name.ptr, made->name.len, 0) & (d->slot_count - 1);
@@ -121,9 +121,9 @@ static onx_status index_declared(onx_infer *e, declared *d)
     return ONX_OK;
 }
 
-static onx_status find_declared(onx_infer *e, declared *d, onx_str name, const onxi_fact **out)
+static onx_status find_declared(onx_infer *e, declared *d, onx_str name, const onxi_infer_fact **out)
 {
-    const onxi_result *r = d->result;
+    const onxi_infer_result *r = d->result;
     while (d->next < r->count && !r->made[d->next].declared)
         d->next++;
     if (d->next < r->count && onx_str_equal(r->made[d->next].name, name)) {
@@ -147,7 +147,7 @@ static onx_status fill_declared(onx_infer *e, declared *d, onx_arena *arena, onx
 {
     d->next = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const onxi_fact *fact;
+        const onxi_infer_fact *fact;
         ONX_TRY(find_declared(e, d, onx_view(list[i]->name), &fact));
         if (fact && fact->type.kind != ONXI_TYPE_NONE)
             ONX_TRY(fill_type(e, arena, &list[i]->type, &fact->type));
@@ -164,7 +164,7 @@ static onx_status fix_inputs(onx_infer *e, declared *d, const onx_graph *graph)
     d->next = 0;
     for (uint32_t i = 0; i < graph->input_count; i++) {
         const onx_type *type = graph->input[i]->type;
-        const onxi_fact *fact;
+        const onxi_infer_fact *fact;
         ONX_TRY(find_declared(e, d, onx_view(graph->input[i]->name), &fact));
         const onx_tensor_shape *shape = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
         if (!shape || !fact || !fact->type.ranked || fact->type.rank != shape->dim_count)
@@ -186,7 +186,7 @@ typedef struct tensor_info {
     onx_type_tensor tensor;
 } tensor_info;
 
-static onx_value_info *new_info(onx_infer *e, onx_arena *arena, const onxi_made *made)
+static onx_value_info *new_info(onx_infer *e, onx_arena *arena, const onxi_infer_made *made)
 {
     const onxi_type *type = &made->fact->type;
     bool plain = type->kind == ONXI_TYPE_TENSOR;
@@ -196,19 +196,19 @@ static onx_value_info *new_info(onx_infer *e, onx_arena *arena, const onxi_made 
         return NULL;
     info->has = (uint32_t)onx_value_info_has_name | (uint32_t)onx_value_info_has_type;
     if (!plain)
-        return onxi_type_write(e, arena, type, &info->type) == ONX_OK ? info : NULL;
+        return onxi_infer_type_write(e, arena, type, &info->type) == ONX_OK ? info : NULL;
     info->type = &t->type;
     ONX_SET(type, &t->type, tensor_type, &t->tensor);
-    return onxi_tensor_write(e, arena, type, &t->tensor) == ONX_OK ? info : NULL;
+    return onxi_infer_tensor_write(e, arena, type, &t->tensor) == ONX_OK ? info : NULL;
 }
 
-static bool is_new(const onxi_made *made)
+static bool is_new(const onxi_infer_made *made)
 {
     return !made->declared && made->fact->type.kind != ONXI_TYPE_NONE;
 }
 
 /* Appends all new value_info in one step: the list grows once. */
-static onx_status add_value_info(onx_infer *e, onxi_result *result, onx_arena *arena, onx_graph *graph)
+static onx_status add_value_info(onx_infer *e, onxi_infer_result *result, onx_arena *arena, onx_graph *graph)
 {
     uint64_t total = graph->value_info_count;
     for (uint32_t i = result->input_count; i < result->count; i++)
@@ -245,7 +245,7 @@ onx_status onx_infer_apply(onx_infer *e)
         onxi_infer_main_free(e);
     e->applied = true;
     onx_arena *arena = onx_doc_arena(e->doc);
-    for (onxi_result *r = e->results; r; r = r->next) {
+    for (onxi_infer_result *r = e->results; r; r = r->next) {
         /* The engine promises not to change the document while it infers; writing is this one place. */
         onx_graph *graph = (onx_graph *)(uintptr_t)r->graph;
         declared d = { .result = r };

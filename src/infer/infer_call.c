@@ -3,16 +3,16 @@
 
 #include <stdio.h>
 
-static onxi_running *running(onxi_call *call)
+static onxi_infer_running *running(onxi_call *call)
 {
-    return (onxi_running *)(void *)call;
+    return (onxi_infer_running *)(void *)call;
 }
 
 /* The elements of a constant tensor. What cannot be read is not known; that it cannot is for the checker to say, but
  * for external data, which may just not be there. */
-static void read_value(onx_infer *e, onxi_fact *fact)
+static void read_value(onx_infer *e, onxi_infer_fact *fact)
 {
-    onxi_value *value = onxi_arena_get(e->arena, sizeof *value);
+    onxi_known_ints *value = onxi_arena_get(e->arena, sizeof *value);
     fact->value_tried = true;
     if (!value)
         return;
@@ -24,7 +24,7 @@ static void read_value(onx_infer *e, onxi_fact *fact)
         e->quiet = onx_ctx_new(NULL);
     if (quiet && e->quiet)
         e->doc->cx = e->quiet;
-    bool known = onxi_value_of_tensor(e->doc, e->arena, fact->tensor, value);
+    bool known = onxi_known_ints_of_tensor(e->doc, e->arena, fact->tensor, value);
     if (quiet) {
         e->doc->cx = loud;
         if (e->quiet)
@@ -38,10 +38,10 @@ static void read_value(onx_infer *e, onxi_fact *fact)
     }
 }
 
-static const onxi_value *call_value(onxi_call *call, uint32_t input)
+static const onxi_known_ints *call_value(onxi_call *call, uint32_t input)
 {
-    onxi_running *run = running(call);
-    onxi_fact *fact = run->facts[input];
+    onxi_infer_running *run = running(call);
+    onxi_infer_fact *fact = run->facts[input];
     if (!fact)
         return NULL;
     if (!fact->value && fact->tensor && !fact->value_tried)
@@ -58,12 +58,12 @@ static const onxi_value *call_value(onxi_call *call, uint32_t input)
 
 static const onx_tensor *call_constant(onxi_call *call, uint32_t input)
 {
-    onxi_fact *fact = input < call->input_count ? running(call)->facts[input] : NULL;
+    onxi_infer_fact *fact = input < call->input_count ? running(call)->facts[input] : NULL;
     return fact ? fact->tensor : NULL;
 }
 
 /* The attribute of the node; one that refers to an attribute of the enclosing function is that of the caller. */
-const onx_attribute *onxi_infer_attribute(const onxi_frame *frame, const onx_node *node, const char *name)
+const onx_attribute *onxi_infer_attribute(const onxi_infer_frame *frame, const onx_node *node, const char *name)
 {
     onx_str wanted = onx_str_of(name);
     for (uint32_t i = 0; i < node->attribute_count; i++) {
@@ -89,14 +89,14 @@ static const onx_attribute *call_attribute(onxi_call *call, const char *name)
 static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
                                 onxi_type *outputs, uint32_t output_count)
 {
-    onxi_running *run = running(call);
+    onxi_infer_running *run = running(call);
     onx_infer *e = run->infer;
     uint32_t limit = onx_ctx_limits(e->cx).depth;
     if (run->scope->depth >= limit) {
         e->cut++;
         return onxi_call_fail(call, "subgraphs and functions are nested more than %u levels deep", limit);
     }
-    onxi_scope scope = {
+    onxi_infer_scope scope = {
         .parent = run->scope,
         .graph = graph,
         .frame = run->scope->frame,
@@ -107,25 +107,25 @@ static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const o
         .undo_mark = run->scope->frame->undo_count,
     };
     bool kept = !scope.frame->function; /* a function body has no place for the result */
-    if (kept && !(scope.result = onxi_result_of(e, graph, true)))
+    if (kept && !(scope.result = onxi_infer_result_of(e, graph, true)))
         return e->status;
-    onxi_value *values = call->subgraph_values;
+    onxi_known_ints *values = call->subgraph_values;
     onx_status status = onxi_infer_graph_in(e, &scope, inputs, input_count, outputs, output_count);
     for (uint32_t i = 0; i < output_count && i < graph->output_count && status == ONX_OK; i++) {
-        uint32_t name = onxi_names_add(e, &scope.frame->names, onx_view(graph->output[i]->name));
-        const onxi_fact *fact = name == UINT32_MAX ? NULL : scope.frame->names.entries[name].fact;
+        uint32_t name = onxi_infer_names_add(e, &scope.frame->names, onx_view(graph->output[i]->name));
+        const onxi_infer_fact *fact = name == UINT32_MAX ? NULL : scope.frame->names.entries[name].fact;
         if (values && fact && fact->value)
             values[i] = *fact->value;
         if (fact && fact->loss && !run->inner && !call->unreachable)
             run->inner = fact->loss;
     }
-    onxi_scope_leave(e, &scope);
+    onxi_infer_scope_leave(e, &scope);
     return status;
 }
 
 static onx_status call_fail(onxi_call *call, const char *format, va_list args)
 {
-    onxi_running *run = running(call);
+    onxi_infer_running *run = running(call);
     run->failed = true;
     (void)vsnprintf(run->why, sizeof run->why, format, args);
     return ONX_E_INVALID;
@@ -133,7 +133,7 @@ static onx_status call_fail(onxi_call *call, const char *format, va_list args)
 
 static onx_status call_type(onxi_call *call, const onx_type *type, onxi_type *out)
 {
-    return onxi_type_read(running(call)->infer, type, out);
+    return onxi_infer_type_read(running(call)->infer, type, out);
 }
 
 const onxi_call_ops onxi_infer_call_ops = {

@@ -57,8 +57,8 @@ typedef struct bound {
 
 enum { BOUND_MAX = 16 };
 
-static onx_status check_port(onxi_running *run, bool input, uint32_t i, const onxi_port *port, const onxi_type *type,
-                             bound *bounds, uint32_t *bound_count)
+static onx_status check_port(onxi_infer_running *run, bool input, uint32_t i, const onxi_port *port,
+                             const onxi_type *type, bound *bounds, uint32_t *bound_count)
 {
     const onxi_schema *schema = run->call.schema;
     const char *side = input ? "input" : "output";
@@ -96,7 +96,7 @@ static onx_status check_port(onxi_running *run, bool input, uint32_t i, const on
     return ONX_OK;
 }
 
-onx_status onxi_infer_check_types(onxi_running *run)
+onx_status onxi_infer_check_types(onxi_infer_running *run)
 {
     onxi_call *call = &run->call;
     const onxi_schema *schema = call->schema;
@@ -140,7 +140,7 @@ static void show(shown *s, const char *text, size_t len)
     s->len += len;
 }
 
-static void show_value(shown *s, const onx_infer *e, const onxi_value *value)
+static void show_value(shown *s, const onx_infer *e, const onxi_known_ints *value)
 {
     char text[64];
     show(s, " {", 2);
@@ -152,17 +152,17 @@ static void show_value(shown *s, const onx_infer *e, const onxi_value *value)
     show(s, "}", 1);
 }
 
-onx_str onxi_infer_show_inputs(const onxi_running *run)
+onx_str onxi_infer_show_inputs(const onxi_infer_running *run)
 {
     onx_infer *e = run->infer;
     shown s = { .len = 0 };
     for (uint32_t i = 0; i < run->call.input_count && i < SHOWN_INPUTS; i++) {
-        const onxi_fact *fact = run->facts[i];
+        const onxi_infer_fact *fact = run->facts[i];
         onx_str name = onx_view(run->call.node->input[i]);
         char type[128];
         if (!fact || fact->type.kind == ONXI_TYPE_NONE || name.len > 100)
             continue;
-        size_t len = onxi_type_print(e->dims, &fact->type, type, sizeof type);
+        size_t len = onxi_infer_type_print(e->dims, &fact->type, type, sizeof type);
         if (len >= sizeof type || s.len + name.len + len > 700)
             continue;
         show(&s, ", ", s.len ? 2 : 0);

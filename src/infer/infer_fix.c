@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 /* What is needed to infer nodes of the main graph again, made once. */
-typedef struct onxi_again {
+typedef struct onxi_infer_again {
     bool regular; /* every name of the main graph has one meaning */
-    onxi_places places;
+    onxi_infer_places places;
     onx_index *index;
     uint32_t *made;               /* by node: its first entry in the result; after the last node: their number */
     uint32_t *declared, *next;    /* by name: the first of its declarations, as place in `infos` + 1; and by that */
@@ -17,26 +17,26 @@ typedef struct onxi_again {
     uint32_t unsupported_at;      /* node; UINT32_MAX: none */
     uint32_t *heap, heap_count;   /* nodes that are to be inferred again, the least first */
     uint8_t *queued;              /* by node */
-} onxi_again;
+} onxi_infer_again;
 
-void onxi_again_free(onx_infer *e)
+void onxi_infer_again_free(onx_infer *e)
 {
     if (!e->again)
         return;
-    onxi_places_free(e, &e->again->places);
+    onxi_infer_places_free(e, &e->again->places);
     onx_index_free(e->again->index);
     e->again = NULL;
 }
 
 /* ---- who follows from what ---- */
 
-static onx_name_id name_of(const onxi_again *a, onx_str text)
+static onx_name_id name_of(const onxi_infer_again *a, onx_str text)
 {
     return text.len ? onx_index_find(a->index, text) : ONX_NO_NAME;
 }
 
 /* Is each name made once, and before it is used? What else a walk in order would see cannot be told afterwards. */
-static bool is_regular(const onxi_again *a, const onx_graph *g)
+static bool is_regular(const onxi_infer_again *a, const onx_graph *g)
 {
     uint32_t count;
     for (uint32_t i = 0; i < g->input_count; i++) {
@@ -57,7 +57,7 @@ static bool is_regular(const onxi_again *a, const onx_graph *g)
     return true;
 }
 
-static bool index_made(onxi_again *a, const onx_graph *g, const onxi_result *result)
+static bool index_made(onxi_infer_again *a, const onx_graph *g, const onxi_infer_result *result)
 {
     uint32_t at = result->input_count;
     for (uint32_t i = 0; i < g->node_count; i++) {
@@ -70,7 +70,7 @@ static bool index_made(onxi_again *a, const onx_graph *g, const onxi_result *res
 }
 
 /* Lists the declarations of each name; from behind, so that the lists are in order. */
-static void index_declarations(onxi_again *a, const onx_graph *g)
+static void index_declarations(onxi_infer_again *a, const onx_graph *g)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < g->value_info_count; i++)
@@ -88,7 +88,7 @@ static void index_declarations(onxi_again *a, const onx_graph *g)
     }
 }
 
-static bool index_initializers(onxi_again *a, const onx_graph *g)
+static bool index_initializers(onxi_infer_again *a, const onx_graph *g)
 {
     for (uint32_t i = 0; i < g->initializer_count + g->sparse_initializer_count; i++) {
         uint32_t k = i - g->initializer_count;
@@ -111,12 +111,12 @@ static onx_status again_new(onx_infer *e)
     const onx_graph *g = e->model->graph;
     if (!e->main) /* given up when the result was written */
         ONX_TRY(onxi_infer_main(e));
-    onxi_again *a = ONXI_NEW(e->arena, onxi_again);
+    onxi_infer_again *a = ONXI_NEW(e->arena, onxi_infer_again);
     if (!a)
         return e->status = ONX_E_MEMORY;
     ONX_TRY(onx_index_new(e->cx, g, &a->index));
     e->again = a; /* from here on freed with the engine */
-    ONX_TRY(onxi_places_new(e, &a->places));
+    ONX_TRY(onxi_infer_places_new(e, &a->places));
     uint64_t infos = (uint64_t)g->value_info_count + g->input_count + g->output_count;
     uint32_t names = onx_index_name_count(a->index);
     a->made = ONXI_ARRAY(e->arena, uint32_t, (size_t)g->node_count + 1);
@@ -136,7 +136,7 @@ static onx_status again_new(onx_infer *e)
 
 /* ---- the nodes to visit ---- */
 
-static void push(onxi_again *a, uint32_t node)
+static void push(onxi_infer_again *a, uint32_t node)
 {
     if (a->queued[node])
         return;
@@ -147,7 +147,7 @@ static void push(onxi_again *a, uint32_t node)
     a->heap[at] = node;
 }
 
-static uint32_t pop(onxi_again *a)
+static uint32_t pop(onxi_infer_again *a)
 {
     uint32_t least = a->heap[0], last = a->heap[--a->heap_count], at = 0;
     for (uint32_t child; (child = 2 * at + 1) < a->heap_count; at = child) {
@@ -161,7 +161,7 @@ static uint32_t pop(onxi_again *a)
     return least;
 }
 
-static void push_users(onxi_again *a, onx_name_id id)
+static void push_users(onxi_infer_again *a, onx_name_id id)
 {
     uint32_t count;
     const onx_use *uses = onx_index_uses(a->index, id, &count);
@@ -171,17 +171,17 @@ static void push_users(onxi_again *a, onx_name_id id)
 
 /* ---- what changed ---- */
 
-static bool same_fact(const onxi_fact *a, const onxi_fact *b)
+static bool same_fact(const onxi_infer_fact *a, const onxi_infer_fact *b)
 {
     if (!a || !b)
         return a == b;
-    return a->loss == b->loss && onxi_fact_same(a, b);
+    return a->loss == b->loss && onxi_infer_fact_same(a, b);
 }
 
-static onxi_name *entry_of(onx_infer *e, onx_str text)
+static onxi_infer_name *entry_of(onx_infer *e, onx_str text)
 {
-    onxi_names *names = &e->main->frame.names;
-    uint32_t id = onxi_names_add(e, names, text);
+    onxi_infer_names *names = &e->main->frame.names;
+    uint32_t id = onxi_infer_names_add(e, names, text);
     return id == UINT32_MAX ? NULL : &names->entries[id];
 }
 
@@ -190,8 +190,8 @@ static onxi_name *entry_of(onx_infer *e, onx_str text)
 /* Makes the name what its declarations say, as before the walk. */
 static onx_status declare_again(onx_infer *e, onx_name_id id, onx_str text)
 {
-    onxi_again *a = e->again;
-    onxi_name *entry = entry_of(e, text);
+    onxi_infer_again *a = e->again;
+    onxi_infer_name *entry = entry_of(e, text);
     if (!entry)
         return e->status;
     entry->fact = NULL;
@@ -205,18 +205,18 @@ static onx_status declare_again(onx_infer *e, onx_name_id id, onx_str text)
 /* A name that no node makes. */
 static onx_status refresh_name(onx_infer *e, onx_name_id id, onx_str text)
 {
-    onxi_again *a = e->again;
-    onxi_scope *scope = &e->main->scope;
+    onxi_infer_again *a = e->again;
+    onxi_infer_scope *scope = &e->main->scope;
     const onx_graph *g = scope->graph;
     const onx_def def = onx_index_def(a->index, id);
-    onxi_fact *old = entry_of(e, text)->fact;
+    onxi_infer_fact *old = entry_of(e, text)->fact;
     ONX_TRY(declare_again(e, id, text));
     uint32_t initializer = a->initializer[id];
     if (initializer > g->initializer_count)
         ONX_TRY(onxi_infer_sparse_initializer(e, scope, g->sparse_initializer[initializer - g->initializer_count - 1]));
     else if (initializer)
         ONX_TRY(onxi_infer_initializer(e, scope, g->initializer[initializer - 1]));
-    onxi_name *entry = entry_of(e, text);
+    onxi_infer_name *entry = entry_of(e, text);
     if (same_fact(old, entry->fact)) {
         entry->fact = old;
         return ONX_OK;
@@ -234,7 +234,7 @@ static onx_status refresh_name(onx_infer *e, onx_name_id id, onx_str text)
 /* What an earlier visit of the node said of it and of its subgraphs. */
 static void forget(onx_infer *e, const onx_node *node, uint32_t depth)
 {
-    onxi_loss *loss = onxi_map_find(&e->lost_at, onxi_infer_node_key(node));
+    onxi_infer_loss *loss = onxi_infer_map_find(&e->lost_at, onxi_infer_node_key(node));
     if (loss)
         loss->stale = true;
     if (depth > onx_ctx_limits(e->cx).depth)
@@ -242,7 +242,7 @@ static void forget(onx_infer *e, const onx_node *node, uint32_t depth)
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         uint32_t count;
         onx_graph *const *graphs = onx_attribute_value(node->attribute[i], ONX_SLOT_G, &count);
-        onxi_result *result = graphs && *graphs ? onxi_result_of(e, *graphs, false) : NULL;
+        onxi_infer_result *result = graphs && *graphs ? onxi_infer_result_of(e, *graphs, false) : NULL;
         if (!result)
             continue;
         result->count = result->input_count = 0;
@@ -255,15 +255,16 @@ static void forget(onx_infer *e, const onx_node *node, uint32_t depth)
 static onx_status infer_again(onx_infer *e, uint32_t index)
 {
     enum { FEW = 8 };
-    onxi_again *a = e->again;
-    onxi_scope *scope = &e->main->scope;
-    onxi_result *result = scope->result;
+    onxi_infer_again *a = e->again;
+    onxi_infer_scope *scope = &e->main->scope;
+    onxi_infer_result *result = scope->result;
     const onx_node *node = scope->graph->node[index];
-    onxi_fact *few[FEW], **old = few;
-    if (node->output_count > FEW && !(old = ONXI_ARRAY(e->arena, onxi_fact *, node->output_count)))
+    onxi_infer_fact *few[FEW], **old = few;
+    if (node->output_count > FEW && !(old = ONXI_ARRAY(e->arena, onxi_infer_fact *, node->output_count)))
         return e->status = ONX_E_MEMORY;
-    void **failures =
-        onxi_map_find(&e->failed_at, (uint64_t)index + 1) ? onxi_map_at(e, &e->failed_at, index + 1u) : NULL;
+    void **failures = onxi_infer_map_find(&e->failed_at, (uint64_t)index + 1)
+                          ? onxi_infer_map_at(e, &e->failed_at, index + 1u)
+                          : NULL;
     if (failures) {
         e->failed -= (uintptr_t)*failures;
         *failures = NULL;
@@ -287,7 +288,7 @@ static onx_status infer_again(onx_infer *e, uint32_t index)
         onx_name_id id = name_of(a, onx_view(node->output[k]));
         if (id == ONX_NO_NAME)
             continue;
-        onxi_name *entry = entry_of(e, onx_view(node->output[k]));
+        onxi_infer_name *entry = entry_of(e, onx_view(node->output[k]));
         if (same_fact(old[k], entry->fact)) {
             entry->fact = old[k];
         } else {
@@ -302,11 +303,11 @@ static onx_status infer_again(onx_infer *e, uint32_t index)
 /* ---- from a symbol on ---- */
 
 /* Declares the names of these places and puts their nodes into the queue; false: all has to be walked. */
-static bool start_from(onx_infer *e, const onxi_dim_places *lists)
+static bool start_from(onx_infer *e, const onxi_infer_dim_places *lists)
 {
-    onxi_again *a = e->again;
+    onxi_infer_again *a = e->again;
     for (; lists; lists = lists->next)
-        for (const onxi_dim_place *p = lists->first; p; p = p->next) {
+        for (const onxi_infer_dim_place *p = lists->first; p; p = p->next) {
             onx_name_id id = p->kind == ONXI_PLACE_NAME ? name_of(a, p->name) : ONX_NO_NAME;
             if (p->kind == ONXI_PLACE_ALL)
                 return false;
@@ -322,7 +323,7 @@ static bool start_from(onx_infer *e, const onxi_dim_places *lists)
 
 static int compare_losses(const void *a, const void *b)
 {
-    const onxi_loss *x = *(onxi_loss *const *)a, *y = *(onxi_loss *const *)b;
+    const onxi_infer_loss *x = *(onxi_infer_loss *const *)a, *y = *(onxi_infer_loss *const *)b;
     if (x->top != y->top)
         return x->top < y->top ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
@@ -332,13 +333,13 @@ static int compare_losses(const void *a, const void *b)
 static onx_status sort_losses(onx_infer *e)
 {
     uint32_t count = 0;
-    for (onxi_loss *l = e->losses; l; l = l->next)
+    for (onxi_infer_loss *l = e->losses; l; l = l->next)
         count++;
-    onxi_loss **list = ONXI_ARRAY(e->arena, onxi_loss *, (size_t)count + 1);
+    onxi_infer_loss **list = ONXI_ARRAY(e->arena, onxi_infer_loss *, (size_t)count + 1);
     if (!list)
         return ONX_E_MEMORY;
     count = 0;
-    for (onxi_loss *l = e->losses; l; l = l->next)
+    for (onxi_infer_loss *l = e->losses; l; l = l->next)
         list[count++] = l;
     qsort(list, count, sizeof *list, compare_losses);
     for (uint32_t i = 0; i < count; i++)
@@ -348,9 +349,9 @@ static onx_status sort_losses(onx_infer *e)
     return ONX_OK;
 }
 
-static onx_status follow(onx_infer *e, const onxi_dim_places *lists)
+static onx_status follow(onx_infer *e, const onxi_infer_dim_places *lists)
 {
-    onxi_again *a = e->again;
+    onxi_infer_again *a = e->again;
     e->visits = 0;
     e->round++;
     uint32_t losses = e->loss_count;
@@ -375,9 +376,9 @@ onx_status onx_infer_fix(onx_infer *e, onx_str name, int64_t size)
                          (long long)size);
     if (!e->again)
         ONX_TRY(again_new(e));
-    onxi_places *places = &e->again->places;
-    uint32_t id = onxi_names_find(&places->symbols, name);
-    const onxi_dim_places *lists = id == UINT32_MAX ? NULL : places->of[id];
+    onxi_infer_places *places = &e->again->places;
+    uint32_t id = onxi_infer_names_find(&places->symbols, name);
+    const onxi_infer_dim_places *lists = id == UINT32_MAX ? NULL : places->of[id];
     if (!lists && !places->any)
         return onxi_fail(e->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "no dimension of the model contains \"%.*s\"",
                          ONX_ARG(name));

@@ -3,8 +3,8 @@
 #include "infer/infer.h"
 
 /* The attributes of the function: what the caller gives, else its defaults. */
-static onx_status bind_attributes(onx_infer *e, onxi_frame *frame, const onx_function *f, const onxi_frame *caller,
-                                  const onx_node *node, const onx_attribute **given)
+static onx_status bind_attributes(onx_infer *e, onxi_infer_frame *frame, const onx_function *f,
+                                  const onxi_infer_frame *caller, const onx_node *node, const onx_attribute **given)
 {
     uint32_t room = f->attribute_count + f->attribute_proto_count;
     onx_str *names = ONXI_ARRAY(e->arena, onx_str, room + 1);
@@ -32,54 +32,55 @@ static onx_status bind_attributes(onx_infer *e, onxi_frame *frame, const onx_fun
     return ONX_OK;
 }
 
-static onx_status bind_function_inputs(onx_infer *e, onxi_scope *scope, const onx_function *f, onxi_fact *const *inputs,
-                                       uint32_t input_count)
+static onx_status bind_function_inputs(onx_infer *e, onxi_infer_scope *scope, const onx_function *f,
+                                       onxi_infer_fact *const *inputs, uint32_t input_count)
 {
     for (uint32_t i = 0; i < f->input_count; i++) {
-        uint32_t name = onxi_names_add(e, &scope->frame->names, onx_view(f->input[i]));
-        onxi_fact *fact = i < input_count ? inputs[i] : NULL;
+        uint32_t name = onxi_infer_names_add(e, &scope->frame->names, onx_view(f->input[i]));
+        onxi_infer_fact *fact = i < input_count ? inputs[i] : NULL;
         if (name == UINT32_MAX)
             return e->status;
         if (!fact) {
-            if (!(fact = onxi_fact_new(e)))
+            if (!(fact = onxi_infer_fact_new(e)))
                 return e->status;
             fact->omitted = true;
         }
-        ONX_TRY(onxi_scope_bind(e, scope, name, fact));
+        ONX_TRY(onxi_infer_scope_bind(e, scope, name, fact));
     }
     return ONX_OK;
 }
 
-static onx_status run_body(onx_infer *e, onxi_scope *scope, const onx_function *f, onxi_fact *const *inputs,
-                           uint32_t input_count, onxi_fact **outputs, uint32_t output_count)
+static onx_status run_body(onx_infer *e, onxi_infer_scope *scope, const onx_function *f, onxi_infer_fact *const *inputs,
+                           uint32_t input_count, onxi_infer_fact **outputs, uint32_t output_count)
 {
     /* Types that the body declares are hints of the author for one caller; what this caller's types give counts. */
     ONX_TRY(bind_function_inputs(e, scope, f, inputs, input_count));
     ONX_TRY(onxi_infer_nodes(e, scope, f->node, f->node_count));
     for (uint32_t i = 0; i < output_count; i++) {
         uint32_t name =
-            i < f->output_count ? onxi_names_add(e, &scope->frame->names, onx_view(f->output[i])) : UINT32_MAX;
+            i < f->output_count ? onxi_infer_names_add(e, &scope->frame->names, onx_view(f->output[i])) : UINT32_MAX;
         outputs[i] = name == UINT32_MAX ? NULL : scope->frame->names.entries[name].fact;
     }
     return e->status;
 }
 
 /* Operator sets and schemas that were looked up are the same in every call. */
-static onx_status frame_of(onx_infer *e, onxi_frame *frame, const onx_function *f)
+static onx_status frame_of(onx_infer *e, onxi_infer_frame *frame, const onx_function *f)
 {
     uint64_t address = (uint64_t)(uintptr_t)f;
-    void **known = onxi_map_at(e, &e->bodies, onxi_hash(&address, sizeof address, 0));
+    void **known = onxi_infer_map_at(e, &e->bodies, onxi_hash(&address, sizeof address, 0));
     if (!known)
         return e->status;
-    const onxi_frame *shared = *known;
+    const onxi_infer_frame *shared = *known;
     if (shared) {
         frame->imports = shared->imports;
         frame->import_count = shared->import_count;
         frame->cache = shared->cache;
         return ONX_OK;
     }
-    ONX_TRY(onxi_frame_imports(e, frame, f->opset_import, f->opset_import_count, e->model ? e->model->ir_version : 10));
-    onxi_frame *kept = ONXI_NEW(e->arena, onxi_frame);
+    ONX_TRY(onxi_infer_frame_imports(e, frame, f->opset_import, f->opset_import_count,
+                                     e->model ? e->model->ir_version : 10));
+    onxi_infer_frame *kept = ONXI_NEW(e->arena, onxi_infer_frame);
     if (!kept)
         return e->status = ONX_E_MEMORY;
     *kept = *frame;
@@ -88,25 +89,27 @@ static onx_status frame_of(onx_infer *e, onxi_frame *frame, const onx_function *
 }
 
 /* Infers the body; what its outputs are goes to `outputs`. */
-static onx_status walk_body(onx_infer *e, onxi_frame *frame, onxi_scope *scope, onxi_fact *const *inputs,
-                            uint32_t input_count, onxi_fact **outputs, uint32_t output_count)
+static onx_status walk_body(onx_infer *e, onxi_infer_frame *frame, onxi_infer_scope *scope,
+                            onxi_infer_fact *const *inputs, uint32_t input_count, onxi_infer_fact **outputs,
+                            uint32_t output_count)
 {
-    onxi_scope *caller = scope->parent;
+    onxi_infer_scope *caller = scope->parent;
     onx_status status = run_body(e, scope, frame->function, inputs, input_count, outputs, output_count);
     if (caller && scope->unsupported) {
         if (!caller->unsupported)
             caller->unsupported_at = scope->node_index;
         caller->unsupported = true;
     }
-    onxi_frame_free(e, frame);
+    onxi_infer_frame_free(e, frame);
     return status;
 }
 
-onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_fact *const *inputs, uint32_t input_count,
-                           const onx_attribute **attributes, onxi_fact **outputs, uint32_t output_count)
+onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infer_fact *const *inputs,
+                           uint32_t input_count, const onx_attribute **attributes, onxi_infer_fact **outputs,
+                           uint32_t output_count)
 {
-    onxi_frame frame = { .function = function };
-    onxi_scope scope = { .frame = &frame };
+    onxi_infer_frame frame = { .function = function };
+    onxi_infer_scope scope = { .frame = &frame };
     ONX_TRY(frame_of(e, &frame, function));
     ONX_TRY(bind_attributes(e, &frame, function, NULL, NULL, attributes));
     return walk_body(e, &frame, &scope, inputs, input_count, outputs, output_count);
@@ -119,11 +122,11 @@ typedef struct made_call {
     struct made_call *next;
     const onx_function *function;
     const onx_attribute **attributes;
-    onxi_fact **inputs;
+    onxi_infer_fact **inputs;
     uint32_t input_count, output_count;
     onxi_type *types;
-    onxi_value *values;
-    onxi_loss *loss; /* of one of the outputs, or NULL */
+    onxi_known_ints *values;
+    onxi_infer_loss *loss; /* of one of the outputs, or NULL */
     uint64_t failed;
     bool unsupported;
 } made_call;
@@ -133,7 +136,7 @@ static uint64_t hash_dims(const onxi_dim *dims, uint64_t count, uint64_t h)
     return count ? onxi_hash(dims, (size_t)count * sizeof *dims, h) : h;
 }
 
-static uint64_t hash_call(const onx_function *function, onxi_fact *const *inputs, uint32_t input_count)
+static uint64_t hash_call(const onx_function *function, onxi_infer_fact *const *inputs, uint32_t input_count)
 {
     uint64_t address = (uint64_t)(uintptr_t)function, h = onxi_hash(&address, sizeof address, input_count);
     for (uint32_t i = 0; i < input_count; i++) {
@@ -148,8 +151,8 @@ static uint64_t hash_call(const onx_function *function, onxi_fact *const *inputs
     return h;
 }
 
-static bool same_call(const made_call *made, const onxi_frame *frame, onxi_fact *const *inputs, uint32_t input_count,
-                      uint32_t output_count)
+static bool same_call(const made_call *made, const onxi_infer_frame *frame, onxi_infer_fact *const *inputs,
+                      uint32_t input_count, uint32_t output_count)
 {
     if (made->function != frame->function || made->input_count != input_count || made->output_count < output_count)
         return false;
@@ -160,13 +163,13 @@ static bool same_call(const made_call *made, const onxi_frame *frame, onxi_fact 
     }
     for (uint32_t i = 0; i < input_count; i++)
         if (made->inputs[i] != inputs[i] &&
-            (!made->inputs[i] || !inputs[i] || !onxi_fact_same(made->inputs[i], inputs[i])))
+            (!made->inputs[i] || !inputs[i] || !onxi_infer_fact_same(made->inputs[i], inputs[i])))
             return false;
     return true;
 }
 
 /* Subgraphs that are handed to a function may take names from the caller. */
-static bool has_graph(const onxi_frame *frame)
+static bool has_graph(const onxi_infer_frame *frame)
 {
     uint32_t count;
     for (uint32_t i = 0; i < frame->attribute_count; i++)
@@ -197,7 +200,7 @@ static bool has_fresh(const onx_infer *e, const made_call *made, onxi_dim after)
     return false;
 }
 
-static onx_status new_call(onx_infer *e, const onxi_frame *frame, onxi_fact **inputs, uint32_t input_count,
+static onx_status new_call(onx_infer *e, const onxi_infer_frame *frame, onxi_infer_fact **inputs, uint32_t input_count,
                            uint32_t output_count, made_call **out)
 {
     made_call *made = ONXI_NEW(e->arena, made_call);
@@ -209,27 +212,28 @@ static onx_status new_call(onx_infer *e, const onxi_frame *frame, onxi_fact **in
                          .input_count = input_count,
                          .output_count = output_count,
                          .types = ONXI_ARRAY(e->arena, onxi_type, (size_t)output_count + 1),
-                         .values = ONXI_ARRAY(e->arena, onxi_value, (size_t)output_count + 1) };
+                         .values = ONXI_ARRAY(e->arena, onxi_known_ints, (size_t)output_count + 1) };
     *out = made;
     return made->types && made->values ? ONX_OK : (e->status = ONX_E_MEMORY);
 }
 
-static onx_status infer_call(onxi_running *run, const onx_function *function, onxi_fact **inputs, made_call **out)
+static onx_status infer_call(onxi_infer_running *run, const onx_function *function, onxi_infer_fact **inputs,
+                             made_call **out)
 {
     onx_infer *e = run->infer;
     onxi_call *call = &run->call;
-    onxi_scope *caller = run->scope;
-    onxi_frame frame = { .caller = caller->frame, .function = function };
-    onxi_scope scope = { .parent = caller,
-                         .frame = &frame,
-                         .node = call->node,
-                         .node_index = run->index,
-                         .depth = caller->depth + 1,
-                         .unreachable = caller->unreachable };
+    onxi_infer_scope *caller = run->scope;
+    onxi_infer_frame frame = { .caller = caller->frame, .function = function };
+    onxi_infer_scope scope = { .parent = caller,
+                               .frame = &frame,
+                               .node = call->node,
+                               .node_index = run->index,
+                               .depth = caller->depth + 1,
+                               .unreachable = caller->unreachable };
     ONX_TRY(frame_of(e, &frame, function));
     ONX_TRY(bind_attributes(e, &frame, function, caller->frame, call->node, NULL));
     uint64_t key = hash_call(function, inputs, call->input_count);
-    void **known = onxi_map_at(e, &e->calls, key);
+    void **known = onxi_infer_map_at(e, &e->calls, key);
     if (!known)
         return e->status;
     for (*out = *known; *out; *out = (*out)->next)
@@ -239,7 +243,7 @@ static onx_status infer_call(onxi_running *run, const onx_function *function, on
             onxi_infer_count_failures(e, caller, run->index, (*out)->failed);
             return ONX_OK;
         }
-    onxi_fact **outputs = ONXI_ARRAY(e->arena, onxi_fact *, (size_t)call->output_count + 1);
+    onxi_infer_fact **outputs = ONXI_ARRAY(e->arena, onxi_infer_fact *, (size_t)call->output_count + 1);
     if (!outputs)
         return e->status = ONX_E_MEMORY;
     uint64_t failed = e->failed, cut = e->cut;
@@ -259,19 +263,19 @@ static onx_status infer_call(onxi_running *run, const onx_function *function, on
     made->unsupported = scope.unsupported;
     if (e->cut != cut || scope.unreachable || has_graph(&frame) || has_fresh(e, made, newest))
         return ONX_OK;
-    if (!(known = onxi_map_at(e, &e->calls, key))) /* the table may have moved */
+    if (!(known = onxi_infer_map_at(e, &e->calls, key))) /* the table may have moved */
         return e->status;
     made->next = *known;
     *known = made;
     return ONX_OK;
 }
 
-onx_status onxi_infer_call_function(onxi_running *run, const onx_function *function)
+onx_status onxi_infer_call_function(onxi_infer_running *run, const onx_function *function)
 {
     onx_infer *e = run->infer;
     onxi_call *call = &run->call;
     uint32_t limit = onx_ctx_limits(e->cx).depth;
-    for (const onxi_frame *f = run->scope->frame; f; f = f->caller)
+    for (const onxi_infer_frame *f = run->scope->frame; f; f = f->caller)
         if (f->function == function) {
             onxi_infer_report(e, run->scope, call->node, run->index, true, "function %.*s calls itself",
                               ONX_ARG(onx_view(function->name)));
@@ -288,12 +292,13 @@ onx_status onxi_infer_call_function(onxi_running *run, const onx_function *funct
                           function->output_count);
         onxi_infer_count_failures(e, run->scope, run->index, 1);
     }
-    onxi_fact **inputs = ONXI_ARRAY(e->arena, onxi_fact *, (size_t)call->input_count + 1);
+    onxi_infer_fact **inputs = ONXI_ARRAY(e->arena, onxi_infer_fact *, (size_t)call->input_count + 1);
     if (!inputs)
         return e->status = ONX_E_MEMORY;
     for (uint32_t i = 0; i < call->input_count; i++) {
         inputs[i] = run->facts[i];
-        if (!inputs[i] && call->inputs[i] && !(inputs[i] = onxi_fact_new(e))) /* given, but nothing is known of it */
+        if (!inputs[i] && call->inputs[i] &&
+            !(inputs[i] = onxi_infer_fact_new(e))) /* given, but nothing is known of it */
             return e->status;
     }
     made_call *made = NULL;

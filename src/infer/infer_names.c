@@ -4,14 +4,15 @@
 /* ---- tables of names ---- */
 
 /* Makes room for `wanted` names in all. */
-static bool names_grow(onx_infer *e, onxi_names *names, uint64_t wanted)
+static bool names_grow(onx_infer *e, onxi_infer_names *names, uint64_t wanted)
 {
     uint32_t room = names->room ? names->room : 64;
     while (room < wanted && room <= UINT32_C(1) << 29)
         room *= 2;
     if (room < wanted)
         return false;
-    onxi_name *entries = onxi_resize(e->cx, names->entries, names->room * sizeof *entries, room * sizeof *entries);
+    onxi_infer_name *entries =
+        onxi_resize(e->cx, names->entries, names->room * sizeof *entries, room * sizeof *entries);
     if (!entries)
         return false;
     names->entries = entries;
@@ -35,7 +36,7 @@ static bool names_grow(onx_infer *e, onxi_names *names, uint64_t wanted)
     return true;
 }
 
-onx_status onxi_names_reserve(onx_infer *e, onxi_names *names, uint64_t count)
+onx_status onxi_infer_names_reserve(onx_infer *e, onxi_infer_names *names, uint64_t count)
 {
     uint64_t wanted = names->count + count;
     return wanted <= names->room || names_grow(e, names, wanted) ? ONX_OK : (e->status = ONX_E_MEMORY);
@@ -43,14 +44,14 @@ onx_status onxi_names_reserve(onx_infer *e, onxi_names *names, uint64_t count)
 
 enum { RECENT = 4 };
 
-void onxi_names_prefetch(const onxi_names *names, onx_str text)
+void onxi_infer_names_prefetch(const onxi_infer_names *names, onx_str text)
 {
     if (names->slot_count)
         __builtin_prefetch(&names->slots[(uint32_t)onxi_hash(text.ptr, text.len, 0) & (names->slot_count - 1)], 1);
 }
 
 /* A slot holds the hash in its upper half and the index + 1 in its lower: most probes need no look at the entry. */
-uint32_t onxi_names_add(onx_infer *e, onxi_names *names, onx_str text)
+uint32_t onxi_infer_names_add(onx_infer *e, onxi_infer_names *names, onx_str text)
 {
     /* Most inputs are what one of the last nodes made; those names are at hand. */
     for (uint32_t i = names->count; i > 0 && i + RECENT > names->count; i--)
@@ -65,12 +66,12 @@ uint32_t onxi_names_add(onx_infer *e, onxi_names *names, onx_str text)
     for (uint64_t slot; (slot = names->slots[at]) != 0; at = (at + 1) & mask)
         if (slot >> 32 == hash && onx_str_equal(names->entries[(uint32_t)slot - 1].text, text))
             return (uint32_t)slot - 1;
-    names->entries[names->count] = (onxi_name){ .text = text };
+    names->entries[names->count] = (onxi_infer_name){ .text = text };
     names->slots[at] = (uint64_t)hash << 32 | ++names->count;
     return names->count - 1;
 }
 
-uint32_t onxi_names_find(const onxi_names *names, onx_str text)
+uint32_t onxi_infer_names_find(const onxi_infer_names *names, onx_str text)
 {
     uint32_t hash = (uint32_t)onxi_hash(text.ptr, text.len, 0), mask = names->slot_count - 1, at = hash & mask;
     if (!names->slot_count)
@@ -81,30 +82,31 @@ uint32_t onxi_names_find(const onxi_names *names, onx_str text)
     return UINT32_MAX;
 }
 
-void onxi_names_free(onx_infer *e, onxi_names *names)
+void onxi_infer_names_free(onx_infer *e, onxi_infer_names *names)
 {
     onxi_release(e->cx, names->entries, names->room * sizeof *names->entries);
     onxi_release(e->cx, names->slots, names->slot_count * sizeof *names->slots);
-    *names = (onxi_names){ .entries = NULL };
+    *names = (onxi_infer_names){ .entries = NULL };
 }
 
 /* ---- scopes ---- */
 
-onx_status onxi_scope_bind(onx_infer *e, onxi_scope *scope, uint32_t name, onxi_fact *fact)
+onx_status onxi_infer_scope_bind(onx_infer *e, onxi_infer_scope *scope, uint32_t name, onxi_infer_fact *fact)
 {
-    onxi_frame *frame = scope->frame;
-    onxi_name *entry = &frame->names.entries[name];
+    onxi_infer_frame *frame = scope->frame;
+    onxi_infer_name *entry = &frame->names.entries[name];
     bool outermost = !scope->parent || scope->parent->frame != frame;
     if (!outermost && entry->scope != scope) {
         if (frame->undo_count == frame->undo_room) {
             uint32_t room = frame->undo_room ? frame->undo_room * 2 : 64;
-            onxi_undo *undo = onxi_resize(e->cx, frame->undo, frame->undo_room * sizeof *undo, room * sizeof *undo);
+            onxi_infer_undo *undo =
+                onxi_resize(e->cx, frame->undo, frame->undo_room * sizeof *undo, room * sizeof *undo);
             if (!undo)
                 return e->status = ONX_E_MEMORY;
             frame->undo = undo;
             frame->undo_room = room;
         }
-        frame->undo[frame->undo_count++] = (onxi_undo){ name, entry->declared, entry->fact, entry->scope };
+        frame->undo[frame->undo_count++] = (onxi_infer_undo){ name, entry->declared, entry->fact, entry->scope };
         entry->declared = ONXI_DECLARED_NOT;
     }
     entry->fact = fact;
@@ -112,22 +114,22 @@ onx_status onxi_scope_bind(onx_infer *e, onxi_scope *scope, uint32_t name, onxi_
     return ONX_OK;
 }
 
-void onxi_scope_leave(onx_infer *e, onxi_scope *scope)
+void onxi_infer_scope_leave(onx_infer *e, onxi_infer_scope *scope)
 {
-    onxi_frame *frame = scope->frame;
+    onxi_infer_frame *frame = scope->frame;
     (void)e;
     while (frame->undo_count > scope->undo_mark) {
-        onxi_undo *undo = &frame->undo[--frame->undo_count];
-        onxi_name *entry = &frame->names.entries[undo->name];
+        onxi_infer_undo *undo = &frame->undo[--frame->undo_count];
+        onxi_infer_name *entry = &frame->names.entries[undo->name];
         entry->fact = undo->fact;
         entry->scope = undo->scope;
         entry->declared = undo->declared;
     }
 }
 
-onxi_fact *onxi_fact_new(onx_infer *e)
+onxi_infer_fact *onxi_infer_fact_new(onx_infer *e)
 {
-    onxi_fact *fact = onxi_arena_get(e->arena, sizeof *fact);
+    onxi_infer_fact *fact = onxi_arena_get(e->arena, sizeof *fact);
     if (!fact) {
         e->status = ONX_E_MEMORY;
         return NULL;
@@ -138,9 +140,9 @@ onxi_fact *onxi_fact_new(onx_infer *e)
 
 /* ---- maps ---- */
 
-static bool map_grow(onx_infer *e, onxi_map *map)
+static bool map_grow(onx_infer *e, onxi_infer_map *map)
 {
-    onxi_map larger = { .count = map->count, .room = map->room ? map->room * 2 : 64 };
+    onxi_infer_map larger = { .count = map->count, .room = map->room ? map->room * 2 : 64 };
     larger.keys = ONXI_ARRAY(e->arena, uint64_t, larger.room);
     larger.values = ONXI_ARRAY(e->arena, void *, larger.room);
     if (!larger.keys || !larger.values)
@@ -158,7 +160,7 @@ static bool map_grow(onx_infer *e, onxi_map *map)
     return true;
 }
 
-void **onxi_map_at(onx_infer *e, onxi_map *map, uint64_t key)
+void **onxi_infer_map_at(onx_infer *e, onxi_infer_map *map, uint64_t key)
 {
     if (map->count * 2 >= map->room && !map_grow(e, map)) {
         e->status = ONX_E_MEMORY;
@@ -174,7 +176,7 @@ void **onxi_map_at(onx_infer *e, onxi_map *map, uint64_t key)
     return &map->values[at];
 }
 
-void *onxi_map_find(const onxi_map *map, uint64_t key)
+void *onxi_infer_map_find(const onxi_infer_map *map, uint64_t key)
 {
     key += key == 0;
     if (!map->room)
@@ -196,10 +198,10 @@ static uint32_t hash_pointer(const void *p)
 static bool results_grow(onx_infer *e)
 {
     uint32_t slot_count = e->result_slot_count ? e->result_slot_count * 2 : 16;
-    onxi_result **slots = ONXI_ARRAY(e->arena, onxi_result *, slot_count);
+    onxi_infer_result **slots = ONXI_ARRAY(e->arena, onxi_infer_result *, slot_count);
     if (!slots)
         return false;
-    for (onxi_result *r = e->results; r; r = r->next) {
+    for (onxi_infer_result *r = e->results; r; r = r->next) {
         uint32_t at = hash_pointer(r->graph) & (slot_count - 1);
         while (slots[at])
             at = (at + 1) & (slot_count - 1);
@@ -210,7 +212,7 @@ static bool results_grow(onx_infer *e)
     return true;
 }
 
-onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make)
+onxi_infer_result *onxi_infer_result_of(onx_infer *e, const onx_graph *graph, bool make)
 {
     uint32_t hash = hash_pointer(graph), at;
     if (e->result_slot_count) {
@@ -225,7 +227,7 @@ onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make)
     }
     if (!make)
         return NULL;
-    onxi_result *result = ONXI_NEW(e->arena, onxi_result);
+    onxi_infer_result *result = ONXI_NEW(e->arena, onxi_infer_result);
     if (!result || (e->result_count * 2 >= e->result_slot_count && !results_grow(e))) {
         e->status = ONX_E_MEMORY;
         return NULL;
@@ -240,12 +242,13 @@ onxi_result *onxi_result_of(onx_infer *e, const onx_graph *graph, bool make)
     return result;
 }
 
-onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi_fact *fact, bool declared)
+onx_status onxi_infer_result_add(onx_infer *e, onxi_infer_result *result, onx_str name, onxi_infer_fact *fact,
+                                 bool declared)
 {
     if (result->count == result->room) {
         uint64_t least = (uint64_t)result->graph->input_count + result->graph->node_count + 16;
         uint32_t room = result->room ? result->room * 2 : least > UINT32_MAX / 2 ? 16 : (uint32_t)least;
-        onxi_made *made = onxi_arena_get(e->arena, room * sizeof *made);
+        onxi_infer_made *made = onxi_arena_get(e->arena, room * sizeof *made);
         if (!made)
             return e->status = ONX_E_MEMORY;
         if (result->count)
@@ -253,11 +256,11 @@ onx_status onxi_result_add(onx_infer *e, onxi_result *result, onx_str name, onxi
         result->made = made;
         result->room = room;
     }
-    result->made[result->count++] = (onxi_made){ name, fact, declared };
+    result->made[result->count++] = (onxi_infer_made){ name, fact, declared };
     return ONX_OK;
 }
 
-onxi_fact *onxi_result_find(onx_infer *e, onxi_result *result, onx_str name)
+onxi_infer_fact *onxi_infer_result_find(onx_infer *e, onxi_infer_result *result, onx_str name)
 {
     if (!result->slots) {
         uint32_t slot_count = 16;

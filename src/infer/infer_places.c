@@ -5,35 +5,35 @@
 /* A text is read once, however often it stands in the model. */
 typedef struct finder {
     onx_infer *e;
-    onxi_places *places;
-    onxi_names texts;
-    onxi_dim_places **of; /* by text */
+    onxi_infer_places *places;
+    onxi_infer_names texts;
+    onxi_infer_dim_places **of; /* by text */
     uint32_t room;
-    onxi_dim_place here; /* what is being looked at */
+    onxi_infer_dim_place here; /* what is being looked at */
 } finder;
 
 static onx_status add_place(finder *f, onx_str text)
 {
     onx_infer *e = f->e;
-    uint32_t id = onxi_names_add(e, &f->texts, text);
+    uint32_t id = onxi_infer_names_add(e, &f->texts, text);
     if (id == UINT32_MAX)
         return e->status;
     if (id >= f->room) {
         uint32_t room = f->texts.room;
-        onxi_dim_places **of = ONXI_ARRAY(e->arena, onxi_dim_places *, room);
+        onxi_infer_dim_places **of = ONXI_ARRAY(e->arena, onxi_infer_dim_places *, room);
         if (!of)
             return e->status = ONX_E_MEMORY;
         if (f->room)
-            memcpy(of, f->of, f->room * sizeof(onxi_dim_places *));
+            memcpy(of, f->of, f->room * sizeof(onxi_infer_dim_places *));
         f->of = of;
         f->room = room;
     }
-    if (!f->of[id] && !(f->of[id] = ONXI_NEW(e->arena, onxi_dim_places)))
+    if (!f->of[id] && !(f->of[id] = ONXI_NEW(e->arena, onxi_infer_dim_places)))
         return e->status = ONX_E_MEMORY;
-    const onxi_dim_place *last = f->of[id]->first;
+    const onxi_infer_dim_place *last = f->of[id]->first;
     if (last && last->kind == f->here.kind && last->node == f->here.node && onx_str_equal(last->name, f->here.name))
         return ONX_OK;
-    onxi_dim_place *place = ONXI_NEW(e->arena, onxi_dim_place);
+    onxi_infer_dim_place *place = ONXI_NEW(e->arena, onxi_infer_dim_place);
     if (!place)
         return e->status = ONX_E_MEMORY;
     *place = f->here;
@@ -117,7 +117,7 @@ static onx_status in_nodes(finder *f, onx_node *const *nodes, uint32_t count, ui
 static onx_status in_declarations(finder *f, onx_value_info *const *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        f->here = (onxi_dim_place){ .kind = ONXI_PLACE_NAME, .name = onx_view(list[i]->name) };
+        f->here = (onxi_infer_dim_place){ .kind = ONXI_PLACE_NAME, .name = onx_view(list[i]->name) };
         ONX_TRY(in_type(f, list[i]->type));
     }
     return ONX_OK;
@@ -130,11 +130,11 @@ static onx_status in_model(finder *f, const onx_model *model)
     ONX_TRY(in_declarations(f, graph->input, graph->input_count));
     ONX_TRY(in_declarations(f, graph->output, graph->output_count));
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        f->here = (onxi_dim_place){ .kind = ONXI_PLACE_NODE, .node = i };
+        f->here = (onxi_infer_dim_place){ .kind = ONXI_PLACE_NODE, .node = i };
         ONX_TRY(in_node(f, graph->node[i], 1));
     }
     for (uint32_t i = 0; i < model->functions_count; i++) {
-        f->here = (onxi_dim_place){ .kind = ONXI_PLACE_ALL };
+        f->here = (onxi_infer_dim_place){ .kind = ONXI_PLACE_ALL };
         ONX_TRY(in_nodes(f, model->functions[i]->node, model->functions[i]->node_count, 1));
     }
     return ONX_OK;
@@ -144,7 +144,7 @@ static onx_status in_model(finder *f, const onx_model *model)
 
 typedef struct linker {
     finder *f;
-    onxi_dim_place *first;
+    onxi_infer_dim_place *first;
     uint32_t room;
 } linker;
 
@@ -152,14 +152,14 @@ static bool link_symbol(void *user, onx_str name)
 {
     linker *l = user;
     onx_infer *e = l->f->e;
-    onxi_places *places = l->f->places;
-    uint32_t id = onxi_names_add(e, &places->symbols, name);
-    onxi_dim_places *entry = id == UINT32_MAX ? NULL : ONXI_NEW(e->arena, onxi_dim_places);
+    onxi_infer_places *places = l->f->places;
+    uint32_t id = onxi_infer_names_add(e, &places->symbols, name);
+    onxi_infer_dim_places *entry = id == UINT32_MAX ? NULL : ONXI_NEW(e->arena, onxi_infer_dim_places);
     if (entry && id >= l->room) {
         uint32_t room = places->symbols.room;
-        onxi_dim_places **of = ONXI_ARRAY(e->arena, onxi_dim_places *, room);
+        onxi_infer_dim_places **of = ONXI_ARRAY(e->arena, onxi_infer_dim_places *, room);
         if (of && l->room)
-            memcpy(of, places->of, l->room * sizeof(onxi_dim_places *));
+            memcpy(of, places->of, l->room * sizeof(onxi_infer_dim_places *));
         if ((places->of = of) != NULL)
             l->room = room;
     }
@@ -167,7 +167,7 @@ static bool link_symbol(void *user, onx_str name)
         e->status = ONX_E_MEMORY;
         return false;
     }
-    *entry = (onxi_dim_places){ places->of[id], l->first };
+    *entry = (onxi_infer_dim_places){ places->of[id], l->first };
     places->of[id] = entry;
     return true;
 }
@@ -181,30 +181,30 @@ static onx_status link_texts(finder *f, onxi_dims *plain)
         l.first = f->of[i]->first;
         if (onxi_dim_symbols(plain, onxi_dim_parse(plain, f->texts.entries[i].text), link_symbol, &l))
             continue;
-        onxi_dim_places *entry = ONXI_NEW(e->arena, onxi_dim_places);
+        onxi_infer_dim_places *entry = ONXI_NEW(e->arena, onxi_infer_dim_places);
         if (!entry || e->status != ONX_OK)
             return e->status = ONX_E_MEMORY;
-        *entry = (onxi_dim_places){ f->places->any, l.first };
+        *entry = (onxi_infer_dim_places){ f->places->any, l.first };
         f->places->any = entry;
     }
     return ONX_OK;
 }
 
-onx_status onxi_places_new(onx_infer *e, onxi_places *out)
+onx_status onxi_infer_places_new(onx_infer *e, onxi_infer_places *out)
 {
     finder f = { .e = e, .places = out };
-    *out = (onxi_places){ .any = NULL };
+    *out = (onxi_infer_places){ .any = NULL };
     onx_status status = in_model(&f, e->model);
     if (status == ONX_OK)
         status = onxi_dims_new(e->cx, &out->plain);
     if (status == ONX_OK)
         status = link_texts(&f, out->plain);
-    onxi_names_free(e, &f.texts);
+    onxi_infer_names_free(e, &f.texts);
     return status;
 }
 
-void onxi_places_free(onx_infer *e, onxi_places *places)
+void onxi_infer_places_free(onx_infer *e, onxi_infer_places *places)
 {
-    onxi_names_free(e, &places->symbols);
+    onxi_infer_names_free(e, &places->symbols);
     onxi_dims_free(places->plain);
 }

@@ -87,14 +87,14 @@ static onx_status read_type(onx_infer *e, const onx_type *type, uint32_t depth, 
     return ONX_OK;
 }
 
-onx_status onxi_type_read(onx_infer *e, const onx_type *type, onxi_type *out)
+onx_status onxi_infer_type_read(onx_infer *e, const onx_type *type, onxi_type *out)
 {
     return read_type(e, type, 0, out);
 }
 
 /* ---- writing ---- */
 
-onx_bytes onxi_dim_text(onx_infer *e, onxi_dim d)
+onx_bytes onxi_infer_dim_text(onx_infer *e, onxi_dim d)
 {
     static const onx_bytes none = { 0 };
     if (onxi_dim_is_const(d) || !onxi_dim_is_known(d) || (e->options.plain_names && !onxi_dim_is_symbol(e->dims, d)))
@@ -147,7 +147,7 @@ static onx_status write_shape(onx_infer *e, onx_arena *arena, const onxi_type *t
             if (d >= 0)
                 ONX_SET(dimension, dim, dim_value, d);
         } else {
-            onx_bytes text = onxi_dim_text(e, d);
+            onx_bytes text = onxi_infer_dim_text(e, d);
             if (text.bits)
                 ONX_SET(dimension, dim, dim_param, text);
         }
@@ -156,7 +156,7 @@ static onx_status write_shape(onx_infer *e, onx_arena *arena, const onxi_type *t
     return ONX_OK;
 }
 
-onx_status onxi_tensor_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type_tensor *tensor)
+onx_status onxi_infer_tensor_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type_tensor *tensor)
 {
     if (type->dtype)
         ONX_SET(type_tensor, tensor, elem_type, type->dtype);
@@ -172,7 +172,7 @@ static onx_status write_tensor(onx_infer *e, onx_arena *arena, const onxi_type *
     if (!tensor)
         return e->status = ONX_E_MEMORY;
     ONX_SET(type, out, tensor_type, tensor);
-    return onxi_tensor_write(e, arena, type, tensor);
+    return onxi_infer_tensor_write(e, arena, type, tensor);
 }
 
 static onx_status write_sparse(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type *out)
@@ -194,7 +194,7 @@ static onx_status write_container(onx_infer *e, onx_arena *arena, const onxi_typ
 {
     onx_type *inner = NULL;
     if (type->inner)
-        ONX_TRY(onxi_type_write(e, arena, type->inner, &inner));
+        ONX_TRY(onxi_infer_type_write(e, arena, type->inner, &inner));
     if (type->kind == ONXI_TYPE_MAP) {
         onx_type_map *map = ONXI_NEW(arena, onx_type_map);
         if (!map)
@@ -235,7 +235,7 @@ static onx_status write_opaque(onx_infer *e, onx_arena *arena, const onxi_type *
     return ONX_OK;
 }
 
-onx_status onxi_type_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type **out)
+onx_status onxi_infer_type_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type **out)
 {
     *out = NULL;
     if (type->kind == ONXI_TYPE_NONE)
@@ -347,7 +347,7 @@ static bool merge_into(onx_infer *e, const onxi_type *from, onxi_type *into, cha
     return true;
 }
 
-bool onxi_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size)
+bool onxi_infer_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size)
 {
     onxi_type merged = *into;
     if (!merge_into(e, from, &merged, why, why_size))
@@ -370,7 +370,7 @@ static bool same_type(const onxi_type *a, const onxi_type *b)
     return a->inner == b->inner || (a->inner && b->inner && same_type(a->inner, b->inner));
 }
 
-static bool same_value(const onxi_value *a, const onxi_value *b)
+static bool same_value(const onxi_known_ints *a, const onxi_known_ints *b)
 {
     if (!a || !b)
         return a == b;
@@ -379,7 +379,7 @@ static bool same_value(const onxi_value *a, const onxi_value *b)
 }
 
 /* Elements that come from a tensor are read when somebody asks: of the new fact perhaps nobody did yet. */
-bool onxi_fact_same(const onxi_fact *a, const onxi_fact *b)
+bool onxi_infer_fact_same(const onxi_infer_fact *a, const onxi_infer_fact *b)
 {
     bool both_lazy = a->tensor && a->tensor == b->tensor && !(a->value && b->value);
     return a->tensor == b->tensor && a->omitted == b->omitted &&
@@ -387,7 +387,7 @@ bool onxi_fact_same(const onxi_fact *a, const onxi_fact *b)
            same_type(&a->type, &b->type);
 }
 
-bool onxi_type_materialize(onx_infer *e, onxi_type *type)
+bool onxi_infer_type_materialize(onx_infer *e, onxi_type *type)
 {
     bool any = false;
     if (type->ranked) {
@@ -400,7 +400,7 @@ bool onxi_type_materialize(onx_infer *e, onxi_type *type)
         }
     } else if (type->inner) {
         onxi_type inner = *type->inner;
-        if (onxi_type_materialize(e, &inner)) {
+        if (onxi_infer_type_materialize(e, &inner)) {
             any = true;
             onxi_type *kept = ONXI_NEW(e->arena, onxi_type);
             if (kept) {
@@ -470,7 +470,7 @@ static void print_type(text *t, const onxi_dims *dims, const onxi_type *type)
     put_text(t, ")");
 }
 
-size_t onxi_type_print(const onxi_dims *dims, const onxi_type *type, char *buf, size_t size)
+size_t onxi_infer_type_print(const onxi_dims *dims, const onxi_type *type, char *buf, size_t size)
 {
     text t = { .buf = buf, .size = size, .len = 0 };
     print_type(&t, dims, type);

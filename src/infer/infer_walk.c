@@ -7,7 +7,7 @@
 /* ---- places and reports ---- */
 
 /* "graph." or "graph.node[3] \"loop\" (Loop).attribute \"body\"." and so on. */
-static onx_str prefix_of(onx_infer *e, const onxi_scope *scope)
+static onx_str prefix_of(onx_infer *e, const onxi_infer_scope *scope)
 {
     if (!scope->parent)
         return scope->graph ? onx_str_of("graph.") : onx_str_of("function.");
@@ -24,15 +24,15 @@ static onx_str prefix_of(onx_infer *e, const onxi_scope *scope)
     return onxi_arena_printf(e->arena, "%.*s.subgraph.", ONX_ARG(node));
 }
 
-onx_str onxi_infer_path(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index)
+onx_str onxi_infer_path(onx_infer *e, const onxi_infer_scope *scope, const onx_node *node, uint32_t index)
 {
     return onxi_path_node(e->arena, prefix_of(e, scope), index, node);
 }
 
-void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index, bool fatal,
+void onxi_infer_report(onx_infer *e, const onxi_infer_scope *scope, const onx_node *node, uint32_t index, bool fatal,
                        const char *format, ...)
 {
-    const onxi_running *failing = e->failing;
+    const onxi_infer_running *failing = e->failing;
     const char *rule = e->rule;
     e->failing = NULL;
     e->rule = NULL;
@@ -50,7 +50,7 @@ void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *no
     va_end(args);
     /* Loop bodies and functions are walked more than once. */
     uint64_t key = onxi_hash(message, strlen(message), (uint64_t)(uintptr_t)node + (error ? e->round : 0));
-    void **seen = onxi_map_at(e, &e->reported, key);
+    void **seen = onxi_infer_map_at(e, &e->reported, key);
     if (!seen || *seen)
         return;
     *seen = e;
@@ -62,12 +62,12 @@ void onxi_infer_report(onx_infer *e, const onxi_scope *scope, const onx_node *no
 
 /* ---- operator sets and schemas ---- */
 
-onx_status onxi_frame_imports(onx_infer *e, onxi_frame *frame, onx_operator_set_id *const *imports, uint32_t count,
-                              int64_t ir_version)
+onx_status onxi_infer_frame_imports(onx_infer *e, onxi_infer_frame *frame, onx_operator_set_id *const *imports,
+                                    uint32_t count, int64_t ir_version)
 {
     bool implied =
         count == 0 && ir_version >= 1 && ir_version < 3; /* models of that age import version 1 without saying so */
-    frame->imports = ONXI_ARRAY(e->arena, onxi_import, count + 1);
+    frame->imports = ONXI_ARRAY(e->arena, onxi_infer_import, count + 1);
     frame->cache = onxi_arena_array(e->arena, ONXI_SCHEMA_CACHE, sizeof *frame->cache);
     if (!frame->imports || !frame->cache)
         return e->status = ONX_E_MEMORY;
@@ -75,15 +75,15 @@ onx_status onxi_frame_imports(onx_infer *e, onxi_frame *frame, onx_operator_set_
         onx_str domain = onx_view(imports[i]->domain);
         if (onx_str_is(domain, "ai.onnx"))
             domain.len = 0;
-        frame->imports[frame->import_count++] = (onxi_import){ domain, imports[i]->version };
+        frame->imports[frame->import_count++] = (onxi_infer_import){ domain, imports[i]->version };
     }
     if (implied)
-        frame->imports[frame->import_count++] = (onxi_import){ onx_str_of(""), 1 };
+        frame->imports[frame->import_count++] = (onxi_infer_import){ onx_str_of(""), 1 };
     return ONX_OK;
 }
 
 /* The version that is imported; the last entry counts when there are several. -1: none. */
-static int64_t version_of(const onxi_frame *frame, onx_str domain)
+static int64_t version_of(const onxi_infer_frame *frame, onx_str domain)
 {
     if (onx_str_is(domain, "ai.onnx"))
         domain.len = 0;
@@ -93,7 +93,7 @@ static int64_t version_of(const onxi_frame *frame, onx_str domain)
     return -1;
 }
 
-static const onxi_schema *schema_of(onx_infer *e, onxi_frame *frame, const onx_node *node, int64_t *opset)
+static const onxi_schema *schema_of(onx_infer *e, onxi_infer_frame *frame, const onx_node *node, int64_t *opset)
 {
     onx_str op_type = onx_view(node->op_type), domain = onx_view(node->domain);
     uint64_t h = onxi_hash(op_type.ptr, op_type.len, domain.len);
@@ -121,21 +121,22 @@ enum { FEW = 8 };
 /* Room for a node with few inputs and outputs; others get it from the arena. */
 typedef struct room {
     const onxi_type *inputs[FEW];
-    onxi_fact *facts[FEW];
+    onxi_infer_fact *facts[FEW];
     onxi_type outputs[FEW];
-    onxi_value values[FEW];
+    onxi_known_ints values[FEW];
 } room;
 
-static onx_status gather_inputs(onx_infer *e, onxi_scope *scope, const onx_node *node, onxi_running *run, room *few)
+static onx_status gather_inputs(onx_infer *e, onxi_infer_scope *scope, const onx_node *node, onxi_infer_running *run,
+                                room *few)
 {
     static const onxi_type nothing = { .kind = ONXI_TYPE_NONE };
-    onxi_names *names = &scope->frame->names;
+    onxi_infer_names *names = &scope->frame->names;
     run->call.input_count = node->input_count;
     const onxi_type **inputs = few->inputs;
     run->facts = few->facts;
     if (node->input_count > FEW) {
         inputs = ONXI_ARRAY(e->arena, const onxi_type *, node->input_count);
-        run->facts = ONXI_ARRAY(e->arena, onxi_fact *, node->input_count);
+        run->facts = ONXI_ARRAY(e->arena, onxi_infer_fact *, node->input_count);
         if (!inputs || !run->facts)
             return e->status = ONX_E_MEMORY;
     }
@@ -145,10 +146,10 @@ static onx_status gather_inputs(onx_infer *e, onxi_scope *scope, const onx_node 
         inputs[i] = NULL;
         if (!text.len)
             continue;
-        uint32_t name = onxi_names_add(e, names, text);
+        uint32_t name = onxi_infer_names_add(e, names, text);
         if (name == UINT32_MAX)
             return e->status;
-        onxi_fact *fact = names->entries[name].fact;
+        onxi_infer_fact *fact = names->entries[name].fact;
         if (fact && fact->omitted)
             continue;
         run->facts[i] = fact;
@@ -158,14 +159,14 @@ static onx_status gather_inputs(onx_infer *e, onxi_scope *scope, const onx_node 
     return ONX_OK;
 }
 
-static onx_status make_outputs(onx_infer *e, const onx_node *node, onxi_running *run, room *few)
+static onx_status make_outputs(onx_infer *e, const onx_node *node, onxi_infer_running *run, room *few)
 {
     run->call.output_count = node->output_count;
     run->call.outputs = few->outputs;
     run->call.output_values = few->values;
     if (node->output_count > FEW) {
         run->call.outputs = ONXI_ARRAY(e->arena, onxi_type, node->output_count);
-        run->call.output_values = ONXI_ARRAY(e->arena, onxi_value, node->output_count);
+        run->call.output_values = ONXI_ARRAY(e->arena, onxi_known_ints, node->output_count);
         if (!run->call.outputs || !run->call.output_values)
             return e->status = ONX_E_MEMORY;
     }
@@ -174,18 +175,18 @@ static onx_status make_outputs(onx_infer *e, const onx_node *node, onxi_running 
     return ONX_OK;
 }
 
-uint32_t onxi_infer_top(const onxi_scope *scope, uint32_t index)
+uint32_t onxi_infer_top(const onxi_infer_scope *scope, uint32_t index)
 {
     for (; scope->parent; scope = scope->parent)
         index = scope->node_index;
     return index;
 }
 
-void onxi_infer_count_failures(onx_infer *e, const onxi_scope *scope, uint32_t index, uint64_t count)
+void onxi_infer_count_failures(onx_infer *e, const onxi_infer_scope *scope, uint32_t index, uint64_t count)
 {
     if (scope->unreachable)
         return;
-    void **there = count ? onxi_map_at(e, &e->failed_at, (uint64_t)onxi_infer_top(scope, index) + 1) : NULL;
+    void **there = count ? onxi_infer_map_at(e, &e->failed_at, (uint64_t)onxi_infer_top(scope, index) + 1) : NULL;
     e->failed += count;
     if (there)
         *there = (void *)((uintptr_t)*there + (uintptr_t)count);
@@ -197,15 +198,15 @@ uint64_t onxi_infer_node_key(const onx_node *node)
     return onxi_hash(&address, sizeof address, 0);
 }
 
-static onxi_loss *loss_new(onx_infer *e, const onxi_scope *scope, const onx_node *node, uint32_t index,
-                           const char *reason)
+static onxi_infer_loss *loss_new(onx_infer *e, const onxi_infer_scope *scope, const onx_node *node, uint32_t index,
+                                 const char *reason)
 {
-    void **known = onxi_map_at(e, &e->lost_at, onxi_infer_node_key(node));
-    onxi_loss *loss = known ? *known : NULL;
+    void **known = onxi_infer_map_at(e, &e->lost_at, onxi_infer_node_key(node));
+    onxi_infer_loss *loss = known ? *known : NULL;
     if (!known || (loss && !loss->stale))
         return loss;
     if (!loss) {
-        if (!(loss = ONXI_NEW(e->arena, onxi_loss)))
+        if (!(loss = ONXI_NEW(e->arena, onxi_infer_loss)))
             return NULL;
         *known = loss;
         loss->shown.path = onxi_infer_path(e, scope, node, index);
@@ -235,8 +236,8 @@ static bool has_open(const onx_infer *e, const onxi_type *type)
 }
 
 /* Why an output is not fully known: because an input was not, or because of this node. */
-static onxi_loss *explain(onx_infer *e, onxi_running *run, const onx_node *node, bool vague, const char *reason,
-                          onxi_loss **own)
+static onxi_infer_loss *explain(onx_infer *e, onxi_infer_running *run, const onx_node *node, bool vague,
+                                const char *reason, onxi_infer_loss **own)
 {
     if (!run->failed)
         for (uint32_t i = 0; i < run->call.input_count; i++)
@@ -249,27 +250,27 @@ static onxi_loss *explain(onx_infer *e, onxi_running *run, const onx_node *node,
     return *own;
 }
 
-static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *node, uint32_t i, const char *reason,
-                              onxi_loss **own)
+static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_node *node, uint32_t i,
+                              const char *reason, onxi_infer_loss **own)
 {
-    onxi_scope *scope = run->scope;
-    onxi_names *names = &scope->frame->names;
+    onxi_infer_scope *scope = run->scope;
+    onxi_infer_names *names = &scope->frame->names;
     onx_str text = onx_view(node->output[i]);
     onxi_type *type = &run->call.outputs[i];
     if (!text.len)
         return ONX_OK;
-    uint32_t name = onxi_names_add(e, names, text);
-    onxi_fact *fact = name == UINT32_MAX ? NULL : onxi_fact_new(e);
+    uint32_t name = onxi_infer_names_add(e, names, text);
+    onxi_infer_fact *fact = name == UINT32_MAX ? NULL : onxi_infer_fact_new(e);
     if (!fact)
         return e->status;
-    bool fresh = onxi_type_materialize(e, type);
+    bool fresh = onxi_infer_type_materialize(e, type);
     fact->type = *type;
-    onxi_name *entry = &names->entries[name];
+    onxi_infer_name *entry = &names->entries[name];
     bool declared = entry->declared && scope->graph && entry->scope == scope;
     if (declared && entry->declared == ONXI_DECLARED_TYPE && entry->fact) { /* the model says something itself */
         char why[128];
         const onxi_type said = entry->fact->type;
-        if (onxi_type_merge(e, &said, &fact->type, why, sizeof why)) {
+        if (onxi_infer_type_merge(e, &said, &fact->type, why, sizeof why)) {
             fresh = fresh && has_open(e, &fact->type);
         } else {
             fact->type = said;
@@ -282,7 +283,7 @@ static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *n
     }
     if (run->call.output_values[i].elements &&
         (!e->options.no_data_prop || onx_str_is(onx_view(node->op_type), "Constant"))) {
-        onxi_value *value = onxi_arena_get(e->arena, sizeof *value);
+        onxi_known_ints *value = onxi_arena_get(e->arena, sizeof *value);
         if (!value)
             return e->status = ONX_E_MEMORY;
         *value = run->call.output_values[i];
@@ -298,12 +299,12 @@ static onx_status bind_output(onx_infer *e, onxi_running *run, const onx_node *n
             fact->loss =
                 run->facts[k] && run->facts[k]->loss && !is_vague(&run->facts[k]->type) ? run->facts[k]->loss : NULL;
     if (scope->result)
-        ONX_TRY(onxi_result_add(e, scope->result, text, fact, declared));
-    return onxi_scope_bind(e, scope, name, fact);
+        ONX_TRY(onxi_infer_result_add(e, scope->result, text, fact, declared));
+    return onxi_infer_scope_bind(e, scope, name, fact);
 }
 
 /* A list of numbers that a Constant gives without a tensor, as a tensor. */
-static const onx_tensor *tensor_of_floats(onxi_running *run, const onx_node *node)
+static const onx_tensor *tensor_of_floats(onxi_infer_running *run, const onx_node *node)
 {
     uint32_t count = 0;
     const onx_attribute *list = onxi_infer_attribute(run->scope->frame, node, "value_floats");
@@ -320,7 +321,7 @@ static const onx_tensor *tensor_of_floats(onxi_running *run, const onx_node *nod
 }
 
 /* Constant tensors that a node gives: asked for as a whole by rules that look at more than integers. */
-static void keep_constant(onxi_running *run, const onx_node *node)
+static void keep_constant(onxi_infer_running *run, const onx_node *node)
 {
     if (!onx_str_is(onx_view(node->op_type), "Constant") || node->output_count != 1 || onx_view(node->domain).len)
         return;
@@ -328,14 +329,14 @@ static void keep_constant(onxi_running *run, const onx_node *node)
     uint32_t count;
     onx_tensor *const *value = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
     const onx_tensor *tensor = value ? *value : tensor_of_floats(run, node);
-    onxi_names *names = &run->scope->frame->names;
-    uint32_t name = tensor ? onxi_names_add(run->infer, names, onx_view(node->output[0])) : UINT32_MAX;
+    onxi_infer_names *names = &run->scope->frame->names;
+    uint32_t name = tensor ? onxi_infer_names_add(run->infer, names, onx_view(node->output[0])) : UINT32_MAX;
     if (name != UINT32_MAX && names->entries[name].fact)
         names->entries[name].fact->tensor = tensor;
 }
 
 /* In strict mode a rule that could not even tell the type of its first output has failed. */
-static void want_type(onxi_running *run, const onx_node *node)
+static void want_type(onxi_infer_running *run, const onx_node *node)
 {
     onx_infer *e = run->infer;
     const onxi_schema *schema = run->call.schema;
@@ -349,13 +350,13 @@ static void want_type(onxi_running *run, const onx_node *node)
     }
 }
 
-onx_status onxi_infer_node(onx_infer *e, onxi_scope *scope, const onx_node *node, uint32_t index)
+onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node *node, uint32_t index)
 {
     room few;
-    onxi_running run = { .infer = e, .scope = scope, .index = index, .failed = false };
+    onxi_infer_running run = { .infer = e, .scope = scope, .index = index, .failed = false };
     const char *reason = "its rule needs more of its inputs than is known";
     int64_t opset;
-    onxi_loss *own = NULL;
+    onxi_infer_loss *own = NULL;
     const onxi_schema *schema = schema_of(e, scope->frame, node, &opset);
     run.call = (onxi_call){ .schema = schema,
                             .node = node,
@@ -416,7 +417,7 @@ onx_status onxi_infer_node(onx_infer *e, onxi_scope *scope, const onx_node *node
 
 enum { AHEAD = 4 }; /* nodes; by then a line of memory has arrived */
 
-onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *nodes, uint32_t count)
+onx_status onxi_infer_nodes(onx_infer *e, onxi_infer_scope *scope, onx_node *const *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         e->visits += onxi_infer_cost(nodes[i]);
@@ -430,7 +431,7 @@ onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *no
             return ONX_OK;
         }
         if (i + AHEAD < count && nodes[i + AHEAD]->output_count)
-            onxi_names_prefetch(&scope->frame->names, onx_view(nodes[i + AHEAD]->output[0]));
+            onxi_infer_names_prefetch(&scope->frame->names, onx_view(nodes[i + AHEAD]->output[0]));
         ONX_TRY(onxi_infer_node(e, scope, nodes[i], i));
     }
     return ONX_OK;
@@ -438,30 +439,30 @@ onx_status onxi_infer_nodes(onx_infer *e, onxi_scope *scope, onx_node *const *no
 
 /* ---- one graph ---- */
 
-onx_status onxi_infer_declare(onx_infer *e, onxi_scope *scope, const onx_value_info *info)
+onx_status onxi_infer_declare(onx_infer *e, onxi_infer_scope *scope, const onx_value_info *info)
 {
     onx_str text = onx_view(info->name);
     if (!text.len)
         return ONX_OK;
-    uint32_t name = onxi_names_add(e, &scope->frame->names, text);
+    uint32_t name = onxi_infer_names_add(e, &scope->frame->names, text);
     if (name == UINT32_MAX)
         return e->status;
     if (!info->type) { /* a name alone; what an enclosing graph knows of it stays visible */
         if (scope->frame->names.entries[name].scope == scope)
             return ONX_OK;
-        ONX_TRY(onxi_scope_bind(e, scope, name, scope->frame->names.entries[name].fact));
+        ONX_TRY(onxi_infer_scope_bind(e, scope, name, scope->frame->names.entries[name].fact));
         scope->frame->names.entries[name].declared = ONXI_DECLARED_NAME;
         return ONX_OK;
     }
-    onxi_fact *fact = onxi_fact_new(e);
+    onxi_infer_fact *fact = onxi_infer_fact_new(e);
     if (!fact)
         return e->status;
-    ONX_TRY(onxi_type_read(e, info->type, &fact->type));
-    onxi_name *entry = &scope->frame->names.entries[name];
+    ONX_TRY(onxi_infer_type_read(e, info->type, &fact->type));
+    onxi_infer_name *entry = &scope->frame->names.entries[name];
     if (entry->declared == ONXI_DECLARED_TYPE && entry->scope == scope &&
         entry->fact) { /* declared twice: as output and in value_info, say */
         char why[128];
-        if (!onxi_type_merge(e, &fact->type, &entry->fact->type, why, sizeof why)) {
+        if (!onxi_infer_type_merge(e, &fact->type, &entry->fact->type, why, sizeof why)) {
             onx_diag diag = { .severity = e->options.strict ? ONX_ERROR : ONX_WARNING,
                               .status = e->options.strict ? ONX_E_INVALID : ONX_OK,
                               .rule = "G-20" };
@@ -471,32 +472,32 @@ onx_status onxi_infer_declare(onx_infer *e, onxi_scope *scope, const onx_value_i
         }
         return ONX_OK;
     }
-    ONX_TRY(onxi_scope_bind(e, scope, name, fact));
+    ONX_TRY(onxi_infer_scope_bind(e, scope, name, fact));
     scope->frame->names.entries[name].declared = ONXI_DECLARED_TYPE;
     return ONX_OK;
 }
 
 /* What the scope itself knows of a name so far. */
-static onxi_fact *own_fact(const onxi_name *entry, const onxi_scope *scope)
+static onxi_infer_fact *own_fact(const onxi_infer_name *entry, const onxi_infer_scope *scope)
 {
     return entry->scope == scope && entry->declared != ONXI_DECLARED_NAME ? entry->fact : NULL;
 }
 
 /* An initializer gives type and value; an input of that name keeps what it declares. */
-static onx_status bind_initializer(onx_infer *e, onxi_scope *scope, onx_str text, const onxi_type *type,
+static onx_status bind_initializer(onx_infer *e, onxi_infer_scope *scope, onx_str text, const onxi_type *type,
                                    const onx_tensor *tensor)
 {
     if (!text.len)
         return ONX_OK;
-    uint32_t name = onxi_names_add(e, &scope->frame->names, text);
+    uint32_t name = onxi_infer_names_add(e, &scope->frame->names, text);
     if (name == UINT32_MAX)
         return e->status;
-    onxi_name *entry = &scope->frame->names.entries[name];
-    onxi_fact *fact = own_fact(entry, scope);
+    onxi_infer_name *entry = &scope->frame->names.entries[name];
+    onxi_infer_fact *fact = own_fact(entry, scope);
     if (fact) {
         char why[128];
         onxi_type merged = fact->type;
-        if (!onxi_type_merge(e, type, &merged, why, sizeof why)) {
+        if (!onxi_infer_type_merge(e, type, &merged, why, sizeof why)) {
             onx_diag diag = { .severity = e->options.strict ? ONX_ERROR : ONX_WARNING,
                               .status = e->options.strict ? ONX_E_INVALID : ONX_OK,
                               .rule = "G-15" };
@@ -507,12 +508,12 @@ static onx_status bind_initializer(onx_infer *e, onxi_scope *scope, onx_str text
         fact->tensor = tensor;
         return ONX_OK;
     }
-    fact = onxi_fact_new(e);
+    fact = onxi_infer_fact_new(e);
     if (!fact)
         return e->status;
     fact->type = *type;
     fact->tensor = tensor;
-    return onxi_scope_bind(e, scope, name, fact);
+    return onxi_infer_scope_bind(e, scope, name, fact);
 }
 
 static onx_status type_of_dims(onx_infer *e, uint8_t kind, int32_t dtype, const int64_t *sizes, uint32_t rank,
@@ -529,14 +530,14 @@ static onx_status type_of_dims(onx_infer *e, uint8_t kind, int32_t dtype, const 
     return ONX_OK;
 }
 
-onx_status onxi_infer_initializer(onx_infer *e, onxi_scope *scope, const onx_tensor *t)
+onx_status onxi_infer_initializer(onx_infer *e, onxi_infer_scope *scope, const onx_tensor *t)
 {
     onxi_type type;
     ONX_TRY(type_of_dims(e, ONXI_TYPE_TENSOR, t->data_type, t->dims, t->dims_count, &type));
     return bind_initializer(e, scope, onx_view(t->name), &type, t);
 }
 
-onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_scope *scope, const onx_sparse_tensor *t)
+onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_infer_scope *scope, const onx_sparse_tensor *t)
 {
     onxi_type type;
     if (!t->values)
@@ -545,7 +546,7 @@ onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_scope *scope, const 
     return bind_initializer(e, scope, onx_view(t->values->name), &type, NULL);
 }
 
-static onx_status bind_initializers(onx_infer *e, onxi_scope *scope)
+static onx_status bind_initializers(onx_infer *e, onxi_infer_scope *scope)
 {
     const onx_graph *graph = scope->graph;
     for (uint32_t i = 0; i < graph->initializer_count; i++)
@@ -555,49 +556,49 @@ static onx_status bind_initializers(onx_infer *e, onxi_scope *scope)
     return ONX_OK;
 }
 
-static onx_status bind_inputs(onx_infer *e, onxi_scope *scope, const onxi_type *inputs, uint32_t input_count)
+static onx_status bind_inputs(onx_infer *e, onxi_infer_scope *scope, const onxi_type *inputs, uint32_t input_count)
 {
     const onx_graph *graph = scope->graph;
     for (uint32_t i = 0; i < graph->input_count; i++) {
         onx_str text = onx_view(graph->input[i]->name);
-        uint32_t name = text.len ? onxi_names_add(e, &scope->frame->names, text) : UINT32_MAX;
+        uint32_t name = text.len ? onxi_infer_names_add(e, &scope->frame->names, text) : UINT32_MAX;
         if (name == UINT32_MAX)
             continue;
-        onxi_name *entry = &scope->frame->names.entries[name];
-        onxi_fact *fact = own_fact(entry, scope);
+        onxi_infer_name *entry = &scope->frame->names.entries[name];
+        onxi_infer_fact *fact = own_fact(entry, scope);
         if (!fact) {
-            if (!(fact = onxi_fact_new(e)))
+            if (!(fact = onxi_infer_fact_new(e)))
                 return e->status;
-            ONX_TRY(onxi_scope_bind(e, scope, name, fact));
+            ONX_TRY(onxi_infer_scope_bind(e, scope, name, fact));
             scope->frame->names.entries[name].declared = ONXI_DECLARED_TYPE;
         }
         if (inputs && i < input_count && inputs[i].kind != ONXI_TYPE_NONE) {
             char why[128];
-            if (!onxi_type_merge(e, &inputs[i], &fact->type, why, sizeof why) && scope->node)
+            if (!onxi_infer_type_merge(e, &inputs[i], &fact->type, why, sizeof why) && scope->node)
                 onxi_infer_report(
                     e, scope->parent, scope->node, scope->node_index, false,
                     "input %u \"%.*s\" of the subgraph is given and declared in ways that exclude each other: %s", i,
                     ONX_ARG(text), why);
-            (void)onxi_type_materialize(e, &fact->type);
+            (void)onxi_infer_type_materialize(e, &fact->type);
         }
         if (scope->result)
-            ONX_TRY(onxi_result_add(e, scope->result, text, fact, true));
+            ONX_TRY(onxi_infer_result_add(e, scope->result, text, fact, true));
     }
     if (scope->result)
         scope->result->input_count = scope->result->count;
     return e->status;
 }
 
-onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type *inputs, uint32_t input_count,
+onx_status onxi_infer_graph_in(onx_infer *e, onxi_infer_scope *scope, const onxi_type *inputs, uint32_t input_count,
                                onxi_type *outputs, uint32_t output_count)
 {
     const onx_graph *graph = scope->graph;
     if (!scope->parent) /* about one value per node */
-        ONX_TRY(onxi_names_reserve(e, &scope->frame->names,
-                                   (uint64_t)graph->node_count + graph->input_count + graph->initializer_count));
+        ONX_TRY(onxi_infer_names_reserve(e, &scope->frame->names,
+                                         (uint64_t)graph->node_count + graph->input_count + graph->initializer_count));
     for (uint32_t i = 0; i < graph->value_info_count; i++) {
         if (i + AHEAD < graph->value_info_count)
-            onxi_names_prefetch(&scope->frame->names, onx_view(graph->value_info[i + AHEAD]->name));
+            onxi_infer_names_prefetch(&scope->frame->names, onx_view(graph->value_info[i + AHEAD]->name));
         ONX_TRY(onxi_infer_declare(e, scope, graph->value_info[i]));
     }
     for (uint32_t i = 0; i < graph->input_count; i++)
@@ -611,7 +612,7 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type 
         outputs[i] = (onxi_type){ .kind = ONXI_TYPE_NONE };
         if (i >= graph->output_count)
             continue;
-        uint32_t name = onxi_names_add(e, &scope->frame->names, onx_view(graph->output[i]->name));
+        uint32_t name = onxi_infer_names_add(e, &scope->frame->names, onx_view(graph->output[i]->name));
         if (name == UINT32_MAX)
             return e->status;
         if (scope->frame->names.entries[name].fact)
@@ -620,9 +621,9 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_scope *scope, const onxi_type 
     return ONX_OK;
 }
 
-void onxi_frame_free(onx_infer *e, onxi_frame *frame)
+void onxi_infer_frame_free(onx_infer *e, onxi_infer_frame *frame)
 {
-    onxi_names_free(e, &frame->names);
+    onxi_infer_names_free(e, &frame->names);
     onxi_release(e->cx, frame->undo, frame->undo_room * sizeof *frame->undo);
     frame->undo = NULL;
 }

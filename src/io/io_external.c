@@ -23,7 +23,7 @@ typedef struct weight {
     uint32_t file;
 } weight;
 
-struct onxi_move {
+struct onxi_io_move {
     onx_ctx *cx;
     onx_doc *doc;
     onx_arena *arena;
@@ -57,7 +57,7 @@ static bool grow(onx_arena *arena, void **list, size_t count, size_t *room, size
 }
 
 /* Letters, digits and ".-_" of a tensor's name, so that the file can be told; the number makes it unique. */
-static onx_str file_name(onxi_move *m, const onx_tensor *t)
+static onx_str file_name(onxi_io_move *m, const onx_tensor *t)
 {
     char name[81];
     onx_str from = onx_view(t->name);
@@ -75,7 +75,7 @@ static onx_str file_name(onxi_move *m, const onx_tensor *t)
                              n ? "-" : "", name);
 }
 
-static onx_status add_file(onxi_move *m, const onx_tensor *t)
+static onx_status add_file(onxi_io_move *m, const onx_tensor *t)
 {
     size_t room = m->file_room;
     onxi_external_fault fault;
@@ -102,7 +102,7 @@ static onx_status add_file(onxi_move *m, const onx_tensor *t)
 }
 
 /* Where the next `size` bytes go: behind the last ones, aligned, or into a new file. */
-static onx_status place(onxi_move *m, weight *w)
+static onx_status place(onxi_io_move *m, weight *w)
 {
     uint64_t alignment = m->options.alignment, end = 0;
     data_file *file = m->file_count ? &m->files[m->file_count - 1] : NULL;
@@ -124,7 +124,7 @@ static onx_status place(onxi_move *m, weight *w)
 }
 
 /* What moves: tensors with data of a size, external ones in any case. What is damaged stays as it is. */
-static bool moves(const onxi_move *m, const onx_tensor *t, uint64_t *size)
+static bool moves(const onxi_io_move *m, const onx_tensor *t, uint64_t *size)
 {
     uint64_t count;
     bool external = onx_tensor_is_external(t);
@@ -137,7 +137,7 @@ static bool moves(const onxi_move *m, const onx_tensor *t, uint64_t *size)
 
 static onx_status collect(void *user, const onx_visit *at)
 {
-    onxi_move *m = user;
+    onxi_io_move *m = user;
     weight w = { .tensor = at->message };
     if (at->kind != ONX_KIND_TENSOR || !moves(m, w.tensor, &w.size))
         return ONX_OK;
@@ -152,7 +152,7 @@ static onx_status collect(void *user, const onx_visit *at)
 /* ---- writing ---- */
 
 /* All data files are in one folder: their locations differ in the last component only. */
-static onx_status open_output(onxi_move *m, data_file *file)
+static onx_status open_output(onxi_io_move *m, data_file *file)
 {
     if (m->folder < 0) {
         int folder;
@@ -171,19 +171,19 @@ static onx_status open_output(onxi_move *m, data_file *file)
 }
 
 /* All weights of one file, from weights[*at] on. */
-static onx_status write_file(onxi_move *m, uint32_t index, size_t *at)
+static onx_status write_file(onxi_io_move *m, uint32_t index, size_t *at)
 {
     data_file *file = &m->files[index];
     ONX_TRY(open_output(m, file));
-    onxi_stream stream = { .output = file->output, .doc = m->doc };
+    onxi_io_stream stream = { .output = file->output, .doc = m->doc };
     if (m->options.checksum)
         ONX_TRY(onxi_sha1_new(m->cx, &stream.hash));
     onx_status status = ONX_OK;
     for (; status == ONX_OK && *at < m->weight_count && m->weights[*at].file == index; ++*at) {
         const weight *w = &m->weights[*at];
-        status = onxi_stream_skip(&stream, w->offset - onxi_output_size(file->output));
+        status = onxi_io_stream_skip(&stream, w->offset - onxi_output_size(file->output));
         if (status == ONX_OK)
-            status = onxi_tensor_stream(m->doc, w->tensor, onxi_stream_sink(&stream));
+            status = onxi_tensor_stream(m->doc, w->tensor, onxi_io_stream_sink(&stream));
     }
     if (stream.hash) {
         onx_status hashed = onxi_sha1_end(stream.hash, file->sha1);
@@ -194,7 +194,7 @@ static onx_status write_file(onxi_move *m, uint32_t index, size_t *at)
 
 /* ---- the new root ---- */
 
-static bool add_entry(onxi_move *m, onx_tensor *t, const char *key, onx_str value)
+static bool add_entry(onxi_io_move *m, onx_tensor *t, const char *key, onx_str value)
 {
     onx_string_string_entry *e = ONX_ADD(m->arena, t, external_data, STRING_STRING_ENTRY);
     if (!e)
@@ -205,7 +205,7 @@ static bool add_entry(onxi_move *m, onx_tensor *t, const char *key, onx_str valu
 }
 
 /* The tensor without its data. */
-static onx_tensor *bare(onxi_move *m, const onx_tensor *old)
+static onx_tensor *bare(onxi_io_move *m, const onx_tensor *old)
 {
     onx_tensor *t = ONXI_NEW(m->arena, onx_tensor);
     if (!t)
@@ -227,7 +227,7 @@ static onx_tensor *bare(onxi_move *m, const onx_tensor *old)
 
 static onx_status replace(void *user, const onx_visit *at, const void **out)
 {
-    onxi_move *m = user;
+    onxi_io_move *m = user;
     if (m->next == m->weight_count || m->weights[m->next].tensor != at->message)
         return ONX_OK;
     const weight *w = &m->weights[m->next++];
@@ -254,7 +254,7 @@ static onx_status replace(void *user, const onx_visit *at, const void **out)
 
 /* ---- all of it ---- */
 
-static onx_status check_options(onxi_move *m, const char *path)
+static onx_status check_options(onxi_io_move *m, const char *path)
 {
     onx_external_options *o = &m->options;
     if (o->inline_all)
@@ -277,7 +277,7 @@ static onx_status check_options(onxi_move *m, const char *path)
         return onxi_fail(m->cx, ONX_E_MISUSE, ONXI_NOWHERE,
                          "a model on standard output has no folder for its data files");
     char folder[PATH_MAX], reason[128];
-    if (!onxi_folder_of(path, folder, sizeof folder))
+    if (!onxi_io_folder_of(path, folder, sizeof folder))
         return onxi_fail(m->cx, ONX_E_IO, ONXI_NOWHERE, "the path is longer than any path may be");
     const char *slash = strrchr(path, '/');
     m->model_name = slash ? slash + 1 : path;
@@ -288,7 +288,7 @@ static onx_status check_options(onxi_move *m, const char *path)
     return ONX_OK;
 }
 
-static onx_status run(onxi_move *m, const char *path, const void **root_out)
+static onx_status run(onxi_io_move *m, const char *path, const void **root_out)
 {
     onx_doc *doc = m->doc;
     ONX_TRY(check_options(m, path));
@@ -301,28 +301,28 @@ static onx_status run(onxi_move *m, const char *path, const void **root_out)
     return onxi_message_rewrite(m->arena, doc->kind, doc->root, ONX_KIND_TENSOR, replace, m, root_out);
 }
 
-onx_status onxi_move_begin(onx_doc *doc, const onx_external_options *options, const char *path, onxi_move **out,
-                           const void **root_out)
+onx_status onxi_io_move_begin(onx_doc *doc, const onx_external_options *options, const char *path, onxi_io_move **out,
+                              const void **root_out)
 {
     onx_arena *arena;
     *out = NULL;
     *root_out = doc->root;
     ONX_TRY(onx_arena_new(doc->cx, &arena));
-    onxi_move *m = ONXI_NEW(arena, onxi_move);
+    onxi_io_move *m = ONXI_NEW(arena, onxi_io_move);
     if (!m) {
         onx_arena_free(arena);
         return ONX_E_MEMORY;
     }
-    *m = (onxi_move){ .cx = doc->cx, .doc = doc, .arena = arena, .options = *options, .dir = -1, .folder = -1 };
+    *m = (onxi_io_move){ .cx = doc->cx, .doc = doc, .arena = arena, .options = *options, .dir = -1, .folder = -1 };
     onx_status status = run(m, path, root_out);
     if (status == ONX_OK)
         *out = m;
     else
-        onxi_move_end(m);
+        onxi_io_move_end(m);
     return status;
 }
 
-onx_status onxi_move_commit(onxi_move *m)
+onx_status onxi_io_move_commit(onxi_io_move *m)
 {
     for (uint32_t i = 0; i < m->file_count; i++) {
         onxi_output *output = m->files[i].output;
@@ -336,7 +336,7 @@ onx_status onxi_move_commit(onxi_move *m)
     return ONX_OK;
 }
 
-void onxi_move_end(onxi_move *m)
+void onxi_io_move_end(onxi_io_move *m)
 {
     if (!m)
         return;

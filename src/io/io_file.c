@@ -9,7 +9,7 @@
 /* Protobuf readers in general stop here (rule W-26). */
 #define COMMON_LIMIT ((uint64_t)0x7fffffff)
 
-bool onxi_folder_of(const char *path, char *buf, size_t size)
+bool onxi_io_folder_of(const char *path, char *buf, size_t size)
 {
     const char *slash = strrchr(path, '/');
     const char *from = !slash ? "." : slash == path ? "/" : path;
@@ -41,7 +41,7 @@ static const char *name_of(onx_format format)
 static onx_status find_format(onx_ctx *cx, const char *path, onx_str bytes, onx_format *out)
 {
     onx_format named = strcmp(path, "-") == 0 ? ONX_FORMAT_AUTO : onx_format_of_path(path);
-    onxi_look look = onxi_look_at(bytes);
+    onxi_io_look look = onxi_io_look_at(bytes);
     *out = named != ONX_FORMAT_AUTO ? named : look.format != ONX_FORMAT_AUTO ? look.format : ONX_FORMAT_BINARY;
     bool foreign = look.what && look.format == ONX_FORMAT_AUTO;
     /* Strings of ONNX text may hold any bytes. */
@@ -74,8 +74,8 @@ static onx_status read_binary(onx_ctx *cx, onx_kind kind, onx_str bytes, const o
         onxi_warn(cx, ONX_WARNING, "W-01", ONXI_NOWHERE, "the file is empty");
         return status;
     }
-    const char *guess = onxi_guess_message(bytes);
-    onxi_look look = onxi_look_at(bytes);
+    const char *guess = onxi_io_guess_message(bytes);
+    onxi_io_look look = onxi_io_look_at(bytes);
     if (look.what)
         onxi_warn(cx, ONX_NOTE, "W-01", ONXI_NOWHERE, "the content looks like %s", look.what);
     else if (guess && !strstr(guess, onx_kind_proto_name(kind)))
@@ -111,7 +111,7 @@ static onx_status settle(onx_doc *doc, const char *path, const onx_load_options 
     const char *base = options->base_dir;
     doc->input_size = file->bytes.len;
     if (!base && strcmp(path, "-") != 0) {
-        if (!onxi_folder_of(path, folder, sizeof folder))
+        if (!onxi_io_folder_of(path, folder, sizeof folder))
             return onxi_fail(doc->cx, ONX_E_IO, ONXI_NOWHERE, "the path is longer than any path may be");
         base = folder;
     }
@@ -165,8 +165,8 @@ static onx_status write_as(onx_ctx *cx, onx_kind kind, onx_format format, const 
 
 static onx_status write_model(onx_doc *doc, onx_format format, const void *root, onxi_output *output)
 {
-    onxi_stream stream = { .output = output, .doc = doc };
-    ONX_TRY(write_as(doc->cx, doc->kind, format, root, onxi_stream_sink(&stream)));
+    onxi_io_stream stream = { .output = output, .doc = doc };
+    ONX_TRY(write_as(doc->cx, doc->kind, format, root, onxi_io_stream_sink(&stream)));
     if (format == ONX_FORMAT_BINARY && onxi_output_size(output) > COMMON_LIMIT && doc->input_size <= COMMON_LIMIT)
         onxi_warn(doc->cx, ONX_WARNING, "W-26", ONXI_NOWHERE,
                   "the file is larger than 2147483647 bytes, which other readers refuse; external data avoids that");
@@ -184,7 +184,7 @@ static void warn_other_folder(onx_doc *doc, const char *path)
 {
     char folder[PATH_MAX];
     struct stat from, to;
-    if (!doc->base_dir || strcmp(path, "-") == 0 || !onxi_folder_of(path, folder, sizeof folder) ||
+    if (!doc->base_dir || strcmp(path, "-") == 0 || !onxi_io_folder_of(path, folder, sizeof folder) ||
         stat(*doc->base_dir ? doc->base_dir : ".", &from) != 0 || stat(folder, &to) != 0 ||
         (from.st_dev == to.st_dev && from.st_ino == to.st_ino) || !S_ISDIR(to.st_mode))
         return;
@@ -197,7 +197,7 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
 {
     onx_doc *doc = (onx_doc *)(uintptr_t)const_doc; /* its messages are not changed; data files may get mapped */
     onx_format format = options ? options->format : ONX_FORMAT_AUTO;
-    onxi_move *move = NULL;
+    onxi_io_move *move = NULL;
     onxi_output *output = NULL;
     const void *root = doc->root;
     if (doc->cx != cx)
@@ -209,7 +209,7 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
     onxi_doc_read_ahead(doc);
     onx_status status = ONX_OK;
     if (options && options->external)
-        status = onxi_move_begin(doc, options->external, path, &move, &root);
+        status = onxi_io_move_begin(doc, options->external, path, &move, &root);
     else
         warn_other_folder(doc, path);
     if (status == ONX_OK)
@@ -218,12 +218,12 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
         status = write_model(doc, format, root, output);
     /* All files are complete; they appear one after the other, the model, which refers to the others, last. */
     if (status == ONX_OK && move)
-        status = onxi_move_commit(move);
+        status = onxi_io_move_commit(move);
     if (status == ONX_OK)
         status = onxi_output_commit(output);
     else
         onxi_output_abandon(output);
-    onxi_move_end(move);
+    onxi_io_move_end(move);
     return status;
 }
 

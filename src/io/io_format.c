@@ -100,13 +100,13 @@ static size_t skip_space(onx_str s, size_t i)
     return i < s.len ? i : s.len;
 }
 
-static onxi_look look_at_text(onx_str s)
+static onxi_io_look look_at_text(onx_str s)
 {
     size_t i = begins(s, "\xef\xbb\xbf", 3) ? 3 : 0;
     i = skip_space(s, i);
     char c = i < s.len ? s.ptr[i] : 0;
     if (c == '{')
-        return (onxi_look){ ONX_FORMAT_JSON, "JSON" };
+        return (onxi_io_look){ ONX_FORMAT_JSON, "JSON" };
     if (c == '<') {
         char next = i + 1 < s.len ? s.ptr[i + 1] : 0;
         size_t j = i + 1;
@@ -114,32 +114,32 @@ static onxi_look look_at_text(onx_str s)
             j++;
         j = skip_space(s, j);
         if (next == '!' || next == '?' || (j < s.len && j > i + 1 && s.ptr[j] == '>'))
-            return (onxi_look){ ONX_FORMAT_AUTO, "HTML or XML" };
-        return (onxi_look){ ONX_FORMAT_ONNXTXT, "ONNX text" };
+            return (onxi_io_look){ ONX_FORMAT_AUTO, "HTML or XML" };
+        return (onxi_io_look){ ONX_FORMAT_ONNXTXT, "ONNX text" };
     }
     size_t word = i;
     while (i < s.len && (s.ptr[i] == '_' || (s.ptr[i] >= '0' && s.ptr[i] <= '9') ||
                          ((s.ptr[i] | 0x20) >= 'a' && (s.ptr[i] | 0x20) <= 'z')))
         i++;
     if (i == word)
-        return (onxi_look){ ONX_FORMAT_AUTO, c ? "text" : NULL };
+        return (onxi_io_look){ ONX_FORMAT_AUTO, c ? "text" : NULL };
     i = skip_space(s, i);
     c = i < s.len ? s.ptr[i] : 0;
     if (c == ':' || c == '{')
-        return (onxi_look){ ONX_FORMAT_TEXTPROTO, "protobuf text" };
+        return (onxi_io_look){ ONX_FORMAT_TEXTPROTO, "protobuf text" };
     if (c == '(' || c == '<' || c == '=' || c == '[' || c == ',' || c == '.')
-        return (onxi_look){ ONX_FORMAT_ONNXTXT, "ONNX text" };
-    return (onxi_look){ ONX_FORMAT_AUTO, "text" };
+        return (onxi_io_look){ ONX_FORMAT_ONNXTXT, "ONNX text" };
+    return (onxi_io_look){ ONX_FORMAT_AUTO, "text" };
 }
 
-onxi_look onxi_look_at(onx_str bytes)
+onxi_io_look onxi_io_look_at(onx_str bytes)
 {
     const char *what = foreign(bytes);
     if (what)
-        return (onxi_look){ ONX_FORMAT_AUTO, what };
+        return (onxi_io_look){ ONX_FORMAT_AUTO, what };
     onx_str head = onx_str_make(bytes.ptr, bytes.len < 4096 ? bytes.len : 4096);
     if (head.len == 0 || !is_text(head))
-        return (onxi_look){ ONX_FORMAT_AUTO, NULL };
+        return (onxi_io_look){ ONX_FORMAT_AUTO, NULL };
     return look_at_text(head);
 }
 
@@ -194,7 +194,7 @@ static bool scan(onx_str s, uint8_t seen[64])
     return true;
 }
 
-const char *onxi_guess_message(onx_str bytes)
+const char *onxi_io_guess_message(onx_str bytes)
 {
     enum { VARINT = 1 << 0, LEN = 1 << 2 };
     uint8_t seen[64];

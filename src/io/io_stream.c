@@ -7,7 +7,7 @@ enum {
 };
 
 /* Bytes that follow those read before are given back together, every few megabytes. */
-static void pass(onxi_stream *s, onx_str bytes)
+static void pass(onxi_io_stream *s, onx_str bytes)
 {
     if (!s->doc || bytes.len < PAYLOAD)
         return;
@@ -24,7 +24,7 @@ static void pass(onxi_stream *s, onx_str bytes)
     }
 }
 
-onx_status onxi_stream_skip(onxi_stream *s, uint64_t count)
+onx_status onxi_io_stream_skip(onxi_io_stream *s, uint64_t count)
 {
     static const char zeros[1 << 16];
     for (uint64_t left = s->hash ? count : 0; left;) {
@@ -35,14 +35,14 @@ onx_status onxi_stream_skip(onxi_stream *s, uint64_t count)
     return onxi_output_skip(s->output, count);
 }
 
-onx_status onxi_stream_write(void *stream, onx_str bytes)
+onx_status onxi_io_stream_write(void *stream, onx_str bytes)
 {
-    onxi_stream *s = stream;
+    onxi_io_stream *s = stream;
     while (bytes.len) {
         size_t hole = s->doc && bytes.len >= WINDOW / 4 ? onxi_doc_hole(s->doc, bytes) : 0;
         onx_str part = onx_str_make(bytes.ptr, hole ? hole : bytes.len < WINDOW ? bytes.len : WINDOW);
         if (hole) {
-            ONX_TRY(onxi_stream_skip(s, hole)); /* nothing is read */
+            ONX_TRY(onxi_io_stream_skip(s, hole)); /* nothing is read */
         } else {
             ONX_TRY(onxi_output_write(s->output, part));
             if (s->hash)
@@ -54,7 +54,7 @@ onx_status onxi_stream_write(void *stream, onx_str bytes)
     return ONX_OK;
 }
 
-onx_sink onxi_stream_sink(onxi_stream *stream)
+onx_sink onxi_io_stream_sink(onxi_io_stream *stream)
 {
-    return (onx_sink){ onxi_stream_write, stream };
+    return (onx_sink){ onxi_io_stream_write, stream };
 }

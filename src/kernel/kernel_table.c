@@ -175,9 +175,9 @@ bool onxi_kernel_suits(const onx_kernel *k, const onx_prepare *p)
     if (!k->dtypes)
         return true;
     const onx_value *v = NULL;
-    if (k->typed_by >= 0)
-        v = (uint32_t)k->typed_by < p->input_count ? p->inputs[k->typed_by] : NULL;
-    else if ((uint32_t)(-1 - k->typed_by) < p->output_count)
-        v = p->outputs[-1 - k->typed_by];
+    if (k->dtype_from >= 0)
+        v = (uint32_t)k->dtype_from < p->input_count ? p->inputs[k->dtype_from] : NULL;
+    else if ((uint32_t)(-1 - k->dtype_from) < p->output_count)
+        v = p->outputs[-1 - k->dtype_from];
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype < 32 && (k->dtypes & ONX_DTYPE_BIT(v->dtype));
 }

@@ -38,12 +38,12 @@ typedef struct onxi_type {
 
 /* A value that is known while inferring: elements of an integer tensor as dimensions. Where the rank is above 1 they
  * are in row-major order, and the type says the sizes. */
-typedef struct onxi_value {
+typedef struct onxi_known_ints {
     uint32_t rank;
     uint32_t count;
     bool floored; /* what is known is only the whole part: H/2 of floating-point numbers, to be rounded down next */
     const onxi_dim *elements;
-} onxi_value;
+} onxi_known_ints;
 
 /* ---- one node being inferred: all that a rule may look at or set ---- */
 
@@ -56,21 +56,21 @@ typedef struct onxi_call {
     uint32_t input_count, output_count;
     const onxi_type *const *inputs; /* NULL entries: omitted; kind NONE: unknown */
     onxi_type *outputs;             /* kind NONE on entry; the rule fills in what can be known */
-    onxi_value *output_values;      /* elements NULL on entry; data propagation fills in. NULL: nobody wants them */
+    onxi_known_ints *output_values; /* elements NULL on entry; data propagation fills in. NULL: nobody wants them */
     const struct onxi_call_ops *ops;
     void *engine; /* for ops */
     onx_doc *doc; /* whose external data constants may lie in; NULL: none */
     /* Set by a rule for the subgraph that it asks for next: that it is never run, and room for the values of its
      * outputs, one after the other, or NULL. */
     bool unreachable;
-    onxi_value *subgraph_values;
-    uint32_t value_limit; /* carry values of at most so many elements; 0: ONXI_VALUE_LIMIT */
+    onxi_known_ints *subgraph_values;
+    uint32_t value_limit; /* carry values of at most so many elements; 0: ONXI_KNOWN_INTS_LIMIT */
 } onxi_call;
 
 /* What the engine that runs a rule provides. */
 typedef struct onxi_call_ops {
     /* The known elements of an integer input, or NULL. */
-    const onxi_value *(*value)(onxi_call *call, uint32_t input);
+    const onxi_known_ints *(*value)(onxi_call *call, uint32_t input);
     /* The constant tensor behind an input (initializer, Constant, or the tensor itself at run time), or NULL. */
     const onx_tensor *(*constant)(onxi_call *call, uint32_t input);
     /* The attribute, with references to attributes of an enclosing function resolved, or NULL. */
@@ -118,13 +118,13 @@ int onxi_call_dtype(const onxi_call *call, uint32_t input);         /* its eleme
 onx_status onxi_call_want_rank(onxi_call *call, uint32_t input, uint32_t rank);
 onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t rank);
 /* The elements of an integer input of rank 0 or 1 as far as they are known, or NULL. */
-const onxi_value *onxi_call_value(onxi_call *call, uint32_t input);
+const onxi_known_ints *onxi_call_value(onxi_call *call, uint32_t input);
 /* The same where only the whole parts are known, which are not below 0. The functions above do not give those. */
-const onxi_value *onxi_call_floored_value(onxi_call *call, uint32_t input);
+const onxi_known_ints *onxi_call_floored_value(onxi_call *call, uint32_t input);
 /* The same of any rank. */
-const onxi_value *onxi_call_any_value(onxi_call *call, uint32_t input);
+const onxi_known_ints *onxi_call_any_value(onxi_call *call, uint32_t input);
 /* Like onxi_call_value for an input that is a shape: when only its length is known, that many unknown elements. */
-const onxi_value *onxi_call_shape_value(onxi_call *call, uint32_t input);
+const onxi_known_ints *onxi_call_shape_value(onxi_call *call, uint32_t input);
 /* The single constant integer that an input holds; false when it is not known. */
 bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out);
 /* A list of constant integers from an input, or, in versions that had it there, from the attribute; NULL when not
@@ -145,7 +145,7 @@ void onxi_call_same(onxi_call *call, uint32_t i, uint32_t input);
 /* The carried value of output `i`: room for its elements, all unknown; NULL when out of memory or too many. */
 onxi_dim *onxi_call_set_value(onxi_call *call, uint32_t i, uint32_t rank, uint32_t count);
 /* Output `i` carries this value, whose elements live as long as the call's arena. */
-void onxi_call_carry(onxi_call *call, uint32_t i, onxi_value value);
+void onxi_call_carry(onxi_call *call, uint32_t i, onxi_known_ints value);
 
 /* Dimensions. */
 /* -rank <= axis < rank made non-negative; fails with the numbers otherwise. */
@@ -160,10 +160,10 @@ onx_status onxi_call_times(onxi_call *call, onxi_dim a, onxi_dim b, const char *
 onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first, uint32_t last);
 
 /* How many elements of an integer tensor are carried along while inferring. */
-enum { ONXI_VALUE_LIMIT = 4096 };
+enum { ONXI_KNOWN_INTS_LIMIT = 4096 };
 /* The elements of a constant integer tensor (at rank 0 or 1 floating ones with integral elements too; of higher rank
  * those of the types that sizes and indices have) in `arena`; false when it is none, too long or cannot be read. */
-bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_value *out);
+bool onxi_known_ints_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_known_ints *out);
 
 /* ---- schema rows ---- */
 

@@ -43,10 +43,10 @@ static void put_attributes(onx_arena *arena, onx_str *text, const onxi_attr *att
 {
     for (const onxi_attr *a = attrs; a && a->name; a++) {
         put(arena, text, a == attrs ? "<" : ", ", a->name);
-        if (!a->otherwise)
+        if (!a->default_text)
             continue;
         put_type(arena, text, a->type);
-        put(arena, text, " = ", a->otherwise);
+        put(arena, text, " = ", a->default_text);
     }
     if (attrs && attrs->name)
         put(arena, text, ">", " ");

@@ -234,45 +234,45 @@ onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t r
     return ONX_OK;
 }
 
-const onxi_value *onxi_call_any_value(onxi_call *call, uint32_t input)
+const onxi_known_ints *onxi_call_any_value(onxi_call *call, uint32_t input)
 {
-    const onxi_value *value = onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
+    const onxi_known_ints *value = onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
     return value && !value->floored ? value : NULL;
 }
 
-const onxi_value *onxi_call_floored_value(onxi_call *call, uint32_t input)
+const onxi_known_ints *onxi_call_floored_value(onxi_call *call, uint32_t input)
 {
-    const onxi_value *value = onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
+    const onxi_known_ints *value = onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;
     return value && value->floored ? value : NULL;
 }
 
-const onxi_value *onxi_call_value(onxi_call *call, uint32_t input)
+const onxi_known_ints *onxi_call_value(onxi_call *call, uint32_t input)
 {
-    const onxi_value *value = onxi_call_any_value(call, input);
+    const onxi_known_ints *value = onxi_call_any_value(call, input);
     return value && value->rank <= 1 ? value : NULL;
 }
 
-const onxi_value *onxi_call_shape_value(onxi_call *call, uint32_t input)
+const onxi_known_ints *onxi_call_shape_value(onxi_call *call, uint32_t input)
 {
-    const onxi_value *value = onxi_call_value(call, input);
+    const onxi_known_ints *value = onxi_call_value(call, input);
     const onxi_type *type = onxi_call_ranked(call, input);
     if (value || !type || type->rank != 1 || !onxi_dim_is_const(type->dims[0]) || type->dims[0] < 0 ||
-        type->dims[0] > ONXI_VALUE_LIMIT)
+        type->dims[0] > ONXI_KNOWN_INTS_LIMIT)
         return value;
     uint32_t count = (uint32_t)type->dims[0];
-    onxi_value *open = onxi_arena_get(call->arena, sizeof *open);
+    onxi_known_ints *open = onxi_arena_get(call->arena, sizeof *open);
     onxi_dim *elements = onxi_arena_get(call->arena, (count + 1) * sizeof *elements);
     if (!open || !elements)
         return NULL;
     for (uint32_t i = 0; i < count; i++)
         elements[i] = ONXI_DIM_UNKNOWN;
-    *open = (onxi_value){ .rank = 1, .count = count, .elements = elements };
+    *open = (onxi_known_ints){ .rank = 1, .count = count, .elements = elements };
     return open;
 }
 
 bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out)
 {
-    const onxi_value *value = onxi_call_value(call, input);
+    const onxi_known_ints *value = onxi_call_value(call, input);
     if (!value || value->count != 1 || !onxi_dim_is_const(value->elements[0]))
         return false;
     *out = value->elements[0];
@@ -282,7 +282,7 @@ bool onxi_call_const_int(onxi_call *call, uint32_t input, int64_t *out)
 const int64_t *onxi_call_const_ints(onxi_call *call, uint32_t input, uint32_t *count)
 {
     static const int64_t none = 0;
-    const onxi_value *value = onxi_call_value(call, input);
+    const onxi_known_ints *value = onxi_call_value(call, input);
     *count = 0;
     if (!value)
         return NULL;
@@ -348,7 +348,7 @@ void onxi_call_same(onxi_call *call, uint32_t i, uint32_t input)
 
 onxi_dim *onxi_call_set_value(onxi_call *call, uint32_t i, uint32_t rank, uint32_t count)
 {
-    uint32_t limit = call->value_limit ? call->value_limit : ONXI_VALUE_LIMIT;
+    uint32_t limit = call->value_limit ? call->value_limit : ONXI_KNOWN_INTS_LIMIT;
     if (i >= call->output_count || !call->output_values || count > limit)
         return NULL;
     onxi_dim *elements = onxi_arena_get(call->arena, (count ? count : 1) * sizeof *elements);
@@ -356,11 +356,11 @@ onxi_dim *onxi_call_set_value(onxi_call *call, uint32_t i, uint32_t rank, uint32
         return NULL;
     for (uint32_t k = 0; k < count; k++)
         elements[k] = ONXI_DIM_UNKNOWN;
-    call->output_values[i] = (onxi_value){ .rank = rank, .count = count, .elements = elements };
+    call->output_values[i] = (onxi_known_ints){ .rank = rank, .count = count, .elements = elements };
     return elements;
 }
 
-void onxi_call_carry(onxi_call *call, uint32_t i, onxi_value value)
+void onxi_call_carry(onxi_call *call, uint32_t i, onxi_known_ints value)
 {
     if (i < call->output_count && call->output_values)
         call->output_values[i] = value;
@@ -412,11 +412,11 @@ onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first
 
 /* ---- values ---- */
 
-bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_value *out)
+bool onxi_known_ints_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_known_ints *out)
 {
     uint64_t count;
     bool index = tensor->data_type == ONX_INT64 || tensor->data_type == ONX_INT32 || tensor->data_type == ONX_BOOL;
-    if ((tensor->dims_count > 1 && !index) || !onx_tensor_count(tensor, &count) || count > ONXI_VALUE_LIMIT)
+    if ((tensor->dims_count > 1 && !index) || !onx_tensor_count(tensor, &count) || count > ONXI_KNOWN_INTS_LIMIT)
         return false;
     onx_dtype_class class = onx_dtype_class_of(tensor->data_type);
     bool floating = class == ONX_CLASS_FLOATING && onx_dtype_bits(tensor->data_type) >= 16;
@@ -436,6 +436,6 @@ bool onxi_value_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tens
             if ((double)elements[i] != exact[i])
                 elements[i] = ONXI_DIM_UNKNOWN;
     }
-    *out = (onxi_value){ .rank = tensor->dims_count, .count = (uint32_t)count, .elements = elements };
+    *out = (onxi_known_ints){ .rank = tensor->dims_count, .count = (uint32_t)count, .elements = elements };
     return true;
 }

@@ -95,24 +95,24 @@ const onxi_attr *onxi_schema_attr(const onxi_schema *schema, onx_str name)
 
 bool onxi_attr_default_int(const onxi_attr *attr, int64_t *out)
 {
-    if (attr->type != ONX_ATTR_INT || !attr->otherwise)
+    if (attr->type != ONX_ATTR_INT || !attr->default_text)
         return false;
-    *out = strtoll(attr->otherwise, NULL, 10);
+    *out = strtoll(attr->default_text, NULL, 10);
     return true;
 }
 
 bool onxi_attr_default_float(const onxi_attr *attr, float *out)
 {
     bool overflow;
-    return attr->type == ONX_ATTR_FLOAT && attr->otherwise &&
-           onxi_parse_f32(onx_str_of(attr->otherwise), out, &overflow);
+    return attr->type == ONX_ATTR_FLOAT && attr->default_text &&
+           onxi_parse_f32(onx_str_of(attr->default_text), out, &overflow);
 }
 
 bool onxi_attr_default_text(const onxi_attr *attr, onx_str *out)
 {
-    size_t len = attr->otherwise ? strlen(attr->otherwise) : 0;
+    size_t len = attr->default_text ? strlen(attr->default_text) : 0;
     if (attr->type != ONX_ATTR_STRING || len < 2)
         return false;
-    *out = onx_str_make(attr->otherwise + 1, len - 2); /* without the quotes; defaults hold no escapes */
+    *out = onx_str_make(attr->default_text + 1, len - 2); /* without the quotes; defaults hold no escapes */
     return true;
 }

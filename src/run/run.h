@@ -12,33 +12,34 @@
 
 #include <pthread.h>
 
-#define ONXI_NO_SLOT   UINT32_MAX
-#define ONXI_PLANS_MAX 8 /* shapes whose plans are kept per graph */
+#define ONXI_NO_SLOT   UINT32_MAX       /* there is none */
+#define ONXI_OMITTED   (UINT32_MAX - 1) /* an input that the caller of a function does not give */
+#define ONXI_PLANS_MAX 8                /* shapes whose plans are kept per graph */
 /* Nodes after inlining functions: so many, and so many more for each node of the main graph. */
 #define ONXI_CALLS_MAX      1000000
 #define ONXI_CALLS_PER_NODE 20
-#define ONXI_FOLLOWERS_MAX  4
+#define ONXI_POST_OPS_MAX   4
 
 /* ---- a graph with its names resolved; made once ---- */
 
 /* What a node stands in below the main graph: the body of a function that was called, or a subgraph. */
-typedef struct onxi_frame {
-    const struct onxi_frame *parent;
+typedef struct onxi_run_frame {
+    const struct onxi_run_frame *parent;
     const onx_node *node;          /* the call, or the node that holds the subgraph */
     const onx_function *function;  /* NULL: a subgraph */
     const onx_attribute *subgraph; /* NULL: a function */
     uint32_t index;                /* of `node` in its list */
     uint32_t depth;                /* calls around */
-} onxi_frame;
+} onxi_run_frame;
 /* The innermost call around, or NULL. */
-static inline const onxi_frame *onxi_frame_of_call(const onxi_frame *frame)
+static inline const onxi_run_frame *onxi_run_frame_of_call(const onxi_run_frame *frame)
 {
     while (frame && !frame->function)
         frame = frame->parent;
     return frame;
 }
 
-typedef struct onxi_graph_slot {
+typedef struct onxi_run_graph_slot {
     onx_str name;
     const onx_value *constant; /* NULL: known at run time only */
     const onx_tensor *tensor;  /* initializer that nobody has asked for yet */
@@ -46,63 +47,63 @@ typedef struct onxi_graph_slot {
     uint32_t uses; /* by ops, their subgraphs and the graph's outputs */
     uint32_t user; /* the last op that uses it */
     bool is_output;
-} onxi_graph_slot;
+} onxi_run_graph_slot;
 
-typedef struct onxi_op {
+typedef struct onxi_run_op {
     const onx_node *node;
-    const onxi_frame *frame;
+    const onxi_run_frame *frame;
     const onxi_schema *schema; /* NULL: known by a kernel of the caller's only */
     const onx_kernel *const *kernels;
-    struct onxi_graph **graphs; /* its subgraphs, in order of attributes */
+    struct onxi_run_graph **graphs; /* its subgraphs, in order of attributes */
     const onx_attribute **graph_attributes;
     uint32_t *inputs, *outputs; /* slots; captures of subgraphs follow the inputs */
     uint32_t input_count, capture_count, output_count, kernel_count, graph_count;
     uint32_t index; /* of the node in its list */
     int32_t since;
     bool needed;
-} onxi_op;
+} onxi_run_op;
 
-typedef struct onxi_graph {
-    struct onxi_session *session;
+typedef struct onxi_run_graph {
+    struct onxi_run_session *session;
     const onx_graph *graph;
-    onxi_graph_slot *slots;
-    onxi_op *ops;
+    onxi_run_graph_slot *slots;
+    onxi_run_op *ops;
     uint32_t slot_count, slot_room, op_count, op_room;
     uint32_t *inputs; /* slots of graph inputs, then of captures */
     uint32_t input_count, capture_count;
     uint32_t *captures; /* index into the captures of the op that holds the graph */
     uint32_t *outputs;
     uint32_t output_count;
-    const bool *given;       /* inputs with an initializer that the caller overrides; NULL: none */
-    struct onxi_plan *plans; /* most recently used first */
+    const bool *given;           /* inputs with an initializer that the caller overrides; NULL: none */
+    struct onxi_run_plan *plans; /* most recently used first */
     uint32_t plan_count;
-    struct onxi_graph *next; /* further variants of the main graph */
-} onxi_graph;
+    struct onxi_run_graph *next; /* further variants of the main graph */
+} onxi_run_graph;
 
-typedef struct onxi_owned { /* a heap value that lives as long as its owner */
-    struct onxi_owned *next;
+typedef struct onxi_run_owned { /* a heap value that lives as long as its owner */
+    struct onxi_run_owned *next;
     onx_value *value;
-} onxi_owned;
+} onxi_run_owned;
 
 /* Bytes that a kernel made of a constant. */
-typedef struct onxi_packed {
-    struct onxi_packed *next;
+typedef struct onxi_run_packed {
+    struct onxi_run_packed *next;
     const void *source; /* data of the constant */
     const void *key;
     size_t key_size;
     void *data, *base;
     size_t size;
-} onxi_packed;
+} onxi_run_packed;
 
 /* The function body of an operator, made once per session. */
-typedef struct onxi_expansion {
-    struct onxi_expansion *next;
+typedef struct onxi_run_expansion {
+    struct onxi_run_expansion *next;
     const onxi_schema *schema;
     uint32_t parts;
     onx_doc *doc;
-} onxi_expansion;
+} onxi_run_expansion;
 
-typedef struct onxi_session {
+typedef struct onxi_run_session {
     onx_ctx *cx; /* the session's own; used under `lock` */
     onx_doc *doc;
     const onx_model *model;
@@ -110,181 +111,183 @@ typedef struct onxi_session {
     onx_session_options options;
     unsigned threads;
     const onxi_kernel_index *kernels;
-    onxi_graph *main; /* nothing overridden */
-    onxi_owned *constants;
-    onxi_packed *packed;
+    onxi_run_graph *main; /* nothing overridden */
+    onxi_run_owned *constants;
+    onxi_run_packed *packed;
     onxi_functions functions;
-    onxi_expansion *expansions;
+    onxi_run_expansion *expansions;
     uint64_t constant_bytes, op_total;
     pthread_mutex_t lock;
     bool lock_made;
-} onxi_session;
+} onxi_run_session;
 
 struct onx_session {
-    onxi_session s;
+    onxi_run_session s;
 };
 
-onx_status onxi_graph_build(onxi_session *s, const onx_graph *graph, const bool *given, onxi_graph **out);
+onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out);
 /* Convolutions and what follows them become one where constants allow (run_fuse.c). */
-onx_status onxi_graph_fuse(onxi_graph *g);
-onx_status onxi_graph_count_uses(onxi_graph *g);
+onx_status onxi_run_graph_fuse(onxi_run_graph *g);
+onx_status onxi_run_graph_count_uses(onxi_run_graph *g);
 /* A constant of the session made from a value that it takes over. */
-onx_status onxi_session_keep(onxi_session *s, onx_value *value);
-onx_str onxi_op_path(onx_arena *arena, const onxi_op *op);
+onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value);
+onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op);
 /* The place of a node: graph.node[0] "first" (F) function F node[2] (If).then_branch.node[0] (Relu) */
-onx_str onxi_frame_path(onx_arena *arena, const onxi_frame *frame, uint32_t index, const onx_node *node);
-const onx_attribute *onxi_op_attribute(const onxi_op *op, const char *name);
+onx_str onxi_run_frame_path(onx_arena *arena, const onxi_run_frame *frame, uint32_t index, const onx_node *node);
+const onx_attribute *onxi_run_op_attribute(const onxi_run_op *op, const char *name);
 
 /* ---- one op on known types (run_op.c) ---- */
 
 /* What is needed to work on ops: diagnostics, memory for results of rules and prepare. */
-typedef struct onxi_exec {
+typedef struct onxi_run_env {
     onx_ctx *cx;
-    onxi_session *session;
+    onxi_run_session *session;
     onx_arena *arena;
-    struct onxi_state *state; /* of the run, or NULL while planning */
-} onxi_exec;
+    struct onxi_run_state *state; /* of the run, or NULL while planning */
+} onxi_run_env;
 
 /* The types of the outputs: kind NONE where they depend on data. `values` gets plain types, dims in the arena. */
-onx_status onxi_op_types(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs, onx_value *const *outputs);
+onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
+                             onx_value *const *outputs);
 /* Which parts of the schema's function body make up this op. */
-uint32_t onxi_op_body_parts(onxi_exec *e, const onxi_op *op);
+uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op);
 /* Fills in what kernels are told. Arrays must outlive `p`. */
-void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p);
+void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p);
 /* Whether the inputs have types that the operator takes; a diagnostic says which has not. */
-onx_status onxi_op_check_types(const onxi_op *op, const onx_prepare *p);
-/* Takes the first row that accepts. */
-/* `plain` (NULL: p->inputs) are the inputs as kernels see them that know no layouts; `alike`: all inputs lie in one
- * layout, so that FLAT kernels may see it. */
-onx_status onxi_op_choose(onxi_exec *e, const onxi_op *op, onx_prepare *p, const onx_value *const *plain, bool alike);
+onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p);
+/* Takes the first kernel row that accepts, and prepares it. `row_major` (NULL: p->inputs) are the inputs for kernels
+ * that know no layouts; `flat`: all inputs have one layout, so that ONX_KERNEL_FLAT kernels may see it. */
+onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
+                               const onx_value *const *row_major, bool flat);
 /* Types, kernel and run at once, on real values; outputs are values of e->cx. */
-onx_status onxi_op_eager(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs, onx_value *const *outputs,
-                         const onx_kernel **kernel_out);
+onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
+                             onx_value *const *outputs, const onx_kernel **kernel_out);
 /* All rows of a prepared kernel, on as many threads as that is worth. */
-onx_status onxi_work_run(const onx_kernel *kernel, onx_work *work);
+onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work);
 
 /* ---- a plan for given input shapes ---- */
 
-typedef enum onxi_residence {
+typedef enum onxi_run_residence {
     ONXI_PLACE_NONE,
     ONXI_PLACE_INPUT, /* the caller's memory */
     ONXI_PLACE_CONSTANT,
     ONXI_PLACE_BUFFER, /* at `offset` of the state's buffer */
     ONXI_PLACE_VIEW,   /* of an input */
     ONXI_PLACE_DYNAMIC /* a value of its own, sized while running */
-} onxi_residence;
+} onxi_run_residence;
 
-typedef struct onxi_plan_slot {
+typedef struct onxi_run_plan_slot {
     onx_value value; /* type; data for constants */
-    onxi_residence place;
+    onxi_run_residence place;
     uint32_t storage;   /* BUFFER */
     uint32_t base;      /* VIEW: slot of the input */
     uint32_t reordered; /* another slot with the same value in another layout, ONXI_NO_SLOT: none */
-    uint64_t left;      /* uses still to be planned */
+    uint64_t uses_left; /* uses still to be planned */
     bool moved;         /* it is an output */
-} onxi_plan_slot;
+} onxi_run_plan_slot;
 
-typedef struct onxi_step {
-    const onxi_op *op; /* NULL: a change of layout */
+typedef struct onxi_run_step {
+    const onxi_run_op *op; /* NULL: a change of layout */
     const onx_kernel *kernel;
     onx_prepare prepared;
     uint32_t *inputs, *outputs; /* plan slots; captures follow */
     uint32_t input_count, capture_count, output_count;
     uint32_t first_site; /* of the op's subgraphs */
     bool eager;          /* typed, prepared and run anew every time */
-} onxi_step;
+} onxi_run_step;
 
-typedef struct onxi_storage {
+typedef struct onxi_run_storage {
     uint64_t size, offset;
     uint32_t first, last; /* steps */
-    uint64_t live;        /* uses still to be planned, of all slots that share it */
-} onxi_storage;
+    uint64_t uses_left;   /* uses still to be planned, of all slots that share it */
+} onxi_run_storage;
 
-typedef struct onxi_plan {
-    struct onxi_plan *next;
-    onxi_graph *graph;
+typedef struct onxi_run_plan {
+    struct onxi_run_plan *next;
+    onxi_run_graph *graph;
     onx_arena *arena;
-    onx_value *input_types; /* what the plan is for; one per input and capture */
-    onxi_plan_slot **slots; /* the first ones are those of the graph */
+    onx_value *input_types;     /* what the plan is for; one per input and capture */
+    onxi_run_plan_slot **slots; /* the first ones are those of the graph */
     uint32_t slot_count, slot_room;
-    onxi_step *steps;
+    onxi_run_step *steps;
     uint32_t step_count, step_room;
     uint32_t site_count; /* subgraphs of all steps */
-    onxi_storage *storages;
+    onxi_run_storage *storages;
     uint32_t storage_count, storage_room;
-    onxi_owned *constants;
+    onxi_run_owned *constants;
     uint64_t buffer_size; /* activations, workspace included */
     uint64_t workspace_offset, thread_workspace_offset, thread_workspace;
     uint32_t *outputs; /* plan slots of the graph's outputs, row-major */
     bool *moves;       /* per output: nobody needs the slot's own value after it */
     bool has_dynamic;
-    struct onxi_state *idle;
+    struct onxi_run_state *idle;
     uint32_t busy; /* states out on a run */
     bool retired;  /* dropped from the list while busy */
-} onxi_plan;
+} onxi_run_plan;
 
-onx_status onxi_plan_new(onxi_exec *e, onxi_graph *g, const onx_value *const *inputs, onxi_plan **out);
-void onxi_plan_free(onxi_session *s, onxi_plan *plan);
+onx_status onxi_run_plan_new(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out);
+void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan);
 /* Offsets of all storages; the sum in *size_out. */
-onx_status onxi_plan_memory(onxi_plan *plan, onx_ctx *cx, uint64_t *size_out);
+onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size_out);
 
 /* ---- a state: what one run at a time needs ---- */
 
 /* A subgraph where a step of a state runs it. Its states belong to the state around it and share its context, so what
  * goes in and comes out is passed on without copies of items. */
-typedef struct onxi_site {
-    struct onxi_state *outer;
-    onxi_graph *graph;
-    const onx_value **inputs; /* formal ones, filled by each run, then captures */
-    onx_value **held;         /* per formal input: an optional value around what is given for it, or NULL */
-    struct onxi_state *kept;  /* one per plan, most recently used first */
+typedef struct onxi_run_site {
+    struct onxi_run_state *outer;
+    onxi_run_graph *graph;
+    const onx_value **inputs;    /* formal ones, filled by each run, then captures */
+    onx_value **held;            /* per formal input: an optional value around what is given for it, or NULL */
+    struct onxi_run_state *kept; /* one per plan, most recently used first */
     uint32_t kept_count;
-} onxi_site;
+} onxi_run_site;
 
-typedef struct onxi_state {
-    struct onxi_state *next;
+typedef struct onxi_run_state {
+    struct onxi_run_state *next;
     onx_ctx *cx;
-    onxi_plan *plan;
+    onxi_run_plan *plan;
     onx_arena *text;    /* strings of the run */
     onx_arena *scratch; /* for what eager steps prepare */
     char *buffer, *base;
     size_t base_size;
-    onx_value *values; /* per plan slot but dynamic ones */
-    onx_value **slots; /* per plan slot */
-    onx_work *works;   /* per step */
-    onxi_site *sites;  /* per subgraph of the plan */
-    void *arrays;      /* operand pointers of all steps and sites */
+    onx_value *values;    /* per plan slot but dynamic ones */
+    onx_value **slots;    /* per plan slot */
+    onx_work *works;      /* per step */
+    onxi_run_site *sites; /* per subgraph of the plan */
+    void *arrays;         /* operand pointers of all steps and sites */
     size_t arrays_size;
-    struct onxi_state *outermost; /* itself, or the state of the main graph */
-    uint64_t entered;             /* outermost: how often subgraphs were run */
+    struct onxi_run_state *outermost; /* itself, or the state of the main graph */
+    uint64_t entered;                 /* outermost: how often subgraphs were run */
     const onx_run_options *options;
     uint64_t start_ns;
-} onxi_state;
+} onxi_run_state;
 
 /* `outer`: the state around it, NULL for the main graph. */
-onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state *outer, onxi_state **out);
+onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *outer, onxi_run_state **out);
 /* Under the lock, because the plans of subgraphs are let go. */
-void onxi_state_free(onxi_session *s, onxi_state *state);
+void onxi_run_state_free(onxi_run_session *s, onxi_run_state *state);
 /* Runs with these inputs. Where outputs[i] is NULL, `cx` makes a value; if that is NULL, the output is not wanted. */
-onx_status onxi_state_run(onxi_state *state, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
-                          uint32_t output_count);
-bool onxi_plan_fits(const onxi_plan *plan, const onx_value *const *inputs);
+onx_status onxi_run_state_run(onxi_run_state *state, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                              uint32_t output_count);
+bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *inputs);
 /* Under the lock: the plan for these inputs, made if need be, counted as busy and moved to the front. */
-onx_status onxi_plan_take(onxi_graph *g, const onx_value *const *inputs, onxi_plan **out);
-void onxi_plan_let_go(onxi_session *s, onxi_plan *plan);
+onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out);
+void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan);
 /* Finds or makes plan and state for these inputs of the main graph, runs, copies the outputs out. Diagnostics go to
  * cx; `outputs` as for onx_session_run. */
-onx_status onxi_graph_run(onxi_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
-                          const onx_run_options *options);
+onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                              const onx_run_options *options);
 /* run_subgraph.c */
-extern const onx_work_ops onxi_site_ops;
-void onxi_sites_free(onxi_session *s, onxi_state *state);
+extern const onx_work_ops onxi_run_site_ops;
+void onxi_run_sites_free(onxi_run_session *s, onxi_run_state *state);
 
-uint64_t onxi_clock_ns(void);
+uint64_t onxi_run_clock_ns(void);
 /* A context of its own with the allocator and the limits of `cx`; NULL when out of memory. */
-onx_ctx *onxi_ctx_child(const onx_ctx *cx);
+onx_ctx *onxi_run_ctx_child(const onx_ctx *cx);
 
 /* run_bind.c: do the values (NULL: not given) fit what the model says of its inputs? */
-onx_status onxi_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count, const onx_value *const *inputs);
+onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count,
+                               const onx_value *const *inputs);
 
 #endif

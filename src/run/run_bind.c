@@ -144,7 +144,7 @@ static onx_status bind_value(binding *b, const onx_type *type, const onx_value *
     return ONX_OK;
 }
 
-onx_status onxi_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count, const onx_value *const *inputs)
+onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count, const onx_value *const *inputs)
 {
     binding b = { .cx = cx, .room = sizeof b.few / sizeof *b.few };
     onx_status status = ONX_OK;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const onx_value *constant_of(const onxi_graph *g, const onxi_op *op, uint32_t input)
+static const onx_value *constant_of(const onxi_run_graph *g, const onxi_run_op *op, uint32_t input)
 {
     if (input >= op->input_count || op->inputs[input] == ONXI_NO_SLOT)
         return NULL;
@@ -12,17 +12,17 @@ static const onx_value *constant_of(const onxi_graph *g, const onxi_op *op, uint
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT ? v : NULL;
 }
 
-static bool op_is(const onxi_op *op, const char *name)
+static bool op_is(const onxi_run_op *op, const char *name)
 {
     return op->schema && !onx_view(op->node->domain).len && onx_str_is(onx_view(op->node->op_type), name);
 }
 
-static onx_status add_constant(onxi_graph *g, onx_value *value, uint32_t *slot_out)
+static onx_status add_constant(onxi_run_graph *g, onx_value *value, uint32_t *slot_out)
 {
-    onxi_session *s = g->session;
+    onxi_run_session *s = g->session;
     if (g->slot_count == g->slot_room) {
         uint32_t room = g->slot_room * 2;
-        onxi_graph_slot *bigger = ONXI_ARRAY(s->arena, onxi_graph_slot, room);
+        onxi_run_graph_slot *bigger = ONXI_ARRAY(s->arena, onxi_run_graph_slot, room);
         if (!bigger) {
             onx_value_free(value);
             return ONX_E_MEMORY;
@@ -31,13 +31,13 @@ static onx_status add_constant(onxi_graph *g, onx_value *value, uint32_t *slot_o
         g->slots = bigger;
         g->slot_room = room;
     }
-    g->slots[g->slot_count] = (onxi_graph_slot){ .constant = value, .uses = 1 };
+    g->slots[g->slot_count] = (onxi_run_graph_slot){ .constant = value, .uses = 1 };
     *slot_out = g->slot_count++;
-    return onxi_session_keep(s, value);
+    return onxi_run_session_keep(s, value);
 }
 
 /* In test mode a BatchNormalization is y = x * a + b per channel. */
-static bool is_scaling(const onxi_graph *g, const onxi_op *bn, uint64_t channels)
+static bool is_scaling(const onxi_run_graph *g, const onxi_run_op *bn, uint64_t channels)
 {
     if (!op_is(bn, "BatchNormalization") || bn->output_count != 1 || bn->input_count != 5)
         return false;
@@ -46,7 +46,7 @@ static bool is_scaling(const onxi_graph *g, const onxi_op *bn, uint64_t channels
         if (!c || c->rank != 1 || c->count != channels)
             return false;
     }
-    const onx_attribute *mode = onxi_op_attribute(bn, bn->since >= 14 ? "training_mode" : "is_test");
+    const onx_attribute *mode = onxi_run_op_attribute(bn, bn->since >= 14 ? "training_mode" : "is_test");
     uint32_t n;
     const int64_t *value = mode ? onx_attribute_value(mode, ONX_SLOT_I, &n) : NULL;
     if (bn->since < 14 && bn->node->output_count > 1) /* more outputs mean training */
@@ -56,17 +56,17 @@ static bool is_scaling(const onxi_graph *g, const onxi_op *bn, uint64_t channels
     return bn->since < 14 || !value || *value == 0;
 }
 
-static float epsilon_of(const onxi_op *bn)
+static float epsilon_of(const onxi_run_op *bn)
 {
-    const onx_attribute *a = onxi_op_attribute(bn, "epsilon");
+    const onx_attribute *a = onxi_run_op_attribute(bn, "epsilon");
     uint32_t n;
     const float *value = a ? onx_attribute_value(a, ONX_SLOT_F, &n) : NULL;
     return value ? *value : 1e-5f;
 }
 
-static onx_status fold_scaling(onxi_graph *g, onxi_op *conv, onxi_op *bn)
+static onx_status fold_scaling(onxi_run_graph *g, onxi_run_op *conv, onxi_run_op *bn)
 {
-    onxi_session *s = g->session;
+    onxi_run_session *s = g->session;
     const onx_value *w = constant_of(g, conv, 1), *b = constant_of(g, conv, 2);
     uint64_t channels = (uint64_t)w->dims[0], each = channels ? w->count / channels : 0;
     const float *scale = constant_of(g, bn, 1)->data, *shift = constant_of(g, bn, 2)->data;
@@ -109,27 +109,27 @@ static onx_status fold_scaling(onxi_graph *g, onxi_op *conv, onxi_op *bn)
     return ONX_OK;
 }
 
-onx_status onxi_graph_fuse(onxi_graph *g)
+onx_status onxi_run_graph_fuse(onxi_run_graph *g)
 {
     bool changed = false;
     for (uint32_t i = 0; i < g->op_count; i++) {
-        onxi_op *conv = &g->ops[i];
+        onxi_run_op *conv = &g->ops[i];
         if (!op_is(conv, "Conv") || conv->output_count != 1 || conv->outputs[0] == ONXI_NO_SLOT)
             continue;
         const onx_value *w = constant_of(g, conv, 1);
-        const onxi_graph_slot *out = &g->slots[conv->outputs[0]];
+        const onxi_run_graph_slot *out = &g->slots[conv->outputs[0]];
         if (!w || w->rank < 3 || out->uses != 1 || out->is_output)
             continue;
         bool bias = conv->input_count > 2 && conv->inputs[2] != ONXI_NO_SLOT;
         const onx_value *b = constant_of(g, conv, 2);
         if (bias && (!b || b->count != (uint64_t)w->dims[0]))
             continue;
-        onxi_op *bn = &g->ops[out->user];
+        onxi_run_op *bn = &g->ops[out->user];
         if (!is_scaling(g, bn, (uint64_t)w->dims[0]) || bn->inputs[0] != conv->outputs[0] ||
             bn->outputs[0] == ONXI_NO_SLOT)
             continue;
         ONX_TRY(fold_scaling(g, conv, bn));
         changed = true;
     }
-    return changed ? onxi_graph_count_uses(g) : ONX_OK;
+    return changed ? onxi_run_graph_count_uses(g) : ONX_OK;
 }

@@ -16,11 +16,11 @@ typedef struct name_map {
 
 /* What a name means where a node stands: names of this graph (or function body), then those of the graph around it. */
 typedef struct builder {
-    onxi_session *session;
-    onxi_graph *g;
+    onxi_run_session *session;
+    onxi_run_graph *g;
     struct builder *outer; /* the graph that this subgraph is in; NULL for the main graph and in function bodies */
-    onxi_op *holder;       /* the op of `outer` that holds this graph */
-    const onxi_frame *frame;
+    onxi_run_op *holder;   /* the op of `outer` that holds this graph */
+    const onxi_run_frame *frame;
     name_map names;
     onx_arena *arena; /* scratch */
     uint32_t depth;
@@ -85,9 +85,9 @@ static onx_status grow(onx_arena *arena, void **list, uint32_t count, uint32_t *
 
 static onx_status add_slot(builder *b, onx_str name, uint32_t *out)
 {
-    onxi_graph *g = b->g;
+    onxi_run_graph *g = b->g;
     ONX_TRY(grow(b->session->arena, (void **)(void *)&g->slots, g->slot_count, &g->slot_room, sizeof *g->slots));
-    g->slots[g->slot_count] = (onxi_graph_slot){ .name = name };
+    g->slots[g->slot_count] = (onxi_run_graph_slot){ .name = name };
     *out = g->slot_count++;
     return ONX_OK;
 }
@@ -103,14 +103,14 @@ static onx_status define(builder *b, onx_str name, uint32_t *out)
 
 /* ---- constants ---- */
 
-onx_status onxi_session_keep(onxi_session *s, onx_value *value)
+onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value)
 {
-    onxi_owned *o = ONXI_NEW(s->arena, onxi_owned);
+    onxi_run_owned *o = ONXI_NEW(s->arena, onxi_run_owned);
     if (!o) {
         onx_value_free(value);
         return ONX_E_MEMORY;
     }
-    *o = (onxi_owned){ s->constants, value };
+    *o = (onxi_run_owned){ s->constants, value };
     s->constants = o;
     s->constant_bytes += value->size;
     if (s->constant_bytes > s->options.memory)
@@ -120,7 +120,7 @@ onx_status onxi_session_keep(onxi_session *s, onx_value *value)
 }
 
 /* A tensor of the document where it lies, if it lies as kernels need it; else a copy. */
-static onx_status load_tensor(onxi_session *s, const onx_tensor *t, const onx_value **out)
+static onx_status load_tensor(onxi_run_session *s, const onx_tensor *t, const onx_value **out)
 {
     uint64_t count, size;
     onx_str bytes;
@@ -148,12 +148,12 @@ static onx_status load_tensor(onxi_session *s, const onx_tensor *t, const onx_va
     onx_value *copy;
     ONX_TRY(onx_value_from_message(s->cx, s->doc, ONX_KIND_TENSOR, t, &copy));
     *out = copy;
-    return onxi_session_keep(s, copy);
+    return onxi_run_session_keep(s, copy);
 }
 
 static onx_status load_slot(builder *b, uint32_t slot)
 {
-    onxi_graph_slot *s = &b->g->slots[slot];
+    onxi_run_graph_slot *s = &b->g->slots[slot];
     if (s->tensor) {
         const onx_tensor *t = s->tensor;
         s->tensor = NULL;
@@ -164,7 +164,7 @@ static onx_status load_slot(builder *b, uint32_t slot)
         ONX_TRY(onx_value_from_message(b->session->cx, b->session->doc, ONX_KIND_SPARSE_TENSOR, s->sparse, &v));
         s->sparse = NULL;
         s->constant = v;
-        return onxi_session_keep(b->session, v);
+        return onxi_run_session_keep(b->session, v);
     }
     return ONX_OK;
 }
@@ -178,7 +178,7 @@ static onx_status use(builder *b, onx_str name, uint32_t *out)
     *out = map_find(&b->names, name);
     if (*out == ONXI_NO_SLOT && b->outer)
         ONX_TRY(capture(b, name, out));
-    if (*out == ONXI_NO_SLOT - 1) /* an omitted input of a function */
+    if (*out == ONXI_OMITTED) /* an omitted input of a function */
         *out = ONXI_NO_SLOT;
     return *out == ONXI_NO_SLOT ? ONX_OK : load_slot(b, *out);
 }
@@ -191,7 +191,7 @@ static bool is_omitted(const builder *b, onx_str name)
         b = b->outer;
         slot = map_find(&b->names, name);
     }
-    return slot == ONXI_NO_SLOT - 1;
+    return slot == ONXI_OMITTED;
 }
 
 /* A name of the graph around: a constant there is one here, anything else becomes a further input. */
@@ -208,7 +208,7 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
     if (constant)
         return ONX_OK;
     onx_arena *arena = b->session->arena;
-    onxi_op *holder = b->holder;
+    onxi_run_op *holder = b->holder;
     uint32_t at = 0;
     while (at < holder->capture_count && holder->inputs[holder->input_count + at] != outside)
         at++;
@@ -220,7 +220,7 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
         list[holder->input_count + holder->capture_count++] = outside;
         holder->inputs = list;
     }
-    onxi_graph *g = b->g;
+    onxi_run_graph *g = b->g;
     uint32_t total = g->input_count + g->capture_count;
     uint32_t *inputs = ONXI_ARRAY(arena, uint32_t, total + 1u),
              *captures = ONXI_ARRAY(arena, uint32_t, g->capture_count + 1u);
@@ -243,7 +243,7 @@ static int64_t opset_of(const builder *b, onx_str domain)
 {
     onx_operator_set_id *const *list = b->session->model->opset_import;
     uint32_t count = b->session->model->opset_import_count;
-    const onxi_frame *call = onxi_frame_of_call(b->frame);
+    const onxi_run_frame *call = onxi_run_frame_of_call(b->frame);
     if (call && call->function->opset_import_count) {
         list = call->function->opset_import;
         count = call->function->opset_import_count;
@@ -257,12 +257,12 @@ static int64_t opset_of(const builder *b, onx_str domain)
     return standard && b->session->model->ir_version < 3 ? 1 : 0;
 }
 
-#define PLACE(b, node, index) ONXI_AT_PATH(onxi_frame_path((b)->session->arena, (b)->frame, (index), (node)))
+#define PLACE(b, node, index) ONXI_AT_PATH(onxi_run_frame_path((b)->session->arena, (b)->frame, (index), (node)))
 
 /* Calls count as nodes: without that, functions that call each other twice would cost exponential time. */
 static onx_status count_node(const builder *b, const onx_node *node, uint32_t index)
 {
-    onxi_session *s = b->session;
+    onxi_run_session *s = b->session;
     uint64_t limit = ONXI_CALLS_MAX + ONXI_CALLS_PER_NODE * (uint64_t)s->model->graph->node_count;
     if (++s->op_total > limit)
         return onxi_fail(s->cx, ONX_E_LIMIT, PLACE(b, node, index),
@@ -272,18 +272,18 @@ static onx_status count_node(const builder *b, const onx_node *node, uint32_t in
 }
 
 static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count);
-static onx_status build_graph(onxi_session *s, const onx_graph *graph, const bool *given, builder *outer,
-                              onxi_op *holder, const onxi_frame *frame, uint32_t depth, onxi_graph **out);
+static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const bool *given, builder *outer,
+                              onxi_run_op *holder, const onxi_run_frame *frame, uint32_t depth, onxi_run_graph **out);
 
 /* The body in place of the call: its own names, its inputs bound to the slots of the call's. */
 static onx_status inline_function(builder *b, const onx_node *node, uint32_t index, const onx_function *f)
 {
-    onxi_session *s = b->session;
+    onxi_run_session *s = b->session;
     uint32_t depth = b->frame ? b->frame->depth + 1 : 1;
-    onxi_frame *frame = ONXI_NEW(s->arena, onxi_frame);
+    onxi_run_frame *frame = ONXI_NEW(s->arena, onxi_run_frame);
     if (!frame)
         return ONX_E_MEMORY;
-    *frame = (onxi_frame){ .parent = b->frame, .node = node, .index = index, .function = f, .depth = depth };
+    *frame = (onxi_run_frame){ .parent = b->frame, .node = node, .index = index, .function = f, .depth = depth };
     if (depth > onx_ctx_limits(s->cx).depth)
         return onxi_fail(s->cx, ONX_E_LIMIT, PLACE(b, node, index),
                          "functions call each other more than %u levels deep", onx_ctx_limits(s->cx).depth);
@@ -301,7 +301,7 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
         if (slot != ONXI_NO_SLOT && map_find(&inner.names, formal) == ONXI_NO_SLOT)
             ONX_TRY(map_add(&inner, formal, slot));
         else if (slot == ONXI_NO_SLOT) /* omitted: an empty name below, which `bind_operands` treats as such */
-            ONX_TRY(map_add(&inner, formal, ONXI_NO_SLOT - 1));
+            ONX_TRY(map_add(&inner, formal, ONXI_OMITTED));
     }
     ONX_TRY(build_nodes(&inner, f->node, f->node_count));
     for (uint32_t i = 0; i < node->output_count; i++) {
@@ -309,7 +309,7 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
         if (!actual.len)
             continue;
         uint32_t slot = i < f->output_count ? map_find(&inner.names, onx_view(f->output[i])) : ONXI_NO_SLOT;
-        if (slot >= ONXI_NO_SLOT - 1)
+        if (slot >= ONXI_OMITTED)
             return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index), "function %.*s does not make its output %u",
                              ONX_ARG(onx_view(f->name)), i);
         if (map_find(&b->names, actual) != ONXI_NO_SLOT)
@@ -320,10 +320,10 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
     return ONX_OK;
 }
 
-static onx_status bind_operands(builder *b, onxi_op *op)
+static onx_status bind_operands(builder *b, onxi_run_op *op)
 {
     const onx_node *node = op->node;
-    onxi_session *s = b->session;
+    onxi_run_session *s = b->session;
     uint32_t inputs = node->input_count;
     while (inputs && !onx_view(node->input[inputs - 1]).len)
         inputs--; /* trailing omitted ones are as good as not written */
@@ -341,7 +341,7 @@ static onx_status bind_operands(builder *b, onxi_op *op)
             continue;
         ONX_TRY(use(b, name, &op->inputs[i]));
         if (op->inputs[i] == ONXI_NO_SLOT)
-            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                              "input \"%.*s\" is not made by any node before this one, nor an input or initializer",
                              ONX_ARG(name));
     }
@@ -350,9 +350,9 @@ static onx_status bind_operands(builder *b, onxi_op *op)
     return ONX_OK;
 }
 
-static onx_status bind_graphs(builder *b, onxi_op *op)
+static onx_status bind_graphs(builder *b, onxi_run_op *op)
 {
-    onxi_session *s = b->session;
+    onxi_run_session *s = b->session;
     const onx_node *node = op->node;
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         uint32_t n;
@@ -360,7 +360,7 @@ static onx_status bind_graphs(builder *b, onxi_op *op)
         onx_graph *const *g = onx_attribute_value(a, ONX_SLOT_G, &n);
         if (!g || !*g)
             continue;
-        onxi_graph **graphs = (onxi_graph **)ONXI_ARRAY(s->arena, void *, op->graph_count + 1u);
+        onxi_run_graph **graphs = (onxi_run_graph **)ONXI_ARRAY(s->arena, void *, op->graph_count + 1u);
         const onx_attribute **attributes = (const onx_attribute **)ONXI_ARRAY(s->arena, void *, op->graph_count + 1u);
         if (!graphs || !attributes)
             return ONX_E_MEMORY;
@@ -371,13 +371,13 @@ static onx_status bind_graphs(builder *b, onxi_op *op)
         op->graphs = graphs;
         op->graph_attributes = attributes;
         attributes[op->graph_count] = a;
-        onxi_frame *frame = ONXI_NEW(s->arena, onxi_frame);
+        onxi_run_frame *frame = ONXI_NEW(s->arena, onxi_run_frame);
         if (!frame)
             return ONX_E_MEMORY;
-        *frame = (onxi_frame){ .parent = b->frame, .node = node, .index = op->index, .subgraph = a };
+        *frame = (onxi_run_frame){ .parent = b->frame, .node = node, .index = op->index, .subgraph = a };
         frame->depth = b->frame ? b->frame->depth : 0;
         if (b->depth >= onx_ctx_limits(s->cx).depth)
-            return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+            return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                              "subgraphs are nested more than %u levels deep", onx_ctx_limits(s->cx).depth);
         ONX_TRY(build_graph(s, *g, NULL, b, op, frame, b->depth + 1, &graphs[op->graph_count]));
         op->graph_count++;
@@ -385,7 +385,7 @@ static onx_status bind_graphs(builder *b, onxi_op *op)
     return ONX_OK;
 }
 
-static onx_status define_outputs(builder *b, onxi_op *op)
+static onx_status define_outputs(builder *b, onxi_run_op *op)
 {
     const onx_node *node = op->node;
     uint32_t count = node->output_count;
@@ -402,33 +402,33 @@ static onx_status define_outputs(builder *b, onxi_op *op)
 }
 
 /* Arity and required attributes by the schema, so that rules and kernels need not ask. */
-static onx_status check_op(builder *b, const onxi_op *op)
+static onx_status check_op(builder *b, const onxi_run_op *op)
 {
     const onxi_schema *schema = op->schema;
-    onxi_session *s = b->session;
+    onxi_run_session *s = b->session;
     if (!schema || schema->flags & ONX_OP_OPEN)
         return ONX_OK;
     if (!onxi_arity_fits(op->input_count, schema->min_input, schema->max_input))
-        return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+        return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                          "%u inputs are given, the operator takes %u to %u", op->input_count, schema->min_input,
                          schema->max_input);
     if (!onxi_arity_fits(op->output_count, 0, schema->max_output))
-        return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+        return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                          "%u outputs are asked for, the operator has %u", op->output_count, schema->max_output);
     for (uint32_t i = 0; schema->inputs && i < op->input_count && schema->inputs[i].name; i++) {
         if (schema->inputs[i].flags & ONX_PORT_VARIADIC)
             break;
         if (op->inputs[i] == ONXI_NO_SLOT && !(schema->inputs[i].flags & ONX_PORT_OPTIONAL))
-            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)), "input %u (%s) is missing",
-                             i, schema->inputs[i].name);
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
+                             "input %u (%s) is missing", i, schema->inputs[i].name);
     }
     for (const onxi_attr *a = schema->attrs; a && a->name; a++) {
-        const onx_attribute *given = onxi_op_attribute(op, a->name);
+        const onx_attribute *given = onxi_run_op_attribute(op, a->name);
         if (!given && a->required)
-            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)), "attribute %s is missing",
-                             a->name);
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
+                             "attribute %s is missing", a->name);
         if (given && a->type && onx_attribute_type_of(given) != (onx_attribute_type)a->type)
-            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_op_path(s->arena, op)),
+            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                              "attribute %s is of type %s, expected %s", a->name,
                              onx_attribute_type_name((int32_t)onx_attribute_type_of(given))
                                  ? onx_attribute_type_name((int32_t)onx_attribute_type_of(given))
@@ -438,7 +438,7 @@ static onx_status check_op(builder *b, const onxi_op *op)
     return ONX_OK;
 }
 
-static bool can_fold(const builder *b, const onxi_op *op)
+static bool can_fold(const builder *b, const onxi_run_op *op)
 {
     if (op->graph_count || !op->kernel_count || op->kernels[0]->flags & ONX_KERNEL_RANDOM)
         return false;
@@ -451,12 +451,12 @@ static bool can_fold(const builder *b, const onxi_op *op)
 }
 
 /* Does the node now; its outputs become constants. */
-static onx_status fold(builder *b, const onxi_op *op)
+static onx_status fold(builder *b, const onxi_run_op *op)
 {
-    onxi_session *s = b->session;
+    onxi_run_session *s = b->session;
     onx_arena *arena;
     ONX_TRY(onx_arena_new(s->cx, &arena));
-    onxi_exec e = { .cx = s->cx, .session = s, .arena = arena };
+    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena };
     const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
     onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
     onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;
@@ -466,7 +466,7 @@ static onx_status fold(builder *b, const onxi_op *op)
         if (op->outputs[i] != ONXI_NO_SLOT)
             status = onx_value_new(s->cx, &outputs[i]);
     if (status == ONX_OK)
-        status = onxi_op_eager(&e, op, inputs, outputs, NULL);
+        status = onxi_run_op_eager(&e, op, inputs, outputs, NULL);
     for (uint32_t i = 0; outputs && i < op->output_count; i++) {
         if (!outputs[i])
             continue;
@@ -482,7 +482,7 @@ static onx_status fold(builder *b, const onxi_op *op)
             onx_value_free(outputs[i]);
         }
         if (status == ONX_OK)
-            status = onxi_session_keep(s, kept);
+            status = onxi_run_session_keep(s, kept);
         b->g->slots[op->outputs[i]].constant = kept;
     }
     onx_arena_free(arena);
@@ -490,7 +490,7 @@ static onx_status fold(builder *b, const onxi_op *op)
 }
 
 /* Kernels that came with a registered operator are asked before others. */
-static onx_status add_own_kernels(onxi_session *s, onxi_op *op)
+static onx_status add_own_kernels(onxi_run_session *s, onxi_run_op *op)
 {
     const onx_kernel *own = op->schema ? onx_op_kernel(op->schema) : NULL;
     uint32_t count = 0;
@@ -511,21 +511,21 @@ static onx_status add_own_kernels(onxi_session *s, onxi_op *op)
 }
 
 /* The body of an operator that has no kernel, for this call of it; NULL when there is none. */
-static onx_status expand(builder *b, const onxi_op *op, const onx_function **out)
+static onx_status expand(builder *b, const onxi_run_op *op, const onx_function **out)
 {
-    onxi_session *s = b->session;
-    onxi_exec e = { .cx = s->cx, .session = s, .arena = b->arena };
+    onxi_run_session *s = b->session;
+    onxi_run_env e = { .cx = s->cx, .session = s, .arena = b->arena };
     *out = NULL;
     if (!op->schema || !op->schema->body_parts)
         return ONX_OK;
-    uint32_t parts = onxi_op_body_parts(&e, op);
-    onxi_expansion *x = s->expansions;
+    uint32_t parts = onxi_run_op_body_parts(&e, op);
+    onxi_run_expansion *x = s->expansions;
     while (x && (x->schema != op->schema || x->parts != parts))
         x = x->next;
     if (!x) {
-        if (!(x = ONXI_NEW(s->arena, onxi_expansion)))
+        if (!(x = ONXI_NEW(s->arena, onxi_run_expansion)))
             return ONX_E_MEMORY;
-        *x = (onxi_expansion){ s->expansions, op->schema, parts, NULL };
+        *x = (onxi_run_expansion){ s->expansions, op->schema, parts, NULL };
         ONX_TRY(onxi_body_function(s->cx, op->schema, parts, &x->doc));
         s->expansions = x;
     }
@@ -535,17 +535,17 @@ static onx_status expand(builder *b, const onxi_op *op, const onx_function **out
 
 static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
 {
-    onxi_session *s = b->session;
-    onxi_graph *g = b->g;
+    onxi_run_session *s = b->session;
+    onxi_run_graph *g = b->g;
     ONX_TRY(count_node(b, node, index));
     const onx_function *f = onxi_functions_find(&s->functions, onx_view(node->domain), onx_view(node->op_type),
                                                 onx_view(onx_node_more(node)->overload));
     if (f)
         return inline_function(b, node, index, f);
-    onxi_op *op = ONXI_NEW(s->arena, onxi_op);
+    onxi_run_op *op = ONXI_NEW(s->arena, onxi_run_op);
     if (!op)
         return ONX_E_MEMORY;
-    *op = (onxi_op){ .node = node, .frame = b->frame, .index = index };
+    *op = (onxi_run_op){ .node = node, .frame = b->frame, .index = index };
     onx_str domain = onx_view(node->domain), type = onx_view(node->op_type);
     int64_t opset = opset_of(b, domain);
     op->schema = onx_registry_find(s->options.registry, domain, type, opset);
@@ -607,7 +607,7 @@ static onx_status add_initializers(builder *b, const onx_graph *graph, const boo
 
 static onx_status find_outputs(builder *b, const onx_graph *graph)
 {
-    onxi_session *s = b->session;
+    onxi_run_session *s = b->session;
     b->g->output_count = graph->output_count;
     b->g->outputs = ONXI_ARRAY(s->arena, uint32_t, graph->output_count + 1u);
     if (!b->g->outputs)
@@ -622,12 +622,12 @@ static onx_status find_outputs(builder *b, const onx_graph *graph)
     return ONX_OK;
 }
 
-static void drop_unneeded(onxi_graph *g)
+static void drop_unneeded(onxi_run_graph *g)
 {
     for (uint32_t i = 0; i < g->output_count; i++)
         g->slots[g->outputs[i]].uses = 1;
     for (uint32_t i = g->op_count; i-- > 0;) {
-        onxi_op *op = &g->ops[i];
+        onxi_run_op *op = &g->ops[i];
         for (uint32_t k = 0; k < op->output_count; k++)
             op->needed |= op->outputs[k] != ONXI_NO_SLOT && g->slots[op->outputs[k]].uses;
         for (uint32_t k = 0; op->needed && k < op->input_count + op->capture_count; k++)
@@ -636,7 +636,7 @@ static void drop_unneeded(onxi_graph *g)
     }
 }
 
-onx_status onxi_graph_count_uses(onxi_graph *g)
+onx_status onxi_run_graph_count_uses(onxi_run_graph *g)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < g->op_count; i++)
@@ -658,7 +658,7 @@ onx_status onxi_graph_count_uses(onxi_graph *g)
         g->slots[g->outputs[i]].is_output = true;
     }
     for (uint32_t i = 0; i < g->op_count; i++) { /* what nobody uses is not asked for */
-        onxi_op *op = &g->ops[i];
+        onxi_run_op *op = &g->ops[i];
         for (uint32_t k = 0; k < op->output_count; k++)
             if (op->outputs[k] != ONXI_NO_SLOT && !g->slots[op->outputs[k]].uses)
                 op->outputs[k] = ONXI_NO_SLOT;
@@ -669,23 +669,23 @@ onx_status onxi_graph_count_uses(onxi_graph *g)
 }
 
 /* What no kernel can do is told before anything runs. */
-static onx_status check_kernels(onxi_graph *g)
+static onx_status check_kernels(onxi_run_graph *g)
 {
     for (uint32_t i = 0; i < g->op_count; i++) {
-        const onxi_op *op = &g->ops[i];
+        const onxi_run_op *op = &g->ops[i];
         onx_str domain = onx_view(op->node->domain);
         if (!op->kernel_count)
-            return onxi_fail(g->session->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(onxi_op_path(g->session->arena, op)),
+            return onxi_fail(g->session->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(onxi_run_op_path(g->session->arena, op)),
                              "no kernel runs operator %.*s%s%.*s of version %d", ONX_ARG(domain), domain.len ? "." : "",
                              ONX_ARG(onx_view(op->node->op_type)), op->since);
     }
     return ONX_OK;
 }
 
-static onx_status build_graph(onxi_session *s, const onx_graph *graph, const bool *given, builder *outer,
-                              onxi_op *holder, const onxi_frame *frame, uint32_t depth, onxi_graph **out)
+static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const bool *given, builder *outer,
+                              onxi_run_op *holder, const onxi_run_frame *frame, uint32_t depth, onxi_run_graph **out)
 {
-    onxi_graph *g = ONXI_NEW(s->arena, onxi_graph);
+    onxi_run_graph *g = ONXI_NEW(s->arena, onxi_run_graph);
     if (!g || !(g->inputs = ONXI_ARRAY(s->arena, uint32_t, graph->input_count + 1u)))
         return ONX_E_MEMORY;
     g->session = s;
@@ -702,15 +702,15 @@ static onx_status build_graph(onxi_session *s, const onx_graph *graph, const boo
     onx_arena_free(b.arena);
     ONX_TRY(status);
     drop_unneeded(g);
-    ONX_TRY(onxi_graph_count_uses(g));
+    ONX_TRY(onxi_run_graph_count_uses(g));
     ONX_TRY(check_kernels(g));
     if (!s->options.plain)
-        ONX_TRY(onxi_graph_fuse(g));
+        ONX_TRY(onxi_run_graph_fuse(g));
     *out = g;
     return ONX_OK;
 }
 
-onx_status onxi_graph_build(onxi_session *s, const onx_graph *graph, const bool *given, onxi_graph **out)
+onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out)
 {
     s->op_total = 0;
     return build_graph(s, graph, given, NULL, NULL, NULL, 0, out);

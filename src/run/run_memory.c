@@ -78,7 +78,7 @@ static bool space_take(space *s, uint64_t size, uint64_t *at)
     return onxi_add_u64(s->end, size, &s->end);
 }
 
-onx_status onxi_plan_memory(onxi_plan *plan, onx_ctx *cx, uint64_t *size_out)
+onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size_out)
 {
     uint32_t n = plan->storage_count, steps = plan->step_count;
     onx_arena *arena;
@@ -97,9 +97,9 @@ onx_status onxi_plan_memory(onxi_plan *plan, onx_ctx *cx, uint64_t *size_out)
     }
     uint32_t ended = 0; /* storages come in order of their first step */
     for (uint32_t i = 0; status == ONX_OK && i < n; i++) {
-        onxi_storage *now = &plan->storages[i];
+        onxi_run_storage *now = &plan->storages[i];
         while (status == ONX_OK && ended < n && plan->storages[order[ended]].last < now->first) {
-            const onxi_storage *old = &plan->storages[order[ended++]];
+            const onxi_run_storage *old = &plan->storages[order[ended++]];
             if (old->size)
                 status = space_give(&s, old->offset, (old->size + 63u) & ~(uint64_t)63u);
         }

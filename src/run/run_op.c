@@ -3,11 +3,11 @@
 
 /* ---- attributes ---- */
 
-static const onx_attribute *resolve(const onx_attribute *a, const onxi_frame *frame)
+static const onx_attribute *resolve(const onx_attribute *a, const onxi_run_frame *frame)
 {
     while (a) {
         onx_str ref = onx_view(onx_attribute_more(a)->ref_attr_name);
-        frame = onxi_frame_of_call(frame);
+        frame = onxi_run_frame_of_call(frame);
         if (!ref.len || !frame)
             return a;
         const onx_attribute *found = NULL;
@@ -26,19 +26,19 @@ static const onx_attribute *resolve(const onx_attribute *a, const onxi_frame *fr
     return NULL;
 }
 
-const onx_attribute *onxi_op_attribute(const onxi_op *op, const char *name)
+const onx_attribute *onxi_run_op_attribute(const onxi_run_op *op, const char *name)
 {
     return resolve(onx_node_attribute(op->node, name), op->frame);
 }
 
 /* ---- places ---- */
 
-onx_str onxi_frame_path(onx_arena *arena, const onxi_frame *frame, uint32_t index, const onx_node *node)
+onx_str onxi_run_frame_path(onx_arena *arena, const onxi_run_frame *frame, uint32_t index, const onx_node *node)
 {
     enum { ENDS = 4 }; /* of a long chain of calls, so many from outside and from inside */
     onx_str before = onx_str_of("graph.");
     uint32_t count = 0;
-    for (const onxi_frame *f = frame; f; f = f->parent)
+    for (const onxi_run_frame *f = frame; f; f = f->parent)
         count++;
     for (uint32_t i = count; i-- > 0;) { /* from the outermost one */
         if (i >= ENDS && i + ENDS < count) {
@@ -46,7 +46,7 @@ onx_str onxi_frame_path(onx_arena *arena, const onxi_frame *frame, uint32_t inde
             i = ENDS;
             continue;
         }
-        const onxi_frame *f = frame;
+        const onxi_run_frame *f = frame;
         for (uint32_t k = 0; k < i; k++)
             f = f->parent;
         onx_str at = onxi_path_node(arena, before, f->index, f->node);
@@ -56,17 +56,17 @@ onx_str onxi_frame_path(onx_arena *arena, const onxi_frame *frame, uint32_t inde
     return onxi_path_node(arena, before, index, node);
 }
 
-onx_str onxi_op_path(onx_arena *arena, const onxi_op *op)
+onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op)
 {
-    return onxi_frame_path(arena, op->frame, op->index, op->node);
+    return onxi_run_frame_path(arena, op->frame, op->index, op->node);
 }
 
 /* ---- types ---- */
 
 typedef struct typing {
     onxi_call call;
-    onxi_exec *exec;
-    const onxi_op *op;
+    onxi_run_env *exec;
+    const onxi_run_op *op;
     const onx_value *const *inputs;
 } typing;
 
@@ -75,7 +75,7 @@ static bool is_known(const onx_value *v)
     return v && v->kind == ONX_VALUE_TENSOR && !v->layout && (v->data || v->count == 0);
 }
 
-static const onxi_value *call_value(onxi_call *call, uint32_t input)
+static const onxi_known_ints *call_value(onxi_call *call, uint32_t input)
 {
     typing *t = (typing *)call->engine;
     const onx_value *v = input < call->input_count ? t->inputs[input] : NULL;
@@ -83,7 +83,7 @@ static const onxi_value *call_value(onxi_call *call, uint32_t input)
     if (!is_known(v) || v->rank > 1 || (class != ONX_CLASS_SIGNED && class != ONX_CLASS_UNSIGNED) ||
         v->count > UINT32_MAX)
         return NULL;
-    onxi_value *out = ONXI_NEW(call->arena, onxi_value);
+    onxi_known_ints *out = ONXI_NEW(call->arena, onxi_known_ints);
     onxi_dim *elements = ONXI_ARRAY(call->arena, onxi_dim, v->count ? v->count : 1);
     if (!out || !elements)
         return NULL;
@@ -95,7 +95,7 @@ static const onxi_value *call_value(onxi_call *call, uint32_t input)
     }
     for (uint64_t i = 0; i < v->count; i++)
         elements[i] = onxi_dim_of_int(elements[i]);
-    *out = (onxi_value){ .rank = v->rank, .count = (uint32_t)v->count, .elements = elements };
+    *out = (onxi_known_ints){ .rank = v->rank, .count = (uint32_t)v->count, .elements = elements };
     return out;
 }
 
@@ -127,7 +127,7 @@ static const onx_tensor *call_constant(onxi_call *call, uint32_t input)
 
 static const onx_attribute *call_attribute(onxi_call *call, const char *name)
 {
-    return onxi_op_attribute(((typing *)call->engine)->op, name);
+    return onxi_run_op_attribute(((typing *)call->engine)->op, name);
 }
 
 /* What a subgraph gives is known when it has run. */
@@ -153,7 +153,7 @@ static onx_status call_fail(onxi_call *call, const char *format, va_list args)
     typing *t = (typing *)call->engine;
     onx_diag diag = { .severity = ONX_ERROR,
                       .status = ONX_E_INVALID,
-                      .where = ONXI_AT_PATH(onxi_op_path(t->exec->arena, t->op)) };
+                      .where = ONXI_AT_PATH(onxi_run_op_path(t->exec->arena, t->op)) };
     onxi_vreport(t->exec->cx, &diag, format, args);
     return ONX_E_INVALID;
 }
@@ -162,7 +162,7 @@ static const onxi_call_ops call_ops = {
     call_value, call_constant, call_attribute, call_subgraph, call_type, call_fail
 };
 
-uint32_t onxi_op_body_parts(onxi_exec *e, const onxi_op *op)
+uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
 {
     static const onxi_type given = { .kind = ONXI_TYPE_NONE };
     const onxi_type **inputs = (const onxi_type **)ONXI_ARRAY(e->arena, void *, op->input_count + 1u);
@@ -228,7 +228,7 @@ static const onxi_type *type_of(onx_arena *arena, const onx_value *v)
 }
 
 /* A type of the rule as a value without elements; stays of kind NONE where something is open. */
-static onx_status settle(onxi_exec *e, const onxi_op *op, uint32_t output, const onxi_type *t, onx_value *v)
+static onx_status settle(onxi_run_env *e, const onxi_run_op *op, uint32_t output, const onxi_type *t, onx_value *v)
 {
     if (t->kind != ONXI_TYPE_TENSOR || !t->ranked || !t->dtype)
         return ONX_OK;
@@ -238,10 +238,10 @@ static onx_status settle(onxi_exec *e, const onxi_op *op, uint32_t output, const
     uint64_t count, size;
     if (t->rank > ONX_RANK_MAX || !onxi_dims_count(t->rank, t->dims, &count) ||
         !onxi_tensor_room(t->dtype, count, &size))
-        return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_op_path(e->arena, op)),
+        return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_run_op_path(e->arena, op)),
                          "output %u has impossible dimensions", output);
     if (size > e->session->options.memory)
-        return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_op_path(e->arena, op)),
+        return onxi_fail(e->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_run_op_path(e->arena, op)),
                          "output %u takes %llu bytes, the memory limit is %llu", output, (unsigned long long)size,
                          (unsigned long long)e->session->options.memory);
     v->kind = ONX_VALUE_TENSOR;
@@ -254,17 +254,18 @@ static onx_status settle(onxi_exec *e, const onxi_op *op, uint32_t output, const
 }
 
 /* What a kernel knows of its outputs where no rule of the registry does. */
-static onx_status types_by_kernel(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs,
+static onx_status types_by_kernel(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
                                   onx_value *const *outputs)
 {
     if (!op->kernel_count || !op->kernels[0]->types)
         return ONX_OK;
     onx_prepare p = { .inputs = inputs, .outputs = outputs };
-    onxi_op_describe(e, op, &p);
+    onxi_run_op_describe(e, op, &p);
     return op->kernels[0]->types(&p);
 }
 
-onx_status onxi_op_types(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs, onx_value *const *outputs)
+onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
+                             onx_value *const *outputs)
 {
     if (!op->schema)
         return types_by_kernel(e, op, inputs, outputs);
@@ -273,7 +274,7 @@ onx_status onxi_op_types(onxi_exec *e, const onxi_op *op, const onx_value *const
     typing t = { .exec = e, .op = op, .inputs = inputs };
     const onxi_type **in = (const onxi_type **)ONXI_ARRAY(e->arena, void *, op->input_count + 1u);
     onxi_type *out = ONXI_ARRAY(e->arena, onxi_type, op->output_count + 1u);
-    onxi_value *values = ONXI_ARRAY(e->arena, onxi_value, op->output_count + 1u);
+    onxi_known_ints *values = ONXI_ARRAY(e->arena, onxi_known_ints, op->output_count + 1u);
     if (!in || !out || !values)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->input_count; i++)
@@ -303,13 +304,13 @@ onx_status onxi_op_types(onxi_exec *e, const onxi_op *op, const onx_value *const
 /* ---- kernels ---- */
 
 typedef struct engine {
-    onxi_exec exec;
-    const onxi_op *op;
+    onxi_run_env exec;
+    const onxi_run_op *op;
 } engine;
 
 static const onx_attribute *prepare_attribute(const onx_prepare *p, const char *name)
 {
-    return onxi_op_attribute(((const engine *)p->engine)->op, name);
+    return onxi_run_op_attribute(((const engine *)p->engine)->op, name);
 }
 
 static const char *prepare_otherwise(const onx_prepare *p, const char *name)
@@ -317,13 +318,13 @@ static const char *prepare_otherwise(const onx_prepare *p, const char *name)
     const onxi_schema *schema = ((const engine *)p->engine)->op->schema;
     for (const onxi_attr *a = schema ? schema->attrs : NULL; a && a->name; a++)
         if (strcmp(a->name, name) == 0)
-            return a->otherwise;
+            return a->default_text;
     return NULL;
 }
 
 static onx_status prepare_graph(const onx_prepare *p, const char *name, uint32_t *index_out)
 {
-    const onxi_op *op = ((const engine *)p->engine)->op;
+    const onxi_run_op *op = ((const engine *)p->engine)->op;
     for (uint32_t i = 0; i < op->graph_count; i++)
         if (onx_str_is(onx_view(op->graph_attributes[i]->name), name)) {
             *index_out = i;
@@ -336,11 +337,11 @@ static onx_status prepare_packed(const onx_prepare *p, uint32_t input, const voi
                                  onx_status (*make)(void *user, void *out), void *user, const void **out)
 {
     const engine *en = (const engine *)p->engine;
-    onxi_session *s = en->exec.session;
+    onxi_run_session *s = en->exec.session;
     if (en->exec.state) /* while running, the session's store is not ours to change */
         return ONX_E_UNSUPPORTED;
     const void *source = input < p->input_count && p->inputs[input] ? p->inputs[input]->data : NULL;
-    for (onxi_packed *k = s->packed; k; k = k->next)
+    for (onxi_run_packed *k = s->packed; k; k = k->next)
         if (k->source == source && k->key_size == key_size && memcmp(k->key, key, key_size) == 0) {
             *out = k->data;
             return ONX_OK;
@@ -348,7 +349,7 @@ static onx_status prepare_packed(const onx_prepare *p, uint32_t input, const voi
     if (size > s->options.memory || s->constant_bytes > s->options.memory - size)
         return onx_prepare_fail(p, ONX_E_LIMIT, "packed constants exceed the memory limit of %llu bytes",
                                 (unsigned long long)s->options.memory);
-    onxi_packed *k = ONXI_NEW(s->arena, onxi_packed);
+    onxi_run_packed *k = ONXI_NEW(s->arena, onxi_run_packed);
     void *key_copy = onx_arena_alloc(s->arena, key_size);
     void *base = onxi_resize(s->cx, NULL, 0, size + 64);
     if (!k || !key_copy || !base) {
@@ -362,13 +363,13 @@ static onx_status prepare_packed(const onx_prepare *p, uint32_t input, const voi
         onxi_release(s->cx, base, size + 64);
         return status;
     }
-    *k = (onxi_packed){ .next = s->packed,
-                        .source = source,
-                        .key = key_copy,
-                        .key_size = key_size,
-                        .data = data,
-                        .base = base,
-                        .size = size + 64 };
+    *k = (onxi_run_packed){ .next = s->packed,
+                            .source = source,
+                            .key = key_copy,
+                            .key_size = key_size,
+                            .data = data,
+                            .base = base,
+                            .size = size + 64 };
     s->packed = k;
     s->constant_bytes += size;
     *out = data;
@@ -377,7 +378,7 @@ static onx_status prepare_packed(const onx_prepare *p, uint32_t input, const voi
 
 static const onx_prepare_ops prepare_ops = { prepare_attribute, prepare_otherwise, prepare_graph, prepare_packed };
 
-void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p)
+void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p)
 {
     engine *en = ONXI_NEW(e->arena, engine);
     if (en)
@@ -386,7 +387,7 @@ void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p)
     p->arena = e->arena;
     p->node = op->node;
     p->doc = e->session->doc;
-    p->path = onxi_op_path(e->arena, op);
+    p->path = onxi_run_op_path(e->arena, op);
     p->since = op->since;
     p->input_count = op->input_count;
     p->output_count = op->output_count;
@@ -399,7 +400,7 @@ void onxi_op_describe(onxi_exec *e, const onxi_op *op, onx_prepare *p)
     p->engine = en;
 }
 
-static onx_status no_kernel(onxi_exec *e, const onxi_op *op, const onx_prepare *p)
+static onx_status no_kernel(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *p)
 {
     onx_str name = onx_view(op->node->op_type);
     char types[256] = "";
@@ -419,17 +420,19 @@ static onx_status no_kernel(onxi_exec *e, const onxi_op *op, const onx_prepare *
                      "no kernel runs %.*s of version %d with inputs of type (%s)", ONX_ARG(name), op->since, types);
 }
 
-onx_status onxi_op_choose(onxi_exec *e, const onxi_op *op, onx_prepare *p, const onx_value *const *plain, bool alike)
+onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
+                               const onx_value *const *row_major, bool flat)
 {
-    const onx_value *const *lying = p->inputs;
+    const onx_value *const *as_laid_out = p->inputs;
     if (!p->engine)
         return ONX_E_MEMORY;
-    ONX_TRY(onxi_op_check_types(op, p));
+    ONX_TRY(onxi_run_op_check_types(op, p));
     size_t errors = onx_diag_total(e->cx, ONX_ERROR);
     for (uint32_t i = 0; i < op->kernel_count; i++) {
         p->kernel = op->kernels[i];
-        bool as_is = !plain || p->kernel->flags & ONX_KERNEL_LAYOUTS || (p->kernel->flags & ONX_KERNEL_FLAT && alike);
-        p->inputs = as_is ? lying : plain;
+        bool as_is =
+            !row_major || p->kernel->flags & ONX_KERNEL_LAYOUTS || (p->kernel->flags & ONX_KERNEL_FLAT && flat);
+        p->inputs = as_is ? as_laid_out : row_major;
         if (!onxi_kernel_suits(p->kernel, p))
             continue;
         onx_status status = p->kernel->prepare ? p->kernel->prepare(p) : ONX_OK;
@@ -440,11 +443,11 @@ onx_status onxi_op_choose(onxi_exec *e, const onxi_op *op, onx_prepare *p, const
         p->rows = 1;
         p->grain = 1;
         p->overwrite = -1;
-        p->followed = 0;
+        p->post_ops_done = 0;
         p->workspace = 0;
         p->thread_workspace = 0;
         for (uint32_t k = 0; p->want && k < p->operand_count; k++)
-            p->want[k] = lying[k] ? lying[k]->layout : NULL;
+            p->want[k] = as_laid_out[k] ? as_laid_out[k]->layout : NULL;
     }
     p->kernel = NULL;
     return no_kernel(e, op, p);
@@ -472,7 +475,7 @@ static onx_status run_rows_parallel(const onx_kernel *kernel, onx_work *work, ui
 }
 #endif
 
-onx_status onxi_work_run(const onx_kernel *kernel, onx_work *work)
+onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
 {
     uint64_t rows = work->prepared->rows;
     if (!rows)
@@ -487,7 +490,7 @@ onx_status onxi_work_run(const onx_kernel *kernel, onx_work *work)
     return kernel->run(work, 0, rows);
 }
 
-static onx_status eager_output(onxi_exec *e, const onx_value *type, onx_value *out)
+static onx_status eager_output(onxi_run_env *e, const onx_value *type, onx_value *out)
 {
     if (type->kind != ONX_VALUE_TENSOR)
         return ONX_OK;
@@ -495,7 +498,7 @@ static onx_status eager_output(onxi_exec *e, const onx_value *type, onx_value *o
     return onx_value_reset(out, (onx_dtype)type->dtype, type->rank, type->dims);
 }
 
-static onx_status eager_run(onxi_exec *e, onx_prepare *p, const onx_value *const *inputs, onx_value *const *outputs)
+static onx_status eager_run(onxi_run_env *e, onx_prepare *p, const onx_value *const *inputs, onx_value *const *outputs)
 {
     uint64_t threads = p->threads ? p->threads : 1, each, total;
     p->thread_workspace = (p->thread_workspace + 63u) & ~(uint64_t)63u;
@@ -518,7 +521,7 @@ static onx_status eager_run(onxi_exec *e, onx_prepare *p, const onx_value *const
                       .text = e->state ? e->state->text : e->arena };
     onx_status status = p->kernel->bind ? p->kernel->bind(&work) : ONX_OK;
     if (status == ONX_OK)
-        status = onxi_work_run(p->kernel, &work);
+        status = onxi_run_work_run(p->kernel, &work);
     if (p->kernel->unbind && work.state)
         p->kernel->unbind(work.state);
     onxi_release(e->cx, base, total);
@@ -542,8 +545,8 @@ static onx_status eager_view(const onx_value *input, const onx_value *type, onx_
     return ONX_OK;
 }
 
-onx_status onxi_op_eager(onxi_exec *e, const onxi_op *op, const onx_value *const *inputs, onx_value *const *outputs,
-                         const onx_kernel **kernel_out)
+onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
+                             onx_value *const *outputs, const onx_kernel **kernel_out)
 {
     onx_value *types = ONXI_ARRAY(e->arena, onx_value, op->output_count + 1u);
     onx_value **type_list = (onx_value **)ONXI_ARRAY(e->arena, void *, op->output_count + 1u);
@@ -552,13 +555,13 @@ onx_status onxi_op_eager(onxi_exec *e, const onxi_op *op, const onx_value *const
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->output_count; i++)
         type_list[i] = outputs[i] ? &types[i] : NULL;
-    ONX_TRY(onxi_op_types(e, op, inputs, type_list));
+    ONX_TRY(onxi_run_op_types(e, op, inputs, type_list));
     bool sized = true;
     for (uint32_t i = 0; i < op->output_count; i++)
         sized &= !type_list[i] || types[i].kind == ONX_VALUE_TENSOR;
     onx_prepare p = { .inputs = inputs, .outputs = type_list, .last_use = last_use };
-    onxi_op_describe(e, op, &p);
-    onx_status status = onxi_op_choose(e, op, &p, NULL, false);
+    onxi_run_op_describe(e, op, &p);
+    onx_status status = onxi_run_op_prepare(e, op, &p, NULL, false);
     if (status != ONX_OK)
         return status;
     if (kernel_out)

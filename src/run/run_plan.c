@@ -5,9 +5,9 @@
 #define FOLD_MAX 65536 /* bytes of results that are worth computing while planning */
 
 typedef struct planner {
-    onxi_exec *e;
-    onxi_graph *g;
-    onxi_plan *plan;
+    onxi_run_env *e;
+    onxi_run_graph *g;
+    onxi_run_plan *plan;
     bool *dynamic;    /* per op */
     uint8_t *claimed; /* per op: done in passing by a chain */
     uint32_t *head;   /* per op: the head of the chain that ends here, ONXI_NO_SLOT: none */
@@ -15,22 +15,22 @@ typedef struct planner {
 
 /* ---- growing ---- */
 
-static onx_status add_slot(planner *pl, const onx_value *type, onxi_residence place, uint32_t *out)
+static onx_status add_slot(planner *pl, const onx_value *type, onxi_run_residence place, uint32_t *out)
 {
-    onxi_plan *plan = pl->plan;
+    onxi_run_plan *plan = pl->plan;
     if (plan->slot_count == plan->slot_room) {
         uint32_t room = plan->slot_room * 2;
-        onxi_plan_slot **bigger = (onxi_plan_slot **)ONXI_ARRAY(plan->arena, void *, room);
+        onxi_run_plan_slot **bigger = (onxi_run_plan_slot **)ONXI_ARRAY(plan->arena, void *, room);
         if (!bigger)
             return ONX_E_MEMORY;
         memcpy(bigger, plan->slots, plan->slot_count * sizeof *bigger);
         plan->slots = bigger;
         plan->slot_room = room;
     }
-    onxi_plan_slot *s = ONXI_NEW(plan->arena, onxi_plan_slot);
+    onxi_run_plan_slot *s = ONXI_NEW(plan->arena, onxi_run_plan_slot);
     if (!s)
         return ONX_E_MEMORY;
-    *s = (onxi_plan_slot){
+    *s = (onxi_run_plan_slot){
         .value = *type, .place = place, .storage = ONXI_NO_SLOT, .base = ONXI_NO_SLOT, .reordered = ONXI_NO_SLOT
     };
     s->value.data = NULL;
@@ -39,12 +39,12 @@ static onx_status add_slot(planner *pl, const onx_value *type, onxi_residence pl
     return ONX_OK;
 }
 
-static onx_status add_step(planner *pl, onxi_step **out)
+static onx_status add_step(planner *pl, onxi_run_step **out)
 {
-    onxi_plan *plan = pl->plan;
+    onxi_run_plan *plan = pl->plan;
     if (plan->step_count == plan->step_room) {
         uint32_t room = plan->step_room ? plan->step_room * 2 : 64;
-        onxi_step *bigger = ONXI_ARRAY(plan->arena, onxi_step, room);
+        onxi_run_step *bigger = ONXI_ARRAY(plan->arena, onxi_run_step, room);
         if (!bigger)
             return ONX_E_MEMORY;
         if (plan->step_count)
@@ -59,10 +59,10 @@ static onx_status add_step(planner *pl, onxi_step **out)
 
 static onx_status add_storage(planner *pl, uint32_t slot)
 {
-    onxi_plan *plan = pl->plan;
+    onxi_run_plan *plan = pl->plan;
     if (plan->storage_count == plan->storage_room) {
         uint32_t room = plan->storage_room ? plan->storage_room * 2 : 64;
-        onxi_storage *bigger = ONXI_ARRAY(plan->arena, onxi_storage, room);
+        onxi_run_storage *bigger = ONXI_ARRAY(plan->arena, onxi_run_storage, room);
         if (!bigger)
             return ONX_E_MEMORY;
         if (plan->storage_count)
@@ -70,37 +70,38 @@ static onx_status add_storage(planner *pl, uint32_t slot)
         plan->storages = bigger;
         plan->storage_room = room;
     }
-    onxi_plan_slot *s = plan->slots[slot];
-    plan->storages[plan->storage_count] =
-        (onxi_storage){ .size = s->value.size, .first = plan->step_count, .last = plan->step_count, .live = s->left };
+    onxi_run_plan_slot *s = plan->slots[slot];
+    plan->storages[plan->storage_count] = (onxi_run_storage){
+        .size = s->value.size, .first = plan->step_count, .last = plan->step_count, .uses_left = s->uses_left
+    };
     s->storage = plan->storage_count++;
     return ONX_OK;
 }
 
 static void join_storage(planner *pl, uint32_t slot, uint32_t storage)
 {
-    onxi_plan_slot *s = pl->plan->slots[slot];
+    onxi_run_plan_slot *s = pl->plan->slots[slot];
     s->storage = storage;
-    pl->plan->storages[storage].live += s->left;
+    pl->plan->storages[storage].uses_left += s->uses_left;
 }
 
 /* Step `step` reads or writes the slot. */
-static void touch(planner *pl, uint32_t slot, uint32_t step)
+static void extend_life(planner *pl, uint32_t slot, uint32_t step)
 {
-    onxi_plan_slot *s = pl->plan->slots[slot];
+    onxi_run_plan_slot *s = pl->plan->slots[slot];
     if (s->place == ONXI_PLACE_BUFFER && s->storage != ONXI_NO_SLOT && pl->plan->storages[s->storage].last < step)
         pl->plan->storages[s->storage].last = step;
 }
 
 /* One use of a slot of the graph is planned, and so for its copies in other layouts. */
-static void consume(planner *pl, uint32_t slot)
+static void use_planned(planner *pl, uint32_t slot)
 {
     for (uint32_t at = slot; at != ONXI_NO_SLOT; at = pl->plan->slots[at]->reordered) {
-        onxi_plan_slot *s = pl->plan->slots[at];
-        if (s->left)
-            s->left--;
-        if (s->storage != ONXI_NO_SLOT && pl->plan->storages[s->storage].live)
-            pl->plan->storages[s->storage].live--;
+        onxi_run_plan_slot *s = pl->plan->slots[at];
+        if (s->uses_left)
+            s->uses_left--;
+        if (s->storage != ONXI_NO_SLOT && pl->plan->storages[s->storage].uses_left)
+            pl->plan->storages[s->storage].uses_left--;
     }
 }
 
@@ -108,11 +109,11 @@ static void consume(planner *pl, uint32_t slot)
 
 static onx_status start_slots(planner *pl, const onx_value *const *inputs)
 {
-    onxi_graph *g = pl->g;
-    onxi_plan *plan = pl->plan;
+    onxi_run_graph *g = pl->g;
+    onxi_run_plan *plan = pl->plan;
     uint32_t total = g->input_count + g->capture_count;
     plan->slot_room = g->slot_count + 16;
-    plan->slots = (onxi_plan_slot **)ONXI_ARRAY(plan->arena, void *, plan->slot_room);
+    plan->slots = (onxi_run_plan_slot **)ONXI_ARRAY(plan->arena, void *, plan->slot_room);
     plan->input_types = ONXI_ARRAY(plan->arena, onx_value, total + 1u);
     if (!plan->slots || !plan->input_types)
         return ONX_E_MEMORY;
@@ -121,13 +122,13 @@ static onx_status start_slots(planner *pl, const onx_value *const *inputs)
         uint32_t slot;
         const onx_value *c = g->slots[i].constant;
         ONX_TRY(add_slot(pl, c ? c : &none, c ? ONXI_PLACE_CONSTANT : ONXI_PLACE_NONE, &slot));
-        plan->slots[slot]->left = g->slots[i].uses;
+        plan->slots[slot]->uses_left = g->slots[i].uses;
         if (c)
             plan->slots[slot]->value.data = c->data;
     }
     for (uint32_t i = 0; i < total; i++) {
         const onx_value *v = inputs[i];
-        onxi_plan_slot *s = plan->slots[g->inputs[i]];
+        onxi_run_plan_slot *s = plan->slots[g->inputs[i]];
         if (!v || s->place == ONXI_PLACE_CONSTANT)
             continue;
         onx_value *type = &plan->input_types[i];
@@ -152,7 +153,7 @@ static onx_value *slot_value(planner *pl, uint32_t slot)
     return slot == ONXI_NO_SLOT ? NULL : &pl->plan->slots[slot]->value;
 }
 
-static bool foldable(planner *pl, const onxi_op *op)
+static bool foldable(planner *pl, const onxi_run_op *op)
 {
     if (op->graph_count || !op->kernel_count || op->kernels[0]->flags & ONX_KERNEL_RANDOM ||
         (op->schema && op->schema->flags & ONX_OP_NONDETERMINISTIC))
@@ -170,10 +171,10 @@ static bool foldable(planner *pl, const onxi_op *op)
     return size <= FOLD_MAX;
 }
 
-static onx_status fold(planner *pl, const onxi_op *op)
+static onx_status fold(planner *pl, const onxi_run_op *op)
 {
-    onxi_plan *plan = pl->plan;
-    onxi_exec e = *pl->e;
+    onxi_run_plan *plan = pl->plan;
+    onxi_run_env e = *pl->e;
     e.arena = plan->arena;
     const onx_value **in = (const onx_value **)ONXI_ARRAY(plan->arena, void *, op->input_count + 1u);
     onx_value **out = (onx_value **)ONXI_ARRAY(plan->arena, void *, op->output_count + 1u);
@@ -184,18 +185,18 @@ static onx_status fold(planner *pl, const onxi_op *op)
     for (uint32_t i = 0; i < op->output_count; i++) {
         if (op->outputs[i] == ONXI_NO_SLOT)
             continue;
-        onxi_owned *o = ONXI_NEW(plan->arena, onxi_owned);
+        onxi_run_owned *o = ONXI_NEW(plan->arena, onxi_run_owned);
         if (!o)
             return ONX_E_MEMORY;
         ONX_TRY(onx_value_new(e.cx, &out[i]));
-        *o = (onxi_owned){ plan->constants, out[i] };
+        *o = (onxi_run_owned){ plan->constants, out[i] };
         plan->constants = o;
     }
-    ONX_TRY(onxi_op_eager(&e, op, in, out, NULL));
+    ONX_TRY(onxi_run_op_eager(&e, op, in, out, NULL));
     for (uint32_t i = 0; i < op->output_count; i++) {
         if (!out[i])
             continue;
-        onxi_plan_slot *s = plan->slots[op->outputs[i]];
+        onxi_run_plan_slot *s = plan->slots[op->outputs[i]];
         s->value = *out[i];
         s->value.flags |= ONXI_VALUE_BORROWED;
         s->place = ONXI_PLACE_CONSTANT;
@@ -205,7 +206,7 @@ static onx_status fold(planner *pl, const onxi_op *op)
 
 static onx_status type_op(planner *pl, uint32_t index)
 {
-    const onxi_op *op = &pl->g->ops[index];
+    const onxi_run_op *op = &pl->g->ops[index];
     bool dynamic = op->graph_count > 0;
     for (uint32_t i = 0; i < op->input_count && !dynamic; i++) {
         const onx_value *v = slot_value(pl, op->inputs[i]);
@@ -220,7 +221,7 @@ static onx_status type_op(planner *pl, uint32_t index)
             in[i] = slot_value(pl, op->inputs[i]);
         for (uint32_t i = 0; i < op->output_count; i++)
             out[i] = slot_value(pl, op->outputs[i]);
-        ONX_TRY(onxi_op_types(pl->e, op, in, out));
+        ONX_TRY(onxi_run_op_types(pl->e, op, in, out));
         for (uint32_t i = 0; i < op->output_count; i++)
             dynamic |= out[i] && out[i]->kind != ONX_VALUE_TENSOR;
     }
@@ -231,7 +232,7 @@ static onx_status type_op(planner *pl, uint32_t index)
     for (uint32_t i = 0; i < op->output_count; i++) {
         if (op->outputs[i] == ONXI_NO_SLOT)
             continue;
-        onxi_plan_slot *s = pl->plan->slots[op->outputs[i]];
+        onxi_run_plan_slot *s = pl->plan->slots[op->outputs[i]];
         s->place = dynamic ? ONXI_PLACE_DYNAMIC : ONXI_PLACE_BUFFER;
         if (dynamic)
             s->value = (onx_value){ 0 };
@@ -241,15 +242,15 @@ static onx_status type_op(planner *pl, uint32_t index)
 
 /* ---- chains: a head and the elementwise nodes behind it ---- */
 
-static bool takes_followers(const onxi_op *op)
+static bool takes_post_ops(const onxi_run_op *op)
 {
     for (uint32_t i = 0; i < op->kernel_count; i++)
-        if (op->kernels[i]->flags & ONX_KERNEL_FOLLOWERS)
+        if (op->kernels[i]->flags & ONX_KERNEL_POST_OPS)
             return true;
     return false;
 }
 
-static bool is_done(const planner *pl, const onxi_op *op)
+static bool is_done(const planner *pl, const onxi_run_op *op)
 {
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i] != ONXI_NO_SLOT && pl->plan->slots[op->outputs[i]]->place != ONXI_PLACE_CONSTANT)
@@ -264,16 +265,16 @@ static bool same_type(const onx_value *a, const onx_value *b)
 }
 
 /* The sole user of a slot, if it is an elementwise node that a chain may claim; ONXI_NO_SLOT otherwise. */
-static uint32_t follower_of(const planner *pl, uint32_t slot)
+static uint32_t post_op_of(const planner *pl, uint32_t slot)
 {
-    const onxi_graph_slot *s = &pl->g->slots[slot];
+    const onxi_run_graph_slot *s = &pl->g->slots[slot];
     if (s->uses != 1 || s->is_output)
         return ONXI_NO_SLOT;
     uint32_t user = s->user;
-    const onxi_op *op = &pl->g->ops[user];
+    const onxi_run_op *op = &pl->g->ops[user];
     if (pl->dynamic[user] || pl->claimed[user] || op->graph_count || op->output_count != 1 ||
         op->outputs[0] == ONXI_NO_SLOT || !op->kernel_count ||
-        !(op->kernels[op->kernel_count - 1]->flags & ONX_KERNEL_IN_PLACE) || takes_followers(op) || is_done(pl, op))
+        !(op->kernels[op->kernel_count - 1]->flags & ONX_KERNEL_IN_PLACE) || takes_post_ops(op) || is_done(pl, op))
         return ONXI_NO_SLOT;
     if (!same_type(&pl->plan->slots[slot]->value, &pl->plan->slots[op->outputs[0]]->value))
         return ONXI_NO_SLOT;
@@ -286,13 +287,13 @@ static uint32_t follower_of(const planner *pl, uint32_t slot)
 
 static void claim_chain(planner *pl, uint32_t head)
 {
-    const onxi_op *op = &pl->g->ops[head];
-    if (pl->dynamic[head] || pl->claimed[head] || !takes_followers(op) || !op->output_count ||
+    const onxi_run_op *op = &pl->g->ops[head];
+    if (pl->dynamic[head] || pl->claimed[head] || !takes_post_ops(op) || !op->output_count ||
         op->outputs[0] == ONXI_NO_SLOT || is_done(pl, op))
         return;
     uint32_t last = head, slot = op->outputs[0];
-    for (uint32_t n = 0; n < ONXI_FOLLOWERS_MAX; n++) {
-        uint32_t next = follower_of(pl, slot);
+    for (uint32_t n = 0; n < ONXI_POST_OPS_MAX; n++) {
+        uint32_t next = post_op_of(pl, slot);
         if (next == ONXI_NO_SLOT)
             break;
         pl->claimed[next] = 1;
@@ -315,13 +316,13 @@ static bool layouts_equal(const onx_layout *a, const onx_layout *b)
 /* The slot, or a copy of it, in the layout. */
 static onx_status in_layout(planner *pl, uint32_t slot, const onx_layout *layout, uint32_t *out)
 {
-    onxi_plan *plan = pl->plan;
+    onxi_run_plan *plan = pl->plan;
     for (uint32_t at = slot; at != ONXI_NO_SLOT; at = plan->slots[at]->reordered)
         if (layouts_equal(plan->slots[at]->value.layout, layout)) {
             *out = at;
             return ONX_OK;
         }
-    onxi_plan_slot *from = plan->slots[slot];
+    onxi_run_plan_slot *from = plan->slots[slot];
     onx_value type = from->value;
     type.layout = layout;
     uint64_t count = type.count;
@@ -330,12 +331,12 @@ static onx_status in_layout(planner *pl, uint32_t slot, const onx_layout *layout
     else if (!onxi_tensor_room(type.dtype, count, &type.size))
         return onxi_no_memory(pl->e->cx);
     ONX_TRY(add_slot(pl, &type, ONXI_PLACE_BUFFER, out));
-    onxi_plan_slot *to = plan->slots[*out];
-    to->left = from->left;
+    onxi_run_plan_slot *to = plan->slots[*out];
+    to->uses_left = from->uses_left;
     to->reordered = from->reordered;
     from->reordered = *out;
     ONX_TRY(add_storage(pl, *out));
-    onxi_step *step;
+    onxi_run_step *step;
     ONX_TRY(add_step(pl, &step));
     uint32_t index = plan->step_count - 1;
     step->kernel = (layout ? layout : from->value.layout)->ops->reorder;
@@ -360,27 +361,27 @@ static onx_status in_layout(planner *pl, uint32_t slot, const onx_layout *layout
                                     .rows = 1,
                                     .grain = 1,
                                     .overwrite = -1 };
-    touch(pl, slot, index);
-    touch(pl, *out, index);
+    extend_life(pl, slot, index);
+    extend_life(pl, *out, index);
     return step->kernel->prepare ? step->kernel->prepare(&step->prepared) : ONX_OK;
 }
 
 /* ---- steps ---- */
 
-static void touch_step(planner *pl, const onxi_step *step, uint32_t index)
+static void extend_lives(planner *pl, const onxi_run_step *step, uint32_t index)
 {
     for (uint32_t i = 0; i < step->input_count + step->capture_count; i++)
         if (step->inputs[i] != ONXI_NO_SLOT)
-            touch(pl, step->inputs[i], index);
+            extend_life(pl, step->inputs[i], index);
     for (uint32_t i = 0; i < step->output_count; i++)
         if (step->outputs[i] != ONXI_NO_SLOT)
-            touch(pl, step->outputs[i], index);
+            extend_life(pl, step->outputs[i], index);
 }
 
 /* What holds subgraphs knows its kernel now, whatever its operands will be. */
-static onx_status prepare_holder(planner *pl, onxi_step *step)
+static onx_status prepare_holder(planner *pl, onxi_run_step *step)
 {
-    const onxi_op *op = step->op;
+    const onxi_run_op *op = step->op;
     onx_arena *arena = pl->plan->arena;
     const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
     onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
@@ -392,8 +393,8 @@ static onx_status prepare_holder(planner *pl, onxi_step *step)
     for (uint32_t i = 0; i < op->output_count; i++)
         outputs[i] = slot_value(pl, step->outputs[i]);
     onx_prepare p = { .inputs = inputs, .outputs = outputs, .last_use = last_use };
-    onxi_op_describe(pl->e, op, &p);
-    ONX_TRY(onxi_op_choose(pl->e, op, &p, NULL, false));
+    onxi_run_op_describe(pl->e, op, &p);
+    ONX_TRY(onxi_run_op_prepare(pl->e, op, &p, NULL, false));
     step->kernel = p.kernel;
     step->prepared = p;
     step->first_site = pl->plan->site_count;
@@ -401,9 +402,9 @@ static onx_status prepare_holder(planner *pl, onxi_step *step)
     return ONX_OK;
 }
 
-static onx_status plan_dynamic(planner *pl, const onxi_op *op)
+static onx_status plan_dynamic(planner *pl, const onxi_run_op *op)
 {
-    onxi_plan *plan = pl->plan;
+    onxi_run_plan *plan = pl->plan;
     uint32_t inputs = op->input_count + op->capture_count;
     uint32_t *list = ONXI_ARRAY(plan->arena, uint32_t, inputs + op->output_count + 1u);
     if (!list)
@@ -413,7 +414,7 @@ static onx_status plan_dynamic(planner *pl, const onxi_op *op)
         if (list[i] != ONXI_NO_SLOT)
             ONX_TRY(in_layout(pl, op->inputs[i], NULL, &list[i]));
     }
-    onxi_step *step;
+    onxi_run_step *step;
     ONX_TRY(add_step(pl, &step));
     step->op = op;
     step->eager = !op->graph_count;
@@ -424,23 +425,23 @@ static onx_status plan_dynamic(planner *pl, const onxi_op *op)
     step->output_count = op->output_count;
     for (uint32_t i = 0; i < op->output_count; i++)
         step->outputs[i] = op->outputs[i];
-    touch_step(pl, step, plan->step_count - 1);
+    extend_lives(pl, step, plan->step_count - 1);
     for (uint32_t i = 0; i < inputs; i++)
         if (op->inputs[i] != ONXI_NO_SLOT)
-            consume(pl, op->inputs[i]);
+            use_planned(pl, op->inputs[i]);
     return step->eager ? ONX_OK : prepare_holder(pl, step);
 }
 
-/* What a step is made from: the op's operands, then those of its followers. */
+/* What a step is made from: the op's operands, then those of its post_ops. */
 typedef struct draft {
-    const onxi_op *op;
+    const onxi_run_op *op;
     uint32_t *slots; /* of the graph */
     uint32_t count;
-    const onx_value **lying, **plain;
+    const onx_value **as_laid_out, **row_major;
     bool *last_use;
-    onx_follower *followers;
-    const onxi_op **follower_ops;
-    uint32_t follower_count;
+    onx_post_op *post_ops;
+    const onxi_run_op **post_op_ops;
+    uint32_t post_op_count;
     onx_prepare p;
 } draft;
 
@@ -452,22 +453,22 @@ static onx_status draft_operand(planner *pl, draft *d, uint32_t slot)
     if (slot == ONXI_NO_SLOT)
         return ONX_OK;
     onx_value *v = slot_value(pl, slot);
-    d->lying[i] = d->plain[i] = v;
+    d->as_laid_out[i] = d->row_major[i] = v;
     if (v->layout) {
         onx_value *copy = ONXI_NEW(arena, onx_value);
         if (!copy)
             return ONX_E_MEMORY;
         *copy = *v;
         copy->layout = NULL;
-        d->plain[i] = copy;
+        d->row_major[i] = copy;
     }
     return ONX_OK;
 }
 
-static onx_status draft_follower(planner *pl, draft *d, uint32_t chain_slot, const onxi_op *op)
+static onx_status draft_post_op(planner *pl, draft *d, uint32_t chain_slot, const onxi_run_op *op)
 {
     onx_arena *arena = pl->plan->arena;
-    onx_follower *f = &d->followers[d->follower_count];
+    onx_post_op *f = &d->post_ops[d->post_op_count];
     onx_prepare *as = ONXI_NEW(arena, onx_prepare);
     const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
     onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, 1);
@@ -486,52 +487,52 @@ static onx_status draft_follower(planner *pl, draft *d, uint32_t chain_slot, con
     outputs[0] = slot_value(pl, op->outputs[0]);
     as->inputs = inputs;
     as->outputs = outputs;
-    onxi_op_describe(pl->e, op, as);
-    f->as = as;
-    d->follower_ops[d->follower_count++] = op;
+    onxi_run_op_describe(pl->e, op, as);
+    f->prepare = as;
+    d->post_op_ops[d->post_op_count++] = op;
     return ONX_OK;
 }
 
-static onx_status draft_make(planner *pl, draft *d, const onxi_op *op, uint32_t chain)
+static onx_status draft_make(planner *pl, draft *d, const onxi_run_op *op, uint32_t chain)
 {
     onx_arena *arena = pl->plan->arena;
     uint32_t room = op->input_count + chain + 1u;
     *d = (draft){ .op = op,
                   .slots = ONXI_ARRAY(arena, uint32_t, room),
-                  .lying = (const onx_value **)ONXI_ARRAY(arena, void *, room),
-                  .plain = (const onx_value **)ONXI_ARRAY(arena, void *, room),
+                  .as_laid_out = (const onx_value **)ONXI_ARRAY(arena, void *, room),
+                  .row_major = (const onx_value **)ONXI_ARRAY(arena, void *, room),
                   .last_use = ONXI_ARRAY(arena, bool, room),
-                  .followers = ONXI_ARRAY(arena, onx_follower, chain + 1u),
-                  .follower_ops = (const onxi_op **)ONXI_ARRAY(arena, void *, chain + 1u) };
-    if (!d->slots || !d->lying || !d->plain || !d->last_use || !d->followers || !d->follower_ops)
+                  .post_ops = ONXI_ARRAY(arena, onx_post_op, chain + 1u),
+                  .post_op_ops = (const onxi_run_op **)ONXI_ARRAY(arena, void *, chain + 1u) };
+    if (!d->slots || !d->as_laid_out || !d->row_major || !d->last_use || !d->post_ops || !d->post_op_ops)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->input_count; i++)
         ONX_TRY(draft_operand(pl, d, op->inputs[i]));
     uint32_t slot = op->output_count ? op->outputs[0] : ONXI_NO_SLOT;
     for (uint32_t n = 0; n < chain; n++) {
-        const onxi_op *next = &pl->g->ops[pl->g->slots[slot].user];
-        ONX_TRY(draft_follower(pl, d, slot, next));
+        const onxi_run_op *next = &pl->g->ops[pl->g->slots[slot].user];
+        ONX_TRY(draft_post_op(pl, d, slot, next));
         slot = next->outputs[0];
     }
     for (uint32_t i = 0; i < d->count; i++) {
-        const onxi_plan_slot *s = d->slots[i] == ONXI_NO_SLOT ? NULL : pl->plan->slots[d->slots[i]];
+        const onxi_run_plan_slot *s = d->slots[i] == ONXI_NO_SLOT ? NULL : pl->plan->slots[d->slots[i]];
         uint64_t here = 0;
         for (uint32_t k = 0; s && k < d->count; k++)
             here += d->slots[k] != ONXI_NO_SLOT && pl->plan->slots[d->slots[k]]->storage == s->storage;
         d->last_use[i] = s && s->place == ONXI_PLACE_BUFFER && s->storage != ONXI_NO_SLOT &&
-                         pl->plan->storages[s->storage].live <= here;
+                         pl->plan->storages[s->storage].uses_left <= here;
     }
     return ONX_OK;
 }
 
 /* Where output 0 goes: over an input, as a view, or into memory of its own. */
-static onx_status place_first(planner *pl, const draft *d, const onxi_step *step, uint32_t out)
+static onx_status place_first(planner *pl, const draft *d, const onxi_run_step *step, uint32_t out)
 {
-    onxi_plan *plan = pl->plan;
-    onxi_plan_slot *o = plan->slots[out];
+    onxi_run_plan *plan = pl->plan;
+    onxi_run_plan_slot *o = plan->slots[out];
     uint16_t flags = step->kernel->flags;
     if (flags & ONX_KERNEL_VIEW && step->input_count && step->inputs[0] != ONXI_NO_SLOT) {
-        onxi_plan_slot *from = plan->slots[step->inputs[0]];
+        onxi_run_plan_slot *from = plan->slots[step->inputs[0]];
         o->place = from->place;
         switch (from->place) {
         case ONXI_PLACE_BUFFER:
@@ -548,7 +549,7 @@ static onx_status place_first(planner *pl, const draft *d, const onxi_step *step
         return ONX_OK;
     }
     if (d->p.overwrite >= 0 && (uint32_t)d->p.overwrite < d->count) {
-        const onxi_plan_slot *from = plan->slots[step->inputs[d->p.overwrite]];
+        const onxi_run_plan_slot *from = plan->slots[step->inputs[d->p.overwrite]];
         if (from->place == ONXI_PLACE_BUFFER && from->value.size >= o->value.size) {
             join_storage(pl, out, from->storage);
             return ONX_OK;
@@ -556,7 +557,7 @@ static onx_status place_first(planner *pl, const draft *d, const onxi_step *step
         return onx_prepare_fail(&d->p, ONX_E_INVALID, "the kernel overwrites an input that is still needed");
     }
     for (uint32_t i = 0; flags & ONX_KERNEL_IN_PLACE && i < step->input_count; i++) {
-        const onxi_plan_slot *from = step->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[step->inputs[i]];
+        const onxi_run_plan_slot *from = step->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[step->inputs[i]];
         if (from && d->last_use[i] && from->place == ONXI_PLACE_BUFFER && from->value.size == o->value.size &&
             from->value.dtype == o->value.dtype && layouts_equal(from->value.layout, o->value.layout)) {
             join_storage(pl, out, from->storage);
@@ -566,24 +567,25 @@ static onx_status place_first(planner *pl, const draft *d, const onxi_step *step
     return add_storage(pl, out);
 }
 
-static bool is_view(const onxi_op *op)
+static bool is_view(const onxi_run_op *op)
 {
     return op->kernel_count && op->kernels[0]->flags & ONX_KERNEL_VIEW;
 }
 
-/* FLAT kernels see their inputs as they lie only if all lie alike and are shaped like the output. */
-static bool lie_alike(const draft *d, const onx_value *out)
+/* FLAT kernels see their inputs as they are laid out only if all have one layout and the shape of the output. */
+static bool same_layout(const draft *d, const onx_value *out)
 {
-    if (!d->op->input_count || !d->lying[0] || !d->lying[0]->layout)
+    if (!d->op->input_count || !d->as_laid_out[0] || !d->as_laid_out[0]->layout)
         return false;
     uint32_t count = is_view(d->op) ? 1 : d->op->input_count;
     for (uint32_t i = 0; i < count; i++)
-        if (d->lying[i] && (!layouts_equal(d->lying[i]->layout, d->lying[0]->layout) || !same_type(d->lying[i], out)))
+        if (d->as_laid_out[i] && (!layouts_equal(d->as_laid_out[i]->layout, d->as_laid_out[0]->layout) ||
+                                  !same_type(d->as_laid_out[i], out)))
             return false;
     return true;
 }
 
-static onx_status settle_inputs(planner *pl, draft *d, const onx_kernel *kernel, bool alike, uint32_t **out)
+static onx_status settle_inputs(planner *pl, draft *d, const onx_kernel *kernel, bool flat, uint32_t **out)
 {
     uint32_t *list = ONXI_ARRAY(pl->plan->arena, uint32_t, d->count + 1u);
     if (!list)
@@ -593,18 +595,19 @@ static onx_status settle_inputs(planner *pl, draft *d, const onx_kernel *kernel,
         list[i] = d->slots[i];
         if (list[i] == ONXI_NO_SLOT)
             continue;
-        const onx_layout *layout = kernel->flags & ONX_KERNEL_LAYOUTS                            ? d->p.want[i]
-                                   : kernel->flags & ONX_KERNEL_FLAT && alike && i < alike_count ? d->lying[i]->layout
-                                                                                                 : NULL;
+        const onx_layout *layout = kernel->flags & ONX_KERNEL_LAYOUTS ? d->p.want[i]
+                                   : kernel->flags & ONX_KERNEL_FLAT && flat && i < alike_count
+                                       ? d->as_laid_out[i]->layout
+                                       : NULL;
         ONX_TRY(in_layout(pl, d->slots[i], layout, &list[i]));
     }
     *out = list;
     return ONX_OK;
 }
 
-static onx_status plan_static(planner *pl, const onxi_op *op, uint32_t chain)
+static onx_status plan_static(planner *pl, const onxi_run_op *op, uint32_t chain)
 {
-    onxi_plan *plan = pl->plan;
+    onxi_run_plan *plan = pl->plan;
     onx_arena *arena = plan->arena;
     draft d;
     ONX_TRY(draft_make(pl, &d, op, chain));
@@ -615,28 +618,28 @@ static onx_status plan_static(planner *pl, const onxi_op *op, uint32_t chain)
     for (uint32_t i = 0; i < op->output_count; i++)
         outputs[i] = slot_value(pl, op->outputs[i]);
     for (uint32_t i = 0; i < d.count; i++)
-        want[i] = d.lying[i] ? d.lying[i]->layout : NULL;
-    bool alike = op->output_count && outputs[0] && lie_alike(&d, outputs[0]);
-    d.p.inputs = d.lying;
+        want[i] = d.as_laid_out[i] ? d.as_laid_out[i]->layout : NULL;
+    bool flat = op->output_count && outputs[0] && same_layout(&d, outputs[0]);
+    d.p.inputs = d.as_laid_out;
     d.p.outputs = outputs;
-    onxi_op_describe(pl->e, op, &d.p);
+    onxi_run_op_describe(pl->e, op, &d.p);
     d.p.operand_count = d.count;
     d.p.last_use = d.last_use;
     d.p.want = want;
-    d.p.followers = d.followers;
-    d.p.follower_count = d.follower_count;
-    ONX_TRY(onxi_op_choose(pl->e, op, &d.p, d.plain, alike));
+    d.p.post_ops = d.post_ops;
+    d.p.post_op_count = d.post_op_count;
+    ONX_TRY(onxi_run_op_prepare(pl->e, op, &d.p, d.row_major, flat));
     const onx_kernel *kernel = d.p.kernel;
-    if (kernel->flags & ONX_KERNEL_VIEW && kernel->flags & ONX_KERNEL_FLAT && alike)
-        outputs[0]->layout = d.lying[0]->layout;
-    uint32_t taken = d.p.followed <= d.follower_count ? d.p.followed : 0;
+    if (kernel->flags & ONX_KERNEL_VIEW && kernel->flags & ONX_KERNEL_FLAT && flat)
+        outputs[0]->layout = d.as_laid_out[0]->layout;
+    uint32_t taken = d.p.post_ops_done <= d.post_op_count ? d.p.post_ops_done : 0;
     uint32_t *inputs, *outs = ONXI_ARRAY(arena, uint32_t, op->output_count + 1u);
     if (!outs)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->output_count; i++)
         outs[i] = op->outputs[i];
     if (taken) { /* the last of them is what comes out */
-        outs[0] = d.follower_ops[taken - 1]->outputs[0];
+        outs[0] = d.post_op_ops[taken - 1]->outputs[0];
         onx_value *final = slot_value(pl, outs[0]);
         final->layout = outputs[0]->layout;
         final->size = outputs[0]->size;
@@ -645,20 +648,20 @@ static onx_status plan_static(planner *pl, const onxi_op *op, uint32_t chain)
     for (uint32_t i = 0; i < op->output_count; i++)
         if (outputs[i] && outputs[i]->layout)
             outputs[i]->size = outputs[i]->layout->size;
-    /* operands of followers that were not taken are none of this step */
+    /* operands of post-operations that were not taken are none of this step */
     uint32_t used = op->input_count;
     for (uint32_t n = 0; n < taken; n++)
-        if (d.followers[n].operand >= 0)
-            used = (uint32_t)d.followers[n].operand + 1;
+        if (d.post_ops[n].operand >= 0)
+            used = (uint32_t)d.post_ops[n].operand + 1;
     d.count = used;
     d.p.operand_count = used;
-    ONX_TRY(settle_inputs(pl, &d, kernel, alike, &inputs));
-    onxi_step draft_step = { .op = op,
-                             .kernel = kernel,
-                             .inputs = inputs,
-                             .input_count = used,
-                             .outputs = outs,
-                             .output_count = op->output_count };
+    ONX_TRY(settle_inputs(pl, &d, kernel, flat, &inputs));
+    onxi_run_step draft_step = { .op = op,
+                                 .kernel = kernel,
+                                 .inputs = inputs,
+                                 .input_count = used,
+                                 .outputs = outs,
+                                 .output_count = op->output_count };
     for (uint32_t i = 0; i < op->output_count; i++)
         if (outs[i] != ONXI_NO_SLOT)
             ONX_TRY(i == 0 ? place_first(pl, &d, &draft_step, outs[i]) : add_storage(pl, outs[i]));
@@ -671,30 +674,30 @@ static onx_status plan_static(planner *pl, const onxi_op *op, uint32_t chain)
     draft_step.prepared = d.p;
     bool view = kernel->flags & ONX_KERNEL_VIEW && used && inputs[0] != ONXI_NO_SLOT;
     if (view) {
-        touch_step(pl, &draft_step, plan->step_count);
+        extend_lives(pl, &draft_step, plan->step_count);
     } else {
-        onxi_step *step;
+        onxi_run_step *step;
         ONX_TRY(add_step(pl, &step));
         *step = draft_step;
-        touch_step(pl, step, plan->step_count - 1);
+        extend_lives(pl, step, plan->step_count - 1);
     }
     for (uint32_t i = 0; i < used; i++)
         if (d.slots[i] != ONXI_NO_SLOT)
-            consume(pl, d.slots[i]);
-    for (uint32_t n = taken; n < d.follower_count; n++) /* what it did not take has the usual way */
-        ONX_TRY(plan_static(pl, d.follower_ops[n], 0));
+            use_planned(pl, d.slots[i]);
+    for (uint32_t n = taken; n < d.post_op_count; n++) /* what it did not take has the usual way */
+        ONX_TRY(plan_static(pl, d.post_op_ops[n], 0));
     return ONX_OK;
 }
 
 static onx_status plan_steps(planner *pl)
 {
-    onxi_graph *g = pl->g;
+    onxi_run_graph *g = pl->g;
     for (uint32_t i = 0; i < g->op_count; i++) {
-        const onxi_op *op = &g->ops[i];
+        const onxi_run_op *op = &g->ops[i];
         if (is_done(pl, op) && op->output_count) {
             for (uint32_t k = 0; k < op->input_count; k++)
                 if (op->inputs[k] != ONXI_NO_SLOT)
-                    consume(pl, op->inputs[k]);
+                    use_planned(pl, op->inputs[k]);
             continue;
         }
         if (pl->dynamic[i]) {
@@ -717,9 +720,9 @@ static onx_status plan_steps(planner *pl)
     for (uint32_t i = 0; i < g->output_count; i++)
         ONX_TRY(in_layout(pl, g->outputs[i], NULL, &pl->plan->outputs[i]));
     for (uint32_t i = 0; i < g->output_count; i++)
-        touch(pl, pl->plan->outputs[i], pl->plan->step_count);
+        extend_life(pl, pl->plan->outputs[i], pl->plan->step_count);
     for (uint32_t i = g->output_count; i-- > 0;) {
-        onxi_plan_slot *s = pl->plan->slots[pl->plan->outputs[i]];
+        onxi_run_plan_slot *s = pl->plan->slots[pl->plan->outputs[i]];
         pl->plan->moves[i] = s->place == ONXI_PLACE_DYNAMIC && !s->moved;
         s->moved = true;
     }
@@ -730,7 +733,7 @@ static onx_status plan_steps(planner *pl)
 
 static onx_status add_workspace(planner *pl)
 {
-    onxi_plan *plan = pl->plan;
+    onxi_run_plan *plan = pl->plan;
     uint64_t workspace = 0, each = 0, total, threads = pl->e->session->threads;
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const onx_prepare *p = &plan->steps[i].prepared;
@@ -758,7 +761,7 @@ static onx_status add_workspace(planner *pl)
 
 static onx_status make(planner *pl, const onx_value *const *inputs)
 {
-    onxi_graph *g = pl->g;
+    onxi_run_graph *g = pl->g;
     onx_arena *arena = pl->plan->arena;
     pl->dynamic = ONXI_ARRAY(arena, bool, g->op_count + 1u);
     pl->claimed = ONXI_ARRAY(arena, uint8_t, g->op_count + 1u);
@@ -773,45 +776,45 @@ static onx_status make(planner *pl, const onx_value *const *inputs)
     for (uint32_t i = 0; i < g->op_count; i++)
         claim_chain(pl, i);
     ONX_TRY(plan_steps(pl));
-    ONX_TRY(onxi_plan_memory(pl->plan, pl->e->cx, &pl->plan->buffer_size));
+    ONX_TRY(onxi_run_plan_memory(pl->plan, pl->e->cx, &pl->plan->buffer_size));
     return add_workspace(pl);
 }
 
-onx_status onxi_plan_new(onxi_exec *e, onxi_graph *g, const onx_value *const *inputs, onxi_plan **out)
+onx_status onxi_run_plan_new(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out)
 {
     onx_arena *arena;
     *out = NULL;
     ONX_TRY(onx_arena_new(e->cx, &arena));
-    onxi_plan *plan = ONXI_NEW(arena, onxi_plan);
+    onxi_run_plan *plan = ONXI_NEW(arena, onxi_run_plan);
     if (!plan) {
         onx_arena_free(arena);
         return ONX_E_MEMORY;
     }
     plan->arena = arena;
     plan->graph = g;
-    onxi_exec inner = *e;
+    onxi_run_env inner = *e;
     inner.arena = arena;
     planner pl = { .e = &inner, .g = g, .plan = plan };
     onx_status status = make(&pl, inputs);
     if (status != ONX_OK) {
-        onxi_plan_free(e->session, plan);
+        onxi_run_plan_free(e->session, plan);
         return status;
     }
     *out = plan;
     return ONX_OK;
 }
 
-void onxi_plan_free(onxi_session *s, onxi_plan *plan)
+void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan)
 {
     while (plan->idle) {
-        onxi_state *state = plan->idle;
+        onxi_run_state *state = plan->idle;
         plan->idle = state->next;
-        onxi_state_free(s, state);
+        onxi_run_state_free(s, state);
     }
     for (uint32_t i = 0; i < plan->step_count; i++)
         if (plan->steps[i].kernel && plan->steps[i].kernel->release && plan->steps[i].prepared.params)
             plan->steps[i].kernel->release(plan->steps[i].prepared.params);
-    for (onxi_owned *o = plan->constants; o; o = o->next)
+    for (onxi_run_owned *o = plan->constants; o; o = o->next)
         onx_value_free(o->value);
     onx_arena_free(plan->arena);
 }

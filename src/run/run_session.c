@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-onx_ctx *onxi_ctx_child(const onx_ctx *cx)
+onx_ctx *onxi_run_ctx_child(const onx_ctx *cx)
 {
     onx_ctx *child = onx_ctx_new(onxi_ctx_allocator(cx));
     if (child)
@@ -19,12 +19,12 @@ static unsigned processors(void)
     return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
 }
 
-static void free_graph(onxi_session *s, onxi_graph *g)
+static void free_graph(onxi_run_session *s, onxi_run_graph *g)
 {
     while (g->plans) {
-        onxi_plan *plan = g->plans;
+        onxi_run_plan *plan = g->plans;
         g->plans = plan->next;
-        onxi_plan_free(s, plan);
+        onxi_run_plan_free(s, plan);
     }
     for (uint32_t i = 0; i < g->op_count; i++)
         for (uint32_t k = 0; k < g->ops[i].graph_count; k++)
@@ -35,14 +35,14 @@ void onx_session_free(onx_session *session)
 {
     if (!session)
         return;
-    onxi_session *s = &session->s;
-    for (onxi_graph *g = s->main; g; g = g->next)
+    onxi_run_session *s = &session->s;
+    for (onxi_run_graph *g = s->main; g; g = g->next)
         free_graph(s, g);
-    for (onxi_owned *o = s->constants; o; o = o->next)
+    for (onxi_run_owned *o = s->constants; o; o = o->next)
         onx_value_free(o->value);
-    for (onxi_packed *k = s->packed; k; k = k->next)
+    for (onxi_run_packed *k = s->packed; k; k = k->next)
         onxi_release(s->cx, k->base, k->size);
-    for (onxi_expansion *x = s->expansions; x; x = x->next)
+    for (onxi_run_expansion *x = s->expansions; x; x = x->next)
         onx_doc_free(x->doc);
     onx_arena_free(s->arena);
     if (s->lock_made)
@@ -53,9 +53,9 @@ void onx_session_free(onx_session *session)
 }
 
 /* Can the shapes of all inputs be told from the model alone? Then the first plan is made at once. */
-static onx_status plan_early(onxi_session *s)
+static onx_status plan_early(onxi_run_session *s)
 {
-    onxi_graph *g = s->main;
+    onxi_run_graph *g = s->main;
     onx_arena *arena;
     ONX_TRY(onx_arena_new(s->cx, &arena));
     const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, g->input_count + 1u);
@@ -63,7 +63,7 @@ static onx_status plan_early(onxi_session *s)
     onx_status status = inputs && values ? ONX_OK : ONX_E_MEMORY;
     bool known = true;
     for (uint32_t i = 0; status == ONX_OK && known && i < g->input_count; i++) {
-        const onxi_graph_slot *slot = &g->slots[g->inputs[i]];
+        const onxi_run_graph_slot *slot = &g->slots[g->inputs[i]];
         if (slot->constant || slot->tensor || slot->sparse)
             continue;
         const onx_type *type = g->graph->input[i]->type;
@@ -83,13 +83,13 @@ static onx_status plan_early(onxi_session *s)
                 onxi_tensor_room(v->dtype, v->count, &v->size);
     }
     if (status == ONX_OK && known) {
-        onxi_exec e = { .cx = s->cx, .session = s, .arena = arena };
-        onxi_plan *plan;
+        onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena };
+        onxi_run_plan *plan;
 #ifdef ONX_WITH_OPENMP
         int before = omp_get_max_threads();
         omp_set_num_threads((int)s->threads);
 #endif
-        status = onxi_plan_new(&e, g, inputs, &plan);
+        status = onxi_run_plan_new(&e, g, inputs, &plan);
 #ifdef ONX_WITH_OPENMP
         omp_set_num_threads(before);
 #endif
@@ -115,7 +115,7 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
                                 .ignore_count = 1,
                                 .registry = options ? options->registry : NULL };
     ONX_TRY(onx_check(cx, doc, &check, NULL));
-    onx_ctx *own = onxi_ctx_child(cx);
+    onx_ctx *own = onxi_run_ctx_child(cx);
     if (!own)
         return onxi_no_memory(cx);
     onx_session *session = onxi_resize(own, NULL, 0, sizeof *session);
@@ -124,7 +124,7 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
         return onxi_no_memory(cx);
     }
     memset(session, 0, sizeof *session);
-    onxi_session *s = &session->s;
+    onxi_run_session *s = &session->s;
     s->cx = own;
     s->doc = doc;
     s->model = model;
@@ -151,7 +151,7 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     if (status == ONX_OK)
         status = onxi_functions_index(own, s->arena, model, &s->functions);
     if (status == ONX_OK)
-        status = onxi_graph_build(s, model->graph, NULL, &s->main);
+        status = onxi_run_graph_build(s, model->graph, NULL, &s->main);
     if (status == ONX_OK)
         status = plan_early(s);
     if (status != ONX_OK) {
@@ -174,9 +174,9 @@ uint32_t onx_session_output_count(const onx_session *session)
 
 onx_session_port onx_session_input(const onx_session *session, uint32_t index)
 {
-    const onxi_graph *g = session->s.main;
+    const onxi_run_graph *g = session->s.main;
     const onx_value_info *info = g->graph->input[index];
-    const onxi_graph_slot *slot = &g->slots[g->inputs[index]];
+    const onxi_run_graph_slot *slot = &g->slots[g->inputs[index]];
     return (onx_session_port){ onx_view(info->name), info->type, !slot->constant && !slot->tensor && !slot->sparse };
 }
 
@@ -187,9 +187,9 @@ onx_session_port onx_session_output(const onx_session *session, uint32_t index)
 }
 
 /* The variant of the main graph in which exactly these inputs take the place of their initializers. */
-static onx_status find_variant(onxi_session *s, onx_ctx *cx, const onx_value *const *inputs, onxi_graph **out)
+static onx_status find_variant(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs, onxi_run_graph **out)
 {
-    onxi_graph *g = s->main;
+    onxi_run_graph *g = s->main;
     uint32_t count = g->input_count;
     bool any = false;
     for (uint32_t i = 0; i < count; i++)
@@ -200,8 +200,8 @@ static onx_status find_variant(onxi_session *s, onx_ctx *cx, const onx_value *co
         return ONX_OK;
     pthread_mutex_lock(&s->lock);
     onx_status status = ONX_OK;
-    onxi_graph *found = NULL;
-    for (onxi_graph *v = g->next; v && !found; v = v->next) {
+    onxi_run_graph *found = NULL;
+    for (onxi_run_graph *v = g->next; v && !found; v = v->next) {
         bool same = true;
         for (uint32_t i = 0; i < count && same; i++)
             same = v->given[i] == (inputs[i] != NULL);
@@ -211,7 +211,7 @@ static onx_status find_variant(onxi_session *s, onx_ctx *cx, const onx_value *co
         bool *given = ONXI_ARRAY(s->arena, bool, count + 1u);
         for (uint32_t i = 0; given && i < count; i++)
             given[i] = inputs[i] != NULL;
-        status = given ? onxi_graph_build(s, g->graph, given, &found) : ONX_E_MEMORY;
+        status = given ? onxi_run_graph_build(s, g->graph, given, &found) : ONX_E_MEMORY;
         if (status == ONX_OK) {
             found->next = g->next;
             g->next = found;
@@ -227,16 +227,16 @@ static onx_status find_variant(onxi_session *s, onx_ctx *cx, const onx_value *co
 onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
                                 const onx_run_options *options)
 {
-    onxi_session *s = &session->s;
-    onxi_graph *g;
+    onxi_run_session *s = &session->s;
+    onxi_run_graph *g;
     for (uint32_t i = 0; i < s->main->input_count; i++) {
         onx_session_port port = onx_session_input(session, i);
         if (!inputs[i] && port.required)
             return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "input \"%.*s\" is not given", ONX_ARG(port.name));
     }
-    ONX_TRY(onxi_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
+    ONX_TRY(onxi_run_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
     ONX_TRY(find_variant(s, cx, inputs, &g));
-    return onxi_graph_run(g, cx, inputs, outputs, options);
+    return onxi_run_graph_run(g, cx, inputs, outputs, options);
 }
 
 onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-uint64_t onxi_clock_ns(void)
+uint64_t onxi_run_clock_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -12,11 +12,11 @@ uint64_t onxi_clock_ns(void)
 
 /* ---- making ---- */
 
-static onx_status bind_slots(onxi_state *st)
+static onx_status bind_slots(onxi_run_state *st)
 {
-    onxi_plan *plan = st->plan;
+    onxi_run_plan *plan = st->plan;
     for (uint32_t i = 0; i < plan->slot_count; i++) {
-        const onxi_plan_slot *s = plan->slots[i];
+        const onxi_run_plan_slot *s = plan->slots[i];
         st->slots[i] = &st->values[i];
         st->values[i] = s->value;
         st->values[i].flags |= ONXI_VALUE_BORROWED;
@@ -29,13 +29,13 @@ static onx_status bind_slots(onxi_state *st)
 }
 
 /* Where the step's subgraphs find what they capture; returns what is left of the array of operands. */
-static const onx_value **bind_sites(onxi_state *st, const onxi_step *step, onx_work *w, const onx_value **at)
+static const onx_value **bind_sites(onxi_run_state *st, const onxi_run_step *step, onx_work *w, const onx_value **at)
 {
-    w->ops = &onxi_site_ops;
+    w->ops = &onxi_run_site_ops;
     w->engine = &st->sites[step->first_site];
     for (uint32_t k = 0; k < step->op->graph_count; k++) {
-        onxi_graph *g = step->op->graphs[k];
-        st->sites[step->first_site + k] = (onxi_site){ .outer = st, .graph = g, .inputs = at };
+        onxi_run_graph *g = step->op->graphs[k];
+        st->sites[step->first_site + k] = (onxi_run_site){ .outer = st, .graph = g, .inputs = at };
         for (uint32_t i = 0; i < g->input_count; i++)
             at[i] = NULL;
         for (uint32_t i = 0; i < g->capture_count; i++)
@@ -45,12 +45,12 @@ static const onx_value **bind_sites(onxi_state *st, const onxi_step *step, onx_w
     return at;
 }
 
-static onx_status bind_steps(onxi_state *st)
+static onx_status bind_steps(onxi_run_state *st)
 {
-    onxi_plan *plan = st->plan;
+    onxi_run_plan *plan = st->plan;
     const onx_value **at = st->arrays;
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        const onxi_step *step = &plan->steps[i];
+        const onxi_run_step *step = &plan->steps[i];
         onx_work *w = &st->works[i];
         uint32_t inputs = step->input_count + step->capture_count;
         for (uint32_t k = 0; k < inputs; k++)
@@ -79,11 +79,11 @@ static onx_status bind_steps(onxi_state *st)
 }
 
 /* Operands of all steps, and inputs of their subgraphs. */
-static size_t count_operands(const onxi_plan *plan)
+static size_t count_operands(const onxi_run_plan *plan)
 {
     size_t count = 1;
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        const onxi_step *step = &plan->steps[i];
+        const onxi_run_step *step = &plan->steps[i];
         count += step->input_count + step->capture_count + step->output_count;
         for (uint32_t k = 0; step->op && k < step->op->graph_count; k++)
             count += step->op->graphs[k]->input_count + step->op->graphs[k]->capture_count;
@@ -91,13 +91,13 @@ static size_t count_operands(const onxi_plan *plan)
     return count;
 }
 
-onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state *outer, onxi_state **out)
+onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *outer, onxi_run_state **out)
 {
     *out = NULL;
-    onx_ctx *cx = outer ? outer->cx : onxi_ctx_child(s->cx);
+    onx_ctx *cx = outer ? outer->cx : onxi_run_ctx_child(s->cx);
     if (!cx)
         return ONX_E_MEMORY;
-    onxi_state *st = onxi_resize(cx, NULL, 0, sizeof *st);
+    onxi_run_state *st = onxi_resize(cx, NULL, 0, sizeof *st);
     if (!st) {
         if (!outer)
             onx_ctx_free(cx);
@@ -140,11 +140,11 @@ onx_status onxi_state_new(onxi_session *s, onxi_plan *plan, onxi_state *outer, o
     return status;
 }
 
-void onxi_state_free(onxi_session *s, onxi_state *st)
+void onxi_run_state_free(onxi_run_session *s, onxi_run_state *st)
 {
     if (!st)
         return;
-    onxi_plan *plan = st->plan;
+    onxi_run_plan *plan = st->plan;
     bool nested = st->outermost != st;
     for (uint32_t i = 0; st->works && i < plan->step_count; i++)
         if (st->works[i].state && plan->steps[i].kernel->unbind)
@@ -152,7 +152,7 @@ void onxi_state_free(onxi_session *s, onxi_state *st)
     for (uint32_t i = 0; st->slots && i < plan->slot_count; i++)
         if (st->slots[i] && st->slots[i] != &st->values[i])
             onx_value_free(st->slots[i]);
-    onxi_sites_free(s, st);
+    onxi_run_sites_free(s, st);
     onx_arena_free(st->text);
     onx_arena_free(st->scratch);
     onx_ctx *cx = st->cx;
@@ -171,10 +171,10 @@ void onxi_state_free(onxi_session *s, onxi_state *st)
 
 /* ---- running ---- */
 
-static void take_inputs(onxi_state *st, const onx_value *const *inputs)
+static void take_inputs(onxi_run_state *st, const onx_value *const *inputs)
 {
-    onxi_plan *plan = st->plan;
-    onxi_graph *g = plan->graph;
+    onxi_run_plan *plan = st->plan;
+    onxi_run_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->input_count + g->capture_count; i++) {
         uint32_t slot = g->inputs[i];
         if (!inputs[i] || plan->slots[slot]->place != ONXI_PLACE_INPUT)
@@ -191,41 +191,41 @@ static void take_inputs(onxi_state *st, const onx_value *const *inputs)
             st->values[i].data = st->values[plan->slots[i]->base].data;
 }
 
-static onx_status run_eager(onxi_state *st, const onxi_step *step, onx_work *w, const onx_kernel **kernel)
+static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_work *w, const onx_kernel **kernel)
 {
-    onxi_exec e = { .cx = st->cx, .session = st->plan->graph->session, .arena = st->scratch, .state = st };
-    onx_status status = onxi_op_eager(&e, step->op, w->inputs, w->outputs, kernel);
+    onxi_run_env e = { .cx = st->cx, .session = st->plan->graph->session, .arena = st->scratch, .state = st };
+    onx_status status = onxi_run_op_eager(&e, step->op, w->inputs, w->outputs, kernel);
     onxi_arena_reset(st->scratch);
     return status;
 }
 
-static void tell(const onxi_state *st, const onxi_step *step, const onx_work *w, const onx_kernel *kernel,
+static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_work *w, const onx_kernel *kernel,
                  uint64_t start)
 {
     const onx_value *out = step->output_count ? w->outputs[0] : NULL;
     onx_run_event event = { .name = step->op ? onx_view(step->op->node->name) : onx_str_of("(layout)"),
                             .op_type = step->op ? onx_view(step->op->node->op_type) : onx_str_of("Reorder"),
                             .variant = kernel ? onxi_kernel_variant(kernel) : "plain",
-                            .followers = step->prepared.followed,
+                            .post_ops = step->prepared.post_ops_done,
                             .start_ns = start - st->start_ns,
-                            .end_ns = onxi_clock_ns() - st->start_ns,
+                            .end_ns = onxi_run_clock_ns() - st->start_ns,
                             .output_bytes = out ? out->size : 0,
                             .output = out };
     st->options->event(st->options->user, &event);
 }
 
-static onx_status run_steps(onxi_state *st)
+static onx_status run_steps(onxi_run_state *st)
 {
-    onxi_plan *plan = st->plan;
+    onxi_run_plan *plan = st->plan;
     bool telling = st->options && st->options->event;
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        const onxi_step *step = &plan->steps[i];
+        const onxi_run_step *step = &plan->steps[i];
         const onx_kernel *kernel = step->kernel;
-        uint64_t start = telling ? onxi_clock_ns() : 0;
+        uint64_t start = telling ? onxi_run_clock_ns() : 0;
         if (step->eager)
             ONX_TRY(run_eager(st, step, &st->works[i], &kernel));
         else
-            ONX_TRY(onxi_work_run(kernel, &st->works[i]));
+            ONX_TRY(onxi_run_work_run(kernel, &st->works[i]));
         if (telling)
             tell(st, step, &st->works[i], kernel, start);
     }
@@ -233,15 +233,15 @@ static onx_status run_steps(onxi_state *st)
 }
 
 /* Lists hold on to their items no longer than the run lasts. */
-static void drop_lists(onxi_state *st)
+static void drop_lists(onxi_run_state *st)
 {
     for (uint32_t i = 0; i < st->plan->slot_count; i++)
         if (st->slots[i] != &st->values[i] && st->slots[i]->kind > ONX_VALUE_TENSOR)
             onx_value_reset_list(st->slots[i], ONX_VALUE_NONE, ONX_UNDEFINED);
 }
 
-onx_status onxi_state_run(onxi_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
-                          uint32_t output_count)
+onx_status onxi_run_state_run(onxi_run_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                              uint32_t output_count)
 {
     take_inputs(st, inputs);
     onxi_arena_reset(st->text);
@@ -261,15 +261,15 @@ onx_status onxi_state_run(onxi_state *st, onx_ctx *cx, const onx_value *const *i
     return status;
 }
 
-static onx_status run_main(onxi_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)
+static onx_status run_main(onxi_run_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)
 {
     st->entered = 0;
-    st->start_ns = onxi_clock_ns();
+    st->start_ns = onxi_run_clock_ns();
 #ifdef ONX_WITH_OPENMP
     int before = omp_get_max_threads(); /* a setting of this thread; oneDNN goes by it */
     omp_set_num_threads((int)st->plan->graph->session->threads);
 #endif
-    onx_status status = onxi_state_run(st, cx, inputs, outputs, st->plan->graph->output_count);
+    onx_status status = onxi_run_state_run(st, cx, inputs, outputs, st->plan->graph->output_count);
 #ifdef ONX_WITH_OPENMP
     omp_set_num_threads(before);
 #endif
@@ -278,12 +278,12 @@ static onx_status run_main(onxi_state *st, onx_ctx *cx, const onx_value *const *
 
 /* ---- finding a plan ---- */
 
-bool onxi_plan_fits(const onxi_plan *plan, const onx_value *const *inputs)
+bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *inputs)
 {
-    const onxi_graph *g = plan->graph;
+    const onxi_run_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->input_count + g->capture_count; i++) {
         const onx_value *want = &plan->input_types[i], *got = inputs[i];
-        const onxi_graph_slot *slot = &g->slots[g->inputs[i]];
+        const onxi_run_graph_slot *slot = &g->slots[g->inputs[i]];
         if (slot->constant || slot->tensor || slot->sparse)
             continue;
         if (!got || got->kind != want->kind)
@@ -297,18 +297,18 @@ bool onxi_plan_fits(const onxi_plan *plan, const onx_value *const *inputs)
     return true;
 }
 
-static onx_status make_plan(onxi_graph *g, const onx_value *const *inputs)
+static onx_status make_plan(onxi_run_graph *g, const onx_value *const *inputs)
 {
-    onxi_session *s = g->session;
+    onxi_run_session *s = g->session;
     onx_arena *arena;
     ONX_TRY(onx_arena_new(s->cx, &arena));
-    onxi_exec e = { .cx = s->cx, .session = s, .arena = arena };
-    onxi_plan *plan;
+    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena };
+    onxi_run_plan *plan;
 #ifdef ONX_WITH_OPENMP
     int before = omp_get_max_threads();
     omp_set_num_threads((int)s->threads);
 #endif
-    onx_status status = onxi_plan_new(&e, g, inputs, &plan);
+    onx_status status = onxi_run_plan_new(&e, g, inputs, &plan);
 #ifdef ONX_WITH_OPENMP
     omp_set_num_threads(before);
 #endif
@@ -317,27 +317,27 @@ static onx_status make_plan(onxi_graph *g, const onx_value *const *inputs)
     plan->next = g->plans;
     g->plans = plan;
     if (++g->plan_count > ONXI_PLANS_MAX) {
-        onxi_plan **last = &g->plans;
+        onxi_run_plan **last = &g->plans;
         while ((*last)->next)
             last = &(*last)->next;
-        onxi_plan *old = *last;
+        onxi_run_plan *old = *last;
         *last = NULL;
         g->plan_count--;
         if (old->busy)
             old->retired = true;
         else
-            onxi_plan_free(s, old);
+            onxi_run_plan_free(s, old);
     }
     return ONX_OK;
 }
 
-onx_status onxi_plan_take(onxi_graph *g, const onx_value *const *inputs, onxi_plan **out)
+onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out)
 {
-    onxi_plan **at = &g->plans;
-    while (*at && !onxi_plan_fits(*at, inputs))
+    onxi_run_plan **at = &g->plans;
+    while (*at && !onxi_run_plan_fits(*at, inputs))
         at = &(*at)->next;
     if (*at) {
-        onxi_plan *plan = *at;
+        onxi_run_plan *plan = *at;
         *at = plan->next;
         plan->next = g->plans;
         g->plans = plan;
@@ -349,21 +349,21 @@ onx_status onxi_plan_take(onxi_graph *g, const onx_value *const *inputs, onxi_pl
     return ONX_OK;
 }
 
-void onxi_plan_let_go(onxi_session *s, onxi_plan *plan)
+void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan)
 {
     plan->busy--;
     if (plan->retired && !plan->busy)
-        onxi_plan_free(s, plan);
+        onxi_run_plan_free(s, plan);
 }
 
-onx_status onxi_graph_run(onxi_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
-                          const onx_run_options *options)
+onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                              const onx_run_options *options)
 {
-    onxi_session *s = g->session;
-    onxi_plan *plan;
-    onxi_state *state = NULL;
+    onxi_run_session *s = g->session;
+    onxi_run_plan *plan;
+    onxi_run_state *state = NULL;
     pthread_mutex_lock(&s->lock);
-    onx_status status = onxi_plan_take(g, inputs, &plan);
+    onx_status status = onxi_run_plan_take(g, inputs, &plan);
     if (status != ONX_OK)
         onxi_diag_move(cx, s->cx);
     else if ((state = plan->idle))
@@ -371,7 +371,7 @@ onx_status onxi_graph_run(onxi_graph *g, onx_ctx *cx, const onx_value *const *in
     pthread_mutex_unlock(&s->lock);
     ONX_TRY(status);
     if (!state)
-        status = onxi_state_new(s, plan, NULL, &state);
+        status = onxi_run_state_new(s, plan, NULL, &state);
     if (state) {
         state->options = options;
         if (status == ONX_OK)
@@ -380,13 +380,13 @@ onx_status onxi_graph_run(onxi_graph *g, onx_ctx *cx, const onx_value *const *in
             onxi_diag_move(cx, state->cx);
     }
     pthread_mutex_lock(&s->lock);
-    if (status != ONX_OK) { /* nobody knows what it is like */
-        onxi_state_free(s, state);
+    if (status != ONX_OK) { /* its contents are undefined after a failure */
+        onxi_run_state_free(s, state);
     } else {
         state->next = plan->idle;
         plan->idle = state;
     }
-    onxi_plan_let_go(s, plan);
+    onxi_run_plan_let_go(s, plan);
     pthread_mutex_unlock(&s->lock);
     return status;
 }

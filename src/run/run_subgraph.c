@@ -2,19 +2,19 @@
  * shapes stay the same, an iteration of a loop takes no lock, allocates nothing and looks up no name. */
 #include "run/run.h"
 
-static void drop_state(onxi_session *s, onxi_state *state)
+static void drop_state(onxi_run_session *s, onxi_run_state *state)
 {
-    onxi_plan *plan = state->plan;
-    onxi_state_free(s, state);
-    onxi_plan_let_go(s, plan);
+    onxi_run_plan *plan = state->plan;
+    onxi_run_state_free(s, state);
+    onxi_run_plan_let_go(s, plan);
 }
 
-static void drop_states(onxi_site *site)
+static void drop_states(onxi_run_site *site)
 {
-    onxi_session *s = site->graph->session;
+    onxi_run_session *s = site->graph->session;
     pthread_mutex_lock(&s->lock);
     while (site->kept) {
-        onxi_state *state = site->kept;
+        onxi_run_state *state = site->kept;
         site->kept = state->next;
         drop_state(s, state);
     }
@@ -22,34 +22,34 @@ static void drop_states(onxi_site *site)
     pthread_mutex_unlock(&s->lock);
 }
 
-static onx_status new_state(onxi_site *site, onxi_state **out)
+static onx_status new_state(onxi_run_site *site, onxi_run_state **out)
 {
-    onxi_session *s = site->graph->session;
+    onxi_run_session *s = site->graph->session;
     onx_ctx *cx = site->outer->cx;
-    onxi_plan *plan;
+    onxi_run_plan *plan;
     pthread_mutex_lock(&s->lock);
-    onx_status status = onxi_plan_take(site->graph, site->inputs, &plan);
+    onx_status status = onxi_run_plan_take(site->graph, site->inputs, &plan);
     if (status != ONX_OK)
         onxi_diag_move(cx, s->cx);
     pthread_mutex_unlock(&s->lock);
     ONX_TRY(status);
     if (plan->buffer_size + 64 > onxi_ctx_room(cx)) /* those of other shapes have to go */
         drop_states(site);
-    status = onxi_state_new(s, plan, site->outer, out);
+    status = onxi_run_state_new(s, plan, site->outer, out);
     if (status == ONX_OK)
         return ONX_OK;
     pthread_mutex_lock(&s->lock);
-    onxi_state_free(s, *out);
-    onxi_plan_let_go(s, plan);
+    onxi_run_state_free(s, *out);
+    onxi_run_plan_let_go(s, plan);
     pthread_mutex_unlock(&s->lock);
     return status;
 }
 
-void onxi_sites_free(onxi_session *s, onxi_state *state)
+void onxi_run_sites_free(onxi_run_session *s, onxi_run_state *state)
 {
     for (uint32_t i = 0; state->sites && i < state->plan->site_count; i++) {
-        onxi_site *site = &state->sites[i];
-        for (onxi_state *at = site->kept, *next; at; at = next) {
+        onxi_run_site *site = &state->sites[i];
+        for (onxi_run_state *at = site->kept, *next; at; at = next) {
             next = at->next;
             drop_state(s, at);
         }
@@ -61,12 +61,12 @@ void onxi_sites_free(onxi_session *s, onxi_state *state)
 }
 
 /* The state whose plan fits the inputs, at the front of those that are kept. */
-static onx_status find_state(onxi_site *site, onxi_state **out)
+static onx_status find_state(onxi_run_site *site, onxi_run_state **out)
 {
-    onxi_state **at = &site->kept, *found;
-    while (*at && !onxi_plan_fits((*at)->plan, site->inputs)) {
+    onxi_run_state **at = &site->kept, *found;
+    while (*at && !onxi_run_plan_fits((*at)->plan, site->inputs)) {
         if (!(*at)->next && site->kept_count >= ONXI_PLANS_MAX) { /* the one that has not been used for longest */
-            onxi_session *s = site->graph->session;
+            onxi_run_session *s = site->graph->session;
             pthread_mutex_lock(&s->lock);
             drop_state(s, *at);
             pthread_mutex_unlock(&s->lock);
@@ -89,7 +89,7 @@ static onx_status find_state(onxi_site *site, onxi_state **out)
     return ONX_OK;
 }
 
-static bool wants_optional(const onxi_graph *g, uint32_t input)
+static bool wants_optional(const onxi_run_graph *g, uint32_t input)
 {
     const onx_type *type = g->graph->input[input]->type;
     return type && ONX_HAS(type, type, optional_type);
@@ -97,7 +97,7 @@ static bool wants_optional(const onxi_graph *g, uint32_t input)
 
 /* An optional value is carried round, and the body gives what is in it: a value stands for the optional one that holds
  * it. */
-static onx_status hold(onxi_site *site, uint32_t input)
+static onx_status hold(onxi_run_site *site, uint32_t input)
 {
     onx_ctx *cx = site->outer->cx;
     uint32_t count = site->graph->input_count;
@@ -120,14 +120,14 @@ static onx_status hold(onxi_site *site, uint32_t input)
 }
 
 /* Inputs that the caller does not give have a value of their own. */
-static onx_status take_formal(onx_work *work, onxi_site *site, const onx_value *const *inputs, uint32_t input_count)
+static onx_status take_formal(onx_work *work, onxi_run_site *site, const onx_value *const *inputs, uint32_t input_count)
 {
-    const onxi_graph *g = site->graph;
+    const onxi_run_graph *g = site->graph;
     if (input_count > g->input_count)
         return onx_work_fail(work, ONX_E_INVALID, "the subgraph has %u inputs, %u are given", g->input_count,
                              input_count);
     for (uint32_t i = 0; i < g->input_count; i++) {
-        const onxi_graph_slot *slot = &g->slots[g->inputs[i]];
+        const onxi_run_graph_slot *slot = &g->slots[g->inputs[i]];
         site->inputs[i] = i < input_count ? inputs[i] : NULL;
         bool own = slot->constant || slot->tensor || slot->sparse;
         if (own == (site->inputs[i] != NULL))
@@ -143,8 +143,8 @@ static onx_status take_formal(onx_work *work, onxi_site *site, const onx_value *
 static onx_status site_run(onx_work *work, uint32_t index, const onx_value *const *inputs, uint32_t input_count,
                            onx_value **outputs, uint32_t output_count)
 {
-    onxi_site *site = (onxi_site *)work->engine + index;
-    onxi_state *state, *outermost = site->outer->outermost;
+    onxi_run_site *site = (onxi_run_site *)work->engine + index;
+    onxi_run_state *state, *outermost = site->outer->outermost;
     uint64_t limit = site->graph->session->options.entries;
     if (output_count > site->graph->output_count)
         return onx_work_fail(work, ONX_E_INVALID, "the subgraph has %u outputs, %u are wanted",
@@ -154,21 +154,21 @@ static onx_status site_run(onx_work *work, uint32_t index, const onx_value *cons
                              (unsigned long long)limit);
     ONX_TRY(take_formal(work, site, inputs, input_count));
     ONX_TRY(find_state(site, &state));
-    return onxi_state_run(state, NULL, site->inputs, outputs, output_count);
+    return onxi_run_state_run(state, NULL, site->inputs, outputs, output_count);
 }
 
 static onx_status site_type(onx_work *work, uint32_t index, const onx_value *const *inputs, uint32_t input_count,
                             uint32_t output, const onx_value **type)
 {
-    onxi_site *site = (onxi_site *)work->engine + index;
-    onxi_state *state;
+    onxi_run_site *site = (onxi_run_site *)work->engine + index;
+    onxi_run_state *state;
     *type = NULL;
     ONX_TRY(take_formal(work, site, inputs, input_count));
     ONX_TRY(find_state(site, &state));
-    const onxi_plan_slot *slot = state->plan->slots[state->plan->outputs[output]];
+    const onxi_run_plan_slot *slot = state->plan->slots[state->plan->outputs[output]];
     if (slot->place != ONXI_PLACE_DYNAMIC && slot->value.kind == ONX_VALUE_TENSOR)
         *type = &slot->value;
     return ONX_OK;
 }
 
-const onx_work_ops onxi_site_ops = { site_run, site_type };
+const onx_work_ops onxi_run_site_ops = { site_run, site_type };

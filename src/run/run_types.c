@@ -58,7 +58,7 @@ static onx_status check_tensor(const onx_prepare *p, const onxi_schema *schema, 
     return ONX_OK;
 }
 
-onx_status onxi_op_check_types(const onxi_op *op, const onx_prepare *p)
+onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p)
 {
     bound bounds[CONSTRAINTS_MAX];
     uint32_t count = 0;

@@ -10,25 +10,25 @@
 
 /* ---- what the formatter keeps of a source text (text_format.c) ---- */
 
-typedef struct onxi_trivia onxi_trivia;
+typedef struct onxi_text_trivia onxi_text_trivia;
 
 /* ---- where the parts of a text stand (text_places.c) ---- */
 
 /* A part is known by its address: that of a message, of a member, or of an element of a list of texts. */
-typedef struct onxi_mark {
+typedef struct onxi_text_mark {
     const void *key;
     const char *at;
-} onxi_mark;
+} onxi_text_mark;
 
-typedef struct onxi_marks {
-    onxi_mark *list;
+typedef struct onxi_text_marks {
+    onxi_text_mark *list;
     size_t count, room;
-} onxi_marks;
+} onxi_text_marks;
 
 /* ---- parser ---- */
 
 /* What a #@ comment can start from: the message of that sort that was completed last, or is open. */
-typedef enum onxi_target {
+typedef enum onxi_text_target {
     ONXI_TARGET_MODEL,
     ONXI_TARGET_GRAPH,
     ONXI_TARGET_FUNCTION,
@@ -43,9 +43,9 @@ typedef enum onxi_target {
     ONXI_TARGET_TYPE,
     ONXI_TARGET_SHAPE,
     ONXI_TARGET_COUNT
-} onxi_target;
+} onxi_text_target;
 
-typedef struct onxi_parser {
+typedef struct onxi_text_parser {
     onx_ctx *cx;
     onx_arena *arena;
     const char *begin, *at, *end;
@@ -54,7 +54,7 @@ typedef struct onxi_parser {
     uint32_t errors;
     bool fatal;        /* an error after which nothing else is tried: memory, limits, too many errors */
     onx_status status; /* of the first error */
-    const char *place; /* line `line` starts here: a cache for onxi_parse_where */
+    const char *place; /* line `line` starts here: a cache for onxi_text_parse_where */
     uint32_t line;
     const char *seen;                /* comments before this were looked at */
     const char *gap_begin, *gap_end; /* the last gap of more than a blank */
@@ -63,226 +63,231 @@ typedef struct onxi_parser {
     char *data; /* elements of the tensor that is being read */
     size_t data_len, data_room;
     void *target[ONXI_TARGET_COUNT];
-    onxi_trivia *trivia; /* NULL unless the formatter asks */
-    onxi_marks *marks;   /* NULL unless places are asked for */
-    bool mute;           /* what is read now has no place of its own in what is printed */
-    uint32_t inner;      /* graphs in attributes that are open */
-    uint64_t patience;   /* bytes that may be skipped to go on after errors, all of them together */
-    bool unclosed;       /* a string that was skipped has no end */
-    bool hold;           /* #@ comments wait in `waiting` until the attribute that is read has its value */
+    onxi_text_trivia *trivia; /* NULL unless the formatter asks */
+    onxi_text_marks *marks;   /* NULL unless places are asked for */
+    bool mute;                /* what is read now has no place of its own in what is printed */
+    uint32_t inner;           /* graphs in attributes that are open */
+    uint64_t patience;        /* bytes that may be skipped to go on after errors, all of them together */
+    bool unclosed;            /* a string that was skipped has no end */
+    bool hold;                /* #@ comments wait in `waiting` until the attribute that is read has its value */
     onx_str *waiting;
     size_t waiting_count, waiting_room;
-} onxi_parser;
+} onxi_text_parser;
 
 /* text_scan.c */
 
 enum { ONXI_CHAR_SPACE = 1, ONXI_CHAR_LETTER = 2, ONXI_CHAR_DIGIT = 4 };
-extern const uint8_t onxi_char_class[256];
+extern const uint8_t onxi_text_char_class[256];
 
-static inline bool onxi_char_is(char c, unsigned classes)
+static inline bool onxi_text_char_is(char c, unsigned classes)
 {
-    return (onxi_char_class[(uint8_t)c] & classes) != 0;
+    return (onxi_text_char_class[(uint8_t)c] & classes) != 0;
 }
 /* An identifier of the grammar? */
-bool onxi_is_ident(onx_str s);
+bool onxi_text_is_ident(onx_str s);
 /* inf, infinity or nan in any case? */
-bool onxi_is_special_float(onx_str s);
+bool onxi_text_is_special_float(onx_str s);
 
-void onxi_gap_slow(onxi_parser *p);
+void onxi_text_gap_slow(onxi_text_parser *p);
 /* Skips white space and comments; afterwards p->at is at a token or at the end. */
-static inline void onxi_gap(onxi_parser *p)
+static inline void onxi_text_gap(onxi_text_parser *p)
 {
     if (p->at < p->end && *p->at == ' ')
         p->at++;
-    if (p->at < p->end && (onxi_char_is(*p->at, ONXI_CHAR_SPACE) || *p->at == '#'))
-        onxi_gap_slow(p);
+    if (p->at < p->end && (onxi_text_char_is(*p->at, ONXI_CHAR_SPACE) || *p->at == '#'))
+        onxi_text_gap_slow(p);
 }
 /* Where the last token ended, though the gap behind it is skipped already. */
-static inline const char *onxi_token_end(const onxi_parser *p)
+static inline const char *onxi_text_token_end(const onxi_text_parser *p)
 {
     return p->at == p->gap_end ? p->gap_begin : p->at;
 }
 /* The first byte of the next token, or 0 at the end of the text (a zero byte is no token either). */
-static inline char onxi_peek(onxi_parser *p)
+static inline char onxi_text_peek(onxi_text_parser *p)
 {
-    onxi_gap(p);
+    onxi_text_gap(p);
     return p->at < p->end ? *p->at : '\0';
 }
 /* Takes the character if it is next. */
-static inline bool onxi_take(onxi_parser *p, char c)
+static inline bool onxi_text_take(onxi_text_parser *p, char c)
 {
-    if (onxi_peek(p) != c || p->at >= p->end)
+    if (onxi_text_peek(p) != c || p->at >= p->end)
         return false;
     p->at++;
     return true;
 }
 /* Takes the character or fails; `expected` names what could stand there. */
-bool onxi_expect(onxi_parser *p, char c, const char *expected, const char *context);
+bool onxi_text_expect(onxi_text_parser *p, char c, const char *expected, const char *context);
 /* Fails at what comes next, or at the end of the line that should have gone on. */
-bool onxi_unexpected(onxi_parser *p, const char *expected, const char *hint, const char *context);
+bool onxi_text_unexpected(onxi_text_parser *p, const char *expected, const char *hint, const char *context);
 /* The identifier at p->at, which starts with a letter; empty otherwise. Takes it. */
-onx_str onxi_take_ident(onxi_parser *p);
+onx_str onxi_text_take_ident(onxi_text_parser *p);
 /* The same without taking it. */
-onx_str onxi_look_ident(onxi_parser *p);
+onx_str onxi_text_look_ident(onxi_text_parser *p);
 /* A quoted string at p->at. */
-bool onxi_take_string(onxi_parser *p, onx_bytes *out);
+bool onxi_text_take_string(onxi_text_parser *p, onx_bytes *out);
 /* name = ident | string */
-bool onxi_take_name(onxi_parser *p, onx_bytes *out, const char *what);
+bool onxi_text_take_name(onxi_text_parser *p, onx_bytes *out, const char *what);
 
-typedef enum onxi_literal_kind { ONXI_LITERAL_NONE, ONXI_LITERAL_INT, ONXI_LITERAL_FLOAT } onxi_literal_kind;
+typedef enum onxi_text_literal_kind { ONXI_LITERAL_NONE, ONXI_LITERAL_INT, ONXI_LITERAL_FLOAT } onxi_text_literal_kind;
 /* The number at p->at, taken; NONE (and nothing taken, nothing reported) when there is none, *ok false when it is
  * malformed. */
-onxi_literal_kind onxi_take_number(onxi_parser *p, onx_str *out, bool *ok);
+onxi_text_literal_kind onxi_text_take_number(onxi_text_parser *p, onx_str *out, bool *ok);
 /* Integers of the text; false when out of range. */
-bool onxi_int_of(onx_str text, int64_t *out);
-bool onxi_uint_of(onx_str text, uint64_t *out);
+bool onxi_text_int_of(onx_str text, int64_t *out);
+bool onxi_text_uint_of(onx_str text, uint64_t *out);
 /* int, and nothing else, read from the text. */
-bool onxi_take_int(onxi_parser *p, int64_t *out, const char *what);
+bool onxi_text_take_int(onxi_text_parser *p, int64_t *out, const char *what);
 
-onx_where onxi_parse_where(onxi_parser *p, const char *at);
+onx_where onxi_text_parse_where(onxi_text_parser *p, const char *at);
 /* The line that `at` stands in, for a caret; empty where the caret would be off any screen. */
-onx_str onxi_excerpt(const char *end, const char *at, uint32_t column);
+onx_str onxi_text_excerpt(const char *end, const char *at, uint32_t column);
 /* Records an error at a place; `expected` and `hint` may be NULL. Always false. */
-bool onxi_parse_error(onxi_parser *p, const char *at, const char *expected, const char *hint, const char *format, ...)
-    ONX_PRINTF(5, 6);
-void onxi_parse_warn(onxi_parser *p, const char *at, onx_severity severity, const char *hint, const char *format, ...)
-    ONX_PRINTF(5, 6);
+bool onxi_text_parse_error(onxi_text_parser *p, const char *at, const char *expected, const char *hint,
+                           const char *format, ...) ONX_PRINTF(5, 6);
+void onxi_text_parse_warn(onxi_text_parser *p, const char *at, onx_severity severity, const char *hint,
+                          const char *format, ...) ONX_PRINTF(5, 6);
 /* Ends the parse with a status that is recorded already (memory). Always false. */
-bool onxi_parse_abort(onxi_parser *p, onx_status status);
+bool onxi_text_parse_abort(onxi_text_parser *p, onx_status status);
 /* One message deeper, `levels` at once; false with an error past the limit. Undone by p->depth -= levels. */
-bool onxi_parse_enter(onxi_parser *p, uint32_t levels);
+bool onxi_text_parse_enter(onxi_text_parser *p, uint32_t levels);
 /* After an error in a node that starts at `start`: goes to where the next node can start or the list ends. */
-void onxi_skip_node(onxi_parser *p, const char *start);
+void onxi_text_skip_node(onxi_text_parser *p, const char *start);
 /* After an error in the element of a list that starts at `start`: goes to the next comma or the closing character of
  * this list; false when neither comes. */
-bool onxi_skip_element(onxi_parser *p, const char *start, char close);
+bool onxi_text_skip_element(onxi_text_parser *p, const char *start, char close);
 
 /* After an error in the head of a graph or function: to the brace before its nodes; false when none comes. */
-bool onxi_skip_to_body(onxi_parser *p);
+bool onxi_text_skip_to_body(onxi_text_parser *p);
 
-bool onxi_push(onxi_parser *p, uint64_t value);
-static inline bool onxi_push_ptr(onxi_parser *p, const void *ptr)
+bool onxi_text_push(onxi_text_parser *p, uint64_t value);
+static inline bool onxi_text_push_ptr(onxi_text_parser *p, const void *ptr)
 {
-    return onxi_push(p, (uint64_t)(uintptr_t)ptr);
+    return onxi_text_push(p, (uint64_t)(uintptr_t)ptr);
 }
 /* Moves the elements from `base` on into a list of the arena. NULL for none, or, with p->fatal set, for no memory. */
-void *onxi_pop_pointers(onxi_parser *p, size_t base, uint32_t *count);
-onx_bytes *onxi_pop_strings(onxi_parser *p, size_t base, uint32_t *count);
+void *onxi_text_pop_pointers(onxi_text_parser *p, size_t base, uint32_t *count);
+onx_bytes *onxi_text_pop_strings(onxi_text_parser *p, size_t base, uint32_t *count);
 /* Room for `more` further bytes of p->data. */
-bool onxi_data_reserve(onxi_parser *p, size_t more);
+bool onxi_text_data_reserve(onxi_text_parser *p, size_t more);
 
 /* text_parse_type.c */
-bool onxi_is_type_word(onx_str word);
-bool onxi_parse_type(onxi_parser *p, onx_type **out);
-bool onxi_parse_shape(onxi_parser *p, onx_tensor_shape *shape);
+bool onxi_text_is_type_word(onx_str word);
+bool onxi_text_parse_type(onxi_text_parser *p, onx_type **out);
+bool onxi_text_parse_shape(onxi_text_parser *p, onx_tensor_shape *shape);
 
 /* text_parse_tensor.c */
 /* The dims of a tensor literal from its type; fails for other types. */
-bool onxi_tensor_from_type(onxi_parser *p, const char *at, const onx_type *type, onx_tensor *tensor);
-bool onxi_parse_tensor_data(onxi_parser *p, onx_tensor *tensor);
+bool onxi_text_tensor_from_type(onxi_text_parser *p, const char *at, const onx_type *type, onx_tensor *tensor);
+bool onxi_text_parse_tensor_data(onxi_text_parser *p, onx_tensor *tensor);
 /* tensor = type [ name ] [ "=" ] data, the type being read already or NULL. */
-bool onxi_parse_tensor(onxi_parser *p, const char *at, const onx_type *type, onx_tensor *tensor);
-bool onxi_parse_pairs(onxi_parser *p, void ***list, uint32_t *count, const char *what);
-typedef struct onxi_element {
+bool onxi_text_parse_tensor(onxi_text_parser *p, const char *at, const onx_type *type, onx_tensor *tensor);
+bool onxi_text_parse_pairs(onxi_text_parser *p, void ***list, uint32_t *count, const char *what);
+typedef struct onxi_text_element {
     uint8_t storage; /* onxi_data_field */
     uint8_t bits;    /* width of an element in raw_data */
     uint8_t packed;  /* elements in a byte: 1, 2 or 4 */
     uint8_t parts;   /* literals for an element: 1, or 2 for complex */
     bool is_signed;
     int64_t min, max; /* INT32 storage: range of a literal */
-} onxi_element;
+} onxi_text_element;
 /* All zero for numbers that are no type. */
-onxi_element onxi_element_of(int64_t dtype);
+onxi_text_element onxi_text_element_of(int64_t dtype);
 
 /* text_parse_node.c */
 /* The word of an attribute type: "ints"; NULL for numbers that are none. */
-const char *onxi_annotation_word(int32_t type);
-bool onxi_parse_node(onxi_parser *p, onx_node **out);
-bool onxi_parse_nodes(onxi_parser *p, onx_node ***list, uint32_t *count);
-bool onxi_parse_attribute(onxi_parser *p, onx_attribute *a);
+const char *onxi_text_annotation_word(int32_t type);
+bool onxi_text_parse_node(onxi_text_parser *p, onx_node **out);
+bool onxi_text_parse_nodes(onxi_text_parser *p, onx_node ***list, uint32_t *count);
+bool onxi_text_parse_attribute(onxi_text_parser *p, onx_attribute *a);
 /* [ ":" attr-type ] "=" attr-value */
-bool onxi_parse_attribute_rest(onxi_parser *p, onx_attribute *a);
+bool onxi_text_parse_attribute_rest(onxi_text_parser *p, onx_attribute *a);
 
 /* text_parse.c */
 /* The keys of a header, in the order in which they are printed. */
-typedef enum onxi_head_form { ONXI_HEAD_INT, ONXI_HEAD_STRING, ONXI_HEAD_IMPORTS, ONXI_HEAD_PAIRS } onxi_head_form;
-typedef struct onxi_head_item {
+typedef enum onxi_text_head_form {
+    ONXI_HEAD_INT,
+    ONXI_HEAD_STRING,
+    ONXI_HEAD_IMPORTS,
+    ONXI_HEAD_PAIRS
+} onxi_text_head_form;
+typedef struct onxi_text_head_item {
     const char *word; /* NULL ends the table */
-    onxi_head_form form;
+    onxi_text_head_form form;
     size_t offset, count_offset; /* in the message */
     uint32_t has;                /* 0 for lists */
     uint32_t number;             /* of the field */
-} onxi_head_item;
-extern const onxi_head_item onxi_model_items[], onxi_function_items[];
-bool onxi_parse_graph(onxi_parser *p, onx_graph *graph);
+} onxi_text_head_item;
+extern const onxi_text_head_item onxi_text_model_items[], onxi_text_function_items[];
+bool onxi_text_parse_graph(onxi_text_parser *p, onx_graph *graph);
 /* What a reading notes beside the message; either may be NULL. */
-typedef struct onxi_parse_notes {
-    onxi_trivia *trivia;
-    onxi_marks *marks;
-} onxi_parse_notes;
-onx_status onxi_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_parse_notes notes,
-                           onx_doc **out);
+typedef struct onxi_text_parse_notes {
+    onxi_text_trivia *trivia;
+    onxi_text_marks *marks;
+} onxi_text_parse_notes;
+onx_status onxi_text_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onxi_text_parse_notes notes,
+                                onx_doc **out);
 
 /* text_places.c */
-void onxi_mark_add(onxi_parser *p, const void *key, const char *at);
-static inline void onxi_mark_part(onxi_parser *p, const void *key, const char *at)
+void onxi_text_mark_add(onxi_text_parser *p, const void *key, const char *at);
+static inline void onxi_text_mark_part(onxi_text_parser *p, const void *key, const char *at)
 {
     if (p->marks)
-        onxi_mark_add(p, key, at);
+        onxi_text_mark_add(p, key, at);
 }
 /* Where the next mark goes, for the functions below. */
-static inline size_t onxi_mark_next(const onxi_parser *p)
+static inline size_t onxi_text_mark_next(const onxi_text_parser *p)
 {
     return p->marks ? p->marks->count : 0;
 }
 /* The marks from `from` on are those of the elements of the list, which has its memory only now. */
-void onxi_mark_elements(onxi_parser *p, size_t from, const onx_bytes *list);
+void onxi_text_mark_elements(onxi_text_parser *p, size_t from, const onx_bytes *list);
 /* What was marked as `old` at or behind *from is also `key`; *from goes behind it. */
-void onxi_mark_also(onxi_parser *p, size_t *from, const void *old, const void *key);
+void onxi_text_mark_also(onxi_text_parser *p, size_t *from, const void *old, const void *key);
 /* The message was copied. */
-void onxi_mark_moved(onxi_parser *p, const void *from, const void *to, size_t size);
+void onxi_text_mark_moved(onxi_text_parser *p, const void *from, const void *to, size_t size);
 
 /* text_hint.c: hints for slips, or NULL. */
-typedef struct onxi_hint {
+typedef struct onxi_text_hint {
     char text[96];
-} onxi_hint;
-const char *onxi_hint_for_type(onx_str word, onxi_hint *hint);
-const char *onxi_hint_for_key(onx_str word, const onxi_head_item *items, onxi_hint *hint);
+} onxi_text_hint;
+const char *onxi_text_hint_for_type(onx_str word, onxi_text_hint *hint);
+const char *onxi_text_hint_for_key(onx_str word, const onxi_text_head_item *items, onxi_text_hint *hint);
 /* For what comes next where a name ended, or where a name should begin. */
-const char *onxi_hint_behind_name(const onxi_parser *p);
-const char *onxi_hint_for_name(const onxi_parser *p);
+const char *onxi_text_hint_behind_name(const onxi_text_parser *p);
+const char *onxi_text_hint_for_name(const onxi_text_parser *p);
 /* For a missing element of a list. */
-const char *onxi_hint_behind_comma(const onxi_parser *p);
+const char *onxi_text_hint_behind_comma(const onxi_text_parser *p);
 
 /* ---- #@ comments: parts without a notation (text_keep.c, text_restore.c) ---- */
 
-/* The words of onxi_target and the messages they stand for. */
-typedef struct onxi_target_row {
+/* The words of onxi_text_target and the messages they stand for. */
+typedef struct onxi_text_target_row {
     const char *word;
     onx_kind kind;
     bool listed; /* stands in lists only, never alone */
-} onxi_target_row;
-extern const onxi_target_row onxi_targets[ONXI_TARGET_COUNT];
+} onxi_text_target_row;
+extern const onxi_text_target_row onxi_text_targets[ONXI_TARGET_COUNT];
 
 /* Applies the comment `text` (without "#@"); a comment that cannot be understood is left alone with a warning. */
-void onxi_restore(onxi_parser *p, const char *at, onx_str text);
-/* The same now, or, while p->hold is set, when onxi_restore_waiting is called. */
-void onxi_restore_later(onxi_parser *p, const char *at, onx_str text);
+void onxi_text_restore(onxi_text_parser *p, const char *at, onx_str text);
+/* The same now, or, while p->hold is set, when onxi_text_restore_waiting is called. */
+void onxi_text_restore_later(onxi_text_parser *p, const char *at, onx_str text);
 /* Applies the comments that have been waiting, from the `base`th on. */
-void onxi_restore_waiting(onxi_parser *p, size_t base);
+void onxi_text_restore_waiting(onxi_text_parser *p, size_t base);
 /* Moves typed data to raw_data; false when it does not fit its type and shape, nothing is changed then. */
-bool onxi_tensor_to_raw(onx_arena *arena, onx_tensor *tensor);
+bool onxi_text_tensor_to_raw(onx_arena *arena, onx_tensor *tensor);
 
 /* ---- printer ---- */
 
 /* A step on the way to a part of an item. */
-typedef struct onxi_step {
+typedef struct onxi_text_step {
     const char *field;
     uint64_t index; /* of the element of a list */
-} onxi_step;
+} onxi_text_step;
 #define ONXI_NO_INDEX UINT64_MAX
 
-typedef struct onxi_printer {
+typedef struct onxi_text_printer {
     onx_ctx *cx;
     onx_text_options options;
     onx_sink sink;
@@ -297,108 +302,108 @@ typedef struct onxi_printer {
     bool flushed; /* the beginning has gone to the sink */
     char *keep;   /* #@ comments of the item that is being printed, each ends with a line break */
     size_t keep_len, keep_room;
-    onxi_step *path; /* of the part that is being looked at, within its item: from path_base to path_len */
+    onxi_text_step *path; /* of the part that is being looked at, within its item: from path_base to path_len */
     size_t path_base, path_len, path_room;
     struct onxi_kept *kept; /* sorts of parts that went to #@ comments (text_keep.c) */
     uint32_t kept_count, kept_room;
-    onxi_trivia *trivia; /* NULL unless the formatter prints */
-    onx_kind scope_kind; /* the graph or function whose nodes are being printed */
+    onxi_text_trivia *trivia; /* NULL unless the formatter prints */
+    onx_kind scope_kind;      /* the graph or function whose nodes are being printed */
     const void *scope;
-} onxi_printer;
+} onxi_text_printer;
 
 /* text_out.c */
-bool onxi_out_grow(onxi_printer *o, size_t more);
-static inline bool onxi_out_room(onxi_printer *o, size_t more)
+bool onxi_text_out_grow(onxi_text_printer *o, size_t more);
+static inline bool onxi_text_out_room(onxi_text_printer *o, size_t more)
 {
-    return o->room - o->len >= more || onxi_out_grow(o, more);
+    return o->room - o->len >= more || onxi_text_out_grow(o, more);
 }
-static inline void onxi_put(onxi_printer *o, const char *text, size_t len)
+static inline void onxi_text_write(onxi_text_printer *o, const char *text, size_t len)
 {
-    if (len && onxi_out_room(o, len)) {
+    if (len && onxi_text_out_room(o, len)) {
         memcpy(o->buf + o->len, text, len);
         o->len += len;
     }
 }
-static inline void onxi_put_char(onxi_printer *o, char c)
+static inline void onxi_text_put_char(onxi_text_printer *o, char c)
 {
-    if (onxi_out_room(o, 1))
+    if (onxi_text_out_room(o, 1))
         o->buf[o->len++] = c;
 }
-#define ONXI_PUT(o, literal) onxi_put((o), (literal), sizeof(literal) - 1)
-static inline void onxi_put_text(onxi_printer *o, const char *text)
+#define ONXI_PUT(o, literal) onxi_text_write((o), (literal), sizeof(literal) - 1)
+static inline void onxi_text_put_text(onxi_text_printer *o, const char *text)
 {
-    onxi_put(o, text, strlen(text));
+    onxi_text_write(o, text, strlen(text));
 }
-void onxi_put_int(onxi_printer *o, int64_t value);
-void onxi_put_uint(onxi_printer *o, uint64_t value);
+void onxi_text_put_int(onxi_text_printer *o, int64_t value);
+void onxi_text_put_uint(onxi_text_printer *o, uint64_t value);
 /* A number that reads back as a float even without annotation: 1.0, not 1. */
-void onxi_put_float(onxi_printer *o, float value);
+void onxi_text_put_float(onxi_text_printer *o, float value);
 /* "text" with \ before " and \ */
-void onxi_put_string(onxi_printer *o, onx_str s);
+void onxi_text_put_string(onxi_text_printer *o, onx_str s);
 /* Bare when it is an identifier, quoted otherwise. */
-void onxi_put_name(onxi_printer *o, onx_str s);
+void onxi_text_put_name(onxi_text_printer *o, onx_str s);
 /* The same where a type word would be taken for a type. */
-void onxi_put_value_name(onxi_printer *o, onx_str s);
+void onxi_text_put_value_name(onxi_text_printer *o, onx_str s);
 /* Ends the line and indents the next. */
-void onxi_put_line(onxi_printer *o);
-static inline size_t onxi_out_column(const onxi_printer *o)
+void onxi_text_put_line(onxi_text_printer *o);
+static inline size_t onxi_text_out_column(const onxi_text_printer *o)
 {
     return o->len - o->line;
 }
-static inline bool onxi_out_wide(const onxi_printer *o)
+static inline bool onxi_text_out_wide(const onxi_text_printer *o)
 {
     return o->len - o->line > o->options.width;
 }
 /* Nothing more can come on this one line. */
-static inline bool onxi_out_stop(onxi_printer *o)
+static inline bool onxi_text_out_stop(onxi_text_printer *o)
 {
-    if (o->narrow && onxi_out_wide(o))
+    if (o->narrow && onxi_text_out_wide(o))
         o->broken = true;
     return o->status != ONX_OK || (o->narrow && o->broken);
 }
 /* Hands whole lines to the sink when there is much of them. */
-void onxi_out_flush(onxi_printer *o, bool all);
+void onxi_text_out_flush(onxi_text_printer *o, bool all);
 
-/* A point to which output can be taken back. From onxi_out_try to onxi_out_done all goes on one line. */
-typedef struct onxi_out_mark {
+/* A point to which output can be taken back. From onxi_text_out_try to onxi_text_out_done all goes on one line. */
+typedef struct onxi_text_out_mark {
     size_t len, line, keep_len;
     bool narrow, broken;
-} onxi_out_mark;
-onxi_out_mark onxi_out_try(onxi_printer *o);
+} onxi_text_out_mark;
+onxi_text_out_mark onxi_text_out_try(onxi_text_printer *o);
 /* Did all fit? Otherwise it is taken back; `kept` says whether #@ comments may have come up. */
-bool onxi_out_done(onxi_printer *o, onxi_out_mark mark, bool kept);
+bool onxi_text_out_done(onxi_text_printer *o, onxi_text_out_mark mark, bool kept);
 
 /* text_print_value.c */
-void onxi_print_type(onxi_printer *o, const onx_type *type);
+void onxi_text_print_type(onxi_text_printer *o, const onx_type *type);
 /* Can the syntax write the type (denotations aside)? */
-bool onxi_type_is_plain(const onx_type *type, uint32_t depth);
+bool onxi_text_type_is_plain(const onx_type *type, uint32_t depth);
 /* "type name" or "name"; `member` is the place of the type in the path. */
-void onxi_print_value(onxi_printer *o, const onx_value_info *value);
+void onxi_text_print_value(onxi_text_printer *o, const onx_value_info *value);
 /* type name = data */
-void onxi_print_tensor(onxi_printer *o, const onx_tensor *tensor, bool initializer);
-void onxi_print_shape(onxi_printer *o, const onx_tensor_shape *shape);
+void onxi_text_print_tensor(onxi_text_printer *o, const onx_tensor *tensor, bool initializer);
+void onxi_text_print_shape(onxi_text_printer *o, const onx_tensor_shape *shape);
 /* Does the type of a value say just what a tensor is? */
-bool onxi_type_matches(const onx_type *type, const onx_tensor *tensor);
+bool onxi_text_type_matches(const onx_type *type, const onx_tensor *tensor);
 /* How the data of a tensor can be written. */
-typedef enum onxi_data_form {
+typedef enum onxi_text_data_form {
     ONXI_DATA_NO_NOTATION,
     ONXI_DATA_TYPED,
     ONXI_DATA_RAW,
     ONXI_DATA_ELSEWHERE
-} onxi_data_form;
-onxi_data_form onxi_tensor_form(const onx_tensor *tensor);
-void onxi_print_tensor_data(onxi_printer *o, const onx_tensor *tensor, onxi_data_form form);
+} onxi_text_data_form;
+onxi_text_data_form onxi_text_tensor_form(const onx_tensor *tensor);
+void onxi_text_print_tensor_data(onxi_text_printer *o, const onx_tensor *tensor, onxi_text_data_form form);
 /* What the syntax does not carry of a tensor that is printed in that form. */
-void onxi_keep_tensor(onxi_printer *o, const onx_tensor *tensor, onxi_data_form form);
+void onxi_text_keep_tensor(onxi_text_printer *o, const onx_tensor *tensor, onxi_text_data_form form);
 /* { "key" : "value", ... } between the given brackets */
-void onxi_print_pairs(onxi_printer *o, onx_string_string_entry *const *list, uint32_t count);
+void onxi_text_print_pairs(onxi_text_printer *o, onx_string_string_entry *const *list, uint32_t count);
 
 /* text_print_attribute.c */
 /* name [ ":" type ] "=" value; `quoted` where names may be quoted. */
-void onxi_print_attribute(onxi_printer *o, const onx_attribute *a, bool quoted);
-bool onxi_attribute_holds_graph(const onx_attribute *a);
+void onxi_text_print_attribute(onxi_text_printer *o, const onx_attribute *a, bool quoted);
+bool onxi_text_attribute_holds_graph(const onx_attribute *a);
 /* A list of integers, floats or strings as an attribute has it, broken into lines where needed. */
-typedef enum onxi_view_kind {
+typedef enum onxi_text_view_kind {
     ONXI_VIEW_F32,
     ONXI_VIEW_F64,
     ONXI_VIEW_I8,
@@ -411,9 +416,9 @@ typedef enum onxi_view_kind {
     ONXI_VIEW_U64,
     ONXI_VIEW_PACKED,
     ONXI_VIEW_TEXT
-} onxi_view_kind;
-typedef struct onxi_view {
-    onxi_view_kind kind;
+} onxi_text_view_kind;
+typedef struct onxi_text_view {
+    onxi_text_view_kind kind;
     const char *data;
     uint64_t count;       /* literals */
     uint64_t row;         /* literals in a row of the innermost dimension, 0: none */
@@ -421,80 +426,85 @@ typedef struct onxi_view {
     bool is_signed;
     bool pointed;      /* floats are written 1.0, not 1 */
     const char *field; /* of NaNs whose bits a text cannot say */
-} onxi_view;
-void onxi_print_elements(onxi_printer *o, const onxi_view *view, char open, char close);
+} onxi_text_view;
+void onxi_text_print_elements(onxi_text_printer *o, const onxi_text_view *view, char open, char close);
 
 /* text_print.c */
 /* Elements of a list between brackets, on one line or a line each. */
-typedef struct onxi_list {
+typedef struct onxi_text_list {
     char open, close;
     uint32_t count;
-    void (*item)(onxi_printer *o, const void *owner, uint32_t i);
+    void (*item)(onxi_text_printer *o, const void *owner, uint32_t i);
     const void *(*key)(const void *owner, uint32_t i); /* for the formatter; NULL: none */
     const void *owner;
     const void *end; /* what the formatter calls the closing bracket, or NULL */
-} onxi_list;
-void onxi_print_list(onxi_printer *o, const onxi_list *list, bool lines);
-bool onxi_is_dotted(onx_str s); /* a.b.c */
-void onxi_print_graph(onxi_printer *o, const onx_graph *graph);
-onx_status onxi_print_text(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
-                           onxi_trivia *trivia, onx_sink sink);
+} onxi_text_list;
+void onxi_text_print_list(onxi_text_printer *o, const onxi_text_list *list, bool lines);
+bool onxi_text_is_dotted(onx_str s); /* a.b.c */
+void onxi_text_print_graph(onxi_text_printer *o, const onx_graph *graph);
+onx_status onxi_text_print_text(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
+                                onxi_text_trivia *trivia, onx_sink sink);
 
 /* text_keep.c: parts without notation. A path is extended with the following, and cut back to a length kept before. */
-void onxi_path_index(onxi_printer *o, const char *field, uint64_t index);
-static inline void onxi_path_field(onxi_printer *o, const char *field)
+void onxi_text_path_index(onxi_text_printer *o, const char *field, uint64_t index);
+static inline void onxi_text_path_field(onxi_text_printer *o, const char *field)
 {
-    onxi_path_index(o, field, ONXI_NO_INDEX);
+    onxi_text_path_index(o, field, ONXI_NO_INDEX);
 }
-static inline void onxi_path_cut(onxi_printer *o, size_t len)
+static inline void onxi_text_path_cut(onxi_text_printer *o, size_t len)
 {
     o->path_len = len;
 }
 /* Is the empty string another value of the field than none? To the syntax they are the same as a rule. */
-bool onxi_tells_empty(const onxi_message_table *table, const onxi_field *field);
-/* Starts the path of a new item behind the current one; undone with onxi_path_leave(what it returned). */
-typedef struct onxi_path_mark {
+bool onxi_text_tells_empty(const onxi_message_table *table, const onxi_field *field);
+/* Starts the path of a new item behind the current one; undone with onxi_text_path_leave(what it returned). */
+typedef struct onxi_text_path_mark {
     size_t base, len, keep_len;
-} onxi_path_mark;
-onxi_path_mark onxi_path_enter(onxi_printer *o, const char *item);
-void onxi_path_leave(onxi_printer *o, onxi_path_mark mark);
+} onxi_text_path_mark;
+onxi_text_path_mark onxi_text_path_enter(onxi_text_printer *o, const char *item);
+void onxi_text_path_leave(onxi_text_printer *o, onxi_text_path_mark mark);
 /* Keeps the whole message at the path. */
-void onxi_keep_message(onxi_printer *o, onx_kind kind, const void *message);
-void onxi_keep_field(onxi_printer *o, onx_kind kind, const void *message, uint32_t number);
+void onxi_text_keep_message(onxi_text_printer *o, onx_kind kind, const void *message);
+void onxi_text_keep_field(onxi_text_printer *o, onx_kind kind, const void *message, uint32_t number);
 /* Keeps those of the fields (by number, ends with 0) that are there, and unknown fields, of a message at the path. */
-void onxi_keep_fields(onxi_printer *o, onx_kind kind, const void *message, const uint32_t *numbers);
+void onxi_text_keep_fields(onxi_text_printer *o, onx_kind kind, const void *message, const uint32_t *numbers);
 /* Keeps a line of the form path + suffix. */
-void onxi_keep_line(onxi_printer *o, const char *suffix);
+void onxi_text_keep_line(onxi_text_printer *o, const char *suffix);
 /* Prints what was kept since `base`, a line each, and forgets it: beside the item when it is short and there is room.
  */
-void onxi_keep_flush(onxi_printer *o, size_t base, bool beside);
+void onxi_text_keep_flush(onxi_text_printer *o, size_t base, bool beside);
 /* Does a message carry fields that this version does not know? */
-bool onxi_has_unknown(const void *message);
+bool onxi_text_has_unknown(const void *message);
 /* The comment that leads a text with kept parts, and the note about them. */
-void onxi_kept_summary(onxi_printer *o, char *buf, size_t size);
-void onxi_kept_report(onxi_printer *o);
-void onxi_keep_release(onxi_printer *o);
+void onxi_text_kept_summary(onxi_text_printer *o, char *buf, size_t size);
+void onxi_text_kept_report(onxi_text_printer *o);
+void onxi_text_keep_release(onxi_text_printer *o);
 
 /* ---- formatter (text_format.c) ---- */
 
 /* An item of the source, from begin to end; `key` is what the printer will ask for. Without a key it only parts what
  * stands before it from comments behind it; without an end it takes no comments beside it. */
-void onxi_trivia_item(onxi_parser *p, const void *key, const char *begin, const char *end);
+void onxi_text_trivia_item(onxi_text_parser *p, const void *key, const char *begin, const char *end);
 /* The printer will ask for another address. */
-void onxi_trivia_moved(onxi_parser *p, const void *from, const void *to);
+void onxi_text_trivia_moved(onxi_text_parser *p, const void *from, const void *to);
 /* The closing bracket comes next, if there is one. */
-void onxi_trivia_closing(onxi_parser *p, const void *key);
-void onxi_trivia_comment(onxi_parser *p, onx_str comment);
-void onxi_trivia_blank(onxi_parser *p, const char *at);
+/* The key of what stands before the closing bracket of a message; other parts of it have the keys of their members. */
+static inline const void *onxi_text_trivia_close_key(const void *message)
+{
+    return (const char *)message + 2;
+}
+void onxi_text_trivia_closing(onxi_text_parser *p, const void *key);
+void onxi_text_trivia_comment(onxi_text_parser *p, onx_str comment);
+void onxi_text_trivia_blank(onxi_text_parser *p, const char *at);
 /* Does the item that the printer is at have comments, or comments before it? */
-bool onxi_trivia_has(const onxi_printer *o, const void *key);
-bool onxi_trivia_leads(const onxi_printer *o, const void *key);
+bool onxi_text_trivia_has(const onxi_text_printer *o, const void *key);
+bool onxi_text_trivia_leads(const onxi_text_printer *o, const void *key);
 /* The comments and empty lines before it, each on its line; the printer stands at the start of an indented line before
  * and after. `closing`: the item is a closing brace. */
-void onxi_trivia_before(onxi_printer *o, const void *key, bool closing);
+void onxi_text_trivia_before(onxi_text_printer *o, const void *key, bool closing);
 /* The comment beside it; true when there was one. */
-bool onxi_trivia_after(onxi_printer *o, const void *key);
+bool onxi_text_trivia_after(onxi_text_printer *o, const void *key);
 /* All that is left at the end of the text. */
-void onxi_trivia_rest(onxi_printer *o);
+void onxi_text_trivia_rest(onxi_text_printer *o);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct remark {
     uint32_t next; /* index + 1 of the next one of the same item */
 } remark;
 
-struct onxi_trivia {
+struct onxi_text_trivia {
     item *items;
     size_t item_count, item_room;
     remark *remarks;
@@ -44,49 +44,49 @@ static bool grow(onx_ctx *cx, void **list, size_t count, size_t *room, size_t si
 
 /* ---- while parsing ---- */
 
-void onxi_trivia_item(onxi_parser *p, const void *key, const char *begin, const char *end)
+void onxi_text_trivia_item(onxi_text_parser *p, const void *key, const char *begin, const char *end)
 {
-    onxi_trivia *t = p->trivia;
+    onxi_text_trivia *t = p->trivia;
     if (p->mute)
         return;
     if (!grow(p->cx, (void **)&t->items, t->item_count, &t->item_room, sizeof *t->items)) {
-        onxi_parse_abort(p, ONX_E_MEMORY);
+        onxi_text_parse_abort(p, ONX_E_MEMORY);
         return;
     }
     t->items[t->item_count++] = (item){ key, begin, end, 0 };
 }
 
-void onxi_trivia_closing(onxi_parser *p, const void *key)
+void onxi_text_trivia_closing(onxi_text_parser *p, const void *key)
 {
-    onxi_gap(p);
-    onxi_trivia_item(p, key, p->at, NULL);
+    onxi_text_gap(p);
+    onxi_text_trivia_item(p, key, p->at, NULL);
 }
 
-void onxi_trivia_moved(onxi_parser *p, const void *from, const void *to)
+void onxi_text_trivia_moved(onxi_text_parser *p, const void *from, const void *to)
 {
     for (size_t i = 0; i < p->trivia->item_count; i++)
         if (p->trivia->items[i].key == from)
             p->trivia->items[i].key = to;
 }
 
-static void add_remark(onxi_parser *p, onx_str text, const char *at)
+static void add_remark(onxi_text_parser *p, onx_str text, const char *at)
 {
-    onxi_trivia *t = p->trivia;
+    onxi_text_trivia *t = p->trivia;
     if (!grow(p->cx, (void **)&t->remarks, t->remark_count, &t->remark_room, sizeof *t->remarks)) {
-        onxi_parse_abort(p, ONX_E_MEMORY);
+        onxi_text_parse_abort(p, ONX_E_MEMORY);
         return;
     }
     t->remarks[t->remark_count++] = (remark){ .text = text, .at = at };
 }
 
-void onxi_trivia_comment(onxi_parser *p, onx_str comment)
+void onxi_text_trivia_comment(onxi_text_parser *p, onx_str comment)
 {
-    while (comment.len && onxi_char_is(comment.ptr[comment.len - 1], ONXI_CHAR_SPACE))
+    while (comment.len && onxi_text_char_is(comment.ptr[comment.len - 1], ONXI_CHAR_SPACE))
         comment.len--;
     add_remark(p, comment, comment.ptr);
 }
 
-void onxi_trivia_blank(onxi_parser *p, const char *at)
+void onxi_text_trivia_blank(onxi_text_parser *p, const char *at)
 {
     add_remark(p, (onx_str){ 0 }, at);
 }
@@ -112,7 +112,7 @@ static int by_end(const void *a, const void *b)
 }
 
 /* The last item that ends before `at` with only blanks and a comma between, or NULL; items are sorted by their ends. */
-static const item *item_beside(const onxi_trivia *t, const char *at)
+static const item *item_beside(const onxi_text_trivia *t, const char *at)
 {
     size_t low = 0, high = t->item_count;
     while (low < high) {
@@ -128,13 +128,13 @@ static const item *item_beside(const onxi_trivia *t, const char *at)
     if (!last->key || !last->end)
         return NULL;
     const char *c = at; /* backwards: the gap before each comment is looked at once */
-    while (c > last->end && (c[-1] == ',' || (c[-1] != '\n' && onxi_char_is(c[-1], ONXI_CHAR_SPACE))))
+    while (c > last->end && (c[-1] == ',' || (c[-1] != '\n' && onxi_text_char_is(c[-1], ONXI_CHAR_SPACE))))
         c--;
     return c == last->end ? last : NULL;
 }
 
 /* The innermost of the item at index - 1 and those that it is a part of that goes on behind `at`: index + 1, or 0. */
-static size_t around(const onxi_trivia *t, size_t index, const char *at)
+static size_t around(const onxi_text_trivia *t, size_t index, const char *at)
 {
     while (index > 0 && !(t->items[index - 1].key && t->items[index - 1].end && t->items[index - 1].end > at))
         index = t->items[index - 1].parent;
@@ -142,7 +142,7 @@ static size_t around(const onxi_trivia *t, size_t index, const char *at)
 }
 
 /* Items are sorted by their beginnings. */
-static void find_parents(onxi_trivia *t)
+static void find_parents(onxi_text_trivia *t)
 {
     for (size_t i = 0; i < t->item_count; i++) {
         size_t above = around(t, i, t->items[i].begin);
@@ -152,7 +152,7 @@ static void find_parents(onxi_trivia *t)
 
 /* The item that `at` is in, but not in a part of it, and behind which nothing of it follows; else the first item that
  * begins at or after `at`; or NULL. */
-static const item *item_around(const onxi_trivia *t, const char *at)
+static const item *item_around(const onxi_text_trivia *t, const char *at)
 {
     size_t low = 0, high = t->item_count;
     while (low < high) {
@@ -170,7 +170,7 @@ static const item *item_around(const onxi_trivia *t, const char *at)
     return low < t->item_count ? &t->items[low] : NULL;
 }
 
-static size_t slot_of(const onxi_trivia *t, const void *key)
+static size_t slot_of(const onxi_text_trivia *t, const void *key)
 {
     size_t mask = t->table_size - 1, i = (size_t)onxi_hash(&key, sizeof key, 0) & mask;
     while (t->table[i] && t->remarks[t->table[i] - 1].key != key)
@@ -179,7 +179,7 @@ static size_t slot_of(const onxi_trivia *t, const void *key)
 }
 
 /* qsort keeps no memory that could fail: the lists are in place. */
-static bool settle(onx_ctx *cx, onxi_trivia *t)
+static bool settle(onx_ctx *cx, onxi_text_trivia *t)
 {
     if (t->item_count)
         qsort(t->items, t->item_count, sizeof *t->items, by_end);
@@ -216,21 +216,21 @@ static bool settle(onx_ctx *cx, onxi_trivia *t)
 
 /* ---- while printing ---- */
 
-static remark *first_of(const onxi_printer *o, const void *key)
+static remark *first_of(const onxi_text_printer *o, const void *key)
 {
-    const onxi_trivia *t = o->trivia;
+    const onxi_text_trivia *t = o->trivia;
     if (!t || !key || !t->remark_count)
         return NULL;
     uint32_t i = t->table[slot_of(t, key)];
     return i ? &t->remarks[i - 1] : NULL;
 }
 
-static remark *next_of(const onxi_printer *o, const remark *r)
+static remark *next_of(const onxi_text_printer *o, const remark *r)
 {
     return r->next ? &o->trivia->remarks[r->next - 1] : NULL;
 }
 
-bool onxi_trivia_has(const onxi_printer *o, const void *key)
+bool onxi_text_trivia_has(const onxi_text_printer *o, const void *key)
 {
     for (const remark *r = first_of(o, key); r; r = next_of(o, r))
         if (r->text.len)
@@ -238,7 +238,7 @@ bool onxi_trivia_has(const onxi_printer *o, const void *key)
     return false;
 }
 
-bool onxi_trivia_leads(const onxi_printer *o, const void *key)
+bool onxi_text_trivia_leads(const onxi_text_printer *o, const void *key)
 {
     for (const remark *r = first_of(o, key); r; r = next_of(o, r))
         if (r->text.len && !r->beside)
@@ -246,25 +246,25 @@ bool onxi_trivia_leads(const onxi_printer *o, const void *key)
     return false;
 }
 
-static void put_remark_line(onxi_printer *o, const remark *r)
+static void put_remark_line(onxi_text_printer *o, const remark *r)
 {
     if (o->status == ONX_OK)
         o->len = o->line; /* the indentation comes with each line */
     if (r->text.len) {
         for (uint32_t i = 0; i < o->indent; i++)
-            onxi_put_char(o, ' ');
-        onxi_put(o, r->text.ptr, r->text.len);
+            onxi_text_put_char(o, ' ');
+        onxi_text_write(o, r->text.ptr, r->text.len);
     }
-    onxi_put_line(o);
+    onxi_text_put_line(o);
 }
 
 /* No empty line at the beginning or the end of a block, nor of the text. */
-static bool at_opening(const onxi_printer *o)
+static bool at_opening(const onxi_text_printer *o)
 {
     return o->line < 2 || strchr("{<(\n", o->buf[o->line - 2]);
 }
 
-void onxi_trivia_before(onxi_printer *o, const void *key, bool closing)
+void onxi_text_trivia_before(onxi_text_printer *o, const void *key, bool closing)
 {
     const remark *empty = NULL;
     for (remark *r = first_of(o, key); r; r = next_of(o, r)) {
@@ -284,7 +284,7 @@ void onxi_trivia_before(onxi_printer *o, const void *key, bool closing)
         put_remark_line(o, empty);
 }
 
-bool onxi_trivia_after(onxi_printer *o, const void *key)
+bool onxi_text_trivia_after(onxi_text_printer *o, const void *key)
 {
     bool any = false;
     for (remark *r = first_of(o, key); r; r = next_of(o, r)) {
@@ -293,19 +293,19 @@ bool onxi_trivia_after(onxi_printer *o, const void *key)
         r->printed = true;
         any = true;
         ONXI_PUT(o, "  ");
-        onxi_put(o, r->text.ptr, r->text.len);
+        onxi_text_write(o, r->text.ptr, r->text.len);
     }
     return any;
 }
 
-void onxi_trivia_rest(onxi_printer *o)
+void onxi_text_trivia_rest(onxi_text_printer *o)
 {
     for (size_t i = 0; i < o->trivia->remark_count; i++) {
         remark *r = &o->trivia->remarks[i];
         if (r->printed || !r->text.len)
             continue;
-        onxi_put_line(o);
-        onxi_put(o, r->text.ptr, r->text.len);
+        onxi_text_put_line(o);
+        onxi_text_write(o, r->text.ptr, r->text.len);
     }
 }
 
@@ -313,11 +313,13 @@ void onxi_trivia_rest(onxi_printer *o)
 
 onx_status onx_text_format(onx_ctx *cx, onx_kind kind, onx_str text, onx_sink sink)
 {
-    onxi_trivia t = { 0 };
+    onxi_text_trivia t = { 0 };
     onx_doc *doc;
-    onx_status status = onxi_parse_text(cx, kind, text, ONX_TEXT_BORROW, (onxi_parse_notes){ .trivia = &t }, &doc);
+    onx_status status =
+        onxi_text_parse_text(cx, kind, text, ONX_TEXT_BORROW, (onxi_text_parse_notes){ .trivia = &t }, &doc);
     if (status == ONX_OK)
-        status = settle(cx, &t) ? onxi_print_text(cx, kind, onx_doc_root(doc, kind), NULL, &t, sink) : ONX_E_MEMORY;
+        status =
+            settle(cx, &t) ? onxi_text_print_text(cx, kind, onx_doc_root(doc, kind), NULL, &t, sink) : ONX_E_MEMORY;
     onx_doc_free(doc);
     onxi_release(cx, t.items, t.item_room * sizeof *t.items);
     onxi_release(cx, t.remarks, t.remark_room * sizeof *t.remarks);

@@ -48,7 +48,7 @@ static void consider(onx_str word, const char *candidate, unsigned *best, const 
     }
 }
 
-static const char *did_you_mean(const char *word, onxi_hint *hint)
+static const char *did_you_mean(const char *word, onxi_text_hint *hint)
 {
     if (!word)
         return NULL;
@@ -56,7 +56,7 @@ static const char *did_you_mean(const char *word, onxi_hint *hint)
     return hint->text;
 }
 
-const char *onxi_hint_for_type(onx_str word, onxi_hint *hint)
+const char *onxi_text_hint_for_type(onx_str word, onxi_text_hint *hint)
 {
     static const char *const slips[][2] = {
         { "int", "int32 or int64" }, { "float32", "float" }, { "float64", "double" }, { "half", "float16" },
@@ -78,7 +78,7 @@ const char *onxi_hint_for_type(onx_str word, onxi_hint *hint)
     return did_you_mean(found, hint);
 }
 
-const char *onxi_hint_for_key(onx_str word, const onxi_head_item *items, onxi_hint *hint)
+const char *onxi_text_hint_for_key(onx_str word, const onxi_text_head_item *items, onxi_text_hint *hint)
 {
     if (onx_str_is(word, "opset") || onx_str_is(word, "opset_version"))
         return "operator sets are given as opset_import: [\"\" : 21]";
@@ -93,27 +93,27 @@ const char *onxi_hint_for_key(onx_str word, const onxi_head_item *items, onxi_hi
 
 /* ---- what follows ---- */
 
-const char *onxi_hint_behind_name(const onxi_parser *p)
+const char *onxi_text_hint_behind_name(const onxi_text_parser *p)
 {
     char c = p->at < p->end ? *p->at : '\0';
-    bool joined = p->at == onxi_token_end(p) && p->at > p->begin && p->at[-1] != ' ';
+    bool joined = p->at == onxi_text_token_end(p) && p->at > p->begin && p->at[-1] != ' ';
     if (c && strchr("/.-+:$%@*~|&!?\\", c) && joined)
         return "a name with other characters than letters, digits and _ is quoted: \"conv/1\"";
     bool arrow = p->end - p->at >= 2 && p->at[1] == '>';
     return c == '=' && !arrow ? "attributes stand in angle brackets: Operator<name = value>(inputs)" : NULL;
 }
 
-const char *onxi_hint_for_name(const onxi_parser *p)
+const char *onxi_text_hint_for_name(const onxi_text_parser *p)
 {
     char c = p->at < p->end ? *p->at : '\0';
-    if (onxi_char_is(c, ONXI_CHAR_DIGIT) || (c && strchr("%$@./", c)))
+    if (onxi_text_char_is(c, ONXI_CHAR_DIGIT) || (c && strchr("%$@./", c)))
         return "a name that does not begin with a letter or _ is quoted: \"1\"";
     return NULL;
 }
 
-const char *onxi_hint_behind_comma(const onxi_parser *p)
+const char *onxi_text_hint_behind_comma(const onxi_text_parser *p)
 {
-    const char *s = onxi_token_end(p);
+    const char *s = onxi_text_token_end(p);
     while (s > p->begin && s[-1] == ' ')
         s--;
     bool closes = p->at < p->end && strchr(")>]}", *p->at) && *p->at;

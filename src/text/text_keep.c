@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-const onxi_target_row onxi_targets[ONXI_TARGET_COUNT] = {
+const onxi_text_target_row onxi_text_targets[ONXI_TARGET_COUNT] = {
     [ONXI_TARGET_MODEL] = { "model", ONX_KIND_MODEL, false },
     [ONXI_TARGET_GRAPH] = { "graph", ONX_KIND_GRAPH, false },
     [ONXI_TARGET_FUNCTION] = { "function", ONX_KIND_FUNCTION, false },
@@ -22,7 +22,7 @@ const onxi_target_row onxi_targets[ONXI_TARGET_COUNT] = {
 
 /* ---- paths ---- */
 
-static bool grow(onxi_printer *o, char **buf, size_t *room, size_t len, size_t more)
+static bool grow(onxi_text_printer *o, char **buf, size_t *room, size_t len, size_t more)
 {
     if (*room - len >= more)
         return true;
@@ -37,7 +37,7 @@ static bool grow(onxi_printer *o, char **buf, size_t *room, size_t len, size_t m
     return true;
 }
 
-void onxi_path_index(onxi_printer *o, const char *field, uint64_t index)
+void onxi_text_path_index(onxi_text_printer *o, const char *field, uint64_t index)
 {
     size_t bytes = o->path_room * sizeof *o->path;
     if (o->path_len == o->path_room) {
@@ -45,64 +45,64 @@ void onxi_path_index(onxi_printer *o, const char *field, uint64_t index)
             return;
         o->path_room = bytes / sizeof *o->path;
     }
-    o->path[o->path_len++] = (onxi_step){ field, index };
+    o->path[o->path_len++] = (onxi_text_step){ field, index };
 }
 
-onxi_path_mark onxi_path_enter(onxi_printer *o, const char *item)
+onxi_text_path_mark onxi_text_path_enter(onxi_text_printer *o, const char *item)
 {
-    onxi_path_mark mark = { o->path_base, o->path_len, o->keep_len };
+    onxi_text_path_mark mark = { o->path_base, o->path_len, o->keep_len };
     o->path_base = o->path_len;
-    onxi_path_field(o, item);
+    onxi_text_path_field(o, item);
     return mark;
 }
 
-void onxi_path_leave(onxi_printer *o, onxi_path_mark mark)
+void onxi_text_path_leave(onxi_text_printer *o, onxi_text_path_mark mark)
 {
     o->path_base = mark.base;
     o->path_len = mark.len;
 }
 
 /* item.field[2].field */
-static void put_path(onxi_printer *o)
+static void put_path(onxi_text_printer *o)
 {
     for (size_t i = o->path_base; i < o->path_len; i++) {
         if (i > o->path_base)
-            onxi_put_char(o, '.');
-        onxi_put_text(o, o->path[i].field);
+            onxi_text_put_char(o, '.');
+        onxi_text_put_text(o, o->path[i].field);
         if (o->path[i].index == ONXI_NO_INDEX)
             continue;
-        onxi_put_char(o, '[');
-        onxi_put_uint(o, o->path[i].index);
-        onxi_put_char(o, ']');
+        onxi_text_put_char(o, '[');
+        onxi_text_put_uint(o, o->path[i].index);
+        onxi_text_put_char(o, ']');
     }
 }
 
 /* ---- values in comments: protobuf text on one line ---- */
 
-static void put_keep_string(onxi_printer *o, onx_str s)
+static void put_keep_string(onxi_text_printer *o, onx_str s)
 {
-    onxi_put_char(o, '"');
+    onxi_text_put_char(o, '"');
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i], hex[8];
         if (c == '"' || c == '\\') {
-            onxi_put_char(o, '\\');
-            onxi_put_char(o, c);
+            onxi_text_put_char(o, '\\');
+            onxi_text_put_char(o, c);
         } else if (c == '\n') {
             ONXI_PUT(o, "\\n");
         } else if (c == '\t') {
             ONXI_PUT(o, "\\t");
         } else if ((uint8_t)c < 0x20 || c == 0x7f) {
             snprintf(hex, sizeof hex, "\\x%02x", (unsigned)(uint8_t)c);
-            onxi_put(o, hex, 4);
+            onxi_text_write(o, hex, 4);
         } else {
-            onxi_put_char(o, c);
+            onxi_text_put_char(o, c);
         }
     }
-    onxi_put_char(o, '"');
+    onxi_text_put_char(o, '"');
 }
 
 /* All that is not a number keeps its bits: nan:0x7f800001. */
-static void put_keep_float(onxi_printer *o, const void *at, bool wide)
+static void put_keep_float(onxi_text_printer *o, const void *at, bool wide)
 {
     char text[40];
     uint64_t bits = 0;
@@ -111,12 +111,12 @@ static void put_keep_float(onxi_printer *o, const void *at, bool wide)
     memcpy(&bits, at, wide ? 8 : 4);
     memcpy(wide ? (void *)&d : (void *)&f, at, wide ? 8 : 4);
     if (wide ? d != d : f != f)
-        onxi_put(o, text, (size_t)snprintf(text, sizeof text, "nan:0x%llx", (unsigned long long)bits));
+        onxi_text_write(o, text, (size_t)snprintf(text, sizeof text, "nan:0x%llx", (unsigned long long)bits));
     else
-        onxi_put(o, text, wide ? onxi_print_f64(text, d) : onxi_print_f32(text, f));
+        onxi_text_write(o, text, wide ? onxi_print_f64(text, d) : onxi_print_f32(text, f));
 }
 
-bool onxi_tells_empty(const onxi_message_table *table, const onxi_field *field)
+bool onxi_text_tells_empty(const onxi_message_table *table, const onxi_field *field)
 {
     return (field->flags & (ONXI_SLOT | ONXI_ONEOF)) || (table->kind == ONX_KIND_TENSOR && field->number == 9) ||
            (table->kind == ONX_KIND_NODE && field->number == 3);
@@ -126,12 +126,12 @@ bool onxi_tells_empty(const onxi_message_table *table, const onxi_field *field)
 static bool as_good_as_absent(const onxi_message_table *table, const onxi_field *field, onxi_place place)
 {
     return !(field->flags & ONXI_REPEATED) && (field->type == ONXI_STRING || field->type == ONXI_BYTES) &&
-           ((const onx_bytes *)place.value)->bits == 0 && !onxi_tells_empty(table, field);
+           ((const onx_bytes *)place.value)->bits == 0 && !onxi_text_tells_empty(table, field);
 }
 
-static void put_keep_message(onxi_printer *o, const onxi_message_table *table, const void *message);
+static void put_keep_message(onxi_text_printer *o, const onxi_message_table *table, const void *message);
 
-static void put_keep_value(onxi_printer *o, const onxi_field *field, const char *at)
+static void put_keep_value(onxi_text_printer *o, const onxi_field *field, const char *at)
 {
     int32_t narrow;
     int64_t wide;
@@ -146,15 +146,15 @@ static void put_keep_value(onxi_printer *o, const onxi_field *field, const char 
     case ONXI_INT32:
     case ONXI_ENUM:
         memcpy(&narrow, at, sizeof narrow);
-        onxi_put_int(o, narrow);
+        onxi_text_put_int(o, narrow);
         break;
     case ONXI_INT64:
         memcpy(&wide, at, sizeof wide);
-        onxi_put_int(o, wide);
+        onxi_text_put_int(o, wide);
         break;
     case ONXI_UINT64:
         memcpy(&natural, at, sizeof natural);
-        onxi_put_uint(o, natural);
+        onxi_text_put_uint(o, natural);
         break;
     case ONXI_STRING:
     case ONXI_BYTES:
@@ -168,7 +168,7 @@ static void put_keep_value(onxi_printer *o, const onxi_field *field, const char 
     }
 }
 
-static void put_keep_field(onxi_printer *o, const onxi_field *field, onxi_place place, uint64_t count)
+static void put_keep_field(onxi_text_printer *o, const onxi_field *field, onxi_place place, uint64_t count)
 {
     if (!(field->flags & ONXI_REPEATED)) {
         put_keep_value(o, field, place.value);
@@ -176,64 +176,64 @@ static void put_keep_field(onxi_printer *o, const onxi_field *field, onxi_place 
     }
     const char *elements;
     memcpy(&elements, place.value, sizeof elements);
-    onxi_put_char(o, '[');
+    onxi_text_put_char(o, '[');
     for (uint64_t i = 0; i < count && o->status == ONX_OK; i++) {
         if (i)
             ONXI_PUT(o, ", ");
         put_keep_value(o, field, elements + i * onxi_field_size(field));
     }
-    onxi_put_char(o, ']');
+    onxi_text_put_char(o, ']');
 }
 
-bool onxi_has_unknown(const void *message)
+bool onxi_text_has_unknown(const void *message)
 {
     const onx_message *m = message;
     return m->extra && m->extra->unknown;
 }
 
-static void put_unknown(onxi_printer *o, const void *message)
+static void put_unknown(onxi_text_printer *o, const void *message)
 {
     const onx_message *m = message;
-    onxi_put_char(o, '[');
+    onxi_text_put_char(o, '[');
     for (const onx_unknown *u = m->extra->unknown; u; u = u->next) {
         if (u != m->extra->unknown)
             ONXI_PUT(o, ", ");
         put_keep_string(o, onx_view(u->bytes));
     }
-    onxi_put_char(o, ']');
+    onxi_text_put_char(o, ']');
 }
 
-static void put_keep_message(onxi_printer *o, const onxi_message_table *table, const void *message)
+static void put_keep_message(onxi_text_printer *o, const onxi_message_table *table, const void *message)
 {
     if (++o->depth > o->depth_limit && o->status == ONX_OK)
         o->status = onxi_fail(o->cx, ONX_E_LIMIT, ONXI_NOWHERE,
                               "messages are nested more than %u levels deep (limit depth)", o->depth_limit);
     bool any = false;
-    onxi_put_char(o, '{');
+    onxi_text_put_char(o, '{');
     for (uint32_t i = 0; i < table->field_count && o->status == ONX_OK; i++) {
         const onxi_field *field = &table->fields[i];
         uint64_t count = onxi_field_count(table, field, message);
         if (!count || as_good_as_absent(table, field, onxi_field_place(table, field, message)))
             continue;
         if (any)
-            onxi_put_char(o, ' ');
+            onxi_text_put_char(o, ' ');
         any = true;
-        onxi_put_text(o, field->name);
+        onxi_text_put_text(o, field->name);
         ONXI_PUT(o, ": ");
         put_keep_field(o, field, onxi_field_place(table, field, message), count);
     }
-    if (onxi_has_unknown(message) && o->status == ONX_OK) {
-        onxi_put_text(o, any ? " unknown: " : "unknown: ");
+    if (onxi_text_has_unknown(message) && o->status == ONX_OK) {
+        onxi_text_put_text(o, any ? " unknown: " : "unknown: ");
         put_unknown(o, message);
     }
-    onxi_put_char(o, '}');
+    onxi_text_put_char(o, '}');
     o->depth--;
 }
 
 /* ---- lines ---- */
 
 /* Lines are made at the end of the output and move to o->keep from there. */
-static size_t line_begin(onxi_printer *o)
+static size_t line_begin(onxi_text_printer *o)
 {
     size_t start = o->len;
     o->holding++;
@@ -242,9 +242,9 @@ static size_t line_begin(onxi_printer *o)
     return start;
 }
 
-static void line_end(onxi_printer *o, size_t start)
+static void line_end(onxi_text_printer *o, size_t start)
 {
-    onxi_put_char(o, '\n');
+    onxi_text_put_char(o, '\n');
     o->holding--;
     if (o->status != ONX_OK || o->len < start)
         return;
@@ -256,14 +256,14 @@ static void line_end(onxi_printer *o, size_t start)
     o->len = start;
 }
 
-void onxi_keep_line(onxi_printer *o, const char *suffix)
+void onxi_text_keep_line(onxi_text_printer *o, const char *suffix)
 {
     size_t start = line_begin(o);
-    onxi_put_text(o, suffix);
+    onxi_text_put_text(o, suffix);
     line_end(o, start);
 }
 
-void onxi_keep_message(onxi_printer *o, onx_kind kind, const void *message)
+void onxi_text_keep_message(onxi_text_printer *o, onx_kind kind, const void *message)
 {
     size_t start = line_begin(o);
     ONXI_PUT(o, ": ");
@@ -271,7 +271,7 @@ void onxi_keep_message(onxi_printer *o, onx_kind kind, const void *message)
     line_end(o, start);
 }
 
-void onxi_keep_field(onxi_printer *o, onx_kind kind, const void *message, uint32_t number)
+void onxi_text_keep_field(onxi_text_printer *o, onx_kind kind, const void *message, uint32_t number)
 {
     const onxi_message_table *table = onxi_messages[kind];
     const onxi_field *field = onxi_field_find(table, number);
@@ -280,27 +280,27 @@ void onxi_keep_field(onxi_printer *o, onx_kind kind, const void *message, uint32
     size_t path = o->path_len;
     if (!count || as_good_as_absent(table, field, place))
         return;
-    onxi_path_field(o, field->name);
+    onxi_text_path_field(o, field->name);
     size_t start = line_begin(o);
     ONXI_PUT(o, ": ");
     put_keep_field(o, field, place, count);
     line_end(o, start);
-    onxi_path_cut(o, path);
+    onxi_text_path_cut(o, path);
 }
 
-void onxi_keep_fields(onxi_printer *o, onx_kind kind, const void *message, const uint32_t *numbers)
+void onxi_text_keep_fields(onxi_text_printer *o, onx_kind kind, const void *message, const uint32_t *numbers)
 {
     for (; *numbers; numbers++)
-        onxi_keep_field(o, kind, message, *numbers);
-    if (!onxi_has_unknown(message))
+        onxi_text_keep_field(o, kind, message, *numbers);
+    if (!onxi_text_has_unknown(message))
         return;
     size_t path = o->path_len;
-    onxi_path_field(o, "unknown");
+    onxi_text_path_field(o, "unknown");
     size_t start = line_begin(o);
     ONXI_PUT(o, ": ");
     put_unknown(o, message);
     line_end(o, start);
-    onxi_path_cut(o, path);
+    onxi_text_path_cut(o, path);
 }
 
 /* ---- what was kept, in sum ---- */
@@ -312,7 +312,7 @@ typedef struct onxi_kept {
     uint64_t count;
 } onxi_kept;
 
-static void count_kept(onxi_printer *o, const char *line, size_t len)
+static void count_kept(onxi_text_printer *o, const char *line, size_t len)
 {
     char sort[SORT_MAX];
     size_t n = 0, i = 3; /* behind "#@ " */
@@ -343,24 +343,24 @@ static void count_kept(onxi_printer *o, const char *line, size_t len)
     kept->count = 1;
 }
 
-void onxi_keep_release(onxi_printer *o)
+void onxi_text_keep_release(onxi_text_printer *o)
 {
     onxi_release(o->cx, o->kept, SORT_MAX * sizeof *o->kept);
     onxi_release(o->cx, o->keep, o->keep_room);
     onxi_release(o->cx, o->path, o->path_room * sizeof *o->path);
 }
 
-static void put_shown(onxi_printer *o, const char *line, size_t len)
+static void put_shown(onxi_text_printer *o, const char *line, size_t len)
 {
     if (o->options.elide && len > SHOWN_MAX) {
-        onxi_put(o, line, SHOWN_MAX);
+        onxi_text_write(o, line, SHOWN_MAX);
         ONXI_PUT(o, " ...");
     } else {
-        onxi_put(o, line, len);
+        onxi_text_write(o, line, len);
     }
 }
 
-void onxi_keep_flush(onxi_printer *o, size_t base, bool beside)
+void onxi_text_keep_flush(onxi_text_printer *o, size_t base, bool beside)
 {
     size_t at = base;
     while (at < o->keep_len && o->status == ONX_OK) {
@@ -372,7 +372,7 @@ void onxi_keep_flush(onxi_printer *o, size_t base, bool beside)
             if (beside && storage && at == base && at + len + 1 == o->keep_len)
                 ONXI_PUT(o, "  ");
             else if (o->len || o->flushed)
-                onxi_put_line(o);
+                onxi_text_put_line(o);
             put_shown(o, line, len);
         }
         at += len + 1;
@@ -381,7 +381,7 @@ void onxi_keep_flush(onxi_printer *o, size_t base, bool beside)
 }
 
 /* "graph.doc_string, node.metadata_props (3)" */
-static size_t list_kept(const onxi_printer *o, char *buf, size_t size)
+static size_t list_kept(const onxi_text_printer *o, char *buf, size_t size)
 {
     size_t n = 0;
     buf[0] = 0;
@@ -396,7 +396,7 @@ static size_t list_kept(const onxi_printer *o, char *buf, size_t size)
     return n;
 }
 
-void onxi_kept_summary(onxi_printer *o, char *buf, size_t size)
+void onxi_text_kept_summary(onxi_text_printer *o, char *buf, size_t size)
 {
     char list[3072];
     buf[0] = 0;
@@ -407,7 +407,7 @@ void onxi_kept_summary(onxi_printer *o, char *buf, size_t size)
                  list);
 }
 
-void onxi_kept_report(onxi_printer *o)
+void onxi_text_kept_report(onxi_text_printer *o)
 {
     char list[3072];
     if (o->status == ONX_OK && list_kept(o, list, sizeof list))

@@ -3,7 +3,7 @@
 
 enum { FLUSH_AT = 1 << 20, OUT_MAX = 1 << 26 };
 
-bool onxi_out_grow(onxi_printer *o, size_t more)
+bool onxi_text_out_grow(onxi_text_printer *o, size_t more)
 {
     if (o->status != ONX_OK) {
         o->len = o->line = 0; /* what comes after a failure is written over itself */
@@ -22,14 +22,14 @@ bool onxi_out_grow(onxi_printer *o, size_t more)
     return true;
 }
 
-static bool send(onxi_printer *o, const char *text, size_t len)
+static bool send(onxi_text_printer *o, const char *text, size_t len)
 {
     if (o->status == ONX_OK && len)
         o->status = o->sink.write(o->sink.user, onx_str_make(text, len));
     return o->status == ONX_OK;
 }
 
-void onxi_out_flush(onxi_printer *o, bool all)
+void onxi_text_out_flush(onxi_text_printer *o, bool all)
 {
     /* Until the first flush the whole text is in memory, so that the comment about kept parts can come first. */
     if (!all && (o->holding || o->narrow || o->len < (o->flushed ? (size_t)FLUSH_AT : (size_t)OUT_MAX)))
@@ -37,7 +37,7 @@ void onxi_out_flush(onxi_printer *o, bool all)
     if (!o->flushed) {
         char head[4096];
         o->flushed = true;
-        onxi_kept_summary(o, head, sizeof head);
+        onxi_text_kept_summary(o, head, sizeof head);
         send(o, head, strlen(head));
     }
     size_t done = all ? o->len : o->line;
@@ -48,17 +48,17 @@ void onxi_out_flush(onxi_printer *o, bool all)
     o->line = 0;
 }
 
-onxi_out_mark onxi_out_try(onxi_printer *o)
+onxi_text_out_mark onxi_text_out_try(onxi_text_printer *o)
 {
-    onxi_out_mark mark = { o->len, o->line, o->keep_len, o->narrow, o->broken };
+    onxi_text_out_mark mark = { o->len, o->line, o->keep_len, o->narrow, o->broken };
     o->holding++;
     o->narrow = true;
     return mark;
 }
 
-bool onxi_out_done(onxi_printer *o, onxi_out_mark mark, bool kept)
+bool onxi_text_out_done(onxi_text_printer *o, onxi_text_out_mark mark, bool kept)
 {
-    bool fits = !onxi_out_stop(o) && (kept || o->keep_len == mark.keep_len);
+    bool fits = !onxi_text_out_stop(o) && (kept || o->keep_len == mark.keep_len);
     o->holding--;
     o->narrow = mark.narrow;
     if (fits)
@@ -73,7 +73,7 @@ bool onxi_out_done(onxi_printer *o, onxi_out_mark mark, bool kept)
     return false;
 }
 
-void onxi_put_uint(onxi_printer *o, uint64_t value)
+void onxi_text_put_uint(onxi_text_printer *o, uint64_t value)
 {
     char digits[20];
     size_t n = sizeof digits;
@@ -81,75 +81,75 @@ void onxi_put_uint(onxi_printer *o, uint64_t value)
         digits[--n] = (char)('0' + value % 10);
         value /= 10;
     } while (value);
-    onxi_put(o, digits + n, sizeof digits - n);
+    onxi_text_write(o, digits + n, sizeof digits - n);
 }
 
-void onxi_put_int(onxi_printer *o, int64_t value)
+void onxi_text_put_int(onxi_text_printer *o, int64_t value)
 {
     if (value < 0)
-        onxi_put_char(o, '-');
-    onxi_put_uint(o, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+        onxi_text_put_char(o, '-');
+    onxi_text_put_uint(o, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-void onxi_put_float(onxi_printer *o, float value)
+void onxi_text_put_float(onxi_text_printer *o, float value)
 {
     char text[40];
     size_t n = onxi_print_f32(text, value);
     bool whole = true;
     for (size_t i = 0; i < n && whole; i++)
-        whole = text[i] == '-' || onxi_char_is(text[i], ONXI_CHAR_DIGIT);
-    onxi_put(o, text, n);
+        whole = text[i] == '-' || onxi_text_char_is(text[i], ONXI_CHAR_DIGIT);
+    onxi_text_write(o, text, n);
     if (whole)
         ONXI_PUT(o, ".0");
 }
 
-void onxi_put_string(onxi_printer *o, onx_str s)
+void onxi_text_put_string(onxi_text_printer *o, onx_str s)
 {
-    onxi_put_char(o, '"');
+    onxi_text_put_char(o, '"');
     size_t from = 0;
     for (size_t i = 0; i < s.len; i++) {
         if (s.ptr[i] != '"' && s.ptr[i] != '\\')
             continue;
-        onxi_put(o, s.ptr + from, i - from);
-        onxi_put_char(o, '\\');
+        onxi_text_write(o, s.ptr + from, i - from);
+        onxi_text_put_char(o, '\\');
         from = i;
     }
     if (s.len > from)
-        onxi_put(o, s.ptr + from, s.len - from);
+        onxi_text_write(o, s.ptr + from, s.len - from);
     const char *last = s.len ? memrchr(s.ptr, '\n', s.len) : NULL;
-    onxi_put_char(o, '"');
+    onxi_text_put_char(o, '"');
     if (last && o->status == ONX_OK) /* the column counts from the last line break */
         o->line = o->len - 1 - (size_t)(s.ptr + s.len - 1 - last);
 }
 
-void onxi_put_name(onxi_printer *o, onx_str s)
+void onxi_text_put_name(onxi_text_printer *o, onx_str s)
 {
-    if (onxi_is_ident(s))
-        onxi_put(o, s.ptr, s.len);
+    if (onxi_text_is_ident(s))
+        onxi_text_write(o, s.ptr, s.len);
     else
-        onxi_put_string(o, s);
+        onxi_text_put_string(o, s);
 }
 
-void onxi_put_value_name(onxi_printer *o, onx_str s)
+void onxi_text_put_value_name(onxi_text_printer *o, onx_str s)
 {
-    if (onxi_is_ident(s) && !onxi_is_type_word(s))
-        onxi_put(o, s.ptr, s.len);
+    if (onxi_text_is_ident(s) && !onxi_text_is_type_word(s))
+        onxi_text_write(o, s.ptr, s.len);
     else
-        onxi_put_string(o, s);
+        onxi_text_put_string(o, s);
 }
 
-void onxi_put_line(onxi_printer *o)
+void onxi_text_put_line(onxi_text_printer *o)
 {
     static const char spaces[] = "                                                                ";
     if (o->narrow) {
         o->broken = true;
         return;
     }
-    onxi_put_char(o, '\n');
+    onxi_text_put_char(o, '\n');
     o->line = o->len;
     for (size_t left = o->indent; left > 0;) {
         size_t n = left < sizeof spaces - 1 ? left : sizeof spaces - 1;
-        onxi_put(o, spaces, n);
+        onxi_text_write(o, spaces, n);
         left -= n;
     }
 }

@@ -15,7 +15,7 @@ typedef struct block {
 struct onx_text_places {
     onx_ctx *cx;
     onx_doc *doc; /* as the text says, whatever became of the one that the caller has */
-    onxi_marks marks;
+    onxi_text_marks marks;
     onxi_functions functions;
     block *blocks;
     size_t block_count;
@@ -23,39 +23,39 @@ struct onx_text_places {
 
 /* ---- while parsing ---- */
 
-void onxi_mark_add(onxi_parser *p, const void *key, const char *at)
+void onxi_text_mark_add(onxi_text_parser *p, const void *key, const char *at)
 {
-    onxi_marks *m = p->marks;
+    onxi_text_marks *m = p->marks;
     if (m->count == m->room) {
         size_t room = m->room ? m->room * 2 : 64;
         void *bigger = onxi_resize(p->cx, m->list, m->room * sizeof *m->list, room * sizeof *m->list);
         if (!bigger) {
-            onxi_parse_abort(p, ONX_E_MEMORY);
+            onxi_text_parse_abort(p, ONX_E_MEMORY);
             return;
         }
         m->list = bigger;
         m->room = room;
     }
-    m->list[m->count++] = (onxi_mark){ key, at };
+    m->list[m->count++] = (onxi_text_mark){ key, at };
 }
 
-void onxi_mark_elements(onxi_parser *p, size_t from, const onx_bytes *list)
+void onxi_text_mark_elements(onxi_text_parser *p, size_t from, const onx_bytes *list)
 {
     for (size_t i = from; list && i < p->marks->count; i++)
         p->marks->list[i].key = list + (i - from);
 }
 
-void onxi_mark_also(onxi_parser *p, size_t *from, const void *old, const void *key)
+void onxi_text_mark_also(onxi_text_parser *p, size_t *from, const void *old, const void *key)
 {
-    const onxi_marks *m = p->marks;
+    const onxi_text_marks *m = p->marks;
     while (m && *from < m->count)
         if (m->list[(*from)++].key == old) {
-            onxi_mark_add(p, key, m->list[*from - 1].at);
+            onxi_text_mark_add(p, key, m->list[*from - 1].at);
             return;
         }
 }
 
-void onxi_mark_moved(onxi_parser *p, const void *from, const void *to, size_t size)
+void onxi_text_mark_moved(onxi_text_parser *p, const void *from, const void *to, size_t size)
 {
     for (size_t i = 0; p->marks && i < p->marks->count; i++) {
         uintptr_t offset = (uintptr_t)p->marks->list[i].key - (uintptr_t)from;
@@ -68,7 +68,7 @@ void onxi_mark_moved(onxi_parser *p, const void *from, const void *to, size_t si
 
 static int by_key(const void *a, const void *b)
 {
-    const onxi_mark *x = a, *y = b;
+    const onxi_text_mark *x = a, *y = b;
     if (x->key != y->key)
         return (uintptr_t)x->key < (uintptr_t)y->key ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;
@@ -111,9 +111,9 @@ static bool note_blocks(onx_text_places *places)
 static onx_status parse_again(onx_text_places *places, const onx_doc *doc)
 {
     onxi_diag_mark before = onxi_diag_here(places->cx);
-    onxi_parse_notes notes = { .marks = &places->marks };
+    onxi_text_parse_notes notes = { .marks = &places->marks };
     onx_status status =
-        onxi_parse_text(places->cx, doc->kind, doc->text, doc->text_flags | ONX_TEXT_BORROW, notes, &places->doc);
+        onxi_text_parse_text(places->cx, doc->kind, doc->text, doc->text_flags | ONX_TEXT_BORROW, notes, &places->doc);
     if (status == ONX_OK && doc->kind == ONX_KIND_MODEL)
         status = onxi_functions_index(places->cx, onx_doc_arena(places->doc), onx_doc_model(places->doc),
                                       &places->functions);
@@ -202,7 +202,7 @@ bool onx_text_places_find(const onx_text_places *places, onx_str path, onx_where
         return false;
     *where_out = where_of(places, at);
     if (excerpt_out)
-        *excerpt_out = onxi_excerpt(doc->text.ptr + doc->text.len, at, where_out->column);
+        *excerpt_out = onxi_text_excerpt(doc->text.ptr + doc->text.len, at, where_out->column);
     return true;
 }
 

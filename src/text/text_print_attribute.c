@@ -8,19 +8,19 @@
 enum { SHOWN = 6, FEW = 8 }; /* elements that an elided list shows; that are never worth a second line */
 
 /* A NaN other than the two that have a notation keeps its bits in a comment. */
-static void keep_nan(onxi_printer *o, const onxi_view *view, uint64_t i, uint64_t bits, uint64_t plain)
+static void keep_nan(onxi_text_printer *o, const onxi_text_view *view, uint64_t i, uint64_t bits, uint64_t plain)
 {
     char suffix[64];
     if (bits == plain || !view->field || o->options.elide)
         return;
     size_t path = o->path_len;
-    onxi_path_index(o, view->field, i);
+    onxi_text_path_index(o, view->field, i);
     snprintf(suffix, sizeof suffix, ": nan:0x%llx", (unsigned long long)bits);
-    onxi_keep_line(o, suffix);
-    onxi_path_cut(o, path);
+    onxi_text_keep_line(o, suffix);
+    onxi_text_path_cut(o, path);
 }
 
-static void put_f32(onxi_printer *o, const onxi_view *view, uint64_t i)
+static void put_f32(onxi_text_printer *o, const onxi_text_view *view, uint64_t i)
 {
     float value;
     uint32_t bits;
@@ -28,16 +28,16 @@ static void put_f32(onxi_printer *o, const onxi_view *view, uint64_t i)
     memcpy(&value, view->data + i * sizeof value, sizeof value);
     memcpy(&bits, &value, sizeof bits);
     if ((bits & 0x7fffffffu) > 0x7f800000u) {
-        onxi_put_text(o, bits >> 31 ? "-nan" : "nan");
+        onxi_text_put_text(o, bits >> 31 ? "-nan" : "nan");
         keep_nan(o, view, i, bits, 0x7fc00000u | (bits & 0x80000000u));
     } else if (view->pointed) {
-        onxi_put_float(o, value);
+        onxi_text_put_float(o, value);
     } else {
-        onxi_put(o, text, onxi_print_f32(text, value));
+        onxi_text_write(o, text, onxi_print_f32(text, value));
     }
 }
 
-static void put_f64(onxi_printer *o, const onxi_view *view, uint64_t i)
+static void put_f64(onxi_text_printer *o, const onxi_text_view *view, uint64_t i)
 {
     double value;
     uint64_t bits;
@@ -45,21 +45,21 @@ static void put_f64(onxi_printer *o, const onxi_view *view, uint64_t i)
     memcpy(&value, view->data + i * sizeof value, sizeof value);
     memcpy(&bits, &value, sizeof bits);
     if (value != value) {
-        onxi_put_text(o, bits >> 63 ? "-nan" : "nan");
+        onxi_text_put_text(o, bits >> 63 ? "-nan" : "nan");
         keep_nan(o, view, i, bits, 0x7ff8000000000000u | (bits & 0x8000000000000000u));
     } else {
-        onxi_put(o, text, onxi_print_f64(text, value));
+        onxi_text_write(o, text, onxi_print_f64(text, value));
     }
 }
 
 /* 4- and 2-bit elements, the first in the low bits of a byte. */
-static void put_packed(onxi_printer *o, const onxi_view *view, uint64_t i)
+static void put_packed(onxi_text_printer *o, const onxi_text_view *view, uint64_t i)
 {
     unsigned in_byte = 8u / view->bits, bits = (uint8_t)view->data[i / in_byte * view->stride];
     int value = (int)((bits >> (i % in_byte * view->bits)) & ((1u << view->bits) - 1));
     if (view->is_signed && value >> (view->bits - 1))
         value -= 1 << view->bits;
-    onxi_put_int(o, value);
+    onxi_text_put_int(o, value);
 }
 
 #define LOAD(T, put)                                                                                                   \
@@ -70,7 +70,7 @@ static void put_packed(onxi_printer *o, const onxi_view *view, uint64_t i)
         break;                                                                                                         \
     }
 
-static void put_element(onxi_printer *o, const onxi_view *view, uint64_t i)
+static void put_element(onxi_text_printer *o, const onxi_text_view *view, uint64_t i)
 {
     switch (view->kind) {
     case ONXI_VIEW_F32:
@@ -80,28 +80,28 @@ static void put_element(onxi_printer *o, const onxi_view *view, uint64_t i)
         put_f64(o, view, i);
         break;
     case ONXI_VIEW_I8:
-        LOAD(int8_t, onxi_put_int)
+        LOAD(int8_t, onxi_text_put_int)
     case ONXI_VIEW_U8:
-        LOAD(uint8_t, onxi_put_uint)
+        LOAD(uint8_t, onxi_text_put_uint)
     case ONXI_VIEW_I16:
-        LOAD(int16_t, onxi_put_int)
+        LOAD(int16_t, onxi_text_put_int)
     case ONXI_VIEW_U16:
-        LOAD(uint16_t, onxi_put_uint)
+        LOAD(uint16_t, onxi_text_put_uint)
     case ONXI_VIEW_I32:
-        LOAD(int32_t, onxi_put_int)
+        LOAD(int32_t, onxi_text_put_int)
     case ONXI_VIEW_U32:
-        LOAD(uint32_t, onxi_put_uint)
+        LOAD(uint32_t, onxi_text_put_uint)
     case ONXI_VIEW_I64:
-        LOAD(int64_t, onxi_put_int)
+        LOAD(int64_t, onxi_text_put_int)
     case ONXI_VIEW_U64:
-        LOAD(uint64_t, onxi_put_uint)
+        LOAD(uint64_t, onxi_text_put_uint)
     case ONXI_VIEW_PACKED:
         put_packed(o, view, i);
         break;
     case ONXI_VIEW_TEXT: {
         onx_bytes text;
         memcpy(&text, view->data + i * sizeof text, sizeof text);
-        onxi_put_string(o, onx_view(text));
+        onxi_text_put_string(o, onx_view(text));
         break;
     }
     }
@@ -109,9 +109,9 @@ static void put_element(onxi_printer *o, const onxi_view *view, uint64_t i)
 #undef LOAD
 
 /* Elements first to last-1 with commas between, for as long as the line may go on. */
-static void put_run(onxi_printer *o, const onxi_view *view, uint64_t first, uint64_t last)
+static void put_run(onxi_text_printer *o, const onxi_text_view *view, uint64_t first, uint64_t last)
 {
-    for (uint64_t i = first; i < last && !onxi_out_stop(o); i++) {
+    for (uint64_t i = first; i < last && !onxi_text_out_stop(o); i++) {
         if (i > first)
             ONXI_PUT(o, ", ");
         put_element(o, view, i);
@@ -119,7 +119,7 @@ static void put_run(onxi_printer *o, const onxi_view *view, uint64_t first, uint
 }
 
 /* A row of the innermost dimension on each line. False, with nothing printed, when the first does not fit. */
-static bool put_rows(onxi_printer *o, const onxi_view *view)
+static bool put_rows(onxi_text_printer *o, const onxi_text_view *view)
 {
     if (view->row == 0 || view->row >= view->count || view->row > o->options.width)
         return false;
@@ -128,13 +128,13 @@ static bool put_rows(onxi_printer *o, const onxi_view *view)
     put_run(o, view, 0, view->row);
     o->holding--;
     o->keep_len = keep;
-    bool fits = !onxi_out_wide(o);
+    bool fits = !onxi_text_out_wide(o);
     o->len = start;
     for (uint64_t i = 0; fits && i < view->count && o->status == ONX_OK; i += view->row) {
         if (i) {
-            onxi_put_char(o, ',');
-            onxi_put_line(o);
-            onxi_out_flush(o, false);
+            onxi_text_put_char(o, ',');
+            onxi_text_put_line(o);
+            onxi_text_out_flush(o, false);
         }
         put_run(o, view, i, i + view->row);
     }
@@ -142,7 +142,7 @@ static bool put_rows(onxi_printer *o, const onxi_view *view)
 }
 
 /* Lines as full as they go. */
-static void put_filled(onxi_printer *o, const onxi_view *view)
+static void put_filled(onxi_text_printer *o, const onxi_text_view *view)
 {
     for (uint64_t i = 0; i < view->count && o->status == ONX_OK; i++) {
         size_t before = o->len, keep = o->keep_len;
@@ -154,60 +154,60 @@ static void put_filled(onxi_printer *o, const onxi_view *view)
         if (i && o->line <= before && o->len - o->line >= o->options.width) {
             o->len = before;
             o->keep_len = keep;
-            onxi_put_char(o, ',');
-            onxi_put_line(o);
+            onxi_text_put_char(o, ',');
+            onxi_text_put_line(o);
             put_element(o, view, i);
-            onxi_out_flush(o, false);
+            onxi_text_out_flush(o, false);
         }
     }
 }
 
-static void put_elided(onxi_printer *o, const onxi_view *view, char close)
+static void put_elided(onxi_text_printer *o, const onxi_text_view *view, char close)
 {
     put_run(o, view, 0, SHOWN);
     ONXI_PUT(o, ", ... ");
-    onxi_put_uint(o, view->count);
+    onxi_text_put_uint(o, view->count);
     ONXI_PUT(o, " values");
-    onxi_put_char(o, close);
+    onxi_text_put_char(o, close);
 }
 
-void onxi_print_elements(onxi_printer *o, const onxi_view *view, char open, char close)
+void onxi_text_print_elements(onxi_text_printer *o, const onxi_text_view *view, char open, char close)
 {
-    onxi_put_char(o, open);
+    onxi_text_put_char(o, open);
     if (o->options.elide && view->count > o->options.elide && view->count > SHOWN) {
         put_elided(o, view, close);
         return;
     }
     if (!view->count || (!o->narrow && view->count <= FEW && view->kind != ONXI_VIEW_TEXT)) {
         put_run(o, view, 0, view->count);
-        onxi_put_char(o, close);
+        onxi_text_put_char(o, close);
         return;
     }
     if (o->narrow || view->count * 2 <= o->options.width) {
-        onxi_out_mark mark = onxi_out_try(o);
+        onxi_text_out_mark mark = onxi_text_out_try(o);
         put_run(o, view, 0, view->count);
-        onxi_put_char(o, close);
-        if (onxi_out_done(o, mark, true) || o->narrow)
+        onxi_text_put_char(o, close);
+        if (onxi_text_out_done(o, mark, true) || o->narrow)
             return;
     }
     o->indent += 2;
-    onxi_put_line(o);
+    onxi_text_put_line(o);
     if (!put_rows(o, view))
         put_filled(o, view);
     o->indent -= 2;
-    onxi_put_line(o);
-    onxi_put_char(o, close);
+    onxi_text_put_line(o);
+    onxi_text_put_char(o, close);
 }
 
 /* ---- attributes ---- */
 
-bool onxi_attribute_holds_graph(const onx_attribute *a)
+bool onxi_text_attribute_holds_graph(const onx_attribute *a)
 {
     return a->slot == ONX_SLOT_G || a->slot == ONX_SLOT_GRAPHS;
 }
 
 /* Type and value agree, there is one value, and the syntax can write it. */
-static bool attribute_is_plain(const onxi_printer *o, const onx_attribute *a)
+static bool attribute_is_plain(const onxi_text_printer *o, const onx_attribute *a)
 {
     static const uint8_t slots[] = {
         [ONX_ATTR_FLOAT] = ONX_SLOT_F,         [ONX_ATTR_INT] = ONX_SLOT_I,
@@ -230,7 +230,7 @@ static bool attribute_is_plain(const onxi_printer *o, const onx_attribute *a)
                   a->slot == ONX_SLOT_TENSORS || a->slot == ONX_SLOT_GRAPHS || a->slot == ONX_SLOT_TYPE_PROTOS ||
                   a->slot == ONX_SLOT_SPARSE_TENSORS;
     if (onx_view(more->ref_attr_name).len)
-        return !value_bits && !(listed && a->count) && (!typed || onxi_annotation_word(a->type));
+        return !value_bits && !(listed && a->count) && (!typed || onxi_text_annotation_word(a->type));
     if (!typed || (uint32_t)a->type >= sizeof slots || !slots[a->type])
         return false;
     bool plural = a->type >= ONX_ATTR_FLOATS && a->type != ONX_ATTR_TYPE_PROTO;
@@ -239,37 +239,37 @@ static bool attribute_is_plain(const onxi_printer *o, const onx_attribute *a)
             return false;
         if (a->slot == ONX_SLOT_TYPE_PROTOS)
             for (uint32_t i = 0; i < a->count; i++)
-                if (!onxi_type_is_plain(a->type_protos[i], o->depth_limit))
+                if (!onxi_text_type_is_plain(a->type_protos[i], o->depth_limit))
                     return false;
         return true;
     }
     if (a->slot != slots[a->type] || !value_bits || (value_bits & (value_bits - 1)))
         return false;
-    return a->slot != ONX_SLOT_TP || onxi_type_is_plain(a->tp, o->depth_limit);
+    return a->slot != ONX_SLOT_TP || onxi_text_type_is_plain(a->tp, o->depth_limit);
 }
 
-static void print_scalar_float(onxi_printer *o, const onx_attribute *a)
+static void print_scalar_float(onxi_text_printer *o, const onx_attribute *a)
 {
     float value = a->f;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     if ((bits & 0x7fffffffu) <= 0x7f800000u) {
-        onxi_put_float(o, value);
+        onxi_text_put_float(o, value);
         return;
     }
     char suffix[32];
     size_t path = o->path_len;
-    onxi_put_text(o, bits >> 31 ? "-nan" : "nan");
+    onxi_text_put_text(o, bits >> 31 ? "-nan" : "nan");
     if ((bits & 0x7fffffffu) == 0x7fc00000u)
         return;
-    onxi_path_field(o, "f");
+    onxi_text_path_field(o, "f");
     snprintf(suffix, sizeof suffix, ": nan:0x%x", bits);
-    onxi_keep_line(o, suffix);
-    onxi_path_cut(o, path);
+    onxi_text_keep_line(o, suffix);
+    onxi_text_path_cut(o, path);
 }
 
 /* A graph in a graph: its items have paths of their own. */
-static void print_graph(onxi_printer *o, const onx_graph *graph)
+static void print_graph(onxi_text_printer *o, const onx_graph *graph)
 {
     if (o->narrow) {
         o->broken = true;
@@ -277,13 +277,13 @@ static void print_graph(onxi_printer *o, const onx_graph *graph)
     }
     onx_kind kind = o->scope_kind;
     const void *scope = o->scope;
-    onxi_print_graph(o, graph);
+    onxi_text_print_graph(o, graph);
     o->scope_kind = kind;
     o->scope = scope;
 }
 
-/* A graph name that would be read as something else needs quotes: onxi_print_graph sees to it. */
-static void print_message(onxi_printer *o, const onx_attribute *a, uint32_t i)
+/* A graph name that would be read as something else needs quotes: onxi_text_print_graph sees to it. */
+static void print_message(onxi_text_printer *o, const onx_attribute *a, uint32_t i)
 {
     size_t path = o->path_len;
     bool listed = a->slot == ONX_SLOT_TENSORS || a->slot == ONX_SLOT_GRAPHS || a->slot == ONX_SLOT_TYPE_PROTOS;
@@ -294,21 +294,21 @@ static void print_message(onxi_printer *o, const onx_attribute *a, uint32_t i)
                         : a->slot == ONX_SLOT_GRAPHS  ? "graphs"
                                                       : "type_protos";
     if (listed)
-        onxi_path_index(o, field, i);
+        onxi_text_path_index(o, field, i);
     else
-        onxi_path_field(o, field);
+        onxi_text_path_field(o, field);
     if (a->slot == ONX_SLOT_T || a->slot == ONX_SLOT_TENSORS)
-        onxi_print_tensor(o, listed ? a->tensors[i] : a->t, false);
+        onxi_text_print_tensor(o, listed ? a->tensors[i] : a->t, false);
     else if (a->slot == ONX_SLOT_G || a->slot == ONX_SLOT_GRAPHS)
         print_graph(o, listed ? a->graphs[i] : a->g);
     else
-        onxi_print_type(o, listed ? a->type_protos[i] : a->tp);
-    onxi_path_cut(o, path);
+        onxi_text_print_type(o, listed ? a->type_protos[i] : a->tp);
+    onxi_text_path_cut(o, path);
 }
 
-static void print_list(onxi_printer *o, const onx_attribute *a)
+static void print_list(onxi_text_printer *o, const onx_attribute *a)
 {
-    onxi_view view = { .count = a->count, .stride = 8 };
+    onxi_text_view view = { .count = a->count, .stride = 8 };
     if (a->slot == ONX_SLOT_FLOATS) {
         view.kind = ONXI_VIEW_F32;
         view.data = (const char *)a->floats;
@@ -321,24 +321,24 @@ static void print_list(onxi_printer *o, const onx_attribute *a)
         view.kind = ONXI_VIEW_TEXT;
         view.data = (const char *)a->strings;
     } else {
-        onxi_put_char(o, '[');
-        for (uint32_t i = 0; i < a->count && !onxi_out_stop(o); i++) {
+        onxi_text_put_char(o, '[');
+        for (uint32_t i = 0; i < a->count && !onxi_text_out_stop(o); i++) {
             if (i)
                 ONXI_PUT(o, ", ");
             print_message(o, a, i);
         }
-        onxi_put_char(o, ']');
+        onxi_text_put_char(o, ']');
         return;
     }
-    onxi_print_elements(o, &view, '[', ']');
+    onxi_text_print_elements(o, &view, '[', ']');
 }
 
-static void print_value(onxi_printer *o, const onx_attribute *a)
+static void print_value(onxi_text_printer *o, const onx_attribute *a)
 {
     const onx_attribute_extra *more = onx_attribute_more(a);
     if (onx_view(more->ref_attr_name).len) {
-        onxi_put_char(o, '@');
-        onxi_put_name(o, onx_view(more->ref_attr_name));
+        onxi_text_put_char(o, '@');
+        onxi_text_put_name(o, onx_view(more->ref_attr_name));
         return;
     }
     switch (a->type) {
@@ -346,10 +346,10 @@ static void print_value(onxi_printer *o, const onx_attribute *a)
         print_scalar_float(o, a);
         break;
     case ONX_ATTR_INT:
-        onxi_put_int(o, a->i);
+        onxi_text_put_int(o, a->i);
         break;
     case ONX_ATTR_STRING:
-        onxi_put_string(o, onx_view(a->s));
+        onxi_text_put_string(o, onx_view(a->s));
         break;
     case ONX_ATTR_TENSOR:
     case ONX_ATTR_GRAPH:
@@ -365,28 +365,28 @@ static void print_value(onxi_printer *o, const onx_attribute *a)
     }
 }
 
-void onxi_print_attribute(onxi_printer *o, const onx_attribute *a, bool quoted)
+void onxi_text_print_attribute(onxi_text_printer *o, const onx_attribute *a, bool quoted)
 {
     static const uint32_t rest[] = { 13, 0 }; /* doc_string */
     onx_str name = onx_view(a->name);
-    bool named = quoted ? ONX_HAS(attribute, a, name) : onxi_is_ident(name);
+    bool named = quoted ? ONX_HAS(attribute, a, name) : onxi_text_is_ident(name);
     bool reference = onx_view(onx_attribute_more(a)->ref_attr_name).len != 0;
     if (!named || !attribute_is_plain(o, a) || (quoted && reference)) {
         ONXI_PUT(o, "_ = 0");
-        onxi_keep_message(o, ONX_KIND_ATTRIBUTE, a);
+        onxi_text_keep_message(o, ONX_KIND_ATTRIBUTE, a);
         return;
     }
     if (quoted)
-        onxi_put_name(o, name);
+        onxi_text_put_name(o, name);
     else
-        onxi_put(o, name.ptr, name.len);
+        onxi_text_write(o, name.ptr, name.len);
     bool empty =
         !reference && a->type >= ONX_ATTR_FLOATS && a->type != ONX_ATTR_TYPE_PROTO && (a->slot == 0 || a->count == 0);
     if (ONX_HAS(attribute, a, type) && (reference || empty)) {
         ONXI_PUT(o, ": ");
-        onxi_put_text(o, onxi_annotation_word(a->type));
+        onxi_text_put_text(o, onxi_text_annotation_word(a->type));
     }
     ONXI_PUT(o, " = ");
     print_value(o, a);
-    onxi_keep_fields(o, ONX_KIND_ATTRIBUTE, a, rest);
+    onxi_text_keep_fields(o, ONX_KIND_ATTRIBUTE, a, rest);
 }

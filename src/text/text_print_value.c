@@ -6,7 +6,7 @@
 /* Unknown fields of dims go to comments of their own; a scalar has no place for those of its shape. */
 static bool shape_is_plain(const onx_tensor_shape *shape)
 {
-    return !shape || shape->dim_count || !onxi_has_unknown(shape);
+    return !shape || shape->dim_count || !onxi_text_has_unknown(shape);
 }
 
 static bool prim_is_plain(int32_t dtype)
@@ -17,36 +17,36 @@ static bool prim_is_plain(int32_t dtype)
 static bool opaque_is_plain(const onx_type_opaque *opaque)
 {
     onx_str domain = onx_view(opaque->domain), name = onx_view(opaque->name);
-    return !onxi_has_unknown(opaque) && (name.len || !domain.len);
+    return !onxi_text_has_unknown(opaque) && (name.len || !domain.len);
 }
 
-bool onxi_type_is_plain(const onx_type *type, uint32_t depth)
+bool onxi_text_type_is_plain(const onx_type *type, uint32_t depth)
 {
-    if (onxi_has_unknown(type) || depth == 0)
+    if (onxi_text_has_unknown(type) || depth == 0)
         return false;
     switch (type->has & ~(uint32_t)onx_type_has_denotation) {
     case onx_type_has_tensor_type: {
         const onx_type_tensor *t = type->tensor_type;
-        return ONX_HAS(type_tensor, t, elem_type) && prim_is_plain(t->elem_type) && !onxi_has_unknown(t) &&
+        return ONX_HAS(type_tensor, t, elem_type) && prim_is_plain(t->elem_type) && !onxi_text_has_unknown(t) &&
                shape_is_plain(t->shape);
     }
     case onx_type_has_sparse_tensor_type: {
         const onx_type_sparse_tensor *t = type->sparse_tensor_type;
-        return ONX_HAS(type_sparse_tensor, t, elem_type) && prim_is_plain(t->elem_type) && !onxi_has_unknown(t) &&
+        return ONX_HAS(type_sparse_tensor, t, elem_type) && prim_is_plain(t->elem_type) && !onxi_text_has_unknown(t) &&
                shape_is_plain(t->shape);
     }
     case onx_type_has_sequence_type: {
         const onx_type_sequence *t = type->sequence_type;
-        return t->elem_type && !onxi_has_unknown(t) && onxi_type_is_plain(t->elem_type, depth - 1);
+        return t->elem_type && !onxi_text_has_unknown(t) && onxi_text_type_is_plain(t->elem_type, depth - 1);
     }
     case onx_type_has_optional_type: {
         const onx_type_optional *t = type->optional_type;
-        return t->elem_type && !onxi_has_unknown(t) && onxi_type_is_plain(t->elem_type, depth - 1);
+        return t->elem_type && !onxi_text_has_unknown(t) && onxi_text_type_is_plain(t->elem_type, depth - 1);
     }
     case onx_type_has_map_type: {
         const onx_type_map *t = type->map_type;
-        return ONX_HAS(type_map, t, key_type) && prim_is_plain(t->key_type) && t->value_type && !onxi_has_unknown(t) &&
-               onxi_type_is_plain(t->value_type, depth - 1);
+        return ONX_HAS(type_map, t, key_type) && prim_is_plain(t->key_type) && t->value_type &&
+               !onxi_text_has_unknown(t) && onxi_text_type_is_plain(t->value_type, depth - 1);
     }
     case onx_type_has_opaque_type:
         return opaque_is_plain(type->opaque_type);
@@ -55,30 +55,30 @@ bool onxi_type_is_plain(const onx_type *type, uint32_t depth)
     }
 }
 
-static void print_dim(onxi_printer *o, const onx_dimension *dim)
+static void print_dim(onxi_text_printer *o, const onx_dimension *dim)
 {
     if (ONX_HAS(dimension, dim, dim_value))
-        onxi_put_int(o, dim->dim_value);
+        onxi_text_put_int(o, dim->dim_value);
     else if (ONX_HAS(dimension, dim, dim_param))
-        onxi_put_name(o, onx_view(dim->dim_param));
+        onxi_text_put_name(o, onx_view(dim->dim_param));
     else
-        onxi_put_char(o, '?');
+        onxi_text_put_char(o, '?');
 }
 
-static void keep_denotation(onxi_printer *o, onx_bytes denotation)
+static void keep_denotation(onxi_text_printer *o, onx_bytes denotation)
 {
     static const uint32_t of_type[] = { 6, 0 }; /* a member of that name and form is all that the comment needs */
     if (!denotation.bits)
         return;
     onx_type holder = { .has = onx_type_has_denotation, .denotation = denotation };
-    onxi_keep_fields(o, ONX_KIND_TYPE, &holder, of_type);
+    onxi_text_keep_fields(o, ONX_KIND_TYPE, &holder, of_type);
 }
 
 /* "[" dims "]" */
-void onxi_print_shape(onxi_printer *o, const onx_tensor_shape *shape)
+void onxi_text_print_shape(onxi_text_printer *o, const onx_tensor_shape *shape)
 {
     static const uint32_t none[] = { 0 };
-    onxi_put_char(o, '[');
+    onxi_text_put_char(o, '[');
     for (uint32_t i = 0; i < shape->dim_count; i++) {
         const onx_dimension *dim = shape->dim[i];
         size_t path = o->path_len;
@@ -87,93 +87,93 @@ void onxi_print_shape(onxi_printer *o, const onx_tensor_shape *shape)
         print_dim(o, dim);
         if (!dim->denotation.bits && !dim->extra)
             continue;
-        onxi_path_index(o, "dim", i);
+        onxi_text_path_index(o, "dim", i);
         keep_denotation(o, dim->denotation);
-        onxi_keep_fields(o, ONX_KIND_DIMENSION, dim, none);
-        onxi_path_cut(o, path);
+        onxi_text_keep_fields(o, ONX_KIND_DIMENSION, dim, none);
+        onxi_text_path_cut(o, path);
     }
-    onxi_put_char(o, ']');
-    onxi_keep_fields(o, ONX_KIND_TENSOR_SHAPE, shape, none);
+    onxi_text_put_char(o, ']');
+    onxi_text_keep_fields(o, ONX_KIND_TENSOR_SHAPE, shape, none);
 }
 
 /* What follows an element type: nothing for a scalar, [] for an unknown rank. */
-static void print_dims(onxi_printer *o, const onx_tensor_shape *shape)
+static void print_dims(onxi_text_printer *o, const onx_tensor_shape *shape)
 {
     if (!shape) {
         ONXI_PUT(o, "[]");
     } else if (shape->dim_count) {
         size_t path = o->path_len;
-        onxi_path_field(o, "shape");
-        onxi_print_shape(o, shape);
-        onxi_path_cut(o, path);
+        onxi_text_path_field(o, "shape");
+        onxi_text_print_shape(o, shape);
+        onxi_text_path_cut(o, path);
     }
 }
 
-static void print_opaque(onxi_printer *o, const onx_type_opaque *opaque)
+static void print_opaque(onxi_text_printer *o, const onx_type_opaque *opaque)
 {
     onx_str domain = onx_view(opaque->domain), name = onx_view(opaque->name);
     ONXI_PUT(o, "opaque(");
     if (domain.len) {
-        if (onxi_is_dotted(domain))
-            onxi_put(o, domain.ptr, domain.len);
+        if (onxi_text_is_dotted(domain))
+            onxi_text_write(o, domain.ptr, domain.len);
         else
-            onxi_put_string(o, domain);
+            onxi_text_put_string(o, domain);
         ONXI_PUT(o, ", ");
-        onxi_put_name(o, name);
+        onxi_text_put_name(o, name);
     } else if (name.len) {
-        if (onxi_is_dotted(name))
-            onxi_put(o, name.ptr, name.len);
+        if (onxi_text_is_dotted(name))
+            onxi_text_write(o, name.ptr, name.len);
         else
-            onxi_put_string(o, name);
+            onxi_text_put_string(o, name);
     }
-    onxi_put_char(o, ')');
+    onxi_text_put_char(o, ')');
 }
 
-void onxi_print_type(onxi_printer *o, const onx_type *type)
+void onxi_text_print_type(onxi_text_printer *o, const onx_type *type)
 {
     size_t path = o->path_len;
     keep_denotation(o, type->denotation);
     switch (type->has & ~(uint32_t)onx_type_has_denotation) {
     case onx_type_has_tensor_type:
-        onxi_path_field(o, "tensor_type");
-        onxi_put_text(o, onx_dtype_name(type->tensor_type->elem_type));
+        onxi_text_path_field(o, "tensor_type");
+        onxi_text_put_text(o, onx_dtype_name(type->tensor_type->elem_type));
         print_dims(o, type->tensor_type->shape);
         break;
     case onx_type_has_sparse_tensor_type:
-        onxi_path_field(o, "sparse_tensor_type");
+        onxi_text_path_field(o, "sparse_tensor_type");
         ONXI_PUT(o, "sparse_tensor(");
-        onxi_put_text(o, onx_dtype_name(type->sparse_tensor_type->elem_type));
+        onxi_text_put_text(o, onx_dtype_name(type->sparse_tensor_type->elem_type));
         print_dims(o, type->sparse_tensor_type->shape);
-        onxi_put_char(o, ')');
+        onxi_text_put_char(o, ')');
         break;
     case onx_type_has_sequence_type:
-        onxi_path_field(o, "sequence_type.elem_type");
+        onxi_text_path_field(o, "sequence_type.elem_type");
         ONXI_PUT(o, "seq(");
-        onxi_print_type(o, type->sequence_type->elem_type);
-        onxi_put_char(o, ')');
+        onxi_text_print_type(o, type->sequence_type->elem_type);
+        onxi_text_put_char(o, ')');
         break;
     case onx_type_has_optional_type:
-        onxi_path_field(o, "optional_type.elem_type");
+        onxi_text_path_field(o, "optional_type.elem_type");
         ONXI_PUT(o, "optional(");
-        onxi_print_type(o, type->optional_type->elem_type);
-        onxi_put_char(o, ')');
+        onxi_text_print_type(o, type->optional_type->elem_type);
+        onxi_text_put_char(o, ')');
         break;
     case onx_type_has_map_type:
-        onxi_path_field(o, "map_type.value_type");
+        onxi_text_path_field(o, "map_type.value_type");
         ONXI_PUT(o, "map(");
-        onxi_put_text(o, onx_dtype_name(type->map_type->key_type));
+        onxi_text_put_text(o, onx_dtype_name(type->map_type->key_type));
         ONXI_PUT(o, ", ");
-        onxi_print_type(o, type->map_type->value_type);
-        onxi_put_char(o, ')');
+        onxi_text_print_type(o, type->map_type->value_type);
+        onxi_text_put_char(o, ')');
         break;
     default:
         print_opaque(o, type->opaque_type);
         break;
     }
-    onxi_path_cut(o, path);
+    onxi_text_path_cut(o, path);
 }
 
-bool onxi_type_matches(const onx_type *type, const onx_tensor *tensor)
+bool onxi_text_type_matches(const onx_type *type, const onx_tensor *tensor)
 {
     if (!(type->has & onx_type_has_tensor_type) || !type->tensor_type->shape ||
         type->tensor_type->elem_type != tensor->data_type)
@@ -187,39 +187,39 @@ bool onxi_type_matches(const onx_type *type, const onx_tensor *tensor)
     return true;
 }
 
-void onxi_print_value(onxi_printer *o, const onx_value_info *value)
+void onxi_text_print_value(onxi_text_printer *o, const onx_value_info *value)
 {
     static const uint32_t rest[] = { 3, 4, 0 }; /* doc_string, metadata_props */
     size_t path = o->path_len;
     if (ONX_HAS(value_info, value, type)) {
-        onxi_path_field(o, "type");
-        if (onxi_type_is_plain(value->type, o->depth_limit)) {
-            onxi_print_type(o, value->type);
-            onxi_path_cut(o, path);
-            onxi_put_char(o, ' ');
-            onxi_put_name(o, onx_view(value->name));
+        onxi_text_path_field(o, "type");
+        if (onxi_text_type_is_plain(value->type, o->depth_limit)) {
+            onxi_text_print_type(o, value->type);
+            onxi_text_path_cut(o, path);
+            onxi_text_put_char(o, ' ');
+            onxi_text_put_name(o, onx_view(value->name));
         } else {
-            onxi_keep_message(o, ONX_KIND_TYPE, value->type);
-            onxi_path_cut(o, path);
-            onxi_put_value_name(o, onx_view(value->name));
+            onxi_text_keep_message(o, ONX_KIND_TYPE, value->type);
+            onxi_text_path_cut(o, path);
+            onxi_text_put_value_name(o, onx_view(value->name));
         }
     } else {
-        onxi_put_value_name(o, onx_view(value->name));
+        onxi_text_put_value_name(o, onx_view(value->name));
     }
-    onxi_keep_fields(o, ONX_KIND_VALUE_INFO, value, rest);
+    onxi_text_keep_fields(o, ONX_KIND_VALUE_INFO, value, rest);
 }
 
-void onxi_print_pairs(onxi_printer *o, onx_string_string_entry *const *list, uint32_t count)
+void onxi_text_print_pairs(onxi_text_printer *o, onx_string_string_entry *const *list, uint32_t count)
 {
-    onxi_put_char(o, '[');
+    onxi_text_put_char(o, '[');
     for (uint32_t i = 0; i < count; i++) {
         if (i)
             ONXI_PUT(o, ", ");
-        onxi_put_string(o, onx_view(list[i]->key));
+        onxi_text_put_string(o, onx_view(list[i]->key));
         ONXI_PUT(o, ": ");
-        onxi_put_string(o, onx_view(list[i]->value));
+        onxi_text_put_string(o, onx_view(list[i]->value));
     }
-    onxi_put_char(o, ']');
+    onxi_text_put_char(o, ']');
 }
 
 /* ---- tensors ---- */
@@ -240,7 +240,7 @@ static void typed_fields(const onx_tensor *t, typed_field out[6])
     out[5] = (typed_field){ ONXI_IN_STRING, t->string_data, t->string_data_count };
 }
 
-static bool packed_is_plain(const onxi_element *e, uint64_t elements, uint64_t count, const int32_t *entries)
+static bool packed_is_plain(const onxi_text_element *e, uint64_t elements, uint64_t count, const int32_t *entries)
 {
     for (uint64_t i = 0; i < count; i++)
         if (entries[i] < 0 || entries[i] > 255)
@@ -250,7 +250,7 @@ static bool packed_is_plain(const onxi_element *e, uint64_t elements, uint64_t c
 }
 
 /* Are all literals of the field such that reading them gives the field again? */
-static bool typed_is_plain(const onx_tensor *t, const onxi_element *e, uint64_t elements, const typed_field *field)
+static bool typed_is_plain(const onx_tensor *t, const onxi_text_element *e, uint64_t elements, const typed_field *field)
 {
     if (field->count != (elements * e->parts + e->packed - 1) / e->packed)
         return false;
@@ -269,7 +269,7 @@ static bool typed_is_plain(const onx_tensor *t, const onxi_element *e, uint64_t 
     return true;
 }
 
-static bool raw_is_plain(const onx_tensor *t, const onxi_element *e, uint64_t elements)
+static bool raw_is_plain(const onx_tensor *t, const onxi_text_element *e, uint64_t elements)
 {
     onx_str raw = onx_view(t->raw_data);
     uint64_t bytes;
@@ -283,9 +283,9 @@ static bool raw_is_plain(const onx_tensor *t, const onxi_element *e, uint64_t el
     return rest == 0 || ((uint8_t)raw.ptr[raw.len - 1] >> (rest * e->bits)) == 0;
 }
 
-onxi_data_form onxi_tensor_form(const onx_tensor *t)
+onxi_text_data_form onxi_text_tensor_form(const onx_tensor *t)
 {
-    onxi_element e = onxi_element_of(t->data_type);
+    onxi_text_element e = onxi_text_element_of(t->data_type);
     typed_field fields[6];
     uint64_t elements, literals;
     const typed_field *used = NULL;
@@ -302,7 +302,7 @@ onxi_data_form onxi_tensor_form(const onx_tensor *t)
     if (t->data_location == ONX_DATA_EXTERNAL && ONX_HAS(tensor, t, data_location)) {
         bool plain = t->external_data_count > 0 && !fields_used && !ONX_HAS(tensor, t, raw_data);
         for (uint32_t i = 0; plain && i < t->external_data_count; i++)
-            plain = !onxi_has_unknown(t->external_data[i]);
+            plain = !onxi_text_has_unknown(t->external_data[i]);
         return plain ? ONXI_DATA_ELSEWHERE : ONXI_DATA_NO_NOTATION;
     }
     if (t->external_data_count)
@@ -314,11 +314,13 @@ onxi_data_form onxi_tensor_form(const onx_tensor *t)
     return typed_is_plain(t, &e, elements, used) ? ONXI_DATA_TYPED : ONXI_DATA_NO_NOTATION;
 }
 
-static onxi_view raw_view(const onx_tensor *t, const onxi_element *e)
+static onxi_text_view raw_view(const onx_tensor *t, const onxi_text_element *e)
 {
     static const uint8_t kinds[2][4] = { { ONXI_VIEW_U8, ONXI_VIEW_U16, ONXI_VIEW_U32, ONXI_VIEW_U64 },
                                          { ONXI_VIEW_I8, ONXI_VIEW_I16, ONXI_VIEW_I32, ONXI_VIEW_I64 } };
-    onxi_view view = { .data = onx_view(t->raw_data).ptr, .bits = e->bits, .stride = 1, .is_signed = e->is_signed };
+    onxi_text_view view = {
+        .data = onx_view(t->raw_data).ptr, .bits = e->bits, .stride = 1, .is_signed = e->is_signed
+    };
     if (e->storage == ONXI_IN_FLOAT)
         view.kind = ONXI_VIEW_F32;
     else if (e->storage == ONXI_IN_DOUBLE)
@@ -326,11 +328,14 @@ static onxi_view raw_view(const onx_tensor *t, const onxi_element *e)
     else if (e->packed > 1)
         view.kind = ONXI_VIEW_PACKED;
     else
-        view.kind = (onxi_view_kind)kinds[e->is_signed][e->bits == 8 ? 0 : e->bits == 16 ? 1 : e->bits == 32 ? 2 : 3];
+        view.kind = (onxi_text_view_kind)kinds[e->is_signed][e->bits == 8    ? 0
+                                                             : e->bits == 16 ? 1
+                                                             : e->bits == 32 ? 2
+                                                                             : 3];
     return view;
 }
 
-static onxi_view typed_view(const onx_tensor *t, const onxi_element *e)
+static onxi_text_view typed_view(const onx_tensor *t, const onxi_text_element *e)
 {
     static const uint8_t kinds[] = {
         [ONXI_IN_FLOAT] = ONXI_VIEW_F32,  [ONXI_IN_INT32] = ONXI_VIEW_I32,  [ONXI_IN_INT64] = ONXI_VIEW_I64,
@@ -338,8 +343,8 @@ static onxi_view typed_view(const onx_tensor *t, const onxi_element *e)
     };
     typed_field fields[6];
     typed_fields(t, fields);
-    onxi_view view = {
-        .kind = (onxi_view_kind)kinds[e->storage], .bits = e->bits, .stride = 4, .is_signed = e->is_signed
+    onxi_text_view view = {
+        .kind = (onxi_text_view_kind)kinds[e->storage], .bits = e->bits, .stride = 4, .is_signed = e->is_signed
     };
     if (e->packed > 1)
         view.kind = ONXI_VIEW_PACKED;
@@ -349,64 +354,64 @@ static onxi_view typed_view(const onx_tensor *t, const onxi_element *e)
     return view;
 }
 
-void onxi_print_tensor_data(onxi_printer *o, const onx_tensor *t, onxi_data_form form)
+void onxi_text_print_tensor_data(onxi_text_printer *o, const onx_tensor *t, onxi_text_data_form form)
 {
-    onxi_element e = onxi_element_of(t->data_type);
+    onxi_text_element e = onxi_text_element_of(t->data_type);
     if (form == ONXI_DATA_ELSEWHERE) {
-        onxi_print_pairs(o, t->external_data, t->external_data_count);
+        onxi_text_print_pairs(o, t->external_data, t->external_data_count);
         return;
     }
-    onxi_view view = form == ONXI_DATA_RAW ? raw_view(t, &e) : typed_view(t, &e);
+    onxi_text_view view = form == ONXI_DATA_RAW ? raw_view(t, &e) : typed_view(t, &e);
     uint64_t elements = 0;
     onx_tensor_count(t, &elements);
     view.count = elements * e.parts;
     if (t->dims_count > 1 && t->dims[t->dims_count - 1] <= INT32_MAX)
         view.row = (uint64_t)t->dims[t->dims_count - 1] * e.parts;
     view.field = e.storage == ONXI_IN_DOUBLE ? "double_data" : "float_data";
-    onxi_print_elements(o, &view, '{', '}');
+    onxi_text_print_elements(o, &view, '{', '}');
 }
 
-void onxi_keep_tensor(onxi_printer *o, const onx_tensor *t, onxi_data_form form)
+void onxi_text_keep_tensor(onxi_text_printer *o, const onx_tensor *t, onxi_text_data_form form)
 {
     static const uint32_t rest[] = { 3, 12, 16, 0 }; /* segment, doc_string, metadata_props */
     static const uint32_t with_location[] = { 3, 12, 14, 16,
                                               0 }; /* and data_location, where the text does not say it */
     size_t path = o->path_len;
     if (form == ONXI_DATA_RAW) {
-        onxi_path_field(o, "raw_data");
-        onxi_keep_line(o, "");
-        onxi_path_cut(o, path);
+        onxi_text_path_field(o, "raw_data");
+        onxi_text_keep_line(o, "");
+        onxi_text_path_cut(o, path);
     }
-    onxi_keep_fields(o, ONX_KIND_TENSOR, t, form == ONXI_DATA_ELSEWHERE ? rest : with_location);
+    onxi_text_keep_fields(o, ONX_KIND_TENSOR, t, form == ONXI_DATA_ELSEWHERE ? rest : with_location);
 }
 
-void onxi_print_tensor(onxi_printer *o, const onx_tensor *t, bool initializer)
+void onxi_text_print_tensor(onxi_text_printer *o, const onx_tensor *t, bool initializer)
 {
-    onxi_data_form form = onxi_tensor_form(t);
+    onxi_text_data_form form = onxi_text_tensor_form(t);
     onx_str name = onx_view(t->name);
     if (form == ONXI_DATA_NO_NOTATION) {
         ONXI_PUT(o, "float[0]");
     } else {
-        onxi_put_text(o, onx_dtype_name(t->data_type));
+        onxi_text_put_text(o, onx_dtype_name(t->data_type));
         for (uint32_t i = 0; i < t->dims_count; i++) {
-            onxi_put_text(o, i ? ", " : "[");
-            onxi_put_int(o, t->dims[i]);
+            onxi_text_put_text(o, i ? ", " : "[");
+            onxi_text_put_int(o, t->dims[i]);
         }
         if (t->dims_count)
-            onxi_put_char(o, ']');
+            onxi_text_put_char(o, ']');
     }
-    onxi_put_char(o, ' ');
+    onxi_text_put_char(o, ' ');
     if (initializer || name.len) {
-        onxi_put_name(o, name);
+        onxi_text_put_name(o, name);
         ONXI_PUT(o, " = ");
     } else if (form == ONXI_DATA_ELSEWHERE) {
         ONXI_PUT(o, "= ");
     }
     if (form == ONXI_DATA_NO_NOTATION) {
         ONXI_PUT(o, "{}");
-        onxi_keep_message(o, ONX_KIND_TENSOR, t);
+        onxi_text_keep_message(o, ONX_KIND_TENSOR, t);
         return;
     }
-    onxi_print_tensor_data(o, t, form);
-    onxi_keep_tensor(o, t, form);
+    onxi_text_print_tensor_data(o, t, form);
+    onxi_text_keep_tensor(o, t, form);
 }

@@ -5,7 +5,7 @@
 #include "text/text.h"
 
 typedef struct reader {
-    onxi_parser *p;
+    onxi_text_parser *p;
     const char *at, *end;
     uint32_t depth;
     const char *wrong; /* what could not be understood */
@@ -30,7 +30,7 @@ static bool at_end(reader *r)
 /* The next byte behind any space; the same space that ends a comment when it is written again. */
 static char peek(reader *r)
 {
-    while (r->at < r->end && onxi_char_is(*r->at, ONXI_CHAR_SPACE))
+    while (r->at < r->end && onxi_text_char_is(*r->at, ONXI_CHAR_SPACE))
         r->at++;
     return r->at < r->end ? *r->at : '\0';
 }
@@ -47,7 +47,7 @@ static onx_str take_word(reader *r)
 {
     peek(r);
     const char *start = r->at;
-    while (r->at < r->end && onxi_char_is(*r->at, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
+    while (r->at < r->end && onxi_text_char_is(*r->at, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
         r->at++;
     return onx_str_make(start, (size_t)(r->at - start));
 }
@@ -73,7 +73,7 @@ static bool take_string(reader *r, onx_bytes *out)
         return wrong(r, "a string has no end");
     char *copy = onxi_arena_get(r->p->arena, (size_t)(s - r->at) + 1);
     if (!copy)
-        return onxi_parse_abort(r->p, ONX_E_MEMORY);
+        return onxi_text_parse_abort(r->p, ONX_E_MEMORY);
     size_t n = 0;
     while (r->at < s) {
         char c = *r->at++;
@@ -94,14 +94,14 @@ static bool take_string(reader *r, onx_bytes *out)
         copy[n++] = c;
     }
     r->at = s + 1;
-    return onxi_bytes_refer(r->p->arena, copy, n, out) || onxi_parse_abort(r->p, ONX_E_MEMORY);
+    return onxi_bytes_refer(r->p->arena, copy, n, out) || onxi_text_parse_abort(r->p, ONX_E_MEMORY);
 }
 
 static onx_str number_text(reader *r)
 {
     peek(r);
     const char *start = r->at;
-    while (r->at < r->end && (onxi_char_is(*r->at, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT) || *r->at == '-' ||
+    while (r->at < r->end && (onxi_text_char_is(*r->at, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT) || *r->at == '-' ||
                               *r->at == '+' || *r->at == '.'))
         r->at++;
     return onx_str_make(start, (size_t)(r->at - start));
@@ -132,12 +132,12 @@ static bool take_integer(reader *r, uint8_t type, uint64_t *bits)
     onx_str text = number_text(r);
     int64_t value = 0;
     for (size_t i = 0; i < text.len; i++)
-        if (!onxi_char_is(text.ptr[i], ONXI_CHAR_DIGIT) && !(i == 0 && text.ptr[i] == '-' && text.len > 1))
+        if (!onxi_text_char_is(text.ptr[i], ONXI_CHAR_DIGIT) && !(i == 0 && text.ptr[i] == '-' && text.len > 1))
             return wrong(r, "an integer is missing");
     if (type == ONXI_UINT64)
-        return (text.len > 0 && text.ptr[0] != '-' && onxi_uint_of(text, bits)) ||
+        return (text.len > 0 && text.ptr[0] != '-' && onxi_text_uint_of(text, bits)) ||
                wrong(r, "an integer is missing or out of range");
-    if (!onxi_int_of(text, &value) || (type != ONXI_INT64 && (value < INT32_MIN || value > INT32_MAX)))
+    if (!onxi_text_int_of(text, &value) || (type != ONXI_INT64 && (value < INT32_MIN || value > INT32_MAX)))
         return wrong(r, "an integer is missing or out of range");
     *bits = type == ONXI_INT64 ? (uint64_t)value : (uint32_t)value;
     return true;
@@ -175,14 +175,14 @@ static bool take_element(reader *r, const onxi_field *field, uint64_t *bits)
 /* "[" [ value { "," value } ] "]" becomes the list. */
 static bool set_list(reader *r, const onxi_message_table *table, const onxi_field *field, void *message)
 {
-    onxi_parser *p = r->p;
+    onxi_text_parser *p = r->p;
     size_t base = p->stack_count, size = onxi_field_size(field);
     if (!take(r, '['))
         return wrong(r, "a list is missing");
     if (!take(r, ']')) {
         do {
             uint64_t bits = 0;
-            if (!take_element(r, field, &bits) || !onxi_push(p, bits)) {
+            if (!take_element(r, field, &bits) || !onxi_text_push(p, bits)) {
                 p->stack_count = base;
                 return false;
             }
@@ -201,7 +201,7 @@ static bool set_list(reader *r, const onxi_message_table *table, const onxi_fiel
     char *data = onxi_arena_get(p->arena, (size_t)onxi_list_room(count) * size + 1);
     p->stack_count = base;
     if (!data || !onxi_field_claim(table, field, message, p->arena, &place))
-        return onxi_parse_abort(p, ONX_E_MEMORY);
+        return onxi_text_parse_abort(p, ONX_E_MEMORY);
     for (uint64_t i = 0; i < count; i++)
         memcpy(data + i * size, &p->stack[base + i], size);
     if (count == 0)
@@ -226,13 +226,13 @@ static bool set_singular(reader *r, const onxi_message_table *table, const onxi_
         return false;
     if (!at_end(r))
         return false;
-    none |= (field->type == ONXI_STRING || field->type == ONXI_BYTES) && !bits && !onxi_tells_empty(table, field);
+    none |= (field->type == ONXI_STRING || field->type == ONXI_BYTES) && !bits && !onxi_text_tells_empty(table, field);
     if (none && !(m->has & field->has))
         return true;
     if (field->flags & ONXI_ONEOF)
         m->has &= ~field->group;
     if (!onxi_field_claim(table, field, message, r->p->arena, &place))
-        return onxi_parse_abort(r->p, ONX_E_MEMORY);
+        return onxi_text_parse_abort(r->p, ONX_E_MEMORY);
     memcpy(place.value, &bits, onxi_field_size(field));
     m->has = none ? m->has & ~field->has : m->has | field->has;
     return true;
@@ -248,7 +248,7 @@ static bool set_unknown(reader *r, const onxi_message_table *table, void *messag
     do {
         onx_unknown *u = ONXI_NEW(r->p->arena, onx_unknown);
         if (!u)
-            return onxi_parse_abort(r->p, ONX_E_MEMORY);
+            return onxi_text_parse_abort(r->p, ONX_E_MEMORY);
         if (!take_string(r, &u->bytes))
             return false;
         onx_str bytes = onx_view(u->bytes);
@@ -272,7 +272,7 @@ static bool set_unknown(reader *r, const onxi_message_table *table, void *messag
     if (!m->extra)
         m->extra = onx_arena_alloc(r->p->arena, table->extra_size);
     if (!m->extra)
-        return onxi_parse_abort(r->p, ONX_E_MEMORY);
+        return onxi_text_parse_abort(r->p, ONX_E_MEMORY);
     m->extra->unknown = first;
     return true;
 }
@@ -295,7 +295,7 @@ static bool take_message(reader *r, const onxi_message_table *table, void **out)
 {
     void *message = onx_arena_alloc(r->p->arena, table->size);
     if (!message)
-        return onxi_parse_abort(r->p, ONX_E_MEMORY);
+        return onxi_text_parse_abort(r->p, ONX_E_MEMORY);
     if (!take(r, '{'))
         return wrong(r, "a message is missing");
     if (++r->depth > r->p->depth_limit)
@@ -362,14 +362,14 @@ static bool follow(reader *r, const onxi_message_table *table, void *message)
         uint64_t index;
         bool indexed = take(r, '[');
         if (indexed) {
-            if (!onxi_uint_of(take_word(r), &index) || !take(r, ']') || !(field->flags & ONXI_REPEATED))
+            if (!onxi_text_uint_of(take_word(r), &index) || !take(r, ']') || !(field->flags & ONXI_REPEATED))
                 return wrong(r, "an index is not well formed");
             element = element_at(table, field, message, index);
             if (!element)
                 return wrong(r, "there is no element of that index");
         }
         if (peek(r) == '\0' && table->kind == ONX_KIND_TENSOR && onx_str_is(name, "raw_data"))
-            return onxi_tensor_to_raw(r->p->arena, message) || wrong(r, "the tensor cannot be stored as raw data");
+            return onxi_text_tensor_to_raw(r->p->arena, message) || wrong(r, "the tensor cannot be stored as raw data");
         if (take(r, ':'))
             return assign(r, table, field, message, element);
         if (!take(r, '.') || field->type != ONXI_MESSAGE || ((field->flags & ONXI_REPEATED) && !indexed))
@@ -387,12 +387,12 @@ static bool restore(reader *r)
 {
     onx_str word = take_word(r);
     int target = 0;
-    while (target < ONXI_TARGET_COUNT && !onx_str_is(word, onxi_targets[target].word))
+    while (target < ONXI_TARGET_COUNT && !onx_str_is(word, onxi_text_targets[target].word))
         target++;
     if (target == ONXI_TARGET_COUNT)
         return wrong(r, "it does not begin with the name of a part");
     void *message = r->p->target[target];
-    const onxi_message_table *table = onxi_messages[onxi_targets[target].kind];
+    const onxi_message_table *table = onxi_messages[onxi_text_targets[target].kind];
     if (!message)
         return wrong(r, "there is no such part before it");
     if (take(r, '.'))
@@ -406,7 +406,7 @@ static bool restore(reader *r)
     return true;
 }
 
-void onxi_restore(onxi_parser *p, const char *at, onx_str text)
+void onxi_text_restore(onxi_text_parser *p, const char *at, onx_str text)
 {
     reader r = { .p = p, .at = text.ptr, .end = text.ptr + text.len };
     char c = peek(&r);
@@ -414,23 +414,23 @@ void onxi_restore(onxi_parser *p, const char *at, onx_str text)
         return; /* a remark */
     if (restore(&r) || p->fatal)
         return;
-    onxi_parse_warn(p, at, ONX_WARNING, NULL, "this #@ comment is left out of account: %s",
-                    r.wrong ? r.wrong : "it is not well formed");
+    onxi_text_parse_warn(p, at, ONX_WARNING, NULL, "this #@ comment is left out of account: %s",
+                         r.wrong ? r.wrong : "it is not well formed");
     if (p->trivia) /* for the formatter it is a comment like others */
-        onxi_trivia_comment(p, onx_str_make(at, (size_t)(r.end - at)));
+        onxi_text_trivia_comment(p, onx_str_make(at, (size_t)(r.end - at)));
 }
 
-void onxi_restore_later(onxi_parser *p, const char *at, onx_str text)
+void onxi_text_restore_later(onxi_text_parser *p, const char *at, onx_str text)
 {
     if (!p->hold) {
-        onxi_restore(p, at, text);
+        onxi_text_restore(p, at, text);
         return;
     }
     if (p->waiting_count == p->waiting_room) {
         size_t room = p->waiting_room ? p->waiting_room * 2 : 8;
         onx_str *bigger = onxi_resize(p->cx, p->waiting, p->waiting_room * sizeof *bigger, room * sizeof *bigger);
         if (!bigger) {
-            onxi_parse_abort(p, ONX_E_MEMORY);
+            onxi_text_parse_abort(p, ONX_E_MEMORY);
             return;
         }
         p->waiting = bigger;
@@ -439,9 +439,9 @@ void onxi_restore_later(onxi_parser *p, const char *at, onx_str text)
     p->waiting[p->waiting_count++] = text;
 }
 
-void onxi_restore_waiting(onxi_parser *p, size_t base)
+void onxi_text_restore_waiting(onxi_text_parser *p, size_t base)
 {
     for (size_t i = base; i < p->waiting_count; i++)
-        onxi_restore(p, p->waiting[i].ptr - 2, p->waiting[i]); /* "#@" stands before it */
+        onxi_text_restore(p, p->waiting[i].ptr - 2, p->waiting[i]); /* "#@" stands before it */
     p->waiting_count = base;
 }

@@ -8,7 +8,7 @@ enum { ERRORS_MAX = 100, EXCERPT_MAX = 240, FOUND_MAX = 40 };
 #define L ONXI_CHAR_LETTER
 #define D ONXI_CHAR_DIGIT
 #define S ONXI_CHAR_SPACE
-const uint8_t onxi_char_class[256] = {
+const uint8_t onxi_text_char_class[256] = {
     ['\t'] = S, ['\n'] = S, ['\v'] = S, ['\f'] = S, ['\r'] = S, [' '] = S, ['_'] = L, ['0'] = D, ['1'] = D, ['2'] = D,
     ['3'] = D,  ['4'] = D,  ['5'] = D,  ['6'] = D,  ['7'] = D,  ['8'] = D, ['9'] = D, ['a'] = L, ['b'] = L, ['c'] = L,
     ['d'] = L,  ['e'] = L,  ['f'] = L,  ['g'] = L,  ['h'] = L,  ['i'] = L, ['j'] = L, ['k'] = L, ['l'] = L, ['m'] = L,
@@ -21,17 +21,17 @@ const uint8_t onxi_char_class[256] = {
 #undef D
 #undef S
 
-bool onxi_is_ident(onx_str s)
+bool onxi_text_is_ident(onx_str s)
 {
-    if (s.len == 0 || !onxi_char_is(s.ptr[0], ONXI_CHAR_LETTER))
+    if (s.len == 0 || !onxi_text_char_is(s.ptr[0], ONXI_CHAR_LETTER))
         return false;
     for (size_t i = 1; i < s.len; i++)
-        if (!onxi_char_is(s.ptr[i], ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
+        if (!onxi_text_char_is(s.ptr[i], ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
             return false;
     return true;
 }
 
-bool onxi_is_special_float(onx_str s)
+bool onxi_text_is_special_float(onx_str s)
 {
     static const char *const words[] = { "inf", "infinity", "nan" };
     for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
@@ -47,7 +47,7 @@ bool onxi_is_special_float(onx_str s)
 /* ---- gaps ---- */
 
 /* A comment ends before the line feed. What was looked at once is not again: the parser may stand before it twice. */
-static const char *skip_comment(onxi_parser *p)
+static const char *skip_comment(onxi_text_parser *p)
 {
     const char *start = p->at;
     const char *stop = memchr(start, '\n', (size_t)(p->end - start));
@@ -59,14 +59,14 @@ static const char *skip_comment(onxi_parser *p)
         if (text.len > 0 && text.ptr[text.len - 1] == '\r')
             text.len--;
         if (text.len >= 2 && text.ptr[1] == '@')
-            onxi_restore_later(p, start, onx_str_make(text.ptr + 2, text.len - 2));
+            onxi_text_restore_later(p, start, onx_str_make(text.ptr + 2, text.len - 2));
         else if (p->trivia)
-            onxi_trivia_comment(p, text);
+            onxi_text_trivia_comment(p, text);
     }
     return stop;
 }
 
-void onxi_gap_slow(onxi_parser *p)
+void onxi_text_gap_slow(onxi_text_parser *p)
 {
     unsigned breaks = 0;
     p->gap_begin = p->at;
@@ -75,10 +75,10 @@ void onxi_gap_slow(onxi_parser *p)
         if (c == '#') {
             p->at = skip_comment(p);
             breaks = 0;
-        } else if (onxi_char_is(c, ONXI_CHAR_SPACE)) {
+        } else if (onxi_text_char_is(c, ONXI_CHAR_SPACE)) {
             if (c == '\n' && ++breaks == 2 && p->trivia && p->at >= p->seen) {
                 p->seen = p->at;
-                onxi_trivia_blank(p, p->at);
+                onxi_text_trivia_blank(p, p->at);
             }
             p->at++;
         } else {
@@ -90,25 +90,25 @@ void onxi_gap_slow(onxi_parser *p)
 
 /* ---- tokens ---- */
 
-onx_str onxi_look_ident(onxi_parser *p)
+onx_str onxi_text_look_ident(onxi_text_parser *p)
 {
     const char *s = p->at;
-    if (s < p->end && onxi_char_is(*s, ONXI_CHAR_LETTER))
+    if (s < p->end && onxi_text_char_is(*s, ONXI_CHAR_LETTER))
         do
             s++;
-        while (s < p->end && onxi_char_is(*s, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT));
+        while (s < p->end && onxi_text_char_is(*s, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT));
     return onx_str_make(p->at, (size_t)(s - p->at));
 }
 
-onx_str onxi_take_ident(onxi_parser *p)
+onx_str onxi_text_take_ident(onxi_text_parser *p)
 {
-    onx_str s = onxi_look_ident(p);
+    onx_str s = onxi_text_look_ident(p);
     p->at += s.len;
     return s;
 }
 
 /* The byte after the closing quote, or NULL. */
-static const char *string_end(const onxi_parser *p, bool *escaped)
+static const char *string_end(const onxi_text_parser *p, bool *escaped)
 {
     *escaped = false;
     for (const char *s = p->at + 1; s < p->end; s++) {
@@ -123,18 +123,18 @@ static const char *string_end(const onxi_parser *p, bool *escaped)
 }
 
 /* string = '"' { plain | "\" any-byte } '"' */
-bool onxi_take_string(onxi_parser *p, onx_bytes *out)
+bool onxi_text_take_string(onxi_text_parser *p, onx_bytes *out)
 {
     bool escaped;
     const char *start = p->at + 1, *stop = string_end(p, &escaped);
     if (!stop)
-        return onxi_parse_error(p, p->at, "a closing \"", NULL, "this string has no end");
+        return onxi_text_parse_error(p, p->at, "a closing \"", NULL, "this string has no end");
     onx_str text = onx_str_make(start, (size_t)(stop - 1 - start));
     p->at = stop;
     if (escaped) {
         char *copy = onxi_arena_get(p->arena, text.len);
         if (!copy)
-            return onxi_parse_abort(p, ONX_E_MEMORY);
+            return onxi_text_parse_abort(p, ONX_E_MEMORY);
         size_t n = 0;
         for (size_t i = 0; i < text.len; i++) {
             if (text.ptr[i] == '\\')
@@ -143,59 +143,60 @@ bool onxi_take_string(onxi_parser *p, onx_bytes *out)
         }
         text = onx_str_make(copy, n);
     }
-    return onxi_bytes_refer(p->arena, text.ptr, text.len, out) || onxi_parse_abort(p, ONX_E_MEMORY);
+    return onxi_bytes_refer(p->arena, text.ptr, text.len, out) || onxi_text_parse_abort(p, ONX_E_MEMORY);
 }
 
-bool onxi_take_name(onxi_parser *p, onx_bytes *out, const char *what)
+bool onxi_text_take_name(onxi_text_parser *p, onx_bytes *out, const char *what)
 {
-    char c = onxi_peek(p);
+    char c = onxi_text_peek(p);
     if (c == '"')
-        return onxi_take_string(p, out);
-    onx_str s = onxi_take_ident(p);
+        return onxi_text_take_string(p, out);
+    onx_str s = onxi_text_take_ident(p);
     if (!s.len)
-        return onxi_parse_error(p, p->at, what, c == '\'' ? "strings are quoted with \"" : NULL, "a name is missing");
-    return onxi_bytes_refer(p->arena, s.ptr, s.len, out) || onxi_parse_abort(p, ONX_E_MEMORY);
+        return onxi_text_parse_error(p, p->at, what, c == '\'' ? "strings are quoted with \"" : NULL,
+                                     "a name is missing");
+    return onxi_bytes_refer(p->arena, s.ptr, s.len, out) || onxi_text_parse_abort(p, ONX_E_MEMORY);
 }
 
-bool onxi_expect(onxi_parser *p, char c, const char *expected, const char *context)
+bool onxi_text_expect(onxi_text_parser *p, char c, const char *expected, const char *context)
 {
-    if (onxi_take(p, c))
+    if (onxi_text_take(p, c))
         return true;
-    return onxi_unexpected(p, expected, NULL, context);
+    return onxi_text_unexpected(p, expected, NULL, context);
 }
 
 /* A bracket that is not closed comes out at the first token of a later line: the place is where it could have been. */
-bool onxi_unexpected(onxi_parser *p, const char *expected, const char *hint, const char *context)
+bool onxi_text_unexpected(onxi_text_parser *p, const char *expected, const char *hint, const char *context)
 {
-    onxi_gap(p);
-    const char *stop = onxi_token_end(p);
+    onxi_text_gap(p);
+    const char *stop = onxi_text_token_end(p);
     bool broken = memchr(stop, '\n', (size_t)(p->at - stop)) != NULL;
     if (broken)
         p->at = stop;
-    return onxi_parse_error(p, p->at, expected, hint, "unexpected %s in %s", broken || p->at >= p->end ? "end" : "text",
-                            context);
+    return onxi_text_parse_error(p, p->at, expected, hint, "unexpected %s in %s",
+                                 broken || p->at >= p->end ? "end" : "text", context);
 }
 
 static const char *skip_digits(const char *s, const char *end)
 {
-    while (s < end && onxi_char_is(*s, ONXI_CHAR_DIGIT))
+    while (s < end && onxi_text_char_is(*s, ONXI_CHAR_DIGIT))
         s++;
     return s;
 }
 
 /* int | float */
-onxi_literal_kind onxi_take_number(onxi_parser *p, onx_str *out, bool *ok)
+onxi_text_literal_kind onxi_text_take_number(onxi_text_parser *p, onx_str *out, bool *ok)
 {
     const char *start = p->at, *s = start, *end = p->end;
     *ok = true;
     if (s < end && *s == '-')
         s++;
-    if (s < end && onxi_char_is(*s, ONXI_CHAR_LETTER)) {
+    if (s < end && onxi_text_char_is(*s, ONXI_CHAR_LETTER)) {
         onx_str word = { 0 };
         p->at = s;
-        word = onxi_look_ident(p);
+        word = onxi_text_look_ident(p);
         p->at = start;
-        if (onxi_is_special_float(word)) {
+        if (onxi_text_is_special_float(word)) {
             *out = onx_str_make(start, (size_t)(word.ptr + word.len - start));
             p->at = word.ptr + word.len;
             return ONXI_LITERAL_FLOAT;
@@ -205,11 +206,11 @@ onxi_literal_kind onxi_take_number(onxi_parser *p, onx_str *out, bool *ok)
     s = skip_digits(s, end);
     if (s == digits) {
         if (digits > start)
-            *ok = onxi_parse_error(p, start, "a number", "no gap may stand after the minus sign, infinity is -inf",
-                                   "this minus sign has no number");
+            *ok = onxi_text_parse_error(p, start, "a number", "no gap may stand after the minus sign, infinity is -inf",
+                                        "this minus sign has no number");
         return ONXI_LITERAL_NONE;
     }
-    onxi_literal_kind kind = ONXI_LITERAL_INT;
+    onxi_text_literal_kind kind = ONXI_LITERAL_INT;
     if (s < end && *s == '.') {
         kind = ONXI_LITERAL_FLOAT;
         s = skip_digits(s + 1, end);
@@ -222,18 +223,19 @@ onxi_literal_kind onxi_take_number(onxi_parser *p, onx_str *out, bool *ok)
         const char *exponent = s;
         s = skip_digits(s, end);
         if (s == exponent)
-            *ok = onxi_parse_error(p, start, "digits after the e", NULL, "this number has an exponent without digits");
+            *ok = onxi_text_parse_error(p, start, "digits after the e", NULL,
+                                        "this number has an exponent without digits");
     }
-    if (*ok && s < end && (onxi_char_is(*s, ONXI_CHAR_LETTER) || *s == '.'))
-        *ok = onxi_parse_error(p, start, "a decimal number",
-                               (*s | 0x20) == 'x' ? "hexadecimal numbers have no notation" : NULL,
-                               "this is not a well formed number");
+    if (*ok && s < end && (onxi_text_char_is(*s, ONXI_CHAR_LETTER) || *s == '.'))
+        *ok = onxi_text_parse_error(p, start, "a decimal number",
+                                    (*s | 0x20) == 'x' ? "hexadecimal numbers have no notation" : NULL,
+                                    "this is not a well formed number");
     *out = onx_str_make(start, (size_t)(s - start));
     p->at = s;
     return kind;
 }
 
-bool onxi_uint_of(onx_str text, uint64_t *out)
+bool onxi_text_uint_of(onx_str text, uint64_t *out)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -245,11 +247,11 @@ bool onxi_uint_of(onx_str text, uint64_t *out)
     return text.len > 0;
 }
 
-bool onxi_int_of(onx_str text, int64_t *out)
+bool onxi_text_int_of(onx_str text, int64_t *out)
 {
     bool negative = text.len > 0 && text.ptr[0] == '-';
     uint64_t magnitude;
-    if (!onxi_uint_of(onx_str_make(text.ptr + negative, text.len - negative), &magnitude))
+    if (!onxi_text_uint_of(onx_str_make(text.ptr + negative, text.len - negative), &magnitude))
         return false;
     if (magnitude > (uint64_t)INT64_MAX + negative)
         return false;
@@ -257,27 +259,28 @@ bool onxi_int_of(onx_str text, int64_t *out)
     return true;
 }
 
-bool onxi_take_int(onxi_parser *p, int64_t *out, const char *what)
+bool onxi_text_take_int(onxi_text_parser *p, int64_t *out, const char *what)
 {
     onx_str text;
     bool ok;
-    onxi_gap(p);
+    onxi_text_gap(p);
     const char *at = p->at;
-    onxi_literal_kind kind = onxi_take_number(p, &text, &ok);
+    onxi_text_literal_kind kind = onxi_text_take_number(p, &text, &ok);
     if (!ok)
         return false;
     if (kind != ONXI_LITERAL_INT)
-        return onxi_parse_error(p, at, "an integer",
-                                at < p->end && *at == '+' ? "a plus sign is not part of a number" : NULL,
-                                "%s must be an integer", what);
-    if (!onxi_int_of(text, out))
-        return onxi_parse_error(p, at, "-9223372036854775808 to 9223372036854775807", NULL, "%s is out of range", what);
+        return onxi_text_parse_error(p, at, "an integer",
+                                     at < p->end && *at == '+' ? "a plus sign is not part of a number" : NULL,
+                                     "%s must be an integer", what);
+    if (!onxi_text_int_of(text, out))
+        return onxi_text_parse_error(p, at, "-9223372036854775808 to 9223372036854775807", NULL, "%s is out of range",
+                                     what);
     return true;
 }
 
 /* ---- errors ---- */
 
-onx_where onxi_parse_where(onxi_parser *p, const char *at)
+onx_where onxi_text_parse_where(onxi_text_parser *p, const char *at)
 {
     if (at < p->place) {
         p->place = p->begin;
@@ -292,7 +295,7 @@ onx_where onxi_parse_where(onxi_parser *p, const char *at)
                         .column = column > UINT32_MAX ? UINT32_MAX : (uint32_t)column };
 }
 
-onx_str onxi_excerpt(const char *end, const char *at, uint32_t column)
+onx_str onxi_text_excerpt(const char *end, const char *at, uint32_t column)
 {
     if (column > EXCERPT_MAX)
         return (onx_str){ 0 };
@@ -309,10 +312,10 @@ onx_str onxi_excerpt(const char *end, const char *at, uint32_t column)
 }
 
 /* What stands at a place, in words. */
-static onx_str found_at(const onxi_parser *p, const char *at, char buf[64])
+static onx_str found_at(const onxi_text_parser *p, const char *at, char buf[64])
 {
     const char *next = at;
-    while (next < p->end && (onxi_char_is(*next, ONXI_CHAR_SPACE) || *next == '#')) {
+    while (next < p->end && (onxi_text_char_is(*next, ONXI_CHAR_SPACE) || *next == '#')) {
         const char *stop = *next == '#' ? memchr(next, '\n', (size_t)(p->end - next)) : next;
         next = stop ? stop + 1 : p->end;
     }
@@ -322,9 +325,9 @@ static onx_str found_at(const onxi_parser *p, const char *at, char buf[64])
         return onx_str_of("the end of the line");
     size_t rest = (size_t)(p->end - at), n = 0;
     char c = *at;
-    if (onxi_char_is(c, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT) || c == '-')
+    if (onxi_text_char_is(c, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT) || c == '-')
         while (n < rest && n < FOUND_MAX &&
-               (onxi_char_is(at[n], ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT) || at[n] == '.' || at[n] == '-'))
+               (onxi_text_char_is(at[n], ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT) || at[n] == '.' || at[n] == '-'))
             n++;
     else if (c == '"') {
         do
@@ -345,7 +348,7 @@ static onx_str found_at(const onxi_parser *p, const char *at, char buf[64])
     return onx_str_make(buf, (size_t)len);
 }
 
-static const char *common_slip(const onxi_parser *p, const char *at)
+static const char *common_slip(const onxi_text_parser *p, const char *at)
 {
     if (p->end - at >= 2 && at[0] == '/' && (at[1] == '/' || at[1] == '*'))
         return "comments start with #";
@@ -358,17 +361,18 @@ static const char *common_slip(const onxi_parser *p, const char *at)
     return NULL;
 }
 
-static void report(onxi_parser *p, const char *at, onx_diag *d, const char *format, va_list args)
+static void report(onxi_text_parser *p, const char *at, onx_diag *d, const char *format, va_list args)
 {
     char buf[64];
-    d->where = onxi_parse_where(p, at);
-    d->excerpt = onxi_excerpt(p->end, at, d->where.column);
+    d->where = onxi_text_parse_where(p, at);
+    d->excerpt = onxi_text_excerpt(p->end, at, d->where.column);
     if (d->expected.len)
         d->value = found_at(p, at, buf);
     onxi_vreport(p->cx, d, format, args);
 }
 
-bool onxi_parse_error(onxi_parser *p, const char *at, const char *expected, const char *hint, const char *format, ...)
+bool onxi_text_parse_error(onxi_text_parser *p, const char *at, const char *expected, const char *hint,
+                           const char *format, ...)
 {
     if (p->fatal)
         return false;
@@ -382,14 +386,15 @@ bool onxi_parse_error(onxi_parser *p, const char *at, const char *expected, cons
     if (p->status == ONX_OK)
         p->status = ONX_E_MALFORMED;
     if (++p->errors >= ERRORS_MAX) {
-        onxi_fail(p->cx, ONX_E_LIMIT, onxi_parse_where(p, at),
+        onxi_fail(p->cx, ONX_E_LIMIT, onxi_text_parse_where(p, at),
                   "too many errors (%d), the rest of the text was not read", ERRORS_MAX);
         p->fatal = true;
     }
     return false;
 }
 
-void onxi_parse_warn(onxi_parser *p, const char *at, onx_severity severity, const char *hint, const char *format, ...)
+void onxi_text_parse_warn(onxi_text_parser *p, const char *at, onx_severity severity, const char *hint,
+                          const char *format, ...)
 {
     onx_diag d = { .severity = severity, .hint = onx_str_of(hint) };
     va_list args;
@@ -398,20 +403,20 @@ void onxi_parse_warn(onxi_parser *p, const char *at, onx_severity severity, cons
     va_end(args);
 }
 
-bool onxi_parse_abort(onxi_parser *p, onx_status status)
+bool onxi_text_parse_abort(onxi_text_parser *p, onx_status status)
 {
     p->status = status;
     p->fatal = true;
     return false;
 }
 
-bool onxi_parse_enter(onxi_parser *p, uint32_t levels)
+bool onxi_text_parse_enter(onxi_text_parser *p, uint32_t levels)
 {
     if (p->depth + levels > p->depth_limit) {
         if (!p->fatal)
-            onxi_fail(p->cx, ONX_E_LIMIT, onxi_parse_where(p, p->at),
+            onxi_fail(p->cx, ONX_E_LIMIT, onxi_text_parse_where(p, p->at),
                       "messages are nested more than %u levels deep (limit depth)", p->depth_limit);
-        return onxi_parse_abort(p, ONX_E_LIMIT);
+        return onxi_text_parse_abort(p, ONX_E_LIMIT);
     }
     p->depth += levels;
     return true;
@@ -420,9 +425,9 @@ bool onxi_parse_enter(onxi_parser *p, uint32_t levels)
 /* ---- going on after an error ---- */
 
 /* Skips one token without a look at the grammar; returns its first byte, 0 at the end. */
-static char skip_token(onxi_parser *p)
+static char skip_token(onxi_text_parser *p)
 {
-    char c = onxi_peek(p);
+    char c = onxi_text_peek(p);
     bool escaped;
     const char *start = p->at;
     if (p->at >= p->end)
@@ -436,8 +441,8 @@ static char skip_token(onxi_parser *p)
         p->at = stop ? stop : p->end;
     else if (c == '=' && p->end - p->at >= 2 && p->at[1] == '>')
         p->at += 2;
-    else if (onxi_char_is(c, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
-        while (p->at < p->end && onxi_char_is(*p->at, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
+    else if (onxi_text_char_is(c, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
+        while (p->at < p->end && onxi_text_char_is(*p->at, ONXI_CHAR_LETTER | ONXI_CHAR_DIGIT))
             p->at++;
     else
         p->at++;
@@ -449,7 +454,7 @@ static char skip_token(onxi_parser *p)
     return c ? c : '?';
 }
 
-static size_t column_of(const onxi_parser *p, const char *at)
+static size_t column_of(const onxi_text_parser *p, const char *at)
 {
     const char *s = at;
     while (s > p->begin && s[-1] != '\n')
@@ -457,25 +462,25 @@ static size_t column_of(const onxi_parser *p, const char *at)
     return (size_t)(at - s);
 }
 
-static bool first_on_line(const onxi_parser *p, const char *at)
+static bool first_on_line(const onxi_text_parser *p, const char *at)
 {
     const char *s = at;
     while (s > p->begin && s[-1] != '\n')
-        if (!onxi_char_is(*--s, ONXI_CHAR_SPACE))
+        if (!onxi_text_char_is(*--s, ONXI_CHAR_SPACE))
             return false;
     return true;
 }
 
 /* Texts are indented as a rule: the next node starts a line, no further right than the faulty one, while brackets that
  * were opened after the error are closed again. Only as many lines as the skipped text has are looked back at. */
-void onxi_skip_node(onxi_parser *p, const char *start)
+void onxi_text_skip_node(onxi_text_parser *p, const char *start)
 {
     size_t column = column_of(p, start);
     bool own_line = first_on_line(p, start);
     uint32_t open = 0;
     while (!p->fatal) {
         const char *before = p->at;
-        char c = onxi_peek(p);
+        char c = onxi_text_peek(p);
         bool new_line = p->at > before && memchr(before, '\n', (size_t)(p->at - before)) != NULL;
         if (p->at >= p->end || (c == '}' && open == 0))
             return;
@@ -492,12 +497,12 @@ void onxi_skip_node(onxi_parser *p, const char *start)
     }
 }
 
-bool onxi_skip_element(onxi_parser *p, const char *start, char close)
+bool onxi_text_skip_element(onxi_text_parser *p, const char *start, char close)
 {
     uint32_t open = 0;
     p->at = start;
     while (!p->fatal) {
-        char c = onxi_peek(p);
+        char c = onxi_text_peek(p);
         if (p->at >= p->end)
             return false;
         if (open == 0 && (c == ',' || c == close))
@@ -514,11 +519,11 @@ bool onxi_skip_element(onxi_parser *p, const char *start, char close)
 }
 
 /* The brace behind the outputs, or behind the list that follows these. */
-bool onxi_skip_to_body(onxi_parser *p)
+bool onxi_text_skip_to_body(onxi_text_parser *p)
 {
     const char *error = p->at;
     for (char c, last = '\0'; !p->fatal; last = c) {
-        c = onxi_peek(p);
+        c = onxi_text_peek(p);
         if (c == '{' && (last == ')' || last == '>'))
             return true;
         if (p->at >= p->end)
@@ -531,13 +536,13 @@ bool onxi_skip_to_body(onxi_parser *p)
 
 /* ---- lists under construction ---- */
 
-bool onxi_push(onxi_parser *p, uint64_t value)
+bool onxi_text_push(onxi_text_parser *p, uint64_t value)
 {
     if (p->stack_count == p->stack_room) {
         size_t room = p->stack_room ? p->stack_room * 2 : 256;
         uint64_t *bigger = onxi_resize(p->cx, p->stack, p->stack_room * sizeof *bigger, room * sizeof *bigger);
         if (!bigger)
-            return onxi_parse_abort(p, ONX_E_MEMORY);
+            return onxi_text_parse_abort(p, ONX_E_MEMORY);
         p->stack = bigger;
         p->stack_room = room;
     }
@@ -545,7 +550,7 @@ bool onxi_push(onxi_parser *p, uint64_t value)
     return true;
 }
 
-static void *pop_list(onxi_parser *p, size_t base, uint32_t *count, size_t size)
+static void *pop_list(onxi_text_parser *p, size_t base, uint32_t *count, size_t size)
 {
     size_t n = p->stack_count - base;
     p->stack_count = base;
@@ -553,19 +558,19 @@ static void *pop_list(onxi_parser *p, size_t base, uint32_t *count, size_t size)
     if (n == 0)
         return NULL;
     if (n > INT32_MAX) {
-        onxi_parse_error(p, p->at, NULL, NULL, "a list of %zu elements is too long", n);
-        onxi_parse_abort(p, ONX_E_LIMIT);
+        onxi_text_parse_error(p, p->at, NULL, NULL, "a list of %zu elements is too long", n);
+        onxi_text_parse_abort(p, ONX_E_LIMIT);
         return NULL;
     }
     void *list = onxi_arena_get(p->arena, (size_t)onxi_list_room(n) * size);
     if (!list)
-        onxi_parse_abort(p, ONX_E_MEMORY);
+        onxi_text_parse_abort(p, ONX_E_MEMORY);
     else
         *count = (uint32_t)n;
     return list;
 }
 
-void *onxi_pop_pointers(onxi_parser *p, size_t base, uint32_t *count)
+void *onxi_text_pop_pointers(onxi_text_parser *p, size_t base, uint32_t *count)
 {
     void **list = pop_list(p, base, count, sizeof *list);
     for (uint32_t i = 0; i < *count; i++)
@@ -573,7 +578,7 @@ void *onxi_pop_pointers(onxi_parser *p, size_t base, uint32_t *count)
     return list;
 }
 
-onx_bytes *onxi_pop_strings(onxi_parser *p, size_t base, uint32_t *count)
+onx_bytes *onxi_text_pop_strings(onxi_text_parser *p, size_t base, uint32_t *count)
 {
     onx_bytes *list = pop_list(p, base, count, sizeof *list);
     if (list)
@@ -581,7 +586,7 @@ onx_bytes *onxi_pop_strings(onxi_parser *p, size_t base, uint32_t *count)
     return list;
 }
 
-bool onxi_data_reserve(onxi_parser *p, size_t more)
+bool onxi_text_data_reserve(onxi_text_parser *p, size_t more)
 {
     if (p->data_room - p->data_len >= more)
         return true;
@@ -590,7 +595,7 @@ bool onxi_data_reserve(onxi_parser *p, size_t more)
         room = p->data_len + more;
     char *bigger = onxi_resize(p->cx, p->data, p->data_room, room);
     if (!bigger)
-        return onxi_parse_abort(p, ONX_E_MEMORY);
+        return onxi_text_parse_abort(p, ONX_E_MEMORY);
     p->data = bigger;
     p->data_room = room;
     return true;

@@ -222,7 +222,7 @@ double onxi_value_number(const onx_value *v, uint64_t index)
     return out;
 }
 
-int64_t onxi_value_whole(const onx_value *v, uint64_t index)
+int64_t onxi_value_int64(const onx_value *v, uint64_t index)
 {
     double x = onxi_value_number(v, index);
     return x > -9e18 && x < 9e18 ? (int64_t)x : x < 0 ? INT64_MIN : INT64_MAX;

@@ -21,8 +21,8 @@ static inline uint32_t onxi_element_size(int dtype)
 double onxi_value_number(const onx_value *v, uint64_t index);
 /* Elements first .. first+count-1. */
 void onxi_value_numbers(const onx_value *v, uint64_t first, uint64_t count, double *out);
-/* The same without what is behind the point; NaN and what is too large are INT64_MAX. */
-int64_t onxi_value_whole(const onx_value *v, uint64_t index);
+/* Element `index` as an integer, truncated towards zero; NaN and overflow give INT64_MAX. */
+int64_t onxi_value_int64(const onx_value *v, uint64_t index);
 void onxi_value_set_number(onx_value *v, uint64_t index, double number);
 /* Doubles as elements of an integer type or bool, rounded to nearest even and held in its range; NaN is its least. */
 void onxi_round_to(int dtype, void *out, const double *in, uint64_t count);
@@ -32,7 +32,7 @@ static inline int64_t onxi_index(const onx_value *v, uint64_t i)
 {
     if (v->dtype == ONX_INT64)
         return ((const int64_t *)v->data)[i];
-    return v->dtype == ONX_INT32 ? ((const int32_t *)v->data)[i] : onxi_value_whole(v, i);
+    return v->dtype == ONX_INT32 ? ((const int32_t *)v->data)[i] : onxi_value_int64(v, i);
 }
 /* Makes an output whose shape depends on data what it shall be; one that is so already keeps its memory, which may be
  * the plan's. */

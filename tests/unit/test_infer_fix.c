@@ -56,7 +56,7 @@ static void add_type(cases_buffer *out, renamer *r, const onx_infer *e, const on
     cases_buffer dim;
     onxi_type head = *type;
     head.ranked = false;
-    (void)onxi_type_print(e->dims, &head, text, sizeof text);
+    (void)onxi_infer_type_print(e->dims, &head, text, sizeof text);
     if (type->inner)
         (void)snprintf(text, sizeof text, "%u of", type->kind);
     cases_add_text(out, text);
@@ -80,8 +80,8 @@ static cases_buffer describe(onx_infer *e, const onx_infer *order, onxi_dims *co
     cases_buffer out = { NULL, 0 };
     renamer r = { .count = 0 };
     cases_add(&out, "", 0);
-    for (const onxi_result *o = order->results; o; o = o->next) {
-        const onxi_result *found = onxi_result_of(e, o->graph, false);
+    for (const onxi_infer_result *o = order->results; o; o = o->next) {
+        const onxi_infer_result *found = onxi_infer_result_of(e, o->graph, false);
         for (uint32_t i = 0; i < o->count || (found && i < found->count); i++) {
             if (!found || i >= found->count || i >= o->count) {
                 cases_add_text(&out, found && i < found->count ? "too much\n" : "missing\n");

@@ -183,7 +183,7 @@ static void test_io_format__by_content(void **state)
         { "\x93NUMPY\1", ONX_FORMAT_AUTO, "a NumPy array (.npy)" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        onxi_look look = onxi_look_at(onx_str_of(cases[i].text));
+        onxi_io_look look = onxi_io_look_at(onx_str_of(cases[i].text));
         if (look.format != cases[i].format || (look.what == NULL) != (cases[i].what == NULL) ||
             (look.what && strcmp(look.what, cases[i].what) != 0))
             fail_msg("%s: %s", cases[i].text, look.what ? look.what : "nothing");

@@ -22,7 +22,7 @@ typedef struct given {
 
 static bool may_be_left_out(const onxi_attr *a)
 {
-    return !a->required && !a->otherwise;
+    return !a->required && !a->default_text;
 }
 
 static const onx_attribute *attribute_of(onxi_call *call, const char *name)

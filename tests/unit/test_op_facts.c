@@ -56,10 +56,10 @@ static void compare_default(const onxi_attr *attr, const json_t *value)
     float f;
     onx_str s;
     if (!value || json_is_null(value)) {
-        assert_null(attr->otherwise);
+        assert_null(attr->default_text);
         return;
     }
-    assert_non_null(attr->otherwise);
+    assert_non_null(attr->default_text);
     switch (attr->type) {
     case ONX_ATTR_INT:
         assert_true(onxi_attr_default_int(attr, &i));
@@ -75,7 +75,7 @@ static void compare_default(const onxi_attr *attr, const json_t *value)
         assert_true(onx_str_is(s, json_string_value(value)));
         break;
     default: { /* lists: the same as JSON */
-        json_t *list = json_loads(attr->otherwise, 0, NULL);
+        json_t *list = json_loads(attr->default_text, 0, NULL);
         assert_true(json_equal(list, value));
         json_decref(list);
     }

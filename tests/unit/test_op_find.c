@@ -125,7 +125,7 @@ static void test_op_find__rows_are_consistent(void **state)
             for (const onxi_attr *a = row->attrs; a && a->name; a++) {
                 assert_ptr_equal(onxi_schema_attr(row, onx_str_of(a->name)), a);
                 assert_non_null(onx_attribute_type_name(a->type));
-                assert_false(a->required && a->otherwise);
+                assert_false(a->required && a->default_text);
             }
             assert_int_equal(row->function_opsets != NULL, (row->flags & ONXI_OP_FUNCTION) != 0);
             assert_int_equal(row->context_function_opsets != NULL, (row->flags & ONXI_OP_CONTEXT_FUNCTION) != 0);

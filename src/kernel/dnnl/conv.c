@@ -63,7 +63,7 @@ static bool choose_desc(onx_prepare *p, const conv_descs *c, dnnl_engine_t engin
         return false;
     bool good = make_desc(c, engine, post->attr, out);
     dnnl_primitive_attr_destroy(post->attr);
-    if (!good || post->followed == p->follower_count)
+    if (!good || post->post_ops_done == p->post_op_count)
         return good;
     dnnl_memory_desc_t dst = *dnnl_primitive_desc_query_md(*out, dnnl_query_dst_md, 0);
     onxi_dnnl_post more;
@@ -72,7 +72,7 @@ static bool choose_desc(onx_prepare *p, const conv_descs *c, dnnl_engine_t engin
     conv_descs fixed = *c;
     dnnl_primitive_desc_t better;
     fixed.y = dst;
-    if (more.followed > post->followed && make_desc(&fixed, engine, more.attr, &better)) {
+    if (more.post_ops_done > post->post_ops_done && make_desc(&fixed, engine, more.attr, &better)) {
         dnnl_primitive_desc_destroy(*out);
         *out = better;
         *post = more;
@@ -115,5 +115,5 @@ static onx_status conv_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-const onx_kernel onxi_kernels_dnnl_conv[] = { ONXI_DNNL_ROW("Conv", 1, ONX_KERNEL_FOLLOWERS, conv_prepare), { 0 } };
+const onx_kernel onxi_kernels_dnnl_conv[] = { ONXI_DNNL_ROW("Conv", 1, ONX_KERNEL_POST_OPS, conv_prepare), { 0 } };
 #endif

@@ -1,4 +1,4 @@
-/* dnnl.c - primitives of oneDNN as kernels: binding operands, running, changes of layout, followers. */
+/* dnnl.c - primitives of oneDNN as kernels: binding operands, running, changes of layout, post_ops. */
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
@@ -292,7 +292,7 @@ onx_status onxi_dnnl_pack(onx_prepare *p, uint32_t input, const dnnl_memory_desc
     return p->ops->packed(p, input, to, sizeof *to, dnnl_memory_desc_get_size(to), pack, &q, out);
 }
 
-/* ---- followers ---- */
+/* ---- post-operations ---- */
 
 static bool same_dims(const onx_value *a, const onx_value *b)
 {
@@ -339,18 +339,18 @@ static bool eltwise_of(const onx_prepare *as, dnnl_alg_kind_t *kind, float *alph
     return true;
 }
 
-static bool take_follower(onx_prepare *p, const onx_follower *f, const dnnl_memory_desc_t *dst, onxi_dnnl_post *post,
-                          dnnl_post_ops_t ops)
+static bool take_post_op(onx_prepare *p, const onx_post_op *f, const dnnl_memory_desc_t *dst, onxi_dnnl_post *post,
+                         dnnl_post_ops_t ops)
 {
-    onx_str op = onx_view(f->as->node->op_type);
+    onx_str op = onx_view(f->prepare->node->op_type);
     dnnl_alg_kind_t kind;
     float alpha, beta;
-    if (onx_view(f->as->node->domain).len)
+    if (onx_view(f->prepare->node->domain).len)
         return false;
-    if (eltwise_of(f->as, &kind, &alpha, &beta))
+    if (eltwise_of(f->prepare, &kind, &alpha, &beta))
         return f->operand < 0 && dnnl_post_ops_append_eltwise(ops, 1, kind, alpha, beta) == dnnl_success;
     bool adds = onx_str_is(op, "Add") || onx_str_is(op, "Sum");
-    if (!adds || f->as->input_count != 2 || f->operand < 0 || !same_dims(p->inputs[f->operand], p->outputs[0]))
+    if (!adds || f->prepare->input_count != 2 || f->operand < 0 || !same_dims(p->inputs[f->operand], p->outputs[0]))
         return false;
     if (p->last_use[f->operand] && post->sum < 0 && post->binary < 0) {
         post->sum = f->operand;
@@ -371,9 +371,9 @@ bool onxi_dnnl_post_make(onx_prepare *p, const dnnl_memory_desc_t *dst, onxi_dnn
         return false;
     bool good = dnnl_primitive_attr_set_scratchpad_mode(post->attr, dnnl_scratchpad_mode_user) == dnnl_success &&
                 dnnl_post_ops_create(&ops) == dnnl_success;
-    while (good && post->followed < p->follower_count &&
-           take_follower(p, &p->followers[post->followed], dst, post, ops))
-        post->followed++;
+    while (good && post->post_ops_done < p->post_op_count &&
+           take_post_op(p, &p->post_ops[post->post_ops_done], dst, post, ops))
+        post->post_ops_done++;
     good = good && dnnl_primitive_attr_set_post_ops(post->attr, ops) == dnnl_success;
     if (ops)
         dnnl_post_ops_destroy(ops);
@@ -385,7 +385,7 @@ bool onxi_dnnl_post_make(onx_prepare *p, const dnnl_memory_desc_t *dst, onxi_dnn
 void onxi_dnnl_post_apply(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_post *post, const onx_layout *layout,
                           const dnnl_memory_desc_t *dst)
 {
-    p->followed = post->followed;
+    p->post_ops_done = post->post_ops_done;
     if (post->sum >= 0) {
         p->overwrite = post->sum;
         p->want[post->sum] = layout;

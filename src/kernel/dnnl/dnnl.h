@@ -51,16 +51,16 @@ bool onxi_dnnl_layout(onx_prepare *p, const dnnl_memory_desc_t *md, const onx_la
 onx_status onxi_dnnl_pack(onx_prepare *p, uint32_t input, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
                           const void **out);
 
-/* Attributes with the followers that can be done as post-operations; their operands are added by
- * onxi_dnnl_add_followers once the layout of the result is known. */
+/* Attributes with the post-operations that oneDNN can do; their operands are added by
+ * onxi_dnnl_add_post_ops once the layout of the result is known. */
 typedef struct onxi_dnnl_post {
     dnnl_primitive_attr_t attr;
-    uint32_t followed;
+    uint32_t post_ops_done;
     int32_t sum;    /* input that the result is added to in place, -1: none */
     int32_t binary; /* input that is added, -1: none */
     uint32_t binary_at;
 } onxi_dnnl_post;
-/* `dst` is the layout of the result, NULL while it is not known: then no binary follower is taken. */
+/* `dst` is the layout of the result, NULL while it is not known: then no binary post-operation is taken. */
 bool onxi_dnnl_post_make(onx_prepare *p, const dnnl_memory_desc_t *dst, onxi_dnnl_post *post);
 void onxi_dnnl_post_apply(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_post *post, const onx_layout *layout,
                           const dnnl_memory_desc_t *dst);

@@ -120,13 +120,13 @@ static onx_status matmul_prepare(onx_prepare *p)
     if (q.k <= 0 || q.n <= 0 || a->dims[a->rank - 1] != q.k)
         return ONX_E_UNSUPPORTED;
     q.m = (int64_t)(a->count / (uint64_t)q.k);
-    for (uint32_t i = 0; i < p->follower_count; i++) /* bias and result are described as matrices */
-        if (p->followers[i].operand >= 0 && y->rank != 2)
-            p->follower_count = i;
+    for (uint32_t i = 0; i < p->post_op_count; i++) /* bias and result are described as matrices */
+        if (p->post_ops[i].operand >= 0 && y->rank != 2)
+            p->post_op_count = i;
     return inner_product(p, &q);
 }
 
-const onx_kernel onxi_kernels_dnnl_matmul[] = { ONXI_DNNL_ROW("Gemm", 1, ONX_KERNEL_FOLLOWERS, gemm_prepare),
-                                                ONXI_DNNL_ROW("MatMul", 1, ONX_KERNEL_FOLLOWERS, matmul_prepare),
+const onx_kernel onxi_kernels_dnnl_matmul[] = { ONXI_DNNL_ROW("Gemm", 1, ONX_KERNEL_POST_OPS, gemm_prepare),
+                                                ONXI_DNNL_ROW("MatMul", 1, ONX_KERNEL_POST_OPS, matmul_prepare),
                                                 { 0 } };
 #endif

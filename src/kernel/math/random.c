@@ -180,7 +180,7 @@ static onx_status multinomial_run(onx_work *work, uint64_t first, uint64_t last)
 
 #define ROW(name, from, typed, how, body)                                                                              \
     {                                                                                                                  \
-        .op = name, .since = from, .dtypes = ONXI_FLOATS, .typed_by = typed, .flags = ONX_KERNEL_RANDOM,               \
+        .op = name, .since = from, .dtypes = ONXI_FLOATS, .dtype_from = typed, .flags = ONX_KERNEL_RANDOM,             \
         .prepare = how, .run = body                                                                                    \
     }
 const onx_kernel onxi_kernels_random[] = {

@@ -312,7 +312,7 @@ static onx_status hot_prepare(onx_prepare *p)
     return onxi_ml_index_words(p, keys.data, (uint32_t)keys.count, true, &q->index);
 }
 
-/* Numbers lose what is behind the point; what is no int64 is no category. */
+/* Numbers are truncated towards zero; one that does not fit an int64 is not a category. */
 static uint32_t find_whole(const label_params *q, const onx_value *x, uint64_t i)
 {
     if (x->dtype == ONX_STRING || x->dtype == ONX_INT64)
@@ -321,7 +321,7 @@ static uint32_t find_whole(const label_params *q, const onx_value *x, uint64_t i
     return v > -0x1p63 && v < 0x1p63 ? onxi_ml_find_word(&q->index, (uint64_t)(int64_t)v) : ONXI_ML_NOWHERE;
 }
 
-static onx_status hot_run(onx_work *work, uint64_t first, uint64_t last)
+static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const label_params *q = work->params;
     float *y = work->outputs[0]->data;
@@ -340,6 +340,6 @@ const onx_kernel onxi_kernels_ml_label[] = {
     ONXI_ML_ROW("LabelEncoder", 1, .prepare = first_encoder_prepare, .run = label_run),
     ONXI_ML_ROW("LabelEncoder", 2, .prepare = encoder_prepare, .run = label_run),
     ONXI_ML_ROW("CategoryMapper", 1, .prepare = mapper_prepare, .run = label_run),
-    ONXI_ML_ROW("OneHotEncoder", 1, .prepare = hot_prepare, .run = hot_run),
+    ONXI_ML_ROW("OneHotEncoder", 1, .prepare = hot_prepare, .run = one_hot_run),
     { 0 }
 };

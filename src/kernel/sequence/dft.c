@@ -353,7 +353,7 @@ const onx_kernel onxi_kernels_dft[] = {
     { .op = "MelWeightMatrix",
       .since = 17,
       .dtypes = ONXI_NUMBERS,
-      .typed_by = -1,
+      .dtype_from = ONX_OUTPUT(0),
       .prepare = mel_prepare,
       .run = mel_run },
     { 0 },

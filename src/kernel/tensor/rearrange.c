@@ -153,7 +153,12 @@ static onx_status bits_run(onx_work *work, uint64_t first, uint64_t last)
 const onx_kernel onxi_kernels_rearrange[] = {
     { .op = "ReverseSequence", .since = 10, .prepare = reverse_prepare, .run = reverse_run },
     { .op = "Trilu", .since = 14, .prepare = trilu_prepare, .run = trilu_run },
-    { .op = "EyeLike", .since = 9, .dtypes = ONE_OF, .typed_by = -1, .prepare = eye_prepare, .run = eye_run },
+    { .op = "EyeLike",
+      .since = 9,
+      .dtypes = ONE_OF,
+      .dtype_from = ONX_OUTPUT(0),
+      .prepare = eye_prepare,
+      .run = eye_run },
     { .op = "BitCast", .since = 26, .prepare = bits_prepare, .run = bits_run },
     { 0 }
 };

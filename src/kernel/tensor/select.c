@@ -249,9 +249,9 @@ static onx_status compress_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- OneHot: indexes may be of any type; what is behind the point does not count, NaN is outside ---- */
+/* ---- OneHot: indexes may be of any type: fractions are truncated, NaN is out of range ---- */
 
-static onx_status hot_run(onx_work *work, uint64_t first, uint64_t last)
+static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const onx_prepare *p = work->prepared;
@@ -290,10 +290,10 @@ const onx_kernel onxi_kernels_select[] = {
     { .op = "Compress",
       .since = 9,
       .dtypes = ONX_DTYPE_BIT(ONX_BOOL),
-      .typed_by = 1,
+      .dtype_from = ONX_INPUT(1),
       .flags = ONX_KERNEL_SIZES_OUTPUT,
       .prepare = onxi_whole_bytes,
       .run = compress_run },
-    { .op = "OneHot", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = onxi_whole_bytes, .run = hot_run },
+    { .op = "OneHot", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = onxi_whole_bytes, .run = one_hot_run },
     { 0 }
 };

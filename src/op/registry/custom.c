@@ -48,9 +48,9 @@ static onx_status copy_attributes(onx_registry *registry, const onx_op_def *def,
             return refuse(registry, def, "no type is given for attribute", from->name);
         copy[i] = *from;
         copy[i].name = onxi_registry_text(registry, onx_str_of(from->name));
-        if (from->otherwise)
-            copy[i].otherwise = onxi_registry_text(registry, onx_str_of(from->otherwise));
-        if (!copy[i].name || (from->otherwise && !copy[i].otherwise))
+        if (from->default_text)
+            copy[i].default_text = onxi_registry_text(registry, onx_str_of(from->default_text));
+        if (!copy[i].name || (from->default_text && !copy[i].default_text))
             return ONX_E_MEMORY;
     }
     *out = copy;
@@ -268,7 +268,7 @@ int64_t onx_op_call_int(onx_op_call *call, const char *name, int64_t otherwise)
 
 const onx_op_dim *onx_op_call_value(onx_op_call *call, uint32_t input, uint32_t *count)
 {
-    const onxi_value *value = onxi_call_value(call, input);
+    const onxi_known_ints *value = onxi_call_value(call, input);
     *count = value ? value->count : 0;
     return value ? value->elements : NULL;
 }

@@ -59,9 +59,9 @@ size_t onx_op_signature(const onx_op *op, char *buf, size_t size)
         const onxi_attr *a = &op->attrs[i];
         put_item(&w, i, " <", ", ");
         put(&w, a->name);
-        if (a->otherwise) {
+        if (a->default_text) {
             put(&w, " = ");
-            put(&w, a->otherwise);
+            put(&w, a->default_text);
         } else if (!a->required) {
             put(&w, "?");
         }
@@ -286,12 +286,12 @@ static void put_attribute_change(writer *w, const onxi_attr *old, const onxi_att
         put(w, now->name);
         put(w, now->required ? " is now required" : " is now optional");
     }
-    if (old->otherwise && now->otherwise ? strcmp(old->otherwise, now->otherwise) != 0
-                                         : old->otherwise != now->otherwise) {
+    if (old->default_text && now->default_text ? strcmp(old->default_text, now->default_text) != 0
+                                               : old->default_text != now->default_text) {
         put_remark(w, "attribute ");
         put(w, now->name);
-        put(w, now->otherwise ? " defaults to " : " has no default any more");
-        put(w, now->otherwise ? now->otherwise : "");
+        put(w, now->default_text ? " defaults to " : " has no default any more");
+        put(w, now->default_text ? now->default_text : "");
     }
 }
 

@@ -70,10 +70,10 @@
 #define SPARSE_TENSOR ONX_ATTR_SPARSE_TENSOR
 #define TYPE_PROTO    ONX_ATTR_TYPE_PROTO
 
-#define REQUIRED      true, NULL
-#define OPTIONAL      false, NULL
-#define DEFAULT(text) false, text
-#define TEXT(string)  false, "\"" string "\""
+#define REQUIRED      .required = true
+#define OPTIONAL      .required = false
+#define DEFAULT(text) .default_text = text
+#define TEXT(string)  .default_text = "\"" string "\""
 
 /* ---- sets of element types; a number is the opset version that brought the wider set ---- */
 

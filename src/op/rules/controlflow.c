@@ -72,11 +72,11 @@ static onxi_type *new_types(onxi_call *call, uint32_t count)
 
 /* ---- If ---- */
 
-static onx_status branch(onxi_call *call, const char *name, bool never, onxi_type **out, onxi_value **values)
+static onx_status branch(onxi_call *call, const char *name, bool never, onxi_type **out, onxi_known_ints **values)
 {
     const onx_graph *graph = onxi_call_graph(call, name);
     *out = new_types(call, call->output_count);
-    *values = ONXI_ARRAY(call->arena, onxi_value, call->output_count + 1u);
+    *values = ONXI_ARRAY(call->arena, onxi_known_ints, call->output_count + 1u);
     if (!*out || !*values)
         return ONX_E_MEMORY;
     if (!graph)
@@ -94,7 +94,7 @@ static onx_status branch(onxi_call *call, const char *name, bool never, onxi_typ
     return status;
 }
 
-static bool same_value(const onxi_value *a, const onxi_value *b)
+static bool same_value(const onxi_known_ints *a, const onxi_known_ints *b)
 {
     return a->elements && b->elements && a->floored == b->floored && a->rank == b->rank && a->count == b->count &&
            memcmp(a->elements, b->elements, a->count * sizeof *a->elements) == 0;
@@ -103,7 +103,7 @@ static bool same_value(const onxi_value *a, const onxi_value *b)
 onx_status onxi_rule_if(onxi_call *call)
 {
     onxi_type *yes, *no;
-    onxi_value *yes_values, *no_values;
+    onxi_known_ints *yes_values, *no_values;
     int64_t test;
     bool known = onxi_call_const_int(call, 0, &test);
     onx_status status = branch(call, "then_branch", known && !test, &yes, &yes_values);
@@ -114,7 +114,7 @@ onx_status onxi_rule_if(onxi_call *call)
         onx_status joined = onxi_call_join(call, &yes[i], &no[i], "output", i, &call->outputs[i]);
         if (joined == ONX_OK && known) /* the branch that is never taken does not blur the shape */
             call->outputs[i] = test ? yes[i] : no[i];
-        const onxi_value *value = known && !test ? &no_values[i] : &yes_values[i];
+        const onxi_known_ints *value = known && !test ? &no_values[i] : &yes_values[i];
         if (joined == ONX_OK && value->elements && (known || same_value(&yes_values[i], &no_values[i])))
             onxi_call_carry(call, i, *value);
         status = status == ONX_OK ? joined : status;
@@ -225,9 +225,10 @@ static onx_status scan_output(onxi_call *call, const onxi_type *element, uint32_
 
 static bool is_true(onxi_call *call, const onx_tensor *tensor)
 {
-    onxi_value value;
-    return tensor && !onx_tensor_is_external(tensor) && onxi_value_of_tensor(call->doc, call->arena, tensor, &value) &&
-           value.count == 1 && onxi_dim_is_const(value.elements[0]) && value.elements[0] != 0;
+    onxi_known_ints value;
+    return tensor && !onx_tensor_is_external(tensor) &&
+           onxi_known_ints_of_tensor(call->doc, call->arena, tensor, &value) && value.count == 1 &&
+           onxi_dim_is_const(value.elements[0]) && value.elements[0] != 0;
 }
 
 /* Does the body go on whenever it is asked? Exporters write a counted loop so: its condition is handed through, or a
@@ -266,7 +267,7 @@ static bool never_stops(onxi_call *call, const onx_graph *body)
 /* How often the body runs; UNKNOWN where its condition may end it sooner. */
 static onxi_dim loop_length(onxi_call *call, const onx_graph *body)
 {
-    const onxi_value *trips = onxi_call_value(call, 0);
+    const onxi_known_ints *trips = onxi_call_value(call, 0);
     int64_t first;
     if (onxi_call_has_input(call, 1)) { /* without it nobody asks the body's own */
         if (!onxi_call_const_int(call, 1, &first))

@@ -6,7 +6,7 @@
 
 static void carry(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a))
 {
-    const onxi_value *in = onxi_call_any_value(call, 0);
+    const onxi_known_ints *in = onxi_call_any_value(call, 0);
     onxi_dim *out = in ? onxi_call_set_value(call, 0, in->rank, in->count) : NULL;
     for (uint32_t i = 0; out && i < in->count; i++)
         out[i] = onxi_dim_is_known(in->elements[i]) ? step(call->dims, in->elements[i]) : ONXI_DIM_UNKNOWN;
@@ -94,9 +94,9 @@ onx_status onxi_rule_sqrt(onxi_call *call)
 
 onx_status onxi_rule_floor(onxi_call *call)
 {
-    const onxi_value *part = onxi_call_floored_value(call, 0);
+    const onxi_known_ints *part = onxi_call_floored_value(call, 0);
     if (part) {
-        onxi_value whole = *part;
+        onxi_known_ints whole = *part;
         whole.floored = false;
         onxi_call_carry(call, 0, whole);
     }
@@ -114,7 +114,7 @@ onx_status onxi_rule_round(onxi_call *call)
 onx_status onxi_rule_clip(onxi_call *call)
 {
     int64_t low, high;
-    const onxi_value *in = onxi_call_value(call, 0);
+    const onxi_known_ints *in = onxi_call_value(call, 0);
     bool has_low = call->schema->since >= 11 && onxi_call_const_int(call, 1, &low);
     bool has_high = call->schema->since >= 11 && onxi_call_const_int(call, 2, &high);
     bool known = call->schema->since >= 11 && (has_low || !onxi_call_has_input(call, 1)) &&
@@ -184,7 +184,7 @@ onx_status onxi_broadcast_inputs(onxi_call *call, uint32_t first, uint32_t last,
 typedef onxi_dim step_fn(onxi_dims *dims, onxi_dim a, onxi_dim b);
 
 /* Element k of a value that is broadcast; a value of one element stands for all. */
-static onxi_dim element(const onxi_value *v, uint32_t k)
+static onxi_dim element(const onxi_known_ints *v, uint32_t k)
 {
     return v->elements[v->count == 1 ? 0 : k];
 }
@@ -214,7 +214,7 @@ static onx_status check_overflow(onxi_call *call, step_fn *step, uint32_t k, onx
 
 static onx_status carry_pair(onxi_call *call, step_fn *step)
 {
-    const onxi_value *a = onxi_call_any_value(call, 0), *b = onxi_call_any_value(call, 1);
+    const onxi_known_ints *a = onxi_call_any_value(call, 0), *b = onxi_call_any_value(call, 1);
     if (!a || !b)
         return ONX_OK;
     if (a->rank > 1 || b->rank > 1) {
@@ -283,7 +283,7 @@ onx_status onxi_rule_sub(onxi_call *call)
     return pair(call, onxi_dim_sub);
 }
 /* Sizes that are scaled in floating point are rounded down next: H * 0.5, H / 32. Their whole part is known. */
-static void carry_part(onxi_call *call, const onxi_value *a, const onxi_value *b, const float *scale)
+static void carry_part(onxi_call *call, const onxi_known_ints *a, const onxi_known_ints *b, const float *scale)
 {
     uint32_t count = b && b->count > a->count ? b->count : a->count;
     if (call->schema->since < 7 || a->rank > 1 || (b && b->rank > 1) || (a->count != count && a->count != 1) ||
@@ -319,7 +319,7 @@ onx_status onxi_rule_mul(onxi_call *call)
     if (onxi_call_dtype(call, 0) != ONX_FLOAT || !call->dims)
         return ONX_OK;
     for (uint32_t i = 0; i < 2; i++) {
-        const onxi_value *size = onxi_call_value(call, i);
+        const onxi_known_ints *size = onxi_call_value(call, i);
         float scale;
         if (size && fraction_in(call, 1 - i, &scale))
             carry_part(call, size, NULL, &scale);
@@ -334,7 +334,7 @@ onx_status onxi_rule_mod(onxi_call *call)
 onx_status onxi_rule_div(onxi_call *call)
 {
     bool floating = onx_dtype_class_of(onxi_call_dtype(call, 0)) == ONX_CLASS_FLOATING;
-    const onxi_value *a = onxi_call_value(call, 0), *b = onxi_call_value(call, 1);
+    const onxi_known_ints *a = onxi_call_value(call, 0), *b = onxi_call_value(call, 1);
     bool zero = false;
     for (uint32_t i = 0; a && b && i < b->count && !floating; i++)
         zero |= b->elements[i] == 0;
@@ -478,13 +478,13 @@ onx_status onxi_rule_mean(onxi_call *call)
 
 onx_status onxi_rule_where(onxi_call *call)
 {
-    const onxi_value *c = onxi_call_value(call, 0), *a = onxi_call_value(call, 1), *b = onxi_call_value(call, 2);
+    const onxi_known_ints *c = onxi_call_value(call, 0), *a = onxi_call_value(call, 1), *b = onxi_call_value(call, 2);
     ONX_TRY(broadcast_shape(call, 0, call->input_count, 0));
     if (!c || !a || !b) {
         onxi_carry_chosen(call);
     } else {
         uint32_t count = c->count, rank = c->rank;
-        const onxi_value *all[3] = { c, a, b };
+        const onxi_known_ints *all[3] = { c, a, b };
         for (int i = 0; i < 3; i++) {
             count = all[i]->count != 1 ? all[i]->count : count;
             rank = all[i]->rank > rank ? all[i]->rank : rank;

@@ -16,9 +16,9 @@ static onx_status constant_tensor(onxi_call *call, const onx_tensor *tensor)
             return onxi_call_fail(call, "the value has size %lld at axis %u", (long long)tensor->dims[i], i);
         dims[i] = tensor->dims[i];
     }
-    onxi_value value;
+    onxi_known_ints value;
     if (onx_dtype_class_of(tensor->data_type) != ONX_CLASS_TEXT &&
-        onxi_value_of_tensor(call->doc, call->arena, tensor, &value))
+        onxi_known_ints_of_tensor(call->doc, call->arena, tensor, &value))
         onxi_call_carry(call, 0, value);
     return ONX_OK;
 }
@@ -96,16 +96,16 @@ onx_status onxi_rule_constant(onxi_call *call)
 
 onx_status onxi_rule_constant_of_shape(onxi_call *call)
 {
-    const onxi_value *shape = onxi_call_value(call, 0);
+    const onxi_known_ints *shape = onxi_call_value(call, 0);
     uint32_t count;
     onxi_dim *dims;
-    onxi_value fill = { .elements = NULL };
+    onxi_known_ints fill = { .elements = NULL };
     int dtype = ONX_FLOAT;
     const onx_attribute *a = call->ops->attribute(call, "value");
     onx_tensor *const *tensor = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
     if (tensor && *tensor) {
         dtype = (*tensor)->data_type;
-        if (!onxi_value_of_tensor(call->doc, call->arena, *tensor, &fill))
+        if (!onxi_known_ints_of_tensor(call->doc, call->arena, *tensor, &fill))
             fill.elements = NULL;
     }
     onxi_call_output_unranked(call, 0, dtype);
@@ -123,7 +123,7 @@ onx_status onxi_rule_constant_of_shape(onxi_call *call)
     }
     int64_t length = shape->count ? dims[0] : 1;
     if (shape->count > 1 || !fill.elements || fill.count != 1 || !onxi_dim_is_const(length) ||
-        length > ONXI_VALUE_LIMIT)
+        length > ONXI_KNOWN_INTS_LIMIT)
         return ONX_OK;
     onxi_dim *out = onxi_call_set_value(call, 0, shape->count, (uint32_t)length);
     for (int64_t i = 0; out && i < length; i++)
@@ -230,7 +230,7 @@ static onxi_dim integer_steps(onxi_call *call)
 {
     onxi_dim number[3];
     for (uint32_t i = 0; i < 3; i++) {
-        const onxi_value *value = onxi_call_value(call, i);
+        const onxi_known_ints *value = onxi_call_value(call, i);
         if (!value || value->count != 1)
             return ONXI_DIM_UNKNOWN;
         number[i] = value->elements[0];
@@ -261,8 +261,8 @@ onx_status onxi_rule_range(onxi_call *call)
         return ONX_OK;
     }
     dims[0] = integer_steps(call);
-    const onxi_value *start = onxi_call_value(call, 0), *step = onxi_call_value(call, 2);
-    if (!onxi_dim_is_const(dims[0]) || dims[0] > ONXI_VALUE_LIMIT)
+    const onxi_known_ints *start = onxi_call_value(call, 0), *step = onxi_call_value(call, 2);
+    if (!onxi_dim_is_const(dims[0]) || dims[0] > ONXI_KNOWN_INTS_LIMIT)
         return ONX_OK;
     onxi_dim *out = onxi_call_set_value(call, 0, 1, (uint32_t)dims[0]);
     for (int64_t i = 0; out && i < dims[0]; i++)

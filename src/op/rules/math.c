@@ -59,7 +59,7 @@ onx_status onxi_rule_gemm(onxi_call *call)
 /* What becomes of a carried list: offsets are sums of sizes. */
 static void carry_cumulated(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b))
 {
-    const onxi_value *in = onxi_call_value(call, 0);
+    const onxi_known_ints *in = onxi_call_value(call, 0);
     bool exclusive = onxi_call_int(call, "exclusive", 0) != 0, reverse = onxi_call_int(call, "reverse", 0) != 0;
     onxi_dim *out = in && in->rank == 1 ? onxi_call_set_value(call, 0, 1, in->count) : NULL;
     onxi_dim so_far = step == onxi_dim_add ? 0 : 1;
@@ -294,7 +294,7 @@ static onx_status want_scalar(onxi_call *call, uint32_t input, const char *name)
 
 static onxi_dim scalar(onxi_call *call, uint32_t input)
 {
-    const onxi_value *value = onxi_call_value(call, input);
+    const onxi_known_ints *value = onxi_call_value(call, input);
     return value && value->count == 1 ? value->elements[0] : ONXI_DIM_UNKNOWN;
 }
 

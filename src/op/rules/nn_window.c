@@ -254,7 +254,7 @@ onx_status onxi_rule_max_unpool(onxi_call *call)
     if (!kernel)
         return onxi_call_fail(call, "attribute kernel_shape is missing");
     if (onxi_call_has_input(call, 2)) {
-        const onxi_value *size = onxi_call_value(call, 2);
+        const onxi_known_ints *size = onxi_call_value(call, 2);
         const onxi_type *shape = onxi_call_ranked(call, 2);
         ONX_TRY(onxi_call_want_rank(call, 2, 1));
         if (shape && onxi_dim_is_const(shape->dims[0]) && shape->dims[0] != (int64_t)x->rank)
@@ -303,7 +303,7 @@ onx_status onxi_rule_max_roi_pool(onxi_call *call)
 onx_status onxi_rule_col2im(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    const onxi_value *image = onxi_call_value(call, 1), *block = onxi_call_value(call, 2);
+    const onxi_known_ints *image = onxi_call_value(call, 1), *block = onxi_call_value(call, 2);
     const int64_t *pads, *dilations, *strides;
     onxi_dim *dims;
     ONX_TRY(onxi_call_want_rank(call, 0, 3));

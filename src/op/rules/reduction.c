@@ -11,7 +11,7 @@ static void carry_reduced(onxi_call *call, uint32_t rank)
                   { "ReduceProd", onxi_dim_mul },
                   { "ReduceMax", onxi_dim_max },
                   { "ReduceMin", onxi_dim_min } };
-    const onxi_value *in = onxi_call_value(call, 0);
+    const onxi_known_ints *in = onxi_call_value(call, 0);
     for (size_t i = 0; in && in->count && i < sizeof steps / sizeof *steps; i++) {
         if (strcmp(steps[i].name, call->schema->name) != 0)
             continue;

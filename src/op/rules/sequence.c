@@ -103,7 +103,7 @@ onx_status onxi_rule_sequence_erase(onxi_call *call)
 /* How long the parts are along the axis; unknown when they differ. */
 static onx_status part_size(onxi_call *call, onxi_dim size, onxi_dim *out)
 {
-    const onxi_value *split = onxi_call_value(call, 1);
+    const onxi_known_ints *split = onxi_call_value(call, 1);
     const onxi_type *shape = onxi_call_ranked(call, 1);
     *out = ONXI_DIM_UNKNOWN;
     if (shape && shape->rank > 1)

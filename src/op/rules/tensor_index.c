@@ -4,7 +4,7 @@
 /* ---- Gather ---- */
 
 /* Element of a carried vector; indices may count from the end. */
-static onxi_dim pick(const onxi_value *from, onxi_dim index)
+static onxi_dim pick(const onxi_known_ints *from, onxi_dim index)
 {
     if (!onxi_dim_is_const(index))
         return ONXI_DIM_UNKNOWN;
@@ -29,7 +29,7 @@ onx_status onxi_rule_gather(onxi_call *call)
     if (at->rank)
         memcpy(dims + axis, at->dims, at->rank * sizeof *dims);
     memcpy(dims + axis + at->rank, x->dims + axis + 1, (x->rank - axis - 1) * sizeof *dims);
-    const onxi_value *from = onxi_call_value(call, 0), *indices = onxi_call_value(call, 1);
+    const onxi_known_ints *from = onxi_call_value(call, 0), *indices = onxi_call_value(call, 1);
     for (uint32_t i = 0; indices && i < indices->count; i++) {
         onxi_dim index = indices->elements[i], size = x->dims[axis];
         if (onxi_dim_is_const(index) && onxi_dim_is_const(size) && (index >= size || index < -size))
@@ -52,7 +52,7 @@ onx_status onxi_rule_gather_elements(onxi_call *call)
     if (x)
         ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 1));
-    const onxi_value *from = onxi_call_value(call, 0), *indices = onxi_call_value(call, 1);
+    const onxi_known_ints *from = onxi_call_value(call, 0), *indices = onxi_call_value(call, 1);
     if (!from || !indices || from->rank != 1 || indices->rank != 1)
         return ONX_OK;
     onxi_dim *out = onxi_call_set_value(call, 0, 1, indices->count);
@@ -138,8 +138,8 @@ static void slice_read(onxi_call *call, slice_lists *s)
         s->axes = onxi_call_ints(call, "axes", &s->axis_count);
         return;
     }
-    const onxi_value *starts = onxi_call_value(call, 1), *ends = onxi_call_value(call, 2),
-                     *steps = onxi_call_value(call, 4);
+    const onxi_known_ints *starts = onxi_call_value(call, 1), *ends = onxi_call_value(call, 2),
+                          *steps = onxi_call_value(call, 4);
     if (starts) {
         s->starts = starts->elements;
         s->start_count = starts->count;
@@ -160,7 +160,7 @@ static void slice_read(onxi_call *call, slice_lists *s)
 
 static void carry_slice(onxi_call *call, const slice_lists *s, onxi_dim length)
 {
-    const onxi_value *in = onxi_call_value(call, 0);
+    const onxi_known_ints *in = onxi_call_value(call, 0);
     int64_t step = s->steps ? s->steps[0] : 1;
     if (!in || in->rank != 1 || s->start_count != 1 || !onxi_dim_is_const(length) || !onxi_dim_is_const(s->starts[0]) ||
         !onxi_dim_is_const(step) || length > in->count || length < 0)
@@ -370,7 +370,7 @@ onx_status onxi_rule_one_hot(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *depth_type = onxi_call_ranked(call, 1),
                     *values = onxi_call_ranked(call, 2);
-    const onxi_value *depth = onxi_call_value(call, 1), *indices = onxi_call_value(call, 0);
+    const onxi_known_ints *depth = onxi_call_value(call, 1), *indices = onxi_call_value(call, 0);
     uint32_t axis;
     onxi_dim *dims;
     if (depth_type && depth_type->rank > 1)
@@ -398,7 +398,7 @@ onx_status onxi_rule_one_hot(onxi_call *call)
 onx_status onxi_rule_top_k(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    const onxi_value *input = call->schema->since >= 10 ? onxi_call_value(call, 1) : NULL;
+    const onxi_known_ints *input = call->schema->since >= 10 ? onxi_call_value(call, 1) : NULL;
     onxi_dim k = input && input->count == 1 ? input->elements[0] : ONXI_DIM_UNKNOWN;
     uint32_t axis;
     onxi_dim *values, *indices;

@@ -9,7 +9,7 @@ static const float *constant_floats(onxi_call *call, uint32_t input, uint32_t *c
     const onx_tensor *tensor = onxi_call_has_input(call, input) ? call->ops->constant(call, input) : NULL;
     uint64_t n;
     *count = 0;
-    if (!tensor || !onx_tensor_count(tensor, &n) || n > ONXI_VALUE_LIMIT ||
+    if (!tensor || !onx_tensor_count(tensor, &n) || n > ONXI_KNOWN_INTS_LIMIT ||
         onx_dtype_class_of(tensor->data_type) != ONX_CLASS_FLOATING)
         return NULL;
     float *out = onxi_arena_get(call->arena, ((size_t)n + 1) * sizeof *out);
@@ -61,8 +61,8 @@ static onx_status scale_all(onxi_call *call, const onxi_type *x, const float *sc
 }
 
 /* The same with scales that were computed: whole numbers, and those that are not known. */
-static onx_status scale_by_value(onxi_call *call, const onxi_type *x, const onxi_value *scales, const int64_t *axes,
-                                 uint32_t axis_count)
+static onx_status scale_by_value(onxi_call *call, const onxi_type *x, const onxi_known_ints *scales,
+                                 const int64_t *axes, uint32_t axis_count)
 {
     uint32_t want = axes ? axis_count : x->rank;
     onxi_dim *dims;
@@ -91,7 +91,7 @@ onx_status onxi_rule_upsample(onxi_call *call)
         return ONX_OK;
     if (call->schema->since >= 9) {
         const float *scales = constant_floats(call, 1, &count);
-        const onxi_value *computed = scales ? NULL : onxi_call_value(call, 1);
+        const onxi_known_ints *computed = scales ? NULL : onxi_call_value(call, 1);
         if (computed)
             return scale_by_value(call, x, computed, NULL, 0);
         ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
@@ -128,7 +128,7 @@ static void keep_proportions(onxi_call *call, const onxi_type *x, const onxi_dim
     }
 }
 
-static onx_status resize_to(onxi_call *call, const onxi_type *x, const onxi_value *sizes, const int64_t *axes,
+static onx_status resize_to(onxi_call *call, const onxi_type *x, const onxi_known_ints *sizes, const int64_t *axes,
                             uint32_t axis_count)
 {
     uint32_t want = axes ? axis_count : x->rank;
@@ -195,7 +195,7 @@ onx_status onxi_rule_resize(onxi_call *call)
     const float *scales = constant_floats(call, 2, &count);
     if (scales && count)
         return scale_all(call, x, scales, count, axes, axis_count);
-    const onxi_value *computed = scales ? NULL : onxi_call_value(call, 2);
+    const onxi_known_ints *computed = scales ? NULL : onxi_call_value(call, 2);
     if (computed && computed->count)
         return scale_by_value(call, x, computed, axes, axis_count);
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
@@ -215,7 +215,7 @@ onx_status onxi_rule_pad(onxi_call *call)
     if (!x)
         return ONX_OK;
     bool by_input = call->schema->since >= 11;
-    const onxi_value *input = by_input ? onxi_call_value(call, 1) : NULL;
+    const onxi_known_ints *input = by_input ? onxi_call_value(call, 1) : NULL;
     const onxi_dim *pads = input ? input->elements : NULL;
     if (!by_input)
         pads = onxi_call_dims(call, call->schema->since < 2 ? "paddings" : "pads", &count);
@@ -257,7 +257,7 @@ onx_status onxi_rule_pad(onxi_call *call)
 onx_status onxi_rule_center_crop_pad(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    const onxi_value *shape = onxi_call_value(call, 1);
+    const onxi_known_ints *shape = onxi_call_value(call, 1);
     uint32_t count;
     bool *seen;
     onxi_dim *dims;
@@ -313,7 +313,7 @@ onx_status onxi_rule_grid_sample(onxi_call *call)
 
 onx_status onxi_rule_affine_grid(onxi_call *call)
 {
-    const onxi_value *size = onxi_call_shape_value(call, 1);
+    const onxi_known_ints *size = onxi_call_shape_value(call, 1);
     onxi_dim *dims;
     ONX_TRY(onxi_call_want_rank(call, 0, 3));
     ONX_TRY(onxi_call_want_rank(call, 1, 1));

@@ -5,11 +5,11 @@
 
 static onx_status carry_cast(onxi_call *call, int to)
 {
-    const onxi_value *in = onxi_call_any_value(call, 0), *part = onxi_call_floored_value(call, 0);
+    const onxi_known_ints *in = onxi_call_any_value(call, 0), *part = onxi_call_floored_value(call, 0);
     onx_dtype_class class = onx_dtype_class_of(to);
     bool wide = class != ONX_CLASS_TEXT && class != ONX_CLASS_COMPLEX && onx_dtype_bits(to) >= 32;
     if (part && wide) { /* an integer type cuts the fraction off */
-        onxi_value cut = *part;
+        onxi_known_ints cut = *part;
         cut.floored = class == ONX_CLASS_FLOATING;
         onxi_call_carry(call, 0, cut);
     }
@@ -110,7 +110,7 @@ static bool rank_of_shape_input(onxi_call *call, uint32_t input, uint32_t *out)
 {
     const onxi_type *shape = onxi_call_ranked(call, input);
     if (!shape || shape->rank != 1 || !onxi_dim_is_const(shape->dims[0]) || shape->dims[0] < 0 ||
-        shape->dims[0] > ONXI_VALUE_LIMIT)
+        shape->dims[0] > ONXI_KNOWN_INTS_LIMIT)
         return false;
     *out = (uint32_t)shape->dims[0];
     return true;
@@ -180,7 +180,7 @@ onx_status onxi_rule_reshape(onxi_call *call)
         target = onxi_call_dims(call, "shape", &rank);
     } else {
         ONX_TRY(onxi_call_want_rank(call, 1, 1));
-        const onxi_value *shape = onxi_call_value(call, 1);
+        const onxi_known_ints *shape = onxi_call_value(call, 1);
         target = shape ? shape->elements : NULL;
         rank = shape ? shape->count : 0;
     }
@@ -325,7 +325,7 @@ onx_status onxi_rule_transpose(onxi_call *call)
 onx_status onxi_rule_expand(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    const onxi_value *shape = onxi_call_shape_value(call, 1);
+    const onxi_known_ints *shape = onxi_call_shape_value(call, 1);
     onxi_dim *dims;
     ONX_TRY(onxi_call_want_rank(call, 1, 1));
     if (!x || !shape)
@@ -339,9 +339,9 @@ onx_status onxi_rule_expand(onxi_call *call)
             return onxi_call_fail(call, "the shape has %lld at axis %u", (long long)b, i);
         ONX_TRY(onxi_call_broadcast(call, a, b, &dims[i]));
     }
-    const onxi_value *in = onxi_call_value(call, 0);
+    const onxi_known_ints *in = onxi_call_value(call, 0);
     if (in && in->count == 1 && rank == 1 && onxi_dim_is_const(dims[0]) && dims[0] >= 0 &&
-        dims[0] <= ONXI_VALUE_LIMIT) {
+        dims[0] <= ONXI_KNOWN_INTS_LIMIT) {
         onxi_dim *out = onxi_call_set_value(call, 0, 1, (uint32_t)dims[0]);
         for (int64_t i = 0; out && i < dims[0]; i++)
             out[i] = in->elements[0];
@@ -369,7 +369,7 @@ onx_status onxi_rule_tile(onxi_call *call)
         return ONX_OK;
     }
     ONX_TRY(onxi_call_want_rank(call, 1, 1));
-    const onxi_value *repeats = onxi_call_value(call, 1);
+    const onxi_known_ints *repeats = onxi_call_value(call, 1);
     if (!repeats)
         return ONX_OK;
     if (repeats->count != x->rank)
@@ -379,8 +379,9 @@ onx_status onxi_rule_tile(onxi_call *call)
             return onxi_call_fail(call, "repeats has the value %lld", (long long)repeats->elements[i]);
         ONX_TRY(onxi_call_times(call, x->dims[i], repeats->elements[i], "a dimension of the output", &dims[i]));
     }
-    const onxi_value *in = onxi_call_value(call, 0);
-    if (in && x->rank == 1 && onxi_dim_is_const(dims[0]) && dims[0] >= 0 && dims[0] <= ONXI_VALUE_LIMIT && in->count) {
+    const onxi_known_ints *in = onxi_call_value(call, 0);
+    if (in && x->rank == 1 && onxi_dim_is_const(dims[0]) && dims[0] >= 0 && dims[0] <= ONXI_KNOWN_INTS_LIMIT &&
+        in->count) {
         onxi_dim *out = onxi_call_set_value(call, 0, 1, (uint32_t)dims[0]);
         for (uint32_t i = 0; out && i < dims[0]; i++)
             out[i] = in->elements[i % in->count];
@@ -393,14 +394,14 @@ onx_status onxi_rule_tile(onxi_call *call)
 /* The carried value of a concatenation of vectors: elements of inputs that are not known stay unknown. */
 static void carry_concat(onxi_call *call, onxi_dim length)
 {
-    if (!onxi_dim_is_const(length) || length < 0 || length > ONXI_VALUE_LIMIT)
+    if (!onxi_dim_is_const(length) || length < 0 || length > ONXI_KNOWN_INTS_LIMIT)
         return;
     bool any = false;
     for (uint32_t i = 0; i < call->input_count; i++)
         any |= onxi_call_value(call, i) != NULL;
     onxi_dim *out = any ? onxi_call_set_value(call, 0, 1, (uint32_t)length) : NULL;
     for (uint32_t i = 0; out && i < call->input_count; i++) {
-        const onxi_value *in = onxi_call_value(call, i);
+        const onxi_known_ints *in = onxi_call_value(call, i);
         int64_t count = in ? (int64_t)in->count : call->inputs[i]->dims[0];
         if (count < 0 || count > length)
             return;
@@ -495,7 +496,7 @@ onx_status onxi_rule_split(onxi_call *call)
     ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &at));
     bool by_input = call->schema->since >= 13 || call->schema->since < 2;
     bool given = by_input ? onxi_call_has_input(call, 1) : onxi_call_has_attribute(call, "split");
-    const onxi_value *value = by_input ? onxi_call_value(call, 1) : NULL;
+    const onxi_known_ints *value = by_input ? onxi_call_value(call, 1) : NULL;
     const onxi_dim *sizes = value ? value->elements : onxi_call_dims(call, "split", &count);
     count = value ? value->count : count;
     given = given || sizes;
@@ -513,7 +514,7 @@ onx_status onxi_rule_split(onxi_call *call)
     if (sizes && onxi_dim_is_const(sum) && onxi_dim_is_const(x->dims[at]) && sum != x->dims[at])
         return onxi_call_fail(call, "the sizes add up to %lld, the axis has %lld", (long long)sum,
                               (long long)x->dims[at]);
-    const onxi_value *in = x->rank == 1 ? onxi_call_value(call, 0) : NULL;
+    const onxi_known_ints *in = x->rank == 1 ? onxi_call_value(call, 0) : NULL;
     for (uint32_t i = 0; i < call->output_count; i++) {
         onxi_dim *dims;
         ONX_TRY(onxi_call_shape(call, i, x->rank, &dims));
@@ -522,8 +523,9 @@ onx_status onxi_rule_split(onxi_call *call)
         if (!given || sizes)
             ONX_TRY(split_size(call, x->dims[at], sizes, i, &dims[at]));
         if (in && onxi_dim_is_const(dims[at]) && onxi_dim_is_const(offset) && dims[at] <= (int64_t)in->count - offset)
-            onxi_call_carry(call, i,
-                            (onxi_value){ .rank = 1, .count = (uint32_t)dims[at], .elements = in->elements + offset });
+            onxi_call_carry(
+                call, i,
+                (onxi_known_ints){ .rank = 1, .count = (uint32_t)dims[at], .elements = in->elements + offset });
         offset = onxi_dim_add(call->dims, offset, dims[at]);
     }
     return ONX_OK;

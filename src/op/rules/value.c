@@ -21,11 +21,11 @@ static bool sizes_of(const onxi_type *type, array *out)
     if (!type || !type->ranked || type->rank > ARRAY_RANK)
         return false;
     for (uint32_t i = 0; i < type->rank; i++) {
-        if (!onxi_dim_is_const(type->dims[i]) || type->dims[i] < 0 || type->dims[i] > ONXI_VALUE_LIMIT)
+        if (!onxi_dim_is_const(type->dims[i]) || type->dims[i] < 0 || type->dims[i] > ONXI_KNOWN_INTS_LIMIT)
             return false;
         out->sizes[i] = type->dims[i];
         count *= type->dims[i];
-        if (count > ONXI_VALUE_LIMIT)
+        if (count > ONXI_KNOWN_INTS_LIMIT)
             return false;
     }
     out->rank = type->rank;
@@ -35,7 +35,7 @@ static bool sizes_of(const onxi_type *type, array *out)
 
 static bool array_of(onxi_call *call, uint32_t input, array *out)
 {
-    const onxi_value *value = call->dims ? onxi_call_any_value(call, input) : NULL;
+    const onxi_known_ints *value = call->dims ? onxi_call_any_value(call, input) : NULL;
     if (!value || !sizes_of(onxi_call_ranked(call, input), out) || out->rank != value->rank ||
         out->count != value->count)
         return false;
@@ -94,15 +94,15 @@ static void carry_strided(onxi_call *call, const array *in, int64_t first, const
 
 void onxi_carry_reshaped(onxi_call *call)
 {
-    const onxi_value *in = onxi_call_any_value(call, 0);
+    const onxi_known_ints *in = onxi_call_any_value(call, 0);
     array out;
     if (!in || !call->output_count || !call->outputs[0].ranked)
         return;
     if (call->outputs[0].rank <= 1 && (call->outputs[0].rank == 1 || in->count == 1))
-        onxi_call_carry(call, 0,
-                        (onxi_value){ .rank = call->outputs[0].rank, .count = in->count, .elements = in->elements });
+        onxi_call_carry(
+            call, 0, (onxi_known_ints){ .rank = call->outputs[0].rank, .count = in->count, .elements = in->elements });
     else if (call->dims && sizes_of(&call->outputs[0], &out) && out.count == in->count)
-        onxi_call_carry(call, 0, (onxi_value){ .rank = out.rank, .count = in->count, .elements = in->elements });
+        onxi_call_carry(call, 0, (onxi_known_ints){ .rank = out.rank, .count = in->count, .elements = in->elements });
 }
 
 void onxi_carry_transposed(onxi_call *call, const int64_t *perm)
@@ -390,7 +390,7 @@ void onxi_carry_positions(onxi_call *call)
 void onxi_carry_kept(onxi_call *call)
 {
     array in, out;
-    const onxi_value *keep = onxi_call_value(call, 1);
+    const onxi_known_ints *keep = onxi_call_value(call, 1);
     uint32_t found = 0;
     if (!keep || !array_of(call, 0, &in))
         return;
