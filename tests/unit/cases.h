@@ -73,36 +73,54 @@ static inline cases_buffer cases_source(const char *from, const char *to)
     return b;
 }
 
-/* Runs every case of the file: `answer` gets title and text. There must be `least` of them. */
-static inline void cases_run(const char *path, size_t least, cases_buffer (*answer)(onx_str title, onx_str text))
+/* A case while it is looked at. */
+typedef struct cases_case {
+    onx_str title, text;
+    onx_str options; /* what is written after the three dashes */
+    onx_str want;
+    void *user;
+    cases_buffer got; /* the answer; what `same` says of it is up to whoever gives it */
+    bool same;
+} cases_case;
+
+/* Visits every case of the file, which sets `got` and `same`; those that are not the same fail together at the end.
+ * Returns how many there are. */
+static inline size_t cases_visit(const char *path, void (*visit)(cases_case *), void *user)
 {
     cases_buffer file = cases_read(path), updated = { NULL, 0 };
-    size_t count = 0;
+    size_t count = 0, failed = 0;
     char *at = strstr(file.ptr, "\n=== ");
     assert_non_null(at++);
     cases_add(&updated, file.ptr, (size_t)(at - file.ptr));
     while (at) {
-        char *title = at + 4, *text = strchr(title, '\n') + 1, *split = strstr(text - 1, "\n---\n"),
-             *next = strstr(text, "\n=== ");
-        assert_non_null(split);
+        char *title = at + 4, *text = strchr(title, '\n') + 1, *next = strstr(text, "\n=== "),
+             *split = strstr(text - 1, "\n---");
+        while (split && split[4] != '\n' && split[4] != ' ')
+            split = strstr(split + 1, "\n---");
+        if (!split || (next && split > next)) {
+            print_error("%s: %.*s has no answer\n", path, (int)(text - 1 - title), title);
+            fail();
+        }
         cases_buffer source = cases_source(text, split < text ? text : split);
-        cases_buffer got =
-            answer(onx_str_make(title, (size_t)(text - 1 - title)), onx_str_make(source.ptr, source.len));
-        const char *want = split + 5;
+        char *options = split + 4, *want = strchr(options, '\n') + 1;
         size_t want_len = next ? (size_t)(next + 1 - want) : strlen(want);
         while (want_len && want[want_len - 1] == '\n')
             want_len--;
-        while (got.len && got.ptr[got.len - 1] == '\n')
-            got.ptr[--got.len] = 0;
-        cases_add(&updated, at, (size_t)(split + 5 - at));
-        cases_add(&updated, got.ptr, got.len);
+        cases_case c = { .title = onx_str_make(title, (size_t)(text - 1 - title)),
+                         .text = onx_str_make(source.ptr, source.len),
+                         .options = onx_str_make(options, (size_t)(want - 1 - options)),
+                         .want = onx_str_make(want, want_len),
+                         .user = user };
+        visit(&c);
+        cases_add(&updated, at, (size_t)(want - at));
+        cases_add(&updated, c.same ? want : c.got.ptr, c.same ? want_len : c.got.len);
         cases_add(&updated, next ? "\n\n" : "\n", next ? 2 : 1);
-        if (!getenv("ONX_UPDATE_CASES") && (got.len != want_len || memcmp(got.ptr, want, want_len) != 0)) {
-            print_error("%.*s\n--- wanted\n%.*s\n--- got\n%s\n", (int)(text - 1 - title), title, (int)want_len, want,
-                        got.ptr);
-            fail();
+        if (!c.same && !getenv("ONX_UPDATE_CASES")) {
+            print_error("%s: %.*s\n--- wanted\n%.*s\n--- got\n%s\n", path, (int)c.title.len, title, (int)want_len, want,
+                        c.got.ptr);
+            failed++;
         }
-        free(got.ptr);
+        free(c.got.ptr);
         free(source.ptr);
         count++;
         at = next ? next + 1 : NULL;
@@ -113,9 +131,30 @@ static inline void cases_run(const char *path, size_t least, cases_buffer (*answ
         assert_int_equal(fwrite(updated.ptr, 1, updated.len, out), updated.len);
         fclose(out);
     }
-    assert_true(count >= least);
     free(updated.ptr);
     free(file.ptr);
+    assert_int_equal(failed, 0);
+    return count;
+}
+
+typedef struct cases_asked {
+    cases_buffer (*answer)(onx_str title, onx_str text);
+} cases_asked;
+
+static inline void cases_ask(cases_case *c)
+{
+    c->got = ((const cases_asked *)c->user)->answer(c->title, c->text);
+    while (c->got.len && c->got.ptr[c->got.len - 1] == '\n')
+        c->got.ptr[--c->got.len] = 0;
+    c->same = c->got.len == c->want.len && memcmp(c->got.ptr, c->want.ptr, c->want.len) == 0;
+}
+
+/* Runs every case of the file: `answer` gets title and text, and its answer must be the very text that is wanted. There
+ * must be `least` of them. */
+static inline void cases_run(const char *path, size_t least, cases_buffer (*answer)(onx_str title, onx_str text))
+{
+    cases_asked asked = { answer };
+    assert_true(cases_visit(path, cases_ask, &asked) >= least);
 }
 
 #endif
