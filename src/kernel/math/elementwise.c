@@ -201,13 +201,12 @@ static onx_status shift_prepare(onx_prepare *p)
     return prepare_with(p, left ? &shift_left_body : &shift_right_body, ends);
 }
 
-/* Before version 9 the slope of a higher rank than 1 aligned at the end as well; of rank 1 it belongs to the channels.
- */
+/* Before version 7 a slope of rank 1 belongs to the channels; otherwise it is broadcast like any operand. */
 static onx_status prelu_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *slope = p->inputs[1];
     int32_t shift[2] = { -1, -1 };
-    if (p->since < 9 && slope->rank == 1 && x->rank > 1 && slope->dims[0] != 1)
+    if (p->since < 7 && slope->rank == 1 && x->rank > 1 && slope->dims[0] != 1)
         shift[1] = 1;
     return prepare_with(p, p->kernel->body, shift);
 }

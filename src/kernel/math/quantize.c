@@ -195,7 +195,8 @@ static void quantize_run_of(const quantize_params *q, double *x, const double *s
     divide(q->precision, x, scale, count);
     if (!q->whole) {
         for (uint64_t i = 0; i < count; i++)
-            x[i] += zero[i];
+            if (zero[i] != 0) /* nothing is added to -0, whose sign these types keep */
+                x[i] += zero[i];
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
