@@ -34,10 +34,10 @@ const onx_rule onxi_check_rules_tensor[] = {
       "raw_data has exactly the number of bytes the shape and type call for", "one float in 5 bytes" },
     { "T-13", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
       "4-bit elements in int32_data: two per entry, so ceil(n/2) entries, first element in the low half",
-      "8 INT4 elements in one entry" },
+      "16 INT4 elements in one entry" },
     { "T-14", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
       "2-bit elements in int32_data: four per entry, so ceil(n/4) entries, first element in bits 0-1",
-      "5 INT2 elements in one entry" },
+      "17 INT2 elements in one entry" },
     { "T-15", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: int32_data",
       "Each packed entry fits one byte (0 to 255)", "INT4 entry 256" },
     { "T-16", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "onnx.in.proto: raw_data, int32_data",
@@ -104,10 +104,11 @@ static const onxi_check_step field_step[] = { ONXI_STEP_data_type,   ONXI_STEP_f
                                               ONXI_STEP_uint64_data, ONXI_STEP_raw_data };
 
 /* The range of an int32_data entry; false when every value is allowed. */
-static bool entry_range(int32_t dtype, int32_t *low, int32_t *high, const char **rule)
+static bool entry_range(const onx_tensor *t, uint64_t count, int32_t *low, int32_t *high, const char **rule)
 {
+    unsigned bits = onx_dtype_bits(t->data_type);
     *low = 0;
-    switch (dtype) {
+    switch (t->data_type) {
     case ONX_BOOL:
         *high = 1;
         *rule = "T-22";
@@ -139,16 +140,23 @@ static bool entry_range(int32_t dtype, int32_t *low, int32_t *high, const char *
         return true;
     default:
         *high = 255;
-        *rule = onx_dtype_bits(dtype) < 8 ? "T-15" : "T-24";
-        return true;
+        *rule = bits < 8 ? "T-15" : "T-24";
+        if (bits >= 8)
+            return true;
+        onxi_packing packing = onxi_packing_of(bits, count, t->int32_data_count);
+        if (packing == ONXI_PACKED_SINGLY) {
+            *low = onx_dtype_class_of(t->data_type) == ONX_CLASS_SIGNED ? -(1 << (bits - 1)) : 0;
+            *high = (1 << bits) - 1;
+        }
+        return packing != ONXI_PACKED_WORDS;
     }
 }
 
-static void check_int32_entries(onxi_check *k, const onxi_check_at *at, const onx_tensor *t)
+static void check_int32_entries(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count)
 {
     int32_t low, high;
     const char *rule;
-    if (!entry_range(t->data_type, &low, &high, &rule) || !onxi_check_wants(k, rule))
+    if (!entry_range(t, count, &low, &high, &rule) || !onxi_check_wants(k, rule))
         return;
     for (uint64_t i = 0; i < t->int32_data_count; i++)
         if (t->int32_data[i] < low || t->int32_data[i] > high) {
@@ -210,15 +218,23 @@ static void check_padding(onxi_check *k, const onxi_check_at *at, const onx_tens
     uint64_t used = count * bits % 8; /* count is small enough: its bytes are there */
     uint32_t last;
     onx_str raw = onx_view(t->raw_data);
-    if (bits >= 8 || !used)
+    if (bits >= 8)
         return;
-    if (raw.len)
+    if (raw.len) {
         last = (unsigned char)raw.ptr[raw.len - 1];
-    else if (t->int32_data_count)
-        last = (uint32_t)t->int32_data[t->int32_data_count - 1] & 0xff;
-    else
+    } else if (t->int32_data_count) {
+        onxi_packing packing = onxi_packing_of(bits, count, t->int32_data_count);
+        last = (uint32_t)t->int32_data[t->int32_data_count - 1];
+        if (packing == ONXI_PACKED_SINGLY)
+            return;
+        if (packing == ONXI_PACKED_WORDS)
+            used = count * bits % 32;
+        else
+            last &= 0xff;
+    } else {
         return;
-    if (last >> used)
+    }
+    if (used && last >> used)
         onxi_check_find(k, at, "T-18", (onxi_check_detail){ .value = onxi_check_text(k, "0x%02x", last) },
                         "unused bits of the last packed byte are not zero");
 }
@@ -303,14 +319,16 @@ static void check_size(onxi_check *k, const onxi_check_at *at, const onx_tensor 
     } else if (bits == 4 || bits == 2) {
         want = bits == 4 ? count / 2 + count % 2 : count / 4 + (count % 4 != 0);
         rule = bits == 4 ? "T-13" : "T-14";
-        /* One element per entry is what older writers did; the reference takes it. */
-        if (got == count && got > want) {
+        onxi_packing packing = onxi_packing_of(bits, count, got);
+        if (packing == ONXI_PACKED_SINGLY || packing == ONXI_PACKED_WORDS) {
             onxi_check_find(
                 k, &(onxi_check_at){ at, field_step[f], ONXI_NO_INDEX, ONX_KIND_NONE, NULL }, rule,
                 (onxi_check_detail){ .severity = ONX_RULE_WARNING,
                                      .value = onxi_check_text(k, "%llu entries", (unsigned long long)got),
                                      .expected = onxi_check_text(k, "%llu entries", (unsigned long long)want) },
-                "%s holds one element per entry instead of %u", onxi_data_field_names[f], 8 / bits);
+                packing == ONXI_PACKED_WORDS ? "%s has entries filled with 32 bits instead of %u elements each"
+                                             : "%s holds one element per entry instead of %u",
+                onxi_data_field_names[f], 8 / bits);
             return;
         }
     } else {
@@ -330,7 +348,7 @@ static void check_size(onxi_check *k, const onxi_check_at *at, const onx_tensor 
 static void check_values(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, onxi_data_field f, uint64_t count)
 {
     if (f == ONXI_IN_INT32)
-        check_int32_entries(k, at, t);
+        check_int32_entries(k, at, t, count);
     else if (f == ONXI_IN_UINT64 && t->data_type == ONX_UINT32)
         check_uint32_entries(k, at, t);
     else if (f == ONXI_IN_STRING)

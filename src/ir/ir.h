@@ -112,6 +112,17 @@ onxi_data_field onxi_data_field_of(int32_t dtype);
 /* How many entries (bytes, for raw_data) a field has. */
 uint64_t onxi_data_field_count(const onx_tensor *tensor, onxi_data_field in);
 
+/* How int32_data holds elements of 4 or 2 bits. The .proto says "packed" and leaves open whether an entry is filled
+ * with a byte's worth of them, as the reference writes, or up, and older writers gave each an entry of its own. The
+ * number of entries tells; where two readings have the same number, they mean the same. */
+typedef enum onxi_packing {
+    ONXI_PACKED_NOT,   /* no reading has so many entries */
+    ONXI_PACKED_BYTES, /* what we write */
+    ONXI_PACKED_WORDS, /* entries filled with 32 bits, the first element in the lowest ones */
+    ONXI_PACKED_SINGLY
+} onxi_packing;
+onxi_packing onxi_packing_of(unsigned bits, uint64_t elements, uint64_t entries);
+
 /* Sends all elements, in the layout of raw_data, to the sink; nothing of the tensor's size is allocated. */
 onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink sink);
 /* Is it a tensor with data inside that fits its type and shape in number? Nothing is reported. */

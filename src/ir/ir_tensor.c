@@ -14,7 +14,8 @@ typedef struct source {
     uint64_t count;           /* elements */
     uint64_t size;            /* bytes in the layout of raw_data */
     const char *bytes;        /* that layout, or NULL: then one of the two below, unless the tensor is empty */
-    const int32_t *entries32; /* an entry is an element, or a byte of packed ones */
+    const int32_t *entries32; /* an entry is an element, or some packed ones */
+    onxi_packing packing;     /* of elements smaller than a byte */
     const uint64_t *entries64;
 } source;
 
@@ -105,7 +106,18 @@ uint64_t onxi_data_field_count(const onx_tensor *tensor, onxi_data_field in)
     }
 }
 
-/* Entries that the typed field must have: fewer than elements where they are packed, twice as many for complex. */
+onxi_packing onxi_packing_of(unsigned bits, uint64_t elements, uint64_t entries)
+{
+    uint64_t per_byte = 8 / bits, per_word = 32 / bits;
+    if (entries == elements / per_byte + (elements % per_byte != 0))
+        return ONXI_PACKED_BYTES;
+    if (entries == elements / per_word + (elements % per_word != 0))
+        return ONXI_PACKED_WORDS;
+    return entries == elements ? ONXI_PACKED_SINGLY : ONXI_PACKED_NOT;
+}
+
+/* Entries that the typed field must have, twice as many as elements for complex; of packed ones those that hold a byte
+ * each, which is what they are narrowed to. */
 static bool entries_for(const source *s, uint64_t *out)
 {
     if (onx_dtype_class_of(s->dtype) == ONX_CLASS_COMPLEX)
@@ -120,7 +132,12 @@ static onx_status open_typed(source *s)
     onxi_data_field in = onxi_data_field_of((int32_t)s->dtype);
     uint64_t have = onxi_data_field_count(t, in);
     uint64_t want;
-    if (!entries_for(s, &want) || have != want)
+    bool fits = entries_for(s, &want) && have == want;
+    if (onx_dtype_bits(s->dtype) < 8) {
+        s->packing = onxi_packing_of(onx_dtype_bits(s->dtype), s->count, have);
+        fits = s->packing != ONXI_PACKED_NOT;
+    }
+    if (!fits)
         return wrong(s, ONX_E_INVALID, "%s has %llu entries, but %llu elements of %s are declared",
                      onxi_data_field_names[in], (unsigned long long)have, (unsigned long long)s->count,
                      onx_dtype_name(s->dtype));
@@ -152,17 +169,49 @@ static onx_status open_typed(source *s)
     return ONX_OK;
 }
 
-/* Range of an entry: signed types their own, bit patterns and packed bytes unsigned, booleans 0 and 1. */
+/* Range of an entry: signed types their own, bit patterns unsigned, booleans 0 and 1. */
 static void entry_range(onx_dtype dtype, int64_t *low, int64_t *high)
 {
-    unsigned bits = onx_dtype_bits(dtype) < 8 ? 8 : onx_dtype_bits(dtype);
-    if (onx_dtype_class_of(dtype) == ONX_CLASS_SIGNED && onx_dtype_bits(dtype) >= 8) {
+    unsigned bits = onx_dtype_bits(dtype);
+    if (onx_dtype_class_of(dtype) == ONX_CLASS_SIGNED) {
         *low = -((int64_t)1 << (bits - 1));
         *high = ((int64_t)1 << (bits - 1)) - 1;
     } else {
         *low = 0;
         *high = dtype == ONX_BOOL ? 1 : ((int64_t)1 << bits) - 1;
     }
+}
+
+static onx_status wrong_entry(const source *s, uint64_t index)
+{
+    return wrong(s, ONX_E_INVALID, "entry %llu of int32_data is %d, outside of the range of %s",
+                 (unsigned long long)index, s->entries32[index], onx_dtype_name(s->dtype));
+}
+
+/* Bytes first .. first+n-1 of elements that share bytes. */
+static onx_status narrow_packed(const source *s, uint64_t first, uint64_t n, char *out)
+{
+    unsigned bits = onx_dtype_bits(s->dtype), per_byte = 8 / bits, mask = (1u << bits) - 1;
+    int32_t low = onx_dtype_class_of(s->dtype) == ONX_CLASS_SIGNED ? -(1 << (bits - 1)) : 0;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t at = first + i;
+        uint32_t byte = 0;
+        if (s->packing == ONXI_PACKED_WORDS) {
+            byte = (uint32_t)s->entries32[at / 4] >> (at % 4 * 8) & 0xff;
+        } else if (s->packing == ONXI_PACKED_BYTES) {
+            byte = (uint32_t)s->entries32[at];
+            if (byte > 0xff)
+                return wrong_entry(s, at);
+        } else {
+            for (uint64_t k = at * per_byte; k < (at + 1) * per_byte && k < s->count; k++) {
+                if (s->entries32[k] < low || s->entries32[k] > (int32_t)mask)
+                    return wrong_entry(s, k);
+                byte |= ((uint32_t)s->entries32[k] & mask) << (k % per_byte * bits);
+            }
+        }
+        out[i] = (char)byte;
+    }
+    return ONX_OK;
 }
 
 /* Entries first .. first+n-1 in the layout of raw_data. */
@@ -179,14 +228,15 @@ static onx_status narrow(const source *s, uint64_t first, uint64_t n, char *out)
         }
         return ONX_OK;
     }
+    if (onx_dtype_bits(s->dtype) < 8)
+        return narrow_packed(s, first, n, out);
     int64_t low, high;
-    size_t size = onx_dtype_bits(s->dtype) < 8 ? 1 : onx_dtype_bits(s->dtype) / 8;
+    size_t size = onx_dtype_bits(s->dtype) / 8;
     entry_range(s->dtype, &low, &high);
     for (uint64_t i = 0; i < n; i++) {
         int32_t x = s->entries32[first + i];
         if (x < low || x > high)
-            return wrong(s, ONX_E_INVALID, "entry %llu of int32_data is %d, outside of the range of %s",
-                         (unsigned long long)(first + i), x, onx_dtype_name(s->dtype));
+            return wrong_entry(s, first + i);
         memcpy(out + i * size, &x, size); /* little-endian: the low bytes come first */
     }
     return ONX_OK;

@@ -147,6 +147,12 @@ static void test_ir_tensor__typed_fields(void **state)
         { ONX_INT4, 3, { 0xf1, 0x08 }, 2, "\xf1\x08", 2, 1, -8 },
         { ONX_FLOAT4E2M1, 2, { 0xf7 }, 1, "\xf7", 1, 6, -6 },
         { ONX_UINT2, 5, { 0xe4, 0x02 }, 2, "\xe4\x02", 2, 0, 2 },
+        /* filled with 32 bits, and one by one */
+        { ONX_INT4, 10, { INT32_MIN + 0x76543f1, 0x2e }, 2, "\xf1\x43\x65\x87\x2e", 5, 1, 2 },
+        { ONX_UINT2, 17, { (int32_t)0x80000001, 3 }, 2, "\x01\x00\x00\x80\x03", 5, 1, 3 },
+        { ONX_UINT2, 16, { 0x40000002 }, 1, "\x02\x00\x00\x40", 4, 2, 1 },
+        { ONX_INT4, 3, { -8, 15, 3 }, 3, "\xf8\x03", 2, -8, 3 },
+        { ONX_UINT4, 4, { 1, 2, 3, 15 }, 4, "\x21\xf3", 2, 1, 15 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         t = vector(doc, cases[i].dtype, cases[i].count);
@@ -161,7 +167,7 @@ static void test_ir_tensor__typed_fields(void **state)
     }
 }
 
-/* Longer than a window, from the middle of a byte. */
+/* Longer than a window, from the middle of a byte, whichever way they are packed. */
 static void test_ir_tensor__packed_entries_in_windows(void **state)
 {
     onx_doc *doc = *state;
@@ -170,12 +176,37 @@ static void test_ir_tensor__packed_entries_in_windows(void **state)
     for (int i = 0; i <= N / 2; i++)
         entries[i] = (2 * i % 16) | ((2 * i + 1) % 16) << 4;
     onx_tensor *t = vector(doc, ONX_UINT4, N);
+    static int32_t words[N / 8 + 1], single[N];
+    for (int i = 0; i < N; i++) {
+        single[i] = i % 16;
+        words[i / 8] = (int32_t)((uint32_t)words[i / 8] | (uint32_t)(i % 16) << i % 8 * 4);
+    }
+    int32_t *ways[] = { entries, words, single };
+    static const uint32_t counts[] = { N / 2 + 1, N / 8 + 1, N };
+    for (int way = 0; way < 3; way++) {
+        static float out[N];
+        t->int32_data = ways[way];
+        t->int32_data_count = counts[way];
+        assert_int_equal(onx_tensor_get_f32(doc, t, 3, N - 3, out), ONX_OK);
+        for (int i = 3; i < N; i++)
+            assert_true(out[i - 3] == (float)(i % 16));
+    }
+}
+
+/* A range that starts inside of a wrongly filled entry says which. */
+static void test_ir_tensor__packed_entries_out_of_range(void **state)
+{
+    onx_doc *doc = *state;
+    int32_t entries[] = { 16, 2, 3, 4 };
+    onx_tensor *t = vector(doc, ONX_UINT4, 4);
     t->int32_data = entries;
-    t->int32_data_count = N / 2 + 1;
-    static float out[N];
-    assert_int_equal(onx_tensor_get_f32(doc, t, 3, N - 3, out), ONX_OK);
-    for (int i = 3; i < N; i++)
-        assert_true(out[i - 3] == (float)(i % 16));
+    t->int32_data_count = 4;
+    expect_fault(doc, t, ONX_E_INVALID, "entry 0 of int32_data is 16");
+    t = vector(doc, ONX_UINT4, 8);
+    entries[0] = 256;
+    t->int32_data = entries;
+    t->int32_data_count = 4;
+    expect_fault(doc, t, ONX_E_INVALID, "entry 0 of int32_data is 256");
 }
 
 static void test_ir_tensor__saturates_integers(void **state)
@@ -220,10 +251,10 @@ static void test_ir_tensor__faults(void **state)
     t->int32_data = entries;
     t->int32_data_count = 1;
     expect_fault(doc, t, ONX_E_INVALID, "int64_data has 0 entries");
-    t = vector(doc, ONX_INT4, 8); /* one entry for eight elements, as other tools count */
+    t = vector(doc, ONX_INT4, 10); /* five bytes, two words, ten elements: but not three entries */
     t->int32_data = entries;
-    t->int32_data_count = 1;
-    expect_fault(doc, t, ONX_E_INVALID, "int32_data has 1 entries, but 8 elements of int4");
+    t->int32_data_count = 3;
+    expect_fault(doc, t, ONX_E_INVALID, "int32_data has 3 entries, but 10 elements of int4");
     set_raw(doc, t, "1234", 4);
     expect_fault(doc, t, ONX_E_INVALID, "both in raw_data and in a typed field");
     expect_fault(doc, vector(doc, ONX_FLOAT, 1), ONX_E_INVALID, "float_data has 0 entries");
@@ -269,6 +300,7 @@ int main(void)
         TEST(test_ir_tensor__raw_data_is_borrowed),
         TEST(test_ir_tensor__typed_fields),
         TEST(test_ir_tensor__packed_entries_in_windows),
+        TEST(test_ir_tensor__packed_entries_out_of_range),
         TEST(test_ir_tensor__saturates_integers),
         TEST(test_ir_tensor__faults),
         TEST(test_ir_tensor__empty_and_text),
