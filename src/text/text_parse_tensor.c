@@ -255,7 +255,11 @@ static bool parse_elements(onxi_text_parser *p, const char *at, onx_tensor *tens
         if (!onxi_text_expect(p, '}', "',' or '}'", "the list of values"))
             return false;
     }
-    if (!fits || count != expected) {
+    if (fits && e.parts == 2 && count && count == expected / 2) {
+        onxi_text_parse_warn(
+            p, at, ONX_WARNING, NULL,
+            "each complex element is two numbers, real and imaginary part; this tensor has one for each");
+    } else if (!fits || count != expected) {
         char want[48];
         snprintf(want, sizeof want, fits ? "%llu values" : "a smaller shape", (unsigned long long)expected);
         if (!(p->flags & ONX_TEXT_LENIENT) || (e.packed > 1 && !fits))

@@ -252,7 +252,8 @@ static bool packed_is_plain(const onxi_text_element *e, uint64_t elements, uint6
 /* Are all literals of the field such that reading them gives the field again? */
 static bool typed_is_plain(const onx_tensor *t, const onxi_text_element *e, uint64_t elements, const typed_field *field)
 {
-    if (field->count != (elements * e->parts + e->packed - 1) / e->packed)
+    bool halved = e->parts == 2 && field->count == elements; /* one number for each complex element: read as such */
+    if (field->count != (elements * e->parts + e->packed - 1) / e->packed && !halved)
         return false;
     if (e->storage == ONXI_IN_INT32) {
         const int32_t *v = field->data;
@@ -349,8 +350,10 @@ static onxi_text_view typed_view(const onx_tensor *t, const onxi_text_element *e
     if (e->packed > 1)
         view.kind = ONXI_VIEW_PACKED;
     for (int i = 0; i < 6; i++)
-        if (fields[i].storage == e->storage)
+        if (fields[i].storage == e->storage) {
             view.data = fields[i].data;
+            view.count = fields[i].count;
+        }
     return view;
 }
 
@@ -364,7 +367,7 @@ void onxi_text_print_tensor_data(onxi_text_printer *o, const onx_tensor *t, onxi
     onxi_text_view view = form == ONXI_DATA_RAW ? raw_view(t, &e) : typed_view(t, &e);
     uint64_t elements = 0;
     onx_tensor_count(t, &elements);
-    view.count = elements * e.parts;
+    view.count = form == ONXI_DATA_TYPED && e.parts == 2 ? view.count : elements * e.parts;
     if (t->dims_count > 1 && t->dims[t->dims_count - 1] <= INT32_MAX)
         view.row = (uint64_t)t->dims[t->dims_count - 1] * e.parts;
     view.field = e.storage == ONXI_IN_DOUBLE ? "double_data" : "float_data";
