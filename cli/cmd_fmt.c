@@ -39,7 +39,10 @@ static int settle(cli_call *call, const char *path, const onx_buffer *before, co
     if (strcmp(path, "-") == 0)
         return cli_stdout().write(cli_stdout().user, onx_str_make(after->ptr, after->len)) == ONX_OK ? CLI_OK
                                                                                                      : CLI_MISUSE;
-    return same ? CLI_OK : cli_exit(onx_save_bytes(call->cx, path, onx_str_make(after->ptr, after->len)));
+    if (same)
+        return CLI_OK;
+    onx_status status = onx_output_claim(call->cx, path, true);
+    return cli_exit(status != ONX_OK ? status : onx_save_bytes(call->cx, path, onx_str_make(after->ptr, after->len)));
 }
 
 static int format_file(cli_call *call, const char *path, bool check)

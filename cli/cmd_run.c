@@ -160,21 +160,49 @@ static onx_status read_inputs(cli_call *call, onx_session *s, onx_value **inputs
 
 /* ---- outputs ---- */
 
-static onx_status write_outputs(cli_call *call, onx_session *s, onx_value *const *outputs)
+/* "DIR/output_3.pb"; NULL when out of memory. */
+static char *output_path(cli_call *call, uint32_t index)
 {
     const char *dir = cli_value(call, "output-dir");
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
+    size_t room = strlen(dir) + 40;
+    char *path = malloc(room);
+    if (path)
+        snprintf(path, room, "%s/output_%u.%s", dir, index, cli_has(call, "npy") ? "npy" : "pb");
+    else
+        cli_error(call, "out of memory");
+    return path;
+}
+
+static const char *trace_path(cli_call *call)
+{
+    const char *path = cli_value(call, "trace");
+    return path ? path : "onx-trace.json";
+}
+
+/* Whether all that will be written may be, before a run that may take hours. */
+static onx_status claim_outputs(cli_call *call, onx_session *s)
+{
+    const char *dir = cli_value(call, "output-dir");
+    if (cli_has(call, "profile"))
+        ONX_TRY(onx_output_claim(call->cx, trace_path(call), false));
+    if (dir && mkdir(dir, 0777) != 0 && errno != EEXIST) {
         cli_error(call, "cannot make the folder %s: %s", dir, strerror(errno));
         return ONX_E_IO;
     }
-    bool npy = cli_has(call, "npy");
+    for (uint32_t i = 0; dir && i < onx_session_output_count(s); i++) {
+        char *path = output_path(call, i);
+        onx_status status = path ? onx_output_claim(call->cx, path, false) : ONX_E_MEMORY;
+        free(path);
+        ONX_TRY(status);
+    }
+    return ONX_OK;
+}
+
+static onx_status write_outputs(cli_call *call, onx_session *s, onx_value *const *outputs)
+{
     for (uint32_t i = 0; i < onx_session_output_count(s); i++) {
-        size_t room = strlen(dir) + 40;
-        char *path = malloc(room);
-        if (!path)
-            return ONX_E_MEMORY;
-        snprintf(path, room, "%s/output_%u.%s", dir, i, npy ? "npy" : "pb");
-        onx_status status = cli_value_save(call, path, outputs[i], onx_session_output(s, i).name);
+        char *path = output_path(call, i);
+        onx_status status = path ? cli_value_save(call, path, outputs[i], onx_session_output(s, i).name) : ONX_E_MEMORY;
         free(path);
         ONX_TRY(status);
     }
@@ -233,6 +261,7 @@ static void print_outputs(onx_session *s, onx_value *const *outputs)
 static onx_status run_session(cli_call *call, onx_session *s, onx_value **inputs, onx_value **outputs)
 {
     ONX_TRY(read_inputs(call, s, inputs));
+    ONX_TRY(claim_outputs(call, s));
     profile p = { 0 };
     bool profiled = cli_has(call, "profile");
     onx_run_options options = { .event = profiled ? note : NULL, .user = &p };
@@ -242,8 +271,7 @@ static onx_status run_session(cli_call *call, onx_session *s, onx_value **inputs
     if (status == ONX_OK && !cli_has(call, "output-dir"))
         print_outputs(s, outputs);
     if (status == ONX_OK && profiled) {
-        const char *path = cli_value(call, "trace");
-        status = write_trace(call, &p, path ? path : "onx-trace.json");
+        status = write_trace(call, &p, trace_path(call));
         print_profile(&p);
     }
     free(p.list);

@@ -69,9 +69,10 @@ static int run_command(const cli_command *command, int argc, char **argv)
     call.given = calloc(room, sizeof(*call.given));
     call.given_value = calloc(room, sizeof(*call.given_value));
     int status = CLI_MISUSE;
-    if (!call.cx || !call.operand || !call.given || !call.given_value) {
+    if (!call.cx || !call.operand || !call.given || !call.given_value || onx_ctx_guard_files(call.cx) != ONX_OK) {
         cli_error(&call, "out of memory");
     } else {
+        cli_watch_temps(call.cx);
         status = cli_parse(&call, argc, argv);
         if (status < 0)
             status = command->run(&call);

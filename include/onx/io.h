@@ -99,6 +99,26 @@ typedef struct onx_save_options {
  * is. "-" is standard output. `options` may be NULL. */
 ONX_API onx_status onx_save(onx_ctx *cx, const onx_doc *doc, const char *path, const onx_save_options *options);
 
+/* Until the context is freed, no output of it replaces a file that was read with it, that a living document refers to
+ * or was read from, or another output: that fails with ONX_E_MISUSE and changes nothing. Files are told by device and
+ * inode, not by name. Only onx_save may replace the very file that its document was read from. Without this call
+ * onx_save alone refuses such outputs, among the files of that one document. */
+ONX_API onx_status onx_ctx_guard_files(onx_ctx *cx);
+/* In a guarded context: says early whether a file may be written at that path, and keeps it for the output of the same
+ * spelling, before the work that leads to it is done. `in_place`: it may replace an input. */
+ONX_API onx_status onx_output_claim(onx_ctx *cx, const char *path, bool in_place);
+
+/* Files are complete before they get their names. For a moment, or all the time where a file system has no nameless
+ * files, a file is then under a temporary name: unlinkat(dir, name, 0) removes it. A program that a signal may end
+ * keeps a list of these and does that. `made` is called before the name is there, `gone` after it is gone; the strings
+ * are valid and `dir` is open in between. NULL ends it. */
+typedef struct onx_temp_watch {
+    void (*made)(void *user, int dir, const char *name);
+    void (*gone)(void *user, int dir, const char *name);
+    void *user;
+} onx_temp_watch;
+ONX_API void onx_ctx_watch_temps(onx_ctx *cx, const onx_temp_watch *watch);
+
 /* The bytes of a regular file ("-": of standard input), as many as the memory limit of the context allows. */
 ONX_API onx_status onx_load_bytes(onx_ctx *cx, const char *path, onx_buffer *out);
 /* Writes any bytes the same safe way. */

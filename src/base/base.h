@@ -272,8 +272,16 @@ const char *onxi_error_text(int error, char *buf, size_t size);
 /* "a directory", "a FIFO" and so on for st_mode. */
 const char *onxi_mode_name(unsigned mode);
 
+/* Which file it is, however its path is spelled; all zeros: none. */
+typedef struct onxi_file_id {
+    uint64_t device, inode;
+} onxi_file_id;
+struct stat;
+onxi_file_id onxi_file_id_of(const struct stat *st);
+
 typedef struct onxi_file { /* a file mapped read-only, or standard input read into memory */
     onx_str bytes;
+    onxi_file_id id;
     void *map; /* munmap, or NULL */
     size_t map_size;
     void *heap; /* for what could not be mapped */
@@ -301,6 +309,8 @@ void onxi_file_close(onx_ctx *cx, onxi_file *file);
  * devices and FIFOs are written to directly. A symbolic link is kept, the file that it names is replaced. */
 typedef struct onxi_output onxi_output;
 onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out);
+/* The same, where the output may replace the file `own` although it was read: the one that it is made from. */
+onx_status onxi_output_open_over(onx_ctx *cx, const char *path, onxi_file_id own, onxi_output **out);
 /* A file `name` (one component) in the folder `dir`, a descriptor that must stay open until the end: links, hard links
  * and all but regular files are refused, a new file is private to its owner. `shown` names it in messages. The folder
  * is the caller's to sync. */
@@ -312,10 +322,50 @@ onx_status onxi_output_write(onxi_output *output, onx_str bytes);
 /* Appends zeros. */
 onx_status onxi_output_skip(onxi_output *output, uint64_t count);
 uint64_t onxi_output_size(const onxi_output *output); /* bytes so far */
-/* Everything but the rename: flushed, synced, closed. For several files that have to appear together. */
+/* Everything but its name: flushed and synced. For files that have to appear together. */
+onx_status onxi_output_complete(onxi_output *output);
+/* The same, and no descriptor stays open, whatever the number of files; meanwhile the file has a temporary name. */
 onx_status onxi_output_finish(onxi_output *output);
 onx_status onxi_output_commit(onxi_output *output); /* frees `output` in every case */
 void onxi_output_abandon(onxi_output *output);      /* removes the temporary file; NULL is allowed */
+
+/* ---- files that must not be replaced (base_guard.c) ---- */
+
+/* While somebody has entered it, the guard of a context keeps what is read and written, and every output is refused
+ * that would replace one of those files. Entering is counted. */
+onx_status onxi_guard_enter(onx_ctx *cx);
+void onxi_guard_leave(onx_ctx *cx);
+/* All of the following do nothing where nobody has entered. */
+onx_status onxi_guard_read(onx_ctx *cx, onxi_file_id id, onx_str shown);
+/* A file that may be read later, below a folder. */
+onx_status onxi_guard_read_beneath(onx_ctx *cx, int folder, onx_str location);
+/* Somebody who knows of further files: asked once, before the next output. */
+typedef struct onxi_guard_source {
+    struct onxi_guard_source *next;
+    onx_status (*list)(void *user);
+    void *user;
+    bool watched, listed;
+} onxi_guard_source;
+void onxi_guard_watch(onx_ctx *cx, onxi_guard_source *source);
+void onxi_guard_unwatch(onx_ctx *cx, onxi_guard_source *source);
+
+/* An output on its way; for base_output.c. */
+typedef struct onxi_guard_write {
+    int folder;
+    const char *name, *shown; /* in the folder; in messages */
+    const void *owner;        /* tells outputs apart */
+    onxi_file_id own;         /* an input that it may replace, or all zeros */
+    bool in_place;            /* it may replace any input */
+} onxi_guard_write;
+onx_status onxi_guard_claim(onx_ctx *cx, onxi_guard_write *w);
+/* Before anything is written. */
+onx_status onxi_guard_begin(onx_ctx *cx, onxi_guard_write *w);
+/* Before the renaming: what is there now is looked at once more. */
+onx_status onxi_guard_replace(onx_ctx *cx, const onxi_guard_write *w);
+/* After it: the new file is an output. */
+onx_status onxi_guard_done(onx_ctx *cx, onxi_file_id made, const onxi_guard_write *w);
+/* Before an open stream is written to. */
+onx_status onxi_guard_stream(onx_ctx *cx, int fd, const char *shown);
 
 /* ---- paths below a folder, for names that come from untrusted files ---- */
 
@@ -332,33 +382,10 @@ onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path
 onx_status onxi_beneath_folder(onx_ctx *cx, onx_where where, int dir, onx_str path, unsigned flags, int *folder_out,
                                onx_str *leaf_out);
 
-/* ---- optional libraries of others, loaded on first need (base_library.c) ---- */
-
-typedef enum onxi_library {
-    ONXI_LIBRARY_CRYPTO,
-    ONXI_LIBRARY_PCRE2,
-    ONXI_LIBRARY_UTF8PROC,
-    ONXI_LIBRARY_LEPTONICA,
-    ONXI_LIBRARY_COUNT
-} onxi_library;
-
-/* What a file uses of a library is a list, #define FUNCTIONS(F) F(EVP_MD_CTX_new) F(...): ONXI_FUNCTION_MEMBER makes it
- * the members of a struct, ONXI_FUNCTION_NAME the names to look for. Names that are macros are expanded. */
-#define ONXI_FUNCTION_MEMBER(function) __typeof__(function) *function;
-#define ONXI_FUNCTION_NAME(function)   ONXI_FUNCTION_NAME_(function)
-#define ONXI_FUNCTION_NAME_(function)  #function,
-/* The pointers of such a struct, valid for the rest of the process; NULL when the library is not on this machine or
- * lacks one of them. A library is always asked for the same names. */
-const void *onxi_library_functions(onxi_library library, const char *const *names, size_t count);
-#define ONXI_FUNCTIONS(library, names) onxi_library_functions((library), (names), sizeof(names) / sizeof((names)[0]))
-/* "needs libpcre2-8, which is not on this machine (Debian has it in libpcre2-8-0)", or "which was left out of this
- * build" */
-const char *onxi_library_missing(onxi_library library);
-
 /* ---- checksums ---- */
 
 typedef struct onxi_sha1 onxi_sha1;
-/* ONX_E_UNSUPPORTED with a diagnostic where libcrypto is missing. */
+/* ONX_E_UNSUPPORTED with a diagnostic where libcrypto was left out of the build. */
 onx_status onxi_sha1_new(onx_ctx *cx, onxi_sha1 **out);
 void onxi_sha1_add(onxi_sha1 *hash, onx_str bytes);
 onx_status onxi_sha1_end(onxi_sha1 *hash, char hex_out[41]); /* frees `hash` in every case */

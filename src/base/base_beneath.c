@@ -189,6 +189,8 @@ onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path
     else if (st.st_nlink != 1)
         status = refuse(&a, "E-10", "%.*s has %llu hard links; only one is allowed", ONX_ARG(path),
                         (unsigned long long)st.st_nlink);
+    else
+        status = onxi_guard_read(cx, onxi_file_id_of(&st), path);
     if (status != ONX_OK) {
         close(fd);
         return status;

@@ -31,6 +31,7 @@ void onx_ctx_free(onx_ctx *cx)
 {
     if (!cx)
         return;
+    onxi_guard_leave(cx); /* entered by onx_ctx_guard_files, if at all */
     onx_diag_clear(cx);
     onxi_arena_drop_spare(cx);
     onxi_release(cx, cx->diags, cx->diag_room * sizeof *cx->diags);
@@ -48,6 +49,11 @@ void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits)
     if (limits.depth > ONX_DEPTH_MAX)
         limits.depth = ONX_DEPTH_MAX;
     cx->limits = limits;
+}
+
+void onx_ctx_watch_temps(onx_ctx *cx, const onx_temp_watch *watch)
+{
+    cx->temps = watch ? *watch : (onx_temp_watch){ 0 };
 }
 
 const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx)

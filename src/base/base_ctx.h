@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+#include <onx/io.h>
+
 enum { ONXI_SPARE_BUFFERS = 2, ONXI_SPARE_SIZES = 10 /* 4 KiB to 2 MiB */ };
 
 struct onx_ctx {
@@ -21,7 +23,10 @@ struct onx_ctx {
     size_t diag_count, diag_room;
     size_t totals[ONX_ERROR + 1];
     onx_arena *texts; /* of the diagnostics */
-    bool reporting;   /* set while a diagnostic is being recorded, so that its own failure is not */
+    onx_temp_watch temps;
+    bool named_temps;         /* for tests: as where the file system has no nameless files */
+    struct onxi_guard *guard; /* NULL: nobody has entered it (base_guard.c) */
+    bool reporting;           /* set while a diagnostic is being recorded, so that its own failure is not */
 };
 
 /* The allocator of contexts that are given none. */

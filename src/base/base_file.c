@@ -117,7 +117,7 @@ onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, 
     return read_all(cx, fd, (size_t)size, shown, out);
 }
 
-static onx_status open_path(onx_ctx *cx, const char *path, int *fd_out, uint64_t *size_out)
+static onx_status open_path(onx_ctx *cx, const char *path, int *fd_out, uint64_t *size_out, onxi_file_id *id_out)
 {
     /* O_NONBLOCK: a FIFO without a writer must not stop us before we have seen what it is. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -139,6 +139,7 @@ static onx_status open_path(onx_ctx *cx, const char *path, int *fd_out, uint64_t
     }
     *fd_out = fd;
     *size_out = (uint64_t)st.st_size;
+    *id_out = onxi_file_id_of(&st);
     return ONX_OK;
 }
 
@@ -149,9 +150,16 @@ static onx_status open_stdin(onx_ctx *cx, bool map, onxi_file *out)
     memset(out, 0, sizeof *out);
     if (fstat(STDIN_FILENO, &st) != 0)
         return fail(cx, shown, "read", errno);
+    const onxi_file_id id = S_ISREG(st.st_mode) ? onxi_file_id_of(&st) : (onxi_file_id){ 0 };
+    if (S_ISREG(st.st_mode))
+        ONX_TRY(onxi_guard_read(cx, id, onx_str_of(shown)));
+    onx_status status;
     if (map && S_ISREG(st.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
-        return onxi_file_map(cx, STDIN_FILENO, (uint64_t)st.st_size, shown, out);
-    return read_all(cx, STDIN_FILENO, 0, shown, out);
+        status = onxi_file_map(cx, STDIN_FILENO, (uint64_t)st.st_size, shown, out);
+    else
+        status = read_all(cx, STDIN_FILENO, 0, shown, out);
+    out->id = id;
+    return status;
 }
 
 static onx_status open_any(onx_ctx *cx, const char *path, bool map, onxi_file *out)
@@ -159,15 +167,17 @@ static onx_status open_any(onx_ctx *cx, const char *path, bool map, onxi_file *o
     memset(out, 0, sizeof *out);
     if (strcmp(path, "-") == 0)
         return open_stdin(cx, map, out);
-    int fd;
-    uint64_t size;
-    ONX_TRY(open_path(cx, path, &fd, &size));
-    onx_status status;
-    if (map)
+    int fd = -1;
+    uint64_t size = 0;
+    onxi_file_id id = { 0 };
+    ONX_TRY(open_path(cx, path, &fd, &size, &id));
+    onx_status status = onxi_guard_read(cx, id, onx_str_of(path));
+    if (status == ONX_OK && map)
         status = onxi_file_map(cx, fd, size, path, out);
-    else
+    else if (status == ONX_OK)
         status = read_all(cx, fd, size < SIZE_MAX ? (size_t)size : SIZE_MAX, path, out);
     close(fd);
+    out->id = id;
     return status;
 }
 

@@ -1,6 +1,7 @@
-/* base_output.c - safe writing of files: into a temporary file in the same folder, synced, then renamed over the old
- * one. Whatever goes wrong before the rename, the old file is whole (docs/notes/files.md). */
+/* base_output.c - safe writing of files: into a temporary file in the same folder, synced, then put in the place of the
+ * old one. Whatever goes wrong before that, the old file is whole (docs/notes/files.md). */
 #include "base/base.h"
+#include "base/base_ctx.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,17 +24,20 @@ struct onxi_output {
     int dir; /* -1: not written through a temporary file */
     bool finished;
     bool sparse;       /* holes are allowed: a temporary file of our own */
+    bool exists;       /* there was a file of that name */
     bool owned;        /* fd is to be closed */
     bool own_dir;      /* dir as well */
     onx_status status; /* the first failure; later calls answer the same */
     uint64_t size;     /* bytes given so far, buffered ones included */
     uint64_t written;  /* file offset: bytes that have left the buffer */
     uint64_t end;      /* length of the file as the system sees it, behind `written` after a hole */
+    onxi_guard_write guard;
+    onxi_file_id made; /* the new file */
     size_t used;
     size_t shown_size;
     char *shown; /* the name for messages */
     char name[NAME_MAX + 1];
-    char temp[NAME_MAX + 1];
+    char temp[NAME_MAX + 1]; /* of the temporary file; empty: it has no name, and is gone when it is closed */
     char *buffer; /* BUFFER_SIZE bytes, until all is written: many files may wait for their renaming together */
 };
 
@@ -198,7 +202,7 @@ static onx_status output_new(onx_ctx *cx, const char *shown, onxi_output **out)
 }
 
 /* `.name.xxxxxxxxxxxx.tmp`, the name cut where it would get too long. */
-static bool temp_name(onxi_output *o)
+static bool make_temp_name(onxi_output *o)
 {
     unsigned char random[6];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
@@ -206,6 +210,66 @@ static bool temp_name(onxi_output *o)
     int n = snprintf(o->temp, sizeof o->temp, ".%.200s.%02x%02x%02x%02x%02x%02x.tmp", o->name, random[0], random[1],
                      random[2], random[3], random[4], random[5]);
     return n > 0 && (size_t)n < sizeof o->temp;
+}
+
+/* A name for the temporary file, by `make`, which answers as system calls do. Whoever watches is told before the name
+ * is there and after it is gone, so that there is no moment at which a signal would leave it behind. */
+static onx_status name_temp(onxi_output *o, int (*make)(onxi_output *o, mode_t mode), mode_t mode)
+{
+    const onx_temp_watch *watch = &o->cx->temps;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        if (!make_temp_name(o))
+            break;
+        if (watch->made)
+            watch->made(watch->user, o->dir, o->temp);
+        if (make(o, mode) >= 0)
+            return ONX_OK;
+        int error = errno;
+        if (watch->gone)
+            watch->gone(watch->user, o->dir, o->temp);
+        o->temp[0] = 0;
+        if (error != EEXIST)
+            return fail(o, "create a temporary file for", error);
+    }
+    return fail(o, "name a temporary file for", errno ? errno : ENAMETOOLONG);
+}
+
+static void forget_temp(onxi_output *o)
+{
+    if (o->temp[0] && o->cx->temps.gone)
+        o->cx->temps.gone(o->cx->temps.user, o->dir, o->temp);
+    o->temp[0] = 0;
+}
+
+static int make_named(onxi_output *o, mode_t mode)
+{
+    return o->fd = openat(o->dir, o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+}
+
+/* Links the nameless file under a name; the way by /proc is the one that is open to everybody. */
+static int link_nameless(const onxi_output *o, const char *name)
+{
+    char from[40];
+    snprintf(from, sizeof from, "/proc/self/fd/%d", o->fd);
+    return linkat(AT_FDCWD, from, o->dir, name, AT_SYMLINK_FOLLOW);
+}
+
+static int link_temp(onxi_output *o, mode_t mode)
+{
+    (void)mode;
+    return link_nameless(o, o->temp);
+}
+
+/* A file without a name, which nothing can leave behind, where system and file system have that. */
+static bool open_nameless(onxi_output *o, mode_t mode)
+{
+#ifdef O_TMPFILE
+    if (!o->cx->named_temps && access("/proc/self/fd", X_OK) == 0)
+        o->fd = openat(o->dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+#else
+    (void)mode;
+#endif
+    return o->fd >= 0;
 }
 
 /* The new file gets owner and mode of the one that it replaces. */
@@ -225,38 +289,36 @@ static onx_status take_over(onxi_output *o, const struct stat *old)
 /* Opens the temporary file for o->name in o->dir. */
 static onx_status open_temp(onxi_output *o, bool strict)
 {
-    struct stat old;
-    bool exists = fstatat(o->dir, o->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!exists && errno != ENOENT)
+    struct stat old, made;
+    o->guard.folder = o->dir;
+    o->guard.name = o->name;
+    o->guard.shown = o->shown;
+    o->guard.owner = o;
+    ONX_TRY(o->status = onxi_guard_begin(o->cx, &o->guard));
+    o->exists = fstatat(o->dir, o->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!o->exists && errno != ENOENT)
         return fail(o, "look at", errno);
-    if (exists && !S_ISREG(old.st_mode)) {
+    if (o->exists && !S_ISREG(old.st_mode)) {
         o->status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: it is %s, not a regular file", o->shown,
                               onxi_mode_name(old.st_mode));
         return o->status;
     }
-    if (exists && strict && old.st_nlink != 1) {
+    if (o->exists && strict && old.st_nlink != 1) {
         o->status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: it has %llu hard links", o->shown,
                               (unsigned long long)old.st_nlink);
         return o->status;
     }
     /* A file that may not be written is not replaced behind its owner's back either. */
-    if (exists && faccessat(o->dir, o->name, W_OK, AT_EACCESS) != 0)
+    if (o->exists && faccessat(o->dir, o->name, W_OK, AT_EACCESS) != 0)
         return fail(o, "write", errno);
-    for (int attempt = 0; attempt < 100; attempt++) {
-        if (!temp_name(o))
-            return fail(o, "name a temporary file for", errno ? errno : ENAMETOOLONG);
-        o->fd = openat(o->dir, o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                       strict || exists ? 0600 : 0666);
-        if (o->fd >= 0 || errno != EEXIST)
-            break;
-    }
-    if (o->fd < 0) {
-        int error = errno;
-        o->temp[0] = 0;
-        return fail(o, "create a temporary file for", error);
-    }
+    mode_t mode = strict || o->exists ? 0600 : 0666;
+    if (!open_nameless(o, mode))
+        ONX_TRY(name_temp(o, make_named, mode));
+    if (fstat(o->fd, &made) != 0)
+        return fail(o, "look at", errno);
+    o->made = onxi_file_id_of(&made);
     o->sparse = true;
-    return exists ? take_over(o, &old) : ONX_OK;
+    return o->exists ? take_over(o, &old) : ONX_OK;
 }
 
 static bool set_name(onxi_output *o, const char *name)
@@ -340,7 +402,7 @@ static onx_status open_path(onxi_output *o, const char *path)
     bool done;
     if (strcmp(path, "-") == 0) {
         o->fd = STDOUT_FILENO;
-        return ONX_OK;
+        return onxi_guard_stream(o->cx, o->fd, o->shown);
     }
     o->owned = o->own_dir = true;
     ONX_TRY(open_special(o, path, &done));
@@ -350,11 +412,12 @@ static onx_status open_path(onxi_output *o, const char *path)
     return open_temp(o, false);
 }
 
-onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out)
+onx_status onxi_output_open_over(onx_ctx *cx, const char *path, onxi_file_id own, onxi_output **out)
 {
     onxi_output *o;
     *out = NULL;
     ONX_TRY(output_new(cx, strcmp(path, "-") == 0 ? "standard output" : path, &o));
+    o->guard.own = own;
     onx_status status = open_path(o, path);
     if (status != ONX_OK) {
         onxi_output_abandon(o);
@@ -362,6 +425,30 @@ onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out)
     }
     *out = o;
     return ONX_OK;
+}
+
+onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out)
+{
+    return onxi_output_open_over(cx, path, (onxi_file_id){ 0 }, out);
+}
+
+onx_status onx_output_claim(onx_ctx *cx, const char *path, bool in_place)
+{
+    struct stat st;
+    onxi_output *o;
+    if (strcmp(path, "-") == 0)
+        return onxi_guard_stream(cx, STDOUT_FILENO, "standard output");
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return ONX_OK; /* a device, or what writing refuses */
+    ONX_TRY(output_new(cx, path, &o));
+    o->own_dir = true;
+    onx_status status = open_folder(o, path);
+    o->guard =
+        (onxi_guard_write){ .folder = o->dir, .name = o->name, .shown = path, .owner = cx, .in_place = in_place };
+    if (status == ONX_OK)
+        status = onxi_guard_claim(cx, &o->guard);
+    onxi_output_abandon(o);
+    return status;
 }
 
 /* ---- closing ---- */
@@ -394,39 +481,66 @@ bool onxi_folder_sync_failed(int dir)
     return sync_failed(dir) && errno != EBADF;
 }
 
-onx_status onxi_output_finish(onxi_output *o)
+onx_status onxi_output_complete(onxi_output *o)
 {
     if (o->status != ONX_OK || o->finished)
         return o->status;
     ONX_TRY(flush_with(o, onx_str_make(NULL, 0)));
     if (o->written != o->end && ftruncate(o->fd, (off_t)o->written) != 0)
         return fail(o, "write", errno);
-    if (o->owned) {
-        if (sync_failed(o->fd))
-            return fail(o, "write", errno);
-        int fd = o->fd;
-        o->fd = -1;
-        if (close(fd) != 0 && errno != EINTR)
-            return fail(o, "write", errno);
-    }
+    if (o->owned && sync_failed(o->fd))
+        return fail(o, "write", errno);
     onxi_release(o->cx, o->buffer, BUFFER_SIZE);
     o->buffer = NULL;
     o->finished = true;
     return ONX_OK;
 }
 
+static onx_status close_output(onxi_output *o)
+{
+    int fd = o->fd;
+    o->fd = -1;
+    return fd >= 0 && o->owned && close(fd) != 0 && errno != EINTR ? fail(o, "write", errno) : ONX_OK;
+}
+
+onx_status onxi_output_finish(onxi_output *o)
+{
+    ONX_TRY(onxi_output_complete(o));
+    if (o->fd >= 0 && o->dir >= 0 && !o->temp[0])
+        ONX_TRY(name_temp(o, link_temp, 0));
+    return close_output(o);
+}
+
+/* The complete file gets its name. */
+static onx_status put_in_place(onxi_output *o)
+{
+    ONX_TRY(o->status = onxi_guard_replace(o->cx, &o->guard));
+    if (!o->exists && !o->temp[0]) {
+        if (link_nameless(o, o->name) == 0)
+            return close_output(o);
+        if (errno != EEXIST) /* somebody made one meanwhile: as if it had been there */
+            return fail(o, "name the finished file", errno);
+        ONX_TRY(o->status = onxi_guard_replace(o->cx, &o->guard));
+    }
+    ONX_TRY(onxi_output_finish(o));
+    if (renameat(o->dir, o->temp, o->dir, o->name) != 0)
+        return fail(o, "rename the finished file to", errno);
+    forget_temp(o);
+    return ONX_OK;
+}
+
 onx_status onxi_output_commit(onxi_output *o)
 {
-    onx_status status = onxi_output_finish(o);
+    onx_status status = onxi_output_complete(o);
+    if (status == ONX_OK && o->dir < 0)
+        status = close_output(o);
+    else if (status == ONX_OK)
+        status = put_in_place(o);
     if (status != ONX_OK || o->dir < 0) {
         onxi_output_abandon(o);
         return status;
     }
-    if (renameat(o->dir, o->temp, o->dir, o->name) != 0) {
-        status = fail(o, "rename the finished file to", errno);
-        onxi_output_abandon(o);
-        return status;
-    }
+    status = onxi_guard_done(o->cx, o->made, &o->guard);
     /* The new file is in place; what is left is to make the name survive a power cut. A folder that belongs to the
      * caller is his to sync, once for all files. */
     if (o->own_dir && onxi_folder_sync_failed(o->dir))
@@ -441,5 +555,6 @@ void onxi_output_abandon(onxi_output *o)
         return;
     if (o->dir >= 0 && o->temp[0])
         (void)unlinkat(o->dir, o->temp, 0); /* best effort: the failure that led here is the one to report */
+    forget_temp(o);
     output_free(o);
 }

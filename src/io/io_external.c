@@ -28,9 +28,8 @@ struct onxi_io_move {
     onx_doc *doc;
     onx_arena *arena;
     onx_external_options options;
-    const char *model_name; /* of the model's file, which no data file may have */
-    int dir;                /* the folder of the new model */
-    int folder;             /* the folder of the data files, -1 until the first one */
+    int dir;    /* the folder of the new model */
+    int folder; /* the folder of the data files, -1 until the first one */
     data_file *files;
     uint32_t file_count, file_room;
     weight *weights; /* in the order of a walk */
@@ -94,9 +93,6 @@ static onx_status add_file(onxi_io_move *m, const onx_tensor *t)
         onxi_report(m->cx, &diag, "the data file cannot have that name: %s", fault.text);
         return ONX_E_MISUSE;
     }
-    if (m->model_name && onx_str_is(location, m->model_name))
-        return onxi_fail(m->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the data file and the model cannot both be %s",
-                         m->model_name);
     m->files[m->file_count++] = (data_file){ .location = location };
     return ONX_OK;
 }
@@ -279,8 +275,6 @@ static onx_status check_options(onxi_io_move *m, const char *path)
     char folder[PATH_MAX], reason[128];
     if (!onxi_io_folder_of(path, folder, sizeof folder))
         return onxi_fail(m->cx, ONX_E_IO, ONXI_NOWHERE, "the path is longer than any path may be");
-    const char *slash = strrchr(path, '/');
-    m->model_name = slash ? slash + 1 : path;
     m->dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (m->dir < 0)
         return onxi_fail(m->cx, ONX_E_IO, ONXI_NOWHERE, "cannot open the folder %s: %s", folder,

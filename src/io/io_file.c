@@ -110,12 +110,17 @@ static onx_status settle(onx_doc *doc, const char *path, const onx_load_options 
     char folder[PATH_MAX];
     const char *base = options->base_dir;
     doc->input_size = file->bytes.len;
+    doc->input_id = file->id;
+    doc->input_path = onxi_arena_printf(doc->arena, "%s", path);
+    if (!doc->input_path.ptr)
+        return ONX_E_MEMORY;
     if (!base && strcmp(path, "-") != 0) {
         if (!onxi_io_folder_of(path, folder, sizeof folder))
             return onxi_fail(doc->cx, ONX_E_IO, ONXI_NOWHERE, "the path is longer than any path may be");
         base = folder;
     }
     ONX_TRY(onx_doc_set_base_dir(doc, base));
+    ONX_TRY(onxi_doc_guard(doc));
     if (!(options->flags & ONX_READ_COPY))
         return onxi_doc_keep_input(doc, file);
     return ONX_OK;
@@ -170,7 +175,7 @@ static onx_status write_model(onx_doc *doc, onx_format format, const void *root,
     if (format == ONX_FORMAT_BINARY && onxi_output_size(output) > COMMON_LIMIT && doc->input_size <= COMMON_LIMIT)
         onxi_warn(doc->cx, ONX_WARNING, "W-26", ONXI_NOWHERE,
                   "the file is larger than 2147483647 bytes, which other readers refuse; external data avoids that");
-    return onxi_output_finish(output);
+    return onxi_output_complete(output);
 }
 
 static onx_status stop_at_external(void *user, const onx_visit *at)
@@ -193,27 +198,16 @@ static void warn_other_folder(onx_doc *doc, const char *path)
                   "external data stays in %s, but is looked for beside the new file", doc->base_dir);
 }
 
-onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, const onx_save_options *options)
+static onx_status save(onx_doc *doc, const char *path, onx_format format, const onx_external_options *external)
 {
-    onx_doc *doc = (onx_doc *)(uintptr_t)const_doc; /* its messages are not changed; data files may get mapped */
-    onx_format format = options ? options->format : ONX_FORMAT_AUTO;
     onxi_io_move *move = NULL;
-    onxi_output *output = NULL;
+    onxi_output *output;
     const void *root = doc->root;
-    if (doc->cx != cx)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document belongs to another context");
-    if (format == ONX_FORMAT_AUTO && strcmp(path, "-") != 0)
-        format = onx_format_of_path(path);
-    if (format == ONX_FORMAT_AUTO)
-        format = ONX_FORMAT_BINARY;
-    onxi_doc_read_ahead(doc);
-    onx_status status = ONX_OK;
-    if (options && options->external)
-        status = onxi_io_move_begin(doc, options->external, path, &move, &root);
-    else
+    if (!external)
         warn_other_folder(doc, path);
-    if (status == ONX_OK)
-        status = onxi_output_open(cx, path, &output);
+    /* Opened before the data files, so that these are kept from becoming the model. */
+    ONX_TRY(onxi_output_open_over(doc->cx, path, doc->input_id, &output));
+    onx_status status = external ? onxi_io_move_begin(doc, external, path, &move, &root) : ONX_OK;
     if (status == ONX_OK)
         status = write_model(doc, format, root, output);
     /* All files are complete; they appear one after the other, the model, which refers to the others, last. */
@@ -224,6 +218,25 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
     else
         onxi_output_abandon(output);
     onxi_io_move_end(move);
+    return status;
+}
+
+onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, const onx_save_options *options)
+{
+    onx_doc *doc = (onx_doc *)(uintptr_t)const_doc; /* its messages are not changed; data files may get mapped */
+    onx_format format = options ? options->format : ONX_FORMAT_AUTO;
+    if (doc->cx != cx)
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document belongs to another context");
+    if (format == ONX_FORMAT_AUTO && strcmp(path, "-") != 0)
+        format = onx_format_of_path(path);
+    if (format == ONX_FORMAT_AUTO)
+        format = ONX_FORMAT_BINARY;
+    onxi_doc_read_ahead(doc);
+    ONX_TRY(onxi_guard_enter(cx));
+    onx_status status = onxi_doc_guard(doc);
+    if (status == ONX_OK)
+        status = save(doc, path, format, options ? options->external : NULL);
+    onxi_guard_leave(cx);
     return status;
 }
 

@@ -24,6 +24,9 @@ struct onx_doc {
     onx_kind kind;
     void *root;
     uint64_t input_size;
+    onxi_file_id input_id; /* the file that it was read from, and its path; zeros and empty: none */
+    onx_str input_path;
+    onxi_guard_source guarded; /* this file, and those of external data */
     onx_str text;        /* ONNX text that it was read from, for as long as the document lives; empty: another format */
     uint32_t text_flags; /* ONX_TEXT_* of that reading */
     onxi_attachment *attachments;

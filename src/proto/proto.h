@@ -10,6 +10,8 @@
 
 /* The document owns the file from here on; its bytes are what the document borrows from. */
 onx_status onxi_doc_keep_input(onx_doc *doc, onxi_file *file);
+/* The files that the document comes from and refers to are inputs for the guard of the context, as long as it lives. */
+onx_status onxi_doc_guard(onx_doc *doc);
 /* How many of these bytes, from the first on, lie in a hole of one of the document's files. */
 size_t onxi_doc_hole(onx_doc *doc, onx_str bytes);
 /* The input is about to be read through as a whole. */

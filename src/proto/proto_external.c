@@ -83,6 +83,55 @@ onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir)
     return ONX_OK;
 }
 
+/* ---- guarding the files ---- */
+
+/* The folder by descriptor; -1 with errno set. */
+static int folder_of(onx_doc *doc, struct onxi_external *e)
+{
+    if (e->dir < 0)
+        e->dir = open(*doc->base_dir ? doc->base_dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return e->dir;
+}
+
+static onx_status guard_tensor(void *user, const onx_visit *at)
+{
+    onx_doc *doc = user;
+    onxi_external_ref ref;
+    onxi_external_fault fault;
+    if (at->kind != ONX_KIND_TENSOR || !onx_tensor_is_external(at->message) ||
+        !onxi_external_parse(at->message, &ref, &fault) || folder_of(doc, doc->external) < 0)
+        return ONX_OK; /* what cannot be read cannot be lost */
+    return onxi_guard_read_beneath(doc->cx, doc->external->dir, ref.location);
+}
+
+static onx_status list_files(void *user)
+{
+    onx_doc *doc = user;
+    if (doc->input_id.inode)
+        ONX_TRY(onxi_guard_read(doc->cx, doc->input_id, doc->input_path));
+    if (!doc->base_dir)
+        return ONX_OK;
+    if (!external_of(doc))
+        return ONX_E_MEMORY;
+    return onx_message_walk(doc->cx, doc->kind, doc->root, guard_tensor, doc);
+}
+
+static void release_guard(onx_ctx *cx, void *data)
+{
+    onxi_guard_unwatch(cx, data);
+}
+
+onx_status onxi_doc_guard(onx_doc *doc)
+{
+    if (!doc->guarded.list) {
+        doc->guarded.list = list_files;
+        doc->guarded.user = doc;
+        ONX_TRY(onxi_doc_attach(doc, release_guard, &doc->guarded));
+    }
+    onxi_guard_watch(doc->cx, &doc->guarded);
+    return ONX_OK;
+}
+
 /* ---- finding the bytes ---- */
 
 /* A place in the document: the path given, or the tensor by name. */
@@ -126,12 +175,10 @@ static onx_status open_dir(onx_doc *doc, struct onxi_external *e, const place *p
         onxi_report(doc->cx, &diag, "the model comes from no folder, so its external data cannot be found");
         return ONX_E_INVALID;
     }
-    const char *dir = *doc->base_dir ? doc->base_dir : ".";
-    e->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (e->dir >= 0)
+    if (folder_of(doc, e) >= 0)
         return ONX_OK;
     char reason[128];
-    return onxi_fail(doc->cx, ONX_E_IO, p->where, "cannot open the folder %s: %s", dir,
+    return onxi_fail(doc->cx, ONX_E_IO, p->where, "cannot open the folder %s: %s", *doc->base_dir ? doc->base_dir : ".",
                      onxi_error_text(errno, reason, sizeof reason));
 }
 

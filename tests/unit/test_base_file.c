@@ -1,5 +1,6 @@
 /* Files in and out: what is refused, what survives a failure. */
 #include "base/base.h"
+#include "base/base_ctx.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -104,9 +105,9 @@ static void write_text(fixture *f, const char *path, const char *text, size_t le
     assert_int_equal(status, want);
 }
 
-static void test_base_output__replaces_when_complete(void **state)
+/* With a temporary file that has no name, and with one that has, as on file systems that cannot do better. */
+static void replaces_when_complete(fixture *f)
 {
-    fixture *f = *state;
     put_text(at(f, "a"), "old");
     chmod(f->path, 0640);
     onxi_output *o;
@@ -114,7 +115,6 @@ static void test_base_output__replaces_when_complete(void **state)
     assert_int_equal(onxi_output_write(o, onx_str_of("new ")), ONX_OK);
     assert_int_equal(onxi_output_write(o, onx_str_of("text")), ONX_OK);
     expect_file(f, f->path, "old");
-    assert_int_equal(folder_entries(f->dir), 2);
     assert_int_equal(onxi_output_size(o), 8);
     assert_int_equal(onxi_output_finish(o), ONX_OK);
     expect_file(f, f->path, "old");
@@ -137,6 +137,138 @@ static void test_base_output__replaces_when_complete(void **state)
     onxi_output_abandon(NULL);
     expect_file(f, at(f, "a"), "new text");
     assert_int_equal(folder_entries(f->dir), 2);
+}
+
+static void test_base_output__replaces_when_complete(void **state)
+{
+    replaces_when_complete(*state);
+}
+
+static void test_base_output__replaces_by_named_files(void **state)
+{
+    fixture *f = *state;
+    f->cx->named_temps = true;
+    replaces_when_complete(f);
+}
+
+/* Names are told before they are there, and until they are gone. */
+typedef struct seen {
+    unsigned made, gone;
+    bool early;
+    char name[256];
+} seen;
+
+static void on_made(void *user, int dir, const char *name)
+{
+    seen *s = user;
+    struct stat st;
+    s->early |= fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    s->made++;
+    snprintf(s->name, sizeof s->name, "%s", name);
+}
+
+static void on_gone(void *user, int dir, const char *name)
+{
+    seen *s = user;
+    struct stat st;
+    s->early |= fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    s->gone++;
+    s->early |= strcmp(s->name, name) != 0;
+}
+
+static void test_base_output__tells_of_temporary_names(void **state)
+{
+    fixture *f = *state;
+    seen s = { 0 };
+    onxi_output *o;
+    onx_ctx_watch_temps(f->cx, &(onx_temp_watch){ on_made, on_gone, &s });
+    for (int named = 0; named < 2; named++) {
+        f->cx->named_temps = named;
+        s = (seen){ 0 };
+        /* A new file, the same again, one that is given up, one that is given up when it is complete. */
+        write_text(f, at(f, named ? "b" : "a"), "x", 1, ONX_OK);
+        assert_int_equal(s.made, named);
+        write_text(f, at(f, named ? "b" : "a"), "y", 1, ONX_OK);
+        assert_int_equal(s.made, 1 + named);
+        for (int finish = 0; finish < 2; finish++) {
+            unsigned before = s.made;
+            assert_int_equal(onxi_output_open(f->cx, at(f, "c"), &o), ONX_OK);
+            assert_int_equal(s.made, before + (unsigned)named);
+            if (finish)
+                assert_int_equal(onxi_output_finish(o), ONX_OK);
+            assert_int_equal(s.made, before + (unsigned)(named || finish));
+            onxi_output_abandon(o);
+        }
+        assert_int_equal(s.gone, s.made);
+        assert_false(s.early);
+    }
+    assert_int_equal(folder_entries(f->dir), 2);
+}
+
+/* What the guard of a context keeps; the program's own paths are tried in tests/cli/overwrite.sh. */
+static void test_base_guard__refuses(void **state)
+{
+    fixture *f = *state;
+    onxi_file file;
+    onxi_output *a, *b;
+    char other[160];
+    put_text(at(f, "in"), "input");
+    assert_int_equal(onx_ctx_guard_files(f->cx), ONX_OK);
+    assert_int_equal(onx_ctx_guard_files(f->cx), ONX_OK);
+    assert_int_equal(onxi_file_open(f->cx, at(f, "in"), &file), ONX_OK);
+    const onxi_file_id id = file.id;
+    onxi_file_close(f->cx, &file);
+    /* an input, closed long ago */
+    snprintf(other, sizeof other, "%s/.//in", f->dir);
+    write_text(f, other, "x", 1, ONX_E_MISUSE);
+    assert_int_equal(onx_output_claim(f->cx, other, false), ONX_E_MISUSE);
+    assert_int_equal(onxi_output_open_over(f->cx, other, id, &a), ONX_OK);
+    onxi_output_abandon(a);
+    /* two outputs of one name, before either is there */
+    snprintf(other, sizeof other, "%s/./new", f->dir);
+    assert_int_equal(onxi_output_open(f->cx, at(f, "new"), &a), ONX_OK);
+    assert_int_equal(onxi_output_open(f->cx, other, &b), ONX_E_MISUSE);
+    assert_int_equal(onxi_output_open(f->cx, at(f, "new"), &b), ONX_E_MISUSE);
+    /* A second name of the first output comes up while the second one is written: in a folder that does not tell upper
+     * from lower case it would be the same file. */
+    assert_int_equal(onxi_output_open(f->cx, at(f, "NEW"), &b), ONX_OK);
+    assert_int_equal(onxi_output_commit(a), ONX_OK);
+    assert_int_equal(link(at(f, "new"), at(f, "NEW")), 0);
+    assert_int_equal(onxi_output_commit(b), ONX_E_MISUSE);
+    /* An input comes to be where the output goes. */
+    assert_int_equal(onxi_output_open(f->cx, at(f, "late"), &a), ONX_OK);
+    assert_int_equal(link(at(f, "in"), at(f, "late")), 0);
+    assert_int_equal(onxi_output_commit(a), ONX_E_MISUSE);
+    expect_file(f, at(f, "late"), "input");
+    /* A claim is taken up by the same spelling alone, and once. */
+    snprintf(other, sizeof other, "%s/./claimed", f->dir);
+    assert_int_equal(onx_output_claim(f->cx, at(f, "claimed"), false), ONX_OK);
+    assert_int_equal(onx_output_claim(f->cx, at(f, "claimed"), false), ONX_E_MISUSE);
+    write_text(f, other, "x", 1, ONX_E_MISUSE);
+    write_text(f, at(f, "claimed"), "x", 1, ONX_OK);
+    write_text(f, at(f, "claimed"), "x", 1, ONX_E_MISUSE);
+}
+
+/* Thousands of inputs by name: found again, and the table grows. */
+static void test_base_guard__many(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(onx_ctx_guard_files(f->cx), ONX_OK);
+    int dir = open(f->dir, O_RDONLY | O_DIRECTORY);
+    char name[32];
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 5000; i++) {
+            snprintf(name, sizeof name, "data%d", i);
+            if (i % 1000 == 0 && !round)
+                put_text(at(f, name), "x");
+            assert_int_equal(onxi_guard_read_beneath(f->cx, dir, onx_str_of(name)), ONX_OK);
+        }
+    for (int i = 0; i < 5000; i += 500) { /* there or not: a model refers to it */
+        snprintf(name, sizeof name, "data%d", i);
+        write_text(f, at(f, name), "y", 1, ONX_E_MISUSE);
+    }
+    write_text(f, at(f, "data5000"), "y", 1, ONX_OK);
+    close(dir);
 }
 
 static void test_base_output__keeps_links(void **state)
@@ -266,6 +398,10 @@ int main(void)
         TEST(test_base_file__no_permission),
         TEST(test_base_file__forget),
         TEST(test_base_output__replaces_when_complete),
+        TEST(test_base_output__replaces_by_named_files),
+        TEST(test_base_output__tells_of_temporary_names),
+        TEST(test_base_guard__refuses),
+        TEST(test_base_guard__many),
         TEST(test_base_output__keeps_links),
         TEST(test_base_output__devices_stay_devices),
         TEST(test_base_output__strict_in_a_folder),

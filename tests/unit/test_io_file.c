@@ -309,12 +309,14 @@ static void test_io_external__out_and_in(void **state)
     /* In again, over the model itself and its data file unchanged beside it. */
     move(f, moved, at(f, "m.onnx"), (onx_external_options){ .inline_all = true }, ONX_OK);
     expect_model(f, at(f, "m.onnx"), want, 0);
-    /* From one data file to several, of the same first name. */
+    /* From one data file to several; never over the one that the document refers to. */
     move(f, moved, at(f, "again.onnx"), (onx_external_options){ .location = "w.bin", .split = 30000, .alignment = 64 },
+         ONX_E_MISUSE);
+    move(f, moved, at(f, "again.onnx"), (onx_external_options){ .location = "v.bin", .split = 30000, .alignment = 64 },
          ONX_OK);
     expect_model(f, at(f, "again.onnx"), want, MOVED);
-    assert_true(size_of(at(f, "w.bin")) <= 30000 && size_of(at(f, "w.bin.1")) > 0 && size_of(at(f, "w.bin.2")) > 0);
-    assert_int_equal(size_of(at(f, "w.bin.3")), -1);
+    assert_true(size_of(at(f, "v.bin")) <= 30000 && size_of(at(f, "v.bin.1")) > 0 && size_of(at(f, "v.bin.2")) > 0);
+    assert_int_equal(size_of(at(f, "v.bin.3")), -1);
     onx_doc_free(moved);
     /* A threshold between the two sizes that occur. */
     move(f, doc, at(f, "m.onnx"), (onx_external_options){ .location = "big.bin", .threshold = 4000 }, ONX_OK);

@@ -1,0 +1,302 @@
+/* base_guard.c - which files must not be replaced: those that a job reads, and those that it has written. A file is
+ * told by its device and inode, one that does not exist yet by its folder and name, so that no spelling of a path, no
+ * symbolic link and no hard link makes one file look like two (docs/notes/files.md). */
+#include "base/base.h"
+#include "base/base_ctx.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+typedef enum output_state {
+    NO_OUTPUT,
+    CLAIMED, /* will be written; the output of the same spelling takes it up */
+    OPENED,  /* is being written */
+    WRITTEN
+} output_state;
+
+/* What is known of a file, or of a name in a folder: then `name` is not empty, and the id is that of the folder. */
+typedef struct entry {
+    onxi_file_id id;
+    onx_str name;
+    const char *read_as; /* how messages name it as an input; NULL: it is none */
+    const char *written_as;
+    const void *owner; /* OPENED: the one that writes it */
+    output_state state;
+    bool used, in_place; /* in_place: it was claimed so that it may replace an input */
+} entry;
+
+typedef struct onxi_guard {
+    unsigned users;
+    onx_arena *arena;
+    entry *table; /* by hash, at most half full; room is a power of two */
+    size_t room, count;
+    onxi_guard_source *sources;
+} onxi_guard;
+
+/* ---- the table ---- */
+
+static entry *slot_of(const onxi_guard *g, onxi_file_id id, onx_str name)
+{
+    size_t i = (size_t)onxi_hash(&id, sizeof id, onxi_hash(name.ptr, name.len, 0)) & (g->room - 1);
+    while (g->table[i].used && (g->table[i].id.device != id.device || g->table[i].id.inode != id.inode ||
+                                !onx_str_equal(g->table[i].name, name)))
+        i = (i + 1) & (g->room - 1);
+    return &g->table[i];
+}
+
+static onx_status make_room(onx_ctx *cx, onxi_guard *g)
+{
+    if (g->count * 2 < g->room)
+        return ONX_OK;
+    onxi_guard bigger = *g;
+    bigger.room = g->room ? g->room * 2 : 64;
+    bigger.table = onxi_resize(cx, NULL, 0, bigger.room * sizeof *bigger.table);
+    if (!bigger.table)
+        return ONX_E_MEMORY;
+    memset(bigger.table, 0, bigger.room * sizeof *bigger.table);
+    for (size_t i = 0; i < g->room; i++)
+        if (g->table[i].used)
+            *slot_of(&bigger, g->table[i].id, g->table[i].name) = g->table[i];
+    onxi_release(cx, g->table, g->room * sizeof *g->table);
+    *g = bigger;
+    return ONX_OK;
+}
+
+/* NULL when out of memory. */
+static const char *copy_text(const onxi_guard *g, onx_str s)
+{
+    char *copy = onxi_arena_get(g->arena, s.len + 1);
+    if (copy && s.len)
+        memcpy(copy, s.ptr, s.len);
+    if (copy)
+        copy[s.len] = 0;
+    return copy;
+}
+
+/* The entry of the file or name, a new one where there is none. */
+static onx_status find_or_add(onx_ctx *cx, onxi_file_id id, onx_str name, entry **out)
+{
+    onxi_guard *g = cx->guard;
+    ONX_TRY(make_room(cx, g));
+    entry *e = *out = slot_of(g, id, name);
+    if (e->used)
+        return ONX_OK;
+    const char *copy = copy_text(g, name);
+    if (!copy)
+        return ONX_E_MEMORY;
+    *e = (entry){ .id = id, .name = onx_str_make(copy, name.len), .used = true };
+    g->count++;
+    return ONX_OK;
+}
+
+/* ---- the life of a guard ---- */
+
+onx_status onxi_guard_enter(onx_ctx *cx)
+{
+    if (!cx->guard) {
+        onx_arena *arena;
+        ONX_TRY(onx_arena_new(cx, &arena));
+        onxi_guard *g = ONXI_NEW(arena, onxi_guard);
+        if (!g) {
+            onx_arena_free(arena);
+            return ONX_E_MEMORY;
+        }
+        g->arena = arena;
+        cx->guard = g;
+    }
+    cx->guard->users++;
+    return ONX_OK;
+}
+
+void onxi_guard_leave(onx_ctx *cx)
+{
+    onxi_guard *g = cx->guard;
+    if (!g || --g->users > 0)
+        return;
+    while (g->sources)
+        onxi_guard_unwatch(cx, g->sources);
+    onxi_release(cx, g->table, g->room * sizeof *g->table);
+    cx->guard = NULL;
+    onx_arena_free(g->arena); /* holds the guard itself */
+}
+
+onx_status onx_ctx_guard_files(onx_ctx *cx)
+{
+    return cx->guard ? ONX_OK : onxi_guard_enter(cx);
+}
+
+void onxi_guard_watch(onx_ctx *cx, onxi_guard_source *source)
+{
+    if (!cx->guard || source->watched)
+        return;
+    source->watched = true;
+    source->listed = false;
+    source->next = cx->guard->sources;
+    cx->guard->sources = source;
+}
+
+void onxi_guard_unwatch(onx_ctx *cx, onxi_guard_source *source)
+{
+    if (!cx->guard || !source->watched)
+        return;
+    onxi_guard_source **at = &cx->guard->sources;
+    while (*at && *at != source)
+        at = &(*at)->next;
+    if (*at)
+        *at = source->next;
+    source->watched = false;
+}
+
+/* ---- what is read ---- */
+
+onxi_file_id onxi_file_id_of(const struct stat *st)
+{
+    return (onxi_file_id){ (uint64_t)st->st_dev, (uint64_t)st->st_ino };
+}
+
+onx_status onxi_guard_read(onx_ctx *cx, onxi_file_id id, onx_str shown)
+{
+    entry *e;
+    if (!cx->guard)
+        return ONX_OK;
+    ONX_TRY(find_or_add(cx, id, (onx_str){ 0 }, &e));
+    if (!e->read_as)
+        e->read_as = copy_text(cx->guard, shown);
+    return e->read_as ? ONX_OK : ONX_E_MEMORY;
+}
+
+onx_status onxi_guard_read_beneath(onx_ctx *cx, int folder, onx_str location)
+{
+    entry *e;
+    struct stat st;
+    if (!cx->guard || fstat(folder, &st) != 0)
+        return ONX_OK;
+    /* By name in the folder first: a model may refer to one file a million times. */
+    ONX_TRY(find_or_add(cx, onxi_file_id_of(&st), location, &e));
+    if (e->read_as)
+        return ONX_OK;
+    e->read_as = copy_text(cx->guard, location);
+    if (!e->read_as)
+        return ONX_E_MEMORY;
+    return fstatat(folder, e->read_as, &st, 0) == 0 ? onxi_guard_read(cx, onxi_file_id_of(&st), location) : ONX_OK;
+}
+
+/* ---- what is written ---- */
+
+static bool same_id(onxi_file_id a, onxi_file_id b)
+{
+    return a.device == b.device && a.inode == b.inode;
+}
+
+static onx_status refuse(onx_ctx *cx, const char *shown, const char *what, const char *other)
+{
+    onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_MISUSE, .where = ONXI_NOWHERE };
+    diag.hint = onx_str_of("give the output another name");
+    if (strcmp(shown, other) == 0)
+        onxi_report(cx, &diag, "cannot write %s: the %s of that name would be lost", shown, what);
+    else
+        onxi_report(cx, &diag, "cannot write %s: it is the same file as the %s %s, which would be lost", shown, what,
+                    other);
+    return ONX_E_MISUSE;
+}
+
+/* Is the file or name free for this output? Refuses it otherwise. */
+static onx_status expect_free(onx_ctx *cx, const entry *e, const onxi_guard_write *w, output_state to)
+{
+    bool taken_up = e->state == CLAIMED && to == OPENED && strcmp(e->written_as, w->shown) == 0;
+    bool own = e->state == NO_OUTPUT || taken_up || (e->state == OPENED && e->owner == w->owner);
+    if (e->read_as && !w->in_place && !same_id(e->id, w->own))
+        return refuse(cx, w->shown, "input", e->read_as);
+    return own ? ONX_OK : refuse(cx, w->shown, "output", e->written_as);
+}
+
+static onx_status list_sources(onx_ctx *cx)
+{
+    for (onxi_guard_source *s = cx->guard->sources; s; s = s->next) {
+        if (!s->listed)
+            ONX_TRY(s->list(s->user));
+        s->listed = true;
+    }
+    return ONX_OK;
+}
+
+/* The regular file that the name stands for now; false when there is none. */
+static bool target_of(const onxi_guard_write *w, struct stat *st)
+{
+    return fstatat(w->folder, w->name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
+}
+
+static onx_status take(onx_ctx *cx, onxi_file_id id, onx_str name, onxi_guard_write *w, output_state to)
+{
+    entry *e;
+    ONX_TRY(find_or_add(cx, id, name, &e));
+    w->in_place |= e->state == CLAIMED && e->in_place;
+    ONX_TRY(expect_free(cx, e, w, to));
+    if (!e->written_as)
+        e->written_as = copy_text(cx->guard, onx_str_of(w->shown));
+    if (!e->written_as)
+        return ONX_E_MEMORY;
+    e->state = to;
+    e->owner = w->owner;
+    e->in_place = w->in_place;
+    return ONX_OK;
+}
+
+static onx_status begin(onx_ctx *cx, onxi_guard_write *w, output_state to)
+{
+    struct stat st;
+    if (!cx->guard)
+        return ONX_OK;
+    ONX_TRY(list_sources(cx));
+    if (fstat(w->folder, &st) == 0) /* else the output meets that itself, and says so */
+        ONX_TRY(take(cx, onxi_file_id_of(&st), onx_str_of(w->name), w, to));
+    return target_of(w, &st) ? take(cx, onxi_file_id_of(&st), (onx_str){ 0 }, w, to) : ONX_OK;
+}
+
+onx_status onxi_guard_claim(onx_ctx *cx, onxi_guard_write *w)
+{
+    return begin(cx, w, CLAIMED);
+}
+
+onx_status onxi_guard_begin(onx_ctx *cx, onxi_guard_write *w)
+{
+    return begin(cx, w, OPENED);
+}
+
+onx_status onxi_guard_replace(onx_ctx *cx, const onxi_guard_write *w)
+{
+    struct stat st;
+    if (!cx->guard || !target_of(w, &st))
+        return ONX_OK;
+    entry *e;
+    ONX_TRY(find_or_add(cx, onxi_file_id_of(&st), (onx_str){ 0 }, &e));
+    ONX_TRY(expect_free(cx, e, w, OPENED));
+    if (st.st_nlink == 1) { /* gone with its last name; the system may give the number to another file */
+        e->read_as = NULL;
+        e->state = NO_OUTPUT;
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_guard_done(onx_ctx *cx, onxi_file_id made, const onxi_guard_write *w)
+{
+    entry *e;
+    if (!cx->guard)
+        return ONX_OK;
+    ONX_TRY(find_or_add(cx, made, (onx_str){ 0 }, &e));
+    e->read_as = NULL;
+    e->state = WRITTEN;
+    e->written_as = copy_text(cx->guard, onx_str_of(w->shown));
+    return e->written_as ? ONX_OK : ONX_E_MEMORY;
+}
+
+onx_status onxi_guard_stream(onx_ctx *cx, int fd, const char *shown)
+{
+    struct stat st;
+    entry *e;
+    if (!cx->guard || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return ONX_OK;
+    ONX_TRY(list_sources(cx));
+    ONX_TRY(find_or_add(cx, onxi_file_id_of(&st), (onx_str){ 0 }, &e));
+    return e->read_as ? refuse(cx, shown, "input", e->read_as) : ONX_OK;
+}
