@@ -95,8 +95,11 @@ int cli_exit(onx_status status);
 
 /* ---- messages on standard error ---- */
 
-/* From here on signals of failed writes are ignored, and a file that is cut short while it is read is reported. */
+/* From here on signals of failed writes are ignored, a file that is cut short while it is read is reported, and no
+ * signal that can be caught leaves a temporary file behind. */
 void cli_handle_signals(void);
+/* The temporary files of the context are among those. */
+void cli_watch_temps(onx_ctx *cx);
 
 /* Prints "onx check: error: ..." and returns CLI_MISUSE. Control characters in the text are escaped. */
 int cli_error(const cli_call *call, const char *format, ...) ONX_PRINTF(2, 3);

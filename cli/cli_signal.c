@@ -1,11 +1,94 @@
-/* cli_signal.c - signals: nothing ends the program by one. */
+/* cli_signal.c - signals: what is done before one ends the program. */
 #include "cli.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+/* ---- temporary files ----
+ * Those that have a name just now, so that a signal handler can remove them: it may call unlinkat, and reads nothing
+ * but this list, which only grows. */
+
+typedef struct temp {
+    atomic_bool used; /* set last, cleared first */
+    int dir;
+    char name[NAME_MAX + 1];
+} temp;
+
+typedef struct temp_list {
+    _Atomic(struct temp_list *) next;
+    temp temps[16];
+} temp_list;
+
+static temp_list temporary;
+static atomic_bool ending;
+
+static void on_made(void *user, int dir, const char *name)
+{
+    (void)user;
+    while (atomic_load(&ending)) /* another thread ends the process, and has been through the list */
+        pause();
+    for (temp_list *list = &temporary; list; list = atomic_load(&list->next)) {
+        for (size_t i = 0; i < sizeof list->temps / sizeof *list->temps; i++) {
+            temp *t = &list->temps[i];
+            if (atomic_load(&t->used))
+                continue;
+            t->dir = dir;
+            snprintf(t->name, sizeof t->name, "%s", name);
+            atomic_store(&t->used, true);
+            return;
+        }
+        if (!atomic_load(&list->next))
+            atomic_store(&list->next, calloc(1, sizeof *list)); /* without memory this one is not removed */
+    }
+}
+
+static void on_gone(void *user, int dir, const char *name)
+{
+    (void)user;
+    for (temp_list *list = &temporary; list; list = atomic_load(&list->next))
+        for (size_t i = 0; i < sizeof list->temps / sizeof *list->temps; i++) {
+            temp *t = &list->temps[i];
+            if (atomic_load(&t->used) && t->dir == dir && strcmp(t->name, name) == 0)
+                atomic_store(&t->used, false);
+        }
+}
+
+static void remove_temps(void)
+{
+    atomic_store(&ending, true);
+    for (temp_list *list = &temporary; list; list = atomic_load(&list->next))
+        for (size_t i = 0; i < sizeof list->temps / sizeof *list->temps; i++)
+            if (atomic_load(&list->temps[i].used))
+                (void)unlinkat(list->temps[i].dir, list->temps[i].name, 0);
+}
+
+void cli_watch_temps(onx_ctx *cx)
+{
+    onx_ctx_watch_temps(cx, &(onx_temp_watch){ on_made, on_gone, NULL });
+}
+
+/* SA_RESETHAND and SA_NODEFER: raised again, the signal does what it would have done. */
+static void on_end(int signal_number)
+{
+    remove_temps();
+    raise(signal_number);
+}
+
+static void handle_ends(void)
+{
+    static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGXCPU };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct sigaction action = { .sa_handler = on_end, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER) }, before;
+        sigemptyset(&action.sa_mask);
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) /* not one that nohup ignores */
+            sigaction(ends[i], &action, NULL);
+    }
+}
 
 /* ---- a mapped file that was cut short ----
  * The library maps files. Where another process cuts one short meanwhile, the next look at what is gone raises SIGBUS.
@@ -129,6 +212,7 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
         put(&out, "onx: error: a file was cut short while it was read\n");
     ssize_t written = write(STDERR_FILENO, out.text, out.used);
     (void)written;
+    remove_temps();
     _exit(CLI_MISUSE);
 }
 
@@ -139,4 +223,5 @@ void cli_handle_signals(void)
     signal(SIGPIPE, SIG_IGN); /* writes that fail are errors to report */
     signal(SIGXFSZ, SIG_IGN);
     sigaction(SIGBUS, &action, NULL);
+    handle_ends();
 }

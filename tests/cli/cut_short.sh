@@ -54,6 +54,30 @@ expect 0 sh write.sh
 [ "$(cat status)" = 2 ] || fail "exit status $(cat status), expected 2"
 says err "cannot write standard output: a file that is being read was cut short"
 
+# ---- and into data files: the program ends by itself, and leaves nothing behind. The checksum reads what is mapped.
+awk 'BEGIN {
+    print "ir_version: 8 opset_import { version: 17 } graph { name: \"g\""
+    for (i = 0; i < 300; i++) {
+        printf "initializer { name: \"w%d\" dims: 524288 data_type: 2 data_location: EXTERNAL ", i
+        print "external_data { key: \"location\" value: \"data.bin\" } }"
+    }
+    print "}"
+}' >external.textproto
+mkdir target
+ended=0
+for wait in 0.02 0.05 0.1 0.2 0.4; do
+    head -c 524288 /dev/urandom >data.bin
+    { sleep $wait; truncate -s 0 data.bin; } &
+    "$ONX" convert external.textproto target/m.onnx --external w/ --external-per-tensor --checksum >out 2>err
+    status=$?
+    wait
+    [ $status -eq 0 ] || ended=$((ended + 1))
+    [ -z "$(find target -name '.*.tmp')" ] || fail "$(find target -name '.*.tmp' | wc -l) files were left, exit status $status"
+    [ $status -ne 139 ] && [ $status -ne 135 ] || fail "exit status $status"
+    rm -rf target/*
+done
+[ $ended -gt 0 ] || echo "writing was always done before the data was cut short"
+
 # ---- a name that would do something to a terminal, and one whose folder is gone
 cp whole.onnx "$(printf 'loud\033[31m.onnx')"
 cat >loud.sh <<'END'
