@@ -78,8 +78,8 @@ static onx_status open_context(onxi_check *k, const onx_check_options *o)
         }
         list = made;
     }
-    onxi_check_imports_open(k, &k->imports, list, count);
-    k->imports.legacy = k->ir_version < 3;
+    onxi_check_imports_open(k, &k->imports, list, count, k->ir_version < 3);
+    k->imports.binder.functions = NULL; /* those of the model around are not known */
     return k->status;
 }
 

@@ -6,6 +6,7 @@
 #include <onx/check.h>
 
 #include "base/base.h"
+#include "bind/bind.h"
 #include "ir/ir.h"
 #include "op/op.h"
 
@@ -135,31 +136,22 @@ typedef struct onxi_check_pending { /* a use of a name that nothing visible defi
 
 /* ---- operators as nodes name them, resolved once per import list ---- */
 
-typedef enum onxi_check_bound_kind {
-    ONXI_BOUND_SCHEMA,   /* an operator that the registry knows */
-    ONXI_BOUND_FUNCTION, /* a function of the model */
-    ONXI_BOUND_NOTHING   /* nothing to check it with: custom, or wrong and reported */
-} onxi_check_bound_kind;
-
-typedef struct onxi_check_bound {
-    onx_str domain, name, overload; /* name.ptr NULL: a free place in the table */
-    uint64_t hash;
-    onxi_check_bound_kind kind;
+typedef struct onxi_checked_op {
+    const onxi_bound *bound;
+    onxi_bound_kind kind; /* NOTHING: nothing to check it with, because it is custom, or wrong and reported */
     const onxi_schema *schema;
-    uint32_t function; /* FUNCTION: index into callees */
-    uint32_t required; /* SCHEMA: how many attributes must be there */
-    bool constant, holds_graphs, gradient;
-} onxi_check_bound;
+    uint32_t required; /* OPERATOR: how many attributes must be there */
+    bool holds_graphs;
+} onxi_checked_op;
 
-typedef struct onxi_check_opsets { /* what the nodes of the model or of one function may use */
+typedef struct onxi_checked_imports { /* what the nodes of the model or of one function may use */
+    onxi_binder binder;
     onx_operator_set_id *const *list;
     uint32_t count;
-    bool *used;                   /* count of them, or NULL */
-    uint32_t *best;               /* per first entry of a domain: the entry with the highest version */
-    bool legacy;                  /* ir_version below 3: default domain, version 1 */
-    struct onxi_check_set *index; /* domain to its first entry */
-    struct onxi_check_set *lost;  /* domains already reported as not imported */
-} onxi_check_opsets;
+    bool legacy;                 /* of a model with an IR version below 3 */
+    bool *used;                  /* by domain: some node needs it */
+    struct onxi_check_set *lost; /* domains already reported as not imported */
+} onxi_checked_imports;
 
 #define ONXI_PRESET 0x80000000u
 typedef struct onxi_check_callee { /* a function of the model */
@@ -171,7 +163,7 @@ typedef struct onxi_check_callee { /* a function of the model */
     int32_t *takes;                    /* of those: the type of the references to it; 0: none, -1: they differ */
     uint32_t *needed;                  /* which ones those are */
     uint32_t needed_count;
-    uint32_t next; /* hash chain, 1 + index */
+    onxi_checked_imports *imports; /* NULL: nobody has asked for them */
 } onxi_check_callee;
 
 /* ---- one graph or function body being checked ---- */
@@ -192,7 +184,7 @@ typedef struct onxi_check_scope {
     uint32_t serial, depth, log_start;
     uint32_t node;        /* being checked */
     uint32_t node_serial; /* of the newest scope when its turn came: younger scopes are inside it */
-    onxi_check_opsets *imports;
+    onxi_checked_imports *imports;
     const onx_function *function; /* the body of which this is a part, or NULL */
     uint32_t callee;              /* its index */
     const onx_graph *graph;       /* NULL for a function body */
@@ -231,12 +223,11 @@ typedef struct onxi_check {
     char scratch[8][320];
     uint32_t scratch_at, hints, name_hints;
     onxi_check_names names;
-    onxi_check_opsets imports;          /* of the model, or of the options */
-    onxi_check_opsets *default_imports; /* of the function whose defaults are being checked, or NULL */
-    onxi_check_bound **bound;           /* open addressing */
-    uint32_t bound_count, bound_slots;
-    onxi_check_callee *callees;
-    uint32_t callee_count, *callee_slot, callee_slots;
+    onxi_checked_imports imports;          /* of the model, or of the options */
+    onxi_checked_imports *default_imports; /* of the function whose defaults are being checked, or NULL */
+    onxi_check_callee *callees;            /* one per function of the model */
+    uint32_t callee_count;
+    onxi_functions functions;
     uint64_t *calls; /* caller << 32 | callee */
     size_t call_count, call_room;
     uint32_t call_cycles, gradients;
@@ -327,13 +318,12 @@ static inline bool onxi_check_owns(const onxi_check *k, const onxi_check_scope *
 void onxi_check_model(onxi_check *k, const onxi_check_at *at, const onx_model *model);
 void onxi_check_imports(onxi_check *k, const onxi_check_at *at, onx_operator_set_id *const *list, uint32_t count,
                         bool function);
-void onxi_check_imports_used(onxi_check *k, const onxi_check_at *at, const onxi_check_opsets *imports);
+void onxi_check_imports_used(onxi_check *k, const onxi_check_at *at, const onxi_checked_imports *imports);
 void onxi_check_import_ir(onxi_check *k, const onxi_check_at *at, onx_str domain, int64_t version);
-/* Version at which a domain is imported; 0 when it is not. */
-int64_t onxi_check_imports_find(onxi_check_opsets *imports, onx_str domain);
-void onxi_check_imports_open(onxi_check *k, onxi_check_opsets *imports, onx_operator_set_id *const *list,
-                             uint32_t count);
-bool onxi_check_imports_has(const onxi_check_opsets *imports, onx_str domain);
+void onxi_check_imports_open(onxi_check *k, onxi_checked_imports *imports, onx_operator_set_id *const *list,
+                             uint32_t count, bool legacy);
+/* The imports of a function, opened when they are first asked for. */
+onxi_checked_imports *onxi_callee_imports(onxi_check *k, uint32_t callee);
 bool onxi_check_domain_is_standard(onx_str domain);
 void onxi_check_graph(onxi_check *k, const onxi_check_at *at, const onx_graph *graph, onxi_check_scope *scope,
                       onxi_check_scope *up);
@@ -341,21 +331,14 @@ void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *nod
                      onxi_check_scope *scope);
 /* For each node the number of its strongly connected component, in the check's memory; NULL when memory ran out. */
 uint32_t *onxi_check_graph_cycles(onxi_check *k, const onxi_check_scope *scope);
-void onxi_check_subgraph_shape(onxi_check *k, const onxi_check_at *at, const onx_node *node,
-                               const onxi_check_bound *op);
+void onxi_check_subgraph_shape(onxi_check *k, const onxi_check_at *at, const onx_node *node, const onxi_checked_op *op);
 void onxi_check_attribute(onxi_check *k, const onxi_check_at *at, const onx_attribute *a, onxi_check_scope *scope,
                           const onx_node *holder);
 uint32_t onxi_check_attribute_slot(int32_t type); /* of a type, 0 for none */
 void onxi_check_functions(onxi_check *k, const onxi_check_at *at, onx_function *const *functions, uint32_t count);
 void onxi_check_function(onxi_check *k, const onxi_check_at *at, const onx_function *f, uint32_t callee);
-void onxi_check_call(onxi_check *k, const onxi_check_at *at, const onx_node *node, const onxi_check_bound *op,
+void onxi_check_call(onxi_check *k, const onxi_check_at *at, const onx_node *node, const onxi_checked_op *op,
                      const onxi_check_scope *scope);
-static inline onx_str onxi_check_node_overload(const onx_node *n)
-{
-    return n->extra ? onx_view(onx_node_more(n)->overload) : onx_str_make(NULL, 0);
-}
-uint32_t onxi_check_callee_find(const onxi_check *k, onx_str domain, onx_str name,
-                                onx_str overload); /* UINT32_MAX: none */
 void onxi_check_callees_add(onxi_check *k, onx_function *const *functions, uint32_t count);
 void onxi_check_call_cycles(onxi_check *k, const onxi_check_at *at);
 void onxi_check_tensor(onxi_check *k, const onxi_check_at *at, const onx_tensor *tensor);
@@ -408,9 +391,8 @@ void onxi_check_gate(onxi_check *k, const onxi_check_at *at, const char *rule, c
 void onxi_check_full(onxi_check *k);
 
 /* The operator that a node of the scope names; reports what is wrong with the name once. */
-const onxi_check_bound *onxi_check_bind(onxi_check *k, const onxi_check_at *at, const onx_node *node,
-                                        onxi_check_scope *scope);
-void onxi_check_bound_forget(onxi_check *k); /* before nodes of another import list */
+const onxi_checked_op *onxi_check_bind(onxi_check *k, const onxi_check_at *at, const onx_node *node,
+                                       onxi_check_scope *scope);
 /* Takes over the diagnostics of the context since the mark as findings: at the place, or at the path that they
  * name themselves; with the rule where they name none. */
 void onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_at *at, const char *rule);

@@ -1,42 +1,6 @@
-/* check_bind.c - which operator or function a node means. Each name is resolved once per list of imports, so what is
- * wrong with it is reported once, too. */
+/* check_bind.c - what is wrong with the operator or function that a node names. Each name is resolved once per list of
+ * imports, so it is reported once, too. */
 #include "check/check.h"
-
-static uint64_t hash_of(onx_str domain, onx_str name, onx_str overload)
-{
-    uint64_t h = onxi_hash(name.ptr, name.len, 0x51ed270b);
-    if (domain.len)
-        h = onxi_hash(domain.ptr, domain.len, h);
-    if (overload.len)
-        h = onxi_hash(overload.ptr, overload.len, h ^ 1);
-    return h;
-}
-
-void onxi_check_bound_forget(onxi_check *k)
-{
-    if (k->bound_count)
-        memset(k->bound, 0, k->bound_slots * sizeof *k->bound);
-    k->bound_count = 0;
-}
-
-static bool grow(onxi_check *k)
-{
-    uint32_t slots = k->bound_slots ? k->bound_slots * 2 : 64;
-    onxi_check_bound **table = slots > k->bound_slots ? ONXI_ARRAY(k->arena, onxi_check_bound *, slots) : NULL;
-    if (onxi_check_failed(k, table))
-        return false;
-    for (uint32_t i = 0; i < k->bound_slots; i++) {
-        if (!k->bound[i])
-            continue;
-        uint32_t at = (uint32_t)k->bound[i]->hash & (slots - 1);
-        while (table[at])
-            at = (at + 1) & (slots - 1);
-        table[at] = k->bound[i];
-    }
-    k->bound = table;
-    k->bound_slots = slots;
-    return true;
-}
 
 /* Operators that were removed from the standard while experimental (ManagingExperimentalOps.md). */
 static bool was_experimental(onx_str name)
@@ -77,7 +41,7 @@ static onx_str similar_operator(onxi_check *k, onx_str domain, onx_str name)
 
 static void report_not_imported(onxi_check *k, const onxi_check_at *at, onx_str domain, onxi_check_scope *scope)
 {
-    onxi_check_opsets *imports = scope->imports;
+    onxi_checked_imports *imports = scope->imports;
     if (imports->legacy) /* the node's domain field is from a later IR version, and so are imports: V-03 says so */
         return;
     if (!imports->count && !scope->function)
@@ -96,8 +60,7 @@ static void report_not_imported(onxi_check *k, const onxi_check_at *at, onx_str 
                     "the %s does not import the domain %s", scope->function ? "function" : "model", shown);
 }
 
-static void report_unknown(onxi_check *k, const onxi_check_at *at, const onxi_check_bound *b, int64_t version,
-                           const onxi_check_scope *scope)
+static void report_unknown(onxi_check *k, const onxi_check_at *at, const onxi_bound *b, const onxi_check_scope *scope)
 {
     const char *name = onxi_check_quote(k, b->name),
                *domain = b->domain.len ? onxi_check_quote(k, b->domain) : "ai.onnx";
@@ -112,7 +75,7 @@ static void report_unknown(onxi_check *k, const onxi_check_at *at, const onxi_ch
             while (first[1].name)
                 first++;
             detail.hint = onxi_check_text(k, "it exists from version %d on", first->since);
-            onxi_check_find(k, at, "O-11", detail, "version %lld of %s has no operator %s", (long long)version, domain,
+            onxi_check_find(k, at, "O-11", detail, "version %lld of %s has no operator %s", (long long)b->opset, domain,
                             name);
         } else {
             detail.hint = similar_operator(k, b->domain, b->name);
@@ -133,35 +96,30 @@ static void report_unknown(onxi_check *k, const onxi_check_at *at, const onxi_ch
 }
 
 /* An operator has to mean the same under the imports of the function and of the model (F-06). */
-static void check_compatible(onxi_check *k, const onxi_check_at *at, const onxi_check_bound *b, int64_t version,
-                             const onxi_check_scope *scope)
+static void check_compatible(onxi_check *k, const onxi_check_at *at, const onxi_bound *b, const onxi_check_scope *scope)
 {
-    if (!scope->function || !k->model || k->flags & ONX_CHECK_SKIP_OPSET_COMPATIBILITY ||
-        !onxi_check_imports_has(&k->imports, b->domain))
+    const onxi_imports *model = &k->imports.binder.imports;
+    const uint32_t which = scope->function && k->model ? onxi_imports_find(model, b->domain) : ONXI_UNBOUND;
+    if (which == ONXI_UNBOUND || k->flags & ONX_CHECK_SKIP_OPSET_COMPATIBILITY)
         return;
-    int64_t outer = onxi_check_imports_find(&k->imports, b->domain);
-    if (outer == version || outer < 1)
+    const int64_t outer = model->items[which].version;
+    k->imports.used[which] = true;
+    if (outer == b->opset || outer < 1)
         return;
-    const onxi_schema *other = onx_registry_find(k->registry, b->domain, b->name, outer);
-    if (other != b->schema)
+    if (onx_registry_find(k->registry, b->domain, b->name, outer) != b->schema)
         onxi_check_find(k, at, "F-06",
                         (onxi_check_detail){ .value = onxi_check_text(k, "%lld in the function, %lld in the model",
-                                                                      (long long)version, (long long)outer) },
+                                                                      (long long)b->opset, (long long)outer) },
                         "%s is another operator under the function's imports than under the model's",
                         onxi_check_quote(k, b->name));
 }
 
-static void bind_schema(onxi_check *k, const onxi_check_at *at, onxi_check_bound *b, int64_t version,
-                        const onxi_check_scope *scope)
+static void check_operator(onxi_check *k, const onxi_check_at *at, onxi_checked_op *op, const onxi_check_scope *scope)
 {
-    int64_t asked = version;
-    if (onxi_check_domain_is_standard(b->domain) && onxi_domain_newest(b->domain) &&
-        version > onxi_domain_newest(b->domain))
-        version = onxi_domain_newest(b->domain); /* too new a version is reported at the import */
-    b->schema = onx_registry_find(k->registry, b->domain, b->name, version);
-    check_compatible(k, at, b, asked, scope);
+    const onxi_bound *b = op->bound;
+    check_compatible(k, at, b, scope);
     if (!b->schema) {
-        report_unknown(k, at, b, version, scope);
+        report_unknown(k, at, b, scope);
         return;
     }
     if (b->schema->flags & ONXI_OP_DEPRECATED) {
@@ -169,34 +127,31 @@ static void bind_schema(onxi_check *k, const onxi_check_at *at, onxi_check_bound
             k, at, "ND-07",
             (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, b->name)),
                                  .hint = onxi_check_text(k, "it is deprecated since version %d", b->schema->since) },
-            "the operator is deprecated in version %lld", (long long)version);
-        b->schema = NULL;
+            "the operator is deprecated in version %lld", (long long)b->opset);
         return;
     }
-    b->kind = ONXI_BOUND_SCHEMA;
+    op->kind = ONXI_BOUND_OPERATOR;
+    op->schema = b->schema;
     for (const onxi_attr *a = b->schema->attrs; a && a->name; a++) {
-        b->required += a->required;
-        b->holds_graphs |= a->type == ONX_ATTR_GRAPH;
+        op->required += a->required;
+        op->holds_graphs |= a->type == ONX_ATTR_GRAPH;
     }
-    b->constant = !b->domain.len && onx_str_is(b->name, "Constant");
-    b->gradient = onx_str_is(b->name, "Gradient");
 }
 
-static void bind(onxi_check *k, const onxi_check_at *at, onxi_check_bound *b, onxi_check_scope *scope)
+static void check_bound(onxi_check *k, const onxi_check_at *at, onxi_checked_op *op, onxi_check_scope *scope)
 {
-    b->kind = ONXI_BOUND_NOTHING;
+    const onxi_bound *b = op->bound;
     if (!b->name.len)
         return; /* ND-01 */
     onxi_check_utf8(k, ONXI_AT(at, op_type), b->name);
     onxi_check_utf8(k, ONXI_AT(at, domain), b->domain);
-    int64_t version = onxi_check_imports_find(scope->imports, b->domain);
-    if (!onxi_check_imports_has(scope->imports, b->domain)) {
+    if (b->import == ONXI_UNBOUND) {
         report_not_imported(k, at, b->domain, scope);
         return;
     }
-    b->function = onxi_check_callee_find(k, b->domain, b->name, b->overload);
-    if (b->function != UINT32_MAX) {
-        b->kind = ONXI_BOUND_FUNCTION;
+    scope->imports->used[b->import] = true;
+    if (b->kind == ONXI_BOUND_FUNCTION) {
+        op->kind = ONXI_BOUND_FUNCTION;
         if (onxi_check_domain_is_standard(b->domain) && onxi_schema_newest(b->domain, b->name))
             onxi_check_find(k, at, "ND-05", (onxi_check_detail){ .severity = ONX_RULE_WARNING },
                             "a function of the model takes the place of a standard operator");
@@ -207,31 +162,24 @@ static void bind(onxi_check *k, const onxi_check_at *at, onxi_check_bound *b, on
                         "the model has no function %s with that overload", onxi_check_quote(k, b->name));
         return;
     }
-    if (version >= 1) /* else the import itself is wrong */
-        bind_schema(k, at, b, version, scope);
+    if (b->opset >= 1) /* else the import itself is wrong */
+        check_operator(k, at, op, scope);
 }
 
-const onxi_check_bound *onxi_check_bind(onxi_check *k, const onxi_check_at *at, const onx_node *node,
-                                        onxi_check_scope *scope)
+const onxi_checked_op *onxi_check_bind(onxi_check *k, const onxi_check_at *at, const onx_node *node,
+                                       onxi_check_scope *scope)
 {
-    onx_str domain = onxi_domain_plain(onx_view(node->domain)), name = onx_view(node->op_type);
-    onx_str overload = onxi_check_node_overload(node);
-    uint64_t hash = hash_of(domain, name, overload);
-    if (k->bound_count >= k->bound_slots / 4 * 3 && !grow(k))
-        return NULL;
-    uint32_t i = (uint32_t)hash & (k->bound_slots - 1);
-    for (; k->bound[i]; i = (i + 1) & (k->bound_slots - 1)) {
-        const onxi_check_bound *b = k->bound[i];
-        if (b->hash == hash && onx_str_equal(b->name, name) && onx_str_equal(b->domain, domain) &&
-            onx_str_equal(b->overload, overload))
-            return b;
-    }
-    onxi_check_bound *b = ONXI_NEW(k->arena, onxi_check_bound);
+    onxi_bound *b = onxi_bind(&scope->imports->binder, node);
     if (onxi_check_failed(k, b))
         return NULL;
-    *b = (onxi_check_bound){ .domain = domain, .name = name, .overload = overload, .hash = hash };
-    k->bound[i] = b;
-    k->bound_count++;
-    bind(k, at, b, scope);
-    return b;
+    if (b->more)
+        return b->more;
+    onxi_checked_op *op = ONXI_NEW(k->arena, onxi_checked_op);
+    if (onxi_check_failed(k, op))
+        return NULL;
+    *op = (onxi_checked_op){ .bound = b };
+    b->more = op;
+    if (scope->imports->used)
+        check_bound(k, at, op, scope);
+    return op;
 }

@@ -82,25 +82,15 @@ const onx_rule onxi_check_rules_function[] = {
     { 0 }
 };
 
-/* ---- finding functions by (domain, name, overload) ---- */
+/* ---- functions and what they import ---- */
 
-static uint64_t hash_of(onx_str domain, onx_str name, onx_str overload)
+onxi_checked_imports *onxi_callee_imports(onxi_check *k, uint32_t callee)
 {
-    return onxi_hash(overload.ptr, overload.len,
-                     onxi_hash(name.ptr, name.len, onxi_hash(domain.ptr, domain.len, 0x2c1b3c6d)));
-}
-
-uint32_t onxi_check_callee_find(const onxi_check *k, onx_str domain, onx_str name, onx_str overload)
-{
-    if (!k->callee_count)
-        return UINT32_MAX;
-    uint32_t i = k->callee_slot[hash_of(domain, name, overload) & (k->callee_slots - 1)];
-    for (; i; i = k->callees[i - 1].next) {
-        const onxi_check_callee *c = &k->callees[i - 1];
-        if (onx_str_equal(c->name, name) && onx_str_equal(c->domain, domain) && onx_str_equal(c->overload, overload))
-            return i - 1;
-    }
-    return UINT32_MAX;
+    onxi_check_callee *c = &k->callees[callee];
+    if (!c->imports && (c->imports = ONXI_NEW(k->arena, onxi_checked_imports)) != NULL)
+        onxi_check_imports_open(k, c->imports, c->f->opset_import, c->f->opset_import_count, false);
+    onxi_check_failed(k, c->imports);
+    return c->imports;
 }
 
 /* ---- what bodies want of their parameters (F-19) ---- */
@@ -113,8 +103,8 @@ typedef struct handed {
 
 typedef struct wants {
     onxi_check_callee *callee;
-    onxi_check_opsets imports;
-    handed **to; /* by receiver */
+    onxi_binder *binder; /* of its body */
+    handed **to;         /* by receiver */
 } wants;
 
 static void want(onxi_check_callee *c, uint32_t parameter)
@@ -124,12 +114,10 @@ static void want(onxi_check_callee *c, uint32_t parameter)
     c->needs[parameter] = true;
 }
 
-static void hand_on(onxi_check *k, const wants *w, uint32_t parameter, const onx_node *n, onx_str attribute)
+static void hand_on(onxi_check *k, const wants *w, uint32_t parameter, const onxi_bound *b, onx_str attribute)
 {
-    uint32_t callee = onxi_check_callee_find(k, onxi_domain_plain(onx_view(n->domain)), onx_view(n->op_type),
-                                             onxi_check_node_overload(n));
     uint32_t which;
-    const onxi_check_callee *c = callee == UINT32_MAX ? NULL : &k->callees[callee];
+    const onxi_check_callee *c = b->function ? &k->callees[b->function_index] : NULL;
     if (!c || !onxi_check_set_find(c->parameters, attribute, &which) || which & ONXI_PRESET)
         return;
     handed *h = ONXI_NEW(k->arena, handed);
@@ -143,7 +131,6 @@ static void find_wants(onxi_check *k, wants *w, onx_node *const *nodes, uint32_t
 
 static void find_wants_of(onxi_check *k, wants *w, const onx_node *n, uint32_t depth)
 {
-    const onxi_schema *schema = NULL;
     for (uint32_t i = 0; i < n->attribute_count; i++) {
         const onx_attribute *a = n->attribute[i];
         onx_str ref = a->extra ? onx_view(onx_attribute_more(a)->ref_attr_name) : onx_str_make(NULL, 0);
@@ -155,13 +142,13 @@ static void find_wants_of(onxi_check *k, wants *w, const onx_node *n, uint32_t d
             continue;
         if (onx_attribute_type_name(a->type))
             w->callee->takes[which] = w->callee->takes[which] && w->callee->takes[which] != a->type ? -1 : a->type;
-        onx_str domain = onxi_domain_plain(onx_view(n->domain));
-        if (!schema)
-            schema = onxi_schema_find(domain, onx_view(n->op_type), onxi_check_imports_find(&w->imports, domain));
-        const onxi_attr *row = schema ? onxi_schema_attr(schema, onx_view(a->name)) : NULL;
+        const onxi_bound *b = onxi_bind(w->binder, n);
+        if (onxi_check_failed(k, b))
+            return;
+        const onxi_attr *row = b->kind == ONXI_BOUND_OPERATOR ? onxi_schema_attr(b->schema, onx_view(a->name)) : NULL;
         if (row && row->required)
             want(w->callee, which);
-        hand_on(k, w, which, n, onx_view(a->name));
+        hand_on(k, w, which, b, onx_view(a->name));
     }
 }
 
@@ -221,7 +208,10 @@ static void find_needs(onxi_check *k)
             owner[w.callee->parameter + j] = i;
         if (!f->attribute_count)
             continue;
-        onxi_check_imports_open(k, &w.imports, f->opset_import, f->opset_import_count);
+        onxi_checked_imports *imports = onxi_callee_imports(k, i);
+        if (!imports)
+            return;
+        w.binder = &imports->binder;
         find_wants(k, &w, f->node, f->node_count, 0);
     }
     spread_needs(k, to, owner, parameters);
@@ -231,11 +221,12 @@ void onxi_check_callees_add(onxi_check *k, onx_function *const *functions, uint3
 {
     if (!count)
         return;
-    k->callee_slots = (uint32_t)onxi_list_room(count < 8 ? 8 : count);
     k->callees = ONXI_ARRAY(k->arena, onxi_check_callee, count);
-    k->callee_slot = ONXI_ARRAY(k->arena, uint32_t, k->callee_slots);
     k->domains_with_functions = onxi_check_set_new(k);
-    if (onxi_check_failed(k, k->callees) || onxi_check_failed(k, k->callee_slot))
+    if (onxi_check_failed(k, k->callees))
+        return;
+    k->status = onxi_functions_index(k->cx, k->arena, functions, count, &k->functions);
+    if (k->status != ONX_OK)
         return;
     k->callee_count = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -251,11 +242,6 @@ void onxi_check_callees_add(onxi_check *k, onx_function *const *functions, uint3
             onxi_check_set_add(k, c->parameters, onx_view(f->attribute[j]), j, NULL);
         for (uint32_t j = 0; j < f->attribute_proto_count; j++)
             onxi_check_set_add(k, c->parameters, onx_view(f->attribute_proto[j]->name), j | ONXI_PRESET, NULL);
-        if (!c->name.len || onxi_check_callee_find(k, c->domain, c->name, c->overload) != UINT32_MAX)
-            continue;
-        uint32_t slot = (uint32_t)hash_of(c->domain, c->name, c->overload) & (k->callee_slots - 1);
-        c->next = k->callee_slot[slot];
-        k->callee_slot[slot] = i + 1;
     }
     find_needs(k);
 }
@@ -331,13 +317,14 @@ static void report_left_out(onxi_check *k, const onxi_check_at *at, const onxi_c
                     "the call leaves out a parameter that the body of %s cannot do without", shown_name(k, c));
 }
 
-void onxi_check_call(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_check_bound *op,
+void onxi_check_call(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_checked_op *op,
                      const onxi_check_scope *scope)
 {
-    const onxi_check_callee *c = &k->callees[op->function];
+    const uint32_t callee = op->bound->function_index;
+    const onxi_check_callee *c = &k->callees[callee];
     const onx_function *f = c->f;
     if (scope->function)
-        note_call(k, scope->callee, op->function);
+        note_call(k, scope->callee, callee);
     if (n->input_count > f->input_count)
         onxi_check_find(k, at, "F-20",
                         (onxi_check_detail){ .value = onxi_check_number(k, n->input_count),
@@ -575,21 +562,20 @@ void onxi_check_function(onxi_check *k, const onxi_check_at *at, const onx_funct
 {
     check_identity(k, at, f);
     onxi_check_imports(k, at, f->opset_import, f->opset_import_count, true);
-    onxi_check_opsets imports;
-    onxi_check_imports_open(k, &imports, f->opset_import, f->opset_import_count);
-    onxi_check_bound_forget(k);
-    k->default_imports = &imports;
+    onxi_checked_imports *imports = onxi_callee_imports(k, callee);
+    if (!imports)
+        return;
+    k->default_imports = imports;
     check_parameters(k, at, f);
     k->default_imports = NULL;
     onxi_check_scope scope = { .role = ONXI_ROLE_FUNCTION,
                                .root = ONXI_ROLE_FUNCTION,
-                               .imports = &imports,
+                               .imports = imports,
                                .function = f,
                                .callee = callee,
                                .names = true,
                                .nodes = f->node,
                                .node_count = f->node_count };
-    onxi_check_bound_forget(k);
     onxi_check_enter(k, &scope, NULL);
     for (uint32_t i = 0; i < f->input_count; i++) {
         const onxi_check_at *here = ONXI_AT_INDEX(at, input, i);
@@ -602,8 +588,7 @@ void onxi_check_function(onxi_check *k, const onxi_check_at *at, const onx_funct
     onxi_check_nodes(k, at, &scope);
     check_function_values(k, at, f, &scope);
     onxi_check_leave(k, at, &scope);
-    onxi_check_imports_used(k, at, &imports);
-    onxi_check_bound_forget(k);
+    onxi_check_imports_used(k, at, imports);
 }
 
 void onxi_check_functions(onxi_check *k, const onxi_check_at *at, onx_function *const *functions, uint32_t count)
@@ -616,8 +601,9 @@ void onxi_check_functions(onxi_check *k, const onxi_check_at *at, onx_function *
         const onx_function *f = functions[i];
         const onxi_check_callee *c = &k->callees[i];
         const onxi_check_at *here = ONXI_AT_ITEM(at, functions, i, FUNCTION, f);
-        uint32_t first = onxi_check_callee_find(k, c->domain, c->name, c->overload);
-        if (c->name.len && first != i && first != UINT32_MAX && k->doc->kind != ONX_KIND_OPERATOR_SET) /* OS-09 */
+        uint32_t first = i;
+        (void)onxi_functions_find(&k->functions, c->domain, c->name, c->overload, &first);
+        if (c->name.len && first != i && k->doc->kind != ONX_KIND_OPERATOR_SET) /* OS-09 */
             onxi_check_find(k, here, "F-03",
                             (onxi_check_detail){ .hint = onxi_check_text(k, "function %u is the same", first) },
                             "%s is defined twice", shown_name(k, c));

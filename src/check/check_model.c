@@ -116,8 +116,7 @@ void onxi_check_model(onxi_check *k, const onxi_check_at *at, const onx_model *m
     check_texts(k, at, m);
     check_model_version(k, at, m);
     onxi_check_imports(k, at, m->opset_import, m->opset_import_count, false);
-    onxi_check_imports_open(k, &k->imports, m->opset_import, m->opset_import_count);
-    k->imports.legacy = k->ir_version < 3;
+    onxi_check_imports_open(k, &k->imports, m->opset_import, m->opset_import_count, onxi_model_is_legacy(m));
     onxi_check_configurations(k, at, m);
     if (m->functions_count > MOST_FUNCTIONS)
         onxi_check_find(k, ONXI_AT(at, functions), "M-16",

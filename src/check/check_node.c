@@ -89,7 +89,7 @@ static onx_str range(onxi_check *k, uint32_t least, uint32_t most)
 }
 
 /* `output`: the operands are outputs. */
-static void check_operands(onxi_check *k, const onxi_check_at *at, const onxi_check_bound *op, const onx_bytes *names,
+static void check_operands(onxi_check *k, const onxi_check_at *at, const onxi_checked_op *op, const onx_bytes *names,
                            uint32_t count, bool output)
 {
     const onxi_schema *s = op->schema;
@@ -99,7 +99,7 @@ static void check_operands(onxi_check *k, const onxi_check_at *at, const onxi_ch
     if (!onxi_arity_fits(count, least, most)) {
         onxi_check_find(k, at, output ? "ND-10" : "ND-09",
                         (onxi_check_detail){ .value = onxi_check_number(k, count), .expected = range(k, least, most) },
-                        "%s-%d does not take %u %s", onxi_check_quote(k, op->name), s->since, count, what);
+                        "%s-%d does not take %u %s", onxi_check_quote(k, op->bound->name), s->since, count, what);
         return;
     }
     uint32_t last = UINT32_MAX, named = 0;
@@ -147,15 +147,16 @@ static bool is_name(const onxi_attr *a, onx_str name)
     return a->name[0] == name.ptr[0] && strlen(a->name) == name.len && memcmp(a->name, name.ptr, name.len) == 0;
 }
 
-static void check_missing(onxi_check *k, const onxi_check_at *at, const onxi_check_bound *op, const onx_node *n)
+static void check_missing(onxi_check *k, const onxi_check_at *at, const onxi_checked_op *op, const onx_node *n)
 {
     for (const onxi_attr *a = op->schema->attrs; a && a->name; a++)
         if (a->required && !onx_node_attribute(n, a->name))
             onxi_check_find(k, at, "ND-18", (onxi_check_detail){ .expected = onx_str_of(a->name) },
-                            "the required attribute %s of %s is missing", a->name, onxi_check_quote(k, op->name));
+                            "the required attribute %s of %s is missing", a->name,
+                            onxi_check_quote(k, op->bound->name));
 }
 
-static void check_against_schema(onxi_check *k, const onxi_check_at *at, const onxi_check_bound *op, const onx_node *n)
+static void check_against_schema(onxi_check *k, const onxi_check_at *at, const onxi_checked_op *op, const onx_node *n)
 {
     const onxi_schema *s = op->schema;
     uint32_t required = 0, values = 0;
@@ -176,7 +177,7 @@ static void check_against_schema(onxi_check *k, const onxi_check_at *at, const o
                 onxi_check_find(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, a), "ND-17",
                                 (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, name)),
                                                      .hint = similar_attribute(k, s, name) },
-                                "%s-%d has no attribute of that name", onxi_check_quote(k, op->name), s->since);
+                                "%s-%d has no attribute of that name", onxi_check_quote(k, op->bound->name), s->since);
             continue;
         }
         next = row + 1;
@@ -194,7 +195,7 @@ static void check_against_schema(onxi_check *k, const onxi_check_at *at, const o
     }
     if (required < op->required)
         check_missing(k, at, op, n);
-    if (op->constant && s->since >= 11 && values != 1)
+    if (op->bound->op == ONXI_ID_Constant && s->since >= 11 && values != 1)
         onxi_check_find(k, at, "ND-20",
                         (onxi_check_detail){ .value = onxi_check_number(k, values), .expected = onx_str_of("1") },
                         "a Constant has exactly one value attribute");
@@ -289,13 +290,13 @@ static const struct mode {
     { "Dropout", 1, 6, "is_test", false },
 };
 
-static void check_mode(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_check_bound *op)
+static void check_mode(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_checked_op *op)
 {
-    if (n->output_count < 2 || op->domain.len)
+    if (n->output_count < 2 || op->bound->domain.len)
         return;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         const struct mode *m = &modes[i];
-        if (!onx_str_is(op->name, m->op) || op->schema->since < m->first || op->schema->since > m->last)
+        if (!onx_str_is(op->bound->name, m->op) || op->schema->since < m->first || op->schema->since > m->last)
             continue;
         uint32_t count, output = 1;
         const onx_attribute *a = onx_node_attribute(n, m->attribute);
@@ -339,18 +340,18 @@ void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *n, 
     if (k->ir_version < 3 && n->domain.bits)
         onxi_check_gate(k, ONXI_AT(at, domain), "V-03", "domain of a node", 3);
     check_attributes(k, at, n, scope);
-    const onxi_check_bound *op = onxi_check_bind(k, at, n, scope);
-    if (op && op->kind == ONXI_BOUND_SCHEMA && !(op->schema->flags & ONXI_OP_OPEN)) {
+    const onxi_checked_op *op = onxi_check_bind(k, at, n, scope);
+    if (op && op->kind == ONXI_BOUND_OPERATOR && !(op->schema->flags & ONXI_OP_OPEN)) {
         check_operands(k, at, op, n->input, n->input_count, false);
         check_operands(k, at, op, n->output, n->output_count, true);
         check_against_schema(k, at, op, n);
-        if (op->holds_graphs && !op->domain.len)
+        if (op->holds_graphs && !op->bound->domain.len)
             onxi_check_subgraph_shape(k, at, n, op);
         if (k->notes)
             check_mode(k, at, n, op);
         if (k->denoted && scope->names)
             onxi_check_layout(k, at, n, scope);
-        if (op->gradient && scope->names)
+        if (op->bound->op == ONXI_ID_Gradient && scope->names)
             onxi_check_gradient(k, at, n, scope);
     } else if (!n->output_count) {
         onxi_check_find(k, at, "ND-02",
@@ -359,7 +360,7 @@ void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *n, 
     } else if (!named(n->output, n->output_count)) {
         onxi_check_find(k, at, "ND-03", ONXI_PLAIN, "no output of the node has a name");
     }
-    for (uint32_t i = 0; i < n->attribute_count && (!op || op->kind != ONXI_BOUND_SCHEMA); i++)
+    for (uint32_t i = 0; i < n->attribute_count && (!op || op->kind != ONXI_BOUND_OPERATOR); i++)
         onxi_check_utf8(k, ONXI_AT_ITEM(at, attribute, i, ATTRIBUTE, n->attribute[i]), onx_view(n->attribute[i]->name));
     if (op && op->kind == ONXI_BOUND_FUNCTION)
         onxi_check_call(k, at, n, op, scope);

@@ -212,43 +212,25 @@ void onxi_check_imports(onxi_check *k, const onxi_check_at *at, onx_operator_set
     }
 }
 
-/* The highest version of a domain counts, as onnx.proto has it. */
-void onxi_check_imports_open(onxi_check *k, onxi_check_opsets *imports, onx_operator_set_id *const *list,
-                             uint32_t count)
+void onxi_check_imports_open(onxi_check *k, onxi_checked_imports *imports, onx_operator_set_id *const *list,
+                             uint32_t count, bool legacy)
 {
-    *imports = (onxi_check_opsets){ .list = list, .count = count, .index = onxi_check_set_new(k) };
-    imports->used = count ? ONXI_ARRAY(k->arena, bool, count) : NULL;
-    uint32_t *best = count ? ONXI_ARRAY(k->arena, uint32_t, count) : NULL;
-    if (count && (onxi_check_failed(k, imports->used) || onxi_check_failed(k, best)))
-        return;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t first = i;
-        onx_str domain = onxi_domain_plain(onx_view(list[i]->domain));
-        best[i] = i;
-        if (!onxi_check_set_add(k, imports->index, domain, i, &first) && list[i]->version > list[best[first]]->version)
-            best[first] = i;
-    }
-    imports->best = best;
+    *imports = (onxi_checked_imports){ .list = list, .count = count, .legacy = legacy };
+    imports->binder = (onxi_binder){ .arena = k->arena, .registry = k->registry, .functions = &k->functions };
+    if (onxi_binder_open(&imports->binder, list, count, legacy) == ONX_OK)
+        imports->used = ONXI_ARRAY(k->arena, bool, (size_t)imports->binder.imports.count + 1);
+    onxi_check_failed(k, imports->used);
 }
 
-bool onxi_check_imports_has(const onxi_check_opsets *imports, onx_str domain)
+void onxi_check_imports_used(onxi_check *k, const onxi_check_at *at, const onxi_checked_imports *imports)
 {
-    return onxi_check_set_find(imports->index, domain, NULL) || (imports->legacy && !domain.len);
-}
-
-int64_t onxi_check_imports_find(onxi_check_opsets *imports, onx_str domain)
-{
-    uint32_t i;
-    if (!imports->best || !onxi_check_set_find(imports->index, domain, &i))
-        return imports->legacy && !domain.len ? 1 : 0;
-    imports->used[i] = imports->used[imports->best[i]] = true;
-    return imports->list[imports->best[i]]->version;
-}
-
-void onxi_check_imports_used(onxi_check *k, const onxi_check_at *at, const onxi_check_opsets *imports)
-{
-    for (uint32_t i = 0; imports->used && i < imports->count; i++)
-        if (!imports->used[i] && onxi_domain_plain(onx_view(imports->list[i]->domain)).len)
+    const onxi_imports *index = &imports->binder.imports;
+    for (uint32_t i = 0; imports->used && i < imports->count; i++) {
+        const uint32_t which = onxi_imports_find(index, onx_view(imports->list[i]->domain));
+        const onxi_import *import = &index->items[which];
+        const bool counts = i == import->first || i == import->best;
+        if (import->domain.len && !(counts && imports->used[which]))
             onxi_check_find(k, ONXI_AT_ITEM(at, opset_import, i, OPERATOR_SET_ID, imports->list[i]), "O-13", ONXI_PLAIN,
                             "no node uses the operator set");
+    }
 }

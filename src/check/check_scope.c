@@ -181,14 +181,22 @@ static void check_sequence_map(onxi_check *k, const onxi_check_at *at, const onx
     want(k, at, "S-15", "body", "outputs", g->output_count, given_outputs(n));
 }
 
-void onxi_check_subgraph_shape(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_check_bound *op)
+void onxi_check_subgraph_shape(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_checked_op *op)
 {
-    if (onx_str_is(op->name, "If"))
+    switch (op->bound->op) {
+    case ONXI_ID_If:
         check_if(k, at, n);
-    else if (onx_str_is(op->name, "Loop"))
+        break;
+    case ONXI_ID_Loop:
         check_loop(k, at, n);
-    else if (onx_str_is(op->name, "Scan"))
+        break;
+    case ONXI_ID_Scan:
         check_scan(k, at, n, op->schema);
-    else if (onx_str_is(op->name, "SequenceMap"))
+        break;
+    case ONXI_ID_SequenceMap:
         check_sequence_map(k, at, n);
+        break;
+    default:
+        break;
+    }
 }

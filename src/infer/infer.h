@@ -5,6 +5,7 @@
 #include <onx/infer.h>
 
 #include "base/base.h"
+#include "bind/bind.h"
 #include "ir/ir.h"
 #include "op/op.h"
 
@@ -86,19 +87,6 @@ typedef struct onxi_infer_scope {
     uint32_t unsupported_at;
 } onxi_infer_scope;
 
-typedef struct onxi_infer_import {
-    onx_str domain; /* "" for ai.onnx */
-    int64_t version;
-} onxi_infer_import;
-
-enum { ONXI_SCHEMA_CACHE = 256 };
-
-typedef struct onxi_infer_schema_slot {
-    onx_str op_type, domain;
-    const onxi_schema *schema;
-    int64_t opset;
-} onxi_infer_schema_slot;
-
 /* A model's graph or a function body: what names mean there. */
 typedef struct onxi_infer_frame {
     struct onxi_infer_frame *caller;
@@ -106,12 +94,10 @@ typedef struct onxi_infer_frame {
     const onx_attribute **attributes; /* of the call: by position in attribute_names */
     const onx_str *attribute_names;
     uint32_t attribute_count;
-    onxi_infer_import *imports;
-    uint32_t import_count;
+    onxi_binder *binder;
     onxi_infer_names names;
     onxi_infer_undo *undo;
     uint32_t undo_count, undo_room;
-    onxi_infer_schema_slot *cache;
 } onxi_infer_frame;
 
 /* From a 64-bit key to a pointer; what loops and calls repeat is told apart by it. */
@@ -148,7 +134,7 @@ struct onx_infer {
     struct onxi_infer_again *again; /* who follows from what; made when a dimension is fixed afterwards */
     onxi_functions functions;
     uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
-    onxi_infer_map bodies;        /* what calls of a function share */
+    onxi_infer_map binders;       /* by function; that of the model's graphs has key 1 */
     onxi_infer_map calls;         /* calls that were inferred, by what they are given */
     uint64_t cut;                 /* how often something was left out because of a limit */
     uint64_t carried;             /* elements of values */
@@ -240,8 +226,8 @@ enum { ONXI_CARRIED_LIMIT = 4 << 20, ONXI_CARRIED_FEW = 64 };
 bool onxi_infer_fact_same(const onxi_infer_fact *a, const onxi_infer_fact *b);
 /* Frees what a frame holds outside the arena. */
 void onxi_infer_frame_free(onx_infer *e, onxi_infer_frame *frame);
-onx_status onxi_infer_frame_imports(onx_infer *e, onxi_infer_frame *frame, onx_operator_set_id *const *imports,
-                                    uint32_t count, int64_t ir_version);
+/* What the nodes mean of a graph of the model (`function` NULL) or of a function's body; made once for each. */
+onx_status onxi_infer_binder(onx_infer *e, const onx_function *function, onxi_binder **out);
 
 /* ---- infer_call.c ---- */
 

@@ -41,7 +41,9 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
     e->visit_limit = 200000;
     if (model && model->graph) /* wide nodes count more than once; the input's size bounds what that can add up to */
         e->visit_limit += 20 * (uint64_t)model->graph->node_count + (doc ? onx_doc_input_size(doc) : 0);
-    onx_status status = onxi_functions_index(e->cx, e->arena, e->model, &e->functions);
+    onx_status status = ONX_OK;
+    if (model)
+        status = onxi_functions_index(e->cx, e->arena, model->functions, model->functions_count, &e->functions);
     for (uint32_t i = 0; i < e->options.fixed_count && status == ONX_OK; i++) {
         const onx_infer_fixed *f = &e->options.fixed[i];
         if (f->size < 0)
@@ -61,9 +63,7 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
 static onx_status walk_graph(onx_infer *e, onxi_infer_frame *frame, onxi_infer_scope *scope, const onxi_type *inputs,
                              uint32_t input_count, onxi_type *outputs, uint32_t output_count)
 {
-    onx_status status =
-        onxi_infer_frame_imports(e, frame, e->model ? e->model->opset_import : NULL,
-                                 e->model ? e->model->opset_import_count : 0, e->model ? e->model->ir_version : 10);
+    onx_status status = onxi_infer_binder(e, NULL, &frame->binder);
     if (status == ONX_OK)
         status = onxi_infer_graph_in(e, scope, inputs, input_count, outputs, output_count);
     if (status == ONX_OK && e->status != ONX_OK)

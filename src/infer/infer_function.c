@@ -64,30 +64,6 @@ static onx_status run_body(onx_infer *e, onxi_infer_scope *scope, const onx_func
     return e->status;
 }
 
-/* Operator sets and schemas that were looked up are the same in every call. */
-static onx_status frame_of(onx_infer *e, onxi_infer_frame *frame, const onx_function *f)
-{
-    uint64_t address = (uint64_t)(uintptr_t)f;
-    void **known = onxi_infer_map_at(e, &e->bodies, onxi_hash(&address, sizeof address, 0));
-    if (!known)
-        return e->status;
-    const onxi_infer_frame *shared = *known;
-    if (shared) {
-        frame->imports = shared->imports;
-        frame->import_count = shared->import_count;
-        frame->cache = shared->cache;
-        return ONX_OK;
-    }
-    ONX_TRY(onxi_infer_frame_imports(e, frame, f->opset_import, f->opset_import_count,
-                                     e->model ? e->model->ir_version : 10));
-    onxi_infer_frame *kept = ONXI_NEW(e->arena, onxi_infer_frame);
-    if (!kept)
-        return e->status = ONX_E_MEMORY;
-    *kept = *frame;
-    *known = kept;
-    return ONX_OK;
-}
-
 /* Infers the body; what its outputs are goes to `outputs`. */
 static onx_status walk_body(onx_infer *e, onxi_infer_frame *frame, onxi_infer_scope *scope,
                             onxi_infer_fact *const *inputs, uint32_t input_count, onxi_infer_fact **outputs,
@@ -110,7 +86,7 @@ onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infe
 {
     onxi_infer_frame frame = { .function = function };
     onxi_infer_scope scope = { .frame = &frame };
-    ONX_TRY(frame_of(e, &frame, function));
+    ONX_TRY(onxi_infer_binder(e, function, &frame.binder));
     ONX_TRY(bind_attributes(e, &frame, function, NULL, NULL, attributes));
     return walk_body(e, &frame, &scope, inputs, input_count, outputs, output_count);
 }
@@ -230,7 +206,7 @@ static onx_status infer_call(onxi_infer_running *run, const onx_function *functi
                                .node_index = run->index,
                                .depth = caller->depth + 1,
                                .unreachable = caller->unreachable };
-    ONX_TRY(frame_of(e, &frame, function));
+    ONX_TRY(onxi_infer_binder(e, function, &frame.binder));
     ONX_TRY(bind_attributes(e, &frame, function, caller->frame, call->node, NULL));
     uint64_t key = hash_call(function, inputs, call->input_count);
     void **known = onxi_infer_map_at(e, &e->calls, key);

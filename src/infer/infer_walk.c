@@ -60,58 +60,30 @@ void onxi_infer_report(onx_infer *e, const onxi_infer_scope *scope, const onx_no
     onxi_report(e->cx, &diag, "%s", message);
 }
 
-/* ---- operator sets and schemas ---- */
+/* ---- operator sets ---- */
 
-onx_status onxi_infer_frame_imports(onx_infer *e, onxi_infer_frame *frame, onx_operator_set_id *const *imports,
-                                    uint32_t count, int64_t ir_version)
+onx_status onxi_infer_binder(onx_infer *e, const onx_function *function, onxi_binder **out)
 {
-    bool implied =
-        count == 0 && ir_version >= 1 && ir_version < 3; /* models of that age import version 1 without saying so */
-    frame->imports = ONXI_ARRAY(e->arena, onxi_infer_import, count + 1);
-    frame->cache = onxi_arena_array(e->arena, ONXI_SCHEMA_CACHE, sizeof *frame->cache);
-    if (!frame->imports || !frame->cache)
+    uint64_t address = (uint64_t)(uintptr_t)function;
+    void **known = onxi_infer_map_at(e, &e->binders, function ? onxi_hash(&address, sizeof address, 0) : 1);
+    if (!known)
+        return e->status;
+    if (*known) {
+        *out = *known;
+        return ONX_OK;
+    }
+    const onx_model *model = e->model;
+    onx_operator_set_id *const *imports = function ? function->opset_import : model ? model->opset_import : NULL;
+    const uint32_t count = function ? function->opset_import_count : model ? model->opset_import_count : 0;
+    onxi_binder *binder = ONXI_NEW(e->arena, onxi_binder);
+    if (!binder)
         return e->status = ONX_E_MEMORY;
-    for (uint32_t i = 0; i < count; i++) {
-        onx_str domain = onx_view(imports[i]->domain);
-        if (onx_str_is(domain, "ai.onnx"))
-            domain.len = 0;
-        frame->imports[frame->import_count++] = (onxi_infer_import){ domain, imports[i]->version };
-    }
-    if (implied)
-        frame->imports[frame->import_count++] = (onxi_infer_import){ onx_str_of(""), 1 };
+    *binder = (onxi_binder){ .arena = e->arena, .registry = e->options.registry, .functions = &e->functions };
+    onx_status status = onxi_binder_open(binder, imports, count, !function && onxi_model_is_legacy(model));
+    if (status != ONX_OK)
+        return e->status = status;
+    *known = *out = binder;
     return ONX_OK;
-}
-
-/* The version that is imported; the last entry counts when there are several. -1: none. */
-static int64_t version_of(const onxi_infer_frame *frame, onx_str domain)
-{
-    if (onx_str_is(domain, "ai.onnx"))
-        domain.len = 0;
-    for (uint32_t i = frame->import_count; i-- > 0;)
-        if (onx_str_equal(frame->imports[i].domain, domain))
-            return frame->imports[i].version;
-    return -1;
-}
-
-static const onxi_schema *schema_of(onx_infer *e, onxi_infer_frame *frame, const onx_node *node, int64_t *opset)
-{
-    onx_str op_type = onx_view(node->op_type), domain = onx_view(node->domain);
-    uint64_t h = onxi_hash(op_type.ptr, op_type.len, domain.len);
-    uint32_t at = (uint32_t)h & (ONXI_SCHEMA_CACHE - 1);
-    if (frame->cache[at].op_type.ptr && onx_str_equal(frame->cache[at].op_type, op_type) &&
-        onx_str_equal(frame->cache[at].domain, domain)) {
-        *opset = frame->cache[at].opset;
-        return frame->cache[at].schema;
-    }
-    *opset = version_of(frame, domain);
-    const onxi_schema *schema = *opset < 0 ? NULL : onx_registry_find(e->options.registry, domain, op_type, *opset);
-    if (op_type.ptr) {
-        frame->cache[at].op_type = op_type;
-        frame->cache[at].domain = domain;
-        frame->cache[at].schema = schema;
-        frame->cache[at].opset = *opset;
-    }
-    return schema;
 }
 
 /* ---- one node ---- */
@@ -250,7 +222,7 @@ static onxi_infer_loss *explain(onx_infer *e, onxi_infer_running *run, const onx
     return *own;
 }
 
-static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_node *node, uint32_t i,
+static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_node *node, uint32_t i, bool constant,
                               const char *reason, onxi_infer_loss **own)
 {
     onxi_infer_scope *scope = run->scope;
@@ -281,15 +253,14 @@ static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_n
             onxi_infer_count_failures(e, scope, run->index, 1);
         }
     }
-    if (run->call.output_values[i].elements &&
-        (!e->options.no_data_prop || onx_str_is(onx_view(node->op_type), "Constant"))) {
+    if (run->call.output_values[i].elements && (!e->options.no_data_prop || constant)) {
         onxi_known_ints *value = onxi_arena_get(e->arena, sizeof *value);
         if (!value)
             return e->status = ONX_E_MEMORY;
         *value = run->call.output_values[i];
         e->carried += value->count;
         fact->value = value;
-        fact->constant = onx_str_is(onx_view(node->op_type), "Constant");
+        fact->constant = constant;
     }
     bool vague = is_vague(&fact->type);
     if (vague || fresh)
@@ -323,7 +294,7 @@ static const onx_tensor *tensor_of_floats(onxi_infer_running *run, const onx_nod
 /* Constant tensors that a node gives: asked for as a whole by rules that look at more than integers. */
 static void keep_constant(onxi_infer_running *run, const onx_node *node)
 {
-    if (!onx_str_is(onx_view(node->op_type), "Constant") || node->output_count != 1 || onx_view(node->domain).len)
+    if (node->output_count != 1)
         return;
     const onx_attribute *a = onxi_infer_attribute(run->scope->frame, node, "value");
     uint32_t count;
@@ -355,12 +326,15 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
     room few;
     onxi_infer_running run = { .infer = e, .scope = scope, .index = index, .failed = false };
     const char *reason = "its rule needs more of its inputs than is known";
-    int64_t opset;
     onxi_infer_loss *own = NULL;
-    const onxi_schema *schema = schema_of(e, scope->frame, node, &opset);
+    const onxi_bound *bound = onxi_bind(scope->frame->binder, node);
+    if (!bound)
+        return e->status = ONX_E_MEMORY;
+    const onxi_schema *schema = bound->kind == ONXI_BOUND_OPERATOR ? bound->schema : NULL;
+    const onx_function *function = schema && !schema->custom ? schema->body : bound->function;
     run.call = (onxi_call){ .schema = schema,
                             .node = node,
-                            .opset = opset,
+                            .opset = bound->opset,
                             .dims = e->dims,
                             .arena = e->arena,
                             .ops = &onxi_infer_call_ops,
@@ -369,17 +343,10 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
                             .value_limit = e->carried > ONXI_CARRIED_LIMIT ? ONXI_CARRIED_FEW : 0 };
     ONX_TRY(gather_inputs(e, scope, node, &run, &few));
     ONX_TRY(make_outputs(e, node, &run, &few));
-    onx_str op_type = onx_view(node->op_type), domain = onx_view(node->domain);
-    const onx_function *function =
-        schema && !schema->body
-            ? NULL
-            : onxi_functions_find(&e->functions, domain, op_type, onx_view(onx_node_more(node)->overload));
-    if (schema && schema->body && !schema->custom && !function)
-        function = schema->body;
-    if (opset < 0 && !function) {
+    if (bound->opset < 0 && !function) {
         reason = "its operator set is not imported";
         onxi_infer_report(e, scope, node, index, true, "domain \"%.*s\" of operator %.*s is not imported",
-                          ONX_ARG(domain), ONX_ARG(op_type));
+                          ONX_ARG(bound->domain), ONX_ARG(bound->name));
     } else if (function) {
         onx_status status = onxi_infer_call_function(&run, function);
         if (status != ONX_OK && status != ONX_E_INVALID)
@@ -410,8 +377,9 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
         onxi_infer_count_failures(e, scope, index, 1);
     }
     for (uint32_t i = 0; i < node->output_count; i++)
-        ONX_TRY(bind_output(e, &run, node, i, reason, &own));
-    keep_constant(&run, node);
+        ONX_TRY(bind_output(e, &run, node, i, bound->op == ONXI_ID_Constant, reason, &own));
+    if (bound->op == ONXI_ID_Constant)
+        keep_constant(&run, node);
     return e->status;
 }
 

@@ -140,15 +140,19 @@ static inline onx_str onxi_domain_plain(onx_str domain)
 }
 
 typedef struct onxi_functions {
-    const onx_function **slots; /* a hash table, in the arena */
-    uint32_t slot_count;
+    onx_function *const *list;
+    uint32_t *slots; /* a hash table in the arena: index into `list` + 1; 0: free */
+    uint32_t count, slot_count;
+    uint64_t seed;
 } onxi_functions;
 
-/* `model` may be NULL. Of functions with the same domain, name and overload the first counts. */
-onx_status onxi_functions_index(onx_ctx *cx, onx_arena *arena, const onx_model *model, onxi_functions *out);
-/* NULL when there is none; "ai.onnx" and "" are one domain. */
-const onx_function *onxi_functions_find(const onxi_functions *functions, onx_str domain, onx_str name,
-                                        onx_str overload);
+/* Of functions with the same domain, name and overload the first counts; those without a name are not found. */
+onx_status onxi_functions_index(onx_ctx *cx, onx_arena *arena, onx_function *const *list, uint32_t count,
+                                onxi_functions *out);
+/* NULL when there is none; "ai.onnx" and "" are one domain. The index into the list goes to *index_out, if that is not
+ * NULL. */
+const onx_function *onxi_functions_find(const onxi_functions *functions, onx_str domain, onx_str name, onx_str overload,
+                                        uint32_t *index_out);
 
 /* ---- rewriting ---- */
 

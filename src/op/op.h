@@ -260,9 +260,21 @@ typedef struct onxi_operator {
     const onxi_schema *rows; /* newest version first, ends with a NULL name */
 } onxi_operator;
 
-/* Sorted by domain and name. */
+/* The built-in operators by number: ONXI_ID_Conv and so on; ONXI_ID_NONE: not built in. */
+typedef enum onxi_op_id {
+    ONXI_ID_NONE,
+#define OPERATOR(domain, name, family, summary) ONXI_ID_##name,
+#include "op/operators.def"
+    ONXI_ID_END
+} onxi_op_id;
+
+/* Sorted by domain and name; the operator with number `id` is at id - 1. */
 extern const onxi_operator onxi_operators[];
 extern const uint32_t onxi_operator_count;
+static inline onxi_op_id onxi_operator_id(const onxi_operator *operator_)
+{
+    return operator_ ? (onxi_op_id)(operator_ - onxi_operators + 1) : ONXI_ID_NONE;
+}
 /* "" and "ai.onnx" are the same; NULL when there is none. */
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name);
 

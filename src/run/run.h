@@ -6,6 +6,7 @@
 #include <onx/run.h>
 
 #include "base/base.h"
+#include "bind/bind.h"
 #include "ir/ir.h"
 #include "kernel/kernel.h"
 #include "op/op.h"
@@ -60,6 +61,7 @@ typedef struct onxi_run_op {
     uint32_t input_count, capture_count, output_count, kernel_count, graph_count;
     uint32_t index; /* of the node in its list */
     int32_t since;
+    onxi_op_id id; /* of built-in operators */
     bool needed;
 } onxi_run_op;
 
@@ -101,7 +103,16 @@ typedef struct onxi_run_expansion {
     const onxi_schema *schema;
     uint32_t parts;
     onx_doc *doc;
+    onxi_binder *binder; /* its nodes mean operators, whatever functions the model has */
 } onxi_run_expansion;
+
+/* What a session notes of a name that is bound (onxi_bound.more). */
+typedef struct onxi_run_bound {
+    const onx_kernel *const *kernels; /* those that came with the operator, then the session's, best first */
+    uint32_t kernel_count;
+    int32_t since;     /* of the operator */
+    onxi_binder *body; /* of the body that an operator-set document gives; NULL: not asked for */
+} onxi_run_bound;
 
 typedef struct onxi_run_session {
     onx_ctx *cx; /* the session's own; used under `lock` */
@@ -115,6 +126,8 @@ typedef struct onxi_run_session {
     onxi_run_owned *constants;
     onxi_run_packed *packed;
     onxi_functions functions;
+    onxi_binder *binder;  /* of the model's graphs */
+    onxi_binder **bodies; /* of its functions, by index; NULL: not called so far */
     onxi_run_expansion *expansions;
     uint64_t constant_bytes, op_total;
     pthread_mutex_t lock;

@@ -12,11 +12,6 @@ static const onx_value *constant_of(const onxi_run_graph *g, const onxi_run_op *
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT ? v : NULL;
 }
 
-static bool op_is(const onxi_run_op *op, const char *name)
-{
-    return op->schema && !onx_view(op->node->domain).len && onx_str_is(onx_view(op->node->op_type), name);
-}
-
 static onx_status add_constant(onxi_run_graph *g, onx_value *value, uint32_t *slot_out)
 {
     onxi_run_session *s = g->session;
@@ -39,7 +34,7 @@ static onx_status add_constant(onxi_run_graph *g, onx_value *value, uint32_t *sl
 /* In test mode a BatchNormalization is y = x * a + b per channel. */
 static bool is_scaling(const onxi_run_graph *g, const onxi_run_op *bn, uint64_t channels)
 {
-    if (!op_is(bn, "BatchNormalization") || bn->output_count != 1 || bn->input_count != 5)
+    if (bn->id != ONXI_ID_BatchNormalization || bn->output_count != 1 || bn->input_count != 5)
         return false;
     for (uint32_t i = 1; i < 5; i++) {
         const onx_value *c = constant_of(g, bn, i);
@@ -114,7 +109,7 @@ onx_status onxi_run_graph_fuse(onxi_run_graph *g)
     bool changed = false;
     for (uint32_t i = 0; i < g->op_count; i++) {
         onxi_run_op *conv = &g->ops[i];
-        if (!op_is(conv, "Conv") || conv->output_count != 1 || conv->outputs[0] == ONXI_NO_SLOT)
+        if (conv->id != ONXI_ID_Conv || conv->output_count != 1 || conv->outputs[0] == ONXI_NO_SLOT)
             continue;
         const onx_value *w = constant_of(g, conv, 1);
         const onxi_run_graph_slot *out = &g->slots[conv->outputs[0]];

@@ -21,6 +21,7 @@ typedef struct builder {
     struct builder *outer; /* the graph that this subgraph is in; NULL for the main graph and in function bodies */
     onxi_run_op *holder;   /* the op of `outer` that holds this graph */
     const onxi_run_frame *frame;
+    onxi_binder *binder; /* of the graph or body at hand */
     name_map names;
     onx_arena *arena; /* scratch */
     uint32_t depth;
@@ -239,22 +240,16 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
 
 /* ---- nodes ---- */
 
-static int64_t opset_of(const builder *b, onx_str domain)
+/* What the nodes of a list of imports mean. */
+static onx_status new_binder(onxi_run_session *s, const onxi_functions *functions, onx_operator_set_id *const *list,
+                             uint32_t count, bool legacy, onxi_binder **out)
 {
-    onx_operator_set_id *const *list = b->session->model->opset_import;
-    uint32_t count = b->session->model->opset_import_count;
-    const onxi_run_frame *call = onxi_run_frame_of_call(b->frame);
-    if (call && call->function->opset_import_count) {
-        list = call->function->opset_import;
-        count = call->function->opset_import_count;
-    }
-    bool standard = !domain.len || onx_str_is(domain, "ai.onnx");
-    for (uint32_t i = 0; i < count; i++) {
-        onx_str d = onx_view(list[i]->domain);
-        if (onx_str_equal(d, domain) || (standard && (!d.len || onx_str_is(d, "ai.onnx"))))
-            return list[i]->version;
-    }
-    return standard && b->session->model->ir_version < 3 ? 1 : 0;
+    if (*out)
+        return ONX_OK;
+    if (!(*out = ONXI_NEW(s->arena, onxi_binder)))
+        return ONX_E_MEMORY;
+    **out = (onxi_binder){ .arena = s->arena, .registry = s->options.registry, .functions = functions };
+    return onxi_binder_open(*out, list, count, legacy);
 }
 
 #define PLACE(b, node, index) ONXI_AT_PATH(onxi_run_frame_path((b)->session->arena, (b)->frame, (index), (node)))
@@ -276,7 +271,8 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
                               onxi_run_op *holder, const onxi_run_frame *frame, uint32_t depth, onxi_run_graph **out);
 
 /* The body in place of the call: its own names, its inputs bound to the slots of the call's. */
-static onx_status inline_function(builder *b, const onx_node *node, uint32_t index, const onx_function *f)
+static onx_status inline_function(builder *b, const onx_node *node, uint32_t index, const onx_function *f,
+                                  onxi_binder *binder)
 {
     onxi_run_session *s = b->session;
     uint32_t depth = b->frame ? b->frame->depth + 1 : 1;
@@ -287,7 +283,7 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
     if (depth > onx_ctx_limits(s->cx).depth)
         return onxi_fail(s->cx, ONX_E_LIMIT, PLACE(b, node, index),
                          "functions call each other more than %u levels deep", onx_ctx_limits(s->cx).depth);
-    builder inner = { .session = s, .g = b->g, .frame = frame, .arena = b->arena, .depth = b->depth };
+    builder inner = { .session = s, .g = b->g, .frame = frame, .binder = binder, .arena = b->arena, .depth = b->depth };
     for (uint32_t i = 0; i < f->input_count; i++) {
         onx_str formal = onx_view(f->input[i]),
                 actual = i < node->input_count ? onx_view(node->input[i]) : (onx_str){ 0 };
@@ -489,29 +485,39 @@ static onx_status fold(builder *b, const onxi_run_op *op)
     return status;
 }
 
-/* Kernels that came with a registered operator are asked before others. */
-static onx_status add_own_kernels(onxi_run_session *s, onxi_run_op *op)
+/* The kernels of what a node names; those that came with a registered operator are asked before others. */
+static onx_status note_kernels(onxi_run_session *s, onxi_bound *bound)
 {
-    const onx_kernel *own = op->schema ? onx_op_kernel(op->schema) : NULL;
+    onxi_run_bound *more = ONXI_NEW(s->arena, onxi_run_bound);
+    const onxi_schema *schema = bound->schema;
+    const onx_kernel *own = schema ? onx_op_kernel(schema) : NULL;
+    if (!more)
+        return ONX_E_MEMORY;
+    more->since = schema                     ? schema->since
+                  : bound->opset > INT32_MAX ? INT32_MAX
+                  : bound->opset < 1         ? 1
+                                             : (int32_t)bound->opset;
+    more->kernels = onxi_kernel_find(s->kernels, bound->domain, bound->name, more->since, &more->kernel_count);
+    bound->more = more;
     uint32_t count = 0;
     while (own && own[count].op)
         count++;
     if (!count)
         return ONX_OK;
-    const onx_kernel **kernels = ONXI_ARRAY(s->arena, const onx_kernel *, (size_t)count + op->kernel_count);
+    const onx_kernel **kernels = ONXI_ARRAY(s->arena, const onx_kernel *, (size_t)count + more->kernel_count);
     if (!kernels)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < count; i++)
         kernels[i] = &own[i];
-    for (uint32_t i = 0; i < op->kernel_count; i++)
-        kernels[count + i] = op->kernels[i];
-    op->kernels = kernels;
-    op->kernel_count += count;
+    for (uint32_t i = 0; i < more->kernel_count; i++)
+        kernels[count + i] = more->kernels[i];
+    more->kernels = kernels;
+    more->kernel_count += count;
     return ONX_OK;
 }
 
 /* The body of an operator that has no kernel, for this call of it; NULL when there is none. */
-static onx_status expand(builder *b, const onxi_run_op *op, const onx_function **out)
+static onx_status expand(builder *b, const onxi_run_op *op, const onx_function **out, onxi_binder **binder)
 {
     onxi_run_session *s = b->session;
     onxi_run_env e = { .cx = s->cx, .session = s, .arena = b->arena };
@@ -525,12 +531,26 @@ static onx_status expand(builder *b, const onxi_run_op *op, const onx_function *
     if (!x) {
         if (!(x = ONXI_NEW(s->arena, onxi_run_expansion)))
             return ONX_E_MEMORY;
-        *x = (onxi_run_expansion){ s->expansions, op->schema, parts, NULL };
+        *x = (onxi_run_expansion){ s->expansions, op->schema, parts, NULL, NULL };
         ONX_TRY(onxi_body_function(s->cx, op->schema, parts, &x->doc));
         s->expansions = x;
     }
-    *out = onx_doc_root(x->doc, ONX_KIND_FUNCTION);
+    const onx_function *f = *out = onx_doc_root(x->doc, ONX_KIND_FUNCTION);
+    ONX_TRY(new_binder(s, NULL, f->opset_import, f->opset_import_count, false, &x->binder));
+    *binder = x->binder;
     return ONX_OK;
+}
+
+/* A call of a function of the model. */
+static onx_status call_function(builder *b, const onx_node *node, uint32_t index, const onxi_bound *bound)
+{
+    onxi_run_session *s = b->session;
+    const onx_function *f = bound->function;
+    if (!s->bodies && !(s->bodies = (onxi_binder **)ONXI_ARRAY(s->arena, void *, s->functions.count)))
+        return ONX_E_MEMORY;
+    onxi_binder **body = &s->bodies[bound->function_index];
+    ONX_TRY(new_binder(s, &s->functions, f->opset_import, f->opset_import_count, false, body));
+    return inline_function(b, node, index, f, *body);
 }
 
 static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
@@ -538,28 +558,37 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     onxi_run_session *s = b->session;
     onxi_run_graph *g = b->g;
     ONX_TRY(count_node(b, node, index));
-    const onx_function *f = onxi_functions_find(&s->functions, onx_view(node->domain), onx_view(node->op_type),
-                                                onx_view(onx_node_more(node)->overload));
-    if (f)
-        return inline_function(b, node, index, f);
+    onxi_bound *bound = onxi_bind(b->binder, node);
+    if (!bound)
+        return ONX_E_MEMORY;
+    if (bound->kind == ONXI_BOUND_FUNCTION)
+        return call_function(b, node, index, bound);
+    if (!bound->more)
+        ONX_TRY(note_kernels(s, bound));
+    onxi_run_bound *more = bound->more;
+    const onx_function *f = bound->schema ? onx_op_body(bound->schema) : NULL;
+    if (!more->kernel_count && f) {
+        ONX_TRY(new_binder(s, &s->functions, f->opset_import, f->opset_import_count, false, &more->body));
+        return inline_function(b, node, index, f, more->body);
+    }
     onxi_run_op *op = ONXI_NEW(s->arena, onxi_run_op);
     if (!op)
         return ONX_E_MEMORY;
-    *op = (onxi_run_op){ .node = node, .frame = b->frame, .index = index };
-    onx_str domain = onx_view(node->domain), type = onx_view(node->op_type);
-    int64_t opset = opset_of(b, domain);
-    op->schema = onx_registry_find(s->options.registry, domain, type, opset);
-    op->since = op->schema ? op->schema->since : opset > INT32_MAX ? INT32_MAX : opset < 1 ? 1 : (int32_t)opset;
-    op->kernels = onxi_kernel_find(s->kernels, domain, type, op->since, &op->kernel_count);
-    ONX_TRY(add_own_kernels(s, op));
-    if (!op->kernel_count && op->schema && onx_op_body(op->schema))
-        return inline_function(b, node, index, onx_op_body(op->schema));
+    *op = (onxi_run_op){ .node = node,
+                         .frame = b->frame,
+                         .index = index,
+                         .id = bound->op,
+                         .schema = bound->schema,
+                         .since = more->since,
+                         .kernels = more->kernels,
+                         .kernel_count = more->kernel_count };
     ONX_TRY(bind_operands(b, op));
     ONX_TRY(check_op(b, op));
     if (!op->kernel_count) {
-        ONX_TRY(expand(b, op, &f));
+        onxi_binder *binder;
+        ONX_TRY(expand(b, op, &f, &binder));
         if (f)
-            return inline_function(b, node, index, f);
+            return inline_function(b, node, index, f, binder);
     }
     ONX_TRY(bind_graphs(b, op));
     ONX_TRY(define_outputs(b, op));
@@ -693,6 +722,7 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     g->given = given;
     g->input_count = graph->input_count;
     builder b = { .session = s, .g = g, .outer = outer, .holder = holder, .frame = frame, .depth = depth };
+    b.binder = outer ? outer->binder : s->binder;
     ONX_TRY(onx_arena_new(s->cx, &b.arena));
     onx_status status = add_initializers(&b, graph, given);
     if (status == ONX_OK)
@@ -713,5 +743,8 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
 onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out)
 {
     s->op_total = 0;
+    const onx_model *model = s->model;
+    ONX_TRY(new_binder(s, &s->functions, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model),
+                       &s->binder));
     return build_graph(s, graph, given, NULL, NULL, NULL, 0, out);
 }

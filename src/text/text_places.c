@@ -114,8 +114,9 @@ static onx_status parse_again(onx_text_places *places, const onx_doc *doc)
     onxi_text_parse_notes notes = { .marks = &places->marks };
     onx_status status =
         onxi_text_parse_text(places->cx, doc->kind, doc->text, doc->text_flags | ONX_TEXT_BORROW, notes, &places->doc);
-    if (status == ONX_OK && doc->kind == ONX_KIND_MODEL)
-        status = onxi_functions_index(places->cx, onx_doc_arena(places->doc), onx_doc_model(places->doc),
+    const onx_model *model = status == ONX_OK && doc->kind == ONX_KIND_MODEL ? onx_doc_model(places->doc) : NULL;
+    if (model)
+        status = onxi_functions_index(places->cx, onx_doc_arena(places->doc), model->functions, model->functions_count,
                                       &places->functions);
     if (status == ONX_OK && !note_blocks(places))
         status = ONX_E_MEMORY;
@@ -177,7 +178,7 @@ static bool enter_call(const onx_text_places *places, onxi_path_cursor *c)
     const onx_node *node = c->message;
     onx_str overload = node->extra ? onx_view(onx_node_more(node)->overload) : (onx_str){ 0 };
     const onx_function *f =
-        onxi_functions_find(&places->functions, onx_view(node->domain), onx_view(node->op_type), overload);
+        onxi_functions_find(&places->functions, onx_view(node->domain), onx_view(node->op_type), overload, NULL);
     return f && onxi_path_enter_call(c, f);
 }
 
