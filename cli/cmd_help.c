@@ -204,6 +204,22 @@ static void man_program(void)
         stdout);
 }
 
+/* ---- libraries ---- */
+
+static void put_libraries(void)
+{
+    onx_library_info l;
+    for (uint32_t i = 0; onx_library(i, &l); i++) {
+        printf("%-12s %-40s ", l.name, l.what);
+        if (l.file)
+            puts(l.file);
+        else if (l.built)
+            printf("not on this machine (Debian has it in %s)\n", l.package);
+        else
+            puts("left out of this build");
+    }
+}
+
 /* ---- the command ---- */
 
 static int run_help(cli_call *call)
@@ -211,6 +227,10 @@ static int run_help(cli_call *call)
     if (cli_has(call, "list")) {
         for (size_t i = 0; cli_commands[i]; i++)
             puts(cli_commands[i]->name);
+        return CLI_OK;
+    }
+    if (cli_has(call, "libraries")) {
+        put_libraries();
         return CLI_OK;
     }
     const cli_command *command = NULL;
@@ -232,6 +252,8 @@ static int run_help(cli_call *call)
 
 static const cli_option options[] = { { "man", 0, NULL, NULL, "print the man page source instead" },
                                       { "list", 0, NULL, NULL, "print the names of the commands, one per line" },
+                                      { "libraries", 0, NULL, NULL,
+                                        "print which optional libraries are there, which some operators need" },
                                       CLI_END };
 
 const cli_command cmd_help = {
@@ -240,7 +262,8 @@ const cli_command cmd_help = {
     .operands = "[COMMAND]",
     .help = "",
     .example = "onx help convert\n"
-               "onx help --man check | man -l -\n",
+               "onx help --man check | man -l -\n"
+               "onx help --libraries\n",
     .options = options,
     .run = run_help,
 };

@@ -41,6 +41,20 @@ ONX_API const char *onx_status_text(onx_status status);
             return onx_try_status_;                                                                                    \
     } while (0)
 
+/* ---- libraries of others that some operators need; loaded when something first needs them ---- */
+
+typedef struct onx_library_info {
+    const char *name;    /* "libpcre2-8" */
+    const char *what;    /* what it is needed for */
+    const char *package; /* of Debian 12 that has it */
+    const char *file;    /* under which it was found and loaded; NULL: not on this machine, or left out of the build */
+    bool built;          /* this build of onx can use it */
+} onx_library_info;
+
+/* One after the other, from index 0 on; false when there are no more. Loads the library to find out. Any thread may
+ * call it. */
+ONX_API bool onx_library(uint32_t index, onx_library_info *out);
+
 /* ---- views ---- */
 
 /* A view of text or bytes that somebody else owns. Not terminated by zero, may hold zero bytes. */

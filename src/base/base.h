@@ -382,10 +382,33 @@ onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path
 onx_status onxi_beneath_folder(onx_ctx *cx, onx_where where, int dir, onx_str path, unsigned flags, int *folder_out,
                                onx_str *leaf_out);
 
+/* ---- optional libraries of others, loaded on first need (base_library.c) ---- */
+
+typedef enum onxi_library {
+    ONXI_LIBRARY_CRYPTO,
+    ONXI_LIBRARY_PCRE2,
+    ONXI_LIBRARY_UTF8PROC,
+    ONXI_LIBRARY_LEPTONICA,
+    ONXI_LIBRARY_COUNT
+} onxi_library;
+
+/* What a file uses of a library is a list, #define FUNCTIONS(F) F(EVP_MD_CTX_new) F(...): ONXI_FUNCTION_MEMBER makes it
+ * the members of a struct, ONXI_FUNCTION_NAME the names to look for. Names that are macros are expanded. */
+#define ONXI_FUNCTION_MEMBER(function) __typeof__(function) *function;
+#define ONXI_FUNCTION_NAME(function)   ONXI_FUNCTION_NAME_(function)
+#define ONXI_FUNCTION_NAME_(function)  #function,
+/* The pointers of such a struct, valid for the rest of the process; NULL when the library is not on this machine or
+ * lacks one of them. A library is always asked for the same names. */
+const void *onxi_library_functions(onxi_library library, const char *const *names, size_t count);
+#define ONXI_FUNCTIONS(library, names) onxi_library_functions((library), (names), sizeof(names) / sizeof((names)[0]))
+/* "needs libpcre2-8, which is not on this machine (Debian has it in libpcre2-8-0)", or "which was left out of this
+ * build" */
+const char *onxi_library_missing(onxi_library library);
+
 /* ---- checksums ---- */
 
 typedef struct onxi_sha1 onxi_sha1;
-/* ONX_E_UNSUPPORTED with a diagnostic where libcrypto was left out of the build. */
+/* ONX_E_UNSUPPORTED with a diagnostic where libcrypto is missing. */
 onx_status onxi_sha1_new(onx_ctx *cx, onxi_sha1 **out);
 void onxi_sha1_add(onxi_sha1 *hash, onx_str bytes);
 onx_status onxi_sha1_end(onxi_sha1 *hash, char hex_out[41]); /* frees `hash` in every case */

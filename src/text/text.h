@@ -285,7 +285,7 @@ typedef struct onxi_text_step {
     const char *field;
     uint64_t index; /* of the element of a list */
 } onxi_text_step;
-#define ONXI_NO_INDEX UINT64_MAX
+#define ONXI_TEXT_NO_INDEX UINT64_MAX
 
 typedef struct onxi_text_printer {
     onx_ctx *cx;
@@ -449,7 +449,7 @@ onx_status onxi_text_print_text(onx_ctx *cx, onx_kind kind, const void *message,
 void onxi_text_path_index(onxi_text_printer *o, const char *field, uint64_t index);
 static inline void onxi_text_path_field(onxi_text_printer *o, const char *field)
 {
-    onxi_text_path_index(o, field, ONXI_NO_INDEX);
+    onxi_text_path_index(o, field, ONXI_TEXT_NO_INDEX);
 }
 static inline void onxi_text_path_cut(onxi_text_printer *o, size_t len)
 {

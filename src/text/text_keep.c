@@ -69,7 +69,7 @@ static void put_path(onxi_text_printer *o)
         if (i > o->path_base)
             onxi_text_put_char(o, '.');
         onxi_text_put_text(o, o->path[i].field);
-        if (o->path[i].index == ONXI_NO_INDEX)
+        if (o->path[i].index == ONXI_TEXT_NO_INDEX)
             continue;
         onxi_text_put_char(o, '[');
         onxi_text_put_uint(o, o->path[i].index);

@@ -39,6 +39,9 @@ expect 2 "$ONX" help --color=alwais
 says err 'did you mean "always"?'
 expect 0 "$ONX" help -- help
 
+expect 0 "$ONX" help --libraries
+says out "libcrypto "
+
 # Every command explains itself and shows an example; the man page is well-formed.
 expect 0 "$ONX" help --list
 cp out commands

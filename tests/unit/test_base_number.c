@@ -247,19 +247,6 @@ static void test_base_number__knows_no_locale(void **state)
     }
 }
 
-static void test_base_number__speed(void **state)
-{
-    (void)state;
-    if (!getenv("ONX_BENCH"))
-        skip();
-    uint64_t seed = 3;
-    size_t bytes = 0;
-    char buf[32];
-    for (int i = 0; i < 2000000; i++)
-        bytes += onxi_print_f32(buf, (float)(next(&seed) % 2000000) / 1e6f - 1);
-    print_message("%zu bytes\n", bytes);
-}
-
 static void test_base_utf8__valid(void **state)
 {
     (void)state;
@@ -298,7 +285,6 @@ int main(void)
         cmocka_unit_test(test_base_number__prints_the_shortest),
         cmocka_unit_test(test_base_number__round_trips),
         cmocka_unit_test(test_base_number__knows_no_locale),
-        cmocka_unit_test(test_base_number__speed),
         cmocka_unit_test(test_base_utf8__valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,8 @@ static onx_status read_attributes(onx_prepare *p, rnn_params *q)
     bool both = onx_str_is(direction, "bidirectional");
     q->backward[0] = onx_str_is(direction, "reverse");
     q->backward[1] = true;
-    if (!both && !q->backward[0] && !onx_str_is(direction, "forward"))
+    /* "foward" is the default of GRU-1 as it was published. */
+    if (!both && !q->backward[0] && !onx_str_is(direction, "forward") && !onx_str_is(direction, "foward"))
         return onx_prepare_fail(p, ONX_E_INVALID, "direction is \"%.*s\"", ONX_ARG(direction));
     q->directions = both ? 2 : 1;
     q->batch_first = p->since >= 14 && onx_prepare_int(p, "layout", 0) != 0;

@@ -4,11 +4,23 @@
 
 #ifdef ONX_WITH_UTF8PROC
 #include <utf8proc.h>
+
+#define FUNCTIONS(F)                                                                                                   \
+    F(utf8proc_iterate) F(utf8proc_toupper) F(utf8proc_tolower) F(utf8proc_decompose_char) F(utf8proc_encode_char)
+
+typedef struct utf8proc {
+    FUNCTIONS(ONXI_FUNCTION_MEMBER)
+} utf8proc;
+
+static const char *const function_names[] = { FUNCTIONS(ONXI_FUNCTION_NAME) };
+#else
+typedef struct utf8proc utf8proc;
 #endif
 
 typedef enum text_case { KEEP, LOWER, UPPER, FOLD, CASE_COUNT } text_case;
 
 typedef struct normalizer {
+    const utf8proc *lib; /* NULL: case does not count */
     text_case change;
     bool fold; /* stop words are compared without their case */
     onxi_ml_index stop;
@@ -16,25 +28,25 @@ typedef struct normalizer {
 
 /* ---- case ---- */
 
-/* The text in another case: its length, and to `out` (or NULL) its bytes; false where it is no UTF-8. */
 #ifdef ONX_WITH_UTF8PROC
-static bool change_case(text_case to, onx_str s, char *out, size_t *len)
+/* The text in another case: its length, and to `out` (or NULL) its bytes; false where it is not UTF-8. */
+static bool change_case(const utf8proc *lib, text_case to, onx_str s, char *out, size_t *len)
 {
     const utf8proc_uint8_t *p = (const utf8proc_uint8_t *)s.ptr;
     *len = 0;
     for (size_t at = 0; at < s.len;) {
         utf8proc_int32_t c, made[8];
         size_t left = s.len - at;
-        utf8proc_ssize_t n = utf8proc_iterate(p + at, left < 4 ? (utf8proc_ssize_t)left : 4, &c), count = 1;
+        utf8proc_ssize_t n = lib->utf8proc_iterate(p + at, left < 4 ? (utf8proc_ssize_t)left : 4, &c), count = 1;
         if (n <= 0)
             return false;
         at += (size_t)n;
-        made[0] = to == UPPER ? utf8proc_toupper(c) : to == LOWER ? utf8proc_tolower(c) : c;
+        made[0] = to == UPPER ? lib->utf8proc_toupper(c) : to == LOWER ? lib->utf8proc_tolower(c) : c;
         if (to == FOLD)
-            count = utf8proc_decompose_char(c, made, 8, UTF8PROC_CASEFOLD, NULL);
+            count = lib->utf8proc_decompose_char(c, made, 8, UTF8PROC_CASEFOLD, NULL);
         for (utf8proc_ssize_t i = 0; i < count && i < 8; i++) {
             utf8proc_uint8_t bytes[4];
-            size_t width = (size_t)utf8proc_encode_char(made[i], bytes);
+            size_t width = (size_t)lib->utf8proc_encode_char(made[i], bytes);
             if (out)
                 memcpy(out + *len, bytes, width);
             *len += width;
@@ -43,23 +55,23 @@ static bool change_case(text_case to, onx_str s, char *out, size_t *len)
     return true;
 }
 #else
-static bool change_case(text_case to, onx_str s, char *out, size_t *len)
+static bool change_case(const utf8proc *lib, text_case to, onx_str s, char *out, size_t *len)
 {
-    (void)to, (void)s, (void)out;
+    (void)lib, (void)to, (void)s, (void)out;
     *len = 0;
     return false;
 }
 #endif
 
-static onx_status need_case(const onx_prepare *p, bool needed)
+static onx_status need_case(const onx_prepare *p, normalizer *q)
 {
-#ifndef ONX_WITH_UTF8PROC
-    if (needed)
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED,
-                                "the case of texts cannot be changed or ignored: built without utf8proc");
+#ifdef ONX_WITH_UTF8PROC
+    q->lib = ONXI_FUNCTIONS(ONXI_LIBRARY_UTF8PROC, function_names);
 #endif
-    (void)p, (void)needed;
-    return ONX_OK;
+    if (q->lib)
+        return ONX_OK;
+    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "to change or ignore the case of texts StringNormalizer %s",
+                            onxi_library_missing(ONXI_LIBRARY_UTF8PROC));
 }
 
 /* ---- preparing ---- */
@@ -69,7 +81,8 @@ static onx_status stop_words(const onx_prepare *p, normalizer *q)
     uint32_t count;
     const onx_bytes *words = onxi_ml_texts_of(p, "stopwords", &count);
     q->fold = count && onx_prepare_int(p, "is_case_sensitive", 0) == 0;
-    ONX_TRY(need_case(p, q->fold || q->change != KEEP));
+    if (q->fold || q->change != KEEP)
+        ONX_TRY(need_case(p, q));
     if (!q->fold)
         return onxi_ml_index_texts(p, words, count, true, &q->stop);
     onx_bytes *folded = ONXI_ARRAY(p->arena, onx_bytes, count);
@@ -77,12 +90,12 @@ static onx_status stop_words(const onx_prepare *p, normalizer *q)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
         size_t len;
-        if (!change_case(FOLD, onx_view(words[i]), NULL, &len))
+        if (!change_case(q->lib, FOLD, onx_view(words[i]), NULL, &len))
             return onx_prepare_fail(p, ONX_E_INVALID, "stop word %u is not UTF-8", i);
         char *text = onx_arena_alloc(p->arena, len + 1);
         if (!text)
             return ONX_E_MEMORY;
-        change_case(FOLD, onx_view(words[i]), text, &len);
+        change_case(q->lib, FOLD, onx_view(words[i]), text, &len);
         ONX_TRY(onx_arena_refer(p->arena, onx_str_make(text, len), &folded[i]));
     }
     return onxi_ml_index_texts(p, folded, count, true, &q->stop);
@@ -116,11 +129,12 @@ static onx_status not_text(onx_work *work, uint64_t i)
 /* Room for all strings in the case `to`, one after the other, or for the longest alone. */
 static onx_status case_room(onx_work *work, text_case to, bool longest, char **out)
 {
+    const normalizer *q = work->params;
     const onx_value *x = work->inputs[0];
     uint64_t total = 0;
     for (uint64_t i = 0; i < x->count; i++) {
         size_t len;
-        if (!change_case(to, ((const onx_str *)x->data)[i], NULL, &len))
+        if (!change_case(q->lib, to, ((const onx_str *)x->data)[i], NULL, &len))
             return not_text(work, i);
         if (longest)
             total = len > total ? len : total;
@@ -137,7 +151,7 @@ static onx_status is_stop_word(onx_work *work, uint64_t i, char *room, bool *out
     onx_str s = ((const onx_str *)work->inputs[0]->data)[i];
     size_t len;
     if (q->fold) {
-        if (!change_case(FOLD, s, room, &len))
+        if (!change_case(q->lib, FOLD, s, room, &len))
             return not_text(work, i);
         s = onx_str_make(room, len);
     }
@@ -159,7 +173,7 @@ static onx_status keep(onx_work *work, char *room, char *text, onx_str *out, int
         if (stop)
             continue;
         if (out && q->change != KEEP) {
-            if (!change_case(q->change, s, text, &len))
+            if (!change_case(q->lib, q->change, s, text, &len))
                 return not_text(work, i);
             s = onx_str_make(text, len);
             text += len;

@@ -8,6 +8,24 @@
 #include <pcre2.h>
 #include <stdio.h>
 
+#define FUNCTIONS(F)                                                                                                   \
+    F(pcre2_compile_context_create)                                                                                    \
+    F(pcre2_compile_context_free)                                                                                      \
+    F(pcre2_set_newline)                                                                                               \
+    F(pcre2_compile)                                                                                                   \
+    F(pcre2_code_free)                                                                                                 \
+    F(pcre2_match_data_create)                                                                                         \
+    F(pcre2_match_data_free)                                                                                           \
+    F(pcre2_dfa_match)                                                                                                 \
+    F(pcre2_get_ovector_pointer)                                                                                       \
+    F(pcre2_get_error_message)
+
+typedef struct pcre2 {
+    FUNCTIONS(ONXI_FUNCTION_MEMBER)
+} pcre2;
+
+static const char *const function_names[] = { FUNCTIONS(ONXI_FUNCTION_NAME) };
+
 /* ---- from RE2 to PCRE2 ---- */
 
 #define PATTERN_MAX 65535u /* bytes; compiled ones are no larger either */
@@ -257,6 +275,7 @@ static onx_status translate(pattern *t)
 enum { WORKSPACE = 1 << 14 }; /* numbers, six for each state that a pattern may be in */
 
 typedef struct regex {
+    const pcre2 *lib;
     pcre2_code *code;
 } regex;
 
@@ -265,18 +284,18 @@ static onx_status compile(const onx_prepare *p, const char *text, size_t len, re
     int error = 0;
     PCRE2_SIZE at = 0;
     PCRE2_UCHAR message[128];
-    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    pcre2_compile_context *context = q->lib->pcre2_compile_context_create(NULL);
     if (!context)
         return onxi_no_memory(p->cx);
-    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-    q->code = pcre2_compile((PCRE2_SPTR)text, len,
-                            PCRE2_UTF | PCRE2_ANCHORED | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE |
-                                PCRE2_NEVER_BACKSLASH_C,
-                            &error, &at, context);
-    pcre2_compile_context_free(context);
+    q->lib->pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    q->code = q->lib->pcre2_compile((PCRE2_SPTR)text, len,
+                                    PCRE2_UTF | PCRE2_ANCHORED | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE |
+                                        PCRE2_NEVER_BACKSLASH_C,
+                                    &error, &at, context);
+    q->lib->pcre2_compile_context_free(context);
     if (q->code)
         return ONX_OK;
-    pcre2_get_error_message(error, message, sizeof message);
+    q->lib->pcre2_get_error_message(error, message, sizeof message);
     return onx_prepare_fail(p, ONX_E_INVALID, "pattern cannot be used: %s", (const char *)message);
 }
 
@@ -293,6 +312,9 @@ static onx_status regex_prepare(onx_prepare *p)
     t.out = onx_arena_alloc(p->arena, text.len * (GROWTH / 2) + 1);
     if (!q || !t.out)
         return ONX_E_MEMORY;
+    q->lib = ONXI_FUNCTIONS(ONXI_LIBRARY_PCRE2, function_names);
+    if (!q->lib)
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "RegexFullMatch %s", onxi_library_missing(ONXI_LIBRARY_PCRE2));
     if (text.len)
         ONX_TRY(translate(&t));
     ONX_TRY(compile(p, t.out, t.len, q));
@@ -306,21 +328,21 @@ static void regex_release(void *params)
 {
     regex *q = params;
     if (q)
-        pcre2_code_free(q->code);
+        q->lib->pcre2_code_free(q->code);
 }
 
 static onx_status match(onx_work *work, uint64_t i, pcre2_match_data *data)
 {
     const regex *q = work->params;
     onx_str s = ((const onx_str *)work->inputs[0]->data)[i];
-    int rc =
-        pcre2_dfa_match(q->code, (PCRE2_SPTR)(s.len ? s.ptr : ""), s.len, 0, 0, data, NULL, work->workspace, WORKSPACE);
+    int rc = q->lib->pcre2_dfa_match(q->code, (PCRE2_SPTR)(s.len ? s.ptr : ""), s.len, 0, 0, data, NULL,
+                                     work->workspace, WORKSPACE);
     /* The longest match comes first: it is the whole string, or nothing is. */
-    ((uint8_t *)work->outputs[0]->data)[i] = rc >= 0 && pcre2_get_ovector_pointer(data)[1] == s.len;
+    ((uint8_t *)work->outputs[0]->data)[i] = rc >= 0 && q->lib->pcre2_get_ovector_pointer(data)[1] == s.len;
     if (rc >= 0 || rc == PCRE2_ERROR_NOMATCH)
         return ONX_OK;
     PCRE2_UCHAR message[128];
-    pcre2_get_error_message(rc, message, sizeof message);
+    q->lib->pcre2_get_error_message(rc, message, sizeof message);
     return onx_work_fail(work, rc == PCRE2_ERROR_DFA_WSSIZE ? ONX_E_LIMIT : ONX_E_INVALID,
                          "string %llu cannot be matched: %s", (unsigned long long)i, (const char *)message);
 }
@@ -328,11 +350,12 @@ static onx_status match(onx_work *work, uint64_t i, pcre2_match_data *data)
 static onx_status regex_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    const regex *q = work->params;
+    pcre2_match_data *data = q->lib->pcre2_match_data_create(1, NULL);
     onx_status status = data ? ONX_OK : onxi_no_memory(work->cx);
     for (uint64_t i = 0; i < work->inputs[0]->count && status == ONX_OK; i++)
         status = match(work, i, data);
-    pcre2_match_data_free(data);
+    q->lib->pcre2_match_data_free(data);
     return status;
 }
 
@@ -340,13 +363,13 @@ static onx_status regex_run(onx_work *work, uint64_t first, uint64_t last)
 
 static onx_status regex_prepare(onx_prepare *p)
 {
-    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "regular expressions cannot be matched: built without PCRE2");
+    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "RegexFullMatch %s", onxi_library_missing(ONXI_LIBRARY_PCRE2));
 }
 
 static onx_status regex_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    return onx_work_fail(work, ONX_E_UNSUPPORTED, "built without PCRE2");
+    return onx_work_fail(work, ONX_E_UNSUPPORTED, "RegexFullMatch %s", onxi_library_missing(ONXI_LIBRARY_PCRE2));
 }
 
 static void regex_release(void *params)

@@ -5,7 +5,27 @@
 #ifdef ONX_WITH_LEPTONICA
 #include <allheaders.h>
 
+#define FUNCTIONS(F)                                                                                                   \
+    F(findFileFormatBuffer)                                                                                            \
+    F(pixReadHeaderMem)                                                                                                \
+    F(pixReadMem)                                                                                                      \
+    F(pixConvertTo32)                                                                                                  \
+    F(pixDestroy)                                                                                                      \
+    F(pixGetData)                                                                                                      \
+    F(pixGetWpl)                                                                                                       \
+    F(pixGetHeight)                                                                                                    \
+    F(pixGetWidth)                                                                                                     \
+    F(pixGetDepth)                                                                                                     \
+    F(setMsgSeverity)
+
+typedef struct leptonica {
+    FUNCTIONS(ONXI_FUNCTION_MEMBER)
+} leptonica;
+
+static const char *const function_names[] = { FUNCTIONS(ONXI_FUNCTION_NAME) };
+
 typedef struct image_params {
+    const leptonica *lib;
     uint32_t channels;
     bool backward; /* blue, green, red */
 } image_params;
@@ -16,6 +36,9 @@ static onx_status image_prepare(onx_prepare *p)
     onx_str format = onx_prepare_text(p, "pixel_format", "RGB");
     if (!q)
         return ONX_E_MEMORY;
+    q->lib = ONXI_FUNCTIONS(ONXI_LIBRARY_LEPTONICA, function_names);
+    if (!q->lib)
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "ImageDecoder %s", onxi_library_missing(ONXI_LIBRARY_LEPTONICA));
     q->backward = onx_str_is(format, "BGR");
     q->channels = onx_str_is(format, "Grayscale") ? 1 : 3;
     if (!q->backward && q->channels == 3 && !onx_str_is(format, "RGB"))
@@ -34,7 +57,7 @@ typedef struct stream {
 } stream;
 
 /* The formats of the standard, and no others that leptonica would read. */
-static bool is_image(const onx_value *x, stream *s)
+static bool is_image(const leptonica *lib, const onx_value *x, stream *s)
 {
     l_int32 bits = 0, samples = 0, colours = 0;
     *s = (stream){ .data = x->data, .size = (size_t)x->count };
@@ -45,7 +68,7 @@ static bool is_image(const onx_value *x, stream *s)
         s->data = s->head;
         s->size = HEAD;
     }
-    if (findFileFormatBuffer(s->data, &s->format))
+    if (lib->findFileFormatBuffer(s->data, &s->format))
         return false;
     switch (s->format) {
     case IFF_BMP:
@@ -66,15 +89,16 @@ static bool is_image(const onx_value *x, stream *s)
     default:
         return false;
     }
-    return !pixReadHeaderMem(s->data, s->size, &s->format, &s->width, &s->height, &bits, &samples, &colours) &&
+    return !lib->pixReadHeaderMem(s->data, s->size, &s->format, &s->width, &s->height, &bits, &samples, &colours) &&
            s->width > 0 && s->height > 0;
 }
 
 /* Rows of pixels, red in the highest byte of a word. Gray is what ITU-R 601-2 says, rounded. */
 static void give_pixels(PIX *pix, const image_params *q, onx_value *y)
 {
-    const l_uint32 *data = pixGetData(pix);
-    int64_t step = pixGetWpl(pix);
+    const leptonica *lib = q->lib;
+    const l_uint32 *data = lib->pixGetData(pix);
+    int64_t step = lib->pixGetWpl(pix);
     uint8_t *out = y->data;
     for (int64_t r = 0; r < y->dims[0]; r++)
         for (int64_t c = 0; c < y->dims[1]; c++) {
@@ -90,12 +114,13 @@ static void give_pixels(PIX *pix, const image_params *q, onx_value *y)
 }
 
 /* NULL: damaged. */
-static PIX *decode(const stream *s)
+static PIX *decode(const leptonica *lib, const stream *s)
 {
-    PIX *raw = pixReadMem(s->data, s->size), *pix = raw ? pixConvertTo32(raw) : NULL;
-    pixDestroy(&raw);
-    if (pix && (pixGetHeight(pix) != s->height || pixGetWidth(pix) != s->width || pixGetDepth(pix) != 32))
-        pixDestroy(&pix);
+    PIX *raw = lib->pixReadMem(s->data, s->size), *pix = raw ? lib->pixConvertTo32(raw) : NULL;
+    lib->pixDestroy(&raw);
+    if (pix &&
+        (lib->pixGetHeight(pix) != s->height || lib->pixGetWidth(pix) != s->width || lib->pixGetDepth(pix) != 32))
+        lib->pixDestroy(&pix);
     return pix;
 }
 
@@ -104,20 +129,21 @@ static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
     (void)first, (void)last;
     enum { COPIES = 3 }; /* images of 32 bits that are there at once while decoding, at most */
     const image_params *q = work->params;
+    const leptonica *lib = q->lib;
     onx_value *y = work->outputs[0];
     stream s;
     uint64_t bytes = 0;
-    setMsgSeverity(L_SEVERITY_NONE); /* a library prints nothing */
-    bool known = is_image(work->inputs[0], &s);
+    lib->setMsgSeverity(L_SEVERITY_NONE); /* a library prints nothing */
+    bool known = is_image(lib, work->inputs[0], &s);
     if (known &&
         (!onxi_mul_u64((uint64_t)s.height * 4 * COPIES, (uint64_t)s.width, &bytes) || !onxi_ctx_hold(work->cx, bytes)))
         return ONX_E_LIMIT;
-    PIX *pix = known ? decode(&s) : NULL;
+    PIX *pix = known ? decode(lib, &s) : NULL;
     const int64_t dims[] = { pix ? s.height : 0, pix ? s.width : 0, q->channels };
     onx_status status = onxi_value_size(y, ONX_UINT8, 3, dims);
     if (status == ONX_OK && pix)
         give_pixels(pix, q, y);
-    pixDestroy(&pix);
+    lib->pixDestroy(&pix);
     onxi_ctx_let_go(work->cx, bytes);
     return status;
 }
@@ -126,13 +152,13 @@ static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
 
 static onx_status image_prepare(onx_prepare *p)
 {
-    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "images cannot be decoded: built without leptonica");
+    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "ImageDecoder %s", onxi_library_missing(ONXI_LIBRARY_LEPTONICA));
 }
 
 static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    return onx_work_fail(work, ONX_E_UNSUPPORTED, "built without leptonica");
+    return onx_work_fail(work, ONX_E_UNSUPPORTED, "ImageDecoder %s", onxi_library_missing(ONXI_LIBRARY_LEPTONICA));
 }
 
 #endif

@@ -1,10 +1,11 @@
 /* rnn.c - rules of recurrent layers: RNN, GRU and LSTM differ in what they compute, not in shapes. */
 #include "op/op_rules.h"
 
-/* How many directions the layer runs in; unknown for a word that means nothing. */
+/* How many directions the layer runs in; unknown for a word that means nothing. The default of GRU-1 was published as
+ * "foward". */
 static onxi_dim directions(onxi_call *call)
 {
-    if (!onxi_call_has_attribute(call, "direction") || onxi_call_text_is(call, "direction", "forward") ||
+    if (onxi_call_text_is(call, "direction", "forward") || onxi_call_text_is(call, "direction", "foward") ||
         onxi_call_text_is(call, "direction", "reverse"))
         return 1;
     return onxi_call_text_is(call, "direction", "bidirectional") ? 2 : ONXI_DIM_UNKNOWN;

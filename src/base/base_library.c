@@ -1,0 +1,130 @@
+/* base_library.c - optional libraries of others, loaded when something first needs them and then kept. Nothing is
+ * linked with them: a program that never asks does not pay for them, and one that finds none of them says so. */
+#include "base/base_process.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+/* ---- the list ---- */
+
+/* Files by the names under which the dynamic linker knows the binary interfaces that we can use, newest first. */
+#ifdef ONX_WITH_CRYPTO
+#define CRYPTO_FILES "libcrypto.so.3", "libcrypto.so.1.1"
+#else
+#define CRYPTO_FILES NULL
+#endif
+#ifdef ONX_WITH_PCRE2
+#define PCRE2_FILES "libpcre2-8.so.0"
+#else
+#define PCRE2_FILES NULL
+#endif
+#ifdef ONX_WITH_UTF8PROC
+#define UTF8PROC_FILES "libutf8proc.so.3", "libutf8proc.so.2"
+#else
+#define UTF8PROC_FILES NULL
+#endif
+#ifdef ONX_WITH_LEPTONICA
+#define LEPTONICA_FILES "libleptonica.so.6", "liblept.so.5"
+#else
+#define LEPTONICA_FILES NULL
+#endif
+
+enum { FILES_MAX = 3 };
+
+typedef struct library_row {
+    const char *name, *what, *package;
+    const char *missing, *left_out;   /* how messages say that it is not there */
+    const char *files[FILES_MAX + 1]; /* none: left out of the build */
+} library_row;
+
+#define LIBRARY(name_, package_, what_, ...)                                                                           \
+    {                                                                                                                  \
+        .name = (name_), .what = (what_), .package = (package_),                                                       \
+        .missing = "needs " name_ ", which is not on this machine (Debian has it in " package_ ")",                    \
+        .left_out = "needs " name_ ", which was left out of this build", .files = {                                    \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+
+static const library_row rows[ONXI_LIBRARY_COUNT] = {
+    [ONXI_LIBRARY_CRYPTO] = LIBRARY("libcrypto", "libssl3", "SHA-1 checksums of external data", CRYPTO_FILES),
+    [ONXI_LIBRARY_PCRE2] = LIBRARY("libpcre2-8", "libpcre2-8-0", "regular expressions (RegexFullMatch)", PCRE2_FILES),
+    [ONXI_LIBRARY_UTF8PROC] =
+        LIBRARY("libutf8proc", "libutf8proc2", "upper and lower case (StringNormalizer)", UTF8PROC_FILES),
+    [ONXI_LIBRARY_LEPTONICA] = LIBRARY("leptonica", "liblept5", "images (ImageDecoder)", LEPTONICA_FILES),
+};
+
+/* ---- loading ---- */
+
+static void *open_file(const char *name)
+{
+#ifdef __APPLE__ /* libpcre2-8.so.0 is libpcre2-8.0.dylib there */
+    char file[64];
+    const char *version = strstr(name, ".so.");
+    snprintf(file, sizeof file, "%.*s.%s.dylib", (int)(version - name), name, version + 4);
+    name = file;
+#endif
+    return dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+}
+
+/* Under the lock. */
+static void open_library(const library_row *row, onxi_library_state *l)
+{
+    for (size_t i = 0; row->files[i] && !l->handle; i++)
+        if ((l->handle = open_file(row->files[i])))
+            l->file = row->files[i];
+    atomic_store(&l->tried, true);
+}
+
+/* Under the lock; all or nothing. */
+static bool find_functions(onxi_library_state *l, const char *const *names, size_t count)
+{
+    if (!l->handle || count > ONXI_FUNCTIONS_MAX)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        void *found = dlsym(l->handle, names[i]);
+        if (!found)
+            return false;
+        memcpy(l->functions + i * sizeof found, &found, sizeof found);
+    }
+    return true;
+}
+
+const void *onxi_library_functions(onxi_library library, const char *const *names, size_t count)
+{
+    onxi_process *process = onxi_process_get();
+    onxi_library_state *l = &process->library[library];
+    if (!atomic_load(&l->ready)) {
+        pthread_mutex_lock(&process->library_lock);
+        if (!atomic_load(&l->tried))
+            open_library(&rows[library], l);
+        if (!atomic_load(&l->ready))
+            atomic_store(&l->ready, find_functions(l, names, count));
+        pthread_mutex_unlock(&process->library_lock);
+    }
+    return atomic_load(&l->ready) ? l->functions : NULL;
+}
+
+const char *onxi_library_missing(onxi_library library)
+{
+    return rows[library].files[0] ? rows[library].missing : rows[library].left_out;
+}
+
+/* ---- what there is ---- */
+
+bool onx_library(uint32_t index, onx_library_info *out)
+{
+    if (index >= ONXI_LIBRARY_COUNT)
+        return false;
+    const library_row *row = &rows[index];
+    onxi_process *process = onxi_process_get();
+    onxi_library_state *l = &process->library[index];
+    pthread_mutex_lock(&process->library_lock);
+    if (!atomic_load(&l->tried))
+        open_library(row, l);
+    pthread_mutex_unlock(&process->library_lock);
+    *out = (onx_library_info){
+        .name = row->name, .what = row->what, .package = row->package, .built = row->files[0] != NULL, .file = l->file
+    };
+    return true;
+}

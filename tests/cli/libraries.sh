@@ -1,0 +1,51 @@
+# Libraries of others: nothing is linked with them, and each that is missing is named when something needs it.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+cat >regex.onnxtxt <<'END_MODEL'
+<ir_version: 9, opset_import: ["" : 20]>
+g (string[1] x) => (bool[1] y) { y = RegexFullMatch <pattern = "a"> (x) }
+END_MODEL
+cat >case.onnxtxt <<'END_MODEL'
+<ir_version: 9, opset_import: ["" : 20]>
+g (string[1] x) => (string[n] y) { y = StringNormalizer <case_change_action = "UPPER"> (x) }
+END_MODEL
+cat >image.onnxtxt <<'END_MODEL'
+<ir_version: 9, opset_import: ["" : 20]>
+g (uint8[9] x) => (uint8[h, w, 3] y) { y = ImageDecoder (x) }
+END_MODEL
+cat >plain.onnxtxt <<'END_MODEL'
+<ir_version: 9, opset_import: ["" : 20], producer_name: "abcdefghijklmnopqrstuvwxyz">
+g (float[1] x) => (float[1] y) <float[1] w = {1.5}> { y = Add (x, w) }
+END_MODEL
+
+# Files of those names that are no libraries hide the real ones.
+expect 0 "$ONX" help --libraries
+cp out libraries
+mkdir hidden
+for file in $(grep -o '[^ ]*\.so\.[0-9.]*$' libraries); do
+    echo "not a library" >"hidden/$file"
+done
+without() { # STATUS COMMAND...
+    status=$1
+    shift
+    expect "$status" env LD_LIBRARY_PATH="$here/hidden" "$@"
+}
+needs() { # LIBRARY: what a message says when it is not there
+    if grep -q "^$1 .*left out of this build" libraries; then
+        says err "needs $1, which was left out of this build"
+    else
+        says err "needs $1, which is not on this machine (Debian has it in lib"
+    fi
+}
+without 0 "$ONX" help --libraries
+if grep -q '\.so\.' out; then
+    skip "this dynamic linker takes no libraries from LD_LIBRARY_PATH"
+fi
+for pair in regex:libpcre2-8 case:libutf8proc image:leptonica; do
+    without 1 "$ONX" bench --seconds 0 "${pair%%:*}.onnxtxt"
+    needs "${pair##*:}"
+done
+without 1 "$ONX" convert plain.onnxtxt moved.onnx --external w.bin --external-threshold 1 --checksum
+needs libcrypto
+without 0 "$ONX" bench --seconds 0 plain.onnxtxt
+done_testing

@@ -1,0 +1,142 @@
+/* gen.h - valid nodes and models made from the rows of the operator registry and a table of recipes (recipes.def), for
+ * tests over all operators and for fuzzers. Everything follows from a seed. */
+#ifndef TESTS_GEN_H
+#define TESTS_GEN_H
+
+#include <onx/run.h>
+
+#include "op/op.h"
+
+enum { GEN_RANK = 8, GEN_OPERANDS = 16, GEN_TYPES = 16, GEN_LISTED_MAX = 16, GEN_ATTRIBUTES = 2048 };
+
+/* ---- random numbers ---- */
+
+typedef struct gen_random {
+    uint64_t state;
+} gen_random;
+uint64_t gen_next(gen_random *r);
+/* 0 <= x < n; 0 for n = 0. */
+uint32_t gen_below(gen_random *r, uint32_t n);
+
+/* ---- recipes ---- */
+
+typedef struct gen_recipe {
+    const char *operators; /* names, separated by spaces */
+    int32_t since;
+    const char *operands, *attributes; /* in the language of recipes.def */
+    uint32_t outputs;
+} gen_recipe;
+extern const gen_recipe gen_recipes[];
+/* The n-th recipe for a version of an operator, or NULL. */
+const gen_recipe *gen_recipe_for(const onxi_schema *schema, uint32_t n);
+
+/* ---- nodes ---- */
+
+typedef enum gen_kind { GEN_OMITTED, GEN_TENSOR, GEN_SEQUENCE, GEN_OPTIONAL, GEN_MAP } gen_kind;
+typedef enum gen_fill { GEN_SMALL, GEN_POSITIVE, GEN_UNIT, GEN_INDEX, GEN_LISTED } gen_fill;
+
+typedef struct gen_operand {
+    gen_kind kind;
+    onx_dtype dtype; /* of elements; values of maps */
+    onx_dtype key;   /* of maps */
+    onx_dtype like;  /* elements are numbers that this type has, too */
+    gen_fill fill;
+    bool constant;                 /* an initializer, not an input */
+    int64_t below;                 /* GEN_INDEX: elements are 0 to below - 1 */
+    double listed[GEN_LISTED_MAX]; /* GEN_LISTED: the elements, over again where there are more */
+    uint32_t listed_count;
+    uint32_t rank;
+    int64_t dims[GEN_RANK];
+    uint64_t seed;
+    char name[16];
+} gen_operand;
+
+typedef struct gen_type_choice {
+    const char *constraint;
+    onx_dtype dtype;
+} gen_type_choice;
+
+/* How a node is made from a recipe. */
+typedef struct gen_choice {
+    uint64_t seed;
+    bool vary;            /* sizes and broadcasting by the seed, too; otherwise always the same */
+    gen_type_choice type; /* constraint NULL: the first types that suit */
+    onx_dtype like;       /* every operand's elements are numbers of this type; 0: of its own */
+} gen_choice;
+
+typedef struct gen_node {
+    const onxi_schema *schema;
+    const gen_recipe *recipe;
+    int64_t size[26];     /* of the letters */
+    uint32_t common_rank; /* of = and ~ */
+    int64_t common[GEN_RANK];
+    gen_type_choice types[GEN_TYPES];
+    uint32_t type_count, operand_count, output_count;
+    gen_operand operands[GEN_OPERANDS];
+    char attributes[GEN_ATTRIBUTES]; /* ONNX text */
+} gen_node;
+/* False when the recipe cannot be followed so (a type that the port does not take). */
+bool gen_node_make(const onxi_schema *schema, const gen_recipe *recipe, const gen_choice *choice, gen_node *out);
+
+/* ---- models ---- */
+
+/* What is done to the node of a model before types are inferred; NULL: nothing. */
+typedef void (*gen_edit)(void *user, onx_arena *arena, onx_node *node);
+/* A model of that node alone, at the version of the operator. Outputs are declared with the types that inference finds,
+ * without shapes. */
+onx_status gen_model(onx_ctx *cx, const gen_node *node, gen_edit edit, void *user, onx_doc **out);
+/* Adds a node to a graph of `doc`: its operands as inputs or initializers but for those whose name is there already,
+ * its outputs as names of `prefix` and a number. */
+onx_node *gen_add(onx_doc *doc, onx_graph *graph, const gen_node *node, const char *prefix);
+/* Imports the domains that the node needs at these versions. */
+bool gen_import(onx_doc *doc, const char *domain, int64_t version);
+/* Declares what the node makes as outputs of the graph, with the types that inference finds, without shapes; where it
+ * finds none, with those that `node` was made for (NULL: not at all). */
+onx_status gen_declare(onx_doc *doc, onx_graph *graph, const gen_node *node, const onx_node *made);
+/* The value of an operand. */
+onx_status gen_value(onx_ctx *cx, const gen_operand *operand, onx_value **out);
+
+/* ---- running ---- */
+
+enum { GEN_OUTPUTS = 16 };
+typedef struct gen_run {
+    onx_status status;
+    uint32_t count;                  /* of outputs */
+    onx_value *outputs[GEN_OUTPUTS]; /* of the context; NULL unless status is ONX_OK */
+    bool planned;                    /* a session could be made */
+    char why[320];                   /* the first error, empty when there is none */
+    uint32_t events;                 /* nodes that ran */
+    const char *variant[8];          /* by which kernels the first of them did */
+} gen_run;
+/* Runs a model on the values of operands, found by the names of the inputs. Diagnostics are cleared. */
+void gen_run_model(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
+                   gen_run *out);
+void gen_run_free(gen_run *run);
+/* Do both have the same status and the same outputs? Floats agree within a tolerance that suits their type, or bit for
+ * bit with `exact`. What differs is written to `why`. */
+bool gen_run_agree(const gen_run *a, const gen_run *b, bool exact, char *why, size_t size);
+/* Says what contradicts: an output whose kind, element type, rank or a size is not what inference says. */
+bool gen_type_agrees(const onx_type *type, const onx_value *value, char *why, size_t size);
+
+/* ---- what has to hold for every model ---- */
+
+enum {
+    GEN_ANY_VALUES = 1, /* results are random: only their types are compared */
+    GEN_TWO_THREADS = 2 /* two threads give the bits that one gives */
+};
+
+/* What onx says of a model, and what runs give. */
+typedef struct gen_verdict {
+    bool sound;   /* by the structure check */
+    bool full;    /* by all rules with inference */
+    bool refused; /* the rule of a node fails */
+    gen_run plain, fast;
+    char why[400]; /* the first contradiction; empty: none */
+} gen_verdict;
+/* Checks, infers and runs the model and looks for contradictions: a run of what the check refuses or a rule refuses,
+ * outputs that are not of the type inferred, plain and fast kernels that differ, a failure without a message. */
+void gen_verify(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, unsigned flags,
+                gen_verdict *out);
+void gen_verdict_free(gen_verdict *verdict);
+
+#endif

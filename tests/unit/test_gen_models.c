@@ -1,0 +1,102 @@
+/* test_gen_models.c - every version of every operator as a model from the recipes of tests/gen: it is valid, and what
+ * inference says is what runs give. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <onx/check.h>
+#include <onx/infer.h>
+
+#include "gen/gen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Versions that no valid model is made of, with the reason. */
+static const struct {
+    const char *name;
+    int32_t since;
+    const char *why;
+} without[] = {
+    { "Gradient", 1, "has no kernel" },
+};
+
+static bool is_without(const onxi_schema *schema)
+{
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (strcmp(without[i].name, schema->name) == 0 && without[i].since == schema->since)
+            return true;
+    return false;
+}
+
+/* Is the model of a recipe valid, and does everything agree on it? Says why not. */
+static bool try_recipe(onx_ctx *cx, const onxi_schema *schema, const gen_recipe *recipe, char *why, size_t size)
+{
+    gen_node node;
+    onx_doc *doc;
+    gen_verdict verdict;
+    const unsigned random = schema->flags & ONXI_OP_NONDETERMINISTIC ? GEN_ANY_VALUES : 0;
+    const gen_choice choice = { .seed = 1 };
+    const onx_check_options full = { .flags = ONX_CHECK_FULL | ONX_CHECK_OPEN_SHAPES };
+    snprintf(why, size, "the recipe does not suit");
+    if (!gen_node_make(schema, recipe, &choice, &node))
+        return false;
+    if (gen_model(cx, &node, NULL, NULL, &doc) != ONX_OK) {
+        if (onx_diag_count(cx))
+            onx_diag_format(onx_diag_get(cx, 0), why, size);
+        onx_diag_clear(cx);
+        return false;
+    }
+    bool ok = onx_check(cx, doc, &full, NULL) == ONX_OK;
+    for (size_t i = 0; !ok && i < onx_diag_count(cx); i++)
+        if (onx_diag_get(cx, i)->severity == ONX_ERROR)
+            onx_diag_format(onx_diag_get(cx, i), why, size);
+    onx_diag_clear(cx);
+    if (ok) {
+        gen_verify(cx, doc, node.operands, node.operand_count, GEN_TWO_THREADS | random, &verdict);
+        ok = verdict.plain.status == ONX_OK && !verdict.why[0];
+        snprintf(why, size, "%s", verdict.why[0] ? verdict.why : verdict.plain.why);
+        gen_verdict_free(&verdict);
+    }
+    onx_doc_free(doc);
+    return ok;
+}
+
+static void test_gen_models__every_version_has_a_valid_model(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    unsigned rows = 0, missing = 0;
+    char why[400];
+    for (uint32_t i = 0; i < onxi_operator_count; i++)
+        for (const onxi_schema *schema = onxi_operators[i].rows; schema->name; schema++) {
+            rows++;
+            const gen_recipe *recipe = gen_recipe_for(schema, 0);
+            if (schema->flags & ONXI_OP_DEPRECATED || (is_without(schema) && !recipe))
+                continue;
+            if (!recipe) {
+                missing++;
+                print_error("%s-%d has no recipe\n", schema->name, schema->since);
+            }
+            for (uint32_t n = 0; (recipe = gen_recipe_for(schema, n)) != NULL; n++)
+                if (try_recipe(cx, schema, recipe, why, sizeof why) == is_without(schema)) {
+                    missing++;
+                    print_error("%s-%d <%s> %s: %s\n", schema->name, schema->since, recipe->attributes,
+                                recipe->operands, why);
+                }
+        }
+    onx_ctx_free(cx);
+    assert_int_equal(rows, 642);
+    assert_int_equal(missing, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gen_models__every_version_has_a_valid_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
