@@ -107,14 +107,18 @@ typedef struct onx_work_ops {
 } onx_work_ops;
 
 enum {
-    ONX_KERNEL_VIEW = 1,          /* output 0 is input 0 with other dims; run is never called for tensors */
-    ONX_KERNEL_IN_PLACE = 2,      /* output 0 may take the memory of any input of its size and type */
-    ONX_KERNEL_SHAPE_ONLY = 4,    /* looks at types and dims of inputs only: constant as soon as those are known */
-    ONX_KERNEL_LAYOUTS = 8,       /* knows layouts: inputs come as they lie, unless `want` says otherwise */
-    ONX_KERNEL_RANDOM = 16,       /* results differ from run to run: never folded */
-    ONX_KERNEL_POST_OPS = 32,     /* may do post-operations */
-    ONX_KERNEL_FLAT = 64,         /* element by element with f(0, ...) = 0: works in any layout that all inputs share */
-    ONX_KERNEL_SIZES_OUTPUT = 128 /* the kernel sizes its outputs with onx_value_reset: shapes depend on data */
+    ONX_KERNEL_VIEW = 1,       /* output 0 is input 0 with other dims; run is never called for tensors */
+    ONX_KERNEL_IN_PLACE = 2,   /* output 0 may take the memory of any input of its size and type */
+    ONX_KERNEL_SHAPE_ONLY = 4, /* looks at types and dims of inputs only: constant as soon as those are known */
+    ONX_KERNEL_LAYOUTS = 8,    /* knows layouts: inputs come as they lie, unless `want` says otherwise */
+    ONX_KERNEL_RANDOM = 16,    /* results differ from run to run: never folded */
+    ONX_KERNEL_POST_OPS = 32,  /* may do post-operations */
+    ONX_KERNEL_FLAT = 64,      /* element by element with f(0, ...) = 0: works in any layout that all inputs share */
+    ONX_KERNEL_SIZES_OUTPUT = 128, /* the kernel sizes its outputs with onx_value_reset: shapes depend on data */
+    /* Of kernels with subgraphs. What nobody needs afterwards may be taken instead of copied by the one that uses it
+     * last, also when that is inside of a subgraph, provided that nothing reads it twice: */
+    ONX_KERNEL_HANDS_ON = 256, /* each input of the node goes into a subgraph once at most */
+    ONX_KERNEL_BRANCHES = 512  /* a run enters one of its subgraphs, once */
 };
 
 #define ONX_DTYPE_BIT(dtype) (UINT32_C(1) << (dtype))

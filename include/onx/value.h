@@ -38,7 +38,8 @@ typedef struct onx_value {
     onx_ctx *cx;
     uint32_t refs, dims_room;
     uint64_t data_room, items_room, text_room;
-    char *text; /* bytes of the strings */
+    uint64_t items_head; /* of items_room, entries that are free before the first item */
+    char *text;          /* bytes of the strings */
 } onx_value;
 
 /* A value of no kind yet, with one reference. */

@@ -45,8 +45,10 @@ typedef struct onxi_run_graph_slot {
     const onx_value *constant; /* NULL: known at run time only */
     const onx_tensor *tensor;  /* initializer that nobody has asked for yet */
     const onx_sparse_tensor *sparse;
-    uint32_t uses; /* by ops, their subgraphs and the graph's outputs */
-    uint32_t user; /* the last op that uses it */
+    uint32_t uses;                    /* by ops, their subgraphs and the graph's outputs */
+    uint32_t user;                    /* the last op that uses it */
+    const struct onxi_run_op *captor; /* whose subgraphs captured it last, while the graph is resolved */
+    uint32_t capture;                 /* its index among the captures of that op */
     bool is_output;
 } onxi_run_graph_slot;
 
@@ -59,7 +61,8 @@ typedef struct onxi_run_op {
     const onx_attribute **graph_attributes;
     uint32_t *inputs, *outputs; /* slots; captures of subgraphs follow the inputs */
     uint32_t input_count, capture_count, output_count, kernel_count, graph_count;
-    uint32_t index; /* of the node in its list */
+    uint32_t input_room, graph_room; /* of inputs; of graphs and graph_attributes */
+    uint32_t index;                  /* of the node in its list */
     int32_t since;
     onxi_op_id id; /* of built-in operators */
     bool needed;
@@ -72,7 +75,7 @@ typedef struct onxi_run_graph {
     onxi_run_op *ops;
     uint32_t slot_count, slot_room, op_count, op_room;
     uint32_t *inputs; /* slots of graph inputs, then of captures */
-    uint32_t input_count, capture_count;
+    uint32_t input_count, capture_count, input_room, capture_room;
     uint32_t *captures; /* index into the captures of the op that holds the graph */
     uint32_t *outputs;
     uint32_t output_count;
@@ -205,14 +208,16 @@ typedef struct onxi_run_step {
     onx_prepare prepared;
     uint32_t *inputs, *outputs; /* plan slots; captures follow */
     uint32_t input_count, capture_count, output_count;
-    uint32_t first_site; /* of the op's subgraphs */
-    bool eager;          /* typed, prepared and run anew every time */
+    uint32_t first_site;  /* of the op's subgraphs */
+    const bool *last_use; /* per input and capture of a step whose types come while running; NULL: of none */
+    bool eager;           /* typed, prepared and run anew every time */
 } onxi_run_step;
 
 typedef struct onxi_run_storage {
     uint64_t size, offset;
     uint32_t first, last; /* steps */
     uint64_t uses_left;   /* uses still to be planned, of all slots that share it */
+    uint64_t here;        /* those of the step that is being planned; 0 in between */
 } onxi_run_storage;
 
 typedef struct onxi_run_plan {
@@ -268,6 +273,7 @@ typedef struct onxi_run_state {
     onx_value **slots;    /* per plan slot */
     onx_work *works;      /* per step */
     onxi_run_site *sites; /* per subgraph of the plan */
+    bool *taken;          /* per input and capture of the graph: the caller gave it away, and it is in `values` now */
     void *arrays;         /* operand pointers of all steps and sites */
     size_t arrays_size;
     struct onxi_run_state *outermost; /* itself, or the state of the main graph */

@@ -195,6 +195,23 @@ static bool is_omitted(const builder *b, onx_str name)
     return slot == ONXI_OMITTED;
 }
 
+/* The index among the captures of the op that holds the graph; each slot is captured once, by all its subgraphs. */
+static onx_status hold_capture(builder *b, uint32_t outside, uint32_t *index_out)
+{
+    onxi_run_op *holder = b->holder;
+    onxi_run_graph_slot *slot = &b->outer->g->slots[outside];
+    if (slot->captor != holder) {
+        uint32_t total = holder->input_count + holder->capture_count;
+        ONX_TRY(grow(b->session->arena, (void **)(void *)&holder->inputs, total, &holder->input_room,
+                     sizeof *holder->inputs));
+        holder->inputs[total] = outside;
+        slot->captor = holder;
+        slot->capture = holder->capture_count++;
+    }
+    *index_out = slot->capture;
+    return ONX_OK;
+}
+
 /* A name of the graph around: a constant there is one here, anything else becomes a further input. */
 static onx_status capture(builder *b, onx_str name, uint32_t *out)
 {
@@ -208,33 +225,15 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
     b->g->slots[*out].constant = constant;
     if (constant)
         return ONX_OK;
+    uint32_t at;
+    ONX_TRY(hold_capture(b, outside, &at));
     onx_arena *arena = b->session->arena;
-    onxi_run_op *holder = b->holder;
-    uint32_t at = 0;
-    while (at < holder->capture_count && holder->inputs[holder->input_count + at] != outside)
-        at++;
-    if (at == holder->capture_count) {
-        uint32_t *list = ONXI_ARRAY(arena, uint32_t, holder->input_count + holder->capture_count + 1u);
-        if (!list)
-            return ONX_E_MEMORY;
-        memcpy(list, holder->inputs, (holder->input_count + holder->capture_count) * sizeof *list);
-        list[holder->input_count + holder->capture_count++] = outside;
-        holder->inputs = list;
-    }
     onxi_run_graph *g = b->g;
     uint32_t total = g->input_count + g->capture_count;
-    uint32_t *inputs = ONXI_ARRAY(arena, uint32_t, total + 1u),
-             *captures = ONXI_ARRAY(arena, uint32_t, g->capture_count + 1u);
-    if (!inputs || !captures)
-        return ONX_E_MEMORY;
-    if (total)
-        memcpy(inputs, g->inputs, total * sizeof *inputs);
-    if (g->capture_count)
-        memcpy(captures, g->captures, g->capture_count * sizeof *captures);
-    inputs[total] = *out;
-    captures[g->capture_count++] = at;
-    g->inputs = inputs;
-    g->captures = captures;
+    ONX_TRY(grow(arena, (void **)(void *)&g->inputs, total, &g->input_room, sizeof *g->inputs));
+    ONX_TRY(grow(arena, (void **)(void *)&g->captures, g->capture_count, &g->capture_room, sizeof *g->captures));
+    g->inputs[total] = *out;
+    g->captures[g->capture_count++] = at;
     return ONX_OK;
 }
 
@@ -328,6 +327,7 @@ static onx_status bind_operands(builder *b, onxi_run_op *op)
     if (!op->inputs || !op->outputs)
         return ONX_E_MEMORY;
     op->input_count = inputs;
+    op->input_room = inputs + 1u;
     for (uint32_t i = 0; i < inputs; i++) {
         onx_str name = onx_view(node->input[i]);
         op->inputs[i] = ONXI_NO_SLOT;
@@ -346,6 +346,17 @@ static onx_status bind_operands(builder *b, onxi_run_op *op)
     return ONX_OK;
 }
 
+/* One more subgraph of an op, that of the attribute `a`. */
+static onx_status add_graph(onxi_run_session *s, onxi_run_op *op, const onx_attribute *a)
+{
+    uint32_t room = op->graph_room;
+    ONX_TRY(grow(s->arena, (void **)(void *)&op->graphs, op->graph_count, &room, sizeof *op->graphs));
+    ONX_TRY(grow(s->arena, (void **)(void *)&op->graph_attributes, op->graph_count, &op->graph_room,
+                 sizeof *op->graph_attributes));
+    op->graph_attributes[op->graph_count++] = a;
+    return ONX_OK;
+}
+
 static onx_status bind_graphs(builder *b, onxi_run_op *op)
 {
     onxi_run_session *s = b->session;
@@ -356,17 +367,7 @@ static onx_status bind_graphs(builder *b, onxi_run_op *op)
         onx_graph *const *g = onx_attribute_value(a, ONX_SLOT_G, &n);
         if (!g || !*g)
             continue;
-        onxi_run_graph **graphs = (onxi_run_graph **)ONXI_ARRAY(s->arena, void *, op->graph_count + 1u);
-        const onx_attribute **attributes = (const onx_attribute **)ONXI_ARRAY(s->arena, void *, op->graph_count + 1u);
-        if (!graphs || !attributes)
-            return ONX_E_MEMORY;
-        for (uint32_t k = 0; k < op->graph_count; k++) {
-            graphs[k] = op->graphs[k];
-            attributes[k] = op->graph_attributes[k];
-        }
-        op->graphs = graphs;
-        op->graph_attributes = attributes;
-        attributes[op->graph_count] = a;
+        ONX_TRY(add_graph(s, op, a));
         onxi_run_frame *frame = ONXI_NEW(s->arena, onxi_run_frame);
         if (!frame)
             return ONX_E_MEMORY;
@@ -375,8 +376,7 @@ static onx_status bind_graphs(builder *b, onxi_run_op *op)
         if (b->depth >= onx_ctx_limits(s->cx).depth)
             return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                              "subgraphs are nested more than %u levels deep", onx_ctx_limits(s->cx).depth);
-        ONX_TRY(build_graph(s, *g, NULL, b, op, frame, b->depth + 1, &graphs[op->graph_count]));
-        op->graph_count++;
+        ONX_TRY(build_graph(s, *g, NULL, b, op, frame, b->depth + 1, &op->graphs[op->graph_count - 1]));
     }
     return ONX_OK;
 }
@@ -721,6 +721,7 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     g->graph = graph;
     g->given = given;
     g->input_count = graph->input_count;
+    g->input_room = graph->input_count + 1u;
     builder b = { .session = s, .g = g, .outer = outer, .holder = holder, .frame = frame, .depth = depth };
     b.binder = outer ? outer->binder : s->binder;
     ONX_TRY(onx_arena_new(s->cx, &b.arena));

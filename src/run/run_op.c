@@ -531,7 +531,7 @@ static onx_status eager_run(onxi_run_env *e, onx_prepare *p, const onx_value *co
 /* A view of something dynamic is a copy. */
 static onx_status eager_view(const onx_value *input, const onx_value *type, onx_value *out)
 {
-    ONX_TRY(onx_value_assign(out, input));
+    ONX_TRY(onxi_value_take(out, input));
     if (type->kind != ONX_VALUE_TENSOR || out->kind != ONX_VALUE_TENSOR)
         return ONX_OK;
     if (type->rank > out->dims_room) {

@@ -85,6 +85,12 @@ static void join_storage(planner *pl, uint32_t slot, uint32_t storage)
     pl->plan->storages[storage].uses_left += s->uses_left;
 }
 
+static onxi_run_storage *storage_of(const planner *pl, uint32_t slot)
+{
+    uint32_t storage = slot == ONXI_NO_SLOT ? ONXI_NO_SLOT : pl->plan->slots[slot]->storage;
+    return storage == ONXI_NO_SLOT ? NULL : &pl->plan->storages[storage];
+}
+
 /* Step `step` reads or writes the slot. */
 static void extend_life(planner *pl, uint32_t slot, uint32_t step)
 {
@@ -426,6 +432,14 @@ static onx_status plan_dynamic(planner *pl, const onxi_run_op *op)
     for (uint32_t i = 0; i < op->output_count; i++)
         step->outputs[i] = op->outputs[i];
     extend_lives(pl, step, plan->step_count - 1);
+    bool *last_use = ONXI_ARRAY(plan->arena, bool, inputs + 1u);
+    if (!last_use)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < inputs; i++) {
+        const onxi_run_plan_slot *s = op->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[op->inputs[i]];
+        last_use[i] = s && s->uses_left == 1 && (s->place == ONXI_PLACE_DYNAMIC || s->place == ONXI_PLACE_INPUT);
+    }
+    step->last_use = last_use;
     for (uint32_t i = 0; i < inputs; i++)
         if (op->inputs[i] != ONXI_NO_SLOT)
             use_planned(pl, op->inputs[i]);
@@ -493,6 +507,28 @@ static onx_status draft_post_op(planner *pl, draft *d, uint32_t chain_slot, cons
     return ONX_OK;
 }
 
+/* Which operands nobody needs after this step: all uses of their storage that are still to be planned are its own.
+ * They are counted in the storages, so that a node with many operands costs no more than as many with one. */
+static void find_last_uses(planner *pl, draft *d)
+{
+    onxi_run_plan *plan = pl->plan;
+    for (uint32_t i = 0; i < d->count; i++) {
+        onxi_run_storage *storage = storage_of(pl, d->slots[i]);
+        if (storage)
+            storage->here++;
+    }
+    for (uint32_t i = 0; i < d->count; i++) {
+        const onxi_run_storage *storage = storage_of(pl, d->slots[i]);
+        d->last_use[i] =
+            storage && plan->slots[d->slots[i]]->place == ONXI_PLACE_BUFFER && storage->uses_left <= storage->here;
+    }
+    for (uint32_t i = 0; i < d->count; i++) {
+        onxi_run_storage *storage = storage_of(pl, d->slots[i]);
+        if (storage)
+            storage->here = 0;
+    }
+}
+
 static onx_status draft_make(planner *pl, draft *d, const onxi_run_op *op, uint32_t chain)
 {
     onx_arena *arena = pl->plan->arena;
@@ -514,14 +550,7 @@ static onx_status draft_make(planner *pl, draft *d, const onxi_run_op *op, uint3
         ONX_TRY(draft_post_op(pl, d, slot, next));
         slot = next->outputs[0];
     }
-    for (uint32_t i = 0; i < d->count; i++) {
-        const onxi_run_plan_slot *s = d->slots[i] == ONXI_NO_SLOT ? NULL : pl->plan->slots[d->slots[i]];
-        uint64_t here = 0;
-        for (uint32_t k = 0; s && k < d->count; k++)
-            here += d->slots[k] != ONXI_NO_SLOT && pl->plan->slots[d->slots[k]]->storage == s->storage;
-        d->last_use[i] = s && s->place == ONXI_PLACE_BUFFER && s->storage != ONXI_NO_SLOT &&
-                         pl->plan->storages[s->storage].uses_left <= here;
-    }
+    find_last_uses(pl, d);
     return ONX_OK;
 }
 
@@ -723,7 +752,7 @@ static onx_status plan_steps(planner *pl)
         extend_life(pl, pl->plan->outputs[i], pl->plan->step_count);
     for (uint32_t i = g->output_count; i-- > 0;) {
         onxi_run_plan_slot *s = pl->plan->slots[pl->plan->outputs[i]];
-        pl->plan->moves[i] = s->place == ONXI_PLACE_DYNAMIC && !s->moved;
+        pl->plan->moves[i] = (s->place == ONXI_PLACE_DYNAMIC || s->place == ONXI_PLACE_INPUT) && !s->moved;
         s->moved = true;
     }
     return ONX_OK;

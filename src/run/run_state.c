@@ -91,6 +91,11 @@ static size_t count_operands(const onxi_run_plan *plan)
     return count;
 }
 
+static size_t count_inputs(const onxi_run_plan *plan)
+{
+    return (size_t)plan->graph->input_count + plan->graph->capture_count + 1;
+}
+
 onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *outer, onxi_run_state **out)
 {
     *out = NULL;
@@ -114,6 +119,7 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     st->slots = onxi_resize(cx, NULL, 0, (plan->slot_count + 1u) * sizeof *st->slots);
     st->works = onxi_resize(cx, NULL, 0, (plan->step_count + 1u) * sizeof *st->works);
     st->sites = onxi_resize(cx, NULL, 0, (plan->site_count + 1u) * sizeof *st->sites);
+    st->taken = onxi_resize(cx, NULL, 0, count_inputs(plan) * sizeof *st->taken);
     st->arrays = onxi_resize(cx, NULL, 0, st->arrays_size);
     bool held = onxi_ctx_hold(cx, st->base_size);
     st->base = held ? onxi_resize(cx, NULL, 0, st->base_size) : NULL;
@@ -121,6 +127,8 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
         onxi_ctx_let_go(cx, st->base_size);
     if (st->slots)
         memset(st->slots, 0, (plan->slot_count + 1u) * sizeof *st->slots);
+    if (st->taken)
+        memset(st->taken, 0, count_inputs(plan) * sizeof *st->taken);
     if (st->works)
         memset(st->works, 0, (plan->step_count + 1u) * sizeof *st->works);
     if (st->sites)
@@ -128,7 +136,8 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     onx_status status = held ? onx_arena_new(cx, &st->text) : ONX_E_LIMIT;
     if (status == ONX_OK)
         status = onx_arena_new(cx, &st->scratch);
-    if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->sites || !st->arrays || !st->base))
+    if (status == ONX_OK &&
+        (!st->values || !st->slots || !st->works || !st->sites || !st->taken || !st->arrays || !st->base))
         status = ONX_E_MEMORY;
     if (status == ONX_OK) {
         st->buffer = (char *)(((uintptr_t)st->base + 63u) & ~(uintptr_t)63u);
@@ -160,6 +169,7 @@ void onxi_run_state_free(onxi_run_session *s, onxi_run_state *st)
     onxi_release(cx, st->slots, (plan->slot_count + 1u) * sizeof *st->slots);
     onxi_release(cx, st->works, (plan->step_count + 1u) * sizeof *st->works);
     onxi_release(cx, st->sites, (plan->site_count + 1u) * sizeof *st->sites);
+    onxi_release(cx, st->taken, count_inputs(plan) * sizeof *st->taken);
     onxi_release(cx, st->arrays, st->arrays_size);
     onxi_release(cx, st->base, st->base_size);
     if (st->base)
@@ -171,6 +181,30 @@ void onxi_run_state_free(onxi_run_session *s, onxi_run_state *st)
 
 /* ---- running ---- */
 
+/* Lists move from the caller to the state and back, so that the state may take them apart. */
+static bool is_given(const onxi_run_state *st, const onx_value *v)
+{
+    return v->flags & ONXI_VALUE_GIVEN && v->kind > ONX_VALUE_TENSOR && v->cx == st->cx;
+}
+
+static void exchange(onx_value *mine, const onx_value *given)
+{
+    onxi_value_swap(mine, (onx_value *)(uintptr_t)(const void *)given);
+    mine->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
+}
+
+static void give_back(onxi_run_state *st, const onx_value *const *inputs)
+{
+    const onxi_run_graph *g = st->plan->graph;
+    for (uint32_t i = 0; i < g->input_count + g->capture_count; i++)
+        if (st->taken[i]) {
+            onx_value *v = &st->values[g->inputs[i]];
+            exchange(v, inputs[i]);
+            *v = (onx_value){ .flags = ONXI_VALUE_BORROWED };
+            st->taken[i] = false;
+        }
+}
+
 static void take_inputs(onxi_run_state *st, const onx_value *const *inputs)
 {
     onxi_run_plan *plan = st->plan;
@@ -180,10 +214,17 @@ static void take_inputs(onxi_run_state *st, const onx_value *const *inputs)
         if (!inputs[i] || plan->slots[slot]->place != ONXI_PLACE_INPUT)
             continue;
         onx_value *v = &st->values[slot];
+        st->taken[i] = is_given(st, inputs[i]);
+        if (st->taken[i]) {
+            *v = (onx_value){ .cx = st->cx, .refs = 1 };
+            exchange(v, inputs[i]);
+            continue;
+        }
         *v = *inputs[i];
+        v->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
         v->flags |= ONXI_VALUE_BORROWED;
         v->cx = NULL;
-        v->items_room = v->text_room = v->data_room = 0;
+        v->items_room = v->items_head = v->text_room = v->data_room = 0;
         v->dims_room = 0;
     }
     for (uint32_t i = 0; i < plan->slot_count; i++)
@@ -214,6 +255,37 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
     st->options->event(st->options->user, &event);
 }
 
+/* Marks the lists that nobody needs after this step, or takes the marks away. What goes into subgraphs is marked only
+ * for kernels that promise to hand it on once. */
+static void mark_given(onxi_run_state *st, const onxi_run_step *step, bool given)
+{
+    uint32_t first = 0, last = step->input_count;
+    if (!step->eager) {
+        bool inputs = step->kernel->flags & ONX_KERNEL_HANDS_ON, captures = step->kernel->flags & ONX_KERNEL_BRANCHES;
+        first = inputs ? 0 : step->input_count;
+        last = step->input_count + (captures ? step->capture_count : 0);
+    }
+    for (uint32_t i = first; i < last; i++) {
+        if (!step->last_use[i])
+            continue;
+        onx_value *v = st->slots[step->inputs[i]];
+        if (!given)
+            v->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
+        else if (v->kind > ONX_VALUE_TENSOR && !(v->flags & ONXI_VALUE_BORROWED))
+            v->flags |= ONXI_VALUE_GIVEN;
+    }
+}
+
+static onx_status run_step(onxi_run_state *st, const onxi_run_step *step, onx_work *w, const onx_kernel **kernel)
+{
+    if (!step->last_use)
+        return onxi_run_work_run(step->kernel, w);
+    mark_given(st, step, true);
+    onx_status status = step->eager ? run_eager(st, step, w, kernel) : onxi_run_work_run(step->kernel, w);
+    mark_given(st, step, false);
+    return status;
+}
+
 static onx_status run_steps(onxi_run_state *st)
 {
     onxi_run_plan *plan = st->plan;
@@ -222,10 +294,7 @@ static onx_status run_steps(onxi_run_state *st)
         const onxi_run_step *step = &plan->steps[i];
         const onx_kernel *kernel = step->kernel;
         uint64_t start = telling ? onxi_run_clock_ns() : 0;
-        if (step->eager)
-            ONX_TRY(run_eager(st, step, &st->works[i], &kernel));
-        else
-            ONX_TRY(onxi_run_work_run(kernel, &st->works[i]));
+        ONX_TRY(run_step(st, step, &st->works[i], &kernel));
         if (telling)
             tell(st, step, &st->works[i], kernel, start);
     }
@@ -251,13 +320,15 @@ onx_status onxi_run_state_run(onxi_run_state *st, onx_ctx *cx, const onx_value *
             status = onx_value_new(cx, &outputs[i]);
         onx_value *made = st->slots[st->plan->outputs[i]];
         bool texts = made->kind == ONX_VALUE_TENSOR && made->dtype == ONX_STRING; /* they lie in the arena of the run */
-        if (status == ONX_OK && outputs[i] && !texts && st->plan->moves[i] && made->cx == outputs[i]->cx)
+        if (status == ONX_OK && outputs[i] && !texts && st->plan->moves[i] && made->cx == outputs[i]->cx &&
+            !(made->flags & ONXI_VALUE_BORROWED))
             onxi_value_swap(outputs[i], made);
         else if (status == ONX_OK && outputs[i])
             status = onx_value_assign(outputs[i], made);
     }
     if (st->plan->has_dynamic)
         drop_lists(st);
+    give_back(st, inputs);
     return status;
 }
 

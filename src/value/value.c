@@ -101,7 +101,7 @@ static void drop_items(onx_value *v, onx_value **pending)
 
 static void release_parts(onx_value *v)
 {
-    release(v->cx, v->items, v->items_room * sizeof *v->items);
+    release(v->cx, v->items ? v->items - v->items_head : NULL, v->items_room * sizeof *v->items);
     if (!(v->flags & ONXI_VALUE_BORROWED)) {
         release(v->cx, v->data, v->data_room);
         release(v->cx, v->dims, v->dims_room * sizeof *v->dims);
@@ -280,6 +280,16 @@ void onxi_value_swap(onx_value *a, onx_value *b)
     b->refs = b_refs;
 }
 
+onx_status onxi_value_take(onx_value *to, const onx_value *from)
+{
+    onx_value *given = (onx_value *)(uintptr_t)(const void *)from; /* whoever gave it away may write to it */
+    if (!(from->flags & ONXI_VALUE_GIVEN) || to->flags & ONXI_VALUE_BORROWED || to->cx != from->cx)
+        return onx_value_assign(to, from);
+    onxi_value_swap(to, given);
+    to->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
+    return ONX_OK;
+}
+
 enum { ROUNDED = 256 }; /* elements at a time; a multiple of 4, so that packed types begin at a byte */
 
 void onxi_round_to(int dtype, void *out, const double *in, uint64_t count)
@@ -340,6 +350,60 @@ static onx_status grow_keys(onx_value *value, uint64_t index)
     return ONX_OK;
 }
 
+/* Room for one more item at the front or at the end: free entries are moved there when there are many, else the list
+ * becomes twice as long. Either happens after a number of insertions that grows with the list. */
+static onx_status make_room(onx_value *v, bool front)
+{
+    onx_value **start = v->items ? v->items - v->items_head : NULL;
+    uint64_t room = v->items_room, head = v->items_head;
+    if (room < 2 * v->count + 4) {
+        room = 2 * v->count + 4;
+        if (room > SIZE_MAX / sizeof *start)
+            return ONX_E_LIMIT;
+        ONX_TRY(onxi_value_memory(v->cx, &start, v->items_room * sizeof *start, room * sizeof *start));
+        v->items_room = room;
+        head = front ? (room - v->count) / 2 : head;
+    } else {
+        head = (room - v->count) / 2;
+    }
+    if (v->count)
+        memmove(start + head, start + v->items_head, v->count * sizeof *start);
+    v->items = start + head;
+    v->items_head = head;
+    return ONX_OK;
+}
+
+/* An entry at `index` that nothing is in: the items on the shorter side make way. */
+static onx_status open_gap(onx_value *v, uint64_t index)
+{
+    bool front = index < v->count - index;
+    if (front ? !v->items_head : v->items_head + v->count == v->items_room)
+        ONX_TRY(make_room(v, front));
+    if (front) {
+        v->items--;
+        v->items_head--;
+        memmove(v->items, v->items + 1, index * sizeof *v->items);
+    } else {
+        memmove(&v->items[index + 1], &v->items[index], (v->count - index) * sizeof *v->items);
+    }
+    v->items[index] = NULL;
+    v->count++;
+    return ONX_OK;
+}
+
+void onxi_value_remove(onx_value *list, uint64_t index)
+{
+    onx_value_free(list->items[index]);
+    if (index < list->count / 2) {
+        memmove(list->items + 1, list->items, index * sizeof *list->items);
+        list->items++;
+        list->items_head++;
+    } else {
+        memmove(&list->items[index], &list->items[index + 1], (list->count - index - 1) * sizeof *list->items);
+    }
+    list->count--;
+}
+
 onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
 {
     if (value->kind != ONX_VALUE_SEQUENCE && value->kind != ONX_VALUE_OPTIONAL && value->kind != ONX_VALUE_MAP)
@@ -347,19 +411,16 @@ onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
     if (index > value->count || (value->kind == ONX_VALUE_OPTIONAL && value->count))
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "no item can be put at %llu of %llu",
                          (unsigned long long)index, (unsigned long long)value->count);
-    if (value->count == value->items_room) {
-        uint64_t room = value->items_room ? value->items_room * 2 : 4;
-        ONX_TRY(onxi_value_memory(value->cx, &value->items, value->items_room * sizeof *value->items,
-                                  room * sizeof *value->items));
-        value->items_room = room;
-    }
-    if (value->kind == ONX_VALUE_MAP)
-        ONX_TRY(grow_keys(value, index));
     onx_value *own;
     ONX_TRY(onxi_value_share(value->cx, item, &own));
-    memmove(&value->items[index + 1], &value->items[index], (value->count - index) * sizeof *value->items);
+    onx_status status = value->kind == ONX_VALUE_MAP ? grow_keys(value, index) : ONX_OK;
+    if (status == ONX_OK)
+        status = open_gap(value, index);
+    if (status != ONX_OK) {
+        onx_value_free(own);
+        return status;
+    }
     value->items[index] = own;
-    value->count++;
     return ONX_OK;
 }
 

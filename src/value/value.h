@@ -8,7 +8,10 @@
 #include "base/base.h"
 #include "ir/ir.h"
 
-enum { ONXI_VALUE_BORROWED = 1 }; /* data and dims belong to somebody else */
+enum {
+    ONXI_VALUE_BORROWED = 1, /* data and dims belong to somebody else */
+    ONXI_VALUE_GIVEN = 2     /* an operand that nobody needs afterwards: onxi_value_take may empty it */
+};
 
 /* Elements that dims stand for; false when impossible. */
 bool onxi_dims_count(uint32_t rank, const int64_t *dims, uint64_t *count_out);
@@ -46,6 +49,10 @@ onx_status onxi_value_memory(onx_ctx *cx, void *part, uint64_t from, uint64_t to
 onx_status onxi_value_share(onx_ctx *cx, onx_value *value, onx_value **out);
 /* A value of its own that stays as it is when `from` changes. */
 onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **out);
+/* As onx_value_assign, but an operand that was given away is moved in constant time: it then holds what `to` held. */
+onx_status onxi_value_take(onx_value *to, const onx_value *from);
+/* Takes item `index` out of a sequence; moves the items on its shorter side. */
+void onxi_value_remove(onx_value *list, uint64_t index);
 /* Two values made with the same context hold what the other one held. */
 void onxi_value_swap(onx_value *a, onx_value *b);
 /* A tensor becomes longer along its first axis and keeps its elements; memory grows in large steps. Elements that

@@ -245,7 +245,11 @@ static onx_status map_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 const onx_kernel onxi_kernels_control[] = {
-    { .op = "If", .since = 1, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = if_prepare, .run = if_run },
+    { .op = "If",
+      .since = 1,
+      .flags = ONX_KERNEL_SIZES_OUTPUT | ONX_KERNEL_BRANCHES,
+      .prepare = if_prepare,
+      .run = if_run },
     { .op = "SequenceMap",
       .since = 17,
       .flags = ONX_KERNEL_SIZES_OUTPUT,

@@ -97,8 +97,11 @@ static onx_status iterate(onx_work *work, onxi_body *b, int64_t trips, bool go_o
             if (b->next[i + 1])
                 ONX_TRY(append(work, work->outputs[i], (uint64_t)*done, b->next[i + 1], i));
         onxi_body_turn(b);
-        for (uint32_t i = 0; i < b->carried; i++)
+        for (uint32_t i = 0; i < b->carried; i++) {
             b->in[i + 1] = b->last[i];
+            b->last[i]->flags |= ONXI_VALUE_GIVEN; /* the next iteration is the only one that reads it */
+            b->next[i]->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
+        }
         if (q->has_cond) /* what the body says counts for nothing where the node has no condition */
             ONX_TRY(read_cond(work, b->last[0], &go_on));
     }
@@ -131,14 +134,19 @@ static onx_status loop_run(onx_work *work, uint64_t first, uint64_t last)
     b->in[1] = q->has_cond ? work->inputs[1] : b->yes;
     for (uint32_t i = 0; i < q->carried; i++)
         b->in[i + 2] = work->inputs[i + 2];
-    ONX_TRY(iterate(work, b, trips, go_on, &done));
+    onx_status status = iterate(work, b, trips, go_on, &done);
+    for (uint32_t i = 0; i < b->carried; i++) {
+        b->last[i]->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
+        b->next[i]->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
+    }
+    ONX_TRY(status);
     for (uint32_t i = 0; i < work->prepared->output_count; i++) {
         if (!work->outputs[i])
             continue;
         if (i < q->carried && done)
             onxi_value_swap(work->outputs[i], b->last[i + 1]);
         else if (i < q->carried)
-            ONX_TRY(onx_value_assign(work->outputs[i], work->inputs[i + 2]));
+            ONX_TRY(onxi_value_take(work->outputs[i], work->inputs[i + 2]));
         else if (!done)
             ONX_TRY(nothing(work, b, i));
     }
@@ -149,7 +157,7 @@ static onx_status loop_run(onx_work *work, uint64_t first, uint64_t last)
 const onx_kernel onxi_kernels_loop[] = {
     { .op = "Loop",
       .since = 1,
-      .flags = ONX_KERNEL_SIZES_OUTPUT,
+      .flags = ONX_KERNEL_SIZES_OUTPUT | ONX_KERNEL_HANDS_ON,
       .prepare = loop_prepare,
       .run = loop_run,
       .bind = loop_bind,

@@ -51,6 +51,12 @@ static onx_status put(onx_value *out, const onx_value *from)
     return ONX_OK;
 }
 
+/* The same with an operand that may be given away. */
+static onx_status take(onx_value *out, const onx_value *from)
+{
+    return from->kind > ONX_VALUE_TENSOR ? onxi_value_take(out, from) : put(out, from);
+}
+
 static onx_status add_copy(onx_value *list, uint64_t index, const onx_value *from)
 {
     onx_value *item;
@@ -106,7 +112,7 @@ static onx_status insert_run(onx_work *work, uint64_t first, uint64_t last)
     if (x->dtype && x->dtype != item->dtype)
         return onx_work_fail(work, ONX_E_INVALID, "the tensor is %s, those of the sequence %s",
                              onx_dtype_name(item->dtype), onx_dtype_name(x->dtype));
-    ONX_TRY(onx_value_assign(work->outputs[0], x));
+    ONX_TRY(onxi_value_take(work->outputs[0], x));
     work->outputs[0]->dtype = item->dtype;
     return add_copy(work->outputs[0], at, item);
 }
@@ -121,10 +127,8 @@ static onx_status erase_run(onx_work *work, uint64_t first, uint64_t last)
         ONX_TRY(position(work, 1, x->count, x->count, &at));
     else if (!x->count)
         return onx_work_fail(work, ONX_E_INVALID, "the sequence is empty");
-    ONX_TRY(onx_value_reset_list(y, ONX_VALUE_SEQUENCE, (onx_dtype)x->dtype));
-    for (uint64_t i = 0; i < x->count; i++)
-        if (i != at)
-            ONX_TRY(onx_value_insert(y, y->count, x->items[i]));
+    ONX_TRY(onxi_value_take(y, x));
+    onxi_value_remove(y, at);
     return ONX_OK;
 }
 
@@ -307,7 +311,7 @@ static onx_status get_element_run(onx_work *work, uint64_t first, uint64_t last)
     (void)first, (void)last;
     const onx_value *x = work->inputs[0];
     if (x->kind != ONX_VALUE_OPTIONAL)
-        return put(work->outputs[0], x);
+        return take(work->outputs[0], x);
     if (!x->count)
         return onx_work_fail(work, ONX_E_INVALID, "the optional value is empty");
     return put(work->outputs[0], x->items[0]);

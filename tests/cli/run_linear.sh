@@ -1,0 +1,69 @@
+# onx run: time grows with the model and with what a loop does, not with its square. Each model below took more than half a
+# minute where one of its lists was walked once per element.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+limit=30 # seconds of processor time; a release build takes one or two for each of them
+bounded() { (ulimit -t $limit && exec "$@"); }
+
+# operands OPERATOR COUNT: one node with so many operands, all different; its attributes are in the file `attributes`
+operands() {
+    awk -v op="$1" -v n="$2" 'BEGIN {
+        getline attributes <"attributes"
+        print "<ir_version: 10, opset_import: [\"\" : 21]> g (float[4] x) => (float[?] y) {"
+        for (i = 0; i < n; i++) print "v" i " = Neg(x)"
+        printf "y = %s%s(v0", op, attributes
+        for (i = 1; i < n; i++) printf ", v" i
+        print ") }"
+    }'
+}
+echo >attributes
+operands Max 120000 >max.onnxtxt
+expect 0 bounded "$ONX" run max.onnxtxt --random
+echo '<axis = 0>' >attributes
+operands Concat 320000 >concat.onnxtxt
+expect 0 bounded "$ONX" run concat.onnxtxt --random
+says out "y  float[1280000]"
+
+# a subgraph that captures all there is
+awk 'BEGIN {
+    n = 50000
+    print "<ir_version: 10, opset_import: [\"\" : 21]> g (float[4] x, bool c) => (float[?] y) {"
+    for (i = 0; i < n; i++) print "v" i " = Neg(x)"
+    for (branch = 0; branch < 2; branch++) {
+        printf branch ? ", else_branch = b () => (q) { q = Max(v0" : "y = If(c)<then_branch = a () => (p) { p = Max(v0"
+        for (i = 1; i < n; i++) printf ", v" i
+        printf ") }"
+    }
+    print "> }"
+}' >captures.onnxtxt
+expect 0 bounded "$ONX" run captures.onnxtxt --random
+
+# a sequence that grows at its end, shrinks from its front, and grows in a branch
+cat >lists.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g () => (seq(float[1]) s, seq(float[1]) t, seq(float[1]) u)
+<int64 m = {100000}, int64 k = {99999}, bool c = {1}, float[1] a = {0}, int64 zero = {0}> {
+  e = SequenceEmpty()
+  s = Loop(m, c, e)<body = b (int64 i, bool cc, seq(float[1]) v) => (bool co, seq(float[1]) vo) {
+    co = Identity(cc)
+    vo = SequenceInsert(v, a)
+  }>
+  f = Identity(s)
+  t = Loop(k, c, f)<body = b (int64 i, bool cc, seq(float[1]) v) => (bool co, seq(float[1]) vo) {
+    co = Identity(cc)
+    vo = SequenceErase(v, zero)
+  }>
+  u = Loop(m, c, e)<body = b (int64 i, bool cc, seq(float[1]) v) => (bool co, seq(float[1]) vo) {
+    co = Identity(cc)
+    two = Constant<value = int64 {2}>()
+    r = Mod(i, two)
+    odd = Cast<to = 9>(r)
+    vo = If(odd)<then_branch = p () => (seq(float[1]) w) { w = SequenceInsert(v, a, zero) },
+                 else_branch = q () => (seq(float[1]) w) { w = Identity(v) }>
+  }>
+}
+END
+expect 0 bounded "$ONX" run lists.onnxtxt
+says out "s  sequence of 100000"
+says out "t  sequence of 1"
+says out "u  sequence of 50000"
+done_testing
