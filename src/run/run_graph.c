@@ -404,9 +404,9 @@ static onx_status check_op(builder *b, const onxi_run_op *op)
     onxi_run_session *s = b->session;
     if (!schema || schema->flags & ONX_OP_OPEN)
         return ONX_OK;
-    if (!onxi_arity_fits(op->input_count, schema->min_input, schema->max_input))
+    if (!onxi_arity_fits(op->node->input_count, schema->min_input, schema->max_input)) /* omitted ones count */
         return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
-                         "%u inputs are given, the operator takes %u to %u", op->input_count, schema->min_input,
+                         "%u inputs are given, the operator takes %u to %u", op->node->input_count, schema->min_input,
                          schema->max_input);
     if (!onxi_arity_fits(op->output_count, 0, schema->max_output))
         return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
