@@ -7,12 +7,14 @@
 
 #include "op/op.h"
 
-enum { GEN_RANK = 8, GEN_OPERANDS = 16, GEN_TYPES = 16, GEN_LISTED_MAX = 16, GEN_ATTRIBUTES = 2048 };
+enum { GEN_RANK = 8, GEN_OPERANDS = 16, GEN_TYPES = 16, GEN_LISTED_MAX = 16, GEN_ATTRIBUTES = 2048, GEN_IR = 13 };
 
 /* ---- random numbers ---- */
 
 typedef struct gen_random {
     uint64_t state;
+    const uint8_t *bytes; /* draws of up to 256 come from here first, for fuzzers */
+    size_t left;
 } gen_random;
 uint64_t gen_next(gen_random *r);
 /* 0 <= x < n; 0 for n = 0. */
@@ -42,13 +44,14 @@ typedef struct gen_operand {
     onx_dtype like;  /* elements are numbers that this type has, too */
     gen_fill fill;
     bool constant;                 /* an initializer, not an input */
+    bool made;                     /* a value of the graph has its name already */
     int64_t below;                 /* GEN_INDEX: elements are 0 to below - 1 */
     double listed[GEN_LISTED_MAX]; /* GEN_LISTED: the elements, over again where there are more */
     uint32_t listed_count;
     uint32_t rank;
     int64_t dims[GEN_RANK];
     uint64_t seed;
-    char name[16];
+    char name[24];
 } gen_operand;
 
 typedef struct gen_type_choice {
@@ -59,9 +62,13 @@ typedef struct gen_type_choice {
 /* How a node is made from a recipe. */
 typedef struct gen_choice {
     uint64_t seed;
-    bool vary;            /* sizes and broadcasting by the seed, too; otherwise always the same */
-    gen_type_choice type; /* constraint NULL: the first types that suit */
-    onx_dtype like;       /* every operand's elements are numbers of this type; 0: of its own */
+    gen_random *random;   /* instead of the seed */
+    bool vary;            /* sizes and broadcasting are drawn, too; otherwise always the same */
+    gen_type_choice type; /* constraint NULL: the first types that suit; "*": every constraint that allows it */
+    onx_dtype like;       /* elements of wider floats are numbers of this type; 0: of their own */
+    bool fixed;           /* all operands but the first are constants */
+    const int64_t *dims;  /* the first operand shall have these sizes, if the recipe allows it; NULL: any */
+    uint32_t rank;
 } gen_choice;
 
 typedef struct gen_node {
@@ -93,6 +100,8 @@ bool gen_import(onx_doc *doc, const char *domain, int64_t version);
 /* Declares what the node makes as outputs of the graph, with the types that inference finds, without shapes; where it
  * finds none, with those that `node` was made for (NULL: not at all). */
 onx_status gen_declare(onx_doc *doc, onx_graph *graph, const gen_node *node, const onx_node *made);
+/* Adds the operand as an input or initializer of that name, if there is none yet. */
+bool gen_add_operand(onx_doc *doc, onx_graph *graph, const gen_operand *operand);
 /* The value of an operand. */
 onx_status gen_value(onx_ctx *cx, const gen_operand *operand, onx_value **out);
 
@@ -138,5 +147,35 @@ typedef struct gen_verdict {
 void gen_verify(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, unsigned flags,
                 gen_verdict *out);
 void gen_verdict_free(gen_verdict *verdict);
+
+/* ---- models of several nodes ---- */
+
+enum { GEN_GRAPH_NODES = 6, GEN_GRAPH_OPERANDS = GEN_GRAPH_NODES * GEN_OPERANDS };
+typedef struct gen_graph {
+    onx_doc *doc;
+    int64_t opset;
+    bool any_values; /* a node is random */
+    uint32_t node_count, operand_count;
+    gen_operand operands[GEN_GRAPH_OPERANDS];
+} gen_graph;
+/* A model whose nodes inference does not refuse; false when the draw gives none. */
+bool gen_graph_make(onx_ctx *cx, gen_random *random, gen_graph *out);
+void gen_graph_free(gen_graph *graph);
+
+/* The same computation: with constants for inputs; with the last nodes in both branches of an If, in the body of a Loop
+ * or Scan of one step (whose outputs have one more axis), in a function. */
+typedef enum gen_form { GEN_CONSTANTS, GEN_BRANCH, GEN_LOOP, GEN_SCAN, GEN_FUNCTION, GEN_FORMS } gen_form;
+/* False when the model has no such form. The If asks for an input `cond`. */
+bool gen_graph_form(onx_ctx *cx, const gen_graph *graph, gen_form form, gen_random *random, onx_doc **out);
+
+typedef struct gen_finding {
+    char why[480]; /* empty: everything agrees */
+    char *text;    /* of the model, to be freed; NULL: none */
+    uint32_t nodes, forms;
+    bool ran;
+} gen_finding;
+/* A random model looked at from all sides: by gen_verify with two threads, through all formats and back, in all forms.
+ */
+void gen_differential(gen_random *random, gen_finding *out);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWEST_IR = 13, NODE_TEXT = GEN_ATTRIBUTES + 1024 };
+enum { NODE_TEXT = GEN_ATTRIBUTES + 1024 };
 
 /* ---- elements ---- */
 
@@ -41,7 +41,7 @@ static double element(const gen_operand *o, gen_random *r, uint64_t n)
 /* All elements in the layout of raw_data; strings are onx_str. NULL when out of memory. */
 static void *elements(const gen_operand *o, uint64_t count)
 {
-    gen_random r = { o->seed };
+    gen_random r = { .state = o->seed };
     uint64_t size = count * sizeof(onx_str) + 16;
     double *numbers = calloc(1, (size_t)(count * 2 + 2) * sizeof *numbers), *exact = calloc(1, (size_t)size + 16);
     void *out = calloc(1, (size_t)size);
@@ -200,19 +200,37 @@ bool gen_import(onx_doc *doc, const char *domain, int64_t version)
     return true;
 }
 
-static bool add_operand(onx_doc *doc, onx_graph *graph, const gen_operand *o)
+static onx_tensor *constant(onx_arena *arena, const gen_operand *o)
+{
+    const uint64_t count = count_of(o);
+    void *data = elements(o, count);
+    onx_tensor *tensor =
+        data ? onx_tensor_new(arena, o->dtype == ONX_STRING ? ONX_UINT8 : o->dtype, o->dims, o->rank, data, o->name)
+             : NULL;
+    if (tensor && o->dtype == ONX_STRING) {
+        tensor->data_type = ONX_STRING;
+        tensor->has &= ~(uint32_t)onx_tensor_has_raw_data;
+        tensor->raw_data = (onx_bytes){ 0 };
+        for (uint64_t i = 0; i < count && tensor; i++)
+            if (onx_list_add_text(arena, &tensor->string_data, &tensor->string_data_count,
+                                  ((const onx_str *)data)[i]) != ONX_OK)
+                tensor = NULL;
+    }
+    free(data);
+    return tensor;
+}
+
+bool gen_add_operand(onx_doc *doc, onx_graph *graph, const gen_operand *o)
 {
     onx_arena *arena = onx_doc_arena(doc);
     for (uint32_t i = 0; i < graph->input_count; i++)
         if (onx_str_is(onx_view(graph->input[i]->name), o->name))
             return true;
+    if (o->made)
+        return true;
     if (!o->constant)
         return onx_graph_add_input(arena, graph, o->name, operand_type(arena, o)) != NULL;
-    void *data = elements(o, count_of(o));
-    onx_tensor *tensor = NULL;
-    if (data && o->dtype != ONX_STRING)
-        tensor = onx_tensor_new(arena, o->dtype, o->dims, o->rank, data, o->name);
-    free(data);
+    onx_tensor *tensor = constant(arena, o);
     onx_tensor **at = tensor ? onx_list_insert(arena, (void **)(void *)&graph->initializer, &graph->initializer_count,
                                                graph->initializer_count, sizeof *at)
                              : NULL;
@@ -247,7 +265,7 @@ onx_node *gen_add(onx_doc *doc, onx_graph *graph, const gen_node *node, const ch
     void *copy = NULL;
     onx_arena *arena = onx_doc_arena(doc);
     for (uint32_t i = 0; i < node->operand_count; i++)
-        if (node->operands[i].kind != GEN_OMITTED && !add_operand(doc, graph, &node->operands[i]))
+        if (node->operands[i].kind != GEN_OMITTED && !gen_add_operand(doc, graph, &node->operands[i]))
             return NULL;
     node_text(node, prefix, text, sizeof text);
     if (onx_text_parse(onx_doc_ctx(doc), ONX_KIND_NODE, onx_str_of(text), 0, &parsed) != ONX_OK)
@@ -304,7 +322,7 @@ onx_status gen_model(onx_ctx *cx, const gen_node *node, gen_edit edit, void *use
     const char *domain = onxi_schema_domain(node->schema);
     ONX_TRY(onx_model_new(cx, "g", *domain ? 21 : node->schema->since, out));
     onx_model *model = onx_doc_model(*out);
-    ONX_SET(model, model, ir_version, NEWEST_IR);
+    ONX_SET(model, model, ir_version, GEN_IR);
     onx_node *made = gen_add(*out, model->graph, node, "y");
     onx_status status = made && gen_import(*out, domain, node->schema->since) ? ONX_OK : ONX_E_INVALID;
     if (status == ONX_OK && edit)

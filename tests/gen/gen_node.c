@@ -24,6 +24,10 @@ uint64_t gen_next(gen_random *r)
 
 uint32_t gen_below(gen_random *r, uint32_t n)
 {
+    if (n > 1 && n <= 256 && r->left) {
+        r->left--;
+        return *r->bytes++ % n;
+    }
     return n ? (uint32_t)((gen_next(r) >> 32) * n >> 32) : 0;
 }
 
@@ -234,10 +238,10 @@ static bool read_operand(gen_node *node, const gen_choice *choice, gen_random *r
     if (!read_shape(node, choice, input, r, at, o))
         return false;
     read_fill(node, at, o);
-    o->constant = o->constant && o->kind == GEN_TENSOR;
+    o->constant = (o->constant || (choice->fixed && input)) && o->kind == GEN_TENSOR;
     if (o->kind != GEN_MAP && !(o->dtype = port_dtype(node, choice, input, o)))
         return false;
-    o->like = choice->like ? choice->like : o->dtype;
+    o->like = choice->like && onx_dtype_class_of(o->dtype) == ONX_CLASS_FLOATING ? choice->like : o->dtype;
     return **at == 0 || **at == ' ';
 }
 
@@ -291,15 +295,33 @@ static void choose_sizes(gen_node *node, const gen_choice *choice, gen_random *r
         node->common[i] = choice->vary ? (gen_below(r, 16) ? 1 + gen_below(r, 5) : 0) : 2 + i;
 }
 
+/* The sizes that make the first operand one of the dims that the caller wants, as far as its letters allow. */
+static void bind_sizes(gen_node *node, const gen_choice *choice)
+{
+    const char *at = node->recipe->operands;
+    if (!choice->dims)
+        return;
+    if (*at == '~' || *at == '=') {
+        node->common_rank = choice->rank;
+        memcpy(node->common, choice->dims, choice->rank * sizeof *node->common);
+    }
+    for (uint32_t i = 0; *at && *at != ']' && *at != ' ' && i < choice->rank; at++) {
+        if (*at >= 'A' && *at <= 'Z' && (at[1] == ',' || at[1] == ']'))
+            node->size[*at - 'A'] = choice->dims[i];
+        i += *at == ',';
+    }
+}
+
 bool gen_node_make(const onxi_schema *schema, const gen_recipe *recipe, const gen_choice *choice, gen_node *out)
 {
-    gen_random r = { choice->seed };
+    gen_random own = { .state = choice->seed }, *r = choice->random ? choice->random : &own;
     memset(out, 0, sizeof *out);
     out->schema = schema;
     out->recipe = recipe;
-    choose_sizes(out, choice, &r);
+    choose_sizes(out, choice, r);
+    bind_sizes(out, choice);
     for (const char *at = recipe->operands; *at && out->operand_count < GEN_OPERANDS; at += *at == ' ')
-        if (!read_operand(out, choice, &r, &at))
+        if (!read_operand(out, choice, r, &at))
             return false;
     for (const onxi_type_constraint *c = schema->types; c && c->name; c++)
         if (!choice_of(out, c->name, strlen(c->name)))

@@ -1,0 +1,299 @@
+/* test_gen_types.c - every version of every operator with every element type that its row allows: plain and fast
+ * kernels agree, inference and runs agree, and what narrow floats give is what doubles give. Counts which kernel rows
+ * ran with which of the types that they claim. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <onx/tensor.h>
+
+#include "gen/gen.h"
+#include "kernel/kernel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- which kernels ran with which types ---- */
+
+enum { MOST_ROWS = 2048 };
+typedef struct coverage {
+    const onx_kernel *row[MOST_ROWS];
+    uint32_t claimed[MOST_ROWS], ran[MOST_ROWS];
+    size_t count;
+} coverage;
+
+static bool serves(const onx_kernel *k, const onxi_schema *schema)
+{
+    return strcmp(k->op, schema->name) == 0 && strcmp(k->domain ? k->domain : "", onxi_schema_domain(schema)) == 0;
+}
+
+/* The highest version of rows that is not above that of the schema row. */
+static int32_t version_in_force(const onxi_schema *schema)
+{
+    int32_t newest = 0;
+    for (size_t t = 0; onxi_kernel_tables[t]; t++)
+        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
+            if (serves(k, schema) && k->since <= schema->since && k->since > newest)
+                newest = k->since;
+    return newest;
+}
+
+/* The types of the operand by which a row is chosen, as the schema allows them. */
+static uint32_t allowed(const onx_kernel *k, const onxi_schema *schema)
+{
+    const onxi_port *port = k->dtype_from >= 0 ? onxi_port_at(schema->inputs, (uint32_t)k->dtype_from)
+                                               : onxi_port_at(schema->outputs, (uint32_t)(-1 - k->dtype_from));
+    if (!port)
+        port = onxi_port_at(schema->outputs, 0);
+    const onxi_type_constraint *c = port ? onxi_schema_type(schema, port->type) : NULL;
+    if (c)
+        return c->set.tensor;
+    const char *open = port ? strchr(port->type, '(') : NULL;
+    onx_dtype only = open ? onx_dtype_find(onx_str_make(open + 1, strcspn(open + 1, ")"))) : ONX_UNDEFINED;
+    return only ? ONX_DTYPE_BIT(only) : 0;
+}
+
+static void list_claims(coverage *c)
+{
+    for (size_t t = 0; onxi_kernel_tables[t]; t++)
+        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++) {
+            assert_true(c->count < MOST_ROWS);
+            c->row[c->count++] = k;
+        }
+    for (uint32_t i = 0; i < onxi_operator_count; i++)
+        for (const onxi_schema *schema = onxi_operators[i].rows; schema->name; schema++) {
+            const int32_t version = version_in_force(schema);
+            for (size_t r = 0; r < c->count && !(schema->flags & ONXI_OP_DEPRECATED); r++)
+                if (c->row[r]->since == version && serves(c->row[r], schema))
+                    c->claimed[r] |= allowed(c->row[r], schema) & (c->row[r]->dtypes ? c->row[r]->dtypes : UINT32_MAX);
+        }
+}
+
+static int type_by(const onx_kernel *k, const gen_node *node, const gen_run *run)
+{
+    if (k->dtype_from >= 0 && (uint32_t)k->dtype_from < node->operand_count)
+        return node->operands[k->dtype_from].kind == GEN_TENSOR ? (int)node->operands[k->dtype_from].dtype
+                                                                : ONX_UNDEFINED;
+    uint32_t output = k->dtype_from >= 0 ? 0 : (uint32_t)(-1 - k->dtype_from);
+    return output < run->count && run->outputs[output] ? run->outputs[output]->dtype : ONX_UNDEFINED;
+}
+
+/* The rows that may have done the node. Without an event it was done while planning, by a plain kernel. */
+static void note_run(coverage *c, const gen_node *node, const gen_run *run)
+{
+    const char *variant = run->events ? run->variant[0] : "plain";
+    const int32_t version = version_in_force(node->schema);
+    for (size_t r = 0; r < c->count && run->status == ONX_OK; r++) {
+        const onx_kernel *k = c->row[r];
+        if (k->since != version || !serves(k, node->schema) || strcmp(onxi_kernel_variant(k), variant) != 0)
+            continue;
+        int dtype = type_by(k, node, run);
+        if (dtype && (!k->dtypes || k->dtypes & ONX_DTYPE_BIT(dtype)))
+            c->ran[r] |= ONX_DTYPE_BIT(dtype);
+    }
+}
+
+/* ---- narrow floats against doubles ---- */
+
+static double tolerance(onx_dtype dtype)
+{
+    return dtype == ONX_FLOAT ? 1e-4 : dtype == ONX_FLOAT16 ? 1e-2 : 8e-2;
+}
+
+static bool close_enough(const onx_value *a, const onx_value *b, double t, char *why, size_t size)
+{
+    if (a->kind != b->kind || a->count != b->count) {
+        snprintf(why, size, "another kind or number of elements");
+        return false;
+    }
+    for (uint64_t i = 0; a->kind != ONX_VALUE_TENSOR && i < a->count; i++)
+        if (!close_enough(a->items[i], b->items[i], t, why, size))
+            return false;
+    if (a->kind != ONX_VALUE_TENSOR || a->dtype == ONX_STRING || onx_dtype_bits(a->dtype) < 8 ||
+        onx_dtype_bits(b->dtype) < 8 || onx_dtype_class_of(a->dtype) == ONX_CLASS_COMPLEX)
+        return true;
+    const char *p = a->data, *q = b->data;
+    for (uint64_t i = 0; i < a->count; i++) {
+        double x, y;
+        onx_convert(ONX_DOUBLE, &x, (onx_dtype)a->dtype, p + i * (onx_dtype_bits(a->dtype) / 8), 1, true);
+        onx_convert(ONX_DOUBLE, &y, (onx_dtype)b->dtype, q + i * (onx_dtype_bits(b->dtype) / 8), 1, true);
+        if ((isnan(x) && isnan(y)) || x == y || fabs(x - y) <= t + t * fabs(y))
+            continue;
+        snprintf(why, size, "element %llu is %g, with doubles %g", (unsigned long long)i, x, y);
+        return false;
+    }
+    return true;
+}
+
+/* ---- one node ---- */
+
+typedef struct subject {
+    onx_ctx *cx;
+    const onxi_schema *schema;
+    const gen_recipe *recipe;
+    coverage *covered;
+    bool fixed; /* operands but the first are constants */
+    unsigned found, models, valid, doubles;
+} subject;
+
+static void complain(subject *s, onx_dtype dtype, const char *constraint, const char *why)
+{
+    s->found++;
+    print_error("%s-%d (%.80s) %s = %s: %s\n", s->schema->name, s->schema->since, s->recipe->attributes, constraint,
+                onx_dtype_name(dtype), why);
+}
+
+/* Runs the node with a type of a constraint and looks at everything; false when there is no such valid model. */
+static bool try_type(subject *s, gen_type_choice type, onx_dtype like, gen_node *node, gen_verdict *v)
+{
+    const gen_choice choice = { .seed = 3, .type = type, .like = like, .fixed = s->fixed };
+    const unsigned flags = s->schema->flags & ONXI_OP_NONDETERMINISTIC ? GEN_ANY_VALUES : 0;
+    onx_doc *doc;
+    if (!gen_node_make(s->schema, s->recipe, &choice, node))
+        return false;
+    onx_status status = gen_model(s->cx, node, NULL, NULL, &doc);
+    onx_diag_clear(s->cx);
+    if (status != ONX_OK)
+        return false;
+    s->models++;
+    gen_verify(s->cx, doc, node->operands, node->operand_count, flags, v);
+    onx_doc_free(doc);
+    if (v->why[0])
+        complain(s, type.dtype, type.constraint, v->why);
+    if (v->sound && v->plain.status == ONX_OK)
+        return true;
+    gen_verdict_free(v);
+    return false;
+}
+
+static void compare_with_doubles(subject *s, gen_type_choice type, const gen_verdict *narrow)
+{
+    gen_node node;
+    gen_verdict wide;
+    char why[200];
+    const gen_type_choice doubles = { type.constraint, ONX_DOUBLE };
+    if (strchr(s->recipe->attributes, '@')) /* numbers in the attributes are of the type, too */
+        return;
+    if (s->schema->flags & ONXI_OP_NONDETERMINISTIC || !try_type(s, doubles, type.dtype, &node, &wide))
+        return;
+    s->doubles++;
+    for (uint32_t i = 0; i < narrow->plain.count && i < wide.plain.count; i++)
+        if (!close_enough(narrow->plain.outputs[i], wide.plain.outputs[i], tolerance(type.dtype), why, sizeof why)) {
+            complain(s, type.dtype, type.constraint, why);
+            break;
+        }
+    gen_verdict_free(&wide);
+}
+
+static void test_type(subject *s, const char *constraint, onx_dtype dtype)
+{
+    gen_node node;
+    gen_verdict v;
+    gen_type_choice type = { constraint, dtype };
+    if (!try_type(s, type, ONX_UNDEFINED, &node, &v)) {
+        type.constraint = "*"; /* several constraints have to be given the same type */
+        if (!try_type(s, type, ONX_UNDEFINED, &node, &v))
+            return;
+    }
+    s->valid++;
+    note_run(s->covered, &node, &v.plain);
+    note_run(s->covered, &node, &v.fast);
+    if (dtype == ONX_FLOAT || dtype == ONX_FLOAT16 || dtype == ONX_BFLOAT16)
+        compare_with_doubles(s, type, &v);
+    gen_verdict_free(&v);
+}
+
+static void test_recipe(subject *s)
+{
+    bool any = false;
+    for (const onxi_type_constraint *c = s->schema->types; c && c->name; c++)
+        for (onx_dtype dtype = 1; dtype < 32; dtype++)
+            if ((c->set.tensor | c->set.seq | c->set.optional) >> dtype & 1) {
+                test_type(s, c->name, dtype);
+                any = true;
+            }
+    if (!any)
+        test_type(s, "*", ONX_FLOAT);
+}
+
+/* ---- what did not run ---- */
+
+/* Pairs that no single valid node runs. */
+static const struct {
+    const char *op, *variant;
+    onx_dtype dtype;
+    const char *why;
+} excused[] = {
+    { "Col2Im", "plain", ONX_STRING, "the standard allows text, which cannot be added up" },
+    { "Concat", "dnnl", ONX_FLOAT, "takes what a fast Conv leaves in a layout of its own" },
+};
+
+static uint32_t excused_types(const onx_kernel *k)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < sizeof excused / sizeof *excused; i++)
+        if (strcmp(excused[i].op, k->op) == 0 && strcmp(excused[i].variant, onxi_kernel_variant(k)) == 0)
+            bits |= ONX_DTYPE_BIT(excused[i].dtype);
+    return bits;
+}
+
+static unsigned bits_of(uint32_t bits)
+{
+    return (unsigned)__builtin_popcount(bits);
+}
+
+static unsigned report(coverage *c)
+{
+    unsigned claimed = 0, ran = 0;
+    for (size_t r = 0; r < c->count; r++) {
+        c->claimed[r] &= ~excused_types(c->row[r]);
+        uint32_t missing = c->claimed[r] & ~c->ran[r];
+        claimed += bits_of(c->claimed[r]);
+        ran += bits_of(c->claimed[r] & c->ran[r]);
+        if (!missing)
+            continue;
+        print_message("%s-%d %s did not run with", c->row[r]->op, c->row[r]->since, onxi_kernel_variant(c->row[r]));
+        for (onx_dtype dtype = 1; dtype < 32; dtype++)
+            if (missing >> dtype & 1)
+                print_message(" %s", onx_dtype_name(dtype));
+        print_message("\n");
+    }
+    print_message("%zu kernel rows, %u of %u pairs of row and type ran\n", c->count, ran, claimed);
+    return claimed - ran;
+}
+
+static void test_gen_types__kernels_agree(void **state)
+{
+    (void)state;
+    static coverage covered;
+    subject s = { .cx = onx_ctx_new(NULL), .covered = &covered };
+    const char *only = getenv("ONX_GEN_ONLY"); /* an operator, for debugging */
+    list_claims(&covered);
+    for (uint32_t i = 0; i < onxi_operator_count; i++)
+        for (s.schema = onxi_operators[i].rows; s.schema->name; s.schema++) {
+            if (s.schema->flags & ONXI_OP_DEPRECATED || (only && strcmp(only, s.schema->name) != 0))
+                continue;
+            for (uint32_t n = 0; (s.recipe = gen_recipe_for(s.schema, n)) != NULL; n++)
+                for (int fixed = 0; fixed < 2; fixed++) {
+                    s.fixed = fixed;
+                    test_recipe(&s);
+                }
+        }
+    onx_ctx_free(s.cx);
+    print_message("%u models, %u valid, %u compared with doubles\n", s.models, s.valid, s.doubles);
+    if (!only)
+        assert_int_equal(report(&covered), 0);
+    assert_int_equal(s.found, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gen_types__kernels_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
