@@ -40,7 +40,7 @@ static inline void run_add_types(run_variable *v, onx_str word)
         }
     onx_dtype dtype = onx_dtype_find(word);
     if (dtype == ONX_UNDEFINED || v->count >= sizeof v->types / sizeof *v->types)
-        fail_msg("\"%.*s\" is no type", ONX_ARG(word));
+        fail_msg("\"%.*s\" is not a type", ONX_ARG(word));
     v->types[v->count++] = (uint32_t)dtype;
 }
 
@@ -70,7 +70,7 @@ static inline void run_read_options(onx_str options, run_types *types, run_toler
         }
         if (word.len != 1 || !isupper((unsigned char)*word.ptr) || types->count == RUN_VARIABLES ||
             !run_take(&rest, "=", 1))
-            fail_msg("\"%s\" is no option of a case", item);
+            fail_msg("\"%s\" is not an option of a case", item);
         run_variable *v = &types->variables[types->count++];
         v->name = *word.ptr;
         while ((word = run_take_token(&rest)).len)

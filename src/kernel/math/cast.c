@@ -39,7 +39,7 @@ static onx_status from_text(onx_work *work)
         double number;
         bool overflow;
         if (!onxi_parse_f64(s, &number, &overflow))
-            return onx_work_fail(work, ONX_E_INVALID, "\"%.*s\" is no number", ONX_ARG(s));
+            return onx_work_fail(work, ONX_E_INVALID, "\"%.*s\" is not a number", ONX_ARG(s));
         int64_t integer = 0; /* long digits do not fit a double */
         bool digits = whole && s.len > 0 && s.len < 19;
         for (size_t k = s.ptr[0] == '-'; digits && k < s.len; k++) {
