@@ -289,6 +289,7 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
                           .inputs = in,
                           .outputs = out,
                           .output_values = values,
+                          .running = true,
                           .ops = &call_ops,
                           .engine = &t };
     ONX_TRY(onxi_call_run(&t.call));
@@ -420,6 +421,31 @@ static onx_status no_kernel(onxi_run_env *e, const onxi_run_op *op, const onx_pr
                      "no kernel runs %.*s of version %d with inputs of type (%s)", ONX_ARG(name), op->since, types);
 }
 
+/* Whether the row may be asked: every output has its type by now, unless the row says that it sizes outputs by itself
+ * or hands on what is not a tensor. Rows without these flags rely on it. */
+static bool is_sized(const onxi_run_op *op, const onx_prepare *p, const onx_kernel *k)
+{
+    bool by_itself = k->flags & ONX_KERNEL_SIZES_OUTPUT || op->graph_count;
+    bool hands_on =
+        k->flags & ONX_KERNEL_VIEW && p->input_count && p->inputs[0] && p->inputs[0]->kind != ONX_VALUE_TENSOR;
+    for (uint32_t i = 0; !by_itself && i < p->output_count; i++)
+        if (p->outputs[i] && p->outputs[i]->kind != ONX_VALUE_TENSOR && !(hands_on && i == 0))
+            return false;
+    return true;
+}
+
+/* A view has the elements of its input, whatever a rule says of its shape. */
+static onx_status check_view(const onx_prepare *p)
+{
+    const onx_value *x = p->input_count ? p->inputs[0] : NULL, *y = p->output_count ? p->outputs[0] : NULL;
+    if (!x || !y || x->kind != ONX_VALUE_TENSOR || y->kind != ONX_VALUE_TENSOR ||
+        (x->count == y->count && x->dtype == y->dtype))
+        return ONX_OK;
+    return onx_prepare_fail(p, ONX_E_INVALID, "the input has %llu elements of %s and the output %llu of %s",
+                            (unsigned long long)x->count, onx_dtype_name(x->dtype), (unsigned long long)y->count,
+                            onx_dtype_name(y->dtype));
+}
+
 onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p,
                                const onx_value *const *row_major, bool flat)
 {
@@ -428,14 +454,21 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
         return ONX_E_MEMORY;
     ONX_TRY(onxi_run_op_check_types(op, p));
     size_t errors = onx_diag_total(e->cx, ONX_ERROR);
+    bool unsized = false;
     for (uint32_t i = 0; i < op->kernel_count; i++) {
         p->kernel = op->kernels[i];
+        if (!is_sized(op, p, p->kernel)) {
+            unsized = true;
+            continue;
+        }
         bool as_is =
             !row_major || p->kernel->flags & ONX_KERNEL_LAYOUTS || (p->kernel->flags & ONX_KERNEL_FLAT && flat);
         p->inputs = as_is ? as_laid_out : row_major;
         if (!onxi_kernel_suits(p->kernel, p))
             continue;
-        onx_status status = p->kernel->prepare ? p->kernel->prepare(p) : ONX_OK;
+        onx_status status = p->kernel->flags & ONX_KERNEL_VIEW ? check_view(p) : ONX_OK;
+        if (status == ONX_OK && p->kernel->prepare)
+            status = p->kernel->prepare(p);
         if (status == ONX_OK)
             return ONX_OK;
         if (status != ONX_E_UNSUPPORTED || onx_diag_total(e->cx, ONX_ERROR) != errors)
@@ -450,6 +483,8 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
             p->want[k] = as_laid_out[k] ? as_laid_out[k]->layout : NULL;
     }
     p->kernel = NULL;
+    if (unsized)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the shape of an output does not follow from the inputs");
     return no_kernel(e, op, p);
 }
 
@@ -475,9 +510,22 @@ static onx_status run_rows_parallel(const onx_kernel *kernel, onx_work *work, ui
 }
 #endif
 
+/* A kernel that fails and does not say why. ONX_E_MISUSE comes from an output that cannot be resized, because the rule
+ * settled its shape and the plan owns its memory. */
+static onx_status explained(onx_status status, const onx_kernel *kernel, onx_work *work, size_t errors)
+{
+    if (status == ONX_OK || onx_diag_total(work->cx, ONX_ERROR) != errors)
+        return status;
+    if (status == ONX_E_MISUSE)
+        return onx_work_fail(work, ONX_E_INVALID, "%s gives another shape or element type than its rule says",
+                             kernel->op);
+    return onx_work_fail(work, status, "the %s kernel of %s fails", onxi_kernel_variant(kernel), kernel->op);
+}
+
 onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
 {
     uint64_t rows = work->prepared->rows;
+    size_t errors = onx_diag_total(work->cx, ONX_ERROR);
     if (!rows)
         return ONX_OK;
 #ifdef ONX_WITH_OPENMP
@@ -487,7 +535,7 @@ onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
     if (threads > 1 && run_rows_parallel(kernel, work, rows, threads) == ONX_OK)
         return ONX_OK; /* a failure is recorded by the serial run below */
 #endif
-    return kernel->run(work, 0, rows);
+    return explained(kernel->run(work, 0, rows), kernel, work, errors);
 }
 
 static onx_status eager_output(onxi_run_env *e, const onx_value *type, onx_value *out)
@@ -556,9 +604,6 @@ onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_v
     for (uint32_t i = 0; i < op->output_count; i++)
         type_list[i] = outputs[i] ? &types[i] : NULL;
     ONX_TRY(onxi_run_op_types(e, op, inputs, type_list));
-    bool sized = true;
-    for (uint32_t i = 0; i < op->output_count; i++)
-        sized &= !type_list[i] || types[i].kind == ONX_VALUE_TENSOR;
     onx_prepare p = { .inputs = inputs, .outputs = type_list, .last_use = last_use };
     onxi_run_op_describe(e, op, &p);
     onx_status status = onxi_run_op_prepare(e, op, &p, NULL, false);
@@ -566,9 +611,6 @@ onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_v
         return status;
     if (kernel_out)
         *kernel_out = p.kernel;
-    if (!sized && !(p.kernel->flags & (ONX_KERNEL_SIZES_OUTPUT | ONX_KERNEL_VIEW)))
-        status = onx_prepare_fail(&p, ONX_E_UNSUPPORTED,
-                                  "the shape of an output cannot be told, and the kernel does not set it");
     for (uint32_t i = 0; status == ONX_OK && i < op->output_count; i++)
         if (outputs[i] && !(p.kernel->flags & ONX_KERNEL_VIEW && i == 0))
             status = eager_output(e, &types[i], outputs[i]);

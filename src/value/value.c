@@ -137,16 +137,16 @@ static void clear_items(onx_value *v)
     }
 }
 
-static onx_status make_owner(onx_value *v)
+/* Whether the memory belongs to somebody else: to a plan, a constant, the caller. Nothing here may resize it. */
+static bool is_fixed(const onx_value *v)
 {
-    if (v->flags & ONXI_VALUE_BORROWED) {
-        v->data = NULL;
-        v->dims = NULL;
-        v->data_room = 0;
-        v->dims_room = 0;
-        v->flags &= (uint16_t)~ONXI_VALUE_BORROWED;
-    }
-    return ONX_OK;
+    return !v->cx || v->flags & ONXI_VALUE_BORROWED;
+}
+
+static bool is_tensor_of(const onx_value *v, int dtype, uint32_t rank, const int64_t *dims)
+{
+    return v->kind == ONX_VALUE_TENSOR && v->dtype == dtype && v->rank == rank &&
+           (!rank || memcmp(v->dims, dims, rank * sizeof *dims) == 0);
 }
 
 static onx_status reserve(onx_value *v, uint64_t bytes)
@@ -168,6 +168,8 @@ static onx_status reserve(onx_value *v, uint64_t bytes)
 onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, const int64_t *dims)
 {
     uint64_t count, bytes;
+    if (is_fixed(value))
+        return is_tensor_of(value, (int)dtype, rank, dims) ? ONX_OK : ONX_E_MISUSE;
     if (rank > ONX_RANK_MAX)
         return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "rank %u exceeds the limit of %u", rank, ONX_RANK_MAX);
     if (!onxi_dims_count(rank, dims, &count) || !onxi_tensor_room((int)dtype, count, &bytes))
@@ -177,7 +179,6 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
     if (rank)
         memcpy(keep, dims, rank * sizeof *keep);
     clear_items(value);
-    ONX_TRY(make_owner(value));
     value->kind = ONX_VALUE_NONE;
     value->layout = NULL;
     if (rank > value->dims_room) {
@@ -202,10 +203,7 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
 
 onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t *dims)
 {
-    bool same = v->kind == ONX_VALUE_TENSOR && v->dtype == dtype && v->rank == rank;
-    for (uint32_t d = 0; same && d < rank; d++)
-        same = v->dims[d] == dims[d];
-    return same ? ONX_OK : onx_value_reset(v, (onx_dtype)dtype, rank, dims);
+    return is_tensor_of(v, dtype, rank, dims) ? ONX_OK : onx_value_reset(v, (onx_dtype)dtype, rank, dims);
 }
 
 double onxi_value_number(const onx_value *v, uint64_t index)
@@ -247,6 +245,8 @@ void onxi_value_set_number(onx_value *v, uint64_t index, double number)
 onx_status onxi_value_lengthen(onx_value *value, int64_t length)
 {
     uint64_t count, bytes, before = value->size;
+    if (is_fixed(value))
+        return ONX_E_MISUSE;
     int64_t was = value->dims[0];
     value->dims[0] = length;
     bool possible = onxi_dims_count(value->rank, value->dims, &count) && onxi_tensor_room(value->dtype, count, &bytes);
@@ -312,8 +312,9 @@ void onxi_round_to(int dtype, void *out, const double *in, uint64_t count)
 
 onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype dtype)
 {
+    if (is_fixed(value))
+        return ONX_E_MISUSE;
     clear_items(value);
-    ONX_TRY(make_owner(value));
     value->kind = (uint8_t)kind;
     value->dtype = (uint8_t)dtype;
     value->rank = 0;
@@ -406,6 +407,8 @@ void onxi_value_remove(onx_value *list, uint64_t index)
 
 onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
 {
+    if (is_fixed(value))
+        return ONX_E_MISUSE;
     if (value->kind != ONX_VALUE_SEQUENCE && value->kind != ONX_VALUE_OPTIONAL && value->kind != ONX_VALUE_MAP)
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "only sequences, optional values and maps hold items");
     if (index > value->count || (value->kind == ONX_VALUE_OPTIONAL && value->count))
@@ -470,6 +473,8 @@ onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **o
 onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text)
 {
     uint64_t count = value->count;
+    if (is_fixed(value))
+        return ONX_E_MISUSE;
     if (value->dtype != ONX_STRING || index >= count ||
         (value->kind != ONX_VALUE_TENSOR && value->kind != ONX_VALUE_MAP))
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no string at %llu",

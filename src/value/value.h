@@ -37,8 +37,9 @@ static inline int64_t onxi_index(const onx_value *v, uint64_t i)
         return ((const int64_t *)v->data)[i];
     return v->dtype == ONX_INT32 ? ((const int32_t *)v->data)[i] : onxi_value_int64(v, i);
 }
-/* Makes an output whose shape depends on data what it shall be; one that is so already keeps its memory, which may be
- * the plan's. */
+/* Makes an output whose shape depends on data what it shall be; one that is so already keeps its elements. Memory of a
+ * plan or of the caller is never resized: then another shape or type is ONX_E_MISUSE, as with all functions that change
+ * values. */
 onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t *dims);
 /* Bytes that a row-major tensor takes; false when that overflows. Strings count as onx_str. */
 bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
