@@ -64,6 +64,9 @@ typedef struct onxi_call {
      * outputs, one after the other, or NULL. */
     bool unreachable;
     onxi_known_ints *subgraph_values;
+    /* The node is about to run and its kernels rely on the rule: what inference lets pass, because the reference does,
+     * is refused. All types are known then. */
+    bool running;
     uint32_t value_limit; /* carry values of at most so many elements; 0: ONXI_KNOWN_INTS_LIMIT */
 } onxi_call;
 
@@ -110,6 +113,7 @@ uint32_t onxi_call_list_count(onxi_call *call, const char *name);
 const onx_graph *onxi_call_graph(onxi_call *call, const char *name);
 
 /* Inputs. */
+#define ONXI_NO_INPUT UINT32_MAX /* for functions that take the index of an input that an operator may not have */
 bool onxi_call_has_input(const onxi_call *call, uint32_t input);    /* not omitted */
 const onxi_type *onxi_call_tensor(onxi_call *call, uint32_t input); /* its type if it is a tensor, else NULL */
 const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input); /* ... of known rank, else NULL */
@@ -117,6 +121,13 @@ int onxi_call_dtype(const onxi_call *call, uint32_t input);         /* its eleme
 /* Fails when the rank of the input is known and another one. */
 onx_status onxi_call_want_rank(onxi_call *call, uint32_t input, uint32_t rank);
 onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t rank);
+/* Fails when the input has another rank or, where both are known, other sizes; ONXI_DIM_UNKNOWN fits any size. An input
+ * that is omitted fits. */
+onx_status onxi_call_want_dims(onxi_call *call, uint32_t input, uint32_t rank, const onxi_dim *dims);
+/* The same for rank 1. */
+onx_status onxi_call_want_vector(onxi_call *call, uint32_t input, onxi_dim length);
+/* Fails when axis `axis` of the input is known to have another size; the input has that axis. */
+onx_status onxi_call_want_dim(onxi_call *call, uint32_t input, uint32_t axis, onxi_dim dim);
 /* The elements of an integer input of rank 0 or 1 as far as they are known, or NULL. */
 const onxi_known_ints *onxi_call_value(onxi_call *call, uint32_t input);
 /* The same where only the whole parts are known, which are not below 0. The functions above do not give those. */

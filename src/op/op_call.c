@@ -234,6 +234,28 @@ onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t r
     return ONX_OK;
 }
 
+onx_status onxi_call_want_dim(onxi_call *call, uint32_t input, uint32_t axis, onxi_dim dim)
+{
+    const onxi_type *type = onxi_call_ranked(call, input);
+    if (!type || !onxi_dim_is_const(dim) || !onxi_dim_is_const(type->dims[axis]) || type->dims[axis] == dim)
+        return ONX_OK;
+    return onxi_call_fail(call, "input %u has size %lld at axis %u, expected %lld", input, (long long)type->dims[axis],
+                          axis, (long long)dim);
+}
+
+onx_status onxi_call_want_dims(onxi_call *call, uint32_t input, uint32_t rank, const onxi_dim *dims)
+{
+    ONX_TRY(onxi_call_want_rank(call, input, rank));
+    for (uint32_t i = 0; i < rank; i++)
+        ONX_TRY(onxi_call_want_dim(call, input, i, dims[i]));
+    return ONX_OK;
+}
+
+onx_status onxi_call_want_vector(onxi_call *call, uint32_t input, onxi_dim length)
+{
+    return onxi_call_want_dims(call, input, 1, &length);
+}
+
 const onxi_known_ints *onxi_call_any_value(onxi_call *call, uint32_t input)
 {
     const onxi_known_ints *value = onxi_call_has_input(call, input) ? call->ops->value(call, input) : NULL;

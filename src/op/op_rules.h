@@ -222,6 +222,7 @@ RULE(tree_ensemble);
 /* nn: sliding windows */
 RULE(pool);
 RULE(conv);
+RULE(conv_integer);
 RULE(deform_conv);
 RULE(qlinear_conv);
 RULE(global_pool);

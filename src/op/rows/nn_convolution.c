@@ -128,7 +128,7 @@ const onxi_schema onxi_op_Conv[] = {
 /* ---- ConvInteger ---- */
 
 const onxi_schema onxi_op_ConvInteger[] = {
-    { .name = "ConvInteger", .since = 10, .infer = onxi_rule_conv, .flags = INFERS, ARITY(2, 4, 1, 1),
+    { .name = "ConvInteger", .since = 10, .infer = onxi_rule_conv_integer, .flags = INFERS, ARITY(2, 4, 1, 1),
       .inputs = PORTS({ "x", "T1", 0 }, { "w", "T2", 0 }, { "x_zero_point", "T1", OPT },
                       { "w_zero_point", "T2", OPT }),
       .outputs = PORTS({ "y", "T3", 0 }), .attrs = convolution_attrs_22,

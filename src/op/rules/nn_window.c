@@ -65,9 +65,14 @@ static onx_status window_read(onxi_call *call, const onxi_type *x, const onxi_ty
         return onxi_call_fail(call, "attribute kernel_shape is missing");
     if (!kernel)
         w->kernel = weight->dims + 2;
-    for (uint32_t i = 0; i < w->rank; i++)
+    for (uint32_t i = 0; i < w->rank; i++) {
+        onxi_dim size = weight ? weight->dims[2 + i] : w->kernel[i];
+        if (onxi_dim_is_const(size) && onxi_dim_is_const(w->kernel[i]) && size != w->kernel[i])
+            return onxi_call_fail(call, "kernel_shape is %lld at axis %u and the weight has %lld there",
+                                  (long long)w->kernel[i], i, (long long)size);
         if (onxi_dim_is_const(w->kernel[i]) && w->kernel[i] < 1)
             return onxi_call_fail(call, "the kernel has size %lld at axis %u", (long long)w->kernel[i], i);
+    }
     return ONX_OK;
 }
 
@@ -135,7 +140,23 @@ onx_status onxi_rule_pool(onxi_call *call)
     return window_output(call, x, x->dims[1], &w);
 }
 
-static onx_status conv(onxi_call *call, uint32_t weight_input)
+/* Channels per group, and a bias per output channel. */
+static onx_status conv_operands(onxi_call *call, uint32_t weight_input, uint32_t bias)
+{
+    const onxi_type *weight = onxi_call_ranked(call, weight_input);
+    int64_t group = onxi_call_int(call, "group", 1);
+    onxi_dim channels;
+    if (group < 1)
+        return onxi_call_fail(call, "attribute group is %lld", (long long)group);
+    ONX_TRY(onxi_call_times(call, weight->dims[1], group, "the number of input channels", &channels));
+    ONX_TRY(onxi_call_want_dim(call, 0, 1, channels));
+    if (call->running && weight->dims[0] % group != 0)
+        return onxi_call_fail(call, "%lld output channels are not divisible by group %lld", (long long)weight->dims[0],
+                              (long long)group);
+    return onxi_call_want_vector(call, bias, weight->dims[0]);
+}
+
+static onx_status conv(onxi_call *call, uint32_t weight_input, uint32_t bias)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *weight = onxi_call_ranked(call, weight_input);
     window w;
@@ -144,19 +165,45 @@ static onx_status conv(onxi_call *call, uint32_t weight_input)
     if (!x || !weight)
         return ONX_OK;
     ONX_TRY(window_read(call, x, weight, true, &w));
-    int64_t group = onxi_call_int(call, "group", 1);
-    if (group < 1)
-        return onxi_call_fail(call, "attribute group is %lld", (long long)group);
+    ONX_TRY(conv_operands(call, weight_input, bias));
     return window_output(call, x, weight->dims[0], &w);
 }
 
 onx_status onxi_rule_conv(onxi_call *call)
 {
-    return conv(call, 1);
+    return conv(call, 1, 2);
 }
 onx_status onxi_rule_deform_conv(onxi_call *call)
 {
-    return conv(call, 1);
+    return conv(call, 1, 3);
+}
+
+/* One zero point for the whole tensor. */
+static onx_status want_single(onxi_call *call, uint32_t input)
+{
+    const onxi_type *type = onxi_call_ranked(call, input);
+    if (!type || !call->running || onxi_call_product(call, type->dims, 0, type->rank) == 1)
+        return ONX_OK;
+    return onxi_call_fail(call, "input %u has %lld elements, expected one", input,
+                          (long long)onxi_call_product(call, type->dims, 0, type->rank));
+}
+
+/* One for the whole tensor, or one per output channel. */
+static onx_status want_per_channel(onxi_call *call, uint32_t input, onxi_dim channels)
+{
+    const onxi_type *type = onxi_call_ranked(call, input);
+    if (!type || (type->rank == 1 && onxi_dim_is_const(channels) && type->dims[0] == channels))
+        return ONX_OK;
+    return want_single(call, input);
+}
+
+onx_status onxi_rule_conv_integer(onxi_call *call)
+{
+    const onxi_type *weight = onxi_call_ranked(call, 1);
+    ONX_TRY(want_single(call, 2));
+    if (weight && weight->rank)
+        ONX_TRY(want_per_channel(call, 3, weight->dims[0]));
+    return conv(call, 1, ONXI_NO_INPUT);
 }
 
 static onx_status same_dtype(onxi_call *call, uint32_t a, uint32_t b)
@@ -172,8 +219,14 @@ onx_status onxi_rule_qlinear_conv(onxi_call *call)
 {
     ONX_TRY(same_dtype(call, 0, 2));
     ONX_TRY(same_dtype(call, 3, 5));
+    const onxi_type *weight = onxi_call_ranked(call, 3);
+    for (uint32_t i = 1; i < 8; i++)
+        if (i != 3 && i != 4 && i != 5)
+            ONX_TRY(want_single(call, i));
+    for (uint32_t i = 4; i < 6 && weight && weight->rank; i++)
+        ONX_TRY(want_per_channel(call, i, weight->dims[0]));
     onxi_call_output_unranked(call, 0, onxi_call_dtype(call, 7));
-    return conv(call, 3);
+    return conv(call, 3, 8);
 }
 
 /* Everything spatial becomes 1. */
@@ -189,6 +242,13 @@ onx_status onxi_rule_global_pool(onxi_call *call)
     for (uint32_t i = 2; i < x->rank; i++)
         dims[i] = 1;
     return ONX_OK;
+}
+
+/* Output channels come group by group, so that a bias has weight[1] * group elements. */
+static onx_status conv_transpose_operands(onxi_call *call, const onxi_type *weight, onxi_dim channels)
+{
+    ONX_TRY(onxi_call_want_dim(call, 0, 1, weight->dims[0]));
+    return onxi_call_want_vector(call, 2, channels);
 }
 
 /* stride * (in - 1) + output_padding + extent - pads, or what output_shape says */
@@ -217,6 +277,7 @@ onx_status onxi_rule_conv_transpose(onxi_call *call)
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
     dims[0] = x->dims[0];
     ONX_TRY(onxi_call_times(call, weight->dims[1], group, "the number of output channels", &dims[1]));
+    ONX_TRY(conv_transpose_operands(call, weight, dims[1]));
     for (uint32_t i = 0; i < w.rank; i++) {
         onxi_dim in = x->dims[2 + i], extent = window_extent(call, &w, i);
         if (shape) {

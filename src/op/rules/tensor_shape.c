@@ -159,6 +159,8 @@ static onx_status reshape_dims(onxi_call *call, const onxi_type *x, const onxi_d
                 open = i;
         }
     }
+    if (open >= 0 && others == 0 && target[open] == -1)
+        return onxi_call_fail(call, "the target shape has -1 at axis %lld beside a size of 0", (long long)open);
     if (open >= 0 && others != 0) {
         if (onxi_dim_is_const(total) && onxi_dim_is_const(others) && total % others != 0)
             return onxi_call_fail(call, "%lld elements cannot be arranged in rows of %lld", (long long)total,

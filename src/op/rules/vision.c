@@ -20,10 +20,11 @@ onx_status onxi_rule_roi_align(onxi_call *call)
     dims[0] = count;
     if (x)
         dims[1] = x->dims[1];
-    if (height >= 0)
-        dims[2] = height;
-    if (width >= 0)
-        dims[3] = width;
+    if (height < 1 || width < 1)
+        return onxi_call_fail(call, "output_height is %lld and output_width %lld, the least is 1", (long long)height,
+                              (long long)width);
+    dims[2] = height;
+    dims[3] = width;
     return ONX_OK;
 }
 
