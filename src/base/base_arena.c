@@ -210,7 +210,7 @@ void *onxi_arena_grow(onx_arena *arena, size_t size)
 void *onx_arena_alloc(onx_arena *arena, size_t size)
 {
     enum { SMALL = 64 };
-    /* Most requests are messages. A fixed size is cleared without a call; what lies after the request is free room. */
+    /* Most requests are messages. A fixed size is cleared without a call; what lies behind the request is free room. */
     bool roomy = size <= SMALL && (size_t)(arena->end - arena->at) >= SMALL;
     void *p = onxi_arena_get(arena, size ? size : 1);
     if (!p)

@@ -74,7 +74,7 @@ static bool next_component(onx_str *rest, onx_str *part)
     return false;
 }
 
-/* The component as a C string; false when it may not be opened. */
+/* The component as a C string; false when it is none that may be opened. */
 static bool name_of(onx_str part, char name[NAME_MAX + 1])
 {
     if (part.len > NAME_MAX || memchr(part.ptr, 0, part.len) || onx_str_is(part, ".."))
@@ -84,7 +84,7 @@ static bool name_of(onx_str part, char name[NAME_MAX + 1])
     return true;
 }
 
-/* A folder that is not a link, by descriptor; makes it when asked to. -1 with errno set. */
+/* A folder that is no link, by descriptor; makes it when asked to. -1 with errno set. */
 static int open_folder(int dir, const char *name, bool make)
 {
     int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

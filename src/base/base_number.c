@@ -31,7 +31,7 @@ typedef struct number {
     int digits; /* of the mantissa, leading zeros not counted */
     uint64_t mantissa;
     int64_t scale;            /* value = mantissa * 10^scale, unless cut */
-    int64_t exponent;         /* as written after the e */
+    int64_t exponent;         /* as written behind the e */
     const char *first, *last; /* digits and point */
 } number;
 

@@ -30,7 +30,7 @@ struct onxi_output {
     onx_status status; /* the first failure; later calls answer the same */
     uint64_t size;     /* bytes given so far, buffered ones included */
     uint64_t written;  /* file offset: bytes that have left the buffer */
-    uint64_t end;      /* length of the file as the system sees it, past `written` after a hole */
+    uint64_t end;      /* length of the file as the system sees it, behind `written` after a hole */
     onxi_guard_write guard;
     onxi_file_id made; /* the new file */
     size_t used;

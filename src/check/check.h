@@ -214,7 +214,7 @@ typedef struct onxi_check {
     int64_t ir_version;
     uint64_t off[(ONXI_RULE_COUNT + 63) / 64]; /* rules not to be reported */
     onxi_check_finding *findings[3];  /* by severity: the first ones by place, at most twice max_errors of them */
-    const onxi_check_finding *cut[3]; /* what lies after it is not kept; NULL: nothing was cut yet */
+    const onxi_check_finding *cut[3]; /* what lies behind it is not kept; NULL: nothing was cut yet */
     uint32_t kept[3];
     uint64_t total[3];
     uint64_t arrivals;

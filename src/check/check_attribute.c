@@ -267,7 +267,7 @@ void onxi_check_attribute(onxi_check *k, const onxi_check_at *at, const onx_attr
         onxi_check_find(
             k, ONXI_AT(at, type), "A-08",
             (onxi_check_detail){ .value = onxi_check_number(k, a->type), .expected = onx_str_of("1 to 14") },
-            "the type is not an attribute type");
+            "the type is no attribute type");
     } else if (a->type == ONX_ATTR_UNDEFINED) {
         if (k->ir_version >= 2)
             onxi_check_find(k, ONXI_AT(at, type), "A-07", ONXI_PLAIN, "the type is UNDEFINED");

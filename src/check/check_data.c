@@ -59,7 +59,7 @@ void onxi_check_sequence(onxi_check *k, const onxi_check_at *at, const onx_seque
         onxi_check_find(
             k, ONXI_AT(at, elem_type), "DV-01",
             (onxi_check_detail){ .value = onxi_check_number(k, v->elem_type), .expected = onx_str_of("1 to 5") },
-            ONX_HAS(sequence, v, elem_type) ? "elem_type is not a kind of value" : "the sequence has no elem_type");
+            ONX_HAS(sequence, v, elem_type) ? "elem_type is no kind of value" : "the sequence has no elem_type");
         return;
     }
     for (int i = 1; i <= ONX_DATA_OPTIONAL; i++)
@@ -112,7 +112,7 @@ static void check_keys(onxi_check *k, const onxi_check_at *at, const onx_map *v)
         const onxi_check_at *here = ONXI_AT_INDEX(at, keys, i);
         if (!text && !key_fits(v->key_type, v->keys[i]))
             onxi_check_find(k, here, "DV-06", (onxi_check_detail){ .value = onxi_check_number(k, v->keys[i]) },
-                            "the key is not a value of %s", onx_dtype_name(v->key_type));
+                            "the key is no %s", onx_dtype_name(v->key_type));
         if (!onxi_check_set_add(k, seen, onx_str_make((const char *)&v->keys[i], sizeof v->keys[i]), i, NULL))
             onxi_check_find(k, here, "DV-07", (onxi_check_detail){ .value = onxi_check_number(k, v->keys[i]) },
                             "the key is there twice");
@@ -143,7 +143,7 @@ void onxi_check_map(onxi_check *k, const onxi_check_at *at, const onx_map *v, ui
                                                           ? onx_str_of(onx_dtype_name(v->key_type))
                                                           : onxi_check_number(k, v->key_type),
                                              .expected = onx_str_of("an integer of 8 to 64 bits, or string") },
-                        ONX_HAS(map, v, key_type) ? "key_type is not a type for keys" : "the map has no key_type");
+                        ONX_HAS(map, v, key_type) ? "key_type is no type for keys" : "the map has no key_type");
     else
         check_keys(k, at, v);
     if (!v->values) {

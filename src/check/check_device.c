@@ -139,7 +139,7 @@ static void check_group_map(onxi_check *k, const onxi_check_at *at, const onx_sh
                     k, here, "D-10",
                     (onxi_check_detail){ .value = onxi_check_number(k, e->value[j]),
                                          .expected = onxi_check_text(k, "0 to %lld", (long long)devices - 1) },
-                    "the group holds a number that is not a device");
+                    "the group holds a number that is no device");
                 break;
             }
     }
@@ -204,7 +204,7 @@ static void check_spec(onxi_check *k, const onxi_check_at *at, const onx_shardin
     if (!tensor_name.len || !onxi_check_set_find(operands, tensor_name, NULL))
         onxi_check_find(k, ONXI_AT(at, tensor_name), "D-07",
                         (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, tensor_name)) },
-                        tensor_name.len ? "the tensor is not an input or output of the node"
+                        tensor_name.len ? "the tensor is no input or output of the node"
                                         : "the sharding names no tensor");
     check_group_map(k, at, s, devices);
     int64_t rank = tensor ? (int64_t)tensor->dims_count : shape ? (int64_t)shape->dim_count : 0;

@@ -197,7 +197,7 @@ static void check_checksum_text(onxi_check *k, const onxi_check_at *at, onx_str 
                         (onxi_check_detail){ .severity = ONX_RULE_WARNING,
                                              .value = onx_str_of(onxi_check_quote(k, s)),
                                              .expected = onx_str_of("40 hexadecimal digits") },
-                        "the checksum is not a SHA-1");
+                        "the checksum is no SHA-1");
 }
 
 /* Entries that say nothing about where the data is. */

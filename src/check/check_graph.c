@@ -110,7 +110,7 @@ static void check_fits(onxi_check *k, const onxi_check_at *at, const onx_type *t
         shape = type->sparse_tensor_type->shape;
     } else if (type->has & ~(uint32_t)onx_type_has_denotation) {
         onxi_check_find(k, at, "G-15", (onxi_check_detail){ .severity = mismatch(k) },
-                        "the input of that name is not a %s", sparse ? "sparse tensor" : "tensor");
+                        "the input of that name is no %s", sparse ? "sparse tensor" : "tensor");
         return;
     } else {
         return;

@@ -142,7 +142,7 @@ void onxi_check_denotation(onxi_check *k, const onxi_check_at *at, onx_str text,
     if (!is_one_of(text, dimension ? dims : types, false))
         onxi_check_find(k, here, dimension ? "MD-11" : "MD-09",
                         (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, text)) },
-                        "the denotation is not one that ONNX defines for %s", dimension ? "dimensions" : "types");
+                        "the denotation is none that ONNX defines for %s", dimension ? "dimensions" : "types");
 }
 
 /* Keys of the image category and their values; compared without regard to case. */

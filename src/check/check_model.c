@@ -62,7 +62,7 @@ static void check_ir_version(onxi_check *k, const onxi_check_at *at, const onx_m
                         ONX_HAS(model, m, ir_version) ? "zero" : "missing");
     else if (m->ir_version < 0)
         onxi_check_find(k, here, "M-02", (onxi_check_detail){ .value = value, .expected = onx_str_of("1 to 14") },
-                        "ir_version is not an IR version");
+                        "ir_version is no IR version");
     else if (m->ir_version > NEWEST_IR)
         onxi_check_find(k, here, "M-03", (onxi_check_detail){ .value = value, .expected = onx_str_of("1 to 14") },
                         "the model has IR version %lld, the newest known is %d", (long long)m->ir_version, NEWEST_IR);
@@ -89,7 +89,7 @@ static void check_texts(onxi_check *k, const onxi_check_at *at, const onx_model 
     if (domain.len && !onxi_check_is_reverse_dns(domain))
         onxi_check_find(k, ONXI_AT(at, domain), "M-07",
                         (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, domain)) },
-                        "the domain is not a reverse-DNS name");
+                        "the domain is no reverse-DNS name");
     onxi_check_metadata(k, at, m->metadata_props, m->metadata_props_count, true);
 }
 

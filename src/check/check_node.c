@@ -278,7 +278,7 @@ static void check_rare(onxi_check *k, const onxi_check_at *at, const onx_node *n
     onxi_check_node_devices(k, at, n, scope);
 }
 
-/* Outputs after the first that exist only in a mode that an attribute chooses (ND-23). */
+/* Outputs behind the first that exist only in a mode that an attribute chooses (ND-23). */
 static const struct mode {
     const char *op;
     int first, last; /* versions of the operator */

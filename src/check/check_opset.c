@@ -169,7 +169,7 @@ static void report_odd_domain(onxi_check *k, const onxi_check_at *at, onx_str do
         k->odd_domains = onxi_check_set_new(k);
     if (onxi_check_set_add(k, k->odd_domains, domain, 0, &first))
         onxi_check_find(k, at, "O-12", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, domain)) },
-                        "the domain is not a reverse-DNS name");
+                        "the domain is no reverse-DNS name");
 }
 
 void onxi_check_imports(onxi_check *k, const onxi_check_at *at, onx_operator_set_id *const *list, uint32_t count,

@@ -63,7 +63,7 @@ void onxi_check_operator_set(onxi_check *k, const onxi_check_at *at, const onx_o
             onxi_check_find(k, here, "W-23",
                             (onxi_check_detail){ .value = onxi_check_number(k, o->status),
                                                  .expected = onx_str_of("EXPERIMENTAL or STABLE") },
-                            "the status is not one that ONNX defines");
+                            "the status is none that ONNX defines");
     }
     onxi_check_callees_add(k, set->functions, set->functions_count);
     onxi_check_functions(k, at, set->functions, set->functions_count);

@@ -44,7 +44,7 @@ static void check_parameter(onxi_check *k, const onxi_check_at *at, const onx_gr
         onxi_check_find(k, at, "Q-02",
                         (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, key)),
                                              .expected = onx_str_of("SCALE_TENSOR or ZERO_POINT_TENSOR") },
-                        "the key is not one that ONNX defines");
+                        "the key is none that ONNX defines");
     uint32_t name = onxi_check_name_find(k, value);
     if (name == UINT32_MAX || !k->names.meaning[name].scope) {
         onxi_check_find(k, at, "Q-03", (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, value)) },
@@ -60,9 +60,9 @@ static void check_parameter(onxi_check *k, const onxi_check_at *at, const onx_gr
     if (class == ONX_CLASS_NONE)
         return;
     if (scale && class != ONX_CLASS_FLOATING)
-        onxi_check_find(k, at, "Q-06", ONXI_PLAIN, "the scale is not a floating-point tensor");
+        onxi_check_find(k, at, "Q-06", ONXI_PLAIN, "the scale is no floating-point tensor");
     if (zero && !integer && !(class == ONX_CLASS_FLOATING && bits <= 8))
-        onxi_check_find(k, at, "Q-06", ONXI_PLAIN, "the zero point is not an integer tensor");
+        onxi_check_find(k, at, "Q-06", ONXI_PLAIN, "the zero point is no integer tensor");
 }
 
 void onxi_check_annotations(onxi_check *k, const onxi_check_at *at, const onx_graph *graph, onxi_check_scope *scope)

@@ -136,7 +136,7 @@ static void check_list(onxi_check *k, const onxi_check_at *at, const onx_node *n
                             (onxi_check_detail){ .value = onxi_check_number(k, v[i]),
                                                  .expected = onx_str_of("0 or 1"),
                                                  .severity = onxi_check_by_full(k) },
-                            "%s holds a number that is not a direction", name);
+                            "%s holds a number that is no direction", name);
             return;
         }
 }

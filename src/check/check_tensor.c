@@ -163,8 +163,7 @@ static void check_int32_entries(onxi_check *k, const onxi_check_at *at, const on
             onxi_check_find(k, ONXI_AT(at, int32_data), rule,
                             (onxi_check_detail){ .value = onxi_check_number(k, t->int32_data[i]),
                                                  .expected = onxi_check_text(k, "%d to %d", low, high) },
-                            "entry %llu of int32_data is not a value of %s", (unsigned long long)i,
-                            onx_dtype_name(t->data_type));
+                            "entry %llu of int32_data is no %s", (unsigned long long)i, onx_dtype_name(t->data_type));
             return; /* once per tensor */
         }
 }
@@ -176,7 +175,7 @@ static void check_uint32_entries(onxi_check *k, const onxi_check_at *at, const o
             onxi_check_find(
                 k, ONXI_AT(at, uint64_data), "T-25",
                 (onxi_check_detail){ .value = onxi_check_text(k, "%llu", (unsigned long long)t->uint64_data[i]) },
-                "entry %llu of uint64_data is not a uint32", (unsigned long long)i);
+                "entry %llu of uint64_data is no uint32", (unsigned long long)i);
             return;
         }
 }
@@ -208,12 +207,12 @@ static void check_raw_bool(onxi_check *k, const onxi_check_at *at, onx_str raw)
             onxi_check_find(k, ONXI_AT(at, raw_data), "T-21",
                             (onxi_check_detail){ .value = onxi_check_number(k, (unsigned char)raw.ptr[i]),
                                                  .expected = onx_str_of("0 or 1") },
-                            "byte %zu of raw_data is not a boolean", i);
+                            "byte %zu of raw_data is no boolean", i);
             return;
         }
 }
 
-/* Padding bits after the last element of a packed type. */
+/* Padding bits behind the last element of a packed type. */
 static void check_padding(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count, unsigned bits)
 {
     uint64_t used = count * bits % 8; /* count is small enough: its bytes are there */
@@ -282,7 +281,7 @@ static bool check_data_type(onxi_check *k, const onxi_check_at *at, const onx_te
         onxi_check_find(
             k, here, "T-03",
             (onxi_check_detail){ .value = onxi_check_number(k, t->data_type), .expected = onx_str_of("1 to 26") },
-            "data_type is not an element type");
+            "data_type is no element type");
         return false;
     }
     onxi_check_dtype_version(k, here, t->data_type);
@@ -425,7 +424,7 @@ void onxi_check_tensor(onxi_check *k, const onxi_check_at *at, const onx_tensor 
         onxi_check_find(k, ONXI_AT(at, data_location), "T-31",
                         (onxi_check_detail){ .value = onxi_check_number(k, t->data_location),
                                              .expected = onx_str_of("DEFAULT or EXTERNAL") },
-                        "data_location is not a location");
+                        "data_location is no location");
         return;
     }
     for (uint32_t i = 0; i < t->external_data_count && !k->quick; i++)

@@ -105,7 +105,7 @@ static void check_elem_type(onxi_check *k, const onxi_check_at *at, bool present
                         (onxi_check_detail){ .value = onxi_check_number(k, type),
                                              .expected = onx_str_of("1 to 26"),
                                              .severity = k->type_severity },
-                        type == ONX_UNDEFINED ? "elem_type is UNDEFINED" : "elem_type is not an element type");
+                        type == ONX_UNDEFINED ? "elem_type is UNDEFINED" : "elem_type is no element type");
     else
         onxi_check_dtype_version(k, ONXI_AT(at, elem_type), type);
 }

@@ -107,7 +107,7 @@ onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *opt
     *out = NULL;
     onx_model *model = onx_doc_model(doc);
     if (!model)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not a model");
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
     if (!model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
     onx_infer *e;

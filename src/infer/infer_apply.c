@@ -88,7 +88,7 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
     }
 }
 
-/* What the graph declares. Its lists mostly stand in the order in which values are made, so the declared value after
+/* What the graph declares. Its lists mostly stand in the order in which values are made, so the declared value behind
  * the last one found is looked at first; the table of names is made when that fails once. */
 typedef struct declared {
     const onxi_infer_result *result;

@@ -40,7 +40,7 @@ typedef struct onxi_io_stream {
     onxi_output *output;
     onx_doc *doc;    /* may be NULL */
     onxi_sha1 *hash; /* may be NULL */
-    onx_str passed;  /* read through, not given back yet */
+    onx_str behind;  /* read through, not given back yet */
 } onxi_io_stream;
 onx_sink onxi_io_stream_sink(onxi_io_stream *stream);
 onx_status onxi_io_stream_write(void *stream, onx_str bytes);

@@ -11,16 +11,16 @@ static void pass(onxi_io_stream *s, onx_str bytes)
 {
     if (!s->doc || bytes.len < PAYLOAD)
         return;
-    if (s->passed.len && s->passed.ptr + s->passed.len <= bytes.ptr &&
-        bytes.ptr - (s->passed.ptr + s->passed.len) < WINDOW) {
-        s->passed.len = (size_t)(bytes.ptr + bytes.len - s->passed.ptr);
+    if (s->behind.len && s->behind.ptr + s->behind.len <= bytes.ptr &&
+        bytes.ptr - (s->behind.ptr + s->behind.len) < WINDOW) {
+        s->behind.len = (size_t)(bytes.ptr + bytes.len - s->behind.ptr);
     } else {
-        onxi_doc_forget(s->doc, s->passed);
-        s->passed = bytes;
+        onxi_doc_forget(s->doc, s->behind);
+        s->behind = bytes;
     }
-    if (s->passed.len >= WINDOW) {
-        onxi_doc_forget(s->doc, s->passed);
-        s->passed.len = 0;
+    if (s->behind.len >= WINDOW) {
+        onxi_doc_forget(s->doc, s->behind);
+        s->behind.len = 0;
     }
 }
 

@@ -56,8 +56,8 @@ onx_str onxi_path_call(onx_arena *arena, onx_str path, const onx_function *funct
  * not where it looks like it. */
 typedef struct onxi_path_cursor {
     const onxi_message_table *table; /* of `message` */
-    const void *message; /* that the path has come to; NULL: to a part that is not a message, or is absent */
-    onx_str rest;        /* of the path */
+    const void *message;             /* that the path has come to; NULL: to a part that is none, or is absent */
+    onx_str rest;                    /* of the path */
     bool begun;
     const onxi_field *field; /* the last step; NULL for the short form of a subgraph */
     uint32_t index;          /* of the element, UINT32_MAX: none */

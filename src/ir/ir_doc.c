@@ -5,7 +5,7 @@ onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_doc **out)
 {
     *out = NULL;
     if (kind <= ONX_KIND_NONE || kind >= ONX_KIND_COUNT)
-        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is not a kind of message", (int)kind);
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is no kind of message", (int)kind);
     onx_arena *arena;
     ONX_TRY(onx_arena_new(cx, &arena));
     onx_doc *doc = ONXI_NEW(arena, onx_doc);

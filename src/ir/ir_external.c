@@ -98,9 +98,9 @@ bool onxi_external_parse(const onx_tensor *t, onxi_external_ref *out, onxi_exter
         }
     }
     if (seen[OFFSET] && !parse_size(values[OFFSET], &out->offset))
-        return fault(f, "E-14", "the offset is not a decimal number of bytes", values[OFFSET]);
+        return fault(f, "E-14", "the offset is no decimal number of bytes", values[OFFSET]);
     if (seen[LENGTH] && !parse_size(values[LENGTH], &out->length))
-        return fault(f, "E-15", "the length is not a decimal number of bytes", values[LENGTH]);
+        return fault(f, "E-15", "the length is no decimal number of bytes", values[LENGTH]);
     out->has_length = seen[LENGTH];
     out->location = values[LOCATION];
     out->has_checksum = seen[CHECKSUM];

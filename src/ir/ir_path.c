@@ -141,7 +141,7 @@ static const onxi_field *find_field(const onxi_message_table *table, onx_str nam
     return NULL;
 }
 
-/* Names that are not words, or are members of nodes, are written in full: .attribute[0] "name".g. */
+/* Names that are no words, or are members of nodes, are written in full: .attribute[0] "name".g. */
 onx_str onxi_path_subgraph(onx_arena *arena, onx_str path, const onx_node *node, const onx_attribute *attribute)
 {
     char label[ONXI_LABEL_MAX];

@@ -253,7 +253,7 @@ static onx_status open_source(onx_doc *doc, const onx_tensor *tensor, source *s)
     if (s->dtype == ONX_STRING)
         return wrong(s, ONX_E_UNSUPPORTED, "strings have no layout in bytes");
     if (onx_dtype_bits(tensor->data_type) == 0)
-        return wrong(s, ONX_E_INVALID, "data_type %d is not an element type", tensor->data_type);
+        return wrong(s, ONX_E_INVALID, "data_type %d is no element type", tensor->data_type);
     if (ONX_HAS(tensor, tensor, segment))
         return wrong(s, ONX_E_UNSUPPORTED, "the tensor is one segment of a larger one");
     if (!onx_tensor_count(tensor, &s->count) || !onx_dtype_size(s->dtype, s->count, &s->size) || s->size > SIZE_MAX)

@@ -53,7 +53,7 @@ onx_str onx_prepare_text(const onx_prepare *p, const char *name, const char *oth
     return onx_str_make(text + 1, strlen(text) - 2);
 }
 
-/* Elements of "[1, 2]"; NULL when the text is not a list. */
+/* Elements of "[1, 2]"; NULL when the text is no list. */
 static uint32_t default_list(const onx_prepare *p, const char *name, double *out, uint32_t room)
 {
     const char *text = p->ops->otherwise(p, name);

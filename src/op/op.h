@@ -173,7 +173,7 @@ onxi_dim onxi_call_product(onxi_call *call, const onxi_dim *dims, uint32_t first
 /* How many elements of an integer tensor are carried along while inferring. */
 enum { ONXI_KNOWN_INTS_LIMIT = 4096 };
 /* The elements of a constant integer tensor (at rank 0 or 1 floating ones with integral elements too; of higher rank
- * those of the types that sizes and indices have) in `arena`; false when it is not one, too long or cannot be read. */
+ * those of the types that sizes and indices have) in `arena`; false when it is none, too long or cannot be read. */
 bool onxi_known_ints_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor *tensor, onxi_known_ints *out);
 
 /* ---- schema rows ---- */

@@ -51,7 +51,7 @@ onx_status onx_write_to(onx_ctx *cx, onx_kind kind, const void *message, onx_sin
     onx_status status = ONX_OK;
     /* The writer went backwards, so the payload that was referred to last comes first. */
     for (size_t i = w.ref_count; i-- > 0 && status == ONX_OK;) {
-        const char *until = w.end - w.refs[i].after;
+        const char *until = w.end - w.refs[i].behind;
         if (until > at)
             status = sink.write(sink.user, onx_str_make(at, (size_t)(until - at)));
         if (status == ONX_OK)

@@ -44,7 +44,7 @@ static bool hex4(const char *p, const char *end, uint32_t *out)
     return true;
 }
 
-/* The escape at p, a backslash, as bytes; returns the place after it, NULL when it is not one. */
+/* The escape at p, a backslash, as bytes; returns the place behind it, NULL when it is none. */
 static const char *escape(const char *p, const char *end, char bytes[4], size_t *len_out)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -85,13 +85,13 @@ static onx_status scan_string(onxi_text_in *in, onx_str *raw_out, bool *escaped_
             break;
         if (*p == '\\') {
             *escaped_out = true;
-            const char *after = escape(p, in->end, bytes, &len);
-            if (!after) {
+            const char *behind = escape(p, in->end, bytes, &len);
+            if (!behind) {
                 in->at = p;
                 return onxi_text_expected(in,
                                           "an escape of JSON: \\n \\\" \\\\ \\uhhhh or the like, surrogates in pairs");
             }
-            p = after - 1;
+            p = behind - 1;
         }
     }
     if (p == in->end || *p != '"') {

@@ -72,7 +72,7 @@ int64_t onxi_text_load_int(const onxi_field *field, const void *value);
 /* An element of a float or double field, aligned or not. */
 double onxi_text_load_float(onxi_text_out *out, const onxi_field *field, const void *value);
 
-/* How many values a field has, with the address of the first; a NULL message has none. */
+/* How many values a field has, with the address of the first; a message that is NULL is none. */
 uint64_t onxi_text_values(const onxi_message_table *table, const onxi_field *field, const void *message,
                           const char **values_out);
 /* The child message number `index` among the values of a field. */

@@ -28,7 +28,7 @@ static void skip_blank(onxi_text_in *in)
     in->at = p;
 }
 
-/* The next character that is not a blank; 0 at the end, which no token begins with either. */
+/* The next character that is no blank; 0 at the end, which no token begins with either. */
 static char peek(onxi_text_in *in)
 {
     skip_blank(in);
@@ -53,7 +53,7 @@ static onx_str take_word(onxi_text_in *in)
 }
 
 typedef struct numeral {
-    onx_str digits;  /* without 0x and the f after */
+    onx_str digits;  /* without 0x and the f behind */
     unsigned base;   /* 8, 10, 16 */
     bool fractional; /* has a point or an exponent */
     bool suffixed;   /* f at the end */
@@ -72,14 +72,14 @@ static size_t count_digits(const onxi_text_in *in, const char *p)
 /* The end of a decimal number that begins at p: digits [ "." digits ] [ exponent ]; p itself when there is none. */
 static const char *decimal_end(const onxi_text_in *in, const char *p, bool *fractional)
 {
-    size_t before = count_digits(in, p), after = 0;
+    size_t before = count_digits(in, p), behind = 0;
     const char *q = p + before;
     if (q < in->end && *q == '.') {
-        after = count_digits(in, q + 1);
-        q += 1 + after;
+        behind = count_digits(in, q + 1);
+        q += 1 + behind;
         *fractional = true;
     }
-    if (before + after == 0)
+    if (before + behind == 0)
         return p;
     if (q < in->end && (*q == 'e' || *q == 'E')) {
         const char *e = q + 1;
@@ -91,7 +91,7 @@ static const char *decimal_end(const onxi_text_in *in, const char *p, bool *frac
     return q;
 }
 
-/* number = "0x" hex+ | "0" octal+ | decimal [ "f" ], with something else than a letter after */
+/* number = "0x" hex+ | "0" octal+ | decimal [ "f" ], with something else than a letter behind */
 static onx_status take_number(onxi_text_in *in, const char *expected, numeral *out)
 {
     const char *p = in->at, *q = p;
@@ -108,7 +108,7 @@ static onx_status take_number(onxi_text_in *in, const char *expected, numeral *o
             out->fractional |= memchr(p, '8', (size_t)(q - p)) || memchr(p, '9', (size_t)(q - p));
             if (out->fractional)
                 return onxi_text_expected(
-                    in, "no 0 before a decimal number, and digits 0 to 7 after the 0 of an octal one");
+                    in, "no 0 before a decimal number, and digits 0 to 7 behind the 0 of an octal one");
         }
     }
     if (q == p)
@@ -119,7 +119,7 @@ static onx_status take_number(onxi_text_in *in, const char *expected, numeral *o
         q++;
     }
     if (q < in->end && (is_letter(*q) || *q == '.' || is_digit(*q)))
-        return onxi_text_expected(in, "a number with a blank after it");
+        return onxi_text_expected(in, "a number with a blank behind it");
     if (!out->fractional)
         out->fits = onxi_text_digits(out->digits, out->base, &out->value);
     in->at = q;
@@ -141,7 +141,7 @@ static size_t digits_at(const char *p, const char *end, unsigned base, size_t mo
     return n;
 }
 
-/* The bytes of an escape after its backslash at in->at; writes up to four of them. Moves in->at past it. */
+/* The bytes of an escape behind its backslash at in->at; writes up to four of them. Moves in->at past it. */
 static onx_status take_escape(onxi_text_in *in, char *bytes, size_t *len_out)
 {
     static const char letters[] = "abfnrtv\\?'\"", meanings[] = "\a\b\f\n\r\t\v\\?'\"";
@@ -166,7 +166,7 @@ static onx_status take_escape(onxi_text_in *in, char *bytes, size_t *len_out)
     if (c == 'x') {
         size_t n = digits_at(p + 1, end, 16, 2, &code);
         if (!n)
-            return onxi_text_expected(in, "hexadecimal digits after \\x");
+            return onxi_text_expected(in, "hexadecimal digits behind \\x");
         bytes[0] = (char)code;
         in->at = p + 1 + n;
         return ONX_OK;
@@ -174,8 +174,8 @@ static onx_status take_escape(onxi_text_in *in, char *bytes, size_t *len_out)
     size_t want = c == 'u' ? 4 : c == 'U' ? 8 : 0;
     if (!want || digits_at(p + 1, end, 16, want, &code) != want || code > 0x10ffff)
         return onxi_text_expected(in, !want      ? "an escape: \\n \\t \\\\ \\\" \\ooo \\xhh \\uhhhh or the like"
-                                      : c == 'u' ? "four hexadecimal digits after \\u"
-                                                 : "eight hexadecimal digits after \\U, up to 0010ffff");
+                                      : c == 'u' ? "four hexadecimal digits behind \\u"
+                                                 : "eight hexadecimal digits behind \\U, up to 0010ffff");
     in->at = p + 1 + want;
     if (code >= 0xd800 && code < 0xdc00 && end - in->at >= 6 && in->at[0] == '\\' && in->at[1] == 'u' &&
         digits_at(in->at + 2, end, 16, 4, &low) == 4 && low >= 0xdc00 && low < 0xe000) {
@@ -207,7 +207,7 @@ static onx_status make_room(onxi_text_in *in, size_t len)
     return ONX_OK;
 }
 
-/* One string literal, its bytes put after those in the scratch buffer. */
+/* One string literal, its bytes put behind those in the scratch buffer. */
 static onx_status take_literal(onxi_text_in *in)
 {
     enum { CHUNK = 4096, ESCAPE = 16 }; /* an escape is never shorter than its bytes */
@@ -240,7 +240,7 @@ static onx_status take_literal(onxi_text_in *in)
     return p < end ? ONX_OK : onxi_text_expected(in, "the quote that ends the string");
 }
 
-/* string = literal { literal }, put after the bytes in the scratch buffer */
+/* string = literal { literal }, put behind the bytes in the scratch buffer */
 static onx_status take_string(onxi_text_in *in)
 {
     char c = peek(in);

@@ -118,7 +118,7 @@ static void put_hex(onxi_text_out *out, uint64_t value, unsigned digits)
     ONXI_TEXT_PUT(out, "\n");
 }
 
-/* Fields up to the end of the bytes or of the group; false when they are not wire data. Messages are shown down to
+/* Fields up to the end of the bytes or of the group; false when they are no wire data. Messages are shown down to
  * `budget`; `level` bounds groups. */
 static bool put_pieces(onxi_text_out *out, onx_str *rest, uint32_t level, uint32_t budget, bool in_group)
 {

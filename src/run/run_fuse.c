@@ -1,4 +1,4 @@
-/* run_fuse.c - rewriting a resolved graph where constants allow: a BatchNormalization after a Conv goes into its
+/* run_fuse.c - rewriting a resolved graph where constants allow: a BatchNormalization behind a Conv goes into its
  * weights. */
 #include "run/run.h"
 

@@ -246,7 +246,7 @@ static onx_status type_op(planner *pl, uint32_t index)
     return ONX_OK;
 }
 
-/* ---- chains: a head and the elementwise nodes after it ---- */
+/* ---- chains: a head and the elementwise nodes behind it ---- */
 
 static bool takes_post_ops(const onxi_run_op *op)
 {
@@ -677,7 +677,7 @@ static onx_status plan_static(planner *pl, const onxi_run_op *op, uint32_t chain
     for (uint32_t i = 0; i < op->output_count; i++)
         if (outputs[i] && outputs[i]->layout)
             outputs[i]->size = outputs[i]->layout->size;
-    /* operands of post-operations that were not taken do not belong to this step */
+    /* operands of post-operations that were not taken are none of this step */
     uint32_t used = op->input_count;
     for (uint32_t n = 0; n < taken; n++)
         if (d.post_ops[n].operand >= 0)

@@ -74,8 +74,8 @@ onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p)
         bool open;
         onxi_type_set set = types_of(op->schema, port, &open);
         if (!open && !kind_fits(&set, v->kind))
-            return onx_prepare_fail(p, ONX_E_INVALID, "input %u \"%s\" is not a tensor, and %s-%d takes tensors only",
-                                    i, port->name, op->schema->name, (int)op->schema->since);
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u \"%s\" is no tensor, and %s-%d takes tensors only", i,
+                                    port->name, op->schema->name, (int)op->schema->since);
     }
     return ONX_OK;
 }

@@ -97,12 +97,12 @@ static inline void onxi_text_gap(onxi_text_parser *p)
     if (p->at < p->end && (onxi_text_char_is(*p->at, ONXI_CHAR_SPACE) || *p->at == '#'))
         onxi_text_gap_slow(p);
 }
-/* Where the last token ended, though the gap after it is skipped already. */
+/* Where the last token ended, though the gap behind it is skipped already. */
 static inline const char *onxi_text_token_end(const onxi_text_parser *p)
 {
     return p->at == p->gap_end ? p->gap_begin : p->at;
 }
-/* The first byte of the next token, or 0 at the end of the text (a zero byte is not a token either). */
+/* The first byte of the next token, or 0 at the end of the text (a zero byte is no token either). */
 static inline char onxi_text_peek(onxi_text_parser *p)
 {
     onxi_text_gap(p);
@@ -191,11 +191,11 @@ typedef struct onxi_text_element {
     bool is_signed;
     int64_t min, max; /* INT32 storage: range of a literal */
 } onxi_text_element;
-/* All zero for numbers that are not a type. */
+/* All zero for numbers that are no type. */
 onxi_text_element onxi_text_element_of(int64_t dtype);
 
 /* text_parse_node.c */
-/* The word of an attribute type: "ints"; NULL for numbers that are not one. */
+/* The word of an attribute type: "ints"; NULL for numbers that are none. */
 const char *onxi_text_annotation_word(int32_t type);
 bool onxi_text_parse_node(onxi_text_parser *p, onx_node **out);
 bool onxi_text_parse_nodes(onxi_text_parser *p, onx_node ***list, uint32_t *count);
@@ -242,7 +242,7 @@ static inline size_t onxi_text_mark_next(const onxi_text_parser *p)
 }
 /* The marks from `from` on are those of the elements of the list, which has its memory only now. */
 void onxi_text_mark_elements(onxi_text_parser *p, size_t from, const onx_bytes *list);
-/* What was marked as `old` at or after *from is also `key`; *from goes after it. */
+/* What was marked as `old` at or behind *from is also `key`; *from goes behind it. */
 void onxi_text_mark_also(onxi_text_parser *p, size_t *from, const void *old, const void *key);
 /* The message was copied. */
 void onxi_text_mark_moved(onxi_text_parser *p, const void *from, const void *to, size_t size);
@@ -457,7 +457,7 @@ static inline void onxi_text_path_cut(onxi_text_printer *o, size_t len)
 }
 /* Is the empty string another value of the field than none? To the syntax they are the same as a rule. */
 bool onxi_text_tells_empty(const onxi_message_table *table, const onxi_field *field);
-/* Starts the path of a new item after the current one; undone with onxi_text_path_leave(what it returned). */
+/* Starts the path of a new item behind the current one; undone with onxi_text_path_leave(what it returned). */
 typedef struct onxi_text_path_mark {
     size_t base, len, keep_len;
 } onxi_text_path_mark;
@@ -483,7 +483,7 @@ void onxi_text_keep_release(onxi_text_printer *o);
 /* ---- formatter (text_format.c) ---- */
 
 /* An item of the source, from begin to end; `key` is what the printer will ask for. Without a key it only parts what
- * stands before it from comments after it; without an end it takes no comments beside it. */
+ * stands before it from comments behind it; without an end it takes no comments beside it. */
 void onxi_text_trivia_item(onxi_text_parser *p, const void *key, const char *begin, const char *end);
 /* The printer will ask for another address. */
 void onxi_text_trivia_moved(onxi_text_parser *p, const void *from, const void *to);

@@ -15,7 +15,7 @@ typedef struct remark {
     onx_str text; /* "# ...", empty for an empty line */
     const char *at;
     const void *key; /* of the item that it goes with; NULL: the end of the text */
-    bool beside;     /* stands after the item, on its line */
+    bool beside;     /* stands behind the item, on its line */
     bool printed;
     uint32_t next; /* index + 1 of the next one of the same item */
 } remark;
@@ -133,7 +133,7 @@ static const item *item_beside(const onxi_text_trivia *t, const char *at)
     return c == last->end ? last : NULL;
 }
 
-/* The innermost of the item at index - 1 and those that it is a part of that goes on after `at`: index + 1, or 0. */
+/* The innermost of the item at index - 1 and those that it is a part of that goes on behind `at`: index + 1, or 0. */
 static size_t around(const onxi_text_trivia *t, size_t index, const char *at)
 {
     while (index > 0 && !(t->items[index - 1].key && t->items[index - 1].end && t->items[index - 1].end > at))
@@ -150,7 +150,7 @@ static void find_parents(onxi_text_trivia *t)
     }
 }
 
-/* The item that `at` is in, but not in a part of it, and after which nothing of it follows; else the first item that
+/* The item that `at` is in, but not in a part of it, and behind which nothing of it follows; else the first item that
  * begins at or after `at`; or NULL. */
 static const item *item_around(const onxi_text_trivia *t, const char *at)
 {

@@ -117,5 +117,5 @@ const char *onxi_text_hint_behind_comma(const onxi_text_parser *p)
     while (s > p->begin && s[-1] == ' ')
         s--;
     bool closes = p->at < p->end && strchr(")>]}", *p->at) && *p->at;
-    return closes && s > p->begin && s[-1] == ',' ? "no comma may stand after the last entry" : NULL;
+    return closes && s > p->begin && s[-1] == ',' ? "no comma may stand behind the last entry" : NULL;
 }

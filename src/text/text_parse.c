@@ -147,20 +147,20 @@ static bool no_value_name(onxi_text_parser *p, const char *at, onx_str word)
                        : c == '['         ? "all dimensions stand in one pair of brackets: float[2, 3]"
                        : bare && c != '%' ? "quote a name that is a type word"
                                           : onxi_text_hint_for_name(p);
-    return onxi_text_parse_error(p, p->at, "a name", hint, "a type has no value name after it");
+    return onxi_text_parse_error(p, p->at, "a name", hint, "a type has no value name behind it");
 }
 
 /* A name without a type is followed by something that tells that it was meant as one, or by its type. */
 static bool is_no_type(onxi_text_parser *p, const char *name_at)
 {
-    static const char *const after = "a type stands before the name: float[2] x";
+    static const char *const behind = "a type stands before the name: float[2] x";
     char c = onxi_text_peek(p);
     if (c == ':' && !(p->end - p->at > 1 && onxi_text_char_is(p->at[1], ONXI_CHAR_DIGIT)))
-        return onxi_text_parse_error(p, p->at, "',' or a closing bracket", after, "a colon stands after a name");
+        return onxi_text_parse_error(p, p->at, "',' or a closing bracket", behind, "a colon stands behind a name");
     if (!onxi_text_char_is(c, ONXI_CHAR_LETTER) && c != '[' && c != '"' && c != '(')
         return true;
     if (onxi_text_is_type_word(onxi_text_look_ident(p)))
-        return onxi_text_parse_error(p, p->at, "',' or a closing bracket", after, "a type stands after a name");
+        return onxi_text_parse_error(p, p->at, "',' or a closing bracket", behind, "a type stands behind a name");
     p->at = name_at;
     onx_type *type; /* says what is wrong with the word */
     return onxi_text_parse_type(p, &type) && onxi_text_parse_error(p, name_at, "a type", NULL, "this is not a type");
@@ -332,7 +332,7 @@ static bool parse_body(onxi_text_parser *p, const void *key, onx_node ***list, u
 {
     if (!onxi_text_parse_nodes(p, list, count))
         return false;
-    if (p->trivia) /* after the brace of an inner graph the line goes on */
+    if (p->trivia) /* behind the brace of an inner graph the line goes on */
         onxi_text_trivia_item(p, (const char *)key + 1, p->at - 1, p->inner ? NULL : p->at);
     return true;
 }

@@ -150,7 +150,7 @@ static bool single_word(onxi_text_parser *p, onx_str word)
                                  logical ? "booleans are written 1 and 0"
                                  : type  ? type
                                          : "a string is quoted, an attribute of the function is a reference: @name",
-                                 "a bare word is not a value");
+                                 "a bare word is no value");
 }
 
 /* single = literal | "@" name | tensor | type | graph ; `want` is the type that an annotation asks for, or 0. */
@@ -353,7 +353,7 @@ static bool parse_value(onxi_text_parser *p, onx_attribute *a, uint8_t type, uin
 
 static bool no_annotation(onxi_text_parser *p, const char *at, onx_str word)
 {
-    const char *hint = !word.len                      ? "a value stands after =, name = 1"
+    const char *hint = !word.len                      ? "a value stands behind =, name = 1"
                        : onx_str_is(word, "bool")     ? "booleans are ints: 1 or 0"
                        : onxi_text_is_type_word(word) ? "a value of a tensor type is a tensor, one number int or float"
                                                       : NULL;

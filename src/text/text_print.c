@@ -261,7 +261,7 @@ static bool node_holds_graph(const onx_node *node)
     return false;
 }
 
-/* Attributes that hold graphs stand after the inputs, which would be far from the operator otherwise. */
+/* Attributes that hold graphs stand behind the inputs, which would be far from the operator otherwise. */
 static void print_node_text(onxi_text_printer *o, const onx_node *node, bool graphs, bool lines)
 {
     if (ONX_HAS(node, node, name)) {

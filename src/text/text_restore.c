@@ -27,7 +27,7 @@ static bool at_end(reader *r)
     return r->depth > 0 || r->at == r->end || wrong(r, "something follows the value");
 }
 
-/* The next byte after any space; the same space that ends a comment when it is written again. */
+/* The next byte behind any space; the same space that ends a comment when it is written again. */
 static char peek(reader *r)
 {
     while (r->at < r->end && onxi_text_char_is(*r->at, ONXI_CHAR_SPACE))

@@ -357,7 +357,7 @@ static const char *common_slip(const onxi_text_parser *p, const char *at)
     if (p->end - at >= 3 && memcmp(at, "...", 3) == 0)
         return "values were left out when this text was printed: show --full keeps them";
     if (at < p->end && *at == ';')
-        return "no semicolon stands after a node";
+        return "no semicolon stands behind a node";
     return NULL;
 }
 
@@ -518,7 +518,7 @@ bool onxi_text_skip_element(onxi_text_parser *p, const char *start, char close)
     return false;
 }
 
-/* The brace after the outputs, or after the list that follows these. */
+/* The brace behind the outputs, or behind the list that follows these. */
 bool onxi_text_skip_to_body(onxi_text_parser *p)
 {
     const char *error = p->at;

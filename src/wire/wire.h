@@ -15,7 +15,7 @@ onx_status onxi_wire_read(onx_ctx *cx, onx_arena *arena, const onxi_message_tabl
 /* A message in wire form, made back to front so that lengths are known when they are written. Large payloads are
  * not copied but referred to when `refer` was set. */
 typedef struct onxi_wire_ref {
-    size_t after; /* bytes of the buffer that follow the payload */
+    size_t behind; /* bytes of the buffer that follow the payload */
     onx_str payload;
 } onxi_wire_ref;
 

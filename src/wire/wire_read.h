@@ -74,7 +74,7 @@ static inline const byte *read_length(reader *r, const frame *f, const byte *p, 
     return q;
 }
 
-/* The position after the value after a tag; unknown groups are skipped as a unit. */
+/* The position after the value behind a tag; unknown groups are skipped as a unit. */
 const byte *onxi_read_skip(reader *r, const frame *f, const byte *p, const byte *end, uint32_t number,
                            uint32_t wire_type);
 
@@ -86,7 +86,7 @@ const byte *onxi_read_number(reader *r, const frame *f, void *value, const byte 
 const byte *onxi_read_parallel(reader *r, frame *f, onxi_place place, const byte *p, const byte *end, const byte *tag,
                                size_t tag_size);
 
-/* Room in a list for `more` elements after the `count` it has; false with the failure set. */
+/* Room in a list for `more` elements behind the `count` it has; false with the failure set. */
 bool onxi_reader_grow(reader *r, const frame *f, void **list, uint64_t count, uint64_t more, size_t size, bool borrowed,
                       bool wide);
 

@@ -142,7 +142,7 @@ static void *append(reader *r, const frame *f, onxi_place place, uint64_t more)
     const onxi_field *field = f->field;
     uint64_t count = list_count(field, place);
     void **list = place.value;
-    /* An array that still lies in the input has no room after it. */
+    /* An array that still lies in the input has no room behind it. */
     const byte *at = *list;
     bool borrowed = (field->flags & ONXI_BORROW) && count && at >= r->start && at < r->limit;
     size_t size = onxi_field_size(field);
@@ -157,7 +157,7 @@ static const byte *read_packed_fixed(reader *r, const frame *f, onxi_place place
     size_t size = onxi_field_size(field);
     if (len % size)
         return onxi_reader_bad(r, f, p, ONX_E_MALFORMED, "W-13",
-                               "%s is a block of %zu bytes, which is not a multiple of %zu", field->name, len, size);
+                               "%s is a block of %zu bytes, which is no multiple of %zu", field->name, len, size);
     uint64_t count = list_count(field, place);
     if (!len)
         return p;
@@ -173,7 +173,7 @@ static const byte *read_packed_fixed(reader *r, const frame *f, onxi_place place
     return p + len;
 }
 
-/* `more` varints from p on, one after another in a block or each after a tag. */
+/* `more` varints from p on, one behind another in a block or each behind a tag. */
 static const byte *read_varints(reader *r, const frame *f, onxi_place place, const byte *p, const byte *end,
                                 uint64_t more, size_t tag_size)
 {

@@ -117,7 +117,7 @@ static inline char *put_short_head(char *p, const onxi_field *field, uint64_t le
     return p;
 }
 
-/* Tag and length of what stands after p. */
+/* Tag and length of what stands behind p. */
 static inline char *put_len(char *p, const onxi_field *field, uint64_t len)
 {
     if (LIKELY(len < 0x80 && field->tag))

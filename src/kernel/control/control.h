@@ -15,7 +15,7 @@ typedef struct onxi_body {
     onx_value *counter;       /* an int64 of rank 0 */
     onx_value *yes;           /* true, of rank 0 */
 } onxi_body;
-/* In bind. Values for outputs after `carried` are the caller's to make, where they are wanted. */
+/* In bind. Values for outputs behind `carried` are the caller's to make, where they are wanted. */
 onx_status onxi_body_new(onx_work *work, uint32_t inputs, uint32_t outputs, uint32_t carried);
 void onxi_body_free(void *body);
 /* Hands the carried outputs on: last[i] is what came out. */

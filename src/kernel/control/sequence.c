@@ -155,7 +155,7 @@ typedef struct split {
     uint32_t axis;
     bool squeezed; /* parts of size 1 without the axis */
     uint32_t bits;
-    uint64_t outer, inner; /* elements before the axis and after it */
+    uint64_t outer, inner; /* elements before the axis and behind it */
     int64_t size;          /* of the axis */
 } split;
 
@@ -200,7 +200,7 @@ static onx_status split_by_list(onx_work *work, const split *s, const onx_value 
         int64_t size = onxi_move_number(sizes, i);
         if (size < 0 || size > s->size - at)
             return onx_work_fail(work, ONX_E_INVALID,
-                                 "part %llu of size %lld does not fit after %lld in an axis of size %lld",
+                                 "part %llu of size %lld does not fit behind %lld in an axis of size %lld",
                                  (unsigned long long)i, (long long)size, (long long)at, (long long)s->size);
         ONX_TRY(add_part(work, s, at, size));
         at += size;
@@ -221,7 +221,7 @@ static onx_status split_prepare(onx_prepare *p)
     ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &s->axis));
     bool has_sizes = p->input_count > 1 && p->inputs[1];
     if (has_sizes && (p->inputs[1]->rank > 1 || (p->inputs[1]->dtype != ONX_INT32 && p->inputs[1]->dtype != ONX_INT64)))
-        return onx_prepare_fail(p, ONX_E_INVALID, "split is not a scalar or vector of int32 or int64");
+        return onx_prepare_fail(p, ONX_E_INVALID, "split is no scalar or vector of int32 or int64");
     s->squeezed = !has_sizes && onx_prepare_int(p, "keepdims", 1) == 0;
     s->bits = x->dtype == ONX_STRING ? 8 * (uint32_t)sizeof(onx_str) : onx_dtype_bits(x->dtype);
     s->outer = onxi_product(x->dims, 0, s->axis);

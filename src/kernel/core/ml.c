@@ -55,7 +55,7 @@ static onx_status tensor_numbers(const onx_prepare *p, const char *name, const o
 {
     uint64_t count;
     if (!onx_tensor_count(t, &count) || !onx_dtype_bits(t->data_type))
-        return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is not a tensor of numbers", name);
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is no tensor of numbers", name);
     onx_str bytes; /* there must be as many elements as the dims say before room is made for them */
     ONX_TRY(onx_tensor_bytes(p->doc, t, &bytes));
     double *made = ONXI_ARRAY(p->arena, double, count + 1);
@@ -233,7 +233,7 @@ static double probit(double p)
     return 1.41421356 * (x < 0 ? -y : y);
 }
 
-/* Scores of (nearly) zero are not evidence and keep no part of the sum. */
+/* Scores of (nearly) zero are no evidence and keep no part of the sum. */
 static void softmax(double *scores, uint64_t count, bool zero)
 {
     double most = -INFINITY, sum = 0;

@@ -26,15 +26,15 @@ static bool given_window(onx_prepare *p, pool_dims *q, dnnl_alg_kind_t *kind)
         return false;
     bool exact = true;
     for (uint32_t i = 0; i < w.spatial; i++) {
-        int64_t after = (w.out[i] - 1) * w.stride[i] + w.kernel[i] - w.in[i] - w.pad[i];
-        if (w.dilation[i] != 1 || w.pad[i] < 0 || w.pad[i] >= w.kernel[i] || after >= w.kernel[i] || w.out[i] <= 0)
+        int64_t behind = (w.out[i] - 1) * w.stride[i] + w.kernel[i] - w.in[i] - w.pad[i];
+        if (w.dilation[i] != 1 || w.pad[i] < 0 || w.pad[i] >= w.kernel[i] || behind >= w.kernel[i] || w.out[i] <= 0)
             return false;
-        exact &= after <= w.pad_end[i];
+        exact &= behind <= w.pad_end[i];
         q->strides[i] = w.stride[i];
         q->kernel[i] = w.kernel[i];
         q->pad[i] = w.pad[i];
-        q->pad_end[i] = after > 0 ? after : 0;
-        if (after < 0) /* what the windows leave out at the end: described as padding that is there but not reached */
+        q->pad_end[i] = behind > 0 ? behind : 0;
+        if (behind < 0) /* what the windows leave out at the end: described as padding that is there but not reached */
             q->pad_end[i] = w.pad_end[i] > 0 ? w.pad_end[i] : 0;
         if ((w.in[i] + q->pad[i] + q->pad_end[i] - w.kernel[i]) / w.stride[i] + 1 != w.out[i])
             return false;

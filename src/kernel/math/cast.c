@@ -30,16 +30,16 @@ static onx_status from_text(onx_work *work)
 {
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
-    unsigned bits = onx_dtype_bits(y->dtype), width = bits / 8;
+    unsigned bits = onx_dtype_bits(y->dtype);
     bool whole = onx_dtype_class_of(y->dtype) == ONX_CLASS_SIGNED || onx_dtype_class_of(y->dtype) == ONX_CLASS_UNSIGNED;
-    if (!width)
-        return onx_work_fail(work, ONX_E_UNSUPPORTED, "text cannot be cast to %s", onx_dtype_name(y->dtype));
+    if (bits < 8)
+        memset(y->data, 0, y->size);
     for (uint64_t i = 0; i < x->count; i++) {
         onx_str s = ((const onx_str *)x->data)[i];
         double number;
         bool overflow;
         if (!onxi_parse_f64(s, &number, &overflow))
-            return onx_work_fail(work, ONX_E_INVALID, "\"%.*s\" is not a number", ONX_ARG(s));
+            return onx_work_fail(work, ONX_E_INVALID, "\"%.*s\" is no number", ONX_ARG(s));
         int64_t integer = 0; /* long digits do not fit a double */
         bool digits = whole && s.len > 0 && s.len < 19;
         for (size_t k = s.ptr[0] == '-'; digits && k < s.len; k++) {
@@ -48,8 +48,13 @@ static onx_status from_text(onx_work *work)
         }
         if (digits && s.ptr[0] == '-')
             integer = -integer;
-        onx_convert((onx_dtype)y->dtype, (char *)y->data + i * width, digits ? ONX_INT64 : ONX_DOUBLE,
+        uint64_t element = 0;
+        onx_convert((onx_dtype)y->dtype, &element, digits ? ONX_INT64 : ONX_DOUBLE,
                     digits ? (const void *)&integer : &number, 1, true);
+        if (bits < 8)
+            ((uint8_t *)y->data)[i * bits / 8] |= (uint8_t)(element << i * bits % 8);
+        else
+            memcpy((char *)y->data + i * (bits / 8), &element, bits / 8);
     }
     return ONX_OK;
 }
@@ -59,8 +64,7 @@ static size_t print_integer(char *buf, const onx_value *x, uint64_t i)
     int64_t v = 0;
     size_t at = 0, len = 0;
     char digits[24];
-    onx_convert(ONX_INT64, &v, (onx_dtype)x->dtype, (const char *)x->data + i * (onx_dtype_bits(x->dtype) / 8), 1,
-                true);
+    onxi_convert(ONX_INT64, &v, (onx_dtype)x->dtype, x->data, i, 1, true);
     uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
     if (x->dtype == ONX_UINT64)
         u = ((const uint64_t *)x->data)[i];
@@ -86,8 +90,7 @@ static onx_status to_text(onx_work *work)
             len = onxi_print_f64(buf, ((const double *)x->data)[i]);
         } else if (class == ONX_CLASS_FLOATING) {
             float f = 0;
-            onx_convert(ONX_FLOAT, &f, (onx_dtype)x->dtype, (const char *)x->data + i * (onx_dtype_bits(x->dtype) / 8),
-                        1, true);
+            onxi_convert(ONX_FLOAT, &f, (onx_dtype)x->dtype, x->data, i, 1, true);
             len = onxi_print_f32(buf, f);
         } else {
             len = print_integer(buf, x, i);

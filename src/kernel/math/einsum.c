@@ -346,7 +346,7 @@ static onx_status einsum_prepare(onx_prepare *p)
     fits = fits && reserve(&total, q->last.count, &q->last_at);
     q->pack_at = total;
     if (!fits || !onxi_add_u64(total, onxi_gemm_workspace(ONX_DOUBLE, 1, 1, 1), &p->workspace))
-        return onx_prepare_fail(p, ONX_E_LIMIT, "the intermediate result is too large");
+        return onx_prepare_fail(p, ONX_E_LIMIT, "what lies between operands and output is too large");
     return ONX_OK;
 }
 

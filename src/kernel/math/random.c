@@ -18,7 +18,7 @@ static onx_status read_seed(onx_prepare *p, random_params **out)
         return ONX_E_MEMORY;
     p->params = q;
     float seed = onx_prepare_float(p, "seed", 0);
-    q->seeded = onx_prepare_attribute(p, "seed") && seed > -0x1p62f && seed < 0x1p62f; /* NaN is not */
+    q->seeded = onx_prepare_attribute(p, "seed") && seed > -0x1p62f && seed < 0x1p62f; /* NaN is none */
     q->seed = q->seeded ? (uint32_t)(int64_t)seed : 0;
     return ONX_OK;
 }
@@ -110,7 +110,7 @@ static onx_status bernoulli_run(onx_work *work, uint64_t first, uint64_t last)
     for (uint64_t i = 0; i < x->count; i++) {
         double p = onxi_value_number(x, i);
         if (!(p >= 0 && p <= 1))
-            return onx_work_fail(work, ONX_E_INVALID, "element %llu is %g, which is not a probability",
+            return onx_work_fail(work, ONX_E_INVALID, "element %llu is %g, which is no probability",
                                  (unsigned long long)i, p);
         onxi_value_set_number(y, i, one_with(&r, p));
     }

@@ -204,7 +204,7 @@ static onx_status reduce_prepare(onx_prepare *p)
     const int64_t *axes = onx_prepare_ints(p, "axes", &count);
     if (axes_in) {
         if (axes_in->dtype != ONX_INT64 || (!axes_in->data && axes_in->count) || axes_in->count > ONX_RANK_MAX)
-            return onx_prepare_fail(p, ONX_E_INVALID, "axes are not a known list of int64");
+            return onx_prepare_fail(p, ONX_E_INVALID, "axes are no known list of int64");
         axes = axes_in->data;
         count = (uint32_t)axes_in->count;
     }

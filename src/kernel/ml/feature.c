@@ -188,7 +188,7 @@ static onx_status imputed_ints(const onx_prepare *p, imputer_params *q)
         return ONX_OK;
     for (uint32_t i = 0; i < q->count; i++) {
         if (given[i] < INT32_MIN || given[i] > INT32_MAX)
-            return onx_prepare_fail(p, ONX_E_INVALID, "imputed_value_int64s has %lld, which is not an int32",
+            return onx_prepare_fail(p, ONX_E_INVALID, "imputed_value_int64s has %lld, which is no int32",
                                     (long long)given[i]);
         narrow[i] = (int32_t)given[i];
     }

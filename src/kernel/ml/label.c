@@ -11,7 +11,7 @@ typedef struct label_params {
     bool alike;         /* floats that are equal are the same key, and so are all NaN; else the bits count */
     uint64_t count;     /* of keys and values */
     const void *values; /* in the output's type; of texts onx_str */
-    uint64_t value[2];  /* for what is not a key: an element or an onx_str */
+    uint64_t value[2];  /* for what is no key: an element or an onx_str */
     bool needed;        /* OneHotEncoder: there must be a key */
 } label_params;
 

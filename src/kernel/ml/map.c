@@ -9,7 +9,7 @@
 static onx_status want_map(onx_work *work, const onx_value *x)
 {
     if (x->kind != ONX_VALUE_MAP)
-        return onx_work_fail(work, ONX_E_INVALID, "the input is not a map");
+        return onx_work_fail(work, ONX_E_INVALID, "the input is no map");
     for (uint64_t i = 0; i < x->count; i++) {
         const onx_value *v = x->items[i];
         if (v->kind != ONX_VALUE_TENSOR || v->count != 1 || v->dtype != x->items[0]->dtype)
@@ -128,7 +128,7 @@ static onx_status cast_item(onx_work *work, const onx_value *from, onx_value *y,
     if (from->dtype == ONX_STRING) {
         onx_str text = *(const onx_str *)from->data;
         if (!onxi_parse_f64(text, &number, &overflow))
-            return onx_work_fail(work, ONX_E_INVALID, "\"%.*s\" is not a number", ONX_ARG(text));
+            return onx_work_fail(work, ONX_E_INVALID, "\"%.*s\" is no number", ONX_ARG(text));
     } else {
         number = (double)*(const float *)from->data;
     }

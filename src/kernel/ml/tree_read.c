@@ -83,15 +83,14 @@ static onx_status check_trees(const onx_prepare *p, const onxi_forest *f, uint64
             continue;
         for (uint32_t at = f->roots[r];; at = open[--left]) {
             if (reached[at]++)
-                return onx_prepare_fail(p, ONX_E_INVALID, "node %u is reached by two ways, which is not a tree", at);
+                return onx_prepare_fail(p, ONX_E_INVALID, "node %u is reached by two ways, which is no tree", at);
             /* Of n nodes at most n + 1 branches can be open before one is reached twice. */
             for (int side = 0; side < 2; side++) {
                 uint32_t next = f->nodes[at].next[side];
                 if (next & ONXI_TREE_IS_LEAF)
                     continue;
                 if (left == count || reached[next])
-                    return onx_prepare_fail(p, ONX_E_INVALID, "node %u is reached by two ways, which is not a tree",
-                                            next);
+                    return onx_prepare_fail(p, ONX_E_INVALID, "node %u is reached by two ways, which is no tree", next);
                 open[left++] = next;
             }
             if (!left)
@@ -165,7 +164,7 @@ static onx_status read_mode(const onx_prepare *p, onx_str name, uint8_t *out)
     static const char *const names[] = {
         [ONXI_TREE_LEQ] = "BRANCH_LEQ", [ONXI_TREE_LT] = "BRANCH_LT", [ONXI_TREE_GTE] = "BRANCH_GTE",
         [ONXI_TREE_GT] = "BRANCH_GT",   [ONXI_TREE_EQ] = "BRANCH_EQ", [ONXI_TREE_NEQ] = "BRANCH_NEQ",
-        [ONXI_TREE_MEMBER] = NULL, /* is not a mode here */
+        [ONXI_TREE_MEMBER] = NULL, /* is no mode here */
         [ONXI_TREE_LEAF] = "LEAF",
     };
     for (uint8_t i = 0; i < sizeof names / sizeof *names; i++)

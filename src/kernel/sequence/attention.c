@@ -78,7 +78,7 @@ static onx_status prepare_precision(const onx_prepare *p, onxi_attention *a)
 {
     int64_t precision = onx_prepare_int(p, "softmax_precision", 0);
     if (precision && (precision < 0 || precision >= 32 || !(ONXI_FLOATS & ONX_DTYPE_BIT(precision))))
-        return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is not a type of floats",
+        return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is no type of floats",
                                 (long long)precision);
     bool wide = a->q.dtype == ONX_DOUBLE || a->v.dtype == ONX_DOUBLE || precision == ONX_DOUBLE;
     a->dtype = wide ? ONX_DOUBLE : ONX_FLOAT;
@@ -99,7 +99,7 @@ static onx_status prepare_mask(const onx_prepare *p, attention_params *q)
         return ONX_OK;
     bool number = m->kind == ONX_VALUE_TENSOR && ((ONXI_NUMBERS | ONX_DTYPE_BIT(ONX_BOOL)) & ONX_DTYPE_BIT(m->dtype));
     if (!number || m->rank > 4)
-        return onx_prepare_fail(p, ONX_E_INVALID, "the mask is not a tensor of numbers of rank up to 4");
+        return onx_prepare_fail(p, ONX_E_INVALID, "the mask is no tensor of numbers of rank up to 4");
     q->mask_columns = m->rank ? (uint64_t)m->dims[m->rank - 1] : 1;
     q->mask_repeat = !m->rank || (p->since < 24 && q->mask_columns == 1); /* later a column alone is filled up */
     bool fits = q->mask_repeat || q->mask_columns <= a->total;
@@ -290,7 +290,7 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
         onxi_attention_mix(&q->a, t, past_v, in[IN_V], work->outputs[OUT_Y]);
 }
 
-/* Past and new rows of one head, one after the other. */
+/* Past and new rows of one head, one behind the other. */
 static void give_present(const onxi_attention *a, const onxi_heads *past, const onx_value *before,
                          const onxi_heads *now, const onx_value *v, uint64_t batch, uint64_t head, onx_value *out)
 {

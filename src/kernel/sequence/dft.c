@@ -65,7 +65,7 @@ static const onx_value *operand(const onx_prepare *p, const onx_value *const *in
 static onx_status number_of(const onx_prepare *p, const onx_value *v, const char *name, int64_t *out)
 {
     if (v->count != 1 || !v->data)
-        return onx_prepare_fail(p, ONX_E_INVALID, "%s is not a single number", name);
+        return onx_prepare_fail(p, ONX_E_INVALID, "%s is no single number", name);
     *out = onxi_index(v, 0);
     return ONX_OK;
 }
@@ -137,7 +137,7 @@ static onx_status dft_prepare(onx_prepare *p)
     q->out_parts = q->inverse && q->one_sided ? 1 : 2;
     p->params = q;
     if (axis && (axis->kind != ONX_VALUE_TENSOR || axis->count != 1))
-        return onx_prepare_fail(p, ONX_E_INVALID, "axis is not a single number");
+        return onx_prepare_fail(p, ONX_E_INVALID, "axis is no single number");
     q->known = !axis || axis->data;
     if (!q->known)
         return dft_any_axis(p, x, q);
@@ -316,7 +316,7 @@ static onx_status mel_prepare(onx_prepare *p)
 {
     for (uint32_t i = 0; i < 5; i++)
         if (p->inputs[i]->kind != ONX_VALUE_TENSOR || p->inputs[i]->count != 1)
-            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is not a single number", i);
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is no single number", i);
     return ONX_OK;
 }
 

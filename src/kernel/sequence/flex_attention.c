@@ -32,7 +32,7 @@ static onx_status flex_sizes(const onx_prepare *p, const onx_value *const *in, f
         return onx_prepare_fail(p, ONX_E_INVALID, "query, key and value are not of rank 4, of one batch and one type");
     int64_t precision = onx_prepare_int(p, "softmax_precision", a->q.dtype == ONX_DOUBLE ? ONX_DOUBLE : ONX_FLOAT);
     if (precision < 0 || precision >= 32 || !(ONXI_FLOATS & ONX_DTYPE_BIT(precision)))
-        return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is not a type of floats",
+        return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is no type of floats",
                                 (long long)precision);
     a->precision = (int)precision;
     a->dtype = a->q.dtype == ONX_DOUBLE || precision == ONX_DOUBLE ? ONX_DOUBLE : ONX_FLOAT;

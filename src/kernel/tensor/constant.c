@@ -154,7 +154,7 @@ static onx_status range_prepare(onx_prepare *p)
 {
     for (uint32_t i = 0; i < 3; i++)
         if (p->inputs[i]->dtype != p->outputs[0]->dtype || p->inputs[i]->count != 1)
-            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is not a scalar of the type of the output", i);
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is no scalar of the type of the output", i);
     p->rows = p->outputs[0]->count;
     p->grain = ONXI_BLOCK;
     return ONX_OK;

@@ -17,7 +17,7 @@ typedef struct gram_params {
     } * edges;
     uint64_t mask;
     uint32_t node_count;
-    int64_t *column; /* per node: where its n-gram counts, -1: it is not one */
+    int64_t *column; /* per node: where its n-gram counts, -1: it is none */
 } gram_params;
 
 /* ---- the tree ---- */
@@ -31,7 +31,7 @@ static uint64_t edge_slot(const gram_params *q, uint32_t from, uint32_t name)
     return at;
 }
 
-/* The node after the item; 0: there is none. */
+/* The node behind the item; 0: there is none. */
 static inline uint32_t follow(const gram_params *q, uint32_t from, uint32_t name)
 {
     return name == ONXI_ML_NOWHERE ? 0 : q->edges[edge_slot(q, from, name)].to;

@@ -308,7 +308,7 @@ static onx_status regex_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute pattern has %zu bytes, expected up to %u", text.len,
                                 PATTERN_MAX);
     if (p->inputs[0]->dtype != ONX_STRING || p->outputs[0]->count != p->inputs[0]->count)
-        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is not a tensor of strings");
+        return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is no tensor of strings");
     t.out = onx_arena_alloc(p->arena, text.len * (GROWTH / 2) + 1);
     if (!q || !t.out)
         return ONX_E_MEMORY;

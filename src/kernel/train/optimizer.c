@@ -101,7 +101,7 @@ static onx_status optimizer_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "mode is \"%.*s\"", ONX_ARG(mode));
     for (uint32_t i = 0; i < BEFORE; i++)
         if (p->input_count <= i || !p->inputs[i] || p->inputs[i]->kind != ONX_VALUE_TENSOR || p->inputs[i]->count != 1)
-            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is not a single number", i);
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u is no single number", i);
     ONX_TRY(optimizer_tensors(p, q));
     p->params = q;
     return ONX_OK;

@@ -246,7 +246,11 @@ static onx_status unpool_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 const onx_kernel onxi_kernels_fold[] = {
-    { .op = "Col2Im", .since = 18, .prepare = image_prepare, .run = image_run },
+    { .op = "Col2Im",
+      .since = 18,
+      .dtypes = ONXI_NUMBERS | ONX_DTYPE_BIT(ONX_BOOL),
+      .prepare = image_prepare,
+      .run = image_run },
     { .op = "MaxUnpool", .since = 9, .dtypes = ONXI_FLOATS, .prepare = unpool_prepare, .run = unpool_run },
     { 0 }
 };

@@ -45,7 +45,7 @@ static void place_window(const pool_params *q, const int64_t *pos, pool_place *a
         at->last[d] = last < w->kernel[d] ? last : w->kernel[d];
         int64_t inside = at->last[d] > at->first[d] ? at->last[d] - at->first[d] : 0;
         at->taps *= inside;
-        /* pads count, but not what ceil_mode adds after them */
+        /* pads count, but not what ceil_mode adds behind them */
         int64_t padded = div_ceil(w->in[d] + w->pad_end[d] - origin, w->dilation[d]);
         if (q->count_beyond)
             padded = w->kernel[d];
@@ -194,7 +194,7 @@ static onx_status pool_prepare(onx_prepare *p)
         ONX_TRY(onxi_window_make(p, NULL, &q->window));
     }
     q->count_pads = onx_prepare_int(p, "count_include_pad", 0) != 0 && body->kind == POOL_AVERAGE && !body->global;
-    q->count_beyond = p->since < 22; /* before that, what ceil_mode adds after the pads counts as well */
+    q->count_beyond = p->since < 22; /* before that, what ceil_mode adds behind the pads counts as well */
     q->column_major = onx_prepare_int(p, "storage_order", 0) != 0;
     const onx_attribute *power =
         body->kind == POOL_LP ? onx_prepare_attribute(p, "p") : NULL; /* a float in version 1 */

@@ -331,7 +331,7 @@ static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
                             .overlap = (float)limit_at(work, 3, 0),
                             .least = (float)limit_at(work, 4, -(double)INFINITY),
                             .centred = onx_prepare_int(work->prepared, "center_point_box", 0) != 0 };
-    /* a class keeps its boxes one after the other, UINT64_MAX ends them */
+    /* a class keeps its boxes one behind the other, UINT64_MAX ends them */
     for (uint64_t i = 0; i < lists && count; i++) {
         uint64_t found = keep_boxes(&s, (const float *)boxes->data + i / classes * count * 4,
                                     (const float *)scores->data + i * count, count, order, kept + i * count);

@@ -10,7 +10,7 @@ typedef struct resize_params {
 
 /* ---- nearest ---- */
 
-/* Rows are runs along the last axis that is resized; what is after it moves together. */
+/* Rows are runs along the last axis that is resized; what is behind it moves together. */
 static uint32_t last_axis(const onxi_taps_list *list)
 {
     uint32_t last = 0;
@@ -254,7 +254,7 @@ static onx_status resize_run(onx_work *work, uint64_t first, uint64_t last)
         size_work(&own.taps, x, y, &own);
         space = own.space ? onx_arena_alloc(work->text, own.space) : NULL;
         if (own.space && !space)
-            return onx_work_fail(work, ONX_E_MEMORY, "there is no memory for the intermediate result");
+            return onx_work_fail(work, ONX_E_MEMORY, "there is no memory for what lies between");
         q = &own;
         first = 0;
         last = own.rows;

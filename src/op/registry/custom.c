@@ -57,8 +57,7 @@ static onx_status copy_attributes(onx_registry *registry, const onx_op_def *def,
     return ONX_OK;
 }
 
-/* The types of a constraint, separated by spaces; what is not a tensor, sequence or optional of them goes to `other`.
- */
+/* The types of a constraint, separated by spaces; what is no tensor, sequence or optional of them goes to `other`. */
 static onx_status parse_types(onx_registry *registry, const char *text, onxi_type_set *out)
 {
     char *other = onx_arena_alloc(registry->arena, strlen(text) + 2);

@@ -70,7 +70,7 @@ onx_status onxi_opset_list(onx_ctx *cx, const onx_operator_set *set, onxi_opset_
 /* Reports that a rule is broken. */
 void onxi_opset_report(onx_ctx *cx, const char *rule, onx_severity severity, const char *path, onx_str value,
                        const char *format, ...) ONX_PRINTF(6, 7);
-/* A note when the name is not one that the conventions for authors of operators call for (N-12). */
+/* A note when the name is none that the conventions for authors of operators call for (N-12). */
 void onxi_lint_attribute(onx_ctx *cx, const char *where, onx_str name);
 /* Below, at, or above 0 as a comes before, with, or after b by bytes. */
 int onxi_str_order(onx_str a, onx_str b);

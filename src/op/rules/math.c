@@ -304,8 +304,7 @@ onx_status onxi_rule_window(onxi_call *call)
     onxi_dim *dims, size = scalar(call, 0);
     int64_t dtype = onxi_call_int(call, "output_datatype", ONX_FLOAT);
     if (!onx_dtype_name(dtype))
-        return onxi_call_fail(call, "attribute output_datatype is %lld, which is not an element type",
-                              (long long)dtype);
+        return onxi_call_fail(call, "attribute output_datatype is %lld, which is no element type", (long long)dtype);
     onxi_call_output_unranked(call, 0, (int)dtype);
     ONX_TRY(want_scalar(call, 0, "size"));
     if (onxi_dim_is_const(size) && size <= 0)
@@ -320,8 +319,7 @@ onx_status onxi_rule_mel_weight_matrix(onxi_call *call)
     int64_t dtype = onxi_call_int(call, "output_datatype", ONX_FLOAT);
     onxi_dim *dims;
     if (!onx_dtype_name(dtype))
-        return onxi_call_fail(call, "attribute output_datatype is %lld, which is not an element type",
-                              (long long)dtype);
+        return onxi_call_fail(call, "attribute output_datatype is %lld, which is no element type", (long long)dtype);
     ONX_TRY(want_scalar(call, 0, "num_mel_bins"));
     ONX_TRY(want_scalar(call, 1, "dft_length"));
     ONX_TRY(onxi_call_output(call, 0, (int)dtype, 2, &dims));

@@ -56,7 +56,7 @@ onx_status onxi_rule_layer_normalization(onxi_call *call)
     uint32_t axis;
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
     if (!onx_dtype_name(stash))
-        return onxi_call_fail(call, "attribute stash_type is %lld, which is not an element type", (long long)stash);
+        return onxi_call_fail(call, "attribute stash_type is %lld, which is no element type", (long long)stash);
     for (uint32_t i = 1; i < 3; i++)
         onxi_call_output_unranked(call, i, (int)stash);
     if (!x)

@@ -14,7 +14,7 @@ static onx_status set_container(onxi_call *call, uint32_t output, onxi_type_kind
     return ONX_OK;
 }
 
-/* The element type of a sequence input, or NULL while it is not known; fails when the input is not a sequence. */
+/* The element type of a sequence input, or NULL while it is not known; fails when the input is no sequence. */
 static onx_status sequence_element(onxi_call *call, uint32_t input, const onxi_type **out)
 {
     *out = NULL;

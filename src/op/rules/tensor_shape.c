@@ -41,7 +41,7 @@ onx_status onxi_rule_cast(onxi_call *call)
             return onxi_call_fail(call, "attribute to is missing");
         to = onxi_call_int(call, "to", ONX_UNDEFINED);
         if (!onx_dtype_name(to))
-            return onxi_call_fail(call, "attribute to is %lld, which is not an element type", (long long)to);
+            return onxi_call_fail(call, "attribute to is %lld, which is no element type", (long long)to);
     }
     onxi_call_output_unranked(call, 0, (int)to);
     onxi_call_shape_of(call, 0, x);
@@ -61,7 +61,7 @@ onx_status onxi_rule_bit_cast(onxi_call *call)
     int from = onxi_call_dtype(call, 0);
     int64_t to = onxi_call_int(call, "to", ONX_UNDEFINED);
     if (!onx_dtype_bits(to))
-        return onxi_call_fail(call, "attribute to is %lld, which is not an element type with a width", (long long)to);
+        return onxi_call_fail(call, "attribute to is %lld, which is no element type with a width", (long long)to);
     if (from && onx_dtype_bits(from) != onx_dtype_bits(to))
         return onxi_call_fail(call, "%s has %u bits and %s has %u", onx_dtype_name(from), onx_dtype_bits(from),
                               onx_dtype_name(to), onx_dtype_bits(to));
