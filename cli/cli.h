@@ -119,7 +119,7 @@ void cli_progress_end(void);
 /* ---- the look of text on a terminal ---- */
 
 typedef enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE, CLI_CYAN } cli_style;
-/* The escape sequence, or "" where the stream is not a terminal or colours are off. CLI_PLAIN ends a style. */
+/* The escape sequence, or "" where the stream is no terminal or colours are off. CLI_PLAIN ends a style. */
 const char *cli_color(FILE *to, cli_style style);
 /* auto, always or never; auto until called. */
 void cli_set_color(const char *when);
@@ -129,7 +129,7 @@ bool cli_is_unicode(void);
 /* Columns of the terminal, 80 where there is none. */
 unsigned cli_width(void);
 
-/* Text from a file, safe for a terminal: control characters and bytes that are not UTF-8 print as \xNN. */
+/* Text from a file, safe for a terminal: control characters and bytes that are no UTF-8 print as \xNN. */
 void cli_put_text(FILE *to, onx_str text);
 /* Columns that cli_put_text takes for it. */
 unsigned cli_columns(onx_str text);

@@ -33,7 +33,7 @@ void cli_json_close(cli_json *json, char bracket)
         fputc('\n', json->to);
 }
 
-/* Bytes of the well-formed UTF-8 character at the start; 0 when it is not one. */
+/* Bytes of the well-formed UTF-8 character at the start; 0 when it is none. */
 static size_t utf8_length(const unsigned char *p, size_t len)
 {
     if (p[0] < 0x80)

@@ -144,7 +144,7 @@ onx_status cli_npy_read(cli_call *call, const char *what, onx_str bytes, onx_val
 {
     *out = NULL;
     if (bytes.len < 12 || memcmp(bytes.ptr, "\x93NUMPY", 6) != 0)
-        return bad(call, what, "this is not a NumPy array");
+        return bad(call, what, "this is no NumPy array");
     const uint8_t *p = (const uint8_t *)bytes.ptr;
     size_t start = p[6] == 1 ? 10 : 12;
     size_t len = p[6] == 1 ? (size_t)(p[8] | p[9] << 8)

@@ -223,7 +223,7 @@ onx_status cli_zip_member(cli_call *call, const char *what, onx_str archive, onx
     while (archive.len >= 22 && end > lowest && u32(archive.ptr + end) != 0x06054b50)
         end--;
     if (archive.len < 22 || u32(archive.ptr + end) != 0x06054b50) {
-        cli_error(call, "%s: this is not a zip archive", what);
+        cli_error(call, "%s: this is no zip archive", what);
         return ONX_E_MALFORMED;
     }
     uint32_t count = u16(archive.ptr + end + 10), at = u32(archive.ptr + end + 16);

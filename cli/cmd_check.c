@@ -596,7 +596,7 @@ static int run_check(cli_call *call)
 
 static const cli_option options[] = {
     { "full", 0, NULL, NULL, "infer types and shapes as well, strictly" },
-    { "strict", 0, NULL, NULL, "take warnings for errors, and names that are not C identifiers, too" },
+    { "strict", 0, NULL, NULL, "take warnings for errors, and names that are no C identifiers, too" },
     { "only", 0, "RULE,...", NULL, "apply these rules or groups of rules alone" },
     { "ignore", 0, "RULE,...", NULL, "leave these rules or groups of rules out" },
     { "max-errors", 0, "N", NULL, "how many findings of each severity are shown (1000)" },

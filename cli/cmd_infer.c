@@ -199,7 +199,7 @@ const cli_command cmd_infer = {
     .operands = "FILE",
     .help =
         "Sizes stay expressions over the symbols of the model: N + 1, 2*seq, (H + 1)/2. A size that depends on data\n"
-        "becomes a symbol of its own (unk__0). A node that fails is a warning and inference goes on after it; the\n"
+        "becomes a symbol of its own (unk__0). A node that fails is a warning and inference goes on behind it; the\n"
         "summary names the first node where knowledge was lost. Without -o nothing is written.\n",
     .example = "onx infer model.onnx -o typed.onnx\n"
                "onx infer model.onnx --dim batch=1 --list\n"

@@ -496,7 +496,7 @@ static void put_tensor(const onx_tensor *t)
     if (type)
         fputs(type, stdout);
     else
-        printf("%d, which is not an element type", t->data_type);
+        printf("%d, which is no element type", t->data_type);
     if (t->dims_count)
         putchar('[');
     for (uint32_t i = 0; i < t->dims_count; i++)

@@ -231,7 +231,7 @@ typedef enum onx_dtype_class {
     ONX_CLASS_TEXT
 } onx_dtype_class;
 
-/* Any number may be given; those that are not an element type have width 0, class NONE, name NULL, IR version 0. */
+/* Any number may be given; those that are no element type have width 0, class NONE, name NULL, IR version 0. */
 ONX_API const char *onx_dtype_name(int64_t dtype); /* "float16" */
 ONX_API unsigned onx_dtype_bits(int64_t dtype);    /* 0 also for STRING */
 ONX_API onx_dtype_class onx_dtype_class_of(int64_t dtype);

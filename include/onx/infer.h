@@ -17,7 +17,7 @@ typedef struct onx_infer_fixed {
 } onx_infer_fixed;
 
 typedef struct onx_infer_options {
-    bool strict;       /* what fails is an error; otherwise a warning, and inference goes on after it */
+    bool strict;       /* what fails is an error; otherwise a warning, and inference goes on behind it */
     bool check_type;   /* check inputs and outputs against the type constraints of the operators */
     bool no_data_prop; /* do not carry the values of small integer tensors along */
     bool plain_names;  /* write only dimensions that are numbers or single names, no expressions */

@@ -605,7 +605,7 @@ ONX_API onx_attribute *onx_node_attribute(const onx_node *node, const char *name
 ONX_API const void *onx_attribute_value(const onx_attribute *a, uint32_t slot, uint32_t *count);
 /* The type that the attribute says it has, or, where it does not say, the one its value has. */
 ONX_API onx_attribute_type onx_attribute_type_of(const onx_attribute *a);
-ONX_API const char *onx_attribute_type_name(int32_t type); /* "INTS"; NULL for numbers that are not a type */
+ONX_API const char *onx_attribute_type_name(int32_t type); /* "INTS"; NULL for numbers that are no type */
 
 /* ---- building ---- */
 

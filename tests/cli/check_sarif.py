@@ -14,7 +14,7 @@ def need(ok, what):
 
 
 def obj(value, allowed, required, where):
-    need(isinstance(value, dict), where + " is not an object")
+    need(isinstance(value, dict), where + " is no object")
     if not isinstance(value, dict):
         return {}
     need(set(value) <= set(allowed), "%s has unknown properties %s" % (where, sorted(set(value) - set(allowed))))

@@ -13,7 +13,7 @@ graph {
 END
 expect 0 "$ONX" convert small.textproto small.onnx
 
-# ---- what is not a regular file is refused, and nothing waits
+# ---- what is no regular file is refused, and nothing waits
 mkdir folder.onnx
 mkfifo pipe.onnx
 for name in folder.onnx pipe.onnx /dev/zero /dev/tty none.onnx; do
@@ -82,7 +82,7 @@ if [ -w /dev/full ]; then
     expect 2 sh -c "'$ONX' convert small.onnx - >/dev/full"
 fi
 expect 0 "$ONX" convert --to onnx small.onnx /dev/null
-[ -c /dev/null ] || fail "/dev/null is not a device any more"
+[ -c /dev/null ] || fail "/dev/null is no device any more"
 
 # ---- killed while it writes: the old file is whole. One data file serves many tensors, so that writing takes a while.
 {

@@ -78,7 +78,7 @@ expect 2 "$ONX" infer nobody.onnx
 expect 0 "$ONX" infer model.onnxtxt -o - --to onnxtxt
 says out "float[4, \"2*N\"] y"
 expect 0 "$ONX" infer model.onnxtxt -o typed.json
-[ "$(head -c 1 typed.json)" = "{" ] || fail "typed.json is not JSON"
+[ "$(head -c 1 typed.json)" = "{" ] || fail "typed.json is no JSON"
 
 # what was read from text has line and column: in branches, in functions that are called, and while running
 cat >places.onnxtxt <<'EOF'

@@ -18,7 +18,7 @@ cat >plain.onnxtxt <<'END_MODEL'
 g (float[1] x) => (float[1] y) <float[1] w = {1.5}> { y = Add (x, w) }
 END_MODEL
 
-# Files of those names that are not libraries hide the real ones.
+# Files of those names that are no libraries hide the real ones.
 expect 0 "$ONX" help --libraries
 cp out libraries
 mkdir hidden

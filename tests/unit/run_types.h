@@ -1,6 +1,8 @@
 /* run_types.h - cases of operators that hold for several element types: "--- T = floats int32; U = int32 int64" says
  * for which types T and U of the model and of its outputs stand; the case runs for all of them. The numbers are written
- * once and have to be exact in every type; $T is the number of the type. Include after cmocka.h. */
+ * once and have to be exact in every type; $T is the number of the type. V stands for versions of the operator set;
+ * types that a version does not take are passed over (run_coverage.h sees to it that none is forgotten). Include after
+ * cmocka.h. */
 #ifndef TESTS_RUN_TYPES_H
 #define TESTS_RUN_TYPES_H
 
@@ -39,8 +41,10 @@ static inline void run_add_types(run_variable *v, onx_str word)
             return;
         }
     onx_dtype dtype = onx_dtype_find(word);
+    if (v->name == 'V')
+        dtype = (onx_dtype)strtol(word.ptr, NULL, 10);
     if (dtype == ONX_UNDEFINED || v->count >= sizeof v->types / sizeof *v->types)
-        fail_msg("\"%.*s\" is not a type", ONX_ARG(word));
+        fail_msg("\"%.*s\" is no type", ONX_ARG(word));
     v->types[v->count++] = (uint32_t)dtype;
 }
 
@@ -70,7 +74,7 @@ static inline void run_read_options(onx_str options, run_types *types, run_toler
         }
         if (word.len != 1 || !isupper((unsigned char)*word.ptr) || types->count == RUN_VARIABLES ||
             !run_take(&rest, "=", 1))
-            fail_msg("\"%s\" is not an option of a case", item);
+            fail_msg("\"%s\" is no option of a case", item);
         run_variable *v = &types->variables[types->count++];
         v->name = *word.ptr;
         while ((word = run_take_token(&rest)).len)
@@ -98,11 +102,27 @@ static inline const run_variable *run_variable_of(const run_types *types, const 
     return NULL;
 }
 
+static inline void run_say_types(const run_types *types, onx_str title)
+{
+    for (uint32_t i = 0; i < types->count; i++) {
+        const run_variable *v = &types->variables[i];
+        if (v->name == 'V')
+            print_error("%.*s: V is %u\n", ONX_ARG(title), v->types[v->at]);
+        else
+            print_error("%.*s: %c is %s\n", ONX_ARG(title), v->name, onx_dtype_name(v->types[v->at]));
+    }
+}
+
+static inline bool run_has_versions(const run_types *types)
+{
+    return run_variable_of(types, "V", 1) != NULL;
+}
+
 /* The variable that stands for the type now, by which `want` may call it; empty: none. */
 static inline onx_str run_name_of_type(const run_types *types, int dtype, const char *written, size_t len)
 {
     const run_variable *v = run_variable_of(types, written, len);
-    return v && (int)v->types[v->at] == dtype ? onx_str_make(&v->name, 1) : onx_str_make("", 0);
+    return v && v->name != 'V' && (int)v->types[v->at] == dtype ? onx_str_make(&v->name, 1) : onx_str_make("", 0);
 }
 
 /* One element as the text syntax has it for the type. */
@@ -170,9 +190,9 @@ static inline cases_buffer run_with_types(const run_types *types, onx_str text)
             continue;
         }
         onx_dtype dtype = (onx_dtype)v->types[v->at];
-        if (out.len && out.ptr[out.len - 1] == '$') {
+        if (v->name == 'V' || (out.len && out.ptr[out.len - 1] == '$')) {
             char number[8];
-            out.len--;
+            out.len -= v->name != 'V';
             snprintf(number, sizeof number, "%d", dtype);
             cases_add_text(&out, number);
             at += n;

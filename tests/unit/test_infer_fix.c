@@ -232,7 +232,7 @@ static void try_model(onx_ctx *cx, onx_doc *doc, bool make, bool strict, const c
     for (uint32_t i = 0; i < s.count && status == ONX_OK; i++) {
         all[i] = (onx_infer_fixed){ s.names[i], s.natural[i] ? s.natural[i] : 2 };
         status = onx_infer_fix(e, onx_str_of(all[i].name), all[i].size);
-        status = status == ONX_E_NOT_FOUND ? ONX_OK : status; /* a formula is not a symbol, at once neither */
+        status = status == ONX_E_NOT_FOUND ? ONX_OK : status; /* a formula is no symbol, at once neither */
         compare(doc, e, status, all, i + 1, strict, what);
     }
     if (e)

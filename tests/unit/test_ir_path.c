@@ -81,7 +81,7 @@ static void test_ir_path__members_and_elements(void **state)
         { "graph.node[0].input[3]", NULL, "" },
         { "graph.node[0].op_type", &n->op_type, "" },
         { "graph.node[1].then_branch.node[0] (Relu)", m->graph->node[1]->attribute[0]->g->node[0], "" },
-        /* the short form is for names that are not members of nodes */
+        /* the short form is for names that are no members of nodes */
         { "graph.node[2].input.node[0]", &m->graph->node[2]->input, ".node[0]" },
         { "graph.node[2].attribute[0] \"input\".g.node[0]", m->graph->node[2]->attribute[0]->g->node[0], "" },
         /* a label that is not that of the message ends the way */

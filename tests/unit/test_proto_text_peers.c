@@ -417,7 +417,7 @@ static void json_round_trip(onx_ctx *cx, onx_kind kind, const void *message, onx
     onx_doc *doc;
     onx_buffer again;
     onx_status status = onx_json_write(cx, kind, message, text_sink(&json));
-    if (status == ONX_E_UNSUPPORTED) { /* a string that is not UTF-8 */
+    if (status == ONX_E_UNSUPPORTED) { /* a string that is no UTF-8 */
         free(json.ptr);
         return;
     }

@@ -65,12 +65,12 @@ static void test_proto_textproto_read__strings(void **state)
     assert_malformed(ONX_KIND_TENSOR, "name: '\\400'",
                      "1:8: name: error: syntax error, found \\, expected an octal escape up to \\377");
     assert_malformed(ONX_KIND_TENSOR, "name: '\\xg'",
-                     "1:8: name: error: syntax error, found \\, expected hexadecimal digits after \\x");
+                     "1:8: name: error: syntax error, found \\, expected hexadecimal digits behind \\x");
     assert_malformed(ONX_KIND_TENSOR, "name: '\\u12'",
-                     "1:8: name: error: syntax error, found \\, expected four hexadecimal digits after \\u");
+                     "1:8: name: error: syntax error, found \\, expected four hexadecimal digits behind \\u");
     assert_malformed(
         ONX_KIND_TENSOR, "name: '\\U00110000'",
-        "1:8: name: error: syntax error, found \\, expected eight hexadecimal digits after \\U, up to 0010ffff");
+        "1:8: name: error: syntax error, found \\, expected eight hexadecimal digits behind \\U, up to 0010ffff");
     assert_malformed(ONX_KIND_TENSOR, "name: a",
                      "1:7: name: error: syntax error, found a, expected a string in quotes");
     assert_malformed(ONX_KIND_TENSOR, "name: '\\",
@@ -103,11 +103,11 @@ static void test_proto_textproto_read__integers(void **state)
     assert_malformed(
         ONX_KIND_TENSOR, "dims: 08",
         "1:7: dims: error: syntax error, found 08, expected no 0 before a decimal number, and digits 0 to 7 "
-        "after the 0 of an octal one");
+        "behind the 0 of an octal one");
     assert_malformed(ONX_KIND_TENSOR, "dims:1dims:2",
-                     "1:6: dims: error: syntax error, found 1dims, expected a number with a blank after it");
+                     "1:6: dims: error: syntax error, found 1dims, expected a number with a blank behind it");
     assert_malformed(ONX_KIND_TENSOR, "dims: 0x",
-                     "1:7: dims: error: syntax error, found 0x, expected a number with a blank after it");
+                     "1:7: dims: error: syntax error, found 0x, expected a number with a blank behind it");
 }
 
 static void test_proto_textproto_read__floats(void **state)
@@ -129,7 +129,7 @@ static void test_proto_textproto_read__floats(void **state)
     assert_malformed(ONX_KIND_TENSOR, "float_data: inff",
                      "1:13: float_data: error: syntax error, found inff, expected a decimal number, inf or nan");
     assert_malformed(ONX_KIND_TENSOR, "float_data: 1.5.2",
-                     "1:13: float_data: error: syntax error, found 1.5.2, expected a number with a blank after it");
+                     "1:13: float_data: error: syntax error, found 1.5.2, expected a number with a blank behind it");
     assert_malformed(ONX_KIND_TENSOR, "float_data: 1e",
                      "1:13: float_data: error: syntax error, found 1e, expected a decimal number, inf or nan");
     assert_malformed(ONX_KIND_TENSOR, "float_data: .",

@@ -153,7 +153,7 @@ static void test_proto_textproto_write__integers_and_enums(void **state)
 static void test_proto_textproto_write__unknown_fields(void **state)
 {
     (void)state;
-    /* varint, fixed32, fixed64, string, message, message that is not a message after all, empty */
+    /* varint, fixed32, fixed64, string, message, message that is no message after all, empty */
     assert_shows(ONX_KIND_OPERATOR_SET_ID,
                  WIRE("\x98\x06\x05"
                       "\x9d\x06\x01\x02\x03\x04"

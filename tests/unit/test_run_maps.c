@@ -114,7 +114,7 @@ static void test_run_maps__texts(void **state)
                    map, "key -2 is outside of max_map 9");
     add(map, 8, NULL, ONX_STRING, "three", 0);
     expect_failure(cx, HEAD "g (map(int64, string) m) => (float[1, ?] y) { y = ai.onnx.ml.CastMap (m) }", map,
-                   "\"three\" is not a number");
+                   "\"three\" is no number");
     onx_value_free(map);
     onx_ctx_free(cx);
 }
