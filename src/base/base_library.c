@@ -28,6 +28,13 @@
 #else
 #define LEPTONICA_FILES NULL
 #endif
+#ifndef ONX_WITH_DNNL /* the major version whose headers there were: the interfaces differ */
+#define DNNL_FILES NULL
+#elif ONX_WITH_DNNL >= 3
+#define DNNL_FILES "libdnnl.so.3"
+#else
+#define DNNL_FILES "libdnnl.so.2"
+#endif
 
 enum { FILES_MAX = 3 };
 
@@ -52,6 +59,7 @@ static const library_row rows[ONXI_LIBRARY_COUNT] = {
     [ONXI_LIBRARY_UTF8PROC] =
         LIBRARY("libutf8proc", "libutf8proc2", "upper and lower case (StringNormalizer)", UTF8PROC_FILES),
     [ONXI_LIBRARY_LEPTONICA] = LIBRARY("leptonica", "liblept5", "images (ImageDecoder)", LEPTONICA_FILES),
+    [ONXI_LIBRARY_DNNL] = LIBRARY("oneDNN", "libdnnl2", "fast convolutions, products, poolings", DNNL_FILES),
 };
 
 /* ---- loading ---- */
@@ -76,14 +84,15 @@ static void open_library(const library_row *row, onxi_library_state *l)
     atomic_store(&l->tried, true);
 }
 
-/* Under the lock; all or nothing. */
+/* Under the lock; all or nothing but for optional ones. */
 static bool find_functions(onxi_library_state *l, const char *const *names, size_t count)
 {
     if (!l->handle || count > ONXI_FUNCTIONS_MAX)
         return false;
     for (size_t i = 0; i < count; i++) {
-        void *found = dlsym(l->handle, names[i]);
-        if (!found)
+        bool optional = names[i][0] == '?';
+        void *found = dlsym(l->handle, names[i] + optional);
+        if (!found && !optional)
             return false;
         memcpy(l->functions + i * sizeof found, &found, sizeof found);
     }

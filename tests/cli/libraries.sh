@@ -18,7 +18,12 @@ cat >plain.onnxtxt <<'END_MODEL'
 g (float[1] x) => (float[1] y) <float[1] w = {1.5}> { y = Add (x, w) }
 END_MODEL
 
-# Files of those names that are no libraries hide the real ones.
+cat >fast.onnxtxt <<'END_MODEL'
+<ir_version: 9, opset_import: ["" : 20]>
+g (float[4, 8] x, float[8, 3] w) => (float[4, 3] y) { y = MatMul (x, w) }
+END_MODEL
+
+# Files of those names that are not libraries hide the real ones.
 expect 0 "$ONX" help --libraries
 cp out libraries
 mkdir hidden
@@ -48,4 +53,14 @@ done
 without 1 "$ONX" convert plain.onnxtxt moved.onnx --external w.bin --external-threshold 1 --checksum
 needs libcrypto
 without 0 "$ONX" bench --seconds 0 plain.onnxtxt
+# What has a plain kernel, too, is run by that.
+without 0 "$ONX" run fast.onnxtxt --random --profile
+cat out err >both
+says both "MatMul"
+says both "plain"
+if grep -q '^oneDNN .*\.so\.' libraries; then
+    expect 0 "$ONX" run fast.onnxtxt --random --profile
+    cat out err >both
+    says both "dnnl"
+fi
 done_testing

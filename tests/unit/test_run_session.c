@@ -199,6 +199,76 @@ static void test_run_session__products(void **state)
     onx_ctx_free(cx);
 }
 
+/* Work that is worth several threads: fast kernels cut it into parts, by images, groups, channels, rows, columns. */
+static void test_run_session__parts_of_convolutions(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    static const char *const bodies[] = { "y = Relu (c)", "y = Add (c, r)",
+                                          "a = Add (r, c) d = Relu (a) y = Add (d, c)",
+                                          "y = MaxPool <kernel_shape = [2, 2]> (c)" };
+    static const int64_t shapes[][4] = { /* images, channels, results, groups */
+                                         { 1, 16, 96, 1 },  { 1, 3, 48, 1 },   { 2, 16, 32, 1 }, { 3, 5, 7, 1 },
+                                         { 1, 96, 96, 96 }, { 1, 32, 64, 32 }, { 1, 30, 30, 3 }, { 1, 12, 50, 1 }
+    };
+    for (uint32_t round = 0; round < sizeof shapes / sizeof *shapes * 4; round++) {
+        const int64_t *s = shapes[round / 4];
+        int64_t x[] = { s[0], s[1], 20, 24 }, r[] = { s[0], s[2], 20, 24 }, w[] = { s[2], s[1] / s[3], 3, 3 };
+        size_t n = (size_t)snprintf(text, sizeof text,
+                                    "<ir_version: 8, opset_import: [\"\" : 15]>\n"
+                                    "g (float[A,B,C,D] x, float[E,F,G,H] r) => (float[I,J,K,L] y)\n<");
+        n += add_initializer(text + n, sizeof text - n, "w", 4, w);
+        n += (size_t)snprintf(text + n, sizeof text - n, ", ");
+        n += add_initializer(text + n, sizeof text - n, "b", 1, &s[2]);
+        snprintf(text + n, sizeof text - n, ">\n{ c = Conv <group = %lld, pads = [1, 1, 1, 1]> (x, w%s) %s }",
+                 (long long)s[3], round % 3 ? ", b" : "", bodies[round % 4]);
+        onx_value *inputs[] = { random_floats(cx, 4, x), random_floats(cx, 4, r) };
+        agree(cx, text, (const onx_value *const *)inputs);
+        onx_value_free(inputs[0]);
+        onx_value_free(inputs[1]);
+    }
+    onx_ctx_free(cx);
+}
+
+static void test_run_session__parts_of_products(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    /* The same square weights are read in both directions. */
+    static const char *const bodies[] = { "y = Gemm (x, w, b)", "y = Gemm <transB = 1> (x, w, b)",
+                                          "a = Gemm <transB = 1> (x, w, b) c = MatMul (x, w) y = Add (a, c)",
+                                          "c = MatMul (x, w) d = Add (c, x) y = Relu (d)" };
+    static const int64_t rows[] = { 1, 2, 7, 48, 90 }, size[] = { 96, 96 };
+    for (uint32_t round = 0; round < sizeof rows / sizeof *rows * 4; round++) {
+        size_t n = (size_t)snprintf(
+            text, sizeof text, "<ir_version: 8, opset_import: [\"\" : 15]>\ng (float[M,K] x) => (float[A,B] y)\n<");
+        const int64_t x[] = { rows[round / 4], 96 };
+        n += add_initializer(text + n, sizeof text - n, "w", 2, size);
+        n += (size_t)snprintf(text + n, sizeof text - n, ", ");
+        n += add_initializer(text + n, sizeof text - n, "b", 1, size);
+        snprintf(text + n, sizeof text - n, ">\n{ %s }", bodies[round % 4]);
+        onx_value *input = random_floats(cx, 2, x);
+        agree(cx, text, (const onx_value *const[]){ input });
+        onx_value_free(input);
+    }
+    static const int64_t shapes[][8] = {
+        /* two values of the run: dims of the one, dims of the other */
+        { 6, 8, 40, 48, 6, 8, 48, 40 }, { 1, 6, 40, 48, 1, 6, 48, 40 }, { 1, 1, 96, 64, 1, 1, 64, 96 },
+        { 6, 1, 40, 48, 1, 8, 48, 40 }, { 1, 8, 40, 48, 6, 1, 48, 40 }, { 1, 6, 40, 48, 1, 1, 48, 40 },
+        { 1, 1, 40, 48, 1, 6, 48, 40 },
+    };
+    for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        onx_value *inputs[] = { random_floats(cx, 4, shapes[i]), random_floats(cx, 4, shapes[i] + 4) };
+        agree(cx,
+              "<ir_version: 8, opset_import: [\"\" : 15]>\n"
+              "g (float[A,B,C,D] a, float[E,F,G,H] b) => (float[I,J,K,L] y) { y = MatMul (a, b) }",
+              (const onx_value *const *)inputs);
+        onx_value_free(inputs[0]);
+        onx_value_free(inputs[1]);
+    }
+    onx_ctx_free(cx);
+}
+
 /* ---- shapes, overrides, sharing ---- */
 
 static const char chain[] =
@@ -484,6 +554,8 @@ int main(void)
         cmocka_unit_test(test_run_session__convolutions),
         cmocka_unit_test(test_run_session__pools),
         cmocka_unit_test(test_run_session__products),
+        cmocka_unit_test(test_run_session__parts_of_convolutions),
+        cmocka_unit_test(test_run_session__parts_of_products),
         cmocka_unit_test(test_run_session__shapes_and_overrides),
         cmocka_unit_test(test_run_session__many_threads),
         cmocka_unit_test(test_run_session__own_kernel),

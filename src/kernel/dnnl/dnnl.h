@@ -1,4 +1,5 @@
-/* dnnl.h - what kernels on oneDNN share: primitives with their operands bound, and layouts. */
+/* dnnl.h - what kernels on oneDNN share: primitives with their operands bound, layouts, post-operations.
+ * ONX_WITH_DNNL is the major version whose headers there are, 2 or 3; version.c is where they differ. */
 #ifndef ONXI_KERNEL_DNNL_H
 #define ONXI_KERNEL_DNNL_H
 
@@ -6,6 +7,73 @@
 
 #ifdef ONX_WITH_DNNL
 #include <dnnl.h>
+
+/* ---- the library (version.c) ---- */
+
+#define ONXI_DNNL_COMMON(F)                                                                                            \
+    F(dnnl_engine_create)                                                                                              \
+    F(dnnl_engine_destroy)                                                                                             \
+    F(dnnl_stream_create)                                                                                              \
+    F(dnnl_stream_destroy)                                                                                             \
+    F(dnnl_stream_wait)                                                                                                \
+    F(dnnl_memory_create)                                                                                              \
+    F(dnnl_memory_destroy)                                                                                             \
+    F(dnnl_memory_set_data_handle)                                                                                     \
+    F(dnnl_memory_desc_equal)                                                                                          \
+    F(dnnl_memory_desc_get_size)                                                                                       \
+    F(dnnl_primitive_attr_create)                                                                                      \
+    F(dnnl_primitive_attr_destroy)                                                                                     \
+    F(dnnl_primitive_attr_set_scratchpad_mode)                                                                         \
+    F(dnnl_primitive_attr_set_post_ops)                                                                                \
+    F(dnnl_post_ops_create)                                                                                            \
+    F(dnnl_post_ops_destroy)                                                                                           \
+    F(dnnl_post_ops_len)                                                                                               \
+    F(dnnl_post_ops_append_eltwise)                                                                                    \
+    F(dnnl_post_ops_append_sum)                                                                                        \
+    F(dnnl_post_ops_append_binary)                                                                                     \
+    F(dnnl_primitive_desc_destroy)                                                                                     \
+    F(dnnl_primitive_desc_query_md)                                                                                    \
+    F(dnnl_reorder_primitive_desc_create)                                                                              \
+    F(dnnl_concat_primitive_desc_create)                                                                               \
+    F(dnnl_primitive_create)                                                                                           \
+    F(dnnl_primitive_destroy)                                                                                          \
+    F(dnnl_primitive_execute)
+
+#if ONX_WITH_DNNL >= 3
+#define ONXI_DNNL_FUNCTIONS(F)                                                                                         \
+    ONXI_DNNL_COMMON(F)                                                                                                \
+    F(dnnl_memory_desc_create_with_strides)                                                                            \
+    F(dnnl_memory_desc_create_with_tag)                                                                                \
+    F(dnnl_memory_desc_clone)                                                                                          \
+    F(dnnl_memory_desc_destroy)                                                                                        \
+    F(dnnl_memory_desc_query)                                                                                          \
+    F(dnnl_convolution_forward_primitive_desc_create)                                                                  \
+    F(dnnl_inner_product_forward_primitive_desc_create)                                                                \
+    F(dnnl_matmul_primitive_desc_create)                                                                               \
+    F(dnnl_pooling_forward_primitive_desc_create)
+typedef const_dnnl_memory_desc_t onxi_dnnl_md;
+#else
+#define ONXI_DNNL_FUNCTIONS(F)                                                                                         \
+    ONXI_DNNL_COMMON(F)                                                                                                \
+    F(dnnl_memory_desc_init_by_strides)                                                                                \
+    F(dnnl_memory_desc_init_by_tag)                                                                                    \
+    F(dnnl_dilated_convolution_forward_desc_init)                                                                      \
+    F(dnnl_inner_product_forward_desc_init)                                                                            \
+    F(dnnl_matmul_desc_init)                                                                                           \
+    F(dnnl_pooling_forward_desc_init)                                                                                  \
+    F(dnnl_primitive_desc_create)
+typedef const dnnl_memory_desc_t *onxi_dnnl_md;
+#endif
+
+typedef struct onxi_dnnl_functions {
+    ONXI_DNNL_FUNCTIONS(ONXI_FUNCTION_MEMBER)
+    /* Of the OpenMP that oneDNN was built with; NULL: it was built with none. How many threads its next parallel
+     * regions in this thread have. */
+    void (*omp_set_num_threads)(int);
+    int (*omp_get_max_threads)(void);
+} onxi_dnnl_functions;
+
+/* ---- kernels ---- */
 
 typedef enum onxi_dnnl_source {
     ONXI_DNNL_INPUT,
@@ -19,40 +87,93 @@ typedef struct onxi_dnnl_operand {
     onxi_dnnl_source source;
     uint32_t index; /* of the input or output */
     const void *data;
-    dnnl_memory_desc_t md;
+    onxi_dnnl_md md; /* of one part */
+    uint64_t step;   /* bytes from one part to the next */
 } onxi_dnnl_operand;
 
-/* The params of every kernel on oneDNN. */
+/* The params of every kernel on oneDNN. The work is one primitive that runs once for each of `parts` slices of the
+ * operands, on our own threads and none of its own; or once, on `threads` threads of its own. */
 typedef struct onxi_dnnl {
+    const onxi_dnnl_functions *lib;
+    onx_arena *arena;
     dnnl_engine_t engine;
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t primitive;
+    struct onxi_dnnl_kept *kept; /* descriptions of memory that are freed with it */
+    uint32_t parts;
+    unsigned threads;
+    int threads_before; /* of the OpenMP of the thread that prepares */
     uint32_t count, room;
     onxi_dnnl_operand *operands;
 } onxi_dnnl;
 
-/* Params with an engine; NULL when that cannot be had. `operands` bounds how many will be added. */
-onxi_dnnl *onxi_dnnl_new(onx_prepare *p, uint32_t operands);
+/* Params with an engine; NULL when that cannot be had. `operands` bounds how many will be added; `cost` estimates the
+ * work, in multiplications or elements moved: what is small is done by one thread. Every path leads to onxi_dnnl_finish
+ * or onxi_dnnl_decline. */
+onxi_dnnl *onxi_dnnl_new(onx_prepare *p, uint32_t operands, uint64_t cost);
+/* How many threads primitives have that are described from now on. */
+void onxi_dnnl_use_threads(onxi_dnnl *d, unsigned threads);
 /* Takes the description over, makes the primitive and adds its scratchpad. Anything that oneDNN refuses declines:
  * what was made is released. */
 onx_status onxi_dnnl_finish(onx_prepare *p, onxi_dnnl *d, dnnl_primitive_desc_t desc);
-/* Releases and declines. */
+/* Releases and declines; NULL is allowed. */
 onx_status onxi_dnnl_decline(onxi_dnnl *d);
-void onxi_dnnl_add(onxi_dnnl *d, int arg, onxi_dnnl_source source, uint32_t index, const void *data,
-                   const dnnl_memory_desc_t *md);
+void onxi_dnnl_add(onxi_dnnl *d, int arg, onxi_dnnl_source source, uint32_t index, onxi_dnnl_md md, uint64_t step);
 
-/* A memory description of the value as it lies, or of row-major float dims. */
-bool onxi_dnnl_md_of(const onx_value *v, dnnl_memory_desc_t *md);
-bool onxi_dnnl_md_plain(uint32_t rank, const int64_t *dims, dnnl_memory_desc_t *md);
-bool onxi_dnnl_md_any(uint32_t rank, const int64_t *dims, dnnl_memory_desc_t *md);
-/* The layout that the description stands for; NULL in *out for row-major. False when out of memory. */
-bool onxi_dnnl_layout(onx_prepare *p, const dnnl_memory_desc_t *md, const onx_layout **out);
-/* A row-major constant input in another layout, made once per session. */
-onx_status onxi_dnnl_pack(onx_prepare *p, uint32_t input, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
-                          const void **out);
+/* ---- descriptions of memory: NULL when oneDNN has none ---- */
 
-/* Attributes with the post-operations that oneDNN can do; their operands are added by
- * onxi_dnnl_add_post_ops once the layout of the result is known. */
+onxi_dnnl_md onxi_dnnl_md_strides(onxi_dnnl *d, uint32_t rank, const int64_t *dims, const int64_t *strides);
+onxi_dnnl_md onxi_dnnl_md_tag(onxi_dnnl *d, uint32_t rank, const int64_t *dims, dnnl_format_tag_t tag);
+/* A copy that lives as long as d. */
+onxi_dnnl_md onxi_dnnl_md_keep(onxi_dnnl *d, onxi_dnnl_md md);
+/* Bytes that tell the description from others; 0: it has none. */
+size_t onxi_dnnl_md_key(onxi_dnnl *d, onxi_dnnl_md md, const void **key);
+/* Of the value as it is laid out, of row-major float dims, of whatever layout is best. */
+onxi_dnnl_md onxi_dnnl_md_of(onxi_dnnl *d, const onx_value *v);
+onxi_dnnl_md onxi_dnnl_md_plain(onxi_dnnl *d, uint32_t rank, const int64_t *dims);
+onxi_dnnl_md onxi_dnnl_md_any(onxi_dnnl *d, uint32_t rank, const int64_t *dims);
+/* The layout that the description of such a value stands for; NULL in *out for row-major. False when out of memory. */
+bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnnl_md md, const onx_layout **out);
+/* What the descriptions of one of `parts` equal slices along `axis` is; NULL unless slices lie one after the other.
+ * *step: bytes from one to the next. */
+onxi_dnnl_md onxi_dnnl_md_part(onxi_dnnl *d, onxi_dnnl_md whole, uint32_t rank, const int64_t *dims, uint32_t axis,
+                               uint32_t parts, uint64_t *step);
+/* Into how many slices `extent` things are cut for the threads of d; 1: not at all. */
+uint32_t onxi_dnnl_parts(const onxi_dnnl *d, int64_t extent, int64_t unit);
+/* Adds a row-major constant input in another layout, which is made once per session. `from` describes what one part
+ * needs of it, the next part begins `step` bytes on; 0: all parts need the same. False: it cannot be had. */
+bool onxi_dnnl_add_constant(onx_prepare *p, onxi_dnnl *d, int arg, uint32_t input, onxi_dnnl_md from, uint64_t step,
+                            onxi_dnnl_md to);
+
+/* ---- descriptions of primitives (version.c) ---- */
+
+typedef struct onxi_dnnl_conv {
+    onxi_dnnl_md x, w, b, y; /* b may be NULL */
+    dnnl_dims_t strides, dilations, pad, pad_end;
+} onxi_dnnl_conv;
+typedef struct onxi_dnnl_pool {
+    dnnl_alg_kind_t kind;
+    onxi_dnnl_md x, y;
+    dnnl_dims_t strides, kernel, pad, pad_end;
+} onxi_dnnl_pool;
+bool onxi_dnnl_describe_conv(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
+                             dnnl_primitive_desc_t *out);
+bool onxi_dnnl_describe_inner_product(const onxi_dnnl *d, onxi_dnnl_md x, onxi_dnnl_md w, onxi_dnnl_md b,
+                                      onxi_dnnl_md y, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
+bool onxi_dnnl_describe_matmul(const onxi_dnnl *d, onxi_dnnl_md a, onxi_dnnl_md b, onxi_dnnl_md y,
+                               dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
+bool onxi_dnnl_describe_pool(const onxi_dnnl *d, const onxi_dnnl_pool *q, dnnl_primitive_attr_t attr,
+                             dnnl_primitive_desc_t *out);
+bool onxi_dnnl_describe_concat(const onxi_dnnl *d, const onxi_dnnl_md *x, uint32_t count, uint32_t axis,
+                               dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
+bool onxi_dnnl_append_eltwise(const onxi_dnnl *d, dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha, float beta);
+bool onxi_dnnl_append_sum(const onxi_dnnl *d, dnnl_post_ops_t ops);
+const onxi_dnnl_functions *onxi_dnnl_library(void);
+void onxi_dnnl_md_free(onxi_dnnl *d); /* those that d keeps */
+
+/* ---- post-operations (post.c) ---- */
+
+/* Attributes with the post-operations that oneDNN can do. */
 typedef struct onxi_dnnl_post {
     dnnl_primitive_attr_t attr;
     uint32_t post_ops_done;
@@ -61,9 +182,12 @@ typedef struct onxi_dnnl_post {
     uint32_t binary_at;
 } onxi_dnnl_post;
 /* `dst` is the layout of the result, NULL while it is not known: then no binary post-operation is taken. */
-bool onxi_dnnl_post_make(onx_prepare *p, const dnnl_memory_desc_t *dst, onxi_dnnl_post *post);
+bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md dst, onxi_dnnl_post *post);
+/* Attributes without any. */
+bool onxi_dnnl_attr(const onxi_dnnl *d, dnnl_primitive_attr_t *out);
+/* Tells the planner; adds the operand, which is laid out as the result is. */
 void onxi_dnnl_post_apply(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_post *post, const onx_layout *layout,
-                          const dnnl_memory_desc_t *dst);
+                          onxi_dnnl_md dst, uint64_t step);
 
 onx_status onxi_dnnl_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_dnnl_bind(onx_work *work);

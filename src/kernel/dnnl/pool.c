@@ -5,11 +5,7 @@
 
 static const int kind_max = dnnl_pooling_max, kind_average = dnnl_pooling_avg_exclude_padding;
 
-typedef struct pool_dims {
-    dnnl_dims_t strides, kernel, pad, pad_end;
-} pool_dims;
-
-static bool global_window(const onx_value *x, pool_dims *q)
+static bool global_window(const onx_value *x, onxi_dnnl_pool *q)
 {
     for (uint32_t i = 0; i + 2 < x->rank; i++) {
         q->strides[i] = 1;
@@ -19,7 +15,7 @@ static bool global_window(const onx_value *x, pool_dims *q)
     return true;
 }
 
-static bool given_window(onx_prepare *p, pool_dims *q, dnnl_alg_kind_t *kind)
+static bool given_window(onx_prepare *p, onxi_dnnl_pool *q)
 {
     onxi_window w;
     if (onxi_window_make(p, NULL, &w) != ONX_OK)
@@ -39,11 +35,46 @@ static bool given_window(onx_prepare *p, pool_dims *q, dnnl_alg_kind_t *kind)
         if ((w.in[i] + q->pad[i] + q->pad_end[i] - w.kernel[i]) / w.stride[i] + 1 != w.out[i])
             return false;
     }
-    if (*kind == dnnl_pooling_avg_exclude_padding && onx_prepare_int(p, "count_include_pad", 0) != 0) {
+    if (q->kind == dnnl_pooling_avg_exclude_padding && onx_prepare_int(p, "count_include_pad", 0) != 0) {
         if (!exact)
             return false;
-        *kind = dnnl_pooling_avg_include_padding;
+        q->kind = dnnl_pooling_avg_include_padding;
     }
+    return true;
+}
+
+static bool describe(const onxi_dnnl *d, const onxi_dnnl_pool *q, dnnl_primitive_desc_t *out)
+{
+    dnnl_primitive_attr_t attr;
+    if (!q->x || !q->y || !onxi_dnnl_attr(d, &attr))
+        return false;
+    bool good = onxi_dnnl_describe_pool(d, q, attr, out);
+    d->lib->dnnl_primitive_attr_destroy(attr);
+    return good;
+}
+
+/* By images, or by channels of one image. */
+static bool cut_pool(const onx_prepare *p, onxi_dnnl *d, onxi_dnnl_pool *q, uint64_t *x_step, uint64_t *y_step,
+                     dnnl_primitive_desc_t *desc)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    uint32_t axis = x->dims[0] == 1 ? 1 : 0, parts = onxi_dnnl_parts(d, x->dims[axis], 1);
+    unsigned threads = d->threads;
+    onxi_dnnl_pool part = *q;
+    dnnl_primitive_desc_t better;
+    if (parts < 2)
+        return false;
+    part.x = onxi_dnnl_md_part(d, q->x, x->rank, x->dims, axis, parts, x_step);
+    part.y = part.x ? onxi_dnnl_md_part(d, q->y, y->rank, y->dims, axis, parts, y_step) : NULL;
+    onxi_dnnl_use_threads(d, 1);
+    if (!describe(d, &part, &better)) {
+        onxi_dnnl_use_threads(d, threads);
+        return false;
+    }
+    d->lib->dnnl_primitive_desc_destroy(*desc);
+    *desc = better;
+    *q = part;
+    d->parts = parts;
     return true;
 }
 
@@ -51,35 +82,30 @@ static onx_status pool_prepare_kind(onx_prepare *p, bool global)
 {
     const onx_value *x = p->inputs[0];
     const onx_value *y = p->outputs[0];
-    dnnl_memory_desc_t mx, my;
-    pool_dims q = { 0 };
-    dnnl_alg_kind_t kind = (dnnl_alg_kind_t) * (const int *)p->kernel->body;
+    onxi_dnnl_pool q = { .kind = (dnnl_alg_kind_t) * (const int *)p->kernel->body };
     if (!p->want || p->output_count != 1 || x->rank < 3 || x->rank > 5 || !y->count || !x->count ||
-        !onxi_dnnl_md_of(x, &mx) || !onxi_dnnl_md_any(y->rank, y->dims, &my) ||
-        !(global ? global_window(x, &q) : given_window(p, &q, &kind)))
+        !(global ? global_window(x, &q) : given_window(p, &q)))
         return ONX_E_UNSUPPORTED;
-    onxi_dnnl *d = onxi_dnnl_new(p, 4);
-    dnnl_pooling_desc_t desc;
-    dnnl_primitive_desc_t pd = NULL;
-    dnnl_primitive_attr_t attr = NULL;
-    bool good = d && dnnl_primitive_attr_create(&attr) == dnnl_success &&
-                dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&
-                dnnl_pooling_forward_desc_init(&desc, dnnl_forward_inference, kind, &mx, &my, q.strides, q.kernel,
-                                               q.pad, q.pad_end) == dnnl_success &&
-                dnnl_primitive_desc_create(&pd, &desc, attr, d->engine, NULL) == dnnl_success;
-    if (attr)
-        dnnl_primitive_attr_destroy(attr);
-    if (!good)
-        return onxi_dnnl_decline(d);
-    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
+    onxi_dnnl *d = onxi_dnnl_new(p, 4, x->count);
+    dnnl_primitive_desc_t desc;
     const onx_layout *layout;
-    if (!onxi_dnnl_layout(p, md, &layout)) {
-        dnnl_primitive_desc_destroy(pd);
+    uint64_t x_step = 0, y_step = 0;
+    if (!d)
+        return ONX_E_UNSUPPORTED;
+    q.x = onxi_dnnl_md_of(d, x);
+    q.y = onxi_dnnl_md_any(d, y->rank, y->dims);
+    if (!describe(d, &q, &desc))
+        return onxi_dnnl_decline(d);
+    q.y = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0));
+    if (!q.y || !onxi_dnnl_layout(p, d, y, q.y, &layout)) {
+        d->lib->dnnl_primitive_desc_destroy(desc);
         return onxi_dnnl_decline(d);
     }
-    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, NULL, &mx);
-    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, NULL, md);
-    ONX_TRY(onxi_dnnl_finish(p, d, pd));
+    if (!cut_pool(p, d, &q, &x_step, &y_step, &desc))
+        x_step = y_step = 0;
+    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, q.x, x_step);
+    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, q.y, y_step);
+    ONX_TRY(onxi_dnnl_finish(p, d, desc));
     p->outputs[0]->layout = layout;
     return ONX_OK;
 }
@@ -100,40 +126,41 @@ enum { CONCAT_MAX = 64 };
 static onx_status concat_prepare(onx_prepare *p)
 {
     onx_value *y = p->outputs[0];
-    dnnl_memory_desc_t sources[CONCAT_MAX];
+    onxi_dnnl_md sources[CONCAT_MAX];
     uint32_t axis;
     bool blocked = false;
     if (!p->want || p->input_count < 2 || p->input_count > CONCAT_MAX || !y->count || !y->rank ||
         onx_prepare_axis(p, onx_prepare_int(p, "axis", 1), y->rank, &axis) != ONX_OK)
         return ONX_E_UNSUPPORTED;
     for (uint32_t i = 0; i < p->input_count; i++) {
-        if (!p->inputs[i] || !p->inputs[i]->count || !onxi_dnnl_md_of(p->inputs[i], &sources[i]))
+        if (!p->inputs[i] || !p->inputs[i]->count)
             return ONX_E_UNSUPPORTED;
         blocked |= p->inputs[i]->layout != NULL;
     }
     if (!blocked) /* rows as they are: the plain kernel copies them no slower */
         return ONX_E_UNSUPPORTED;
-    onxi_dnnl *d = onxi_dnnl_new(p, p->input_count + 2);
-    dnnl_primitive_desc_t pd = NULL;
-    dnnl_primitive_attr_t attr = NULL;
-    bool good = d && dnnl_primitive_attr_create(&attr) == dnnl_success &&
-                dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&
-                dnnl_concat_primitive_desc_create(&pd, NULL, (int)p->input_count, (int)axis, sources, attr,
-                                                  d->engine) == dnnl_success;
-    if (attr)
-        dnnl_primitive_attr_destroy(attr);
+    onxi_dnnl *d = onxi_dnnl_new(p, p->input_count + 2, 0);
+    dnnl_primitive_desc_t desc;
+    dnnl_primitive_attr_t attr;
+    const onx_layout *layout;
+    if (!d || !onxi_dnnl_attr(d, &attr))
+        return onxi_dnnl_decline(d);
+    bool good = true;
+    for (uint32_t i = 0; i < p->input_count && good; i++)
+        good = (sources[i] = onxi_dnnl_md_of(d, p->inputs[i])) != NULL;
+    good = good && onxi_dnnl_describe_concat(d, sources, p->input_count, axis, attr, &desc);
+    d->lib->dnnl_primitive_attr_destroy(attr);
     if (!good)
         return onxi_dnnl_decline(d);
-    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
-    const onx_layout *layout;
-    if (!onxi_dnnl_layout(p, md, &layout)) {
-        dnnl_primitive_desc_destroy(pd);
+    onxi_dnnl_md md = d->lib->dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0);
+    if (!onxi_dnnl_layout(p, d, y, md, &layout)) {
+        d->lib->dnnl_primitive_desc_destroy(desc);
         return onxi_dnnl_decline(d);
     }
     for (uint32_t i = 0; i < p->input_count; i++)
-        onxi_dnnl_add(d, DNNL_ARG_MULTIPLE_SRC + (int)i, ONXI_DNNL_INPUT, i, NULL, &sources[i]);
-    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, NULL, md);
-    ONX_TRY(onxi_dnnl_finish(p, d, pd));
+        onxi_dnnl_add(d, DNNL_ARG_MULTIPLE_SRC + (int)i, ONXI_DNNL_INPUT, i, sources[i], 0);
+    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, md, 0);
+    ONX_TRY(onxi_dnnl_finish(p, d, desc));
     y->layout = layout;
     return ONX_OK;
 }

@@ -1,0 +1,178 @@
+/* layout.c - descriptions of memory, the layouts that they stand for, changes from one to another, slices of them. */
+#include "kernel/dnnl/dnnl.h"
+
+#ifdef ONX_WITH_DNNL
+
+typedef struct dnnl_layout {
+    onx_layout layout;
+    const onxi_dnnl_functions *lib;
+    onxi_dnnl_md md; /* of the primitive that makes such values, which lives as long as the plan */
+} dnnl_layout;
+
+static bool layouts_equal(const onx_layout *a, const onx_layout *b)
+{
+    const dnnl_layout *la = (const dnnl_layout *)(const void *)a, *lb = (const dnnl_layout *)(const void *)b;
+    return la->lib->dnnl_memory_desc_equal(la->md, lb->md);
+}
+
+static onx_status reorder_prepare(onx_prepare *p);
+static const onx_kernel reorder = { .op = "Reorder",
+                                    .variant = "dnnl",
+                                    .prepare = reorder_prepare,
+                                    .run = onxi_dnnl_run,
+                                    .bind = onxi_dnnl_bind,
+                                    .unbind = onxi_dnnl_unbind,
+                                    .release = onxi_dnnl_release };
+static const onx_layout_ops layout_ops = { layouts_equal, &reorder };
+
+/* ---- descriptions ---- */
+
+onxi_dnnl_md onxi_dnnl_md_plain(onxi_dnnl *d, uint32_t rank, const int64_t *dims)
+{
+    dnnl_dims_t strides;
+    int64_t step = 1;
+    if (!rank || rank > DNNL_MAX_NDIMS)
+        return NULL;
+    for (uint32_t i = rank; i-- > 0;) {
+        strides[i] = step;
+        step *= dims[i];
+    }
+    return step > 0 ? onxi_dnnl_md_strides(d, rank, dims, strides) : NULL;
+}
+
+onxi_dnnl_md onxi_dnnl_md_any(onxi_dnnl *d, uint32_t rank, const int64_t *dims)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        if (dims[i] <= 0)
+            return NULL;
+    return onxi_dnnl_md_tag(d, rank, dims, dnnl_format_tag_any);
+}
+
+onxi_dnnl_md onxi_dnnl_md_of(onxi_dnnl *d, const onx_value *v)
+{
+    if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT)
+        return NULL;
+    if (!v->layout)
+        return onxi_dnnl_md_plain(d, v->rank, v->dims);
+    return v->layout->ops == &layout_ops ? ((const dnnl_layout *)(const void *)v->layout)->md : NULL;
+}
+
+bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnnl_md md, const onx_layout **out)
+{
+    onxi_dnnl_md plain = onxi_dnnl_md_plain(d, v->rank, v->dims), kept;
+    *out = NULL;
+    if (plain && d->lib->dnnl_memory_desc_equal(plain, md))
+        return true;
+    dnnl_layout *l = ONXI_NEW(p->arena, dnnl_layout);
+    if (!l || !(kept = onxi_dnnl_md_keep(d, md)))
+        return false;
+    l->layout = (onx_layout){ &layout_ops, d->lib->dnnl_memory_desc_get_size(md) };
+    l->lib = d->lib;
+    l->md = kept;
+    *out = &l->layout;
+    return true;
+}
+
+/* ---- slices ---- */
+
+/* The layouts that values of convolutional networks have. */
+static const struct {
+    uint32_t rank;
+    dnnl_format_tag_t tag;
+    bool channels_last;
+} tags[] = {
+    { 1, dnnl_a, false },       { 2, dnnl_ab, false },      { 3, dnnl_abc, false },      { 3, dnnl_acb, true },
+    { 3, dnnl_aBc16b, false },  { 3, dnnl_aBc8b, false },   { 3, dnnl_aBc4b, false },    { 4, dnnl_abcd, false },
+    { 4, dnnl_acdb, true },     { 4, dnnl_aBcd16b, false }, { 4, dnnl_aBcd8b, false },   { 4, dnnl_aBcd4b, false },
+    { 5, dnnl_abcde, false },   { 5, dnnl_acdeb, true },    { 5, dnnl_aBcde16b, false }, { 5, dnnl_aBcde8b, false },
+    { 5, dnnl_aBcde4b, false },
+};
+
+onxi_dnnl_md onxi_dnnl_md_part(onxi_dnnl *d, onxi_dnnl_md whole, uint32_t rank, const int64_t *dims, uint32_t axis,
+                               uint32_t parts, uint64_t *step)
+{
+    int64_t cut[ONX_RANK_MAX];
+    *step = 0;
+    if (!whole || rank > 5 || axis >= rank || dims[axis] % parts != 0)
+        return NULL;
+    for (uint32_t i = 0; i < axis; i++)
+        if (dims[i] != 1)
+            return NULL;
+    memcpy(cut, dims, rank * sizeof *dims);
+    cut[axis] /= parts;
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        if (tags[i].rank != rank || (tags[i].channels_last && axis))
+            continue;
+        onxi_dnnl_md like = onxi_dnnl_md_tag(d, rank, dims, tags[i].tag);
+        if (!like || !d->lib->dnnl_memory_desc_equal(like, whole))
+            continue;
+        onxi_dnnl_md part = onxi_dnnl_md_tag(d, rank, cut, tags[i].tag);
+        size_t size = part ? d->lib->dnnl_memory_desc_get_size(part) : 0;
+        if (size * parts != d->lib->dnnl_memory_desc_get_size(whole))
+            return NULL; /* blocks of channels that would have to be cut */
+        *step = size;
+        return part;
+    }
+    return NULL;
+}
+
+uint32_t onxi_dnnl_parts(const onxi_dnnl *d, int64_t extent, int64_t unit)
+{
+    for (uint32_t parts = d->threads; d->threads > 1 && parts <= 2 * d->threads; parts++)
+        if (extent % parts == 0 && extent / parts % unit == 0)
+            return parts;
+    return 1;
+}
+
+/* ---- changes of layout ---- */
+
+static bool reorder_desc(const onxi_dnnl *d, onxi_dnnl_md from, onxi_dnnl_md to, dnnl_primitive_desc_t *out)
+{
+    dnnl_primitive_attr_t attr;
+    if (!from || !to || !onxi_dnnl_attr(d, &attr))
+        return false;
+    bool good = d->lib->dnnl_reorder_primitive_desc_create(out, from, d->engine, to, d->engine, attr) == dnnl_success;
+    d->lib->dnnl_primitive_attr_destroy(attr);
+    return good;
+}
+
+/* By images, or by channels of one image. */
+static bool reorder_parts(onxi_dnnl *d, const onx_value *x, onxi_dnnl_md from, onxi_dnnl_md to,
+                          dnnl_primitive_desc_t *out)
+{
+    uint32_t axis = x->rank > 1 && x->dims[0] == 1 ? 1 : 0;
+    uint32_t parts = onxi_dnnl_parts(d, x->dims[axis], axis ? 4 : 1);
+    uint64_t from_step, to_step;
+    unsigned threads = d->threads;
+    onxi_dnnl_md from_part = parts > 1 ? onxi_dnnl_md_part(d, from, x->rank, x->dims, axis, parts, &from_step) : NULL;
+    onxi_dnnl_md to_part = from_part ? onxi_dnnl_md_part(d, to, x->rank, x->dims, axis, parts, &to_step) : NULL;
+    if (!to_part)
+        return false;
+    onxi_dnnl_use_threads(d, 1);
+    if (!reorder_desc(d, from_part, to_part, out)) {
+        onxi_dnnl_use_threads(d, threads);
+        return false;
+    }
+    d->parts = parts;
+    onxi_dnnl_add(d, DNNL_ARG_FROM, ONXI_DNNL_INPUT, 0, from_part, from_step);
+    onxi_dnnl_add(d, DNNL_ARG_TO, ONXI_DNNL_OUTPUT, 0, to_part, to_step);
+    return true;
+}
+
+static onx_status reorder_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    dnnl_primitive_desc_t desc;
+    onxi_dnnl *d = onxi_dnnl_new(p, 3, x->count);
+    onxi_dnnl_md from = d ? onxi_dnnl_md_of(d, x) : NULL, to = d ? onxi_dnnl_md_of(d, p->outputs[0]) : NULL;
+    if (from && to && reorder_parts(d, x, from, to, &desc))
+        return onxi_dnnl_finish(p, d, desc);
+    if (!d || !reorder_desc(d, from, to, &desc)) {
+        onxi_dnnl_decline(d);
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a layout cannot be changed");
+    }
+    onxi_dnnl_add(d, DNNL_ARG_FROM, ONXI_DNNL_INPUT, 0, from, 0);
+    onxi_dnnl_add(d, DNNL_ARG_TO, ONXI_DNNL_OUTPUT, 0, to, 0);
+    return onxi_dnnl_finish(p, d, desc);
+}
+#endif

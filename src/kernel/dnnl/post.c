@@ -1,0 +1,119 @@
+/* post.c - post-operations: what oneDNN computes on results before it stores them. */
+#include "kernel/dnnl/dnnl.h"
+
+#ifdef ONX_WITH_DNNL
+#include <math.h>
+
+static bool same_dims(const onx_value *a, const onx_value *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+static bool bound_of(const onx_prepare *as, const char *name, uint32_t input, float otherwise, float *out)
+{
+    *out = otherwise;
+    if (as->since < 11) {
+        *out = onx_prepare_float(as, name, otherwise);
+        return true;
+    }
+    const onx_value *v = input < as->input_count ? as->inputs[input] : NULL;
+    if (v && (!v->data || v->dtype != ONX_FLOAT || v->count != 1))
+        return false;
+    if (v)
+        *out = *(const float *)v->data;
+    return true;
+}
+
+/* y = f(x) as oneDNN knows it. */
+static bool eltwise_of(const onx_prepare *as, dnnl_alg_kind_t *kind, float *alpha, float *beta)
+{
+    onx_str op = onx_view(as->node->op_type);
+    *alpha = *beta = 0;
+    if (onx_str_is(op, "Relu")) {
+        *kind = dnnl_eltwise_relu;
+    } else if (onx_str_is(op, "LeakyRelu")) {
+        *kind = dnnl_eltwise_relu;
+        *alpha = onx_prepare_float(as, "alpha", 0.01f);
+    } else if (onx_str_is(op, "Sigmoid")) {
+        *kind = dnnl_eltwise_logistic;
+    } else if (onx_str_is(op, "Tanh")) {
+        *kind = dnnl_eltwise_tanh;
+    } else if (onx_str_is(op, "HardSwish")) {
+        *kind = dnnl_eltwise_hardswish;
+    } else if (onx_str_is(op, "Clip")) {
+        *kind = dnnl_eltwise_clip;
+        return bound_of(as, "min", 1, -INFINITY, alpha) && bound_of(as, "max", 2, INFINITY, beta) && *alpha <= *beta;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool take_post_op(const onx_prepare *p, const onxi_dnnl *d, const onx_post_op *f, onxi_dnnl_md dst,
+                         onxi_dnnl_post *post, dnnl_post_ops_t ops)
+{
+    onx_str op = onx_view(f->prepare->node->op_type);
+    dnnl_alg_kind_t kind;
+    float alpha, beta;
+    if (onx_view(f->prepare->node->domain).len)
+        return false;
+    if (eltwise_of(f->prepare, &kind, &alpha, &beta))
+        return f->operand < 0 && onxi_dnnl_append_eltwise(d, ops, kind, alpha, beta);
+    bool adds = onx_str_is(op, "Add") || onx_str_is(op, "Sum");
+    if (!adds || f->prepare->input_count != 2 || f->operand < 0 || !same_dims(p->inputs[f->operand], p->outputs[0]))
+        return false;
+    if (p->last_use[f->operand] && post->sum < 0 && post->binary < 0) {
+        post->sum = f->operand;
+        return onxi_dnnl_append_sum(d, ops);
+    }
+    if (!dst || post->binary >= 0)
+        return false;
+    post->binary = f->operand;
+    post->binary_at = (uint32_t)d->lib->dnnl_post_ops_len(ops);
+    return d->lib->dnnl_post_ops_append_binary(ops, dnnl_binary_add, dst) == dnnl_success;
+}
+
+bool onxi_dnnl_attr(const onxi_dnnl *d, dnnl_primitive_attr_t *out)
+{
+    if (d->lib->dnnl_primitive_attr_create(out) != dnnl_success)
+        return false;
+    if (d->lib->dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user) == dnnl_success)
+        return true;
+    d->lib->dnnl_primitive_attr_destroy(*out);
+    return false;
+}
+
+bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md dst, onxi_dnnl_post *post)
+{
+    dnnl_post_ops_t ops;
+    *post = (onxi_dnnl_post){ .sum = -1, .binary = -1 };
+    if (!onxi_dnnl_attr(d, &post->attr))
+        return false;
+    bool good = d->lib->dnnl_post_ops_create(&ops) == dnnl_success;
+    if (good) {
+        while (post->post_ops_done < p->post_op_count &&
+               take_post_op(p, d, &p->post_ops[post->post_ops_done], dst, post, ops))
+            post->post_ops_done++;
+        good = d->lib->dnnl_primitive_attr_set_post_ops(post->attr, ops) == dnnl_success;
+        d->lib->dnnl_post_ops_destroy(ops);
+    }
+    if (!good)
+        d->lib->dnnl_primitive_attr_destroy(post->attr);
+    return good;
+}
+
+void onxi_dnnl_post_apply(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_post *post, const onx_layout *layout,
+                          onxi_dnnl_md dst, uint64_t step)
+{
+    p->post_ops_done = post->post_ops_done;
+    if (post->sum >= 0) {
+        p->overwrite = post->sum;
+        p->want[post->sum] = layout;
+    }
+    if (post->binary >= 0) {
+        p->want[post->binary] = layout;
+        onxi_dnnl_add(d, (int)DNNL_ARG_ATTR_MULTIPLE_POST_OP((int)post->binary_at) | DNNL_ARG_SRC_1, ONXI_DNNL_INPUT,
+                      (uint32_t)post->binary, dst, step);
+    }
+}
+#endif
