@@ -27,6 +27,14 @@ onx_status cli_value_random(cli_call *call, const onx_type *type, onx_str name, 
 /* What --dim says about a symbolic dimension; `otherwise` when nothing. */
 int64_t cli_dim(const cli_call *call, onx_str name, int64_t otherwise);
 
+/* What --threads, --timeout, --max-iterations and ONX_KERNELS say; false after a message. `threads` is the default and
+ * what came out of it. */
+bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run);
+/* clang-format off */
+#define CLI_OPTION_TIMEOUT { "timeout", 0, "SECONDS", NULL, "end a run, or the planning before it, after so long" }
+#define CLI_OPTION_MAX_ITERATIONS { "max-iterations", 0, "N", NULL, "end a run that enters loop bodies and branches more often" }
+/* clang-format on */
+
 int cli_bench_model(cli_call *call); /* `onx bench MODEL` */
 
 #endif

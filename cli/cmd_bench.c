@@ -86,6 +86,8 @@ static const cli_option options[] = {
     { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of the inputs (1); may be repeated" },
     CLI_OPTION_AS,
     { "threads", 0, "N", NULL, "threads to use (1)" },
+    CLI_OPTION_TIMEOUT,
+    CLI_OPTION_MAX_ITERATIONS,
     { "seconds", 0, "S", NULL, "how long to measure (2)" },
     CLI_OPTION_JSON,
     CLI_END,

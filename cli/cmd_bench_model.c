@@ -48,7 +48,7 @@ static bool add_time(series *s, double ms)
     return true;
 }
 
-static onx_status measure(cli_call *call, onx_session *s, double seconds, series *times)
+static onx_status measure(cli_call *call, onx_session *s, const onx_run_options *limits, double seconds, series *times)
 {
     uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s);
     onx_value **inputs = calloc(ni + 1u, sizeof *inputs), **outputs = calloc(no + 1u, sizeof *outputs);
@@ -59,11 +59,11 @@ static onx_status measure(cli_call *call, onx_session *s, double seconds, series
             status = make_input(call, &port, &inputs[i]);
     }
     for (int i = 0; status == ONX_OK && i < 3; i++)
-        status = onx_session_run(s, call->cx, (const onx_value *const *)inputs, outputs);
+        status = onx_session_run_with(s, call->cx, (const onx_value *const *)inputs, outputs, limits);
     double end = now_ms() + 1e3 * seconds;
     while (status == ONX_OK && (times->count < 5 || now_ms() < end)) {
         double start = now_ms();
-        status = onx_session_run(s, call->cx, (const onx_value *const *)inputs, outputs);
+        status = onx_session_run_with(s, call->cx, (const onx_value *const *)inputs, outputs, limits);
         if (!add_time(times, now_ms() - start))
             status = ONX_E_MEMORY;
     }
@@ -104,7 +104,9 @@ int cli_bench_model(cli_call *call)
     uint64_t threads = 1;
     double seconds = 2;
     const char *text = cli_value(call, "seconds");
-    if (!cli_number(call, "threads", 0, 1024, &threads))
+    onx_session_options options;
+    onx_run_options limits;
+    if (!cli_run_options(call, &threads, &options, &limits))
         return CLI_MISUSE;
     if (text) {
         char *end;
@@ -112,8 +114,6 @@ int cli_bench_model(cli_call *call)
         if (*end || !(seconds >= 0) || seconds > 3600)
             return cli_error(call, "--seconds needs a number from 0 to 3600, not \"%s\"", text);
     }
-    const char *kernels = getenv("ONX_KERNELS");
-    onx_session_options options = { .threads = (unsigned)threads, .plain = kernels && strcmp(kernels, "plain") == 0 };
     onx_doc *doc;
     onx_session *s = NULL;
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
@@ -124,7 +124,7 @@ int cli_bench_model(cli_call *call)
     status = onx_session_new(call->cx, doc, &options, &s);
     double plan_ms = now_ms() - start;
     if (status == ONX_OK)
-        status = measure(call, s, seconds, &times);
+        status = measure(call, s, &limits, seconds, &times);
     if (status == ONX_OK) {
         qsort(times.ms, times.count, sizeof *times.ms, by_value);
         print_times(call, &times, threads, plan_ms);

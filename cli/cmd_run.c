@@ -258,13 +258,16 @@ static void print_outputs(onx_session *s, onx_value *const *outputs)
 
 /* ---- the command ---- */
 
-static onx_status run_session(cli_call *call, onx_session *s, onx_value **inputs, onx_value **outputs)
+static onx_status run_session(cli_call *call, onx_session *s, const onx_run_options *limits, onx_value **inputs,
+                              onx_value **outputs)
 {
     ONX_TRY(read_inputs(call, s, inputs));
     ONX_TRY(claim_outputs(call, s));
     profile p = { 0 };
     bool profiled = cli_has(call, "profile");
-    onx_run_options options = { .event = profiled ? note : NULL, .user = &p };
+    onx_run_options options = *limits;
+    options.event = profiled ? note : NULL;
+    options.user = &p;
     onx_status status = onx_session_run_with(s, call->cx, (const onx_value *const *)inputs, outputs, &options);
     if (status == ONX_OK)
         status = cli_has(call, "output-dir") ? write_outputs(call, s, outputs) : ONX_OK;
@@ -281,10 +284,10 @@ static onx_status run_session(cli_call *call, onx_session *s, onx_value **inputs
 static int run_run(cli_call *call)
 {
     uint64_t threads = 0;
-    if (!cli_number(call, "threads", 0, 1024, &threads))
+    onx_session_options options;
+    onx_run_options limits;
+    if (!cli_run_options(call, &threads, &options, &limits))
         return CLI_MISUSE;
-    const char *kernels = getenv("ONX_KERNELS");
-    onx_session_options options = { .threads = (unsigned)threads, .plain = kernels && strcmp(kernels, "plain") == 0 };
     onx_doc *doc;
     onx_session *s = NULL;
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
@@ -295,7 +298,7 @@ static int run_run(cli_call *call)
     if (status == ONX_OK) {
         uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s);
         onx_value **inputs = calloc(ni + 1u, sizeof *inputs), **outputs = calloc(no + 1u, sizeof *outputs);
-        status = inputs && outputs ? run_session(call, s, inputs, outputs) : ONX_E_MEMORY;
+        status = inputs && outputs ? run_session(call, s, &limits, inputs, outputs) : ONX_E_MEMORY;
         for (uint32_t i = 0; inputs && i < ni; i++)
             onx_value_free(inputs[i]);
         for (uint32_t i = 0; outputs && i < no; i++)
@@ -320,6 +323,8 @@ static const cli_option options_[] = {
     { "profile", 0, NULL, NULL, "print a table of what each node took, and write a Chrome trace" },
     { "trace", 0, "FILE", NULL, "where the trace goes (onx-trace.json)" },
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
+    CLI_OPTION_TIMEOUT,
+    CLI_OPTION_MAX_ITERATIONS,
     CLI_END,
 };
 

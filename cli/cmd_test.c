@@ -16,6 +16,7 @@ typedef struct tally {
     unsigned passed, failed;
     tolerance bounds;
     onx_session_options options;
+    onx_run_options limits;
     bool verbose;
 } tally;
 
@@ -308,7 +309,8 @@ static void free_all(onx_value **values, uint32_t count)
     free(values);
 }
 
-static bool run_set(cli_call *call, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds)
+static bool run_set(cli_call *call, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds,
+                    const onx_run_options *limits)
 {
     uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s), given = 0, expected = 0;
     onx_value **in = calloc(ni + 1u, sizeof *in), **got = calloc(no + 1u, sizeof *got),
@@ -319,7 +321,7 @@ static bool run_set(cli_call *call, onx_doc *doc, onx_session *s, const char *di
         failure(call, dir, "no expected output is there");
         good = false;
     }
-    if (good && onx_session_run(s, call->cx, (const onx_value *const *)in, got) != ONX_OK) {
+    if (good && onx_session_run_with(s, call->cx, (const onx_value *const *)in, got, limits) != ONX_OK) {
         failure(call, dir, "the run failed");
         good = false;
     }
@@ -338,7 +340,8 @@ static int is_set(const struct dirent *entry)
     return strncmp(entry->d_name, "test_data_set_", 14) == 0;
 }
 
-static bool run_sets(cli_call *call, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds)
+static bool run_sets(cli_call *call, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds,
+                     const onx_run_options *limits)
 {
     struct dirent **list = NULL;
     int n = scandir(dir, &list, is_set, alphasort);
@@ -347,7 +350,7 @@ static bool run_sets(cli_call *call, onx_doc *doc, onx_session *s, const char *d
         failure(call, dir, "no test_data_set_* is there");
     for (int i = 0; i < n; i++) {
         char *set = join(dir, list[i]->d_name);
-        good &= set && run_set(call, doc, s, set, bounds);
+        good &= set && run_set(call, doc, s, set, bounds, limits);
         free(set);
         free(list[i]);
     }
@@ -366,7 +369,7 @@ static void run_case(cli_call *call, const char *dir, tally *t)
     else if (onx_session_new(call->cx, doc, &t->options, &s) != ONX_OK)
         failure(call, dir, "the model cannot be planned");
     else
-        good = run_sets(call, doc, s, dir, bounds_of(dir, t->bounds));
+        good = run_sets(call, doc, s, dir, bounds_of(dir, t->bounds), &t->limits);
     onx_session_free(s);
     onx_doc_free(doc);
     free(path);
@@ -429,12 +432,9 @@ static int run_test(cli_call *call)
 {
     tally t = { .bounds = { 1e-3, 1e-7 }, .verbose = cli_has(call, "verbose") };
     uint64_t threads = 1;
-    if (!cli_number(call, "threads", 0, 1024, &threads) || !real_option(call, "rtol", &t.bounds.relative) ||
+    if (!cli_run_options(call, &threads, &t.options, &t.limits) || !real_option(call, "rtol", &t.bounds.relative) ||
         !real_option(call, "atol", &t.bounds.absolute))
         return CLI_MISUSE;
-    const char *kernels = getenv("ONX_KERNELS");
-    t.options =
-        (onx_session_options){ .threads = (unsigned)threads, .plain = kernels && strcmp(kernels, "plain") == 0 };
     for (int i = 0; i < call->operand_count; i++) {
         if (run_folder(call, call->operand[i], &t, 0))
             continue;
@@ -447,6 +447,8 @@ static int run_test(cli_call *call)
 
 static const cli_option options[] = {
     { "threads", 0, "N", NULL, "threads to use (1); 0: one per processor" },
+    CLI_OPTION_TIMEOUT,
+    CLI_OPTION_MAX_ITERATIONS,
     { "rtol", 0, "R", NULL, "relative tolerance of floats (0.001)" },
     { "atol", 0, "A", NULL, "absolute tolerance of floats (1e-7)" },
     { "verbose", 'v', NULL, NULL, "name the cases that pass, too" },

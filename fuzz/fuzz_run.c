@@ -34,7 +34,7 @@ static void run(onx_ctx *cx, onx_doc *doc, bool plain)
 {
     onx_value *inputs[16] = { NULL }, *outputs[16] = { NULL };
     onx_session *s;
-    onx_session_options options = { .threads = 1, .plain = plain, .memory = 16 << 20, .entries = 100 };
+    onx_session_options options = { .threads = 1, .plain = plain, .memory = 16 << 20 };
     if (onx_session_new(cx, doc, &options, &s) != ONX_OK)
         return;
     uint32_t count = onx_session_input_count(s);
@@ -42,7 +42,8 @@ static void run(onx_ctx *cx, onx_doc *doc, bool plain)
     for (uint32_t i = 0; ready && i < count; i++)
         ready = !onx_session_input(s, i).required || make_input(cx, onx_session_input(s, i).type, &inputs[i]);
     for (int again = 0; ready && again < 2; again++)
-        ready = onx_session_run(s, cx, (const onx_value *const *)inputs, outputs) == ONX_OK;
+        ready = onx_session_run_with(s, cx, (const onx_value *const *)inputs, outputs,
+                                     &(onx_run_options){ .iterations = 100 }) == ONX_OK;
     for (int i = 0; i < 16; i++) {
         onx_value_free(inputs[i]);
         onx_value_free(outputs[i]);

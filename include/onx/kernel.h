@@ -94,6 +94,7 @@ struct onx_work {
     onx_arena *text; /* strings of outputs; lives until the next run */
     const struct onx_work_ops *ops;
     void *engine;
+    const void *watch; /* private */
 };
 
 typedef struct onx_work_ops {

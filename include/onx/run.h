@@ -29,7 +29,7 @@ typedef struct onx_session_options {
     const struct onx_kernel *kernels; /* of operators of your own (onx/kernel.h); asked before the built-in ones */
     const onx_registry *registry; /* operators of your own with shape rules and kernels (onx/op.h), and documents; it
                                    * must outlive the session */
-    uint64_t entries; /* how often one run may enter subgraphs, each iteration of a loop counted; 0: no limit */
+    uint64_t timeout_ns; /* nanoseconds that making the session may take, constants computed included; 0: no limit */
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session. Fails for what no kernel can do.
@@ -56,9 +56,17 @@ ONX_API onx_session_port onx_session_output(const onx_session *session, uint32_t
 ONX_API onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
                                    onx_value **outputs);
 
+/* A run that a limit ends fails with ONX_E_LIMIT, one that `stop` ends with ONX_E_CANCELLED. Both are looked at between
+ * nodes, between iterations, and between the pieces that a node's work is divided into; outputs are undefined then, and
+ * the session can be used as before. */
 typedef struct onx_run_options {
-    void (*event)(void *user, const onx_run_event *event);
-    void *user;
+    void (*event)(void *user, const onx_run_event *event); /* by the thread that runs; may be NULL */
+    void *user;                                            /* for event and stop */
+    uint64_t timeout_ns; /* nanoseconds that the run may take, planning included; 0: no limit */
+    uint64_t iterations; /* how often it may enter subgraphs, each iteration of a loop counted; 0: no limit */
+    /* Whether to end the run; asked often, by several threads at a time. To cancel from another thread, let it read an
+     * atomic flag. May be NULL. */
+    bool (*stop)(void *user);
 } onx_run_options;
 ONX_API onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
                                         onx_value **outputs, const onx_run_options *options);

@@ -117,6 +117,22 @@ typedef struct onxi_run_bound {
     onxi_binder *body; /* of the body that an operator-set document gives; NULL: not asked for */
 } onxi_run_bound;
 
+/* What may end a run, or the making of a session, before its time (run_watch.c). Read by all of its threads. */
+typedef struct onxi_run_watch {
+    bool on;              /* there is something to look at */
+    uint64_t deadline_ns; /* on onxi_run_clock_ns; 0: none */
+    uint64_t timeout_ns;
+    uint64_t iterations; /* 0: no limit */
+    bool (*stop)(void *user);
+    void *user;
+} onxi_run_watch;
+/* Starts now. */
+onxi_run_watch onxi_run_watch_new(const onx_run_options *options);
+/* Whether to go on: ONX_OK, ONX_E_LIMIT or ONX_E_CANCELLED. `watch` may be NULL; nothing is recorded. */
+onx_status onxi_run_watch_look(const onxi_run_watch *watch);
+/* Records why the watch has ended the work; returns `status`. */
+onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, onx_ctx *cx, onx_str path);
+
 typedef struct onxi_run_session {
     onx_ctx *cx; /* the session's own; used under `lock` */
     onx_doc *doc;
@@ -133,6 +149,7 @@ typedef struct onxi_run_session {
     onxi_binder **bodies; /* of its functions, by index; NULL: not called so far */
     onxi_run_expansion *expansions;
     uint64_t constant_bytes, op_total;
+    onxi_run_watch watch; /* of the making of the session */
     pthread_mutex_t lock;
     bool lock_made;
 } onxi_run_session;
@@ -160,6 +177,7 @@ typedef struct onxi_run_env {
     onxi_run_session *session;
     onx_arena *arena;
     struct onxi_run_state *state; /* of the run, or NULL while planning */
+    const onxi_run_watch *watch;  /* may be NULL */
 } onxi_run_env;
 
 /* The types of the outputs: kind NONE where they depend on data. `values` gets plain types, dims in the arena. */
@@ -278,6 +296,7 @@ typedef struct onxi_run_state {
     size_t arrays_size;
     struct onxi_run_state *outermost; /* itself, or the state of the main graph */
     uint64_t entered;                 /* outermost: how often subgraphs were run */
+    onxi_run_watch watch;             /* outermost: of the run that is going on */
     const onx_run_options *options;
     uint64_t start_ns;
 } onxi_run_state;
@@ -291,7 +310,8 @@ onx_status onxi_run_state_run(onxi_run_state *state, onx_ctx *cx, const onx_valu
                               uint32_t output_count);
 bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *inputs);
 /* Under the lock: the plan for these inputs, made if need be, counted as busy and moved to the front. */
-onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out);
+onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
+                              onxi_run_plan **out);
 void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan);
 /* Finds or makes plan and state for these inputs of the main graph, runs, copies the outputs out. Diagnostics go to
  * cx; `outputs` as for onx_session_run. */

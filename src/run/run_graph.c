@@ -452,7 +452,7 @@ static onx_status fold(builder *b, const onxi_run_op *op)
     onxi_run_session *s = b->session;
     onx_arena *arena;
     ONX_TRY(onx_arena_new(s->cx, &arena));
-    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena };
+    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = &s->watch };
     const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
     onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
     onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;

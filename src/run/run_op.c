@@ -490,6 +490,26 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
 
 /* ---- running ---- */
 
+/* Where somebody watches, the work of a thread is done in pieces, and he is asked before each of them. */
+static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t first, uint64_t last)
+{
+    enum { PIECES = 16 };
+    const onxi_run_watch *watch = work->watch;
+    if (!watch || !watch->on)
+        return kernel->run(work, first, last);
+    uint64_t grain = work->prepared->grain ? work->prepared->grain : 1, piece = (last - first) / PIECES;
+    piece = piece < grain ? grain : piece;
+    while (first < last) {
+        uint64_t end = last - first < 2 * piece ? last : first + piece;
+        onx_status status = onxi_run_watch_look(watch);
+        if (status != ONX_OK)
+            return work->cx ? onxi_run_watch_fail(watch, status, work->cx, work->prepared->path) : status;
+        ONX_TRY(kernel->run(work, first, end));
+        first = end;
+    }
+    return ONX_OK;
+}
+
 #ifdef ONX_WITH_OPENMP
 static onx_status run_rows_parallel(const onx_kernel *kernel, onx_work *work, uint64_t rows, unsigned threads)
 {
@@ -504,7 +524,7 @@ static onx_status run_rows_parallel(const onx_kernel *kernel, onx_work *work, ui
         mine.cx = NULL;
         mine.thread_workspace = step ? (char *)work->thread_workspace + step * me : NULL;
         if (first < last)
-            worst = (int)kernel->run(&mine, first, last);
+            worst = (int)run_rows(kernel, &mine, first, last);
     }
     return (onx_status)worst;
 }
@@ -535,7 +555,7 @@ onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
     if (threads > 1 && run_rows_parallel(kernel, work, rows, threads) == ONX_OK)
         return ONX_OK; /* a failure is recorded by the serial run below */
 #endif
-    return explained(kernel->run(work, 0, rows), kernel, work, errors);
+    return explained(run_rows(kernel, work, 0, rows), kernel, work, errors);
 }
 
 static onx_status eager_output(onxi_run_env *e, const onx_value *type, onx_value *out)
@@ -566,6 +586,7 @@ static onx_status eager_run(onxi_run_env *e, onx_prepare *p, const onx_value *co
                       .workspace = base ? space : NULL,
                       .thread_workspace = base ? space + p->workspace : NULL,
                       .threads = p->threads,
+                      .watch = e->watch,
                       .text = e->state ? e->state->text : e->arena };
     onx_status status = p->kernel->bind ? p->kernel->bind(&work) : ONX_OK;
     if (status == ONX_OK)

@@ -83,7 +83,7 @@ static onx_status plan_early(onxi_run_session *s)
                 onxi_tensor_room(v->dtype, v->count, &v->size);
     }
     if (status == ONX_OK && known) {
-        onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena };
+        onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = &s->watch };
         onxi_run_plan *plan;
 #ifdef ONX_WITH_OPENMP
         int before = omp_get_max_threads();
@@ -130,6 +130,7 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     s->model = model;
     if (options)
         s->options = *options;
+    s->watch = onxi_run_watch_new(&(onx_run_options){ .timeout_ns = s->options.timeout_ns });
     if (!s->options.memory)
         s->options.memory = onx_ctx_limits(cx).memory;
     onx_limits limits = onx_ctx_limits(own);
@@ -159,6 +160,7 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
         onx_session_free(session);
         return status;
     }
+    s->watch = (onxi_run_watch){ 0 };
     *out = session;
     return ONX_OK;
 }
@@ -187,7 +189,8 @@ onx_session_port onx_session_output(const onx_session *session, uint32_t index)
 }
 
 /* The variant of the main graph in which exactly these inputs take the place of their initializers. */
-static onx_status find_variant(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs, onxi_run_graph **out)
+static onx_status find_variant(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs,
+                               const onx_run_options *options, onxi_run_graph **out)
 {
     onxi_run_graph *g = s->main;
     uint32_t count = g->input_count;
@@ -211,7 +214,9 @@ static onx_status find_variant(onxi_run_session *s, onx_ctx *cx, const onx_value
         bool *given = ONXI_ARRAY(s->arena, bool, count + 1u);
         for (uint32_t i = 0; given && i < count; i++)
             given[i] = inputs[i] != NULL;
+        s->watch = onxi_run_watch_new(options);
         status = given ? onxi_run_graph_build(s, g->graph, given, &found) : ONX_E_MEMORY;
+        s->watch = (onxi_run_watch){ 0 };
         if (status == ONX_OK) {
             found->next = g->next;
             g->next = found;
@@ -235,7 +240,7 @@ onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_val
             return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "input \"%.*s\" is not given", ONX_ARG(port.name));
     }
     ONX_TRY(onxi_run_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
-    ONX_TRY(find_variant(s, cx, inputs, &g));
+    ONX_TRY(find_variant(s, cx, inputs, options, &g));
     return onxi_run_graph_run(g, cx, inputs, outputs, options);
 }
 

@@ -66,6 +66,7 @@ static onx_status bind_steps(onxi_run_state *st)
                          .workspace = st->buffer + plan->workspace_offset,
                          .thread_workspace = st->buffer + plan->thread_workspace_offset,
                          .threads = plan->graph->session->threads,
+                         .watch = &st->outermost->watch,
                          .text = st->text };
         at += inputs + step->output_count;
         if (step->eager)
@@ -234,7 +235,11 @@ static void take_inputs(onxi_run_state *st, const onx_value *const *inputs)
 
 static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_work *w, const onx_kernel **kernel)
 {
-    onxi_run_env e = { .cx = st->cx, .session = st->plan->graph->session, .arena = st->scratch, .state = st };
+    onxi_run_env e = { .cx = st->cx,
+                       .session = st->plan->graph->session,
+                       .arena = st->scratch,
+                       .state = st,
+                       .watch = &st->outermost->watch };
     onx_status status = onxi_run_op_eager(&e, step->op, w->inputs, w->outputs, kernel);
     onxi_arena_reset(st->scratch);
     return status;
@@ -286,14 +291,23 @@ static onx_status run_step(onxi_run_state *st, const onxi_run_step *step, onx_wo
     return status;
 }
 
+static onx_str step_path(onxi_run_state *st, const onxi_run_step *step)
+{
+    return step->op ? onxi_run_op_path(st->scratch, step->op) : (onx_str){ 0 };
+}
+
 static onx_status run_steps(onxi_run_state *st)
 {
     onxi_run_plan *plan = st->plan;
+    const onxi_run_watch *watch = &st->outermost->watch;
     bool telling = st->options && st->options->event;
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const onxi_run_step *step = &plan->steps[i];
         const onx_kernel *kernel = step->kernel;
         uint64_t start = telling ? onxi_run_clock_ns() : 0;
+        onx_status going = onxi_run_watch_look(watch);
+        if (going != ONX_OK)
+            return onxi_run_watch_fail(watch, going, st->cx, step_path(st, step));
         ONX_TRY(run_step(st, step, &st->works[i], &kernel));
         if (telling)
             tell(st, step, &st->works[i], kernel, start);
@@ -368,12 +382,12 @@ bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *input
     return true;
 }
 
-static onx_status make_plan(onxi_run_graph *g, const onx_value *const *inputs)
+static onx_status make_plan(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch)
 {
     onxi_run_session *s = g->session;
     onx_arena *arena;
     ONX_TRY(onx_arena_new(s->cx, &arena));
-    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena };
+    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = watch };
     onxi_run_plan *plan;
 #ifdef ONX_WITH_OPENMP
     int before = omp_get_max_threads();
@@ -402,7 +416,8 @@ static onx_status make_plan(onxi_run_graph *g, const onx_value *const *inputs)
     return ONX_OK;
 }
 
-onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out)
+onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
+                              onxi_run_plan **out)
 {
     onxi_run_plan **at = &g->plans;
     while (*at && !onxi_run_plan_fits(*at, inputs))
@@ -413,7 +428,7 @@ onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs,
         plan->next = g->plans;
         g->plans = plan;
     } else {
-        ONX_TRY(make_plan(g, inputs));
+        ONX_TRY(make_plan(g, inputs, watch));
     }
     g->plans->busy++;
     *out = g->plans;
@@ -433,8 +448,9 @@ onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *c
     onxi_run_session *s = g->session;
     onxi_run_plan *plan;
     onxi_run_state *state = NULL;
+    onxi_run_watch watch = onxi_run_watch_new(options);
     pthread_mutex_lock(&s->lock);
-    onx_status status = onxi_run_plan_take(g, inputs, &plan);
+    onx_status status = onxi_run_plan_take(g, inputs, &watch, &plan);
     if (status != ONX_OK)
         onxi_diag_move(cx, s->cx);
     else if ((state = plan->idle))
@@ -445,6 +461,7 @@ onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *c
         status = onxi_run_state_new(s, plan, NULL, &state);
     if (state) {
         state->options = options;
+        state->watch = watch;
         if (status == ONX_OK)
             status = run_main(state, cx, inputs, outputs);
         if (status != ONX_OK)

@@ -28,7 +28,7 @@ static onx_status new_state(onxi_run_site *site, onxi_run_state **out)
     onx_ctx *cx = site->outer->cx;
     onxi_run_plan *plan;
     pthread_mutex_lock(&s->lock);
-    onx_status status = onxi_run_plan_take(site->graph, site->inputs, &plan);
+    onx_status status = onxi_run_plan_take(site->graph, site->inputs, &site->outer->outermost->watch, &plan);
     if (status != ONX_OK)
         onxi_diag_move(cx, s->cx);
     pthread_mutex_unlock(&s->lock);
@@ -145,13 +145,16 @@ static onx_status site_run(onx_work *work, uint32_t index, const onx_value *cons
 {
     onxi_run_site *site = (onxi_run_site *)work->engine + index;
     onxi_run_state *state, *outermost = site->outer->outermost;
-    uint64_t limit = site->graph->session->options.entries;
+    uint64_t limit = outermost->watch.iterations;
     if (output_count > site->graph->output_count)
         return onx_work_fail(work, ONX_E_INVALID, "the subgraph has %u outputs, %u are wanted",
                              site->graph->output_count, output_count);
     if (++outermost->entered > limit && limit)
-        return onx_work_fail(work, ONX_E_LIMIT, "the run enters subgraphs more than %llu times",
+        return onx_work_fail(work, ONX_E_LIMIT, "the run enters subgraphs more than %llu times (limit iterations)",
                              (unsigned long long)limit);
+    onx_status going = onxi_run_watch_look(&outermost->watch); /* a body may be empty */
+    if (going != ONX_OK)
+        return onxi_run_watch_fail(&outermost->watch, going, work->cx, work->prepared->path);
     ONX_TRY(take_formal(work, site, inputs, input_count));
     ONX_TRY(find_state(site, &state));
     return onxi_run_state_run(state, NULL, site->inputs, outputs, output_count);

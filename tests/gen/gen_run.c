@@ -42,8 +42,8 @@ void gen_run_model(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint3
     enum { ROOM = 64 };
     onx_value *inputs[ROOM] = { NULL };
     onx_session *s = NULL;
-    onx_session_options options = { .threads = threads, .plain = plain, .memory = 64 << 20, .entries = 10000 };
-    onx_run_options watch = { .event = count_event, .user = run };
+    onx_session_options options = { .threads = threads, .plain = plain, .memory = 64 << 20 };
+    onx_run_options watch = { .event = count_event, .user = run, .iterations = 10000 };
     memset(run, 0, sizeof *run);
     run->status = onx_session_new(cx, doc, &options, &s);
     run->planned = run->status == ONX_OK;

@@ -71,13 +71,18 @@ static onx_value *pair(onx_ctx *cx, float a, float b)
     return v;
 }
 
-static onx_status run(onx_session *s, onx_ctx *cx, int64_t n, onx_value **out)
+static onx_status run_with(onx_session *s, onx_ctx *cx, int64_t n, onx_value **out, const onx_run_options *options)
 {
     onx_value *in[] = { count_of(cx, n), pair(cx, 0.25f, -0.5f) };
-    onx_status status = onx_session_run(s, cx, (const onx_value *const *)in, out);
+    onx_status status = onx_session_run_with(s, cx, (const onx_value *const *)in, out, options);
     onx_value_free(in[0]);
     onx_value_free(in[1]);
     return status;
+}
+
+static onx_status run(onx_session *s, onx_ctx *cx, int64_t n, onx_value **out)
+{
+    return run_with(s, cx, n, out, NULL);
 }
 
 static void free_both(onx_value **out)
@@ -185,19 +190,20 @@ static void test_run_subgraph__many_threads(void **state)
     }
 }
 
-static void test_run_subgraph__bounded_entries(void **state)
+static void test_run_subgraph__bounded_iterations(void **state)
 {
     (void)state;
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc = parse(cx, nested);
     onx_session *s;
     onx_value *out[2] = { NULL };
-    onx_session_options options = { .threads = 1, .entries = 35 }; /* of one outer iteration: 1 + 3 * 2 */
-    assert_int_equal(onx_session_new(cx, doc, &options, &s), ONX_OK);
-    assert_int_equal(run(s, cx, 5, out), ONX_OK);
-    assert_int_equal(run(s, cx, 5, out), ONX_OK); /* each run counts anew */
-    assert_int_equal(run(s, cx, 6, out), ONX_E_LIMIT);
-    assert_int_equal(run(s, cx, INT64_MAX, out), ONX_E_LIMIT);
+    const onx_run_options limited = { .iterations = 35 }; /* of one outer iteration: 1 + 3 * 2 */
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+    assert_int_equal(run_with(s, cx, 5, out, &limited), ONX_OK);
+    assert_int_equal(run_with(s, cx, 5, out, &limited), ONX_OK); /* each run counts anew */
+    assert_int_equal(run_with(s, cx, 6, out, &limited), ONX_E_LIMIT);
+    assert_int_equal(run_with(s, cx, INT64_MAX, out, &limited), ONX_E_LIMIT);
+    assert_int_equal(run(s, cx, 6, out), ONX_OK);
     free_both(out);
     onx_session_free(s);
     onx_doc_free(doc);
@@ -265,7 +271,7 @@ int main(void)
         cmocka_unit_test(test_run_subgraph__iterations_allocate_nothing),
         cmocka_unit_test(test_run_subgraph__shapes_change_every_time),
         cmocka_unit_test(test_run_subgraph__many_threads),
-        cmocka_unit_test(test_run_subgraph__bounded_entries),
+        cmocka_unit_test(test_run_subgraph__bounded_iterations),
         cmocka_unit_test(test_run_subgraph__bounded_memory),
         cmocka_unit_test(test_run_subgraph__out_of_memory),
     };

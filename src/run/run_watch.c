@@ -1,0 +1,34 @@
+/* run_watch.c - what ends a run before its time: a limit of time, or the caller. */
+#include "run/run.h"
+
+onxi_run_watch onxi_run_watch_new(const onx_run_options *options)
+{
+    onxi_run_watch w = { 0 };
+    if (!options)
+        return w;
+    w.timeout_ns = options->timeout_ns;
+    w.iterations = options->iterations;
+    w.stop = options->stop;
+    w.user = options->user;
+    w.on = w.timeout_ns || w.stop;
+    if (w.timeout_ns && !onxi_add_u64(onxi_run_clock_ns(), w.timeout_ns, &w.deadline_ns))
+        w.deadline_ns = UINT64_MAX;
+    return w;
+}
+
+onx_status onxi_run_watch_look(const onxi_run_watch *w)
+{
+    if (!w || !w->on)
+        return ONX_OK;
+    if (w->stop && w->stop(w->user))
+        return ONX_E_CANCELLED;
+    return w->deadline_ns && onxi_run_clock_ns() > w->deadline_ns ? ONX_E_LIMIT : ONX_OK;
+}
+
+onx_status onxi_run_watch_fail(const onxi_run_watch *w, onx_status status, onx_ctx *cx, onx_str path)
+{
+    if (status == ONX_E_CANCELLED)
+        return onxi_fail(cx, status, ONXI_AT_PATH(path), "the run was cancelled");
+    return onxi_fail(cx, status, ONXI_AT_PATH(path), "this takes longer than %g s (limit timeout)",
+                     (double)w->timeout_ns * 1e-9);
+}

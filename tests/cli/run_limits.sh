@@ -1,0 +1,72 @@
+# onx run, bench and test: --timeout and --max-iterations end what would not end, and say which option did.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+cat >endless.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g () => (float[1] y) <bool c = {1}, float[1] a = {0}> {
+  y = Loop("", c, a)<body = b (int64 i, bool go, float[1] v) => (bool on, float[1] w) { on = Identity(go) w = Neg(v) }>
+}
+END
+# a body without any node
+cat >empty.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g () => (float[1] y) <bool c = {1}, float[1] a = {0}> {
+  y = Loop("", c, a)<body = b (int64 i, bool go, float[1] v) => (bool go, float[1] v) { }>
+}
+END
+for model in endless empty; do
+    for threads in 1 2; do
+        expect 1 timeout 120 "$ONX" run $model.onnxtxt --random --timeout 0.2 --threads $threads
+        says err "graph.node[0] (Loop)"
+        says err "this takes longer than 0.2 s (limit timeout)"
+        says err "hint: --timeout SECONDS"
+    done
+    expect 1 timeout 120 "$ONX" run $model.onnxtxt --random --max-iterations 1000
+    says err "graph.node[0] (Loop): error: the run enters subgraphs more than 1000 times (limit iterations)"
+    says err "hint: --max-iterations N"
+    expect 1 timeout 120 "$ONX" bench $model.onnxtxt --timeout 0.2
+    expect 1 timeout 120 "$ONX" bench $model.onnxtxt --max-iterations 1000
+done
+
+# one node whose work is large, and the same of constants, which is done while the session is made
+cat >large.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g (float[N, N] x) => (float[N, N] y) { y = MatMul(x, x) }
+END
+cat >constant.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g () => (float[n, n] y) <int64[2] n = {2500, 2500}> {
+  x = ConstantOfShape(n)
+  e = Exp(x)
+  y = MatMul(e, e)
+}
+END
+expect 1 env ONX_KERNELS=plain timeout 120 "$ONX" run large.onnxtxt --random --dim N=2500 --timeout 0.3 --threads 1
+says err "(limit timeout)"
+expect 1 env ONX_KERNELS=plain timeout 120 "$ONX" run constant.onnxtxt --timeout 0.3 --threads 1
+says err "(limit timeout)"
+
+# what stays below its limits is not disturbed
+cat >ends.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g () => (float[1] y) <bool c = {1}, float[1] a = {0}, int64 n = {100}> {
+  y = Loop(n, c, a)<body = b (int64 i, bool go, float[1] v) => (bool on, float[1] w) { on = Identity(go) w = Neg(v) }>
+}
+END
+expect 0 "$ONX" run ends.onnxtxt --random --max-iterations 100 --timeout 20
+expect 1 "$ONX" run ends.onnxtxt --random --max-iterations 99
+
+# onx test
+mkdir -p case/test_data_set_0
+"$ONX" convert endless.onnxtxt case/model.onnx
+"$ONX" run ends.onnxtxt --random --output-dir case/test_data_set_0
+expect 1 timeout 120 "$ONX" test case --timeout 0.2
+says out "(limit timeout)"
+expect 1 timeout 120 "$ONX" test case --max-iterations 10
+says out "(limit iterations)"
+
+for wrong in 0 -1 x 1e10 1x ''; do
+    expect 2 "$ONX" run ends.onnxtxt --random --timeout "$wrong"
+    says err "--timeout needs a number of seconds"
+done
+expect 2 "$ONX" run ends.onnxtxt --random --max-iterations 0
+done_testing
