@@ -153,7 +153,7 @@ static onx_status dispatch(onxi_check *k)
         return onxi_fail(k->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there are no rules for a %s in a file of its own",
                          onx_kind_proto_name(k->doc->kind));
     }
-    if (k->model && k->flags & ONX_CHECK_FULL && !k->broken)
+    if (k->model && k->flags & ONX_CHECK_FULL)
         onxi_check_full(k);
     if (k->flags & ONX_CHECK_CHECKSUMS)
         onxi_check_checksums(k);

@@ -218,7 +218,7 @@ typedef struct onxi_check {
     uint32_t kept[3];
     uint64_t total[3];
     uint64_t arrivals;
-    bool broken;       /* an error that inference could only repeat */
+    bool broken;       /* an error after which types may be missing or wrong */
     onx_status status; /* ONX_E_MEMORY once memory ran out */
     char scratch[8][320];
     uint32_t scratch_at, hints, name_hints;
@@ -394,7 +394,8 @@ void onxi_check_full(onxi_check *k);
 const onxi_checked_op *onxi_check_bind(onxi_check *k, const onxi_check_at *at, const onx_node *node,
                                        onxi_check_scope *scope);
 /* Takes over the diagnostics of the context since the mark as findings: at the place, or at the path that they
- * name themselves; with the rule where they name none. */
-void onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_at *at, const char *rule);
+ * name themselves; with the rule where they name none. What only repeats or follows from an error that was found at the
+ * same node before is left out; returns how many of those there were. */
+uint32_t onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_at *at, const char *rule);
 
 #endif

@@ -2,7 +2,7 @@
  * reports becomes findings; what it knows in the end is compared with what is declared. */
 #include "check/check.h"
 
-#include <onx/infer.h>
+#include "infer/infer.h"
 
 /* A declared value whose sizes are known by now: its variables have those sizes (N-08). */
 static void bind_value(onxi_check *k, onx_infer *infer, const onxi_check_at *at, const onx_graph *g,
@@ -43,17 +43,45 @@ static void bind_graph(onxi_check *k, onx_infer *infer, const onxi_check_at *at,
     }
 }
 
+/* After errors of other kinds inference goes on with the types that there are; what that leaves out is said. */
+static void say_what_is_left_out(onxi_check *k, onx_infer *infer, uint32_t nodes)
+{
+    const onxi_check_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, k->doc->kind, k->doc->root };
+    const onxi_check_at *graph = ONXI_AT_MESSAGE(&root, graph, GRAPH, k->model->graph);
+    onx_infer_summary s = onx_infer_summarize(infer);
+    if (s.unknown)
+        onxi_check_find(
+            k, graph, "ND-20", (onxi_check_detail){ .severity = ONX_RULE_NOTE },
+            "after the errors, the types of %llu of %llu values are not known, so rules about types were not "
+            "applied to all nodes",
+            (unsigned long long)s.unknown, (unsigned long long)s.values);
+    if (nodes)
+        onxi_check_find(k, graph, "ND-20", (onxi_check_detail){ .severity = ONX_RULE_NOTE },
+                        "what inference says of nodes with errors is left out: %u times", nodes);
+}
+
 void onxi_check_full(onxi_check *k)
 {
     onx_infer_options options = { .strict = true, .check_type = true, .registry = k->registry };
     const onxi_check_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, k->doc->kind, k->doc->root };
     onxi_diag_mark before = onxi_diag_here(k->cx);
     onx_infer *infer = NULL;
-    onx_status status = onx_infer_new(k->cx, k->doc, &options, &infer);
+    bool broken = k->broken;
+    if (!k->model->graph)
+        return; /* which is an error by itself */
+    onx_status status = onxi_infer_start(k->cx, k->doc, k->model, &options, &infer);
+    if (status == ONX_OK) {
+        infer->incomplete = broken;
+        status = onxi_infer_main(infer);
+    }
     if (status != ONX_OK && status != ONX_E_INVALID)
         k->status = status;
-    onxi_check_adopt(k, before, NULL, "ND-20");
-    if (infer && k->model->graph && onxi_check_wants(k, "N-08"))
-        bind_graph(k, infer, ONXI_AT_MESSAGE(&root, graph, GRAPH, k->model->graph), k->model->graph, 0);
+    uint32_t said = onxi_check_adopt(k, before, NULL, "ND-20");
+    if (infer && k->status == ONX_OK) {
+        if (onxi_check_wants(k, "N-08"))
+            bind_graph(k, infer, ONXI_AT_MESSAGE(&root, graph, GRAPH, k->model->graph), k->model->graph, 0);
+        if (broken)
+            say_what_is_left_out(k, infer, said);
+    }
     onx_infer_free(infer);
 }

@@ -182,7 +182,7 @@ static onx_str keep(onxi_check *k, onx_str s)
     return onx_view(out);
 }
 
-/* Groups whose errors inference would stumble over again. */
+/* Groups whose errors leave values without types, or with wrong ones. */
 static bool breaks_inference(const onx_rule *rule)
 {
     static const char *const groups[] = { "M-", "O-", "G-", "N-", "ND-", "A-", "F-", "S-", "TY-", "T-", "SP-" };
@@ -198,6 +198,22 @@ static int compare_keys(const uint64_t *a, uint32_t a_count, const uint64_t *b, 
         if (a[i] != b[i])
             return a[i] < b[i] ? -1 : 1;
     return a_count < b_count ? -1 : a_count > b_count;
+}
+
+/* The place as numbers that sort, `depth` of them. */
+static uint32_t depth_of(const onxi_check_at *at)
+{
+    uint32_t depth = 0;
+    for (const onxi_check_at *a = at; a; a = a->up)
+        depth += a->step != ONXI_STEP_ROOT;
+    return depth;
+}
+
+static void make_key(const onxi_check_at *at, uint32_t depth, uint64_t *key)
+{
+    for (const onxi_check_at *a = at; a; a = a->up)
+        if (a->step != ONXI_STEP_ROOT)
+            key[--depth] = (uint64_t)a->step << 32 | (a->index == ONXI_NO_INDEX ? 0 : (uint64_t)a->index + 1);
 }
 
 static int compare(const void *left, const void *right)
@@ -252,15 +268,10 @@ void onxi_check_find(onxi_check *k, const onxi_check_at *at, const char *rule_id
     if (at == &onxi_check_no_place)
         return;
     uint64_t few[64], *key = few;
-    uint32_t depth = 0;
-    for (const onxi_check_at *a = at; a; a = a->up)
-        depth += a->step != ONXI_STEP_ROOT;
+    uint32_t depth = depth_of(at);
     if (depth > sizeof few / sizeof *few && onxi_check_failed(k, key = ONXI_ARRAY(k->arena, uint64_t, depth)))
         return;
-    uint32_t d = depth;
-    for (const onxi_check_at *a = at; a; a = a->up)
-        if (a->step != ONXI_STEP_ROOT)
-            key[--d] = (uint64_t)a->step << 32 | (a->index == ONXI_NO_INDEX ? 0 : (uint64_t)a->index + 1);
+    make_key(at, depth, key);
     const onxi_check_finding *cut = k->cut[severity];
     if (cut && compare_keys(key, depth, cut->key, cut->key_count) >= 0)
         return;
@@ -362,9 +373,35 @@ static bool is_conditional(onx_str path)
     return path.len && (memmem(path.ptr, path.len, "then_branch", 11) || memmem(path.ptr, path.len, "else_branch", 11));
 }
 
-void onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_at *at, const char *rule)
+/* Whether an error that was found before the others says it already: one of the same node, one of a function where
+ * the place is in a call, or one of the same rule where the place is no node. */
+static bool is_said(const onxi_check *k, const onx_diag *d, const onxi_check_at *at, uint64_t arrivals)
+{
+    uint64_t key[64];
+    uint32_t depth = depth_of(at);
+    bool node = at && at->step == ONXI_STEP_node,
+         call = d->where.path.len && memmem(d->where.path.ptr, d->where.path.len, " function ", 10);
+    if (depth > sizeof key / sizeof *key)
+        return false;
+    make_key(at, depth, key);
+    for (const onxi_check_finding *f = k->findings[ONX_ERROR]; f; f = f->next) {
+        if (f->order >= arrivals)
+            continue;
+        if (node && f->key_count >= depth && compare_keys(key, depth, f->key, depth) == 0)
+            return true;
+        if (call && f->key_count && f->key[0] >> 32 == ONXI_STEP_functions)
+            return true;
+        if (!node && d->rule && strcmp(f->rule->id, d->rule) == 0)
+            return true;
+    }
+    return false;
+}
+
+uint32_t onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_at *at, const char *rule)
 {
     size_t count = onx_diag_count(k->cx);
+    uint64_t arrivals = k->arrivals;
+    uint32_t said = 0;
     for (size_t i = mark.count; i < count; i++) {
         const onx_diag *d = onx_diag_get(k->cx, i);
         if (d->status == ONX_E_MEMORY) {
@@ -381,8 +418,13 @@ void onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_at *a
         if (severity == ONX_RULE_ERROR && (conditional || output))
             severity = ONX_RULE_WARNING;
         uint64_t before = k->arrivals;
+        const onxi_check_at *place = at ? at : parse_path(k, d->where.path);
+        if (!at && is_said(k, d, place, arrivals)) {
+            said++;
+            continue;
+        }
         onxi_check_find(
-            k, at ? at : parse_path(k, d->where.path), broken,
+            k, place, broken,
             (onxi_check_detail){ .value = d->value, .expected = d->expected, .hint = d->hint, .severity = severity },
             "%.*s", ONX_ARG(d->message));
         for (int s = ONX_NOTE; s <= ONX_ERROR && !at && d->where.path.len; s++)
@@ -390,4 +432,5 @@ void onxi_check_adopt(onxi_check *k, onxi_diag_mark mark, const onxi_check_at *a
                 k->findings[s]->path = keep(k, d->where.path); /* with the labels that it had */
     }
     onxi_diag_rewind(k->cx, mark);
+    return said;
 }

@@ -142,9 +142,10 @@ struct onx_infer {
     uint32_t round; /* how often a dimension was fixed afterwards: each time says anew what is an error */
     const struct onxi_infer_running *failing; /* that the next report is about, to show its inputs; NULL: none */
     const char *rule;                         /* that the next report is about; NULL: none in particular */
-    bool invalid;                             /* something that ends in ONX_E_INVALID was reported */
-    bool gave_up;                             /* visit_limit was reported */
-    onx_status status;                        /* out of memory */
+    bool incomplete;   /* the structure has errors that were said: what follows from them is not */
+    bool invalid;      /* something that ends in ONX_E_INVALID was reported */
+    bool gave_up;      /* visit_limit was reported */
+    onx_status status; /* out of memory */
     /* asked for by name */
     onx_bytes *dim_texts; /* of expressions as printed, by index */
     uint32_t dim_text_count;

@@ -38,6 +38,10 @@ void onxi_infer_report(onx_infer *e, const onxi_infer_scope *scope, const onx_no
     e->rule = NULL;
     if (scope->unreachable && !fatal)
         return;
+    if (fatal && e->incomplete) { /* rules of the structure, which whoever set that has applied */
+        e->invalid = true;
+        return;
+    }
     bool error = fatal || (e->options.strict && !scope->unsupported);
     onx_diag diag = { .severity = error ? ONX_ERROR : ONX_WARNING,
                       .status = error ? ONX_E_INVALID : ONX_OK,
@@ -311,8 +315,8 @@ static void want_type(onxi_infer_running *run, const onx_node *node)
 {
     onx_infer *e = run->infer;
     const onxi_schema *schema = run->call.schema;
-    if (!e->options.strict || run->scope->unsupported || !(schema->flags & ONXI_OP_INFERS) || !node->output_count ||
-        !onx_view(node->output[0]).len || run->call.outputs[0].kind != ONXI_TYPE_NONE)
+    if (!e->options.strict || e->incomplete || run->scope->unsupported || !(schema->flags & ONXI_OP_INFERS) ||
+        !node->output_count || !onx_view(node->output[0]).len || run->call.outputs[0].kind != ONXI_TYPE_NONE)
         return;
     if (run->call.outputs[0].kind == ONXI_TYPE_NONE) {
         run->failed = true;

@@ -124,4 +124,25 @@ expect 0 "$ONX" check --explain all --format json
 expect 2 "$ONX" check --explain T-99
 expect 0 "$ONX" check --explain all --format markdown
 same out "$ONX_SOURCE_DIR/docs/rules.md" # when stale: onx check --explain all --format markdown > docs/rules.md
+
+# After an error of one kind full mode goes on looking for the others, and says what it cannot look at.
+cat >several.onnxtxt <<'EOF'
+<ir_version: 10, opset_import: ["" : 21], producer_name: "test", producer_version: "1">
+g (float[2] x, float[3] y, bool[2] c) => (float[2] z) {
+  [n0] a = Relu(q)
+  [n1] b = Softmax(a)
+  [n2] d = Add(x, y)
+  [n3] e = Transpose <perm = [0, 1]> (y)
+  [n4] f = LeakyRelu <alhpa = 0.5> (c)
+  [n5] z = Neg(x)
+}
+EOF
+expect 1 "$ONX" check --full several.onnxtxt
+says err '"q" is not defined'
+says err 'graph.node[2] "n2" (Add): error'
+says err 'graph.node[3] "n3" (Transpose): error'
+says err 'alhpa'
+says err 'values are not known, so rules about types'
+says err 'what inference says of nodes with errors is left out'
+grep -q 'node\[1\].*error' err && fail "a node is blamed for what came before it"
 done_testing
