@@ -4,6 +4,8 @@
 
 #include <onx/base.h>
 
+#include "base/base_table.h"
+
 #include <stdarg.h>
 
 /* ---- reporting ---- */
@@ -88,6 +90,17 @@ bool onxi_arena_within_limit(onx_ctx *cx);
 void *onxi_arena_array(onx_arena *arena, size_t count, size_t size);
 #define ONXI_NEW(arena, type)          ((type *)onx_arena_alloc((arena), sizeof(type)))
 #define ONXI_ARRAY(arena, type, count) ((type *)onxi_arena_array((arena), (count), sizeof(type)))
+/* Makes room in a growing array for `wanted` elements in all: `list` is the pointer to it and `room` the number of
+ * elements that there is memory for, variables of any unsigned type, 0 at first. The room at least doubles; what is new
+ * is not initialised. False, recorded, when out of memory or too large for `room`; the array is then as it was. On the
+ * heap it is freed with onxi_release(cx, list, room * sizeof *list); in an arena what it outgrows is left there. The
+ * arguments are evaluated more than once. */
+#define ONXI_GROW(cx, list, room, wanted)       ONXI_GROW_WHERE(cx, NULL, list, room, wanted)
+#define ONXI_GROW_IN(arena, list, room, wanted) ONXI_GROW_WHERE((arena)->cx, arena, list, room, wanted)
+#define ONXI_GROW_WHERE(cx, arena, list, room, wanted)                                                                 \
+    ((uint64_t)(wanted) <= (uint64_t)(room) ||                                                                         \
+     onxi_grow((cx), (arena), &(list), sizeof *(list), &(room), sizeof(room), (uint64_t)(wanted)))
+bool onxi_grow(onx_ctx *cx, onx_arena *arena, void *list, size_t size, void *room, size_t room_size, uint64_t wanted);
 /* A formatted text in the arena; empty when out of memory. */
 onx_str onxi_arena_printf(onx_arena *arena, const char *format, ...) ONX_PRINTF(2, 3);
 
@@ -136,8 +149,6 @@ static inline uint64_t onxi_list_room(uint64_t count)
         return count;
     return (uint64_t)1 << (64 - __builtin_clzll(count - 1));
 }
-
-/* ---- hashing ---- */
 
 uint64_t onxi_hash(const void *bytes, size_t len, uint64_t seed);
 

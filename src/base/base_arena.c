@@ -230,6 +230,45 @@ void *onxi_arena_array(onx_arena *arena, size_t count, size_t size)
     return onx_arena_alloc(arena, bytes);
 }
 
+bool onxi_grow(onx_ctx *cx, onx_arena *arena, void *list, size_t size, void *room, size_t room_size, uint64_t wanted)
+{
+    enum { FIRST = 16 };
+    void *old, *more;
+    uint64_t have = 0;
+    uint32_t narrow;
+    memcpy(&old, list, sizeof old); /* whatever type it points to */
+    if (room_size == sizeof narrow) {
+        memcpy(&narrow, room, sizeof narrow);
+        have = narrow;
+    } else {
+        memcpy(&have, room, sizeof have);
+    }
+    uint64_t most = room_size == sizeof narrow ? UINT32_MAX : SIZE_MAX;
+    uint64_t next = have < FIRST / 2 ? FIRST : have > most / 2 ? most : have * 2;
+    if (next < wanted)
+        next = wanted;
+    size_t bytes;
+    if (next > most || !onxi_mul_size((size_t)next, size, &bytes)) {
+        onxi_no_memory(cx);
+        return false;
+    }
+    if (arena) {
+        if ((more = onxi_arena_get(arena, bytes)) != NULL && have)
+            memcpy(more, old, (size_t)have * size);
+    } else {
+        more = onxi_resize(cx, old, (size_t)have * size, bytes);
+    }
+    if (!more)
+        return false;
+    memcpy(list, &more, sizeof more);
+    narrow = (uint32_t)next;
+    if (room_size == sizeof narrow)
+        memcpy(room, &narrow, sizeof narrow);
+    else
+        memcpy(room, &next, sizeof next);
+    return true;
+}
+
 void onx_arena_adopt(onx_arena *arena, onx_arena *from)
 {
     onxi_block **last = &arena->blocks;

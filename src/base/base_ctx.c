@@ -23,6 +23,7 @@ onx_ctx *onx_ctx_new(const onx_allocator *allocator)
         return NULL;
     memset(cx, 0, sizeof *cx);
     cx->allocator = *a;
+    cx->secret = onxi_secret_make(cx);
     cx->limits = (onx_limits){ .depth = 100, .diagnostics = 1000, .memory = (uint64_t)8 << 30 };
     return cx;
 }
@@ -61,12 +62,18 @@ const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx)
     return &cx->allocator;
 }
 
+onxi_secret onxi_ctx_secret(const onx_ctx *cx)
+{
+    return cx->secret;
+}
+
 onx_ctx *onxi_ctx_worker(const onx_ctx *cx)
 {
     onx_ctx *worker = onx_ctx_new(&cx->allocator);
     if (!worker)
         return NULL;
     worker->limits = cx->limits;
+    worker->secret = cx->secret;
     worker->arena_bytes = cx->arena_bytes;
     return worker;
 }

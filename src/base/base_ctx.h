@@ -11,6 +11,7 @@ enum { ONXI_SPARE_BUFFERS = 2, ONXI_SPARE_SIZES = 10 /* 4 KiB to 2 MiB */ };
 struct onx_ctx {
     onx_allocator allocator;
     onx_limits limits;
+    onxi_secret secret; /* of its hash tables */
     /* Blocks of freed arenas by size, for the next arena: fresh pages cost more than decoding. */
     struct onxi_block *spare[ONXI_SPARE_SIZES];
     size_t spare_bytes;
@@ -32,6 +33,8 @@ struct onx_ctx {
 /* The allocator of contexts that are given none. */
 extern const onx_allocator onxi_allocator_default;
 
+/* From the system; where that gives none, from what differs between processes. */
+onxi_secret onxi_secret_make(const void *address);
 /* Frees the spare blocks. */
 void onxi_arena_drop_spare(onx_ctx *cx);
 

@@ -1,5 +1,9 @@
-/* base_hash.c - a quick hash of bytes for tables in memory; not for files, it may change. */
-#include "base/base.h"
+/* base_hash.c - a quick hash of bytes for tables in memory, and the secret that keeps others from steering it. */
+#include "base/base_ctx.h"
+
+#include <sys/auxv.h>
+#include <sys/random.h>
+#include <time.h>
 
 static uint64_t load64(const unsigned char *p)
 {
@@ -15,19 +19,14 @@ static uint64_t load32(const unsigned char *p)
     return v;
 }
 
-/* Multiply-and-fold (the core of wyhash and of many hash tables): two halves of a 128-bit product mix well. */
-static uint64_t fold(uint64_t a, uint64_t b)
-{
-    __extension__ unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-uint64_t onxi_hash(const void *bytes, size_t len, uint64_t seed)
+/* Each product has a secret in both factors: with a constant in one of them, a file could hold the bytes that make that
+ * factor 0, and with it the product, whatever the other one is. */
+uint64_t onxi_keyed_hash(onxi_secret secret, const void *bytes, size_t len)
 {
     const unsigned char *p = bytes;
-    uint64_t h = seed ^ 0x9e3779b97f4a7c15u ^ len;
+    uint64_t h = secret.a ^ 0x9e3779b97f4a7c15u ^ len;
     for (; len > 16; p += 16, len -= 16)
-        h = fold(load64(p) ^ h, load64(p + 8) ^ 0xd6e8feb86659fd93u);
+        h = onxi_hash_fold(load64(p) ^ h, load64(p + 8) ^ secret.b ^ 0xd6e8feb86659fd93u);
     /* The rest in words of fixed size that may overlap: a copy of every length would be a call each time. */
     uint64_t a = 0, b = 0;
     if (len >= 8) {
@@ -39,5 +38,27 @@ uint64_t onxi_hash(const void *bytes, size_t len, uint64_t seed)
     } else if (len) {
         a = (uint64_t)p[0] | (uint64_t)p[len / 2] << 8 | (uint64_t)p[len - 1] << 16;
     }
-    return fold(a ^ 0xa0761d6478bd642fu, b ^ h ^ 0xe7037ed1a0b428dbu);
+    return onxi_hash_fold(a ^ secret.b ^ 0xa0761d6478bd642fu, b ^ h ^ 0xe7037ed1a0b428dbu);
+}
+
+uint64_t onxi_hash(const void *bytes, size_t len, uint64_t seed)
+{
+    return onxi_keyed_hash((onxi_secret){ seed, 0 }, bytes, len);
+}
+
+onxi_secret onxi_secret_make(const void *address)
+{
+    onxi_secret secret = { 0x9e3779b97f4a7c15u, 0xd6e8feb86659fd93u };
+    if (getrandom(&secret, sizeof secret, GRND_NONBLOCK) == (ssize_t)sizeof secret)
+        return secret;
+    /* Forbidden here, or too early after the start of the system: what the kernel gave the process, where things are,
+     * and the time. */
+    const void *given = (const void *)(uintptr_t)getauxval(AT_RANDOM); /* 16 bytes */
+    if (given)
+        memcpy(&secret, given, sizeof secret);
+    struct timespec now = { 0 };
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    uint64_t a = onxi_hash_fold(secret.a ^ time, secret.b | 1);
+    return (onxi_secret){ a, onxi_hash_fold(secret.b ^ (uint64_t)(uintptr_t)address, a | 1) };
 }

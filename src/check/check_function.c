@@ -225,7 +225,7 @@ void onxi_check_callees_add(onxi_check *k, onx_function *const *functions, uint3
     k->domains_with_functions = onxi_check_set_new(k);
     if (onxi_check_failed(k, k->callees))
         return;
-    k->status = onxi_functions_index(k->cx, k->arena, functions, count, &k->functions);
+    k->status = onxi_functions_index(k->arena, functions, count, &k->functions);
     if (k->status != ONX_OK)
         return;
     k->callee_count = count;

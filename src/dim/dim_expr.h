@@ -32,7 +32,6 @@ typedef struct onxi_dim_term {
 typedef struct onxi_dim_expr {
     uint8_t kind;
     uint32_t count; /* of args or terms */
-    uint32_t hash;
     uint32_t weight;
     int64_t constant;  /* of a sum; '+', '-' or '*' of an opaque one; 1: a symbol that no text of the model names */
     int64_t low, high; /* bounds, INT64_MIN and INT64_MAX: none */
@@ -55,8 +54,7 @@ struct onxi_dims {
     onx_arena *arena;
     onxi_dim_expr *exprs; /* id INT64_MIN + 1 + index */
     uint32_t count, room;
-    uint32_t *slots; /* index + 1, open addressing */
-    uint32_t slot_count;
+    onxi_table table;
     uint32_t fresh;
     onxi_dim_fixed *fixed;
 };

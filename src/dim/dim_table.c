@@ -16,6 +16,7 @@ onx_status onxi_dims_new(onx_ctx *cx, onxi_dims **out)
     }
     dims->cx = cx;
     dims->arena = arena;
+    dims->table = onxi_table_on_heap(cx);
     *out = dims;
     return ONX_OK;
 }
@@ -25,47 +26,19 @@ void onxi_dims_free(onxi_dims *dims)
     if (!dims)
         return;
     onxi_release(dims->cx, dims->exprs, dims->room * sizeof *dims->exprs);
-    onxi_release(dims->cx, dims->slots, dims->slot_count * sizeof *dims->slots);
+    onxi_table_free(&dims->table);
     onx_arena_free(dims->arena);
 }
 
-static bool grow(onxi_dims *dims)
+static uint32_t hash_expr(const onxi_dims *dims, const onxi_dim_expr *e)
 {
-    uint32_t room = dims->room ? dims->room * 2 : 64;
-    if (room > ONXI_DIM_LIMIT)
-        return false;
-    onxi_dim_expr *exprs = onxi_resize(dims->cx, dims->exprs, dims->room * sizeof *exprs, room * sizeof *exprs);
-    if (!exprs)
-        return false;
-    dims->exprs = exprs;
-    dims->room = room;
-    uint32_t slot_count = room * 2;
-    uint32_t *slots = onxi_resize(dims->cx, NULL, 0, slot_count * sizeof *slots);
-    if (!slots)
-        return false;
-    memset(slots, 0, slot_count * sizeof *slots);
-    for (uint32_t i = 0; i < dims->count; i++) {
-        uint32_t at = exprs[i].hash & (slot_count - 1);
-        while (slots[at])
-            at = (at + 1) & (slot_count - 1);
-        slots[at] = i + 1;
-    }
-    onxi_release(dims->cx, dims->slots, dims->slot_count * sizeof *slots);
-    dims->slots = slots;
-    dims->slot_count = slot_count;
-    return true;
-}
-
-static uint32_t hash_expr(const onxi_dim_expr *e)
-{
-    uint64_t h = onxi_hash(&e->constant, sizeof e->constant, e->kind);
+    onxi_secret secret = dims->table.secret;
+    secret = onxi_hash_then(secret, onxi_hash_word(secret, (uint64_t)e->constant ^ (uint64_t)e->kind << 56));
     if (e->kind == ONXI_DIM_SYMBOL)
-        h = onxi_hash(e->name.ptr, e->name.len, h);
-    else if (e->kind == ONXI_DIM_SUM)
-        h = onxi_hash(e->terms, e->count * sizeof *e->terms, h);
-    else
-        h = onxi_hash(e->args, e->count * sizeof *e->args, h);
-    return (uint32_t)(h ^ h >> 32);
+        return (uint32_t)onxi_keyed_hash(secret, e->name.ptr, e->name.len);
+    if (e->kind == ONXI_DIM_SUM)
+        return (uint32_t)onxi_keyed_hash(secret, e->terms, e->count * sizeof *e->terms);
+    return (uint32_t)onxi_keyed_hash(secret, e->args, e->count * sizeof *e->args);
 }
 
 static bool same_expr(const onxi_dim_expr *a, const onxi_dim_expr *b)
@@ -85,16 +58,12 @@ bool onxi_dim_exists(const onxi_dims *dims, onxi_dim d)
     return onxi_dim_is_const(d) || (onxi_dim_is_known(d) && dims && (uint64_t)d - (uint64_t)INT64_MIN <= dims->count);
 }
 
+/* The number of the expression, from 1; 0: it is not there. */
 static uint32_t find(const onxi_dims *dims, const onxi_dim_expr *e, uint32_t hash)
 {
-    if (!dims->slot_count)
-        return 0;
-    uint32_t at = hash & (dims->slot_count - 1);
-    for (; dims->slots[at]; at = (at + 1) & (dims->slot_count - 1)) {
-        const onxi_dim_expr *have = &dims->exprs[dims->slots[at] - 1];
-        if (have->hash == hash && same_expr(have, e))
-            return dims->slots[at];
-    }
+    ONXI_TABLE_EACH(&dims->table, hash, i)
+    if (same_expr(&dims->exprs[i], e))
+        return i + 1;
     return 0;
 }
 
@@ -112,15 +81,14 @@ onxi_dim onxi_dim_intern(onxi_dims *dims, onxi_dim_expr e)
 {
     if (!dims)
         return ONXI_DIM_UNKNOWN;
-    e.hash = hash_expr(&e);
-    uint32_t have = find(dims, &e, e.hash);
+    uint32_t hash = hash_expr(dims, &e), have = find(dims, &e, hash);
     if (have)
         return INT64_MIN + (int64_t)have;
     e.weight = weight_expr(dims, &e);
     onxi_range r = onxi_range_of_expr(dims, &e);
     if (e.weight > ONXI_DIM_WEIGHT) /* too large to be of use: from here on a symbol, equal only to itself */
         return r.low >= 0 ? onxi_dim_fresh(dims, "d") : ONXI_DIM_UNKNOWN;
-    if (dims->count == dims->room && !grow(dims))
+    if (dims->count >= ONXI_DIM_LIMIT || !ONXI_GROW(dims->cx, dims->exprs, dims->room, dims->count + 1))
         return ONXI_DIM_UNKNOWN;
     e.low = r.low;
     e.high = r.high;
@@ -139,11 +107,9 @@ onxi_dim onxi_dim_intern(onxi_dims *dims, onxi_dim_expr e)
         memcpy(args, e.args, size);
         e.args = args;
     }
+    if (!onxi_table_add(&dims->table, hash, dims->count))
+        return ONXI_DIM_UNKNOWN;
     dims->exprs[dims->count++] = e;
-    uint32_t at = e.hash & (dims->slot_count - 1);
-    while (dims->slots[at])
-        at = (at + 1) & (dims->slot_count - 1);
-    dims->slots[at] = dims->count;
     return INT64_MIN + (int64_t)dims->count;
 }
 
@@ -239,8 +205,7 @@ onxi_dim onxi_dim_symbol(onxi_dims *dims, onx_str name)
             return f->value;
         }
     onxi_dim_expr e = { .kind = ONXI_DIM_SYMBOL, .name = name };
-    e.hash = hash_expr(&e);
-    uint32_t have = find(dims, &e, e.hash);
+    uint32_t hash = hash_expr(dims, &e), have = find(dims, &e, hash);
     if (have)
         return INT64_MIN + (int64_t)have;
     onx_bytes kept;
@@ -259,7 +224,7 @@ onxi_dim onxi_dim_fresh(onxi_dims *dims, const char *hint)
         onxi_dim_expr e = { .kind = ONXI_DIM_SYMBOL, .name = name };
         if (name.len == 0)
             return ONXI_DIM_UNKNOWN;
-        if (find(dims, &e, hash_expr(&e)))
+        if (find(dims, &e, hash_expr(dims, &e)))
             continue;
         e.constant = 1; /* never the symbol of that name that a model might bring later */
         return onxi_dim_intern(dims, e);

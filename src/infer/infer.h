@@ -44,8 +44,7 @@ typedef struct onxi_infer_name {
 typedef struct onxi_infer_names {
     onxi_infer_name *entries;
     uint32_t count, room;
-    uint64_t *slots; /* hash and index + 1 */
-    uint32_t slot_count;
+    onxi_table table;
 } onxi_infer_names;
 
 /* A value that a graph makes, for the result. */
@@ -60,8 +59,8 @@ typedef struct onxi_infer_result {
     const onx_graph *graph;
     onxi_infer_made *made; /* inputs, then outputs of nodes, in order */
     uint32_t count, room, input_count;
-    uint32_t *slots; /* made when somebody asks by name */
-    uint32_t slot_count;
+    onxi_table table; /* made when somebody asks by name */
+    bool indexed;
     struct onxi_infer_result *next; /* in order of first meeting */
 } onxi_infer_result;
 
@@ -100,13 +99,6 @@ typedef struct onxi_infer_frame {
     uint32_t undo_count, undo_room;
 } onxi_infer_frame;
 
-/* From a 64-bit key to a pointer; what loops and calls repeat is told apart by it. */
-typedef struct onxi_infer_map {
-    uint64_t *keys; /* 0: free */
-    void **values;
-    uint32_t count, room;
-} onxi_infer_map;
-
 /* The main graph as it was walked: its names stay bound, so that nodes can be inferred again. */
 typedef struct onxi_infer_main_graph {
     onxi_infer_frame frame;
@@ -122,20 +114,19 @@ struct onx_infer {
     onxi_dims *dims;
     onx_ctx *quiet; /* for reading tensors that may be unreadable */
     onxi_infer_result *results, **results_end;
-    onxi_infer_result **result_slots; /* by graph */
-    uint32_t result_slot_count, result_count;
+    onxi_map result_of; /* by graph */
     onxi_infer_loss *losses, **losses_end;
     uint32_t loss_count;
     bool applied;                   /* the result was written into the model */
-    onxi_infer_map lost_at;         /* loss of a node */
-    onxi_infer_map reported;        /* node and message */
-    onxi_infer_map failed_at;       /* how many failures, by node of the main graph */
+    onxi_map lost_at;               /* loss of a node */
+    onxi_map reported;              /* node and message */
+    onxi_map failed_at;             /* how many failures, by node of the main graph */
     onxi_infer_main_graph *main;    /* NULL: nothing is inferred again */
     struct onxi_infer_again *again; /* who follows from what; made when a dimension is fixed afterwards */
     onxi_functions functions;
     uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
-    onxi_infer_map binders;       /* by function; that of the model's graphs has key 1 */
-    onxi_infer_map calls;         /* calls that were inferred, by what they are given */
+    onxi_map binders;       /* by function; that of the model's graphs has key 1 */
+    onxi_map calls;         /* calls that were inferred, by what they are given */
     uint64_t cut;                 /* how often something was left out because of a limit */
     uint64_t carried;             /* elements of values */
     uint64_t failed;
@@ -168,10 +159,8 @@ void onxi_infer_names_free(onx_infer *e, onxi_infer_names *names);
 onx_status onxi_infer_scope_bind(onx_infer *e, onxi_infer_scope *scope, uint32_t name, onxi_infer_fact *fact);
 void onxi_infer_scope_leave(onx_infer *e, onxi_infer_scope *scope);
 onxi_infer_fact *onxi_infer_fact_new(onx_infer *e);
-/* The place of the value for a key, NULL in it when new; NULL when out of memory. */
-void **onxi_infer_map_at(onx_infer *e, onxi_infer_map *map, uint64_t key);
-/* The same for a key that may not be there: NULL then. */
-void *onxi_infer_map_find(const onxi_infer_map *map, uint64_t key);
+/* onxi_map_at that also says in e->status when memory ran out. */
+void **onxi_infer_map_at(onx_infer *e, onxi_map *map, uint64_t key);
 /* The record of a graph, emptied when it was there; NULL when out of memory. */
 onxi_infer_result *onxi_infer_result_of(onx_infer *e, const onx_graph *graph, bool make);
 onx_status onxi_infer_result_add(onx_infer *e, onxi_infer_result *result, onx_str name, onxi_infer_fact *fact,
@@ -213,7 +202,10 @@ onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_infer_scope *scope, 
 uint32_t onxi_infer_top(const onxi_infer_scope *scope, uint32_t index);
 void onxi_infer_count_failures(onx_infer *e, const onxi_infer_scope *scope, uint32_t index, uint64_t count);
 /* Under which key lost_at has a node. */
-uint64_t onxi_infer_node_key(const onx_node *node);
+static inline uint64_t onxi_infer_node_key(const onx_node *node)
+{
+    return (uint64_t)(uintptr_t)node;
+}
 /* Declared types, inputs, initializers, nodes; the types of the outputs go to `outputs`. `inputs` may be NULL. */
 onx_status onxi_infer_graph_in(onx_infer *e, onxi_infer_scope *scope, const onxi_type *inputs, uint32_t input_count,
                                onxi_type *outputs, uint32_t output_count);

@@ -34,6 +34,7 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
     e->doc = doc;
     e->model = model;
     e->arena = arena;
+    e->lost_at = e->reported = e->failed_at = e->binders = e->calls = e->result_of = onxi_map_in_arena(arena);
     e->results_end = &e->results;
     e->losses_end = &e->losses;
     if (options)
@@ -43,7 +44,7 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
         e->visit_limit += 20 * (uint64_t)model->graph->node_count + (doc ? onx_doc_input_size(doc) : 0);
     onx_status status = ONX_OK;
     if (model)
-        status = onxi_functions_index(e->cx, e->arena, model->functions, model->functions_count, &e->functions);
+        status = onxi_functions_index(e->arena, model->functions, model->functions_count, &e->functions);
     for (uint32_t i = 0; i < e->options.fixed_count && status == ONX_OK; i++) {
         const onx_infer_fixed *f = &e->options.fixed[i];
         if (f->size < 0)
@@ -84,13 +85,11 @@ onx_status onxi_infer_main(onx_infer *e)
     for (onxi_infer_result *r = e->results; r;
          r = r->next) { /* of graphs that are not reached this time nothing is known */
         r->count = r->input_count = 0;
-        r->slots = NULL;
+        r->indexed = false;
     }
     e->losses = NULL;
     e->losses_end = &e->losses;
-    e->lost_at = (onxi_infer_map){ .count = 0 };
-    e->failed_at = (onxi_infer_map){ .count = 0 };
-    e->calls = (onxi_infer_map){ .count = 0 };
+    e->lost_at = e->failed_at = e->calls = onxi_map_in_arena(e->arena);
     e->failed = e->visits = e->carried = 0;
     e->gave_up = false;
     if (!(e->main = ONXI_NEW(e->arena, onxi_infer_main_graph)))

@@ -93,9 +93,18 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
 typedef struct declared {
     const onxi_infer_result *result;
     uint32_t next; /* in result->made */
-    const onxi_infer_made **slots;
-    uint32_t slot_count;
+    onxi_table table;
+    bool indexed;
 } declared;
+
+static const onxi_infer_made *look_up(const declared *d, onx_str name)
+{
+    uint32_t hash = onxi_table_hash(&d->table, name);
+    ONXI_TABLE_EACH(&d->table, hash, i)
+    if (onx_str_equal(d->result->made[i].name, name))
+        return &d->result->made[i];
+    return NULL;
+}
 
 static onx_status index_declared(onx_infer *e, declared *d)
 {
@@ -103,21 +112,17 @@ static onx_status index_declared(onx_infer *e, declared *d)
     uint32_t count = 0;
     for (uint32_t i = 0; i < result->count; i++)
         count += result->made[i].declared;
-    for (d->slot_count = 16; d->slot_count < 2 * (uint64_t)count;)
-        d->slot_count *= 2;
-    d->slots = ONXI_ARRAY(e->arena, const onxi_infer_made *, d->slot_count);
-    if (!d->slots)
+    d->table = onxi_table_in_arena(e->arena);
+    if (!onxi_table_reserve(&d->table, count))
         return e->status = ONX_E_MEMORY;
     for (uint32_t i = 0; i < result->count && count; i++) {
         const onxi_infer_made *made = &result->made[i];
-        if (!made->declared)
+        if (!made->declared || look_up(d, made->name)) /* of a name that is made twice the first counts */
             continue;
-        uint32_t at = (uint32_t)onxi_hash(made->name.ptr, made->name.len, 0) & (d->slot_count - 1);
-        while (d->slots[at] && !onx_str_equal(d->slots[at]->name, made->name))
-            at = (at + 1) & (d->slot_count - 1);
-        if (!d->slots[at]) /* of a name that is made twice the first counts */
-            d->slots[at] = made;
+        if (!onxi_table_add(&d->table, onxi_table_hash(&d->table, made->name), i))
+            return e->status = ONX_E_MEMORY;
     }
+    d->indexed = true;
     return ONX_OK;
 }
 
@@ -130,15 +135,12 @@ static onx_status find_declared(onx_infer *e, declared *d, onx_str name, const o
         *out = r->made[d->next++].fact;
         return ONX_OK;
     }
-    if (!d->slots)
+    if (!d->indexed)
         ONX_TRY(index_declared(e, d));
-    *out = NULL;
-    uint32_t at = (uint32_t)onxi_hash(name.ptr, name.len, 0) & (d->slot_count - 1);
-    for (; d->slots[at] && !*out; at = (at + 1) & (d->slot_count - 1))
-        if (onx_str_equal(d->slots[at]->name, name)) {
-            *out = d->slots[at]->fact;
-            d->next = (uint32_t)(d->slots[at] - r->made) + 1;
-        }
+    const onxi_infer_made *made = look_up(d, name);
+    *out = made ? made->fact : NULL;
+    if (made)
+        d->next = (uint32_t)(made - r->made) + 1;
     return ONX_OK;
 }
 

@@ -234,7 +234,7 @@ static onx_status refresh_name(onx_infer *e, onx_name_id id, onx_str text)
 /* What an earlier visit of the node said of it and of its subgraphs. */
 static void forget(onx_infer *e, const onx_node *node, uint32_t depth)
 {
-    onxi_infer_loss *loss = onxi_infer_map_find(&e->lost_at, onxi_infer_node_key(node));
+    onxi_infer_loss *loss = onxi_map_find(&e->lost_at, onxi_infer_node_key(node));
     if (loss)
         loss->stale = true;
     if (depth > onx_ctx_limits(e->cx).depth)
@@ -246,7 +246,7 @@ static void forget(onx_infer *e, const onx_node *node, uint32_t depth)
         if (!result)
             continue;
         result->count = result->input_count = 0;
-        result->slots = NULL;
+        result->indexed = false;
         for (uint32_t k = 0; k < (*graphs)->node_count; k++)
             forget(e, (*graphs)->node[k], depth + 1);
     }
@@ -262,9 +262,8 @@ static onx_status infer_again(onx_infer *e, uint32_t index)
     onxi_infer_fact *few[FEW], **old = few;
     if (node->output_count > FEW && !(old = ONXI_ARRAY(e->arena, onxi_infer_fact *, node->output_count)))
         return e->status = ONX_E_MEMORY;
-    void **failures = onxi_infer_map_find(&e->failed_at, (uint64_t)index + 1)
-                          ? onxi_infer_map_at(e, &e->failed_at, index + 1u)
-                          : NULL;
+    void **failures =
+        onxi_map_find(&e->failed_at, (uint64_t)index + 1) ? onxi_infer_map_at(e, &e->failed_at, index + 1u) : NULL;
     if (failures) {
         e->failed -= (uintptr_t)*failures;
         *failures = NULL;

@@ -107,24 +107,26 @@ typedef struct made_call {
     bool unsupported;
 } made_call;
 
-static uint64_t hash_dims(const onxi_dim *dims, uint64_t count, uint64_t h)
+static onxi_secret hash_dims(onxi_secret h, const onxi_dim *dims, uint64_t count)
 {
-    return count ? onxi_hash(dims, (size_t)count * sizeof *dims, h) : h;
+    return count ? onxi_hash_then(h, onxi_keyed_hash(h, dims, (size_t)count * sizeof *dims)) : h;
 }
 
-static uint64_t hash_call(const onx_function *function, onxi_infer_fact *const *inputs, uint32_t input_count)
+static uint64_t hash_call(const onx_infer *e, const onx_function *function, onxi_infer_fact *const *inputs,
+                          uint32_t input_count)
 {
-    uint64_t address = (uint64_t)(uintptr_t)function, h = onxi_hash(&address, sizeof address, input_count);
+    onxi_secret h = e->calls.table.secret;
+    h = onxi_hash_then(h, onxi_hash_word(h, (uint64_t)(uintptr_t)function ^ (uint64_t)input_count << 48));
     for (uint32_t i = 0; i < input_count; i++) {
         const onxi_type *type = inputs[i] ? &inputs[i]->type : NULL;
         uint64_t head = type ? type->kind + ((uint64_t)type->dtype << 8) + ((uint64_t)type->ranked << 16) : 1;
-        h = onxi_hash(&head, sizeof head, h);
+        h = onxi_hash_then(h, onxi_hash_word(h, head));
         if (type && type->ranked)
-            h = hash_dims(type->dims, type->rank, h);
+            h = hash_dims(h, type->dims, type->rank);
         if (type && !inputs[i]->tensor && inputs[i]->value)
-            h = hash_dims(inputs[i]->value->elements, inputs[i]->value->count, h);
+            h = hash_dims(h, inputs[i]->value->elements, inputs[i]->value->count);
     }
-    return h;
+    return onxi_hash_word(h, input_count);
 }
 
 static bool same_call(const made_call *made, const onxi_infer_frame *frame, onxi_infer_fact *const *inputs,
@@ -208,7 +210,7 @@ static onx_status infer_call(onxi_infer_running *run, const onx_function *functi
                                .unreachable = caller->unreachable };
     ONX_TRY(onxi_infer_binder(e, function, &frame.binder));
     ONX_TRY(bind_attributes(e, &frame, function, caller->frame, call->node, NULL));
-    uint64_t key = hash_call(function, inputs, call->input_count);
+    uint64_t key = hash_call(e, function, inputs, call->input_count);
     void **known = onxi_infer_map_at(e, &e->calls, key);
     if (!known)
         return e->status;

@@ -53,7 +53,9 @@ void onxi_infer_report(onx_infer *e, const onxi_infer_scope *scope, const onx_no
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
     /* Loop bodies and functions are walked more than once. */
-    uint64_t key = onxi_hash(message, strlen(message), (uint64_t)(uintptr_t)node + (error ? e->round : 0));
+    onxi_secret secret = e->reported.table.secret;
+    uint64_t key = onxi_keyed_hash(onxi_hash_then(secret, (uint64_t)(uintptr_t)node + (error ? e->round : 0)), message,
+                                   strlen(message));
     void **seen = onxi_infer_map_at(e, &e->reported, key);
     if (!seen || *seen)
         return;
@@ -166,12 +168,6 @@ void onxi_infer_count_failures(onx_infer *e, const onxi_infer_scope *scope, uint
     e->failed += count;
     if (there)
         *there = (void *)((uintptr_t)*there + (uintptr_t)count);
-}
-
-uint64_t onxi_infer_node_key(const onx_node *node)
-{
-    uint64_t address = (uint64_t)(uintptr_t)node;
-    return onxi_hash(&address, sizeof address, 0);
 }
 
 static onxi_infer_loss *loss_new(onx_infer *e, const onxi_infer_scope *scope, const onx_node *node, uint32_t index,

@@ -141,13 +141,12 @@ static inline onx_str onxi_domain_plain(onx_str domain)
 
 typedef struct onxi_functions {
     onx_function *const *list;
-    uint32_t *slots; /* a hash table in the arena: index into `list` + 1; 0: free */
-    uint32_t count, slot_count;
-    uint64_t seed;
+    uint32_t count;
+    onxi_table table; /* of indexes, in the arena */
 } onxi_functions;
 
 /* Of functions with the same domain, name and overload the first counts; those without a name are not found. */
-onx_status onxi_functions_index(onx_ctx *cx, onx_arena *arena, onx_function *const *list, uint32_t count,
+onx_status onxi_functions_index(onx_arena *arena, onx_function *const *list, uint32_t count,
                                 onxi_functions *out);
 /* NULL when there is none; "ai.onnx" and "" are one domain. The index into the list goes to *index_out, if that is not
  * NULL. */

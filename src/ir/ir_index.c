@@ -3,7 +3,6 @@
 
 typedef struct entry {
     onx_str name;
-    uint64_t hash;
     onx_def def;
     uint32_t use_count, use_at; /* uses[use_at .. use_at + use_count) */
     bool is_output;
@@ -14,8 +13,7 @@ struct onx_index {
     onx_arena *arena;
     entry *entries;
     uint32_t entry_count, entry_room;
-    uint32_t *table; /* id + 1, open addressing; 0: free */
-    uint32_t mask;
+    onxi_table table;
     onx_use *uses;
 };
 
@@ -32,75 +30,24 @@ typedef struct builder {
     uint32_t depth_limit;
 } builder;
 
-static uint32_t *probe(const onx_index *x, onx_str name, uint64_t hash)
-{
-    uint32_t at = (uint32_t)hash & x->mask;
-    while (x->table[at]) {
-        const entry *e = &x->entries[x->table[at] - 1];
-        if (e->hash == hash && onx_str_equal(e->name, name))
-            break;
-        at = (at + 1) & x->mask;
-    }
-    return &x->table[at];
-}
-
-static bool grow_table(onx_index *x)
-{
-    uint32_t size = (x->mask + 1) * 2;
-    uint32_t *table = ONXI_ARRAY(x->arena, uint32_t, size);
-    if (!table)
-        return false;
-    x->table = table;
-    x->mask = size - 1;
-    for (uint32_t i = 0; i < x->entry_count; i++)
-        *probe(x, x->entries[i].name, x->entries[i].hash) = i + 1;
-    return true;
-}
-
-static bool grow_entries(onx_index *x)
-{
-    uint32_t room = x->entry_room ? x->entry_room * 2 : 64;
-    entry *entries = ONXI_ARRAY(x->arena, entry, room);
-    if (!entries)
-        return false;
-    if (x->entry_count)
-        memcpy(entries, x->entries, x->entry_count * sizeof *entries);
-    x->entries = entries;
-    x->entry_room = room;
-    return true;
-}
-
 /* The id of a name, made when new; ONX_NO_NAME when out of memory. */
 static onx_name_id intern(onx_index *x, onx_str name)
 {
-    uint64_t hash = onxi_hash(name.ptr, name.len, 0);
-    uint32_t *slot = probe(x, name, hash);
-    if (*slot)
-        return *slot - 1;
-    if (x->entry_count >= (uint32_t)1 << 30) {
-        onxi_fail(x->cx, ONX_E_LIMIT, ONXI_NOWHERE, "more than 2^30 names in one graph");
+    uint32_t hash = onxi_table_hash(&x->table, name);
+    ONXI_TABLE_EACH(&x->table, hash, i)
+    if (onx_str_equal(x->entries[i].name, name))
+        return i;
+    if (!ONXI_GROW_IN(x->arena, x->entries, x->entry_room, x->entry_count + 1) ||
+        !onxi_table_add(&x->table, hash, x->entry_count))
         return ONX_NO_NAME;
-    }
-    if (x->entry_count == x->entry_room && !grow_entries(x))
-        return ONX_NO_NAME;
-    x->entries[x->entry_count] = (entry){ .name = name, .hash = hash };
-    *slot = ++x->entry_count;
-    uint32_t id = x->entry_count - 1;
-    if (x->entry_count > x->mask / 4 * 3 && !grow_table(x))
-        return ONX_NO_NAME;
-    return id;
+    x->entries[x->entry_count] = (entry){ .name = name };
+    return x->entry_count++;
 }
 
 static onx_status add_use(builder *b, onx_name_id id, uint32_t node, uint32_t input)
 {
-    if (b->count == b->room) {
-        size_t room = b->room ? b->room * 2 : 256;
-        found *list = onxi_resize(b->index->cx, b->list, b->room * sizeof *list, room * sizeof *list);
-        if (!list)
-            return ONX_E_MEMORY;
-        b->list = list;
-        b->room = room;
-    }
+    if (!ONXI_GROW(b->index->cx, b->list, b->room, b->count + 1))
+        return ONX_E_MEMORY;
     b->list[b->count++] = (found){ id, { node, input } };
     b->index->entries[id].use_count++;
     return ONX_OK;
@@ -233,12 +180,10 @@ onx_status onx_index_new(onx_ctx *cx, const onx_graph *graph, onx_index **out)
     onx_arena *arena;
     ONX_TRY(onx_arena_new(cx, &arena));
     onx_index *x = ONXI_NEW(arena, onx_index);
-    if (x) {
-        *x = (onx_index){ .cx = cx, .arena = arena, .mask = 255 };
-        x->table = ONXI_ARRAY(arena, uint32_t, x->mask + 1);
-    }
+    if (x)
+        *x = (onx_index){ .cx = cx, .arena = arena, .table = onxi_table_in_arena(arena) };
     builder b = { .index = x, .depth_limit = onx_ctx_limits(cx).depth };
-    onx_status status = x && x->table ? define_all(x, graph) : ONX_E_MEMORY;
+    onx_status status = x ? define_all(x, graph) : ONX_E_MEMORY;
     if (status == ONX_OK)
         status = find_uses(&b, graph);
     if (status == ONX_OK)
@@ -265,7 +210,11 @@ uint32_t onx_index_name_count(const onx_index *index)
 
 onx_name_id onx_index_find(const onx_index *index, onx_str name)
 {
-    return *probe(index, name, onxi_hash(name.ptr, name.len, 0)) - 1; /* 0 - 1 is ONX_NO_NAME */
+    uint32_t hash = onxi_table_hash(&index->table, name);
+    ONXI_TABLE_EACH(&index->table, hash, i)
+    if (onx_str_equal(index->entries[i].name, name))
+        return i;
+    return ONX_NO_NAME;
 }
 
 onx_str onx_index_name(const onx_index *index, onx_name_id id)

@@ -150,7 +150,7 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     if (status == ONX_OK)
         status = onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, &s->kernels);
     if (status == ONX_OK)
-        status = onxi_functions_index(own, s->arena, model->functions, model->functions_count, &s->functions);
+        status = onxi_functions_index(s->arena, model->functions, model->functions_count, &s->functions);
     if (status == ONX_OK)
         status = onxi_run_graph_build(s, model->graph, NULL, &s->main);
     if (status == ONX_OK)

@@ -116,7 +116,7 @@ static onx_status parse_again(onx_text_places *places, const onx_doc *doc)
         onxi_text_parse_text(places->cx, doc->kind, doc->text, doc->text_flags | ONX_TEXT_BORROW, notes, &places->doc);
     const onx_model *model = status == ONX_OK && doc->kind == ONX_KIND_MODEL ? onx_doc_model(places->doc) : NULL;
     if (model)
-        status = onxi_functions_index(places->cx, onx_doc_arena(places->doc), model->functions, model->functions_count,
+        status = onxi_functions_index(onx_doc_arena(places->doc), model->functions, model->functions_count,
                                       &places->functions);
     if (status == ONX_OK && !note_blocks(places))
         status = ONX_E_MEMORY;

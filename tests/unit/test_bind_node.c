@@ -153,7 +153,7 @@ static void test_bind_node__says_what_there_is(void **state)
     onx_arena *arena;
     onxi_functions functions;
     assert_int_equal(onx_arena_new(cx, &arena), ONX_OK);
-    assert_int_equal(onxi_functions_index(cx, arena, model->functions, model->functions_count, &functions), ONX_OK);
+    assert_int_equal(onxi_functions_index(arena, model->functions, model->functions_count, &functions), ONX_OK);
     onxi_binder binder = { .arena = arena, .functions = &functions };
     assert_int_equal(onxi_binder_open(&binder, model->opset_import, model->opset_import_count, false), ONX_OK);
     const onxi_bound *softmax = onxi_bind(&binder, node_of(doc, 0)), *f = onxi_bind(&binder, node_of(doc, 1)),
