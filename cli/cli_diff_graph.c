@@ -1,5 +1,6 @@
 /* cli_diff_graph.c - comparing graphs: what belongs together, and what of it differs. */
 #include "cli_diff.h"
+#include "cli_table.h"
 
 #include <inttypes.h>
 
@@ -20,49 +21,48 @@ bool cli_pairs_new(cli_diff *d, uint32_t a_count, uint32_t b_count, cli_pairs *o
     return true;
 }
 
-static uint64_t hash(onx_str s)
+/* The first element of b that was met with that key; CLI_NO_ENTRY: none. */
+static uint32_t first_like(const cli_table *t, cli_key *key, const void *lists, onx_str k, uint32_t hash)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < s.len; i++)
-        h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001b3u;
-    return h ^ h >> 29;
+    CLI_TABLE_EACH (t, hash, i)
+        if (onx_str_equal(key(lists, 1, i), k))
+            return i;
+    return CLI_NO_ENTRY;
 }
 
 void cli_pairs_match(cli_diff *d, cli_pairs *pairs, cli_key *key, const void *lists)
 {
-    /* Chains of b by hash, each in order: heads[bucket] and next[] hold index + 1, 0 ends. */
-    uint32_t buckets = 1;
-    while (buckets < pairs->b_count)
-        buckets *= 2;
-    uint32_t *heads = onx_arena_alloc(onx_doc_arena(d->a), ((size_t)buckets + pairs->b_count) * sizeof(uint32_t));
-    if (!heads) {
-        d->failure = ONX_E_MEMORY;
-        return;
-    }
-    uint32_t *next = heads + buckets;
-    for (uint32_t i = pairs->b_count; i-- > 0;) {
+    /* Elements of b with the same key in a list, in their order; its head is with the one that stands for them in the
+     * table. Both hold index + 1, 0 ends. A taken element leaves its list, so that many equal keys stay linear. */
+    const size_t count = pairs->b_count;
+    uint32_t *head = onx_arena_alloc(onx_doc_arena(d->a), (2 * count + 1) * sizeof(uint32_t));
+    uint32_t *next = head ? head + count : NULL;
+    cli_table table = { .cx = d->call->cx };
+    bool enough = head != NULL;
+    for (uint32_t i = pairs->b_count; enough && i-- > 0;) {
         onx_str k = pairs->of_b[i] == CLI_NO_PAIR ? key(lists, 1, i) : onx_str_of("");
         if (k.len == 0)
             continue;
-        uint32_t *head = &heads[hash(k) & (buckets - 1)];
-        next[i] = *head;
-        *head = i + 1;
+        uint32_t hash = cli_table_hash(&table, k, onx_str_of("")), first = first_like(&table, key, lists, k, hash);
+        if (first == CLI_NO_ENTRY)
+            enough = cli_table_add(&table, hash, first = i);
+        next[i] = head[first];
+        head[first] = i + 1;
     }
-    for (uint32_t i = 0; i < pairs->a_count; i++) {
+    for (uint32_t i = 0; enough && i < pairs->a_count; i++) {
         onx_str k = pairs->of_a[i] == CLI_NO_PAIR ? key(lists, 0, i) : onx_str_of("");
-        if (k.len == 0)
+        uint32_t first =
+            k.len ? first_like(&table, key, lists, k, cli_table_hash(&table, k, onx_str_of(""))) : CLI_NO_ENTRY;
+        if (first == CLI_NO_ENTRY || !head[first])
             continue;
-        /* A taken element leaves its chain, so that many equal keys stay linear. */
-        for (uint32_t *link = &heads[hash(k) & (buckets - 1)]; *link; link = &next[*link - 1]) {
-            uint32_t j = *link - 1;
-            if (onx_str_equal(key(lists, 1, j), k)) {
-                pairs->of_a[i] = j;
-                pairs->of_b[j] = i;
-                *link = next[j];
-                break;
-            }
-        }
+        uint32_t j = head[first] - 1;
+        head[first] = next[j];
+        pairs->of_a[i] = j;
+        pairs->of_b[j] = i;
     }
+    free(table.slots);
+    if (!enough)
+        d->failure = ONX_E_MEMORY;
 }
 
 /* ---- lists of named things ---- */

@@ -7,64 +7,41 @@
 
 /* ---- tallies ---- */
 
-static uint64_t hash_text(uint64_t h, onx_str s)
+static cli_tally *find_row(const cli_tallies *t, onx_str domain, onx_str name, uint32_t hash)
 {
-    for (size_t i = 0; i < s.len; i++)
-        h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001b3u;
-    return (h ^ s.len) * 0x9e3779b97f4a7c15u;
-}
-
-static uint32_t *find_slot(const cli_tallies *t, onx_str domain, onx_str name)
-{
-    uint64_t mask = 2 * (uint64_t)t->room - 1;
-    uint64_t at = hash_text(hash_text(0xcbf29ce484222325u, domain), name);
-    at ^= at >> 29;
-    for (;; at++) {
-        uint32_t *slot = &t->slot[at & mask];
-        if (*slot == 0 ||
-            (onx_str_equal(t->row[*slot - 1].name, name) && onx_str_equal(t->row[*slot - 1].domain, domain)))
-            return slot;
-    }
+    CLI_TABLE_EACH (&t->table, hash, i)
+        if (onx_str_equal(t->row[i].name, name) && onx_str_equal(t->row[i].domain, domain))
+            return &t->row[i];
+    return NULL;
 }
 
 static bool grow(cli_tallies *t)
 {
     uint32_t room = t->room ? t->room * 2 : 64;
-    if (room > 1u << 28)
-        return false;
-    cli_tally *row = realloc(t->row, room * sizeof(*row));
+    cli_tally *row = room <= 1u << 28 ? realloc(t->row, room * sizeof(*row)) : NULL;
     if (!row)
         return false;
     t->row = row;
-    uint32_t *slot = calloc(2 * (size_t)room, sizeof(*slot));
-    if (!slot)
-        return false;
-    free(t->slot);
-    t->slot = slot;
     t->room = room;
-    for (uint32_t i = 0; i < t->count; i++)
-        *find_slot(t, row[i].domain, row[i].name) = i + 1;
     return true;
 }
 
 cli_tally *cli_tally_at(cli_tallies *t, onx_str domain, onx_str name)
 {
-    if (t->count == t->room && !grow(t))
+    uint32_t hash = cli_table_hash(&t->table, domain, name);
+    cli_tally *row = find_row(t, domain, name, hash);
+    if (row)
+        return row;
+    if ((t->count == t->room && !grow(t)) || !cli_table_add(&t->table, hash, t->count))
         return NULL;
-    uint32_t *slot = find_slot(t, domain, name);
-    if (*slot == 0) {
-        t->row[t->count] = (cli_tally){ .domain = domain, .name = name };
-        *slot = ++t->count;
-    }
-    return &t->row[*slot - 1];
+    row = &t->row[t->count++];
+    *row = (cli_tally){ .domain = domain, .name = name };
+    return row;
 }
 
 const cli_tally *cli_tally_find(const cli_tallies *t, onx_str domain, onx_str name)
 {
-    if (t->count == 0)
-        return NULL;
-    uint32_t slot = *find_slot(t, domain, name);
-    return slot ? &t->row[slot - 1] : NULL;
+    return t->count ? find_row(t, domain, name, cli_table_hash(&t->table, domain, name)) : NULL;
 }
 
 static int compare_text(onx_str a, onx_str b)
@@ -94,7 +71,7 @@ void cli_tallies_sort(cli_tallies *t)
 void cli_tallies_free(cli_tallies *t)
 {
     free(t->row);
-    free(t->slot);
+    free(t->table.slots);
     *t = (cli_tallies){ 0 };
 }
 
@@ -209,6 +186,7 @@ static onx_status visit(void *user, const onx_visit *at)
 onx_status cli_facts_collect(onx_ctx *cx, onx_kind kind, void *message, cli_facts *facts)
 {
     *facts = (cli_facts){ 0 };
+    facts->ops.table.cx = facts->dtypes.table.cx = facts->external.table.cx = facts->names.table.cx = cx;
     ONX_TRY(onx_message_walk(cx, kind, message, visit, facts));
     cli_tallies_sort(&facts->ops);
     cli_tallies_sort(&facts->dtypes);

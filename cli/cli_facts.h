@@ -3,6 +3,7 @@
 #define ONX_CLI_FACTS_H
 
 #include "cli.h"
+#include "cli_table.h"
 
 /* A name and what was counted under it. */
 typedef struct cli_tally {
@@ -16,7 +17,7 @@ typedef struct cli_tally {
 typedef struct cli_tallies {
     cli_tally *row;
     uint32_t count, room;
-    uint32_t *slot; /* 2 * room, row + 1 or 0 */
+    cli_table table; /* of rows */
 } cli_tallies;
 /* The row of that name, made when missing; NULL when out of memory. The next call may move rows. */
 cli_tally *cli_tally_at(cli_tallies *tallies, onx_str domain, onx_str name);

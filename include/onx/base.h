@@ -170,6 +170,11 @@ ONX_API void onx_diag_clear(onx_ctx *cx);
  * returns the length of the whole text. */
 ONX_API size_t onx_diag_format(const onx_diag *diag, char *buf, size_t size);
 
+/* For hash tables over what files hold: 64 bits by a secret of the context, so that no file can choose names that fall
+ * on one place. `before` is the hash of the part of the key before this text, 0 if there is none. Another context has
+ * other hashes: no output may depend on them. */
+ONX_API uint64_t onx_hash(const onx_ctx *cx, onx_str text, uint64_t before);
+
 /* ---- arena: memory that is freed all at once ---- */
 
 typedef struct onx_arena onx_arena;

@@ -150,8 +150,6 @@ static inline uint64_t onxi_list_room(uint64_t count)
     return (uint64_t)1 << (64 - __builtin_clzll(count - 1));
 }
 
-uint64_t onxi_hash(const void *bytes, size_t len, uint64_t seed);
-
 /* ---- UTF-8 ---- */
 
 /* Length of the valid prefix; equal to s.len when all of it is UTF-8 (no overlong forms, no surrogates). */

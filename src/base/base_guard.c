@@ -22,45 +22,19 @@ typedef struct entry {
     const char *written_as;
     const void *owner; /* OPENED: the one that writes it */
     output_state state;
-    bool used, in_place; /* in_place: it was claimed so that it may replace an input */
+    bool in_place; /* it was claimed so that it may replace an input */
 } entry;
 
 typedef struct onxi_guard {
     unsigned users;
     onx_arena *arena;
-    entry *table; /* by hash, at most half full; room is a power of two */
-    size_t room, count;
+    entry *entries;
+    uint32_t count, room;
+    onxi_table table;
     onxi_guard_source *sources;
 } onxi_guard;
 
 /* ---- the table ---- */
-
-static entry *slot_of(const onxi_guard *g, onxi_file_id id, onx_str name)
-{
-    size_t i = (size_t)onxi_hash(&id, sizeof id, onxi_hash(name.ptr, name.len, 0)) & (g->room - 1);
-    while (g->table[i].used && (g->table[i].id.device != id.device || g->table[i].id.inode != id.inode ||
-                                !onx_str_equal(g->table[i].name, name)))
-        i = (i + 1) & (g->room - 1);
-    return &g->table[i];
-}
-
-static onx_status make_room(onx_ctx *cx, onxi_guard *g)
-{
-    if (g->count * 2 < g->room)
-        return ONX_OK;
-    onxi_guard bigger = *g;
-    bigger.room = g->room ? g->room * 2 : 64;
-    bigger.table = onxi_resize(cx, NULL, 0, bigger.room * sizeof *bigger.table);
-    if (!bigger.table)
-        return ONX_E_MEMORY;
-    memset(bigger.table, 0, bigger.room * sizeof *bigger.table);
-    for (size_t i = 0; i < g->room; i++)
-        if (g->table[i].used)
-            *slot_of(&bigger, g->table[i].id, g->table[i].name) = g->table[i];
-    onxi_release(cx, g->table, g->room * sizeof *g->table);
-    *g = bigger;
-    return ONX_OK;
-}
 
 /* NULL when out of memory. */
 static const char *copy_text(const onxi_guard *g, onx_str s)
@@ -73,19 +47,27 @@ static const char *copy_text(const onxi_guard *g, onx_str s)
     return copy;
 }
 
+static bool same_id(onxi_file_id a, onxi_file_id b)
+{
+    return a.device == b.device && a.inode == b.inode;
+}
+
 /* The entry of the file or name, a new one where there is none. */
 static onx_status find_or_add(onx_ctx *cx, onxi_file_id id, onx_str name, entry **out)
 {
     onxi_guard *g = cx->guard;
-    ONX_TRY(make_room(cx, g));
-    entry *e = *out = slot_of(g, id, name);
-    if (e->used)
-        return ONX_OK;
+    uint32_t hash = onxi_table_hash_word(&g->table, id.device) ^ onxi_table_hash_word(&g->table, id.inode + 1);
+    hash ^= onxi_table_hash(&g->table, name);
+    ONXI_TABLE_EACH (&g->table, hash, i)
+        if (same_id(g->entries[i].id, id) && onx_str_equal(g->entries[i].name, name)) {
+            *out = &g->entries[i];
+            return ONX_OK;
+        }
     const char *copy = copy_text(g, name);
-    if (!copy)
+    if (!copy || !ONXI_GROW(cx, g->entries, g->room, g->count + 1) || !onxi_table_add(&g->table, hash, g->count))
         return ONX_E_MEMORY;
-    *e = (entry){ .id = id, .name = onx_str_make(copy, name.len), .used = true };
-    g->count++;
+    *out = &g->entries[g->count++];
+    **out = (entry){ .id = id, .name = onx_str_make(copy, name.len) };
     return ONX_OK;
 }
 
@@ -102,6 +84,7 @@ onx_status onxi_guard_enter(onx_ctx *cx)
             return ONX_E_MEMORY;
         }
         g->arena = arena;
+        g->table = onxi_table_on_heap(cx);
         cx->guard = g;
     }
     cx->guard->users++;
@@ -115,7 +98,8 @@ void onxi_guard_leave(onx_ctx *cx)
         return;
     while (g->sources)
         onxi_guard_unwatch(cx, g->sources);
-    onxi_release(cx, g->table, g->room * sizeof *g->table);
+    onxi_release(cx, g->entries, g->room * sizeof *g->entries);
+    onxi_table_free(&g->table);
     cx->guard = NULL;
     onx_arena_free(g->arena); /* holds the guard itself */
 }
@@ -182,11 +166,6 @@ onx_status onxi_guard_read_beneath(onx_ctx *cx, int folder, onx_str location)
 }
 
 /* ---- what is written ---- */
-
-static bool same_id(onxi_file_id a, onxi_file_id b)
-{
-    return a.device == b.device && a.inode == b.inode;
-}
 
 static onx_status refuse(onx_ctx *cx, const char *shown, const char *what, const char *other)
 {

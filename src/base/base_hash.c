@@ -21,7 +21,7 @@ static uint64_t load32(const unsigned char *p)
 
 /* Each product has a secret in both factors: with a constant in one of them, a file could hold the bytes that make that
  * factor 0, and with it the product, whatever the other one is. */
-uint64_t onxi_keyed_hash(onxi_secret secret, const void *bytes, size_t len)
+uint64_t onxi_hash(onxi_secret secret, const void *bytes, size_t len)
 {
     const unsigned char *p = bytes;
     uint64_t h = secret.a ^ 0x9e3779b97f4a7c15u ^ len;
@@ -41,9 +41,9 @@ uint64_t onxi_keyed_hash(onxi_secret secret, const void *bytes, size_t len)
     return onxi_hash_fold(a ^ secret.b ^ 0xa0761d6478bd642fu, b ^ h ^ 0xe7037ed1a0b428dbu);
 }
 
-uint64_t onxi_hash(const void *bytes, size_t len, uint64_t seed)
+uint64_t onx_hash(const onx_ctx *cx, onx_str text, uint64_t before)
 {
-    return onxi_keyed_hash((onxi_secret){ seed, 0 }, bytes, len);
+    return onxi_hash(onxi_hash_then(cx->secret, before), text.ptr, text.len);
 }
 
 onxi_secret onxi_secret_make(const void *address)

@@ -75,9 +75,10 @@ bool onxi_table_reserve(onxi_table *table, uint64_t count)
 
 uint32_t onxi_table_hash_texts(const onxi_table *table, onx_str a, onx_str b, onx_str c)
 {
-    uint64_t h = onxi_keyed_hash(table->secret, a.ptr, a.len);
-    h = onxi_keyed_hash(onxi_hash_then(table->secret, h), b.ptr, b.len);
-    return (uint32_t)onxi_keyed_hash(onxi_hash_then(table->secret, h), c.ptr, c.len);
+    uint64_t h = onxi_hash(table->secret, a.ptr, a.len);
+    if (b.len)
+        h = onxi_hash(onxi_hash_then(table->secret, h), b.ptr, b.len);
+    return (uint32_t)(c.len ? onxi_hash(onxi_hash_then(table->secret, h + 1), c.ptr, c.len) : h);
 }
 
 /* ---- texts ---- */
@@ -103,9 +104,9 @@ void onxi_dict_free(onxi_dict *dict)
 
 static onxi_dict_entry *dict_seek(const onxi_dict *dict, onx_str key, uint32_t hash)
 {
-    ONXI_TABLE_EACH(&dict->table, hash, i)
-    if (onx_str_equal(dict->entries[i].key, key))
-        return &dict->entries[i];
+    ONXI_TABLE_EACH (&dict->table, hash, i)
+        if (onx_str_equal(dict->entries[i].key, key))
+            return &dict->entries[i];
     return NULL;
 }
 
@@ -153,9 +154,9 @@ void onxi_map_free(onxi_map *map)
 
 static onxi_map_entry *map_seek(const onxi_map *map, uint64_t key, uint32_t hash)
 {
-    ONXI_TABLE_EACH(&map->table, hash, i)
-    if (map->entries[i].key == key)
-        return &map->entries[i];
+    ONXI_TABLE_EACH (&map->table, hash, i)
+        if (map->entries[i].key == key)
+            return &map->entries[i];
     return NULL;
 }
 

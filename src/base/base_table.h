@@ -14,7 +14,7 @@ typedef struct onxi_secret {
 
 onxi_secret onxi_ctx_secret(const onx_ctx *cx);
 /* 64 well mixed bits. They differ from run to run: for tables in memory, never for output or files. */
-uint64_t onxi_keyed_hash(onxi_secret secret, const void *bytes, size_t len);
+uint64_t onxi_hash(onxi_secret secret, const void *bytes, size_t len);
 
 /* Multiply and fold: the two halves of a 128-bit product. */
 static inline uint64_t onxi_hash_fold(uint64_t a, uint64_t b)
@@ -60,13 +60,13 @@ bool onxi_table_reserve(onxi_table *table, uint64_t count);
 
 static inline uint32_t onxi_table_hash(const onxi_table *table, onx_str key)
 {
-    return (uint32_t)onxi_keyed_hash(table->secret, key.ptr, key.len);
+    return (uint32_t)onxi_hash(table->secret, key.ptr, key.len);
 }
 static inline uint32_t onxi_table_hash_word(const onxi_table *table, uint64_t key)
 {
     return (uint32_t)onxi_hash_word(table->secret, key);
 }
-/* Of a key of three texts, such as domain, name and overload. */
+/* Of a key of three texts, such as name, domain and overload; the latter two are empty as a rule. */
 uint32_t onxi_table_hash_texts(const onxi_table *table, onx_str a, onx_str b, onx_str c);
 
 static inline void onxi_table_prefetch(const onxi_table *table, uint32_t hash)

@@ -7,22 +7,6 @@
 #include "ir/ir.h"
 #include "op/op.h"
 
-/* ---- texts to numbers ---- */
-
-/* A hash table with a seed; everything in it is stored in an arena, texts belong to the caller. */
-typedef struct onxi_bind_index {
-    struct onxi_bind_entry *entries;
-    uint32_t *slots; /* index of the entry + 1; 0: free */
-    uint32_t count, room, slot_count;
-    uint64_t seed;
-} onxi_bind_index;
-#define ONXI_UNBOUND UINT32_MAX
-/* The number of the text, counted from 0 in order of first mention, added when it is new; ONXI_UNBOUND when out of
- * memory. */
-uint32_t onxi_bind_index_add(onxi_bind_index *index, onx_arena *arena, onx_str text);
-/* The number of the text, ONXI_UNBOUND when there is none. */
-uint32_t onxi_bind_index_find(const onxi_bind_index *index, onx_str text);
-
 /* ---- imports (bind_imports.c) ---- */
 
 /* A domain that an opset_import list names. Of several entries for one domain the highest version counts (rule O-07);
@@ -34,11 +18,12 @@ typedef struct onxi_import {
                            * ONXI_IMPORT_IMPLIED for what IR versions below 3 import without saying so */
 } onxi_import;
 #define ONXI_IMPORT_IMPLIED UINT32_MAX
+#define ONXI_UNBOUND        UINT32_MAX
 
 typedef struct onxi_imports {
     onxi_import *items;
     uint32_t count;
-    onxi_bind_index index;
+    onxi_dict by_domain; /* indexes of items */
 } onxi_imports;
 
 /* The list of a model or a function. `legacy`: of a model with an IR version below 3, which imports version 1 of the
@@ -69,8 +54,7 @@ typedef struct onxi_bound {
     const onxi_schema *schema; /* the row in force; set as well where a function takes its place */
     const onx_function *function;
     uint32_t function_index; /* in the list of the model */
-    uint64_t hash;
-    void *more; /* what the owner of the binder notes */
+    void *more;              /* what the owner of the binder notes */
 } onxi_bound;
 
 /* Binds the nodes of one model's graphs or of one function body; every name is resolved once. */
@@ -79,8 +63,9 @@ typedef struct onxi_binder {
     const onx_registry *registry;    /* NULL: built-in operators */
     const onxi_functions *functions; /* of the model; NULL: none */
     onxi_imports imports;
-    onxi_bound **slots; /* open addressing */
-    uint32_t count, slot_count;
+    onxi_bound **bound; /* in order of first mention */
+    uint32_t count, room;
+    onxi_table table; /* of bound */
 } onxi_binder;
 
 /* `binder` is filled in but for `imports`, which this opens (see onxi_imports_open). */

@@ -93,7 +93,6 @@ typedef enum onxi_check_name_kind {
 /* A name and what it stands for at the moment; 32 bytes, since a large model has millions. */
 typedef struct onxi_check_meaning {
     onx_bytes name;
-    uint32_t hash;
     uint32_t scope; /* serial of the scope that defines it; 0: nothing visible does */
     uint32_t index; /* of the node, input or initializer there; undefined: 1 + number of the pending use, 0: none */
     uint32_t inner; /* serial of the newest scope, closed meanwhile, that defined it; 0: none */
@@ -107,8 +106,8 @@ enum { ONXI_NAME_USED = 1, ONXI_NAME_WITH_INITIALIZER = 2, ONXI_NAME_IN_MAIN = 4
 enum { ONXI_AHEAD = 128 }; /* a power of two */
 typedef struct onxi_check_names {
     onxi_check_meaning *meaning; /* by id */
-    uint32_t *slot;              /* open addressing: id + 1 */
-    uint32_t count, room, slots;
+    onxi_table table;            /* of ids */
+    uint32_t count, room;
     uint32_t serial; /* of the scope opened last */
     uint32_t token;  /* of the question asked last */
     uint64_t
@@ -190,12 +189,12 @@ typedef struct onxi_check_scope {
     const onx_graph *graph;       /* NULL for a function body */
     onx_node *const *nodes;
     uint32_t node_count;
-    const onx_node *holder;          /* SUBGRAPH: the node that holds it */
-    bool names;                      /* false when a part is checked without its surroundings: names are not resolved */
-    bool late;                       /* some node reads what a later node defines */
-    bool twins;                      /* two nodes seem to have one name */
-    uint64_t *node_slot, node_slots; /* hashes of node names */
-    uint64_t node_hash[ONXI_LOOK];   /* of the nodes to come */
+    const onx_node *holder;        /* SUBGRAPH: the node that holds it */
+    bool names;                    /* false when a part is checked without its surroundings: names are not resolved */
+    bool late;                     /* some node reads what a later node defines */
+    bool twins;                    /* two nodes seem to have one name */
+    onxi_table node_names;         /* halves of hashes of node names; no slots: they are not wanted */
+    uint64_t node_hash[ONXI_LOOK]; /* of the nodes to come */
     struct onxi_check_set *value_types; /* name to output (index) or value_info (index | ONXI_PRESET), once asked for */
 } onxi_check_scope;
 
@@ -267,6 +266,7 @@ onx_str onxi_check_number(onxi_check *k, int64_t value);
 onx_status onxi_check_findings_report(onxi_check *k);
 const onxi_check_at *onxi_check_at_keep(onxi_check *k, const onxi_check_at *at);
 bool onxi_check_failed(onxi_check *k, const void *allocated);
+#define ONXI_CHECK_GROW(k, list, room, wanted) (ONXI_GROW((k)->cx, list, room, wanted) || !onxi_check_failed((k), NULL))
 
 /* A set of texts (check_set.c). */
 typedef struct onxi_check_set onxi_check_set;

@@ -53,13 +53,6 @@ bool onxi_check_is_identifier(onx_str s)
 
 enum { NAME_PLAIN, NAME_ODD /* bytes above 127 or zero bytes: worth a look */ };
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-    __extension__ typedef unsigned __int128 wide;
-    wide r = (wide)a * b;
-    return (uint64_t)r ^ (uint64_t)(r >> 64);
-}
-
 static uint64_t load64(const char *p)
 {
     uint64_t w;
@@ -75,15 +68,15 @@ static uint64_t load32(const char *p)
 }
 
 /* Hash and a look at the bytes in one go, since each name is long enough to be worth reading only once. */
-static inline uint64_t hash_name(const char *p, size_t len, uint64_t seed, int *odd)
+static inline uint64_t hash_name(const char *p, size_t len, onxi_secret secret, int *odd)
 {
     const uint64_t high = 0x8080808080808080u, ones = 0x0101010101010101u;
-    uint64_t h = seed ^ len, w, seen = 0;
+    uint64_t h = secret.a ^ len, w, seen = 0;
     if (len >= 8) {
         for (size_t i = 0; i + 8 < len; i += 8) {
             w = load64(p + i);
             seen |= w | ((w - ones) & ~w);
-            h = mix(h ^ w, 0x9e3779b97f4a7c15u);
+            h = onxi_hash_fold(h ^ w, secret.b ^ 0x9e3779b97f4a7c15u);
         }
         w = load64(p + len - 8); /* may overlap the one before */
     } else if (len >= 4) {
@@ -93,49 +86,17 @@ static inline uint64_t hash_name(const char *p, size_t len, uint64_t seed, int *
         w = len ? (ones & ~(uint64_t)0xffffff) | u[0] | (uint64_t)u[len / 2] << 8 | (uint64_t)u[len - 1] << 16 : ones;
     }
     seen |= w | ((w - ones) & ~w);
-    h = mix(h ^ w, 0xbf58476d1ce4e5b9u);
+    h = onxi_hash_fold(h ^ w, secret.b ^ 0xbf58476d1ce4e5b9u);
     *odd = seen & high ? NAME_ODD : NAME_PLAIN;
     return h;
 }
 
-static uint64_t seed_of(const onxi_check *k)
-{
-    return (uint64_t)(uintptr_t)k->arena * 0x9e3779b97f4a7c15u;
-}
-
-static bool rehash(onxi_check *k, uint32_t slots)
+/* Room for so many names in all; false, recorded, when there is none. */
+static bool reserve(onxi_check *k, uint64_t count)
 {
     onxi_check_names *t = &k->names;
-    uint32_t *slot = onxi_resize(k->cx, NULL, 0, (size_t)slots * sizeof *slot);
-    if (onxi_check_failed(k, slot))
-        return false;
-    memset(slot, 0, (size_t)slots * sizeof *slot);
-    for (uint32_t i = 0; i < t->count; i++) {
-        uint32_t at = t->meaning[i].hash & (slots - 1);
-        while (slot[at])
-            at = (at + 1) & (slots - 1);
-        slot[at] = i + 1;
-    }
-    onxi_release(k->cx, t->slot, (size_t)t->slots * sizeof *slot);
-    t->slot = slot;
-    t->slots = slots;
-    return true;
-}
-
-static void *enlarge(onxi_check *k, void *list, uint32_t room, uint32_t more, size_t size)
-{
-    return onxi_resize(k->cx, list, (size_t)room * size, (size_t)more * size);
-}
-
-static bool reserve(onxi_check *k, uint32_t room)
-{
-    onxi_check_names *t = &k->names;
-    onxi_check_meaning *meaning = enlarge(k, t->meaning, t->room, room, sizeof *meaning);
-    if (onxi_check_failed(k, meaning))
-        return false;
-    t->meaning = meaning;
-    t->room = room;
-    return true;
+    return ONXI_CHECK_GROW(k, t->meaning, t->room, count) &&
+           (onxi_table_reserve(&t->table, count) || !onxi_check_failed(k, NULL));
 }
 
 static uint64_t expected_names(const onxi_check *k)
@@ -151,16 +112,16 @@ onx_status onxi_check_names_open(onxi_check *k)
     uint64_t room = expected_names(k);
     if (room > 0x20000000)
         room = 0x20000000;
-    if (!reserve(k, (uint32_t)room) || !rehash(k, (uint32_t)onxi_list_room(room + room / 2)))
-        return ONX_E_MEMORY;
-    return ONX_OK;
+    k->names.table = onxi_table_on_heap(k->cx);
+    return reserve(k, room) ? ONX_OK : ONX_E_MEMORY;
 }
 
 void onxi_check_names_close(onxi_check *k)
 {
     onxi_check_names *t = &k->names;
     onxi_release(k->cx, t->meaning, (size_t)t->room * sizeof *t->meaning);
-    onxi_release(k->cx, t->slot, (size_t)t->slots * sizeof *t->slot);
+    if (t->table.cx)
+        onxi_table_free(&t->table);
     onxi_release(k->cx, t->log, (size_t)t->log_room * sizeof *t->log);
     onxi_release(k->cx, t->saved, (size_t)t->saved_room * sizeof *t->saved);
     onxi_release(k->cx, t->pending, (size_t)t->pending_room * sizeof *t->pending);
@@ -181,10 +142,8 @@ static void odd_name(onxi_check *k, const onxi_check_at *at, onx_str name)
                         "the name holds a zero byte");
 }
 
-static inline bool is_named(const onxi_check_meaning *m, uint32_t hash, onx_str name)
+static inline bool is_named(const onxi_check_meaning *m, onx_str name)
 {
-    if (m->hash != hash)
-        return false;
     onx_str own = onx_view(m->name);
     return own.len == name.len && memcmp(own.ptr, name.ptr, name.len) == 0;
 }
@@ -195,10 +154,10 @@ uint32_t onxi_check_name_find(const onxi_check *k, onx_str name)
     int odd;
     if (!name.len)
         return UINT32_MAX;
-    uint32_t hash = (uint32_t)hash_name(name.ptr, name.len, seed_of(k), &odd);
-    for (uint32_t at = hash & (t->slots - 1); t->slot[at]; at = (at + 1) & (t->slots - 1))
-        if (is_named(&t->meaning[t->slot[at] - 1], hash, name))
-            return t->slot[at] - 1;
+    uint32_t hash = (uint32_t)hash_name(name.ptr, name.len, t->table.secret, &odd);
+    ONXI_TABLE_EACH (&t->table, hash, i)
+        if (is_named(&t->meaning[i], name))
+            return i;
     return UINT32_MAX;
 }
 
@@ -224,41 +183,37 @@ uint32_t onxi_check_name_intern(onxi_check *k, const onxi_check_at *at, onx_byte
         hash = t->ahead[place].hash;
         odd = t->ahead[place].odd ? NAME_ODD : NAME_PLAIN;
     } else {
-        hash = (uint32_t)hash_name(name.ptr, name.len, seed_of(k), &odd);
+        hash = (uint32_t)hash_name(name.ptr, name.len, t->table.secret, &odd);
     }
-    uint32_t i = hash & (t->slots - 1);
-    for (; t->slot[i]; i = (i + 1) & (t->slots - 1))
-        if (is_named(&t->meaning[t->slot[i] - 1], hash, name))
-            return t->slot[i] - 1;
-    if (t->count == t->room && !reserve(k, t->room > 0x40000000 ? 0x7fffffff : t->room * 2))
+    if (t->count >= t->table.limit && !reserve(k, (uint64_t)t->count + 1))
         return UINT32_MAX;
-    if (t->count >= t->slots / 4 * 3) {
-        if (t->slots >= 0x80000000u || !rehash(k, t->slots * 2))
-            return UINT32_MAX;
-        for (i = hash & (t->slots - 1); t->slot[i];)
-            i = (i + 1) & (t->slots - 1);
-    }
+    uint32_t slot = hash;
+    for (uint32_t i; (i = onxi_table_seek(&t->table, hash, &slot)) != ONXI_NO_ENTRY; slot++)
+        if (is_named(&t->meaning[i], name))
+            return i;
+    if (t->count == t->room && !reserve(k, (uint64_t)t->count + 1))
+        return UINT32_MAX;
     uint32_t id = t->count++;
-    t->meaning[id] = (onxi_check_meaning){ .name = bytes, .hash = hash };
-    t->slot[i] = id + 1;
+    t->meaning[id] = (onxi_check_meaning){ .name = bytes };
+    onxi_table_place(&t->table, hash, slot, id);
     if (odd == NAME_ODD || k->identifiers)
         check_new_name(k, at, name, odd);
     return id;
 }
 
-static void prepare_hash(onxi_check *k, onx_bytes bytes, uint64_t seed)
+static void prepare_hash(onxi_check *k, onx_bytes bytes)
 {
     onxi_check_names *t = &k->names;
     onx_str name = onx_view(bytes);
     int odd;
     if (!bytes.bits)
         return;
-    uint32_t hash = (uint32_t)hash_name(name.ptr, name.len, seed, &odd);
+    uint32_t hash = (uint32_t)hash_name(name.ptr, name.len, t->table.secret, &odd);
     size_t place = (bytes.bits >> 2) & (ONXI_AHEAD - 1);
     t->ahead[place].name = bytes;
     t->ahead[place].hash = hash;
     t->ahead[place].odd = odd == NAME_ODD;
-    __builtin_prefetch(&t->slot[hash & (t->slots - 1)]);
+    onxi_table_prefetch(&t->table, hash);
 }
 
 /* The slot has arrived meanwhile: the entry that it leads to is next. */
@@ -268,7 +223,7 @@ static void prepare_entry(onxi_check *k, onx_bytes bytes)
     size_t place = (bytes.bits >> 2) & (ONXI_AHEAD - 1);
     if (!bytes.bits || t->ahead[place].name.bits != bytes.bits)
         return;
-    uint32_t id = t->slot[t->ahead[place].hash & (t->slots - 1)];
+    uint32_t id = (uint32_t)t->table.slots[t->ahead[place].hash & t->table.mask];
     if (id)
         __builtin_prefetch(&t->meaning[id - 1]);
 }
@@ -292,32 +247,30 @@ static void report_twins(onxi_check *k, const onxi_check_at *at, const onxi_chec
 
 bool onxi_check_node_names_open(onxi_check *k, onxi_check_scope *scope)
 {
-    uint64_t slots = onxi_list_room((uint64_t)scope->node_count + scope->node_count / 2 + 2);
     if (k->quick || scope->node_count < 2 || !scope->names || !onxi_check_wants(k, "N-03"))
         return true;
-    scope->node_slot = onxi_resize(k->cx, NULL, 0, slots * sizeof *scope->node_slot);
-    if (onxi_check_failed(k, scope->node_slot))
-        return false;
-    memset(scope->node_slot, 0, slots * sizeof *scope->node_slot);
-    scope->node_slots = slots;
-    return true;
+    scope->node_names = onxi_table_on_heap(k->cx);
+    return onxi_table_reserve(&scope->node_names, scope->node_count) || !onxi_check_failed(k, NULL);
 }
 
 void onxi_check_node_names_close(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope)
 {
-    onxi_release(k->cx, scope->node_slot, scope->node_slots * sizeof *scope->node_slot);
-    scope->node_slot = NULL;
+    if (scope->node_names.slots)
+        onxi_table_free(&scope->node_names);
     if (scope->twins)
         report_twins(k, at, scope);
 }
 
+/* One half of the hash finds the slot, the other one takes the place of an index: names are not looked at. */
 static void note_node_name(onxi_check_scope *scope, uint64_t hash)
 {
-    uint64_t j = (hash >> 8) & (scope->node_slots - 1);
-    while (scope->node_slot[j] && scope->node_slot[j] != hash)
-        j = (j + 1) & (scope->node_slots - 1);
-    scope->twins |= scope->node_slot[j] == hash;
-    scope->node_slot[j] = hash;
+    uint32_t other = (uint32_t)hash >> 1;
+    ONXI_TABLE_EACH (&scope->node_names, (uint32_t)(hash >> 32), i)
+        if (i == other) {
+            scope->twins = true;
+            return;
+        }
+    onxi_table_add(&scope->node_names, (uint32_t)(hash >> 32), other);
 }
 
 /* ---- looking ahead ---- */
@@ -326,19 +279,18 @@ static void prepare_node(onxi_check *k, const onxi_check_at *at, onxi_check_scop
 {
     enum { MOST = 8 }; /* operands; the rest is looked up without preparation */
     const onx_node *n = scope->nodes[node];
-    uint64_t seed = seed_of(k);
     for (uint32_t i = 0; i < n->input_count && i < MOST; i++)
-        prepare_hash(k, n->input[i], seed);
+        prepare_hash(k, n->input[i]);
     for (uint32_t i = 0; i < n->output_count && i < MOST; i++)
-        prepare_hash(k, n->output[i], seed);
+        prepare_hash(k, n->output[i]);
     onx_str name = onx_view(n->name);
     scope->node_hash[node % ONXI_LOOK] = 0;
-    if (!scope->node_slot || !name.len)
+    if (!scope->node_names.slots || !name.len)
         return;
     int odd;
-    uint64_t hash = hash_name(name.ptr, name.len, seed, &odd) | 1;
+    uint64_t hash = hash_name(name.ptr, name.len, k->names.table.secret, &odd) | 1;
     scope->node_hash[node % ONXI_LOOK] = hash;
-    __builtin_prefetch(&scope->node_slot[(hash >> 8) & (scope->node_slots - 1)]);
+    onxi_table_prefetch(&scope->node_names, (uint32_t)(hash >> 32));
     if (odd == NAME_ODD || k->identifiers)
         check_new_name(k, ONXI_AT(ONXI_AT_ITEM(at, node, node, NODE, n), name), name, odd);
 }
@@ -347,7 +299,7 @@ void onxi_check_names_prepare_value(onxi_check *k, onx_value_info *const *list, 
 {
     enum { FAR = 8, NEAR = 4 };
     for (uint32_t i = at ? at + FAR - 1 : 0; i < at + FAR && i < count; i++)
-        prepare_hash(k, list[i]->name, seed_of(k));
+        prepare_hash(k, list[i]->name);
     if (at + NEAR < count)
         prepare_entry(k, list[at + NEAR]->name);
 }
@@ -458,19 +410,6 @@ static void hides(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scop
                     "\"%s\" is already visible from an enclosing scope", text);
 }
 
-static bool grow_list(onxi_check *k, void **list, uint32_t *room, uint32_t count, size_t size)
-{
-    if (count < *room)
-        return true;
-    uint32_t more = *room ? *room * 2 : 64;
-    void *bigger = more > *room ? enlarge(k, *list, *room, more, size) : NULL;
-    if (onxi_check_failed(k, bigger))
-        return false;
-    *list = bigger;
-    *room = more;
-    return true;
-}
-
 /* A name that was read before gets its definition now: too late, or just outside the reach of the reader. */
 static void late(onxi_check *k, onxi_check_scope *scope, uint32_t name, onxi_check_name_kind kind, uint32_t index,
                  uint32_t pending)
@@ -501,8 +440,7 @@ void onxi_check_define(onxi_check *k, const onxi_check_at *at, onxi_check_scope 
     onxi_check_names *t = &k->names;
     bool logged =
         !t->last || scope->up || k->notes; /* nobody reads the log of the last scope but notes on unused values */
-    if (name == UINT32_MAX ||
-        (logged && !grow_list(k, (void **)(void *)&t->log, &t->log_room, t->log_count, sizeof *t->log)))
+    if (name == UINT32_MAX || (logged && !ONXI_CHECK_GROW(k, t->log, t->log_room, t->log_count + 1)))
         return;
     onxi_check_meaning *m = &t->meaning[name];
     if (m->scope == scope->serial) {
@@ -515,7 +453,7 @@ void onxi_check_define(onxi_check *k, const onxi_check_at *at, onxi_check_scope 
     if (m->scope || outside) {
         if (m->scope)
             hides(k, at, scope, name, kind);
-        if (!grow_list(k, (void **)(void *)&t->saved, &t->saved_room, t->saved_count, sizeof *t->saved))
+        if (!ONXI_CHECK_GROW(k, t->saved, t->saved_room, t->saved_count + 1))
             return;
         t->saved[t->saved_count++] = *m;
         entry |= (uint64_t)t->saved_count << 32;
@@ -549,7 +487,7 @@ void onxi_check_use(onxi_check *k, const onxi_check_at *at, onxi_check_scope *sc
             m->flags |= ONXI_NAME_USED;
         return;
     }
-    if (m->index || !grow_list(k, (void **)(void *)&t->pending, &t->pending_room, t->pending_count, sizeof *t->pending))
+    if (m->index || !ONXI_CHECK_GROW(k, t->pending, t->pending_room, t->pending_count + 1))
         return;
     t->pending[t->pending_count] =
         (onxi_check_pending){ .name = name,
@@ -718,10 +656,7 @@ void onxi_check_leave(onxi_check *k, const onxi_check_at *at, onxi_check_scope *
             *m = t->saved[(entry >> 32) - 1];
             t->saved_count--;
         } else {
-            *m = (onxi_check_meaning){
-                .name = m->name,
-                .hash = m->hash,
-            };
+            *m = (onxi_check_meaning){ .name = m->name };
         }
         m->inner = scope->serial;
         m->mark = mark;

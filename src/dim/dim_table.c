@@ -35,10 +35,10 @@ static uint32_t hash_expr(const onxi_dims *dims, const onxi_dim_expr *e)
     onxi_secret secret = dims->table.secret;
     secret = onxi_hash_then(secret, onxi_hash_word(secret, (uint64_t)e->constant ^ (uint64_t)e->kind << 56));
     if (e->kind == ONXI_DIM_SYMBOL)
-        return (uint32_t)onxi_keyed_hash(secret, e->name.ptr, e->name.len);
+        return (uint32_t)onxi_hash(secret, e->name.ptr, e->name.len);
     if (e->kind == ONXI_DIM_SUM)
-        return (uint32_t)onxi_keyed_hash(secret, e->terms, e->count * sizeof *e->terms);
-    return (uint32_t)onxi_keyed_hash(secret, e->args, e->count * sizeof *e->args);
+        return (uint32_t)onxi_hash(secret, e->terms, e->count * sizeof *e->terms);
+    return (uint32_t)onxi_hash(secret, e->args, e->count * sizeof *e->args);
 }
 
 static bool same_expr(const onxi_dim_expr *a, const onxi_dim_expr *b)
@@ -61,9 +61,9 @@ bool onxi_dim_exists(const onxi_dims *dims, onxi_dim d)
 /* The number of the expression, from 1; 0: it is not there. */
 static uint32_t find(const onxi_dims *dims, const onxi_dim_expr *e, uint32_t hash)
 {
-    ONXI_TABLE_EACH(&dims->table, hash, i)
-    if (same_expr(&dims->exprs[i], e))
-        return i + 1;
+    ONXI_TABLE_EACH (&dims->table, hash, i)
+        if (same_expr(&dims->exprs[i], e))
+            return i + 1;
     return 0;
 }
 

@@ -125,8 +125,8 @@ struct onx_infer {
     struct onxi_infer_again *again; /* who follows from what; made when a dimension is fixed afterwards */
     onxi_functions functions;
     uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
-    onxi_map binders;       /* by function; that of the model's graphs has key 1 */
-    onxi_map calls;         /* calls that were inferred, by what they are given */
+    onxi_map binders;             /* by function; 0: of the model's graphs */
+    onxi_map calls;               /* calls that were inferred, by what they are given */
     uint64_t cut;                 /* how often something was left out because of a limit */
     uint64_t carried;             /* elements of values */
     uint64_t failed;

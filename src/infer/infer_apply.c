@@ -100,9 +100,9 @@ typedef struct declared {
 static const onxi_infer_made *look_up(const declared *d, onx_str name)
 {
     uint32_t hash = onxi_table_hash(&d->table, name);
-    ONXI_TABLE_EACH(&d->table, hash, i)
-    if (onx_str_equal(d->result->made[i].name, name))
-        return &d->result->made[i];
+    ONXI_TABLE_EACH (&d->table, hash, i)
+        if (onx_str_equal(d->result->made[i].name, name))
+            return &d->result->made[i];
     return NULL;
 }
 

@@ -109,7 +109,7 @@ typedef struct made_call {
 
 static onxi_secret hash_dims(onxi_secret h, const onxi_dim *dims, uint64_t count)
 {
-    return count ? onxi_hash_then(h, onxi_keyed_hash(h, dims, (size_t)count * sizeof *dims)) : h;
+    return count ? onxi_hash_then(h, onxi_hash(h, dims, (size_t)count * sizeof *dims)) : h;
 }
 
 static uint64_t hash_call(const onx_infer *e, const onx_function *function, onxi_infer_fact *const *inputs,

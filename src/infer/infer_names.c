@@ -41,9 +41,9 @@ uint32_t onxi_infer_names_add(onx_infer *e, onxi_infer_names *names, onx_str tex
 uint32_t onxi_infer_names_find(const onxi_infer_names *names, onx_str text)
 {
     uint32_t hash = onxi_table_hash(&names->table, text);
-    ONXI_TABLE_EACH(&names->table, hash, i)
-    if (onx_str_equal(names->entries[i].text, text))
-        return i;
+    ONXI_TABLE_EACH (&names->table, hash, i)
+        if (onx_str_equal(names->entries[i].text, text))
+            return i;
     return UINT32_MAX;
 }
 
@@ -156,8 +156,8 @@ onxi_infer_fact *onxi_infer_result_find(onx_infer *e, onxi_infer_result *result,
         result->indexed = true;
     }
     uint32_t hash = onxi_table_hash(&result->table, name);
-    ONXI_TABLE_EACH(&result->table, hash, i)
-    if (onx_str_equal(result->made[i].name, name))
-        return result->made[i].fact;
+    ONXI_TABLE_EACH (&result->table, hash, i)
+        if (onx_str_equal(result->made[i].name, name))
+            return result->made[i].fact;
     return NULL;
 }

@@ -54,8 +54,8 @@ void onxi_infer_report(onx_infer *e, const onxi_infer_scope *scope, const onx_no
     va_end(args);
     /* Loop bodies and functions are walked more than once. */
     onxi_secret secret = e->reported.table.secret;
-    uint64_t key = onxi_keyed_hash(onxi_hash_then(secret, (uint64_t)(uintptr_t)node + (error ? e->round : 0)), message,
-                                   strlen(message));
+    uint64_t key =
+        onxi_hash(onxi_hash_then(secret, (uint64_t)(uintptr_t)node + (error ? e->round : 0)), message, strlen(message));
     void **seen = onxi_infer_map_at(e, &e->reported, key);
     if (!seen || *seen)
         return;
@@ -70,8 +70,7 @@ void onxi_infer_report(onx_infer *e, const onxi_infer_scope *scope, const onx_no
 
 onx_status onxi_infer_binder(onx_infer *e, const onx_function *function, onxi_binder **out)
 {
-    uint64_t address = (uint64_t)(uintptr_t)function;
-    void **known = onxi_infer_map_at(e, &e->binders, function ? onxi_hash(&address, sizeof address, 0) : 1);
+    void **known = onxi_infer_map_at(e, &e->binders, (uint64_t)(uintptr_t)function);
     if (!known)
         return e->status;
     if (*known) {

@@ -146,8 +146,7 @@ typedef struct onxi_functions {
 } onxi_functions;
 
 /* Of functions with the same domain, name and overload the first counts; those without a name are not found. */
-onx_status onxi_functions_index(onx_arena *arena, onx_function *const *list, uint32_t count,
-                                onxi_functions *out);
+onx_status onxi_functions_index(onx_arena *arena, onx_function *const *list, uint32_t count, onxi_functions *out);
 /* NULL when there is none; "ai.onnx" and "" are one domain. The index into the list goes to *index_out, if that is not
  * NULL. */
 const onx_function *onxi_functions_find(const onxi_functions *functions, onx_str domain, onx_str name, onx_str overload,

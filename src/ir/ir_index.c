@@ -34,9 +34,9 @@ typedef struct builder {
 static onx_name_id intern(onx_index *x, onx_str name)
 {
     uint32_t hash = onxi_table_hash(&x->table, name);
-    ONXI_TABLE_EACH(&x->table, hash, i)
-    if (onx_str_equal(x->entries[i].name, name))
-        return i;
+    ONXI_TABLE_EACH (&x->table, hash, i)
+        if (onx_str_equal(x->entries[i].name, name))
+            return i;
     if (!ONXI_GROW_IN(x->arena, x->entries, x->entry_room, x->entry_count + 1) ||
         !onxi_table_add(&x->table, hash, x->entry_count))
         return ONX_NO_NAME;
@@ -211,9 +211,9 @@ uint32_t onx_index_name_count(const onx_index *index)
 onx_name_id onx_index_find(const onx_index *index, onx_str name)
 {
     uint32_t hash = onxi_table_hash(&index->table, name);
-    ONXI_TABLE_EACH(&index->table, hash, i)
-    if (onx_str_equal(index->entries[i].name, name))
-        return i;
+    ONXI_TABLE_EACH (&index->table, hash, i)
+        if (onx_str_equal(index->entries[i].name, name))
+            return i;
     return ONX_NO_NAME;
 }
 

@@ -73,11 +73,11 @@ const onx_kernel *const onxi_kernel_tables[] = { TABLES(LIST)
 #endif
                                                          NULL };
 
-/* Rows sorted by operator, then newest version first, then preference; `slots` is an open hash table of first rows. */
+/* Rows sorted by operator, then newest version first, then preference; the table has the first row of each operator. */
 struct onxi_kernel_index {
     const onx_kernel **rows;
-    uint32_t row_count, slot_mask;
-    uint32_t *slots; /* index + 1 of the first row of an operator, 0: free */
+    uint32_t row_count;
+    onxi_table table;
 };
 
 static onx_str row_domain(const onx_kernel *k)
@@ -105,9 +105,9 @@ static int compare_rows(const void *pa, const void *pb)
     return c ? c : (a > b) - (a < b); /* a fixed order, so that plans do not depend on qsort */
 }
 
-static uint32_t hash_name(onx_str domain, onx_str op)
+static uint32_t hash_name(const onxi_kernel_index *index, onx_str domain, onx_str op)
 {
-    return (uint32_t)onxi_hash(op.ptr, op.len, onxi_hash(domain.ptr, domain.len, 1));
+    return onxi_table_hash_texts(&index->table, op, domain, onx_str_make("", 0));
 }
 
 onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, const onxi_kernel_index **out)
@@ -119,11 +119,11 @@ onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool p
         for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
             count++;
     onxi_kernel_index *index = ONXI_NEW(arena, onxi_kernel_index);
-    uint32_t slots = (uint32_t)onxi_list_room((uint64_t)count * 2 + 2);
-    if (!index || !(index->rows = (const onx_kernel **)ONXI_ARRAY(arena, void *, count + 1u)) ||
-        !(index->slots = ONXI_ARRAY(arena, uint32_t, slots)))
+    if (!index || !(index->rows = (const onx_kernel **)ONXI_ARRAY(arena, void *, count + 1u)))
         return ONX_E_MEMORY;
-    index->slot_mask = slots - 1;
+    index->table = onxi_table_in_arena(arena);
+    if (!onxi_table_reserve(&index->table, count))
+        return ONX_E_MEMORY;
     for (const onx_kernel *k = own; k && k->op; k++)
         index->rows[index->row_count++] = k;
     for (size_t t = 0; onxi_kernel_tables[t]; t++)
@@ -136,10 +136,8 @@ onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool p
         const onx_kernel *k = index->rows[i], *before = i ? index->rows[i - 1] : NULL;
         if (before && strcmp(before->op, k->op) == 0 && onx_str_equal(row_domain(before), row_domain(k)))
             continue;
-        uint32_t at = hash_name(row_domain(k), onx_str_of(k->op)) & index->slot_mask;
-        while (index->slots[at])
-            at = (at + 1) & index->slot_mask;
-        index->slots[at] = i + 1;
+        if (!onxi_table_add(&index->table, hash_name(index, row_domain(k), onx_str_of(k->op)), i))
+            return ONX_E_MEMORY;
     }
     *out = index;
     return ONX_OK;
@@ -150,8 +148,9 @@ const onx_kernel *const *onxi_kernel_find(const onxi_kernel_index *index, onx_st
 {
     *count = 0;
     domain = onxi_domain_plain(domain);
-    for (uint32_t at = hash_name(domain, op) & index->slot_mask; index->slots[at]; at = (at + 1) & index->slot_mask) {
-        uint32_t first = index->slots[at] - 1;
+    uint32_t hash = hash_name(index, domain, op);
+    ONXI_TABLE_EACH (&index->table, hash, found) {
+        uint32_t first = found;
         const onx_kernel *k = index->rows[first];
         if (!onx_str_is(op, k->op) || !onx_str_equal(domain, row_domain(k)))
             continue;

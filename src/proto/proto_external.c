@@ -16,18 +16,18 @@ typedef struct data_file {
 } data_file;
 
 struct onxi_external {
-    int dir;           /* the folder, -1 until it is opened */
-    onxi_file input;   /* what the document itself was read from */
-    data_file **table; /* by hash of the location, a power of two, at most half full */
-    uint32_t room, count;
+    int dir;         /* the folder, -1 until it is opened */
+    onxi_file input; /* what the document itself was read from */
+    data_file **files;
+    uint32_t count, room;
+    onxi_dict by_location; /* indexes of files */
 };
 
 static void release_external(onx_ctx *cx, void *data)
 {
     struct onxi_external *e = data;
-    for (uint32_t i = 0; i < e->room; i++)
-        if (e->table[i])
-            onxi_file_close(cx, &e->table[i]->file);
+    for (uint32_t i = 0; i < e->count; i++)
+        onxi_file_close(cx, &e->files[i]->file);
     onxi_file_close(cx, &e->input);
     if (e->dir >= 0)
         close(e->dir);
@@ -41,6 +41,7 @@ static struct onxi_external *external_of(onx_doc *doc)
     if (!e)
         return NULL;
     e->dir = -1;
+    e->by_location = onxi_dict_in_arena(doc->arena);
     if (onxi_doc_attach(doc, release_external, e) != ONX_OK)
         return NULL;
     doc->external = e;
@@ -182,26 +183,19 @@ static onx_status open_dir(onx_doc *doc, struct onxi_external *e, const place *p
                      onxi_error_text(errno, reason, sizeof reason));
 }
 
-static data_file **slot_of(data_file **table, uint32_t room, onx_str location)
+static void map_file(onx_doc *doc, const struct onxi_external *e, const place *p, data_file *file)
 {
-    uint32_t i = (uint32_t)onxi_hash(location.ptr, location.len, 0) & (room - 1);
-    while (table[i] && !onx_str_equal(table[i]->location, location))
-        i = (i + 1) & (room - 1);
-    return &table[i];
-}
-
-static bool grow_table(onx_doc *doc, struct onxi_external *e)
-{
-    uint32_t room = e->room ? e->room * 2 : 16;
-    data_file **table = ONXI_ARRAY(doc->arena, data_file *, room);
-    if (!table)
-        return false;
-    for (uint32_t i = 0; i < e->room; i++)
-        if (e->table[i])
-            *slot_of(table, room, e->table[i]->location) = e->table[i];
-    e->table = table;
-    e->room = room;
-    return true;
+    const onx_str location = file->location;
+    int fd;
+    uint64_t size;
+    file->status = onxi_beneath_open(doc->cx, p->where, e->dir, location, 0, &fd, &size);
+    if (file->status != ONX_OK)
+        return;
+    char shown[256];
+    snprintf(shown, sizeof shown, "%.*s", location.len > 200 ? 200 : (int)location.len, location.ptr);
+    file->status = onxi_file_map(doc->cx, fd, size, shown, &file->file);
+    close(fd);
+    onxi_file_read_ahead(&file->file);
 }
 
 static onx_status open_file(onx_doc *doc, const place *p, onx_str location, data_file **out)
@@ -209,32 +203,23 @@ static onx_status open_file(onx_doc *doc, const place *p, onx_str location, data
     struct onxi_external *e = external_of(doc);
     if (!e)
         return ONX_E_MEMORY;
-    if (e->count * 2 >= e->room && !grow_table(doc, e))
-        return ONX_E_MEMORY;
-    data_file **slot = slot_of(e->table, e->room, location);
-    if (!*slot) {
-        int fd;
-        uint64_t size;
-        ONX_TRY(open_dir(doc, e, p));
-        data_file *file = ONXI_NEW(doc->arena, data_file);
-        if (!file)
-            return ONX_E_MEMORY;
-        file->location = location;
-        file->status = onxi_beneath_open(doc->cx, p->where, e->dir, location, 0, &fd, &size);
-        if (file->status == ONX_OK) {
-            char shown[256];
-            snprintf(shown, sizeof shown, "%.*s", location.len > 200 ? 200 : (int)location.len, location.ptr);
-            file->status = onxi_file_map(doc->cx, fd, size, shown, &file->file);
-            close(fd);
-            onxi_file_read_ahead(&file->file);
-        }
-        *slot = file;
-        e->count++;
-    } else if ((*slot)->status != ONX_OK) {
-        return refuse(doc->cx, p, "E-09", location, "the data file could not be opened");
+    const onxi_dict_entry *known = onxi_dict_find(&e->by_location, location);
+    if (known) {
+        *out = e->files[known->value];
+        if ((*out)->status != ONX_OK)
+            return refuse(doc->cx, p, "E-09", location, "the data file could not be opened");
+        return ONX_OK;
     }
-    *out = *slot;
-    return (*slot)->status;
+    ONX_TRY(open_dir(doc, e, p));
+    data_file *file = ONXI_NEW(doc->arena, data_file);
+    if (!file || !ONXI_GROW_IN(doc->arena, e->files, e->room, e->count + 1) ||
+        !onxi_dict_at(&e->by_location, location, e->count, NULL))
+        return ONX_E_MEMORY;
+    file->location = location;
+    e->files[e->count++] = file;
+    map_file(doc, e, p, file);
+    *out = file;
+    return file->status;
 }
 
 static onx_status find_bytes(onx_doc *doc, const onx_tensor *t, const place *p, onx_str *out, data_file **file_out)
@@ -278,9 +263,8 @@ size_t onxi_doc_hole(onx_doc *doc, onx_str bytes)
 {
     struct onxi_external *e = doc->external;
     size_t n = e ? onxi_file_hole(&e->input, bytes) : 0;
-    for (uint32_t i = 0; e && i < e->room && n == 0; i++)
-        if (e->table[i])
-            n = onxi_file_hole(&e->table[i]->file, bytes);
+    for (uint32_t i = 0; e && i < e->count && n == 0; i++)
+        n = onxi_file_hole(&e->files[i]->file, bytes);
     return n;
 }
 
@@ -296,9 +280,8 @@ void onxi_doc_forget(onx_doc *doc, onx_str bytes)
     if (!e)
         return;
     onxi_file_forget(&e->input, bytes); /* does nothing for bytes that lie elsewhere */
-    for (uint32_t i = 0; i < e->room; i++)
-        if (e->table[i])
-            onxi_file_forget(&e->table[i]->file, bytes);
+    for (uint32_t i = 0; i < e->count; i++)
+        onxi_file_forget(&e->files[i]->file, bytes);
 }
 
 /* ---- checksums ---- */

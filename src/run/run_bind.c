@@ -12,10 +12,11 @@ typedef struct variable {
 typedef struct binding {
     onx_ctx *cx;
     onx_str input;          /* its name */
-    variable few[32], *all; /* open addressing */
-    uint32_t room, count;
-    bool element; /* of a sequence */
-    bool told;    /* once per sequence is enough */
+    variable *all, few[32]; /* models have few of them: no run shall have to allocate for their sake */
+    uint32_t count, room;
+    onxi_table table; /* of all, once they are more than few */
+    bool element;     /* of a sequence */
+    bool told;        /* once per sequence is enough */
 } binding;
 
 static onx_status refuse(const binding *b, const char *rule, const char *format, ...) ONX_PRINTF(3, 4);
@@ -34,43 +35,61 @@ static onx_status refuse(const binding *b, const char *rule, const char *format,
     return diag.status;
 }
 
-static variable *find_variable(variable *all, uint32_t room, onx_str name)
+enum { FEW = sizeof((binding *)NULL)->few / sizeof(variable) };
+
+static variable *find_variable(const binding *b, onx_str name)
 {
-    uint32_t i = (uint32_t)onxi_hash(name.ptr, name.len, 0) & (room - 1);
-    while (all[i].name.ptr && !onx_str_equal(all[i].name, name))
-        i = (i + 1) & (room - 1);
-    return &all[i];
+    for (uint32_t i = 0; b->count <= FEW && i < b->count; i++)
+        if (onx_str_equal(b->all[i].name, name))
+            return &b->all[i];
+    uint32_t hash = onxi_table_hash(&b->table, name);
+    ONXI_TABLE_EACH (&b->table, hash, i)
+        if (onx_str_equal(b->all[i].name, name))
+            return &b->all[i];
+    return NULL;
 }
 
-static bool grow(binding *b)
+/* The few move to the heap, and their table is made. */
+static bool leave_few(binding *b)
 {
-    uint32_t room = b->room * 2;
-    variable *all = onxi_resize(b->cx, NULL, 0, room * sizeof *all);
-    if (!all)
+    variable *all = NULL;
+    if (!ONXI_GROW(b->cx, all, b->room, 2 * FEW))
         return false;
-    memset(all, 0, room * sizeof *all);
-    for (uint32_t i = 0; i < b->room; i++)
-        if (b->all[i].name.ptr)
-            *find_variable(all, room, b->all[i].name) = b->all[i];
-    if (b->all != b->few)
-        onxi_release(b->cx, b->all, b->room * sizeof *all);
+    memcpy(all, b->few, sizeof b->few);
     b->all = all;
-    b->room = room;
+    b->table = onxi_table_on_heap(b->cx);
+    for (uint32_t i = 0; i < FEW; i++)
+        if (!onxi_table_add(&b->table, onxi_table_hash(&b->table, all[i].name), i))
+            return false;
     return true;
+}
+
+static bool add_variable(binding *b, variable v)
+{
+    if (b->count == FEW && b->all == b->few && !leave_few(b))
+        return false;
+    if (b->all != b->few && (!ONXI_GROW(b->cx, b->all, b->room, b->count + 1) ||
+                             !onxi_table_add(&b->table, onxi_table_hash(&b->table, v.name), b->count)))
+        return false;
+    b->all[b->count++] = v;
+    return true;
+}
+
+static void free_variables(binding *b)
+{
+    if (b->all == b->few)
+        return;
+    onxi_release(b->cx, b->all, b->room * sizeof *b->all);
+    onxi_table_free(&b->table);
 }
 
 static onx_status bind_variable(binding *b, onx_str name, int64_t size)
 {
     if (!name.len) /* says nothing */
         return ONX_OK;
-    if (b->count * 2 >= b->room && !grow(b))
-        return ONX_E_MEMORY;
-    variable *v = find_variable(b->all, b->room, name);
-    if (!v->name.ptr) {
-        *v = (variable){ name, size, b->element };
-        b->count++;
-        return ONX_OK;
-    }
+    const variable *v = find_variable(b, name);
+    if (!v)
+        return add_variable(b, (variable){ name, size, b->element }) ? ONX_OK : ONX_E_MEMORY;
     if (v->size == size || (b->element && b->told))
         return ONX_OK;
     b->told = b->element;
@@ -146,7 +165,7 @@ static onx_status bind_value(binding *b, const onx_type *type, const onx_value *
 
 onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count, const onx_value *const *inputs)
 {
-    binding b = { .cx = cx, .room = sizeof b.few / sizeof *b.few };
+    binding b = { .cx = cx };
     onx_status status = ONX_OK;
     b.all = b.few;
     for (uint32_t i = 0; i < count && status == ONX_OK; i++) {
@@ -155,7 +174,6 @@ onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_
         if (inputs[i] && info[i]->type)
             status = bind_value(&b, info[i]->type, inputs[i]);
     }
-    if (b.all != b.few)
-        onxi_release(cx, b.all, b.room * sizeof *b.all);
+    free_variables(&b);
     return status;
 }

@@ -4,16 +4,6 @@
 
 /* ---- names ---- */
 
-typedef struct name_entry {
-    onx_str name;
-    uint32_t slot;
-} name_entry;
-
-typedef struct name_map {
-    name_entry *entries;
-    uint32_t count, mask;
-} name_map;
-
 /* What a name means where a node stands: names of this graph (or function body), then those of the graph around it. */
 typedef struct builder {
     onxi_run_session *session;
@@ -22,49 +12,20 @@ typedef struct builder {
     onxi_run_op *holder;   /* the op of `outer` that holds this graph */
     const onxi_run_frame *frame;
     onxi_binder *binder; /* of the graph or body at hand */
-    name_map names;
-    onx_arena *arena; /* scratch */
+    onxi_dict names;     /* slots by name */
+    onx_arena *arena;    /* scratch */
     uint32_t depth;
 } builder;
 
-static uint32_t map_find(const name_map *m, onx_str name)
+static uint32_t find_name(const builder *b, onx_str name)
 {
-    if (!m->entries)
-        return ONXI_NO_SLOT;
-    for (uint32_t at = (uint32_t)onxi_hash(name.ptr, name.len, 7) & m->mask; m->entries[at].slot != ONXI_NO_SLOT;
-         at = (at + 1) & m->mask)
-        if (onx_str_equal(m->entries[at].name, name))
-            return m->entries[at].slot;
-    return ONXI_NO_SLOT;
+    const onxi_dict_entry *entry = onxi_dict_find(&b->names, name);
+    return entry ? entry->value : ONXI_NO_SLOT;
 }
 
-static onx_status map_add(builder *b, onx_str name, uint32_t slot)
+static onx_status add_name(builder *b, onx_str name, uint32_t slot)
 {
-    name_map *m = &b->names;
-    if (!m->entries || (m->count + 1) * 2 > m->mask) {
-        uint32_t size = m->entries ? (m->mask + 1) * 2 : 32;
-        name_entry *bigger = ONXI_ARRAY(b->arena, name_entry, size);
-        if (!bigger)
-            return ONX_E_MEMORY;
-        for (uint32_t i = 0; i < size; i++)
-            bigger[i].slot = ONXI_NO_SLOT;
-        for (uint32_t i = 0; m->entries && i <= m->mask; i++) {
-            if (m->entries[i].slot == ONXI_NO_SLOT)
-                continue;
-            uint32_t at = (uint32_t)onxi_hash(m->entries[i].name.ptr, m->entries[i].name.len, 7) & (size - 1);
-            while (bigger[at].slot != ONXI_NO_SLOT)
-                at = (at + 1) & (size - 1);
-            bigger[at] = m->entries[i];
-        }
-        m->entries = bigger;
-        m->mask = size - 1;
-    }
-    uint32_t at = (uint32_t)onxi_hash(name.ptr, name.len, 7) & m->mask;
-    while (m->entries[at].slot != ONXI_NO_SLOT)
-        at = (at + 1) & m->mask;
-    m->entries[at] = (name_entry){ name, slot };
-    m->count++;
-    return ONX_OK;
+    return onxi_dict_at(&b->names, name, slot, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
 /* ---- growing lists in the session's arena ---- */
@@ -95,11 +56,11 @@ static onx_status add_slot(builder *b, onx_str name, uint32_t *out)
 
 static onx_status define(builder *b, onx_str name, uint32_t *out)
 {
-    if (map_find(&b->names, name) != ONXI_NO_SLOT)
+    if (find_name(b, name) != ONXI_NO_SLOT)
         return onxi_fail(b->session->cx, ONX_E_INVALID, ONXI_NOWHERE, "the name \"%.*s\" is defined twice",
                          ONX_ARG(name));
     ONX_TRY(add_slot(b, name, out));
-    return map_add(b, name, *out);
+    return add_name(b, name, *out);
 }
 
 /* ---- constants ---- */
@@ -176,7 +137,7 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out);
 
 static onx_status use(builder *b, onx_str name, uint32_t *out)
 {
-    *out = map_find(&b->names, name);
+    *out = find_name(b, name);
     if (*out == ONXI_NO_SLOT && b->outer)
         ONX_TRY(capture(b, name, out));
     if (*out == ONXI_OMITTED) /* an omitted input of a function */
@@ -187,10 +148,10 @@ static onx_status use(builder *b, onx_str name, uint32_t *out)
 /* Does the name stand for an input of a function around that its call leaves out? */
 static bool is_omitted(const builder *b, onx_str name)
 {
-    uint32_t slot = map_find(&b->names, name);
+    uint32_t slot = find_name(b, name);
     while (slot == ONXI_NO_SLOT && b->outer) {
         b = b->outer;
-        slot = map_find(&b->names, name);
+        slot = find_name(b, name);
     }
     return slot == ONXI_OMITTED;
 }
@@ -283,6 +244,7 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
         return onxi_fail(s->cx, ONX_E_LIMIT, PLACE(b, node, index),
                          "functions call each other more than %u levels deep", onx_ctx_limits(s->cx).depth);
     builder inner = { .session = s, .g = b->g, .frame = frame, .binder = binder, .arena = b->arena, .depth = b->depth };
+    inner.names = onxi_dict_in_arena(inner.arena);
     for (uint32_t i = 0; i < f->input_count; i++) {
         onx_str formal = onx_view(f->input[i]),
                 actual = i < node->input_count ? onx_view(node->input[i]) : (onx_str){ 0 };
@@ -293,24 +255,24 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
             return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index),
                              "function %.*s is called with \"%.*s\", which nothing has made so far",
                              ONX_ARG(onx_view(f->name)), ONX_ARG(actual));
-        if (slot != ONXI_NO_SLOT && map_find(&inner.names, formal) == ONXI_NO_SLOT)
-            ONX_TRY(map_add(&inner, formal, slot));
+        if (slot != ONXI_NO_SLOT && find_name(&inner, formal) == ONXI_NO_SLOT)
+            ONX_TRY(add_name(&inner, formal, slot));
         else if (slot == ONXI_NO_SLOT) /* omitted: an empty name below, which `bind_operands` treats as such */
-            ONX_TRY(map_add(&inner, formal, ONXI_OMITTED));
+            ONX_TRY(add_name(&inner, formal, ONXI_OMITTED));
     }
     ONX_TRY(build_nodes(&inner, f->node, f->node_count));
     for (uint32_t i = 0; i < node->output_count; i++) {
         onx_str actual = onx_view(node->output[i]);
         if (!actual.len)
             continue;
-        uint32_t slot = i < f->output_count ? map_find(&inner.names, onx_view(f->output[i])) : ONXI_NO_SLOT;
+        uint32_t slot = i < f->output_count ? find_name(&inner, onx_view(f->output[i])) : ONXI_NO_SLOT;
         if (slot >= ONXI_OMITTED)
             return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index), "function %.*s does not make its output %u",
                              ONX_ARG(onx_view(f->name)), i);
-        if (map_find(&b->names, actual) != ONXI_NO_SLOT)
+        if (find_name(b, actual) != ONXI_NO_SLOT)
             return onxi_fail(s->cx, ONX_E_INVALID, PLACE(b, node, index), "the name \"%.*s\" is defined twice",
                              ONX_ARG(actual));
-        ONX_TRY(map_add(b, actual, slot));
+        ONX_TRY(add_name(b, actual, slot));
     }
     return ONX_OK;
 }
@@ -620,7 +582,7 @@ static onx_status add_initializers(builder *b, const onx_graph *graph, const boo
         onx_str name = t ? onx_view(t->name) : (onx_str){ 0 };
         if (!name.len)
             continue; /* nobody can refer to it */
-        uint32_t slot = map_find(&b->names, name);
+        uint32_t slot = find_name(b, name);
         bool is_input = slot != ONXI_NO_SLOT && slot < graph->input_count;
         if (is_input && given && given[slot])
             continue;
@@ -725,6 +687,7 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     builder b = { .session = s, .g = g, .outer = outer, .holder = holder, .frame = frame, .depth = depth };
     b.binder = outer ? outer->binder : s->binder;
     ONX_TRY(onx_arena_new(s->cx, &b.arena));
+    b.names = onxi_dict_in_arena(b.arena);
     onx_status status = add_initializers(&b, graph, given);
     if (status == ONX_OK)
         status = build_nodes(&b, graph->node, graph->node_count);

@@ -17,7 +17,7 @@ typedef struct remark {
     const void *key; /* of the item that it goes with; NULL: the end of the text */
     bool beside;     /* stands behind the item, on its line */
     bool printed;
-    uint32_t next; /* index + 1 of the next one of the same item */
+    struct remark *next; /* of the same item */
 } remark;
 
 struct onxi_text_trivia {
@@ -25,8 +25,7 @@ struct onxi_text_trivia {
     size_t item_count, item_room;
     remark *remarks;
     size_t remark_count, remark_room;
-    uint32_t *table; /* open addressing by key: index + 1 of the first remark of an item */
-    size_t table_size;
+    onxi_map firsts; /* of each item the first remark */
 };
 
 static bool grow(onx_ctx *cx, void **list, size_t count, size_t *room, size_t size)
@@ -170,14 +169,6 @@ static const item *item_around(const onxi_text_trivia *t, const char *at)
     return low < t->item_count ? &t->items[low] : NULL;
 }
 
-static size_t slot_of(const onxi_text_trivia *t, const void *key)
-{
-    size_t mask = t->table_size - 1, i = (size_t)onxi_hash(&key, sizeof key, 0) & mask;
-    while (t->table[i] && t->remarks[t->table[i] - 1].key != key)
-        i = (i + 1) & mask;
-    return i;
-}
-
 /* qsort keeps no memory that could fail: the lists are in place. */
 static bool settle(onx_ctx *cx, onxi_text_trivia *t)
 {
@@ -197,19 +188,16 @@ static bool settle(onx_ctx *cx, onxi_text_trivia *t)
         if (it)
             t->remarks[i].key = it->key;
     }
-    t->table_size = 16;
-    while (t->table_size < t->remark_count * 2)
-        t->table_size *= 2;
-    t->table = onxi_resize(cx, NULL, 0, t->table_size * sizeof *t->table);
-    if (!t->table)
-        return false;
-    memset(t->table, 0, t->table_size * sizeof *t->table);
+    t->firsts = onxi_map_on_heap(cx);
     for (size_t i = t->remark_count; i-- > 0;) {
-        if (!t->remarks[i].key)
-            continue;
-        size_t slot = slot_of(t, t->remarks[i].key);
-        t->remarks[i].next = t->table[slot];
-        t->table[slot] = (uint32_t)i + 1;
+        remark *r = &t->remarks[i];
+        void **first = r->key ? onxi_map_at(&t->firsts, (uint64_t)(uintptr_t)r->key) : NULL;
+        if (!first && r->key)
+            return false;
+        if (first) {
+            r->next = *first;
+            *first = r;
+        }
     }
     return true;
 }
@@ -221,18 +209,12 @@ static remark *first_of(const onxi_text_printer *o, const void *key)
     const onxi_text_trivia *t = o->trivia;
     if (!t || !key || !t->remark_count)
         return NULL;
-    uint32_t i = t->table[slot_of(t, key)];
-    return i ? &t->remarks[i - 1] : NULL;
-}
-
-static remark *next_of(const onxi_text_printer *o, const remark *r)
-{
-    return r->next ? &o->trivia->remarks[r->next - 1] : NULL;
+    return onxi_map_find(&t->firsts, (uint64_t)(uintptr_t)key);
 }
 
 bool onxi_text_trivia_has(const onxi_text_printer *o, const void *key)
 {
-    for (const remark *r = first_of(o, key); r; r = next_of(o, r))
+    for (const remark *r = first_of(o, key); r; r = r->next)
         if (r->text.len)
             return true;
     return false;
@@ -240,7 +222,7 @@ bool onxi_text_trivia_has(const onxi_text_printer *o, const void *key)
 
 bool onxi_text_trivia_leads(const onxi_text_printer *o, const void *key)
 {
-    for (const remark *r = first_of(o, key); r; r = next_of(o, r))
+    for (const remark *r = first_of(o, key); r; r = r->next)
         if (r->text.len && !r->beside)
             return true;
     return false;
@@ -267,7 +249,7 @@ static bool at_opening(const onxi_text_printer *o)
 void onxi_text_trivia_before(onxi_text_printer *o, const void *key, bool closing)
 {
     const remark *empty = NULL;
-    for (remark *r = first_of(o, key); r; r = next_of(o, r)) {
+    for (remark *r = first_of(o, key); r; r = r->next) {
         if (r->beside || r->printed)
             continue;
         r->printed = true;
@@ -287,7 +269,7 @@ void onxi_text_trivia_before(onxi_text_printer *o, const void *key, bool closing
 bool onxi_text_trivia_after(onxi_text_printer *o, const void *key)
 {
     bool any = false;
-    for (remark *r = first_of(o, key); r; r = next_of(o, r)) {
+    for (remark *r = first_of(o, key); r; r = r->next) {
         if (!r->beside || r->printed)
             continue;
         r->printed = true;
@@ -323,6 +305,7 @@ onx_status onx_text_format(onx_ctx *cx, onx_kind kind, onx_str text, onx_sink si
     onx_doc_free(doc);
     onxi_release(cx, t.items, t.item_room * sizeof *t.items);
     onxi_release(cx, t.remarks, t.remark_room * sizeof *t.remarks);
-    onxi_release(cx, t.table, t.table_size * sizeof *t.table);
+    if (t.firsts.table.cx)
+        onxi_map_free(&t.firsts);
     return status;
 }

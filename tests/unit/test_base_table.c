@@ -28,13 +28,13 @@ static void test_base_table__finds_what_was_added(void **state)
         for (uint32_t i = 0; i < 2 * COUNT; i++) {
             uint32_t hash = onxi_table_hash_word(table, i);
             bool there = false;
-            ONXI_TABLE_EACH(table, hash, k)
-            there |= k == i;
+            ONXI_TABLE_EACH (table, hash, k)
+                there |= k == i;
             assert_int_equal(there, i < COUNT);
         }
         onxi_table_clear(table);
-        ONXI_TABLE_EACH(table, onxi_table_hash_word(table, 1), k)
-        fail_msg("entry %u is left", k);
+        ONXI_TABLE_EACH (table, onxi_table_hash_word(table, 1), k)
+            fail_msg("entry %u is left", k);
         onxi_table_free(table);
     }
     onx_arena_free(arena);
@@ -48,8 +48,8 @@ static void test_base_table__equal_hashes(void **state)
     uint32_t seen = 0;
     for (uint32_t i = 0; i < 30; i++)
         assert_true(onxi_table_add(&table, i % 2 ? UINT32_MAX : 0, i)); /* at both ends, and round the end */
-    ONXI_TABLE_EACH(&table, UINT32_MAX, k)
-    seen |= UINT32_C(1) << k;
+    ONXI_TABLE_EACH (&table, UINT32_MAX, k)
+        seen |= UINT32_C(1) << k;
     assert_int_equal(seen, 0x2aaaaaaa);
     onxi_table_free(&table);
 }
@@ -61,8 +61,8 @@ static void test_base_table__empty(void **state)
     onxi_dict dict = { 0 };
     onxi_map map = { 0 };
     onxi_table_prefetch(&nothing, 7);
-    ONXI_TABLE_EACH(&nothing, 7, k)
-    fail_msg("entry %u in an empty table", k);
+    ONXI_TABLE_EACH (&nothing, 7, k)
+        fail_msg("entry %u in an empty table", k);
     assert_null(onxi_dict_find(&dict, onx_str_of("a")));
     assert_null(onxi_map_find(&map, 1));
 }

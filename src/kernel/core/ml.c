@@ -132,37 +132,21 @@ void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uin
 
 /* ---- categories ---- */
 
-static uint64_t hash_text(onx_str s)
-{
-    return onxi_hash(s.ptr, s.len, 0);
-}
-
-static uint64_t hash_word(uint64_t word)
-{
-    return onxi_hash(&word, sizeof word, 0);
-}
-
-static bool index_room(const onx_prepare *p, uint32_t count, onxi_ml_index *out)
-{
-    uint64_t room = onxi_list_room((uint64_t)count * 2 + 2);
-    out->mask = room - 1;
-    out->slots = ONXI_ARRAY(p->arena, uint32_t, room);
-    return out->slots != NULL;
-}
-
 uint32_t onxi_ml_find_text(const onxi_ml_index *index, onx_str key)
 {
-    for (uint64_t at = hash_text(key) & index->mask; index->slots[at]; at = (at + 1) & index->mask)
-        if (onx_str_equal(index->texts[index->slots[at] - 1], key))
-            return index->slots[at] - 1;
+    uint32_t hash = onxi_table_hash(&index->table, key);
+    ONXI_TABLE_EACH (&index->table, hash, i)
+        if (onx_str_equal(index->texts[i], key))
+            return i;
     return ONXI_ML_NOWHERE;
 }
 
 uint32_t onxi_ml_find_word(const onxi_ml_index *index, uint64_t key)
 {
-    for (uint64_t at = hash_word(key) & index->mask; index->slots[at]; at = (at + 1) & index->mask)
-        if (index->words[index->slots[at] - 1] == key)
-            return index->slots[at] - 1;
+    uint32_t hash = onxi_table_hash_word(&index->table, key);
+    ONXI_TABLE_EACH (&index->table, hash, i)
+        if (index->words[i] == key)
+            return i;
     return ONXI_ML_NOWHERE;
 }
 
@@ -170,16 +154,16 @@ onx_status onxi_ml_index_texts(const onx_prepare *p, const onx_bytes *keys, uint
                                onxi_ml_index *out)
 {
     onx_str *texts = ONXI_ARRAY(p->arena, onx_str, count + 1u);
-    *out = (onxi_ml_index){ .texts = texts };
-    if (!texts || !index_room(p, count, out))
+    *out = (onxi_ml_index){ .texts = texts, .table = onxi_table_in_arena(p->arena) };
+    if (!texts || !onxi_table_reserve(&out->table, count))
         return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++)
         texts[i] = onx_view(keys[i]);
-        uint64_t at = hash_text(texts[i]) & out->mask;
-        while (out->slots[at] && !onx_str_equal(texts[out->slots[at] - 1], texts[i]))
-            at = (at + 1) & out->mask;
-        if (!out->slots[at] || last)
-            out->slots[at] = i + 1;
+    for (uint32_t n = 0; n < count; n++) {
+        uint32_t i = last ? count - 1 - n : n; /* the first one that comes stays */
+        if (onxi_ml_find_text(out, texts[i]) == ONXI_ML_NOWHERE &&
+            !onxi_table_add(&out->table, onxi_table_hash(&out->table, texts[i]), i))
+            return ONX_E_MEMORY;
     }
     return ONX_OK;
 }
@@ -187,15 +171,14 @@ onx_status onxi_ml_index_texts(const onx_prepare *p, const onx_bytes *keys, uint
 onx_status onxi_ml_index_words(const onx_prepare *p, const uint64_t *keys, uint32_t count, bool last,
                                onxi_ml_index *out)
 {
-    *out = (onxi_ml_index){ .words = keys };
-    if (!index_room(p, count, out))
+    *out = (onxi_ml_index){ .words = keys, .table = onxi_table_in_arena(p->arena) };
+    if (!onxi_table_reserve(&out->table, count))
         return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t at = hash_word(keys[i]) & out->mask;
-        while (out->slots[at] && keys[out->slots[at] - 1] != keys[i])
-            at = (at + 1) & out->mask;
-        if (!out->slots[at] || last)
-            out->slots[at] = i + 1;
+    for (uint32_t n = 0; n < count; n++) {
+        uint32_t i = last ? count - 1 - n : n;
+        if (onxi_ml_find_word(out, keys[i]) == ONXI_ML_NOWHERE &&
+            !onxi_table_add(&out->table, onxi_table_hash_word(&out->table, keys[i]), i))
+            return ONX_E_MEMORY;
     }
     return ONX_OK;
 }

@@ -55,8 +55,7 @@ void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uin
 typedef struct onxi_ml_index {
     const onx_str *texts; /* the keys: these, or words */
     const uint64_t *words;
-    uint32_t *slots; /* place + 1, 0: free */
-    uint64_t mask;
+    onxi_table table; /* of places */
 } onxi_ml_index;
 #define ONXI_ML_NOWHERE UINT32_MAX
 /* Of a key that occurs twice the last one counts, or the first one. The keys are referred to. */

@@ -11,40 +11,42 @@ typedef struct gram_params {
     onxi_ml_numbers weights;
     onxi_ml_index names; /* of the items of the pool */
     bool texts;
-    /* edges of the tree by (node, name), open addressing; node 0 is the root */
-    struct edge {
-        uint32_t from, name, to; /* to 0: free */
+    struct edge { /* of the tree; node 0 is the root, and edge i leads to node i + 1 */
+        uint32_t from, name;
     } * edges;
-    uint64_t mask;
+    onxi_table table; /* of edges */
     uint32_t node_count;
     int64_t *column; /* per node: where its n-gram counts, -1: it is none */
 } gram_params;
 
 /* ---- the tree ---- */
 
-static uint64_t edge_slot(const gram_params *q, uint32_t from, uint32_t name)
+static uint32_t hash_edge(const gram_params *q, uint32_t from, uint32_t name)
 {
-    const uint64_t key = (uint64_t)from << 32 | name;
-    uint64_t at = onxi_hash(&key, sizeof key, 0) & q->mask;
-    while (q->edges[at].to && (q->edges[at].from != from || q->edges[at].name != name))
-        at = (at + 1) & q->mask;
-    return at;
+    return onxi_table_hash_word(&q->table, (uint64_t)from << 32 | name);
 }
 
 /* The node behind the item; 0: there is none. */
 static inline uint32_t follow(const gram_params *q, uint32_t from, uint32_t name)
 {
-    return name == ONXI_ML_NOWHERE ? 0 : q->edges[edge_slot(q, from, name)].to;
+    if (name == ONXI_ML_NOWHERE)
+        return 0;
+    uint32_t hash = hash_edge(q, from, name);
+    ONXI_TABLE_EACH (&q->table, hash, i)
+        if (q->edges[i].from == from && q->edges[i].name == name)
+            return i + 1;
+    return 0;
 }
 
+/* The node behind the item, made when there is none; 0: out of memory. */
 static uint32_t add_item(gram_params *q, uint32_t from, uint32_t name)
 {
-    struct edge *e = &q->edges[edge_slot(q, from, name)];
-    if (!e->to) {
-        *e = (struct edge){ from, name, ++q->node_count };
-        q->column[e->to] = -1;
-    }
-    return e->to;
+    uint32_t to = follow(q, from, name);
+    if (to || !onxi_table_add(&q->table, hash_edge(q, from, name), q->node_count))
+        return to;
+    q->edges[q->node_count++] = (struct edge){ from, name };
+    q->column[q->node_count] = -1;
+    return q->node_count;
 }
 
 typedef struct pool {
@@ -92,11 +94,10 @@ static onx_status read_pool(const onx_prepare *p, gram_params *q, pool *from)
                                 onx_dtype_name(p->inputs[0]->dtype), ints, texts);
     if (!texts)
         from->texts = NULL;
-    uint64_t room = onxi_list_room((uint64_t)from->count * 2 + 2);
-    q->mask = room - 1;
-    q->edges = onxi_arena_array(p->arena, room, sizeof *q->edges);
+    q->table = onxi_table_in_arena(p->arena);
+    q->edges = onxi_arena_array(p->arena, from->count, sizeof *q->edges);
     q->column = ONXI_ARRAY(p->arena, int64_t, from->count + 1u);
-    if (!q->edges || !q->column)
+    if (!q->edges || !q->column || !onxi_table_reserve(&q->table, from->count))
         return ONX_E_MEMORY;
     return texts ? onxi_ml_index_texts(p, from->texts, texts, false, &q->names)
                  : onxi_ml_index_words(p, (const uint64_t *)(const void *)from->words, ints, false, &q->names);

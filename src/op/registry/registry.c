@@ -9,7 +9,7 @@ onx_status onx_registry_new(onx_ctx *cx, onx_registry **out)
     onx_registry *registry = onxi_resize(cx, NULL, 0, sizeof *registry);
     if (!registry)
         return ONX_E_MEMORY;
-    *registry = (onx_registry){ .cx = cx };
+    *registry = (onx_registry){ .cx = cx, .table = onxi_table_on_heap(cx), .by_name = onxi_dict_on_heap(cx) };
     onx_status status = onx_arena_new(cx, &registry->arena);
     if (status != ONX_OK) {
         onxi_release(cx, registry, sizeof *registry);
@@ -25,8 +25,9 @@ void onx_registry_free(onx_registry *registry)
         return;
     onx_ctx *cx = registry->cx;
     onxi_release(cx, registry->entries, registry->entry_room * sizeof *registry->entries);
-    onxi_release(cx, registry->slots, registry->slot_count * sizeof *registry->slots);
+    onxi_table_free(&registry->table);
     onxi_release(cx, registry->domains, registry->domain_room * sizeof *registry->domains);
+    onxi_dict_free(&registry->by_name);
     onx_arena_free(registry->arena);
     onxi_release(cx, registry, sizeof *registry);
 }
@@ -41,30 +42,19 @@ const char *onxi_registry_text(onx_registry *registry, onx_str text)
 
 /* ---- finding ---- */
 
-static uint64_t hash_name(onx_str domain, onx_str name)
+static uint32_t hash_name(const onx_registry *registry, onx_str domain, onx_str name)
 {
-    return onxi_hash(name.ptr, name.len, onxi_hash(domain.ptr, domain.len, 0));
-}
-
-/* The slot that holds the operator, or the free one where it would go. */
-static uint32_t *slot_of(const onx_registry *registry, onx_str domain, onx_str name)
-{
-    const size_t mask = registry->slot_count - 1;
-    for (uint64_t at = hash_name(domain, name);; at++) {
-        uint32_t *slot = &registry->slots[at & mask];
-        if (!*slot)
-            return slot;
-        const onxi_entry *entry = &registry->entries[*slot - 1];
-        if (onx_str_equal(entry->name, name) && onx_str_equal(entry->domain, domain))
-            return slot;
-    }
+    return onxi_table_hash_texts(&registry->table, name, domain, onx_str_make("", 0));
 }
 
 /* The operator, or NULL. */
-static const onxi_entry *entry_find(const onx_registry *registry, onx_str domain, onx_str name)
+static onxi_entry *entry_find(const onx_registry *registry, onx_str domain, onx_str name)
 {
-    const uint32_t *slot = registry->slot_count ? slot_of(registry, domain, name) : NULL;
-    return slot && *slot ? &registry->entries[*slot - 1] : NULL;
+    uint32_t hash = hash_name(registry, domain, name);
+    ONXI_TABLE_EACH (&registry->table, hash, i)
+        if (onx_str_equal(registry->entries[i].name, name) && onx_str_equal(registry->entries[i].domain, domain))
+            return &registry->entries[i];
+    return NULL;
 }
 
 const onx_op *onx_registry_find(const onx_registry *registry, onx_str domain, onx_str name, int64_t opset)
@@ -86,13 +76,10 @@ const onx_op *onx_registry_get(const onx_registry *registry, uint32_t index)
     return registry && index < registry->entry_count ? registry->entries[index].rows : NULL;
 }
 
-static const onxi_known_domain *domain_find(const onx_registry *registry, onx_str name)
+static onxi_known_domain *domain_find(const onx_registry *registry, onx_str name)
 {
-    name = onxi_domain_plain(name);
-    for (size_t i = 0; registry && i < registry->domain_count; i++)
-        if (onx_str_equal(registry->domains[i].name, name))
-            return &registry->domains[i];
-    return NULL;
+    const onxi_dict_entry *entry = registry ? onxi_dict_find(&registry->by_name, onxi_domain_plain(name)) : NULL;
+    return entry ? &registry->domains[entry->value] : NULL;
 }
 
 bool onx_registry_has_domain(const onx_registry *registry, onx_str domain)
@@ -110,66 +97,34 @@ int64_t onx_registry_newest(const onx_registry *registry, onx_str domain)
 
 onxi_known_domain *onxi_registry_domain(onx_registry *registry, onx_str name)
 {
-    onxi_known_domain *known = (onxi_known_domain *)(uintptr_t)domain_find(registry, name);
+    onxi_known_domain *known = domain_find(registry, name);
     if (known)
         return known;
-    if (registry->domain_count == registry->domain_room) {
-        const size_t room = registry->domain_room ? 2 * registry->domain_room : 4;
-        known =
-            onxi_resize(registry->cx, registry->domains, registry->domain_room * sizeof *known, room * sizeof *known);
-        if (!known)
-            return NULL;
-        registry->domains = known;
-        registry->domain_room = room;
-    }
     name = onxi_domain_plain(name);
     const char *copy = onxi_registry_text(registry, name);
-    if (!copy)
+    name = onx_str_make(copy, name.len);
+    if (!copy || !ONXI_GROW(registry->cx, registry->domains, registry->domain_room, registry->domain_count + 1) ||
+        !onxi_dict_at(&registry->by_name, name, (uint32_t)registry->domain_count, NULL))
         return NULL;
     known = &registry->domains[registry->domain_count++];
-    *known = (onxi_known_domain){ .name = onx_str_make(copy, name.len) };
+    *known = (onxi_known_domain){ .name = name };
     return known;
 }
 
 /* ---- adding ---- */
 
-static onx_status grow_slots(onx_registry *registry)
-{
-    const size_t count = registry->slot_count ? 2 * registry->slot_count : 64;
-    uint32_t *old = registry->slots, *slots = onxi_resize(registry->cx, NULL, 0, count * sizeof *slots);
-    if (!slots)
-        return ONX_E_MEMORY;
-    memset(slots, 0, count * sizeof *slots);
-    const size_t old_count = registry->slot_count;
-    registry->slots = slots;
-    registry->slot_count = count;
-    for (uint32_t i = 0; i < registry->entry_count; i++)
-        *slot_of(registry, registry->entries[i].domain, registry->entries[i].name) = i + 1;
-    onxi_release(registry->cx, old, old_count * sizeof *old);
-    return ONX_OK;
-}
-
 /* The operator's entry, made when missing. */
 static onx_status entry_of(onx_registry *registry, const onxi_schema *row, onxi_entry **out)
 {
     const onx_str domain = onx_str_of(onxi_schema_domain(row)), name = onx_str_of(row->name);
-    if (registry->slot_count < 2 * (registry->entry_count + 1))
-        ONX_TRY(grow_slots(registry));
-    uint32_t *slot = slot_of(registry, domain, name);
-    if (!*slot) {
-        if (registry->entry_count == registry->entry_room) {
-            const size_t room = registry->entry_room ? 2 * registry->entry_room : 16;
-            onxi_entry *entries = onxi_resize(registry->cx, registry->entries, registry->entry_room * sizeof *entries,
-                                              room * sizeof *entries);
-            if (!entries)
-                return ONX_E_MEMORY;
-            registry->entries = entries;
-            registry->entry_room = room;
-        }
-        registry->entries[registry->entry_count++] = (onxi_entry){ .domain = domain, .name = name };
-        *slot = (uint32_t)registry->entry_count;
-    }
-    *out = &registry->entries[*slot - 1];
+    *out = entry_find(registry, domain, name);
+    if (*out)
+        return ONX_OK;
+    if (!ONXI_GROW(registry->cx, registry->entries, registry->entry_room, registry->entry_count + 1) ||
+        !onxi_table_add(&registry->table, hash_name(registry, domain, name), (uint32_t)registry->entry_count))
+        return ONX_E_MEMORY;
+    *out = &registry->entries[registry->entry_count++];
+    **out = (onxi_entry){ .domain = domain, .name = name };
     return ONX_OK;
 }
 

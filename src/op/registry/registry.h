@@ -30,10 +30,10 @@ struct onx_registry {
     onx_arena *arena;
     onxi_entry *entries;
     size_t entry_count, entry_room;
-    uint32_t *slots; /* entry index plus 1; a power of two of them, at most half full */
-    size_t slot_count;
+    onxi_table table; /* of entries */
     onxi_known_domain *domains;
     size_t domain_count, domain_room;
+    onxi_dict by_name; /* indexes of domains */
     onxi_loaded *loaded;
 };
 
