@@ -121,6 +121,8 @@ static void sample_columns(const onx_work *work, const deform_params *q, uint64_
     const onx_value *mask = optional(work->prepared, work->inputs, 4);
     uint64_t first = g * c->in_each, last = first + c->in_each;
     taps t;
+    if (first == last) /* no channels, and none for an offset group to have */
+        return;
     for (uint64_t og = first / q->channels_each; og * q->channels_each < last; og++) {
         uint64_t from = og * q->channels_each > first ? og * q->channels_each : first;
         uint64_t to = (og + 1) * q->channels_each < last ? (og + 1) * q->channels_each : last;
