@@ -335,11 +335,6 @@ onx_status onxi_rule_div(onxi_call *call)
 {
     bool floating = onx_dtype_class_of(onxi_call_dtype(call, 0)) == ONX_CLASS_FLOATING;
     const onxi_known_ints *a = onxi_call_value(call, 0), *b = onxi_call_value(call, 1);
-    bool zero = false;
-    for (uint32_t i = 0; a && b && i < b->count && !floating; i++)
-        zero |= b->elements[i] == 0;
-    if (zero && call->schema->since >= 7)
-        return onxi_call_fail(call, "division by zero");
     ONX_TRY(pair(call, floating ? step_div_exact : step_div));
     bool open = false;
     for (uint32_t i = 0; floating && a && b && call->output_count && i < call->output_values[0].count; i++)
