@@ -423,14 +423,14 @@ const onxi_schema onxi_op_SoftmaxCrossEntropyLoss[] = {
       .inputs = PORTS({ "scores", "T", DIFF }, { "labels", "Tind", NONDIFF }, { "weights", "T", OPT | NONDIFF }),
       .outputs = PORTS({ "output", "T", DIFF }, { "log_prob", "T", OPT | DIFF }), .attrs = matrix_attrs_22,
       .types = matrix_types_22,
-      BODY(17, { NULL, cross_entropy }) },
+      BODY(22, { NULL, cross_entropy }) },
     { .name = "SoftmaxCrossEntropyLoss", .since = 12, .infer = onxi_rule_softmax_cross_entropy,
       .flags = CONTEXT_FUNCTION | INFERS, ARITY(2, 3, 1, 2),
       .context_function_opsets = "12",
       .inputs = PORTS({ "scores", "T", 0 }, { "labels", "Tind", 0 }, { "weights", "T", OPT }),
       .outputs = PORTS({ "output", "T", 0 }, { "log_prob", "T", OPT }), .attrs = matrix_attrs_22,
       .types = matrix_types_13,
-      BODY(17, { NULL, cross_entropy }) },
+      BODY(22, { NULL, cross_entropy }) },
     { .name = NULL },
 };
 
