@@ -66,6 +66,7 @@ typedef struct onxi_run_op {
     int32_t since;
     onxi_op_id id; /* of built-in operators */
     bool needed;
+    uint32_t guard_end; /* a guard: index after the last op of the body that it stands before; 0: an ordinary op */
 } onxi_run_op;
 
 typedef struct onxi_run_graph {

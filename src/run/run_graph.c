@@ -515,6 +515,35 @@ static onx_status call_function(builder *b, const onx_node *node, uint32_t index
     return inline_function(b, node, index, f, *body);
 }
 
+/* What stands before the body of an operator: an op without outputs that asks the operator's own rule and types, which
+ * the nodes of the body know nothing of. */
+static onx_status guard_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)work, (void)first, (void)last;
+    return ONX_OK;
+}
+static const onx_kernel guard_kernel = { .op = "", .run = guard_run };
+static const onx_kernel *const guard_kernels[] = { &guard_kernel };
+
+static onx_status inline_body(builder *b, const onxi_run_op *op, const onx_function *f, onxi_binder *binder)
+{
+    onxi_run_graph *g = b->g;
+    onx_arena *arena = b->session->arena;
+    const uint32_t at = g->op_count;
+    onxi_run_op guard = *op;
+    guard.kernels = guard_kernels;
+    guard.kernel_count = 1;
+    if (can_fold(b, &guard)) { /* and so is the body */
+        ONX_TRY(fold(b, &guard));
+        return inline_function(b, op->node, op->index, f, binder);
+    }
+    ONX_TRY(grow(arena, (void **)(void *)&g->ops, g->op_count, &g->op_room, sizeof *g->ops));
+    g->ops[g->op_count++] = guard;
+    ONX_TRY(inline_function(b, op->node, op->index, f, binder));
+    g->ops[at].guard_end = g->op_count;
+    return ONX_OK;
+}
+
 static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
 {
     onxi_run_session *s = b->session;
@@ -550,7 +579,7 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
         onxi_binder *binder;
         ONX_TRY(expand(b, op, &f, &binder));
         if (f)
-            return inline_function(b, node, index, f, binder);
+            return inline_body(b, op, f, binder);
     }
     ONX_TRY(bind_graphs(b, op));
     ONX_TRY(define_outputs(b, op));
@@ -621,6 +650,9 @@ static void drop_unneeded(onxi_run_graph *g)
         onxi_run_op *op = &g->ops[i];
         for (uint32_t k = 0; k < op->output_count; k++)
             op->needed |= op->outputs[k] != ONXI_NO_SLOT && g->slots[op->outputs[k]].uses;
+        op->needed |= op->guard_end == i + 1; /* the body is a constant */
+        for (uint32_t k = i + 1; k < op->guard_end; k++)
+            op->needed |= g->ops[k].needed;
         for (uint32_t k = 0; op->needed && k < op->input_count + op->capture_count; k++)
             if (op->inputs[k] != ONXI_NO_SLOT)
                 g->slots[op->inputs[k]].uses = 1;
