@@ -35,7 +35,7 @@ const gen_recipe *gen_recipe_for(const onxi_schema *schema, uint32_t n);
 /* ---- nodes ---- */
 
 typedef enum gen_kind { GEN_OMITTED, GEN_TENSOR, GEN_SEQUENCE, GEN_OPTIONAL, GEN_MAP } gen_kind;
-typedef enum gen_fill { GEN_SMALL, GEN_POSITIVE, GEN_UNIT, GEN_INDEX, GEN_LISTED } gen_fill;
+typedef enum gen_fill { GEN_SMALL, GEN_SPECIAL, GEN_POSITIVE, GEN_UNIT, GEN_INDEX, GEN_LISTED } gen_fill;
 
 typedef struct gen_operand {
     gen_kind kind;
@@ -116,13 +116,15 @@ typedef struct gen_run {
     char why[320];                   /* the first error, empty when there is none */
     uint32_t events;                 /* nodes that ran */
     const char *variant[8];          /* by which kernels the first of them did */
+    bool fast;                       /* fast kernels were allowed */
 } gen_run;
 /* Runs a model on the values of operands, found by the names of the inputs. Diagnostics are cleared. */
 void gen_run_model(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
                    gen_run *out);
 void gen_run_free(gen_run *run);
 /* Do both have the same status and the same outputs? Floats agree within a tolerance that suits their type, or bit for
- * bit with `exact`. What differs is written to `why`. */
+ * bit with `exact`. Where one of them used fast kernels, infinities and NaN agree with everything: what a fast product
+ * adds up in another order, or leaves out of a border, may be one or the other. What differs is written to `why`. */
 bool gen_run_agree(const gen_run *a, const gen_run *b, bool exact, char *why, size_t size);
 /* Says what contradicts: an output whose kind, element type, rank or a size is not what inference says. */
 bool gen_type_agrees(const onx_type *type, const onx_value *value, char *why, size_t size);
@@ -148,6 +150,11 @@ void gen_verify(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t
                 gen_verdict *out);
 void gen_verdict_free(gen_verdict *verdict);
 
+/* Makes a node less tame: leaves optional operands out, puts special values (NaN, infinities, extreme integers) and
+ * other sizes into operands; gives an attribute any value or none. */
+void gen_wild_operands(gen_node *node, gen_random *random);
+bool gen_wild_attribute(onx_arena *arena, onx_node *node, const onxi_schema *schema, gen_random *random);
+
 /* ---- models of several nodes ---- */
 
 enum { GEN_GRAPH_NODES = 6, GEN_GRAPH_OPERANDS = GEN_GRAPH_NODES * GEN_OPERANDS };
@@ -155,10 +162,12 @@ typedef struct gen_graph {
     onx_doc *doc;
     int64_t opset;
     bool any_values; /* a node is random */
+    bool refused;    /* inference refuses the last node */
+    bool wild;       /* a node has omitted operands or attributes that its recipe does not have */
     uint32_t node_count, operand_count;
     gen_operand operands[GEN_GRAPH_OPERANDS];
 } gen_graph;
-/* A model whose nodes inference does not refuse; false when the draw gives none. */
+/* A model whose nodes inference does not refuse, but for the last one perhaps; false when the draw gives none. */
 bool gen_graph_make(onx_ctx *cx, gen_random *random, gen_graph *out);
 void gen_graph_free(gen_graph *graph);
 

@@ -148,11 +148,17 @@ void gen_differential(gen_random *random, gen_finding *found)
     if (!cx)
         return;
     if (gen_graph_make(cx, random, &graph)) {
+        if (getenv("ONX_GEN_PRINT")) { /* for what crashes */
+            text_buffer text = { NULL, 0 };
+            if (to_format(cx, 1, onx_doc_model(graph.doc), &text) == ONX_OK)
+                fprintf(stderr, "%s", text.ptr);
+            free(text.ptr);
+        }
         const unsigned flags = graph.any_values ? GEN_ANY_VALUES : 0;
         found->nodes = graph.node_count;
         gen_verify(cx, graph.doc, graph.operands, graph.operand_count, flags | GEN_TWO_THREADS, &v);
         say(found, v.why, "");
-        if (!v.full)
+        if (!v.full && !graph.refused && !graph.wild)
             say(found, "the check refuses what inference takes", "");
         found->ran = v.plain.status == ONX_OK;
         round_trips(cx, onx_doc_model(graph.doc), found);

@@ -1,4 +1,4 @@
-/* gen_graph.c - random models of several nodes that inference does not refuse. */
+/* gen_graph.c - random models of several nodes. */
 #include "gen/gen.h"
 
 #include <onx/infer.h>
@@ -22,6 +22,7 @@ typedef struct builder {
     gen_random *random;
     value_known known[64];
     uint32_t known_count;
+    gen_node last;
 } builder;
 
 /* What a value is, if it is a tensor of known and small size. */
@@ -137,6 +138,7 @@ static bool add_node(builder *b)
 {
     gen_graph *g = b->out;
     gen_node node;
+    bool wild = gen_below(b->random, 3) == 0;
     const gen_recipe *recipe;
     char prefix[16];
     const onxi_schema *schema = draw_operator(b, &recipe);
@@ -153,6 +155,8 @@ static bool add_node(builder *b)
     if (!gen_node_make(schema, recipe, &choice, &node) || g->operand_count + node.operand_count > GEN_GRAPH_OPERANDS)
         return false;
     connect(b, &node, from);
+    if (wild)
+        gen_wild_operands(&node, b->random);
     onx_graph *graph = onx_doc_model(g->doc)->graph;
     const uint32_t inputs = graph->input_count, initializers = graph->initializer_count;
     snprintf(prefix, sizeof prefix, "y%u_", g->node_count);
@@ -162,10 +166,17 @@ static bool add_node(builder *b)
         made = gen_add(g->doc, graph, &node, prefix);
     if (!made)
         return false;
-    if (!learn(b, made)) {
-        take_back(graph, inputs, initializers);
+    if (wild && gen_below(b->random, 2) && !gen_wild_attribute(onx_doc_arena(g->doc), made, schema, b->random))
         return false;
+    if (!learn(b, made)) {
+        if (gen_below(b->random, 4)) {
+            take_back(graph, inputs, initializers);
+            return false;
+        }
+        g->refused = true;
+        b->last = node;
     }
+    g->wild = g->wild || wild;
     g->any_values = g->any_values || schema->flags & ONXI_OP_NONDETERMINISTIC;
     memcpy(&g->operands[g->operand_count], node.operands, node.operand_count * sizeof *node.operands);
     g->operand_count += node.operand_count;
@@ -173,12 +184,14 @@ static bool add_node(builder *b)
     return true;
 }
 
-static bool add_outputs(gen_graph *g)
+static bool add_outputs(builder *b)
 {
-    onx_graph *graph = onx_doc_model(g->doc)->graph;
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        if (gen_declare(g->doc, graph, NULL, graph->node[i]) != ONX_OK)
+    onx_graph *graph = onx_doc_model(b->out->doc)->graph;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const bool refused = b->out->refused && i + 1 == graph->node_count;
+        if (gen_declare(b->out->doc, graph, refused ? &b->last : NULL, graph->node[i]) != ONX_OK)
             return false;
+    }
     return graph->output_count > 0 && graph->output_count <= GEN_OUTPUTS;
 }
 
@@ -192,10 +205,10 @@ bool gen_graph_make(onx_ctx *cx, gen_random *random, gen_graph *out)
         return false;
     ONX_SET(model, onx_doc_model(out->doc), ir_version, GEN_IR);
     const uint32_t wanted = 1 + gen_below(random, GEN_GRAPH_NODES);
-    for (uint32_t tries = 0; tries < 4 * wanted && out->node_count < wanted; tries++)
+    for (uint32_t tries = 0; tries < 4 * wanted && out->node_count < wanted && !out->refused; tries++)
         (void)add_node(&b);
     onx_diag_clear(cx);
-    if (out->node_count && add_outputs(out))
+    if (out->node_count && add_outputs(&b))
         return true;
     gen_graph_free(out);
     return false;

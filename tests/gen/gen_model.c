@@ -5,6 +5,7 @@
 #include <onx/tensor.h>
 #include <onx/text.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,15 @@ enum { NODE_TEXT = GEN_ATTRIBUTES + 1024 };
 /* ---- elements ---- */
 
 static const char *const words[] = { "a", "b", "ab", "", "c d", "1" };
+
+static double special(onx_dtype_class class, gen_random *r)
+{
+    static const double floats[] = { NAN, INFINITY, -INFINITY, 0.0, -0.0, 1.0 };
+    static const double ints[] = { 0, 1, -1, 127, 128, 255, 32767, 65535, 2147483647.0, -2147483648.0, 4294967295.0 };
+    if (class == ONX_CLASS_FLOATING || class == ONX_CLASS_COMPLEX)
+        return floats[gen_below(r, sizeof floats / sizeof *floats)];
+    return class == ONX_CLASS_BOOLEAN ? gen_below(r, 2) : ints[gen_below(r, sizeof ints / sizeof *ints)];
+}
 
 static double element(const gen_operand *o, gen_random *r, uint64_t n)
 {
@@ -28,6 +38,10 @@ static double element(const gen_operand *o, gen_random *r, uint64_t n)
         return whole ? 1 + gen_below(r, 3) : (1 + gen_below(r, 16)) / 8.0;
     case GEN_UNIT:
         return whole ? gen_below(r, 2) : gen_below(r, 9) / 8.0;
+    case GEN_SPECIAL:
+        if (gen_below(r, 2))
+            return special(class, r);
+        break;
     case GEN_SMALL:
         break;
     }
