@@ -60,6 +60,7 @@ struct cli_call {
     const cli_option **given;
     const char **given_value;
     int given_count;
+    bool told; /* an error has been printed */
 };
 
 /* ---- options ---- */
@@ -91,7 +92,7 @@ onx_format cli_format_out(const cli_call *call, const char *path);
 /* A sink that writes to standard output; failures are reported when the program ends. */
 onx_sink cli_stdout(void);
 /* Exit status for a status of the library. */
-int cli_exit(onx_status status);
+int cli_exit(cli_call *call, onx_status status);
 
 /* ---- messages on standard error ---- */
 

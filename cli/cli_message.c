@@ -179,6 +179,12 @@ static void put_rest(const cli_call *call)
         fprintf(stderr, "and %zu more\n", all - kept);
 }
 
+static void forget(cli_call *call)
+{
+    call->told |= onx_diag_total(call->cx, ONX_ERROR) > 0;
+    onx_diag_clear(call->cx);
+}
+
 void cli_report(cli_call *call)
 {
     cli_progress_end();
@@ -188,7 +194,7 @@ void cli_report(cli_call *call)
     for (size_t i = 0; i < kept; i++)
         put_diag(call, onx_diag_get(call->cx, i));
     put_rest(call);
-    onx_diag_clear(call->cx);
+    forget(call);
 }
 
 /* The part of a path that names an item of the model: graph.node[3] "conv1" (Conv) of
@@ -235,7 +241,7 @@ void cli_report_grouped(cli_call *call)
         put_finding(d);
     }
     put_rest(call);
-    onx_diag_clear(call->cx);
+    forget(call);
 }
 
 /* ---- progress ---- */

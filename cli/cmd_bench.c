@@ -44,7 +44,7 @@ static int bench_codec(cli_call *call)
     onx_buffer bytes;
     onx_status status = onx_load_bytes(call->cx, call->operand[0], &bytes);
     if (status != ONX_OK)
-        return cli_exit(status);
+        return cli_exit(call, status);
     call->input = call->operand[0];
     best result = { -1, -1 };
     double end = now_ms() + 1e3 * (double)seconds;
@@ -56,7 +56,7 @@ static int bench_codec(cli_call *call)
     size_t len = bytes.len;
     onx_buffer_free(&bytes);
     if (status != ONX_OK)
-        return cli_exit(status);
+        return cli_exit(call, status);
     double mib = (double)len / (1024 * 1024);
     if (cli_has(call, "json")) {
         cli_json json = { .to = stdout };

@@ -118,7 +118,7 @@ int cli_bench_model(cli_call *call)
     onx_session *s = NULL;
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
     if (status != ONX_OK)
-        return cli_exit(status);
+        return cli_exit(call, status);
     double start = now_ms();
     series times = { 0 };
     status = onx_session_new(call->cx, doc, &options, &s);
@@ -132,5 +132,5 @@ int cli_bench_model(cli_call *call)
     free(times.ms);
     onx_session_free(s);
     onx_doc_free(doc);
-    return cli_exit(status);
+    return cli_exit(call, status);
 }

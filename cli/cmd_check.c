@@ -491,7 +491,7 @@ static const struct {
 static int finish(cli_call *call, result *r, onx_status status)
 {
     const char *format = cli_value(call, "format");
-    int exit_status = cli_exit(status);
+    int exit_status = cli_exit(call, status);
     call->input = r->file;
     if (cli_has(call, "json") || (format && strcmp(format, "json") == 0)) {
         print_json(call, r);

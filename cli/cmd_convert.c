@@ -54,10 +54,10 @@ static int run_convert(cli_call *call)
     onx_doc *doc;
     onx_status status = cli_load_as(call, in, cli_kind(call), cli_format(call, "from"), &doc);
     if (status != ONX_OK)
-        return cli_exit(status);
+        return cli_exit(call, status);
     status = onx_save(call->cx, doc, out, &save);
     onx_doc_free(doc);
-    return cli_exit(status);
+    return cli_exit(call, status);
 }
 
 static const cli_option options[] = {

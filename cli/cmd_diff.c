@@ -237,7 +237,7 @@ static int report(cli_diff *d)
                d->count == 1 ? "difference" : "differences", cli_color(stdout, CLI_PLAIN));
     }
     if (d->failure != ONX_OK)
-        return cli_exit(d->failure);
+        return cli_exit(d->call, d->failure);
     return d->count ? CLI_FAULT : CLI_OK;
 }
 
@@ -249,11 +249,11 @@ static int run_diff(cli_call *call)
     onx_kind kind = cli_kind(call);
     onx_status status = cli_load(call, call->operand[0], kind, &d.a);
     if (status != ONX_OK)
-        return cli_exit(status);
+        return cli_exit(call, status);
     status = cli_load(call, call->operand[1], kind, &d.b);
     if (status != ONX_OK) {
         onx_doc_free(d.a);
-        return cli_exit(status);
+        return cli_exit(call, status);
     }
     call->input = NULL; /* from here on it is about both */
     if (d.json) {

@@ -42,7 +42,8 @@ static int settle(cli_call *call, const char *path, const onx_buffer *before, co
     if (same)
         return CLI_OK;
     onx_status status = onx_output_claim(call->cx, path, true);
-    return cli_exit(status != ONX_OK ? status : onx_save_bytes(call->cx, path, onx_str_make(after->ptr, after->len)));
+    return cli_exit(call,
+                    status != ONX_OK ? status : onx_save_bytes(call->cx, path, onx_str_make(after->ptr, after->len)));
 }
 
 static int format_file(cli_call *call, const char *path, bool check)
@@ -50,12 +51,12 @@ static int format_file(cli_call *call, const char *path, bool check)
     buffer after = { NULL, 0, 0 };
     onx_buffer before;
     onx_status status = onx_load_bytes(call->cx, path, &before);
-    int result = cli_exit(status);
+    int result = cli_exit(call, status);
     if (status == ONX_OK) {
         call->input = strcmp(path, "-") == 0 ? "standard input" : path;
         status =
             onx_text_format(call->cx, cli_kind(call), onx_str_make(before.ptr, before.len), (onx_sink){ add, &after });
-        result = status == ONX_OK ? settle(call, path, &before, &after, check) : cli_exit(status);
+        result = status == ONX_OK ? settle(call, path, &before, &after, check) : cli_exit(call, status);
         if (status == ONX_OK && !onx_diag_total(call->cx, ONX_WARNING))
             onx_diag_clear(call->cx); /* notes are about the model, not about its text */
         onx_buffer_free(&before);

@@ -177,7 +177,7 @@ static int run_infer(cli_call *call)
         onx_doc_free(doc);
     }
     free_dims(fixed, options.fixed_count);
-    return cli_exit(status);
+    return cli_exit(call, status);
 }
 
 static const cli_option options[] = {

@@ -759,7 +759,7 @@ static int run_info(cli_call *call)
     info in = { .call = call, .path = call->operand[0], .kind = cli_kind(call), .all = cli_has(call, "all") };
     onx_status status = cli_load(call, in.path, in.kind, &in.doc);
     if (status != ONX_OK)
-        return cli_exit(status);
+        return cli_exit(call, status);
     void *root = onx_doc_root(in.doc, in.kind);
     status = cli_facts_collect(call->cx, in.kind, root, &in.facts);
     if (status == ONX_OK && cli_has(call, "json")) {
@@ -773,7 +773,7 @@ static int run_info(cli_call *call)
     }
     cli_facts_free(&in.facts);
     onx_doc_free(in.doc);
-    return cli_exit(status);
+    return cli_exit(call, status);
 }
 
 static const cli_option options[] = {

@@ -490,7 +490,7 @@ static int export_set(cli_call *call, const char *path, const char *domain, int6
         return CLI_MISUSE;
     status = onx_save(call->cx, doc, path, NULL);
     onx_doc_free(doc);
-    return cli_exit(status);
+    return cli_exit(call, status);
 }
 
 static int explain_all(const query *q)
@@ -542,7 +542,7 @@ static int run_ops(cli_call *call)
     cli_opsets opsets = { .count = 0 };
     const onx_status status = cli_opsets_open(call, &opsets);
     q.registry = opsets.registry;
-    const int exit_status = status == ONX_OK ? answer(call, q) : cli_exit(status);
+    const int exit_status = status == ONX_OK ? answer(call, q) : cli_exit(call, status);
     cli_opsets_close(&opsets);
     return exit_status;
 }

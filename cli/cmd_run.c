@@ -292,7 +292,7 @@ static int run_run(cli_call *call)
     onx_session *s = NULL;
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
     if (status != ONX_OK)
-        return cli_exit(status);
+        return cli_exit(call, status);
     const char *input = call->input;
     status = onx_session_new(call->cx, doc, &options, &s);
     if (status == ONX_OK) {
@@ -310,7 +310,7 @@ static int run_run(cli_call *call)
     if (call->input == input) /* else it is about the file of a value */
         (void)onx_text_locate(doc, 0);
     onx_doc_free(doc);
-    return cli_exit(status);
+    return cli_exit(call, status);
 }
 
 static const cli_option options_[] = {

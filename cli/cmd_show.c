@@ -92,7 +92,7 @@ static int pick_node(cli_call *call, onx_kind *kind, void **message)
         return cli_error(call, "--node needs a name");
     onx_status status = onx_message_walk(call->cx, *kind, *message, look, &s);
     if (status != ONX_OK)
-        return cli_exit(status);
+        return cli_exit(call, status);
     if (!s.by_name && !s.by_output)
         return cli_error(call, "%s: no node, and no output of a node, is called \"%s\"", call->input, name);
     *kind = ONX_KIND_NODE;
@@ -135,7 +135,7 @@ static int run_show(cli_call *call)
     onx_doc *doc;
     onx_status status = cli_load(call, call->operand[0], kind, &doc);
     if (status != ONX_OK)
-        return cli_exit(status);
+        return cli_exit(call, status);
     void *message = onx_doc_root(doc, kind);
     int answer = CLI_OK;
     if (cli_has(call, "node"))
@@ -147,7 +147,7 @@ static int run_show(cli_call *call)
     if (answer == CLI_OK && cli_has(call, "types") && (kind != ONX_KIND_MODEL || strcmp(format, "onnxtxt") != 0))
         answer = cli_error(call, "--types needs a whole model, shown as ONNX text");
     if (answer == CLI_OK)
-        answer = cli_exit(print(call, doc, format, kind, message));
+        answer = cli_exit(call, print(call, doc, format, kind, message));
     onx_doc_free(doc);
     return answer;
 }

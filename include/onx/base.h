@@ -147,7 +147,8 @@ typedef struct onx_allocator {
 
 typedef struct onx_limits {
     uint32_t depth;       /* nesting of messages, types and subgraphs; default 100, at most ONX_DEPTH_MAX */
-    uint32_t diagnostics; /* how many are kept; later ones are counted only; default 1000 */
+    uint32_t diagnostics; /* how many are kept, and the first error even behind those; others are counted only; default
+                           * 1000 */
     uint64_t memory;      /* bytes of all arenas and values of the context, mapped files not counted; default 8 GiB */
 } onx_limits;
 
@@ -160,7 +161,7 @@ ONX_API void onx_ctx_free(onx_ctx *cx);
 ONX_API onx_limits onx_ctx_limits(const onx_ctx *cx);
 ONX_API void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits);
 
-/* Diagnostics in order of arrival. They live until onx_diag_clear or onx_ctx_free. */
+/* Diagnostics in order of arrival. Each stays where it is until onx_diag_clear or onx_ctx_free. */
 ONX_API size_t onx_diag_count(const onx_ctx *cx);
 ONX_API const onx_diag *onx_diag_get(const onx_ctx *cx, size_t index);
 /* How many of a severity were reported, those past the limit included. */

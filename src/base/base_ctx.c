@@ -24,6 +24,8 @@ onx_ctx *onx_ctx_new(const onx_allocator *allocator)
     memset(cx, 0, sizeof *cx);
     cx->allocator = *a;
     cx->secret = onxi_secret_make(cx);
+    cx->diags = cx->few_diags;
+    cx->diag_room = sizeof cx->few_diags / sizeof *cx->few_diags;
     cx->limits = (onx_limits){ .depth = 100, .diagnostics = 1000, .memory = (uint64_t)8 << 30 };
     return cx;
 }
@@ -35,7 +37,8 @@ void onx_ctx_free(onx_ctx *cx)
     onxi_guard_leave(cx); /* entered by onx_ctx_guard_files, if at all */
     onx_diag_clear(cx);
     onxi_arena_drop_spare(cx);
-    onxi_release(cx, cx->diags, cx->diag_room * sizeof *cx->diags);
+    if (cx->diags != cx->few_diags)
+        onxi_release(cx, cx->diags, cx->diag_room * sizeof *cx->diags);
     onx_allocator a = cx->allocator;
     a.resize(a.user, cx, sizeof *cx, 0);
 }
@@ -85,7 +88,7 @@ size_t onx_diag_count(const onx_ctx *cx)
 
 const onx_diag *onx_diag_get(const onx_ctx *cx, size_t index)
 {
-    return index < cx->diag_count ? &cx->diags[index] : NULL;
+    return index < cx->diag_count ? cx->diags[index] : NULL;
 }
 
 size_t onx_diag_total(const onx_ctx *cx, onx_severity severity)
@@ -118,31 +121,64 @@ void onxi_diag_forget(onx_ctx *cx, const char *rule)
 {
     size_t n = 0;
     for (size_t i = 0; i < cx->diag_count; i++) {
-        const onx_diag *d = &cx->diags[i];
+        onx_diag *d = cx->diags[i];
         if (d->severity == ONX_WARNING && d->rule && strcmp(d->rule, rule) == 0)
             cx->totals[ONX_WARNING]--;
         else
-            cx->diags[n++] = *d;
+            cx->diags[n++] = d;
     }
     cx->diag_count = n;
 }
 
-/* Room for one more diagnostic; NULL past the limit or out of memory. */
+/* Is one more of that severity to be kept? The first error is, even when warnings have used up all places: without it
+ * nobody would know why a call failed. */
+static bool is_wanted(const onx_ctx *cx, onx_severity severity)
+{
+    if (cx->diag_count < cx->limits.diagnostics)
+        return true;
+    return severity == ONX_ERROR && cx->totals[ONX_ERROR] == 1 && cx->limits.diagnostics;
+}
+
+/* What is recorded where there is no memory for more. */
+static void push_no_memory(onx_ctx *cx)
+{
+    cx->no_memory = (onx_diag){ .severity = ONX_ERROR,
+                                .status = ONX_E_MEMORY,
+                                .message = { "out of memory", sizeof "out of memory" - 1 } };
+    if (cx->diag_count < cx->diag_room && is_wanted(cx, ONX_ERROR))
+        cx->diags[cx->diag_count++] = &cx->no_memory;
+}
+
+/* Room for two more, of which one stays free. */
+static bool diags_grow(onx_ctx *cx)
+{
+    if (cx->diag_count + 1 < cx->diag_room)
+        return true;
+    const size_t old = cx->diag_room * sizeof *cx->diags;
+    const bool few = cx->diags == cx->few_diags;
+    onx_diag **more = cx->allocator.resize(cx->allocator.user, few ? NULL : cx->diags, few ? 0 : old, 2 * old);
+    if (!more)
+        return false;
+    if (few)
+        memcpy(more, cx->few_diags, old);
+    cx->diags = more;
+    cx->diag_room *= 2;
+    return true;
+}
+
+/* A new diagnostic; NULL past the limit, or, then recorded, out of memory. */
 static onx_diag *diag_push(onx_ctx *cx, onx_severity severity)
 {
     cx->totals[severity]++;
-    if (cx->diag_count >= cx->limits.diagnostics)
+    if (!is_wanted(cx, severity))
         return NULL;
-    if (cx->diag_count == cx->diag_room) {
-        size_t room = cx->diag_room ? cx->diag_room * 2 : 16;
-        onx_diag *bigger =
-            cx->allocator.resize(cx->allocator.user, cx->diags, cx->diag_room * sizeof *bigger, room * sizeof *bigger);
-        if (!bigger)
-            return NULL;
-        cx->diags = bigger;
-        cx->diag_room = room;
-    }
-    return &cx->diags[cx->diag_count++];
+    bool enough = (cx->texts || onx_arena_new(cx, &cx->texts) == ONX_OK) && diags_grow(cx);
+    onx_diag *d = enough ? onxi_arena_get(cx->texts, sizeof *d) : NULL;
+    if (d)
+        return cx->diags[cx->diag_count++] = d;
+    cx->totals[ONX_ERROR] += severity != ONX_ERROR;
+    push_no_memory(cx);
+    return NULL;
 }
 
 static onx_str keep(onx_ctx *cx, onx_str s)
@@ -178,7 +214,7 @@ static onx_str keep_format(onx_ctx *cx, const char *format, va_list args)
 
 void onxi_diag_place(onx_ctx *cx, size_t index, onx_where where, onx_str excerpt)
 {
-    onx_diag *d = &cx->diags[index];
+    onx_diag *d = cx->diags[index];
     where.path = d->where.path;
     d->where = where;
     d->excerpt = keep(cx, excerpt);
@@ -189,17 +225,17 @@ void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list
     if (cx->reporting)
         return;
     cx->reporting = true; /* what fails while recording is not recorded in turn */
-    if (cx->texts || onx_arena_new(cx, &cx->texts) == ONX_OK) {
-        onx_diag *d = diag_push(cx, diag->severity);
-        if (d) {
-            *d = *diag;
-            d->message = keep_format(cx, format, args);
-            d->where.path = keep(cx, diag->where.path);
-            d->value = keep(cx, diag->value);
-            d->expected = keep(cx, diag->expected);
-            d->hint = keep(cx, diag->hint);
-            d->excerpt = keep(cx, diag->excerpt);
-        }
+    onx_diag *d = diag_push(cx, diag->severity);
+    if (d) {
+        *d = *diag;
+        d->message = keep_format(cx, format, args);
+        if (!d->message.len) /* no memory for it: the kind of failure is something */
+            d->message = onx_str_of(onx_status_text(diag->status));
+        d->where.path = keep(cx, diag->where.path);
+        d->value = keep(cx, diag->value);
+        d->expected = keep(cx, diag->expected);
+        d->hint = keep(cx, diag->hint);
+        d->excerpt = keep(cx, diag->excerpt);
     }
     cx->reporting = false;
 }
@@ -236,9 +272,8 @@ onx_status onxi_no_memory(onx_ctx *cx)
     if (cx->reporting)
         return ONX_E_MEMORY;
     cx->reporting = true;
-    onx_diag *d = diag_push(cx, ONX_ERROR);
-    if (d)
-        *d = (onx_diag){ .severity = ONX_ERROR, .status = ONX_E_MEMORY, .message = onx_str_of("out of memory") };
+    cx->totals[ONX_ERROR]++;
+    push_no_memory(cx);
     cx->reporting = false;
     return ONX_E_MEMORY;
 }
@@ -246,7 +281,7 @@ onx_status onxi_no_memory(onx_ctx *cx)
 void onxi_diag_move(onx_ctx *cx, onx_ctx *from)
 {
     for (size_t i = 0; i < from->diag_count; i++) {
-        const onx_diag *d = &from->diags[i];
+        const onx_diag *d = from->diags[i];
         onxi_report(cx, d, "%.*s", ONX_ARG(d->message));
     }
     onx_diag_clear(from);

@@ -20,8 +20,11 @@ struct onx_ctx {
         size_t size;
     } buffers[ONXI_SPARE_BUFFERS]; /* large buffers that were given back, for the same reason */
     uint64_t arena_bytes;          /* held by all arenas and values of the context, against limits.memory */
-    onx_diag *diags;
+    /* Diagnostics are in `texts`, so that they stay where they are. A place is always free beyond the last one, for the
+     * news that memory ran out, which needs none. */
+    onx_diag **diags, *few_diags[8];
     size_t diag_count, diag_room;
+    onx_diag no_memory;
     size_t totals[ONX_ERROR + 1];
     onx_arena *texts; /* of the diagnostics */
     onx_temp_watch temps;

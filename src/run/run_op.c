@@ -471,8 +471,11 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
             status = p->kernel->prepare(p);
         if (status == ONX_OK)
             return ONX_OK;
-        if (status != ONX_E_UNSUPPORTED || onx_diag_total(e->cx, ONX_ERROR) != errors)
+        if (onx_diag_total(e->cx, ONX_ERROR) != errors)
             return status;
+        if (status != ONX_E_UNSUPPORTED) /* a kernel that refuses and does not say why */
+            return onx_prepare_fail(p, status, "the %s kernel of %s does not take the node: %s",
+                                    onxi_kernel_variant(p->kernel), p->kernel->op, onx_status_text(status));
         p->rows = 1;
         p->grain = 1;
         p->overwrite = -1;

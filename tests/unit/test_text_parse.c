@@ -197,7 +197,7 @@ static void test_text_parse__memory_that_runs_out(void **state)
         "  #@ node.metadata_props: [{key: \"k\" value: \"v\"}]\n"
         "}\n<domain: \"d\"> f <p, q = 2> (float x) => (y) { y = Abs(x) }\n";
     for (unsigned failing = 1;; failing++) {
-        scarce_memory memory = { 0, failing, 0 };
+        scarce_memory memory = { .failing = failing };
         onx_ctx *poor = onx_ctx_new(&(onx_allocator){ scarce_resize, &memory });
         cases_buffer out = { NULL, 0 };
         bool done = false;

@@ -293,7 +293,7 @@ static void test_text_places__memory_may_run_out(void **state)
 {
     (void)state;
     for (unsigned failing = 1;; failing++) {
-        scarce_memory memory = { 0, 0, 0 };
+        scarce_memory memory = { 0 };
         onx_ctx *poor = onx_ctx_new(&(onx_allocator){ scarce_resize, &memory });
         onx_doc *doc;
         onx_text_places *places;
