@@ -7,6 +7,7 @@ enum { BLOCK = 16384 }; /* even, so that packed types split between bytes */
 
 typedef struct cast_params {
     bool saturate;
+    onx_round_mode round_mode; /* to powers of two */
 } cast_params;
 
 static onx_status cast_prepare(onx_prepare *p)
@@ -18,8 +19,12 @@ static onx_status cast_prepare(onx_prepare *p)
     if (onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX || onx_dtype_class_of(y->dtype) == ONX_CLASS_COMPLEX)
         return ONX_E_UNSUPPORTED;
     onx_str round_mode = onx_prepare_text(p, "round_mode", "up");
-    if ((x->dtype == ONX_FLOAT8E8M0 || y->dtype == ONX_FLOAT8E8M0) && !onx_str_is(round_mode, "up"))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "round_mode \"%.*s\" is not supported", ONX_ARG(round_mode));
+    q->round_mode = onx_str_is(round_mode, "down")      ? ONX_ROUND_DOWN
+                    : onx_str_is(round_mode, "nearest") ? ONX_ROUND_NEAREST
+                                                        : ONX_ROUND_UP;
+    if (q->round_mode == ONX_ROUND_UP && !onx_str_is(round_mode, "up"))
+        return onx_prepare_fail(p, ONX_E_INVALID, "round_mode is \"%.*s\", expected up, down or nearest",
+                                ONX_ARG(round_mode));
     q->saturate = onx_prepare_int(p, "saturate", 1) != 0;
     p->params = q;
     p->rows = x->dtype == ONX_STRING || y->dtype == ONX_STRING ? 1 : (x->count + BLOCK - 1) / BLOCK;
@@ -134,6 +139,29 @@ static onx_status cast_clamped(const onx_value *x, onx_value *y, uint64_t start,
     return ONX_OK;
 }
 
+/* To powers of two downwards or to the nearest: the one above is known, the one below is half of it. */
+static void cast_to_scales(const cast_params *q, const onx_value *x, onx_value *y, uint64_t start, uint64_t end)
+{
+    double block[256];
+    uint8_t *out = y->data;
+    for (uint64_t at = start; at < end;) {
+        uint64_t n = end - at < 256 ? end - at : 256;
+        onxi_convert(ONX_DOUBLE, block, (onx_dtype)x->dtype, x->data, at, n, true);
+        onxi_convert(ONX_FLOAT8E8M0, out + at, ONX_DOUBLE, block, 0, n, true);
+        for (uint64_t i = 0; i < n; i++) {
+            uint8_t code = out[at + i];
+            double above = ldexp(1, code - 127), v = fabs(block[i]);
+            if (code == 0xff)
+                continue;
+            if (code && v < (q->round_mode == ONX_ROUND_DOWN ? above : above * 0.75))
+                out[at + i]--;
+            else if (!q->saturate && q->round_mode == ONX_ROUND_NEAREST && v >= above * 1.5) /* past the greatest */
+                out[at + i] = 0xff;
+        }
+        at += n;
+    }
+}
+
 static onx_status cast_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const cast_params *q = work->params;
@@ -151,6 +179,8 @@ static onx_status cast_run(onx_work *work, uint64_t first, uint64_t last)
     uint64_t start = first * BLOCK, end = last * BLOCK < x->count ? last * BLOCK : x->count;
     if (start >= end)
         return ONX_OK;
+    if (y->dtype == ONX_FLOAT8E8M0 && x->dtype != ONX_FLOAT8E8M0 && q->round_mode != ONX_ROUND_UP)
+        return cast_to_scales(q, x, y, start, end), ONX_OK;
     bool clamped = y->dtype == ONX_INT4 || y->dtype == ONX_UINT4 || y->dtype == ONX_FLOAT4E2M1;
     if (clamped && work->prepared->since < 24 && onx_dtype_class_of(x->dtype) == ONX_CLASS_FLOATING)
         return cast_clamped(x, y, start, end);

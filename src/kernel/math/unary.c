@@ -205,7 +205,7 @@ static onx_status clip_prepare(onx_prepare *p)
     if (p->since < 11) {
         static const char *const names[] = { "min", "max" };
         for (int i = 0; i < 2; i++) {
-            bool given = onx_prepare_attribute(p, names[i]) != NULL;
+            bool given = p->since >= 6 || onx_prepare_attribute(p, names[i]); /* version 1 has no defaults */
             double value = (double)onx_prepare_float(p, names[i], 0);
             *(i ? &q->has_high : &q->has_low) = given;
             if (given)
