@@ -416,6 +416,17 @@ const void *onxi_library_functions(onxi_library library, const char *const *name
  * build" */
 const char *onxi_library_missing(onxi_library library);
 
+/* ---- threads: one team per process, made when first needed (base_team.c) ---- */
+
+/* Does piece `piece`; `worker` < threads is nobody else's at that time. */
+typedef void onxi_team_work(void *user, uint64_t piece, unsigned worker);
+/* Does pieces 0 .. pieces-1, on up to `threads` threads, the calling one included; returns when all are done. Who does
+ * which is left open. Calls from within a piece do all of theirs by themselves, as worker 0. Any number of threads may
+ * call it at the same time. */
+void onxi_team_run(unsigned threads, uint64_t pieces, onxi_team_work *work, void *user);
+/* How many this process may run on. */
+unsigned onxi_processors(void);
+
 /* ---- checksums ---- */
 
 typedef struct onxi_sha1 onxi_sha1;

@@ -1,10 +1,20 @@
 /* base_process.c - the one home of mutable data of the process (scripts/check_symbols allows it here alone). The system
- * keeps loaded libraries once per process, so what was found in them is kept so, too. */
+ * keeps loaded libraries once per process, so what was found in them is kept so, too; and one team of threads serves
+ * all sessions, since two would fight over the same processors. */
 #include "base/base_process.h"
 
-static onxi_process process = { .library_lock = PTHREAD_MUTEX_INITIALIZER };
+static onxi_process process = {
+    .library_lock = PTHREAD_MUTEX_INITIALIZER,
+    .team = { .lock = PTHREAD_MUTEX_INITIALIZER, .posted = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER }
+};
+static _Thread_local bool in_piece;
 
 onxi_process *onxi_process_get(void)
 {
     return &process;
+}
+
+bool *onxi_process_in_piece(void)
+{
+    return &in_piece;
 }

@@ -18,11 +18,29 @@ typedef struct onxi_library_state {
     _Alignas(void *) unsigned char functions[ONXI_FUNCTIONS_MAX * sizeof(void *)];
 } onxi_library_state;
 
+/* ---- threads (base_team.c) ---- */
+
+struct onxi_team_job;
+
+typedef struct onxi_team {
+    pthread_mutex_t lock;
+    pthread_cond_t posted, done;
+    atomic_uint posts; /* how many there were: threads without work look at it for a while before they sleep */
+    _Atomic uint64_t alone_until; /* on the monotonic clock: helpers lose their processors to others until then */
+    struct onxi_team_job *jobs;   /* of the callers that are at it, first come first */
+    unsigned threads, sleeping;
+    unsigned working; /* on jobs, callers included */
+    bool prepared;    /* for forks and against unloading */
+} onxi_team;
+
 typedef struct onxi_process {
     pthread_mutex_t library_lock;
     onxi_library_state library[ONXI_LIBRARY_COUNT];
+    onxi_team team;
 } onxi_process;
 
 onxi_process *onxi_process_get(void);
+/* Of this thread: does it do a piece of a job? */
+bool *onxi_process_in_piece(void);
 
 #endif

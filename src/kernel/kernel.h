@@ -8,10 +8,6 @@
 #include "ir/ir.h"
 #include "value/value.h"
 
-#ifdef ONX_WITH_OPENMP
-#include <omp.h>
-#endif
-
 /* ---- tables ---- */
 
 /* All built-in rows, table by table; ends with NULL. */

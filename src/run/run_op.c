@@ -1,6 +1,8 @@
 /* run_op.c - one node: its types by the operator's rule, its kernel, and running it at once on real values. */
 #include "run/run.h"
 
+#include <stdatomic.h>
+
 /* ---- attributes ---- */
 
 static const onx_attribute *resolve(const onx_attribute *a, const onxi_run_frame *frame)
@@ -513,25 +515,28 @@ static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t fi
     return ONX_OK;
 }
 
-#ifdef ONX_WITH_OPENMP
-static onx_status run_rows_parallel(const onx_kernel *kernel, onx_work *work, uint64_t rows, unsigned threads)
+/* The rows of a kernel in blocks of neighbours, which the plan fixes: who does a block is left open. */
+typedef struct row_blocks {
+    const onx_kernel *kernel;
+    const onx_work *work;
+    uint64_t rows, count;
+    atomic_bool failed;
+} row_blocks;
+
+static void run_block(void *user, uint64_t block, unsigned worker)
 {
-    int worst = ONX_OK;
-    uint64_t step = work->prepared->thread_workspace;
-#pragma omp parallel num_threads(threads) reduction(max : worst)
-    {
-        unsigned count = (unsigned)omp_get_num_threads(), me = (unsigned)omp_get_thread_num();
-        uint64_t first = rows / count * me + (rows % count < me ? rows % count : me);
-        uint64_t last = first + rows / count + (me < rows % count ? 1 : 0);
-        onx_work mine = *work;
-        mine.cx = NULL;
-        mine.thread_workspace = step ? (char *)work->thread_workspace + step * me : NULL;
-        if (first < last)
-            worst = (int)run_rows(kernel, &mine, first, last);
-    }
-    return (onx_status)worst;
+    row_blocks *b = user;
+    if (atomic_load_explicit(&b->failed, memory_order_relaxed))
+        return;
+    uint64_t each = b->rows / b->count, more = b->rows % b->count; /* the first ones have one row more */
+    uint64_t first = each * block + (block < more ? block : more), last = first + each + (block < more);
+    uint64_t step = b->work->prepared->thread_workspace;
+    onx_work mine = *b->work;
+    mine.cx = NULL;
+    mine.thread_workspace = step ? (char *)mine.thread_workspace + step * worker : NULL;
+    if (run_rows(b->kernel, &mine, first, last) != ONX_OK)
+        atomic_store_explicit(&b->failed, true, memory_order_relaxed);
 }
-#endif
 
 /* A kernel that fails and does not say why. ONX_E_MISUSE comes from an output that cannot be resized, because the rule
  * settled its shape and the plan owns its memory. */
@@ -547,17 +552,18 @@ static onx_status explained(onx_status status, const onx_kernel *kernel, onx_wor
 
 onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
 {
-    uint64_t rows = work->prepared->rows;
+    enum { BLOCKS = 4 }; /* per thread, so that one which comes late or has to stop leaves the rest to others */
+    uint64_t rows = work->prepared->rows, grain = work->prepared->grain ? work->prepared->grain : 1;
     size_t errors = onx_diag_total(work->cx, ONX_ERROR);
     if (!rows)
         return ONX_OK;
-#ifdef ONX_WITH_OPENMP
-    uint64_t grain = work->prepared->grain ? work->prepared->grain : 1;
-    uint64_t pieces = rows / grain;
-    unsigned threads = pieces < work->threads ? (unsigned)pieces : work->threads;
-    if (threads > 1 && run_rows_parallel(kernel, work, rows, threads) == ONX_OK)
-        return ONX_OK; /* a failure is recorded by the serial run below */
-#endif
+    uint64_t pieces = rows / grain, most = (uint64_t)work->threads * BLOCKS;
+    if (pieces > 1 && work->threads > 1) {
+        row_blocks b = { .kernel = kernel, .work = work, .rows = rows, .count = pieces < most ? pieces : most };
+        onxi_team_run(work->threads, b.count, run_block, &b);
+        if (!atomic_load_explicit(&b.failed, memory_order_relaxed))
+            return ONX_OK; /* a failure is recorded by the serial run below */
+    }
     return explained(run_rows(kernel, work, 0, rows), kernel, work, errors);
 }
 

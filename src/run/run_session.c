@@ -3,20 +3,12 @@
 
 #include <onx/check.h>
 
-#include <unistd.h>
-
 onx_ctx *onxi_run_ctx_child(const onx_ctx *cx)
 {
     onx_ctx *child = onx_ctx_new(onxi_ctx_allocator(cx));
     if (child)
         onx_ctx_set_limits(child, onx_ctx_limits(cx));
     return child;
-}
-
-static unsigned processors(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
 }
 
 static void free_graph(onxi_run_session *s, onxi_run_graph *g)
@@ -85,14 +77,7 @@ static onx_status plan_early(onxi_run_session *s)
     if (status == ONX_OK && known) {
         onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = &s->watch };
         onxi_run_plan *plan;
-#ifdef ONX_WITH_OPENMP
-        int before = omp_get_max_threads();
-        omp_set_num_threads((int)s->threads);
-#endif
         status = onxi_run_plan_new(&e, g, inputs, &plan);
-#ifdef ONX_WITH_OPENMP
-        omp_set_num_threads(before);
-#endif
         if (status == ONX_OK) {
             g->plans = plan;
             g->plan_count = 1;
@@ -136,13 +121,8 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     onx_limits limits = onx_ctx_limits(own);
     limits.memory = s->options.memory;
     onx_ctx_set_limits(own, limits);
-#ifdef ONX_WITH_OPENMP
-    s->threads = s->options.threads ? s->options.threads : processors();
+    s->threads = s->options.threads ? s->options.threads : onxi_processors();
     s->threads = s->threads > 1024 ? 1024 : s->threads;
-#else
-    (void)processors;
-    s->threads = 1;
-#endif
     onx_status status = pthread_mutex_init(&s->lock, NULL) == 0 ? ONX_OK : ONX_E_MEMORY;
     s->lock_made = status == ONX_OK;
     if (status == ONX_OK)

@@ -350,14 +350,7 @@ static onx_status run_main(onxi_run_state *st, onx_ctx *cx, const onx_value *con
 {
     st->entered = 0;
     st->start_ns = onxi_run_clock_ns();
-#ifdef ONX_WITH_OPENMP
-    int before = omp_get_max_threads(); /* a setting of this thread; oneDNN goes by it */
-    omp_set_num_threads((int)st->plan->graph->session->threads);
-#endif
     onx_status status = onxi_run_state_run(st, cx, inputs, outputs, st->plan->graph->output_count);
-#ifdef ONX_WITH_OPENMP
-    omp_set_num_threads(before);
-#endif
     return status;
 }
 
@@ -389,14 +382,7 @@ static onx_status make_plan(onxi_run_graph *g, const onx_value *const *inputs, c
     ONX_TRY(onx_arena_new(s->cx, &arena));
     onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = watch };
     onxi_run_plan *plan;
-#ifdef ONX_WITH_OPENMP
-    int before = omp_get_max_threads();
-    omp_set_num_threads((int)s->threads);
-#endif
     onx_status status = onxi_run_plan_new(&e, g, inputs, &plan);
-#ifdef ONX_WITH_OPENMP
-    omp_set_num_threads(before);
-#endif
     onx_arena_free(arena);
     ONX_TRY(status);
     plan->next = g->plans;

@@ -4,8 +4,6 @@
  * context of its own; the caller adopts them in order, so model and diagnostics are those of one thread. */
 #include "wire/wire_read.h"
 
-#include <pthread.h>
-
 typedef struct span {
     const byte *p;
     size_t len;
@@ -19,8 +17,6 @@ typedef struct worker {
     size_t count;
     uint64_t first; /* index of the first element in the list */
     size_t done;    /* elements decoded before success or failure */
-    pthread_t thread;
-    bool running;
 } worker;
 
 enum { WORKERS_MAX = 64, SHARE_MIN = 64 * 1024 };
@@ -55,9 +51,10 @@ static size_t scan(reader *r, const byte *p, const byte *end, const byte *tag, s
     return n;
 }
 
-static void *work(void *argument)
+static void decode_share(void *workers, uint64_t share, unsigned thread)
 {
-    worker *w = argument;
+    (void)thread;
+    worker *w = (worker *)workers + share;
     frame up = *w->up;
     const onxi_message_table *table = up.field->message;
     for (size_t i = 0; i < w->count; i++) {
@@ -70,7 +67,6 @@ static void *work(void *argument)
         w->out[i] = m;
         w->done++;
     }
-    return NULL;
 }
 
 /* Cuts the run into shares of about equal bytes; returns how many there are. */
@@ -128,14 +124,8 @@ static bool decode_shares(reader *r, worker *workers, size_t n)
         equipped = equip(r, &workers[i]);
     if (!equipped)
         r->failure = ONX_E_MEMORY;
-    for (size_t i = 1; i < n && equipped; i++)
-        workers[i].running = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
-    for (size_t i = 0; i < n && equipped; i++) {
-        if (workers[i].running)
-            pthread_join(workers[i].thread, NULL);
-        else
-            work(&workers[i]); /* the first share, and those that got no thread */
-    }
+    if (equipped)
+        onxi_team_run((unsigned)n, n, decode_share, workers);
     for (size_t i = 0; i < n; i++)
         settle(r, &workers[i], r->failure == ONX_OK);
     if (r->failure == ONX_OK && !onxi_arena_within_limit(r->cx)) /* each worker alone was */

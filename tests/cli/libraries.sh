@@ -1,6 +1,15 @@
 # Libraries of others: nothing is linked with them, and each that is missing is named when something needs it.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
+# What the dynamic linker loads at the start: the C library, its loader, what the kernel maps.
+if command -v ldd >/dev/null && ! nm "$ONX" 2>/dev/null | grep -qE '__(a|t)san_init'; then
+    for file in "$ONX" "$(dirname "$ONX")/libonx.so"; do
+        expect 0 ldd "$file"
+        sed 's/ .*//; s/^[[:space:]]*//; s,.*/,,' out | grep -vE '^(linux-vdso|lib(c|m|pthread|dl)|ld-linux.*)\.so\.' >more
+        [ ! -s more ] || fail "$file is linked with $(tr '\n' ' ' <more)"
+    done
+fi
+
 cat >regex.onnxtxt <<'END_MODEL'
 <ir_version: 9, opset_import: ["" : 20]>
 g (string[1] x) => (bool[1] y) { y = RegexFullMatch <pattern = "a"> (x) }

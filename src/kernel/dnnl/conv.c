@@ -6,6 +6,8 @@
 /* By what the work is cut into parts: whole images, groups of channels, or channels of the result. */
 typedef enum conv_cut { WHOLE, IMAGES, GROUPS, CHANNELS } conv_cut;
 
+enum { BLOCK = 16 }; /* channels of a layout that are not to be cut, at most */
+
 typedef struct conv_shape {
     int64_t group;
     dnnl_dims_t strides, dilations, pad, pad_end;
@@ -40,29 +42,32 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     return true;
 }
 
-/* One part of the convolution: its operands, and how far it is from one to the next. */
+/* One part of the convolution. */
 typedef struct conv_part {
     onxi_dnnl_conv c;
     onxi_dnnl_md w_plain;
-    uint64_t x_step, w_step, b_step, y_step;
 } conv_part;
 
-/* The weights and the bias of a part; x and y are the caller's. */
-static bool describe_weights(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, conv_cut cut, uint32_t parts,
+/* Bytes from a part to the next. */
+typedef struct conv_steps {
+    uint64_t x, w, b, y;
+} conv_steps;
+
+/* The weights and the bias of a part with `extent` of the groups or channels; x and y are the caller's. */
+static bool describe_weights(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, conv_cut cut, int64_t extent,
                              conv_part *q)
 {
     const onx_value *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
-    int64_t dims[ONX_RANK_MAX], channels = w->dims[0] / s->group;
+    int64_t dims[ONX_RANK_MAX], groups = cut == GROUPS ? extent : s->group, channels = w->dims[0] / s->group;
     uint32_t at = 0;
-    bool shared = cut == WHOLE || cut == IMAGES;
+    if (cut == CHANNELS)
+        channels = extent;
     if (s->group > 1)
-        dims[at++] = cut == GROUPS ? s->group / parts : s->group;
-    dims[at++] = cut == CHANNELS ? channels / parts : channels;
+        dims[at++] = groups;
+    dims[at++] = channels;
     for (uint32_t i = 1; i < w->rank; i++)
         dims[at++] = w->dims[i];
-    int64_t outputs = shared ? w->dims[0] : w->dims[0] / parts;
-    q->w_step = shared ? 0 : w->count / parts * sizeof(float);
-    q->b_step = shared ? 0 : (uint64_t)outputs * sizeof(float);
+    int64_t outputs = groups * channels;
     q->c.w = onxi_dnnl_md_any(d, at, dims);
     q->w_plain = onxi_dnnl_md_plain(d, at, dims);
     q->c.b = b ? onxi_dnnl_md_plain(d, 1, &outputs) : NULL;
@@ -99,37 +104,95 @@ static bool choose_desc(const onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_conv
     return true;
 }
 
-/* The same in parts for several threads, with the layouts of the whole. */
-static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, const onxi_dnnl_post *post, conv_part *q,
-                     dnnl_primitive_desc_t *desc)
+static bool describe_part(const onx_prepare *p, const onxi_dnnl *d, const onxi_dnnl_post *post, const onxi_dnnl_conv *c,
+                          dnnl_primitive_desc_t *out)
 {
-    enum { BLOCK = 16 }; /* channels of a layout that are not to be cut */
-    const onx_value *x = p->inputs[0], *y = p->outputs[0];
-    conv_cut cut = x->dims[0] > 1 ? IMAGES : s->group > 1 ? GROUPS : CHANNELS;
-    int64_t extent = cut == IMAGES ? x->dims[0] : cut == GROUPS ? s->group : y->dims[1];
-    uint32_t parts = onxi_dnnl_parts(d, extent, cut == CHANNELS ? BLOCK : 1), axis = cut == IMAGES ? 0 : 1;
-    unsigned threads = d->threads;
-    conv_part part = { .x_step = 0 };
     onxi_dnnl_post same;
-    dnnl_primitive_desc_t better;
-    if (parts < 2)
+    if (!onxi_dnnl_post_make(p, d, post->binary >= 0 ? c->y : NULL, &same))
         return false;
-    part.c.x = cut == CHANNELS ? q->c.x : onxi_dnnl_md_part(d, q->c.x, x->rank, x->dims, axis, parts, &part.x_step);
-    part.c.y = onxi_dnnl_md_part(d, q->c.y, y->rank, y->dims, axis, parts, &part.y_step);
-    if (!describe_weights(p, d, s, cut, parts, &part) ||
-        !onxi_dnnl_post_make(p, d, post->binary >= 0 ? part.c.y : NULL, &same))
-        return false;
-    onxi_dnnl_use_threads(d, 1);
-    bool good = same.post_ops_done == post->post_ops_done && onxi_dnnl_describe_conv(d, &part.c, same.attr, &better);
+    bool good = same.post_ops_done == post->post_ops_done && onxi_dnnl_describe_conv(d, c, same.attr, out);
     d->lib->dnnl_primitive_attr_destroy(same.attr);
+    return good;
+}
+
+/* How many groups have whole blocks of channels together. */
+static int64_t group_unit(const onx_value *w, int64_t group)
+{
+    int64_t unit = 1;
+    while (unit < BLOCK && (unit * w->dims[1] % BLOCK || unit * (w->dims[0] / group) % BLOCK))
+        unit *= 2;
+    return unit;
+}
+
+static onxi_dnnl_cut choose_cut(const onx_prepare *p, const onxi_dnnl *d, const conv_shape *s, conv_cut *kind)
+{
+    const onx_value *x = p->inputs[0];
+    *kind = x->dims[0] > 1 ? IMAGES : s->group > 1 ? GROUPS : CHANNELS;
+    if (*kind == IMAGES)
+        return onxi_dnnl_cut_of(d, x->dims[0], 1);
+    if (*kind == GROUPS)
+        return onxi_dnnl_cut_of(d, s->group, group_unit(p->inputs[1], s->group));
+    return onxi_dnnl_cut_of(d, p->outputs[0]->dims[1], BLOCK);
+}
+
+/* The same in parts for several threads, with the layouts of the whole. */
+static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, const onxi_dnnl_post *post,
+                     conv_part part[2], conv_steps *step)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0], *w = p->inputs[1];
+    onxi_dnnl_pair px = onxi_dnnl_both(part[0].c.x), py;
+    dnnl_primitive_desc_t desc[2] = { NULL, NULL };
+    conv_cut kind;
+    onxi_dnnl_cut cut = choose_cut(p, d, s, &kind);
+    uint32_t axis = kind == IMAGES ? 0 : 1;
+    if (cut.parts < 2 ||
+        (kind != CHANNELS &&
+         !onxi_dnnl_cut_md(d, &cut, px.each, x, axis, kind == GROUPS ? w->dims[1] : 1, &px, &step->x)) ||
+        !onxi_dnnl_cut_md(d, &cut, part[0].c.y, y, axis, kind == GROUPS ? w->dims[0] / s->group : 1, &py, &step->y))
+        return false;
+    conv_part q[2] = { { .c = { .x = px.each, .y = py.each } }, { .c = { .x = px.last, .y = py.last } } };
+    bool good = describe_weights(p, d, s, kind, cut.each, &q[0]) && describe_part(p, d, post, &q[0].c, &desc[0]);
+    if (good && cut.last != cut.each) {
+        good = describe_weights(p, d, s, kind, cut.last, &q[1]);
+        if (kind == IMAGES) /* they share the weights */
+            q[1].c.w = d->lib->dnnl_primitive_desc_query_md(desc[0], dnnl_query_weights_md, 0);
+        good = good && describe_part(p, d, post, &q[1].c, &desc[1]);
+    } else {
+        q[1] = q[0];
+    }
     if (!good) {
-        onxi_dnnl_use_threads(d, threads);
+        if (desc[0])
+            d->lib->dnnl_primitive_desc_destroy(desc[0]);
         return false;
     }
-    d->lib->dnnl_primitive_desc_destroy(*desc);
-    *desc = better;
-    *q = part;
-    d->parts = parts;
+    if (kind != IMAGES) {
+        uint64_t channels = (uint64_t)cut.each * (kind == GROUPS ? (uint64_t)(w->dims[0] / s->group) : 1);
+        step->w = channels * (w->count / (uint64_t)w->dims[0]) * sizeof(float);
+        step->b = channels * sizeof(float);
+    }
+    d->lib->dnnl_primitive_desc_destroy(d->desc[0]);
+    memcpy(d->desc, desc, sizeof desc);
+    memcpy(part, q, sizeof q);
+    d->cut = cut;
+    return true;
+}
+
+static onxi_dnnl_pair pair(onxi_dnnl_md each, onxi_dnnl_md last)
+{
+    return (onxi_dnnl_pair){ each, last };
+}
+
+static bool add_operands(onx_prepare *p, onxi_dnnl *d, const conv_part q[2], const conv_steps *step)
+{
+    onxi_dnnl_md w = d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_weights_md, 0), w_last = w;
+    if (d->desc[1])
+        w_last = d->lib->dnnl_primitive_desc_query_md(d->desc[1], dnnl_query_weights_md, 0);
+    if (!onxi_dnnl_add_constant(p, d, DNNL_ARG_WEIGHTS, 1, pair(q[0].w_plain, q[1].w_plain), step->w, pair(w, w_last)))
+        return false;
+    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, pair(q[0].c.x, q[1].c.x), step->x);
+    if (q[0].c.b)
+        onxi_dnnl_add(d, DNNL_ARG_BIAS, ONXI_DNNL_INPUT, 2, pair(q[0].c.b, q[1].c.b), step->b);
+    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, pair(q[0].c.y, q[1].c.y), step->y);
     return true;
 }
 
@@ -143,31 +206,27 @@ static onx_status conv_prepare(onx_prepare *p)
     onxi_dnnl *d = onxi_dnnl_new(p, 8, s.cost);
     if (!d)
         return ONX_E_UNSUPPORTED;
-    conv_part q = { .c = { .x = onxi_dnnl_md_any(d, x->rank, x->dims), .y = onxi_dnnl_md_any(d, y->rank, y->dims) } };
+    conv_part q[2] = { { .c = { .x = onxi_dnnl_md_any(d, x->rank, x->dims),
+                                .y = onxi_dnnl_md_any(d, y->rank, y->dims) } } };
+    conv_steps step = { .x = 0 };
     onxi_dnnl_post post;
-    dnnl_primitive_desc_t desc;
-    if (!describe_weights(p, d, &s, WHOLE, 1, &q) || !choose_desc(p, d, &q.c, &post, &desc))
+    if (!describe_weights(p, d, &s, WHOLE, 0, &q[0]) || !choose_desc(p, d, &q[0].c, &post, &d->desc[0]))
         return onxi_dnnl_decline(d);
-    q.c.x = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(desc, dnnl_query_src_md, 0));
-    q.c.y = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0));
-    bool good =
-        q.c.x && q.c.y && onxi_dnnl_layout(p, d, x, q.c.x, &x_layout) && onxi_dnnl_layout(p, d, y, q.c.y, &y_layout);
-    if (good)
-        cut_conv(p, d, &s, &post, &q, &desc);
-    onxi_dnnl_md w = d->lib->dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
-    if (!good || !onxi_dnnl_add_constant(p, d, DNNL_ARG_WEIGHTS, 1, q.w_plain, q.w_step, w)) {
-        d->lib->dnnl_primitive_desc_destroy(desc);
+    q[0].c.x = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_src_md, 0));
+    q[0].c.y = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_dst_md, 0));
+    q[1] = q[0];
+    if (!q[0].c.x || !q[0].c.y || !onxi_dnnl_layout(p, d, x, q[0].c.x, &x_layout) ||
+        !onxi_dnnl_layout(p, d, y, q[0].c.y, &y_layout))
         return onxi_dnnl_decline(d);
-    }
-    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, q.c.x, q.x_step);
-    if (q.c.b)
-        onxi_dnnl_add(d, DNNL_ARG_BIAS, ONXI_DNNL_INPUT, 2, q.c.b, q.b_step);
-    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, q.c.y, q.y_step);
-    ONX_TRY(onxi_dnnl_finish(p, d, desc));
+    if (!cut_conv(p, d, &s, &post, q, &step))
+        step = (conv_steps){ .x = 0 };
+    if (!add_operands(p, d, q, &step))
+        return onxi_dnnl_decline(d);
+    ONX_TRY(onxi_dnnl_finish(p, d));
     p->want[0] = x_layout;
     p->want[1] = NULL;
     p->outputs[0]->layout = y_layout;
-    onxi_dnnl_post_apply(p, d, &post, y_layout, q.c.y, q.y_step);
+    onxi_dnnl_post_apply(p, d, &post, y_layout, pair(q[0].c.y, q[1].c.y), step.y);
     return ONX_OK;
 }
 

@@ -16,12 +16,6 @@ static void set_threads(const onxi_dnnl_functions *lib, int threads)
         lib->omp_set_num_threads(threads);
 }
 
-void onxi_dnnl_use_threads(onxi_dnnl *d, unsigned threads)
-{
-    d->threads = threads;
-    set_threads(d->lib, (int)threads);
-}
-
 /* ---- making ---- */
 
 enum { THREAD_COST = 1 << 17 }; /* multiplications that are worth a further thread */
@@ -35,10 +29,11 @@ onxi_dnnl *onxi_dnnl_new(onx_prepare *p, uint32_t operands, uint64_t cost)
     d->lib = lib;
     d->arena = p->arena;
     d->room = operands + 1u;
-    d->parts = 1;
-    d->threads_before = threads_now(lib);
+    d->cut = (onxi_dnnl_cut){ 1, 0, 0 };
     uint64_t worth = 1 + cost / THREAD_COST;
-    onxi_dnnl_use_threads(d, worth < p->threads ? (unsigned)worth : p->threads);
+    d->threads = worth < p->threads ? (unsigned)worth : p->threads;
+    d->threads_before = threads_now(lib);
+    set_threads(lib, 1);
     if (lib->dnnl_engine_create(&d->engine, dnnl_cpu, 0) == dnnl_success)
         return d;
     d->engine = NULL;
@@ -49,16 +44,18 @@ onxi_dnnl *onxi_dnnl_new(onx_prepare *p, uint32_t operands, uint64_t cost)
 void onxi_dnnl_release(void *params)
 {
     onxi_dnnl *d = params;
-    if (d->primitive)
-        d->lib->dnnl_primitive_destroy(d->primitive);
-    if (d->desc)
-        d->lib->dnnl_primitive_desc_destroy(d->desc);
+    for (int i = 0; i < 2; i++) {
+        if (d->primitive[i])
+            d->lib->dnnl_primitive_destroy(d->primitive[i]);
+        if (d->desc[i])
+            d->lib->dnnl_primitive_desc_destroy(d->desc[i]);
+        d->primitive[i] = NULL;
+        d->desc[i] = NULL;
+    }
     if (d->engine)
         d->lib->dnnl_engine_destroy(d->engine);
-    onxi_dnnl_md_free(d);
-    d->primitive = NULL;
-    d->desc = NULL;
     d->engine = NULL;
+    onxi_dnnl_md_free(d);
 }
 
 onx_status onxi_dnnl_decline(onxi_dnnl *d)
@@ -70,25 +67,34 @@ onx_status onxi_dnnl_decline(onxi_dnnl *d)
     return ONX_E_UNSUPPORTED;
 }
 
-void onxi_dnnl_add(onxi_dnnl *d, int arg, onxi_dnnl_source source, uint32_t index, onxi_dnnl_md md, uint64_t step)
+void onxi_dnnl_add(onxi_dnnl *d, int arg, onxi_dnnl_source source, uint32_t index, onxi_dnnl_pair md, uint64_t step)
 {
     if (d->count < d->room)
         d->operands[d->count++] = (onxi_dnnl_operand){ arg, source, index, NULL, md, step };
 }
 
-onx_status onxi_dnnl_finish(onx_prepare *p, onxi_dnnl *d, dnnl_primitive_desc_t desc)
+onx_status onxi_dnnl_finish(onx_prepare *p, onxi_dnnl *d)
 {
-    d->desc = desc;
-    if (d->lib->dnnl_primitive_create(&d->primitive, desc) != dnnl_success)
-        return onxi_dnnl_decline(d);
-    onxi_dnnl_md scratch = d->lib->dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
-    size_t size = scratch ? d->lib->dnnl_memory_desc_get_size(scratch) : 0;
-    if (size) {
-        *(d->parts > 1 ? &p->thread_workspace : &p->workspace) = size;
-        onxi_dnnl_add(d, DNNL_ARG_SCRATCHPAD, ONXI_DNNL_WORKSPACE, 0, scratch, 0);
+    onxi_dnnl_md scratch = NULL;
+    size_t most = 0;
+    for (int i = 0; i < 2 && d->desc[i]; i++) {
+        if (d->lib->dnnl_primitive_create(&d->primitive[i], d->desc[i]) != dnnl_success) {
+            d->primitive[i] = NULL;
+            return onxi_dnnl_decline(d);
+        }
+        onxi_dnnl_md md = d->lib->dnnl_primitive_desc_query_md(d->desc[i], dnnl_query_scratchpad_md, 0);
+        size_t size = md ? d->lib->dnnl_memory_desc_get_size(md) : 0;
+        if (size > most) { /* a larger one than it needs serves the other as well */
+            most = size;
+            scratch = md;
+        }
+    }
+    if (most) {
+        *(d->cut.parts > 1 ? &p->thread_workspace : &p->workspace) = most;
+        onxi_dnnl_add(d, DNNL_ARG_SCRATCHPAD, ONXI_DNNL_WORKSPACE, 0, onxi_dnnl_both(scratch), 0);
     }
     p->params = d;
-    p->rows = d->parts;
+    p->rows = d->cut.parts;
     set_threads(d->lib, d->threads_before);
     return ONX_OK;
 }
@@ -119,7 +125,7 @@ static void *operand_data(const onx_work *work, const onxi_dnnl *d, const onxi_d
         base = (char *)(uintptr_t)o->data;
         break;
     default:
-        return d->parts > 1 ? work->thread_workspace : work->workspace;
+        return d->cut.parts > 1 ? work->thread_workspace : work->workspace;
     }
     return base ? base + part * o->step : NULL;
 }
@@ -128,10 +134,10 @@ void onxi_dnnl_unbind(void *state)
 {
     dnnl_state *s = state;
     const onxi_dnnl_functions *lib = s->d->lib;
-    for (uint32_t i = 0; i < s->d->count * s->d->parts; i++)
+    for (uint32_t i = 0; i < s->d->count * s->d->cut.parts; i++)
         if (s->args[i].memory)
             lib->dnnl_memory_destroy(s->args[i].memory);
-    for (uint32_t i = 0; i < s->d->parts; i++)
+    for (uint32_t i = 0; i < s->d->cut.parts; i++)
         if (s->streams[i])
             lib->dnnl_stream_destroy(s->streams[i]);
     onxi_release(s->cx, s, s->size);
@@ -140,9 +146,9 @@ void onxi_dnnl_unbind(void *state)
 onx_status onxi_dnnl_bind(onx_work *work)
 {
     const onxi_dnnl *d = work->params;
-    size_t args = (size_t)d->count * d->parts;
+    size_t args = (size_t)d->count * d->cut.parts;
     size_t size =
-        sizeof(dnnl_state) + args * (sizeof(dnnl_exec_arg_t) + sizeof(void *)) + d->parts * sizeof(dnnl_stream_t);
+        sizeof(dnnl_state) + args * (sizeof(dnnl_exec_arg_t) + sizeof(void *)) + d->cut.parts * sizeof(dnnl_stream_t);
     dnnl_state *s = onxi_resize(work->cx, NULL, 0, size);
     if (!s)
         return ONX_E_MEMORY;
@@ -154,14 +160,15 @@ onx_status onxi_dnnl_bind(onx_work *work)
     s->streams = (dnnl_stream_t *)(void *)(s->data + args);
     work->state = s;
     bool good = true;
-    for (uint32_t part = 0; part < d->parts && good; part++) {
+    for (uint32_t part = 0; part < d->cut.parts && good; part++) {
         good = d->lib->dnnl_stream_create(&s->streams[part], d->engine, dnnl_stream_default_flags) == dnnl_success;
         for (uint32_t i = 0; i < d->count && good; i++) {
             size_t at = (size_t)part * d->count + i;
-            s->args[at].arg = d->operands[i].arg;
-            s->data[at] = operand_data(work, d, &d->operands[i], part);
-            good = d->lib->dnnl_memory_create(&s->args[at].memory, d->operands[i].md, d->engine, s->data[at]) ==
-                   dnnl_success;
+            const onxi_dnnl_operand *o = &d->operands[i];
+            onxi_dnnl_md md = part + 1 == d->cut.parts ? o->md.last : o->md.each;
+            s->args[at].arg = o->arg;
+            s->data[at] = operand_data(work, d, o, part);
+            good = d->lib->dnnl_memory_create(&s->args[at].memory, md, d->engine, s->data[at]) == dnnl_success;
         }
     }
     return good ? ONX_OK : onx_work_fail(work, ONX_E_MEMORY, "oneDNN cannot bind an operand");
@@ -180,7 +187,8 @@ static onx_status run_part(onx_work *work, const onxi_dnnl *d, uint64_t part)
             return onx_work_fail(work, ONX_E_INVALID, "oneDNN cannot bind an operand");
         last[i] = data;
     }
-    if (d->lib->dnnl_primitive_execute(d->primitive, s->streams[part], (int)d->count, args) != dnnl_success ||
+    dnnl_primitive_t primitive = d->primitive[d->primitive[1] && part + 1 == d->cut.parts];
+    if (d->lib->dnnl_primitive_execute(primitive, s->streams[part], (int)d->count, args) != dnnl_success ||
         d->lib->dnnl_stream_wait(s->streams[part]) != dnnl_success)
         return onx_work_fail(work, ONX_E_INVALID, "oneDNN cannot run the primitive");
     return ONX_OK;
@@ -191,7 +199,7 @@ onx_status onxi_dnnl_run(onx_work *work, uint64_t first, uint64_t last)
     const onxi_dnnl *d = work->params;
     int before = threads_now(d->lib);
     onx_status status = ONX_OK;
-    set_threads(d->lib, (int)d->threads);
+    set_threads(d->lib, 1);
     for (uint64_t part = first; part < last && status == ONX_OK; part++)
         status = run_part(work, d, part);
     set_threads(d->lib, before);
@@ -205,7 +213,7 @@ typedef struct packing {
     const char *from;
     uint64_t from_step, to_step;
     uint32_t copies; /* one per part, or one for all */
-    onxi_dnnl_md from_md, to_md;
+    onxi_dnnl_pair from_md, to_md;
 } packing;
 
 static bool execute(const onxi_dnnl *d, dnnl_primitive_t primitive, dnnl_memory_t from, dnnl_memory_t to)
@@ -220,24 +228,27 @@ static bool execute(const onxi_dnnl *d, dnnl_primitive_t primitive, dnnl_memory_
     return good;
 }
 
-static onx_status pack(void *user, void *out)
+/* Copies first .. last-1, which are alike. */
+static bool pack_copies(const packing *q, onxi_dnnl_md from_md, onxi_dnnl_md to_md, uint32_t first, uint32_t last,
+                        char *out)
 {
-    const packing *q = user;
     const onxi_dnnl *d = q->d;
     const onxi_dnnl_functions *lib = d->lib;
     dnnl_memory_t from = NULL, to = NULL;
     dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_t primitive = NULL;
-    bool good = lib->dnnl_memory_create(&from, q->from_md, d->engine, NULL) == dnnl_success &&
-                lib->dnnl_memory_create(&to, q->to_md, d->engine, NULL) == dnnl_success &&
-                lib->dnnl_reorder_primitive_desc_create(&desc, q->from_md, d->engine, q->to_md, d->engine, NULL) ==
-                    dnnl_success &&
-                lib->dnnl_primitive_create(&primitive, desc) == dnnl_success;
-    for (uint32_t part = 0; part < q->copies && good; part++)
-        good = lib->dnnl_memory_set_data_handle(from, (void *)(uintptr_t)(q->from + part * q->from_step)) ==
-                   dnnl_success &&
-               lib->dnnl_memory_set_data_handle(to, (char *)out + part * q->to_step) == dnnl_success &&
-               execute(d, primitive, from, to);
+    if (first == last)
+        return true;
+    bool good =
+        lib->dnnl_memory_create(&from, from_md, d->engine, NULL) == dnnl_success &&
+        lib->dnnl_memory_create(&to, to_md, d->engine, NULL) == dnnl_success &&
+        lib->dnnl_reorder_primitive_desc_create(&desc, from_md, d->engine, to_md, d->engine, NULL) == dnnl_success &&
+        lib->dnnl_primitive_create(&primitive, desc) == dnnl_success;
+    for (uint32_t i = first; i < last && good; i++)
+        good =
+            lib->dnnl_memory_set_data_handle(from, (void *)(uintptr_t)(q->from + i * q->from_step)) == dnnl_success &&
+            lib->dnnl_memory_set_data_handle(to, out + i * q->to_step) == dnnl_success &&
+            execute(d, primitive, from, to);
     if (primitive)
         lib->dnnl_primitive_destroy(primitive);
     if (desc)
@@ -246,39 +257,58 @@ static onx_status pack(void *user, void *out)
         lib->dnnl_memory_destroy(to);
     if (from)
         lib->dnnl_memory_destroy(from);
+    return good;
+}
+
+static onx_status pack(void *user, void *out)
+{
+    const packing *q = user;
+    bool good = pack_copies(q, q->from_md.each, q->to_md.each, 0, q->copies - 1, out) &&
+                pack_copies(q, q->from_md.last, q->to_md.last, q->copies - 1, q->copies, out);
     return good ? ONX_OK : ONX_E_UNSUPPORTED;
 }
 
-/* What the bytes are made by: from which layout, since one constant may be read in two, to which, in how many copies.
+/* What the bytes are made by: from which layouts, since one constant may be read in two, to which, in how many copies.
  */
 static size_t packing_key(onxi_dnnl *d, const packing *q, char **out)
 {
-    const void *a, *b;
-    size_t a_size = onxi_dnnl_md_key(d, q->from_md, &a), b_size = onxi_dnnl_md_key(d, q->to_md, &b);
-    char *key = a_size && b_size ? onx_arena_alloc(d->arena, sizeof q->copies + a_size + b_size) : NULL;
+    const onxi_dnnl_md mds[] = { q->from_md.each, q->from_md.last, q->to_md.each, q->to_md.last };
+    enum { COUNT = sizeof mds / sizeof *mds };
+    const void *keys[COUNT];
+    size_t sizes[COUNT], total = sizeof q->copies;
+    for (int i = 0; i < COUNT; i++) {
+        if (!(sizes[i] = onxi_dnnl_md_key(d, mds[i], &keys[i])))
+            return 0;
+        total += sizes[i];
+    }
+    char *key = onx_arena_alloc(d->arena, total);
     if (!key)
         return 0;
-    memcpy(key, &q->copies, sizeof q->copies);
-    memcpy(key + sizeof q->copies, a, a_size);
-    memcpy(key + sizeof q->copies + a_size, b, b_size);
     *out = key;
-    return sizeof q->copies + a_size + b_size;
+    memcpy(key, &q->copies, sizeof q->copies);
+    key += sizeof q->copies;
+    for (int i = 0; i < COUNT; i++) {
+        memcpy(key, keys[i], sizes[i]);
+        key += sizes[i];
+    }
+    return total;
 }
 
-bool onxi_dnnl_add_constant(onx_prepare *p, onxi_dnnl *d, int arg, uint32_t input, onxi_dnnl_md from, uint64_t step,
-                            onxi_dnnl_md to)
+bool onxi_dnnl_add_constant(onx_prepare *p, onxi_dnnl *d, int arg, uint32_t input, onxi_dnnl_pair from, uint64_t step,
+                            onxi_dnnl_pair to)
 {
-    if (!from || !to)
+    if (!from.each || !from.last || !to.each || !to.last)
         return false;
+    size_t each = d->lib->dnnl_memory_desc_get_size(to.each), last = d->lib->dnnl_memory_desc_get_size(to.last);
     packing q = { .d = d,
                   .from = p->inputs[input]->data,
                   .from_step = step,
-                  .to_step = (d->lib->dnnl_memory_desc_get_size(to) + 63u) & ~(size_t)63u,
-                  .copies = step ? d->parts : 1,
+                  .to_step = ((each > last ? each : last) + 63u) & ~(size_t)63u,
+                  .copies = step ? d->cut.parts : 1,
                   .from_md = from,
                   .to_md = to };
     const void *data = q.from;
-    if (q.copies > 1 || !d->lib->dnnl_memory_desc_equal(from, to)) {
+    if (q.copies > 1 || !d->lib->dnnl_memory_desc_equal(from.each, to.each)) {
         char *key;
         uint64_t size;
         size_t key_size = packing_key(d, &q, &key);

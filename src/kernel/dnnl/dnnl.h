@@ -82,26 +82,41 @@ typedef enum onxi_dnnl_source {
     ONXI_DNNL_WORKSPACE
 } onxi_dnnl_source;
 
+/* Descriptions of what a part sees of an operand, and of what the last part sees. */
+typedef struct onxi_dnnl_pair {
+    onxi_dnnl_md each, last;
+} onxi_dnnl_pair;
+static inline onxi_dnnl_pair onxi_dnnl_both(onxi_dnnl_md md)
+{
+    return (onxi_dnnl_pair){ md, md };
+}
+
 typedef struct onxi_dnnl_operand {
     int arg; /* DNNL_ARG_... */
     onxi_dnnl_source source;
     uint32_t index; /* of the input or output */
     const void *data;
-    onxi_dnnl_md md; /* of one part */
-    uint64_t step;   /* bytes from one part to the next */
+    onxi_dnnl_pair md; /* of one part */
+    uint64_t step;     /* bytes from one part to the next */
 } onxi_dnnl_operand;
 
-/* The params of every kernel on oneDNN. The work is one primitive that runs once for each of `parts` slices of the
- * operands, on our own threads and none of its own; or once, on `threads` threads of its own. */
+/* How something of a certain extent is cut into parts for threads. */
+typedef struct onxi_dnnl_cut {
+    uint32_t parts;
+    int64_t each, last; /* extent of a part, of the last one */
+} onxi_dnnl_cut;
+
+/* The params of every kernel on oneDNN. The work is a primitive that runs once for each part, on our own threads and
+ * without threads of oneDNN's; the last part, which may be smaller, has one of its own. */
 typedef struct onxi_dnnl {
     const onxi_dnnl_functions *lib;
     onx_arena *arena;
     dnnl_engine_t engine;
-    dnnl_primitive_desc_t desc;
-    dnnl_primitive_t primitive;
+    dnnl_primitive_desc_t desc[2]; /* of a part, of the last one; NULL there: it is like the others */
+    dnnl_primitive_t primitive[2];
     struct onxi_dnnl_kept *kept; /* descriptions of memory that are freed with it */
-    uint32_t parts;
-    unsigned threads;
+    onxi_dnnl_cut cut;
+    unsigned threads;   /* that the work is worth */
     int threads_before; /* of the OpenMP of the thread that prepares */
     uint32_t count, room;
     onxi_dnnl_operand *operands;
@@ -111,14 +126,12 @@ typedef struct onxi_dnnl {
  * work, in multiplications or elements moved: what is small is done by one thread. Every path leads to onxi_dnnl_finish
  * or onxi_dnnl_decline. */
 onxi_dnnl *onxi_dnnl_new(onx_prepare *p, uint32_t operands, uint64_t cost);
-/* How many threads primitives have that are described from now on. */
-void onxi_dnnl_use_threads(onxi_dnnl *d, unsigned threads);
-/* Takes the description over, makes the primitive and adds its scratchpad. Anything that oneDNN refuses declines:
- * what was made is released. */
-onx_status onxi_dnnl_finish(onx_prepare *p, onxi_dnnl *d, dnnl_primitive_desc_t desc);
+/* Takes the descriptions in d->desc, makes the primitives and adds their scratchpad. Anything that oneDNN refuses
+ * declines: what was made is released. */
+onx_status onxi_dnnl_finish(onx_prepare *p, onxi_dnnl *d);
 /* Releases and declines; NULL is allowed. */
 onx_status onxi_dnnl_decline(onxi_dnnl *d);
-void onxi_dnnl_add(onxi_dnnl *d, int arg, onxi_dnnl_source source, uint32_t index, onxi_dnnl_md md, uint64_t step);
+void onxi_dnnl_add(onxi_dnnl *d, int arg, onxi_dnnl_source source, uint32_t index, onxi_dnnl_pair md, uint64_t step);
 
 /* ---- descriptions of memory: NULL when oneDNN has none ---- */
 
@@ -134,16 +147,16 @@ onxi_dnnl_md onxi_dnnl_md_plain(onxi_dnnl *d, uint32_t rank, const int64_t *dims
 onxi_dnnl_md onxi_dnnl_md_any(onxi_dnnl *d, uint32_t rank, const int64_t *dims);
 /* The layout that the description of such a value stands for; NULL in *out for row-major. False when out of memory. */
 bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnnl_md md, const onx_layout **out);
-/* What the descriptions of one of `parts` equal slices along `axis` is; NULL unless slices lie one after the other.
- * *step: bytes from one to the next. */
-onxi_dnnl_md onxi_dnnl_md_part(onxi_dnnl *d, onxi_dnnl_md whole, uint32_t rank, const int64_t *dims, uint32_t axis,
-                               uint32_t parts, uint64_t *step);
-/* Into how many slices `extent` things are cut for the threads of d; 1: not at all. */
-uint32_t onxi_dnnl_parts(const onxi_dnnl *d, int64_t extent, int64_t unit);
-/* Adds a row-major constant input in another layout, which is made once per session. `from` describes what one part
+/* Cuts `extent` things into parts of whole units for the threads of d. */
+onxi_dnnl_cut onxi_dnnl_cut_of(const onxi_dnnl *d, int64_t extent, int64_t unit);
+/* What the parts of a cut see of a value whose dim `axis` is cut, `factor` indexes for each thing. False unless parts
+ * follow one another in memory. *step: bytes from one to the next. */
+bool onxi_dnnl_cut_md(onxi_dnnl *d, const onxi_dnnl_cut *cut, onxi_dnnl_md whole, const onx_value *v, uint32_t axis,
+                      int64_t factor, onxi_dnnl_pair *out, uint64_t *step);
+/* Adds a row-major constant input in another layout, which is made once per session. `from` describes what a part
  * needs of it, the next part begins `step` bytes on; 0: all parts need the same. False: it cannot be had. */
-bool onxi_dnnl_add_constant(onx_prepare *p, onxi_dnnl *d, int arg, uint32_t input, onxi_dnnl_md from, uint64_t step,
-                            onxi_dnnl_md to);
+bool onxi_dnnl_add_constant(onx_prepare *p, onxi_dnnl *d, int arg, uint32_t input, onxi_dnnl_pair from, uint64_t step,
+                            onxi_dnnl_pair to);
 
 /* ---- descriptions of primitives (version.c) ---- */
 
@@ -187,7 +200,7 @@ bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md 
 bool onxi_dnnl_attr(const onxi_dnnl *d, dnnl_primitive_attr_t *out);
 /* Tells the planner; adds the operand, which is laid out as the result is. */
 void onxi_dnnl_post_apply(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_post *post, const onx_layout *layout,
-                          onxi_dnnl_md dst, uint64_t step);
+                          onxi_dnnl_pair dst, uint64_t step);
 
 onx_status onxi_dnnl_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_dnnl_bind(onx_work *work);

@@ -88,40 +88,44 @@ static const struct {
     { 5, dnnl_aBcde4b, false },
 };
 
-onxi_dnnl_md onxi_dnnl_md_part(onxi_dnnl *d, onxi_dnnl_md whole, uint32_t rank, const int64_t *dims, uint32_t axis,
-                               uint32_t parts, uint64_t *step)
+onxi_dnnl_cut onxi_dnnl_cut_of(const onxi_dnnl *d, int64_t extent, int64_t unit)
 {
-    int64_t cut[ONX_RANK_MAX];
-    *step = 0;
-    if (!whole || rank > 5 || axis >= rank || dims[axis] % parts != 0)
-        return NULL;
-    for (uint32_t i = 0; i < axis; i++)
-        if (dims[i] != 1)
-            return NULL;
-    memcpy(cut, dims, rank * sizeof *dims);
-    cut[axis] /= parts;
-    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
-        if (tags[i].rank != rank || (tags[i].channels_last && axis))
-            continue;
-        onxi_dnnl_md like = onxi_dnnl_md_tag(d, rank, dims, tags[i].tag);
-        if (!like || !d->lib->dnnl_memory_desc_equal(like, whole))
-            continue;
-        onxi_dnnl_md part = onxi_dnnl_md_tag(d, rank, cut, tags[i].tag);
-        size_t size = part ? d->lib->dnnl_memory_desc_get_size(part) : 0;
-        if (size * parts != d->lib->dnnl_memory_desc_get_size(whole))
-            return NULL; /* blocks of channels that would have to be cut */
-        *step = size;
-        return part;
-    }
-    return NULL;
+    int64_t units = (extent + unit - 1) / unit, threads = d->threads, each = (units + threads - 1) / threads * unit;
+    if (threads < 2 || units < 2)
+        return (onxi_dnnl_cut){ 1, extent, extent };
+    int64_t parts = (extent + each - 1) / each;
+    return (onxi_dnnl_cut){ (uint32_t)parts, each, extent - each * (parts - 1) };
 }
 
-uint32_t onxi_dnnl_parts(const onxi_dnnl *d, int64_t extent, int64_t unit)
+bool onxi_dnnl_cut_md(onxi_dnnl *d, const onxi_dnnl_cut *cut, onxi_dnnl_md whole, const onx_value *v, uint32_t axis,
+                      int64_t factor, onxi_dnnl_pair *out, uint64_t *step)
 {
-    for (uint32_t parts = d->threads; d->threads > 1 && parts <= 2 * d->threads; parts++)
-        if (extent % parts == 0 && extent / parts % unit == 0)
-            return parts;
-    return 1;
+    int64_t dims[ONX_RANK_MAX];
+    if (!whole || v->rank > 5 || axis >= v->rank)
+        return false;
+    for (uint32_t i = 0; i < axis; i++)
+        if (v->dims[i] != 1)
+            return false;
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        if (tags[i].rank != v->rank || (tags[i].channels_last && axis))
+            continue;
+        onxi_dnnl_md like = onxi_dnnl_md_tag(d, v->rank, v->dims, tags[i].tag);
+        if (!like || !d->lib->dnnl_memory_desc_equal(like, whole))
+            continue;
+        memcpy(dims, v->dims, v->rank * sizeof *dims);
+        dims[axis] = cut->each * factor;
+        out->each = out->last = onxi_dnnl_md_tag(d, v->rank, dims, tags[i].tag);
+        dims[axis] = cut->last * factor;
+        if (cut->last != cut->each)
+            out->last = onxi_dnnl_md_tag(d, v->rank, dims, tags[i].tag);
+        if (!out->each || !out->last)
+            return false;
+        *step = d->lib->dnnl_memory_desc_get_size(out->each);
+        /* Otherwise there are blocks of channels that would have to be cut. */
+        return *step * (cut->parts - 1) + d->lib->dnnl_memory_desc_get_size(out->last) ==
+               d->lib->dnnl_memory_desc_get_size(whole);
+    }
+    return false;
 }
 
 /* ---- changes of layout ---- */
@@ -137,42 +141,40 @@ static bool reorder_desc(const onxi_dnnl *d, onxi_dnnl_md from, onxi_dnnl_md to,
 }
 
 /* By images, or by channels of one image. */
-static bool reorder_parts(onxi_dnnl *d, const onx_value *x, onxi_dnnl_md from, onxi_dnnl_md to,
-                          dnnl_primitive_desc_t *out)
+static bool cut_reorder(onxi_dnnl *d, const onx_value *x, onxi_dnnl_md from, onxi_dnnl_md to)
 {
+    enum { BLOCK = 16 };
     uint32_t axis = x->rank > 1 && x->dims[0] == 1 ? 1 : 0;
-    uint32_t parts = onxi_dnnl_parts(d, x->dims[axis], axis ? 4 : 1);
-    uint64_t from_step, to_step;
-    unsigned threads = d->threads;
-    onxi_dnnl_md from_part = parts > 1 ? onxi_dnnl_md_part(d, from, x->rank, x->dims, axis, parts, &from_step) : NULL;
-    onxi_dnnl_md to_part = from_part ? onxi_dnnl_md_part(d, to, x->rank, x->dims, axis, parts, &to_step) : NULL;
-    if (!to_part)
+    onxi_dnnl_cut cut = onxi_dnnl_cut_of(d, x->rank ? x->dims[axis] : 1, axis ? BLOCK : 1);
+    onxi_dnnl_pair a, b;
+    uint64_t a_step, b_step;
+    if (cut.parts < 2 || !onxi_dnnl_cut_md(d, &cut, from, x, axis, 1, &a, &a_step) ||
+        !onxi_dnnl_cut_md(d, &cut, to, x, axis, 1, &b, &b_step) || !reorder_desc(d, a.each, b.each, &d->desc[0]))
         return false;
-    onxi_dnnl_use_threads(d, 1);
-    if (!reorder_desc(d, from_part, to_part, out)) {
-        onxi_dnnl_use_threads(d, threads);
+    if (cut.last != cut.each && !reorder_desc(d, a.last, b.last, &d->desc[1])) {
+        d->lib->dnnl_primitive_desc_destroy(d->desc[0]);
+        d->desc[0] = NULL;
         return false;
     }
-    d->parts = parts;
-    onxi_dnnl_add(d, DNNL_ARG_FROM, ONXI_DNNL_INPUT, 0, from_part, from_step);
-    onxi_dnnl_add(d, DNNL_ARG_TO, ONXI_DNNL_OUTPUT, 0, to_part, to_step);
+    d->cut = cut;
+    onxi_dnnl_add(d, DNNL_ARG_FROM, ONXI_DNNL_INPUT, 0, a, a_step);
+    onxi_dnnl_add(d, DNNL_ARG_TO, ONXI_DNNL_OUTPUT, 0, b, b_step);
     return true;
 }
 
 static onx_status reorder_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
-    dnnl_primitive_desc_t desc;
     onxi_dnnl *d = onxi_dnnl_new(p, 3, x->count);
     onxi_dnnl_md from = d ? onxi_dnnl_md_of(d, x) : NULL, to = d ? onxi_dnnl_md_of(d, p->outputs[0]) : NULL;
-    if (from && to && reorder_parts(d, x, from, to, &desc))
-        return onxi_dnnl_finish(p, d, desc);
-    if (!d || !reorder_desc(d, from, to, &desc)) {
+    if (from && to && cut_reorder(d, x, from, to))
+        return onxi_dnnl_finish(p, d);
+    if (!d || !reorder_desc(d, from, to, &d->desc[0])) {
         onxi_dnnl_decline(d);
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a layout cannot be changed");
     }
-    onxi_dnnl_add(d, DNNL_ARG_FROM, ONXI_DNNL_INPUT, 0, from, 0);
-    onxi_dnnl_add(d, DNNL_ARG_TO, ONXI_DNNL_OUTPUT, 0, to, 0);
-    return onxi_dnnl_finish(p, d, desc);
+    onxi_dnnl_add(d, DNNL_ARG_FROM, ONXI_DNNL_INPUT, 0, onxi_dnnl_both(from), 0);
+    onxi_dnnl_add(d, DNNL_ARG_TO, ONXI_DNNL_OUTPUT, 0, onxi_dnnl_both(to), 0);
+    return onxi_dnnl_finish(p, d);
 }
 #endif

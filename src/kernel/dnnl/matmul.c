@@ -12,60 +12,81 @@ typedef struct product {
 
 typedef struct product_part {
     onxi_dnnl_md x, w, w_plain, b, y;
-    uint64_t x_step, w_step, b_step, y_step;
 } product_part;
 
 /* Parts are rows of the result; of a single row, columns. */
-static bool describe(const product *q, onxi_dnnl *d, product_part *s)
+static bool describe(const product *q, onxi_dnnl *d, int64_t extent, product_part *s)
 {
     bool columns = q->m == 1;
-    int64_t parts = d->parts, m = columns ? 1 : q->m / parts, n = columns ? q->n / parts : q->n;
+    int64_t m = columns ? 1 : extent, n = columns ? extent : q->n;
     const int64_t x[] = { m, q->k }, w[] = { n, q->k }, y[] = { m, n };
     const int64_t steps[] = { q->trans_b ? q->k : 1, q->trans_b ? 1 : q->n };
     *s = (product_part){ .x = onxi_dnnl_md_plain(d, 2, x),
                          .w = onxi_dnnl_md_any(d, 2, w),
                          .w_plain = onxi_dnnl_md_strides(d, 2, w, steps),
                          .b = onxi_dnnl_md_plain(d, 1, w),
-                         .y = onxi_dnnl_md_plain(d, 2, y),
-                         .y_step = (uint64_t)(m * n) * sizeof(float) };
-    if (columns) {
-        s->w_step = (uint64_t)(n * steps[0]) * sizeof(float);
-        s->b_step = (uint64_t)n * sizeof(float);
-    } else {
-        s->x_step = (uint64_t)(m * q->k) * sizeof(float);
-    }
+                         .y = onxi_dnnl_md_plain(d, 2, y) };
     return s->x && s->w && s->w_plain && s->b && s->y;
+}
+
+static bool describe_product(const onx_prepare *p, const product *q, const onxi_dnnl *d, const product_part *s,
+                             onxi_dnnl_post *post, dnnl_primitive_desc_t *out)
+{
+    if (!onxi_dnnl_post_make(p, d, s->y, post))
+        return false;
+    bool good = onxi_dnnl_describe_inner_product(d, s->x, s->w, q->bias ? s->b : NULL, s->y, post->attr, out);
+    d->lib->dnnl_primitive_attr_destroy(post->attr);
+    return good;
+}
+
+/* Both descriptions of d, and their weights. */
+static bool describe_parts(const onx_prepare *p, const product *q, onxi_dnnl *d, product_part s[2],
+                           onxi_dnnl_post *post)
+{
+    enum { UNIT = 16 }; /* columns that belong together */
+    d->cut = q->m == 1 ? onxi_dnnl_cut_of(d, q->n, UNIT) : onxi_dnnl_cut_of(d, q->m, 1);
+    if (!describe(q, d, d->cut.each, &s[0]) || !describe_product(p, q, d, &s[0], post, &d->desc[0]))
+        return false;
+    s[0].w = d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_weights_md, 0);
+    s[1] = s[0];
+    if (d->cut.last == d->cut.each)
+        return true;
+    if (!describe(q, d, d->cut.last, &s[1]))
+        return false;
+    if (q->m != 1) /* they share the weights */
+        s[1].w = s[0].w;
+    if (!describe_product(p, q, d, &s[1], post, &d->desc[1]))
+        return false;
+    s[1].w = d->lib->dnnl_primitive_desc_query_md(d->desc[1], dnnl_query_weights_md, 0);
+    return true;
 }
 
 static onx_status inner_product(onx_prepare *p, product *q)
 {
     onxi_dnnl *d = onxi_dnnl_new(p, 8, (uint64_t)q->m * (uint64_t)q->n * (uint64_t)q->k);
-    product_part s;
+    product_part s[2];
     onxi_dnnl_post post;
-    dnnl_primitive_desc_t desc = NULL;
-    if (!d)
-        return ONX_E_UNSUPPORTED;
-    d->parts = q->m == 1 ? onxi_dnnl_parts(d, q->n, 16) : onxi_dnnl_parts(d, q->m, 1);
-    if (d->parts > 1)
-        onxi_dnnl_use_threads(d, 1);
-    if (!describe(q, d, &s) || !onxi_dnnl_post_make(p, d, s.y, &post))
+    if (!d || !describe_parts(p, q, d, s, &post))
         return onxi_dnnl_decline(d);
-    bool good = onxi_dnnl_describe_inner_product(d, s.x, s.w, q->bias ? s.b : NULL, s.y, post.attr, &desc);
-    d->lib->dnnl_primitive_attr_destroy(post.attr);
-    onxi_dnnl_md w = good ? d->lib->dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0) : NULL;
-    if (!good || !onxi_dnnl_add_constant(p, d, DNNL_ARG_WEIGHTS, 1, s.w_plain, s.w_step, w)) {
-        if (desc)
-            d->lib->dnnl_primitive_desc_destroy(desc);
+    uint64_t each = (uint64_t)d->cut.each * sizeof(float), n = (uint64_t)q->n, k = (uint64_t)q->k;
+    bool columns = q->m == 1;
+    onxi_dnnl_pair y = { s[0].y, s[1].y };
+    uint64_t y_step = columns ? each : each * n;
+    if (!onxi_dnnl_add_constant(p, d, DNNL_ARG_WEIGHTS, 1, (onxi_dnnl_pair){ s[0].w_plain, s[1].w_plain },
+                                !columns     ? 0
+                                : q->trans_b ? each * k
+                                             : each,
+                                (onxi_dnnl_pair){ s[0].w, s[1].w }))
         return onxi_dnnl_decline(d);
-    }
-    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, s.x, s.x_step);
+    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, (onxi_dnnl_pair){ s[0].x, s[1].x }, columns ? 0 : each * k);
     if (q->bias)
-        onxi_dnnl_add(d, DNNL_ARG_BIAS, ONXI_DNNL_INPUT, q->bias, s.b, s.b_step);
-    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, s.y, s.y_step);
-    ONX_TRY(onxi_dnnl_finish(p, d, desc));
+        onxi_dnnl_add(d, DNNL_ARG_BIAS, ONXI_DNNL_INPUT, q->bias, (onxi_dnnl_pair){ s[0].b, s[1].b },
+                      columns ? each : 0);
+    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, y, y_step);
+    ONX_TRY(onxi_dnnl_finish(p, d));
     for (uint32_t i = 0; i < p->operand_count; i++)
         p->want[i] = NULL;
-    onxi_dnnl_post_apply(p, d, &post, NULL, s.y, s.y_step);
+    onxi_dnnl_post_apply(p, d, &post, NULL, y, y_step);
     return ONX_OK;
 }
 
@@ -91,9 +112,9 @@ static onx_status gemm_prepare(onx_prepare *p)
 /* ---- two values of the run: leading dims as batch ---- */
 
 typedef struct batch {
-    uint32_t rank;
+    uint32_t rank, axis; /* axis: the dim that is cut into parts */
     int64_t a[ONX_RANK_MAX], b[ONX_RANK_MAX], y[ONX_RANK_MAX];
-    uint64_t a_step, b_step, y_step; /* bytes from one part to the next */
+    bool a_cut, b_cut; /* what is broadcast along the dim is needed by each part */
 } batch;
 
 static bool batch_of(const onx_prepare *p, batch *q)
@@ -108,28 +129,39 @@ static bool batch_of(const onx_prepare *p, batch *q)
         q->b[i] = i + b->rank >= q->rank ? b->dims[i + b->rank - q->rank] : 1;
         q->y[i] = y->dims[i];
     }
+    /* The first dim that has an extent, which is one of the batch or the rows of one product. */
+    while (q->axis + 2 < q->rank && q->y[q->axis] == 1)
+        q->axis++;
+    q->a_cut = q->a[q->axis] > 1;
+    q->b_cut = q->b[q->axis] > 1 && q->axis + 2 < q->rank;
     return true;
 }
 
-/* Cuts the first dim that has an extent, which is one of the batch or the rows of one product. */
-static void cut_batch(onxi_dnnl *d, batch *q)
+typedef struct batch_part {
+    onxi_dnnl_md a, b, y;
+} batch_part;
+
+static bool describe_batch(const onx_prepare *p, onxi_dnnl *d, const batch *whole, int64_t extent, batch_part *s,
+                           onxi_dnnl_post *post, dnnl_primitive_desc_t *out)
 {
-    uint32_t axis = 0;
-    while (axis + 2 < q->rank && q->y[axis] == 1)
-        axis++;
-    uint32_t parts = axis + 1 < q->rank ? onxi_dnnl_parts(d, q->y[axis], 1) : 1;
-    if (parts < 2)
-        return;
-    d->parts = parts;
-    onxi_dnnl_use_threads(d, 1);
-    /* What is broadcast along the dim is needed by each part, and so is all of b where rows are cut. */
-    bool rows = axis + 2 == q->rank, a_cut = q->a[axis] > 1, b_cut = !rows && q->b[axis] > 1;
-    q->y[axis] /= parts;
-    q->a[axis] /= a_cut ? parts : 1;
-    q->b[axis] /= b_cut ? parts : 1;
-    q->y_step = onxi_product(q->y, axis, q->rank) * sizeof(float);
-    q->a_step = a_cut ? onxi_product(q->a, axis, q->rank) * sizeof(float) : 0;
-    q->b_step = b_cut ? onxi_product(q->b, axis, q->rank) * sizeof(float) : 0;
+    batch q = *whole;
+    q.y[q.axis] = extent;
+    if (q.a_cut)
+        q.a[q.axis] = extent;
+    if (q.b_cut)
+        q.b[q.axis] = extent;
+    *s = (batch_part){ onxi_dnnl_md_plain(d, q.rank, q.a), onxi_dnnl_md_plain(d, q.rank, q.b),
+                       onxi_dnnl_md_plain(d, q.rank, q.y) };
+    if (!s->a || !s->b || !s->y || !onxi_dnnl_post_make(p, d, s->y, post))
+        return false;
+    bool good = onxi_dnnl_describe_matmul(d, s->a, s->b, s->y, post->attr, out);
+    d->lib->dnnl_primitive_attr_destroy(post->attr);
+    return good;
+}
+
+static uint64_t step_of(const int64_t *dims, const batch *q, int64_t each, bool cut)
+{
+    return cut ? (uint64_t)each * onxi_product(dims, q->axis + 1, q->rank) * sizeof(float) : 0;
 }
 
 static onx_status general_product(onx_prepare *p)
@@ -138,26 +170,27 @@ static onx_status general_product(onx_prepare *p)
     if (!batch_of(p, &q))
         return ONX_E_UNSUPPORTED;
     onxi_dnnl *d = onxi_dnnl_new(p, 8, p->outputs[0]->count * (uint64_t)q.a[q.rank - 1]);
+    batch_part s[2];
+    onxi_dnnl_post post;
     if (!d)
         return ONX_E_UNSUPPORTED;
-    cut_batch(d, &q);
-    onxi_dnnl_md a = onxi_dnnl_md_plain(d, q.rank, q.a), b = onxi_dnnl_md_plain(d, q.rank, q.b),
-                 y = onxi_dnnl_md_plain(d, q.rank, q.y);
-    onxi_dnnl_post post;
-    dnnl_primitive_desc_t desc;
-    if (!a || !b || !y || !onxi_dnnl_post_make(p, d, y, &post))
+    d->cut = onxi_dnnl_cut_of(d, q.y[q.axis], 1);
+    if (!describe_batch(p, d, &q, d->cut.each, &s[0], &post, &d->desc[0]))
         return onxi_dnnl_decline(d);
-    bool good = onxi_dnnl_describe_matmul(d, a, b, y, post.attr, &desc);
-    d->lib->dnnl_primitive_attr_destroy(post.attr);
-    if (!good)
+    s[1] = s[0];
+    if (d->cut.last != d->cut.each && !describe_batch(p, d, &q, d->cut.last, &s[1], &post, &d->desc[1]))
         return onxi_dnnl_decline(d);
-    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, a, q.a_step);
-    onxi_dnnl_add(d, DNNL_ARG_WEIGHTS, ONXI_DNNL_INPUT, 1, b, q.b_step);
-    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, y, q.y_step);
-    ONX_TRY(onxi_dnnl_finish(p, d, desc));
+    onxi_dnnl_pair y = { s[0].y, s[1].y };
+    uint64_t y_step = step_of(q.y, &q, d->cut.each, true);
+    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, (onxi_dnnl_pair){ s[0].a, s[1].a },
+                  step_of(q.a, &q, d->cut.each, q.a_cut));
+    onxi_dnnl_add(d, DNNL_ARG_WEIGHTS, ONXI_DNNL_INPUT, 1, (onxi_dnnl_pair){ s[0].b, s[1].b },
+                  step_of(q.b, &q, d->cut.each, q.b_cut));
+    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, y, y_step);
+    ONX_TRY(onxi_dnnl_finish(p, d));
     for (uint32_t i = 0; i < p->operand_count; i++)
         p->want[i] = NULL;
-    onxi_dnnl_post_apply(p, d, &post, NULL, y, q.y_step);
+    onxi_dnnl_post_apply(p, d, &post, NULL, y, y_step);
     return ONX_OK;
 }
 

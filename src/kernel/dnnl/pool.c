@@ -54,27 +54,32 @@ static bool describe(const onxi_dnnl *d, const onxi_dnnl_pool *q, dnnl_primitive
 }
 
 /* By images, or by channels of one image. */
-static bool cut_pool(const onx_prepare *p, onxi_dnnl *d, onxi_dnnl_pool *q, uint64_t *x_step, uint64_t *y_step,
-                     dnnl_primitive_desc_t *desc)
+static bool cut_pool(const onx_prepare *p, onxi_dnnl *d, onxi_dnnl_pool q[2], uint64_t *x_step, uint64_t *y_step)
 {
+    enum { BLOCK = 16 };
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
-    uint32_t axis = x->dims[0] == 1 ? 1 : 0, parts = onxi_dnnl_parts(d, x->dims[axis], 1);
-    unsigned threads = d->threads;
-    onxi_dnnl_pool part = *q;
-    dnnl_primitive_desc_t better;
-    if (parts < 2)
+    uint32_t axis = x->dims[0] == 1 ? 1 : 0;
+    onxi_dnnl_cut cut = onxi_dnnl_cut_of(d, x->dims[axis], axis ? BLOCK : 1);
+    onxi_dnnl_pair px, py;
+    dnnl_primitive_desc_t desc[2] = { NULL, NULL };
+    if (cut.parts < 2 || !onxi_dnnl_cut_md(d, &cut, q[0].x, x, axis, 1, &px, x_step) ||
+        !onxi_dnnl_cut_md(d, &cut, q[0].y, y, axis, 1, &py, y_step))
         return false;
-    part.x = onxi_dnnl_md_part(d, q->x, x->rank, x->dims, axis, parts, x_step);
-    part.y = part.x ? onxi_dnnl_md_part(d, q->y, y->rank, y->dims, axis, parts, y_step) : NULL;
-    onxi_dnnl_use_threads(d, 1);
-    if (!describe(d, &part, &better)) {
-        onxi_dnnl_use_threads(d, threads);
+    onxi_dnnl_pool part[2] = { q[0], q[0] };
+    part[0].x = px.each;
+    part[0].y = py.each;
+    part[1].x = px.last;
+    part[1].y = py.last;
+    if (!describe(d, &part[0], &desc[0]))
+        return false;
+    if (cut.last != cut.each && !describe(d, &part[1], &desc[1])) {
+        d->lib->dnnl_primitive_desc_destroy(desc[0]);
         return false;
     }
-    d->lib->dnnl_primitive_desc_destroy(*desc);
-    *desc = better;
-    *q = part;
-    d->parts = parts;
+    d->lib->dnnl_primitive_desc_destroy(d->desc[0]);
+    memcpy(d->desc, desc, sizeof desc);
+    memcpy(q, part, sizeof part);
+    d->cut = cut;
     return true;
 }
 
@@ -82,30 +87,28 @@ static onx_status pool_prepare_kind(onx_prepare *p, bool global)
 {
     const onx_value *x = p->inputs[0];
     const onx_value *y = p->outputs[0];
-    onxi_dnnl_pool q = { .kind = (dnnl_alg_kind_t) * (const int *)p->kernel->body };
+    onxi_dnnl_pool q[2] = { { .kind = (dnnl_alg_kind_t) * (const int *)p->kernel->body } };
     if (!p->want || p->output_count != 1 || x->rank < 3 || x->rank > 5 || !y->count || !x->count ||
-        !(global ? global_window(x, &q) : given_window(p, &q)))
+        !(global ? global_window(x, &q[0]) : given_window(p, &q[0])))
         return ONX_E_UNSUPPORTED;
     onxi_dnnl *d = onxi_dnnl_new(p, 4, x->count);
-    dnnl_primitive_desc_t desc;
     const onx_layout *layout;
     uint64_t x_step = 0, y_step = 0;
     if (!d)
         return ONX_E_UNSUPPORTED;
-    q.x = onxi_dnnl_md_of(d, x);
-    q.y = onxi_dnnl_md_any(d, y->rank, y->dims);
-    if (!describe(d, &q, &desc))
+    q[0].x = onxi_dnnl_md_of(d, x);
+    q[0].y = onxi_dnnl_md_any(d, y->rank, y->dims);
+    if (!describe(d, &q[0], &d->desc[0]))
         return onxi_dnnl_decline(d);
-    q.y = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0));
-    if (!q.y || !onxi_dnnl_layout(p, d, y, q.y, &layout)) {
-        d->lib->dnnl_primitive_desc_destroy(desc);
+    q[0].y = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_dst_md, 0));
+    q[1] = q[0];
+    if (!q[0].y || !onxi_dnnl_layout(p, d, y, q[0].y, &layout))
         return onxi_dnnl_decline(d);
-    }
-    if (!cut_pool(p, d, &q, &x_step, &y_step, &desc))
+    if (!cut_pool(p, d, q, &x_step, &y_step))
         x_step = y_step = 0;
-    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, q.x, x_step);
-    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, q.y, y_step);
-    ONX_TRY(onxi_dnnl_finish(p, d, desc));
+    onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, (onxi_dnnl_pair){ q[0].x, q[1].x }, x_step);
+    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, (onxi_dnnl_pair){ q[0].y, q[1].y }, y_step);
+    ONX_TRY(onxi_dnnl_finish(p, d));
     p->outputs[0]->layout = layout;
     return ONX_OK;
 }
@@ -140,7 +143,6 @@ static onx_status concat_prepare(onx_prepare *p)
     if (!blocked) /* rows as they are: the plain kernel copies them no slower */
         return ONX_E_UNSUPPORTED;
     onxi_dnnl *d = onxi_dnnl_new(p, p->input_count + 2, 0);
-    dnnl_primitive_desc_t desc;
     dnnl_primitive_attr_t attr;
     const onx_layout *layout;
     if (!d || !onxi_dnnl_attr(d, &attr))
@@ -148,19 +150,17 @@ static onx_status concat_prepare(onx_prepare *p)
     bool good = true;
     for (uint32_t i = 0; i < p->input_count && good; i++)
         good = (sources[i] = onxi_dnnl_md_of(d, p->inputs[i])) != NULL;
-    good = good && onxi_dnnl_describe_concat(d, sources, p->input_count, axis, attr, &desc);
+    good = good && onxi_dnnl_describe_concat(d, sources, p->input_count, axis, attr, &d->desc[0]);
     d->lib->dnnl_primitive_attr_destroy(attr);
     if (!good)
         return onxi_dnnl_decline(d);
-    onxi_dnnl_md md = d->lib->dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0);
-    if (!onxi_dnnl_layout(p, d, y, md, &layout)) {
-        d->lib->dnnl_primitive_desc_destroy(desc);
+    onxi_dnnl_md md = d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_dst_md, 0);
+    if (!onxi_dnnl_layout(p, d, y, md, &layout))
         return onxi_dnnl_decline(d);
-    }
     for (uint32_t i = 0; i < p->input_count; i++)
-        onxi_dnnl_add(d, DNNL_ARG_MULTIPLE_SRC + (int)i, ONXI_DNNL_INPUT, i, sources[i], 0);
-    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, md, 0);
-    ONX_TRY(onxi_dnnl_finish(p, d, desc));
+        onxi_dnnl_add(d, DNNL_ARG_MULTIPLE_SRC + (int)i, ONXI_DNNL_INPUT, i, onxi_dnnl_both(sources[i]), 0);
+    onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, onxi_dnnl_both(md), 0);
+    ONX_TRY(onxi_dnnl_finish(p, d));
     y->layout = layout;
     return ONX_OK;
 }

@@ -103,7 +103,7 @@ bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md 
 }
 
 void onxi_dnnl_post_apply(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_post *post, const onx_layout *layout,
-                          onxi_dnnl_md dst, uint64_t step)
+                          onxi_dnnl_pair dst, uint64_t step)
 {
     p->post_ops_done = post->post_ops_done;
     if (post->sum >= 0) {
