@@ -26,6 +26,14 @@ void onxi_report(onx_ctx *cx, const onx_diag *diag, const char *format, ...) ONX
 void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list args) ONX_PRINTF(3, 0);
 /* Records ONX_E_MEMORY (nothing is allocated for it) and returns it. */
 onx_status onxi_no_memory(onx_ctx *cx);
+/* Public functions begin with this for each argument that has to be there: ONX_E_MISUSE, with a diagnostic that names
+ * the function and the argument. Without a context there is nowhere to record it. */
+#define ONXI_NEED(cx, argument)                                                                                        \
+    do {                                                                                                               \
+        if (!(argument))                                                                                               \
+            return onxi_misuse((cx), __func__, #argument);                                                             \
+    } while (0)
+onx_status onxi_misuse(onx_ctx *cx, const char *function, const char *argument);
 const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx);
 /* A context for a worker on another thread: the allocator and the limits of this one, whose arenas count there, too. */
 onx_ctx *onxi_ctx_worker(const onx_ctx *cx);

@@ -267,6 +267,12 @@ void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where w
     va_end(args);
 }
 
+onx_status onxi_misuse(onx_ctx *cx, const char *function, const char *argument)
+{
+    return cx ? onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%s: %s is missing or wrong", function, argument)
+              : ONX_E_MISUSE;
+}
+
 onx_status onxi_no_memory(onx_ctx *cx)
 {
     if (cx->reporting)

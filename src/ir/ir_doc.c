@@ -3,7 +3,9 @@
 
 onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_doc **out)
 {
+    ONXI_NEED(cx, out);
     *out = NULL;
+    ONXI_NEED(cx, cx);
     if (kind <= ONX_KIND_NONE || kind >= ONX_KIND_COUNT)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is no kind of message", (int)kind);
     onx_arena *arena;
@@ -40,25 +42,25 @@ onx_status onxi_doc_attach(onx_doc *doc, void (*release)(onx_ctx *cx, void *data
 
 onx_kind onx_doc_kind(const onx_doc *doc)
 {
-    return doc->kind;
+    return doc ? doc->kind : ONX_KIND_NONE;
 }
 
 void *onx_doc_root(const onx_doc *doc, onx_kind kind)
 {
-    return doc->kind == kind ? doc->root : NULL;
+    return doc && doc->kind == kind ? doc->root : NULL;
 }
 
 onx_arena *onx_doc_arena(const onx_doc *doc)
 {
-    return doc->arena;
+    return doc ? doc->arena : NULL;
 }
 
 onx_ctx *onx_doc_ctx(const onx_doc *doc)
 {
-    return doc->cx;
+    return doc ? doc->cx : NULL;
 }
 
 uint64_t onx_doc_input_size(const onx_doc *doc)
 {
-    return doc->input_size;
+    return doc ? doc->input_size : 0;
 }

@@ -89,7 +89,10 @@ static onx_status plan_early(onxi_run_session *s)
 
 onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
 {
+    ONXI_NEED(cx, out);
     *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
     onx_model *model = onx_doc_model(doc);
     if (!model || !model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
@@ -147,15 +150,17 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
 
 uint32_t onx_session_input_count(const onx_session *session)
 {
-    return session->s.main->input_count;
+    return session ? session->s.main->input_count : 0;
 }
 uint32_t onx_session_output_count(const onx_session *session)
 {
-    return session->s.main->output_count;
+    return session ? session->s.main->output_count : 0;
 }
 
 onx_session_port onx_session_input(const onx_session *session, uint32_t index)
 {
+    if (index >= onx_session_input_count(session))
+        return (onx_session_port){ .required = false };
     const onxi_run_graph *g = session->s.main;
     const onx_value_info *info = g->graph->input[index];
     const onxi_run_graph_slot *slot = &g->slots[g->inputs[index]];
@@ -164,6 +169,8 @@ onx_session_port onx_session_input(const onx_session *session, uint32_t index)
 
 onx_session_port onx_session_output(const onx_session *session, uint32_t index)
 {
+    if (index >= onx_session_output_count(session))
+        return (onx_session_port){ .required = false };
     const onx_value_info *info = session->s.main->graph->output[index];
     return (onx_session_port){ onx_view(info->name), info->type, true };
 }
@@ -209,16 +216,50 @@ static onx_status find_variant(onxi_run_session *s, onx_ctx *cx, const onx_value
     return status;
 }
 
-onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
-                                const onx_run_options *options)
+/* A value that is there twice, as two outputs or as input and output, would be written while it is read. */
+static bool outputs_are_distinct(const onxi_run_graph *g, const onx_value *const *inputs, onx_value *const *outputs)
 {
-    onxi_run_session *s = &session->s;
-    onxi_run_graph *g;
-    for (uint32_t i = 0; i < s->main->input_count; i++) {
+    bool distinct = true;
+    for (uint32_t i = 0; i < g->output_count; i++)
+        if (outputs[i]) {
+            distinct &= !(outputs[i]->flags & ONXI_VALUE_OUTPUT);
+            outputs[i]->flags |= ONXI_VALUE_OUTPUT;
+        }
+    for (uint32_t i = 0; i < g->input_count; i++)
+        distinct &= !inputs[i] || !(inputs[i]->flags & ONXI_VALUE_OUTPUT);
+    for (uint32_t i = 0; i < g->output_count; i++)
+        if (outputs[i])
+            outputs[i]->flags &= (uint16_t)~ONXI_VALUE_OUTPUT;
+    return distinct;
+}
+
+static onx_status check_arguments(const onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
+                                  onx_value *const *outputs)
+{
+    const onxi_run_graph *g = session->s.main;
+    for (uint32_t i = 0; i < g->input_count; i++) {
         onx_session_port port = onx_session_input(session, i);
         if (!inputs[i] && port.required)
             return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "input \"%.*s\" is not given", ONX_ARG(port.name));
+        if (inputs[i] && inputs[i]->kind == ONX_VALUE_NONE)
+            return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the value for input \"%.*s\" holds nothing",
+                             ONX_ARG(port.name));
     }
+    if (!outputs_are_distinct(g, inputs, outputs))
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "a value is given for an output and something else");
+    return ONX_OK;
+}
+
+onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                                const onx_run_options *options)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, session);
+    onxi_run_session *s = &session->s;
+    onxi_run_graph *g;
+    ONXI_NEED(cx, inputs || !s->main->input_count);
+    ONXI_NEED(cx, outputs || !s->main->output_count);
+    ONX_TRY(check_arguments(session, cx, inputs, outputs));
     ONX_TRY(onxi_run_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
     ONX_TRY(find_variant(s, cx, inputs, options, &g));
     return onxi_run_graph_run(g, cx, inputs, outputs, options);

@@ -59,7 +59,9 @@ static void release(onx_ctx *cx, void *part, uint64_t size)
 onx_status onx_value_new(onx_ctx *cx, onx_value **out)
 {
     onx_value *v = NULL;
+    ONXI_NEED(cx, out);
     *out = NULL;
+    ONXI_NEED(cx, cx);
     ONX_TRY(onxi_value_memory(cx, &v, 0, sizeof *v));
     memset(v, 0, sizeof *v);
     v->cx = cx;
@@ -70,6 +72,10 @@ onx_status onx_value_new(onx_ctx *cx, onx_value **out)
 
 onx_status onx_value_new_tensor(onx_ctx *cx, onx_dtype dtype, uint32_t rank, const int64_t *dims, onx_value **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, dims || !rank);
     ONX_TRY(onx_value_new(cx, out));
     onx_status status = onx_value_reset(*out, dtype, rank, dims);
     if (status != ONX_OK) {
@@ -167,6 +173,8 @@ static onx_status reserve(onx_value *v, uint64_t bytes)
 
 onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, const int64_t *dims)
 {
+    ONXI_NEED(NULL, value);
+    ONXI_NEED(value->cx, dims || !rank);
     uint64_t count, bytes;
     if (is_fixed(value))
         return is_tensor_of(value, (int)dtype, rank, dims) ? ONX_OK : ONX_E_MISUSE;
@@ -310,8 +318,16 @@ void onxi_round_to(int dtype, void *out, const double *in, uint64_t count)
     }
 }
 
+static bool is_list(onx_value_kind kind)
+{
+    return kind == ONX_VALUE_SEQUENCE || kind == ONX_VALUE_OPTIONAL || kind == ONX_VALUE_MAP;
+}
+
 onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype dtype)
 {
+    ONXI_NEED(NULL, value);
+    ONXI_NEED(value->cx, kind == ONX_VALUE_NONE || is_list(kind));
+    ONXI_NEED(value->cx, dtype == ONX_UNDEFINED || onx_dtype_name(dtype));
     if (is_fixed(value))
         return ONX_E_MISUSE;
     clear_items(value);
@@ -405,15 +421,33 @@ void onxi_value_remove(onx_value *list, uint64_t index)
     list->count--;
 }
 
+/* Whether `inner` is in the list, or in a list in it; lists that are nested too deep to say so are taken to hold it. */
+static bool contains(const onx_value *list, const onx_value *inner, unsigned depth)
+{
+    if (!is_list((onx_value_kind)list->kind))
+        return false;
+    if (depth > ONX_DEPTH_MAX)
+        return true;
+    for (uint64_t i = 0; i < list->count; i++)
+        if (list->items[i] == inner || contains(list->items[i], inner, depth + 1))
+            return true;
+    return false;
+}
+
 onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
 {
+    ONXI_NEED(NULL, value);
+    ONXI_NEED(value->cx, item);
     if (is_fixed(value))
         return ONX_E_MISUSE;
-    if (value->kind != ONX_VALUE_SEQUENCE && value->kind != ONX_VALUE_OPTIONAL && value->kind != ONX_VALUE_MAP)
+    if (!is_list((onx_value_kind)value->kind))
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "only sequences, optional values and maps hold items");
     if (index > value->count || (value->kind == ONX_VALUE_OPTIONAL && value->count))
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "no item can be put at %llu of %llu",
                          (unsigned long long)index, (unsigned long long)value->count);
+    /* Only what somebody else refers to can be in a list. */
+    if (item == value || (value->refs > 1 && contains(item, value, 0)))
+        return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "a value cannot be put into itself");
     onx_value *own;
     ONX_TRY(onxi_value_share(value->cx, item, &own));
     onx_status status = value->kind == ONX_VALUE_MAP ? grow_keys(value, index) : ONX_OK;
@@ -472,6 +506,8 @@ onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **o
 
 onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text)
 {
+    ONXI_NEED(NULL, value);
+    ONXI_NEED(value->cx, text.ptr || !text.len);
     uint64_t count = value->count;
     if (is_fixed(value))
         return ONX_E_MISUSE;
@@ -501,10 +537,8 @@ static onx_status assign_flat(onx_value *to, const onx_value *from)
     return onx_value_reset_list(to, (onx_value_kind)from->kind, (onx_dtype)from->dtype);
 }
 
-onx_status onx_value_assign(onx_value *to, const onx_value *from)
+static onx_status assign_any(onx_value *to, const onx_value *from)
 {
-    if (to == from)
-        return ONX_OK;
     ONX_TRY(assign_flat(to, from));
     if (from->kind == ONX_VALUE_TENSOR || from->kind == ONX_VALUE_NONE)
         return ONX_OK;
@@ -516,4 +550,21 @@ onx_status onx_value_assign(onx_value *to, const onx_value *from)
         memcpy(to->data, from->data, from->count * sizeof(int64_t));
     }
     return ONX_OK;
+}
+
+onx_status onx_value_assign(onx_value *to, const onx_value *from)
+{
+    ONXI_NEED(NULL, to);
+    ONXI_NEED(to->cx, from);
+    if (to == from)
+        return ONX_OK;
+    if (!is_list((onx_value_kind)to->kind) || !to->count)
+        return assign_any(to, from);
+    onx_value *made; /* `from` may be in the list that `to` is, and would die with it */
+    ONX_TRY(onx_value_new(to->cx, &made));
+    onx_status status = assign_any(made, from);
+    if (status == ONX_OK)
+        onxi_value_swap(to, made);
+    onx_value_free(made);
+    return status;
 }

@@ -10,6 +10,7 @@
 
 enum {
     ONXI_VALUE_BORROWED = 1, /* data and dims belong to somebody else */
+    ONXI_VALUE_OUTPUT = 4,   /* an output of the run that is about to start */
     ONXI_VALUE_GIVEN = 2     /* an operand that nobody needs afterwards: onxi_value_take may empty it */
 };
 

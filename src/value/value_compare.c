@@ -39,6 +39,8 @@ static size_t print_dims(const onx_value *v, char *buf, size_t size)
 
 bool onx_value_same_type(const onx_value *got, const onx_value *want, onx_value_difference *out)
 {
+    onx_value_difference unread;
+    out = out ? out : &unread;
     memset(out, 0, sizeof *out);
     if (!got || !want || got->kind != want->kind)
         return differ(out, "kind", "got %s, want %s", kind_name(got), kind_name(want));
@@ -164,5 +166,6 @@ static bool close_any(const onx_value *got, const onx_value *want, double rtol, 
 
 bool onx_value_close(const onx_value *got, const onx_value *want, double rtol, double atol, onx_value_difference *out)
 {
-    return close_any(got, want, rtol, atol, out, 0);
+    onx_value_difference unread;
+    return close_any(got, want, rtol, atol, out ? out : &unread, 0);
 }

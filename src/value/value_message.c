@@ -182,7 +182,11 @@ static onx_status from_any(onx_ctx *cx, onx_doc *doc, onx_kind kind, const void 
 
 onx_status onx_value_from_message(onx_ctx *cx, onx_doc *doc, onx_kind kind, const void *message, onx_value **out)
 {
+    ONXI_NEED(cx, out);
     *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    ONXI_NEED(cx, message);
     return from_any(cx, doc, kind, message, 0, out);
 }
 
@@ -380,7 +384,10 @@ static onx_status to_message(onx_ctx *cx, onx_arena *arena, const onx_value *v, 
 
 onx_status onx_value_to_doc(onx_ctx *cx, const onx_value *value, onx_str name, onx_doc **out)
 {
+    ONXI_NEED(cx, out);
     *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, value);
     onx_kind kind = message_kind(value);
     if (!kind)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the value holds nothing");
