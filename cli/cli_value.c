@@ -1,6 +1,8 @@
 /* cli_value.c - values from and to files, and values made up. */
 #include "cli_value.h"
 
+#include <onx/npy.h>
+
 #include <stdlib.h>
 
 static bool ends_in(const char *path, const char *end)
@@ -9,22 +11,18 @@ static bool ends_in(const char *path, const char *end)
     return n >= m && strcmp(path + n - m, end) == 0;
 }
 
+/* The file becomes call->input when it cannot be read, for what is said about it. */
 static onx_status load_numpy(cli_call *call, const char *path, onx_str name, onx_value **out)
 {
-    size_t member_len;
-    char *member = NULL;
     onx_buffer bytes;
+    const char *before = call->input;
     ONX_TRY(onx_load_bytes(call->cx, path, &bytes));
-    onx_str array = onx_str_make(bytes.ptr, bytes.len);
-    onx_status status = ONX_OK;
-    if (ends_in(path, ".npz")) {
-        status = cli_zip_member(call, path, array, name, &member, &member_len);
-        if (status == ONX_OK)
-            array = onx_str_make(member, member_len);
-    }
+    const onx_str file = onx_str_make(bytes.ptr, bytes.len);
+    call->input = path;
+    onx_status status =
+        ends_in(path, ".npz") ? onx_value_from_npz(call->cx, file, name, out) : onx_value_from_npy(call->cx, file, out);
     if (status == ONX_OK)
-        status = cli_npy_read(call, path, array, out);
-    free(member);
+        call->input = before;
     onx_buffer_free(&bytes);
     return status;
 }
@@ -48,8 +46,14 @@ onx_status cli_value_load(cli_call *call, const char *path, const onx_type *type
 
 onx_status cli_value_save(cli_call *call, const char *path, const onx_value *value, onx_str name)
 {
-    if (ends_in(path, ".npy"))
-        return cli_npy_write(call, path, value);
+    if (ends_in(path, ".npy")) {
+        onx_buffer bytes;
+        onx_status status = onx_value_to_npy(call->cx, value, &bytes);
+        if (status == ONX_OK)
+            status = onx_save_bytes(call->cx, path, onx_str_make(bytes.ptr, bytes.len));
+        onx_buffer_free(&bytes);
+        return status;
+    }
     onx_doc *doc;
     ONX_TRY(onx_value_to_doc(call->cx, value, name, &doc));
     onx_status status = onx_save(call->cx, doc, path, &(onx_save_options){ .format = ONX_FORMAT_BINARY });

@@ -12,16 +12,6 @@ onx_status cli_value_load(cli_call *call, const char *path, const onx_type *type
 /* Writes a message (.pb), or a NumPy array when the path ends in .npy. */
 onx_status cli_value_save(cli_call *call, const char *path, const onx_value *value, onx_str name);
 
-/* A NumPy array in memory (format versions 1 to 3). `what` names it in messages. */
-onx_status cli_npy_read(cli_call *call, const char *what, onx_str bytes, onx_value **out);
-/* Types that NumPy lacks are widened: small floats to float32, 4- and 2-bit integers to 8 bits. */
-onx_status cli_npy_write(cli_call *call, const char *path, const onx_value *value);
-/* The member of a zip archive; bytes are made with malloc. `name` as in the archive, or empty for the only member. */
-onx_status cli_zip_member(cli_call *call, const char *what, onx_str archive, onx_str name, char **bytes_out,
-                          size_t *len_out);
-/* Raw deflate data of known size; false when it is damaged. */
-bool cli_inflate(onx_str in, char *out, size_t out_len);
-
 /* Inputs made up: numbers from a seed, open dimensions by --dim NAME=N, else 1. */
 onx_status cli_value_random(cli_call *call, const onx_type *type, onx_str name, uint64_t seed, onx_value **out);
 /* What --dim says about a symbolic dimension; `otherwise` when nothing. */

@@ -5,7 +5,7 @@ set -eu
 
 build='gcc g++ make cmake ninja-build pkg-config ccache git'
 # Every library is optional: without one, the build leaves out what needs it (see the options in CMakeLists.txt).
-libs='libdnnl-dev libssl-dev libpcre2-dev libutf8proc-dev libleptonica-dev'
+libs='libdnnl-dev libssl-dev libpcre2-dev libutf8proc-dev libleptonica-dev libzip-dev'
 tests='libcmocka-dev libjansson-dev clang clang-format libclang-rt-14-dev llvm protobuf-compiler libonnx-testdata'
 # Other implementations, for the comparisons in bench/ only.
 peers='libonnx-dev libprotobuf-dev python3 python3-onnx'

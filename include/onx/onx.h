@@ -7,6 +7,7 @@
 #include <onx/infer.h>
 #include <onx/io.h>
 #include <onx/ir.h>
+#include <onx/npy.h>
 #include <onx/op.h>
 #include <onx/run.h>
 #include <onx/tensor.h>

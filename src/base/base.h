@@ -407,6 +407,7 @@ typedef enum onxi_library {
     ONXI_LIBRARY_UTF8PROC,
     ONXI_LIBRARY_LEPTONICA,
     ONXI_LIBRARY_DNNL,
+    ONXI_LIBRARY_ZIP,
     ONXI_LIBRARY_COUNT
 } onxi_library;
 
@@ -434,6 +435,14 @@ typedef void onxi_team_work(void *user, uint64_t piece, unsigned worker);
 void onxi_team_run(unsigned threads, uint64_t pieces, onxi_team_work *work, void *user);
 /* How many this process may run on. */
 unsigned onxi_processors(void);
+
+/* ---- zip archives (base_zip.c) ---- */
+
+/* Unpacks the member `name` or `name` + `suffix` of an archive, or the only one that it has, and compares its checksum.
+ * The bytes are one more than *len_out, made with onxi_resize. Encrypted ones and other methods than deflate are
+ * refused; ONX_E_UNSUPPORTED with a diagnostic where libzip is missing. */
+onx_status onxi_zip_member(onx_ctx *cx, onx_str archive, onx_str name, const char *suffix, char **bytes_out,
+                           size_t *len_out);
 
 /* ---- checksums ---- */
 

@@ -35,6 +35,11 @@
 #else
 #define DNNL_FILES "libdnnl.so.2"
 #endif
+#ifdef ONX_WITH_ZIP
+#define ZIP_FILES "libzip.so.5", "libzip.so.4"
+#else
+#define ZIP_FILES NULL
+#endif
 
 enum { FILES_MAX = 3 };
 
@@ -60,6 +65,7 @@ static const library_row rows[ONXI_LIBRARY_COUNT] = {
         LIBRARY("libutf8proc", "libutf8proc2", "upper and lower case (StringNormalizer)", UTF8PROC_FILES),
     [ONXI_LIBRARY_LEPTONICA] = LIBRARY("leptonica", "liblept5", "images (ImageDecoder)", LEPTONICA_FILES),
     [ONXI_LIBRARY_DNNL] = LIBRARY("oneDNN", "libdnnl2", "fast convolutions, products, poolings", DNNL_FILES),
+    [ONXI_LIBRARY_ZIP] = LIBRARY("libzip", "libzip4", "NumPy archives (.npz)", ZIP_FILES),
 };
 
 /* ---- loading ---- */
