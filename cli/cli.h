@@ -75,6 +75,12 @@ const char *cli_value_at(const cli_call *call, const char *name, int index);
 bool cli_number(const cli_call *call, const char *name, uint64_t min, uint64_t max, uint64_t *out);
 /* The kind that --as names; ONX_KIND_MODEL when not given. */
 onx_kind cli_kind(const cli_call *call);
+/* The same for a real number of at least `min` and at most `max`; infinities are none. */
+bool cli_real(const cli_call *call, const char *name, double min, double max, double *out);
+/* The `index`th value (from 0) of an option that takes NAME=N, N from 0 to 2^63 - 1: 1 when there is one, 0 past the
+ * last, -1 with the error printed for anything else, and for a name that is given twice. `unnamed`: N and =N are
+ * values, too, whose name is empty. */
+int cli_named_number(const cli_call *call, const char *option, int index, bool unnamed, onx_str *name, int64_t *number);
 /* "NAME=REST", a value of `option`, split at the last '='. False, with the error printed, when it is not like that. */
 bool cli_split(const cli_call *call, const char *option, const char *text, onx_str *name, const char **rest);
 

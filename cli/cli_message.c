@@ -114,24 +114,26 @@ bool cli_limit_was_hit(void)
     return limit_hit;
 }
 
-/* What is found, without its place. */
-/* The option for a limit, which messages name at their end: "... (limit timeout)". */
-static const char *limit_hint(onx_str message)
+/* Messages name the limit that was reached, where it is one that an option raises. */
+static void put_limit_hint(onx_str message)
 {
     static const struct {
-        const char *end, *hint;
+        const char *limit, *hint;
     } limits[] = {
-        { "(limit timeout)", "--timeout SECONDS is the limit of time" },
-        { "(limit iterations)", "--max-iterations N raises the limit" },
+        { "limit timeout", "--timeout SECONDS is the limit of time" },
+        { "limit iterations", "--max-iterations N raises the limit" },
+        { "limit depth", "--max-depth N raises the limit" },
+        { "limit memory", "--max-memory SIZE raises the limit" },
+        { "memory limit", "--max-memory SIZE raises the limit" },
     };
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        onx_str end = onx_str_of(limits[i].end);
-        if (message.len >= end.len && memcmp(message.ptr + message.len - end.len, end.ptr, end.len) == 0)
-            return limits[i].hint;
-    }
-    return "--max-depth N and --max-memory SIZE raise the limits";
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (memmem(message.ptr, message.len, limits[i].limit, strlen(limits[i].limit))) {
+            put_hint(onx_str_of(limits[i].hint));
+            return;
+        }
 }
 
+/* What is found, without its place. */
 static void put_finding(const onx_diag *d)
 {
     limit_hit |= d->severity == ONX_ERROR && d->status == ONX_E_LIMIT;
@@ -157,7 +159,7 @@ static void put_finding(const onx_diag *d)
     if (d->hint.len)
         put_hint(d->hint);
     else if (d->status == ONX_E_LIMIT)
-        put_hint(onx_str_of(limit_hint(d->message)));
+        put_limit_hint(d->message);
 }
 
 static void put_diag(const cli_call *call, const onx_diag *d)

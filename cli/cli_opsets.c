@@ -15,8 +15,10 @@ onx_status cli_opsets_open(cli_call *call, cli_opsets *opsets)
     const char *file;
     for (int i = 0; (file = cli_value_at(call, "opset-doc", i)); i++) {
         const onx_check_options options = { .flags = ONX_CHECK_STRUCTURE };
-        if (opsets->count == CLI_MOST_OPSETS)
-            return ONX_E_LIMIT;
+        if (opsets->count == CLI_MOST_OPSETS) {
+            cli_error(call, "there are more than %d operator-set documents", CLI_MOST_OPSETS);
+            return ONX_E_MISUSE;
+        }
         if (!opsets->registry)
             ONX_TRY(onx_registry_new(call->cx, &opsets->registry));
         ONX_TRY(cli_load(call, file, ONX_KIND_OPERATOR_SET, &opsets->list[opsets->count]));

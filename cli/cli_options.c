@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 const cli_option cli_common_options[] = {
@@ -198,6 +199,66 @@ bool cli_number(const cli_call *call, const char *name, uint64_t min, uint64_t m
     }
     *out = number;
     return true;
+}
+
+bool cli_real(const cli_call *call, const char *name, double min, double max, double *out)
+{
+    const char *text = cli_value(call, name);
+    if (!text)
+        return true;
+    char *end;
+    const double number = strtod(text, &end);
+    const bool decimal = strspn(text, "0123456789.eE+-") == strlen(text) && text[0] != '-' && text[0] != '+';
+    if (!decimal || end == text || *end || !isfinite(number)) {
+        cli_error(call, "--%s needs a number of at least %g, not \"%s\"", name, min, text);
+        return false;
+    }
+    if (number < min || number > max) {
+        cli_error(call, "--%s %s is not in the range %g to %g", name, text, min, max);
+        return false;
+    }
+    *out = number;
+    return true;
+}
+
+/* Decimal digits and nothing else, up to 2^63 - 1. */
+static bool whole_number(const char *text, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    const long long number = strtoll(text, &end, 10);
+    *out = number;
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+}
+
+/* "NAME=N", split at the last '='; without one all of it is the number. */
+static onx_str name_of_pair(const char *text, const char **number)
+{
+    const char *at = strrchr(text, '=');
+    *number = at ? at + 1 : text;
+    return onx_str_make(text, at ? (size_t)(at - text) : 0);
+}
+
+int cli_named_number(const cli_call *call, const char *option, int index, bool unnamed, onx_str *name, int64_t *number)
+{
+    const char *text = cli_value_at(call, option, index), *digits, *other;
+    if (!text)
+        return 0;
+    *name = name_of_pair(text, &digits);
+    if (!name->len && !unnamed) {
+        cli_error(call, "--%s needs NAME=N, not \"%s\"", option, text);
+        return -1;
+    }
+    if (!whole_number(digits, number)) {
+        cli_error(call, "--%s %s: N has to be a number from 0 to 2^63 - 1", option, text);
+        return -1;
+    }
+    for (int i = 0; i < index; i++)
+        if (onx_str_equal(name_of_pair(cli_value_at(call, option, i), &other), *name)) {
+            cli_error(call, "--%s is given twice for \"%.*s\"", option, ONX_ARG(*name));
+            return -1;
+        }
+    return 1;
 }
 
 onx_kind cli_kind(const cli_call *call)

@@ -5,16 +5,9 @@
 
 static bool read_timeout(const cli_call *call, uint64_t *ns_out)
 {
-    const char *text = cli_value(call, "timeout");
-    *ns_out = 0;
-    if (!text)
-        return true;
-    char *end;
-    double seconds = strtod(text, &end);
-    if (end == text || *end || !(seconds >= 1e-9 && seconds <= 1e9)) {
-        cli_error(call, "--timeout needs a number of seconds from 1e-9 to 1e9, not \"%s\"", text);
+    double seconds = 0;
+    if (!cli_real(call, "timeout", 1e-9, 1e9, &seconds))
         return false;
-    }
     *ns_out = (uint64_t)(seconds * 1e9);
     return true;
 }

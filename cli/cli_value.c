@@ -71,15 +71,72 @@ static uint64_t next_random(uint64_t *state) /* splitmix64 */
     return z ^ (z >> 31);
 }
 
-int64_t cli_dim(const cli_call *call, onx_str name, int64_t otherwise)
+/* What --dim says about a symbolic dimension, 1 when nothing; the values have been looked at by cli_check_dims. */
+static int64_t size_of(const cli_call *call, onx_str dim)
 {
-    const char *text;
-    for (int i = 0; (text = cli_value_at(call, "dim", i)) != NULL; i++) {
-        const char *equals = strrchr(text, '=');
-        if (equals && onx_str_equal(onx_str_make(text, (size_t)(equals - text)), name))
-            otherwise = strtoll(equals + 1, NULL, 10);
+    onx_str name;
+    int64_t size;
+    for (int i = 0; cli_named_number(call, "dim", i, false, &name, &size) > 0; i++)
+        if (onx_str_equal(name, dim))
+            return size;
+    return 1;
+}
+
+static const onx_tensor_shape *shape_of(const onx_type *t)
+{
+    return ONX_HAS(type, t, tensor_type) && t->tensor_type                 ? t->tensor_type->shape
+           : ONX_HAS(type, t, sparse_tensor_type) && t->sparse_tensor_type ? t->sparse_tensor_type->shape
+                                                                           : NULL;
+}
+
+static const onx_type *inner_type(const onx_type *t)
+{
+    return ONX_HAS(type, t, sequence_type) && t->sequence_type   ? t->sequence_type->elem_type
+           : ONX_HAS(type, t, optional_type) && t->optional_type ? t->optional_type->elem_type
+           : ONX_HAS(type, t, map_type) && t->map_type           ? t->map_type->value_type
+                                                                 : NULL;
+}
+
+/* Is it a dimension of an input? Else `known` becomes the first few that are, "" for none. */
+static bool is_dim(const onx_session *s, onx_str name, char *known, size_t room)
+{
+    size_t used = 0;
+    known[0] = 0;
+    for (uint32_t k = 0; k < onx_session_input_count(s); k++) {
+        const onx_type *type = onx_session_input(s, k).type;
+        for (; type; type = inner_type(type)) {
+            const onx_tensor_shape *shape = shape_of(type);
+            for (uint32_t i = 0; shape && i < shape->dim_count; i++) {
+                onx_str dim = onx_view(shape->dim[i]->dim_param);
+                if (!ONX_HAS(dimension, shape->dim[i], dim_param) || !dim.len)
+                    continue;
+                if (onx_str_equal(dim, name))
+                    return true;
+                if (dim.len < 60 && used + dim.len + 4 < room)
+                    used += (size_t)snprintf(known + used, room - used, "%s%.*s", used ? ", " : "", ONX_ARG(dim));
+            }
+        }
     }
-    return otherwise;
+    return false;
+}
+
+bool cli_check_dims(cli_call *call, const onx_session *s)
+{
+    onx_str name;
+    int64_t size;
+    char known[200];
+    int more;
+    for (int i = 0; (more = cli_named_number(call, "dim", i, false, &name, &size)) > 0; i++) {
+        if (is_dim(s, name, known, sizeof known))
+            continue;
+        cli_error(call, "--dim: no input has a dimension \"%.*s\"", ONX_ARG(name));
+        if (known[0])
+            cli_hint("the inputs have %s", known);
+        else
+            cli_hint("the inputs have no symbolic dimensions");
+        return false;
+    }
+    return more == 0;
 }
 
 static onx_status random_tensor(cli_call *call, const onx_type_tensor *t, uint64_t *state, onx_value **out)
@@ -94,7 +151,7 @@ static onx_status random_tensor(cli_call *call, const onx_type_tensor *t, uint64
         const onx_dimension *d = t->shape ? t->shape->dim[i] : NULL;
         dims[i] = d && ONX_HAS(dimension, d, dim_value) ? d->dim_value : 1;
         if (d && ONX_HAS(dimension, d, dim_param))
-            dims[i] = cli_dim(call, onx_view(d->dim_param), 1);
+            dims[i] = size_of(call, onx_view(d->dim_param));
     }
     ONX_TRY(onx_value_new_tensor(call->cx, (onx_dtype)t->elem_type, rank, dims, out));
     onx_value *v = *out;

@@ -14,8 +14,8 @@ onx_status cli_value_save(cli_call *call, const char *path, const onx_value *val
 
 /* Inputs made up: numbers from a seed, open dimensions by --dim NAME=N, else 1. */
 onx_status cli_value_random(cli_call *call, const onx_type *type, onx_str name, uint64_t seed, onx_value **out);
-/* What --dim says about a symbolic dimension; `otherwise` when nothing. */
-int64_t cli_dim(const cli_call *call, onx_str name, int64_t otherwise);
+/* Every --dim has to name a symbolic dimension of an input; false, with the error printed, when one does not. */
+bool cli_check_dims(cli_call *call, const onx_session *s);
 
 /* What --threads, --timeout, --max-iterations and ONX_KERNELS say; false after a message. `threads` is the default and
  * what came out of it. */

@@ -51,6 +51,8 @@ static bool add_time(series *s, double ms)
 static onx_status measure(cli_call *call, onx_session *s, const onx_run_options *limits, double seconds, series *times)
 {
     uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s);
+    if (!cli_check_dims(call, s))
+        return ONX_E_MISUSE;
     onx_value **inputs = calloc(ni + 1u, sizeof *inputs), **outputs = calloc(no + 1u, sizeof *outputs);
     onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;
     for (uint32_t i = 0; status == ONX_OK && i < ni; i++) {
@@ -103,17 +105,10 @@ int cli_bench_model(cli_call *call)
 {
     uint64_t threads = 1;
     double seconds = 2;
-    const char *text = cli_value(call, "seconds");
     onx_session_options options;
     onx_run_options limits;
-    if (!cli_run_options(call, &threads, &options, &limits))
+    if (!cli_run_options(call, &threads, &options, &limits) || !cli_real(call, "seconds", 0, 3600, &seconds))
         return CLI_MISUSE;
-    if (text) {
-        char *end;
-        seconds = strtod(text, &end);
-        if (*end || !(seconds >= 0) || seconds > 3600)
-            return cli_error(call, "--seconds needs a number from 0 to 3600, not \"%s\"", text);
-    }
     onx_doc *doc;
     onx_session *s = NULL;
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);

@@ -453,15 +453,10 @@ static bool read_opsets(cli_call *call, onx_arena *arena, onx_check_options *o)
     if (!list)
         return false;
     for (int i = 0; i < count; i++) {
-        const char *value = cli_value_at(call, "opset", i), *number = strrchr(value, '=');
-        onx_str domain = onx_str_make(value, number ? (size_t)(number - value) : 0);
-        char *end;
-        number = number ? number + 1 : value;
-        long long version = strtoll(number, &end, 10);
-        if (!*number || *end) {
-            cli_error(call, "--opset takes DOMAIN=N, not %s", value);
+        onx_str domain;
+        int64_t version;
+        if (cli_named_number(call, "opset", i, true, &domain, &version) < 0)
             return false;
-        }
         list[i] = onx_message_new(arena, ONX_KIND_OPERATOR_SET_ID);
         if (!list[i] || onx_arena_keep(arena, domain, &list[i]->domain) != ONX_OK)
             return false;

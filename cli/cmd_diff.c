@@ -3,6 +3,7 @@
 
 #include <onx/check.h>
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -212,19 +213,6 @@ static void diff_roots(cli_diff *d, onx_kind kind)
 
 /* ---- the command ---- */
 
-static bool tolerance(const cli_call *call, const char *name, double *out)
-{
-    const char *text = cli_value(call, name);
-    char *end;
-    if (!text)
-        return true;
-    *out = strtod(text, &end);
-    if (*end == '\0' && end != text && *out >= 0)
-        return true;
-    cli_error(call, "--%s needs a number of at least 0, not \"%s\"", name, text);
-    return false;
-}
-
 static int report(cli_diff *d)
 {
     if (d->json) {
@@ -244,7 +232,7 @@ static int report(cli_diff *d)
 static int run_diff(cli_call *call)
 {
     cli_diff d = { .call = call, .json = cli_has(call, "json"), .out = { .to = stdout } };
-    if (!tolerance(call, "atol", &d.atol) || !tolerance(call, "rtol", &d.rtol))
+    if (!cli_real(call, "atol", 0, DBL_MAX, &d.atol) || !cli_real(call, "rtol", 0, DBL_MAX, &d.rtol))
         return CLI_MISUSE;
     onx_kind kind = cli_kind(call);
     onx_status status = cli_load(call, call->operand[0], kind, &d.a);

@@ -4,56 +4,39 @@
 #include <onx/infer.h>
 #include <onx/text.h>
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* ---- options ---- */
-
-static int count_given(const cli_call *call, const char *name)
-{
-    int count = 0;
-    while (cli_value_at(call, name, count))
-        count++;
-    return count;
-}
-
-/* --dim NAME=N, as often as it is given; NULL with the error printed. Free the names and the list afterwards. */
-static onx_infer_fixed *read_dims(const cli_call *call, uint32_t *count_out)
-{
-    int count = count_given(call, "dim");
-    onx_infer_fixed *fixed = calloc((size_t)count + 1, sizeof *fixed);
-    *count_out = 0;
-    for (int i = 0; fixed && i < count; i++) {
-        onx_str name;
-        const char *rest;
-        char *end;
-        if (!cli_split(call, "dim", cli_value_at(call, "dim", i), &name, &rest))
-            break;
-        errno = 0;
-        long long size = strtoll(rest, &end, 10);
-        char *copy = malloc(name.len + 1);
-        if (!copy || end == rest || *end || size < 0 || errno == ERANGE) {
-            free(copy);
-            cli_error(call, "--dim %s: the size has to be a number from 0 to 2^63 - 1", cli_value_at(call, "dim", i));
-            break;
-        }
-        memcpy(copy, name.ptr, name.len);
-        copy[name.len] = '\0';
-        fixed[(*count_out)++] = (onx_infer_fixed){ copy, size };
-    }
-    if (fixed && *count_out == (uint32_t)count)
-        return fixed;
-    for (uint32_t i = 0; fixed && i < *count_out; i++)
-        free((void *)(uintptr_t)fixed[i].name);
-    free(fixed);
-    return NULL;
-}
 
 static void free_dims(onx_infer_fixed *fixed, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         free((void *)(uintptr_t)fixed[i].name);
     free(fixed);
+}
+
+/* --dim NAME=N, as often as it is given; NULL with the error printed. Free them with free_dims. */
+static onx_infer_fixed *read_dims(const cli_call *call, uint32_t *count_out)
+{
+    onx_infer_fixed *fixed = calloc((size_t)call->given_count + 1, sizeof *fixed);
+    onx_str name;
+    int64_t size;
+    int more = fixed ? 0 : -1;
+    *count_out = 0;
+    while (fixed && (more = cli_named_number(call, "dim", (int)*count_out, false, &name, &size)) > 0) {
+        char *copy = malloc(name.len + 1);
+        if (!copy)
+            break;
+        memcpy(copy, name.ptr, name.len);
+        copy[name.len] = '\0';
+        fixed[(*count_out)++] = (onx_infer_fixed){ copy, size };
+    }
+    if (more == 0)
+        return fixed;
+    if (!fixed || more > 0)
+        cli_error(call, "out of memory");
+    free_dims(fixed, *count_out);
+    return NULL;
 }
 
 /* ---- the answer ---- */

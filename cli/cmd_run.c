@@ -125,6 +125,8 @@ static onx_status read_inputs(cli_call *call, onx_session *s, onx_value **inputs
 {
     uint32_t count = onx_session_input_count(s);
     const char *text;
+    if (!cli_check_dims(call, s))
+        return ONX_E_MISUSE;
     for (int i = 0; (text = cli_value_at(call, "input", i)) != NULL; i++) {
         onx_str name;
         const char *path;

@@ -4,6 +4,7 @@
 #include <onx/op.h>
 
 #include <dirent.h>
+#include <float.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -413,27 +414,13 @@ static unsigned run_folder(cli_call *call, const char *dir, tally *t, unsigned d
     return cases;
 }
 
-static bool real_option(const cli_call *call, const char *name, double *out)
-{
-    const char *text = cli_value(call, name);
-    char *end;
-    if (!text)
-        return true;
-    double value = strtod(text, &end);
-    if (!*text || *end || !(value >= 0)) {
-        cli_error(call, "--%s needs a number that is not negative, not \"%s\"", name, text);
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
 static int run_test(cli_call *call)
 {
     tally t = { .bounds = { 1e-3, 1e-7 }, .verbose = cli_has(call, "verbose") };
     uint64_t threads = 1;
-    if (!cli_run_options(call, &threads, &t.options, &t.limits) || !real_option(call, "rtol", &t.bounds.relative) ||
-        !real_option(call, "atol", &t.bounds.absolute))
+    if (!cli_run_options(call, &threads, &t.options, &t.limits) ||
+        !cli_real(call, "rtol", 0, DBL_MAX, &t.bounds.relative) ||
+        !cli_real(call, "atol", 0, DBL_MAX, &t.bounds.absolute))
         return CLI_MISUSE;
     for (int i = 0; i < call->operand_count; i++) {
         if (run_folder(call, call->operand[i], &t, 0))
