@@ -11,7 +11,7 @@
 /* ---- profile ---- */
 
 typedef struct entry {
-    char name[48], op[32];
+    char name[256], op[64];
     const char *variant;
     uint32_t post_ops;
     uint64_t start, end, bytes;
@@ -22,9 +22,12 @@ typedef struct profile {
     size_t count, room;
 } profile;
 
+/* As much as fits, cut between characters. */
 static void copy_text(char *to, size_t size, onx_str s)
 {
     size_t n = s.len < size - 1 ? s.len : size - 1;
+    while (n && n < s.len && ((unsigned char)s.ptr[n] & 0xc0) == 0x80)
+        n--;
     if (n)
         memcpy(to, s.ptr, n);
     to[n] = 0;

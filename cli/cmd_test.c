@@ -4,6 +4,7 @@
 #include <onx/op.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <float.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -414,6 +415,15 @@ static unsigned run_folder(cli_call *call, const char *dir, tally *t, unsigned d
     return cases;
 }
 
+static const char *why_no_case(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return errno == ENOENT ? "there is no such folder" : strerror(errno);
+    closedir(d);
+    return "no test case is there";
+}
+
 static int run_test(cli_call *call)
 {
     tally t = { .bounds = { 1e-3, 1e-7 }, .verbose = cli_has(call, "verbose") };
@@ -425,7 +435,7 @@ static int run_test(cli_call *call)
     for (int i = 0; i < call->operand_count; i++) {
         if (run_folder(call, call->operand[i], &t, 0))
             continue;
-        failure(call, call->operand[i], exists(call->operand[i]) ? "no test case is there" : "there is no such folder");
+        failure(call, call->operand[i], "%s", why_no_case(call->operand[i]));
         t.failed++;
     }
     printf("%u passed, %u failed\n", t.passed, t.failed);

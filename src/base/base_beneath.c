@@ -47,9 +47,21 @@ static bool leads_outside(const attempt *a)
     return strncmp(target, root, len) != 0 || (target[len] && target[len] != '/');
 }
 
+/* What is wrong is not the model but the machine, or who asks. */
+static bool is_of_system(int error)
+{
+    return error == EACCES || error == EPERM || error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
 static onx_status refuse_errno(const attempt *a, int error)
 {
     char reason[128];
+    if (is_of_system(error)) {
+        onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_IO, .rule = "E-09", .where = a->where };
+        onxi_report(a->cx, &diag, "cannot open %.*s: %s", ONX_ARG(a->path),
+                    onxi_error_text(error, reason, sizeof reason));
+        return ONX_E_IO;
+    }
     if (error == ELOOP && leads_outside(a))
         return refuse(a, "E-07", "%.*s leads out of the model's folder through a symbolic link", ONX_ARG(a->path));
     if (error == ELOOP)

@@ -207,8 +207,8 @@ static onx_status open_file(onx_doc *doc, const place *p, onx_str location, data
     if (known) {
         *out = e->files[known->value];
         if ((*out)->status != ONX_OK)
-            return refuse(doc->cx, p, "E-09", location, "the data file could not be opened");
-        return ONX_OK;
+            (void)refuse(doc->cx, p, "E-09", location, "the data file could not be opened");
+        return (*out)->status;
     }
     ONX_TRY(open_dir(doc, e, p));
     data_file *file = ONXI_NEW(doc->arena, data_file);

@@ -66,6 +66,26 @@ else
     echo "terminals are not tested: there is no script(1)"
 fi
 
+# ---- a trace is JSON whatever the nodes are called, and long names are cut between characters
+{
+    printf '%s' 'ir_version: 8 opset_import { version: 17 } graph { name: "g" node { op_type: "Relu" input: "x" output: "y" name: "'
+    printf '%s' 'q\"uo\\te\001\n\033[31m\177\302\233 \377\300\200\355\240\200'
+    printf '%s' '" } node { op_type: "Relu" input: "y" output: "z" name: "a'
+    i=0
+    while [ $i -lt 200 ]; do
+        printf '%s' '\360\237\230\200'
+        i=$((i + 1))
+    done
+    echo '" } input { name: "x" type { tensor_type { elem_type: 1 } } } output { name: "z" type { tensor_type { elem_type: 1 } } } }'
+} >names.textproto
+expect 0 "$ONX" run names.textproto --random --profile --trace trace.json
+says trace.json 'q\"uo\\te\u0001\u000a\u001b[31m\u007f\u009b \ufffd\ufffd\ufffd\ufffd\ufffd\ufffd"'
+[ "$(grep -c ufffd trace.json)" -eq 1 ] || fail "a name was cut within a character"
+LC_ALL=C tr -d '\n' <trace.json | LC_ALL=C grep -q "$(printf '[\001-\037\177]')" && fail "a control character is in the trace"
+if command -v python3 >/dev/null; then
+    expect 0 python3 -c 'import json; assert len(json.load(open("trace.json", encoding="utf-8"))["traceEvents"]) == 2'
+fi
+
 # JSON is for programs, but people read it on a terminal too: C1 controls are escaped as C0 ones are.
 printf '<ir_version: 10, producer_name: "a\302\233b\303\251", opset_import: ["" : 21]> g () => () {}' >c1.onnxtxt
 expect 0 "$ONX" info --json c1.onnxtxt
