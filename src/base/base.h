@@ -123,6 +123,12 @@ static inline bool onxi_bytes_refer(onx_arena *arena, const char *ptr, size_t le
     return onx_arena_refer(arena, onx_str_make(ptr, len), out) == ONX_OK;
 }
 
+/* After the last byte. An empty view may have no address, to which nothing may be added, not even 0. */
+static inline const char *onxi_str_end(onx_str s)
+{
+    return s.len ? s.ptr + s.len : s.ptr;
+}
+
 /* ---- checked arithmetic ---- */
 
 static inline bool onxi_mul_u64(uint64_t a, uint64_t b, uint64_t *out)

@@ -59,7 +59,7 @@ static bool scan_exponent(const char *p, const char *end, int64_t *out)
 /* [ "+" | "-" ] digits with at most one point among them, exponent */
 static bool scan_number(onx_str text, number *n)
 {
-    const char *p = text.ptr, *end = p + text.len;
+    const char *p = text.ptr, *end = onxi_str_end(text);
     bool point = false, any = false;
     memset(n, 0, sizeof *n);
     if (p < end && (*p == '+' || *p == '-'))

@@ -103,7 +103,7 @@ bool onxi_check_is_reverse_dns(onx_str s)
 /* Does the text hold an HTML tag: "<" or "</", a letter, and a ">" later on? */
 static bool has_markup(onx_str s)
 {
-    for (const char *p = s.ptr, *end = s.ptr + s.len; p && p < end;) {
+    for (const char *p = s.ptr, *end = onxi_str_end(s); p < end;) {
         p = memchr(p, '<', (size_t)(end - p));
         if (!p)
             return false;

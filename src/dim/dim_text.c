@@ -327,7 +327,7 @@ onxi_dim onxi_dim_parse(onxi_dims *dims, onx_str text)
     for (size_t i = 0; i < text.len && !formula && text.len <= 2 * ONXI_DIM_WEIGHT; i++)
         formula = strchr("+-*/%()", text.ptr[i]) && text.ptr[i];
     if (formula) {
-        parser p = { .dims = dims, .at = text.ptr, .end = text.ptr + text.len };
+        parser p = { .dims = dims, .at = text.ptr, .end = onxi_str_end(text) };
         onxi_dim d;
         if (parse_sum(&p, &d) && p.at == p.end && p.operations)
             return d;

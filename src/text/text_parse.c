@@ -718,7 +718,7 @@ onx_status onxi_text_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32
     if (!text.ptr)
         text.ptr = "";
     p.begin = p.at = p.place = p.seen = text.ptr;
-    p.end = text.ptr + text.len;
+    p.end = onxi_str_end(text);
     if (text.len >= 3 && memcmp(text.ptr, "\xef\xbb\xbf", 3) == 0)
         p.at += 3; /* a byte-order mark */
     if (p.status == ONX_OK && !parse_all(&p, kind, onx_doc_root(doc, kind)) && p.status == ONX_OK)

@@ -408,7 +408,7 @@ static bool restore(reader *r)
 
 void onxi_text_restore(onxi_text_parser *p, const char *at, onx_str text)
 {
-    reader r = { .p = p, .at = text.ptr, .end = text.ptr + text.len };
+    reader r = { .p = p, .at = text.ptr, .end = onxi_str_end(text) };
     char c = peek(&r);
     if (c == '(' || c == '\0')
         return; /* a remark */

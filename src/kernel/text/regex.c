@@ -303,7 +303,7 @@ static onx_status regex_prepare(onx_prepare *p)
 {
     regex *q = ONXI_NEW(p->arena, regex);
     onx_str text = onx_prepare_text(p, "pattern", "");
-    pattern t = { .p = p, .at = text.ptr, .end = text.ptr ? text.ptr + text.len : NULL };
+    pattern t = { .p = p, .at = text.ptr, .end = onxi_str_end(text) };
     if (!onx_prepare_attribute(p, "pattern") || text.len > PATTERN_MAX)
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute pattern has %zu bytes, expected up to %u", text.len,
                                 PATTERN_MAX);

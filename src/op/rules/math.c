@@ -227,7 +227,7 @@ onx_status onxi_rule_einsum(onxi_call *call)
     for (uint32_t i = 0; i < call->input_count; i++)
         if (!onxi_call_ranked(call, i))
             return ONX_OK;
-    einsum s = { .call = call, .at = equation.ptr, .end = equation.ptr + equation.len };
+    einsum s = { .call = call, .at = equation.ptr, .end = onxi_str_end(equation) };
     for (uint32_t i = 0; i < call->input_count; i++) {
         if (i > 0) {
             if (s.at == s.end || *s.at != ',')
