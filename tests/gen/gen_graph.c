@@ -107,8 +107,9 @@ static void connect(builder *b, gen_node *node, const value_known *from)
     }
 }
 
-/* What the node makes is there for others, if inference does not refuse it. */
-static bool learn(builder *b, const onx_node *made)
+/* What the node makes is there for others, if inference does not refuse it. *any says whether a type is known, so that
+ * the node has an output of the model; one without is not needed, and need not run. */
+static bool learn(builder *b, const onx_node *made, bool *any)
 {
     onx_doc *doc = b->out->doc;
     onx_infer *infer;
@@ -118,7 +119,9 @@ static bool learn(builder *b, const onx_node *made)
     for (uint32_t i = 0; i < made->output_count && fine && b->known_count < 64; i++) {
         value_known v = { .rank = 0 };
         onx_str name = onx_view(made->output[i]);
-        if (name.len < sizeof v.name && read_type(onx_infer_type(infer, onx_doc_model(doc)->graph, name), &v)) {
+        const onx_type *type = onx_infer_type(infer, onx_doc_model(doc)->graph, name);
+        *any = *any || (type && !(ONX_HAS(type, type, tensor_type) && !type->tensor_type->elem_type));
+        if (name.len < sizeof v.name && read_type(type, &v)) {
             memcpy(v.name, name.ptr, name.len);
             b->known[b->known_count++] = v;
         }
@@ -168,7 +171,13 @@ static bool add_node(builder *b)
         return false;
     if (wild && gen_below(b->random, 2) && !gen_wild_attribute(onx_doc_arena(g->doc), made, schema, b->random))
         return false;
-    if (!learn(b, made)) {
+    bool any = false;
+    const bool fine = learn(b, made, &any);
+    if (fine && !any) {
+        take_back(graph, inputs, initializers);
+        return false;
+    }
+    if (!fine) {
         if (gen_below(b->random, 4)) {
             take_back(graph, inputs, initializers);
             return false;
