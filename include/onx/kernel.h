@@ -30,7 +30,8 @@ typedef struct onx_layout_ops {
 /* A fused post-operation: a node that takes the result of the kernel and that the kernel may compute itself before it
  * stores the result: y = op(x, operand). */
 typedef struct onx_post_op {
-    const onx_prepare *prepare; /* the node as its own kernel would see it: operator, attributes, constant inputs */
+    const onx_prepare *prepare; /* the node as its own kernel (`kernel`, not asked yet) would see it: operator,
+                                 * attributes, constant inputs */
     uint32_t port;              /* which input of the post-operation is this kernel's result */
     int32_t operand; /* index into this kernel's inputs of the other one; -1: it is a constant of the post-operation, or
                         there is none */
@@ -122,6 +123,19 @@ enum {
     ONX_KERNEL_BRANCHES = 512  /* a run enters one of its subgraphs, once */
 };
 
+/* What a row computes for each element, as far as kernels with ONX_KERNEL_POST_OPS may do it in its place. Every row
+ * that an operator has for such elements says so; a row that says nothing (one of your own, say) is always run. */
+enum {
+    ONX_POST_NONE,
+    ONX_POST_ADD, /* x + operand, two inputs */
+    ONX_POST_RELU,
+    ONX_POST_LEAKY_RELU, /* attribute alpha */
+    ONX_POST_SIGMOID,
+    ONX_POST_TANH,
+    ONX_POST_HARD_SWISH,
+    ONX_POST_CLIP /* attributes, from version 11 on inputs, min and max */
+};
+
 #define ONX_DTYPE_BIT(dtype) (UINT32_C(1) << (dtype))
 
 /* An operand of a node, in one number. */
@@ -136,6 +150,7 @@ struct onx_kernel {
     int8_t dtype_from;   /* ONX_INPUT(i) or ONX_OUTPUT(i) */
     int8_t preference;   /* the highest that accepts is taken; the plain kernel has 0 */
     uint16_t flags;      /* ONX_KERNEL_* */
+    uint8_t post_op;     /* ONX_POST_* */
     const char *variant; /* NULL: "plain" */
     const void *body;    /* a row's own constant for shared functions */
     /* ONX_E_UNSUPPORTED, nothing recorded, declines: the next row is asked. NULL: nothing to prepare. */

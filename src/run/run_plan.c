@@ -270,7 +270,7 @@ static bool same_type(const onx_value *a, const onx_value *b)
            (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
 }
 
-/* The sole user of a slot, if it is an elementwise node that a chain may claim; ONXI_NO_SLOT otherwise. */
+/* The sole user of a slot, if its kernel is one that others may compute in passing; ONXI_NO_SLOT otherwise. */
 static uint32_t post_op_of(const planner *pl, uint32_t slot)
 {
     const onxi_run_graph_slot *s = &pl->g->slots[slot];
@@ -279,8 +279,8 @@ static uint32_t post_op_of(const planner *pl, uint32_t slot)
     uint32_t user = s->user;
     const onxi_run_op *op = &pl->g->ops[user];
     if (pl->dynamic[user] || pl->claimed[user] || op->graph_count || op->output_count != 1 ||
-        op->outputs[0] == ONXI_NO_SLOT || !op->kernel_count ||
-        !(op->kernels[op->kernel_count - 1]->flags & ONX_KERNEL_IN_PLACE) || takes_post_ops(op) || is_done(pl, op))
+        op->outputs[0] == ONXI_NO_SLOT || !op->kernel_count || op->kernels[0]->post_op == ONX_POST_NONE ||
+        takes_post_ops(op) || is_done(pl, op))
         return ONXI_NO_SLOT;
     if (!same_type(&pl->plan->slots[slot]->value, &pl->plan->slots[op->outputs[0]]->value))
         return ONXI_NO_SLOT;
@@ -502,6 +502,7 @@ static onx_status draft_post_op(planner *pl, draft *d, uint32_t chain_slot, cons
     as->inputs = inputs;
     as->outputs = outputs;
     onxi_run_op_describe(pl->e, op, as);
+    as->kernel = op->kernels[0];
     f->prepare = as;
     d->post_op_ops[d->post_op_count++] = op;
     return ONX_OK;

@@ -394,6 +394,40 @@ static void test_run_session__own_kernel(void **state)
     onx_ctx_free(cx);
 }
 
+/* A kernel of one's own for an operator is run also where a fast kernel could do the built-in one in passing; what
+ * takes a result as a bound is not done on the result. */
+static void test_run_session__post_operations_are_those_of_the_row(void **state)
+{
+    (void)state;
+    static const onx_kernel own[] = {
+        { .op = "Relu", .since = 1, .dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .preference = 1, .run = twice_run }, { 0 }
+    };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = parse(cx, "<ir_version: 8, opset_import: [\"\" : 15]>\n"
+                             "g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1, 0, 0, 1}> {\n"
+                             "  c = MatMul (x, w) y = Relu (c) }");
+    onx_session *s;
+    const int64_t dims[] = { 2, 2 };
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .kernels = own }, &s), ONX_OK);
+    onx_value *x = random_floats(cx, 2, dims), *y = NULL;
+    ((float *)x->data)[1] = -1.5f;
+    assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
+    assert_true(((float *)y->data)[1] == -3.0f);
+    onx_value_free(x);
+    onx_value_free(y);
+    onx_session_free(s);
+    onx_doc_free(doc);
+
+    onx_value *v[] = { random_floats(cx, 1, dims), random_floats(cx, 1, dims) };
+    agree(cx,
+          "<ir_version: 8, opset_import: [\"\" : 15]>\n"
+          "g (float[N] a, float[N] b) => (float y) <float k = {-9}> { m = MatMul (a, b) y = Clip (k, m) }",
+          (const onx_value *const *)v);
+    onx_value_free(v[0]);
+    onx_value_free(v[1]);
+    onx_ctx_free(cx);
+}
+
 static void refuse(const char *model, onx_status want, uint64_t memory)
 {
     onx_ctx *cx = onx_ctx_new(NULL);
@@ -559,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_run_session__shapes_and_overrides),
         cmocka_unit_test(test_run_session__many_threads),
         cmocka_unit_test(test_run_session__own_kernel),
+        cmocka_unit_test(test_run_session__post_operations_are_those_of_the_row),
         cmocka_unit_test(test_run_session__refusals),
         cmocka_unit_test(test_run_session__wrong_inputs),
         cmocka_unit_test(test_run_session__out_of_memory),

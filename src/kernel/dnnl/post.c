@@ -27,40 +27,42 @@ static bool bound_of(const onx_prepare *as, const char *name, uint32_t input, fl
 /* y = f(x) as oneDNN knows it. */
 static bool eltwise_of(const onx_prepare *as, dnnl_alg_kind_t *kind, float *alpha, float *beta)
 {
-    onx_str op = onx_view(as->node->op_type);
     *alpha = *beta = 0;
-    if (onx_str_is(op, "Relu")) {
+    switch (as->kernel->post_op) {
+    case ONX_POST_RELU:
         *kind = dnnl_eltwise_relu;
-    } else if (onx_str_is(op, "LeakyRelu")) {
+        return true;
+    case ONX_POST_LEAKY_RELU:
         *kind = dnnl_eltwise_relu;
         *alpha = onx_prepare_float(as, "alpha", 0.01f);
-    } else if (onx_str_is(op, "Sigmoid")) {
+        return true;
+    case ONX_POST_SIGMOID:
         *kind = dnnl_eltwise_logistic;
-    } else if (onx_str_is(op, "Tanh")) {
+        return true;
+    case ONX_POST_TANH:
         *kind = dnnl_eltwise_tanh;
-    } else if (onx_str_is(op, "HardSwish")) {
+        return true;
+    case ONX_POST_HARD_SWISH:
         *kind = dnnl_eltwise_hardswish;
-    } else if (onx_str_is(op, "Clip")) {
+        return true;
+    case ONX_POST_CLIP:
         *kind = dnnl_eltwise_clip;
         return bound_of(as, "min", 1, -INFINITY, alpha) && bound_of(as, "max", 2, INFINITY, beta) && *alpha <= *beta;
-    } else {
+    default:
         return false;
     }
-    return true;
 }
 
 static bool take_post_op(const onx_prepare *p, const onxi_dnnl *d, const onx_post_op *f, onxi_dnnl_md dst,
                          onxi_dnnl_post *post, dnnl_post_ops_t ops)
 {
-    onx_str op = onx_view(f->prepare->node->op_type);
     dnnl_alg_kind_t kind;
     float alpha, beta;
-    if (onx_view(f->prepare->node->domain).len)
-        return false;
-    if (eltwise_of(f->prepare, &kind, &alpha, &beta))
-        return f->operand < 0 && onxi_dnnl_append_eltwise(d, ops, kind, alpha, beta);
-    bool adds = onx_str_is(op, "Add") || onx_str_is(op, "Sum");
-    if (!adds || f->prepare->input_count != 2 || f->operand < 0 || !same_dims(p->inputs[f->operand], p->outputs[0]))
+    if (eltwise_of(f->prepare, &kind, &alpha,
+                   &beta)) /* a result may be a bound of Clip, too, but not what is clipped */
+        return f->operand < 0 && f->port == 0 && onxi_dnnl_append_eltwise(d, ops, kind, alpha, beta);
+    if (f->prepare->kernel->post_op != ONX_POST_ADD || f->prepare->input_count != 2 || f->operand < 0 ||
+        !same_dims(p->inputs[f->operand], p->outputs[0]))
         return false;
     if (p->last_use[f->operand] && post->sum < 0 && post->binary < 0) {
         post->sum = f->operand;

@@ -290,7 +290,14 @@ static onx_status pow_run(onx_work *work, uint64_t first, uint64_t last)
 #define BOOLS ONX_DTYPE_BIT(ONX_BOOL)
 
 const onx_kernel onxi_kernels_elementwise[] = {
-    BINARY_ROW("Add", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, onxi_body_add),
+    { .op = "Add",
+      .since = 1,
+      .dtypes = ONXI_NUMBERS,
+      .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT,
+      .post_op = ONX_POST_ADD,
+      .body = &onxi_body_add,
+      .prepare = onxi_binary_prepare,
+      .run = onxi_binary_run },
     BINARY_ROW("Sub", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, sub_body),
     BINARY_ROW("Mul", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, onxi_body_mul),
     BINARY_ROW("Div", 1, ONXI_NUMBERS, ONX_KERNEL_IN_PLACE, div_body),

@@ -236,22 +236,24 @@ static onx_status clip_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- rows ---- */
 
-#define ROW(name, version, types, how, body_)                                                                          \
+#define POST_ROW(kind, name, version, types, how, body_)                                                               \
     {                                                                                                                  \
-        .op = name, .since = version, .dtypes = types, .flags = how, .body = &body_, .prepare = unary_prepare,         \
-        .run = unary_run                                                                                               \
+        .op = name, .since = version, .dtypes = types, .flags = how, .post_op = ONX_POST_##kind, .body = &body_,       \
+        .prepare = unary_prepare, .run = unary_run                                                                     \
     }
-#define ZERO (ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT) /* f(0) = 0 */
+#define ROW(name, version, types, how, body_) POST_ROW(NONE, name, version, types, how, body_)
+#define ZERO                                  (ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT) /* f(0) = 0 */
 
-const onx_kernel onxi_kernels_unary[] = { ROW("Relu", 1, ONXI_FLOATS | ONXI_SIGNED, ZERO, relu_body),
-                                          ROW("LeakyRelu", 1, ONXI_FLOATS, ZERO, leaky_body),
+const onx_kernel onxi_kernels_unary[] = { POST_ROW(RELU, "Relu", 1, ONXI_FLOATS | ONXI_SIGNED, ZERO, relu_body),
+                                          POST_ROW(LEAKY_RELU, "LeakyRelu", 1, ONXI_FLOATS, ZERO, leaky_body),
                                           ROW("Elu", 1, ONXI_FLOATS, ZERO, elu_body),
                                           ROW("Selu", 1, ONXI_FLOATS, ZERO, selu_body),
                                           ROW("Celu", 12, ONXI_FLOATS, ZERO, celu_body),
                                           ROW("ThresholdedRelu", 10, ONXI_FLOATS, ZERO, threshold_body),
-                                          ROW("Sigmoid", 1, ONXI_FLOATS, ONX_KERNEL_IN_PLACE, sigmoid_body),
+                                          POST_ROW(SIGMOID, "Sigmoid", 1, ONXI_FLOATS, ONX_KERNEL_IN_PLACE,
+                                                   sigmoid_body),
                                           ROW("HardSigmoid", 1, ONXI_FLOATS, ONX_KERNEL_IN_PLACE, hard_sigmoid_body),
-                                          ROW("HardSwish", 14, ONXI_FLOATS, ZERO, hard_swish_body),
+                                          POST_ROW(HARD_SWISH, "HardSwish", 14, ONXI_FLOATS, ZERO, hard_swish_body),
                                           ROW("Softplus", 1, ONXI_FLOATS, ONX_KERNEL_IN_PLACE, softplus_body),
                                           ROW("Mish", 18, ONXI_FLOATS, ZERO, mish_body),
                                           ROW("Softsign", 1, ONXI_FLOATS, ZERO, softsign_body),
@@ -265,7 +267,7 @@ const onx_kernel onxi_kernels_unary[] = { ROW("Relu", 1, ONXI_FLOATS | ONXI_SIGN
                                           ROW("Floor", 1, ONXI_FLOATS, ZERO, floor_body),
                                           ROW("Ceil", 1, ONXI_FLOATS, ZERO, ceil_body),
                                           ROW("Round", 11, ONXI_FLOATS, ZERO, round_body),
-                                          ROW("Tanh", 1, ONXI_FLOATS, ZERO, tanh_body),
+                                          POST_ROW(TANH, "Tanh", 1, ONXI_FLOATS, ZERO, tanh_body),
                                           ROW("Erf", 9, ONXI_FLOATS, ZERO, erf_body),
                                           ROW("Sin", 7, ONXI_FLOATS, ZERO, sin_body),
                                           ROW("Cos", 7, ONXI_FLOATS, ONX_KERNEL_IN_PLACE, cos_body),
@@ -284,6 +286,7 @@ const onx_kernel onxi_kernels_unary[] = { ROW("Relu", 1, ONXI_FLOATS | ONXI_SIGN
                                             .since = 1,
                                             .dtypes = ONXI_NUMBERS,
                                             .flags = ONX_KERNEL_IN_PLACE,
+                                            .post_op = ONX_POST_CLIP,
                                             .prepare = clip_prepare,
                                             .run = clip_run },
                                           { 0 } };

@@ -122,13 +122,14 @@ static onx_status variadic_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-#define ROW(name, types, body_)                                                                                        \
+#define POST_ROW(kind, name, types, body_)                                                                             \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = types, .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT, .body = &body_,       \
-        .prepare = variadic_prepare, .run = variadic_run                                                               \
+        .op = name, .since = 1, .dtypes = types, .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT,                       \
+        .post_op = ONX_POST_##kind, .body = &body_, .prepare = variadic_prepare, .run = variadic_run                   \
     }
+#define ROW(name, types, body_) POST_ROW(NONE, name, types, body_)
 
-const onx_kernel onxi_kernels_variadic[] = { ROW("Sum", ONXI_FLOATS, sum_body),
+const onx_kernel onxi_kernels_variadic[] = { POST_ROW(ADD, "Sum", ONXI_FLOATS, sum_body),
                                              ROW("Mean", ONXI_FLOATS, sum_body),
                                              ROW("Max", ONXI_NUMBERS, onxi_body_max),
                                              ROW("Min", ONXI_NUMBERS, onxi_body_min),
