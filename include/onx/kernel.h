@@ -42,9 +42,11 @@ struct onx_prepare {
     onx_arena *arena; /* for params; lives as long as they are used */
     const onx_kernel *kernel;
     const onx_node *node;
-    onx_doc *doc;  /* that the node is in; for tensors in attributes */
-    onx_str path;  /* for diagnostics */
-    int32_t since; /* version of the operator */
+    uint32_t op;                      /* 1 + its place among the built-in operators (onx_op_get); 0: none of them */
+    const struct onxi_schema *schema; /* of the operator (onx_op); NULL: nobody but the kernel knows it */
+    onx_doc *doc;                     /* that the node is in; for tensors in attributes */
+    onx_str path;                     /* for diagnostics */
+    int32_t since;                    /* version of the operator */
     uint32_t input_count, output_count;
     uint32_t operand_count;         /* entries of inputs: those of the node, then operands of post-operations */
     const onx_value *const *inputs; /* NULL: omitted; data is there for constants only */
@@ -65,14 +67,12 @@ struct onx_prepare {
     int32_t overwrite;      /* output 0 takes the memory of this input, which has last_use; -1: none */
     uint32_t post_ops_done; /* how many of the post-operations it does, from the first on */
     /* the engine's side */
+    const struct onxi_attrs *attrs;
     const struct onx_prepare_ops *ops;
     void *engine;
 };
 
 typedef struct onx_prepare_ops {
-    const onx_attribute *(*attribute)(const onx_prepare *p, const char *name);
-    /* The default that the operator's schema gives, as text; NULL: none. */
-    const char *(*otherwise)(const onx_prepare *p, const char *name);
     /* The number of a subgraph, for onx_work_ops. A kernel that asks is prepared once per plan, with types of inputs
      * where they are known by then (kind NONE otherwise), and its outputs are always sized while it runs. */
     onx_status (*graph)(const onx_prepare *p, const char *name, uint32_t *index_out);
@@ -174,15 +174,22 @@ ONX_API uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, 
 
 /* ---- conveniences ---- */
 
-/* Defaults: the schema's, else `otherwise`. */
-ONX_API int64_t onx_prepare_int(const onx_prepare *p, const char *name, int64_t otherwise);
-ONX_API float onx_prepare_float(const onx_prepare *p, const char *name, float otherwise);
-ONX_API onx_str onx_prepare_text(const onx_prepare *p, const char *name, const char *otherwise);
-/* The list, NULL with *count 0 when neither the node nor the schema has one. */
+/* Attributes: what the node gives, else the default of the operator's schema (docs/notes/bind.md). Reading a number or
+ * text that has neither in this version of the operator, or any attribute that no version has, fails the node: ask
+ * first. */
+ONX_API bool onx_prepare_given(const onx_prepare *p, const char *name); /* by the node */
+ONX_API int64_t onx_prepare_int(const onx_prepare *p, const char *name);
+/* There is a number and it is not 0: for flags that a version may not have. */
+ONX_API bool onx_prepare_is_set(const onx_prepare *p, const char *name);
+ONX_API float onx_prepare_float(const onx_prepare *p, const char *name);
+ONX_API onx_str onx_prepare_text(const onx_prepare *p, const char *name);
+/* NULL, with *count 0, when the list has no value or is empty. */
 ONX_API const int64_t *onx_prepare_ints(const onx_prepare *p, const char *name, uint32_t *count);
 ONX_API const float *onx_prepare_floats(const onx_prepare *p, const char *name, uint32_t *count);
-ONX_API const onx_attribute *onx_prepare_attribute(const onx_prepare *p, const char *name);
-/* The subgraph of an attribute, NULL when there is none. */
+ONX_API const onx_bytes *onx_prepare_strings(const onx_prepare *p, const char *name, uint32_t *count);
+/* NULL when there is no value. */
+ONX_API const onx_tensor *onx_prepare_tensor(const onx_prepare *p, const char *name);
+ONX_API const onx_sparse_tensor *onx_prepare_sparse_tensor(const onx_prepare *p, const char *name);
 ONX_API const onx_graph *onx_prepare_graph(const onx_prepare *p, const char *name);
 /* An axis attribute made non-negative. */
 ONX_API onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, uint32_t *out);

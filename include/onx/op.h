@@ -128,9 +128,12 @@ ONX_API onx_dtype onx_op_call_dtype(const onx_op_call *call, uint32_t input);
 /* -1: not known. */
 ONX_API int onx_op_call_rank(const onx_op_call *call, uint32_t input);
 ONX_API onx_op_dim onx_op_call_dim(const onx_op_call *call, uint32_t input, uint32_t axis);
+/* The attribute that the node gives, or NULL. */
 ONX_API const onx_attribute *onx_op_call_attribute(onx_op_call *call, const char *name);
-/* An attribute of type INT, or its default, or `otherwise`. */
-ONX_API int64_t onx_op_call_int(onx_op_call *call, const char *name, int64_t otherwise);
+ONX_API bool onx_op_call_given(onx_op_call *call, const char *name);
+/* An attribute of type INT: what the node gives, else the default of the schema. Asking for one that has neither fails
+ * the node. */
+ONX_API int64_t onx_op_call_int(onx_op_call *call, const char *name);
 /* The elements of an integer input that are known before running, or NULL. */
 ONX_API const onx_op_dim *onx_op_call_value(onx_op_call *call, uint32_t input, uint32_t *count);
 /* Rank -1: not known. */

@@ -53,9 +53,19 @@ typedef struct onxi_bound {
     int64_t opset;             /* the imported version, -1: none */
     const onxi_schema *schema; /* the row in force; set as well where a function takes its place */
     const onx_function *function;
-    uint32_t function_index; /* in the list of the model */
-    void *more;              /* what the owner of the binder notes */
+    uint32_t function_index;   /* in the list of the model */
+    onxi_attr_value *defaults; /* of operators, in the order of the row's attributes: what a node without any has */
+    uint32_t attr_count, required;
+    void *more; /* what the owner of the binder notes */
 } onxi_bound;
+
+/* The parameters of a function, by name; those without default first. */
+typedef struct onxi_parameters {
+    const onx_function *function;
+    onxi_dict by_name;             /* indexes of presets */
+    const onx_attribute **presets; /* per parameter: its default or NULL */
+    uint32_t count;
+} onxi_parameters;
 
 /* Binds the nodes of one model's graphs or of one function body; every name is resolved once. */
 typedef struct onxi_binder {
@@ -63,14 +73,48 @@ typedef struct onxi_binder {
     const onx_registry *registry;    /* NULL: built-in operators */
     const onxi_functions *functions; /* of the model; NULL: none */
     onxi_imports imports;
-    onxi_bound **bound; /* in order of first mention */
+    onxi_parameters parameters; /* of the function whose body it is for */
+    onxi_bound **bound;         /* in order of first mention */
     uint32_t count, room;
     onxi_table table; /* of bound */
 } onxi_binder;
 
 /* `binder` is filled in but for `imports`, which this opens (see onxi_imports_open). */
 onx_status onxi_binder_open(onxi_binder *binder, onx_operator_set_id *const *list, uint32_t count, bool legacy);
+/* The same for the body of a function, with its parameters. */
+onx_status onxi_binder_open_body(onxi_binder *binder, const onx_function *function);
 /* Amortized constant time; NULL when out of memory. */
 onxi_bound *onxi_bind(onxi_binder *binder, const onx_node *node);
+
+/* ---- attributes (bind_attr.c) ---- */
+
+onx_status onxi_parameters_open(onxi_parameters *parameters, onx_arena *arena, const onx_function *function);
+
+/* What a call gives for them: nothing in it refers any further. */
+typedef struct onxi_arguments {
+    const onxi_parameters *parameters;
+    const onx_attribute **values; /* per parameter; NULL: the references to it are dropped (F-18) */
+} onxi_arguments;
+/* From the attributes of the calling node; `outer`: of the function that this one is in, NULL for a graph of the model.
+ */
+onx_status onxi_arguments_make(onxi_arguments *arguments, const onxi_parameters *parameters, onx_arena *arena,
+                               const onx_attribute *const *list, uint32_t count, const onxi_arguments *outer);
+/* The attribute itself, or what its reference stands for: NULL when that is nothing. */
+const onx_attribute *onxi_arguments_resolve(const onxi_arguments *arguments, const onx_attribute *attribute);
+
+/* Why the attributes of a node cannot be what its operator asks for. */
+typedef struct onxi_attr_fault {
+    const char *rule; /* "ND-18", as the checker reports it */
+    char text[160];
+} onxi_attr_fault;
+
+/* The values of a node's attributes. What is given without its value field, as proto3 producers do, is 0, 0.0, an empty
+ * text or list (A-05); of an attribute that is given twice the first counts. Without a type, as before IR version 2, it
+ * is of the type of its value (A-09). The values are written to `room` where that is large enough, else to the arena,
+ * and a node without attributes has those of `bound`. ONX_E_INVALID, with the fault: one that is required is missing
+ * (ND-18), or has the wrong type (ND-19) or none of the values that cannot be left out (A-03, A-06). */
+onx_status onxi_bind_attributes(const onxi_bound *bound, const onx_node *node, const onxi_arguments *arguments,
+                                onx_arena *arena, onxi_attr_value *room, uint32_t room_count, onxi_attrs *out,
+                                onxi_attr_fault *fault);
 
 #endif

@@ -9,7 +9,31 @@ onx_status onxi_binder_open(onxi_binder *binder, onx_operator_set_id *const *lis
     return onxi_imports_open(&binder->imports, binder->arena, list, count, legacy);
 }
 
-static void resolve(const onxi_binder *binder, onxi_bound *b)
+onx_status onxi_binder_open_body(onxi_binder *binder, const onx_function *function)
+{
+    ONX_TRY(onxi_parameters_open(&binder->parameters, binder->arena, function));
+    return onxi_binder_open(binder, function->opset_import, function->opset_import_count, false);
+}
+
+/* What the row says of attributes. */
+static bool note_defaults(const onxi_binder *binder, onxi_bound *b)
+{
+    for (const onxi_attr *a = b->schema->attrs; a && a->name; a++) {
+        b->attr_count++;
+        b->required += a->required;
+    }
+    if (!b->attr_count)
+        return true;
+    b->defaults = ONXI_ARRAY(binder->arena, onxi_attr_value, b->attr_count);
+    if (!b->defaults)
+        return false;
+    for (uint32_t i = 0; i < b->attr_count; i++)
+        if (onxi_attr_default(&b->schema->attrs[i], binder->arena, &b->defaults[i]) == ONX_E_MEMORY)
+            return false;
+    return true;
+}
+
+static bool resolve(const onxi_binder *binder, onxi_bound *b)
 {
     b->import = onxi_imports_find(&binder->imports, b->domain);
     b->opset = b->import == ONXI_UNBOUND ? -1 : binder->imports.items[b->import].version;
@@ -19,15 +43,16 @@ static void resolve(const onxi_binder *binder, onxi_bound *b)
         b->function = onxi_functions_find(binder->functions, b->domain, b->name, b->overload, &b->function_index);
     if (b->function) {
         b->kind = ONXI_BOUND_FUNCTION;
-        return;
+        return true;
     }
     if (b->overload.len &&
         binder->functions) /* an overload selects a function of the model, and nothing else (ND-22) */
         b->schema = NULL;
     if (!b->schema)
-        return;
+        return true;
     b->kind = ONXI_BOUND_OPERATOR;
     b->op = onxi_operator_id(onxi_operator_find(b->domain, b->name));
+    return b->schema->flags & ONXI_OP_OPEN || note_defaults(binder, b);
 }
 
 onxi_bound *onxi_bind(onxi_binder *binder, const onx_node *node)
@@ -41,11 +66,12 @@ onxi_bound *onxi_bind(onxi_binder *binder, const onx_node *node)
             return b;
     }
     onxi_bound *b = ONXI_NEW(binder->arena, onxi_bound);
-    if (!b || !ONXI_GROW_IN(binder->arena, binder->bound, binder->room, binder->count + 1) ||
-        !onxi_table_add(&binder->table, hash, binder->count))
+    if (!b)
         return NULL;
     *b = (onxi_bound){ .domain = domain, .name = name, .overload = overload };
-    resolve(binder, b);
+    if (!resolve(binder, b) || !ONXI_GROW_IN(binder->arena, binder->bound, binder->room, binder->count + 1) ||
+        !onxi_table_add(&binder->table, hash, binder->count))
+        return NULL;
     binder->bound[binder->count++] = b;
     return b;
 }

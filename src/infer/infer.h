@@ -89,10 +89,8 @@ typedef struct onxi_infer_scope {
 /* A model's graph or a function body: what names mean there. */
 typedef struct onxi_infer_frame {
     struct onxi_infer_frame *caller;
-    const onx_function *function;     /* NULL: the graph of the model */
-    const onx_attribute **attributes; /* of the call: by position in attribute_names */
-    const onx_str *attribute_names;
-    uint32_t attribute_count;
+    const onx_function *function; /* NULL: the graph of the model */
+    onxi_arguments arguments;     /* of the call */
     onxi_binder *binder;
     onxi_infer_names names;
     onxi_infer_undo *undo;
@@ -237,7 +235,6 @@ typedef struct onxi_infer_running {
     const char *rule;       /* that is broken where it failed (onx/check.h); NULL: the operator's own conditions */
     char why[256];
 } onxi_infer_running;
-const onx_attribute *onxi_infer_attribute(const onxi_infer_frame *frame, const onx_node *node, const char *name);
 
 /* ---- infer_function.c ---- */
 
@@ -245,8 +242,8 @@ const onx_attribute *onxi_infer_attribute(const onxi_infer_frame *frame, const o
 onx_status onxi_infer_call_function(onxi_infer_running *run, const onx_function *function);
 /* With given types and attributes. */
 onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infer_fact *const *inputs,
-                           uint32_t input_count, const onx_attribute **attributes, onxi_infer_fact **outputs,
-                           uint32_t output_count);
+                           uint32_t input_count, const onx_attribute *const *attributes, uint32_t attribute_count,
+                           onxi_infer_fact **outputs, uint32_t output_count);
 
 /* ---- infer_check.c ---- */
 

@@ -178,9 +178,8 @@ static onx_status infer_function(onx_infer *e, const onx_function *function, con
 {
     onxi_infer_fact **facts = ONXI_ARRAY(e->arena, onxi_infer_fact *, input_count + 1);
     onxi_infer_fact **found = ONXI_ARRAY(e->arena, onxi_infer_fact *, function->output_count + 1);
-    const onx_attribute **given = ONXI_ARRAY(e->arena, const onx_attribute *, attribute_count + 1);
     onxi_type *types;
-    if (!facts || !found || !given)
+    if (!facts || !found)
         return ONX_E_MEMORY;
     ONX_TRY(read_types(e, inputs, input_count, &types));
     for (uint32_t i = 0; i < input_count; i++) {
@@ -190,9 +189,8 @@ static onx_status infer_function(onx_infer *e, const onx_function *function, con
             return ONX_E_MEMORY;
         facts[i]->type = types[i];
     }
-    for (uint32_t i = 0; i < attribute_count; i++)
-        given[i] = attributes[i];
-    ONX_TRY(onxi_infer_body(e, function, facts, input_count, given, found, function->output_count));
+    ONX_TRY(
+        onxi_infer_body(e, function, facts, input_count, attributes, attribute_count, found, function->output_count));
     for (uint32_t i = 0; i < function->output_count; i++) {
         onx_type *type = NULL;
         if (found[i])

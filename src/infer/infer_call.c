@@ -62,30 +62,6 @@ static const onx_tensor *call_constant(onxi_call *call, uint32_t input)
     return fact ? fact->tensor : NULL;
 }
 
-/* The attribute of the node; one that refers to an attribute of the enclosing function is that of the caller. */
-const onx_attribute *onxi_infer_attribute(const onxi_infer_frame *frame, const onx_node *node, const char *name)
-{
-    onx_str wanted = onx_str_of(name);
-    for (uint32_t i = 0; i < node->attribute_count; i++) {
-        const onx_attribute *a = node->attribute[i];
-        if (!onx_str_equal(onx_view(a->name), wanted))
-            continue;
-        onx_str refers = onx_view(onx_attribute_more(a)->ref_attr_name);
-        if (!refers.len)
-            return a;
-        for (uint32_t k = 0; k < frame->attribute_count; k++)
-            if (onx_str_equal(frame->attribute_names[k], refers))
-                return frame->attributes[k];
-        return NULL;
-    }
-    return NULL;
-}
-
-static const onx_attribute *call_attribute(onxi_call *call, const char *name)
-{
-    return onxi_infer_attribute(running(call)->scope->frame, call->node, name);
-}
-
 static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
                                 onxi_type *outputs, uint32_t output_count)
 {
@@ -139,7 +115,6 @@ static onx_status call_type(onxi_call *call, const onx_type *type, onxi_type *ou
 const onxi_call_ops onxi_infer_call_ops = {
     .value = call_value,
     .constant = call_constant,
-    .attribute = call_attribute,
     .subgraph = call_subgraph,
     .type = call_type,
     .fail = call_fail,

@@ -2,34 +2,14 @@
  * caller. */
 #include "infer/infer.h"
 
-/* The attributes of the function: what the caller gives, else its defaults. */
-static onx_status bind_attributes(onx_infer *e, onxi_infer_frame *frame, const onx_function *f,
-                                  const onxi_infer_frame *caller, const onx_node *node, const onx_attribute **given)
+/* What the function's nodes mean, and what its parameters stand for. */
+static onx_status open_frame(onx_infer *e, onxi_infer_frame *frame, const onx_attribute *const *given, uint32_t count)
 {
-    uint32_t room = f->attribute_count + f->attribute_proto_count;
-    onx_str *names = ONXI_ARRAY(e->arena, onx_str, room + 1);
-    const onx_attribute **attributes = ONXI_ARRAY(e->arena, const onx_attribute *, room + 1);
-    if (!names || !attributes)
-        return e->status = ONX_E_MEMORY;
-    for (uint32_t i = 0; i < room; i++) {
-        const onx_attribute *preset = i < f->attribute_count ? NULL : f->attribute_proto[i - f->attribute_count];
-        names[i] = onx_view(preset ? preset->name : f->attribute[i]);
-        const onx_attribute *a = NULL;
-        if (node) {
-            onx_bytes kept;
-            ONX_TRY(onx_arena_keep(e->arena, names[i], &kept));
-            onx_str text = onxi_arena_printf(e->arena, "%.*s", ONX_ARG(onx_view(kept)));
-            a = onxi_infer_attribute(caller, node, text.ptr ? text.ptr : "");
-        }
-        for (uint32_t k = 0; given && given[k]; k++)
-            if (onx_str_equal(onx_view(given[k]->name), names[i]))
-                a = given[k];
-        attributes[i] = a ? a : preset;
-    }
-    frame->attribute_names = names;
-    frame->attributes = attributes;
-    frame->attribute_count = room;
-    return ONX_OK;
+    ONX_TRY(onxi_infer_binder(e, frame->function, &frame->binder));
+    const onxi_arguments *outer = frame->caller && frame->caller->function ? &frame->caller->arguments : NULL;
+    onx_status status =
+        onxi_arguments_make(&frame->arguments, &frame->binder->parameters, e->arena, given, count, outer);
+    return status == ONX_OK ? ONX_OK : (e->status = status);
 }
 
 static onx_status bind_function_inputs(onx_infer *e, onxi_infer_scope *scope, const onx_function *f,
@@ -81,13 +61,12 @@ static onx_status walk_body(onx_infer *e, onxi_infer_frame *frame, onxi_infer_sc
 }
 
 onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infer_fact *const *inputs,
-                           uint32_t input_count, const onx_attribute **attributes, onxi_infer_fact **outputs,
-                           uint32_t output_count)
+                           uint32_t input_count, const onx_attribute *const *attributes, uint32_t attribute_count,
+                           onxi_infer_fact **outputs, uint32_t output_count)
 {
     onxi_infer_frame frame = { .function = function };
     onxi_infer_scope scope = { .frame = &frame };
-    ONX_TRY(onxi_infer_binder(e, function, &frame.binder));
-    ONX_TRY(bind_attributes(e, &frame, function, NULL, NULL, attributes));
+    ONX_TRY(open_frame(e, &frame, attributes, attribute_count));
     return walk_body(e, &frame, &scope, inputs, input_count, outputs, output_count);
 }
 
@@ -134,8 +113,8 @@ static bool same_call(const made_call *made, const onxi_infer_frame *frame, onxi
 {
     if (made->function != frame->function || made->input_count != input_count || made->output_count < output_count)
         return false;
-    for (uint32_t i = 0; i < frame->attribute_count; i++) {
-        const onx_attribute *a = made->attributes[i], *b = frame->attributes[i];
+    for (uint32_t i = 0; i < frame->binder->parameters.count; i++) {
+        const onx_attribute *a = made->attributes[i], *b = frame->arguments.values[i];
         if (a != b && (!a || !b || !onx_message_equal(ONX_KIND_ATTRIBUTE, a, b)))
             return false;
     }
@@ -150,9 +129,9 @@ static bool same_call(const made_call *made, const onxi_infer_frame *frame, onxi
 static bool has_graph(const onxi_infer_frame *frame)
 {
     uint32_t count;
-    for (uint32_t i = 0; i < frame->attribute_count; i++)
-        if (frame->attributes[i] && (onx_attribute_value(frame->attributes[i], ONX_SLOT_G, &count) ||
-                                     onx_attribute_value(frame->attributes[i], ONX_SLOT_GRAPHS, &count)))
+    for (uint32_t i = 0; i < frame->binder->parameters.count; i++)
+        if (frame->arguments.values[i] && (onx_attribute_value(frame->arguments.values[i], ONX_SLOT_G, &count) ||
+                                           onx_attribute_value(frame->arguments.values[i], ONX_SLOT_GRAPHS, &count)))
             return true;
     return false;
 }
@@ -185,7 +164,7 @@ static onx_status new_call(onx_infer *e, const onxi_infer_frame *frame, onxi_inf
     if (!made)
         return e->status = ONX_E_MEMORY;
     *made = (made_call){ .function = frame->function,
-                         .attributes = frame->attributes,
+                         .attributes = frame->arguments.values,
                          .inputs = inputs,
                          .input_count = input_count,
                          .output_count = output_count,
@@ -208,8 +187,7 @@ static onx_status infer_call(onxi_infer_running *run, const onx_function *functi
                                .node_index = run->index,
                                .depth = caller->depth + 1,
                                .unreachable = caller->unreachable };
-    ONX_TRY(onxi_infer_binder(e, function, &frame.binder));
-    ONX_TRY(bind_attributes(e, &frame, function, caller->frame, call->node, NULL));
+    ONX_TRY(open_frame(e, &frame, (const onx_attribute *const *)call->node->attribute, call->node->attribute_count));
     uint64_t key = hash_call(e, function, inputs, call->input_count);
     void **known = onxi_infer_map_at(e, &e->calls, key);
     if (!known)

@@ -78,13 +78,13 @@ onx_status onxi_infer_binder(onx_infer *e, const onx_function *function, onxi_bi
         return ONX_OK;
     }
     const onx_model *model = e->model;
-    onx_operator_set_id *const *imports = function ? function->opset_import : model ? model->opset_import : NULL;
-    const uint32_t count = function ? function->opset_import_count : model ? model->opset_import_count : 0;
     onxi_binder *binder = ONXI_NEW(e->arena, onxi_binder);
     if (!binder)
         return e->status = ONX_E_MEMORY;
     *binder = (onxi_binder){ .arena = e->arena, .registry = e->options.registry, .functions = &e->functions };
-    onx_status status = onxi_binder_open(binder, imports, count, !function && onxi_model_is_legacy(model));
+    onx_status status = function ? onxi_binder_open_body(binder, function)
+                                 : onxi_binder_open(binder, model ? model->opset_import : NULL,
+                                                    model ? model->opset_import_count : 0, onxi_model_is_legacy(model));
     if (status != ONX_OK)
         return e->status = status;
     *known = *out = binder;
@@ -101,6 +101,7 @@ typedef struct room {
     onxi_infer_fact *facts[FEW];
     onxi_type outputs[FEW];
     onxi_known_ints values[FEW];
+    onxi_attr_value attrs[FEW];
 } room;
 
 static onx_status gather_inputs(onx_infer *e, onxi_infer_scope *scope, const onx_node *node, onxi_infer_running *run,
@@ -134,6 +135,20 @@ static onx_status gather_inputs(onx_infer *e, onxi_infer_scope *scope, const onx
     }
     run->call.inputs = inputs;
     return ONX_OK;
+}
+
+static onx_status gather_attributes(onxi_infer_running *run, const onxi_bound *bound, const onx_node *node, room *few,
+                                    onxi_attrs *out)
+{
+    const onxi_infer_frame *frame = run->scope->frame;
+    onxi_attr_fault fault;
+    onx_status status = onxi_bind_attributes(bound, node, frame->function ? &frame->arguments : NULL, run->infer->arena,
+                                             few->attrs, FEW, out, &fault);
+    if (status != ONX_E_INVALID)
+        return status;
+    run->rule = fault.rule;
+    onxi_call_preset(&run->call);
+    return onxi_call_fail(&run->call, "%s", fault.text);
 }
 
 static onx_status make_outputs(onx_infer *e, const onx_node *node, onxi_infer_running *run, room *few)
@@ -274,11 +289,10 @@ static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_n
 }
 
 /* A list of numbers that a Constant gives without a tensor, as a tensor. */
-static const onx_tensor *tensor_of_floats(onxi_infer_running *run, const onx_node *node)
+static const onx_tensor *tensor_of_floats(onxi_infer_running *run)
 {
     uint32_t count = 0;
-    const onx_attribute *list = onxi_infer_attribute(run->scope->frame, node, "value_floats");
-    const float *floats = list ? onx_attribute_value(list, ONX_SLOT_FLOATS, &count) : NULL;
+    const float *floats = onxi_call_floats(&run->call, "value_floats", &count);
     onx_tensor *tensor = floats ? ONXI_NEW(run->infer->arena, onx_tensor) : NULL;
     int64_t *dims = tensor ? ONXI_ARRAY(run->infer->arena, int64_t, 1) : NULL;
     if (!dims)
@@ -295,10 +309,8 @@ static void keep_constant(onxi_infer_running *run, const onx_node *node)
 {
     if (node->output_count != 1)
         return;
-    const onx_attribute *a = onxi_infer_attribute(run->scope->frame, node, "value");
-    uint32_t count;
-    onx_tensor *const *value = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
-    const onx_tensor *tensor = value ? *value : tensor_of_floats(run, node);
+    const onx_tensor *value = onxi_call_attr_tensor(&run->call, "value");
+    const onx_tensor *tensor = value ? value : tensor_of_floats(run);
     onxi_infer_names *names = &run->scope->frame->names;
     uint32_t name = tensor ? onxi_infer_names_add(run->infer, names, onx_view(node->output[0])) : UINT32_MAX;
     if (name != UINT32_MAX && names->entries[name].fact)
@@ -331,8 +343,10 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
         return e->status = ONX_E_MEMORY;
     const onxi_schema *schema = bound->kind == ONXI_BOUND_OPERATOR ? bound->schema : NULL;
     const onx_function *function = schema && !schema->custom ? schema->body : bound->function;
+    onxi_attrs attrs = { .count = 0 };
     run.call = (onxi_call){ .schema = schema,
                             .node = node,
+                            .attrs = &attrs,
                             .opset = bound->opset,
                             .dims = e->dims,
                             .arena = e->arena,
@@ -358,7 +372,9 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
     } else {
         if (!schema->infer)
             reason = "no shape rule is defined for the operator";
-        onx_status status = onxi_call_run(&run.call);
+        onx_status status = gather_attributes(&run, bound, node, &few, &attrs);
+        if (status == ONX_OK)
+            status = onxi_call_run(&run.call);
         if (status != ONX_OK && status != ONX_E_INVALID)
             return e->status = status;
         if (!run.failed && e->options.check_type)

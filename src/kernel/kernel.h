@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "ir/ir.h"
+#include "op/op.h"
 #include "value/value.h"
 
 /* ---- tables ---- */

@@ -1,123 +1,98 @@
 /* kernel_prepare.c - what kernels share while preparing: attributes, failures, outputs. */
 #include "kernel/kernel.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* ---- attributes ---- */
 
-const onx_attribute *onx_prepare_attribute(const onx_prepare *p, const char *name)
+/* A kernel that asks for what its operator does not have, or reads what has no value, is at fault: the node fails. */
+static void misread(const onx_prepare *p, const char *name)
 {
-    return p->ops->attribute(p, name);
+    (void)onx_prepare_fail(p, ONX_E_INVALID, "the kernel asks for attribute %s, which has no value", name);
 }
 
-static bool default_number(const onx_prepare *p, const char *name, double *out)
+static const onxi_attr_value *find(const onx_prepare *p, const char *name)
 {
-    const char *text = p->ops->otherwise(p, name);
-    bool overflow;
-    return text && *text != '[' && *text != '"' && onxi_parse_f64(onx_str_of(text), out, &overflow);
+    const onxi_attr_value *value = onxi_attrs_find(p->attrs, name);
+    if (!value && !onxi_schema_has_attr(p->schema, name))
+        misread(p, name);
+    return value;
 }
 
-int64_t onx_prepare_int(const onx_prepare *p, const char *name, int64_t otherwise)
+/* The value where there has to be one. */
+static const onxi_attr_value *read(const onx_prepare *p, const char *name, onx_attribute_type type)
 {
-    const onx_attribute *a = onx_prepare_attribute(p, name);
-    uint32_t count;
-    const int64_t *value = a ? onx_attribute_value(a, ONX_SLOT_I, &count) : NULL;
-    double number;
-    if (value)
-        return *value;
-    return default_number(p, name, &number) ? (int64_t)number : otherwise;
+    static const onxi_attr_value nothing = { .count = 0 };
+    const onxi_attr_value *value = onxi_attrs_get(p->attrs, name, type);
+    if (!value)
+        misread(p, name);
+    return value ? value : &nothing;
 }
 
-float onx_prepare_float(const onx_prepare *p, const char *name, float otherwise)
+bool onx_prepare_given(const onx_prepare *p, const char *name)
 {
-    const onx_attribute *a = onx_prepare_attribute(p, name);
-    uint32_t count;
-    const float *value = a ? onx_attribute_value(a, ONX_SLOT_F, &count) : NULL;
-    double number;
-    if (value)
-        return *value;
-    return default_number(p, name, &number) ? (float)number : otherwise;
+    const onxi_attr_value *value = find(p, name);
+    return value && value->given;
 }
 
-onx_str onx_prepare_text(const onx_prepare *p, const char *name, const char *otherwise)
+int64_t onx_prepare_int(const onx_prepare *p, const char *name)
 {
-    const onx_attribute *a = onx_prepare_attribute(p, name);
-    uint32_t count;
-    const onx_bytes *value = a ? onx_attribute_value(a, ONX_SLOT_S, &count) : NULL;
-    if (value)
-        return onx_view(*value);
-    const char *text = p->ops->otherwise(p, name);
-    if (!text || *text != '"')
-        return onx_str_of(otherwise);
-    return onx_str_make(text + 1, strlen(text) - 2);
+    return read(p, name, ONX_ATTR_INT)->i;
 }
 
-/* Elements of "[1, 2]"; NULL when the text is no list. */
-static uint32_t default_list(const onx_prepare *p, const char *name, double *out, uint32_t room)
+bool onx_prepare_is_set(const onx_prepare *p, const char *name)
 {
-    const char *text = p->ops->otherwise(p, name);
-    uint32_t count = 0;
-    if (!text || *text != '[')
-        return 0;
-    for (text++; *text && *text != ']' && count < room;) {
-        size_t len = strcspn(text, ",]");
-        const char *start = text;
-        while (len && *start == ' ') {
-            start++;
-            len--;
-        }
-        bool overflow;
-        if (!onxi_parse_f64(onx_str_make(start, len), &out[count], &overflow))
-            return 0;
-        count++;
-        text = start + len;
-        if (*text == ',')
-            text++;
-    }
-    return count;
+    const onxi_attr_value *value = find(p, name);
+    return value && value->type == ONX_ATTR_INT && value->i != 0;
 }
 
-#define DEFAULT_LIST_MAX 16
+float onx_prepare_float(const onx_prepare *p, const char *name)
+{
+    return read(p, name, ONX_ATTR_FLOAT)->f;
+}
+
+onx_str onx_prepare_text(const onx_prepare *p, const char *name)
+{
+    return read(p, name, ONX_ATTR_STRING)->s;
+}
+
+static const void *list(const onx_prepare *p, const char *name, onx_attribute_type type, uint32_t *count)
+{
+    const onxi_attr_value *value = find(p, name);
+    const bool there = value && value->type == type && value->count;
+    *count = there ? value->count : 0;
+    return there ? value->list : NULL;
+}
 
 const int64_t *onx_prepare_ints(const onx_prepare *p, const char *name, uint32_t *count)
 {
-    const onx_attribute *a = onx_prepare_attribute(p, name);
-    const int64_t *value = a ? onx_attribute_value(a, ONX_SLOT_INTS, count) : NULL;
-    if (value)
-        return value;
-    double numbers[DEFAULT_LIST_MAX];
-    *count = default_list(p, name, numbers, DEFAULT_LIST_MAX);
-    int64_t *made = *count ? ONXI_ARRAY(p->arena, int64_t, *count) : NULL;
-    if (!made)
-        *count = 0;
-    for (uint32_t i = 0; i < *count; i++)
-        made[i] = (int64_t)numbers[i];
-    return made;
+    return list(p, name, ONX_ATTR_INTS, count);
 }
 
 const float *onx_prepare_floats(const onx_prepare *p, const char *name, uint32_t *count)
 {
-    const onx_attribute *a = onx_prepare_attribute(p, name);
-    const float *value = a ? onx_attribute_value(a, ONX_SLOT_FLOATS, count) : NULL;
-    if (value)
-        return value;
-    double numbers[DEFAULT_LIST_MAX];
-    *count = default_list(p, name, numbers, DEFAULT_LIST_MAX);
-    float *made = *count ? ONXI_ARRAY(p->arena, float, *count) : NULL;
-    if (!made)
-        *count = 0;
-    for (uint32_t i = 0; i < *count; i++)
-        made[i] = (float)numbers[i];
-    return made;
+    return list(p, name, ONX_ATTR_FLOATS, count);
+}
+
+const onx_bytes *onx_prepare_strings(const onx_prepare *p, const char *name, uint32_t *count)
+{
+    return list(p, name, ONX_ATTR_STRINGS, count);
+}
+
+const onx_tensor *onx_prepare_tensor(const onx_prepare *p, const char *name)
+{
+    const onxi_attr_value *value = find(p, name);
+    return value && value->type == ONX_ATTR_TENSOR ? value->t : NULL;
+}
+
+const onx_sparse_tensor *onx_prepare_sparse_tensor(const onx_prepare *p, const char *name)
+{
+    const onxi_attr_value *value = find(p, name);
+    return value && value->type == ONX_ATTR_SPARSE_TENSOR ? value->sparse : NULL;
 }
 
 const onx_graph *onx_prepare_graph(const onx_prepare *p, const char *name)
 {
-    const onx_attribute *a = onx_prepare_attribute(p, name);
-    uint32_t count;
-    onx_graph *const *g = a ? onx_attribute_value(a, ONX_SLOT_G, &count) : NULL;
-    return g ? *g : NULL;
+    const onxi_attr_value *value = find(p, name);
+    return value && value->type == ONX_ATTR_GRAPH ? value->g : NULL;
 }
 
 #define OUTSIDE "axis %lld is outside of rank %u"

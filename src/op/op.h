@@ -45,14 +45,64 @@ typedef struct onxi_known_ints {
     const onxi_dim *elements;
 } onxi_known_ints;
 
+/* ---- values of attributes ---- */
+
+/* What an attribute is for a node: given by it (or by the caller of the function around it), else the default of the
+ * schema row. docs/notes/bind.md */
+typedef struct onxi_attr_value {
+    onx_str name;
+    uint8_t type;   /* onx_attribute_type; ONX_ATTR_UNDEFINED: neither given nor has it a default */
+    bool given;     /* by the node */
+    uint32_t count; /* elements of a list */
+    union {
+        int64_t i;
+        float f;
+        onx_str s;
+        const onx_tensor *t;
+        const onx_sparse_tensor *sparse;
+        const onx_graph *g;
+        const onx_type *tp;
+        const void *list; /* int64_t, float, onx_bytes and so on; NULL when it is empty */
+    };
+    const onx_attribute *source; /* that gave it; NULL: a default */
+} onxi_attr_value;
+
+/* The values for one node: those of its schema row in the order of the row, or, where there is no row or it is open,
+ * those that the node gives. */
+typedef struct onxi_attrs {
+    const onxi_attr_value *values;
+    uint32_t count;
+} onxi_attrs;
+/* NULL when neither the row nor the node has an attribute of that name. */
+const onxi_attr_value *onxi_attrs_find(const onxi_attrs *attrs, const char *name);
+/* The same for one that has a value of this type, else NULL. */
+const onxi_attr_value *onxi_attrs_get(const onxi_attrs *attrs, const char *name, onx_attribute_type type);
+bool onxi_attrs_given(const onxi_attrs *attrs, const char *name); /* by the node */
+/* What each entry of a list of an operator with windows is where ONNX leaves the list out: 1 for strides and dilations,
+ * 0 for pads and output_padding. */
+int64_t onxi_attr_implied(const char *name);
+
+/* A list with an entry per spatial axis, of operators that slide windows. */
+typedef enum onxi_window_attr {
+    ONXI_WINDOW_STRIDES,
+    ONXI_WINDOW_DILATIONS,
+    ONXI_WINDOW_PADS, /* two per axis: all starts, then all ends */
+    ONXI_WINDOW_OUTPUT_PADDING
+} onxi_window_attr;
+/* Writes the entries to `out`: what is given, else what ONNX implies, 1 for strides and dilations and 0 for paddings.
+ * False, with the reason in `why`, when there are too many or too few, or one is below 1 (paddings: 0; pads are only
+ * bounded where `least` says so). */
+
 /* ---- one node being inferred: all that a rule may look at or set ---- */
 
 typedef struct onxi_call {
     const struct onxi_schema *schema;
     const onx_node *node;
-    int64_t opset;    /* version of the node's domain that is imported */
-    onxi_dims *dims;  /* NULL in a session where all shapes are concrete */
-    onx_arena *arena; /* for what the rule makes */
+    const onxi_attrs *attrs;
+    const char *misread; /* a rule has asked for the value of this attribute, which has none */
+    int64_t opset;       /* version of the node's domain that is imported */
+    onxi_dims *dims;     /* NULL in a session where all shapes are concrete */
+    onx_arena *arena;    /* for what the rule makes */
     uint32_t input_count, output_count;
     const onxi_type *const *inputs; /* NULL entries: omitted; kind NONE: unknown */
     onxi_type *outputs;             /* kind NONE on entry; the rule fills in what can be known */
@@ -76,8 +126,6 @@ typedef struct onxi_call_ops {
     const onxi_known_ints *(*value)(onxi_call *call, uint32_t input);
     /* The constant tensor behind an input (initializer, Constant, or the tensor itself at run time), or NULL. */
     const onx_tensor *(*constant)(onxi_call *call, uint32_t input);
-    /* The attribute, with references to attributes of an enclosing function resolved, or NULL. */
-    const onx_attribute *(*attribute)(onxi_call *call, const char *name);
     /* Infers a subgraph of the node, its inputs having the given types; the types of its outputs go to `outputs`. */
     onx_status (*subgraph)(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
                            onxi_type *outputs, uint32_t output_count);
@@ -95,22 +143,31 @@ typedef onx_status (*onxi_rule_fn)(onxi_call *call);
 /* Infers the node: sets what the schema alone says of the output types (a constraint that an input binds, or a fixed
  * type), then runs the rule of the row. This is how an engine calls a rule. */
 onx_status onxi_call_run(onxi_call *call);
+/* The first part of that alone, for a node whose attributes leave nothing for the rule. */
+void onxi_call_preset(onxi_call *call);
 
 onx_status onxi_call_fail(onxi_call *call, const char *format, ...) ONX_PRINTF(2, 3);
 
-/* Attributes: the node's, else the default of the schema row, else `otherwise`. */
-bool onxi_call_has_attribute(onxi_call *call, const char *name); /* given by the node */
-int64_t onxi_call_int(onxi_call *call, const char *name, int64_t otherwise);
-float onxi_call_float(onxi_call *call, const char *name, float otherwise);
-onx_str onxi_call_text(onxi_call *call, const char *name, const char *otherwise);
+/* Attributes. The node's value, else the schema's default; where there is neither, or the version has no such
+ * attribute, a rule has to ask first: reading it is a fault of the rule, and fails. */
+bool onxi_call_given(onxi_call *call, const char *name); /* by the node */
+int64_t onxi_call_int(onxi_call *call, const char *name);
+/* The number is there and not 0: for flags that a version may not have, or that have no default. */
+bool onxi_call_is_set(onxi_call *call, const char *name);
+float onxi_call_float(onxi_call *call, const char *name);
+onx_str onxi_call_text(onxi_call *call, const char *name);
 bool onxi_call_text_is(onxi_call *call, const char *name, const char *text);
-/* The list, or NULL with *count 0 when the node does not give it. */
+/* The following are NULL, *count 0, where there is no value, and for empty lists. */
 const int64_t *onxi_call_ints(onxi_call *call, const char *name, uint32_t *count);
-/* The same as dimensions. */
+const float *onxi_call_floats(onxi_call *call, const char *name, uint32_t *count);
+/* Integers as dimensions. */
 const onxi_dim *onxi_call_dims(onxi_call *call, const char *name, uint32_t *count);
 /* How many elements a list attribute of any type has; 0 when absent. */
 uint32_t onxi_call_list_count(onxi_call *call, const char *name);
 const onx_graph *onxi_call_graph(onxi_call *call, const char *name);
+const onx_tensor *onxi_call_attr_tensor(onxi_call *call, const char *name);
+/* Of any type; NULL where there is no value. */
+const onxi_attr_value *onxi_call_attr(onxi_call *call, const char *name);
 
 /* Inputs. */
 #define ONXI_NO_INPUT UINT32_MAX /* for functions that take the index of an input that an operator may not have */
@@ -305,15 +362,16 @@ const onxi_port *onxi_port_at(const onxi_port *ports, uint32_t index);
 const onxi_type_constraint *onxi_schema_type(const onxi_schema *schema, const char *name);
 /* The attribute of that name, or NULL. */
 const onxi_attr *onxi_schema_attr(const onxi_schema *schema, onx_str name);
-/* The default of an INT, FLOAT or STRING attribute; false when it has none or another type. */
-bool onxi_attr_default_int(const onxi_attr *attr, int64_t *out);
-bool onxi_attr_default_float(const onxi_attr *attr, float *out);
-bool onxi_attr_default_text(const onxi_attr *attr, onx_str *out);
+/* Does any version of the row's operator have the attribute? True for open rows. */
+bool onxi_schema_has_attr(const onxi_schema *schema, const char *name);
+/* The value that the default stands for, lists in the arena; of type UNDEFINED where there is none. ONX_E_INVALID when
+ * the text is not one of the attribute's type. */
+onx_status onxi_attr_default(const onxi_attr *attr, onx_arena *arena, onxi_attr_value *out);
 
 /* ---- function bodies of built-in operators (op_body.c) ---- */
 
-/* The parts that make up the body for a call, bit by bit; 0: the row has none. Of the call, schema, node, inputs and
- * ops->attribute are looked at. */
+/* The parts that make up the body for a call, bit by bit; 0: the row has none. Of the call, schema, inputs and
+ * attributes are looked at. */
 uint32_t onxi_body_choose(onxi_call *call);
 /* The body of these parts as a document of kind function. */
 onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint32_t parts, onx_doc **out);

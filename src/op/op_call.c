@@ -12,16 +12,6 @@ static int dtype_of_text(const char *text)
     return (int)onx_dtype_find(onx_str_make(text + 7, len - 8));
 }
 
-static const onxi_port *port_at(const onxi_port *ports, uint32_t index)
-{
-    if (!ports)
-        return NULL;
-    for (uint32_t i = 0; ports[i].name; i++)
-        if (i == index || (ports[i].flags & ONXI_PORT_VARIADIC && index > i))
-            return &ports[i];
-    return NULL;
-}
-
 static bool same_text(const char *a, const char *b)
 {
     return a == b || strcmp(a, b) == 0;
@@ -45,7 +35,7 @@ static int dtype_of_constraint(const onxi_schema *schema, const char *name)
 static int dtype_of_inputs(const onxi_call *call, const char *constraint)
 {
     for (uint32_t i = 0; i < call->input_count; i++) {
-        const onxi_port *port = port_at(call->schema->inputs, i);
+        const onxi_port *port = onxi_port_at(call->schema->inputs, i);
         if (!port)
             return ONX_UNDEFINED;
         if (same_text(port->type, constraint) && !(port->flags & ONXI_PORT_HETEROGENEOUS) && call->inputs[i] &&
@@ -57,7 +47,7 @@ static int dtype_of_inputs(const onxi_call *call, const char *constraint)
 
 static void preset_output(onxi_call *call, uint32_t i)
 {
-    const onxi_port *port = port_at(call->schema->outputs, i);
+    const onxi_port *port = onxi_port_at(call->schema->outputs, i);
     if (!port || port->flags & ONXI_PORT_HETEROGENEOUS)
         return;
     int dtype = dtype_of_text(port->type);
@@ -69,11 +59,21 @@ static void preset_output(onxi_call *call, uint32_t i)
         onxi_call_output_unranked(call, i, dtype);
 }
 
-onx_status onxi_call_run(onxi_call *call)
+void onxi_call_preset(onxi_call *call)
 {
     for (uint32_t i = 0; i < call->output_count; i++)
         preset_output(call, i);
-    return call->schema->infer ? call->schema->infer(call) : ONX_OK;
+}
+
+onx_status onxi_call_run(onxi_call *call)
+{
+    onxi_call_preset(call);
+    call->misread = NULL;
+    onx_status status = call->schema->infer ? call->schema->infer(call) : ONX_OK;
+    if (status == ONX_OK && call->misread)
+        return onxi_call_fail(call, "the rule of %s-%d asks for attribute %s, which has no value", call->schema->name,
+                              (int)call->schema->since, call->misread);
+    return status;
 }
 
 onx_status onxi_call_fail(onxi_call *call, const char *format, ...)
@@ -87,77 +87,73 @@ onx_status onxi_call_fail(onxi_call *call, const char *format, ...)
 
 /* ---- attributes ---- */
 
-static const void *attribute_value(onxi_call *call, const char *name, uint32_t slot, uint32_t *count)
+static const onxi_attr_value *find(onxi_call *call, const char *name)
 {
-    const onx_attribute *a = call->ops->attribute(call, name);
-    return a ? onx_attribute_value(a, slot, count) : NULL;
+    const onxi_attr_value *value = onxi_attrs_find(call->attrs, name);
+    if (!value && !onxi_schema_has_attr(call->schema, name))
+        call->misread = name;
+    return value;
 }
 
-static const onxi_attr *attr_row(const onxi_call *call, const char *name)
+/* The value where there has to be one. */
+static const onxi_attr_value *read(onxi_call *call, const char *name, onx_attribute_type type)
 {
-    if (!call->schema->attrs)
-        return NULL;
-    for (const onxi_attr *a = call->schema->attrs; a->name; a++)
-        if (same_text(a->name, name))
-            return a;
-    return NULL;
+    static const onxi_attr_value nothing = { .count = 0 };
+    const onxi_attr_value *value = find(call, name);
+    if (value && value->type == type)
+        return value;
+    call->misread = name;
+    return &nothing;
 }
 
-bool onxi_call_has_attribute(onxi_call *call, const char *name)
+bool onxi_call_given(onxi_call *call, const char *name)
 {
-    return call->ops->attribute(call, name) != NULL;
+    const onxi_attr_value *value = find(call, name);
+    return value && value->given;
 }
 
-int64_t onxi_call_int(onxi_call *call, const char *name, int64_t otherwise)
+int64_t onxi_call_int(onxi_call *call, const char *name)
 {
-    uint32_t count;
-    const int64_t *value = attribute_value(call, name, ONX_SLOT_I, &count);
-    if (value)
-        return *value;
-    if (onxi_call_has_attribute(call, name)) /* a number of 0 that was not written */
-        return 0;
-    const onxi_attr *row = attr_row(call, name);
-    if (row)
-        (void)onxi_attr_default_int(row, &otherwise); /* stays as it is without a default */
-    return otherwise;
+    return read(call, name, ONX_ATTR_INT)->i;
 }
 
-float onxi_call_float(onxi_call *call, const char *name, float otherwise)
+bool onxi_call_is_set(onxi_call *call, const char *name)
 {
-    uint32_t count;
-    const float *value = attribute_value(call, name, ONX_SLOT_F, &count);
-    if (value)
-        return *value;
-    if (onxi_call_has_attribute(call, name)) /* a number of 0 that was not written */
-        return 0;
-    const onxi_attr *row = attr_row(call, name);
-    if (row)
-        (void)onxi_attr_default_float(row, &otherwise); /* stays as it is without a default */
-    return otherwise;
+    const onxi_attr_value *value = find(call, name);
+    return value && value->type == ONX_ATTR_INT && value->i != 0;
 }
 
-onx_str onxi_call_text(onxi_call *call, const char *name, const char *otherwise)
+float onxi_call_float(onxi_call *call, const char *name)
 {
-    uint32_t count;
-    const onx_bytes *value = attribute_value(call, name, ONX_SLOT_S, &count);
-    if (value)
-        return onx_view(*value);
-    onx_str text = onx_str_of(otherwise);
-    const onxi_attr *row = attr_row(call, name);
-    if (row)
-        (void)onxi_attr_default_text(row, &text);
-    return text;
+    return read(call, name, ONX_ATTR_FLOAT)->f;
+}
+
+onx_str onxi_call_text(onxi_call *call, const char *name)
+{
+    return read(call, name, ONX_ATTR_STRING)->s;
 }
 
 bool onxi_call_text_is(onxi_call *call, const char *name, const char *text)
 {
-    return onx_str_is(onxi_call_text(call, name, ""), text);
+    return onx_str_is(onxi_call_text(call, name), text);
+}
+
+static const void *list(onxi_call *call, const char *name, onx_attribute_type type, uint32_t *count)
+{
+    const onxi_attr_value *value = find(call, name);
+    const bool there = value && value->type == type && value->count;
+    *count = there ? value->count : 0;
+    return there ? value->list : NULL;
 }
 
 const int64_t *onxi_call_ints(onxi_call *call, const char *name, uint32_t *count)
 {
-    *count = 0;
-    return attribute_value(call, name, ONX_SLOT_INTS, count);
+    return list(call, name, ONX_ATTR_INTS, count);
+}
+
+const float *onxi_call_floats(onxi_call *call, const char *name, uint32_t *count)
+{
+    return list(call, name, ONX_ATTR_FLOATS, count);
 }
 
 const onxi_dim *onxi_call_dims(onxi_call *call, const char *name, uint32_t *count)
@@ -176,21 +172,26 @@ const onxi_dim *onxi_call_dims(onxi_call *call, const char *name, uint32_t *coun
 
 uint32_t onxi_call_list_count(onxi_call *call, const char *name)
 {
-    static const uint8_t lists[] = { ONX_SLOT_FLOATS,  ONX_SLOT_INTS,   ONX_SLOT_STRINGS,
-                                     ONX_SLOT_TENSORS, ONX_SLOT_GRAPHS, ONX_SLOT_TYPE_PROTOS };
-    for (size_t i = 0; i < sizeof lists; i++) {
-        uint32_t count = 0;
-        if (attribute_value(call, name, lists[i], &count))
-            return count;
-    }
-    return 0;
+    const onxi_attr_value *value = find(call, name);
+    return value ? value->count : 0;
 }
 
 const onx_graph *onxi_call_graph(onxi_call *call, const char *name)
 {
-    uint32_t count;
-    onx_graph *const *graph = attribute_value(call, name, ONX_SLOT_G, &count);
-    return graph ? *graph : NULL;
+    const onxi_attr_value *value = find(call, name);
+    return value && value->type == ONX_ATTR_GRAPH ? value->g : NULL;
+}
+
+const onx_tensor *onxi_call_attr_tensor(onxi_call *call, const char *name)
+{
+    const onxi_attr_value *value = find(call, name);
+    return value && value->type == ONX_ATTR_TENSOR ? value->t : NULL;
+}
+
+const onxi_attr_value *onxi_call_attr(onxi_call *call, const char *name)
+{
+    const onxi_attr_value *value = find(call, name);
+    return value && value->type != ONX_ATTR_UNDEFINED ? value : NULL;
 }
 
 /* ---- inputs ---- */

@@ -1,6 +1,4 @@
-/* op_schema.c - reading a row: its type sets as text, its attributes and their defaults. */
-#include <stdlib.h>
-
+/* op_schema.c - reading a row: its type sets as text, its ports and attributes. */
 #include "op/op.h"
 
 /* Appends as much of `part` as fits. */
@@ -91,28 +89,4 @@ const onxi_attr *onxi_schema_attr(const onxi_schema *schema, onx_str name)
         if (onx_str_is(name, a->name))
             return a;
     return NULL;
-}
-
-bool onxi_attr_default_int(const onxi_attr *attr, int64_t *out)
-{
-    if (attr->type != ONX_ATTR_INT || !attr->default_text)
-        return false;
-    *out = strtoll(attr->default_text, NULL, 10);
-    return true;
-}
-
-bool onxi_attr_default_float(const onxi_attr *attr, float *out)
-{
-    bool overflow;
-    return attr->type == ONX_ATTR_FLOAT && attr->default_text &&
-           onxi_parse_f32(onx_str_of(attr->default_text), out, &overflow);
-}
-
-bool onxi_attr_default_text(const onxi_attr *attr, onx_str *out)
-{
-    size_t len = attr->default_text ? strlen(attr->default_text) : 0;
-    if (attr->type != ONX_ATTR_STRING || len < 2)
-        return false;
-    *out = onx_str_make(attr->default_text + 1, len - 2); /* without the quotes; defaults hold no escapes */
-    return true;
 }

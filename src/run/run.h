@@ -29,6 +29,7 @@ typedef struct onxi_run_frame {
     const onx_node *node;          /* the call, or the node that holds the subgraph */
     const onx_function *function;  /* NULL: a subgraph */
     const onx_attribute *subgraph; /* NULL: a function */
+    onxi_arguments arguments;      /* of a call */
     uint32_t index;                /* of `node` in its list */
     uint32_t depth;                /* calls around */
 } onxi_run_frame;
@@ -65,6 +66,7 @@ typedef struct onxi_run_op {
     uint32_t index;                  /* of the node in its list */
     int32_t since;
     onxi_op_id id; /* of built-in operators */
+    onxi_attrs attrs;
     bool needed;
     uint32_t guard_end; /* a guard: index after the last op of the body that it stands before; 0: an ordinary op */
 } onxi_run_op;
@@ -168,7 +170,6 @@ onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value);
 onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op);
 /* The place of a node: graph.node[0] "first" (F) function F node[2] (If).then_branch.node[0] (Relu) */
 onx_str onxi_run_frame_path(onx_arena *arena, const onxi_run_frame *frame, uint32_t index, const onx_node *node);
-const onx_attribute *onxi_run_op_attribute(const onxi_run_op *op, const char *name);
 
 /* ---- one op on known types (run_op.c) ---- */
 

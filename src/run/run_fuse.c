@@ -41,22 +41,18 @@ static bool is_scaling(const onxi_run_graph *g, const onxi_run_op *bn, uint64_t 
         if (!c || c->rank != 1 || c->count != channels)
             return false;
     }
-    const onx_attribute *mode = onxi_run_op_attribute(bn, bn->since >= 14 ? "training_mode" : "is_test");
-    uint32_t n;
-    const int64_t *value = mode ? onx_attribute_value(mode, ONX_SLOT_I, &n) : NULL;
+    const onxi_attr_value *mode = onxi_attrs_get(&bn->attrs, bn->since >= 14 ? "training_mode" : "is_test", ONX_ATTR_INT);
     if (bn->since < 14 && bn->node->output_count > 1) /* more outputs mean training */
         return false;
     if (bn->since < 7)
-        return value && *value != 0;
-    return bn->since < 14 || !value || *value == 0;
+        return mode && mode->i != 0;
+    return bn->since < 14 || !mode || mode->i == 0;
 }
 
-static float epsilon_of(const onxi_run_op *bn)
+static double epsilon_of(const onxi_run_op *bn)
 {
-    const onx_attribute *a = onxi_run_op_attribute(bn, "epsilon");
-    uint32_t n;
-    const float *value = a ? onx_attribute_value(a, ONX_SLOT_F, &n) : NULL;
-    return value ? *value : 1e-5f;
+    const onxi_attr_value *value = onxi_attrs_get(&bn->attrs, "epsilon", ONX_ATTR_FLOAT);
+    return value ? (double)value->f : 0;
 }
 
 static onx_status fold_scaling(onxi_run_graph *g, onxi_run_op *conv, onxi_run_op *bn)
@@ -66,7 +62,7 @@ static onx_status fold_scaling(onxi_run_graph *g, onxi_run_op *conv, onxi_run_op
     uint64_t channels = (uint64_t)w->dims[0], each = channels ? w->count / channels : 0;
     const float *scale = constant_of(g, bn, 1)->data, *shift = constant_of(g, bn, 2)->data;
     const float *mean = constant_of(g, bn, 3)->data, *var = constant_of(g, bn, 4)->data;
-    double eps = (double)epsilon_of(bn);
+    double eps = epsilon_of(bn);
     onx_value *w2, *b2;
     int64_t dim = w->dims[0];
     ONX_TRY(onx_value_new(s->cx, &w2));

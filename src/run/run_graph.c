@@ -200,16 +200,26 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
 
 /* ---- nodes ---- */
 
-/* What the nodes of a list of imports mean. */
-static onx_status new_binder(onxi_run_session *s, const onxi_functions *functions, onx_operator_set_id *const *list,
-                             uint32_t count, bool legacy, onxi_binder **out)
+/* What the nodes of the model, or of the body of a function, mean. */
+static onx_status new_binder(onxi_run_session *s, const onxi_functions *functions, const onx_function *body,
+                             onxi_binder **out)
 {
+    const onx_model *model = s->model;
     if (*out)
         return ONX_OK;
     if (!(*out = ONXI_NEW(s->arena, onxi_binder)))
         return ONX_E_MEMORY;
     **out = (onxi_binder){ .arena = s->arena, .registry = s->options.registry, .functions = functions };
-    return onxi_binder_open(*out, list, count, legacy);
+    if (body)
+        return onxi_binder_open_body(*out, body);
+    return onxi_binder_open(*out, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model));
+}
+
+/* What the parameters of the function around stand for, NULL in the graphs of the model. */
+static const onxi_arguments *arguments_of(const builder *b)
+{
+    const onxi_run_frame *call = onxi_run_frame_of_call(b->frame);
+    return call ? &call->arguments : NULL;
 }
 
 #define PLACE(b, node, index) ONXI_AT_PATH(onxi_run_frame_path((b)->session->arena, (b)->frame, (index), (node)))
@@ -243,6 +253,9 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
     if (depth > onx_ctx_limits(s->cx).depth)
         return onxi_fail(s->cx, ONX_E_LIMIT, PLACE(b, node, index),
                          "functions call each other more than %u levels deep", onx_ctx_limits(s->cx).depth);
+    ONX_TRY(onxi_arguments_make(&frame->arguments, &binder->parameters, s->arena,
+                                (const onx_attribute *const *)node->attribute, node->attribute_count,
+                                arguments_of(b)));
     builder inner = { .session = s, .g = b->g, .frame = frame, .binder = binder, .arena = b->arena, .depth = b->depth };
     inner.names = onxi_dict_in_arena(inner.arena);
     for (uint32_t i = 0; i < f->input_count; i++) {
@@ -359,7 +372,7 @@ static onx_status define_outputs(builder *b, onxi_run_op *op)
     return ONX_OK;
 }
 
-/* Arity and required attributes by the schema, so that rules and kernels need not ask. */
+/* Arity by the schema, so that rules and kernels need not ask. */
 static onx_status check_op(builder *b, const onxi_run_op *op)
 {
     const onxi_schema *schema = op->schema;
@@ -379,19 +392,6 @@ static onx_status check_op(builder *b, const onxi_run_op *op)
         if (op->inputs[i] == ONXI_NO_SLOT && !(schema->inputs[i].flags & ONX_PORT_OPTIONAL))
             return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                              "input %u (%s) is missing", i, schema->inputs[i].name);
-    }
-    for (const onxi_attr *a = schema->attrs; a && a->name; a++) {
-        const onx_attribute *given = onxi_run_op_attribute(op, a->name);
-        if (!given && a->required)
-            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
-                             "attribute %s is missing", a->name);
-        if (given && a->type && onx_attribute_type_of(given) != (onx_attribute_type)a->type)
-            return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
-                             "attribute %s is of type %s, expected %s", a->name,
-                             onx_attribute_type_name((int32_t)onx_attribute_type_of(given))
-                                 ? onx_attribute_type_name((int32_t)onx_attribute_type_of(given))
-                                 : "none",
-                             onx_attribute_type_name(a->type));
     }
     return ONX_OK;
 }
@@ -498,9 +498,25 @@ static onx_status expand(builder *b, const onxi_run_op *op, const onx_function *
         s->expansions = x;
     }
     const onx_function *f = *out = onx_doc_root(x->doc, ONX_KIND_FUNCTION);
-    ONX_TRY(new_binder(s, NULL, f->opset_import, f->opset_import_count, false, &x->binder));
+    ONX_TRY(new_binder(s, NULL, f, &x->binder));
     *binder = x->binder;
     return ONX_OK;
+}
+
+static onx_status take_attributes(const builder *b, const onxi_bound *bound, onxi_run_op *op)
+{
+    onxi_run_session *s = b->session;
+    onxi_attr_fault fault;
+    onx_status status =
+        onxi_bind_attributes(bound, op->node, arguments_of(b), s->arena, NULL, 0, &op->attrs, &fault);
+    if (status != ONX_E_INVALID)
+        return status;
+    onx_diag diag = { .severity = ONX_ERROR,
+                      .status = status,
+                      .rule = fault.rule,
+                      .where = ONXI_AT_PATH(onxi_run_op_path(s->arena, op)) };
+    onxi_report(s->cx, &diag, "%s", fault.text);
+    return status;
 }
 
 /* A call of a function of the model. */
@@ -511,7 +527,7 @@ static onx_status call_function(builder *b, const onx_node *node, uint32_t index
     if (!s->bodies && !(s->bodies = (onxi_binder **)ONXI_ARRAY(s->arena, void *, s->functions.count)))
         return ONX_E_MEMORY;
     onxi_binder **body = &s->bodies[bound->function_index];
-    ONX_TRY(new_binder(s, &s->functions, f->opset_import, f->opset_import_count, false, body));
+    ONX_TRY(new_binder(s, &s->functions, f, body));
     return inline_function(b, node, index, f, *body);
 }
 
@@ -559,7 +575,7 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     onxi_run_bound *more = bound->more;
     const onx_function *f = bound->schema ? onx_op_body(bound->schema) : NULL;
     if (!more->kernel_count && f) {
-        ONX_TRY(new_binder(s, &s->functions, f->opset_import, f->opset_import_count, false, &more->body));
+        ONX_TRY(new_binder(s, &s->functions, f, &more->body));
         return inline_function(b, node, index, f, more->body);
     }
     onxi_run_op *op = ONXI_NEW(s->arena, onxi_run_op);
@@ -575,6 +591,7 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
                          .kernel_count = more->kernel_count };
     ONX_TRY(bind_operands(b, op));
     ONX_TRY(check_op(b, op));
+    ONX_TRY(take_attributes(b, bound, op));
     if (!op->kernel_count) {
         onxi_binder *binder;
         ONX_TRY(expand(b, op, &f, &binder));
@@ -739,8 +756,6 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
 onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out)
 {
     s->op_total = 0;
-    const onx_model *model = s->model;
-    ONX_TRY(new_binder(s, &s->functions, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model),
-                       &s->binder));
+    ONX_TRY(new_binder(s, &s->functions, NULL, &s->binder));
     return build_graph(s, graph, given, NULL, NULL, NULL, 0, out);
 }

@@ -1,37 +1,8 @@
 /* run_op.c - one node: its types by the operator's rule, its kernel, and running it at once on real values. */
 #include "run/run.h"
 
+
 #include <stdatomic.h>
-
-/* ---- attributes ---- */
-
-static const onx_attribute *resolve(const onx_attribute *a, const onxi_run_frame *frame)
-{
-    while (a) {
-        onx_str ref = onx_view(onx_attribute_more(a)->ref_attr_name);
-        frame = onxi_run_frame_of_call(frame);
-        if (!ref.len || !frame)
-            return a;
-        const onx_attribute *found = NULL;
-        for (uint32_t i = 0; i < frame->node->attribute_count && !found; i++)
-            if (onx_str_equal(onx_view(frame->node->attribute[i]->name), ref))
-                found = frame->node->attribute[i];
-        if (!found) { /* the function's own default; it refers to nothing */
-            for (uint32_t i = 0; i < frame->function->attribute_proto_count; i++)
-                if (onx_str_equal(onx_view(frame->function->attribute_proto[i]->name), ref))
-                    return frame->function->attribute_proto[i];
-            return NULL;
-        }
-        a = found;
-        frame = frame->parent;
-    }
-    return NULL;
-}
-
-const onx_attribute *onxi_run_op_attribute(const onxi_run_op *op, const char *name)
-{
-    return resolve(onx_node_attribute(op->node, name), op->frame);
-}
 
 /* ---- places ---- */
 
@@ -127,11 +98,6 @@ static const onx_tensor *call_constant(onxi_call *call, uint32_t input)
     return tensor;
 }
 
-static const onx_attribute *call_attribute(onxi_call *call, const char *name)
-{
-    return onxi_run_op_attribute(((typing *)call->engine)->op, name);
-}
-
 /* What a subgraph gives is known when it has run. */
 static onx_status call_subgraph(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
                                 onxi_type *outputs, uint32_t output_count)
@@ -161,7 +127,7 @@ static onx_status call_fail(onxi_call *call, const char *format, va_list args)
 }
 
 static const onxi_call_ops call_ops = {
-    call_value, call_constant, call_attribute, call_subgraph, call_type, call_fail
+    call_value, call_constant, call_subgraph, call_type, call_fail
 };
 
 uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
@@ -175,6 +141,7 @@ uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
         inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : &given;
     t.call = (onxi_call){ .schema = op->schema,
                           .node = op->node,
+                          .attrs = &op->attrs,
                           .arena = e->arena,
                           .input_count = op->input_count,
                           .inputs = inputs,
@@ -284,6 +251,7 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
             return ONX_E_MEMORY;
     t.call = (onxi_call){ .schema = op->schema,
                           .node = op->node,
+                          .attrs = &op->attrs,
                           .opset = op->since,
                           .arena = e->arena,
                           .input_count = op->input_count,
@@ -310,20 +278,6 @@ typedef struct engine {
     onxi_run_env exec;
     const onxi_run_op *op;
 } engine;
-
-static const onx_attribute *prepare_attribute(const onx_prepare *p, const char *name)
-{
-    return onxi_run_op_attribute(((const engine *)p->engine)->op, name);
-}
-
-static const char *prepare_otherwise(const onx_prepare *p, const char *name)
-{
-    const onxi_schema *schema = ((const engine *)p->engine)->op->schema;
-    for (const onxi_attr *a = schema ? schema->attrs : NULL; a && a->name; a++)
-        if (strcmp(a->name, name) == 0)
-            return a->default_text;
-    return NULL;
-}
 
 static onx_status prepare_graph(const onx_prepare *p, const char *name, uint32_t *index_out)
 {
@@ -379,7 +333,7 @@ static onx_status prepare_packed(const onx_prepare *p, uint32_t input, const voi
     return ONX_OK;
 }
 
-static const onx_prepare_ops prepare_ops = { prepare_attribute, prepare_otherwise, prepare_graph, prepare_packed };
+static const onx_prepare_ops prepare_ops = { prepare_graph, prepare_packed };
 
 void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p)
 {
@@ -389,6 +343,9 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
     p->cx = e->cx;
     p->arena = e->arena;
     p->node = op->node;
+    p->op = (uint32_t)op->id;
+    p->schema = op->schema;
+    p->attrs = &op->attrs;
     p->doc = e->session->doc;
     p->path = onxi_run_op_path(e->arena, op);
     p->since = op->since;
@@ -471,8 +428,8 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
         onx_status status = p->kernel->flags & ONX_KERNEL_VIEW ? check_view(p) : ONX_OK;
         if (status == ONX_OK && p->kernel->prepare)
             status = p->kernel->prepare(p);
-        if (status == ONX_OK)
-            return ONX_OK;
+        if (status == ONX_OK) /* a kernel that misreads an attribute has said so and does not know */
+            return onx_diag_total(e->cx, ONX_ERROR) == errors ? ONX_OK : ONX_E_INVALID;
         if (onx_diag_total(e->cx, ONX_ERROR) != errors)
             return status;
         if (status != ONX_E_UNSUPPORTED) /* a kernel that refuses and does not say why */

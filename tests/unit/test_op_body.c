@@ -17,7 +17,6 @@
 /* A call that gives some of what may be left out: bit by bit, first the optional inputs, then attributes. */
 typedef struct given {
     uint32_t bits, inputs;
-    onx_attribute attribute;
 } given;
 
 static bool may_be_left_out(const onxi_attr *a)
@@ -25,30 +24,34 @@ static bool may_be_left_out(const onxi_attr *a)
     return !a->required && !a->default_text;
 }
 
-static const onx_attribute *attribute_of(onxi_call *call, const char *name)
-{
-    given *g = call->engine;
-    uint32_t bit = g->inputs;
-    for (const onxi_attr *a = call->schema->attrs; a && a->name; a++)
-        if (may_be_left_out(a) && g->bits >> bit++ & 1 && strcmp(a->name, name) == 0)
-            return &g->attribute;
-    return NULL;
-}
-
 static uint32_t choose(const onxi_schema *row, given *g)
 {
     static const onxi_type known = { .kind = ONXI_TYPE_TENSOR };
     static const onx_node node = { 0 };
-    static const onxi_call_ops ops = { .attribute = attribute_of };
     const onxi_type *inputs[8] = { NULL };
-    onxi_call call = { .schema = row, .node = &node, .inputs = inputs, .ops = &ops, .engine = g };
-    uint32_t bit = 0;
+    onxi_attr_value values[16];
+    onxi_attrs attrs = { .values = values };
+    onxi_call call = { .schema = row, .node = &node, .attrs = &attrs, .inputs = inputs };
+    uint32_t bit = 0, attr_bit = g->inputs;
+    onx_arena *arena;
+    assert_int_equal(onx_arena_new(cx, &arena), ONX_OK);
+    for (const onxi_attr *a = row->attrs; a && a->name; a++) {
+        assert_true(attrs.count < 16);
+        onxi_attr_value *value = &values[attrs.count++];
+        assert_int_equal(onxi_attr_default(a, arena, value), ONX_OK);
+        if (may_be_left_out(a) && g->bits >> attr_bit++ & 1) {
+            value->given = true;
+            value->type = a->type;
+        }
+    }
     for (; row->inputs[call.input_count].name; call.input_count++) {
         assert_true(call.input_count < 8);
         bool optional = row->inputs[call.input_count].flags & ONXI_PORT_OPTIONAL;
         inputs[call.input_count] = !optional || g->bits >> bit++ & 1 ? &known : NULL;
     }
-    return onxi_body_choose(&call);
+    const uint32_t parts = onxi_body_choose(&call);
+    onx_arena_free(arena);
+    return parts;
 }
 
 static void check_body(const onxi_schema *row, uint32_t parts)

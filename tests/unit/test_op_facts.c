@@ -52,34 +52,41 @@ static void compare_ports(const onxi_port *ports, const json_t *facts_of_ports)
 
 static void compare_default(const onxi_attr *attr, const json_t *value)
 {
-    int64_t i;
-    float f;
-    onx_str s;
+    onxi_attr_value v;
     if (!value || json_is_null(value)) {
         assert_null(attr->default_text);
         return;
     }
     assert_non_null(attr->default_text);
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_arena *arena;
+    assert_int_equal(onx_arena_new(cx, &arena), ONX_OK);
+    assert_int_equal(onxi_attr_default(attr, arena, &v), ONX_OK);
+    assert_int_equal(v.type, attr->type);
     switch (attr->type) {
     case ONX_ATTR_INT:
-        assert_true(onxi_attr_default_int(attr, &i));
-        assert_int_equal(i, json_integer_value(value));
+        assert_int_equal(v.i, json_integer_value(value));
         break;
     case ONX_ATTR_FLOAT:
-        assert_true(onxi_attr_default_float(attr, &f));
-        float expected = (float)json_number_value(value);
-        assert_memory_equal(&f, &expected, sizeof f);
+        assert_true(v.f == (float)json_number_value(value));
         break;
     case ONX_ATTR_STRING:
-        assert_true(onxi_attr_default_text(attr, &s));
-        assert_true(onx_str_is(s, json_string_value(value)));
+        assert_true(onx_str_is(v.s, json_string_value(value)));
         break;
-    default: { /* lists: the same as JSON */
-        json_t *list = json_loads(attr->default_text, 0, NULL);
-        assert_true(json_equal(list, value));
-        json_decref(list);
+    default:
+        assert_int_equal(v.count, json_array_size(value));
+        for (uint32_t i = 0; i < v.count; i++) {
+            const json_t *element = json_array_get(value, i);
+            if (v.type == ONX_ATTR_INTS)
+                assert_int_equal(((const int64_t *)v.list)[i], json_integer_value(element));
+            else if (v.type == ONX_ATTR_STRINGS)
+                assert_true(onx_str_is(onx_view(((const onx_bytes *)v.list)[i]), json_string_value(element)));
+            else
+                fail_msg("%s is a list of another type", attr->name);
+        }
     }
-    }
+    onx_arena_free(arena);
+    onx_ctx_free(cx);
 }
 
 static void compare_attributes(const onxi_attr *attrs, const json_t *facts_of_attributes)

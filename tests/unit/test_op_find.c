@@ -154,17 +154,15 @@ static void test_op_find__type_sets_as_text(void **state)
 static void test_op_find__defaults(void **state)
 {
     (void)state;
-    int64_t i;
-    float f;
-    onx_str s;
-    assert_true(onxi_attr_default_int(onxi_schema_attr(find("", "Gemm", 13), onx_str_of("transA")), &i));
-    assert_int_equal(i, 0);
-    assert_true(onxi_attr_default_float(onxi_schema_attr(find("", "Selu", 22), onx_str_of("alpha")), &f));
-    assert_true(f == 1.67326319217681884765625f);
-    assert_false(onxi_attr_default_int(onxi_schema_attr(find("", "Selu", 22), onx_str_of("alpha")), &i));
-    assert_true(onxi_attr_default_text(onxi_schema_attr(find("", "Conv", 22), onx_str_of("auto_pad")), &s));
-    assert_true(onx_str_is(s, "NOTSET"));
-    assert_false(onxi_attr_default_int(onxi_schema_attr(find("", "Conv", 22), onx_str_of("group")), &i) && i != 1);
+    onxi_attr_value v;
+    assert_int_equal(onxi_attr_default(onxi_schema_attr(find("", "Gemm", 13), onx_str_of("transA")), NULL, &v), ONX_OK);
+    assert_true(v.type == ONX_ATTR_INT && v.i == 0 && !v.given);
+    assert_int_equal(onxi_attr_default(onxi_schema_attr(find("", "Selu", 22), onx_str_of("alpha")), NULL, &v), ONX_OK);
+    assert_true(v.type == ONX_ATTR_FLOAT && v.f == 1.67326319217681884765625f);
+    assert_int_equal(onxi_attr_default(onxi_schema_attr(find("", "Conv", 22), onx_str_of("auto_pad")), NULL, &v), ONX_OK);
+    assert_true(v.type == ONX_ATTR_STRING && onx_str_is(v.s, "NOTSET"));
+    assert_int_equal(onxi_attr_default(onxi_schema_attr(find("", "Conv", 22), onx_str_of("pads")), NULL, &v), ONX_OK);
+    assert_int_equal(v.type, ONX_ATTR_UNDEFINED);
     assert_null(onxi_schema_attr(find("", "Conv", 22), onx_str_of("nothing")));
 }
 

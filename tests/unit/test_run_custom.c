@@ -38,7 +38,7 @@ static onx_status infer_repeat(void *user, onx_op_call *call)
 {
     onx_op_dim dims[8];
     const int rank = onx_op_call_rank(call, 0);
-    const int64_t times = onx_op_call_int(call, "times", 0);
+    const int64_t times = onx_op_call_int(call, "times");
     ++*(int *)user;
     if (rank < 0 || rank > 8)
         return ONX_OK;
@@ -54,7 +54,7 @@ static onx_status run_repeat(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first;
     (void)last;
-    const int64_t times = onx_prepare_int(work->prepared, "times", 0);
+    const int64_t times = onx_prepare_int(work->prepared, "times");
     const float *x = work->inputs[0]->data;
     float *y = work->outputs[0]->data;
     for (uint64_t i = 0; i < work->inputs[0]->count; i++)

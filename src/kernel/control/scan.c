@@ -59,7 +59,7 @@ static onx_status scan_prepare(onx_prepare *p)
     q->graph = onx_prepare_graph(p, "body");
     q->batched = p->since < 9;
     q->first = q->batched ? 1 : 0;
-    int64_t scans = onx_prepare_int(p, "num_scan_inputs", 0);
+    int64_t scans = onx_prepare_int(p, "num_scan_inputs");
     uint32_t count = p->input_count > q->first ? p->input_count - q->first : 0;
     if (scans < 1 || scans > (int64_t)count)
         return onx_prepare_fail(p, ONX_E_INVALID, "num_scan_inputs is %lld, the node has %u inputs", (long long)scans,

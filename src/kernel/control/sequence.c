@@ -71,7 +71,7 @@ static onx_status add_copy(onx_value *list, uint64_t index, const onx_value *fro
 static onx_status empty_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    int64_t dtype = onx_prepare_int(work->prepared, "dtype", ONX_FLOAT);
+    int64_t dtype = onx_prepare_given(work->prepared, "dtype") ? onx_prepare_int(work->prepared, "dtype") : ONX_FLOAT;
     return onx_value_reset_list(work->outputs[0], ONX_VALUE_SEQUENCE, (onx_dtype)dtype);
 }
 
@@ -218,11 +218,11 @@ static onx_status split_prepare(onx_prepare *p)
     if (!s)
         return ONX_E_MEMORY;
     ONX_TRY(need_list(p, 0, ONX_VALUE_TENSOR, "a tensor"));
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &s->axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &s->axis));
     bool has_sizes = p->input_count > 1 && p->inputs[1];
     if (has_sizes && (p->inputs[1]->rank > 1 || (p->inputs[1]->dtype != ONX_INT32 && p->inputs[1]->dtype != ONX_INT64)))
         return onx_prepare_fail(p, ONX_E_INVALID, "split is no scalar or vector of int32 or int64");
-    s->squeezed = !has_sizes && onx_prepare_int(p, "keepdims", 1) == 0;
+    s->squeezed = !has_sizes && onx_prepare_int(p, "keepdims") == 0;
     s->bits = x->dtype == ONX_STRING ? 8 * (uint32_t)sizeof(onx_str) : onx_dtype_bits(x->dtype);
     s->outer = onxi_product(x->dims, 0, s->axis);
     s->inner = onxi_product(x->dims, s->axis + 1, x->rank);
@@ -269,8 +269,8 @@ static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_prepare *p = work->prepared;
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
-    bool stack = onx_prepare_int(p, "new_axis", 0) != 0;
-    int64_t axis = onx_prepare_int(p, "axis", 0), dims[ONX_RANK_MAX + 1];
+    bool stack = onx_prepare_int(p, "new_axis") != 0;
+    int64_t axis = onx_prepare_int(p, "axis"), dims[ONX_RANK_MAX + 1];
     if (!x->count || x->items[0]->kind != ONX_VALUE_TENSOR)
         return onx_work_fail(work, ONX_E_INVALID, "the sequence holds no tensors");
     int64_t rank = (int64_t)x->items[0]->rank + (stack ? 1 : 0);

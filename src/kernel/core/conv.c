@@ -8,7 +8,7 @@ onx_status onxi_conv_make(const onx_prepare *p, const onx_value *w, const onx_va
         return onx_prepare_fail(p, ONX_E_INVALID, "weights of rank %u do not fit an input of rank %u", w->rank,
                                 x->rank);
     ONX_TRY(onxi_window_make(p, w->dims + 2, &q->window));
-    int64_t group = onx_prepare_int(p, "group", 1);
+    int64_t group = onx_prepare_int(p, "group");
     if (group < 1 || x->dims[1] % group || w->dims[0] % group || w->dims[1] != x->dims[1] / group ||
         y->dims[1] != w->dims[0])
         return onx_prepare_fail(p, ONX_E_INVALID, "%lld channels, weights [%lld,%lld,...] and group %lld do not fit",

@@ -72,14 +72,13 @@ onx_status onxi_ml_numbers_of(const onx_prepare *p, const char *name, onxi_ml_nu
     const char *const names[] = { name, onxi_arena_printf(p->arena, "%s_as_tensor", name).ptr };
     *out = (onxi_ml_numbers){ 0 };
     for (int i = 0; i < 2; i++) {
-        const onx_attribute *a = names[i] ? onx_prepare_attribute(p, names[i]) : NULL;
-        uint32_t count = 0;
-        onx_tensor *const *t = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
-        if (t && *t)
-            return tensor_numbers(p, names[i], *t, out);
-        const float *floats = a ? onx_attribute_value(a, ONX_SLOT_FLOATS, &count) : NULL;
-        if (!floats)
+        const onxi_attr_value *v = names[i] ? onxi_attrs_find(p->attrs, names[i]) : NULL;
+        if (v && v->type == ONX_ATTR_TENSOR)
+            return tensor_numbers(p, names[i], v->t, out);
+        if (!v || v->type != ONX_ATTR_FLOATS || !v->count)
             continue;
+        const float *floats = v->list;
+        const uint32_t count = v->count;
         double *made = ONXI_ARRAY(p->arena, double, count + 1u);
         if (!made)
             return ONX_E_MEMORY;
@@ -92,11 +91,7 @@ onx_status onxi_ml_numbers_of(const onx_prepare *p, const char *name, onxi_ml_nu
 
 const onx_bytes *onxi_ml_texts_of(const onx_prepare *p, const char *name, uint32_t *count)
 {
-    const onx_attribute *a = onx_prepare_attribute(p, name);
-    const onx_bytes *texts = a ? onx_attribute_value(a, ONX_SLOT_STRINGS, count) : NULL;
-    if (!texts)
-        *count = 0;
-    return texts;
+    return onx_prepare_strings(p, name, count);
 }
 
 onx_status onxi_ml_labels_of(const onx_prepare *p, const char *ints, onxi_ml_labels *out)
@@ -188,7 +183,7 @@ onx_status onxi_ml_index_words(const onx_prepare *p, const uint64_t *keys, uint3
 onx_status onxi_ml_transform_of(const onx_prepare *p, onxi_ml_transform *out)
 {
     static const char *const names[] = { "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT" };
-    onx_str name = onx_prepare_text(p, "post_transform", "NONE");
+    onx_str name = onx_prepare_text(p, "post_transform");
     for (int i = 0; i < ONXI_ML_TRANSFORM_COUNT; i++)
         if (onx_str_is(name, names[i])) {
             *out = (onxi_ml_transform)i;

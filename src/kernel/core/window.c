@@ -1,16 +1,15 @@
 /* window.c - the windows of convolutions and poolings: sizes, strides, dilations and pads of a node. */
 #include "kernel/kernel.h"
 
-/* A list attribute of `count` numbers with a default for all of them. */
-static onx_status spatial_list(const onx_prepare *p, const char *name, uint32_t count, int64_t otherwise, int64_t least,
-                               int64_t *out)
+/* A list attribute of `count` numbers; where it is not given ONNX implies one for all of them. */
+static onx_status spatial_list(const onx_prepare *p, const char *name, uint32_t count, int64_t least, int64_t *out)
 {
     uint32_t n;
     const int64_t *list = onx_prepare_ints(p, name, &n);
     if (list && n != count)
         return onx_prepare_fail(p, ONX_E_INVALID, "%s has %u values, expected %u", name, n, count);
     for (uint32_t i = 0; i < count; i++) {
-        out[i] = list ? list[i] : otherwise;
+        out[i] = list ? list[i] : onxi_attr_implied(name);
         if (out[i] < least || out[i] > INT32_MAX)
             return onx_prepare_fail(p, ONX_E_INVALID, "%s has the impossible value %lld", name, (long long)out[i]);
     }
@@ -33,12 +32,13 @@ onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, on
     if (kernel_dims && n)
         memcpy(w->kernel, kernel_dims, n * sizeof *kernel_dims);
     else
-        ONX_TRY(spatial_list(p, "kernel_shape", n, 1, 1, w->kernel));
-    ONX_TRY(spatial_list(p, "strides", n, 1, 1, w->stride));
-    ONX_TRY(spatial_list(p, "dilations", n, 1, 1, w->dilation));
+        ONX_TRY(spatial_list(p, "kernel_shape", n, 1, w->kernel));
+    ONX_TRY(spatial_list(p, "strides", n, 1, w->stride));
+    ONX_TRY(spatial_list(p, "dilations", n, 1, w->dilation));
     int64_t pads[2 * ONX_RANK_MAX];
-    ONX_TRY(spatial_list(p, "pads", 2 * n, 0, INT32_MIN, pads));
-    onx_str mode = onx_prepare_text(p, "auto_pad", "NOTSET");
+    ONX_TRY(spatial_list(p, "pads", 2 * n, INT32_MIN, pads));
+    const onxi_attr_value *auto_pad = onxi_attrs_get(p->attrs, "auto_pad", ONX_ATTR_STRING); /* DeformConv has none */
+    onx_str mode = auto_pad ? auto_pad->s : onx_str_of("NOTSET");
     bool upper = onx_str_is(mode, "SAME_UPPER"), lower = onx_str_is(mode, "SAME_LOWER"),
          valid = onx_str_is(mode, "VALID");
     if (!upper && !lower && !valid && mode.len && !onx_str_is(mode, "NOTSET"))

@@ -22,7 +22,7 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     if (x->rank < 3 || x->rank > 5 || w->rank != x->rank || !w->data || w->dtype != ONX_FLOAT || !y ||
         y->rank != x->rank || (b && b->dtype != ONX_FLOAT) || onxi_window_make(p, w->dims + 2, &win) != ONX_OK)
         return false;
-    s->group = onx_prepare_int(p, "group", 1);
+    s->group = onx_prepare_int(p, "group");
     if (s->group < 1 || x->dims[1] % s->group || w->dims[0] % s->group || w->dims[1] != x->dims[1] / s->group ||
         w->dims[0] != y->dims[1])
         return false;

@@ -95,14 +95,14 @@ static onx_status gemm_prepare(onx_prepare *p)
     const onx_value *a = p->inputs[0], *b = p->inputs[1], *c = p->input_count > 2 ? p->inputs[2] : NULL;
     const onx_value *y = p->outputs[0];
     if (!p->want || !b->data || a->rank != 2 || b->rank != 2 || !y || !y->count || b->dtype != ONX_FLOAT ||
-        onx_prepare_float(p, "alpha", 1) != 1 || onx_prepare_int(p, "transA", 0) != 0)
+        onx_prepare_float(p, "alpha") != 1 || onx_prepare_int(p, "transA") != 0)
         return ONX_E_UNSUPPORTED;
-    product q = { .m = y->dims[0], .n = y->dims[1], .k = a->dims[1], .trans_b = onx_prepare_int(p, "transB", 0) != 0 };
+    product q = { .m = y->dims[0], .n = y->dims[1], .k = a->dims[1], .trans_b = onx_prepare_int(p, "transB") != 0 };
     if (q.k <= 0 || b->dims[q.trans_b ? 1 : 0] != q.k || b->dims[q.trans_b ? 0 : 1] != q.n)
         return ONX_E_UNSUPPORTED;
     if (c) {
         bool row = c->rank > 0 && c->dims[c->rank - 1] == q.n && c->count == (uint64_t)q.n && c->dtype == ONX_FLOAT;
-        if (!row || onx_prepare_float(p, "beta", 1) != 1)
+        if (!row || onx_prepare_float(p, "beta") != 1)
             return ONX_E_UNSUPPORTED;
         q.bias = 2;
     }

@@ -35,7 +35,7 @@ static bool given_window(onx_prepare *p, onxi_dnnl_pool *q)
         if ((w.in[i] + q->pad[i] + q->pad_end[i] - w.kernel[i]) / w.stride[i] + 1 != w.out[i])
             return false;
     }
-    if (q->kind == dnnl_pooling_avg_exclude_padding && onx_prepare_int(p, "count_include_pad", 0) != 0) {
+    if (q->kind == dnnl_pooling_avg_exclude_padding && onx_prepare_is_set(p, "count_include_pad")) {
         if (!exact)
             return false;
         q->kind = dnnl_pooling_avg_include_padding;
@@ -132,8 +132,8 @@ static onx_status concat_prepare(onx_prepare *p)
     onxi_dnnl_md sources[CONCAT_MAX];
     uint32_t axis;
     bool blocked = false;
-    if (!p->want || p->input_count < 2 || p->input_count > CONCAT_MAX || !y->count || !y->rank ||
-        onx_prepare_axis(p, onx_prepare_int(p, "axis", 1), y->rank, &axis) != ONX_OK)
+    if (!p->want || p->input_count < 2 || p->input_count > CONCAT_MAX || !y->count || !y->rank || p->since < 4 ||
+        onx_prepare_axis(p, onx_prepare_int(p, "axis"), y->rank, &axis) != ONX_OK)
         return ONX_E_UNSUPPORTED;
     for (uint32_t i = 0; i < p->input_count; i++) {
         if (!p->inputs[i] || !p->inputs[i]->count)

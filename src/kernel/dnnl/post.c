@@ -9,11 +9,12 @@ static bool same_dims(const onx_value *a, const onx_value *b)
     return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
 
-static bool bound_of(const onx_prepare *as, const char *name, uint32_t input, float otherwise, float *out)
+static bool bound_of(const onx_prepare *as, const char *name, uint32_t input, float unbounded, float *out)
 {
-    *out = otherwise;
+    *out = unbounded;
     if (as->since < 11) {
-        *out = onx_prepare_float(as, name, otherwise);
+        if (onx_prepare_given(as, name))
+            *out = onx_prepare_float(as, name);
         return true;
     }
     const onx_value *v = input < as->input_count ? as->inputs[input] : NULL;
@@ -34,7 +35,7 @@ static bool eltwise_of(const onx_prepare *as, dnnl_alg_kind_t *kind, float *alph
         return true;
     case ONX_POST_LEAKY_RELU:
         *kind = dnnl_eltwise_relu;
-        *alpha = onx_prepare_float(as, "alpha", 0.01f);
+        *alpha = onx_prepare_float(as, "alpha");
         return true;
     case ONX_POST_SIGMOID:
         *kind = dnnl_eltwise_logistic;

@@ -40,10 +40,10 @@ static onx_status norm_prepare(onx_prepare *p)
     const onx_value *x = p->inputs[0];
     norm_params *q = ONXI_NEW(p->arena, norm_params);
     uint32_t axis;
-    int64_t power = onx_prepare_int(p, "p", 2);
+    int64_t power = onx_prepare_int(p, "p");
     if (!q)
         return ONX_E_MEMORY;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", -1), x->rank, &axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &axis));
     if (power != 1 && power != 2)
         return onx_prepare_fail(p, ONX_E_INVALID, "p is %lld, expected 1 or 2", (long long)power);
     q->squares = power == 2;

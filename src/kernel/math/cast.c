@@ -18,14 +18,14 @@ static onx_status cast_prepare(onx_prepare *p)
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
     if (onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX || onx_dtype_class_of(y->dtype) == ONX_CLASS_COMPLEX)
         return ONX_E_UNSUPPORTED;
-    onx_str round_mode = onx_prepare_text(p, "round_mode", "up");
+    onx_str round_mode = p->since >= 24 ? onx_prepare_text(p, "round_mode") : onx_str_of("up");
     q->round_mode = onx_str_is(round_mode, "down")      ? ONX_ROUND_DOWN
                     : onx_str_is(round_mode, "nearest") ? ONX_ROUND_NEAREST
                                                         : ONX_ROUND_UP;
     if (q->round_mode == ONX_ROUND_UP && !onx_str_is(round_mode, "up"))
         return onx_prepare_fail(p, ONX_E_INVALID, "round_mode is \"%.*s\", expected up, down or nearest",
                                 ONX_ARG(round_mode));
-    q->saturate = onx_prepare_int(p, "saturate", 1) != 0;
+    q->saturate = p->since < 19 || onx_prepare_int(p, "saturate") != 0;
     p->params = q;
     p->rows = x->dtype == ONX_STRING || y->dtype == ONX_STRING ? 1 : (x->count + BLOCK - 1) / BLOCK;
     return ONX_OK;

@@ -49,8 +49,8 @@ static onx_status cumulate_prepare(onx_prepare *p)
     if (axis->count != 1)
         return onx_prepare_fail(p, ONX_E_INVALID, "axis has %llu elements, expected one",
                                 (unsigned long long)axis->count);
-    q->exclusive = onx_prepare_int(p, "exclusive", 0) != 0;
-    q->reverse = onx_prepare_int(p, "reverse", 0) != 0;
+    q->exclusive = onx_prepare_int(p, "exclusive") != 0;
+    q->reverse = onx_prepare_int(p, "reverse") != 0;
     q->known = axis->data != NULL;
     p->params = q;
     if (q->known) {

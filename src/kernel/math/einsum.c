@@ -128,7 +128,7 @@ static void implied_output(einsum_params *q, const uint32_t *seen)
 
 static onx_status read_equation(onx_prepare *p, einsum_params *q, uint8_t (*terms)[ONX_RANK_MAX])
 {
-    onx_str text = onx_prepare_text(p, "equation", "");
+    onx_str text = onx_prepare_text(p, "equation");
     const char *at = text.ptr, *end = onxi_str_end(text);
     uint32_t seen[LABELS] = { 0 }, count;
     bool ellipsis;

@@ -116,10 +116,10 @@ BODY(prelu, FLOAT_LOOPS(prelu) INT_LOOPS(prelu))
 static onx_status old_axis(const onx_prepare *p, int32_t *shift)
 {
     shift[0] = shift[1] = -1;
-    if (p->since >= 7 || !onx_prepare_attribute(p, "axis") || onx_prepare_int(p, "broadcast", 0) == 0)
+    if (p->since >= 7 || !onx_prepare_given(p, "axis") || !onx_prepare_is_set(p, "broadcast"))
         return ONX_OK;
     uint32_t axis;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), p->inputs[0]->rank, &axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), p->inputs[0]->rank, &axis));
     shift[1] = (int32_t)axis;
     return ONX_OK;
 }
@@ -187,14 +187,14 @@ onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last)
 static onx_status mod_prepare(onx_prepare *p)
 {
     static const int32_t ends[2] = { -1, -1 };
-    bool fmod_ = onx_prepare_int(p, "fmod", 0) != 0;
+    bool fmod_ = onx_prepare_int(p, "fmod") != 0;
     return prepare_with(p, fmod_ ? &rem_body : &mod_body, ends);
 }
 
 static onx_status shift_prepare(onx_prepare *p)
 {
     static const int32_t ends[2] = { -1, -1 };
-    onx_str direction = onx_prepare_text(p, "direction", "");
+    onx_str direction = onx_prepare_text(p, "direction");
     bool left = onx_str_is(direction, "LEFT");
     if (!left && !onx_str_is(direction, "RIGHT"))
         return onx_prepare_fail(p, ONX_E_INVALID, "direction is \"%.*s\", expected LEFT or RIGHT", ONX_ARG(direction));

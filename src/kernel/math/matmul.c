@@ -88,10 +88,10 @@ static onx_status gemm_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     if (a->rank != 2 || b->rank != 2 || y->rank != 2 || a->dtype != b->dtype || (c && c->dtype != a->dtype))
         return onx_prepare_fail(p, ONX_E_INVALID, "the inputs must be matrices of the same type");
-    q->alpha = onx_prepare_float(p, "alpha", 1);
-    q->beta = onx_prepare_float(p, "beta", 1);
-    q->trans_a = onx_prepare_int(p, "transA", 0) != 0;
-    q->trans_b = onx_prepare_int(p, "transB", 0) != 0;
+    q->alpha = onx_prepare_float(p, "alpha");
+    q->beta = onx_prepare_float(p, "beta");
+    q->trans_a = onx_prepare_int(p, "transA") != 0;
+    q->trans_b = onx_prepare_int(p, "transB") != 0;
     q->m = (uint64_t)a->dims[q->trans_a ? 1 : 0];
     q->k = (uint64_t)a->dims[q->trans_a ? 0 : 1];
     q->n = (uint64_t)b->dims[q->trans_b ? 0 : 1];

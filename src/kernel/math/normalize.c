@@ -52,7 +52,7 @@ static onx_status norm_shape(onx_prepare *p, norm_params **out)
     q->batch = (uint64_t)x->dims[0];
     q->channels = x->rank > 1 ? (uint64_t)x->dims[1] : 1;
     q->plane = x->rank > 2 ? onxi_product(x->dims, 2, x->rank) : 1;
-    q->epsilon = (double)onx_prepare_float(p, "epsilon", 1e-5f);
+    q->epsilon = (double)onx_prepare_float(p, "epsilon");
     q->width = onx_dtype_bits(x->dtype) / 8;
     p->params = *out = q;
     return ONX_OK;
@@ -63,11 +63,11 @@ static onx_status batch_prepare(onx_prepare *p)
 {
     norm_params *q = NULL;
     ONX_TRY(norm_shape(p, &q));
-    q->momentum = (double)onx_prepare_float(p, "momentum", 0.9f);
-    q->training = p->since >= 14  ? onx_prepare_int(p, "training_mode", 0) != 0
+    q->momentum = (double)onx_prepare_float(p, "momentum");
+    q->training = p->since >= 14  ? onx_prepare_is_set(p, "training_mode")
                   : p->since >= 7 ? p->node->output_count > 1
-                                  : onx_prepare_int(p, "is_test", 0) == 0;
-    if (p->since < 9 && onx_prepare_int(p, "spatial", 1) == 0) { /* numbers per feature, not per channel */
+                                  : onx_prepare_int(p, "is_test") == 0;
+    if (p->since < 9 && onx_prepare_int(p, "spatial") == 0) { /* numbers per feature, not per channel */
         q->channels *= q->plane;
         q->plane = 1;
     }
@@ -184,7 +184,7 @@ static onx_status lrn_prepare(onx_prepare *p)
     lrn_params *q = ONXI_NEW(p->arena, lrn_params);
     if (!q)
         return ONX_E_MEMORY;
-    int64_t size = onx_prepare_int(p, "size", 1);
+    int64_t size = onx_prepare_int(p, "size");
     if (x->rank < 2 || size < 1)
         return onx_prepare_fail(p, ONX_E_INVALID, "rank %u and size %lld make no sense", x->rank, (long long)size);
     q->batch = (uint64_t)x->dims[0];
@@ -192,9 +192,9 @@ static onx_status lrn_prepare(onx_prepare *p)
     q->plane = onxi_product(x->dims, 2, x->rank);
     q->before = (uint64_t)(size - 1) / 2;
     q->after = (uint64_t)size / 2;
-    q->alpha = (double)onx_prepare_float(p, "alpha", 1e-4f) / (double)size;
-    q->beta = (double)onx_prepare_float(p, "beta", 0.75f);
-    q->bias = (double)onx_prepare_float(p, "bias", 1);
+    q->alpha = (double)onx_prepare_float(p, "alpha") / (double)size;
+    q->beta = (double)onx_prepare_float(p, "beta");
+    q->bias = (double)onx_prepare_float(p, "bias");
     q->loop = lrns[x->dtype];
     q->width = onx_dtype_bits(x->dtype) / 8;
     p->params = q;

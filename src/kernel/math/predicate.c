@@ -17,8 +17,8 @@ static onx_status class_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     q->nan = p->kernel->body != NULL;
-    q->below = !q->nan && onx_prepare_int(p, "detect_negative", 1) != 0;
-    q->above = !q->nan && onx_prepare_int(p, "detect_positive", 1) != 0;
+    q->below = !q->nan && onx_prepare_int(p, "detect_negative") != 0;
+    q->above = !q->nan && onx_prepare_int(p, "detect_positive") != 0;
     for (unsigned i = 0; onx_dtype_bits(x->dtype) == 8 && i < 256; i++) {
         float v = onx_small_float_to_f32((onx_dtype)x->dtype, (uint8_t)i);
         q->answer[i] = (uint8_t)(q->nan ? isnan(v) : isinf(v) && (v < 0 ? q->below : q->above));

@@ -41,7 +41,7 @@ static onx_status read_blocks(const onx_prepare *p, quantize_params *q, uint32_t
 static onx_status read_scale(const onx_prepare *p, quantize_params *q)
 {
     const onx_value *x = p->inputs[0], *scale = p->inputs[1], *zero = p->input_count > 2 ? p->inputs[2] : NULL;
-    int64_t block = p->since >= 21 ? onx_prepare_int(p, "block_size", 0) : 0;
+    int64_t block = p->since >= 21 ? onx_prepare_int(p, "block_size") : 0;
     uint32_t axis = 0;
     q->length = 1;
     q->inner = x->count;
@@ -52,7 +52,10 @@ static onx_status read_scale(const onx_prepare *p, quantize_params *q)
                                 (unsigned long long)zero->count, (unsigned long long)scale->count);
     if (q->single)
         return ONX_OK;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 1), x->rank, &axis));
+    if (p->since < 13)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the scale has %llu elements, expected 1",
+                                (unsigned long long)scale->count);
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &axis));
     q->length = (uint64_t)x->dims[axis];
     q->inner = onxi_product(x->dims, axis + 1, x->rank);
     q->block = 1;
@@ -107,8 +110,8 @@ static onx_status quantize_prepare(onx_prepare *p)
     if (zero && zero->dtype != p->outputs[0]->dtype)
         return onx_prepare_fail(p, ONX_E_INVALID, "the zero point is %s, the output %s", onx_dtype_name(zero->dtype),
                                 onx_dtype_name(p->outputs[0]->dtype));
-    q->saturate = onx_prepare_int(p, "saturate", 1) != 0;
-    q->precision = (int)onx_prepare_int(p, "precision", 0);
+    q->saturate = p->since < 19 || onx_prepare_int(p, "saturate") != 0;
+    q->precision = p->since >= 23 ? (int)onx_prepare_int(p, "precision") : 0;
     if (!q->precision)
         q->precision = p->inputs[1]->dtype;
     if (q->precision == ONX_FLOAT8E8M0)

@@ -17,8 +17,9 @@ static onx_status read_seed(onx_prepare *p, random_params **out)
     if (!q)
         return ONX_E_MEMORY;
     p->params = q;
-    float seed = onx_prepare_float(p, "seed", 0);
-    q->seeded = onx_prepare_attribute(p, "seed") && seed > -0x1p62f && seed < 0x1p62f; /* NaN is none */
+    const bool given = onx_prepare_given(p, "seed");
+    const float seed = given ? onx_prepare_float(p, "seed") : 0;
+    q->seeded = given && seed > -0x1p62f && seed < 0x1p62f; /* NaN is not */
     q->seed = q->seeded ? (uint32_t)(int64_t)seed : 0;
     return ONX_OK;
 }
@@ -37,8 +38,8 @@ static onx_status normal_prepare(onx_prepare *p)
     random_params *q;
     ONX_TRY(read_seed(p, &q));
     q->normal = true;
-    q->by = (double)onx_prepare_float(p, "scale", 1);
-    q->plus = (double)onx_prepare_float(p, "mean", 0);
+    q->by = (double)onx_prepare_float(p, "scale");
+    q->plus = (double)onx_prepare_float(p, "mean");
     return ONX_OK;
 }
 
@@ -46,8 +47,8 @@ static onx_status uniform_prepare(onx_prepare *p)
 {
     random_params *q;
     ONX_TRY(read_seed(p, &q));
-    q->plus = (double)onx_prepare_float(p, "low", 0);
-    q->by = (double)onx_prepare_float(p, "high", 1) - q->plus;
+    q->plus = (double)onx_prepare_float(p, "low");
+    q->by = (double)onx_prepare_float(p, "high") - q->plus;
     return ONX_OK;
 }
 

@@ -213,7 +213,7 @@ static onx_status reduce_prepare(onx_prepare *p)
         ONX_TRY(onx_prepare_axis(p, axes[i], x->rank, &axis));
         is_reduced[axis] = true;
     }
-    bool all = !count && onx_prepare_int(p, "noop_with_empty_axes", 0) == 0;
+    bool all = !count && !onx_prepare_is_set(p, "noop_with_empty_axes");
     for (uint32_t d = 0; d < x->rank; d++)
         is_reduced[d] |= all;
     split_dims(q, x, is_reduced);
@@ -236,11 +236,11 @@ static onx_status arg_prepare(onx_prepare *p)
     uint32_t axis;
     if (!q)
         return ONX_E_MEMORY;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &axis));
     is_reduced[axis] = true;
     split_dims(q, x, is_reduced);
     q->arg_max = *(const bool *)p->kernel->body;
-    q->last_index = onx_prepare_int(p, "select_last_index", 0) != 0;
+    q->last_index = onx_prepare_is_set(p, "select_last_index");
     q->loop = arg_loops[x->dtype];
     q->width = onx_dtype_bits(x->dtype) / 8;
     if (!q->loop)

@@ -52,7 +52,7 @@ static onx_status softmax_prepare(onx_prepare *p)
     uint32_t axis = 0;
     if (!q)
         return ONX_E_MEMORY;
-    int64_t given = onx_prepare_int(p, "axis", p->since >= 13 ? -1 : 1);
+    int64_t given = onx_prepare_int(p, "axis");
     bool past = p->since < 13 && given == (int64_t)x->rank; /* a matrix of one column */
     if (past)
         axis = x->rank;

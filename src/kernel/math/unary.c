@@ -146,8 +146,8 @@ static onx_status unary_prepare(onx_prepare *p)
     q->loop = body->loops[x->dtype];
     q->width = onx_dtype_bits(x->dtype) / 8;
     q->count = x->layout ? x->size / q->width : x->count;
-    q->a = body->a ? (double)onx_prepare_float(p, body->a, 0) : 0;
-    q->b = body->b ? (double)onx_prepare_float(p, body->b, 0) : 0;
+    q->a = body->a ? (double)onx_prepare_float(p, body->a) : 0;
+    q->b = body->b ? (double)onx_prepare_float(p, body->b) : 0;
     if (x->layout)
         p->outputs[0]->layout = x->layout;
     p->params = q;
@@ -205,8 +205,8 @@ static onx_status clip_prepare(onx_prepare *p)
     if (p->since < 11) {
         static const char *const names[] = { "min", "max" };
         for (int i = 0; i < 2; i++) {
-            bool given = p->since >= 6 || onx_prepare_attribute(p, names[i]); /* version 1 has no defaults */
-            double value = (double)onx_prepare_float(p, names[i], 0);
+            bool given = p->since >= 6 || onx_prepare_given(p, names[i]); /* version 1 has no defaults */
+            double value = given ? (double)onx_prepare_float(p, names[i]) : 0;
             *(i ? &q->has_high : &q->has_low) = given;
             if (given)
                 ONX_TRY(onx_convert((onx_dtype)x->dtype, i ? &q->high : &q->low, ONX_DOUBLE, &value, 1, true));

@@ -53,7 +53,7 @@ static onx_status variadic_prepare(onx_prepare *p)
     q->loop = body->loops[x->dtype];
     if (!q->loop)
         return ONX_E_UNSUPPORTED;
-    q->mean = onx_str_is(onx_view(p->node->op_type), "Mean");
+    q->mean = p->op == ONXI_ID_Mean;
     q->width = onx_dtype_bits(x->dtype) / 8;
     q->inputs = ONXI_ARRAY(p->arena, onxi_broadcast, p->input_count + 1u);
     if (!q->inputs)

@@ -75,7 +75,7 @@ static onx_status normalizer_prepare(onx_prepare *p)
 {
     static const char *const names[] = { "MAX", "L1", "L2" };
     normalizer_params *q = ONXI_NEW(p->arena, normalizer_params);
-    onx_str name = onx_prepare_text(p, "norm", "MAX");
+    onx_str name = onx_prepare_text(p, "norm");
     if (!q)
         return ONX_E_MEMORY;
     while (q->norm < NORM_COUNT && !onx_str_is(name, names[q->norm]))
@@ -129,7 +129,7 @@ static onx_status binarizer_prepare(onx_prepare *p)
     binarizer_params *q = ONXI_NEW(p->arena, binarizer_params);
     if (!q)
         return ONX_E_MEMORY;
-    q->threshold = onx_prepare_float(p, "threshold", 0);
+    q->threshold = onx_prepare_float(p, "threshold");
     float below = floorf(q->threshold);
     q->none = !(below < 0x1p63f);
     q->above = q->none ? INT64_MAX : below < -0x1p63f ? INT64_MIN : (int64_t)below + 1; /* floats leave room for 1 */
@@ -182,7 +182,7 @@ static onx_status imputed_ints(const onx_prepare *p, imputer_params *q)
     int32_t *narrow = ONXI_ARRAY(p->arena, int32_t, q->count + 1u);
     if (!narrow)
         return ONX_E_MEMORY;
-    q->missing_int = onx_prepare_int(p, "replaced_value_int64", 0);
+    q->missing_int = onx_prepare_int(p, "replaced_value_int64");
     q->values = given;
     if (p->inputs[0]->dtype == ONX_INT64)
         return ONX_OK;
@@ -204,7 +204,7 @@ static onx_status imputed_floats(const onx_prepare *p, imputer_params *q)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < q->count; i++)
         wide[i] = (double)given[i];
-    q->missing = (double)onx_prepare_float(p, "replaced_value_float", 0);
+    q->missing = (double)onx_prepare_float(p, "replaced_value_float");
     q->values = p->inputs[0]->dtype == ONX_DOUBLE ? (const void *)wide : given;
     return ONX_OK;
 }

@@ -90,26 +90,20 @@ static onx_status list_of_tensor(const onx_prepare *p, const onx_tensor *t, cons
 static onx_status list_of(const onx_prepare *p, const char *what, list *out)
 {
     static const char *const kinds[] = { "strings", "int64s", "floats", "tensor" };
-    uint32_t count = 0, given = 0;
+    uint32_t given = 0;
     *out = (list){ 0 };
     for (int i = 0; i < 4; i++) {
         onx_str name = onxi_arena_printf(p->arena, "%s_%s", what, kinds[i]);
-        const onx_attribute *a = name.ptr ? onx_prepare_attribute(p, name.ptr) : NULL;
-        if (!a)
+        const onxi_attr_value *v = name.ptr ? onxi_attrs_find(p->attrs, name.ptr) : NULL;
+        if (!v || !v->given)
             continue;
-        onx_tensor *const *t = onx_attribute_value(a, ONX_SLOT_T, &count);
-        const void *v;
         given++;
-        if (t && *t)
-            ONX_TRY(list_of_tensor(p, *t, name.ptr, out));
-        else if ((v = onx_attribute_value(a, ONX_SLOT_STRINGS, &count)))
-            *out = (list){ .dtype = ONX_STRING, .count = count, .texts = v };
-        else if ((v = onx_attribute_value(a, ONX_SLOT_INTS, &count)))
-            *out = (list){ .dtype = ONX_INT64, .count = count, .data = v };
-        else if ((v = onx_attribute_value(a, ONX_SLOT_FLOATS, &count)))
-            *out = (list){ .dtype = ONX_FLOAT, .count = count, .data = v };
+        if (v->type == ONX_ATTR_TENSOR)
+            ONX_TRY(list_of_tensor(p, v->t, name.ptr, out));
+        else if (v->type == ONX_ATTR_STRINGS)
+            *out = (list){ .dtype = ONX_STRING, .count = v->count, .texts = v->list };
         else
-            *out = (list){ .dtype = i == 0 ? ONX_STRING : i == 1 ? ONX_INT64 : ONX_FLOAT };
+            *out = (list){ .dtype = i == 1 ? ONX_INT64 : ONX_FLOAT, .count = v->count, .data = v->list };
     }
     if (given > 1)
         return onx_prepare_fail(p, ONX_E_INVALID, "%u attributes begin with %s_, expected one", given, what);
@@ -161,27 +155,26 @@ static onx_status use_values(const onx_prepare *p, label_params *q, const list *
 
 static void use_default(const onx_prepare *p, label_params *q)
 {
-    onx_str text = onx_prepare_text(p, "default_string", "_Unused");
-    int64_t whole = onx_prepare_int(p, "default_int64", -1);
-    float number = onx_prepare_float(p, "default_float", -0.0f);
-    if (p->outputs[0]->dtype == ONX_STRING)
+    if (p->outputs[0]->dtype == ONX_STRING) {
+        const onx_str text = onx_prepare_text(p, "default_string");
         memcpy(q->value, &text, sizeof text);
-    else if (p->outputs[0]->dtype == ONX_FLOAT)
+    } else if (p->outputs[0]->dtype == ONX_FLOAT) {
+        const float number = onx_prepare_float(p, "default_float");
         memcpy(q->value, &number, sizeof number);
-    else
+    } else {
+        const int64_t whole = onx_prepare_int(p, "default_int64");
         memcpy(q->value, &whole, sizeof whole);
+    }
 }
 
 /* Values in a tensor have their default in one, too. */
 static onx_status use_default_tensor(const onx_prepare *p, label_params *q)
 {
     list given = { 0 };
-    uint32_t n;
-    const onx_attribute *a = onx_prepare_attribute(p, "default_tensor");
-    onx_tensor *const *t = a ? onx_attribute_value(a, ONX_SLOT_T, &n) : NULL;
+    const onx_tensor *t = onx_prepare_tensor(p, "default_tensor");
     const int dtype = p->outputs[0]->dtype;
-    if (t && *t) {
-        ONX_TRY(list_of_tensor(p, *t, "default_tensor", &given));
+    if (t) {
+        ONX_TRY(list_of_tensor(p, t, "default_tensor", &given));
         if (given.dtype != dtype || given.count != 1)
             return onx_prepare_fail(p, ONX_E_INVALID, "default_tensor has %llu elements of %s, expected 1 of %s",
                                     (unsigned long long)given.count, onx_dtype_name(given.dtype),
@@ -219,7 +212,7 @@ static onx_status encoder_prepare(onx_prepare *p)
     q->alike = p->since >= 4;
     ONX_TRY(use_keys(p, q, &keys, true));
     ONX_TRY(use_values(p, q, &values));
-    if (onx_prepare_attribute(p, "values_tensor"))
+    if (onx_prepare_given(p, "values_tensor"))
         return use_default_tensor(p, q);
     use_default(p, q);
     return ONX_OK;
@@ -305,7 +298,7 @@ static onx_status hot_prepare(onx_prepare *p)
                                 (unsigned long long)keys.count);
     q->key = keys.dtype;
     q->count = keys.count;
-    q->needed = onx_prepare_int(p, "zeros", 1) == 0;
+    q->needed = onx_prepare_int(p, "zeros") == 0;
     p->grain = GRAIN / (keys.count + 1) + 1;
     if (keys.dtype == ONX_STRING)
         return onxi_ml_index_texts(p, keys.texts, (uint32_t)keys.count, true, &q->index);

@@ -47,7 +47,7 @@ static onx_status finish_prepare(onx_prepare *p, linear_params *q)
 static onx_status regressor_prepare(onx_prepare *p)
 {
     linear_params *q = ONXI_NEW(p->arena, linear_params);
-    int64_t targets = onx_prepare_int(p, "targets", 1);
+    int64_t targets = onx_prepare_int(p, "targets");
     uint64_t wanted;
     if (!q)
         return ONX_E_MEMORY;

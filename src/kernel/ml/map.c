@@ -86,14 +86,14 @@ static onx_status cast_prepare(onx_prepare *p)
         onx_dtype dtype;
     } types[] = { { "TO_FLOAT", ONX_FLOAT }, { "TO_INT64", ONX_INT64 }, { "TO_STRING", ONX_STRING } };
     cast_params *q = ONXI_NEW(p->arena, cast_params);
-    onx_str to = onx_prepare_text(p, "cast_to", "TO_FLOAT"), form = onx_prepare_text(p, "map_form", "DENSE");
+    onx_str to = onx_prepare_text(p, "cast_to"), form = onx_prepare_text(p, "map_form");
     if (!q)
         return ONX_E_MEMORY;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (onx_str_is(to, types[i].name))
             q->to = types[i].dtype;
     q->dense = onx_str_is(form, "DENSE");
-    q->length = onx_prepare_int(p, "max_map", 1);
+    q->length = onx_prepare_int(p, "max_map");
     if (!q->to || (!q->dense && !onx_str_is(form, "SPARSE")))
         return onx_prepare_fail(p, ONX_E_INVALID, "cast_to is \"%.*s\" and map_form \"%.*s\"", ONX_ARG(to),
                                 ONX_ARG(form));

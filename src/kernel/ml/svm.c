@@ -64,7 +64,7 @@ static onx_status want(const onx_prepare *p, const char *name, const onxi_ml_num
 static onx_status read_common(const onx_prepare *p, svm_params *q)
 {
     static const char *const names[] = { "LINEAR", "POLY", "RBF", "SIGMOID" };
-    onx_str name = onx_prepare_text(p, "kernel_type", "LINEAR");
+    onx_str name = onx_prepare_text(p, "kernel_type");
     onxi_ml_numbers params;
     for (q->kernel = LINEAR; q->kernel < KERNEL_COUNT && !onx_str_is(name, names[q->kernel]);)
         q->kernel++;
@@ -89,13 +89,13 @@ static onx_status read_common(const onx_prepare *p, svm_params *q)
 static onx_status regressor_prepare(onx_prepare *p)
 {
     svm_params *q = ONXI_NEW(p->arena, svm_params);
-    int64_t supports = onx_prepare_int(p, "n_supports", 0);
+    int64_t supports = onx_prepare_int(p, "n_supports");
     if (!q)
         return ONX_E_MEMORY;
     ONX_TRY(read_common(p, q));
     ONX_TRY(onxi_ml_want_scores(p, 0, q->batch.rows, 1));
     q->vector_count = supports > 0 ? (uint64_t)supports : 0;
-    q->one_class = onx_prepare_int(p, "one_class", 0) != 0;
+    q->one_class = onx_prepare_int(p, "one_class") != 0;
     if (q->vector_count)
         ONX_TRY(want(p, "support_vectors", &q->vectors, q->vector_count, q->batch.columns));
     ONX_TRY(want(p, "coefficients", &q->coefficients, q->vector_count ? q->vector_count : q->batch.columns, 1));

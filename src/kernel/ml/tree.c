@@ -123,11 +123,12 @@ static onx_status base_values(const onx_prepare *p, tree_params *q, uint64_t tar
 /* n_targets, or as many as the votes name. */
 static onx_status target_count(const onx_prepare *p, const char *votes, uint64_t *out)
 {
-    int64_t count = onx_prepare_int(p, "n_targets", 0);
-    if (!onx_prepare_attribute(p, "n_targets")) {
+    int64_t count = 1;
+    if (onx_prepare_given(p, "n_targets")) {
+        count = onx_prepare_int(p, "n_targets");
+    } else {
         uint32_t given;
         const int64_t *ids = onx_prepare_ints(p, votes, &given);
-        count = 1;
         for (uint32_t i = 0; i < given; i++)
             count = ids[i] >= count && ids[i] < UINT32_MAX ? ids[i] + 1 : count;
     }
@@ -150,7 +151,7 @@ static onx_status regressor_types(onx_prepare *p)
     onxi_ml_batch batch;
     uint64_t targets;
     ONX_TRY(onxi_ml_batch_of(p, 0, &batch));
-    bool places = onx_str_is(onx_view(p->node->op_type), "TreeEnsemble"); /* no row is chosen yet */
+    bool places = p->op == ONXI_ID_TreeEnsemble; /* no row is chosen yet */
     ONX_TRY(target_count(p, places ? "leaf_targetids" : "target_ids", &targets));
     const int64_t dims[] = { (int64_t)batch.rows, (int64_t)targets };
     return onx_prepare_output(p, 0, places ? (onx_dtype)p->inputs[0]->dtype : ONX_FLOAT, 2, dims);
@@ -160,7 +161,7 @@ static onx_status regressor_modes(const onx_prepare *p, tree_params *q)
 {
     static const char *const names[] = { "AVERAGE", "SUM", "MIN", "MAX" };
     if (by_places(p)) {
-        int64_t how = onx_prepare_int(p, "aggregate_function", SUM), end = onx_prepare_int(p, "post_transform", 0);
+        int64_t how = onx_prepare_int(p, "aggregate_function"), end = onx_prepare_int(p, "post_transform");
         if (how < 0 || how >= AGGREGATE_COUNT || end < 0 || end >= ONXI_ML_TRANSFORM_COUNT)
             return onx_prepare_fail(p, ONX_E_INVALID, "aggregate_function is %lld and post_transform %lld",
                                     (long long)how, (long long)end);
@@ -168,7 +169,7 @@ static onx_status regressor_modes(const onx_prepare *p, tree_params *q)
         q->transform = (onxi_ml_transform)end;
         return ONX_OK;
     }
-    onx_str name = onx_prepare_text(p, "aggregate_function", "SUM");
+    onx_str name = onx_prepare_text(p, "aggregate_function");
     for (q->how = AVERAGE; q->how < AGGREGATE_COUNT && !onx_str_is(name, names[q->how]);)
         q->how++;
     if (q->how == AGGREGATE_COUNT)

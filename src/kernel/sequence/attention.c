@@ -45,14 +45,20 @@ static onx_status past_heads(const onx_prepare *p, uint32_t input, const onxi_he
     return ONX_OK;
 }
 
+/* 0: not given. */
+static int64_t given_int(const onx_prepare *p, const char *name)
+{
+    return onx_prepare_given(p, name) ? onx_prepare_int(p, name) : 0;
+}
+
 static onx_status prepare_heads(const onx_prepare *p, onxi_attention *a)
 {
     const onx_value *q = p->inputs[IN_Q], *k = p->inputs[IN_K], *v = p->inputs[IN_V];
-    int64_t kv_heads = onx_prepare_int(p, "kv_num_heads", 0);
+    int64_t kv_heads = given_int(p, "kv_num_heads");
     if (q->rank != k->rank || q->rank != v->rank)
         return onx_prepare_fail(p, ONX_E_INVALID, "query, key and value have the ranks %u, %u and %u", q->rank, k->rank,
                                 v->rank);
-    ONX_TRY(onxi_heads_make(p, q, "the query", onx_prepare_int(p, "q_num_heads", 0), &a->q));
+    ONX_TRY(onxi_heads_make(p, q, "the query", given_int(p, "q_num_heads"), &a->q));
     ONX_TRY(onxi_heads_make(p, k, "the key", kv_heads, &a->k));
     ONX_TRY(onxi_heads_make(p, v, "the value", kv_heads, &a->v));
     ONX_TRY(past_heads(p, IN_PAST_K, &a->k, &a->past_k));
@@ -76,15 +82,15 @@ static onx_status prepare_heads(const onx_prepare *p, onxi_attention *a)
 
 static onx_status prepare_precision(const onx_prepare *p, onxi_attention *a)
 {
-    int64_t precision = onx_prepare_int(p, "softmax_precision", 0);
+    int64_t precision = given_int(p, "softmax_precision");
     if (precision && (precision < 0 || precision >= 32 || !(ONXI_FLOATS & ONX_DTYPE_BIT(precision))))
         return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is no type of floats",
                                 (long long)precision);
     bool wide = a->q.dtype == ONX_DOUBLE || a->v.dtype == ONX_DOUBLE || precision == ONX_DOUBLE;
     a->dtype = wide ? ONX_DOUBLE : ONX_FLOAT;
     a->precision = precision ? (int)precision : a->dtype;
-    a->scale = onx_prepare_attribute(p, "scale") ? (double)onx_prepare_float(p, "scale", 1)
-                                                 : 1 / sqrt((double)(a->q.size ? a->q.size : 1));
+    a->scale = onx_prepare_given(p, "scale") ? (double)onx_prepare_float(p, "scale")
+                                             : 1 / sqrt((double)(a->q.size ? a->q.size : 1));
     return ONX_OK;
 }
 
@@ -118,7 +124,7 @@ static onx_status prepare_mask(const onx_prepare *p, attention_params *q)
 
 static int64_t window(const onx_prepare *p, const char *name)
 {
-    int64_t size = onx_prepare_int(p, name, -1);
+    int64_t size = p->since >= 25 ? onx_prepare_int(p, name) : -1;
     return size > INT64_MAX / 4 ? INT64_MAX / 4 : size; /* positions stay countable */
 }
 
@@ -139,11 +145,11 @@ static onx_status attention_prepare(onx_prepare *p)
     const onx_value *lengths = operand(p, p->inputs, IN_LENGTHS);
     if (lengths && (lengths->dtype != ONX_INT64 || lengths->rank != 1 || lengths->count != a->batch))
         return onx_prepare_fail(p, ONX_E_INVALID, "nonpad_kv_seqlen is not [%llu]", (unsigned long long)a->batch);
-    q->causal = onx_prepare_int(p, "is_causal", 0) != 0;
-    q->softcap = (double)onx_prepare_float(p, "softcap", 0);
+    q->causal = onx_prepare_int(p, "is_causal") != 0;
+    q->softcap = (double)onx_prepare_float(p, "softcap");
     q->left = window(p, "left_window_size");
     q->right = window(p, "right_window_size");
-    q->mode = onx_prepare_int(p, "qk_matmul_output_mode", 0);
+    q->mode = onx_prepare_int(p, "qk_matmul_output_mode");
     if (q->mode < SCORES_RAW || q->mode > SCORES_SOFTMAX)
         return onx_prepare_fail(p, ONX_E_INVALID, "qk_matmul_output_mode is %lld", (long long)q->mode);
     q->tiles = (a->q.length + ONXI_ATTENTION_ROWS - 1) / ONXI_ATTENTION_ROWS;

@@ -126,13 +126,13 @@ static onx_status dft_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *axis = p->since >= 20 ? operand(p, p->inputs, 2) : NULL;
     dft_params *q = ONXI_NEW(p->arena, dft_params);
-    int64_t at = p->since >= 20 ? -2 : onx_prepare_int(p, "axis", 1);
+    int64_t at = p->since >= 20 ? -2 : onx_prepare_int(p, "axis");
     if (!q)
         return ONX_E_MEMORY;
     if (x->rank < 2 || x->dims[x->rank - 1] < 1 || x->dims[x->rank - 1] > 2)
         return onx_prepare_fail(p, ONX_E_INVALID, "the last dimension of the input holds neither one part nor two");
-    q->inverse = onx_prepare_int(p, "inverse", 0) != 0;
-    q->one_sided = onx_prepare_int(p, "onesided", 0) != 0;
+    q->inverse = onx_prepare_int(p, "inverse") != 0;
+    q->one_sided = onx_prepare_int(p, "onesided") != 0;
     q->parts = (uint32_t)x->dims[x->rank - 1];
     q->out_parts = q->inverse && q->one_sided ? 1 : 2;
     p->params = q;
@@ -225,7 +225,7 @@ static onx_status stft_sizes(onx_prepare *p, stft_params *q)
     q->given = (uint64_t)x->dims[1];
     q->step = (uint64_t)step;
     q->length = (uint64_t)length;
-    q->bins = onx_prepare_int(p, "onesided", 1) ? q->length / 2 + 1 : q->length;
+    q->bins = onx_prepare_int(p, "onesided") ? q->length / 2 + 1 : q->length;
     q->dims[0] = x->dims[0];
     q->dims[1] = frames;
     q->dims[2] = (int64_t)q->bins;

@@ -30,14 +30,16 @@ static onx_status flex_sizes(const onx_prepare *p, const onx_value *const *in, f
     if (in[0]->rank != 4 || in[1]->rank != 4 || in[2]->rank != 4 || in[1]->dims[0] != in[0]->dims[0] ||
         in[2]->dims[0] != in[0]->dims[0] || a->v.dtype != a->q.dtype)
         return onx_prepare_fail(p, ONX_E_INVALID, "query, key and value are not of rank 4, of one batch and one type");
-    int64_t precision = onx_prepare_int(p, "softmax_precision", a->q.dtype == ONX_DOUBLE ? ONX_DOUBLE : ONX_FLOAT);
+    int64_t precision = onx_prepare_given(p, "softmax_precision") ? onx_prepare_int(p, "softmax_precision")
+                        : a->q.dtype == ONX_DOUBLE                ? ONX_DOUBLE
+                                                                  : ONX_FLOAT;
     if (precision < 0 || precision >= 32 || !(ONXI_FLOATS & ONX_DTYPE_BIT(precision)))
         return onx_prepare_fail(p, ONX_E_INVALID, "softmax_precision is %lld, which is no type of floats",
                                 (long long)precision);
     a->precision = (int)precision;
     a->dtype = a->q.dtype == ONX_DOUBLE || precision == ONX_DOUBLE ? ONX_DOUBLE : ONX_FLOAT;
-    a->scale = onx_prepare_attribute(p, "scale") ? (double)onx_prepare_float(p, "scale", 1)
-                                                 : 1 / sqrt((double)(a->q.size ? a->q.size : 1));
+    a->scale = onx_prepare_given(p, "scale") ? (double)onx_prepare_float(p, "scale")
+                                             : 1 / sqrt((double)(a->q.size ? a->q.size : 1));
     a->batch = (uint64_t)in[0]->dims[0];
     a->past_k = (onxi_heads){ .dtype = a->k.dtype };
     a->past_v = (onxi_heads){ .dtype = a->v.dtype };

@@ -68,7 +68,7 @@ static onx_status linear_prepare(onx_prepare *p)
 {
     linear_params *q = ONXI_NEW(p->arena, linear_params);
     const onx_value *query = p->inputs[IN_Q];
-    int64_t q_heads = onx_prepare_int(p, "q_num_heads", 0), kv_heads = onx_prepare_int(p, "kv_num_heads", 0);
+    int64_t q_heads = onx_prepare_int(p, "q_num_heads"), kv_heads = onx_prepare_int(p, "kv_num_heads");
     if (!q)
         return ONX_E_MEMORY;
     if (query->rank != 3 || q_heads < 1 || kv_heads < 1 || q_heads % kv_heads)
@@ -83,7 +83,7 @@ static onx_status linear_prepare(onx_prepare *p)
         if (i != IN_PAST)
             ONX_TRY(linear_packed(p, i, q));
     ONX_TRY(linear_widths(p, q));
-    q->scale = onx_prepare_float(p, "scale", 0);
+    q->scale = onx_prepare_float(p, "scale");
     if (q->scale == 0)
         q->scale = q->key ? 1 / sqrtf((float)q->key) : 1;
     uint64_t floats;
@@ -200,7 +200,7 @@ static onx_status causal_prepare(onx_prepare *p)
     if (!fits)
         return onx_prepare_fail(p, ONX_E_INVALID, "bias or state do not fit %llu channels and a kernel of %llu",
                                 (unsigned long long)q->channels, (unsigned long long)q->kernel);
-    onx_str activation = onx_prepare_text(p, "activation", "none");
+    onx_str activation = onx_prepare_text(p, "activation");
     q->silu = onx_str_is(activation, "silu") || onx_str_is(activation, "swish");
     if (!q->silu && !onx_str_is(activation, "none"))
         return onx_prepare_fail(p, ONX_E_INVALID, "activation is \"%.*s\"", ONX_ARG(activation));

@@ -65,9 +65,8 @@ static double take(numbers *n, bool wanted, double otherwise)
 
 static onx_status read_activations(onx_prepare *p, rnn_params *q)
 {
-    const onx_attribute *a = onx_prepare_attribute(p, "activations");
     uint32_t count = 0, each = q->cell->activations, total = each * q->directions;
-    const onx_bytes *names = a ? onx_attribute_value(a, ONX_SLOT_STRINGS, &count) : NULL;
+    const onx_bytes *names = onx_prepare_strings(p, "activations", &count);
     numbers alpha = { 0 }, beta = { 0 };
     alpha.list = onx_prepare_floats(p, "activation_alpha", &alpha.count);
     beta.list = onx_prepare_floats(p, "activation_beta", &beta.count);
@@ -97,7 +96,7 @@ static onx_status read_activations(onx_prepare *p, rnn_params *q)
 
 static onx_status read_attributes(onx_prepare *p, rnn_params *q)
 {
-    onx_str direction = onx_prepare_text(p, "direction", "forward");
+    onx_str direction = onx_prepare_text(p, "direction");
     bool both = onx_str_is(direction, "bidirectional");
     q->backward[0] = onx_str_is(direction, "reverse");
     q->backward[1] = true;
@@ -105,10 +104,10 @@ static onx_status read_attributes(onx_prepare *p, rnn_params *q)
     if (!both && !q->backward[0] && !onx_str_is(direction, "forward") && !onx_str_is(direction, "foward"))
         return onx_prepare_fail(p, ONX_E_INVALID, "direction is \"%.*s\"", ONX_ARG(direction));
     q->directions = both ? 2 : 1;
-    q->batch_first = p->since >= 14 && onx_prepare_int(p, "layout", 0) != 0;
-    q->couple = onx_prepare_int(p, "input_forget", 0) != 0;
-    q->before_reset = onx_prepare_int(p, "linear_before_reset", 0) != 0;
-    q->clip = onx_prepare_attribute(p, "clip") ? (double)onx_prepare_float(p, "clip", 0) : (double)INFINITY;
+    q->batch_first = onx_prepare_is_set(p, "layout");
+    q->couple = p->op == ONXI_ID_LSTM && onx_prepare_is_set(p, "input_forget");
+    q->before_reset = p->op == ONXI_ID_GRU && onx_prepare_is_set(p, "linear_before_reset");
+    q->clip = onx_prepare_given(p, "clip") ? (double)onx_prepare_float(p, "clip") : (double)INFINITY;
     if (!(q->clip >= 0))
         return onx_prepare_fail(p, ONX_E_INVALID, "clip is %g", q->clip);
     return read_activations(p, q);
@@ -149,7 +148,7 @@ static onx_status check_operands(onx_prepare *p, rnn_params *q)
     if (h > INT32_MAX || (!q->inputs && q->steps && q->batch))
         return onx_prepare_fail(p, ONX_E_INVALID, "the input has %llu features, the state %llu",
                                 (unsigned long long)q->inputs, (unsigned long long)h);
-    int64_t named = onx_prepare_int(p, "hidden_size", (int64_t)h);
+    int64_t named = onx_prepare_given(p, "hidden_size") ? onx_prepare_int(p, "hidden_size") : (int64_t)h;
     if (named != (int64_t)h)
         return onx_prepare_fail(p, ONX_E_INVALID, "hidden_size is %lld, R is for %llu", (long long)named,
                                 (unsigned long long)h);

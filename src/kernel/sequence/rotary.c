@@ -42,7 +42,7 @@ static onx_status prepare_input(const onx_prepare *p, const onx_value *x, rotary
         q->row_step = x->dims[3];
         q->head_step = (int64_t)(q->length * q->size);
     } else {
-        int64_t heads = onx_prepare_int(p, "num_heads", 0);
+        int64_t heads = onx_prepare_given(p, "num_heads") ? onx_prepare_int(p, "num_heads") : 0;
         if (x->rank != 3 || heads < 1 || x->dims[2] % heads)
             return onx_prepare_fail(p, ONX_E_INVALID, "an input of rank %u cannot be %lld heads", x->rank,
                                     (long long)heads);
@@ -53,7 +53,7 @@ static onx_status prepare_input(const onx_prepare *p, const onx_value *x, rotary
         q->head_step = (int64_t)q->size;
     }
     q->batch_step = (int64_t)(q->heads * q->length * q->size);
-    int64_t turned = onx_prepare_int(p, "rotary_embedding_dim", 0);
+    int64_t turned = onx_prepare_int(p, "rotary_embedding_dim");
     turned = turned ? turned : (int64_t)q->size;
     if (turned < 0 || (uint64_t)turned > q->size || turned % 2)
         return onx_prepare_fail(p, ONX_E_INVALID, "%lld elements of a head of %llu cannot be turned in pairs",
@@ -93,7 +93,7 @@ static onx_status rotary_prepare(onx_prepare *p)
         q->table_batch = b == 1 ? 0 : (int64_t)(n * q->pairs);
         q->table_step = n == 1 ? 0 : (int64_t)q->pairs;
     }
-    q->interleaved = onx_prepare_int(p, "interleaved", 0) != 0;
+    q->interleaved = onx_prepare_int(p, "interleaved") != 0;
     q->loop = loops[x->dtype];
     q->width = onxi_element_size(x->dtype);
     p->params = q;

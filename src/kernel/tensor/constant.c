@@ -5,16 +5,15 @@
 
 static onx_status constant_prepare(onx_prepare *p)
 {
-    onx_value *out = p->outputs[0];
     static const char *const names[] = { "value",      "value_float",  "value_floats",  "value_int",
                                          "value_ints", "value_string", "value_strings", "sparse_value" };
-    const onx_attribute *a = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !a; i++)
-        a = onx_prepare_attribute(p, names[i]);
-    if (!a)
+    const onxi_attr_value *v = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !v; i++)
+        if (onx_prepare_given(p, names[i]))
+            v = onxi_attrs_find(p->attrs, names[i]);
+    if (!v)
         return onx_prepare_fail(p, ONX_E_INVALID, "no attribute gives the value");
-    (void)out;
-    p->params = (void *)(uintptr_t)(const void *)a;
+    p->params = (void *)(uintptr_t)(const void *)v;
     return ONX_OK;
 }
 
@@ -27,6 +26,15 @@ static onx_status store(onx_work *work, const void *from, uint64_t count, uint64
                              (unsigned long long)count, (unsigned long long)out->count);
     if (size)
         memcpy(out->data, from, size);
+    return ONX_OK;
+}
+
+static onx_status store_text(onx_work *work, onx_str text)
+{
+    onx_value *out = work->outputs[0];
+    if (out->count != 1 || out->dtype != ONX_STRING)
+        return onx_work_fail(work, ONX_E_INVALID, "the value is a string, its type says otherwise");
+    *(onx_str *)out->data = text;
     return ONX_OK;
 }
 
@@ -54,50 +62,44 @@ static onx_status store_message(onx_work *work, onx_kind kind, const void *messa
 static onx_status constant_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    const onx_attribute *a = work->params;
-    uint32_t n = 0;
-    const void *v;
-    if ((v = onx_attribute_value(a, ONX_SLOT_T, &n))) {
-        const onx_tensor *t = *(onx_tensor *const *)v;
-        if (t->data_type == ONX_STRING)
-            return store_texts(work, t->string_data, t->string_data_count);
-        return store_message(work, ONX_KIND_TENSOR, t);
+    const onxi_attr_value *v = work->params;
+    switch (v->type) {
+    case ONX_ATTR_TENSOR:
+        if (v->t->data_type == ONX_STRING)
+            return store_texts(work, v->t->string_data, v->t->string_data_count);
+        return store_message(work, ONX_KIND_TENSOR, v->t);
+    case ONX_ATTR_SPARSE_TENSOR:
+        return store_message(work, ONX_KIND_SPARSE_TENSOR, v->sparse);
+    case ONX_ATTR_FLOAT:
+        return store(work, &v->f, 1, sizeof v->f);
+    case ONX_ATTR_INT:
+        return store(work, &v->i, 1, sizeof v->i);
+    case ONX_ATTR_STRING:
+        return store_text(work, v->s);
+    case ONX_ATTR_STRINGS:
+        return store_texts(work, v->list, v->count);
+    case ONX_ATTR_FLOATS:
+        return store(work, v->list, v->count, v->count * sizeof(float));
+    default:
+        return store(work, v->list, v->count, v->count * sizeof(int64_t));
     }
-    if ((v = onx_attribute_value(a, ONX_SLOT_SPARSE_TENSOR, &n)))
-        return store_message(work, ONX_KIND_SPARSE_TENSOR, *(onx_sparse_tensor *const *)v);
-    if ((v = onx_attribute_value(a, ONX_SLOT_F, &n)))
-        return store(work, v, 1, sizeof(float));
-    if ((v = onx_attribute_value(a, ONX_SLOT_I, &n)))
-        return store(work, v, 1, sizeof(int64_t));
-    if ((v = onx_attribute_value(a, ONX_SLOT_S, &n)))
-        return store_texts(work, v, 1);
-    if ((v = onx_attribute_value(a, ONX_SLOT_STRINGS, &n)))
-        return store_texts(work, v, n);
-    if ((v = onx_attribute_value(a, ONX_SLOT_FLOATS, &n)))
-        return store(work, v, n, n * sizeof(float));
-    if ((v = onx_attribute_value(a, ONX_SLOT_INTS, &n)))
-        return store(work, v, n, n * sizeof(int64_t));
-    n = 0; /* an empty list leaves no slot behind */
-    return store(work, NULL, 0, 0);
 }
 
 /* ---- ConstantOfShape ---- */
 
 static onx_status fill_prepare(onx_prepare *p)
 {
-    const onx_attribute *a = onx_prepare_attribute(p, "value");
-    uint32_t n;
-    onx_tensor *const *t = a ? onx_attribute_value(a, ONX_SLOT_T, &n) : NULL;
+    const onx_tensor *t = onx_prepare_tensor(p, "value");
     char *element = onx_arena_alloc(p->arena, 16); /* zero unless said otherwise */
     if (!element)
         return ONX_E_MEMORY;
     if (t) {
         onx_str bytes;
         uint64_t count;
-        unsigned bits = onx_dtype_bits((*t)->data_type);
-        if ((*t)->data_type != p->outputs[0]->dtype || !onx_tensor_count(*t, &count) || count != 1 || !bits)
+        unsigned bits = onx_dtype_bits(t->data_type);
+        if (t->data_type != p->outputs[0]->dtype || !onx_tensor_count(t, &count) || count != 1 || !bits)
             return onx_prepare_fail(p, ONX_E_INVALID, "value must hold one number");
-        ONX_TRY(onx_tensor_bytes(p->doc, *t, &bytes));
+        ONX_TRY(onx_tensor_bytes(p->doc, t, &bytes));
         if (bytes.len < (bits + 7) / 8)
             return onx_prepare_fail(p, ONX_E_INVALID, "value must hold one number");
         memcpy(element, bytes.ptr, (bits + 7) / 8);

@@ -18,11 +18,13 @@ typedef struct dropout_params {
     bool seeded;
 } dropout_params;
 
+#define DROPOUT_RATIO 0.5f /* of an input that is left out */
+
 static bool dropout_mode(const onx_prepare *p, bool *training)
 {
     *training = false;
     if (p->since < 7)
-        *training = onx_prepare_int(p, "is_test", 0) == 0;
+        *training = onx_prepare_int(p, "is_test") == 0;
     const onx_value *mode = p->since >= 12 && p->input_count > 2 ? p->inputs[2] : NULL;
     if (!mode)
         return true;
@@ -41,10 +43,10 @@ static onx_status dropout_prepare(onx_prepare *p)
     dropout_params *q = ONXI_NEW(p->arena, dropout_params);
     if (!q)
         return ONX_E_MEMORY;
-    q->ratio = onx_prepare_float(p, "ratio", 0.5f);
-    q->seeded = onx_prepare_attribute(p, "seed") != NULL;
-    q->seed = (uint32_t)onx_prepare_int(p, "seed", 0);
-    q->training = p->since < 7 && onx_prepare_int(p, "is_test", 0) == 0;
+    q->ratio = p->since < 12 ? onx_prepare_float(p, "ratio") : DROPOUT_RATIO;
+    q->seeded = p->since >= 12 && onx_prepare_given(p, "seed");
+    q->seed = q->seeded ? (uint32_t)onx_prepare_int(p, "seed") : 0;
+    q->training = p->since < 7 && onx_prepare_int(p, "is_test") == 0;
     p->params = q;
     return ONX_OK;
 }
@@ -113,7 +115,8 @@ static onx_status concat_prepare(onx_prepare *p)
     uint32_t axis;
     if (!q || !(q->bytes = ONXI_ARRAY(p->arena, uint64_t, p->input_count + 1u)))
         return ONX_E_MEMORY;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 1), y->rank, &axis));
+    const int64_t at = p->since < 4 && !onx_prepare_given(p, "axis") ? 1 : onx_prepare_int(p, "axis");
+    ONX_TRY(onx_prepare_axis(p, at, y->rank, &axis));
     if (!onxi_element_size(y->dtype))
         return ONX_E_UNSUPPORTED;
     q->outer = onxi_product(y->dims, 0, axis);
@@ -209,8 +212,8 @@ static onx_status block_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     bool to_depth = p->kernel->body != NULL;
-    int64_t block = onx_prepare_int(p, "blocksize", 0), area;
-    onx_str mode = onx_prepare_text(p, "mode", "DCR");
+    int64_t block = onx_prepare_int(p, "blocksize"), area;
+    onx_str mode = p->op == ONXI_ID_DepthToSpace && p->since >= 11 ? onx_prepare_text(p, "mode") : onx_str_of("DCR");
     bool columns_first = onx_str_is(mode, "CRD");
     if (x->rank != 4 || block < 1 || !onxi_mul_i64(block, block, &area) ||
         (to_depth ? x->dims[2] % block || x->dims[3] % block : x->dims[1] % area))
@@ -296,7 +299,7 @@ static onx_status shape_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const onx_value *x = work->inputs[0];
-    int64_t start = onx_prepare_int(work->prepared, "start", 0), rank = x->rank;
+    int64_t start = work->prepared->since >= 15 ? onx_prepare_int(work->prepared, "start") : 0, rank = x->rank;
     start = start < 0 ? start + rank : start;
     start = start < 0 ? 0 : start > rank ? rank : start;
     onx_value *y = work->outputs[0];
@@ -359,7 +362,7 @@ static onx_status gather_prepare(onx_prepare *p)
     uint32_t axis;
     if (!q)
         return ONX_E_MEMORY;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &axis));
     if (!onxi_element_size(x->dtype) || (index->dtype != ONX_INT64 && index->dtype != ONX_INT32))
         return ONX_E_UNSUPPORTED;
     q->outer = onxi_product(x->dims, 0, axis);

@@ -5,7 +5,7 @@
 
 static bool read_mode(const onx_prepare *p, onxi_move_mode *mode)
 {
-    onx_str text = onx_prepare_text(p, "mode", "constant");
+    onx_str text = onx_prepare_text(p, "mode");
     *mode = ONXI_MOVE_FILL;
     if (onx_str_is(text, "constant"))
         return true;
@@ -48,7 +48,7 @@ static onx_status pad_describe(const onxi_move_call *call, onxi_move *m)
     uint64_t count = pads ? pads->count : listed, half = axes ? axes->count : m->rank;
     onxi_move_mode mode;
     if (!read_mode(p, &mode)) {
-        onx_str text = onx_prepare_text(p, "mode", "constant");
+        onx_str text = onx_prepare_text(p, "mode");
         return ONXI_MOVE_FAIL(call, "mode is \"%.*s\"", ONX_ARG(text));
     }
     if (half > m->rank || count != 2 * half)
@@ -74,7 +74,7 @@ static onx_status pad_prepare(onx_prepare *p)
     onxi_move_params *q = p->params;
     if (p->since >= 11)
         return ONX_OK;
-    double value = (double)onx_prepare_float(p, "value", 0);
+    double value = (double)onx_prepare_float(p, "value");
     return onx_convert((onx_dtype)p->inputs[0]->dtype, q->fill, ONX_DOUBLE, &value, 1, true);
 }
 

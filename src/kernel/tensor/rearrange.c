@@ -17,7 +17,7 @@ static onx_status reverse_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_whole_bytes(p));
-    int64_t batch = onx_prepare_int(p, "batch_axis", 1), time = onx_prepare_int(p, "time_axis", 0);
+    int64_t batch = onx_prepare_int(p, "batch_axis"), time = onx_prepare_int(p, "time_axis");
     if (x->rank < 2 || batch < 0 || batch > 1 || time != 1 - batch)
         return onx_prepare_fail(p, ONX_E_INVALID, "batch_axis is %lld and time_axis %lld for rank %u, expected 0 and 1",
                                 (long long)batch, (long long)time, x->rank);
@@ -76,7 +76,7 @@ static onx_status trilu_prepare(onx_prepare *p)
     q->height = x->dims[x->rank - 2];
     q->width = x->dims[x->rank - 1];
     q->size = onxi_element_size(x->dtype);
-    q->upper = onx_prepare_int(p, "upper", 1) != 0;
+    q->upper = onx_prepare_int(p, "upper") != 0;
     p->params = q;
     p->rows = x->count ? x->count / (uint64_t)q->width : 0;
     p->grain = q->width ? 65536 / ((uint64_t)q->width * q->size + 1) + 1 : 1;
@@ -119,7 +119,7 @@ static onx_status eye_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     onx_value *y = work->outputs[0];
-    int64_t height = y->dims[0], width = y->dims[1], k = onx_prepare_int(work->prepared, "k", 0);
+    int64_t height = y->dims[0], width = y->dims[1], k = onx_prepare_int(work->prepared, "k");
     if (!y->count)
         return ONX_OK;
     memset(y->data, 0, y->size);

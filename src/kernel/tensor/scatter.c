@@ -33,7 +33,7 @@ COMPLEX_LOOPS(double, complex128)
 /* NULL in *out: the update takes the place of the element. */
 static onx_status read_reduction(const onx_prepare *p, onxi_binary_loop *out)
 {
-    onx_str name = onx_prepare_text(p, "reduction", "none");
+    onx_str name = p->since >= 16 ? onx_prepare_text(p, "reduction") : onx_str_of("none");
     int dtype = p->inputs[0]->dtype;
     bool add = onx_str_is(name, "add"), mul = onx_str_is(name, "mul"), max = onx_str_is(name, "max"),
          min = onx_str_is(name, "min");
@@ -106,7 +106,7 @@ static onx_status elements_prepare(onx_prepare *p)
     const onx_value *x = p->inputs[0], *index = p->inputs[1], *update = p->inputs[2];
     scatter_params *q = NULL;
     ONX_TRY(scatter_start(p, &q));
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &q->axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &q->axis));
     if (index->rank != x->rank || update->rank != x->rank)
         return onx_prepare_fail(p, ONX_E_INVALID, "the index has rank %u, the updates %u, the input %u", index->rank,
                                 update->rank, x->rank);
@@ -210,8 +210,8 @@ static onx_status cache_prepare(onx_prepare *p)
     uint32_t axis;
     if (!q)
         return ONX_E_MEMORY;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", -2), x->rank, &axis));
-    onx_str mode = onx_prepare_text(p, "mode", "linear");
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &axis));
+    onx_str mode = onx_prepare_text(p, "mode");
     q->circular = onx_str_is(mode, "circular");
     if (!q->circular && !onx_str_is(mode, "linear"))
         return onx_prepare_fail(p, ONX_E_INVALID, "mode is \"%.*s\"", ONX_ARG(mode));

@@ -94,7 +94,7 @@ static onx_status elements_prepare(onx_prepare *p)
     elements_params *q = ONXI_NEW(p->arena, elements_params);
     if (!q)
         return ONX_E_MEMORY;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &q->axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &q->axis));
     q->size = onxi_element_size(x->dtype);
     if (!q->size || (index->dtype != ONX_INT64 && index->dtype != ONX_INT32))
         return ONX_E_UNSUPPORTED;
@@ -158,7 +158,8 @@ static onx_status nd_prepare(onx_prepare *p)
     nd_params *q = ONXI_NEW(p->arena, nd_params);
     if (!q)
         return ONX_E_MEMORY;
-    int64_t batch = onx_prepare_int(p, "batch_dims", 0), depth = index->rank ? index->dims[index->rank - 1] : 0;
+    int64_t batch = p->since >= 12 ? onx_prepare_int(p, "batch_dims") : 0,
+            depth = index->rank ? index->dims[index->rank - 1] : 0;
     if (!onxi_element_size(x->dtype) || (index->dtype != ONX_INT64 && index->dtype != ONX_INT32))
         return ONX_E_UNSUPPORTED;
     if (batch < 0 || batch >= index->rank || batch > x->rank || depth > x->rank - batch)
@@ -219,11 +220,11 @@ static onx_status compress_run(onx_work *work, uint64_t first, uint64_t last)
     const onx_prepare *p = work->prepared;
     const onx_value *x = work->inputs[0], *condition = work->inputs[1];
     const uint8_t *keep = condition->data;
-    bool flat = !onx_prepare_attribute(p, "axis");
+    bool flat = !onx_prepare_given(p, "axis");
     int64_t dims[ONX_RANK_MAX] = { (int64_t)x->count }, kept = 0;
     uint32_t axis = 0, rank = flat ? 1 : x->rank;
     if (!flat) {
-        ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &axis));
+        ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &axis));
         memcpy(dims, x->dims, x->rank * sizeof *dims);
     }
     uint64_t outer = onxi_product(dims, 0, axis), inner = onxi_product(dims, axis + 1, rank), size = inner;
@@ -263,7 +264,7 @@ static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
     int64_t depth = onxi_index(depths, 0), dims[ONX_RANK_MAX + 1];
     if (depth < 0 || depth == INT64_MAX || index->rank >= ONX_RANK_MAX)
         return onx_work_fail(work, ONX_E_INVALID, "depth is %lld", (long long)depth);
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", -1), index->rank + 1, &axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), index->rank + 1, &axis));
     for (uint32_t d = 0; d < index->rank; d++)
         dims[d + (d >= axis)] = index->dims[d];
     dims[axis] = depth;

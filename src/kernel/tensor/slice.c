@@ -131,7 +131,8 @@ static onx_status split_prepare(onx_prepare *p)
     split_params *q = ONXI_NEW(p->arena, split_params);
     if (!q)
         return ONX_E_MEMORY;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &q->axis));
+    const int64_t axis = p->since < 2 && !onx_prepare_given(p, "axis") ? 0 : onx_prepare_int(p, "axis");
+    ONX_TRY(onx_prepare_axis(p, axis, x->rank, &q->axis));
     q->bits = x->dtype == ONX_STRING ? 8 * (uint32_t)sizeof(onx_str) : onx_dtype_bits(x->dtype);
     if (!q->bits)
         return ONX_E_UNSUPPORTED;
@@ -139,7 +140,7 @@ static onx_status split_prepare(onx_prepare *p)
     q->inner = onxi_product(x->dims, q->axis + 1, x->rank);
     if (p->since < 13)
         q->sizes = onx_prepare_ints(p, "split", &q->size_count);
-    q->parts = p->since >= 18 ? onx_prepare_int(p, "num_outputs", p->output_count) : p->output_count;
+    q->parts = onx_prepare_given(p, "num_outputs") ? onx_prepare_int(p, "num_outputs") : p->output_count;
     if (q->parts < 1)
         return onx_prepare_fail(p, ONX_E_INVALID, "num_outputs is %lld", (long long)q->parts);
     p->params = q;

@@ -91,8 +91,8 @@ static onx_status topk_prepare(onx_prepare *p)
     topk_params *q = ONXI_NEW(p->arena, topk_params);
     if (!q)
         return ONX_E_MEMORY;
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", -1), x->rank, &q->axis));
-    q->largest = onx_prepare_int(p, "largest", 1) != 0;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &q->axis));
+    q->largest = p->since < 11 || onx_prepare_int(p, "largest") != 0;
     q->length = x->dims[q->axis];
     q->k = y && y->rank == x->rank ? y->dims[q->axis] : 0;
     if (q->k > q->length)
@@ -169,14 +169,14 @@ static onx_status unique_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_whole_bytes(p));
-    *q = (unique_params){ .outer = 1, .count = x->count, .inner = 1, .flat = !onx_prepare_attribute(p, "axis") };
+    *q = (unique_params){ .outer = 1, .count = x->count, .inner = 1, .flat = !onx_prepare_given(p, "axis") };
     if (!q->flat) {
-        ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis", 0), x->rank, &q->axis));
+        ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &q->axis));
         q->outer = onxi_product(x->dims, 0, q->axis);
         q->count = (uint64_t)x->dims[q->axis];
         q->inner = onxi_product(x->dims, q->axis + 1, x->rank);
     }
-    q->sorted = onx_prepare_int(p, "sorted", 1) != 0;
+    q->sorted = onx_prepare_int(p, "sorted") != 0;
     p->params = q;
     /* the order, the like of it for merging, and which of the unique items each one is */
     if (!onxi_mul_u64(q->count, 3 * sizeof(uint64_t), &p->workspace))

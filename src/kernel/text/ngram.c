@@ -131,14 +131,14 @@ static onx_status read_tree(const onx_prepare *p, gram_params *q)
 static onx_status gram_modes(const onx_prepare *p, gram_params *q)
 {
     static const char *const names[] = { "TF", "IDF", "TFIDF" };
-    onx_str mode = onx_prepare_text(p, "mode", "");
+    onx_str mode = onx_prepare_text(p, "mode");
     while (q->how < WEIGHING_COUNT && !onx_str_is(mode, names[q->how]))
         q->how++;
     if (q->how == WEIGHING_COUNT)
         return onx_prepare_fail(p, ONX_E_INVALID, "mode is \"%.*s\"", ONX_ARG(mode));
-    q->shortest = onx_prepare_int(p, "min_gram_length", 1);
-    q->longest = onx_prepare_int(p, "max_gram_length", 1);
-    q->gap = onx_prepare_int(p, "max_skip_count", 0);
+    q->shortest = onx_prepare_int(p, "min_gram_length");
+    q->longest = onx_prepare_int(p, "max_gram_length");
+    q->gap = onx_prepare_int(p, "max_skip_count");
     if (q->shortest < 1 || q->longest < q->shortest || q->gap < 0)
         return onx_prepare_fail(p, ONX_E_INVALID, "n-grams have %lld to %lld items and gaps up to %lld",
                                 (long long)q->shortest, (long long)q->longest, (long long)q->gap);

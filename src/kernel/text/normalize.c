@@ -80,7 +80,7 @@ static onx_status stop_words(const onx_prepare *p, normalizer *q)
 {
     uint32_t count;
     const onx_bytes *words = onxi_ml_texts_of(p, "stopwords", &count);
-    q->fold = count && onx_prepare_int(p, "is_case_sensitive", 0) == 0;
+    q->fold = count && onx_prepare_int(p, "is_case_sensitive") == 0;
     if (q->fold || q->change != KEEP)
         ONX_TRY(need_case(p, q));
     if (!q->fold)
@@ -106,7 +106,7 @@ static onx_status normalize_prepare(onx_prepare *p)
     static const char *const names[] = { "NONE", "LOWER", "UPPER" };
     const onx_value *x = p->inputs[0];
     normalizer *q = ONXI_NEW(p->arena, normalizer);
-    onx_str action = onx_prepare_text(p, "case_change_action", "NONE");
+    onx_str action = onx_prepare_text(p, "case_change_action");
     if (!q)
         return ONX_E_MEMORY;
     if (x->dtype != ONX_STRING || x->rank < 1 || x->rank > 2 || (x->rank == 2 && x->dims[0] != 1))

@@ -302,9 +302,10 @@ static onx_status compile(const onx_prepare *p, const char *text, size_t len, re
 static onx_status regex_prepare(onx_prepare *p)
 {
     regex *q = ONXI_NEW(p->arena, regex);
-    onx_str text = onx_prepare_text(p, "pattern", "");
+    const bool given = onx_prepare_given(p, "pattern");
+    onx_str text = given ? onx_prepare_text(p, "pattern") : onx_str_make(NULL, 0);
     pattern t = { .p = p, .at = text.ptr, .end = onxi_str_end(text) };
-    if (!onx_prepare_attribute(p, "pattern") || text.len > PATTERN_MAX)
+    if (!given || text.len > PATTERN_MAX)
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute pattern has %zu bytes, expected up to %u", text.len,
                                 PATTERN_MAX);
     if (p->inputs[0]->dtype != ONX_STRING || p->outputs[0]->count != p->inputs[0]->count)

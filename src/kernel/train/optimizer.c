@@ -87,14 +87,19 @@ static onx_status optimizer_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     step_numbers *s = &q->numbers;
     s->kind = *(const int *)p->kernel->body;
-    s->norm = (double)onx_prepare_float(p, "norm_coefficient", 0);
-    s->norm_post = (double)onx_prepare_float(p, "norm_coefficient_post", 0);
-    s->alpha = (double)onx_prepare_float(p, "alpha", 0);
-    s->beta = (double)onx_prepare_float(p, "beta", 0);
-    s->epsilon = (double)onx_prepare_float(p, "epsilon", 0);
-    q->decay = (double)onx_prepare_float(p, "decay_factor", 0);
+    s->norm = (double)onx_prepare_float(p, "norm_coefficient");
+    if (p->op == ONXI_ID_Adagrad) {
+        q->decay = (double)onx_prepare_float(p, "decay_factor");
+    } else {
+        s->alpha = (double)onx_prepare_float(p, "alpha");
+        s->beta = (double)onx_prepare_float(p, "beta");
+    }
+    if (p->op == ONXI_ID_Adam)
+        s->norm_post = (double)onx_prepare_float(p, "norm_coefficient_post");
+    if (p->op != ONXI_ID_Momentum)
+        s->epsilon = (double)onx_prepare_float(p, "epsilon");
     q->states = s->kind == ADAM ? 2 : 1;
-    onx_str mode = onx_prepare_text(p, "mode", "standard");
+    onx_str mode = p->op == ONXI_ID_Momentum ? onx_prepare_text(p, "mode") : onx_str_of("standard");
     if (onx_str_is(mode, "nesterov"))
         s->kind = NESTEROV;
     else if (!onx_str_is(mode, "standard"))

@@ -31,7 +31,7 @@ static onx_status place_output(const onx_prepare *p, onxi_window *w)
     uint32_t extra_count, shape_count;
     const int64_t *extra = onx_prepare_ints(p, "output_padding", &extra_count);
     const int64_t *shape = onx_prepare_ints(p, "output_shape", &shape_count);
-    onx_str mode = onx_prepare_text(p, "auto_pad", "NOTSET");
+    onx_str mode = onx_prepare_text(p, "auto_pad");
     bool upper = onx_str_is(mode, "SAME_UPPER"), same = upper || onx_str_is(mode, "SAME_LOWER");
     if (extra && extra_count != w->spatial)
         return onx_prepare_fail(p, ONX_E_INVALID, "output_padding has %u values, expected %u", extra_count, w->spatial);
@@ -73,7 +73,7 @@ static onx_status deconv_prepare(onx_prepare *p)
     deconv_params *q = ONXI_NEW(p->arena, deconv_params);
     if (!q)
         return ONX_E_MEMORY;
-    int64_t group = onx_prepare_int(p, "group", 1);
+    int64_t group = onx_prepare_int(p, "group");
     ONX_TRY(check_operands(p, group));
     ONX_TRY(onxi_window_make(p, w->dims + 2, &q->window));
     ONX_TRY(place_output(p, &q->window));

@@ -63,7 +63,7 @@ static onx_status deform_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_conv_make(p, w, bias, &q->conv));
-    int64_t groups = onx_prepare_int(p, "offset_group", 1);
+    int64_t groups = onx_prepare_int(p, "offset_group");
     uint64_t taps_each, lines;
     if (groups < 1 || x->dims[1] % groups)
         return onx_prepare_fail(p, ONX_E_INVALID, "offset_group is %lld for %lld channels", (long long)groups,

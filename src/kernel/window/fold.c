@@ -37,16 +37,15 @@ typedef struct image {
     uint64_t kernel_size, block_count, elements;
 } image;
 
-/* Attribute `name` has one number per axis; the default serves all of them. */
-static onx_status read_list(onx_work *work, const char *name, uint32_t count, int64_t otherwise, int64_t least,
-                            int64_t *out)
+/* Attribute `name` has one number per axis; where it is not given ONNX implies one for all of them. */
+static onx_status read_list(onx_work *work, const char *name, uint32_t count, int64_t least, int64_t *out)
 {
     uint32_t n;
     const int64_t *list = onx_prepare_ints(work->prepared, name, &n);
     if (list && n != count)
         return onx_work_fail(work, ONX_E_INVALID, "%s has %u values, expected %u", name, n, count);
     for (uint32_t i = 0; i < count; i++) {
-        out[i] = list ? list[i] : otherwise;
+        out[i] = list ? list[i] : onxi_attr_implied(name);
         if (out[i] < least || out[i] > INT32_MAX)
             return onx_work_fail(work, ONX_E_INVALID, "%s has the impossible value %lld", name, (long long)out[i]);
     }
@@ -80,9 +79,9 @@ static onx_status read_image(onx_work *work, image *m)
                              (unsigned long long)size->count, (unsigned long long)block->count, y->rank);
     m->rank = y->rank - 2;
     m->kernel_size = m->block_count = m->elements = 1;
-    ONX_TRY(read_list(work, "strides", m->rank, 1, 1, m->stride));
-    ONX_TRY(read_list(work, "dilations", m->rank, 1, 1, m->dilation));
-    ONX_TRY(read_list(work, "pads", 2 * m->rank, 0, INT32_MIN, pads));
+    ONX_TRY(read_list(work, "strides", m->rank, 1, m->stride));
+    ONX_TRY(read_list(work, "dilations", m->rank, 1, m->dilation));
+    ONX_TRY(read_list(work, "pads", 2 * m->rank, INT32_MIN, pads));
     for (uint32_t d = 0; d < m->rank; d++) {
         m->size[d] = onxi_index(size, d);
         m->kernel[d] = onxi_index(block, d);
@@ -189,8 +188,9 @@ static onx_status unpool_axis(const onx_prepare *p, uint32_t d, uint32_t spatial
     if (!kernel || kernels != spatial || (stride && strides != spatial) || (pad && pads != 2 * spatial))
         return onx_prepare_fail(p, ONX_E_INVALID, "kernel_shape, strides and pads do not fit %u axes", spatial);
     int64_t size = p->inputs[0]->dims[d + 2], pad_all = 0;
-    if (!onxi_mul_i64(size - 1, stride ? stride[d] : 1, out) || !onxi_add_i64(*out, kernel[d], out) ||
-        (pad && !onxi_add_i64(pad[d], pad[spatial + d], &pad_all)) || !onxi_sub_i64(*out, pad_all, out) || *out < 0)
+    if (!onxi_mul_i64(size - 1, stride ? stride[d] : onxi_attr_implied("strides"), out) ||
+        !onxi_add_i64(*out, kernel[d], out) || (pad && !onxi_add_i64(pad[d], pad[spatial + d], &pad_all)) ||
+        !onxi_sub_i64(*out, pad_all, out) || *out < 0)
         return onx_prepare_fail(p, ONX_E_INVALID, "axis %u cannot be unpooled", d + 2);
     return ONX_OK;
 }

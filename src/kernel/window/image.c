@@ -33,7 +33,7 @@ typedef struct image_params {
 static onx_status image_prepare(onx_prepare *p)
 {
     image_params *q = ONXI_NEW(p->arena, image_params);
-    onx_str format = onx_prepare_text(p, "pixel_format", "RGB");
+    onx_str format = onx_prepare_text(p, "pixel_format");
     if (!q)
         return ONX_E_MEMORY;
     q->lib = ONXI_FUNCTIONS(ONXI_LIBRARY_LEPTONICA, function_names);

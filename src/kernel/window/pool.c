@@ -193,14 +193,11 @@ static onx_status pool_prepare(onx_prepare *p)
     } else {
         ONX_TRY(onxi_window_make(p, NULL, &q->window));
     }
-    q->count_pads = onx_prepare_int(p, "count_include_pad", 0) != 0 && body->kind == POOL_AVERAGE && !body->global;
-    q->count_beyond = p->since < 22; /* before that, what ceil_mode adds behind the pads counts as well */
-    q->column_major = onx_prepare_int(p, "storage_order", 0) != 0;
-    const onx_attribute *power =
-        body->kind == POOL_LP ? onx_prepare_attribute(p, "p") : NULL; /* a float in version 1 */
-    bool is_float = p->since < 2 || (power && onx_attribute_type_of(power) == ONX_ATTR_FLOAT);
+    q->count_pads = body->kind == POOL_AVERAGE && !body->global && onx_prepare_is_set(p, "count_include_pad");
+    q->count_beyond = p->since < 22; /* before that, what ceil_mode adds after the pads counts as well */
+    q->column_major = body->kind == POOL_MAX && !body->global && onx_prepare_is_set(p, "storage_order");
     if (body->kind == POOL_LP)
-        q->power = is_float ? (double)onx_prepare_float(p, "p", 2) : (double)onx_prepare_int(p, "p", 2);
+        q->power = p->since < 2 ? (double)onx_prepare_float(p, "p") : (double)onx_prepare_int(p, "p");
     q->width = onx_dtype_bits(x->dtype) / 8;
     p->params = q;
     p->rows = q->window.batch * q->window.channels;

@@ -50,16 +50,17 @@ static onx_status align_prepare(onx_prepare *p)
     if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 4 || images->rank != 1 || images->dims[0] != rois->dims[0])
         return onx_prepare_fail(p, ONX_E_INVALID, "an input of rank %u, regions of rank %u and %llu indexes do not fit",
                                 x->rank, rois->rank, (unsigned long long)images->count);
-    onx_str mode = onx_prepare_text(p, "mode", "avg"),
-            shift = onx_prepare_text(p, "coordinate_transformation_mode", "half_pixel");
+    onx_str mode = onx_prepare_text(p, "mode"), shift = p->since >= 16
+                                                            ? onx_prepare_text(p, "coordinate_transformation_mode")
+                                                            : onx_str_of("output_half_pixel");
     q->largest = onx_str_is(mode, "max");
     if (!q->largest && !onx_str_is(mode, "avg"))
         return onx_prepare_fail(p, ONX_E_INVALID, "mode is \"%.*s\"", ONX_ARG(mode));
     if (!onx_str_is(shift, "half_pixel") && !onx_str_is(shift, "output_half_pixel"))
         return onx_prepare_fail(p, ONX_E_INVALID, "coordinate_transformation_mode is \"%.*s\"", ONX_ARG(shift));
     q->shift = p->since >= 16 && onx_str_is(shift, "half_pixel") ? 0.5 : 0;
-    q->scale = (double)onx_prepare_float(p, "spatial_scale", 1);
-    q->ratio = onx_prepare_int(p, "sampling_ratio", 0);
+    q->scale = (double)onx_prepare_float(p, "spatial_scale");
+    q->ratio = onx_prepare_int(p, "sampling_ratio");
     q->channels = (uint64_t)x->dims[1];
     q->height = (uint64_t)x->dims[2];
     q->width = (uint64_t)x->dims[3];
@@ -175,7 +176,7 @@ static onx_status pool_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "an input of rank %u and regions of rank %u do not fit", x->rank,
                                 rois->rank);
     *q = (pool_params){ (uint64_t)x->dims[1], (uint64_t)y->dims[2], (uint64_t)y->dims[3],
-                        x->dims[2],           x->dims[3],           (double)onx_prepare_float(p, "spatial_scale", 1) };
+                        x->dims[2],           x->dims[3],           (double)onx_prepare_float(p, "spatial_scale") };
     p->params = q;
     p->rows = y->count ? (uint64_t)rois->dims[0] * q->channels : 0;
     return ONX_OK;
@@ -330,7 +331,7 @@ static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
     const suppression s = { .most = most > 0 ? most < 9e18 ? (uint64_t)most : UINT64_MAX : 0,
                             .overlap = (float)limit_at(work, 3, 0),
                             .least = (float)limit_at(work, 4, -(double)INFINITY),
-                            .centred = onx_prepare_int(work->prepared, "center_point_box", 0) != 0 };
+                            .centred = onx_prepare_int(work->prepared, "center_point_box") != 0 };
     /* a class keeps its boxes one behind the other, UINT64_MAX ends them */
     for (uint64_t i = 0; i < lists && count; i++) {
         uint64_t found = keep_boxes(&s, (const float *)boxes->data + i / classes * count * 4,

@@ -223,7 +223,7 @@ static onx_status resize_prepare(onx_prepare *p)
     p->params = q;
     if (!onxi_element_size(x->dtype) || y->rank != x->rank || y->dtype != x->dtype)
         return ONX_E_UNSUPPORTED;
-    if (x->dtype == ONX_STRING && !onx_str_is(onx_prepare_text(p, "mode", "nearest"), "nearest"))
+    if (x->dtype == ONX_STRING && !onx_str_is(onx_prepare_text(p, "mode"), "nearest"))
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "there is nothing between two strings");
     if (!y->count) {
         p->rows = 0;

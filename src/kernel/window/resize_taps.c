@@ -28,9 +28,9 @@ typedef struct options {
 /* ---- attributes and inputs ---- */
 
 static onx_status choose(const onxi_move_call *call, const char *name, const char *const *words, uint32_t count,
-                         const char *otherwise, int *out)
+                         int *out)
 {
-    onx_str text = onx_prepare_text(call->p, name, otherwise);
+    onx_str text = onx_prepare_text(call->p, name);
     for (uint32_t i = 0; i < count; i++)
         if (onx_str_is(text, words[i])) {
             *out = (int)i;
@@ -47,20 +47,22 @@ static onx_status read_options(const onxi_move_call *call, options *o)
     static const char *const filters[] = { "nearest", "linear", "cubic", "bilinear" };
     static const char *const roundings[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil" };
     const onx_prepare *p = call->p;
-    bool resize = onx_str_is(onx_view(p->node->op_type), "Resize");
+    bool resize = p->op == ONXI_ID_Resize;
     int chosen = ASYMMETRIC;
-    *o = (options){ .cubic = (double)onx_prepare_float(p, "cubic_coeff_a", -0.75f), .rounding = SIMPLE };
-    o->antialias = onx_prepare_int(p, "antialias", 0) != 0;
-    o->exclude_outside = onx_prepare_int(p, "exclude_outside", 0) != 0;
     bool modern = resize && p->since >= 11; /* before, coordinates were only scaled */
-    if (modern)
-        ONX_TRY(choose(call, "coordinate_transformation_mode", transforms, 7, "half_pixel", &chosen));
+    *o = (options){ .rounding = SIMPLE };
+    if (modern) {
+        o->cubic = (double)onx_prepare_float(p, "cubic_coeff_a");
+        o->antialias = onx_prepare_is_set(p, "antialias");
+        o->exclude_outside = onx_prepare_is_set(p, "exclude_outside");
+        ONX_TRY(choose(call, "coordinate_transformation_mode", transforms, 7, &chosen));
+    }
     o->transform = (transform)chosen;
-    ONX_TRY(choose(call, "mode", filters, modern ? 3 : 4, "nearest", &chosen));
+    ONX_TRY(choose(call, "mode", filters, modern ? 3 : 4, &chosen));
     o->filter = chosen == 3 ? LINEAR : (filter)chosen;
     if (!modern)
         return o->filter == CUBIC ? ONXI_MOVE_FAIL(call, "mode is \"cubic\"") : ONX_OK;
-    ONX_TRY(choose(call, "nearest_mode", roundings, 4, "round_prefer_floor", &chosen));
+    ONX_TRY(choose(call, "nearest_mode", roundings, 4, &chosen));
     o->rounding = (rounding)chosen;
     return ONX_OK;
 }
@@ -83,7 +85,7 @@ static numbers read_numbers(const onxi_move_call *call, float *pair)
     const onx_prepare *p = call->p;
     numbers n = { 0 };
     uint32_t count = 0;
-    if (onx_str_is(onx_view(p->node->op_type), "Resize")) {
+    if (p->op == ONXI_ID_Resize) {
         n.scales = given(call, p->since >= 11 ? 2 : 1);
         n.sizes = p->since >= 11 ? given(call, 3) : NULL;
         n.regions = p->since >= 11 ? given(call, 1) : NULL;
@@ -92,8 +94,8 @@ static numbers read_numbers(const onxi_move_call *call, float *pair)
     } else if (p->since >= 7) {
         n.list = onx_prepare_floats(p, "scales", &count);
     } else {
-        pair[0] = onx_prepare_float(p, "height_scale", 1);
-        pair[1] = onx_prepare_float(p, "width_scale", 1);
+        pair[0] = onx_prepare_float(p, "height_scale");
+        pair[1] = onx_prepare_float(p, "width_scale");
         n.list = pair;
         count = 2;
     }
@@ -140,7 +142,9 @@ static onx_status read_scales(const onxi_move_call *call, const numbers *n, cons
                               double *scales)
 {
     const onx_value *x = call->inputs[0];
-    onx_str policy = onx_prepare_text(call->p, "keep_aspect_ratio_policy", "stretch");
+    onx_str policy = call->p->op == ONXI_ID_Resize && call->p->since >= 18
+                         ? onx_prepare_text(call->p, "keep_aspect_ratio_policy")
+                         : onx_str_of("stretch");
     bool larger = onx_str_is(policy, "not_smaller"), smaller = onx_str_is(policy, "not_larger");
     double all = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -318,7 +322,7 @@ onx_status onxi_taps_make(const onxi_move_call *call, onx_arena *arena, onxi_tap
         return ONXI_MOVE_FAIL(call, "roi has %llu numbers, expected %u",
                               n.regions ? (unsigned long long)n.regions->count : 0, 2 * count);
     list->nearest = o.filter == NEAREST;
-    list->extrapolation = (double)onx_prepare_float(call->p, "extrapolation_value", 0);
+    list->extrapolation = crop ? (double)onx_prepare_float(call->p, "extrapolation_value") : 0;
     int64_t left[ONX_RANK_MAX];
     memcpy(left, x->dims, x->rank * sizeof *left);
     for (uint32_t i = 0; i < count; i++) {

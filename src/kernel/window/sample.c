@@ -44,7 +44,7 @@ typedef struct sample_params {
 
 static onx_status read_modes(const onx_prepare *p, sample_params *q)
 {
-    onx_str mode = onx_prepare_text(p, "mode", "linear"), padding = onx_prepare_text(p, "padding_mode", "zeros");
+    onx_str mode = onx_prepare_text(p, "mode"), padding = onx_prepare_text(p, "padding_mode");
     if (onx_str_is(mode, "nearest"))
         q->mode = NEAREST;
     else if (onx_str_is(mode, "cubic") || onx_str_is(mode, "bicubic"))
@@ -74,7 +74,7 @@ static onx_status sample_prepare(onx_prepare *p)
                                 x->rank);
     ONX_TRY(onxi_whole_bytes(p));
     ONX_TRY(read_modes(p, q));
-    q->align = onx_prepare_int(p, "align_corners", 0) != 0;
+    q->align = onx_prepare_int(p, "align_corners") != 0;
     q->rank = x->rank - 2;
     q->taps = 1;
     for (uint32_t i = 0; q->mode != NEAREST && i < q->rank; i++) {

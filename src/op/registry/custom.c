@@ -52,6 +52,9 @@ static onx_status copy_attributes(onx_registry *registry, const onx_op_def *def,
             copy[i].default_text = onxi_registry_text(registry, onx_str_of(from->default_text));
         if (!copy[i].name || (from->default_text && !copy[i].default_text))
             return ONX_E_MEMORY;
+        onxi_attr_value value;
+        if (onxi_attr_default(&copy[i], registry->arena, &value) != ONX_OK)
+            return refuse(registry, def, "no value of its type is the default of attribute", from->name);
     }
     *out = copy;
     return ONX_OK;
@@ -250,20 +253,18 @@ onx_op_dim onx_op_call_dim(const onx_op_call *call, uint32_t input, uint32_t axi
 
 const onx_attribute *onx_op_call_attribute(onx_op_call *call, const char *name)
 {
-    return call->ops->attribute(call, name);
+    const onxi_attr_value *value = onxi_attrs_find(call->attrs, name);
+    return value ? value->source : NULL;
 }
 
-int64_t onx_op_call_int(onx_op_call *call, const char *name, int64_t otherwise)
+bool onx_op_call_given(onx_op_call *call, const char *name)
 {
-    uint32_t count;
-    const onx_attribute *a = call->ops->attribute(call, name);
-    const int64_t *value = a ? onx_attribute_value(a, ONX_SLOT_I, &count) : NULL;
-    if (value)
-        return *value;
-    const onxi_attr *attr = onxi_schema_attr(call->schema, onx_str_of(name));
-    if (attr)
-        onxi_attr_default_int(attr, &otherwise);
-    return otherwise;
+    return onxi_call_given(call, name);
+}
+
+int64_t onx_op_call_int(onx_op_call *call, const char *name)
+{
+    return onxi_call_int(call, name);
 }
 
 const onx_op_dim *onx_op_call_value(onx_op_call *call, uint32_t input, uint32_t *count)

@@ -72,7 +72,8 @@ const char *onx_op_summary(const onx_op *op)
     return operator_ ? operator_->summary : "";
 }
 
-static const onx_op_port *port_at(const onxi_port *ports, uint32_t index)
+/* The row itself, where a variadic port stands for one operand more. */
+static const onx_op_port *row_at(const onxi_port *ports, uint32_t index)
 {
     for (; ports && ports->name; ports++)
         if (index-- == 0)
@@ -82,12 +83,12 @@ static const onx_op_port *port_at(const onxi_port *ports, uint32_t index)
 
 const onx_op_port *onx_op_input(const onx_op *op, uint32_t index)
 {
-    return port_at(op->inputs, index);
+    return row_at(op->inputs, index);
 }
 
 const onx_op_port *onx_op_output(const onx_op *op, uint32_t index)
 {
-    return port_at(op->outputs, index);
+    return row_at(op->outputs, index);
 }
 
 const onx_op_attribute *onx_op_attribute_at(const onx_op *op, uint32_t index)

@@ -259,8 +259,8 @@ static const onxi_port negative_log_likelihood_loss_inputs_22[] = {
     { 0 },
 };
 
-WHEN(loss_ignores, onxi_call_has_attribute(call, "ignore_index"))
-WHEN(loss_ignores_none, !onxi_call_has_attribute(call, "ignore_index"))
+WHEN(loss_ignores, onxi_call_given(call, "ignore_index"))
+WHEN(loss_ignores_none, !onxi_call_given(call, "ignore_index"))
 WHEN(loss_has_weights, onxi_call_has_input(call, 2))
 WHEN(loss_ignores_unweighted, loss_ignores(call) && !loss_has_weights(call))
 WHEN(loss_weighs, loss_ignores(call) || loss_has_weights(call))

@@ -114,8 +114,8 @@ const onxi_schema onxi_op_AffineGrid[] = {
 
 /* ---- CenterCropPad ---- */
 
-WHEN(crop_has_axes, onxi_call_has_attribute(call, "axes"))
-WHEN(crop_has_no_axes, !onxi_call_has_attribute(call, "axes"))
+WHEN(crop_has_axes, onxi_call_given(call, "axes"))
+WHEN(crop_has_no_axes, !onxi_call_given(call, "axes"))
 
 /* Pads what is too short, then cuts what is too long; of an odd number the larger half is at the end. */
 static const char crop_some[] = NODES(

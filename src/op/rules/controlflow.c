@@ -370,11 +370,11 @@ onx_status onxi_rule_scan(onxi_call *call)
     const onx_graph *body = onxi_call_graph(call, "body");
     bool batched = call->schema->since < 9;
     uint32_t first = batched ? 1 : 0;
-    int64_t scan_count = onxi_call_int(call, "num_scan_inputs", -1);
+    int64_t scan_count = onxi_call_int(call, "num_scan_inputs");
     onxi_dim length = ONXI_DIM_UNKNOWN, batch = ONXI_DIM_UNKNOWN;
     const int64_t *in_axes = NULL, *out_axes = NULL;
-    if (!body || !onxi_call_has_attribute(call, "num_scan_inputs"))
-        return onxi_call_fail(call, "attribute %s is missing", body ? "num_scan_inputs" : "body");
+    if (!body)
+        return onxi_call_fail(call, "attribute body is missing");
     if (call->input_count < first || scan_count < 0 || scan_count > (int64_t)(call->input_count - first))
         return onxi_call_fail(call, "attribute num_scan_inputs is %lld, the node has %u inputs", (long long)scan_count,
                               call->input_count);

@@ -139,9 +139,9 @@ onx_status onxi_rule_axis(onxi_call *call)
     onx_status status = onxi_rule_unary(call);
     /* Before version 13 the axis only says where the input is cut into two dimensions; a vector has the default 1 then.
      */
-    if (!x || (call->schema->since < 13 && !onxi_call_has_attribute(call, "axis")))
+    if (!x || (call->schema->since < 13 && !onxi_call_given(call, "axis")))
         return status;
-    int64_t at = onxi_call_int(call, "axis", -1);
+    int64_t at = onxi_call_int(call, "axis");
     return call->schema->since < 13 && at == (int64_t)x->rank ? ONX_OK : onxi_call_axis(call, at, x->rank, &axis);
 }
 
@@ -328,7 +328,7 @@ onx_status onxi_rule_mul(onxi_call *call)
 }
 onx_status onxi_rule_mod(onxi_call *call)
 {
-    return pair(call, onxi_call_int(call, "fmod", 0) ? step_fmod : step_mod);
+    return pair(call, onxi_call_int(call, "fmod") ? step_fmod : step_mod);
 }
 
 onx_status onxi_rule_div(onxi_call *call)

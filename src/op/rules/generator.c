@@ -26,9 +26,9 @@ static onx_status constant_tensor(onxi_call *call, const onx_tensor *tensor)
 /* Whole numbers are carried along whatever their type: shapes are computed in floating point too. */
 static onx_status constant_floats(onxi_call *call, const char *name, uint32_t rank)
 {
-    const onx_attribute *a = call->ops->attribute(call, name);
-    uint32_t count = 0;
-    const float *elements = onx_attribute_value(a, rank ? ONX_SLOT_FLOATS : ONX_SLOT_F, &count);
+    uint32_t count = 1;
+    const float one = rank ? 0 : onxi_call_float(call, name);
+    const float *elements = rank ? onxi_call_floats(call, name, &count) : &one;
     onxi_dim *out = elements ? onxi_call_set_value(call, 0, rank, count) : NULL;
     for (uint32_t i = 0; out && i < count; i++)
         if (elements[i] >= -1e15f && elements[i] <= 1e15f && (float)(int64_t)elements[i] == elements[i])
@@ -46,7 +46,7 @@ static onx_status constant_list(onxi_call *call, const char *name, int dtype, ui
     if (dtype == ONX_FLOAT)
         return constant_floats(call, name, rank);
     uint32_t count = 1;
-    int64_t one = dtype == ONX_INT64 ? onxi_call_int(call, name, 0) : 0;
+    int64_t one = dtype == ONX_INT64 && !rank ? onxi_call_int(call, name) : 0;
     const int64_t *elements = rank ? onxi_call_ints(call, name, &count) : &one;
     if (dtype != ONX_INT64 || !elements)
         return ONX_OK;
@@ -65,31 +65,27 @@ onx_status onxi_rule_constant(onxi_call *call)
         { "value_int", ONX_INT64, 0 },    { "value_ints", ONX_INT64, 1 },    { "value_float", ONX_FLOAT, 0 },
         { "value_floats", ONX_FLOAT, 1 }, { "value_string", ONX_STRING, 0 }, { "value_strings", ONX_STRING, 1 },
     };
-    uint32_t count, given = 0;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        given += onxi_call_has_attribute(call, lists[i].name);
-    given += onxi_call_has_attribute(call, "value") + onxi_call_has_attribute(call, "sparse_value");
+    uint32_t given = 0;
+    for (uint32_t i = 0; i < call->attrs->count; i++)
+        given += call->attrs->values[i].given;
     if (given != 1)
         return onxi_call_fail(call, "%u of the value attributes are given, expected one", given);
-    const onx_attribute *value = call->ops->attribute(call, "value");
-    if (value) {
-        onx_tensor *const *tensor = onx_attribute_value(value, ONX_SLOT_T, &count);
-        return tensor && *tensor ? constant_tensor(call, *tensor)
-                                 : onxi_call_fail(call, "attribute value holds no tensor");
-    }
-    const onx_attribute *sparse = call->ops->attribute(call, "sparse_value");
+    const onx_tensor *value = onxi_call_attr_tensor(call, "value");
+    if (value)
+        return constant_tensor(call, value);
+    const onxi_attr_value *sparse = onxi_call_attr(call, "sparse_value");
     if (sparse) {
-        onx_sparse_tensor *const *tensor = onx_attribute_value(sparse, ONX_SLOT_SPARSE_TENSOR, &count);
+        const onx_sparse_tensor *tensor = sparse->sparse;
         onxi_dim *dims;
-        if (!tensor || !*tensor || !(*tensor)->values)
+        if (!tensor->values)
             return onxi_call_fail(call, "attribute sparse_value holds no sparse tensor");
-        ONX_TRY(onxi_call_output(call, 0, (*tensor)->values->data_type, (*tensor)->dims_count, &dims));
-        for (uint32_t i = 0; i < (*tensor)->dims_count; i++)
-            dims[i] = onxi_dim_is_const((*tensor)->dims[i]) ? (*tensor)->dims[i] : ONXI_DIM_UNKNOWN;
+        ONX_TRY(onxi_call_output(call, 0, tensor->values->data_type, tensor->dims_count, &dims));
+        for (uint32_t i = 0; i < tensor->dims_count; i++)
+            dims[i] = onxi_dim_is_const(tensor->dims[i]) ? tensor->dims[i] : ONXI_DIM_UNKNOWN;
         return ONX_OK; /* dense since the beginning: only the attribute is sparse */
     }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (onxi_call_has_attribute(call, lists[i].name))
+        if (onxi_call_given(call, lists[i].name))
             return constant_list(call, lists[i].name, lists[i].dtype, lists[i].rank);
     return ONX_OK;
 }
@@ -97,15 +93,13 @@ onx_status onxi_rule_constant(onxi_call *call)
 onx_status onxi_rule_constant_of_shape(onxi_call *call)
 {
     const onxi_known_ints *shape = onxi_call_value(call, 0);
-    uint32_t count;
     onxi_dim *dims;
     onxi_known_ints fill = { .elements = NULL };
     int dtype = ONX_FLOAT;
-    const onx_attribute *a = call->ops->attribute(call, "value");
-    onx_tensor *const *tensor = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
-    if (tensor && *tensor) {
-        dtype = (*tensor)->data_type;
-        if (!onxi_known_ints_of_tensor(call->doc, call->arena, *tensor, &fill))
+    const onx_tensor *tensor = onxi_call_attr_tensor(call, "value");
+    if (tensor) {
+        dtype = tensor->data_type;
+        if (!onxi_known_ints_of_tensor(call->doc, call->arena, tensor, &fill))
             fill.elements = NULL;
     }
     onxi_call_output_unranked(call, 0, dtype);
@@ -133,10 +127,11 @@ onx_status onxi_rule_constant_of_shape(onxi_call *call)
 
 /* ---- made in the shape of another tensor, or of an attribute ---- */
 
-/* The element type that attribute dtype names, or `otherwise` where it is not given. */
-static onx_status dtype_attribute(onxi_call *call, int otherwise, int *out)
+/* The element type that attribute dtype names; where it may be left out, that of the input, if `like` says so. */
+static onx_status dtype_attribute(onxi_call *call, bool like, int *out)
 {
-    const int64_t dtype = onxi_call_int(call, "dtype", otherwise);
+    const int64_t dtype =
+        like && !onxi_call_given(call, "dtype") ? onxi_call_dtype(call, 0) : onxi_call_int(call, "dtype");
     *out = ONX_UNDEFINED;
     if (dtype != ONX_UNDEFINED && !onx_dtype_name(dtype))
         return onxi_call_fail(call, "dtype %lld is not an element type", (long long)dtype);
@@ -148,7 +143,7 @@ static onx_status dtype_attribute(onxi_call *call, int otherwise, int *out)
 onx_status onxi_rule_random_like(onxi_call *call)
 {
     int dtype;
-    ONX_TRY(dtype_attribute(call, onxi_call_dtype(call, 0), &dtype));
+    ONX_TRY(dtype_attribute(call, true, &dtype));
     onxi_call_output_unranked(call, 0, dtype);
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
     return ONX_OK;
@@ -166,10 +161,8 @@ onx_status onxi_rule_random(onxi_call *call)
     uint32_t rank;
     onxi_dim *dims;
     const int64_t *shape = onxi_call_ints(call, "shape", &rank);
-    ONX_TRY(dtype_attribute(call, ONX_FLOAT, &dtype));
+    ONX_TRY(dtype_attribute(call, false, &dtype));
     onxi_call_output_unranked(call, 0, dtype);
-    if (!onxi_call_has_attribute(call, "shape"))
-        return onxi_call_fail(call, "attribute shape is missing");
     ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
     for (uint32_t i = 0; i < rank; i++) {
         if (shape[i] < 0)
@@ -182,10 +175,10 @@ onx_status onxi_rule_random(onxi_call *call)
 onx_status onxi_rule_multinomial(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    const int64_t samples = onxi_call_int(call, "sample_size", 1);
+    const int64_t samples = onxi_call_int(call, "sample_size");
     int dtype;
     onxi_dim *dims;
-    ONX_TRY(dtype_attribute(call, ONX_INT32, &dtype));
+    ONX_TRY(dtype_attribute(call, false, &dtype));
     if (dtype != ONX_INT32 && dtype != ONX_INT64)
         return onxi_call_fail(call, "dtype is %s, expected int32 or int64", onx_dtype_name(dtype));
     ONX_TRY(onxi_call_want_rank(call, 0, 2));

@@ -43,7 +43,7 @@ onx_status onxi_rule_qlinear_matmul(onxi_call *call)
 onx_status onxi_rule_gemm(onxi_call *call)
 {
     const onxi_type *a = onxi_call_ranked(call, 0), *b = onxi_call_ranked(call, 1);
-    bool trans_a = onxi_call_int(call, "transA", 0) != 0, trans_b = onxi_call_int(call, "transB", 0) != 0;
+    bool trans_a = onxi_call_int(call, "transA") != 0, trans_b = onxi_call_int(call, "transB") != 0;
     onxi_dim *dims, inner;
     ONX_TRY(onxi_call_want_rank(call, 0, 2));
     ONX_TRY(onxi_call_want_rank(call, 1, 2));
@@ -60,7 +60,7 @@ onx_status onxi_rule_gemm(onxi_call *call)
 static void carry_cumulated(onxi_call *call, onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b))
 {
     const onxi_known_ints *in = onxi_call_value(call, 0);
-    bool exclusive = onxi_call_int(call, "exclusive", 0) != 0, reverse = onxi_call_int(call, "reverse", 0) != 0;
+    bool exclusive = onxi_call_int(call, "exclusive") != 0, reverse = onxi_call_int(call, "reverse") != 0;
     onxi_dim *out = in && in->rank == 1 ? onxi_call_set_value(call, 0, 1, in->count) : NULL;
     onxi_dim so_far = step == onxi_dim_add ? 0 : 1;
     for (uint32_t i = 0; out && i < in->count; i++) {
@@ -221,7 +221,7 @@ static onx_status einsum_output(einsum *s)
 
 onx_status onxi_rule_einsum(onxi_call *call)
 {
-    onx_str equation = onxi_call_text(call, "equation", "");
+    onx_str equation = onxi_call_text(call, "equation");
     if (!equation.len)
         return onxi_call_fail(call, "attribute equation is missing");
     for (uint32_t i = 0; i < call->input_count; i++)
@@ -247,7 +247,7 @@ onx_status onxi_rule_nll_loss(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *target = onxi_call_ranked(call, 1),
                     *weight = onxi_call_ranked(call, 2);
-    bool none = onx_str_is(onxi_call_text(call, "reduction", "mean"), "none");
+    bool none = onx_str_is(onxi_call_text(call, "reduction"), "none");
     onxi_dim *dims, dim;
     ONX_TRY(onxi_call_want_least_rank(call, 0, 2));
     ONX_TRY(onxi_call_want_rank(call, 2, 1));
@@ -276,7 +276,7 @@ onx_status onxi_rule_softmax_cross_entropy(onxi_call *call)
 {
     onxi_dim *dims;
     onxi_call_shape_of(call, 1, onxi_call_tensor(call, 0));
-    if (onx_str_is(onxi_call_text(call, "reduction", "mean"), "none")) {
+    if (onx_str_is(onxi_call_text(call, "reduction"), "none")) {
         onxi_call_shape_of(call, 0, onxi_call_tensor(call, 1));
         return ONX_OK;
     }
@@ -302,7 +302,7 @@ static onxi_dim scalar(onxi_call *call, uint32_t input)
 onx_status onxi_rule_window(onxi_call *call)
 {
     onxi_dim *dims, size = scalar(call, 0);
-    int64_t dtype = onxi_call_int(call, "output_datatype", ONX_FLOAT);
+    int64_t dtype = onxi_call_int(call, "output_datatype");
     if (!onx_dtype_name(dtype))
         return onxi_call_fail(call, "attribute output_datatype is %lld, which is no element type", (long long)dtype);
     onxi_call_output_unranked(call, 0, (int)dtype);
@@ -316,7 +316,7 @@ onx_status onxi_rule_window(onxi_call *call)
 
 onx_status onxi_rule_mel_weight_matrix(onxi_call *call)
 {
-    int64_t dtype = onxi_call_int(call, "output_datatype", ONX_FLOAT);
+    int64_t dtype = onxi_call_int(call, "output_datatype");
     onxi_dim *dims;
     if (!onx_dtype_name(dtype))
         return onxi_call_fail(call, "attribute output_datatype is %lld, which is no element type", (long long)dtype);
@@ -331,10 +331,10 @@ onx_status onxi_rule_mel_weight_matrix(onxi_call *call)
 onx_status onxi_rule_dft(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    bool one_sided = onxi_call_int(call, "onesided", 0) != 0, inverse = onxi_call_int(call, "inverse", 0) != 0;
+    bool one_sided = onxi_call_int(call, "onesided") != 0, inverse = onxi_call_int(call, "inverse") != 0;
     onxi_dims *d = call->dims;
     onxi_dim *dims;
-    int64_t axis = call->schema->since < 20 ? onxi_call_int(call, "axis", 1) : -2;
+    int64_t axis = call->schema->since < 20 ? onxi_call_int(call, "axis") : -2;
     if (!x)
         return ONX_OK;
     ONX_TRY(onxi_call_want_least_rank(call, 0, 2));
@@ -386,7 +386,7 @@ onx_status onxi_rule_stft(onxi_call *call)
         dims[0] = x->dims[0];
         dims[1] = onxi_dim_add(d, onxi_dim_div(d, onxi_dim_sub(d, x->dims[1], size), step), 1);
     }
-    dims[2] = onxi_call_int(call, "onesided", 1) ? onxi_dim_add(d, onxi_dim_div(d, size, 2), 1) : size;
+    dims[2] = onxi_call_int(call, "onesided") ? onxi_dim_add(d, onxi_dim_div(d, size, 2), 1) : size;
     dims[3] = 2;
     return ONX_OK;
 }

@@ -11,31 +11,25 @@ typedef struct list {
 
 static onx_status list_of(onxi_call *call, const char *name, list *out)
 {
-    static const struct {
-        uint32_t slot;
-        int dtype;
-    } kinds[] = { { ONX_SLOT_INTS, ONX_INT64 }, { ONX_SLOT_FLOATS, ONX_FLOAT }, { ONX_SLOT_STRINGS, ONX_STRING } };
-    const onx_attribute *a = call->ops->attribute(call, name);
-    uint32_t count;
+    static const int dtypes[] = {
+        [ONX_ATTR_INTS] = ONX_INT64, [ONX_ATTR_FLOATS] = ONX_FLOAT, [ONX_ATTR_STRINGS] = ONX_STRING
+    };
+    const onxi_attr_value *a = onxi_call_attr(call, name);
     *out = (list){ 0 };
-    for (size_t i = 0; a && i < sizeof kinds / sizeof *kinds; i++) {
-        if (onx_attribute_value(a, kinds[i].slot, &count) && count) {
-            *out = (list){ .dtype = kinds[i].dtype, .count = count };
-            return ONX_OK;
-        }
-    }
-    onx_tensor *const *tensor = a ? onx_attribute_value(a, ONX_SLOT_T, &count) : NULL;
-    if (!tensor || !*tensor)
+    if (a && a->count && a->type < sizeof dtypes / sizeof *dtypes)
+        *out = (list){ .dtype = dtypes[a->type], .count = a->count };
+    const onx_tensor *tensor = a && a->type == ONX_ATTR_TENSOR ? a->t : NULL;
+    if (!tensor)
         return ONX_OK;
-    if ((*tensor)->dims_count != 1 || (*tensor)->dims[0] < 0)
-        return onxi_call_fail(call, "attribute %s has rank %u, expected 1", name, (*tensor)->dims_count);
-    *out = (list){ .dtype = (*tensor)->data_type, .count = (uint64_t)(*tensor)->dims[0] };
+    if (tensor->dims_count != 1 || tensor->dims[0] < 0)
+        return onxi_call_fail(call, "attribute %s has rank %u, expected 1", name, tensor->dims_count);
+    *out = (list){ .dtype = tensor->data_type, .count = (uint64_t)tensor->dims[0] };
     return ONX_OK;
 }
 
 static onx_status only_one(onxi_call *call, const char *a, const char *b)
 {
-    if (onxi_call_has_attribute(call, a) && onxi_call_has_attribute(call, b))
+    if (onxi_call_given(call, a) && onxi_call_given(call, b))
         return onxi_call_fail(call, "attributes %s and %s exclude each other", a, b);
     return ONX_OK;
 }
@@ -101,9 +95,9 @@ onx_status onxi_rule_ml_scaler(onxi_call *call)
 onx_status onxi_rule_one_hot_encoder(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    const bool ints = onxi_call_has_attribute(call, "cats_int64s");
+    const bool ints = onxi_call_given(call, "cats_int64s");
     onxi_dim *dims;
-    if (ints == onxi_call_has_attribute(call, "cats_strings"))
+    if (ints == onxi_call_given(call, "cats_strings"))
         return onxi_call_fail(call, "one of the attributes cats_int64s and cats_strings is expected");
     onxi_call_output_unranked(call, 0, ONX_FLOAT);
     if (!x)
@@ -161,7 +155,7 @@ onx_status onxi_rule_category_mapper(onxi_call *call)
 {
     const uint32_t ints = onxi_call_list_count(call, "cats_int64s"),
                    strings = onxi_call_list_count(call, "cats_strings");
-    if (!onxi_call_has_attribute(call, "cats_int64s") || !onxi_call_has_attribute(call, "cats_strings"))
+    if (!onxi_call_given(call, "cats_int64s") || !onxi_call_given(call, "cats_strings"))
         return onxi_call_fail(call, "attributes cats_int64s and cats_strings are both needed");
     if (ints != strings)
         return onxi_call_fail(call, "cats_int64s has %u elements and cats_strings %u", ints, strings);
@@ -176,7 +170,7 @@ static onx_status label_list(onxi_call *call, const char *const names[4], list *
     uint32_t given = 0;
     *out = (list){ 0 };
     for (uint32_t i = 0; i < 4; i++) {
-        if (!onxi_call_has_attribute(call, names[i]))
+        if (!onxi_call_given(call, names[i]))
             continue;
         given++;
         ONX_TRY(list_of(call, names[i], out));
@@ -260,7 +254,7 @@ onx_status onxi_rule_linear_regressor(onxi_call *call)
 {
     onxi_dim rows;
     ONX_TRY(batch_size(call, &rows));
-    return scores(call, 0, ONX_FLOAT, rows, onxi_call_int(call, "targets", 1));
+    return scores(call, 0, ONX_FLOAT, rows, onxi_call_int(call, "targets"));
 }
 
 onx_status onxi_rule_svm_classifier(onxi_call *call)
@@ -304,6 +298,12 @@ onx_status onxi_rule_tree_ensemble_classifier(onxi_call *call)
     return scores(call, 1, ONX_FLOAT, rows, classes == 1 ? 0 : classes);
 }
 
+/* 0: not given, as many as the votes name. */
+static int64_t targets(onxi_call *call)
+{
+    return onxi_call_given(call, "n_targets") ? onxi_call_int(call, "n_targets") : 0;
+}
+
 onx_status onxi_rule_tree_ensemble_regressor(onxi_call *call)
 {
     onxi_dim rows;
@@ -311,14 +311,14 @@ onx_status onxi_rule_tree_ensemble_regressor(onxi_call *call)
     if (call->schema->since >= 3)
         ONX_TRY(onxi_call_want_rank(call, 0, 2));
     ONX_TRY(batch_size(call, &rows));
-    return scores(call, 0, ONX_FLOAT, rows, onxi_call_int(call, "n_targets", 0));
+    return scores(call, 0, ONX_FLOAT, rows, targets(call));
 }
 
 static onx_status want_list(onxi_call *call, const char *name, bool required, int dtype, uint64_t count)
 {
     list given;
     ONX_TRY(list_of(call, name, &given));
-    if (!onxi_call_has_attribute(call, name))
+    if (!onxi_call_given(call, name))
         return required ? onxi_call_fail(call, "attribute %s is missing", name) : ONX_OK;
     if (given.dtype && dtype && given.dtype != dtype)
         return onxi_call_fail(call, "attribute %s has element type %s, expected %s", name, onx_dtype_name(given.dtype),
@@ -355,5 +355,5 @@ onx_status onxi_rule_tree_ensemble(onxi_call *call)
     ONX_TRY(list_of(call, "membership_values", &members));
     ONX_TRY(want_list(call, "membership_values", false, dtype, members.count));
     ONX_TRY(batch_size(call, &rows));
-    return scores(call, 0, dtype, rows, onxi_call_int(call, "n_targets", 0));
+    return scores(call, 0, dtype, rows, targets(call));
 }

@@ -19,7 +19,7 @@ onx_status onxi_rule_batch_normalization(onxi_call *call)
             ONX_TRY(onxi_call_unify(call, channels, v->dims[0], "the number of channels", &channels));
     }
     if (since >= 14) {
-        bool training = onxi_call_int(call, "training_mode", 0) != 0;
+        bool training = onxi_call_int(call, "training_mode") != 0;
         if (call->output_count != (training ? 3 : 1))
             return onxi_call_fail(call, "training_mode is %d and there are %u outputs, expected %d", training,
                                   call->output_count, training ? 3 : 1);
@@ -52,7 +52,7 @@ onx_status onxi_rule_dropout(onxi_call *call)
 onx_status onxi_rule_layer_normalization(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    int64_t stash = onxi_call_int(call, "stash_type", ONX_FLOAT);
+    int64_t stash = onxi_call_int(call, "stash_type");
     uint32_t axis;
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
     if (!onx_dtype_name(stash))
@@ -61,7 +61,7 @@ onx_status onxi_rule_layer_normalization(onxi_call *call)
         onxi_call_output_unranked(call, i, (int)stash);
     if (!x)
         return ONX_OK;
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", -1), x->rank, &axis));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
     for (uint32_t i = 1; i < 3; i++) {
         onxi_dim *dims;
         ONX_TRY(onxi_call_output(call, i, (int)stash, x->rank, &dims));
@@ -77,7 +77,7 @@ onx_status onxi_rule_rms_normalization(onxi_call *call)
     const onxi_type *x = onxi_call_ranked(call, 0);
     uint32_t axis;
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
-    return x ? onxi_call_axis(call, onxi_call_int(call, "axis", -1), x->rank, &axis) : ONX_OK;
+    return x ? onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis) : ONX_OK;
 }
 
 onx_status onxi_rule_rotary_embedding(onxi_call *call)
@@ -86,7 +86,7 @@ onx_status onxi_rule_rotary_embedding(onxi_call *call)
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
     if (x && x->rank != 3 && x->rank != 4)
         return onxi_call_fail(call, "the input has rank %u, expected 3 or 4", x->rank);
-    if (x && x->rank == 3 && !onxi_call_has_attribute(call, "num_heads"))
+    if (x && x->rank == 3 && !onxi_call_given(call, "num_heads"))
         return onxi_call_fail(call, "an input of rank 3 needs attribute num_heads");
     return ONX_OK;
 }

@@ -16,9 +16,9 @@ static onx_status attention_check_25(onxi_call *call)
     static const char *const windows[] = { "left_window_size", "right_window_size" };
     const onxi_type *q = onxi_call_ranked(call, 0);
     for (size_t i = 0; i < 2; i++)
-        if (onxi_call_int(call, windows[i], -1) < -1)
+        if (onxi_call_int(call, windows[i]) < -1)
             return onxi_call_fail(call, "attribute %s is %lld", windows[i],
-                                  (long long)onxi_call_int(call, windows[i], -1));
+                                  (long long)onxi_call_int(call, windows[i]));
     bool past = onxi_call_has_input(call, 4);
     if (past != onxi_call_has_input(call, 5))
         return onxi_call_fail(call, "past_key and past_value come together or not at all");
@@ -28,7 +28,7 @@ static onx_status attention_check_25(onxi_call *call)
     if (onxi_call_has_input(call, 6) && (past || present))
         return onxi_call_fail(call, "nonpad_kv_seqlen goes with a cache outside, past and present with one inside");
     if (q && q->rank == 4 &&
-        (onxi_call_has_attribute(call, "q_num_heads") || onxi_call_has_attribute(call, "kv_num_heads")))
+        (onxi_call_given(call, "q_num_heads") || onxi_call_given(call, "kv_num_heads")))
         return onxi_call_fail(call, "the number of heads is given twice: as an attribute and by inputs of rank 4");
     return ONX_OK;
 }
@@ -46,7 +46,9 @@ static onx_status attention_read(onxi_call *call, const onxi_type *q, attention 
     *a = (attention){ q->dims[0],       ONXI_DIM_UNKNOWN, ONXI_DIM_UNKNOWN, ONXI_DIM_UNKNOWN,
                       ONXI_DIM_UNKNOWN, ONXI_DIM_UNKNOWN, ONXI_DIM_UNKNOWN, q->rank == 3 };
     if (a->packed) {
-        int64_t q_heads = onxi_call_int(call, "q_num_heads", 0), kv_heads = onxi_call_int(call, "kv_num_heads", 0);
+        const bool given = onxi_call_given(call, "q_num_heads") && onxi_call_given(call, "kv_num_heads");
+        int64_t q_heads = given ? onxi_call_int(call, "q_num_heads") : 0,
+                kv_heads = given ? onxi_call_int(call, "kv_num_heads") : 0;
         if (q_heads < 1 || kv_heads < 1)
             return onxi_call_fail(call, "inputs of rank 3 need q_num_heads and kv_num_heads, which are %lld and %lld",
                                   (long long)q_heads, (long long)kv_heads);
@@ -131,7 +133,7 @@ static onx_status linear_rule_inputs(onxi_call *call)
     } rules[] = {
         { "linear", false, false }, { "gated", true, false }, { "delta", false, true }, { "gated_delta", true, true }
     };
-    onx_str rule = onxi_call_text(call, "update_rule", "gated_delta");
+    onx_str rule = onxi_call_text(call, "update_rule");
     bool decay = onxi_call_has_input(call, 4), beta = onxi_call_has_input(call, 5);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (!onx_str_is(rule, rules[i].name))
@@ -185,7 +187,7 @@ static onx_status linear_widths(onxi_call *call, int64_t heads, onxi_dim head)
 
 onx_status onxi_rule_linear_attention(onxi_call *call)
 {
-    int64_t q_heads = onxi_call_int(call, "q_num_heads", 0), kv_heads = onxi_call_int(call, "kv_num_heads", 0);
+    int64_t q_heads = onxi_call_int(call, "q_num_heads"), kv_heads = onxi_call_int(call, "kv_num_heads");
     onxi_dim batch = ONXI_DIM_UNKNOWN, length = ONXI_DIM_UNKNOWN, key = ONXI_DIM_UNKNOWN, value = ONXI_DIM_UNKNOWN,
              heads;
     const onxi_type *state = onxi_call_ranked(call, 3);
@@ -223,7 +225,7 @@ onx_status onxi_rule_causal_conv(onxi_call *call)
                     *past = onxi_call_ranked(call, 3);
     onxi_dim batch = ONXI_DIM_UNKNOWN, channels = ONXI_DIM_UNKNOWN, kernel = ONXI_DIM_UNKNOWN, kept = ONXI_DIM_UNKNOWN;
     onxi_dim *dims;
-    onx_str activation = onxi_call_text(call, "activation", "none");
+    onx_str activation = onxi_call_text(call, "activation");
     if (!onx_str_is(activation, "none") && !onx_str_is(activation, "silu") && !onx_str_is(activation, "swish"))
         return onxi_call_fail(call, "attribute activation is \"%.*s\"", ONX_ARG(activation));
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));

@@ -28,15 +28,15 @@ static onx_status window_list(onxi_call *call, const char *name, uint32_t want, 
 
 static int64_t stride_of(const window *w, uint32_t i)
 {
-    return w->strides ? w->strides[i] : 1;
+    return w->strides ? w->strides[i] : onxi_attr_implied("strides");
 }
 static int64_t pad_begin(const window *w, uint32_t i)
 {
-    return w->pads ? w->pads[i] : 0;
+    return w->pads ? w->pads[i] : onxi_attr_implied("pads");
 }
 static int64_t pad_end(const window *w, uint32_t i)
 {
-    return w->pads ? w->pads[w->rank + i] : 0;
+    return w->pads ? w->pads[w->rank + i] : onxi_attr_implied("pads");
 }
 
 /* Reads strides, dilations, pads and kernel_shape; the kernel comes from `weight` (dims 2...) when the attribute is
@@ -53,9 +53,9 @@ static onx_status window_read(onxi_call *call, const onxi_type *x, const onxi_ty
     if (w->rank > UINT32_MAX / 2)
         return onxi_call_fail(call, "the input has rank %u", x->rank);
     ONX_TRY(window_list(call, "pads", 2 * w->rank, 0, &w->pads));
-    onx_str pad = onxi_call_text(call, "auto_pad", "NOTSET");
-    w->same = !w->pads && (onx_str_is(pad, "SAME_UPPER") || onx_str_is(pad, "SAME_LOWER"));
-    w->round_up = onxi_call_int(call, "ceil_mode", 0) != 0;
+    const onxi_attr_value *pad = onxi_attrs_get(call->attrs, "auto_pad", ONX_ATTR_STRING); /* DeformConv has none */
+    w->same = !w->pads && pad && (onx_str_is(pad->s, "SAME_UPPER") || onx_str_is(pad->s, "SAME_LOWER"));
+    w->round_up = !weight && onxi_call_is_set(call, "ceil_mode"); /* of poolings */
     const int64_t *kernel;
     ONX_TRY(window_list(call, "kernel_shape", w->rank, 1, &kernel));
     w->kernel = kernel;
@@ -79,7 +79,7 @@ static onx_status window_read(onxi_call *call, const onxi_type *x, const onxi_ty
 /* (kernel - 1) * dilation + 1 */
 static onxi_dim window_extent(onxi_call *call, const window *w, uint32_t i)
 {
-    int64_t dilation = w->dilations ? w->dilations[i] : 1;
+    int64_t dilation = w->dilations ? w->dilations[i] : onxi_attr_implied("dilations");
     onxi_dim reach = onxi_dim_mul(call->dims, onxi_dim_sub(call->dims, w->kernel[i], 1), dilation);
     return onxi_dim_add(call->dims, reach, 1);
 }
@@ -144,7 +144,7 @@ onx_status onxi_rule_pool(onxi_call *call)
 static onx_status conv_operands(onxi_call *call, uint32_t weight_input, uint32_t bias)
 {
     const onxi_type *weight = onxi_call_ranked(call, weight_input);
-    int64_t group = onxi_call_int(call, "group", 1);
+    int64_t group = onxi_call_int(call, "group");
     onxi_dim channels;
     if (group < 1)
         return onxi_call_fail(call, "attribute group is %lld", (long long)group);
@@ -261,7 +261,7 @@ onx_status onxi_rule_conv_transpose(onxi_call *call)
     window w;
     if (!x || !weight)
         return ONX_OK;
-    int64_t group = onxi_call_int(call, "group", 1);
+    int64_t group = onxi_call_int(call, "group");
     if (group < 1)
         return onxi_call_fail(call, "attribute group is %lld", (long long)group);
     ONX_TRY(onxi_call_want_least_rank(call, 0, 3));

@@ -7,7 +7,7 @@ static onx_status check_modifier(onxi_call *call, const char *name, const onxi_t
     const onx_graph *graph = onxi_call_graph(call, name);
     onxi_type result = { .kind = ONXI_TYPE_NONE };
     if (!graph)
-        return onxi_call_has_attribute(call, name) ? onxi_call_fail(call, "attribute %s is not a graph", name) : ONX_OK;
+        return onxi_call_given(call, name) ? onxi_call_fail(call, "attribute %s is not a graph", name) : ONX_OK;
     if (graph->input_count != 1 || graph->output_count != 1)
         return onxi_call_fail(call, "%s has %u inputs and %u outputs, expected one of each", name, graph->input_count,
                               graph->output_count);
@@ -28,7 +28,9 @@ static onx_status check_modifier(onxi_call *call, const char *name, const onxi_t
 static onx_status score_dtype(onxi_call *call, int *out)
 {
     const int dtype = onxi_call_dtype(call, 0);
-    const int64_t asked = onxi_call_int(call, "softmax_precision", dtype == ONX_DOUBLE ? ONX_DOUBLE : ONX_FLOAT);
+    const int64_t asked = onxi_call_given(call, "softmax_precision") ? onxi_call_int(call, "softmax_precision")
+                          : dtype == ONX_DOUBLE                      ? ONX_DOUBLE
+                                                                     : ONX_FLOAT;
     if (asked != ONX_FLOAT && asked != ONX_FLOAT16 && asked != ONX_BFLOAT16 && asked != ONX_DOUBLE)
         return onxi_call_fail(call, "softmax_precision %lld is not a floating-point type", (long long)asked);
     *out = (int)asked;

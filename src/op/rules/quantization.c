@@ -4,7 +4,8 @@
 /* The type that attribute output_dtype (version 21 and later) asks for, or ONX_UNDEFINED. */
 static onx_status wanted_dtype(onxi_call *call, int *out)
 {
-    const int64_t dtype = onxi_call_int(call, "output_dtype", ONX_UNDEFINED);
+    const onxi_attr_value *wanted = onxi_call_attr(call, "output_dtype");
+    const int64_t dtype = wanted ? wanted->i : ONX_UNDEFINED;
     *out = ONX_UNDEFINED;
     if (dtype != ONX_UNDEFINED && !onx_dtype_name(dtype))
         return onxi_call_fail(call, "output_dtype %lld is not an element type", (long long)dtype);

@@ -57,10 +57,10 @@ static onx_status reduce_unknown(onxi_call *call, const onxi_type *x, bool keep)
 onx_status onxi_rule_reduce(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    bool keep = onxi_call_int(call, "keepdims", 1) != 0;
+    bool keep = onxi_call_int(call, "keepdims") != 0;
     uint32_t count;
     bool *reduced;
-    if (onxi_call_has_input(call, 1) && onxi_call_has_attribute(call, "axes"))
+    if (onxi_call_has_input(call, 1) && onxi_call_given(call, "axes"))
         return onxi_call_fail(call, "axes are given as an input and as an attribute");
     if (!x)
         return ONX_OK;
@@ -68,7 +68,7 @@ onx_status onxi_rule_reduce(onxi_call *call)
         onxi_call_has_input(call, 1) ? onxi_call_const_ints(call, 1, &count) : onxi_call_ints(call, "axes", &count);
     if (onxi_call_has_input(call, 1) && !axes)
         return reduce_unknown(call, x, keep);
-    if (count == 0 && onxi_call_int(call, "noop_with_empty_axes", 0)) {
+    if (count == 0 && onxi_call_is_set(call, "noop_with_empty_axes")) {
         onxi_call_shape_of(call, 0, x);
         return ONX_OK;
     }
@@ -82,10 +82,10 @@ onx_status onxi_rule_reduce(onxi_call *call)
 onx_status onxi_rule_arg_reduce(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    int64_t axis = onxi_call_int(call, "axis", 0);
+    int64_t axis = onxi_call_int(call, "axis");
     bool *reduced;
     if (!x)
         return ONX_OK;
     ONX_TRY(onxi_call_mark_axes(call, &axis, 1, x->rank, false, &reduced));
-    return reduce_marked(call, x, reduced, onxi_call_int(call, "keepdims", 1) != 0);
+    return reduce_marked(call, x, reduced, onxi_call_int(call, "keepdims") != 0);
 }

@@ -14,7 +14,7 @@ static onxi_dim directions(onxi_call *call)
 /* The attribute, or the last axis of the recurrence weights. */
 static onxi_dim hidden_size(onxi_call *call)
 {
-    const int64_t size = onxi_call_int(call, "hidden_size", 0);
+    const int64_t size = onxi_call_given(call, "hidden_size") ? onxi_call_int(call, "hidden_size") : 0;
     if (size > 0)
         return size;
     const onxi_type *r = onxi_call_ranked(call, 2);
@@ -24,7 +24,7 @@ static onxi_dim hidden_size(onxi_call *call)
 onx_status onxi_rule_recurrent(onxi_call *call)
 {
     const int32_t since = call->schema->since;
-    const bool batch_first = since >= 14 && onxi_call_int(call, "layout", 0) != 0;
+    const bool batch_first = onxi_call_is_set(call, "layout");
     const onxi_type *x = onxi_call_ranked(call, 0);
     onxi_dim *dims, length = ONXI_DIM_UNKNOWN, batch = ONXI_DIM_UNKNOWN;
     ONX_TRY(onxi_call_want_rank(call, 0, 3));
@@ -35,7 +35,7 @@ onx_status onxi_rule_recurrent(onxi_call *call)
     for (uint32_t i = 0; i < call->output_count; i++)
         onxi_call_output_unranked(call, i, onxi_call_dtype(call, 0));
     /* Before version 7 it is open where outputs stand when the sequence is not asked for. */
-    if (since < 7 && onxi_call_int(call, "output_sequence", 0) == 0)
+    if (since < 7 && !onxi_call_is_set(call, "output_sequence"))
         return ONX_OK;
     const onxi_dim count = directions(call), hidden = hidden_size(call);
     ONX_TRY(onxi_call_shape(call, 0, 4, &dims));

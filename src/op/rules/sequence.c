@@ -48,7 +48,7 @@ static onx_status unite(onxi_call *call, const onxi_type *type, onxi_type *into)
 
 onx_status onxi_rule_sequence_empty(onxi_call *call)
 {
-    const int64_t dtype = onxi_call_int(call, "dtype", ONX_FLOAT);
+    const int64_t dtype = onxi_call_given(call, "dtype") ? onxi_call_int(call, "dtype") : ONX_FLOAT;
     if (!onx_dtype_name(dtype))
         return onxi_call_fail(call, "dtype %lld is not an element type", (long long)dtype);
     const onxi_type element = { .kind = ONXI_TYPE_TENSOR, .dtype = (uint8_t)dtype };
@@ -143,9 +143,9 @@ onx_status onxi_rule_split_to_sequence(onxi_call *call)
         return ONX_OK;
     onxi_type element = { .kind = ONXI_TYPE_TENSOR, .dtype = x->dtype };
     if (x->ranked) {
-        ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
+        ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
         const bool whole = onxi_call_has_input(call, 1); /* keepdims counts only without split */
-        const bool keep = whole || onxi_call_int(call, "keepdims", 1) != 0;
+        const bool keep = whole || onxi_call_int(call, "keepdims") != 0;
         onxi_dim part = 1;
         if (whole)
             ONX_TRY(part_size(call, x->dims[axis], &part));
@@ -183,7 +183,7 @@ onx_status onxi_rule_sequence_length(onxi_call *call)
 onx_status onxi_rule_concat_from_sequence(onxi_call *call)
 {
     const onxi_type *element;
-    const int64_t new_axis = onxi_call_int(call, "new_axis", 0);
+    const int64_t new_axis = onxi_call_int(call, "new_axis");
     uint32_t axis;
     onxi_dim *dims;
     ONX_TRY(sequence_element(call, 0, &element));
@@ -195,7 +195,7 @@ onx_status onxi_rule_concat_from_sequence(onxi_call *call)
     if (!element->ranked)
         return ONX_OK;
     const uint32_t rank = element->rank + (uint32_t)new_axis;
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), rank, &axis));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), rank, &axis));
     ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
     for (uint32_t i = 0; i < rank; i++)
         if (i != axis)
@@ -236,15 +236,13 @@ onx_status onxi_rule_sequence_map(onxi_call *call)
 
 onx_status onxi_rule_optional(onxi_call *call)
 {
-    const onx_attribute *a = call->ops->attribute(call, "type");
     if (onxi_call_has_input(call, 0))
         return set_container(call, 0, ONXI_TYPE_OPTIONAL, call->inputs[0]);
-    uint32_t count;
-    onx_type *const *type = a ? onx_attribute_value(a, ONX_SLOT_TP, &count) : NULL;
-    if (!type || !*type)
+    const onxi_attr_value *type = onxi_call_attr(call, "type");
+    if (!type)
         return onxi_call_fail(call, "neither an input nor attribute type says what the optional value is");
     onxi_type element = { .kind = ONXI_TYPE_NONE };
-    ONX_TRY(call->ops->type(call, *type, &element));
+    ONX_TRY(call->ops->type(call, type->tp, &element));
     return set_container(call, 0, ONXI_TYPE_OPTIONAL, &element);
 }
 

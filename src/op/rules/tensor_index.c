@@ -21,7 +21,7 @@ onx_status onxi_rule_gather(onxi_call *call)
         return ONX_OK;
     if (x->rank == 0)
         return onxi_call_fail(call, "the data is a scalar");
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
     if (!at)
         return ONX_OK;
     ONX_TRY(onxi_call_shape(call, 0, x->rank - 1 + at->rank, &dims));
@@ -50,7 +50,7 @@ onx_status onxi_rule_gather_elements(onxi_call *call)
     const onxi_type *x = onxi_call_ranked(call, 0);
     uint32_t axis;
     if (x)
-        ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
+        ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 1));
     const onxi_known_ints *from = onxi_call_value(call, 0), *indices = onxi_call_value(call, 1);
     if (!from || !indices || from->rank != 1 || indices->rank != 1)
@@ -64,7 +64,7 @@ onx_status onxi_rule_gather_elements(onxi_call *call)
 onx_status onxi_rule_gather_nd(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *at = onxi_call_ranked(call, 1);
-    int64_t batch = onxi_call_int(call, "batch_dims", 0), last;
+    int64_t batch = call->schema->since >= 12 ? onxi_call_int(call, "batch_dims") : 0, last;
     onxi_dim *dims;
     ONX_TRY(onxi_call_want_least_rank(call, 0, 1));
     ONX_TRY(onxi_call_want_least_rank(call, 1, 1));
@@ -261,7 +261,7 @@ onx_status onxi_rule_scatter(onxi_call *call)
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
     if (!x)
         return ONX_OK;
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
     onxi_carry_scattered(call, axis);
     return ONX_OK;
 }
@@ -285,7 +285,7 @@ onx_status onxi_rule_tensor_scatter(onxi_call *call)
     ONX_TRY(onxi_call_want_rank(call, 2, 1));
     if (!x)
         return ONX_OK;
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", -2), x->rank, &axis));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
     if (axis == 0)
         return onxi_call_fail(call, "axis 0 is the batch and cannot be written along");
     if (update && update->rank != x->rank)
@@ -320,7 +320,7 @@ onx_status onxi_rule_compress(onxi_call *call)
     onxi_dim *dims;
     ONX_TRY(onxi_call_want_rank(call, 1, 1));
     uint32_t kept;
-    if (!onxi_call_has_attribute(call, "axis")) {
+    if (!onxi_call_given(call, "axis")) {
         ONX_TRY(onxi_call_shape(call, 0, 1, &dims));
         if (onxi_count_set(call, 1, UINT32_MAX, &kept)) {
             dims[0] = kept;
@@ -330,7 +330,7 @@ onx_status onxi_rule_compress(onxi_call *call)
     }
     if (!x)
         return ONX_OK;
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     dims[axis] = ONXI_DIM_UNKNOWN;
@@ -347,7 +347,7 @@ onx_status onxi_rule_unique(onxi_call *call)
     const onxi_type *x = onxi_call_ranked(call, 0);
     uint32_t axis = 0;
     onxi_dim *dims, *lists;
-    bool flat = !onxi_call_has_attribute(call, "axis");
+    bool flat = !onxi_call_given(call, "axis");
     for (uint32_t i = 1; i < 4; i++) {
         ONX_TRY(onxi_call_output(call, i, ONX_INT64, 1, &lists));
         if (i == 2 && x && flat) /* one index for each element of the input */
@@ -357,7 +357,7 @@ onx_status onxi_rule_unique(onxi_call *call)
         return onxi_call_shape(call, 0, 1, &dims);
     if (!x)
         return ONX_OK;
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &axis));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     dims[axis] = ONXI_DIM_UNKNOWN;
@@ -388,7 +388,7 @@ onx_status onxi_rule_one_hot(onxi_call *call)
     if (!x)
         return ONX_OK;
     ONX_TRY(onxi_call_want_least_rank(call, 0, 1));
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", -1), x->rank + 1, &axis));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank + 1, &axis));
     ONX_TRY(onxi_call_shape(call, 0, x->rank + 1, &dims));
     for (uint32_t i = 0, k = 0; i <= x->rank; i++)
         dims[i] = i == axis ? (depth && depth->count == 1 ? depth->elements[0] : ONXI_DIM_UNKNOWN) : x->dims[k++];
@@ -402,16 +402,13 @@ onx_status onxi_rule_top_k(onxi_call *call)
     onxi_dim k = input && input->count == 1 ? input->elements[0] : ONXI_DIM_UNKNOWN;
     uint32_t axis;
     onxi_dim *values, *indices;
-    if (call->schema->since < 10) {
-        if (!onxi_call_has_attribute(call, "k"))
-            return onxi_call_fail(call, "attribute k is missing");
-        k = onxi_dim_of_int(onxi_call_int(call, "k", 0));
-    }
+    if (call->schema->since < 10)
+        k = onxi_dim_of_int(onxi_call_int(call, "k"));
     if (onxi_dim_is_const(k) && k < 0)
         return onxi_call_fail(call, "k is %lld", (long long)k);
     if (!x)
         return ONX_OK;
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", -1), x->rank, &axis));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
     if (onxi_dim_is_const(k) && onxi_dim_is_const(x->dims[axis]) && k > x->dims[axis])
         return onxi_call_fail(call, "k is %lld and axis %u has size %lld", (long long)k, axis,
                               (long long)x->dims[axis]);

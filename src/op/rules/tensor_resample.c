@@ -98,15 +98,19 @@ onx_status onxi_rule_upsample(onxi_call *call)
         return scales ? scale_all(call, x, scales, count, NULL, 0) : ONX_OK;
     }
     if (call->schema->since < 7) { /* the last two axes of an image */
-        float pair[2] = { onxi_call_float(call, "height_scale", 0), onxi_call_float(call, "width_scale", 0) };
+        float pair[2] = { onxi_call_float(call, "height_scale"), onxi_call_float(call, "width_scale") };
         static const int64_t axes[2] = { -2, -1 };
         return x->rank < 2 ? ONX_OK : scale_all(call, x, pair, 2, axes, 2);
     }
-    const onx_attribute *a = call->ops->attribute(call, "scales");
-    const float *scales = a ? onx_attribute_value(a, ONX_SLOT_FLOATS, &count) : NULL;
+    const float *scales = onxi_call_floats(call, "scales", &count);
     if (!scales)
-        return onxi_call_fail(call, "attribute scales is missing");
+        return onxi_call_fail(call, "attribute scales is empty");
     return scale_all(call, x, scales, count, NULL, 0);
+}
+
+static onx_str aspect_policy(onxi_call *call)
+{
+    return call->schema->since >= 18 ? onxi_call_text(call, "keep_aspect_ratio_policy") : onx_str_of("stretch");
 }
 
 /* Sizes that keep the proportions: the scale is that of the axis that allows least (or most). */
@@ -132,7 +136,7 @@ static onx_status resize_to(onxi_call *call, const onxi_type *x, const onxi_know
                             uint32_t axis_count)
 {
     uint32_t want = axes ? axis_count : x->rank;
-    onx_str policy = onxi_call_text(call, "keep_aspect_ratio_policy", "stretch");
+    onx_str policy = aspect_policy(call);
     onxi_dim *dims;
     ONX_TRY(onxi_call_shape(call, 0, x->rank, &dims));
     memcpy(dims, x->dims, x->rank * sizeof *dims);
@@ -181,7 +185,7 @@ onx_status onxi_rule_resize(onxi_call *call)
     bool by_scale = is_given(call, 2), by_size = is_given(call, 3);
     if (call->schema->since >= 13 && by_scale == by_size)
         return onxi_call_fail(call, by_scale ? "scales and sizes are both given" : "neither scales nor sizes is given");
-    onx_str policy = onxi_call_text(call, "keep_aspect_ratio_policy", "stretch");
+    onx_str policy = aspect_policy(call);
     if (!onx_str_is(policy, "stretch") && !onx_str_is(policy, "not_larger") && !onx_str_is(policy, "not_smaller"))
         return onxi_call_fail(call, "attribute keep_aspect_ratio_policy is \"%.*s\"", ONX_ARG(policy));
     if (by_scale && !onx_str_is(policy, "stretch"))

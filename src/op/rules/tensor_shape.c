@@ -31,15 +31,13 @@ onx_status onxi_rule_cast(onxi_call *call)
     const onxi_type *x = onxi_call_tensor(call, 0);
     int64_t to = ONX_UNDEFINED;
     if (call->schema->since < 6) { /* version 1 gives the type by name */
-        onx_str name = onxi_call_text(call, "to", "");
+        onx_str name = onxi_call_text(call, "to");
         char lower[16];
         for (size_t i = 0; i < name.len && i < sizeof lower; i++)
             lower[i] = (char)(name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? name.ptr[i] + 32 : name.ptr[i]);
         to = name.len <= sizeof lower ? (int64_t)onx_dtype_find(onx_str_make(lower, name.len)) : ONX_UNDEFINED;
     } else {
-        if (!onxi_call_has_attribute(call, "to"))
-            return onxi_call_fail(call, "attribute to is missing");
-        to = onxi_call_int(call, "to", ONX_UNDEFINED);
+        to = onxi_call_int(call, "to");
         if (!onx_dtype_name(to))
             return onxi_call_fail(call, "attribute to is %lld, which is no element type", (long long)to);
     }
@@ -59,7 +57,7 @@ onx_status onxi_rule_cast_like(onxi_call *call)
 onx_status onxi_rule_bit_cast(onxi_call *call)
 {
     int from = onxi_call_dtype(call, 0);
-    int64_t to = onxi_call_int(call, "to", ONX_UNDEFINED);
+    int64_t to = onxi_call_int(call, "to");
     if (!onx_dtype_bits(to))
         return onxi_call_fail(call, "attribute to is %lld, which is no element type with a width", (long long)to);
     if (from && onx_dtype_bits(from) != onx_dtype_bits(to))
@@ -78,9 +76,9 @@ onx_status onxi_rule_shape(onxi_call *call)
     ONX_TRY(onxi_call_output(call, 0, ONX_INT64, 1, &dims));
     if (!x)
         return ONX_OK;
-    int64_t rank = x->rank, start = onxi_call_int(call, "start", 0), end = rank;
-    if (onxi_call_has_attribute(call, "end"))
-        end = onxi_call_int(call, "end", rank);
+    int64_t rank = x->rank, start = call->schema->since >= 15 ? onxi_call_int(call, "start") : 0, end = rank;
+    if (onxi_call_given(call, "end"))
+        end = onxi_call_int(call, "end");
     start = start < 0 ? start + rank : start;
     end = end < 0 ? end + rank : end;
     start = start < 0 ? 0 : start > rank ? rank : start;
@@ -125,7 +123,7 @@ onx_status onxi_rank_from_shape_input(onxi_call *call, uint32_t input, uint32_t 
 
 static onx_status reshape_dims(onxi_call *call, const onxi_type *x, const onxi_dim *target, uint32_t rank)
 {
-    bool zero_is_zero = onxi_call_int(call, "allowzero", 0) != 0;
+    bool zero_is_zero = onxi_call_is_set(call, "allowzero");
     int64_t open = -1; /* the axis that takes what is left: a -1, or the only unknown element */
     uint32_t unknown = 0;
     onxi_dim *dims, total = x ? onxi_call_product(call, x->dims, 0, x->rank) : ONXI_DIM_UNKNOWN, others = 1;
@@ -197,7 +195,7 @@ onx_status onxi_rule_flatten(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
     onxi_dim *dims;
-    int64_t axis = onxi_call_int(call, "axis", 1);
+    int64_t axis = onxi_call_int(call, "axis");
     ONX_TRY(onxi_call_shape(call, 0, 2, &dims));
     if (!x)
         return ONX_OK;
@@ -216,7 +214,7 @@ onx_status onxi_rule_flatten(onxi_call *call)
 static const int64_t *axes_of(onxi_call *call, uint32_t *count, bool *given)
 {
     *count = 0;
-    *given = call->schema->since >= 13 ? onxi_call_has_input(call, 1) : onxi_call_has_attribute(call, "axes");
+    *given = call->schema->since >= 13 ? onxi_call_has_input(call, 1) : onxi_call_given(call, "axes");
     if (!*given)
         return NULL;
     return call->schema->since >= 13 ? onxi_call_const_ints(call, 1, count) : onxi_call_ints(call, "axes", count);
@@ -420,8 +418,6 @@ onx_status onxi_rule_concat(onxi_call *call)
     const onxi_type *first = NULL;
     onxi_dim *dims;
     bool all = call->input_count > 0;
-    if (call->schema->since >= 4 && !onxi_call_has_attribute(call, "axis"))
-        return onxi_call_fail(call, "attribute axis is missing");
     for (uint32_t i = 0; i < call->input_count; i++) {
         const onxi_type *x = onxi_call_ranked(call, i);
         all = all && x;
@@ -436,7 +432,8 @@ onx_status onxi_rule_concat(onxi_call *call)
         return ONX_OK;
     if (rank == 0)
         return onxi_call_fail(call, "scalars cannot be concatenated");
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 1), rank, &at));
+    const int64_t axis = call->schema->since < 4 && !onxi_call_given(call, "axis") ? 1 : onxi_call_int(call, "axis");
+    ONX_TRY(onxi_call_axis(call, axis, rank, &at));
     ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
     onxi_dim length = all ? 0 : ONXI_DIM_UNKNOWN;
     for (uint32_t i = 0; i < call->input_count; i++) {
@@ -470,7 +467,8 @@ static onx_status split_size(onxi_call *call, onxi_dim length, const onxi_dim *s
         return ONX_OK;
     }
     if (call->schema->since >= 18) { /* the last part may be smaller */
-        parts = onxi_call_int(call, "num_outputs", parts);
+        if (onxi_call_given(call, "num_outputs"))
+            parts = onxi_call_int(call, "num_outputs");
         if (parts < 1)
             return onxi_call_fail(call, "attribute num_outputs is %lld", (long long)parts);
         onxi_dim chunk = onxi_dim_div_ceil(d, length, parts);
@@ -495,16 +493,17 @@ onx_status onxi_rule_split(onxi_call *call)
     onxi_dim sum = 0, offset = 0;
     if (!x || !call->output_count)
         return ONX_OK;
-    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis", 0), x->rank, &at));
+    const int64_t axis = call->schema->since < 2 && !onxi_call_given(call, "axis") ? 0 : onxi_call_int(call, "axis");
+    ONX_TRY(onxi_call_axis(call, axis, x->rank, &at));
     bool by_input = call->schema->since >= 13 || call->schema->since < 2;
-    bool given = by_input ? onxi_call_has_input(call, 1) : onxi_call_has_attribute(call, "split");
+    bool given = by_input ? onxi_call_has_input(call, 1) : onxi_call_given(call, "split");
     const onxi_known_ints *value = by_input ? onxi_call_value(call, 1) : NULL;
     const onxi_dim *sizes = value ? value->elements : onxi_call_dims(call, "split", &count);
     count = value ? value->count : count;
     given = given || sizes;
-    if (call->schema->since >= 18 && given && onxi_call_has_attribute(call, "num_outputs"))
+    if (call->schema->since >= 18 && given && onxi_call_given(call, "num_outputs"))
         return onxi_call_fail(call, "split and num_outputs are both given");
-    if (call->schema->since >= 18 && !given && !onxi_call_has_attribute(call, "num_outputs"))
+    if (call->schema->since >= 18 && !given && !onxi_call_given(call, "num_outputs"))
         return onxi_call_fail(call, "neither split nor num_outputs is given");
     if (sizes && count != call->output_count)
         return onxi_call_fail(call, "split has %u sizes and the node %u outputs", count, call->output_count);
@@ -538,7 +537,7 @@ onx_status onxi_rule_split(onxi_call *call)
 onx_status onxi_rule_depth_to_space(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    int64_t block = onxi_call_int(call, "blocksize", 0);
+    int64_t block = onxi_call_int(call, "blocksize");
     onxi_dims *d = call->dims;
     onxi_dim *dims;
     if (block < 1)
@@ -562,7 +561,7 @@ onx_status onxi_rule_depth_to_space(onxi_call *call)
 onx_status onxi_rule_space_to_depth(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    int64_t block = onxi_call_int(call, "blocksize", 0);
+    int64_t block = onxi_call_int(call, "blocksize");
     onxi_dims *d = call->dims;
     onxi_dim *dims;
     if (block < 1)

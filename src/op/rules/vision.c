@@ -5,7 +5,7 @@ onx_status onxi_rule_roi_align(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *rois = onxi_call_ranked(call, 1),
                     *batch = onxi_call_ranked(call, 2);
-    const int64_t height = onxi_call_int(call, "output_height", 1), width = onxi_call_int(call, "output_width", 1);
+    const int64_t height = onxi_call_int(call, "output_height"), width = onxi_call_int(call, "output_width");
     onxi_dim *dims, count = ONXI_DIM_UNKNOWN;
     ONX_TRY(onxi_call_want_rank(call, 0, 4));
     ONX_TRY(onxi_call_want_rank(call, 1, 2));

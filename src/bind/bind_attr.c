@@ -1,0 +1,238 @@
+/* bind_attr.c - the values of a node's attributes: references to parameters of functions, defaults, and what stands for
+ * values that are not written. */
+#include "bind/bind.h"
+
+#include <stdio.h>
+
+/* ---- parameters of functions ---- */
+
+onx_status onxi_parameters_open(onxi_parameters *parameters, onx_arena *arena, const onx_function *function)
+{
+    const uint32_t plain = function->attribute_count, all = plain + function->attribute_proto_count;
+    *parameters = (onxi_parameters){ .function = function, .by_name = onxi_dict_in_arena(arena) };
+    parameters->presets = (const onx_attribute **)ONXI_ARRAY(arena, void *, (size_t)all + 1);
+    if (!parameters->presets)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < all; i++) {
+        const onx_attribute *preset = i < plain ? NULL : function->attribute_proto[i - plain];
+        const onx_str name = onx_view(preset ? preset->name : function->attribute[i]);
+        const onxi_dict_entry *entry = onxi_dict_at(&parameters->by_name, name, parameters->count, NULL);
+        if (!entry)
+            return ONX_E_MEMORY;
+        const uint32_t at = entry->value;
+        if (at >= parameters->count)
+            parameters->count = at + 1;
+        if (preset && !parameters->presets[at] && !onx_view(onx_attribute_more(preset)->ref_attr_name).len)
+            parameters->presets[at] = preset;
+    }
+    return ONX_OK;
+}
+
+static uint32_t find(const onxi_parameters *parameters, onx_str name)
+{
+    const onxi_dict_entry *entry = onxi_dict_find(&parameters->by_name, name);
+    return entry ? entry->value : ONXI_UNBOUND;
+}
+
+onx_status onxi_arguments_make(onxi_arguments *arguments, const onxi_parameters *parameters, onx_arena *arena,
+                               const onx_attribute *const *list, uint32_t count, const onxi_arguments *outer)
+{
+    *arguments = (onxi_arguments){ .parameters = parameters, .values = parameters->presets };
+    if (!count || !parameters->count)
+        return ONX_OK;
+    arguments->values = (const onx_attribute **)ONXI_ARRAY(arena, void *, parameters->count);
+    if (!arguments->values)
+        return ONX_E_MEMORY;
+    for (uint32_t i = count; i-- > 0;) { /* of two with one name the first counts */
+        const uint32_t at = find(parameters, onx_view(list[i]->name));
+        if (at != ONXI_UNBOUND)
+            arguments->values[at] = onxi_arguments_resolve(outer, list[i]);
+    }
+    for (uint32_t i = 0; i < parameters->count; i++)
+        if (!arguments->values[i])
+            arguments->values[i] = parameters->presets[i];
+    return ONX_OK;
+}
+
+const onx_attribute *onxi_arguments_resolve(const onxi_arguments *arguments, const onx_attribute *attribute)
+{
+    const onx_str name = attribute->extra ? onx_view(onx_attribute_more(attribute)->ref_attr_name) : (onx_str){ 0 };
+    if (!name.len)
+        return attribute;
+    const uint32_t at = arguments ? find(arguments->parameters, name) : ONXI_UNBOUND;
+    return at == ONXI_UNBOUND ? NULL : arguments->values[at];
+}
+
+/* ---- values ---- */
+
+/* By onx_attribute_type: the field that holds the value. */
+static const uint8_t slots[] = {
+    [ONX_ATTR_FLOAT] = ONX_SLOT_F,
+    [ONX_ATTR_INT] = ONX_SLOT_I,
+    [ONX_ATTR_STRING] = ONX_SLOT_S,
+    [ONX_ATTR_TENSOR] = ONX_SLOT_T,
+    [ONX_ATTR_GRAPH] = ONX_SLOT_G,
+    [ONX_ATTR_FLOATS] = ONX_SLOT_FLOATS,
+    [ONX_ATTR_INTS] = ONX_SLOT_INTS,
+    [ONX_ATTR_STRINGS] = ONX_SLOT_STRINGS,
+    [ONX_ATTR_TENSORS] = ONX_SLOT_TENSORS,
+    [ONX_ATTR_GRAPHS] = ONX_SLOT_GRAPHS,
+    [ONX_ATTR_SPARSE_TENSOR] = ONX_SLOT_SPARSE_TENSOR,
+    [ONX_ATTR_SPARSE_TENSORS] = ONX_SLOT_SPARSE_TENSORS,
+    [ONX_ATTR_TYPE_PROTO] = ONX_SLOT_TP,
+    [ONX_ATTR_TYPE_PROTOS] = ONX_SLOT_TYPE_PROTOS,
+};
+enum { TYPES = sizeof slots / sizeof *slots };
+
+static onx_status at_fault(onxi_attr_fault *fault, const char *rule, onx_str name, const char *format, const char *a,
+                           const char *b)
+{
+    char quoted[80];
+    const int len = name.len < sizeof quoted ? (int)name.len : (int)sizeof quoted - 1;
+    (void)snprintf(quoted, sizeof quoted, "%.*s", len, name.len ? name.ptr : "");
+    fault->rule = rule;
+    (void)snprintf(fault->text, sizeof fault->text, format, quoted, a, b);
+    return ONX_E_INVALID;
+}
+
+static const char *type_name(uint8_t type)
+{
+    const char *name = onx_attribute_type_name(type);
+    return name ? name : "none";
+}
+
+static uint8_t type_of(const onx_attribute *a)
+{
+    if (ONX_HAS(attribute, a, type) && a->type > ONX_ATTR_UNDEFINED && a->type < TYPES)
+        return (uint8_t)a->type;
+    for (uint8_t i = 1; i < TYPES; i++)
+        if (a->slot == slots[i])
+            return i;
+    return ONX_ATTR_UNDEFINED;
+}
+
+static void copy_value(onxi_attr_value *out, const void *from)
+{
+    switch (out->type) {
+    case ONX_ATTR_FLOAT:
+        out->f = *(const float *)from;
+        break;
+    case ONX_ATTR_INT:
+        out->i = *(const int64_t *)from;
+        break;
+    case ONX_ATTR_STRING:
+        out->s = onx_view(*(const onx_bytes *)from);
+        break;
+    case ONX_ATTR_TENSOR:
+        out->t = *(onx_tensor *const *)from;
+        break;
+    case ONX_ATTR_GRAPH:
+        out->g = *(onx_graph *const *)from;
+        break;
+    case ONX_ATTR_SPARSE_TENSOR:
+        out->sparse = *(onx_sparse_tensor *const *)from;
+        break;
+    case ONX_ATTR_TYPE_PROTO:
+        out->tp = *(onx_type *const *)from;
+        break;
+    default:
+        out->list = from;
+        break;
+    }
+}
+
+static bool is_message(uint8_t type)
+{
+    return type == ONX_ATTR_TENSOR || type == ONX_ATTR_GRAPH || type == ONX_ATTR_SPARSE_TENSOR ||
+           type == ONX_ATTR_TYPE_PROTO;
+}
+
+/* `want`: the type that the row declares; UNDEFINED: any. */
+static onx_status read_value(const onx_attribute *a, uint8_t want, onxi_attr_value *out, onxi_attr_fault *fault)
+{
+    const onx_str name = out->name;
+    uint8_t type = type_of(a);
+    if (type == ONX_ATTR_UNDEFINED)
+        type = want;
+    if (want != ONX_ATTR_UNDEFINED && type != want)
+        return at_fault(fault, "ND-19", name, "attribute %s is of type %s, expected %s", type_name(type),
+                        type_name(want));
+    *out = (onxi_attr_value){ .name = name, .type = type, .given = true, .source = a };
+    if (type == ONX_ATTR_UNDEFINED)
+        return ONX_OK;
+    uint32_t count = 0;
+    const void *value = onx_attribute_value(a, slots[type], &count);
+    const bool list = type == ONX_ATTR_FLOATS || type == ONX_ATTR_INTS || type == ONX_ATTR_STRINGS ||
+                      type == ONX_ATTR_TENSORS || type == ONX_ATTR_GRAPHS || type == ONX_ATTR_SPARSE_TENSORS ||
+                      type == ONX_ATTR_TYPE_PROTOS;
+    if (value) {
+        copy_value(out, value);
+        out->count = list ? count : 0;
+        if (!is_message(type) || out->t)
+            return ONX_OK;
+    } else if (a->slot != ONX_SLOT_NONE && a->slot != slots[type]) {
+        return at_fault(fault, "A-03", name, "the value of attribute %s is not in the field of type %s%s",
+                        type_name(type), "");
+    }
+    if (is_message(type))
+        return at_fault(fault, "A-06", name, "attribute %s of type %s has no value%s", type_name(type), "");
+    return ONX_OK; /* 0, 0.0, nothing: as proto3 writes it */
+}
+
+/* Where there is no row the node itself says what attributes there are. */
+static onx_status read_open(const onx_node *node, const onxi_arguments *arguments, onxi_attr_value *values,
+                            uint32_t *count, onxi_attr_fault *fault)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        const onx_attribute *a = onxi_arguments_resolve(arguments, node->attribute[i]);
+        if (!a)
+            continue;
+        values[*count].name = onx_view(node->attribute[i]->name);
+        ONX_TRY(read_value(a, ONX_ATTR_UNDEFINED, &values[*count], fault));
+        ++*count;
+    }
+    return ONX_OK;
+}
+
+static onx_status read_declared(const onxi_bound *bound, const onx_node *node, const onxi_arguments *arguments,
+                                onxi_attr_value *values, onxi_attr_fault *fault)
+{
+    uint32_t next = 0, required = 0; /* nodes mostly give attributes in the order of the row */
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        const onx_str name = onx_view(node->attribute[i]->name);
+        uint32_t at = next < bound->attr_count && onx_str_equal(values[next].name, name) ? next : 0;
+        while (at < bound->attr_count && !onx_str_equal(values[at].name, name))
+            at++;
+        if (at == bound->attr_count || values[at].given)
+            continue; /* not of the operator (ND-17), or given before */
+        next = at + 1;
+        const onx_attribute *a = onxi_arguments_resolve(arguments, node->attribute[i]);
+        if (!a)
+            continue;
+        ONX_TRY(read_value(a, bound->schema->attrs[at].type, &values[at], fault));
+        required += bound->schema->attrs[at].required;
+    }
+    for (uint32_t i = 0; i < bound->attr_count && required < bound->required; i++)
+        if (bound->schema->attrs[i].required && !values[i].given)
+            return at_fault(fault, "ND-18", values[i].name, "attribute %s is missing%s%s", "", "");
+    return ONX_OK;
+}
+
+onx_status onxi_bind_attributes(const onxi_bound *bound, const onx_node *node, const onxi_arguments *arguments,
+                                onx_arena *arena, onxi_attr_value *room, uint32_t room_count, onxi_attrs *out,
+                                onxi_attr_fault *fault)
+{
+    const bool open = bound->kind != ONXI_BOUND_OPERATOR || bound->schema->flags & ONXI_OP_OPEN;
+    const uint32_t count = open ? node->attribute_count : bound->attr_count;
+    *out = (onxi_attrs){ .values = open ? NULL : bound->defaults, .count = open ? 0 : count };
+    if (!count || (!node->attribute_count && !bound->required))
+        return ONX_OK;
+    onxi_attr_value *values = count <= room_count ? room : ONXI_ARRAY(arena, onxi_attr_value, count);
+    if (!values)
+        return ONX_E_MEMORY;
+    out->values = values;
+    if (open)
+        return read_open(node, arguments, values, &out->count, fault);
+    memcpy(values, bound->defaults, count * sizeof *values);
+    return read_declared(bound, node, arguments, values, fault);
+}
