@@ -57,7 +57,7 @@ static int format_file(cli_call *call, const char *path, bool check)
         status =
             onx_text_format(call->cx, cli_kind(call), onx_str_make(before.ptr, before.len), (onx_sink){ add, &after });
         result = status == ONX_OK ? settle(call, path, &before, &after, check) : cli_exit(call, status);
-        if (status == ONX_OK && !onx_diag_total(call->cx, ONX_WARNING))
+        if (result == CLI_OK && !onx_diag_total(call->cx, ONX_WARNING))
             onx_diag_clear(call->cx); /* notes are about the model, not about its text */
         onx_buffer_free(&before);
     }

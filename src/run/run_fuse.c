@@ -41,7 +41,8 @@ static bool is_scaling(const onxi_run_graph *g, const onxi_run_op *bn, uint64_t 
         if (!c || c->rank != 1 || c->count != channels)
             return false;
     }
-    const onxi_attr_value *mode = onxi_attrs_get(&bn->attrs, bn->since >= 14 ? "training_mode" : "is_test", ONX_ATTR_INT);
+    const onxi_attr_value *mode =
+        onxi_attrs_get(&bn->attrs, bn->since >= 14 ? "training_mode" : "is_test", ONX_ATTR_INT);
     if (bn->since < 14 && bn->node->output_count > 1) /* more outputs mean training */
         return false;
     if (bn->since < 7)

@@ -254,8 +254,7 @@ static onx_status inline_function(builder *b, const onx_node *node, uint32_t ind
         return onxi_fail(s->cx, ONX_E_LIMIT, PLACE(b, node, index),
                          "functions call each other more than %u levels deep", onx_ctx_limits(s->cx).depth);
     ONX_TRY(onxi_arguments_make(&frame->arguments, &binder->parameters, s->arena,
-                                (const onx_attribute *const *)node->attribute, node->attribute_count,
-                                arguments_of(b)));
+                                (const onx_attribute *const *)node->attribute, node->attribute_count, arguments_of(b)));
     builder inner = { .session = s, .g = b->g, .frame = frame, .binder = binder, .arena = b->arena, .depth = b->depth };
     inner.names = onxi_dict_in_arena(inner.arena);
     for (uint32_t i = 0; i < f->input_count; i++) {
@@ -507,8 +506,7 @@ static onx_status take_attributes(const builder *b, const onxi_bound *bound, onx
 {
     onxi_run_session *s = b->session;
     onxi_attr_fault fault;
-    onx_status status =
-        onxi_bind_attributes(bound, op->node, arguments_of(b), s->arena, NULL, 0, &op->attrs, &fault);
+    onx_status status = onxi_bind_attributes(bound, op->node, arguments_of(b), s->arena, NULL, 0, &op->attrs, &fault);
     if (status != ONX_E_INVALID)
         return status;
     onx_diag diag = { .severity = ONX_ERROR,

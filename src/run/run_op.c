@@ -1,7 +1,6 @@
 /* run_op.c - one node: its types by the operator's rule, its kernel, and running it at once on real values. */
 #include "run/run.h"
 
-
 #include <stdatomic.h>
 
 /* ---- places ---- */
@@ -126,9 +125,7 @@ static onx_status call_fail(onxi_call *call, const char *format, va_list args)
     return ONX_E_INVALID;
 }
 
-static const onxi_call_ops call_ops = {
-    call_value, call_constant, call_subgraph, call_type, call_fail
-};
+static const onxi_call_ops call_ops = { call_value, call_constant, call_subgraph, call_type, call_fail };
 
 uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
 {

@@ -32,8 +32,8 @@ static onx_doc *parse(const char *node)
 {
     char text[512];
     onx_doc *doc;
-    (void)snprintf(text, sizeof text, "<ir_version: 8, opset_import: [\"\": 13]> g (float[2,3] x) => (float[] y) { %s }",
-                   node);
+    (void)snprintf(text, sizeof text,
+                   "<ir_version: 8, opset_import: [\"\": 13]> g (float[2,3] x) => (float[] y) { %s }", node);
     assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
     return doc;
 }
@@ -148,13 +148,14 @@ static void test_bind_attr__references(void **state)
 {
     (void)state;
     onx_doc *doc;
-    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL,
-                                    onx_str_of("<ir_version: 8, opset_import: [\"\": 13, \"c\": 1]> g (float[2] x) => "
-                                               "(float[2] y) { y = c.F<p = 3.0>(x) }\n"
-                                               "<domain: \"c\", opset_import: [\"\": 13]> F <p, q: float = 2.0, r> (a) => "
-                                               "(b) { b = Gemm<alpha: float = @p, beta: float = @q, transA: int = @r>(a, a) }"),
-                                    0, &doc),
-                     ONX_OK);
+    assert_int_equal(
+        onx_text_parse(cx, ONX_KIND_MODEL,
+                       onx_str_of("<ir_version: 8, opset_import: [\"\": 13, \"c\": 1]> g (float[2] x) => "
+                                  "(float[2] y) { y = c.F<p = 3.0>(x) }\n"
+                                  "<domain: \"c\", opset_import: [\"\": 13]> F <p, q: float = 2.0, r> (a) => "
+                                  "(b) { b = Gemm<alpha: float = @p, beta: float = @q, transA: int = @r>(a, a) }"),
+                       0, &doc),
+        ONX_OK);
     const onx_function *f = onx_doc_model(doc)->functions[0];
     const onx_node *call = onx_doc_model(doc)->graph->node[0];
     onx_arena *arena;

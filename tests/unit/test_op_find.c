@@ -159,7 +159,8 @@ static void test_op_find__defaults(void **state)
     assert_true(v.type == ONX_ATTR_INT && v.i == 0 && !v.given);
     assert_int_equal(onxi_attr_default(onxi_schema_attr(find("", "Selu", 22), onx_str_of("alpha")), NULL, &v), ONX_OK);
     assert_true(v.type == ONX_ATTR_FLOAT && v.f == 1.67326319217681884765625f);
-    assert_int_equal(onxi_attr_default(onxi_schema_attr(find("", "Conv", 22), onx_str_of("auto_pad")), NULL, &v), ONX_OK);
+    assert_int_equal(onxi_attr_default(onxi_schema_attr(find("", "Conv", 22), onx_str_of("auto_pad")), NULL, &v),
+                     ONX_OK);
     assert_true(v.type == ONX_ATTR_STRING && onx_str_is(v.s, "NOTSET"));
     assert_int_equal(onxi_attr_default(onxi_schema_attr(find("", "Conv", 22), onx_str_of("pads")), NULL, &v), ONX_OK);
     assert_int_equal(v.type, ONX_ATTR_UNDEFINED);

@@ -17,8 +17,7 @@ static onx_status attention_check_25(onxi_call *call)
     const onxi_type *q = onxi_call_ranked(call, 0);
     for (size_t i = 0; i < 2; i++)
         if (onxi_call_int(call, windows[i]) < -1)
-            return onxi_call_fail(call, "attribute %s is %lld", windows[i],
-                                  (long long)onxi_call_int(call, windows[i]));
+            return onxi_call_fail(call, "attribute %s is %lld", windows[i], (long long)onxi_call_int(call, windows[i]));
     bool past = onxi_call_has_input(call, 4);
     if (past != onxi_call_has_input(call, 5))
         return onxi_call_fail(call, "past_key and past_value come together or not at all");
@@ -27,8 +26,7 @@ static onx_status attention_check_25(onxi_call *call)
         return onxi_call_fail(call, "present_key and present_value come together or not at all");
     if (onxi_call_has_input(call, 6) && (past || present))
         return onxi_call_fail(call, "nonpad_kv_seqlen goes with a cache outside, past and present with one inside");
-    if (q && q->rank == 4 &&
-        (onxi_call_given(call, "q_num_heads") || onxi_call_given(call, "kv_num_heads")))
+    if (q && q->rank == 4 && (onxi_call_given(call, "q_num_heads") || onxi_call_given(call, "kv_num_heads")))
         return onxi_call_fail(call, "the number of heads is given twice: as an attribute and by inputs of rank 4");
     return ONX_OK;
 }

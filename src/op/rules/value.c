@@ -299,8 +299,8 @@ void onxi_carry_scattered_tuples(onxi_call *call)
     const onxi_attr_value *reduction = onxi_attrs_get(call->attrs, "reduction", ONX_ATTR_STRING);
     if (!array_of(call, 0, &data) || !array_of(call, 1, &at) || !tuple_extent(&data, &at, &length, &extent))
         return;
-    bool known =
-        array_of(call, 2, &updates) && (!reduction || onx_str_is(reduction->s, "none")) && updates.count == at.count / length * extent;
+    bool known = array_of(call, 2, &updates) && (!reduction || onx_str_is(reduction->s, "none")) &&
+                 updates.count == at.count / length * extent;
     onxi_dim *elements = new_array(call, &out);
     if (!elements || out.count != data.count)
         return;
@@ -323,7 +323,8 @@ void onxi_carry_scattered(onxi_call *call, uint32_t axis)
     const onxi_attr_value *reduction = onxi_attrs_get(call->attrs, "reduction", ONX_ATTR_STRING);
     if (!array_of(call, 0, &data) || !array_of(call, 1, &at) || at.rank != data.rank)
         return;
-    bool known = array_of(call, 2, &updates) && (!reduction || onx_str_is(reduction->s, "none")) && updates.count == at.count;
+    bool known =
+        array_of(call, 2, &updates) && (!reduction || onx_str_is(reduction->s, "none")) && updates.count == at.count;
     onxi_dim *elements = new_array(call, &out);
     if (!elements || out.count != data.count)
         return;
