@@ -504,7 +504,7 @@ static onx_status explained(onx_status status, const onx_kernel *kernel, onx_wor
     return onx_work_fail(work, status, "the %s kernel of %s fails", onxi_kernel_variant(kernel), kernel->op);
 }
 
-onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
+static onx_status run_all_rows(const onx_kernel *kernel, onx_work *work)
 {
     enum { BLOCKS = 4 }; /* per thread, so that one which comes late or has to stop leaves the rest to others */
     uint64_t rows = work->prepared->rows, grain = work->prepared->grain ? work->prepared->grain : 1;
@@ -519,6 +519,24 @@ onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
             return ONX_OK; /* a failure is recorded by the serial run below */
     }
     return explained(run_rows(kernel, work, 0, rows), kernel, work, errors);
+}
+
+/* Elements of 4 and 2 bits need not fill the last byte. Kernels write elements, so what is left of it is whatever the
+ * memory held; results are the same bytes in every run, and tell nothing of others. */
+static void clear_rest(onx_value *v)
+{
+    const unsigned bits = v && v->kind == ONX_VALUE_TENSOR ? onx_dtype_bits(v->dtype) : 8;
+    const unsigned used = bits < 8 ? (unsigned)(v->count * bits % 8) : 0;
+    if (used && v->data && v->size)
+        ((uint8_t *)v->data)[v->size - 1] &= (uint8_t)((1u << used) - 1);
+}
+
+onx_status onxi_run_work_run(const onx_kernel *kernel, onx_work *work)
+{
+    onx_status status = run_all_rows(kernel, work);
+    for (uint32_t i = 0; status == ONX_OK && i < work->prepared->output_count; i++)
+        clear_rest(work->outputs[i]);
+    return status;
 }
 
 static onx_status eager_output(onxi_run_env *e, const onx_value *type, onx_value *out)

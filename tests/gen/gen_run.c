@@ -209,8 +209,20 @@ static bool list_agrees(const onx_type *inner, const onx_value *value, char *why
     return true;
 }
 
+/* Are the bits after the last element of a packed type 0? */
+static bool is_clean(const onx_value *v)
+{
+    const unsigned bits = v->kind == ONX_VALUE_TENSOR ? onx_dtype_bits(v->dtype) : 8;
+    const unsigned used = bits && bits < 8 ? (unsigned)(v->count * bits % 8) : 0;
+    return !used || !v->size || ((const uint8_t *)v->data)[v->size - 1] >> used == 0;
+}
+
 bool gen_type_agrees(const onx_type *type, const onx_value *value, char *why, size_t size)
 {
+    if (!is_clean(value)) {
+        snprintf(why, size, "bits after the last element are set");
+        return false;
+    }
     if (!type)
         return true;
     int kind = ONX_HAS(type, type, tensor_type)     ? ONX_VALUE_TENSOR
