@@ -143,6 +143,16 @@ static inline bool onxi_mul_i64(int64_t a, int64_t b, int64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);
 }
+/* Dimensions of a tensor; of rank 0 there are none, and no array need be there. */
+static inline void onxi_copy_dims(int64_t *to, const int64_t *from, uint32_t rank)
+{
+    if (rank)
+        memcpy(to, from, rank * sizeof *to);
+}
+static inline bool onxi_same_dims(const int64_t *a, const int64_t *b, uint32_t rank)
+{
+    return !rank || memcmp(a, b, rank * sizeof *a) == 0;
+}
 static inline bool onxi_add_i64(int64_t a, int64_t b, int64_t *out)
 {
     return !__builtin_add_overflow(a, b, out);

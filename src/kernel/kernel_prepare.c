@@ -159,8 +159,7 @@ onx_status onx_prepare_output(onx_prepare *p, uint32_t output, onx_dtype dtype, 
     v->dims = ONXI_ARRAY(p->arena, int64_t, rank ? rank : 1u);
     if (!v->dims)
         return ONX_E_MEMORY;
-    if (rank)
-        memcpy(v->dims, dims, rank * sizeof *dims);
+    onxi_copy_dims(v->dims, dims, rank);
     v->kind = ONX_VALUE_TENSOR;
     v->dtype = (uint8_t)dtype;
     v->rank = rank;

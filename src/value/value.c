@@ -152,7 +152,7 @@ static bool is_fixed(const onx_value *v)
 static bool is_tensor_of(const onx_value *v, int dtype, uint32_t rank, const int64_t *dims)
 {
     return v->kind == ONX_VALUE_TENSOR && v->dtype == dtype && v->rank == rank &&
-           (!rank || memcmp(v->dims, dims, rank * sizeof *dims) == 0);
+           onxi_same_dims(v->dims, dims, rank);
 }
 
 static onx_status reserve(onx_value *v, uint64_t bytes)
@@ -184,8 +184,7 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
         return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "no %s tensor can have these dimensions",
                          onx_dtype_name(dtype) ? onx_dtype_name(dtype) : "such");
     int64_t keep[ONX_RANK_MAX]; /* dims may be the value's own */
-    if (rank)
-        memcpy(keep, dims, rank * sizeof *keep);
+    onxi_copy_dims(keep, dims, rank);
     clear_items(value);
     value->kind = ONX_VALUE_NONE;
     value->layout = NULL;
@@ -196,8 +195,7 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
         ONX_TRY(onxi_value_memory(value->cx, &value->dims, 0, rank * sizeof *value->dims));
         value->dims_room = rank;
     }
-    if (rank)
-        memcpy(value->dims, keep, rank * sizeof *keep);
+    onxi_copy_dims(value->dims, keep, rank);
     ONX_TRY(reserve(value, bytes ? bytes : 1)); /* empty tensors have an address too: kernels add offsets to it */
     if (dtype == ONX_STRING && bytes)
         memset(value->data, 0, bytes);

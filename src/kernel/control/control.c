@@ -90,8 +90,7 @@ onx_status onxi_body_type(onx_work *work, const onxi_body *b, uint32_t index, co
     if (planned) {
         *dtype = (onx_dtype)planned->dtype;
         *rank = planned->rank;
-        if (planned->rank)
-            memcpy(dims, planned->dims, planned->rank * sizeof *dims);
+        onxi_copy_dims(dims, planned->dims, planned->rank);
     }
     if (*dtype == ONX_UNDEFINED)
         return onx_work_fail(work, ONX_E_INVALID, "output %u of a body that never ran has no known type", output);

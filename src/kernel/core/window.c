@@ -30,7 +30,7 @@ onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, on
     w->channels = (uint64_t)x->dims[1];
     uint32_t n = w->spatial;
     if (kernel_dims && n)
-        memcpy(w->kernel, kernel_dims, n * sizeof *kernel_dims);
+        onxi_copy_dims(w->kernel, kernel_dims, n);
     else
         ONX_TRY(spatial_list(p, "kernel_shape", n, 1, w->kernel));
     ONX_TRY(spatial_list(p, "strides", n, 1, w->stride));

@@ -6,7 +6,7 @@
 
 static bool same_dims(const onx_value *a, const onx_value *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+    return a->dtype == b->dtype && a->rank == b->rank && onxi_same_dims(a->dims, b->dims, a->rank);
 }
 
 static bool bound_of(const onx_prepare *as, const char *name, uint32_t input, float unbounded, float *out)

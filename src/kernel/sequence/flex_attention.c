@@ -142,7 +142,7 @@ static onx_status modify(onx_work *work, const flex_params *q, int mod)
     ONX_TRY(work->ops->graph(work, q->graph[mod], in, 1, out, 1));
     const onx_value *y = s->changed;
     bool fits = y->kind == ONX_VALUE_TENSOR && y->dtype == s->scores->dtype && y->rank == 4 &&
-                memcmp(y->dims, s->scores->dims, 4 * sizeof *y->dims) == 0;
+                onxi_same_dims(y->dims, s->scores->dims, 4);
     if (!fits)
         return onx_work_fail(work, ONX_E_INVALID, "%s does not give scores of the type and shape of its input",
                              mod == SCORE_MOD ? "score_mod" : "prob_mod");

@@ -230,7 +230,7 @@ static onx_status rnn_prepare(onx_prepare *p)
         int64_t dims[4];
         uint32_t rank = output_dims(q, i, dims);
         q->sizes |= y && y->kind != ONX_VALUE_TENSOR;
-        if (y && y->kind == ONX_VALUE_TENSOR && (y->rank != rank || memcmp(y->dims, dims, rank * sizeof *dims) != 0))
+        if (y && y->kind == ONX_VALUE_TENSOR && (y->rank != rank || !onxi_same_dims(y->dims, dims, rank)))
             return onx_prepare_fail(p, ONX_E_INVALID, "output %u has other dims than the layer", i);
     }
     p->params = q;

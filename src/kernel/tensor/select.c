@@ -225,7 +225,7 @@ static onx_status compress_run(onx_work *work, uint64_t first, uint64_t last)
     uint32_t axis = 0, rank = flat ? 1 : x->rank;
     if (!flat) {
         ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &axis));
-        memcpy(dims, x->dims, x->rank * sizeof *dims);
+        onxi_copy_dims(dims, x->dims, x->rank);
     }
     uint64_t outer = onxi_product(dims, 0, axis), inner = onxi_product(dims, axis + 1, rank), size = inner;
     uint64_t length = (uint64_t)dims[axis];

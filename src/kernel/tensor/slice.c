@@ -187,7 +187,7 @@ static onx_status split_output(onx_work *work, uint32_t i, int64_t size)
         return onx_work_fail(work, ONX_E_INVALID, "output %u does not have the %lld elements of part %u", i,
                              (long long)size, i);
     int64_t dims[ONX_RANK_MAX];
-    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    onxi_copy_dims(dims, x->dims, x->rank);
     dims[q->axis] = size;
     return onx_value_reset(work->outputs[i], (onx_dtype)x->dtype, x->rank, dims);
 }

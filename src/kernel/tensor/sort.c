@@ -273,7 +273,7 @@ static onx_status copy_items(onx_work *work, const unique_params *q, const uint6
     int64_t dims[ONX_RANK_MAX] = { 0 };
     uint64_t bytes = q->inner * onxi_element_size(x->dtype);
     if (!q->flat)
-        memcpy(dims, x->dims, x->rank * sizeof *dims);
+        onxi_copy_dims(dims, x->dims, x->rank);
     dims[q->axis] = (int64_t)found;
     if (!work->outputs[0])
         return ONX_OK;

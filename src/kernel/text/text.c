@@ -172,8 +172,7 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
     if (!y)
         return ONX_OK;
     int64_t dims[ONX_RANK_MAX];
-    if (x->rank)
-        memcpy(dims, x->dims, x->rank * sizeof *dims);
+    onxi_copy_dims(dims, x->dims, x->rank);
     dims[x->rank] = (int64_t)most;
     ONX_TRY(onxi_value_size(y, ONX_STRING, x->rank + 1, dims));
     if (y->size)

@@ -137,7 +137,8 @@ static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
     bool known = is_image(lib, work->inputs[0], &s);
     if (known &&
         (!onxi_mul_u64((uint64_t)s.height * 4 * COPIES, (uint64_t)s.width, &bytes) || !onxi_ctx_hold(work->cx, bytes)))
-        return ONX_E_LIMIT;
+        return onx_work_fail(work, ONX_E_LIMIT, "decoding an image of %lld by %lld exceeds the memory limit",
+                             (long long)s.width, (long long)s.height);
     PIX *pix = known ? decode(lib, &s) : NULL;
     const int64_t dims[] = { pix ? s.height : 0, pix ? s.width : 0, q->channels };
     onx_status status = onxi_value_size(y, ONX_UINT8, 3, dims);

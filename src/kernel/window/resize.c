@@ -146,7 +146,7 @@ static uint64_t row_parts(const onxi_taps_list *list, const onx_value *x, uint64
     int64_t dims[ONX_RANK_MAX];
     uint32_t first = first_axis(list, x->rank);
     uint64_t parts = onx_dtype_class_of(x->dtype) == ONX_CLASS_COMPLEX ? 2 : 1, start;
-    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    onxi_copy_dims(dims, x->dims, x->rank);
     *largest = start = onxi_product(dims, first, x->rank) * parts;
     for (uint32_t i = 0; i < list->count; i++) {
         dims[list->axis[i].axis] = list->axis[i].out;
@@ -170,7 +170,7 @@ static void weigh_rows(const onxi_taps_list *list, const onx_value *x, onx_value
         int64_t dims[ONX_RANK_MAX];
         const char *now = (const char *)x->data + row * in * size;
         char *end = (char *)y->data + row * out * size;
-        memcpy(dims, x->dims, x->rank * sizeof *dims);
+        onxi_copy_dims(dims, x->dims, x->rank);
         if (stored != computed) {
             onx_convert((onx_dtype)computed, buffers[1], (onx_dtype)stored, now, in, true);
             now = buffers[1];

@@ -324,7 +324,7 @@ onx_status onxi_taps_make(const onxi_move_call *call, onx_arena *arena, onxi_tap
     list->nearest = o.filter == NEAREST;
     list->extrapolation = crop ? (double)onx_prepare_float(call->p, "extrapolation_value") : 0;
     int64_t left[ONX_RANK_MAX];
-    memcpy(left, x->dims, x->rank * sizeof *left);
+    onxi_copy_dims(left, x->dims, x->rank);
     for (uint32_t i = 0; i < count; i++) {
         onxi_taps *t = &list->axis[list->count];
         *t = (onxi_taps){ .axis = axes[i], .in = x->dims[axes[i]], .out = y->dims[axes[i]] };
