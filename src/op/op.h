@@ -5,6 +5,7 @@
 
 #include <onx/ir.h>
 #include <onx/op.h>
+#include <onx/value.h>
 
 #include "base/base.h"
 #include "dim/dim.h"
@@ -173,8 +174,9 @@ const onxi_attr_value *onxi_call_attr(onxi_call *call, const char *name);
 #define ONXI_NO_INPUT UINT32_MAX /* for functions that take the index of an input that an operator may not have */
 bool onxi_call_has_input(const onxi_call *call, uint32_t input);    /* not omitted */
 const onxi_type *onxi_call_tensor(onxi_call *call, uint32_t input); /* its type if it is a tensor, else NULL */
-const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input); /* ... of known rank, else NULL */
-int onxi_call_dtype(const onxi_call *call, uint32_t input);         /* its element type or ONX_UNDEFINED */
+/* ... of known rank, which is not above ONX_RANK_MAX, else NULL: what rules do is bounded */
+const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input);
+int onxi_call_dtype(const onxi_call *call, uint32_t input); /* its element type or ONX_UNDEFINED */
 /* Fails when the rank of the input is known and another one. */
 onx_status onxi_call_want_rank(onxi_call *call, uint32_t input, uint32_t rank);
 onx_status onxi_call_want_least_rank(onxi_call *call, uint32_t input, uint32_t rank);
@@ -185,6 +187,8 @@ onx_status onxi_call_want_dims(onxi_call *call, uint32_t input, uint32_t rank, c
 onx_status onxi_call_want_vector(onxi_call *call, uint32_t input, onxi_dim length);
 /* Fails when axis `axis` of the input is known to have another size; the input has that axis. */
 onx_status onxi_call_want_dim(onxi_call *call, uint32_t input, uint32_t axis, onxi_dim dim);
+/* Fails when the input cannot be broadcast to `shape` as it is, so that `shape` stays the shape of the result. */
+onx_status onxi_call_want_one_way(onxi_call *call, uint32_t input, uint32_t rank, const onxi_dim *shape);
 /* The elements of an integer input of rank 0 or 1 as far as they are known, or NULL. */
 const onxi_known_ints *onxi_call_value(onxi_call *call, uint32_t input);
 /* The same where only the whole parts are known, which are not below 0. The functions above do not give those. */
@@ -203,7 +207,7 @@ const int64_t *onxi_call_const_ints(onxi_call *call, uint32_t input, uint32_t *c
 bool onxi_call_wants_output(const onxi_call *call, uint32_t i); /* the node names it */
 /* A tensor of `rank` unknown dims, which *dims_out gets to fill in; the element type is what the schema made it. */
 onx_status onxi_call_shape(onxi_call *call, uint32_t i, uint32_t rank, onxi_dim **dims_out);
-/* The same with an element type. */
+/* The same with an element type. Fails past ONX_RANK_MAX, the limit of the runner too. */
 onx_status onxi_call_output(onxi_call *call, uint32_t i, int dtype, uint32_t rank, onxi_dim **dims_out);
 void onxi_call_output_unranked(onxi_call *call, uint32_t i, int dtype);
 /* A tensor of this shape (NULL or unranked: unknown), the element type is what the schema made it. */

@@ -211,7 +211,7 @@ const onxi_type *onxi_call_tensor(onxi_call *call, uint32_t input)
 const onxi_type *onxi_call_ranked(onxi_call *call, uint32_t input)
 {
     const onxi_type *type = onxi_call_tensor(call, input);
-    return type && type->ranked ? type : NULL;
+    return type && type->ranked && type->rank <= ONX_RANK_MAX ? type : NULL;
 }
 
 int onxi_call_dtype(const onxi_call *call, uint32_t input)
@@ -249,6 +249,18 @@ onx_status onxi_call_want_dims(onxi_call *call, uint32_t input, uint32_t rank, c
     ONX_TRY(onxi_call_want_rank(call, input, rank));
     for (uint32_t i = 0; i < rank; i++)
         ONX_TRY(onxi_call_want_dim(call, input, i, dims[i]));
+    return ONX_OK;
+}
+
+onx_status onxi_call_want_one_way(onxi_call *call, uint32_t input, uint32_t rank, const onxi_dim *shape)
+{
+    const onxi_type *type = onxi_call_ranked(call, input);
+    if (type && type->rank > rank)
+        return onxi_call_fail(call, "input %u has rank %u, expected at most %u", input, type->rank, rank);
+    for (uint32_t i = 0; type && i < type->rank; i++)
+        if (type->dims[i] != 1)
+            ONX_TRY(
+                onxi_call_unify(call, type->dims[i], shape[rank - type->rank + i], "a dimension", &(onxi_dim){ 0 }));
     return ONX_OK;
 }
 
@@ -331,11 +343,10 @@ void onxi_call_output_unranked(onxi_call *call, uint32_t i, int dtype)
 
 onx_status onxi_call_output(onxi_call *call, uint32_t i, int dtype, uint32_t rank, onxi_dim **dims_out)
 {
-    size_t size;
     *dims_out = NULL;
-    if (!onxi_mul_size(rank ? rank : 1, sizeof(onxi_dim), &size))
-        return ONX_E_MEMORY;
-    onxi_dim *dims = onxi_arena_get(call->arena, size);
+    if (rank > ONX_RANK_MAX)
+        return onxi_call_fail(call, "output %u would have rank %u, the limit is %u", i, rank, ONX_RANK_MAX);
+    onxi_dim *dims = ONXI_ARRAY(call->arena, onxi_dim, rank ? rank : 1u);
     if (!dims)
         return ONX_E_MEMORY;
     for (uint32_t k = 0; k < rank; k++)

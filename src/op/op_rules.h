@@ -48,6 +48,7 @@ RULE(sqrt);
 RULE(axis);
 RULE(broadcast);
 RULE(pair);
+RULE(prelu);
 RULE(add);
 RULE(sub);
 RULE(mul);
@@ -145,6 +146,8 @@ RULE(batch_normalization);
 RULE(dropout);
 RULE(layer_normalization);
 RULE(rms_normalization);
+RULE(instance_normalization);
+RULE(group_normalization);
 RULE(rotary_embedding);
 RULE(tf_idf);
 

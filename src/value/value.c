@@ -151,8 +151,7 @@ static bool is_fixed(const onx_value *v)
 
 static bool is_tensor_of(const onx_value *v, int dtype, uint32_t rank, const int64_t *dims)
 {
-    return v->kind == ONX_VALUE_TENSOR && v->dtype == dtype && v->rank == rank &&
-           onxi_same_dims(v->dims, dims, rank);
+    return v->kind == ONX_VALUE_TENSOR && v->dtype == dtype && v->rank == rank && onxi_same_dims(v->dims, dims, rank);
 }
 
 static onx_status reserve(onx_value *v, uint64_t bytes)

@@ -49,8 +49,7 @@ bool onx_value_same_type(const onx_value *got, const onx_value *want, onx_value_
             return differ(out, "element type", "got %s, want %s",
                           onx_dtype_name(got->dtype) ? onx_dtype_name(got->dtype) : "none",
                           onx_dtype_name(want->dtype) ? onx_dtype_name(want->dtype) : "none");
-        if (got->rank != want->rank ||
-            !onxi_same_dims(got->dims, want->dims, got->rank)) {
+        if (got->rank != want->rank || !onxi_same_dims(got->dims, want->dims, got->rank)) {
             char a[70], b[70];
             print_dims(got, a, sizeof a);
             print_dims(want, b, sizeof b);

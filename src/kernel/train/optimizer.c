@@ -68,8 +68,7 @@ static onx_status optimizer_tensors(onx_prepare *p, optimizer_params *q)
         for (uint32_t k = 0; k < each; k++) {
             const onx_value *v = p->inputs[BEFORE + k * q->count + i];
             bool fits = x && v && v->kind == ONX_VALUE_TENSOR && (v->dtype == ONX_FLOAT || v->dtype == ONX_DOUBLE) &&
-                        v->dtype == x->dtype && v->rank == x->rank &&
-                        onxi_same_dims(v->dims, x->dims, v->rank);
+                        v->dtype == x->dtype && v->rank == x->rank && onxi_same_dims(v->dims, x->dims, v->rank);
             if (!fits)
                 return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not have the type and shape of input %u",
                                         BEFORE + k * q->count + i, BEFORE + i);

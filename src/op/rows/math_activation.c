@@ -185,16 +185,16 @@ static const onxi_port p_relu_inputs_7[] = {
 };
 
 const onxi_schema onxi_op_PRelu[] = {
-    { .name = "PRelu", .since = 16, .infer = onxi_rule_pair, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 16, .infer = onxi_rule_prelu, .flags = FUNCTION | INFERS, ARITY(2, 2, 1, 1),
       .function_opsets = "16", .inputs = p_relu_inputs_16, .outputs = PORTS({ "Y", "T", DIFF }),
       .types = TYPES({ "T", T(WIDE_NUMERIC_13) }) },
-    { .name = "PRelu", .since = 9, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 9, .infer = onxi_rule_prelu, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = p_relu_inputs_16, .outputs = PORTS({ "Y", "T", DIFF }), .types = TYPES({ "T", T(WIDE_NUMERIC) }) },
-    { .name = "PRelu", .since = 7, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 7, .infer = onxi_rule_prelu, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = p_relu_inputs_7, .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "PRelu", .since = 6, .infer = onxi_rule_pair, .flags = INFERS, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 6, .infer = onxi_rule_prelu, .flags = INFERS, ARITY(2, 2, 1, 1),
       .inputs = p_relu_inputs_7, .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "PRelu", .since = 1, .infer = onxi_rule_pair, ARITY(2, 2, 1, 1),
+    { .name = "PRelu", .since = 1, .infer = onxi_rule_prelu, ARITY(2, 2, 1, 1),
       .inputs = p_relu_inputs_7, .outputs = PORTS({ "Y", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }), .types = TYPES({ "T", T(FLOATING) }) },
     { .name = NULL },

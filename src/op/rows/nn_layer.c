@@ -285,7 +285,7 @@ static const char group_scaled[] = NODES(
 );
 
 const onxi_schema onxi_op_GroupNormalization[] = {
-    { .name = "GroupNormalization", .since = 21, .infer = onxi_rule_unary, .flags = CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
+    { .name = "GroupNormalization", .since = 21, .infer = onxi_rule_group_normalization, .flags = CONTEXT_FUNCTION, ARITY(3, 3, 1, 1),
       .context_function_opsets = "21", .inputs = group_normalization_inputs_21,
       .outputs = PORTS({ "Y", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }, { "num_groups", INT, REQUIRED },
@@ -293,7 +293,7 @@ const onxi_schema onxi_op_GroupNormalization[] = {
       .types = TYPES({ "T", T(FLOATING_13) }),
       BODY(17, { NULL, group_shape }, { NULL, group_stash }, { NULL, group_normal }, { NULL, group_channels },
            { NULL, group_scaled }) },
-    { .name = "GroupNormalization", .since = 18, .infer = onxi_rule_unary, .flags = DEPRECATED | CONTEXT_FUNCTION,
+    { .name = "GroupNormalization", .since = 18, .infer = onxi_rule_group_normalization, .flags = DEPRECATED | CONTEXT_FUNCTION,
       ARITY(3, 3, 1, 1),
       .context_function_opsets = "18", .inputs = group_normalization_inputs_21,
       .outputs = PORTS({ "Y", "T", DIFF }),
@@ -314,13 +314,13 @@ static const onxi_port instance_normalization_inputs_22[] = {
 };
 
 const onxi_schema onxi_op_InstanceNormalization[] = {
-    { .name = "InstanceNormalization", .since = 22, .infer = onxi_rule_unary, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "InstanceNormalization", .since = 22, .infer = onxi_rule_instance_normalization, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = instance_normalization_inputs_22, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }), .types = TYPES({ "T", T(FLOATING_13) }) },
-    { .name = "InstanceNormalization", .since = 6, .infer = onxi_rule_unary, .flags = INFERS, ARITY(3, 3, 1, 1),
+    { .name = "InstanceNormalization", .since = 6, .infer = onxi_rule_instance_normalization, .flags = INFERS, ARITY(3, 3, 1, 1),
       .inputs = instance_normalization_inputs_22, .outputs = PORTS({ "output", "T", DIFF }),
       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }), .types = TYPES({ "T", T(FLOATING) }) },
-    { .name = "InstanceNormalization", .since = 1, .infer = onxi_rule_unary, ARITY(3, 3, 1, 1),
+    { .name = "InstanceNormalization", .since = 1, .infer = onxi_rule_instance_normalization, ARITY(3, 3, 1, 1),
       .inputs = PORTS({ "input", "T", 0 }, { "scale", "T", 0 }, { "B", "T", 0 }),
       .outputs = PORTS({ "output", "T", 0 }),
       .attrs = ATTRS({ "consumed_inputs", INTS, OPTIONAL }, { "epsilon", FLOAT, DEFAULT("1e-05") }),

@@ -350,6 +350,15 @@ onx_status onxi_rule_pair(onxi_call *call)
     return pair(call, NULL);
 }
 
+/* PRelu: the slope is broadcast to the input, not the other way round. */
+onx_status onxi_rule_prelu(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    if (x && call->schema->since >= 7) /* before, the slope is one number or one per channel */
+        ONX_TRY(onxi_call_want_one_way(call, 1, x->rank, x->dims));
+    return onxi_rule_unary(call);
+}
+
 /* Comparisons: a carried answer where both sides are known well enough. */
 static onxi_dim step_equal(onxi_dims *dims, onxi_dim a, onxi_dim b)
 {

@@ -52,7 +52,10 @@ onx_status onxi_rule_gemm(onxi_call *call)
         dims[0] = a->dims[trans_a];
     if (b)
         dims[1] = b->dims[!trans_b];
-    return a && b ? onxi_call_unify(call, a->dims[!trans_a], b->dims[trans_b], "the inner dimension", &inner) : ONX_OK;
+    if (!a || !b)
+        return ONX_OK;
+    ONX_TRY(onxi_call_unify(call, a->dims[!trans_a], b->dims[trans_b], "the inner dimension", &inner));
+    return call->schema->since >= 7 ? onxi_call_want_one_way(call, 2, 2, dims) : ONX_OK;
 }
 
 /* The running sum or product along an axis. */

@@ -63,6 +63,7 @@ onx_status onxi_rule_layer_normalization(onxi_call *call)
         return ONX_OK;
     ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
     for (uint32_t i = 1; i < 3; i++) {
+        ONX_TRY(onxi_call_want_one_way(call, i, x->rank, x->dims));
         onxi_dim *dims;
         ONX_TRY(onxi_call_output(call, i, (int)stash, x->rank, &dims));
         for (uint32_t k = 0; k < x->rank; k++)
@@ -77,7 +78,35 @@ onx_status onxi_rule_rms_normalization(onxi_call *call)
     const onxi_type *x = onxi_call_ranked(call, 0);
     uint32_t axis;
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
-    return x ? onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis) : ONX_OK;
+    if (!x)
+        return ONX_OK;
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &axis));
+    return onxi_call_want_one_way(call, 1, x->rank, x->dims);
+}
+
+/* InstanceNormalization: a scale and a bias per channel. */
+onx_status onxi_rule_instance_normalization(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    for (uint32_t i = 1; i < 3; i++)
+        ONX_TRY(onxi_call_want_vector(call, i, x && x->rank > 1 ? x->dims[1] : ONXI_DIM_UNKNOWN));
+    return onxi_rule_unary(call);
+}
+
+/* GroupNormalization: a scale and a bias per channel, before version 21 per group. */
+onx_status onxi_rule_group_normalization(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    int64_t groups = onxi_call_int(call, "num_groups");
+    onxi_dim channels = x && x->rank > 1 ? x->dims[1] : ONXI_DIM_UNKNOWN;
+    if (groups < 1)
+        return onxi_call_fail(call, "attribute num_groups is %lld", (long long)groups);
+    if (onxi_dim_is_const(channels) && channels % groups != 0)
+        return onxi_call_fail(call, "%lld channels are not divisible by num_groups %lld", (long long)channels,
+                              (long long)groups);
+    for (uint32_t i = 1; i < 3; i++)
+        ONX_TRY(onxi_call_want_vector(call, i, call->schema->since < 21 ? groups : channels));
+    return onxi_rule_unary(call);
 }
 
 onx_status onxi_rule_rotary_embedding(onxi_call *call)

@@ -72,7 +72,7 @@ onx_status onxi_rule_reduce(onxi_call *call)
         onxi_call_shape_of(call, 0, x);
         return ONX_OK;
     }
-    ONX_TRY(onxi_call_mark_axes(call, axes, count, x->rank, false, &reduced));
+    ONX_TRY(onxi_call_mark_axes(call, axes, count, x->rank, true, &reduced));
     if (count == 0)
         memset(reduced, true, x->rank);
     return reduce_marked(call, x, reduced, keep);

@@ -21,6 +21,27 @@ static onxi_dim hidden_size(onxi_call *call)
     return r && r->rank == 3 ? r->dims[2] : ONXI_DIM_UNKNOWN;
 }
 
+/* Weights, biases, lengths and states have to fit the directions and the hidden size when the layer runs; the
+ * reference's inference does not look at them. */
+static onx_status recurrent_operands(onxi_call *call, const onxi_type *x, bool batch_first, onxi_dim count,
+                                     onxi_dim hidden)
+{
+    const char *name = call->schema->name;
+    onxi_dims *d = call->dims;
+    const int64_t gates = strcmp(name, "LSTM") == 0 ? 4 : strcmp(name, "GRU") == 0 ? 3 : 1;
+    const onxi_dim rows = onxi_dim_mul(d, hidden, gates), batch = x ? x->dims[!batch_first] : ONXI_DIM_UNKNOWN;
+    const onxi_dim state[] = { batch_first ? batch : count, batch_first ? count : batch, hidden };
+    ONX_TRY(onxi_call_want_dims(call, 1, 3, (onxi_dim[]){ count, rows, x ? x->dims[2] : ONXI_DIM_UNKNOWN }));
+    ONX_TRY(onxi_call_want_dims(call, 2, 3, (onxi_dim[]){ count, rows, hidden }));
+    ONX_TRY(onxi_call_want_dims(call, 3, 2, (onxi_dim[]){ count, onxi_dim_mul(d, rows, 2) }));
+    ONX_TRY(onxi_call_want_vector(call, 4, batch));
+    ONX_TRY(onxi_call_want_dims(call, 5, 3, state));
+    if (gates < 4)
+        return ONX_OK;
+    ONX_TRY(onxi_call_want_dims(call, 6, 3, state));
+    return onxi_call_want_dims(call, 7, 2, (onxi_dim[]){ count, onxi_dim_mul(d, hidden, 3) });
+}
+
 onx_status onxi_rule_recurrent(onxi_call *call)
 {
     const int32_t since = call->schema->since;
@@ -38,6 +59,8 @@ onx_status onxi_rule_recurrent(onxi_call *call)
     if (since < 7 && !onxi_call_is_set(call, "output_sequence"))
         return ONX_OK;
     const onxi_dim count = directions(call), hidden = hidden_size(call);
+    if (call->running)
+        ONX_TRY(recurrent_operands(call, x, batch_first, count, hidden));
     ONX_TRY(onxi_call_shape(call, 0, 4, &dims));
     dims[0] = batch_first ? batch : length;
     dims[1] = batch_first ? length : count;

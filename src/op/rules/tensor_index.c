@@ -227,7 +227,7 @@ onx_status onxi_rule_slice(onxi_call *call)
     if (!s.axes && count > x->rank)
         return onxi_call_fail(call, "%u axes are sliced, the input has rank %u", count, x->rank);
     if (s.axes)
-        ONX_TRY(onxi_call_mark_axes(call, s.axes, s.axis_count, x->rank, false, &seen));
+        ONX_TRY(onxi_call_mark_axes(call, s.axes, s.axis_count, x->rank, true, &seen));
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis = i;

@@ -325,6 +325,7 @@ onx_status onxi_rule_affine_grid(onxi_call *call)
         return ONX_OK;
     if (size->count != 4 && size->count != 5)
         return onxi_call_fail(call, "size has %u elements, expected 4 or 5", size->count);
+    ONX_TRY(onxi_call_want_dims(call, 0, 3, (onxi_dim[]){ size->elements[0], size->count - 2, size->count - 1 }));
     ONX_TRY(onxi_call_shape(call, 0, size->count, &dims));
     dims[0] = size->elements[0];
     for (uint32_t i = 2; i < size->count; i++)

@@ -248,7 +248,7 @@ onx_status onxi_rule_squeeze(onxi_call *call)
     onxi_dim *dims;
     if (!x || (given && !axes))
         return ONX_OK;
-    ONX_TRY(onxi_call_mark_axes(call, axes, count, x->rank, false, &drop));
+    ONX_TRY(onxi_call_mark_axes(call, axes, count, x->rank, true, &drop));
     for (uint32_t i = 0; i < x->rank; i++) {
         if (!given && !onxi_dim_is_const(x->dims[i]))
             return ONX_OK; /* whether it goes depends on its size */
