@@ -393,6 +393,8 @@ typedef struct onxi_guard_write {
 onx_status onxi_guard_claim(onx_ctx *cx, onxi_guard_write *w);
 /* Before anything is written. */
 onx_status onxi_guard_begin(onx_ctx *cx, onxi_guard_write *w);
+/* The output was not written: others may have its name. */
+void onxi_guard_give_up(onx_ctx *cx, const void *owner);
 /* Before the renaming: what is there now is looked at once more. */
 onx_status onxi_guard_replace(onx_ctx *cx, const onxi_guard_write *w);
 /* After it: the new file is an output. */

@@ -205,12 +205,18 @@ static bool target_of(const onxi_guard_write *w, struct stat *st)
     return fstatat(w->folder, w->name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
 }
 
+/* What is known of the file or name, when the output may have it. */
+static onx_status look(onx_ctx *cx, onxi_file_id id, onx_str name, onxi_guard_write *w, output_state to, entry **out)
+{
+    ONX_TRY(find_or_add(cx, id, name, out));
+    w->in_place |= (*out)->state == CLAIMED && (*out)->in_place;
+    return expect_free(cx, *out, w, to);
+}
+
 static onx_status take(onx_ctx *cx, onxi_file_id id, onx_str name, onxi_guard_write *w, output_state to)
 {
     entry *e;
-    ONX_TRY(find_or_add(cx, id, name, &e));
-    w->in_place |= e->state == CLAIMED && e->in_place;
-    ONX_TRY(expect_free(cx, e, w, to));
+    ONX_TRY(look(cx, id, name, w, to, &e));
     if (!e->written_as)
         e->written_as = copy_text(cx->guard, onx_str_of(w->shown));
     if (!e->written_as)
@@ -221,15 +227,32 @@ static onx_status take(onx_ctx *cx, onxi_file_id id, onx_str name, onxi_guard_wr
     return ONX_OK;
 }
 
+/* Takes the name and the file that has it now: both, or, when one is refused, none of them. */
 static onx_status begin(onx_ctx *cx, onxi_guard_write *w, output_state to)
 {
-    struct stat st;
+    struct stat folder, target;
+    entry *e;
     if (!cx->guard)
         return ONX_OK;
     ONX_TRY(list_sources(cx));
-    if (fstat(w->folder, &st) == 0) /* else the output meets that itself, and says so */
-        ONX_TRY(take(cx, onxi_file_id_of(&st), onx_str_of(w->name), w, to));
-    return target_of(w, &st) ? take(cx, onxi_file_id_of(&st), (onx_str){ 0 }, w, to) : ONX_OK;
+    const onx_str name = onx_str_of(w->name), any = { 0 };
+    bool named = fstat(w->folder, &folder) == 0; /* else the output meets that itself, and says so */
+    bool exists = target_of(w, &target);
+    if (named)
+        ONX_TRY(look(cx, onxi_file_id_of(&folder), name, w, to, &e));
+    if (exists)
+        ONX_TRY(look(cx, onxi_file_id_of(&target), any, w, to, &e));
+    if (named)
+        ONX_TRY(take(cx, onxi_file_id_of(&folder), name, w, to));
+    return exists ? take(cx, onxi_file_id_of(&target), any, w, to) : ONX_OK;
+}
+
+void onxi_guard_give_up(onx_ctx *cx, const void *owner)
+{
+    onxi_guard *g = cx->guard;
+    for (uint32_t i = 0; g && i < g->count; i++)
+        if (g->entries[i].state == OPENED && g->entries[i].owner == owner)
+            g->entries[i].state = NO_OUTPUT;
 }
 
 onx_status onxi_guard_claim(onx_ctx *cx, onxi_guard_write *w)

@@ -553,6 +553,7 @@ void onxi_output_abandon(onxi_output *o)
 {
     if (!o)
         return;
+    onxi_guard_give_up(o->cx, o);
     if (o->dir >= 0 && o->temp[0])
         (void)unlinkat(o->dir, o->temp, 0); /* best effort: the failure that led here is the one to report */
     forget_temp(o);
