@@ -149,6 +149,8 @@ typedef struct gen_verdict {
 void gen_verify(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, unsigned flags,
                 gen_verdict *out);
 void gen_verdict_free(gen_verdict *verdict);
+/* Does the operator need a library that is not on this machine or was left out of this build? */
+bool gen_lacks_library(const char *op);
 
 /* Makes a node less tame: leaves optional operands out, puts special values (NaN, infinities, extreme integers) and
  * other sizes into operands; gives an attribute any value or none. */

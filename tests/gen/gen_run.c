@@ -247,3 +247,16 @@ bool gen_type_agrees(const onx_type *type, const onx_value *value, char *why, si
     }
     return !type->tensor_type->shape || shape_agrees(type->tensor_type->shape, value, why, size);
 }
+
+bool gen_lacks_library(const char *op)
+{
+    static const struct {
+        const char *op;
+        onxi_library library;
+    } needs[] = { { "RegexFullMatch", ONXI_LIBRARY_PCRE2 }, { "ImageDecoder", ONXI_LIBRARY_LEPTONICA } };
+    onx_library_info info;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (strcmp(needs[i].op, op) == 0)
+            return onx_library((uint32_t)needs[i].library, &info) && !info.file;
+    return false;
+}

@@ -77,6 +77,10 @@ static void test_gen_models__every_version_has_a_valid_model(void **state)
             const gen_recipe *recipe = gen_recipe_for(schema, 0);
             if (schema->flags & ONXI_OP_DEPRECATED || (is_without(schema) && !recipe))
                 continue;
+            if (gen_lacks_library(schema->name)) {
+                print_message("%s-%d is not tested for want of a library\n", schema->name, schema->since);
+                continue;
+            }
             if (!recipe) {
                 missing++;
                 print_error("%s-%d has no recipe\n", schema->name, schema->since);
