@@ -262,7 +262,7 @@ static uint32_t crc_of(const char *p, size_t len)
 static void put(char **at, uint64_t value, int bytes)
 {
     for (int i = 0; i < bytes; i++)
-        *(*at)++ = (char)(value >> (8 * i));
+        *(*at)++ = (char)(i < 8 ? value >> (8 * i) : 0);
 }
 
 typedef struct zip {
