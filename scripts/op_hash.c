@@ -8,7 +8,7 @@
 static const struct {
     const char *domain, *name;
 } operators[] = {
-#define OPERATOR(domain, name, family, summary) { domain, #name },
+#define OPERATOR(domain, name, family, traits, summary) { domain, #name },
 #include "op/operators.def"
 };
 

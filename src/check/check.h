@@ -376,7 +376,8 @@ void onxi_check_doc_string(onxi_check *k, const onxi_check_at *at, onx_str text)
 /* Before the nodes: whether axes are denoted anywhere, and nodes need a look at layouts. */
 void onxi_check_note_denotations(onxi_check *k, const onx_graph *graph);
 /* Does what is denoted of a node's input contradict the layout that the operator expects (MD-12)? */
-void onxi_check_layout(onxi_check *k, const onxi_check_at *at, const onx_node *node, onxi_check_scope *scope);
+void onxi_check_layout(onxi_check *k, const onxi_check_at *at, const onx_node *n, onxi_op_id op,
+                       onxi_check_scope *scope);
 void onxi_check_denotation(onxi_check *k, const onxi_check_at *at, onx_str text, bool dimension);
 bool onxi_check_is_identifier(onx_str s);
 bool onxi_check_is_reverse_dns(onx_str s);
@@ -393,6 +394,8 @@ void onxi_check_full(onxi_check *k);
 /* The operator that a node of the scope names; reports what is wrong with the name once. */
 const onxi_checked_op *onxi_check_bind(onxi_check *k, const onxi_check_at *at, const onx_node *node,
                                        onxi_check_scope *scope);
+/* The built-in operator that a node names, without a word about what is wrong with it. */
+onxi_op_id onxi_check_operator_of(onxi_check *k, const onx_node *node, onxi_check_scope *scope);
 /* Takes over the diagnostics of the context since the mark as findings: at the place, or at the path that they
  * name themselves; with the rule where they name none. What only repeats or follows from an error that was found at the
  * same node before is left out; returns how many of those there were. */

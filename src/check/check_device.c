@@ -228,46 +228,21 @@ static void check_spec(onxi_check *k, const onxi_check_at *at, const onx_shardin
                         "there are not as many devices as shards");
 }
 
-/* Families that the sharding proposal leaves out, by operator. */
-static const char *const not_shardable[] = { "Conv",
-                                             "ConvTranspose",
-                                             "ConvInteger",
-                                             "QLinearConv",
-                                             "DeformConv",
-                                             "AveragePool",
-                                             "MaxPool",
-                                             "LpPool",
-                                             "MaxUnpool",
-                                             "MaxRoiPool",
-                                             "RoiAlign",
-                                             "GlobalAveragePool",
-                                             "GlobalMaxPool",
-                                             "GlobalLpPool",
-                                             "RNN",
-                                             "GRU",
-                                             "LSTM",
-                                             "If",
-                                             "Loop",
-                                             "Scan",
-                                             "SequenceMap",
-                                             "SequenceAt",
-                                             "SequenceConstruct",
-                                             "SequenceEmpty",
-                                             "SequenceErase",
-                                             "SequenceInsert",
-                                             "SequenceLength",
-                                             "SplitToSequence",
-                                             "ConcatFromSequence",
-                                             "Optional",
-                                             "OptionalGetElement",
-                                             "OptionalHasElement",
-                                             NULL };
-static bool listed(onx_str op, const char *const *list)
+/* What the sharding proposal leaves out: windows, and the families whose values are no tensors of one shape, or whose
+ * nodes hold others. */
+static bool is_shardable(onxi_op_id op)
 {
-    for (; *list; list++)
-        if (onx_str_is(op, *list))
-            return true;
-    return false;
+    if (onxi_operator_is(op, ONXI_TRAIT_WINDOW))
+        return false;
+    switch (onxi_operator_of(op)->family) {
+    case ONXI_FAMILY_rnn:
+    case ONXI_FAMILY_controlflow:
+    case ONXI_FAMILY_sequence:
+    case ONXI_FAMILY_optional:
+        return false;
+    default:
+        return true;
+    }
 }
 
 /* ---- does the sharding of the operands fit the operator (D-20)? ---- */
@@ -282,94 +257,13 @@ typedef enum relation {
 } relation;
 
 static const struct relation_row {
-    const char *op;
+    onxi_op_id op;
     relation relation;
     uint8_t a, b; /* MATRIX: the two factors among the inputs */
 } relations[] = {
-    { "MatMul", MATRIX, 0, 1 }, { "MatMulInteger", MATRIX, 0, 1 }, { "QLinearMatMul", MATRIX, 0, 3 },
-    { "Gemm", GEMM, 0, 1 },     { "Transpose", TURNED, 0, 0 },     { "Concat", JOINED, 0, 0 },
+    { ONXI_ID_MatMul, MATRIX, 0, 1 }, { ONXI_ID_MatMulInteger, MATRIX, 0, 1 }, { ONXI_ID_QLinearMatMul, MATRIX, 0, 3 },
+    { ONXI_ID_Gemm, GEMM, 0, 1 },     { ONXI_ID_Transpose, TURNED, 0, 0 },     { ONXI_ID_Concat, JOINED, 0, 0 },
 };
-
-/* Operators of one element each, of any number of inputs, and those that keep or reduce axes in their place. */
-static const char *const aligned[] = {
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Add",
-    "And",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "BitShift",
-    "BitwiseAnd",
-    "BitwiseNot",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Cast",
-    "CastLike",
-    "Ceil",
-    "Celu",
-    "Cos",
-    "Cosh",
-    "Div",
-    "Dropout",
-    "Elu",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Gelu",
-    "Greater",
-    "GreaterOrEqual",
-    "HardSigmoid",
-    "HardSwish",
-    "Hardmax",
-    "Identity",
-    "IsInf",
-    "IsNaN",
-    "LeakyRelu",
-    "Less",
-    "LessOrEqual",
-    "Log",
-    "LogSoftmax",
-    "Max",
-    "Mean",
-    "Min",
-    "Mish",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "PRelu",
-    "Pow",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Selu",
-    "Shrink",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Sinh",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Sub",
-    "Sum",
-    "Swish",
-    "Tan",
-    "Tanh",
-    "ThresholdedRelu",
-    "Where",
-    "Xor",
-    NULL,
-};
-static const char *const reducing[] = { "ReduceL1",   "ReduceL2",  "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
-                                        "ReduceMean", "ReduceMin", "ReduceProd",   "ReduceSum",       "ReduceSumSquare",
-                                        NULL };
 
 typedef struct operand {
     const onx_sharding_spec *spec; /* NULL: it has none */
@@ -477,22 +371,25 @@ static void compare_all(sharding *s, const operand *all, uint32_t count, int64_t
     }
 }
 
-static const struct relation_row *relation_of(const onx_node *n)
+/* Operators of one element each, of any number of inputs, and those that keep or reduce axes in their place. */
+static const struct relation_row *relation_of(const onx_node *n, onxi_op_id op)
 {
-    static const struct relation_row plain = { "", ALIGNED, 0, 0 };
-    onx_str op = onx_view(n->op_type);
+    static const struct relation_row plain = { ONXI_ID_NONE, ALIGNED, 0, 0 };
     for (size_t i = 0; i < sizeof relations / sizeof *relations; i++)
-        if (onx_str_is(op, relations[i].op))
+        if (relations[i].op == op)
             return &relations[i];
-    return listed(op, aligned) || (listed(op, reducing) && int_attribute(n, "keepdims", 1)) ? &plain : NULL;
+    bool alike = onxi_operator_is(op, ONXI_TRAIT_ELEMENTWISE) ||
+                 (onxi_operator_is(op, ONXI_TRAIT_KEEPS_AXES) && n->input_count == 1) ||
+                 (onxi_operator_is(op, ONXI_TRAIT_REDUCTION) && int_attribute(n, "keepdims", 1));
+    return alike ? &plain : NULL;
 }
 
 static void check_sharding(onxi_check *k, const onxi_check_at *at, const onx_node *n,
-                           const onx_node_device_configuration *c, onxi_check_scope *scope)
+                           const onx_node_device_configuration *c, onxi_check_scope *scope, onxi_op_id op)
 {
     enum { MOST = 1 << 20 }; /* pairs of operands and configurations; nobody writes that many for good */
     uint64_t count = (uint64_t)n->input_count + n->output_count;
-    const struct relation_row *row = k->notes && c->sharding_spec_count > 1 ? relation_of(n) : NULL;
+    const struct relation_row *row = k->notes && c->sharding_spec_count > 1 ? relation_of(n, op) : NULL;
     if (!row || count * onx_node_more(n)->device_configurations_count > MOST)
         return;
     operand *all = ONXI_ARRAY(k->arena, operand, count);
@@ -539,6 +436,7 @@ void onxi_check_node_devices(onxi_check *k, const onxi_check_at *at, const onx_n
     if (!more->device_configurations_count)
         return;
     onxi_check_gate(k, at, "V-20", "device_configurations", 11);
+    const onxi_op_id op = onxi_check_operator_of(k, node, scope);
     onxi_check_set *ids = onxi_check_set_new(k), *operands = onxi_check_set_new(k);
     for (uint32_t i = 0; i < node->output_count; i++)
         onxi_check_set_add(k, operands, onx_view(node->output[i]), 0, NULL);
@@ -581,12 +479,12 @@ void onxi_check_node_devices(onxi_check *k, const onxi_check_at *at, const onx_n
                     "the tensor has a sharding already");
             check_spec(k, spec, s, operands, scope, devices);
         }
-        if (c->sharding_spec_count && !onxi_domain_plain(onx_view(node->domain)).len) {
-            if (listed(onx_view(node->op_type), not_shardable))
+        if (c->sharding_spec_count && op != ONXI_ID_NONE) {
+            if (!is_shardable(op))
                 onxi_check_find(k, here, "D-21", ONXI_PLAIN, "sharding is not defined for %s",
                                 onxi_check_quote(k, onx_view(node->op_type)));
             else
-                check_sharding(k, here, node, c, scope);
+                check_sharding(k, here, node, c, scope, op);
         }
     }
 }

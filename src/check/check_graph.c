@@ -143,15 +143,15 @@ static void check_inputs(onxi_check *k, const onxi_check_at *at, const onx_graph
 }
 
 /* How many inputs of a subgraph the node that holds it provides. */
-static uint32_t provided(const onxi_check_scope *scope)
+static uint32_t provided(onxi_check *k, onxi_check_scope *scope)
 {
     const onx_node *n = scope->holder;
-    if (!n || onx_str_is(onx_view(n->op_type), "If"))
+    if (!n || onxi_check_operator_of(k, n, scope) == ONXI_ID_If)
         return 0;
     return n->input_count;
 }
 
-static void check_with_input(onxi_check *k, const onxi_check_at *at, const onx_graph *g, const onxi_check_scope *scope,
+static void check_with_input(onxi_check *k, const onxi_check_at *at, const onx_graph *g, onxi_check_scope *scope,
                              uint32_t name)
 {
     const onxi_check_meaning *m = name == UINT32_MAX ? NULL : &k->names.meaning[name];
@@ -170,7 +170,7 @@ static void check_with_input(onxi_check *k, const onxi_check_at *at, const onx_g
     if (k->ir_version >= 4)
         onxi_check_find(k, at, "S-09", (onxi_check_detail){ .severity = onxi_check_by_full(k) },
                         "an input of a subgraph is also an initializer of it");
-    else if (m->index < provided(scope))
+    else if (m->index < provided(k, scope))
         onxi_check_find(k, at, "S-10", ONXI_PLAIN,
                         "an input that the node provides is also an initializer of the subgraph");
 }

@@ -220,73 +220,15 @@ enum { AXES = 8 };
 
 /* What an operator expects of the axes of its data (input 0) and of its weights (input 1): batch and channel, or the
  * two channels of a filter, come first, the rest after. */
-static const struct layout {
-    const char *op;
-    const char *weights[2]; /* NULL: none */
-} layouts[] = {
-    { "AveragePool", { NULL } },
-    { "BatchNormalization", { NULL } },
-    { "Conv", { "FILTER_OUT_CHANNEL", "FILTER_IN_CHANNEL" } },
-    { "ConvInteger", { "FILTER_OUT_CHANNEL", "FILTER_IN_CHANNEL" } },
-    { "ConvTranspose", { "FILTER_IN_CHANNEL", "FILTER_OUT_CHANNEL" } },
-    { "DepthToSpace", { NULL } },
-    { "GlobalAveragePool", { NULL } },
-    { "GlobalLpPool", { NULL } },
-    { "GlobalMaxPool", { NULL } },
-    { "GridSample", { NULL } },
-    { "GroupNormalization", { NULL } },
-    { "InstanceNormalization", { NULL } },
-    { "LRN", { NULL } },
-    { "LpPool", { NULL } },
-    { "MaxPool", { NULL } },
-    { "MaxRoiPool", { NULL } },
-    { "RoiAlign", { NULL } },
-    { "SpaceToDepth", { NULL } },
+static const struct filter {
+    onxi_op_id op;
+    const char *axes[2];
+} filters[] = {
+    { ONXI_ID_Conv, { "FILTER_OUT_CHANNEL", "FILTER_IN_CHANNEL" } },
+    { ONXI_ID_ConvInteger, { "FILTER_OUT_CHANNEL", "FILTER_IN_CHANNEL" } },
+    { ONXI_ID_ConvTranspose, { "FILTER_IN_CHANNEL", "FILTER_OUT_CHANNEL" } },
 };
 static const char *const data_axes[2] = { "DATA_BATCH", "DATA_CHANNEL" };
-
-/* Each axis of the first output is the same axis of the first input. */
-static const char *const keeps_axes[] = {
-    "Abs",
-    "AveragePool",
-    "BatchNormalization",
-    "Cast",
-    "Ceil",
-    "Clip",
-    "Dropout",
-    "Elu",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Gelu",
-    "HardSwish",
-    "HardSigmoid",
-    "Hardmax",
-    "Identity",
-    "InstanceNormalization",
-    "LRN",
-    "LeakyRelu",
-    "Log",
-    "LogSoftmax",
-    "LpPool",
-    "MaxPool",
-    "Mish",
-    "Neg",
-    "PRelu",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Selu",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Swish",
-    "Tanh",
-    "ThresholdedRelu",
-    NULL,
-};
 
 static bool any_denoted(const onx_tensor_shape *shape)
 {
@@ -344,11 +286,10 @@ static const onx_tensor_shape *denoted_shape(onxi_check *k, onxi_check_scope *sc
         if (any_denoted(shape))
             return shape;
         const onx_node *n = m->kind == ONXI_NAME_OUTPUT && m->index < scope->node_count ? scope->nodes[m->index] : NULL;
-        if (!n || !n->input_count || !n->output_count || !onx_str_equal(onx_view(n->output[0]), name) ||
-            onxi_domain_plain(onx_view(n->domain)).len)
+        if (!n || !n->input_count || !n->output_count || !onx_str_equal(onx_view(n->output[0]), name))
             return NULL;
-        onx_str op = onx_view(n->op_type);
-        if (onx_str_is(op, "Transpose") ? !turn(n, axis) : !is_one_of(op, keeps_axes, false))
+        const onxi_op_id op = onxi_check_operator_of(k, n, scope);
+        if (op == ONXI_ID_Transpose ? !turn(n, axis) : !onxi_operator_is(op, ONXI_TRAIT_KEEPS_AXES))
             return NULL;
         name = onx_view(n->input[0]);
     }
@@ -379,12 +320,12 @@ static void check_axes(onxi_check *k, const onxi_check_at *at, const onx_node *n
     }
 }
 
-void onxi_check_layout(onxi_check *k, const onxi_check_at *at, const onx_node *n, onxi_check_scope *scope)
+void onxi_check_layout(onxi_check *k, const onxi_check_at *at, const onx_node *n, onxi_op_id op,
+                       onxi_check_scope *scope)
 {
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-        if (onx_str_is(onx_view(n->op_type), layouts[i].op)) {
-            check_axes(k, at, n, 0, scope, data_axes);
-            if (layouts[i].weights[0])
-                check_axes(k, at, n, 1, scope, layouts[i].weights);
-        }
+    if (onxi_operator_is(op, ONXI_TRAIT_CHANNELS))
+        check_axes(k, at, n, 0, scope, data_axes);
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+        if (filters[i].op == op)
+            check_axes(k, at, n, 1, scope, filters[i].axes);
 }

@@ -280,23 +280,23 @@ static void check_rare(onxi_check *k, const onxi_check_at *at, const onx_node *n
 
 /* Outputs behind the first that exist only in a mode that an attribute chooses (ND-23). */
 static const struct mode {
-    const char *op;
+    onxi_op_id op;
     int first, last; /* versions of the operator */
     const char *attribute;
     bool needed; /* the attribute has to be set for them, and not only left alone */
 } modes[] = {
-    { "BatchNormalization", 14, INT_MAX, "training_mode", true },
-    { "BatchNormalization", 1, 6, "is_test", false },
-    { "Dropout", 1, 6, "is_test", false },
+    { ONXI_ID_BatchNormalization, 14, INT_MAX, "training_mode", true },
+    { ONXI_ID_BatchNormalization, 1, 6, "is_test", false },
+    { ONXI_ID_Dropout, 1, 6, "is_test", false },
 };
 
 static void check_mode(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_checked_op *op)
 {
-    if (n->output_count < 2 || op->bound->domain.len)
+    if (n->output_count < 2)
         return;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         const struct mode *m = &modes[i];
-        if (!onx_str_is(op->bound->name, m->op) || op->schema->since < m->first || op->schema->since > m->last)
+        if (op->bound->op != m->op || op->schema->since < m->first || op->schema->since > m->last)
             continue;
         uint32_t count, output = 1;
         const onx_attribute *a = onx_node_attribute(n, m->attribute);
@@ -345,12 +345,12 @@ void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *n, 
         check_operands(k, at, op, n->input, n->input_count, false);
         check_operands(k, at, op, n->output, n->output_count, true);
         check_against_schema(k, at, op, n);
-        if (op->holds_graphs && !op->bound->domain.len)
+        if (op->holds_graphs)
             onxi_check_subgraph_shape(k, at, n, op);
         if (k->notes)
             check_mode(k, at, n, op);
         if (k->denoted && scope->names)
-            onxi_check_layout(k, at, n, scope);
+            onxi_check_layout(k, at, n, op->bound->op, scope);
         if (op->bound->op == ONXI_ID_Gradient && scope->names)
             onxi_check_gradient(k, at, n, scope);
     } else if (!n->output_count) {

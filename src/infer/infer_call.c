@@ -112,10 +112,17 @@ static onx_status call_type(onxi_call *call, const onx_type *type, onxi_type *ou
     return onxi_infer_type_read(running(call)->infer, type, out);
 }
 
+static onxi_op_id call_which(onxi_call *call, const onx_node *node)
+{
+    const onxi_bound *bound = onxi_bind(running(call)->scope->frame->binder, node);
+    return bound && bound->kind == ONXI_BOUND_OPERATOR ? bound->op : ONXI_ID_NONE;
+}
+
 const onxi_call_ops onxi_infer_call_ops = {
     .value = call_value,
     .constant = call_constant,
     .subgraph = call_subgraph,
     .type = call_type,
+    .which = call_which,
     .fail = call_fail,
 };

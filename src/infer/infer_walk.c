@@ -345,6 +345,7 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
     const onx_function *function = schema && !schema->custom ? schema->body : bound->function;
     onxi_attrs attrs = { .count = 0 };
     run.call = (onxi_call){ .schema = schema,
+                            .op = bound->op,
                             .node = node,
                             .attrs = &attrs,
                             .opset = bound->opset,

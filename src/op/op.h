@@ -11,6 +11,27 @@
 #include "dim/dim.h"
 #include "ir/ir.h"
 
+/* ---- the built-in operators ---- */
+
+/* By number: ONXI_ID_Conv and so on; ONXI_ID_NONE: not built in. After a node is bound nobody looks at its name. */
+typedef enum onxi_op_id {
+    ONXI_ID_NONE,
+#define OPERATOR(domain, name, family, traits, summary) ONXI_ID_##name,
+#include "op/operators.def"
+    ONXI_ID_END
+} onxi_op_id;
+
+/* What is true of an operator in all its versions, so that those who treat many operators alike need no list of them:
+ * flags of the rows of operators.def. A test compares them with what the operators do. */
+enum {
+    ONXI_TRAIT_ELEMENTWISE = 1, /* an element of the output is made from those in its place, inputs broadcast:
+                                 * since version 7 aligned at the last axis */
+    ONXI_TRAIT_KEEPS_AXES = 2,  /* axis i of output 0 is axis i of input 0, and means the same */
+    ONXI_TRAIT_REDUCTION = 4,   /* with keepdims, axis i of the output is axis i of input 0, or has size 1 */
+    ONXI_TRAIT_WINDOW = 8,      /* an element of the output is made from a part of the spatial axes of input 0 */
+    ONXI_TRAIT_CHANNELS = 16    /* input 0 has batch, channels, and then spatial axes */
+};
+
 /* ---- types as rules see them ---- */
 
 typedef enum onxi_type_kind {
@@ -82,22 +103,11 @@ bool onxi_attrs_given(const onxi_attrs *attrs, const char *name); /* by the node
 /* What each entry of a list of an operator with windows is where ONNX leaves the list out: 1 for strides and dilations,
  * 0 for pads and output_padding. */
 int64_t onxi_attr_implied(const char *name);
-
-/* A list with an entry per spatial axis, of operators that slide windows. */
-typedef enum onxi_window_attr {
-    ONXI_WINDOW_STRIDES,
-    ONXI_WINDOW_DILATIONS,
-    ONXI_WINDOW_PADS, /* two per axis: all starts, then all ends */
-    ONXI_WINDOW_OUTPUT_PADDING
-} onxi_window_attr;
-/* Writes the entries to `out`: what is given, else what ONNX implies, 1 for strides and dilations and 0 for paddings.
- * False, with the reason in `why`, when there are too many or too few, or one is below 1 (paddings: 0; pads are only
- * bounded where `least` says so). */
-
 /* ---- one node being inferred: all that a rule may look at or set ---- */
 
 typedef struct onxi_call {
     const struct onxi_schema *schema;
+    onxi_op_id op; /* of built-in operators */
     const onx_node *node;
     const onxi_attrs *attrs;
     const char *misread; /* a rule has asked for the value of this attribute, which has none */
@@ -132,6 +142,8 @@ typedef struct onxi_call_ops {
                            onxi_type *outputs, uint32_t output_count);
     /* A type that an attribute holds, with the dimensions of this call. */
     onx_status (*type)(onxi_call *call, const onx_type *type, onxi_type *out);
+    /* Which built-in operator a node of one of its subgraphs names. */
+    onxi_op_id (*which)(onxi_call *call, const onx_node *node);
     /* Records why the node cannot be inferred; returns ONX_E_INVALID, so that rules `return onxi_call_fail(...)`. */
     onx_status (*fail)(onxi_call *call, const char *format, va_list args);
 } onxi_call_ops;
@@ -328,17 +340,10 @@ typedef struct onxi_operator {
     const char *domain, *name;
     uint8_t domain_length, name_length;
     onxi_family family;
+    uint16_t traits;         /* ONXI_TRAIT_* */
     const char *summary;     /* what it does, one sentence */
     const onxi_schema *rows; /* newest version first, ends with a NULL name */
 } onxi_operator;
-
-/* The built-in operators by number: ONXI_ID_Conv and so on; ONXI_ID_NONE: not built in. */
-typedef enum onxi_op_id {
-    ONXI_ID_NONE,
-#define OPERATOR(domain, name, family, summary) ONXI_ID_##name,
-#include "op/operators.def"
-    ONXI_ID_END
-} onxi_op_id;
 
 /* Sorted by domain and name; the operator with number `id` is at id - 1. */
 extern const onxi_operator onxi_operators[];
@@ -346,6 +351,16 @@ extern const uint32_t onxi_operator_count;
 static inline onxi_op_id onxi_operator_id(const onxi_operator *operator_)
 {
     return operator_ ? (onxi_op_id)(operator_ - onxi_operators + 1) : ONXI_ID_NONE;
+}
+/* NULL for ONXI_ID_NONE. */
+static inline const onxi_operator *onxi_operator_of(onxi_op_id id)
+{
+    return id > ONXI_ID_NONE && id < ONXI_ID_END ? &onxi_operators[id - 1] : NULL;
+}
+/* Does the operator have one of the traits? */
+static inline bool onxi_operator_is(onxi_op_id id, unsigned traits)
+{
+    return id > ONXI_ID_NONE && id < ONXI_ID_END && (onxi_operators[id - 1].traits & traits);
 }
 /* "" and "ai.onnx" are the same; NULL when there is none. */
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name);

@@ -8,12 +8,21 @@ const onxi_family_row onxi_families[ONXI_FAMILY_COUNT] = {
 #include "op/families.def"
 };
 
-#define OPERATOR(domain, name, family, summary) extern const onxi_schema onxi_op_##name[];
+#define OPERATOR(domain, name, family, traits, summary) extern const onxi_schema onxi_op_##name[];
 #include "op/operators.def"
 
+/* The words of operators.def. */
+enum {
+    ELEMENTWISE = ONXI_TRAIT_ELEMENTWISE,
+    KEEPS_AXES = ONXI_TRAIT_KEEPS_AXES,
+    REDUCTION = ONXI_TRAIT_REDUCTION,
+    WINDOW = ONXI_TRAIT_WINDOW,
+    CHANNELS = ONXI_TRAIT_CHANNELS
+};
+
 const onxi_operator onxi_operators[] = {
-#define OPERATOR(domain, name, family, summary)                                                                        \
-    { domain, #name, sizeof(domain) - 1, sizeof(#name) - 1, ONXI_FAMILY_##family, summary, onxi_op_##name },
+#define OPERATOR(domain, name, family, traits, summary)                                                                \
+    { domain, #name, sizeof(domain) - 1, sizeof(#name) - 1, ONXI_FAMILY_##family, traits, summary, onxi_op_##name },
 #include "op/operators.def"
 };
 

@@ -182,6 +182,9 @@ typedef struct onxi_run_env {
     const onxi_run_watch *watch;  /* may be NULL */
 } onxi_run_env;
 
+/* Whether the results follow from the inputs alone, so that they can be computed once and for all where those are
+ * constants. */
+bool onxi_run_op_is_pure(const onxi_run_op *op);
 /* The types of the outputs: kind NONE where they depend on data. `values` gets plain types, dims in the arena. */
 onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
                              onx_value *const *outputs);

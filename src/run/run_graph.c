@@ -397,9 +397,7 @@ static onx_status check_op(builder *b, const onxi_run_op *op)
 
 static bool can_fold(const builder *b, const onxi_run_op *op)
 {
-    if (op->graph_count || !op->kernel_count || op->kernels[0]->flags & ONX_KERNEL_RANDOM)
-        return false;
-    if (op->schema && op->schema->flags & ONX_OP_NONDETERMINISTIC)
+    if (!onxi_run_op_is_pure(op))
         return false;
     for (uint32_t i = 0; i < op->input_count; i++)
         if (op->inputs[i] != ONXI_NO_SLOT && !b->g->slots[op->inputs[i]].constant)

@@ -33,6 +33,18 @@ onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op)
     return onxi_run_frame_path(arena, op->frame, op->index, op->node);
 }
 
+/* ---- kinds of ops ---- */
+
+bool onxi_run_op_is_pure(const onxi_run_op *op)
+{
+    if (op->graph_count || !op->kernel_count || (op->schema && op->schema->flags & ONXI_OP_NONDETERMINISTIC))
+        return false;
+    for (uint32_t i = 0; i < op->kernel_count; i++)
+        if (op->kernels[i]->flags & ONX_KERNEL_RANDOM)
+            return false;
+    return true;
+}
+
 /* ---- types ---- */
 
 typedef struct typing {
@@ -125,7 +137,19 @@ static onx_status call_fail(onxi_call *call, const char *format, va_list args)
     return ONX_E_INVALID;
 }
 
-static const onxi_call_ops call_ops = { call_value, call_constant, call_subgraph, call_type, call_fail };
+/* Only rules that look into subgraphs ask, and those do not run before the subgraphs have. */
+static onxi_op_id call_which(onxi_call *call, const onx_node *node)
+{
+    (void)call, (void)node;
+    return ONXI_ID_NONE;
+}
+
+static const onxi_call_ops call_ops = { .value = call_value,
+                                        .constant = call_constant,
+                                        .subgraph = call_subgraph,
+                                        .type = call_type,
+                                        .which = call_which,
+                                        .fail = call_fail };
 
 uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
 {
@@ -137,6 +161,7 @@ uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
     for (uint32_t i = 0; i < op->input_count; i++)
         inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : &given;
     t.call = (onxi_call){ .schema = op->schema,
+                          .op = op->id,
                           .node = op->node,
                           .attrs = &op->attrs,
                           .arena = e->arena,
@@ -247,6 +272,7 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
         if (inputs[i] && !(in[i] = type_of(e->arena, inputs[i])))
             return ONX_E_MEMORY;
     t.call = (onxi_call){ .schema = op->schema,
+                          .op = op->id,
                           .node = op->node,
                           .attrs = &op->attrs,
                           .opset = op->since,

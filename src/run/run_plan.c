@@ -161,8 +161,7 @@ static onx_value *slot_value(planner *pl, uint32_t slot)
 
 static bool foldable(planner *pl, const onxi_run_op *op)
 {
-    if (op->graph_count || !op->kernel_count || op->kernels[0]->flags & ONX_KERNEL_RANDOM ||
-        (op->schema && op->schema->flags & ONX_OP_NONDETERMINISTIC))
+    if (!onxi_run_op_is_pure(op))
         return false;
     bool shapes = op->kernels[0]->flags & ONX_KERNEL_SHAPE_ONLY;
     uint64_t size = 0;

@@ -249,15 +249,15 @@ static bool never_stops(onxi_call *call, const onx_graph *body)
         for (uint32_t i = 0; !maker && i < body->initializer_count; i++)
             if (onx_str_equal(onx_view(body->initializer[i]->name), name))
                 return is_true(call, body->initializer[i]);
-        if (!maker || onx_view(maker->domain).len)
+        if (!maker)
             return false;
-        onx_str op = onx_view(maker->op_type);
+        const onxi_op_id op = call->ops->which(call, maker);
         const onx_attribute *value = onx_node_attribute(maker, "value");
         uint32_t count;
         onx_tensor *const *tensor = value ? onx_attribute_value(value, ONX_SLOT_T, &count) : NULL;
-        if (onx_str_is(op, "Constant"))
+        if (op == ONXI_ID_Constant)
             return tensor && is_true(call, *tensor);
-        if ((!onx_str_is(op, "Identity") && !onx_str_is(op, "Cast")) || maker->input_count != 1)
+        if ((op != ONXI_ID_Identity && op != ONXI_ID_Cast) || maker->input_count != 1)
             return false;
         name = onx_view(maker->input[0]);
     }

@@ -82,7 +82,7 @@ onx_status onxi_rule_cumulate(onxi_call *call)
     onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
     if (x && onxi_call_const_int(call, 1, &axis))
         ONX_TRY(onxi_call_axis(call, axis, x->rank, &at));
-    carry_cumulated(call, strcmp(call->schema->name, "CumSum") == 0 ? onxi_dim_add : onxi_dim_mul);
+    carry_cumulated(call, call->op == ONXI_ID_CumSum ? onxi_dim_add : onxi_dim_mul);
     return ONX_OK;
 }
 

@@ -5,15 +5,15 @@
 static void carry_reduced(onxi_call *call, uint32_t rank)
 {
     static const struct {
-        const char *name;
+        onxi_op_id op;
         onxi_dim (*step)(onxi_dims *dims, onxi_dim a, onxi_dim b);
-    } steps[] = { { "ReduceSum", onxi_dim_add },
-                  { "ReduceProd", onxi_dim_mul },
-                  { "ReduceMax", onxi_dim_max },
-                  { "ReduceMin", onxi_dim_min } };
+    } steps[] = { { ONXI_ID_ReduceSum, onxi_dim_add },
+                  { ONXI_ID_ReduceProd, onxi_dim_mul },
+                  { ONXI_ID_ReduceMax, onxi_dim_max },
+                  { ONXI_ID_ReduceMin, onxi_dim_min } };
     const onxi_known_ints *in = onxi_call_value(call, 0);
     for (size_t i = 0; in && in->count && i < sizeof steps / sizeof *steps; i++) {
-        if (strcmp(steps[i].name, call->schema->name) != 0)
+        if (steps[i].op != call->op)
             continue;
         onxi_dim *out = onxi_call_set_value(call, 0, rank, 1);
         if (!out)

@@ -26,9 +26,8 @@ static onxi_dim hidden_size(onxi_call *call)
 static onx_status recurrent_operands(onxi_call *call, const onxi_type *x, bool batch_first, onxi_dim count,
                                      onxi_dim hidden)
 {
-    const char *name = call->schema->name;
     onxi_dims *d = call->dims;
-    const int64_t gates = strcmp(name, "LSTM") == 0 ? 4 : strcmp(name, "GRU") == 0 ? 3 : 1;
+    const int64_t gates = call->op == ONXI_ID_LSTM ? 4 : call->op == ONXI_ID_GRU ? 3 : 1;
     const onxi_dim rows = onxi_dim_mul(d, hidden, gates), batch = x ? x->dims[!batch_first] : ONXI_DIM_UNKNOWN;
     const onxi_dim state[] = { batch_first ? batch : count, batch_first ? count : batch, hidden };
     ONX_TRY(onxi_call_want_dims(call, 1, 3, (onxi_dim[]){ count, rows, x ? x->dims[2] : ONXI_DIM_UNKNOWN }));
