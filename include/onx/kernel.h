@@ -148,7 +148,8 @@ struct onx_kernel {
     int32_t since;       /* serves this version and later ones until a row of the same operator with a higher `since` */
     uint32_t dtypes;     /* bits of element types, of the operand `dtype_from`; 0: any */
     int8_t dtype_from;   /* ONX_INPUT(i) or ONX_OUTPUT(i) */
-    int8_t preference;   /* the highest that accepts is taken; the plain kernel has 0 */
+    int8_t preference;   /* the highest that accepts is taken, of equal ones the first; the plain kernel has 0. A row of
+                          * yours is asked before the built-in ones whatever they have */
     uint16_t flags;      /* ONX_KERNEL_* */
     uint8_t post_op;     /* ONX_POST_* */
     const char *variant; /* NULL: "plain" */

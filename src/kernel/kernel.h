@@ -14,13 +14,23 @@
 /* All built-in rows, table by table; ends with NULL. */
 extern const onx_kernel *const onxi_kernel_tables[];
 
-/* Which rows serve an operator: made per session, no state shared between sessions. */
+/* Which built-in rows serve an operator: made per session, no state shared between sessions. */
 typedef struct onxi_kernel_index onxi_kernel_index;
-/* `own` (may be NULL) comes before the built-in rows. */
+/* `own` (may be NULL): rows of the session's caller, which outlive the index. */
 onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, const onxi_kernel_index **out);
-/* Candidates for a version of an operator, best first; NULL when there is none. */
-const onx_kernel *const *onxi_kernel_find(const onxi_kernel_index *index, onx_str domain, onx_str op, int32_t since,
-                                          uint32_t *count);
+
+/* A version of an operator, as a binder found it. */
+typedef struct onxi_kernel_wanted {
+    onx_str domain, name;
+    onxi_op_id op; /* of built-in operators */
+    int32_t since;
+    const onx_kernel *registered; /* that came with an operator of a registry; NULL: none */
+} onxi_kernel_wanted;
+/* The rows that may run it, in the order in which they are asked: those of the session's caller, those that came with
+ * the operator, the built-in ones. Of each source the newest version that is not above `since` counts, the highest
+ * preference first, then in the order of the table. *out, in the arena, has *count_out of them, maybe none. */
+onx_status onxi_kernel_candidates(const onxi_kernel_index *index, onx_arena *arena, const onxi_kernel_wanted *want,
+                                  const onx_kernel *const **out, uint32_t *count_out);
 static inline const char *onxi_kernel_variant(const onx_kernel *k)
 {
     return k->variant ? k->variant : "plain";

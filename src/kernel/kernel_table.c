@@ -1,8 +1,6 @@
 /* kernel_table.c - the list of kernel tables, and which rows serve an operator. A new file of rows is one line here. */
 #include "kernel/kernel.h"
 
-#include <stdlib.h>
-
 #define TABLES(TABLE)                                                                                                  \
     TABLE(conv)                                                                                                        \
     TABLE(conv_transpose)                                                                                              \
@@ -73,11 +71,11 @@ const onx_kernel *const onxi_kernel_tables[] = { TABLES(LIST)
 #endif
                                                          NULL };
 
-/* Rows sorted by operator, then newest version first, then preference; the table has the first row of each operator. */
+/* The built-in rows by operator: those of operator `id` are rows[first[id]] to rows[first[id + 1] - 1], ordered. */
 struct onxi_kernel_index {
+    const onx_kernel *own; /* of the caller; NULL: none */
     const onx_kernel **rows;
-    uint32_t row_count;
-    onxi_table table;
+    uint32_t first[ONXI_ID_END + 1];
 };
 
 static onx_str row_domain(const onx_kernel *k)
@@ -85,88 +83,117 @@ static onx_str row_domain(const onx_kernel *k)
     return onxi_domain_plain(onx_str_of(k->domain ? k->domain : ""));
 }
 
-static int compare_text(onx_str a, onx_str b)
+static onxi_op_id row_operator(const onx_kernel *k)
 {
-    size_t n = a.len < b.len ? a.len : b.len;
-    int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
-    return c ? c : (a.len > b.len) - (a.len < b.len);
+    return onxi_operator_id(onxi_operator_find(row_domain(k), onx_str_of(k->op)));
 }
 
-static int compare_rows(const void *pa, const void *pb)
+/* Does `a` come before `b`, which stands before it in the tables? The newest version first, then the highest
+ * preference; rows that are equal in both stay as they stand. */
+static bool goes_before(const onx_kernel *a, const onx_kernel *b)
 {
-    const onx_kernel *a = *(const onx_kernel *const *)pa, *b = *(const onx_kernel *const *)pb;
-    int c = compare_text(row_domain(a), row_domain(b));
-    if (!c)
-        c = strcmp(a->op, b->op);
-    if (!c)
-        c = (a->since < b->since) - (a->since > b->since);
-    if (!c)
-        c = (a->preference < b->preference) - (a->preference > b->preference);
-    return c ? c : (a > b) - (a < b); /* a fixed order, so that plans do not depend on qsort */
+    return a->since != b->since ? a->since > b->since : a->preference > b->preference;
 }
 
-static uint32_t hash_name(const onxi_kernel_index *index, onx_str domain, onx_str op)
+/* Puts a row in its place behind those that are there. An operator has few of them. */
+static void insert(const onx_kernel **rows, uint32_t count, const onx_kernel *k)
 {
-    return onxi_table_hash_texts(&index->table, op, domain, onx_str_make("", 0));
+    while (count && goes_before(k, rows[count - 1])) {
+        rows[count] = rows[count - 1];
+        count--;
+    }
+    rows[count] = k;
+}
+
+static bool is_taken(const onx_kernel *k, bool plain)
+{
+    return !plain || onxi_kernel_is_plain(k);
 }
 
 onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, const onxi_kernel_index **out)
 {
     uint32_t count = 0;
-    for (const onx_kernel *k = own; k && k->op; k++)
-        count++;
+    onxi_kernel_index *index = ONXI_NEW(arena, onxi_kernel_index);
+    uint32_t *filled = ONXI_ARRAY(arena, uint32_t, ONXI_ID_END);
     for (size_t t = 0; onxi_kernel_tables[t]; t++)
         for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
             count++;
-    onxi_kernel_index *index = ONXI_NEW(arena, onxi_kernel_index);
-    if (!index || !(index->rows = (const onx_kernel **)ONXI_ARRAY(arena, void *, count + 1u)))
+    uint16_t *ids = ONXI_ARRAY(arena, uint16_t, count + 1u);
+    if (!index || !filled || !ids || !(index->rows = (const onx_kernel **)ONXI_ARRAY(arena, void *, count + 1u)))
         return ONX_E_MEMORY;
-    index->table = onxi_table_in_arena(arena);
-    if (!onxi_table_reserve(&index->table, count))
-        return ONX_E_MEMORY;
-    for (const onx_kernel *k = own; k && k->op; k++)
-        index->rows[index->row_count++] = k;
+    index->own = own;
+    count = 0;
     for (size_t t = 0; onxi_kernel_tables[t]; t++)
-        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
-            if (!plain || onxi_kernel_is_plain(k))
-                index->rows[index->row_count++] = k;
-    if (index->row_count)
-        qsort(index->rows, index->row_count, sizeof *index->rows, compare_rows);
-    for (uint32_t i = 0; i < index->row_count; i++) {
-        const onx_kernel *k = index->rows[i], *before = i ? index->rows[i - 1] : NULL;
-        if (before && strcmp(before->op, k->op) == 0 && onx_str_equal(row_domain(before), row_domain(k)))
-            continue;
-        if (!onxi_table_add(&index->table, hash_name(index, row_domain(k), onx_str_of(k->op)), i))
-            return ONX_E_MEMORY;
-    }
+        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++) {
+            ids[count] = (uint16_t)row_operator(k);
+            if (is_taken(k, plain))
+                index->first[ids[count] + 1]++;
+            count++;
+        }
+    for (uint32_t id = 0; id < ONXI_ID_END; id++)
+        index->first[id + 1] += index->first[id];
+    count = 0;
+    for (size_t t = 0; onxi_kernel_tables[t]; t++)
+        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++) {
+            const uint16_t id = ids[count++];
+            if (is_taken(k, plain))
+                insert(index->rows + index->first[id], filled[id]++, k);
+        }
     *out = index;
     return ONX_OK;
 }
 
-const onx_kernel *const *onxi_kernel_find(const onxi_kernel_index *index, onx_str domain, onx_str op, int32_t since,
-                                          uint32_t *count)
+/* ---- which rows may run a node ---- */
+
+typedef struct candidates {
+    const onx_kernel **rows;
+    uint32_t count;
+    uint32_t start; /* of those of the source that is being looked through */
+} candidates;
+
+/* Of a source, rows of the newest version count that is not above the one asked for; the older ones that came before
+ * them go. */
+static void add_candidate(candidates *c, const onx_kernel *k, int32_t since)
 {
-    *count = 0;
-    domain = onxi_domain_plain(domain);
-    uint32_t hash = hash_name(index, domain, op);
-    ONXI_TABLE_EACH (&index->table, hash, found) {
-        uint32_t first = found;
-        const onx_kernel *k = index->rows[first];
-        if (!onx_str_is(op, k->op) || !onx_str_equal(domain, row_domain(k)))
-            continue;
-        uint32_t end = first;
-        while (end < index->row_count && strcmp(index->rows[end]->op, k->op) == 0 &&
-               onx_str_equal(row_domain(index->rows[end]), domain))
-            end++;
-        while (first < end && index->rows[first]->since > since)
-            first++;
-        uint32_t last = first;
-        while (last < end && index->rows[last]->since == index->rows[first]->since)
-            last++;
-        *count = last - first;
-        return *count ? &index->rows[first] : NULL;
+    if (k->since > since)
+        return;
+    if (c->count > c->start && c->rows[c->start]->since != k->since) {
+        if (c->rows[c->start]->since > k->since)
+            return;
+        c->count = c->start;
     }
-    return NULL;
+    insert(c->rows + c->start, c->count - c->start, k);
+    c->count++;
+}
+
+onx_status onxi_kernel_candidates(const onxi_kernel_index *index, onx_arena *arena, const onxi_kernel_wanted *want,
+                                  const onx_kernel *const **out, uint32_t *count_out)
+{
+    const uint32_t first = want->op ? index->first[want->op] : 0, end = want->op ? index->first[want->op + 1] : 0;
+    size_t room = end - first;
+    for (const onx_kernel *k = index->own; k && k->op; k++)
+        room++;
+    for (const onx_kernel *k = want->registered; k && k->op; k++)
+        room++;
+    *out = NULL;
+    *count_out = 0;
+    if (!room)
+        return ONX_OK;
+    candidates c = { .rows = (const onx_kernel **)ONXI_ARRAY(arena, void *, room) };
+    if (!c.rows)
+        return ONX_E_MEMORY;
+    for (const onx_kernel *k = index->own; k && k->op; k++)
+        if (onx_str_is(want->name, k->op) && onx_str_equal(want->domain, row_domain(k)))
+            add_candidate(&c, k, want->since);
+    c.start = c.count;
+    for (const onx_kernel *k = want->registered; k && k->op; k++)
+        add_candidate(&c, k, want->since);
+    c.start = c.count;
+    for (uint32_t i = first; i < end; i++)
+        add_candidate(&c, index->rows[i], want->since);
+    *out = c.rows;
+    *count_out = c.count;
+    return ONX_OK;
 }
 
 bool onxi_kernel_suits(const onx_kernel *k, const onx_prepare *p)

@@ -114,7 +114,7 @@ typedef struct onxi_run_expansion {
 
 /* What a session notes of a name that is bound (onxi_bound.more). */
 typedef struct onxi_run_bound {
-    const onx_kernel *const *kernels; /* those that came with the operator, then the session's, best first */
+    const onx_kernel *const *kernels; /* in the order in which they are asked */
     uint32_t kernel_count;
     int32_t since;     /* of the operator */
     onxi_binder *body; /* of the body that an operator-set document gives; NULL: not asked for */

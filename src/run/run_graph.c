@@ -444,35 +444,24 @@ static onx_status fold(builder *b, const onxi_run_op *op)
     return status;
 }
 
-/* The kernels of what a node names; those that came with a registered operator are asked before others. */
+/* The kernels of what a node names. */
 static onx_status note_kernels(onxi_run_session *s, onxi_bound *bound)
 {
     onxi_run_bound *more = ONXI_NEW(s->arena, onxi_run_bound);
     const onxi_schema *schema = bound->schema;
-    const onx_kernel *own = schema ? onx_op_kernel(schema) : NULL;
     if (!more)
         return ONX_E_MEMORY;
     more->since = schema                     ? schema->since
                   : bound->opset > INT32_MAX ? INT32_MAX
                   : bound->opset < 1         ? 1
                                              : (int32_t)bound->opset;
-    more->kernels = onxi_kernel_find(s->kernels, bound->domain, bound->name, more->since, &more->kernel_count);
     bound->more = more;
-    uint32_t count = 0;
-    while (own && own[count].op)
-        count++;
-    if (!count)
-        return ONX_OK;
-    const onx_kernel **kernels = ONXI_ARRAY(s->arena, const onx_kernel *, (size_t)count + more->kernel_count);
-    if (!kernels)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < count; i++)
-        kernels[i] = &own[i];
-    for (uint32_t i = 0; i < more->kernel_count; i++)
-        kernels[count + i] = more->kernels[i];
-    more->kernels = kernels;
-    more->kernel_count += count;
-    return ONX_OK;
+    const onxi_kernel_wanted want = { .domain = bound->domain,
+                                      .name = bound->name,
+                                      .op = bound->op,
+                                      .since = more->since,
+                                      .registered = schema ? onx_op_kernel(schema) : NULL };
+    return onxi_kernel_candidates(s->kernels, s->arena, &want, &more->kernels, &more->kernel_count);
 }
 
 /* The body of an operator that has no kernel, for this call of it; NULL when there is none. */

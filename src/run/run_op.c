@@ -248,11 +248,14 @@ static onx_status settle(onxi_run_env *e, const onxi_run_op *op, uint32_t output
 static onx_status types_by_kernel(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
                                   onx_value *const *outputs)
 {
-    if (!op->kernel_count || !op->kernels[0]->types)
+    uint32_t k = 0;
+    while (k < op->kernel_count && !op->kernels[k]->types)
+        k++;
+    if (k == op->kernel_count)
         return ONX_OK;
     onx_prepare p = { .inputs = inputs, .outputs = outputs };
     onxi_run_op_describe(e, op, &p);
-    return op->kernels[0]->types(&p);
+    return op->kernels[k]->types(&p);
 }
 
 onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,

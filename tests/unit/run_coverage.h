@@ -36,12 +36,14 @@ static inline uint32_t run_types_of_port(const onxi_schema *s, int port)
 }
 
 /* The plain rows that serve the version; *port_out and the types of the first. */
-static inline bool run_claim_of(const onxi_kernel_index *index, const onxi_schema *s, run_claim *out)
+static inline bool run_claim_of(const onxi_kernel_index *index, onx_arena *arena, const onxi_schema *s, run_claim *out)
 {
     uint32_t count, dtypes = 0;
     bool any = false;
-    const onx_kernel *const *rows =
-        onxi_kernel_find(index, onx_str_of(onx_op_domain(s)), onx_str_of(s->name), s->since, &count);
+    const onx_kernel *const *rows;
+    onxi_kernel_wanted want = { onx_str_of(onxi_schema_domain(s)), onx_str_of(s->name), ONXI_ID_NONE, s->since, NULL };
+    want.op = onxi_operator_id(onxi_operator_find(want.domain, want.name));
+    assert_int_equal(onxi_kernel_candidates(index, arena, &want, &rows, &count), ONX_OK);
     *out = (run_claim){ .schema = s, .port = onx_op_input(s, 0) ? ONX_INPUT(0) : ONX_OUTPUT(0) };
     if (!count && !onx_op_is_composed(s))
         return false;
@@ -68,7 +70,7 @@ static inline void run_coverage_make(run_coverage *c)
     for (uint32_t i = 0; i < onx_op_count(); i++)
         for (const onx_op *op = onx_op_get(i); op; op = onx_op_older(op)) {
             assert_true(c->count < sizeof c->claims / sizeof *c->claims);
-            c->count += run_claim_of(index, op, &c->claims[c->count]);
+            c->count += run_claim_of(index, arena, op, &c->claims[c->count]);
         }
     onx_arena_free(arena);
     onx_ctx_free(cx);

@@ -402,6 +402,116 @@ static onx_status double_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+/* ---- which rows are asked, and in which order ---- */
+
+static onx_status fill(onx_work *work, float value)
+{
+    for (uint64_t i = 0; i < work->outputs[0]->count; i++)
+        ((float *)work->outputs[0]->data)[i] = value;
+    return ONX_OK;
+}
+static onx_status seven_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    return fill(work, 7);
+}
+static onx_status eight_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    return fill(work, 8);
+}
+static onx_status decline(onx_prepare *p)
+{
+    (void)p;
+    return ONX_E_UNSUPPORTED;
+}
+
+/* What Relu-14 (or the operator of `registry`) makes of 3. */
+static float answer(const onx_kernel *own, const onx_registry *registry, const char *domain)
+{
+    static const int64_t one = 1;
+    char model[200];
+    snprintf(model, sizeof model,
+             "<ir_version: 8, opset_import: [\"\" : 15, \"own\" : 2]> g (float[1] x) => (float[1] y) { "
+             "y = %s (x) }",
+             domain);
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = parse(cx, model);
+    onx_session *s;
+    const onx_session_options options = { .kernels = own, .registry = registry };
+    assert_int_equal(onx_session_new(cx, doc, &options, &s), ONX_OK);
+    onx_value *x, *y = NULL;
+    assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 1, &one, &x), ONX_OK);
+    *(float *)x->data = 3;
+    assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
+    const float got = *(float *)y->data;
+    onx_value_free(x);
+    onx_value_free(y);
+    onx_session_free(s);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    return got;
+}
+
+static void test_run_session__own_kernels_are_asked_first(void **state)
+{
+    (void)state;
+    /* without any preference, and of an older version than the built-in row */
+    static const onx_kernel old[] = { { .op = "Relu", .since = 1, .preference = -5, .run = seven_run }, { 0 } };
+    static const onx_kernel none[] = { { .op = "Relu", .since = 15, .run = seven_run }, { 0 } };
+    static const onx_kernel refuses[] = { { .op = "Relu", .since = 1, .prepare = decline, .run = seven_run }, { 0 } };
+    /* of two alike the first; neither memory nor qsort decides */
+    static const onx_kernel twins[] = { { .op = "Relu", .since = 6, .run = eight_run },
+                                        { .op = "Relu", .since = 6, .run = seven_run },
+                                        { 0 } };
+    static const onx_kernel better[] = { { .op = "Relu", .since = 6, .run = eight_run },
+                                         { .op = "Relu", .since = 6, .preference = 1, .run = seven_run },
+                                         { 0 } };
+    static const onx_kernel newer[] = { { .op = "Relu", .since = 6, .run = eight_run, .preference = 9 },
+                                        { .op = "Relu", .since = 14, .run = seven_run },
+                                        { 0 } };
+    assert_true(answer(old, NULL, "Relu") == 7);
+    assert_true(answer(none, NULL, "Relu") == 3);
+    assert_true(answer(refuses, NULL, "Relu") == 3);
+    assert_true(answer(twins, NULL, "Relu") == 8);
+    assert_true(answer(better, NULL, "Relu") == 7);
+    assert_true(answer(newer, NULL, "Relu") == 7);
+}
+
+static onx_status same_type(void *user, onx_op_call *call)
+{
+    (void)user;
+    const int64_t one = 1;
+    return onx_op_call_set(call, 0, ONX_FLOAT, &one, 1);
+}
+
+static void test_run_session__own_kernels_are_asked_before_registered_ones(void **state)
+{
+    (void)state;
+    static const onx_op_port ports[] = { { "X", "tensor(float)", 0 }, { 0 } };
+    static const onx_kernel registered[] = { { .op = "F", .domain = "own", .since = 1, .run = eight_run }, { 0 } };
+    static const onx_kernel own[] = { { .op = "F", .domain = "own", .since = 1, .run = seven_run }, { 0 } };
+    static const onx_kernel others[] = { { .op = "G", .domain = "own", .since = 1, .run = seven_run },
+                                         { .op = "F", .since = 1, .run = seven_run },
+                                         { 0 } };
+    const onx_op_def def = { .name = "F",
+                             .domain = "own",
+                             .since = 1,
+                             .inputs = ports,
+                             .outputs = ports,
+                             .infer = same_type,
+                             .kernel = registered };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_registry *registry;
+    assert_int_equal(onx_registry_new(cx, &registry), ONX_OK);
+    assert_int_equal(onx_op_register(registry, &def), ONX_OK);
+    assert_true(answer(NULL, registry, "own.F") == 8);
+    assert_true(answer(own, registry, "own.F") == 7);
+    assert_true(answer(others, registry, "own.F") == 8);
+    onx_registry_free(registry);
+    onx_ctx_free(cx);
+}
+
 /* A kernel of one's own for an operator is run also where a fast kernel could do the built-in one in passing; what
  * takes a result as a bound is not done on the result. */
 static void test_run_session__post_operations_are_those_of_the_row(void **state)
@@ -601,6 +711,8 @@ int main(void)
         cmocka_unit_test(test_run_session__shapes_and_overrides),
         cmocka_unit_test(test_run_session__many_threads),
         cmocka_unit_test(test_run_session__own_kernel),
+        cmocka_unit_test(test_run_session__own_kernels_are_asked_first),
+        cmocka_unit_test(test_run_session__own_kernels_are_asked_before_registered_ones),
         cmocka_unit_test(test_run_session__post_operations_are_those_of_the_row),
         cmocka_unit_test(test_run_session__refusals),
         cmocka_unit_test(test_run_session__wrong_inputs),
