@@ -16,6 +16,9 @@
 
 /* Records an error and returns its status, so that `return onxi_fail(...)` raises. Texts are copied. */
 onx_status onxi_fail(onx_ctx *cx, onx_status status, onx_where where, const char *format, ...) ONX_PRINTF(4, 5);
+/* The exit of a public call: a failure for which no error was recorded since there were `errors` of them
+ * (onx_diag_total) is recorded as what its status says, so that none is without a diagnostic. Returns the status. */
+onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status);
 /* Records a warning or note. */
 void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where where, const char *format, ...)
     ONX_PRINTF(5, 6);

@@ -284,6 +284,15 @@ onx_status onxi_no_memory(onx_ctx *cx)
     return ONX_E_MEMORY;
 }
 
+onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status)
+{
+    if (status == ONX_OK || onx_diag_total(cx, ONX_ERROR) > errors)
+        return status;
+    if (status == ONX_E_MEMORY)
+        return onxi_no_memory(cx);
+    return onxi_fail(cx, status, ONXI_NOWHERE, "%s", onx_status_text(status));
+}
+
 void onxi_diag_move(onx_ctx *cx, onx_ctx *from)
 {
     for (size_t i = 0; i < from->diag_count; i++) {

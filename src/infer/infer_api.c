@@ -101,7 +101,7 @@ onx_status onxi_infer_main(onx_infer *e)
     return walk_graph(e, scope->frame, scope, NULL, 0, NULL, 0);
 }
 
-onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out)
+static onx_status infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out)
 {
     *out = NULL;
     onx_model *model = onx_doc_model(doc);
@@ -123,6 +123,12 @@ onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *opt
     else
         onx_infer_free(e);
     return status;
+}
+
+onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out)
+{
+    const size_t errors = onx_diag_total(cx, ONX_ERROR);
+    return onxi_tell(cx, errors, infer_new(cx, doc, options, out));
 }
 
 onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options)

@@ -21,7 +21,7 @@ static void read_value(onx_infer *e, onxi_infer_fact *fact)
     onx_ctx *loud = e->doc ? e->doc->cx : NULL;
     size_t errors = onx_diag_total(e->cx, ONX_ERROR);
     if (quiet && !e->quiet)
-        e->quiet = onx_ctx_new(NULL);
+        e->quiet = onxi_ctx_worker(e->cx);
     if (quiet && e->quiet)
         e->doc->cx = e->quiet;
     bool known = onxi_known_ints_of_tensor(e->doc, e->arena, fact->tensor, value);

@@ -87,12 +87,8 @@ static onx_status plan_early(onxi_run_session *s)
     return status;
 }
 
-onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
+static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
 {
-    ONXI_NEED(cx, out);
-    *out = NULL;
-    ONXI_NEED(cx, cx);
-    ONXI_NEED(cx, doc);
     onx_model *model = onx_doc_model(doc);
     if (!model || !model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
@@ -146,6 +142,16 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     s->watch = (onxi_run_watch){ 0 };
     *out = session;
     return ONX_OK;
+}
+
+onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
+{
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    const size_t errors = onx_diag_total(cx, ONX_ERROR);
+    return onxi_tell(cx, errors, session_new(cx, doc, options, out));
 }
 
 uint32_t onx_session_input_count(const onx_session *session)
@@ -250,19 +256,26 @@ static onx_status check_arguments(const onx_session *session, onx_ctx *cx, const
     return ONX_OK;
 }
 
+static onx_status run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                           const onx_run_options *options)
+{
+    onxi_run_session *s = &session->s;
+    onxi_run_graph *g;
+    ONX_TRY(check_arguments(session, cx, inputs, outputs));
+    ONX_TRY(onxi_run_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
+    ONX_TRY(find_variant(s, cx, inputs, options, &g));
+    return onxi_run_graph_run(g, cx, inputs, outputs, options);
+}
+
 onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
                                 const onx_run_options *options)
 {
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, session);
-    onxi_run_session *s = &session->s;
-    onxi_run_graph *g;
-    ONXI_NEED(cx, inputs || !s->main->input_count);
-    ONXI_NEED(cx, outputs || !s->main->output_count);
-    ONX_TRY(check_arguments(session, cx, inputs, outputs));
-    ONX_TRY(onxi_run_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
-    ONX_TRY(find_variant(s, cx, inputs, options, &g));
-    return onxi_run_graph_run(g, cx, inputs, outputs, options);
+    ONXI_NEED(cx, inputs || !session->s.main->input_count);
+    ONXI_NEED(cx, outputs || !session->s.main->output_count);
+    const size_t errors = onx_diag_total(cx, ONX_ERROR);
+    return onxi_tell(cx, errors, run_with(session, cx, inputs, outputs, options));
 }
 
 onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)

@@ -121,6 +121,8 @@ static onx_status parse_again(onx_text_places *places, const onx_doc *doc)
     if (status == ONX_OK && !note_blocks(places))
         status = ONX_E_MEMORY;
     onxi_diag_rewind(places->cx, before);
+    if (status == ONX_E_MEMORY)
+        onxi_no_memory(places->cx);
     return status;
 }
 
