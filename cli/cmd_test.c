@@ -28,12 +28,15 @@ static bool exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-static char *join(const char *dir, const char *name)
+/* "DIR/NAME"; NULL, said, when out of memory. */
+static char *join(const cli_call *call, const char *dir, const char *name)
 {
     size_t n = strlen(dir), room = n + strlen(name) + 2;
     char *out = malloc(room);
     if (out)
         snprintf(out, room, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+    else
+        cli_error(call, "out of memory");
     return out;
 }
 
@@ -159,9 +162,9 @@ static bool has_random(onx_doc *doc, onx_value *const *inputs)
 }
 
 /* A data.json beside the model may give "rtol" and "atol". */
-static tolerance bounds_of(const char *dir, tolerance bounds)
+static tolerance bounds_of(const cli_call *call, const char *dir, tolerance bounds)
 {
-    char *path = join(dir, "data.json");
+    char *path = join(call, dir, "data.json");
     FILE *f = path ? fopen(path, "rb") : NULL;
     free(path);
     if (!f)
@@ -180,17 +183,17 @@ static tolerance bounds_of(const char *dir, tolerance bounds)
 
 /* ---- one data set ---- */
 
-static char *numbered(const char *dir, const char *what, uint32_t index)
+static char *numbered(const cli_call *call, const char *dir, const char *what, uint32_t index)
 {
     char name[64];
     snprintf(name, sizeof name, "%s_%u.pb", what, index);
-    return join(dir, name);
+    return join(call, dir, name);
 }
 
-static uint32_t count_files(const char *dir, const char *what)
+static uint32_t count_files(const cli_call *call, const char *dir, const char *what)
 {
     for (uint32_t i = 0;; i++) {
-        char *path = numbered(dir, what, i);
+        char *path = numbered(call, dir, what, i);
         bool there = path && exists(path);
         free(path);
         if (!there)
@@ -225,10 +228,12 @@ static bool load_set(cli_call *call, onx_session *s, const char *dir, const char
                      uint32_t *count)
 {
     uint32_t room = inputs ? onx_session_input_count(s) : onx_session_output_count(s);
-    uint32_t files = count_files(dir, what);
+    uint32_t files = count_files(call, dir, what);
     for (*count = 0;; ++*count) {
-        char *path = numbered(dir, what, *count);
-        if (!path || !exists(path)) {
+        char *path = numbered(call, dir, what, *count);
+        if (!path)
+            return false;
+        if (!exists(path)) {
             free(path);
             return true;
         }
@@ -317,8 +322,11 @@ static bool run_set(cli_call *call, onx_doc *doc, onx_session *s, const char *di
     uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s), given = 0, expected = 0;
     onx_value **in = calloc(ni + 1u, sizeof *in), **got = calloc(no + 1u, sizeof *got),
               **want = calloc(no + 1u, sizeof *want);
-    bool good = in && got && want && load_set(call, s, dir, "input", true, in, &given) &&
-                load_set(call, s, dir, "output", false, want, &expected);
+    bool good = in && got && want;
+    if (!good)
+        failure(call, dir, "out of memory");
+    good = good && load_set(call, s, dir, "input", true, in, &given) &&
+           load_set(call, s, dir, "output", false, want, &expected);
     if (good && !expected) {
         failure(call, dir, "no expected output is there");
         good = false;
@@ -351,7 +359,7 @@ static bool run_sets(cli_call *call, onx_doc *doc, onx_session *s, const char *d
     if (!good)
         failure(call, dir, "no test_data_set_* is there");
     for (int i = 0; i < n; i++) {
-        char *set = join(dir, list[i]->d_name);
+        char *set = join(call, dir, list[i]->d_name);
         good &= set && run_set(call, doc, s, set, bounds, limits);
         free(set);
         free(list[i]);
@@ -362,7 +370,7 @@ static bool run_sets(cli_call *call, onx_doc *doc, onx_session *s, const char *d
 
 static void run_case(cli_call *call, const char *dir, tally *t)
 {
-    char *path = join(dir, "model.onnx");
+    char *path = join(call, dir, "model.onnx");
     onx_doc *doc = NULL;
     onx_session *s = NULL;
     bool good = false;
@@ -371,7 +379,7 @@ static void run_case(cli_call *call, const char *dir, tally *t)
     else if (onx_session_new(call->cx, doc, &t->options, &s) != ONX_OK)
         failure(call, dir, "the model cannot be planned");
     else
-        good = run_sets(call, doc, s, dir, bounds_of(dir, t->bounds), &t->limits);
+        good = run_sets(call, doc, s, dir, bounds_of(call, dir, t->bounds), &t->limits);
     onx_session_free(s);
     onx_doc_free(doc);
     free(path);
@@ -393,7 +401,7 @@ static int not_hidden(const struct dirent *entry)
 /* A case itself, or a folder of cases (and of folders of cases). */
 static unsigned run_folder(cli_call *call, const char *dir, tally *t, unsigned depth)
 {
-    char *model = join(dir, "model.onnx");
+    char *model = join(call, dir, "model.onnx");
     bool is_case = model && exists(model);
     free(model);
     if (is_case) {
@@ -404,7 +412,7 @@ static unsigned run_folder(cli_call *call, const char *dir, tally *t, unsigned d
     int n = depth < 4 ? scandir(dir, &list, not_hidden, alphasort) : 0;
     unsigned cases = 0;
     for (int i = 0; i < n; i++) {
-        char *sub = join(dir, list[i]->d_name);
+        char *sub = join(call, dir, list[i]->d_name);
         struct stat st;
         if (sub && stat(sub, &st) == 0 && S_ISDIR(st.st_mode) && !is_set(list[i]))
             cases += run_folder(call, sub, t, depth + 1);

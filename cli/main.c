@@ -79,6 +79,9 @@ static int run_command(const cli_command *command, int argc, char **argv)
         cli_progress_end();
         status = flush_output(status);
         cli_report(&call);
+        /* An error of the library that the command went on after, as one that ran out of memory while it printed. */
+        if (status == CLI_OK && call.told)
+            status = CLI_MISUSE;
         /* Memory that ran out because of a limit is the model's fault, not that of the call. */
         if (status == CLI_MISUSE && cli_limit_was_hit())
             status = CLI_FAULT;

@@ -17,8 +17,27 @@
 /* Records an error and returns its status, so that `return onxi_fail(...)` raises. Texts are copied. */
 onx_status onxi_fail(onx_ctx *cx, onx_status status, onx_where where, const char *format, ...) ONX_PRINTF(4, 5);
 /* The exit of a public call: a failure for which no error was recorded since there were `errors` of them
- * (onx_diag_total) is recorded as what its status says, so that none is without a diagnostic. Returns the status. */
+ * (onx_diag_total) is recorded as what its status says, so that none is without a diagnostic; and where an error was
+ * recorded, a success becomes the failure that it says. Returns the status. */
 onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status);
+/* The last statement of a public function whose work another one does. */
+#define ONXI_CALL(cx, call)                                                                                            \
+    do {                                                                                                               \
+        const size_t onxi_errors_ = onx_diag_total((cx), ONX_ERROR);                                                   \
+        return onxi_tell((cx), onxi_errors_, (call));                                                                  \
+    } while (0)
+/* The same for one that makes *out: of a failure nothing is left. */
+#define ONXI_CALL_TO_MAKE(cx, out, release, call)                                                                      \
+    do {                                                                                                               \
+        const size_t onxi_errors_ = onx_diag_total((cx), ONX_ERROR);                                                   \
+        *(out) = NULL;                                                                                                 \
+        const onx_status onxi_status_ = onxi_tell((cx), onxi_errors_, (call));                                         \
+        if (onxi_status_ != ONX_OK && *(out)) {                                                                        \
+            release(*(out));                                                                                           \
+            *(out) = NULL;                                                                                             \
+        }                                                                                                              \
+        return onxi_status_;                                                                                           \
+    } while (0)
 /* Records a warning or note. */
 void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where where, const char *format, ...)
     ONX_PRINTF(5, 6);

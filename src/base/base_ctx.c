@@ -177,6 +177,7 @@ static onx_diag *diag_push(onx_ctx *cx, onx_severity severity)
     if (d)
         return cx->diags[cx->diag_count++] = d;
     cx->totals[ONX_ERROR] += severity != ONX_ERROR;
+    cx->last_error = ONX_E_MEMORY;
     push_no_memory(cx);
     return NULL;
 }
@@ -225,6 +226,8 @@ void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list
     if (cx->reporting)
         return;
     cx->reporting = true; /* what fails while recording is not recorded in turn */
+    if (diag->severity == ONX_ERROR)
+        cx->last_error = diag->status;
     onx_diag *d = diag_push(cx, diag->severity);
     if (d) {
         *d = *diag;
@@ -279,6 +282,7 @@ onx_status onxi_no_memory(onx_ctx *cx)
         return ONX_E_MEMORY;
     cx->reporting = true;
     cx->totals[ONX_ERROR]++;
+    cx->last_error = ONX_E_MEMORY;
     push_no_memory(cx);
     cx->reporting = false;
     return ONX_E_MEMORY;
@@ -286,8 +290,10 @@ onx_status onxi_no_memory(onx_ctx *cx)
 
 onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status)
 {
-    if (status == ONX_OK || onx_diag_total(cx, ONX_ERROR) > errors)
-        return status;
+    if (onx_diag_total(cx, ONX_ERROR) > errors)
+        return status == ONX_OK ? cx->last_error : status;
+    if (status == ONX_OK)
+        return ONX_OK;
     if (status == ONX_E_MEMORY)
         return onxi_no_memory(cx);
     return onxi_fail(cx, status, ONXI_NOWHERE, "%s", onx_status_text(status));

@@ -26,7 +26,8 @@ struct onx_ctx {
     size_t diag_count, diag_room;
     onx_diag no_memory;
     size_t totals[ONX_ERROR + 1];
-    onx_arena *texts; /* of the diagnostics */
+    onx_status last_error; /* kind of the error that came last, kept or not */
+    onx_arena *texts;      /* of the diagnostics */
     onx_temp_watch temps;
     bool named_temps;         /* for tests: as where the file system has no nameless files */
     struct onxi_guard *guard; /* NULL: nobody has entered it (base_guard.c) */

@@ -103,7 +103,6 @@ onx_status onxi_infer_main(onx_infer *e)
 
 static onx_status infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out)
 {
-    *out = NULL;
     onx_model *model = onx_doc_model(doc);
     if (!model)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
@@ -127,8 +126,7 @@ static onx_status infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *
 
 onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out)
 {
-    const size_t errors = onx_diag_total(cx, ONX_ERROR);
-    return onxi_tell(cx, errors, infer_new(cx, doc, options, out));
+    ONXI_CALL_TO_MAKE(cx, out, onx_infer_free, infer_new(cx, doc, options, out));
 }
 
 onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options)
@@ -154,9 +152,9 @@ static onx_status read_types(onx_infer *e, const onx_type *const *types, uint32_
     return ONX_OK;
 }
 
-onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph *graph, const onx_type *const *inputs,
-                           uint32_t input_count, const onx_infer_options *options, onx_arena *arena,
-                           const onx_type **outputs)
+static onx_status infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph *graph,
+                              const onx_type *const *inputs, uint32_t input_count, const onx_infer_options *options,
+                              onx_arena *arena, const onx_type **outputs)
 {
     onx_infer *e;
     onxi_type *given;
@@ -178,9 +176,16 @@ onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph 
     return status;
 }
 
-static onx_status infer_function(onx_infer *e, const onx_function *function, const onx_type *const *inputs,
-                                 uint32_t input_count, const onx_attribute *const *attributes, uint32_t attribute_count,
-                                 onx_arena *arena, const onx_type **outputs)
+onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph *graph, const onx_type *const *inputs,
+                           uint32_t input_count, const onx_infer_options *options, onx_arena *arena,
+                           const onx_type **outputs)
+{
+    ONXI_CALL(cx, infer_graph(cx, model, graph, inputs, input_count, options, arena, outputs));
+}
+
+static onx_status types_of_function(onx_infer *e, const onx_function *function, const onx_type *const *inputs,
+                                    uint32_t input_count, const onx_attribute *const *attributes,
+                                    uint32_t attribute_count, onx_arena *arena, const onx_type **outputs)
 {
     onxi_infer_fact **facts = ONXI_ARRAY(e->arena, onxi_infer_fact *, input_count + 1);
     onxi_infer_fact **found = ONXI_ARRAY(e->arena, onxi_infer_fact *, function->output_count + 1);
@@ -206,17 +211,27 @@ static onx_status infer_function(onx_infer *e, const onx_function *function, con
     return e->invalid ? ONX_E_INVALID : e->status;
 }
 
+static onx_status infer_function(onx_ctx *cx, const onx_model *model, const onx_function *function,
+                                 const onx_type *const *inputs, uint32_t input_count,
+                                 const onx_attribute *const *attributes, uint32_t attribute_count,
+                                 const onx_infer_options *options, onx_arena *arena, const onx_type **outputs)
+{
+    onx_infer *e;
+    ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
+    e->text_arena = arena;
+    onx_status status =
+        types_of_function(e, function, inputs, input_count, attributes, attribute_count, arena, outputs);
+    onx_infer_free(e);
+    return status;
+}
+
 onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_function *function,
                               const onx_type *const *inputs, uint32_t input_count,
                               const onx_attribute *const *attributes, uint32_t attribute_count,
                               const onx_infer_options *options, onx_arena *arena, const onx_type **outputs)
 {
-    onx_infer *e;
-    ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
-    e->text_arena = arena;
-    onx_status status = infer_function(e, function, inputs, input_count, attributes, attribute_count, arena, outputs);
-    onx_infer_free(e);
-    return status;
+    ONXI_CALL(cx, infer_function(cx, model, function, inputs, input_count, attributes, attribute_count, options, arena,
+                                 outputs));
 }
 
 /* ---- asking ---- */

@@ -239,7 +239,7 @@ static onx_status add_value_info(onx_infer *e, onxi_infer_result *result, onx_ar
     return ONX_OK;
 }
 
-onx_status onx_infer_apply(onx_infer *e)
+static onx_status apply(onx_infer *e)
 {
     if (!e->doc)
         return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no model to write to");
@@ -260,4 +260,9 @@ onx_status onx_infer_apply(onx_infer *e)
         ONX_TRY(add_value_info(e, r, arena, graph));
     }
     return e->status;
+}
+
+onx_status onx_infer_apply(onx_infer *e)
+{
+    ONXI_CALL(e->cx, apply(e));
 }

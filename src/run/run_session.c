@@ -150,8 +150,7 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     *out = NULL;
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
-    const size_t errors = onx_diag_total(cx, ONX_ERROR);
-    return onxi_tell(cx, errors, session_new(cx, doc, options, out));
+    ONXI_CALL_TO_MAKE(cx, out, onx_session_free, session_new(cx, doc, options, out));
 }
 
 uint32_t onx_session_input_count(const onx_session *session)
@@ -274,8 +273,7 @@ onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_val
     ONXI_NEED(cx, session);
     ONXI_NEED(cx, inputs || !session->s.main->input_count);
     ONXI_NEED(cx, outputs || !session->s.main->output_count);
-    const size_t errors = onx_diag_total(cx, ONX_ERROR);
-    return onxi_tell(cx, errors, run_with(session, cx, inputs, outputs, options));
+    ONXI_CALL(cx, run_with(session, cx, inputs, outputs, options));
 }
 
 onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)

@@ -751,5 +751,5 @@ onx_status onxi_text_print_text(onx_ctx *cx, onx_kind kind, const void *message,
 onx_status onx_text_print(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
                           onx_sink sink)
 {
-    return onxi_text_print_text(cx, kind, message, options, NULL, sink);
+    ONXI_CALL(cx, onxi_text_print_text(cx, kind, message, options, NULL, sink));
 }

@@ -6,7 +6,7 @@
 enum { NEWEST_IR_VERSION = 14, TEXT_SIZE = 8192 };
 
 /* What the operator does, its signature, and its types, a line each: what OperatorProto has no field for. */
-static onx_str describe(onx_arena *arena, const onx_op *op)
+static onx_status describe(onx_arena *arena, const onx_op *op, onx_bytes *out)
 {
     char text[TEXT_SIZE], types[TEXT_SIZE / 2];
     onx_op_signature(op, types, sizeof types);
@@ -15,10 +15,9 @@ static onx_str describe(onx_arena *arena, const onx_op *op)
         onx_op_type_text(op, i, types, sizeof types);
         len += (size_t)snprintf(text + len, sizeof text - len, "%s: %s\n", onx_op_type_name(op, i), types);
     }
-    onx_bytes kept;
     if (len >= sizeof text)
         len = sizeof text - 1;
-    return onx_arena_keep(arena, onx_str_make(text, len), &kept) == ONX_OK ? onx_view(kept) : onx_str_make("", 0);
+    return onx_arena_keep(arena, onx_str_make(text, len), out);
 }
 
 static onx_status add_operator(onx_arena *arena, onx_operator_set *set, const onx_op *op)
@@ -29,7 +28,7 @@ static onx_status add_operator(onx_arena *arena, onx_operator_set *set, const on
         return ONX_E_MEMORY;
     onx_bytes name, doc;
     ONX_TRY(onx_arena_refer(arena, onx_str_of(onx_op_name(op)), &name));
-    ONX_TRY(onx_arena_refer(arena, describe(arena, op), &doc));
+    ONX_TRY(describe(arena, op, &doc));
     ONX_SET(operator, out, op_type, name);
     ONX_SET(operator, out, doc_string, doc);
     ONX_SET(operator, out, since_version, onx_op_since(op));
@@ -57,9 +56,8 @@ static onx_status fill(onx_arena *arena, onx_operator_set *set, onx_str domain, 
     return ONX_OK;
 }
 
-onx_status onx_opset_export(onx_ctx *cx, onx_str domain, int64_t opset, onx_doc **out)
+static onx_status export(onx_ctx *cx, onx_str domain, int64_t opset, onx_doc **out)
 {
-    *out = NULL;
     domain = onxi_domain_plain(domain);
     const int64_t newest = onx_domain_newest(domain);
     if (!newest)
@@ -76,4 +74,9 @@ onx_status onx_opset_export(onx_ctx *cx, onx_str domain, int64_t opset, onx_doc 
     }
     *out = doc;
     return ONX_OK;
+}
+
+onx_status onx_opset_export(onx_ctx *cx, onx_str domain, int64_t opset, onx_doc **out)
+{
+    ONXI_CALL_TO_MAKE(cx, out, onx_doc_free, export(cx, domain, opset, out));
 }
