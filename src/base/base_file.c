@@ -57,21 +57,17 @@ static onx_status read_all(onx_ctx *cx, int fd, size_t expected, const char *sho
     onx_status status = ONX_OK;
     for (;;) {
         if (have == room) {
-            size_t bigger = room ? room * 2 : expected < SIZE_MAX ? expected + 1 : expected;
-            if (bigger < FIRST_CHUNK)
-                bigger = FIRST_CHUNK;
-            if (bigger < room || room >= limit) {
+            if (room >= limit) {
                 status = onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "%s is longer than the memory limit of %llu bytes",
                                    shown, (unsigned long long)limit);
                 break;
             }
-            char *grown = onxi_resize(cx, buf, room, bigger);
-            if (!grown) {
+            /* A byte more than is expected, so that the end is met without growing. */
+            const uint64_t first = expected < FIRST_CHUNK ? (uint64_t)FIRST_CHUNK : (uint64_t)expected + 1;
+            if (!ONXI_GROW(cx, buf, room, room ? (uint64_t)room + 1 : first)) {
                 status = ONX_E_MEMORY;
                 break;
             }
-            buf = grown;
-            room = bigger;
         }
         ssize_t got = read(fd, buf + have, room - have);
         if (got < 0 && errno == EINTR)

@@ -353,33 +353,31 @@ onx_status onxi_output_open_at(onx_ctx *cx, int dir, const char *name, const cha
 /* Opens the folder of the path and names the file in it. A symbolic link is followed here, so that the link stays. */
 static onx_status open_folder(onxi_output *o, const char *path)
 {
-    char *real = NULL;
+    char real[PATH_MAX];
     struct stat st;
     if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
-        real = realpath(path, NULL);
-        if (!real)
+        if (!realpath(path, real))
             return fail(o, "follow the symbolic link", errno);
         path = real;
     }
     const char *slash = strrchr(path, '/');
     const char *folder = slash == path ? "/" : slash ? NULL : ".";
     char *cut = NULL;
+    const size_t cut_size = slash ? (size_t)(slash - path) + 1 : 0;
     onx_status status = ONX_OK;
-    if (!folder) {
-        cut = strdup(path);
-        if (cut)
-            cut[slash - path] = 0;
+    if (!folder && (cut = onxi_resize(o->cx, NULL, 0, cut_size)) != NULL) {
+        memcpy(cut, path, cut_size - 1);
+        cut[cut_size - 1] = 0;
         folder = cut;
     }
     if (!folder)
-        status = onxi_no_memory(o->cx);
+        status = ONX_E_MEMORY;
     else if (!set_name(o, slash ? slash + 1 : path))
         status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: not the name of a file", o->shown);
     else if ((o->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 &&
              (o->dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0) /* may be writable, yet not readable */
         status = fail(o, "open the folder of", errno);
-    free(cut);
-    free(real);
+    onxi_release(o->cx, cut, cut_size);
     return status;
 }
 
