@@ -236,7 +236,7 @@ typedef struct onxi_check {
     struct onxi_check_set *domains_with_functions;
     struct onxi_check_set *dim_names; /* variables that something gives a size: index into dim_sizes */
     int64_t *dim_sizes;
-    uint32_t dim_count;
+    uint32_t dim_count, dim_room;
     bool has_image, has_image_keys, denoted, not_utf8;
     onx_rule_severity type_severity; /* of gaps in a type, NONE: that of the rules */
     bool *config_used;               /* per device configuration */

@@ -169,17 +169,9 @@ static file_info *find_file(onxi_check *k, const onxi_check_at *at, onx_str loca
     struct onxi_files *files = k->files;
     if (!onxi_check_set_add(k, files->index, location, files->count, &i))
         return files->list[i];
-    if (files->count == files->room) {
-        uint32_t room = files->room ? files->room * 2 : 16;
-        file_info **list = ONXI_ARRAY(k->arena, file_info *, room);
-        if (onxi_check_failed(k, list))
-            return NULL;
-        if (files->count)
-            memcpy(list, files->list, files->count * sizeof *list);
-        files->list = list;
-        files->room = room;
-    }
     file_info *file = ONXI_NEW(k->arena, file_info);
+    if (!ONXI_GROW_IN(k->arena, files->list, files->room, (uint64_t)files->count + 1))
+        file = NULL;
     if (onxi_check_failed(k, file))
         return NULL;
     files->list[files->count++] = file;

@@ -259,14 +259,8 @@ static const char *shown_name(onxi_check *k, const onxi_check_callee *c)
 
 static void note_call(onxi_check *k, uint32_t caller, uint32_t callee)
 {
-    if (k->call_count == k->call_room) {
-        size_t room = k->call_room ? k->call_room * 2 : 256;
-        uint64_t *calls = onxi_resize(k->cx, k->calls, k->call_room * sizeof *calls, room * sizeof *calls);
-        if (onxi_check_failed(k, calls))
-            return;
-        k->calls = calls;
-        k->call_room = room;
-    }
+    if (!ONXI_CHECK_GROW(k, k->calls, k->call_room, k->call_count + 1))
+        return;
     k->calls[k->call_count++] = (uint64_t)caller << 32 | callee;
 }
 

@@ -253,13 +253,9 @@ void onxi_check_bind_dim(onxi_check *k, const onxi_check_at *at, const onx_dimen
                             "the dimension variable %s has another size elsewhere", onxi_check_quote(k, name));
         return;
     }
-    if (onxi_list_room(k->dim_count) == k->dim_count) { /* full: room is a power of two */
-        int64_t *bigger = ONXI_ARRAY(k->arena, int64_t, k->dim_count ? 2 * (size_t)k->dim_count : 1);
-        if (onxi_check_failed(k, bigger))
-            return;
-        if (k->dim_count)
-            memcpy(bigger, k->dim_sizes, k->dim_count * sizeof *bigger);
-        k->dim_sizes = bigger;
+    if (!ONXI_GROW_IN(k->arena, k->dim_sizes, k->dim_room, (uint64_t)k->dim_count + 1)) {
+        onxi_check_failed(k, NULL);
+        return;
     }
     k->dim_sizes[k->dim_count++] = size;
 }

@@ -12,22 +12,25 @@ typedef struct finder {
     onxi_infer_dim_place here; /* what is being looked at */
 } finder;
 
+/* Lists by number, up to that one; new ones are empty. */
+static bool reserve(onx_infer *e, onxi_infer_dim_places ***of, uint32_t *room, uint32_t id)
+{
+    const uint32_t before = *room;
+    if (!ONXI_GROW_IN(e->arena, *of, *room, (uint64_t)id + 1))
+        return false;
+    if (*room > before)
+        memset(*of + before, 0, (*room - before) * sizeof **of);
+    return true;
+}
+
 static onx_status add_place(finder *f, onx_str text)
 {
     onx_infer *e = f->e;
     uint32_t id = onxi_infer_names_add(e, &f->texts, text);
     if (id == UINT32_MAX)
         return e->status;
-    if (id >= f->room) {
-        uint32_t room = f->texts.room;
-        onxi_infer_dim_places **of = ONXI_ARRAY(e->arena, onxi_infer_dim_places *, room);
-        if (!of)
-            return e->status = ONX_E_MEMORY;
-        if (f->room)
-            memcpy(of, f->of, f->room * sizeof(onxi_infer_dim_places *));
-        f->of = of;
-        f->room = room;
-    }
+    if (!reserve(e, &f->of, &f->room, id))
+        return e->status = ONX_E_MEMORY;
     if (!f->of[id] && !(f->of[id] = ONXI_NEW(e->arena, onxi_infer_dim_places)))
         return e->status = ONX_E_MEMORY;
     const onxi_infer_dim_place *last = f->of[id]->first;
@@ -155,15 +158,7 @@ static bool link_symbol(void *user, onx_str name)
     onxi_infer_places *places = l->f->places;
     uint32_t id = onxi_infer_names_add(e, &places->symbols, name);
     onxi_infer_dim_places *entry = id == UINT32_MAX ? NULL : ONXI_NEW(e->arena, onxi_infer_dim_places);
-    if (entry && id >= l->room) {
-        uint32_t room = places->symbols.room;
-        onxi_infer_dim_places **of = ONXI_ARRAY(e->arena, onxi_infer_dim_places *, room);
-        if (of && l->room)
-            memcpy(of, places->of, l->room * sizeof(onxi_infer_dim_places *));
-        if ((places->of = of) != NULL)
-            l->room = room;
-    }
-    if (!entry || !places->of) {
+    if (!entry || !reserve(e, &places->of, &l->room, id)) {
         e->status = ONX_E_MEMORY;
         return false;
     }

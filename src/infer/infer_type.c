@@ -100,18 +100,11 @@ onx_bytes onxi_infer_dim_text(onx_infer *e, onxi_dim d)
     if (onxi_dim_is_const(d) || !onxi_dim_is_known(d) || (e->options.plain_names && !onxi_dim_is_symbol(e->dims, d)))
         return none;
     uint32_t index = (uint32_t)((uint64_t)d - (uint64_t)INT64_MIN);
-    if (index >= e->dim_text_count) {
-        uint32_t room = 64;
-        while (room <= index)
-            room *= 2;
-        onx_bytes *texts = ONXI_ARRAY(e->arena, onx_bytes, room);
-        if (!texts)
-            return none;
-        if (e->dim_text_count)
-            memcpy(texts, e->dim_texts, e->dim_text_count * sizeof *texts);
-        e->dim_texts = texts;
-        e->dim_text_count = room;
-    }
+    const uint32_t before = e->dim_text_count;
+    if (!ONXI_GROW_IN(e->arena, e->dim_texts, e->dim_text_count, (uint64_t)index + 1))
+        return none;
+    if (e->dim_text_count > before)
+        memset(e->dim_texts + before, 0, (e->dim_text_count - before) * sizeof *e->dim_texts);
     if (e->dim_texts[index].bits)
         return e->dim_texts[index];
     char buf[1024];

@@ -195,16 +195,8 @@ static bool is_octal_escape(const char *p, const char *end)
 /* Room for so many more bytes in the scratch buffer. */
 static onx_status make_room(onxi_text_in *in, size_t len)
 {
-    size_t want = in->scratch_used + len; /* both are bounded by what fits in memory */
-    if (want <= in->scratch_size)
-        return ONX_OK;
-    size_t size = want + want / 2;
-    char *bigger = onxi_resize(in->cx, in->scratch, in->scratch_size, size);
-    if (!bigger)
-        return ONX_E_MEMORY;
-    in->scratch = bigger;
-    in->scratch_size = size;
-    return ONX_OK;
+    /* Both are bounded by what fits in memory. */
+    return ONXI_GROW(in->cx, in->scratch, in->scratch_size, in->scratch_used + len) ? ONX_OK : ONX_E_MEMORY;
 }
 
 /* One string literal, its bytes put behind those in the scratch buffer. */

@@ -15,16 +15,9 @@ static const onx_value *constant_of(const onxi_run_graph *g, const onxi_run_op *
 static onx_status add_constant(onxi_run_graph *g, onx_value *value, uint32_t *slot_out)
 {
     onxi_run_session *s = g->session;
-    if (g->slot_count == g->slot_room) {
-        uint32_t room = g->slot_room * 2;
-        onxi_run_graph_slot *bigger = ONXI_ARRAY(s->arena, onxi_run_graph_slot, room);
-        if (!bigger) {
-            onx_value_free(value);
-            return ONX_E_MEMORY;
-        }
-        memcpy(bigger, g->slots, g->slot_count * sizeof *bigger);
-        g->slots = bigger;
-        g->slot_room = room;
+    if (!ONXI_GROW_IN(s->arena, g->slots, g->slot_room, (uint64_t)g->slot_count + 1)) {
+        onx_value_free(value);
+        return ONX_E_MEMORY;
     }
     g->slots[g->slot_count] = (onxi_run_graph_slot){ .constant = value, .uses = 1 };
     *slot_out = g->slot_count++;

@@ -28,27 +28,11 @@ static onx_status add_name(builder *b, onx_str name, uint32_t slot)
     return onxi_dict_at(&b->names, name, slot, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* ---- growing lists in the session's arena ---- */
-
-static onx_status grow(onx_arena *arena, void **list, uint32_t count, uint32_t *room, size_t size)
-{
-    if (count < *room)
-        return ONX_OK;
-    uint32_t bigger = *room ? *room * 2 : 16;
-    void *p = onxi_arena_array(arena, bigger, size);
-    if (!p)
-        return ONX_E_MEMORY;
-    if (count)
-        memcpy(p, *list, count * size);
-    *list = p;
-    *room = bigger;
-    return ONX_OK;
-}
-
 static onx_status add_slot(builder *b, onx_str name, uint32_t *out)
 {
     onxi_run_graph *g = b->g;
-    ONX_TRY(grow(b->session->arena, (void **)(void *)&g->slots, g->slot_count, &g->slot_room, sizeof *g->slots));
+    if (!ONXI_GROW_IN(b->session->arena, g->slots, g->slot_room, (uint64_t)g->slot_count + 1))
+        return ONX_E_MEMORY;
     g->slots[g->slot_count] = (onxi_run_graph_slot){ .name = name };
     *out = g->slot_count++;
     return ONX_OK;
@@ -163,8 +147,8 @@ static onx_status hold_capture(builder *b, uint32_t outside, uint32_t *index_out
     onxi_run_graph_slot *slot = &b->outer->g->slots[outside];
     if (slot->captor != holder) {
         uint32_t total = holder->input_count + holder->capture_count;
-        ONX_TRY(grow(b->session->arena, (void **)(void *)&holder->inputs, total, &holder->input_room,
-                     sizeof *holder->inputs));
+        if (!ONXI_GROW_IN(b->session->arena, holder->inputs, holder->input_room, (uint64_t)total + 1))
+            return ONX_E_MEMORY;
         holder->inputs[total] = outside;
         slot->captor = holder;
         slot->capture = holder->capture_count++;
@@ -191,8 +175,10 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
     onx_arena *arena = b->session->arena;
     onxi_run_graph *g = b->g;
     uint32_t total = g->input_count + g->capture_count;
-    ONX_TRY(grow(arena, (void **)(void *)&g->inputs, total, &g->input_room, sizeof *g->inputs));
-    ONX_TRY(grow(arena, (void **)(void *)&g->captures, g->capture_count, &g->capture_room, sizeof *g->captures));
+    if (!ONXI_GROW_IN(arena, g->inputs, g->input_room, (uint64_t)total + 1))
+        return ONX_E_MEMORY;
+    if (!ONXI_GROW_IN(arena, g->captures, g->capture_room, (uint64_t)g->capture_count + 1))
+        return ONX_E_MEMORY;
     g->inputs[total] = *out;
     g->captures[g->capture_count++] = at;
     return ONX_OK;
@@ -324,9 +310,11 @@ static onx_status bind_operands(builder *b, onxi_run_op *op)
 static onx_status add_graph(onxi_run_session *s, onxi_run_op *op, const onx_attribute *a)
 {
     uint32_t room = op->graph_room;
-    ONX_TRY(grow(s->arena, (void **)(void *)&op->graphs, op->graph_count, &room, sizeof *op->graphs));
-    ONX_TRY(grow(s->arena, (void **)(void *)&op->graph_attributes, op->graph_count, &op->graph_room,
-                 sizeof *op->graph_attributes));
+    if (!ONXI_GROW_IN(s->arena, op->graphs, room, (uint64_t)op->graph_count + 1))
+        return ONX_E_MEMORY;
+    if (!ONXI_GROW_IN(s->arena, op->graph_attributes, op->graph_room, (uint64_t)op->graph_count + 1))
+        return ONX_E_MEMORY;
+    op->graphs[op->graph_count] = NULL;
     op->graph_attributes[op->graph_count++] = a;
     return ONX_OK;
 }
@@ -538,7 +526,8 @@ static onx_status inline_body(builder *b, const onxi_run_op *op, const onx_funct
         ONX_TRY(fold(b, &guard));
         return inline_function(b, op->node, op->index, f, binder);
     }
-    ONX_TRY(grow(arena, (void **)(void *)&g->ops, g->op_count, &g->op_room, sizeof *g->ops));
+    if (!ONXI_GROW_IN(arena, g->ops, g->op_room, (uint64_t)g->op_count + 1))
+        return ONX_E_MEMORY;
     g->ops[g->op_count++] = guard;
     ONX_TRY(inline_function(b, op->node, op->index, f, binder));
     g->ops[at].guard_end = g->op_count;
@@ -587,7 +576,8 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     ONX_TRY(define_outputs(b, op));
     if (op->output_count && can_fold(b, op))
         return fold(b, op);
-    ONX_TRY(grow(s->arena, (void **)(void *)&g->ops, g->op_count, &g->op_room, sizeof *g->ops));
+    if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, (uint64_t)g->op_count + 1))
+        return ONX_E_MEMORY;
     g->ops[g->op_count++] = *op;
     return ONX_OK;
 }

@@ -37,16 +37,8 @@ static onx_status space_give(space *s, uint64_t at, uint64_t size)
         s->holes[lo].at = at;
         s->holes[lo].size += size;
     } else {
-        if (s->count == s->room) {
-            uint32_t room = s->room ? s->room * 2 : 64;
-            hole *bigger = ONXI_ARRAY(s->arena, hole, room);
-            if (!bigger)
-                return ONX_E_MEMORY;
-            if (s->count)
-                memcpy(bigger, s->holes, s->count * sizeof *bigger);
-            s->holes = bigger;
-            s->room = room;
-        }
+        if (!ONXI_GROW_IN(s->arena, s->holes, s->room, (uint64_t)s->count + 1))
+            return ONX_E_MEMORY;
         memmove(&s->holes[lo + 1], &s->holes[lo], (s->count - lo) * sizeof *s->holes);
         s->holes[lo] = (hole){ at, size };
         s->count++;

@@ -18,17 +18,8 @@ typedef struct planner {
 static onx_status add_slot(planner *pl, const onx_value *type, onxi_run_residence place, uint32_t *out)
 {
     onxi_run_plan *plan = pl->plan;
-    if (plan->slot_count == plan->slot_room) {
-        uint32_t room = plan->slot_room * 2;
-        onxi_run_plan_slot **bigger = (onxi_run_plan_slot **)ONXI_ARRAY(plan->arena, void *, room);
-        if (!bigger)
-            return ONX_E_MEMORY;
-        memcpy(bigger, plan->slots, plan->slot_count * sizeof *bigger);
-        plan->slots = bigger;
-        plan->slot_room = room;
-    }
     onxi_run_plan_slot *s = ONXI_NEW(plan->arena, onxi_run_plan_slot);
-    if (!s)
+    if (!s || !ONXI_GROW_IN(plan->arena, plan->slots, plan->slot_room, (uint64_t)plan->slot_count + 1))
         return ONX_E_MEMORY;
     *s = (onxi_run_plan_slot){
         .value = *type, .place = place, .storage = ONXI_NO_SLOT, .base = ONXI_NO_SLOT, .reordered = ONXI_NO_SLOT
@@ -42,16 +33,8 @@ static onx_status add_slot(planner *pl, const onx_value *type, onxi_run_residenc
 static onx_status add_step(planner *pl, onxi_run_step **out)
 {
     onxi_run_plan *plan = pl->plan;
-    if (plan->step_count == plan->step_room) {
-        uint32_t room = plan->step_room ? plan->step_room * 2 : 64;
-        onxi_run_step *bigger = ONXI_ARRAY(plan->arena, onxi_run_step, room);
-        if (!bigger)
-            return ONX_E_MEMORY;
-        if (plan->step_count)
-            memcpy(bigger, plan->steps, plan->step_count * sizeof *bigger);
-        plan->steps = bigger;
-        plan->step_room = room;
-    }
+    if (!ONXI_GROW_IN(plan->arena, plan->steps, plan->step_room, (uint64_t)plan->step_count + 1))
+        return ONX_E_MEMORY;
     *out = &plan->steps[plan->step_count++];
     memset(*out, 0, sizeof **out);
     return ONX_OK;
@@ -60,16 +43,8 @@ static onx_status add_step(planner *pl, onxi_run_step **out)
 static onx_status add_storage(planner *pl, uint32_t slot)
 {
     onxi_run_plan *plan = pl->plan;
-    if (plan->storage_count == plan->storage_room) {
-        uint32_t room = plan->storage_room ? plan->storage_room * 2 : 64;
-        onxi_run_storage *bigger = ONXI_ARRAY(plan->arena, onxi_run_storage, room);
-        if (!bigger)
-            return ONX_E_MEMORY;
-        if (plan->storage_count)
-            memcpy(bigger, plan->storages, plan->storage_count * sizeof *bigger);
-        plan->storages = bigger;
-        plan->storage_room = room;
-    }
+    if (!ONXI_GROW_IN(plan->arena, plan->storages, plan->storage_room, (uint64_t)plan->storage_count + 1))
+        return ONX_E_MEMORY;
     onxi_run_plan_slot *s = plan->slots[slot];
     plan->storages[plan->storage_count] = (onxi_run_storage){
         .size = s->value.size, .first = plan->step_count, .last = plan->step_count, .uses_left = s->uses_left

@@ -28,19 +28,6 @@ struct onxi_text_trivia {
     onxi_map firsts; /* of each item the first remark */
 };
 
-static bool grow(onx_ctx *cx, void **list, size_t count, size_t *room, size_t size)
-{
-    if (count < *room)
-        return true;
-    size_t wanted = *room ? *room * 2 : 64;
-    void *bigger = onxi_resize(cx, *list, *room * size, wanted * size);
-    if (!bigger)
-        return false;
-    *list = bigger;
-    *room = wanted;
-    return true;
-}
-
 /* ---- while parsing ---- */
 
 void onxi_text_trivia_item(onxi_text_parser *p, const void *key, const char *begin, const char *end)
@@ -48,7 +35,7 @@ void onxi_text_trivia_item(onxi_text_parser *p, const void *key, const char *beg
     onxi_text_trivia *t = p->trivia;
     if (p->mute)
         return;
-    if (!grow(p->cx, (void **)&t->items, t->item_count, &t->item_room, sizeof *t->items)) {
+    if (!ONXI_GROW(p->cx, t->items, t->item_room, t->item_count + 1)) {
         onxi_text_parse_abort(p, ONX_E_MEMORY);
         return;
     }
@@ -71,7 +58,7 @@ void onxi_text_trivia_moved(onxi_text_parser *p, const void *from, const void *t
 static void add_remark(onxi_text_parser *p, onx_str text, const char *at)
 {
     onxi_text_trivia *t = p->trivia;
-    if (!grow(p->cx, (void **)&t->remarks, t->remark_count, &t->remark_room, sizeof *t->remarks)) {
+    if (!ONXI_GROW(p->cx, t->remarks, t->remark_room, t->remark_count + 1)) {
         onxi_text_parse_abort(p, ONX_E_MEMORY);
         return;
     }

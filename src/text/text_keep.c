@@ -22,28 +22,11 @@ const onxi_text_target_row onxi_text_targets[ONXI_TARGET_COUNT] = {
 
 /* ---- paths ---- */
 
-static bool grow(onxi_text_printer *o, char **buf, size_t *room, size_t len, size_t more)
-{
-    if (*room - len >= more)
-        return true;
-    size_t wanted = *room * 2 > len + more ? *room * 2 : len + more + 256;
-    char *bigger = onxi_resize(o->cx, *buf, *room, wanted);
-    if (!bigger) {
-        o->status = ONX_E_MEMORY;
-        return false;
-    }
-    *buf = bigger;
-    *room = wanted;
-    return true;
-}
-
 void onxi_text_path_index(onxi_text_printer *o, const char *field, uint64_t index)
 {
-    size_t bytes = o->path_room * sizeof *o->path;
-    if (o->path_len == o->path_room) {
-        if (!grow(o, (char **)(void *)&o->path, &bytes, bytes, sizeof *o->path))
-            return;
-        o->path_room = bytes / sizeof *o->path;
+    if (!ONXI_GROW(o->cx, o->path, o->path_room, o->path_len + 1)) {
+        o->status = ONX_E_MEMORY;
+        return;
     }
     o->path[o->path_len++] = (onxi_text_step){ field, index };
 }
@@ -249,9 +232,11 @@ static void line_end(onxi_text_printer *o, size_t start)
     if (o->status != ONX_OK || o->len < start)
         return;
     size_t len = o->len - start;
-    if (grow(o, &o->keep, &o->keep_room, o->keep_len, len)) {
+    if (ONXI_GROW(o->cx, o->keep, o->keep_room, o->keep_len + len)) {
         memcpy(o->keep + o->keep_len, o->buf + start, len);
         o->keep_len += len;
+    } else {
+        o->status = ONX_E_MEMORY;
     }
     o->len = start;
 }

@@ -1,7 +1,7 @@
 /* text_out.c - the printer's output: a buffer that lines can be taken back from, names, strings and numbers. */
 #include "text/text.h"
 
-enum { FLUSH_AT = 1 << 20, OUT_MAX = 1 << 26 };
+enum { FLUSH_AT = 1 << 20, OUT_MAX = 1 << 26, FIRST_ROOM = 4096 };
 
 bool onxi_text_out_grow(onxi_text_printer *o, size_t more)
 {
@@ -9,17 +9,11 @@ bool onxi_text_out_grow(onxi_text_printer *o, size_t more)
         o->len = o->line = 0; /* what comes after a failure is written over itself */
         return more <= o->room;
     }
-    size_t room = o->room ? o->room * 2 : 4096;
-    if (room < o->len + more)
-        room = o->len + more;
-    char *bigger = onxi_resize(o->cx, o->buf, o->room, room);
-    if (!bigger) {
-        o->status = ONX_E_MEMORY;
-        return false;
-    }
-    o->buf = bigger;
-    o->room = room;
-    return true;
+    const size_t wanted = o->len + more;
+    if (ONXI_GROW(o->cx, o->buf, o->room, wanted < FIRST_ROOM ? FIRST_ROOM : wanted))
+        return true;
+    o->status = ONX_E_MEMORY;
+    return false;
 }
 
 static bool send(onxi_text_printer *o, const char *text, size_t len)

@@ -26,15 +26,9 @@ struct onx_text_places {
 void onxi_text_mark_add(onxi_text_parser *p, const void *key, const char *at)
 {
     onxi_text_marks *m = p->marks;
-    if (m->count == m->room) {
-        size_t room = m->room ? m->room * 2 : 64;
-        void *bigger = onxi_resize(p->cx, m->list, m->room * sizeof *m->list, room * sizeof *m->list);
-        if (!bigger) {
-            onxi_text_parse_abort(p, ONX_E_MEMORY);
-            return;
-        }
-        m->list = bigger;
-        m->room = room;
+    if (!ONXI_GROW(p->cx, m->list, m->room, m->count + 1)) {
+        onxi_text_parse_abort(p, ONX_E_MEMORY);
+        return;
     }
     m->list[m->count++] = (onxi_text_mark){ key, at };
 }

@@ -426,15 +426,9 @@ void onxi_text_restore_later(onxi_text_parser *p, const char *at, onx_str text)
         onxi_text_restore(p, at, text);
         return;
     }
-    if (p->waiting_count == p->waiting_room) {
-        size_t room = p->waiting_room ? p->waiting_room * 2 : 8;
-        onx_str *bigger = onxi_resize(p->cx, p->waiting, p->waiting_room * sizeof *bigger, room * sizeof *bigger);
-        if (!bigger) {
-            onxi_text_parse_abort(p, ONX_E_MEMORY);
-            return;
-        }
-        p->waiting = bigger;
-        p->waiting_room = room;
+    if (!ONXI_GROW(p->cx, p->waiting, p->waiting_room, p->waiting_count + 1)) {
+        onxi_text_parse_abort(p, ONX_E_MEMORY);
+        return;
     }
     p->waiting[p->waiting_count++] = text;
 }

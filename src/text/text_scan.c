@@ -538,14 +538,8 @@ bool onxi_text_skip_to_body(onxi_text_parser *p)
 
 bool onxi_text_push(onxi_text_parser *p, uint64_t value)
 {
-    if (p->stack_count == p->stack_room) {
-        size_t room = p->stack_room ? p->stack_room * 2 : 256;
-        uint64_t *bigger = onxi_resize(p->cx, p->stack, p->stack_room * sizeof *bigger, room * sizeof *bigger);
-        if (!bigger)
-            return onxi_text_parse_abort(p, ONX_E_MEMORY);
-        p->stack = bigger;
-        p->stack_room = room;
-    }
+    if (!ONXI_GROW(p->cx, p->stack, p->stack_room, p->stack_count + 1))
+        return onxi_text_parse_abort(p, ONX_E_MEMORY);
     p->stack[p->stack_count++] = value;
     return true;
 }
@@ -588,15 +582,8 @@ onx_bytes *onxi_text_pop_strings(onxi_text_parser *p, size_t base, uint32_t *cou
 
 bool onxi_text_data_reserve(onxi_text_parser *p, size_t more)
 {
-    if (p->data_room - p->data_len >= more)
-        return true;
-    size_t room = p->data_room ? p->data_room * 2 : 1024;
-    if (room < p->data_len + more)
-        room = p->data_len + more;
-    char *bigger = onxi_resize(p->cx, p->data, p->data_room, room);
-    if (!bigger)
-        return onxi_text_parse_abort(p, ONX_E_MEMORY);
-    p->data = bigger;
-    p->data_room = room;
-    return true;
+    enum { FIRST = 1024 };
+    const size_t wanted = p->data_len + more;
+    return ONXI_GROW(p->cx, p->data, p->data_room, wanted < FIRST ? FIRST : wanted) ||
+           onxi_text_parse_abort(p, ONX_E_MEMORY);
 }

@@ -170,6 +170,17 @@ static onx_status reserve(onx_value *v, uint64_t bytes)
     return ONX_OK;
 }
 
+/* Room for so many bytes, keeping what is there; it at least doubles. As ONXI_GROW, but counted against the limit. */
+static onx_status grow_data(onx_value *v, uint64_t bytes)
+{
+    if (bytes <= v->data_room)
+        return ONX_OK;
+    const uint64_t room = bytes / 2 > v->data_room ? bytes : 2 * v->data_room;
+    ONX_TRY(onxi_value_memory(v->cx, &v->data, v->data_room, room < bytes ? bytes : room));
+    v->data_room = room < bytes ? bytes : room;
+    return ONX_OK;
+}
+
 onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, const int64_t *dims)
 {
     ONXI_NEED(NULL, value);
@@ -263,11 +274,7 @@ onx_status onxi_value_lengthen(onx_value *value, int64_t length)
                          (long long)length, (unsigned long long)(was > 0 ? before / (uint64_t)was : 0),
                          (unsigned long long)limit);
     }
-    if (bytes > value->data_room) {
-        uint64_t room = bytes > 2 * value->data_room ? bytes : 2 * value->data_room;
-        ONX_TRY(onxi_value_memory(value->cx, &value->data, value->data_room, room));
-        value->data_room = room;
-    }
+    ONX_TRY(grow_data(value, bytes));
     if (bytes > before && (value->dtype == ONX_STRING || onx_dtype_bits(value->dtype) < 8))
         memset((char *)value->data + before, 0, bytes - before);
     value->count = count;
@@ -352,11 +359,7 @@ static onx_status grow_keys(onx_value *value, uint64_t index)
 {
     uint64_t width = value->dtype == ONX_STRING ? sizeof(onx_str) : sizeof(int64_t);
     uint64_t need = (value->count + 1) * width;
-    if (need > value->data_room) {
-        uint64_t room = need * 2;
-        ONX_TRY(onxi_value_memory(value->cx, &value->data, value->data_room, room));
-        value->data_room = room;
-    }
+    ONX_TRY(grow_data(value, need));
     char *at = (char *)value->data + index * width;
     memmove(at + width, at, (value->count - index) * width);
     memset(at, 0, width);

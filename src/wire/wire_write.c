@@ -131,14 +131,8 @@ static char *put_payload(onxi_writer *w, char *p, onx_str s)
         p = reserve(w, p, s.len);
         return p ? put_bytes(p, s.ptr, s.len) : NULL;
     }
-    if (w->ref_count == w->ref_room) {
-        size_t room = w->ref_room ? w->ref_room * 2 : 64;
-        onxi_wire_ref *refs = onxi_resize(w->cx, w->refs, w->ref_room * sizeof *refs, room * sizeof *refs);
-        if (!refs)
-            return fail(w, ONX_E_MEMORY);
-        w->refs = refs;
-        w->ref_room = room;
-    }
+    if (!ONXI_GROW(w->cx, w->refs, w->ref_room, w->ref_count + 1))
+        return fail(w, ONX_E_MEMORY);
     w->refs[w->ref_count++] = (onxi_wire_ref){ (size_t)(w->end - p), s };
     w->referred += s.len;
     w->top += s.len;
