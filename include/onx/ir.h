@@ -520,8 +520,16 @@ enum {
 
 typedef struct onx_doc onx_doc;
 
+/* A document belongs to one thread at a time, like the context that it was made with: the functions of onx/tensor.h
+ * keep what they make in it. Checks, inference and sessions only look at its messages, so any number of threads may
+ * have them of one document at the same time, each with a context of its own, and read elements through readers, as
+ * long as nobody writes to it (onx_infer_apply does). */
+
 /* A new document with an empty root message of the kind. */
 ONX_API onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_doc **out);
+/* The same messages for one more thread: whatever reading elements makes, opens or reports belongs to the reader and
+ * its context. `doc` outlives its readers; onx_doc_free ends a reader and leaves `doc` alone. */
+ONX_API onx_status onx_doc_reader(onx_ctx *cx, const onx_doc *doc, onx_doc **out);
 /* Frees the document with all its messages and unmaps its file. NULL is allowed. */
 ONX_API void onx_doc_free(onx_doc *doc);
 ONX_API onx_kind onx_doc_kind(const onx_doc *doc);

@@ -32,8 +32,8 @@ typedef struct onx_session_options {
     uint64_t timeout_ns; /* nanoseconds that making the session may take, constants computed included; 0: no limit */
 } onx_session_options;
 
-/* Plans the main graph of a model document, which must outlive the session. Fails for what no kernel can do.
- * `options` may be NULL. */
+/* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that
+ * means for threads). Fails for what no kernel can do. `options` may be NULL. */
 ONX_API onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out);
 /* No run may be going on. NULL is allowed. */
 ONX_API void onx_session_free(onx_session *session);

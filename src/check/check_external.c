@@ -301,6 +301,8 @@ void onxi_check_overlaps(onxi_check *k)
 void onxi_check_checksums(onxi_check *k)
 {
     onxi_diag_mark before = onxi_diag_here(k->cx);
-    if (onx_external_verify(k->doc) != ONX_OK)
+    onx_doc reader = onxi_doc_reader(k->doc, k->cx, k->arena);
+    if (onx_external_verify(&reader) != ONX_OK)
         onxi_check_adopt(k, before, NULL, "E-19");
+    onxi_doc_reader_close(&reader);
 }

@@ -110,6 +110,7 @@ struct onx_infer {
     onx_infer_options options;
     onx_arena *arena; /* facts, types, values */
     onxi_dims *dims;
+    onx_doc reader; /* of `doc`: any number of threads may infer types of one document */
     onx_ctx *quiet; /* for reading tensors that may be unreadable */
     onxi_infer_result *results, **results_end;
     onxi_map result_of; /* by graph */
@@ -136,10 +137,10 @@ struct onx_infer {
     bool gave_up;      /* visit_limit was reported */
     onx_status status; /* out of memory */
     /* asked for by name */
-    onx_bytes *dim_texts; /* of expressions as printed, by index */
+    onx_bytes *dim_texts; /* of expressions as printed, by index, in dim_text_arena */
     uint32_t dim_text_count;
+    const onx_arena *dim_text_arena;
     onx_arena *type_arena;
-    onx_arena *text_arena; /* of the caller, where there is no document */
 };
 
 /* ---- infer_names.c ---- */
@@ -178,8 +179,9 @@ onx_status onxi_infer_tensor_write(onx_infer *e, onx_arena *arena, const onxi_ty
 bool onxi_infer_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size);
 /* Fresh symbols in the place of unknown dims; true when there were any. */
 bool onxi_infer_type_materialize(onx_infer *e, onxi_type *type);
-/* The text of a dimension, kept; empty bits when it has none. */
-onx_bytes onxi_infer_dim_text(onx_infer *e, onxi_dim d);
+/* The text of a dimension, kept in the arena, once as long as calls have the same arena; empty bits when it has none.
+ */
+onx_bytes onxi_infer_dim_text(onx_infer *e, onx_arena *arena, onxi_dim d);
 /* As text: float[N,128]. */
 size_t onxi_infer_type_print(const onxi_dims *dims, const onxi_type *type, char *buf, size_t size);
 

@@ -12,6 +12,7 @@ void onx_infer_free(onx_infer *e)
     onxi_infer_again_free(e);
     onxi_infer_main_free(e);
     onxi_dims_free(e->dims);
+    onxi_doc_reader_close(&e->reader);
     if (e->quiet)
         onx_ctx_free(e->quiet);
     onx_arena_free(e->type_arena);
@@ -34,6 +35,8 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
     e->doc = doc;
     e->model = model;
     e->arena = arena;
+    if (doc)
+        e->reader = onxi_doc_reader(doc, cx, arena);
     e->lost_at = e->reported = e->failed_at = e->binders = e->calls = e->result_of = onxi_map_in_arena(arena);
     e->results_end = &e->results;
     e->losses_end = &e->losses;
@@ -159,7 +162,6 @@ static onx_status infer_graph(onx_ctx *cx, const onx_model *model, const onx_gra
     onx_infer *e;
     onxi_type *given;
     ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
-    e->text_arena = arena;
     onxi_infer_frame frame = { .function = NULL };
     onxi_infer_scope scope = { .graph = graph, .frame = &frame };
     onxi_type *found = ONXI_ARRAY(e->arena, onxi_type, graph->output_count ? graph->output_count : 1);
@@ -218,7 +220,6 @@ static onx_status infer_function(onx_ctx *cx, const onx_model *model, const onx_
 {
     onx_infer *e;
     ONX_TRY(onxi_infer_start(cx, NULL, model, options, &e));
-    e->text_arena = arena;
     onx_status status =
         types_of_function(e, function, inputs, input_count, attributes, attribute_count, arena, outputs);
     onx_infer_free(e);

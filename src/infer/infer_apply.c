@@ -2,7 +2,7 @@
 #include "infer/infer.h"
 
 /* Fills the dimensions that a declared shape leaves open. */
-static void fill_shape(onx_infer *e, onx_tensor_shape *shape, const onxi_type *type)
+static void fill_shape(onx_infer *e, onx_arena *arena, onx_tensor_shape *shape, const onxi_type *type)
 {
     if (!type->ranked || shape->dim_count != type->rank)
         return;
@@ -13,7 +13,7 @@ static void fill_shape(onx_infer *e, onx_tensor_shape *shape, const onxi_type *t
             ONX_CLEAR(dimension, d, dim_param);
             ONX_SET(dimension, d, dim_value, known);
         } else if (!ONX_HAS(dimension, d, dim_param) && !ONX_HAS(dimension, d, dim_value)) {
-            onx_bytes text = onxi_infer_dim_text(e, known);
+            onx_bytes text = onxi_infer_dim_text(e, arena, known);
             if (text.bits)
                 ONX_SET(dimension, d, dim_param, text);
         }
@@ -27,7 +27,7 @@ static onx_status fill_tensor(onx_infer *e, onx_arena *arena, onx_type *into, co
     bool sparse = type->kind == ONXI_TYPE_SPARSE_TENSOR;
     onx_tensor_shape *shape = sparse ? into->sparse_tensor_type->shape : into->tensor_type->shape;
     if (shape)
-        fill_shape(e, shape, type);
+        fill_shape(e, arena, shape, type);
     else if (type->ranked) {
         onx_type *fresh;
         ONX_TRY(onxi_infer_type_write(e, arena, type, &fresh));

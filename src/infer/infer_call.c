@@ -16,20 +16,16 @@ static void read_value(onx_infer *e, onxi_infer_fact *fact)
     fact->value_tried = true;
     if (!value)
         return;
-    /* An opened data file belongs to the document and its context; what lies in the model is read without a word. */
     bool external = onx_tensor_is_external(fact->tensor), quiet = e->doc && !external;
-    onx_ctx *loud = e->doc ? e->doc->cx : NULL;
     size_t errors = onx_diag_total(e->cx, ONX_ERROR);
     if (quiet && !e->quiet)
         e->quiet = onxi_ctx_worker(e->cx);
-    if (quiet && e->quiet)
-        e->doc->cx = e->quiet;
-    bool known = onxi_known_ints_of_tensor(e->doc, e->arena, fact->tensor, value);
-    if (quiet) {
-        e->doc->cx = loud;
-        if (e->quiet)
-            onx_diag_clear(e->quiet);
-    }
+    if (quiet && e->quiet) /* what lies in the model is read without a word */
+        e->reader.cx = e->quiet;
+    bool known = onxi_known_ints_of_tensor(e->doc ? &e->reader : NULL, e->arena, fact->tensor, value);
+    e->reader.cx = e->cx;
+    if (e->quiet)
+        onx_diag_clear(e->quiet);
     if (known) {
         fact->value = value;
         fact->constant = true;

@@ -94,12 +94,17 @@ onx_status onxi_infer_type_read(onx_infer *e, const onx_type *type, onxi_type *o
 
 /* ---- writing ---- */
 
-onx_bytes onxi_infer_dim_text(onx_infer *e, onxi_dim d)
+onx_bytes onxi_infer_dim_text(onx_infer *e, onx_arena *arena, onxi_dim d)
 {
     static const onx_bytes none = { 0 };
     if (onxi_dim_is_const(d) || !onxi_dim_is_known(d) || (e->options.plain_names && !onxi_dim_is_symbol(e->dims, d)))
         return none;
     uint32_t index = (uint32_t)((uint64_t)d - (uint64_t)INT64_MIN);
+    if (e->dim_text_arena != arena) { /* what is asked for and what is applied live in arenas of their own */
+        if (e->dim_text_count)
+            memset(e->dim_texts, 0, e->dim_text_count * sizeof *e->dim_texts);
+        e->dim_text_arena = arena;
+    }
     const uint32_t before = e->dim_text_count;
     if (!ONXI_GROW_IN(e->arena, e->dim_texts, e->dim_text_count, (uint64_t)index + 1))
         return none;
@@ -110,7 +115,6 @@ onx_bytes onxi_infer_dim_text(onx_infer *e, onxi_dim d)
     char buf[1024];
     size_t len = onxi_dim_print(e->dims, d, buf, sizeof buf);
     onx_bytes text = { 0 };
-    onx_arena *arena = e->doc ? onx_doc_arena(e->doc) : e->text_arena;
     if (len && len < sizeof buf && onx_arena_keep(arena, onx_str_make(buf, len), &text) == ONX_OK)
         e->dim_texts[index] = text;
     return text;
@@ -140,7 +144,7 @@ static onx_status write_shape(onx_infer *e, onx_arena *arena, const onxi_type *t
             if (d >= 0)
                 ONX_SET(dimension, dim, dim_value, d);
         } else {
-            onx_bytes text = onxi_infer_dim_text(e, d);
+            onx_bytes text = onxi_infer_dim_text(e, arena, d);
             if (text.bits)
                 ONX_SET(dimension, dim, dim_param, text);
         }

@@ -353,7 +353,7 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
                             .arena = e->arena,
                             .ops = &onxi_infer_call_ops,
                             .engine = &run,
-                            .doc = e->doc,
+                            .doc = e->doc ? &e->reader : NULL,
                             .value_limit = e->carried > ONXI_CARRIED_LIMIT ? ONXI_CARRIED_FEW : 0 };
     ONX_TRY(gather_inputs(e, scope, node, &run, &few));
     ONX_TRY(make_outputs(e, node, &run, &few));

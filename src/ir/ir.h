@@ -36,6 +36,11 @@ struct onx_doc {
     onx_status (*external_bytes)(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
 };
 
+/* The same document for somebody who only reads it, as onx_doc_reader makes it, with an arena of his own and nothing
+ * allocated: what reading makes is in the arena and attached to the reader, which is closed before the arena ends. */
+onx_doc onxi_doc_reader(const onx_doc *doc, onx_ctx *cx, onx_arena *arena);
+void onxi_doc_reader_close(onx_doc *reader);
+
 onx_status onxi_doc_attach(onx_doc *doc, void (*release)(onx_ctx *cx, void *data), void *data);
 
 /* ---- paths in diagnostics: graph.node[3] "conv1" (Conv).input[0] (ir_path.c) ---- */
@@ -128,6 +133,10 @@ onxi_packing onxi_packing_of(unsigned bits, uint64_t elements, uint64_t entries)
 
 /* Sends all elements, in the layout of raw_data, to the sink; nothing of the tensor's size is allocated. */
 onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink sink);
+/* The bytes of the elements in the layout of raw_data, once it is sure that they are there, as for onx_tensor_bytes. */
+onx_status onxi_tensor_measure(onx_doc *doc, const onx_tensor *tensor, uint64_t *size_out);
+/* Writes them to `out`; `size` is what onxi_tensor_measure said. Nothing is allocated. */
+onx_status onxi_tensor_copy(onx_doc *doc, const onx_tensor *tensor, void *out, uint64_t size);
 /* Is it a tensor with data inside that fits its type and shape in number? Nothing is reported. */
 bool onxi_tensor_is_sound(const onx_tensor *tensor);
 

@@ -21,12 +21,48 @@ onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_doc **out)
     return ONX_OK;
 }
 
+onx_doc onxi_doc_reader(const onx_doc *doc, onx_ctx *cx, onx_arena *arena)
+{
+    onx_doc reader = *doc;
+    reader.cx = cx;
+    reader.arena = arena;
+    reader.attachments = NULL;
+    reader.external = NULL;
+    memset(&reader.guarded, 0, sizeof reader.guarded);
+    return reader;
+}
+
+void onxi_doc_reader_close(onx_doc *reader)
+{
+    for (onxi_attachment *a = reader->attachments; a; a = a->next)
+        a->release(reader->cx, a->data);
+    reader->attachments = NULL;
+    reader->external = NULL;
+}
+
+onx_status onx_doc_reader(onx_ctx *cx, const onx_doc *doc, onx_doc **out)
+{
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(cx, &arena));
+    onx_doc *reader = ONXI_NEW(arena, onx_doc);
+    if (!reader) {
+        onx_arena_free(arena);
+        return ONX_E_MEMORY;
+    }
+    *reader = onxi_doc_reader(doc, cx, arena);
+    *out = reader;
+    return ONX_OK;
+}
+
 void onx_doc_free(onx_doc *doc)
 {
     if (!doc)
         return;
-    for (onxi_attachment *a = doc->attachments; a; a = a->next)
-        a->release(doc->cx, a->data);
+    onxi_doc_reader_close(doc);
     onx_arena_free(doc->arena); /* holds the document itself */
 }
 

@@ -306,6 +306,32 @@ onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out
     return ONX_OK;
 }
 
+onx_status onxi_tensor_measure(onx_doc *doc, const onx_tensor *tensor, uint64_t *size_out)
+{
+    source s;
+    ONX_TRY(open_source(doc, tensor, &s));
+    *size_out = s.size;
+    return ONX_OK;
+}
+
+onx_status onxi_tensor_copy(onx_doc *doc, const onx_tensor *tensor, void *out, uint64_t size)
+{
+    source s;
+    ONX_TRY(open_source(doc, tensor, &s));
+    if (s.size != size)
+        return wrong(&s, ONX_E_INVALID, "the tensor holds %llu bytes, its dims ask for %llu",
+                     (unsigned long long)s.size, (unsigned long long)size);
+    if (!size)
+        return ONX_OK;
+    if (s.bytes) {
+        memcpy(out, s.bytes, (size_t)size);
+        return ONX_OK;
+    }
+    uint64_t entries;
+    entries_for(&s, &entries);
+    return narrow(&s, 0, entries, out);
+}
+
 enum { WINDOW = 1024 }; /* elements narrowed at a time; a multiple of what a byte holds */
 
 onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink sink)

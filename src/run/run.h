@@ -139,6 +139,7 @@ onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, o
 typedef struct onxi_run_session {
     onx_ctx *cx; /* the session's own; used under `lock` */
     onx_doc *doc;
+    onx_doc reader; /* of `doc`, with `cx` and `arena`: a document may have any number of sessions and other readers */
     const onx_model *model;
     onx_arena *arena;
     onx_session_options options;
@@ -290,6 +291,7 @@ typedef struct onxi_run_state {
     onxi_run_plan *plan;
     onx_arena *text;    /* strings of the run */
     onx_arena *scratch; /* for what eager steps prepare */
+    onx_doc reader;     /* of the session's document, with `cx` and `scratch`, while an eager step runs */
     char *buffer, *base;
     size_t base_size;
     onx_value *values;    /* per plan slot but dynamic ones */

@@ -73,7 +73,7 @@ static onx_status load_tensor(onxi_run_session *s, const onx_tensor *t, const on
     unsigned width = onx_dtype_bits(t->data_type) / 8;
     bool plain = t->data_type != ONX_STRING && onx_dtype_name(t->data_type) && t->dims_count <= ONX_RANK_MAX;
     if (plain && onx_tensor_count(t, &count) && onx_dtype_size(t->data_type, count, &size)) {
-        ONX_TRY(onx_tensor_bytes(s->doc, t, &bytes));
+        ONX_TRY(onx_tensor_bytes(&s->reader, t, &bytes));
         if (size && bytes.len == size && (width < 2 || (uintptr_t)bytes.ptr % (width > 8 ? 8 : width) == 0)) {
             onx_value *v = ONXI_NEW(s->arena, onx_value);
             if (!v)
@@ -92,7 +92,7 @@ static onx_status load_tensor(onxi_run_session *s, const onx_tensor *t, const on
         }
     }
     onx_value *copy;
-    ONX_TRY(onx_value_from_message(s->cx, s->doc, ONX_KIND_TENSOR, t, &copy));
+    ONX_TRY(onx_value_from_message(s->cx, &s->reader, ONX_KIND_TENSOR, t, &copy));
     *out = copy;
     return onxi_run_session_keep(s, copy);
 }
@@ -107,7 +107,7 @@ static onx_status load_slot(builder *b, uint32_t slot)
     }
     if (s->sparse) {
         onx_value *v;
-        ONX_TRY(onx_value_from_message(b->session->cx, b->session->doc, ONX_KIND_SPARSE_TENSOR, s->sparse, &v));
+        ONX_TRY(onx_value_from_message(b->session->cx, &b->session->reader, ONX_KIND_SPARSE_TENSOR, s->sparse, &v));
         s->sparse = NULL;
         s->constant = v;
         return onxi_run_session_keep(b->session, v);

@@ -372,7 +372,7 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
     p->op = (uint32_t)op->id;
     p->schema = op->schema;
     p->attrs = &op->attrs;
-    p->doc = e->session->doc;
+    p->doc = e->state ? &e->state->reader : &e->session->reader;
     p->path = onxi_run_op_path(e->arena, op);
     p->since = op->since;
     p->input_count = op->input_count;

@@ -36,6 +36,7 @@ void onx_session_free(onx_session *session)
         onxi_release(s->cx, k->base, k->size);
     for (onxi_run_expansion *x = s->expansions; x; x = x->next)
         onx_doc_free(x->doc);
+    onxi_doc_reader_close(&s->reader);
     onx_arena_free(s->arena);
     if (s->lock_made)
         pthread_mutex_destroy(&s->lock);
@@ -126,6 +127,8 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     s->lock_made = status == ONX_OK;
     if (status == ONX_OK)
         status = onx_arena_new(own, &s->arena);
+    if (status == ONX_OK)
+        s->reader = onxi_doc_reader(doc, own, s->arena);
     if (status == ONX_OK)
         status = onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, &s->kernels);
     if (status == ONX_OK)

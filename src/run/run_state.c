@@ -240,7 +240,9 @@ static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_w
                        .arena = st->scratch,
                        .state = st,
                        .watch = &st->outermost->watch };
+    st->reader = onxi_doc_reader(e.session->doc, st->cx, st->scratch);
     onx_status status = onxi_run_op_eager(&e, step->op, w->inputs, w->outputs, kernel);
+    onxi_doc_reader_close(&st->reader);
     onxi_arena_reset(st->scratch);
     return status;
 }

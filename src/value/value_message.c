@@ -14,18 +14,12 @@ static onx_status from_tensor(onx_value *v, onx_doc *doc, const onx_tensor *t)
     if (t->data_type == ONX_STRING && t->string_data_count != count)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the tensor has %u strings, its dims ask for %llu",
                          t->string_data_count, (unsigned long long)count);
-    onx_str bytes = { 0 };
+    uint64_t size; /* the data is there before memory is asked for */
     if (t->data_type != ONX_STRING)
-        ONX_TRY(onx_tensor_bytes(doc, t, &bytes));
+        ONX_TRY(onxi_tensor_measure(doc, t, &size));
     ONX_TRY(onx_value_reset(v, (onx_dtype)t->data_type, t->dims_count, t->dims));
-    if (t->data_type != ONX_STRING) {
-        if (bytes.len != v->size)
-            return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the tensor holds %zu bytes, its dims ask for %llu",
-                             bytes.len, (unsigned long long)v->size);
-        if (v->size)
-            memcpy(v->data, bytes.ptr, v->size);
-        return ONX_OK;
-    }
+    if (t->data_type != ONX_STRING)
+        return onxi_tensor_copy(doc, t, v->data, v->size);
     uint64_t total = 0, at = 0;
     for (uint64_t i = 0; i < count; i++)
         total += onx_view(t->string_data[i]).len;

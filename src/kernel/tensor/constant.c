@@ -3,6 +3,12 @@
 
 /* ---- Constant ---- */
 
+typedef struct constant {
+    const onxi_attr_value *value;
+    onx_str bytes;    /* of the elements of a tensor */
+    onx_value *dense; /* what a sparse tensor stands for */
+} constant;
+
 static onx_status constant_prepare(onx_prepare *p)
 {
     static const char *const names[] = { "value",      "value_float",  "value_floats",  "value_int",
@@ -13,8 +19,22 @@ static onx_status constant_prepare(onx_prepare *p)
             v = onxi_attrs_find(p->attrs, names[i]);
     if (!v)
         return onx_prepare_fail(p, ONX_E_INVALID, "no attribute gives the value");
-    p->params = (void *)(uintptr_t)(const void *)v;
+    constant *q = ONXI_NEW(p->arena, constant);
+    if (!q)
+        return ONX_E_MEMORY;
+    q->value = v;
+    if (v->type == ONX_ATTR_TENSOR && v->t->data_type != ONX_STRING)
+        ONX_TRY(onx_tensor_bytes(p->doc, v->t, &q->bytes));
+    if (v->type == ONX_ATTR_SPARSE_TENSOR)
+        ONX_TRY(onx_value_from_message(p->cx, p->doc, ONX_KIND_SPARSE_TENSOR, v->sparse, &q->dense));
+    p->params = q;
     return ONX_OK;
+}
+
+static void constant_release(void *params)
+{
+    if (params)
+        onx_value_free(((constant *)params)->dense);
 }
 
 /* Copies what the attribute holds into the output; a shape that the rule knew otherwise is an error. */
@@ -49,27 +69,18 @@ static onx_status store_texts(onx_work *work, const onx_bytes *from, uint64_t co
     return ONX_OK;
 }
 
-static onx_status store_message(onx_work *work, onx_kind kind, const void *message)
-{
-    onx_value *made;
-    ONX_TRY(onx_value_from_message(work->outputs[0]->cx ? work->outputs[0]->cx : work->cx, work->prepared->doc, kind,
-                                   message, &made));
-    onx_status status = store(work, made->data, made->count, made->size);
-    onx_value_free(made);
-    return status;
-}
-
 static onx_status constant_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    const onxi_attr_value *v = work->params;
+    const constant *q = work->params;
+    const onxi_attr_value *v = q->value;
     switch (v->type) {
     case ONX_ATTR_TENSOR:
         if (v->t->data_type == ONX_STRING)
             return store_texts(work, v->t->string_data, v->t->string_data_count);
-        return store_message(work, ONX_KIND_TENSOR, v->t);
+        return store(work, q->bytes.ptr, work->outputs[0]->count, q->bytes.len); /* so many elements have that size */
     case ONX_ATTR_SPARSE_TENSOR:
-        return store_message(work, ONX_KIND_SPARSE_TENSOR, v->sparse);
+        return store(work, q->dense->data, q->dense->count, q->dense->size);
     case ONX_ATTR_FLOAT:
         return store(work, &v->f, 1, sizeof v->f);
     case ONX_ATTR_INT:
@@ -170,7 +181,7 @@ static onx_status range_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 const onx_kernel onxi_kernels_constant[] = {
-    { .op = "Constant", .since = 1, .prepare = constant_prepare, .run = constant_run },
+    { .op = "Constant", .since = 1, .prepare = constant_prepare, .run = constant_run, .release = constant_release },
     { .op = "ConstantOfShape", .since = 9, .prepare = fill_prepare, .run = fill_run },
     { .op = "Range", .since = 11, .dtypes = ONXI_FLOATS | ONXI_SIGNED, .prepare = range_prepare, .run = range_run },
     { 0 }
