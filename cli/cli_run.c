@@ -1,6 +1,8 @@
 /* cli_run.c - the options that run, bench and test have in common. */
 #include "cli_value.h"
 
+#include <onx/kernel.h>
+
 #include <stdlib.h>
 
 static bool read_timeout(const cli_call *call, uint64_t *ns_out)
@@ -12,10 +14,21 @@ static bool read_timeout(const cli_call *call, uint64_t *ns_out)
     return true;
 }
 
+/* The instruction set that ONX_ISA asks for; 0: the best there is. */
+static unsigned read_isa(void)
+{
+    static const char *const names[] = { [ONX_ISA_BASE] = "base", [ONX_ISA_V3] = "v3", [ONX_ISA_V4] = "v4" };
+    const char *name = getenv("ONX_ISA");
+    for (unsigned i = ONX_ISA_BASE; name && i < ONX_ISA_END; i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    return 0;
+}
+
 bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run)
 {
     const char *kernels = getenv("ONX_KERNELS");
-    *session = (onx_session_options){ .plain = kernels && strcmp(kernels, "plain") == 0 };
+    *session = (onx_session_options){ .plain = kernels && strcmp(kernels, "plain") == 0, .isa = read_isa() };
     *run = (onx_run_options){ 0 };
     if (!cli_number(call, "threads", 0, 1024, threads) || !read_timeout(call, &session->timeout_ns) ||
         !cli_number(call, "max-iterations", 1, UINT64_MAX, &run->iterations))

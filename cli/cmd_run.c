@@ -338,7 +338,8 @@ const cli_command cmd_run = {
     .summary = "run a model",
     .operands = "MODEL",
     .help = "Without --output-dir the outputs are summed up on standard output. Inputs that have an\n"
-            "initializer of the same name may be left out. ONX_KERNELS=plain turns the fast kernels off.\n",
+            "initializer of the same name may be left out. ONX_KERNELS=plain turns the fast kernels off.\n"
+            "ONX_ISA=base, v3 or v4 asks for those of an older processor.\n",
     .example = "onx run model.onnx --random --dim batch=4\nonx run model.onnx --input x=x.npy --output-dir out --npy\n",
     .options = options_,
     .run = run_run,

@@ -467,7 +467,8 @@ const cli_command cmd_test = {
     .help = "A case is a folder with model.onnx and test_data_set_N/input_I.pb, output_I.pb; a folder of\n"
             "folders is searched for cases. Floats agree within rtol 1e-3 and atol 1e-7 (a data.json beside\n"
             "the model may say otherwise), everything else must be equal. What a model computes at random\n"
-            "is judged by type and shape. ONX_KERNELS=plain turns the fast kernels off.\n",
+            "is judged by type and shape. ONX_KERNELS=plain turns the fast kernels off.\n"
+            "ONX_ISA=base, v3 or v4 asks for those of an older processor.\n",
     .example = "onx test backend/node/test_conv_with_strides_padding\n",
     .options = options,
     .run = run_test,

@@ -136,6 +136,16 @@ enum {
     ONX_POST_CLIP /* attributes, from version 11 on inputs, min and max */
 };
 
+/* Instruction sets. A session takes the rows of one of them, the widest that the processor has (or
+ * onx_session_options.isa), beside those that run everywhere. */
+enum {
+    ONX_ISA_ANY,
+    ONX_ISA_BASE, /* of the architecture: SSE2, NEON */
+    ONX_ISA_V3,   /* x86-64-v3: AVX2, FMA */
+    ONX_ISA_V4,   /* x86-64-v4: AVX-512 */
+    ONX_ISA_END
+};
+
 #define ONX_DTYPE_BIT(dtype) (UINT32_C(1) << (dtype))
 
 /* An operand of a node, in one number. */
@@ -152,6 +162,7 @@ struct onx_kernel {
                           * yours is asked before the built-in ones whatever they have */
     uint16_t flags;      /* ONX_KERNEL_* */
     uint8_t post_op;     /* ONX_POST_* */
+    uint8_t isa;         /* ONX_ISA_*: which processors it is for */
     const char *variant; /* NULL: "plain" */
     const void *body;    /* a row's own constant for shared functions */
     /* ONX_E_UNSUPPORTED, nothing recorded, declines: the next row is asked. NULL: nothing to prepare. */

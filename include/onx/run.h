@@ -30,6 +30,8 @@ typedef struct onx_session_options {
     const onx_registry *registry; /* operators of your own with shape rules and kernels (onx/op.h), and documents; it
                                    * must outlive the session */
     uint64_t timeout_ns; /* nanoseconds that making the session may take, constants computed included; 0: no limit */
+    unsigned isa;     /* ONX_ISA_* (onx/kernel.h) of kernels; 0, or more than the processor has: the best that it has */
+    bool no_optimize; /* nodes run as the model has them; what constants alone decide is computed all the same */
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that

@@ -17,7 +17,10 @@ extern const onx_kernel *const onxi_kernel_tables[];
 /* Which built-in rows serve an operator: made per session, no state shared between sessions. */
 typedef struct onxi_kernel_index onxi_kernel_index;
 /* `own` (may be NULL): rows of the session's caller, which outlive the index. */
-onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, const onxi_kernel_index **out);
+onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, unsigned isa,
+                                 const onxi_kernel_index **out);
+/* The widest instruction set (ONX_ISA_*) that this processor has and this build has rows for. */
+unsigned onxi_isa_best(void);
 
 /* A version of an operator, as a binder found it. */
 typedef struct onxi_kernel_wanted {

@@ -9,6 +9,7 @@
     TABLE(unary)                                                                                                       \
     TABLE(variadic)                                                                                                    \
     TABLE(matmul)                                                                                                      \
+    TABLE(layer_norm)                                                                                                  \
     TABLE(normalize)                                                                                                   \
     TABLE(softmax)                                                                                                     \
     TABLE(reduce)                                                                                                      \
@@ -58,14 +59,28 @@
 
 #define FAST_TABLES(TABLE) TABLE(dnnl_conv) TABLE(dnnl_matmul) TABLE(dnnl_pool)
 
+/* Compiled once per instruction set (simd/simd.h). */
+#define SIMD_TABLES(TABLE, level)                                                                                      \
+    TABLE(simd_unary##level)                                                                                           \
+    TABLE(simd_binary##level)                                                                                          \
+    TABLE(simd_softmax##level)                                                                                         \
+    TABLE(simd_norm##level)                                                                                            \
+    TABLE(simd_reduce##level)
+#ifdef ONX_WITH_X86_LEVELS
+#define LEVEL_TABLES(TABLE) SIMD_TABLES(TABLE, _base) SIMD_TABLES(TABLE, _v3) SIMD_TABLES(TABLE, _v4)
+#else
+#define LEVEL_TABLES(TABLE) SIMD_TABLES(TABLE, _base)
+#endif
+
 #define DECLARE(name) extern const onx_kernel onxi_kernels_##name[];
 #define LIST(name)    onxi_kernels_##name,
 TABLES(DECLARE)
+LEVEL_TABLES(DECLARE)
 #ifdef ONX_WITH_DNNL
 FAST_TABLES(DECLARE)
 #endif
 
-const onx_kernel *const onxi_kernel_tables[] = { TABLES(LIST)
+const onx_kernel *const onxi_kernel_tables[] = { TABLES(LIST) LEVEL_TABLES(LIST)
 #ifdef ONX_WITH_DNNL
                                                      FAST_TABLES(LIST)
 #endif
@@ -105,14 +120,31 @@ static void insert(const onx_kernel **rows, uint32_t count, const onx_kernel *k)
     rows[count] = k;
 }
 
-static bool is_taken(const onx_kernel *k, bool plain)
+unsigned onxi_isa_best(void)
 {
-    return !plain || onxi_kernel_is_plain(k);
+#ifdef ONX_WITH_X86_LEVELS
+    __builtin_cpu_init();
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return ONX_ISA_V4;
+    if (v3)
+        return ONX_ISA_V3;
+#endif
+    return ONX_ISA_BASE;
 }
 
-onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, const onxi_kernel_index **out)
+static bool is_taken(const onx_kernel *k, bool plain, unsigned isa)
 {
+    return plain ? onxi_kernel_is_plain(k) : k->isa == ONX_ISA_ANY || k->isa == isa;
+}
+
+onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, unsigned isa,
+                                 const onxi_kernel_index **out)
+{
+    const unsigned best = onxi_isa_best();
     uint32_t count = 0;
+    isa = isa && isa < best ? isa : best;
     onxi_kernel_index *index = ONXI_NEW(arena, onxi_kernel_index);
     uint32_t *filled = ONXI_ARRAY(arena, uint32_t, ONXI_ID_END);
     for (size_t t = 0; onxi_kernel_tables[t]; t++)
@@ -126,7 +158,7 @@ onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool p
     for (size_t t = 0; onxi_kernel_tables[t]; t++)
         for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++) {
             ids[count] = (uint16_t)row_operator(k);
-            if (is_taken(k, plain))
+            if (is_taken(k, plain, isa))
                 index->first[ids[count] + 1]++;
             count++;
         }
@@ -136,7 +168,7 @@ onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool p
     for (size_t t = 0; onxi_kernel_tables[t]; t++)
         for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++) {
             const uint16_t id = ids[count++];
-            if (is_taken(k, plain))
+            if (is_taken(k, plain, isa))
                 insert(index->rows + index->first[id], filled[id]++, k);
         }
     *out = index;

@@ -130,7 +130,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     if (status == ONX_OK)
         s->reader = onxi_doc_reader(doc, own, s->arena);
     if (status == ONX_OK)
-        status = onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, &s->kernels);
+        status = onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, s->options.isa, &s->kernels);
     if (status == ONX_OK)
         status = onxi_functions_index(s->arena, model->functions, model->functions_count, &s->functions);
     if (status == ONX_OK)

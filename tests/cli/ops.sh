@@ -14,7 +14,7 @@ says out 'Conv ai.onnx version 22'
 says out '(X, W, B?)'
 says out 'kernel: plain'
 says out 'T takes tensor(bfloat16)'
-expect 0 "$ONX" ops Swish
+expect 0 "$ONX" ops Shrink
 says out 'no kernel, runs by other operators'
 expect 0 "$ONX" ops conv --opset 11
 says out 'version 11'

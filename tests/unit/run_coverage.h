@@ -66,7 +66,7 @@ static inline void run_coverage_make(run_coverage *c)
     assert_int_equal(onx_arena_new(cx, &arena), ONX_OK);
     const onxi_kernel_index *index;
     c->count = 0;
-    assert_int_equal(onxi_kernel_index_new(arena, NULL, true, &index), ONX_OK);
+    assert_int_equal(onxi_kernel_index_new(arena, NULL, true, 0, &index), ONX_OK);
     for (uint32_t i = 0; i < onx_op_count(); i++)
         for (const onx_op *op = onx_op_get(i); op; op = onx_op_older(op)) {
             assert_true(c->count < sizeof c->claims / sizeof *c->claims);

@@ -61,6 +61,8 @@ static void list_claims(coverage *c)
 {
     for (size_t t = 0; onxi_kernel_tables[t]; t++)
         for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++) {
+            if (k->isa && k->isa != onxi_isa_best())
+                continue; /* not on this processor */
             assert_true(c->count < MOST_ROWS);
             c->row[c->count++] = k;
         }

@@ -39,6 +39,24 @@ typedef struct onxi_unary_body {
     const char *a, *b; /* attributes that a and b come from, NULL: none */
 } onxi_unary_body;
 
+/* Prepares with the loops of the row's body, or of this one. */
+onx_status onxi_unary_prepare(onx_prepare *p);
+onx_status onxi_unary_prepare_with(onx_prepare *p, const onxi_unary_body *body);
+onx_status onxi_unary_run(onx_work *work, uint64_t first, uint64_t last);
+/* Gelu: the row's body is a list of two, exact and by tanh; NULL: the plain ones. */
+onx_status onxi_gelu_prepare(onx_prepare *p);
+
+/* Softmax and its like: `count` elements, `inner` apart, are a line; there are outer * inner lines. */
+enum { ONXI_SOFTMAX, ONXI_LOG_SOFTMAX, ONXI_HARDMAX };
+typedef struct onxi_softmax_params {
+    uint64_t outer, count, inner;
+    void (*loop)(const struct onxi_softmax_params *q, const void *x, void *y, int kind); /* one line */
+    int kind;                                                                            /* the row's body */
+    uint32_t width;
+} onxi_softmax_params;
+onx_status onxi_softmax_prepare(onx_prepare *p);
+onx_status onxi_softmax_run(onx_work *work, uint64_t first, uint64_t last);
+
 /* The loop of a binary operator: EXPR over x and y, of the compute type C; out type O. */
 #define ONXI_BINARY(op, dtype, T, C, O, LOAD, STORE, EXPR)                                                             \
     static void op##_##dtype(const void *px, int64_t sx, const void *py, int64_t sy, void *pz, int64_t n)              \
@@ -76,6 +94,7 @@ typedef struct onxi_binary_params {
 } onxi_binary_params;
 onx_status onxi_binary_prepare(onx_prepare *p);
 onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last);
+onx_status onxi_prelu_prepare(onx_prepare *p);
 /* Rows of about this many elements are worth a thread. */
 #define ONXI_BLOCK 16384u
 

@@ -202,7 +202,7 @@ static onx_status shift_prepare(onx_prepare *p)
 }
 
 /* Before version 7 a slope of rank 1 belongs to the channels; otherwise it is broadcast like any operand. */
-static onx_status prelu_prepare(onx_prepare *p)
+onx_status onxi_prelu_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *slope = p->inputs[1];
     int32_t shift[2] = { -1, -1 };
@@ -313,7 +313,7 @@ const onx_kernel onxi_kernels_elementwise[] = {
       .dtypes = ONXI_NUMBERS,
       .flags = ONX_KERNEL_IN_PLACE,
       .body = &prelu_body,
-      .prepare = prelu_prepare,
+      .prepare = onxi_prelu_prepare,
       .run = onxi_binary_run },
     BINARY_ROW("Equal", 1, ONXI_NUMBERS | BOOLS | ONX_DTYPE_BIT(ONX_STRING), 0, equal_body),
     BINARY_ROW("Less", 1, ONXI_NUMBERS, 0, less_body),

@@ -1,4 +1,4 @@
-/* normalize.c - BatchNormalization, InstanceNormalization and LRN. */
+/* normalize.c - BatchNormalization and LRN. */
 #include "kernel/core/loops.h"
 
 #include <math.h>
@@ -117,36 +117,6 @@ static onx_status batch_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static onx_status instance_prepare(onx_prepare *p)
-{
-    norm_params *q = NULL;
-    ONX_TRY(norm_shape(p, &q));
-    for (uint32_t i = 1; i < 3; i++)
-        if (p->inputs[i]->count != q->channels)
-            return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not have a number for each of %llu channels", i,
-                                    (unsigned long long)q->channels);
-    p->rows = q->batch * q->channels;
-    return ONX_OK;
-}
-
-static onx_status instance_run(onx_work *work, uint64_t first, uint64_t last)
-{
-    const norm_params *q = work->params;
-    const onx_value *x = work->inputs[0];
-    for (uint64_t row = first; row < last; row++) {
-        const char *in = (const char *)x->data + row * q->plane * q->width;
-        double sum = 0, squares = 0, zero = 0;
-        sums[x->dtype](in, q->plane, 0, &sum, &zero);
-        double mean = sum / (double)q->plane;
-        sums[x->dtype](in, q->plane, mean, &zero, &squares);
-        double scale =
-            onxi_value_number(work->inputs[1], row % q->channels) / sqrt(squares / (double)q->plane + q->epsilon);
-        affines[x->dtype](in, (char *)work->outputs[0]->data + row * q->plane * q->width, q->plane, mean, scale,
-                          onxi_value_number(work->inputs[2], row % q->channels));
-    }
-    return ONX_OK;
-}
-
 /* ---- LRN ---- */
 
 typedef struct lrn_params {
@@ -214,20 +184,8 @@ static onx_status lrn_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static onx_status like_input(onx_prepare *p)
-{
-    const onx_value *x = p->inputs[0];
-    return onx_prepare_output(p, 0, (onx_dtype)x->dtype, x->rank, x->dims);
-}
-
 const onx_kernel onxi_kernels_normalize[] = {
     { .op = "BatchNormalization", .since = 1, .dtypes = ONXI_FLOATS, .prepare = batch_prepare, .run = batch_run },
-    { .op = "InstanceNormalization",
-      .since = 1,
-      .dtypes = ONXI_FLOATS,
-      .prepare = instance_prepare,
-      .run = instance_run,
-      .types = like_input },
     { .op = "LRN", .since = 1, .dtypes = ONXI_FLOATS, .prepare = lrn_prepare, .run = lrn_run },
     { 0 }
 };

@@ -1,21 +1,9 @@
 /* reduce.c - sums, means, extremes and norms over axes, and where extremes are. Each output element is one
  * serial sum, in double for floats, so bits do not depend on threads. */
+#include "kernel/core/reduce.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
-
-typedef enum reduce_kind { SUM, MEAN, PROD, MAX, MIN, L1, L2, LOG_SUM, LOG_SUM_EXP, SUM_SQUARE } reduce_kind;
-
-typedef struct reduce_params {
-    uint32_t kept, reduced; /* dims of each sort, outermost first */
-    int64_t kept_dims[ONX_RANK_MAX], kept_steps[ONX_RANK_MAX];
-    int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX];
-    uint64_t count; /* elements that go into one */
-    reduce_kind kind;
-    void (*loop)(const struct reduce_params *q, const void *x, void *y);
-    bool arg_max, last_index;
-    uint32_t width;
-} reduce_params;
 
 /* Visits the elements that go into one output; BODY sees v and i. */
 #define VISIT(T, LOAD, V, BODY)                                                                                        \
@@ -33,21 +21,24 @@ typedef struct reduce_params {
         }                                                                                                              \
     }
 
-static double start_of(reduce_kind kind)
+static double start_of(onxi_reduce_kind kind)
 {
-    return kind == PROD ? 1 : kind == MAX ? -(double)INFINITY : kind == MIN ? (double)INFINITY : 0;
+    return kind == ONXI_REDUCE_PROD  ? 1
+           : kind == ONXI_REDUCE_MAX ? -(double)INFINITY
+           : kind == ONXI_REDUCE_MIN ? (double)INFINITY
+                                     : 0;
 }
 
-static double finish(reduce_kind kind, double acc, double best, uint64_t count)
+static double finish(onxi_reduce_kind kind, double acc, double best, uint64_t count)
 {
     switch (kind) {
-    case MEAN:
+    case ONXI_REDUCE_MEAN:
         return acc / (double)count;
-    case L2:
+    case ONXI_REDUCE_L2:
         return sqrt(acc);
-    case LOG_SUM:
+    case ONXI_REDUCE_LOG_SUM:
         return log(acc);
-    case LOG_SUM_EXP:
+    case ONXI_REDUCE_LOG_SUM_EXP:
         return isinf(best) ? best : log(acc) + best;
     default:
         return acc;
@@ -55,32 +46,32 @@ static double finish(reduce_kind kind, double acc, double best, uint64_t count)
 }
 
 #define REDUCE_F(op, d, T, C, M, LOAD, STORE)                                                                          \
-    static void op##_##d(const reduce_params *q, const void *px, void *py)                                             \
+    static void op##_##d(const onxi_reduce_params *q, const void *px, void *py)                                        \
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
         double acc = start_of(q->kind), best = -(double)INFINITY;                                                      \
-        if (q->kind == LOG_SUM_EXP) { /* scaled by the largest */                                                      \
+        if (q->kind == ONXI_REDUCE_LOG_SUM_EXP) { /* scaled by the largest */                                          \
             VISIT(T, LOAD, double, { best = v > best || v != v ? v : best; })                                          \
         }                                                                                                              \
         VISIT(T, LOAD, double, {                                                                                       \
             switch (q->kind) {                                                                                         \
-            case PROD:                                                                                                 \
+            case ONXI_REDUCE_PROD:                                                                                     \
                 acc *= v;                                                                                              \
                 break;                                                                                                 \
-            case MAX:                                                                                                  \
+            case ONXI_REDUCE_MAX:                                                                                      \
                 acc = v > acc || v != v ? v : acc;                                                                     \
                 break;                                                                                                 \
-            case MIN:                                                                                                  \
+            case ONXI_REDUCE_MIN:                                                                                      \
                 acc = v < acc || v != v ? v : acc;                                                                     \
                 break;                                                                                                 \
-            case L1:                                                                                                   \
+            case ONXI_REDUCE_L1:                                                                                       \
                 acc += fabs(v);                                                                                        \
                 break;                                                                                                 \
-            case L2:                                                                                                   \
-            case SUM_SQUARE:                                                                                           \
+            case ONXI_REDUCE_L2:                                                                                       \
+            case ONXI_REDUCE_SUM_SQUARE:                                                                               \
                 acc += v * v;                                                                                          \
                 break;                                                                                                 \
-            case LOG_SUM_EXP:                                                                                          \
+            case ONXI_REDUCE_LOG_SUM_EXP:                                                                              \
                 acc += exp(v - best);                                                                                  \
                 break;                                                                                                 \
             default:                                                                                                   \
@@ -93,33 +84,33 @@ static double finish(reduce_kind kind, double acc, double best, uint64_t count)
 
 /* Integers: sums and products wrap; what needs roots and logarithms goes through double and truncates. */
 #define REDUCE_I(op, dt, T, C, M, LOAD, STORE)                                                                         \
-    static void op##_##dt(const reduce_params *q, const void *px, void *py)                                            \
+    static void op##_##dt(const onxi_reduce_params *q, const void *px, void *py)                                       \
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
-        uint64_t acc = q->kind == PROD ? 1 : 0;                                                                        \
+        uint64_t acc = q->kind == ONXI_REDUCE_PROD ? 1 : 0;                                                            \
         double real = 0;                                                                                               \
         C best = 0;                                                                                                    \
         VISIT(T, LOAD, C, {                                                                                            \
             uint64_t u = (uint64_t)v;                                                                                  \
             switch (q->kind) {                                                                                         \
-            case PROD:                                                                                                 \
+            case ONXI_REDUCE_PROD:                                                                                     \
                 acc *= u;                                                                                              \
                 break;                                                                                                 \
-            case MAX:                                                                                                  \
+            case ONXI_REDUCE_MAX:                                                                                      \
                 best = !i || v > best ? v : best;                                                                      \
                 break;                                                                                                 \
-            case MIN:                                                                                                  \
+            case ONXI_REDUCE_MIN:                                                                                      \
                 best = !i || v < best ? v : best;                                                                      \
                 break;                                                                                                 \
-            case L1:                                                                                                   \
+            case ONXI_REDUCE_L1:                                                                                       \
                 acc += v < (C)1 ? 0 - u : u;                                                                           \
                 break;                                                                                                 \
-            case L2:                                                                                                   \
-            case SUM_SQUARE:                                                                                           \
+            case ONXI_REDUCE_L2:                                                                                       \
+            case ONXI_REDUCE_SUM_SQUARE:                                                                               \
                 acc += u * u;                                                                                          \
                 real += (double)v * (double)v;                                                                         \
                 break;                                                                                                 \
-            case LOG_SUM_EXP:                                                                                          \
+            case ONXI_REDUCE_LOG_SUM_EXP:                                                                              \
                 real += exp((double)v);                                                                                \
                 break;                                                                                                 \
             default:                                                                                                   \
@@ -128,12 +119,13 @@ static double finish(reduce_kind kind, double acc, double best, uint64_t count)
                 break;                                                                                                 \
             }                                                                                                          \
         })                                                                                                             \
-        if (q->kind == MAX || q->kind == MIN) {                                                                        \
+        if (q->kind == ONXI_REDUCE_MAX || q->kind == ONXI_REDUCE_MIN) {                                                \
             *(T *)py = (T)best;                                                                                        \
             return;                                                                                                    \
         }                                                                                                              \
-        if (q->kind == MEAN || q->kind == L2 || q->kind == LOG_SUM || q->kind == LOG_SUM_EXP) {                        \
-            double out = q->kind == LOG_SUM_EXP ? log(real) : finish(q->kind, real, 0, q->count);                      \
+        if (q->kind == ONXI_REDUCE_MEAN || q->kind == ONXI_REDUCE_L2 || q->kind == ONXI_REDUCE_LOG_SUM ||              \
+            q->kind == ONXI_REDUCE_LOG_SUM_EXP) {                                                                      \
+            double out = q->kind == ONXI_REDUCE_LOG_SUM_EXP ? log(real) : finish(q->kind, real, 0, q->count);          \
             onx_convert(ONX_##dt, py, ONX_DOUBLE, &out, 1, true);                                                      \
             return;                                                                                                    \
         }                                                                                                              \
@@ -145,7 +137,7 @@ ONXI_EACH_UNSIGNED(REDUCE_I, reduce)
 REDUCE_I(reduce, BOOL, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
 
 #define ARG(op, d, T, C, M, LOAD, STORE)                                                                               \
-    static void op##_##d(const reduce_params *q, const void *px, void *py)                                             \
+    static void op##_##d(const onxi_reduce_params *q, const void *px, void *py)                                        \
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
         C best = 0;                                                                                                    \
@@ -164,7 +156,7 @@ ONXI_EACH_SIGNED(ARG, arg)
 ONXI_EACH_UNSIGNED(ARG, arg)
 
 #define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
-typedef void (*reduce_loop)(const reduce_params *, const void *, void *);
+typedef void (*reduce_loop)(const onxi_reduce_params *, const void *, void *);
 static const reduce_loop reduce_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, reduce)
                                                                ONXI_EACH_SIGNED(ENTRY, reduce)
                                                                    ONXI_EACH_UNSIGNED(ENTRY, reduce)[ONX_BOOL] =
@@ -172,7 +164,7 @@ static const reduce_loop reduce_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY
 static const reduce_loop arg_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, arg) ONXI_EACH_SIGNED(ENTRY, arg)
                                                             ONXI_EACH_UNSIGNED(ENTRY, arg) };
 
-static void split_dims(reduce_params *q, const onx_value *x, const bool *is_reduced)
+static void split_dims(onxi_reduce_params *q, const onx_value *x, const bool *is_reduced)
 {
     int64_t step = 1, steps[ONX_RANK_MAX];
     for (uint32_t d = x->rank; d-- > 0;) {
@@ -193,10 +185,10 @@ static void split_dims(reduce_params *q, const onx_value *x, const bool *is_redu
 }
 
 /* Axes come from input 1 (ReduceSum from 13, the others from 18), else from the attribute; none: all. */
-static onx_status reduce_prepare(onx_prepare *p)
+onx_status onxi_reduce_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *axes_in = p->input_count > 1 ? p->inputs[1] : NULL;
-    reduce_params *q = ONXI_NEW(p->arena, reduce_params);
+    onxi_reduce_params *q = ONXI_NEW(p->arena, onxi_reduce_params);
     bool is_reduced[ONX_RANK_MAX] = { false };
     if (!q)
         return ONX_E_MEMORY;
@@ -217,7 +209,7 @@ static onx_status reduce_prepare(onx_prepare *p)
     for (uint32_t d = 0; d < x->rank; d++)
         is_reduced[d] |= all;
     split_dims(q, x, is_reduced);
-    q->kind = *(const reduce_kind *)p->kernel->body;
+    q->kind = *(const onxi_reduce_kind *)p->kernel->body;
     q->loop = reduce_loops[x->dtype];
     q->width = onx_dtype_bits(x->dtype) / 8;
     if (!q->loop)
@@ -231,7 +223,7 @@ static onx_status reduce_prepare(onx_prepare *p)
 static onx_status arg_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
-    reduce_params *q = ONXI_NEW(p->arena, reduce_params);
+    onxi_reduce_params *q = ONXI_NEW(p->arena, onxi_reduce_params);
     bool is_reduced[ONX_RANK_MAX] = { false };
     uint32_t axis;
     if (!q)
@@ -251,9 +243,9 @@ static onx_status arg_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static onx_status reduce_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_reduce_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const reduce_params *q = work->params;
+    const onxi_reduce_params *q = work->params;
     uint32_t out_width = onx_dtype_bits(work->outputs[0]->dtype) / 8;
     for (uint64_t row = first; row < last; row++) {
         uint64_t rest = row;
@@ -271,24 +263,24 @@ static onx_status reduce_run(onx_work *work, uint64_t first, uint64_t last)
 #define ROW(name, kind)                                                                                                \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_NUMBERS | ONX_DTYPE_BIT(ONX_BOOL),                                      \
-        .body = &(const reduce_kind){ kind }, .prepare = reduce_prepare, .run = reduce_run                             \
+        .body = &(const onxi_reduce_kind){ kind }, .prepare = onxi_reduce_prepare, .run = onxi_reduce_run              \
     }
 #define ARG_ROW(name, max)                                                                                             \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_NUMBERS, .body = &(const bool){ max }, .prepare = arg_prepare,          \
-        .run = reduce_run                                                                                              \
+        .run = onxi_reduce_run                                                                                         \
     }
 
-const onx_kernel onxi_kernels_reduce[] = { ROW("ReduceSum", SUM),
-                                           ROW("ReduceMean", MEAN),
-                                           ROW("ReduceProd", PROD),
-                                           ROW("ReduceMax", MAX),
-                                           ROW("ReduceMin", MIN),
-                                           ROW("ReduceL1", L1),
-                                           ROW("ReduceL2", L2),
-                                           ROW("ReduceLogSum", LOG_SUM),
-                                           ROW("ReduceLogSumExp", LOG_SUM_EXP),
-                                           ROW("ReduceSumSquare", SUM_SQUARE),
+const onx_kernel onxi_kernels_reduce[] = { ROW("ReduceSum", ONXI_REDUCE_SUM),
+                                           ROW("ReduceMean", ONXI_REDUCE_MEAN),
+                                           ROW("ReduceProd", ONXI_REDUCE_PROD),
+                                           ROW("ReduceMax", ONXI_REDUCE_MAX),
+                                           ROW("ReduceMin", ONXI_REDUCE_MIN),
+                                           ROW("ReduceL1", ONXI_REDUCE_L1),
+                                           ROW("ReduceL2", ONXI_REDUCE_L2),
+                                           ROW("ReduceLogSum", ONXI_REDUCE_LOG_SUM),
+                                           ROW("ReduceLogSumExp", ONXI_REDUCE_LOG_SUM_EXP),
+                                           ROW("ReduceSumSquare", ONXI_REDUCE_SUM_SQUARE),
                                            ARG_ROW("ArgMax", true),
                                            ARG_ROW("ArgMin", false),
                                            { 0 } };

@@ -4,17 +4,8 @@
 
 #include <math.h>
 
-enum { SOFT, LOG_SOFT, HARD };
-
-typedef struct softmax_params {
-    uint64_t outer, count, inner;
-    void (*loop)(const struct softmax_params *q, const void *x, void *y, int kind);
-    int kind;
-    uint32_t width;
-} softmax_params;
-
 #define LOOP(op, d, T, C, M, L, S)                                                                                     \
-    static void op##_##d(const softmax_params *q, const void *px, void *py, int kind)                                  \
+    static void op##_##d(const onxi_softmax_params *q, const void *px, void *py, int kind)                             \
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
         T *y = (T *)py;                                                                                                \
@@ -27,7 +18,7 @@ typedef struct softmax_params {
                 at = i;                                                                                                \
             }                                                                                                          \
         }                                                                                                              \
-        if (kind == HARD) {                                                                                            \
+        if (kind == ONXI_HARDMAX) {                                                                                    \
             for (uint64_t i = 0; i < q->count; i++)                                                                    \
                 y[i * q->inner] = (T)S((C)(i == at));                                                                  \
             return;                                                                                                    \
@@ -37,18 +28,18 @@ typedef struct softmax_params {
         C log_sum = log##M(sum);                                                                                       \
         for (uint64_t i = 0; i < q->count; i++) {                                                                      \
             C v = (C)L(x[i * q->inner]) - best;                                                                        \
-            y[i * q->inner] = (T)S(kind == SOFT ? exp##M(v) / sum : v - log_sum);                                      \
+            y[i * q->inner] = (T)S(kind == ONXI_SOFTMAX ? exp##M(v) / sum : v - log_sum);                              \
         }                                                                                                              \
     }
 ONXI_EACH_FLOAT(LOOP, softmax)
 #define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
-static void (*const loops[ONX_DTYPE_COUNT])(const softmax_params *, const void *, void *,
+static void (*const loops[ONX_DTYPE_COUNT])(const onxi_softmax_params *, const void *, void *,
                                             int) = { ONXI_EACH_FLOAT(ENTRY, softmax) };
 
-static onx_status softmax_prepare(onx_prepare *p)
+onx_status onxi_softmax_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0];
-    softmax_params *q = ONXI_NEW(p->arena, softmax_params);
+    onxi_softmax_params *q = ONXI_NEW(p->arena, onxi_softmax_params);
     uint32_t axis = 0;
     if (!q)
         return ONX_E_MEMORY;
@@ -70,9 +61,9 @@ static onx_status softmax_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static onx_status softmax_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_softmax_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const softmax_params *q = work->params;
+    const onxi_softmax_params *q = work->params;
     for (uint64_t row = first; row < last; row++) {
         uint64_t at = (row / q->inner * q->count * q->inner + row % q->inner) * q->width;
         q->loop(q, (const char *)work->inputs[0]->data + at, (char *)work->outputs[0]->data + at, q->kind);
@@ -80,11 +71,11 @@ static onx_status softmax_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static const int soft = SOFT, log_soft = LOG_SOFT, hard = HARD;
+static const int soft = ONXI_SOFTMAX, log_soft = ONXI_LOG_SOFTMAX, hard = ONXI_HARDMAX;
 #define ROW(name, kind)                                                                                                \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_FLOATS, .flags = ONX_KERNEL_IN_PLACE, .body = &kind,                    \
-        .prepare = softmax_prepare, .run = softmax_run                                                                 \
+        .prepare = onxi_softmax_prepare, .run = onxi_softmax_run                                                       \
     }
 
 const onx_kernel onxi_kernels_softmax[] = {

@@ -26,9 +26,10 @@
 #define F_THRESHOLD(op, d, T, C, M, L, S) UNARY(op, d, T, C, L, S, x > a ? x : 0)
 #define F_SIGMOID(op, d, T, C, M, L, S)                                                                                \
     UNARY(op, d, T, C, L, S, x >= 0 ? 1 / (1 + exp##M(-x)) : exp##M(x) / (1 + exp##M(x)))
-#define F_HARD_SIGMOID(op, d, T, C, M, L, S) UNARY(op, d, T, C, L, S, fmax##M(0, fmin##M(1, a *x + b)))
-#define F_HARD_SWISH(op, d, T, C, M, L, S)   UNARY(op, d, T, C, L, S, x *fmax##M(0, fmin##M(1, x / 6 + (C)0.5)))
-#define F_SOFTPLUS(op, d, T, C, M, L, S)     UNARY(op, d, T, C, L, S, (x > 0 ? x : 0) + log1p##M(exp##M(-fabs##M(x))))
+#define F_HARD_SIGMOID(op, d, T, C, M, L, S)                                                                           \
+    UNARY(op, d, T, C, L, S, a *x + b <= 0 ? 0 : a * x + b >= 1 ? 1 : a * x + b)
+#define F_HARD_SWISH(op, d, T, C, M, L, S) UNARY(op, d, T, C, L, S, x *fmax##M(0, fmin##M(1, x / 6 + (C)0.5)))
+#define F_SOFTPLUS(op, d, T, C, M, L, S)   UNARY(op, d, T, C, L, S, (x > 0 ? x : 0) + log1p##M(exp##M(-fabs##M(x))))
 #define F_MISH(op, d, T, C, M, L, S)                                                                                   \
     UNARY(op, d, T, C, L, S, x *tanh##M((x > 0 ? x : 0) + log1p##M(exp##M(-fabs##M(x)))))
 #define F_SOFTSIGN(op, d, T, C, M, L, S)   UNARY(op, d, T, C, L, S, x / (1 + fabs##M(x)))
@@ -52,17 +53,21 @@
 #define F_ROUND(op, d, T, C, M, L, S)      MATH(rint, op, d, T, C, M, L, S)
 #define F_TANH(op, d, T, C, M, L, S)       MATH(tanh, op, d, T, C, M, L, S)
 #define F_ERF(op, d, T, C, M, L, S)        MATH(erf, op, d, T, C, M, L, S)
-#define F_SIN(op, d, T, C, M, L, S)        MATH(sin, op, d, T, C, M, L, S)
-#define F_COS(op, d, T, C, M, L, S)        MATH(cos, op, d, T, C, M, L, S)
-#define F_TAN(op, d, T, C, M, L, S)        MATH(tan, op, d, T, C, M, L, S)
-#define F_ASIN(op, d, T, C, M, L, S)       MATH(asin, op, d, T, C, M, L, S)
-#define F_ACOS(op, d, T, C, M, L, S)       MATH(acos, op, d, T, C, M, L, S)
-#define F_ATAN(op, d, T, C, M, L, S)       MATH(atan, op, d, T, C, M, L, S)
-#define F_SINH(op, d, T, C, M, L, S)       MATH(sinh, op, d, T, C, M, L, S)
-#define F_COSH(op, d, T, C, M, L, S)       MATH(cosh, op, d, T, C, M, L, S)
-#define F_ASINH(op, d, T, C, M, L, S)      MATH(asinh, op, d, T, C, M, L, S)
-#define F_ACOSH(op, d, T, C, M, L, S)      MATH(acosh, op, d, T, C, M, L, S)
-#define F_ATANH(op, d, T, C, M, L, S)      MATH(atanh, op, d, T, C, M, L, S)
+#define F_GELU(op, d, T, C, M, L, S)       UNARY(op, d, T, C, L, S, x / 2 * (1 + erf##M(x * (C)0.70710678118654752)))
+#define F_GELU_TANH(op, d, T, C, M, L, S)                                                                              \
+    UNARY(op, d, T, C, L, S, x / 2 * (1 + tanh##M((C)0.79788456080286536 * (x + (C)0.044715 * x * x * x))))
+#define F_SWISH(op, d, T, C, M, L, S) UNARY(op, d, T, C, L, S, x / (1 + exp##M(-a * x)))
+#define F_SIN(op, d, T, C, M, L, S)   MATH(sin, op, d, T, C, M, L, S)
+#define F_COS(op, d, T, C, M, L, S)   MATH(cos, op, d, T, C, M, L, S)
+#define F_TAN(op, d, T, C, M, L, S)   MATH(tan, op, d, T, C, M, L, S)
+#define F_ASIN(op, d, T, C, M, L, S)  MATH(asin, op, d, T, C, M, L, S)
+#define F_ACOS(op, d, T, C, M, L, S)  MATH(acos, op, d, T, C, M, L, S)
+#define F_ATAN(op, d, T, C, M, L, S)  MATH(atan, op, d, T, C, M, L, S)
+#define F_SINH(op, d, T, C, M, L, S)  MATH(sinh, op, d, T, C, M, L, S)
+#define F_COSH(op, d, T, C, M, L, S)  MATH(cosh, op, d, T, C, M, L, S)
+#define F_ASINH(op, d, T, C, M, L, S) MATH(asinh, op, d, T, C, M, L, S)
+#define F_ACOSH(op, d, T, C, M, L, S) MATH(acosh, op, d, T, C, M, L, S)
+#define F_ATANH(op, d, T, C, M, L, S) MATH(atanh, op, d, T, C, M, L, S)
 
 #define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
 /* A float operator: its loops and its body. */
@@ -89,6 +94,9 @@ FLOAT_OP(floor, F_FLOOR, NULL, NULL)
 FLOAT_OP(ceil, F_CEIL, NULL, NULL)
 FLOAT_OP(round, F_ROUND, NULL, NULL)
 FLOAT_OP(tanh, F_TANH, NULL, NULL)
+FLOAT_OP(gelu, F_GELU, NULL, NULL)
+FLOAT_OP(gelu_tanh, F_GELU_TANH, NULL, NULL)
+FLOAT_OP(swish, F_SWISH, "alpha", NULL)
 FLOAT_OP(sin, F_SIN, NULL, NULL)
 FLOAT_OP(cos, F_COS, NULL, NULL)
 FLOAT_OP(tan, F_TAN, NULL, NULL)
@@ -134,9 +142,13 @@ typedef struct unary_params {
     uint32_t width;
 } unary_params;
 
-static onx_status unary_prepare(onx_prepare *p)
+onx_status onxi_unary_prepare(onx_prepare *p)
 {
-    const onxi_unary_body *body = p->kernel->body;
+    return onxi_unary_prepare_with(p, p->kernel->body);
+}
+
+onx_status onxi_unary_prepare_with(onx_prepare *p, const onxi_unary_body *body)
+{
     const onx_value *x = p->inputs[0];
     unary_params *q = ONXI_NEW(p->arena, unary_params);
     if (!q)
@@ -155,7 +167,7 @@ static onx_status unary_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static onx_status unary_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_unary_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const unary_params *q = work->params;
     uint64_t start = first * ONXI_BLOCK, end = last * ONXI_BLOCK < q->count ? last * ONXI_BLOCK : q->count;
@@ -163,6 +175,16 @@ static onx_status unary_run(onx_work *work, uint64_t first, uint64_t last)
         q->loop((const char *)work->inputs[0]->data + start * q->width,
                 (char *)work->outputs[0]->data + start * q->width, end - start, q->a, q->b);
     return ONX_OK;
+}
+
+onx_status onxi_gelu_prepare(onx_prepare *p)
+{
+    static const onxi_unary_body *const plain[] = { &gelu_body, &gelu_tanh_body };
+    const onxi_unary_body *const *bodies = p->kernel->body ? p->kernel->body : plain;
+    onx_str how = onx_prepare_text(p, "approximate");
+    if (!onx_str_is(how, "none") && !onx_str_is(how, "tanh"))
+        return onx_prepare_fail(p, ONX_E_INVALID, "approximate is \"%.*s\", expected none or tanh", ONX_ARG(how));
+    return onxi_unary_prepare_with(p, bodies[onx_str_is(how, "tanh")]);
 }
 
 /* ---- Clip: bounds are attributes before version 11, inputs from then on ---- */
@@ -239,7 +261,7 @@ static onx_status clip_run(onx_work *work, uint64_t first, uint64_t last)
 #define POST_ROW(kind, name, version, types, how, body_)                                                               \
     {                                                                                                                  \
         .op = name, .since = version, .dtypes = types, .flags = how, .post_op = ONX_POST_##kind, .body = &body_,       \
-        .prepare = unary_prepare, .run = unary_run                                                                     \
+        .prepare = onxi_unary_prepare, .run = onxi_unary_run                                                           \
     }
 #define ROW(name, version, types, how, body_) POST_ROW(NONE, name, version, types, how, body_)
 #define ZERO                                  (ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT) /* f(0) = 0 */
@@ -282,6 +304,13 @@ const onx_kernel onxi_kernels_unary[] = { POST_ROW(RELU, "Relu", 1, ONXI_FLOATS 
                                           ROW("Atanh", 9, ONXI_FLOATS, ZERO, atanh_body),
                                           ROW("BitwiseNot", 18, ONXI_INTEGERS, ONX_KERNEL_IN_PLACE, invert_body),
                                           ROW("Not", 1, ONX_DTYPE_BIT(ONX_BOOL), ONX_KERNEL_IN_PLACE, not_body),
+                                          ROW("Swish", 24, ONXI_FLOATS, ZERO, swish_body),
+                                          { .op = "Gelu",
+                                            .since = 20,
+                                            .dtypes = ONXI_FLOATS,
+                                            .flags = ZERO,
+                                            .prepare = onxi_gelu_prepare,
+                                            .run = onxi_unary_run },
                                           { .op = "Clip",
                                             .since = 1,
                                             .dtypes = ONXI_NUMBERS,

@@ -1,0 +1,23 @@
+/* norm.h - normalizing lines of elements: y = (x - mean) / deviation * scale + shift, with the mean and the deviation
+ * of each line. */
+#ifndef ONXI_KERNEL_NORM_H
+#define ONXI_KERNEL_NORM_H
+
+#include "kernel/kernel.h"
+
+typedef struct onxi_norm_loops {
+    /* Of n elements; the mean is 0 and the second moment that about 0 where `about_zero` says so. */
+    void (*moments)(const void *x, uint64_t n, bool about_zero, double *mean, double *second);
+    /* y = (x - mean) * scale * a[i * step_a] + b[i * step_b]; a and b may be NULL. */
+    void (*affine)(const void *x, void *y, uint64_t n, double mean, double scale, const void *a, int64_t step_a,
+                   const void *b, int64_t step_b);
+} onxi_norm_loops;
+
+/* LayerNormalization, RMSNormalization; the row's body is a list of loops by element type. */
+onx_status onxi_layer_norm_prepare(onx_prepare *p);
+onx_status onxi_layer_norm_run(onx_work *work, uint64_t first, uint64_t last);
+/* GroupNormalization, InstanceNormalization: lines are groups of channels. */
+onx_status onxi_group_norm_prepare(onx_prepare *p);
+onx_status onxi_group_norm_run(onx_work *work, uint64_t first, uint64_t last);
+
+#endif

@@ -1,0 +1,35 @@
+/* reduce.h - reductions over axes: one output element at a time. */
+#ifndef ONXI_KERNEL_REDUCE_H
+#define ONXI_KERNEL_REDUCE_H
+
+#include "kernel/kernel.h"
+
+typedef enum onxi_reduce_kind {
+    ONXI_REDUCE_SUM,
+    ONXI_REDUCE_MEAN,
+    ONXI_REDUCE_PROD,
+    ONXI_REDUCE_MAX,
+    ONXI_REDUCE_MIN,
+    ONXI_REDUCE_L1,
+    ONXI_REDUCE_L2,
+    ONXI_REDUCE_LOG_SUM,
+    ONXI_REDUCE_LOG_SUM_EXP,
+    ONXI_REDUCE_SUM_SQUARE
+} onxi_reduce_kind;
+
+typedef struct onxi_reduce_params {
+    uint32_t kept, reduced; /* dims of each sort, outermost first */
+    int64_t kept_dims[ONX_RANK_MAX], kept_steps[ONX_RANK_MAX];
+    int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX];
+    uint64_t count; /* elements that go into one */
+    onxi_reduce_kind kind;
+    void (*loop)(const struct onxi_reduce_params *q, const void *x, void *y); /* one output element */
+    bool arg_max, last_index;
+    uint32_t width;
+    uint64_t inner; /* outputs beside each other that the simd row reduces together; 0: one at a time */
+} onxi_reduce_params;
+
+onx_status onxi_reduce_prepare(onx_prepare *p);
+onx_status onxi_reduce_run(onx_work *work, uint64_t first, uint64_t last);
+
+#endif

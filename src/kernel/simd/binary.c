@@ -1,0 +1,97 @@
+/* binary.c - arithmetic on two floats with broadcasting, a vector at a time, with the drivers of the plain rows. */
+#include "kernel/simd/math.h"
+
+/* EXPR over the vectors x and y. Steps are 0 or 1 but for slices that nobody makes here. */
+#define LOOP(op, EXPR)                                                                                                 \
+    static inline onxi_vf op##_of(onxi_vf x, onxi_vf y)                                                                \
+    {                                                                                                                  \
+        return EXPR;                                                                                                   \
+    }                                                                                                                  \
+    static void op##_loop(const void *px, int64_t sx, const void *py, int64_t sy, void *pz, int64_t count)             \
+    {                                                                                                                  \
+        const float *x = px, *y = py;                                                                                  \
+        float *z = pz;                                                                                                 \
+        const uint64_t n = (uint64_t)count;                                                                            \
+        uint64_t i = 0;                                                                                                \
+        if (sx == 1 && sy == 1) {                                                                                      \
+            for (; i + ONXI_LANES <= n; i += ONXI_LANES)                                                               \
+                vf_store(z + i, op##_of(vf_load(x + i), vf_load(y + i)));                                              \
+            if (i < n)                                                                                                 \
+                vf_store_part(z + i, op##_of(vf_load_part(x + i, n - i, 1), vf_load_part(y + i, n - i, 1)), n - i);    \
+        } else if (sx == 1 && sy == 0 && n) {                                                                          \
+            const onxi_vf b = vf_all(*y);                                                                              \
+            for (; i + ONXI_LANES <= n; i += ONXI_LANES)                                                               \
+                vf_store(z + i, op##_of(vf_load(x + i), b));                                                           \
+            if (i < n)                                                                                                 \
+                vf_store_part(z + i, op##_of(vf_load_part(x + i, n - i, 1), b), n - i);                                \
+        } else if (sx == 0 && sy == 1 && n) {                                                                          \
+            const onxi_vf a = vf_all(*x);                                                                              \
+            for (; i + ONXI_LANES <= n; i += ONXI_LANES)                                                               \
+                vf_store(z + i, op##_of(a, vf_load(y + i)));                                                           \
+            if (i < n)                                                                                                 \
+                vf_store_part(z + i, op##_of(a, vf_load_part(y + i, n - i, 1)), n - i);                                \
+        } else {                                                                                                       \
+            for (; i < n; i++)                                                                                         \
+                z[i] = op##_of(vf_all(x[(int64_t)i * sx]), vf_all(y[(int64_t)i * sy]))[0];                             \
+        }                                                                                                              \
+    }
+#define ARITHMETIC(op, EXPR)                                                                                           \
+    LOOP(op, EXPR)                                                                                                     \
+    static const onxi_binary_body op##_body = { .loops = { [ONX_FLOAT] = op##_loop } };
+
+ARITHMETIC(add, x + y)
+ARITHMETIC(sub, x - y)
+ARITHMETIC(mul, x *y)
+ARITHMETIC(div, x / y)
+ARITHMETIC(prelu, vf_select(x < 0.0f, x *y, x))
+LOOP(power, vf_pow(x, y))
+
+/* Exponents that networks use, where one holds for a whole row. */
+static void pow_loop(const void *px, int64_t sx, const void *py, int64_t sy, void *pz, int64_t n)
+{
+    const float one = 1, *x = px, *y = py;
+    float *z = pz;
+    const float e = sy == 0 && n > 0 ? *y : 7;
+    if (e == 2) {
+        mul_loop(x, sx, x, sx, z, n);
+    } else if (e == 3) {
+        for (int64_t i = 0; i < n; i++)
+            z[i] = x[i * sx] * x[i * sx] * x[i * sx];
+    } else if (e == 1) {
+        mul_loop(x, sx, &one, 0, z, n);
+    } else if (e == -1) {
+        div_loop(&one, 0, x, sx, z, n);
+    } else if (e == 0.5f && sx == 1) {
+        for (int64_t i = 0; i < n; i++) /* powf(-0, 0.5) is 0, of minus infinity it is infinity */
+            z[i] = x[i] == -INFINITY ? INFINITY : sqrtf(x[i]) + 0.0f;
+    } else {
+        power_loop(px, sx, py, sy, pz, n);
+    }
+}
+static const onxi_binary_body pow_body = { .loops = { [ONX_FLOAT] = pow_loop } };
+
+#define POST_ROW(kind, name, how, body_)                                                                               \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                                \
+        .flags = ONX_KERNEL_IN_PLACE | (how), .post_op = ONX_POST_##kind, .variant = ONXI_VARIANT, .body = &body_,     \
+        .prepare = onxi_binary_prepare, .run = onxi_binary_run                                                         \
+    }
+
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_binary)[] = {
+    POST_ROW(ADD, "Add", ONX_KERNEL_FLAT, add_body),
+    POST_ROW(NONE, "Sub", ONX_KERNEL_FLAT, sub_body),
+    POST_ROW(NONE, "Mul", ONX_KERNEL_FLAT, mul_body),
+    POST_ROW(NONE, "Div", 0, div_body),
+    POST_ROW(NONE, "Pow", 0, pow_body), /* an exponent of another type goes to the plain row */
+    { .op = "PRelu",
+      .since = 1,
+      .dtypes = ONXI_F32,
+      .preference = 1,
+      .isa = ONXI_LEVEL,
+      .flags = ONX_KERNEL_IN_PLACE,
+      .variant = ONXI_VARIANT,
+      .body = &prelu_body,
+      .prepare = onxi_prelu_prepare,
+      .run = onxi_binary_run },
+    { 0 }
+};

@@ -1,0 +1,219 @@
+/* math.h - functions of floats, a vector at a time. The polynomials are least-squares fits in Chebyshev points to the
+ * ranges that are named. Bounds are in units in the last place, tested against libm in double
+ * (tests/unit/test_kernel_math.c). */
+#ifndef ONXI_KERNEL_SIMD_MATH_H
+#define ONXI_KERNEL_SIMD_MATH_H
+
+#include "kernel/simd/simd.h"
+
+#include <math.h>
+
+/* r + r^2/2 + ... for |r| <= ln(2)/2: e^r - 1 */
+static inline onxi_vf vf_expm1_near(onxi_vf r)
+{
+    onxi_vf p = r * 0.001393453567288816f + 0.008363769389688969f;
+    p = p * r + 0.04166645556688309f;
+    p = p * r + 0.16666573286056519f;
+    p = p * r + 0.5f;
+    return p * (r * r) + r;
+}
+
+/* e^x, 2 ulp; gradual underflow and overflow as in libm. */
+static inline onxi_vf vf_exp(onxi_vf x)
+{
+    x = vf_select(x < -104.0f, vf_all(-104), x);
+    x = vf_select(x > 89.0f, vf_all(89), x);
+    const onxi_vf magic = vf_all(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
+    onxi_vf t = x * 1.44269504088896341f + magic;
+    onxi_vi n = (onxi_vi)t - (onxi_vi)magic;
+    onxi_vf k = t - magic;
+    onxi_vf r = x - k * 0.693359375f; /* ln(2) in two parts: the product of the first is exact */
+    r = r + k * 2.12194440e-4f;
+    onxi_vf e = vf_expm1_near(r) + 1.0f;
+    onxi_vi half = n >> 1;
+    e = e * (onxi_vf)((half + 127) << 23);
+    return e * (onxi_vf)((n - half + 127) << 23);
+}
+
+/* e^x - 1, 4 ulp */
+static inline onxi_vf vf_expm1(onxi_vf x)
+{
+    return vf_select(vf_abs(x) < 0.34657359f, vf_expm1_near(x), vf_exp(x) - 1.0f);
+}
+
+/* Natural logarithm, 2 ulp; denormal numbers included. */
+static inline onxi_vf vf_log(onxi_vf x)
+{
+    onxi_vi small = x < 1.17549435e-38f;
+    onxi_vf y = vf_select(small, x * 8388608.0f, x);
+    onxi_vi e = ((onxi_vi)y - 0x3f3504f3) >> 23; /* y = m * 2^e, sqrt(1/2) <= m < sqrt(2) */
+    onxi_vf r = (onxi_vf)((onxi_vi)y - (onxi_vi)((e) << 23)) - 1.0f;
+    onxi_vf p = r * 0.07147883623838425f - 0.11570707708597183f;
+    p = p * r + 0.1166190356016159f;
+    p = p * r - 0.12411130219697952f;
+    p = p * r + 0.14249908924102783f;
+    p = p * r - 0.16668476164340973f;
+    p = p * r + 0.20000708103179932f;
+    p = p * r - 0.24999989569187164f;
+    p = p * r + 0.3333333134651184f;
+    e -= small & 23;
+    onxi_vf k = __builtin_convertvector(e, onxi_vf), square = r * r;
+    p = p * (square * r) - k * 2.12194440e-4f;
+    p = p - square * 0.5f;
+    onxi_vf out = (r + p) + k * 0.693359375f;
+    out = vf_select(x == INFINITY, x, out);
+    out = vf_select(x == 0.0f, vf_all(-INFINITY), out);
+    return vf_select((onxi_vi) ~(x >= 0.0f), vf_all(NAN), out);
+}
+
+/* ln(1 + x) for 0 <= x <= 1, 3 ulp */
+static inline onxi_vf vf_log1p_unit(onxi_vf x)
+{
+    onxi_vf u = x + 1.0f;
+    return vf_log(u) + (x - (u - 1.0f)) / u;
+}
+
+/* 3 ulp */
+static inline onxi_vf vf_tanh(onxi_vf x)
+{
+    onxi_vf a = vf_abs(x), s = x * x;
+    onxi_vf p = s * -0.005607688799500465f + 0.020544905215501785f;
+    p = p * s - 0.0537070669233799f;
+    p = p * s + 0.13330957293510437f;
+    p = p * s - 0.33333253860473633f;
+    onxi_vf near = p * (s * x) + x;
+    onxi_vf far = 1.0f - 2.0f / (vf_exp(a + a) + 1.0f);
+    return vf_select(a < 0.625f, near, vf_sign_of(far, x));
+}
+
+/* 1 / (1 + e^-x), 3 ulp; what is below the smallest normal number may become 0. */
+static inline onxi_vf vf_sigmoid(onxi_vf x)
+{
+    return 1.0f / (1.0f + vf_exp(-x));
+}
+
+/* 3 ulp */
+static inline onxi_vf vf_erf(onxi_vf x)
+{
+    onxi_vf a = vf_abs(x), s = x * x;
+    onxi_vf p = s * -9.673581189417746e-06f + 0.00011268250818829983f;
+    p = p * s - 0.0008484396385028958f;
+    p = p * s + 0.005221053492277861f;
+    p = p * s - 0.026865437626838684f;
+    p = p * s + 0.11283782869577408f;
+    p = p * s - 0.37612637877464294f;
+    onxi_vf near = p * s * x + x * 0.12837922573089600f + x; /* the constant is 2/sqrt(pi) - 1 */
+    onxi_vf b = vf_select(a > 4.0f, vf_all(4), a);           /* ln(erfc(b)) for 1 <= b <= 4 */
+    onxi_vf q = b * -1.6140616025950294e-06f + 4.559062290354632e-05f;
+    q = q * b - 0.0005927695310674608f;
+    q = q * b + 0.004740222357213497f;
+    q = q * b - 0.02636471763253212f;
+    q = q * b + 0.10997824370861053f;
+    q = q * b + 0.6319370865821838f;
+    q = q * b + 1.1301666498184204f;
+    q = q * b - 0.00030321296071633697f;
+    onxi_vf far = 1.0f - vf_exp(-q);
+    return vf_select(a < 1.0f, near, vf_sign_of(far, x));
+}
+
+/* ln(1 + e^x), 4 ulp */
+static inline onxi_vf vf_softplus(onxi_vf x)
+{
+    return vf_max(x, vf_all(0)) + vf_log1p_unit(vf_exp(-vf_abs(x)));
+}
+
+/* x * tanh(ln(1 + e^x)), 5 ulp: with t = e^x the factor is (t^2 + 2t) / (t^2 + 2t + 2). */
+static inline onxi_vf vf_mish(onxi_vf x)
+{
+    onxi_vf t = vf_exp(vf_select(x > 20.0f, vf_all(20), x)), u = t * (t + 2.0f);
+    return x * (u / (u + 2.0f));
+}
+
+/* x / 2 * (1 + erf(x / sqrt(2))) */
+static inline onxi_vf vf_gelu(onxi_vf x)
+{
+    return x * 0.5f * (1.0f + vf_erf(x * 0.70710678118654752f));
+}
+
+/* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
+static inline onxi_vf vf_gelu_tanh(onxi_vf x)
+{
+    return x * 0.5f * (1.0f + vf_tanh(0.79788456080286536f * (x + 0.044715f * (x * x * x))));
+}
+
+/* Sine (turn 0) and cosine (turn 1), 2 ulp; for |x| <= 8192, so that x - k * pi/2 is exact enough. */
+static inline onxi_vf vf_sine_near(onxi_vf x, int turn)
+{
+    const onxi_vf magic = vf_all(12582912.0f);
+    onxi_vf t = x * 0.63661977236758134f + magic, k = t - magic;
+    onxi_vi q = (onxi_vi)t - (onxi_vi)magic + turn;
+    onxi_vf r = x - k * 1.5703125f; /* pi/2 in three parts; products of the first two are exact */
+    r = r - k * 4.837512969970703e-4f;
+    r = r - k * 7.549789954891882e-8f;
+    onxi_vf s = r * r;
+    onxi_vf sine = s * -0.00019587950373534113f + 0.008332748897373676f;
+    sine = (sine * s - 0.166666641831398f) * (s * r) + r;
+    onxi_vf cosine = s * 2.4745020709815435e-05f - 0.001388982287608087f;
+    cosine = (cosine * s + 0.04166668653488159f) * (s * s) - s * 0.5f + 1.0f;
+    onxi_vf out = vf_select((q & 1) != 0, cosine, sine);
+    return (onxi_vf)((onxi_vi)out ^ ((q & 2) << 30));
+}
+
+static inline onxi_vf vf_sine(onxi_vf x, int turn)
+{
+    onxi_vi far = (onxi_vi) ~(vf_abs(x) <= 8192.0f);
+    onxi_vf out = vf_sine_near(vf_select(far, vf_all(0), x), turn);
+    if (vi_any(far))
+        for (int i = 0; i < ONXI_LANES; i++)
+            if (far[i])
+                out[i] = turn ? cosf(x[i]) : sinf(x[i]);
+    return out;
+}
+
+static inline onxi_vf vf_sqrt(onxi_vf x)
+{
+    onxi_vf y;
+    for (int i = 0; i < ONXI_LANES; i++) /* one instruction */
+        y[i] = sqrtf(x[i]);
+    return y;
+}
+
+/* x^y for 0 < x < infinity and finite y, in double, so that the result is rounded once; 1 ulp. Other operands go to
+ * powf. */
+static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)
+{
+    onxi_vi usual = (x > 0.0f) & (x < INFINITY) & (vf_abs(y) < INFINITY);
+    onxi_vd u = __builtin_convertvector(vf_select(usual, x, vf_all(1)), onxi_vd);
+    onxi_vl e = ((onxi_vl)u - 0x3fe6a09e667f3bcd) >> 52; /* u = m * 2^e, sqrt(1/2) <= m < sqrt(2) */
+    onxi_vd m = (onxi_vd)((onxi_vl)u - (onxi_vl)(e << 52));
+    onxi_vd s = (m - 1.0) / (m + 1.0), t = s * s;
+    onxi_vd p = t * 0.09610654302133496 + 0.11100390588520644;
+    p = p * t + 0.14285773486592038;
+    p = p * t + 0.2000000024957718;
+    p = p * t + 0.3333333333180222;
+    onxi_vd log2 = (s + s * t * p) * 2.8853900817779268 + __builtin_convertvector(e, onxi_vd);
+    onxi_vd z = log2 * __builtin_convertvector(vf_select(usual, y, vf_all(0)), onxi_vd);
+    onxi_vl low = z<-1000.0, high = z> 1000.0;
+    z = (onxi_vd)((~(low | high) & (onxi_vl)z) | (low & (onxi_vl)((onxi_vd){ 0 } - 1000.0)) |
+                  (high & (onxi_vl)((onxi_vd){ 0 } + 1000.0)));
+    const onxi_vd magic = (onxi_vd){ 0 } + 6755399441055744.0; /* 1.5 * 2^52 */
+    onxi_vd k = z + magic;
+    onxi_vl n = (onxi_vl)k - (onxi_vl)magic;
+    onxi_vd r = z - (k - magic);
+    onxi_vd q = r * 1.3259764245463673e-06 + 1.531008451691451e-05;
+    q = q * r + 0.00015403433238489077;
+    q = q * r + 0.0013333450547845225;
+    q = q * r + 0.00961812919460342;
+    q = q * r + 0.05550410941228502;
+    q = q * r + 0.2402265069563765;
+    q = q * r + 0.6931471805459265;
+    q = q * r + 1.0000000000000173;
+    onxi_vf out = __builtin_convertvector((onxi_vd)((onxi_vl)q + (onxi_vl)(n << 52)), onxi_vf);
+    if (vi_any(~usual))
+        for (int i = 0; i < ONXI_LANES; i++)
+            if (!usual[i])
+                out[i] = powf(x[i], y[i]);
+    return out;
+}
+
+#endif

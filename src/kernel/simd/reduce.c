@@ -1,0 +1,161 @@
+/* reduce.c - reductions of floats whose axes lie together: along lines a vector at a time, or across lines a vector of
+ * neighbouring outputs at a time. */
+#include "kernel/core/reduce.h"
+#include "kernel/simd/math.h"
+
+/* Sums are taken in float over blocks that are short enough for that, and in double over the blocks. */
+enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES };
+
+static inline onxi_vf term(onxi_reduce_kind kind, onxi_vf v)
+{
+    return kind == ONXI_REDUCE_SUM_SQUARE || kind == ONXI_REDUCE_L2 ? v * v : kind == ONXI_REDUCE_L1 ? vf_abs(v) : v;
+}
+
+/* The greater or lesser, NaN where either is. */
+static inline onxi_vf extreme(onxi_vf a, onxi_vf v, bool least)
+{
+    onxi_vi take = least ? v < a : v > a;
+    return vf_select(take | (v != v), v, a);
+}
+
+static inline float finish(onxi_reduce_kind kind, double sum, uint64_t count)
+{
+    return (float)(kind == ONXI_REDUCE_MEAN ? sum / (double)count : kind == ONXI_REDUCE_L2 ? sqrt(sum) : sum);
+}
+
+static inline void line_sum(onxi_reduce_kind kind, const float *x, uint64_t n, float *y)
+{
+    double sum = 0;
+    for (uint64_t start = 0; start < n; start += BLOCK) {
+        uint64_t end = n - start < BLOCK ? n : start + BLOCK, i = start;
+        onxi_vf s = vf_all(0), t = vf_all(0);
+        for (; i + 2 * ONXI_LANES <= end; i += 2 * ONXI_LANES) {
+            s += term(kind, vf_load(x + i));
+            t += term(kind, vf_load(x + i + ONXI_LANES));
+        }
+        for (; i < end; i += ONXI_LANES)
+            s += term(kind, vf_load_part(x + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, 0));
+        sum += (double)vf_sum(s + t);
+    }
+    *y = finish(kind, sum, n);
+}
+
+static inline void line_extreme(bool least, const float *x, uint64_t n, float *y)
+{
+    onxi_vf best = vf_all(x[0]);
+    uint64_t i = 0;
+    for (; i + ONXI_LANES <= n; i += ONXI_LANES)
+        best = extreme(best, vf_load(x + i), least);
+    if (i < n)
+        best = extreme(best, vf_load_part(x + i, n - i, x[0]), least);
+    float out = best[0];
+    for (int k = 1; k < ONXI_LANES; k++)
+        if ((least ? best[k] < out : best[k] > out) || best[k] != best[k])
+            out = best[k];
+    *y = out;
+}
+
+#define LINE(kind, CALL)                                                                                               \
+    static void line_##kind(const onxi_reduce_params *q, const void *x, void *y)                                       \
+    {                                                                                                                  \
+        CALL;                                                                                                          \
+    }
+LINE(SUM, line_sum(ONXI_REDUCE_SUM, x, q->count, y))
+LINE(MEAN, line_sum(ONXI_REDUCE_MEAN, x, q->count, y))
+LINE(L1, line_sum(ONXI_REDUCE_L1, x, q->count, y))
+LINE(L2, line_sum(ONXI_REDUCE_L2, x, q->count, y))
+LINE(SUM_SQUARE, line_sum(ONXI_REDUCE_SUM_SQUARE, x, q->count, y))
+LINE(MAX, line_extreme(false, x, q->count, y))
+LINE(MIN, line_extreme(true, x, q->count, y))
+
+static void (*const lines[])(const onxi_reduce_params *, const void *, void *) = {
+    [ONXI_REDUCE_SUM] = line_SUM,
+    [ONXI_REDUCE_MEAN] = line_MEAN,
+    [ONXI_REDUCE_MAX] = line_MAX,
+    [ONXI_REDUCE_MIN] = line_MIN,
+    [ONXI_REDUCE_L1] = line_L1,
+    [ONXI_REDUCE_L2] = line_L2,
+    [ONXI_REDUCE_SUM_SQUARE] = line_SUM_SQUARE,
+};
+
+/* `width` neighbouring outputs, each of `count` elements that are `step` apart. Sums are carried on in float for BLOCK
+ * lines, then in double. */
+static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, float *y, uint64_t width)
+{
+    const onxi_reduce_kind kind = q->kind;
+    const bool best = kind == ONXI_REDUCE_MAX || kind == ONXI_REDUCE_MIN, least = kind == ONXI_REDUCE_MIN;
+    float part[COLUMNS];
+    double total[COLUMNS] = { 0 };
+    for (uint64_t start = 0; start < q->count; start += BLOCK) {
+        uint64_t end = q->count - start < BLOCK ? q->count : start + BLOCK;
+        if (!best || start == 0)
+            for (uint64_t i = 0; i < COLUMNS; i++)
+                part[i] = best ? x[i < width ? i : 0] : 0;
+        for (uint64_t k = start; k < end; k++) {
+            const float *line = x + k * step;
+            for (uint64_t i = 0; i < width; i += ONXI_LANES) {
+                onxi_vf v = i + ONXI_LANES <= width ? vf_load(line + i) : vf_load_part(line + i, width - i, 0);
+                onxi_vf a = vf_load(part + i);
+                vf_store(part + i, best ? extreme(a, v, least) : a + term(kind, v));
+            }
+        }
+        for (uint64_t i = 0; i < width; i++)
+            total[i] = best ? (double)part[i] : total[i] + (double)part[i];
+    }
+    for (uint64_t i = 0; i < width; i++)
+        y[i] = best ? part[i] : finish(kind, total[i], q->count);
+}
+
+static onx_status prepare(onx_prepare *p)
+{
+    ONX_TRY(onxi_reduce_prepare(p));
+    onxi_reduce_params *q = p->params;
+    if ((size_t)q->kind >= sizeof lines / sizeof *lines || !lines[q->kind] || !q->count)
+        return ONX_E_UNSUPPORTED;
+    uint32_t r = 0; /* reduced dims of more than one element have to be neighbours */
+    for (uint32_t d = 0; d < q->reduced; d++)
+        if (q->dims[d] != 1) {
+            q->dims[r] = q->dims[d];
+            q->steps[r++] = q->steps[d];
+        }
+    for (uint32_t d = 1; d < r; d++)
+        if (q->steps[d - 1] != q->steps[d] * q->dims[d])
+            return ONX_E_UNSUPPORTED;
+    uint64_t step = r ? (uint64_t)q->steps[r - 1] : 1;
+    q->reduced = r;
+    q->loop = lines[q->kind];
+    if (step > 1) {
+        q->inner = step;
+        p->rows = p->outputs[0]->count / step * ((step + COLUMNS - 1) / COLUMNS);
+        p->grain = 8192 / (q->count * (step < COLUMNS ? step : COLUMNS)) + 1;
+    }
+    return ONX_OK;
+}
+
+static onx_status run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_reduce_params *q = work->params;
+    if (!q->inner)
+        return onxi_reduce_run(work, first, last);
+    const uint64_t blocks = (q->inner + COLUMNS - 1) / COLUMNS;
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t at = row % blocks * COLUMNS, left = q->inner - at;
+        columns(q, (const float *)work->inputs[0]->data + row / blocks * q->count * q->inner + at, q->inner,
+                (float *)work->outputs[0]->data + row / blocks * q->inner + at, left < COLUMNS ? left : COLUMNS);
+    }
+    return ONX_OK;
+}
+
+#define ROW(name, kind)                                                                                                \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,       \
+        .body = &(const onxi_reduce_kind){ ONXI_REDUCE_##kind }, .prepare = prepare, .run = run                        \
+    }
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce)[] = { ROW("ReduceSum", SUM),
+                                                              ROW("ReduceMean", MEAN),
+                                                              ROW("ReduceMax", MAX),
+                                                              ROW("ReduceMin", MIN),
+                                                              ROW("ReduceL1", L1),
+                                                              ROW("ReduceL2", L2),
+                                                              ROW("ReduceSumSquare", SUM_SQUARE),
+                                                              { 0 } };

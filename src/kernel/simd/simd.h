@@ -1,0 +1,125 @@
+/* simd.h - vectors of floats in portable C, as wide as the instruction set that a file is compiled for. Files of this
+ * folder are compiled once per level (CMakeLists.txt), so all that they share is static. */
+#ifndef ONXI_KERNEL_SIMD_H
+#define ONXI_KERNEL_SIMD_H
+
+#include "kernel/core/loops.h"
+
+/* ONXI_LEVEL is an ONX_ISA_* that the build gives; the base is what the compiler takes without further options. */
+#ifndef ONXI_LEVEL
+#define ONXI_LEVEL 1
+#endif
+#if ONXI_LEVEL == 3 /* ONX_ISA_V4 */
+#define ONXI_LANES      16
+#define ONXI_LEVELED(x) x##_v4
+#define ONXI_VARIANT    "avx512"
+#elif ONXI_LEVEL == 2 /* ONX_ISA_V3 */
+#define ONXI_LANES      8
+#define ONXI_LEVELED(x) x##_v3
+#define ONXI_VARIANT    "avx2"
+#else
+#define ONXI_LANES      4
+#define ONXI_LEVELED(x) x##_base
+#define ONXI_VARIANT    "simd"
+#endif
+
+typedef float onxi_vf __attribute__((vector_size(ONXI_LANES * 4)));
+typedef int32_t onxi_vi __attribute__((vector_size(ONXI_LANES * 4)));
+typedef double onxi_vd __attribute__((vector_size(ONXI_LANES * 8)));
+typedef int64_t onxi_vl __attribute__((vector_size(ONXI_LANES * 8)));
+
+static inline onxi_vf vf_load(const float *p)
+{
+    onxi_vf v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline void vf_store(float *p, onxi_vf v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+/* The first n lanes; the others are `rest`. */
+static inline onxi_vf vf_load_part(const float *p, uint64_t n, float rest)
+{
+    float t[ONXI_LANES];
+    for (uint64_t i = 0; i < ONXI_LANES; i++)
+        t[i] = i < n ? p[i] : rest;
+    return vf_load(t);
+}
+
+static inline void vf_store_part(float *p, onxi_vf v, uint64_t n)
+{
+    float t[ONXI_LANES];
+    vf_store(t, v);
+    memcpy(p, t, n * sizeof *p);
+}
+
+static inline onxi_vf vf_all(float x)
+{
+    return x - (onxi_vf){ 0 };
+}
+
+static inline onxi_vi vi_all(int32_t x)
+{
+    return x - (onxi_vi){ 0 };
+}
+
+/* Lanes of a where the mask is all ones, of b where it is zero. */
+static inline onxi_vf vf_select(onxi_vi mask, onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)((mask & (onxi_vi)a) | (~mask & (onxi_vi)b));
+}
+
+/* b where a comparison with NaN fails. */
+static inline onxi_vf vf_max(onxi_vf a, onxi_vf b)
+{
+    return vf_select(a > b, a, b);
+}
+
+static inline onxi_vf vf_min(onxi_vf a, onxi_vf b)
+{
+    return vf_select(a < b, a, b);
+}
+
+static inline onxi_vf vf_abs(onxi_vf a)
+{
+    return (onxi_vf)((onxi_vi)a & INT32_MAX);
+}
+
+/* The size of a with the sign of b. */
+static inline onxi_vf vf_sign_of(onxi_vf a, onxi_vf b)
+{
+    return (onxi_vf)(((onxi_vi)a & INT32_MAX) | ((onxi_vi)b & INT32_MIN));
+}
+
+static inline bool vi_any(onxi_vi mask)
+{
+    int32_t any = 0;
+    for (int i = 0; i < ONXI_LANES; i++)
+        any |= mask[i];
+    return any != 0;
+}
+
+/* Lanes are added in a fixed order, halves first. */
+static inline float vf_sum(onxi_vf v)
+{
+    float t[ONXI_LANES];
+    vf_store(t, v);
+    for (int n = ONXI_LANES / 2; n; n /= 2)
+        for (int i = 0; i < n; i++)
+            t[i] += t[i + n];
+    return t[0];
+}
+
+/* The greatest lane; NaN if there is one. */
+static inline float vf_greatest(onxi_vf v)
+{
+    float best = v[0];
+    for (int i = 1; i < ONXI_LANES; i++)
+        best = v[i] > best || v[i] != v[i] ? v[i] : best;
+    return best;
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* test_kernel_math.c - functions of one float by every row that this processor can run, against libm in double. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernel/core/loops.h"
+
+#include <math.h>
+
+enum { STRIDE = 1021, LINE = 1003 }; /* every so many floats; elements of a call, with a part of a vector at the end */
+
+static double sigmoid_of(double x)
+{
+    return x > 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
+}
+static double softplus_of(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+static double mish_of(double x)
+{
+    return x * tanh(softplus_of(x));
+}
+static double softsign_of(double x)
+{
+    return x / (1 + fabs(x));
+}
+static double reciprocal_of(double x)
+{
+    return 1 / x;
+}
+static double relu_of(double x)
+{
+    return x > 0 || isnan(x) ? x : 0;
+}
+static double elu_of(double x)
+{
+    return x > 0 || isnan(x) ? x : expm1(x);
+}
+
+/* Steps between neighbouring floats that a result may be away; below `least` results may be anything up to it. */
+static const struct {
+    const char *op;
+    double (*reference)(double);
+    double ulp, least;
+} functions[] = {
+    { "Relu", relu_of, 0, 0 },
+    { "Elu", elu_of, 5, 0 }, /* alpha is 1 by default */
+    { "Sigmoid", sigmoid_of, 4, 1.2e-38 },
+    { "Softplus", softplus_of, 5, 1.2e-38 },
+    { "Mish", mish_of, 8, 1.2e-37 },
+    { "Softsign", softsign_of, 2, 0 },
+    { "Reciprocal", reciprocal_of, 1, 0 },
+    { "Abs", fabs, 0, 0 },
+    { "Exp", exp, 2, 1e-45 },
+    { "Log", log, 3, 0 },
+    { "Sqrt", sqrt, 1, 0 },
+    { "Tanh", tanh, 4, 0 },
+    { "Erf", erf, 4, 0 },
+    { "Sin", sin, 4, 1e-7 },
+    { "Cos", cos, 4, 1e-7 },
+};
+
+static double steps(float got, double want)
+{
+    float near = (float)want;
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got) ? 0 : INFINITY;
+    if (got == near)
+        return 0;
+    if (isinf(near) || isinf(got)) /* just above the largest float is as good as infinite */
+        return fabs(want) > 3.4028e38 && fabsf(got) > 3.4028e38f && (got > 0) == (want > 0) ? 0 : INFINITY;
+    float next = nextafterf(fabsf(near), INFINITY) - fabsf(near);
+    return fabs((double)got - want) / (double)next;
+}
+
+static unsigned try_row(const onx_kernel *k, double (*reference)(double), double ulp, double least)
+{
+    const onxi_unary_body *body = k->body;
+    float x[LINE], y[LINE];
+    unsigned bad = 0;
+    double worst = 0;
+    uint64_t bits = 0;
+    while (bits <= UINT32_MAX) {
+        int n = 0;
+        for (; n < LINE && bits <= UINT32_MAX; n++, bits += STRIDE) {
+            uint32_t b = (uint32_t)bits;
+            memcpy(&x[n], &b, sizeof b);
+        }
+        body->loops[ONX_FLOAT](x, y, (uint64_t)n, 1, 0);
+        for (int i = 0; i < n; i++) {
+            double want = reference((double)x[i]), off = steps(y[i], want);
+            if (fabs((double)y[i] - want) <= least)
+                continue;
+            worst = off > worst ? off : worst;
+            if (off > ulp && bad++ < 3)
+                print_error("%s %s: f(%a) is %a, expected %a\n", k->op, onxi_kernel_variant(k), (double)x[i],
+                            (double)y[i], want);
+        }
+    }
+    print_message("%s %s: %.2f ulp\n", k->op, onxi_kernel_variant(k), worst);
+    return bad;
+}
+
+static void test_kernel_math__rows_agree_with_libm(void **state)
+{
+    (void)state;
+    unsigned bad = 0, rows = 0;
+    const size_t count = sizeof functions / sizeof *functions;
+    for (size_t t = 0; onxi_kernel_tables[t]; t++)
+        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
+            for (size_t f = 0; f < count && k->isa && k->isa <= onxi_isa_best(); f++)
+                if (strcmp(functions[f].op, k->op) == 0) {
+                    bad += try_row(k, functions[f].reference, functions[f].ulp, functions[f].least);
+                    rows++;
+                }
+    assert_int_equal(bad, 0);
+    assert_true(rows >= count);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernel_math__rows_agree_with_libm) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
