@@ -28,7 +28,9 @@ static unsigned read_isa(void)
 bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run)
 {
     const char *kernels = getenv("ONX_KERNELS");
-    *session = (onx_session_options){ .plain = kernels && strcmp(kernels, "plain") == 0, .isa = read_isa() };
+    *session = (onx_session_options){ .plain = kernels && strcmp(kernels, "plain") == 0,
+                                      .isa = read_isa(),
+                                      .no_optimize = cli_has(call, "no-optimize") };
     *run = (onx_run_options){ 0 };
     if (!cli_number(call, "threads", 0, 1024, threads) || !read_timeout(call, &session->timeout_ns) ||
         !cli_number(call, "max-iterations", 1, UINT64_MAX, &run->iterations))

@@ -88,6 +88,7 @@ static const cli_option options[] = {
     { "threads", 0, "N", NULL, "threads to use (1)" },
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
+    CLI_OPTION_NO_OPTIMIZE,
     { "seconds", 0, "S", NULL, "how long to measure (2)" },
     CLI_OPTION_JSON,
     CLI_END,

@@ -330,6 +330,7 @@ static const cli_option options_[] = {
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
+    CLI_OPTION_NO_OPTIMIZE,
     CLI_END,
 };
 

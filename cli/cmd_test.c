@@ -454,6 +454,7 @@ static const cli_option options[] = {
     { "threads", 0, "N", NULL, "threads to use (1); 0: one per processor" },
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
+    CLI_OPTION_NO_OPTIMIZE,
     { "rtol", 0, "R", NULL, "relative tolerance of floats (0.001)" },
     { "atol", 0, "A", NULL, "absolute tolerance of floats (1e-7)" },
     { "verbose", 'v', NULL, NULL, "name the cases that pass, too" },

@@ -393,6 +393,8 @@ onx_status onxi_attr_default(const onxi_attr *attr, onx_arena *arena, onxi_attr_
  * attributes are looked at. */
 uint32_t onxi_body_choose(onxi_call *call);
 /* The body of these parts as a document of kind function. */
+/* A document with the function that a text is, for layers that know functions and not their texts. */
+onx_status onxi_function_of_text(onx_ctx *cx, onx_str text, onx_doc **out);
 onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint32_t parts, onx_doc **out);
 
 static inline const char *onxi_schema_domain(const onxi_schema *schema)

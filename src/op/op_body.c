@@ -72,3 +72,8 @@ onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint32_t p
     onx_arena_free(arena);
     return status;
 }
+
+onx_status onxi_function_of_text(onx_ctx *cx, onx_str text, onx_doc **out)
+{
+    return onx_text_parse(cx, ONX_KIND_FUNCTION, text, 0, out);
+}

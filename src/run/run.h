@@ -69,6 +69,10 @@ typedef struct onxi_run_op {
     onxi_attrs attrs;
     bool needed;
     uint32_t guard_end; /* a guard: index after the last op of the body that it stands before; 0: an ordinary op */
+    /* Of an op that takes the place of others (run_rewrite.c): those, in order, and the rule. */
+    const struct onxi_run_op *parts;
+    uint32_t part_count;
+    const char *rule;
 } onxi_run_op;
 
 typedef struct onxi_run_graph {
@@ -86,6 +90,9 @@ typedef struct onxi_run_graph {
     struct onxi_run_plan *plans; /* most recently used first */
     uint32_t plan_count;
     struct onxi_run_graph *next; /* further variants of the main graph */
+    struct onxi_run_graph
+        *unwritten;           /* with the parts of ops that cannot take their place for some shapes; NULL: none */
+    const bool *unwritten_by; /* per op: which */
 } onxi_run_graph;
 
 typedef struct onxi_run_owned { /* a heap value that lives as long as its owner */
@@ -165,7 +172,20 @@ struct onx_session {
 onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out);
 /* Convolutions and what follows them become one where constants allow (run_fuse.c). */
 onx_status onxi_run_graph_fuse(onxi_run_graph *g);
+/* A rule by which one operator takes the place of several nodes; both are functions in ONNX text (run_rules.def). */
+typedef struct onxi_run_rule {
+    const char *name; /* NULL ends the list */
+    onxi_op_id root, needs;
+    const char *pattern, *replacement;
+} onxi_run_rule;
+extern const onxi_run_rule onxi_run_rules[];
+/* One operator takes the place of several nodes, by these rules (run_rewrite.c). */
+onx_status onxi_run_graph_rewrite(onxi_run_graph *g);
+/* The same graph with the parts of the refused ops (one flag per op) in their place. */
+onx_status onxi_run_graph_unwritten(const onxi_run_graph *g, const bool *refused, onxi_run_graph **out);
 onx_status onxi_run_graph_count_uses(onxi_run_graph *g);
+/* What op->node means: operator, version, kernels, attributes. `arguments` (or NULL) of the function that it is in. */
+onx_status onxi_run_op_mean(onxi_run_session *s, onxi_binder *binder, const onxi_arguments *arguments, onxi_run_op *op);
 /* A constant of the session made from a value that it takes over. */
 onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value);
 onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op);

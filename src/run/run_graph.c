@@ -477,11 +477,11 @@ static onx_status expand(builder *b, const onxi_run_op *op, const onx_function *
     return ONX_OK;
 }
 
-static onx_status take_attributes(const builder *b, const onxi_bound *bound, onxi_run_op *op)
+static onx_status take_attributes(onxi_run_session *s, const onxi_arguments *arguments, const onxi_bound *bound,
+                                  onxi_run_op *op)
 {
-    onxi_run_session *s = b->session;
     onxi_attr_fault fault;
-    onx_status status = onxi_bind_attributes(bound, op->node, arguments_of(b), s->arena, NULL, 0, &op->attrs, &fault);
+    onx_status status = onxi_bind_attributes(bound, op->node, arguments, s->arena, NULL, 0, &op->attrs, &fault);
     if (status != ONX_E_INVALID)
         return status;
     onx_diag diag = { .severity = ONX_ERROR,
@@ -490,6 +490,27 @@ static onx_status take_attributes(const builder *b, const onxi_bound *bound, onx
                       .where = ONXI_AT_PATH(onxi_run_op_path(s->arena, op)) };
     onxi_report(s->cx, &diag, "%s", fault.text);
     return status;
+}
+
+static void take_meaning(onxi_run_op *op, const onxi_bound *bound)
+{
+    const onxi_run_bound *more = bound->more;
+    op->id = bound->op;
+    op->schema = bound->schema;
+    op->since = more->since;
+    op->kernels = more->kernels;
+    op->kernel_count = more->kernel_count;
+}
+
+onx_status onxi_run_op_mean(onxi_run_session *s, onxi_binder *binder, const onxi_arguments *arguments, onxi_run_op *op)
+{
+    onxi_bound *bound = onxi_bind(binder, op->node);
+    if (!bound)
+        return ONX_E_MEMORY;
+    if (!bound->more)
+        ONX_TRY(note_kernels(s, bound));
+    take_meaning(op, bound);
+    return take_attributes(s, arguments, bound, op);
 }
 
 /* A call of a function of the model. */
@@ -555,17 +576,11 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     onxi_run_op *op = ONXI_NEW(s->arena, onxi_run_op);
     if (!op)
         return ONX_E_MEMORY;
-    *op = (onxi_run_op){ .node = node,
-                         .frame = b->frame,
-                         .index = index,
-                         .id = bound->op,
-                         .schema = bound->schema,
-                         .since = more->since,
-                         .kernels = more->kernels,
-                         .kernel_count = more->kernel_count };
+    *op = (onxi_run_op){ .node = node, .frame = b->frame, .index = index };
+    take_meaning(op, bound);
     ONX_TRY(bind_operands(b, op));
     ONX_TRY(check_op(b, op));
-    ONX_TRY(take_attributes(b, bound, op));
+    ONX_TRY(take_attributes(s, arguments_of(b), bound, op));
     if (!op->kernel_count) {
         onxi_binder *binder;
         ONX_TRY(expand(b, op, &f, &binder));
@@ -722,8 +737,10 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     drop_unneeded(g);
     ONX_TRY(onxi_run_graph_count_uses(g));
     ONX_TRY(check_kernels(g));
-    if (!s->options.plain)
+    if (!s->options.plain && !s->options.no_optimize) {
         ONX_TRY(onxi_run_graph_fuse(g));
+        ONX_TRY(onxi_run_graph_rewrite(g));
+    }
     *out = g;
     return ONX_OK;
 }

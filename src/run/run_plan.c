@@ -11,6 +11,8 @@ typedef struct planner {
     bool *dynamic;    /* per op */
     uint8_t *claimed; /* per op: done in passing by a chain */
     uint32_t *head;   /* per op: the head of the chain that ends here, ONXI_NO_SLOT: none */
+    bool *refused;    /* per op: it cannot take the place of its parts here */
+    bool any_refused;
 } planner;
 
 /* ---- growing ---- */
@@ -184,26 +186,73 @@ static onx_status fold(planner *pl, const onxi_run_op *op)
     return ONX_OK;
 }
 
+/* The types of the outputs by the operator's rule; *dynamic: they depend on data. */
+static onx_status types_of(planner *pl, const onxi_run_op *op, bool *dynamic)
+{
+    *dynamic = op->graph_count > 0;
+    for (uint32_t i = 0; i < op->input_count && !*dynamic; i++) {
+        const onx_value *v = slot_value(pl, op->inputs[i]);
+        *dynamic = v && v->kind != ONX_VALUE_TENSOR;
+    }
+    if (*dynamic)
+        return ONX_OK;
+    const onx_value **in = (const onx_value **)ONXI_ARRAY(pl->plan->arena, void *, op->input_count + 1u);
+    onx_value **out = (onx_value **)ONXI_ARRAY(pl->plan->arena, void *, op->output_count + 1u);
+    if (!in || !out)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        in[i] = slot_value(pl, op->inputs[i]);
+    for (uint32_t i = 0; i < op->output_count; i++)
+        out[i] = slot_value(pl, op->outputs[i]);
+    ONX_TRY(onxi_run_op_types(pl->e, op, in, out));
+    for (uint32_t i = 0; i < op->output_count; i++)
+        *dynamic |= out[i] && out[i]->kind != ONX_VALUE_TENSOR;
+    return ONX_OK;
+}
+
+static bool same_type(const onx_value *a, const onx_value *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+}
+
+/* An op that takes the place of others has to give the type that they give, and an axis that it takes from them has to
+ * be the last one: normalizations go from their axis to the end. Else the parts go in its place. */
+static onx_status type_parts(planner *pl, uint32_t index)
+{
+    const onxi_run_op *op = &pl->g->ops[index];
+    bool dynamic = false, refused = false;
+    for (uint32_t i = 0; i < op->part_count && !dynamic; i++)
+        ONX_TRY(types_of(pl, &op->parts[i], &dynamic));
+    refused = dynamic;
+    if (!refused) {
+        const onx_value wanted = *slot_value(pl, op->outputs[0]), *x = slot_value(pl, op->inputs[0]);
+        const onxi_attr_value *axis = onxi_attrs_get(&op->attrs, "axis", ONX_ATTR_INT);
+        refused = axis && axis->i != -1 && axis->i != (int64_t)x->rank - 1;
+        if (!refused) { /* its own rule may refuse what the parts take: that is said nowhere */
+            const onxi_diag_mark said = onxi_diag_here(pl->e->cx);
+            refused =
+                types_of(pl, op, &dynamic) != ONX_OK || dynamic || !same_type(&wanted, slot_value(pl, op->outputs[0]));
+            onxi_diag_rewind(pl->e->cx, said);
+        }
+        *slot_value(pl, op->outputs[0]) = wanted;
+    }
+    pl->refused[index] = refused;
+    pl->any_refused |= refused;
+    return ONX_OK;
+}
+
 static onx_status type_op(planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
-    bool dynamic = op->graph_count > 0;
-    for (uint32_t i = 0; i < op->input_count && !dynamic; i++) {
-        const onx_value *v = slot_value(pl, op->inputs[i]);
-        dynamic = v && v->kind != ONX_VALUE_TENSOR;
-    }
-    if (!dynamic) {
-        const onx_value **in = (const onx_value **)ONXI_ARRAY(pl->plan->arena, void *, op->input_count + 1u);
-        onx_value **out = (onx_value **)ONXI_ARRAY(pl->plan->arena, void *, op->output_count + 1u);
-        if (!in || !out)
-            return ONX_E_MEMORY;
-        for (uint32_t i = 0; i < op->input_count; i++)
-            in[i] = slot_value(pl, op->inputs[i]);
-        for (uint32_t i = 0; i < op->output_count; i++)
-            out[i] = slot_value(pl, op->outputs[i]);
-        ONX_TRY(onxi_run_op_types(pl->e, op, in, out));
-        for (uint32_t i = 0; i < op->output_count; i++)
-            dynamic |= out[i] && out[i]->kind != ONX_VALUE_TENSOR;
+    bool dynamic;
+    if (op->part_count)
+        ONX_TRY(type_parts(pl, index));
+    if (pl->refused[index]) {
+        const onx_value *v = slot_value(pl, op->outputs[0]);
+        dynamic = !v || v->kind != ONX_VALUE_TENSOR;
+    } else {
+        ONX_TRY(types_of(pl, op, &dynamic));
     }
     if (!dynamic && foldable(pl, op))
         return fold(pl, op);
@@ -236,12 +285,6 @@ static bool is_done(const planner *pl, const onxi_run_op *op)
         if (op->outputs[i] != ONXI_NO_SLOT && pl->plan->slots[op->outputs[i]]->place != ONXI_PLACE_CONSTANT)
             return false;
     return true;
-}
-
-static bool same_type(const onx_value *a, const onx_value *b)
-{
-    return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank &&
-           (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
 }
 
 /* The sole user of a slot, if its kernel is one that others may compute in passing; ONXI_NO_SLOT otherwise. */
@@ -770,13 +813,16 @@ static onx_status make(planner *pl, const onx_value *const *inputs)
     pl->dynamic = ONXI_ARRAY(arena, bool, g->op_count + 1u);
     pl->claimed = ONXI_ARRAY(arena, uint8_t, g->op_count + 1u);
     pl->head = ONXI_ARRAY(arena, uint32_t, g->op_count + 1u);
-    if (!pl->dynamic || !pl->claimed || !pl->head)
+    pl->refused = ONXI_ARRAY(arena, bool, g->op_count + 1u);
+    if (!pl->dynamic || !pl->claimed || !pl->head || !pl->refused)
         return ONX_E_MEMORY;
     ONX_TRY(start_slots(pl, inputs));
     for (uint32_t i = 0; i < g->op_count; i++) {
         pl->head[i] = ONXI_NO_SLOT;
         ONX_TRY(type_op(pl, i));
     }
+    if (pl->any_refused)
+        return ONX_OK;
     for (uint32_t i = 0; i < g->op_count; i++)
         claim_chain(pl, i);
     ONX_TRY(plan_steps(pl));
@@ -784,10 +830,13 @@ static onx_status make(planner *pl, const onx_value *const *inputs)
     return add_workspace(pl);
 }
 
-onx_status onxi_run_plan_new(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out)
+/* A plan, or none where ops are refused that stand for others (`refused_out`, in `keep`). */
+static onx_status try_plan(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onx_arena *keep,
+                           bool **refused_out, onxi_run_plan **out)
 {
     onx_arena *arena;
     *out = NULL;
+    *refused_out = NULL;
     ONX_TRY(onx_arena_new(e->cx, &arena));
     onxi_run_plan *plan = ONXI_NEW(arena, onxi_run_plan);
     if (!plan) {
@@ -800,12 +849,74 @@ onx_status onxi_run_plan_new(onxi_run_env *e, onxi_run_graph *g, const onx_value
     inner.arena = arena;
     planner pl = { .e = &inner, .g = g, .plan = plan };
     onx_status status = make(&pl, inputs);
-    if (status != ONX_OK) {
+    if (status == ONX_OK && pl.any_refused) {
+        if (!(*refused_out = ONXI_ARRAY(keep, bool, g->op_count)))
+            status = ONX_E_MEMORY;
+        else
+            memcpy(*refused_out, pl.refused, g->op_count * sizeof *pl.refused);
+    }
+    if (status != ONX_OK || pl.any_refused) {
         onxi_run_plan_free(e->session, plan);
         return status;
     }
     *out = plan;
     return ONX_OK;
+}
+
+/* The graph with the parts of these ops (NULL: of all) in their place. There are two such graphs at most, one for what
+ * was refused first and one without any op that stands for others, so that shapes that come and go cost no memory. */
+static onx_status with_parts(onxi_run_graph *g, const bool *refused, onx_arena *arena, onxi_run_graph **out)
+{
+    onx_arena *kept = g->session->arena;
+    bool covered = g->unwritten != NULL;
+    for (uint32_t i = 0; covered && i < g->op_count; i++)
+        covered = g->unwritten_by[i] || !(refused ? refused[i] : g->ops[i].part_count != 0);
+    if (!covered && g->unwritten)
+        return with_parts(g->unwritten, NULL, arena, out);
+    if (!g->unwritten) {
+        bool *by = ONXI_ARRAY(kept, bool, g->op_count + 1u);
+        if (!by)
+            return ONX_E_MEMORY;
+        for (uint32_t i = 0; i < g->op_count; i++)
+            by[i] = refused ? refused[i] : g->ops[i].part_count != 0;
+        ONX_TRY(onxi_run_graph_unwritten(g, by, &g->unwritten));
+        g->unwritten_by = by;
+    }
+    *out = g->unwritten;
+    return ONX_OK;
+}
+
+static bool has_parts(const onxi_run_graph *g)
+{
+    for (uint32_t i = 0; i < g->op_count; i++)
+        if (g->ops[i].part_count)
+            return true;
+    return false;
+}
+
+/* Whatever fails is told of the nodes of the model. */
+static onx_status plan_with_parts(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onx_arena *arena,
+                                  onxi_run_plan **out)
+{
+    for (;;) {
+        bool *refused = NULL;
+        const onxi_diag_mark said = onxi_diag_here(e->cx);
+        onx_status status = try_plan(e, g, inputs, arena, &refused, out);
+        if (*out || status == ONX_E_MEMORY || status == ONX_E_LIMIT || status == ONX_E_CANCELLED || !has_parts(g))
+            return status;
+        onxi_diag_rewind(e->cx, said);
+        ONX_TRY(with_parts(g, refused, arena, &g));
+    }
+}
+
+onx_status onxi_run_plan_new(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out)
+{
+    onx_arena *arena;
+    *out = NULL;
+    ONX_TRY(onx_arena_new(e->cx, &arena));
+    onx_status status = plan_with_parts(e, g, inputs, arena, out);
+    onx_arena_free(arena);
+    return status;
 }
 
 void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan)

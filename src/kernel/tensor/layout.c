@@ -32,10 +32,19 @@ static bool dropout_mode(const onx_prepare *p, bool *training)
     return mode->data != NULL;
 }
 
+/* Exporters leave dropping on with a ratio of 0. */
+static bool drops_nothing(const onx_prepare *p)
+{
+    if (p->since < 12)
+        return onx_prepare_float(p, "ratio") == 0;
+    const onx_value *ratio = p->input_count > 1 ? p->inputs[1] : NULL;
+    return ratio && ratio->data && ratio->count == 1 && onxi_value_number(ratio, 0) == 0;
+}
+
 static onx_status dropout_view(onx_prepare *p)
 {
     bool training, known = dropout_mode(p, &training);
-    return known && !training && p->output_count < 2 ? ONX_OK : ONX_E_UNSUPPORTED;
+    return p->output_count < 2 && ((known && !training) || drops_nothing(p)) ? ONX_OK : ONX_E_UNSUPPORTED;
 }
 
 static onx_status dropout_prepare(onx_prepare *p)
