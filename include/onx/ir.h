@@ -3,10 +3,10 @@
  * Members carry the names of the .proto, so the specification is the manual. Rules that hold for every message:
  *  - `has` tells which singular members are present (ONX_HAS); absent ones hold the default of their type.
  *    ONX_SET stores a member and marks it present. Bit 30 - i stands for row i of the message's field table.
- *  - A repeated member x is an array `x` of `x_count` elements; arrays of messages hold pointers, so that passes
- *    can insert and remove. Arrays grow with onx_list_add and friends, never by hand.
+ *  - A repeated member, `node` say, is an array of `node_count` elements; arrays of messages hold pointers, so that
+ *    passes can insert and remove. Arrays grow with onx_list_insert and friends, never by hand.
  *  - Members that few models use, and fields that this version does not know, live in `extra`, which is NULL for
- *    most messages. onx_extra_of makes it.
+ *    most messages. onx_message_extra makes it.
  *  - Everything lives in the arena of the document (or aliases its input) and is never freed singly.
  */
 #ifndef ONX_IR_H
@@ -158,7 +158,7 @@ struct onx_tensor { /* read elements with the functions of onx/tensor.h, whateve
     onx_bytes name;
     onx_bytes raw_data;
     onx_segment *segment;
-    /* float_data and double_data may lie unaligned in the input, little-endian: onx_tensor_load handles that. */
+    /* float_data and double_data may lie unaligned in the input, little-endian: onx/tensor.h handles that. */
     const void *float_data;  /* float_data_count values of 4 bytes */
     const void *double_data; /* double_data_count values of 8 bytes */
     int32_t *int32_data;

@@ -1,5 +1,5 @@
-/* ir_tensor.c - the elements of a tensor, whichever field or file holds them (docs/notes/tensors.md). The number of
- * entries is checked against type and shape before anything is allocated or read. */
+/* ir_tensor.c - the elements of a tensor, whichever field or file holds them. The number of entries is checked against
+ * type and shape before anything is allocated or read. */
 #include <onx/io.h>
 
 #include "ir/ir.h"
