@@ -3,8 +3,8 @@
 
 enum { RUN_PARALLEL = 256 * 1024, PARALLEL_DEPTH = 2 };
 
-bool onxi_reader_grow(reader *r, const frame *f, void **list, uint64_t count, uint64_t more, size_t size, bool borrowed,
-                      bool wide)
+bool onxi_reader_grow(onxi_reader *r, const onxi_reader_frame *f, void **list, uint64_t count, uint64_t more,
+                      size_t size, bool borrowed, bool wide)
 {
     uint64_t total;
     if (!onxi_add_u64(count, more, &total) || total > (wide ? UINT64_MAX >> 8 : UINT32_MAX)) {
@@ -57,7 +57,7 @@ static inline bool is_ascii(const byte *p, size_t len)
     return !(all & 0x8080808080808080u);
 }
 
-COLD static bool take_unusual(reader *r, const frame *f, const byte *p, size_t len, onx_bytes *out)
+COLD static bool take_unusual(onxi_reader *r, const onxi_reader_frame *f, const byte *p, size_t len, onx_bytes *out)
 {
     onx_str s = onx_str_make((const char *)p, len);
     if (f->field->type == ONXI_STRING && onxi_utf8_valid(s) != len)
@@ -69,7 +69,7 @@ COLD static bool take_unusual(reader *r, const frame *f, const byte *p, size_t l
     return status == ONX_OK;
 }
 
-static inline bool take_string(reader *r, const frame *f, const byte *p, size_t len, onx_bytes *out)
+static inline bool take_string(onxi_reader *r, const onxi_reader_frame *f, const byte *p, size_t len, onx_bytes *out)
 {
     uint64_t address = (uint64_t)(uintptr_t)p;
     if (len < 0xffff && !(address >> 48) && !(r->flags & ONXI_WIRE_COPY) &&
@@ -110,8 +110,8 @@ static inline bool same_tag(const byte *p, const byte *end, const byte *tag, siz
     return (size_t)(end - p) > tag_size && p[0] == tag[0] && (tag_size == 1 || memcmp(p, tag, tag_size) == 0);
 }
 
-COLD static const byte *read_many_strings(reader *r, frame *f, onxi_place place, const byte *p, const byte *end,
-                                          const byte *tag, size_t tag_size)
+COLD static const byte *read_many_strings(onxi_reader *r, onxi_reader_frame *f, onxi_place place, const byte *p,
+                                          const byte *end, const byte *tag, size_t tag_size)
 {
     uint32_t *count = place.count;
     uint64_t more = count_run(p, end, tag, tag_size);
@@ -133,8 +133,8 @@ COLD static const byte *read_many_strings(reader *r, frame *f, onxi_place place,
 }
 
 /* Lists of strings are short as a rule (the inputs of a node): a first few are gathered in place. */
-static inline const byte *read_strings(reader *r, frame *f, onxi_place place, const byte *p, const byte *end,
-                                       const byte *tag, size_t tag_size)
+static inline const byte *read_strings(onxi_reader *r, onxi_reader_frame *f, onxi_place place, const byte *p,
+                                       const byte *end, const byte *tag, size_t tag_size)
 {
     enum { FEW = 4 };
     onx_bytes few[FEW];
@@ -170,7 +170,7 @@ static inline const byte *read_strings(reader *r, frame *f, onxi_place place, co
 
 /* ---- messages ---- */
 
-static inline bool push(reader *r, void *p)
+static inline bool push(onxi_reader *r, void *p)
 {
     if (r->stack_count == r->stack_room) {
         size_t bytes;
@@ -191,7 +191,7 @@ static inline bool push(reader *r, void *p)
 
 /* A zeroed message. Zeroing whole chunks is quicker than a call with the exact size; what they clear beyond the
  * message is free room of the same block. */
-static inline void *new_message(reader *r, const onxi_message_table *table)
+static inline void *new_message(onxi_reader *r, const onxi_message_table *table)
 {
     enum { CHUNK = 64 };
     size_t chunks = (table->size + CHUNK - 1) / CHUNK;
@@ -208,8 +208,8 @@ static inline void *new_message(reader *r, const onxi_message_table *table)
     return m;
 }
 
-static inline const byte *read_messages(reader *r, frame *f, onxi_place place, const byte *p, const byte *end,
-                                        const byte *tag, size_t tag_size)
+static inline const byte *read_messages(onxi_reader *r, onxi_reader_frame *f, onxi_place place, const byte *p,
+                                        const byte *end, const byte *tag, size_t tag_size)
 {
     if (r->threads > 1 && f->depth < PARALLEL_DEPTH && end - p > RUN_PARALLEL) {
         const byte *q = onxi_read_parallel(r, f, place, p, end, tag, tag_size);
@@ -256,7 +256,7 @@ static inline const byte *read_messages(reader *r, frame *f, onxi_place place, c
 /* ---- singular fields ---- */
 
 /* Makes a field of a oneof the one that is present (rules W-19); the storage is shared. */
-static void enter_oneof(reader *r, const frame *f, onx_message *m, onxi_place place, const byte *p)
+static void enter_oneof(onxi_reader *r, const onxi_reader_frame *f, onx_message *m, onxi_place place, const byte *p)
 {
     uint32_t others = m->has & f->field->group & ~f->field->has;
     if (!others)
@@ -266,8 +266,8 @@ static void enter_oneof(reader *r, const frame *f, onx_message *m, onxi_place pl
     memset(place.value, 0, onxi_field_size(f->field));
 }
 
-static inline const byte *read_singular(reader *r, frame *f, onx_message *m, onxi_place place, const byte *p,
-                                        const byte *end)
+static inline const byte *read_singular(onxi_reader *r, onxi_reader_frame *f, onx_message *m, onxi_place place,
+                                        const byte *p, const byte *end)
 {
     const onxi_field *field = f->field;
     if (field->flags & ONXI_ONEOF)
@@ -307,8 +307,8 @@ static inline const byte *read_singular(reader *r, frame *f, onx_message *m, onx
 /* ---- fields ---- */
 
 /* Keeps a field as it is: [tag, p) is its head, the value follows. */
-COLD static const byte *keep_unknown(reader *r, const frame *f, onx_message *m, const byte *head, const byte *p,
-                                     const byte *end, uint32_t number, uint32_t wire_type)
+COLD static const byte *keep_unknown(onxi_reader *r, const onxi_reader_frame *f, onx_message *m, const byte *head,
+                                     const byte *p, const byte *end, uint32_t number, uint32_t wire_type)
 {
     const byte *next = onxi_read_skip(r, f, p, end, number, wire_type);
     if (!next)
@@ -333,8 +333,8 @@ COLD static const byte *keep_unknown(reader *r, const frame *f, onx_message *m, 
     return next;
 }
 
-COLD static const byte *read_unknown(reader *r, const frame *f, onx_message *m, const byte *head, const byte *p,
-                                     const byte *end, uint32_t number, uint32_t wire_type)
+COLD static const byte *read_unknown(onxi_reader *r, const onxi_reader_frame *f, onx_message *m, const byte *head,
+                                     const byte *p, const byte *end, uint32_t number, uint32_t wire_type)
 {
     if (wire_type == WIRE_END)
         return onxi_reader_bad(r, f, head, ONX_E_MALFORMED, "W-09", "group %u ends without having begun", number);
@@ -354,8 +354,8 @@ COLD static const byte *read_unknown(reader *r, const frame *f, onx_message *m, 
     return keep_unknown(r, f, m, head, p, end, number, wire_type);
 }
 
-COLD static const byte *read_mismatch(reader *r, const frame *f, onx_message *m, const byte *head, const byte *p,
-                                      const byte *end, uint32_t wire_type)
+COLD static const byte *read_mismatch(onxi_reader *r, const onxi_reader_frame *f, onx_message *m, const byte *head,
+                                      const byte *p, const byte *end, uint32_t wire_type)
 {
     static const char *const names[] = { "varint", "64-bit", "length-delimited", "group", "group end", "32-bit" };
     if (wire_type == WIRE_END)
@@ -369,8 +369,8 @@ COLD static const byte *read_mismatch(reader *r, const frame *f, onx_message *m,
     return keep_unknown(r, f, m, head, p, end, f->field->number, wire_type);
 }
 
-static inline const byte *read_field(reader *r, frame *f, onx_message *m, const byte *head, const byte *p,
-                                     const byte *end, uint32_t wire_type)
+static inline const byte *read_field(onxi_reader *r, onxi_reader_frame *f, onx_message *m, const byte *head,
+                                     const byte *p, const byte *end, uint32_t wire_type)
 {
     const onxi_field *field = f->field;
     bool numeric = field->type < ONXI_STRING;
@@ -396,7 +396,8 @@ static inline const byte *read_field(reader *r, frame *f, onx_message *m, const 
 }
 
 /* A tag of more than one byte. */
-COLD static const byte *read_tag_slow(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out)
+COLD static const byte *read_tag_slow(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,
+                                      uint64_t *out)
 {
     const byte *q = onxi_read_varint_slow(r, f, p, end, out);
     if (q && (q - p > 5 || *out > UINT32_MAX))
@@ -404,10 +405,10 @@ COLD static const byte *read_tag_slow(reader *r, const frame *f, const byte *p, 
     return q;
 }
 
-const byte *onxi_read_message(reader *r, const onxi_message_table *table, void *message, const byte *p, const byte *end,
-                              const frame *up)
+const byte *onxi_read_message(onxi_reader *r, const onxi_message_table *table, void *message, const byte *p,
+                              const byte *end, const onxi_reader_frame *up)
 {
-    frame f = { .up = up, .table = table, .depth = up ? up->depth + 1 : 0 };
+    onxi_reader_frame f = { .up = up, .table = table, .depth = up ? up->depth + 1 : 0 };
     if (f.depth > r->depth_limit)
         return onxi_reader_bad(r, up, p, ONX_E_LIMIT, "W-25", "messages are nested more than %u deep (limit depth)",
                                r->depth_limit);
@@ -444,13 +445,13 @@ onx_status onxi_wire_read(onx_ctx *cx, onx_arena *arena, const onxi_message_tabl
                           unsigned threads, void *message)
 {
     const byte *start = (const byte *)bytes.ptr;
-    reader r = { .cx = cx,
-                 .arena = arena,
-                 .start = start,
-                 .limit = start + bytes.len,
-                 .flags = flags,
-                 .depth_limit = onx_ctx_limits(cx).depth,
-                 .threads = threads };
+    onxi_reader r = { .cx = cx,
+                      .arena = arena,
+                      .start = start,
+                      .limit = start + bytes.len,
+                      .flags = flags,
+                      .depth_limit = onx_ctx_limits(cx).depth,
+                      .threads = threads };
     if (bytes.len && !onxi_read_message(&r, table, message, start, r.limit, NULL) && r.failure == ONX_OK)
         r.failure = ONX_E_MALFORMED;
     onxi_buffer_give(cx, r.stack, r.stack_room * sizeof *r.stack);

@@ -13,15 +13,15 @@ typedef unsigned char byte;
 enum { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_LEN = 2, WIRE_GROUP = 3, WIRE_END = 4, WIRE_I32 = 5 };
 
 /* Where the reader is, for diagnostics: a chain through the C stack. */
-typedef struct frame {
-    const struct frame *up;
+typedef struct onxi_reader_frame {
+    const struct onxi_reader_frame *up;
     const onxi_message_table *table;
     const onxi_field *field; /* of `table`, being read; NULL between fields */
     uint64_t index;          /* position in a repeated field */
     uint32_t depth;
-} frame;
+} onxi_reader_frame;
 
-typedef struct reader {
+typedef struct onxi_reader {
     onx_ctx *cx;
     onx_arena *arena;
     const byte *start, *limit; /* the whole input */
@@ -31,21 +31,23 @@ typedef struct reader {
     onx_status failure;
     void **stack; /* elements of repeated messages being gathered */
     size_t stack_count, stack_room;
-} reader;
+} onxi_reader;
 
 /* Raises an error at p; returns NULL for `return bad(...)`. */
-const byte *onxi_reader_bad(reader *r, const frame *f, const byte *p, onx_status status, const char *rule,
-                            const char *format, ...) ONX_PRINTF(6, 7);
-void onxi_reader_note(reader *r, const frame *f, const byte *p, onx_severity severity, const char *rule,
-                      const char *format, ...) ONX_PRINTF(6, 7);
+const byte *onxi_reader_bad(onxi_reader *r, const onxi_reader_frame *f, const byte *p, onx_status status,
+                            const char *rule, const char *format, ...) ONX_PRINTF(6, 7);
+void onxi_reader_note(onxi_reader *r, const onxi_reader_frame *f, const byte *p, onx_severity severity,
+                      const char *rule, const char *format, ...) ONX_PRINTF(6, 7);
 
 /* Reads the fields of [p, end) into the message; NULL after an error. */
-const byte *onxi_read_message(reader *r, const onxi_message_table *table, void *message, const byte *p, const byte *end,
-                              const frame *up);
+const byte *onxi_read_message(onxi_reader *r, const onxi_message_table *table, void *message, const byte *p,
+                              const byte *end, const onxi_reader_frame *up);
 
 /* Decodes a varint of up to ten bytes; NULL with the error raised. */
-const byte *onxi_read_varint_slow(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out);
-static inline const byte *read_varint(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out)
+const byte *onxi_read_varint_slow(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,
+                                  uint64_t *out);
+static inline const byte *read_varint(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,
+                                      uint64_t *out)
 {
     if (LIKELY(p < end && *p < 0x80)) {
         *out = *p;
@@ -59,7 +61,8 @@ static inline const byte *read_varint(reader *r, const frame *f, const byte *p, 
 }
 
 /* A length that fits in what is left. */
-static inline const byte *read_length(reader *r, const frame *f, const byte *p, const byte *end, size_t *out)
+static inline const byte *read_length(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,
+                                      size_t *out)
 {
     uint64_t n = 0;
     const byte *q = read_varint(r, f, p, end, &n);
@@ -75,19 +78,19 @@ static inline const byte *read_length(reader *r, const frame *f, const byte *p, 
 }
 
 /* The position after the value behind a tag; unknown groups are skipped as a unit. */
-const byte *onxi_read_skip(reader *r, const frame *f, const byte *p, const byte *end, uint32_t number,
+const byte *onxi_read_skip(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end, uint32_t number,
                            uint32_t wire_type);
 
 /* Numbers, packed and one by one (wire_read_number.c). */
-const byte *onxi_read_numbers(reader *r, const frame *f, onxi_place place, const byte *p, const byte *end,
-                              uint32_t wire_type, const byte *tag, size_t tag_size);
-const byte *onxi_read_number(reader *r, const frame *f, void *value, const byte *p, const byte *end);
+const byte *onxi_read_numbers(onxi_reader *r, const onxi_reader_frame *f, onxi_place place, const byte *p,
+                              const byte *end, uint32_t wire_type, const byte *tag, size_t tag_size);
+const byte *onxi_read_number(onxi_reader *r, const onxi_reader_frame *f, void *value, const byte *p, const byte *end);
 /* A run of repeated messages decoded by several threads (wire_read_parallel.c). */
-const byte *onxi_read_parallel(reader *r, frame *f, onxi_place place, const byte *p, const byte *end, const byte *tag,
-                               size_t tag_size);
+const byte *onxi_read_parallel(onxi_reader *r, onxi_reader_frame *f, onxi_place place, const byte *p, const byte *end,
+                               const byte *tag, size_t tag_size);
 
 /* Room in a list for `more` elements behind the `count` it has; false with the failure set. */
-bool onxi_reader_grow(reader *r, const frame *f, void **list, uint64_t count, uint64_t more, size_t size, bool borrowed,
-                      bool wide);
+bool onxi_reader_grow(onxi_reader *r, const onxi_reader_frame *f, void **list, uint64_t count, uint64_t more,
+                      size_t size, bool borrowed, bool wide);
 
 #endif

@@ -6,9 +6,9 @@
 enum { PATH_MAX_LENGTH = 1024, FRAMES_SHOWN = 32 };
 
 /* graph.node[3].attribute[0]: the innermost FRAMES_SHOWN fields. */
-static onx_str path_of(const frame *f, char buf[PATH_MAX_LENGTH])
+static onx_str path_of(const onxi_reader_frame *f, char buf[PATH_MAX_LENGTH])
 {
-    const frame *chain[FRAMES_SHOWN];
+    const onxi_reader_frame *chain[FRAMES_SHOWN];
     size_t n = 0, len = 0;
     for (; f && n < FRAMES_SHOWN; f = f->up)
         if (f->field)
@@ -28,7 +28,8 @@ static onx_str path_of(const frame *f, char buf[PATH_MAX_LENGTH])
     return onx_str_make(buf, len);
 }
 
-static void report(reader *r, const frame *f, const byte *p, const onx_diag *what, const char *format, va_list args)
+static void report(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const onx_diag *what, const char *format,
+                   va_list args)
 {
     char buf[PATH_MAX_LENGTH];
     onx_diag d = *what;
@@ -40,8 +41,8 @@ static void report(reader *r, const frame *f, const byte *p, const onx_diag *wha
     onxi_vreport(r->cx, &d, format, args);
 }
 
-const byte *onxi_reader_bad(reader *r, const frame *f, const byte *p, onx_status status, const char *rule,
-                            const char *format, ...)
+const byte *onxi_reader_bad(onxi_reader *r, const onxi_reader_frame *f, const byte *p, onx_status status,
+                            const char *rule, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -51,8 +52,8 @@ const byte *onxi_reader_bad(reader *r, const frame *f, const byte *p, onx_status
     return NULL;
 }
 
-void onxi_reader_note(reader *r, const frame *f, const byte *p, onx_severity severity, const char *rule,
-                      const char *format, ...)
+void onxi_reader_note(onxi_reader *r, const onxi_reader_frame *f, const byte *p, onx_severity severity,
+                      const char *rule, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

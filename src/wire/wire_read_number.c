@@ -1,7 +1,8 @@
 /* wire_read_number.c - varints, fixed-width numbers, packed blocks, and skipping what is not known. */
 #include "wire/wire_read.h"
 
-const byte *onxi_read_varint_slow(reader *r, const frame *f, const byte *p, const byte *end, uint64_t *out)
+const byte *onxi_read_varint_slow(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,
+                                  uint64_t *out)
 {
     uint64_t v = 0;
     const byte *q = p;
@@ -22,7 +23,8 @@ const byte *onxi_read_varint_slow(reader *r, const frame *f, const byte *p, cons
 }
 
 /* Skips a group iteratively: the numbers of open groups are a stack in the reader's arena-free array. */
-static const byte *skip_group(reader *r, const frame *f, const byte *p, const byte *end, uint32_t number)
+static const byte *skip_group(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,
+                              uint32_t number)
 {
     uint32_t open[64];
     uint32_t depth = 0, limit = sizeof open / sizeof *open;
@@ -60,7 +62,7 @@ static const byte *skip_group(reader *r, const frame *f, const byte *p, const by
     return p;
 }
 
-const byte *onxi_read_skip(reader *r, const frame *f, const byte *p, const byte *end, uint32_t number,
+const byte *onxi_read_skip(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end, uint32_t number,
                            uint32_t wire_type)
 {
     uint64_t v = 0;
@@ -95,7 +97,7 @@ static bool is_int32(const onxi_field *field)
     return field->type == ONXI_INT32 || field->type == ONXI_ENUM;
 }
 
-const byte *onxi_read_number(reader *r, const frame *f, void *value, const byte *p, const byte *end)
+const byte *onxi_read_number(onxi_reader *r, const onxi_reader_frame *f, void *value, const byte *p, const byte *end)
 {
     const onxi_field *field = f->field;
     if (field->type == ONXI_FLOAT || field->type == ONXI_DOUBLE) {
@@ -137,7 +139,7 @@ static void set_list_count(const onxi_field *field, onxi_place place, uint64_t c
 }
 
 /* Appends room for `more` elements and returns the first; NULL with the failure set. */
-static void *append(reader *r, const frame *f, onxi_place place, uint64_t more)
+static void *append(onxi_reader *r, const onxi_reader_frame *f, onxi_place place, uint64_t more)
 {
     const onxi_field *field = f->field;
     uint64_t count = list_count(field, place);
@@ -151,7 +153,8 @@ static void *append(reader *r, const frame *f, onxi_place place, uint64_t more)
     return (char *)*list + (size_t)count * size;
 }
 
-static const byte *read_packed_fixed(reader *r, const frame *f, onxi_place place, const byte *p, size_t len)
+static const byte *read_packed_fixed(onxi_reader *r, const onxi_reader_frame *f, onxi_place place, const byte *p,
+                                     size_t len)
 {
     const onxi_field *field = f->field;
     size_t size = onxi_field_size(field);
@@ -174,8 +177,8 @@ static const byte *read_packed_fixed(reader *r, const frame *f, onxi_place place
 }
 
 /* `more` varints from p on, one behind another in a block or each behind a tag. */
-static const byte *read_varints(reader *r, const frame *f, onxi_place place, const byte *p, const byte *end,
-                                uint64_t more, size_t tag_size)
+static const byte *read_varints(onxi_reader *r, const onxi_reader_frame *f, onxi_place place, const byte *p,
+                                const byte *end, uint64_t more, size_t tag_size)
 {
     const onxi_field *field = f->field;
     uint64_t count = list_count(field, place);
@@ -227,7 +230,8 @@ static uint64_t count_run(const byte *p, const byte *end, const byte *tag, size_
     }
 }
 
-static const byte *read_packed(reader *r, const frame *f, onxi_place place, const byte *p, const byte *end)
+static const byte *read_packed(onxi_reader *r, const onxi_reader_frame *f, onxi_place place, const byte *p,
+                               const byte *end)
 {
     size_t len = 0;
     p = read_length(r, f, p, end, &len);
@@ -244,8 +248,8 @@ static const byte *read_packed(reader *r, const frame *f, onxi_place place, cons
     return read_varints(r, f, place, p, p + len, more, 0);
 }
 
-const byte *onxi_read_numbers(reader *r, const frame *f, onxi_place place, const byte *p, const byte *end,
-                              uint32_t wire_type, const byte *tag, size_t tag_size)
+const byte *onxi_read_numbers(onxi_reader *r, const onxi_reader_frame *f, onxi_place place, const byte *p,
+                              const byte *end, uint32_t wire_type, const byte *tag, size_t tag_size)
 {
     if (wire_type == WIRE_LEN)
         return read_packed(r, f, place, p, end);

@@ -10,8 +10,8 @@ typedef struct span {
 } span;
 
 typedef struct worker {
-    reader r;
-    const frame *up;
+    onxi_reader r;
+    const onxi_reader_frame *up;
     const span *spans;
     void **out; /* one pointer per span */
     size_t count;
@@ -22,7 +22,7 @@ typedef struct worker {
 enum { WORKERS_MAX = 64, SHARE_MIN = 64 * 1024 };
 
 /* Elements of the run, or 0 when it is malformed (reading one by one reports that). Fills `spans` when not NULL. */
-static size_t scan(reader *r, const byte *p, const byte *end, const byte *tag, size_t tag_size, span *spans,
+static size_t scan(onxi_reader *r, const byte *p, const byte *end, const byte *tag, size_t tag_size, span *spans,
                    const byte **next)
 {
     size_t n = 0;
@@ -55,7 +55,7 @@ static void decode_share(void *workers, uint64_t share, unsigned thread)
 {
     (void)thread;
     worker *w = (worker *)workers + share;
-    frame up = *w->up;
+    onxi_reader_frame up = *w->up;
     const onxi_message_table *table = up.field->message;
     for (size_t i = 0; i < w->count; i++) {
         up.index = w->first + i;
@@ -70,8 +70,8 @@ static void decode_share(void *workers, uint64_t share, unsigned thread)
 }
 
 /* Cuts the run into shares of about equal bytes; returns how many there are. */
-static size_t share_out(reader *r, const frame *f, worker *workers, size_t worker_count, const span *spans,
-                        size_t count, void **out, uint64_t first, const byte *end)
+static size_t share_out(onxi_reader *r, const onxi_reader_frame *f, worker *workers, size_t worker_count,
+                        const span *spans, size_t count, void **out, uint64_t first, const byte *end)
 {
     size_t n = 0, i = 0;
     while (i < count) {
@@ -86,7 +86,7 @@ static size_t share_out(reader *r, const frame *f, worker *workers, size_t worke
     return n;
 }
 
-static bool equip(reader *r, worker *w)
+static bool equip(onxi_reader *r, worker *w)
 {
     w->r.stack = NULL;
     w->r.stack_count = w->r.stack_room = 0;
@@ -97,7 +97,7 @@ static bool equip(reader *r, worker *w)
 }
 
 /* Takes over what a worker made, or just frees it when an earlier one has failed. */
-static void settle(reader *r, worker *w, bool keep)
+static void settle(onxi_reader *r, worker *w, bool keep)
 {
     if (!w->r.cx)
         return;
@@ -115,7 +115,7 @@ static void settle(reader *r, worker *w, bool keep)
     onx_ctx_free(w->r.cx);
 }
 
-static bool decode_shares(reader *r, worker *workers, size_t n)
+static bool decode_shares(onxi_reader *r, worker *workers, size_t n)
 {
     bool equipped = true;
     for (size_t i = 0; i < n; i++)
@@ -133,8 +133,8 @@ static bool decode_shares(reader *r, worker *workers, size_t n)
     return r->failure == ONX_OK;
 }
 
-const byte *onxi_read_parallel(reader *r, frame *f, onxi_place place, const byte *p, const byte *end, const byte *tag,
-                               size_t tag_size)
+const byte *onxi_read_parallel(onxi_reader *r, onxi_reader_frame *f, onxi_place place, const byte *p, const byte *end,
+                               const byte *tag, size_t tag_size)
 {
     const byte *next;
     size_t count = scan(r, p, end, tag, tag_size, NULL, &next);
