@@ -11,6 +11,7 @@ extern "C" {
 
 typedef struct onx_kernel onx_kernel;
 typedef struct onx_prepare onx_prepare;
+typedef struct onx_prepared onx_prepared;
 typedef struct onx_work onx_work;
 
 /* ---- layouts: how a fast kernel wants elements to lie; NULL stands for row-major ---- */
@@ -45,7 +46,6 @@ struct onx_prepare {
     uint32_t op;                      /* 1 + its place among the built-in operators (onx_op_get); 0: none of them */
     const struct onxi_schema *schema; /* of the operator (onx_op); NULL: nobody but the kernel knows it */
     onx_doc *doc;                     /* that the node is in; for tensors in attributes */
-    onx_str path;                     /* for diagnostics */
     int32_t since;                    /* version of the operator */
     uint32_t input_count, output_count;
     uint32_t operand_count;         /* entries of inputs: those of the node, then operands of post-operations */
@@ -69,10 +69,13 @@ struct onx_prepare {
     /* the engine's side */
     const struct onxi_attrs *attrs;
     const struct onx_prepare_ops *ops;
+    const void *place; /* for ops->path */
     void *engine;
 };
 
 typedef struct onx_prepare_ops {
+    /* Where the node is, for diagnostics: made when somebody asks. */
+    onx_str (*path)(const void *place, onx_arena *arena);
     /* The number of a subgraph, for onx_work_ops. A kernel that asks is prepared once per plan, with types of inputs
      * where they are known by then (kind NONE otherwise), and its outputs are always sized while it runs. */
     onx_status (*graph)(const onx_prepare *p, const char *name, uint32_t *index_out);
@@ -83,9 +86,21 @@ typedef struct onx_prepare_ops {
 
 /* ---- running ---- */
 
+/* What is left of preparing: attributes are read by then, what they say is in `params`. */
+struct onx_prepared {
+    const onx_kernel *kernel;
+    int32_t since;
+    uint32_t input_count, output_count;
+    uint64_t rows, grain;      /* as prepare set them */
+    uint64_t thread_workspace; /* bytes from that of one thread to the next */
+    /* the engine's side */
+    const struct onx_prepare_ops *ops;
+    const void *place;
+};
+
 struct onx_work {
     onx_ctx *cx; /* NULL on worker threads: failures are recorded by a second call */
-    const onx_prepare *prepared;
+    const onx_prepared *prepared;
     const void *params;
     const onx_value *const *inputs; /* as many as were prepared for */
     onx_value *const *outputs;      /* likewise */
@@ -186,9 +201,9 @@ ONX_API uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, 
 
 /* ---- conveniences ---- */
 
-/* Attributes: what the node gives, else the default of the operator's schema (docs/notes/bind.md). Reading a number or
- * text that has neither in this version of the operator, or any attribute that no version has, fails the node: ask
- * first. */
+/* Attributes, while preparing: what the node gives, else the default of the operator's schema (docs/notes/bind.md).
+ * Reading a number or text that has neither in this version of the operator, or any attribute that no version has,
+ * fails the node: ask first. */
 ONX_API bool onx_prepare_given(const onx_prepare *p, const char *name); /* by the node */
 ONX_API int64_t onx_prepare_int(const onx_prepare *p, const char *name);
 /* There is a number and it is not 0: for flags that a version may not have. */

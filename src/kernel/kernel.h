@@ -45,6 +45,20 @@ static inline bool onxi_kernel_is_plain(const onx_kernel *k)
 /* Do the operand types suit the row? */
 bool onxi_kernel_suits(const onx_kernel *k, const onx_prepare *p);
 
+/* An input that may be left out or that the version does not have: NULL then. `count` of them are there. */
+static inline const onx_value *onxi_operand(uint32_t count, const onx_value *const *inputs, uint32_t index)
+{
+    return index < count ? inputs[index] : NULL;
+}
+
+/* ---- preparing while running ---- */
+
+/* For rows that can decide some things only where data is: what prepare knew, kept with its params, and the same while
+ * running, with the real operands. What fails then is said in the context of the run. Attributes that are tensors are
+ * read before (`doc` is NULL). */
+const onx_prepare *onxi_prepare_keep(const onx_prepare *p);
+onx_prepare onxi_prepare_again(const onx_prepare *kept, const onx_work *work);
+
 /* ---- sets of element types ---- */
 
 #define ONXI_F32    ONX_DTYPE_BIT(ONX_FLOAT)

@@ -121,18 +121,24 @@ onx_status onx_work_axis(onx_work *work, int64_t axis, uint32_t rank, uint32_t *
 
 /* ---- failures ---- */
 
-static onx_status fail(onx_ctx *cx, onx_str path, onx_status status, const char *format, va_list args)
+static void fail(onx_ctx *cx, const onx_prepare_ops *ops, const void *place, onx_status status, const char *format,
+                 va_list args)
 {
-    onx_diag diag = { .severity = ONX_ERROR, .status = status, .where = ONXI_AT_PATH(path) };
+    onx_arena *arena = NULL;
+    onx_diag diag = { .severity = ONX_ERROR, .status = status, .where = ONXI_NOWHERE };
+    if (place && onx_arena_new(cx, &arena) == ONX_OK)
+        diag.where = ONXI_AT_PATH(ops->path(place, arena));
     onxi_vreport(cx, &diag, format, args);
-    return status;
+    onx_arena_free(arena);
 }
 
 onx_status onx_prepare_fail(const onx_prepare *p, onx_status status, const char *format, ...)
 {
+    if (!p->cx)
+        return status;
     va_list args;
     va_start(args, format);
-    fail(p->cx, p->path, status, format, args);
+    fail(p->cx, p->ops, p->place, status, format, args);
     va_end(args);
     return status;
 }
@@ -143,10 +149,32 @@ onx_status onx_work_fail(onx_work *work, onx_status status, const char *format, 
         return status;
     va_list args;
     va_start(args, format);
-    fail(work->cx, work->prepared->path, status, format, args);
+    fail(work->cx, work->prepared->ops, work->prepared->place, status, format, args);
     va_end(args);
     return status;
 }
+
+/* ---- preparing while running ---- */
+
+const onx_prepare *onxi_prepare_keep(const onx_prepare *p)
+{
+    onx_prepare *kept = ONXI_NEW(p->arena, onx_prepare);
+    if (kept)
+        *kept = *p;
+    return kept;
+}
+
+onx_prepare onxi_prepare_again(const onx_prepare *kept, const onx_work *work)
+{
+    onx_prepare again = *kept;
+    again.cx = work->cx;
+    again.doc = NULL;
+    again.inputs = work->inputs;
+    again.outputs = work->outputs;
+    return again;
+}
+
+/* ---- outputs ---- */
 
 onx_status onx_prepare_output(onx_prepare *p, uint32_t output, onx_dtype dtype, uint32_t rank, const int64_t *dims)
 {

@@ -140,8 +140,9 @@ typedef struct onxi_run_watch {
 onxi_run_watch onxi_run_watch_new(const onx_run_options *options);
 /* Whether to go on: ONX_OK, ONX_E_LIMIT or ONX_E_CANCELLED. `watch` may be NULL; nothing is recorded. */
 onx_status onxi_run_watch_look(const onxi_run_watch *watch);
-/* Records why the watch has ended the work; returns `status`. */
-onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, onx_ctx *cx, onx_str path);
+/* Records why the watch has ended the work at `op` (NULL: at none); returns `status`. */
+onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, onx_ctx *cx,
+                               const struct onxi_run_op *op);
 
 typedef struct onxi_run_session {
     onx_ctx *cx; /* the session's own; used under `lock` */
@@ -211,6 +212,8 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
                              onx_value *const *outputs);
 /* Which parts of the schema's function body make up this op. */
 uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op);
+/* What a kernel sees of a preparation that is done. */
+onx_prepared onxi_run_op_prepared(const onx_prepare *p);
 /* Fills in what kernels are told. Arrays must outlive `p`. */
 void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p);
 /* Whether the inputs have types that the operator takes; a diagnostic says which has not. */
@@ -249,7 +252,8 @@ typedef struct onxi_run_plan_slot {
 typedef struct onxi_run_step {
     const onxi_run_op *op; /* NULL: a change of layout */
     const onx_kernel *kernel;
-    onx_prepare prepared;
+    onx_prepare prepare;
+    onx_prepared prepared;      /* what its kernel sees of that */
     uint32_t *inputs, *outputs; /* plan slots; captures follow */
     uint32_t input_count, capture_count, output_count;
     uint32_t first_site;  /* of the op's subgraphs */

@@ -359,7 +359,25 @@ static onx_status prepare_packed(const onx_prepare *p, uint32_t input, const voi
     return ONX_OK;
 }
 
-static const onx_prepare_ops prepare_ops = { prepare_graph, prepare_packed };
+static onx_str prepare_path(const void *place, onx_arena *arena)
+{
+    return onxi_run_op_path(arena, place);
+}
+
+static const onx_prepare_ops prepare_ops = { .path = prepare_path, .graph = prepare_graph, .packed = prepare_packed };
+
+onx_prepared onxi_run_op_prepared(const onx_prepare *p)
+{
+    return (onx_prepared){ .kernel = p->kernel,
+                           .since = p->since,
+                           .input_count = p->input_count,
+                           .output_count = p->output_count,
+                           .rows = p->rows,
+                           .grain = p->grain,
+                           .thread_workspace = p->thread_workspace,
+                           .ops = p->ops,
+                           .place = p->place };
+}
 
 void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p)
 {
@@ -373,7 +391,7 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
     p->schema = op->schema;
     p->attrs = &op->attrs;
     p->doc = e->state ? &e->state->reader : &e->session->reader;
-    p->path = onxi_run_op_path(e->arena, op);
+    p->place = op;
     p->since = op->since;
     p->input_count = op->input_count;
     p->output_count = op->output_count;
@@ -386,7 +404,7 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
     p->engine = en;
 }
 
-static onx_status no_kernel(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *p)
+static onx_status no_kernel(const onxi_run_op *op, const onx_prepare *p)
 {
     onx_str name = onx_view(op->node->op_type);
     char types[256] = "";
@@ -402,8 +420,8 @@ static onx_status no_kernel(onxi_run_env *e, const onxi_run_op *op, const onx_pr
         memcpy(types + at, type, len);
         at += len;
     }
-    return onxi_fail(e->cx, ONX_E_UNSUPPORTED, ONXI_AT_PATH(p->path),
-                     "no kernel runs %.*s of version %d with inputs of type (%s)", ONX_ARG(name), op->since, types);
+    return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "no kernel runs %.*s of version %d with inputs of type (%s)",
+                            ONX_ARG(name), op->since, types);
 }
 
 /* Whether the row may be asked: every output has its type by now, unless the row says that it sizes outputs by itself
@@ -473,7 +491,7 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
     p->kernel = NULL;
     if (unsized)
         return onx_prepare_fail(p, ONX_E_INVALID, "the shape of an output does not follow from the inputs");
-    return no_kernel(e, op, p);
+    return no_kernel(op, p);
 }
 
 /* ---- running ---- */
@@ -491,7 +509,7 @@ static onx_status run_rows(const onx_kernel *kernel, onx_work *work, uint64_t fi
         uint64_t end = last - first < 2 * piece ? last : first + piece;
         onx_status status = onxi_run_watch_look(watch);
         if (status != ONX_OK)
-            return work->cx ? onxi_run_watch_fail(watch, status, work->cx, work->prepared->path) : status;
+            return work->cx ? onxi_run_watch_fail(watch, status, work->cx, work->prepared->place) : status;
         ONX_TRY(kernel->run(work, first, end));
         first = end;
     }
@@ -588,8 +606,9 @@ static onx_status eager_run(onxi_run_env *e, onx_prepare *p, const onx_value *co
     if (total > 64 && !base)
         return ONX_E_MEMORY;
     char *space = (char *)(((uintptr_t)base + 63u) & ~(uintptr_t)63u);
+    const onx_prepared prepared = onxi_run_op_prepared(p);
     onx_work work = { .cx = e->cx,
-                      .prepared = p,
+                      .prepared = &prepared,
                       .params = p->params,
                       .inputs = inputs,
                       .outputs = outputs,

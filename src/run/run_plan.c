@@ -373,20 +373,20 @@ static onx_status in_layout(planner *pl, uint32_t slot, const onx_layout *layout
     step->outputs[0] = *out;
     values[0] = &from->value;
     values[1] = &to->value;
-    step->prepared = (onx_prepare){ .cx = pl->e->cx,
-                                    .arena = plan->arena,
-                                    .kernel = step->kernel,
-                                    .input_count = 1,
-                                    .output_count = 1,
-                                    .inputs = values,
-                                    .outputs = (onx_value *const *)(uintptr_t)(const void *)(values + 1),
-                                    .threads = pl->e->session->threads,
-                                    .rows = 1,
-                                    .grain = 1,
-                                    .overwrite = -1 };
+    step->prepare = (onx_prepare){ .cx = pl->e->cx,
+                                   .arena = plan->arena,
+                                   .kernel = step->kernel,
+                                   .input_count = 1,
+                                   .output_count = 1,
+                                   .inputs = values,
+                                   .outputs = (onx_value *const *)(uintptr_t)(const void *)(values + 1),
+                                   .threads = pl->e->session->threads,
+                                   .rows = 1,
+                                   .grain = 1,
+                                   .overwrite = -1 };
     extend_life(pl, slot, index);
     extend_life(pl, *out, index);
-    return step->kernel->prepare ? step->kernel->prepare(&step->prepared) : ONX_OK;
+    return step->kernel->prepare ? step->kernel->prepare(&step->prepare) : ONX_OK;
 }
 
 /* ---- steps ---- */
@@ -419,7 +419,7 @@ static onx_status prepare_holder(planner *pl, onxi_run_step *step)
     onxi_run_op_describe(pl->e, op, &p);
     ONX_TRY(onxi_run_op_prepare(pl->e, op, &p, NULL, false));
     step->kernel = p.kernel;
-    step->prepared = p;
+    step->prepare = p;
     step->first_site = pl->plan->site_count;
     pl->plan->site_count += op->graph_count;
     return ONX_OK;
@@ -718,7 +718,7 @@ static onx_status plan_static(planner *pl, const onxi_run_op *op, uint32_t chain
     for (uint32_t i = 0; i < used; i++)
         bound[i] = slot_value(pl, inputs[i]);
     d.p.inputs = bound;
-    draft_step.prepared = d.p;
+    draft_step.prepare = d.p;
     bool view = kernel->flags & ONX_KERNEL_VIEW && used && inputs[0] != ONXI_NO_SLOT;
     if (view) {
         extend_lives(pl, &draft_step, plan->step_count);
@@ -783,14 +783,16 @@ static onx_status add_workspace(planner *pl)
     onxi_run_plan *plan = pl->plan;
     uint64_t workspace = 0, each = 0, total, threads = pl->e->session->threads;
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        const onx_prepare *p = &plan->steps[i].prepared;
+        const onx_prepare *p = &plan->steps[i].prepare;
         workspace = p->workspace > workspace ? p->workspace : workspace;
         each = p->thread_workspace > each ? p->thread_workspace : each;
     }
     workspace = (workspace + 63u) & ~(uint64_t)63u;
     each = (each + 63u) & ~(uint64_t)63u;
-    for (uint32_t i = 0; i < plan->step_count; i++) /* one pitch for all */
-        plan->steps[i].prepared.thread_workspace = each;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        plan->steps[i].prepare.thread_workspace = each; /* one pitch for all */
+        plan->steps[i].prepared = onxi_run_op_prepared(&plan->steps[i].prepare);
+    }
     plan->workspace_offset = plan->buffer_size;
     uint64_t limit = pl->e->session->options.memory;
     if (!onxi_mul_u64(each, threads, &total) || !onxi_add_u64(total, workspace, &total) ||
@@ -927,8 +929,8 @@ void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan)
         onxi_run_state_free(s, state);
     }
     for (uint32_t i = 0; i < plan->step_count; i++)
-        if (plan->steps[i].kernel && plan->steps[i].kernel->release && plan->steps[i].prepared.params)
-            plan->steps[i].kernel->release(plan->steps[i].prepared.params);
+        if (plan->steps[i].kernel && plan->steps[i].kernel->release && plan->steps[i].prepare.params)
+            plan->steps[i].kernel->release(plan->steps[i].prepare.params);
     for (onxi_run_owned *o = plan->constants; o; o = o->next)
         onx_value_free(o->value);
     onx_arena_free(plan->arena);

@@ -60,7 +60,7 @@ static onx_status bind_steps(onxi_run_state *st)
             out[k] = step->outputs[k] == ONXI_NO_SLOT ? NULL : st->slots[step->outputs[k]];
         *w = (onx_work){ .cx = st->cx,
                          .prepared = &step->prepared,
-                         .params = step->prepared.params,
+                         .params = step->prepare.params,
                          .inputs = at,
                          .outputs = out,
                          .workspace = st->buffer + plan->workspace_offset,
@@ -254,7 +254,7 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
     onx_run_event event = { .name = step->op ? onx_view(step->op->node->name) : onx_str_of("(layout)"),
                             .op_type = step->op ? onx_view(step->op->node->op_type) : onx_str_of("Reorder"),
                             .variant = kernel ? onxi_kernel_variant(kernel) : "plain",
-                            .post_ops = step->prepared.post_ops_done,
+                            .post_ops = step->prepare.post_ops_done,
                             .start_ns = start - st->start_ns,
                             .end_ns = onxi_run_clock_ns() - st->start_ns,
                             .output_bytes = out ? out->size : 0,
@@ -293,11 +293,6 @@ static onx_status run_step(onxi_run_state *st, const onxi_run_step *step, onx_wo
     return status;
 }
 
-static onx_str step_path(onxi_run_state *st, const onxi_run_step *step)
-{
-    return step->op ? onxi_run_op_path(st->scratch, step->op) : (onx_str){ 0 };
-}
-
 static onx_status run_steps(onxi_run_state *st)
 {
     onxi_run_plan *plan = st->plan;
@@ -309,7 +304,7 @@ static onx_status run_steps(onxi_run_state *st)
         uint64_t start = telling ? onxi_run_clock_ns() : 0;
         onx_status going = onxi_run_watch_look(watch);
         if (going != ONX_OK)
-            return onxi_run_watch_fail(watch, going, st->cx, step_path(st, step));
+            return onxi_run_watch_fail(watch, going, st->cx, step->op);
         ONX_TRY(run_step(st, step, &st->works[i], &kernel));
         if (telling)
             tell(st, step, &st->works[i], kernel, start);

@@ -154,7 +154,7 @@ static onx_status site_run(onx_work *work, uint32_t index, const onx_value *cons
                              (unsigned long long)limit);
     onx_status going = onxi_run_watch_look(&outermost->watch); /* a body may be empty */
     if (going != ONX_OK)
-        return onxi_run_watch_fail(&outermost->watch, going, work->cx, work->prepared->path);
+        return onxi_run_watch_fail(&outermost->watch, going, work->cx, work->prepared->place);
     ONX_TRY(take_formal(work, site, inputs, input_count));
     ONX_TRY(find_state(site, &state));
     return onxi_run_state_run(state, NULL, site->inputs, outputs, output_count);

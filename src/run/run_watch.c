@@ -25,10 +25,16 @@ onx_status onxi_run_watch_look(const onxi_run_watch *w)
     return w->deadline_ns && onxi_run_clock_ns() > w->deadline_ns ? ONX_E_LIMIT : ONX_OK;
 }
 
-onx_status onxi_run_watch_fail(const onxi_run_watch *w, onx_status status, onx_ctx *cx, onx_str path)
+onx_status onxi_run_watch_fail(const onxi_run_watch *w, onx_status status, onx_ctx *cx, const onxi_run_op *op)
 {
+    onx_arena *arena = NULL;
+    onx_where where = ONXI_NOWHERE;
+    if (op && onx_arena_new(cx, &arena) == ONX_OK)
+        where = ONXI_AT_PATH(onxi_run_op_path(arena, op));
     if (status == ONX_E_CANCELLED)
-        return onxi_fail(cx, status, ONXI_AT_PATH(path), "the run was cancelled");
-    return onxi_fail(cx, status, ONXI_AT_PATH(path), "this takes longer than %g s (limit timeout)",
-                     (double)w->timeout_ns * 1e-9);
+        (void)onxi_fail(cx, status, where, "the run was cancelled");
+    else
+        (void)onxi_fail(cx, status, where, "this takes longer than %g s (limit timeout)", (double)w->timeout_ns * 1e-9);
+    onx_arena_free(arena);
+    return status;
 }

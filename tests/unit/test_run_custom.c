@@ -50,11 +50,21 @@ static onx_status infer_repeat(void *user, onx_op_call *call)
     return onx_op_call_set(call, 0, onx_op_call_dtype(call, 0), dims, rank);
 }
 
+static onx_status prepare_repeat(onx_prepare *p)
+{
+    int64_t *times = onx_arena_alloc(p->arena, sizeof *times);
+    if (!times)
+        return ONX_E_MEMORY;
+    *times = onx_prepare_int(p, "times");
+    p->params = times;
+    return ONX_OK;
+}
+
 static onx_status run_repeat(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first;
     (void)last;
-    const int64_t times = onx_prepare_int(work->prepared, "times");
+    const int64_t times = *(const int64_t *)work->params;
     const float *x = work->inputs[0]->data;
     float *y = work->outputs[0]->data;
     for (uint64_t i = 0; i < work->inputs[0]->count; i++)
@@ -64,7 +74,7 @@ static onx_status run_repeat(onx_work *work, uint64_t first, uint64_t last)
 }
 
 static const onx_kernel repeat_kernels[] = {
-    { .op = "Repeat", .domain = "com.example", .since = 1, .run = run_repeat },
+    { .op = "Repeat", .domain = "com.example", .since = 1, .prepare = prepare_repeat, .run = run_repeat },
     { .op = NULL },
 };
 

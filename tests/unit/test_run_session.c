@@ -355,10 +355,20 @@ static onx_status twice_types(onx_prepare *p)
     return onx_prepare_output(p, 0, ONX_FLOAT, p->inputs[0]->rank, p->inputs[0]->dims);
 }
 
+static onx_status twice_prepare(onx_prepare *p)
+{
+    float *by = onx_arena_alloc(p->arena, sizeof *by);
+    if (!by)
+        return ONX_E_MEMORY;
+    *by = onx_prepare_float(p, "by");
+    p->params = by;
+    return ONX_OK;
+}
+
 static onx_status twice_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    float by = onx_prepare_float(work->prepared, "by");
+    float by = *(const float *)work->params;
     for (uint64_t i = 0; i < work->inputs[0]->count; i++)
         ((float *)work->outputs[0]->data)[i] = by * ((const float *)work->inputs[0]->data)[i];
     return ONX_OK;
@@ -371,6 +381,7 @@ static void test_run_session__own_kernel(void **state)
                                         .domain = "own",
                                         .since = 1,
                                         .dtypes = ONX_DTYPE_BIT(ONX_FLOAT),
+                                        .prepare = twice_prepare,
                                         .run = twice_run,
                                         .types = twice_types },
                                       { 0 } };

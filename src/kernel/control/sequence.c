@@ -68,11 +68,20 @@ static onx_status add_copy(onx_value *list, uint64_t index, const onx_value *fro
 
 /* ---- making sequences ---- */
 
+static onx_status empty_prepare(onx_prepare *p)
+{
+    onx_dtype *dtype = ONXI_NEW(p->arena, onx_dtype);
+    if (!dtype)
+        return ONX_E_MEMORY;
+    *dtype = onx_prepare_given(p, "dtype") ? (onx_dtype)onx_prepare_int(p, "dtype") : ONX_FLOAT;
+    p->params = dtype;
+    return ONX_OK;
+}
+
 static onx_status empty_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    int64_t dtype = onx_prepare_given(work->prepared, "dtype") ? onx_prepare_int(work->prepared, "dtype") : ONX_FLOAT;
-    return onx_value_reset_list(work->outputs[0], ONX_VALUE_SEQUENCE, (onx_dtype)dtype);
+    return onx_value_reset_list(work->outputs[0], ONX_VALUE_SEQUENCE, *(const onx_dtype *)work->params);
 }
 
 static onx_status construct_prepare(onx_prepare *p)
@@ -263,14 +272,30 @@ static onx_status joined_dims(onx_work *work, const onx_value *x, uint32_t axis,
     return ONX_OK;
 }
 
+typedef struct concat_params {
+    bool stack; /* along a new axis */
+    int64_t axis;
+} concat_params;
+
+static onx_status concat_prepare(onx_prepare *p)
+{
+    ONX_TRY(sequence_prepare(p));
+    concat_params *q = ONXI_NEW(p->arena, concat_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    *q = (concat_params){ .stack = onx_prepare_int(p, "new_axis") != 0, .axis = onx_prepare_int(p, "axis") };
+    p->params = q;
+    return ONX_OK;
+}
+
 static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    const onx_prepare *p = work->prepared;
+    const concat_params *q = work->params;
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
-    bool stack = onx_prepare_int(p, "new_axis") != 0;
-    int64_t axis = onx_prepare_int(p, "axis"), dims[ONX_RANK_MAX + 1];
+    const bool stack = q->stack;
+    int64_t axis = q->axis, dims[ONX_RANK_MAX + 1];
     if (!x->count || x->items[0]->kind != ONX_VALUE_TENSOR)
         return onx_work_fail(work, ONX_E_INVALID, "the sequence holds no tensors");
     int64_t rank = (int64_t)x->items[0]->rank + (stack ? 1 : 0);
@@ -330,14 +355,14 @@ static onx_status has_element_run(onx_work *work, uint64_t first, uint64_t last)
         .op = name, .since = from, .flags = how, __VA_ARGS__                                                           \
     }
 const onx_kernel onxi_kernels_sequence[] = {
-    ROW("SequenceEmpty", 11, ONX_KERNEL_SIZES_OUTPUT, .run = empty_run),
+    ROW("SequenceEmpty", 11, ONX_KERNEL_SIZES_OUTPUT, .prepare = empty_prepare, .run = empty_run),
     ROW("SequenceConstruct", 11, ONX_KERNEL_SIZES_OUTPUT, .prepare = construct_prepare, .run = construct_run),
     ROW("SequenceInsert", 11, ONX_KERNEL_SIZES_OUTPUT, .prepare = insert_prepare, .run = insert_run),
     ROW("SequenceErase", 11, ONX_KERNEL_SIZES_OUTPUT, .prepare = sequence_prepare, .run = erase_run),
     ROW("SequenceAt", 11, ONX_KERNEL_SIZES_OUTPUT, .prepare = sequence_prepare, .run = at_run),
     ROW("SequenceLength", 11, 0, .prepare = sequence_prepare, .run = length_run),
     ROW("SplitToSequence", 11, ONX_KERNEL_SIZES_OUTPUT, .prepare = split_prepare, .run = split_run),
-    ROW("ConcatFromSequence", 11, ONX_KERNEL_SIZES_OUTPUT, .prepare = sequence_prepare, .run = concat_run),
+    ROW("ConcatFromSequence", 11, ONX_KERNEL_SIZES_OUTPUT, .prepare = concat_prepare, .run = concat_run),
     ROW("Optional", 15, ONX_KERNEL_SIZES_OUTPUT, .run = optional_run),
     ROW("OptionalGetElement", 15, ONX_KERNEL_SIZES_OUTPUT, .run = get_element_run),
     ROW("OptionalHasElement", 15, 0, .run = has_element_run),

@@ -6,7 +6,7 @@
 
 const onx_value *onxi_move_input(const onxi_move_call *call, uint32_t index)
 {
-    return index < call->p->input_count ? call->inputs[index] : NULL;
+    return onxi_operand(call->p->input_count, call->inputs, index);
 }
 
 int64_t onxi_move_number(const onx_value *v, uint64_t index)
@@ -189,7 +189,7 @@ onx_status onxi_move_prepare(onx_prepare *p)
     p->params = q;
     q->known = is_known(p, body);
     if (!q->known)
-        return ONX_OK;
+        return (q->kept = onxi_prepare_keep(p)) ? ONX_OK : ONX_E_MEMORY;
     const onxi_move_call call = { .p = p, .inputs = p->inputs, .output = p->outputs[0] };
     ONX_TRY(move_start(&call, &q->move));
     ONX_TRY(body->describe(&call, &q->move));
@@ -211,13 +211,12 @@ static onx_status size_output(const onxi_move *m, const onx_value *x, onx_value 
 
 onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const onx_prepare *p = work->prepared;
     const onxi_move_params *q = work->params;
-    const onxi_move_body *body = p->kernel->body;
+    const onxi_move_body *body = work->prepared->kernel->body;
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
-    const onxi_move_call call = { .p = p, .work = work, .inputs = work->inputs, .output = y };
-    const onx_value *value = body->fill_input ? onxi_move_input(&call, body->fill_input) : NULL;
+    const onx_value *value =
+        body->fill_input ? onxi_operand(work->prepared->input_count, work->inputs, body->fill_input) : NULL;
     if (value && value->dtype != x->dtype)
         return onx_work_fail(work, ONX_E_INVALID, "the value to fill with is %s, the input %s",
                              onx_dtype_name(value->dtype), onx_dtype_name(x->dtype));
@@ -227,9 +226,11 @@ onx_status onxi_move_run(onx_work *work, uint64_t first, uint64_t last)
         return ONX_OK;
     }
     onxi_move own;
+    const onx_prepare again = onxi_prepare_again(q->kept, work);
+    const onxi_move_call call = { .p = &again, .inputs = work->inputs, .output = y };
     ONX_TRY(move_start(&call, &own));
     ONX_TRY(body->describe(&call, &own));
-    if (p->kernel->flags & ONX_KERNEL_SIZES_OUTPUT)
+    if (work->prepared->kernel->flags & ONX_KERNEL_SIZES_OUTPUT)
         ONX_TRY(size_output(&own, x, y));
     ONX_TRY(move_finish(&call, &own));
     move_rows(&own, x, y, fill, 0, own.rows);

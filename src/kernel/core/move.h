@@ -30,16 +30,13 @@ typedef struct onxi_move {
     uint64_t rows;  /* runs along the last axis */
 } onxi_move;
 
-/* What describes a move: while preparing `work` is NULL, and only constants have data. */
+/* What describes a move: while preparing, where only constants have data, or while running (onxi_prepare_again). */
 typedef struct onxi_move_call {
     const onx_prepare *p;
-    onx_work *work;
     const onx_value *const *inputs;
     const onx_value *output;
 } onxi_move_call;
-#define ONXI_MOVE_FAIL(call, ...)                                                                                      \
-    ((call)->work ? onx_work_fail((call)->work, ONX_E_INVALID, __VA_ARGS__)                                            \
-                  : onx_prepare_fail((call)->p, ONX_E_INVALID, __VA_ARGS__))
+#define ONXI_MOVE_FAIL(call, ...) onx_prepare_fail((call)->p, ONX_E_INVALID, __VA_ARGS__)
 
 /* An omitted input, or one that the version does not have, is NULL. */
 const onx_value *onxi_move_input(const onxi_move_call *call, uint32_t index);
@@ -55,8 +52,9 @@ typedef struct onxi_move_body {
 
 typedef struct onxi_move_params {
     onxi_move move;
-    bool known;       /* `move` is there, else it depends on data */
-    uint64_t fill[2]; /* what to fill with when no input says so: zero, or the empty string */
+    bool known;              /* `move` is there, else it depends on data */
+    const onx_prepare *kept; /* for describing it then */
+    uint64_t fill[2];        /* what to fill with when no input says so: zero, or the empty string */
 } onxi_move_params;
 
 #define ONXI_MOVE_GRAIN 16384u /* elements worth a thread */

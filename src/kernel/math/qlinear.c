@@ -124,13 +124,12 @@ typedef struct operands {
     const onx_value *a, *a_scale, *a_zero, *b, *b_scale, *b_zero, *y_scale, *y_zero;
 } operands;
 
-static operands operands_of(const onx_prepare *p, const onx_value *const *in)
+static operands operands_of(const onx_kernel *kernel, uint32_t count, const onx_value *const *in)
 {
-    if (p->kernel->body)
+    if (kernel->body)
         return (operands){ in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7] };
-    return (operands){
-        .a = in[0], .b = in[1], .a_zero = p->input_count > 2 ? in[2] : NULL, .b_zero = p->input_count > 3 ? in[3] : NULL
-    };
+    return (
+        operands){ .a = in[0], .b = in[1], .a_zero = onxi_operand(count, in, 2), .b_zero = onxi_operand(count, in, 3) };
 }
 
 typedef struct product_params {
@@ -156,7 +155,7 @@ static onx_status check_operands(const onx_prepare *p, const operands *o, const 
 
 static onx_status product_prepare(onx_prepare *p)
 {
-    const operands o = operands_of(p, p->inputs);
+    const operands o = operands_of(p->kernel, p->input_count, p->inputs);
     const onx_value *a = o.a, *b = o.b, *y = p->outputs[0];
     product_params *q = ONXI_NEW(p->arena, product_params);
     if (!q)
@@ -223,7 +222,7 @@ static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const product_params *q = work->params;
     const onxi_broadcast *b = &q->batch;
-    const operands o = operands_of(work->prepared, work->inputs);
+    const operands o = operands_of(work->prepared->kernel, work->prepared->input_count, work->inputs);
     char *rows = work->thread_workspace, *columns = rows + q->k * ROWS_EACH * 4;
     char *sums = rows + ((q->k * (ROWS_EACH + COLUMNS_EACH) * 4 + 63u) & ~(uint64_t)63u);
     for (uint64_t row = first; row < last; row++) {
@@ -268,12 +267,12 @@ typedef struct convolved {
     const onx_value *x, *x_scale, *x_zero, *w, *w_scale, *w_zero, *y_scale, *y_zero, *bias;
 } convolved;
 
-static convolved convolved_of(const onx_prepare *p, const onx_value *const *in)
+static convolved convolved_of(const onx_kernel *kernel, uint32_t count, const onx_value *const *in)
 {
-    if (p->kernel->body)
-        return (convolved){ in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], p->input_count > 8 ? in[8] : NULL };
+    if (kernel->body)
+        return (convolved){ in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], onxi_operand(count, in, 8) };
     return (convolved){
-        .x = in[0], .w = in[1], .x_zero = p->input_count > 2 ? in[2] : NULL, .w_zero = p->input_count > 3 ? in[3] : NULL
+        .x = in[0], .w = in[1], .x_zero = onxi_operand(count, in, 2), .w_zero = onxi_operand(count, in, 3)
     };
 }
 
@@ -284,7 +283,7 @@ typedef struct qconv_params {
 
 static onx_status qconv_prepare(onx_prepare *p)
 {
-    const convolved o = convolved_of(p, p->inputs);
+    const convolved o = convolved_of(p->kernel, p->input_count, p->inputs);
     qconv_params *q = ONXI_NEW(p->arena, qconv_params);
     if (!q)
         return ONX_E_MEMORY;
@@ -340,7 +339,7 @@ static onx_status qconv_run(onx_work *work, uint64_t first, uint64_t last)
     const qconv_params *q = work->params;
     const onxi_conv *c = &q->conv;
     const onxi_window *w = &c->window;
-    const convolved o = convolved_of(work->prepared, work->inputs);
+    const convolved o = convolved_of(work->prepared->kernel, work->prepared->input_count, work->inputs);
     char *space = work->thread_workspace;
     int32_t *sums = (int32_t *)(void *)(space + q->sums_at);
     char padding = o.x_zero ? *(const char *)o.x_zero->data : 0;

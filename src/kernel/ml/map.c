@@ -190,15 +190,22 @@ static onx_status cast_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- ZipMap ---- */
 
-static onx_status zip_check(onx_prepare *p)
-{
+typedef struct zip_params {
     onxi_ml_batch batch;
     onxi_ml_labels labels;
-    ONX_TRY(onxi_ml_batch_of(p, 0, &batch));
-    ONX_TRY(onxi_ml_labels_of(p, "classlabels_int64s", &labels));
-    if (p->inputs[0]->dtype != ONX_FLOAT || !labels.count || labels.count != batch.columns)
-        return onx_prepare_fail(p, ONX_E_INVALID, "there are %u keys for %llu columns of %s", labels.count,
-                                (unsigned long long)batch.columns, onx_dtype_name(p->inputs[0]->dtype));
+} zip_params;
+
+static onx_status zip_prepare(onx_prepare *p)
+{
+    zip_params *q = ONXI_NEW(p->arena, zip_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onxi_ml_batch_of(p, 0, &q->batch));
+    ONX_TRY(onxi_ml_labels_of(p, "classlabels_int64s", &q->labels));
+    if (p->inputs[0]->dtype != ONX_FLOAT || !q->labels.count || q->labels.count != q->batch.columns)
+        return onx_prepare_fail(p, ONX_E_INVALID, "there are %u keys for %llu columns of %s", q->labels.count,
+                                (unsigned long long)q->batch.columns, onx_dtype_name(p->inputs[0]->dtype));
+    p->params = q;
     return ONX_OK;
 }
 
@@ -224,19 +231,16 @@ static onx_status zip_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     onx_value *y = work->outputs[0];
-    onxi_ml_batch batch;
-    onxi_ml_labels labels;
-    ONX_TRY(onxi_ml_batch_of(work->prepared, 0, &batch));
-    ONX_TRY(onxi_ml_labels_of(work->prepared, "classlabels_int64s", &labels));
+    const zip_params *q = work->params;
     uint64_t limit = onx_ctx_limits(y->cx).memory;
     if (work->inputs[0]->count > limit / (sizeof(onx_value) + sizeof(onx_str))) /* scores are small, values are not */
         return onx_work_fail(work, ONX_E_LIMIT, "maps of %llu values exceed the memory limit of %llu bytes",
                              (unsigned long long)work->inputs[0]->count, (unsigned long long)limit);
     ONX_TRY(onx_value_reset_list(y, ONX_VALUE_SEQUENCE, ONX_UNDEFINED));
-    for (uint64_t row = 0; row < batch.rows; row++) {
+    for (uint64_t row = 0; row < q->batch.rows; row++) {
         onx_value *map;
         ONX_TRY(onx_value_new(y->cx, &map));
-        onx_status status = zip_row(&labels, (const float *)work->inputs[0]->data + row * batch.columns, map);
+        onx_status status = zip_row(&q->labels, (const float *)work->inputs[0]->data + row * q->batch.columns, map);
         if (status == ONX_OK)
             status = onx_value_insert(y, row, map);
         onx_value_free(map);
@@ -248,7 +252,7 @@ static onx_status zip_run(onx_work *work, uint64_t first, uint64_t last)
 const onx_kernel onxi_kernels_ml_map[] = {
     ONXI_ML_ROW("DictVectorizer", 1, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = dict_prepare, .run = dict_run),
     ONXI_ML_ROW("CastMap", 1, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = cast_prepare, .run = cast_run),
-    ONXI_ML_ROW("ZipMap", 1, .flags = ONX_KERNEL_SIZES_OUTPUT, .types = zip_check, .prepare = zip_check,
+    ONXI_ML_ROW("ZipMap", 1, .flags = ONX_KERNEL_SIZES_OUTPUT, .types = zip_prepare, .prepare = zip_prepare,
                 .run = zip_run),
     { 0 }
 };

@@ -21,10 +21,6 @@ typedef struct attention_params {
     bool mask_repeat;      /* one column for all keys */
 } attention_params;
 
-static const onx_value *operand(const onx_prepare *p, const onx_value *const *inputs, uint32_t i)
-{
-    return i < p->input_count ? inputs[i] : NULL;
-}
 static onx_value *result(const onx_work *work, uint32_t i)
 {
     return i < work->prepared->output_count ? work->outputs[i] : NULL;
@@ -34,7 +30,7 @@ static onx_value *result(const onx_work *work, uint32_t i)
 
 static onx_status past_heads(const onx_prepare *p, uint32_t input, const onxi_heads *now, onxi_heads *out)
 {
-    const onx_value *v = operand(p, p->inputs, input);
+    const onx_value *v = onxi_operand(p->input_count, p->inputs, input);
     *out = (onxi_heads){ .dtype = now->dtype, .heads = now->heads, .size = now->size };
     if (!v)
         return ONX_OK;
@@ -66,7 +62,8 @@ static onx_status prepare_heads(const onx_prepare *p, onxi_attention *a)
     if (q->dims[0] != k->dims[0] || q->dims[0] != v->dims[0])
         return onx_prepare_fail(p, ONX_E_INVALID, "query, key and value have the batch sizes %lld, %lld and %lld",
                                 (long long)q->dims[0], (long long)k->dims[0], (long long)v->dims[0]);
-    if (!operand(p, p->inputs, IN_PAST_K) != !operand(p, p->inputs, IN_PAST_V) || a->past_k.length != a->past_v.length)
+    if (!onxi_operand(p->input_count, p->inputs, IN_PAST_K) != !onxi_operand(p->input_count, p->inputs, IN_PAST_V) ||
+        a->past_k.length != a->past_v.length)
         return onx_prepare_fail(p, ONX_E_INVALID, "past_key and past_value do not belong together");
     a->batch = (uint64_t)q->dims[0];
     a->y = a->v;
@@ -97,7 +94,7 @@ static onx_status prepare_precision(const onx_prepare *p, onxi_attention *a)
 /* A mask goes with [batch, heads, queries, keys] from the last axis on. */
 static onx_status prepare_mask(const onx_prepare *p, attention_params *q)
 {
-    const onx_value *m = operand(p, p->inputs, IN_MASK);
+    const onx_value *m = onxi_operand(p->input_count, p->inputs, IN_MASK);
     const onxi_attention *a = &q->a;
     const uint64_t full[] = { a->batch, a->q.heads, a->q.length };
     int64_t *steps[] = { &q->mask_batch, &q->mask_head, &q->mask_row };
@@ -142,7 +139,7 @@ static onx_status attention_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many keys");
     ONX_TRY(onxi_attention_make(p, a, bias));
     ONX_TRY(prepare_mask(p, q));
-    const onx_value *lengths = operand(p, p->inputs, IN_LENGTHS);
+    const onx_value *lengths = onxi_operand(p->input_count, p->inputs, IN_LENGTHS);
     if (lengths && (lengths->dtype != ONX_INT64 || lengths->rank != 1 || lengths->count != a->batch))
         return onx_prepare_fail(p, ONX_E_INVALID, "nonpad_kv_seqlen is not [%llu]", (unsigned long long)a->batch);
     q->causal = onx_prepare_int(p, "is_causal") != 0;
@@ -271,8 +268,9 @@ static void tile_range(const attention_params *q, int64_t length, bool all, onxi
 static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
 {
     const attention_params *q = work->params;
-    const onx_value *const *in = work->inputs, *mask = operand(work->prepared, in, IN_MASK);
-    const onx_value *past_k = operand(work->prepared, in, IN_PAST_K), *past_v = operand(work->prepared, in, IN_PAST_V);
+    const onx_value *const *in = work->inputs, *mask = onxi_operand(work->prepared->input_count, in, IN_MASK);
+    const onx_value *past_k = onxi_operand(work->prepared->input_count, in, IN_PAST_K),
+                    *past_v = onxi_operand(work->prepared->input_count, in, IN_PAST_V);
     onx_value *scores = result(work, OUT_SCORES);
     tile_range(q, length, scores != NULL, t);
     onxi_attention_scores(&q->a, t, in[IN_Q], past_k, in[IN_K]);
@@ -320,7 +318,7 @@ static onx_status attention_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const attention_params *q = work->params;
     const onxi_attention *a = &q->a;
-    const onx_value *const *in = work->inputs, *lengths = operand(work->prepared, in, IN_LENGTHS);
+    const onx_value *const *in = work->inputs, *lengths = onxi_operand(work->prepared->input_count, in, IN_LENGTHS);
     for (uint64_t row = first; row < last; row++) {
         uint64_t tile = row % q->tiles, head = row / q->tiles % a->q.heads, batch = row / q->tiles / a->q.heads;
         int64_t length = lengths ? ((const int64_t *)lengths->data)[batch] : -1;
@@ -328,10 +326,10 @@ static onx_status attention_run(onx_work *work, uint64_t first, uint64_t last)
             return onx_work_fail(work, ONX_E_INVALID, "nonpad_kv_seqlen has the length %lld of %llu keys",
                                  (long long)length, (unsigned long long)a->total);
         if (!tile && head % a->group == 0) {
-            give_present(a, &a->past_k, operand(work->prepared, in, IN_PAST_K), &a->k, in[IN_K], batch, head / a->group,
-                         result(work, OUT_K));
-            give_present(a, &a->past_v, operand(work->prepared, in, IN_PAST_V), &a->v, in[IN_V], batch, head / a->group,
-                         result(work, OUT_V));
+            give_present(a, &a->past_k, onxi_operand(work->prepared->input_count, in, IN_PAST_K), &a->k, in[IN_K],
+                         batch, head / a->group, result(work, OUT_K));
+            give_present(a, &a->past_v, onxi_operand(work->prepared->input_count, in, IN_PAST_V), &a->v, in[IN_V],
+                         batch, head / a->group, result(work, OUT_V));
         }
         uint64_t start = tile * ONXI_ATTENTION_ROWS, left = a->q.length - start;
         onxi_attention_tile t = { .batch = batch,

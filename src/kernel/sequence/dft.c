@@ -56,11 +56,6 @@ static onx_status fft_prepare(const onx_prepare *p, uint64_t length, onxi_fft *f
     return ONX_OK;
 }
 
-static const onx_value *operand(const onx_prepare *p, const onx_value *const *inputs, uint32_t i)
-{
-    return i < p->input_count ? inputs[i] : NULL;
-}
-
 /* A number that has to be there while preparing: sizes depend on it. */
 static onx_status number_of(const onx_prepare *p, const onx_value *v, const char *name, int64_t *out)
 {
@@ -76,6 +71,7 @@ typedef struct dft_params {
     bool inverse, one_sided, known; /* known: the axis, and the tables with it */
     uint32_t parts, out_parts;
     uint64_t given, length, outer, inner; /* along the axis: elements of the input, of the transform */
+    const onx_prepare *kept;              /* where the axis comes while running */
     uint64_t line_at;                     /* of the workspace, where the axis comes while running */
     onxi_fft fft;
 } dft_params;
@@ -106,7 +102,7 @@ static onx_status dft_length(const onx_prepare *p, const onx_value *v, dft_param
 /* The axis is told by a run only: room for the longest one. The output has the shape of the input then. */
 static onx_status dft_any_axis(onx_prepare *p, const onx_value *x, dft_params *q)
 {
-    if (q->one_sided || operand(p, p->inputs, 1))
+    if (q->one_sided || onxi_operand(p->input_count, p->inputs, 1))
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "the axis comes while running, and sizes depend on it");
     for (uint32_t d = 0; d + 1 < x->rank; d++) {
         uint64_t tables = 0, line = 0;
@@ -124,7 +120,7 @@ static onx_status dft_any_axis(onx_prepare *p, const onx_value *x, dft_params *q
 
 static onx_status dft_prepare(onx_prepare *p)
 {
-    const onx_value *x = p->inputs[0], *axis = p->since >= 20 ? operand(p, p->inputs, 2) : NULL;
+    const onx_value *x = p->inputs[0], *axis = p->since >= 20 ? onxi_operand(p->input_count, p->inputs, 2) : NULL;
     dft_params *q = ONXI_NEW(p->arena, dft_params);
     int64_t at = p->since >= 20 ? -2 : onx_prepare_int(p, "axis");
     if (!q)
@@ -139,10 +135,12 @@ static onx_status dft_prepare(onx_prepare *p)
     if (axis && (axis->kind != ONX_VALUE_TENSOR || axis->count != 1))
         return onx_prepare_fail(p, ONX_E_INVALID, "axis is no single number");
     q->known = !axis || axis->data;
+    if (!q->known && !(q->kept = onxi_prepare_keep(p)))
+        return ONX_E_MEMORY;
     if (!q->known)
         return dft_any_axis(p, x, q);
     ONX_TRY(dft_axis(p, axis ? onxi_index(axis, 0) : at, x, q));
-    ONX_TRY(dft_length(p, operand(p, p->inputs, 1), q));
+    ONX_TRY(dft_length(p, onxi_operand(p->input_count, p->inputs, 1), q));
     p->rows = q->outer * q->inner;
     p->grain = ONXI_BLOCK / 8 / q->length + 1;
     return p->rows ? fft_prepare(p, q->length, &q->fft, &p->thread_workspace) : ONX_OK;
@@ -181,8 +179,7 @@ static onx_status dft_run(onx_work *work, uint64_t first, uint64_t last)
     dft_params settled = *q;
     onxi_complex *line = work->thread_workspace;
     if (!q->known) {
-        onx_prepare here = *work->prepared; /* to fail in this run's context */
-        here.cx = work->cx;
+        const onx_prepare here = onxi_prepare_again(q->kept, work);
         ONX_TRY(dft_axis(&here, onxi_index(work->inputs[2], 0), work->inputs[0], &settled));
         ONX_TRY(dft_length(&here, NULL, &settled));
         onxi_fft_make(&settled.fft, settled.length, work->workspace);
@@ -207,7 +204,8 @@ typedef struct stft_params {
 
 static onx_status stft_sizes(onx_prepare *p, stft_params *q)
 {
-    const onx_value *x = p->inputs[0], *window = operand(p, p->inputs, 2), *size = operand(p, p->inputs, 3);
+    const onx_value *x = p->inputs[0], *window = onxi_operand(p->input_count, p->inputs, 2),
+                    *size = onxi_operand(p->input_count, p->inputs, 3);
     int64_t step = 0, length = x->rank > 1 ? x->dims[1] : 0;
     if (x->rank < 2 || x->rank > 3 || (x->rank == 3 && (x->dims[2] < 1 || x->dims[2] > 2)))
         return onx_prepare_fail(p, ONX_E_INVALID, "the signal is neither [batch, length, 1] nor [batch, length, 2]");
@@ -253,7 +251,7 @@ static onx_status stft_prepare(onx_prepare *p)
 static onx_status stft_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const stft_params *q = work->params;
-    const onx_value *x = work->inputs[0], *window = operand(work->prepared, work->inputs, 2);
+    const onx_value *x = work->inputs[0], *window = onxi_operand(work->prepared->input_count, work->inputs, 2);
     onx_value *y = work->outputs[0];
     onxi_complex *line = work->thread_workspace;
     uint32_t width = onxi_element_size(x->dtype);

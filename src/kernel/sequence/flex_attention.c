@@ -11,6 +11,7 @@ typedef struct flex_params {
     uint64_t tiles; /* of queries in a head */
     bool has[MODS];
     uint32_t graph[MODS];
+    const onx_prepare *kept; /* where sizes come while running */
 } flex_params;
 
 typedef struct flex_state {
@@ -70,7 +71,7 @@ static onx_status flex_prepare(onx_prepare *p)
         ONX_TRY(p->ops->graph(p, names[i], &q->graph[i]));
     }
     if (q->has[SCORE_MOD] || q->has[PROB_MOD])
-        return ONX_OK; /* types come while running */
+        return (q->kept = onxi_prepare_keep(p)) ? ONX_OK : ONX_E_MEMORY; /* types come while running */
     ONX_TRY(flex_sizes(p, p->inputs, q));
     p->rows = q->a.batch * q->a.q.heads * q->tiles;
     p->thread_workspace = q->a.bytes;
@@ -154,8 +155,7 @@ static onx_status flex_graphs(onx_work *work, flex_params *q)
 {
     flex_state *s = work->state;
     const onx_value *const *in = work->inputs;
-    onx_prepare here = *work->prepared; /* to fail in this run's context */
-    here.cx = work->cx;
+    const onx_prepare here = onxi_prepare_again(q->kept, work);
     ONX_TRY(flex_sizes(&here, in, q));
     const onxi_attention *a = &q->a;
     const int64_t dims[] = { (int64_t)a->batch, (int64_t)a->q.heads, (int64_t)a->q.length, (int64_t)a->total };

@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-static const onx_value *operand(const onx_prepare *p, const onx_value *const *inputs, uint32_t i)
-{
-    return i < p->input_count ? inputs[i] : NULL;
-}
-
 /* `count` elements from `first` on as floats. */
 static void floats_of(const onx_value *v, uint64_t first, uint64_t count, float *out)
 {
@@ -32,7 +27,7 @@ typedef struct linear_params {
 
 static onx_status linear_packed(const onx_prepare *p, uint32_t input, const linear_params *q)
 {
-    const onx_value *v = operand(p, p->inputs, input);
+    const onx_value *v = onxi_operand(p->input_count, p->inputs, input);
     bool fits = !v || (v->kind == ONX_VALUE_TENSOR && v->rank == 3 && (ONXI_FLOATS & ONX_DTYPE_BIT(v->dtype)) &&
                        (uint64_t)v->dims[0] == q->batch && (uint64_t)v->dims[1] == q->length);
     return fits ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "input %u does not fit the query", input);
@@ -40,8 +35,10 @@ static onx_status linear_packed(const onx_prepare *p, uint32_t input, const line
 
 static onx_status linear_widths(const onx_prepare *p, linear_params *q)
 {
-    const onx_value *query = p->inputs[IN_Q], *value = p->inputs[IN_V], *past = operand(p, p->inputs, IN_PAST);
-    const onx_value *decay = operand(p, p->inputs, IN_DECAY), *beta = operand(p, p->inputs, IN_BETA);
+    const onx_value *query = p->inputs[IN_Q], *value = p->inputs[IN_V],
+                    *past = onxi_operand(p->input_count, p->inputs, IN_PAST);
+    const onx_value *decay = onxi_operand(p->input_count, p->inputs, IN_DECAY),
+                    *beta = onxi_operand(p->input_count, p->inputs, IN_BETA);
     uint64_t width = (uint64_t)query->dims[2], v_width = (uint64_t)value->dims[2];
     q->key = width / q->q_heads;
     q->value = v_width / q->kv_heads;
@@ -119,7 +116,8 @@ static void linear_step(onx_work *work, uint64_t at, uint64_t head, float *state
 {
     const linear_params *q = work->params;
     const onx_value *const *in = work->inputs;
-    const onx_value *decay = operand(work->prepared, in, IN_DECAY), *beta = operand(work->prepared, in, IN_BETA);
+    const onx_value *decay = onxi_operand(work->prepared->input_count, in, IN_DECAY),
+                    *beta = onxi_operand(work->prepared->input_count, in, IN_BETA);
     float *key = state + q->key * q->value, *fade = key + q->key, *value = fade + q->key, *out = value + q->value;
     floats_of(in[IN_K], (at * q->kv_heads + head) * q->key, q->key, key);
     floats_of(in[IN_V], (at * q->kv_heads + head) * q->value, q->value, value);
@@ -152,7 +150,7 @@ static void linear_step(onx_work *work, uint64_t at, uint64_t head, float *state
 static onx_status linear_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const linear_params *q = work->params;
-    const onx_value *past = operand(work->prepared, work->inputs, IN_PAST);
+    const onx_value *past = onxi_operand(work->prepared->input_count, work->inputs, IN_PAST);
     onx_value *present = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
     float *state = work->thread_workspace;
     uint64_t size = q->key * q->value;
@@ -184,7 +182,8 @@ typedef struct causal_params {
 static onx_status causal_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[IN_X], *w = p->inputs[IN_W];
-    const onx_value *bias = operand(p, p->inputs, IN_BIAS), *past = operand(p, p->inputs, IN_STATE);
+    const onx_value *bias = onxi_operand(p->input_count, p->inputs, IN_BIAS),
+                    *past = onxi_operand(p->input_count, p->inputs, IN_STATE);
     causal_params *q = ONXI_NEW(p->arena, causal_params);
     if (!q)
         return ONX_E_MEMORY;
@@ -217,7 +216,8 @@ static onx_status causal_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const causal_params *q = work->params;
     const onx_value *const *in = work->inputs;
-    const onx_value *bias = operand(work->prepared, in, IN_BIAS), *past = operand(work->prepared, in, IN_STATE);
+    const onx_value *bias = onxi_operand(work->prepared->input_count, in, IN_BIAS),
+                    *past = onxi_operand(work->prepared->input_count, in, IN_STATE);
     onx_value *present = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
     uint64_t before = q->kernel - 1;
     float *kernel = work->thread_workspace, *line = kernel + q->kernel, *out = line + before + q->length;

@@ -117,15 +117,10 @@ static onx_status read_attributes(onx_prepare *p, rnn_params *q)
 
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P };
 
-static const onx_value *operand(const onx_prepare *p, const onx_value *const *inputs, uint32_t i)
-{
-    return i < p->input_count ? inputs[i] : NULL;
-}
-
 static onx_status check_operand(const onx_prepare *p, uint32_t i, int dtype, uint32_t rank, uint64_t a, uint64_t b,
                                 uint64_t c)
 {
-    const onx_value *v = operand(p, p->inputs, i);
+    const onx_value *v = onxi_operand(p->input_count, p->inputs, i);
     const uint64_t want[] = { a, b, c };
     if (!v)
         return ONX_OK;
@@ -324,10 +319,10 @@ static const void *load_weight(const lane *l, uint32_t input, uint64_t count, ui
 static void load_weights(lane *l)
 {
     const rnn_params *q = l->q;
-    const onx_prepare *p = l->work->prepared;
+    const onx_prepared *p = l->work->prepared;
     uint64_t h = q->hidden, g = q->cell->gates * h;
-    const onx_value *bias = operand(p, l->work->inputs, IN_B);
-    const onx_value *peephole = q->cell->gates == 4 ? operand(p, l->work->inputs, IN_P) : NULL;
+    const onx_value *bias = onxi_operand(p->input_count, l->work->inputs, IN_B);
+    const onx_value *peephole = q->cell->gates == 4 ? onxi_operand(p->input_count, l->work->inputs, IN_P) : NULL;
     l->w = load_weight(l, IN_W, g * q->inputs, q->w);
     l->r = load_weight(l, IN_R, g * h, q->r);
     memset(space(l, q->bias), 0, 2 * g * l->size);
@@ -416,7 +411,7 @@ static void each_row(const lane *l, uint64_t s, char *gates, void (*half)(const 
 {
     const rnn_params *q = l->q;
     uint64_t row = q->hidden * l->size;
-    bool peephole = q->cell->gates == 4 && operand(l->work->prepared, l->work->inputs, IN_P);
+    bool peephole = q->cell->gates == 4 && onxi_operand(l->work->prepared->input_count, l->work->inputs, IN_P);
     for (uint64_t b = 0; b < q->batch; b++) {
         if (s >= length_of(l, b))
             continue;
@@ -468,8 +463,8 @@ static void run_direction(onx_work *work, const int32_t *lens, uint32_t d)
                .lens = lens };
     load_input(&l);
     load_weights(&l);
-    load_state(&l, operand(work->prepared, work->inputs, IN_H), q->h);
-    load_state(&l, q->cell->gates == 4 ? operand(work->prepared, work->inputs, IN_C) : NULL, q->c);
+    load_state(&l, onxi_operand(work->prepared->input_count, work->inputs, IN_H), q->h);
+    load_state(&l, q->cell->gates == 4 ? onxi_operand(work->prepared->input_count, work->inputs, IN_C) : NULL, q->c);
     uint64_t pitch = q->batch * q->cell->gates * q->hidden * l.size;
     for (uint64_t s = 0; s < q->steps && q->batch && q->hidden; s += q->chunk) {
         uint64_t steps = q->steps - s < q->chunk ? q->steps - s : q->chunk;
@@ -485,7 +480,7 @@ static void run_direction(onx_work *work, const int32_t *lens, uint32_t d)
 static onx_status rnn_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const rnn_params *q = work->params;
-    const onx_value *lens = operand(work->prepared, work->inputs, IN_LENS);
+    const onx_value *lens = onxi_operand(work->prepared->input_count, work->inputs, IN_LENS);
     for (uint64_t b = 0; lens && b < q->batch; b++) {
         int32_t n = ((const int32_t *)lens->data)[b];
         if (n < 0 || (uint64_t)n > q->steps)

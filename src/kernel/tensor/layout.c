@@ -71,7 +71,7 @@ static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const dropout_params *q = work->params;
-    const onx_prepare *p = work->prepared;
+    const onx_prepared *p = work->prepared;
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0], *mask = p->output_count > 1 ? work->outputs[1] : NULL;
     double ratio = (double)q->ratio;
@@ -304,11 +304,21 @@ static onx_status transpose_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- Shape, Size ---- */
 
+static onx_status shape_prepare(onx_prepare *p)
+{
+    int64_t *start = ONXI_NEW(p->arena, int64_t);
+    if (!start)
+        return ONX_E_MEMORY;
+    *start = p->since >= 15 ? onx_prepare_int(p, "start") : 0;
+    p->params = start;
+    return ONX_OK;
+}
+
 static onx_status shape_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const onx_value *x = work->inputs[0];
-    int64_t start = work->prepared->since >= 15 ? onx_prepare_int(work->prepared, "start") : 0, rank = x->rank;
+    int64_t start = *(const int64_t *)work->params, rank = x->rank;
     start = start < 0 ? start + rank : start;
     start = start < 0 ? 0 : start > rank ? rank : start;
     onx_value *y = work->outputs[0];
@@ -428,7 +438,7 @@ const onx_kernel onxi_kernels_layout[] = {
     { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = transpose_run },
     { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = transpose_run },
     { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = transpose_run },
-    { .op = "Shape", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = shape_run },
+    { .op = "Shape", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .prepare = shape_prepare, .run = shape_run },
     { .op = "Size", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = size_run },
     { .op = "Expand", .since = 8, .prepare = expand_prepare, .run = expand_run },
     { .op = "Gather", .since = 1, .prepare = gather_prepare, .run = gather_run },

@@ -111,6 +111,11 @@ static onx_status trilu_run(onx_work *work, uint64_t first, uint64_t last)
 
 static onx_status eye_prepare(onx_prepare *p)
 {
+    int64_t *k = ONXI_NEW(p->arena, int64_t);
+    if (!k)
+        return ONX_E_MEMORY;
+    *k = onx_prepare_int(p, "k");
+    p->params = k;
     const onx_value *x = p->inputs[0];
     return x->rank == 2 ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "the input has rank %u, expected 2", x->rank);
 }
@@ -119,7 +124,7 @@ static onx_status eye_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     onx_value *y = work->outputs[0];
-    int64_t height = y->dims[0], width = y->dims[1], k = onx_prepare_int(work->prepared, "k");
+    int64_t height = y->dims[0], width = y->dims[1], k = *(const int64_t *)work->params;
     if (!y->count)
         return ONX_OK;
     memset(y->data, 0, y->size);

@@ -214,19 +214,33 @@ static onx_status nd_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- Compress ---- */
 
+typedef struct compress_params {
+    bool flat; /* all elements are one dimension */
+    uint32_t axis;
+} compress_params;
+
+static onx_status compress_prepare(onx_prepare *p)
+{
+    compress_params *q = ONXI_NEW(p->arena, compress_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    q->flat = !onx_prepare_given(p, "axis");
+    if (!q->flat)
+        ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), p->inputs[0]->rank, &q->axis));
+    p->params = q;
+    return onxi_whole_bytes(p);
+}
+
 static onx_status compress_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    const onx_prepare *p = work->prepared;
+    const compress_params *q = work->params;
     const onx_value *x = work->inputs[0], *condition = work->inputs[1];
     const uint8_t *keep = condition->data;
-    bool flat = !onx_prepare_given(p, "axis");
     int64_t dims[ONX_RANK_MAX] = { (int64_t)x->count }, kept = 0;
-    uint32_t axis = 0, rank = flat ? 1 : x->rank;
-    if (!flat) {
-        ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &axis));
+    const uint32_t axis = q->axis, rank = q->flat ? 1 : x->rank;
+    if (!q->flat)
         onxi_copy_dims(dims, x->dims, x->rank);
-    }
     uint64_t outer = onxi_product(dims, 0, axis), inner = onxi_product(dims, axis + 1, rank), size = inner;
     uint64_t length = (uint64_t)dims[axis];
     size *= onxi_element_size(x->dtype);
@@ -252,19 +266,27 @@ static onx_status compress_run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- OneHot: indexes may be of any type: fractions are truncated, NaN is out of range ---- */
 
+static onx_status one_hot_prepare(onx_prepare *p)
+{
+    uint32_t *axis = ONXI_NEW(p->arena, uint32_t);
+    if (!axis)
+        return ONX_E_MEMORY;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), p->inputs[0]->rank + 1, axis));
+    p->params = axis;
+    return onxi_whole_bytes(p);
+}
+
 static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
-    const onx_prepare *p = work->prepared;
     const onx_value *index = work->inputs[0], *depths = work->inputs[1], *values = work->inputs[2];
-    uint32_t axis, size = onxi_element_size(values->dtype);
+    const uint32_t axis = *(const uint32_t *)work->params, size = onxi_element_size(values->dtype);
     if (depths->count != 1 || values->rank != 1 || values->dims[0] != 2)
         return onx_work_fail(work, ONX_E_INVALID, "depth has %llu elements and values %llu, expected 1 and 2",
                              (unsigned long long)depths->count, (unsigned long long)values->count);
     int64_t depth = onxi_index(depths, 0), dims[ONX_RANK_MAX + 1];
     if (depth < 0 || depth == INT64_MAX || index->rank >= ONX_RANK_MAX)
         return onx_work_fail(work, ONX_E_INVALID, "depth is %lld", (long long)depth);
-    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), index->rank + 1, &axis));
     for (uint32_t d = 0; d < index->rank; d++)
         dims[d + (d >= axis)] = index->dims[d];
     dims[axis] = depth;
@@ -277,7 +299,7 @@ static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
         memcpy(to + i * size, off, size);
     for (uint64_t i = 0; i < index->count && depth; i++) {
         int64_t at = onxi_index(index, i);
-        at = at < 0 && p->since >= 11 ? at + depth : at;
+        at = at < 0 && work->prepared->since >= 11 ? at + depth : at;
         if (at >= 0 && at < depth)
             memcpy(to + ((i / inner * (uint64_t)depth + (uint64_t)at) * inner + i % inner) * size, on, size);
     }
@@ -293,8 +315,8 @@ const onx_kernel onxi_kernels_select[] = {
       .dtypes = ONX_DTYPE_BIT(ONX_BOOL),
       .dtype_from = ONX_INPUT(1),
       .flags = ONX_KERNEL_SIZES_OUTPUT,
-      .prepare = onxi_whole_bytes,
+      .prepare = compress_prepare,
       .run = compress_run },
-    { .op = "OneHot", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = onxi_whole_bytes, .run = one_hot_run },
+    { .op = "OneHot", .since = 9, .flags = ONX_KERNEL_SIZES_OUTPUT, .prepare = one_hot_prepare, .run = one_hot_run },
     { 0 }
 };

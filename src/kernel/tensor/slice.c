@@ -195,7 +195,7 @@ static onx_status split_output(onx_work *work, uint32_t i, int64_t size)
 static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const split_params *q = work->params;
-    const onx_prepare *p = work->prepared;
+    const onx_prepared *p = work->prepared;
     const onx_value *x = work->inputs[0];
     const onx_value *sizes = p->input_count > 1 ? work->inputs[1] : NULL;
     int64_t length = x->dims[q->axis], at = 0;

@@ -39,11 +39,6 @@ ONXI_EACH_FLOAT(COLUMN, column)
 #define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
 static const column_loop column_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, column) };
 
-static const onx_value *optional(const onx_prepare *p, const onx_value *const *inputs, uint32_t index)
-{
-    return index < p->input_count ? inputs[index] : NULL;
-}
-
 /* [N, groups * each, output...] */
 static bool fits(const onx_value *v, const onx_value *y, uint64_t lines)
 {
@@ -58,7 +53,8 @@ static bool fits(const onx_value *v, const onx_value *y, uint64_t lines)
 static onx_status deform_prepare(onx_prepare *p)
 {
     const onx_value *x = p->inputs[0], *w = p->inputs[1], *offset = p->inputs[2];
-    const onx_value *bias = optional(p, p->inputs, 3), *mask = optional(p, p->inputs, 4);
+    const onx_value *bias = onxi_operand(p->input_count, p->inputs, 3),
+                    *mask = onxi_operand(p->input_count, p->inputs, 4);
     deform_params *q = ONXI_NEW(p->arena, deform_params);
     if (!q)
         return ONX_E_MEMORY;
@@ -118,7 +114,7 @@ static void sample_columns(const onx_work *work, const deform_params *q, uint64_
     const onxi_conv *c = &q->conv;
     const onxi_window *w = &c->window;
     const onx_value *x = work->inputs[0], *offset = work->inputs[2];
-    const onx_value *mask = optional(work->prepared, work->inputs, 4);
+    const onx_value *mask = onxi_operand(work->prepared->input_count, work->inputs, 4);
     uint64_t first = g * c->in_each, last = first + c->in_each;
     taps t;
     if (first == last) /* no channels, and none for an offset group to have */
@@ -150,7 +146,7 @@ static onx_status deform_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const deform_params *q = work->params;
     const onxi_conv *c = &q->conv;
-    const onx_value *bias = optional(work->prepared, work->inputs, 3);
+    const onx_value *bias = onxi_operand(work->prepared->input_count, work->inputs, 3);
     char *columns = work->thread_workspace;
     for (uint64_t row = first; row < last; row++) {
         uint64_t g = row / c->tiles % c->group, n = row / c->tiles / c->group, start = row % c->tiles * ONXI_CONV_TILE;

@@ -30,6 +30,12 @@ static const fold_loop loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, fold) O
                                                           ONXI_EACH_BOOL(ENTRY, fold)[ONX_COMPLEX64] = fold_FLOAT,
                                                   [ONX_COMPLEX128] = fold_DOUBLE };
 
+/* What attributes say, per axis. */
+typedef struct windows {
+    uint32_t rank;
+    int64_t stride[ONX_RANK_MAX], dilation[ONX_RANK_MAX], pads[2 * ONX_RANK_MAX];
+} windows;
+
 typedef struct image {
     uint32_t rank;
     int64_t size[ONX_RANK_MAX], kernel[ONX_RANK_MAX], blocks[ONX_RANK_MAX], stride[ONX_RANK_MAX],
@@ -38,16 +44,16 @@ typedef struct image {
 } image;
 
 /* Attribute `name` has one number per axis; where it is not given ONNX implies one for all of them. */
-static onx_status read_list(onx_work *work, const char *name, uint32_t count, int64_t least, int64_t *out)
+static onx_status read_list(const onx_prepare *p, const char *name, uint32_t count, int64_t least, int64_t *out)
 {
     uint32_t n;
-    const int64_t *list = onx_prepare_ints(work->prepared, name, &n);
+    const int64_t *list = onx_prepare_ints(p, name, &n);
     if (list && n != count)
-        return onx_work_fail(work, ONX_E_INVALID, "%s has %u values, expected %u", name, n, count);
+        return onx_prepare_fail(p, ONX_E_INVALID, "%s has %u values, expected %u", name, n, count);
     for (uint32_t i = 0; i < count; i++) {
         out[i] = list ? list[i] : onxi_attr_implied(name);
         if (out[i] < least || out[i] > INT32_MAX)
-            return onx_work_fail(work, ONX_E_INVALID, "%s has the impossible value %lld", name, (long long)out[i]);
+            return onx_prepare_fail(p, ONX_E_INVALID, "%s has the impossible value %lld", name, (long long)out[i]);
     }
     return ONX_OK;
 }
@@ -72,24 +78,23 @@ static onx_status count_blocks(onx_work *work, image *m, uint32_t d, int64_t pad
 static onx_status read_image(onx_work *work, image *m)
 {
     const onx_value *x = work->inputs[0], *size = work->inputs[1], *block = work->inputs[2], *y = work->outputs[0];
-    int64_t pads[2 * ONX_RANK_MAX];
+    const windows *q = work->params;
     memset(m, 0, sizeof *m);
-    if (x->rank != 3 || y->rank < 3 || size->count != y->rank - 2 || block->count != size->count)
+    if (x->rank != 3 || y->rank != q->rank + 2 || size->count != y->rank - 2 || block->count != size->count)
         return onx_work_fail(work, ONX_E_INVALID, "image_shape has %llu and block_shape %llu values for rank %u",
                              (unsigned long long)size->count, (unsigned long long)block->count, y->rank);
     m->rank = y->rank - 2;
     m->kernel_size = m->block_count = m->elements = 1;
-    ONX_TRY(read_list(work, "strides", m->rank, 1, m->stride));
-    ONX_TRY(read_list(work, "dilations", m->rank, 1, m->dilation));
-    ONX_TRY(read_list(work, "pads", 2 * m->rank, INT32_MIN, pads));
+    onxi_copy_dims(m->stride, q->stride, m->rank);
+    onxi_copy_dims(m->dilation, q->dilation, m->rank);
     for (uint32_t d = 0; d < m->rank; d++) {
         m->size[d] = onxi_index(size, d);
         m->kernel[d] = onxi_index(block, d);
-        m->pad[d] = pads[d];
+        m->pad[d] = q->pads[d];
         if (m->size[d] != y->dims[d + 2])
             return onx_work_fail(work, ONX_E_INVALID, "dimension %u of the output is %lld, of the image %lld", d + 2,
                                  (long long)y->dims[d + 2], (long long)m->size[d]);
-        ONX_TRY(count_blocks(work, m, d, pads[m->rank + d]));
+        ONX_TRY(count_blocks(work, m, d, q->pads[m->rank + d]));
     }
     uint64_t rows;
     if (!onxi_mul_u64(m->kernel_size, (uint64_t)y->dims[1], &rows) || rows != (uint64_t)x->dims[1] ||
@@ -144,6 +149,14 @@ static onx_status image_prepare(onx_prepare *p)
     if (p->inputs[0]->dtype >= ONX_DTYPE_COUNT || !loops[p->inputs[0]->dtype])
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "elements of %s cannot be added",
                                 onx_dtype_name(p->inputs[0]->dtype));
+    windows *q = ONXI_NEW(p->arena, windows);
+    if (!q)
+        return ONX_E_MEMORY;
+    q->rank = y->rank > 2 ? y->rank - 2 : 0;
+    ONX_TRY(read_list(p, "strides", q->rank, 1, q->stride));
+    ONX_TRY(read_list(p, "dilations", q->rank, 1, q->dilation));
+    ONX_TRY(read_list(p, "pads", 2 * q->rank, INT32_MIN, q->pads));
+    p->params = q;
     p->rows = y->rank > 2 && y->count ? (uint64_t)(y->dims[0] * y->dims[1]) : 0;
     return ONX_OK;
 }

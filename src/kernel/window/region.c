@@ -284,6 +284,11 @@ static onx_status suppress_prepare(onx_prepare *p)
     uint64_t each = 2 * (uint64_t)boxes->dims[1], all;
     if (!onxi_add_u64(each, scores->count + 1, &all) || !onxi_mul_u64(all, sizeof(uint64_t), &p->workspace))
         return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many boxes");
+    bool *centred = ONXI_NEW(p->arena, bool);
+    if (!centred)
+        return ONX_E_MEMORY;
+    *centred = onx_prepare_int(p, "center_point_box") != 0;
+    p->params = centred;
     return ONX_OK;
 }
 
@@ -331,7 +336,7 @@ static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
     const suppression s = { .most = most > 0 ? most < 9e18 ? (uint64_t)most : UINT64_MAX : 0,
                             .overlap = (float)limit_at(work, 3, 0),
                             .least = (float)limit_at(work, 4, -(double)INFINITY),
-                            .centred = onx_prepare_int(work->prepared, "center_point_box") != 0 };
+                            .centred = *(const bool *)work->params };
     /* a class keeps its boxes one behind the other, UINT64_MAX ends them */
     for (uint64_t i = 0; i < lists && count; i++) {
         uint64_t found = keep_boxes(&s, (const float *)boxes->data + i / classes * count * 4,

@@ -6,6 +6,7 @@ typedef struct resize_params {
     bool known;
     onxi_taps_list taps;
     uint64_t rows, grain, space; /* bytes that a thread needs */
+    const onx_prepare *kept;     /* for making them by every run */
 } resize_params;
 
 /* ---- nearest ---- */
@@ -231,7 +232,7 @@ static onx_status resize_prepare(onx_prepare *p)
     }
     q->known = onxi_taps_known(p);
     if (!q->known)
-        return ONX_OK;
+        return (q->kept = onxi_prepare_keep(p)) ? ONX_OK : ONX_E_MEMORY;
     const onxi_move_call call = { .p = p, .inputs = p->inputs, .output = y };
     ONX_TRY(onxi_taps_make(&call, p->arena, &q->taps));
     size_work(&q->taps, x, y, q);
@@ -249,7 +250,8 @@ static onx_status resize_run(onx_work *work, uint64_t first, uint64_t last)
     void *space = work->thread_workspace;
     resize_params own;
     if (!q->known) { /* one row, which does all */
-        const onxi_move_call call = { .p = work->prepared, .work = work, .inputs = work->inputs, .output = y };
+        const onx_prepare again = onxi_prepare_again(q->kept, work);
+        const onxi_move_call call = { .p = &again, .inputs = work->inputs, .output = y };
         ONX_TRY(onxi_taps_make(&call, work->text, &own.taps));
         size_work(&own.taps, x, y, &own);
         space = own.space ? onx_arena_alloc(work->text, own.space) : NULL;
