@@ -53,6 +53,8 @@ struct onx_prepare {
     onx_value *const *outputs;      /* output_count of them (trailing ones that the node leaves out are not there);
                                      * NULL: not asked for; type and dims are set unless the shape depends on data */
     const bool *last_use;           /* input memory that nobody needs afterwards */
+    bool nonfinite; /* NaN or infinities are on their way, which a row that declined while running has met: what loses
+                     * them declines */
     unsigned threads;
     const onx_post_op *post_ops;
     uint32_t post_op_count;
@@ -182,7 +184,8 @@ struct onx_kernel {
     const void *body;    /* a row's own constant for shared functions */
     /* ONX_E_UNSUPPORTED, nothing recorded, declines: the next row is asked. NULL: nothing to prepare. */
     onx_status (*prepare)(onx_prepare *p);
-    /* Does rows first .. last-1. */
+    /* Does rows first .. last-1. ONX_E_UNSUPPORTED, nothing recorded, while prepared->nonfinite is not set: the data
+     * hold NaN or infinities that the row loses. The run starts over from its inputs, with rows that do not. */
     onx_status (*run)(onx_work *work, uint64_t first, uint64_t last);
     /* Things that belong to one run state; work->state is kept. NULL: none. */
     onx_status (*bind)(onx_work *work);

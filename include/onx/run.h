@@ -12,7 +12,8 @@ extern "C" {
 typedef struct onx_session onx_session;
 struct onx_kernel;
 
-/* What happened at one node, told after it ran. */
+/* What happened at one node, told after it ran. A run that meets NaN or infinities which a fast kernel would lose
+ * starts over with others, and tells again from the first node on. */
 typedef struct onx_run_event {
     onx_str name, op_type;     /* name of the node (may be empty) and its operator */
     const char *variant;       /* which kernel: "plain", "dnnl" */

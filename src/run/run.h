@@ -202,6 +202,7 @@ typedef struct onxi_run_env {
     onx_arena *arena;
     struct onxi_run_state *state; /* of the run, or NULL while planning */
     const onxi_run_watch *watch;  /* may be NULL */
+    bool nonfinite;               /* rows that lose NaN and infinities decline (onx_prepare.nonfinite) */
 } onxi_run_env;
 
 /* Whether the results follow from the inputs alone, so that they can be computed once and for all where those are
@@ -286,6 +287,7 @@ typedef struct onxi_run_plan {
     uint32_t *outputs; /* plan slots of the graph's outputs, row-major */
     bool *moves;       /* per output: nobody needs the slot's own value after it */
     bool has_dynamic;
+    bool nonfinite; /* as in onxi_run_env */
     struct onxi_run_state *idle;
     uint32_t busy; /* states out on a run */
     bool retired;  /* dropped from the list while busy */
@@ -342,7 +344,7 @@ onx_status onxi_run_state_run(onxi_run_state *state, onx_ctx *cx, const onx_valu
 bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *inputs);
 /* Under the lock: the plan for these inputs, made if need be, counted as busy and moved to the front. */
 onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
-                              onxi_run_plan **out);
+                              bool nonfinite, onxi_run_plan **out);
 void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan);
 /* Finds or makes plan and state for these inputs of the main graph, runs, copies the outputs out. Diagnostics go to
  * cx; `outputs` as for onx_session_run. */

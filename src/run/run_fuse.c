@@ -49,7 +49,7 @@ static double epsilon_of(const onxi_run_op *bn)
     return value ? (double)value->f : 0;
 }
 
-static onx_status fold_scaling(onxi_run_graph *g, onxi_run_op *conv, onxi_run_op *bn)
+static onx_status fold_scaling(onxi_run_graph *g, onxi_run_op *conv, onxi_run_op *bn, bool *changed)
 {
     onxi_run_session *s = g->session;
     const onx_value *w = constant_of(g, conv, 1), *b = constant_of(g, conv, 2);
@@ -75,6 +75,12 @@ static onx_status fold_scaling(onxi_run_graph *g, onxi_run_op *conv, onxi_run_op
         ((float *)b2->data)[c] = (float)((bias - (double)mean[c]) * a + (double)shift[c]);
     }
     uint32_t *inputs = ONXI_ARRAY(s->arena, uint32_t, 3);
+    if (!onxi_value_is_finite(w2) ||
+        !onxi_value_is_finite(b2)) { /* an infinite factor would meet each product instead of their sum */
+        onx_value_free(w2);
+        onx_value_free(b2);
+        return ONX_OK;
+    }
     if (!inputs) {
         onx_value_free(w2);
         onx_value_free(b2);
@@ -91,6 +97,7 @@ static onx_status fold_scaling(onxi_run_graph *g, onxi_run_op *conv, onxi_run_op
     conv->input_count = 3;
     conv->outputs[0] = bn->outputs[0];
     bn->needed = false;
+    *changed = true;
     return ONX_OK;
 }
 
@@ -113,8 +120,7 @@ onx_status onxi_run_graph_fuse(onxi_run_graph *g)
         if (!is_scaling(g, bn, (uint64_t)w->dims[0]) || bn->inputs[0] != conv->outputs[0] ||
             bn->outputs[0] == ONXI_NO_SLOT)
             continue;
-        ONX_TRY(fold_scaling(g, conv, bn));
-        changed = true;
+        ONX_TRY(fold_scaling(g, conv, bn, &changed));
     }
     return changed ? onxi_run_graph_count_uses(g) : ONX_OK;
 }

@@ -396,6 +396,7 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
     p->input_count = op->input_count;
     p->output_count = op->output_count;
     p->operand_count = op->input_count;
+    p->nonfinite = e->nonfinite;
     p->threads = e->session->threads;
     p->rows = 1;
     p->grain = 1;
@@ -521,7 +522,7 @@ typedef struct row_blocks {
     const onx_kernel *kernel;
     const onx_work *work;
     uint64_t rows, count;
-    atomic_bool failed;
+    atomic_bool failed, declined;
 } row_blocks;
 
 static void run_block(void *user, uint64_t block, unsigned worker)
@@ -535,7 +536,10 @@ static void run_block(void *user, uint64_t block, unsigned worker)
     onx_work mine = *b->work;
     mine.cx = NULL;
     mine.thread_workspace = step ? (char *)mine.thread_workspace + step * worker : NULL;
-    if (run_rows(b->kernel, &mine, first, last) != ONX_OK)
+    onx_status status = run_rows(b->kernel, &mine, first, last);
+    if (status == ONX_E_UNSUPPORTED)
+        atomic_store_explicit(&b->declined, true, memory_order_relaxed);
+    if (status != ONX_OK)
         atomic_store_explicit(&b->failed, true, memory_order_relaxed);
 }
 
@@ -543,7 +547,8 @@ static void run_block(void *user, uint64_t block, unsigned worker)
  * settled its shape and the plan owns its memory. */
 static onx_status explained(onx_status status, const onx_kernel *kernel, onx_work *work, size_t errors)
 {
-    if (status == ONX_OK || onx_diag_total(work->cx, ONX_ERROR) != errors)
+    if (status == ONX_OK || onx_diag_total(work->cx, ONX_ERROR) != errors ||
+        (status == ONX_E_UNSUPPORTED && !work->prepared->nonfinite)) /* it declines, and the run starts over */
         return status;
     if (status == ONX_E_MISUSE)
         return onx_work_fail(work, ONX_E_INVALID, "%s gives another shape or element type than its rule says",
@@ -563,8 +568,10 @@ static onx_status run_all_rows(const onx_kernel *kernel, onx_work *work)
         row_blocks b = { .kernel = kernel, .work = work, .rows = rows, .count = pieces < most ? pieces : most };
         onxi_team_run(work->threads, b.count, run_block, &b);
         if (!atomic_load_explicit(&b.failed, memory_order_relaxed))
-            return ONX_OK; /* a failure is recorded by the serial run below */
-    }
+            return ONX_OK;
+        if (atomic_load_explicit(&b.declined, memory_order_relaxed) && !work->prepared->nonfinite)
+            return ONX_E_UNSUPPORTED; /* inputs may be overwritten by now: a second look would see others */
+    }                                 /* a failure is recorded by the serial run below */
     return explained(run_rows(kernel, work, 0, rows), kernel, work, errors);
 }
 
@@ -643,7 +650,7 @@ static onx_status eager_view(const onx_value *input, const onx_value *type, onx_
     return ONX_OK;
 }
 
-onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
+static onx_status eager_once(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
                              onx_value *const *outputs, const onx_kernel **kernel_out)
 {
     onx_value *types = ONXI_ARRAY(e->arena, onx_value, op->output_count + 1u);
@@ -671,4 +678,16 @@ onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_v
     if (p.kernel->release)
         p.kernel->release(p.params);
     return status;
+}
+
+onx_status onxi_run_op_eager(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
+                             onx_value *const *outputs, const onx_kernel **kernel_out)
+{
+    const size_t errors = onx_diag_total(e->cx, ONX_ERROR);
+    onx_status status = eager_once(e, op, inputs, outputs, kernel_out);
+    if (status != ONX_E_UNSUPPORTED || e->nonfinite || onx_diag_total(e->cx, ONX_ERROR) != errors)
+        return status;
+    onxi_run_env again = *e;
+    again.nonfinite = true;
+    return eager_once(&again, op, inputs, outputs, kernel_out);
 }

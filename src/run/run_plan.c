@@ -847,6 +847,7 @@ static onx_status try_plan(onxi_run_env *e, onxi_run_graph *g, const onx_value *
     }
     plan->arena = arena;
     plan->graph = g;
+    plan->nonfinite = e->nonfinite;
     onxi_run_env inner = *e;
     inner.arena = arena;
     planner pl = { .e = &inner, .g = g, .plan = plan };

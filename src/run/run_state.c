@@ -239,7 +239,8 @@ static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_w
                        .session = st->plan->graph->session,
                        .arena = st->scratch,
                        .state = st,
-                       .watch = &st->outermost->watch };
+                       .watch = &st->outermost->watch,
+                       .nonfinite = st->plan->nonfinite };
     st->reader = onxi_doc_reader(e.session->doc, st->cx, st->scratch);
     onx_status status = onxi_run_op_eager(&e, step->op, w->inputs, w->outputs, kernel);
     onxi_doc_reader_close(&st->reader);
@@ -372,12 +373,13 @@ bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *input
     return true;
 }
 
-static onx_status make_plan(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch)
+static onx_status make_plan(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
+                            bool nonfinite)
 {
     onxi_run_session *s = g->session;
     onx_arena *arena;
     ONX_TRY(onx_arena_new(s->cx, &arena));
-    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = watch };
+    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = watch, .nonfinite = nonfinite };
     onxi_run_plan *plan;
     onx_status status = onxi_run_plan_new(&e, g, inputs, &plan);
     onx_arena_free(arena);
@@ -400,10 +402,10 @@ static onx_status make_plan(onxi_run_graph *g, const onx_value *const *inputs, c
 }
 
 onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
-                              onxi_run_plan **out)
+                              bool nonfinite, onxi_run_plan **out)
 {
     onxi_run_plan **at = &g->plans;
-    while (*at && !onxi_run_plan_fits(*at, inputs))
+    while (*at && ((*at)->nonfinite != nonfinite || !onxi_run_plan_fits(*at, inputs)))
         at = &(*at)->next;
     if (*at) {
         onxi_run_plan *plan = *at;
@@ -411,7 +413,7 @@ onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs,
         plan->next = g->plans;
         g->plans = plan;
     } else {
-        ONX_TRY(make_plan(g, inputs, watch));
+        ONX_TRY(make_plan(g, inputs, watch, nonfinite));
     }
     g->plans->busy++;
     *out = g->plans;
@@ -425,15 +427,14 @@ void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan)
         onxi_run_plan_free(s, plan);
 }
 
-onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
-                              const onx_run_options *options)
+static onx_status run_once(onxi_run_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                           const onx_run_options *options, const onxi_run_watch *watch, bool nonfinite)
 {
     onxi_run_session *s = g->session;
     onxi_run_plan *plan;
     onxi_run_state *state = NULL;
-    onxi_run_watch watch = onxi_run_watch_new(options);
     pthread_mutex_lock(&s->lock);
-    onx_status status = onxi_run_plan_take(g, inputs, &watch, &plan);
+    onx_status status = onxi_run_plan_take(g, inputs, watch, nonfinite, &plan);
     if (status != ONX_OK)
         onxi_diag_move(cx, s->cx);
     else if ((state = plan->idle))
@@ -444,7 +445,7 @@ onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *c
         status = onxi_run_state_new(s, plan, NULL, &state);
     if (state) {
         state->options = options;
-        state->watch = watch;
+        state->watch = *watch;
         if (status == ONX_OK)
             status = run_main(state, cx, inputs, outputs);
         if (status != ONX_OK)
@@ -459,5 +460,16 @@ onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *c
     }
     onxi_run_plan_let_go(s, plan);
     pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                              const onx_run_options *options)
+{
+    const onxi_run_watch watch = onxi_run_watch_new(options);
+    const size_t errors = onx_diag_total(cx, ONX_ERROR);
+    onx_status status = run_once(g, cx, inputs, outputs, options, &watch, false);
+    if (status == ONX_E_UNSUPPORTED && onx_diag_total(cx, ONX_ERROR) == errors) /* a row declined while running */
+        status = run_once(g, cx, inputs, outputs, options, &watch, true);
     return status;
 }

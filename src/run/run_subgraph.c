@@ -28,7 +28,8 @@ static onx_status new_state(onxi_run_site *site, onxi_run_state **out)
     onx_ctx *cx = site->outer->cx;
     onxi_run_plan *plan;
     pthread_mutex_lock(&s->lock);
-    onx_status status = onxi_run_plan_take(site->graph, site->inputs, &site->outer->outermost->watch, &plan);
+    onx_status status = onxi_run_plan_take(site->graph, site->inputs, &site->outer->outermost->watch,
+                                           site->outer->plan->nonfinite, &plan);
     if (status != ONX_OK)
         onxi_diag_move(cx, s->cx);
     pthread_mutex_unlock(&s->lock);

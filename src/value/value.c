@@ -236,6 +236,15 @@ double onxi_value_number(const onx_value *v, uint64_t index)
     return out;
 }
 
+bool onxi_value_is_finite(const onx_value *v)
+{
+    const float *x = v->data;
+    unsigned finite = 1;
+    for (uint64_t i = 0; i < v->count; i++)
+        finite &= isfinite(x[i]) != 0;
+    return finite;
+}
+
 int64_t onxi_value_int64(const onx_value *v, uint64_t index)
 {
     double x = onxi_value_number(v, index);

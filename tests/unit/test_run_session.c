@@ -12,6 +12,7 @@
 #include <onx/run.h>
 #include <onx/text.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,6 +346,74 @@ static void test_run_session__many_threads(void **state)
         pthread_join(threads[i], NULL);
     onx_session_free(s);
     onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
+/* ---- NaN ---- */
+
+static void count_event(void *user, const onx_run_event *event)
+{
+    (void)event;
+    ++*(unsigned *)user;
+}
+
+/* Nodes that run for this input, all starts counted. */
+static unsigned count_nodes(onx_session *s, onx_ctx *cx, const onx_value *x, onx_value **y)
+{
+    unsigned count = 0;
+    assert_int_equal(onx_session_run_with(s, cx, (const onx_value *const[]){ x }, y,
+                                          &(onx_run_options){ .event = count_event, .user = &count }),
+                     ONX_OK);
+    return count;
+}
+
+/* What fast kernels would lose makes the run start over, also from inside of a loop, and again and again; finite data
+ * never do. */
+static void test_run_session__nan_starts_over(void **state)
+{
+    (void)state;
+    static const char *const models[] = {
+        "<ir_version: 8, opset_import: [\"\" : 15]>\n"
+        "g (float[1,1,4,4] x) => (float[A,B,C,D] y) <float[1,1,1,1] w = {2}> {\n"
+        "  c = Conv (x, w) y = Relu (c) }",
+        "<ir_version: 8, opset_import: [\"\" : 15]>\n"
+        "g (float[1,1,4,4] x) => (float[A,B,C,D] y) <float[1,1,1,1] w = {2}, float[1,1,1,1] v = {1}> {\n"
+        "  a = Conv (x, v) b = Neg (a) c = Conv (x, w) d = Add (c, b) e = Relu (d)\n"
+        "  y = MaxPool <kernel_shape = [2, 2]> (e) }",
+        "<ir_version: 8, opset_import: [\"\" : 15]>\n"
+        "g (float[1,1,4,4] x) => (float[A,B,C,D] y) <int64 n = {3}, bool go = {1}, float[4,4] w = "
+        "{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}> {\n"
+        "  y = Loop <body = step (int64 i, bool on, float[1,1,4,4] a) => (bool more, float[1,1,4,4] b) {\n"
+        "    more = Identity (on) c = MatMul (a, w) b = Relu (c) }> (n, go, x) }",
+    };
+    const int64_t dims[] = { 1, 1, 4, 4 };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        for (unsigned threads = 1; threads < 3; threads++) {
+            onx_doc *doc = parse(cx, models[i]);
+            onx_session *fast, *plain;
+            onx_value *x = random_floats(cx, 4, dims), *y = NULL, *want = NULL;
+            onx_value_difference d;
+            assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = threads }, &fast), ONX_OK);
+            assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .plain = true }, &plain), ONX_OK);
+            const unsigned once = count_nodes(fast, cx, x, &y);
+            assert_int_equal(count_nodes(fast, cx, x, &y), once);
+            ((float *)x->data)[6] = NAN;
+            count_nodes(plain, cx, x, &want);
+            for (int again = 0; again < 2; again++) {
+                (void)count_nodes(fast, cx, x, &y);
+                if (!onx_value_close(y, want, 1e-5, 1e-6, &d))
+                    fail_msg("model %zu: fast and plain differ at %llu: %s", i, (unsigned long long)d.index, d.text);
+            }
+            ((float *)x->data)[6] = 1;
+            assert_int_equal(count_nodes(fast, cx, x, &y), once);
+            onx_value_free(x);
+            onx_value_free(y);
+            onx_value_free(want);
+            onx_session_free(fast);
+            onx_session_free(plain);
+            onx_doc_free(doc);
+        }
     onx_ctx_free(cx);
 }
 
@@ -721,6 +790,7 @@ int main(void)
         cmocka_unit_test(test_run_session__parts_of_products),
         cmocka_unit_test(test_run_session__shapes_and_overrides),
         cmocka_unit_test(test_run_session__many_threads),
+        cmocka_unit_test(test_run_session__nan_starts_over),
         cmocka_unit_test(test_run_session__own_kernel),
         cmocka_unit_test(test_run_session__own_kernels_are_asked_first),
         cmocka_unit_test(test_run_session__own_kernels_are_asked_before_registered_ones),

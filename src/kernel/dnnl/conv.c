@@ -10,6 +10,7 @@ enum { BLOCK = 16 }; /* channels of a layout that are not to be cut, at most */
 
 typedef struct conv_shape {
     int64_t group;
+    bool padded;
     dnnl_dims_t strides, dilations, pad, pad_end;
     uint64_t cost; /* multiplications */
 } conv_shape;
@@ -22,6 +23,7 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     if (x->rank < 3 || x->rank > 5 || w->rank != x->rank || !w->data || w->dtype != ONX_FLOAT || !y ||
         y->rank != x->rank || (b && b->dtype != ONX_FLOAT) || onxi_window_make(p, w->dims + 2, &win) != ONX_OK)
         return false;
+    s->padded = false;
     s->group = onx_prepare_int(p, "group");
     if (s->group < 1 || x->dims[1] % s->group || w->dims[0] % s->group || w->dims[1] != x->dims[1] / s->group ||
         w->dims[0] != y->dims[1])
@@ -35,11 +37,29 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
         s->dilations[i] = win.dilation[i] - 1;
         s->pad[i] = win.pad[i];
         s->pad_end[i] = win.pad_end[i];
+        s->padded |= win.pad[i] || win.pad_end[i];
     }
     s->cost = y->count;
     for (uint32_t i = 1; i < w->rank; i++)
         s->cost *= (uint64_t)w->dims[i];
     return true;
+}
+
+static onx_status note_finite(void *user, void *out)
+{
+    *(bool *)out = onxi_value_is_finite(user);
+    return ONX_OK;
+}
+
+/* Padding is zeros that are multiplied like all others. oneDNN passes over them, which is the same unless weights are
+ * NaN or infinite. They are looked at once per session. */
+static bool padding_is_harmless(const onx_prepare *p, const conv_shape *s)
+{
+    static const char key[] = "finite";
+    const void *note;
+    return !s->padded || (p->ops->packed(p, 1, key, sizeof key, sizeof(bool), note_finite,
+                                         (void *)(uintptr_t)(const void *)p->inputs[1], &note) == ONX_OK &&
+                          *(const bool *)note);
 }
 
 /* One part of the convolution. */
@@ -199,7 +219,7 @@ static bool add_operands(onx_prepare *p, onxi_dnnl *d, const conv_part q[2], con
 static onx_status conv_prepare(onx_prepare *p)
 {
     conv_shape s;
-    if (!p->want || !shape_of(p, &s))
+    if (!p->want || !shape_of(p, &s) || !padding_is_harmless(p, &s))
         return ONX_E_UNSUPPORTED;
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
     const onx_layout *x_layout, *y_layout;

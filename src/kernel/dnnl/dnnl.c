@@ -2,6 +2,8 @@
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
+#include <fenv.h>
+#include <float.h>
 
 /* ---- threads of oneDNN's own ---- */
 
@@ -194,9 +196,8 @@ static onx_status run_part(onx_work *work, const onxi_dnnl *d, uint64_t part)
     return ONX_OK;
 }
 
-onx_status onxi_dnnl_run(onx_work *work, uint64_t first, uint64_t last)
+static onx_status run_parts(onx_work *work, const onxi_dnnl *d, uint64_t first, uint64_t last)
 {
-    const onxi_dnnl *d = work->params;
     int before = threads_now(d->lib);
     onx_status status = ONX_OK;
     set_threads(d->lib, 1);
@@ -204,6 +205,41 @@ onx_status onxi_dnnl_run(onx_work *work, uint64_t first, uint64_t last)
         status = run_part(work, d, part);
     set_threads(d->lib, before);
     return status;
+}
+
+/* Is there a number in the output that stands for minus infinity where oneDNN looks for the largest? */
+static bool has_lowest(const onx_work *work, const onxi_dnnl *d, uint64_t part)
+{
+    unsigned found = 0;
+    for (uint32_t i = 0; i < d->count; i++) {
+        const onxi_dnnl_operand *o = &d->operands[i];
+        if (o->source != ONXI_DNNL_OUTPUT)
+            continue;
+        const float *y = operand_data(work, d, o, part);
+        size_t count =
+            d->lib->dnnl_memory_desc_get_size(part + 1 == d->cut.parts ? o->md.last : o->md.each) / sizeof *y;
+        for (size_t k = 0; k < count; k++)
+            found |= y[k] == -FLT_MAX;
+    }
+    return found != 0;
+}
+
+/* The largest of two numbers, which Relu and Clip and MaxPool are made of, is in oneDNN the second one where the first
+ * is NaN, so that NaN gets lost. The processor does note that such a comparison was invalid: looking at the note costs
+ * nothing, while looking at the numbers would. */
+onx_status onxi_dnnl_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_dnnl *d = work->params;
+    fenv_t before;
+    if (!d->loses_nan)
+        return run_parts(work, d, first, last);
+    feholdexcept(&before);
+    onx_status status = run_parts(work, d, first, last);
+    bool lost = fetestexcept(FE_INVALID) != 0;
+    fesetenv(&before);
+    for (uint64_t part = first; part < last && status == ONX_OK && !lost && d->loses_infinity; part++)
+        lost = has_lowest(work, d, part);
+    return status == ONX_OK && lost ? ONX_E_UNSUPPORTED : status;
 }
 
 /* ---- packing ---- */

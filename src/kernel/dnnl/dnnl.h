@@ -120,6 +120,8 @@ typedef struct onxi_dnnl {
     int threads_before; /* of the OpenMP of the thread that prepares */
     uint32_t count, room;
     onxi_dnnl_operand *operands;
+    bool loses_nan;      /* results are compared with something: where NaN comes up, the run declines */
+    bool loses_infinity; /* likewise for outputs that are the least finite number instead of minus infinity */
 } onxi_dnnl;
 
 /* Params with an engine; NULL when that cannot be had. `operands` bounds how many will be added; `cost` estimates the
@@ -190,6 +192,7 @@ void onxi_dnnl_md_free(onxi_dnnl *d); /* those that d keeps */
 typedef struct onxi_dnnl_post {
     dnnl_primitive_attr_t attr;
     uint32_t post_ops_done;
+    bool loses_nan;
     int32_t sum;    /* input that the result is added to in place, -1: none */
     int32_t binary; /* input that is added, -1: none */
     uint32_t binary_at;

@@ -88,14 +88,16 @@ static onx_status pool_prepare_kind(onx_prepare *p, bool global)
     const onx_value *x = p->inputs[0];
     const onx_value *y = p->outputs[0];
     onxi_dnnl_pool q[2] = { { .kind = (dnnl_alg_kind_t) * (const int *)p->kernel->body } };
-    if (!p->want || p->output_count != 1 || x->rank < 3 || x->rank > 5 || !y->count || !x->count ||
-        !(global ? global_window(x, &q[0]) : given_window(p, &q[0])))
+    const bool max = q[0].kind == dnnl_pooling_max;
+    if ((p->nonfinite && max) || !p->want || p->output_count != 1 || x->rank < 3 || x->rank > 5 || !y->count ||
+        !x->count || !(global ? global_window(x, &q[0]) : given_window(p, &q[0])))
         return ONX_E_UNSUPPORTED;
     onxi_dnnl *d = onxi_dnnl_new(p, 4, x->count);
     const onx_layout *layout;
     uint64_t x_step = 0, y_step = 0;
     if (!d)
         return ONX_E_UNSUPPORTED;
+    d->loses_nan = d->loses_infinity = max;
     q[0].x = onxi_dnnl_md_of(d, x);
     q[0].y = onxi_dnnl_md_any(d, y->rank, y->dims);
     if (!describe(d, &q[0], &d->desc[0]))

@@ -59,9 +59,13 @@ static bool take_post_op(const onx_prepare *p, const onxi_dnnl *d, const onx_pos
 {
     dnnl_alg_kind_t kind;
     float alpha, beta;
-    if (eltwise_of(f->prepare, &kind, &alpha,
-                   &beta)) /* a result may be a bound of Clip, too, but not what is clipped */
-        return f->operand < 0 && f->port == 0 && onxi_dnnl_append_eltwise(d, ops, kind, alpha, beta);
+    if (eltwise_of(f->prepare, &kind, &alpha, &beta)) {
+        if (p->nonfinite || f->operand >= 0 || f->port != 0 || /* a result may be a bound of Clip, too */
+            !onxi_dnnl_append_eltwise(d, ops, kind, alpha, beta))
+            return false;
+        post->loses_nan = true;
+        return true;
+    }
     if (f->prepare->kernel->post_op != ONX_POST_ADD || f->prepare->input_count != 2 || f->operand < 0 ||
         !same_dims(p->inputs[f->operand], p->outputs[0]))
         return false;
@@ -109,6 +113,7 @@ void onxi_dnnl_post_apply(onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_post *po
                           onxi_dnnl_pair dst, uint64_t step)
 {
     p->post_ops_done = post->post_ops_done;
+    d->loses_nan = post->loses_nan;
     if (post->sum >= 0) {
         p->overwrite = post->sum;
         p->want[post->sum] = layout;
