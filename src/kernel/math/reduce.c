@@ -136,6 +136,7 @@ ONXI_EACH_SIGNED(REDUCE_I, reduce)
 ONXI_EACH_UNSIGNED(REDUCE_I, reduce)
 REDUCE_I(reduce, BOOL, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
 
+/* NaN is the extreme, as in NumPy. */
 #define ARG(op, d, T, C, M, LOAD, STORE)                                                                               \
     static void op##_##d(const onxi_reduce_params *q, const void *px, void *py)                                        \
     {                                                                                                                  \
@@ -143,8 +144,9 @@ REDUCE_I(reduce, BOOL, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
         C best = 0;                                                                                                    \
         uint64_t where = 0;                                                                                            \
         VISIT(T, LOAD, C, {                                                                                            \
-            bool better = q->arg_max ? v > best : v < best;                                                            \
-            if (!i || better || (q->last_index && v == best)) {                                                        \
+            bool better = (q->arg_max ? v > best : v < best) || (v != v && best == best);                              \
+            bool same = v == best || (v != v && best != best);                                                         \
+            if (!i || better || (q->last_index && same)) {                                                             \
                 best = v;                                                                                              \
                 where = i;                                                                                             \
             }                                                                                                          \

@@ -13,7 +13,7 @@
         uint64_t at = 0;                                                                                               \
         for (uint64_t i = 1; i < q->count; i++) {                                                                      \
             C v = (C)L(x[i * q->inner]);                                                                               \
-            if (v > best || v != v) {                                                                                  \
+            if (v > best || (v != v && best == best)) {                                                                \
                 best = v;                                                                                              \
                 at = i;                                                                                                \
             }                                                                                                          \

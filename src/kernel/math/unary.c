@@ -21,8 +21,8 @@
 #define I_RELU(op, d, T, C, M, L, S)      UNARY(op, d, T, C, L, S, x > 0 ? x : 0)
 #define F_LEAKY(op, d, T, C, M, L, S)     UNARY(op, d, T, C, L, S, x < 0 ? a * x : x)
 #define F_ELU(op, d, T, C, M, L, S)       UNARY(op, d, T, C, L, S, x < 0 ? a * expm1##M(x) : x)
-#define F_SELU(op, d, T, C, M, L, S)      UNARY(op, d, T, C, L, S, x > 0 ? b * x : b * (a * expm1##M(x)))
-#define F_CELU(op, d, T, C, M, L, S)      UNARY(op, d, T, C, L, S, x > 0 ? x : a * expm1##M(x / a))
+#define F_SELU(op, d, T, C, M, L, S)      UNARY(op, d, T, C, L, S, x > 0 ? b * x : x < 0 ? b * (a * expm1##M(x)) : x)
+#define F_CELU(op, d, T, C, M, L, S)      UNARY(op, d, T, C, L, S, x < 0 ? a * expm1##M(x / a) : x)
 #define F_THRESHOLD(op, d, T, C, M, L, S) UNARY(op, d, T, C, L, S, x > a ? x : 0)
 #define F_SIGMOID(op, d, T, C, M, L, S)                                                                                \
     UNARY(op, d, T, C, L, S, x >= 0 ? 1 / (1 + exp##M(-x)) : exp##M(x) / (1 + exp##M(x)))

@@ -109,7 +109,7 @@ static int64_t column_major(const onxi_window *w, int64_t at)
             C best = 0;                                                                                                \
             int64_t where = 0;                                                                                         \
             WALK(T, C, L, {                                                                                            \
-                if (!any || v > best || v != v) {                                                                      \
+                if (!any || v > best || (v != v && best == best)) {                                                    \
                     best = v;                                                                                          \
                     where = at;                                                                                        \
                     any = true;                                                                                        \

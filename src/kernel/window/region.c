@@ -33,8 +33,10 @@ typedef void (*point_loop)(const void *image, uint64_t plane, uint64_t channels,
             double v[4], most;                                                                                         \
             for (int i = 0; i < 4; i++)                                                                                \
                 v[i] = c->weight[i] * (double)L(x[c->at[i]]);                                                          \
-            most = fmax(fmax(v[0], v[1]), fmax(v[2], v[3]));                                                           \
-            sums[k] = largest ? fmax(sums[k], most) : sums[k] + v[0] + v[1] + v[2] + v[3];                             \
+            most = sums[k];                                                                                            \
+            for (int i = 0; i < 4; i++)                                                                                \
+                most = v[i] > most || isnan(v[i]) ? v[i] : most;                                                       \
+            sums[k] = largest ? most : sums[k] + v[0] + v[1] + v[2] + v[3];                                            \
         }                                                                                                              \
     }
 ONXI_EACH_FLOAT(POINT, point)
