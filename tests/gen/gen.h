@@ -35,7 +35,17 @@ const gen_recipe *gen_recipe_for(const onxi_schema *schema, uint32_t n);
 /* ---- nodes ---- */
 
 typedef enum gen_kind { GEN_OMITTED, GEN_TENSOR, GEN_SEQUENCE, GEN_OPTIONAL, GEN_MAP } gen_kind;
-typedef enum gen_fill { GEN_SMALL, GEN_SPECIAL, GEN_POSITIVE, GEN_UNIT, GEN_INDEX, GEN_LISTED } gen_fill;
+typedef enum gen_fill {
+    GEN_SMALL,
+    GEN_SPECIAL,       /* NaN, infinities, extreme integers, small numbers */
+    GEN_SOME_NAN,      /* small numbers, NaN among them */
+    GEN_SOME_INFINITE, /* likewise */
+    GEN_ALL_LOWEST,    /* minus infinity, a small number among them */
+    GEN_POSITIVE,
+    GEN_UNIT,
+    GEN_INDEX,
+    GEN_LISTED
+} gen_fill;
 
 typedef struct gen_operand {
     gen_kind kind;
@@ -67,6 +77,7 @@ typedef struct gen_choice {
     gen_type_choice type; /* constraint NULL: the first types that suit; "*": every constraint that allows it */
     onx_dtype like;       /* elements of wider floats are numbers of this type; 0: of their own */
     bool fixed;           /* all operands but the first are constants */
+    bool wide;            /* with `vary`: sizes that fill vectors, and leave a rest */
     const int64_t *dims;  /* the first operand shall have these sizes, if the recipe allows it; NULL: any */
     uint32_t rank;
 } gen_choice;
@@ -116,15 +127,13 @@ typedef struct gen_run {
     char why[320];                   /* the first error, empty when there is none */
     uint32_t events;                 /* nodes that ran */
     const char *variant[8];          /* by which kernels the first of them did */
-    bool fast;                       /* fast kernels were allowed */
 } gen_run;
 /* Runs a model on the values of operands, found by the names of the inputs. Diagnostics are cleared. */
 void gen_run_model(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
                    gen_run *out);
 void gen_run_free(gen_run *run);
 /* Do both have the same status and the same outputs? Floats agree within a tolerance that suits their type, or bit for
- * bit with `exact`. Where one of them used fast kernels, infinities and NaN agree with everything: what a fast product
- * adds up in another order, or leaves out of a border, may be one or the other. What differs is written to `why`. */
+ * bit with `exact`; NaN agrees with NaN and an infinity with itself alone. What differs is written to `why`. */
 bool gen_run_agree(const gen_run *a, const gen_run *b, bool exact, char *why, size_t size);
 /* Says what contradicts: an output whose kind, element type, rank or a size is not what inference says. */
 bool gen_type_agrees(const onx_type *type, const onx_value *value, char *why, size_t size);

@@ -3,10 +3,12 @@
 
 #include <onx/infer.h>
 
+#include "kernel/kernel.h"
+
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_COUNT = 2048 }; /* elements of a value that further nodes read */
+enum { MOST_COUNT = 2048, MOST_IN_NETS = 1 << 15 }; /* elements of a value that further nodes read */
 
 /* ---- making nodes ---- */
 
@@ -22,11 +24,12 @@ typedef struct builder {
     gen_random *random;
     value_known known[64];
     uint32_t known_count;
+    bool net; /* what fast kernels do, one node after the other */
     gen_node last;
 } builder;
 
 /* What a value is, if it is a tensor of known and small size. */
-static bool read_type(const onx_type *type, value_known *v)
+static bool read_type(const onx_type *type, uint64_t most, value_known *v)
 {
     uint64_t count = 1;
     if (!type || !ONX_HAS(type, type, tensor_type) || !type->tensor_type->shape ||
@@ -36,12 +39,12 @@ static bool read_type(const onx_type *type, value_known *v)
     v->dtype = (onx_dtype)type->tensor_type->elem_type;
     v->rank = shape->dim_count;
     for (uint32_t i = 0; i < v->rank; i++) {
-        if (!ONX_HAS(dimension, shape->dim[i], dim_value) || shape->dim[i]->dim_value > MOST_COUNT)
+        if (!ONX_HAS(dimension, shape->dim[i], dim_value) || shape->dim[i]->dim_value > (int64_t)most)
             return false;
         v->dims[i] = shape->dim[i]->dim_value;
         count *= (uint64_t)v->dims[i];
     }
-    return count <= MOST_COUNT;
+    return count <= most;
 }
 
 static bool is_same_type(const value_known *v, const gen_operand *o)
@@ -54,10 +57,29 @@ static bool is_same_type(const value_known *v, const gen_operand *o)
     return true;
 }
 
+/* Is the operator one that fast kernels do, alone, in passing, or in a layout of theirs? */
+static bool is_of_nets(const onxi_operator *op)
+{
+    for (size_t t = 0; onxi_kernel_tables[t] && !*op->domain; t++)
+        for (const onx_kernel *k = onxi_kernel_tables[t]; k->op; k++)
+            if (strcmp(k->op, op->rows->name) == 0 && !k->domain &&
+                (k->preference || k->post_op != ONX_POST_NONE || k->flags & ONX_KERNEL_FLAT))
+                return true;
+    return false;
+}
+
+static const onxi_operator *draw_name(const builder *b)
+{
+    const onxi_operator *op = &onxi_operators[gen_below(b->random, onxi_operator_count)];
+    for (int tries = 0; tries < 64 && b->net && !is_of_nets(op); tries++)
+        op = &onxi_operators[gen_below(b->random, onxi_operator_count)];
+    return op;
+}
+
 /* Any operator at the versions that the model imports, with one of its recipes; NULL when the draw has none. */
 static const onxi_schema *draw_operator(builder *b, const gen_recipe **recipe)
 {
-    const onxi_operator *op = &onxi_operators[gen_below(b->random, onxi_operator_count)];
+    const onxi_operator *op = draw_name(b);
     const onxi_schema *schema = op->rows;
     while (schema->name && schema->since > (*op->domain ? 100 : b->out->opset))
         schema++;
@@ -79,6 +101,10 @@ static void draw_type(builder *b, const onxi_schema *schema, const value_known *
         choice->type = (gen_type_choice){ port->type, from->dtype };
         return;
     }
+    if (b->net) {
+        choice->type = (gen_type_choice){ "*", ONX_FLOAT };
+        return;
+    }
     while (schema->types && schema->types[count].name)
         count++;
     if (!count || gen_below(b->random, 2))
@@ -96,7 +122,7 @@ static void connect(builder *b, gen_node *node, const value_known *from)
         gen_operand *o = &node->operands[i];
         snprintf(o->name, sizeof o->name, "x%u_%u", b->out->node_count, i);
         if (o->kind == GEN_TENSOR && !o->constant)
-            o->constant = gen_below(b->random, 4) == 0;
+            o->constant = gen_below(b->random, b->net ? 2 : 4) == 0;
         const value_known *v = from;
         if (!v || i)
             v = b->known_count ? &b->known[gen_below(b->random, b->known_count)] : NULL;
@@ -121,7 +147,7 @@ static bool learn(builder *b, const onx_node *made, bool *any)
         onx_str name = onx_view(made->output[i]);
         const onx_type *type = onx_infer_type(infer, onx_doc_model(doc)->graph, name);
         *any = *any || (type && !(ONX_HAS(type, type, tensor_type) && !type->tensor_type->elem_type));
-        if (name.len < sizeof v.name && read_type(type, &v)) {
+        if (name.len < sizeof v.name && read_type(type, b->net ? MOST_IN_NETS : MOST_COUNT, &v)) {
             memcpy(v.name, name.ptr, name.len);
             b->known[b->known_count++] = v;
         }
@@ -145,9 +171,10 @@ static bool add_node(builder *b)
     const gen_recipe *recipe;
     char prefix[16];
     const onxi_schema *schema = draw_operator(b, &recipe);
-    const value_known *from =
-        b->known_count && gen_below(b->random, 4) ? &b->known[gen_below(b->random, b->known_count)] : NULL;
-    gen_choice choice = { .random = b->random, .vary = gen_below(b->random, 4) != 0 };
+    const value_known *from = b->known_count && gen_below(b->random, 4)
+                                  ? &b->known[b->net ? b->known_count - 1 : gen_below(b->random, b->known_count)]
+                                  : NULL;
+    gen_choice choice = { .random = b->random, .vary = b->net || gen_below(b->random, 4) != 0, .wide = b->net };
     if (!schema)
         return false;
     draw_type(b, schema, from, &choice);
@@ -207,7 +234,7 @@ static bool add_outputs(builder *b)
 bool gen_graph_make(onx_ctx *cx, gen_random *random, gen_graph *out)
 {
     memset(out, 0, sizeof *out);
-    builder b = { .out = out, .random = random };
+    builder b = { .out = out, .random = random, .net = gen_below(random, 4) == 0 };
     const int64_t newest = onxi_domain_newest(onx_str_of(""));
     out->opset = gen_below(random, 2) ? newest : 7 + gen_below(random, (uint32_t)newest - 6);
     if (onx_model_new(cx, "g", out->opset, &out->doc) != ONX_OK)

@@ -29,6 +29,7 @@ static double element(const gen_operand *o, gen_random *r, uint64_t n)
 {
     onx_dtype_class class = onx_dtype_class_of(o->like);
     bool whole = class == ONX_CLASS_SIGNED || class == ONX_CLASS_UNSIGNED;
+    bool real = class == ONX_CLASS_FLOATING || class == ONX_CLASS_COMPLEX;
     switch (o->fill) {
     case GEN_LISTED:
         return o->listed_count ? o->listed[n % o->listed_count] : 0;
@@ -41,6 +42,18 @@ static double element(const gen_operand *o, gen_random *r, uint64_t n)
     case GEN_SPECIAL:
         if (gen_below(r, 2))
             return special(class, r);
+        break;
+    case GEN_SOME_NAN:
+        if (real && gen_below(r, 8) == 0)
+            return NAN;
+        break;
+    case GEN_SOME_INFINITE:
+        if (real && gen_below(r, 8) == 0)
+            return gen_below(r, 2) ? INFINITY : -INFINITY;
+        break;
+    case GEN_ALL_LOWEST:
+        if (real && gen_below(r, 64))
+            return -INFINITY;
         break;
     case GEN_SMALL:
         break;

@@ -289,7 +289,7 @@ static bool write_attributes(gen_node *node)
 static void choose_sizes(gen_node *node, const gen_choice *choice, gen_random *r)
 {
     for (uint32_t i = 0; i < 26; i++)
-        node->size[i] = !choice->vary ? 2 + i % 4 : gen_below(r, 64) ? 1 + gen_below(r, 5) : 0;
+        node->size[i] = !choice->vary ? 2 + i % 4 : gen_below(r, 64) ? 1 + gen_below(r, choice->wide ? 20 : 5) : 0;
     node->common_rank = choice->vary ? gen_below(r, 5) : 3;
     for (uint32_t i = 0; i < node->common_rank; i++)
         node->common[i] = choice->vary ? (gen_below(r, 16) ? 1 + gen_below(r, 5) : 0) : 2 + i;

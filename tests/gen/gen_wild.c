@@ -34,7 +34,7 @@ void gen_wild_operands(gen_node *node, gen_random *r)
         if (port && port->flags & ONXI_PORT_OPTIONAL && gen_below(r, 6) == 0)
             o->kind = GEN_OMITTED;
         if (o->fill == GEN_SMALL && gen_below(r, 8) == 0)
-            o->fill = GEN_SPECIAL;
+            o->fill = GEN_SPECIAL + (gen_fill)gen_below(r, GEN_ALL_LOWEST - GEN_SPECIAL + 1);
         if (o->rank && !o->made && gen_below(r, 40) == 0)
             o->dims[gen_below(r, o->rank)] = gen_below(r, 4);
     }
