@@ -93,6 +93,7 @@ struct onx_prepared {
     const onx_kernel *kernel;
     int32_t since;
     uint32_t input_count, output_count;
+    bool nonfinite;            /* as in onx_prepare */
     uint64_t rows, grain;      /* as prepare set them */
     uint64_t thread_workspace; /* bytes from that of one thread to the next */
     /* the engine's side */

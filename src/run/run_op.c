@@ -369,6 +369,7 @@ static const onx_prepare_ops prepare_ops = { .path = prepare_path, .graph = prep
 onx_prepared onxi_run_op_prepared(const onx_prepare *p)
 {
     return (onx_prepared){ .kernel = p->kernel,
+                           .nonfinite = p->nonfinite,
                            .since = p->since,
                            .input_count = p->input_count,
                            .output_count = p->output_count,
