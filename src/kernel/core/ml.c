@@ -34,10 +34,16 @@ onx_status onxi_ml_want_scores(const onx_prepare *p, uint32_t output, uint64_t r
     return ONX_OK;
 }
 
-void onxi_ml_store(onx_value *y, uint64_t row, uint64_t columns, const double *scores)
+void onxi_ml_store_rows(onx_value *y, uint64_t row, uint64_t count, uint64_t columns, const double *scores)
 {
     uint64_t width = onx_dtype_bits(y->dtype) / 8;
-    onxi_convert((onx_dtype)y->dtype, (char *)y->data + row * columns * width, ONX_DOUBLE, scores, 0, columns, true);
+    onxi_convert((onx_dtype)y->dtype, (char *)y->data + row * columns * width, ONX_DOUBLE, scores, 0, count * columns,
+                 true);
+}
+
+void onxi_ml_store(onx_value *y, uint64_t row, uint64_t columns, const double *scores)
+{
+    onxi_ml_store_rows(y, row, 1, columns, scores);
 }
 
 onx_status onxi_ml_workspace(onx_prepare *p, uint64_t count, uint64_t more)

@@ -28,6 +28,7 @@ static inline onx_value *onxi_ml_output(const onx_work *work, uint32_t output)
     return output < work->prepared->output_count ? work->outputs[output] : NULL;
 }
 void onxi_ml_store(onx_value *y, uint64_t row, uint64_t columns, const double *scores);
+void onxi_ml_store_rows(onx_value *y, uint64_t row, uint64_t count, uint64_t columns, const double *scores);
 
 /* ---- attributes ---- */
 

@@ -40,7 +40,8 @@ static inline bool decide(const onxi_forest *f, const onxi_tree_node *n, double 
     }
 }
 
-uint32_t onxi_forest_leaf(const onxi_forest *f, uint32_t root, const double *features)
+/* The leaf that a row of features ends in. */
+static uint32_t leaf_of(const onxi_forest *f, uint32_t root, const double *features)
 {
     while (!(root & ONXI_TREE_IS_LEAF)) {
         const onxi_tree_node *n = &f->nodes[root];
@@ -49,17 +50,24 @@ uint32_t onxi_forest_leaf(const onxi_forest *f, uint32_t root, const double *fea
     return root & ~ONXI_TREE_IS_LEAF;
 }
 
-/* ---- putting votes together ---- */
+/* ---- scores ---- */
 
-typedef enum aggregate { AVERAGE, SUM, MIN, MAX, AGGREGATE_COUNT } aggregate; /* numbers of TreeEnsemble */
+/* What a row of the kernel table is for. */
+typedef struct tree_kind {
+    bool places; /* TreeEnsemble: nodes are called by their places */
+    bool lanes;  /* many rows or trees at once */
+} tree_kind;
 
 typedef struct tree_params {
     onxi_forest forest;
     onxi_ml_batch batch;
     onxi_ml_numbers base;
     onxi_ml_transform transform;
-    aggregate how;
-    double start; /* what a target has before any vote */
+    onxi_tree_aggregate how;
+    double start;                 /* what a target has before any vote */
+    const onxi_tree_lanes *lanes; /* NULL: row by row */
+    uint64_t block;               /* rows that are scored at once */
+    uint64_t scores, features;    /* places in the memory of a thread, in bytes */
     /* of the classifier */
     onxi_ml_labels labels;
     bool binary;      /* one score decides between two classes */
@@ -67,48 +75,60 @@ typedef struct tree_params {
 } tree_params;
 
 /* The end of the range of the output, which is what a minimum or maximum begins with. */
-static double start_of(aggregate how, const onx_value *y)
+static double start_of(onxi_tree_aggregate how, const onx_value *y)
 {
     double most = !y || y->dtype == ONX_FLOAT ? (double)FLT_MAX : y->dtype == ONX_DOUBLE ? DBL_MAX : 65504;
-    return how == MIN ? most : how == MAX ? -most : 0;
+    return how == ONXI_TREE_MIN ? most : how == ONXI_TREE_MAX ? -most : 0;
 }
 
-static inline void vote(aggregate how, double weight, double *score)
-{
-    if (how == MIN)
-        *score = weight < *score ? weight : *score;
-    else if (how == MAX)
-        *score = weight > *score ? weight : *score;
-    else
-        *score += weight;
-}
-
-static void score_row(const tree_params *q, const onx_value *x, uint64_t row, double *features, double *scores)
+/* Scores of `count` rows, one per target, without the transform at the end. */
+static double *score_rows(const tree_params *q, const onx_work *work, uint64_t row, uint64_t count)
 {
     const onxi_forest *f = &q->forest;
-    onxi_ml_load(x, row, q->batch.columns, features);
-    for (uint32_t t = 0; t < f->target_count; t++)
-        scores[t] = q->start;
-    for (uint32_t r = 0; r < f->root_count; r++) {
-        uint32_t leaf = onxi_forest_leaf(f, f->roots[r], features);
-        for (uint32_t i = f->first[leaf]; i < f->first[leaf + 1]; i++)
-            vote(q->how, f->weight[i], &scores[f->target[i]]);
+    char *memory = work->thread_workspace;
+    double *scores = (double *)(void *)(memory + q->scores), *features = (double *)(void *)(memory + q->features);
+    for (uint64_t i = 0; i < count * f->target_count; i++)
+        scores[i] = q->start;
+    if (q->lanes) {
+        onxi_tree_lanes_run(q->lanes, q->how, work->inputs[0], row, count, memory, features, scores);
+    } else {
+        onxi_ml_load(work->inputs[0], row, q->batch.columns, features);
+        for (uint32_t r = 0; r < f->root_count; r++)
+            onxi_tree_vote(f, q->how, leaf_of(f, f->roots[r], features), scores);
     }
-    for (uint32_t t = 0; t < f->target_count; t++) {
-        if (q->how == AVERAGE)
-            scores[t] /= f->root_count ? f->root_count : 1;
+    for (uint64_t i = 0, t = 0; i < count * f->target_count; i++, t = t + 1 == f->target_count ? 0 : t + 1) {
+        if (q->how == ONXI_TREE_AVERAGE)
+            scores[i] /= f->root_count ? f->root_count : 1;
         if (q->base.count)
-            scores[t] += q->base.at[q->base.count == 1 ? 0 : t];
+            scores[i] += q->base.at[q->base.count == 1 ? 0 : t];
     }
+    return scores;
 }
 
 static onx_status finish_prepare(onx_prepare *p, tree_params *q)
 {
-    uint64_t steps = (uint64_t)q->forest.root_count * 8 + q->batch.columns;
+    enum { SCORES = 1u << 15 }; /* of a block */
+    const tree_kind *kind = p->kernel->body;
+    uint64_t steps = (uint64_t)q->forest.root_count * 8 + q->batch.columns, room = 0;
     p->params = q;
     p->rows = q->batch.rows;
     p->grain = 4096 / (steps + 1) + 1;
-    return onxi_ml_workspace(p, q->batch.columns, (uint64_t)q->forest.target_count + 2);
+    q->block = 1;
+    if (kind->lanes) {
+        ONX_TRY(onxi_tree_lanes_make(p, &q->forest, q->how, p->inputs[0]->dtype, q->batch.columns, &q->lanes));
+        q->block = onxi_tree_lanes_block(q->lanes);
+        if (q->forest.target_count > SCORES / q->block)
+            return ONX_E_UNSUPPORTED;
+        p->grain = p->grain < 64 ? 64 : p->grain;
+        room = onxi_tree_lanes_workspace(q->lanes);
+    }
+    q->scores = room;
+    q->features = room + (q->forest.target_count + UINT64_C(2)) * q->block * sizeof(double);
+    bool as_they_are = q->lanes && (p->inputs[0]->dtype == ONX_FLOAT || p->inputs[0]->dtype == ONX_DOUBLE);
+    ONX_TRY(onxi_ml_workspace(p, as_they_are ? 0 : q->batch.columns, 0));
+    return onxi_add_u64(p->thread_workspace, q->features, &p->thread_workspace)
+               ? ONX_OK
+               : onx_prepare_fail(p, ONX_E_LIMIT, "the rows are too large");
 }
 
 static onx_status base_values(const onx_prepare *p, tree_params *q, uint64_t targets)
@@ -142,7 +162,7 @@ static onx_status target_count(const onx_prepare *p, const char *votes, uint64_t
 
 static bool by_places(const onx_prepare *p)
 {
-    return p->kernel->body != NULL;
+    return ((const tree_kind *)p->kernel->body)->places;
 }
 
 /* Where n_targets does not say it. */
@@ -162,17 +182,17 @@ static onx_status regressor_modes(const onx_prepare *p, tree_params *q)
     static const char *const names[] = { "AVERAGE", "SUM", "MIN", "MAX" };
     if (by_places(p)) {
         int64_t how = onx_prepare_int(p, "aggregate_function"), end = onx_prepare_int(p, "post_transform");
-        if (how < 0 || how >= AGGREGATE_COUNT || end < 0 || end >= ONXI_ML_TRANSFORM_COUNT)
+        if (how < 0 || how >= ONXI_TREE_AGGREGATE_COUNT || end < 0 || end >= ONXI_ML_TRANSFORM_COUNT)
             return onx_prepare_fail(p, ONX_E_INVALID, "aggregate_function is %lld and post_transform %lld",
                                     (long long)how, (long long)end);
-        q->how = (aggregate)how;
+        q->how = (onxi_tree_aggregate)how;
         q->transform = (onxi_ml_transform)end;
         return ONX_OK;
     }
     onx_str name = onx_prepare_text(p, "aggregate_function");
-    for (q->how = AVERAGE; q->how < AGGREGATE_COUNT && !onx_str_is(name, names[q->how]);)
+    for (q->how = ONXI_TREE_AVERAGE; q->how < ONXI_TREE_AGGREGATE_COUNT && !onx_str_is(name, names[q->how]);)
         q->how++;
-    if (q->how == AGGREGATE_COUNT)
+    if (q->how == ONXI_TREE_AGGREGATE_COUNT)
         return onx_prepare_fail(p, ONX_E_INVALID, "aggregate_function is \"%.*s\"", ONX_ARG(name));
     return onxi_ml_transform_of(p, &q->transform);
 }
@@ -200,11 +220,13 @@ static onx_status regressor_prepare(onx_prepare *p)
 static onx_status regressor_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const tree_params *q = work->params;
-    double *features = work->thread_workspace, *scores = features + q->batch.columns;
-    for (uint64_t row = first; row < last; row++) {
-        score_row(q, work->inputs[0], row, features, scores);
-        onxi_ml_finish(q->transform, scores, q->forest.target_count);
-        onxi_ml_store(work->outputs[0], row, q->forest.target_count, scores);
+    const uint32_t targets = q->forest.target_count;
+    for (uint64_t row = first, count; row < last; row += count) {
+        count = last - row < q->block ? last - row : q->block;
+        double *scores = score_rows(q, work, row, count);
+        for (uint64_t i = 0; q->transform != ONXI_ML_NONE && i < count; i++)
+            onxi_ml_finish(q->transform, scores + i * targets, targets);
+        onxi_ml_store_rows(work->outputs[0], row, count, targets, scores);
     }
     return ONX_OK;
 }
@@ -246,39 +268,52 @@ static onx_status classifier_prepare(onx_prepare *p)
     ONX_TRY(onxi_ml_transform_of(p, &q->transform));
     ONX_TRY(onxi_forest_by_ids(p, "class", q->labels.count, q->batch.columns, &q->forest));
     ONX_TRY(base_values(p, q, q->labels.count));
-    q->how = SUM;
+    q->how = ONXI_TREE_SUM;
     return finish_prepare(p, q);
+}
+
+/* The scores of a row as they are given out, from those of the targets, which may lie in the same place. */
+static void finish_classes(const tree_params *q, onx_work *work, uint64_t row, const double *targets, double *scores)
+{
+    if (q->binary) {
+        bool odds = q->transform == ONXI_ML_NONE || q->transform == ONXI_ML_PROBIT;
+        double score = targets[q->forest.only_target];
+        scores[0] = odds ? 1 - score : -score;
+        scores[1] = score;
+    } else {
+        memmove(scores, targets, q->columns * sizeof *scores);
+    }
+    onxi_ml_finish(q->transform, scores, q->columns);
+    uint64_t best = onxi_ml_argmax(scores, q->columns);
+    if (q->binary && q->labels.count == 1) /* the label, or none */
+        best = 1 - best;
+    onxi_ml_label(&q->labels, onxi_ml_output(work, 0), row, best, -1);
+    if (onxi_ml_output(work, 1))
+        onxi_ml_store(onxi_ml_output(work, 1), row, q->columns, scores);
 }
 
 static onx_status classifier_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const tree_params *q = work->params;
-    double *features = work->thread_workspace, *scores = features + q->batch.columns;
-    for (uint64_t row = first; row < last; row++) {
-        score_row(q, work->inputs[0], row, features, scores);
-        if (q->binary) {
-            bool odds = q->transform == ONXI_ML_NONE || q->transform == ONXI_ML_PROBIT;
-            scores[1] = scores[q->forest.only_target];
-            scores[0] = odds ? 1 - scores[1] : -scores[1];
+    for (uint64_t row = first, count; row < last; row += count) {
+        count = last - row < q->block ? last - row : q->block;
+        double *scores = score_rows(q, work, row, count), *own = scores + q->block * q->forest.target_count;
+        for (uint64_t i = 0; i < count; i++) {
+            double *targets = scores + i * q->forest.target_count;
+            finish_classes(q, work, row + i, targets, q->binary ? own : targets);
         }
-        onxi_ml_finish(q->transform, scores, q->columns);
-        uint64_t best = onxi_ml_argmax(scores, q->columns);
-        if (q->binary && q->labels.count == 1) /* the label, or none */
-            best = 1 - best;
-        onxi_ml_label(&q->labels, onxi_ml_output(work, 0), row, best, -1);
-        if (onxi_ml_output(work, 1))
-            onxi_ml_store(onxi_ml_output(work, 1), row, q->columns, scores);
     }
     return ONX_OK;
 }
 
-static const char places_are_meant = 1;
+static const tree_kind ids = { false, false }, ids_lanes = { false, true }, places = { true, false },
+                       places_lanes = { true, true };
 
-const onx_kernel onxi_kernels_ml_tree[] = { ONXI_ML_ROW("TreeEnsemble", 5, .body = &places_are_meant,
-                                                        .types = regressor_types, .prepare = regressor_prepare,
-                                                        .run = regressor_run),
-                                            ONXI_ML_ROW("TreeEnsembleRegressor", 1, .types = regressor_types,
-                                                        .prepare = regressor_prepare, .run = regressor_run),
-                                            ONXI_ML_ROW("TreeEnsembleClassifier", 1, .types = classifier_types,
-                                                        .prepare = classifier_prepare, .run = classifier_run),
+#define ROWS(name, from, kind, what)                                                                                   \
+    ONXI_ML_ROW(name, from, .body = &kind, .types = what##_types, .prepare = what##_prepare, .run = what##_run),       \
+        ONXI_ML_ROW(name, from, .variant = "lanes", .preference = 1, .body = &kind##_lanes, .types = what##_types,     \
+                    .prepare = what##_prepare, .run = what##_run)
+const onx_kernel onxi_kernels_ml_tree[] = { ROWS("TreeEnsemble", 5, places, regressor),
+                                            ROWS("TreeEnsembleRegressor", 1, ids, regressor),
+                                            ROWS("TreeEnsembleClassifier", 1, ids, classifier),
                                             { 0 } };

@@ -40,7 +40,7 @@ typedef struct onxi_forest {
     const uint32_t *first; /* votes of leaf i: first[i] .. first[i + 1] - 1 */
     const uint32_t *target;
     const double *weight;
-    uint32_t root_count, target_count;
+    uint32_t root_count, target_count, node_count, leaf_count;
     uint32_t only_target; /* that all votes are for; UINT32_MAX: there are several, or no votes */
 } onxi_forest;
 
@@ -50,7 +50,43 @@ onx_status onxi_forest_by_ids(const onx_prepare *p, const char *votes, uint64_t 
 /* TreeEnsemble */
 onx_status onxi_forest_by_places(const onx_prepare *p, uint64_t targets, uint64_t columns, onxi_forest *out);
 
-/* The leaf that a row of features ends in. */
-uint32_t onxi_forest_leaf(const onxi_forest *f, uint32_t root, const double *features);
+/* ---- putting votes together ---- */
+
+typedef enum onxi_tree_aggregate { /* numbers of TreeEnsemble */
+                                   ONXI_TREE_AVERAGE,
+                                   ONXI_TREE_SUM,
+                                   ONXI_TREE_MIN,
+                                   ONXI_TREE_MAX,
+                                   ONXI_TREE_AGGREGATE_COUNT
+} onxi_tree_aggregate;
+
+/* What the votes of a leaf make of the scores of a row, one per target. */
+static inline void onxi_tree_vote(const onxi_forest *f, onxi_tree_aggregate how, uint32_t leaf, double *scores)
+{
+    for (uint32_t i = f->first[leaf]; i < f->first[leaf + 1]; i++) {
+        double *score = &scores[f->target[i]], weight = f->weight[i];
+        if (how == ONXI_TREE_MIN)
+            *score = weight < *score ? weight : *score;
+        else if (how == ONXI_TREE_MAX)
+            *score = weight > *score ? weight : *score;
+        else
+            *score += weight;
+    }
+}
+
+/* ---- many rows, or many trees, at once (tree_lanes.c) ---- */
+
+typedef struct onxi_tree_lanes onxi_tree_lanes;
+/* Makes what rows of `dtype` are led through a forest by, which stays in use. ONX_E_UNSUPPORTED: the forest is too
+ * large for that. */
+onx_status onxi_tree_lanes_make(const onx_prepare *p, const onxi_forest *f, onxi_tree_aggregate how, int dtype,
+                                uint64_t columns, const onxi_tree_lanes **out);
+/* How many rows are best led through it at once, and the bytes that it needs for them. */
+uint64_t onxi_tree_lanes_block(const onxi_tree_lanes *l);
+uint64_t onxi_tree_lanes_workspace(const onxi_tree_lanes *l);
+/* Adds the votes of all trees for `count` rows of x, at most a block, to scores[count][target_count]. `numbers` has
+ * room for a row, if x has neither float nor double. */
+void onxi_tree_lanes_run(const onxi_tree_lanes *l, onxi_tree_aggregate how, const onx_value *x, uint64_t row,
+                         uint64_t count, void *workspace, double *numbers, double *scores);
 
 #endif

@@ -266,6 +266,7 @@ onx_status onxi_forest_by_ids(const onx_prepare *p, const char *votes, uint64_t 
     for (uint32_t i = 0; i < l.count; i++)
         ONX_TRY(read_node(p, &l, i, columns, nodes));
     out->nodes = nodes;
+    out->node_count = out->leaf_count = l.count;
     ONX_TRY(read_roots(p, &l, nodes, out));
     ONX_TRY(read_votes(p, &l, votes, targets, out));
     return check_trees(p, out, l.count);
@@ -394,6 +395,8 @@ onx_status onxi_forest_by_places(const onx_prepare *p, uint64_t targets, uint64_
         roots[i] = (uint32_t)places[i];
     }
     out->nodes = nodes;
+    out->node_count = (uint32_t)split.count;
+    out->leaf_count = (uint32_t)weight.count;
     out->roots = roots;
     return check_trees(p, out, split.count);
 }

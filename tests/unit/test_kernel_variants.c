@@ -1,0 +1,366 @@
+/* test_kernel_variants.c - models that are large enough for fast rows, run by the plain rows and by those that a
+ * session takes by itself, with one thread and with two. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <onx/run.h>
+#include <onx/tensor.h>
+#include <onx/text.h>
+
+#include "base/base.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "unit/context.h"
+
+/* ---- random numbers and texts ---- */
+
+typedef struct source {
+    uint64_t state;
+} source;
+
+static uint32_t below(source *s, uint32_t end)
+{
+    s->state = s->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((s->state >> 33) % end);
+}
+
+static float between(source *s, float low, float high)
+{
+    return low + (high - low) * (float)below(s, 1u << 20) / (float)(1u << 20);
+}
+
+typedef struct writer {
+    char text[1u << 18];
+    size_t len;
+} writer;
+
+static void ONX_PRINTF(2, 3) add(writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    w->len += (size_t)vsnprintf(w->text + w->len, sizeof w->text - w->len, format, args);
+    va_end(args);
+    assert_true(w->len < sizeof w->text);
+}
+
+/* ---- running ---- */
+
+typedef struct seen {
+    const char *op, *variant; /* of the last node of that operator */
+} seen;
+
+static void note(void *user, const onx_run_event *event)
+{
+    seen *s = user;
+    if (onx_str_is(event->op_type, s->op))
+        s->variant = event->variant;
+}
+
+static void say_all(void)
+{
+    for (size_t i = 0; i < onx_diag_count(cx); i++) {
+        char why[400];
+        onx_diag_format(onx_diag_get(cx, i), why, sizeof why);
+        print_error("%s\n", why);
+    }
+    onx_diag_clear(cx);
+}
+
+/* `out` gets new values. Returns the variant of the row that ran `op`. */
+static const char *run(onx_doc *doc, const char *op, bool plain, unsigned threads, const onx_value *const *in,
+                       onx_value **out)
+{
+    onx_session *session = NULL;
+    const onx_session_options options = { .plain = plain, .threads = threads };
+    seen row = { op, "none" };
+    const onx_run_options watch = { .event = note, .user = &row };
+    onx_status status = onx_session_new(cx, doc, &options, &session);
+    if (status == ONX_OK)
+        status = onx_session_run_with(session, cx, in, out, &watch);
+    say_all();
+    assert_int_equal(status, ONX_OK);
+    onx_session_free(session);
+    return row.variant;
+}
+
+/* Elements that are `ulps` steps apart at most; 0: bit by bit. */
+static bool near_enough(const onx_value *a, const onx_value *b, double ulps)
+{
+    if (a->dtype != b->dtype || a->count != b->count || a->size != b->size)
+        return false;
+    if (memcmp(a->data, b->data, a->size) == 0)
+        return true;
+    if (a->dtype != ONX_FLOAT || ulps <= 0)
+        return false;
+    const float *x = a->data, *y = b->data;
+    for (uint64_t i = 0; i < a->count; i++) {
+        bool both = isnan(x[i]) && isnan(y[i]);
+        if (!both && !(fabs((double)x[i] - (double)y[i]) <= ulps * 1.2e-7 * fmax(1, fabs((double)x[i])))) {
+            print_error("element %llu: %a, %a\n", (unsigned long long)i, (double)x[i], (double)y[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Runs a model by the plain rows and by others, of which `op` has to have one. */
+static void compare(const writer *w, const char *op, const onx_value *const *in, double ulps)
+{
+    enum { OUTPUTS = 4 };
+    onx_doc *doc = NULL;
+    const char *variant = NULL;
+    onx_value *out[3][OUTPUTS] = { { NULL } };
+    onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w->text, w->len), 0, &doc);
+    say_all();
+    assert_int_equal(status, ONX_OK);
+    run(doc, op, true, 1, in, out[0]);
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        variant = run(doc, op, false, threads, in, out[threads]);
+        assert_string_not_equal(variant, "plain");
+    }
+    for (int i = 0; i < OUTPUTS && out[0][i]; i++) {
+        if (!near_enough(out[0][i], out[1][i], ulps) || !near_enough(out[1][i], out[2][i], 0)) {
+            print_error("output %d of %s differs (%s)\n%.2000s\n", i, op, variant, w->text);
+            fail();
+        }
+        for (int k = 0; k < 3; k++)
+            onx_value_free(out[k][i]);
+    }
+    onx_doc_free(doc);
+}
+
+static onx_value *tensor(onx_dtype dtype, uint32_t rank, const int64_t *dims)
+{
+    onx_value *v = NULL;
+    assert_int_equal(onx_value_new_tensor(cx, dtype, rank, dims, &v), ONX_OK);
+    return v;
+}
+
+/* ---- trees ---- */
+
+/* Numbers that features and splits share, so that they are equal often. */
+static float tree_number(source *s, bool feature)
+{
+    static const float odd[] = { 0.0f, -0.0f, INFINITY, -INFINITY, 3.4028235e38f, 1e-45f, -1e-45f, NAN };
+    uint32_t which = below(s, 40);
+    if (feature && which < sizeof odd / sizeof *odd)
+        return odd[which];
+    return (float)below(s, 16) / 4 - 2;
+}
+
+enum { TREES = 11, NODES_MAX = 512, COLUMNS = 5 };
+
+typedef struct forest {
+    uint32_t count, tree[NODES_MAX], node[NODES_MAX], feature[NODES_MAX], yes[NODES_MAX], no[NODES_MAX];
+    uint8_t mode[NODES_MAX], missing[NODES_MAX];
+    float split[NODES_MAX];
+} forest;
+
+static void grow(forest *f, source *s, unsigned modes)
+{
+    f->count = 0;
+    for (uint32_t t = 0; t < TREES; t++) {
+        uint32_t first = f->count, open = 1;
+        for (uint32_t n = 0; n < open; n++) {
+            uint32_t i = f->count++;
+            bool inner = open + 2 <= NODES_MAX / TREES && below(s, 8);
+            assert_true(i < NODES_MAX);
+            f->tree[i] = t;
+            f->node[i] = i - first;
+            f->feature[i] = below(s, COLUMNS);
+            f->split[i] = tree_number(s, false);
+            f->mode[i] = (uint8_t)(inner ? below(s, modes) : 6);
+            f->missing[i] = (uint8_t)below(s, 2);
+            f->yes[i] = inner ? open : 0;
+            f->no[i] = inner ? open + 1 : 0;
+            open += inner ? 2 : 0;
+        }
+    }
+}
+
+#define LIST(w, name, count, ...)                                                                                      \
+    do {                                                                                                               \
+        add(w, "%s = [", name);                                                                                        \
+        for (uint32_t i = 0; i < (count); i++) {                                                                       \
+            add(w, "%s", i ? ", " : "");                                                                               \
+            add(w, __VA_ARGS__);                                                                                       \
+        }                                                                                                              \
+        add(w, "], ");                                                                                                 \
+    } while (0)
+
+static void write_forest(writer *w, const forest *f)
+{
+    static const char *const modes[] = { "LEQ", "LT", "GTE", "GT", "EQ", "NEQ" };
+    LIST(w, "nodes_treeids", f->count, "%u", f->tree[i]);
+    LIST(w, "nodes_nodeids", f->count, "%u", f->node[i]);
+    LIST(w, "nodes_featureids", f->count, "%u", f->feature[i]);
+    LIST(w, "nodes_modes", f->count, "\"%s%s\"", f->mode[i] < 6 ? "BRANCH_" : "",
+         f->mode[i] < 6 ? modes[f->mode[i]] : "LEAF");
+    LIST(w, "nodes_values", f->count, "%.9e", (double)f->split[i]);
+    LIST(w, "nodes_truenodeids", f->count, "%u", f->yes[i]);
+    LIST(w, "nodes_falsenodeids", f->count, "%u", f->no[i]);
+    LIST(w, "nodes_missing_value_tracks_true", f->count, "%u", f->missing[i]);
+}
+
+/* Of each leaf up to `each` votes. */
+static void write_votes(writer *w, const forest *f, source *s, const char *what, uint32_t targets, uint32_t each)
+{
+    uint32_t leaf[2 * NODES_MAX], count = 0;
+    char name[4][40];
+    for (uint32_t i = 0; i < f->count; i++)
+        for (uint32_t k = below(s, 4) ? each : 0; k && f->mode[i] == 6; k--)
+            leaf[count++] = i;
+    snprintf(name[0], sizeof name[0], "%s_treeids", what);
+    snprintf(name[1], sizeof name[1], "%s_nodeids", what);
+    snprintf(name[2], sizeof name[2], "%s_ids", what);
+    snprintf(name[3], sizeof name[3], "%s_weights", what);
+    LIST(w, name[0], count, "%u", f->tree[leaf[i]]);
+    LIST(w, name[1], count, "%u", f->node[leaf[i]]);
+    LIST(w, name[2], count, "%u", below(s, targets));
+    LIST(w, name[3], count, "%.9e", (double)between(s, -1, 1));
+}
+
+static const char *type_name(onx_dtype dtype)
+{
+    return dtype == ONX_FLOAT ? "float" : dtype == ONX_DOUBLE ? "double" : dtype == ONX_INT64 ? "int64" : "int32";
+}
+
+static onx_value *tree_rows(source *s, onx_dtype dtype, int64_t rows)
+{
+    onx_value *x = tensor(dtype, 2, (int64_t[]){ rows, COLUMNS });
+    const bool whole = dtype == ONX_INT64 || dtype == ONX_INT32;
+    for (uint64_t i = 0; i < x->count; i++) {
+        double v = (double)tree_number(s, !whole);
+        if (dtype == ONX_DOUBLE && below(s, 4) == 0)
+            v += below(s, 2) ? 1e-12 : -1e-12; /* between two floats */
+        onx_convert(dtype, (char *)x->data + i * (onx_dtype_bits(dtype) / 8), ONX_DOUBLE, &v, 1, true);
+    }
+    return x;
+}
+
+static const onx_dtype tree_types[] = { ONX_FLOAT, ONX_DOUBLE, ONX_INT64, ONX_INT32 };
+static const int64_t tree_batches[] = { 1, 3, 8, 13, 700 };
+
+static void test_kernel_variants__regressors_are_the_same(void **state)
+{
+    static const char *const aggregates[] = { "SUM", "AVERAGE", "MIN", "MAX" };
+    static const char *const ends[] = { "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT" };
+    static writer w;
+    static forest f;
+    source s = { 1 };
+    (void)state;
+    for (unsigned turn = 0; turn < 80; turn++) {
+        const onx_dtype dtype = tree_types[turn % 4];
+        const uint32_t targets = 1 + below(&s, 2) * 2;
+        onx_value *x = tree_rows(&s, dtype, tree_batches[turn % 5]);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx.ml\" : 3]>\ng (%s[N, %d] x) => (float[N, T] y) {\n",
+            type_name(dtype), COLUMNS);
+        add(&w, " y = ai.onnx.ml.TreeEnsembleRegressor <n_targets = %u, ", targets);
+        grow(&f, &s, turn % 3 ? 6 : 1);
+        write_forest(&w, &f);
+        write_votes(&w, &f, &s, "target", targets, 1 + turn % 2);
+        if (below(&s, 2))
+            LIST(&w, "base_values", targets, "0.%u", i + 2);
+        add(&w, "aggregate_function = \"%s\", post_transform = \"%s\"> (x)\n}\n", aggregates[below(&s, 4)],
+            ends[below(&s, 4)]);
+        compare(&w, "TreeEnsembleRegressor", (const onx_value *const[]){ x }, 0);
+        onx_value_free(x);
+    }
+}
+
+static void test_kernel_variants__classifiers_are_the_same(void **state)
+{
+    static writer w;
+    static forest f;
+    source s = { 2 };
+    (void)state;
+    for (unsigned turn = 0; turn < 40; turn++) {
+        const onx_dtype dtype = tree_types[turn % 4];
+        const uint32_t classes = 1 + below(&s, 3), voted = below(&s, 2) ? 1 : classes;
+        onx_value *x = tree_rows(&s, dtype, tree_batches[turn % 5]);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx.ml\" : 3]>\ng (%s[N, %d] x) => (int64[N] l, float[N, T] y) {\n",
+            type_name(dtype), COLUMNS);
+        add(&w, " l, y = ai.onnx.ml.TreeEnsembleClassifier <");
+        LIST(&w, "classlabels_int64s", classes, "%u", 10 + i);
+        grow(&f, &s, 6);
+        write_forest(&w, &f);
+        write_votes(&w, &f, &s, "class", voted, 1);
+        add(&w, "post_transform = \"%s\"> (x)\n}\n", turn % 2 ? "LOGISTIC" : "NONE");
+        compare(&w, "TreeEnsembleClassifier", (const onx_value *const[]){ x }, 0);
+        onx_value_free(x);
+    }
+}
+
+/* Sets of members, and numbers that are no floats. */
+static void test_kernel_variants__ensembles_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 3 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const bool wide = turn % 2;
+        const char *type = wide ? "double" : "float";
+        enum { NODES = 40 };
+        uint32_t sets = 0, members = 0;
+        uint8_t mode[NODES];
+        float member[NODES * 7];
+        for (uint32_t i = 0; i < NODES; i++) {
+            mode[i] = (uint8_t)below(&s, 7);
+            for (uint32_t k = mode[i] == 6 ? below(&s, 7) : 0; k; k--)
+                member[members++] = tree_number(&s, false);
+            if (mode[i] == 6)
+                member[members++] = NAN;
+            sets += mode[i] == 6;
+        }
+        onx_value *x = tree_rows(&s, wide ? ONX_DOUBLE : ONX_FLOAT, tree_batches[turn % 5]);
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 17, \"ai.onnx.ml\" : 5]>\ng (%s[N, %d] x) => (%s[N, 2] y) {\n",
+            type, COLUMNS, type);
+        add(&w, " y = ai.onnx.ml.TreeEnsemble <n_targets = 2, aggregate_function = %u, ", below(&s, 4));
+        LIST(&w, "nodes_featureids", NODES, "%u", below(&s, COLUMNS));
+        LIST(&w, "nodes_truenodeids", NODES, "%u", 2 * i + 1 < NODES ? 2 * i + 1 : i);
+        LIST(&w, "nodes_falsenodeids", NODES, "%u", 2 * i + 2 < NODES ? 2 * i + 2 : i);
+        LIST(&w, "nodes_trueleafs", NODES, "%u", 2 * i + 1 >= NODES);
+        LIST(&w, "nodes_falseleafs", NODES, "%u", 2 * i + 2 >= NODES);
+        LIST(&w, "nodes_missing_value_tracks_true", NODES, "%u", below(&s, 2));
+        LIST(&w, "tree_roots", 1u, "0");
+        LIST(&w, "leaf_targetids", NODES, "%u", below(&s, 2));
+        add(&w, "nodes_modes = uint8[%d] {", NODES);
+        for (uint32_t i = 0; i < NODES; i++)
+            add(&w, "%s%u", i ? ", " : "", mode[i]);
+        add(&w, "}, nodes_splits = %s[%d] {", type, NODES);
+        for (uint32_t i = 0; i < NODES; i++)
+            add(&w, "%s%.17g", i ? ", " : "", (double)tree_number(&s, false) + (below(&s, 3) || !wide ? 0 : 1e-12));
+        if (sets) {
+            add(&w, "}, membership_values = %s[%u] {", type, members);
+            for (uint32_t i = 0; i < members; i++)
+                add(&w, isnan(member[i]) ? "%snan" : "%s%.9g", i ? ", " : "", (double)member[i]);
+        }
+        add(&w, "}, leaf_weights = %s[%d] {", type, NODES);
+        for (uint32_t i = 0; i < NODES; i++)
+            add(&w, "%s%g", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w, "}> (x)\n}\n");
+        compare(&w, "TreeEnsemble", (const onx_value *const[]){ x }, 0);
+        onx_value_free(x);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_variants__regressors_are_the_same),
+        cmocka_unit_test(test_kernel_variants__classifiers_are_the_same),
+        cmocka_unit_test(test_kernel_variants__ensembles_are_the_same),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
