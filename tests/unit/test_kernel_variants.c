@@ -36,7 +36,7 @@ static float between(source *s, float low, float high)
 }
 
 typedef struct writer {
-    char text[1u << 18];
+    char text[1u << 21];
     size_t len;
 } writer;
 
@@ -355,12 +355,115 @@ static void test_kernel_variants__ensembles_are_the_same(void **state)
     }
 }
 
+/* ---- recurrent layers ---- */
+
+/* An initializer of small numbers; depth 0: of rank 2. */
+static void write_numbers(writer *w, source *s, const char *name, uint32_t rows, uint32_t width, uint32_t depth)
+{
+    add(w, "float[%u, %u%s", rows, width, depth ? ", " : "");
+    if (depth)
+        add(w, "%u", depth);
+    add(w, "] %s = {", name);
+    for (uint32_t i = 0; i < rows * width * (depth ? depth : 1); i++)
+        add(w, "%s%.4f", i ? ", " : "", (double)between(s, -0.2f, 0.2f));
+    add(w, "}");
+}
+
+static onx_value *floats(source *s, uint32_t rank, const int64_t *dims)
+{
+    onx_value *v = tensor(ONX_FLOAT, rank, dims);
+    for (uint64_t i = 0; i < v->count; i++)
+        ((float *)v->data)[i] = between(s, -1, 1);
+    return v;
+}
+
+static const struct {
+    const char *name;
+    uint32_t gates, activations;
+} layers[] = { { "RNN", 1, 1 }, { "GRU", 3, 2 }, { "LSTM", 4, 3 } };
+
+static void write_activations(writer *w, source *s, uint32_t count)
+{
+    static const char *const names[] = { "Relu",        "Tanh",       "Sigmoid",
+                                         "Affine",      "LeakyRelu",  "ThresholdedRelu",
+                                         "HardSigmoid", "ScaledTanh", "Elu",
+                                         "Softsign",    "Softplus" };
+    LIST(w, "activations", count, "\"%s\"", names[below(s, 11)]);
+}
+
+/* Sizes around those of vectors and tiles, all flags, sequences that end early, with and without peepholes. */
+static void test_kernel_variants__recurrent_layers_are_the_same(void **state)
+{
+    static const uint32_t sizes[] = { 1, 5, 8, 16, 17, 33, 64 };
+    static writer w;
+    source s = { 4 };
+    (void)state;
+    for (unsigned turn = 0; turn < 90; turn++) {
+        const uint32_t kind = turn % 3, h = sizes[below(&s, 7)], k = 1 + below(&s, 20), batch = 1 + below(&s, 14);
+        const uint32_t steps = 1 + below(&s, 9), way = below(&s, 3), d = way == 2 ? 2 : 1, g = layers[kind].gates * h;
+        const bool first = below(&s, 2), more = below(&s, 2);
+        const int64_t xd[] = { first ? batch : steps, first ? steps : batch, k },
+                      hd[] = { first ? batch : d, first ? d : batch, h }, bd[] = { batch };
+        onx_value *x = floats(&s, 3, xd), *start = floats(&s, 3, hd), *lens = tensor(ONX_INT32, 1, bd);
+        for (uint32_t b = 0; b < batch; b++)
+            ((int32_t *)lens->data)[b] = (int32_t)below(&s, steps + 1);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : 17]>\ng (float[A, B, %u] x, int32[N] lens, float[C, D, %u] h) => "
+            "(float[E, F, G, %u] y, float[I, J, %u] z) <",
+            k, h, h, h);
+        write_numbers(&w, &s, "w", d, g, k);
+        add(&w, ", ");
+        write_numbers(&w, &s, "r", d, g, h);
+        add(&w, ", ");
+        write_numbers(&w, &s, "b", d, 2 * g, 0);
+        add(&w, ", ");
+        write_numbers(&w, &s, "p", d, 3 * h, 0);
+        add(&w, "> {\n y, z = %s <layout = %u, direction = \"%s\", ", layers[kind].name, first,
+            way == 2 ? "bidirectional"
+            : way    ? "reverse"
+                     : "forward");
+        if (more)
+            write_activations(&w, &s, d * layers[kind].activations);
+        if (below(&s, 2))
+            add(&w, "clip = 0.75, ");
+        if (kind)
+            add(&w, "%s = %u, ", kind == 1 ? "linear_before_reset" : "input_forget", below(&s, 2));
+        add(&w, "hidden_size = %u> (x, w, r, b, lens, h%s)\n}\n", h,
+            kind == 2 ? (below(&s, 2) ? ", \"\", p" : ", h") : "");
+        compare(&w, layers[kind].name, (const onx_value *const[]){ x, lens, start }, 200);
+        onx_value_free(x);
+        onx_value_free(start);
+        onx_value_free(lens);
+    }
+}
+
+/* One direction whose recurrent products are shared by two threads. */
+static void test_kernel_variants__threads_share_a_layer(void **state)
+{
+    static writer w;
+    source s = { 5 };
+    (void)state;
+    const int64_t dims[] = { 5, 2, 3 };
+    onx_value *x = floats(&s, 3, dims);
+    add(&w, "<ir_version: 8, opset_import: [\"\" : 17]>\ng (float[5, 2, 3] x) => (float[A, B, C, 190] y) <");
+    write_numbers(&w, &s, "w", 1, 4 * 190, 3);
+    add(&w, ", float[1, 760, 190] r = {");
+    for (uint32_t i = 0; i < 4 * 190 * 190; i++)
+        add(&w, "%s%.2g", i ? "," : "", (double)between(&s, -0.09f, 0.09f));
+    add(&w, "}> {\n y = LSTM <hidden_size = 190> (x, w, r)\n}\n");
+    compare(&w, "LSTM", (const onx_value *const[]){ x }, 200);
+    onx_value_free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_variants__regressors_are_the_same),
         cmocka_unit_test(test_kernel_variants__classifiers_are_the_same),
         cmocka_unit_test(test_kernel_variants__ensembles_are_the_same),
+        cmocka_unit_test(test_kernel_variants__recurrent_layers_are_the_same),
+        cmocka_unit_test(test_kernel_variants__threads_share_a_layer),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,10 +1,11 @@
 /* rnn.c - RNN, GRU and LSTM. Products of the input are made for many steps at once; what depends on the step
  * before follows one by one. 16-bit floats are computed in float. The directions are the rows of the work. */
-#include "kernel/sequence/rnn.h"
+#include "kernel/core/rnn.h"
 
 #include <math.h>
 
-enum { CHUNK_ROWS = 96, FEW_ROWS = 4 };
+/* PART_BYTES: recurrent weights of one direction that are worth several threads. */
+enum { CHUNK_ROWS = 96, FEW_ROWS = 4, PART_BYTES = 1u << 19 };
 
 typedef struct rnn_params {
     const onxi_rnn_cell *cell;
@@ -17,6 +18,8 @@ typedef struct rnn_params {
     bool few;     /* rows of a batch: the recurrent weights are transposed instead of packed */
     double clip;
     onxi_activation act[2][3];
+    const float *packed_w, *packed_r;             /* of all directions, where the cell packs */
+    uint64_t tiles;                               /* of a gate */
     uint64_t steps, batch, inputs, hidden, chunk; /* chunk: steps whose products are made at once */
     /* bytes into the memory of a thread */
     uint64_t x, w, r, turned, bias, peephole, gates, recurrent, reset, h, c, pack;
@@ -174,7 +177,7 @@ static onx_status plan_memory(onx_prepare *p, rnn_params *q)
 {
     uint64_t total = 0, size = q->wide ? 8 : 4, h = q->hidden, g = q->cell->gates * h, rows, all, chunk_rows;
     bool moved = q->convert || q->batch_first || q->backward[0] || q->directions == 2;
-    q->few = q->batch < FEW_ROWS;
+    q->few = !q->cell->packing && q->batch < FEW_ROWS;
     q->chunk = q->batch && q->batch < CHUNK_ROWS ? CHUNK_ROWS / q->batch : 1;
     q->chunk = q->chunk > q->steps && q->steps ? q->steps : q->chunk;
     bool good = onxi_mul_u64(q->steps, q->batch, &rows) && onxi_mul_u64(rows, q->inputs, &all) &&
@@ -189,9 +192,67 @@ static onx_status plan_memory(onx_prepare *p, rnn_params *q)
     if (!good)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the layer is too large");
     q->pack = total;
-    total += onxi_gemm_workspace(q->wide ? ONX_DOUBLE : ONX_FLOAT, CHUNK_ROWS, g, q->inputs);
+    if (!q->cell->packing)
+        total += onxi_gemm_workspace(q->wide ? ONX_DOUBLE : ONX_FLOAT, CHUNK_ROWS, g, q->inputs);
     p->thread_workspace = total;
     return ONX_OK;
+}
+
+/* ---- packed weights ---- */
+
+typedef struct packing_key {
+    char what[8];
+    uint64_t tile, gates, hidden, k, directions;
+} packing_key;
+
+typedef struct packing_job {
+    const rnn_params *q;
+    const float *weight;
+    uint64_t k;
+} packing_job;
+
+static uint64_t packed_count(const rnn_params *q, uint64_t k)
+{
+    return q->cell->gates * q->tiles * q->cell->packing->tile * k;
+}
+
+static onx_status pack(void *user, void *out)
+{
+    const packing_job *j = user;
+    const rnn_params *q = j->q;
+    const uint64_t from = q->cell->gates * q->hidden * j->k, to = packed_count(q, j->k);
+    for (uint32_t d = 0; d < q->directions; d++)
+        q->cell->packing->pack(j->weight + d * from, q->cell->gates, q->hidden, j->k, (float *)out + d * to);
+    return ONX_OK;
+}
+
+static onx_status pack_input(const onx_prepare *p, const rnn_params *q, uint32_t input, uint64_t k, const float **out)
+{
+    const onx_value *v = p->inputs[input];
+    uint64_t size;
+    if (!v->data || v->kind != ONX_VALUE_TENSOR || !v->count) /* not constant, or nothing to do */
+        return ONX_E_UNSUPPORTED;
+    if (!onxi_mul_u64(q->cell->gates * q->tiles * q->cell->packing->tile, k, &size) ||
+        !onxi_mul_u64(size, q->directions * sizeof(float), &size))
+        return ONX_E_UNSUPPORTED;
+    packing_key key = { .what = "rnn",
+                        .tile = q->cell->packing->tile,
+                        .gates = q->cell->gates,
+                        .hidden = q->hidden,
+                        .k = k,
+                        .directions = q->directions };
+    packing_job job = { q, v->data, k };
+    const void *packed;
+    ONX_TRY(p->ops->packed(p, input, &key, sizeof key, size, pack, &job, &packed));
+    *out = packed;
+    return ONX_OK;
+}
+
+static onx_status pack_weights(const onx_prepare *p, rnn_params *q)
+{
+    q->tiles = (q->hidden + q->cell->packing->tile - 1) / q->cell->packing->tile;
+    ONX_TRY(pack_input(p, q, IN_W, q->inputs, &q->packed_w));
+    return pack_input(p, q, IN_R, q->hidden, &q->packed_r);
 }
 
 /* Y and the last states: dims of output `i`. */
@@ -210,7 +271,7 @@ static uint32_t output_dims(const rnn_params *q, uint32_t i, int64_t *dims)
     return n;
 }
 
-static onx_status rnn_prepare(onx_prepare *p)
+onx_status onxi_rnn_prepare(onx_prepare *p)
 {
     rnn_params *q = ONXI_NEW(p->arena, rnn_params);
     if (!q)
@@ -230,6 +291,8 @@ static onx_status rnn_prepare(onx_prepare *p)
     }
     p->params = q;
     p->rows = q->sizes ? 1 : q->directions;
+    if (q->cell->packing)
+        ONX_TRY(pack_weights(p, q));
     return plan_memory(p, q);
 }
 
@@ -323,8 +386,10 @@ static void load_weights(lane *l)
     uint64_t h = q->hidden, g = q->cell->gates * h;
     const onx_value *bias = onxi_operand(p->input_count, l->work->inputs, IN_B);
     const onx_value *peephole = q->cell->gates == 4 ? onxi_operand(p->input_count, l->work->inputs, IN_P) : NULL;
-    l->w = load_weight(l, IN_W, g * q->inputs, q->w);
-    l->r = load_weight(l, IN_R, g * h, q->r);
+    if (!q->cell->packing) {
+        l->w = load_weight(l, IN_W, g * q->inputs, q->w);
+        l->r = load_weight(l, IN_R, g * h, q->r);
+    }
     memset(space(l, q->bias), 0, 2 * g * l->size);
     if (bias)
         load(l, bias, l->d * 2 * g, 2 * g, space(l, q->bias));
@@ -361,11 +426,50 @@ static void store_state(const lane *l, uint32_t output, uint64_t at)
         store(l, y, state_at(l, b), q->hidden, (char *)space(l, at) + b * q->hidden * l->size);
 }
 
+/* Packed products, by several threads if they are worth it: who does which tiles changes no bit. */
+typedef struct product_job {
+    const onxi_rnn_packing *packing;
+    onxi_rnn_product product;
+    uint64_t first, last, parts;
+} product_job;
+
+static void run_part(void *user, uint64_t part, unsigned worker)
+{
+    const product_job *j = user;
+    const uint64_t count = j->last - j->first;
+    (void)worker;
+    j->packing->product(&j->product, j->first + count * part / j->parts, j->first + count * (part + 1) / j->parts);
+}
+
+static void packed_product(const lane *l, const onxi_rnn_product *product, uint32_t first, uint32_t last)
+{
+    const rnn_params *q = l->q;
+    const uint64_t bytes = q->cell->gates * q->hidden * q->hidden * sizeof(float);
+    product_job job = { q->cell->packing, *product, first * q->tiles, last * q->tiles, 1 };
+    if (q->directions == 1 && bytes >= PART_BYTES && l->work->threads > 1)
+        job.parts = l->work->threads;
+    if (job.parts > 1)
+        onxi_team_run(l->work->threads, job.parts, run_part, &job);
+    else
+        run_part(&job, 0, 0);
+}
+
 /* Products of rows of the input with all gates. */
 static void input_products(const lane *l, uint64_t first, uint64_t steps)
 {
     const rnn_params *q = l->q;
     uint64_t g = q->cell->gates * q->hidden;
+    if (q->cell->packing) {
+        const onxi_rnn_product product = { .a = (const float *)l->x + first * q->batch * q->inputs,
+                                           .rows = steps * q->batch,
+                                           .k = q->inputs,
+                                           .hidden = q->hidden,
+                                           .packed = q->packed_w + l->d * packed_count(q, q->inputs),
+                                           .out = space(l, q->gates),
+                                           .pitch = g };
+        packed_product(l, &product, 0, q->cell->gates);
+        return;
+    }
     onxi_gemm m = { .dtype = l->real,
                     .m = steps * q->batch,
                     .n = g,
@@ -381,14 +485,26 @@ static void input_products(const lane *l, uint64_t first, uint64_t steps)
     onxi_gemm_run(&m, space(l, q->pack));
 }
 
-/* Products of a state with gates `first` .. `last` - 1. */
-static void state_products(const lane *l, const void *state, uint32_t first, uint32_t last)
+/* Products of a state with gates `first` .. `last` - 1 in step `s`. */
+static void state_products(const lane *l, uint64_t s, const void *state, uint32_t first, uint32_t last)
 {
     const rnn_params *q = l->q;
     uint64_t h = q->hidden, g = q->cell->gates * h, n = (last - first) * h, skip = first * h * l->size;
     char *to = (char *)space(l, q->recurrent) + skip;
+    if (q->cell->packing) {
+        const onxi_rnn_product product = { .a = state,
+                                           .rows = q->batch,
+                                           .k = h,
+                                           .hidden = h,
+                                           .packed = q->packed_r + l->d * packed_count(q, h),
+                                           .out = space(l, q->recurrent),
+                                           .pitch = g,
+                                           .backwards = s % 2 != 0 };
+        packed_product(l, &product, first, last);
+        return;
+    }
     if (q->few) {
-        onxi_rnn_product(q->wide, state, q->batch, h, (char *)space(l, q->turned) + skip, n, g, to);
+        onxi_rnn_plain_product(q->wide, state, q->batch, h, (char *)space(l, q->turned) + skip, n, g, to);
         return;
     }
     onxi_gemm m = { .dtype = l->real,
@@ -435,10 +551,10 @@ static void step(const lane *l, uint64_t s, char *gates)
     const rnn_params *q = l->q;
     const onxi_rnn_cell *cell = q->cell;
     bool halves = cell->finish[q->wide] != NULL;
-    state_products(l, space(l, q->h), 0, halves && !q->before_reset ? 2 : cell->gates);
+    state_products(l, s, space(l, q->h), 0, halves && !q->before_reset ? 2 : cell->gates);
     each_row(l, s, gates, cell->step[q->wide]);
     if (halves && !q->before_reset)
-        state_products(l, space(l, q->reset), 2, 3);
+        state_products(l, s, space(l, q->reset), 2, 3);
     if (halves)
         each_row(l, s, gates, cell->finish[q->wide]);
     onx_value *y = l->work->prepared->output_count ? l->work->outputs[0] : NULL;
@@ -477,7 +593,7 @@ static void run_direction(onx_work *work, const int32_t *lens, uint32_t d)
         store_state(&l, 2, q->c);
 }
 
-static onx_status rnn_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_rnn_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const rnn_params *q = work->params;
     const onx_value *lens = onxi_operand(work->prepared->input_count, work->inputs, IN_LENS);
@@ -501,7 +617,7 @@ static onx_status rnn_run(onx_work *work, uint64_t first, uint64_t last)
 #define ROW(name, index)                                                                                               \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_FLOATS, .flags = ONX_KERNEL_SIZES_OUTPUT,                               \
-        .body = &onxi_rnn_cells[index], .prepare = rnn_prepare, .run = rnn_run                                         \
+        .body = &onxi_rnn_cells[index], .prepare = onxi_rnn_prepare, .run = onxi_rnn_run                               \
     }
 const onx_kernel onxi_kernels_rnn[] = {
     ROW("RNN", 0),

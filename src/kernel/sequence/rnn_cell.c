@@ -1,6 +1,6 @@
 /* rnn_cell.c - the arithmetic of RNN, GRU and LSTM for one row of a batch in one step, in float and in double.
  */
-#include "kernel/sequence/rnn.h"
+#include "kernel/core/rnn.h"
 
 #include <math.h>
 
@@ -121,8 +121,8 @@
 CELLS(float, f32, f)
 CELLS(double, f64, )
 
-void onxi_rnn_product(bool wide, const void *a, uint64_t rows, uint64_t k, const void *weight, uint64_t n,
-                      uint64_t pitch, void *out)
+void onxi_rnn_plain_product(bool wide, const void *a, uint64_t rows, uint64_t k, const void *weight, uint64_t n,
+                            uint64_t pitch, void *out)
 {
     if (wide)
         product_f64(a, rows, k, weight, n, pitch, out);
@@ -131,7 +131,13 @@ void onxi_rnn_product(bool wide, const void *a, uint64_t rows, uint64_t k, const
 }
 
 const onxi_rnn_cell onxi_rnn_cells[] = {
-    { "RNN", 1, 1, { ONXI_ACT_TANH }, { rnn_f32, rnn_f64 }, { NULL, NULL } },
-    { "GRU", 3, 2, { ONXI_ACT_SIGMOID, ONXI_ACT_TANH }, { gru_f32, gru_f64 }, { gru_finish_f32, gru_finish_f64 } },
-    { "LSTM", 4, 3, { ONXI_ACT_SIGMOID, ONXI_ACT_TANH, ONXI_ACT_TANH }, { lstm_f32, lstm_f64 }, { NULL, NULL } },
+    { "RNN", 1, 1, { ONXI_ACT_TANH }, { rnn_f32, rnn_f64 }, { NULL, NULL }, NULL },
+    { "GRU",
+      3,
+      2,
+      { ONXI_ACT_SIGMOID, ONXI_ACT_TANH },
+      { gru_f32, gru_f64 },
+      { gru_finish_f32, gru_finish_f64 },
+      NULL },
+    { "LSTM", 4, 3, { ONXI_ACT_SIGMOID, ONXI_ACT_TANH, ONXI_ACT_TANH }, { lstm_f32, lstm_f64 }, { NULL, NULL }, NULL },
 };

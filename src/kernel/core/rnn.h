@@ -39,6 +39,22 @@ typedef struct onxi_rnn_row {
     void *reset; /* GRU: reset gate times h, for a product of its own */
 } onxi_rnn_row;
 
+/* Products of rows with weights of gates that were packed: out[row][gate * hidden + i]. */
+typedef struct onxi_rnn_product {
+    const float *a; /* rows x k */
+    uint64_t rows, k, hidden;
+    const float *packed;
+    float *out;
+    uint64_t pitch;
+    bool backwards; /* from the last tile to the first: what was used last is still near */
+} onxi_rnn_product;
+typedef struct onxi_rnn_packing {
+    uint64_t tile; /* columns of a gate are packed by so many */
+    /* Weights are [gates][hidden][k]; packed, tiles of each gate follow one another, k * tile numbers each. */
+    void (*pack)(const float *weight, uint32_t gates, uint64_t hidden, uint64_t k, float *out);
+    void (*product)(const onxi_rnn_product *p, uint64_t first, uint64_t last); /* tiles first .. last - 1 */
+} onxi_rnn_packing;
+
 typedef struct onxi_rnn_cell {
     const char *name;
     uint32_t gates, activations;
@@ -46,11 +62,16 @@ typedef struct onxi_rnn_cell {
     /* By double (1) or float (0). GRU comes in two halves: the second follows the product of `reset`. */
     void (*step[2])(const onxi_rnn_row *row);
     void (*finish[2])(const onxi_rnn_row *row);
+    const onxi_rnn_packing *packing; /* of floats, when the weights are constant; NULL: the plain products */
 } onxi_rnn_cell;
 extern const onxi_rnn_cell onxi_rnn_cells[]; /* RNN, GRU, LSTM */
 
+/* A row has an onxi_rnn_cell as its body. */
+onx_status onxi_rnn_prepare(onx_prepare *p);
+onx_status onxi_rnn_run(onx_work *work, uint64_t first, uint64_t last);
+
 /* rows x n products with a weight that lies as k rows of n: for few rows, where packing would cost more. */
-void onxi_rnn_product(bool wide, const void *a, uint64_t rows, uint64_t k, const void *weight, uint64_t n,
-                      uint64_t pitch, void *out);
+void onxi_rnn_plain_product(bool wide, const void *a, uint64_t rows, uint64_t k, const void *weight, uint64_t n,
+                            uint64_t pitch, void *out);
 
 #endif

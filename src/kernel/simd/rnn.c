@@ -1,0 +1,241 @@
+/* rnn.c - RNN, GRU and LSTM of floats: products with weights that are packed once per session, gates a vector at a
+ * time, with the driver of the plain rows. */
+#include "kernel/core/rnn.h"
+#include "kernel/simd/math.h"
+
+/* ---- products ---- */
+
+enum { TILE = 2 * ONXI_LANES, ROWS = 6 };
+
+/* A tile is k rows of TILE columns of the weights; a gate fills up its last one with zeros. */
+static void pack(const float *weight, uint32_t gates, uint64_t hidden, uint64_t k, float *out)
+{
+    for (uint32_t gate = 0; gate < gates; gate++, weight += hidden * k)
+        for (uint64_t n = 0; n < hidden; n += TILE, out += k * TILE)
+            for (uint64_t j = 0; j < k; j++)
+                for (uint64_t i = 0; i < TILE; i++)
+                    out[j * TILE + i] = n + i < hidden ? weight[(n + i) * k + j] : 0;
+}
+
+/* `rows` and `apart` are constants at each call: so many rows, and so many sums of each, which are added at the end. */
+static inline __attribute__((always_inline)) void tile(const float *a, uint64_t k, const float *w, unsigned rows,
+                                                       unsigned apart, onxi_vf (*out)[2])
+{
+    onxi_vf sum[ROWS][2] = { { vf_all(0), vf_all(0) } };
+    for (unsigned i = 0; i < rows * apart; i++)
+        sum[i][0] = sum[i][1] = vf_all(0);
+    uint64_t j = 0;
+    for (; j + apart <= k; j += apart)
+        for (unsigned u = 0; u < apart; u++, w += TILE) {
+            const onxi_vf low = vf_load(w), high = vf_load(w + ONXI_LANES);
+            for (unsigned i = 0; i < rows; i++) {
+                const onxi_vf by = vf_all(a[i * k + j + u]);
+                sum[u * rows + i][0] += by * low;
+                sum[u * rows + i][1] += by * high;
+            }
+        }
+    for (; j < k; j++, w += TILE)
+        for (unsigned i = 0; i < rows; i++) {
+            sum[i][0] += a[i * k + j] * vf_load(w);
+            sum[i][1] += a[i * k + j] * vf_load(w + ONXI_LANES);
+        }
+    for (unsigned i = 0; i < rows; i++) {
+        out[i][0] = sum[i][0];
+        out[i][1] = sum[i][1];
+        for (unsigned u = 1; u < apart; u++) {
+            out[i][0] += sum[u * rows + i][0];
+            out[i][1] += sum[u * rows + i][1];
+        }
+    }
+}
+
+static void tile_of(const float *a, uint64_t k, const float *w, uint64_t rows, onxi_vf (*out)[2])
+{
+    switch (rows) {
+    case 1:
+        tile(a, k, w, 1, 6, out);
+        break;
+    case 2:
+        tile(a, k, w, 2, 3, out);
+        break;
+    case 3:
+        tile(a, k, w, 3, 2, out);
+        break;
+    case 4:
+        tile(a, k, w, 4, 1, out);
+        break;
+    case 5:
+        tile(a, k, w, 5, 1, out);
+        break;
+    default:
+        tile(a, k, w, ROWS, 1, out);
+        break;
+    }
+}
+
+static void product(const onxi_rnn_product *p, uint64_t first, uint64_t last)
+{
+    const uint64_t per_gate = (p->hidden + TILE - 1) / TILE;
+    for (uint64_t n = first; n < last; n++) {
+        const uint64_t t = p->backwards ? last - 1 - (n - first) : n, start = t % per_gate * TILE;
+        const uint64_t width = p->hidden - start < TILE ? p->hidden - start : TILE;
+        const float *w = p->packed + t * p->k * TILE;
+        float *to = p->out + t / per_gate * p->hidden + start;
+        for (uint64_t row = 0; row < p->rows; row += ROWS) {
+            const uint64_t rows = p->rows - row < ROWS ? p->rows - row : ROWS;
+            onxi_vf out[ROWS][2];
+            tile_of(p->a + row * p->k, p->k, w, rows, out);
+            for (uint64_t i = 0; i < rows; i++) {
+                float *at = to + (row + i) * p->pitch;
+                if (width == TILE) {
+                    vf_store(at, out[i][0]);
+                    vf_store(at + ONXI_LANES, out[i][1]);
+                } else {
+                    memcpy(at, out[i], width * sizeof *at);
+                }
+            }
+        }
+    }
+}
+
+static const onxi_rnn_packing packing = { TILE, pack, product };
+
+/* ---- gates ---- */
+
+/* Vectors of `n` numbers from `i` on, the last one a part. */
+static inline onxi_vf load(const float *p, uint64_t i, uint64_t n)
+{
+    return n - i >= ONXI_LANES ? vf_load(p + i) : vf_load_part(p + i, n - i, 0);
+}
+
+static inline void store(float *p, uint64_t i, uint64_t n, onxi_vf v)
+{
+    if (n - i >= ONXI_LANES)
+        vf_store(p + i, v);
+    else
+        vf_store_part(p + i, v, n - i);
+}
+
+#define EACH(i, n) for (uint64_t i = 0; i < (n); i += ONXI_LANES)
+
+static inline onxi_vf clipped(onxi_vf x, float most)
+{
+    return vf_select(x > most, vf_all(most), vf_select(x < -most, vf_all(-most), x)); /* NaN stays */
+}
+
+#define ACTIVATION(kind, EXPR)                                                                                         \
+    case ONXI_ACT_##kind:                                                                                              \
+        EACH(i, n)                                                                                                     \
+        {                                                                                                              \
+            const onxi_vf v = clipped(load(x, i, n), most);                                                            \
+            store(x, i, n, EXPR);                                                                                      \
+        }                                                                                                              \
+        break;
+
+static void activate(const onxi_rnn_row *r, uint32_t which, float *x, uint64_t n)
+{
+    const float most = (float)r->clip, a = (float)r->act[which].alpha, b = (float)r->act[which].beta;
+    const onxi_vf zero = vf_all(0), one = vf_all(1);
+    switch (r->act[which].kind) {
+        ACTIVATION(RELU, vf_select(v < 0.0f, zero, v))
+        ACTIVATION(TANH, vf_tanh(v))
+        ACTIVATION(SIGMOID, vf_sigmoid(v))
+        ACTIVATION(AFFINE, a * v + b)
+        ACTIVATION(LEAKY_RELU, vf_select(v < 0.0f, a * v, v))
+        ACTIVATION(THRESHOLDED_RELU, vf_select(v < a, zero, v))
+        ACTIVATION(SCALED_TANH, a * vf_tanh(b * v))
+        ACTIVATION(HARD_SIGMOID, vf_select(a * v + b < 0.0f, zero, vf_select(a * v + b > 1.0f, one, a * v + b)))
+        ACTIVATION(ELU, vf_select(v < 0.0f, a * vf_expm1(v), v))
+        ACTIVATION(SOFTSIGN, v / (1.0f + vf_abs(v)))
+        ACTIVATION(SOFTPLUS, vf_softplus(v))
+    }
+}
+
+/* The first `count` gates of `gates`: products of the hidden state and both biases come in. */
+static void gather(const onxi_rnn_row *r, uint32_t gates, uint32_t count)
+{
+    const float *recurrent = r->recurrent, *b = r->bias, *rb = b + gates * r->hidden;
+    const uint64_t n = count * r->hidden;
+    float *g = r->gates;
+    EACH(i, n)
+    store(g, i, n, load(g, i, n) + (load(recurrent, i, n) + (load(b, i, n) + load(rb, i, n))));
+}
+
+static void rnn(const onxi_rnn_row *r)
+{
+    gather(r, 1, 1);
+    activate(r, 0, r->gates, r->hidden);
+    memcpy(r->h, r->gates, r->hidden * sizeof(float));
+}
+
+static void gru(const onxi_rnn_row *r)
+{
+    const uint64_t n = r->hidden;
+    float *g = r->gates, *gate = g + n;
+    gather(r, 3, 2);
+    activate(r, 0, g, 2 * n);
+    EACH(i, n)
+    store(r->reset, i, n, load(gate, i, n) * load(r->h, i, n));
+}
+
+static void gru_finish(const onxi_rnn_row *r)
+{
+    const uint64_t n = r->hidden;
+    const float *rec = (const float *)r->recurrent + 2 * n, *wb = (const float *)r->bias + 2 * n, *rb = wb + 3 * n;
+    float *z = r->gates, *reset = z + n, *c = reset + n, *h = r->h;
+    EACH(i, n)
+    {
+        const onxi_vf state = load(rec, i, n), add = load(wb, i, n), more = load(rb, i, n);
+        store(c, i, n,
+              load(c, i, n) + (r->before_reset ? load(reset, i, n) * (state + more) + add : state + (add + more)));
+    }
+    activate(r, 1, c, n);
+    EACH(i, n)
+    {
+        const onxi_vf keep = load(z, i, n);
+        store(h, i, n, (1.0f - keep) * load(c, i, n) + keep * load(h, i, n));
+    }
+}
+
+static void lstm(const onxi_rnn_row *r)
+{
+    const uint64_t n = r->hidden;
+    const float *p = r->peephole;
+    float *in = r->gates, *out = in + n, *forget = out + n, *cell = forget + n, *c = r->c, *h = r->h;
+    gather(r, 4, 4);
+    for (uint64_t i = 0; p && i < n; i += ONXI_LANES) {
+        store(in, i, n, load(in, i, n) + load(p, i, n) * load(c, i, n));
+        store(forget, i, n, load(forget, i, n) + load(p + 2 * n, i, n) * load(c, i, n));
+    }
+    activate(r, 0, in, n);
+    if (!r->couple)
+        activate(r, 0, forget, n);
+    activate(r, 1, cell, n);
+    EACH(i, n)
+    {
+        const onxi_vf input = load(in, i, n), keep = r->couple ? 1.0f - input : load(forget, i, n);
+        const onxi_vf state = keep * load(c, i, n) + input * load(cell, i, n);
+        store(c, i, n, state);
+        store(cell, i, n, state);
+        if (p)
+            store(out, i, n, load(out, i, n) + load(p + n, i, n) * state);
+    }
+    activate(r, 0, out, n);
+    activate(r, 2, cell, n);
+    EACH(i, n)
+    store(h, i, n, load(out, i, n) * load(cell, i, n));
+}
+
+static const onxi_rnn_cell cells[] = {
+    { "RNN", 1, 1, { ONXI_ACT_TANH }, { rnn, NULL }, { NULL, NULL }, &packing },
+    { "GRU", 3, 2, { ONXI_ACT_SIGMOID, ONXI_ACT_TANH }, { gru, NULL }, { gru_finish, NULL }, &packing },
+    { "LSTM", 4, 3, { ONXI_ACT_SIGMOID, ONXI_ACT_TANH, ONXI_ACT_TANH }, { lstm, NULL }, { NULL, NULL }, &packing },
+};
+
+#define ROW(name, index)                                                                                               \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                                \
+        .flags = ONX_KERNEL_SIZES_OUTPUT, .variant = ONXI_VARIANT, .body = &cells[index], .prepare = onxi_rnn_prepare, \
+        .run = onxi_rnn_run                                                                                            \
+    }
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_rnn)[] = { ROW("RNN", 0), ROW("GRU", 1), ROW("LSTM", 2), { 0 } };
