@@ -13,9 +13,10 @@
 
 #include <pthread.h>
 
-#define ONXI_NO_SLOT   UINT32_MAX       /* there is none */
-#define ONXI_OMITTED   (UINT32_MAX - 1) /* an input that the caller of a function does not give */
-#define ONXI_PLANS_MAX 8                /* shapes whose plans are kept per graph */
+#define ONXI_NO_SLOT      UINT32_MAX       /* there is none */
+#define ONXI_OMITTED      (UINT32_MAX - 1) /* an input that the caller of a function does not give */
+#define ONXI_PLANS_MAX    8                /* shapes whose plans are kept per graph */
+#define ONXI_VARIANTS_MAX 8                /* sets of overridden initializers that a session keeps what it made for */
 /* Nodes after inlining functions: so many, and so many more for each node of the main graph. */
 #define ONXI_CALLS_MAX      1000000
 #define ONXI_CALLS_PER_NODE 20
@@ -51,6 +52,7 @@ typedef struct onxi_run_graph_slot {
     const struct onxi_run_op *captor; /* whose subgraphs captured it last, while the graph is resolved */
     uint32_t capture;                 /* its index among the captures of that op */
     bool is_output;
+    bool shared; /* the constant is one of the session that this one is a variant of */
 } onxi_run_graph_slot;
 
 typedef struct onxi_run_op {
@@ -89,7 +91,6 @@ typedef struct onxi_run_graph {
     const bool *given;           /* inputs with an initializer that the caller overrides; NULL: none */
     struct onxi_run_plan *plans; /* most recently used first */
     uint32_t plan_count;
-    struct onxi_run_graph *next; /* further variants of the main graph */
     struct onxi_run_graph
         *unwritten;           /* with the parts of ops that cannot take their place for some shapes; NULL: none */
     const bool *unwritten_by; /* per op: which */
@@ -102,13 +103,19 @@ typedef struct onxi_run_owned { /* a heap value that lives as long as its owner 
 
 /* Bytes that a kernel made of a constant. */
 typedef struct onxi_run_packed {
-    struct onxi_run_packed *next;
-    const void *source; /* data of the constant */
+    struct onxi_run_packed *next; /* of the same constant */
+    struct onxi_run_packed *all;  /* of the same store */
     const void *key;
     size_t key_size;
     void *data, *base;
     size_t size;
 } onxi_run_packed;
+
+/* Where those lie of constants that live as long as their owner: a session, or a plan that computed them. */
+typedef struct onxi_run_packs {
+    onxi_map by_source; /* data of the constant */
+    onxi_run_packed *all;
+} onxi_run_packs;
 
 /* The function body of an operator, made once per session. */
 typedef struct onxi_run_expansion {
@@ -144,8 +151,13 @@ onx_status onxi_run_watch_look(const onxi_run_watch *watch);
 onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, onx_ctx *cx,
                                const struct onxi_run_op *op);
 
+/* What is made once of a model: by the caller for the model as it is, and by runs for inputs that override initializers
+ * (a variant, run_variant.c). Both have memory of their own, so that a variant can go. Two locks, of the root: whoever
+ * has `planning` resolves graphs and makes plans, which takes its time; `lock` is held for a moment, to look plans,
+ * states and variants up, to count who uses them, and to take them out. `planning` is taken first. */
 typedef struct onxi_run_session {
-    onx_ctx *cx; /* the session's own; used under `lock` */
+    struct onxi_run_session *root; /* itself, or the session that it is a variant of */
+    onx_ctx *cx;                   /* its own; used while it is made, then under `planning` */
     onx_doc *doc;
     onx_doc reader; /* of `doc`, with `cx` and `arena`: a document may have any number of sessions and other readers */
     const onx_model *model;
@@ -153,18 +165,31 @@ typedef struct onxi_run_session {
     onx_session_options options;
     unsigned threads;
     const onxi_kernel_index *kernels;
-    onxi_run_graph *main; /* nothing overridden */
+    onxi_run_graph *main;
     onxi_run_owned *constants;
-    onxi_run_packed *packed;
+    onxi_run_packs packs;
     onxi_functions functions;
     onxi_binder *binder;  /* of the model's graphs */
     onxi_binder **bodies; /* of its functions, by index; NULL: not called so far */
     onxi_run_expansion *expansions;
     uint64_t constant_bytes, op_total;
     onxi_run_watch watch; /* of the making of the session */
-    pthread_mutex_t lock;
-    bool lock_made;
+    /* of a root */
+    pthread_mutex_t lock, planning;
+    uint32_t locks_made;
+    struct onxi_run_session *variants; /* most recently used first */
+    uint32_t variant_count;
+    /* of a variant */
+    const bool *given; /* inputs with an initializer that the caller overrides */
+    struct onxi_run_session *next;
+    uint32_t busy; /* runs that use it */
+    bool retired;  /* dropped from the list while busy */
 } onxi_run_session;
+/* Bytes of constants that it uses, those of its root included. */
+static inline uint64_t onxi_run_constant_bytes(const onxi_run_session *s)
+{
+    return s->constant_bytes + (s->root == s ? 0 : s->root->constant_bytes);
+}
 
 struct onx_session {
     onxi_run_session s;
@@ -199,7 +224,9 @@ onx_str onxi_run_frame_path(onx_arena *arena, const onxi_run_frame *frame, uint3
 typedef struct onxi_run_env {
     onx_ctx *cx;
     onxi_run_session *session;
+    const onxi_run_graph *graph; /* that the ops are of */
     onx_arena *arena;
+    struct onxi_run_plan *plan;   /* that is being made, or NULL */
     struct onxi_run_state *state; /* of the run, or NULL while planning */
     const onxi_run_watch *watch;  /* may be NULL */
     bool nonfinite;               /* rows that lose NaN and infinities decline (onx_prepare.nonfinite) */
@@ -272,6 +299,7 @@ typedef struct onxi_run_storage {
 typedef struct onxi_run_plan {
     struct onxi_run_plan *next;
     onxi_run_graph *graph;
+    onx_ctx *cx; /* its own: it is made while others are freed */
     onx_arena *arena;
     onx_value *input_types;     /* what the plan is for; one per input and capture */
     onxi_run_plan_slot **slots; /* the first ones are those of the graph */
@@ -282,6 +310,7 @@ typedef struct onxi_run_plan {
     onxi_run_storage *storages;
     uint32_t storage_count, storage_room;
     onxi_run_owned *constants;
+    onxi_run_packs packs;
     uint64_t buffer_size; /* activations, workspace included */
     uint64_t workspace_offset, thread_workspace_offset, thread_workspace;
     uint32_t *outputs; /* plan slots of the graph's outputs, row-major */
@@ -293,8 +322,12 @@ typedef struct onxi_run_plan {
     bool retired;  /* dropped from the list while busy */
 } onxi_run_plan;
 
-onx_status onxi_run_plan_new(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out);
+/* While nobody else plans for the session (`planning`, or while it is made). Diagnostics go to `cx`. */
+onx_status onxi_run_plan_new(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
+                             bool nonfinite, onx_ctx *cx, onxi_run_plan **out);
+/* Without any lock; nobody uses it. */
 void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan);
+void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx);
 /* Offsets of all storages; the sum in *size_out. */
 onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size_out);
 
@@ -336,16 +369,23 @@ typedef struct onxi_run_state {
 
 /* `outer`: the state around it, NULL for the main graph. */
 onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *outer, onxi_run_state **out);
-/* Under the lock, because the plans of subgraphs are let go. */
+/* Lets the plans of subgraphs go, without any lock. */
 void onxi_run_state_free(onxi_run_session *s, onxi_run_state *state);
 /* Runs with these inputs. Where outputs[i] is NULL, `cx` makes a value; if that is NULL, the output is not wanted. */
 onx_status onxi_run_state_run(onxi_run_state *state, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
                               uint32_t output_count);
 bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *inputs);
-/* Under the lock: the plan for these inputs, made if need be, counted as busy and moved to the front. */
+/* The plan for these inputs, made if need be, counted as busy and moved to the front. Where it is there nobody waits
+ * for others that plan. `idle` (NULL: not wanted) gets a state of it that nobody uses, or NULL. Without any lock;
+ * diagnostics go to `cx`. */
 onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
-                              bool nonfinite, onxi_run_plan **out);
-void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan);
+                              bool nonfinite, onx_ctx *cx, onxi_run_plan **out, onxi_run_state **idle);
+/* One user less; the last one of a plan that was dropped frees it. `idle` (or NULL): a state that the next run may
+ * take. Without any lock. */
+void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *idle);
+/* The root's lock for those who plan. Fails when the watch ends the wait. */
+onx_status onxi_run_planning_begin(onxi_run_session *s, const onxi_run_watch *watch, onx_ctx *cx);
+void onxi_run_planning_end(onxi_run_session *s);
 /* Finds or makes plan and state for these inputs of the main graph, runs, copies the outputs out. Diagnostics go to
  * cx; `outputs` as for onx_session_run. */
 onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
@@ -357,6 +397,19 @@ void onxi_run_sites_free(onxi_run_session *s, onxi_run_state *state);
 uint64_t onxi_run_clock_ns(void);
 /* A context of its own with the allocator and the limits of `cx`; NULL when out of memory. */
 onx_ctx *onxi_run_ctx_child(const onx_ctx *cx);
+
+/* run_variant.c */
+/* Makes what a session is of a model; `root` NULL: a root, else a variant in which `given` inputs (in memory of the
+ * caller) override their initializers. Diagnostics go to `cx`. */
+onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc, const onx_session_options *options,
+                                 onxi_run_session *root, const bool *given);
+/* Frees all but the struct and its context. No run may be going on. */
+void onxi_run_session_close(onxi_run_session *s);
+/* The session itself, or the variant in which exactly these inputs take the place of their initializers, made if need
+ * be, which is in use until it is let go. */
+onx_status onxi_run_variant_take(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs,
+                                 const onx_run_options *options, onxi_run_session **out);
+void onxi_run_variant_let_go(onxi_run_session *s);
 
 /* run_bind.c: do the values (NULL: not given) fit what the model says of its inputs? */
 onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_t count,

@@ -59,7 +59,7 @@ onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value)
     *o = (onxi_run_owned){ s->constants, value };
     s->constants = o;
     s->constant_bytes += value->size;
-    if (s->constant_bytes > s->options.memory)
+    if (onxi_run_constant_bytes(s) > s->options.memory)
         return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "constants exceed the memory limit of %llu bytes",
                          (unsigned long long)s->options.memory);
     return ONX_OK;
@@ -100,6 +100,17 @@ static onx_status load_tensor(onxi_run_session *s, const onx_tensor *t, const on
 static onx_status load_slot(builder *b, uint32_t slot)
 {
     onxi_run_graph_slot *s = &b->g->slots[slot];
+    const onxi_run_session *root = b->session->root;
+    if (root != b->session && s->tensor && b->g->graph == root->main->graph) {
+        /* inputs and initializers of the main graph have the same slots in both */
+        const onxi_run_graph_slot *same = &root->main->slots[slot];
+        s->shared = same->constant && onx_str_equal(same->name, s->name);
+        if (s->shared) {
+            s->tensor = NULL;
+            s->constant = same->constant;
+            return ONX_OK;
+        }
+    }
     if (s->tensor) {
         const onx_tensor *t = s->tensor;
         s->tensor = NULL;
@@ -168,6 +179,7 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
     ONX_TRY(define(b, name, out));
     const onx_value *constant = b->outer->g->slots[outside].constant;
     b->g->slots[*out].constant = constant;
+    b->g->slots[*out].shared = b->outer->g->slots[outside].shared;
     if (constant)
         return ONX_OK;
     uint32_t at;
@@ -399,7 +411,7 @@ static onx_status fold(builder *b, const onxi_run_op *op)
     onxi_run_session *s = b->session;
     onx_arena *arena;
     ONX_TRY(onx_arena_new(s->cx, &arena));
-    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = &s->watch };
+    onxi_run_env e = { .cx = s->cx, .session = s, .graph = b->g, .arena = arena, .watch = &s->watch };
     const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
     onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
     onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;

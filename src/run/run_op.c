@@ -316,45 +316,84 @@ static onx_status prepare_graph(const onx_prepare *p, const char *name, uint32_t
     return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is missing", name);
 }
 
+/* Who keeps what is made of an input: who owns the constant. False when it is none. */
+typedef struct keeper {
+    onxi_run_packs *packs;
+    onx_ctx *cx;
+    onx_arena *arena;
+    onxi_run_session *session; /* NULL: a plan */
+} keeper;
+
+static bool find_keeper(const engine *en, uint32_t input, const void *source, keeper *out)
+{
+    const onxi_run_graph *g = en->exec.graph;
+    const uint32_t slot = g && input < en->op->input_count ? en->op->inputs[input] : ONXI_NO_SLOT;
+    const onx_value *constant = slot == ONXI_NO_SLOT ? NULL : g->slots[slot].constant;
+    onxi_run_session *s = en->exec.session;
+    onxi_run_plan *plan = en->exec.plan;
+    if (constant && constant->data == source) {
+        s = g->slots[slot].shared ? s->root : s;
+        *out = (keeper){ &s->packs, s->cx, s->arena, s };
+        return true;
+    }
+    if (plan) /* computed while planning, and gone with the plan */
+        *out = (keeper){ &plan->packs, plan->cx, plan->arena, NULL };
+    return plan != NULL;
+}
+
+void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
+{
+    for (onxi_run_packed *k = packs->all; k; k = k->all)
+        onxi_release(cx, k->base, k->size);
+    packs->all = NULL;
+}
+
 static onx_status prepare_packed(const onx_prepare *p, uint32_t input, const void *key, size_t key_size, uint64_t size,
                                  onx_status (*make)(void *user, void *out), void *user, const void **out)
 {
     const engine *en = (const engine *)p->engine;
-    onxi_run_session *s = en->exec.session;
-    if (en->exec.state) /* while running, the session's store is not ours to change */
-        return ONX_E_UNSUPPORTED;
     const void *source = input < p->input_count && p->inputs[input] ? p->inputs[input]->data : NULL;
-    for (onxi_run_packed *k = s->packed; k; k = k->next)
-        if (k->source == source && k->key_size == key_size && memcmp(k->key, key, key_size) == 0) {
+    keeper to;
+    if (en->exec.state || !source || !find_keeper(en, input, source, &to)) /* a run keeps nothing */
+        return ONX_E_UNSUPPORTED;
+    if (!to.packs->all)
+        to.packs->by_source = onxi_map_in_arena(to.arena);
+    onxi_run_packed *first = onxi_map_find(&to.packs->by_source, (uint64_t)(uintptr_t)source);
+    for (onxi_run_packed *k = first; k; k = k->next)
+        if (k->key_size == key_size && memcmp(k->key, key, key_size) == 0) {
             *out = k->data;
             return ONX_OK;
         }
-    if (size > s->options.memory || s->constant_bytes > s->options.memory - size)
+    const uint64_t limit = en->exec.session->options.memory, used = onxi_run_constant_bytes(en->exec.session);
+    if (size > limit || used > limit - size)
         return onx_prepare_fail(p, ONX_E_LIMIT, "packed constants exceed the memory limit of %llu bytes",
-                                (unsigned long long)s->options.memory);
-    onxi_run_packed *k = ONXI_NEW(s->arena, onxi_run_packed);
-    void *key_copy = onx_arena_alloc(s->arena, key_size);
-    void *base = onxi_resize(s->cx, NULL, 0, size + 64);
-    if (!k || !key_copy || !base) {
-        onxi_release(s->cx, base, size + 64);
+                                (unsigned long long)limit);
+    onxi_run_packed *k = ONXI_NEW(to.arena, onxi_run_packed);
+    void *key_copy = onx_arena_alloc(to.arena, key_size);
+    void **entry = onxi_map_at(&to.packs->by_source, (uint64_t)(uintptr_t)source);
+    void *base = onxi_resize(to.cx, NULL, 0, size + 64);
+    if (!k || !key_copy || !entry || !base) {
+        onxi_release(to.cx, base, size + 64);
         return ONX_E_MEMORY;
     }
     memcpy(key_copy, key, key_size);
     void *data = (void *)(((uintptr_t)base + 63u) & ~(uintptr_t)63u);
     onx_status status = make(user, data);
     if (status != ONX_OK) {
-        onxi_release(s->cx, base, size + 64);
+        onxi_release(to.cx, base, size + 64);
         return status;
     }
-    *k = (onxi_run_packed){ .next = s->packed,
-                            .source = source,
+    *k = (onxi_run_packed){ .next = first,
+                            .all = to.packs->all,
                             .key = key_copy,
                             .key_size = key_size,
                             .data = data,
                             .base = base,
                             .size = size + 64 };
-    s->packed = k;
-    s->constant_bytes += size;
+    to.packs->all = k;
+    *entry = k;
+    if (to.session)
+        to.session->constant_bytes += size;
     *out = data;
     return ONX_OK;
 }

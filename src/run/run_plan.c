@@ -157,7 +157,6 @@ static onx_status fold(planner *pl, const onxi_run_op *op)
 {
     onxi_run_plan *plan = pl->plan;
     onxi_run_env e = *pl->e;
-    e.arena = plan->arena;
     const onx_value **in = (const onx_value **)ONXI_ARRAY(plan->arena, void *, op->input_count + 1u);
     onx_value **out = (onx_value **)ONXI_ARRAY(plan->arena, void *, op->output_count + 1u);
     if (!in || !out)
@@ -741,6 +740,9 @@ static onx_status plan_steps(planner *pl)
     onxi_run_graph *g = pl->g;
     for (uint32_t i = 0; i < g->op_count; i++) {
         const onxi_run_op *op = &g->ops[i];
+        const onx_status going = onxi_run_watch_look(pl->e->watch);
+        if (going != ONX_OK)
+            return onxi_run_watch_fail(pl->e->watch, going, pl->e->cx, op);
         if (is_done(pl, op) && op->output_count) {
             for (uint32_t k = 0; k < op->input_count; k++)
                 if (op->inputs[k] != ONXI_NO_SLOT)
@@ -794,14 +796,12 @@ static onx_status add_workspace(planner *pl)
         plan->steps[i].prepared = onxi_run_op_prepared(&plan->steps[i].prepare);
     }
     plan->workspace_offset = plan->buffer_size;
-    uint64_t limit = pl->e->session->options.memory;
+    uint64_t limit = pl->e->session->options.memory, constants = onxi_run_constant_bytes(pl->e->session);
     if (!onxi_mul_u64(each, threads, &total) || !onxi_add_u64(total, workspace, &total) ||
-        !onxi_add_u64(total, plan->buffer_size, &total) || total > limit ||
-        pl->e->session->constant_bytes > limit - total)
+        !onxi_add_u64(total, plan->buffer_size, &total) || total > limit || constants > limit - total)
         return onxi_fail(pl->e->cx, ONX_E_LIMIT, ONXI_NOWHERE,
                          "a run takes %llu bytes beside %llu of constants, the memory limit is %llu",
-                         (unsigned long long)total, (unsigned long long)pl->e->session->constant_bytes,
-                         (unsigned long long)limit);
+                         (unsigned long long)total, (unsigned long long)constants, (unsigned long long)limit);
     plan->thread_workspace_offset = plan->workspace_offset + workspace;
     plan->thread_workspace = each;
     plan->buffer_size = total;
@@ -820,6 +820,9 @@ static onx_status make(planner *pl, const onx_value *const *inputs)
         return ONX_E_MEMORY;
     ONX_TRY(start_slots(pl, inputs));
     for (uint32_t i = 0; i < g->op_count; i++) {
+        const onx_status going = onxi_run_watch_look(pl->e->watch);
+        if (going != ONX_OK)
+            return onxi_run_watch_fail(pl->e->watch, going, pl->e->cx, &g->ops[i]);
         pl->head[i] = ONXI_NO_SLOT;
         ONX_TRY(type_op(pl, i));
     }
@@ -832,25 +835,39 @@ static onx_status make(planner *pl, const onx_value *const *inputs)
     return add_workspace(pl);
 }
 
+typedef struct plan_options {
+    const onxi_run_watch *watch;
+    bool nonfinite;
+    onx_ctx *cx; /* for diagnostics */
+} plan_options;
+
 /* A plan, or none where ops are refused that stand for others (`refused_out`, in `keep`). */
-static onx_status try_plan(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onx_arena *keep,
+static onx_status try_plan(onxi_run_graph *g, const onx_value *const *inputs, const plan_options *o, onx_arena *keep,
                            bool **refused_out, onxi_run_plan **out)
 {
+    onxi_run_session *s = g->session;
+    onx_ctx *own = onxi_run_ctx_child(s->cx);
     onx_arena *arena;
     *out = NULL;
     *refused_out = NULL;
-    ONX_TRY(onx_arena_new(e->cx, &arena));
+    if (!own || onx_arena_new(own, &arena) != ONX_OK) {
+        onx_ctx_free(own);
+        return onxi_no_memory(o->cx);
+    }
     onxi_run_plan *plan = ONXI_NEW(arena, onxi_run_plan);
     if (!plan) {
         onx_arena_free(arena);
-        return ONX_E_MEMORY;
+        onx_ctx_free(own);
+        return onxi_no_memory(o->cx);
     }
+    plan->cx = own;
     plan->arena = arena;
     plan->graph = g;
-    plan->nonfinite = e->nonfinite;
-    onxi_run_env inner = *e;
-    inner.arena = arena;
-    planner pl = { .e = &inner, .g = g, .plan = plan };
+    plan->nonfinite = o->nonfinite;
+    onxi_run_env e = {
+        .cx = own, .session = s, .graph = g, .arena = arena, .plan = plan, .watch = o->watch, .nonfinite = o->nonfinite
+    };
+    planner pl = { .e = &e, .g = g, .plan = plan };
     onx_status status = make(&pl, inputs);
     if (status == ONX_OK && pl.any_refused) {
         if (!(*refused_out = ONXI_ARRAY(keep, bool, g->op_count)))
@@ -859,7 +876,8 @@ static onx_status try_plan(onxi_run_env *e, onxi_run_graph *g, const onx_value *
             memcpy(*refused_out, pl.refused, g->op_count * sizeof *pl.refused);
     }
     if (status != ONX_OK || pl.any_refused) {
-        onxi_run_plan_free(e->session, plan);
+        onxi_diag_move(o->cx, own);
+        onxi_run_plan_free(s, plan);
         return status;
     }
     *out = plan;
@@ -898,26 +916,32 @@ static bool has_parts(const onxi_run_graph *g)
 }
 
 /* Whatever fails is told of the nodes of the model. */
-static onx_status plan_with_parts(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onx_arena *arena,
-                                  onxi_run_plan **out)
+static onx_status plan_with_parts(onxi_run_graph *g, const onx_value *const *inputs, const plan_options *o,
+                                  onx_arena *arena, onxi_run_plan **out)
 {
     for (;;) {
         bool *refused = NULL;
-        const onxi_diag_mark said = onxi_diag_here(e->cx);
-        onx_status status = try_plan(e, g, inputs, arena, &refused, out);
+        const onxi_diag_mark said = onxi_diag_here(o->cx);
+        onx_status status = try_plan(g, inputs, o, arena, &refused, out);
         if (*out || status == ONX_E_MEMORY || status == ONX_E_LIMIT || status == ONX_E_CANCELLED || !has_parts(g))
             return status;
-        onxi_diag_rewind(e->cx, said);
-        ONX_TRY(with_parts(g, refused, arena, &g));
+        onxi_diag_rewind(o->cx, said);
+        status = with_parts(g, refused, arena, &g);
+        if (status != ONX_OK && o->cx != g->session->cx)
+            onxi_diag_move(o->cx, g->session->cx);
+        ONX_TRY(status);
     }
 }
 
-onx_status onxi_run_plan_new(onxi_run_env *e, onxi_run_graph *g, const onx_value *const *inputs, onxi_run_plan **out)
+onx_status onxi_run_plan_new(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
+                             bool nonfinite, onx_ctx *cx, onxi_run_plan **out)
 {
+    const plan_options options = { .watch = watch, .nonfinite = nonfinite, .cx = cx };
     onx_arena *arena;
     *out = NULL;
-    ONX_TRY(onx_arena_new(e->cx, &arena));
-    onx_status status = plan_with_parts(e, g, inputs, arena, out);
+    if (onx_arena_new(g->session->cx, &arena) != ONX_OK)
+        return onxi_no_memory(cx);
+    onx_status status = plan_with_parts(g, inputs, &options, arena, out);
     onx_arena_free(arena);
     return status;
 }
@@ -934,5 +958,8 @@ void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan)
             plan->steps[i].kernel->release(plan->steps[i].prepare.params);
     for (onxi_run_owned *o = plan->constants; o; o = o->next)
         onx_value_free(o->value);
-    onx_arena_free(plan->arena);
+    onx_ctx *cx = plan->cx;
+    onxi_run_packs_free(&plan->packs, cx);
+    onx_arena_free(plan->arena); /* holds the plan itself */
+    onx_ctx_free(cx);
 }

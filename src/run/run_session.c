@@ -11,36 +11,12 @@ onx_ctx *onxi_run_ctx_child(const onx_ctx *cx)
     return child;
 }
 
-static void free_graph(onxi_run_session *s, onxi_run_graph *g)
-{
-    while (g->plans) {
-        onxi_run_plan *plan = g->plans;
-        g->plans = plan->next;
-        onxi_run_plan_free(s, plan);
-    }
-    for (uint32_t i = 0; i < g->op_count; i++)
-        for (uint32_t k = 0; k < g->ops[i].graph_count; k++)
-            free_graph(s, g->ops[i].graphs[k]);
-}
-
 void onx_session_free(onx_session *session)
 {
     if (!session)
         return;
-    onxi_run_session *s = &session->s;
-    for (onxi_run_graph *g = s->main; g; g = g->next)
-        free_graph(s, g);
-    for (onxi_run_owned *o = s->constants; o; o = o->next)
-        onx_value_free(o->value);
-    for (onxi_run_packed *k = s->packed; k; k = k->next)
-        onxi_release(s->cx, k->base, k->size);
-    for (onxi_run_expansion *x = s->expansions; x; x = x->next)
-        onx_doc_free(x->doc);
-    onxi_doc_reader_close(&s->reader);
-    onx_arena_free(s->arena);
-    if (s->lock_made)
-        pthread_mutex_destroy(&s->lock);
-    onx_ctx *cx = s->cx;
+    onx_ctx *cx = session->s.cx;
+    onxi_run_session_close(&session->s);
     onxi_release(cx, session, sizeof *session);
     onx_ctx_free(cx);
 }
@@ -76,9 +52,8 @@ static onx_status plan_early(onxi_run_session *s)
                 onxi_tensor_room(v->dtype, v->count, &v->size);
     }
     if (status == ONX_OK && known) {
-        onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = &s->watch };
         onxi_run_plan *plan;
-        status = onxi_run_plan_new(&e, g, inputs, &plan);
+        status = onxi_run_plan_new(g, inputs, &s->watch, false, s->cx, &plan);
         if (status == ONX_OK) {
             g->plans = plan;
             g->plan_count = 1;
@@ -109,40 +84,15 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         return onxi_no_memory(cx);
     }
     memset(session, 0, sizeof *session);
-    onxi_run_session *s = &session->s;
-    s->cx = own;
-    s->doc = doc;
-    s->model = model;
-    if (options)
-        s->options = *options;
-    s->watch = onxi_run_watch_new(&(onx_run_options){ .timeout_ns = s->options.timeout_ns });
-    if (!s->options.memory)
-        s->options.memory = onx_ctx_limits(cx).memory;
-    onx_limits limits = onx_ctx_limits(own);
-    limits.memory = s->options.memory;
-    onx_ctx_set_limits(own, limits);
-    s->threads = s->options.threads ? s->options.threads : onxi_processors();
-    s->threads = s->threads > 1024 ? 1024 : s->threads;
-    onx_status status = pthread_mutex_init(&s->lock, NULL) == 0 ? ONX_OK : ONX_E_MEMORY;
-    s->lock_made = status == ONX_OK;
+    onx_status status = onxi_run_session_open(&session->s, own, doc, options, NULL, NULL);
     if (status == ONX_OK)
-        status = onx_arena_new(own, &s->arena);
-    if (status == ONX_OK)
-        s->reader = onxi_doc_reader(doc, own, s->arena);
-    if (status == ONX_OK)
-        status = onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, s->options.isa, &s->kernels);
-    if (status == ONX_OK)
-        status = onxi_functions_index(s->arena, model->functions, model->functions_count, &s->functions);
-    if (status == ONX_OK)
-        status = onxi_run_graph_build(s, model->graph, NULL, &s->main);
-    if (status == ONX_OK)
-        status = plan_early(s);
+        status = plan_early(&session->s);
+    session->s.watch = (onxi_run_watch){ 0 };
     if (status != ONX_OK) {
         onxi_diag_move(cx, own);
         onx_session_free(session);
         return status;
     }
-    s->watch = (onxi_run_watch){ 0 };
     *out = session;
     return ONX_OK;
 }
@@ -183,47 +133,6 @@ onx_session_port onx_session_output(const onx_session *session, uint32_t index)
     return (onx_session_port){ onx_view(info->name), info->type, true };
 }
 
-/* The variant of the main graph in which exactly these inputs take the place of their initializers. */
-static onx_status find_variant(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs,
-                               const onx_run_options *options, onxi_run_graph **out)
-{
-    onxi_run_graph *g = s->main;
-    uint32_t count = g->input_count;
-    bool any = false;
-    for (uint32_t i = 0; i < count; i++)
-        any |= inputs[i] &&
-               (g->slots[g->inputs[i]].constant || g->slots[g->inputs[i]].tensor || g->slots[g->inputs[i]].sparse);
-    *out = g;
-    if (!any)
-        return ONX_OK;
-    pthread_mutex_lock(&s->lock);
-    onx_status status = ONX_OK;
-    onxi_run_graph *found = NULL;
-    for (onxi_run_graph *v = g->next; v && !found; v = v->next) {
-        bool same = true;
-        for (uint32_t i = 0; i < count && same; i++)
-            same = v->given[i] == (inputs[i] != NULL);
-        found = same ? v : NULL;
-    }
-    if (!found) {
-        bool *given = ONXI_ARRAY(s->arena, bool, count + 1u);
-        for (uint32_t i = 0; given && i < count; i++)
-            given[i] = inputs[i] != NULL;
-        s->watch = onxi_run_watch_new(options);
-        status = given ? onxi_run_graph_build(s, g->graph, given, &found) : ONX_E_MEMORY;
-        s->watch = (onxi_run_watch){ 0 };
-        if (status == ONX_OK) {
-            found->next = g->next;
-            g->next = found;
-        } else {
-            onxi_diag_move(cx, s->cx);
-        }
-    }
-    pthread_mutex_unlock(&s->lock);
-    *out = found;
-    return status;
-}
-
 /* A value that is there twice, as two outputs or as input and output, would be written while it is read. */
 static bool outputs_are_distinct(const onxi_run_graph *g, const onx_value *const *inputs, onx_value *const *outputs)
 {
@@ -262,11 +171,13 @@ static onx_status run_with(onx_session *session, onx_ctx *cx, const onx_value *c
                            const onx_run_options *options)
 {
     onxi_run_session *s = &session->s;
-    onxi_run_graph *g;
+    onxi_run_session *variant;
     ONX_TRY(check_arguments(session, cx, inputs, outputs));
     ONX_TRY(onxi_run_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
-    ONX_TRY(find_variant(s, cx, inputs, options, &g));
-    return onxi_run_graph_run(g, cx, inputs, outputs, options);
+    ONX_TRY(onxi_run_variant_take(s, cx, inputs, options, &variant));
+    onx_status status = onxi_run_graph_run(variant->main, cx, inputs, outputs, options);
+    onxi_run_variant_let_go(variant);
+    return status;
 }
 
 onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,

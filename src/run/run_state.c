@@ -237,6 +237,7 @@ static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_w
 {
     onxi_run_env e = { .cx = st->cx,
                        .session = st->plan->graph->session,
+                       .graph = st->plan->graph,
                        .arena = st->scratch,
                        .state = st,
                        .watch = &st->outermost->watch,
@@ -373,57 +374,107 @@ bool onxi_run_plan_fits(const onxi_run_plan *plan, const onx_value *const *input
     return true;
 }
 
-static onx_status make_plan(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
-                            bool nonfinite)
+onx_status onxi_run_planning_begin(onxi_run_session *s, const onxi_run_watch *watch, onx_ctx *cx)
 {
-    onxi_run_session *s = g->session;
-    onx_arena *arena;
-    ONX_TRY(onx_arena_new(s->cx, &arena));
-    onxi_run_env e = { .cx = s->cx, .session = s, .arena = arena, .watch = watch, .nonfinite = nonfinite };
-    onxi_run_plan *plan;
-    onx_status status = onxi_run_plan_new(&e, g, inputs, &plan);
-    onx_arena_free(arena);
-    ONX_TRY(status);
+    enum { TURN_NS = 2000000 }; /* how long until the watch is asked again */
+    if (!watch || !watch->on) {
+        pthread_mutex_lock(&s->root->planning);
+        return ONX_OK;
+    }
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += TURN_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_mutex_timedlock(&s->root->planning, &until) == 0)
+            return ONX_OK;
+        const onx_status going = onxi_run_watch_look(watch);
+        if (going != ONX_OK)
+            return onxi_run_watch_fail(watch, going, cx, NULL);
+    }
+}
+
+void onxi_run_planning_end(onxi_run_session *s)
+{
+    pthread_mutex_unlock(&s->root->planning);
+}
+
+/* The plan that fits, or NULL, in use and at the front; where somebody wants one, an idle state of it. */
+static onxi_run_plan *find_plan(onxi_run_graph *g, const onx_value *const *inputs, bool nonfinite,
+                                onxi_run_state **idle)
+{
+    pthread_mutex_t *lock = &g->session->root->lock;
+    pthread_mutex_lock(lock);
+    onxi_run_plan **at = &g->plans;
+    while (*at && ((*at)->nonfinite != nonfinite || !onxi_run_plan_fits(*at, inputs)))
+        at = &(*at)->next;
+    onxi_run_plan *plan = *at;
+    if (plan) {
+        *at = plan->next;
+        plan->next = g->plans;
+        g->plans = plan;
+        plan->busy++;
+        if (idle && (*idle = plan->idle))
+            plan->idle = (*idle)->next;
+    }
+    pthread_mutex_unlock(lock);
+    return plan;
+}
+
+/* A new plan, in use, goes to the front; the one that has not been used for longest may have to go. */
+static void add_plan(onxi_run_graph *g, onxi_run_plan *plan)
+{
+    pthread_mutex_t *lock = &g->session->root->lock;
+    onxi_run_plan *old = NULL;
+    pthread_mutex_lock(lock);
+    plan->busy = 1;
     plan->next = g->plans;
     g->plans = plan;
     if (++g->plan_count > ONXI_PLANS_MAX) {
         onxi_run_plan **last = &g->plans;
         while ((*last)->next)
             last = &(*last)->next;
-        onxi_run_plan *old = *last;
+        old = *last;
         *last = NULL;
         g->plan_count--;
-        if (old->busy)
-            old->retired = true;
-        else
-            onxi_run_plan_free(s, old);
+        old->retired = old->busy > 0;
+        if (old->retired)
+            old = NULL;
     }
-    return ONX_OK;
+    pthread_mutex_unlock(lock);
+    if (old)
+        onxi_run_plan_free(g->session, old);
 }
 
 onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs, const onxi_run_watch *watch,
-                              bool nonfinite, onxi_run_plan **out)
+                              bool nonfinite, onx_ctx *cx, onxi_run_plan **out, onxi_run_state **idle)
 {
-    onxi_run_plan **at = &g->plans;
-    while (*at && ((*at)->nonfinite != nonfinite || !onxi_run_plan_fits(*at, inputs)))
-        at = &(*at)->next;
-    if (*at) {
-        onxi_run_plan *plan = *at;
-        *at = plan->next;
-        plan->next = g->plans;
-        g->plans = plan;
-    } else {
-        ONX_TRY(make_plan(g, inputs, watch, nonfinite));
+    if (idle)
+        *idle = NULL;
+    if ((*out = find_plan(g, inputs, nonfinite, idle)))
+        return ONX_OK;
+    ONX_TRY(onxi_run_planning_begin(g->session, watch, cx));
+    onx_status status = ONX_OK;
+    if (!(*out = find_plan(g, inputs, nonfinite, idle))) { /* nobody has made it meanwhile */
+        status = onxi_run_plan_new(g, inputs, watch, nonfinite, cx, out);
+        if (status == ONX_OK)
+            add_plan(g, *out);
     }
-    g->plans->busy++;
-    *out = g->plans;
-    return ONX_OK;
+    onxi_run_planning_end(g->session);
+    return status;
 }
 
-void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan)
+void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan, onxi_run_state *idle)
 {
-    plan->busy--;
-    if (plan->retired && !plan->busy)
+    pthread_mutex_lock(&s->root->lock);
+    if (idle) {
+        idle->next = plan->idle;
+        plan->idle = idle;
+    }
+    const bool last = --plan->busy == 0 && plan->retired;
+    pthread_mutex_unlock(&s->root->lock);
+    if (last)
         onxi_run_plan_free(s, plan);
 }
 
@@ -432,14 +483,8 @@ static onx_status run_once(onxi_run_graph *g, onx_ctx *cx, const onx_value *cons
 {
     onxi_run_session *s = g->session;
     onxi_run_plan *plan;
-    onxi_run_state *state = NULL;
-    pthread_mutex_lock(&s->lock);
-    onx_status status = onxi_run_plan_take(g, inputs, watch, nonfinite, &plan);
-    if (status != ONX_OK)
-        onxi_diag_move(cx, s->cx);
-    else if ((state = plan->idle))
-        plan->idle = state->next;
-    pthread_mutex_unlock(&s->lock);
+    onxi_run_state *state;
+    onx_status status = onxi_run_plan_take(g, inputs, watch, nonfinite, cx, &plan, &state);
     ONX_TRY(status);
     if (!state)
         status = onxi_run_state_new(s, plan, NULL, &state);
@@ -451,15 +496,11 @@ static onx_status run_once(onxi_run_graph *g, onx_ctx *cx, const onx_value *cons
         if (status != ONX_OK)
             onxi_diag_move(cx, state->cx);
     }
-    pthread_mutex_lock(&s->lock);
     if (status != ONX_OK) { /* its contents are undefined after a failure */
         onxi_run_state_free(s, state);
-    } else {
-        state->next = plan->idle;
-        plan->idle = state;
+        state = NULL;
     }
-    onxi_run_plan_let_go(s, plan);
-    pthread_mutex_unlock(&s->lock);
+    onxi_run_plan_let_go(s, plan, state);
     return status;
 }
 

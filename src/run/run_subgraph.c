@@ -6,20 +6,18 @@ static void drop_state(onxi_run_session *s, onxi_run_state *state)
 {
     onxi_run_plan *plan = state->plan;
     onxi_run_state_free(s, state);
-    onxi_run_plan_let_go(s, plan);
+    onxi_run_plan_let_go(s, plan, NULL);
 }
 
 static void drop_states(onxi_run_site *site)
 {
     onxi_run_session *s = site->graph->session;
-    pthread_mutex_lock(&s->lock);
     while (site->kept) {
         onxi_run_state *state = site->kept;
         site->kept = state->next;
         drop_state(s, state);
     }
     site->kept_count = 0;
-    pthread_mutex_unlock(&s->lock);
 }
 
 static onx_status new_state(onxi_run_site *site, onxi_run_state **out)
@@ -27,22 +25,15 @@ static onx_status new_state(onxi_run_site *site, onxi_run_state **out)
     onxi_run_session *s = site->graph->session;
     onx_ctx *cx = site->outer->cx;
     onxi_run_plan *plan;
-    pthread_mutex_lock(&s->lock);
-    onx_status status = onxi_run_plan_take(site->graph, site->inputs, &site->outer->outermost->watch,
-                                           site->outer->plan->nonfinite, &plan);
-    if (status != ONX_OK)
-        onxi_diag_move(cx, s->cx);
-    pthread_mutex_unlock(&s->lock);
-    ONX_TRY(status);
+    ONX_TRY(onxi_run_plan_take(site->graph, site->inputs, &site->outer->outermost->watch, site->outer->plan->nonfinite,
+                               cx, &plan, NULL));
     if (plan->buffer_size + 64 > onxi_ctx_room(cx)) /* those of other shapes have to go */
         drop_states(site);
-    status = onxi_run_state_new(s, plan, site->outer, out);
+    onx_status status = onxi_run_state_new(s, plan, site->outer, out);
     if (status == ONX_OK)
         return ONX_OK;
-    pthread_mutex_lock(&s->lock);
     onxi_run_state_free(s, *out);
-    onxi_run_plan_let_go(s, plan);
-    pthread_mutex_unlock(&s->lock);
+    onxi_run_plan_let_go(s, plan, NULL);
     return status;
 }
 
@@ -67,10 +58,7 @@ static onx_status find_state(onxi_run_site *site, onxi_run_state **out)
     onxi_run_state **at = &site->kept, *found;
     while (*at && !onxi_run_plan_fits((*at)->plan, site->inputs)) {
         if (!(*at)->next && site->kept_count >= ONXI_PLANS_MAX) { /* the one that has not been used for longest */
-            onxi_run_session *s = site->graph->session;
-            pthread_mutex_lock(&s->lock);
-            drop_state(s, *at);
-            pthread_mutex_unlock(&s->lock);
+            drop_state(site->graph->session, *at);
             site->kept_count--;
             *at = NULL;
             break;

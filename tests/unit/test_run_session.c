@@ -490,6 +490,57 @@ static onx_status fill(onx_work *work, float value)
         ((float *)work->outputs[0]->data)[i] = value;
     return ONX_OK;
 }
+/* A kernel that keeps a copy of its weight, as packing does. */
+static onx_status copy_weight(void *user, void *out)
+{
+    const onx_value *w = user;
+    memcpy(out, w->data, w->size);
+    return ONX_OK;
+}
+
+static onx_status weighted_prepare(onx_prepare *p)
+{
+    onx_value *w = (onx_value *)(uintptr_t)(const void *)p->inputs[1];
+    const void *packed;
+    ONX_TRY(p->ops->packed(p, 1, "copy", 4, w->size, copy_weight, w, &packed));
+    p->params = (void *)(uintptr_t)packed;
+    return ONX_OK;
+}
+
+static onx_status weighted_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    return fill(work, *(const float *)work->params);
+}
+
+/* A weight that follows from the shape of the input is computed while planning and goes with the plan; what a kernel
+ * made of it must not be taken for that of the next one, which may lie at the same place. */
+static void test_run_session__weights_that_follow_from_shapes(void **state)
+{
+    (void)state;
+    static const onx_kernel own[] = { { .op = "MatMul", .since = 1, .prepare = weighted_prepare, .run = weighted_run },
+                                      { 0 } };
+    enum { SIZES = 40 };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = parse(cx, "<ir_version: 8, opset_import: [\"\" : 15]>\n"
+                             "g (float[N,64] x) => (float[N,64] y) <int64 zero = {0}, int64[2] square = {64, 64}> {\n"
+                             "  s = Shape (x) n = Gather (s, zero) f = Cast <to = 1> (n) w = Expand (f, square)\n"
+                             "  y = MatMul (x, w) }");
+    onx_session *s;
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .kernels = own }, &s), ONX_OK);
+    for (int64_t n = 1; n <= SIZES; n++) {
+        const int64_t dims[] = { n, 64 };
+        onx_value *x = random_floats(cx, 2, dims), *y = NULL;
+        assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
+        assert_true(*(const float *)y->data == (float)n);
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+    onx_session_free(s);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 static onx_status seven_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
@@ -792,6 +843,7 @@ int main(void)
         cmocka_unit_test(test_run_session__many_threads),
         cmocka_unit_test(test_run_session__nan_starts_over),
         cmocka_unit_test(test_run_session__own_kernel),
+        cmocka_unit_test(test_run_session__weights_that_follow_from_shapes),
         cmocka_unit_test(test_run_session__own_kernels_are_asked_first),
         cmocka_unit_test(test_run_session__own_kernels_are_asked_before_registered_ones),
         cmocka_unit_test(test_run_session__post_operations_are_those_of_the_row),

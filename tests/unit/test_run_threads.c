@@ -17,6 +17,10 @@
 #include <onx/tensor.h>
 #include <onx/text.h>
 
+#include "run/run.h"
+
+#include <time.h>
+
 enum { THREADS = 4, ROUNDS = 12 };
 
 /* Initializers that an input of the same name overrides, stored wider than they are (float16, int8 in int32_data), and
@@ -230,6 +234,127 @@ static void test_run_threads__decoding(void **state)
     onx_ctx_free(cx);
 }
 
+/* ---- planning ---- */
+
+/* A kernel whose preparation for inputs of two elements waits until somebody lets it go on. */
+static atomic_bool in_prepare, go_on;
+
+static onx_status slow_prepare(onx_prepare *p)
+{
+    enum { PATIENCE = 5000 }; /* ms: whoever does not come in that time is waiting for us */
+    for (int i = 0; p->inputs[0]->count == 2 && !atomic_load(&go_on) && i < PATIENCE; i++) {
+        atomic_store(&in_prepare, true);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    return ONX_OK;
+}
+
+static onx_status slow_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    memcpy(work->outputs[0]->data, work->inputs[0]->data, work->inputs[0]->size);
+    return ONX_OK;
+}
+
+static onx_status run_with(onx_session *s, int64_t count, const onx_run_options *options)
+{
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_value *in = numbers(cx, ONX_FLOAT, count, 1), *out = NULL;
+    const onx_status status = onx_session_run_with(s, cx, (const onx_value *const[]){ in }, &out, options);
+    onx_value_free(in);
+    onx_value_free(out);
+    onx_ctx_free(cx);
+    return status;
+}
+
+static void *run_two(void *user)
+{
+    job *j = user;
+    j->right = run_with(j->session, 2, NULL) == ONX_OK;
+    return NULL;
+}
+
+/* While one thread plans, another runs what is planned already; a third, which wants a plan too, waits no longer than
+ * its limit of time says. */
+static void test_run_threads__nobody_waits_for_the_plan_of_another(void **state)
+{
+    (void)state;
+    static const onx_kernel own[] = { { .op = "Relu", .since = 1, .prepare = slow_prepare, .run = slow_run }, { 0 } };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc =
+        parse(cx, "<ir_version: 8, opset_import: [\"\" : 17]> g (float[N] x) => (float[N] y) { y = Relu (x) }");
+    onx_session *s;
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1, .kernels = own }, &s), ONX_OK);
+    assert_int_equal(run_with(s, 1, NULL), ONX_OK);
+    job j = { .session = s };
+    assert_int_equal(pthread_create(&j.thread, NULL, run_two, &j), 0);
+    while (!atomic_load(&in_prepare)) {
+    }
+    assert_int_equal(run_with(s, 1, NULL), ONX_OK);
+    assert_false(atomic_load(&go_on));
+    assert_int_equal(run_with(s, 3, &(onx_run_options){ .timeout_ns = 30000000 }), ONX_E_LIMIT);
+    atomic_store(&go_on, true);
+    pthread_join(j.thread, NULL);
+    assert_true(j.right);
+    assert_int_equal(run_with(s, 3, NULL), ONX_OK);
+    onx_session_free(s);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
+/* Which of six inputs with initializers are given, by bits: there are more such sets than a session keeps. */
+static bool run_variant(onx_session *s, unsigned given)
+{
+    enum { INPUTS = 6 };
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_value *in[INPUTS] = { NULL }, *out = NULL;
+    float want = 0;
+    for (unsigned i = 0; i < INPUTS; i++) {
+        const bool mine = given >> i & 1;
+        want += mine ? 100 : (float)(1u << i);
+        if (mine)
+            in[i] = numbers(cx, ONX_FLOAT, 1, 100);
+    }
+    const bool right =
+        onx_session_run(s, cx, (const onx_value *const *)in, &out) == ONX_OK && *(const float *)out->data == want;
+    for (unsigned i = 0; i < INPUTS; i++)
+        onx_value_free(in[i]);
+    onx_value_free(out);
+    onx_ctx_free(cx);
+    return right;
+}
+
+static void *run_variants(void *user)
+{
+    job *j = user;
+    for (unsigned i = 0; i < ROUNDS; i++)
+        j->right += run_variant(j->session, (j->index * 7 + i * 5) % 64);
+    return NULL;
+}
+
+static void test_run_threads__as_many_variants_as_are_kept(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = parse(cx, "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                             "g (float[1] a = {1}, float[1] b = {2}, float[1] c = {4}, float[1] d = {8},\n"
+                             "   float[1] e = {16}, float[1] f = {32}) => (float[1] y) { y = Sum (a, b, c, d, e, f) }");
+    onx_session *s;
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
+    all_right(doc, s, s, (onx_str){ 0 }, run_variants);
+    assert_int_equal(s->s.variant_count, ONXI_VARIANTS_MAX);
+    assert_true(run_variant(s, 63)); /* one that goes to the front, and is found there */
+    const onxi_run_session *first = s->s.variants;
+    for (unsigned given = 1; given < 64; given++) {
+        assert_true(run_variant(s, given) && run_variant(s, 63) && run_variant(s, 0));
+        assert_ptr_equal(s->s.variants, first); /* it was used last each time, so that it stays */
+        assert_true(s->s.variant_count <= ONXI_VARIANTS_MAX);
+    }
+    onx_session_free(s);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 /* ---- ending a run from another thread ---- */
 
 typedef struct ending {
@@ -289,6 +414,8 @@ int main(void)
         cmocka_unit_test(test_run_threads__two_sessions_of_one_document),
         cmocka_unit_test(test_run_threads__sessions_checks_and_inference_of_one_document),
         cmocka_unit_test(test_run_threads__decoding),
+        cmocka_unit_test(test_run_threads__nobody_waits_for_the_plan_of_another),
+        cmocka_unit_test(test_run_threads__as_many_variants_as_are_kept),
         cmocka_unit_test(test_run_threads__cancelled_by_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

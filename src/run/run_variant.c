@@ -1,0 +1,216 @@
+/* run_variant.c - what is made once of a model: for the model as it is, and again for each set of initializers that
+ * runs override, of which the ones used last are kept. */
+#include "run/run.h"
+
+/* ---- making and freeing ---- */
+
+static onx_status make_locks(onxi_run_session *s)
+{
+    pthread_mutex_t *const locks[] = { &s->lock, &s->planning };
+    while (s->locks_made < 2) {
+        if (pthread_mutex_init(locks[s->locks_made], NULL) != 0)
+            return ONX_E_MEMORY;
+        s->locks_made++;
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc, const onx_session_options *options,
+                                 onxi_run_session *root, const bool *given)
+{
+    s->cx = own;
+    s->root = root ? root : s;
+    s->doc = doc;
+    s->model = onx_doc_model(doc);
+    if (options)
+        s->options = *options;
+    if (!root)
+        s->watch = onxi_run_watch_new(&(onx_run_options){ .timeout_ns = s->options.timeout_ns });
+    onx_limits limits = onx_ctx_limits(own);
+    if (!s->options.memory)
+        s->options.memory = limits.memory;
+    limits.memory = s->options.memory;
+    onx_ctx_set_limits(own, limits);
+    s->threads = s->options.threads ? s->options.threads : onxi_processors();
+    s->threads = s->threads > 1024 ? 1024 : s->threads;
+    if (!root)
+        ONX_TRY(make_locks(s));
+    ONX_TRY(onx_arena_new(own, &s->arena));
+    s->reader = onxi_doc_reader(doc, own, s->arena);
+    if (root) {
+        const uint32_t count = root->main->input_count;
+        bool *copy = ONXI_ARRAY(s->arena, bool, count + 1u);
+        if (!copy)
+            return ONX_E_MEMORY;
+        memcpy(copy, given, count * sizeof *copy);
+        s->given = copy;
+        s->kernels = root->kernels;
+        s->functions = root->functions;
+    } else {
+        ONX_TRY(onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, s->options.isa, &s->kernels));
+        ONX_TRY(onxi_functions_index(s->arena, s->model->functions, s->model->functions_count, &s->functions));
+    }
+    return onxi_run_graph_build(s, s->model->graph, s->given, &s->main);
+}
+
+static void free_graph(onxi_run_session *s, onxi_run_graph *g)
+{
+    while (g->plans) {
+        onxi_run_plan *plan = g->plans;
+        g->plans = plan->next;
+        onxi_run_plan_free(s, plan);
+    }
+    for (uint32_t i = 0; i < g->op_count; i++)
+        for (uint32_t k = 0; k < g->ops[i].graph_count; k++)
+            free_graph(s, g->ops[i].graphs[k]);
+}
+
+static void free_variant(onxi_run_session *s)
+{
+    onx_ctx *cx = s->cx;
+    onxi_run_session_close(s);
+    onxi_release(cx, s, sizeof *s);
+    onx_ctx_free(cx);
+}
+
+void onxi_run_session_close(onxi_run_session *s)
+{
+    while (s->variants) {
+        onxi_run_session *variant = s->variants;
+        s->variants = variant->next;
+        free_variant(variant);
+    }
+    if (s->main)
+        free_graph(s, s->main);
+    for (onxi_run_owned *o = s->constants; o; o = o->next)
+        onx_value_free(o->value);
+    onxi_run_packs_free(&s->packs, s->cx);
+    for (onxi_run_expansion *x = s->expansions; x; x = x->next)
+        onx_doc_free(x->doc);
+    onxi_doc_reader_close(&s->reader);
+    onx_arena_free(s->arena);
+    pthread_mutex_t *const locks[] = { &s->lock, &s->planning };
+    while (s->locks_made)
+        pthread_mutex_destroy(locks[--s->locks_made]);
+}
+
+/* ---- variants of a session ---- */
+
+static bool has_initializer(const onxi_run_graph *g, uint32_t input)
+{
+    const onxi_run_graph_slot *slot = &g->slots[g->inputs[input]];
+    return slot->constant || slot->tensor || slot->sparse;
+}
+
+static bool overrides_these(const onxi_run_session *variant, const onx_value *const *inputs)
+{
+    for (uint32_t i = 0; i < variant->main->input_count; i++)
+        if (variant->given[i] != (inputs[i] != NULL))
+            return false;
+    return true;
+}
+
+/* The variant for these inputs, or NULL, in use and at the front. */
+static onxi_run_session *find_variant(onxi_run_session *s, const onx_value *const *inputs)
+{
+    pthread_mutex_lock(&s->lock);
+    onxi_run_session **at = &s->variants;
+    while (*at && !overrides_these(*at, inputs))
+        at = &(*at)->next;
+    onxi_run_session *variant = *at;
+    if (variant) {
+        *at = variant->next;
+        variant->next = s->variants;
+        s->variants = variant;
+        variant->busy++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return variant;
+}
+
+/* A new one, in use, goes to the front; the one that has not been used for longest may have to go. */
+static void add_variant(onxi_run_session *s, onxi_run_session *variant)
+{
+    onxi_run_session *old = NULL;
+    pthread_mutex_lock(&s->lock);
+    variant->busy = 1;
+    variant->next = s->variants;
+    s->variants = variant;
+    if (++s->variant_count > ONXI_VARIANTS_MAX) {
+        onxi_run_session **last = &s->variants;
+        while ((*last)->next)
+            last = &(*last)->next;
+        old = *last;
+        *last = NULL;
+        s->variant_count--;
+        old->retired = old->busy > 0;
+        if (old->retired)
+            old = NULL;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (old)
+        free_variant(old);
+}
+
+/* Under `planning` of the root. */
+static onx_status make_variant(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs,
+                               const onx_run_options *options, onxi_run_session **out)
+{
+    const uint32_t count = s->main->input_count;
+    onx_ctx *own = onxi_run_ctx_child(s->cx);
+    onxi_run_session *variant = own ? onxi_resize(own, NULL, 0, sizeof *variant) : NULL;
+    bool *given = own ? onxi_resize(own, NULL, 0, count + 1u) : NULL;
+    onx_status status = variant && given ? ONX_OK : ONX_E_MEMORY;
+    if (status == ONX_OK) {
+        memset(variant, 0, sizeof *variant);
+        for (uint32_t i = 0; i < count; i++)
+            given[i] = inputs[i] != NULL;
+        variant->watch = onxi_run_watch_new(options);
+        status = onxi_run_session_open(variant, own, s->doc, &s->options, s, given);
+        variant->watch = (onxi_run_watch){ 0 };
+        if (status != ONX_OK) {
+            onxi_diag_move(cx, own);
+            onxi_run_session_close(variant);
+        }
+    }
+    if (own)
+        onxi_release(own, given, count + 1u);
+    if (status != ONX_OK && own) {
+        onxi_release(own, variant, sizeof *variant);
+        onx_ctx_free(own);
+    }
+    *out = status == ONX_OK ? variant : NULL;
+    return status;
+}
+
+onx_status onxi_run_variant_take(onxi_run_session *s, onx_ctx *cx, const onx_value *const *inputs,
+                                 const onx_run_options *options, onxi_run_session **out)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->main->input_count && !any; i++)
+        any = inputs[i] && has_initializer(s->main, i);
+    *out = s;
+    if (!any || (*out = find_variant(s, inputs)))
+        return ONX_OK;
+    const onxi_run_watch watch = onxi_run_watch_new(options);
+    ONX_TRY(onxi_run_planning_begin(s, &watch, cx));
+    onx_status status = ONX_OK;
+    if (!(*out = find_variant(s, inputs))) { /* nobody has made it meanwhile */
+        status = make_variant(s, cx, inputs, options, out);
+        if (status == ONX_OK)
+            add_variant(s, *out);
+    }
+    onxi_run_planning_end(s);
+    return status;
+}
+
+void onxi_run_variant_let_go(onxi_run_session *s)
+{
+    if (s->root == s)
+        return;
+    pthread_mutex_lock(&s->root->lock);
+    const bool last = --s->busy == 0 && s->retired;
+    pthread_mutex_unlock(&s->root->lock);
+    if (last)
+        free_variant(s);
+}
