@@ -1,96 +1,12 @@
-/* run_plan.c - a plan for given input shapes: types of everything, kernels with what they do in passing, layouts, and
- * which values share memory. */
-#include "run/run.h"
+/* run_plan.c - a plan for given input shapes: types of everything, which ops are done in passing by which, a step for
+ * each of the others (run_step.c), and the memory of a run. */
+#include "run/run_plan.h"
 
 #define FOLD_MAX 65536 /* bytes of results that are worth computing while planning */
 
-typedef struct planner {
-    onxi_run_env *e;
-    onxi_run_graph *g;
-    onxi_run_plan *plan;
-    bool *dynamic;    /* per op */
-    uint8_t *claimed; /* per op: done in passing by a chain */
-    uint32_t *head;   /* per op: the head of the chain that ends here, ONXI_NO_SLOT: none */
-    bool *refused;    /* per op: it cannot take the place of its parts here */
-    bool any_refused;
-} planner;
-
-/* ---- growing ---- */
-
-static onx_status add_slot(planner *pl, const onx_value *type, onxi_run_residence place, uint32_t *out)
-{
-    onxi_run_plan *plan = pl->plan;
-    onxi_run_plan_slot *s = ONXI_NEW(plan->arena, onxi_run_plan_slot);
-    if (!s || !ONXI_GROW_IN(plan->arena, plan->slots, plan->slot_room, (uint64_t)plan->slot_count + 1))
-        return ONX_E_MEMORY;
-    *s = (onxi_run_plan_slot){
-        .value = *type, .place = place, .storage = ONXI_NO_SLOT, .base = ONXI_NO_SLOT, .reordered = ONXI_NO_SLOT
-    };
-    s->value.data = NULL;
-    plan->slots[plan->slot_count] = s;
-    *out = plan->slot_count++;
-    return ONX_OK;
-}
-
-static onx_status add_step(planner *pl, onxi_run_step **out)
-{
-    onxi_run_plan *plan = pl->plan;
-    if (!ONXI_GROW_IN(plan->arena, plan->steps, plan->step_room, (uint64_t)plan->step_count + 1))
-        return ONX_E_MEMORY;
-    *out = &plan->steps[plan->step_count++];
-    memset(*out, 0, sizeof **out);
-    return ONX_OK;
-}
-
-static onx_status add_storage(planner *pl, uint32_t slot)
-{
-    onxi_run_plan *plan = pl->plan;
-    if (!ONXI_GROW_IN(plan->arena, plan->storages, plan->storage_room, (uint64_t)plan->storage_count + 1))
-        return ONX_E_MEMORY;
-    onxi_run_plan_slot *s = plan->slots[slot];
-    plan->storages[plan->storage_count] = (onxi_run_storage){
-        .size = s->value.size, .first = plan->step_count, .last = plan->step_count, .uses_left = s->uses_left
-    };
-    s->storage = plan->storage_count++;
-    return ONX_OK;
-}
-
-static void join_storage(planner *pl, uint32_t slot, uint32_t storage)
-{
-    onxi_run_plan_slot *s = pl->plan->slots[slot];
-    s->storage = storage;
-    pl->plan->storages[storage].uses_left += s->uses_left;
-}
-
-static onxi_run_storage *storage_of(const planner *pl, uint32_t slot)
-{
-    uint32_t storage = slot == ONXI_NO_SLOT ? ONXI_NO_SLOT : pl->plan->slots[slot]->storage;
-    return storage == ONXI_NO_SLOT ? NULL : &pl->plan->storages[storage];
-}
-
-/* Step `step` reads or writes the slot. */
-static void extend_life(planner *pl, uint32_t slot, uint32_t step)
-{
-    onxi_run_plan_slot *s = pl->plan->slots[slot];
-    if (s->place == ONXI_PLACE_BUFFER && s->storage != ONXI_NO_SLOT && pl->plan->storages[s->storage].last < step)
-        pl->plan->storages[s->storage].last = step;
-}
-
-/* One use of a slot of the graph is planned, and so for its copies in other layouts. */
-static void use_planned(planner *pl, uint32_t slot)
-{
-    for (uint32_t at = slot; at != ONXI_NO_SLOT; at = pl->plan->slots[at]->reordered) {
-        onxi_run_plan_slot *s = pl->plan->slots[at];
-        if (s->uses_left)
-            s->uses_left--;
-        if (s->storage != ONXI_NO_SLOT && pl->plan->storages[s->storage].uses_left)
-            pl->plan->storages[s->storage].uses_left--;
-    }
-}
-
 /* ---- types ---- */
 
-static onx_status start_slots(planner *pl, const onx_value *const *inputs)
+static onx_status start_slots(onxi_run_planner *pl, const onx_value *const *inputs)
 {
     onxi_run_graph *g = pl->g;
     onxi_run_plan *plan = pl->plan;
@@ -104,7 +20,7 @@ static onx_status start_slots(planner *pl, const onx_value *const *inputs)
     for (uint32_t i = 0; i < g->slot_count; i++) {
         uint32_t slot;
         const onx_value *c = g->slots[i].constant;
-        ONX_TRY(add_slot(pl, c ? c : &none, c ? ONXI_PLACE_CONSTANT : ONXI_PLACE_NONE, &slot));
+        ONX_TRY(onxi_run_plan_add_slot(pl, c ? c : &none, c ? ONXI_PLACE_CONSTANT : ONXI_PLACE_NONE, &slot));
         plan->slots[slot]->uses_left = g->slots[i].uses;
         if (c)
             plan->slots[slot]->value.data = c->data;
@@ -131,29 +47,24 @@ static onx_status start_slots(planner *pl, const onx_value *const *inputs)
     return ONX_OK;
 }
 
-static onx_value *slot_value(planner *pl, uint32_t slot)
-{
-    return slot == ONXI_NO_SLOT ? NULL : &pl->plan->slots[slot]->value;
-}
-
-static bool foldable(planner *pl, const onxi_run_op *op)
+static bool foldable(onxi_run_planner *pl, const onxi_run_op *op)
 {
     if (!onxi_run_op_is_pure(op))
         return false;
     bool shapes = op->kernels[0]->flags & ONX_KERNEL_SHAPE_ONLY;
     uint64_t size = 0;
     for (uint32_t i = 0; i < op->input_count; i++) {
-        const onx_value *v = slot_value(pl, op->inputs[i]);
+        const onx_value *v = onxi_run_plan_value(pl, op->inputs[i]);
         if (v && !shapes && pl->plan->slots[op->inputs[i]]->place != ONXI_PLACE_CONSTANT)
             return false;
     }
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i] != ONXI_NO_SLOT)
-            size += slot_value(pl, op->outputs[i])->size;
+            size += onxi_run_plan_value(pl, op->outputs[i])->size;
     return size <= FOLD_MAX;
 }
 
-static onx_status fold(planner *pl, const onxi_run_op *op)
+static onx_status fold(onxi_run_planner *pl, const onxi_run_op *op)
 {
     onxi_run_plan *plan = pl->plan;
     onxi_run_env e = *pl->e;
@@ -162,7 +73,7 @@ static onx_status fold(planner *pl, const onxi_run_op *op)
     if (!in || !out)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->input_count; i++)
-        in[i] = slot_value(pl, op->inputs[i]);
+        in[i] = onxi_run_plan_value(pl, op->inputs[i]);
     for (uint32_t i = 0; i < op->output_count; i++) {
         if (op->outputs[i] == ONXI_NO_SLOT)
             continue;
@@ -186,11 +97,11 @@ static onx_status fold(planner *pl, const onxi_run_op *op)
 }
 
 /* The types of the outputs by the operator's rule; *dynamic: they depend on data. */
-static onx_status types_of(planner *pl, const onxi_run_op *op, bool *dynamic)
+static onx_status types_of(onxi_run_planner *pl, const onxi_run_op *op, bool *dynamic)
 {
     *dynamic = op->graph_count > 0;
     for (uint32_t i = 0; i < op->input_count && !*dynamic; i++) {
-        const onx_value *v = slot_value(pl, op->inputs[i]);
+        const onx_value *v = onxi_run_plan_value(pl, op->inputs[i]);
         *dynamic = v && v->kind != ONX_VALUE_TENSOR;
     }
     if (*dynamic)
@@ -200,24 +111,18 @@ static onx_status types_of(planner *pl, const onxi_run_op *op, bool *dynamic)
     if (!in || !out)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->input_count; i++)
-        in[i] = slot_value(pl, op->inputs[i]);
+        in[i] = onxi_run_plan_value(pl, op->inputs[i]);
     for (uint32_t i = 0; i < op->output_count; i++)
-        out[i] = slot_value(pl, op->outputs[i]);
+        out[i] = onxi_run_plan_value(pl, op->outputs[i]);
     ONX_TRY(onxi_run_op_types(pl->e, op, in, out));
     for (uint32_t i = 0; i < op->output_count; i++)
         *dynamic |= out[i] && out[i]->kind != ONX_VALUE_TENSOR;
     return ONX_OK;
 }
 
-static bool same_type(const onx_value *a, const onx_value *b)
-{
-    return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank &&
-           (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
-}
-
 /* An op that takes the place of others has to give the type that they give, and an axis that it takes from them has to
  * be the last one: normalizations go from their axis to the end. Else the parts go in its place. */
-static onx_status type_parts(planner *pl, uint32_t index)
+static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
     bool dynamic = false, refused = false;
@@ -225,30 +130,30 @@ static onx_status type_parts(planner *pl, uint32_t index)
         ONX_TRY(types_of(pl, &op->parts[i], &dynamic));
     refused = dynamic;
     if (!refused) {
-        const onx_value wanted = *slot_value(pl, op->outputs[0]), *x = slot_value(pl, op->inputs[0]);
+        const onx_value wanted = *onxi_run_plan_value(pl, op->outputs[0]), *x = onxi_run_plan_value(pl, op->inputs[0]);
         const onxi_attr_value *axis = onxi_attrs_get(&op->attrs, "axis", ONX_ATTR_INT);
         refused = axis && axis->i != -1 && axis->i != (int64_t)x->rank - 1;
         if (!refused) { /* its own rule may refuse what the parts take: that is said nowhere */
             const onxi_diag_mark said = onxi_diag_here(pl->e->cx);
-            refused =
-                types_of(pl, op, &dynamic) != ONX_OK || dynamic || !same_type(&wanted, slot_value(pl, op->outputs[0]));
+            refused = types_of(pl, op, &dynamic) != ONX_OK || dynamic ||
+                      !onxi_run_same_type(&wanted, onxi_run_plan_value(pl, op->outputs[0]));
             onxi_diag_rewind(pl->e->cx, said);
         }
-        *slot_value(pl, op->outputs[0]) = wanted;
+        *onxi_run_plan_value(pl, op->outputs[0]) = wanted;
     }
     pl->refused[index] = refused;
     pl->any_refused |= refused;
     return ONX_OK;
 }
 
-static onx_status type_op(planner *pl, uint32_t index)
+static onx_status type_op(onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
     bool dynamic;
     if (op->part_count)
         ONX_TRY(type_parts(pl, index));
     if (pl->refused[index]) {
-        const onx_value *v = slot_value(pl, op->outputs[0]);
+        const onx_value *v = onxi_run_plan_value(pl, op->outputs[0]);
         dynamic = !v || v->kind != ONX_VALUE_TENSOR;
     } else {
         ONX_TRY(types_of(pl, op, &dynamic));
@@ -267,7 +172,6 @@ static onx_status type_op(planner *pl, uint32_t index)
     }
     return ONX_OK;
 }
-
 /* ---- chains: a head and the elementwise nodes behind it ---- */
 
 static bool takes_post_ops(const onxi_run_op *op)
@@ -278,7 +182,7 @@ static bool takes_post_ops(const onxi_run_op *op)
     return false;
 }
 
-static bool is_done(const planner *pl, const onxi_run_op *op)
+static bool is_done(const onxi_run_planner *pl, const onxi_run_op *op)
 {
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i] != ONXI_NO_SLOT && pl->plan->slots[op->outputs[i]]->place != ONXI_PLACE_CONSTANT)
@@ -287,7 +191,7 @@ static bool is_done(const planner *pl, const onxi_run_op *op)
 }
 
 /* The sole user of a slot, if its kernel is one that others may compute in passing; ONXI_NO_SLOT otherwise. */
-static uint32_t post_op_of(const planner *pl, uint32_t slot)
+static uint32_t post_op_of(const onxi_run_planner *pl, uint32_t slot)
 {
     const onxi_run_graph_slot *s = &pl->g->slots[slot];
     if (s->uses != 1 || s->is_output)
@@ -298,7 +202,7 @@ static uint32_t post_op_of(const planner *pl, uint32_t slot)
         op->outputs[0] == ONXI_NO_SLOT || !op->kernel_count || op->kernels[0]->post_op == ONX_POST_NONE ||
         takes_post_ops(op) || is_done(pl, op))
         return ONXI_NO_SLOT;
-    if (!same_type(&pl->plan->slots[slot]->value, &pl->plan->slots[op->outputs[0]]->value))
+    if (!onxi_run_same_type(&pl->plan->slots[slot]->value, &pl->plan->slots[op->outputs[0]]->value))
         return ONXI_NO_SLOT;
     uint32_t others = 0;
     for (uint32_t i = 0; i < op->input_count; i++)
@@ -307,7 +211,7 @@ static uint32_t post_op_of(const planner *pl, uint32_t slot)
     return others > 1 ? ONXI_NO_SLOT : user;
 }
 
-static void claim_chain(planner *pl, uint32_t head)
+static void claim_chain(onxi_run_planner *pl, uint32_t head)
 {
     const onxi_run_op *op = &pl->g->ops[head];
     if (pl->dynamic[head] || pl->claimed[head] || !takes_post_ops(op) || !op->output_count ||
@@ -327,415 +231,7 @@ static void claim_chain(planner *pl, uint32_t head)
         pl->head[last] = head;
     }
 }
-
-/* ---- layouts ---- */
-
-static bool layouts_equal(const onx_layout *a, const onx_layout *b)
-{
-    return a == b || (a && b && a->ops == b->ops && a->ops->equal(a, b));
-}
-
-/* The slot, or a copy of it, in the layout. */
-static onx_status in_layout(planner *pl, uint32_t slot, const onx_layout *layout, uint32_t *out)
-{
-    onxi_run_plan *plan = pl->plan;
-    for (uint32_t at = slot; at != ONXI_NO_SLOT; at = plan->slots[at]->reordered)
-        if (layouts_equal(plan->slots[at]->value.layout, layout)) {
-            *out = at;
-            return ONX_OK;
-        }
-    onxi_run_plan_slot *from = plan->slots[slot];
-    onx_value type = from->value;
-    type.layout = layout;
-    uint64_t count = type.count;
-    if (layout)
-        type.size = layout->size;
-    else if (!onxi_tensor_room(type.dtype, count, &type.size))
-        return onxi_no_memory(pl->e->cx);
-    ONX_TRY(add_slot(pl, &type, ONXI_PLACE_BUFFER, out));
-    onxi_run_plan_slot *to = plan->slots[*out];
-    to->uses_left = from->uses_left;
-    to->reordered = from->reordered;
-    from->reordered = *out;
-    ONX_TRY(add_storage(pl, *out));
-    onxi_run_step *step;
-    ONX_TRY(add_step(pl, &step));
-    uint32_t index = plan->step_count - 1;
-    step->kernel = (layout ? layout : from->value.layout)->ops->reorder;
-    step->inputs = ONXI_ARRAY(plan->arena, uint32_t, 2);
-    const onx_value **values = (const onx_value **)ONXI_ARRAY(plan->arena, void *, 2);
-    if (!step->inputs || !values)
-        return ONX_E_MEMORY;
-    step->outputs = step->inputs + 1;
-    step->input_count = step->output_count = 1;
-    step->inputs[0] = slot;
-    step->outputs[0] = *out;
-    values[0] = &from->value;
-    values[1] = &to->value;
-    step->prepare = (onx_prepare){ .cx = pl->e->cx,
-                                   .arena = plan->arena,
-                                   .kernel = step->kernel,
-                                   .input_count = 1,
-                                   .output_count = 1,
-                                   .inputs = values,
-                                   .outputs = (onx_value *const *)(uintptr_t)(const void *)(values + 1),
-                                   .threads = pl->e->session->threads,
-                                   .rows = 1,
-                                   .grain = 1,
-                                   .overwrite = -1 };
-    extend_life(pl, slot, index);
-    extend_life(pl, *out, index);
-    return step->kernel->prepare ? step->kernel->prepare(&step->prepare) : ONX_OK;
-}
-
-/* ---- steps ---- */
-
-static void extend_lives(planner *pl, const onxi_run_step *step, uint32_t index)
-{
-    for (uint32_t i = 0; i < step->input_count + step->capture_count; i++)
-        if (step->inputs[i] != ONXI_NO_SLOT)
-            extend_life(pl, step->inputs[i], index);
-    for (uint32_t i = 0; i < step->output_count; i++)
-        if (step->outputs[i] != ONXI_NO_SLOT)
-            extend_life(pl, step->outputs[i], index);
-}
-
-/* What holds subgraphs knows its kernel now, whatever its operands will be. */
-static onx_status prepare_holder(planner *pl, onxi_run_step *step)
-{
-    const onxi_run_op *op = step->op;
-    onx_arena *arena = pl->plan->arena;
-    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
-    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
-    bool *last_use = ONXI_ARRAY(arena, bool, op->input_count + 1u);
-    if (!inputs || !outputs || !last_use)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < op->input_count; i++)
-        inputs[i] = slot_value(pl, step->inputs[i]);
-    for (uint32_t i = 0; i < op->output_count; i++)
-        outputs[i] = slot_value(pl, step->outputs[i]);
-    onx_prepare p = { .inputs = inputs, .outputs = outputs, .last_use = last_use };
-    onxi_run_op_describe(pl->e, op, &p);
-    ONX_TRY(onxi_run_op_prepare(pl->e, op, &p, NULL, false));
-    step->kernel = p.kernel;
-    step->prepare = p;
-    step->first_site = pl->plan->site_count;
-    pl->plan->site_count += op->graph_count;
-    return ONX_OK;
-}
-
-static onx_status plan_dynamic(planner *pl, const onxi_run_op *op)
-{
-    onxi_run_plan *plan = pl->plan;
-    uint32_t inputs = op->input_count + op->capture_count;
-    uint32_t *list = ONXI_ARRAY(plan->arena, uint32_t, inputs + op->output_count + 1u);
-    if (!list)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < inputs; i++) {
-        list[i] = op->inputs[i];
-        if (list[i] != ONXI_NO_SLOT)
-            ONX_TRY(in_layout(pl, op->inputs[i], NULL, &list[i]));
-    }
-    onxi_run_step *step;
-    ONX_TRY(add_step(pl, &step));
-    step->op = op;
-    step->eager = !op->graph_count;
-    step->inputs = list;
-    step->outputs = list + inputs;
-    step->input_count = op->input_count;
-    step->capture_count = op->capture_count;
-    step->output_count = op->output_count;
-    for (uint32_t i = 0; i < op->output_count; i++)
-        step->outputs[i] = op->outputs[i];
-    extend_lives(pl, step, plan->step_count - 1);
-    bool *last_use = ONXI_ARRAY(plan->arena, bool, inputs + 1u);
-    if (!last_use)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < inputs; i++) {
-        const onxi_run_plan_slot *s = op->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[op->inputs[i]];
-        last_use[i] = s && s->uses_left == 1 && (s->place == ONXI_PLACE_DYNAMIC || s->place == ONXI_PLACE_INPUT);
-    }
-    step->last_use = last_use;
-    for (uint32_t i = 0; i < inputs; i++)
-        if (op->inputs[i] != ONXI_NO_SLOT)
-            use_planned(pl, op->inputs[i]);
-    return step->eager ? ONX_OK : prepare_holder(pl, step);
-}
-
-/* What a step is made from: the op's operands, then those of its post_ops. */
-typedef struct draft {
-    const onxi_run_op *op;
-    uint32_t *slots; /* of the graph */
-    uint32_t count;
-    const onx_value **as_laid_out, **row_major;
-    bool *last_use;
-    onx_post_op *post_ops;
-    const onxi_run_op **post_op_ops;
-    uint32_t post_op_count;
-    onx_prepare p;
-} draft;
-
-static onx_status draft_operand(planner *pl, draft *d, uint32_t slot)
-{
-    onx_arena *arena = pl->plan->arena;
-    uint32_t i = d->count++;
-    d->slots[i] = slot;
-    if (slot == ONXI_NO_SLOT)
-        return ONX_OK;
-    onx_value *v = slot_value(pl, slot);
-    d->as_laid_out[i] = d->row_major[i] = v;
-    if (v->layout) {
-        onx_value *copy = ONXI_NEW(arena, onx_value);
-        if (!copy)
-            return ONX_E_MEMORY;
-        *copy = *v;
-        copy->layout = NULL;
-        d->row_major[i] = copy;
-    }
-    return ONX_OK;
-}
-
-static onx_status draft_post_op(planner *pl, draft *d, uint32_t chain_slot, const onxi_run_op *op)
-{
-    onx_arena *arena = pl->plan->arena;
-    onx_post_op *f = &d->post_ops[d->post_op_count];
-    onx_prepare *as = ONXI_NEW(arena, onx_prepare);
-    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
-    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, 1);
-    if (!as || !inputs || !outputs)
-        return ONX_E_MEMORY;
-    f->operand = -1;
-    for (uint32_t i = 0; i < op->input_count; i++) {
-        inputs[i] = slot_value(pl, op->inputs[i]);
-        if (op->inputs[i] == chain_slot)
-            f->port = i;
-        else if (op->inputs[i] != ONXI_NO_SLOT && pl->plan->slots[op->inputs[i]]->place != ONXI_PLACE_CONSTANT) {
-            f->operand = (int32_t)d->count;
-            ONX_TRY(draft_operand(pl, d, op->inputs[i]));
-        }
-    }
-    outputs[0] = slot_value(pl, op->outputs[0]);
-    as->inputs = inputs;
-    as->outputs = outputs;
-    onxi_run_op_describe(pl->e, op, as);
-    as->kernel = op->kernels[0];
-    f->prepare = as;
-    d->post_op_ops[d->post_op_count++] = op;
-    return ONX_OK;
-}
-
-/* Which operands nobody needs after this step: all uses of their storage that are still to be planned are its own.
- * They are counted in the storages, so that a node with many operands costs no more than as many with one. */
-static void find_last_uses(planner *pl, draft *d)
-{
-    onxi_run_plan *plan = pl->plan;
-    for (uint32_t i = 0; i < d->count; i++) {
-        onxi_run_storage *storage = storage_of(pl, d->slots[i]);
-        if (storage)
-            storage->here++;
-    }
-    for (uint32_t i = 0; i < d->count; i++) {
-        const onxi_run_storage *storage = storage_of(pl, d->slots[i]);
-        d->last_use[i] =
-            storage && plan->slots[d->slots[i]]->place == ONXI_PLACE_BUFFER && storage->uses_left <= storage->here;
-    }
-    for (uint32_t i = 0; i < d->count; i++) {
-        onxi_run_storage *storage = storage_of(pl, d->slots[i]);
-        if (storage)
-            storage->here = 0;
-    }
-}
-
-static onx_status draft_make(planner *pl, draft *d, const onxi_run_op *op, uint32_t chain)
-{
-    onx_arena *arena = pl->plan->arena;
-    uint32_t room = op->input_count + chain + 1u;
-    *d = (draft){ .op = op,
-                  .slots = ONXI_ARRAY(arena, uint32_t, room),
-                  .as_laid_out = (const onx_value **)ONXI_ARRAY(arena, void *, room),
-                  .row_major = (const onx_value **)ONXI_ARRAY(arena, void *, room),
-                  .last_use = ONXI_ARRAY(arena, bool, room),
-                  .post_ops = ONXI_ARRAY(arena, onx_post_op, chain + 1u),
-                  .post_op_ops = (const onxi_run_op **)ONXI_ARRAY(arena, void *, chain + 1u) };
-    if (!d->slots || !d->as_laid_out || !d->row_major || !d->last_use || !d->post_ops || !d->post_op_ops)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < op->input_count; i++)
-        ONX_TRY(draft_operand(pl, d, op->inputs[i]));
-    uint32_t slot = op->output_count ? op->outputs[0] : ONXI_NO_SLOT;
-    for (uint32_t n = 0; n < chain; n++) {
-        const onxi_run_op *next = &pl->g->ops[pl->g->slots[slot].user];
-        ONX_TRY(draft_post_op(pl, d, slot, next));
-        slot = next->outputs[0];
-    }
-    find_last_uses(pl, d);
-    return ONX_OK;
-}
-
-/* Where output 0 goes: over an input, as a view, or into memory of its own. */
-static onx_status place_first(planner *pl, const draft *d, const onxi_run_step *step, uint32_t out)
-{
-    onxi_run_plan *plan = pl->plan;
-    onxi_run_plan_slot *o = plan->slots[out];
-    uint16_t flags = step->kernel->flags;
-    if (flags & ONX_KERNEL_VIEW && step->input_count && step->inputs[0] != ONXI_NO_SLOT) {
-        onxi_run_plan_slot *from = plan->slots[step->inputs[0]];
-        o->place = from->place;
-        switch (from->place) {
-        case ONXI_PLACE_BUFFER:
-            join_storage(pl, out, from->storage);
-            break;
-        case ONXI_PLACE_CONSTANT:
-            o->value.data = from->value.data;
-            break;
-        default:
-            o->place = ONXI_PLACE_VIEW;
-            o->base = from->place == ONXI_PLACE_VIEW ? from->base : step->inputs[0];
-            break;
-        }
-        return ONX_OK;
-    }
-    if (d->p.overwrite >= 0 && (uint32_t)d->p.overwrite < d->count) {
-        const onxi_run_plan_slot *from = plan->slots[step->inputs[d->p.overwrite]];
-        if (from->place == ONXI_PLACE_BUFFER && from->value.size >= o->value.size) {
-            join_storage(pl, out, from->storage);
-            return ONX_OK;
-        }
-        return onx_prepare_fail(&d->p, ONX_E_INVALID, "the kernel overwrites an input that is still needed");
-    }
-    for (uint32_t i = 0; flags & ONX_KERNEL_IN_PLACE && i < step->input_count; i++) {
-        const onxi_run_plan_slot *from = step->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[step->inputs[i]];
-        if (from && d->last_use[i] && from->place == ONXI_PLACE_BUFFER && from->value.size == o->value.size &&
-            from->value.dtype == o->value.dtype && layouts_equal(from->value.layout, o->value.layout)) {
-            join_storage(pl, out, from->storage);
-            return ONX_OK;
-        }
-    }
-    return add_storage(pl, out);
-}
-
-static bool is_view(const onxi_run_op *op)
-{
-    return op->kernel_count && op->kernels[0]->flags & ONX_KERNEL_VIEW;
-}
-
-/* FLAT kernels see their inputs as they are laid out only if all have one layout and the shape of the output. */
-static bool same_layout(const draft *d, const onx_value *out)
-{
-    if (!d->op->input_count || !d->as_laid_out[0] || !d->as_laid_out[0]->layout)
-        return false;
-    uint32_t count = is_view(d->op) ? 1 : d->op->input_count;
-    for (uint32_t i = 0; i < count; i++)
-        if (d->as_laid_out[i] && (!layouts_equal(d->as_laid_out[i]->layout, d->as_laid_out[0]->layout) ||
-                                  !same_type(d->as_laid_out[i], out)))
-            return false;
-    return true;
-}
-
-static onx_status settle_inputs(planner *pl, draft *d, const onx_kernel *kernel, bool flat, uint32_t **out)
-{
-    uint32_t *list = ONXI_ARRAY(pl->plan->arena, uint32_t, d->count + 1u);
-    if (!list)
-        return ONX_E_MEMORY;
-    uint32_t alike_count = kernel->flags & ONX_KERNEL_VIEW ? 1 : d->op->input_count;
-    for (uint32_t i = 0; i < d->count; i++) {
-        list[i] = d->slots[i];
-        if (list[i] == ONXI_NO_SLOT)
-            continue;
-        const onx_layout *layout = kernel->flags & ONX_KERNEL_LAYOUTS ? d->p.want[i]
-                                   : kernel->flags & ONX_KERNEL_FLAT && flat && i < alike_count
-                                       ? d->as_laid_out[i]->layout
-                                       : NULL;
-        ONX_TRY(in_layout(pl, d->slots[i], layout, &list[i]));
-    }
-    *out = list;
-    return ONX_OK;
-}
-
-static onx_status plan_static(planner *pl, const onxi_run_op *op, uint32_t chain)
-{
-    onxi_run_plan *plan = pl->plan;
-    onx_arena *arena = plan->arena;
-    draft d;
-    ONX_TRY(draft_make(pl, &d, op, chain));
-    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
-    const onx_layout **want = (const onx_layout **)ONXI_ARRAY(arena, void *, d.count + 1u);
-    if (!outputs || !want)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < op->output_count; i++)
-        outputs[i] = slot_value(pl, op->outputs[i]);
-    for (uint32_t i = 0; i < d.count; i++)
-        want[i] = d.as_laid_out[i] ? d.as_laid_out[i]->layout : NULL;
-    bool flat = op->output_count && outputs[0] && same_layout(&d, outputs[0]);
-    d.p.inputs = d.as_laid_out;
-    d.p.outputs = outputs;
-    onxi_run_op_describe(pl->e, op, &d.p);
-    d.p.operand_count = d.count;
-    d.p.last_use = d.last_use;
-    d.p.want = want;
-    d.p.post_ops = d.post_ops;
-    d.p.post_op_count = d.post_op_count;
-    ONX_TRY(onxi_run_op_prepare(pl->e, op, &d.p, d.row_major, flat));
-    const onx_kernel *kernel = d.p.kernel;
-    if (kernel->flags & ONX_KERNEL_VIEW && kernel->flags & ONX_KERNEL_FLAT && flat)
-        outputs[0]->layout = d.as_laid_out[0]->layout;
-    uint32_t taken = d.p.post_ops_done <= d.post_op_count ? d.p.post_ops_done : 0;
-    uint32_t *inputs, *outs = ONXI_ARRAY(arena, uint32_t, op->output_count + 1u);
-    if (!outs)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < op->output_count; i++)
-        outs[i] = op->outputs[i];
-    if (taken) { /* the last of them is what comes out */
-        outs[0] = d.post_op_ops[taken - 1]->outputs[0];
-        onx_value *final = slot_value(pl, outs[0]);
-        final->layout = outputs[0]->layout;
-        final->size = outputs[0]->size;
-        outputs[0] = final;
-    }
-    for (uint32_t i = 0; i < op->output_count; i++)
-        if (outputs[i] && outputs[i]->layout)
-            outputs[i]->size = outputs[i]->layout->size;
-    /* operands of post-operations that were not taken are none of this step */
-    uint32_t used = op->input_count;
-    for (uint32_t n = 0; n < taken; n++)
-        if (d.post_ops[n].operand >= 0)
-            used = (uint32_t)d.post_ops[n].operand + 1;
-    d.count = used;
-    d.p.operand_count = used;
-    ONX_TRY(settle_inputs(pl, &d, kernel, flat, &inputs));
-    onxi_run_step draft_step = { .op = op,
-                                 .kernel = kernel,
-                                 .inputs = inputs,
-                                 .input_count = used,
-                                 .outputs = outs,
-                                 .output_count = op->output_count };
-    for (uint32_t i = 0; i < op->output_count; i++)
-        if (outs[i] != ONXI_NO_SLOT)
-            ONX_TRY(i == 0 ? place_first(pl, &d, &draft_step, outs[i]) : add_storage(pl, outs[i]));
-    const onx_value **bound = (const onx_value **)ONXI_ARRAY(arena, void *, used + 1u);
-    if (!bound)
-        return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < used; i++)
-        bound[i] = slot_value(pl, inputs[i]);
-    d.p.inputs = bound;
-    draft_step.prepare = d.p;
-    bool view = kernel->flags & ONX_KERNEL_VIEW && used && inputs[0] != ONXI_NO_SLOT;
-    if (view) {
-        extend_lives(pl, &draft_step, plan->step_count);
-    } else {
-        onxi_run_step *step;
-        ONX_TRY(add_step(pl, &step));
-        *step = draft_step;
-        extend_lives(pl, step, plan->step_count - 1);
-    }
-    for (uint32_t i = 0; i < used; i++)
-        if (d.slots[i] != ONXI_NO_SLOT)
-            use_planned(pl, d.slots[i]);
-    for (uint32_t n = taken; n < d.post_op_count; n++) /* what it did not take has the usual way */
-        ONX_TRY(plan_static(pl, d.post_op_ops[n], 0));
-    return ONX_OK;
-}
-
-static onx_status plan_steps(planner *pl)
+static onx_status plan_steps(onxi_run_planner *pl)
 {
     onxi_run_graph *g = pl->g;
     for (uint32_t i = 0; i < g->op_count; i++) {
@@ -746,20 +242,20 @@ static onx_status plan_steps(planner *pl)
         if (is_done(pl, op) && op->output_count) {
             for (uint32_t k = 0; k < op->input_count; k++)
                 if (op->inputs[k] != ONXI_NO_SLOT)
-                    use_planned(pl, op->inputs[k]);
+                    onxi_run_plan_use_planned(pl, op->inputs[k]);
             continue;
         }
         if (pl->dynamic[i]) {
-            ONX_TRY(plan_dynamic(pl, op));
+            ONX_TRY(onxi_run_plan_dynamic(pl, op));
             continue;
         }
         if (pl->head[i] != ONXI_NO_SLOT) {
             uint32_t chain = 0;
             for (uint32_t at = pl->head[i]; at != i; at = g->slots[g->ops[at].outputs[0]].user)
                 chain++;
-            ONX_TRY(plan_static(pl, &g->ops[pl->head[i]], chain));
+            ONX_TRY(onxi_run_plan_static(pl, &g->ops[pl->head[i]], chain));
         } else if (!pl->claimed[i]) {
-            ONX_TRY(plan_static(pl, op, 0));
+            ONX_TRY(onxi_run_plan_static(pl, op, 0));
         }
     }
     pl->plan->outputs = ONXI_ARRAY(pl->plan->arena, uint32_t, g->output_count + 1u);
@@ -767,9 +263,9 @@ static onx_status plan_steps(planner *pl)
     if (!pl->plan->outputs || !pl->plan->moves)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < g->output_count; i++)
-        ONX_TRY(in_layout(pl, g->outputs[i], NULL, &pl->plan->outputs[i]));
+        ONX_TRY(onxi_run_plan_in_layout(pl, g->outputs[i], NULL, &pl->plan->outputs[i]));
     for (uint32_t i = 0; i < g->output_count; i++)
-        extend_life(pl, pl->plan->outputs[i], pl->plan->step_count);
+        onxi_run_plan_extend_life(pl, pl->plan->outputs[i], pl->plan->step_count);
     for (uint32_t i = g->output_count; i-- > 0;) {
         onxi_run_plan_slot *s = pl->plan->slots[pl->plan->outputs[i]];
         pl->plan->moves[i] = (s->place == ONXI_PLACE_DYNAMIC || s->place == ONXI_PLACE_INPUT) && !s->moved;
@@ -780,7 +276,7 @@ static onx_status plan_steps(planner *pl)
 
 /* ---- memory ---- */
 
-static onx_status add_workspace(planner *pl)
+static onx_status add_workspace(onxi_run_planner *pl)
 {
     onxi_run_plan *plan = pl->plan;
     uint64_t workspace = 0, each = 0, total, threads = pl->e->session->threads;
@@ -808,7 +304,7 @@ static onx_status add_workspace(planner *pl)
     return ONX_OK;
 }
 
-static onx_status make(planner *pl, const onx_value *const *inputs)
+static onx_status make(onxi_run_planner *pl, const onx_value *const *inputs)
 {
     onxi_run_graph *g = pl->g;
     onx_arena *arena = pl->plan->arena;
@@ -867,7 +363,7 @@ static onx_status try_plan(onxi_run_graph *g, const onx_value *const *inputs, co
     onxi_run_env e = {
         .cx = own, .session = s, .graph = g, .arena = arena, .plan = plan, .watch = o->watch, .nonfinite = o->nonfinite
     };
-    planner pl = { .e = &e, .g = g, .plan = plan };
+    onxi_run_planner pl = { .e = &e, .g = g, .plan = plan };
     onx_status status = make(&pl, inputs);
     if (status == ONX_OK && pl.any_refused) {
         if (!(*refused_out = ONXI_ARRAY(keep, bool, g->op_count)))

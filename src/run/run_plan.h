@@ -1,0 +1,47 @@
+/* run_plan.h - what the files share that make a plan: run_plan.c in which order, run_step.c each step, run_layout.c
+ * slots, storages and layouts. */
+#ifndef ONXI_RUN_PLAN_H
+#define ONXI_RUN_PLAN_H
+
+#include "run/run.h"
+
+typedef struct onxi_run_planner {
+    onxi_run_env *e;
+    onxi_run_graph *g;
+    onxi_run_plan *plan;
+    bool *dynamic;    /* per op */
+    uint8_t *claimed; /* per op: done in passing by a chain */
+    uint32_t *head;   /* per op: the head of the chain that ends here, ONXI_NO_SLOT: none */
+    bool *refused;    /* per op: it cannot take the place of its parts here */
+    bool any_refused;
+} onxi_run_planner;
+
+/* ---- slots, storages, layouts (run_layout.c) ---- */
+
+/* The value of a slot; NULL for ONXI_NO_SLOT. */
+onx_value *onxi_run_plan_value(onxi_run_planner *pl, uint32_t slot);
+onx_status onxi_run_plan_add_slot(onxi_run_planner *pl, const onx_value *type, onxi_run_residence place, uint32_t *out);
+onx_status onxi_run_plan_add_step(onxi_run_planner *pl, onxi_run_step **out);
+/* Memory of its own for a slot, or that of another one. */
+onx_status onxi_run_plan_add_storage(onxi_run_planner *pl, uint32_t slot);
+void onxi_run_plan_join_storage(onxi_run_planner *pl, uint32_t slot, uint32_t storage);
+/* NULL when it has none. */
+onxi_run_storage *onxi_run_plan_storage(const onxi_run_planner *pl, uint32_t slot);
+/* Step `step` reads or writes the slot. */
+void onxi_run_plan_extend_life(onxi_run_planner *pl, uint32_t slot, uint32_t step);
+/* One use of a slot of the graph is planned, and so for its copies in other layouts. */
+void onxi_run_plan_use_planned(onxi_run_planner *pl, uint32_t slot);
+bool onxi_run_layouts_equal(const onx_layout *a, const onx_layout *b);
+/* The slot, or a copy of it, in the layout. */
+onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const onx_layout *layout, uint32_t *out);
+
+/* ---- steps (run_step.c) ---- */
+
+bool onxi_run_same_type(const onx_value *a, const onx_value *b);
+/* The step of an op whose types come while running. */
+onx_status onxi_run_plan_dynamic(onxi_run_planner *pl, const onxi_run_op *op);
+/* The step of any other op, and of the `chain` elementwise ones behind it as far as its kernel does them in passing;
+ * those that it does not get steps of their own. */
+onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uint32_t chain);
+
+#endif

@@ -1,0 +1,382 @@
+/* run_step.c - the steps of a plan: the kernel of an op with what it does in passing, the layouts of its operands, and
+ * where its results go. */
+#include "run/run_plan.h"
+
+bool onxi_run_same_type(const onx_value *a, const onx_value *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+}
+
+/* ---- steps ---- */
+
+static void extend_lives(onxi_run_planner *pl, const onxi_run_step *step, uint32_t index)
+{
+    for (uint32_t i = 0; i < step->input_count + step->capture_count; i++)
+        if (step->inputs[i] != ONXI_NO_SLOT)
+            onxi_run_plan_extend_life(pl, step->inputs[i], index);
+    for (uint32_t i = 0; i < step->output_count; i++)
+        if (step->outputs[i] != ONXI_NO_SLOT)
+            onxi_run_plan_extend_life(pl, step->outputs[i], index);
+}
+
+/* What holds subgraphs knows its kernel now, whatever its operands will be. */
+static onx_status prepare_holder(onxi_run_planner *pl, onxi_run_step *step)
+{
+    const onxi_run_op *op = step->op;
+    onx_arena *arena = pl->plan->arena;
+    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
+    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
+    bool *last_use = ONXI_ARRAY(arena, bool, op->input_count + 1u);
+    if (!inputs || !outputs || !last_use)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        inputs[i] = onxi_run_plan_value(pl, step->inputs[i]);
+    for (uint32_t i = 0; i < op->output_count; i++)
+        outputs[i] = onxi_run_plan_value(pl, step->outputs[i]);
+    onx_prepare p = { .inputs = inputs, .outputs = outputs, .last_use = last_use };
+    onxi_run_op_describe(pl->e, op, &p);
+    ONX_TRY(onxi_run_op_prepare(pl->e, op, &p, NULL, false));
+    step->kernel = p.kernel;
+    step->prepare = p;
+    step->first_site = pl->plan->site_count;
+    pl->plan->site_count += op->graph_count;
+    return ONX_OK;
+}
+
+onx_status onxi_run_plan_dynamic(onxi_run_planner *pl, const onxi_run_op *op)
+{
+    onxi_run_plan *plan = pl->plan;
+    uint32_t inputs = op->input_count + op->capture_count;
+    uint32_t *list = ONXI_ARRAY(plan->arena, uint32_t, inputs + op->output_count + 1u);
+    if (!list)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < inputs; i++) {
+        list[i] = op->inputs[i];
+        if (list[i] != ONXI_NO_SLOT)
+            ONX_TRY(onxi_run_plan_in_layout(pl, op->inputs[i], NULL, &list[i]));
+    }
+    onxi_run_step *step;
+    ONX_TRY(onxi_run_plan_add_step(pl, &step));
+    step->op = op;
+    step->eager = !op->graph_count;
+    step->inputs = list;
+    step->outputs = list + inputs;
+    step->input_count = op->input_count;
+    step->capture_count = op->capture_count;
+    step->output_count = op->output_count;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        step->outputs[i] = op->outputs[i];
+    extend_lives(pl, step, plan->step_count - 1);
+    bool *last_use = ONXI_ARRAY(plan->arena, bool, inputs + 1u);
+    if (!last_use)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < inputs; i++) {
+        const onxi_run_plan_slot *s = op->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[op->inputs[i]];
+        last_use[i] = s && s->uses_left == 1 && (s->place == ONXI_PLACE_DYNAMIC || s->place == ONXI_PLACE_INPUT);
+    }
+    step->last_use = last_use;
+    for (uint32_t i = 0; i < inputs; i++)
+        if (op->inputs[i] != ONXI_NO_SLOT)
+            onxi_run_plan_use_planned(pl, op->inputs[i]);
+    return step->eager ? ONX_OK : prepare_holder(pl, step);
+}
+
+/* What a step is made from: the op's operands, then those of its post_ops. */
+typedef struct draft {
+    const onxi_run_op *op;
+    uint32_t *slots; /* of the graph */
+    uint32_t count;
+    const onx_value **as_laid_out, **row_major;
+    bool *last_use;
+    onx_post_op *post_ops;
+    const onxi_run_op **post_op_ops;
+    uint32_t post_op_count, taken; /* there are, and done by the kernel */
+    onx_value **outputs;
+    bool flat; /* all inputs have one layout and the shape of the output */
+    onx_prepare p;
+} draft;
+
+static onx_status draft_operand(onxi_run_planner *pl, draft *d, uint32_t slot)
+{
+    onx_arena *arena = pl->plan->arena;
+    uint32_t i = d->count++;
+    d->slots[i] = slot;
+    if (slot == ONXI_NO_SLOT)
+        return ONX_OK;
+    onx_value *v = onxi_run_plan_value(pl, slot);
+    d->as_laid_out[i] = d->row_major[i] = v;
+    if (v->layout) {
+        onx_value *copy = ONXI_NEW(arena, onx_value);
+        if (!copy)
+            return ONX_E_MEMORY;
+        *copy = *v;
+        copy->layout = NULL;
+        d->row_major[i] = copy;
+    }
+    return ONX_OK;
+}
+
+static onx_status draft_post_op(onxi_run_planner *pl, draft *d, uint32_t chain_slot, const onxi_run_op *op)
+{
+    onx_arena *arena = pl->plan->arena;
+    onx_post_op *f = &d->post_ops[d->post_op_count];
+    onx_prepare *as = ONXI_NEW(arena, onx_prepare);
+    const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
+    onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, 1);
+    if (!as || !inputs || !outputs)
+        return ONX_E_MEMORY;
+    f->operand = -1;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        inputs[i] = onxi_run_plan_value(pl, op->inputs[i]);
+        if (op->inputs[i] == chain_slot)
+            f->port = i;
+        else if (op->inputs[i] != ONXI_NO_SLOT && pl->plan->slots[op->inputs[i]]->place != ONXI_PLACE_CONSTANT) {
+            f->operand = (int32_t)d->count;
+            ONX_TRY(draft_operand(pl, d, op->inputs[i]));
+        }
+    }
+    outputs[0] = onxi_run_plan_value(pl, op->outputs[0]);
+    as->inputs = inputs;
+    as->outputs = outputs;
+    onxi_run_op_describe(pl->e, op, as);
+    as->kernel = op->kernels[0];
+    f->prepare = as;
+    d->post_op_ops[d->post_op_count++] = op;
+    return ONX_OK;
+}
+
+/* Which operands nobody needs after this step: all uses of their storage that are still to be planned are its own.
+ * They are counted in the storages, so that a node with many operands costs no more than as many with one. */
+static void find_last_uses(onxi_run_planner *pl, draft *d)
+{
+    onxi_run_plan *plan = pl->plan;
+    for (uint32_t i = 0; i < d->count; i++) {
+        onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
+        if (storage)
+            storage->here++;
+    }
+    for (uint32_t i = 0; i < d->count; i++) {
+        const onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
+        d->last_use[i] =
+            storage && plan->slots[d->slots[i]]->place == ONXI_PLACE_BUFFER && storage->uses_left <= storage->here;
+    }
+    for (uint32_t i = 0; i < d->count; i++) {
+        onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
+        if (storage)
+            storage->here = 0;
+    }
+}
+
+static onx_status draft_make(onxi_run_planner *pl, draft *d, const onxi_run_op *op, uint32_t chain)
+{
+    onx_arena *arena = pl->plan->arena;
+    uint32_t room = op->input_count + chain + 1u;
+    *d = (draft){ .op = op,
+                  .slots = ONXI_ARRAY(arena, uint32_t, room),
+                  .as_laid_out = (const onx_value **)ONXI_ARRAY(arena, void *, room),
+                  .row_major = (const onx_value **)ONXI_ARRAY(arena, void *, room),
+                  .last_use = ONXI_ARRAY(arena, bool, room),
+                  .post_ops = ONXI_ARRAY(arena, onx_post_op, chain + 1u),
+                  .post_op_ops = (const onxi_run_op **)ONXI_ARRAY(arena, void *, chain + 1u) };
+    if (!d->slots || !d->as_laid_out || !d->row_major || !d->last_use || !d->post_ops || !d->post_op_ops)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        ONX_TRY(draft_operand(pl, d, op->inputs[i]));
+    uint32_t slot = op->output_count ? op->outputs[0] : ONXI_NO_SLOT;
+    for (uint32_t n = 0; n < chain; n++) {
+        const onxi_run_op *next = &pl->g->ops[pl->g->slots[slot].user];
+        ONX_TRY(draft_post_op(pl, d, slot, next));
+        slot = next->outputs[0];
+    }
+    find_last_uses(pl, d);
+    return ONX_OK;
+}
+
+/* Where output 0 goes: over an input, as a view, or into memory of its own. */
+static onx_status place_first(onxi_run_planner *pl, const draft *d, const onxi_run_step *step, uint32_t out)
+{
+    onxi_run_plan *plan = pl->plan;
+    onxi_run_plan_slot *o = plan->slots[out];
+    uint16_t flags = step->kernel->flags;
+    if (flags & ONX_KERNEL_VIEW && step->input_count && step->inputs[0] != ONXI_NO_SLOT) {
+        onxi_run_plan_slot *from = plan->slots[step->inputs[0]];
+        o->place = from->place;
+        switch (from->place) {
+        case ONXI_PLACE_BUFFER:
+            onxi_run_plan_join_storage(pl, out, from->storage);
+            break;
+        case ONXI_PLACE_CONSTANT:
+            o->value.data = from->value.data;
+            break;
+        default:
+            o->place = ONXI_PLACE_VIEW;
+            o->base = from->place == ONXI_PLACE_VIEW ? from->base : step->inputs[0];
+            break;
+        }
+        return ONX_OK;
+    }
+    if (d->p.overwrite >= 0 && (uint32_t)d->p.overwrite < d->count) {
+        const onxi_run_plan_slot *from = plan->slots[step->inputs[d->p.overwrite]];
+        if (from->place == ONXI_PLACE_BUFFER && from->value.size >= o->value.size) {
+            onxi_run_plan_join_storage(pl, out, from->storage);
+            return ONX_OK;
+        }
+        return onx_prepare_fail(&d->p, ONX_E_INVALID, "the kernel overwrites an input that is still needed");
+    }
+    for (uint32_t i = 0; flags & ONX_KERNEL_IN_PLACE && i < step->input_count; i++) {
+        const onxi_run_plan_slot *from = step->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[step->inputs[i]];
+        if (from && d->last_use[i] && from->place == ONXI_PLACE_BUFFER && from->value.size == o->value.size &&
+            from->value.dtype == o->value.dtype && onxi_run_layouts_equal(from->value.layout, o->value.layout)) {
+            onxi_run_plan_join_storage(pl, out, from->storage);
+            return ONX_OK;
+        }
+    }
+    return onxi_run_plan_add_storage(pl, out);
+}
+
+static bool is_view(const onxi_run_op *op)
+{
+    return op->kernel_count && op->kernels[0]->flags & ONX_KERNEL_VIEW;
+}
+
+/* FLAT kernels see their inputs as they are laid out only if all have one layout and the shape of the output. */
+static bool same_layout(const draft *d, const onx_value *out)
+{
+    if (!d->op->input_count || !d->as_laid_out[0] || !d->as_laid_out[0]->layout)
+        return false;
+    uint32_t count = is_view(d->op) ? 1 : d->op->input_count;
+    for (uint32_t i = 0; i < count; i++)
+        if (d->as_laid_out[i] && (!onxi_run_layouts_equal(d->as_laid_out[i]->layout, d->as_laid_out[0]->layout) ||
+                                  !onxi_run_same_type(d->as_laid_out[i], out)))
+            return false;
+    return true;
+}
+
+static onx_status settle_inputs(onxi_run_planner *pl, draft *d, const onx_kernel *kernel, bool flat, uint32_t **out)
+{
+    uint32_t *list = ONXI_ARRAY(pl->plan->arena, uint32_t, d->count + 1u);
+    if (!list)
+        return ONX_E_MEMORY;
+    uint32_t alike_count = kernel->flags & ONX_KERNEL_VIEW ? 1 : d->op->input_count;
+    for (uint32_t i = 0; i < d->count; i++) {
+        list[i] = d->slots[i];
+        if (list[i] == ONXI_NO_SLOT)
+            continue;
+        const onx_layout *layout = kernel->flags & ONX_KERNEL_LAYOUTS ? d->p.want[i]
+                                   : kernel->flags & ONX_KERNEL_FLAT && flat && i < alike_count
+                                       ? d->as_laid_out[i]->layout
+                                       : NULL;
+        ONX_TRY(onxi_run_plan_in_layout(pl, d->slots[i], layout, &list[i]));
+    }
+    *out = list;
+    return ONX_OK;
+}
+
+/* Asks the kernels: the first that takes the op says how its operands shall lie and which post-operations it does. */
+static onx_status draft_prepare(onxi_run_planner *pl, draft *d)
+{
+    const onxi_run_op *op = d->op;
+    onx_arena *arena = pl->plan->arena;
+    const onx_layout **want = (const onx_layout **)ONXI_ARRAY(arena, void *, d->count + 1u);
+    d->outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
+    if (!d->outputs || !want)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        d->outputs[i] = onxi_run_plan_value(pl, op->outputs[i]);
+    for (uint32_t i = 0; i < d->count; i++)
+        want[i] = d->as_laid_out[i] ? d->as_laid_out[i]->layout : NULL;
+    d->flat = op->output_count && d->outputs[0] && same_layout(d, d->outputs[0]);
+    d->p.inputs = d->as_laid_out;
+    d->p.outputs = d->outputs;
+    onxi_run_op_describe(pl->e, op, &d->p);
+    d->p.operand_count = d->count;
+    d->p.last_use = d->last_use;
+    d->p.want = want;
+    d->p.post_ops = d->post_ops;
+    d->p.post_op_count = d->post_op_count;
+    ONX_TRY(onxi_run_op_prepare(pl->e, op, &d->p, d->row_major, d->flat));
+    const uint16_t flags = d->p.kernel->flags;
+    if (flags & ONX_KERNEL_VIEW && flags & ONX_KERNEL_FLAT && d->flat)
+        d->outputs[0]->layout = d->as_laid_out[0]->layout;
+    d->taken = d->p.post_ops_done <= d->post_op_count ? d->p.post_ops_done : 0;
+    return ONX_OK;
+}
+
+/* What comes out: of the last post-operation that was taken, in the layout that the kernel gives. Operands of those
+ * that were not taken are none of this step. */
+static onx_status settle_outputs(onxi_run_planner *pl, draft *d, uint32_t **out)
+{
+    const onxi_run_op *op = d->op;
+    uint32_t *outs = *out = ONXI_ARRAY(pl->plan->arena, uint32_t, op->output_count + 1u);
+    if (!outs)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        outs[i] = op->outputs[i];
+    if (d->taken) {
+        outs[0] = d->post_op_ops[d->taken - 1]->outputs[0];
+        onx_value *final = onxi_run_plan_value(pl, outs[0]);
+        final->layout = d->outputs[0]->layout;
+        final->size = d->outputs[0]->size;
+        d->outputs[0] = final;
+    }
+    for (uint32_t i = 0; i < op->output_count; i++)
+        if (d->outputs[i] && d->outputs[i]->layout)
+            d->outputs[i]->size = d->outputs[i]->layout->size;
+    d->count = op->input_count;
+    for (uint32_t n = 0; n < d->taken; n++)
+        if (d->post_ops[n].operand >= 0)
+            d->count = (uint32_t)d->post_ops[n].operand + 1;
+    d->p.operand_count = d->count;
+    return ONX_OK;
+}
+
+/* Where the results go, and the step itself; a view needs none. */
+static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, uint32_t *outs)
+{
+    onxi_run_plan *plan = pl->plan;
+    const onxi_run_op *op = d->op;
+    const onx_kernel *kernel = d->p.kernel;
+    onxi_run_step made = { .op = op,
+                           .kernel = kernel,
+                           .inputs = inputs,
+                           .input_count = d->count,
+                           .outputs = outs,
+                           .output_count = op->output_count };
+    for (uint32_t i = 0; i < op->output_count; i++)
+        if (outs[i] != ONXI_NO_SLOT)
+            ONX_TRY(i == 0 ? place_first(pl, d, &made, outs[i]) : onxi_run_plan_add_storage(pl, outs[i]));
+    const onx_value **bound = (const onx_value **)ONXI_ARRAY(plan->arena, void *, d->count + 1u);
+    if (!bound)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < d->count; i++)
+        bound[i] = onxi_run_plan_value(pl, inputs[i]);
+    d->p.inputs = bound;
+    made.prepare = d->p;
+    if (kernel->flags & ONX_KERNEL_VIEW && d->count && inputs[0] != ONXI_NO_SLOT) {
+        extend_lives(pl, &made, plan->step_count);
+        return ONX_OK;
+    }
+    onxi_run_step *step;
+    ONX_TRY(onxi_run_plan_add_step(pl, &step));
+    *step = made;
+    extend_lives(pl, step, plan->step_count - 1);
+    return ONX_OK;
+}
+
+onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uint32_t chain)
+{
+    draft d;
+    uint32_t *inputs, *outs;
+    ONX_TRY(draft_make(pl, &d, op, chain));
+    ONX_TRY(draft_prepare(pl, &d));
+    ONX_TRY(settle_outputs(pl, &d, &outs));
+    ONX_TRY(settle_inputs(pl, &d, d.p.kernel, d.flat, &inputs));
+    ONX_TRY(place_step(pl, &d, inputs, outs));
+    for (uint32_t i = 0; i < d.count; i++)
+        if (d.slots[i] != ONXI_NO_SLOT)
+            onxi_run_plan_use_planned(pl, d.slots[i]);
+    for (uint32_t n = d.taken; n < d.post_op_count; n++) /* what it did not take has the usual way */
+        ONX_TRY(onxi_run_plan_static(pl, d.post_op_ops[n], 0));
+    return ONX_OK;
+}
