@@ -40,6 +40,7 @@ typedef struct onx_value {
     uint64_t data_room, items_room, text_room;
     uint64_t items_head; /* of items_room, entries that are free before the first item */
     char *text;          /* bytes of the strings */
+    uint64_t text_spare; /* of text_room, bytes at the end that no string uses */
 } onx_value;
 
 /* A value of no kind yet, with one reference. */
@@ -58,7 +59,8 @@ ONX_API onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, o
 ONX_API onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item);
 /* Makes `to` hold what `from` holds; nothing is shared but the items of lists made with the same context. */
 ONX_API onx_status onx_value_assign(onx_value *to, const onx_value *from);
-/* Stores element `index` of a string tensor or key of a map; the bytes are copied. */
+/* Stores element `index` of a string tensor or key of a map; the bytes are copied, in time proportional to their number
+ * over many calls. */
 ONX_API onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text);
 
 /* From a TensorProto, SequenceProto, MapProto, OptionalProto or SparseTensorProto of `doc` (a sparse tensor becomes a

@@ -225,7 +225,7 @@ static void take_inputs(onxi_run_state *st, const onx_value *const *inputs)
         v->flags &= (uint16_t)~ONXI_VALUE_GIVEN;
         v->flags |= ONXI_VALUE_BORROWED;
         v->cx = NULL;
-        v->items_room = v->items_head = v->text_room = v->data_room = 0;
+        v->items_room = v->items_head = v->text_room = v->text_spare = v->data_room = 0;
         v->dims_room = 0;
     }
     for (uint32_t i = 0; i < plan->slot_count; i++)

@@ -209,6 +209,7 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
     ONX_TRY(reserve(value, bytes ? bytes : 1)); /* empty tensors have an address too: kernels add offsets to it */
     if (dtype == ONX_STRING && bytes)
         memset(value->data, 0, bytes);
+    value->text_spare = value->text_room; /* no string is left */
     value->kind = ONX_VALUE_TENSOR;
     value->dtype = (uint8_t)dtype;
     value->rank = rank;
@@ -350,6 +351,7 @@ onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype
     value->count = 0;
     value->size = 0;
     value->layout = NULL;
+    value->text_spare = value->text_room;
     return ONX_OK;
 }
 
@@ -470,10 +472,10 @@ onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
     return ONX_OK;
 }
 
-/* Points the strings of `to` at a copy of the bytes of `from` that it owns. */
-static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count)
+/* Points the strings of `to` at a copy of the bytes of `from` that it owns; so many more can be added behind them. */
+static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count, uint64_t spare)
 {
-    uint64_t total = 0;
+    uint64_t total = spare;
     for (uint64_t i = 0; i < count; i++)
         if (!onxi_add_u64(total, from[i].len, &total))
             return onxi_no_memory(to->cx);
@@ -493,13 +495,29 @@ static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count)
     release(to->cx, to->text, to->text_room);
     to->text = text;
     to->text_room = total;
+    to->text_spare = spare;
     return ONX_OK;
+}
+
+/* Room for one more text of `more` bytes, and for as much again as there is, at least a byte per string: so the strings
+ * are not copied again before as many bytes have come as a copy takes steps. */
+static onx_status grow_texts(onx_value *value, uint64_t more)
+{
+    const onx_str *strings = value->data;
+    uint64_t live = value->count, spare;
+    for (uint64_t i = 0; i < value->count; i++)
+        if (!onxi_add_u64(live, strings[i].len, &live))
+            return onxi_no_memory(value->cx);
+    if (!onxi_add_u64(live, more, &spare) ||
+        spare > onx_ctx_limits(value->cx).memory / 4) /* then not more than needed */
+        spare = more;
+    return copy_texts(value, strings, value->count, spare);
 }
 
 onx_status onxi_value_own_texts(onx_value *value)
 {
-    return value->dtype == ONX_STRING && value->kind == ONX_VALUE_TENSOR ? copy_texts(value, value->data, value->count)
-                                                                         : ONX_OK;
+    const bool strings = value->kind == ONX_VALUE_TENSOR || value->kind == ONX_VALUE_MAP;
+    return value->dtype == ONX_STRING && strings ? copy_texts(value, value->data, value->count, 0) : ONX_OK;
 }
 
 onx_status onxi_value_snapshot(onx_ctx *cx, const onx_value *from, onx_value **out)
@@ -517,20 +535,27 @@ onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text)
 {
     ONXI_NEED(NULL, value);
     ONXI_NEED(value->cx, text.ptr || !text.len);
-    uint64_t count = value->count;
     if (is_fixed(value))
         return ONX_E_MISUSE;
-    if (value->dtype != ONX_STRING || index >= count ||
+    if (value->dtype != ONX_STRING || index >= value->count ||
         (value->kind != ONX_VALUE_TENSOR && value->kind != ONX_VALUE_MAP))
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no string at %llu",
                          (unsigned long long)index);
     onx_str *strings = value->data;
-    onx_str old = strings[index];
-    strings[index] = text;
-    onx_status status = copy_texts(value, strings, count);
-    if (status != ONX_OK)
-        strings[index] = old;
-    return status;
+    if (text.len > value->text_spare) {
+        const onx_str old = strings[index];
+        strings[index] = text; /* it may lie among the bytes that move, and goes with them */
+        const onx_status status = grow_texts(value, text.len);
+        if (status != ONX_OK)
+            strings[index] = old;
+        return status;
+    }
+    char *to = text.len ? value->text + (value->text_room - value->text_spare) : NULL;
+    if (text.len)
+        memcpy(to, text.ptr, text.len);
+    value->text_spare -= text.len;
+    strings[index] = onx_str_make(to, text.len);
+    return ONX_OK;
 }
 
 static onx_status assign_flat(onx_value *to, const onx_value *from)
@@ -538,7 +563,7 @@ static onx_status assign_flat(onx_value *to, const onx_value *from)
     if (from->kind == ONX_VALUE_TENSOR) {
         ONX_TRY(onx_value_reset(to, (onx_dtype)from->dtype, from->rank, from->dims));
         if (from->dtype == ONX_STRING)
-            return copy_texts(to, from->data, from->count);
+            return copy_texts(to, from->data, from->count, 0);
         if (from->size)
             memcpy(to->data, from->data, to->size);
         return ONX_OK;
@@ -555,7 +580,7 @@ static onx_status assign_any(onx_value *to, const onx_value *from)
         ONX_TRY(onx_value_insert(to, i, from->items[i]));
     if (from->kind == ONX_VALUE_MAP && from->count) {
         if (from->dtype == ONX_STRING)
-            return copy_texts(to, from->data, from->count);
+            return copy_texts(to, from->data, from->count, 0);
         memcpy(to->data, from->data, from->count * sizeof(int64_t));
     }
     return ONX_OK;

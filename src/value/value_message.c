@@ -25,6 +25,7 @@ static onx_status from_tensor(onx_value *v, onx_doc *doc, const onx_tensor *t)
         total += onx_view(t->string_data[i]).len;
     ONX_TRY(onxi_value_memory(cx, &v->text, 0, total));
     v->text_room = total;
+    v->text_spare = 0;
     for (uint64_t i = 0; i < count; i++) {
         onx_str s = onx_view(t->string_data[i]);
         if (s.len)
@@ -118,9 +119,7 @@ static onx_status from_map(onx_value *v, onx_doc *doc, const onx_map *m, uint32_
     }
     for (uint32_t i = 0; text && i < count; i++) /* refers to the message until the one copy at the end */
         ((onx_str *)v->data)[i] = onx_view(m->string_keys[i]);
-    if (text && count)
-        ONX_TRY(onx_value_set_text(v, 0, onx_view(m->string_keys[0])));
-    return ONX_OK;
+    return onxi_value_own_texts(v);
 }
 
 static onx_status from_optional(onx_value *v, onx_doc *doc, const onx_optional *o, uint32_t depth)

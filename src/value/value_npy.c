@@ -247,6 +247,7 @@ static onx_status read_texts(const header *h, const array *a, const char *from, 
         return ONX_OK;
     ONX_TRY(onxi_value_memory(v->cx, &v->text, v->text_room, room));
     v->text_room = room;
+    v->text_spare = 0;
     onx_str *strings = v->data;
     char *to = v->text;
     for (uint64_t i = 0; i < v->count; i++, from += step) {

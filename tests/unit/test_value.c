@@ -13,6 +13,9 @@
 
 #include "value/value.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 static onx_ctx *cx;
 
 static int set_up(void **state)
@@ -111,11 +114,70 @@ static void test_value__of_a_plan_is_fixed(void **state)
     onx_doc_free(doc);
 }
 
+/* ---- strings ---- */
+
+typedef struct tally {
+    uint64_t calls, bytes;
+} tally;
+
+static void *count_resize(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    tally *t = user;
+    (void)old_size;
+    t->calls++;
+    t->bytes += new_size;
+    if (new_size)
+        return realloc(ptr, new_size);
+    free(ptr);
+    return NULL;
+}
+
+/* Storing strings one by one takes memory, and so time, in proportion to them; what is overwritten does not pile up. */
+static void test_value__strings_are_stored_one_by_one(void **state)
+{
+    (void)state;
+    enum { COUNT = 100000 };
+    const int64_t dims[] = { COUNT };
+    tally t = { 0 };
+    onx_ctx *own = onx_ctx_new(&(onx_allocator){ count_resize, &t });
+    onx_value *v;
+    char text[32];
+    assert_int_equal(onx_value_new_tensor(own, ONX_STRING, 1, dims, &v), ONX_OK);
+    const uint64_t before = t.bytes;
+    for (int round = 0; round < 3; round++)
+        for (uint64_t i = 0; i < COUNT; i++) {
+            const int len = snprintf(text, sizeof text, "%d.%u", round, (unsigned)i);
+            assert_int_equal(onx_value_set_text(v, i, onx_str_make(text, (size_t)len)), ONX_OK);
+        }
+    assert_true(t.calls < 100);
+    assert_true(t.bytes - before < 100 * COUNT);
+    const onx_str *strings = v->data;
+    for (uint64_t i = 0; i < COUNT; i += 777) {
+        snprintf(text, sizeof text, "2.%u", (unsigned)i);
+        assert_true(onx_str_is(strings[i], text));
+    }
+    /* the value's own bytes, which may move meanwhile */
+    for (uint64_t i = 1; i < COUNT; i++)
+        assert_int_equal(onx_value_set_text(v, i, strings[i - 1]), ONX_OK);
+    assert_true(onx_str_is(strings[COUNT - 1], "2.0"));
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(onx_value_set_text(v, 0, onx_str_of("x")), ONX_OK);
+    assert_int_equal(onx_value_set_text(v, 0, onx_str_make(NULL, 0)), ONX_OK);
+    assert_true(v->text_room < 30 * COUNT && strings[0].len == 0);
+    assert_int_equal(onx_value_reset(v, ONX_STRING, 1, dims), ONX_OK);
+    assert_true(((const onx_str *)v->data)[1].len == 0 && v->text_spare == v->text_room);
+    assert_int_equal(onx_value_set_text(v, 5, onx_str_of("again")), ONX_OK);
+    assert_true(onx_str_is(((const onx_str *)v->data)[5], "again"));
+    onx_value_free(v);
+    onx_ctx_free(own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_value__of_others_is_fixed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_value__of_a_plan_is_fixed, set_up, tear_down),
+        cmocka_unit_test(test_value__strings_are_stored_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,7 +224,7 @@ static onx_status zip_row(const onxi_ml_labels *labels, const float *scores, onx
         ((int64_t *)map->data)[i] = labels->ints[i];
     for (uint32_t i = 0; i < labels->count && labels->texts; i++) /* refer to the model until the one copy below */
         ((onx_str *)map->data)[i] = onx_view(labels->texts[i]);
-    return labels->texts ? onx_value_set_text(map, 0, onx_view(labels->texts[0])) : ONX_OK;
+    return onxi_value_own_texts(map);
 }
 
 static onx_status zip_run(onx_work *work, uint64_t first, uint64_t last)
