@@ -23,7 +23,11 @@ extern "C" {
 #define ONX_VERSION_MINOR 1
 #define ONX_VERSION_PATCH 0
 
-/* ---- status: what kind of thing went wrong; the context's diagnostics say what and where ---- */
+/* ---- status: what kind of thing went wrong; the context's diagnostics say what and where ----
+ *
+ * No argument may be NULL but those of which the declaration says so; of a list without elements the address is not
+ * looked at. What is missing, or out of range, is ONX_E_MISUSE, with a diagnostic where an argument leads to a context.
+ * Functions that return no status answer NULL, 0, false or an empty text then, and do nothing. */
 
 typedef enum onx_status {
 #define STATUS(name, text) ONX_##name,
@@ -154,7 +158,7 @@ typedef struct onx_limits {
 
 #define ONX_DEPTH_MAX 2000u
 
-/* NULL for `allocator` means the C library's. Returns NULL when out of memory. */
+/* `allocator` may be NULL, which means the C library's. Returns NULL when out of memory. */
 ONX_API onx_ctx *onx_ctx_new(const onx_allocator *allocator);
 /* Everything made with the context must have been freed before. NULL is allowed. */
 ONX_API void onx_ctx_free(onx_ctx *cx);
@@ -168,7 +172,7 @@ ONX_API const onx_diag *onx_diag_get(const onx_ctx *cx, size_t index);
 ONX_API size_t onx_diag_total(const onx_ctx *cx, onx_severity severity);
 ONX_API void onx_diag_clear(onx_ctx *cx);
 /* Writes "where: severity: message (value ..., expected ...) [rule]" and a hint line into buf, as snprintf does;
- * returns the length of the whole text. */
+ * returns the length of the whole text. `buf` may be NULL, for the length alone. */
 ONX_API size_t onx_diag_format(const onx_diag *diag, char *buf, size_t size);
 
 /* For hash tables over what files hold: 64 bits by a secret of the context, so that no file can choose names that fall
@@ -219,6 +223,9 @@ typedef struct onx_message {
 } onx_message;
 
 /* ---- element types ---- */
+
+/* Dimensions that a tensor may have. */
+#define ONX_RANK_MAX 64u
 
 typedef enum onx_dtype {
     ONX_UNDEFINED = 0,

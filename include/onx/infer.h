@@ -39,7 +39,7 @@ ONX_API onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_op
 /* What is known of the values of a model. It refers to the document, which must outlive it and must not change. */
 typedef struct onx_infer onx_infer;
 
-/* Infers without writing; fails as onx_infer_model does, *out is NULL then. */
+/* Infers without writing; fails as onx_infer_model does, *out is NULL then. `options` may be NULL. */
 ONX_API onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out);
 /* NULL is allowed. */
 ONX_API void onx_infer_free(onx_infer *infer);
@@ -79,12 +79,13 @@ ONX_API const onx_infer_loss *onx_infer_loss_get(const onx_infer *infer, uint32_
 /* ---- parts of a model ---- */
 
 /* The types of the outputs of a graph whose inputs have these types (NULL entries: as declared). `model` gives operator
- * sets and functions. `outputs` gets output_count types in the arena, NULL where nothing is known. */
+ * sets and functions. `outputs` gets output_count types in the arena, NULL where nothing is known. `options` may be
+ * NULL. */
 ONX_API onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph *graph,
                                    const onx_type *const *inputs, uint32_t input_count,
                                    const onx_infer_options *options, onx_arena *arena, const onx_type **outputs);
 /* The same for a function, with attributes of the caller. NULL entries of `inputs`: omitted. `model` gives the
- * functions that it may call; NULL: none. */
+ * functions that it may call. `model` may be NULL: there are none; `options` may be NULL. */
 ONX_API onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_function *function,
                                       const onx_type *const *inputs, uint32_t input_count,
                                       const onx_attribute *const *attributes, uint32_t attribute_count,

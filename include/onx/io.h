@@ -29,6 +29,7 @@ typedef struct onx_buffer {
     size_t base_size;
     onx_ctx *cx;
 } onx_buffer;
+/* NULL is allowed. */
 ONX_API void onx_buffer_free(onx_buffer *buffer);
 
 /* Where streamed output goes; a status other than ONX_OK ends the writing and is passed on. */
@@ -111,12 +112,13 @@ ONX_API onx_status onx_output_claim(onx_ctx *cx, const char *path, bool in_place
 /* Files are complete before they get their names. For a moment, or all the time where a file system has no nameless
  * files, a file is then under a temporary name: unlinkat(dir, name, 0) removes it. A program that a signal may end
  * keeps a list of these and does that. `made` is called before the name is there, `gone` after it is gone; the strings
- * are valid and `dir` is open in between. NULL ends it. */
+ * are valid and `dir` is open in between. */
 typedef struct onx_temp_watch {
     void (*made)(void *user, int dir, const char *name);
     void (*gone)(void *user, int dir, const char *name);
     void *user;
 } onx_temp_watch;
+/* `watch` may be NULL, which ends it. */
 ONX_API void onx_ctx_watch_temps(onx_ctx *cx, const onx_temp_watch *watch);
 
 /* The bytes of a regular file ("-": of standard input), as many as the memory limit of the context allows. */
@@ -128,6 +130,7 @@ ONX_API onx_status onx_save_bytes(onx_ctx *cx, const char *path, onx_str bytes);
 
 /* The folder that external data of the document is looked for in, or NULL. */
 ONX_API const char *onx_doc_base_dir(const onx_doc *doc);
+/* `dir` may be NULL: there is none. */
 ONX_API onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir);
 /* Is data_location EXTERNAL? */
 ONX_API bool onx_tensor_is_external(const onx_tensor *tensor);

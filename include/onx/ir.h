@@ -576,7 +576,8 @@ typedef struct onx_visit {
 } onx_visit;
 ONX_API onx_status onx_message_walk(onx_ctx *cx, onx_kind kind, void *message,
                                     onx_status (*visit)(void *user, const onx_visit *at), void *user);
-/* The path of a visit: graph.node[3] "conv1" (Conv).attribute[0] "pads". Written as snprintf does. */
+/* The path of a visit: graph.node[3] "conv1" (Conv).attribute[0] "pads". Written as snprintf does; `buf` may be NULL.
+ */
 ONX_API size_t onx_visit_path(const onx_visit *at, char *buf, size_t size);
 
 /* ---- lists ---- */
@@ -598,11 +599,11 @@ ONX_API extern const onx_node_extra onx_node_extra_none;
 ONX_API extern const onx_attribute_extra onx_attribute_extra_none;
 static inline const onx_node_extra *onx_node_more(const onx_node *node)
 {
-    return node->extra ? (const onx_node_extra *)(const void *)node->extra : &onx_node_extra_none;
+    return node && node->extra ? (const onx_node_extra *)(const void *)node->extra : &onx_node_extra_none;
 }
 static inline const onx_attribute_extra *onx_attribute_more(const onx_attribute *a)
 {
-    return a->extra ? (const onx_attribute_extra *)(const void *)a->extra : &onx_attribute_extra_none;
+    return a && a->extra ? (const onx_attribute_extra *)(const void *)a->extra : &onx_attribute_extra_none;
 }
 
 /* The attribute of that name, or NULL; the first one if there are several. */
@@ -617,7 +618,8 @@ ONX_API const char *onx_attribute_type_name(int32_t type); /* "INTS"; NULL for n
 
 /* ---- building ---- */
 
-/* A model document: IR version, producer "onx", one opset_import of the default domain, an empty graph of that name. */
+/* A model document: IR version, producer "onx", one opset_import of the default domain, an empty graph of that name.
+ * `graph_name` may be NULL: it has none. */
 ONX_API onx_status onx_model_new(onx_ctx *cx, const char *graph_name, int64_t opset, onx_doc **out);
 /* Appends a node; NULL when out of memory. Inputs and outputs are added with onx_list_add_text or given as names
  * separated by spaces ("" for none; a lone - is an omitted operand). */
@@ -632,18 +634,21 @@ ONX_API onx_attribute *onx_node_add_floats(onx_arena *arena, onx_node *node, con
                                            uint32_t count);
 ONX_API onx_attribute *onx_node_add_tensor(onx_arena *arena, onx_node *node, const char *name, onx_tensor *value);
 ONX_API onx_attribute *onx_node_add_graph(onx_arena *arena, onx_node *node, const char *name, onx_graph *value);
-/* A tensor type; a dim below 0 is unknown, rank below 0 means any rank. */
+/* A tensor type; a dim below 0 is unknown, rank below 0 means any rank, and above ONX_RANK_MAX there is none. */
 ONX_API onx_type *onx_type_new_tensor(onx_arena *arena, onx_dtype dtype, const int64_t *dims, int rank);
+/* `type` may be NULL: none is declared. */
 ONX_API onx_value_info *onx_graph_add_input(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type);
+/* `type` may be NULL. */
 ONX_API onx_value_info *onx_graph_add_output(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type);
-/* A tensor whose raw_data is a copy of `data` (size as onx_dtype_size says). */
+/* A tensor whose raw_data is a copy of `data` (size as onx_dtype_size says). `name` may be NULL. */
 ONX_API onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank,
                                    const void *data, const char *name);
 
 /* ---- def-use index of one graph, made on demand and thrown away ---- */
 
 typedef struct onx_index onx_index;
-typedef uint32_t onx_name_id; /* names interned in the index; ONX_NO_NAME when a name does not occur */
+typedef uint32_t onx_name_id; /* names interned in the index; ONX_NO_NAME when a name does not occur: such a number has
+                               * no name, no definition and no use */
 #define ONX_NO_NAME UINT32_MAX
 
 typedef enum onx_def_kind {
@@ -665,6 +670,7 @@ typedef struct onx_use {
 
 /* O(nodes + edges). Outer-scope uses inside subgraphs count as uses of the node that holds the subgraph. */
 ONX_API onx_status onx_index_new(onx_ctx *cx, const onx_graph *graph, onx_index **out);
+/* NULL is allowed. */
 ONX_API void onx_index_free(onx_index *index);
 ONX_API uint32_t onx_index_name_count(const onx_index *index);
 ONX_API onx_name_id onx_index_find(const onx_index *index, onx_str name);

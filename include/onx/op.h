@@ -92,7 +92,7 @@ ONX_API const onx_function *onx_op_body(const onx_op *op);
 /* Is it known how to do the operator by others, so that it runs without a kernel of its own? */
 ONX_API bool onx_op_is_composed(const onx_op *op);
 
-/* The following write text as snprintf does and return its whole length. */
+/* The following write text as snprintf does and return its whole length; of 0 bytes at NULL nothing is written. */
 
 /* Y, Mask? = Dropout <seed?> (data, ratio?, training_mode?): ? optional, ... takes the rest, = x a default. */
 ONX_API size_t onx_op_signature(const onx_op *op, char *buf, size_t size);
@@ -108,12 +108,14 @@ typedef struct onx_registry onx_registry;
 ONX_API onx_status onx_registry_new(onx_ctx *cx, onx_registry **out);
 /* NULL is allowed. */
 ONX_API void onx_registry_free(onx_registry *registry);
-/* As onx_op_find; built-in operators first. */
+/* As onx_op_find; built-in operators first. `registry` may be NULL. */
 ONX_API const onx_op *onx_registry_find(const onx_registry *registry, onx_str domain, onx_str name, int64_t opset);
-/* The newest version of each operator, built-in ones first; NULL past the end. */
+/* The newest version of each operator, built-in ones first; NULL past the end. `registry` may be NULL. */
 ONX_API const onx_op *onx_registry_get(const onx_registry *registry, uint32_t index);
-/* Does the registry know all operators of the domain, so that one that it does not find does not exist? */
+/* Does the registry know all operators of the domain, so that one that it does not find does not exist?
+ * `registry` may be NULL. */
 ONX_API bool onx_registry_has_domain(const onx_registry *registry, onx_str domain);
+/* As onx_domain_newest. `registry` may be NULL. */
 ONX_API int64_t onx_registry_newest(const onx_registry *registry, onx_str domain);
 
 /* A node whose types and shapes are being inferred, for custom operators. */
@@ -193,7 +195,7 @@ typedef struct onx_opset_difference {
 } onx_opset_difference;
 /* Calls `found` for each difference in order of name; versioning rules that are broken (OS-06, OS-10, OS-11, OS-15) are
  * reported as diagnostics too. The newer document comes second. Stops with the status that `found` returns unless
- * ONX_OK. */
+ * ONX_OK. `found` may be NULL, for the diagnostics alone. */
 ONX_API onx_status onx_opset_compare(onx_ctx *cx, const onx_doc *older, const onx_doc *newer,
                                      onx_status (*found)(void *user, const onx_opset_difference *difference),
                                      void *user);

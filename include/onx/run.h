@@ -71,6 +71,7 @@ typedef struct onx_run_options {
      * atomic flag. May be NULL. */
     bool (*stop)(void *user);
 } onx_run_options;
+/* `options` may be NULL. */
 ONX_API onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
                                         onx_value **outputs, const onx_run_options *options);
 

@@ -18,11 +18,13 @@ ONX_API bool onx_tensor_count(const onx_tensor *tensor, uint64_t *count_out);
 ONX_API onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
 
 /* Elements first .. first+count-1, converted. Integers saturate, floats round to nearest even, NaN becomes 0 in
- * integers; complex numbers give their real part. Fails for STRING. */
+ * integers; complex numbers give their real part. Fails for STRING. `doc` may be NULL as above. */
 ONX_API onx_status onx_tensor_get_f64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count,
                                       double *out);
+/* `doc` may be NULL. */
 ONX_API onx_status onx_tensor_get_f32(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count,
                                       float *out);
+/* `doc` may be NULL. */
 ONX_API onx_status onx_tensor_get_i64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count,
                                       int64_t *out);
 /* One element of a STRING tensor. */

@@ -51,7 +51,7 @@ ONX_API onx_status onx_text_places_new(const onx_doc *doc, onx_text_places **out
 ONX_API void onx_text_places_free(onx_text_places *places);
 /* Line, column and byte of what a path of a diagnostic names, or of the innermost part around it that the text shows;
  * in calls of functions, inside of those. False when the path is none of this document. The excerpt is the line of the
- * text, as in diagnostics; NULL when it is not wanted. */
+ * text, as in diagnostics; `excerpt_out` may be NULL. */
 ONX_API bool onx_text_places_find(const onx_text_places *places, onx_str path, onx_where *where_out,
                                   onx_str *excerpt_out);
 

@@ -16,8 +16,6 @@ typedef enum onx_value_kind {
     ONX_VALUE_MAP       /* data holds the keys (int64_t or onx_str), items the values */
 } onx_value_kind;
 
-#define ONX_RANK_MAX 64u
-
 struct onx_layout; /* onx/kernel.h; values that a caller sees never have one */
 
 /* Read freely; change through the functions below. Counted references: a value that is put into a sequence is

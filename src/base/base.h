@@ -55,6 +55,14 @@ onx_status onxi_no_memory(onx_ctx *cx);
         if (!(argument))                                                                                               \
             return onxi_misuse((cx), __func__, #argument);                                                             \
     } while (0)
+/* The same for a function that answers otherwise than by a status. */
+#define ONXI_NEED_OR(cx, argument, answer)                                                                             \
+    do {                                                                                                               \
+        if (!(argument)) {                                                                                             \
+            onxi_misuse((cx), __func__, #argument);                                                                    \
+            return answer;                                                                                             \
+        }                                                                                                              \
+    } while (0)
 onx_status onxi_misuse(onx_ctx *cx, const char *function, const char *argument);
 const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx);
 /* A context for a worker on another thread: the allocator and the limits of this one, whose arenas count there, too. */

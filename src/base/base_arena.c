@@ -26,6 +26,9 @@ void *onxi_resize(onx_ctx *cx, void *ptr, size_t old_size, size_t new_size)
 
 onx_status onx_arena_new(onx_ctx *cx, onx_arena **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
     onx_arena *arena = onxi_resize(cx, NULL, 0, sizeof *arena);
     *out = arena;
     if (!arena)
@@ -209,6 +212,7 @@ void *onxi_arena_grow(onx_arena *arena, size_t size)
 
 void *onx_arena_alloc(onx_arena *arena, size_t size)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
     enum { SMALL = 64 };
     /* Most requests are messages. A fixed size is cleared without a call; what lies behind the request is free room. */
     bool roomy = size <= SMALL && (size_t)(arena->end - arena->at) >= SMALL;
@@ -271,6 +275,8 @@ bool onxi_grow(onx_ctx *cx, onx_arena *arena, void *list, size_t size, void *roo
 
 void onx_arena_adopt(onx_arena *arena, onx_arena *from)
 {
+    if (!arena || !from)
+        return;
     onxi_block **last = &arena->blocks;
     while (*last)
         last = &(*last)->next;
@@ -284,11 +290,15 @@ void onx_arena_adopt(onx_arena *arena, onx_arena *from)
 
 size_t onx_arena_size(const onx_arena *arena)
 {
+    if (!arena)
+        return 0;
     return arena->total;
 }
 
 onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out)
 {
+    ONXI_NEED(NULL, arena);
+    ONXI_NEED(arena->cx, out);
     uint64_t address = (uint64_t)(uintptr_t)bytes.ptr;
     if (bytes.len < 0xffff && (address >> 48) == 0) {
         out->bits = bytes.len ? address | (uint64_t)bytes.len << 48 : 0;
@@ -305,6 +315,8 @@ onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out)
 
 onx_status onx_arena_keep(onx_arena *arena, onx_str bytes, onx_bytes *out)
 {
+    ONXI_NEED(NULL, arena);
+    ONXI_NEED(arena->cx, out);
     char *copy = onxi_arena_get(arena, bytes.len ? bytes.len : 1);
     if (!copy)
         return ONX_E_MEMORY;

@@ -381,6 +381,8 @@ void onxi_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint6
 
 onx_status onx_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t count, bool saturate)
 {
+    ONXI_NEED(NULL, out || !count);
+    ONXI_NEED(NULL, in || !count);
     uint64_t bytes;
     if (!known(to) || !known(from) || onx_dtype_class_of(to) == ONX_CLASS_COMPLEX ||
         onx_dtype_class_of(from) == ONX_CLASS_COMPLEX)

@@ -45,11 +45,15 @@ void onx_ctx_free(onx_ctx *cx)
 
 onx_limits onx_ctx_limits(const onx_ctx *cx)
 {
+    if (!cx)
+        return (onx_limits){ 0 };
     return cx->limits;
 }
 
 void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits)
 {
+    if (!cx)
+        return;
     if (limits.depth > ONX_DEPTH_MAX)
         limits.depth = ONX_DEPTH_MAX;
     cx->limits = limits;
@@ -57,6 +61,8 @@ void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits)
 
 void onx_ctx_watch_temps(onx_ctx *cx, const onx_temp_watch *watch)
 {
+    if (!cx)
+        return;
     cx->temps = watch ? *watch : (onx_temp_watch){ 0 };
 }
 
@@ -83,21 +89,29 @@ onx_ctx *onxi_ctx_worker(const onx_ctx *cx)
 
 size_t onx_diag_count(const onx_ctx *cx)
 {
+    if (!cx)
+        return 0;
     return cx->diag_count;
 }
 
 const onx_diag *onx_diag_get(const onx_ctx *cx, size_t index)
 {
+    if (!cx)
+        return NULL;
     return index < cx->diag_count ? cx->diags[index] : NULL;
 }
 
 size_t onx_diag_total(const onx_ctx *cx, onx_severity severity)
 {
+    if (!cx)
+        return 0;
     return (size_t)severity <= ONX_ERROR ? cx->totals[severity] : 0;
 }
 
 void onx_diag_clear(onx_ctx *cx)
 {
+    if (!cx)
+        return;
     onx_arena_free(cx->texts);
     cx->texts = NULL;
     cx->diag_count = 0;
@@ -325,15 +339,20 @@ size_t onx_diag_format(const onx_diag *d, char *buf, size_t size)
 {
     static const char *const severities[] = { "note", "warning", "error" };
     size_t n = 0;
+    if (!buf)
+        size = 0;
     if (size)
         buf[0] = 0;
+    if (!d)
+        return 0;
     if (d->where.kind == ONX_AT_TEXT)
         put(buf, size, &n, "%u:%u: ", d->where.line, d->where.column);
     if (d->where.kind == ONX_AT_BYTE)
         put(buf, size, &n, "byte %llu: ", (unsigned long long)d->where.byte);
     if (d->where.path.len)
         put(buf, size, &n, "%.*s: ", ONX_ARG(d->where.path));
-    put(buf, size, &n, "%s: %.*s", severities[d->severity], ONX_ARG(d->message));
+    put(buf, size, &n, "%s: %.*s", severities[(unsigned)d->severity > ONX_ERROR ? ONX_ERROR : d->severity],
+        ONX_ARG(d->message));
     if (d->value.len)
         put(buf, size, &n, ", found %.*s", ONX_ARG(d->value));
     if (d->expected.len)

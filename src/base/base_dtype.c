@@ -45,6 +45,8 @@ onx_dtype onx_dtype_find(onx_str name)
 
 bool onx_dtype_size(int64_t dtype, uint64_t count, uint64_t *bytes_out)
 {
+    if (!bytes_out)
+        return false;
     unsigned bits = onx_dtype_bits(dtype);
     if (bits == 0)
         return false;

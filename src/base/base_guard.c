@@ -106,6 +106,7 @@ void onxi_guard_leave(onx_ctx *cx)
 
 onx_status onx_ctx_guard_files(onx_ctx *cx)
 {
+    ONXI_NEED(cx, cx);
     return cx->guard ? ONX_OK : onxi_guard_enter(cx);
 }
 

@@ -43,6 +43,8 @@ uint64_t onxi_hash(onxi_secret secret, const void *bytes, size_t len)
 
 uint64_t onx_hash(const onx_ctx *cx, onx_str text, uint64_t before)
 {
+    if (!cx)
+        return 0;
     return onxi_hash(onxi_hash_then(cx->secret, before), text.ptr, text.len);
 }
 

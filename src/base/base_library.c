@@ -129,6 +129,8 @@ const char *onxi_library_missing(onxi_library library)
 
 bool onx_library(uint32_t index, onx_library_info *out)
 {
+    if (!out)
+        return false;
     if (index >= ONXI_LIBRARY_COUNT)
         return false;
     const library_row *row = &rows[index];

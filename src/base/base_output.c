@@ -432,6 +432,8 @@ onx_status onxi_output_open(onx_ctx *cx, const char *path, onxi_output **out)
 
 onx_status onx_output_claim(onx_ctx *cx, const char *path, bool in_place)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, path);
     struct stat st;
     onxi_output *o;
     if (strcmp(path, "-") == 0)

@@ -161,7 +161,7 @@ static onx_status dispatch(onxi_check *k)
     return k->status;
 }
 
-onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options, onx_check_summary *summary_out)
+static onx_status check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options, onx_check_summary *summary_out)
 {
     static const onx_check_options none = { 0 };
     const onx_check_options *o = options ? options : &none;
@@ -212,4 +212,11 @@ onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options
     onxi_release(cx, k->calls, k->call_room * sizeof *k->calls);
     onx_arena_free(arena);
     return status;
+}
+
+onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options, onx_check_summary *summary_out)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    ONXI_CALL(cx, check(cx, doc, options, summary_out));
 }

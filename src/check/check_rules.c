@@ -55,6 +55,8 @@ const onx_rule *onx_rule_find(onx_str id)
 
 const char *onx_rule_group(const onx_rule *rule)
 {
+    if (!rule)
+        return NULL;
     for (const onxi_check_rule_group *g = onxi_check_rule_groups; g->prefix; g++)
         if (rule >= g->rules && rule < g->rules + g->count)
             return g->name;

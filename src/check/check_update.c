@@ -141,6 +141,9 @@ static void judge(onxi_check *k, const onx_model *a, const onx_model *b, const u
 
 onx_status onx_check_update(onx_ctx *cx, const onx_doc *older, const onx_doc *newer)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, older);
+    ONXI_NEED(cx, newer);
     const onx_model *a = older->kind == ONX_KIND_MODEL ? older->root : NULL;
     const onx_model *b = newer->kind == ONX_KIND_MODEL ? newer->root : NULL;
     onx_arena *arena;

@@ -129,11 +129,17 @@ static onx_status infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *
 
 onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
     ONXI_CALL_TO_MAKE(cx, out, onx_infer_free, infer_new(cx, doc, options, out));
 }
 
 onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
     onx_infer *e;
     ONX_TRY(onx_infer_new(cx, doc, options, &e));
     onx_status status = onx_infer_apply(e);
@@ -182,6 +188,12 @@ onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph 
                            uint32_t input_count, const onx_infer_options *options, onx_arena *arena,
                            const onx_type **outputs)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, model);
+    ONXI_NEED(cx, graph);
+    ONXI_NEED(cx, inputs || !input_count);
+    ONXI_NEED(cx, arena);
+    ONXI_NEED(cx, outputs);
     ONXI_CALL(cx, infer_graph(cx, model, graph, inputs, input_count, options, arena, outputs));
 }
 
@@ -231,6 +243,12 @@ onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_fun
                               const onx_attribute *const *attributes, uint32_t attribute_count,
                               const onx_infer_options *options, onx_arena *arena, const onx_type **outputs)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, function);
+    ONXI_NEED(cx, inputs || !input_count);
+    ONXI_NEED(cx, attributes || !attribute_count);
+    ONXI_NEED(cx, arena);
+    ONXI_NEED(cx, outputs);
     ONXI_CALL(cx, infer_function(cx, model, function, inputs, input_count, attributes, attribute_count, options, arena,
                                  outputs));
 }
@@ -239,6 +257,8 @@ onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_fun
 
 const onx_type *onx_infer_type(onx_infer *e, const onx_graph *graph, onx_str name)
 {
+    if (!e || !graph)
+        return NULL;
     onxi_infer_result *result = onxi_infer_result_of(e, graph, false);
     onxi_infer_fact *fact = result ? onxi_infer_result_find(e, result, name) : NULL;
     onx_type *type;
@@ -251,6 +271,8 @@ const onx_type *onx_infer_type(onx_infer *e, const onx_graph *graph, onx_str nam
 
 const onx_type *onx_infer_type_of(void *infer, onx_kind scope_kind, const void *scope, onx_str name)
 {
+    if (!infer || !scope)
+        return NULL;
     return scope_kind == ONX_KIND_GRAPH ? onx_infer_type(infer, scope, name) : NULL;
 }
 
@@ -279,6 +301,8 @@ static knowledge knowledge_of(const onx_infer *e, const onxi_type *type)
 
 onx_infer_summary onx_infer_summarize(const onx_infer *e)
 {
+    if (!e)
+        return (onx_infer_summary){ 0 };
     onx_infer_summary s = { .failed = e->failed };
     for (onxi_infer_loss *l = e->losses; l; l = l->next)
         l->shown.values = 0;
@@ -299,6 +323,8 @@ onx_infer_summary onx_infer_summarize(const onx_infer *e)
 
 const onx_infer_loss *onx_infer_loss_get(const onx_infer *e, uint32_t index)
 {
+    if (!e)
+        return NULL;
     if (index == 0)
         (void)onx_infer_summarize(e); /* counts the values */
     for (const onxi_infer_loss *l = e->losses; l; l = l->next)

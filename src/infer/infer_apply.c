@@ -264,5 +264,6 @@ static onx_status apply(onx_infer *e)
 
 onx_status onx_infer_apply(onx_infer *e)
 {
+    ONXI_NEED(NULL, e);
     ONXI_CALL(e->cx, apply(e));
 }

@@ -367,7 +367,7 @@ static onx_status follow(onx_infer *e, const onxi_infer_dim_places *lists)
     return status == ONX_E_INVALID ? ONX_OK : status; /* e->invalid says it */
 }
 
-onx_status onx_infer_fix(onx_infer *e, onx_str name, int64_t size)
+static onx_status fix(onx_infer *e, onx_str name, int64_t size)
 {
     int64_t before = 0;
     if (size < 0)
@@ -398,4 +398,10 @@ onx_status onx_infer_fix(onx_infer *e, onx_str name, int64_t size)
     e->invalid = false;
     ONX_TRY(follow(e, lists));
     return ONX_E_INVALID;
+}
+
+onx_status onx_infer_fix(onx_infer *e, onx_str name, int64_t size)
+{
+    ONXI_NEED(NULL, e);
+    ONXI_CALL(e->cx, fix(e, name, size));
 }

@@ -128,10 +128,13 @@ static onx_status settle(onx_doc *doc, const char *path, const onx_load_options 
 
 onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load_options *options, onx_doc **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, path);
     static const onx_load_options none = { .format = ONX_FORMAT_AUTO };
     onxi_file file;
     onx_doc *doc = NULL;
-    *out = NULL;
     if (!options)
         options = &none;
     /* Copied anyway: read instead of mapped, so that the file may change meanwhile. */
@@ -223,6 +226,9 @@ static onx_status save(onx_doc *doc, const char *path, onx_format format, const 
 
 onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, const onx_save_options *options)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, const_doc);
+    ONXI_NEED(cx, path);
     onx_doc *doc = (onx_doc *)(uintptr_t)const_doc; /* its messages are not changed; data files may get mapped */
     onx_format format = options ? options->format : ONX_FORMAT_AUTO;
     if (doc->cx != cx)
@@ -242,6 +248,9 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
 
 onx_status onx_load_bytes(onx_ctx *cx, const char *path, onx_buffer *out)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, path);
+    ONXI_NEED(cx, out);
     onxi_file file;
     *out = (onx_buffer){ 0 };
     ONX_TRY(onxi_file_read(cx, path, &file));
@@ -251,6 +260,8 @@ onx_status onx_load_bytes(onx_ctx *cx, const char *path, onx_buffer *out)
 
 onx_status onx_save_bytes(onx_ctx *cx, const char *path, onx_str bytes)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, path);
     onxi_output *output;
     ONX_TRY(onxi_output_open(cx, path, &output));
     onx_status status = onxi_output_write(output, bytes);

@@ -13,6 +13,8 @@ static bool same_word(onx_str a, const char *lower)
 
 onx_format onx_format_of_path(const char *path)
 {
+    if (!path)
+        return ONX_FORMAT_AUTO;
     static const struct {
         const char *extension;
         onx_format format;

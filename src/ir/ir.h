@@ -10,6 +10,10 @@
 
 /* By onx_kind; entry 0 is NULL. */
 extern const onxi_message_table *const onxi_messages[ONX_KIND_COUNT];
+static inline bool onxi_is_kind(onx_kind kind)
+{
+    return kind > ONX_KIND_NONE && kind < ONX_KIND_COUNT;
+}
 
 /* Frees what a layer above attached to a document (mappings, external files). */
 typedef struct onxi_attachment {

@@ -8,6 +8,8 @@ const onx_attribute_extra onx_attribute_extra_none = { .base = { NULL, NULL } };
 
 onx_attribute *onx_node_attribute(const onx_node *node, const char *name)
 {
+    if (!node || !name)
+        return NULL;
     for (uint32_t i = 0; i < node->attribute_count; i++)
         if (onx_str_is(onx_view(node->attribute[i]->name), name))
             return node->attribute[i];
@@ -16,6 +18,8 @@ onx_attribute *onx_node_attribute(const onx_node *node, const char *name)
 
 const void *onx_attribute_value(const onx_attribute *a, uint32_t slot, uint32_t *count)
 {
+    if (!a || !count)
+        return NULL;
     const onxi_message_table *table = onxi_messages[ONX_KIND_ATTRIBUTE];
     const onxi_field *field = onxi_field_find(table, slot);
     uint32_t ignored;
@@ -51,6 +55,8 @@ static const uint8_t slot_of_type[] = {
 
 onx_attribute_type onx_attribute_type_of(const onx_attribute *a)
 {
+    if (!a)
+        return ONX_ATTR_UNDEFINED;
     if (ONX_HAS(attribute, a, type))
         return (onx_attribute_type)a->type;
     for (size_t i = 1; i < sizeof slot_of_type; i++)
@@ -68,6 +74,9 @@ static bool set_text(onx_arena *arena, onx_bytes *field, const char *text)
 
 onx_status onx_model_new(onx_ctx *cx, const char *graph_name, int64_t opset, onx_doc **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
     ONX_TRY(onx_doc_new(cx, ONX_KIND_MODEL, out));
     onx_doc *doc = *out;
     onx_model *model = doc->root;
@@ -105,6 +114,11 @@ static onx_status add_names(onx_arena *arena, onx_bytes **list, uint32_t *count,
 onx_node *onx_graph_add_node(onx_arena *arena, onx_graph *graph, const char *op_type, const char *inputs,
                              const char *outputs)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, graph, NULL);
+    ONXI_NEED_OR(arena->cx, op_type, NULL);
+    ONXI_NEED_OR(arena->cx, inputs, NULL);
+    ONXI_NEED_OR(arena->cx, outputs, NULL);
     onx_node *node = ONX_ADD(arena, graph, node, NODE);
     if (!node || !set_text(arena, &node->op_type, op_type) ||
         add_names(arena, &node->input, &node->input_count, inputs) != ONX_OK ||
@@ -129,6 +143,9 @@ static onx_attribute *add_attribute(onx_arena *arena, onx_node *node, const char
 
 onx_attribute *onx_node_add_int(onx_arena *arena, onx_node *node, const char *name, int64_t value)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, node, NULL);
+    ONXI_NEED_OR(arena->cx, name, NULL);
     onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_INT);
     if (a)
         ONX_SET(attribute, a, i, value);
@@ -137,6 +154,9 @@ onx_attribute *onx_node_add_int(onx_arena *arena, onx_node *node, const char *na
 
 onx_attribute *onx_node_add_float(onx_arena *arena, onx_node *node, const char *name, float value)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, node, NULL);
+    ONXI_NEED_OR(arena->cx, name, NULL);
     onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_FLOAT);
     if (a)
         ONX_SET(attribute, a, f, value);
@@ -145,6 +165,9 @@ onx_attribute *onx_node_add_float(onx_arena *arena, onx_node *node, const char *
 
 onx_attribute *onx_node_add_string(onx_arena *arena, onx_node *node, const char *name, onx_str value)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, node, NULL);
+    ONXI_NEED_OR(arena->cx, name, NULL);
     onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_STRING);
     if (!a || onx_arena_keep(arena, value, &a->s) != ONX_OK)
         return NULL;
@@ -164,6 +187,10 @@ static void *keep_numbers(onx_arena *arena, const void *values, uint32_t count, 
 onx_attribute *onx_node_add_ints(onx_arena *arena, onx_node *node, const char *name, const int64_t *values,
                                  uint32_t count)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, node, NULL);
+    ONXI_NEED_OR(arena->cx, name, NULL);
+    ONXI_NEED_OR(arena->cx, values || !count, NULL);
     onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_INTS);
     int64_t *list = a ? keep_numbers(arena, values, count, sizeof *values) : NULL;
     if (!list)
@@ -176,6 +203,10 @@ onx_attribute *onx_node_add_ints(onx_arena *arena, onx_node *node, const char *n
 onx_attribute *onx_node_add_floats(onx_arena *arena, onx_node *node, const char *name, const float *values,
                                    uint32_t count)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, node, NULL);
+    ONXI_NEED_OR(arena->cx, name, NULL);
+    ONXI_NEED_OR(arena->cx, values || !count, NULL);
     onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_FLOATS);
     float *list = a ? keep_numbers(arena, values, count, sizeof *values) : NULL;
     if (!list)
@@ -187,6 +218,10 @@ onx_attribute *onx_node_add_floats(onx_arena *arena, onx_node *node, const char 
 
 onx_attribute *onx_node_add_tensor(onx_arena *arena, onx_node *node, const char *name, onx_tensor *value)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, node, NULL);
+    ONXI_NEED_OR(arena->cx, name, NULL);
+    ONXI_NEED_OR(arena->cx, value, NULL);
     onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_TENSOR);
     if (a)
         ONX_SET(attribute, a, t, value);
@@ -195,6 +230,10 @@ onx_attribute *onx_node_add_tensor(onx_arena *arena, onx_node *node, const char 
 
 onx_attribute *onx_node_add_graph(onx_arena *arena, onx_node *node, const char *name, onx_graph *value)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, node, NULL);
+    ONXI_NEED_OR(arena->cx, name, NULL);
+    ONXI_NEED_OR(arena->cx, value, NULL);
     onx_attribute *a = add_attribute(arena, node, name, ONX_ATTR_GRAPH);
     if (a)
         ONX_SET(attribute, a, g, value);
@@ -205,6 +244,10 @@ onx_attribute *onx_node_add_graph(onx_arena *arena, onx_node *node, const char *
 
 onx_type *onx_type_new_tensor(onx_arena *arena, onx_dtype dtype, const int64_t *dims, int rank)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, (unsigned)dtype < ONX_DTYPE_COUNT, NULL);
+    ONXI_NEED_OR(arena->cx, rank <= (int)ONX_RANK_MAX, NULL);
+    ONXI_NEED_OR(arena->cx, dims || rank <= 0, NULL);
     onx_type *type = onx_message_new(arena, ONX_KIND_TYPE);
     onx_type_tensor *tensor = type ? onx_message_new(arena, ONX_KIND_TYPE_TENSOR) : NULL;
     if (!tensor)
@@ -239,17 +282,26 @@ static onx_value_info *fill_value(onx_arena *arena, onx_value_info *value, const
 
 onx_value_info *onx_graph_add_input(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, graph, NULL);
+    ONXI_NEED_OR(arena->cx, name, NULL);
     return fill_value(arena, ONX_ADD(arena, graph, input, VALUE_INFO), name, type);
 }
 
 onx_value_info *onx_graph_add_output(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, graph, NULL);
+    ONXI_NEED_OR(arena->cx, name, NULL);
     return fill_value(arena, ONX_ADD(arena, graph, output, VALUE_INFO), name, type);
 }
 
 onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank, const void *data,
                            const char *name)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, rank <= ONX_RANK_MAX, NULL);
+    ONXI_NEED_OR(arena->cx, dims || !rank, NULL);
     onx_tensor *t = onx_message_new(arena, ONX_KIND_TENSOR);
     uint64_t count, bytes;
     if (!t || !(t->dims = keep_numbers(arena, dims, rank, sizeof *dims)))
@@ -261,6 +313,7 @@ onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dim
                   "a tensor of that type and shape cannot be stored as raw data");
         return NULL;
     }
+    ONXI_NEED_OR(arena->cx, data || !bytes, NULL);
     if (onx_arena_keep(arena, onx_str_make(data, (size_t)bytes), &t->raw_data) != ONX_OK)
         return NULL;
     t->has |= onx_tensor_has_raw_data;

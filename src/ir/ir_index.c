@@ -176,7 +176,10 @@ static onx_status sort_uses(builder *b)
 
 onx_status onx_index_new(onx_ctx *cx, const onx_graph *graph, onx_index **out)
 {
+    ONXI_NEED(cx, out);
     *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, graph);
     onx_arena *arena;
     ONX_TRY(onx_arena_new(cx, &arena));
     onx_index *x = ONXI_NEW(arena, onx_index);
@@ -205,11 +208,15 @@ void onx_index_free(onx_index *index)
 
 uint32_t onx_index_name_count(const onx_index *index)
 {
+    if (!index)
+        return 0;
     return index->entry_count;
 }
 
 onx_name_id onx_index_find(const onx_index *index, onx_str name)
 {
+    if (!index)
+        return ONX_NO_NAME;
     uint32_t hash = onxi_table_hash(&index->table, name);
     ONXI_TABLE_EACH (&index->table, hash, i)
         if (onx_str_equal(index->entries[i].name, name))
@@ -217,23 +224,35 @@ onx_name_id onx_index_find(const onx_index *index, onx_str name)
     return ONX_NO_NAME;
 }
 
+/* NULL when there is no such name. */
+static const entry *entry_at(const onx_index *index, onx_name_id id)
+{
+    return index && id < index->entry_count ? &index->entries[id] : NULL;
+}
+
 onx_str onx_index_name(const onx_index *index, onx_name_id id)
 {
-    return index->entries[id].name;
+    const entry *e = entry_at(index, id);
+    return e ? e->name : onx_str_make("", 0);
 }
 
 onx_def onx_index_def(const onx_index *index, onx_name_id id)
 {
-    return index->entries[id].def;
+    const entry *e = entry_at(index, id);
+    return e ? e->def : (onx_def){ .kind = ONX_DEF_NONE };
 }
 
 const onx_use *onx_index_uses(const onx_index *index, onx_name_id id, uint32_t *count)
 {
-    *count = index->entries[id].use_count;
-    return index->uses + index->entries[id].use_at;
+    const entry *e = entry_at(index, id);
+    if (!count)
+        return NULL;
+    *count = e ? e->use_count : 0;
+    return e ? index->uses + e->use_at : NULL;
 }
 
 bool onx_index_is_output(const onx_index *index, onx_name_id id)
 {
-    return index->entries[id].is_output;
+    const entry *e = entry_at(index, id);
+    return e && e->is_output;
 }

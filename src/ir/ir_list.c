@@ -3,6 +3,10 @@
 
 void *onx_list_insert(onx_arena *arena, void **list, uint32_t *count, uint32_t at, size_t size)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, list, NULL);
+    ONXI_NEED_OR(arena->cx, count, NULL);
+    ONXI_NEED_OR(arena->cx, size, NULL);
     uint32_t n = *count;
     if (n == UINT32_MAX || at > n) {
         onxi_fail(arena->cx, n == UINT32_MAX ? ONX_E_LIMIT : ONX_E_MISUSE, ONXI_NOWHERE,
@@ -32,6 +36,8 @@ void *onx_list_insert(onx_arena *arena, void **list, uint32_t *count, uint32_t a
 
 void onx_list_remove(void *list, uint32_t *count, uint32_t at, size_t size)
 {
+    if (!list || !count)
+        return;
     if (at >= *count)
         return;
     char *p = (char *)list + (size_t)at * size;
@@ -42,6 +48,9 @@ void onx_list_remove(void *list, uint32_t *count, uint32_t at, size_t size)
 
 void *onx_list_add_message(onx_arena *arena, void ***list, uint32_t *count, onx_kind kind)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, list, NULL);
+    ONXI_NEED_OR(arena->cx, count, NULL);
     void *m = onx_message_new(arena, kind);
     void *bare = *list;
     void **place = m ? onx_list_insert(arena, &bare, count, *count, sizeof(void *)) : NULL;
@@ -54,6 +63,9 @@ void *onx_list_add_message(onx_arena *arena, void ***list, uint32_t *count, onx_
 
 onx_status onx_list_add_text(onx_arena *arena, onx_bytes **list, uint32_t *count, onx_str text)
 {
+    ONXI_NEED(NULL, arena);
+    ONXI_NEED(arena->cx, list);
+    ONXI_NEED(arena->cx, count);
     onx_bytes kept;
     ONX_TRY(onx_arena_keep(arena, text, &kept));
     void *bare = *list;

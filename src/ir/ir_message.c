@@ -3,11 +3,16 @@
 
 void *onx_message_new(onx_arena *arena, onx_kind kind)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, onxi_is_kind(kind), NULL);
     return onx_arena_alloc(arena, onxi_messages[kind]->size);
 }
 
 void *onx_message_extra(onx_arena *arena, onx_kind kind, void *message)
 {
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, message, NULL);
+    ONXI_NEED_OR(arena->cx, onxi_is_kind(kind), NULL);
     onx_message *m = message;
     if (!m->extra)
         m->extra = onx_arena_alloc(arena, onxi_messages[kind]->extra_size);
@@ -115,7 +120,11 @@ static onx_status copy_message(onx_arena *arena, const onxi_message_table *table
 
 onx_status onx_message_copy(onx_arena *arena, onx_kind kind, const void *message, void **out)
 {
+    ONXI_NEED(NULL, arena);
+    ONXI_NEED(arena->cx, out);
     *out = NULL;
+    ONXI_NEED(arena->cx, message);
+    ONXI_NEED(arena->cx, onxi_is_kind(kind));
     return copy_message(arena, onxi_messages[kind], message, out, 0);
 }
 
@@ -181,5 +190,7 @@ static bool equal_message(const onxi_message_table *table, const void *a, const 
 
 bool onx_message_equal(onx_kind kind, const void *a, const void *b)
 {
+    if (!a || !b || !onxi_is_kind(kind))
+        return false;
     return a == b || equal_message(onxi_messages[kind], a, b, 0);
 }

@@ -105,6 +105,10 @@ static void put_visit(text *t, const onx_visit *at)
 
 size_t onx_visit_path(const onx_visit *at, char *buf, size_t size)
 {
+    if (!at)
+        return 0;
+    if (!buf)
+        size = 0;
     text t = { buf, size, 0 };
     if (size)
         buf[0] = 0;

@@ -395,7 +395,7 @@ onx_kind onx_kind_find(onx_str word)
 
 const char *onx_kind_proto_name(onx_kind kind)
 {
-    return kind > ONX_KIND_NONE && kind < ONX_KIND_COUNT ? onxi_messages[kind]->name : "none";
+    return onxi_is_kind(kind) ? onxi_messages[kind]->name : "none";
 }
 
 const char *onx_attribute_type_name(int32_t type)

@@ -39,11 +39,15 @@ static onx_status wrong(const source *s, onx_status status, const char *format, 
 
 bool onx_tensor_is_external(const onx_tensor *tensor)
 {
+    if (!tensor)
+        return false;
     return ONX_HAS(tensor, tensor, data_location) && tensor->data_location == ONX_DATA_EXTERNAL;
 }
 
 bool onx_tensor_count(const onx_tensor *tensor, uint64_t *count_out)
 {
+    if (!tensor || !count_out)
+        return false;
     uint64_t count = 1;
     bool fits = true, empty = false;
     for (uint32_t i = 0; i < tensor->dims_count; i++) {
@@ -285,6 +289,8 @@ static onx_status open_source(onx_doc *doc, const onx_tensor *tensor, source *s)
 
 onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out)
 {
+    ONXI_NEED(onx_doc_ctx(doc), tensor);
+    ONXI_NEED(onx_doc_ctx(doc), out);
     source s;
     *out = onx_str_make("", 0);
     ONX_TRY(open_source(doc, tensor, &s));
@@ -394,16 +400,22 @@ static onx_status get(onx_doc *doc, const onx_tensor *tensor, uint64_t first, ui
 
 onx_status onx_tensor_get_f64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, double *out)
 {
+    ONXI_NEED(onx_doc_ctx(doc), tensor);
+    ONXI_NEED(onx_doc_ctx(doc), out || !count);
     return get(doc, tensor, first, count, ONX_DOUBLE, out);
 }
 
 onx_status onx_tensor_get_f32(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, float *out)
 {
+    ONXI_NEED(onx_doc_ctx(doc), tensor);
+    ONXI_NEED(onx_doc_ctx(doc), out || !count);
     return get(doc, tensor, first, count, ONX_FLOAT, out);
 }
 
 onx_status onx_tensor_get_i64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count, int64_t *out)
 {
+    ONXI_NEED(onx_doc_ctx(doc), tensor);
+    ONXI_NEED(onx_doc_ctx(doc), out || !count);
     ONX_TRY(get(doc, tensor, first, count, ONX_INT64, out));
     if (tensor->data_type == ONX_UINT64)
         for (uint64_t i = 0; i < count; i++)
@@ -414,6 +426,8 @@ onx_status onx_tensor_get_i64(onx_doc *doc, const onx_tensor *tensor, uint64_t f
 
 onx_status onx_tensor_get_text(const onx_tensor *tensor, uint64_t index, onx_str *out)
 {
+    ONXI_NEED(NULL, tensor);
+    ONXI_NEED(NULL, out);
     uint64_t count;
     *out = onx_str_make("", 0);
     if (tensor->data_type != ONX_STRING)

@@ -49,6 +49,10 @@ static onx_status walk(walker *w, const onxi_message_table *table, const onx_vis
 onx_status onx_message_walk(onx_ctx *cx, onx_kind kind, void *message,
                             onx_status (*visit)(void *user, const onx_visit *at), void *user)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, message);
+    ONXI_NEED(cx, onxi_is_kind(kind));
+    ONXI_NEED(cx, visit);
     walker w = { cx, visit, user, onx_ctx_limits(cx).depth };
     return walk(&w, onxi_messages[kind], &(onx_visit){ .kind = kind, .message = message });
 }

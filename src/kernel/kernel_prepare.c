@@ -29,28 +29,38 @@ static const onxi_attr_value *read(const onx_prepare *p, const char *name, onx_a
 
 bool onx_prepare_given(const onx_prepare *p, const char *name)
 {
+    if (!p || !name)
+        return false;
     const onxi_attr_value *value = find(p, name);
     return value && value->given;
 }
 
 int64_t onx_prepare_int(const onx_prepare *p, const char *name)
 {
+    if (!p || !name)
+        return 0;
     return read(p, name, ONX_ATTR_INT)->i;
 }
 
 bool onx_prepare_is_set(const onx_prepare *p, const char *name)
 {
+    if (!p || !name)
+        return false;
     const onxi_attr_value *value = find(p, name);
     return value && value->type == ONX_ATTR_INT && value->i != 0;
 }
 
 float onx_prepare_float(const onx_prepare *p, const char *name)
 {
+    if (!p || !name)
+        return 0;
     return read(p, name, ONX_ATTR_FLOAT)->f;
 }
 
 onx_str onx_prepare_text(const onx_prepare *p, const char *name)
 {
+    if (!p || !name)
+        return onx_str_make("", 0);
     return read(p, name, ONX_ATTR_STRING)->s;
 }
 
@@ -64,33 +74,45 @@ static const void *list(const onx_prepare *p, const char *name, onx_attribute_ty
 
 const int64_t *onx_prepare_ints(const onx_prepare *p, const char *name, uint32_t *count)
 {
+    if (!p || !name || !count)
+        return NULL;
     return list(p, name, ONX_ATTR_INTS, count);
 }
 
 const float *onx_prepare_floats(const onx_prepare *p, const char *name, uint32_t *count)
 {
+    if (!p || !name || !count)
+        return NULL;
     return list(p, name, ONX_ATTR_FLOATS, count);
 }
 
 const onx_bytes *onx_prepare_strings(const onx_prepare *p, const char *name, uint32_t *count)
 {
+    if (!p || !name || !count)
+        return NULL;
     return list(p, name, ONX_ATTR_STRINGS, count);
 }
 
 const onx_tensor *onx_prepare_tensor(const onx_prepare *p, const char *name)
 {
+    if (!p || !name)
+        return NULL;
     const onxi_attr_value *value = find(p, name);
     return value && value->type == ONX_ATTR_TENSOR ? value->t : NULL;
 }
 
 const onx_sparse_tensor *onx_prepare_sparse_tensor(const onx_prepare *p, const char *name)
 {
+    if (!p || !name)
+        return NULL;
     const onxi_attr_value *value = find(p, name);
     return value && value->type == ONX_ATTR_SPARSE_TENSOR ? value->sparse : NULL;
 }
 
 const onx_graph *onx_prepare_graph(const onx_prepare *p, const char *name)
 {
+    if (!p || !name)
+        return NULL;
     const onxi_attr_value *value = find(p, name);
     return value && value->type == ONX_ATTR_GRAPH ? value->g : NULL;
 }
@@ -107,6 +129,8 @@ static bool find_axis(int64_t axis, uint32_t rank, uint32_t *out)
 
 onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, uint32_t *out)
 {
+    ONXI_NEED(NULL, p);
+    ONXI_NEED(p->cx, out);
     if (find_axis(axis, rank, out))
         return ONX_OK;
     return onx_prepare_fail(p, ONX_E_INVALID, OUTSIDE, (long long)axis, rank);
@@ -114,6 +138,8 @@ onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, u
 
 onx_status onx_work_axis(onx_work *work, int64_t axis, uint32_t rank, uint32_t *out)
 {
+    ONXI_NEED(NULL, work);
+    ONXI_NEED(work->cx, out);
     if (find_axis(axis, rank, out))
         return ONX_OK;
     return onx_work_fail(work, ONX_E_INVALID, OUTSIDE, (long long)axis, rank);
@@ -134,6 +160,8 @@ static void fail(onx_ctx *cx, const onx_prepare_ops *ops, const void *place, onx
 
 onx_status onx_prepare_fail(const onx_prepare *p, onx_status status, const char *format, ...)
 {
+    ONXI_NEED(NULL, p);
+    ONXI_NEED(p->cx, format);
     if (!p->cx)
         return status;
     va_list args;
@@ -145,6 +173,8 @@ onx_status onx_prepare_fail(const onx_prepare *p, onx_status status, const char 
 
 onx_status onx_work_fail(onx_work *work, onx_status status, const char *format, ...)
 {
+    ONXI_NEED(NULL, work);
+    ONXI_NEED(work->cx, format);
     if (!work->cx)
         return status;
     va_list args;
@@ -178,6 +208,8 @@ onx_prepare onxi_prepare_again(const onx_prepare *kept, const onx_work *work)
 
 onx_status onx_prepare_output(onx_prepare *p, uint32_t output, onx_dtype dtype, uint32_t rank, const int64_t *dims)
 {
+    ONXI_NEED(NULL, p);
+    ONXI_NEED(p->cx, dims || !rank);
     onx_value *v = output < p->output_count ? p->outputs[output] : NULL;
     if (!v)
         return ONX_OK;

@@ -8,6 +8,8 @@ static bool serves(const onx_kernel *k, onx_str domain, onx_str op)
 
 uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, const char **variants, uint32_t room)
 {
+    if (!variants)
+        return 0;
     int32_t newest = 0; /* rows of this version are the ones in force */
     uint32_t count = 0;
     const unsigned isa = onxi_isa_best();

@@ -9,7 +9,9 @@ _Static_assert((int)ONX_READ_COPY == (int)ONXI_WIRE_COPY && (int)ONX_READ_LENIEN
 
 onx_status onx_read(onx_ctx *cx, onx_kind kind, onx_str bytes, uint32_t flags, unsigned threads, onx_doc **out)
 {
+    ONXI_NEED(cx, out);
     *out = NULL;
+    ONXI_NEED(cx, cx);
     onx_doc *doc;
     ONX_TRY(onx_doc_new(cx, kind, &doc));
     doc->input_size = bytes.len;
@@ -27,6 +29,10 @@ onx_status onx_read(onx_ctx *cx, onx_kind kind, onx_str bytes, uint32_t flags, u
 
 onx_status onx_write(onx_ctx *cx, onx_kind kind, const void *message, size_t expected, onx_buffer *out)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, message);
+    ONXI_NEED(cx, onxi_is_kind(kind));
+    ONXI_NEED(cx, out);
     memset(out, 0, sizeof *out);
     onxi_writer w;
     ONX_TRY(onxi_wire_write(cx, onxi_messages[kind], message, false, expected, &w));
@@ -38,6 +44,8 @@ onx_status onx_write(onx_ctx *cx, onx_kind kind, const void *message, size_t exp
 
 void onx_buffer_free(onx_buffer *buffer)
 {
+    if (!buffer)
+        return;
     if (buffer->cx)
         onxi_buffer_give(buffer->cx, buffer->base, buffer->base_size);
     memset(buffer, 0, sizeof *buffer);
@@ -45,6 +53,10 @@ void onx_buffer_free(onx_buffer *buffer)
 
 onx_status onx_write_to(onx_ctx *cx, onx_kind kind, const void *message, onx_sink sink)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, message);
+    ONXI_NEED(cx, onxi_is_kind(kind));
+    ONXI_NEED(cx, sink.write);
     onxi_writer w;
     ONX_TRY(onxi_wire_write(cx, onxi_messages[kind], message, true, 0, &w));
     const char *at = w.bytes.ptr;

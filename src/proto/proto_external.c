@@ -60,11 +60,14 @@ onx_status onxi_doc_keep_input(onx_doc *doc, onxi_file *file)
 
 const char *onx_doc_base_dir(const onx_doc *doc)
 {
+    if (!doc)
+        return NULL;
     return doc->base_dir;
 }
 
 onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir)
 {
+    ONXI_NEED(NULL, doc);
     doc->external_bytes = onx_external_bytes;
     if (doc->external && doc->external->count)
         return onxi_fail(doc->cx, ONX_E_MISUSE, ONXI_NOWHERE, "external data of the document is in use already");
@@ -250,6 +253,9 @@ static onx_status find_bytes(onx_doc *doc, const onx_tensor *t, const place *p, 
 
 onx_status onx_external_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out)
 {
+    ONXI_NEED(NULL, doc);
+    ONXI_NEED(doc->cx, tensor);
+    ONXI_NEED(doc->cx, out);
     place p;
     place_of(&p, tensor, NULL);
     if (!onx_tensor_is_external(tensor)) {
@@ -366,6 +372,7 @@ static onx_status verify_tensor(void *user, const onx_visit *at)
 
 onx_status onx_external_verify(onx_doc *doc)
 {
+    ONXI_NEED(NULL, doc);
     verifier v = { doc, false };
     ONX_TRY(onx_message_walk(doc->cx, doc->kind, doc->root, verify_tensor, &v));
     return v.mismatch ? ONX_E_INVALID : ONX_OK;

@@ -227,6 +227,10 @@ static onx_status put_object(json_out *json, const onxi_message_table *table, co
 
 onx_status onx_json_write(onx_ctx *cx, onx_kind kind, const void *message, onx_sink sink)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, message);
+    ONXI_NEED(cx, onxi_is_kind(kind));
+    ONXI_NEED(cx, sink.write);
     json_out json;
     onxi_text_out *out = &json.text;
     onxi_text_start(out, cx, sink);

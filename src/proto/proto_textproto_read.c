@@ -529,5 +529,8 @@ static onx_status read_root(onxi_text_in *in, const onxi_message_table *table, c
 
 onx_status onx_textproto_read(onx_ctx *cx, onx_kind kind, onx_str text, onx_doc **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
     return onxi_text_read(cx, kind, text, read_root, out);
 }

@@ -232,6 +232,10 @@ static onx_status put_message(onxi_text_out *out, const onxi_message_table *tabl
 
 onx_status onx_textproto_write(onx_ctx *cx, onx_kind kind, const void *message, onx_sink sink)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, message);
+    ONXI_NEED(cx, onxi_is_kind(kind));
+    ONXI_NEED(cx, sink.write);
     onxi_text_out out;
     onxi_text_start(&out, cx, sink);
     onx_visit root = { .kind = kind, .message = (void *)(uintptr_t)message };

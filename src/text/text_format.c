@@ -282,6 +282,8 @@ void onxi_text_trivia_rest(onxi_text_printer *o)
 
 onx_status onx_text_format(onx_ctx *cx, onx_kind kind, onx_str text, onx_sink sink)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, sink.write);
     onxi_text_trivia t = { 0 };
     onx_doc *doc;
     onx_status status =

@@ -739,5 +739,8 @@ onx_status onxi_text_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32
 
 onx_status onx_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags, onx_doc **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
     return onxi_text_parse_text(cx, kind, text, flags, (onxi_text_parse_notes){ 0 }, out);
 }

@@ -122,7 +122,9 @@ static onx_status parse_again(onx_text_places *places, const onx_doc *doc)
 
 onx_status onx_text_places_new(const onx_doc *doc, onx_text_places **out)
 {
+    ONXI_NEED(onx_doc_ctx(doc), out);
     *out = NULL;
+    ONXI_NEED(NULL, doc);
     if (!doc->text.len)
         return ONX_OK;
     onx_text_places *places = onxi_resize(doc->cx, NULL, 0, sizeof *places);
@@ -180,6 +182,8 @@ static bool enter_call(const onx_text_places *places, onxi_path_cursor *c)
 
 bool onx_text_places_find(const onx_text_places *places, onx_str path, onx_where *where_out, onx_str *excerpt_out)
 {
+    if (!places || !where_out)
+        return false;
     const onx_doc *doc = places->doc;
     const void *root = onx_doc_root(doc, doc->kind);
     const char *at = mark_of(places, root, NULL);
@@ -205,6 +209,7 @@ bool onx_text_places_find(const onx_text_places *places, onx_str path, onx_where
 
 onx_status onx_text_locate(const onx_doc *doc, size_t first)
 {
+    ONXI_NEED(NULL, doc);
     onx_text_places *places = NULL;
     size_t count = onx_diag_count(doc->cx);
     for (size_t i = first; doc->text.len && i < count; i++) {

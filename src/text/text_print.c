@@ -751,5 +751,9 @@ onx_status onxi_text_print_text(onx_ctx *cx, onx_kind kind, const void *message,
 onx_status onx_text_print(onx_ctx *cx, onx_kind kind, const void *message, const onx_text_options *options,
                           onx_sink sink)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, message);
+    ONXI_NEED(cx, onxi_is_kind(kind));
+    ONXI_NEED(cx, sink.write);
     ONXI_CALL(cx, onxi_text_print_text(cx, kind, message, options, NULL, sink));
 }

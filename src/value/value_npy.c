@@ -315,11 +315,13 @@ static onx_status check_size(const header *h, const array *a, size_t there, size
 
 onx_status onx_value_from_npy(onx_ctx *cx, onx_str bytes, onx_value **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
     static const char magic[] = "\x93NUMPY";
     const uint8_t *p = (const uint8_t *)bytes.ptr;
     array a = { .dtype = ONX_UNDEFINED };
     header h = { .cx = cx, .at = bytes.ptr, .begin = bytes.ptr };
-    *out = NULL;
     if (bytes.len < 8 || memcmp(bytes.ptr, magic, sizeof magic - 1) != 0)
         return bad(&h, "this is not a NumPy array (.npy)");
     h.at += 6;
@@ -349,9 +351,11 @@ onx_status onx_value_from_npy(onx_ctx *cx, onx_str bytes, onx_value **out)
 
 onx_status onx_value_from_npz(onx_ctx *cx, onx_str bytes, onx_str name, onx_value **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
     char *member;
     size_t len;
-    *out = NULL;
     ONX_TRY(onxi_zip_member(cx, bytes, name, ".npy", &member, &len));
     onx_status status = onx_value_from_npy(cx, onx_str_make(member, len), out);
     onxi_release(cx, member, len + 1);
@@ -409,6 +413,9 @@ static onx_status write_texts(onx_ctx *cx, const onx_value *v, onx_buffer *out)
 
 onx_status onx_value_to_npy(onx_ctx *cx, const onx_value *v, onx_buffer *out)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, v);
+    ONXI_NEED(cx, out);
     char descr[8], *to;
     *out = (onx_buffer){ 0 };
     if (v->kind != ONX_VALUE_TENSOR)

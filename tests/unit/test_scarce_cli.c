@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "unit/child.h"
 #include "unit/folder.h"
 
 /* ---- allocations, counted: the linker sends those of all that is linked statically here (--wrap) ---- */
@@ -205,6 +206,7 @@ static int run(const char *line, unsigned failing, bool lasting)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
+        child_begin();
         redirect(1, "stdout");
         redirect(2, "stderr");
         exit(onx_program(count, words));

@@ -188,6 +188,9 @@ static onx_status compare_sets(const comparison *c)
 onx_status onx_opset_compare(onx_ctx *cx, const onx_doc *older, const onx_doc *newer,
                              onx_status (*found)(void *user, const onx_opset_difference *difference), void *user)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, older);
+    ONXI_NEED(cx, newer);
     comparison c = { .cx = cx,
                      .older = onx_doc_root(older, ONX_KIND_OPERATOR_SET),
                      .newer = onx_doc_root(newer, ONX_KIND_OPERATOR_SET),

@@ -173,6 +173,8 @@ static void lint(onx_ctx *cx, const onxi_schema *schema)
 
 onx_status onx_op_register(onx_registry *registry, const onx_op_def *def)
 {
+    ONXI_NEED(NULL, registry);
+    ONXI_NEED(registry->cx, def);
     if (!def->name || !*def->name)
         return onxi_fail(registry->cx, ONX_E_MISUSE, ONXI_NOWHERE, "an operator cannot be registered without a name");
     const onx_str domain = onxi_domain_plain(onx_str_of(def->domain ? def->domain : ""));
@@ -207,11 +209,15 @@ onx_status onx_op_register(onx_registry *registry, const onx_op_def *def)
 
 const struct onx_kernel *onx_op_kernel(const onx_op *op)
 {
+    if (!op)
+        return NULL;
     return op->custom ? op->custom->kernel : NULL;
 }
 
 void *onx_op_user(const onx_op *op)
 {
+    if (!op)
+        return NULL;
     return op->custom ? op->custom->user : NULL;
 }
 
@@ -219,11 +225,15 @@ void *onx_op_user(const onx_op *op)
 
 uint32_t onx_op_call_input_count(const onx_op_call *call)
 {
+    if (!call)
+        return 0;
     return call->input_count;
 }
 
 uint32_t onx_op_call_output_count(const onx_op_call *call)
 {
+    if (!call)
+        return 0;
     return call->output_count;
 }
 
@@ -235,40 +245,54 @@ static const onxi_type *tensor_input(const onx_op_call *call, uint32_t input)
 
 onx_dtype onx_op_call_dtype(const onx_op_call *call, uint32_t input)
 {
+    if (!call)
+        return ONX_UNDEFINED;
     const onxi_type *type = tensor_input(call, input);
     return type ? (onx_dtype)type->dtype : ONX_UNDEFINED;
 }
 
 int onx_op_call_rank(const onx_op_call *call, uint32_t input)
 {
+    if (!call)
+        return -1;
     const onxi_type *type = tensor_input(call, input);
     return type && type->ranked ? (int)type->rank : -1;
 }
 
 onx_op_dim onx_op_call_dim(const onx_op_call *call, uint32_t input, uint32_t axis)
 {
+    if (!call)
+        return ONX_OP_DIM_UNKNOWN;
     const onxi_type *type = tensor_input(call, input);
     return type && type->ranked && axis < type->rank ? type->dims[axis] : ONXI_DIM_UNKNOWN;
 }
 
 const onx_attribute *onx_op_call_attribute(onx_op_call *call, const char *name)
 {
+    if (!call || !name)
+        return NULL;
     const onxi_attr_value *value = onxi_attrs_find(call->attrs, name);
     return value ? value->source : NULL;
 }
 
 bool onx_op_call_given(onx_op_call *call, const char *name)
 {
+    if (!call || !name)
+        return false;
     return onxi_call_given(call, name);
 }
 
 int64_t onx_op_call_int(onx_op_call *call, const char *name)
 {
+    if (!call || !name)
+        return 0;
     return onxi_call_int(call, name);
 }
 
 const onx_op_dim *onx_op_call_value(onx_op_call *call, uint32_t input, uint32_t *count)
 {
+    if (!call || !count)
+        return NULL;
     const onxi_known_ints *value = onxi_call_value(call, input);
     *count = value ? value->count : 0;
     return value ? value->elements : NULL;
@@ -276,6 +300,10 @@ const onx_op_dim *onx_op_call_value(onx_op_call *call, uint32_t input, uint32_t 
 
 onx_status onx_op_call_set(onx_op_call *call, uint32_t output, onx_dtype dtype, const onx_op_dim *dims, int rank)
 {
+    ONXI_NEED(NULL, call);
+    ONXI_NEED(call->arena->cx, (unsigned)dtype < ONX_DTYPE_COUNT);
+    ONXI_NEED(call->arena->cx, rank <= (int)ONX_RANK_MAX);
+    ONXI_NEED(call->arena->cx, dims || rank <= 0);
     if (output >= call->output_count)
         return ONX_OK; /* an optional output that the node leaves out */
     onxi_type type = { .kind = ONXI_TYPE_TENSOR, .dtype = (uint8_t)dtype, .ranked = rank >= 0 };
@@ -293,6 +321,8 @@ onx_status onx_op_call_set(onx_op_call *call, uint32_t output, onx_dtype dtype, 
 
 onx_status onx_op_call_fail(onx_op_call *call, const char *format, ...)
 {
+    ONXI_NEED(NULL, call);
+    ONXI_NEED(call->arena->cx, format);
     va_list args;
     va_start(args, format);
     onx_status status = call->ops->fail(call, format, args);

@@ -10,6 +10,8 @@ typedef struct writer {
 
 static writer writer_open(char *buf, size_t size)
 {
+    if (!buf)
+        size = 0;
     if (size)
         buf[0] = 0;
     return (writer){ .buf = buf, .size = size };
@@ -47,6 +49,8 @@ static void put_ports(writer *w, const onxi_port *ports)
 
 size_t onx_op_signature(const onx_op *op, char *buf, size_t size)
 {
+    if (!op)
+        return 0;
     writer w = writer_open(buf, size);
     if (op->flags & ONX_OP_OPEN) {
         put(&w, op->name);
@@ -123,6 +127,8 @@ static void put_types(writer *w, const onxi_type_set *set)
 
 const char *onx_op_type_name(const onx_op *op, uint32_t index)
 {
+    if (!op)
+        return NULL;
     for (const onxi_type_constraint *t = op->types; t && t->name; t++)
         if (index-- == 0)
             return t->name;
@@ -131,11 +137,15 @@ const char *onx_op_type_name(const onx_op *op, uint32_t index)
 
 bool onx_op_type_next(const onx_op *op, uint32_t index, uint32_t *at, char text[ONX_OP_TYPE_TEXT])
 {
+    if (!op || !at || !text)
+        return false;
     return onx_op_type_name(op, index) && onxi_type_set_next(&op->types[index].set, at, text);
 }
 
 size_t onx_op_type_text(const onx_op *op, uint32_t index, char *buf, size_t size)
 {
+    if (!op)
+        return 0;
     writer w = writer_open(buf, size);
     if (onx_op_type_name(op, index))
         put_types(&w, &op->types[index].set);
@@ -317,6 +327,8 @@ static void put_attributes_change(writer *w, const onxi_schema *old, const onxi_
 
 size_t onx_op_change(const onx_op *op, char *buf, size_t size)
 {
+    if (!op)
+        return 0;
     const onxi_schema *old = onx_op_older(op);
     writer w = writer_open(buf, size);
     if (!old) {

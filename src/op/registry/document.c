@@ -158,6 +158,8 @@ static void check_function(onx_ctx *cx, const onx_operator_set *set, uint32_t in
 
 onx_status onx_opset_check(onx_ctx *cx, const onx_doc *document)
 {
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, document);
     const onx_operator_set *set = onx_doc_root(document, ONX_KIND_OPERATOR_SET);
     if (!set)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is not an operator set");
@@ -310,6 +312,8 @@ static onx_status load_list(onx_registry *registry, const onx_operator_set *set,
 
 onx_status onx_registry_load(onx_registry *registry, const onx_doc *document)
 {
+    ONXI_NEED(NULL, registry);
+    ONXI_NEED(registry->cx, document);
     onx_ctx *cx = registry->cx;
     const onx_operator_set *set = onx_doc_root(document, ONX_KIND_OPERATOR_SET);
     ONX_TRY(onx_opset_check(cx, document));

@@ -78,5 +78,8 @@ static onx_status export(onx_ctx *cx, onx_str domain, int64_t opset, onx_doc **o
 
 onx_status onx_opset_export(onx_ctx *cx, onx_str domain, int64_t opset, onx_doc **out)
 {
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
     ONXI_CALL_TO_MAKE(cx, out, onx_doc_free, export(cx, domain, opset, out));
 }

@@ -24,6 +24,8 @@ const onx_op *onx_op_newest(onx_str domain, onx_str name)
 /* Versions of one operator lie one after the other, newest first. */
 const onx_op *onx_op_older(const onx_op *op)
 {
+    if (!op)
+        return NULL;
     return op[1].name ? &op[1] : NULL;
 }
 
@@ -34,21 +36,29 @@ int64_t onx_domain_newest(onx_str domain)
 
 const char *onx_op_domain(const onx_op *op)
 {
+    if (!op)
+        return "";
     return onxi_schema_domain(op);
 }
 
 const char *onx_op_name(const onx_op *op)
 {
+    if (!op)
+        return "";
     return op->name;
 }
 
 int32_t onx_op_since(const onx_op *op)
 {
+    if (!op)
+        return 0;
     return op->since;
 }
 
 uint32_t onx_op_flags(const onx_op *op)
 {
+    if (!op)
+        return 0;
     return op->flags;
 }
 
@@ -60,12 +70,16 @@ static const onxi_operator *built_in(const onx_op *op)
 
 const char *onx_op_family(const onx_op *op)
 {
+    if (!op)
+        return "";
     const onxi_operator *operator_ = built_in(op);
     return operator_ ? onxi_families[operator_->family].name : "custom";
 }
 
 const char *onx_op_summary(const onx_op *op)
 {
+    if (!op)
+        return "";
     if (op->summary)
         return op->summary;
     const onxi_operator *operator_ = built_in(op);
@@ -83,16 +97,22 @@ static const onx_op_port *row_at(const onxi_port *ports, uint32_t index)
 
 const onx_op_port *onx_op_input(const onx_op *op, uint32_t index)
 {
+    if (!op)
+        return NULL;
     return row_at(op->inputs, index);
 }
 
 const onx_op_port *onx_op_output(const onx_op *op, uint32_t index)
 {
+    if (!op)
+        return NULL;
     return row_at(op->outputs, index);
 }
 
 const onx_op_attribute *onx_op_attribute_at(const onx_op *op, uint32_t index)
 {
+    if (!op)
+        return NULL;
     for (const onxi_attr *a = op->attrs; a && a->name; a++)
         if (index-- == 0)
             return a;
@@ -101,30 +121,42 @@ const onx_op_attribute *onx_op_attribute_at(const onx_op *op, uint32_t index)
 
 uint32_t onx_op_min_input(const onx_op *op)
 {
+    if (!op)
+        return 0;
     return op->min_input;
 }
 
 uint32_t onx_op_max_input(const onx_op *op)
 {
+    if (!op)
+        return 0;
     return op->max_input;
 }
 
 uint32_t onx_op_min_output(const onx_op *op)
 {
+    if (!op)
+        return 0;
     return op->min_output;
 }
 
 uint32_t onx_op_max_output(const onx_op *op)
 {
+    if (!op)
+        return 0;
     return op->max_output;
 }
 
 const onx_function *onx_op_body(const onx_op *op)
 {
+    if (!op)
+        return NULL;
     return op->body;
 }
 
 bool onx_op_is_composed(const onx_op *op)
 {
+    if (!op)
+        return false;
     return op->body || op->body_parts;
 }

@@ -5,7 +5,9 @@
 
 onx_status onx_registry_new(onx_ctx *cx, onx_registry **out)
 {
+    ONXI_NEED(cx, out);
     *out = NULL;
+    ONXI_NEED(cx, cx);
     onx_registry *registry = onxi_resize(cx, NULL, 0, sizeof *registry);
     if (!registry)
         return ONX_E_MEMORY;
