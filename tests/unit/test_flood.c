@@ -1,6 +1,8 @@
 /* Names made to fall on one place of a hash table do not make any command slow: a model whose names begin or end with a
  * constant of the hash takes about the time of one with ordinary names, whose bytes differ in a single bit. */
+#include <onx/check.h>
 #include <onx/io.h>
+#include <onx/text.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -178,8 +180,223 @@ static void test_flood__no_command_gets_slow(void **state)
     assert_int_equal(failures, 0);
 }
 
+/* ---- texts, read ---- */
+
+/* Bytes that grow. */
+typedef struct bytes {
+    char *ptr;
+    size_t len, room;
+} bytes;
+
+static void add(bytes *b, const char *text)
+{
+    const size_t len = strlen(text);
+    if (b->len + len + 1 > b->room) {
+        b->room = 2 * (b->len + len + 1);
+        b->ptr = realloc(b->ptr, b->room);
+        assert_non_null(b->ptr);
+    }
+    memcpy(b->ptr + b->len, text, len + 1);
+    b->len += len;
+}
+
+static onx_status add_bytes(void *user, onx_str more)
+{
+    char text[4096];
+    for (size_t at = 0, n; at < more.len; at += n) {
+        n = more.len - at < sizeof text - 1 ? more.len - at : sizeof text - 1;
+        memcpy(text, more.ptr + at, n);
+        text[n] = 0;
+        add(user, text);
+    }
+    return ONX_OK;
+}
+
+/* A name made of blocks that h * 33 + c cannot tell apart ("ab" and "bA"), or h * 31 + c ("Aa" and "BB"): a table by
+ * either of these hashes has all of them in one place. */
+static const char *colliding(char name[64], char kind, uint32_t number)
+{
+    static const char *const blocks[2][2] = { { "ab", "bA" }, { "Aa", "BB" } };
+    size_t len = 0;
+    name[len++] = kind;
+    for (int bit = 17; bit >= 0; bit--, len += 2)
+        memcpy(name + len, blocks[kind % 2][number >> bit & 1], 2);
+    name[len] = 0;
+    return name;
+}
+
+static void add_chain(bytes *b, uint32_t count, const char *wrong, const char *end)
+{
+    char name[64], text[256];
+    add(b, "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float x) => (float y) {\n");
+    for (uint32_t i = 0; i < count; i++) {
+        char before[64];
+        snprintf(text, sizeof text, "%s = %s(", i + 1 < count ? colliding(name, 'v', i) : "y", wrong);
+        add(b, text);
+        snprintf(text, sizeof text, "%s)%s", i ? colliding(before, 'v', i - 1) : "x", end);
+        add(b, text);
+    }
+    add(b, "}\n");
+}
+
+/* Nodes, each made from the one before; as text of every format. */
+static void make_text(bytes *b, uint32_t count)
+{
+    add_chain(b, count, "Neg", "\n");
+}
+static void make_remarks(bytes *b, uint32_t count)
+{
+    add_chain(b, count, "Neg", " # a remark\n  # and another\n");
+}
+static void make_errors(bytes *b, uint32_t count)
+{
+    add_chain(b, count, "Neg)", "\n");
+}
+static void make_errors_in_one_line(bytes *b, uint32_t count)
+{
+    add_chain(b, count, "Neg)", " ");
+}
+static void convert_chain(bytes *b, uint32_t count, onx_status (*write)(onx_ctx *, onx_kind, const void *, onx_sink))
+{
+    bytes text = { NULL, 0, 0 };
+    onx_doc *doc;
+    make_text(&text, count);
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(text.ptr, text.len), 0, &doc), ONX_OK);
+    assert_int_equal(write(cx, ONX_KIND_MODEL, onx_doc_model(doc), (onx_sink){ add_bytes, b }), ONX_OK);
+    onx_doc_free(doc);
+    free(text.ptr);
+}
+static void make_json(bytes *b, uint32_t count)
+{
+    convert_chain(b, count, onx_json_write);
+}
+static void make_textproto(bytes *b, uint32_t count)
+{
+    convert_chain(b, count, onx_textproto_write);
+}
+/* A long list, and strings with escapes. */
+static void make_json_members(bytes *b, uint32_t count)
+{
+    char name[64], text[128];
+    add(b, "{\"metadataProps\": [");
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "%s{\"key\": \"%s\", \"value\": \"\\u00e9\\n\"}\n", i ? "," : "",
+                 colliding(name, 'k', i));
+        add(b, text);
+    }
+    add(b, "]}");
+}
+static void make_textproto_members(bytes *b, uint32_t count)
+{
+    char name[64], text[160];
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "metadata_props { key: \"%s\" 'b' value: \"\\303\\251\\n\" } # remark\n",
+                 colliding(name, 'k', i));
+        add(b, text);
+    }
+}
+
+static onx_status read_text(onx_str text, onx_doc **out)
+{
+    onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, text, 0, out);
+    if (status == ONX_OK)
+        assert_int_equal(onx_text_locate(*out, 0), ONX_OK);
+    return status;
+}
+static onx_status read_json(onx_str text, onx_doc **out)
+{
+    return onx_json_read(cx, ONX_KIND_MODEL, text, out);
+}
+static onx_status read_textproto(onx_str text, onx_doc **out)
+{
+    return onx_textproto_read(cx, ONX_KIND_MODEL, text, out);
+}
+static onx_status ignore_bytes(void *user, onx_str text)
+{
+    (void)user;
+    (void)text;
+    return ONX_OK;
+}
+static onx_status format_text(onx_str text, onx_doc **out)
+{
+    *out = NULL;
+    return onx_text_format(cx, ONX_KIND_MODEL, text, (onx_sink){ ignore_bytes, NULL });
+}
+/* What a reader notices about each node is placed in the text. */
+static onx_status place_findings(onx_str text, onx_doc **out)
+{
+    onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, text, 0, out);
+    if (status != ONX_OK)
+        return status;
+    (void)onx_check(cx, *out, NULL, NULL);
+    return onx_text_locate(*out, 0);
+}
+
+static const struct {
+    const char *what;
+    void (*make)(bytes *b, uint32_t count);
+    onx_status (*read)(onx_str text, onx_doc **out);
+    bool wrong; /* an error stands in it again and again */
+} texts[] = {
+    { "ONNX text", make_text, read_text, false },
+    { "ONNX text with remarks", make_remarks, read_text, false },
+    { "ONNX text with an error in each line", make_errors, read_text, true },
+    { "ONNX text with errors in one line", make_errors_in_one_line, read_text, true },
+    { "ONNX text, formatted", make_remarks, format_text, false },
+    { "ONNX text, findings", make_text, place_findings, false },
+    { "JSON", make_json, read_json, false },
+    { "JSON, a long list", make_json_members, read_json, false },
+    { "protobuf text", make_textproto, read_textproto, false },
+    { "protobuf text, a long list", make_textproto_members, read_textproto, false },
+};
+
+static double own_time(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+static double time_to_read(size_t which, uint32_t count)
+{
+    bytes b = { NULL, 0, 0 };
+    double best = 1e9;
+    texts[which].make(&b, count);
+    for (int round = 0; round < 3; round++) {
+        onx_doc *doc = NULL;
+        onx_diag_clear(cx);
+        const double begin = own_time();
+        const onx_status status = texts[which].read(onx_str_make(b.ptr, b.len), &doc);
+        const double took = own_time() - begin;
+        if (texts[which].wrong)
+            assert_true(status != ONX_OK && onx_diag_total(cx, ONX_ERROR) > 0);
+        else
+            assert_int_equal(status, ONX_OK);
+        onx_doc_free(doc);
+        best = took < best ? took : best;
+    }
+    onx_diag_clear(cx);
+    free(b.ptr);
+    return best;
+}
+
+static void test_flood__reading_texts_is_linear(void **state)
+{
+    (void)state;
+    enum { MANY = 160000, FEWER_NAMES = 40000 };
+    int slow = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const double few = time_to_read(i, FEWER_NAMES), many = time_to_read(i, MANY);
+        print_message("%-40s %.3f s, of four times as much %.3f s\n", texts[i].what, few, many);
+        slow += many > 6 * few + 0.05;
+    }
+    assert_int_equal(slow, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_flood__no_command_gets_slow) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_flood__no_command_gets_slow),
+                                        cmocka_unit_test(test_flood__reading_texts_is_linear) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
