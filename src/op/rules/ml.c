@@ -257,12 +257,32 @@ onx_status onxi_rule_linear_regressor(onxi_call *call)
     return scores(call, 0, ONX_FLOAT, rows, onxi_call_int(call, "targets"));
 }
 
+/* With support vectors every pair of classes has a score, unless there are probabilities of classes; without them every
+ * class. One score of two classes is that of the second, the first has the opposite. 0: no machine has such
+ * attributes. */
+static int64_t svm_scores(onxi_call *call)
+{
+    const uint32_t strings = onxi_call_list_count(call, "classlabels_strings");
+    const uint32_t names = strings ? strings : onxi_call_list_count(call, "classlabels_ints");
+    uint32_t count;
+    const int64_t *vectors = onxi_call_ints(call, "vectors_per_class", &count);
+    const int64_t classes = names ? names : 1;
+    bool supported = false;
+    for (uint32_t i = 0; i < count; i++)
+        supported |= vectors[i] > 0;
+    const bool pairs = supported && !onxi_call_list_count(call, "prob_a");
+    if (classes > INT32_MAX)
+        return 0;
+    const int64_t raw = pairs ? classes * (classes - 1) / 2 : classes;
+    return raw == 1 && names == 2 && !onxi_call_text_is(call, "post_transform", "PROBIT") ? 2 : raw;
+}
+
 onx_status onxi_rule_svm_classifier(onxi_call *call)
 {
     onxi_dim rows;
     ONX_TRY(batch_size(call, &rows));
     ONX_TRY(labels(call, "classlabels_strings", rows));
-    return scores(call, 1, ONX_FLOAT, rows, 0);
+    return scores(call, 1, ONX_FLOAT, rows, svm_scores(call));
 }
 
 onx_status onxi_rule_svm_regressor(onxi_call *call)

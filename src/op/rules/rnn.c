@@ -43,7 +43,6 @@ static onx_status recurrent_operands(onxi_call *call, const onxi_type *x, bool b
 
 onx_status onxi_rule_recurrent(onxi_call *call)
 {
-    const int32_t since = call->schema->since;
     const bool batch_first = onxi_call_is_set(call, "layout");
     const onxi_type *x = onxi_call_ranked(call, 0);
     onxi_dim *dims, length = ONXI_DIM_UNKNOWN, batch = ONXI_DIM_UNKNOWN;
@@ -54,9 +53,7 @@ onx_status onxi_rule_recurrent(onxi_call *call)
     }
     for (uint32_t i = 0; i < call->output_count; i++)
         onxi_call_output_unranked(call, i, onxi_call_dtype(call, 0));
-    /* Before version 7 it is open where outputs stand when the sequence is not asked for. */
-    if (since < 7 && !onxi_call_is_set(call, "output_sequence"))
-        return ONX_OK;
+    /* An output has its place before version 7, too, when output_sequence says that the sequence may be left out. */
     const onxi_dim count = directions(call), hidden = hidden_size(call);
     if (call->running)
         ONX_TRY(recurrent_operands(call, x, batch_first, count, hidden));

@@ -298,6 +298,39 @@ onx_status onxi_rule_tensor_scatter(onxi_call *call)
 
 /* ---- what depends on data ---- */
 
+/* How many elements of a constant are not zero, or not empty; false when it is none, or too long to be read. */
+static bool count_constant(onxi_call *call, uint32_t input, uint32_t *out)
+{
+    const onx_tensor *tensor = call->ops->constant(call, input);
+    uint64_t count;
+    onx_str bytes, text;
+    *out = 0;
+    if (!tensor || !onx_tensor_count(tensor, &count) || count > ONXI_KNOWN_INTS_LIMIT)
+        return false;
+    const bool complex = onx_dtype_class_of(tensor->data_type) == ONX_CLASS_COMPLEX;
+    if (complex && (onx_tensor_bytes(call->doc, tensor, &bytes) != ONX_OK || !count))
+        return complex && !count;
+    for (uint64_t i = 0; i < count; i++) {
+        double number = 0, parts[2] = { 0 };
+        if (tensor->data_type == ONX_STRING) {
+            if (onx_tensor_get_text(tensor, i, &text) != ONX_OK)
+                return false;
+            *out += text.len > 0;
+        } else if (complex) {
+            const bool wide = tensor->data_type == ONX_COMPLEX128;
+            if (onx_convert(ONX_DOUBLE, parts, wide ? ONX_DOUBLE : ONX_FLOAT, bytes.ptr + i * (wide ? 16 : 8), 2,
+                            true) != ONX_OK)
+                return false;
+            *out += parts[0] != 0 || parts[1] != 0;
+        } else {
+            if (onx_tensor_get_f64(call->doc, tensor, i, 1, &number) != ONX_OK)
+                return false;
+            *out += number != 0;
+        }
+    }
+    return true;
+}
+
 onx_status onxi_rule_non_zero(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -309,6 +342,8 @@ onx_status onxi_rule_non_zero(onxi_call *call)
     if (x && onxi_count_set(call, 0, UINT32_MAX, &found)) {
         dims[1] = found;
         onxi_carry_positions(call);
+    } else if (x && count_constant(call, 0, &found)) {
+        dims[1] = found;
     }
     return ONX_OK;
 }
