@@ -244,7 +244,8 @@ uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op);
 onx_prepared onxi_run_op_prepared(const onx_prepare *p);
 /* Fills in what kernels are told. Arrays must outlive `p`. */
 void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p);
-/* Whether the inputs have types that the operator takes; a diagnostic says which has not. */
+/* Whether the inputs have types that the operator takes, and the outputs (those that have one by now) types that it
+ * gives; a diagnostic says which has not. */
 onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p);
 /* Takes the first kernel row that accepts, and prepares it. `row_major` (NULL: p->inputs) are the inputs for kernels
  * that know no layouts; `flat`: all inputs have one layout, so that ONX_KERNEL_FLAT kernels may see it. */

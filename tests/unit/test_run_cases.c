@@ -70,13 +70,13 @@ static bool judge(const onx_graph *g, onx_value **outputs, onx_str want, const r
 static const char *const ways[] = { "fast kernels, constants", "plain kernels, constants", "fast kernels, inputs",
                                     "plain kernels, inputs" };
 
-/* Whether the run failed because this version of the operator does not take the type. */
+/* Whether the run failed because this version of the operator does not take or give the type. */
 static bool is_foreign_type(const onx_ctx *cx)
 {
     char last[512] = "";
     if (onx_diag_count(cx))
         onx_diag_format(onx_diag_get(cx, onx_diag_count(cx) - 1), last, sizeof last);
-    return strstr(last, " does not take") || strstr(last, "error: no kernel runs ");
+    return strstr(last, " does not take") || strstr(last, " does not give") || strstr(last, "error: no kernel runs ");
 }
 
 /* One case for one choice of types, in all four ways; stops at the first that differs. False: not of this version. */
