@@ -70,6 +70,14 @@ onx_prepare onxi_prepare_again(const onx_prepare *kept, const onx_work *work);
 #define ONXI_NUMBERS  (ONXI_FLOATS | ONXI_SIGNED | ONXI_UNSIGNED)
 #define ONXI_INTEGERS (ONXI_SIGNED | ONXI_UNSIGNED)
 
+/* A word that an attribute may be, in the versions from `since` to `until`; 0 there: to the newest. */
+typedef struct onxi_word {
+    const char *text;
+    int32_t since, until;
+} onxi_word;
+/* Which of the words the attribute is, in the version in force; -1: none that this version has. */
+int onxi_prepare_word(const onx_prepare *p, const char *name, const onxi_word *words, uint32_t count);
+
 /* Declines elements that share a byte: for kernels that move whole bytes. */
 onx_status onxi_whole_bytes(onx_prepare *p);
 

@@ -64,6 +64,16 @@ onx_str onx_prepare_text(const onx_prepare *p, const char *name)
     return read(p, name, ONX_ATTR_STRING)->s;
 }
 
+int onxi_prepare_word(const onx_prepare *p, const char *name, const onxi_word *words, uint32_t count)
+{
+    const onx_str text = onx_prepare_text(p, name);
+    for (uint32_t i = 0; i < count; i++)
+        if (onx_str_is(text, words[i].text) && p->since >= words[i].since &&
+            (!words[i].until || p->since <= words[i].until))
+            return (int)i;
+    return -1;
+}
+
 static const void *list(const onx_prepare *p, const char *name, onx_attribute_type type, uint32_t *count)
 {
     const onxi_attr_value *value = find(p, name);

@@ -82,13 +82,23 @@ static double finish(onxi_reduce_kind kind, double acc, double best, uint64_t co
         *(T *)py = (T)STORE((C)finish(q->kind, acc, best, q->count));                                                  \
     }
 
+/* What is below (or above) all numbers of an integer type: the extreme of none of them. */
+static uint64_t end_of_range(int dtype, bool least)
+{
+    const unsigned bits = onx_dtype_bits(dtype);
+    const uint64_t all = dtype == ONX_BOOL ? 1 : bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    if (onx_dtype_class_of(dtype) != ONX_CLASS_SIGNED)
+        return least ? 0 : all;
+    return least ? ~(all >> 1) : all >> 1;
+}
+
 /* Integers: sums and products wrap; what needs roots and logarithms goes through double and truncates. */
 #define REDUCE_I(op, dt, T, C, M, LOAD, STORE)                                                                         \
     static void op##_##dt(const onxi_reduce_params *q, const void *px, void *py)                                       \
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
         uint64_t acc = q->kind == ONXI_REDUCE_PROD ? 1 : 0;                                                            \
-        double real = 0;                                                                                               \
+        double real = 0, most = 0; /* of a sum of powers, whose largest exponent is `most` */                          \
         C best = 0;                                                                                                    \
         VISIT(T, LOAD, C, {                                                                                            \
             uint64_t u = (uint64_t)v;                                                                                  \
@@ -111,7 +121,8 @@ static double finish(onxi_reduce_kind kind, double acc, double best, uint64_t co
                 real += (double)v * (double)v;                                                                         \
                 break;                                                                                                 \
             case ONXI_REDUCE_LOG_SUM_EXP:                                                                              \
-                real += exp((double)v);                                                                                \
+                real = !i ? 1 : (double)v > most ? real * exp(most - (double)v) + 1 : real + exp((double)v - most);    \
+                most = !i || (double)v > most ? (double)v : most;                                                      \
                 break;                                                                                                 \
             default:                                                                                                   \
                 acc += u;                                                                                              \
@@ -120,12 +131,13 @@ static double finish(onxi_reduce_kind kind, double acc, double best, uint64_t co
             }                                                                                                          \
         })                                                                                                             \
         if (q->kind == ONXI_REDUCE_MAX || q->kind == ONXI_REDUCE_MIN) {                                                \
-            *(T *)py = (T)best;                                                                                        \
+            const bool max = q->kind == ONXI_REDUCE_MAX;                                                               \
+            *(T *)py = q->count ? (T)best : (T)end_of_range(ONX_##dt, max);                                            \
             return;                                                                                                    \
         }                                                                                                              \
         if (q->kind == ONXI_REDUCE_MEAN || q->kind == ONXI_REDUCE_L2 || q->kind == ONXI_REDUCE_LOG_SUM ||              \
             q->kind == ONXI_REDUCE_LOG_SUM_EXP) {                                                                      \
-            double out = q->kind == ONXI_REDUCE_LOG_SUM_EXP ? log(real) : finish(q->kind, real, 0, q->count);          \
+            double out = q->kind == ONXI_REDUCE_LOG_SUM_EXP ? log(real) + most : finish(q->kind, real, 0, q->count);   \
             onx_convert(ONX_##dt, py, ONX_DOUBLE, &out, 1, true);                                                      \
             return;                                                                                                    \
         }                                                                                                              \

@@ -5,18 +5,11 @@
 
 static bool read_mode(const onx_prepare *p, onxi_move_mode *mode)
 {
-    onx_str text = onx_prepare_text(p, "mode");
-    *mode = ONXI_MOVE_FILL;
-    if (onx_str_is(text, "constant"))
-        return true;
-    *mode = ONXI_MOVE_EDGE;
-    if (onx_str_is(text, "edge"))
-        return true;
-    *mode = ONXI_MOVE_REFLECT;
-    if (onx_str_is(text, "reflect"))
-        return true;
-    *mode = ONXI_MOVE_WRAP;
-    return p->since >= 19 && onx_str_is(text, "wrap");
+    static const onxi_word words[] = { { "constant", 1, 0 }, { "edge", 1, 0 }, { "reflect", 1, 0 }, { "wrap", 19, 0 } };
+    static const onxi_move_mode modes[] = { ONXI_MOVE_FILL, ONXI_MOVE_EDGE, ONXI_MOVE_REFLECT, ONXI_MOVE_WRAP };
+    const int word = onxi_prepare_word(p, "mode", words, 4);
+    *mode = modes[word < 0 ? 0 : word];
+    return word >= 0;
 }
 
 static onx_status pad_axis(const onxi_move_call *call, onxi_move_axis *a, int64_t begin, int64_t end,

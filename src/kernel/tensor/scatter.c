@@ -33,15 +33,17 @@ COMPLEX_LOOPS(double, complex128)
 /* NULL in *out: the update takes the place of the element. */
 static onx_status read_reduction(const onx_prepare *p, onxi_binary_loop *out)
 {
-    onx_str name = p->since >= 16 ? onx_prepare_text(p, "reduction") : onx_str_of("none");
+    static const onxi_word words[] = {
+        { "none", 1, 0 }, { "add", 1, 0 }, { "mul", 1, 0 }, { "max", 18, 0 }, { "min", 18, 0 }
+    };
+    const int word = p->since >= 16 ? onxi_prepare_word(p, "reduction", words, 5) : 0;
     int dtype = p->inputs[0]->dtype;
-    bool add = onx_str_is(name, "add"), mul = onx_str_is(name, "mul"), max = onx_str_is(name, "max"),
-         min = onx_str_is(name, "min");
+    const bool add = word == 1, mul = word == 2, max = word == 3;
     *out = NULL;
-    if (onx_str_is(name, "none"))
+    if (!word)
         return ONX_OK;
-    if (!add && !mul && !max && !min) /* the last two from version 18 on; earlier ones take them, too */
-        return onx_prepare_fail(p, ONX_E_INVALID, "reduction is \"%.*s\"", ONX_ARG(name));
+    if (word < 0)
+        return onx_prepare_fail(p, ONX_E_INVALID, "reduction is \"%.*s\"", ONX_ARG(onx_prepare_text(p, "reduction")));
     if (dtype == ONX_BOOL)
         *out = (add || max ? &onxi_body_or : &onxi_body_and)->loops[dtype];
     else if (dtype == ONX_COMPLEX64)
@@ -51,7 +53,7 @@ static onx_status read_reduction(const onx_prepare *p, onxi_binary_loop *out)
     else
         *out = (add ? &onxi_body_add : mul ? &onxi_body_mul : max ? &onxi_body_max : &onxi_body_min)->loops[dtype];
     if (!*out)
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "there is no reduction \"%.*s\" of %s", ONX_ARG(name),
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "there is no reduction \"%s\" of %s", words[word].text,
                                 onx_dtype_name(dtype));
     return ONX_OK;
 }

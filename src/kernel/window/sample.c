@@ -44,15 +44,15 @@ typedef struct sample_params {
 
 static onx_status read_modes(const onx_prepare *p, sample_params *q)
 {
-    onx_str mode = onx_prepare_text(p, "mode"), padding = onx_prepare_text(p, "padding_mode");
-    if (onx_str_is(mode, "nearest"))
-        q->mode = NEAREST;
-    else if (onx_str_is(mode, "cubic") || onx_str_is(mode, "bicubic"))
-        q->mode = CUBIC;
-    else if (onx_str_is(mode, "linear") || onx_str_is(mode, "bilinear"))
-        q->mode = LINEAR;
-    else
-        return onx_prepare_fail(p, ONX_E_INVALID, "mode is \"%.*s\"", ONX_ARG(mode));
+    static const onxi_word words[] = {
+        { "nearest", 1, 0 }, { "linear", 20, 0 }, { "cubic", 20, 0 }, { "bilinear", 16, 19 }, { "bicubic", 16, 19 }
+    };
+    static const sample_mode modes[] = { NEAREST, LINEAR, CUBIC, LINEAR, CUBIC };
+    onx_str padding = onx_prepare_text(p, "padding_mode");
+    const int word = onxi_prepare_word(p, "mode", words, 5);
+    if (word < 0)
+        return onx_prepare_fail(p, ONX_E_INVALID, "mode is \"%.*s\"", ONX_ARG(onx_prepare_text(p, "mode")));
+    q->mode = modes[word];
     if (onx_str_is(padding, "border"))
         q->padding = BORDER;
     else if (onx_str_is(padding, "reflection"))
