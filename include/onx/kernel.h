@@ -151,7 +151,9 @@ enum {
     ONX_POST_SIGMOID,
     ONX_POST_TANH,
     ONX_POST_HARD_SWISH,
-    ONX_POST_CLIP /* attributes, from version 11 on inputs, min and max */
+    ONX_POST_CLIP, /* attributes, from version 11 on inputs, min and max */
+    ONX_POST_GELU, /* attribute approximate */
+    ONX_POST_SWISH /* attribute alpha */
 };
 
 /* Instruction sets. A session takes the rows of one of them, the widest that the processor has (or

@@ -46,6 +46,10 @@ onx_status onxi_unary_run(onx_work *work, uint64_t first, uint64_t last);
 /* Gelu: the row's body is a list of two, exact and by tanh; NULL: the plain ones. */
 onx_status onxi_gelu_prepare(onx_prepare *p);
 
+/* The bound of a Clip where it is known while preparing: attribute `name` before version 11, `input` from then on;
+ * *out is `unbounded` where there is none. */
+bool onxi_clip_bound(const onx_prepare *as, const char *name, uint32_t input, float unbounded, float *out);
+
 /* Softmax and its like: `count` elements, `inner` apart, are a line; there are outer * inner lines. */
 enum { ONXI_SOFTMAX, ONXI_LOG_SOFTMAX, ONXI_HARDMAX };
 typedef struct onxi_softmax_params {

@@ -103,7 +103,7 @@ static bool describe_weights(const onx_prepare *p, onxi_dnnl *d, const conv_shap
 static bool choose_desc(const onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_conv *c, onxi_dnnl_post *post,
                         dnnl_primitive_desc_t *out)
 {
-    if (!onxi_dnnl_post_make(p, d, NULL, post))
+    if (!onxi_dnnl_post_make(p, d, NULL, 0, post))
         return false;
     bool good = onxi_dnnl_describe_conv(d, c, post->attr, out);
     d->lib->dnnl_primitive_attr_destroy(post->attr);
@@ -112,7 +112,7 @@ static bool choose_desc(const onx_prepare *p, onxi_dnnl *d, const onxi_dnnl_conv
     onxi_dnnl_conv fixed = *c;
     onxi_dnnl_post more;
     fixed.y = onxi_dnnl_md_keep(d, d->lib->dnnl_primitive_desc_query_md(*out, dnnl_query_dst_md, 0));
-    if (!fixed.y || !onxi_dnnl_post_make(p, d, fixed.y, &more))
+    if (!fixed.y || !onxi_dnnl_post_make(p, d, fixed.y, 0, &more))
         return true;
     dnnl_primitive_desc_t better;
     if (more.post_ops_done > post->post_ops_done && onxi_dnnl_describe_conv(d, &fixed, more.attr, &better)) {
@@ -128,7 +128,7 @@ static bool describe_part(const onx_prepare *p, const onxi_dnnl *d, const onxi_d
                           dnnl_primitive_desc_t *out)
 {
     onxi_dnnl_post same;
-    if (!onxi_dnnl_post_make(p, d, post->binary >= 0 ? c->y : NULL, &same))
+    if (!onxi_dnnl_post_make(p, d, post->binary >= 0 ? c->y : NULL, 0, &same))
         return false;
     bool good = same.post_ops_done == post->post_ops_done && onxi_dnnl_describe_conv(d, c, same.attr, out);
     d->lib->dnnl_primitive_attr_destroy(same.attr);

@@ -197,8 +197,10 @@ typedef struct onxi_dnnl_post {
     int32_t binary; /* input that is added, -1: none */
     uint32_t binary_at;
 } onxi_dnnl_post;
-/* `dst` is the layout of the result, NULL while it is not known: then no binary post-operation is taken. */
-bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md dst, onxi_dnnl_post *post);
+/* `dst` is the layout of the result, NULL while it is not known: then no binary post-operation is taken. The first
+ * `taken` ones are done already. */
+bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md dst, uint32_t taken,
+                         onxi_dnnl_post *post);
 /* Attributes without any. */
 bool onxi_dnnl_attr(const onxi_dnnl *d, dnnl_primitive_attr_t *out);
 /* Tells the planner; adds the operand, which is laid out as the result is. */

@@ -6,8 +6,9 @@
 
 typedef struct product {
     int64_t m, n, k;
-    bool trans_b;  /* the weights are n x k already */
-    uint32_t bias; /* input, 0: none */
+    bool trans_b;    /* the weights are n x k already */
+    uint32_t bias;   /* input, 0: none */
+    const void *row; /* the constant that the first post-operation adds to each row; NULL: none */
 } product;
 
 typedef struct product_part {
@@ -32,9 +33,9 @@ static bool describe(const product *q, onxi_dnnl *d, int64_t extent, product_par
 static bool describe_product(const onx_prepare *p, const product *q, const onxi_dnnl *d, const product_part *s,
                              onxi_dnnl_post *post, dnnl_primitive_desc_t *out)
 {
-    if (!onxi_dnnl_post_make(p, d, s->y, post))
+    if (!onxi_dnnl_post_make(p, d, s->y, q->row != NULL, post))
         return false;
-    bool good = onxi_dnnl_describe_inner_product(d, s->x, s->w, q->bias ? s->b : NULL, s->y, post->attr, out);
+    bool good = onxi_dnnl_describe_inner_product(d, s->x, s->w, q->bias || q->row ? s->b : NULL, s->y, post->attr, out);
     d->lib->dnnl_primitive_attr_destroy(post->attr);
     return good;
 }
@@ -82,12 +83,29 @@ static onx_status inner_product(onx_prepare *p, product *q)
     if (q->bias)
         onxi_dnnl_add(d, DNNL_ARG_BIAS, ONXI_DNNL_INPUT, q->bias, (onxi_dnnl_pair){ s[0].b, s[1].b },
                       columns ? each : 0);
+    if (q->row) {
+        onxi_dnnl_add(d, DNNL_ARG_BIAS, ONXI_DNNL_CONSTANT, 0, (onxi_dnnl_pair){ s[0].b, s[1].b }, columns ? each : 0);
+        d->operands[d->count - 1].data = q->row;
+    }
     onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, y, y_step);
     ONX_TRY(onxi_dnnl_finish(p, d));
     for (uint32_t i = 0; i < p->operand_count; i++)
         p->want[i] = NULL;
     onxi_dnnl_post_apply(p, d, &post, NULL, y, y_step);
     return ONX_OK;
+}
+
+/* A bias that a node behind adds. */
+static const void *row_behind(const onx_prepare *p, int64_t n)
+{
+    const onx_post_op *f = p->post_ops;
+    if (!p->post_op_count || f->operand >= 0 || f->prepare->kernel->post_op != ONX_POST_ADD ||
+        f->prepare->input_count != 2)
+        return NULL;
+    const onx_value *v = f->prepare->inputs[1 - f->port];
+    return v && v->data && v->dtype == ONX_FLOAT && v->rank && v->dims[v->rank - 1] == n && v->count == (uint64_t)n
+               ? v->data
+               : NULL;
 }
 
 static onx_status gemm_prepare(onx_prepare *p)
@@ -152,7 +170,7 @@ static bool describe_batch(const onx_prepare *p, onxi_dnnl *d, const batch *whol
         q.b[q.axis] = extent;
     *s = (batch_part){ onxi_dnnl_md_plain(d, q.rank, q.a), onxi_dnnl_md_plain(d, q.rank, q.b),
                        onxi_dnnl_md_plain(d, q.rank, q.y) };
-    if (!s->a || !s->b || !s->y || !onxi_dnnl_post_make(p, d, s->y, post))
+    if (!s->a || !s->b || !s->y || !onxi_dnnl_post_make(p, d, s->y, 0, post))
         return false;
     bool good = onxi_dnnl_describe_matmul(d, s->a, s->b, s->y, post->attr, out);
     d->lib->dnnl_primitive_attr_destroy(post->attr);
@@ -206,6 +224,7 @@ static onx_status matmul_prepare(onx_prepare *p)
     if (q.k <= 0 || q.n <= 0 || a->dims[a->rank - 1] != q.k)
         return ONX_E_UNSUPPORTED;
     q.m = (int64_t)(a->count / (uint64_t)q.k);
+    q.row = row_behind(p, q.n);
     return inner_product(p, &q);
 }
 

@@ -1,4 +1,5 @@
 /* post.c - post-operations: what oneDNN computes on results before it stores them. */
+#include "kernel/core/loops.h"
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
@@ -7,22 +8,6 @@
 static bool same_dims(const onx_value *a, const onx_value *b)
 {
     return a->dtype == b->dtype && a->rank == b->rank && onxi_same_dims(a->dims, b->dims, a->rank);
-}
-
-static bool bound_of(const onx_prepare *as, const char *name, uint32_t input, float unbounded, float *out)
-{
-    *out = unbounded;
-    if (as->since < 11) {
-        if (onx_prepare_given(as, name))
-            *out = onx_prepare_float(as, name);
-        return true;
-    }
-    const onx_value *v = input < as->input_count ? as->inputs[input] : NULL;
-    if (v && (!v->data || v->dtype != ONX_FLOAT || v->count != 1))
-        return false;
-    if (v)
-        *out = *(const float *)v->data;
-    return true;
 }
 
 /* y = f(x) as oneDNN knows it. */
@@ -48,7 +33,16 @@ static bool eltwise_of(const onx_prepare *as, dnnl_alg_kind_t *kind, float *alph
         return true;
     case ONX_POST_CLIP:
         *kind = dnnl_eltwise_clip;
-        return bound_of(as, "min", 1, -INFINITY, alpha) && bound_of(as, "max", 2, INFINITY, beta) && *alpha <= *beta;
+        return onxi_clip_bound(as, "min", 1, -INFINITY, alpha) && onxi_clip_bound(as, "max", 2, INFINITY, beta) &&
+               *alpha <= *beta;
+    case ONX_POST_GELU:
+        *kind =
+            onx_str_is(onx_prepare_text(as, "approximate"), "tanh") ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf;
+        return true;
+    case ONX_POST_SWISH:
+        *kind = dnnl_eltwise_swish;
+        *alpha = onx_prepare_float(as, "alpha");
+        return true;
     default:
         return false;
     }
@@ -90,10 +84,11 @@ bool onxi_dnnl_attr(const onxi_dnnl *d, dnnl_primitive_attr_t *out)
     return false;
 }
 
-bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md dst, onxi_dnnl_post *post)
+bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md dst, uint32_t taken,
+                         onxi_dnnl_post *post)
 {
     dnnl_post_ops_t ops;
-    *post = (onxi_dnnl_post){ .sum = -1, .binary = -1 };
+    *post = (onxi_dnnl_post){ .sum = -1, .binary = -1, .post_ops_done = taken };
     if (!onxi_dnnl_attr(d, &post->attr))
         return false;
     bool good = d->lib->dnnl_post_ops_create(&ops) == dnnl_success;

@@ -256,6 +256,22 @@ static onx_status clip_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+bool onxi_clip_bound(const onx_prepare *as, const char *name, uint32_t input, float unbounded, float *out)
+{
+    *out = unbounded;
+    if (as->since < 11) {
+        if (onx_prepare_given(as, name))
+            *out = onx_prepare_float(as, name);
+        return true;
+    }
+    const onx_value *v = input < as->input_count ? as->inputs[input] : NULL;
+    if (v && (!v->data || v->dtype != ONX_FLOAT || v->count != 1))
+        return false;
+    if (v)
+        *out = *(const float *)v->data;
+    return true;
+}
+
 /* ---- rows ---- */
 
 #define POST_ROW(kind, name, version, types, how, body_)                                                               \
@@ -304,11 +320,12 @@ const onx_kernel onxi_kernels_unary[] = { POST_ROW(RELU, "Relu", 1, ONXI_FLOATS 
                                           ROW("Atanh", 9, ONXI_FLOATS, ZERO, atanh_body),
                                           ROW("BitwiseNot", 18, ONXI_INTEGERS, ONX_KERNEL_IN_PLACE, invert_body),
                                           ROW("Not", 1, ONX_DTYPE_BIT(ONX_BOOL), ONX_KERNEL_IN_PLACE, not_body),
-                                          ROW("Swish", 24, ONXI_FLOATS, ZERO, swish_body),
+                                          POST_ROW(SWISH, "Swish", 24, ONXI_FLOATS, ZERO, swish_body),
                                           { .op = "Gelu",
                                             .since = 20,
                                             .dtypes = ONXI_FLOATS,
                                             .flags = ZERO,
+                                            .post_op = ONX_POST_GELU,
                                             .prepare = onxi_gelu_prepare,
                                             .run = onxi_unary_run },
                                           { .op = "Clip",

@@ -89,7 +89,7 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_unary)[] = { POST_ROW(RELU, "Rel
                                                              ROW("Erf", 9, FLAT, erf_body),
                                                              ROW("Sin", 7, FLAT, sin_body),
                                                              ROW("Cos", 7, 0, cos_body),
-                                                             ROW("Swish", 24, FLAT, swish_body),
+                                                             POST_ROW(SWISH, "Swish", 24, FLAT, swish_body),
                                                              { .op = "Gelu",
                                                                .since = 20,
                                                                .dtypes = ONXI_F32,
@@ -98,6 +98,7 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_unary)[] = { POST_ROW(RELU, "Rel
                                                                .flags = ONX_KERNEL_IN_PLACE | FLAT,
                                                                .variant = ONXI_VARIANT,
                                                                .body = gelu_bodies,
+                                                               .post_op = ONX_POST_GELU,
                                                                .prepare = onxi_gelu_prepare,
                                                                .run = onxi_unary_run },
                                                              { 0 } };

@@ -1,0 +1,391 @@
+/* product.c - MatMul and Gemm by constant weights: panels of packed columns, tiles in registers
+ * that bias, residual and activation are applied to before they are stored. The sum over k runs in one fixed order, so
+ * the bits depend on neither blocks nor threads. After Goto and van de Geijn, "Anatomy of High-Performance Matrix
+ * Multiplication" (2008). */
+#include "kernel/simd/math.h"
+
+/* Rows of a tile, vectors across it; columns of a panel; how much of k, and how many rows, are gone through at a time:
+ * a panel stays in the first cache, a block of rows in the second. */
+enum {
+    TILE_M = ONXI_LANES == 16 ? 12 : 6,
+    TILE_V = 2,
+    PANEL = TILE_V * ONXI_LANES,
+    BLOCK_K = 256,
+    BLOCK_M = ONXI_LANES == 16 ? 144 : 120,
+    POST_MAX = 6
+};
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+typedef struct post_op {
+    uint8_t kind; /* ONX_POST_* */
+    bool tanh;    /* Gelu by tanh */
+    float a, b;
+    int32_t operand;  /* of ONX_POST_ADD: input of the size of the result, -1: `row` */
+    const float *row; /* a number per column, padded to whole panels */
+} post_op;
+
+typedef struct product_params {
+    uint64_t m, n, k;
+    uint64_t panels, m_blocks, chunks, chunk; /* chunk: panels of a piece of work */
+    const float *b;                           /* packed: panel by panel, k rows of PANEL columns */
+    post_op post[POST_MAX];
+    uint32_t post_count;
+} product_params;
+
+/* ---- packing ---- */
+
+typedef struct packing {
+    const float *b;
+    uint64_t n, k;
+    int64_t row, column; /* steps between elements */
+} packing;
+
+static onx_status pack_b(void *user, void *out)
+{
+    const packing *q = user;
+    float *to = out;
+    for (uint64_t j = 0; j < q->n; j += PANEL)
+        for (uint64_t k = 0; k < q->k; k++) {
+            const float *from = q->b + (int64_t)k * q->row + (int64_t)j * q->column;
+            uint64_t w = q->n - j < PANEL ? q->n - j : PANEL;
+            for (uint64_t i = 0; i < PANEL; i++)
+                *to++ = i < w ? from[(int64_t)i * q->column] : 0;
+        }
+    return ONX_OK;
+}
+
+/* ---- what is done to results before they are stored ---- */
+
+static inline onxi_vf apply(const post_op *f, onxi_vf x, const float *same, const float *row)
+{
+    switch (f->kind) {
+    case ONX_POST_ADD:
+        return x + vf_load(f->row ? row : same);
+    case ONX_POST_RELU:
+        return vf_select(x <= 0.0f, vf_all(0), x);
+    case ONX_POST_LEAKY_RELU:
+        return vf_select(x < 0.0f, f->a * x, x);
+    case ONX_POST_SIGMOID:
+        return vf_sigmoid(x);
+    case ONX_POST_TANH:
+        return vf_tanh(x);
+    case ONX_POST_HARD_SWISH: {
+        onxi_vf g = x * (1.0f / 6.0f) + 0.5f;
+        return x * vf_select(g < 0.0f, vf_all(0), vf_select(g > 1.0f, vf_all(1), g));
+    }
+    case ONX_POST_CLIP:
+        x = vf_select(x < f->a, vf_all(f->a), x);
+        return vf_select(x > f->b, vf_all(f->b), x);
+    case ONX_POST_GELU:
+        return f->tanh ? vf_gelu_tanh(x) : vf_gelu(x);
+    case ONX_POST_SWISH:
+        return x * vf_sigmoid(f->a * x);
+    default:
+        return x;
+    }
+}
+
+/* A tile in memory, whole: `rows` of it are of the result. */
+static void finish_tile(const product_params *q, const onx_work *work, uint64_t row, uint64_t column, uint64_t rows,
+                        float *c, uint64_t ldc)
+{
+    const uint64_t left = q->n - column;
+    for (uint32_t p = 0; p < q->post_count; p++) {
+        const post_op *f = &q->post[p];
+        for (uint64_t i = 0; i < rows; i++)
+            for (uint64_t v = 0; v < TILE_V && v * ONXI_LANES < left; v++) {
+                float *at = c + i * ldc + v * ONXI_LANES;
+                const uint64_t to = column + v * ONXI_LANES;
+                const float *bias = f->row ? f->row + to : NULL;
+                const float *same =
+                    f->operand >= 0 ? (const float *)work->inputs[f->operand]->data + (row + i) * q->n + to : NULL;
+                const uint64_t width = left - v * ONXI_LANES;
+                if (width >= ONXI_LANES) {
+                    vf_store(at, apply(f, vf_load(at), same, bias));
+                } else {
+                    float part[ONXI_LANES] = { 0 };
+                    if (same)
+                        memcpy(part, same, width * sizeof *part);
+                    vf_store_part(at, apply(f, vf_load_part(at, width, 0), part, bias), width);
+                }
+            }
+    }
+}
+
+/* ---- tiles ---- */
+
+/* c = a * b, or c += a * b, over kc. */
+static void tile_full(const float *restrict a, uint64_t lda, const float *restrict b, uint64_t kc, float *restrict c,
+                      uint64_t ldc, bool more)
+{
+    onxi_vf sum[TILE_M][TILE_V];
+    UNROLL
+    for (int i = 0; i < TILE_M; i++)
+        UNROLL
+    for (int v = 0; v < TILE_V; v++)
+        sum[i][v] = vf_all(0);
+    for (uint64_t k = 0; k < kc; k++) {
+        onxi_vf x[TILE_V];
+        UNROLL
+        for (int v = 0; v < TILE_V; v++)
+            x[v] = vf_load(b + v * ONXI_LANES);
+        UNROLL
+        for (int i = 0; i < TILE_M; i++)
+            UNROLL
+        for (int v = 0; v < TILE_V; v++)
+            sum[i][v] += a[(uint64_t)i * lda + k] * x[v];
+        b += PANEL;
+    }
+    UNROLL
+    for (int i = 0; i < TILE_M; i++)
+        UNROLL
+    for (int v = 0; v < TILE_V; v++) {
+        float *at = c + (uint64_t)i * ldc + v * ONXI_LANES;
+        vf_store(at, more ? vf_load(at) + sum[i][v] : sum[i][v]);
+    }
+}
+
+/* One row, at memory speed: two panels at a time, since two streams are read faster than one, and sums enough that
+ * none waits for another. */
+static void row_of_two(const float *restrict a, const float *restrict b0, const float *restrict b1, uint64_t kc,
+                       float *restrict c)
+{
+    enum { WAYS = 2 };
+    onxi_vf sum[2][WAYS][TILE_V];
+    UNROLL
+    for (int i = 0; i < 2 * WAYS * TILE_V; i++)
+        sum[i / (WAYS * TILE_V)][i / TILE_V % WAYS][i % TILE_V] = vf_all(0);
+    uint64_t k = 0;
+    for (; k + WAYS <= kc; k += WAYS, b0 += WAYS * PANEL, b1 += WAYS * PANEL)
+        UNROLL
+    for (int w = 0; w < WAYS; w++)
+        UNROLL
+    for (int v = 0; v < TILE_V; v++) {
+        sum[0][w][v] += a[k + (uint64_t)w] * vf_load(b0 + w * PANEL + v * ONXI_LANES);
+        sum[1][w][v] += a[k + (uint64_t)w] * vf_load(b1 + w * PANEL + v * ONXI_LANES);
+    }
+    for (; k < kc; k++, b0 += PANEL, b1 += PANEL)
+        for (int v = 0; v < TILE_V; v++) {
+            sum[0][0][v] += a[k] * vf_load(b0 + v * ONXI_LANES);
+            sum[1][0][v] += a[k] * vf_load(b1 + v * ONXI_LANES);
+        }
+    for (int v = 0; v < TILE_V; v++) {
+        vf_store(c + v * ONXI_LANES, sum[0][0][v] + sum[0][1][v]);
+        vf_store(c + PANEL + v * ONXI_LANES, sum[1][0][v] + sum[1][1][v]);
+    }
+}
+
+static void one_row(const product_params *q, const onx_work *work, uint64_t p0, uint64_t p1)
+{
+    const float *a = work->inputs[0]->data;
+    for (uint64_t p = p0; p < p1; p += 2) {
+        float two[2 * PANEL];
+        const uint64_t column = p * PANEL, left = q->n - column, pair = p + 1 < p1 ? p + 1 : p;
+        const uint64_t width = (pair - p + 1) * PANEL < left ? (pair - p + 1) * PANEL : left;
+        float *c = (float *)work->outputs[0]->data + column;
+        row_of_two(a, q->b + p * q->k * PANEL, q->b + pair * q->k * PANEL, q->k, two);
+        memcpy(c, two, width * sizeof *c);
+        for (uint64_t i = 0; q->post_count && i < width; i += PANEL)
+            finish_tile(q, work, 0, column + i, 1, c + i, q->n);
+    }
+}
+
+/* A tile of the result; what is at its edges goes through memory of its own. */
+static void tile(const product_params *q, const onx_work *work, uint64_t row, uint64_t rows, uint64_t panel,
+                 uint64_t k0, uint64_t kc)
+{
+    float edge[TILE_M * PANEL], few[TILE_M * BLOCK_K];
+    const float *a = (const float *)work->inputs[0]->data + row * q->k + k0;
+    const uint64_t column = panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
+    const float *b = q->b + (panel * q->k + k0) * PANEL;
+    float *c = (float *)work->outputs[0]->data + row * q->n + column;
+    const bool whole = rows == TILE_M && width == PANEL, more = k0 > 0, last = k0 + kc == q->k;
+    if (whole) {
+        tile_full(a, q->k, b, kc, c, q->n, more);
+    } else {
+        for (uint64_t i = 0; more && i < rows; i++)
+            memcpy(edge + i * PANEL, c + i * q->n, width * sizeof *c);
+        for (uint64_t i = 0; rows < TILE_M && i < TILE_M; i++) /* rows that are not there repeat the last */
+            memcpy(few + i * kc, a + (i < rows ? i : rows - 1) * q->k, kc * sizeof *a);
+        tile_full(rows < TILE_M ? few : a, rows < TILE_M ? kc : q->k, b, kc, edge, PANEL, more);
+        for (uint64_t i = 0; i < rows; i++)
+            memcpy(c + i * q->n, edge + i * PANEL, width * sizeof *c);
+    }
+    if (last && q->post_count)
+        finish_tile(q, work, row, column, rows, c, q->n);
+}
+
+static onx_status run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const product_params *q = work->params;
+    for (uint64_t piece = first; piece < last; piece++) {
+        const uint64_t m0 = piece / q->chunks * BLOCK_M, p0 = piece % q->chunks * q->chunk;
+        const uint64_t m1 = q->m - m0 < BLOCK_M ? q->m : m0 + BLOCK_M;
+        const uint64_t p1 = q->panels - p0 < q->chunk ? q->panels : p0 + q->chunk;
+        if (q->m == 1) {
+            one_row(q, work, p0, p1);
+            continue;
+        }
+        for (uint64_t k0 = 0; k0 < q->k; k0 += BLOCK_K) {
+            const uint64_t kc = q->k - k0 < BLOCK_K ? q->k - k0 : BLOCK_K;
+            for (uint64_t p = p0; p < p1; p++)
+                for (uint64_t m = m0; m < m1; m += TILE_M)
+                    tile(q, work, m, m1 - m < TILE_M ? m1 - m : TILE_M, p, k0, kc);
+        }
+    }
+    return ONX_OK;
+}
+
+/* ---- preparing ---- */
+
+static onx_status make_row(void *user, void *out)
+{
+    const onx_value *v = user;
+    const uint64_t padded = (v->count + PANEL - 1) / PANEL * PANEL;
+    memset(out, 0, padded * sizeof(float));
+    memcpy(out, v->data, v->count * sizeof(float));
+    return ONX_OK;
+}
+
+/* A number per column that is added: by a node behind, or the third input of Gemm. */
+static bool add_row(onx_prepare *p, post_op *f, const onx_value *v, uint64_t n)
+{
+    if (!v || !v->data || v->dtype != ONX_FLOAT || v->count != n || v->rank < 1 || v->dims[v->rank - 1] != (int64_t)n)
+        return false;
+    const uint64_t padded = (n + PANEL - 1) / PANEL * PANEL;
+    float *row = onxi_arena_array(p->arena, padded, sizeof(float));
+    if (!row || make_row((void *)(uintptr_t)v, row) != ONX_OK)
+        return false;
+    *f = (post_op){ .kind = ONX_POST_ADD, .operand = -1, .row = row };
+    return true;
+}
+
+static bool take_add(onx_prepare *p, const onx_post_op *from, post_op *f, uint64_t n)
+{
+    const onx_value *y = p->outputs[0];
+    if (from->prepare->input_count != 2)
+        return false;
+    if (from->operand < 0)
+        return add_row(p, f, from->prepare->inputs[1 - from->port], n);
+    const onx_value *v = p->inputs[from->operand];
+    if (v->dtype != ONX_FLOAT || v->rank != y->rank || !onxi_same_dims(v->dims, y->dims, v->rank))
+        return false;
+    *f = (post_op){ .kind = ONX_POST_ADD, .operand = from->operand };
+    return true;
+}
+
+static bool take_post_op(onx_prepare *p, const onx_post_op *from, post_op *f, uint64_t n)
+{
+    const onx_prepare *as = from->prepare;
+    *f = (post_op){ .kind = as->kernel->post_op, .operand = -1 };
+    if (f->kind == ONX_POST_ADD)
+        return take_add(p, from, f, n);
+    if (from->operand >= 0 || from->port != 0)
+        return false;
+    switch (f->kind) {
+    case ONX_POST_RELU:
+    case ONX_POST_SIGMOID:
+    case ONX_POST_TANH:
+    case ONX_POST_HARD_SWISH:
+        return true;
+    case ONX_POST_LEAKY_RELU:
+    case ONX_POST_SWISH:
+        f->a = onx_prepare_float(as, "alpha");
+        return true;
+    case ONX_POST_GELU:
+        f->tanh = onx_str_is(onx_prepare_text(as, "approximate"), "tanh");
+        return f->tanh || onx_str_is(onx_prepare_text(as, "approximate"), "none");
+    case ONX_POST_CLIP:
+        return onxi_clip_bound(as, "min", 1, -INFINITY, &f->a) && onxi_clip_bound(as, "max", 2, INFINITY, &f->b) &&
+               f->a <= f->b;
+    default:
+        return false;
+    }
+}
+
+static onx_status prepare_product(onx_prepare *p, product_params *q, const packing *b)
+{
+    const uint64_t threads = p->threads ? p->threads : 1;
+    uint64_t size;
+    q->panels = (q->n + PANEL - 1) / PANEL;
+    q->m_blocks = (q->m + BLOCK_M - 1) / BLOCK_M;
+    q->chunks = q->m_blocks >= 2 * threads || threads == 1 ? 1 : 4 * threads / q->m_blocks + 1;
+    q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
+    q->chunk = (q->panels + q->chunks - 1) / q->chunks;
+    q->chunks = (q->panels + q->chunk - 1) / q->chunk;
+    if (!onxi_mul_u64(q->panels * PANEL, q->k, &size) || !onxi_mul_u64(size, sizeof(float), &size))
+        return ONX_E_UNSUPPORTED;
+    const struct {
+        uint64_t panel, n, k;
+        int64_t row;
+    } key = { PANEL, q->n, q->k, b->row };
+    const void *packed;
+    ONX_TRY(p->ops->packed(p, 1, &key, sizeof key, size, pack_b, (void *)(uintptr_t)b, &packed));
+    q->b = packed;
+    for (uint32_t i = 0; i < p->post_op_count && q->post_count < POST_MAX; i++) {
+        if (!take_post_op(p, &p->post_ops[i], &q->post[q->post_count], q->n))
+            break;
+        q->post_count++;
+        p->post_ops_done++;
+    }
+    p->params = q;
+    p->rows = q->m_blocks * q->chunks;
+    const uint64_t cost = q->m * q->n * q->k / p->rows + 1;
+    p->grain = 262144 / cost + 1;
+    return ONX_OK;
+}
+
+static onx_status matmul_prepare(onx_prepare *p)
+{
+    const onx_value *a = p->inputs[0], *b = p->inputs[1], *y = p->outputs[0];
+    product_params *q = ONXI_NEW(p->arena, product_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (!y || !y->count || b->dtype != ONX_FLOAT || !b->data || b->rank != 2 || a->rank < 1 || b->dims[0] <= 0 ||
+        a->dims[a->rank - 1] != b->dims[0])
+        return ONX_E_UNSUPPORTED;
+    q->n = (uint64_t)b->dims[1];
+    q->k = (uint64_t)b->dims[0];
+    q->m = a->count / q->k;
+    const packing from = { .b = b->data, .n = q->n, .k = q->k, .row = b->dims[1], .column = 1 };
+    return prepare_product(p, q, &from);
+}
+
+static onx_status gemm_prepare(onx_prepare *p)
+{
+    const onx_value *a = p->inputs[0], *b = p->inputs[1], *c = p->input_count > 2 ? p->inputs[2] : NULL;
+    const onx_value *y = p->outputs[0];
+    product_params *q = ONXI_NEW(p->arena, product_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (!y || !y->count || b->dtype != ONX_FLOAT || !b->data || a->rank != 2 || b->rank != 2 ||
+        onx_prepare_float(p, "alpha") != 1 || onx_prepare_int(p, "transA") != 0)
+        return ONX_E_UNSUPPORTED;
+    const bool turned = onx_prepare_int(p, "transB") != 0;
+    if (b->dims[turned ? 1 : 0] <= 0 || a->dims[1] != b->dims[turned ? 1 : 0] || y->dims[1] != b->dims[turned ? 0 : 1])
+        return ONX_E_UNSUPPORTED;
+    q->m = (uint64_t)y->dims[0];
+    q->n = (uint64_t)y->dims[1];
+    q->k = (uint64_t)a->dims[1];
+    if (c && (onx_prepare_float(p, "beta") != 1 || !add_row(p, &q->post[q->post_count++], c, q->n)))
+        return ONX_E_UNSUPPORTED;
+    const packing from = {
+        .b = b->data, .n = q->n, .k = q->k, .row = turned ? 1 : b->dims[1], .column = turned ? b->dims[1] : 1
+    };
+    return prepare_product(p, q, &from);
+}
+
+/* oneDNN is faster with AVX-512, slower with AVX2. */
+enum { PREFERENCE = ONXI_LEVEL == ONX_ISA_V3 ? 11 : 9 };
+#define ROW(name, prepare_)                                                                                            \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = PREFERENCE, .isa = ONXI_LEVEL,                       \
+        .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .prepare = prepare_, .run = run                         \
+    }
+const onx_kernel
+    ONXI_LEVELED(onxi_kernels_simd_product)[] = { ROW("MatMul", matmul_prepare), ROW("Gemm", gemm_prepare), { 0 } };
