@@ -171,7 +171,10 @@ onx_status onxi_run_bind_check(onx_ctx *cx, onx_value_info *const *info, uint32_
     for (uint32_t i = 0; i < count && status == ONX_OK; i++) {
         b.input = onx_view(info[i]->name);
         b.element = b.told = false;
-        if (inputs[i] && info[i]->type)
+        if (inputs[i] && !onxi_value_is_whole(inputs[i]))
+            status = onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE,
+                               "the value for input \"%.*s\" does not hold what its dimensions say", ONX_ARG(b.input));
+        else if (inputs[i] && info[i]->type)
             status = bind_value(&b, info[i]->type, inputs[i]);
     }
     free_variables(&b);

@@ -56,7 +56,7 @@ typedef struct typing {
 
 static bool is_known(const onx_value *v)
 {
-    return v && v->kind == ONX_VALUE_TENSOR && !v->layout && (v->data || v->count == 0);
+    return v && v->kind == ONX_VALUE_TENSOR && onxi_value_is_whole(v);
 }
 
 static const onxi_known_ints *call_value(onxi_call *call, uint32_t input)
@@ -186,8 +186,7 @@ static const onxi_type *type_of(onx_arena *arena, const onx_value *v)
         t->dims = ONXI_ARRAY(arena, onxi_dim, v->rank ? v->rank : 1);
         if (!t->dims)
             return NULL;
-        if (v->rank)
-            memcpy(t->dims, v->dims, v->rank * sizeof *t->dims);
+        onxi_copy_dims(t->dims, v->dims, v->rank);
         return t;
     case ONX_VALUE_SEQUENCE:
         t->kind = ONXI_TYPE_SEQUENCE;
@@ -684,8 +683,7 @@ static onx_status eager_view(const onx_value *input, const onx_value *type, onx_
             onxi_value_memory(out->cx, &out->dims, out->dims_room * sizeof *out->dims, type->rank * sizeof *out->dims));
         out->dims_room = type->rank;
     }
-    if (type->rank)
-        memcpy(out->dims, type->dims, type->rank * sizeof *type->dims);
+    onxi_copy_dims(out->dims, type->dims, type->rank);
     out->rank = type->rank;
     return ONX_OK;
 }

@@ -40,8 +40,7 @@ static onx_status start_slots(onxi_run_planner *pl, const onx_value *const *inpu
         type->dims = ONXI_ARRAY(plan->arena, int64_t, v->rank + 1u);
         if (!type->dims)
             return ONX_E_MEMORY;
-        if (v->rank)
-            memcpy(type->dims, v->dims, v->rank * sizeof *v->dims);
+        onxi_copy_dims(type->dims, v->dims, v->rank);
         s->value = *type;
     }
     return ONX_OK;

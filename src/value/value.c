@@ -35,6 +35,28 @@ bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out)
     return onx_dtype_size(dtype, count, bytes_out);
 }
 
+enum { NESTED_MAX = 100 }; /* lists in lists */
+
+static bool is_whole(const onx_value *v, unsigned depth)
+{
+    uint64_t count, size;
+    if (v->kind == ONX_VALUE_TENSOR)
+        return !v->layout && v->rank <= ONX_RANK_MAX && (v->dims || !v->rank) &&
+               onxi_dims_count(v->rank, v->dims, &count) && onxi_tensor_room(v->dtype, count, &size) &&
+               count == v->count && size == v->size && (v->data || !size);
+    if (v->kind == ONX_VALUE_MAP && v->count && !v->data)
+        return false;
+    for (uint64_t i = 0; v->kind != ONX_VALUE_NONE && i < v->count; i++)
+        if (depth >= NESTED_MAX || !v->items || !v->items[i] || !is_whole(v->items[i], depth + 1))
+            return false;
+    return true;
+}
+
+bool onxi_value_is_whole(const onx_value *v)
+{
+    return is_whole(v, 0);
+}
+
 onx_status onxi_value_memory(onx_ctx *cx, void *part, uint64_t from, uint64_t to)
 {
     void *now;
@@ -561,10 +583,13 @@ onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text)
 static onx_status assign_flat(onx_value *to, const onx_value *from)
 {
     if (from->kind == ONX_VALUE_TENSOR) {
+        if (!onxi_value_is_whole(from))
+            return onxi_fail(to->cx, ONX_E_MISUSE, ONXI_NOWHERE,
+                             "the elements of the tensor do not fit its dimensions");
         ONX_TRY(onx_value_reset(to, (onx_dtype)from->dtype, from->rank, from->dims));
         if (from->dtype == ONX_STRING)
             return copy_texts(to, from->data, from->count, 0);
-        if (from->size)
+        if (to->size)
             memcpy(to->data, from->data, to->size);
         return ONX_OK;
     }

@@ -44,6 +44,10 @@ static inline int64_t onxi_index(const onx_value *v, uint64_t i)
  * plan or of the caller is never resized: then another shape or type is ONX_E_MISUSE, as with all functions that change
  * values. */
 onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t *dims);
+/* Is a value what its fields say? A row-major tensor has as many elements and bytes as type and dims ask for, and data
+ * where there are any; the items of lists are there, and such values, too. Whoever copies by count, rank or size relies
+ * on it; structs are public, and a caller may have made or changed one himself. */
+bool onxi_value_is_whole(const onx_value *v);
 /* Bytes that a row-major tensor takes; false when that overflows. Strings count as onx_str. */
 bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
 /* Memory of a value: what `part` points to (a pointer) grows or shrinks and keeps its bytes, counted against the memory

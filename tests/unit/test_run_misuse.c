@@ -158,6 +158,49 @@ static void test_run_misuse__sessions(void **state)
     onx_ctx_free(cx);
 }
 
+/* Values whose fields were changed by hand are neither copied nor run. */
+static void test_run_misuse__fields_changed_by_hand(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc;
+    onx_session *s;
+    const char *text =
+        "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+        "g (float[N] x, seq(float[M]) q) => (float[N] y, int64 n) { y = Neg (x) n = SequenceLength (q) }\n";
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, NULL, &s), ONX_OK);
+    onx_value *x = numbers(cx, 3), *q = sequence(cx), *item = numbers(cx, 2), *to, *out[2] = { NULL };
+    const onx_value *in[] = { x, q };
+    assert_int_equal(onx_value_new(cx, &to), ONX_OK);
+    assert_int_equal(onx_value_insert(q, 0, item), ONX_OK);
+    assert_int_equal(onx_session_run(s, cx, in, out), ONX_OK);
+    for (int way = 0; way < 6; way++) {
+        onx_value *v = way & 1 ? item : x, before = *v;
+        const int64_t dim = v->dims[0];
+        if (way / 2 == 0)
+            v->dims[0] = 1000;
+        else if (way / 2 == 1)
+            v->size--;
+        else
+            v->data = NULL;
+        REFUSED(cx, onx_session_run(s, cx, in, out));
+        REFUSED(cx, onx_value_assign(to, v));
+        *v = before;
+        v->dims[0] = dim;
+    }
+    assert_int_equal(onx_session_run(s, cx, in, out), ONX_OK);
+    onx_value_free(x);
+    onx_value_free(q);
+    onx_value_free(item);
+    onx_value_free(to);
+    onx_value_free(out[0]);
+    onx_value_free(out[1]);
+    onx_session_free(s);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_run_misuse__cycles),
         cmocka_unit_test(test_run_misuse__assigned_from_its_only_item),
         cmocka_unit_test(test_run_misuse__sessions),
+        cmocka_unit_test(test_run_misuse__fields_changed_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
