@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <onx/kernel.h>
 #include <onx/run.h>
 #include <onx/tensor.h>
 #include <onx/text.h>
@@ -73,14 +74,13 @@ static void say_all(void)
 }
 
 /* `out` gets new values. Returns the variant of the row that ran `op`. */
-static const char *run(onx_doc *doc, const char *op, bool plain, unsigned threads, const onx_value *const *in,
+static const char *run(onx_doc *doc, const char *op, const onx_session_options *options, const onx_value *const *in,
                        onx_value **out)
 {
     onx_session *session = NULL;
-    const onx_session_options options = { .plain = plain, .threads = threads };
     seen row = { op, "none" };
     const onx_run_options watch = { .event = note, .user = &row };
-    onx_status status = onx_session_new(cx, doc, &options, &session);
+    onx_status status = onx_session_new(cx, doc, options, &session);
     if (status == ONX_OK)
         status = onx_session_run_with(session, cx, in, out, &watch);
     say_all();
@@ -112,24 +112,26 @@ static bool near_enough(const onx_value *a, const onx_value *b, double ulps)
 /* Runs a model by the plain rows and by others, of which `op` has to have one. */
 static void compare(const writer *w, const char *op, const onx_value *const *in, double ulps)
 {
-    enum { OUTPUTS = 4 };
+    enum { OUTPUTS = 4, RUNS = 4 }; /* plain, one thread, two, the least instruction set */
     onx_doc *doc = NULL;
     const char *variant = NULL;
-    onx_value *out[3][OUTPUTS] = { { NULL } };
+    onx_value *out[RUNS][OUTPUTS] = { { NULL } };
     onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w->text, w->len), 0, &doc);
     say_all();
     assert_int_equal(status, ONX_OK);
-    run(doc, op, true, 1, in, out[0]);
-    for (unsigned threads = 1; threads <= 2; threads++) {
-        variant = run(doc, op, false, threads, in, out[threads]);
+    run(doc, op, &(onx_session_options){ .threads = 1, .plain = true }, in, out[0]);
+    for (int i = 1; i < RUNS; i++) {
+        const onx_session_options options = { .threads = i == 2 ? 2 : 1, .isa = i == 3 ? ONX_ISA_BASE : 0 };
+        variant = run(doc, op, &options, in, out[i]);
         assert_string_not_equal(variant, "plain");
     }
     for (int i = 0; i < OUTPUTS && out[0][i]; i++) {
-        if (!near_enough(out[0][i], out[1][i], ulps) || !near_enough(out[1][i], out[2][i], 0)) {
+        if (!near_enough(out[0][i], out[1][i], ulps) || !near_enough(out[1][i], out[2][i], 0) ||
+            !near_enough(out[0][i], out[3][i], ulps)) {
             print_error("output %d of %s differs (%s)\n%.2000s\n", i, op, variant, w->text);
             fail();
         }
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < RUNS; k++)
             onx_value_free(out[k][i]);
     }
     onx_doc_free(doc);
@@ -456,6 +458,131 @@ static void test_kernel_variants__threads_share_a_layer(void **state)
     onx_value_free(x);
 }
 
+/* ---- quantized numbers ---- */
+
+static const struct {
+    const char *name;
+    onx_dtype dtype;
+    int32_t low, high;
+} wholes[] = { { "int8", ONX_INT8, -128, 127 },
+               { "uint8", ONX_UINT8, 0, 255 },
+               { "int16", ONX_INT16, -32768, 32767 },
+               { "uint16", ONX_UINT16, 0, 65535 } };
+
+static onx_value *whole_numbers(source *s, uint32_t type, uint32_t rank, const int64_t *dims)
+{
+    onx_value *v = tensor(wholes[type].dtype, rank, dims);
+    for (uint64_t i = 0; i < v->count; i++) {
+        int32_t x = wholes[type].low + (int32_t)below(s, (uint32_t)(wholes[type].high - wholes[type].low + 1));
+        onx_convert(wholes[type].dtype, (char *)v->data + i * (onx_dtype_bits(wholes[type].dtype) / 8), ONX_INT32, &x,
+                    1, true);
+    }
+    return v;
+}
+
+/* Numbers around all halves, and what is out of range; scales for all, and per index of an axis. */
+static void test_kernel_variants__quantizing_is_the_same(void **state)
+{
+    static const float odd[] = { INFINITY, -INFINITY, NAN, 3e38f, -3e38f, 1e-45f, -0.0f };
+    static writer w;
+    source s = { 6 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const uint32_t type = turn % 4, scales = below(&s, 2) ? 1 : 3;
+        const int64_t dims[] = { 1 + below(&s, 3), 3, 16 + below(&s, 1500) }, sd[] = { scales };
+        onx_value *x = tensor(ONX_FLOAT, 3, dims), *scale = tensor(ONX_FLOAT, scales > 1, sd);
+        onx_value *zero = whole_numbers(&s, type, scales > 1, sd), *q = whole_numbers(&s, type, 3, dims);
+        for (uint64_t i = 0; i < scale->count; i++)
+            ((float *)scale->data)[i] = (float)(1 + below(&s, 7)) / 8;
+        for (uint64_t i = 0; i < x->count; i++)
+            ((float *)x->data)[i] = below(&s, 9) ? (float)((int32_t)below(&s, 5000) - 2500) / 16 : odd[below(&s, 7)];
+        const char *shape = scales > 1 ? "[3]" : "";
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[N, C, W] x, float%s s, %s%s z) => (%s[N, C, W] y) {\n"
+            " y = QuantizeLinear (x, s, z)\n}\n",
+            shape, wholes[type].name, shape, wholes[type].name);
+        compare(&w, "QuantizeLinear", (const onx_value *const[]){ x, scale, zero }, 0);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 21]>\ng (%s[N, C, W] x, float%s s, %s%s z) => (float[N, C, W] y) {\n"
+            " y = DequantizeLinear (x, s, z)\n}\n",
+            wholes[type].name, shape, wholes[type].name, shape);
+        compare(&w, "DequantizeLinear", (const onx_value *const[]){ q, scale, zero }, 0);
+        onx_value_free(x);
+        onx_value_free(scale);
+        onx_value_free(zero);
+        onx_value_free(q);
+    }
+}
+
+static void test_kernel_variants__integer_products_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 7 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const uint32_t m = 1 + below(&s, 120), n = 1 + below(&s, 300), k = 1 + below(&s, turn % 4 ? 70 : 1200);
+        const uint32_t ta = below(&s, 2), tb = below(&s, 2);
+        const bool per_line = below(&s, 3) == 0;
+        onx_value *a = whole_numbers(&s, ta, 2, (int64_t[]){ m, k }),
+                  *b = whole_numbers(&s, tb, 2, (int64_t[]){ k, n });
+        onx_value *za = whole_numbers(&s, ta, 0, NULL), *zb = whole_numbers(&s, tb, per_line, (int64_t[]){ n });
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+            "g (%s[M, K] a, %s[K, N] b, %s za, %s%s zb) => (int32[M, N] y) {\n"
+            " y = MatMulInteger (a, b, za, zb)\n}\n",
+            wholes[ta].name, wholes[tb].name, wholes[ta].name, wholes[tb].name, per_line ? "[N]" : "");
+        compare(&w, "MatMulInteger", (const onx_value *const[]){ a, b, za, zb }, 0);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+            "g (%s[M, K] a, %s[K, N] b, %s za, %s%s zb) => (%s[M, N] y) <float sa = {0.03125}, float sb = {0.0123}, "
+            "float sy = {0.9}, %s zy = {7}> {\n"
+            " y = QLinearMatMul (a, sa, za, b, sb, zb, sy, zy)\n}\n",
+            wholes[ta].name, wholes[tb].name, wholes[ta].name, wholes[tb].name, per_line ? "[N]" : "", wholes[ta].name,
+            wholes[ta].name);
+        compare(&w, "QLinearMatMul", (const onx_value *const[]){ a, b, za, zb }, 0);
+        onx_value_free(a);
+        onx_value_free(b);
+        onx_value_free(za);
+        onx_value_free(zb);
+    }
+}
+
+static void test_kernel_variants__integer_convolutions_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 8 };
+    (void)state;
+    for (unsigned turn = 0; turn < 40; turn++) {
+        const uint32_t groups = 1 + below(&s, 3), c = groups * (1 + below(&s, 4)), m = groups * (1 + below(&s, 9));
+        const uint32_t tx = below(&s, 2), tw = below(&s, 2), kernel = 1 + below(&s, 3), size = 4 + below(&s, 30);
+        onx_value *x = whole_numbers(&s, tx, 4, (int64_t[]){ 2, c, size, size + 1 });
+        onx_value *weight = whole_numbers(&s, tw, 4, (int64_t[]){ m, c / groups, kernel, kernel });
+        onx_value *zx = whole_numbers(&s, tx, 0, NULL), *zw = whole_numbers(&s, tw, 0, NULL);
+        onx_value *bias = tensor(ONX_INT32, 1, (int64_t[]){ m });
+        for (uint64_t i = 0; i < m; i++)
+            ((int32_t *)bias->data)[i] = (int32_t)below(&s, 4000) - 2000;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+            "g (%s[N, C, H, W] x, %s[M, D, K, L] w, %s zx, %s zw, int32[M] b) => (int32[N, M, O, P] s, %s[N, M, O, P] y) "
+            "<float sx = {0.03125}, float sw = {0.0123}, float sy = {0.11}, %s zy = {3}> {\n"
+            " s = ConvInteger <group = %u, pads = [1, 0, 1, 1], strides = [1, %u]> (x, w, zx, zw)\n"
+            " y = QLinearConv <group = %u, pads = [1, 0, 1, 1], strides = [1, %u]> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n",
+            wholes[tx].name, wholes[tw].name, wholes[tx].name, wholes[tw].name, wholes[tx].name, wholes[tx].name,
+            groups, 1 + turn % 2, groups, 1 + turn % 2);
+        compare(&w, turn % 2 ? "QLinearConv" : "ConvInteger", (const onx_value *const[]){ x, weight, zx, zw, bias }, 0);
+        onx_value_free(x);
+        onx_value_free(weight);
+        onx_value_free(zx);
+        onx_value_free(zw);
+        onx_value_free(bias);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +591,9 @@ int main(void)
         cmocka_unit_test(test_kernel_variants__ensembles_are_the_same),
         cmocka_unit_test(test_kernel_variants__recurrent_layers_are_the_same),
         cmocka_unit_test(test_kernel_variants__threads_share_a_layer),
+        cmocka_unit_test(test_kernel_variants__quantizing_is_the_same),
+        cmocka_unit_test(test_kernel_variants__integer_products_are_the_same),
+        cmocka_unit_test(test_kernel_variants__integer_convolutions_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

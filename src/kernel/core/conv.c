@@ -46,6 +46,66 @@ static inline void put(char *to, const char *from, uint32_t width)
     }
 }
 
+/* `count` elements, `step` elements apart in `from`; a step of 0 repeats one. */
+static void put_line(char *to, const char *from, uint64_t count, uint64_t step, uint32_t width)
+{
+    if (step == 1) {
+        memcpy(to, from, count * width);
+        return;
+    }
+    switch (width) {
+    case 1:
+        for (uint64_t i = 0; i < count; i++)
+            to[i] = from[i * step];
+        break;
+    case 4:
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(to + i * 4, from + i * step * 4, 4);
+        break;
+    default:
+        for (uint64_t i = 0; i < count; i++)
+            put(to + i * width, from + i * step * width, width);
+        break;
+    }
+}
+
+/* Neighbouring positions along the last dim for one tap: those before `low` and from `high` on are in the padding. */
+typedef struct unfold_line {
+    uint64_t count, low, high, step;
+    int64_t at; /* of position `low` in the channel */
+} unfold_line;
+
+/* The first j with c + j * step >= end, at most `count`. */
+static uint64_t reaches(int64_t c, int64_t step, int64_t end, uint64_t count)
+{
+    if (c >= end)
+        return 0;
+    const uint64_t j = ((uint64_t)(end - c) + (uint64_t)step - 1) / (uint64_t)step;
+    return j < count ? j : count;
+}
+
+static unfold_line line_at(const onxi_window *w, const int64_t *pos, const int64_t *tap, uint64_t most)
+{
+    unfold_line l = { .count = 1, .high = 1, .step = 1 };
+    if (!w->spatial)
+        return l;
+    const uint32_t last = w->spatial - 1;
+    bool inside = true;
+    for (uint32_t d = 0; d < last; d++) {
+        const int64_t c = pos[d] * w->stride[d] - w->pad[d] + tap[d] * w->dilation[d];
+        inside &= c >= 0 && c < w->in[d];
+        l.at = l.at * w->in[d] + (inside ? c : 0);
+    }
+    const int64_t c = pos[last] * w->stride[last] - w->pad[last] + tap[last] * w->dilation[last];
+    l.count = (uint64_t)(w->out[last] - pos[last]) < most ? (uint64_t)(w->out[last] - pos[last]) : most;
+    l.step = (uint64_t)w->stride[last];
+    l.low = inside ? reaches(c, w->stride[last], 0, l.count) : l.count;
+    l.high = inside ? reaches(c, w->stride[last], w->in[last], l.count) : l.count;
+    if (l.low < l.high)
+        l.at = l.at * w->in[last] + c + (int64_t)l.low * w->stride[last];
+    return l;
+}
+
 void onxi_unfold(const onxi_conv *q, const char *x, uint64_t first, uint64_t count, const char *padding, char *columns)
 {
     const onxi_window *w = &q->window;
@@ -56,19 +116,20 @@ void onxi_unfold(const onxi_conv *q, const char *x, uint64_t first, uint64_t cou
             pos[d] = (int64_t)(rest % (uint64_t)w->out[d]);
             rest /= (uint64_t)w->out[d];
         }
-        for (uint64_t i = 0; i < count; i++) {
-            int64_t at = 0;
-            bool inside = true;
-            for (uint32_t d = 0; d < w->spatial; d++) {
-                int64_t c = pos[d] * w->stride[d] - w->pad[d] + tap[d] * w->dilation[d];
-                inside &= c >= 0 && c < w->in[d];
-                at = at * w->in[d] + (inside ? c : 0);
+        for (uint64_t i = 0; i < count;) {
+            const unfold_line l = line_at(w, pos, tap, count - i);
+            for (uint64_t c = 0; c < q->in_each; c++) {
+                char *to = columns + ((c * w->kernel_size + k) * ONXI_CONV_TILE + i) * q->width;
+                put_line(to, padding, l.low, 0, q->width);
+                if (l.low < l.high)
+                    put_line(to + l.low * q->width, x + (c * w->in_size + (uint64_t)l.at) * q->width, l.high - l.low,
+                             l.step, q->width);
+                put_line(to + l.high * q->width, padding, l.count - l.high, 0, q->width);
             }
-            for (uint64_t c = 0; c < q->in_each; c++)
-                put(columns + ((c * w->kernel_size + k) * ONXI_CONV_TILE + i) * q->width,
-                    inside ? x + (c * w->in_size + (uint64_t)at) * q->width : padding, q->width);
+            i += l.count;
             for (uint32_t d = w->spatial; d-- > 0;) {
-                if (++pos[d] < w->out[d])
+                pos[d] += d + 1 == w->spatial ? (int64_t)l.count : 1;
+                if (pos[d] < w->out[d])
                     break;
                 pos[d] = 0;
             }

@@ -1,10 +1,33 @@
 /* qlinear.c - MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv: operands lose their zero points, are
  * multiplied in 32 bits (8-bit floats: as floats) and, for QLinear, quantized again. */
 #include "kernel/core/conv.h"
+#include "kernel/core/quantize.h"
 
 #include <math.h>
 
 enum { ROWS_EACH = 96, COLUMNS_EACH = 256 }; /* of the output in a product */
+
+static const onxi_quantize_body *body_of(const onx_kernel *kernel)
+{
+    return kernel->body;
+}
+
+/* The product of centred operands, and the bytes that it needs; of 8-bit floats it is one of floats. */
+static void multiply(const onx_kernel *kernel, const onxi_gemm *g, void *pack)
+{
+    const onxi_quantize_loops *fast = body_of(kernel)->fast;
+    if (fast && g->dtype == ONX_INT32)
+        fast->product(g, pack);
+    else
+        onxi_gemm_run(g, pack);
+}
+
+static uint64_t multiply_workspace(const onx_kernel *kernel, uint64_t m, uint64_t n, uint64_t k)
+{
+    const onxi_quantize_loops *fast = body_of(kernel)->fast;
+    const uint64_t plain = onxi_gemm_workspace(ONX_INT32, m, n, k), own = fast ? fast->product_workspace() : 0;
+    return plain > own ? plain : own;
+}
 
 /* ---- zero points and scales ---- */
 
@@ -96,9 +119,15 @@ static onx_status check_types(const onx_prepare *p, const onx_value *v, const on
 }
 
 /* y = sum * scale, rounded, plus the zero point, as the type has it. */
-static void store_quantized(onx_value *y, uint64_t first, uint64_t count, const void *sums, bool floats, float scale,
-                            double zero)
+static void store_quantized(const onx_kernel *kernel, onx_value *y, uint64_t first, uint64_t count, const void *sums,
+                            bool floats, float scale, double zero)
 {
+    const onxi_quantize_loops *fast = body_of(kernel)->fast;
+    if (fast && !floats && fast->requantize[y->dtype]) {
+        const uint64_t width = onx_dtype_bits(y->dtype) / 8;
+        fast->requantize[y->dtype](sums, (char *)y->data + first * width, count, (double)scale, (int32_t)zero);
+        return;
+    }
     double chunk[COLUMNS_EACH];
     unsigned bits = onx_dtype_bits(y->dtype);
     onx_dtype_class class = onx_dtype_class_of(y->dtype);
@@ -126,7 +155,7 @@ typedef struct operands {
 
 static operands operands_of(const onx_kernel *kernel, uint32_t count, const onx_value *const *in)
 {
-    if (kernel->body)
+    if (body_of(kernel)->back)
         return (operands){ in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7] };
     return (
         operands){ .a = in[0], .b = in[1], .a_zero = onxi_operand(count, in, 2), .b_zero = onxi_operand(count, in, 3) };
@@ -153,7 +182,7 @@ static onx_status check_operands(const onx_prepare *p, const operands *o, const 
     return check_types(p, p->outputs[0], o->y_zero);
 }
 
-static onx_status product_prepare(onx_prepare *p)
+onx_status onxi_qproduct_prepare(onx_prepare *p)
 {
     const operands o = operands_of(p->kernel, p->input_count, p->inputs);
     const onx_value *a = o.a, *b = o.b, *y = p->outputs[0];
@@ -184,7 +213,7 @@ static onx_status product_prepare(onx_prepare *p)
     if (!onxi_mul_u64(q->k, (ROWS_EACH + COLUMNS_EACH) * 4, &packed) || packed > UINT64_MAX / 2)
         return onx_prepare_fail(p, ONX_E_LIMIT, "the matrices are too large");
     p->thread_workspace = ((packed + 63u) & ~(uint64_t)63u) + ROWS_EACH * COLUMNS_EACH * 4 +
-                          onxi_gemm_workspace(ONX_FLOAT, ROWS_EACH, COLUMNS_EACH, q->k);
+                          multiply_workspace(p->kernel, ROWS_EACH, COLUMNS_EACH, q->k);
     return ONX_OK;
 }
 
@@ -208,17 +237,17 @@ static void store_tile(onx_work *work, const operands *o, const tile *t, const c
               out = (float)vector_at(o->y_scale, 1, 0, 0, 1);
         double zero = vector_at(o->y_zero, 1, 0, 0, 0);
         if (o->b_scale->count == 1) {
-            store_quantized(y, first, t->columns, row, q->floats,
+            store_quantized(work->prepared->kernel, y, first, t->columns, row, q->floats,
                             scale * (float)vector_at(o->b_scale, 1, 0, 0, 1) / out, zero);
             continue;
         }
         for (uint64_t c = 0; c < t->columns; c++)
-            store_quantized(y, first + c, 1, row + c * 4, q->floats,
+            store_quantized(work->prepared->kernel, y, first + c, 1, row + c * 4, q->floats,
                             scale * (float)vector_at(o->b_scale, q->n, t->b, t->c0 + c, 1) / out, zero);
     }
 }
 
-static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_qproduct_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const product_params *q = work->params;
     const onxi_broadcast *b = &q->batch;
@@ -254,7 +283,7 @@ static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
                             .b_row = (int64_t)t.columns,
                             .b_col = 1,
                             .c_row = (int64_t)t.columns };
-            onxi_gemm_run(&g, sums + ROWS_EACH * COLUMNS_EACH * 4);
+            multiply(work->prepared->kernel, &g, sums + ROWS_EACH * COLUMNS_EACH * 4);
             store_tile(work, &o, &t, sums);
         }
     }
@@ -269,7 +298,7 @@ typedef struct convolved {
 
 static convolved convolved_of(const onx_kernel *kernel, uint32_t count, const onx_value *const *in)
 {
-    if (kernel->body)
+    if (body_of(kernel)->back)
         return (convolved){ in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], onxi_operand(count, in, 8) };
     return (convolved){
         .x = in[0], .w = in[1], .x_zero = onxi_operand(count, in, 2), .w_zero = onxi_operand(count, in, 3)
@@ -281,7 +310,7 @@ typedef struct qconv_params {
     uint64_t weights_at, columns_at, sums_at, pack_at; /* in the workspace of a thread */
 } qconv_params;
 
-static onx_status qconv_prepare(onx_prepare *p)
+onx_status onxi_qconv_prepare(onx_prepare *p)
 {
     const convolved o = convolved_of(p->kernel, p->input_count, p->inputs);
     qconv_params *q = ONXI_NEW(p->arena, qconv_params);
@@ -310,7 +339,7 @@ static onx_status qconv_prepare(onx_prepare *p)
     q->weights_at = q->columns_at + c->columns_size * 4;
     q->sums_at = q->weights_at + ((weights * 4 + 63u) & ~(uint64_t)63u);
     q->pack_at = q->sums_at + sums;
-    p->thread_workspace = q->pack_at + onxi_gemm_workspace(ONX_INT32, c->out_each, ONXI_CONV_TILE, c->depth);
+    p->thread_workspace = q->pack_at + multiply_workspace(p->kernel, c->out_each, ONXI_CONV_TILE, c->depth);
     p->params = q;
     p->rows = p->outputs[0]->count ? c->window.batch * c->group * c->tiles : 0;
     return ONX_OK;
@@ -331,10 +360,10 @@ static void store_channel(onx_work *work, const convolved *o, uint64_t channel, 
     uint64_t channels = (uint64_t)o->w->dims[0];
     float scale = (float)vector_at(o->x_scale, 1, 0, 0, 1) * (float)vector_at(o->w_scale, channels, 0, channel, 1) /
                   (float)vector_at(o->y_scale, 1, 0, 0, 1);
-    store_quantized(y, first, count, sums, false, scale, vector_at(o->y_zero, 1, 0, 0, 0));
+    store_quantized(work->prepared->kernel, y, first, count, sums, false, scale, vector_at(o->y_zero, 1, 0, 0, 0));
 }
 
-static onx_status qconv_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_qconv_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const qconv_params *q = work->params;
     const onxi_conv *c = &q->conv;
@@ -369,7 +398,7 @@ static onx_status qconv_run(onx_work *work, uint64_t first, uint64_t last)
                            .b_row = (int64_t)count,
                            .b_col = 1,
                            .c_row = ONXI_CONV_TILE };
-        onxi_gemm_run(&gemm, space + q->pack_at);
+        multiply(work->prepared->kernel, &gemm, space + q->pack_at);
         for (uint64_t k = 0; k < c->out_each; k++)
             store_channel(work, &o, g * c->out_each + k, ((n * c->group + g) * c->out_each + k) * w->out_size + start,
                           count, sums + k * ONXI_CONV_TILE);
@@ -377,22 +406,30 @@ static onx_status qconv_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static const char quantizes = 1;
+static const onxi_quantize_body as_sums = { false, NULL }, quantizes = { true, NULL };
 
-const onx_kernel onxi_kernels_qlinear[] = {
-    { .op = "MatMulInteger", .since = 10, .dtypes = BYTES, .prepare = product_prepare, .run = product_run },
-    { .op = "QLinearMatMul",
-      .since = 10,
-      .dtypes = BYTES | SMALL,
-      .body = &quantizes,
-      .prepare = product_prepare,
-      .run = product_run },
-    { .op = "ConvInteger", .since = 10, .dtypes = BYTES, .prepare = qconv_prepare, .run = qconv_run },
-    { .op = "QLinearConv",
-      .since = 10,
-      .dtypes = BYTES,
-      .body = &quantizes,
-      .prepare = qconv_prepare,
-      .run = qconv_run },
-    { 0 }
-};
+const onx_kernel onxi_kernels_qlinear[] = { { .op = "MatMulInteger",
+                                              .since = 10,
+                                              .dtypes = BYTES,
+                                              .body = &as_sums,
+                                              .prepare = onxi_qproduct_prepare,
+                                              .run = onxi_qproduct_run },
+                                            { .op = "QLinearMatMul",
+                                              .since = 10,
+                                              .dtypes = BYTES | SMALL,
+                                              .body = &quantizes,
+                                              .prepare = onxi_qproduct_prepare,
+                                              .run = onxi_qproduct_run },
+                                            { .op = "ConvInteger",
+                                              .since = 10,
+                                              .dtypes = BYTES,
+                                              .body = &as_sums,
+                                              .prepare = onxi_qconv_prepare,
+                                              .run = onxi_qconv_run },
+                                            { .op = "QLinearConv",
+                                              .since = 10,
+                                              .dtypes = BYTES,
+                                              .body = &quantizes,
+                                              .prepare = onxi_qconv_prepare,
+                                              .run = onxi_qconv_run },
+                                            { 0 } };

@@ -1,7 +1,7 @@
 /* quantize.c - QuantizeLinear and DequantizeLinear: one scale for all, per index of an axis, or per block of
  * one. Elements go through chunks of doubles, which hold all types; the arithmetic is that of the precision asked for.
  */
-#include "kernel/kernel.h"
+#include "kernel/core/quantize.h"
 
 #include <math.h>
 
@@ -18,6 +18,11 @@ typedef struct quantize_params {
     double low, high;
     bool whole; /* the quantized type is one of integers, from low to high */
 } quantize_params;
+
+static const onxi_quantize_loops *fast_of(const onx_kernel *kernel)
+{
+    return ((const onxi_quantize_body *)kernel->body)->fast;
+}
 
 static onx_status read_blocks(const onx_prepare *p, quantize_params *q, uint32_t axis, int64_t block)
 {
@@ -102,7 +107,15 @@ static onx_status quantize_start(onx_prepare *p, quantize_params **out)
     return ONX_OK;
 }
 
-static onx_status quantize_prepare(onx_prepare *p)
+/* Is it worth it to go line by line, each with one scale and one zero point? */
+static bool has_lines(const onx_prepare *p, const quantize_params *q)
+{
+    enum { LINE = 16 };
+    return p->inputs[1]->dtype == ONX_FLOAT &&
+           (q->single || (!q->blocked && q->inner >= LINE) || (q->blocked && q->inner == 1 && q->block >= LINE));
+}
+
+onx_status onxi_quantize_prepare(onx_prepare *p)
 {
     quantize_params *q = NULL;
     const onx_value *zero = p->input_count > 2 ? p->inputs[2] : NULL;
@@ -117,10 +130,13 @@ static onx_status quantize_prepare(onx_prepare *p)
     if (q->precision == ONX_FLOAT8E8M0)
         q->precision = ONX_FLOAT;
     read_range(q, p->outputs[0]->dtype);
-    return ONX_OK;
+    const onxi_quantize_loops *fast = fast_of(p->kernel);
+    return !fast || (fast->quantize[p->outputs[0]->dtype] && q->precision == ONX_FLOAT && has_lines(p, q))
+               ? ONX_OK
+               : ONX_E_UNSUPPORTED;
 }
 
-static onx_status dequantize_prepare(onx_prepare *p)
+onx_status onxi_dequantize_prepare(onx_prepare *p)
 {
     quantize_params *q = NULL;
     const onx_value *x = p->inputs[0], *zero = p->input_count > 2 ? p->inputs[2] : NULL;
@@ -128,7 +144,10 @@ static onx_status dequantize_prepare(onx_prepare *p)
     if (zero && zero->dtype != x->dtype)
         return onx_prepare_fail(p, ONX_E_INVALID, "the zero point is %s, the input %s", onx_dtype_name(zero->dtype),
                                 onx_dtype_name(x->dtype));
-    return ONX_OK;
+    const onxi_quantize_loops *fast = fast_of(p->kernel);
+    return !fast || (fast->dequantize[x->dtype] && p->outputs[0]->dtype == ONX_FLOAT && has_lines(p, q))
+               ? ONX_OK
+               : ONX_E_UNSUPPORTED;
 }
 
 /* How many elements from `at` on have scales that lie like the first: all the same one (*step 0), or neighbours. */
@@ -214,13 +233,40 @@ static void dequantize_run_of(double *x, const double *scale, const double *zero
         x[i] = (double)((float)(x[i] - zero[i]) * (float)scale[i]);
 }
 
-static onx_status quantize_run(onx_work *work, uint64_t first, uint64_t last)
+/* All elements of the rows, line by line. */
+static void run_lines(const onx_work *work, uint64_t first, uint64_t last)
+{
+    const quantize_params *q = work->params;
+    const onxi_quantize_body *body = work->prepared->kernel->body;
+    const onx_value *x = work->inputs[0], *zeros = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
+    const onx_value *y = work->outputs[0];
+    const uint64_t end = last * CHUNK < x->count ? last * CHUNK : x->count;
+    const unsigned in_width = onx_dtype_bits(x->dtype) / 8, out_width = onx_dtype_bits(y->dtype) / 8;
+    for (uint64_t at = first * CHUNK, from, step, run; at < end; at += run) {
+        run = scales_at(q, at, end - at, &from, &step);
+        const float scale = ((const float *)work->inputs[1]->data)[from];
+        const int32_t zero = zeros ? (int32_t)onxi_value_number(zeros, q->single_zero ? 0 : from) : 0;
+        const char *in = (const char *)x->data + at * in_width;
+        char *out = (char *)y->data + at * out_width;
+        if (body->back)
+            body->fast->dequantize[x->dtype](in, (float *)(void *)out, run, scale, zero);
+        else
+            body->fast->quantize[y->dtype]((const float *)(const void *)in, out, run, scale, zero);
+    }
+}
+
+onx_status onxi_quantize_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const quantize_params *q = work->params;
     const onx_value *x = work->inputs[0], *zeros = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
     onx_value *y = work->outputs[0];
-    bool back = work->prepared->kernel->body != NULL;
+    const onxi_quantize_body *body = work->prepared->kernel->body;
+    const bool back = body->back;
     double chunk[CHUNK], scale[CHUNK], zero[CHUNK];
+    if (body->fast) {
+        run_lines(work, first, last);
+        return ONX_OK;
+    }
     for (uint64_t row = first; row < last; row++) {
         uint64_t start = row * CHUNK, count = x->count - start < CHUNK ? x->count - start : CHUNK;
         onxi_value_numbers(x, start, count, chunk);
@@ -240,10 +286,14 @@ static onx_status quantize_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-static const char is_back = 1;
+static const onxi_quantize_body there = { false, NULL }, and_back = { true, NULL };
 
 const onx_kernel onxi_kernels_quantize[] = {
-    { .op = "QuantizeLinear", .since = 10, .prepare = quantize_prepare, .run = quantize_run },
-    { .op = "DequantizeLinear", .since = 10, .body = &is_back, .prepare = dequantize_prepare, .run = quantize_run },
+    { .op = "QuantizeLinear", .since = 10, .body = &there, .prepare = onxi_quantize_prepare, .run = onxi_quantize_run },
+    { .op = "DequantizeLinear",
+      .since = 10,
+      .body = &and_back,
+      .prepare = onxi_dequantize_prepare,
+      .run = onxi_quantize_run },
     { 0 }
 };

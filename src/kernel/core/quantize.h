@@ -1,0 +1,35 @@
+/* quantize.h - what fast rows of operators on quantized numbers do with lines of elements, and the drivers that they
+ * share with the plain rows (kernel/math/quantize.c, kernel/math/qlinear.c). */
+#ifndef ONXI_KERNEL_QUANTIZE_H
+#define ONXI_KERNEL_QUANTIZE_H
+
+#include "kernel/kernel.h"
+
+/* Lines with one scale and one zero point, by quantized type; NULL: none for that type. All of them give the bits of
+ * the plain rows. */
+typedef struct onxi_quantize_loops {
+    void (*quantize[ONX_DTYPE_COUNT])(const float *x, void *y, uint64_t n, float scale, int32_t zero);
+    void (*dequantize[ONX_DTYPE_COUNT])(const void *x, float *y, uint64_t n, float scale, int32_t zero);
+    /* y = sum * scale, rounded to even, plus the zero point, held in the range of the type. */
+    void (*requantize[ONX_DTYPE_COUNT])(const int32_t *sums, void *y, uint64_t n, double scale, int32_t zero);
+    /* A product of int32 whose operands are between -32768 and 32767, as onxi_gemm_run has it. */
+    void (*product)(const onxi_gemm *g, void *pack);
+    uint64_t (*product_workspace)(void);
+} onxi_quantize_loops;
+
+/* The body of QuantizeLinear, DequantizeLinear (`back`), and of MatMulInteger, ConvInteger and their QLinear kin
+ * (`back`: sums are quantized again). */
+typedef struct onxi_quantize_body {
+    bool back;
+    const onxi_quantize_loops *fast; /* NULL: plain */
+} onxi_quantize_body;
+
+onx_status onxi_quantize_prepare(onx_prepare *p);
+onx_status onxi_dequantize_prepare(onx_prepare *p);
+onx_status onxi_quantize_run(onx_work *work, uint64_t first, uint64_t last);
+onx_status onxi_qproduct_prepare(onx_prepare *p);
+onx_status onxi_qproduct_run(onx_work *work, uint64_t first, uint64_t last);
+onx_status onxi_qconv_prepare(onx_prepare *p);
+onx_status onxi_qconv_run(onx_work *work, uint64_t first, uint64_t last);
+
+#endif

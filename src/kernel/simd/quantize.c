@@ -1,0 +1,236 @@
+/* quantize.c - lines of quantized numbers, and products of them in 16 bits with sums in 32, with the drivers of the
+ * plain rows. */
+#include "kernel/core/quantize.h"
+#include "kernel/simd/simd.h"
+
+#include <math.h>
+
+#if defined(__AVX512BW__) || defined(__AVX2__) || defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+typedef uint32_t onxi_vu __attribute__((vector_size(ONXI_LANES * 4)));
+
+/* ---- lines ---- */
+
+/* The nearest integers, halves to even, of numbers that are below 2^22. */
+static inline onxi_vi rounded(onxi_vf x)
+{
+    const onxi_vf magic = vf_all(12582912.0f); /* 1.5 * 2^23 */
+    return (onxi_vi)(x + magic) - (onxi_vi)magic;
+}
+
+static inline onxi_vi quantized(onxi_vf x, onxi_vf scale, float low, float high, int32_t zero)
+{
+    onxi_vf q = x / scale;
+    q = vf_select(q > low, q, vf_all(low)); /* NaN: low */
+    q = vf_select(q < high, q, vf_all(high));
+    return rounded(q) + zero;
+}
+
+/* The same of sums, in double as the plain rows have it. */
+static inline onxi_vi requantized(onxi_vi sums, double scale, double low, double high, int32_t zero)
+{
+    onxi_vd v = __builtin_convertvector(sums, onxi_vd) * scale;
+    const onxi_vd magic = (onxi_vd){ 0 } + 6755399441055744.0, least = (onxi_vd){ 0 } + low,
+                  most = (onxi_vd){ 0 } + high; /* 1.5 * 2^52 */
+    onxi_vl above = v > least;
+    v = (onxi_vd)((above & (onxi_vl)v) | (~above & (onxi_vl)least));
+    onxi_vl below = v < most;
+    v = (onxi_vd)((below & (onxi_vl)v) | (~below & (onxi_vl)most));
+    const onxi_vf whole = __builtin_convertvector((v + magic) - magic, onxi_vf); /* exact: there are 17 bits at most */
+    return __builtin_convertvector(whole, onxi_vi) + zero;
+}
+
+#define LOOPS(T, name, LOW, HIGH)                                                                                      \
+    typedef T line_##name __attribute__((vector_size(ONXI_LANES * sizeof(T))));                                        \
+    static void quantize_##name(const float *x, void *py, uint64_t n, float scale, int32_t zero)                       \
+    {                                                                                                                  \
+        const float low = (float)(LOW - zero), high = (float)(HIGH - zero);                                            \
+        const onxi_vf by = vf_all(scale);                                                                              \
+        T *y = py;                                                                                                     \
+        uint64_t i = 0;                                                                                                \
+        for (; i + ONXI_LANES <= n; i += ONXI_LANES) {                                                                 \
+            const line_##name v =                                                                                      \
+                __builtin_convertvector(quantized(vf_load(x + i), by, low, high, zero), line_##name);                  \
+            memcpy(y + i, &v, sizeof v);                                                                               \
+        }                                                                                                              \
+        if (i < n) {                                                                                                   \
+            const line_##name v =                                                                                      \
+                __builtin_convertvector(quantized(vf_load_part(x + i, n - i, 0), by, low, high, zero), line_##name);   \
+            memcpy(y + i, &v, (n - i) * sizeof *y);                                                                    \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void dequantize_##name(const void *px, float *y, uint64_t n, float scale, int32_t zero)                     \
+    {                                                                                                                  \
+        const T *x = px;                                                                                               \
+        uint64_t i = 0;                                                                                                \
+        for (; i + ONXI_LANES <= n; i += ONXI_LANES) {                                                                 \
+            line_##name v;                                                                                             \
+            memcpy(&v, x + i, sizeof v);                                                                               \
+            vf_store(y + i, __builtin_convertvector(__builtin_convertvector(v, onxi_vi) - zero, onxi_vf) * scale);     \
+        }                                                                                                              \
+        for (; i < n; i++)                                                                                             \
+            y[i] = (float)(x[i] - zero) * scale;                                                                       \
+    }                                                                                                                  \
+    static void requantize_##name(const int32_t *sums, void *py, uint64_t n, double scale, int32_t zero)               \
+    {                                                                                                                  \
+        const double low = LOW - zero, high = HIGH - zero;                                                             \
+        T *y = py;                                                                                                     \
+        for (uint64_t i = 0; i < n; i += ONXI_LANES) {                                                                 \
+            const uint64_t count = n - i < ONXI_LANES ? n - i : ONXI_LANES;                                            \
+            onxi_vi v = { 0 };                                                                                         \
+            memcpy(&v, sums + i, count * sizeof *sums);                                                                \
+            const line_##name q = __builtin_convertvector(requantized(v, scale, low, high, zero), line_##name);        \
+            memcpy(y + i, &q, count * sizeof *y);                                                                      \
+        }                                                                                                              \
+    }
+LOOPS(int8_t, i8, -128, 127)
+LOOPS(uint8_t, u8, 0, 255)
+LOOPS(int16_t, i16, -32768, 32767)
+LOOPS(uint16_t, u16, 0, 65535)
+
+/* ---- products ---- */
+
+/* A tile of the product is ROWS x COLUMNS; K numbers are packed at a time, two of them to a word. */
+enum { ROWS = 6, COLUMNS = 2 * ONXI_LANES, K = 512, M = 96, N = 256 };
+
+/* Both halves of each word multiplied, and added. */
+static inline onxi_vu dot(onxi_vu a, onxi_vu b)
+{
+#if defined(__AVX512BW__)
+    return (onxi_vu)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (onxi_vu)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (onxi_vu)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#else
+    const onxi_vi x = (onxi_vi)a, y = (onxi_vi)b;
+    return (onxi_vu)((onxi_vi)(a << 16) >> 16) * (onxi_vu)((onxi_vi)(b << 16) >> 16) +
+           (onxi_vu)(x >> 16) * (onxi_vu)(y >> 16);
+#endif
+}
+
+static inline uint32_t pair(int32_t first, int32_t second)
+{
+    return ((uint32_t)first & 0xffff) | (uint32_t)second << 16;
+}
+
+/* Rows m0 .. m0 + mc - 1 of a, by ROWS; a row past them is zero. */
+static void pack_a(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t k0, uint64_t kc, uint32_t *out)
+{
+    for (uint64_t m = 0; m < mc; m += ROWS, out += (kc + 1) / 2 * ROWS)
+        for (uint64_t i = 0; i < ROWS; i++) {
+            const int32_t *a = (const int32_t *)g->a + (int64_t)(m0 + m + i) * g->a_row + (int64_t)k0 * g->a_col;
+            for (uint64_t k = 0; k < kc; k += 2)
+                out[k / 2 * ROWS + i] =
+                    m + i < mc ? pair(a[(int64_t)k * g->a_col], k + 1 < kc ? a[(int64_t)(k + 1) * g->a_col] : 0) : 0;
+        }
+}
+
+static void pack_b(const onxi_gemm *g, uint64_t n0, uint64_t nc, uint64_t k0, uint64_t kc, uint32_t *out)
+{
+    for (uint64_t n = 0; n < nc; n += COLUMNS)
+        for (uint64_t k = 0; k < kc; k += 2, out += COLUMNS) {
+            const int32_t *b = (const int32_t *)g->b + (int64_t)(k0 + k) * g->b_row + (int64_t)(n0 + n) * g->b_col;
+            const int64_t next = k + 1 < kc ? g->b_row : 0;
+            const uint32_t mask = k + 1 < kc ? UINT32_MAX : 0xffff;
+            const uint64_t width = nc - n < COLUMNS ? nc - n : COLUMNS;
+            if (g->b_col == 1 && width == COLUMNS) {
+                for (uint64_t i = 0; i < COLUMNS; i++)
+                    out[i] = pair(b[i], b[(int64_t)i + next]) & mask;
+                continue;
+            }
+            for (uint64_t i = 0; i < COLUMNS; i++)
+                out[i] = i < width ? pair(b[(int64_t)i * g->b_col], b[(int64_t)i * g->b_col + next]) & mask : 0;
+        }
+}
+
+static void tile(const uint32_t *a, const uint32_t *b, uint64_t pairs, onxi_vu (*out)[2])
+{
+    onxi_vu s[ROWS][2] = { { { 0 } } };
+    for (uint64_t k = 0; k < pairs; k++, a += ROWS, b += COLUMNS) {
+        onxi_vu low, high;
+        memcpy(&low, b, sizeof low);
+        memcpy(&high, b + ONXI_LANES, sizeof high);
+        for (unsigned i = 0; i < ROWS; i++) {
+            const onxi_vu by = a[i] - (onxi_vu){ 0 };
+            s[i][0] += dot(by, low);
+            s[i][1] += dot(by, high);
+        }
+    }
+    memcpy(out, s, sizeof s);
+}
+
+/* Adds a tile to the result, or begins it. */
+static void put(const onxi_gemm *g, uint64_t m, uint64_t rows, uint64_t n, uint64_t columns, bool add,
+                onxi_vu (*sums)[2])
+{
+    for (uint64_t i = 0; i < rows; i++) {
+        uint32_t *to = (uint32_t *)g->c + (int64_t)(m + i) * g->c_row + (int64_t)n, line[COLUMNS];
+        memcpy(line, sums[i], sizeof line);
+        for (uint64_t j = 0; j < columns; j++)
+            to[j] = (add ? to[j] : 0) + line[j];
+    }
+}
+
+static void product(const onxi_gemm *g, void *pack)
+{
+    uint32_t *pa = pack, *pb = pa + M * K / 2;
+    for (uint64_t n0 = 0; n0 < g->n; n0 += N)
+        for (uint64_t k0 = 0; k0 < g->k || k0 == 0; k0 += K) {
+            const uint64_t nc = g->n - n0 < N ? g->n - n0 : N, kc = g->k - k0 < K ? g->k - k0 : K, pairs = (kc + 1) / 2;
+            pack_b(g, n0, nc, k0, kc, pb);
+            for (uint64_t m0 = 0; m0 < g->m; m0 += M) {
+                const uint64_t mc = g->m - m0 < M ? g->m - m0 : M;
+                pack_a(g, m0, mc, k0, kc, pa);
+                for (uint64_t n = 0; n < nc; n += COLUMNS)
+                    for (uint64_t m = 0; m < mc; m += ROWS) {
+                        onxi_vu sums[ROWS][2];
+                        tile(pa + m * pairs, pb + n * pairs, pairs, sums);
+                        put(g, m0 + m, mc - m < ROWS ? mc - m : ROWS, n0 + n, nc - n < COLUMNS ? nc - n : COLUMNS,
+                            g->accumulate || k0, sums);
+                    }
+            }
+        }
+}
+
+static uint64_t product_workspace(void)
+{
+    return (M * K / 2 + N * K / 2) * sizeof(uint32_t);
+}
+
+static const onxi_quantize_loops loops = {
+    .quantize = { [ONX_INT8] = quantize_i8,
+                  [ONX_UINT8] = quantize_u8,
+                  [ONX_INT16] = quantize_i16,
+                  [ONX_UINT16] = quantize_u16 },
+    .dequantize = { [ONX_INT8] = dequantize_i8,
+                    [ONX_UINT8] = dequantize_u8,
+                    [ONX_INT16] = dequantize_i16,
+                    [ONX_UINT16] = dequantize_u16 },
+    .requantize = { [ONX_INT8] = requantize_i8,
+                    [ONX_UINT8] = requantize_u8,
+                    [ONX_INT16] = requantize_i16,
+                    [ONX_UINT16] = requantize_u16 },
+    .product = product,
+    .product_workspace = product_workspace,
+};
+static const onxi_quantize_body there = { false, &loops }, back = { true, &loops };
+
+#define BYTES  (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8))
+#define SHORTS (ONX_DTYPE_BIT(ONX_INT16) | ONX_DTYPE_BIT(ONX_UINT16))
+#define ROW(name, types, how, body_)                                                                                   \
+    {                                                                                                                  \
+        .op = name, .since = 10, .dtypes = types, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,         \
+        .body = &body_, .prepare = onxi_##how##_prepare, .run = onxi_##how##_run                                       \
+    }
+#define onxi_dequantize_run onxi_quantize_run
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_quantize)[] = { ROW("QuantizeLinear", ONXI_F32, quantize, there),
+                                                                ROW("DequantizeLinear", BYTES | SHORTS, dequantize,
+                                                                    back),
+                                                                ROW("MatMulInteger", BYTES, qproduct, there),
+                                                                ROW("QLinearMatMul", BYTES, qproduct, back),
+                                                                ROW("ConvInteger", BYTES, qconv, there),
+                                                                ROW("QLinearConv", BYTES, qconv, back),
+                                                                { 0 } };
