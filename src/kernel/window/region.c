@@ -283,7 +283,7 @@ static onx_status suppress_prepare(onx_prepare *p)
         scores->dims[2] != boxes->dims[1] || scores->dtype != ONX_FLOAT)
         return onx_prepare_fail(p, ONX_E_INVALID, "boxes of rank %u and scores of rank %u do not fit", boxes->rank,
                                 scores->rank);
-    uint64_t each = 2 * (uint64_t)boxes->dims[1], all;
+    uint64_t each = 4 * (uint64_t)boxes->dims[1], all; /* two orders, and the edges of boxes that are kept */
     if (!onxi_add_u64(each, scores->count + 1, &all) || !onxi_mul_u64(all, sizeof(uint64_t), &p->workspace))
         return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many boxes");
     bool *centred = ONXI_NEW(p->arena, bool);
@@ -306,10 +306,49 @@ typedef struct suppression {
     bool centred;
 } suppression;
 
-/* The boxes of a class that are kept, best first. */
+/* Boxes that are kept, edge by edge: low and high of the first dim, then of the second. */
+typedef struct edges {
+    float *low[2], *high[2];
+} edges;
+
+enum { BLOCK = 32 };
+
+/* Does a box have points in common with one of the `count` that are kept from `at` on? The comparisons are those of
+ * overlaps, without a branch. */
+static bool meets_any(const edges *e, uint64_t at, uint64_t count, const box *b)
+{
+    const float *low0 = e->low[0] + at, *high0 = e->high[0] + at, *low1 = e->low[1] + at, *high1 = e->high[1] + at;
+    const box a = *b;
+    int any = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const float l0 = a.low[0] > low0[i] ? a.low[0] : low0[i], h0 = a.high[0] < high0[i] ? a.high[0] : high0[i];
+        const float l1 = a.low[1] > low1[i] ? a.low[1] : low1[i], h1 = a.high[1] < high1[i] ? a.high[1] : high1[i];
+        any |= (h0 > l0) & (h1 > l1);
+    }
+    return any != 0;
+}
+
+static bool overlaps_any(const edges *e, uint64_t count, const box *b, float threshold)
+{
+    for (uint64_t at = 0, n; at < count; at += n) {
+        n = count - at < BLOCK ? count - at : BLOCK;
+        if (n == BLOCK ? !meets_any(e, at, BLOCK, b) : !meets_any(e, at, n, b))
+            continue;
+        for (uint64_t k = at; k < at + n; k++) {
+            const box before = { { e->low[0][k], e->low[1][k] }, { e->high[0][k], e->high[1][k] } };
+            if (overlaps(b, &before, threshold))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The boxes of a class that are kept, best first. `order` has room for two orders and for the edges. */
 static uint64_t keep_boxes(const suppression *s, const float *boxes, const float *scores, uint64_t count,
                            uint64_t *order, uint64_t *kept)
 {
+    float *room = (float *)(void *)(order + 2 * count);
+    const edges e = { { room, room + count }, { room + 2 * count, room + 3 * count } };
     uint64_t candidates = 0, found = 0, *sorted;
     for (uint64_t i = 0; i < count; i++)
         if (scores[i] > s->least || (s->least == -(float)INFINITY && scores[i] == s->least))
@@ -317,13 +356,13 @@ static uint64_t keep_boxes(const suppression *s, const float *boxes, const float
     sorted = sort_scores(scores, order, order + count, candidates);
     for (uint64_t i = 0; i < candidates && found < s->most; i++) {
         box b = box_at(boxes + 4 * sorted[i], s->centred);
-        bool keep = true;
-        for (uint64_t k = 0; k < found && keep; k++) {
-            box before = box_at(boxes + 4 * kept[k], s->centred);
-            keep = !overlaps(&b, &before, s->overlap);
+        if (overlaps_any(&e, found, &b, s->overlap))
+            continue;
+        for (int d = 0; d < 2; d++) {
+            e.low[d][found] = b.low[d];
+            e.high[d][found] = b.high[d];
         }
-        if (keep)
-            kept[found++] = sorted[i];
+        kept[found++] = sorted[i];
     }
     return found;
 }
@@ -333,7 +372,7 @@ static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
     (void)first, (void)last;
     const onx_value *boxes = work->inputs[0], *scores = work->inputs[1];
     uint64_t count = (uint64_t)boxes->dims[1], classes = (uint64_t)scores->dims[1], total = 0;
-    uint64_t lists = (uint64_t)boxes->dims[0] * classes, *order = work->workspace, *kept = order + 2 * count;
+    uint64_t lists = (uint64_t)boxes->dims[0] * classes, *order = work->workspace, *kept = order + 4 * count;
     double most = limit_at(work, 2, 0);
     const suppression s = { .most = most > 0 ? most < 9e18 ? (uint64_t)most : UINT64_MAX : 0,
                             .overlap = (float)limit_at(work, 3, 0),
