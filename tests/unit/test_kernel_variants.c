@@ -583,9 +583,91 @@ static void test_kernel_variants__integer_convolutions_are_the_same(void **state
     }
 }
 
+/* ---- products by constant weights ---- */
+
+/* Sizes around those of tiles and blocks; what follows is done in passing, up to four nodes of it. */
+static void test_kernel_variants__products_are_the_same(void **state)
+{
+    static const uint32_t ms[] = { 1, 2, 5, 6, 7, 13, 130 }, ks[] = { 1, 3, 64, 257, 300 },
+                          ns[] = { 1, 7, 16, 17, 33, 100 };
+    static const char *const after[] = {
+        "%s = Add (%s, bias)",
+        "%s = Add (%s, x1)",
+        "%s = Relu (%s)",
+        "%s = Gelu (%s)",
+        "%s = Gelu <approximate = \"tanh\"> (%s)",
+        "%s = Swish <alpha = 1.5> (%s)",
+        "%s = Tanh (%s)",
+        "%s = Sigmoid (%s)",
+        "%s = HardSwish (%s)",
+        "%s = LeakyRelu (%s)",
+        "%s = Clip (%s, low, high)",
+    };
+    static writer w;
+    source s = { 5 };
+    (void)state;
+    for (unsigned turn = 0; turn < 150; turn++) {
+        const uint32_t m = ms[below(&s, 7)], k = ks[below(&s, 5)], n = ns[below(&s, 6)], posts = below(&s, 5);
+        const bool gemm = turn % 3 == 0, turned = gemm && below(&s, 2);
+        const int64_t xd[] = { gemm ? m : 2, gemm ? k : m, k }, yd[] = { gemm ? m : 2, gemm ? n : m, n };
+        onx_value *x = floats(&s, gemm ? 2 : 3, xd), *residual = floats(&s, gemm ? 2 : 3, yd);
+        w.len = 0;
+        add(&w, "<ir_version: 10, opset_import: [\"\" : 24]>\ng (float[%s] x0, float[%s] x1) => (float[%s] y) <",
+            gemm ? "A, B" : "A, B, C", gemm ? "A, E" : "A, B, E", gemm ? "A, E" : "A, B, E");
+        write_numbers(&w, &s, "w", turned ? n : k, turned ? k : n, 0);
+        add(&w, ", float[%u] bias = {", n);
+        for (uint32_t i = 0; i < n; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w, "}, float low = {-0.5}, float high = {1.25}> {\n %s = ", posts ? "t0" : "y");
+        if (gemm)
+            add(&w, "Gemm <transB = %d> (x0, w%s)\n", turned, below(&s, 2) ? ", bias" : "");
+        else
+            add(&w, "MatMul (x0, w)\n");
+        for (uint32_t i = 0; i < posts; i++) {
+            char from[8], to[8];
+            snprintf(from, sizeof from, "t%u", i);
+            snprintf(to, sizeof to, i + 1 == posts ? "y" : "t%u", i + 1);
+            add(&w, " ");
+            add(&w, after[below(&s, sizeof after / sizeof *after)], to, from);
+            add(&w, "\n");
+        }
+        add(&w, "}\n");
+        compare(&w, gemm ? "Gemm" : "MatMul", (const onx_value *const[]){ x, residual }, 60);
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+}
+
+/* Two values of the run, with a batch that either repeats. */
+static void test_kernel_variants__batches_are_the_same(void **state)
+{
+    static const int64_t ms[] = { 1, 2, 6, 7, 49 }, ks[] = { 1, 3, 32, 257 }, ns[] = { 1, 7, 16, 33, 49 };
+    static writer w;
+    source s = { 6 };
+    (void)state;
+    for (unsigned turn = 0; turn < 60; turn++) {
+        const int64_t m = ms[below(&s, 5)], k = ks[below(&s, 4)], n = ns[below(&s, 5)];
+        const int64_t ad[] = { below(&s, 2) ? 1 : 2, 3, m, k }, bd[] = { 2, below(&s, 2) ? 1 : 3, k, n };
+        const uint32_t drop = below(&s, 3); /* leading dims of b that are left out */
+        onx_value *a = floats(&s, 4, ad), *b = floats(&s, 4 - drop, bd + drop);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : 17]>\ng (float[A, B, C, D] a, float%s b) => (float[E, F, G, H] y) {\n"
+            " t = MatMul (a, b) y = Relu (t)\n}\n",
+            drop == 2   ? "[I, J]"
+            : drop == 1 ? "[I, J, K]"
+                        : "[I, J, K, L]");
+        compare(&w, "MatMul", (const onx_value *const[]){ a, b }, 60);
+        onx_value_free(a);
+        onx_value_free(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_variants__products_are_the_same),
+        cmocka_unit_test(test_kernel_variants__batches_are_the_same),
         cmocka_unit_test(test_kernel_variants__regressors_are_the_same),
         cmocka_unit_test(test_kernel_variants__classifiers_are_the_same),
         cmocka_unit_test(test_kernel_variants__ensembles_are_the_same),

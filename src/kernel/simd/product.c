@@ -32,7 +32,9 @@ typedef struct post_op {
 typedef struct product_params {
     uint64_t m, n, k;
     uint64_t panels, m_blocks, chunks, chunk; /* chunk: panels of a piece of work */
-    const float *b;                           /* packed: panel by panel, k rows of PANEL columns */
+    const float *b;                           /* packed: panel by panel, k rows of PANEL columns; NULL: as it comes */
+    uint32_t rank;                            /* of the batch, where b comes as it is */
+    int64_t dims[ONX_RANK_MAX], a_step[ONX_RANK_MAX], b_step[ONX_RANK_MAX]; /* steps in elements, 0: repeated */
     post_op post[POST_MAX];
     uint32_t post_count;
 } product_params;
@@ -120,8 +122,8 @@ static void finish_tile(const product_params *q, const onx_work *work, uint64_t 
 /* ---- tiles ---- */
 
 /* c = a * b, or c += a * b, over kc. */
-static void tile_full(const float *restrict a, uint64_t lda, const float *restrict b, uint64_t kc, float *restrict c,
-                      uint64_t ldc, bool more)
+static void tile_full(const float *restrict a, uint64_t lda, const float *restrict b, uint64_t ldb, uint64_t kc,
+                      float *restrict c, uint64_t ldc, bool more)
 {
     onxi_vf sum[TILE_M][TILE_V];
     UNROLL
@@ -139,7 +141,7 @@ static void tile_full(const float *restrict a, uint64_t lda, const float *restri
             UNROLL
         for (int v = 0; v < TILE_V; v++)
             sum[i][v] += a[(uint64_t)i * lda + k] * x[v];
-        b += PANEL;
+        b += ldb;
     }
     UNROLL
     for (int i = 0; i < TILE_M; i++)
@@ -152,8 +154,8 @@ static void tile_full(const float *restrict a, uint64_t lda, const float *restri
 
 /* One row, at memory speed: two panels at a time, since two streams are read faster than one, and sums enough that
  * none waits for another. */
-static void row_of_two(const float *restrict a, const float *restrict b0, const float *restrict b1, uint64_t kc,
-                       float *restrict c)
+static void row_of_two(const float *restrict a, const float *restrict b0, uint64_t ld0, const float *restrict b1,
+                       uint64_t ld1, uint64_t kc, float *restrict c)
 {
     enum { WAYS = 2 };
     onxi_vf sum[2][WAYS][TILE_V];
@@ -161,15 +163,18 @@ static void row_of_two(const float *restrict a, const float *restrict b0, const 
     for (int i = 0; i < 2 * WAYS * TILE_V; i++)
         sum[i / (WAYS * TILE_V)][i / TILE_V % WAYS][i % TILE_V] = vf_all(0);
     uint64_t k = 0;
-    for (; k + WAYS <= kc; k += WAYS, b0 += WAYS * PANEL, b1 += WAYS * PANEL)
+    for (; k + WAYS <= kc; k += WAYS)
         UNROLL
-    for (int w = 0; w < WAYS; w++)
+    for (int w = 0; w < WAYS; w++) {
         UNROLL
-    for (int v = 0; v < TILE_V; v++) {
-        sum[0][w][v] += a[k + (uint64_t)w] * vf_load(b0 + w * PANEL + v * ONXI_LANES);
-        sum[1][w][v] += a[k + (uint64_t)w] * vf_load(b1 + w * PANEL + v * ONXI_LANES);
+        for (int v = 0; v < TILE_V; v++) {
+            sum[0][w][v] += a[k + (uint64_t)w] * vf_load(b0 + v * ONXI_LANES);
+            sum[1][w][v] += a[k + (uint64_t)w] * vf_load(b1 + v * ONXI_LANES);
+        }
+        b0 += ld0;
+        b1 += ld1;
     }
-    for (; k < kc; k++, b0 += PANEL, b1 += PANEL)
+    for (; k < kc; k++, b0 += ld0, b1 += ld1)
         for (int v = 0; v < TILE_V; v++) {
             sum[0][0][v] += a[k] * vf_load(b0 + v * ONXI_LANES);
             sum[1][0][v] += a[k] * vf_load(b1 + v * ONXI_LANES);
@@ -180,62 +185,108 @@ static void row_of_two(const float *restrict a, const float *restrict b0, const 
     }
 }
 
-static void one_row(const product_params *q, const onx_work *work, uint64_t p0, uint64_t p1)
+/* The operands of one product of the batch. */
+typedef struct operands {
+    const float *a, *b, *edge; /* edge: the last columns of a b that is not packed, padded to a panel */
+    float *c;
+    uint64_t row; /* of the whole result that c begins with */
+} operands;
+
+static const float *panel_of(const product_params *q, const operands *o, uint64_t panel, uint64_t *step)
 {
-    const float *a = work->inputs[0]->data;
+    *step = PANEL;
+    if (q->b)
+        return o->b + panel * q->k * PANEL;
+    if ((panel + 1) * PANEL > q->n)
+        return o->edge;
+    *step = q->n;
+    return o->b + panel * PANEL;
+}
+
+static void one_row(const product_params *q, const onx_work *work, const operands *o, uint64_t p0, uint64_t p1)
+{
     for (uint64_t p = p0; p < p1; p += 2) {
         float two[2 * PANEL];
         const uint64_t column = p * PANEL, left = q->n - column, pair = p + 1 < p1 ? p + 1 : p;
         const uint64_t width = (pair - p + 1) * PANEL < left ? (pair - p + 1) * PANEL : left;
-        float *c = (float *)work->outputs[0]->data + column;
-        row_of_two(a, q->b + p * q->k * PANEL, q->b + pair * q->k * PANEL, q->k, two);
-        memcpy(c, two, width * sizeof *c);
+        uint64_t step[2];
+        const float *b0 = panel_of(q, o, p, &step[0]), *b1 = panel_of(q, o, pair, &step[1]);
+        row_of_two(o->a, b0, step[0], b1, step[1], q->k, two);
+        memcpy(o->c + column, two, width * sizeof *two);
         for (uint64_t i = 0; q->post_count && i < width; i += PANEL)
-            finish_tile(q, work, 0, column + i, 1, c + i, q->n);
+            finish_tile(q, work, o->row, column + i, 1, o->c + column + i, q->n);
     }
 }
 
 /* A tile of the result; what is at its edges goes through memory of its own. */
-static void tile(const product_params *q, const onx_work *work, uint64_t row, uint64_t rows, uint64_t panel,
-                 uint64_t k0, uint64_t kc)
+static void tile(const product_params *q, const onx_work *work, const operands *o, uint64_t row, uint64_t rows,
+                 uint64_t panel, uint64_t k0, uint64_t kc)
 {
     float edge[TILE_M * PANEL], few[TILE_M * BLOCK_K];
-    const float *a = (const float *)work->inputs[0]->data + row * q->k + k0;
+    const float *a = o->a + row * q->k + k0;
     const uint64_t column = panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
-    const float *b = q->b + (panel * q->k + k0) * PANEL;
-    float *c = (float *)work->outputs[0]->data + row * q->n + column;
-    const bool whole = rows == TILE_M && width == PANEL, more = k0 > 0, last = k0 + kc == q->k;
-    if (whole) {
-        tile_full(a, q->k, b, kc, c, q->n, more);
+    uint64_t step;
+    const float *b = panel_of(q, o, panel, &step);
+    float *c = o->c + row * q->n + column;
+    const bool more = k0 > 0, last = k0 + kc == q->k;
+    b += k0 * step;
+    if (rows == TILE_M && width == PANEL) {
+        tile_full(a, q->k, b, step, kc, c, q->n, more);
     } else {
         for (uint64_t i = 0; more && i < rows; i++)
             memcpy(edge + i * PANEL, c + i * q->n, width * sizeof *c);
         for (uint64_t i = 0; rows < TILE_M && i < TILE_M; i++) /* rows that are not there repeat the last */
             memcpy(few + i * kc, a + (i < rows ? i : rows - 1) * q->k, kc * sizeof *a);
-        tile_full(rows < TILE_M ? few : a, rows < TILE_M ? kc : q->k, b, kc, edge, PANEL, more);
+        tile_full(rows < TILE_M ? few : a, rows < TILE_M ? kc : q->k, b, step, kc, edge, PANEL, more);
         for (uint64_t i = 0; i < rows; i++)
             memcpy(c + i * q->n, edge + i * PANEL, width * sizeof *c);
     }
     if (last && q->post_count)
-        finish_tile(q, work, row, column, rows, c, q->n);
+        finish_tile(q, work, o->row + row, column, rows, c, q->n);
+}
+
+static operands operands_of(const product_params *q, const onx_work *work, uint64_t batch)
+{
+    operands o = { .a = work->inputs[0]->data, .b = q->b, .c = work->outputs[0]->data };
+    if (q->b)
+        return o;
+    o.b = work->inputs[1]->data;
+    o.c += batch * q->m * q->n;
+    o.row = batch * q->m;
+    for (uint32_t d = q->rank; d-- > 0; batch /= (uint64_t)q->dims[d]) {
+        const int64_t at = (int64_t)(batch % (uint64_t)q->dims[d]);
+        o.a += at * q->a_step[d];
+        o.b += at * q->b_step[d];
+    }
+    const uint64_t whole = q->n / PANEL * PANEL;
+    float *edge = work->thread_workspace;
+    for (uint64_t k = 0; whole < q->n && k < q->k; k++)
+        for (uint64_t i = 0; i < PANEL; i++)
+            edge[k * PANEL + i] = whole + i < q->n ? o.b[k * q->n + whole + i] : 0;
+    o.edge = edge;
+    return o;
 }
 
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const product_params *q = work->params;
+    const uint64_t each = q->m_blocks * q->chunks; /* pieces of one product */
+    operands o = { 0 };
     for (uint64_t piece = first; piece < last; piece++) {
-        const uint64_t m0 = piece / q->chunks * BLOCK_M, p0 = piece % q->chunks * q->chunk;
+        const uint64_t m0 = piece % each / q->chunks * BLOCK_M, p0 = piece % q->chunks * q->chunk;
         const uint64_t m1 = q->m - m0 < BLOCK_M ? q->m : m0 + BLOCK_M;
         const uint64_t p1 = q->panels - p0 < q->chunk ? q->panels : p0 + q->chunk;
+        if (piece == first || piece % each == 0)
+            o = operands_of(q, work, piece / each);
         if (q->m == 1) {
-            one_row(q, work, p0, p1);
+            one_row(q, work, &o, p0, p1);
             continue;
         }
         for (uint64_t k0 = 0; k0 < q->k; k0 += BLOCK_K) {
             const uint64_t kc = q->k - k0 < BLOCK_K ? q->k - k0 : BLOCK_K;
             for (uint64_t p = p0; p < p1; p++)
                 for (uint64_t m = m0; m < m1; m += TILE_M)
-                    tile(q, work, m, m1 - m < TILE_M ? m1 - m : TILE_M, p, k0, kc);
+                    tile(q, work, &o, m, m1 - m < TILE_M ? m1 - m : TILE_M, p, k0, kc);
         }
     }
     return ONX_OK;
@@ -308,17 +359,34 @@ static bool take_post_op(onx_prepare *p, const onx_post_op *from, post_op *f, ui
     }
 }
 
-static onx_status prepare_product(onx_prepare *p, product_params *q, const packing *b)
+/* How the work is cut, and what follows that is done in passing. */
+static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
 {
     const uint64_t threads = p->threads ? p->threads : 1;
-    uint64_t size;
     q->panels = (q->n + PANEL - 1) / PANEL;
     q->m_blocks = (q->m + BLOCK_M - 1) / BLOCK_M;
-    q->chunks = q->m_blocks >= 2 * threads || threads == 1 ? 1 : 4 * threads / q->m_blocks + 1;
+    q->chunks = q->m_blocks >= 2 * threads || threads == 1 || batch > 1 ? 1 : 4 * threads / q->m_blocks + 1;
     q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
     q->chunk = (q->panels + q->chunks - 1) / q->chunks;
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
-    if (!onxi_mul_u64(q->panels * PANEL, q->k, &size) || !onxi_mul_u64(size, sizeof(float), &size))
+    for (uint32_t i = 0; i < p->post_op_count && q->post_count < POST_MAX; i++) {
+        if (!take_post_op(p, &p->post_ops[i], &q->post[q->post_count], q->n))
+            break;
+        q->post_count++;
+        p->post_ops_done++;
+    }
+    p->params = q;
+    p->rows = batch * q->m_blocks * q->chunks;
+    const uint64_t cost = batch * q->m * q->n * q->k / p->rows + 1;
+    p->grain = 262144 / cost + 1;
+    return ONX_OK;
+}
+
+static onx_status prepare_packed(onx_prepare *p, product_params *q, const packing *b)
+{
+    uint64_t size;
+    const uint64_t panels = (q->n + PANEL - 1) / PANEL;
+    if (!onxi_mul_u64(panels * PANEL, q->k, &size) || !onxi_mul_u64(size, sizeof(float), &size))
         return ONX_E_UNSUPPORTED;
     const struct {
         uint64_t panel, n, k;
@@ -327,17 +395,35 @@ static onx_status prepare_product(onx_prepare *p, product_params *q, const packi
     const void *packed;
     ONX_TRY(p->ops->packed(p, 1, &key, sizeof key, size, pack_b, (void *)(uintptr_t)b, &packed));
     q->b = packed;
-    for (uint32_t i = 0; i < p->post_op_count && q->post_count < POST_MAX; i++) {
-        if (!take_post_op(p, &p->post_ops[i], &q->post[q->post_count], q->n))
-            break;
-        q->post_count++;
-        p->post_ops_done++;
+    return cut(p, q, 1);
+}
+
+/* Two values of the run, leading dims as batch: b is read as it is laid out, for which it should stay in a cache. */
+static onx_status prepare_batch(onx_prepare *p, product_params *q)
+{
+    enum { B_MAX = 1 << 18 };
+    const onx_value *a = p->inputs[0], *b = p->inputs[1], *y = p->outputs[0];
+    if (a->rank < 2 || b->rank < 2 || y->rank < 2 || !a->count || !b->count || b->dims[b->rank - 2] <= 0)
+        return ONX_E_UNSUPPORTED;
+    q->m = (uint64_t)y->dims[y->rank - 2];
+    q->n = (uint64_t)y->dims[y->rank - 1];
+    q->k = (uint64_t)b->dims[b->rank - 2];
+    if (a->dims[a->rank - 1] != (int64_t)q->k || q->n > B_MAX / q->k)
+        return ONX_E_UNSUPPORTED;
+    int64_t a_step = (int64_t)(q->m * q->k), b_step = (int64_t)(q->k * q->n);
+    q->rank = y->rank - 2;
+    for (uint32_t i = 0; i < q->rank; i++) { /* from the last dim of the batch */
+        const uint32_t d = q->rank - 1 - i;
+        const int64_t in_a = i + 2 < a->rank ? a->dims[a->rank - 3 - i] : 1;
+        const int64_t in_b = i + 2 < b->rank ? b->dims[b->rank - 3 - i] : 1;
+        q->dims[d] = y->dims[d];
+        q->a_step[d] = in_a == 1 ? 0 : a_step;
+        q->b_step[d] = in_b == 1 ? 0 : b_step;
+        a_step *= in_a;
+        b_step *= in_b;
     }
-    p->params = q;
-    p->rows = q->m_blocks * q->chunks;
-    const uint64_t cost = q->m * q->n * q->k / p->rows + 1;
-    p->grain = 262144 / cost + 1;
-    return ONX_OK;
+    p->thread_workspace = q->n % PANEL ? q->k * PANEL * sizeof(float) : 0;
+    return cut(p, q, y->count / (q->m * q->n));
 }
 
 static onx_status matmul_prepare(onx_prepare *p)
@@ -346,14 +432,17 @@ static onx_status matmul_prepare(onx_prepare *p)
     product_params *q = ONXI_NEW(p->arena, product_params);
     if (!q)
         return ONX_E_MEMORY;
-    if (!y || !y->count || b->dtype != ONX_FLOAT || !b->data || b->rank != 2 || a->rank < 1 || b->dims[0] <= 0 ||
-        a->dims[a->rank - 1] != b->dims[0])
+    if (!y || !y->count || b->dtype != ONX_FLOAT)
+        return ONX_E_UNSUPPORTED;
+    if (!b->data || b->rank != 2)
+        return prepare_batch(p, q);
+    if (a->rank < 1 || b->dims[0] <= 0 || a->dims[a->rank - 1] != b->dims[0])
         return ONX_E_UNSUPPORTED;
     q->n = (uint64_t)b->dims[1];
     q->k = (uint64_t)b->dims[0];
     q->m = a->count / q->k;
     const packing from = { .b = b->data, .n = q->n, .k = q->k, .row = b->dims[1], .column = 1 };
-    return prepare_product(p, q, &from);
+    return prepare_packed(p, q, &from);
 }
 
 static onx_status gemm_prepare(onx_prepare *p)
@@ -377,7 +466,7 @@ static onx_status gemm_prepare(onx_prepare *p)
     const packing from = {
         .b = b->data, .n = q->n, .k = q->k, .row = turned ? 1 : b->dims[1], .column = turned ? b->dims[1] : 1
     };
-    return prepare_product(p, q, &from);
+    return prepare_packed(p, q, &from);
 }
 
 /* oneDNN is faster with AVX-512, slower with AVX2. */
