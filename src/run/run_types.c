@@ -89,10 +89,9 @@ onx_status onxi_run_op_check_types(const onxi_run_op *op, const onx_prepare *p)
     uint32_t count = 0;
     if (!op->schema || op->schema->flags & ONXI_OP_OPEN)
         return ONX_OK;
-    /* A Constant says itself of which type it is: exporters write int64 for versions that have floats only, and
-     * everybody takes it. */
-    const uint32_t outputs = op->id == ONXI_ID_Constant ? 0 : op->output_count;
     const port_side in = { "input", "take", op->schema->inputs }, out = { "output", "give", op->schema->outputs };
     ONX_TRY(check_side(p, op->schema, &in, p->inputs, op->input_count, bounds, &count));
-    return check_side(p, op->schema, &out, (const onx_value *const *)p->outputs, outputs, bounds, &count);
+    if (op->id == ONXI_ID_Constant) /* of integers before version 9: test data that ONNX publishes has them */
+        return ONX_OK;
+    return check_side(p, op->schema, &out, (const onx_value *const *)p->outputs, op->output_count, bounds, &count);
 }
