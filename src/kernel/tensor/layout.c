@@ -170,10 +170,23 @@ typedef struct transpose_params {
     uint64_t size;
 } transpose_params;
 
-/* Dims and steps are there. */
+/* Dims and steps are there. Dims of size 1 go, and neighbours that lie like one dim become one. */
 static void transpose_finish(onx_prepare *p, transpose_params *q)
 {
     const onx_value *x = p->inputs[0];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < q->rank && x->count; d++) {
+        if (q->dims[d] == 1)
+            continue;
+        if (rank && q->steps[rank - 1] == q->steps[d] * q->dims[d]) {
+            q->dims[rank - 1] *= q->dims[d];
+            q->steps[rank - 1] = q->steps[d];
+            continue;
+        }
+        q->dims[rank] = q->dims[d];
+        q->steps[rank++] = q->steps[d];
+    }
+    q->rank = x->count ? rank : q->rank;
     q->inner = q->rank ? (uint64_t)q->dims[q->rank - 1] : 1;
     q->size = onxi_element_size(x->dtype);
     p->params = q;
@@ -252,52 +265,84 @@ static onx_status block_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-#define MOVE(T)                                                                                                        \
-    do {                                                                                                               \
-        const T *from = (const T *)(const void *)((const char *)x->data) + at;                                         \
-        T *to = (T *)(void *)((char *)y->data) + row * q->inner;                                                       \
-        for (uint64_t i = 0; i < q->inner; i++)                                                                        \
-            to[i] = from[(int64_t)i * step];                                                                           \
-    } while (0)
-
 typedef struct sixteen {
     uint64_t a, b;
 } sixteen;
+
+enum { TOGETHER = 16 };
+
+/* `rows` lines of the output, whose elements are neighbours in the input: read in blocks, so that of what comes into
+ * the cache nothing is read twice. */
+#define MOVE(T, name)                                                                                                  \
+    static void move_##name(const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)                   \
+    {                                                                                                                  \
+        const T *x = from;                                                                                             \
+        T *y = to;                                                                                                     \
+        if (rows == TOGETHER)                                                                                          \
+            for (uint64_t i = 0; i < count; i++)                                                                       \
+                for (uint64_t r = 0; r < TOGETHER; r++)                                                                \
+                    y[r * count + i] = x[(int64_t)i * step + (int64_t)r];                                              \
+        else                                                                                                           \
+            for (uint64_t r = 0; r < rows; r++)                                                                        \
+                for (uint64_t i = 0; i < count; i++)                                                                   \
+                    y[r * count + i] = x[(int64_t)i * step + (int64_t)r];                                              \
+    }
+MOVE(uint8_t, 1)
+MOVE(uint16_t, 2)
+MOVE(uint32_t, 4)
+MOVE(uint64_t, 8)
+MOVE(sixteen, 16)
+
+static void move_rows(uint64_t size, const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)
+{
+    if (step == 1 && rows == 1) {
+        memcpy(to, from, count * size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        move_1(from, step, rows, count, to);
+        break;
+    case 2:
+        move_2(from, step, rows, count, to);
+        break;
+    case 4:
+        move_4(from, step, rows, count, to);
+        break;
+    case 8:
+        move_8(from, step, rows, count, to);
+        break;
+    default:
+        move_16(from, step, rows, count, to);
+        break;
+    }
+}
 
 static onx_status transpose_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const transpose_params *q = work->params;
     const onx_value *x = work->inputs[0];
     onx_value *y = work->outputs[0];
-    int64_t step = q->rank ? q->steps[q->rank - 1] : 1;
-    unsigned bits = onx_dtype_bits(x->dtype);
-    for (uint64_t row = first; row < last; row++) {
+    const int64_t step = q->rank ? q->steps[q->rank - 1] : 1;
+    const unsigned bits = onx_dtype_bits(x->dtype);
+    const bool blocks = q->size && q->rank > 1 && q->steps[q->rank - 2] == 1; /* the next rows begin side by side */
+    for (uint64_t row = first, rows; row < last; row += rows) {
         uint64_t rest = row;
         int64_t at = 0;
+        rows = 1;
+        if (blocks) {
+            const uint64_t left = (uint64_t)q->dims[q->rank - 2] - row % (uint64_t)q->dims[q->rank - 2];
+            rows = left < TOGETHER || last - row < TOGETHER ? 1 : TOGETHER;
+        }
         for (uint32_t d = q->rank ? q->rank - 1 : 0; d-- > 0;) {
             at += (int64_t)(rest % (uint64_t)q->dims[d]) * q->steps[d];
             rest /= (uint64_t)q->dims[d];
         }
-        switch (q->size) {
-        case 1:
-            MOVE(uint8_t);
-            break;
-        case 2:
-            MOVE(uint16_t);
-            break;
-        case 4:
-            MOVE(uint32_t);
-            break;
-        case 8:
-            MOVE(uint64_t);
-            break;
-        case 16:
-            MOVE(sixteen);
-            break;
-        default:
-            for (uint64_t i = 0; i < q->inner; i++)
-                onxi_move_bits(bits, x->data, (uint64_t)(at + (int64_t)i * step), y->data, row * q->inner + i);
-        }
+        if (q->size)
+            move_rows(q->size, (const char *)x->data + at * (int64_t)q->size, step, rows, q->inner,
+                      (char *)y->data + row * q->inner * q->size);
+        for (uint64_t i = 0; !q->size && i < q->inner; i++)
+            onxi_move_bits(bits, x->data, (uint64_t)(at + (int64_t)i * step), y->data, row * q->inner + i);
     }
     return ONX_OK;
 }

@@ -101,22 +101,48 @@ typedef struct pass {
     double extrapolation;
 } pass;
 
+/* A line of the output: the sum of `count` lines of the input, in the order of the taps; two are what "linear" has. */
 #define PASS(T)                                                                                                        \
+    static void line_##T(const pass *p, const T *from, const double *w, int64_t count, T *y)                           \
+    {                                                                                                                  \
+        const uint64_t inner = p->inner;                                                                               \
+        if (count == 2) {                                                                                              \
+            const T a = (T)w[0], b = (T)w[1], *next = from + inner;                                                    \
+            for (uint64_t i = 0; i < inner; i++)                                                                       \
+                y[i] = a * from[i] + b * next[i];                                                                      \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (uint64_t i = 0; i < inner; i++)                                                                           \
+            y[i] = count ? (T)w[0] * from[i] : (T)p->extrapolation;                                                    \
+        for (int64_t n = 1; n < count; n++) {                                                                          \
+            from += inner;                                                                                             \
+            for (uint64_t i = 0; i < inner; i++)                                                                       \
+                y[i] += (T)w[n] * from[i];                                                                             \
+        }                                                                                                              \
+    }                                                                                                                  \
+    /* Lines of one element. */                                                                                        \
+    static void points_##T(const pass *p, const T *x, T *y)                                                            \
+    {                                                                                                                  \
+        const onxi_taps *t = p->taps;                                                                                  \
+        const double *w = t->weight;                                                                                   \
+        for (int64_t k = 0; k < t->out; k++, w += t->most) {                                                           \
+            const T *from = x + t->start[k];                                                                           \
+            T sum = t->count[k] ? (T)w[0] * from[0] : (T)p->extrapolation;                                             \
+            for (int64_t n = 1; n < t->count[k]; n++)                                                                  \
+                sum += (T)w[n] * from[n];                                                                              \
+            y[k] = sum;                                                                                                \
+        }                                                                                                              \
+    }                                                                                                                  \
     static void pass_##T(const pass *p, const T *x, T *y)                                                              \
     {                                                                                                                  \
         const onxi_taps *t = p->taps;                                                                                  \
-        for (uint64_t o = 0; o < p->outer; o++, x += (uint64_t)t->in * p->inner)                                       \
-            for (int64_t k = 0; k < t->out; k++, y += p->inner) {                                                      \
-                const T *from = x + (uint64_t)t->start[k] * p->inner;                                                  \
-                const double *w = t->weight + k * t->most;                                                             \
-                for (uint64_t i = 0; i < p->inner; i++)                                                                \
-                    y[i] = t->count[k] ? (T)w[0] * from[i] : (T)p->extrapolation;                                      \
-                for (int64_t n = 1; n < t->count[k]; n++) {                                                            \
-                    from += p->inner;                                                                                  \
-                    for (uint64_t i = 0; i < p->inner; i++)                                                            \
-                        y[i] += (T)w[n] * from[i];                                                                     \
-                }                                                                                                      \
-            }                                                                                                          \
+        for (uint64_t o = 0; o < p->outer; o++, x += (uint64_t)t->in * p->inner, y += (uint64_t)t->out * p->inner) {   \
+            if (p->inner == 1)                                                                                         \
+                points_##T(p, x, y);                                                                                   \
+            for (int64_t k = 0; p->inner > 1 && k < t->out; k++)                                                       \
+                line_##T(p, x + (uint64_t)t->start[k] * p->inner, t->weight + k * t->most, t->count[k],                \
+                         y + (uint64_t)k * p->inner);                                                                  \
+        }                                                                                                              \
     }
 PASS(float)
 PASS(double)

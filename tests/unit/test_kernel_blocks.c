@@ -1,0 +1,157 @@
+/* test_kernel_blocks.c - operators that go by blocks of elements, at sizes where blocks are full and where they are
+ * not, against loops as the standard words them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <onx/run.h>
+#include <onx/tensor.h>
+#include <onx/text.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit/context.h"
+
+static uint32_t below(uint64_t *state, uint32_t end)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((*state >> 33) % end);
+}
+
+static onx_value *run(const char *text, const onx_value *const *in)
+{
+    onx_doc *doc = NULL;
+    onx_session *session = NULL;
+    onx_value *out = NULL;
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 2 }, &session), ONX_OK);
+    assert_int_equal(onx_session_run(session, cx, in, &out), ONX_OK);
+    onx_session_free(session);
+    onx_doc_free(doc);
+    return out;
+}
+
+/* Element types of all widths, dims of 1 and of more than a block, all ranks up to 5. */
+static void test_kernel_blocks__transpose_moves_every_element(void **unused)
+{
+    static const struct {
+        const char *name;
+        onx_dtype dtype;
+        unsigned width;
+    } types[] = { { "uint8", ONX_UINT8, 1 },
+                  { "float16", ONX_FLOAT16, 2 },
+                  { "float", ONX_FLOAT, 4 },
+                  { "int64", ONX_INT64, 8 },
+                  { "complex128", ONX_COMPLEX128, 16 } };
+    static const int64_t sizes[] = { 1, 2, 3, 15, 16, 17, 33 };
+    uint64_t state = 1;
+    (void)unused;
+    for (unsigned turn = 0; turn < 150; turn++) {
+        const uint32_t rank = 1 + below(&state, 5), type = turn % 5;
+        const unsigned width = types[type].width;
+        int64_t dims[5], perm[5];
+        char text[400], list[100] = "", shape[100] = "";
+        uint64_t count = 1;
+        for (uint32_t d = 0; d < rank; d++) {
+            dims[d] = sizes[below(&state, count > 20000 ? 3 : 7)];
+            count *= (uint64_t)dims[d];
+            perm[d] = d;
+        }
+        for (uint32_t d = rank; d-- > 1;) {
+            const uint32_t other = below(&state, d + 1);
+            const int64_t swap = perm[d];
+            perm[d] = perm[other];
+            perm[other] = swap;
+        }
+        for (uint32_t d = 0; d < rank; d++) {
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%d", d ? ", " : "", (int)perm[d]);
+            snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%d", d ? ", " : "", (int)dims[d]);
+        }
+        snprintf(
+            text, sizeof text,
+            "<ir_version: 8, opset_import: [\"\" : 17]>\ng (%s[%s] x) => (%s y) {\n y = Transpose <perm = [%s]> (x)\n}\n",
+            types[type].name, shape, types[type].name, list);
+        onx_value *x = NULL;
+        assert_int_equal(onx_value_new_tensor(cx, types[type].dtype, rank, dims, &x), ONX_OK);
+        for (uint64_t i = 0; i < count * width; i++)
+            ((uint8_t *)x->data)[i] = (uint8_t)below(&state, 120);
+        onx_value *y = run(text, (const onx_value *const[]){ x });
+        assert_int_equal(y->count, count);
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t rest = i, from = 0;
+            for (uint32_t d = rank; d-- > 0;) {
+                uint64_t index = rest % (uint64_t)dims[perm[d]], step = 1;
+                rest /= (uint64_t)dims[perm[d]];
+                for (uint32_t k = (uint32_t)perm[d] + 1; k < rank; k++)
+                    step *= (uint64_t)dims[k];
+                from += index * step;
+            }
+            if (memcmp((char *)y->data + i * width, (char *)x->data + from * width, width) != 0)
+                fail_msg("element %llu of %s", (unsigned long long)i, text);
+        }
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
+static bool too_near(const float *a, const float *b, float limit)
+{
+    float h = (a[2] < b[2] ? a[2] : b[2]) - (a[0] > b[0] ? a[0] : b[0]);
+    float w = (a[3] < b[3] ? a[3] : b[3]) - (a[1] > b[1] ? a[1] : b[1]);
+    float common = h > 0 && w > 0 ? h * w : 0;
+    return common / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common) > limit;
+}
+
+/* Sizes around one, two and many blocks of kept boxes. */
+static void test_kernel_blocks__suppression_keeps_the_right_boxes(void **unused)
+{
+    static const char text[] = "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                               "g (float[1, N, 4] b, float[1, 1, N] s) => (int64[M, 3] y) <int64 most = {100000}, "
+                               "float limit = {0.25}> {\n y = NonMaxSuppression (b, s, most, limit)\n}\n";
+    static const int64_t sizes[] = { 1, 31, 40, 65, 700 };
+    uint64_t state = 2;
+    (void)unused;
+    for (unsigned turn = 0; turn < 10; turn++) {
+        const int64_t n = sizes[turn % 5], bd[] = { 1, n, 4 }, sd[] = { 1, 1, n };
+        onx_value *boxes = NULL, *scores = NULL;
+        assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 3, bd, &boxes), ONX_OK);
+        assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 3, sd, &scores), ONX_OK);
+        float *b = boxes->data, *s = scores->data;
+        for (int64_t i = 0; i < n; i++) { /* the order of the scores is that of the boxes */
+            for (int d = 0; d < 2; d++) {
+                b[4 * i + d] = (float)below(&state, turn < 5 ? 60 : 400);
+                b[4 * i + 2 + d] = b[4 * i + d] + 1 + (float)below(&state, 40);
+            }
+            s[i] = 1 - (float)i / (float)n;
+        }
+        onx_value *y = run(text, (const onx_value *const[]){ boxes, scores });
+        int64_t kept[700], count = 0;
+        for (int64_t i = 0; i < n; i++) {
+            bool keep = true;
+            for (int64_t k = 0; k < count && keep; k++)
+                keep = !too_near(b + 4 * i, b + 4 * kept[k], 0.25f);
+            if (keep)
+                kept[count++] = i;
+        }
+        assert_int_equal(y->dims[0], count);
+        for (int64_t k = 0; k < count; k++)
+            assert_int_equal(((const int64_t *)y->data)[3 * k + 2], kept[k]);
+        onx_value_free(boxes);
+        onx_value_free(scores);
+        onx_value_free(y);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_blocks__transpose_moves_every_element),
+        cmocka_unit_test(test_kernel_blocks__suppression_keeps_the_right_boxes),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
