@@ -128,7 +128,8 @@ static void compare(const writer *w, const char *op, const onx_value *const *in,
     for (int i = 0; i < OUTPUTS && out[0][i]; i++) {
         if (!near_enough(out[0][i], out[1][i], ulps) || !near_enough(out[1][i], out[2][i], 0) ||
             !near_enough(out[0][i], out[3][i], ulps)) {
-            print_error("output %d of %s differs (%s)\n%.2000s\n", i, op, variant, w->text);
+            print_error("output %d of %s differs (%s)\n%.200s ... %s\n", i, op, variant, w->text,
+                        w->text + (w->len > 600 ? w->len - 600 : 0));
             fail();
         }
         for (int k = 0; k < RUNS; k++)

@@ -188,6 +188,7 @@ void onxi_dnnl_md_free(onxi_dnnl *d); /* those that d keeps */
 
 /* ---- post-operations (post.c) ---- */
 
+enum { ONXI_DNNL_POST_MAX = 8 };
 /* Attributes with the post-operations that oneDNN can do. */
 typedef struct onxi_dnnl_post {
     dnnl_primitive_attr_t attr;
@@ -196,6 +197,8 @@ typedef struct onxi_dnnl_post {
     int32_t sum;    /* input that the result is added to in place, -1: none */
     int32_t binary; /* input that is added, -1: none */
     uint32_t binary_at;
+    uint32_t eltwise_count;
+    dnnl_alg_kind_t eltwise[ONXI_DNNL_POST_MAX]; /* functions taken so far */
 } onxi_dnnl_post;
 /* `dst` is the layout of the result, NULL while it is not known: then no binary post-operation is taken. The first
  * `taken` ones are done already. */

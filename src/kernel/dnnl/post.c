@@ -54,10 +54,15 @@ static bool take_post_op(const onx_prepare *p, const onxi_dnnl *d, const onx_pos
     dnnl_alg_kind_t kind;
     float alpha, beta;
     if (eltwise_of(f->prepare, &kind, &alpha, &beta)) {
+        for (uint32_t i = 0; i < post->eltwise_count;
+             i++) /* oneDNN 2.6 has a second Relu take the slope of the first */
+            if (post->eltwise[i] == kind)
+                return false;
         if (p->nonfinite || f->operand >= 0 || f->port != 0 || /* a result may be a bound of Clip, too */
             !onxi_dnnl_append_eltwise(d, ops, kind, alpha, beta))
             return false;
         post->loses_nan = true;
+        post->eltwise[post->eltwise_count++] = kind;
         return true;
     }
     if (f->prepare->kernel->post_op != ONX_POST_ADD || f->prepare->input_count != 2 || f->operand < 0 ||
@@ -93,7 +98,7 @@ bool onxi_dnnl_post_make(const onx_prepare *p, const onxi_dnnl *d, onxi_dnnl_md 
         return false;
     bool good = d->lib->dnnl_post_ops_create(&ops) == dnnl_success;
     if (good) {
-        while (post->post_ops_done < p->post_op_count &&
+        while (post->post_ops_done < p->post_op_count && post->eltwise_count < ONXI_DNNL_POST_MAX &&
                take_post_op(p, d, &p->post_ops[post->post_ops_done], dst, post, ops))
             post->post_ops_done++;
         good = d->lib->dnnl_primitive_attr_set_post_ops(post->attr, ops) == dnnl_success;
