@@ -65,25 +65,6 @@ const onx_attribute *onxi_arguments_resolve(const onxi_arguments *arguments, con
 
 /* ---- values ---- */
 
-/* By onx_attribute_type: the field that holds the value. */
-static const uint8_t slots[] = {
-    [ONX_ATTR_FLOAT] = ONX_SLOT_F,
-    [ONX_ATTR_INT] = ONX_SLOT_I,
-    [ONX_ATTR_STRING] = ONX_SLOT_S,
-    [ONX_ATTR_TENSOR] = ONX_SLOT_T,
-    [ONX_ATTR_GRAPH] = ONX_SLOT_G,
-    [ONX_ATTR_FLOATS] = ONX_SLOT_FLOATS,
-    [ONX_ATTR_INTS] = ONX_SLOT_INTS,
-    [ONX_ATTR_STRINGS] = ONX_SLOT_STRINGS,
-    [ONX_ATTR_TENSORS] = ONX_SLOT_TENSORS,
-    [ONX_ATTR_GRAPHS] = ONX_SLOT_GRAPHS,
-    [ONX_ATTR_SPARSE_TENSOR] = ONX_SLOT_SPARSE_TENSOR,
-    [ONX_ATTR_SPARSE_TENSORS] = ONX_SLOT_SPARSE_TENSORS,
-    [ONX_ATTR_TYPE_PROTO] = ONX_SLOT_TP,
-    [ONX_ATTR_TYPE_PROTOS] = ONX_SLOT_TYPE_PROTOS,
-};
-enum { TYPES = sizeof slots / sizeof *slots };
-
 static onx_status at_fault(onxi_attr_fault *fault, const char *rule, onx_str name, const char *format, const char *a,
                            const char *b)
 {
@@ -103,12 +84,9 @@ static const char *type_name(uint8_t type)
 
 static uint8_t type_of(const onx_attribute *a)
 {
-    if (ONX_HAS(attribute, a, type) && a->type > ONX_ATTR_UNDEFINED && a->type < TYPES)
+    if (ONX_HAS(attribute, a, type) && onxi_attribute_kind_of(a->type)->slot != ONX_SLOT_NONE)
         return (uint8_t)a->type;
-    for (uint8_t i = 1; i < TYPES; i++)
-        if (a->slot == slots[i])
-            return i;
-    return ONX_ATTR_UNDEFINED;
+    return (uint8_t)onxi_attribute_type_in(a->slot);
 }
 
 static void copy_value(onxi_attr_value *out, const void *from)
@@ -141,12 +119,6 @@ static void copy_value(onxi_attr_value *out, const void *from)
     }
 }
 
-static bool is_message(uint8_t type)
-{
-    return type == ONX_ATTR_TENSOR || type == ONX_ATTR_GRAPH || type == ONX_ATTR_SPARSE_TENSOR ||
-           type == ONX_ATTR_TYPE_PROTO;
-}
-
 /* `want`: the type that the row declares; UNDEFINED: any. */
 static onx_status read_value(const onx_attribute *a, uint8_t want, onxi_attr_value *out, onxi_attr_fault *fault)
 {
@@ -161,20 +133,18 @@ static onx_status read_value(const onx_attribute *a, uint8_t want, onxi_attr_val
     if (type == ONX_ATTR_UNDEFINED)
         return ONX_OK;
     uint32_t count = 0;
-    const void *value = onx_attribute_value(a, slots[type], &count);
-    const bool list = type == ONX_ATTR_FLOATS || type == ONX_ATTR_INTS || type == ONX_ATTR_STRINGS ||
-                      type == ONX_ATTR_TENSORS || type == ONX_ATTR_GRAPHS || type == ONX_ATTR_SPARSE_TENSORS ||
-                      type == ONX_ATTR_TYPE_PROTOS;
+    const onxi_attribute_kind *kind = onxi_attribute_kind_of(type);
+    const void *value = onx_attribute_value(a, kind->slot, &count);
     if (value) {
         copy_value(out, value);
-        out->count = list ? count : 0;
-        if (!is_message(type) || out->t)
+        out->count = kind->list ? count : 0;
+        if (!kind->needed || out->t)
             return ONX_OK;
-    } else if (a->slot != ONX_SLOT_NONE && a->slot != slots[type]) {
+    } else if (a->slot != ONX_SLOT_NONE && a->slot != kind->slot) {
         return at_fault(fault, "A-03", name, "the value of attribute %s is not in the field of type %s%s",
                         type_name(type), "");
     }
-    if (is_message(type))
+    if (kind->needed)
         return at_fault(fault, "A-06", name, "attribute %s of type %s has no value%s", type_name(type), "");
     return ONX_OK; /* 0, 0.0, nothing: as proto3 writes it */
 }

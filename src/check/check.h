@@ -334,7 +334,6 @@ uint32_t *onxi_check_graph_cycles(onxi_check *k, const onxi_check_scope *scope);
 void onxi_check_subgraph_shape(onxi_check *k, const onxi_check_at *at, const onx_node *node, const onxi_checked_op *op);
 void onxi_check_attribute(onxi_check *k, const onxi_check_at *at, const onx_attribute *a, onxi_check_scope *scope,
                           const onx_node *holder);
-uint32_t onxi_check_attribute_slot(int32_t type); /* of a type, 0 for none */
 void onxi_check_functions(onxi_check *k, const onxi_check_at *at, onx_function *const *functions, uint32_t count);
 void onxi_check_function(onxi_check *k, const onxi_check_at *at, const onx_function *f, uint32_t callee);
 void onxi_check_call(onxi_check *k, const onxi_check_at *at, const onx_node *node, const onxi_checked_op *op,

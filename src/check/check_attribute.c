@@ -51,48 +51,6 @@ const onx_rule onxi_check_rules_attribute[] = {
     { 0 }
 };
 
-/* By onx_attribute_type: the field that holds the value, and whether it has to be present. */
-static const struct kind {
-    uint8_t slot;
-    bool list, needed;
-    const char *field;
-} kinds[] = {
-    [ONX_ATTR_UNDEFINED] = { ONX_SLOT_NONE, false, false, "no field" },
-    [ONX_ATTR_FLOAT] = { ONX_SLOT_F, false, false, "f" },
-    [ONX_ATTR_INT] = { ONX_SLOT_I, false, false, "i" },
-    [ONX_ATTR_STRING] = { ONX_SLOT_S, false, false, "s" },
-    [ONX_ATTR_TENSOR] = { ONX_SLOT_T, false, true, "t" },
-    [ONX_ATTR_GRAPH] = { ONX_SLOT_G, false, true, "g" },
-    [ONX_ATTR_FLOATS] = { ONX_SLOT_FLOATS, true, false, "floats" },
-    [ONX_ATTR_INTS] = { ONX_SLOT_INTS, true, false, "ints" },
-    [ONX_ATTR_STRINGS] = { ONX_SLOT_STRINGS, true, false, "strings" },
-    [ONX_ATTR_TENSORS] = { ONX_SLOT_TENSORS, true, false, "tensors" },
-    [ONX_ATTR_GRAPHS] = { ONX_SLOT_GRAPHS, true, false, "graphs" },
-    [ONX_ATTR_SPARSE_TENSOR] = { ONX_SLOT_SPARSE_TENSOR, false, true, "sparse_tensor" },
-    [ONX_ATTR_SPARSE_TENSORS] = { ONX_SLOT_SPARSE_TENSORS, true, false, "sparse_tensors" },
-    [ONX_ATTR_TYPE_PROTO] = { ONX_SLOT_TP, false, true, "tp" },
-    [ONX_ATTR_TYPE_PROTOS] = { ONX_SLOT_TYPE_PROTOS, true, false, "type_protos" },
-};
-enum { KINDS = sizeof kinds / sizeof *kinds };
-
-static bool is_type(int32_t type)
-{
-    return type >= 0 && type < KINDS;
-}
-
-uint32_t onxi_check_attribute_slot(int32_t type)
-{
-    return is_type(type) ? kinds[type].slot : ONX_SLOT_NONE;
-}
-
-static const char *slot_field(uint32_t slot)
-{
-    for (int i = 1; i < KINDS; i++)
-        if (kinds[i].slot == slot)
-            return kinds[i].field;
-    return "no field";
-}
-
 /* The value fields in use: how many, and the first. */
 static uint32_t used_slots(const onx_attribute *a, uint32_t *first)
 {
@@ -100,10 +58,10 @@ static uint32_t used_slots(const onx_attribute *a, uint32_t *first)
     *first = a->slot;
     if (!a->extra)
         return a->slot != ONX_SLOT_NONE;
-    for (int i = 1; i < KINDS; i++)
-        if (onx_attribute_value(a, kinds[i].slot, &count)) {
+    for (int32_t i = 1; i < ONXI_ATTRIBUTE_TYPES; i++)
+        if (onx_attribute_value(a, onxi_attribute_kind_of(i)->slot, &count)) {
             if (!used++)
-                *first = kinds[i].slot;
+                *first = onxi_attribute_kind_of(i)->slot;
         }
     return used;
 }
@@ -260,10 +218,13 @@ void onxi_check_attribute(onxi_check *k, const onxi_check_at *at, const onx_attr
         if (k->ir_version >= 2)
             onxi_check_find(
                 k, at, "A-02",
-                (onxi_check_detail){ .hint = used == 1 ? onxi_check_text(k, "the value is in %s", slot_field(slot))
-                                                       : onx_str_make(NULL, 0) },
+                (onxi_check_detail){
+                    .hint = used == 1
+                                ? onxi_check_text(k, "the value is in %s",
+                                                  onxi_attribute_kind_of((int32_t)onxi_attribute_type_in(slot))->field)
+                                : onx_str_make(NULL, 0) },
                 "the attribute has no type");
-    } else if (!is_type(a->type)) {
+    } else if (a->type < 0 || a->type >= ONXI_ATTRIBUTE_TYPES) {
         onxi_check_find(
             k, ONXI_AT(at, type), "A-08",
             (onxi_check_detail){ .value = onxi_check_number(k, a->type), .expected = onx_str_of("1 to 14") },
@@ -271,16 +232,18 @@ void onxi_check_attribute(onxi_check *k, const onxi_check_at *at, const onx_attr
     } else if (a->type == ONX_ATTR_UNDEFINED) {
         if (k->ir_version >= 2)
             onxi_check_find(k, ONXI_AT(at, type), "A-07", ONXI_PLAIN, "the type is UNDEFINED");
-    } else if (used == 1 && slot != kinds[a->type].slot) {
-        onxi_check_find(
-            k, at, "A-03",
-            (onxi_check_detail){ .value = onx_str_of(slot_field(slot)), .expected = onx_str_of(kinds[a->type].field) },
-            "the value of type %s is in the wrong field", onx_attribute_type_name(a->type));
+    } else if (used == 1 && slot != onxi_attribute_kind_of(a->type)->slot) {
+        onxi_check_find(k, at, "A-03",
+                        (onxi_check_detail){
+                            .value = onx_str_of(onxi_attribute_kind_of((int32_t)onxi_attribute_type_in(slot))->field),
+                            .expected = onx_str_of(onxi_attribute_kind_of(a->type)->field) },
+                        "the value of type %s is in the wrong field", onx_attribute_type_name(a->type));
     } else if (!used && !reference) {
-        if (kinds[a->type].needed)
-            onxi_check_find(k, at, "A-06", (onxi_check_detail){ .expected = onx_str_of(kinds[a->type].field) },
+        if (onxi_attribute_kind_of(a->type)->needed)
+            onxi_check_find(k, at, "A-06",
+                            (onxi_check_detail){ .expected = onx_str_of(onxi_attribute_kind_of(a->type)->field) },
                             "the attribute of type %s has no value", onx_attribute_type_name(a->type));
-        else if (!kinds[a->type].list)
+        else if (!onxi_attribute_kind_of(a->type)->list)
             onxi_check_find(k, at, "A-05", ONXI_PLAIN,
                             "the attribute of type %s has no value and stands for its default",
                             onx_attribute_type_name(a->type));

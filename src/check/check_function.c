@@ -476,8 +476,8 @@ static void check_parameters(onxi_check *k, const onxi_check_at *at, const onx_f
                             "the parameter is listed without a default as well");
         if (a->extra && onx_view(onx_attribute_more(a)->ref_attr_name).len)
             onxi_check_find(k, here, "F-17", ONXI_PLAIN, "the default of a parameter is a reference");
-        else if (k->total[ONX_ERROR] == before && onxi_check_attribute_slot(a->type) &&
-                 !onx_attribute_value(a, onxi_check_attribute_slot(a->type), &count) && a->type <= ONX_ATTR_STRING)
+        else if (k->total[ONX_ERROR] == before && onxi_attribute_kind_of(a->type)->slot &&
+                 !onx_attribute_value(a, onxi_attribute_kind_of(a->type)->slot, &count) && a->type <= ONX_ATTR_STRING)
             onxi_check_find(k, here, "F-17", (onxi_check_detail){ .severity = ONX_RULE_WARNING },
                             "the default of a parameter has no value");
     }

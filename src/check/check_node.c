@@ -183,7 +183,7 @@ static void check_against_schema(onxi_check *k, const onxi_check_at *at, const o
         next = row + 1;
         required += row->required;
         values++;
-        bool known = ONX_HAS(attribute, a, type) && onxi_check_attribute_slot(a->type);
+        bool known = ONX_HAS(attribute, a, type) && onxi_attribute_kind_of(a->type)->slot;
         onx_attribute_type type = known               ? (onx_attribute_type)a->type
                                   : k->ir_version < 2 ? onx_attribute_type_of(a)
                                                       : ONX_ATTR_UNDEFINED;

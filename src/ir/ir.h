@@ -144,6 +144,20 @@ onx_status onxi_tensor_copy(onx_doc *doc, const onx_tensor *tensor, void *out, u
 /* Is it a tensor with data inside that fits its type and shape in number? Nothing is reported. */
 bool onxi_tensor_is_sound(const onx_tensor *tensor);
 
+/* ---- attributes (ir_build.c) ---- */
+
+/* Where the value of an attribute lies, by its type. */
+typedef struct onxi_attribute_kind {
+    uint8_t slot;      /* ONX_SLOT_* */
+    bool list, needed; /* of any number of values; a message, for which nothing stands when it is absent */
+    const char *field; /* "ints" */
+} onxi_attribute_kind;
+enum { ONXI_ATTRIBUTE_TYPES = ONX_ATTR_TYPE_PROTOS + 1 }; /* UNDEFINED counted */
+/* That of UNDEFINED, whose slot is ONX_SLOT_NONE, for numbers that are no type; never NULL. */
+const onxi_attribute_kind *onxi_attribute_kind_of(int32_t type);
+/* The type whose values lie in the slot, or UNDEFINED. */
+onx_attribute_type onxi_attribute_type_in(uint32_t slot);
+
 /* ---- functions of a model, by name ---- */
 
 /* "" for either spelling of the default domain, "" and "ai.onnx" (rule O-06). */

@@ -35,23 +35,38 @@ const void *onx_attribute_value(const onx_attribute *a, uint32_t slot, uint32_t 
     return (field->flags & ONXI_REPEATED) ? *(void *const *)place.value : place.value;
 }
 
-/* Which slot holds the value of each attribute type, in the order of AttributeType. */
-static const uint8_t slot_of_type[] = {
-    [ONX_ATTR_FLOAT] = ONX_SLOT_F,
-    [ONX_ATTR_INT] = ONX_SLOT_I,
-    [ONX_ATTR_STRING] = ONX_SLOT_S,
-    [ONX_ATTR_TENSOR] = ONX_SLOT_T,
-    [ONX_ATTR_GRAPH] = ONX_SLOT_G,
-    [ONX_ATTR_FLOATS] = ONX_SLOT_FLOATS,
-    [ONX_ATTR_INTS] = ONX_SLOT_INTS,
-    [ONX_ATTR_STRINGS] = ONX_SLOT_STRINGS,
-    [ONX_ATTR_TENSORS] = ONX_SLOT_TENSORS,
-    [ONX_ATTR_GRAPHS] = ONX_SLOT_GRAPHS,
-    [ONX_ATTR_SPARSE_TENSOR] = ONX_SLOT_SPARSE_TENSOR,
-    [ONX_ATTR_SPARSE_TENSORS] = ONX_SLOT_SPARSE_TENSORS,
-    [ONX_ATTR_TYPE_PROTO] = ONX_SLOT_TP,
-    [ONX_ATTR_TYPE_PROTOS] = ONX_SLOT_TYPE_PROTOS,
+static const onxi_attribute_kind kinds[] = {
+    [ONX_ATTR_UNDEFINED] = { ONX_SLOT_NONE, false, false, "no field" },
+    [ONX_ATTR_FLOAT] = { ONX_SLOT_F, false, false, "f" },
+    [ONX_ATTR_INT] = { ONX_SLOT_I, false, false, "i" },
+    [ONX_ATTR_STRING] = { ONX_SLOT_S, false, false, "s" },
+    [ONX_ATTR_TENSOR] = { ONX_SLOT_T, false, true, "t" },
+    [ONX_ATTR_GRAPH] = { ONX_SLOT_G, false, true, "g" },
+    [ONX_ATTR_FLOATS] = { ONX_SLOT_FLOATS, true, false, "floats" },
+    [ONX_ATTR_INTS] = { ONX_SLOT_INTS, true, false, "ints" },
+    [ONX_ATTR_STRINGS] = { ONX_SLOT_STRINGS, true, false, "strings" },
+    [ONX_ATTR_TENSORS] = { ONX_SLOT_TENSORS, true, false, "tensors" },
+    [ONX_ATTR_GRAPHS] = { ONX_SLOT_GRAPHS, true, false, "graphs" },
+    [ONX_ATTR_SPARSE_TENSOR] = { ONX_SLOT_SPARSE_TENSOR, false, true, "sparse_tensor" },
+    [ONX_ATTR_SPARSE_TENSORS] = { ONX_SLOT_SPARSE_TENSORS, true, false, "sparse_tensors" },
+    [ONX_ATTR_TYPE_PROTO] = { ONX_SLOT_TP, false, true, "tp" },
+    [ONX_ATTR_TYPE_PROTOS] = { ONX_SLOT_TYPE_PROTOS, true, false, "type_protos" },
 };
+enum { KINDS = sizeof kinds / sizeof *kinds };
+_Static_assert((int)KINDS == (int)ONXI_ATTRIBUTE_TYPES, "a row per type");
+
+const onxi_attribute_kind *onxi_attribute_kind_of(int32_t type)
+{
+    return &kinds[type >= 0 && type < KINDS ? type : ONX_ATTR_UNDEFINED];
+}
+
+onx_attribute_type onxi_attribute_type_in(uint32_t slot)
+{
+    int type = 1;
+    while (type < KINDS && kinds[type].slot != slot)
+        type++;
+    return type < KINDS ? (onx_attribute_type)type : ONX_ATTR_UNDEFINED;
+}
 
 onx_attribute_type onx_attribute_type_of(const onx_attribute *a)
 {
@@ -59,10 +74,7 @@ onx_attribute_type onx_attribute_type_of(const onx_attribute *a)
         return ONX_ATTR_UNDEFINED;
     if (ONX_HAS(attribute, a, type))
         return (onx_attribute_type)a->type;
-    for (size_t i = 1; i < sizeof slot_of_type; i++)
-        if (a->slot == slot_of_type[i])
-            return (onx_attribute_type)i;
-    return ONX_ATTR_UNDEFINED;
+    return onxi_attribute_type_in(a->slot);
 }
 
 /* ---- models ---- */
@@ -137,7 +149,7 @@ static onx_attribute *add_attribute(onx_arena *arena, onx_node *node, const char
         return NULL;
     a->has |= onx_attribute_has_name;
     ONX_SET(attribute, a, type, (int32_t)type);
-    a->slot = slot_of_type[type];
+    a->slot = onxi_attribute_kind_of((int32_t)type)->slot;
     return a;
 }
 

@@ -219,13 +219,8 @@ static uint64_t bits_of(const single *v)
 /* The list from `base` on becomes the value of the attribute. */
 static bool set_list(onxi_text_parser *p, onx_attribute *a, uint8_t element, size_t base)
 {
-    static const uint8_t slots[] = {
-        [ONX_ATTR_FLOAT] = ONX_SLOT_FLOATS,   [ONX_ATTR_INT] = ONX_SLOT_INTS,
-        [ONX_ATTR_STRING] = ONX_SLOT_STRINGS, [ONX_ATTR_TENSOR] = ONX_SLOT_TENSORS,
-        [ONX_ATTR_GRAPH] = ONX_SLOT_GRAPHS,   [ONX_ATTR_TYPE_PROTO] = ONX_SLOT_TYPE_PROTOS
-    };
     size_t n = p->stack_count - base;
-    a->slot = slots[element];
+    a->slot = onxi_attribute_kind_of(list_of(element))->slot;
     if (element == ONX_ATTR_STRING) {
         a->strings = onxi_text_pop_strings(p, base, &a->count);
     } else if (element == ONX_ATTR_INT || element == ONX_ATTR_FLOAT) {

@@ -209,14 +209,6 @@ bool onxi_text_attribute_holds_graph(const onx_attribute *a)
 /* Type and value agree, there is one value, and the syntax can write it. */
 static bool attribute_is_plain(const onxi_text_printer *o, const onx_attribute *a)
 {
-    static const uint8_t slots[] = {
-        [ONX_ATTR_FLOAT] = ONX_SLOT_F,         [ONX_ATTR_INT] = ONX_SLOT_I,
-        [ONX_ATTR_STRING] = ONX_SLOT_S,        [ONX_ATTR_TENSOR] = ONX_SLOT_T,
-        [ONX_ATTR_GRAPH] = ONX_SLOT_G,         [ONX_ATTR_FLOATS] = ONX_SLOT_FLOATS,
-        [ONX_ATTR_INTS] = ONX_SLOT_INTS,       [ONX_ATTR_STRINGS] = ONX_SLOT_STRINGS,
-        [ONX_ATTR_TENSORS] = ONX_SLOT_TENSORS, [ONX_ATTR_GRAPHS] = ONX_SLOT_GRAPHS,
-        [ONX_ATTR_TYPE_PROTO] = ONX_SLOT_TP,   [ONX_ATTR_TYPE_PROTOS] = ONX_SLOT_TYPE_PROTOS
-    };
     static const uint32_t singular = onx_attribute_has_f | onx_attribute_has_i | onx_attribute_has_s |
                                      onx_attribute_has_t | onx_attribute_has_g | onx_attribute_has_tp |
                                      onx_attribute_has_sparse_tensor;
@@ -226,16 +218,15 @@ static bool attribute_is_plain(const onxi_text_printer *o, const onx_attribute *
                      more->graphs_count || more->type_protos_count || more->sparse_tensors_count))
         return false;
     uint32_t value_bits = a->has & singular;
-    bool listed = a->slot == ONX_SLOT_FLOATS || a->slot == ONX_SLOT_INTS || a->slot == ONX_SLOT_STRINGS ||
-                  a->slot == ONX_SLOT_TENSORS || a->slot == ONX_SLOT_GRAPHS || a->slot == ONX_SLOT_TYPE_PROTOS ||
-                  a->slot == ONX_SLOT_SPARSE_TENSORS;
+    const bool listed = onxi_attribute_kind_of((int32_t)onxi_attribute_type_in(a->slot))->list;
     if (onx_view(more->ref_attr_name).len)
         return !value_bits && !(listed && a->count) && (!typed || onxi_text_annotation_word(a->type));
-    if (!typed || (uint32_t)a->type >= sizeof slots || !slots[a->type])
+    const onxi_attribute_kind *kind = onxi_attribute_kind_of(a->type);
+    if (!typed || kind->slot == ONX_SLOT_NONE || a->type == ONX_ATTR_SPARSE_TENSOR ||
+        a->type == ONX_ATTR_SPARSE_TENSORS) /* there is no syntax for those */
         return false;
-    bool plural = a->type >= ONX_ATTR_FLOATS && a->type != ONX_ATTR_TYPE_PROTO;
-    if (plural) {
-        if (value_bits || (listed && a->count && a->slot != slots[a->type]))
+    if (kind->list) {
+        if (value_bits || (listed && a->count && a->slot != kind->slot))
             return false;
         if (a->slot == ONX_SLOT_TYPE_PROTOS)
             for (uint32_t i = 0; i < a->count; i++)
@@ -243,7 +234,7 @@ static bool attribute_is_plain(const onxi_text_printer *o, const onx_attribute *
                     return false;
         return true;
     }
-    if (a->slot != slots[a->type] || !value_bits || (value_bits & (value_bits - 1)))
+    if (a->slot != kind->slot || !value_bits || (value_bits & (value_bits - 1)))
         return false;
     return a->slot != ONX_SLOT_TP || onxi_text_type_is_plain(a->tp, o->depth_limit);
 }
