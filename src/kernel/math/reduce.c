@@ -198,6 +198,20 @@ static void split_dims(onxi_reduce_params *q, const onx_value *x, const bool *is
     }
 }
 
+/* The loop for the type of the input: a row for each element of the output. */
+static onx_status take_loop(onx_prepare *p, onxi_reduce_params *q, const reduce_loop *loops)
+{
+    const onx_dtype dtype = p->inputs[0]->dtype;
+    q->loop = loops[dtype];
+    q->width = onx_dtype_bits((int32_t)dtype) / 8;
+    if (!q->loop)
+        return ONX_E_UNSUPPORTED;
+    p->params = q;
+    p->rows = p->outputs[0]->count;
+    p->grain = q->count ? 8192 / q->count + 1 : 1;
+    return ONX_OK;
+}
+
 /* Axes come from input 1 (ReduceSum from 13, the others from 18), else from the attribute; none: all. */
 onx_status onxi_reduce_prepare(onx_prepare *p)
 {
@@ -224,14 +238,7 @@ onx_status onxi_reduce_prepare(onx_prepare *p)
         is_reduced[d] |= all;
     split_dims(q, x, is_reduced);
     q->kind = *(const onxi_reduce_kind *)p->kernel->body;
-    q->loop = reduce_loops[x->dtype];
-    q->width = onx_dtype_bits(x->dtype) / 8;
-    if (!q->loop)
-        return ONX_E_UNSUPPORTED;
-    p->params = q;
-    p->rows = p->outputs[0]->count;
-    p->grain = q->count ? 8192 / q->count + 1 : 1;
-    return ONX_OK;
+    return take_loop(p, q, reduce_loops);
 }
 
 static onx_status arg_prepare(onx_prepare *p)
@@ -247,14 +254,7 @@ static onx_status arg_prepare(onx_prepare *p)
     split_dims(q, x, is_reduced);
     q->arg_max = *(const bool *)p->kernel->body;
     q->last_index = onx_prepare_is_set(p, "select_last_index");
-    q->loop = arg_loops[x->dtype];
-    q->width = onx_dtype_bits(x->dtype) / 8;
-    if (!q->loop)
-        return ONX_E_UNSUPPORTED;
-    p->params = q;
-    p->rows = p->outputs[0]->count;
-    p->grain = q->count ? 8192 / q->count + 1 : 1;
-    return ONX_OK;
+    return take_loop(p, q, arg_loops);
 }
 
 onx_status onxi_reduce_run(onx_work *work, uint64_t first, uint64_t last)

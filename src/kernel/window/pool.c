@@ -130,7 +130,8 @@ ONXI_EACH_FLOAT(MAX_LOOP, max)
 MAX_LOOP(max, INT8, int8_t, int64_t, , ONXI_SAME, ONXI_SAME)
 MAX_LOOP(max, UINT8, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
 
-#define AVERAGE_LOOP(op, dt, T, C, M, L, S)                                                                            \
+/* `step` adds v to `sum`, which is of type A; `result` is what the sum gives. */
+#define SUM_LOOP(op, dt, T, C, L, A, step, result)                                                                     \
     static void op##_##dt(const pool_params *q, const void *px, void *py, int64_t *index, uint64_t plane)              \
     {                                                                                                                  \
         const onxi_window *w = &q->window;                                                                             \
@@ -138,26 +139,15 @@ MAX_LOOP(max, UINT8, uint8_t, uint64_t, , ONXI_SAME, ONXI_SAME)
         T *y = (T *)py;                                                                                                \
         (void)index, (void)plane;                                                                                      \
         EACH_OUTPUT({                                                                                                  \
-            C sum = 0;                                                                                                 \
-            WALK(T, C, L, { sum += v; })                                                                               \
-            y[o] = (T)S(sum / (C)place.divisor);                                                                       \
+            A sum = 0;                                                                                                 \
+            WALK(T, C, L, { step; })                                                                                   \
+            y[o] = (T)(result);                                                                                        \
         })                                                                                                             \
     }
-ONXI_EACH_FLOAT(AVERAGE_LOOP, average)
-
+#define AVERAGE_LOOP(op, dt, T, C, M, L, S) SUM_LOOP(op, dt, T, C, L, C, sum += v, S(sum / (C)place.divisor))
 #define LP_LOOP(op, dt, T, C, M, L, S)                                                                                 \
-    static void op##_##dt(const pool_params *q, const void *px, void *py, int64_t *index, uint64_t plane)              \
-    {                                                                                                                  \
-        const onxi_window *w = &q->window;                                                                             \
-        const T *x = (const T *)px;                                                                                    \
-        T *y = (T *)py;                                                                                                \
-        (void)index, (void)plane;                                                                                      \
-        EACH_OUTPUT({                                                                                                  \
-            double sum = 0;                                                                                            \
-            WALK(T, C, L, { sum += pow(fabs((double)v), q->power); })                                                  \
-            y[o] = (T)S((C)pow(sum, 1.0 / q->power));                                                                  \
-        })                                                                                                             \
-    }
+    SUM_LOOP(op, dt, T, C, L, double, sum += pow(fabs((double)v), q->power), S((C)pow(sum, 1.0 / q->power)))
+ONXI_EACH_FLOAT(AVERAGE_LOOP, average)
 ONXI_EACH_FLOAT(LP_LOOP, lp)
 
 typedef void (*pool_loop)(const pool_params *, const void *, void *, int64_t *, uint64_t);
