@@ -114,6 +114,8 @@ typedef struct onxi_window {
     int64_t pad_end[ONX_RANK_MAX]; /* at the end, as declared or by auto_pad */
     uint64_t in_size, out_size, kernel_size;
 } onxi_window;
+/* A list attribute of `count` numbers, none below `least`; where it is not given ONNX implies one for all of them. */
+onx_status onxi_window_list(const onx_prepare *p, const char *name, uint32_t count, int64_t least, int64_t *out);
 /* Reads kernel_shape (or takes `kernel_dims`), strides, dilations, pads, auto_pad of the node; sizes from input 0 and
  * output 0. */
 onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, onxi_window *w);

@@ -116,6 +116,13 @@ onx_status onxi_ml_labels_of(const onx_prepare *p, const char *ints, onxi_ml_lab
     return ONX_OK;
 }
 
+onx_status onxi_ml_classes(onx_prepare *p, const onxi_ml_labels *labels, uint64_t rows, uint64_t scores)
+{
+    const int64_t dims[] = { (int64_t)rows, (int64_t)scores };
+    ONX_TRY(onx_prepare_output(p, 0, labels->texts ? ONX_STRING : ONX_INT64, 1, dims));
+    return onx_prepare_output(p, 1, ONX_FLOAT, 2, dims);
+}
+
 void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uint64_t index, int64_t otherwise)
 {
     if (!y)

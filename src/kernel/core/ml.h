@@ -47,6 +47,8 @@ typedef struct onxi_ml_labels {
     uint32_t count;
 } onxi_ml_labels;
 onx_status onxi_ml_labels_of(const onx_prepare *p, const char *ints, onxi_ml_labels *out);
+/* The types of what a classifier gives: a label and so many scores for each row. */
+onx_status onxi_ml_classes(onx_prepare *p, const onxi_ml_labels *labels, uint64_t rows, uint64_t scores);
 /* `index` past the labels: `otherwise`, as a number or as text. */
 void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uint64_t index, int64_t otherwise);
 

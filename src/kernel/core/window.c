@@ -1,8 +1,7 @@
 /* window.c - the windows of convolutions and poolings: sizes, strides, dilations and pads of a node. */
 #include "kernel/kernel.h"
 
-/* A list attribute of `count` numbers; where it is not given ONNX implies one for all of them. */
-static onx_status spatial_list(const onx_prepare *p, const char *name, uint32_t count, int64_t least, int64_t *out)
+onx_status onxi_window_list(const onx_prepare *p, const char *name, uint32_t count, int64_t least, int64_t *out)
 {
     uint32_t n;
     const int64_t *list = onx_prepare_ints(p, name, &n);
@@ -32,11 +31,11 @@ onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, on
     if (kernel_dims && n)
         onxi_copy_dims(w->kernel, kernel_dims, n);
     else
-        ONX_TRY(spatial_list(p, "kernel_shape", n, 1, w->kernel));
-    ONX_TRY(spatial_list(p, "strides", n, 1, w->stride));
-    ONX_TRY(spatial_list(p, "dilations", n, 1, w->dilation));
+        ONX_TRY(onxi_window_list(p, "kernel_shape", n, 1, w->kernel));
+    ONX_TRY(onxi_window_list(p, "strides", n, 1, w->stride));
+    ONX_TRY(onxi_window_list(p, "dilations", n, 1, w->dilation));
     int64_t pads[2 * ONX_RANK_MAX];
-    ONX_TRY(spatial_list(p, "pads", 2 * n, INT32_MIN, pads));
+    ONX_TRY(onxi_window_list(p, "pads", 2 * n, INT32_MIN, pads));
     const onxi_attr_value *auto_pad = onxi_attrs_get(p->attrs, "auto_pad", ONX_ATTR_STRING); /* DeformConv has none */
     onx_str mode = auto_pad ? auto_pad->s : onx_str_of("NOTSET");
     bool upper = onx_str_is(mode, "SAME_UPPER"), lower = onx_str_is(mode, "SAME_LOWER"),

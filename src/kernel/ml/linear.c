@@ -98,9 +98,7 @@ static onx_status classifier_types(onx_prepare *p)
 {
     linear_params q = { .scores = 0 };
     ONX_TRY(classifier_shape(p, &q));
-    const int64_t dims[] = { (int64_t)q.batch.rows, q.opposed ? 2 : (int64_t)q.scores };
-    ONX_TRY(onx_prepare_output(p, 0, q.labels.texts ? ONX_STRING : ONX_INT64, 1, dims));
-    return onx_prepare_output(p, 1, ONX_FLOAT, 2, dims);
+    return onxi_ml_classes(p, &q.labels, q.batch.rows, q.opposed ? 2 : q.scores);
 }
 
 static onx_status classifier_prepare(onx_prepare *p)

@@ -43,21 +43,6 @@ typedef struct image {
     uint64_t kernel_size, block_count, elements;
 } image;
 
-/* Attribute `name` has one number per axis; where it is not given ONNX implies one for all of them. */
-static onx_status read_list(const onx_prepare *p, const char *name, uint32_t count, int64_t least, int64_t *out)
-{
-    uint32_t n;
-    const int64_t *list = onx_prepare_ints(p, name, &n);
-    if (list && n != count)
-        return onx_prepare_fail(p, ONX_E_INVALID, "%s has %u values, expected %u", name, n, count);
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = list ? list[i] : onxi_attr_implied(name);
-        if (out[i] < least || out[i] > INT32_MAX)
-            return onx_prepare_fail(p, ONX_E_INVALID, "%s has the impossible value %lld", name, (long long)out[i]);
-    }
-    return ONX_OK;
-}
-
 /* How often the window fits along an axis. */
 static onx_status count_blocks(onx_work *work, image *m, uint32_t d, int64_t pad_end)
 {
@@ -153,9 +138,9 @@ static onx_status image_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     q->rank = y->rank > 2 ? y->rank - 2 : 0;
-    ONX_TRY(read_list(p, "strides", q->rank, 1, q->stride));
-    ONX_TRY(read_list(p, "dilations", q->rank, 1, q->dilation));
-    ONX_TRY(read_list(p, "pads", 2 * q->rank, INT32_MIN, q->pads));
+    ONX_TRY(onxi_window_list(p, "strides", q->rank, 1, q->stride));
+    ONX_TRY(onxi_window_list(p, "dilations", q->rank, 1, q->dilation));
+    ONX_TRY(onxi_window_list(p, "pads", 2 * q->rank, INT32_MIN, q->pads));
     p->params = q;
     p->rows = y->rank > 2 && y->count ? (uint64_t)(y->dims[0] * y->dims[1]) : 0;
     return ONX_OK;
