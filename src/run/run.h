@@ -169,8 +169,9 @@ typedef struct onxi_run_session {
     onxi_run_owned *constants;
     onxi_run_packs packs;
     onxi_functions functions;
-    onxi_binder *binder;  /* of the model's graphs */
-    onxi_binder **bodies; /* of its functions, by index; NULL: not called so far */
+    struct onxi_run_op *spare_op; /* memory for the next one, while graphs are resolved */
+    onxi_binder *binder;          /* of the model's graphs */
+    onxi_binder **bodies;         /* of its functions, by index; NULL: not called so far */
     onxi_run_expansion *expansions;
     uint64_t constant_bytes, op_total;
     onxi_run_watch watch; /* of the making of the session */

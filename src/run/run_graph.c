@@ -585,9 +585,10 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
         ONX_TRY(new_binder(s, &s->functions, f, &more->body));
         return inline_function(b, node, index, f, more->body);
     }
-    onxi_run_op *op = ONXI_NEW(s->arena, onxi_run_op);
+    onxi_run_op *op = s->spare_op ? s->spare_op : ONXI_NEW(s->arena, onxi_run_op);
     if (!op)
         return ONX_E_MEMORY;
+    s->spare_op = NULL;
     *op = (onxi_run_op){ .node = node, .frame = b->frame, .index = index };
     take_meaning(op, bound);
     ONX_TRY(bind_operands(b, op));
@@ -601,6 +602,8 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     }
     ONX_TRY(bind_graphs(b, op));
     ONX_TRY(define_outputs(b, op));
+    if (!op->graph_count) /* one with subgraphs is known by its address to what they capture */
+        s->spare_op = op;
     if (op->output_count && can_fold(b, op))
         return fold(b, op);
     if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, (uint64_t)g->op_count + 1))
@@ -735,6 +738,10 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     g->given = given;
     g->input_count = graph->input_count;
     g->input_room = graph->input_count + 1u;
+    const uint64_t nodes = graph->node_count; /* most have one output */
+    if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, nodes) ||
+        !ONXI_GROW_IN(s->arena, g->slots, g->slot_room, nodes + graph->input_count + graph->initializer_count))
+        return ONX_E_MEMORY;
     builder b = { .session = s, .g = g, .outer = outer, .holder = holder, .frame = frame, .depth = depth };
     b.binder = outer ? outer->binder : s->binder;
     ONX_TRY(onx_arena_new(s->cx, &b.arena));
