@@ -29,7 +29,7 @@ END_MODEL
 
 cat >fast.onnxtxt <<'END_MODEL'
 <ir_version: 9, opset_import: ["" : 20]>
-g (float[1, 4, 8, 8] x, float[3, 4, 3, 3] w) => (float[1, 3, 6, 6] y) { y = Conv (x, w) }
+g (float[1, 4, 8, 8] x) => (float[1, 2, 8, 8] y) <float[2, 4, 1, 1] w = {1, 2, 3, 4, 5, 6, 7, 8}> { y = Conv (x, w) }
 END_MODEL
 
 # Files of those names that are not libraries hide the real ones.
