@@ -33,15 +33,21 @@ static void note(void *user, const onx_run_event *event)
     snprintf(o->last, sizeof o->last, "%.*s", ONX_ARG(event->op_type));
 }
 
-static void fill(onx_value *v)
+/* What is among the elements of the first input. */
+typedef enum among { FINITE, SOME_NAN, SOME_INFINITE, AMONG_COUNT } among;
+
+static void fill(onx_value *v, among special)
 {
     float *x = v->data;
     for (uint64_t i = 0; i < v->count; i++)
-        x[i] = (float)((int64_t)(i * 7919 % 61) - 30) / 8;
+        x[i] = special == SOME_NAN && i % 11 == 3        ? NAN
+               : special == SOME_INFINITE && i % 29 == 3 ? INFINITY
+               : special == SOME_INFINITE && i % 31 == 5 ? -INFINITY
+                                                         : (float)((int64_t)(i * 7919 % 61) - 30) / 8;
 }
 
 /* Runs the model on inputs of such dims; `dims` has a list per input, ended by -1. */
-static void run(const char *text, const int64_t (*dims)[8], bool no_optimize, outcome *out)
+static void run_on(const char *text, const int64_t (*dims)[8], among special, bool no_optimize, outcome *out)
 {
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc;
@@ -62,7 +68,7 @@ static void run(const char *text, const int64_t (*dims)[8], bool no_optimize, ou
             while (dims[i][rank] >= 0)
                 rank++;
             assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, rank, dims[i], &in[i]), ONX_OK);
-            fill(in[i]);
+            fill(in[i], i ? FINITE : special);
             given[i] = in[i];
         }
         const onx_run_options watch = { .event = note, .user = out };
@@ -82,6 +88,11 @@ static void run(const char *text, const int64_t (*dims)[8], bool no_optimize, ou
     onx_session_free(session);
     onx_doc_free(doc);
     onx_ctx_free(cx);
+}
+
+static void run(const char *text, const int64_t (*dims)[8], bool no_optimize, outcome *out)
+{
+    run_on(text, dims, FINITE, no_optimize, out);
 }
 
 /* A model that calls the pattern as a function, which the runner inlines. */
@@ -113,11 +124,13 @@ static void same(const outcome *a, const outcome *b, const onxi_run_rule *rule)
     assert_int_equal(a->rank, b->rank);
     assert_memory_equal(a->dims, b->dims, sizeof a->dims);
     for (uint64_t i = 0; i < a->count; i++)
-        if (fabsf(a->y[i] - b->y[i]) > 2e-5f * (1 + fabsf(b->y[i])))
+        if (!(isnan(a->y[i]) && isnan(b->y[i])) && a->y[i] != b->y[i] &&
+            !(fabsf(a->y[i] - b->y[i]) <= 2e-5f * (1 + fabsf(b->y[i])) && isfinite(b->y[i])))
             fail_msg("%s: element %u is %g, expected %g", rule->name, (unsigned)i, (double)a->y[i], (double)b->y[i]);
 }
 
 static const int64_t usual[][8] = { { 2, 3, 5, -1 }, { 5, -1 }, { 5, -1 } };
+static const int64_t broad[][8] = { { 2, 5, 37, -1 }, { 37, -1 }, { 37, -1 } }; /* more than a vector, and a rest */
 
 static void test_run_rewrite__every_rule_is_used(void **state)
 {
@@ -134,6 +147,22 @@ static void test_run_rewrite__every_rule_is_used(void **state)
         if (rewritten.steps != 1 || !strstr(rule->replacement, rewritten.last))
             fail_msg("%s: %u steps, the last one %s", rule->name, (unsigned)rewritten.steps, rewritten.last);
     }
+}
+
+/* An operator keeps the NaN and infinities that the nodes make, and makes no others. */
+static void test_run_rewrite__nan_and_infinities(void **state)
+{
+    (void)state;
+    static outcome rewritten, nodes;
+    static char text[4096];
+    for (const onxi_run_rule *rule = onxi_run_rules; rule->name; rule++)
+        for (among special = FINITE; special < AMONG_COUNT; special++) {
+            model_of(rule, "-1", text, sizeof text);
+            run_on(text, broad, special, false, &rewritten);
+            run_on(text, broad, special, true, &nodes);
+            assert_int_equal(nodes.status, ONX_OK);
+            same(&rewritten, &nodes, rule);
+        }
 }
 
 /* What the nodes take and the operator does not: scales that add axes, axes that are not the last. */
@@ -175,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_rewrite__every_rule_is_used),
+        cmocka_unit_test(test_run_rewrite__nan_and_infinities),
         cmocka_unit_test(test_run_rewrite__gives_way_to_the_nodes),
         cmocka_unit_test(test_run_rewrite__needed_inside),
     };
