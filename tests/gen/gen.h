@@ -131,6 +131,9 @@ typedef struct gen_run {
 /* Runs a model on the values of operands, found by the names of the inputs. Diagnostics are cleared. */
 void gen_run_model(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
                    gen_run *out);
+/* With the vector kernels of an instruction set (ONX_ISA_*, 0: the best). */
+void gen_run_level(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
+                   unsigned isa, gen_run *run);
 void gen_run_free(gen_run *run);
 /* Do both have the same status and the same outputs? Floats agree within a tolerance that suits their type, or bit for
  * bit with `exact`; NaN agrees with NaN and an infinity with itself alone. What differs is written to `why`. */
@@ -141,8 +144,9 @@ bool gen_type_agrees(const onx_type *type, const onx_value *value, char *why, si
 /* ---- what has to hold for every model ---- */
 
 enum {
-    GEN_ANY_VALUES = 1, /* results are random: only their types are compared */
-    GEN_TWO_THREADS = 2 /* two threads give the bits that one gives */
+    GEN_ANY_VALUES = 1,  /* results are random: only their types are compared */
+    GEN_TWO_THREADS = 2, /* two threads give the bits that one gives */
+    GEN_LEVELS = 4       /* the vector kernels of all instruction sets that there are agree */
 };
 
 /* What onx says of a model, and what runs give. */

@@ -40,10 +40,16 @@ static onx_status make_inputs(onx_ctx *cx, const onx_session *s, const gen_opera
 void gen_run_model(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
                    gen_run *run)
 {
+    gen_run_level(cx, doc, operands, count, plain, threads, 0, run);
+}
+
+void gen_run_level(onx_ctx *cx, onx_doc *doc, const gen_operand *operands, uint32_t count, bool plain, unsigned threads,
+                   unsigned isa, gen_run *run)
+{
     enum { ROOM = 64 };
     onx_value *inputs[ROOM] = { NULL };
     onx_session *s = NULL;
-    onx_session_options options = { .threads = threads, .plain = plain, .memory = 64 << 20 };
+    onx_session_options options = { .threads = threads, .plain = plain, .isa = isa, .memory = 64 << 20 };
     onx_run_options watch = { .event = count_event, .user = run, .iterations = 10000 };
     memset(run, 0, sizeof *run);
     run->status = onx_session_new(cx, doc, &options, &s);

@@ -4,6 +4,8 @@
 #include <onx/check.h>
 #include <onx/infer.h>
 
+#include "kernel/kernel.h"
+
 #include <stdio.h>
 
 static bool accepts(onx_ctx *cx, onx_doc *doc, uint32_t flags)
@@ -44,6 +46,13 @@ static void compare_runs(onx_ctx *cx, onx_doc *doc, const gen_operand *operands,
     }
     if (!gen_run_agree(&v->plain, &v->fast, false, why, sizeof why))
         say(v, "plain and fast kernels differ", why);
+    for (unsigned isa = 1; flags & GEN_LEVELS && isa < onxi_isa_best(); isa++) {
+        gen_run level;
+        gen_run_level(cx, doc, operands, count, false, 1, isa, &level);
+        if (!gen_run_agree(&v->plain, &level, false, why, sizeof why))
+            say(v, "kernels of an older instruction set differ", why);
+        gen_run_free(&level);
+    }
     if (!(flags & GEN_TWO_THREADS))
         return;
     for (int plain = 0; plain < 2; plain++) {

@@ -162,7 +162,7 @@ static bool try_type(subject *s, gen_type_choice type, onx_dtype like, gen_node 
     if (status != ONX_OK)
         return false;
     s->models++;
-    gen_verify(s->cx, doc, node->operands, node->operand_count, flags, v);
+    gen_verify(s->cx, doc, node->operands, node->operand_count, flags | GEN_LEVELS, v);
     onx_doc_free(doc);
     if (v->why[0])
         complain(s, type.dtype, type.constraint, v->why);
