@@ -359,7 +359,9 @@ static void make_files(void)
     must_run("convert @/rich.onnxtxt @/rich.json");
     must_run("convert @/network.onnxtxt @/network.onnx");
     must_run("convert @/network.onnxtxt @/network.json");
-    must_run("convert @/network.onnxtxt @/away.onnx --external away.data --external-threshold 1 --checksum");
+    if (run("convert @/network.onnxtxt @/away.onnx --external away.data --external-threshold 1 --checksum", 0, false))
+        must_run(
+            "convert @/network.onnxtxt @/away.onnx --external away.data --external-threshold 1"); /* no libcrypto */
     must_run("convert @/fixed.onnxtxt @/fixed.onnx");
     must_run("ops --domain ai.onnx.ml --export @/ml.json");
     assert_int_equal(mkdir(in_folder("case"), 0777), 0);
