@@ -73,7 +73,7 @@ static unsigned look_through(const char *path, const char *text)
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         for (const char *at = text; (at = strstr(at, readers[i]));) {
             at += strlen(readers[i]);
-            const char *quote = at + strcspn(at, "\";"); /* of the same call */
+            const char *quote = at + strcspn(at, "\";{"); /* of the same call */
             if (*quote != '"')
                 continue;
             const size_t len = strcspn(quote + 1, "\"");
