@@ -56,6 +56,7 @@ typedef struct gen_operand {
     bool constant;                 /* an initializer, not an input */
     bool made;                     /* a value of the graph has its name already */
     int64_t below;                 /* GEN_INDEX: elements are 0 to below - 1 */
+    double nudge;                  /* elements are so much larger, as a part of them */
     double listed[GEN_LISTED_MAX]; /* GEN_LISTED: the elements, over again where there are more */
     uint32_t listed_count;
     uint32_t rank;
@@ -138,6 +139,20 @@ void gen_run_free(gen_run *run);
 /* Do both have the same status and the same outputs? Floats agree within a tolerance that suits their type, or bit for
  * bit with `exact`; NaN agrees with NaN and an infinity with itself alone. What differs is written to `why`. */
 bool gen_run_agree(const gen_run *a, const gen_run *b, bool exact, char *why, size_t size);
+/* A model as it was made. */
+typedef struct gen_origin {
+    onx_ctx *cx;
+    onx_doc *doc;
+    const gen_operand *operands;
+    uint32_t count;
+    bool ran; /* what follows is there */
+    gen_run plain, nudged;
+} gen_origin;
+/* As gen_run_agree within the tolerance, but for outputs that tell nothing: where inputs and constants that differ by
+ * some rounding make plain kernels alone give something else (the tangent near a pole, the sine of a large number, a
+ * step). */
+bool gen_run_close(const gen_run *a, const gen_run *b, gen_origin *origin, char *why, size_t size);
+void gen_origin_free(gen_origin *origin);
 /* Says what contradicts: an output whose kind, element type, rank or a size is not what inference says. */
 bool gen_type_agrees(const onx_type *type, const onx_value *value, char *why, size_t size);
 

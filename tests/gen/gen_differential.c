@@ -99,7 +99,7 @@ static void unstack(gen_run *run, const gen_run *like)
 }
 
 static void compare_form(onx_ctx *cx, const gen_graph *graph, gen_form sort, gen_random *random, unsigned flags,
-                         const gen_verdict *base, gen_finding *found)
+                         const gen_verdict *base, gen_origin *origin, gen_finding *found)
 {
     gen_operand operands[GEN_GRAPH_OPERANDS + 1];
     gen_verdict v;
@@ -128,7 +128,7 @@ static void compare_form(onx_ctx *cx, const gen_graph *graph, gen_form sort, gen
         const gen_run *want = plain ? &base->plain : &base->fast;
         if (run->status == ONX_OK && want->status == ONX_OK && (sort == GEN_LOOP || sort == GEN_SCAN))
             unstack(run, want);
-        if (!gen_run_agree(run, want, false, why, sizeof why)) {
+        if (!gen_run_close(run, want, origin, why, sizeof why)) {
             snprintf(text, sizeof text, "as %s, %s kernels: %s", forms[sort], plain ? "plain" : "fast", why);
             say(found, text, "");
         }
@@ -162,8 +162,10 @@ void gen_differential(gen_random *random, gen_finding *found)
             say(found, "the check refuses what inference takes", "");
         found->ran = v.plain.status == ONX_OK;
         round_trips(cx, onx_doc_model(graph.doc), found);
+        gen_origin origin = { .cx = cx, .doc = graph.doc, .operands = graph.operands, .count = graph.operand_count };
         for (gen_form sort = 0; sort < GEN_FORMS && !found->why[0]; sort++)
-            compare_form(cx, &graph, sort, random, flags, &v, found);
+            compare_form(cx, &graph, sort, random, flags, &v, &origin, found);
+        gen_origin_free(&origin);
         if (found->why[0]) {
             text_buffer text = { NULL, 0 };
             if (to_format(cx, 1, onx_doc_model(graph.doc), &text) == ONX_OK)

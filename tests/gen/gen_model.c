@@ -82,7 +82,7 @@ static void *elements(const gen_operand *o, uint64_t count)
             ((onx_str *)out)[i] = onx_str_of(words[gen_below(&r, sizeof words / sizeof *words)]);
     } else {
         for (uint64_t i = 0; i < parts; i++)
-            numbers[i] = element(o, &r, i);
+            numbers[i] = element(o, &r, i) * (1 + (i % 2 ? o->nudge : -o->nudge));
         onx_dtype to = !complex ? o->dtype : o->dtype == ONX_COMPLEX64 ? ONX_FLOAT : ONX_DOUBLE;
         if (o->like != o->dtype && o->like != ONX_STRING) {
             onx_convert(o->like, exact, ONX_DOUBLE, numbers, parts, true);

@@ -278,6 +278,11 @@ static bool write_attributes(gen_node *node)
             else
                 snprintf(one, sizeof one, "%s", onx_dtype_name(type->dtype));
             at += n;
+            const size_t shape = strcspn(at, "]"); /* of a tensor, whose complex elements take two numbers each */
+            const char *elements = at[shape] ? at + shape + 1 : "";
+            if (at[-1 - (ptrdiff_t)n] == '@' && strncmp(elements, " {", 2) == 0 && elements[2] != '}' &&
+                onx_dtype_class_of(type->dtype) == ONX_CLASS_COMPLEX && at[0] == '[')
+                return false;
         }
         add_text(node->attributes, &len, one);
     }

@@ -44,15 +44,17 @@ static void compare_runs(onx_ctx *cx, onx_doc *doc, const gen_operand *operands,
             say(v, "plain and fast kernels differ", v->plain.status == ONX_OK ? v->fast.why : v->plain.why);
         return;
     }
-    if (!gen_run_agree(&v->plain, &v->fast, false, why, sizeof why))
+    gen_origin origin = { .cx = cx, .doc = doc, .operands = operands, .count = count };
+    if (!gen_run_close(&v->plain, &v->fast, &origin, why, sizeof why))
         say(v, "plain and fast kernels differ", why);
     for (unsigned isa = 1; flags & GEN_LEVELS && isa < onxi_isa_best(); isa++) {
         gen_run level;
         gen_run_level(cx, doc, operands, count, false, 1, isa, &level);
-        if (!gen_run_agree(&v->plain, &level, false, why, sizeof why))
+        if (!gen_run_close(&v->plain, &level, &origin, why, sizeof why))
             say(v, "kernels of an older instruction set differ", why);
         gen_run_free(&level);
     }
+    gen_origin_free(&origin);
     if (!(flags & GEN_TWO_THREADS))
         return;
     for (int plain = 0; plain < 2; plain++) {
