@@ -78,6 +78,31 @@ typedef struct onxi_word {
 /* Which of the words the attribute is, in the version in force; -1: none that this version has. */
 int onxi_prepare_word(const onx_prepare *p, const char *name, const onxi_word *words, uint32_t count);
 
+/* Copies an element, or a few; common sizes without a call. */
+static inline void onxi_copy_item(void *to, const void *from, uint64_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        memcpy(to, from, 1);
+        break;
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    case 16:
+        memcpy(to, from, 16);
+        break;
+    default:
+        memcpy(to, from, bytes);
+        break;
+    }
+}
+
 /* Declines elements that share a byte: for kernels that move whole bytes. */
 onx_status onxi_whole_bytes(onx_prepare *p);
 

@@ -442,17 +442,20 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const gather_params *q = work->params;
     const onx_value *index = work->inputs[1];
+    uint64_t outer = index->count ? first / index->count : 0, i = index->count ? first % index->count : 0;
     for (uint64_t row = first; row < last; row++) {
-        uint64_t i = row % index->count;
         int64_t at = index->dtype == ONX_INT64 ? ((const int64_t *)index->data)[i] : ((const int32_t *)index->data)[i];
         if (at < -q->bound || at >= q->bound)
             return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of a dimension of %lld", (long long)at,
                                  (long long)q->bound);
         at = at < 0 ? at + q->bound : at;
-        memcpy((char *)work->outputs[0]->data + row * q->bytes,
-               (const char *)work->inputs[0]->data +
-                   (row / index->count * (uint64_t)q->bound + (uint64_t)at) * q->bytes,
-               q->bytes);
+        onxi_copy_item((char *)work->outputs[0]->data + row * q->bytes,
+                       (const char *)work->inputs[0]->data + (outer * (uint64_t)q->bound + (uint64_t)at) * q->bytes,
+                       q->bytes);
+        if (++i == index->count) {
+            i = 0;
+            outer++;
+        }
     }
     return ONX_OK;
 }

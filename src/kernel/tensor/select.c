@@ -199,7 +199,7 @@ static onx_status nd_run(onx_work *work, uint64_t first, uint64_t last)
     const nd_params *q = work->params;
     const char *x = work->inputs[0]->data;
     for (uint64_t row = first; row < last; row++) {
-        uint64_t from = row / q->each * q->batch_bytes;
+        uint64_t from = row < q->each ? 0 : row / q->each * q->batch_bytes;
         for (uint32_t d = 0; d < q->depth; d++) {
             int64_t at = onxi_index(work->inputs[1], row * q->depth + d), bound = q->dims[d];
             if (at < -bound || at >= bound)
@@ -207,7 +207,7 @@ static onx_status nd_run(onx_work *work, uint64_t first, uint64_t last)
                                      (long long)bound);
             from += (uint64_t)(at < 0 ? at + bound : at) * q->steps[d];
         }
-        memcpy((char *)work->outputs[0]->data + row * q->bytes, x + from, q->bytes);
+        onxi_copy_item((char *)work->outputs[0]->data + row * q->bytes, x + from, q->bytes);
     }
     return ONX_OK;
 }

@@ -276,24 +276,6 @@ static uint64_t *sort_scores(const float *score, uint64_t *order, uint64_t *othe
     return order;
 }
 
-static onx_status suppress_prepare(onx_prepare *p)
-{
-    const onx_value *boxes = p->inputs[0], *scores = p->inputs[1];
-    if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 || scores->dims[0] != boxes->dims[0] ||
-        scores->dims[2] != boxes->dims[1] || scores->dtype != ONX_FLOAT)
-        return onx_prepare_fail(p, ONX_E_INVALID, "boxes of rank %u and scores of rank %u do not fit", boxes->rank,
-                                scores->rank);
-    uint64_t each = 4 * (uint64_t)boxes->dims[1], all; /* two orders, and the edges of boxes that are kept */
-    if (!onxi_add_u64(each, scores->count + 1, &all) || !onxi_mul_u64(all, sizeof(uint64_t), &p->workspace))
-        return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many boxes");
-    bool *centred = ONXI_NEW(p->arena, bool);
-    if (!centred)
-        return ONX_E_MEMORY;
-    *centred = onx_prepare_int(p, "center_point_box") != 0;
-    p->params = centred;
-    return ONX_OK;
-}
-
 static double limit_at(const onx_work *work, uint32_t input, double otherwise)
 {
     const onx_value *v = input < work->prepared->input_count ? work->inputs[input] : NULL;
@@ -306,35 +288,94 @@ typedef struct suppression {
     bool centred;
 } suppression;
 
-/* Boxes that are kept, edge by edge: low and high of the first dim, then of the second. */
-typedef struct edges {
-    float *low[2], *high[2];
-} edges;
+/* Boxes that are kept, edge by edge; places that are free hold a box that meets none. */
+enum { BLOCK = 32, BINS = 256, SPAN = 4 };
+typedef struct box_block {
+    float low[2][BLOCK], high[2][BLOCK];
+    struct box_block *next;
+    uint64_t count;
+} box_block;
 
-enum { BLOCK = 32 };
+/* Kept boxes lie in each of the bins of the first dim that they reach into, those that reach far in one more, for all.
+ * Boxes that have points in common reach into the same bin, or one of them reaches far. */
+typedef struct box_bins {
+    box_block *bin[BINS + 1], *free;
+    float least, scale;
+} box_bins;
 
-/* Does a box have points in common with one of the `count` that are kept from `at` on? The comparisons are those of
- * overlaps, without a branch. */
-static bool meets_any(const edges *e, uint64_t at, uint64_t count, const box *b)
+static uint64_t bin_of(const box_bins *b, float x)
 {
-    const float *low0 = e->low[0] + at, *high0 = e->high[0] + at, *low1 = e->low[1] + at, *high1 = e->high[1] + at;
+    const float at = (x - b->least) * b->scale;
+    return at > 0 ? at < BINS - 1 ? (uint64_t)at : BINS - 1 : 0;
+}
+
+static void span_of(const box_bins *b, const box *of, uint64_t *first, uint64_t *last)
+{
+    const bool finite = isfinite(of->low[0]) && isfinite(of->high[0]);
+    *first = finite ? bin_of(b, of->low[0]) : 0;
+    *last = finite ? bin_of(b, of->high[0]) : BINS - 1;
+}
+
+/* The bins for boxes from `least` to `most`, with blocks in `room`. */
+static void start_bins(box_bins *b, float least, float most, void *room)
+{
+    memset(b, 0, sizeof *b);
+    b->free = room;
+    b->least = least;
+    b->scale = most - least > 0 && isfinite(most - least) ? BINS / (most - least) : 0;
+}
+
+static void put_box(box_bins *b, uint64_t bin, const box *of)
+{
+    box_block *block = b->bin[bin];
+    if (!block || block->count == BLOCK) {
+        block = b->free++;
+        block->next = b->bin[bin];
+        block->count = 0;
+        b->bin[bin] = block;
+        for (int i = 0; i < BLOCK; i++) {
+            block->low[0][i] = block->low[1][i] = INFINITY;
+            block->high[0][i] = block->high[1][i] = -INFINITY;
+        }
+    }
+    for (int d = 0; d < 2; d++) {
+        block->low[d][block->count] = of->low[d];
+        block->high[d][block->count] = of->high[d];
+    }
+    block->count++;
+}
+
+static void keep_box(box_bins *b, const box *of)
+{
+    uint64_t first, last;
+    span_of(b, of, &first, &last);
+    if (first <= last && last - first >= SPAN)
+        first = last = BINS;
+    for (uint64_t i = first; i <= last; i++)
+        put_box(b, i, of);
+}
+
+/* Has a box points in common with one of a block? The comparisons are those of overlaps, without a branch. */
+static bool meets_any(const box_block *e, const box *b)
+{
     const box a = *b;
     int any = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const float l0 = a.low[0] > low0[i] ? a.low[0] : low0[i], h0 = a.high[0] < high0[i] ? a.high[0] : high0[i];
-        const float l1 = a.low[1] > low1[i] ? a.low[1] : low1[i], h1 = a.high[1] < high1[i] ? a.high[1] : high1[i];
+    for (int i = 0; i < BLOCK; i++) {
+        const float l0 = a.low[0] > e->low[0][i] ? a.low[0] : e->low[0][i];
+        const float h0 = a.high[0] < e->high[0][i] ? a.high[0] : e->high[0][i];
+        const float l1 = a.low[1] > e->low[1][i] ? a.low[1] : e->low[1][i];
+        const float h1 = a.high[1] < e->high[1][i] ? a.high[1] : e->high[1][i];
         any |= (h0 > l0) & (h1 > l1);
     }
     return any != 0;
 }
 
-static bool overlaps_any(const edges *e, uint64_t count, const box *b, float threshold)
+static bool overlaps_bin(const box_block *e, const box *b, float threshold)
 {
-    for (uint64_t at = 0, n; at < count; at += n) {
-        n = count - at < BLOCK ? count - at : BLOCK;
-        if (n == BLOCK ? !meets_any(e, at, BLOCK, b) : !meets_any(e, at, n, b))
+    for (; e; e = e->next) {
+        if (!meets_any(e, b))
             continue;
-        for (uint64_t k = at; k < at + n; k++) {
+        for (uint64_t k = 0; k < e->count; k++) {
             const box before = { { e->low[0][k], e->low[1][k] }, { e->high[0][k], e->high[1][k] } };
             if (overlaps(b, &before, threshold))
                 return true;
@@ -343,28 +384,69 @@ static bool overlaps_any(const edges *e, uint64_t count, const box *b, float thr
     return false;
 }
 
-/* The boxes of a class that are kept, best first. `order` has room for two orders and for the edges. */
-static uint64_t keep_boxes(const suppression *s, const float *boxes, const float *scores, uint64_t count,
-                           uint64_t *order, uint64_t *kept)
+static bool overlaps_any(const box_bins *kept, const box *b, float threshold)
 {
-    float *room = (float *)(void *)(order + 2 * count);
-    const edges e = { { room, room + count }, { room + 2 * count, room + 3 * count } };
+    uint64_t first, last;
+    if (overlaps_bin(kept->bin[BINS], b, threshold))
+        return true;
+    span_of(kept, b, &first, &last);
+    for (uint64_t i = first; i <= last; i++)
+        if (overlaps_bin(kept->bin[i], b, threshold))
+            return true;
+    return false;
+}
+
+/* Bytes for the blocks of up to `count` boxes: all that are full, and one that is not in each bin. */
+static bool block_bytes(uint64_t count, uint64_t *out)
+{
+    uint64_t blocks;
+    return onxi_mul_u64(count, SPAN, &blocks) && onxi_add_u64(blocks / BLOCK, BINS + 1, &blocks) &&
+           onxi_mul_u64(blocks, sizeof(box_block), out);
+}
+
+/* The boxes of a class that are kept, best first. `order` has room for two orders. */
+static uint64_t keep_boxes(const suppression *s, const float *boxes, const float *scores, uint64_t count,
+                           uint64_t *order, void *room, uint64_t *kept)
+{
     uint64_t candidates = 0, found = 0, *sorted;
+    box_bins grid;
+    float least = INFINITY, most = -INFINITY;
     for (uint64_t i = 0; i < count; i++)
-        if (scores[i] > s->least || (s->least == -(float)INFINITY && scores[i] == s->least))
+        if (scores[i] > s->least || (s->least == -(float)INFINITY && scores[i] == s->least)) {
+            const box b = box_at(boxes + 4 * i, s->centred);
             order[candidates++] = i;
+            least = isfinite(b.low[0]) && b.low[0] < least ? b.low[0] : least;
+            most = isfinite(b.high[0]) && b.high[0] > most ? b.high[0] : most;
+        }
+    start_bins(&grid, least, most, room);
     sorted = sort_scores(scores, order, order + count, candidates);
     for (uint64_t i = 0; i < candidates && found < s->most; i++) {
-        box b = box_at(boxes + 4 * sorted[i], s->centred);
-        if (overlaps_any(&e, found, &b, s->overlap))
+        const box b = box_at(boxes + 4 * sorted[i], s->centred);
+        if (overlaps_any(&grid, &b, s->overlap))
             continue;
-        for (int d = 0; d < 2; d++) {
-            e.low[d][found] = b.low[d];
-            e.high[d][found] = b.high[d];
-        }
+        keep_box(&grid, &b);
         kept[found++] = sorted[i];
     }
     return found;
+}
+
+static onx_status suppress_prepare(onx_prepare *p)
+{
+    const onx_value *boxes = p->inputs[0], *scores = p->inputs[1];
+    if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 || scores->dims[0] != boxes->dims[0] ||
+        scores->dims[2] != boxes->dims[1] || scores->dtype != ONX_FLOAT)
+        return onx_prepare_fail(p, ONX_E_INVALID, "boxes of rank %u and scores of rank %u do not fit", boxes->rank,
+                                scores->rank);
+    uint64_t each = 2 * (uint64_t)boxes->dims[1], all, blocks; /* two orders, what is kept, blocks */
+    if (!onxi_add_u64(each, scores->count + 1, &all) || !onxi_mul_u64(all, sizeof(uint64_t), &all) ||
+        !block_bytes((uint64_t)boxes->dims[1], &blocks) || !onxi_add_u64(all, blocks, &p->workspace))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many boxes");
+    bool *centred = ONXI_NEW(p->arena, bool);
+    if (!centred)
+        return ONX_E_MEMORY;
+    *centred = onx_prepare_int(p, "center_point_box") != 0;
+    p->params = centred;
+    return ONX_OK;
 }
 
 static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
@@ -372,7 +454,8 @@ static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
     (void)first, (void)last;
     const onx_value *boxes = work->inputs[0], *scores = work->inputs[1];
     uint64_t count = (uint64_t)boxes->dims[1], classes = (uint64_t)scores->dims[1], total = 0;
-    uint64_t lists = (uint64_t)boxes->dims[0] * classes, *order = work->workspace, *kept = order + 4 * count;
+    uint64_t lists = (uint64_t)boxes->dims[0] * classes, *order = work->workspace, *kept = order + 2 * count;
+    void *room = kept + scores->count + 1;
     double most = limit_at(work, 2, 0);
     const suppression s = { .most = most > 0 ? most < 9e18 ? (uint64_t)most : UINT64_MAX : 0,
                             .overlap = (float)limit_at(work, 3, 0),
@@ -381,7 +464,7 @@ static onx_status suppress_run(onx_work *work, uint64_t first, uint64_t last)
     /* a class keeps its boxes one behind the other, UINT64_MAX ends them */
     for (uint64_t i = 0; i < lists && count; i++) {
         uint64_t found = keep_boxes(&s, (const float *)boxes->data + i / classes * count * 4,
-                                    (const float *)scores->data + i * count, count, order, kept + i * count);
+                                    (const float *)scores->data + i * count, count, order, room, kept + i * count);
         total += found;
         if (found < count)
             kept[i * count + found] = UINT64_MAX;
