@@ -529,6 +529,9 @@ static void test_kernel_variants__integer_products_are_the_same(void **state)
         onx_value *a = whole_numbers(&s, ta, 2, (int64_t[]){ m, k }),
                   *b = whole_numbers(&s, tb, 2, (int64_t[]){ k, n });
         onx_value *za = whole_numbers(&s, ta, 0, NULL), *zb = whole_numbers(&s, tb, per_line, (int64_t[]){ n });
+        onx_value *sb = tensor(ONX_FLOAT, per_line, (int64_t[]){ n });
+        for (uint64_t i = 0; i < sb->count; i++)
+            ((float *)sb->data)[i] = between(&s, 0.001f, 0.05f);
         w.len = 0;
         add(&w,
             "<ir_version: 10, opset_import: [\"\" : 21]>\n"
@@ -539,12 +542,13 @@ static void test_kernel_variants__integer_products_are_the_same(void **state)
         w.len = 0;
         add(&w,
             "<ir_version: 10, opset_import: [\"\" : 21]>\n"
-            "g (%s[M, K] a, %s[K, N] b, %s za, %s%s zb) => (%s[M, N] y) <float sa = {0.03125}, float sb = {0.0123}, "
+            "g (%s[M, K] a, %s[K, N] b, %s za, %s%s zb, float%s sb) => (%s[M, N] y) <float sa = {0.03125}, "
             "float sy = {0.9}, %s zy = {7}> {\n"
             " y = QLinearMatMul (a, sa, za, b, sb, zb, sy, zy)\n}\n",
-            wholes[ta].name, wholes[tb].name, wholes[ta].name, wholes[tb].name, per_line ? "[N]" : "", wholes[ta].name,
-            wholes[ta].name);
-        compare(&w, "QLinearMatMul", (const onx_value *const[]){ a, b, za, zb }, 0);
+            wholes[ta].name, wholes[tb].name, wholes[ta].name, wholes[tb].name, per_line ? "[N]" : "",
+            per_line ? "[N]" : "", wholes[ta].name, wholes[ta].name);
+        compare(&w, "QLinearMatMul", (const onx_value *const[]){ a, b, za, zb, sb }, 0);
+        onx_value_free(sb);
         onx_value_free(a);
         onx_value_free(b);
         onx_value_free(za);

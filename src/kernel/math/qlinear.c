@@ -76,23 +76,22 @@ static void centre_row(const centred *c, uint64_t from, double zero, void *to)
     }
 }
 
+/* Zero points of columns are at most COLUMNS_EACH. */
 static void centre(const centred *c, void *to)
 {
+    const bool each = c->by_column && c->zero && c->zero->count > 1;
+    double zeros[COLUMNS_EACH] = { 0 };
+    for (uint64_t i = 0; each && i < c->columns; i++)
+        zeros[i] = vector_at(c->zero, c->lines, c->matrix, c->line + i, 0);
     for (uint64_t r = 0; r < c->rows; r++) {
         uint64_t from = c->first + r * c->stride;
         char *row = (char *)to + r * c->columns * 4;
-        bool vector = c->zero && c->zero->count > 1;
-        if (!c->by_column || !vector) {
-            centre_row(c, from, vector_at(c->zero, c->lines, c->matrix, c->line + r, 0), row);
-            continue;
-        }
-        centre_row(c, from, 0, row);
-        for (uint64_t i = 0; i < c->columns; i++) {
-            double zero = vector_at(c->zero, c->lines, c->matrix, c->line + i, 0);
+        centre_row(c, from, each ? 0 : vector_at(c->zero, c->lines, c->matrix, c->line + r, 0), row);
+        for (uint64_t i = 0; each && i < c->columns; i++) {
             if (c->floats)
-                ((float *)(void *)row)[i] -= (float)zero;
+                ((float *)(void *)row)[i] -= (float)zeros[i];
             else
-                ((int32_t *)(void *)row)[i] -= (int32_t)zero;
+                ((int32_t *)(void *)row)[i] -= (int32_t)zeros[i];
         }
     }
 }
@@ -118,14 +117,14 @@ static onx_status check_types(const onx_prepare *p, const onx_value *v, const on
     return ONX_OK;
 }
 
-/* y = sum * scale, rounded, plus the zero point, as the type has it. */
+/* y = sum * scale[i * step], rounded, plus the zero point, as the type has it; at most COLUMNS_EACH. */
 static void store_quantized(const onx_kernel *kernel, onx_value *y, uint64_t first, uint64_t count, const void *sums,
-                            bool floats, float scale, double zero)
+                            bool floats, const float *scale, uint64_t step, double zero)
 {
     const onxi_quantize_loops *fast = body_of(kernel)->fast;
     if (fast && !floats && fast->requantize[y->dtype]) {
         const uint64_t width = onx_dtype_bits(y->dtype) / 8;
-        fast->requantize[y->dtype](sums, (char *)y->data + first * width, count, (double)scale, (int32_t)zero);
+        fast->requantize[y->dtype](sums, (char *)y->data + first * width, count, scale, step, (int32_t)zero);
         return;
     }
     double chunk[COLUMNS_EACH];
@@ -135,7 +134,7 @@ static void store_quantized(const onx_kernel *kernel, onx_value *y, uint64_t fir
            low = class == ONX_CLASS_SIGNED ? -high - 1 : 0;
     for (uint64_t i = 0; i < count; i++) {
         double v = floats ? (double)((const float *)sums)[i] : (double)((const int32_t *)sums)[i];
-        v *= (double)scale;
+        v *= (double)scale[i * step];
         if (class == ONX_CLASS_FLOATING) {
             chunk[i] = v + zero;
             continue;
@@ -226,6 +225,10 @@ static void store_tile(onx_work *work, const operands *o, const tile *t, const c
 {
     const product_params *q = work->params;
     onx_value *y = work->outputs[0];
+    float columns[COLUMNS_EACH] = { 0 }, scales[COLUMNS_EACH];
+    const uint64_t step = o->y_scale && o->b_scale->count > 1, count = step ? t->columns : 1;
+    for (uint64_t c = 0; o->y_scale && c < count; c++)
+        columns[c] = (float)vector_at(o->b_scale, q->n, t->b, step ? t->c0 + c : 0, 1);
     for (uint64_t r = 0; r < t->rows; r++) {
         uint64_t first = (t->matrix * q->m + t->r0 + r) * q->n + t->c0;
         const char *row = sums + r * t->columns * 4;
@@ -235,15 +238,10 @@ static void store_tile(onx_work *work, const operands *o, const tile *t, const c
         }
         float scale = (float)vector_at(o->a_scale, q->m, t->a, t->r0 + r, 1),
               out = (float)vector_at(o->y_scale, 1, 0, 0, 1);
-        double zero = vector_at(o->y_zero, 1, 0, 0, 0);
-        if (o->b_scale->count == 1) {
-            store_quantized(work->prepared->kernel, y, first, t->columns, row, q->floats,
-                            scale * (float)vector_at(o->b_scale, 1, 0, 0, 1) / out, zero);
-            continue;
-        }
-        for (uint64_t c = 0; c < t->columns; c++)
-            store_quantized(work->prepared->kernel, y, first + c, 1, row + c * 4, q->floats,
-                            scale * (float)vector_at(o->b_scale, q->n, t->b, t->c0 + c, 1) / out, zero);
+        for (uint64_t c = 0; c < count; c++)
+            scales[c] = scale * columns[c] / out;
+        store_quantized(work->prepared->kernel, y, first, t->columns, row, q->floats, scales, step,
+                        vector_at(o->y_zero, 1, 0, 0, 0));
     }
 }
 
@@ -360,7 +358,7 @@ static void store_channel(onx_work *work, const convolved *o, uint64_t channel, 
     uint64_t channels = (uint64_t)o->w->dims[0];
     float scale = (float)vector_at(o->x_scale, 1, 0, 0, 1) * (float)vector_at(o->w_scale, channels, 0, channel, 1) /
                   (float)vector_at(o->y_scale, 1, 0, 0, 1);
-    store_quantized(work->prepared->kernel, y, first, count, sums, false, scale, vector_at(o->y_zero, 1, 0, 0, 0));
+    store_quantized(work->prepared->kernel, y, first, count, sums, false, &scale, 0, vector_at(o->y_zero, 1, 0, 0, 0));
 }
 
 onx_status onxi_qconv_run(onx_work *work, uint64_t first, uint64_t last)

@@ -29,9 +29,9 @@ static inline onxi_vi quantized(onxi_vf x, onxi_vf scale, float low, float high,
 }
 
 /* The same of sums, in double as the plain rows have it. */
-static inline onxi_vi requantized(onxi_vi sums, double scale, double low, double high, int32_t zero)
+static inline onxi_vi requantized(onxi_vi sums, onxi_vf scale, double low, double high, int32_t zero)
 {
-    onxi_vd v = __builtin_convertvector(sums, onxi_vd) * scale;
+    onxi_vd v = __builtin_convertvector(sums, onxi_vd) * __builtin_convertvector(scale, onxi_vd);
     const onxi_vd magic = (onxi_vd){ 0 } + 6755399441055744.0, least = (onxi_vd){ 0 } + low,
                   most = (onxi_vd){ 0 } + high; /* 1.5 * 2^52 */
     onxi_vl above = v > least;
@@ -73,15 +73,19 @@ static inline onxi_vi requantized(onxi_vi sums, double scale, double low, double
         for (; i < n; i++)                                                                                             \
             y[i] = (float)(x[i] - zero) * scale;                                                                       \
     }                                                                                                                  \
-    static void requantize_##name(const int32_t *sums, void *py, uint64_t n, double scale, int32_t zero)               \
+    static void requantize_##name(const int32_t *sums, void *py, uint64_t n, const float *scale, uint64_t step,        \
+                                  int32_t zero)                                                                        \
     {                                                                                                                  \
         const double low = LOW - zero, high = HIGH - zero;                                                             \
+        onxi_vf by = vf_all(n ? *scale : 0);                                                                           \
         T *y = py;                                                                                                     \
         for (uint64_t i = 0; i < n; i += ONXI_LANES) {                                                                 \
             const uint64_t count = n - i < ONXI_LANES ? n - i : ONXI_LANES;                                            \
             onxi_vi v = { 0 };                                                                                         \
             memcpy(&v, sums + i, count * sizeof *sums);                                                                \
-            const line_##name q = __builtin_convertvector(requantized(v, scale, low, high, zero), line_##name);        \
+            if (step)                                                                                                  \
+                memcpy(&by, scale + i, count * sizeof *scale);                                                         \
+            const line_##name q = __builtin_convertvector(requantized(v, by, low, high, zero), line_##name);           \
             memcpy(y + i, &q, count * sizeof *y);                                                                      \
         }                                                                                                              \
     }
