@@ -149,11 +149,72 @@ static void test_kernel_blocks__suppression_keeps_the_right_boxes(void **unused)
     }
 }
 
+static onx_value *numbers(onx_dtype dtype, uint32_t rank, const int64_t *dims, uint64_t *state, uint32_t end)
+{
+    onx_value *v = NULL;
+    assert_int_equal(onx_value_new_tensor(cx, dtype, rank, dims, &v), ONX_OK);
+    for (uint64_t i = 0; i < v->count; i++) {
+        const int32_t x = (int32_t)below(state, end);
+        onx_convert(dtype, (char *)v->data + i * (onx_dtype_bits(dtype) / 8), ONX_INT32, &x, 1, true);
+    }
+    return v;
+}
+
+/* Conditions and operands that are lines or single elements. */
+static void test_kernel_blocks__where_takes_from_the_right_side(void **unused)
+{
+    uint64_t state = 3;
+    (void)unused;
+    for (unsigned turn = 0; turn < 32; turn++) {
+        const int64_t n = 1 + below(&state, 70);
+        const int64_t cd[] = { 2, turn & 1 ? n : 1 }, xd[] = { 2, turn & 2 ? n : 1 }, yd[] = { 2, turn & 4 ? n : 1 };
+        onx_value *c = numbers(ONX_BOOL, 2, cd, &state, 2), *x = numbers(ONX_FLOAT, 2, xd, &state, 100),
+                  *y = numbers(ONX_FLOAT, 2, yd, &state, 100);
+        onx_value *z =
+            run("<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                "g (bool[2, A] c, float[2, B] x, float[2, C] y) => (float[2, D] z) {\n z = Where (c, x, y)\n}\n",
+                (const onx_value *const[]){ c, x, y });
+        for (int64_t r = 0; r < 2; r++)
+            for (int64_t i = 0; i < z->dims[1]; i++) {
+                const float a = ((const float *)x->data)[r * xd[1] + i % xd[1]],
+                            b = ((const float *)y->data)[r * yd[1] + i % yd[1]];
+                const bool so = ((const uint8_t *)c->data)[r * cd[1] + i % cd[1]];
+                assert_true(((const float *)z->data)[r * z->dims[1] + i] == (so ? a : b));
+            }
+        onx_value_free(c);
+        onx_value_free(x);
+        onx_value_free(y);
+        onx_value_free(z);
+    }
+}
+
+static void test_kernel_blocks__nearest_repeats_lines(void **unused)
+{
+    static const int64_t dims[] = { 2, 3, 5, 7 };
+    uint64_t state = 4;
+    (void)unused;
+    onx_value *x = numbers(ONX_FLOAT, 4, dims, &state, 1000);
+    onx_value *y = run(
+        "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+        "g (float[2, 3, 5, 7] x) => (float[2, 3, 10, 21] y) <float[4] s = {1, 1, 2, 3}> {\n"
+        " y = Resize <mode = \"nearest\", coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\"> (x, \"\", s)\n}\n",
+        (const onx_value *const[]){ x });
+    for (int64_t p = 0; p < 6; p++)
+        for (int64_t r = 0; r < 10; r++)
+            for (int64_t i = 0; i < 21; i++)
+                assert_true(((const float *)y->data)[(p * 10 + r) * 21 + i] ==
+                            ((const float *)x->data)[(p * 5 + r / 2) * 7 + i / 3]);
+    onx_value_free(x);
+    onx_value_free(y);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_blocks__transpose_moves_every_element),
         cmocka_unit_test(test_kernel_blocks__suppression_keeps_the_right_boxes),
+        cmocka_unit_test(test_kernel_blocks__where_takes_from_the_right_side),
+        cmocka_unit_test(test_kernel_blocks__nearest_repeats_lines),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

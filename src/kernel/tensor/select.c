@@ -11,14 +11,26 @@ typedef struct sixteen {
 
 typedef void (*where_loop)(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy, void *z,
                            int64_t n);
+/* Both elements are read, so that nothing branches; the usual steps are constants, so that loops become vectors. */
+#define WHERE_STEPS(T, SC, SX, SY)                                                                                     \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+        const T if_so = px[i * (SX)], if_not = py[i * (SY)];                                                           \
+        pz[i] = c[i * (SC)] ? if_so : if_not;                                                                          \
+    }
 #define WHERE(T)                                                                                                       \
     static void where_##T(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy, void *z, \
                           int64_t n)                                                                                   \
     {                                                                                                                  \
         const T *px = x, *py = y;                                                                                      \
         T *pz = z;                                                                                                     \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            pz[i] = c[i * sc] ? px[i * sx] : py[i * sy];                                                               \
+        if (sc == 1 && sx == 1 && sy == 1)                                                                             \
+            WHERE_STEPS(T, 1, 1, 1)                                                                                    \
+        else if (sc == 1 && sx == 1 && sy == 0)                                                                        \
+            WHERE_STEPS(T, 1, 1, 0)                                                                                    \
+        else if (sc == 1 && sx == 0 && sy == 1)                                                                        \
+            WHERE_STEPS(T, 1, 0, 1)                                                                                    \
+        else                                                                                                           \
+            WHERE_STEPS(T, sc, sx, sy)                                                                                 \
     }
 WHERE(uint8_t)
 WHERE(uint16_t)

@@ -34,9 +34,12 @@ static void fill(char *to, const char *value, uint64_t size, uint64_t count)
         memcpy(to + i * size, value, size);
 }
 
+/* What is outside is read at place 0 first. */
 #define TAKE(T)                                                                                                        \
-    for (int64_t o = 0; o < t->out; o++)                                                                               \
-    ((T *)(void *)to)[o] = t->count[o] ? ((const T *)(const void *)from)[t->start[o]] : *(const T *)(const void *)value
+    for (int64_t o = 0; o < t->out; o++) {                                                                             \
+        const T inside = ((const T *)(const void *)from)[t->start[o]], outside = *(const T *)(const void *)value;      \
+        ((T *)(void *)to)[o] = t->count[o] ? inside : outside;                                                         \
+    }
 
 /* A run along the last axis. */
 static void take_run(const onxi_taps *t, const char *from, char *to, uint64_t bytes, uint64_t size, const char *value)
@@ -73,6 +76,8 @@ static void take_nearest(const onxi_taps_list *list, const onx_value *x, onx_val
     onxi_strides(x, stride);
     if (x->dtype != ONX_STRING && onx_dtype_class_of(x->dtype) != ONX_CLASS_COMPLEX)
         onx_convert((onx_dtype)x->dtype, value, ONX_DOUBLE, &list->extrapolation, 1, true);
+    const uint64_t line = (uint64_t)y->dims[run] * bytes;
+    int64_t before = -1; /* where the line before came from */
     for (uint64_t row = first; row < last; row++) {
         uint64_t rest = row;
         int64_t from = 0;
@@ -84,9 +89,13 @@ static void take_nearest(const onxi_taps_list *list, const onx_value *x, onx_val
             outside |= t && !t->count[o];
             from += (t ? t->start[o] : o) * stride[d];
         }
-        char *to = (char *)y->data + row * (uint64_t)y->dims[run] * bytes;
-        if (outside)
-            fill(to, (const char *)value, size, (uint64_t)y->dims[run] * bytes / size);
+        char *to = (char *)y->data + row * line;
+        const bool again = !outside && from == before;
+        before = outside ? -1 : from;
+        if (again)
+            memcpy(to, to - line, line);
+        else if (outside)
+            fill(to, (const char *)value, size, line / size);
         else
             take_run(along, (const char *)x->data + (uint64_t)from * size, to, bytes, size, (const char *)value);
     }
