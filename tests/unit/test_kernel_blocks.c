@@ -208,6 +208,39 @@ static void test_kernel_blocks__nearest_repeats_lines(void **unused)
     onx_value_free(y);
 }
 
+static void test_kernel_blocks__nonzero_finds_every_place(void **unused)
+{
+    uint64_t state = 5;
+    (void)unused;
+    for (unsigned turn = 0; turn < 20; turn++) {
+        static const char *const names[] = { "bool", "float", "int64", "float16" };
+        static const onx_dtype types[] = { ONX_BOOL, ONX_FLOAT, ONX_INT64, ONX_FLOAT16 };
+        const int64_t dims[] = { 1 + below(&state, 4), 1 + below(&state, 5), 1 + below(&state, 40) };
+        char text[200];
+        snprintf(
+            text, sizeof text,
+            "<ir_version: 8, opset_import: [\"\" : 17]>\ng (%s[A, B, C] x) => (int64[3, D] y) {\n y = NonZero (x)\n}\n",
+            names[turn % 4]);
+        onx_value *x = numbers(types[turn % 4], 3, dims, &state, 2), *y = run(text, (const onx_value *const[]){ x });
+        const unsigned width = onx_dtype_bits(x->dtype) / 8;
+        uint64_t at = 0, found = (uint64_t)y->dims[1];
+        for (uint64_t i = 0; i < x->count; i++) {
+            static const uint8_t zeros[8] = { 0 };
+            if (memcmp((const char *)x->data + i * width, zeros, width) == 0)
+                continue;
+            const int64_t want[] = { (int64_t)i / dims[2] / dims[1], (int64_t)i / dims[2] % dims[1],
+                                     (int64_t)i % dims[2] };
+            assert_true(at < found);
+            for (uint64_t d = 0; d < 3; d++)
+                assert_int_equal(((const int64_t *)y->data)[d * found + at], want[d]);
+            at++;
+        }
+        assert_int_equal(at, found);
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_kernel_blocks__suppression_keeps_the_right_boxes),
         cmocka_unit_test(test_kernel_blocks__where_takes_from_the_right_side),
         cmocka_unit_test(test_kernel_blocks__nearest_repeats_lines),
+        cmocka_unit_test(test_kernel_blocks__nonzero_finds_every_place),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -119,30 +119,62 @@ static inline bool is_zero(const zero_test *t, const onx_value *x, uint64_t i)
     }
 }
 
+/* How many of `count` elements from `first` on are not zero. Unless `to` is NULL, their places go there, `room` of them
+ * at most: each place is written, and stays if the element is counted, so that nothing branches. */
+static inline uint64_t places_of(const zero_test *t, const onx_value *x, uint64_t first, uint64_t count, int64_t *to,
+                                 uint64_t room)
+{
+    uint64_t n = 0;
+    if (!to) {
+        for (uint64_t i = 0; i < count; i++)
+            n += !is_zero(t, x, first + i);
+        return n;
+    }
+    for (uint64_t i = 0; i < count && n < room; i++) {
+        to[n] = (int64_t)i;
+        n += !is_zero(t, x, first + i);
+    }
+    return n;
+}
+
+/* The same with a width that the compiler knows. */
+static uint64_t find_places(const zero_test *t, const onx_value *x, uint64_t first, uint64_t count, int64_t *to,
+                            uint64_t room)
+{
+    zero_test known = *t;
+    switch (t->width) {
+    case 1:
+        known.width = 1;
+        return places_of(&known, x, first, count, to, room);
+    case 4:
+        known.width = 4;
+        return places_of(&known, x, first, count, to, room);
+    default:
+        return places_of(t, x, first, count, to, room);
+    }
+}
+
 static onx_status nonzero_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const onx_value *x = work->inputs[0];
     const zero_test test = test_of(x->dtype);
-    int64_t found = 0, pos[ONX_RANK_MAX] = { 0 };
-    for (uint64_t i = 0; i < x->count; i++)
-        found += !is_zero(&test, x, i);
-    const int64_t dims[2] = { x->rank, found };
+    int64_t pos[ONX_RANK_MAX] = { 0 };
+    const uint64_t found = find_places(&test, x, 0, x->count, NULL, 0);
+    const int64_t dims[2] = { x->rank, (int64_t)found };
     ONX_TRY(onxi_value_size(work->outputs[0], ONX_INT64, 2, dims));
     int64_t *y = work->outputs[0]->data;
     if (!x->rank || !found)
         return ONX_OK;
-    int64_t inner = x->dims[x->rank - 1];
-    for (uint64_t row = 0, at = 0; row < x->count / (uint64_t)inner; row++) {
-        for (int64_t i = 0; i < inner; i++) {
-            if (is_zero(&test, x, row * (uint64_t)inner + (uint64_t)i))
-                continue;
-            pos[x->rank - 1] = i;
-            for (uint32_t d = 0; d < x->rank; d++)
-                y[d * (uint64_t)found + at] = pos[d];
-            at++;
-        }
-        for (uint32_t d = x->rank - 1; d-- > 0;) {
+    const uint32_t lines = x->rank - 1;
+    const uint64_t inner = (uint64_t)x->dims[lines];
+    for (uint64_t row = 0, at = 0; row < x->count / inner; row++) {
+        const uint64_t n = find_places(&test, x, row * inner, inner, y + lines * found + at, found - at);
+        for (uint32_t d = 0; d < lines; d++)
+            for (uint64_t i = 0; i < n; i++)
+                y[d * found + at + i] = pos[d];
+        at += n;
+        for (uint32_t d = lines; d-- > 0;) {
             if (++pos[d] < x->dims[d])
                 break;
             pos[d] = 0;
