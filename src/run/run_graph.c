@@ -40,11 +40,13 @@ static onx_status add_slot(builder *b, onx_str name, uint32_t *out)
 
 static onx_status define(builder *b, onx_str name, uint32_t *out)
 {
-    if (find_name(b, name) != ONXI_NO_SLOT)
+    bool added;
+    if (!onxi_dict_at(&b->names, name, b->g->slot_count, &added))
+        return ONX_E_MEMORY;
+    if (!added)
         return onxi_fail(b->session->cx, ONX_E_INVALID, ONXI_NOWHERE, "the name \"%.*s\" is defined twice",
                          ONX_ARG(name));
-    ONX_TRY(add_slot(b, name, out));
-    return add_name(b, name, *out);
+    return add_slot(b, name, out);
 }
 
 /* ---- constants ---- */
@@ -305,10 +307,8 @@ static onx_status bind_operands(builder *b, onxi_run_op *op)
         op->inputs[i] = ONXI_NO_SLOT;
         if (!name.len)
             continue;
-        if (is_omitted(b, name))
-            continue;
         ONX_TRY(use(b, name, &op->inputs[i]));
-        if (op->inputs[i] == ONXI_NO_SLOT)
+        if (op->inputs[i] == ONXI_NO_SLOT && !is_omitted(b, name))
             return onxi_fail(s->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_run_op_path(s->arena, op)),
                              "input \"%.*s\" is not made by any node before this one, nor an input or initializer",
                              ONX_ARG(name));
