@@ -190,7 +190,8 @@ static void verify_equal(subject *s, const edit *a, const char *what_a, const ed
     gen_verdict x, y;
     char why[300], text[400];
     bool random = s->schema->flags & ONXI_OP_NONDETERMINISTIC;
-    if (verify(s, a, what_a, &x) & verify(s, b, what_b, &y)) {
+    const bool first = verify(s, a, what_a, &x), second = verify(s, b, what_b, &y); /* both make a verdict */
+    if (first && second) {
         for (int plain = 0; plain < 2; plain++) {
             const gen_run *p = plain ? &x.plain : &x.fast, *q = plain ? &y.plain : &y.fast;
             bool same =
