@@ -24,14 +24,14 @@ typedef struct run_element {
     uint64_t bits[2];
 } run_element;
 
-static inline bool run_is_whole(int dtype)
+static inline bool run_is_whole(onx_dtype dtype)
 {
     onx_dtype_class class = onx_dtype_class_of(dtype);
     return class == ONX_CLASS_SIGNED || class == ONX_CLASS_UNSIGNED;
 }
 
 /* The type of one of the two parts of a complex number, any other type itself. */
-static inline onx_dtype run_part_type(int dtype)
+static inline onx_dtype run_part_type(onx_dtype dtype)
 {
     return dtype == ONX_COMPLEX64 ? ONX_FLOAT : dtype == ONX_COMPLEX128 ? ONX_DOUBLE : (onx_dtype)dtype;
 }
@@ -39,7 +39,7 @@ static inline onx_dtype run_part_type(int dtype)
 /* Number `index` of the elements: complex ones count as two. */
 static inline uint64_t run_bits(const onx_value *v, uint64_t index)
 {
-    unsigned bits = onx_dtype_bits(run_part_type(v->dtype));
+    unsigned bits = onx_dtype_bits(run_part_type((onx_dtype)v->dtype));
     uint64_t out = 0;
     if (bits < 8)
         return (uint64_t)((const uint8_t *)v->data)[index * bits / 8] >> index * bits % 8 & ((1u << bits) - 1);
@@ -157,7 +157,7 @@ static inline void run_add_value(cases_buffer *b, onx_str name, const onx_value 
         cases_add_text(b, text);
     }
     cases_add_text(b, "] {");
-    onx_dtype part = run_part_type(v->dtype);
+    onx_dtype part = run_part_type((onx_dtype)v->dtype);
     uint64_t count = v->count * (part != v->dtype ? 2 : 1);
     for (uint64_t i = 0; i < count; i++) {
         cases_add_text(b, i ? ", " : "");
@@ -229,7 +229,7 @@ static inline bool run_take_value(onx_str *rest, onx_str name, const onx_value *
     }
     if (!run_take(rest, "]", 1) || !run_take(rest, "{", 1))
         return false;
-    onx_dtype part = run_part_type(v->dtype);
+    onx_dtype part = run_part_type((onx_dtype)v->dtype);
     uint64_t count = v->count * (part != v->dtype ? 2 : 1), want;
     for (uint64_t i = 0; i < count; i++) {
         if (typed && part != v->dtype && i % 2) { /* the same list serves all types: no imaginary parts */
