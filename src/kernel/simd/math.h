@@ -25,14 +25,14 @@ static inline onxi_vf vf_exp(onxi_vf x)
     x = vf_select(x > 89.0f, vf_all(89), x);
     const onxi_vf magic = vf_all(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
     onxi_vf t = x * 1.44269504088896341f + magic;
-    onxi_vi n = (onxi_vi)t - (onxi_vi)magic;
+    onxi_vi n = (onxi_vi)((onxi_vu)t - (onxi_vu)magic);
     onxi_vf k = t - magic;
     onxi_vf r = x - k * 0.693359375f; /* ln(2) in two parts: the product of the first is exact */
     r = r + k * 2.12194440e-4f;
     onxi_vf e = vf_expm1_near(r) + 1.0f;
     onxi_vi half = n >> 1;
-    e = e * (onxi_vf)((half + 127) << 23);
-    return e * (onxi_vf)((n - half + 127) << 23);
+    e = e * (onxi_vf)((onxi_vu)(half + 127) << 23);
+    return e * (onxi_vf)((onxi_vu)(n - half + 127) << 23);
 }
 
 /* e^x - 1, 4 ulp */
@@ -46,8 +46,8 @@ static inline onxi_vf vf_log(onxi_vf x)
 {
     onxi_vi small = x < 1.17549435e-38f;
     onxi_vf y = vf_select(small, x * 8388608.0f, x);
-    onxi_vi e = ((onxi_vi)y - 0x3f3504f3) >> 23; /* y = m * 2^e, sqrt(1/2) <= m < sqrt(2) */
-    onxi_vf r = (onxi_vf)((onxi_vi)y - (onxi_vi)((e) << 23)) - 1.0f;
+    onxi_vi e = (onxi_vi)((onxi_vu)y - 0x3f3504f3u) >> 23; /* y = m * 2^e, sqrt(1/2) <= m < sqrt(2) */
+    onxi_vf r = (onxi_vf)((onxi_vu)y - ((onxi_vu)e << 23)) - 1.0f;
     onxi_vf p = r * 0.07147883623838425f - 0.11570707708597183f;
     p = p * r + 0.1166190356016159f;
     p = p * r - 0.12411130219697952f;
@@ -146,7 +146,7 @@ static inline onxi_vf vf_sine_near(onxi_vf x, int turn)
 {
     const onxi_vf magic = vf_all(12582912.0f);
     onxi_vf t = x * 0.63661977236758134f + magic, k = t - magic;
-    onxi_vi q = (onxi_vi)t - (onxi_vi)magic + turn;
+    onxi_vu q = (onxi_vu)t - (onxi_vu)magic + (uint32_t)turn;
     onxi_vf r = x - k * 1.5703125f; /* pi/2 in three parts; products of the first two are exact */
     r = r - k * 4.837512969970703e-4f;
     r = r - k * 7.549789954891882e-8f;
@@ -155,8 +155,8 @@ static inline onxi_vf vf_sine_near(onxi_vf x, int turn)
     sine = (sine * s - 0.166666641831398f) * (s * r) + r;
     onxi_vf cosine = s * 2.4745020709815435e-05f - 0.001388982287608087f;
     cosine = (cosine * s + 0.04166668653488159f) * (s * s) - s * 0.5f + 1.0f;
-    onxi_vf out = vf_select((q & 1) != 0, cosine, sine);
-    return (onxi_vf)((onxi_vi)out ^ ((q & 2) << 30));
+    onxi_vf out = vf_select((onxi_vi)((q & 1) != 0), cosine, sine);
+    return (onxi_vf)((onxi_vu)out ^ ((q & 2) << 30));
 }
 
 static inline onxi_vf vf_sine(onxi_vf x, int turn)
@@ -184,8 +184,8 @@ static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)
 {
     onxi_vi usual = (x > 0.0f) & (x < INFINITY) & (vf_abs(y) < INFINITY);
     onxi_vd u = __builtin_convertvector(vf_select(usual, x, vf_all(1)), onxi_vd);
-    onxi_vl e = ((onxi_vl)u - 0x3fe6a09e667f3bcd) >> 52; /* u = m * 2^e, sqrt(1/2) <= m < sqrt(2) */
-    onxi_vd m = (onxi_vd)((onxi_vl)u - (onxi_vl)(e << 52));
+    onxi_vl e = (onxi_vl)((onxi_vul)u - 0x3fe6a09e667f3bcdu) >> 52; /* u = m * 2^e, sqrt(1/2) <= m < sqrt(2) */
+    onxi_vd m = (onxi_vd)((onxi_vul)u - ((onxi_vul)e << 52));
     onxi_vd s = (m - 1.0) / (m + 1.0), t = s * s;
     onxi_vd p = t * 0.09610654302133496 + 0.11100390588520644;
     p = p * t + 0.14285773486592038;
@@ -198,7 +198,7 @@ static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)
                   (high & (onxi_vl)((onxi_vd){ 0 } + 1000.0)));
     const onxi_vd magic = (onxi_vd){ 0 } + 6755399441055744.0; /* 1.5 * 2^52 */
     onxi_vd k = z + magic;
-    onxi_vl n = (onxi_vl)k - (onxi_vl)magic;
+    onxi_vul n = (onxi_vul)k - (onxi_vul)magic;
     onxi_vd r = z - (k - magic);
     onxi_vd q = r * 1.3259764245463673e-06 + 1.531008451691451e-05;
     q = q * r + 0.00015403433238489077;
@@ -208,7 +208,7 @@ static inline onxi_vf vf_pow(onxi_vf x, onxi_vf y)
     q = q * r + 0.2402265069563765;
     q = q * r + 0.6931471805459265;
     q = q * r + 1.0000000000000173;
-    onxi_vf out = __builtin_convertvector((onxi_vd)((onxi_vl)q + (onxi_vl)(n << 52)), onxi_vf);
+    onxi_vf out = __builtin_convertvector((onxi_vd)((onxi_vul)q + (n << 52)), onxi_vf);
     if (vi_any(~usual))
         for (int i = 0; i < ONXI_LANES; i++)
             if (!usual[i])

@@ -25,8 +25,10 @@
 
 typedef float onxi_vf __attribute__((vector_size(ONXI_LANES * 4)));
 typedef int32_t onxi_vi __attribute__((vector_size(ONXI_LANES * 4)));
+typedef uint32_t onxi_vu __attribute__((vector_size(ONXI_LANES * 4))); /* wraps where onxi_vi must not overflow */
 typedef double onxi_vd __attribute__((vector_size(ONXI_LANES * 8)));
 typedef int64_t onxi_vl __attribute__((vector_size(ONXI_LANES * 8)));
+typedef uint64_t onxi_vul __attribute__((vector_size(ONXI_LANES * 8)));
 
 static inline onxi_vf vf_load(const float *p)
 {
