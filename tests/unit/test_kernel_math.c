@@ -69,8 +69,8 @@ static double steps(float got, double want)
     float near = (float)want;
     if (isnan(want) || isnan(got))
         return isnan(want) && isnan(got) ? 0 : INFINITY;
-    if (got == near)
-        return 0;
+    if (got == near) /* zero keeps its sign, which its reciprocal shows */
+        return got != 0 || !signbit(got) == !signbit(near) ? 0 : INFINITY;
     if (isinf(near) || isinf(got)) /* just above the largest float is as good as infinite */
         return fabs(want) > 3.4028e38 && fabsf(got) > 3.4028e38f && (got > 0) == (want > 0) ? 0 : INFINITY;
     float next = nextafterf(fabsf(near), INFINITY) - fabsf(near);
@@ -86,6 +86,8 @@ static unsigned try_row(const onx_kernel *k, double (*reference)(double), double
     uint64_t bits = 0;
     while (bits <= UINT32_MAX) {
         int n = 0;
+        if (!bits)
+            x[n++] = -0.0f;
         for (; n < LINE && bits <= UINT32_MAX; n++, bits += STRIDE) {
             uint32_t b = (uint32_t)bits;
             memcpy(&x[n], &b, sizeof b);
@@ -93,7 +95,7 @@ static unsigned try_row(const onx_kernel *k, double (*reference)(double), double
         body->loops[ONX_FLOAT](x, y, (uint64_t)n, 1, 0);
         for (int i = 0; i < n; i++) {
             double want = reference((double)x[i]), off = steps(y[i], want);
-            if (fabs((double)y[i] - want) <= least)
+            if (x[i] != 0 && fabs((double)y[i] - want) <= least)
                 continue;
             worst = off > worst ? off : worst;
             if (off > ulp && bad++ < 3)

@@ -38,7 +38,8 @@ static inline onxi_vf vf_exp(onxi_vf x)
 /* e^x - 1, 4 ulp */
 static inline onxi_vf vf_expm1(onxi_vf x)
 {
-    return vf_select(vf_abs(x) < 0.34657359f, vf_expm1_near(x), vf_exp(x) - 1.0f);
+    onxi_vf out = vf_select(vf_abs(x) < 0.34657359f, vf_expm1_near(x), vf_exp(x) - 1.0f);
+    return vf_select(x == 0.0f, x, out); /* of -0, too */
 }
 
 /* Natural logarithm, 2 ulp; denormal numbers included. */
@@ -83,7 +84,7 @@ static inline onxi_vf vf_tanh(onxi_vf x)
     p = p * s - 0.33333253860473633f;
     onxi_vf near = p * (s * x) + x;
     onxi_vf far = 1.0f - 2.0f / (vf_exp(a + a) + 1.0f);
-    return vf_select(a < 0.625f, near, vf_sign_of(far, x));
+    return vf_sign_of(vf_select(a < 0.625f, near, far), x);
 }
 
 /* 1 / (1 + e^-x), 3 ulp; what is below the smallest normal number may become 0. */
@@ -113,7 +114,7 @@ static inline onxi_vf vf_erf(onxi_vf x)
     q = q * b + 1.1301666498184204f;
     q = q * b - 0.00030321296071633697f;
     onxi_vf far = 1.0f - vf_exp(-q);
-    return vf_select(a < 1.0f, near, vf_sign_of(far, x));
+    return vf_sign_of(vf_select(a < 1.0f, near, far), x);
 }
 
 /* ln(1 + e^x), 4 ulp */
@@ -167,7 +168,7 @@ static inline onxi_vf vf_sine(onxi_vf x, int turn)
         for (int i = 0; i < ONXI_LANES; i++)
             if (far[i])
                 out[i] = turn ? cosf(x[i]) : sinf(x[i]);
-    return out;
+    return turn ? out : vf_select(x == 0.0f, x, out); /* of -0, too */
 }
 
 static inline onxi_vf vf_sqrt(onxi_vf x)
