@@ -28,24 +28,6 @@ onx_status onxi_conv_make(const onx_prepare *p, const onx_value *w, const onx_va
     return ONX_OK;
 }
 
-static inline void put(char *to, const char *from, uint32_t width)
-{
-    switch (width) {
-    case 1:
-        *to = *from;
-        break;
-    case 2:
-        memcpy(to, from, 2);
-        break;
-    case 4:
-        memcpy(to, from, 4);
-        break;
-    default:
-        memcpy(to, from, 8);
-        break;
-    }
-}
-
 /* `count` elements, `step` elements apart in `from`; a step of 0 repeats one. */
 static void put_line(char *to, const char *from, uint64_t count, uint64_t step, uint32_t width)
 {
@@ -64,7 +46,7 @@ static void put_line(char *to, const char *from, uint64_t count, uint64_t step, 
         break;
     default:
         for (uint64_t i = 0; i < count; i++)
-            put(to + i * width, from + i * step * width, width);
+            onxi_copy_item(to + i * width, from + i * step * width, width);
         break;
     }
 }
@@ -147,7 +129,7 @@ static void fill_bias(const onx_value *bias, uint64_t channel, uint64_t channels
 {
     for (uint64_t c = 0; c < channels; c++)
         for (uint64_t i = 0; i < count; i++)
-            put(y + (c * pitch + i) * width, (const char *)bias->data + (channel + c) * width, width);
+            onxi_copy_item(y + (c * pitch + i) * width, (const char *)bias->data + (channel + c) * width, width);
 }
 
 void onxi_conv_multiply(const onxi_conv *q, const onx_value *weights, const onx_value *bias, onx_value *y,
