@@ -408,7 +408,8 @@ static onx_status prepare_batch(onx_prepare *p, product_params *q)
     q->m = (uint64_t)y->dims[y->rank - 2];
     q->n = (uint64_t)y->dims[y->rank - 1];
     q->k = (uint64_t)b->dims[b->rank - 2];
-    if (a->dims[a->rank - 1] != (int64_t)q->k || q->n > B_MAX / q->k)
+    if (a->dims[a->rank - 1] != (int64_t)q->k || a->dims[a->rank - 2] != (int64_t)q->m ||
+        b->dims[b->rank - 1] != (int64_t)q->n || q->n > B_MAX / q->k)
         return ONX_E_UNSUPPORTED;
     int64_t a_step = (int64_t)(q->m * q->k), b_step = (int64_t)(q->k * q->n);
     q->rank = y->rank - 2;
@@ -416,6 +417,8 @@ static onx_status prepare_batch(onx_prepare *p, product_params *q)
         const uint32_t d = q->rank - 1 - i;
         const int64_t in_a = i + 2 < a->rank ? a->dims[a->rank - 3 - i] : 1;
         const int64_t in_b = i + 2 < b->rank ? b->dims[b->rank - 3 - i] : 1;
+        if ((in_a != 1 && in_a != y->dims[d]) || (in_b != 1 && in_b != y->dims[d]))
+            return ONX_E_UNSUPPORTED;
         q->dims[d] = y->dims[d];
         q->a_step[d] = in_a == 1 ? 0 : a_step;
         q->b_step[d] = in_b == 1 ? 0 : b_step;
@@ -441,6 +444,8 @@ static onx_status matmul_prepare(onx_prepare *p)
     q->n = (uint64_t)b->dims[1];
     q->k = (uint64_t)b->dims[0];
     q->m = a->count / q->k;
+    if (!q->n || y->count / q->n != q->m || y->count % q->n)
+        return ONX_E_UNSUPPORTED;
     const packing from = { .b = b->data, .n = q->n, .k = q->k, .row = b->dims[1], .column = 1 };
     return prepare_packed(p, q, &from);
 }
@@ -456,7 +461,8 @@ static onx_status gemm_prepare(onx_prepare *p)
         onx_prepare_float(p, "alpha") != 1 || onx_prepare_int(p, "transA") != 0)
         return ONX_E_UNSUPPORTED;
     const bool turned = onx_prepare_int(p, "transB") != 0;
-    if (b->dims[turned ? 1 : 0] <= 0 || a->dims[1] != b->dims[turned ? 1 : 0] || y->dims[1] != b->dims[turned ? 0 : 1])
+    if (b->dims[turned ? 1 : 0] <= 0 || a->dims[1] != b->dims[turned ? 1 : 0] || y->rank != 2 ||
+        y->dims[0] != a->dims[0] || y->dims[1] != b->dims[turned ? 0 : 1])
         return ONX_E_UNSUPPORTED;
     q->m = (uint64_t)y->dims[0];
     q->n = (uint64_t)y->dims[1];
