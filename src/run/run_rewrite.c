@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { NAMES_MAX = 32, NODES_MAX = 24, TAKEN_MAX = 4 };
+enum { NAMES_MAX = 32, NODES_MAX = 24, INPUTS_MAX = 8, TAKEN_MAX = 4 };
 
 const onxi_run_rule onxi_run_rules[] = {
 #define RULE(name_, root_, needs_, pattern_, replacement_)                                                             \
@@ -25,7 +25,7 @@ typedef struct pattern_node {
     const onx_node *node;
     onxi_op_id id;
     onxi_attrs attrs;
-    uint8_t inputs[8], input_count, output; /* names */
+    uint8_t inputs[INPUTS_MAX], input_count, output; /* names */
 } pattern_node;
 
 typedef struct rule {
@@ -36,14 +36,20 @@ typedef struct rule {
     uint8_t maker[NAMES_MAX]; /* 1 + index of the node that makes it, 0: an input */
     pattern_node nodes[NODES_MAX];
     uint32_t name_count, node_count, input_count;
+    bool too_large;
 } rule;
 
+/* Of a name of the pattern; what a rule has no room for is noticed by read_rule. */
 static uint8_t name_of(rule *r, onx_bytes text)
 {
     onx_str name = onx_view(text);
     for (uint32_t i = 0; i < r->name_count; i++)
         if (onx_str_equal(r->names[i], name))
             return (uint8_t)i;
+    if (r->name_count == NAMES_MAX) {
+        r->too_large = true;
+        return 0;
+    }
     r->names[r->name_count] = name;
     return (uint8_t)r->name_count++;
 }
@@ -69,10 +75,12 @@ static onx_status read_rule(onxi_run_session *s, const onxi_run_rule *row, rule 
     *r = (rule){ .row = row };
     ONX_TRY(read_function(s, row->pattern, &r->pattern, &binder));
     ONX_TRY(read_function(s, row->replacement, &r->replacement, &r->binder));
+    if (r->pattern->node_count > NODES_MAX)
+        r->too_large = true;
     for (uint32_t i = 0; i < r->pattern->input_count; i++)
         name_of(r, r->pattern->input[i]);
     r->input_count = r->name_count;
-    for (uint32_t i = 0; i < r->pattern->node_count; i++) {
+    for (uint32_t i = 0; i < r->pattern->node_count && !r->too_large; i++) {
         const onx_node *node = r->pattern->node[i];
         pattern_node *n = &r->nodes[r->node_count++];
         onxi_bound *bound = onxi_bind(binder, node);
@@ -82,11 +90,14 @@ static onx_status read_rule(onxi_run_session *s, const onxi_run_rule *row, rule 
         n->node = node;
         n->id = bound->op;
         ONX_TRY(onxi_bind_attributes(bound, node, NULL, s->arena, NULL, 0, &n->attrs, &fault));
-        for (uint32_t k = 0; k < node->input_count; k++)
+        r->too_large |= node->input_count > INPUTS_MAX;
+        for (uint32_t k = 0; k < node->input_count && k < INPUTS_MAX; k++)
             n->inputs[n->input_count++] = name_of(r, node->input[k]);
         n->output = name_of(r, node->output[0]);
         r->maker[n->output] = (uint8_t)r->node_count;
     }
+    if (r->too_large)
+        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "the pattern of rule %s is too large", row->name);
     return ONX_OK;
 }
 
