@@ -62,6 +62,15 @@ typedef struct onxi_text_escape {
         { '\\', (c) }, 2                                                                                               \
     }
 #define ONXI_TEXT_ROW(M, c) M(c), M((c) + 1), M((c) + 2), M((c) + 3), M((c) + 4), M((c) + 5), M((c) + 6), M((c) + 7)
+/* The rows that all formats share: letters and signs that stand for themselves but for quotes, and the backslash. */
+#define ONXI_TEXT_LETTERS                                                                                              \
+    ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x28), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x30), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x38),  \
+        ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x40), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x48),                                    \
+        ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x50), ONXI_TEXT_PLAIN('X'), ONXI_TEXT_PLAIN('Y'), ONXI_TEXT_PLAIN('Z'),        \
+        ONXI_TEXT_PLAIN('['), ONXI_TEXT_SHORT('\\'), ONXI_TEXT_PLAIN(']'), ONXI_TEXT_PLAIN('^'), ONXI_TEXT_PLAIN('_'), \
+        ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x60), ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x68),                                    \
+        ONXI_TEXT_ROW(ONXI_TEXT_PLAIN, 0x70), ONXI_TEXT_PLAIN('x'), ONXI_TEXT_PLAIN('y'), ONXI_TEXT_PLAIN('z'),        \
+        ONXI_TEXT_PLAIN('{'), ONXI_TEXT_PLAIN('|'), ONXI_TEXT_PLAIN('}'), ONXI_TEXT_PLAIN('~')
 void onxi_text_put_escaped(onxi_text_out *out, const onxi_text_escape *escapes, onx_str bytes);
 
 /* The name of an enum value, NULL when it has none. */

@@ -15,31 +15,9 @@
 #include <cmocka.h>
 
 #include "unit/folder.h"
+#include "unit/rich.h"
 
 static char folder[FOLDER_ROOM];
-
-/* Control flow, a function, symbols, text, constants to fold, a doc string and metadata. */
-static const char model_text[] =
-    "<ir_version: 10, opset_import: [\"\" : 21, \"f\" : 1], metadata_props: [\"k\": \"v\"], doc_string: \"d\">\n"
-    "g (float[N, 2] x, bool c) => (float[?, ?] y, seq(float[?, ?]) s)\n"
-    "<float[2] w = {1, 2}, int64[2] shape = {2, -1}, int64 m = {3}, bool t = {1}> {\n"
-    "  # a remark\n"
-    "  a = Add(x, w)\n"
-    "  two = Constant<value = int64[1] {2}>()\n"
-    "  three = Add(two, two)\n"
-    "  b = f.Twice<scale = 3.0>(a)\n"
-    "  r = Reshape(b, shape)\n"
-    "  q = If(c)<then_branch = p () => (u) { u = Relu(r) }, else_branch = n () => (v) { v = Neg(r) }>\n"
-    "  e = SequenceEmpty()\n"
-    "  y, s = Loop(m, t, q, e)<body = l (int64 i, bool cc, float[?, ?] z, seq(float[?, ?]) l) =>\n"
-    "                           (bool co, float[?, ?] zo, seq(float[?, ?]) lo) {\n"
-    "    co = Identity(cc)\n"
-    "    zo = MatMul(z, z)\n"
-    "    lo = SequenceInsert(l, zo)\n"
-    "  }>\n"
-    "}\n"
-    "<opset_import: [\"\" : 21], domain: \"f\">\n"
-    "Twice <scale> (x) => (y) { k = Constant<value_float: float = @scale>() h = Mul(x, k) y = Add(h, h) }\n";
 
 static onx_status forget_bytes(void *user, onx_str bytes)
 {
@@ -51,7 +29,7 @@ static const onx_sink nowhere = { forget_bytes, NULL };
 
 static onx_status load_text(onx_ctx *cx, onx_doc **out)
 {
-    return onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(model_text), 0, out);
+    return onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(rich_model), 0, out);
 }
 
 /* Work on the model; frees all that it makes. */
@@ -65,7 +43,7 @@ static onx_status only_load(onx_ctx *cx, onx_doc *doc)
 static onx_status print_and_format(onx_ctx *cx, onx_doc *doc)
 {
     ONX_TRY(onx_text_print(cx, ONX_KIND_MODEL, onx_doc_model(doc), NULL, nowhere));
-    return onx_text_format(cx, ONX_KIND_MODEL, onx_str_of(model_text), nowhere);
+    return onx_text_format(cx, ONX_KIND_MODEL, onx_str_of(rich_model), nowhere);
 }
 
 static onx_status check_structure(onx_ctx *cx, onx_doc *doc)

@@ -21,6 +21,7 @@
 
 #include "unit/child.h"
 #include "unit/folder.h"
+#include "unit/rich.h"
 
 /* ---- allocations, counted: the linker sends those of all that is linked statically here (--wrap) ---- */
 
@@ -74,28 +75,6 @@ int onx_program(int argc, char **argv); /* main of cli/main.c */
 
 /* ---- what is run ---- */
 
-/* Control flow, a function, symbols, text, constants to fold, a doc string and metadata. */
-static const char rich[] =
-    "<ir_version: 10, opset_import: [\"\" : 21, \"f\" : 1], metadata_props: [\"k\": \"v\"], doc_string: \"d\">\n"
-    "g (float[N, 2] x, bool c) => (float[?, ?] y, seq(float[?, ?]) s)\n"
-    "<float[2] w = {1, 2}, int64[2] shape = {2, -1}, int64 m = {3}, bool t = {1}> {\n"
-    "  # a remark\n"
-    "  a = Add(x, w)\n"
-    "  two = Constant<value = int64[1] {2}>()\n"
-    "  three = Add(two, two)\n"
-    "  b = f.Twice<scale = 3.0>(a)\n"
-    "  r = Reshape(b, shape)\n"
-    "  q = If(c)<then_branch = p () => (u) { u = Relu(r) }, else_branch = n () => (v) { v = Neg(r) }>\n"
-    "  e = SequenceEmpty()\n"
-    "  y, s = Loop(m, t, q, e)<body = l (int64 i, bool cc, float[?, ?] z, seq(float[?, ?]) l) =>\n"
-    "                           (bool co, float[?, ?] zo, seq(float[?, ?]) lo) {\n"
-    "    co = Identity(cc)\n"
-    "    zo = MatMul(z, z)\n"
-    "    lo = SequenceInsert(l, zo)\n"
-    "  }>\n"
-    "}\n"
-    "<opset_import: [\"\" : 21], domain: \"f\">\n"
-    "Twice <scale> (x) => (y) { k = Constant<value_float: float = @scale>() h = Mul(x, k) y = Add(h, h) }\n";
 /* Much is wrong with it: findings of several rules, and inference that fails. */
 static const char wrong[] = "<ir_version: 10, opset_import: [\"\" : 21]>\n"
                             "g (float[2, 3] x, float[2, 3] x) => (float[4] y, float[4] gone)\n"
@@ -350,7 +329,7 @@ static void make_files(void)
     memcpy(x, npy, sizeof npy - 1);
     x[127] = '\n';
     put_bytes(in_folder("x.npy"), x, sizeof x);
-    put_text(in_folder("rich.onnxtxt"), rich);
+    put_text(in_folder("rich.onnxtxt"), rich_model);
     put_text(in_folder("wrong.onnxtxt"), wrong);
     put_text(in_folder("broken.onnxtxt"), broken);
     put_text(in_folder("network.onnxtxt"), network);

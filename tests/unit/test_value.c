@@ -16,21 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static onx_ctx *cx;
-
-static int set_up(void **state)
-{
-    (void)state;
-    cx = onx_ctx_new(NULL);
-    return cx ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    onx_ctx_free(cx);
-    return 0;
-}
+#include "unit/context.h"
 
 static void refuses_changes(onx_value *v)
 {

@@ -534,16 +534,23 @@ onx_status onxi_rule_split(onxi_call *call)
 
 /* ---- DepthToSpace, SpaceToDepth ---- */
 
+/* What both need: a block of at least 1 and four axes. */
+static onx_status block_moves(onxi_call *call, int64_t *block_out, onxi_dim **dims_out)
+{
+    *block_out = onxi_call_int(call, "blocksize");
+    if (*block_out < 1)
+        return onxi_call_fail(call, "attribute blocksize is %lld", (long long)*block_out);
+    ONX_TRY(onxi_call_want_rank(call, 0, 4));
+    return onxi_call_shape(call, 0, 4, dims_out);
+}
+
 onx_status onxi_rule_depth_to_space(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    int64_t block = onxi_call_int(call, "blocksize");
     onxi_dims *d = call->dims;
     onxi_dim *dims;
-    if (block < 1)
-        return onxi_call_fail(call, "attribute blocksize is %lld", (long long)block);
-    ONX_TRY(onxi_call_want_rank(call, 0, 4));
-    ONX_TRY(onxi_call_shape(call, 0, 4, &dims));
+    int64_t block;
+    ONX_TRY(block_moves(call, &block, &dims));
     if (!x)
         return ONX_OK;
     onxi_dim square = onxi_dim_mul(d, block, block);
@@ -561,13 +568,10 @@ onx_status onxi_rule_depth_to_space(onxi_call *call)
 onx_status onxi_rule_space_to_depth(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
-    int64_t block = onxi_call_int(call, "blocksize");
     onxi_dims *d = call->dims;
     onxi_dim *dims;
-    if (block < 1)
-        return onxi_call_fail(call, "attribute blocksize is %lld", (long long)block);
-    ONX_TRY(onxi_call_want_rank(call, 0, 4));
-    ONX_TRY(onxi_call_shape(call, 0, 4, &dims));
+    int64_t block;
+    ONX_TRY(block_moves(call, &block, &dims));
     if (!x)
         return ONX_OK;
     dims[0] = x->dims[0];
