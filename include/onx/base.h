@@ -15,13 +15,41 @@
 #define ONX_PRINTF(text, first)
 #endif
 
+/* Which threads may call a function; each declaration says one of these.
+ *  - ONX_ANY_THREAD: any number of threads at the same time, as long as nobody changes what they pass meanwhile.
+ *  - ONX_OWN_THREAD: one thread at a time for what it is given and for the context that this was made with. Another
+ *    thread may be the next one.
+ *  - ONX_EACH_THREAD: any number of threads at the same time on one session, each with a context and values of its own.
+ */
+#define ONX_ANY_THREAD
+#define ONX_OWN_THREAD
+#define ONX_EACH_THREAD
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* ---- version: of the headers, and of the library that runs with the program ---- */
+
 #define ONX_VERSION_MAJOR 0
 #define ONX_VERSION_MINOR 1
 #define ONX_VERSION_PATCH 0
+/* One number that grows: 0.1.0 is 100, 1.2.3 is 10203. */
+#define ONX_VERSION_NUMBER (ONX_VERSION_MAJOR * 10000 + ONX_VERSION_MINOR * 100 + ONX_VERSION_PATCH)
+
+/* ONX_VERSION_NUMBER of the library that was found when the program started. */
+ONX_API ONX_ANY_THREAD uint32_t onx_version(void);
+/* The same as text: "0.1.0". */
+ONX_API ONX_ANY_THREAD const char *onx_version_text(void);
+/* What the library was built with, one fact per index from 0 on: "compiler gcc 12.2.0", "processor x86_64", "kernels
+ * base v3 v4", "libraries oneDNN libzip"; NULL past the last one. */
+ONX_API ONX_ANY_THREAD const char *onx_build_info(uint32_t index);
+
+/* Options of functions are structs that begin with `struct_size`: sizeof of the struct as the caller was compiled, or
+ * 0, which stands for the members that the first release had. So a later release may append members: the library takes
+ * those that the caller knows of and 0 for the others. Whatever a caller does not set has to be 0, as initialisers in
+ * braces make it. A struct that is larger than the library knows, with something other than 0 there, is ONX_E_MISUSE.
+ */
 
 /* ---- status: what kind of thing went wrong; the context's diagnostics say what and where ----
  *
@@ -35,7 +63,7 @@ typedef enum onx_status {
 } onx_status;
 
 /* "malformed input" for ONX_E_MALFORMED, and so on; never NULL. */
-ONX_API const char *onx_status_text(onx_status status);
+ONX_API ONX_ANY_THREAD const char *onx_status_text(onx_status status);
 
 /* Passes a failure on to the caller. */
 #define ONX_TRY(call)                                                                                                  \
@@ -57,7 +85,7 @@ typedef struct onx_library_info {
 
 /* One after the other, from index 0 on; false when there are no more. Loads the library to find out. Any thread may
  * call it. */
-ONX_API bool onx_library(uint32_t index, onx_library_info *out);
+ONX_API ONX_ANY_THREAD bool onx_library(uint32_t index, onx_library_info *out);
 
 /* ---- views ---- */
 
@@ -159,44 +187,44 @@ typedef struct onx_limits {
 #define ONX_DEPTH_MAX 2000u
 
 /* `allocator` may be NULL, which means the C library's. Returns NULL when out of memory. */
-ONX_API onx_ctx *onx_ctx_new(const onx_allocator *allocator);
+ONX_API ONX_ANY_THREAD onx_ctx *onx_ctx_new(const onx_allocator *allocator);
 /* Everything made with the context must have been freed before. NULL is allowed. */
-ONX_API void onx_ctx_free(onx_ctx *cx);
-ONX_API onx_limits onx_ctx_limits(const onx_ctx *cx);
-ONX_API void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits);
+ONX_API ONX_OWN_THREAD void onx_ctx_free(onx_ctx *cx);
+ONX_API ONX_OWN_THREAD onx_limits onx_ctx_limits(const onx_ctx *cx);
+ONX_API ONX_OWN_THREAD void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits);
 
 /* Diagnostics in order of arrival. Each stays where it is until onx_diag_clear or onx_ctx_free. */
-ONX_API size_t onx_diag_count(const onx_ctx *cx);
-ONX_API const onx_diag *onx_diag_get(const onx_ctx *cx, size_t index);
+ONX_API ONX_OWN_THREAD size_t onx_diag_count(const onx_ctx *cx);
+ONX_API ONX_OWN_THREAD const onx_diag *onx_diag_get(const onx_ctx *cx, size_t index);
 /* How many of a severity were reported, those past the limit included. */
-ONX_API size_t onx_diag_total(const onx_ctx *cx, onx_severity severity);
-ONX_API void onx_diag_clear(onx_ctx *cx);
-/* Writes "where: severity: message (value ..., expected ...) [rule]" and a hint line into buf, as snprintf does;
+ONX_API ONX_OWN_THREAD size_t onx_diag_total(const onx_ctx *cx, onx_severity severity);
+ONX_API ONX_OWN_THREAD void onx_diag_clear(onx_ctx *cx);
+/* Writes "where: severity: message, found ..., expected ... [rule]" and a hint line into buf, as snprintf does;
  * returns the length of the whole text. `buf` may be NULL, for the length alone. */
-ONX_API size_t onx_diag_format(const onx_diag *diag, char *buf, size_t size);
+ONX_API ONX_ANY_THREAD size_t onx_diag_format(const onx_diag *diag, char *buf, size_t size);
 
 /* For hash tables over what files hold: 64 bits by a secret of the context, so that no file can choose names that fall
  * on one place. `before` is the hash of the part of the key before this text, 0 if there is none. Another context has
  * other hashes: no output may depend on them. */
-ONX_API uint64_t onx_hash(const onx_ctx *cx, onx_str text, uint64_t before);
+ONX_API ONX_OWN_THREAD uint64_t onx_hash(const onx_ctx *cx, onx_str text, uint64_t before);
 
 /* ---- arena: memory that is freed all at once ---- */
 
 typedef struct onx_arena onx_arena;
 
-ONX_API onx_status onx_arena_new(onx_ctx *cx, onx_arena **out);
+ONX_API ONX_OWN_THREAD onx_status onx_arena_new(onx_ctx *cx, onx_arena **out);
 /* NULL is allowed. */
-ONX_API void onx_arena_free(onx_arena *arena);
+ONX_API ONX_OWN_THREAD void onx_arena_free(onx_arena *arena);
 /* Zeroed memory aligned to 8 bytes; NULL when out of memory or past the context's memory limit. */
-ONX_API void *onx_arena_alloc(onx_arena *arena, size_t size);
+ONX_API ONX_OWN_THREAD void *onx_arena_alloc(onx_arena *arena, size_t size);
 /* Moves all memory of `from` into `arena` and frees `from`; addresses stay valid. */
-ONX_API void onx_arena_adopt(onx_arena *arena, onx_arena *from);
+ONX_API ONX_OWN_THREAD void onx_arena_adopt(onx_arena *arena, onx_arena *from);
 /* Bytes that the arena holds, unused ends of blocks included. */
-ONX_API size_t onx_arena_size(const onx_arena *arena);
+ONX_API ONX_OWN_THREAD size_t onx_arena_size(const onx_arena *arena);
 /* Copies the bytes into the arena. */
-ONX_API onx_status onx_arena_keep(onx_arena *arena, onx_str bytes, onx_bytes *out);
+ONX_API ONX_OWN_THREAD onx_status onx_arena_keep(onx_arena *arena, onx_str bytes, onx_bytes *out);
 /* Refers to the bytes where they are; they must outlive the arena's users. */
-ONX_API onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out);
+ONX_API ONX_OWN_THREAD onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out);
 
 /* ---- what all messages have in common (onx/ir.h) ---- */
 
@@ -245,14 +273,14 @@ typedef enum onx_dtype_class {
 } onx_dtype_class;
 
 /* Any number may be given; those that are no element type have width 0, class NONE, name NULL, IR version 0. */
-ONX_API const char *onx_dtype_name(int64_t dtype); /* "float16" */
-ONX_API unsigned onx_dtype_bits(int64_t dtype);    /* 0 also for STRING */
-ONX_API onx_dtype_class onx_dtype_class_of(int64_t dtype);
-ONX_API int onx_dtype_ir_version(int64_t dtype); /* the IR version that introduced it */
+ONX_API ONX_ANY_THREAD const char *onx_dtype_name(int64_t dtype); /* "float16" */
+ONX_API ONX_ANY_THREAD unsigned onx_dtype_bits(int64_t dtype);    /* 0 also for STRING */
+ONX_API ONX_ANY_THREAD onx_dtype_class onx_dtype_class_of(int64_t dtype);
+ONX_API ONX_ANY_THREAD int onx_dtype_ir_version(int64_t dtype); /* the IR version that introduced it */
 /* The type of a text name, ONX_UNDEFINED when there is none. */
-ONX_API onx_dtype onx_dtype_find(onx_str name);
+ONX_API ONX_ANY_THREAD onx_dtype onx_dtype_find(onx_str name);
 /* Bytes that `count` elements take, packed for types below 8 bits; false when that overflows or for STRING. */
-ONX_API bool onx_dtype_size(int64_t dtype, uint64_t count, uint64_t *bytes_out);
+ONX_API ONX_ANY_THREAD bool onx_dtype_size(int64_t dtype, uint64_t count, uint64_t *bytes_out);
 
 #ifdef __cplusplus
 }

@@ -45,13 +45,13 @@ typedef struct onx_rule {
     const char *example; /* what breaks it, or "accept: ..." for what must pass */
 } onx_rule;
 
-ONX_API size_t onx_rule_count(void);
+ONX_API ONX_ANY_THREAD size_t onx_rule_count(void);
 /* In order of group and number; NULL past the end. */
-ONX_API const onx_rule *onx_rule_get(size_t index);
+ONX_API ONX_ANY_THREAD const onx_rule *onx_rule_get(size_t index);
 /* NULL when there is no such rule. */
-ONX_API const onx_rule *onx_rule_find(onx_str id);
+ONX_API ONX_ANY_THREAD const onx_rule *onx_rule_find(onx_str id);
 /* "Dense tensors" for "T-04". */
-ONX_API const char *onx_rule_group(const onx_rule *rule);
+ONX_API ONX_ANY_THREAD const char *onx_rule_group(const onx_rule *rule);
 
 /* ---- checking ---- */
 
@@ -69,8 +69,9 @@ enum {
 };
 
 typedef struct onx_check_options {
-    uint32_t flags;      /* ONX_CHECK_* */
-    uint32_t max_errors; /* how many findings of each severity are kept; 0: the context's limit */
+    uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
+    uint32_t flags;       /* ONX_CHECK_* */
+    uint32_t max_errors;  /* how many findings of each severity are kept; 0: the context's limit */
     /* For documents that are not models: what the part would find around it. 0: the newest; no imports: the newest of
      * each standard domain. */
     int64_t ir_version;
@@ -92,12 +93,12 @@ typedef struct onx_check_summary {
  * of place. ONX_OK: no errors; ONX_E_INVALID: there are some; another status: the check could not be done.
  * `options` and `summary_out` may be NULL. External data is opened only as far as its rules need; weights are not read.
  */
-ONX_API onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options,
-                             onx_check_summary *summary_out);
+ONX_API ONX_OWN_THREAD onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options,
+                                            onx_check_summary *summary_out);
 
 /* Compares two editions of a model: a note of rule M-10 when inputs, outputs or the graph changed and model_version has
  * not grown as much as that calls for. */
-ONX_API onx_status onx_check_update(onx_ctx *cx, const onx_doc *older, const onx_doc *newer);
+ONX_API ONX_OWN_THREAD onx_status onx_check_update(onx_ctx *cx, const onx_doc *older, const onx_doc *newer);
 
 #ifdef __cplusplus
 }

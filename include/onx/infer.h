@@ -17,10 +17,11 @@ typedef struct onx_infer_fixed {
 } onx_infer_fixed;
 
 typedef struct onx_infer_options {
-    bool strict;       /* what fails is an error; otherwise a warning, and inference goes on behind it */
-    bool check_type;   /* check inputs and outputs against the type constraints of the operators */
-    bool no_data_prop; /* do not carry the values of small integer tensors along */
-    bool plain_names;  /* write only dimensions that are numbers or single names, no expressions */
+    uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
+    bool strict;          /* what fails is an error; otherwise a warning, and inference goes on behind it */
+    bool check_type;      /* check inputs and outputs against the type constraints of the operators */
+    bool no_data_prop;    /* do not carry the values of small integer tensors along */
+    bool plain_names;     /* write only dimensions that are numbers or single names, no expressions */
     const onx_infer_fixed *fixed;
     uint32_t fixed_count;
     const onx_registry *registry; /* operators of one's own with their callbacks; NULL: built-in ones only */
@@ -32,7 +33,7 @@ typedef struct onx_infer_options {
  * `strict` any failure is ONX_E_INVALID and the model is left as it was; otherwise only what makes the model
  * meaningless is (an operator set that is not imported, functions that call themselves). Everything found is in the
  * context's diagnostics. `options` may be NULL. */
-ONX_API onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options);
+ONX_API ONX_OWN_THREAD onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options);
 
 /* ---- the same in steps ---- */
 
@@ -40,22 +41,24 @@ ONX_API onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_op
 typedef struct onx_infer onx_infer;
 
 /* Infers without writing; fails as onx_infer_model does, *out is NULL then. `options` may be NULL. */
-ONX_API onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options, onx_infer **out);
+ONX_API ONX_OWN_THREAD onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options,
+                                                onx_infer **out);
 /* NULL is allowed. */
-ONX_API void onx_infer_free(onx_infer *infer);
+ONX_API ONX_OWN_THREAD void onx_infer_free(onx_infer *infer);
 /* Writes the result into the model. Symbols that were fixed become numbers in the model's inputs as well. */
-ONX_API onx_status onx_infer_apply(onx_infer *infer);
+ONX_API ONX_OWN_THREAD onx_status onx_infer_apply(onx_infer *infer);
 /* Takes a symbol as a number from now on, as if it had been so from the start. Only nodes that follow from it are
  * inferred again; what they contradict is reported as by onx_infer_new, and with `strict` it is ONX_E_INVALID and the
  * call has changed nothing. The symbol may be fixed to another number later, but not once the result was written
  * (ONX_E_MISUSE). ONX_E_NOT_FOUND when no dimension of the model contains it. */
-ONX_API onx_status onx_infer_fix(onx_infer *infer, onx_str name, int64_t size);
+ONX_API ONX_OWN_THREAD onx_status onx_infer_fix(onx_infer *infer, onx_str name, int64_t size);
 
 /* The type of a value of `graph` (the main graph or a subgraph at any depth), NULL when nothing is known. Lives as long
  * as `infer`. */
-ONX_API const onx_type *onx_infer_type(onx_infer *infer, const onx_graph *graph, onx_str name);
+ONX_API ONX_OWN_THREAD const onx_type *onx_infer_type(onx_infer *infer, const onx_graph *graph, onx_str name);
 /* The same as a callback for onx_text_options.type_of; `infer` is the user pointer. */
-ONX_API const onx_type *onx_infer_type_of(void *infer, onx_kind scope_kind, const void *scope, onx_str name);
+ONX_API ONX_OWN_THREAD const onx_type *onx_infer_type_of(void *infer, onx_kind scope_kind, const void *scope,
+                                                         onx_str name);
 
 typedef struct onx_infer_summary {
     uint64_t values;   /* made by nodes of the main graph and of subgraphs */
@@ -65,7 +68,7 @@ typedef struct onx_infer_summary {
     uint64_t unknown;  /* no rank, or no type at all */
     uint64_t failed;   /* nodes whose inference failed */
 } onx_infer_summary;
-ONX_API onx_infer_summary onx_infer_summarize(const onx_infer *infer);
+ONX_API ONX_OWN_THREAD onx_infer_summary onx_infer_summarize(const onx_infer *infer);
 
 /* Why something is unknown: the first node where knowledge was lost. In node order; NULL past the last one. */
 typedef struct onx_infer_loss {
@@ -74,22 +77,24 @@ typedef struct onx_infer_loss {
     onx_str reason;
     uint64_t values; /* that are unknown because of it, its own outputs included */
 } onx_infer_loss;
-ONX_API const onx_infer_loss *onx_infer_loss_get(const onx_infer *infer, uint32_t index);
+ONX_API ONX_OWN_THREAD const onx_infer_loss *onx_infer_loss_get(const onx_infer *infer, uint32_t index);
 
 /* ---- parts of a model ---- */
 
 /* The types of the outputs of a graph whose inputs have these types (NULL entries: as declared). `model` gives operator
  * sets and functions. `outputs` gets output_count types in the arena, NULL where nothing is known. `options` may be
  * NULL. */
-ONX_API onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph *graph,
-                                   const onx_type *const *inputs, uint32_t input_count,
-                                   const onx_infer_options *options, onx_arena *arena, const onx_type **outputs);
+ONX_API ONX_OWN_THREAD onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph *graph,
+                                                  const onx_type *const *inputs, uint32_t input_count,
+                                                  const onx_infer_options *options, onx_arena *arena,
+                                                  const onx_type **outputs);
 /* The same for a function, with attributes of the caller. NULL entries of `inputs`: omitted. `model` gives the
  * functions that it may call. `model` may be NULL: there are none; `options` may be NULL. */
-ONX_API onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_function *function,
-                                      const onx_type *const *inputs, uint32_t input_count,
-                                      const onx_attribute *const *attributes, uint32_t attribute_count,
-                                      const onx_infer_options *options, onx_arena *arena, const onx_type **outputs);
+ONX_API ONX_OWN_THREAD onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_function *function,
+                                                     const onx_type *const *inputs, uint32_t input_count,
+                                                     const onx_attribute *const *attributes, uint32_t attribute_count,
+                                                     const onx_infer_options *options, onx_arena *arena,
+                                                     const onx_type **outputs);
 
 #ifdef __cplusplus
 }

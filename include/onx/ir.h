@@ -526,41 +526,41 @@ typedef struct onx_doc onx_doc;
  * long as nobody writes to it (onx_infer_apply does). */
 
 /* A new document with an empty root message of the kind. */
-ONX_API onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_doc **out);
+ONX_API ONX_OWN_THREAD onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_doc **out);
 /* The same messages for one more thread: whatever reading elements makes, opens or reports belongs to the reader and
  * its context. `doc` outlives its readers; onx_doc_free ends a reader and leaves `doc` alone. */
-ONX_API onx_status onx_doc_reader(onx_ctx *cx, const onx_doc *doc, onx_doc **out);
+ONX_API ONX_OWN_THREAD onx_status onx_doc_reader(onx_ctx *cx, const onx_doc *doc, onx_doc **out);
 /* Frees the document with all its messages and unmaps its file. NULL is allowed. */
-ONX_API void onx_doc_free(onx_doc *doc);
-ONX_API onx_kind onx_doc_kind(const onx_doc *doc);
+ONX_API ONX_OWN_THREAD void onx_doc_free(onx_doc *doc);
+ONX_API ONX_ANY_THREAD onx_kind onx_doc_kind(const onx_doc *doc);
 /* The root; NULL when the kind is another one. */
-ONX_API void *onx_doc_root(const onx_doc *doc, onx_kind kind);
+ONX_API ONX_ANY_THREAD void *onx_doc_root(const onx_doc *doc, onx_kind kind);
 static inline onx_model *onx_doc_model(const onx_doc *doc)
 {
     return (onx_model *)onx_doc_root(doc, ONX_KIND_MODEL);
 }
-ONX_API onx_arena *onx_doc_arena(const onx_doc *doc);
-ONX_API onx_ctx *onx_doc_ctx(const onx_doc *doc);
+ONX_API ONX_ANY_THREAD onx_arena *onx_doc_arena(const onx_doc *doc);
+ONX_API ONX_ANY_THREAD onx_ctx *onx_doc_ctx(const onx_doc *doc);
 /* Bytes of the input that the document was read from; 0 for a new one. */
-ONX_API uint64_t onx_doc_input_size(const onx_doc *doc);
+ONX_API ONX_ANY_THREAD uint64_t onx_doc_input_size(const onx_doc *doc);
 
 /* ---- messages of any kind, by their field tables ---- */
 
 /* "ModelProto", "TypeProto.Tensor"; never NULL. */
-ONX_API const char *onx_kind_proto_name(onx_kind kind);
+ONX_API ONX_ANY_THREAD const char *onx_kind_proto_name(onx_kind kind);
 /* The kind of a command-line word: model graph function node tensor attribute value-info sparse-tensor type sequence
  * map optional operator-set; ONX_KIND_NONE for any other. */
-ONX_API onx_kind onx_kind_find(onx_str word);
+ONX_API ONX_ANY_THREAD onx_kind onx_kind_find(onx_str word);
 /* An empty message; NULL when out of memory. */
-ONX_API void *onx_message_new(onx_arena *arena, onx_kind kind);
+ONX_API ONX_OWN_THREAD void *onx_message_new(onx_arena *arena, onx_kind kind);
 /* The extra part of a message, made when missing; NULL when out of memory. Cast it to the type the kind has
  * (onx_node_extra, onx_attribute_extra, else onx_extra). */
-ONX_API void *onx_message_extra(onx_arena *arena, onx_kind kind, void *message);
+ONX_API ONX_OWN_THREAD void *onx_message_extra(onx_arena *arena, onx_kind kind, void *message);
 /* A deep copy that shares nothing with `message`. */
-ONX_API onx_status onx_message_copy(onx_arena *arena, onx_kind kind, const void *message, void **out);
+ONX_API ONX_OWN_THREAD onx_status onx_message_copy(onx_arena *arena, onx_kind kind, const void *message, void **out);
 /* Same presence, same values, same unknown fields; floats by their bits; 4- and 8-byte arrays by value wherever stored.
  */
-ONX_API bool onx_message_equal(onx_kind kind, const void *a, const void *b);
+ONX_API ONX_ANY_THREAD bool onx_message_equal(onx_kind kind, const void *a, const void *b);
 
 /* Calls `visit` for the message and every message below it, parents first, in field order. A status other than
  * ONX_OK from `visit` ends the walk and is returned. `parent` is NULL for the root; `field` and `index` say where in
@@ -574,24 +574,24 @@ typedef struct onx_visit {
     bool repeated;
     uint32_t depth;
 } onx_visit;
-ONX_API onx_status onx_message_walk(onx_ctx *cx, onx_kind kind, void *message,
-                                    onx_status (*visit)(void *user, const onx_visit *at), void *user);
+ONX_API ONX_OWN_THREAD onx_status onx_message_walk(onx_ctx *cx, onx_kind kind, void *message,
+                                                   onx_status (*visit)(void *user, const onx_visit *at), void *user);
 /* The path of a visit: graph.node[3] "conv1" (Conv).attribute[0] "pads". Written as snprintf does; `buf` may be NULL.
  */
-ONX_API size_t onx_visit_path(const onx_visit *at, char *buf, size_t size);
+ONX_API ONX_ANY_THREAD size_t onx_visit_path(const onx_visit *at, char *buf, size_t size);
 
 /* ---- lists ---- */
 
 /* Lists have no stored capacity: room for the next power of two at or above the count is always there (0 for 0).
  * `size` is that of one element. The new element is zeroed; its address is returned, NULL when out of memory. */
-ONX_API void *onx_list_insert(onx_arena *arena, void **list, uint32_t *count, uint32_t at, size_t size);
-ONX_API void onx_list_remove(void *list, uint32_t *count, uint32_t at, size_t size);
+ONX_API ONX_OWN_THREAD void *onx_list_insert(onx_arena *arena, void **list, uint32_t *count, uint32_t at, size_t size);
+ONX_API ONX_OWN_THREAD void onx_list_remove(void *list, uint32_t *count, uint32_t at, size_t size);
 /* Appends a message of the kind to a list of pointers: onx_node *n = ONX_ADD(arena, graph, node, NODE). */
-ONX_API void *onx_list_add_message(onx_arena *arena, void ***list, uint32_t *count, onx_kind kind);
+ONX_API ONX_OWN_THREAD void *onx_list_add_message(onx_arena *arena, void ***list, uint32_t *count, onx_kind kind);
 #define ONX_ADD(arena, p, field, KIND)                                                                                 \
     onx_list_add_message(arena, (void ***)(void *)&(p)->field, &(p)->field##_count, ONX_KIND_##KIND)
 /* Appends a copy of the text to a list of strings. */
-ONX_API onx_status onx_list_add_text(onx_arena *arena, onx_bytes **list, uint32_t *count, onx_str text);
+ONX_API ONX_OWN_THREAD onx_status onx_list_add_text(onx_arena *arena, onx_bytes **list, uint32_t *count, onx_str text);
 
 /* ---- reading parts that may be absent ---- */
 
@@ -607,42 +607,50 @@ static inline const onx_attribute_extra *onx_attribute_more(const onx_attribute 
 }
 
 /* The attribute of that name, or NULL; the first one if there are several. */
-ONX_API onx_attribute *onx_node_attribute(const onx_node *node, const char *name);
+ONX_API ONX_ANY_THREAD onx_attribute *onx_node_attribute(const onx_node *node, const char *name);
 /* The address of a value member (ONX_SLOT_*), or NULL when the attribute does not carry it; *count is 1 for
  * singular members. Cast to the member's type: *(const int64_t *)onx_attribute_value(a, ONX_SLOT_I, &n); for lists the
  * address of the first element is returned. */
-ONX_API const void *onx_attribute_value(const onx_attribute *a, uint32_t slot, uint32_t *count);
+ONX_API ONX_ANY_THREAD const void *onx_attribute_value(const onx_attribute *a, uint32_t slot, uint32_t *count);
 /* The type that the attribute says it has, or, where it does not say, the one its value has. */
-ONX_API onx_attribute_type onx_attribute_type_of(const onx_attribute *a);
-ONX_API const char *onx_attribute_type_name(int32_t type); /* "INTS"; NULL for numbers that are no type */
+ONX_API ONX_ANY_THREAD onx_attribute_type onx_attribute_type_of(const onx_attribute *a);
+ONX_API ONX_ANY_THREAD const char *
+onx_attribute_type_name(int32_t type); /* "INTS"; NULL for numbers that are no type */
 
 /* ---- building ---- */
 
 /* A model document: IR version, producer "onx", one opset_import of the default domain, an empty graph of that name.
  * `graph_name` may be NULL: it has none. */
-ONX_API onx_status onx_model_new(onx_ctx *cx, const char *graph_name, int64_t opset, onx_doc **out);
+ONX_API ONX_OWN_THREAD onx_status onx_model_new(onx_ctx *cx, const char *graph_name, int64_t opset, onx_doc **out);
 /* Appends a node; NULL when out of memory. Inputs and outputs are added with onx_list_add_text or given as names
  * separated by spaces ("" for none; a lone - is an omitted operand). */
-ONX_API onx_node *onx_graph_add_node(onx_arena *arena, onx_graph *graph, const char *op_type, const char *inputs,
-                                     const char *outputs);
-ONX_API onx_attribute *onx_node_add_int(onx_arena *arena, onx_node *node, const char *name, int64_t value);
-ONX_API onx_attribute *onx_node_add_float(onx_arena *arena, onx_node *node, const char *name, float value);
-ONX_API onx_attribute *onx_node_add_string(onx_arena *arena, onx_node *node, const char *name, onx_str value);
-ONX_API onx_attribute *onx_node_add_ints(onx_arena *arena, onx_node *node, const char *name, const int64_t *values,
-                                         uint32_t count);
-ONX_API onx_attribute *onx_node_add_floats(onx_arena *arena, onx_node *node, const char *name, const float *values,
-                                           uint32_t count);
-ONX_API onx_attribute *onx_node_add_tensor(onx_arena *arena, onx_node *node, const char *name, onx_tensor *value);
-ONX_API onx_attribute *onx_node_add_graph(onx_arena *arena, onx_node *node, const char *name, onx_graph *value);
+ONX_API ONX_OWN_THREAD onx_node *onx_graph_add_node(onx_arena *arena, onx_graph *graph, const char *op_type,
+                                                    const char *inputs, const char *outputs);
+ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_int(onx_arena *arena, onx_node *node, const char *name,
+                                                       int64_t value);
+ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_float(onx_arena *arena, onx_node *node, const char *name,
+                                                         float value);
+ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_string(onx_arena *arena, onx_node *node, const char *name,
+                                                          onx_str value);
+ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_ints(onx_arena *arena, onx_node *node, const char *name,
+                                                        const int64_t *values, uint32_t count);
+ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_floats(onx_arena *arena, onx_node *node, const char *name,
+                                                          const float *values, uint32_t count);
+ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_tensor(onx_arena *arena, onx_node *node, const char *name,
+                                                          onx_tensor *value);
+ONX_API ONX_OWN_THREAD onx_attribute *onx_node_add_graph(onx_arena *arena, onx_node *node, const char *name,
+                                                         onx_graph *value);
 /* A tensor type; a dim below 0 is unknown, rank below 0 means any rank, and above ONX_RANK_MAX there is none. */
-ONX_API onx_type *onx_type_new_tensor(onx_arena *arena, onx_dtype dtype, const int64_t *dims, int rank);
+ONX_API ONX_OWN_THREAD onx_type *onx_type_new_tensor(onx_arena *arena, onx_dtype dtype, const int64_t *dims, int rank);
 /* `type` may be NULL: none is declared. */
-ONX_API onx_value_info *onx_graph_add_input(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type);
+ONX_API ONX_OWN_THREAD onx_value_info *onx_graph_add_input(onx_arena *arena, onx_graph *graph, const char *name,
+                                                           onx_type *type);
 /* `type` may be NULL. */
-ONX_API onx_value_info *onx_graph_add_output(onx_arena *arena, onx_graph *graph, const char *name, onx_type *type);
+ONX_API ONX_OWN_THREAD onx_value_info *onx_graph_add_output(onx_arena *arena, onx_graph *graph, const char *name,
+                                                            onx_type *type);
 /* A tensor whose raw_data is a copy of `data` (size as onx_dtype_size says). `name` may be NULL. */
-ONX_API onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank,
-                                   const void *data, const char *name);
+ONX_API ONX_OWN_THREAD onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank,
+                                                  const void *data, const char *name);
 
 /* ---- def-use index of one graph, made on demand and thrown away ---- */
 
@@ -669,16 +677,16 @@ typedef struct onx_use {
 } onx_use;
 
 /* O(nodes + edges). Outer-scope uses inside subgraphs count as uses of the node that holds the subgraph. */
-ONX_API onx_status onx_index_new(onx_ctx *cx, const onx_graph *graph, onx_index **out);
+ONX_API ONX_OWN_THREAD onx_status onx_index_new(onx_ctx *cx, const onx_graph *graph, onx_index **out);
 /* NULL is allowed. */
-ONX_API void onx_index_free(onx_index *index);
-ONX_API uint32_t onx_index_name_count(const onx_index *index);
-ONX_API onx_name_id onx_index_find(const onx_index *index, onx_str name);
-ONX_API onx_str onx_index_name(const onx_index *index, onx_name_id id);
-ONX_API onx_def onx_index_def(const onx_index *index, onx_name_id id);
+ONX_API ONX_OWN_THREAD void onx_index_free(onx_index *index);
+ONX_API ONX_ANY_THREAD uint32_t onx_index_name_count(const onx_index *index);
+ONX_API ONX_ANY_THREAD onx_name_id onx_index_find(const onx_index *index, onx_str name);
+ONX_API ONX_ANY_THREAD onx_str onx_index_name(const onx_index *index, onx_name_id id);
+ONX_API ONX_ANY_THREAD onx_def onx_index_def(const onx_index *index, onx_name_id id);
 /* The uses of a name in node order. */
-ONX_API const onx_use *onx_index_uses(const onx_index *index, onx_name_id id, uint32_t *count);
-ONX_API bool onx_index_is_output(const onx_index *index, onx_name_id id);
+ONX_API ONX_ANY_THREAD const onx_use *onx_index_uses(const onx_index *index, onx_name_id id, uint32_t *count);
+ONX_API ONX_ANY_THREAD bool onx_index_is_output(const onx_index *index, onx_name_id id);
 
 #ifdef __cplusplus
 }

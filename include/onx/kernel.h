@@ -203,36 +203,39 @@ struct onx_kernel {
 
 /* The variants ("plain", "dnnl") of the built-in kernels that run a version of an operator: the first `room` of them
  * are written to `variants`; returns how many there are, 0 for an operator without a kernel. */
-ONX_API uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, const char **variants, uint32_t room);
+ONX_API ONX_ANY_THREAD uint32_t onx_kernel_variants(onx_str domain, onx_str op, int32_t since, const char **variants,
+                                                    uint32_t room);
 
 /* ---- conveniences ---- */
 
 /* Attributes, while preparing: what the node gives, else the default of the operator's schema (docs/notes/bind.md).
  * Reading a number or text that has neither in this version of the operator, or any attribute that no version has,
  * fails the node: ask first. */
-ONX_API bool onx_prepare_given(const onx_prepare *p, const char *name); /* by the node */
-ONX_API int64_t onx_prepare_int(const onx_prepare *p, const char *name);
+ONX_API ONX_OWN_THREAD bool onx_prepare_given(const onx_prepare *p, const char *name); /* by the node */
+ONX_API ONX_OWN_THREAD int64_t onx_prepare_int(const onx_prepare *p, const char *name);
 /* There is a number and it is not 0: for flags that a version may not have. */
-ONX_API bool onx_prepare_is_set(const onx_prepare *p, const char *name);
-ONX_API float onx_prepare_float(const onx_prepare *p, const char *name);
-ONX_API onx_str onx_prepare_text(const onx_prepare *p, const char *name);
+ONX_API ONX_OWN_THREAD bool onx_prepare_is_set(const onx_prepare *p, const char *name);
+ONX_API ONX_OWN_THREAD float onx_prepare_float(const onx_prepare *p, const char *name);
+ONX_API ONX_OWN_THREAD onx_str onx_prepare_text(const onx_prepare *p, const char *name);
 /* NULL, with *count 0, when the list has no value or is empty. */
-ONX_API const int64_t *onx_prepare_ints(const onx_prepare *p, const char *name, uint32_t *count);
-ONX_API const float *onx_prepare_floats(const onx_prepare *p, const char *name, uint32_t *count);
-ONX_API const onx_bytes *onx_prepare_strings(const onx_prepare *p, const char *name, uint32_t *count);
+ONX_API ONX_OWN_THREAD const int64_t *onx_prepare_ints(const onx_prepare *p, const char *name, uint32_t *count);
+ONX_API ONX_OWN_THREAD const float *onx_prepare_floats(const onx_prepare *p, const char *name, uint32_t *count);
+ONX_API ONX_OWN_THREAD const onx_bytes *onx_prepare_strings(const onx_prepare *p, const char *name, uint32_t *count);
 /* NULL when there is no value. */
-ONX_API const onx_tensor *onx_prepare_tensor(const onx_prepare *p, const char *name);
-ONX_API const onx_sparse_tensor *onx_prepare_sparse_tensor(const onx_prepare *p, const char *name);
-ONX_API const onx_graph *onx_prepare_graph(const onx_prepare *p, const char *name);
+ONX_API ONX_OWN_THREAD const onx_tensor *onx_prepare_tensor(const onx_prepare *p, const char *name);
+ONX_API ONX_OWN_THREAD const onx_sparse_tensor *onx_prepare_sparse_tensor(const onx_prepare *p, const char *name);
+ONX_API ONX_OWN_THREAD const onx_graph *onx_prepare_graph(const onx_prepare *p, const char *name);
 /* An axis attribute made non-negative. */
-ONX_API onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, uint32_t *out);
+ONX_API ONX_OWN_THREAD onx_status onx_prepare_axis(const onx_prepare *p, int64_t axis, uint32_t rank, uint32_t *out);
 /* Records why the node cannot be done; returns `status`. */
-ONX_API onx_status onx_prepare_fail(const onx_prepare *p, onx_status status, const char *format, ...) ONX_PRINTF(3, 4);
-ONX_API onx_status onx_prepare_output(onx_prepare *p, uint32_t output, onx_dtype dtype, uint32_t rank,
-                                      const int64_t *dims);
+ONX_API ONX_OWN_THREAD onx_status onx_prepare_fail(const onx_prepare *p, onx_status status, const char *format, ...)
+    ONX_PRINTF(3, 4);
+ONX_API ONX_OWN_THREAD onx_status onx_prepare_output(onx_prepare *p, uint32_t output, onx_dtype dtype, uint32_t rank,
+                                                     const int64_t *dims);
 /* While running: what failed is said in the context of the run, which `prepared` does not know. */
-ONX_API onx_status onx_work_axis(onx_work *work, int64_t axis, uint32_t rank, uint32_t *out);
-ONX_API onx_status onx_work_fail(onx_work *work, onx_status status, const char *format, ...) ONX_PRINTF(3, 4);
+ONX_API ONX_ANY_THREAD onx_status onx_work_axis(onx_work *work, int64_t axis, uint32_t rank, uint32_t *out);
+ONX_API ONX_ANY_THREAD onx_status onx_work_fail(onx_work *work, onx_status status, const char *format, ...)
+    ONX_PRINTF(3, 4);
 
 #ifdef __cplusplus
 }

@@ -12,14 +12,14 @@ extern "C" {
 /* Reads the bytes of a .npy file of format version 1 to 3: numbers and bool of either byte order, and texts (S, U),
  * stored by rows or by columns. The value is a tensor that owns its elements. What follows the array is passed over.
  * Source: numpy.lib.format. */
-ONX_API onx_status onx_value_from_npy(onx_ctx *cx, onx_str bytes, onx_value **out);
+ONX_API ONX_OWN_THREAD onx_status onx_value_from_npy(onx_ctx *cx, onx_str bytes, onx_value **out);
 /* Reads member `name`.npy of a .npz file, or its only member whatever the name. ONX_E_UNSUPPORTED where libzip is
  * missing, and for encrypted members; ONX_E_NOT_FOUND for a name that is not there. */
-ONX_API onx_status onx_value_from_npz(onx_ctx *cx, onx_str bytes, onx_str name, onx_value **out);
+ONX_API ONX_OWN_THREAD onx_status onx_value_from_npz(onx_ctx *cx, onx_str bytes, onx_str name, onx_value **out);
 /* The bytes of a .npy file, version 1. Types that NumPy lacks are widened: small floats to float32, integers of 4 and 2
  * bits to 8. Strings become S of the longest length, which loses zero bytes at their ends. ONX_E_UNSUPPORTED for all
  * but tensors. */
-ONX_API onx_status onx_value_to_npy(onx_ctx *cx, const onx_value *value, onx_buffer *out);
+ONX_API ONX_OWN_THREAD onx_status onx_value_to_npy(onx_ctx *cx, const onx_value *value, onx_buffer *out);
 
 #ifdef __cplusplus
 }

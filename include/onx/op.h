@@ -50,102 +50,105 @@ typedef struct onx_op_attribute {
 /* ---- the built-in operators ---- */
 
 /* How many operators there are, versions not counted. */
-ONX_API uint32_t onx_op_count(void);
+ONX_API ONX_ANY_THREAD uint32_t onx_op_count(void);
 /* The newest version of each, sorted by domain and name; NULL past the end. */
-ONX_API const onx_op *onx_op_get(uint32_t index);
+ONX_API ONX_ANY_THREAD const onx_op *onx_op_get(uint32_t index);
 /* The version in force when `opset` of the domain is imported; "" and "ai.onnx" are the same. NULL when there is none.
  */
-ONX_API const onx_op *onx_op_find(onx_str domain, onx_str name, int64_t opset);
-ONX_API const onx_op *onx_op_newest(onx_str domain, onx_str name);
+ONX_API ONX_ANY_THREAD const onx_op *onx_op_find(onx_str domain, onx_str name, int64_t opset);
+ONX_API ONX_ANY_THREAD const onx_op *onx_op_newest(onx_str domain, onx_str name);
 /* The next older version of the same operator, or NULL. */
-ONX_API const onx_op *onx_op_older(const onx_op *op);
+ONX_API ONX_ANY_THREAD const onx_op *onx_op_older(const onx_op *op);
 /* Newest known version of a domain, 0 for an unknown one. */
-ONX_API int64_t onx_domain_newest(onx_str domain);
+ONX_API ONX_ANY_THREAD int64_t onx_domain_newest(onx_str domain);
 
 /* ---- one version; texts are never NULL unless said ---- */
 
-ONX_API const char *onx_op_domain(const onx_op *op); /* "" for ai.onnx */
-ONX_API const char *onx_op_name(const onx_op *op);
-ONX_API int32_t onx_op_since(const onx_op *op);
-ONX_API uint32_t onx_op_flags(const onx_op *op);
+ONX_API ONX_ANY_THREAD const char *onx_op_domain(const onx_op *op); /* "" for ai.onnx */
+ONX_API ONX_ANY_THREAD const char *onx_op_name(const onx_op *op);
+ONX_API ONX_ANY_THREAD int32_t onx_op_since(const onx_op *op);
+ONX_API ONX_ANY_THREAD uint32_t onx_op_flags(const onx_op *op);
 /* ONNX's family of the operator: "math", "nn"; "custom" for those that are not built in. */
-ONX_API const char *onx_op_family(const onx_op *op);
+ONX_API ONX_ANY_THREAD const char *onx_op_family(const onx_op *op);
 /* What the operator does, one sentence; may be empty for custom ones. */
-ONX_API const char *onx_op_summary(const onx_op *op);
+ONX_API ONX_ANY_THREAD const char *onx_op_summary(const onx_op *op);
 /* NULL past the last one. */
-ONX_API const onx_op_port *onx_op_input(const onx_op *op, uint32_t index);
-ONX_API const onx_op_port *onx_op_output(const onx_op *op, uint32_t index);
-ONX_API const onx_op_attribute *onx_op_attribute_at(const onx_op *op, uint32_t index);
+ONX_API ONX_ANY_THREAD const onx_op_port *onx_op_input(const onx_op *op, uint32_t index);
+ONX_API ONX_ANY_THREAD const onx_op_port *onx_op_output(const onx_op *op, uint32_t index);
+ONX_API ONX_ANY_THREAD const onx_op_attribute *onx_op_attribute_at(const onx_op *op, uint32_t index);
 /* How many values a node may give; ONX_OP_MANY: no bound. */
 #define ONX_OP_MANY 0xffffu
-ONX_API uint32_t onx_op_min_input(const onx_op *op);
-ONX_API uint32_t onx_op_max_input(const onx_op *op);
-ONX_API uint32_t onx_op_min_output(const onx_op *op);
-ONX_API uint32_t onx_op_max_output(const onx_op *op);
+ONX_API ONX_ANY_THREAD uint32_t onx_op_min_input(const onx_op *op);
+ONX_API ONX_ANY_THREAD uint32_t onx_op_max_input(const onx_op *op);
+ONX_API ONX_ANY_THREAD uint32_t onx_op_min_output(const onx_op *op);
+ONX_API ONX_ANY_THREAD uint32_t onx_op_max_output(const onx_op *op);
 /* Name of a type constraint ("T"); NULL past the last one. */
-ONX_API const char *onx_op_type_name(const onx_op *op, uint32_t index);
+ONX_API ONX_ANY_THREAD const char *onx_op_type_name(const onx_op *op, uint32_t index);
 /* Walks the types that a constraint allows, as text: start with *at 0; false at the end. */
 #define ONX_OP_TYPE_TEXT 80
-ONX_API bool onx_op_type_next(const onx_op *op, uint32_t index, uint32_t *at, char text[ONX_OP_TYPE_TEXT]);
+ONX_API ONX_ANY_THREAD bool onx_op_type_next(const onx_op *op, uint32_t index, uint32_t *at,
+                                             char text[ONX_OP_TYPE_TEXT]);
 /* The body that an operator-set document gives the operator, or NULL. */
-ONX_API const onx_function *onx_op_body(const onx_op *op);
+ONX_API ONX_ANY_THREAD const onx_function *onx_op_body(const onx_op *op);
 /* Is it known how to do the operator by others, so that it runs without a kernel of its own? */
-ONX_API bool onx_op_is_composed(const onx_op *op);
+ONX_API ONX_ANY_THREAD bool onx_op_is_composed(const onx_op *op);
 
 /* The following write text as snprintf does and return its whole length; of 0 bytes at NULL nothing is written. */
 
 /* Y, Mask? = Dropout <seed?> (data, ratio?, training_mode?): ? optional, ... takes the rest, = x a default. */
-ONX_API size_t onx_op_signature(const onx_op *op, char *buf, size_t size);
+ONX_API ONX_ANY_THREAD size_t onx_op_signature(const onx_op *op, char *buf, size_t size);
 /* The types that a constraint allows: "tensor(float, double), seq(tensor(float))". */
-ONX_API size_t onx_op_type_text(const onx_op *op, uint32_t index, char *buf, size_t size);
+ONX_API ONX_ANY_THREAD size_t onx_op_type_text(const onx_op *op, uint32_t index, char *buf, size_t size);
 /* What this version changed against the next older one, one line; "new" for the first. */
-ONX_API size_t onx_op_change(const onx_op *op, char *buf, size_t size);
+ONX_API ONX_ANY_THREAD size_t onx_op_change(const onx_op *op, char *buf, size_t size);
 
 /* ---- registries: operators of one's own ---- */
 
 /* Built-in operators with others on top. Functions that take a registry accept NULL: built-in ones only. */
 typedef struct onx_registry onx_registry;
-ONX_API onx_status onx_registry_new(onx_ctx *cx, onx_registry **out);
+ONX_API ONX_OWN_THREAD onx_status onx_registry_new(onx_ctx *cx, onx_registry **out);
 /* NULL is allowed. */
-ONX_API void onx_registry_free(onx_registry *registry);
+ONX_API ONX_OWN_THREAD void onx_registry_free(onx_registry *registry);
 /* As onx_op_find; built-in operators first. `registry` may be NULL. */
-ONX_API const onx_op *onx_registry_find(const onx_registry *registry, onx_str domain, onx_str name, int64_t opset);
+ONX_API ONX_ANY_THREAD const onx_op *onx_registry_find(const onx_registry *registry, onx_str domain, onx_str name,
+                                                       int64_t opset);
 /* The newest version of each operator, built-in ones first; NULL past the end. `registry` may be NULL. */
-ONX_API const onx_op *onx_registry_get(const onx_registry *registry, uint32_t index);
+ONX_API ONX_ANY_THREAD const onx_op *onx_registry_get(const onx_registry *registry, uint32_t index);
 /* Does the registry know all operators of the domain, so that one that it does not find does not exist?
  * `registry` may be NULL. */
-ONX_API bool onx_registry_has_domain(const onx_registry *registry, onx_str domain);
+ONX_API ONX_ANY_THREAD bool onx_registry_has_domain(const onx_registry *registry, onx_str domain);
 /* As onx_domain_newest. `registry` may be NULL. */
-ONX_API int64_t onx_registry_newest(const onx_registry *registry, onx_str domain);
+ONX_API ONX_ANY_THREAD int64_t onx_registry_newest(const onx_registry *registry, onx_str domain);
 
 /* A node whose types and shapes are being inferred, for custom operators. */
 typedef struct onxi_call onx_op_call;
 /* A size when it is not negative; otherwise a symbol, an expression or unknown, which may be passed on to outputs. */
 typedef int64_t onx_op_dim;
 #define ONX_OP_DIM_UNKNOWN INT64_MIN
-ONX_API uint32_t onx_op_call_input_count(const onx_op_call *call);
-ONX_API uint32_t onx_op_call_output_count(const onx_op_call *call);
+ONX_API ONX_OWN_THREAD uint32_t onx_op_call_input_count(const onx_op_call *call);
+ONX_API ONX_OWN_THREAD uint32_t onx_op_call_output_count(const onx_op_call *call);
 /* Element type of a tensor input; ONX_UNDEFINED: omitted, not a tensor, or not known. */
-ONX_API onx_dtype onx_op_call_dtype(const onx_op_call *call, uint32_t input);
+ONX_API ONX_OWN_THREAD onx_dtype onx_op_call_dtype(const onx_op_call *call, uint32_t input);
 /* -1: not known. */
-ONX_API int onx_op_call_rank(const onx_op_call *call, uint32_t input);
-ONX_API onx_op_dim onx_op_call_dim(const onx_op_call *call, uint32_t input, uint32_t axis);
+ONX_API ONX_OWN_THREAD int onx_op_call_rank(const onx_op_call *call, uint32_t input);
+ONX_API ONX_OWN_THREAD onx_op_dim onx_op_call_dim(const onx_op_call *call, uint32_t input, uint32_t axis);
 /* The attribute that the node gives, or NULL. */
-ONX_API const onx_attribute *onx_op_call_attribute(onx_op_call *call, const char *name);
-ONX_API bool onx_op_call_given(onx_op_call *call, const char *name);
+ONX_API ONX_OWN_THREAD const onx_attribute *onx_op_call_attribute(onx_op_call *call, const char *name);
+ONX_API ONX_OWN_THREAD bool onx_op_call_given(onx_op_call *call, const char *name);
 /* An attribute of type INT: what the node gives, else the default of the schema. Asking for one that has neither fails
  * the node. */
-ONX_API int64_t onx_op_call_int(onx_op_call *call, const char *name);
+ONX_API ONX_OWN_THREAD int64_t onx_op_call_int(onx_op_call *call, const char *name);
 /* The elements of an integer input that are known before running, or NULL. */
-ONX_API const onx_op_dim *onx_op_call_value(onx_op_call *call, uint32_t input, uint32_t *count);
+ONX_API ONX_OWN_THREAD const onx_op_dim *onx_op_call_value(onx_op_call *call, uint32_t input, uint32_t *count);
 /* Rank -1: not known. */
-ONX_API onx_status onx_op_call_set(onx_op_call *call, uint32_t output, onx_dtype dtype, const onx_op_dim *dims,
-                                   int rank);
+ONX_API ONX_OWN_THREAD onx_status onx_op_call_set(onx_op_call *call, uint32_t output, onx_dtype dtype,
+                                                  const onx_op_dim *dims, int rank);
 /* Says why the node cannot be right; returns ONX_E_INVALID for the rule to return. */
-ONX_API onx_status onx_op_call_fail(onx_op_call *call, const char *format, ...) ONX_PRINTF(2, 3);
+ONX_API ONX_OWN_THREAD onx_status onx_op_call_fail(onx_op_call *call, const char *format, ...) ONX_PRINTF(2, 3);
 
 /* What a custom operator is; all of it is copied but `user` and `kernel`. */
 typedef struct onx_op_def {
+    uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
     const char *domain, *name;
     int32_t since;                       /* version of the domain that has it first */
     uint32_t flags;                      /* ONX_OP_* */
@@ -161,22 +164,22 @@ typedef struct onx_op_def {
 /* Adds one version of an operator; versions of one operator may come in any order. Names of the standard domains that
  * ONNX has defined are refused, and so is a version that is there already. Names that the conventions for authors of
  * operators advise against are notes (rules N-12, TY-18). */
-ONX_API onx_status onx_op_register(onx_registry *registry, const onx_op_def *def);
+ONX_API ONX_OWN_THREAD onx_status onx_op_register(onx_registry *registry, const onx_op_def *def);
 /* The kernels and the user pointer that came with it, or NULL. */
-ONX_API const struct onx_kernel *onx_op_kernel(const onx_op *op);
-ONX_API void *onx_op_user(const onx_op *op);
+ONX_API ONX_ANY_THREAD const struct onx_kernel *onx_op_kernel(const onx_op *op);
+ONX_API ONX_ANY_THREAD void *onx_op_user(const onx_op *op);
 
 /* ---- operator-set documents (OperatorSetProto) ---- */
 
 /* Adds the operators and functions of a checked document, which must live as long as the registry. Operators are known
  * by name and version; those with a function of the same name have its inputs, outputs, attributes and body. Loading
  * (domain, version) twice is refused. */
-ONX_API onx_status onx_registry_load(onx_registry *registry, const onx_doc *document);
+ONX_API ONX_OWN_THREAD onx_status onx_registry_load(onx_registry *registry, const onx_doc *document);
 /* A document that describes a built-in domain at a version; operators deprecated by then are left out. */
-ONX_API onx_status onx_opset_export(onx_ctx *cx, onx_str domain, int64_t opset, onx_doc **out);
+ONX_API ONX_OWN_THREAD onx_status onx_opset_export(onx_ctx *cx, onx_str domain, int64_t opset, onx_doc **out);
 /* Rules of operator-set documents (OS-*), reported as diagnostics of the context; ONX_E_INVALID when one is an error.
  * What a document's functions must hold to (OS-13) is checked as for any function, with onx/check.h. */
-ONX_API onx_status onx_opset_check(onx_ctx *cx, const onx_doc *document);
+ONX_API ONX_OWN_THREAD onx_status onx_opset_check(onx_ctx *cx, const onx_doc *document);
 
 /* What two documents of one domain differ in. */
 typedef enum onx_opset_change {
@@ -196,9 +199,10 @@ typedef struct onx_opset_difference {
 /* Calls `found` for each difference in order of name; versioning rules that are broken (OS-06, OS-10, OS-11, OS-15) are
  * reported as diagnostics too. The newer document comes second. Stops with the status that `found` returns unless
  * ONX_OK. `found` may be NULL, for the diagnostics alone. */
-ONX_API onx_status onx_opset_compare(onx_ctx *cx, const onx_doc *older, const onx_doc *newer,
-                                     onx_status (*found)(void *user, const onx_opset_difference *difference),
-                                     void *user);
+ONX_API ONX_OWN_THREAD onx_status onx_opset_compare(onx_ctx *cx, const onx_doc *older, const onx_doc *newer,
+                                                    onx_status (*found)(void *user,
+                                                                        const onx_opset_difference *difference),
+                                                    void *user);
 
 #ifdef __cplusplus
 }

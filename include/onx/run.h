@@ -24,6 +24,7 @@ typedef struct onx_run_event {
 } onx_run_event;
 
 typedef struct onx_session_options {
+    uint32_t struct_size;             /* sizeof of this struct, or 0 (onx/base.h) */
     unsigned threads;                 /* 0: as many as there are processors; 1: none are made */
     bool plain;                       /* portable kernels only, no fusing */
     uint64_t memory;                  /* bytes that constants and each run may take; 0: the context's limit */
@@ -37,9 +38,10 @@ typedef struct onx_session_options {
 
 /* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that
  * means for threads). Fails for what no kernel can do. `options` may be NULL. */
-ONX_API onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out);
+ONX_API ONX_OWN_THREAD onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options,
+                                                  onx_session **out);
 /* No run may be going on. NULL is allowed. */
-ONX_API void onx_session_free(onx_session *session);
+ONX_API ONX_OWN_THREAD void onx_session_free(onx_session *session);
 
 typedef struct onx_session_port {
     onx_str name;
@@ -48,21 +50,22 @@ typedef struct onx_session_port {
 } onx_session_port;
 
 /* In the order of the graph. */
-ONX_API uint32_t onx_session_input_count(const onx_session *session);
-ONX_API uint32_t onx_session_output_count(const onx_session *session);
-ONX_API onx_session_port onx_session_input(const onx_session *session, uint32_t index);
-ONX_API onx_session_port onx_session_output(const onx_session *session, uint32_t index);
+ONX_API ONX_ANY_THREAD uint32_t onx_session_input_count(const onx_session *session);
+ONX_API ONX_ANY_THREAD uint32_t onx_session_output_count(const onx_session *session);
+ONX_API ONX_ANY_THREAD onx_session_port onx_session_input(const onx_session *session, uint32_t index);
+ONX_API ONX_ANY_THREAD onx_session_port onx_session_output(const onx_session *session, uint32_t index);
 
 /* Runs the model. `inputs` has a value or NULL per graph input. `outputs` has an entry per graph output: a value
  * there is reused, NULL is replaced by a new value of `cx` that the caller frees. Any number of threads may run one
  * session at the same time, each with a context of its own. */
-ONX_API onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
-                                   onx_value **outputs);
+ONX_API ONX_EACH_THREAD onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
+                                                   onx_value **outputs);
 
 /* A run that a limit ends fails with ONX_E_LIMIT, one that `stop` ends with ONX_E_CANCELLED. Both are looked at between
  * nodes, between iterations, and between the pieces that a node's work is divided into; outputs are undefined then, and
  * the session can be used as before. */
 typedef struct onx_run_options {
+    uint32_t struct_size;                                  /* sizeof of this struct, or 0 (onx/base.h) */
     void (*event)(void *user, const onx_run_event *event); /* by the thread that runs; may be NULL */
     void *user;                                            /* for event and stop */
     uint64_t timeout_ns; /* nanoseconds that the run may take, planning included; 0: no limit */
@@ -72,8 +75,9 @@ typedef struct onx_run_options {
     bool (*stop)(void *user);
 } onx_run_options;
 /* `options` may be NULL. */
-ONX_API onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
-                                        onx_value **outputs, const onx_run_options *options);
+ONX_API ONX_EACH_THREAD onx_status onx_session_run_with(onx_session *session, onx_ctx *cx,
+                                                        const onx_value *const *inputs, onx_value **outputs,
+                                                        const onx_run_options *options);
 
 #ifdef __cplusplus
 }

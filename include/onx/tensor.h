@@ -9,26 +9,26 @@ extern "C" {
 #endif
 
 /* The number of elements; false when dims are negative or their product overflows. */
-ONX_API bool onx_tensor_count(const onx_tensor *tensor, uint64_t *count_out);
+ONX_API ONX_ANY_THREAD bool onx_tensor_count(const onx_tensor *tensor, uint64_t *count_out);
 
 /* All elements in the layout of raw_data (row-major, little-endian, 4- and 2-bit types packed). Borrowed where the
  * elements already lie so (raw_data, external data), else made in the arena of `doc`, which may be a reader
  * (onx_doc_reader), as everywhere below. `doc` may be NULL for tensors
  * that are not external and hold raw_data. Fails for STRING and when the data does not fit type and shape. */
-ONX_API onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
+ONX_API ONX_OWN_THREAD onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
 
 /* Elements first .. first+count-1, converted. Integers saturate, floats round to nearest even, NaN becomes 0 in
  * integers; complex numbers give their real part. Fails for STRING. `doc` may be NULL as above. */
-ONX_API onx_status onx_tensor_get_f64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count,
-                                      double *out);
+ONX_API ONX_OWN_THREAD onx_status onx_tensor_get_f64(onx_doc *doc, const onx_tensor *tensor, uint64_t first,
+                                                     uint64_t count, double *out);
 /* `doc` may be NULL. */
-ONX_API onx_status onx_tensor_get_f32(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count,
-                                      float *out);
+ONX_API ONX_OWN_THREAD onx_status onx_tensor_get_f32(onx_doc *doc, const onx_tensor *tensor, uint64_t first,
+                                                     uint64_t count, float *out);
 /* `doc` may be NULL. */
-ONX_API onx_status onx_tensor_get_i64(onx_doc *doc, const onx_tensor *tensor, uint64_t first, uint64_t count,
-                                      int64_t *out);
+ONX_API ONX_OWN_THREAD onx_status onx_tensor_get_i64(onx_doc *doc, const onx_tensor *tensor, uint64_t first,
+                                                     uint64_t count, int64_t *out);
 /* One element of a STRING tensor. */
-ONX_API onx_status onx_tensor_get_text(const onx_tensor *tensor, uint64_t index, onx_str *out);
+ONX_API ONX_ANY_THREAD onx_status onx_tensor_get_text(const onx_tensor *tensor, uint64_t index, onx_str *out);
 
 /* ---- the same on plain memory in raw_data layout ---- */
 
@@ -37,20 +37,21 @@ ONX_API onx_status onx_tensor_get_text(const onx_tensor *tensor, uint64_t index,
  * Cast-19), else overflow becomes infinity or NaN as the type has it; FLOAT4E2M1 always saturates. Floats to integers
  * truncate towards zero, NaN becomes 0; integers that do not fit keep their low bits. `in` and `out` may be unaligned
  * and must not overlap. */
-ONX_API onx_status onx_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t count, bool saturate);
+ONX_API ONX_ANY_THREAD onx_status onx_convert(onx_dtype to, void *out, onx_dtype from, const void *in, uint64_t count,
+                                              bool saturate);
 
-ONX_API float onx_float16_to_f32(uint16_t bits);
-ONX_API uint16_t onx_f32_to_float16(float value);
-ONX_API float onx_bfloat16_to_f32(uint16_t bits);
-ONX_API uint16_t onx_f32_to_bfloat16(float value);
+ONX_API ONX_ANY_THREAD float onx_float16_to_f32(uint16_t bits);
+ONX_API ONX_ANY_THREAD uint16_t onx_f32_to_float16(float value);
+ONX_API ONX_ANY_THREAD float onx_bfloat16_to_f32(uint16_t bits);
+ONX_API ONX_ANY_THREAD uint16_t onx_f32_to_bfloat16(float value);
 /* `dtype` is one of the 8-bit floats or FLOAT4E2M1 (low four bits). */
-ONX_API float onx_small_float_to_f32(onx_dtype dtype, uint8_t bits);
-ONX_API uint8_t onx_f32_to_small_float(onx_dtype dtype, float value, bool saturate);
+ONX_API ONX_ANY_THREAD float onx_small_float_to_f32(onx_dtype dtype, uint8_t bits);
+ONX_API ONX_ANY_THREAD uint8_t onx_f32_to_small_float(onx_dtype dtype, float value, bool saturate);
 
 /* `round_mode` of Cast-24: to the power of two above, below, or nearest (ties go up). */
 typedef enum onx_round_mode { ONX_ROUND_UP, ONX_ROUND_DOWN, ONX_ROUND_NEAREST } onx_round_mode;
 /* The type has no sign, zero or infinity: the sign is dropped, zero becomes 2^-127, infinity and NaN become NaN. */
-ONX_API uint8_t onx_f32_to_float8e8m0(float value, onx_round_mode mode, bool saturate);
+ONX_API ONX_ANY_THREAD uint8_t onx_f32_to_float8e8m0(float value, onx_round_mode mode, bool saturate);
 
 #ifdef __cplusplus
 }

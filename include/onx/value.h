@@ -42,33 +42,34 @@ typedef struct onx_value {
 } onx_value;
 
 /* A value of no kind yet, with one reference. */
-ONX_API onx_status onx_value_new(onx_ctx *cx, onx_value **out);
+ONX_API ONX_OWN_THREAD onx_status onx_value_new(onx_ctx *cx, onx_value **out);
 /* A tensor with zeroed elements (empty strings). Fails for impossible dims and past the context's memory limit. */
-ONX_API onx_status onx_value_new_tensor(onx_ctx *cx, onx_dtype dtype, uint32_t rank, const int64_t *dims,
-                                        onx_value **out);
+ONX_API ONX_OWN_THREAD onx_status onx_value_new_tensor(onx_ctx *cx, onx_dtype dtype, uint32_t rank, const int64_t *dims,
+                                                       onx_value **out);
 /* Gives up one reference. NULL is allowed. */
-ONX_API void onx_value_free(onx_value *value);
+ONX_API ONX_OWN_THREAD void onx_value_free(onx_value *value);
 /* Makes the value a tensor of that type, keeping its memory where it suffices. Elements are not initialised. */
-ONX_API onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, const int64_t *dims);
+ONX_API ONX_OWN_THREAD onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank,
+                                                  const int64_t *dims);
 /* Makes the value an empty sequence, optional or map. */
-ONX_API onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype dtype);
+ONX_API ONX_OWN_THREAD onx_status onx_value_reset_list(onx_value *value, onx_value_kind kind, onx_dtype dtype);
 /* Puts a reference to `item` into a sequence, optional or map at `index` (<= count). An item made with another
  * context is copied. */
-ONX_API onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item);
+ONX_API ONX_OWN_THREAD onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item);
 /* Makes `to` hold what `from` holds; nothing is shared but the items of lists made with the same context. */
-ONX_API onx_status onx_value_assign(onx_value *to, const onx_value *from);
+ONX_API ONX_OWN_THREAD onx_status onx_value_assign(onx_value *to, const onx_value *from);
 /* Stores element `index` of a string tensor or key of a map; the bytes are copied, in time proportional to their number
  * over many calls. */
-ONX_API onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text);
+ONX_API ONX_OWN_THREAD onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text);
 
 /* From a TensorProto, SequenceProto, MapProto, OptionalProto or SparseTensorProto of `doc` (a sparse tensor becomes a
  * dense one). The value owns a copy. */
-ONX_API onx_status onx_value_from_message(onx_ctx *cx, onx_doc *doc, onx_kind kind, const void *message,
-                                          onx_value **out);
+ONX_API ONX_OWN_THREAD onx_status onx_value_from_message(onx_ctx *cx, onx_doc *doc, onx_kind kind, const void *message,
+                                                         onx_value **out);
 /* A document whose root is a message of the kind that fits the value; tensors hold raw_data, copied. */
-ONX_API onx_status onx_value_to_doc(onx_ctx *cx, const onx_value *value, onx_str name, onx_doc **out);
+ONX_API ONX_OWN_THREAD onx_status onx_value_to_doc(onx_ctx *cx, const onx_value *value, onx_str name, onx_doc **out);
 /* ONX_KIND_TENSOR, ..., by the type of a graph input or output. */
-ONX_API onx_kind onx_value_kind_of_type(const onx_type *type);
+ONX_API ONX_ANY_THREAD onx_kind onx_value_kind_of_type(const onx_type *type);
 
 /* Where two values differ first. */
 typedef struct onx_value_difference {
@@ -81,10 +82,10 @@ typedef struct onx_value_difference {
 } onx_value_difference;
 
 /* Floats agree when |got - want| <= atol + rtol * |want|; NaN agrees with NaN only; everything else must be equal. */
-ONX_API bool onx_value_close(const onx_value *got, const onx_value *want, double rtol, double atol,
-                             onx_value_difference *out);
+ONX_API ONX_ANY_THREAD bool onx_value_close(const onx_value *got, const onx_value *want, double rtol, double atol,
+                                            onx_value_difference *out);
 /* Same kinds, element types and shapes, whatever the elements. */
-ONX_API bool onx_value_same_type(const onx_value *got, const onx_value *want, onx_value_difference *out);
+ONX_API ONX_ANY_THREAD bool onx_value_same_type(const onx_value *got, const onx_value *want, onx_value_difference *out);
 
 #ifdef __cplusplus
 }

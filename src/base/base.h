@@ -38,6 +38,13 @@ onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status);
         }                                                                                                              \
         return onxi_status_;                                                                                           \
     } while (0)
+/* What a caller's options say, as this library knows them: `name` gets the members that the caller knows of, 0 for the
+ * others, and 0 everywhere for NULL. The first statement of a public function with options, behind ONXI_NEED. */
+#define ONXI_OPTIONS(cx, type, name, given)                                                                            \
+    type name;                                                                                                         \
+    ONX_TRY(onxi_options((cx), &(name), sizeof(name), (given)))
+/* `size` bytes at `own`, from a struct that begins with its `struct_size`, or from NULL. */
+onx_status onxi_options(onx_ctx *cx, void *own, size_t size, const void *given);
 /* Records a warning or note. */
 void onxi_warn(onx_ctx *cx, onx_severity severity, const char *rule, onx_where where, const char *format, ...)
     ONX_PRINTF(5, 6);

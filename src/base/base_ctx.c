@@ -290,6 +290,23 @@ onx_status onxi_misuse(onx_ctx *cx, const char *function, const char *argument)
               : ONX_E_MISUSE;
 }
 
+onx_status onxi_options(onx_ctx *cx, void *own, size_t size, const void *given)
+{
+    uint32_t given_size = 0;
+    memset(own, 0, size);
+    if (!given)
+        return ONX_OK;
+    memcpy(&given_size, given, sizeof given_size);
+    const size_t known = given_size && given_size < size ? given_size : size;
+    for (size_t i = size; i < given_size; i++)
+        if (((const char *)given)[i])
+            return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE,
+                             "options of %lu bytes say what this version, which knows %lu bytes of them, cannot do",
+                             (unsigned long)given_size, (unsigned long)size);
+    memcpy(own, given, known);
+    return ONX_OK;
+}
+
 onx_status onxi_no_memory(onx_ctx *cx)
 {
     if (cx->reporting)

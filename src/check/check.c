@@ -161,10 +161,8 @@ static onx_status dispatch(onxi_check *k)
     return k->status;
 }
 
-static onx_status check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options, onx_check_summary *summary_out)
+static onx_status check(onx_ctx *cx, onx_doc *doc, const onx_check_options *o, onx_check_summary *summary_out)
 {
-    static const onx_check_options none = { 0 };
-    const onx_check_options *o = options ? options : &none;
     if (!known_ids(cx, o->only, o->only_count) || !known_ids(cx, o->ignore, o->ignore_count))
         return ONX_E_NOT_FOUND;
     onx_arena *arena;
@@ -218,5 +216,6 @@ onx_status onx_check(onx_ctx *cx, onx_doc *doc, const onx_check_options *options
 {
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
-    ONXI_CALL(cx, check(cx, doc, options, summary_out));
+    ONXI_OPTIONS(cx, onx_check_options, own, options);
+    ONXI_CALL(cx, check(cx, doc, &own, summary_out));
 }

@@ -133,7 +133,8 @@ onx_status onx_infer_new(onx_ctx *cx, onx_doc *doc, const onx_infer_options *opt
     *out = NULL;
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
-    ONXI_CALL_TO_MAKE(cx, out, onx_infer_free, infer_new(cx, doc, options, out));
+    ONXI_OPTIONS(cx, onx_infer_options, own, options);
+    ONXI_CALL_TO_MAKE(cx, out, onx_infer_free, infer_new(cx, doc, &own, out));
 }
 
 onx_status onx_infer_model(onx_ctx *cx, onx_doc *doc, const onx_infer_options *options)
@@ -194,7 +195,8 @@ onx_status onx_infer_graph(onx_ctx *cx, const onx_model *model, const onx_graph 
     ONXI_NEED(cx, inputs || !input_count);
     ONXI_NEED(cx, arena);
     ONXI_NEED(cx, outputs);
-    ONXI_CALL(cx, infer_graph(cx, model, graph, inputs, input_count, options, arena, outputs));
+    ONXI_OPTIONS(cx, onx_infer_options, own, options);
+    ONXI_CALL(cx, infer_graph(cx, model, graph, inputs, input_count, &own, arena, outputs));
 }
 
 static onx_status types_of_function(onx_infer *e, const onx_function *function, const onx_type *const *inputs,
@@ -249,7 +251,8 @@ onx_status onx_infer_function(onx_ctx *cx, const onx_model *model, const onx_fun
     ONXI_NEED(cx, attributes || !attribute_count);
     ONXI_NEED(cx, arena);
     ONXI_NEED(cx, outputs);
-    ONXI_CALL(cx, infer_function(cx, model, function, inputs, input_count, attributes, attribute_count, options, arena,
+    ONXI_OPTIONS(cx, onx_infer_options, own, options);
+    ONXI_CALL(cx, infer_function(cx, model, function, inputs, input_count, attributes, attribute_count, &own, arena,
                                  outputs));
 }
 

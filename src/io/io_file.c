@@ -132,20 +132,18 @@ onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load
     *out = NULL;
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, path);
-    static const onx_load_options none = { .format = ONX_FORMAT_AUTO };
+    ONXI_OPTIONS(cx, onx_load_options, own, options);
     onxi_file file;
     onx_doc *doc = NULL;
-    if (!options)
-        options = &none;
     /* Copied anyway: read instead of mapped, so that the file may change meanwhile. */
-    bool copy = (options->flags & ONX_READ_COPY) != 0;
+    bool copy = (own.flags & ONX_READ_COPY) != 0;
     ONX_TRY(copy ? onxi_file_read(cx, path, &file) : onxi_file_open(cx, path, &file));
-    onx_format format = options->format;
+    onx_format format = own.format;
     onx_status status = format == ONX_FORMAT_AUTO ? find_format(cx, path, file.bytes, &format) : ONX_OK;
     if (status == ONX_OK)
-        status = read_as(cx, kind, format, file.bytes, options, &doc);
+        status = read_as(cx, kind, format, file.bytes, &own, &doc);
     if (status == ONX_OK)
-        status = settle(doc, path, options, &file);
+        status = settle(doc, path, &own, &file);
     if (status != ONX_OK) {
         onx_doc_free(doc);
         doc = NULL;
@@ -229,8 +227,10 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, const_doc);
     ONXI_NEED(cx, path);
+    ONXI_OPTIONS(cx, onx_save_options, own, options);
+    ONXI_OPTIONS(cx, onx_external_options, external, own.external);
     onx_doc *doc = (onx_doc *)(uintptr_t)const_doc; /* its messages are not changed; data files may get mapped */
-    onx_format format = options ? options->format : ONX_FORMAT_AUTO;
+    onx_format format = own.format;
     if (doc->cx != cx)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document belongs to another context");
     if (format == ONX_FORMAT_AUTO && strcmp(path, "-") != 0)
@@ -241,7 +241,7 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
     ONX_TRY(onxi_guard_enter(cx));
     onx_status status = onxi_doc_guard(doc);
     if (status == ONX_OK)
-        status = save(doc, path, format, options ? options->external : NULL);
+        status = save(doc, path, format, own.external ? &external : NULL);
     onxi_guard_leave(cx);
     return status;
 }

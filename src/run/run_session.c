@@ -103,7 +103,8 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     *out = NULL;
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
-    ONXI_CALL_TO_MAKE(cx, out, onx_session_free, session_new(cx, doc, options, out));
+    ONXI_OPTIONS(cx, onx_session_options, own, options);
+    ONXI_CALL_TO_MAKE(cx, out, onx_session_free, session_new(cx, doc, &own, out));
 }
 
 uint32_t onx_session_input_count(const onx_session *session)
@@ -187,7 +188,8 @@ onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_val
     ONXI_NEED(cx, session);
     ONXI_NEED(cx, inputs || !session->s.main->input_count);
     ONXI_NEED(cx, outputs || !session->s.main->output_count);
-    ONXI_CALL(cx, run_with(session, cx, inputs, outputs, options));
+    ONXI_OPTIONS(cx, onx_run_options, own, options);
+    ONXI_CALL(cx, run_with(session, cx, inputs, outputs, &own));
 }
 
 onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)

@@ -755,5 +755,6 @@ onx_status onx_text_print(onx_ctx *cx, onx_kind kind, const void *message, const
     ONXI_NEED(cx, message);
     ONXI_NEED(cx, onxi_is_kind(kind));
     ONXI_NEED(cx, sink.write);
-    ONXI_CALL(cx, onxi_text_print_text(cx, kind, message, options, NULL, sink));
+    ONXI_OPTIONS(cx, onx_text_options, own, options);
+    ONXI_CALL(cx, onxi_text_print_text(cx, kind, message, &own, NULL, sink));
 }

@@ -22,7 +22,8 @@ function split_arguments(list, out,    n, depth, i, c, word) {
     return n
 }
 function emit(head, list, remark,    n, i, name, type, arg, key, base, kind, result, spoils, passed, variadic, decl, bears, v, made) {
-    head = trim(head); sub(/^(ONX_API|static inline) /, "", head)
+    head = trim(head); if (head ~ /^ONX_API / && head !~ /^ONX_API ONX_(ANY|OWN|EACH)_THREAD /) fail(head ": the declaration does not say which threads may call it (onx/base.h)")
+    sub(/^(ONX_API|static inline) /, "", head); sub(/^ONX_[A-Z]+_THREAD /, "", head)
     match(head, /[A-Za-z0-9_]+$/); name = substr(head, RSTART); result = trim(substr(head, 1, RSTART - 1))
     n = split_arguments(list, arg)
     if (name in seen) return

@@ -175,6 +175,8 @@ onx_status onx_op_register(onx_registry *registry, const onx_op_def *def)
 {
     ONXI_NEED(NULL, registry);
     ONXI_NEED(registry->cx, def);
+    ONXI_OPTIONS(registry->cx, onx_op_def, own, def);
+    def = &own;
     if (!def->name || !*def->name)
         return onxi_fail(registry->cx, ONX_E_MISUSE, ONXI_NOWHERE, "an operator cannot be registered without a name");
     const onx_str domain = onxi_domain_plain(onx_str_of(def->domain ? def->domain : ""));
