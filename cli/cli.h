@@ -116,8 +116,9 @@ void cli_hint(const char *format, ...) ONX_PRINTF(1, 2);
 void cli_report(cli_call *call);
 /* Was any of the printed diagnostics about a limit? */
 bool cli_limit_was_hit(void);
-/* The same for many findings about one model: on a terminal those of one item stand together under its name. */
-void cli_report_grouped(cli_call *call);
+/* The same on standard output, for the findings about a model that are what the command was asked for: on a terminal
+ * those of one item stand together under its name. */
+void cli_report_findings(cli_call *call);
 /* Progress of long work, on a terminal only: done of total (0: unknown), redrawn at most ten times a second.
  * cli_progress_end removes the bar; call it before printing anything else. */
 void cli_progress(const char *what, uint64_t done, uint64_t total);

@@ -1,24 +1,24 @@
-/* cli_message.c - what is said on standard error: errors, diagnostics, progress. */
+/* cli_message.c - what is said on standard error: errors, diagnostics, progress; and findings, which are an answer. */
 #include "cli.h"
 
 #include <stdarg.h>
 #include <time.h>
 
-static void put_severity(onx_severity severity)
+static void put_severity(FILE *to, onx_severity severity)
 {
     static const struct {
         const char *word;
         cli_style style;
     } look[] = { { "note", CLI_CYAN }, { "warning", CLI_YELLOW }, { "error", CLI_RED } };
-    fprintf(stderr, "%s%s%s:%s ", cli_color(stderr, CLI_BOLD), cli_color(stderr, look[severity].style),
-            look[severity].word, cli_color(stderr, CLI_PLAIN));
+    fprintf(to, "%s%s%s:%s ", cli_color(to, CLI_BOLD), cli_color(to, look[severity].style), look[severity].word,
+            cli_color(to, CLI_PLAIN));
 }
 
-static void put_hint(onx_str text)
+static void put_hint(FILE *to, onx_str text)
 {
-    fprintf(stderr, "%shint:%s ", cli_color(stderr, CLI_CYAN), cli_color(stderr, CLI_PLAIN));
-    cli_put_text(stderr, text);
-    fputc('\n', stderr);
+    fprintf(to, "%shint:%s ", cli_color(to, CLI_CYAN), cli_color(to, CLI_PLAIN));
+    cli_put_text(to, text);
+    fputc('\n', to);
 }
 
 int cli_error(const cli_call *call, const char *format, ...)
@@ -33,7 +33,7 @@ int cli_error(const cli_call *call, const char *format, ...)
     fputs(call ? "onx " : "onx: ", stderr);
     if (call)
         fprintf(stderr, "%s: ", call->command->name);
-    put_severity(ONX_ERROR);
+    put_severity(stderr, ONX_ERROR);
     cli_put_text(stderr, onx_str_of(text));
     fputc('\n', stderr);
     return CLI_MISUSE;
@@ -46,65 +46,65 @@ void cli_hint(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    put_hint(onx_str_of(text));
+    put_hint(stderr, onx_str_of(text));
 }
 
 /* ---- diagnostics ---- */
 
 /* The line of text with a caret below the place. Long lines are cut around it. */
-static void put_excerpt(const onx_diag *d)
+static void put_excerpt(FILE *to, const onx_diag *d)
 {
     enum { BEFORE = 60, AFTER = 40 };
     size_t column = d->where.column ? d->where.column - 1 : 0;
     onx_str line = d->excerpt;
     if (column > line.len)
         column = line.len;
-    size_t from = column > BEFORE ? column - BEFORE : 0, to = line.len - column > AFTER ? column + AFTER : line.len;
+    size_t from = column > BEFORE ? column - BEFORE : 0, until = line.len - column > AFTER ? column + AFTER : line.len;
     while (from > 0 && ((unsigned char)line.ptr[from] & 0xc0) == 0x80)
         from--;
-    while (to < line.len && ((unsigned char)line.ptr[to] & 0xc0) == 0x80)
-        to++;
-    fprintf(stderr, "%s%5u |%s ", cli_color(stderr, CLI_DIM), d->where.line, cli_color(stderr, CLI_PLAIN));
+    while (until < line.len && ((unsigned char)line.ptr[until] & 0xc0) == 0x80)
+        until++;
+    fprintf(to, "%s%5u |%s ", cli_color(to, CLI_DIM), d->where.line, cli_color(to, CLI_PLAIN));
     /* Tabs print as one blank, so that the caret stands right. */
     unsigned indent = 0;
-    for (size_t i = from; i < to;) {
+    for (size_t i = from; i < until;) {
         size_t end = i;
-        while (end < to && line.ptr[end] != '\t' && line.ptr[end] != '\r')
+        while (end < until && line.ptr[end] != '\t' && line.ptr[end] != '\r')
             end++;
-        cli_put_text(stderr, onx_str_make(line.ptr + i, end - i));
-        if (end < to)
-            fputc(' ', stderr);
+        cli_put_text(to, onx_str_make(line.ptr + i, end - i));
+        if (end < until)
+            fputc(' ', to);
         if (i < column) {
             size_t stop = end < column ? end : column;
             indent += cli_columns(onx_str_make(line.ptr + i, stop - i)) + (end < column);
         }
-        i = end + (end < to);
+        i = end + (end < until);
     }
-    fprintf(stderr, "\n%s      |%s %*s%s%s^%s\n", cli_color(stderr, CLI_DIM), cli_color(stderr, CLI_PLAIN), (int)indent,
-            "", cli_color(stderr, CLI_BOLD), cli_color(stderr, CLI_GREEN), cli_color(stderr, CLI_PLAIN));
+    fprintf(to, "\n%s      |%s %*s%s%s^%s\n", cli_color(to, CLI_DIM), cli_color(to, CLI_PLAIN), (int)indent, "",
+            cli_color(to, CLI_BOLD), cli_color(to, CLI_GREEN), cli_color(to, CLI_PLAIN));
 }
 
-static void put_place(const char *input, const onx_where *where)
+static void put_place(FILE *to, const char *input, const onx_where *where)
 {
     const char *between = "";
-    fputs(cli_color(stderr, CLI_BOLD), stderr);
+    fputs(cli_color(to, CLI_BOLD), to);
     if (input) {
-        cli_put_text(stderr, onx_str_of(input));
+        cli_put_text(to, onx_str_of(input));
         between = ": ";
     }
     if (where->kind == ONX_AT_TEXT) {
-        fprintf(stderr, input ? ":%u:%u" : "%u:%u", where->line, where->column);
+        fprintf(to, input ? ":%u:%u" : "%u:%u", where->line, where->column);
         between = ": ";
     } else if (where->kind == ONX_AT_BYTE) {
-        fprintf(stderr, "%sbyte %llu", between, (unsigned long long)where->byte);
+        fprintf(to, "%sbyte %llu", between, (unsigned long long)where->byte);
         between = ": ";
     }
     if (where->path.len) {
-        fputs(between, stderr);
-        cli_put_text(stderr, where->path);
+        fputs(between, to);
+        cli_put_text(to, where->path);
         between = ": ";
     }
-    fprintf(stderr, "%s%s", between, cli_color(stderr, CLI_PLAIN));
+    fprintf(to, "%s%s", between, cli_color(to, CLI_PLAIN));
 }
 
 static bool limit_hit;
@@ -115,7 +115,7 @@ bool cli_limit_was_hit(void)
 }
 
 /* Messages name the limit that was reached, where it is one that an option raises. */
-static void put_limit_hint(onx_str message)
+static void put_limit_hint(FILE *to, onx_str message)
 {
     static const struct {
         const char *limit, *hint;
@@ -128,57 +128,57 @@ static void put_limit_hint(onx_str message)
     };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (memmem(message.ptr, message.len, limits[i].limit, strlen(limits[i].limit))) {
-            put_hint(onx_str_of(limits[i].hint));
+            put_hint(to, onx_str_of(limits[i].hint));
             return;
         }
 }
 
 /* What is found, without its place. */
-static void put_finding(const onx_diag *d)
+static void put_finding(FILE *to, const onx_diag *d)
 {
     limit_hit |= d->severity == ONX_ERROR && d->status == ONX_E_LIMIT;
-    put_severity(d->severity);
-    cli_put_text(stderr, d->message);
+    put_severity(to, d->severity);
+    cli_put_text(to, d->message);
     if (d->value.len || d->expected.len) {
-        fputs(" (", stderr);
+        fputs(" (", to);
         if (d->value.len) {
-            fputs(d->where.kind == ONX_AT_TEXT && !d->where.path.len ? "found " : "value ", stderr);
-            cli_put_text(stderr, d->value);
+            fputs(d->where.kind == ONX_AT_TEXT && !d->where.path.len ? "found " : "value ", to);
+            cli_put_text(to, d->value);
         }
         if (d->expected.len) {
-            fputs(d->value.len ? ", expected " : "expected ", stderr);
-            cli_put_text(stderr, d->expected);
+            fputs(d->value.len ? ", expected " : "expected ", to);
+            cli_put_text(to, d->expected);
         }
-        fputc(')', stderr);
+        fputc(')', to);
     }
     if (d->rule)
-        fprintf(stderr, " %s[%s]%s", cli_color(stderr, CLI_DIM), d->rule, cli_color(stderr, CLI_PLAIN));
-    fputc('\n', stderr);
+        fprintf(to, " %s[%s]%s", cli_color(to, CLI_DIM), d->rule, cli_color(to, CLI_PLAIN));
+    fputc('\n', to);
     if (d->excerpt.len && d->where.kind == ONX_AT_TEXT)
-        put_excerpt(d);
+        put_excerpt(to, d);
     if (d->hint.len)
-        put_hint(d->hint);
+        put_hint(to, d->hint);
     else if (d->status == ONX_E_LIMIT)
-        put_limit_hint(d->message);
+        put_limit_hint(to, d->message);
 }
 
-static void put_diag(const cli_call *call, const onx_diag *d)
+static void put_diag(FILE *to, const cli_call *call, const onx_diag *d)
 {
     /* Messages about files name the file themselves. */
     if (d->status == ONX_E_IO && d->where.kind == ONX_AT_NOWHERE)
-        fprintf(stderr, "onx %s: ", call->command->name);
+        fprintf(to, "onx %s: ", call->command->name);
     else
-        put_place(call->input, &d->where);
-    put_finding(d);
+        put_place(to, call->input, &d->where);
+    put_finding(to, d);
 }
 
-static void put_rest(const cli_call *call)
+static void put_rest(FILE *to, const cli_call *call)
 {
     size_t kept = onx_diag_count(call->cx), all = 0;
     for (int s = ONX_NOTE; s <= ONX_ERROR; s++)
         all += onx_diag_total(call->cx, (onx_severity)s);
     if (all > kept)
-        fprintf(stderr, "and %zu more\n", all - kept);
+        fprintf(to, "and %zu more\n", all - kept);
 }
 
 static void forget(cli_call *call)
@@ -187,16 +187,21 @@ static void forget(cli_call *call)
     onx_diag_clear(call->cx);
 }
 
-void cli_report(cli_call *call)
+static void report_to(FILE *to, cli_call *call)
 {
     cli_progress_end();
     size_t kept = onx_diag_count(call->cx);
-    if (kept)
+    if (kept && to != stdout)
         fflush(stdout);
     for (size_t i = 0; i < kept; i++)
-        put_diag(call, onx_diag_get(call->cx, i));
-    put_rest(call);
+        put_diag(to, call, onx_diag_get(call->cx, i));
+    put_rest(to, call);
     forget(call);
+}
+
+void cli_report(cli_call *call)
+{
+    report_to(stderr, call);
 }
 
 /* The part of a path that names an item of the model: graph.node[3] "conv1" (Conv) of
@@ -212,37 +217,37 @@ static onx_str item_of(onx_str path)
     return onx_str_make(path.ptr, n);
 }
 
-void cli_report_grouped(cli_call *call)
+void cli_report_findings(cli_call *call)
 {
-    if (!cli_is_terminal(stderr)) {
-        cli_report(call);
+    FILE *to = stdout;
+    if (!cli_is_terminal(to)) {
+        report_to(to, call);
         return;
     }
     cli_progress_end();
-    fflush(stdout);
     onx_str last = { NULL, 0 };
     for (size_t i = 0; i < onx_diag_count(call->cx); i++) {
         const onx_diag *d = onx_diag_get(call->cx, i);
         onx_str item = item_of(d->where.path);
         if (d->where.kind != ONX_AT_MODEL || !item.len) {
-            put_diag(call, d);
+            put_diag(to, call, d);
             last = (onx_str){ NULL, 0 };
             continue;
         }
         if (!onx_str_equal(item, last)) {
-            fputs(cli_color(stderr, CLI_BOLD), stderr);
-            cli_put_text(stderr, item);
-            fprintf(stderr, "%s\n", cli_color(stderr, CLI_PLAIN));
+            fputs(cli_color(to, CLI_BOLD), to);
+            cli_put_text(to, item);
+            fprintf(to, "%s\n", cli_color(to, CLI_PLAIN));
         }
         last = item;
-        fputs("  ", stderr);
+        fputs("  ", to);
         if (d->where.path.len > item.len + 1) {
-            cli_put_text(stderr, onx_str_make(d->where.path.ptr + item.len + 1, d->where.path.len - item.len - 1));
-            fputs(": ", stderr);
+            cli_put_text(to, onx_str_make(d->where.path.ptr + item.len + 1, d->where.path.len - item.len - 1));
+            fputs(": ", to);
         }
-        put_finding(d);
+        put_finding(to, d);
     }
-    put_rest(call);
+    put_rest(to, call);
     forget(call);
 }
 

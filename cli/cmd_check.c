@@ -1,7 +1,8 @@
-/* cmd_check.c - `onx check`: which rules of ONNX a file breaks, as text, JSON or SARIF; and what the rules are. */
+/* cmd_check.c - `onx check`: which rules of ONNX files break; and what the rules are. */
+#include "cli_check.h"
+#include "cli_files.h"
 #include "cli_opsets.h"
 
-#include <onx/check.h>
 #include <onx/text.h>
 
 #include <stdlib.h>
@@ -106,11 +107,49 @@ static void explain_markdown(void)
     }
 }
 
+/* Letters in capitals, and a number of one digit with its zero: "nd-4" is how people write ND-04. False when the word
+ * is too long for any rule. */
+static bool spell_rule(const char *word, char *out, size_t size)
+{
+    const char *dash = strchr(word, '-');
+    const bool short_number = dash && dash[1] >= '0' && dash[1] <= '9' && !dash[2];
+    const int n = short_number ? snprintf(out, size, "%.*s-0%s", (int)(dash - word), word, dash + 1)
+                               : snprintf(out, size, "%s", word);
+    for (char *p = out; *p; p++)
+        *p = *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
+    return n > 0 && (size_t)n < size;
+}
+
 static const char *rule_candidate(const void *from, int index)
 {
     (void)from;
     const onx_rule *rule = onx_rule_get((size_t)index);
     return rule ? rule->id : NULL;
+}
+
+/* The rule that was meant: the nearest one, or the last of the group where the number is too large. */
+static void suggest_rule(const char *word)
+{
+    char id[32];
+    if (!spell_rule(word, id, sizeof id)) {
+        cli_hint("--explain all prints every rule");
+        return;
+    }
+    const size_t group = strcspn(id, "-");
+    const onx_rule *last = NULL;
+    for (size_t i = 0; i < onx_rule_count(); i++) {
+        const onx_rule *rule = onx_rule_get(i);
+        if (id[group] && strncmp(rule->id, id, group + 1) == 0)
+            last = rule;
+    }
+    const char *nearest = onx_rule_find(onx_str_of(id)) ? id : last ? NULL : cli_nearest(id, rule_candidate, NULL);
+    if (nearest)
+        cli_hint("did you mean %s?", nearest);
+    else if (last)
+        cli_hint("the last rule about %s is %s; --explain %.*s prints them", onx_rule_group(last), last->id, (int)group,
+                 last->id);
+    else
+        cli_hint("--explain all prints every rule");
 }
 
 static int explain(cli_call *call, const char *id)
@@ -147,259 +186,8 @@ static int explain(cli_call *call, const char *id)
     if (found)
         return CLI_OK;
     int status = cli_error(call, "there is no rule %s", id);
-    const char *nearest = cli_nearest(id, rule_candidate, NULL);
-    if (nearest)
-        cli_hint("did you mean %s?", nearest);
+    suggest_rule(id);
     return status;
-}
-
-/* ---- results ---- */
-
-typedef struct result {
-    const char *file;
-    onx_check_summary summary;
-    bool checked; /* false when the file could not even be read */
-} result;
-
-static const char *severity_name(onx_severity severity)
-{
-    static const char *const names[] = { "note", "warning", "error" };
-    return names[severity];
-}
-
-static void print_json(cli_call *call, const result *r)
-{
-    cli_json json = { .to = stdout };
-    cli_json_open(&json, NULL, '{');
-    cli_json_cstr(&json, "file", r->file);
-    cli_json_bool(&json, "valid", !r->summary.errors);
-    cli_json_uint(&json, "errors", r->summary.errors);
-    cli_json_uint(&json, "warnings", r->summary.warnings);
-    cli_json_uint(&json, "notes", r->summary.notes);
-    cli_json_open(&json, "findings", '[');
-    for (size_t i = 0; i < onx_diag_count(call->cx); i++) {
-        const onx_diag *d = onx_diag_get(call->cx, i);
-        cli_json_open(&json, NULL, '{');
-        cli_json_cstr(&json, "rule", d->rule);
-        cli_json_cstr(&json, "severity", severity_name(d->severity));
-        if (d->where.path.len)
-            cli_json_text(&json, "path", d->where.path);
-        if (d->where.kind == ONX_AT_BYTE)
-            cli_json_uint(&json, "byte", d->where.byte);
-        if (d->where.kind == ONX_AT_TEXT) {
-            cli_json_uint(&json, "line", d->where.line);
-            cli_json_uint(&json, "column", d->where.column);
-        }
-        cli_json_text(&json, "message", d->message);
-        if (d->value.len)
-            cli_json_text(&json, "value", d->value);
-        if (d->expected.len)
-            cli_json_text(&json, "expected", d->expected);
-        if (d->hint.len)
-            cli_json_text(&json, "hint", d->hint);
-        cli_json_close(&json, '}');
-    }
-    cli_json_close(&json, ']');
-    cli_json_close(&json, '}');
-}
-
-/* ---- SARIF 2.1.0 ---- */
-
-/* Position of a rule among those that results refer to; rules of the run are listed in the order of all rules. */
-static int64_t rule_index(const bool *used, const onx_rule *rule)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < onx_rule_count(); i++) {
-        if (onx_rule_get(i) == rule)
-            return n;
-        n += used[i];
-    }
-    return -1;
-}
-
-static void sarif_text(cli_json *json, const char *key, const char *text)
-{
-    cli_json_open(json, key, '{');
-    cli_json_cstr(json, "text", text);
-    cli_json_close(json, '}');
-}
-
-static void sarif_help(cli_json *json, const onx_rule *rule)
-{
-    char text[512];
-    bool passes = strncmp(rule->example, "accept: ", 8) == 0;
-    snprintf(text, sizeof text, "%s: %s. Source: %s.", passes ? "Passes" : "Breaks it",
-             passes ? rule->example + 8 : rule->example, rule->source);
-    sarif_text(json, "help", text);
-}
-
-static void sarif_rules(cli_json *json, const bool *used)
-{
-    static const char *const levels[] = { "none", "note", "warning", "error" };
-    cli_json_open(json, "rules", '[');
-    for (size_t i = 0; i < onx_rule_count(); i++) {
-        const onx_rule *rule = onx_rule_get(i);
-        if (!used[i])
-            continue;
-        cli_json_open(json, NULL, '{');
-        cli_json_cstr(json, "id", rule->id);
-        sarif_text(json, "shortDescription", onx_rule_group(rule));
-        sarif_text(json, "fullDescription", rule->text);
-        sarif_help(json, rule);
-        cli_json_open(json, "defaultConfiguration", '{');
-        cli_json_bool(json, "enabled", !(rule->flags & ONX_RULE_OFF));
-        cli_json_cstr(json, "level", levels[rule->severity]);
-        cli_json_close(json, '}');
-        cli_json_open(json, "properties", '{');
-        cli_json_cstr(json, "source", rule->source);
-        cli_json_close(json, '}');
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-}
-
-/* A file name as a URI reference: everything but plain characters is escaped. */
-static void sarif_uri(cli_json *json, const char *file)
-{
-    char uri[3 * 4096 + 1];
-    size_t n = 0;
-    for (const char *p = file; *p && n + 4 < sizeof uri; p++) {
-        unsigned char c = (unsigned char)*p;
-        bool plain =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~/", c) != NULL;
-        if (plain && c)
-            uri[n++] = (char)c;
-        else
-            n += (size_t)snprintf(uri + n, sizeof uri - n, "%%%02X", c);
-    }
-    cli_json_text(json, "uri", onx_str_make(uri, n));
-}
-
-/* Columns of SARIF are characters, ours bytes. Without the line, which is left out where it is very long, they count
- * as they are. */
-static uint32_t sarif_column(const onx_diag *d)
-{
-    uint32_t column = d->where.column ? d->where.column : 1, n = column;
-    for (uint32_t i = 0; d->excerpt.len && i + 1 < column && i < d->excerpt.len; i++)
-        n -= ((unsigned char)d->excerpt.ptr[i] & 0xc0) == 0x80;
-    return n;
-}
-
-static void sarif_location(cli_json *json, const char *file, const onx_diag *d)
-{
-    const onx_where *where = &d->where;
-    cli_json_open(json, "locations", '[');
-    cli_json_open(json, NULL, '{');
-    cli_json_open(json, "physicalLocation", '{');
-    cli_json_open(json, "artifactLocation", '{');
-    sarif_uri(json, file);
-    cli_json_close(json, '}');
-    if (where->kind == ONX_AT_BYTE) {
-        cli_json_open(json, "region", '{');
-        cli_json_uint(json, "byteOffset", where->byte);
-        cli_json_uint(json, "byteLength", 0);
-        cli_json_close(json, '}');
-    } else if (where->kind == ONX_AT_TEXT && where->line) {
-        cli_json_open(json, "region", '{');
-        cli_json_uint(json, "startLine", where->line);
-        cli_json_uint(json, "startColumn", sarif_column(d));
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, '}');
-    if (where->path.len) {
-        cli_json_open(json, "logicalLocations", '[');
-        cli_json_open(json, NULL, '{');
-        cli_json_text(json, "fullyQualifiedName", where->path);
-        cli_json_cstr(json, "kind", "element");
-        cli_json_close(json, '}');
-        cli_json_close(json, ']');
-    }
-    cli_json_close(json, '}');
-    cli_json_close(json, ']');
-}
-
-static void sarif_message(cli_json *json, const onx_diag *d)
-{
-    char text[2048];
-    size_t n = 0;
-    const struct {
-        const char *lead;
-        onx_str part;
-    } parts[] = { { "", d->message }, { "; found ", d->value }, { "; expected ", d->expected }, { "; ", d->hint } };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].part.len && n < sizeof text)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s", parts[i].lead, ONX_ARG(parts[i].part));
-    cli_json_open(json, "message", '{');
-    cli_json_text(json, "text", onx_str_make(text, n < sizeof text ? n : sizeof text - 1));
-    cli_json_close(json, '}');
-}
-
-static int print_sarif(cli_call *call, const result *r)
-{
-    bool *used = calloc(onx_rule_count(), sizeof *used);
-    cli_json json = { .to = stdout };
-    if (!used)
-        return cli_error(call, "out of memory");
-    for (size_t i = 0; i < onx_diag_count(call->cx); i++)
-        for (size_t j = 0; j < onx_rule_count(); j++)
-            if (onx_diag_get(call->cx, i)->rule && strcmp(onx_diag_get(call->cx, i)->rule, onx_rule_get(j)->id) == 0)
-                used[j] = true;
-    cli_json_open(&json, NULL, '{');
-    cli_json_cstr(&json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    cli_json_cstr(&json, "version", "2.1.0");
-    cli_json_open(&json, "runs", '[');
-    cli_json_open(&json, NULL, '{');
-    cli_json_open(&json, "tool", '{');
-    cli_json_open(&json, "driver", '{');
-    cli_json_cstr(&json, "name", "onx");
-    cli_json_cstr(&json, "version", ONX_VERSION);
-    sarif_rules(&json, used);
-    cli_json_close(&json, '}');
-    cli_json_close(&json, '}');
-    cli_json_open(&json, "invocations", '[');
-    cli_json_open(&json, NULL, '{');
-    cli_json_bool(&json, "executionSuccessful", r->checked);
-    cli_json_close(&json, '}');
-    cli_json_close(&json, ']');
-    cli_json_open(&json, "results", '[');
-    for (size_t i = 0; i < onx_diag_count(call->cx); i++) {
-        const onx_diag *d = onx_diag_get(call->cx, i);
-        const onx_rule *rule = d->rule ? onx_rule_find(onx_str_of(d->rule)) : NULL;
-        cli_json_open(&json, NULL, '{');
-        if (rule) {
-            cli_json_cstr(&json, "ruleId", rule->id);
-            cli_json_int(&json, "ruleIndex", rule_index(used, rule));
-        }
-        cli_json_cstr(&json, "level", severity_name(d->severity));
-        sarif_message(&json, d);
-        sarif_location(&json, r->file, d);
-        cli_json_close(&json, '}');
-    }
-    cli_json_close(&json, ']');
-    cli_json_cstr(&json, "columnKind", "unicodeCodePoints");
-    cli_json_close(&json, '}');
-    cli_json_close(&json, ']');
-    cli_json_close(&json, '}');
-    free(used);
-    return CLI_OK;
-}
-
-static const char *plural(size_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-static void print_summary(cli_call *call, const result *r)
-{
-    const onx_check_summary *s = &r->summary;
-    cli_style style = s->errors ? CLI_RED : s->warnings ? CLI_YELLOW : CLI_GREEN;
-    (void)call;
-    printf("%s: %s%s%s", r->file, cli_color(stdout, style), s->errors ? "invalid" : "valid",
-           cli_color(stdout, CLI_PLAIN));
-    if (s->errors || s->warnings || s->notes)
-        printf(", %zu error%s, %zu warning%s, %zu note%s", s->errors, plural(s->errors), s->warnings,
-               plural(s->warnings), s->notes, plural(s->notes));
-    putchar('\n');
 }
 
 /* ---- the call ---- */
@@ -483,31 +271,8 @@ static const struct {
     { "quiet", ONX_CHECK_NO_NOTES },
 };
 
-static int finish(cli_call *call, result *r, onx_status status)
-{
-    const char *format = cli_value(call, "format");
-    int exit_status = cli_exit(call, status);
-    call->input = r->file;
-    if (cli_has(call, "json") || (format && strcmp(format, "json") == 0)) {
-        print_json(call, r);
-    } else if (format && strcmp(format, "sarif") == 0) {
-        int failed = print_sarif(call, r);
-        if (failed)
-            return failed;
-    } else {
-        cli_report_grouped(call);
-        if (!cli_has(call, "quiet") && exit_status != CLI_MISUSE)
-            print_summary(call, r);
-        return exit_status;
-    }
-    if (exit_status == CLI_MISUSE)
-        cli_report(call);
-    onx_diag_clear(call->cx);
-    return exit_status;
-}
-
 /* Findings of the reader are counted with those of the checker, of which some may not have been kept. */
-static void add_readers(cli_call *call, result *r)
+static void add_readers(cli_call *call, check_result *r)
 {
     size_t kept[3] = { 0, 0, 0 };
     size_t *const counts[3] = { &r->summary.notes, &r->summary.warnings, &r->summary.errors };
@@ -518,39 +283,79 @@ static void add_readers(cli_call *call, result *r)
         *counts[s] += kept[s];
 }
 
-static int check_file(cli_call *call, onx_check_options *o)
+typedef struct run {
+    cli_call *call;
+    const onx_check_options *options;
+    check_report report;
+    int status; /* the worst of all files */
+} run;
+
+static void check_file(void *user, const char *path)
 {
-    cli_opsets docs = { .count = 0 };
+    run *all = user;
+    cli_call *call = all->call;
     onx_doc *doc = NULL;
-    result r = { .file = call->operand[0] };
-    onx_status status = cli_opsets_open(call, &docs);
-    if (status != ONX_OK)
-        r.file = call->input ? call->input : r.file;
-    o->registry = docs.registry;
-    size_t before = onx_diag_count(call->cx);
-    if (status == ONX_OK)
-        status = cli_load(call, call->operand[0], cli_kind(call), &doc);
+    check_result r = { .file = strcmp(path, "-") == 0 ? "standard input" : path };
+    call->told = false;
+    onx_status status = cli_load(call, path, cli_kind(call), &doc);
     if (status == ONX_OK) {
         r.checked = true;
-        status = onx_check(call->cx, doc, o, &r.summary);
+        status = onx_check(call->cx, doc, all->options, &r.summary);
     }
     add_readers(call, &r);
-    if (status == ONX_OK && o->flags & ONX_CHECK_STRICT && r.summary.warnings)
+    if (status == ONX_OK && all->options->flags & ONX_CHECK_STRICT && r.summary.warnings)
         status = ONX_E_INVALID; /* warnings of the reader */
     if (doc)
-        (void)onx_text_locate(doc, before); /* without memory findings have their paths alone */
-    int exit_status = finish(call, &r, status);
+        (void)onx_text_locate(doc, 0); /* without memory findings have their paths alone */
+    r.exit_status = cli_exit(call, status);
+    call->input = r.file;
+    check_report_file(&all->report, &r);
+    all->status = r.exit_status > all->status ? r.exit_status : all->status;
+    onx_diag_clear(call->cx);
     onx_doc_free(doc);
+}
+
+/* What a folder is searched for: the extensions that nothing but models have. */
+static bool is_model(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && (strcmp(dot, ".onnx") == 0 || strcmp(dot, ".onnxtxt") == 0);
+}
+
+static int check_all(cli_call *call, onx_check_options *o)
+{
+    cli_opsets docs = { .count = 0 };
+    onx_status status = cli_opsets_open(call, &docs);
+    if (status != ONX_OK) {
+        int failed = cli_exit(call, status);
+        cli_opsets_close(&docs);
+        return failed;
+    }
+    o->registry = docs.registry;
+    run all = { .call = call, .options = o };
+    if (!check_report_begin(&all.report, call)) {
+        cli_opsets_close(&docs);
+        return CLI_MISUSE;
+    }
+    for (int i = 0; i < call->operand_count; i++) {
+        uint64_t before = all.report.files;
+        if (!cli_each_file(call, call->operand[i], is_model, check_file, &all))
+            all.status = CLI_MISUSE;
+        else if (all.report.files == before)
+            all.status = cli_error(call, "%s: no .onnx or .onnxtxt file is there", call->operand[i]);
+    }
+    check_report_end(&all.report);
+    call->input = NULL;
     cli_opsets_close(&docs);
-    return exit_status;
+    return all.status;
 }
 
 static int run_check(cli_call *call)
 {
     if (cli_has(call, "explain"))
         return explain(call, cli_value(call, "explain"));
-    if (call->operand_count != 1)
-        return cli_error(call, "give one file, or --explain RULE");
+    if (!call->operand_count)
+        return cli_error(call, "give a file or a folder, or --explain RULE");
     const char *format = cli_value(call, "format");
     if (format && strcmp(format, "markdown") == 0)
         return cli_error(call, "--format markdown goes with --explain all");
@@ -579,7 +384,7 @@ static int run_check(cli_call *call)
     else if (read_opsets(call, arena, &o)) {
         o.only = only;
         o.ignore = ignore;
-        status = check_file(call, &o);
+        status = check_all(call, &o);
     }
     onx_arena_free(arena);
     free(texts[0]);
@@ -615,11 +420,14 @@ static const cli_option options[] = {
 const cli_command cmd_check = {
     .name = "check",
     .summary = "find what breaks the rules of ONNX",
-    .operands = "[FILE]",
-    .help = "Checks everything and reports every finding with the rule it breaks, in order of place. Exit status 1\n"
-            "means that there are errors. Rules have stable ids; --explain T-04 prints one, --explain T a group.\n"
-            "What is found in ONNX text has line and column, too.\n",
+    .operands = "[FILE...]",
+    .help = "Checks everything and reports every finding with the rule it breaks, in order of place, on standard\n"
+            "output. Exit status 1 means that there are errors, 2 that a file could not be read. Rules have stable\n"
+            "ids; --explain T-04 prints one, --explain T a group. What is found in ONNX text has line and column,\n"
+            "too. Of a folder all .onnx and .onnxtxt files are checked, those of folders in it as well; hidden ones\n"
+            "are left out, and links to folders are not followed.\n",
     .example = "onx check model.onnx\n"
+               "onx check --full models/ | grep ND-20\n"
                "onx check --full --format sarif model.onnx > findings.sarif\n"
                "onx check --as node --opset =17 --ir-version 8 node.pb\n"
                "onx check --explain T-04\n",

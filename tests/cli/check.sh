@@ -18,33 +18,33 @@ expect 0 "$ONX" check --full --quiet good.onnxtxt
 
 expect 1 "$ONX" check bad.onnxtxt
 says out '3 errors, 1 warning'
-says err 'graph.node[0] (Relu).input[0]'
-says err '"q" is not defined'
-says err '[G-07]'
-says err 'did you mean alpha?'
-says err 'did you mean Relu?'
-says err '[N-03]'
+says out 'graph.node[0] (Relu).input[0]'
+says out '"q" is not defined'
+says out '[G-07]'
+says out 'did you mean alpha?'
+says out 'did you mean Relu?'
+says out '[N-03]'
 # findings come in order of place
-grep -o '\[[A-Z]*-[0-9]*\]' err | tr -d '\n' >order
+grep -o '\[[A-Z]*-[0-9]*\]' out | tr -d '\n' >order
 [ "$(cat order)" = "[G-24][G-07][ND-17][ND-04][N-03]" ] || fail "findings are not in order of place: $(cat order)"
 
 # what was read from text has line and column, and the path as well
-says err 'bad.onnxtxt:2:43: graph.node[0] (Relu).input[0]: error: "q" is not defined'
-says err '(value q) [G-07]'
-says err '    2 | g (float[N] x) => (float[N] y) { a = Relu(q) [n] b = LeakyRelu'
-says err '      |                                           ^'
+says out 'bad.onnxtxt:2:43: graph.node[0] (Relu).input[0]: error: "q" is not defined'
+says out '(value q) [G-07]'
+says out '    2 | g (float[N] x) => (float[N] y) { a = Relu(q) [n] b = LeakyRelu'
+says out '      |                                           ^'
 expect 1 "$ONX" check bad.onnxtxt --json
 says out '"path": "graph.node[0] (Relu).input[0]"'
 says out '"line": 2'
 says out '"column": 43'
 expect 0 "$ONX" convert bad.onnxtxt bad.onnx
 expect 1 "$ONX" check bad.onnx
-says err 'bad.onnx: graph.node[0] (Relu).input[0]: error: "q" is not defined'
+says out 'bad.onnx: graph.node[0] (Relu).input[0]: error: "q" is not defined'
 expect 1 "$ONX" check bad.onnx --json
 grep -q '"line"' out && fail "findings in a binary file have lines"
 # from a pipe, which cannot be read twice
 "$ONX" check - <bad.onnxtxt >out 2>err
-says err '-:2:43: graph.node[0] (Relu).input[0]: error: '
+says out 'standard input:2:43: graph.node[0] (Relu).input[0]: error: '
 # names may look like paths
 cat >odd.onnxtxt <<'EOF'
 <ir_version: 10, opset_import: ["" : 21]>
@@ -55,12 +55,48 @@ g (float[N] x) => (float[N] y) {
 }
 EOF
 expect 1 "$ONX" check --only ND-09,G-07 odd.onnxtxt
-says err 'odd.onnxtxt:3:3: graph.node[0] "n".input[0]" (Relu): error: Relu-14 does not take 2 inputs'
-says err 'odd.onnxtxt:5:12: graph.node[1] (Relu).input[0]: error: '
+says out 'odd.onnxtxt:3:3: graph.node[0] "n".input[0]" (Relu): error: Relu-14 does not take 2 inputs'
+says out 'odd.onnxtxt:5:12: graph.node[1] (Relu).input[0]: error: '
+# Findings, the line of the file and the total are one stream; what makes the call fail is said on the other as well.
+expect 1 "$ONX" check bad.onnxtxt
+says err 'bad.onnxtxt is invalid'
+[ "$(wc -l <err)" -eq 1 ] || fail "more than one line on standard error: $(cat err)"
+
+# many files, and folders: a line each, then the total
+mkdir -p many/deep/.hidden many/empty
+cp good.onnxtxt many/a.onnxtxt
+cp bad.onnx many/deep/b.onnx
+cp bad.onnx many/deep/.hidden/c.onnx
+echo '{}' >many/config.json
+ln -s .. many/deep/up
+expect 1 "$ONX" check good.onnxtxt many
+says out 'good.onnxtxt: valid'
+says out 'many/a.onnxtxt: valid'
+says out 'many/deep/b.onnx: graph.node[0] (Relu).input[0]: error: "q" is not defined'
+says out 'many/deep/b.onnx: invalid, 3 errors'
+says out '3 files: 2 valid, 1 invalid; 3 errors, 1 warning'
+says err '1 of 3 files is invalid'
+expect 0 "$ONX" check good.onnxtxt many/a.onnxtxt
+says out '2 files: 2 valid, 0 invalid; 0 errors'
+expect 1 "$ONX" check --json many
+says out '"checked": 2'
+says out '"file": "many/deep/b.onnx"'
+if command -v python3 >/dev/null; then
+    python3 -c 'import json; d = json.load(open("out")); assert [f["valid"] for f in d["files"]] == [True, False], d' ||
+        fail "the JSON of two files"
+fi
+# A file that cannot be read is named, and the others are checked all the same.
+expect 2 "$ONX" check missing.onnx many
+says err 'missing.onnx'
+says out 'many/deep/b.onnx: invalid'
+says out '3 files: 1 valid, 1 invalid, 1 unreadable'
+expect 2 "$ONX" check many/empty
+says err 'no .onnx or .onnxtxt file is there'
+
 # parts
 printf '# a comment\ny = Relu(x, z)\n' >node.onnxtxt
 expect 1 "$ONX" check --as node --opset =21 node.onnxtxt
-says err 'node.onnxtxt:2:1: NodeProto: error: '
+says out 'node.onnxtxt:2:1: NodeProto: error: '
 
 expect 1 "$ONX" check --only G-07 bad.onnxtxt
 says out '1 error, 0 warnings'
@@ -74,13 +110,13 @@ says out '1 error, 0 warnings'
 # V-04 is reported as G-14
 echo 'ir_version: 3 opset_import { version: 8 } graph { name: "g" initializer { name: "w" dims: 1 data_type: 1 float_data: 1 } }' >old.textproto
 expect 1 "$ONX" check --only V-04 old.textproto
-says err '[G-14]'
+says out '[G-14]'
 expect 0 "$ONX" check --ignore G-14 old.textproto
 expect 2 "$ONX" check --only X-99 bad.onnxtxt
 says err 'no rule or group of rules X-99'
 expect 1 "$ONX" check --max-errors 1 bad.onnxtxt
 says out '3 errors'
-[ "$(grep -c ': error: ' err)" -eq 1 ] || fail "--max-errors 1 shows more than one error"
+[ "$(grep -c ': error: ' out)" -eq 1 ] || fail "--max-errors 1 shows more than one error"
 expect 2 "$ONX" check
 expect 2 "$ONX" check missing.onnx
 
@@ -90,7 +126,7 @@ op_type: "Relu" input: "x" output: "y"
 EOF
 expect 0 "$ONX" check --as node --opset =17 --ir-version 8 node.textproto
 expect 1 "$ONX" check --as node --opset ai.onnx.ml=3 node.textproto
-says err '[O-10]'
+says out '[O-10]'
 expect 2 "$ONX" check --as node --opset =x node.textproto
 
 # operator-set documents
@@ -102,10 +138,10 @@ cat >custom.onnxtxt <<'EOF'
 g (float[N] x) => (float[N] y) { z = com.example.F(x) y = com.example.G(z) }
 EOF
 expect 0 "$ONX" check custom.onnxtxt
-says err '[ND-06]'
+says out '[ND-06]'
 expect 1 "$ONX" check --opset-doc set.textproto custom.onnxtxt
 says out '1 error'
-says err 'has no operator G'
+says out 'has no operator G'
 
 # JSON
 expect 1 "$ONX" check --json bad.onnxtxt
@@ -122,6 +158,12 @@ expect 0 "$ONX" check --explain T
 expect 0 "$ONX" check --explain all --format json
 [ "$(grep -c '"level"' out)" -eq 414 ] || fail "--explain all does not print 414 rules"
 expect 2 "$ONX" check --explain T-99
+says err 'the last rule about Dense tensors is T-35'
+expect 2 "$ONX" check --explain nd-4
+says err 'did you mean ND-04?'
+expect 0 "$ONX" check --explain nd-04
+expect 2 "$ONX" check --explain nodes
+says err 'hint: '
 expect 0 "$ONX" check --explain all --format markdown
 same out "$ONX_SOURCE_DIR/docs/rules.md" # when stale: onx check --explain all --format markdown > docs/rules.md
 
@@ -138,11 +180,11 @@ g (float[2] x, float[3] y, bool[2] c) => (float[2] z) {
 }
 EOF
 expect 1 "$ONX" check --full several.onnxtxt
-says err '"q" is not defined'
-says err 'graph.node[2] "n2" (Add): error'
-says err 'graph.node[3] "n3" (Transpose): error'
-says err 'alhpa'
-says err 'values are not known, so rules about types'
-says err 'what inference says of nodes with errors is left out'
-grep -q 'node\[1\].*error' err && fail "a node is blamed for what came before it"
+says out '"q" is not defined'
+says out 'graph.node[2] "n2" (Add): error'
+says out 'graph.node[3] "n3" (Transpose): error'
+says out 'alhpa'
+says out 'values are not known, so rules about types'
+says out 'what inference says of nodes with errors is left out'
+grep -q 'node\[1\].*error' out && fail "a node is blamed for what came before it"
 done_testing

@@ -6,6 +6,6 @@ data=${ONX_CONFORMANCE_DIR:-}
 find "$data" -name model.onnx | sort >models
 [ -s models ] || skip "no models in $data"
 while read -r model; do
-    "$ONX" check --full --quiet "$model" >out 2>err || { fail "$model"; sed 's/^/    /' err | head -n 3; }
+    "$ONX" check --full --quiet "$model" >out 2>err || { fail "$model"; sed 's/^/    /' out | head -n 3; }
 done <models
 done_testing

@@ -25,4 +25,8 @@ python3 "$ONX_SOURCE_DIR/tests/cli/check_sarif.py" out 0 || fail "the empty log"
 expect 1 "$ONX" check --format sarif cut.onnx
 python3 "$ONX_SOURCE_DIR/tests/cli/check_sarif.py" out 1 || fail "the log of a file that cannot be read"
 says out '"byteOffset"'
+# Several files are results of one run, and rules are listed once.
+expect 1 "$ONX" check --format sarif 'a model.onnxtxt' good.onnxtxt wide.onnxtxt
+python3 "$ONX_SOURCE_DIR/tests/cli/check_sarif.py" out 6 || fail "the log of three files"
+says out 'wide.onnxtxt'
 done_testing

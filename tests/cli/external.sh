@@ -117,7 +117,7 @@ case $? in
     expect 0 "$ONX" check --checksums moved.onnx
     printf X >>weights.bin
     expect 1 "$ONX" check --checksums moved.onnx
-    says err E-19
+    says out E-19
     ;;
 *)
     says err "needs libcrypto"

@@ -104,8 +104,8 @@ expect 0 "$ONX" infer places.onnxtxt
 says err 'places.onnxtxt:6:7: graph.node[0] (If).then_branch.node[0] (Concat): warning: axis 7 is out of range'
 says err 'places.onnxtxt:16:3: graph.node[1] (F) function F node[1] (Concat): warning: axis 8 is out of range'
 "$ONX" check --full places.onnxtxt >out 2>err
-says err 'places.onnxtxt:6:7: graph.node[0] (If).then_branch.node[0] (Concat): '
-says err 'places.onnxtxt:16:3: graph.node[1] (F) function F node[1] (Concat): error: axis 8 is out of range'
+says out 'places.onnxtxt:6:7: graph.node[0] (If).then_branch.node[0] (Concat): '
+says out 'places.onnxtxt:16:3: graph.node[1] (F) function F node[1] (Concat): error: axis 8 is out of range'
 cat >run.onnxtxt <<'EOF'
 <ir_version: 10, opset_import: ["" : 21]>
 g (float[N] x) => (float[M] y) {
