@@ -1,4 +1,6 @@
 /* cmd_test.c - `onx test`: test cases in the layout of the ONNX backend tests. */
+#include "cli_files.h"
+#include "cli_test.h"
 #include "cli_value.h"
 
 #include <onx/op.h>
@@ -6,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <float.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -15,53 +16,16 @@ typedef struct tolerance {
 } tolerance;
 
 typedef struct tally {
-    unsigned passed, failed;
+    test_report report;
     tolerance bounds;
     onx_session_options options;
     onx_run_options limits;
-    bool verbose;
 } tally;
 
 static bool exists(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0;
-}
-
-/* "DIR/NAME"; NULL, said, when out of memory. */
-static char *join(const cli_call *call, const char *dir, const char *name)
-{
-    size_t n = strlen(dir), room = n + strlen(name) + 2;
-    char *out = malloc(room);
-    if (out)
-        snprintf(out, room, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
-    else
-        cli_error(call, "out of memory");
-    return out;
-}
-
-static void failure(cli_call *call, const char *dir, const char *format, ...) ONX_PRINTF(3, 4);
-static void failure(cli_call *call, const char *dir, const char *format, ...)
-{
-    char text[600];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    cli_progress_end();
-    printf("%sFAIL%s ", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
-    cli_put_text(stdout, onx_str_of(dir));
-    printf(": ");
-    cli_put_text(stdout, onx_str_of(text));
-    putchar('\n');
-    for (size_t i = 0; i < onx_diag_count(call->cx); i++) {
-        char line[800];
-        onx_diag_format(onx_diag_get(call->cx, i), line, sizeof line);
-        printf("     ");
-        cli_put_text(stdout, onx_str_of(line));
-        putchar('\n');
-    }
-    onx_diag_clear(call->cx);
 }
 
 /* ---- which results can be compared by value ---- */
@@ -164,7 +128,7 @@ static bool has_random(onx_doc *doc, onx_value *const *inputs)
 /* A data.json beside the model may give "rtol" and "atol". */
 static tolerance bounds_of(const cli_call *call, const char *dir, tolerance bounds)
 {
-    char *path = join(call, dir, "data.json");
+    char *path = cli_join(call, dir, "data.json");
     FILE *f = path ? fopen(path, "rb") : NULL;
     free(path);
     if (!f)
@@ -187,7 +151,7 @@ static char *numbered(const cli_call *call, const char *dir, const char *what, u
 {
     char name[64];
     snprintf(name, sizeof name, "%s_%u.pb", what, index);
-    return join(call, dir, name);
+    return cli_join(call, dir, name);
 }
 
 static uint32_t count_files(const cli_call *call, const char *dir, const char *what)
@@ -224,9 +188,10 @@ static uint32_t port_of(onx_session *s, uint32_t file, uint32_t files)
 }
 
 /* Values of files what_0.pb, what_1.pb, ... up to the first that is missing; false when one cannot be read. */
-static bool load_set(cli_call *call, onx_session *s, const char *dir, const char *what, bool inputs, onx_value **values,
-                     uint32_t *count)
+static bool load_set(test_report *report, onx_session *s, const char *dir, const char *what, bool inputs,
+                     onx_value **values, uint32_t *count)
 {
+    cli_call *call = report->call;
     uint32_t room = inputs ? onx_session_input_count(s) : onx_session_output_count(s);
     uint32_t files = count_files(call, dir, what);
     for (*count = 0;; ++*count) {
@@ -246,7 +211,7 @@ static bool load_set(cli_call *call, onx_session *s, const char *dir, const char
                 retype(port.type, values[at]);
         }
         if (status != ONX_OK) {
-            failure(call, path, at < room ? "cannot be read" : "the model has only %u %ss", room, what);
+            test_case_say(report, path, at < room ? "cannot be read" : "the model has only %u %ss", room, what);
             free(path);
             return false;
         }
@@ -281,8 +246,8 @@ static bool plausible_dropout(onx_doc *doc, onx_value *const *inputs, onx_value 
 }
 
 /* How many outputs were compared; -1 after a failure. */
-static int compare(cli_call *call, onx_doc *doc, onx_session *s, const char *dir, onx_value *const *in, onx_value **got,
-                   onx_value **want, uint32_t count, bool by_value, tolerance bounds)
+static int compare(test_report *report, onx_doc *doc, onx_session *s, const char *dir, onx_value *const *in,
+                   onx_value **got, onx_value **want, uint32_t count, bool by_value, tolerance bounds)
 {
     int compared = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -298,10 +263,10 @@ static int compare(cli_call *call, onx_doc *doc, onx_session *s, const char *dir
         if (!same) {
             onx_str name = onx_session_output(s, i).name;
             if (d.different)
-                failure(call, dir, "output %u \"%.*s\" differs at element %llu (%llu differ): %s", i, ONX_ARG(name),
-                        (unsigned long long)d.index, (unsigned long long)d.different, d.text);
+                test_case_say(report, dir, "output %u \"%.*s\" differs at element %llu (%llu differ): %s", i,
+                              ONX_ARG(name), (unsigned long long)d.index, (unsigned long long)d.different, d.text);
             else
-                failure(call, dir, "output %u \"%.*s\" differs in %s: %s", i, ONX_ARG(name), d.what, d.text);
+                test_case_say(report, dir, "output %u \"%.*s\" differs in %s: %s", i, ONX_ARG(name), d.what, d.text);
             return -1;
         }
         compared++;
@@ -316,7 +281,7 @@ static void free_all(onx_value **values, uint32_t count)
     free(values);
 }
 
-static bool run_set(cli_call *call, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds,
+static bool run_set(test_report *report, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds,
                     const onx_run_options *limits)
 {
     uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s), given = 0, expected = 0;
@@ -324,19 +289,19 @@ static bool run_set(cli_call *call, onx_doc *doc, onx_session *s, const char *di
               **want = calloc(no + 1u, sizeof *want);
     bool good = in && got && want;
     if (!good)
-        failure(call, dir, "out of memory");
-    good = good && load_set(call, s, dir, "input", true, in, &given) &&
-           load_set(call, s, dir, "output", false, want, &expected);
+        test_case_say(report, dir, "out of memory");
+    good = good && load_set(report, s, dir, "input", true, in, &given) &&
+           load_set(report, s, dir, "output", false, want, &expected);
     if (good && !expected) {
-        failure(call, dir, "no expected output is there");
+        test_case_say(report, dir, "no expected output is there");
         good = false;
     }
-    if (good && onx_session_run_with(s, call->cx, (const onx_value *const *)in, got, limits) != ONX_OK) {
-        failure(call, dir, "the run failed");
+    if (good && onx_session_run_with(s, report->call->cx, (const onx_value *const *)in, got, limits) != ONX_OK) {
+        test_case_say(report, dir, "the run failed");
         good = false;
     }
     if (good)
-        good = compare(call, doc, s, dir, in, got, want, expected, !has_random(doc, in), bounds) > 0;
+        good = compare(report, doc, s, dir, in, got, want, expected, !has_random(doc, in), bounds) > 0;
     free_all(in, ni);
     free_all(got, no);
     free_all(want, no);
@@ -350,47 +315,45 @@ static int is_set(const struct dirent *entry)
     return strncmp(entry->d_name, "test_data_set_", 14) == 0;
 }
 
-static bool run_sets(cli_call *call, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds,
-                     const onx_run_options *limits)
+static test_outcome run_sets(test_report *report, onx_doc *doc, onx_session *s, const char *dir, tolerance bounds,
+                             const onx_run_options *limits)
 {
     struct dirent **list = NULL;
     int n = scandir(dir, &list, is_set, alphasort);
-    bool good = n > 0;
-    if (!good)
-        failure(call, dir, "no test_data_set_* is there");
+    test_outcome outcome = n > 0 ? TEST_PASSED : TEST_SKIPPED;
+    if (n <= 0)
+        test_case_say(report, dir, "no test_data_set_* is there");
     for (int i = 0; i < n; i++) {
-        char *set = join(call, dir, list[i]->d_name);
-        good &= set && run_set(call, doc, s, set, bounds, limits);
+        char *set = cli_join(report->call, dir, list[i]->d_name);
+        if (!set || !run_set(report, doc, s, set, bounds, limits))
+            outcome = TEST_FAILED;
         free(set);
         free(list[i]);
     }
     free(list);
-    return good;
+    return outcome;
 }
 
-static void run_case(cli_call *call, const char *dir, tally *t)
+static void run_case(tally *t, const char *dir)
 {
-    char *path = join(call, dir, "model.onnx");
+    test_report *report = &t->report;
+    cli_call *call = report->call;
+    char *path = cli_join(call, dir, "model.onnx");
     onx_doc *doc = NULL;
     onx_session *s = NULL;
-    bool good = false;
+    test_outcome outcome = TEST_FAILED;
+    test_case_begin(report);
     if (!path || cli_load_as(call, path, ONX_KIND_MODEL, ONX_FORMAT_BINARY, &doc) != ONX_OK)
-        failure(call, dir, "the model cannot be read");
+        test_case_say(report, dir, "the model cannot be read");
     else if (onx_session_new(call->cx, doc, &t->options, &s) != ONX_OK)
-        failure(call, dir, "the model cannot be planned");
+        test_case_say(report, dir, "the model cannot be planned");
     else
-        good = run_sets(call, doc, s, dir, bounds_of(call, dir, t->bounds), &t->limits);
+        outcome = run_sets(report, doc, s, dir, bounds_of(call, dir, t->bounds), &t->limits);
     onx_session_free(s);
     onx_doc_free(doc);
     free(path);
     call->input = NULL;
-    if (good)
-        t->passed++;
-    else
-        t->failed++;
-    if (good && t->verbose)
-        printf("ok   %s\n", dir);
-    onx_diag_clear(call->cx);
+    test_case_end(report, dir, outcome);
 }
 
 static int not_hidden(const struct dirent *entry)
@@ -399,23 +362,23 @@ static int not_hidden(const struct dirent *entry)
 }
 
 /* A case itself, or a folder of cases (and of folders of cases). */
-static unsigned run_folder(cli_call *call, const char *dir, tally *t, unsigned depth)
+static unsigned run_folder(tally *t, const char *dir, unsigned depth)
 {
-    char *model = join(call, dir, "model.onnx");
+    cli_call *call = t->report.call;
+    char *model = cli_join(call, dir, "model.onnx");
     bool is_case = model && exists(model);
     free(model);
     if (is_case) {
-        run_case(call, dir, t);
+        run_case(t, dir);
         return 1;
     }
     struct dirent **list = NULL;
     int n = depth < 4 ? scandir(dir, &list, not_hidden, alphasort) : 0;
     unsigned cases = 0;
     for (int i = 0; i < n; i++) {
-        char *sub = join(call, dir, list[i]->d_name);
-        struct stat st;
-        if (sub && stat(sub, &st) == 0 && S_ISDIR(st.st_mode) && !is_set(list[i]))
-            cases += run_folder(call, sub, t, depth + 1);
+        char *sub = cli_join(call, dir, list[i]->d_name);
+        if (sub && cli_is_folder(sub) && !is_set(list[i]))
+            cases += run_folder(t, sub, depth + 1);
         free(sub);
         free(list[i]);
     }
@@ -423,31 +386,37 @@ static unsigned run_folder(cli_call *call, const char *dir, tally *t, unsigned d
     return cases;
 }
 
-static const char *why_no_case(const char *dir)
+/* An operand that holds no case is a mistake of the call: whoever names it expects tests to be run. */
+static int no_case(const cli_call *call, const char *dir)
 {
     DIR *d = opendir(dir);
     if (!d)
-        return errno == ENOENT ? "there is no such folder" : strerror(errno);
+        return cli_error(call, "%s: %s", dir, errno == ENOENT ? "there is no such folder" : strerror(errno));
     closedir(d);
-    return "no test case is there";
+    int status = cli_error(call, "%s: no test case is there", dir);
+    cli_hint("a case is a folder with model.onnx and test_data_set_0");
+    return status;
 }
 
 static int run_test(cli_call *call)
 {
-    tally t = { .bounds = { 1e-3, 1e-7 }, .verbose = cli_has(call, "verbose") };
+    tally t = { .report = { .call = call }, .bounds = { 1e-3, 1e-7 } };
     uint64_t threads = 1;
+    int misuse = CLI_OK;
     if (!cli_run_options(call, &threads, &t.options, &t.limits) ||
         !cli_real(call, "rtol", 0, DBL_MAX, &t.bounds.relative) ||
         !cli_real(call, "atol", 0, DBL_MAX, &t.bounds.absolute))
         return CLI_MISUSE;
-    for (int i = 0; i < call->operand_count; i++) {
-        if (run_folder(call, call->operand[i], &t, 0))
-            continue;
-        failure(call, call->operand[i], "%s", why_no_case(call->operand[i]));
-        t.failed++;
+    if (cli_has(call, "junit")) {
+        onx_status claimed = onx_output_claim(call->cx, cli_value(call, "junit"), false);
+        if (claimed != ONX_OK)
+            return cli_exit(call, claimed);
     }
-    printf("%u passed, %u failed\n", t.passed, t.failed);
-    return t.failed ? CLI_FAULT : CLI_OK;
+    for (int i = 0; i < call->operand_count; i++)
+        if (!run_folder(&t, call->operand[i], 0))
+            misuse = no_case(call, call->operand[i]);
+    int status = test_report_end(&t.report);
+    return misuse > status ? misuse : status;
 }
 
 static const cli_option options[] = {
@@ -458,6 +427,8 @@ static const cli_option options[] = {
     { "rtol", 0, "R", NULL, "relative tolerance of floats (0.001)" },
     { "atol", 0, "A", NULL, "absolute tolerance of floats (1e-7)" },
     { "verbose", 'v', NULL, NULL, "name the cases that pass, too" },
+    CLI_OPTION_JSON,
+    { "junit", 0, "FILE", NULL, "write the outcomes as JUnit XML, which CI systems read" },
     CLI_END,
 };
 
@@ -465,12 +436,14 @@ const cli_command cmd_test = {
     .name = "test",
     .summary = "run test cases in the layout of the ONNX backend tests",
     .operands = "DIR...",
-    .help = "A case is a folder with model.onnx and test_data_set_N/input_I.pb, output_I.pb; a folder of\n"
-            "folders is searched for cases. Floats agree within rtol 1e-3 and atol 1e-7 (a data.json beside\n"
-            "the model may say otherwise), everything else must be equal. What a model computes at random\n"
-            "is judged by type and shape. ONX_KERNELS=plain turns the fast kernels off.\n"
-            "ONX_ISA=base, v3 or v4 asks for those of an older processor.\n",
-    .example = "onx test backend/node/test_conv_with_strides_padding\n",
+    .help =
+        "A case is a folder with model.onnx and test_data_set_N/input_I.pb, output_I.pb; a folder of\n"
+        "folders is searched for cases; one without data is skipped. Floats agree within rtol 1e-3 and atol 1e-7 (a data.json beside\n"
+        "the model may say otherwise), everything else must be equal. What a model computes at random\n"
+        "is judged by type and shape. ONX_KERNELS=plain turns the fast kernels off.\n"
+        "ONX_ISA=base, v3 or v4 asks for those of an older processor.\n",
+    .example = "onx test backend/node/test_conv_with_strides_padding\n"
+               "onx test --junit outcomes.xml backend/node\n",
     .options = options,
     .run = run_test,
 };

@@ -145,6 +145,8 @@ static const char *const lines[] = {
     "run --random --input x=@/x.npy --threads 1 @/network.onnxtxt",
     "run --random @/wrong.onnxtxt",
     "test @/case",
+    "test --junit @/out.xml @/case",
+    "check @ --format sarif",
     "bench --seconds 1 --dim N=2 @/rich.onnx",
 };
 
