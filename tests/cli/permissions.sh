@@ -79,7 +79,7 @@ where=.
 expect 0 $as "$ONX" convert mine.onnxtxt "$here/blind/new.onnx" --external new.bin --external-threshold 1
 [ -s blind/new.onnx ] && [ -s blind/new.bin ] || fail "nothing was written to a folder that may not be read"
 # shellcheck disable=SC2086
-expect 1 $as "$ONX" test noentry
-says out "Permission denied"
+expect 2 $as "$ONX" test noentry
+says err "Permission denied"
 chmod 755 noentry nowrite blind
 done_testing
