@@ -143,6 +143,10 @@ void cli_put_text(FILE *to, onx_str text);
 unsigned cli_columns(onx_str text);
 /* The same in exactly `columns` columns: padded with spaces on the right, or cut in the middle. */
 void cli_put_field(FILE *to, onx_str text, unsigned columns);
+/* The words of a text, filled between the column `indent`, where the cursor stands, and `width`; ends the line. */
+void cli_put_filled(FILE *to, onx_str text, unsigned indent, unsigned width);
+/* Columns that prose is filled to: those of the terminal, but lines of more than 100 are hard to read. */
+unsigned cli_prose_width(void);
 /* A horizontal bar of at most `columns` columns for part of whole. */
 void cli_put_bar(FILE *to, double part, double whole, unsigned columns);
 
@@ -176,6 +180,8 @@ void cli_json_bool(cli_json *json, const char *key, bool value);
 extern const cli_command *const cli_commands[]; /* ends with NULL */
 extern const cli_option cli_common_options[];
 const cli_command *cli_find_command(const char *name);
+/* Does the command have the option, among its own or the common ones? */
+bool cli_knows_option(const cli_command *command, const char *name);
 /* Prints that there is no such command, with the nearest one, and returns CLI_MISUSE. */
 int cli_no_command(const char *name);
 /* The candidate nearest to the word, or NULL when none is near; candidate(from, index) returns NULL past the last. */

@@ -114,27 +114,41 @@ bool cli_limit_was_hit(void)
     return limit_hit;
 }
 
-/* Messages name the limit that was reached, where it is one that an option raises. */
-static void put_limit_hint(FILE *to, onx_str message)
+/* What the library advises, as this program takes it: `text` where the command has the option, else `otherwise`; NULL:
+ * no such option, nothing to say. Limits are found in the message, which names the one that was reached. */
+static const struct {
+    const char *in, *option, *text, *otherwise;
+    bool is_limit;
+} advice[] = {
+    { "limit timeout", "timeout", "--timeout SECONDS is the limit of time", NULL, true },
+    { "limit iterations", "max-iterations", "--max-iterations N raises the limit", NULL, true },
+    { "limit depth", "max-depth", "--max-depth N raises the limit", NULL, true },
+    { "limit memory", "max-memory", "--max-memory SIZE raises the limit", NULL, true },
+    { "memory limit", "max-memory", "--max-memory SIZE raises the limit", NULL, true },
+    { "give the format, or", "from", "--from FORMAT says what it is; or give the file the extension that belongs to it",
+      "give the file the extension that belongs to it", false },
+    { "name the folder that external data is in", NULL, NULL, "give the model as a file that lies beside its data",
+      false },
+};
+
+static void put_advice(FILE *to, const cli_call *call, const onx_diag *d)
 {
-    static const struct {
-        const char *limit, *hint;
-    } limits[] = {
-        { "limit timeout", "--timeout SECONDS is the limit of time" },
-        { "limit iterations", "--max-iterations N raises the limit" },
-        { "limit depth", "--max-depth N raises the limit" },
-        { "limit memory", "--max-memory SIZE raises the limit" },
-        { "memory limit", "--max-memory SIZE raises the limit" },
-    };
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (memmem(message.ptr, message.len, limits[i].limit, strlen(limits[i].limit))) {
-            put_hint(to, onx_str_of(limits[i].hint));
-            return;
-        }
+    const onx_str said = d->hint.len ? d->hint : d->message;
+    for (size_t i = 0; i < sizeof advice / sizeof *advice; i++) {
+        if (advice[i].is_limit == (d->hint.len > 0) || !memmem(said.ptr, said.len, advice[i].in, strlen(advice[i].in)))
+            continue;
+        const bool known = advice[i].option && cli_knows_option(call->command, advice[i].option);
+        const char *text = known ? advice[i].text : advice[i].otherwise;
+        if (text)
+            put_hint(to, onx_str_of(text));
+        return;
+    }
+    if (d->hint.len)
+        put_hint(to, d->hint);
 }
 
 /* What is found, without its place. */
-static void put_finding(FILE *to, const onx_diag *d)
+static void put_finding(FILE *to, const cli_call *call, const onx_diag *d)
 {
     limit_hit |= d->severity == ONX_ERROR && d->status == ONX_E_LIMIT;
     put_severity(to, d->severity);
@@ -156,10 +170,8 @@ static void put_finding(FILE *to, const onx_diag *d)
     fputc('\n', to);
     if (d->excerpt.len && d->where.kind == ONX_AT_TEXT)
         put_excerpt(to, d);
-    if (d->hint.len)
-        put_hint(to, d->hint);
-    else if (d->status == ONX_E_LIMIT)
-        put_limit_hint(to, d->message);
+    if (d->hint.len || d->status == ONX_E_LIMIT)
+        put_advice(to, call, d);
 }
 
 static void put_diag(FILE *to, const cli_call *call, const onx_diag *d)
@@ -169,7 +181,7 @@ static void put_diag(FILE *to, const cli_call *call, const onx_diag *d)
         fprintf(to, "onx %s: ", call->command->name);
     else
         put_place(to, call->input, &d->where);
-    put_finding(to, d);
+    put_finding(to, call, d);
 }
 
 static void put_rest(FILE *to, const cli_call *call)
@@ -245,7 +257,7 @@ void cli_report_findings(cli_call *call)
             cli_put_text(to, onx_str_make(d->where.path.ptr + item.len + 1, d->where.path.len - item.len - 1));
             fputs(": ", to);
         }
-        put_finding(to, d);
+        put_finding(to, call, d);
     }
     put_rest(to, call);
     forget(call);

@@ -23,6 +23,11 @@ static const cli_option *find_name(const cli_option *options, const char *name, 
     return NULL;
 }
 
+bool cli_knows_option(const cli_command *command, const char *name)
+{
+    return find_name(command->options, name, strlen(name)) || find_name(cli_common_options, name, strlen(name));
+}
+
 static const cli_option *find_letter(const cli_option *options, char letter)
 {
     for (; options && options->name; options++)

@@ -158,6 +158,34 @@ void cli_put_field(FILE *to, onx_str text, unsigned columns)
     fprintf(to, "%*s", used < columns ? (int)(columns - used) : 0, "");
 }
 
+unsigned cli_prose_width(void)
+{
+    return cli_width() < 100 ? cli_width() - 1 : 100;
+}
+
+void cli_put_filled(FILE *to, onx_str text, unsigned indent, unsigned width)
+{
+    unsigned column = indent;
+    while (text.len) {
+        size_t len = 0;
+        while (len < text.len && text.ptr[len] != ' ' && text.ptr[len] != '\n')
+            len++;
+        const onx_str word = onx_str_make(text.ptr, len);
+        const unsigned columns = cli_columns(word);
+        if (column > indent && column + 1 + columns > width) {
+            fprintf(to, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', to);
+            column++;
+        }
+        cli_put_text(to, word);
+        column += columns;
+        text = skip(text, len < text.len ? len + 1 : len);
+    }
+    fputc('\n', to);
+}
+
 void cli_put_bar(FILE *to, double part, double whole, unsigned columns)
 {
     static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };

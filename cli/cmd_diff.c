@@ -26,13 +26,23 @@ onx_str cli_diff_format(cli_diff *d, const char *format, ...)
     return onx_str_make(onx_view(kept).ptr, strlen(text));
 }
 
+static unsigned room(void)
+{
+    return cli_is_terminal(stdout) ? cli_width() / 2 : 400;
+}
+
 static void put_short(onx_str text)
 {
-    unsigned room = cli_is_terminal(stdout) ? cli_width() / 2 : 400;
-    if (cli_columns(text) > room)
-        cli_put_field(stdout, text, room);
+    if (cli_columns(text) > room())
+        cli_put_field(stdout, text, room());
     else
         cli_put_text(stdout, text);
+}
+
+/* Is it too long for its half of the line, and words that can be read over several? */
+static bool is_prose(onx_str text)
+{
+    return cli_is_terminal(stdout) && cli_columns(text) > room() && memchr(text.ptr, ' ', text.len) != NULL;
 }
 
 static void say_json(cli_diff *d, char what, onx_str where, onx_str name, onx_str a, onx_str b)
@@ -65,11 +75,21 @@ void cli_diff_say(cli_diff *d, char what, onx_str where, onx_str name, onx_str a
     cli_style style = what == '-' ? CLI_RED : what == '+' ? CLI_GREEN : CLI_YELLOW;
     printf("  %s%c%s ", cli_color(stdout, style), what, cli_color(stdout, CLI_PLAIN));
     put_short(name);
+    const char *arrow = cli_is_unicode() ? "→ " : "-> ";
+    if (is_prose(a) || is_prose(b)) {
+        printf("\n      %*s", b.len ? (int)cli_columns(onx_str_of(arrow)) : 0, "");
+        cli_put_filled(stdout, a, b.len ? 6 + cli_columns(onx_str_of(arrow)) : 6, cli_prose_width());
+        if (b.len) {
+            printf("      %s", arrow);
+            cli_put_filled(stdout, b, 6 + cli_columns(onx_str_of(arrow)), cli_prose_width());
+        }
+        return;
+    }
     if (name.len && (a.len || b.len))
         fputs("  ", stdout);
     put_short(a);
     if (a.len && b.len)
-        fputs(cli_is_unicode() ? " → " : " -> ", stdout);
+        printf(" %s", arrow);
     put_short(b);
     putchar('\n');
 }

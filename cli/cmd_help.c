@@ -8,15 +8,22 @@ static void put_heading(FILE *to, const char *text)
     fprintf(to, "\n%s%s%s\n", cli_color(to, CLI_BOLD), text, cli_color(to, CLI_PLAIN));
 }
 
+/* Words of one paragraph, from `indent` on; the cursor stands there already. */
+static void fill(FILE *to, const char *text, size_t len, unsigned indent)
+{
+    cli_put_filled(to, onx_str_make(text, len), indent, cli_prose_width());
+}
+
 void cli_print_overview(FILE *to)
 {
     fprintf(to, "%sonx%s - all of ONNX in C: reads, writes, checks, explains and runs models\n",
             cli_color(to, CLI_BOLD), cli_color(to, CLI_PLAIN));
     fputs("\nusage: onx COMMAND [option...] FILE...\n       onx COMMAND --help | onx --version\n", to);
     put_heading(to, "Commands");
-    for (size_t i = 0; cli_commands[i]; i++)
-        fprintf(to, "  %s%-11s%s %s\n", cli_color(to, CLI_CYAN), cli_commands[i]->name, cli_color(to, CLI_PLAIN),
-                cli_commands[i]->summary);
+    for (size_t i = 0; cli_commands[i]; i++) {
+        fprintf(to, "  %s%-11s%s ", cli_color(to, CLI_CYAN), cli_commands[i]->name, cli_color(to, CLI_PLAIN));
+        fill(to, cli_commands[i]->summary, strlen(cli_commands[i]->summary), 14);
+    }
     put_heading(to, "Formats, by extension and content");
     fputs("  .onnx .pb            binary\n"
           "  .onnxtxt             ONNX text\n"
@@ -37,28 +44,6 @@ static int option_text(const cli_option *o, char *buf, size_t size)
     if (o->letter)
         snprintf(letter, sizeof(letter), "-%c, ", o->letter);
     return snprintf(buf, size, "%s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
-}
-
-/* Words of one paragraph, filled to the width of the terminal, from `indent` on; the cursor stands there already. */
-static void fill(FILE *to, const char *text, size_t len, unsigned indent)
-{
-    unsigned width = cli_width() < 100 ? cli_width() - 1 : 100, column = indent;
-    for (size_t at = 0; at < len;) {
-        size_t word = 0;
-        while (at + word < len && text[at + word] != ' ' && text[at + word] != '\n')
-            word++;
-        if (column > indent && column + 1 + word > width) {
-            fprintf(to, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (column > indent) {
-            fputc(' ', to);
-            column++;
-        }
-        fprintf(to, "%.*s", (int)word, text + at);
-        column += (unsigned)word;
-        at += word + 1;
-    }
-    fputc('\n', to);
 }
 
 /* Paragraphs, filled; lines that start with a blank stay as they are. */

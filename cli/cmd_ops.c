@@ -5,6 +5,7 @@
 #include <onx/kernel.h>
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 
 enum { TEXT = 8192 };
@@ -24,27 +25,11 @@ static void put_padded(const char *text, unsigned columns)
         putchar(' ');
 }
 
-/* Text after a label, wrapped at spaces to the width of the terminal. */
+/* Text after a label, filled. */
 static void put_wrapped(const char *label, const char *text)
 {
-    const unsigned width = cli_width() < 60 ? 60 : cli_width();
     const unsigned indent = (unsigned)printf(*label ? "  %-6s " : "  %s", label);
-    unsigned column = indent;
-    for (bool first = true; *text; first = false) {
-        const unsigned len = (unsigned)strcspn(text, " ");
-        if (!first && column + 1 + len > width) {
-            printf("\n%*s", (int)indent, "");
-            column = indent;
-        } else if (!first) {
-            putchar(' ');
-            column++;
-        }
-        cli_put_text(stdout, onx_str_make(text, len));
-        column += len;
-        text += len;
-        text += *text == ' ';
-    }
-    putchar('\n');
+    cli_put_filled(stdout, onx_str_of(text), indent, cli_prose_width());
 }
 
 static const char *attribute_type_word(const onx_op_attribute *a)
@@ -432,7 +417,7 @@ static int print_json(const query *q)
 
 static int print_list(const query *q)
 {
-    const unsigned width = cli_is_terminal(stdout) ? cli_width() : 200;
+    const unsigned width = cli_is_terminal(stdout) ? cli_width() : UINT_MAX; /* one line each for other programs */
     const char *domain = "";
     uint32_t count = 0;
     for (uint32_t i = 0; onx_registry_get(q->registry, i); i++) {
@@ -447,12 +432,10 @@ static int print_list(const query *q)
         domain = onx_op_domain(op);
         put_padded(onx_op_name(op), 26);
         printf(" %3d  ", onx_op_since(op));
-        const onx_str summary = onx_str_of(onx_op_summary(op));
-        if (summary.len > width - 33)
-            cli_put_field(stdout, summary, width - 33);
-        else
-            cli_put_text(stdout, summary);
-        puts(onx_op_flags(op) & ONX_OP_DEPRECATED ? " (deprecated)" : "");
+        char summary[TEXT];
+        snprintf(summary, sizeof summary, "%s%s", onx_op_summary(op),
+                 onx_op_flags(op) & ONX_OP_DEPRECATED ? " (deprecated)" : "");
+        cli_put_filled(stdout, onx_str_of(summary), 32, width);
         count++;
     }
     fprintf(stderr, "%u operators\n", count);

@@ -51,7 +51,9 @@ expect 0 ./b/user_onx_static
 
 expect 0 "$prefix/bin/onx" --version
 [ -f "$prefix/share/man/man1/onx.1" ] || fail "no man page"
-[ -f "$prefix/share/bash-completion/completions/onx" ] || fail "no completion"
+for file in bash-completion/completions/onx zsh/site-functions/_onx fish/vendor_completions.d/onx.fish; do
+    [ -f "$prefix/share/$file" ] || fail "no completion in $file"
+done
 for header in "$ONX_SOURCE_DIR"/include/onx/*; do
     same "$header" "$prefix/include/onx/$(basename "$header")"
 done

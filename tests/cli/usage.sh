@@ -21,7 +21,8 @@ expect 2 "$ONX" help one two
 says err 'one operand too many: "two"'
 expect 2 "$ONX" completion
 says err "SHELL missing"
-expect 2 "$ONX" completion fish
+expect 2 "$ONX" completion tcsh
+says err "bash, fish and zsh"
 expect 2 "$ONX" help --list=yes
 says err "--list takes no value"
 expect 2 "$ONX" help --max-depth
@@ -78,6 +79,55 @@ END
     says out "--man"
     says out "always"
 fi
+
+# The other shells: every option of every command is there, and where the shell is, it reads the file.
+for shell in zsh fish; do
+    expect 0 "$ONX" completion $shell
+    cp out completion.$shell
+    if command -v $shell >/dev/null; then expect 0 $shell -n completion.$shell; fi
+done
+for command in $(cat commands); do
+    says completion.zsh "    $command)"
+    says completion.fish "__fish_use_subcommand -a $command -d"
+    "$ONX" help --man "$command" | sed -n '/^.SH OPTIONS/,/^.SH EXAMPLES/s/^\.B .*\\-\\-\([a-z]*[^ ]*\).*/\1/p' | sed 's/\\-/-/g' >names
+    [ -s names ] || fail "no options in the man page of $command"
+    while read -r name; do
+        sed -n "/^    $command)/,/;;/p" completion.zsh | grep -q -- "'\*--$name[=[]" || fail "zsh: no --$name of $command"
+        grep -q "seen_subcommand_from $command' -l $name " completion.fish || fail "fish: no --$name of $command"
+    done <names
+done
+
+# Hints only name options that exist: those in the sources of a command are its own or common ones, those of shared code
+# and of the library some command's.
+for command in $(cat commands); do
+    "$ONX" help --man "$command" | sed -n 's/\\-/-/g; s/^\.B .*--\([a-z][a-z-]*\).*/\1/p' | sort -u >"options.$command"
+done
+sort -u options.* >options
+for file in "$ONX_SOURCE_DIR"/cli/*.c $(find "$ONX_SOURCE_DIR/src" -name '*.c'); do
+    command=$(basename "$file" .c | sed -n 's/^cmd_\([a-z]*\).*/\1/p')
+    list=options
+    [ -z "$command" ] || list=options.$command
+    # strings of hints, which may go on in the next lines
+    awk '/cli_hint\(|hint = onx_str_of\(/ { on = 1 } on { print } /;|\},?$/ { on = 0 }' "$file" |
+        grep -o '\(^\|[" (]\)--[a-z][a-z-]*' | sed 's/.*--//' | sort -u | while read -r name; do
+        grep -qx -- "$name" $list || echo "$name"
+    done >unknown
+    while read -r name; do fail "a hint in $file names --$name, which is no option"; done <unknown
+    cat unknown >>all_unknown
+done
+[ -s all_unknown ] && fail "hints name options that do not exist"
+# A hint of the library is said in words of the command at hand.
+cat >w.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 21]> g () => (float[2] y) <float[2] w = {1, 2}> { y = Relu(w) }
+END
+expect 0 "$ONX" convert w.onnxtxt w.onnx --external w.data --external-threshold 1
+"$ONX" run - <w.onnx >out 2>err
+says err "beside its data"
+cp w.onnx binary.json
+expect 1 "$ONX" info binary.json
+says err "hint: give the file the extension"
+expect 1 "$ONX" convert binary.json x.onnxtxt
+says err "hint: --from FORMAT"
 
 # Colours: never into a file, unless asked for.
 esc=$(printf '\033')
