@@ -39,6 +39,21 @@ int cli_error(const cli_call *call, const char *format, ...)
     return CLI_MISUSE;
 }
 
+void cli_warn(const cli_call *call, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    cli_progress_end();
+    fflush(stdout);
+    fprintf(stderr, "onx %s: ", call->command->name);
+    put_severity(stderr, ONX_WARNING);
+    cli_put_text(stderr, onx_str_of(text));
+    fputc('\n', stderr);
+}
+
 void cli_hint(const char *format, ...)
 {
     char text[2048];

@@ -351,19 +351,62 @@ static int print_markdown(void)
 
 /* ---- which operators ---- */
 
-typedef struct query {
-    const onx_registry *registry;
-    const char *word;   /* name or part of it; NULL: all */
-    const char *domain; /* NULL: every domain */
-    int64_t opset;
-    bool exact; /* the word is the name of an operator */
-} query;
-
 static bool same_word(const char *a, const char *b)
 {
     for (; *a && tolower((unsigned char)*a) == tolower((unsigned char)*b); a++)
         b++;
     return tolower((unsigned char)*a) == tolower((unsigned char)*b);
+}
+
+typedef struct query {
+    const onx_registry *registry;
+    const char *word;   /* name or part of it; NULL: all */
+    const char *domain; /* NULL: every domain */
+    int64_t opset;
+    bool exact;     /* the word is the name of an operator */
+    char name[256]; /* `word` and `domain`, when they were parts of one word */
+    char named_domain[256];
+} query;
+
+/* Names as other commands print them: "ai.onnx.ml.Scaler" (info), "Relu-14" (check), and both. What is no such name is
+ * looked for as it is. */
+static void read_name(query *q, const char *word)
+{
+    const char *dash = strrchr(word, '-'), *dot = strrchr(word, '.');
+    const size_t digits = dash ? strspn(dash + 1, "0123456789") : 0;
+    size_t len = strlen(word);
+    q->word = word;
+    if (dash && digits && digits < 7 && !dash[1 + digits] && (!dot || dot < dash)) {
+        len = (size_t)(dash - word);
+        q->opset = q->opset ? q->opset : strtol(dash + 1, NULL, 10);
+    }
+    const size_t head = dot && (size_t)(dot - word) < len ? (size_t)(dot - word) : 0;
+    if (len >= sizeof q->name || (!head && len == strlen(word)))
+        return;
+    const onx_str domain = head == 7 && memcmp(word, "ai.onnx", 7) == 0 ? onx_str_of("") : onx_str_make(word, head);
+    if (head && onx_registry_newest(q->registry, domain)) {
+        snprintf(q->named_domain, sizeof q->named_domain, "%.*s", ONX_ARG(domain));
+        q->domain = q->named_domain;
+        snprintf(q->name, sizeof q->name, "%.*s", (int)(len - head - 1), word + head + 1);
+    } else {
+        snprintf(q->name, sizeof q->name, "%.*s", (int)len, word);
+    }
+    q->word = q->name;
+}
+
+/* Versions to come are taken for the newest known one; that is said. */
+static void warn_of_future(const cli_call *call, const query *q)
+{
+    const char *domain = q->domain ? q->domain : "";
+    for (uint32_t i = 0; q->exact && onx_registry_get(q->registry, i); i++) {
+        const onx_op *op = onx_registry_get(q->registry, i);
+        if (same_word(onx_op_name(op), q->word) && (!q->domain || strcmp(onx_op_domain(op), q->domain) == 0))
+            domain = onx_op_domain(op);
+    }
+    const int64_t newest = onx_registry_newest(q->registry, onx_str_of(domain));
+    if (newest && q->opset > newest)
+        cli_warn(call, "version %lld of %s is newer than the newest known one, %lld", (long long)q->opset,
+                 *domain ? domain : "ai.onnx", (long long)newest);
 }
 
 static bool has_word(const char *text, const char *word)
@@ -493,17 +536,17 @@ static int explain_all(const query *q)
 /* The answer about operators, of which `q` tells where they are looked for. */
 static int answer(cli_call *call, query q)
 {
+    if (call->operand_count)
+        read_name(&q, call->operand[0]);
     if (q.domain && !onx_registry_newest(q.registry, onx_str_of(q.domain)))
         return cli_error(call, "there is no domain \"%s\"", q.domain);
     if (call->operand_count) {
-        query part = q;
-        part.word = q.word = call->operand[0];
         q.exact = true;
-        if (!count_matching(&q))
-            q = part;
+        q.exact = count_matching(&q) > 0;
     }
     if (!count_matching(&q))
         return no_operator(call, &q);
+    warn_of_future(call, &q);
     if (cli_has(call, "json"))
         return print_json(&q);
     return q.exact ? explain_all(&q) : print_list(&q);
@@ -544,8 +587,9 @@ const cli_command cmd_ops = {
     .name = "ops",
     .summary = "list, search and explain operators",
     .operands = "[NAME]",
-    .help = "NAME is an operator, which is explained with all its versions, or a word to look for in names\n"
-            "and descriptions. Without NAME all operators are listed, each with its newest version.\n",
+    .help =
+        "NAME is an operator, which is explained with all its versions, or a word to look for in names\n"
+        "and descriptions. Names as other commands print them are understood: ai.onnx.ml.Scaler, Relu-14. Without NAME all operators are listed, each with its newest version.\n",
     .example = "onx ops Conv\n"
                "onx ops Resize --opset 11\n"
                "onx ops --domain ai.onnx.ml\n"

@@ -27,6 +27,25 @@ says err 'no operator "Gelu" yet'
 expect 2 "$ONX" ops --domain com.example
 expect 2 "$ONX" ops --opset 0
 
+# names as info and check print them
+expect 0 "$ONX" ops ai.onnx.ml.TreeEnsembleRegressor
+says out 'TreeEnsembleRegressor ai.onnx.ml version'
+expect 0 "$ONX" ops ai.onnx.Conv
+says out 'Conv ai.onnx version 22'
+expect 0 "$ONX" ops Relu-6
+says out 'Relu ai.onnx version 6'
+expect 0 "$ONX" ops ai.onnx.ml.Scaler-1
+expect 2 "$ONX" ops com.example.Conv
+expect 2 "$ONX" ops -- Conv-
+expect 2 "$ONX" ops Conv-99999999999999999999
+# versions to come
+expect 0 "$ONX" ops Resize --opset 99
+says err 'warning: version 99 of ai.onnx is newer than the newest known one, 28'
+expect 0 "$ONX" ops Scaler --opset 6
+says err 'version 6 of ai.onnx.ml is newer'
+expect 0 "$ONX" ops Resize --opset 28
+[ ! -s err ] || fail "a warning about the newest version"
+
 expect 0 "$ONX" ops Clip --json
 says out '"since_version": 13'
 says out '"default": "3.4028235e+38"'
