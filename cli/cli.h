@@ -110,6 +110,8 @@ void cli_watch_temps(onx_ctx *cx);
 
 /* Prints "onx check: error: ..." and returns CLI_MISUSE. Control characters in the text are escaped. */
 int cli_error(const cli_call *call, const char *format, ...) ONX_PRINTF(2, 3);
+/* Has it been called? */
+bool cli_said_error(void);
 /* Prints "onx check: warning: ..."; the call goes on. */
 void cli_warn(const cli_call *call, const char *format, ...) ONX_PRINTF(2, 3);
 /* A line below the error: "hint: ..." */

@@ -21,9 +21,17 @@ static void put_hint(FILE *to, onx_str text)
     fputc('\n', to);
 }
 
+static bool error_was_said;
+
+bool cli_said_error(void)
+{
+    return error_was_said;
+}
+
 int cli_error(const cli_call *call, const char *format, ...)
 {
     char text[2048];
+    error_was_said = true;
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);

@@ -12,11 +12,6 @@ onx_status cli_value_load(cli_call *call, const char *path, const onx_type *type
 /* Writes a message (.pb), or a NumPy array when the path ends in .npy. */
 onx_status cli_value_save(cli_call *call, const char *path, const onx_value *value, onx_str name);
 
-/* Inputs made up: numbers from a seed, open dimensions by --dim NAME=N, else 1. */
-onx_status cli_value_random(cli_call *call, const onx_type *type, onx_str name, uint64_t seed, onx_value **out);
-/* Every --dim has to name a symbolic dimension of an input; false, with the error printed, when one does not. */
-bool cli_check_dims(cli_call *call, const onx_session *s);
-
 /* What --threads, --timeout, --max-iterations and ONX_KERNELS say; false after a message. `threads` is the default and
  * what came out of it. */
 bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run);

@@ -1,5 +1,5 @@
 /* cmd_bench.c - `onx bench`: how long decoding and encoding take; runs are in cmd_bench_model.c. */
-#include "cli_value.h"
+#include "cli_inputs.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -83,7 +83,7 @@ static int run_bench(cli_call *call)
 
 static const cli_option options[] = {
     { "codec", 0, NULL, NULL, "time decoding and encoding of the file, not runs" },
-    { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of the inputs (1); may be repeated" },
+    CLI_OPTIONS_INPUTS,
     CLI_OPTION_AS,
     { "threads", 0, "N", NULL, "threads to use (1)" },
     CLI_OPTION_TIMEOUT,

@@ -1,7 +1,6 @@
 /* cmd_bench_model.c - `onx bench MODEL`: how long a run takes, over and over with the same inputs. */
-#include "cli_value.h"
+#include "cli_inputs.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -16,17 +15,6 @@ static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
-}
-
-/* Floats get a wave, so that times can be compared with other programs that are fed the same. */
-static onx_status make_input(cli_call *call, const onx_session_port *port, onx_value **out)
-{
-    ONX_TRY(cli_value_random(call, port->type, port->name, 0, out));
-    onx_value *v = *out;
-    if (v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT)
-        for (uint64_t i = 0; i < v->count; i++)
-            ((float *)v->data)[i] = (float)sin((double)i * 0.37);
-    return ONX_OK;
 }
 
 typedef struct series {
@@ -48,32 +36,26 @@ static bool add_time(series *s, double ms)
     return true;
 }
 
-static onx_status measure(cli_call *call, onx_session *s, const onx_run_options *limits, double seconds, series *times)
+static onx_status measure(cli_call *call, onx_doc *doc, onx_session *s, const onx_run_options *limits, double seconds,
+                          series *times)
 {
-    uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s);
-    if (!cli_check_dims(call, s))
-        return ONX_E_MISUSE;
-    onx_value **inputs = calloc(ni + 1u, sizeof *inputs), **outputs = calloc(no + 1u, sizeof *outputs);
-    onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;
-    for (uint32_t i = 0; status == ONX_OK && i < ni; i++) {
-        onx_session_port port = onx_session_input(s, i);
-        if (port.required)
-            status = make_input(call, &port, &inputs[i]);
-    }
+    uint32_t no = onx_session_output_count(s);
+    cli_inputs in = { 0 };
+    onx_value **outputs = calloc(no + 1u, sizeof *outputs);
+    onx_status status = outputs ? cli_inputs_read(call, doc, s, CLI_MAKE_UP | CLI_WAVE, &in) : ONX_E_MEMORY;
+    const onx_value *const *inputs = (const onx_value *const *)in.values;
     for (int i = 0; status == ONX_OK && i < 3; i++)
-        status = onx_session_run_with(s, call->cx, (const onx_value *const *)inputs, outputs, limits);
+        status = onx_session_run_with(s, call->cx, inputs, outputs, limits);
     double end = now_ms() + 1e3 * seconds;
     while (status == ONX_OK && (times->count < 5 || now_ms() < end)) {
         double start = now_ms();
-        status = onx_session_run_with(s, call->cx, (const onx_value *const *)inputs, outputs, limits);
+        status = onx_session_run_with(s, call->cx, inputs, outputs, limits);
         if (!add_time(times, now_ms() - start))
             status = ONX_E_MEMORY;
     }
-    for (uint32_t i = 0; inputs && i < ni; i++)
-        onx_value_free(inputs[i]);
+    cli_inputs_free(&in);
     for (uint32_t i = 0; outputs && i < no; i++)
         onx_value_free(outputs[i]);
-    free(inputs);
     free(outputs);
     return status;
 }
@@ -119,7 +101,7 @@ int cli_bench_model(cli_call *call)
     status = onx_session_new(call->cx, doc, &options, &s);
     double plan_ms = now_ms() - start;
     if (status == ONX_OK)
-        status = measure(call, s, &limits, seconds, &times);
+        status = measure(call, doc, s, &limits, seconds, &times);
     if (status == ONX_OK) {
         qsort(times.ms, times.count, sizeof *times.ms, by_value);
         print_times(call, &times, threads, plan_ms);

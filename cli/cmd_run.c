@@ -1,5 +1,5 @@
 /* cmd_run.c - `onx run`: runs a model on inputs from files or made up, and writes or sums up the outputs. */
-#include "cli_value.h"
+#include "cli_inputs.h"
 
 #include <onx/text.h>
 
@@ -122,47 +122,6 @@ static void print_profile(profile *p)
     printf("%10.3f ms in %zu steps\n", (double)total * 1e-6, p->count);
 }
 
-/* ---- inputs ---- */
-
-static onx_status read_inputs(cli_call *call, onx_session *s, onx_value **inputs)
-{
-    uint32_t count = onx_session_input_count(s);
-    const char *text;
-    if (!cli_check_dims(call, s))
-        return ONX_E_MISUSE;
-    for (int i = 0; (text = cli_value_at(call, "input", i)) != NULL; i++) {
-        onx_str name;
-        const char *path;
-        if (!cli_split(call, "input", text, &name, &path))
-            return ONX_E_MISUSE;
-        uint32_t k = 0;
-        while (k < count && !onx_str_equal(onx_session_input(s, k).name, name))
-            k++;
-        if (k == count) {
-            cli_error(call, "the model has no input \"%.*s\"", ONX_ARG(name));
-            return ONX_E_NOT_FOUND;
-        }
-        onx_value_free(inputs[k]);
-        inputs[k] = NULL;
-        ONX_TRY(cli_value_load(call, path, onx_session_input(s, k).type, name, &inputs[k]));
-    }
-    uint64_t seed = 0;
-    if (!cli_number(call, "seed", 0, UINT64_MAX, &seed))
-        return ONX_E_MISUSE;
-    for (uint32_t k = 0; k < count; k++) {
-        onx_session_port port = onx_session_input(s, k);
-        if (inputs[k] || !port.required)
-            continue;
-        if (!cli_has(call, "random")) {
-            cli_error(call, "input \"%.*s\" is not given", ONX_ARG(port.name));
-            cli_hint("give --input %.*s=FILE, or --random for made-up values", ONX_ARG(port.name));
-            return ONX_E_MISUSE;
-        }
-        ONX_TRY(cli_value_random(call, port.type, port.name, seed, &inputs[k]));
-    }
-    return ONX_OK;
-}
-
 /* ---- outputs ---- */
 
 /* "DIR/output_3.pb"; NULL when out of memory. */
@@ -266,7 +225,6 @@ static void print_outputs(onx_session *s, onx_value *const *outputs)
 static onx_status run_session(cli_call *call, onx_session *s, const onx_run_options *limits, onx_value **inputs,
                               onx_value **outputs)
 {
-    ONX_TRY(read_inputs(call, s, inputs));
     ONX_TRY(claim_outputs(call, s));
     profile p = { 0 };
     bool profiled = cli_has(call, "profile");
@@ -301,14 +259,15 @@ static int run_run(cli_call *call)
     const char *input = call->input;
     status = onx_session_new(call->cx, doc, &options, &s);
     if (status == ONX_OK) {
-        uint32_t ni = onx_session_input_count(s), no = onx_session_output_count(s);
-        onx_value **inputs = calloc(ni + 1u, sizeof *inputs), **outputs = calloc(no + 1u, sizeof *outputs);
-        status = inputs && outputs ? run_session(call, s, &limits, inputs, outputs) : ONX_E_MEMORY;
-        for (uint32_t i = 0; inputs && i < ni; i++)
-            onx_value_free(inputs[i]);
+        uint32_t no = onx_session_output_count(s);
+        cli_inputs inputs;
+        onx_value **outputs = calloc(no + 1u, sizeof *outputs);
+        status = cli_inputs_read(call, doc, s, 0, &inputs);
+        if (status == ONX_OK)
+            status = outputs ? run_session(call, s, &limits, inputs.values, outputs) : ONX_E_MEMORY;
+        cli_inputs_free(&inputs);
         for (uint32_t i = 0; outputs && i < no; i++)
             onx_value_free(outputs[i]);
-        free(inputs);
         free(outputs);
     }
     onx_session_free(s);
@@ -319,10 +278,8 @@ static int run_run(cli_call *call)
 }
 
 static const cli_option options_[] = {
-    { "input", 'i', "NAME=FILE", NULL, "value of an input: .pb, .npy or .npz; may be repeated" },
-    { "random", 0, NULL, NULL, "make up the inputs that are not given" },
-    { "seed", 0, "N", NULL, "where made-up values start (0)" },
-    { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of made-up inputs (1); may be repeated" },
+    CLI_OPTIONS_INPUTS,
+    CLI_OPTION_RANDOM,
     { "output-dir", 'o', "DIR", NULL, "write output_0.pb, output_1.pb, ... in graph order" },
     { "npy", 0, NULL, NULL, "write NumPy files instead" },
     { "profile", 0, NULL, NULL, "print a table of what each node took, and write a Chrome trace" },

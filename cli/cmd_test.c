@@ -1,7 +1,7 @@
 /* cmd_test.c - `onx test`: test cases in the layout of the ONNX backend tests. */
 #include "cli_files.h"
+#include "cli_inputs.h"
 #include "cli_test.h"
-#include "cli_value.h"
 
 #include <onx/op.h>
 
@@ -147,76 +147,15 @@ static tolerance bounds_of(const cli_call *call, const char *dir, tolerance boun
 
 /* ---- one data set ---- */
 
-static char *numbered(const cli_call *call, const char *dir, const char *what, uint32_t index)
+static bool load_set(test_report *report, const onx_session *s, const char *dir, bool outputs, onx_value **values,
+                     uint32_t *count)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%s_%u.pb", what, index);
-    return cli_join(call, dir, name);
-}
-
-static uint32_t count_files(const cli_call *call, const char *dir, const char *what)
-{
-    for (uint32_t i = 0;; i++) {
-        char *path = numbered(call, dir, what, i);
-        bool there = path && exists(path);
-        free(path);
-        if (!there)
-            return i;
-    }
-}
-
-/* Test data that was written before TensorProto had bfloat16 holds it as uint16. */
-static void retype(const onx_type *type, onx_value *v)
-{
-    if (type && ONX_HAS(type, type, tensor_type) && type->tensor_type->elem_type == ONX_BFLOAT16 &&
-        v->dtype == ONX_UINT16)
-        v->dtype = ONX_BFLOAT16;
-}
-
-/* Files stand for all inputs, or, where there are fewer, for those without an initializer. */
-static uint32_t port_of(onx_session *s, uint32_t file, uint32_t files)
-{
-    uint32_t count = onx_session_input_count(s), required = 0;
-    for (uint32_t i = 0; i < count; i++)
-        required += onx_session_input(s, i).required;
-    if (files > required)
-        return file;
-    for (uint32_t i = 0; i < count; i++)
-        if (onx_session_input(s, i).required && file-- == 0)
-            return i;
-    return count;
-}
-
-/* Values of files what_0.pb, what_1.pb, ... up to the first that is missing; false when one cannot be read. */
-static bool load_set(test_report *report, onx_session *s, const char *dir, const char *what, bool inputs,
-                     onx_value **values, uint32_t *count)
-{
-    cli_call *call = report->call;
-    uint32_t room = inputs ? onx_session_input_count(s) : onx_session_output_count(s);
-    uint32_t files = count_files(call, dir, what);
-    for (*count = 0;; ++*count) {
-        char *path = numbered(call, dir, what, *count);
-        if (!path)
-            return false;
-        if (!exists(path)) {
-            free(path);
-            return true;
-        }
-        onx_status status = ONX_E_INVALID;
-        uint32_t at = inputs ? port_of(s, *count, files) : *count;
-        if (at < room) {
-            onx_session_port port = inputs ? onx_session_input(s, at) : onx_session_output(s, at);
-            status = cli_value_load(call, path, port.type, port.name, &values[at]);
-            if (status == ONX_OK)
-                retype(port.type, values[at]);
-        }
-        if (status != ONX_OK) {
-            test_case_say(report, path, at < room ? "cannot be read" : "the model has only %u %ss", room, what);
-            free(path);
-            return false;
-        }
-        free(path);
-    }
+    cli_fault fault;
+    const bool good = cli_data_set(report->call, s, dir, outputs, values, count, &fault) == ONX_OK;
+    if (!good)
+        test_case_say(report, fault.path ? fault.path : dir, "%s", fault.text);
+    free(fault.path);
+    return good;
 }
 
 /* A model that is one Dropout: whatever was dropped, an element is 0 or its input made larger by what is missing. */
@@ -290,8 +229,7 @@ static bool run_set(test_report *report, onx_doc *doc, onx_session *s, const cha
     bool good = in && got && want;
     if (!good)
         test_case_say(report, dir, "out of memory");
-    good = good && load_set(report, s, dir, "input", true, in, &given) &&
-           load_set(report, s, dir, "output", false, want, &expected);
+    good = good && load_set(report, s, dir, false, in, &given) && load_set(report, s, dir, true, want, &expected);
     if (good && !expected) {
         test_case_say(report, dir, "no expected output is there");
         good = false;

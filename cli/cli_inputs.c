@@ -1,0 +1,652 @@
+/* cli_inputs.c - what -i, --random, --shape, --range, --dim and --seed say about the inputs of a model. */
+#include "cli_inputs.h"
+
+#include "cli_table.h"
+
+#include <onx/npy.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+typedef struct symbol {
+    onx_str name;
+    int64_t size;
+} symbol;
+
+/* What is asked for one input that is made up. */
+typedef struct request {
+    uint32_t input;
+    bool has_shape, has_range;
+    cli_shape shape;
+    double low, high;
+} request;
+
+typedef struct reader {
+    cli_call *call;
+    const onx_session *s;
+    unsigned flags;
+    cli_inputs *in;
+    cli_table names, symbol_names;
+    symbol *symbols;
+    request *requests;
+    uint32_t symbol_count, symbol_room, request_count;
+    uint64_t seed;
+    unsigned told; /* inputs that were said to be made up */
+} reader;
+
+static onx_status no_memory(const reader *r)
+{
+    cli_error(r->call, "out of memory");
+    return ONX_E_MEMORY;
+}
+
+static bool ends_in(const char *path, const char *end)
+{
+    size_t n = strlen(path), m = strlen(end);
+    return n >= m && strcmp(path + n - m, end) == 0;
+}
+
+/* ---- names of inputs ---- */
+
+static uint32_t find_input(const reader *r, onx_str name)
+{
+    CLI_TABLE_EACH (&r->names, cli_table_hash(&r->names, name, onx_str_of("")), i)
+        if (onx_str_equal(onx_session_input(r->s, i).name, name))
+            return i;
+    return CLI_NO_ENTRY;
+}
+
+static void hint_inputs(const reader *r)
+{
+    char known[400];
+    size_t used = 0;
+    known[0] = '\0';
+    for (uint32_t i = 0; i < r->in->count; i++) {
+        onx_str name = onx_session_input(r->s, i).name;
+        if (used + name.len + 8 >= sizeof known) {
+            snprintf(known + used, sizeof known - used, ", ...");
+            break;
+        }
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%.*s", used ? ", " : "", ONX_ARG(name));
+    }
+    if (r->in->count)
+        cli_hint("the inputs are %s", known);
+    else
+        cli_hint("the model has no inputs");
+}
+
+static onx_status no_input(const reader *r, onx_str name)
+{
+    cli_error(r->call, "the model has no input \"%.*s\"", ONX_ARG(name));
+    hint_inputs(r);
+    return ONX_E_NOT_FOUND;
+}
+
+/* ---- symbolic dimensions ---- */
+
+static const onx_type *inner_type(const onx_type *t)
+{
+    return ONX_HAS(type, t, sequence_type) && t->sequence_type   ? t->sequence_type->elem_type
+           : ONX_HAS(type, t, optional_type) && t->optional_type ? t->optional_type->elem_type
+           : ONX_HAS(type, t, map_type) && t->map_type           ? t->map_type->value_type
+                                                                 : NULL;
+}
+
+static const onx_tensor_shape *shape_of(const onx_type *t)
+{
+    return !t                                                              ? NULL
+           : ONX_HAS(type, t, tensor_type) && t->tensor_type               ? t->tensor_type->shape
+           : ONX_HAS(type, t, sparse_tensor_type) && t->sparse_tensor_type ? t->sparse_tensor_type->shape
+                                                                           : NULL;
+}
+
+static symbol *find_symbol(const reader *r, onx_str name)
+{
+    CLI_TABLE_EACH (&r->symbol_names, cli_table_hash(&r->symbol_names, name, onx_str_of("")), i)
+        if (onx_str_equal(r->symbols[i].name, name))
+            return &r->symbols[i];
+    return NULL;
+}
+
+/* Every symbol of the inputs, in their order; sizes are -1 until something says them. */
+static onx_status list_symbols(reader *r)
+{
+    for (uint32_t k = 0; k < r->in->count; k++)
+        for (const onx_type *t = onx_session_input(r->s, k).type; t; t = inner_type(t)) {
+            const onx_tensor_shape *shape = shape_of(t);
+            for (uint32_t i = 0; shape && i < shape->dim_count; i++) {
+                onx_str name = onx_view(shape->dim[i]->dim_param);
+                if (!ONX_HAS(dimension, shape->dim[i], dim_param) || !name.len || find_symbol(r, name))
+                    continue;
+                if (r->symbol_count == r->symbol_room) {
+                    uint32_t room = r->symbol_room ? r->symbol_room * 2 : 16;
+                    symbol *more = realloc(r->symbols, room * sizeof *more);
+                    if (!more)
+                        return no_memory(r);
+                    r->symbols = more;
+                    r->symbol_room = room;
+                }
+                if (!cli_table_add(&r->symbol_names, cli_table_hash(&r->symbol_names, name, onx_str_of("")),
+                                   r->symbol_count))
+                    return no_memory(r);
+                r->symbols[r->symbol_count++] = (symbol){ name, -1 };
+            }
+        }
+    return ONX_OK;
+}
+
+static void hint_symbols(const reader *r)
+{
+    char known[200];
+    size_t used = 0;
+    for (uint32_t i = 0; i < r->symbol_count; i++) {
+        onx_str dim = r->symbols[i].name;
+        if (dim.len < 60 && used + dim.len + 4 < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%.*s", used ? ", " : "", ONX_ARG(dim));
+    }
+    if (used)
+        cli_hint("the inputs have %s; --shape NAME=1x512 says all dimensions of an input", known);
+    else
+        cli_hint("the inputs have no symbolic dimensions; --shape NAME=1x512 says those of an input");
+}
+
+static onx_status read_dims(reader *r)
+{
+    onx_str name;
+    int64_t size;
+    int more;
+    for (int i = 0; (more = cli_named_number(r->call, "dim", i, false, &name, &size)) > 0; i++) {
+        symbol *known = find_symbol(r, name);
+        if (!known) {
+            cli_error(r->call, "--dim: no input has a dimension \"%.*s\"", ONX_ARG(name));
+            hint_symbols(r);
+            return ONX_E_MISUSE;
+        }
+        known->size = size;
+    }
+    return more == 0 ? ONX_OK : ONX_E_MISUSE;
+}
+
+static int64_t size_of(const void *user, onx_str dim)
+{
+    const symbol *known = find_symbol(user, dim);
+    return known && known->size >= 0 ? known->size : 1;
+}
+
+/* Symbols get their sizes from an input that is given. What does not fit is for the session to say. */
+static void learn_symbols(reader *r, uint32_t input)
+{
+    const onx_tensor_shape *shape = shape_of(onx_session_input(r->s, input).type);
+    const onx_value *v = r->in->values[input];
+    if (!shape || v->kind != ONX_VALUE_TENSOR || v->rank != shape->dim_count)
+        return;
+    for (uint32_t i = 0; i < v->rank; i++) {
+        symbol *known =
+            ONX_HAS(dimension, shape->dim[i], dim_param) ? find_symbol(r, onx_view(shape->dim[i]->dim_param)) : NULL;
+        if (known && known->size < 0)
+            known->size = v->dims[i];
+    }
+}
+
+/* ---- --shape and --range ---- */
+
+static request *request_for(reader *r, uint32_t input)
+{
+    for (uint32_t i = 0; i < r->request_count; i++)
+        if (r->requests[i].input == input)
+            return &r->requests[i];
+    r->requests[r->request_count] = (request){ .input = input };
+    return &r->requests[r->request_count++];
+}
+
+/* 1x512, 1,512 or [1,512]; [] is a scalar. */
+static bool parse_shape(const char *text, cli_shape *out)
+{
+    const size_t len = strlen(text);
+    const bool brackets = len >= 2 && text[0] == '[' && text[len - 1] == ']';
+    const char *at = text + brackets, *end = text + len - brackets;
+    out->rank = 0;
+    if (at == end)
+        return brackets;
+    for (;;) {
+        char *stop;
+        errno = 0;
+        const long long size = strtoll(at, &stop, 10);
+        if (*at < '0' || *at > '9' || errno || out->rank == ONX_RANK_MAX)
+            return false;
+        out->dims[out->rank++] = size;
+        if (stop == end)
+            return true;
+        if (*stop != 'x' && *stop != ',')
+            return false;
+        at = stop + 1;
+    }
+}
+
+/* Does a shape that was asked for fit what the model declares, and what is known of its symbols? */
+static onx_status fit_shape(reader *r, const char *text, const onx_type *type, const cli_shape *asked)
+{
+    const onx_tensor_shape *shape = shape_of(type);
+    if (!shape)
+        return ONX_OK;
+    if (shape->dim_count != asked->rank) {
+        cli_error(r->call, "--shape %s: the input has %u dimension%s", text, shape->dim_count,
+                  shape->dim_count == 1 ? "" : "s");
+        return ONX_E_MISUSE;
+    }
+    for (uint32_t i = 0; i < asked->rank; i++) {
+        const onx_dimension *d = shape->dim[i];
+        symbol *known = ONX_HAS(dimension, d, dim_param) ? find_symbol(r, onx_view(d->dim_param)) : NULL;
+        int64_t size = known ? known->size : ONX_HAS(dimension, d, dim_value) ? d->dim_value : -1;
+        if (size >= 0 && size != asked->dims[i]) {
+            const onx_str name = known ? known->name : onx_str_of("");
+            cli_error(r->call, "--shape %s: dimension %u%s%.*s is %lld", text, i, known ? ", " : "", ONX_ARG(name),
+                      (long long)size);
+            return ONX_E_MISUSE;
+        }
+        if (known)
+            known->size = asked->dims[i];
+    }
+    return ONX_OK;
+}
+
+/* NAME=REST of an option about an input that is made up. */
+static onx_status named_request(reader *r, const char *option, const char *text, request **out, const char **rest)
+{
+    onx_str name;
+    if (!cli_split(r->call, option, text, &name, rest))
+        return ONX_E_MISUSE;
+    const uint32_t input = find_input(r, name);
+    if (input == CLI_NO_ENTRY)
+        return no_input(r, name);
+    *out = request_for(r, input);
+    if (strcmp(option, "shape") == 0 ? (*out)->has_shape : (*out)->has_range) {
+        cli_error(r->call, "--%s is given twice for \"%.*s\"", option, ONX_ARG(name));
+        return ONX_E_MISUSE;
+    }
+    return ONX_OK;
+}
+
+static onx_status read_shapes(reader *r)
+{
+    const char *text, *rest;
+    for (int i = 0; (text = cli_value_at(r->call, "shape", i)) != NULL; i++) {
+        request *q;
+        ONX_TRY(named_request(r, "shape", text, &q, &rest));
+        if (!parse_shape(rest, &q->shape)) {
+            cli_error(r->call, "--shape %s: a shape is like 1x512, or [] for a scalar", text);
+            return ONX_E_MISUSE;
+        }
+        q->has_shape = true;
+        ONX_TRY(fit_shape(r, text, onx_session_input(r->s, q->input).type, &q->shape));
+    }
+    return ONX_OK;
+}
+
+/* A decimal number, its end in *end. */
+static bool parse_bound(const char *text, double *out, char **end)
+{
+    const size_t len = strspn(text, "0123456789.eE+-");
+    *out = strtod(text, end);
+    return *end != text && (size_t)(*end - text) == len && isfinite(*out);
+}
+
+static onx_status read_ranges(reader *r)
+{
+    const char *text, *rest;
+    for (int i = 0; (text = cli_value_at(r->call, "range", i)) != NULL; i++) {
+        request *q;
+        char *end;
+        ONX_TRY(named_request(r, "range", text, &q, &rest));
+        if (!parse_bound(rest, &q->low, &end) || *end != ':' || !parse_bound(end + 1, &q->high, &end) || *end) {
+            cli_error(r->call, "--range %s: a range is like 0:99 or -0.5:0.5", text);
+            return ONX_E_MISUSE;
+        }
+        if (q->low > q->high) {
+            cli_error(r->call, "--range %s is empty", text);
+            return ONX_E_MISUSE;
+        }
+        q->has_range = true;
+    }
+    return ONX_OK;
+}
+
+/* ---- -i ---- */
+
+static void give(reader *r, uint32_t input, onx_value *value)
+{
+    onx_value_free(r->in->values[input]);
+    r->in->values[input] = value;
+}
+
+/* The shape that one number is spread over: what was asked for, or one that holds one element. */
+static const cli_shape *shape_for_one(reader *r, uint32_t input, cli_shape *room)
+{
+    for (uint32_t i = 0; i < r->request_count; i++)
+        if (r->requests[i].input == input && r->requests[i].has_shape)
+            return &r->requests[i].shape;
+    const onx_tensor_shape *shape = shape_of(onx_session_input(r->s, input).type);
+    if (!shape || shape->dim_count > ONX_RANK_MAX)
+        return NULL;
+    room->rank = shape->dim_count;
+    for (uint32_t i = 0; i < room->rank; i++) {
+        room->dims[i] = 1;
+        if (ONX_HAS(dimension, shape->dim[i], dim_value) && shape->dim[i]->dim_value > 1)
+            return NULL;
+    }
+    return room;
+}
+
+static int32_t element_type(const onx_type *type)
+{
+    if (type && ONX_HAS(type, type, optional_type) && type->optional_type) /* what it holds may stand for it */
+        type = type->optional_type->elem_type;
+    if (type && ONX_HAS(type, type, tensor_type) && type->tensor_type)
+        return type->tensor_type->elem_type;
+    return type && ONX_HAS(type, type, sparse_tensor_type) && type->sparse_tensor_type
+               ? type->sparse_tensor_type->elem_type
+               : 0;
+}
+
+static onx_status give_literal(reader *r, uint32_t input, onx_str text)
+{
+    const onx_session_port port = onx_session_input(r->s, input);
+    char what[160];
+    cli_shape shape;
+    onx_value *value;
+    snprintf(what, sizeof what, "input \"%.*s\"", port.name.len < 100 ? (int)port.name.len : 100,
+             port.name.ptr ? port.name.ptr : "");
+    const int32_t dtype = element_type(port.type);
+    if (!dtype) {
+        cli_error(r->call, "%s: the model does not say that it is a tensor, so its value has to come from a file",
+                  what);
+        return ONX_E_MISUSE;
+    }
+    ONX_TRY(cli_literal(r->call, what, text, (onx_dtype)dtype, shape_for_one(r, input, &shape), &value));
+    give(r, input, value);
+    return ONX_OK;
+}
+
+static bool is_there(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A text for a string input needs no quotes, unless it looks like a file or is one. */
+static bool is_plain_text(const onx_type *type, const char *text)
+{
+    static const char *const endings[] = { ".pb", ".npy", ".npz", ".json", ".textproto", ".onnxtxt" };
+    if (element_type(type) != ONX_STRING || strcmp(text, "-") == 0 || is_there(text))
+        return false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ends_in(text, endings[i]))
+            return false;
+    return true;
+}
+
+/* A whole text, in the quotes that a literal has. */
+static onx_status give_text(reader *r, uint32_t input, const char *text)
+{
+    const onx_session_port port = onx_session_input(r->s, input);
+    cli_shape scalar = { 0 }, room;
+    const cli_shape *shape = shape_for_one(r, input, &room);
+    onx_value *value;
+    if (!shape)
+        shape = &scalar;
+    ONX_TRY(onx_value_new_tensor(r->call->cx, (onx_dtype)element_type(port.type), shape->rank, shape->dims, &value));
+    onx_status status = ONX_OK;
+    for (uint64_t i = 0; i < value->count && status == ONX_OK; i++)
+        status = onx_value_set_text(value, i, onx_str_of(text));
+    if (status == ONX_OK)
+        give(r, input, value);
+    else
+        onx_value_free(value);
+    return status;
+}
+
+/* A .json file holds a message of ONNX, or a list. */
+static onx_status give_json(reader *r, uint32_t input, const char *path)
+{
+    onx_buffer bytes;
+    size_t at = 0;
+    ONX_TRY(onx_load_bytes(r->call->cx, path, &bytes));
+    while (at < bytes.len && memchr(" \t\r\n", bytes.ptr[at], 4))
+        at++;
+    const bool message = at < bytes.len && bytes.ptr[at] == '{';
+    onx_status status = message ? ONX_OK : give_literal(r, input, onx_str_make(bytes.ptr, bytes.len));
+    if (status == ONX_E_MISUSE) {
+        cli_hint("the value is that of the file %s", path);
+        status = ONX_E_INVALID;
+    }
+    onx_buffer_free(&bytes);
+    if (!message)
+        return status;
+    const onx_session_port port = onx_session_input(r->s, input);
+    onx_value *value;
+    ONX_TRY(cli_value_load(r->call, path, port.type, port.name, &value));
+    give(r, input, value);
+    return ONX_OK;
+}
+
+static onx_status give_one(reader *r, uint32_t input, const char *text)
+{
+    const onx_session_port port = onx_session_input(r->s, input);
+    onx_value *value;
+    if (!*text) {
+        cli_error(r->call, "--input %.*s= has no value", ONX_ARG(port.name));
+        return ONX_E_MISUSE;
+    }
+    if (cli_is_literal(text))
+        return give_literal(r, input, onx_str_of(text));
+    if (is_plain_text(port.type, text))
+        return give_text(r, input, text);
+    if (ends_in(text, ".json"))
+        return give_json(r, input, text);
+    ONX_TRY(cli_value_load(r->call, text, port.type, port.name, &value));
+    give(r, input, value);
+    return ONX_OK;
+}
+
+/* ---- all inputs from one place ---- */
+
+static onx_status give_folder(reader *r, const char *path)
+{
+    cli_fault fault = { 0 };
+    uint32_t count;
+    onx_status status = cli_data_set(r->call, r->s, path, false, r->in->values, &count, &fault);
+    if (status == ONX_OK && !count) {
+        cli_error(r->call, "%s: there is no input_0.pb in this folder", path);
+        status = ONX_E_NOT_FOUND;
+    } else if (status != ONX_OK) {
+        cli_error(r->call, "%s: %s", fault.path ? fault.path : path, fault.text);
+    }
+    free(fault.path);
+    return status;
+}
+
+static onx_status give_archive(reader *r, const char *path)
+{
+    onx_buffer bytes;
+    uint32_t found = 0;
+    onx_status status = ONX_OK;
+    ONX_TRY(onx_load_bytes(r->call->cx, path, &bytes));
+    for (uint32_t i = 0; i < r->in->count && (status == ONX_OK || status == ONX_E_NOT_FOUND); i++) {
+        onx_value *value;
+        status = onx_value_from_npz(r->call->cx, onx_str_make(bytes.ptr, bytes.len), onx_session_input(r->s, i).name,
+                                    &value);
+        if (status == ONX_OK) {
+            give(r, i, value);
+            found++;
+        } else if (status == ONX_E_NOT_FOUND) {
+            onx_diag_clear(r->call->cx);
+        }
+    }
+    onx_buffer_free(&bytes);
+    if (status != ONX_OK && status != ONX_E_NOT_FOUND) {
+        r->call->input = path;
+        return status;
+    }
+    if (found)
+        return ONX_OK;
+    cli_error(r->call, "%s: no member has the name of an input", path);
+    hint_inputs(r);
+    return ONX_E_NOT_FOUND;
+}
+
+static onx_status read_one_option(reader *r, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    for (const char *at = text + strlen(text); equals && at > equals;) { /* the longest name that there is */
+        if (*--at != '=')
+            continue;
+        const uint32_t input = find_input(r, onx_str_make(text, (size_t)(at - text)));
+        if (input != CLI_NO_ENTRY)
+            return give_one(r, input, at + 1);
+    }
+    if (is_folder(text))
+        return give_folder(r, text);
+    if (ends_in(text, ".npz") && (!equals || is_there(text)))
+        return give_archive(r, text);
+    if (equals && equals != text)
+        return no_input(r, onx_str_make(text, (size_t)(equals - text)));
+    cli_error(r->call, "--input needs NAME=VALUE, an .npz file or a folder, not \"%s\"", text);
+    return ONX_E_MISUSE;
+}
+
+static onx_status read_options(reader *r)
+{
+    const char *text;
+    for (int i = 0; (text = cli_value_at(r->call, "input", i)) != NULL; i++)
+        ONX_TRY(read_one_option(r, text));
+    for (uint32_t i = 0; i < r->in->count; i++)
+        if (r->in->values[i])
+            learn_symbols(r, i);
+    return ONX_OK;
+}
+
+/* ---- the rest is made up ---- */
+
+static void tell(reader *r, onx_str name, const onx_value *v, const cli_wish *wish)
+{
+    enum { MOST = 12 };
+    if (++r->told > MOST)
+        return;
+    fprintf(stderr, "%smade up:%s ", cli_color(stderr, CLI_CYAN), cli_color(stderr, CLI_PLAIN));
+    cli_put_text(stderr, name);
+    if (v->kind == ONX_VALUE_TENSOR) {
+        fprintf(stderr, " %s", onx_dtype_name(v->dtype));
+        for (uint32_t i = 0; i < v->rank; i++)
+            fprintf(stderr, "%c%lld", i ? ',' : '[', (long long)v->dims[i]);
+        fputs(v->rank ? "]" : "", stderr);
+    }
+    if (wish->has_range)
+        fprintf(stderr, ", %g to %g", wish->low, wish->high);
+    fputc('\n', stderr);
+}
+
+static onx_status make_one(reader *r, uint32_t input, const request *q)
+{
+    const onx_session_port port = onx_session_input(r->s, input);
+    cli_wish wish = { .seed = r->seed, .wave = r->flags & CLI_WAVE, .size_of = size_of, .user = r };
+    if (q) {
+        wish.shape = q->has_shape ? &q->shape : NULL;
+        wish.has_range = q->has_range;
+        wish.low = q->low;
+        wish.high = q->high;
+    }
+    ONX_TRY(cli_make_up(r->call, port.type, port.name, &wish, &r->in->values[input]));
+    tell(r, port.name, r->in->values[input], &wish);
+    return ONX_OK;
+}
+
+static onx_status make_requested(reader *r)
+{
+    for (uint32_t i = 0; i < r->request_count; i++) {
+        const request *q = &r->requests[i];
+        if (!r->in->values[q->input]) {
+            ONX_TRY(make_one(r, q->input, q));
+        } else if (q->has_range) { /* a shape spreads a single number */
+            cli_error(r->call, "--range is for inputs that are made up, and \"%.*s\" is given",
+                      ONX_ARG(onx_session_input(r->s, q->input).name));
+            return ONX_E_MISUSE;
+        }
+    }
+    return ONX_OK;
+}
+
+static onx_status make_rest(reader *r)
+{
+    const bool all = (r->flags & CLI_MAKE_UP) || cli_has(r->call, "random");
+    for (uint32_t i = 0; i < r->in->count; i++) {
+        const onx_session_port port = onx_session_input(r->s, i);
+        if (r->in->values[i] || !port.required)
+            continue;
+        if (!all) {
+            cli_error(r->call, "input \"%.*s\" is not given", ONX_ARG(port.name));
+            cli_hint("give --input %.*s=VALUE, or --random for made-up values", ONX_ARG(port.name));
+            return ONX_E_MISUSE;
+        }
+        ONX_TRY(make_one(r, i, NULL));
+    }
+    return ONX_OK;
+}
+
+static onx_status list_inputs(reader *r)
+{
+    const uint32_t count = onx_session_input_count(r->s);
+    r->in->values = calloc((size_t)count + 1, sizeof *r->in->values);
+    r->requests = calloc((size_t)r->call->given_count + 1, sizeof *r->requests);
+    if (!r->in->values || !r->requests)
+        return no_memory(r);
+    r->in->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        if (!cli_table_add(&r->names, cli_table_hash(&r->names, onx_session_input(r->s, i).name, onx_str_of("")), i))
+            return no_memory(r);
+    return ONX_OK;
+}
+
+static onx_status read_all(reader *r)
+{
+    ONX_TRY(list_inputs(r));
+    ONX_TRY(list_symbols(r));
+    ONX_TRY(read_dims(r));
+    ONX_TRY(read_shapes(r));
+    ONX_TRY(read_ranges(r));
+    if (!cli_number(r->call, "seed", 0, UINT64_MAX, &r->seed))
+        return ONX_E_MISUSE;
+    ONX_TRY(read_options(r));
+    ONX_TRY(make_requested(r));
+    return make_rest(r);
+}
+
+onx_status cli_inputs_read(cli_call *call, onx_doc *doc, const onx_session *s, unsigned flags, cli_inputs *out)
+{
+    (void)doc;
+    *out = (cli_inputs){ 0 };
+    reader r = {
+        .call = call, .s = s, .flags = flags, .in = out, .names = { .cx = call->cx }, .symbol_names = { .cx = call->cx }
+    };
+    onx_status status = read_all(&r);
+    free(r.names.slots);
+    free(r.symbol_names.slots);
+    free(r.symbols);
+    free(r.requests);
+    return status;
+}
+
+void cli_inputs_free(cli_inputs *inputs)
+{
+    for (uint32_t i = 0; i < inputs->count; i++)
+        onx_value_free(inputs->values[i]);
+    free(inputs->values);
+    *inputs = (cli_inputs){ 0 };
+}

@@ -1,0 +1,78 @@
+/* cli_inputs.h - the one way in which every command that runs a model is told its inputs: files, values on the command
+ * line, images, or made up. */
+#ifndef ONX_CLI_INPUTS_H
+#define ONX_CLI_INPUTS_H
+
+#include "cli_value.h"
+
+/* Rows for the table of options of a command; all that the functions below read. CLI_OPTION_RANDOM is for commands that
+ * do not make up inputs unless asked. */
+/* clang-format off */
+#define CLI_OPTION_RANDOM { "random", 0, NULL, NULL, "make up the inputs that are not given" }
+#define CLI_OPTIONS_INPUTS \
+    { "input", 'i', "NAME=VALUE", NULL, "an input: a file (.npy, .npz, .pb, .json), a number, or a list such as [[1,2],[3,4]]; without NAME= an .npz or a test_data_set folder has all; may be repeated" }, \
+    { "shape", 0, "NAME=1x512", NULL, "make up this input, of that shape; may be repeated" }, \
+    { "range", 0, "NAME=LO:HI", NULL, "make up this input, of numbers from LO to HI; may be repeated" }, \
+    { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of made-up inputs (1); may be repeated" }, \
+    { "seed", 0, "N", NULL, "where made-up values start (0)" }
+/* clang-format on */
+
+typedef struct cli_shape {
+    uint32_t rank;
+    int64_t dims[ONX_RANK_MAX];
+} cli_shape;
+
+enum {
+    CLI_MAKE_UP = 1, /* inputs that are not given are made up without --random */
+    CLI_WAVE = 2     /* made-up floats without --range are the wave sin(0.37 i), which other programs can be fed, too */
+};
+
+typedef struct cli_inputs {
+    onx_value **values; /* one per input of the session, in its order; NULL: left out, which its initializer allows */
+    uint32_t count;
+} cli_inputs;
+
+/* What the options say, for the inputs of a session over `doc`. Names, shapes and ranges that fit no input are errors,
+ * printed. What is made up is said on standard error. Free `out` in any case. */
+onx_status cli_inputs_read(cli_call *call, onx_doc *doc, const onx_session *s, unsigned flags, cli_inputs *out);
+void cli_inputs_free(cli_inputs *inputs);
+
+/* ---- folders of test data: DIR/input_0.pb, input_1.pb, ..., output_0.pb, ... (.npy, too) ---- */
+
+typedef struct cli_fault {
+    char *path; /* free it */
+    char text[200];
+} cli_fault;
+
+/* Reads the files up to the first that is missing into the values of the inputs or outputs of the session (entries that
+ * are there are replaced); where there are fewer input files than inputs they are those without an initializer.
+ * `count` is how many there were. On failure `fault` says why; what the library said is in the context. */
+onx_status cli_data_set(cli_call *call, const onx_session *s, const char *dir, bool outputs, onx_value **values,
+                        uint32_t *count, cli_fault *fault);
+
+/* ---- values as people write them (cli_literal.c) ---- */
+
+/* Is it a number, true, false, nan, inf, or the start of a list or of a quoted text? */
+bool cli_is_literal(const char *text);
+/* The value that the text stands for; `what` is what messages are about. A single value fills `shape`, NULL: it is a
+ * scalar. Errors are printed. */
+onx_status cli_literal(cli_call *call, const char *what, onx_str text, onx_dtype dtype, const cli_shape *shape,
+                       onx_value **out);
+
+/* ---- values made up (cli_made_up.c) ---- */
+
+typedef struct cli_wish {
+    const cli_shape *shape; /* NULL: by the type */
+    bool has_range;
+    double low, high; /* integers: both ends included */
+    uint64_t seed;
+    bool wave;
+    /* sizes of symbolic dimensions; dimensions below 0 and those without a name are 1 */
+    int64_t (*size_of)(const void *user, onx_str dim);
+    const void *user;
+} cli_wish;
+
+/* The name of the input is part of the seed, so that inputs differ whatever their order. Errors are printed. */
+onx_status cli_make_up(cli_call *call, const onx_type *type, onx_str name, const cli_wish *wish, onx_value **out);
+
+#endif

@@ -1,0 +1,181 @@
+/* cli_made_up.c - values made up from a seed: of any type that has an element type. */
+#include "cli_inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct maker {
+    cli_call *call;
+    onx_str name;
+    const cli_wish *wish;
+    uint64_t state;
+} maker;
+
+static uint64_t next_random(uint64_t *state) /* splitmix64 */
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static onx_status refuse(const maker *m, const char *why)
+{
+    cli_error(m->call, "input \"%.*s\": %s", ONX_ARG(m->name), why);
+    return ONX_E_MISUSE;
+}
+
+/* ---- numbers ---- */
+
+static void type_range(onx_dtype_class class, unsigned bits, double *low, double *high)
+{
+    *low = class == ONX_CLASS_SIGNED ? -ldexp(1, (int)bits - 1) : 0;
+    *high = class == ONX_CLASS_BOOLEAN ? 1 : ldexp(1, (int)bits - (class == ONX_CLASS_SIGNED)) - 1;
+}
+
+/* A whole number from low to high, both included; low is one. The bounds are exact up to 2^53. */
+static int64_t whole_between(uint64_t r, double low, double high, bool is_unsigned)
+{
+    const double span = floor(high) - low;
+    const uint64_t steps = span < 0x1p64 ? (uint64_t)span : UINT64_MAX;
+    const uint64_t offset = steps == UINT64_MAX ? r : r % (steps + 1);
+    const uint64_t start = is_unsigned ? (uint64_t)low : (uint64_t)(int64_t)low;
+    return (int64_t)(start + offset);
+}
+
+typedef struct numbers {
+    onx_dtype_class class; /* of an element */
+    unsigned bits;
+    bool has_range;
+    double low, high;
+} numbers;
+
+/* Up to 256 numbers at a time, converted together: the small types are packed. */
+static onx_status put_numbers(maker *m, const numbers *n, onx_dtype dtype, char *to, uint64_t count)
+{
+    enum { MOST = 256 };
+    double real[MOST];
+    int64_t whole[MOST];
+    const bool floating = n->class == ONX_CLASS_FLOATING;
+    for (uint64_t done = 0; done < count; done += MOST) {
+        const uint64_t some = count - done < MOST ? count - done : MOST;
+        for (uint64_t i = 0; i < some; i++) {
+            const uint64_t r = next_random(&m->state);
+            if (floating && m->wish->wave && !n->has_range)
+                real[i] = sin((double)(done + i) * 0.37);
+            else if (floating)
+                real[i] = n->low + (double)(r >> 11) * 0x1p-53 * (n->high - n->low);
+            else
+                whole[i] = whole_between(r, n->low, n->high, n->class != ONX_CLASS_SIGNED);
+        }
+        const onx_dtype from = floating ? ONX_DOUBLE : n->class == ONX_CLASS_SIGNED ? ONX_INT64 : ONX_UINT64;
+        ONX_TRY(onx_convert(dtype, to + done * n->bits / 8, from, floating ? (void *)real : (void *)whole, some, true));
+    }
+    return ONX_OK;
+}
+
+static onx_status number_range(const maker *m, onx_dtype_class class, unsigned bits, numbers *out)
+{
+    double least, most;
+    *out = (numbers){ class, bits, m->wish->has_range, -1, 1 };
+    type_range(class, bits, &least, &most);
+    if (class != ONX_CLASS_FLOATING) { /* small types: all there is; the others: 0 to 9 */
+        out->low = bits < 8 ? least : 0;
+        out->high = bits < 8 || class == ONX_CLASS_BOOLEAN ? most : 9;
+    }
+    if (!m->wish->has_range)
+        return ONX_OK;
+    out->low = m->wish->low;
+    out->high = m->wish->high;
+    if (class == ONX_CLASS_FLOATING)
+        return ONX_OK;
+    out->low = ceil(out->low);
+    if (out->low > floor(out->high))
+        return refuse(m, "no whole number is in its --range");
+    return out->low < least || out->high > most ? refuse(m, "its --range goes beyond its element type") : ONX_OK;
+}
+
+/* ---- tensors ---- */
+
+static onx_status shape_by_type(const maker *m, const onx_tensor_shape *shape, cli_shape *out)
+{
+    out->rank = shape ? shape->dim_count : 1;
+    if (out->rank > ONX_RANK_MAX)
+        return refuse(m, "it has too many dimensions");
+    for (uint32_t i = 0; i < out->rank; i++) {
+        const onx_dimension *d = shape ? shape->dim[i] : NULL;
+        out->dims[i] = 1;
+        if (d && ONX_HAS(dimension, d, dim_value) && d->dim_value >= 0)
+            out->dims[i] = d->dim_value;
+        else if (d && ONX_HAS(dimension, d, dim_param) && m->wish->size_of)
+            out->dims[i] = m->wish->size_of(m->wish->user, onx_view(d->dim_param));
+    }
+    return ONX_OK;
+}
+
+static onx_status make_tensor(maker *m, int32_t dtype, const onx_tensor_shape *declared, onx_value **out)
+{
+    cli_shape shape;
+    numbers n;
+    if (!onx_dtype_name(dtype))
+        return refuse(m, "it has no element type that values could be made up for");
+    if (m->wish->shape)
+        shape = *m->wish->shape;
+    else
+        ONX_TRY(shape_by_type(m, declared, &shape));
+    ONX_TRY(onx_value_new_tensor(m->call->cx, (onx_dtype)dtype, shape.rank, shape.dims, out));
+    onx_value *v = *out;
+    const onx_dtype_class class = onx_dtype_class_of(dtype);
+    if (class == ONX_CLASS_TEXT) { /* all share one text */
+        if (m->wish->has_range)
+            return refuse(m, "it holds texts, for which there is no --range");
+        for (uint64_t i = 0; i < v->count; i++)
+            ((onx_str *)v->data)[i] = onx_str_of("text");
+        return v->count ? onx_value_set_text(v, 0, onx_str_of("text")) : ONX_OK;
+    }
+    if (class != ONX_CLASS_COMPLEX) {
+        ONX_TRY(number_range(m, class, onx_dtype_bits(dtype), &n));
+        return put_numbers(m, &n, (onx_dtype)dtype, v->data, v->count);
+    }
+    const unsigned bits = onx_dtype_bits(dtype) / 2;
+    ONX_TRY(number_range(m, ONX_CLASS_FLOATING, bits, &n));
+    return put_numbers(m, &n, bits == 32 ? ONX_FLOAT : ONX_DOUBLE, v->data, v->count * 2);
+}
+
+/* ---- any type ---- */
+
+static onx_status make_value(maker *m, const onx_type *type, unsigned depth, onx_value **out)
+{
+    if (type && ONX_HAS(type, type, tensor_type) && type->tensor_type)
+        return make_tensor(m, type->tensor_type->elem_type, type->tensor_type->shape, out);
+    if (type && ONX_HAS(type, type, sparse_tensor_type) && type->sparse_tensor_type)
+        return make_tensor(m, type->sparse_tensor_type->elem_type, type->sparse_tensor_type->shape, out);
+    const bool sequence = type && ONX_HAS(type, type, sequence_type) && type->sequence_type,
+               optional = type && ONX_HAS(type, type, optional_type) && type->optional_type;
+    if ((!sequence && !optional) || depth > 100)
+        return refuse(m, type ? "values of this type cannot be made up"
+                              : "the model does not say its type, so that no value can be made up");
+    const onx_type *inner = sequence ? type->sequence_type->elem_type : type->optional_type->elem_type;
+    ONX_TRY(onx_value_new(m->call->cx, out));
+    ONX_TRY(onx_value_reset_list(*out, sequence ? ONX_VALUE_SEQUENCE : ONX_VALUE_OPTIONAL, ONX_UNDEFINED));
+    onx_value *item = NULL;
+    onx_status status = make_value(m, inner, depth + 1, &item);
+    if (status == ONX_OK)
+        status = onx_value_insert(*out, 0, item);
+    onx_value_free(item);
+    return status;
+}
+
+onx_status cli_make_up(cli_call *call, const onx_type *type, onx_str name, const cli_wish *wish, onx_value **out)
+{
+    maker m = { call, name, wish, wish->seed };
+    for (size_t i = 0; i < name.len; i++)
+        m.state = (m.state ^ (uint8_t)name.ptr[i]) * 0x100000001b3u;
+    *out = NULL;
+    onx_status status = make_value(&m, type, 0, out);
+    if (status != ONX_OK) {
+        onx_value_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
