@@ -203,6 +203,16 @@ ONX_API ONX_OWN_THREAD void onx_diag_clear(onx_ctx *cx);
  * returns the length of the whole text. `buf` may be NULL, for the length alone. */
 ONX_API ONX_ANY_THREAD size_t onx_diag_format(const onx_diag *diag, char *buf, size_t size);
 
+/* Told of each diagnostic once, in order, by the thread that works with the context, at the latest before the outermost
+ * call that recorded it returns; those past the limit of diagnostics are not told. It may read the context's
+ * diagnostics, and must not call anything else with it. */
+typedef struct onx_log {
+    void (*write)(void *user, const onx_diag *diag);
+    void *user;
+} onx_log;
+/* `log` may be NULL, which ends it. */
+ONX_API ONX_OWN_THREAD void onx_ctx_set_log(onx_ctx *cx, const onx_log *log);
+
 /* For hash tables over what files hold: 64 bits by a secret of the context, so that no file can choose names that fall
  * on one place. `before` is the hash of the part of the key before this text, 0 if there is none. Another context has
  * other hashes: no output may depend on them. */

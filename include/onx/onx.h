@@ -4,6 +4,7 @@
 
 #include <onx/base.h>
 #include <onx/check.h>
+#include <onx/dlpack.h>
 #include <onx/infer.h>
 #include <onx/io.h>
 #include <onx/ir.h>

@@ -2,6 +2,7 @@
 #ifndef ONX_RUN_H
 #define ONX_RUN_H
 
+#include <onx/io.h>
 #include <onx/op.h>
 #include <onx/value.h>
 
@@ -11,6 +12,21 @@ extern "C" {
 
 typedef struct onx_session onx_session;
 struct onx_kernel;
+
+/* ---- cancelling from another thread ---- */
+
+/* Ends the runs, and the making of sessions, whose options name it, from any thread. It must outlive them. */
+typedef struct onx_cancel onx_cancel;
+ONX_API ONX_OWN_THREAD onx_status onx_cancel_new(onx_ctx *cx, onx_cancel **out);
+/* What uses it must have ended. NULL is allowed. */
+ONX_API ONX_OWN_THREAD void onx_cancel_free(onx_cancel *cancel);
+/* From now on what names it fails with ONX_E_CANCELLED: what is going on, soon, and what begins later, at once. */
+ONX_API ONX_ANY_THREAD void onx_cancel_now(onx_cancel *cancel);
+/* As if it had just been made. */
+ONX_API ONX_ANY_THREAD void onx_cancel_reset(onx_cancel *cancel);
+ONX_API ONX_ANY_THREAD bool onx_cancel_is_set(const onx_cancel *cancel);
+
+/* ---- sessions ---- */
 
 /* What happened at one node, told after it ran. A run that meets NaN or infinities which a fast kernel would lose
  * starts over with others, and tells again from the first node on. */
@@ -34,12 +50,17 @@ typedef struct onx_session_options {
     uint64_t timeout_ns; /* nanoseconds that making the session may take, constants computed included; 0: no limit */
     unsigned isa;     /* ONX_ISA_* (onx/kernel.h) of kernels; 0, or more than the processor has: the best that it has */
     bool no_optimize; /* nodes run as the model has them; what constants alone decide is computed all the same */
+    const onx_cancel *cancel; /* ends the making of the session; NULL: nobody does */
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that
  * means for threads). Fails for what no kernel can do. `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options,
                                                   onx_session **out);
+/* The same for a model in a file of any format, which the session keeps open as long as it needs it. `load_options` and
+ * `options` may be NULL. */
+ONX_API ONX_OWN_THREAD onx_status onx_session_load(onx_ctx *cx, const char *path, const onx_load_options *load_options,
+                                                   const onx_session_options *options, onx_session **out);
 /* No run may be going on. NULL is allowed. */
 ONX_API ONX_OWN_THREAD void onx_session_free(onx_session *session);
 
@@ -49,15 +70,21 @@ typedef struct onx_session_port {
     bool required;        /* an input without an initializer of its name */
 } onx_session_port;
 
-/* In the order of the graph. */
+/* In the order of the graph. Past the last one there is a port without name or type. */
 ONX_API ONX_ANY_THREAD uint32_t onx_session_input_count(const onx_session *session);
 ONX_API ONX_ANY_THREAD uint32_t onx_session_output_count(const onx_session *session);
 ONX_API ONX_ANY_THREAD onx_session_port onx_session_input(const onx_session *session, uint32_t index);
 ONX_API ONX_ANY_THREAD onx_session_port onx_session_output(const onx_session *session, uint32_t index);
+/* Which input or output has that name; false when none has. */
+ONX_API ONX_ANY_THREAD bool onx_session_find_input(const onx_session *session, onx_str name, uint32_t *index_out);
+ONX_API ONX_ANY_THREAD bool onx_session_find_output(const onx_session *session, onx_str name, uint32_t *index_out);
 
 /* Runs the model. `inputs` has a value or NULL per graph input. `outputs` has an entry per graph output: a value
- * there is reused, NULL is replaced by a new value of `cx` that the caller frees. Any number of threads may run one
- * session at the same time, each with a context of its own. */
+ * there is reused, NULL is replaced by a new value of `cx` that the caller frees. A value that has type and shape of
+ * the output already, as one of the run before or one over memory of the caller (onx_value_wrap) has, is written in
+ * place without a copy, where it is aligned to 16 bytes and does not overlap an input. One over memory of the caller
+ * that has another type or shape is ONX_E_MISUSE. Any number of threads may run one session at the same time, each with
+ * a context of its own. */
 ONX_API ONX_EACH_THREAD onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
                                                    onx_value **outputs);
 
@@ -73,11 +100,29 @@ typedef struct onx_run_options {
     /* Whether to end the run; asked often, by several threads at a time. To cancel from another thread, let it read an
      * atomic flag. May be NULL. */
     bool (*stop)(void *user);
+    const onx_cancel *cancel; /* ends the run from any thread; NULL: nobody does */
+    /* Before each step of the main graph, by the thread that runs: so many are done of so many. A status other than
+     * ONX_OK ends the run and is what it fails with. May be NULL. */
+    onx_status (*progress)(void *user, uint32_t done, uint32_t total);
 } onx_run_options;
 /* `options` may be NULL. */
 ONX_API ONX_EACH_THREAD onx_status onx_session_run_with(onx_session *session, onx_ctx *cx,
                                                         const onx_value *const *inputs, onx_value **outputs,
                                                         const onx_run_options *options);
+
+/* A value under the name of an input or output. */
+typedef struct onx_named_value {
+    const char *name;
+    onx_value *value; /* of an input: only read. Of an output: reused, or NULL, which is replaced by a new value of the
+                       * context */
+} onx_named_value;
+/* Runs the model with inputs and outputs by name, in any order; only the outputs that are named are given.
+ * ONX_E_NOT_FOUND for a name that the model does not have, ONX_E_MISUSE for one that is there twice. `options` may be
+ * NULL. */
+ONX_API ONX_EACH_THREAD onx_status onx_session_run_named(onx_session *session, onx_ctx *cx,
+                                                         const onx_named_value *inputs, uint32_t input_count,
+                                                         onx_named_value *outputs, uint32_t output_count,
+                                                         const onx_run_options *options);
 
 #ifdef __cplusplus
 }

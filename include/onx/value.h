@@ -36,9 +36,11 @@ typedef struct onx_value {
     onx_ctx *cx;
     uint32_t refs, dims_room;
     uint64_t data_room, items_room, text_room;
-    uint64_t items_head; /* of items_room, entries that are free before the first item */
-    char *text;          /* bytes of the strings */
-    uint64_t text_spare; /* of text_room, bytes at the end that no string uses */
+    uint64_t items_head;          /* of items_room, entries that are free before the first item */
+    char *text;                   /* bytes of the strings */
+    uint64_t text_spare;          /* of text_room, bytes at the end that no string uses */
+    void (*release)(void *owner); /* of memory of the caller (onx_value_wrap) */
+    void *owner;
 } onx_value;
 
 /* A value of no kind yet, with one reference. */
@@ -61,6 +63,35 @@ ONX_API ONX_OWN_THREAD onx_status onx_value_assign(onx_value *to, const onx_valu
 /* Stores element `index` of a string tensor or key of a map; the bytes are copied, in time proportional to their number
  * over many calls. */
 ONX_API ONX_OWN_THREAD onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text);
+
+/* ---- memory of the caller ---- */
+
+/* A tensor in memory that somebody else owns. */
+typedef struct onx_memory {
+    uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
+    int32_t dtype;        /* onx_dtype */
+    uint32_t rank;
+    const int64_t *dims;    /* rank of them */
+    const int64_t *strides; /* from one element to the next along each axis, in elements; may be negative. NULL:
+                             * row-major */
+    void *data;             /* the element whose indexes are all 0 */
+    uint64_t size;          /* bytes from `data` on, and before it where a stride is negative, that may be touched */
+    void (*release)(void *owner); /* called once when nobody needs the memory any more; may be NULL */
+    void *owner;                  /* for release */
+} onx_memory;
+
+/* A tensor whose elements stay where they are: nothing is copied, as input or output of a run, and `data` is what the
+ * value's `data` says. Elements lie row-major as in raw_data, at an address that suits their type. The memory outlives
+ * the value (`release` tells when that ends) and is written only where the value is an output of a run or is changed by
+ * the functions above; these fail with ONX_E_MISUSE rather than change its type or shape. ONX_E_MISUSE for strides that
+ * are not row-major, for a `size` that is too small, with both numbers, and for addresses that do not suit;
+ * ONX_E_UNSUPPORTED for STRING. After a failure `release` has not been called. */
+ONX_API ONX_OWN_THREAD onx_status onx_value_wrap(onx_ctx *cx, const onx_memory *memory, onx_value **out);
+/* A tensor with a copy of the elements, whatever strides and address they have. `release` is not called. Types of less
+ * than 8 bits have no strides. ONX_E_UNSUPPORTED for STRING, ONX_E_MISUSE for a `size` that is too small. */
+ONX_API ONX_OWN_THREAD onx_status onx_value_from_memory(onx_ctx *cx, const onx_memory *memory, onx_value **out);
+/* Copies the elements of a tensor to memory that says the same type and dims; the same holds as above. */
+ONX_API ONX_OWN_THREAD onx_status onx_value_to_memory(onx_ctx *cx, const onx_value *value, const onx_memory *memory);
 
 /* From a TensorProto, SequenceProto, MapProto, OptionalProto or SparseTensorProto of `doc` (a sparse tensor becomes a
  * dense one). The value owns a copy. */

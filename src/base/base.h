@@ -16,6 +16,9 @@
 
 /* Records an error and returns its status, so that `return onxi_fail(...)` raises. Texts are copied. */
 onx_status onxi_fail(onx_ctx *cx, onx_status status, onx_where where, const char *format, ...) ONX_PRINTF(4, 5);
+/* The entry of a public call: how many errors there are (onx_diag_total). What is recorded until its exit may be taken
+ * back, so a log is told afterwards. */
+size_t onxi_call_begin(onx_ctx *cx);
 /* The exit of a public call: a failure for which no error was recorded since there were `errors` of them
  * (onx_diag_total) is recorded as what its status says, so that none is without a diagnostic; and where an error was
  * recorded, a success becomes the failure that it says. Returns the status. */
@@ -23,13 +26,13 @@ onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status);
 /* The last statement of a public function whose work another one does. */
 #define ONXI_CALL(cx, call)                                                                                            \
     do {                                                                                                               \
-        const size_t onxi_errors_ = onx_diag_total((cx), ONX_ERROR);                                                   \
+        const size_t onxi_errors_ = onxi_call_begin((cx));                                                             \
         return onxi_tell((cx), onxi_errors_, (call));                                                                  \
     } while (0)
 /* The same for one that makes *out: of a failure nothing is left. */
 #define ONXI_CALL_TO_MAKE(cx, out, release, call)                                                                      \
     do {                                                                                                               \
-        const size_t onxi_errors_ = onx_diag_total((cx), ONX_ERROR);                                                   \
+        const size_t onxi_errors_ = onxi_call_begin((cx));                                                             \
         *(out) = NULL;                                                                                                 \
         const onx_status onxi_status_ = onxi_tell((cx), onxi_errors_, (call));                                         \
         if (onxi_status_ != ONX_OK && *(out)) {                                                                        \

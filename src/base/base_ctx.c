@@ -115,6 +115,7 @@ void onx_diag_clear(onx_ctx *cx)
     onx_arena_free(cx->texts);
     cx->texts = NULL;
     cx->diag_count = 0;
+    cx->logged = 0;
     memset(cx->totals, 0, sizeof cx->totals);
 }
 
@@ -128,20 +129,45 @@ onxi_diag_mark onxi_diag_here(const onx_ctx *cx)
 void onxi_diag_rewind(onx_ctx *cx, onxi_diag_mark mark)
 {
     cx->diag_count = mark.count;
+    if (cx->logged > cx->diag_count)
+        cx->logged = cx->diag_count;
     memcpy(cx->totals, mark.totals, sizeof mark.totals);
 }
 
 void onxi_diag_forget(onx_ctx *cx, const char *rule)
 {
-    size_t n = 0;
+    size_t n = 0, told = 0;
     for (size_t i = 0; i < cx->diag_count; i++) {
         onx_diag *d = cx->diags[i];
-        if (d->severity == ONX_WARNING && d->rule && strcmp(d->rule, rule) == 0)
+        if (d->severity == ONX_WARNING && d->rule && strcmp(d->rule, rule) == 0) {
             cx->totals[ONX_WARNING]--;
-        else
+            told += i < cx->logged;
+        } else {
             cx->diags[n++] = d;
+        }
     }
     cx->diag_count = n;
+    cx->logged -= told;
+}
+
+void onx_ctx_set_log(onx_ctx *cx, const onx_log *log)
+{
+    if (!cx)
+        return;
+    cx->log = log ? *log : (onx_log){ 0 };
+    cx->logged = cx->diag_count;
+}
+
+/* Diagnostics that nobody will take back any more. */
+static void write_log(onx_ctx *cx)
+{
+    if (cx->calls)
+        return;
+    while (cx->log.write && cx->logged < cx->diag_count) {
+        const onx_diag *d = cx->diags[cx->logged++];
+        cx->log.write(cx->log.user, d);
+    }
+    cx->logged = cx->diag_count;
 }
 
 /* Is one more of that severity to be kept? The first error is, even when warnings have used up all places: without it
@@ -255,6 +281,7 @@ void onxi_vreport(onx_ctx *cx, const onx_diag *diag, const char *format, va_list
         d->excerpt = keep(cx, diag->excerpt);
     }
     cx->reporting = false;
+    write_log(cx);
 }
 
 void onxi_report(onx_ctx *cx, const onx_diag *diag, const char *format, ...)
@@ -316,10 +343,11 @@ onx_status onxi_no_memory(onx_ctx *cx)
     cx->last_error = ONX_E_MEMORY;
     push_no_memory(cx);
     cx->reporting = false;
+    write_log(cx);
     return ONX_E_MEMORY;
 }
 
-onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status)
+static onx_status tell(onx_ctx *cx, size_t errors, onx_status status)
 {
     if (onx_diag_total(cx, ONX_ERROR) > errors)
         return status == ONX_OK ? cx->last_error : status;
@@ -328,6 +356,21 @@ onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status)
     if (status == ONX_E_MEMORY)
         return onxi_no_memory(cx);
     return onxi_fail(cx, status, ONXI_NOWHERE, "%s", onx_status_text(status));
+}
+
+size_t onxi_call_begin(onx_ctx *cx)
+{
+    if (cx)
+        cx->calls++;
+    return onx_diag_total(cx, ONX_ERROR);
+}
+
+onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status)
+{
+    status = tell(cx, errors, status);
+    cx->calls -= cx->calls > 0;
+    write_log(cx);
+    return status;
 }
 
 void onxi_diag_move(onx_ctx *cx, onx_ctx *from)

@@ -142,6 +142,7 @@ typedef struct onxi_run_watch {
     uint64_t iterations; /* 0: no limit */
     bool (*stop)(void *user);
     void *user;
+    const onx_cancel *cancel; /* may be NULL */
 } onxi_run_watch;
 /* Starts now. */
 onxi_run_watch onxi_run_watch_new(const onx_run_options *options);
@@ -194,6 +195,9 @@ static inline uint64_t onxi_run_constant_bytes(const onxi_run_session *s)
 
 struct onx_session {
     onxi_run_session s;
+    onx_doc *doc; /* that it has loaded itself, or NULL; made with `doc_cx` */
+    onx_ctx *doc_cx;
+    onxi_dict inputs, outputs; /* from name to index */
 };
 
 onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out);
@@ -360,6 +364,7 @@ typedef struct onxi_run_state {
     onx_work *works;      /* per step */
     onxi_run_site *sites; /* per subgraph of the plan */
     bool *taken;          /* per input and capture of the graph: the caller gave it away, and it is in `values` now */
+    char **storage_at;    /* per storage of the plan: in the buffer, or in an output of the caller */
     void *arrays;         /* operand pointers of all steps and sites */
     size_t arrays_size;
     struct onxi_run_state *outermost; /* itself, or the state of the main graph */

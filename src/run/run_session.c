@@ -15,10 +15,15 @@ void onx_session_free(onx_session *session)
 {
     if (!session)
         return;
-    onx_ctx *cx = session->s.cx;
+    onx_ctx *cx = session->s.cx, *doc_cx = session->doc_cx;
+    onx_doc *doc = session->doc;
+    onxi_dict_free(&session->inputs);
+    onxi_dict_free(&session->outputs);
     onxi_run_session_close(&session->s);
     onxi_release(cx, session, sizeof *session);
     onx_ctx_free(cx);
+    onx_doc_free(doc);
+    onx_ctx_free(doc_cx);
 }
 
 /* Can the shapes of all inputs be told from the model alone? Then the first plan is made at once. */
@@ -63,6 +68,15 @@ static onx_status plan_early(onxi_run_session *s)
     return status;
 }
 
+/* The first of those that have one name is found. */
+static onx_status index_names(onxi_dict *names, onx_value_info *const *info, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!onxi_dict_at(names, onx_view(info[i]->name), i, NULL))
+            return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
 static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
 {
     onx_model *model = onx_doc_model(doc);
@@ -84,7 +98,13 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         return onxi_no_memory(cx);
     }
     memset(session, 0, sizeof *session);
+    session->inputs = onxi_dict_on_heap(own);
+    session->outputs = onxi_dict_on_heap(own);
     onx_status status = onxi_run_session_open(&session->s, own, doc, options, NULL, NULL);
+    if (status == ONX_OK)
+        status = index_names(&session->inputs, model->graph->input, model->graph->input_count);
+    if (status == ONX_OK)
+        status = index_names(&session->outputs, model->graph->output, model->graph->output_count);
     if (status == ONX_OK)
         status = plan_early(&session->s);
     session->s.watch = (onxi_run_watch){ 0 };
@@ -105,6 +125,45 @@ onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     ONXI_NEED(cx, doc);
     ONXI_OPTIONS(cx, onx_session_options, own, options);
     ONXI_CALL_TO_MAKE(cx, out, onx_session_free, session_new(cx, doc, &own, out));
+}
+
+static onx_status load_and_make(onx_ctx *cx, onx_ctx *doc_cx, const char *path, const onx_load_options *load_options,
+                                const onx_session_options *options, onx_session **out)
+{
+    onx_doc *doc = NULL;
+    onx_status status = onx_load(doc_cx, ONX_KIND_MODEL, path, load_options, &doc);
+    onxi_diag_move(cx, doc_cx);
+    if (status == ONX_OK)
+        status = onx_session_new(cx, doc, options, out);
+    if (status != ONX_OK) {
+        onx_doc_free(doc);
+        return status;
+    }
+    (*out)->doc = doc;
+    (*out)->doc_cx = doc_cx;
+    return ONX_OK;
+}
+
+static onx_status session_load(onx_ctx *cx, const char *path, const onx_load_options *load_options,
+                               const onx_session_options *options, onx_session **out)
+{
+    onx_ctx *doc_cx = onxi_run_ctx_child(cx); /* the document stays with the session, whatever thread that goes to */
+    if (!doc_cx)
+        return onxi_no_memory(cx);
+    const onx_status status = load_and_make(cx, doc_cx, path, load_options, options, out);
+    if (status != ONX_OK)
+        onx_ctx_free(doc_cx);
+    return status;
+}
+
+onx_status onx_session_load(onx_ctx *cx, const char *path, const onx_load_options *load_options,
+                            const onx_session_options *options, onx_session **out)
+{
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, path);
+    ONXI_CALL_TO_MAKE(cx, out, onx_session_free, session_load(cx, path, load_options, options, out));
 }
 
 uint32_t onx_session_input_count(const onx_session *session)
@@ -132,6 +191,24 @@ onx_session_port onx_session_output(const onx_session *session, uint32_t index)
         return (onx_session_port){ .required = false };
     const onx_value_info *info = session->s.main->graph->output[index];
     return (onx_session_port){ onx_view(info->name), info->type, true };
+}
+
+static bool find_port(const onxi_dict *names, onx_str name, uint32_t *index_out)
+{
+    const onxi_dict_entry *entry = onxi_dict_find(names, name);
+    if (entry)
+        *index_out = entry->value;
+    return entry != NULL;
+}
+
+bool onx_session_find_input(const onx_session *session, onx_str name, uint32_t *index_out)
+{
+    return session && index_out && (name.ptr || !name.len) && find_port(&session->inputs, name, index_out);
+}
+
+bool onx_session_find_output(const onx_session *session, onx_str name, uint32_t *index_out)
+{
+    return session && index_out && (name.ptr || !name.len) && find_port(&session->outputs, name, index_out);
 }
 
 /* A value that is there twice, as two outputs or as input and output, would be written while it is read. */
@@ -195,4 +272,68 @@ onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_val
 onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)
 {
     return onx_session_run_with(session, cx, inputs, outputs, NULL);
+}
+
+/* ---- by name ---- */
+
+/* Puts the values of a list where the graph has their names; `used` says where there is one. */
+static onx_status place_named(onx_ctx *cx, const char *what, const onxi_dict *names, const onx_named_value *list,
+                              uint32_t count, onx_value **values, bool *used)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at;
+        if (!list[i].name)
+            return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%s %u of the list has no name", what, i);
+        if (!find_port(names, onx_str_of(list[i].name), &at))
+            return onxi_fail(cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no %s \"%s\"", what, list[i].name);
+        if (used[at])
+            return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%s \"%s\" is given twice", what, list[i].name);
+        used[at] = true;
+        values[at] = list[i].value;
+    }
+    return ONX_OK;
+}
+
+static onx_status run_placed(onx_session *session, onx_ctx *cx, const onx_named_value *inputs, uint32_t input_count,
+                             onx_named_value *outputs, uint32_t output_count, const onx_run_options *options,
+                             onx_arena *arena)
+{
+    const uint32_t ins = session->s.main->input_count, outs = session->s.main->output_count;
+    onx_value **values = ONXI_ARRAY(arena, onx_value *, (size_t)ins + outs + 1), **made = values + ins;
+    bool *used = ONXI_ARRAY(arena, bool, (size_t)ins + outs + 1);
+    if (!values || !used)
+        return ONX_E_MEMORY;
+    ONX_TRY(place_named(cx, "input", &session->inputs, inputs, input_count, values, used));
+    ONX_TRY(place_named(cx, "output", &session->outputs, outputs, output_count, made, used + ins));
+    const onx_status status =
+        onx_session_run_with(session, cx, (const onx_value *const *)(void *)values, made, options);
+    for (uint32_t i = 0; i < output_count; i++) {
+        uint32_t at = 0;
+        (void)find_port(&session->outputs, onx_str_of(outputs[i].name), &at);
+        outputs[i].value = made[at];
+    }
+    for (uint32_t i = 0; i < outs; i++)
+        if (!used[ins + i])
+            onx_value_free(made[i]);
+    return status;
+}
+
+static onx_status run_named(onx_session *session, onx_ctx *cx, const onx_named_value *inputs, uint32_t input_count,
+                            onx_named_value *outputs, uint32_t output_count, const onx_run_options *options)
+{
+    onx_arena *arena;
+    ONX_TRY(onx_arena_new(cx, &arena));
+    const onx_status status = run_placed(session, cx, inputs, input_count, outputs, output_count, options, arena);
+    onx_arena_free(arena);
+    return status;
+}
+
+onx_status onx_session_run_named(onx_session *session, onx_ctx *cx, const onx_named_value *inputs, uint32_t input_count,
+                                 onx_named_value *outputs, uint32_t output_count, const onx_run_options *options)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, session);
+    ONXI_NEED(cx, inputs || !input_count);
+    ONXI_NEED(cx, outputs || !output_count);
+    ONXI_CALL(cx, run_named(session, cx, inputs, input_count, outputs, output_count, options));
 }

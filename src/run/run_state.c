@@ -15,6 +15,8 @@ uint64_t onxi_run_clock_ns(void)
 static onx_status bind_slots(onxi_run_state *st)
 {
     onxi_run_plan *plan = st->plan;
+    for (uint32_t i = 0; i < plan->storage_count; i++)
+        st->storage_at[i] = st->buffer + plan->storages[i].offset;
     for (uint32_t i = 0; i < plan->slot_count; i++) {
         const onxi_run_plan_slot *s = plan->slots[i];
         st->slots[i] = &st->values[i];
@@ -122,6 +124,7 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     st->sites = onxi_resize(cx, NULL, 0, (plan->site_count + 1u) * sizeof *st->sites);
     st->taken = onxi_resize(cx, NULL, 0, count_inputs(plan) * sizeof *st->taken);
     st->arrays = onxi_resize(cx, NULL, 0, st->arrays_size);
+    st->storage_at = onxi_resize(cx, NULL, 0, (plan->storage_count + 1u) * sizeof *st->storage_at);
     bool held = onxi_ctx_hold(cx, st->base_size);
     st->base = held ? onxi_resize(cx, NULL, 0, st->base_size) : NULL;
     if (held && !st->base)
@@ -137,8 +140,8 @@ onx_status onxi_run_state_new(onxi_run_session *s, onxi_run_plan *plan, onxi_run
     onx_status status = held ? onx_arena_new(cx, &st->text) : ONX_E_LIMIT;
     if (status == ONX_OK)
         status = onx_arena_new(cx, &st->scratch);
-    if (status == ONX_OK &&
-        (!st->values || !st->slots || !st->works || !st->sites || !st->taken || !st->arrays || !st->base))
+    if (status == ONX_OK && (!st->values || !st->slots || !st->works || !st->sites || !st->taken || !st->arrays ||
+                             !st->base || !st->storage_at))
         status = ONX_E_MEMORY;
     if (status == ONX_OK) {
         st->buffer = (char *)(((uintptr_t)st->base + 63u) & ~(uintptr_t)63u);
@@ -172,6 +175,7 @@ void onxi_run_state_free(onxi_run_session *s, onxi_run_state *st)
     onxi_release(cx, st->sites, (plan->site_count + 1u) * sizeof *st->sites);
     onxi_release(cx, st->taken, count_inputs(plan) * sizeof *st->taken);
     onxi_release(cx, st->arrays, st->arrays_size);
+    onxi_release(cx, st->storage_at, (plan->storage_count + 1u) * sizeof *st->storage_at);
     onxi_release(cx, st->base, st->base_size);
     if (st->base)
         onxi_ctx_let_go(cx, st->base_size);
@@ -295,11 +299,21 @@ static onx_status run_step(onxi_run_state *st, const onxi_run_step *step, onx_wo
     return status;
 }
 
+static onx_status count_step(onxi_run_state *st, uint32_t done)
+{
+    const onx_status status = st->options->progress(st->options->user, done, st->plan->step_count);
+    return status == ONX_OK
+               ? ONX_OK
+               : onxi_fail(st->cx, status, ONXI_NOWHERE, "the progress callback ended the run after %u of %u steps",
+                           done, st->plan->step_count);
+}
+
 static onx_status run_steps(onxi_run_state *st)
 {
     onxi_run_plan *plan = st->plan;
     const onxi_run_watch *watch = &st->outermost->watch;
     bool telling = st->options && st->options->event;
+    const bool counting = st->options && st->options->progress && st->outermost == st;
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const onxi_run_step *step = &plan->steps[i];
         const onx_kernel *kernel = step->kernel;
@@ -307,6 +321,8 @@ static onx_status run_steps(onxi_run_state *st)
         onx_status going = onxi_run_watch_look(watch);
         if (going != ONX_OK)
             return onxi_run_watch_fail(watch, going, st->cx, step->op);
+        if (counting)
+            ONX_TRY(count_step(st, i));
         ONX_TRY(run_step(st, step, &st->works[i], &kernel));
         if (telling)
             tell(st, step, &st->works[i], kernel, start);
@@ -322,6 +338,22 @@ static void drop_lists(onxi_run_state *st)
             onx_value_reset_list(st->slots[i], ONX_VALUE_NONE, ONX_UNDEFINED);
 }
 
+/* Written to the caller's value at once? */
+static bool is_there(const onx_value *out, const onx_value *made)
+{
+    return out->kind == ONX_VALUE_TENSOR && made->kind == ONX_VALUE_TENSOR && made->size && out->data == made->data;
+}
+
+static onx_status put_output(onx_ctx *cx, onx_value *out, const onx_value *made, uint32_t index)
+{
+    const onx_status status = onx_value_assign(out, made);
+    if (status != ONX_E_MISUSE || !(out->flags & ONXI_VALUE_WRAPPED))
+        return status;
+    return onxi_fail(cx, status, ONXI_NOWHERE,
+                     "the memory given for output %u is for another type or shape: it has %llu bytes, %llu are needed",
+                     index, (unsigned long long)out->size, (unsigned long long)made->size);
+}
+
 onx_status onxi_run_state_run(onxi_run_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
                               uint32_t output_count)
 {
@@ -334,10 +366,10 @@ onx_status onxi_run_state_run(onxi_run_state *st, onx_ctx *cx, const onx_value *
         onx_value *made = st->slots[st->plan->outputs[i]];
         bool texts = made->kind == ONX_VALUE_TENSOR && made->dtype == ONX_STRING; /* they lie in the arena of the run */
         if (status == ONX_OK && outputs[i] && !texts && st->plan->moves[i] && made->cx == outputs[i]->cx &&
-            !(made->flags & ONXI_VALUE_BORROWED))
+            !(made->flags & ONXI_VALUE_BORROWED) && !(outputs[i]->flags & ONXI_VALUE_WRAPPED))
             onxi_value_swap(outputs[i], made);
-        else if (status == ONX_OK && outputs[i])
-            status = onx_value_assign(outputs[i], made);
+        else if (status == ONX_OK && outputs[i] && !is_there(outputs[i], made))
+            status = put_output(cx ? cx : st->cx, outputs[i], made, i);
     }
     if (st->plan->has_dynamic)
         drop_lists(st);
@@ -345,10 +377,66 @@ onx_status onxi_run_state_run(onxi_run_state *st, onx_ctx *cx, const onx_value *
     return status;
 }
 
+/* ---- outputs in memory that is ready for them ---- */
+
+enum { AIM_ALIGN = 16, AIM_PAIRS_MAX = 65536 };
+
+static bool overlap(const onx_value *a, const onx_value *b)
+{
+    const uintptr_t a_at = (uintptr_t)a->data, b_at = (uintptr_t)b->data;
+    return a->size && b->size && a_at < b_at + b->size && b_at < a_at + a->size;
+}
+
+/* May what the run computes for output `i` be written to the caller's value at once? Everything in the storage of the
+ * plan goes there then, so nothing may be larger, and nobody may read or write the memory otherwise. */
+static bool can_aim(const onxi_run_state *st, uint32_t i, const onx_value *const *inputs, onx_value *const *outputs)
+{
+    const onxi_run_plan *plan = st->plan;
+    const onxi_run_plan_slot *slot = plan->slots[plan->outputs[i]];
+    const onx_value *out = outputs[i], *want = &slot->value;
+    if (slot->place != ONXI_PLACE_BUFFER || slot->storage == ONXI_NO_SLOT || want->dtype == ONX_STRING ||
+        want->layout || out->kind != ONX_VALUE_TENSOR || out->dtype != want->dtype || out->rank != want->rank ||
+        !onxi_same_dims(out->dims, want->dims, want->rank) || !onxi_value_is_whole(out) || !out->size ||
+        (uintptr_t)out->data % AIM_ALIGN || plan->storages[slot->storage].size > out->size)
+        return false;
+    for (uint32_t k = 0; k < plan->graph->input_count; k++)
+        if (inputs[k] && (inputs[k]->kind != ONX_VALUE_TENSOR || overlap(out, inputs[k])))
+            return false;
+    for (uint32_t k = 0; k < plan->graph->output_count; k++)
+        if (k != i && outputs[k] && overlap(out, outputs[k]))
+            return false;
+    return true;
+}
+
+/* Storages of outputs lie in the caller's values where they can, all others in the buffer. */
+static void aim_outputs(onxi_run_state *st, const onx_value *const *inputs, onx_value *const *outputs)
+{
+    const onxi_run_plan *plan = st->plan;
+    const uint32_t ins = plan->graph->input_count, outs = plan->graph->output_count;
+    const bool few = (uint64_t)outs * ((uint64_t)ins + outs) <= AIM_PAIRS_MAX;
+    bool moved = false;
+    for (uint32_t i = 0; i < outs; i++) {
+        const uint32_t storage = plan->slots[plan->outputs[i]]->storage;
+        if (storage == ONXI_NO_SLOT || storage >= plan->storage_count)
+            continue;
+        char *at = st->buffer + plan->storages[storage].offset;
+        /* Of outputs that share a storage the first one with memory of its own has it. */
+        for (uint32_t k = 0; few && k < outs && at == st->buffer + plan->storages[storage].offset; k++)
+            if (outputs[k] && plan->slots[plan->outputs[k]]->storage == storage && can_aim(st, k, inputs, outputs))
+                at = outputs[k]->data;
+        moved |= st->storage_at[storage] != at;
+        st->storage_at[storage] = at;
+    }
+    for (uint32_t i = 0; moved && i < plan->slot_count; i++)
+        if (plan->slots[i]->place == ONXI_PLACE_BUFFER && plan->slots[i]->storage != ONXI_NO_SLOT)
+            st->values[i].data = st->storage_at[plan->slots[i]->storage];
+}
+
 static onx_status run_main(onxi_run_state *st, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs)
 {
     st->entered = 0;
     st->start_ns = onxi_run_clock_ns();
+    aim_outputs(st, inputs, outputs);
     onx_status status = onxi_run_state_run(st, cx, inputs, outputs, st->plan->graph->output_count);
     return status;
 }

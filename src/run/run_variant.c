@@ -25,7 +25,8 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
     if (options)
         s->options = *options;
     if (!root)
-        s->watch = onxi_run_watch_new(&(onx_run_options){ .timeout_ns = s->options.timeout_ns });
+        s->watch =
+            onxi_run_watch_new(&(onx_run_options){ .timeout_ns = s->options.timeout_ns, .cancel = s->options.cancel });
     onx_limits limits = onx_ctx_limits(own);
     if (!s->options.memory)
         s->options.memory = limits.memory;

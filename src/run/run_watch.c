@@ -1,6 +1,50 @@
 /* run_watch.c - what ends a run before its time: a limit of time, or the caller. */
 #include "run/run.h"
 
+#include <stdatomic.h>
+
+struct onx_cancel {
+    onx_ctx *cx;
+    atomic_bool set;
+};
+
+onx_status onx_cancel_new(onx_ctx *cx, onx_cancel **out)
+{
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    onx_cancel *made = onxi_resize(cx, NULL, 0, sizeof *made);
+    if (!made)
+        return onxi_no_memory(cx);
+    made->cx = cx;
+    atomic_init(&made->set, false);
+    *out = made;
+    return ONX_OK;
+}
+
+void onx_cancel_free(onx_cancel *cancel)
+{
+    if (cancel)
+        onxi_release(cancel->cx, cancel, sizeof *cancel);
+}
+
+void onx_cancel_now(onx_cancel *cancel)
+{
+    if (cancel)
+        atomic_store(&cancel->set, true);
+}
+
+void onx_cancel_reset(onx_cancel *cancel)
+{
+    if (cancel)
+        atomic_store(&cancel->set, false);
+}
+
+bool onx_cancel_is_set(const onx_cancel *cancel)
+{
+    return cancel && atomic_load_explicit(&cancel->set, memory_order_relaxed);
+}
+
 onxi_run_watch onxi_run_watch_new(const onx_run_options *options)
 {
     onxi_run_watch w = { 0 };
@@ -10,7 +54,8 @@ onxi_run_watch onxi_run_watch_new(const onx_run_options *options)
     w.iterations = options->iterations;
     w.stop = options->stop;
     w.user = options->user;
-    w.on = w.timeout_ns || w.stop;
+    w.cancel = options->cancel;
+    w.on = w.timeout_ns || w.stop || w.cancel;
     if (w.timeout_ns && !onxi_add_u64(onxi_run_clock_ns(), w.timeout_ns, &w.deadline_ns))
         w.deadline_ns = UINT64_MAX;
     return w;
@@ -20,7 +65,7 @@ onx_status onxi_run_watch_look(const onxi_run_watch *w)
 {
     if (!w || !w->on)
         return ONX_OK;
-    if (w->stop && w->stop(w->user))
+    if (onx_cancel_is_set(w->cancel) || (w->stop && w->stop(w->user)))
         return ONX_E_CANCELLED;
     return w->deadline_ns && onxi_run_clock_ns() > w->deadline_ns ? ONX_E_LIMIT : ONX_OK;
 }

@@ -130,8 +130,10 @@ static void drop_items(onx_value *v, onx_value **pending)
 static void release_parts(onx_value *v)
 {
     release(v->cx, v->items ? v->items - v->items_head : NULL, v->items_room * sizeof *v->items);
+    if (v->flags & ONXI_VALUE_WRAPPED && v->release)
+        v->release(v->owner);
     if (!(v->flags & ONXI_VALUE_BORROWED)) {
-        release(v->cx, v->data, v->data_room);
+        release(v->cx, v->flags & ONXI_VALUE_WRAPPED ? NULL : v->data, v->data_room);
         release(v->cx, v->dims, v->dims_room * sizeof *v->dims);
     }
     release(v->cx, v->text, v->text_room);
@@ -168,7 +170,7 @@ static void clear_items(onx_value *v)
 /* Whether the memory belongs to somebody else: to a plan, a constant, the caller. Nothing here may resize it. */
 static bool is_fixed(const onx_value *v)
 {
-    return !v->cx || v->flags & ONXI_VALUE_BORROWED;
+    return !v->cx || v->flags & (ONXI_VALUE_BORROWED | ONXI_VALUE_WRAPPED);
 }
 
 static bool is_tensor_of(const onx_value *v, int dtype, uint32_t rank, const int64_t *dims)

@@ -11,6 +11,7 @@
 enum {
     ONXI_VALUE_BORROWED = 1, /* data and dims belong to somebody else */
     ONXI_VALUE_OUTPUT = 4,   /* an output of the run that is about to start */
+    ONXI_VALUE_WRAPPED = 8,  /* data belongs to the caller, dims to the value */
     ONXI_VALUE_GIVEN = 2     /* an operand that nobody needs afterwards: onxi_value_take may empty it */
 };
 
@@ -48,6 +49,8 @@ onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t
  * where there are any; the items of lists are there, and such values, too. Whoever copies by count, rank or size relies
  * on it; structs are public, and a caller may have made or changed one himself. */
 bool onxi_value_is_whole(const onx_value *v);
+/* Whether onx_value_wrap would take memory of known type and rank: row-major, at an address that suits. */
+bool onxi_memory_suits(const onx_memory *memory);
 /* Bytes that a row-major tensor takes; false when that overflows. Strings count as onx_str. */
 bool onxi_tensor_room(int dtype, uint64_t count, uint64_t *bytes_out);
 /* Memory of a value: what `part` points to (a pointer) grows or shrinks and keeps its bytes, counted against the memory

@@ -35,6 +35,7 @@ typedef struct fixture {
     onx_tensor *tensor, *text_tensor;
     onx_type *type;
     onx_session *session;
+    onx_cancel *cancel, *other_cancel;
     onx_infer *infer;
     onx_registry *registry;
     onx_index *index;
@@ -311,6 +312,8 @@ static void make_fixture(void)
     must(onx_save(fix.cx, fix.doc, in_folder("away.onnx"), &(onx_save_options){ .external = &out }));
     must(onx_load(fix.cx, ONX_KIND_MODEL, in_folder("away.onnx"), NULL, &fix.away));
     must(onx_session_new(fix.cx, fix.doc, &(onx_session_options){ .threads = 1, .plain = true }, &fix.session));
+    must(onx_cancel_new(fix.cx, &fix.cancel));
+    must(onx_cancel_new(fix.cx, &fix.other_cancel));
     must(onx_infer_new(fix.cx, fix.doc, NULL, &fix.infer));
     must(onx_index_new(fix.cx, fix.graph, &fix.index));
     must(onx_text_places_new(fix.doc, &fix.places));

@@ -1,0 +1,65 @@
+/* dlpack.h - tensors from and for other libraries (NumPy, PyTorch, JAX, TVM, CuPy, ...) without a copy, by DLPack. The
+ * structs have the layout of DLTensor and DLManagedTensor in dlpack.h, version 1; pointers to those may be cast.
+ * Source: the DLPack specification, https://dmlc.github.io/dlpack. */
+#ifndef ONX_DLPACK_H
+#define ONX_DLPACK_H
+
+#include <onx/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { /* onx_dl_type.code */
+       ONX_DL_INT = 0,
+       ONX_DL_UINT = 1,
+       ONX_DL_FLOAT = 2,
+       ONX_DL_OPAQUE = 3,
+       ONX_DL_BFLOAT = 4,
+       ONX_DL_COMPLEX = 5,
+       ONX_DL_BOOL = 6,
+       ONX_DL_FLOAT8_E4M3FN = 10,
+       ONX_DL_FLOAT8_E4M3FNUZ = 11,
+       ONX_DL_FLOAT8_E5M2 = 12,
+       ONX_DL_FLOAT8_E5M2FNUZ = 13,
+       ONX_DL_FLOAT8_E8M0FNU = 14
+};
+
+enum { ONX_DL_CPU = 1 }; /* onx_dl_tensor.device_type */
+
+typedef struct onx_dl_type {
+    uint8_t code;   /* ONX_DL_* */
+    uint8_t bits;   /* of one element */
+    uint16_t lanes; /* 1 */
+} onx_dl_type;
+
+typedef struct onx_dl_tensor {
+    void *data;
+    int32_t device_type, device_id;
+    int32_t ndim;
+    onx_dl_type dtype;
+    int64_t *shape;
+    int64_t *strides;     /* in elements; NULL: row-major */
+    uint64_t byte_offset; /* from `data` to the first element */
+} onx_dl_tensor;
+
+typedef struct onx_dl_managed {
+    onx_dl_tensor tensor;
+    void *manager;                                /* of whoever made it */
+    void (*deleter)(struct onx_dl_managed *self); /* called by whoever took it, once; may be NULL */
+} onx_dl_managed;
+
+/* A value over the elements of somebody else. They are not copied where they lie row-major at an address that suits
+ * their type, and copied where they do not. After ONX_OK the value has taken `managed`: its deleter is called when the
+ * value is freed (after a copy, at once). After a failure `managed` is the caller's as before. ONX_E_UNSUPPORTED for
+ * memory of other devices and for element types that ONNX lacks; ONX_E_MISUSE for what no tensor can be. */
+ONX_API ONX_OWN_THREAD onx_status onx_value_from_dlpack(onx_ctx *cx, onx_dl_managed *managed, onx_value **out);
+/* The elements of a row-major tensor for somebody else, not copied. What is made holds a reference to the value until
+ * its deleter is called, by the thread that the value's context belongs to, before that is freed; the value must not be
+ * reset meanwhile. ONX_E_UNSUPPORTED for values that are no tensors and for STRING and types of less than 8 bits. */
+ONX_API ONX_OWN_THREAD onx_status onx_value_to_dlpack(onx_ctx *cx, onx_value *value, onx_dl_managed **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
