@@ -159,6 +159,12 @@ typedef struct cli_small {
 } cli_small;
 cli_small cli_bytes(uint64_t bytes);      /* "44.7 MiB" */
 cli_small cli_thousands(uint64_t number); /* "11,689,512" */
+/* Time on a clock that never goes back, in seconds. */
+double cli_now(void);
+/* "12.3 us", "4.56 ms" or "7.89 s": three digits, in the unit that suits. */
+cli_small cli_duration(double seconds);
+/* "1.82 G", "64.2 k": three digits and a decimal unit, for counts of operations. */
+cli_small cli_count(double number);
 /* "float[N,3,224,224]", "seq(float[N])" and so on; as snprintf, so it may be cut. */
 size_t cli_type(const onx_type *type, char *buf, size_t size);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color_mode;
@@ -232,4 +233,38 @@ cli_small cli_thousands(uint64_t number)
     }
     out.text[at] = '\0';
     return out;
+}
+
+double cli_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Three digits, as numbers are read; whole numbers below a thousand of `exact` have no point. */
+static cli_small three_digits(double value, const char *unit, bool exact)
+{
+    cli_small out;
+    const int places = exact || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(out.text, sizeof(out.text), "%.*f%s%s", places, value, *unit ? " " : "", unit);
+    return out;
+}
+
+cli_small cli_duration(double seconds)
+{
+    if (seconds < 999.5e-6)
+        return three_digits(seconds * 1e6, cli_is_unicode() ? "\u00b5s" : "us", false);
+    return seconds < 0.9995 ? three_digits(seconds * 1e3, "ms", false) : three_digits(seconds, "s", false);
+}
+
+cli_small cli_count(double number)
+{
+    static const char *const units[] = { "", "k", "M", "G", "T", "P", "E" };
+    size_t unit = 0;
+    while (number >= 999.5 && unit < 6) {
+        number /= 1000;
+        unit++;
+    }
+    return three_digits(number, units[unit], unit == 0 && number == (double)(uint64_t)number);
 }

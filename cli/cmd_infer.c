@@ -1,43 +1,7 @@
 /* cmd_infer.c - `onx infer`: types and shapes of all values, and why some are not known. */
-#include "cli.h"
+#include "cli_dims.h"
 
-#include <onx/infer.h>
 #include <onx/text.h>
-
-#include <stdlib.h>
-
-/* ---- options ---- */
-
-static void free_dims(onx_infer_fixed *fixed, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        free((void *)(uintptr_t)fixed[i].name);
-    free(fixed);
-}
-
-/* --dim NAME=N, as often as it is given; NULL with the error printed. Free them with free_dims. */
-static onx_infer_fixed *read_dims(const cli_call *call, uint32_t *count_out)
-{
-    onx_infer_fixed *fixed = calloc((size_t)call->given_count + 1, sizeof *fixed);
-    onx_str name;
-    int64_t size;
-    int more = fixed ? 0 : -1;
-    *count_out = 0;
-    while (fixed && (more = cli_named_number(call, "dim", (int)*count_out, false, &name, &size)) > 0) {
-        char *copy = malloc(name.len + 1);
-        if (!copy)
-            break;
-        memcpy(copy, name.ptr, name.len);
-        copy[name.len] = '\0';
-        fixed[(*count_out)++] = (onx_infer_fixed){ copy, size };
-    }
-    if (more == 0)
-        return fixed;
-    if (!fixed || more > 0)
-        cli_error(call, "out of memory");
-    free_dims(fixed, *count_out);
-    return NULL;
-}
 
 /* ---- the answer ---- */
 
@@ -148,10 +112,13 @@ static int run_infer(cli_call *call)
                                   .check_type = cli_has(call, "check-type"),
                                   .no_data_prop = cli_has(call, "no-data-prop"),
                                   .plain_names = cli_has(call, "plain-names") };
-    onx_infer_fixed *fixed = read_dims(call, &options.fixed_count);
-    if (!fixed)
+    cli_dims dims;
+    if (!cli_dims_read(call, &dims)) {
+        cli_dims_free(&dims);
         return CLI_MISUSE;
-    options.fixed = fixed;
+    }
+    options.fixed = dims.list;
+    options.fixed_count = dims.count;
     onx_doc *doc;
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
     if (status == ONX_OK) {
@@ -159,7 +126,7 @@ static int run_infer(cli_call *call)
         (void)onx_text_locate(doc, 0);
         onx_doc_free(doc);
     }
-    free_dims(fixed, options.fixed_count);
+    cli_dims_free(&dims);
     return cli_exit(call, status);
 }
 

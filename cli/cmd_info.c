@@ -1,4 +1,5 @@
 /* cmd_info.c - `onx info`: a file on one screen, or as JSON. */
+#include "cli_cost.h"
 #include "cli_facts.h"
 
 #include <onx/tensor.h>
@@ -735,8 +736,9 @@ static void json_model(cli_json *json, const info *in, const onx_model *m)
     json_entries(json, "metadata_props", m->metadata_props, m->metadata_props_count);
 }
 
-static void put_json(const info *in, void *root)
+static onx_status put_json(const info *in, void *root)
 {
+    onx_status status = ONX_OK;
     cli_json json = { .to = stdout };
     cli_json_open(&json, NULL, '{');
     cli_json_cstr(&json, "file", in->path);
@@ -749,13 +751,20 @@ static void put_json(const info *in, void *root)
     else if (in->kind == ONX_KIND_FUNCTION)
         json_function(&json, "function", root);
     json_counts(&json, in);
+    if (cli_has(in->call, "cost"))
+        status = cli_cost_print(in->call, in->doc, &json);
     cli_json_close(&json, '}');
+    return status;
 }
 
 /* ---- the command ---- */
 
 static int run_info(cli_call *call)
 {
+    if (cli_has(call, "dim") && !cli_has(call, "cost"))
+        return cli_error(call, "--dim goes with --cost");
+    if (cli_has(call, "cost") && cli_kind(call) != ONX_KIND_MODEL)
+        return cli_error(call, "--cost is about models");
     info in = { .call = call, .path = call->operand[0], .kind = cli_kind(call), .all = cli_has(call, "all") };
     onx_status status = cli_load(call, in.path, in.kind, &in.doc);
     if (status != ONX_OK)
@@ -763,13 +772,15 @@ static int run_info(cli_call *call)
     void *root = onx_doc_root(in.doc, in.kind);
     status = cli_facts_collect(call->cx, in.kind, root, &in.facts);
     if (status == ONX_OK && cli_has(call, "json")) {
-        put_json(&in, root);
+        status = put_json(&in, root);
     } else if (status == ONX_OK) {
         put_head(&in);
         if (in.kind == ONX_KIND_MODEL)
             put_model(&in, root);
         else
             put_part(&in, root);
+        if (cli_has(call, "cost"))
+            status = cli_cost_print(call, in.doc, NULL);
     }
     cli_facts_free(&in.facts);
     onx_doc_free(in.doc);
@@ -778,6 +789,8 @@ static int run_info(cli_call *call)
 
 static const cli_option options[] = {
     { "all", 0, NULL, NULL, "list everything, however long" },
+    { "cost", 0, NULL, NULL, "multiply-adds, bytes of weights and of activations per operator" },
+    { "dim", 0, "NAME=N", NULL, "with --cost: take the symbolic dimension NAME as N; may be repeated" },
     CLI_OPTION_AS,
     CLI_OPTION_JSON,
     CLI_END,
@@ -790,8 +803,13 @@ const cli_command cmd_info = {
     .help =
         "No weights are read, so that it is quick on files of any size. Nodes of subgraphs and functions are counted with\n"
         "the others. Inputs that have an initializer of the same name, as files before IR version 4 list them, are\n"
-        "left out unless --all is given.\n",
+        "left out unless --all is given.\n"
+        "\n"
+        "--cost counts a multiply-add per element of what elementwise operators write or reductions read, and those of\n"
+        "products and convolutions; what only moves data counts nothing. Symbolic dimensions stay in the answer unless\n"
+        "--dim says what they are. Activations are the bytes that nodes write.\n",
     .example = "onx info resnet18.onnx\n"
+               "onx info --cost --dim batch=1 resnet18.onnx\n"
                "onx info --as tensor input_0.pb\n"
                "onx info --json resnet18.onnx | jq '.weights.bytes'\n",
     .options = options,

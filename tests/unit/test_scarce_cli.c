@@ -109,6 +109,7 @@ static const char *const lines[] = {
     "completion bash",
     "info @/rich.onnxtxt",
     "info --json @/rich.onnx",
+    "info --cost @/rich.onnx",
     "info @/network.json",
     "show @/rich.onnx",
     "show --types @/rich.onnxtxt",
