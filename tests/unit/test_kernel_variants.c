@@ -593,7 +593,7 @@ static void test_kernel_variants__integer_convolutions_are_the_same(void **state
 /* Sizes around those of tiles and blocks; what follows is done in passing, up to four nodes of it. */
 static void test_kernel_variants__products_are_the_same(void **state)
 {
-    static const uint32_t ms[] = { 1, 2, 5, 6, 7, 13, 130 }, ks[] = { 1, 3, 64, 257, 300 },
+    static const uint32_t ms[] = { 1, 2, 5, 6, 7, 13, 130, 217 }, ks[] = { 1, 3, 64, 257, 300 },
                           ns[] = { 1, 7, 16, 17, 33, 100 };
     static const char *const after[] = {
         "%s = Add (%s, bias)",
@@ -612,7 +612,7 @@ static void test_kernel_variants__products_are_the_same(void **state)
     source s = { 5 };
     (void)state;
     for (unsigned turn = 0; turn < 150; turn++) {
-        const uint32_t m = ms[below(&s, 7)], k = ks[below(&s, 5)], n = ns[below(&s, 6)], posts = below(&s, 5);
+        const uint32_t m = ms[below(&s, 8)], k = ks[below(&s, 5)], n = ns[below(&s, 6)], posts = below(&s, 5);
         const bool gemm = turn % 3 == 0, turned = gemm && below(&s, 2);
         const int64_t xd[] = { gemm ? m : 2, gemm ? k : m, k }, yd[] = { gemm ? m : 2, gemm ? n : m, n };
         onx_value *x = floats(&s, gemm ? 2 : 3, xd), *residual = floats(&s, gemm ? 2 : 3, yd);

@@ -2,41 +2,20 @@
  * that bias, residual and activation are applied to before they are stored. The sum over k runs in one fixed order, so
  * the bits depend on neither blocks nor threads. After Goto and van de Geijn, "Anatomy of High-Performance Matrix
  * Multiplication" (2008). */
-#include "kernel/simd/math.h"
+#include "kernel/simd/post.h"
+#include "kernel/simd/tile.h"
 
-/* Rows of a tile, vectors across it; columns of a panel; how much of k, and how many rows, are gone through at a time:
- * a panel stays in the first cache, a block of rows in the second. */
-enum {
-    TILE_M = ONXI_LANES == 16 ? 12 : 6,
-    TILE_V = 2,
-    PANEL = TILE_V * ONXI_LANES,
-    BLOCK_K = 256,
-    BLOCK_M = ONXI_LANES == 16 ? 144 : 120,
-    POST_MAX = 6
-};
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
-typedef struct post_op {
-    uint8_t kind; /* ONX_POST_* */
-    bool tanh;    /* Gelu by tanh */
-    float a, b;
-    int32_t operand;  /* of ONX_POST_ADD: input of the size of the result, -1: `row` */
-    const float *row; /* a number per column, padded to whole panels */
-} post_op;
+/* How many rows are gone through at a time: they stay in the second cache. */
+enum { BLOCK_M = 216 };
 
 typedef struct product_params {
     uint64_t m, n, k;
     uint64_t panels, m_blocks, chunks, chunk; /* chunk: panels of a piece of work */
+    uint64_t m_block;                         /* rows of a block */
     const float *b;                           /* packed: panel by panel, k rows of PANEL columns; NULL: as it comes */
     uint32_t rank;                            /* of the batch, where b comes as it is */
     int64_t dims[ONX_RANK_MAX], a_step[ONX_RANK_MAX], b_step[ONX_RANK_MAX]; /* steps in elements, 0: repeated */
-    post_op post[POST_MAX];
-    uint32_t post_count;
+    simd_posts posts;
 } product_params;
 
 /* ---- packing ---- */
@@ -61,96 +40,33 @@ static onx_status pack_b(void *user, void *out)
     return ONX_OK;
 }
 
-/* ---- what is done to results before they are stored ---- */
+/* ---- what is done to results before they are left ---- */
 
-static inline onxi_vf apply(const post_op *f, onxi_vf x, const float *same, const float *row)
+/* What is in c, `rows` rows of `width` columns, in memory for whole vectors. */
+static void finish(const product_params *q, const onx_work *work, uint64_t row, uint64_t column, uint64_t rows,
+                   uint64_t width, float *c, uint64_t ldc)
 {
-    switch (f->kind) {
-    case ONX_POST_ADD:
-        return x + vf_load(f->row ? row : same);
-    case ONX_POST_RELU:
-        return vf_select(x <= 0.0f, vf_all(0), x);
-    case ONX_POST_LEAKY_RELU:
-        return vf_select(x < 0.0f, f->a * x, x);
-    case ONX_POST_SIGMOID:
-        return vf_sigmoid(x);
-    case ONX_POST_TANH:
-        return vf_tanh(x);
-    case ONX_POST_HARD_SWISH: {
-        onxi_vf g = x * (1.0f / 6.0f) + 0.5f;
-        return x * vf_select(g < 0.0f, vf_all(0), vf_select(g > 1.0f, vf_all(1), g));
-    }
-    case ONX_POST_CLIP:
-        x = vf_select(x < f->a, vf_all(f->a), x);
-        return vf_select(x > f->b, vf_all(f->b), x);
-    case ONX_POST_GELU:
-        return f->tanh ? vf_gelu_tanh(x) : vf_gelu(x);
-    case ONX_POST_SWISH:
-        return x * vf_sigmoid(f->a * x);
-    default:
-        return x;
-    }
-}
-
-/* A tile in memory, whole: `rows` of it are of the result. */
-static void finish_tile(const product_params *q, const onx_work *work, uint64_t row, uint64_t column, uint64_t rows,
-                        float *c, uint64_t ldc)
-{
-    const uint64_t left = q->n - column;
-    for (uint32_t p = 0; p < q->post_count; p++) {
-        const post_op *f = &q->post[p];
-        for (uint64_t i = 0; i < rows; i++)
-            for (uint64_t v = 0; v < TILE_V && v * ONXI_LANES < left; v++) {
-                float *at = c + i * ldc + v * ONXI_LANES;
-                const uint64_t to = column + v * ONXI_LANES;
-                const float *bias = f->row ? f->row + to : NULL;
-                const float *same =
-                    f->operand >= 0 ? (const float *)work->inputs[f->operand]->data + (row + i) * q->n + to : NULL;
-                const uint64_t width = left - v * ONXI_LANES;
-                if (width >= ONXI_LANES) {
-                    vf_store(at, apply(f, vf_load(at), same, bias));
-                } else {
-                    float part[ONXI_LANES] = { 0 };
-                    if (same)
-                        memcpy(part, same, width * sizeof *part);
-                    vf_store_part(at, apply(f, vf_load_part(at, width, 0), part, bias), width);
-                }
+    const uint64_t vectors = (width + ONXI_LANES - 1) / ONXI_LANES;
+    for (uint32_t p = 0; p < q->posts.count; p++) {
+        const simd_post *f = &q->posts.list[p];
+        float part[TILE_M * PANEL];
+        const float *same = NULL;
+        uint64_t step = q->n;
+        if (f->operand >= 0) {
+            same = (const float *)work->inputs[f->operand]->data + row * q->n + column;
+            if (width < PANEL) {
+                memset(part, 0, sizeof part);
+                for (uint64_t i = 0; i < rows; i++)
+                    memcpy(part + i * PANEL, same + i * q->n, width * sizeof *part);
+                same = part;
+                step = PANEL;
             }
+        }
+        post_apply(f, c, ldc, rows, vectors, f->row ? f->row + column : NULL, same, step);
     }
 }
 
 /* ---- tiles ---- */
-
-/* c = a * b, or c += a * b, over kc. */
-static void tile_full(const float *restrict a, uint64_t lda, const float *restrict b, uint64_t ldb, uint64_t kc,
-                      float *restrict c, uint64_t ldc, bool more)
-{
-    onxi_vf sum[TILE_M][TILE_V];
-    UNROLL
-    for (int i = 0; i < TILE_M; i++)
-        UNROLL
-    for (int v = 0; v < TILE_V; v++)
-        sum[i][v] = vf_all(0);
-    for (uint64_t k = 0; k < kc; k++) {
-        onxi_vf x[TILE_V];
-        UNROLL
-        for (int v = 0; v < TILE_V; v++)
-            x[v] = vf_load(b + v * ONXI_LANES);
-        UNROLL
-        for (int i = 0; i < TILE_M; i++)
-            UNROLL
-        for (int v = 0; v < TILE_V; v++)
-            sum[i][v] += a[(uint64_t)i * lda + k] * x[v];
-        b += ldb;
-    }
-    UNROLL
-    for (int i = 0; i < TILE_M; i++)
-        UNROLL
-    for (int v = 0; v < TILE_V; v++) {
-        float *at = c + (uint64_t)i * ldc + v * ONXI_LANES;
-        vf_store(at, more ? vf_load(at) + sum[i][v] : sum[i][v]);
-    }
-}
 
 /* One row, at memory speed: two panels at a time, since two streams are read faster than one, and sums enough that
  * none waits for another. */
@@ -212,37 +128,39 @@ static void one_row(const product_params *q, const onx_work *work, const operand
         uint64_t step[2];
         const float *b0 = panel_of(q, o, p, &step[0]), *b1 = panel_of(q, o, pair, &step[1]);
         row_of_two(o->a, b0, step[0], b1, step[1], q->k, two);
+        for (uint64_t i = 0; q->posts.count && i < width; i += PANEL)
+            finish(q, work, o->row, column + i, 1, width - i < PANEL ? width - i : PANEL, two + i, PANEL);
         memcpy(o->c + column, two, width * sizeof *two);
-        for (uint64_t i = 0; q->post_count && i < width; i += PANEL)
-            finish_tile(q, work, o->row, column + i, 1, o->c + column + i, q->n);
     }
+}
+
+/* Asks for the piece of the next panel that falls to this tile, so that it is there in time. */
+static void fetch(const float *next, uint64_t step, uint64_t kc, uint64_t tile, uint64_t tiles)
+{
+    const uint64_t each = (kc + tiles - 1) / tiles;
+    for (uint64_t k = tile * each; k < kc && k < (tile + 1) * each; k++)
+        for (uint64_t i = 0; i < PANEL; i += 16)
+            __builtin_prefetch(next + k * step + i);
 }
 
 /* A tile of the result; what is at its edges goes through memory of its own. */
 static void tile(const product_params *q, const onx_work *work, const operands *o, uint64_t row, uint64_t rows,
                  uint64_t panel, uint64_t k0, uint64_t kc)
 {
-    float edge[TILE_M * PANEL], few[TILE_M * BLOCK_K];
-    const float *a = o->a + row * q->k + k0;
+    float edge[TILE_M * PANEL];
     const uint64_t column = panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
-    uint64_t step;
-    const float *b = panel_of(q, o, panel, &step);
+    tile_operands t = { .a = o->a + row * q->k + k0, .lda = q->k, .k = kc, .more = k0 > 0 };
+    t.b = panel_of(q, o, panel, &t.ldb) + k0 * t.ldb;
     float *c = o->c + row * q->n + column;
-    const bool more = k0 > 0, last = k0 + kc == q->k;
-    b += k0 * step;
-    if (rows == TILE_M && width == PANEL) {
-        tile_full(a, q->k, b, step, kc, c, q->n, more);
-    } else {
-        for (uint64_t i = 0; more && i < rows; i++)
-            memcpy(edge + i * PANEL, c + i * q->n, width * sizeof *c);
-        for (uint64_t i = 0; rows < TILE_M && i < TILE_M; i++) /* rows that are not there repeat the last */
-            memcpy(few + i * kc, a + (i < rows ? i : rows - 1) * q->k, kc * sizeof *a);
-        tile_full(rows < TILE_M ? few : a, rows < TILE_M ? kc : q->k, b, step, kc, edge, PANEL, more);
-        for (uint64_t i = 0; i < rows; i++)
-            memcpy(c + i * q->n, edge + i * PANEL, width * sizeof *c);
-    }
-    if (last && q->post_count)
-        finish_tile(q, work, o->row + row, column, rows, c, q->n);
+    t.c = width == PANEL ? c : edge;
+    t.ldc = width == PANEL ? q->n : PANEL;
+    for (uint64_t i = 0; width < PANEL && t.more && i < rows; i++)
+        memcpy(edge + i * PANEL, c + i * q->n, width * sizeof *c);
+    tile_run(&t, rows);
+    if (k0 + kc == q->k && q->posts.count)
+        finish(q, work, o->row + row, column, rows, width, t.c, t.ldc);
+    for (uint64_t i = 0; width < PANEL && i < rows; i++)
+        memcpy(c + i * q->n, edge + i * PANEL, width * sizeof *c);
 }
 
 static operands operands_of(const product_params *q, const onx_work *work, uint64_t batch)
@@ -267,14 +185,29 @@ static operands operands_of(const product_params *q, const onx_work *work, uint6
     return o;
 }
 
+/* The rows of a block times a stretch of a panel. */
+static void one_panel(const product_params *q, const onx_work *work, const operands *o, uint64_t m0, uint64_t m1,
+                      uint64_t panel, bool another, uint64_t k0)
+{
+    const uint64_t kc = q->k - k0 < BLOCK_K ? q->k - k0 : BLOCK_K, tiles = (m1 - m0 + TILE_M - 1) / TILE_M;
+    uint64_t step = 0, rows, index = 0;
+    const float *next = another ? panel_of(q, o, panel + 1, &step) + k0 * step : NULL;
+    for (uint64_t m = m0; m < m1; m += rows) {
+        rows = tile_height(m1 - m);
+        if (next)
+            fetch(next, step, kc, index++, tiles);
+        tile(q, work, o, m, rows, panel, k0, kc);
+    }
+}
+
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const product_params *q = work->params;
     const uint64_t each = q->m_blocks * q->chunks; /* pieces of one product */
     operands o = { 0 };
     for (uint64_t piece = first; piece < last; piece++) {
-        const uint64_t m0 = piece % each / q->chunks * BLOCK_M, p0 = piece % q->chunks * q->chunk;
-        const uint64_t m1 = q->m - m0 < BLOCK_M ? q->m : m0 + BLOCK_M;
+        const uint64_t m0 = piece % each / q->chunks * q->m_block, p0 = piece % q->chunks * q->chunk;
+        const uint64_t m1 = q->m - m0 < q->m_block ? q->m : m0 + q->m_block;
         const uint64_t p1 = q->panels - p0 < q->chunk ? q->panels : p0 + q->chunk;
         if (piece == first || piece % each == 0)
             o = operands_of(q, work, piece / each);
@@ -282,12 +215,9 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
             one_row(q, work, &o, p0, p1);
             continue;
         }
-        for (uint64_t k0 = 0; k0 < q->k; k0 += BLOCK_K) {
-            const uint64_t kc = q->k - k0 < BLOCK_K ? q->k - k0 : BLOCK_K;
+        for (uint64_t k0 = 0; k0 < q->k; k0 += BLOCK_K)
             for (uint64_t p = p0; p < p1; p++)
-                for (uint64_t m = m0; m < m1; m += TILE_M)
-                    tile(q, work, &o, m, m1 - m < TILE_M ? m1 - m : TILE_M, p, k0, kc);
-        }
+                one_panel(q, work, &o, m0, m1, p, p + 1 < p1, k0);
     }
     return ONX_OK;
 }
@@ -304,7 +234,7 @@ static onx_status make_row(void *user, void *out)
 }
 
 /* A number per column that is added: by a node behind, or the third input of Gemm. */
-static bool add_row(onx_prepare *p, post_op *f, const onx_value *v, uint64_t n)
+static bool add_row(onx_prepare *p, simd_post *f, const onx_value *v, uint64_t n)
 {
     if (!v || !v->data || v->dtype != ONX_FLOAT || v->count != n || v->rank < 1 || v->dims[v->rank - 1] != (int64_t)n)
         return false;
@@ -312,11 +242,11 @@ static bool add_row(onx_prepare *p, post_op *f, const onx_value *v, uint64_t n)
     float *row = onxi_arena_array(p->arena, padded, sizeof(float));
     if (!row || make_row((void *)(uintptr_t)v, row) != ONX_OK)
         return false;
-    *f = (post_op){ .kind = ONX_POST_ADD, .operand = -1, .row = row };
+    *f = (simd_post){ .kind = ONX_POST_ADD, .operand = -1, .row = row };
     return true;
 }
 
-static bool take_add(onx_prepare *p, const onx_post_op *from, post_op *f, uint64_t n)
+static bool take_add(onx_prepare *p, const onx_post_op *from, simd_post *f, uint64_t n)
 {
     const onx_value *y = p->outputs[0];
     if (from->prepare->input_count != 2)
@@ -326,37 +256,13 @@ static bool take_add(onx_prepare *p, const onx_post_op *from, post_op *f, uint64
     const onx_value *v = p->inputs[from->operand];
     if (v->dtype != ONX_FLOAT || v->rank != y->rank || !onxi_same_dims(v->dims, y->dims, v->rank))
         return false;
-    *f = (post_op){ .kind = ONX_POST_ADD, .operand = from->operand };
+    *f = (simd_post){ .kind = ONX_POST_ADD, .operand = from->operand };
     return true;
 }
 
-static bool take_post_op(onx_prepare *p, const onx_post_op *from, post_op *f, uint64_t n)
+static bool take_post_op(onx_prepare *p, const onx_post_op *from, simd_post *f, uint64_t n)
 {
-    const onx_prepare *as = from->prepare;
-    *f = (post_op){ .kind = as->kernel->post_op, .operand = -1 };
-    if (f->kind == ONX_POST_ADD)
-        return take_add(p, from, f, n);
-    if (from->operand >= 0 || from->port != 0)
-        return false;
-    switch (f->kind) {
-    case ONX_POST_RELU:
-    case ONX_POST_SIGMOID:
-    case ONX_POST_TANH:
-    case ONX_POST_HARD_SWISH:
-        return true;
-    case ONX_POST_LEAKY_RELU:
-    case ONX_POST_SWISH:
-        f->a = onx_prepare_float(as, "alpha");
-        return true;
-    case ONX_POST_GELU:
-        f->tanh = onx_str_is(onx_prepare_text(as, "approximate"), "tanh");
-        return f->tanh || onx_str_is(onx_prepare_text(as, "approximate"), "none");
-    case ONX_POST_CLIP:
-        return onxi_clip_bound(as, "min", 1, -INFINITY, &f->a) && onxi_clip_bound(as, "max", 2, INFINITY, &f->b) &&
-               f->a <= f->b;
-    default:
-        return false;
-    }
+    return from->prepare->kernel->post_op == ONX_POST_ADD ? take_add(p, from, f, n) : post_take_function(from, f);
 }
 
 /* How the work is cut, and what follows that is done in passing. */
@@ -365,14 +271,16 @@ static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
     const uint64_t threads = p->threads ? p->threads : 1;
     q->panels = (q->n + PANEL - 1) / PANEL;
     q->m_blocks = (q->m + BLOCK_M - 1) / BLOCK_M;
+    q->m_block = ((q->m + q->m_blocks - 1) / q->m_blocks + TILE_M - 1) / TILE_M * TILE_M;
+    q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
     q->chunks = q->m_blocks >= 2 * threads || threads == 1 || batch > 1 ? 1 : 4 * threads / q->m_blocks + 1;
     q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
     q->chunk = (q->panels + q->chunks - 1) / q->chunks;
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
-    for (uint32_t i = 0; i < p->post_op_count && q->post_count < POST_MAX; i++) {
-        if (!take_post_op(p, &p->post_ops[i], &q->post[q->post_count], q->n))
+    for (uint32_t i = 0; i < p->post_op_count && q->posts.count < POST_MAX; i++) {
+        if (!take_post_op(p, &p->post_ops[i], &q->posts.list[q->posts.count], q->n))
             break;
-        q->post_count++;
+        q->posts.count++;
         p->post_ops_done++;
     }
     p->params = q;
@@ -467,7 +375,7 @@ static onx_status gemm_prepare(onx_prepare *p)
     q->m = (uint64_t)y->dims[0];
     q->n = (uint64_t)y->dims[1];
     q->k = (uint64_t)a->dims[1];
-    if (c && (onx_prepare_float(p, "beta") != 1 || !add_row(p, &q->post[q->post_count++], c, q->n)))
+    if (c && (onx_prepare_float(p, "beta") != 1 || !add_row(p, &q->posts.list[q->posts.count++], c, q->n)))
         return ONX_E_UNSUPPORTED;
     const packing from = {
         .b = b->data, .n = q->n, .k = q->k, .row = turned ? 1 : b->dims[1], .column = turned ? b->dims[1] : 1

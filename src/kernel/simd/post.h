@@ -1,0 +1,107 @@
+/* post.h - post-operations by vectors: what a kernel does to results that lie in the first cache before it goes on. The
+ * results are a block: rows of some vectors, a column being a channel or a feature. */
+#ifndef ONXI_KERNEL_SIMD_POST_H
+#define ONXI_KERNEL_SIMD_POST_H
+
+#include "kernel/simd/math.h"
+
+enum { POST_MAX = 6 };
+
+typedef struct simd_post {
+    uint8_t kind; /* ONX_POST_* */
+    bool tanh;    /* Gelu by tanh */
+    float a, b;
+    int32_t operand;  /* of ONX_POST_ADD: input of the size of the result, -1: `row` */
+    const float *row; /* a number per column, padded to whole panels */
+} simd_post;
+
+typedef struct simd_posts {
+    uint32_t count;
+    simd_post list[POST_MAX];
+} simd_posts;
+
+/* Takes a function of one number, without operands. */
+static inline bool post_take_function(const onx_post_op *from, simd_post *f)
+{
+    const onx_prepare *as = from->prepare;
+    *f = (simd_post){ .kind = as->kernel->post_op, .operand = -1 };
+    if (from->operand >= 0 || from->port != 0)
+        return false;
+    switch (f->kind) {
+    case ONX_POST_RELU:
+    case ONX_POST_SIGMOID:
+    case ONX_POST_TANH:
+    case ONX_POST_HARD_SWISH:
+        return true;
+    case ONX_POST_LEAKY_RELU:
+    case ONX_POST_SWISH:
+        f->a = onx_prepare_float(as, "alpha");
+        return true;
+    case ONX_POST_GELU:
+        f->tanh = onx_str_is(onx_prepare_text(as, "approximate"), "tanh");
+        return f->tanh || onx_str_is(onx_prepare_text(as, "approximate"), "none");
+    case ONX_POST_CLIP:
+        return onxi_clip_bound(as, "min", 1, -INFINITY, &f->a) && onxi_clip_bound(as, "max", 2, INFINITY, &f->b) &&
+               f->a <= f->b;
+    default:
+        return false;
+    }
+}
+
+/* Does it to `rows` rows of `vectors` vectors, `step` apart. `row`: numbers per column, from this column on; `same`:
+ * the other operand, in rows `same_step` apart. One of the two is there for ONX_POST_ADD. */
+static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint64_t rows, uint64_t vectors,
+                              const float *row, const float *same, uint64_t same_step)
+{
+#define EACH(EXPR)                                                                                                     \
+    for (uint64_t i = 0; i < rows; i++)                                                                                \
+        for (uint64_t v = 0; v < vectors; v++) {                                                                       \
+            const onxi_vf x = vf_load(c + i * step + v * ONXI_LANES);                                                  \
+            vf_store(c + i * step + v * ONXI_LANES, EXPR);                                                             \
+        }
+    const onxi_vf zero = vf_all(0), one = vf_all(1), a = vf_all(f->a), b = vf_all(f->b);
+    switch (f->kind) {
+    case ONX_POST_ADD:
+        if (row) {
+            EACH(x + vf_load(row + v * ONXI_LANES))
+        } else {
+            EACH(x + vf_load(same + i * same_step + v * ONXI_LANES))
+        }
+        break;
+    case ONX_POST_RELU:
+        EACH(vf_select(x <= 0.0f, zero, x))
+        break;
+    case ONX_POST_LEAKY_RELU:
+        EACH(vf_select(x < 0.0f, a * x, x))
+        break;
+    case ONX_POST_SIGMOID:
+        EACH(vf_sigmoid(x))
+        break;
+    case ONX_POST_TANH:
+        EACH(vf_tanh(x))
+        break;
+    case ONX_POST_HARD_SWISH: {
+        const onxi_vf sixth = vf_all(1.0f / 6.0f);
+        EACH(x * vf_select(x * sixth + 0.5f < 0.0f, zero, vf_select(x * sixth + 0.5f > 1.0f, one, x * sixth + 0.5f)))
+        break;
+    }
+    case ONX_POST_CLIP:
+        EACH(vf_select(x < a, a, vf_select(x > b, b, x)))
+        break;
+    case ONX_POST_GELU:
+        if (f->tanh) {
+            EACH(vf_gelu_tanh(x))
+        } else {
+            EACH(vf_gelu(x))
+        }
+        break;
+    case ONX_POST_SWISH:
+        EACH(x * vf_sigmoid(a * x))
+        break;
+    default:
+        break;
+    }
+#undef EACH
+}
+
+#endif
