@@ -44,8 +44,10 @@ static onx_status add(cost_sum *sum, const cost_term *term)
     }
     if ((sum->count & (sum->count - 1)) == 0) { /* there is room for the next power of two */
         cost_term *more = realloc(sum->term, (sum->count ? 2u * sum->count : 1u) * sizeof *more);
-        if (!more)
+        if (!more) {
+            sum->scarce = true;
             return ONX_E_MEMORY;
+        }
         sum->term = more;
     }
     sum->term[sum->count++] = *term;
@@ -110,8 +112,10 @@ static bool times_dim(cli_cost *c, const onx_dimension *d, cost_term *out)
     } else if (ONX_HAS(dimension, d, dim_param) && onx_view(d->dim_param).len) {
         factor.symbols[0] = symbol_of(c, onx_view(d->dim_param));
         factor.count = 1;
-        if (factor.symbols[0] == UINT32_MAX)
+        if (factor.symbols[0] == UINT32_MAX) {
+            c->scarce = true;
             return false;
+        }
     } else {
         return false;
     }
@@ -484,6 +488,8 @@ static onx_status walk_node(const walk *w, const onx_node *node)
     free(part.term);
     c->inner_nodes += w->depth > 0;
     count_bytes(&s, row, &told);
+    if (c->scarce || part.scarce || row->activations.scarce)
+        return ONX_E_MEMORY;
     if (c->each)
         c->each(c->user, &told);
     for (uint32_t k = 0, n; k < node->attribute_count; k++) {

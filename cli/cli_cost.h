@@ -20,6 +20,7 @@ typedef struct cost_sum {
     uint32_t count;
     uint64_t unknown; /* nodes whose part is not known */
     bool more;        /* terms that there was no room for */
+    bool scarce;      /* memory ran out, and the sum is not right */
 } cost_sum;
 
 typedef struct cost_row {
@@ -41,6 +42,7 @@ typedef struct cli_cost {
     cost_row total;
     onx_str *symbols;
     uint32_t symbol_count, symbol_room;
+    bool scarce; /* memory ran out for a symbol, and a size was taken for unknown */
     cli_table symbol_table;
     uint64_t inner_nodes;                            /* in branches and bodies, counted as if each ran once */
     uint64_t calls;                                  /* of functions of the model, whose nodes are counted nowhere */

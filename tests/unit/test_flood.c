@@ -130,19 +130,14 @@ static const char *const commands[][6] = {
     { "diff", "@" }, /* the other model of the same style */
 };
 
-static double best_of(const char *const *command, const char *file, int *status)
+static double processor_time(const char *const *command, const char *file, int *status)
 {
     const char *args[10] = { "onx" };
     int n = 1;
     for (; command[n - 1]; n++)
         args[n] = strcmp(command[n - 1], "@") == 0 ? file : command[n - 1];
     args[n] = file;
-    double best = 1e9;
-    for (int round = 0; round < 2; round++) {
-        double t = time_of(args, status);
-        best = t < best ? t : best;
-    }
-    return best;
+    return time_of(args, status);
 }
 
 /* The words differ from the constants of the hash in one bit: nothing but the hash can tell them apart. */
@@ -151,6 +146,22 @@ static const style hostile[] = { { "with a constant before the number", 0xa0761d
                                  { "with a constant after the number", 0, 0xe7037ed1a0b428db },
                                  { "with constants on both sides", 0xa0761d6478bd642f, 0xd6e8feb86659fd93 } };
 enum { STYLES = sizeof hostile / sizeof *hostile };
+
+/* A table whose names all fall on one place takes seconds instead of hundredths, every time. A machine with other work
+ * may make one pair of runs look like that, so it is what all of several pairs say that counts. */
+static bool is_slow(const char *const *command, const char *plain, const char *flood, const char *what)
+{
+    for (int round = 0; round < 6; round++) {
+        int usually, now;
+        const double usual = processor_time(command, plain, &usually), took = processor_time(command, flood, &now);
+        assert_true(WIFEXITED(usually) && WEXITSTATUS(usually) != 127);
+        assert_int_equal(now, usually);
+        if (took <= 3 * usual + 0.1)
+            return false;
+        print_message("%-8s %.3f s, %s %.3f s\n", command[0], usual, what, took);
+    }
+    return true;
+}
 
 static void test_flood__no_command_gets_slow(void **state)
 {
@@ -164,18 +175,11 @@ static void test_flood__no_command_gets_slow(void **state)
         save_model(&hostile[s], flood);
     }
     int failures = 0;
-    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++) {
-        int usually, now;
-        double usual = best_of(commands[c], plain, &usually);
-        assert_true(WIFEXITED(usually) && WEXITSTATUS(usually) != 127);
+    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         for (size_t s = 0; s < STYLES; s++) {
             snprintf(flood, sizeof flood, "%s/flood%zu.onnx", folder, s);
-            double took = best_of(commands[c], flood, &now);
-            print_message("%-8s %.3f s, %s %.3f s\n", commands[c][0], usual, hostile[s].what, took);
-            assert_int_equal(now, usually);
-            failures += took > 3 * usual + 0.1;
+            failures += is_slow(commands[c], plain, flood, hostile[s].what);
         }
-    }
     folder_remove(folder);
     assert_int_equal(failures, 0);
 }

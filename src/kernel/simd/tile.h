@@ -67,7 +67,7 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
 }
 
 /* c = a * b, or c += a * b, for 1 to TILE_M rows. */
-static void tile_run(const tile_operands *t, uint64_t rows)
+static inline void tile_run(const tile_operands *t, uint64_t rows)
 {
     switch (rows) {
 #define CASE(n)                                                                                                        \
