@@ -1,5 +1,6 @@
 /* cmd_bench.c - `onx bench`: how long decoding and encoding take; runs are in cmd_bench_model.c. */
 #include "cli_inputs.h"
+#include "cli_profile.h"
 
 #include <stdlib.h>
 
@@ -84,8 +85,7 @@ static const cli_option options[] = {
     CLI_OPTION_NO_OPTIMIZE,
     { "seconds", 0, "S", NULL, "how long to measure (2)" },
     { "streams", 0, "N", NULL, "run the session N times at once, each with --threads of its own (1)" },
-    { "profile", 0, NULL, NULL, "print what operators and nodes take as well, over several more runs" },
-    { "trace", 0, "FILE", NULL, "with --profile: write a Chrome trace of the last run" },
+    CLI_OPTIONS_PROFILE,
     CLI_OPTION_JSON,
     CLI_END,
 };
@@ -95,8 +95,12 @@ const cli_command cmd_bench = {
     .summary = "time a model",
     .operands = "MODEL",
     .help = "Runs the model over and over with the same inputs, after a few runs that do not count: the median,\n"
-            "mean, best and worst times, how many runs per second, how long it took to start, and the memory of\n"
-            "the session (model, constants, plan) and of a run. Inputs that are not given are made up.\n",
+            "mean, best and worst times, how many runs per second, how long it took to start, and the memory that\n"
+            "model, constants and plan take before the first run and with all values of the runs. Inputs that are\n"
+            "not given are made up.\n"
+            "\n"
+            "--profile tells arithmetic and traffic by the sizes that the model has, against what a product of\n"
+            "matrices and a copy reach on this machine at the same time.\n",
     .example = "onx bench model.onnx --dim batch=8 --threads 4\n"
                "onx bench model.onnx --streams 4 --seconds 0.5 --json\n"
                "onx bench model.onnx --profile\n"

@@ -1,5 +1,6 @@
 /* cmd_run.c - `onx run`: runs a model on inputs from files or made up, and writes or sums up the outputs. */
 #include "cli_inputs.h"
+#include "cli_profile.h"
 
 #include <onx/text.h>
 
@@ -7,120 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-/* ---- profile ---- */
-
-typedef struct entry {
-    char name[256], op[64];
-    const char *variant;
-    uint32_t post_ops;
-    uint64_t start, end, bytes;
-} entry;
-
-typedef struct profile {
-    entry *list;
-    size_t count, room;
-} profile;
-
-/* As much as fits, cut between characters. */
-static void copy_text(char *to, size_t size, onx_str s)
-{
-    size_t n = s.len < size - 1 ? s.len : size - 1;
-    while (n && n < s.len && ((unsigned char)s.ptr[n] & 0xc0) == 0x80)
-        n--;
-    if (n)
-        memcpy(to, s.ptr, n);
-    to[n] = 0;
-}
-
-static void note(void *user, const onx_run_event *event)
-{
-    profile *p = user;
-    if (p->count == p->room) {
-        size_t room = p->room ? p->room * 2 : 256;
-        entry *more = realloc(p->list, room * sizeof *more);
-        if (!more)
-            return;
-        p->list = more;
-        p->room = room;
-    }
-    entry *e = &p->list[p->count++];
-    copy_text(e->name, sizeof e->name, event->name);
-    copy_text(e->op, sizeof e->op, event->op_type);
-    e->variant = event->variant;
-    e->post_ops = event->post_ops;
-    e->start = event->start_ns;
-    e->end = event->end_ns;
-    e->bytes = event->output_bytes;
-}
-
-static int by_time(const void *pa, const void *pb)
-{
-    const entry *a = pa, *b = pb;
-    uint64_t ta = a->end - a->start, tb = b->end - b->start;
-    return ta < tb ? 1 : ta > tb ? -1 : a->start < b->start ? -1 : 1;
-}
-
-static onx_status write_trace(cli_call *call, const profile *p, const char *path)
-{
-    char *text = NULL;
-    size_t len = 0;
-    FILE *f = open_memstream(&text, &len);
-    if (!f)
-        return ONX_E_MEMORY;
-    cli_json json = { .to = f };
-    cli_json_open(&json, NULL, '{');
-    cli_json_open(&json, "traceEvents", '[');
-    for (size_t i = 0; i < p->count; i++) {
-        const entry *e = &p->list[i];
-        cli_json_open(&json, NULL, '{');
-        cli_json_cstr(&json, "name", e->name[0] ? e->name : e->op);
-        cli_json_cstr(&json, "cat", e->op);
-        cli_json_cstr(&json, "ph", "X");
-        cli_json_real(&json, "ts", (double)e->start * 1e-3);
-        cli_json_real(&json, "dur", (double)(e->end - e->start) * 1e-3);
-        cli_json_int(&json, "pid", 1);
-        cli_json_int(&json, "tid", 1);
-        cli_json_open(&json, "args", '{');
-        cli_json_cstr(&json, "op", e->op);
-        cli_json_cstr(&json, "kernel", e->variant);
-        cli_json_uint(&json, "post_ops", e->post_ops);
-        cli_json_uint(&json, "output_bytes", e->bytes);
-        cli_json_close(&json, '}');
-        cli_json_close(&json, '}');
-    }
-    cli_json_close(&json, ']');
-    cli_json_close(&json, '}');
-    if (fclose(f) != 0) {
-        free(text);
-        return ONX_E_MEMORY;
-    }
-    onx_status status = onx_save_bytes(call->cx, path, onx_str_make(text, len));
-    free(text);
-    return status;
-}
-
-static void print_profile(profile *p)
-{
-    uint64_t total = 0;
-    for (size_t i = 0; i < p->count; i++)
-        total += p->list[i].end - p->list[i].start;
-    qsort(p->list, p->count, sizeof *p->list, by_time);
-    printf("%s%10s %6s  %-20s %-8s %s%s\n", cli_color(stdout, CLI_BOLD), "ms", "share", "operator", "kernel", "node",
-           cli_color(stdout, CLI_PLAIN));
-    for (size_t i = 0; i < p->count; i++) {
-        const entry *e = &p->list[i];
-        double ms = (double)(e->end - e->start) * 1e-6;
-        printf("%10.3f %5.1f%%  ", ms, total ? 100.0 * (double)(e->end - e->start) / (double)total : 0);
-        cli_put_field(stdout, onx_str_of(e->op), 20);
-        printf(" %-8s ", e->variant);
-        cli_put_text(stdout, onx_str_of(e->name));
-        if (e->post_ops)
-            printf(" (+%u)", e->post_ops);
-        putchar('\n');
-    }
-    printf("%10.3f ms in %zu steps\n", (double)total * 1e-6, p->count);
-}
 
 /* ---- outputs ---- */
 
@@ -137,18 +24,12 @@ static char *output_path(cli_call *call, uint32_t index)
     return path;
 }
 
-static const char *trace_path(cli_call *call)
-{
-    const char *path = cli_value(call, "trace");
-    return path ? path : "onx-trace.json";
-}
-
 /* Whether all that will be written may be, before a run that may take hours. */
 static onx_status claim_outputs(cli_call *call, onx_session *s)
 {
     const char *dir = cli_value(call, "output-dir");
-    if (cli_has(call, "profile"))
-        ONX_TRY(onx_output_claim(call->cx, trace_path(call), false));
+    if (cli_has(call, "trace"))
+        ONX_TRY(onx_output_claim(call->cx, cli_value(call, "trace"), false));
     if (dir && mkdir(dir, 0777) != 0 && errno != EEXIST) {
         cli_error(call, "cannot make the folder %s: %s", dir, strerror(errno));
         return ONX_E_IO;
@@ -222,26 +103,29 @@ static void print_outputs(onx_session *s, onx_value *const *outputs)
 
 /* ---- the command ---- */
 
+/* Runs it again, some times, and says what took how long. */
+static onx_status run_profile(cli_call *call, onx_doc *doc, onx_session *s, const onx_session_options *options,
+                              const onx_run_options *limits, const onx_value *const *inputs)
+{
+    cli_profile p = { .call = call };
+    onx_status status = cli_profile_run(&p, doc, s, options, inputs, limits);
+    if (status == ONX_OK && cli_has(call, "trace"))
+        status = cli_profile_trace(&p, cli_value(call, "trace"));
+    if (status == ONX_OK)
+        status = cli_profile_print(&p);
+    cli_profile_free(&p);
+    return status;
+}
+
 static onx_status run_session(cli_call *call, onx_session *s, const onx_run_options *limits, onx_value **inputs,
                               onx_value **outputs)
 {
     ONX_TRY(claim_outputs(call, s));
-    profile p = { 0 };
-    bool profiled = cli_has(call, "profile");
-    onx_run_options options = *limits;
-    options.event = profiled ? note : NULL;
-    options.user = &p;
-    onx_status status = onx_session_run_with(s, call->cx, (const onx_value *const *)inputs, outputs, &options);
-    if (status == ONX_OK)
-        status = cli_has(call, "output-dir") ? write_outputs(call, s, outputs) : ONX_OK;
-    if (status == ONX_OK && !cli_has(call, "output-dir"))
-        print_outputs(s, outputs);
-    if (status == ONX_OK && profiled) {
-        status = write_trace(call, &p, trace_path(call));
-        print_profile(&p);
-    }
-    free(p.list);
-    return status;
+    ONX_TRY(onx_session_run_with(s, call->cx, (const onx_value *const *)inputs, outputs, limits));
+    if (cli_has(call, "output-dir"))
+        return write_outputs(call, s, outputs);
+    print_outputs(s, outputs);
+    return ONX_OK;
 }
 
 static int run_run(cli_call *call)
@@ -251,6 +135,8 @@ static int run_run(cli_call *call)
     onx_run_options limits;
     if (!cli_run_options(call, &threads, &options, &limits))
         return CLI_MISUSE;
+    if (cli_has(call, "trace") && !cli_has(call, "profile"))
+        return cli_error(call, "--trace goes with --profile");
     onx_doc *doc;
     onx_session *s = NULL;
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
@@ -265,6 +151,8 @@ static int run_run(cli_call *call)
         status = cli_inputs_read(call, doc, s, 0, &inputs);
         if (status == ONX_OK)
             status = outputs ? run_session(call, s, &limits, inputs.values, outputs) : ONX_E_MEMORY;
+        if (status == ONX_OK && cli_has(call, "profile"))
+            status = run_profile(call, doc, s, &options, &limits, (const onx_value *const *)inputs.values);
         cli_inputs_free(&inputs);
         for (uint32_t i = 0; outputs && i < no; i++)
             onx_value_free(outputs[i]);
@@ -282,8 +170,7 @@ static const cli_option options_[] = {
     CLI_OPTION_RANDOM,
     { "output-dir", 'o', "DIR", NULL, "write output_0.pb, output_1.pb, ... in graph order" },
     { "npy", 0, NULL, NULL, "write NumPy files instead" },
-    { "profile", 0, NULL, NULL, "print a table of what each node took, and write a Chrome trace" },
-    { "trace", 0, "FILE", NULL, "where the trace goes (onx-trace.json)" },
+    CLI_OPTIONS_PROFILE,
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,

@@ -153,6 +153,7 @@ static const char *const lines[] = {
     "test --junit @/out.xml @/case",
     "check @ --format sarif",
     "bench --seconds 1 --dim N=2 @/rich.onnx",
+    "bench --seconds 0 --streams 2 --profile --dim N=2 @/rich.onnx",
 };
 
 static char folder[FOLDER_ROOM];
