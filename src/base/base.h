@@ -308,6 +308,7 @@ typedef struct onxi_message_table {
     uint32_t number_count;
     const uint32_t *reserved; /* numbers that the .proto reserves, ends with 0; or NULL */
     int kind;                 /* onx_kind */
+    bool alike;               /* many messages of a file have the same bytes */
 } onxi_message_table;
 
 static inline const onxi_field *onxi_field_find(const onxi_message_table *table, uint32_t number)

@@ -333,7 +333,7 @@ TABLE(type_sequence, TYPE_SEQUENCE, "TypeProto.Sequence", onx_extra, .reserved =
 TABLE(type_map, TYPE_MAP, "TypeProto.Map", onx_extra, .reserved = NULL);
 TABLE(type_optional, TYPE_OPTIONAL, "TypeProto.Optional", onx_extra, .reserved = NULL);
 TABLE(type_opaque, TYPE_OPAQUE, "TypeProto.Opaque", onx_extra, .reserved = opaque_reserved);
-TABLE(type, TYPE, "TypeProto", onx_extra, .reserved = NULL);
+TABLE(type, TYPE, "TypeProto", onx_extra, .reserved = NULL, .alike = true);
 TABLE(value_info, VALUE_INFO, "ValueInfoProto", onx_extra, .reserved = NULL);
 TABLE(segment, SEGMENT, "TensorProto.Segment", onx_extra, .reserved = NULL);
 TABLE(tensor, TENSOR, "TensorProto", onx_extra, .reserved = NULL);

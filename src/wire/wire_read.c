@@ -208,6 +208,11 @@ static inline void *new_message(onxi_reader *r, const onxi_message_table *table)
     return m;
 }
 
+void *onxi_reader_message(onxi_reader *r, const onxi_message_table *table)
+{
+    return new_message(r, table);
+}
+
 static inline const byte *read_messages(onxi_reader *r, onxi_reader_frame *f, onxi_place place, const byte *p,
                                         const byte *end, const byte *tag, size_t tag_size)
 {
@@ -291,9 +296,14 @@ static inline const byte *read_singular(onxi_reader *r, onxi_reader_frame *f, on
         return NULL;
     if (field->type == ONXI_MESSAGE) {
         void **sub = place.value;
-        if (!(m->has & field->has))
-            *sub = new_message(r, field->message);
+        const bool fresh = !(m->has & field->has);
         m->has |= field->has;
+        if (fresh && field->message->alike) {
+            *sub = onxi_read_alike(r, field->message, p, len, f);
+            return *sub ? p + len : NULL;
+        }
+        if (fresh)
+            *sub = new_message(r, field->message);
         if (!*sub || !onxi_read_message(r, field->message, *sub, p, p + len, f))
             return NULL;
     } else {

@@ -21,6 +21,19 @@ typedef struct onxi_reader_frame {
     uint32_t depth;
 } onxi_reader_frame;
 
+/* A message that was read before; one with the same bytes is a copy of it (wire_read_alike.c). */
+enum { ONXI_ALIKE = 16, ONXI_ALIKE_POINTERS = 40, ONXI_ALIKE_SEEN = 0, ONXI_ALIKE_READY, ONXI_ALIKE_UNFIT };
+typedef struct onxi_alike {
+    const onxi_message_table *table;
+    const byte *bytes; /* as it stands in the input */
+    const char *memory;
+    uint64_t notes;     /* of the reader when it was read: since then nothing was merged into it */
+    uint32_t len, size; /* of bytes and memory; len 0: none */
+    uint32_t depth;     /* of the message around: what is copied further down could be nested too deeply */
+    uint8_t state, pointer_count;
+    uint16_t pointer[ONXI_ALIKE_POINTERS]; /* where `memory` points into itself */
+} onxi_alike;
+
 typedef struct onxi_reader {
     onx_ctx *cx;
     onx_arena *arena;
@@ -31,6 +44,8 @@ typedef struct onxi_reader {
     onx_status failure;
     void **stack; /* elements of repeated messages being gathered */
     size_t stack_count, stack_room;
+    uint64_t notes; /* onxi_reader_note was called so often */
+    onxi_alike alike[ONXI_ALIKE];
 } onxi_reader;
 
 /* Raises an error at p; returns NULL for `return bad(...)`. */
@@ -42,6 +57,12 @@ void onxi_reader_note(onxi_reader *r, const onxi_reader_frame *f, const byte *p,
 /* Reads the fields of [p, end) into the message; NULL after an error. */
 const byte *onxi_read_message(onxi_reader *r, const onxi_message_table *table, void *message, const byte *p,
                               const byte *end, const onxi_reader_frame *up);
+
+/* A zeroed message in the arena; NULL with the failure set. */
+void *onxi_reader_message(onxi_reader *r, const onxi_message_table *table);
+/* A new message of [p, p + len), decoded or copied from one with the same bytes; NULL after an error. */
+void *onxi_read_alike(onxi_reader *r, const onxi_message_table *table, const byte *p, size_t len,
+                      const onxi_reader_frame *up);
 
 /* Decodes a varint of up to ten bytes; NULL with the error raised. */
 const byte *onxi_read_varint_slow(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end,

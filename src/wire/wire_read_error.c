@@ -56,6 +56,7 @@ void onxi_reader_note(onxi_reader *r, const onxi_reader_frame *f, const byte *p,
                       const char *rule, const char *format, ...)
 {
     va_list args;
+    r->notes++;
     va_start(args, format);
     report(r, f, p, &(onx_diag){ .severity = severity, .rule = rule }, format, args);
     va_end(args);

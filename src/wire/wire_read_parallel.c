@@ -90,6 +90,7 @@ static bool equip(onxi_reader *r, worker *w)
 {
     w->r.stack = NULL;
     w->r.stack_count = w->r.stack_room = 0;
+    memset(w->r.alike, 0, sizeof w->r.alike);
     w->r.threads = 1;
     w->r.arena = NULL;
     w->r.cx = onxi_ctx_worker(r->cx);

@@ -461,6 +461,106 @@ static void test_wire_read__several_values_of_one_attribute_are_all_kept(void **
 
 /* ---- copies, and several threads ---- */
 
+/* Types with the same bytes are read once and copied: each value has its own, and what was said of one is said of all.
+ */
+#define ALIKE_SHAPE    "0a02 0802 0a02 0803"
+#define ALIKE_TYPE     "0a0c 0801 1208" ALIKE_SHAPE
+#define ALIKE_VALUE(n) "6a13 0a01" n "120e" ALIKE_TYPE
+
+static const onx_dimension *dim_of(const onx_graph *g, uint32_t value, uint32_t axis)
+{
+    return g->value_info[value]->type->tensor_type->shape->dim[axis];
+}
+
+static void test_wire_read__types_that_are_alike_are_separate(void **state)
+{
+    (void)state;
+    const char *const hex = ALIKE_VALUE("61") ALIKE_VALUE("62") ALIKE_VALUE("63");
+    for (uint32_t flags = 0; flags <= ONX_READ_COPY; flags += ONX_READ_COPY) {
+        run r = read_as(ONX_KIND_GRAPH, hex, flags);
+        onx_graph *g = onx_doc_root(r.doc, ONX_KIND_GRAPH);
+        assert_int_equal(g->value_info_count, 3);
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_int_equal(g->value_info[i]->type->tensor_type->elem_type, 1);
+            assert_int_equal(g->value_info[i]->type->tensor_type->shape->dim_count, 2);
+            assert_int_equal(dim_of(g, i, 0)->dim_value, 2);
+            assert_int_equal(dim_of(g, i, 1)->dim_value, 3);
+        }
+        writes(&r, hex);
+        for (uint32_t i = 0; i < 3; i++) {
+            g->value_info[i]->type->tensor_type->elem_type = (int32_t)i + 1;
+            g->value_info[i]->type->tensor_type->shape->dim[1]->dim_value = 4 + i;
+        }
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_int_equal(g->value_info[i]->type->tensor_type->elem_type, i + 1);
+            assert_int_equal(dim_of(g, i, 0)->dim_value, 2);
+            assert_int_equal(dim_of(g, i, 1)->dim_value, 4 + i);
+        }
+        done(&r);
+    }
+}
+
+static void test_wire_read__types_that_are_alike_are_reported_alike(void **state)
+{
+    (void)state;
+    /* with an unknown field 100 in each shape */
+    char hex[400];
+    const char *const good = "6a16 0a01 61 1211 0a0f 0801 120b " ALIKE_SHAPE "a006 01";
+    (void)snprintf(hex, sizeof hex, "%s %s %s", good, good, good);
+    run r = read_as(ONX_KIND_GRAPH, hex, 0);
+    assert_int_equal(r.status, ONX_OK);
+    assert_int_equal(onx_diag_count(r.cx), 3);
+    for (size_t i = 0; i < 3; i++) {
+        char path[80];
+        (void)snprintf(path, sizeof path, "value_info[%zu].type.tensor_type.shape", i);
+        const onx_str where = onx_diag_get(r.cx, i)->where.path;
+        assert_true(where.len == strlen(path) && memcmp(where.ptr, path, where.len) == 0);
+    }
+    writes(&r, hex);
+    done(&r);
+}
+
+static void test_wire_read__types_that_are_merged_are_not_copied(void **state)
+{
+    (void)state;
+    /* The second value gives its type twice, the second time with another element type; the others have the first. */
+    run r =
+        read_as(ONX_KIND_GRAPH, ALIKE_VALUE("61") "6a19 0a01 62 120e" ALIKE_TYPE "1204 0a02 0807" ALIKE_VALUE("63"), 0);
+    assert_int_equal(r.status, ONX_OK);
+    const onx_graph *g = onx_doc_root(r.doc, ONX_KIND_GRAPH);
+    assert_int_equal(g->value_info[0]->type->tensor_type->elem_type, 1);
+    assert_int_equal(g->value_info[1]->type->tensor_type->elem_type, 7);
+    assert_int_equal(g->value_info[2]->type->tensor_type->elem_type, 1);
+    done(&r);
+    r = read_as(ONX_KIND_GRAPH, "6a19 0a01 62 120e" ALIKE_TYPE "1204 0a02 0807" ALIKE_VALUE("63") ALIKE_VALUE("64"), 0);
+    g = onx_doc_root(r.doc, ONX_KIND_GRAPH);
+    assert_int_equal(g->value_info[0]->type->tensor_type->elem_type, 7);
+    assert_int_equal(g->value_info[1]->type->tensor_type->elem_type, 1);
+    assert_int_equal(g->value_info[2]->type->tensor_type->elem_type, 1);
+    done(&r);
+}
+
+static void test_wire_read__types_that_are_alike_are_bounded_alike(void **state)
+{
+    (void)state;
+    /* a tensor type, and the same bytes again inside a sequence type: two levels further down */
+    const char *const hex = ALIKE_VALUE("61") ALIKE_VALUE("62") "6a17 0a01 63 1212 2210 0a0e" ALIKE_TYPE;
+    const input in = bytes_of(hex);
+    for (uint32_t limit = 1; limit < 9; limit++) {
+        onx_ctx *cx = onx_ctx_new(NULL);
+        onx_limits limits = onx_ctx_limits(cx);
+        onx_doc *doc = NULL;
+        limits.depth = limit;
+        onx_ctx_set_limits(cx, limits);
+        /* graph, value_info, type, sequence_type, elem_type, tensor_type, shape, dim: seven levels below the first */
+        assert_int_equal(onx_read(cx, ONX_KIND_GRAPH, onx_str_make(in.ptr, in.len), 0, 1, &doc),
+                         limit < 7 ? ONX_E_LIMIT : ONX_OK);
+        onx_doc_free(doc);
+        onx_ctx_free(cx);
+    }
+    free(in.ptr);
+}
+
 static void test_wire_read__copy_outlives_its_input(void **state)
 {
     (void)state;
@@ -579,6 +679,10 @@ int main(void)
         cmocka_unit_test(test_wire_read__w31_zero_bytes_survive),
         cmocka_unit_test(test_wire_read__w32_memory_is_limited),
         cmocka_unit_test(test_wire_read__several_values_of_one_attribute_are_all_kept),
+        cmocka_unit_test(test_wire_read__types_that_are_alike_are_separate),
+        cmocka_unit_test(test_wire_read__types_that_are_alike_are_reported_alike),
+        cmocka_unit_test(test_wire_read__types_that_are_merged_are_not_copied),
+        cmocka_unit_test(test_wire_read__types_that_are_alike_are_bounded_alike),
         cmocka_unit_test(test_wire_read__copy_outlives_its_input),
         cmocka_unit_test(test_wire_read__threads_give_the_same_model),
         cmocka_unit_test(test_wire_read__threads_report_the_same_error),
