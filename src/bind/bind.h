@@ -67,6 +67,8 @@ typedef struct onxi_parameters {
     uint32_t count;
 } onxi_parameters;
 
+enum { ONXI_BIND_RECENT = 32 };
+
 /* Binds the nodes of one model's graphs or of one function body; every name is resolved once. */
 typedef struct onxi_binder {
     onx_arena *arena;
@@ -76,7 +78,8 @@ typedef struct onxi_binder {
     onxi_parameters parameters; /* of the function whose body it is for */
     onxi_bound **bound;         /* in order of first mention */
     uint32_t count, room;
-    onxi_table table; /* of bound */
+    onxi_table table;                     /* of bound */
+    onxi_bound *recent[ONXI_BIND_RECENT]; /* of the default domain, by a glance at the name */
 } onxi_binder;
 
 /* `binder` is filled in but for `imports`, which this opens (see onxi_imports_open). */

@@ -5,6 +5,7 @@ onx_status onxi_binder_open(onxi_binder *binder, onx_operator_set_id *const *lis
 {
     binder->bound = NULL;
     binder->count = binder->room = 0;
+    memset(binder->recent, 0, sizeof binder->recent);
     binder->table = onxi_table_in_arena(binder->arena);
     return onxi_imports_open(&binder->imports, binder->arena, list, count, legacy);
 }
@@ -55,10 +56,8 @@ static bool resolve(const onxi_binder *binder, onxi_bound *b)
     return b->schema->flags & ONXI_OP_OPEN || note_defaults(binder, b);
 }
 
-onxi_bound *onxi_bind(onxi_binder *binder, const onx_node *node)
+static onxi_bound *look_up(onxi_binder *binder, onx_str domain, onx_str name, onx_str overload)
 {
-    const onx_str domain = onxi_domain_plain(onx_view(node->domain)), name = onx_view(node->op_type);
-    const onx_str overload = node->extra ? onx_view(onx_node_more(node)->overload) : onx_str_make(NULL, 0);
     const uint32_t hash = onxi_table_hash_texts(&binder->table, name, domain, overload);
     ONXI_TABLE_EACH (&binder->table, hash, i) {
         onxi_bound *b = binder->bound[i];
@@ -74,4 +73,23 @@ onxi_bound *onxi_bind(onxi_binder *binder, const onx_node *node)
         return NULL;
     binder->bound[binder->count++] = b;
     return b;
+}
+
+/* Where a name that most nodes have is expected: no hash, since it only has to be quick. */
+static onxi_bound **recent_of(onxi_binder *binder, onx_str name)
+{
+    const unsigned char *p = (const unsigned char *)name.ptr;
+    return &binder->recent[(name.len + p[0] * 5u + p[name.len / 2] * 3u + p[name.len - 1]) % ONXI_BIND_RECENT];
+}
+
+onxi_bound *onxi_bind(onxi_binder *binder, const onx_node *node)
+{
+    const onx_str domain = onxi_domain_plain(onx_view(node->domain)), name = onx_view(node->op_type);
+    const onx_str overload = node->extra ? onx_view(onx_node_more(node)->overload) : onx_str_make(NULL, 0);
+    if (domain.len || overload.len || !name.len)
+        return look_up(binder, domain, name, overload);
+    onxi_bound **recent = recent_of(binder, name);
+    if (!*recent || !onx_str_equal((*recent)->name, name))
+        *recent = look_up(binder, domain, name, overload);
+    return *recent;
 }

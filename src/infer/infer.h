@@ -27,6 +27,7 @@ typedef struct onxi_infer_fact {
     bool value_tried;             /* `tensor` was looked at for `value` */
     bool unreadable;              /* `tensor` has elements that could be known, were they there */
     bool omitted;                 /* an input of a function that the caller does not give */
+    bool shared;                  /* by all values of this type: never changed (onxi_infer_fact_of_type) */
 } onxi_infer_fact;
 
 /* ---- names ---- */
@@ -40,11 +41,21 @@ typedef struct onxi_infer_name {
     struct onxi_infer_scope *scope; /* that bound it */
 } onxi_infer_name;
 
-/* All names of a graph with its subgraphs, or of a function body. Entries keep their index, not their address. */
+/* All names of a graph with its subgraphs, or of a function body. Entries keep their index, not their address. Most
+ * names need not be looked up: an input is what one of the last nodes made, and where all values are declared, they are
+ * made in that order. */
+enum { ONXI_INFER_RECENT = 4, ONXI_INFER_AHEAD = 8 };
 typedef struct onxi_infer_names {
     onxi_infer_name *entries;
     uint32_t count, room;
     onxi_table table;
+    uint32_t recent[ONXI_INFER_RECENT]; /* names that were made last, as a ring */
+    uint32_t made;                      /* how many were made so far: the last one is recent[(made - 1) % RECENT] */
+    bool in_order;                      /* it stood behind the one before */
+    struct {
+        onx_str text;
+        uint32_t hash;
+    } ahead[ONXI_INFER_AHEAD]; /* hashes of names that are looked up soon */
 } onxi_infer_names;
 
 /* A value that a graph makes, for the result. */
@@ -61,6 +72,7 @@ typedef struct onxi_infer_result {
     uint32_t count, room, input_count;
     onxi_table table; /* made when somebody asks by name */
     bool indexed;
+    bool settled;                   /* value_info of the graph says by itself all that was found of the names in it */
     struct onxi_infer_result *next; /* in order of first meeting */
 } onxi_infer_result;
 
@@ -103,6 +115,27 @@ typedef struct onxi_infer_main_graph {
     onxi_infer_scope scope;
 } onxi_infer_main_graph;
 
+/* Facts of which nothing but a type is known, one per type. */
+typedef struct onxi_infer_plain {
+    onxi_infer_fact **facts;
+    uint32_t count, room;
+    onxi_table table;
+} onxi_infer_plain;
+
+/* A node and what came of it: facts do not change once a node has used them, and a rule sees nothing else. */
+enum {
+    ONXI_INFER_REPEATS = 128,
+    ONXI_INFER_REPEAT_INPUTS = 4,
+    ONXI_INFER_REPEAT_OUTPUTS = 2,
+    ONXI_INFER_REPEAT_ATTRIBUTES = 8,
+    ONXI_INFER_REPEAT_INTS = 16
+};
+typedef struct onxi_infer_repeat {
+    const onxi_bound *bound; /* NULL: none */
+    const onx_node *node;
+    onxi_infer_fact *inputs[ONXI_INFER_REPEAT_INPUTS], *outputs[ONXI_INFER_REPEAT_OUTPUTS];
+} onxi_infer_repeat;
+
 struct onx_infer {
     onx_ctx *cx;
     onx_doc *doc;           /* NULL when parts of a model are inferred */
@@ -123,11 +156,13 @@ struct onx_infer {
     onxi_infer_main_graph *main;    /* NULL: nothing is inferred again */
     struct onxi_infer_again *again; /* who follows from what; made when a dimension is fixed afterwards */
     onxi_functions functions;
-    uint64_t visits, visit_limit; /* of nodes: loops and calls may repeat them */
-    onxi_map binders;             /* by function; 0: of the model's graphs */
-    onxi_map calls;               /* calls that were inferred, by what they are given */
-    uint64_t cut;                 /* how often something was left out because of a limit */
-    uint64_t carried;             /* elements of values */
+    onxi_infer_plain plain;
+    onxi_infer_repeat repeats[ONXI_INFER_REPEATS]; /* by hash; a new one takes the place of the old one */
+    uint64_t visits, visit_limit;                  /* of nodes: loops and calls may repeat them */
+    onxi_map binders;                              /* by function; 0: of the model's graphs */
+    onxi_map calls;                                /* calls that were inferred, by what they are given */
+    uint64_t cut;                                  /* how often something was left out because of a limit */
+    uint64_t carried;                              /* elements of values */
     uint64_t failed;
     uint32_t round; /* how often a dimension was fixed afterwards: each time says anew what is an error */
     const struct onxi_infer_running *failing; /* that the next report is about, to show its inputs; NULL: none */
@@ -151,8 +186,10 @@ uint32_t onxi_infer_names_add(onx_infer *e, onxi_infer_names *names, onx_str tex
 uint32_t onxi_infer_names_find(const onxi_infer_names *names, onx_str text);
 /* Room for so many more names, in one step. */
 onx_status onxi_infer_names_reserve(onx_infer *e, onxi_infer_names *names, uint64_t count);
-/* Brings the place of a name that is asked for soon into the cache. */
-void onxi_infer_names_prefetch(const onxi_infer_names *names, onx_str text);
+/* The same for a name that a node makes or the graph declares: likely the one behind the last of them. */
+uint32_t onxi_infer_names_make(onx_infer *e, onxi_infer_names *names, onx_str text);
+/* Brings the place of a name that is made soon into the cache. */
+void onxi_infer_names_prefetch(onxi_infer_names *names, onx_str text);
 void onxi_infer_names_free(onx_infer *e, onxi_infer_names *names);
 /* Binds a name in the scope; what an enclosing one had comes back when the scope is left. */
 onx_status onxi_infer_scope_bind(onx_infer *e, onxi_infer_scope *scope, uint32_t name, onxi_infer_fact *fact);
@@ -166,14 +203,40 @@ onx_status onxi_infer_result_add(onx_infer *e, onxi_infer_result *result, onx_st
                                  bool declared);
 onxi_infer_fact *onxi_infer_result_find(onx_infer *e, onxi_infer_result *result, onx_str name);
 
+/* ---- infer_repeat.c ---- */
+
+/* The shared fact of a tensor type of known rank; NULL when out of memory. */
+onxi_infer_fact *onxi_infer_fact_of_type(onx_infer *e, const onxi_type *type);
+/* Before a fact is changed: the one of the entry, which gets a copy of its own when it was shared. NULL when out of
+ * memory. */
+onxi_infer_fact *onxi_infer_fact_own(onx_infer *e, onxi_infer_name *entry);
+/* The shared facts of the outputs where an earlier node did the same to the same inputs; NULL where none did. Inputs
+ * are NULL where the node leaves them out, and nowhere else. */
+onxi_infer_fact *const *onxi_infer_repeat_find(onx_infer *e, const onxi_bound *bound, const onx_node *node,
+                                               onxi_infer_fact *const *inputs);
+/* Keeps what came of a node: types alone, without symbols of its own, nothing reported, subgraphs and functions apart.
+ */
+void onxi_infer_repeat_note(onx_infer *e, const onxi_bound *bound, const onx_node *node, onxi_infer_fact *const *inputs,
+                            onxi_infer_fact *const *outputs);
+/* For when symbols get another meaning. */
+void onxi_infer_repeat_forget(onx_infer *e);
+
 /* ---- infer_type.c ---- */
 
 /* From a TypeProto; symbols are those of the engine. Unknown dims become fresh symbols. Bounded by the depth limit. */
 onx_status onxi_infer_type_read(onx_infer *e, const onx_type *type, onxi_type *out);
+/* Reads a tensor type that says all there is to say, an element type and a number for each of a few dimensions, into
+ * the caller's out->dims; false for other types. */
+enum { ONXI_INFER_PLAIN_RANK = 8 };
+bool onxi_infer_type_plain(const onx_type *type, onxi_type *out);
 /* To a TypeProto in the arena; NULL when nothing is known. */
 onx_status onxi_infer_type_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type **out);
 /* The same for a tensor whose message is there and zeroed. */
 onx_status onxi_infer_tensor_write(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_type_tensor *tensor);
+/* The memory of a shape of that rank, 0 when it is too large, and the shape in such memory: its pointers and counts are
+ * set, the rest stays as it is. */
+size_t onxi_infer_shape_size(uint32_t rank);
+onx_tensor_shape *onxi_infer_shape_place(void *memory, uint32_t rank);
 /* Two sources for one value: `into` gets what both say. False, with the contradiction in words, when they exclude each
  * other; `into` is left alone then. */
 bool onxi_infer_type_merge(onx_infer *e, const onxi_type *from, onxi_type *into, char *why, size_t why_size);
@@ -233,6 +296,8 @@ typedef struct onxi_infer_running {
     uint32_t index;          /* of the node */
     onxi_infer_fact **facts; /* of the inputs; NULL: omitted */
     bool failed;
+    bool plain; /* the outputs so far are shared facts, in `made` */
+    onxi_infer_fact *made[ONXI_INFER_REPEAT_OUTPUTS];
     onxi_infer_loss *inner; /* knowledge that was lost inside a subgraph or function, or NULL */
     const char *rule;       /* that is broken where it failed (onx/check.h); NULL: the operator's own conditions */
     char why[256];

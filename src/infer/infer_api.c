@@ -38,6 +38,7 @@ onx_status onxi_infer_start(onx_ctx *cx, onx_doc *doc, const onx_model *model, c
     if (doc)
         e->reader = onxi_doc_reader(doc, cx, arena);
     e->lost_at = e->reported = e->failed_at = e->binders = e->calls = e->result_of = onxi_map_in_arena(arena);
+    e->plain.table = onxi_table_in_arena(arena);
     e->results_end = &e->results;
     e->losses_end = &e->losses;
     if (options)
@@ -95,6 +96,7 @@ onx_status onxi_infer_main(onx_infer *e)
     e->lost_at = e->failed_at = e->calls = onxi_map_in_arena(e->arena);
     e->failed = e->visits = e->carried = 0;
     e->gave_up = false;
+    onxi_infer_repeat_forget(e);
     if (!(e->main = ONXI_NEW(e->arena, onxi_infer_main_graph)))
         return ONX_E_MEMORY;
     onxi_infer_scope *scope = &e->main->scope;

@@ -88,8 +88,10 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
     }
 }
 
-/* What the graph declares. Its lists mostly stand in the order in which values are made, so the declared value behind
- * the last one found is looked at first; the table of names is made when that fails once. */
+/* What the graph declares. Its lists mostly stand in the order in which values are made, and outputs are made late: the
+ * declared value behind the last one found is looked at first, then the last few of all; the table of names is made
+ * when that fails once. */
+enum { LATE = 32 };
 typedef struct declared {
     const onxi_infer_result *result;
     uint32_t next; /* in result->made */
@@ -135,6 +137,12 @@ static onx_status find_declared(onx_infer *e, declared *d, onx_str name, const o
         *out = r->made[d->next++].fact;
         return ONX_OK;
     }
+    for (uint32_t i = r->count; i > 0 && i + LATE > r->count && !d->indexed; i--)
+        if (r->made[i - 1].declared && onx_str_equal(r->made[i - 1].name, name)) {
+            *out = r->made[i - 1].fact;
+            d->next = i;
+            return ONX_OK;
+        }
     if (!d->indexed)
         ONX_TRY(index_declared(e, d));
     const onxi_infer_made *made = look_up(d, name);
@@ -147,7 +155,6 @@ static onx_status find_declared(onx_infer *e, declared *d, onx_str name, const o
 static onx_status fill_declared(onx_infer *e, declared *d, onx_arena *arena, onx_value_info *const *list,
                                 uint32_t count)
 {
-    d->next = 0;
     for (uint32_t i = 0; i < count; i++) {
         const onxi_infer_fact *fact;
         ONX_TRY(find_declared(e, d, onx_view(list[i]->name), &fact));
@@ -163,7 +170,6 @@ static onx_status fill_declared(onx_infer *e, declared *d, onx_arena *arena, onx
 /* What a model takes is for the model to say; only symbols that somebody fixed become their sizes. */
 static onx_status fix_inputs(onx_infer *e, declared *d, const onx_graph *graph)
 {
-    d->next = 0;
     for (uint32_t i = 0; i < graph->input_count; i++) {
         const onx_type *type = graph->input[i]->type;
         const onxi_infer_fact *fact;
@@ -204,6 +210,32 @@ static onx_value_info *new_info(onx_infer *e, onx_arena *arena, const onxi_infer
     return onxi_infer_tensor_write(e, arena, type, &t->tensor) == ONX_OK ? info : NULL;
 }
 
+/* The last value_info of a shared fact, which the next one is a copy of. */
+typedef struct pattern {
+    const onxi_infer_fact *fact;
+    const tensor_info *info; /* its shape lies behind it */
+    size_t size;
+} pattern;
+
+static void note_pattern(pattern *p, const onxi_infer_fact *fact, const onx_value_info *info)
+{
+    const tensor_info *t = (const tensor_info *)(const void *)info;
+    if (fact->shared && (const void *)t->tensor.shape == (const void *)(t + 1))
+        *p = (pattern){ fact, t, sizeof *t + onxi_infer_shape_size(fact->type.rank) };
+}
+
+static onx_value_info *copy_info(onx_arena *arena, const pattern *p, onx_str name)
+{
+    tensor_info *t = onxi_arena_get(arena, p->size);
+    if (!t)
+        return NULL;
+    memcpy(t, p->info, p->size);
+    t->info.type = &t->type;
+    t->type.tensor_type = &t->tensor;
+    t->tensor.shape = onxi_infer_shape_place(t + 1, p->fact->type.rank);
+    return onxi_bytes_refer(arena, name.ptr, name.len, &t->info.name) ? &t->info : NULL;
+}
+
 static bool is_new(const onxi_infer_made *made)
 {
     return !made->declared && made->fact->type.kind != ONXI_TYPE_NONE;
@@ -225,13 +257,21 @@ static onx_status add_value_info(onx_infer *e, onxi_infer_result *result, onx_ar
         return e->status = ONX_E_MEMORY;
     if (graph->value_info_count)
         memcpy(list, graph->value_info, graph->value_info_count * sizeof *list);
+    enum { PATTERNS = 16 };
+    pattern patterns[PATTERNS] = { { .fact = NULL } };
     uint32_t at = graph->value_info_count;
     for (uint32_t i = result->input_count; i < result->count; i++) {
-        if (!is_new(&result->made[i]))
+        const onxi_infer_made *made = &result->made[i];
+        if (!is_new(made))
             continue;
-        list[at] = new_info(e, arena, &result->made[i]);
-        if (!list[at++])
+        pattern *p = &patterns[((uintptr_t)made->fact >> 6) % PATTERNS];
+        const bool known = p->fact == made->fact;
+        list[at] = known ? copy_info(arena, p, made->name) : new_info(e, arena, made);
+        if (!list[at])
             return e->status = ONX_E_MEMORY;
+        if (!known)
+            note_pattern(p, made->fact, list[at]);
+        at++;
         result->made[i].declared = true; /* should the result be written once more */
     }
     graph->value_info = list;
@@ -250,9 +290,11 @@ static onx_status apply(onx_infer *e)
     for (onxi_infer_result *r = e->results; r; r = r->next) {
         /* The engine promises not to change the document while it infers; writing is this one place. */
         onx_graph *graph = (onx_graph *)(uintptr_t)r->graph;
-        declared d = { .result = r };
-        ONX_TRY(fill_declared(e, &d, arena, graph->value_info, graph->value_info_count));
+        declared d = { .result = r, .next = r->input_count };
+        if (!r->settled)
+            ONX_TRY(fill_declared(e, &d, arena, graph->value_info, graph->value_info_count));
         ONX_TRY(fill_declared(e, &d, arena, graph->output, graph->output_count));
+        d.next = 0;
         if (graph != (e->model ? e->model->graph : NULL))
             ONX_TRY(fill_declared(e, &d, arena, graph->input, graph->input_count));
         else

@@ -225,7 +225,8 @@ static onx_status refresh_name(onx_infer *e, onx_name_id id, onx_str text)
         uint32_t at = def.index < scope->result->input_count ? def.index : scope->result->input_count - 1;
         while (at > 0 && scope->result->made[at].fact != old)
             at--;
-        scope->result->made[at].fact = entry->fact;
+        if (!(scope->result->made[at].fact = onxi_infer_fact_own(e, entry))) /* which none other has, see above */
+            return e->status;
     }
     push_users(a, id);
     return ONX_OK;
@@ -353,6 +354,9 @@ static onx_status follow(onx_infer *e, const onxi_infer_dim_places *lists)
     onxi_infer_again *a = e->again;
     e->visits = 0;
     e->round++;
+    onxi_infer_repeat_forget(e);
+    for (onxi_infer_result *r = e->results; r; r = r->next)
+        r->settled = false;
     uint32_t losses = e->loss_count;
     bool parts = a->regular && start_from(e, lists) && start_from(e, a->places.any);
     while (parts && a->heap_count && e->status == ONX_OK) {

@@ -13,29 +13,86 @@ onx_status onxi_infer_names_reserve(onx_infer *e, onxi_infer_names *names, uint6
     return e->status = ONX_E_MEMORY;
 }
 
-enum { RECENT = 4 };
-
-void onxi_infer_names_prefetch(const onxi_infer_names *names, onx_str text)
+static uint64_t word(const char *p)
 {
-    onxi_table_prefetch(&names->table, onxi_table_hash(&names->table, text));
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    return w;
 }
 
-uint32_t onxi_infer_names_add(onx_infer *e, onxi_infer_names *names, onx_str text)
+/* Names are short, and a call to compare them costs as much as comparing. */
+static inline bool same_text(onx_str a, onx_str b)
 {
-    /* Most inputs are what one of the last nodes made; those names are at hand. */
-    for (uint32_t i = names->count; i > 0 && i + RECENT > names->count; i--)
-        if (onx_str_equal(names->entries[i - 1].text, text))
-            return i - 1;
+    if (a.len != b.len)
+        return false;
+    if (a.len < 8)
+        return a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0;
+    size_t i = a.len - 8; /* ends differ more often than beginnings */
+    if (word(a.ptr + i) != word(b.ptr + i))
+        return false;
+    for (i = 0; i + 8 < a.len; i += 8)
+        if (word(a.ptr + i) != word(b.ptr + i))
+            return false;
+    return true;
+}
+
+static size_t ahead_of(onx_str text)
+{
+    return ((uintptr_t)text.ptr >> 2) % ONXI_INFER_AHEAD;
+}
+
+static uint32_t hash_of(const onxi_infer_names *names, onx_str text)
+{
+    const size_t at = ahead_of(text);
+    if (names->ahead[at].text.ptr == text.ptr && names->ahead[at].text.len == text.len)
+        return names->ahead[at].hash;
+    return onxi_table_hash(&names->table, text);
+}
+
+void onxi_infer_names_prefetch(onxi_infer_names *names, onx_str text)
+{
+    if (names->in_order || !names->table.cx)
+        return;
+    const size_t at = ahead_of(text);
+    names->ahead[at].text = text;
+    names->ahead[at].hash = onxi_table_hash(&names->table, text);
+    onxi_table_prefetch(&names->table, names->ahead[at].hash);
+}
+
+static uint32_t look_up(onx_infer *e, onxi_infer_names *names, onx_str text)
+{
     if ((names->count == names->room || names->count == names->table.limit) &&
         onxi_infer_names_reserve(e, names, 1) != ONX_OK)
         return UINT32_MAX;
-    uint32_t hash = onxi_table_hash(&names->table, text), at = hash;
+    uint32_t hash = hash_of(names, text), at = hash;
     for (uint32_t i; (i = onxi_table_seek(&names->table, hash, &at)) != ONXI_NO_ENTRY; at++)
-        if (onx_str_equal(names->entries[i].text, text))
+        if (same_text(names->entries[i].text, text))
             return i;
     names->entries[names->count] = (onxi_infer_name){ .text = text };
     onxi_table_place(&names->table, hash, at, names->count);
     return names->count++;
+}
+
+uint32_t onxi_infer_names_add(onx_infer *e, onxi_infer_names *names, onx_str text)
+{
+    const uint32_t made = names->made;
+    for (uint32_t i = 1; i <= ONXI_INFER_RECENT && i <= made; i++) {
+        const uint32_t name = names->recent[(made - i) % ONXI_INFER_RECENT];
+        if (same_text(names->entries[name].text, text))
+            return name;
+    }
+    return look_up(e, names, text);
+}
+
+uint32_t onxi_infer_names_make(onx_infer *e, onxi_infer_names *names, onx_str text)
+{
+    uint32_t name = names->made ? names->recent[(names->made - 1) % ONXI_INFER_RECENT] + 1 : 0;
+    names->in_order = name < names->count && same_text(names->entries[name].text, text);
+    if (!names->in_order)
+        name = look_up(e, names, text);
+    if (name != UINT32_MAX)
+        names->recent[names->made++ % ONXI_INFER_RECENT] = name;
+    return name;
 }
 
 uint32_t onxi_infer_names_find(const onxi_infer_names *names, onx_str text)
@@ -113,7 +170,7 @@ onxi_infer_result *onxi_infer_result_of(onx_infer *e, const onx_graph *graph, bo
     onxi_infer_result *result = onxi_map_find(&e->result_of, key);
     if (result && make) {
         result->count = 0;
-        result->indexed = false;
+        result->indexed = result->settled = false;
     }
     if (result || !make)
         return result;

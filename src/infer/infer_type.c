@@ -92,6 +92,25 @@ onx_status onxi_infer_type_read(onx_infer *e, const onx_type *type, onxi_type *o
     return read_type(e, type, 0, out);
 }
 
+bool onxi_infer_type_plain(const onx_type *type, onxi_type *out)
+{
+    const onx_type_tensor *t = ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
+    const onx_tensor_shape *shape = t ? t->shape : NULL;
+    const uint8_t dtype = shape ? dtype_of(t->elem_type) : 0;
+    if (!dtype || shape->dim_count > ONXI_INFER_PLAIN_RANK)
+        return false;
+    for (uint32_t i = 0; i < shape->dim_count; i++) {
+        const onx_dimension *d = shape->dim[i];
+        if (!ONX_HAS(dimension, d, dim_value) || d->dim_value < 0)
+            return false;
+        out->dims[i] = d->dim_value;
+    }
+    *out = (onxi_type){
+        .kind = ONXI_TYPE_TENSOR, .dtype = dtype, .ranked = true, .rank = shape->dim_count, .dims = out->dims
+    };
+    return true;
+}
+
 /* ---- writing ---- */
 
 onx_bytes onxi_infer_dim_text(onx_infer *e, onx_arena *arena, onxi_dim d)
@@ -120,25 +139,38 @@ onx_bytes onxi_infer_dim_text(onx_infer *e, onx_arena *arena, onxi_dim d)
     return text;
 }
 
+/* A shape, its list and its dimensions are one piece of memory: there is one per value of the model. */
+size_t onxi_infer_shape_size(uint32_t rank)
+{
+    size_t dims;
+    const size_t head = sizeof(onx_tensor_shape) + (size_t)onxi_list_room(rank) * sizeof(onx_dimension *);
+    return onxi_mul_size(rank, sizeof(onx_dimension), &dims) && dims <= SIZE_MAX / 4 ? head + dims : 0;
+}
+
+onx_tensor_shape *onxi_infer_shape_place(void *memory, uint32_t rank)
+{
+    onx_tensor_shape *shape = memory;
+    onx_dimension **list = (onx_dimension **)(void *)(shape + 1);
+    onx_dimension *dim = (onx_dimension *)(void *)(list + onxi_list_room(rank));
+    shape->dim = rank ? list : NULL;
+    shape->dim_count = rank;
+    for (uint32_t i = 0; i < rank; i++)
+        list[i] = dim + i;
+    return shape;
+}
+
 static onx_status write_shape(onx_infer *e, onx_arena *arena, const onxi_type *type, onx_tensor_shape **out)
 {
     *out = NULL;
     if (!type->ranked)
         return ONX_OK;
-    /* One piece of memory for the shape, its list and its dimensions: there is one per value of the model. */
-    size_t head = sizeof(onx_tensor_shape), list = onxi_list_room(type->rank) * sizeof(onx_dimension *), dims;
-    if (!onxi_mul_size(type->rank, sizeof(onx_dimension), &dims) || dims > SIZE_MAX / 4)
-        return e->status = ONX_E_MEMORY;
-    char *memory = onx_arena_alloc(arena, head + list + dims);
+    const size_t size = onxi_infer_shape_size(type->rank);
+    void *memory = size ? onx_arena_alloc(arena, size) : NULL;
     if (!memory)
         return e->status = ONX_E_MEMORY;
-    onx_tensor_shape *shape = (onx_tensor_shape *)(void *)memory;
-    onx_dimension *dim = (onx_dimension *)(void *)(memory + head + list);
-    if (type->rank)
-        shape->dim = (onx_dimension **)(void *)(memory + head);
-    shape->dim_count = type->rank;
-    for (uint32_t i = 0; i < type->rank; i++, dim++) {
-        shape->dim[i] = dim;
+    onx_tensor_shape *shape = onxi_infer_shape_place(memory, type->rank);
+    for (uint32_t i = 0; i < type->rank; i++) {
+        onx_dimension *dim = shape->dim[i];
         onxi_dim d = type->dims[i];
         if (onxi_dim_is_const(d)) {
             if (d >= 0)

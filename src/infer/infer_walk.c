@@ -104,36 +104,40 @@ typedef struct room {
     onxi_attr_value attrs[FEW];
 } room;
 
-static onx_status gather_inputs(onx_infer *e, onxi_infer_scope *scope, const onx_node *node, onxi_infer_running *run,
-                                room *few)
+/* What is known of the inputs of a node; `known`: of all of them something is, or they are left out. */
+typedef struct gathered {
+    const onxi_type **types;
+    onxi_infer_fact **facts;
+    bool known;
+} gathered;
+
+static onx_status gather_inputs(onx_infer *e, onxi_infer_scope *scope, const onx_node *node, room *few, gathered *out)
 {
     static const onxi_type nothing = { .kind = ONXI_TYPE_NONE };
     onxi_infer_names *names = &scope->frame->names;
-    run->call.input_count = node->input_count;
-    const onxi_type **inputs = few->inputs;
-    run->facts = few->facts;
+    *out = (gathered){ .types = few->inputs, .facts = few->facts, .known = true };
     if (node->input_count > FEW) {
-        inputs = ONXI_ARRAY(e->arena, const onxi_type *, node->input_count);
-        run->facts = ONXI_ARRAY(e->arena, onxi_infer_fact *, node->input_count);
-        if (!inputs || !run->facts)
+        out->types = ONXI_ARRAY(e->arena, const onxi_type *, node->input_count);
+        out->facts = ONXI_ARRAY(e->arena, onxi_infer_fact *, node->input_count);
+        if (!out->types || !out->facts)
             return e->status = ONX_E_MEMORY;
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
         onx_str text = onx_view(node->input[i]);
-        run->facts[i] = NULL;
-        inputs[i] = NULL;
+        out->facts[i] = NULL;
+        out->types[i] = NULL;
         if (!text.len)
             continue;
         uint32_t name = onxi_infer_names_add(e, names, text);
         if (name == UINT32_MAX)
             return e->status;
         onxi_infer_fact *fact = names->entries[name].fact;
+        out->known &= fact != NULL;
         if (fact && fact->omitted)
             continue;
-        run->facts[i] = fact;
-        inputs[i] = fact ? &fact->type : &nothing;
+        out->facts[i] = fact;
+        out->types[i] = fact ? &fact->type : &nothing;
     }
-    run->call.inputs = inputs;
     return ONX_OK;
 }
 
@@ -236,6 +240,53 @@ static onxi_infer_loss *explain(onx_infer *e, onxi_infer_running *run, const onx
     return *own;
 }
 
+/* Is nothing but a type known of output `i`, and would be of any node like this one? */
+static bool is_plain(const onxi_infer_running *run, uint32_t i, bool fresh, bool constant)
+{
+    const onxi_type *type = &run->call.outputs[i];
+    if (fresh || constant || run->failed || run->inner || type->kind != ONXI_TYPE_TENSOR || !type->ranked ||
+        run->call.output_values[i].elements)
+        return false;
+    for (uint32_t k = 0; k < run->call.input_count; k++)
+        if (run->facts[k] && run->facts[k]->loss)
+            return false;
+    return true;
+}
+
+/* Binds a name to a shared fact; false, and nothing was done, where the model declares something else. */
+static bool bind_plain(onx_infer *e, onxi_infer_scope *scope, uint32_t name, onx_str text, onxi_infer_fact *fact)
+{
+    const onxi_infer_name *entry = &scope->frame->names.entries[name];
+    const bool declared = entry->declared && scope->graph && entry->scope == scope;
+    if (declared && entry->declared == ONXI_DECLARED_TYPE && entry->fact && entry->fact != fact)
+        return false;
+    if (scope->result && onxi_infer_result_add(e, scope->result, text, fact, declared) != ONX_OK)
+        return true; /* e->status says it */
+    (void)onxi_infer_scope_bind(e, scope, name, fact);
+    return true;
+}
+
+/* Merges what the model itself says of output `i`, where it does, into what was inferred. */
+static void merge_declared(onx_infer *e, onxi_infer_running *run, const onx_node *node, uint32_t i,
+                           const onxi_infer_name *entry, onxi_infer_fact *fact, bool *fresh)
+{
+    onxi_infer_scope *scope = run->scope;
+    char why[128];
+    const onxi_type said = entry->fact->type;
+    if (scope->result)
+        scope->result->settled = false;
+    if (onxi_infer_type_merge(e, &said, &fact->type, why, sizeof why)) {
+        *fresh = *fresh && has_open(e, &fact->type);
+        return;
+    }
+    fact->type = said;
+    e->rule = "G-20";
+    onxi_infer_report(e, scope, node, run->index, false,
+                      "output %u \"%.*s\" is inferred and declared in ways that exclude each other: %s", i,
+                      ONX_ARG(onx_view(node->output[i])), why);
+    onxi_infer_count_failures(e, scope, run->index, 1);
+}
+
 static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_node *node, uint32_t i, bool constant,
                               const char *reason, onxi_infer_loss **own)
 {
@@ -243,30 +294,32 @@ static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_n
     onxi_infer_names *names = &scope->frame->names;
     onx_str text = onx_view(node->output[i]);
     onxi_type *type = &run->call.outputs[i];
+    run->plain = run->plain && text.len && i < ONXI_INFER_REPEAT_OUTPUTS;
     if (!text.len)
         return ONX_OK;
-    uint32_t name = onxi_infer_names_add(e, names, text);
-    onxi_infer_fact *fact = name == UINT32_MAX ? NULL : onxi_infer_fact_new(e);
-    if (!fact)
+    uint32_t name = onxi_infer_names_make(e, names, text);
+    if (name == UINT32_MAX)
         return e->status;
     bool fresh = onxi_infer_type_materialize(e, type);
+    if (is_plain(run, i, fresh, constant)) {
+        onxi_infer_fact *shared = onxi_infer_fact_of_type(e, type);
+        if (!shared)
+            return e->status;
+        if (run->plain)
+            run->made[i] = shared;
+        if (bind_plain(e, scope, name, text, shared))
+            return e->status;
+    } else {
+        run->plain = false;
+    }
+    onxi_infer_fact *fact = onxi_infer_fact_new(e);
+    if (!fact)
+        return e->status;
     fact->type = *type;
     onxi_infer_name *entry = &names->entries[name];
     bool declared = entry->declared && scope->graph && entry->scope == scope;
-    if (declared && entry->declared == ONXI_DECLARED_TYPE && entry->fact) { /* the model says something itself */
-        char why[128];
-        const onxi_type said = entry->fact->type;
-        if (onxi_infer_type_merge(e, &said, &fact->type, why, sizeof why)) {
-            fresh = fresh && has_open(e, &fact->type);
-        } else {
-            fact->type = said;
-            e->rule = "G-20";
-            onxi_infer_report(e, scope, node, run->index, false,
-                              "output %u \"%.*s\" is inferred and declared in ways that exclude each other: %s", i,
-                              ONX_ARG(text), why);
-            onxi_infer_count_failures(e, scope, run->index, 1);
-        }
-    }
+    if (declared && entry->declared == ONXI_DECLARED_TYPE && entry->fact)
+        merge_declared(e, run, node, i, entry, fact, &fresh);
     if (run->call.output_values[i].elements && (!e->options.no_data_prop || constant)) {
         onxi_known_ints *value = onxi_arena_get(e->arena, sizeof *value);
         if (!value)
@@ -286,6 +339,26 @@ static onx_status bind_output(onx_infer *e, onxi_infer_running *run, const onx_n
     if (scope->result)
         ONX_TRY(onxi_infer_result_add(e, scope->result, text, fact, declared));
     return onxi_infer_scope_bind(e, scope, name, fact);
+}
+
+/* Binds the outputs of a node that repeats an earlier one; false, and nothing was done, where the model declares
+ * something else. */
+static bool bind_repeated(onx_infer *e, onxi_infer_scope *scope, const onx_node *node, onxi_infer_fact *const *facts)
+{
+    onxi_infer_names *names = &scope->frame->names;
+    uint32_t found[ONXI_INFER_REPEAT_OUTPUTS];
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const onx_str text = onx_view(node->output[i]);
+        found[i] = text.len ? onxi_infer_names_make(e, names, text) : UINT32_MAX;
+        if (found[i] == UINT32_MAX)
+            return false;
+        const onxi_infer_name *entry = &names->entries[found[i]];
+        if (entry->declared && entry->scope == scope && entry->fact != facts[i])
+            return false;
+    }
+    for (uint32_t i = 0; i < node->output_count && e->status == ONX_OK; i++)
+        (void)bind_plain(e, scope, found[i], onx_view(node->output[i]), facts[i]);
+    return true;
 }
 
 /* A list of numbers that a Constant gives without a tensor, as a tensor. */
@@ -313,8 +386,10 @@ static void keep_constant(onxi_infer_running *run, const onx_node *node)
     const onx_tensor *tensor = value ? value : tensor_of_floats(run);
     onxi_infer_names *names = &run->scope->frame->names;
     uint32_t name = tensor ? onxi_infer_names_add(run->infer, names, onx_view(node->output[0])) : UINT32_MAX;
-    if (name != UINT32_MAX && names->entries[name].fact)
-        names->entries[name].fact->tensor = tensor;
+    onxi_infer_fact *fact =
+        name != UINT32_MAX && names->entries[name].fact ? onxi_infer_fact_own(run->infer, &names->entries[name]) : NULL;
+    if (fact)
+        fact->tensor = tensor;
 }
 
 /* In strict mode a rule that could not even tell the type of its first output has failed. */
@@ -335,12 +410,17 @@ static void want_type(onxi_infer_running *run, const onx_node *node)
 onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node *node, uint32_t index)
 {
     room few;
-    onxi_infer_running run = { .infer = e, .scope = scope, .index = index, .failed = false };
+    gathered inputs;
     const char *reason = "its rule needs more of its inputs than is known";
     onxi_infer_loss *own = NULL;
     const onxi_bound *bound = onxi_bind(scope->frame->binder, node);
     if (!bound)
         return e->status = ONX_E_MEMORY;
+    ONX_TRY(gather_inputs(e, scope, node, &few, &inputs));
+    onxi_infer_fact *const *answer = inputs.known ? onxi_infer_repeat_find(e, bound, node, inputs.facts) : NULL;
+    if (answer && bind_repeated(e, scope, node, answer))
+        return e->status;
+    onxi_infer_running run = { .infer = e, .scope = scope, .index = index, .facts = inputs.facts, .plain = true };
     const onxi_schema *schema = bound->kind == ONXI_BOUND_OPERATOR ? bound->schema : NULL;
     const onx_function *function = schema && !schema->custom ? schema->body : bound->function;
     onxi_attrs attrs = { .count = 0 };
@@ -351,11 +431,12 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
                             .opset = bound->opset,
                             .dims = e->dims,
                             .arena = e->arena,
+                            .input_count = node->input_count,
+                            .inputs = inputs.types,
                             .ops = &onxi_infer_call_ops,
                             .engine = &run,
                             .doc = e->doc ? &e->reader : NULL,
                             .value_limit = e->carried > ONXI_CARRIED_LIMIT ? ONXI_CARRIED_FEW : 0 };
-    ONX_TRY(gather_inputs(e, scope, node, &run, &few));
     ONX_TRY(make_outputs(e, node, &run, &few));
     if (bound->opset < 0 && !function) {
         reason = "its operator set is not imported";
@@ -396,6 +477,8 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
         ONX_TRY(bind_output(e, &run, node, i, bound->op == ONXI_ID_Constant, reason, &own));
     if (bound->op == ONXI_ID_Constant)
         keep_constant(&run, node);
+    if (run.plain && inputs.known && schema && !schema->custom && !function)
+        onxi_infer_repeat_note(e, bound, node, inputs.facts, run.made);
     return e->status;
 }
 
@@ -423,9 +506,29 @@ onx_status onxi_infer_nodes(onx_infer *e, onxi_infer_scope *scope, onx_node *con
 
 /* ---- one graph ---- */
 
-onx_status onxi_infer_declare(onx_infer *e, onxi_infer_scope *scope, const onx_value_info *info)
+/* What a type says, as a fact: a shared one where all is said. `plain`: it is one that onxi_infer_type_plain reads. */
+static onx_status declared_fact(onx_infer *e, const onx_type *type, onxi_infer_fact **out, bool *plain)
+{
+    onxi_dim dims[ONXI_INFER_PLAIN_RANK];
+    onxi_type read = { .dims = dims };
+    *plain = onxi_infer_type_plain(type, &read);
+    if (!*plain)
+        ONX_TRY(onxi_infer_type_read(e, type, &read));
+    if (*plain || (read.kind == ONXI_TYPE_TENSOR && read.ranked && !has_open(e, &read))) {
+        *out = onxi_infer_fact_of_type(e, &read);
+        return *out ? ONX_OK : e->status;
+    }
+    if (!(*out = onxi_infer_fact_new(e)))
+        return e->status;
+    (*out)->type = read;
+    return ONX_OK;
+}
+
+/* `plain`: it says all there is to say of its name. */
+static onx_status declare(onx_infer *e, onxi_infer_scope *scope, const onx_value_info *info, bool *plain)
 {
     onx_str text = onx_view(info->name);
+    *plain = false;
     if (!text.len)
         return ONX_OK;
     uint32_t name = onxi_infer_names_add(e, &scope->frame->names, text);
@@ -438,15 +541,19 @@ onx_status onxi_infer_declare(onx_infer *e, onxi_infer_scope *scope, const onx_v
         scope->frame->names.entries[name].declared = ONXI_DECLARED_NAME;
         return ONX_OK;
     }
-    onxi_infer_fact *fact = onxi_infer_fact_new(e);
-    if (!fact)
-        return e->status;
-    ONX_TRY(onxi_infer_type_read(e, info->type, &fact->type));
+    onxi_infer_fact *fact = NULL;
+    ONX_TRY(declared_fact(e, info->type, &fact, plain));
+    *plain = *plain && ONX_HAS(value_info, info, type);
     onxi_infer_name *entry = &scope->frame->names.entries[name];
     if (entry->declared == ONXI_DECLARED_TYPE && entry->scope == scope &&
         entry->fact) { /* declared twice: as output and in value_info, say */
         char why[128];
-        if (!onxi_infer_type_merge(e, &fact->type, &entry->fact->type, why, sizeof why)) {
+        onxi_infer_fact *first = onxi_infer_fact_own(e, entry);
+        if (!first)
+            return e->status;
+        if (scope->result)
+            scope->result->settled = false;
+        if (!onxi_infer_type_merge(e, &fact->type, &first->type, why, sizeof why)) {
             onx_diag diag = { .severity = e->options.strict ? ONX_ERROR : ONX_WARNING,
                               .status = e->options.strict ? ONX_E_INVALID : ONX_OK,
                               .rule = "G-20" };
@@ -459,6 +566,12 @@ onx_status onxi_infer_declare(onx_infer *e, onxi_infer_scope *scope, const onx_v
     ONX_TRY(onxi_infer_scope_bind(e, scope, name, fact));
     scope->frame->names.entries[name].declared = ONXI_DECLARED_TYPE;
     return ONX_OK;
+}
+
+onx_status onxi_infer_declare(onx_infer *e, onxi_infer_scope *scope, const onx_value_info *info)
+{
+    bool plain;
+    return declare(e, scope, info, &plain);
 }
 
 /* What the scope itself knows of a name so far. */
@@ -480,6 +593,8 @@ static onx_status bind_initializer(onx_infer *e, onxi_infer_scope *scope, onx_st
     onxi_infer_fact *fact = own_fact(entry, scope);
     if (fact) {
         char why[128];
+        if (!(fact = onxi_infer_fact_own(e, entry)))
+            return e->status;
         onxi_type merged = fact->type;
         if (!onxi_infer_type_merge(e, type, &merged, why, sizeof why)) {
             onx_diag diag = { .severity = e->options.strict ? ONX_ERROR : ONX_WARNING,
@@ -555,6 +670,8 @@ static onx_status bind_inputs(onx_infer *e, onxi_infer_scope *scope, const onxi_
                 return e->status;
             ONX_TRY(onxi_infer_scope_bind(e, scope, name, fact));
             scope->frame->names.entries[name].declared = ONXI_DECLARED_TYPE;
+        } else if (!(fact = onxi_infer_fact_own(e, entry))) {
+            return e->status;
         }
         if (inputs && i < input_count && inputs[i].kind != ONXI_TYPE_NONE) {
             char why[128];
@@ -577,14 +694,21 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_infer_scope *scope, const onxi
                                onxi_type *outputs, uint32_t output_count)
 {
     const onx_graph *graph = scope->graph;
-    if (!scope->parent) /* about one value per node */
+    bool settled = true;
+    if (scope->result)
+        scope->result->settled = true; /* until something is declared twice */
+    if (!scope->parent)                /* about one value per node */
         ONX_TRY(onxi_infer_names_reserve(e, &scope->frame->names,
                                          (uint64_t)graph->node_count + graph->input_count + graph->initializer_count));
     for (uint32_t i = 0; i < graph->value_info_count; i++) {
         if (i + AHEAD < graph->value_info_count)
             onxi_infer_names_prefetch(&scope->frame->names, onx_view(graph->value_info[i + AHEAD]->name));
-        ONX_TRY(onxi_infer_declare(e, scope, graph->value_info[i]));
+        bool plain;
+        ONX_TRY(declare(e, scope, graph->value_info[i], &plain));
+        settled &= plain;
     }
+    if (scope->result) /* what is merged with it from here on unsettles it */
+        scope->result->settled &= settled;
     for (uint32_t i = 0; i < graph->input_count; i++)
         ONX_TRY(onxi_infer_declare(e, scope, graph->input[i]));
     for (uint32_t i = 0; i < graph->output_count; i++)
