@@ -24,12 +24,19 @@ static char *output_path(cli_call *call, uint32_t index)
     return path;
 }
 
+/* A profile is written as a trace as well, NULL: there is none. */
+static const char *trace_path(const cli_call *call)
+{
+    const char *path = cli_value(call, "trace");
+    return path || !cli_has(call, "profile") ? path : "onx-trace.json";
+}
+
 /* Whether all that will be written may be, before a run that may take hours. */
 static onx_status claim_outputs(cli_call *call, onx_session *s)
 {
     const char *dir = cli_value(call, "output-dir");
-    if (cli_has(call, "trace"))
-        ONX_TRY(onx_output_claim(call->cx, cli_value(call, "trace"), false));
+    if (trace_path(call))
+        ONX_TRY(onx_output_claim(call->cx, trace_path(call), false));
     if (dir && mkdir(dir, 0777) != 0 && errno != EEXIST) {
         cli_error(call, "cannot make the folder %s: %s", dir, strerror(errno));
         return ONX_E_IO;
@@ -109,8 +116,8 @@ static onx_status run_profile(cli_call *call, onx_doc *doc, onx_session *s, cons
 {
     cli_profile p = { .call = call };
     onx_status status = cli_profile_run(&p, doc, s, options, inputs, limits);
-    if (status == ONX_OK && cli_has(call, "trace"))
-        status = cli_profile_trace(&p, cli_value(call, "trace"));
+    if (status == ONX_OK)
+        status = cli_profile_trace(&p, trace_path(call));
     if (status == ONX_OK)
         status = cli_profile_print(&p);
     cli_profile_free(&p);

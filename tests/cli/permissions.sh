@@ -71,7 +71,7 @@ done
 denied run mine.onnxtxt --random --output-dir nowrite
 denied run mine.onnxtxt --random --output-dir nowrite/sub
 where=nowrite
-denied run a.onnx --random --profile --trace onx-trace.json
+denied run a.onnx --random --profile
 denied convert a.onnx x.onnx --external w.bin
 where=.
 # A folder that may be written but not read is no obstacle.

@@ -15,6 +15,10 @@ says out "wave"
 says out "in 2 steps"
 says out "warm runs"
 says err "the trace is in trace.json"
+expect 0 "$ONX" run n.onnxtxt --random --profile
+says err "the trace is in onx-trace.json"
+[ -s onx-trace.json ] || fail "no trace was written"
+expect 0 "$ONX" run n.onnxtxt --random --profile --trace trace.json
 # 2x2x2 multiply-adds, twice; 3 matrices of 16 bytes
 says out "flop/s"
 # A table by operator comes first, then one by node.
@@ -36,13 +40,10 @@ assert events[0]["ts"] + events[0]["dur"] <= events[1]["ts"] + 1e-3
 assert [e["args"]["output_bytes"] for e in events] == [16, 16]
 END
 fi
-# No file is written that nobody asked for.
-rm -f trace.json
-expect 0 "$ONX" run n.onnxtxt --random --profile
-[ "$(ls | tr '\n' ' ')" = "err n.onnxtxt out " ] || fail "files are left: $(ls)"
+rm -f trace.json onx-trace.json
 expect 2 "$ONX" run n.onnxtxt --random --trace trace.json
 says err "--trace goes with --profile"
-# The same for bench, as JSON too.
+# The same for bench, as JSON too; it writes no file that nobody asked for.
 expect 0 "$ONX" bench n.onnxtxt --seconds 0 --profile --json
 if command -v python3 >/dev/null; then
     python3 - <<'END' || fail "the JSON of a profile"
@@ -57,6 +58,7 @@ assert abs(product["flops_per_second"] * product["ms"] / 1e3 - 16) < 0.1, produc
 assert abs(product["bytes_per_second"] * product["ms"] / 1e3 - 48) < 0.1, product
 END
 fi
+[ "$(ls | tr '\n' ' ')" = "err n.onnxtxt out " ] || fail "files are left: $(ls)"
 # Names are whole, however long.
 long=$(printf 'n%0300d' 7)
 echo "<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (float[2] y) { [$long] y = Exp (x) }" >long.onnxtxt
