@@ -75,15 +75,30 @@ struct onx_prepare {
     void *engine;
 };
 
+/* Bytes that a kernel makes of a constant input. */
+typedef struct onx_packing {
+    uint32_t input;
+    const void *key; /* tells what is made of the constant: layouts, sizes; bytes of any kind */
+    size_t key_size;
+    uint64_t size;   /* bytes that come out, at an address that 64 divides */
+    uint64_t pieces; /* made in any order and at the same time, by any thread; 0: one */
+    bool unaligned;  /* make reads elements at any address; else they lie as their type asks for */
+    bool in_order;   /* piece i of n reads the i-th nth part of the elements, so that others need not stay in memory */
+    /* `elements` are those of the constant, row-major. Calls nothing that records. */
+    onx_status (*make)(void *user, const void *elements, uint64_t piece, void *out);
+    void *user;
+} onx_packing;
+
 typedef struct onx_prepare_ops {
     /* Where the node is, for diagnostics: made when somebody asks. */
     onx_str (*path)(const void *place, onx_arena *arena);
     /* The number of a subgraph, for onx_work_ops. A kernel that asks is prepared once per plan, with types of inputs
      * where they are known by then (kind NONE otherwise), and its outputs are always sized while it runs. */
     onx_status (*graph)(const onx_prepare *p, const char *name, uint32_t *index_out);
-    /* Bytes made from constant inputs, kept per session: made by `make` on first use of the key. */
-    onx_status (*packed)(const onx_prepare *p, uint32_t input, const void *key, size_t key_size, uint64_t size,
-                         onx_status (*make)(void *user, void *out), void *user, const void **out);
+    /* Bytes made from a constant input: on first use of the key, and kept for as long as sessions use them. */
+    onx_status (*packed)(const onx_prepare *p, const onx_packing *packing, const void **out);
+    /* The elements of a constant input, for as long as the plan lives; for rows that say `packs`. */
+    onx_status (*elements)(const onx_prepare *p, uint32_t input, const void **out);
 } onx_prepare_ops;
 
 /* ---- running ---- */
@@ -183,6 +198,9 @@ struct onx_kernel {
     uint16_t flags;      /* ONX_KERNEL_* */
     uint8_t post_op;     /* ONX_POST_* */
     uint8_t isa;         /* ONX_ISA_*: which processors it is for */
+    uint8_t packs;       /* bits of inputs. Where one is a constant, the row gets at its elements by ops->packed and
+                          * ops->elements alone, and `data` does but tell that it is one. Elements that are packed only
+                          * need not lie in memory as they are: run may not read them */
     const char *variant; /* NULL: "plain" */
     const void *body;    /* a row's own constant for shared functions */
     /* ONX_E_UNSUPPORTED, nothing recorded, declines: the next row is asked. NULL: nothing to prepare. */

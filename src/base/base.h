@@ -484,6 +484,12 @@ const void *onxi_library_functions(onxi_library library, const char *const *name
  * build" */
 const char *onxi_library_missing(onxi_library library);
 
+/* ---- what sessions of one process share (base_process.c) ---- */
+
+/* The head of the runner's list (run/run_pack.c), NULL at first; nobody else has it until it is left. */
+void **onxi_process_enter(void);
+void onxi_process_leave(void);
+
 /* ---- threads: one team per process, made when first needed (base_team.c) ---- */
 
 /* Does piece `piece`; `worker` < threads is nobody else's at that time. */

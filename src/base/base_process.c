@@ -5,6 +5,7 @@
 
 static onxi_process process = {
     .library_lock = PTHREAD_MUTEX_INITIALIZER,
+    .shared_lock = PTHREAD_MUTEX_INITIALIZER,
     .team = { .lock = PTHREAD_MUTEX_INITIALIZER, .posted = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER }
 };
 static _Thread_local bool in_piece;
@@ -12,6 +13,17 @@ static _Thread_local bool in_piece;
 onxi_process *onxi_process_get(void)
 {
     return &process;
+}
+
+void **onxi_process_enter(void)
+{
+    pthread_mutex_lock(&process.shared_lock);
+    return &process.shared;
+}
+
+void onxi_process_leave(void)
+{
+    pthread_mutex_unlock(&process.shared_lock);
 }
 
 bool *onxi_process_in_piece(void)

@@ -34,6 +34,8 @@ typedef struct onxi_team {
 } onxi_team;
 
 typedef struct onxi_process {
+    pthread_mutex_t shared_lock;
+    void *shared; /* onxi_process_enter */
     pthread_mutex_t library_lock;
     onxi_library_state library[ONXI_LIBRARY_COUNT];
     onxi_team team;

@@ -36,8 +36,11 @@ struct onx_doc {
     onxi_attachment *attachments;
     const char *base_dir;           /* in the arena; NULL: external data cannot be found */
     struct onxi_external *external; /* opened data files (proto_external.c) */
+    const onxi_file *input;         /* that its bytes lie in, mapped or not; NULL: in none */
     /* Gives the bytes of an external tensor; set by the layer that knows files, NULL until then. */
     onx_status (*external_bytes)(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
+    /* Gives back the memory of bytes that lie in its files and can be read again; NULL as above. */
+    void (*forget)(onx_doc *doc, onx_str bytes);
 };
 
 /* The same document for somebody who only reads it, as onx_doc_reader makes it, with an arena of his own and nothing

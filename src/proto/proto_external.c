@@ -54,6 +54,8 @@ onx_status onxi_doc_keep_input(onx_doc *doc, onxi_file *file)
     if (!e)
         return ONX_E_MEMORY;
     e->input = *file;
+    doc->input = &e->input;
+    doc->forget = onxi_doc_forget;
     memset(file, 0, sizeof *file);
     return ONX_OK;
 }
@@ -69,6 +71,7 @@ onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir)
 {
     ONXI_NEED(NULL, doc);
     doc->external_bytes = onx_external_bytes;
+    doc->forget = onxi_doc_forget;
     if (doc->external && doc->external->count)
         return onxi_fail(doc->cx, ONX_E_MISUSE, ONXI_NOWHERE, "external data of the document is in use already");
     if (doc->external && doc->external->dir >= 0) {
@@ -282,11 +285,10 @@ void onxi_doc_read_ahead(onx_doc *doc)
 
 void onxi_doc_forget(onx_doc *doc, onx_str bytes)
 {
-    struct onxi_external *e = doc->external;
-    if (!e)
-        return;
-    onxi_file_forget(&e->input, bytes); /* does nothing for bytes that lie elsewhere */
-    for (uint32_t i = 0; i < e->count; i++)
+    const struct onxi_external *e = doc->external;
+    if (doc->input)
+        onxi_file_forget(doc->input, bytes); /* does nothing for bytes that lie elsewhere */
+    for (uint32_t i = 0; e && i < e->count; i++)
         onxi_file_forget(&e->files[i]->file, bytes);
 }
 

@@ -42,9 +42,21 @@ static inline const onxi_run_frame *onxi_run_frame_of_call(const onxi_run_frame 
     return frame;
 }
 
+/* A constant whose elements need not be in memory where kernels could read them: they lie in the document, at any
+ * address, or they are those of another constant that are still to be scaled. They are made when somebody reads them,
+ * or for as long as a kernel packs them (run_constant.c). Changed under `planning` only. */
+typedef struct onxi_run_source {
+    onx_value *value; /* the constant; its data is `raw`, which tells no more than that there are some, until `made` */
+    const char *raw;
+    const onx_tensor *origin; /* where the document has them, the same for all of its sessions; NULL: nowhere */
+    const double *scale;      /* factors of floats, one per index of the first dim; NULL: none */
+    bool made;
+} onxi_run_source;
+
 typedef struct onxi_run_graph_slot {
     onx_str name;
     const onx_value *constant; /* NULL: known at run time only */
+    onxi_run_source *source;   /* of the constant; NULL: its elements are in memory of the session */
     const onx_tensor *tensor;  /* initializer that nobody has asked for yet */
     const onx_sparse_tensor *sparse;
     uint32_t uses;                    /* by ops, their subgraphs and the graph's outputs */
@@ -104,16 +116,17 @@ typedef struct onxi_run_owned { /* a heap value that lives as long as its owner 
 /* Bytes that a kernel made of a constant. */
 typedef struct onxi_run_packed {
     struct onxi_run_packed *next; /* of the same constant */
-    struct onxi_run_packed *all;  /* of the same store */
+    struct onxi_run_packed *all;  /* of the same owner */
     const void *key;
     size_t key_size;
     void *data, *base;
     size_t size;
+    struct onxi_run_shared *shared; /* they are those of a shelf; NULL: of their own */
 } onxi_run_packed;
 
 /* Where those lie of constants that live as long as their owner: a session, or a plan that computed them. */
 typedef struct onxi_run_packs {
-    onxi_map by_source; /* data of the constant */
+    onxi_map by_source;
     onxi_run_packed *all;
 } onxi_run_packs;
 
@@ -169,6 +182,7 @@ typedef struct onxi_run_session {
     onxi_run_graph *main;
     onxi_run_owned *constants;
     onxi_run_packs packs;
+    struct onxi_run_shelf *shelf; /* of a root: what it shares with other sessions of the document; NULL: none */
     onxi_functions functions;
     struct onxi_run_op *spare_op; /* memory for the next one, while graphs are resolved */
     onxi_binder *binder;          /* of the model's graphs */
@@ -219,9 +233,45 @@ onx_status onxi_run_graph_count_uses(onxi_run_graph *g);
 onx_status onxi_run_op_mean(onxi_run_session *s, onxi_binder *binder, const onxi_arguments *arguments, onxi_run_op *op);
 /* A constant of the session made from a value that it takes over. */
 onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value);
+
+/* ---- constants (run_constant.c) ---- */
+
+/* A tensor of the document: where it lies, or a copy where it is small or not laid out as kernels have it. *source_out
+ * is NULL for a copy. */
+onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, const onx_value **out,
+                                  onxi_run_source **source_out);
+/* The floats of a constant in a slot times factors, one per index of its first dim, which stay the caller's until the
+ * session ends; *out is NULL if a product is not finite. */
+onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_slot *slot, const double *scale,
+                                    onxi_run_source **out);
+/* Makes the elements of the slot's constant for good; it may have none to be made, or none at all. */
+onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot);
+/* Writes them to memory that is aligned and large enough. */
+void onxi_run_source_write(const onxi_run_source *source, void *out);
+/* Nobody needs the bytes of the document soon. */
+void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size);
 onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op);
 /* The place of a node: graph.node[0] "first" (F) function F node[2] (If).then_branch.node[0] (Relu) */
 onx_str onxi_run_frame_path(onx_arena *arena, const onxi_run_frame *frame, uint32_t index, const onx_node *node);
+
+/* ---- what kernels make of constants (run_pack.c) ---- */
+
+/* Who keeps what is made of a constant: who owns the constant. */
+typedef struct onxi_run_keeper {
+    onxi_run_packs *packs;
+    onx_ctx *cx;
+    onx_arena *arena;
+    onxi_run_session *session; /* NULL: a plan */
+    onxi_run_source *source;   /* NULL: the elements are at `elements` */
+    const void *elements;
+} onxi_run_keeper;
+/* The bytes, made on first use of the key. `s` plans. */
+onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
+                         const onx_packing *packing, const void **out);
+void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx);
+/* The shelf of the session's document, and leaving it. */
+onx_status onxi_run_shelf_open(onxi_run_session *s);
+void onxi_run_shelf_close(onxi_run_session *s);
 
 /* ---- one op on known types (run_op.c) ---- */
 
@@ -333,7 +383,6 @@ onx_status onxi_run_plan_new(onxi_run_graph *g, const onx_value *const *inputs, 
                              bool nonfinite, onx_ctx *cx, onxi_run_plan **out);
 /* Without any lock; nobody uses it. */
 void onxi_run_plan_free(onxi_run_session *s, onxi_run_plan *plan);
-void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx);
 /* Offsets of all storages; the sum in *size_out. */
 onx_status onxi_run_plan_memory(onxi_run_plan *plan, onx_ctx *cx, uint64_t *size_out);
 

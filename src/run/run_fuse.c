@@ -12,16 +12,18 @@ static const onx_value *constant_of(const onxi_run_graph *g, const onxi_run_op *
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT ? v : NULL;
 }
 
-static onx_status add_constant(onxi_run_graph *g, onx_value *value, uint32_t *slot_out)
+/* With `value` or `source`. */
+static onx_status add_constant(onxi_run_graph *g, onx_value *value, onxi_run_source *source, uint32_t *slot_out)
 {
     onxi_run_session *s = g->session;
     if (!ONXI_GROW_IN(s->arena, g->slots, g->slot_room, (uint64_t)g->slot_count + 1)) {
         onx_value_free(value);
         return ONX_E_MEMORY;
     }
-    g->slots[g->slot_count] = (onxi_run_graph_slot){ .constant = value, .uses = 1 };
+    g->slots[g->slot_count] =
+        (onxi_run_graph_slot){ .constant = source ? source->value : value, .source = source, .uses = 1 };
     *slot_out = g->slot_count++;
-    return onxi_run_session_keep(s, value);
+    return source ? ONX_OK : onxi_run_session_keep(s, value);
 }
 
 /* In test mode a BatchNormalization is y = x * a + b per channel. */
@@ -49,50 +51,46 @@ static double epsilon_of(const onxi_run_op *bn)
     return value ? (double)value->f : 0;
 }
 
+/* The weights are scaled when somebody needs them: most kernels pack them and need them no more. */
 static onx_status fold_scaling(onxi_run_graph *g, onxi_run_op *conv, onxi_run_op *bn, bool *changed)
 {
     onxi_run_session *s = g->session;
     const onx_value *w = constant_of(g, conv, 1), *b = constant_of(g, conv, 2);
-    uint64_t channels = (uint64_t)w->dims[0], each = channels ? w->count / channels : 0;
+    const uint64_t channels = (uint64_t)w->dims[0];
     const float *scale = constant_of(g, bn, 1)->data, *shift = constant_of(g, bn, 2)->data;
     const float *mean = constant_of(g, bn, 3)->data, *var = constant_of(g, bn, 4)->data;
-    double eps = epsilon_of(bn);
-    onx_value *w2, *b2;
-    int64_t dim = w->dims[0];
-    ONX_TRY(onx_value_new(s->cx, &w2));
-    onx_status status = onx_value_reset(w2, ONX_FLOAT, w->rank, w->dims);
-    if (status != ONX_OK || (status = onx_value_new_tensor(s->cx, ONX_FLOAT, 1, &dim, &b2)) != ONX_OK) {
-        onx_value_free(w2);
-        return status;
-    }
-    for (uint64_t c = 0; c < channels; c++) {
-        double a = (double)scale[c] / sqrt((double)var[c] + eps);
-        const float *from = (const float *)w->data + c * each;
-        float *to = (float *)w2->data + c * each;
-        for (uint64_t i = 0; i < each; i++)
-            to[i] = (float)((double)from[i] * a);
-        double bias = b ? (double)((const float *)b->data)[c] : 0.0;
-        ((float *)b2->data)[c] = (float)((bias - (double)mean[c]) * a + (double)shift[c]);
-    }
+    const double eps = epsilon_of(bn);
+    double *factors = ONXI_ARRAY(s->arena, double, channels ? channels : 1);
     uint32_t *inputs = ONXI_ARRAY(s->arena, uint32_t, 3);
-    if (!onxi_value_is_finite(w2) ||
-        !onxi_value_is_finite(b2)) { /* an infinite factor would meet each product instead of their sum */
-        onx_value_free(w2);
+    onxi_run_source *w2;
+    onx_value *b2;
+    if (!factors || !inputs)
+        return ONX_E_MEMORY;
+    if (b) {
+        ONX_TRY(onxi_run_constant_make(g, conv->inputs[2]));
+        b = constant_of(g, conv, 2);
+    }
+    for (uint64_t c = 0; c < channels; c++)
+        factors[c] = (double)scale[c] / sqrt((double)var[c] + eps);
+    ONX_TRY(onxi_run_constant_scaled(s, &g->slots[conv->inputs[1]], factors, &w2));
+    if (!w2) /* an infinite factor would meet each product instead of their sum */
+        return ONX_OK;
+    ONX_TRY(onx_value_new_tensor(s->cx, ONX_FLOAT, 1, w->dims, &b2));
+    for (uint64_t c = 0; c < channels; c++) {
+        const double bias = b ? (double)((const float *)b->data)[c] : 0.0;
+        ((float *)b2->data)[c] = (float)((bias - (double)mean[c]) * factors[c] + (double)shift[c]);
+    }
+    if (!onxi_value_is_finite(b2)) {
         onx_value_free(b2);
         return ONX_OK;
     }
-    if (!inputs) {
-        onx_value_free(w2);
-        onx_value_free(b2);
-        return ONX_E_MEMORY;
-    }
     inputs[0] = conv->inputs[0];
-    status = add_constant(g, w2, &inputs[1]);
+    onx_status status = add_constant(g, NULL, w2, &inputs[1]);
     if (status != ONX_OK) {
         onx_value_free(b2);
         return status;
     }
-    ONX_TRY(add_constant(g, b2, &inputs[2]));
+    ONX_TRY(add_constant(g, b2, NULL, &inputs[2]));
     conv->inputs = inputs;
     conv->input_count = 3;
     conv->outputs[0] = bn->outputs[0];

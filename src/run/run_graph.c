@@ -67,38 +67,6 @@ onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value)
     return ONX_OK;
 }
 
-/* A tensor of the document where it lies, if it lies as kernels need it; else a copy. */
-static onx_status load_tensor(onxi_run_session *s, const onx_tensor *t, const onx_value **out)
-{
-    uint64_t count, size;
-    onx_str bytes;
-    unsigned width = onx_dtype_bits(t->data_type) / 8;
-    bool plain = t->data_type != ONX_STRING && onx_dtype_name(t->data_type) && t->dims_count <= ONX_RANK_MAX;
-    if (plain && onx_tensor_count(t, &count) && onx_dtype_size(t->data_type, count, &size)) {
-        ONX_TRY(onx_tensor_bytes(&s->reader, t, &bytes));
-        if (size && bytes.len == size && (width < 2 || (uintptr_t)bytes.ptr % (width > 8 ? 8 : width) == 0)) {
-            onx_value *v = ONXI_NEW(s->arena, onx_value);
-            if (!v)
-                return ONX_E_MEMORY;
-            *v = (onx_value){ .kind = ONX_VALUE_TENSOR,
-                              .dtype = (uint8_t)t->data_type,
-                              .flags = ONXI_VALUE_BORROWED,
-                              .rank = t->dims_count,
-                              .dims = t->dims,
-                              .count = count,
-                              .data = (void *)(uintptr_t)bytes.ptr,
-                              .size = size,
-                              .refs = 1 };
-            *out = v;
-            return ONX_OK;
-        }
-    }
-    onx_value *copy;
-    ONX_TRY(onx_value_from_message(s->cx, &s->reader, ONX_KIND_TENSOR, t, &copy));
-    *out = copy;
-    return onxi_run_session_keep(s, copy);
-}
-
 static onx_status load_slot(builder *b, uint32_t slot)
 {
     onxi_run_graph_slot *s = &b->g->slots[slot];
@@ -110,13 +78,14 @@ static onx_status load_slot(builder *b, uint32_t slot)
         if (s->shared) {
             s->tensor = NULL;
             s->constant = same->constant;
+            s->source = same->source;
             return ONX_OK;
         }
     }
     if (s->tensor) {
         const onx_tensor *t = s->tensor;
         s->tensor = NULL;
-        return load_tensor(b->session, t, &s->constant);
+        return onxi_run_constant_load(b->session, t, &s->constant, &s->source);
     }
     if (s->sparse) {
         onx_value *v;
@@ -181,6 +150,7 @@ static onx_status capture(builder *b, onx_str name, uint32_t *out)
     ONX_TRY(define(b, name, out));
     const onx_value *constant = b->outer->g->slots[outside].constant;
     b->g->slots[*out].constant = constant;
+    b->g->slots[*out].source = b->outer->g->slots[outside].source;
     b->g->slots[*out].shared = b->outer->g->slots[outside].shared;
     if (constant)
         return ONX_OK;

@@ -77,6 +77,17 @@ onx_value *onxi_run_plan_value(onxi_run_planner *pl, uint32_t slot)
     return slot == ONXI_NO_SLOT ? NULL : &pl->plan->slots[slot]->value;
 }
 
+onx_status onxi_run_plan_elements(onxi_run_planner *pl, uint32_t slot)
+{
+    if (slot == ONXI_NO_SLOT || slot >= pl->g->slot_count || !pl->g->slots[slot].source)
+        return ONX_OK;
+    ONX_TRY(onxi_run_constant_make(pl->g, slot));
+    onxi_run_plan_slot *s = pl->plan->slots[slot];
+    if (s->value.data == (const void *)pl->g->slots[slot].source->raw)
+        s->value.data = pl->g->slots[slot].source->value->data;
+    return ONX_OK;
+}
+
 /* ---- layouts ---- */
 
 bool onxi_run_layouts_equal(const onx_layout *a, const onx_layout *b)
@@ -92,6 +103,7 @@ onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const on
             *out = at;
             return ONX_OK;
         }
+    ONX_TRY(onxi_run_plan_elements(pl, slot));
     onxi_run_plan_slot *from = plan->slots[slot];
     onx_value type = from->value;
     type.layout = layout;

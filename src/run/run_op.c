@@ -45,6 +45,36 @@ bool onxi_run_op_is_pure(const onxi_run_op *op)
     return true;
 }
 
+/* ---- elements of constants ---- */
+
+static uint32_t input_bit(uint32_t input)
+{
+    return input < 32 ? UINT32_C(1) << input : 0;
+}
+
+/* The elements of a constant input are made where they are not. Values that a run has got at have been made before. */
+static onx_status make_elements(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *p, uint32_t input)
+{
+    const uint32_t slot = e->graph && !e->state && input < op->input_count ? op->inputs[input] : ONXI_NO_SLOT;
+    const onxi_run_source *source = slot == ONXI_NO_SLOT ? NULL : e->graph->slots[slot].source;
+    if (!source || !p->inputs[input])
+        return ONX_OK;
+    ONX_TRY(onxi_run_constant_make((onxi_run_graph *)(uintptr_t)(const void *)e->graph, slot));
+    onx_value *v = (onx_value *)(uintptr_t)(const void *)p->inputs[input]; /* the engine's own */
+    if (v->data == source->raw)
+        v->data = source->value->data;
+    return ONX_OK;
+}
+
+/* All that the row may look at as it likes, and does not only pack. */
+static onx_status make_inputs(onxi_run_env *e, const onxi_run_op *op, const onx_prepare *p, uint32_t left_out)
+{
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (!(left_out & input_bit(i)))
+            ONX_TRY(make_elements(e, op, p, i));
+    return ONX_OK;
+}
+
 /* ---- types ---- */
 
 typedef struct typing {
@@ -254,6 +284,7 @@ static onx_status types_by_kernel(onxi_run_env *e, const onxi_run_op *op, const 
         return ONX_OK;
     onx_prepare p = { .inputs = inputs, .outputs = outputs };
     onxi_run_op_describe(e, op, &p);
+    ONX_TRY(make_inputs(e, op, &p, 0));
     return op->kernels[k]->types(&p);
 }
 
@@ -302,6 +333,7 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
 typedef struct engine {
     onxi_run_env exec;
     const onxi_run_op *op;
+    uint32_t packed; /* inputs that the row at hand has packed */
 } engine;
 
 static onx_status prepare_graph(const onx_prepare *p, const char *name, uint32_t *index_out)
@@ -315,85 +347,46 @@ static onx_status prepare_graph(const onx_prepare *p, const char *name, uint32_t
     return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is missing", name);
 }
 
-/* Who keeps what is made of an input: who owns the constant. False when it is none. */
-typedef struct keeper {
-    onxi_run_packs *packs;
-    onx_ctx *cx;
-    onx_arena *arena;
-    onxi_run_session *session; /* NULL: a plan */
-} keeper;
-
-static bool find_keeper(const engine *en, uint32_t input, const void *source, keeper *out)
+/* Who keeps what is made of an input; false when it is none of the constants that can be told. */
+static bool find_keeper(const engine *en, const onx_prepare *p, uint32_t input, onxi_run_keeper *out)
 {
     const onxi_run_graph *g = en->exec.graph;
+    const void *elements = input < p->input_count && p->inputs[input] ? p->inputs[input]->data : NULL;
     const uint32_t slot = g && input < en->op->input_count ? en->op->inputs[input] : ONXI_NO_SLOT;
     const onx_value *constant = slot == ONXI_NO_SLOT ? NULL : g->slots[slot].constant;
     onxi_run_session *s = en->exec.session;
     onxi_run_plan *plan = en->exec.plan;
-    if (constant && constant->data == source) {
+    if (!elements)
+        return false;
+    if (constant && (constant->data == elements || g->slots[slot].source)) {
         s = g->slots[slot].shared ? s->root : s;
-        *out = (keeper){ &s->packs, s->cx, s->arena, s };
+        *out = (onxi_run_keeper){ &s->packs, s->cx, s->arena, s, g->slots[slot].source, elements };
         return true;
     }
     if (plan) /* computed while planning, and gone with the plan */
-        *out = (keeper){ &plan->packs, plan->cx, plan->arena, NULL };
+        *out = (onxi_run_keeper){ &plan->packs, plan->cx, plan->arena, NULL, NULL, elements };
     return plan != NULL;
 }
 
-void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
+static onx_status prepare_packed(const onx_prepare *p, const onx_packing *packing, const void **out)
 {
-    for (onxi_run_packed *k = packs->all; k; k = k->all)
-        onxi_release(cx, k->base, k->size);
-    packs->all = NULL;
+    engine *en = p->engine;
+    onxi_run_keeper to;
+    if (en->exec.state || !find_keeper(en, p, packing->input, &to)) /* a run keeps nothing */
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(onxi_run_pack(en->exec.session, &to, p, packing, out));
+    en->packed |= input_bit(packing->input);
+    return ONX_OK;
 }
 
-static onx_status prepare_packed(const onx_prepare *p, uint32_t input, const void *key, size_t key_size, uint64_t size,
-                                 onx_status (*make)(void *user, void *out), void *user, const void **out)
+static onx_status prepare_elements(const onx_prepare *p, uint32_t input, const void **out)
 {
-    const engine *en = (const engine *)p->engine;
-    const void *source = input < p->input_count && p->inputs[input] ? p->inputs[input]->data : NULL;
-    keeper to;
-    if (en->exec.state || !source || !find_keeper(en, input, source, &to)) /* a run keeps nothing */
-        return ONX_E_UNSUPPORTED;
-    if (!to.packs->all)
-        to.packs->by_source = onxi_map_in_arena(to.arena);
-    onxi_run_packed *first = onxi_map_find(&to.packs->by_source, (uint64_t)(uintptr_t)source);
-    for (onxi_run_packed *k = first; k; k = k->next)
-        if (k->key_size == key_size && memcmp(k->key, key, key_size) == 0) {
-            *out = k->data;
-            return ONX_OK;
-        }
-    const uint64_t limit = en->exec.session->options.memory, used = onxi_run_constant_bytes(en->exec.session);
-    if (size > limit || used > limit - size)
-        return onx_prepare_fail(p, ONX_E_LIMIT, "packed constants exceed the memory limit of %llu bytes",
-                                (unsigned long long)limit);
-    onxi_run_packed *k = ONXI_NEW(to.arena, onxi_run_packed);
-    void *key_copy = onx_arena_alloc(to.arena, key_size);
-    void **entry = onxi_map_at(&to.packs->by_source, (uint64_t)(uintptr_t)source);
-    void *base = onxi_resize(to.cx, NULL, 0, size + 64);
-    if (!k || !key_copy || !entry || !base) {
-        onxi_release(to.cx, base, size + 64);
-        return ONX_E_MEMORY;
-    }
-    memcpy(key_copy, key, key_size);
-    void *data = (void *)(((uintptr_t)base + 63u) & ~(uintptr_t)63u);
-    onx_status status = make(user, data);
-    if (status != ONX_OK) {
-        onxi_release(to.cx, base, size + 64);
-        return status;
-    }
-    *k = (onxi_run_packed){ .next = first,
-                            .all = to.packs->all,
-                            .key = key_copy,
-                            .key_size = key_size,
-                            .data = data,
-                            .base = base,
-                            .size = size + 64 };
-    to.packs->all = k;
-    *entry = k;
-    if (to.session)
-        to.session->constant_bytes += size;
-    *out = data;
+    engine *en = p->engine;
+    *out = NULL;
+    if (input >= p->input_count || !p->inputs[input])
+        return ONX_E_MISUSE;
+    ONX_TRY(make_elements(&en->exec, en->op, p, input));
+    *out = p->inputs[input]->data;
     return ONX_OK;
 }
 
@@ -402,7 +395,9 @@ static onx_str prepare_path(const void *place, onx_arena *arena)
     return onxi_run_op_path(arena, place);
 }
 
-static const onx_prepare_ops prepare_ops = { .path = prepare_path, .graph = prepare_graph, .packed = prepare_packed };
+static const onx_prepare_ops prepare_ops = {
+    .path = prepare_path, .graph = prepare_graph, .packed = prepare_packed, .elements = prepare_elements
+};
 
 onx_prepared onxi_run_op_prepared(const onx_prepare *p)
 {
@@ -509,9 +504,14 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
         p->inputs = as_is ? as_laid_out : row_major;
         if (!onxi_kernel_suits(p->kernel, p))
             continue;
+        engine *en = p->engine;
+        en->packed = 0;
+        ONX_TRY(make_inputs(e, op, p, p->kernel->packs));
         onx_status status = p->kernel->flags & ONX_KERNEL_VIEW ? check_view(p) : ONX_OK;
         if (status == ONX_OK && p->kernel->prepare)
             status = p->kernel->prepare(p);
+        if (status == ONX_OK)
+            ONX_TRY(make_inputs(e, op, p, en->packed));
         if (status == ONX_OK) /* a kernel that misreads an attribute has said so and does not know */
             return onx_diag_total(e->cx, ONX_ERROR) == errors ? ONX_OK : ONX_E_INVALID;
         if (onx_diag_total(e->cx, ONX_ERROR) != errors)

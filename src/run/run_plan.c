@@ -262,6 +262,8 @@ static onx_status plan_steps(onxi_run_planner *pl)
     if (!pl->plan->outputs || !pl->plan->moves)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < g->output_count; i++)
+        ONX_TRY(onxi_run_plan_elements(pl, g->outputs[i]));
+    for (uint32_t i = 0; i < g->output_count; i++)
         ONX_TRY(onxi_run_plan_in_layout(pl, g->outputs[i], NULL, &pl->plan->outputs[i]));
     for (uint32_t i = 0; i < g->output_count; i++)
         onxi_run_plan_extend_life(pl, pl->plan->outputs[i], pl->plan->step_count);

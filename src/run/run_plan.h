@@ -31,6 +31,8 @@ onxi_run_storage *onxi_run_plan_storage(const onxi_run_planner *pl, uint32_t slo
 void onxi_run_plan_extend_life(onxi_run_planner *pl, uint32_t slot, uint32_t step);
 /* One use of a slot of the graph is planned, and so for its copies in other layouts. */
 void onxi_run_plan_use_planned(onxi_run_planner *pl, uint32_t slot);
+/* The elements of a constant in a slot of the graph will be read. */
+onx_status onxi_run_plan_elements(onxi_run_planner *pl, uint32_t slot);
 bool onxi_run_layouts_equal(const onx_layout *a, const onx_layout *b);
 /* The slot, or a copy of it, in the layout. */
 onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const onx_layout *layout, uint32_t *out);

@@ -53,8 +53,10 @@ onx_status onxi_run_plan_dynamic(onxi_run_planner *pl, const onxi_run_op *op)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < inputs; i++) {
         list[i] = op->inputs[i];
-        if (list[i] != ONXI_NO_SLOT)
-            ONX_TRY(onxi_run_plan_in_layout(pl, op->inputs[i], NULL, &list[i]));
+        if (list[i] == ONXI_NO_SLOT)
+            continue;
+        ONX_TRY(onxi_run_plan_elements(pl, list[i]));
+        ONX_TRY(onxi_run_plan_in_layout(pl, op->inputs[i], NULL, &list[i]));
     }
     onxi_run_step *step;
     ONX_TRY(onxi_run_plan_add_step(pl, &step));
@@ -128,6 +130,7 @@ static onx_status draft_post_op(onxi_run_planner *pl, draft *d, uint32_t chain_s
         return ONX_E_MEMORY;
     f->operand = -1;
     for (uint32_t i = 0; i < op->input_count; i++) {
+        ONX_TRY(onxi_run_plan_elements(pl, op->inputs[i]));
         inputs[i] = onxi_run_plan_value(pl, op->inputs[i]);
         if (op->inputs[i] == chain_slot)
             f->port = i;

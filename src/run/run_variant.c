@@ -49,6 +49,7 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
         s->functions = root->functions;
     } else {
         ONX_TRY(onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, s->options.isa, &s->kernels));
+        ONX_TRY(onxi_run_shelf_open(s));
         ONX_TRY(onxi_functions_index(s->arena, s->model->functions, s->model->functions_count, &s->functions));
     }
     return onxi_run_graph_build(s, s->model->graph, s->given, &s->main);
@@ -86,6 +87,7 @@ void onxi_run_session_close(onxi_run_session *s)
     for (onxi_run_owned *o = s->constants; o; o = o->next)
         onx_value_free(o->value);
     onxi_run_packs_free(&s->packs, s->cx);
+    onxi_run_shelf_close(s);
     for (onxi_run_expansion *x = s->expansions; x; x = x->next)
         onx_doc_free(x->doc);
     onxi_doc_reader_close(&s->reader);

@@ -491,10 +491,11 @@ static onx_status fill(onx_work *work, float value)
     return ONX_OK;
 }
 /* A kernel that keeps a copy of its weight, as packing does. */
-static onx_status copy_weight(void *user, void *out)
+static onx_status copy_weight(void *user, const void *elements, uint64_t piece, void *out)
 {
     const onx_value *w = user;
-    memcpy(out, w->data, w->size);
+    assert_int_equal(piece, 0);
+    memcpy(out, elements, w->size);
     return ONX_OK;
 }
 
@@ -502,7 +503,10 @@ static onx_status weighted_prepare(onx_prepare *p)
 {
     onx_value *w = (onx_value *)(uintptr_t)(const void *)p->inputs[1];
     const void *packed;
-    ONX_TRY(p->ops->packed(p, 1, "copy", 4, w->size, copy_weight, w, &packed));
+    const onx_packing job = {
+        .input = 1, .key = "copy", .key_size = 4, .size = w->size, .make = copy_weight, .user = w
+    };
+    ONX_TRY(p->ops->packed(p, &job, &packed));
     p->params = (void *)(uintptr_t)packed;
     return ONX_OK;
 }

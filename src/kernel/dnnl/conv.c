@@ -45,9 +45,12 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     return true;
 }
 
-static onx_status note_finite(void *user, void *out)
+static onx_status note_finite(void *user, const void *elements, uint64_t piece, void *out)
 {
-    *(bool *)out = onxi_value_is_finite(user);
+    onx_value w = *(const onx_value *)user;
+    (void)piece;
+    w.data = (void *)(uintptr_t)elements;
+    *(bool *)out = onxi_value_is_finite(&w);
     return ONX_OK;
 }
 
@@ -56,10 +59,14 @@ static onx_status note_finite(void *user, void *out)
 static bool padding_is_harmless(const onx_prepare *p, const conv_shape *s)
 {
     static const char key[] = "finite";
+    const onx_packing packing = { .input = 1,
+                                  .key = key,
+                                  .key_size = sizeof key,
+                                  .size = sizeof(bool),
+                                  .make = note_finite,
+                                  .user = (void *)(uintptr_t)(const void *)p->inputs[1] };
     const void *note;
-    return !s->padded || (p->ops->packed(p, 1, key, sizeof key, sizeof(bool), note_finite,
-                                         (void *)(uintptr_t)(const void *)p->inputs[1], &note) == ONX_OK &&
-                          *(const bool *)note);
+    return !s->padded || (p->ops->packed(p, &packing, &note) == ONX_OK && *(const bool *)note);
 }
 
 /* One part of the convolution. */
@@ -250,5 +257,7 @@ static onx_status conv_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-const onx_kernel onxi_kernels_dnnl_conv[] = { ONXI_DNNL_ROW("Conv", 1, ONX_KERNEL_POST_OPS, conv_prepare), { 0 } };
+const onx_kernel onxi_kernels_dnnl_conv[] = {
+    ONXI_DNNL_ROW("Conv", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, conv_prepare), { 0 }
+};
 #endif

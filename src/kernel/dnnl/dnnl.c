@@ -296,9 +296,11 @@ static bool pack_copies(const packing *q, onxi_dnnl_md from_md, onxi_dnnl_md to_
     return good;
 }
 
-static onx_status pack(void *user, void *out)
+static onx_status pack(void *user, const void *elements, uint64_t piece, void *out)
 {
-    const packing *q = user;
+    packing *q = user;
+    (void)piece;
+    q->from = elements;
     bool good = pack_copies(q, q->from_md.each, q->to_md.each, 0, q->copies - 1, out) &&
                 pack_copies(q, q->from_md.last, q->to_md.last, q->copies - 1, q->copies, out);
     return good ? ONX_OK : ONX_E_UNSUPPORTED;
@@ -337,20 +339,25 @@ bool onxi_dnnl_add_constant(onx_prepare *p, onxi_dnnl *d, int arg, uint32_t inpu
         return false;
     size_t each = d->lib->dnnl_memory_desc_get_size(to.each), last = d->lib->dnnl_memory_desc_get_size(to.last);
     packing q = { .d = d,
-                  .from = p->inputs[input]->data,
                   .from_step = step,
                   .to_step = ((each > last ? each : last) + 63u) & ~(size_t)63u,
                   .copies = step ? d->cut.parts : 1,
                   .from_md = from,
                   .to_md = to };
-    const void *data = q.from;
+    const void *data;
     if (q.copies > 1 || !d->lib->dnnl_memory_desc_equal(from.each, to.each)) {
         char *key;
         uint64_t size;
         size_t key_size = packing_key(d, &q, &key);
-        if (!key_size || !onxi_mul_u64(q.to_step, q.copies, &size) ||
-            p->ops->packed(p, input, key, key_size, size, pack, &q, &data) != ONX_OK)
+        if (!key_size || !onxi_mul_u64(q.to_step, q.copies, &size))
             return false;
+        const onx_packing job = {
+            .input = input, .key = key, .key_size = key_size, .size = size, .make = pack, .user = &q
+        };
+        if (p->ops->packed(p, &job, &data) != ONX_OK)
+            return false;
+    } else if (p->ops->elements(p, input, &data) != ONX_OK) {
+        return false;
     }
     onxi_dnnl_add(d, arg, ONXI_DNNL_CONSTANT, input, to, q.copies > 1 ? q.to_step : 0);
     d->operands[d->count - 1].data = data;

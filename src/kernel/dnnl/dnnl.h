@@ -215,10 +215,12 @@ onx_status onxi_dnnl_bind(onx_work *work);
 void onxi_dnnl_unbind(void *state);
 void onxi_dnnl_release(void *params);
 
-#define ONXI_DNNL_ROW(name, version, how, prepare_)                                                                    \
+/* `packs` of rows that read weights by onxi_dnnl_add_constant alone. */
+enum { ONXI_DNNL_WEIGHTS = 1 << 1 };
+#define ONXI_DNNL_ROW(name, version, how, packs_, prepare_)                                                            \
     {                                                                                                                  \
         .op = name, .since = version, .dtypes = ONXI_F32, .preference = 10, .flags = ONX_KERNEL_LAYOUTS | (how),       \
-        .variant = "dnnl", .prepare = prepare_, .run = onxi_dnnl_run, .bind = onxi_dnnl_bind,                          \
+        .packs = (packs_), .variant = "dnnl", .prepare = prepare_, .run = onxi_dnnl_run, .bind = onxi_dnnl_bind,       \
         .unbind = onxi_dnnl_unbind, .release = onxi_dnnl_release                                                       \
     }
 

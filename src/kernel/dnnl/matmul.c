@@ -228,7 +228,9 @@ static onx_status matmul_prepare(onx_prepare *p)
     return inner_product(p, &q);
 }
 
-const onx_kernel onxi_kernels_dnnl_matmul[] = { ONXI_DNNL_ROW("Gemm", 1, ONX_KERNEL_POST_OPS, gemm_prepare),
-                                                ONXI_DNNL_ROW("MatMul", 1, ONX_KERNEL_POST_OPS, matmul_prepare),
-                                                { 0 } };
+const onx_kernel onxi_kernels_dnnl_matmul[] = {
+    ONXI_DNNL_ROW("Gemm", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, gemm_prepare),
+    ONXI_DNNL_ROW("MatMul", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, matmul_prepare),
+    { 0 }
+};
 #endif

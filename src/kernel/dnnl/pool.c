@@ -177,6 +177,6 @@ static onx_status concat_prepare(onx_prepare *p)
 const onx_kernel onxi_kernels_dnnl_pool[] = {
     POOL_ROW("MaxPool", kind_max, pool_prepare),         POOL_ROW("AveragePool", kind_average, pool_prepare),
     POOL_ROW("GlobalMaxPool", kind_max, global_prepare), POOL_ROW("GlobalAveragePool", kind_average, global_prepare),
-    ONXI_DNNL_ROW("Concat", 1, 0, concat_prepare),       { 0 }
+    ONXI_DNNL_ROW("Concat", 1, 0, 0, concat_prepare),    { 0 }
 };
 #endif

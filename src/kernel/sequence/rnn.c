@@ -207,7 +207,6 @@ typedef struct packing_key {
 
 typedef struct packing_job {
     const rnn_params *q;
-    const float *weight;
     uint64_t k;
 } packing_job;
 
@@ -216,13 +215,15 @@ static uint64_t packed_count(const rnn_params *q, uint64_t k)
     return q->cell->gates * q->tiles * q->cell->packing->tile * k;
 }
 
-static onx_status pack(void *user, void *out)
+static onx_status pack(void *user, const void *weight, uint64_t piece, void *out)
 {
     const packing_job *j = user;
+    (void)piece;
     const rnn_params *q = j->q;
     const uint64_t from = q->cell->gates * q->hidden * j->k, to = packed_count(q, j->k);
     for (uint32_t d = 0; d < q->directions; d++)
-        q->cell->packing->pack(j->weight + d * from, q->cell->gates, q->hidden, j->k, (float *)out + d * to);
+        q->cell->packing->pack((const float *)weight + d * from, q->cell->gates, q->hidden, j->k,
+                               (float *)out + d * to);
     return ONX_OK;
 }
 
@@ -241,9 +242,12 @@ static onx_status pack_input(const onx_prepare *p, const rnn_params *q, uint32_t
                         .hidden = q->hidden,
                         .k = k,
                         .directions = q->directions };
-    packing_job job = { q, v->data, k };
+    packing_job job = { q, k };
+    const onx_packing packing = {
+        .input = input, .key = &key, .key_size = sizeof key, .size = size, .make = pack, .user = &job
+    };
     const void *packed;
-    ONX_TRY(p->ops->packed(p, input, &key, sizeof key, size, pack, &job, &packed));
+    ONX_TRY(p->ops->packed(p, &packing, &packed));
     *out = packed;
     return ONX_OK;
 }

@@ -21,22 +21,53 @@ typedef struct product_params {
 /* ---- packing ---- */
 
 typedef struct packing {
-    const float *b;
     uint64_t n, k;
-    int64_t row, column; /* steps between elements */
+    bool turned; /* n rows of k, else k rows of n */
 } packing;
 
-static onx_status pack_b(void *user, void *out)
+/* Pieces follow the order in which b lies: some of its rows, or the rows of a panel. It may lie at any address. */
+enum { PIECE_ROWS = 16 };
+
+static uint64_t pieces_of(const packing *q)
+{
+    return q->turned ? (q->n + PANEL - 1) / PANEL : (q->k + PIECE_ROWS - 1) / PIECE_ROWS;
+}
+
+static void pack_rows(const packing *q, const char *b, uint64_t first, float *out)
+{
+    const uint64_t last = q->k - first < PIECE_ROWS ? q->k : first + PIECE_ROWS;
+    for (uint64_t j = 0; j < q->n; j += PANEL) {
+        const uint64_t width = q->n - j < PANEL ? q->n - j : PANEL;
+        for (uint64_t k = first; k < last; k++) {
+            float *to = out + j * q->k + k * PANEL;
+            const char *from = b + (k * q->n + j) * sizeof *to;
+            memcpy(to, from, (width == PANEL ? PANEL : width) * sizeof *to);
+            if (width < PANEL)
+                memset(to + width, 0, (PANEL - width) * sizeof *to);
+        }
+    }
+}
+
+static void pack_panel(const packing *q, const char *b, uint64_t panel, float *out)
+{
+    const uint64_t first = panel * PANEL, width = q->n - first < PANEL ? q->n - first : PANEL;
+    const char *from = b + first * q->k * sizeof *out;
+    float *to = out + first * q->k;
+    for (uint64_t k = 0; k < q->k; k++, to += PANEL)
+        for (uint64_t i = 0; i < PANEL; i++) {
+            to[i] = 0;
+            if (i < width)
+                memcpy(&to[i], from + (i * q->k + k) * sizeof *to, sizeof *to);
+        }
+}
+
+static onx_status pack_b(void *user, const void *elements, uint64_t piece, void *out)
 {
     const packing *q = user;
-    float *to = out;
-    for (uint64_t j = 0; j < q->n; j += PANEL)
-        for (uint64_t k = 0; k < q->k; k++) {
-            const float *from = q->b + (int64_t)k * q->row + (int64_t)j * q->column;
-            uint64_t w = q->n - j < PANEL ? q->n - j : PANEL;
-            for (uint64_t i = 0; i < PANEL; i++)
-                *to++ = i < w ? from[(int64_t)i * q->column] : 0;
-        }
+    if (q->turned)
+        pack_panel(q, elements, piece, out);
+    else
+        pack_rows(q, elements, piece * PIECE_ROWS, out);
     return ONX_OK;
 }
 
@@ -290,18 +321,28 @@ static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
     return ONX_OK;
 }
 
-static onx_status prepare_packed(onx_prepare *p, product_params *q, const packing *b)
+static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned)
 {
     uint64_t size;
     const uint64_t panels = (q->n + PANEL - 1) / PANEL;
     if (!onxi_mul_u64(panels * PANEL, q->k, &size) || !onxi_mul_u64(size, sizeof(float), &size))
         return ONX_E_UNSUPPORTED;
     const struct {
-        uint64_t panel, n, k;
-        int64_t row;
-    } key = { PANEL, q->n, q->k, b->row };
+        char what[8];
+        uint64_t panel, n, k, turned;
+    } key = { "panels", PANEL, q->n, q->k, turned };
+    packing b = { .n = q->n, .k = q->k, .turned = turned };
+    const onx_packing job = { .input = 1,
+                              .key = &key,
+                              .key_size = sizeof key,
+                              .size = size,
+                              .pieces = pieces_of(&b),
+                              .unaligned = true,
+                              .in_order = true,
+                              .make = pack_b,
+                              .user = &b };
     const void *packed;
-    ONX_TRY(p->ops->packed(p, 1, &key, sizeof key, size, pack_b, (void *)(uintptr_t)b, &packed));
+    ONX_TRY(p->ops->packed(p, &job, &packed));
     q->b = packed;
     return cut(p, q, 1);
 }
@@ -354,8 +395,7 @@ static onx_status matmul_prepare(onx_prepare *p)
     q->m = a->count / q->k;
     if (!q->n || y->count / q->n != q->m || y->count % q->n)
         return ONX_E_UNSUPPORTED;
-    const packing from = { .b = b->data, .n = q->n, .k = q->k, .row = b->dims[1], .column = 1 };
-    return prepare_packed(p, q, &from);
+    return prepare_packed(p, q, false);
 }
 
 static onx_status gemm_prepare(onx_prepare *p)
@@ -377,17 +417,14 @@ static onx_status gemm_prepare(onx_prepare *p)
     q->k = (uint64_t)a->dims[1];
     if (c && (onx_prepare_float(p, "beta") != 1 || !add_row(p, &q->posts.list[q->posts.count++], c, q->n)))
         return ONX_E_UNSUPPORTED;
-    const packing from = {
-        .b = b->data, .n = q->n, .k = q->k, .row = turned ? 1 : b->dims[1], .column = turned ? b->dims[1] : 1
-    };
-    return prepare_packed(p, q, &from);
+    return prepare_packed(p, q, turned);
 }
 
 /* oneDNN is faster with AVX-512, slower with AVX2. */
 enum { PREFERENCE = ONXI_LEVEL == ONX_ISA_V3 ? 11 : 9 };
 #define ROW(name, prepare_)                                                                                            \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = PREFERENCE, .isa = ONXI_LEVEL,                       \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = PREFERENCE, .isa = ONXI_LEVEL, .packs = 1 << 1,      \
         .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .prepare = prepare_, .run = run                         \
     }
 const onx_kernel

@@ -1,0 +1,323 @@
+/* run_pack.c - what kernels make of constants: once per session, and once for all sessions of a document that were
+ * given one allocator, which find it on a shelf. */
+#include "run/run.h"
+
+#include <stdatomic.h>
+
+/* ---- making ---- */
+
+typedef struct packing_job {
+    const onx_packing *packing;
+    const void *elements;
+    void *out;
+    uint64_t first; /* piece */
+    atomic_bool failed;
+} packing_job;
+
+static void make_piece(void *user, uint64_t piece, unsigned worker)
+{
+    packing_job *job = user;
+    (void)worker;
+    if (job->packing->make(job->packing->user, job->elements, job->first + piece, job->out) != ONX_OK)
+        atomic_store_explicit(&job->failed, true, memory_order_relaxed);
+}
+
+/* Elements that lie in the document are read some at a time, and not kept in memory behind that. */
+static onx_status make_from(onxi_run_session *s, const onxi_run_source *source, const void *elements,
+                            const onx_packing *packing, void *out)
+{
+    enum { AT_ONCE = 32 << 20 }; /* bytes */
+    const uint64_t pieces = packing->pieces ? packing->pieces : 1, size = source ? source->value->size : 0;
+    const uint64_t groups = packing->in_order ? 1 + size / AT_ONCE : 1, each = (pieces + groups - 1) / groups;
+    packing_job job = { .packing = packing, .elements = elements, .out = out };
+    for (; job.first < pieces; job.first += each) {
+        const uint64_t count = pieces - job.first < each ? pieces - job.first : each;
+        onxi_team_run(s->threads, count, make_piece, &job);
+        if (atomic_load_explicit(&job.failed, memory_order_relaxed))
+            return ONX_E_UNSUPPORTED;
+        if (!source)
+            continue;
+        const uint64_t from = groups > 1 ? size / pieces * job.first : 0;
+        onxi_run_source_forget(s, source, from, job.first + count == pieces ? size - from : size / pieces * count);
+    }
+    return ONX_OK;
+}
+
+static onx_status make_bytes(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing, void *out)
+{
+    const onxi_run_source *source = to->source;
+    if (!source || source->made)
+        return make_from(s, source, source ? source->value->data : to->elements, packing, out);
+    if (packing->unaligned && !source->scale)
+        return make_from(s, source, source->raw, packing, out);
+    void *elements = onxi_resize(to->cx, NULL, 0, source->value->size);
+    if (!elements)
+        return ONX_E_MEMORY;
+    onxi_run_source_write(source, elements);
+    onxi_run_source_forget(s, source, 0, source->value->size);
+    onx_status status = make_from(s, NULL, elements, packing, out);
+    onxi_release(to->cx, elements, source->value->size);
+    return status;
+}
+
+static void *aligned(void *base)
+{
+    return (void *)(((uintptr_t)base + 63u) & ~(uintptr_t)63u);
+}
+
+/* ---- a shelf ---- */
+
+typedef enum shared_state { GONE, MADE_NOW, MADE } shared_state;
+
+/* On a shelf, under its lock but for the bytes, which nobody changes once they are made. */
+typedef struct onxi_run_shared {
+    struct onxi_run_shelf *shelf;
+    shared_state state;
+    uint32_t users;
+    void *base;
+    size_t size;
+} onxi_run_shared;
+
+typedef struct onxi_run_shelf {
+    struct onxi_run_shelf *next;
+    const onx_doc *doc; /* no two documents have one address while sessions of the first are left */
+    uint32_t users;     /* sessions, under the process's lock */
+    onx_allocator allocator;
+    pthread_mutex_t lock;
+    pthread_cond_t made; /* or given up */
+    onx_ctx *cx;
+    onx_arena *arena; /* names and entries, which stay */
+    onxi_dict names;  /* what is made of what: index into `all` */
+    onxi_run_shared **all;
+    uint32_t count, room;
+} onxi_run_shelf;
+
+static void shelf_free(onxi_run_shelf *shelf)
+{
+    onx_ctx *cx = shelf->cx;
+    pthread_cond_destroy(&shelf->made);
+    pthread_mutex_destroy(&shelf->lock);
+    onx_arena_free(shelf->arena); /* holds the shelf itself */
+    onx_ctx_free(cx);
+}
+
+static onx_status shelf_new(const onxi_run_session *s, onxi_run_shelf **out)
+{
+    onx_ctx *cx = onxi_run_ctx_child(s->cx);
+    onx_arena *arena = NULL;
+    onxi_run_shelf *shelf = cx && onx_arena_new(cx, &arena) == ONX_OK ? ONXI_NEW(arena, onxi_run_shelf) : NULL;
+    if (shelf && pthread_mutex_init(&shelf->lock, NULL) != 0)
+        shelf = NULL;
+    if (shelf && pthread_cond_init(&shelf->made, NULL) != 0) {
+        pthread_mutex_destroy(&shelf->lock);
+        shelf = NULL;
+    }
+    if (!shelf) {
+        onx_arena_free(arena);
+        onx_ctx_free(cx);
+        return ONX_E_MEMORY;
+    }
+    shelf->doc = s->doc;
+    shelf->allocator = *onxi_ctx_allocator(s->cx);
+    shelf->cx = cx;
+    shelf->arena = arena;
+    shelf->names = onxi_dict_in_arena(arena);
+    *out = shelf;
+    return ONX_OK;
+}
+
+static onxi_run_shelf *find_shelf(const onxi_run_session *s, onxi_run_shelf *shelf)
+{
+    const onx_allocator *a = onxi_ctx_allocator(s->cx);
+    while (shelf && (shelf->doc != s->doc || shelf->allocator.resize != a->resize || shelf->allocator.user != a->user))
+        shelf = shelf->next;
+    return shelf;
+}
+
+onx_status onxi_run_shelf_open(onxi_run_session *s)
+{
+    void **shelves = onxi_process_enter();
+    onx_status status = ONX_OK;
+    onxi_run_shelf *shelf = find_shelf(s, *shelves);
+    if (!shelf && (status = shelf_new(s, &shelf)) == ONX_OK) {
+        shelf->next = *shelves;
+        *shelves = shelf;
+    }
+    if (status == ONX_OK) {
+        shelf->users++;
+        s->shelf = shelf;
+    }
+    onxi_process_leave();
+    return status;
+}
+
+void onxi_run_shelf_close(onxi_run_session *s)
+{
+    onxi_run_shelf *shelf = s->shelf;
+    if (!shelf)
+        return;
+    s->shelf = NULL;
+    void **shelves = onxi_process_enter();
+    const bool last = --shelf->users == 0;
+    if (last && *shelves == shelf) {
+        *shelves = shelf->next;
+    } else if (last) {
+        onxi_run_shelf *before = *shelves;
+        while (before->next != shelf)
+            before = before->next;
+        before->next = shelf->next;
+    }
+    onxi_process_leave();
+    if (last)
+        shelf_free(shelf);
+}
+
+/* The constant and what is made of it, in bytes: its place in the document, its factors, the key. */
+static onx_status shared_name(const onxi_run_keeper *to, const onx_packing *packing, onx_str *out)
+{
+    const onxi_run_source *source = to->source;
+    const size_t factors = source->scale ? (size_t)source->value->dims[0] * sizeof *source->scale : 0;
+    const size_t len = sizeof source->origin + sizeof factors + factors + packing->key_size;
+    char *name = onx_arena_alloc(to->arena, len), *at = name;
+    if (!name)
+        return ONX_E_MEMORY;
+    memcpy(at, &source->origin, sizeof source->origin);
+    at += sizeof source->origin;
+    memcpy(at, &factors, sizeof factors);
+    at += sizeof factors;
+    if (factors)
+        memcpy(at, source->scale, factors);
+    memcpy(at + factors, packing->key, packing->key_size);
+    *out = onx_str_make(name, len);
+    return ONX_OK;
+}
+
+/* The entry of the name, which the caller uses from now on; it is made or left to him to make. */
+static onx_status shared_take(onxi_run_shelf *shelf, onx_str name, onxi_run_shared **out)
+{
+    onx_status status = ONX_OK;
+    pthread_mutex_lock(&shelf->lock);
+    const onxi_dict_entry *entry = onxi_dict_find(&shelf->names, name);
+    if (!entry) {
+        char *copy = onx_arena_alloc(shelf->arena, name.len);
+        onxi_run_shared *shared = ONXI_NEW(shelf->arena, onxi_run_shared);
+        if (copy)
+            memcpy(copy, name.ptr, name.len);
+        if (!copy || !shared || !ONXI_GROW_IN(shelf->arena, shelf->all, shelf->room, (uint64_t)shelf->count + 1) ||
+            !(entry = onxi_dict_at(&shelf->names, onx_str_make(copy, name.len), shelf->count, NULL))) {
+            status = ONX_E_MEMORY;
+        } else {
+            shared->shelf = shelf;
+            shelf->all[shelf->count++] = shared;
+        }
+    }
+    if (status == ONX_OK) {
+        onxi_run_shared *shared = *out = shelf->all[entry->value];
+        shared->users++;
+        while (shared->state == MADE_NOW)
+            pthread_cond_wait(&shelf->made, &shelf->lock);
+        if (shared->state == GONE)
+            shared->state = MADE_NOW;
+    }
+    pthread_mutex_unlock(&shelf->lock);
+    return status;
+}
+
+/* The bytes are there, or nobody has made them (NULL). */
+static void shared_put(onxi_run_shared *shared, void *base, size_t size)
+{
+    onxi_run_shelf *shelf = shared->shelf;
+    pthread_mutex_lock(&shelf->lock);
+    shared->base = base;
+    shared->size = size;
+    shared->state = base ? MADE : GONE;
+    if (!base)
+        shared->users--;
+    pthread_cond_broadcast(&shelf->made);
+    pthread_mutex_unlock(&shelf->lock);
+}
+
+static void shared_let_go(onxi_run_shared *shared)
+{
+    onxi_run_shelf *shelf = shared->shelf;
+    const onx_allocator *a = &shelf->allocator;
+    pthread_mutex_lock(&shelf->lock);
+    if (--shared->users == 0) {
+        a->resize(a->user, shared->base, shared->size, 0);
+        shared->base = NULL;
+        shared->state = GONE;
+    }
+    pthread_mutex_unlock(&shelf->lock);
+}
+
+/* ---- keeping ---- */
+
+void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
+{
+    for (onxi_run_packed *k = packs->all; k; k = k->all) {
+        if (k->shared)
+            shared_let_go(k->shared);
+        else
+            onxi_release(cx, k->base, k->size);
+    }
+    packs->all = NULL;
+}
+
+/* From the shelf, made if need be; what cannot be shared is made for the session alone. */
+static onx_status get_bytes(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing,
+                            onxi_run_packed *k)
+{
+    onxi_run_shelf *shelf = to->session ? to->session->root->shelf : NULL;
+    if (shelf && to->source && to->source->origin) {
+        onx_str name;
+        ONX_TRY(shared_name(to, packing, &name));
+        ONX_TRY(shared_take(shelf, name, &k->shared));
+        if (k->shared->state == MADE) {
+            k->base = k->shared->base;
+            return ONX_OK;
+        }
+    }
+    k->base = onxi_resize(to->cx, NULL, 0, k->size);
+    onx_status status = k->base ? make_bytes(s, to, packing, aligned(k->base)) : ONX_E_MEMORY;
+    if (status != ONX_OK) {
+        onxi_release(to->cx, k->base, k->size);
+        k->base = NULL;
+    }
+    if (k->shared)
+        shared_put(k->shared, k->base, k->size);
+    return status;
+}
+
+onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
+                         const onx_packing *packing, const void **out)
+{
+    const void *of = to->source ? (const void *)to->source : to->elements;
+    if (!to->packs->all)
+        to->packs->by_source = onxi_map_in_arena(to->arena);
+    onxi_run_packed *first = onxi_map_find(&to->packs->by_source, (uint64_t)(uintptr_t)of);
+    for (onxi_run_packed *k = first; k; k = k->next)
+        if (k->key_size == packing->key_size && memcmp(k->key, packing->key, k->key_size) == 0) {
+            *out = k->data;
+            return ONX_OK;
+        }
+    const uint64_t limit = s->options.memory, used = onxi_run_constant_bytes(s), size = packing->size;
+    if (size > limit || used > limit - size)
+        return onx_prepare_fail(p, ONX_E_LIMIT, "packed constants exceed the memory limit of %llu bytes",
+                                (unsigned long long)limit);
+    onxi_run_packed *k = ONXI_NEW(to->arena, onxi_run_packed);
+    void *key = onx_arena_alloc(to->arena, packing->key_size);
+    void **entry = onxi_map_at(&to->packs->by_source, (uint64_t)(uintptr_t)of);
+    if (!k || !key || !entry)
+        return ONX_E_MEMORY;
+    memcpy(key, packing->key, packing->key_size);
+    *k = (onxi_run_packed){ .next = first, .key = key, .key_size = packing->key_size, .size = size + 64 };
+    ONX_TRY(get_bytes(s, to, packing, k));
+    k->data = aligned(k->base);
+    k->all = to->packs->all;
+    to->packs->all = k;
+    *entry = k;
+    if (to->session)
+        to->session->constant_bytes += size;
+    *out = k->data;
+    return ONX_OK;
+}

@@ -1,0 +1,285 @@
+/* test_run_pack.c - what sessions hold in memory: weights that kernels pack are not held a second time, wherever the
+ * document has them; sessions of one document share what was packed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <onx/run.h>
+#include <onx/text.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* ---- an allocator that counts ---- */
+
+typedef struct counts {
+    atomic_llong now, most;
+    atomic_ullong calls;
+} counts;
+
+static void *counted_resize(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    counts *c = user;
+    const long long more = (long long)new_size - (ptr ? (long long)old_size : 0);
+    const long long now = atomic_fetch_add(&c->now, more) + more;
+    long long most = atomic_load(&c->most);
+    while (now > most && !atomic_compare_exchange_weak(&c->most, &most, now))
+        ;
+    atomic_fetch_add(&c->calls, 1);
+    if (!new_size) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, new_size);
+}
+
+/* ---- models with weights at any address ---- */
+
+enum { SIZE = 256, CHANNELS = 32, MISPLACED = 4 };
+#define WEIGHT_BYTES ((long long)SIZE * SIZE * 4)
+
+/* A weight of small numbers, `shift` bytes behind an address that 64 divides; NULL: a third party frees it. */
+typedef struct weights {
+    void *base[4];
+    uint32_t count;
+} weights;
+
+static void place(onx_doc *doc, weights *all, uint32_t index, uint32_t rank, const int64_t *dims, size_t shift)
+{
+    onx_tensor *t = onx_doc_model(doc)->graph->initializer[index];
+    uint64_t count = 1;
+    t->dims = onx_arena_alloc(onx_doc_arena(doc), rank * sizeof *t->dims);
+    assert_non_null(t->dims);
+    t->dims_count = rank;
+    for (uint32_t i = 0; i < rank; i++)
+        count *= (uint64_t)(t->dims[i] = dims[i]);
+    char *base = all->base[all->count++] = aligned_alloc(64, count * sizeof(float) + 64);
+    assert_non_null(base);
+    for (uint64_t i = 0; i < count; i++) {
+        const float x = (float)((i * 2654435761u + index * 40503u) >> 7 & 1023) / 1024.0f - 0.5f;
+        memcpy(base + shift + i * sizeof x, &x, sizeof x);
+    }
+    t->float_data_count = 0;
+    assert_int_equal(
+        onx_arena_refer(onx_doc_arena(doc), onx_str_make(base + shift, count * sizeof(float)), &t->raw_data), ONX_OK);
+    t->has |= onx_tensor_has_raw_data;
+}
+
+static onx_doc *parse(onx_ctx *cx, const char *text)
+{
+    onx_doc *doc;
+    if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
+        fail_msg("%.*s", ONX_ARG(onx_diag_get(cx, 0)->message));
+    return doc;
+}
+
+static void release(weights *all)
+{
+    while (all->count)
+        free(all->base[--all->count]);
+}
+
+static onx_doc *products(onx_ctx *cx, weights *all, size_t shift)
+{
+    static const int64_t square[] = { SIZE, SIZE };
+    onx_doc *doc = parse(cx, "<ir_version: 8, opset_import: [\"\" : 15]> g (float[N,256] x) => (float[N,256] z)\n"
+                             "<float[1] w = {0}, float[1] v = {0}> {\n"
+                             "  y = MatMul (x, w) z = Gemm <transB = 1> (y, v) }");
+    place(doc, all, 0, 2, square, shift);
+    place(doc, all, 1, 2, square, shift);
+    return doc;
+}
+
+static onx_value *floats(onx_ctx *cx, uint32_t rank, const int64_t *dims)
+{
+    onx_value *v;
+    assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, rank, dims, &v), ONX_OK);
+    for (uint64_t i = 0; i < v->count; i++)
+        ((float *)v->data)[i] = sinf((float)i);
+    return v;
+}
+
+static onx_session *session_of(onx_ctx *cx, onx_doc *doc, const onx_session_options *options)
+{
+    onx_session *s;
+    if (onx_session_new(cx, doc, options, &s) != ONX_OK)
+        fail_msg("%.*s", ONX_ARG(onx_diag_get(cx, 0)->message));
+    return s;
+}
+
+static void same(const onx_value *a, const onx_value *b)
+{
+    assert_int_equal(a->size, b->size);
+    assert_memory_equal(a->data, b->data, a->size);
+}
+
+static void close_to(const onx_value *a, const onx_value *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (uint64_t i = 0; i < a->count; i++) {
+        const float x = ((const float *)a->data)[i], y = ((const float *)b->data)[i];
+        assert_true((isnan(x) && isnan(y)) || fabsf(x - y) <= 1e-3f * (1 + fabsf(y)));
+    }
+}
+
+/* ---- weights where they lie ---- */
+
+/* Packed and read as they are, through every row, whatever the address; and again for another shape, and with what
+ * fast rows lose. */
+static void test_run_pack__weights_lie_anywhere(void **state)
+{
+    (void)state;
+    static const int64_t square[] = { SIZE, SIZE }, kernel[] = { CHANNELS, CHANNELS, 3, 3 }, many[] = { 4, 2, 8, 64 };
+    static const char text[] =
+        "<ir_version: 8, opset_import: [\"\" : 15]> g (float[N,256] x, float[M,32,8,8] i)\n"
+        "=> (float[N,256] a, float[256,256] b, float[M,32,8,8] c, float[N,256] d, float[4,2,8,64] e)\n"
+        "<float[1] w = {0}, float[1] v = {0}, float[1] k = {0}, float[1] q = {0},\n"
+        " float[32] scale = {2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7},\n"
+        " float[32] mean = {1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8}> {\n"
+        "  y = MatMul (x, w) a = Gemm <transB = 1> (y, v) b = Relu (v) d = Add (y, x) e = Neg (q)\n"
+        "  o = Conv <pads = [1, 1, 1, 1]> (i, k) c = BatchNormalization (o, scale, mean, mean, scale) }";
+    for (size_t shift = 0; shift <= MISPLACED; shift++) {
+        weights all = { .count = 0 };
+        onx_ctx *cx = onx_ctx_new(NULL);
+        onx_doc *doc = parse(cx, text);
+        place(doc, &all, 0, 2, square, shift);
+        place(doc, &all, 1, 2, square, shift);
+        place(doc, &all, 2, 4, kernel, shift);
+        place(doc, &all, 3, 4, many, shift);
+        onx_session *fast = session_of(cx, doc, &(onx_session_options){ .threads = 2 });
+        onx_session *plain = session_of(cx, doc, &(onx_session_options){ .threads = 1, .plain = true });
+        for (int64_t n = 1; n <= 40; n += 13) {
+            const int64_t rows[] = { n, SIZE }, images[] = { n % 3 + 1, CHANNELS, 8, 8 };
+            onx_value *in[] = { floats(cx, 2, rows), floats(cx, 4, images) }, *x[5] = { NULL }, *y[5] = { NULL };
+            if (n == 27)
+                ((float *)in[1]->data)[5] = NAN;
+            assert_int_equal(onx_session_run(fast, cx, (const onx_value *const *)in, x), ONX_OK);
+            assert_int_equal(onx_session_run(plain, cx, (const onx_value *const *)in, y), ONX_OK);
+            for (int i = 0; i < 5; i++) {
+                close_to(x[i], y[i]);
+                onx_value_free(x[i]);
+                onx_value_free(y[i]);
+            }
+            onx_value_free(in[0]);
+            onx_value_free(in[1]);
+        }
+        onx_session_free(plain);
+        onx_session_free(fast);
+        onx_doc_free(doc);
+        onx_ctx_free(cx);
+        release(&all);
+    }
+}
+
+/* Bytes that two sessions of the products hold, after a run of each; 0 for kernels that pack nothing. */
+static void test_run_pack__packed_once(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = { 3, SIZE };
+    for (size_t shift = 0; shift <= MISPLACED; shift += 2) {
+        counts c = { 0 };
+        weights all = { .count = 0 };
+        onx_ctx *cx = onx_ctx_new(&(onx_allocator){ counted_resize, &c });
+        onx_doc *doc = products(cx, &all, shift);
+        const long long before = atomic_load(&c.now);
+        onx_value *x = floats(cx, 2, rows), *y = NULL, *z = NULL;
+        onx_session *first = session_of(cx, doc, &(onx_session_options){ .threads = 1 });
+        assert_int_equal(onx_session_run(first, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
+        const long long one = atomic_load(&c.now) - before;
+        assert_true(one < 5 * WEIGHT_BYTES / 2); /* what is packed, and not what it is made of */
+        onx_session *second = session_of(cx, doc, &(onx_session_options){ .threads = 1 });
+        onx_session_free(first);
+        assert_int_equal(onx_session_run(second, cx, (const onx_value *const[]){ x }, &z), ONX_OK);
+        same(y, z);
+        onx_session *third = session_of(cx, doc, &(onx_session_options){ .threads = 1 });
+        onx_value_free(z);
+        z = NULL;
+        assert_int_equal(onx_session_run(third, cx, (const onx_value *const[]){ x }, &z), ONX_OK);
+        same(y, z);
+        assert_true(atomic_load(&c.now) - before < one + WEIGHT_BYTES / 2);
+        onx_session_free(second);
+        onx_session_free(third);
+        onx_value_free(x);
+        onx_value_free(y);
+        onx_value_free(z);
+        onx_doc_free(doc);
+        onx_ctx_free(cx);
+        assert_int_equal(atomic_load(&c.now), 0);
+        release(&all);
+    }
+}
+
+/* ---- sessions that are made at the same time ---- */
+
+typedef struct maker {
+    onx_doc *doc;
+    counts *c;
+    const onx_value *x, *expected;
+    pthread_barrier_t *barrier;
+} maker;
+
+static void *make_and_run(void *user)
+{
+    const maker *m = user;
+    for (int i = 0; i < 5; i++) {
+        onx_ctx *cx = onx_ctx_new(&(onx_allocator){ counted_resize, m->c });
+        pthread_barrier_wait(m->barrier);
+        onx_session *s;
+        onx_value *y = NULL;
+        if (onx_session_new(cx, m->doc, &(onx_session_options){ .threads = 2 }, &s) != ONX_OK ||
+            onx_session_run(s, cx, (const onx_value *const[]){ m->x }, &y) != ONX_OK ||
+            memcmp(y->data, m->expected->data, y->size) != 0)
+            abort();
+        pthread_barrier_wait(m->barrier);
+        onx_value_free(y);
+        onx_session_free(s);
+        onx_ctx_free(cx);
+    }
+    return NULL;
+}
+
+static void test_run_pack__sessions_of_many_threads_share(void **state)
+{
+    (void)state;
+    enum { THREADS = 6 };
+    static const int64_t rows[] = { 2, SIZE };
+    counts c = { 0 };
+    weights all = { .count = 0 };
+    pthread_t threads[THREADS];
+    pthread_barrier_t barrier;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc = products(cx, &all, 1);
+    onx_session *s = session_of(cx, doc, NULL);
+    onx_value *x = floats(cx, 2, rows), *y = NULL;
+    assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS), 0);
+    maker m = { doc, &c, x, y, &barrier };
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, make_and_run, &m), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(atomic_load(&c.most) < 4 * WEIGHT_BYTES); /* six of their own would be twelve */
+    assert_int_equal(atomic_load(&c.now), 0);
+    pthread_barrier_destroy(&barrier);
+    onx_session_free(s);
+    onx_value_free(x);
+    onx_value_free(y);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    release(&all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run_pack__weights_lie_anywhere),
+        cmocka_unit_test(test_run_pack__packed_once),
+        cmocka_unit_test(test_run_pack__sessions_of_many_threads_share),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
