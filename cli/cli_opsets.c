@@ -1,7 +1,8 @@
-/* cli_opsets.c - operator-set documents that the command line names. */
+/* cli_opsets.c - operators that are not built in, as the command line names them. */
 #include "cli_opsets.h"
 
 #include <onx/check.h>
+#include <onx/plugin.h>
 
 void cli_opsets_close(cli_opsets *opsets)
 {
@@ -13,6 +14,11 @@ void cli_opsets_close(cli_opsets *opsets)
 onx_status cli_opsets_open(cli_call *call, cli_opsets *opsets)
 {
     const char *file;
+    for (int i = 0; (file = cli_value_at(call, "library", i)); i++) {
+        if (!opsets->registry)
+            ONX_TRY(onx_registry_new(call->cx, &opsets->registry));
+        ONX_TRY(onx_plugin_load(opsets->registry, file));
+    }
     for (int i = 0; (file = cli_value_at(call, "opset-doc", i)); i++) {
         const onx_check_options options = { .flags = ONX_CHECK_STRUCTURE };
         if (opsets->count == CLI_MOST_OPSETS) {

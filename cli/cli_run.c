@@ -30,6 +30,7 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
     const char *kernels = getenv("ONX_KERNELS");
     *session = (onx_session_options){ .plain = kernels && strcmp(kernels, "plain") == 0,
                                       .isa = read_isa(),
+                                      .registry = call->registry,
                                       .no_optimize = cli_has(call, "no-optimize") };
     *run = (onx_run_options){ 0 };
     if (!cli_number(call, "threads", 0, 1024, threads) || !read_timeout(call, &session->timeout_ns) ||

@@ -80,6 +80,8 @@ static const cli_option options[] = {
     CLI_OPTIONS_INPUTS,
     CLI_OPTION_AS,
     { "threads", 0, "N", NULL, "threads to use (1)" },
+    CLI_OPTION_OPSET_DOC,
+    CLI_OPTION_LIBRARY,
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_NO_OPTIMIZE,

@@ -1,7 +1,6 @@
 /* cmd_check.c - `onx check`: which rules of ONNX files break; and what the rules are. */
 #include "cli_check.h"
 #include "cli_files.h"
-#include "cli_opsets.h"
 
 #include <onx/text.h>
 
@@ -324,19 +323,10 @@ static bool is_model(const char *name)
 
 static int check_all(cli_call *call, onx_check_options *o)
 {
-    cli_opsets docs = { .count = 0 };
-    onx_status status = cli_opsets_open(call, &docs);
-    if (status != ONX_OK) {
-        int failed = cli_exit(call, status);
-        cli_opsets_close(&docs);
-        return failed;
-    }
-    o->registry = docs.registry;
+    o->registry = call->registry;
     run all = { .call = call, .options = o };
-    if (!check_report_begin(&all.report, call)) {
-        cli_opsets_close(&docs);
+    if (!check_report_begin(&all.report, call))
         return CLI_MISUSE;
-    }
     for (int i = 0; i < call->operand_count; i++) {
         uint64_t before = all.report.files;
         if (!cli_each_file(call, call->operand[i], is_model, check_file, &all))
@@ -346,7 +336,6 @@ static int check_all(cli_call *call, onx_check_options *o)
     }
     check_report_end(&all.report);
     call->input = NULL;
-    cli_opsets_close(&docs);
     return all.status;
 }
 
@@ -409,6 +398,7 @@ static const cli_option options[] = {
     { "ir-version", 0, "N", NULL, "with --as: the IR version of the model around the part" },
     { "opset", 0, "DOMAIN=N", NULL, "with --as: an operator set that the model imports; may be repeated" },
     CLI_OPTION_OPSET_DOC,
+    CLI_OPTION_LIBRARY,
     { "custom-domains", 0, NULL, NULL, "operators of other domains have to be known" },
     { "skip-opset-compatibility", 0, NULL, NULL, "functions may import other versions than the model" },
     { "newer-opsets", 0, NULL, NULL, "only warn about operator sets newer than the newest known" },

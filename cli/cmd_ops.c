@@ -1,6 +1,6 @@
 /* cmd_ops.c - the operator registry for people and tools: list, search, explain, export, and the page
  * docs/operators.md. */
-#include "cli_opsets.h"
+#include "cli.h"
 
 #include <onx/kernel.h>
 
@@ -565,12 +565,8 @@ static int run_ops(cli_call *call)
         return print_markdown();
     if (cli_has(call, "export"))
         return export_set(call, cli_value(call, "export"), q.domain, q.opset);
-    cli_opsets opsets = { .count = 0 };
-    const onx_status status = cli_opsets_open(call, &opsets);
-    q.registry = opsets.registry;
-    const int exit_status = status == ONX_OK ? answer(call, q) : cli_exit(call, status);
-    cli_opsets_close(&opsets);
-    return exit_status;
+    q.registry = call->registry;
+    return answer(call, q);
 }
 
 static const cli_option options[] = {
@@ -578,6 +574,7 @@ static const cli_option options[] = {
     { "opset", 0, "N", NULL, "as they are in version N of the domain" },
     { "export", 0, "FILE", NULL, "write an operator-set document of the domain at that version" },
     CLI_OPTION_OPSET_DOC,
+    CLI_OPTION_LIBRARY,
     { "markdown", 0, NULL, NULL, "print the page of all operators" },
     CLI_OPTION_JSON,
     CLI_END,

@@ -179,6 +179,8 @@ static const cli_option options_[] = {
     { "npy", 0, NULL, NULL, "write NumPy files instead" },
     CLI_OPTIONS_PROFILE,
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
+    CLI_OPTION_OPSET_DOC,
+    CLI_OPTION_LIBRARY,
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_NO_OPTIMIZE,

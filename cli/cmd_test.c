@@ -359,6 +359,8 @@ static int run_test(cli_call *call)
 
 static const cli_option options[] = {
     { "threads", 0, "N", NULL, "threads to use (1); 0: one per processor" },
+    CLI_OPTION_OPSET_DOC,
+    CLI_OPTION_LIBRARY,
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_NO_OPTIMIZE,

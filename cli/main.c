@@ -1,5 +1,5 @@
 /* main.c - the program `onx`: finds the command, makes the context, runs it, prints what is to be said. */
-#include "cli.h"
+#include "cli_opsets.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -60,6 +60,17 @@ static int flush_output(int status)
     return CLI_MISUSE;
 }
 
+static int run_with_operators(cli_call *call)
+{
+    cli_opsets opsets = { .count = 0 };
+    const onx_status opened = cli_opsets_open(call, &opsets);
+    call->registry = opsets.registry;
+    const int status = opened == ONX_OK ? call->command->run(call) : cli_exit(call, opened);
+    cli_opsets_close(&opsets);
+    call->registry = NULL;
+    return status;
+}
+
 static int run_command(const cli_command *command, int argc, char **argv)
 {
     cli_call call = { .command = command, .cx = onx_ctx_new(NULL) };
@@ -75,7 +86,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
         cli_watch_temps(call.cx);
         status = cli_parse(&call, argc, argv);
         if (status < 0)
-            status = command->run(&call);
+            status = run_with_operators(&call);
         cli_progress_end();
         status = flush_output(status);
         cli_report(&call);

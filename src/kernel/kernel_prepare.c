@@ -1,4 +1,6 @@
 /* kernel_prepare.c - what kernels share while preparing: attributes, failures, outputs. */
+#include <onx/ffi.h>
+
 #include "kernel/kernel.h"
 
 /* ---- attributes ---- */
@@ -192,6 +194,20 @@ onx_status onx_work_fail(onx_work *work, onx_status status, const char *format, 
     fail(work->cx, work->prepared->ops, work->prepared->place, status, format, args);
     va_end(args);
     return status;
+}
+
+onx_status onx_prepare_fail_text(const onx_prepare *p, onx_status status, onx_str text)
+{
+    ONXI_NEED(NULL, p);
+    ONXI_NEED(p->cx, text.ptr || !text.len);
+    return onx_prepare_fail(p, status, "%.*s", ONX_ARG(text));
+}
+
+onx_status onx_work_fail_text(onx_work *work, onx_status status, onx_str text)
+{
+    ONXI_NEED(NULL, work);
+    ONXI_NEED(work->cx, text.ptr || !text.len);
+    return onx_work_fail(work, status, "%.*s", ONX_ARG(text));
 }
 
 /* ---- preparing while running ---- */

@@ -212,6 +212,8 @@ onx_status onx_value_reset(onx_value *value, onx_dtype dtype, uint32_t rank, con
     uint64_t count, bytes;
     if (is_fixed(value))
         return is_tensor_of(value, (int)dtype, rank, dims) ? ONX_OK : ONX_E_MISUSE;
+    if (!onx_dtype_name(dtype))
+        return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%ld is no element type", (long)dtype);
     if (rank > ONX_RANK_MAX)
         return onxi_fail(value->cx, ONX_E_LIMIT, ONXI_NOWHERE, "rank %u exceeds the limit of %u", rank, ONX_RANK_MAX);
     if (!onxi_dims_count(rank, dims, &count) || !onxi_tensor_room((int)dtype, count, &bytes))

@@ -3,9 +3,11 @@
  * call has a process of its own, which dies with what it has done to the fixture. */
 #include "unit/scarce.h"
 
+#include <onx/ffi.h>
 #include <onx/kernel.h>
 #include <onx/npy.h>
 #include <onx/onx.h>
+#include <onx/plugin.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,8 @@
 /* custom.c - operators registered from C: their schema, and the view that their shape rules get of a node. */
 #include "op/registry/registry.h"
 
+#include <onx/ffi.h>
+
 /* ---- copying a definition ---- */
 
 static onx_status refuse(onx_registry *registry, const onx_op_def *def, const char *why, const char *what)
@@ -330,4 +332,11 @@ onx_status onx_op_call_fail(onx_op_call *call, const char *format, ...)
     onx_status status = call->ops->fail(call, format, args);
     va_end(args);
     return status;
+}
+
+onx_status onx_op_call_fail_text(onx_op_call *call, onx_str text)
+{
+    ONXI_NEED(NULL, call);
+    ONXI_NEED(call->arena->cx, text.ptr || !text.len);
+    return onx_op_call_fail(call, "%.*s", ONX_ARG(text));
 }

@@ -26,6 +26,7 @@ void onx_registry_free(onx_registry *registry)
     if (!registry)
         return;
     onx_ctx *cx = registry->cx;
+    onxi_registry_close_plugins(registry);
     onxi_release(cx, registry->entries, registry->entry_room * sizeof *registry->entries);
     onxi_table_free(&registry->table);
     onxi_release(cx, registry->domains, registry->domain_room * sizeof *registry->domains);

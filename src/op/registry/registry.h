@@ -25,6 +25,13 @@ typedef struct onxi_loaded {
     int64_t version;
 } onxi_loaded;
 
+/* A shared library with operators. */
+typedef struct onxi_plugin {
+    struct onxi_plugin *next;
+    const char *path;
+    void *handle;
+} onxi_plugin;
+
 struct onx_registry {
     onx_ctx *cx;
     onx_arena *arena;
@@ -35,6 +42,7 @@ struct onx_registry {
     size_t domain_count, domain_room;
     onxi_dict by_name; /* indexes of domains */
     onxi_loaded *loaded;
+    onxi_plugin *plugins; /* the one that was loaded last comes first */
 };
 
 /* What C registered beside the schema. */
@@ -44,6 +52,7 @@ typedef struct onxi_custom {
     const struct onx_kernel *kernel;
 } onxi_custom;
 
+void onxi_registry_close_plugins(onx_registry *registry);
 /* A terminated copy in the arena; NULL when out of memory. */
 const char *onxi_registry_text(onx_registry *registry, onx_str text);
 /* Adds versions of one operator, newest first; the rows are copied. A version that is there already is an error, or,

@@ -1,0 +1,279 @@
+/* ir_field.c - the inline functions and macros of the headers as functions: texts, and fields by their names. */
+#include "ir/ir.h"
+
+#include <onx/ffi.h>
+
+/* ---- inline functions ---- */
+
+onx_str onx_ffi_str_of(const char *text)
+{
+    return onx_str_of(text);
+}
+
+onx_str onx_ffi_str_make(const char *ptr, size_t len)
+{
+    return onx_str_make(ptr, len);
+}
+
+bool onx_ffi_str_equal(onx_str a, onx_str b)
+{
+    return (a.ptr || !a.len) && (b.ptr || !b.len) && onx_str_equal(a, b);
+}
+
+bool onx_ffi_str_is(onx_str a, const char *text)
+{
+    return text && onx_ffi_str_equal(a, onx_str_of(text));
+}
+
+onx_str onx_ffi_view(onx_bytes bytes)
+{
+    return onx_view(bytes);
+}
+
+onx_model *onx_ffi_doc_model(const onx_doc *doc)
+{
+    return onx_doc_model(doc);
+}
+
+const onx_node_extra *onx_ffi_node_more(const onx_node *node)
+{
+    return onx_node_more(node);
+}
+
+const onx_attribute_extra *onx_ffi_attribute_more(const onx_attribute *a)
+{
+    return onx_attribute_more(a);
+}
+
+/* ---- reading fields ---- */
+
+static const onxi_field *find_field(onx_kind kind, const char *name)
+{
+    const onxi_message_table *table = onxi_is_kind(kind) ? onxi_messages[kind] : NULL;
+    for (uint32_t i = 0; table && name && i < table->field_count; i++)
+        if (strcmp(table->fields[i].name, name) == 0)
+            return &table->fields[i];
+    return NULL;
+}
+
+uint64_t onx_field_count(onx_kind kind, const void *message, const char *field)
+{
+    const onxi_field *f = message ? find_field(kind, field) : NULL;
+    return f ? onxi_field_count(onxi_messages[kind], f, message) : 0;
+}
+
+/* The element of a field whose type is in a range; NULL when it is not there. */
+static const char *element(onx_kind kind, const void *message, const char *field, uint64_t index,
+                           const onxi_field **f_out)
+{
+    const onxi_field *f = message ? find_field(kind, field) : NULL;
+    if (!f || index >= onxi_field_count(onxi_messages[kind], f, message))
+        return NULL;
+    const onxi_place place = onxi_field_place(onxi_messages[kind], f, message);
+    const char *at = place.value;
+    *f_out = f;
+    if (at && f->flags & ONXI_REPEATED) {
+        memcpy(&at, place.value, sizeof at);
+        at = at ? at + index * onxi_field_size(f) : NULL;
+    }
+    return at;
+}
+
+bool onx_field_int(onx_kind kind, const void *message, const char *field, uint64_t index, int64_t *out)
+{
+    const onxi_field *f;
+    const char *at = out ? element(kind, message, field, index, &f) : NULL;
+    int32_t small;
+    if (!at || f->type < ONXI_INT32 || f->type > ONXI_ENUM)
+        return false;
+    if (onxi_field_size(f) == sizeof small) {
+        memcpy(&small, at, sizeof small);
+        *out = small;
+    } else {
+        memcpy(out, at, sizeof *out);
+    }
+    return true;
+}
+
+bool onx_field_float(onx_kind kind, const void *message, const char *field, uint64_t index, double *out)
+{
+    const onxi_field *f;
+    const char *at = out ? element(kind, message, field, index, &f) : NULL;
+    float single;
+    if (!at || f->type > ONXI_DOUBLE)
+        return false;
+    if (f->type == ONXI_FLOAT) {
+        memcpy(&single, at, sizeof single);
+        *out = (double)single;
+    } else {
+        memcpy(out, at, sizeof *out);
+    }
+    return true;
+}
+
+bool onx_field_text(onx_kind kind, const void *message, const char *field, uint64_t index, onx_str *out)
+{
+    const onxi_field *f;
+    const char *at = out ? element(kind, message, field, index, &f) : NULL;
+    onx_bytes bytes;
+    if (!at || (f->type != ONXI_STRING && f->type != ONXI_BYTES))
+        return false;
+    memcpy(&bytes, at, sizeof bytes);
+    *out = onx_view(bytes);
+    return true;
+}
+
+void *onx_field_message(onx_kind kind, const void *message, const char *field, uint64_t index, onx_kind *kind_out)
+{
+    const onxi_field *f;
+    const char *at = element(kind, message, field, index, &f);
+    void *found;
+    if (!at || f->type != ONXI_MESSAGE)
+        return NULL;
+    memcpy(&found, at, sizeof found);
+    if (kind_out)
+        *kind_out = (onx_kind)f->message->kind;
+    return found;
+}
+
+/* ---- writing fields ---- */
+
+static onx_status append(onx_arena *arena, const onxi_field *f, onxi_place place, const void *value)
+{
+    const bool wide = (f->flags & ONXI_WIDE) != 0;
+    uint64_t count = wide ? *(const uint64_t *)place.count : *(const uint32_t *)place.count;
+    if (f->flags & ONXI_BORROW || count >= UINT32_MAX)
+        return onxi_fail(arena->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "nothing can be appended to %s", f->name);
+    uint32_t n = (uint32_t)count;
+    void *list;
+    memcpy(&list, place.value, sizeof list);
+    void *slot = onx_list_insert(arena, &list, &n, n, onxi_field_size(f));
+    if (!slot)
+        return ONX_E_MEMORY;
+    memcpy(slot, value, onxi_field_size(f));
+    memcpy(place.value, &list, sizeof list);
+    if (wide)
+        *(uint64_t *)place.count = n;
+    else
+        *(uint32_t *)place.count = n;
+    return ONX_OK;
+}
+
+/* `value` has the bytes of one element. */
+static onx_status store(onx_arena *arena, onx_kind kind, void *message, const onxi_field *f, const void *value)
+{
+    const onxi_message_table *table = onxi_messages[kind];
+    onx_message *head = message;
+    onxi_place place;
+    if (f->flags & ONXI_ONEOF)
+        head->has &= ~f->group;
+    if (!onxi_field_claim(table, f, message, arena, &place))
+        return ONX_E_MEMORY;
+    if (f->flags & ONXI_REPEATED)
+        return append(arena, f, place, value);
+    memcpy(place.value, value, onxi_field_size(f));
+    head->has |= f->has;
+    return ONX_OK;
+}
+
+static onx_status no_field(onx_arena *arena, onx_kind kind, const char *field)
+{
+    return onxi_fail(arena->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "%s has no field \"%s\" for such a value",
+                     onx_kind_proto_name(kind), field);
+}
+
+static onx_status set_int(onx_arena *arena, onx_kind kind, void *message, const char *field, int64_t value)
+{
+    const onxi_field *f = find_field(kind, field);
+    const int32_t small = (int32_t)value;
+    if (!f || f->type < ONXI_INT32 || f->type > ONXI_ENUM)
+        return no_field(arena, kind, field);
+    const bool is_small = onxi_field_size(f) == sizeof small;
+    if (is_small && small != value)
+        return onxi_fail(arena->cx, ONX_E_LIMIT, ONXI_NOWHERE, "%lld does not fit field %s", (long long)value, field);
+    return store(arena, kind, message, f, is_small ? (const void *)&small : (const void *)&value);
+}
+
+static onx_status set_float(onx_arena *arena, onx_kind kind, void *message, const char *field, double value)
+{
+    const onxi_field *f = find_field(kind, field);
+    const float single = (float)value;
+    if (!f || f->type > ONXI_DOUBLE)
+        return no_field(arena, kind, field);
+    return store(arena, kind, message, f, f->type == ONXI_FLOAT ? (const void *)&single : (const void *)&value);
+}
+
+static onx_status set_text(onx_arena *arena, onx_kind kind, void *message, const char *field, onx_str value)
+{
+    const onxi_field *f = find_field(kind, field);
+    onx_bytes bytes;
+    if (!f || (f->type != ONXI_STRING && f->type != ONXI_BYTES))
+        return no_field(arena, kind, field);
+    ONX_TRY(onx_arena_keep(arena, value, &bytes));
+    return store(arena, kind, message, f, &bytes);
+}
+
+static onx_status set_message(onx_arena *arena, onx_kind kind, void *message, const char *field, void *value)
+{
+    const onxi_field *f = find_field(kind, field);
+    if (!f || f->type != ONXI_MESSAGE)
+        return no_field(arena, kind, field);
+    return store(arena, kind, message, f, &value);
+}
+
+static onx_status clear(onx_arena *arena, onx_kind kind, void *message, const char *field)
+{
+    const onxi_field *f = find_field(kind, field);
+    onx_message *head = message;
+    if (!f)
+        return no_field(arena, kind, field);
+    const onxi_place place = onxi_field_place(onxi_messages[kind], f, message);
+    if (!place.value || !onxi_field_count(onxi_messages[kind], f, message))
+        return ONX_OK;
+    if (!(f->flags & ONXI_REPEATED)) {
+        memset(place.value, 0, onxi_field_size(f));
+        head->has &= ~f->has;
+        return ONX_OK;
+    }
+    memset(place.value, 0, sizeof(void *));
+    memset(place.count, 0, f->flags & ONXI_WIDE ? sizeof(uint64_t) : sizeof(uint32_t));
+    return ONX_OK;
+}
+
+#define NEED_FIELD                                                                                                     \
+    ONXI_NEED(NULL, arena);                                                                                            \
+    ONXI_NEED(arena->cx, onxi_is_kind(kind));                                                                          \
+    ONXI_NEED(arena->cx, message);                                                                                     \
+    ONXI_NEED(arena->cx, field)
+
+onx_status onx_field_set_int(onx_arena *arena, onx_kind kind, void *message, const char *field, int64_t value)
+{
+    NEED_FIELD;
+    ONXI_CALL(arena->cx, set_int(arena, kind, message, field, value));
+}
+
+onx_status onx_field_set_float(onx_arena *arena, onx_kind kind, void *message, const char *field, double value)
+{
+    NEED_FIELD;
+    ONXI_CALL(arena->cx, set_float(arena, kind, message, field, value));
+}
+
+onx_status onx_field_set_text(onx_arena *arena, onx_kind kind, void *message, const char *field, onx_str value)
+{
+    NEED_FIELD;
+    ONXI_NEED(arena->cx, value.ptr || !value.len);
+    ONXI_CALL(arena->cx, set_text(arena, kind, message, field, value));
+}
+
+onx_status onx_field_set_message(onx_arena *arena, onx_kind kind, void *message, const char *field, void *value)
+{
+    NEED_FIELD;
+    ONXI_NEED(arena->cx, value);
+    ONXI_CALL(arena->cx, set_message(arena, kind, message, field, value));
+}
+
+onx_status onx_field_clear(onx_arena *arena, onx_kind kind, void *message, const char *field)
+{
+    NEED_FIELD;
+    ONXI_CALL(arena->cx, clear(arena, kind, message, field));
+}
