@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PRESET ?= release
 BUILD = build$(if $(filter-out release,$(PRESET)),-$(PRESET))
 
-.PHONY: all deps test demo install format check bench clean help
+.PHONY: all deps test demo install package format check bench clean help
 all: deps
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
@@ -20,6 +20,11 @@ demo: all
 
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
+
+# Debian packages, and one program that needs nothing but the kernel, in $(BUILD)/packages.
+package: all
+	cpack --config $(BUILD)/CPackConfig.cmake -B $(BUILD)/packages
+	cp $(BUILD)/onx-static $(BUILD)/packages/
 
 format: deps
 	@scripts/check_format --fix
@@ -37,6 +42,7 @@ help:
 	@echo 'make demo      build a small network, show, check and run it'
 	@echo 'make bench     compare speed and memory with libprotobuf and the reference'
 	@echo 'make install   into PREFIX (now $(PREFIX))'
+	@echo 'make package   Debian packages and one static program, in $(BUILD)/packages'
 	@echo 'make format    give all sources the style of .clang-format'
 	@echo 'make clean     remove all builds'
 	@echo 'PRESET=...     another build: debug clang asan plain fuzz'

@@ -49,11 +49,30 @@ expect 0 cmake --build b
 expect 0 ./b/user_onx
 expect 0 ./b/user_onx_static
 
+# As a subfolder of another project, under the same names.
+mkdir sub
+cp user.c sub
+cat >sub/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.20)
+project(user C)
+add_subdirectory("$ONX_SOURCE_DIR" onx EXCLUDE_FROM_ALL)
+add_executable(user user.c)
+target_link_libraries(user onx::onx)
+add_executable(user_static user.c)
+target_link_libraries(user_static onx::onx_static)
+if(TARGET test_calls)
+  message(FATAL_ERROR "the tests of onx are part of a project that uses it")
+endif()
+END
+expect 0 cmake -S sub -B subbuild -DCMAKE_C_COMPILER="$cc"
+
 expect 0 "$prefix/bin/onx" --version
 [ -f "$prefix/share/man/man1/onx.1" ] || fail "no man page"
 for file in bash-completion/completions/onx zsh/site-functions/_onx fish/vendor_completions.d/onx.fish; do
     [ -f "$prefix/share/$file" ] || fail "no completion in $file"
 done
+[ -f "$prefix/share/man/man3/onx_session_run.3" ] || fail "no man page of the library"
+[ -f "$prefix/share/onx/onx.json" ] || fail "no onx.json"
 for header in "$ONX_SOURCE_DIR"/include/onx/*; do
     same "$header" "$prefix/include/onx/$(basename "$header")"
 done
