@@ -70,6 +70,7 @@ struct cli_call {
     const cli_option **given;
     const char **given_value;
     int given_count;
+    bool stdin_taken;
     bool told; /* an error has been printed */
 };
 
@@ -100,6 +101,9 @@ bool cli_split(const cli_call *call, const char *option, const char *text, onx_s
 onx_status cli_load(cli_call *call, const char *path, onx_kind kind, onx_doc **out);
 /* The same for a given format; ONX_FORMAT_AUTO as cli_load. */
 onx_status cli_load_as(cli_call *call, const char *path, onx_kind kind, onx_format format, onx_doc **out);
+/* onx_load_bytes with what the command line says. Names that were found in a folder, not given, are no FIFOs that are
+ * waited for; that holds for the functions above as well. */
+onx_status cli_load_bytes(cli_call *call, const char *path, onx_buffer *out);
 /* The format that an option names; ONX_FORMAT_AUTO when it is not given. */
 onx_format cli_format(const cli_call *call, const char *option);
 /* The format of an output file by --to or its extension, binary for standard output; ONX_FORMAT_AUTO when nothing

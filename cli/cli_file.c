@@ -3,12 +3,56 @@
 
 #include <unistd.h>
 
+/* Is the path a word of the command line, or part of one, and not a name found in a folder? */
+static bool is_given(const cli_call *call, const char *path)
+{
+    for (int i = 0; i < call->operand_count; i++)
+        if (call->operand[i] == path)
+            return true;
+    for (int i = 0; i < call->given_count; i++) {
+        const uintptr_t start = (uintptr_t)call->given_value[i];
+        if ((uintptr_t)path >= start && (uintptr_t)path <= start + strlen(call->given_value[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Standard input ends once: who reads it again finds it empty. */
+static onx_status take(cli_call *call, const char *path)
+{
+    if (strcmp(path, "-") != 0)
+        return ONX_OK;
+    if (call->stdin_taken) {
+        cli_error(call, "standard input is named twice, and can be read only once");
+        return ONX_E_MISUSE;
+    }
+    call->stdin_taken = true;
+    return ONX_OK;
+}
+
+onx_status cli_load_bytes(cli_call *call, const char *path, onx_buffer *out)
+{
+    *out = (onx_buffer){ 0 };
+    ONX_TRY(take(call, path));
+    return onx_load_bytes_as(call->cx, path, is_given(call, path) ? ONX_READ_STREAM : 0, out);
+}
+
 onx_status cli_load_as(cli_call *call, const char *path, onx_kind kind, onx_format format, onx_doc **out)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     onx_load_options options = { .format = format,
                                  .threads = cores > 1 ? (unsigned)cores : 1,
-                                 .flags = cli_has(call, "lenient") ? ONX_READ_LENIENT : 0 };
+                                 .base_dir = kind == ONX_KIND_MODEL || cli_has(call, "as")
+                                                 ? cli_value(call, "external-dir")
+                                                 : NULL }; /* values of inputs have folders of their own */
+    if (cli_has(call, "lenient"))
+        options.flags |= ONX_READ_LENIENT;
+    if (cli_has(call, "external-links"))
+        options.flags |= ONX_READ_LINKS;
+    if (is_given(call, path))
+        options.flags |= ONX_READ_STREAM;
+    *out = NULL;
+    ONX_TRY(take(call, path));
     call->input = strcmp(path, "-") == 0 ? "standard input" : path;
     return onx_load(call->cx, kind, path, &options, out);
 }

@@ -418,7 +418,7 @@ static onx_status give_json(reader *r, uint32_t input, const char *path)
 {
     onx_buffer bytes;
     size_t at = 0;
-    ONX_TRY(onx_load_bytes(r->call->cx, path, &bytes));
+    ONX_TRY(cli_load_bytes(r->call, path, &bytes));
     while (at < bytes.len && memchr(" \t\r\n", bytes.ptr[at], 4))
         at++;
     const bool message = at < bytes.len && bytes.ptr[at] == '{';
@@ -478,7 +478,7 @@ static onx_status give_archive(reader *r, const char *path)
     onx_buffer bytes;
     uint32_t found = 0;
     onx_status status = ONX_OK;
-    ONX_TRY(onx_load_bytes(r->call->cx, path, &bytes));
+    ONX_TRY(cli_load_bytes(r->call, path, &bytes));
     for (uint32_t i = 0; i < r->in->count && (status == ONX_OK || status == ONX_E_NOT_FOUND); i++) {
         onx_value *value;
         status = onx_value_from_npz(r->call->cx, onx_str_make(bytes.ptr, bytes.len), onx_session_input(r->s, i).name,

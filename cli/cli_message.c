@@ -150,8 +150,9 @@ static const struct {
     { "memory limit", "max-memory", "--max-memory SIZE raises the limit", NULL, true },
     { "give the format, or", "from", "--from FORMAT says what it is; or give the file the extension that belongs to it",
       "give the file the extension that belongs to it", false },
-    { "name the folder that external data is in", NULL, NULL, "give the model as a file that lies beside its data",
-      false },
+    { "name the folder that external data is in", "external-dir", "--external-dir DIR says where its external data is",
+      NULL, false },
+    { "allow links", "external-links", "--external-links follows links, for models that are trusted", NULL, false },
 };
 
 static void put_advice(FILE *to, const cli_call *call, const onx_diag *d)

@@ -8,6 +8,9 @@
 const cli_option cli_common_options[] = {
     { "help", 'h', NULL, NULL, "show this help" },
     { "color", 0, "WHEN", "auto|always|never", "colours; auto: on a terminal, unless NO_COLOR is set" },
+    { "external-dir", 0, "DIR", NULL, "where the external data of models is, when not beside them" },
+    { "external-links", 0, NULL, NULL,
+      "follow links to external data, as caches of models have them; not for models that nobody trusts" },
     { "max-memory", 0, "SIZE", NULL, "memory that models may take, mapped files not counted (8G)" },
     { "max-depth", 0, "N", NULL, "how deep messages, types and subgraphs may nest (100)" },
     CLI_END

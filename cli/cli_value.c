@@ -14,7 +14,7 @@ static onx_status load_numpy(cli_call *call, const char *path, onx_str name, onx
 {
     onx_buffer bytes;
     const char *before = call->input;
-    ONX_TRY(onx_load_bytes(call->cx, path, &bytes));
+    ONX_TRY(cli_load_bytes(call, path, &bytes));
     const onx_str file = onx_str_make(bytes.ptr, bytes.len);
     call->input = path;
     onx_status status =

@@ -50,7 +50,7 @@ static int format_file(cli_call *call, const char *path, bool check)
 {
     buffer after = { NULL, 0, 0 };
     onx_buffer before;
-    onx_status status = onx_load_bytes(call->cx, path, &before);
+    onx_status status = cli_load_bytes(call, path, &before);
     int result = cli_exit(call, status);
     if (status == ONX_OK) {
         call->input = strcmp(path, "-") == 0 ? "standard input" : path;

@@ -304,7 +304,23 @@ static void put_weights(const info *in)
 
 /* ---- external files ---- */
 
-typedef enum file_state { FILE_THERE, FILE_MISSING, FILE_OUTSIDE } file_state;
+typedef enum file_state { FILE_THERE, FILE_MISSING, FILE_OUTSIDE, FILE_LINK } file_state;
+
+/* Is any component of the path below the folder a symbolic link, or has the file several names? */
+static bool has_links(char *path, size_t folder, const struct stat *file)
+{
+    struct stat st;
+    bool link = file->st_nlink > 1;
+    for (char *at = path + folder; !link && at; at = strchr(at + 1, '/')) {
+        char *end = strchr(at + 1, '/');
+        if (end)
+            *end = '\0';
+        link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+        if (end)
+            *end = '/';
+    }
+    return link;
+}
 
 /* Size of a data file. Paths that lead out of the model's folder are not looked at. */
 static file_state look_at_file(const info *in, onx_str location, uint64_t *size)
@@ -323,8 +339,10 @@ static file_state look_at_file(const info *in, onx_str location, uint64_t *size)
     }
     int n = snprintf(path, sizeof(path), "%s/%.*s", dir && *dir ? dir : ".", ONX_ARG(location));
     struct stat st;
-    if (!dir || n < 0 || (size_t)n >= sizeof(path) || lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    if (!dir || n < 0 || (size_t)n >= sizeof(path) || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return FILE_MISSING;
+    if (!cli_has(in->call, "external-links") && has_links(path, dir && *dir ? strlen(dir) : 1, &st))
+        return FILE_LINK;
     *size = (uint64_t)st.st_size;
     return FILE_THERE;
 }
@@ -353,6 +371,10 @@ static void put_external(const info *in)
             break;
         case FILE_MISSING:
             printf(", %sno such file%s\n", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
+            break;
+        case FILE_LINK:
+            printf(", %srefused: link%s (--external-links)\n", cli_color(stdout, CLI_RED),
+                   cli_color(stdout, CLI_PLAIN));
             break;
         case FILE_OUTSIDE:
             printf(", %snot inside the model's folder%s\n", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
@@ -626,7 +648,7 @@ static void json_entries(cli_json *json, const char *key, onx_string_string_entr
 
 static void json_external(cli_json *json, const info *in)
 {
-    static const char *const states[] = { "there", "missing", "outside" };
+    static const char *const states[] = { "there", "missing", "outside", "link" };
     cli_json_open(json, "external", '[');
     for (uint32_t i = 0; i < in->facts.external.count; i++) {
         const cli_tally *row = &in->facts.external.row[i];

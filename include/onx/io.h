@@ -12,8 +12,13 @@ extern "C" {
 
 enum {
     ONX_READ_COPY = 1, /* copy strings and payloads, so that the input may go away */
-    ONX_READ_LENIENT =
-        2 /* for damaged files: known fields with an impossible wire type are kept as unknown, with a warning */
+    /* for damaged files: known fields with an impossible wire type are kept as unknown, with a warning */
+    ONX_READ_LENIENT = 2,
+    /* onx_load only: external data may be reached through links, as onx_doc_allow_links says */
+    ONX_READ_LINKS = 4,
+    /* onx_load and onx_load_bytes_as only: a FIFO is read to its end as standard input is, however long its writer
+     * takes; such a document has no folder for external data */
+    ONX_READ_STREAM = 8
 };
 
 /* Reads one binary message of the kind. Without ONX_READ_COPY the bytes must outlive the document: strings, raw
@@ -129,6 +134,8 @@ ONX_API ONX_OWN_THREAD void onx_ctx_watch_temps(onx_ctx *cx, const onx_temp_watc
 
 /* The bytes of a regular file ("-": of standard input), as many as the memory limit of the context allows. */
 ONX_API ONX_OWN_THREAD onx_status onx_load_bytes(onx_ctx *cx, const char *path, onx_buffer *out);
+/* The same with ONX_READ_STREAM, or 0, as `flags`. */
+ONX_API ONX_OWN_THREAD onx_status onx_load_bytes_as(onx_ctx *cx, const char *path, uint32_t flags, onx_buffer *out);
 /* Writes any bytes the same safe way. */
 ONX_API ONX_OWN_THREAD onx_status onx_save_bytes(onx_ctx *cx, const char *path, onx_str bytes);
 
@@ -138,6 +145,11 @@ ONX_API ONX_OWN_THREAD onx_status onx_save_bytes(onx_ctx *cx, const char *path, 
 ONX_API ONX_ANY_THREAD const char *onx_doc_base_dir(const onx_doc *doc);
 /* `dir` may be NULL: there is none. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir);
+/* External data is refused where a symbolic link leads to it or the file has several hard links: a model that nobody
+ * trusts could reach any file so. Caches of models are made of such links. Allow them for folders that are trusted;
+ * names in the model stay what they have to be, relative and without "..". Has no effect on files that are open
+ * already. */
+ONX_API ONX_OWN_THREAD onx_status onx_doc_allow_links(onx_doc *doc, bool allowed);
 /* Is data_location EXTERNAL? */
 ONX_API ONX_ANY_THREAD bool onx_tensor_is_external(const onx_tensor *tensor);
 /* The bytes of an external tensor, mapped on first use and kept until the document is freed. Path, offset and length

@@ -368,6 +368,9 @@ typedef struct onxi_file { /* a file mapped read-only, or standard input read in
 onx_status onxi_file_open(onx_ctx *cx, const char *path, onxi_file *out);
 /* The same into memory, never mapped: what another process does to the file afterwards does not matter. */
 onx_status onxi_file_read(onx_ctx *cx, const char *path, onxi_file *out);
+/* The same by flags. A FIFO is read to its end, once somebody writes to it; its id is zero. */
+enum { ONXI_FILE_MAP = 1, ONXI_FILE_STREAM = 2 };
+onx_status onxi_file_take(onx_ctx *cx, const char *path, unsigned flags, onxi_file *out);
 /* Maps an opened regular file of that size, or reads it where it cannot be mapped; `shown` names it in messages. The
  * descriptor stays the caller's. */
 onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out);
@@ -447,11 +450,13 @@ onx_status onxi_guard_stream(onx_ctx *cx, int fd, const char *shown);
 
 enum {
     ONXI_BENEATH_STEPWISE = 1, /* component by component even where the kernel could do it at once; for tests */
-    ONXI_BENEATH_MAKE = 2      /* make folders that are missing */
+    ONXI_BENEATH_MAKE = 2,     /* make folders that are missing */
+    ONXI_BENEATH_LINKS = 4     /* through symbolic links, wherever they lead, and files with several hard links */
 };
 
 /* Opens for reading a regular file with one hard link, at a relative path below the folder `dir`. No component may be
- * `..` or a symbolic link. Failures carry `where` and the id of the rule about external data that is broken. */
+ * `..`, nor, without ONXI_BENEATH_LINKS, a symbolic link. Failures carry `where` and the id of the rule about external
+ * data that is broken. */
 onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path, unsigned flags, int *fd_out,
                              uint64_t *size_out);
 /* Opens the folder that the last component of the path is in, under the same rules; *leaf_out is that component. */

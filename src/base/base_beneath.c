@@ -1,5 +1,6 @@
-/* base_beneath.c - opening files by names that nobody trusts: always below a given folder, never through a link. The
- * kernel walks the path where it can (openat2), else we do, one component at a time; both refuse the same things. */
+/* base_beneath.c - opening files by names that nobody trusts: always below a given folder, through no link unless
+ * asked. The kernel walks the path where it can (openat2), else we do, one component at a time; both refuse the same
+ * things. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -24,6 +25,19 @@ static onx_status refuse(const attempt *a, const char *rule, const char *format,
 static onx_status refuse(const attempt *a, const char *rule, const char *format, ...)
 {
     onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = rule, .where = a->where };
+    va_list args;
+    va_start(args, format);
+    onxi_vreport(a->cx, &diag, format, args);
+    va_end(args);
+    return ONX_E_INVALID;
+}
+
+/* The same for a file that would be read if links were allowed. */
+static onx_status refuse_link(const attempt *a, const char *rule, const char *format, ...) ONX_PRINTF(3, 4);
+static onx_status refuse_link(const attempt *a, const char *rule, const char *format, ...)
+{
+    onx_diag diag = { .severity = ONX_ERROR, .status = ONX_E_INVALID, .rule = rule, .where = a->where };
+    diag.hint = onx_str_of("allow links, where the folder is trusted");
     va_list args;
     va_start(args, format);
     onxi_vreport(a->cx, &diag, format, args);
@@ -63,10 +77,10 @@ static onx_status refuse_errno(const attempt *a, int error)
         return ONX_E_IO;
     }
     if (error == ELOOP && leads_outside(a))
-        return refuse(a, "E-07", "%.*s leads out of the model's folder through a symbolic link", ONX_ARG(a->path));
+        return refuse_link(a, "E-07", "%.*s leads out of the model's folder through a symbolic link", ONX_ARG(a->path));
     if (error == ELOOP)
-        return refuse(a, "E-08", "external data is not read through symbolic links, and %.*s has one",
-                      ONX_ARG(a->path));
+        return refuse_link(a, "E-08", "external data is not read through symbolic links, and %.*s has one",
+                           ONX_ARG(a->path));
     if (error == EXDEV)
         return refuse(a, "E-07", "%.*s leads out of the model's folder", ONX_ARG(a->path));
     return refuse(a, "E-09", "cannot open %.*s: %s", ONX_ARG(a->path), onxi_error_text(error, reason, sizeof reason));
@@ -160,6 +174,31 @@ static int open_by_kernel(int dir, onx_str path)
     return (int)fd;
 }
 
+/* Is it relative, without ".."? */
+static bool is_below(onx_str path)
+{
+    onx_str rest = path, part;
+    if (path.ptr[0] == '/')
+        return false;
+    while (next_component(&rest, &part))
+        if (onx_str_is(part, ".."))
+            return false;
+    return true;
+}
+
+/* Through whatever links there are; -1 with errno set. */
+static int open_through_links(int dir, onx_str path)
+{
+    char text[PATH_MAX];
+    if (path.len >= sizeof text) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(text, path.ptr, path.len);
+    text[path.len] = 0;
+    return openat(dir, text, READ_FLAGS & ~O_NOFOLLOW);
+}
+
 static onx_status open_stepwise(const attempt *a, int dir, int *fd_out)
 {
     char name[NAME_MAX + 1];
@@ -183,7 +222,12 @@ onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path
     if (path.len == 0 || memchr(path.ptr, 0, path.len))
         return refuse(&a, "E-06", "the path is empty or holds a zero byte");
     int fd = -1, error = ENOSYS;
-    if (!(flags & ONXI_BENEATH_STEPWISE)) {
+    const bool links = (flags & ONXI_BENEATH_LINKS) != 0;
+    if (links && !is_below(path))
+        return refuse(&a, "E-04", "%.*s is not a path below the model's folder", ONX_ARG(path));
+    if (links && (fd = open_through_links(dir, path)) < 0)
+        return refuse_errno(&a, errno);
+    if (!links && !(flags & ONXI_BENEATH_STEPWISE)) {
         fd = open_by_kernel(dir, path);
         error = errno;
     }
@@ -198,9 +242,9 @@ onx_status onxi_beneath_open(onx_ctx *cx, onx_where where, int dir, onx_str path
         status = refuse_errno(&a, errno);
     else if (!S_ISREG(st.st_mode))
         status = refuse(&a, "E-09", "%.*s is %s, not a regular file", ONX_ARG(path), onxi_mode_name(st.st_mode));
-    else if (st.st_nlink != 1)
-        status = refuse(&a, "E-10", "%.*s has %llu hard links; only one is allowed", ONX_ARG(path),
-                        (unsigned long long)st.st_nlink);
+    else if (st.st_nlink != 1 && !links)
+        status = refuse_link(&a, "E-10", "%.*s has %llu hard links; only one is allowed", ONX_ARG(path),
+                             (unsigned long long)st.st_nlink);
     else
         status = onxi_guard_read(cx, onxi_file_id_of(&st), path);
     if (status != ONX_OK) {

@@ -1,9 +1,10 @@
-/* base_file.c - the bytes of a file: mapped when it is a regular one, read when it is standard input. Nothing else is
- * opened, so that no name can block the reader or hand it an endless stream. */
+/* base_file.c - the bytes of a file: mapped when it is a regular one, read when it is standard input, or a FIFO that
+ * was asked for. Nothing else is opened, so that no name can block the reader or hand it an endless stream. */
 #include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,7 +114,22 @@ onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, 
     return read_all(cx, fd, (size_t)size, shown, out);
 }
 
-static onx_status open_path(onx_ctx *cx, const char *path, int *fd_out, uint64_t *size_out, onxi_file_id *id_out)
+/* From here on reading waits, first of all for somebody who writes: until then a FIFO looks as if it had ended. */
+static onx_status await_writer(onx_ctx *cx, const char *path, int fd)
+{
+    struct pollfd wanted = { .fd = fd, .events = POLLIN };
+    const int flags = fcntl(fd, F_GETFL);
+    while (poll(&wanted, 1, -1) < 0)
+        if (errno != EINTR)
+            return fail(cx, path, "wait for", errno);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
+        return fail(cx, path, "read", errno);
+    return ONX_OK;
+}
+
+/* The id of a stream is 0. */
+static onx_status open_path(onx_ctx *cx, const char *path, bool streams, int *fd_out, uint64_t *size_out,
+                            onxi_file_id *id_out)
 {
     /* O_NONBLOCK: a FIFO without a writer must not stop us before we have seen what it is. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -124,6 +140,15 @@ static onx_status open_path(onx_ctx *cx, const char *path, int *fd_out, uint64_t
         int error = errno;
         close(fd);
         return fail(cx, path, "look at", error);
+    }
+    if (S_ISFIFO(st.st_mode) && streams) {
+        *fd_out = fd;
+        *size_out = 0;
+        *id_out = (onxi_file_id){ 0 };
+        onx_status status = await_writer(cx, path, fd);
+        if (status != ONX_OK)
+            close(fd);
+        return status;
     }
     if (!S_ISREG(st.st_mode)) {
         close(fd);
@@ -158,17 +183,18 @@ static onx_status open_stdin(onx_ctx *cx, bool map, onxi_file *out)
     return status;
 }
 
-static onx_status open_any(onx_ctx *cx, const char *path, bool map, onxi_file *out)
+onx_status onxi_file_take(onx_ctx *cx, const char *path, unsigned flags, onxi_file *out)
 {
+    const bool map = (flags & ONXI_FILE_MAP) != 0;
     memset(out, 0, sizeof *out);
     if (strcmp(path, "-") == 0)
         return open_stdin(cx, map, out);
     int fd = -1;
     uint64_t size = 0;
     onxi_file_id id = { 0 };
-    ONX_TRY(open_path(cx, path, &fd, &size, &id));
-    onx_status status = onxi_guard_read(cx, id, onx_str_of(path));
-    if (status == ONX_OK && map)
+    ONX_TRY(open_path(cx, path, (flags & ONXI_FILE_STREAM) != 0, &fd, &size, &id));
+    onx_status status = id.inode ? onxi_guard_read(cx, id, onx_str_of(path)) : ONX_OK;
+    if (status == ONX_OK && map && id.inode)
         status = onxi_file_map(cx, fd, size, path, out);
     else if (status == ONX_OK)
         status = read_all(cx, fd, size < SIZE_MAX ? (size_t)size : SIZE_MAX, path, out);
@@ -179,12 +205,12 @@ static onx_status open_any(onx_ctx *cx, const char *path, bool map, onxi_file *o
 
 onx_status onxi_file_open(onx_ctx *cx, const char *path, onxi_file *out)
 {
-    return open_any(cx, path, true, out);
+    return onxi_file_take(cx, path, ONXI_FILE_MAP, out);
 }
 
 onx_status onxi_file_read(onx_ctx *cx, const char *path, onxi_file *out)
 {
-    return open_any(cx, path, false, out);
+    return onxi_file_take(cx, path, 0, out);
 }
 
 void onxi_file_forget(const onxi_file *file, onx_str bytes)

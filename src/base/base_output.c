@@ -311,7 +311,7 @@ static onx_status open_temp(onxi_output *o, bool strict)
     /* A file that may not be written is not replaced behind its owner's back either. */
     if (o->exists && faccessat(o->dir, o->name, W_OK, AT_EACCESS) != 0)
         return fail(o, "write", errno);
-    mode_t mode = strict || o->exists ? 0600 : 0666;
+    mode_t mode = o->exists ? 0600 : 0666; /* one that replaces another is private until it has its mode */
     if (!open_nameless(o, mode))
         ONX_TRY(name_temp(o, make_named, mode));
     if (fstat(o->fd, &made) != 0)

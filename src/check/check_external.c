@@ -77,7 +77,7 @@ const onx_rule onxi_check_rules_external[] = {
     { "E-27", ONX_SHOULD, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_NOTE, NULL, "ExternalData.md: data_location field",
       "external_data on a tensor whose location is DEFAULT is pointed out", "DEFAULT with location entry" },
     { "E-28", ONX_MUST, 0, ONX_BY_WRITER, ONX_RULE_ERROR, NULL, "ExternalDataSecurity.md: Protected Entry Points",
-      "When writing, the same path rules apply before creation, links are not followed, a new file is private to its owner (mode 0600), and data is appended",
+      "When writing, the same path rules apply before creation, links are not followed, data is appended, and a new file has the mode that the umask gives, as the model beside it",
       "saving through `link.bin`" },
     { "E-29", ONX_MUST, 0, ONX_BY_WRITER, ONX_RULE_ERROR, NULL, "reference helper",
       "When writing at a given offset, it lies between the current end of the file and 64 KiB beyond, the gap filled with zeros",
@@ -149,7 +149,8 @@ static void examine(onxi_check *k, const onxi_check_at *at, file_info *file, onx
     }
     onxi_diag_mark before = onxi_diag_here(k->cx);
     int fd = -1;
-    file->usable = onxi_beneath_open(k->cx, ONXI_NOWHERE, k->files->dir, location, 0, &fd, &file->size) == ONX_OK;
+    file->usable = onxi_beneath_open(k->cx, ONXI_NOWHERE, k->files->dir, location,
+                                     k->doc->links ? ONXI_BENEATH_LINKS : 0, &fd, &file->size) == ONX_OK;
     if (file->usable) {
         close(fd);
     } else if (location.ptr[0] == '#') { /* how the reference marks data that a program keeps in memory */

@@ -114,7 +114,8 @@ static onx_status settle(onx_doc *doc, const char *path, const onx_load_options 
     doc->input_path = onxi_arena_printf(doc->arena, "%s", path);
     if (!doc->input_path.ptr)
         return ONX_E_MEMORY;
-    if (!base && strcmp(path, "-") != 0) {
+    doc->links = (options->flags & ONX_READ_LINKS) != 0;
+    if (!base && strcmp(path, "-") != 0 && file->id.inode) {
         if (!onxi_io_folder_of(path, folder, sizeof folder))
             return onxi_fail(doc->cx, ONX_E_IO, ONXI_NOWHERE, "the path is longer than any path may be");
         base = folder;
@@ -137,7 +138,8 @@ onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load
     onx_doc *doc = NULL;
     /* Copied anyway: read instead of mapped, so that the file may change meanwhile. */
     bool copy = (own.flags & ONX_READ_COPY) != 0;
-    ONX_TRY(copy ? onxi_file_read(cx, path, &file) : onxi_file_open(cx, path, &file));
+    ONX_TRY(onxi_file_take(cx, path,
+                           (copy ? 0u : ONXI_FILE_MAP) | (own.flags & ONX_READ_STREAM ? ONXI_FILE_STREAM : 0u), &file));
     onx_format format = own.format;
     onx_status status = format == ONX_FORMAT_AUTO ? find_format(cx, path, file.bytes, &format) : ONX_OK;
     if (status == ONX_OK)
@@ -248,12 +250,17 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
 
 onx_status onx_load_bytes(onx_ctx *cx, const char *path, onx_buffer *out)
 {
+    return onx_load_bytes_as(cx, path, 0, out);
+}
+
+onx_status onx_load_bytes_as(onx_ctx *cx, const char *path, uint32_t flags, onx_buffer *out)
+{
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, path);
     ONXI_NEED(cx, out);
     onxi_file file;
     *out = (onx_buffer){ 0 };
-    ONX_TRY(onxi_file_read(cx, path, &file));
+    ONX_TRY(onxi_file_take(cx, path, flags & ONX_READ_STREAM ? ONXI_FILE_STREAM : 0u, &file));
     *out = (onx_buffer){ (char *)(uintptr_t)file.bytes.ptr, file.bytes.len, file.heap, file.heap_size, cx };
     return ONX_OK;
 }

@@ -34,6 +34,7 @@ struct onx_doc {
     onx_str text;        /* ONNX text that it was read from, for as long as the document lives; empty: another format */
     uint32_t text_flags; /* ONX_TEXT_* of that reading */
     onxi_attachment *attachments;
+    bool links;                     /* data files may be reached through links */
     const char *base_dir;           /* in the arena; NULL: external data cannot be found */
     struct onxi_external *external; /* opened data files (proto_external.c) */
     const onxi_file *input;         /* that its bytes lie in, mapped or not; NULL: in none */
@@ -190,5 +191,12 @@ const onx_function *onxi_functions_find(const onxi_functions *functions, onx_str
 onx_status onxi_message_rewrite(onx_arena *arena, onx_kind kind, const void *message, onx_kind wanted,
                                 onx_status (*replace)(void *user, const onx_visit *at, const void **out), void *user,
                                 const void **out);
+
+/* The message with the nodes of every graph and function in it in an order in which each comes after those that make
+ * its inputs; *out == message when they are so already. Nodes keep their order otherwise. What depends on itself has no
+ * such order and stays about where it is. Linear in the size of the message and the depth of its subgraphs. */
+onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out);
+/* Such an order of one list of nodes: their indexes; *out == NULL when they are in order. */
+onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, uint32_t **out);
 
 #endif

@@ -90,6 +90,13 @@ onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir)
     return ONX_OK;
 }
 
+onx_status onx_doc_allow_links(onx_doc *doc, bool allowed)
+{
+    ONXI_NEED(NULL, doc);
+    doc->links = allowed;
+    return ONX_OK;
+}
+
 /* ---- guarding the files ---- */
 
 /* The folder by descriptor; -1 with errno set. */
@@ -194,7 +201,8 @@ static void map_file(onx_doc *doc, const struct onxi_external *e, const place *p
     const onx_str location = file->location;
     int fd;
     uint64_t size;
-    file->status = onxi_beneath_open(doc->cx, p->where, e->dir, location, 0, &fd, &size);
+    file->status =
+        onxi_beneath_open(doc->cx, p->where, e->dir, location, doc->links ? ONXI_BENEATH_LINKS : 0, &fd, &size);
     if (file->status != ONX_OK)
         return;
     char shown[256];

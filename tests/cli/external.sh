@@ -70,6 +70,38 @@ ln two.bin names.bin
 model two.bin >model.textproto
 refused E-10
 
+# ---- links that are allowed, as caches of models have them
+model link.bin >model.textproto
+for command in "info model.textproto" "info --json model.textproto"; do
+    # shellcheck disable=SC2086
+    expect 0 "$ONX" $command
+    grep -qE "refused: link|\"file\": \"link\"" out || fail "info does not say that it is a link"
+done
+expect 1 "$ONX" check model.textproto
+says out E-08
+says out "hint: --external-links"
+for location in link.bin inside/v.bin two.bin out.bin up/secret.bin; do
+    model "$location" >model.textproto
+    expect 1 "$ONX" run model.textproto
+    says err "hint: --external-links"
+    expect 0 "$ONX" run model.textproto --external-links
+    expect 0 "$ONX" check model.textproto --external-links
+    expect 0 "$ONX" convert model.textproto in.onnx --inline-external --external-links
+    expect 0 "$ONX" info model.textproto --external-links
+    says out "file of 16 B"
+done
+ln -s none.bin dangling.bin
+ln -s loop.bin loop.bin
+for location in dangling.bin loop.bin fifo sub none.bin; do
+    model "$location" >model.textproto
+    expect 1 timeout 20 "$ONX" convert model.textproto x.onnx --inline-external --external-links
+    expect 0 timeout 20 "$ONX" info model.textproto
+done
+for location in ../secret.bin "$here/secret.bin" sub/../w.bin; do # names stay what they have to be
+    model "$location" >model.textproto
+    expect 1 "$ONX" convert model.textproto x.onnx --inline-external --external-links
+done
+
 # ---- numbers
 model w.bin offset=-1 >model.textproto
 refused E-14
@@ -88,13 +120,25 @@ refused E-21
 model w.bin >model.textproto
 expect 1 sh -c "cat model.textproto | '$ONX' convert - x.onnx --inline-external"
 says err E-12
+says err "hint: --external-dir DIR"
+expect 0 sh -c "cat model.textproto | '$ONX' convert - in.onnx --inline-external --external-dir ."
+model v.bin >elsewhere.textproto
+expect 1 "$ONX" run elsewhere.textproto
+expect 0 "$ONX" run elsewhere.textproto --external-dir sub
+expect 0 "$ONX" check elsewhere.textproto --external-dir sub
+expect 0 "$ONX" info elsewhere.textproto --external-dir sub
+says out "file of 16 B"
+expect 2 "$ONX" run elsewhere.textproto --external-dir none
 # basepath is not believed
 model w.bin basepath=/etc >model.textproto
 expect 0 "$ONX" convert model.textproto in.onnx --inline-external
 
 # ---- out and in again
 expect 0 "$ONX" convert in.onnx moved.onnx --external weights.bin --external-threshold 1
-[ "$(stat -c %a weights.bin)" = 600 ] || fail "the data file has mode $(stat -c %a weights.bin)"
+[ "$(stat -c %a weights.bin)" = "$(stat -c %a moved.onnx)" ] || fail "the data file has mode $(stat -c %a weights.bin)"
+chmod 600 weights.bin # one that is replaced keeps its mode
+expect 0 "$ONX" convert in.onnx moved.onnx --external weights.bin --external-threshold 1
+[ "$(stat -c %a weights.bin)" = 600 ] || fail "the replaced data file has mode $(stat -c %a weights.bin)"
 same weights.bin w.bin
 expect 0 "$ONX" convert moved.onnx back.onnx --inline-external
 same back.onnx in.onnx

@@ -16,14 +16,48 @@ expect 0 "$ONX" convert small.textproto small.onnx
 # ---- what is no regular file is refused, and nothing waits
 mkdir folder.onnx
 mkfifo pipe.onnx
-for name in folder.onnx pipe.onnx /dev/zero /dev/tty none.onnx; do
+for name in folder.onnx /dev/zero /dev/tty none.onnx; do
     expect 2 timeout 20 "$ONX" info "$name"
     says err "$name"
 done
 expect 2 "$ONX" info folder.onnx
 says err "a directory"
-expect 2 timeout 20 "$ONX" info pipe.onnx
-says err "a FIFO"
+# ---- FIFOs that are named are read to their end; those found in a folder are not waited for
+cat small.onnx >pipe.onnx &
+expect 0 timeout 20 "$ONX" info pipe.onnx
+says out "Identity"
+wait
+cat small.textproto >pipe.onnx &
+expect 1 timeout 20 "$ONX" info pipe.onnx # which is what the name does not say
+wait
+: >pipe.onnx &
+expect 1 timeout 20 "$ONX" run pipe.onnx
+wait
+mkfifo text
+cat small.textproto >text &
+expect 0 timeout 20 "$ONX" run text
+wait
+mkdir -p case/test_data_set_0
+mkfifo case/model.onnx
+"$ONX" run small.onnx -o case/test_data_set_0 >/dev/null || fail "run"
+expect 1 timeout 20 "$ONX" test case
+says out "a FIFO"
+expect 2 timeout 20 "$ONX" check case
+rm case/model.onnx
+cp small.onnx case/model.onnx
+rm case/test_data_set_0/*
+mkfifo case/test_data_set_0/output_0.pb
+expect 1 timeout 20 "$ONX" test case
+
+# ---- standard input is read once
+for call in "diff - -" "check - -"; do
+    # shellcheck disable=SC2086
+    expect 2 "$ONX" $call <small.onnx
+    says err "standard input is named twice"
+done
+echo '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Neg (x) }' >x.onnxtxt
+expect 2 "$ONX" run - -i x=- <x.onnxtxt
+says err "standard input is named twice"
 expect 2 "$ONX" info /dev/null
 says err "a character device"
 expect 2 "$ONX" convert small.onnx folder.onnx

@@ -122,7 +122,7 @@ cat >w.onnxtxt <<'END'
 END
 expect 0 "$ONX" convert w.onnxtxt w.onnx --external w.data --external-threshold 1
 "$ONX" run - <w.onnx >out 2>err
-says err "beside its data"
+says err "--external-dir DIR"
 cp w.onnx binary.json
 expect 1 "$ONX" info binary.json
 says err "hint: give the file the extension"
