@@ -55,7 +55,10 @@ static int run_convert(cli_call *call)
     onx_status status = cli_load_as(call, in, cli_kind(call), cli_format(call, "from"), &doc);
     if (status != ONX_OK)
         return cli_exit(call, status);
-    status = onx_save(call->cx, doc, out, &save);
+    if (cli_has(call, "sort"))
+        status = onx_doc_sort(doc, NULL);
+    if (status == ONX_OK)
+        status = onx_save(call->cx, doc, out, &save);
     onx_doc_free(doc);
     return cli_exit(call, status);
 }
@@ -66,6 +69,8 @@ static const cli_option options[] = {
     CLI_OPTION_TO,
     CLI_OPTION_OUTPUT,
     { "lenient", 0, NULL, NULL, "read damaged files, and text with values that do not fit, with warnings" },
+    { "sort", 0, NULL, NULL,
+      "list nodes behind those that make their inputs, as rule G-03 has it; others keep their order" },
     { "external", 0, "FILE", NULL, "move weights out to FILE in the folder of OUT" },
     { "external-threshold", 0, "BYTES", NULL, "move tensors of at least so many bytes (1024)" },
     { "external-align", 0, "N", NULL, "align each tensor to a power of two, at most 65536 (4096)" },

@@ -1,0 +1,282 @@
+/* ir_sort.c - nodes in an order in which each comes after those that make its inputs: in graphs, subgraphs and
+ * functions. Nodes that are in such an order already stay where they are. */
+#include "ir/ir.h"
+
+typedef struct names {
+    onx_str *list;
+    size_t count, room;
+} names;
+
+typedef struct sorter {
+    onx_ctx *cx;
+    onx_arena *arena;   /* of the result */
+    onx_arena *scratch; /* of what is needed meanwhile */
+    names *reads;       /* of the node around, what its subgraphs read from outside; NULL: nobody asks */
+    unsigned depth, limit;
+} sorter;
+
+typedef struct body {
+    onx_node *const *nodes;
+    uint32_t count;
+    onx_node **copy;  /* of the list, with nodes replaced; NULL: none is */
+    uint32_t *order;  /* NULL: as they are */
+    names reads;      /* of all nodes, in their order, what subgraphs read from outside included */
+    size_t *start;    /* of each node's in these, and the end */
+    onxi_dict makers; /* of values: the index of the node */
+} body;
+
+static bool add_name(sorter *s, names *to, onx_str name)
+{
+    if (!name.len)
+        return true;
+    if (!ONXI_GROW_IN(s->scratch, to->list, to->room, (uint64_t)to->count + 1))
+        return false;
+    to->list[to->count++] = name;
+    return true;
+}
+
+/* ---- one list of nodes ---- */
+
+static onx_status replace_graph(void *user, const onx_visit *at, const void **out);
+
+static bool has_subgraphs(const onx_node *node)
+{
+    uint32_t n;
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (onx_attribute_value(node->attribute[i], ONX_SLOT_G, &n) ||
+            onx_attribute_value(node->attribute[i], ONX_SLOT_GRAPHS, &n))
+            return true;
+    return false;
+}
+
+/* What every node reads; nodes whose subgraphs change are replaced. */
+static onx_status collect_reads(sorter *s, body *b)
+{
+    b->start = ONXI_ARRAY(s->scratch, size_t, (size_t)b->count + 1);
+    if (!b->start)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < b->count; i++) {
+        const onx_node *node = b->nodes[i];
+        const void *now = node;
+        b->start[i] = b->reads.count;
+        for (uint32_t k = 0; k < node->input_count; k++)
+            if (!add_name(s, &b->reads, onx_view(node->input[k])))
+                return ONX_E_MEMORY;
+        if (!has_subgraphs(node))
+            continue;
+        names *around = s->reads;
+        s->reads = &b->reads;
+        onx_status status = onxi_message_rewrite(s->arena, ONX_KIND_NODE, node, ONX_KIND_GRAPH, replace_graph, s, &now);
+        s->reads = around;
+        ONX_TRY(status);
+        if (now == node)
+            continue;
+        if (!b->copy) {
+            b->copy = ONXI_ARRAY(s->arena, onx_node *, b->count);
+            if (!b->copy)
+                return ONX_E_MEMORY;
+            memcpy(b->copy, b->nodes, b->count * sizeof *b->copy);
+            b->nodes = b->copy;
+        }
+        b->copy[i] = (onx_node *)(uintptr_t)now;
+    }
+    b->start[b->count] = b->reads.count;
+    return ONX_OK;
+}
+
+static onx_status collect_makers(sorter *s, body *b)
+{
+    b->makers = onxi_dict_in_arena(s->scratch);
+    for (uint32_t i = 0; i < b->count; i++)
+        for (uint32_t k = 0; k < b->nodes[i]->output_count; k++) {
+            onx_str name = onx_view(b->nodes[i]->output[k]);
+            if (name.len && !onxi_dict_at(&b->makers, name, i, NULL))
+                return ONX_E_MEMORY;
+        }
+    return ONX_OK;
+}
+
+/* The node that makes what is read, or ONXI_NO_ENTRY. */
+static uint32_t maker_of(const body *b, size_t read)
+{
+    const onxi_dict_entry *e = onxi_dict_find(&b->makers, b->reads.list[read]);
+    return e ? e->value : ONXI_NO_ENTRY;
+}
+
+static bool is_sorted(const body *b)
+{
+    for (uint32_t i = 0; i < b->count; i++)
+        for (size_t k = b->start[i]; k < b->start[i + 1]; k++) {
+            const uint32_t maker = maker_of(b, k);
+            if (maker != ONXI_NO_ENTRY && maker > i)
+                return false;
+        }
+    return true;
+}
+
+/* Each node in turn, behind the makers that it lacks, with a stack of our own; a node that waits for itself goes where
+ * it is met, as no order is right for it. */
+static onx_status order(sorter *s, body *b)
+{
+    size_t *next = ONXI_ARRAY(s->scratch, size_t, b->count); /* the read of a node that is looked at next */
+    uint32_t *stack = ONXI_ARRAY(s->scratch, uint32_t, b->count), depth, done = 0;
+    uint8_t *met = ONXI_ARRAY(s->scratch, uint8_t, b->count);
+    uint32_t *sorted = ONXI_ARRAY(s->arena, uint32_t, b->count);
+    if (!next || !stack || !met || !sorted)
+        return ONX_E_MEMORY;
+    memcpy(next, b->start, b->count * sizeof *next);
+    for (uint32_t i = 0; i < b->count; i++) {
+        if (met[i])
+            continue;
+        met[i] = 1;
+        stack[0] = i;
+        for (depth = 1; depth;) {
+            const uint32_t node = stack[depth - 1];
+            if (next[node] == b->start[node + 1]) {
+                sorted[done++] = node;
+                depth--;
+                continue;
+            }
+            const uint32_t maker = maker_of(b, next[node]++);
+            if (maker != ONXI_NO_ENTRY && !met[maker]) {
+                met[maker] = 1;
+                stack[depth++] = maker;
+            }
+        }
+    }
+    b->order = sorted;
+    return ONX_OK;
+}
+
+static onx_status sort_body(sorter *s, body *b)
+{
+    ONX_TRY(collect_reads(s, b));
+    ONX_TRY(collect_makers(s, b));
+    return is_sorted(b) ? ONX_OK : order(s, b);
+}
+
+onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, uint32_t **out)
+{
+    sorter s = { .cx = arena->cx, .arena = arena, .limit = onx_ctx_limits(arena->cx).depth };
+    body b = { .nodes = nodes, .count = count };
+    *out = NULL;
+    ONX_TRY(onx_arena_new(arena->cx, &s.scratch));
+    onx_status status = sort_body(&s, &b);
+    onx_arena_free(s.scratch);
+    *out = b.order;
+    return status;
+}
+
+/* ---- graphs and functions ---- */
+
+/* The new list of nodes; NULL: the old one. */
+static onx_status new_list(sorter *s, const body *b, onx_node ***out)
+{
+    *out = b->copy;
+    if (!b->order)
+        return ONX_OK;
+    *out = ONXI_ARRAY(s->arena, onx_node *, b->count);
+    if (!*out)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < b->count; i++)
+        (*out)[i] = b->nodes[b->order[i]];
+    return ONX_OK;
+}
+
+/* What the graph reads and does not define itself goes to the node around it. */
+static onx_status pass_on(sorter *s, const onx_graph *g, const body *b)
+{
+    onxi_dict own = onxi_dict_in_arena(s->scratch);
+    for (uint32_t i = 0; i < g->input_count; i++)
+        if (!onxi_dict_at(&own, onx_view(g->input[i]->name), 0, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < g->initializer_count; i++)
+        if (!onxi_dict_at(&own, onx_view(g->initializer[i]->name), 0, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < g->sparse_initializer_count; i++)
+        if (g->sparse_initializer[i]->values &&
+            !onxi_dict_at(&own, onx_view(g->sparse_initializer[i]->values->name), 0, NULL))
+            return ONX_E_MEMORY;
+    for (size_t i = 0; i < b->reads.count; i++)
+        if (maker_of(b, i) == ONXI_NO_ENTRY && !onxi_dict_find(&own, b->reads.list[i]) &&
+            !add_name(s, s->reads, b->reads.list[i]))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < g->output_count; i++) { /* a branch may hand on a value from outside */
+        onx_str name = onx_view(g->output[i]->name);
+        if (!onxi_dict_find(&b->makers, name) && !onxi_dict_find(&own, name) && !add_name(s, s->reads, name))
+            return ONX_E_MEMORY;
+    }
+    return ONX_OK;
+}
+
+static onx_status replace_graph(void *user, const onx_visit *at, const void **out)
+{
+    sorter *s = user;
+    const onx_graph *g = at->message;
+    body b = { .nodes = g->node, .count = g->node_count };
+    if (s->depth == s->limit)
+        return onxi_fail(s->cx, ONX_E_LIMIT, ONXI_NOWHERE, "subgraphs are nested more than %u deep (limit depth)",
+                         s->limit);
+    s->depth++;
+    onx_status status = sort_body(s, &b);
+    s->depth--;
+    if (status == ONX_OK && s->reads)
+        status = pass_on(s, g, &b);
+    onx_node **list = NULL;
+    if (status == ONX_OK)
+        status = new_list(s, &b, &list);
+    if (status != ONX_OK || !list)
+        return status;
+    onx_graph *copy = ONXI_NEW(s->arena, onx_graph);
+    if (!copy)
+        return ONX_E_MEMORY;
+    *copy = *g;
+    copy->node = list;
+    *out = copy;
+    return ONX_OK;
+}
+
+static onx_status replace_function(void *user, const onx_visit *at, const void **out)
+{
+    sorter *s = user;
+    const onx_function *f = at->message;
+    body b = { .nodes = f->node, .count = f->node_count };
+    onx_node **list = NULL;
+    ONX_TRY(sort_body(s, &b));
+    ONX_TRY(new_list(s, &b, &list));
+    if (!list)
+        return ONX_OK;
+    onx_function *copy = ONXI_NEW(s->arena, onx_function);
+    if (!copy)
+        return ONX_E_MEMORY;
+    *copy = *f;
+    copy->node = list;
+    *out = copy;
+    return ONX_OK;
+}
+
+onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out)
+{
+    sorter s = { .cx = arena->cx, .arena = arena, .limit = onx_ctx_limits(arena->cx).depth };
+    *out = message;
+    ONX_TRY(onx_arena_new(arena->cx, &s.scratch));
+    /* Bodies of functions first: after that the graphs in their attributes are sorted, and met once more unchanged. */
+    onx_status status = onxi_message_rewrite(arena, kind, message, ONX_KIND_FUNCTION, replace_function, &s, out);
+    if (status == ONX_OK)
+        status = onxi_message_rewrite(arena, kind, *out, ONX_KIND_GRAPH, replace_graph, &s, out);
+    onx_arena_free(s.scratch);
+    return status;
+}
+
+onx_status onx_doc_sort(onx_doc *doc, bool *changed_out)
+{
+    if (changed_out)
+        *changed_out = false;
+    ONXI_NEED(NULL, doc);
+    const void *now;
+    ONX_TRY(onxi_message_sort(doc->arena, doc->kind, doc->root, &now));
+    if (changed_out)
+        *changed_out = now != doc->root;
+    doc->root = (void *)(uintptr_t)now;
+    return ONX_OK;
+}
