@@ -31,7 +31,8 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
     *session = (onx_session_options){ .plain = kernels && strcmp(kernels, "plain") == 0,
                                       .isa = read_isa(),
                                       .registry = call->registry,
-                                      .no_optimize = cli_has(call, "no-optimize") };
+                                      .no_optimize = cli_has(call, "no-optimize"),
+                                      .strict = cli_has(call, "strict") };
     *run = (onx_run_options){ 0 };
     if (!cli_number(call, "threads", 0, 1024, threads) || !read_timeout(call, &session->timeout_ns) ||
         !cli_number(call, "max-iterations", 1, UINT64_MAX, &run->iterations))

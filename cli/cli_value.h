@@ -18,6 +18,7 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
 /* clang-format off */
 #define CLI_OPTION_TIMEOUT { "timeout", 0, "SECONDS", NULL, "end a run, or the planning before it, after so long" }
 #define CLI_OPTION_MAX_ITERATIONS { "max-iterations", 0, "N", NULL, "end a run that enters loop bodies and branches more often" }
+#define CLI_OPTION_STRICT { "strict", 0, NULL, NULL, "refuse models that break the standard, even where what they mean is clear" }
 #define CLI_OPTION_NO_OPTIMIZE { "no-optimize", 0, NULL, NULL, "run the nodes as the model has them, none in place of several" }
 /* clang-format on */
 

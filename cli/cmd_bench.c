@@ -36,7 +36,7 @@ static int bench_codec(cli_call *call)
         return CLI_MISUSE;
     /* In memory of its own, so that no page of it is still to be read when the clock runs. */
     onx_buffer bytes;
-    onx_status status = onx_load_bytes(call->cx, call->operand[0], &bytes);
+    onx_status status = cli_load_bytes(call, call->operand[0], &bytes);
     if (status != ONX_OK)
         return cli_exit(call, status);
     call->input = call->operand[0];
@@ -85,6 +85,7 @@ static const cli_option options[] = {
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_NO_OPTIMIZE,
+    CLI_OPTION_STRICT,
     { "seconds", 0, "S", NULL, "how long to measure (2)" },
     { "streams", 0, "N", NULL, "run the session N times at once, each with --threads of its own (1)" },
     CLI_OPTIONS_PROFILE,

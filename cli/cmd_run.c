@@ -184,6 +184,7 @@ static const cli_option options_[] = {
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_NO_OPTIMIZE,
+    CLI_OPTION_STRICT,
     CLI_END,
 };
 

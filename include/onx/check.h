@@ -65,7 +65,11 @@ enum {
     ONX_CHECK_PEDANTIC = 64,                /* notes that are off by default as well */
     ONX_CHECK_NEWER_OPSETS = 128, /* versions newer than the newest known are warnings; the newest known is used */
     ONX_CHECK_NO_NOTES = 256,     /* errors and warnings only */
-    ONX_CHECK_OPEN_SHAPES = 512   /* inputs and outputs of the main graph need no shape: values will bring theirs */
+    ONX_CHECK_OPEN_SHAPES = 512,  /* inputs and outputs of the main graph need no shape: values will bring theirs */
+    /* What breaks the standard and still has exactly one meaning is a warning, one per rule: nodes in another order
+     * than they run in, a graph without a name, inputs and outputs without a type, initializers that are no inputs
+     * before IR version 4. With ONX_CHECK_STRICT it stays an error. */
+    ONX_CHECK_ONE_MEANING = 1024
 };
 
 typedef struct onx_check_options {

@@ -37,6 +37,13 @@ typedef struct onx_run_event {
     uint64_t start_ns, end_ns; /* since the run began */
     uint64_t output_bytes;
     const onx_value *output; /* first output, while the call lasts */
+    /* What ran: a node of the main graph, of a subgraph or of a function, or NULL for a change of layout; with its
+     * outputs in the order of the node's, NULL where one is omitted, while the call lasts. Where several nodes ran as
+     * one (post_ops) these are the outputs of the last; with no_optimize and plain kernels none do, and values are
+     * row-major. What constants alone decide was computed when the session was made, and is not told. */
+    const onx_node *node;
+    const onx_value *const *outputs;
+    uint32_t output_count;
 } onx_run_event;
 
 typedef struct onx_session_options {
@@ -51,6 +58,8 @@ typedef struct onx_session_options {
     unsigned isa;     /* ONX_ISA_* (onx/kernel.h) of kernels; 0, or more than the processor has: the best that it has */
     bool no_optimize; /* nodes run as the model has them; what constants alone decide is computed all the same */
     const onx_cancel *cancel; /* ends the making of the session; NULL: nobody does */
+    bool strict;              /* refuse models that break the standard, even where what they mean is clear (onx/check.h,
+                               * ONX_CHECK_ONE_MEANING); else those run, with a warning */
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that

@@ -64,6 +64,7 @@ typedef struct onxi_check_at {
 typedef struct onxi_check_detail {
     onx_str value, expected, hint;
     onx_rule_severity severity; /* NONE: that of the rule's row */
+    bool one_meaning;           /* what the model means is clear all the same */
 } onxi_check_detail;
 #define ONXI_PLAIN ((onxi_check_detail){ .severity = ONX_RULE_NONE })
 
@@ -211,7 +212,8 @@ typedef struct onxi_check {
     bool identifiers; /* N-01 is wanted */
     bool pedantic;    /* notes that are off by default are wanted, all of them */
     int64_t ir_version;
-    uint64_t off[(ONXI_RULE_COUNT + 63) / 64]; /* rules not to be reported */
+    uint64_t off[(ONXI_RULE_COUNT + 63) / 64];  /* rules not to be reported */
+    uint64_t mild[(ONXI_RULE_COUNT + 63) / 64]; /* rules of ONX_CHECK_ONE_MEANING that were reported once */
     onxi_check_finding *findings[3];  /* by severity: the first ones by place, at most twice max_errors of them */
     const onxi_check_finding *cut[3]; /* what lies behind it is not kept; NULL: nothing was cut yet */
     uint32_t kept[3];

@@ -160,7 +160,8 @@ static void check_with_input(onxi_check *k, const onxi_check_at *at, const onx_g
         if (k->ir_version < 4)
             onxi_check_find(
                 k, at, "G-14",
-                (onxi_check_detail){ .hint = onx_str_of("add an input of that name, or set ir_version to 4") },
+                (onxi_check_detail){ .hint = onx_str_of("add an input of that name, or set ir_version to 4"),
+                                     .one_meaning = true },
                 "before IR version 4 an initializer has to be an input, too");
         return;
     }
@@ -296,7 +297,7 @@ static void check_graph_itself(onxi_check *k, const onxi_check_at *at, const onx
     uint32_t first;
     onxi_check_utf8(k, ONXI_AT(at, name), name);
     if (!name.len)
-        onxi_check_find(k, at, "G-01", ONXI_PLAIN, "the graph has no name");
+        onxi_check_find(k, at, "G-01", (onxi_check_detail){ .one_meaning = true }, "the graph has no name");
     else if (k->notes) {
         if (!k->graph_names)
             k->graph_names = onxi_check_set_new(k);

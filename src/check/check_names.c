@@ -428,7 +428,8 @@ static void late(onxi_check *k, onxi_check_scope *scope, uint32_t name, onxi_che
     const char *text = onxi_check_quote(k, onxi_check_name_text(k, name));
     bool own = p->scope > scope->node_serial;
     onx_str hint = onxi_check_text(k, "node %u of the enclosing graph defines it", index);
-    onxi_check_find(k, p->at, own ? "G-02" : "S-06", (onxi_check_detail){ .value = onx_str_of(text), .hint = hint },
+    onxi_check_find(k, p->at, own ? "G-02" : "S-06",
+                    (onxi_check_detail){ .value = onx_str_of(text), .hint = hint, .one_meaning = !own },
                     own ? "\"%s\" is an output of the node that holds this subgraph"
                         : "\"%s\" is defined only after the node that holds this subgraph",
                     text);
@@ -528,6 +529,7 @@ static void report_order(onxi_check *k, onxi_check_scope *scope)
             const char *rule = scope->role == ONXI_ROLE_FUNCTION   ? "F-12"
                                : scope->role == ONXI_ROLE_SUBGRAPH ? "S-11"
                                                                    : "G-03";
+            detail.one_meaning = true;
             onxi_check_find(k, p->at, rule, detail, "\"%s\" is read before the node that produces it", text);
         }
     }

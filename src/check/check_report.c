@@ -257,16 +257,21 @@ void onxi_check_find(onxi_check *k, const onxi_check_at *at, const char *rule_id
         return;
     if (level == ONX_RULE_NOTE && !k->notes)
         return;
+    const bool mild = detail.one_meaning && (k->flags & ONX_CHECK_ONE_MEANING) && !(k->flags & ONX_CHECK_STRICT);
+    if (mild)
+        level = ONX_RULE_WARNING;
     if (level == ONX_RULE_WARNING && (k->flags & ONX_CHECK_STRICT) && rule->level == ONX_MUST)
         level = ONX_RULE_ERROR;
-    if (k->quick && level != ONX_RULE_ERROR)
+    if (k->quick && level != ONX_RULE_ERROR && !mild)
         return;
     onx_severity severity = level == ONX_RULE_ERROR ? ONX_ERROR : level == ONX_RULE_WARNING ? ONX_WARNING : ONX_NOTE;
     k->total[severity]++;
     if (severity == ONX_ERROR && breaks_inference(rule))
         k->broken = true;
-    if (at == &onxi_check_no_place)
+    if (at == &onxi_check_no_place || (mild && (k->mild[i / 64] >> (i % 64) & 1)))
         return;
+    if (mild)
+        k->mild[i / 64] |= (uint64_t)1 << (i % 64);
     uint64_t few[64], *key = few;
     uint32_t depth = depth_of(at);
     if (depth > sizeof few / sizeof *few && onxi_check_failed(k, key = ONXI_ARRAY(k->arena, uint64_t, depth)))

@@ -213,7 +213,7 @@ void onxi_check_value_info(onxi_check *k, const onxi_check_at *at, const onx_val
     onxi_check_metadata(k, at, value->metadata_props, value->metadata_props_count, false);
     if (!value->type) {
         if (main)
-            onxi_check_find(k, at, "G-09", ONXI_PLAIN, "the value has no type");
+            onxi_check_find(k, at, "G-09", (onxi_check_detail){ .one_meaning = true }, "the value has no type");
         return;
     }
     const onxi_check_at *type = ONXI_AT(at, type);
@@ -225,10 +225,11 @@ void onxi_check_value_info(onxi_check *k, const onxi_check_at *at, const onx_val
     if (!main)
         return;
     if (!k->open_shapes && !has_shape(value->type))
-        onxi_check_find(k, type, "G-09",
-                        (onxi_check_detail){
-                            .hint = onx_str_of("give the rank at least, with empty dimensions for unknown sizes") },
-                        "the type of the value has no shape");
+        onxi_check_find(
+            k, type, "G-09",
+            (onxi_check_detail){ .hint = onx_str_of("give the rank at least, with empty dimensions for unknown sizes"),
+                                 .one_meaning = true },
+            "the type of the value has no shape");
     if (ONX_HAS(type, value->type, denotation) && onx_str_is(onx_view(value->type->denotation), "IMAGE"))
         k->has_image = true;
     if (!ONX_HAS(type, value->type, denotation))

@@ -175,6 +175,7 @@ typedef struct onxi_run_session {
     onx_doc *doc;
     onx_doc reader; /* of `doc`, with `cx` and `arena`: a document may have any number of sessions and other readers */
     const onx_model *model;
+    bool unsorted; /* nodes may stand before those that make their inputs */
     onx_arena *arena;
     onx_session_options options;
     unsigned threads;

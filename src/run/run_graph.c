@@ -584,8 +584,13 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
 
 static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        ONX_TRY(build_node(b, nodes[i], i));
+    uint32_t *order = NULL;
+    if (b->session->unsorted)
+        ONX_TRY(onxi_nodes_order(b->session->arena, nodes, count, &order));
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = order ? order[i] : i;
+        ONX_TRY(build_node(b, nodes[at], at));
+    }
     return ONX_OK;
 }
 

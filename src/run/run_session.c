@@ -84,11 +84,14 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
     /* Nothing unchecked is ever run. Shapes come with the values. */
     static const char *const harmless[] = { "ND-07" }; /* an operator that became deprecated still has a meaning */
-    onx_check_options check = { .flags = ONX_CHECK_STRUCTURE | ONX_CHECK_OPEN_SHAPES,
+    const bool strict = options && options->strict;
+    onx_check_options check = { .flags = ONX_CHECK_STRUCTURE | ONX_CHECK_OPEN_SHAPES |
+                                         (strict ? 0u : (uint32_t)ONX_CHECK_ONE_MEANING),
                                 .ignore = harmless,
                                 .ignore_count = 1,
                                 .registry = options ? options->registry : NULL };
-    ONX_TRY(onx_check(cx, doc, &check, NULL));
+    onx_check_summary found;
+    ONX_TRY(onx_check(cx, doc, &check, &found));
     onx_ctx *own = onxi_run_ctx_child(cx);
     if (!own)
         return onxi_no_memory(cx);
@@ -100,6 +103,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     memset(session, 0, sizeof *session);
     session->inputs = onxi_dict_on_heap(own);
     session->outputs = onxi_dict_on_heap(own);
+    session->s.unsorted = found.warnings > 0; /* one of them may say so */
     onx_status status = onxi_run_session_open(&session->s, own, doc, options, NULL, NULL);
     if (status == ONX_OK)
         status = index_names(&session->inputs, model->graph->input, model->graph->input_count);

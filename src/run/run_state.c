@@ -264,7 +264,10 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
                             .start_ns = start - st->start_ns,
                             .end_ns = onxi_run_clock_ns() - st->start_ns,
                             .output_bytes = out ? out->size : 0,
-                            .output = out };
+                            .output = out,
+                            .node = step->op ? step->op->node : NULL,
+                            .outputs = (const onx_value *const *)w->outputs,
+                            .output_count = step->output_count };
     st->options->event(st->options->user, &event);
 }
 

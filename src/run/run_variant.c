@@ -45,6 +45,7 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
             return ONX_E_MEMORY;
         memcpy(copy, given, count * sizeof *copy);
         s->given = copy;
+        s->unsorted = root->unsorted;
         s->kernels = root->kernels;
         s->functions = root->functions;
     } else {
