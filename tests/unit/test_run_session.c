@@ -686,7 +686,7 @@ static void refuse(const char *model, onx_status want, uint64_t memory)
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc = parse(cx, model);
     onx_session *s;
-    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .memory = memory }, &s), want);
+    assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .memory = memory, .strict = true }, &s), want);
     assert_null(s);
     assert_true(onx_diag_total(cx, ONX_ERROR) > 0);
     onx_doc_free(doc);
