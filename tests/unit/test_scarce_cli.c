@@ -152,6 +152,8 @@ static const char *const lines[] = {
     "test @/case",
     "test --junit @/out.xml @/case",
     "check @ --format sarif",
+    "compare --kernels plain --bisect --atol 0 --rtol 0 @/network.onnx",
+    "compare @/rich.onnx @/rich.onnxtxt --dim N=2 --json",
     "bench --seconds 1 --dim N=2 @/rich.onnx",
     "bench --seconds 0 --streams 2 --profile --dim N=2 @/rich.onnx",
 };
