@@ -35,6 +35,10 @@ bool onxi_model_is_legacy(const onx_model *model);
 uint32_t onxi_imports_find(const onxi_imports *imports, onx_str domain);
 /* The version of a domain, -1 when it is not imported. */
 int64_t onxi_imports_version(const onxi_imports *imports, onx_str domain);
+/* The newest IR version that is known. */
+#define ONXI_IR_VERSION 14
+/* The IR version that came with a version of a standard operator set, 0 where that is not known. */
+int64_t onxi_import_ir_version(onx_str domain, int64_t version);
 
 /* ---- nodes (bind_node.c) ---- */
 

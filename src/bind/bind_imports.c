@@ -49,3 +49,39 @@ int64_t onxi_imports_version(const onxi_imports *imports, onx_str domain)
     const uint32_t at = onxi_imports_find(imports, domain);
     return at == ONXI_UNBOUND ? -1 : imports->items[at].version;
 }
+
+/* ---- IR versions ---- */
+
+/* The smallest IR version for an operator-set version: the first row whose version reaches it (Versioning.md). */
+static const struct release {
+    const char *domain;
+    int64_t version, ir;
+} releases[] = {
+    { "", 8, 3 },
+    { "", 9, 4 },
+    { "", 10, 5 },
+    { "", 11, 6 },
+    { "", 14, 7 },
+    { "", 18, 8 },
+    { "", 20, 9 },
+    { "", 22, 10 },
+    { "", 23, 11 },
+    { "", 24, 12 },
+    { "", 28, 13 },
+    { "ai.onnx.ml", 1, 3 },
+    { "ai.onnx.ml", 2, 6 },
+    { "ai.onnx.ml", 3, 8 },
+    { "ai.onnx.ml", 4, 9 },
+    { "ai.onnx.ml", 5, 10 },
+    { "ai.onnx.training", 1, 7 },
+    { "ai.onnx.preview.training", 1, 7 },
+};
+
+int64_t onxi_import_ir_version(onx_str domain, int64_t version)
+{
+    domain = onxi_domain_plain(domain);
+    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
+        if (onx_str_is(domain, releases[i].domain) && version <= releases[i].version)
+            return releases[i].ir;
+    return 0;
+}

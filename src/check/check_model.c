@@ -51,7 +51,7 @@ const onx_rule onxi_check_rules_model[] = {
     { 0 }
 };
 
-enum { NEWEST_IR = 14, MOST_FUNCTIONS = 10000 };
+enum { NEWEST_IR = ONXI_IR_VERSION, MOST_FUNCTIONS = 10000 };
 
 static void check_ir_version(onxi_check *k, const onxi_check_at *at, const onx_model *m)
 {

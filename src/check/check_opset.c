@@ -70,44 +70,15 @@ static int64_t newest(onx_str domain)
     return version ? version : 1;
 }
 
-/* The smallest IR version for an operator-set version: the first row whose version reaches it (Versioning.md). */
-static const struct release {
-    const char *domain;
-    int64_t version, ir;
-} releases[] = {
-    { "", 8, 3 },
-    { "", 9, 4 },
-    { "", 10, 5 },
-    { "", 11, 6 },
-    { "", 14, 7 },
-    { "", 18, 8 },
-    { "", 20, 9 },
-    { "", 22, 10 },
-    { "", 23, 11 },
-    { "", 24, 12 },
-    { "", 28, 13 },
-    { "ai.onnx.ml", 1, 3 },
-    { "ai.onnx.ml", 2, 6 },
-    { "ai.onnx.ml", 3, 8 },
-    { "ai.onnx.ml", 4, 9 },
-    { "ai.onnx.ml", 5, 10 },
-    { "ai.onnx.training", 1, 7 },
-    { "ai.onnx.preview.training", 1, 7 },
-};
-
 void onxi_check_import_ir(onxi_check *k, const onxi_check_at *at, onx_str domain, int64_t version)
 {
-    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
-        if (onx_str_is(domain, releases[i].domain) && version <= releases[i].version) {
-            if (k->ir_version < releases[i].ir)
-                onxi_check_find(
-                    k, at, "O-14",
-                    (onxi_check_detail){ .value = onxi_check_text(k, "ir_version %lld", (long long)k->ir_version),
-                                         .expected = onxi_check_text(k, "%lld or more", (long long)releases[i].ir) },
-                    "version %lld of the operator set came with IR version %lld", (long long)version,
-                    (long long)releases[i].ir);
-            return;
-        }
+    const int64_t ir = onxi_import_ir_version(domain, version);
+    if (k->ir_version < ir)
+        onxi_check_find(k, at, "O-14",
+                        (onxi_check_detail){ .value = onxi_check_text(k, "ir_version %lld", (long long)k->ir_version),
+                                             .expected = onxi_check_text(k, "%lld or more", (long long)ir) },
+                        "version %lld of the operator set came with IR version %lld", (long long)version,
+                        (long long)ir);
 }
 
 static void check_version(onxi_check *k, const onxi_check_at *at, const onx_operator_set_id *id)
