@@ -13,6 +13,7 @@
 #include <onx/run.h>
 #include <onx/tensor.h>
 #include <onx/text.h>
+#include <onx/transform.h>
 #include <onx/value.h>
 
 #endif

@@ -1,0 +1,113 @@
+/* transform.h - what the passes share: names that nothing else has, function bodies put in place of calls, and what is
+ * known of values while nodes are replaced. See docs/notes/transform.md. */
+#ifndef ONXI_TRANSFORM_H
+#define ONXI_TRANSFORM_H
+
+#include <onx/infer.h>
+#include <onx/tensor.h>
+#include <onx/transform.h>
+
+#include "base/base.h"
+#include "bind/bind.h"
+#include "ir/ir.h"
+#include "op/op.h"
+
+/* ---- names (transform_names.c) ---- */
+
+/* The names of all values and nodes of a model, subgraphs and functions included; one that is made is like none of
+ * them. They are collected when the first one is asked for. */
+typedef struct onxi_names {
+    onx_arena *scratch; /* of the table */
+    onx_arena *arena;   /* of the names that are made */
+    onx_model *model;
+    onxi_dict taken; /* value: the next number to try behind this text */
+    bool open;
+} onxi_names;
+
+/* base + "_" + part, with a number behind it where that is taken. Empty, recorded, when out of memory. */
+onx_status onxi_names_make(onxi_names *names, onx_str base, onx_str part, onx_bytes *out);
+/* Calls `visit` for each place that holds the name of a value or node in a graph and its subgraphs, the captured ones
+ * included. */
+onx_status onxi_graph_each_name(onx_ctx *cx, onx_graph *graph, onx_status (*visit)(void *user, onx_bytes *name),
+                                void *user);
+
+/* ---- function bodies in place of calls (transform_expand.c) ---- */
+
+typedef struct onxi_expansion {
+    onx_arena *arena;   /* of what is made */
+    onx_arena *scratch; /* of tables */
+    onxi_names *names;
+    const onx_function *function;
+    const onx_bytes *inputs, *outputs; /* of the call */
+    uint32_t input_count, output_count;
+    onx_str base; /* what the body makes is named after it */
+    /* The value of a parameter, wanted as that type (onx_attribute_type, UNDEFINED: any); NULL: what refers to it is
+     * left out. */
+    const onx_attribute *(*argument)(void *user, onx_str name, int32_t type);
+    void *user;
+    /* A node of the body whose first input the call omits is left out, and what it makes is omitted, too. */
+    bool omit;
+    onx_node **nodes; /* out: those of the body, in their order; NULL: left out */
+} onxi_expansion;
+
+/* Makes x->nodes, function->node_count of them. ONX_E_INVALID: the body refers to what is not there. */
+onx_status onxi_expand(onxi_expansion *x);
+
+/* ---- what is known of values (transform_values.c) ---- */
+
+/* The graphs and functions around a node, innermost first. */
+typedef struct onxi_scope {
+    const struct onxi_scope *parent;
+    const onx_graph *graph; /* NULL: the body of a function */
+    onx_node *const *nodes;
+    uint32_t node_count;
+    onxi_dict *constants; /* made when something is asked for; indexes of onxi_values.constant */
+    uint32_t from;
+} onxi_scope;
+
+typedef struct onxi_constant { /* an initializer, or the attribute of a node Constant */
+    const onx_tensor *tensor;
+    const onx_attribute *attribute;
+    bool is_input; /* the caller may give another value */
+} onxi_constant;
+
+typedef struct onxi_values {
+    onx_ctx *cx;
+    onx_doc *doc;
+    onx_arena *scratch;
+    onx_infer *infer;
+    bool inferred;  /* it was tried */
+    onxi_dict made; /* values that a pass has made: indexes of made_types and made_constant */
+    const onx_type **made_types;
+    onxi_constant *made_constants;
+    uint32_t made_type_room, made_constant_room;
+    onxi_dict **tables; /* of the scopes */
+    onxi_constant *constant;
+    uint32_t constant_count, constant_room;
+} onxi_values;
+
+onx_status onxi_values_open(onxi_values *values, onx_doc *doc, onx_arena *scratch);
+void onxi_values_close(onxi_values *values);
+/* NULL when nothing is known. The model is inferred when the first type is asked for. */
+const onx_type *onxi_values_type(onxi_values *values, const onxi_scope *scope, onx_str name);
+/* NULL when it is no constant. */
+const onxi_constant *onxi_values_constant(onxi_values *values, onxi_scope *scope, onx_str name);
+/* Notes what a value is that the pass has made. */
+onx_status onxi_values_note(onxi_values *values, onx_str name, const onx_type *type, const onxi_constant *constant);
+/* The element type of a tensor, or of the tensors of a sequence or optional; ONX_UNDEFINED when not known. */
+int onxi_type_dtype(const onx_type *type);
+/* The rank of a tensor, -1 when not known. */
+int onxi_type_rank(const onx_type *type);
+/* A size that is a number, -1 for others. */
+int64_t onxi_type_dim(const onx_type *type, uint32_t axis);
+/* The constant as an attribute of that type, NULL when it cannot be one. At most 4096 elements but for tensors. */
+const onx_attribute *onxi_constant_attribute(onxi_values *values, onx_arena *arena, const onxi_constant *constant,
+                                             int32_t type);
+
+/* ---- attributes made ---- */
+
+onx_attribute *onxi_attribute_new(onx_arena *arena, const char *name, onx_attribute_type type);
+/* A copy of `from` under another name; what it holds is shared. */
+onx_attribute *onxi_attribute_named(onx_arena *arena, const onx_attribute *from, onx_bytes name);
+
+#endif

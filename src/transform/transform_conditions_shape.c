@@ -1,0 +1,284 @@
+/* transform_conditions_shape.c - conditions of operators that change shapes: padding, slices, splits, resampling. */
+#include "transform/transform_retarget.h"
+
+#include <math.h>
+
+#define WHEN(name) bool onxi_when_##name(onxi_subject *s)
+
+/* ---- Pad ---- */
+
+WHEN(pad_zero)
+{
+    const onx_attribute *value = onxi_subject_given(s, "value");
+    return !value || (value->slot == ONX_SLOT_F && value->f == 0 && !signbit(value->f)) || value->slot == ONX_SLOT_NONE;
+}
+WHEN(pad_value)
+{
+    return onxi_prepare_number(s, "value", "fill");
+}
+WHEN(pad_axes)
+{
+    uint32_t axes, pads;
+    int64_t all[2 * ONX_RANK_MAX] = { 0 };
+    const int rank = onxi_subject_rank(s, 0);
+    const int64_t *axis = onxi_subject_input_ints(s, 3, &axes), *pad = onxi_subject_input_ints(s, 1, &pads);
+    if (rank < 0 || !axis || !pad || pads != 2 * axes || axes > (uint32_t)rank)
+        return false;
+    for (uint32_t i = 0; i < axes; i++) {
+        const int64_t at = axis[i] < 0 ? axis[i] + rank : axis[i];
+        if (at < 0 || at >= rank)
+            return false;
+        all[at] = pad[i];
+        all[at + rank] = pad[axes + i];
+    }
+    return onxi_prepare_ints(s, "all", all, 2 * (uint32_t)rank);
+}
+WHEN(pad_not_wrapped)
+{
+    return !onxi_subject_text_is(s, "mode", "wrap");
+}
+
+/* An entry of a list of a window that may be left out. */
+static int64_t window_entry(onxi_subject *s, const char *name, uint32_t at)
+{
+    uint32_t count;
+    const int64_t *list = onxi_subject_ints(s, name, &count);
+    return list && at < count ? list[at] : onxi_attr_implied(name);
+}
+
+/* Along one axis: is the number of windows, rounded up, the one without those that start behind the data? */
+static bool windows_fit(onxi_subject *s, uint32_t axis, uint32_t axes, int64_t size, int64_t kernel)
+{
+    const int64_t most = INT32_MAX;
+    const int64_t before = window_entry(s, "pads", axis), behind = window_entry(s, "pads", axis + axes);
+    const int64_t stride = window_entry(s, "strides", axis), dilation = window_entry(s, "dilations", axis);
+    if (size < 0 || size > most || before < 0 || before > most || behind < 0 || behind > most || stride < 1 ||
+        stride > most || dilation < 1 || dilation > most || kernel < 1 || kernel > most)
+        return false;
+    const int64_t room = size + before + behind - ((kernel - 1) * dilation + 1);
+    return room < 0 || (room + stride - 1) / stride + 1 <= (size + before + stride - 1) / stride;
+}
+
+WHEN(windows_inside)
+{
+    int64_t up = 0;
+    uint32_t axes, pads;
+    const int64_t *kernel = onxi_subject_ints(s, "kernel_shape", &axes), *pad = onxi_subject_ints(s, "pads", &pads);
+    bool padded = !onxi_subject_text_is(s, "auto_pad", "NOTSET") && onxi_subject_given(s, "auto_pad");
+    if (!onxi_subject_int(s, "ceil_mode", &up) || !up)
+        return !onxi_subject_given(s, "ceil_mode") || !up;
+    for (uint32_t i = 0; i < pads; i++)
+        padded |= pad[i] != 0;
+    const onx_type *type = onxi_subject_type(s, 0);
+    for (uint32_t i = 0; kernel && i < axes; i++) {
+        uint32_t strides;
+        const int64_t *stride = onxi_subject_ints(s, "strides", &strides);
+        const bool wide = stride && i < strides && stride[i] > kernel[i];
+        if ((padded || wide) && !windows_fit(s, i, axes, onxi_type_dim(type, i + 2), kernel[i]))
+            return false;
+    }
+    return kernel != NULL;
+}
+
+/* ---- Reshape, Shape, Slice, Split, Tile, TopK ---- */
+
+/* A size of 0 that the shape asks for is one that older versions take from the input; only empty tensors have it, and
+ * where the shape is computed, it is theirs. */
+WHEN(reshape_plain)
+{
+    uint32_t count;
+    int64_t allow;
+    const int64_t *shape = onxi_subject_input_ints(s, 1, &count);
+    if (!onxi_subject_int(s, "allowzero", &allow))
+        return false;
+    for (uint32_t i = 0; allow && i < count; i++)
+        if (shape && shape[i] == 0)
+            return false;
+    const onx_type *data = onxi_subject_type(s, 0);
+    for (int i = 0; allow && i < onxi_type_rank(data); i++)
+        if (onxi_type_dim(data, (uint32_t)i) == 0)
+            return false;
+    return true;
+}
+WHEN(shape_whole)
+{
+    int64_t start;
+    return onxi_subject_int(s, "start", &start) && start == 0 && !onxi_subject_given(s, "end");
+}
+WHEN(shape_part)
+{
+    int64_t start, end = INT64_MAX;
+    if (!onxi_subject_int(s, "start", &start) || (onxi_subject_given(s, "end") && !onxi_subject_int(s, "end", &end)))
+        return false;
+    return onxi_prepare_ints(s, "first", &start, 1) && onxi_prepare_ints(s, "last", &end, 1);
+}
+WHEN(slice_by_ones)
+{
+    uint32_t count;
+    const int64_t *steps = onxi_subject_has(s, 4) ? onxi_subject_input_ints(s, 4, &count) : NULL;
+    if (onxi_subject_has(s, 4) && !steps)
+        return false;
+    for (uint32_t i = 0; steps && i < count; i++)
+        if (steps[i] != 1)
+            return false;
+    return true;
+}
+WHEN(slice_axes_at_front)
+{
+    uint32_t count;
+    const int64_t *axes = onxi_subject_has(s, 3) ? onxi_subject_input_ints(s, 3, &count) : NULL;
+    if (!onxi_subject_has(s, 3))
+        return true;
+    for (uint32_t i = 0; axes && i < count; i++)
+        if (axes[i] < 0)
+            return false;
+    return axes != NULL;
+}
+WHEN(slice_axes_moved)
+{
+    uint32_t count;
+    int64_t front[ONX_RANK_MAX];
+    const int rank = onxi_subject_rank(s, 0);
+    const int64_t *axes = onxi_subject_input_ints(s, 3, &count);
+    if (rank < 0 || !axes || count > ONX_RANK_MAX)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        front[i] = axes[i] < 0 ? axes[i] + rank : axes[i];
+    return onxi_prepare_ints(s, "front", front, count);
+}
+WHEN(split_counts)
+{
+    return onxi_prepare_int(s, "num_outputs", s->node->output_count);
+}
+/* The size of the axis that is split, -1: not known. */
+static int64_t split_size(onxi_subject *s)
+{
+    int64_t axis;
+    const int rank = onxi_subject_rank(s, 0);
+    if (!onxi_subject_int(s, "axis", &axis) || rank < 0)
+        return -1;
+    axis += axis < 0 ? rank : 0;
+    return axis < 0 || axis >= rank ? -1 : onxi_type_dim(onxi_subject_type(s, 0), (uint32_t)axis);
+}
+WHEN(split_evenly)
+{
+    const int64_t size = split_size(s);
+    return onxi_subject_has(s, 1) || (size >= 0 && s->node->output_count && size % s->node->output_count == 0);
+}
+WHEN(split_in_parts)
+{
+    const int64_t size = split_size(s), count = s->node->output_count;
+    int64_t *parts = count ? ONXI_ARRAY(s->arena, int64_t, (size_t)count) : NULL;
+    if (size < 0 || !parts)
+        return false;
+    const int64_t each = size / count + (size % count != 0);
+    int64_t left = size;
+    for (int64_t i = 0; i < count; i++) {
+        parts[i] = left < each ? left : each;
+        left -= parts[i];
+    }
+    return onxi_prepare_ints(s, "parts", parts, (uint32_t)count);
+}
+WHEN(tile_repeats)
+{
+    uint32_t count;
+    int64_t repeats[ONX_RANK_MAX], tile;
+    const int rank = onxi_subject_rank(s, 0);
+    const int64_t *tiles = onxi_subject_input_ints(s, 1, &count);
+    if (rank < 0 || !tiles || count != 1)
+        return false;
+    tile = tiles[0];
+    const int64_t *axis = onxi_subject_input_ints(s, 2, &count);
+    if (!axis || count != 1 || axis[0] < 0 || axis[0] >= rank)
+        return false;
+    for (int i = 0; i < rank; i++)
+        repeats[i] = i == axis[0] ? tile : 1;
+    return onxi_prepare_ints(s, "repeats", repeats, (uint32_t)rank);
+}
+WHEN(top_k)
+{
+    int64_t k;
+    return onxi_subject_int(s, "k", &k) && onxi_prepare_ints(s, "k_list", &k, 1);
+}
+WHEN(top_largest)
+{
+    int64_t largest;
+    return onxi_subject_int(s, "largest", &largest) && largest;
+}
+WHEN(scatter_known_reduction)
+{
+    return !onxi_subject_text_is(s, "reduction", "max") && !onxi_subject_text_is(s, "reduction", "min");
+}
+
+/* ---- resampling ---- */
+
+WHEN(upsample_scales)
+{
+    const onx_attribute *h = onxi_subject_given(s, "height_scale"), *w = onxi_subject_given(s, "width_scale");
+    if (!h || !w || h->slot != ONX_SLOT_F || w->slot != ONX_SLOT_F)
+        return false;
+    const float scales[4] = { 1, 1, h->f, w->f };
+    return onxi_prepare_floats(s, "scales", scales, 4);
+}
+WHEN(scales_grow)
+{
+    uint32_t count;
+    const float *scales = onxi_subject_input_floats(s, 1, &count);
+    for (uint32_t i = 0; scales && i < count; i++)
+        if (!(scales[i] >= 1))
+            return false;
+    return scales != NULL;
+}
+static bool is_empty(onxi_subject *s, uint32_t input)
+{
+    uint32_t count = 0;
+    return !onxi_subject_has(s, input) || (onxi_subject_input_floats(s, input, &count) && !count);
+}
+WHEN(resize_asymmetric)
+{
+    int64_t exclude;
+    const bool nearest = onxi_subject_text_is(s, "mode", "nearest");
+    return onxi_subject_text_is(s, "coordinate_transformation_mode", "asymmetric") && !is_empty(s, 2) &&
+           !onxi_subject_has(s, 3) && onxi_subject_int(s, "exclude_outside", &exclude) && !exclude &&
+           (onxi_subject_text_is(s, "mode", "linear") || (nearest && onxi_subject_text_is(s, "nearest_mode", "floor")));
+}
+WHEN(resize_scales_only)
+{
+    return !onxi_subject_has(s, 1) && onxi_subject_has(s, 2) && !onxi_subject_has(s, 3);
+}
+WHEN(resize_no_axes)
+{
+    return !onxi_subject_given(s, "axes");
+}
+WHEN(resize_axes)
+{
+    uint32_t axes, count;
+    float all[ONX_RANK_MAX];
+    const int rank = onxi_subject_rank(s, 0);
+    const int64_t *axis = onxi_subject_ints(s, "axes", &axes);
+    const float *scales = onxi_subject_input_floats(s, 2, &count);
+    if (rank < 0 || !axis || !scales || count != axes || onxi_subject_has(s, 3) ||
+        onxi_subject_text_is(s, "coordinate_transformation_mode", "tf_crop_and_resize"))
+        return false;
+    for (int i = 0; i < rank; i++)
+        all[i] = 1;
+    for (uint32_t i = 0; i < axes; i++) {
+        const int64_t at = axis[i] < 0 ? axis[i] + rank : axis[i];
+        if (at < 0 || at >= rank)
+            return false;
+        all[at] = scales[i];
+    }
+    return onxi_prepare_floats(s, "scales_all", all, (uint32_t)rank);
+}
+WHEN(resize_known_mode)
+{
+    return !onxi_subject_text_is(s, "coordinate_transformation_mode", "half_pixel_symmetric");
+}
+WHEN(roi_sets_mode)
+{
+    return onxi_prepare_text(s, "coordinate_transformation_mode", "output_half_pixel");
+}
+WHEN(roi_output_half_pixel)
+{
+    return onxi_subject_text_is(s, "coordinate_transformation_mode", "output_half_pixel");
+}

@@ -1,0 +1,198 @@
+/* transform_convert.c - one node on its way to another version: the steps that lie between, one after the other. */
+#include "transform/transform_retarget.h"
+
+#include <stdio.h>
+
+/* ---- steps ---- */
+
+static const onxi_schema *older_row(const onxi_schema *row)
+{
+    return row[1].name ? &row[1] : NULL;
+}
+
+/* The first row that fits the node and its condition; NULL: none. */
+static onx_status find_step(onxi_retarget *r, onxi_subject *s, int32_t since, onxi_op_id op, const onxi_step **out,
+                            const onx_function **text)
+{
+    *out = NULL;
+    *text = NULL;
+    for (uint16_t i = r->first[op]; i; i = r->next[i - 1]) {
+        const onxi_step *step = &onxi_steps[i - 1];
+        if (step->since != since || step->up != s->up)
+            continue;
+        s->prepared_count = 0;
+        if (step->when && !step->when(s))
+            continue;
+        if (step->kind == ONXI_STEP_TEXT) {
+            ONX_TRY(onxi_retarget_text(r, step, s, text));
+            if (!onxi_retarget_fits(s, *text))
+                continue;
+        }
+        *out = step;
+        return ONX_OK;
+    }
+    return ONX_OK;
+}
+
+static onx_status refuse(onxi_retarget *r, const onx_node *node, const onxi_schema *row, bool up, int32_t since,
+                         const char *why)
+{
+    char hint[96];
+    (void)snprintf(hint, sizeof hint, "version %d is the %s that can", up ? since - 1 : since,
+                   up ? "highest" : "lowest");
+    if (why && *why)
+        return onxi_retarget_fail(r, node, hint, "%s %s: %s", row->name, up ? "cannot be newer" : "cannot be older",
+                                  why);
+    return onxi_retarget_fail(r, node, hint, "%s came with version %d and cannot be said by older operators", row->name,
+                              since);
+}
+
+/* Does the text have a node of the operator, which takes the same types? A constant that is made otherwise does not. */
+static bool keeps_operator(const onxi_step *step, const onx_function *text, const onx_node *node)
+{
+    for (uint32_t i = 0; step->kind == ONXI_STEP_TEXT && node->input_count && i < text->node_count; i++)
+        if (onx_str_equal(onx_view(text->node[i]->op_type), onx_view(node->op_type)))
+            return true;
+    return step->kind != ONXI_STEP_TEXT;
+}
+
+typedef struct state { /* of a node on its way */
+    onxi_scope *scope;
+    onx_node *node;
+    bool own; /* the node is ours */
+    onxi_versioned domain;
+    onxi_op_id op;
+    onxi_versions at;
+    onxi_node_list after; /* casts of what it makes */
+    bool done;            /* other nodes have taken its place, or it goes no further */
+} state;
+
+static onx_status own_state(onxi_retarget *r, state *t)
+{
+    if (t->own)
+        return ONX_OK;
+    t->own = true;
+    return (t->node = onxi_own_node(r, t->node)) ? ONX_OK : ONX_E_MEMORY;
+}
+
+static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, const onxi_schema *to, bool up,
+                            int32_t since, onxi_node_list *out)
+{
+    onxi_subject s = {
+        .r = r, .values = &r->values, .arena = r->arena, .scope = t->scope, .node = t->node, .row = row, .up = up
+    };
+    const onxi_step *step;
+    const onx_function *text;
+    const int64_t reached = up ? since : since - 1;
+    ONX_TRY(find_step(r, &s, since, t->op, &step, &text));
+    t->done = true;
+    if (step && to && step->kind != ONXI_STEP_FAIL && step->kind != ONXI_STEP_BODY &&
+        keeps_operator(step, text, t->node)) {
+        const onxi_lost_type what = onxi_retarget_lost(r, t->scope, t->node, row, to);
+        if (what.constraint) {
+            bool good;
+            ONX_TRY(own_state(r, t));
+            ONX_TRY(onxi_retarget_cast(r, t->scope, t->node, row, what, t->at, out, &t->after, &good));
+            if (!good) {
+                ONX_TRY(onxi_retarget_push(r, out, t->node));
+                char why[96];
+                (void)snprintf(why, sizeof why, "it does not take %s there", onx_dtype_name(what.dtype));
+                return refuse(r, t->node, row, up, since, why);
+            }
+            onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "casts around it");
+            t->done = false; /* once more, with the other type */
+            return ONX_OK;
+        }
+    }
+    if (!step || step->kind == ONXI_STEP_FAIL) {
+        ONX_TRY(onxi_retarget_push(r, out, t->node));
+        return refuse(r, t->node, row, up, since, step ? step->text : to ? "nothing there says the same" : NULL);
+    }
+    if (step->kind == ONXI_STEP_BODY) {
+        ONX_TRY(onxi_retarget_body(r, &s, t->domain, t->at.of[t->domain], &text));
+        if (!text) {
+            ONX_TRY(onxi_retarget_push(r, out, t->node));
+            return refuse(r, t->node, row, up, since, "its body depends on what the caller of a function gives");
+        }
+        onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "replaced by its function body");
+        onxi_versions at = t->at;
+        at.of[ONXI_DEFAULT] = row->body_opset;
+        return onxi_retarget_put(r, &s, text, at, false, ONXI_DEFAULT, out);
+    }
+    if (step->kind == ONXI_STEP_TEXT) {
+        onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, step->text ? step->text : "rewritten");
+        onxi_versions at = t->at;
+        at.of[t->domain] = reached;
+        return onxi_retarget_put(r, &s, text, at, true, t->domain, out);
+    }
+    bool good;
+    ONX_TRY(own_state(r, t));
+    s.node = t->node;
+    ONX_TRY(onxi_retarget_adjust(r, &s, to, step->text, t->node, &good));
+    if (!good)
+        return onxi_retarget_push(r, out, t->node);
+    if (s.prepared_count)
+        onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "attributes set");
+    t->at.of[t->domain] = reached;
+    t->done = false;
+    return ONX_OK;
+}
+
+/* The step that comes next on the way to the target, or 0: there is none. */
+int32_t onxi_retarget_next(const onxi_operator *operator_, const onxi_schema *row, int64_t at, int64_t target,
+                           const onxi_schema **to)
+{
+    *to = NULL;
+    if (target < at) {
+        *to = older_row(row);
+        return row->since > target ? row->since : 0;
+    }
+    int32_t since = 0;
+    for (const onxi_schema *newer = operator_->rows; newer->name && newer->since > at; newer++)
+        if (newer->since <= target) {
+            since = newer->since;
+            *to = newer;
+        }
+    return since;
+}
+
+static onx_status convert_steps(onxi_retarget *r, state *t, onxi_node_list *out)
+{
+    const onxi_operator *operator_ = onxi_operator_of(t->op);
+    const int64_t target = r->target.of[t->domain];
+    while (!t->done) {
+        const int64_t at = t->at.of[t->domain];
+        const onxi_schema *row = onxi_schema_find(onx_str_of(onxi_versioned_domains[t->domain]),
+                                                  onx_view(t->node->op_type), at),
+                          *to;
+        if (!row)
+            return onxi_fail(r->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_retarget_path(r)),
+                             "version %lld of %s has no operator of that name", (long long)at,
+                             onxi_versioned_names[t->domain]);
+        const int32_t since = at == target ? 0 : onxi_retarget_next(operator_, row, at, target, &to);
+        if (!since)
+            return onxi_retarget_push(r, out, t->node);
+        ONX_TRY(take_step(r, t, row, to, target > at, since, out));
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_retarget_convert(onxi_retarget *r, onxi_scope *scope, onx_node *node, onxi_versions at,
+                                 onxi_node_list *out)
+{
+    const onxi_operator *operator_ = onxi_operator_find(onx_view(node->domain), onx_view(node->op_type));
+    const onxi_versioned domain = onxi_versioned_of(onx_view(node->domain));
+    state t = { .scope = scope, .node = node, .domain = domain, .op = onxi_operator_id(operator_), .at = at };
+    if (++r->depth > r->limit)
+        return onxi_fail(r->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_retarget_path(r)),
+                         "nodes are replaced more than %u deep (limit depth)", r->limit);
+    ONX_TRY(onxi_retarget_graphs(r, scope, node, at));
+    if (operator_ && domain < ONXI_VERSIONED_COUNT)
+        ONX_TRY(convert_steps(r, &t, out));
+    else
+        ONX_TRY(onxi_retarget_push(r, out, node));
+    for (uint32_t i = 0; i < t.after.count; i++)
+        ONX_TRY(onxi_retarget_convert(r, scope, t.after.items[i], at, out));
+    r->depth--;
+    return ONX_OK;
+}

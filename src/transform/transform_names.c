@@ -1,0 +1,103 @@
+/* transform_names.c - names that nothing else in the model has. */
+#include "transform/transform.h"
+
+/* ---- the places that hold names ---- */
+
+typedef struct namer {
+    onx_status (*visit)(void *user, onx_bytes *name);
+    void *user;
+} namer;
+
+static onx_status name_list(namer *n, onx_bytes *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (onx_view(list[i]).len)
+            ONX_TRY(n->visit(n->user, &list[i]));
+    return ONX_OK;
+}
+
+static onx_status name_one(namer *n, onx_bytes *name)
+{
+    return onx_view(*name).len ? n->visit(n->user, name) : ONX_OK;
+}
+
+static onx_status name_message(void *user, const onx_visit *at)
+{
+    namer *n = user;
+    const bool in_graph = at->parent && at->parent->kind == ONX_KIND_GRAPH;
+    switch ((int)at->kind) {
+    case ONX_KIND_NODE: {
+        onx_node *node = at->message;
+        ONX_TRY(name_one(n, &node->name));
+        ONX_TRY(name_list(n, node->input, node->input_count));
+        return name_list(n, node->output, node->output_count);
+    }
+    case ONX_KIND_VALUE_INFO:
+        return name_one(n, &((onx_value_info *)at->message)->name);
+    case ONX_KIND_TENSOR: {
+        const bool sparse = at->parent && at->parent->kind == ONX_KIND_SPARSE_TENSOR && at->parent->parent &&
+                            at->parent->parent->kind == ONX_KIND_GRAPH && strcmp(at->field, "values") == 0;
+        return in_graph || sparse ? name_one(n, &((onx_tensor *)at->message)->name) : ONX_OK;
+    }
+    case ONX_KIND_TENSOR_ANNOTATION:
+        return name_one(n, &((onx_tensor_annotation *)at->message)->tensor_name);
+    case ONX_KIND_SHARDING_SPEC:
+        return name_one(n, &((onx_sharding_spec *)at->message)->tensor_name);
+    case ONX_KIND_STRING_STRING_ENTRY: {
+        onx_string_string_entry *entry = at->message;
+        return at->parent && at->parent->kind == ONX_KIND_TENSOR_ANNOTATION ? name_one(n, &entry->value) : ONX_OK;
+    }
+    case ONX_KIND_FUNCTION: {
+        onx_function *f = at->message;
+        ONX_TRY(name_list(n, f->input, f->input_count));
+        return name_list(n, f->output, f->output_count);
+    }
+    default:
+        return ONX_OK;
+    }
+}
+
+onx_status onxi_graph_each_name(onx_ctx *cx, onx_graph *graph, onx_status (*visit)(void *user, onx_bytes *name),
+                                void *user)
+{
+    namer n = { visit, user };
+    return onx_message_walk(cx, ONX_KIND_GRAPH, graph, name_message, &n);
+}
+
+/* ---- new ones ---- */
+
+static onx_status take(void *user, onx_bytes *name)
+{
+    onxi_names *names = user;
+    return onxi_dict_at(&names->taken, onx_view(*name), 2, NULL) ? ONX_OK : ONX_E_MEMORY;
+}
+
+static onx_status open_names(onxi_names *names)
+{
+    namer n = { take, names };
+    names->taken = onxi_dict_in_arena(names->scratch);
+    names->open = true;
+    return onx_message_walk(names->arena->cx, ONX_KIND_MODEL, names->model, name_message, &n);
+}
+
+onx_status onxi_names_make(onxi_names *names, onx_str base, onx_str part, onx_bytes *out)
+{
+    if (!names->open)
+        ONX_TRY(open_names(names));
+    onx_str name = base.len && part.len ? onxi_arena_printf(names->arena, "%.*s_%.*s", ONX_ARG(base), ONX_ARG(part))
+                                        : onxi_arena_printf(names->arena, "%.*s%.*s", ONX_ARG(base), ONX_ARG(part));
+    bool made;
+    onxi_dict_entry *entry = name.len ? onxi_dict_at(&names->taken, name, 2, &made) : NULL;
+    if (!entry)
+        return ONX_E_MEMORY;
+    const onx_str plain = name;
+    while (!made) {
+        const uint32_t number = entry->value++;
+        name = onxi_arena_printf(names->arena, "%.*s_%u", ONX_ARG(plain), number);
+        if (!name.len || !onxi_dict_at(&names->taken, name, 2, &made))
+            return ONX_E_MEMORY;
+        if (!made && !(entry = onxi_dict_find(&names->taken, plain)))
+            return ONX_E_MEMORY;
+    }
+    return onx_arena_refer(names->arena, name, out);
+}

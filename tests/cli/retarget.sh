@@ -1,0 +1,141 @@
+# onx retarget: small models give the same results at other versions of the operator sets, what cannot be said is listed,
+# and what the model says of itself is kept.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+# moves NAME SOURCE TARGET...: the model NAME.onnxtxt gives the same outputs at each target, and back at its own version.
+moves() {
+    name=$1 source=$2
+    shift 2
+    rm -rf before && mkdir before
+    expect 0 "$ONX" run "$name.onnxtxt" --random --seed 5 --output-dir before
+    for target; do
+        expect 0 "$ONX" retarget "$name.onnxtxt" -o there.onnx --opset "$target"
+        expect 0 "$ONX" check --full there.onnx
+        "$ONX" info there.onnx >out
+        says out "ai.onnx $target"
+        rm -rf after && mkdir after
+        expect 0 "$ONX" run there.onnx --random --seed 5 --output-dir after
+        for file in before/*; do
+            expect 0 "$ONX" diff "$file" "after/${file#before/}" --as tensor
+        done
+        expect 0 "$ONX" retarget there.onnx -o back.onnx --opset "$source"
+        expect 0 "$ONX" check --full back.onnx
+    done
+}
+
+cat >old.onnxtxt <<'END'
+<ir_version: 3, opset_import: ["" : 6]>
+g (float[2,3,4] x, float[3] b) => (float[2,3,4] y, float[3,4] s)
+{
+  a = Add <broadcast = 1, axis = 1> (x, b)
+  c = Clip <min = 0.25, max = 0.75> (a)
+  n = Neg (c)
+  m = Sub (n, a)
+  y = Softmax <axis = 1> (m)
+  r = ReduceSum <axes = [0]> (c)
+  s = Squeeze <axes = [0]> (r)
+}
+END
+moves old 6 7 8 9 11 13 18 21 28
+
+cat >shapes.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 18]>
+g (float[2,6,4] x) => (float[2,3,4] p, float[2,3,4] q, float[2,1,6,4] u, float[2,4,4] s, float[4,2] t)
+<int64[1] one = {1}, int64[1] two = {2}, int64[1] last = {-1}, int64[6] pads = {0, 1, 0, 0, 1, 0}>
+{
+  p, q = Split <axis = 1, num_outputs = 2> (x)
+  u = Unsqueeze (x, one)
+  four = Constant <value_ints = [5]> ()
+  s = Slice (x, one, four, one)
+  d = Shape <start = 1> (x)
+  k = ReduceMax <keepdims = 0> (x, one)
+  t = Transpose (k)
+}
+END
+moves shapes 18 12 13 10 17 21 28
+
+cat >bodies.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 20, "my" : 1]>
+g (float[2,3,4] x, float[4] scale) => (float[2,3,4] y, float[2,3,4] z)
+{
+  n = LayerNormalization <axis = -1> (x, scale)
+  y = my.f (n)
+  c = ReduceMax <keepdims = 0> (x)
+  l = Constant <value = float {0.5}> ()
+  w = Greater (c, l)
+  z = If (w) <then_branch = t () => (float[2,3,4] a) { a = HardSwish (x) },
+              else_branch = e () => (float[2,3,4] b) { b = Gelu (x) }>
+}
+<domain: "my", opset_import: ["" : 20]>
+f (v) => (o) { o = Mish (v) }
+END
+rm -rf before after && mkdir before after
+expect 0 "$ONX" run bodies.onnxtxt --random --seed 5 --output-dir before
+for target in 13 17 19 28; do
+    expect 0 "$ONX" retarget bodies.onnxtxt -o there.onnxtxt --opset $target
+    expect 0 "$ONX" check --full there.onnxtxt
+    rm -rf after && mkdir after
+    expect 0 "$ONX" run there.onnxtxt --random --seed 5 --output-dir after
+    for file in before/*; do
+        expect 0 "$ONX" diff "$file" "after/${file#before/}" --as tensor --rtol 1e-5
+    done
+done
+grep -q "Gelu\|Mish" there.onnxtxt || fail "what stays is not kept"
+
+# All that cannot be said is listed, with the version that can, and nothing is written.
+cat >wrong.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 24]>
+g (float[2,6,4] x, int64[1] k) => (v, i, y)
+{
+  v, i = TopK (x, k)
+  y = Mod <fmod = 1> (x, x)
+}
+END
+expect 1 "$ONX" retarget wrong.onnxtxt -o none.onnx --opset 9
+says err "graph.node[0] (TopK): error: TopK cannot be older: the number of elements is not constant"
+says err "graph.node[1] (Mod): error: Mod came with version 10"
+says err "version 10 is the lowest that can"
+[ ! -e none.onnx ] || fail "a model was written"
+expect 0 "$ONX" retarget wrong.onnxtxt -o some.onnx --opset 9 --best-effort
+says err "warning: TopK cannot be older"
+expect 1 "$ONX" retarget wrong.onnxtxt -o none.onnx --opset 29
+says err "version 29 of ai.onnx is not known, only 1 to 28"
+expect 1 "$ONX" retarget wrong.onnxtxt -o none.onnx --opset my=2
+expect 2 "$ONX" retarget wrong.onnxtxt -o none.onnx
+expect 2 "$ONX" retarget wrong.onnxtxt --opset 9
+
+# What is done is said; a dry run does nothing else.
+expect 0 "$ONX" retarget old.onnxtxt --opset 13 --dry-run
+says out "graph.node[0] (Add): Add 6 to 7"
+says out "Softmax 11 to 13"
+expect 0 "$ONX" retarget old.onnxtxt -o there.onnx --opset 13 --explain
+says out "ReduceSum 11 to 13"
+
+# IR versions: raised where the operator set needs it, lowered on request, with initializers among the inputs below 4.
+cat >plain.onnxtxt <<'END'
+<ir_version: 7, opset_import: ["" : 11], producer_name: "p", doc_string: "kept">
+g (float[2] x) => (float[2] y)
+<float[2] w = {1, 2}>
+{ y = Add (x, w) }
+END
+expect 0 "$ONX" retarget plain.onnxtxt -o there.onnxtxt --opset 28
+says there.onnxtxt "ir_version: 13"
+says there.onnxtxt "kept"
+expect 0 "$ONX" retarget plain.onnxtxt -o there.onnxtxt --opset 8 --ir-version 3
+says there.onnxtxt "float[2] w"
+expect 0 "$ONX" check there.onnxtxt
+expect 1 "$ONX" retarget plain.onnxtxt -o none.onnx --opset 13 --ir-version 4
+says err "IR version 4 does not have the version of an operator set"
+
+# ai.onnx.ml.
+cat >labels.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 15, "ai.onnx.ml" : 1]>
+g (int64[3] x) => (string[3] y)
+{ y = ai.onnx.ml.LabelEncoder <classes_strings = ["a", "b"], default_string = "?"> (x) }
+END
+expect 0 "$ONX" retarget labels.onnxtxt -o there.onnxtxt --opset ai.onnx.ml=4
+says there.onnxtxt "keys_int64s"
+expect 0 "$ONX" check --full there.onnxtxt
+expect 0 "$ONX" retarget there.onnxtxt -o back.onnxtxt --opset ai.onnx.ml=1
+says back.onnxtxt "classes_strings"
+done_testing
