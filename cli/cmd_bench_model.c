@@ -64,13 +64,14 @@ static bool add_time(series *s, double seconds)
 }
 
 /* Lets all threads through at once, or sends them home when not all could be made. */
+typedef enum gate_state { GATE_SHUT, GATE_OPEN, GATE_HOME } gate_state;
 typedef struct gate {
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    enum { GATE_SHUT, GATE_OPEN, GATE_HOME } state;
+    gate_state state;
 } gate;
 
-static void move_gate(gate *g, int state)
+static void move_gate(gate *g, gate_state state)
 {
     pthread_mutex_lock(&g->lock);
     g->state = state;

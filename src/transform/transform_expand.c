@@ -160,7 +160,7 @@ static onx_status expand_attribute(expander *e, const onx_attribute *from, onx_a
     const onx_str refers = onx_view(onx_attribute_more(from)->ref_attr_name);
     *out = NULL;
     if (refers.len) {
-        const onx_attribute *value = e->x->argument(e->x->user, refers, onx_attribute_type_of(from));
+        const onx_attribute *value = e->x->argument(e->x->user, refers, (int32_t)onx_attribute_type_of(from));
         if (value && !(*out = onxi_attribute_named(e->x->arena, value, from->name)))
             return ONX_E_MEMORY;
         return ONX_OK;

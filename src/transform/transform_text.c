@@ -44,7 +44,7 @@ bool onxi_retarget_fits(onxi_subject *s, const onx_function *text)
         for (uint32_t k = 0; k < text->node[i]->attribute_count; k++) {
             const onx_attribute *a = text->node[i]->attribute[k];
             const onx_str refers = onx_view(onx_attribute_more(a)->ref_attr_name);
-            if (refers.len && !onxi_subject_argument(s, text, refers, onx_attribute_type_of(a), NULL))
+            if (refers.len && !onxi_subject_argument(s, text, refers, (int32_t)onx_attribute_type_of(a), NULL))
                 return false;
         }
     return true;

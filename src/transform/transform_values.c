@@ -219,7 +219,7 @@ static const onx_attribute *from_tensor(onxi_values *values, onx_arena *arena, c
 /* The value of a node Constant as another attribute, which may refer to a parameter of the function around. */
 static const onx_attribute *from_attribute(onx_arena *arena, const onx_attribute *from, int32_t type)
 {
-    const int32_t has = onx_attribute_type_of(from);
+    const int32_t has = (int32_t)onx_attribute_type_of(from);
     if (has == type)
         return from;
     if (onx_view(onx_attribute_more(from)->ref_attr_name).len)
