@@ -71,6 +71,12 @@ expect 0 "$prefix/bin/onx" --version
 for file in bash-completion/completions/onx zsh/site-functions/_onx fish/vendor_completions.d/onx.fish; do
     [ -f "$prefix/share/$file" ] || fail "no completion in $file"
 done
+# Every page that the README links to is there.
+doc=$(dirname "$(find "$prefix/share/doc" -name README.md -path '*doc/onx/README.md')")
+grep -o '](\([^):#]*\))' "$doc/README.md" | sed 's/](\(.*\))/\1/' | while read -r link; do
+    [ -e "$doc/$link" ] || echo "$link"
+done >dead
+[ ! -s dead ] || fail "the installed README leads to nothing: $(cat dead)"
 [ -f "$prefix/share/man/man3/onx_session_run.3" ] || fail "no man page of the library"
 [ -f "$prefix/share/onx/onx.json" ] || fail "no onx.json"
 for header in "$ONX_SOURCE_DIR"/include/onx/*; do
