@@ -52,6 +52,7 @@ says out "window"
 expect 0 "$ONX" run --library "$plugin" "$smooth" --random --dim N=4
 says out "y  float[4]"
 expect 1 "$ONX" run "$smooth" --random --dim N=4
+expect 0 "$ONX" compare --library "$plugin" "$smooth" "$smooth" --dim N=4
 expect 0 "$ONX" bench --library "$plugin" "$smooth" --seconds 0.01
 # A plugin in the folder that one is in needs no slash, and is not searched for elsewhere.
 cp "$plugin" here.so
