@@ -25,6 +25,20 @@ static unsigned read_isa(void)
     return 0;
 }
 
+/* What --precision asks for; the table of options refuses other words. */
+static unsigned read_precision(const cli_call *call)
+{
+    static const char *const names[] = { [ONX_PRECISION_FULL] = "full",
+                                         [ONX_PRECISION_BF16] = "bf16",
+                                         [ONX_PRECISION_F16] = "f16",
+                                         [ONX_PRECISION_INT8] = "int8-weights" };
+    const char *name = cli_value(call, "precision");
+    for (unsigned i = ONX_PRECISION_FULL; name && i < ONX_PRECISION_END; i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    return ONX_PRECISION_FULL;
+}
+
 bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run)
 {
     const char *kernels = getenv("ONX_KERNELS");
@@ -32,7 +46,8 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
                                       .isa = read_isa(),
                                       .registry = call->registry,
                                       .no_optimize = cli_has(call, "no-optimize"),
-                                      .strict = cli_has(call, "strict") };
+                                      .strict = cli_has(call, "strict"),
+                                      .precision = read_precision(call) };
     *run = (onx_run_options){ 0 };
     if (!cli_number(call, "threads", 0, 1024, threads) || !read_timeout(call, &session->timeout_ns) ||
         !cli_number(call, "max-iterations", 1, UINT64_MAX, &run->iterations))

@@ -20,8 +20,10 @@ bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_option
 #define CLI_OPTION_MAX_ITERATIONS { "max-iterations", 0, "N", NULL, "end a run that enters loop bodies and branches more often" }
 #define CLI_OPTION_STRICT { "strict", 0, NULL, NULL, "refuse models that break the standard, even where what they mean is clear" }
 #define CLI_OPTION_NO_OPTIMIZE { "no-optimize", 0, NULL, NULL, "run the nodes as the model has them, none in place of several" }
+#define CLI_OPTION_PRECISION { "precision", 0, "TYPE", "full|bf16|f16|int8-weights", "what constant weights of products may be held in" }
 /* clang-format on */
 
-int cli_bench_model(cli_call *call); /* `onx bench MODEL` */
+int cli_bench_model(cli_call *call);    /* `onx bench MODEL` */
+int cli_bench_accuracy(cli_call *call); /* with --accuracy */
 
 #endif

@@ -72,11 +72,14 @@ static int bench_codec(cli_call *call)
 
 static int run_bench(cli_call *call)
 {
+    if (cli_has(call, "accuracy"))
+        return cli_bench_accuracy(call);
     return cli_has(call, "codec") ? bench_codec(call) : cli_bench_model(call);
 }
 
 static const cli_option options[] = {
     { "codec", 0, NULL, NULL, "time decoding and encoding of the file, not runs" },
+    { "accuracy", 0, NULL, NULL, "time nothing: tell how far outputs are from those in full precision" },
     CLI_OPTIONS_INPUTS,
     CLI_OPTION_AS,
     { "threads", 0, "N", NULL, "threads to use (1)" },
@@ -86,6 +89,7 @@ static const cli_option options[] = {
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_STRICT,
+    CLI_OPTION_PRECISION,
     { "seconds", 0, "S", NULL, "how long to measure (2)" },
     { "streams", 0, "N", NULL, "run the session N times at once, each with --threads of its own (1)" },
     CLI_OPTIONS_PROFILE,
@@ -107,6 +111,7 @@ const cli_command cmd_bench = {
     .example = "onx bench model.onnx --dim batch=8 --threads 4\n"
                "onx bench model.onnx --streams 4 --seconds 0.5 --json\n"
                "onx bench model.onnx --profile\n"
+               "onx bench model.onnx --precision int8-weights --accuracy\n"
                "onx bench --codec model.onnx --json\n",
     .options = options,
     .run = run_bench,

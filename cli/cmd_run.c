@@ -185,6 +185,7 @@ static const cli_option options_[] = {
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_STRICT,
+    CLI_OPTION_PRECISION,
     CLI_END,
 };
 

@@ -365,6 +365,7 @@ static const cli_option options[] = {
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_STRICT,
+    CLI_OPTION_PRECISION,
     { "rtol", 0, "R", NULL, "relative tolerance of floats (0.001)" },
     { "atol", 0, "A", NULL, "absolute tolerance of floats (1e-7)" },
     { "verbose", 'v', NULL, NULL, "name the cases that pass, too" },

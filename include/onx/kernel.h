@@ -56,6 +56,7 @@ struct onx_prepare {
     bool nonfinite; /* NaN or infinities are on their way, which a row that declined while running has met: what loses
                      * them declines */
     unsigned threads;
+    unsigned precision; /* ONX_PRECISION_* */
     const onx_post_op *post_ops;
     uint32_t post_op_count;
     /* set by the kernel */
@@ -179,6 +180,16 @@ enum {
     ONX_ISA_V3,   /* x86-64-v3: AVX2, FMA */
     ONX_ISA_V4,   /* x86-64-v4: AVX-512 */
     ONX_ISA_END
+};
+
+/* What kernels may hold constant weights of products in, where a caller says so (onx_session_options.precision). They
+ * compute in float all the same. */
+enum {
+    ONX_PRECISION_FULL,
+    ONX_PRECISION_BF16,
+    ONX_PRECISION_F16,
+    ONX_PRECISION_INT8, /* 8 bits, and a factor for each column of a product */
+    ONX_PRECISION_END
 };
 
 #define ONX_DTYPE_BIT(dtype) (UINT32_C(1) << (dtype))

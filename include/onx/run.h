@@ -60,6 +60,9 @@ typedef struct onx_session_options {
     const onx_cancel *cancel; /* ends the making of the session; NULL: nobody does */
     bool strict;              /* refuse models that break the standard, even where what they mean is clear (onx/check.h,
                                * ONX_CHECK_ONE_MEANING); else those run, with a warning */
+    /* ONX_PRECISION_* (onx/kernel.h) that constant weights of MatMul and Gemm may be held in, which costs memory and
+     * time of products with few rows in proportion to the bits; results differ by what the weights lose. */
+    unsigned precision;
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that

@@ -432,6 +432,7 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
     p->operand_count = op->input_count;
     p->nonfinite = e->nonfinite;
     p->threads = e->session->threads;
+    p->precision = e->session->options.precision;
     p->rows = 1;
     p->grain = 1;
     p->overwrite = -1;

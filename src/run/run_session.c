@@ -82,6 +82,8 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     onx_model *model = onx_doc_model(doc);
     if (!model || !model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+    if (options && options->precision >= ONX_PRECISION_END)
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%u is no precision", options->precision);
     /* Nothing unchecked is ever run. Shapes come with the values. */
     static const char *const harmless[] = { "ND-07" }; /* an operator that became deprecated still has a meaning */
     const bool strict = options && options->strict;

@@ -2,8 +2,8 @@
  * that bias, residual and activation are applied to before they are stored. The sum over k runs in one fixed order, so
  * the bits depend on neither blocks nor threads. After Goto and van de Geijn, "Anatomy of High-Performance Matrix
  * Multiplication" (2008). */
+#include "kernel/simd/narrow.h"
 #include "kernel/simd/post.h"
-#include "kernel/simd/tile.h"
 
 /* How many rows are gone through at a time: they stay in the second cache. */
 enum { BLOCK_M = 216 };
@@ -12,8 +12,11 @@ typedef struct product_params {
     uint64_t m, n, k;
     uint64_t panels, m_blocks, chunks, chunk; /* chunk: panels of a piece of work */
     uint64_t m_block;                         /* rows of a block */
-    const float *b;                           /* packed: panel by panel, k rows of PANEL columns; NULL: as it comes */
-    uint32_t rank;                            /* of the batch, where b comes as it is */
+    const float *b;     /* packed: panel by panel, k rows of PANEL columns; NULL: as it comes, or narrow */
+    const char *narrow; /* b in fewer bits: panel by panel, `narrow_step` bytes each; NULL: not so */
+    uint64_t narrow_step;
+    unsigned precision;                                                     /* ONX_PRECISION_* of narrow */
+    uint32_t rank;                                                          /* of the batch, where b comes as it is */
     int64_t dims[ONX_RANK_MAX], a_step[ONX_RANK_MAX], b_step[ONX_RANK_MAX]; /* steps in elements, 0: repeated */
     simd_posts posts;
 } product_params;
@@ -68,6 +71,51 @@ static onx_status pack_b(void *user, const void *elements, uint64_t piece, void 
         pack_panel(q, elements, piece, out);
     else
         pack_rows(q, elements, piece * PIECE_ROWS, out);
+    return ONX_OK;
+}
+
+/* ---- packing in fewer bits ---- */
+
+typedef struct narrow_packing {
+    packing shape;
+    unsigned precision;
+    uint64_t step;
+} narrow_packing;
+
+/* Rows k0 .. k0+count-1 of a panel. */
+static void gather(const packing *q, const char *b, uint64_t panel, uint64_t k0, uint64_t count, float *out)
+{
+    const uint64_t first = panel * PANEL, width = q->n - first < PANEL ? q->n - first : PANEL;
+    const uint64_t row = q->turned ? 1 : q->n, column = q->turned ? q->k : 1;
+    memset(out, 0, count * PANEL * sizeof *out);
+    for (uint64_t k = 0; k < count; k++)
+        for (uint64_t i = 0; i < width; i++)
+            memcpy(&out[k * PANEL + i], b + ((k0 + k) * row + (first + i) * column) * sizeof *out, sizeof *out);
+}
+
+static onx_status pack_narrow(void *user, const void *elements, uint64_t panel, void *out)
+{
+    enum { ROWS = 64 };
+    const narrow_packing *q = user;
+    const uint64_t all = q->shape.k, width = narrow_width(q->precision);
+    float rows[ROWS * PANEL], most[PANEL] = { 0 }, factors[PANEL], to_int8[PANEL] = { 0 };
+    char *to = (char *)out + panel * q->step;
+    for (uint64_t k = 0; q->precision == ONX_PRECISION_INT8 && k < all; k += ROWS) {
+        const uint64_t count = all - k < ROWS ? all - k : ROWS;
+        gather(&q->shape, elements, panel, k, count, rows);
+        for (uint64_t i = 0; i < count * PANEL; i++)
+            most[i % PANEL] = fabsf(rows[i]) > most[i % PANEL] ? fabsf(rows[i]) : most[i % PANEL];
+    }
+    narrow_factors(most, factors, to_int8);
+    memcpy(to, factors, narrow_head(q->precision));
+    to += narrow_head(q->precision);
+    for (uint64_t k = 0; k < all; k += ROWS) {
+        const uint64_t count = all - k < ROWS ? all - k : ROWS;
+        gather(&q->shape, elements, panel, k, count, rows);
+        if (!narrow_pack(q->precision, rows, count * PANEL, to_int8, to))
+            return ONX_E_UNSUPPORTED;
+        to += count * PANEL * width;
+    }
     return ONX_OK;
 }
 
@@ -157,8 +205,13 @@ static void one_row(const product_params *q, const onx_work *work, const operand
         const uint64_t column = p * PANEL, left = q->n - column, pair = p + 1 < p1 ? p + 1 : p;
         const uint64_t width = (pair - p + 1) * PANEL < left ? (pair - p + 1) * PANEL : left;
         uint64_t step[2];
-        const float *b0 = panel_of(q, o, p, &step[0]), *b1 = panel_of(q, o, pair, &step[1]);
-        row_of_two(o->a, b0, step[0], b1, step[1], q->k, two);
+        if (q->narrow) {
+            const char *panels[] = { q->narrow + p * q->narrow_step, q->narrow + pair * q->narrow_step };
+            narrow_row(q->precision, o->a, panels, q->k, two);
+        } else {
+            const float *b0 = panel_of(q, o, p, &step[0]), *b1 = panel_of(q, o, pair, &step[1]);
+            row_of_two(o->a, b0, step[0], b1, step[1], q->k, two);
+        }
         for (uint64_t i = 0; q->posts.count && i < width; i += PANEL)
             finish(q, work, o->row, column + i, 1, width - i < PANEL ? width - i : PANEL, two + i, PANEL);
         memcpy(o->c + column, two, width * sizeof *two);
@@ -181,7 +234,12 @@ static void tile(const product_params *q, const onx_work *work, const operands *
     float edge[TILE_M * PANEL];
     const uint64_t column = panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
     tile_operands t = { .a = o->a + row * q->k + k0, .lda = q->k, .k = kc, .more = k0 > 0 };
-    t.b = panel_of(q, o, panel, &t.ldb) + k0 * t.ldb;
+    if (q->narrow) {
+        t.b = work->thread_workspace;
+        t.ldb = PANEL;
+    } else {
+        t.b = panel_of(q, o, panel, &t.ldb) + k0 * t.ldb;
+    }
     float *c = o->c + row * q->n + column;
     t.c = width == PANEL ? c : edge;
     t.ldc = width == PANEL ? q->n : PANEL;
@@ -197,7 +255,7 @@ static void tile(const product_params *q, const onx_work *work, const operands *
 static operands operands_of(const product_params *q, const onx_work *work, uint64_t batch)
 {
     operands o = { .a = work->inputs[0]->data, .b = q->b, .c = work->outputs[0]->data };
-    if (q->b)
+    if (q->b || q->narrow)
         return o;
     o.b = work->inputs[1]->data;
     o.c += batch * q->m * q->n;
@@ -222,7 +280,9 @@ static void one_panel(const product_params *q, const onx_work *work, const opera
 {
     const uint64_t kc = q->k - k0 < BLOCK_K ? q->k - k0 : BLOCK_K, tiles = (m1 - m0 + TILE_M - 1) / TILE_M;
     uint64_t step = 0, rows, index = 0;
-    const float *next = another ? panel_of(q, o, panel + 1, &step) + k0 * step : NULL;
+    if (q->narrow)
+        narrow_widen(q->precision, q->narrow + panel * q->narrow_step, k0, kc, work->thread_workspace);
+    const float *next = another && !q->narrow ? panel_of(q, o, panel + 1, &step) + k0 * step : NULL;
     for (uint64_t m = m0; m < m1; m += rows) {
         rows = tile_height(m1 - m);
         if (next)
@@ -321,9 +381,44 @@ static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
     return ONX_OK;
 }
 
+/* The weights in the bits that the caller asks for; declines where they do not fit. */
+static onx_status prepare_narrow(onx_prepare *p, product_params *q, bool turned)
+{
+    const uint64_t panels = (q->n + PANEL - 1) / PANEL;
+    narrow_packing b = { .shape = { .n = q->n, .k = q->k, .turned = turned }, .precision = p->precision };
+    uint64_t size;
+    if (!narrow_size(p->precision, q->k, &b.step) || !onxi_mul_u64(panels, b.step, &size))
+        return ONX_E_UNSUPPORTED;
+    const struct {
+        char what[8];
+        uint64_t precision, panel, n, k, turned;
+    } key = { "narrow", p->precision, PANEL, q->n, q->k, turned };
+    const onx_packing job = { .input = 1,
+                              .key = &key,
+                              .key_size = sizeof key,
+                              .size = size,
+                              .pieces = panels,
+                              .unaligned = true,
+                              .in_order = turned,
+                              .make = pack_narrow,
+                              .user = &b };
+    const void *packed;
+    ONX_TRY(p->ops->packed(p, &job, &packed));
+    q->narrow = packed;
+    q->narrow_step = b.step;
+    q->precision = p->precision;
+    p->thread_workspace = BLOCK_K * PANEL * sizeof(float);
+    return cut(p, q, 1);
+}
+
 static onx_status prepare_packed(onx_prepare *p, product_params *q, bool turned)
 {
     uint64_t size;
+    if (p->precision) {
+        const onx_status status = prepare_narrow(p, q, turned);
+        if (status != ONX_E_UNSUPPORTED)
+            return status;
+    }
     const uint64_t panels = (q->n + PANEL - 1) / PANEL;
     if (!onxi_mul_u64(panels * PANEL, q->k, &size) || !onxi_mul_u64(size, sizeof(float), &size))
         return ONX_E_UNSUPPORTED;
