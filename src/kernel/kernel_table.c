@@ -68,7 +68,8 @@
     TABLE(simd_reduce##level)                                                                                          \
     TABLE(simd_rnn##level)                                                                                             \
     TABLE(simd_product##level)                                                                                         \
-    TABLE(simd_quantize##level)
+    TABLE(simd_quantize##level)                                                                                        \
+    TABLE(simd_attention##level)
 #ifdef ONX_WITH_X86_LEVELS
 #define LEVEL_TABLES(TABLE) SIMD_TABLES(TABLE, _base) SIMD_TABLES(TABLE, _v3) SIMD_TABLES(TABLE, _v4)
 #else

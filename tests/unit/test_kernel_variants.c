@@ -668,9 +668,68 @@ static void test_kernel_variants__batches_are_the_same(void **state)
     }
 }
 
+/* Attention with everything that it may be asked for: fewer heads of keys, masks, a past, windows, lengths. */
+static void test_kernel_variants__attention_is_the_same(void **state)
+{
+    static const int64_t lengths[] = { 1, 3, 5, 17, 64, 101, 197 }, sizes[] = { 1, 7, 8, 33, 64, 80 };
+    static writer w;
+    source s = { 7 };
+    (void)state;
+    for (unsigned turn = 0; turn < 120; turn++) {
+        const bool past = below(&s, 3) == 0, lens = !past && below(&s, 4) == 0, boolean = below(&s, 2);
+        const uint32_t masks = below(&s, 4);
+        const int64_t queries = lengths[below(&s, 7)], keys = lengths[below(&s, 7)], size = sizes[below(&s, 6)],
+                      v_size = sizes[below(&s, 6)], before = past ? lengths[below(&s, 5)] : 0, group = 1 + below(&s, 2);
+        onx_value *in[7] = { floats(&s, 4, (int64_t[]){ 2, 2 * group, queries, size }),
+                             floats(&s, 4, (int64_t[]){ 2, 2, keys, size }),
+                             floats(&s, 4, (int64_t[]){ 2, 2, keys, v_size }) };
+        uint32_t count = 3;
+        w.len = 0;
+        add(&w, "<ir_version: 12, opset_import: [\"\" : 25]>\n"
+                "g (float[A, B, C, D] q, float[A, E, F, D] k, float[A, E, F, G] v");
+        if (masks) {
+            const int64_t total = keys + before, dims[] = { masks == 3 ? 1 : 2, 1, masks == 1 ? 1 : queries,
+                                                            below(&s, 4) ? total : (total + 1) / 2 };
+            in[count] = boolean ? tensor(ONX_BOOL, 4, dims) : floats(&s, 4, dims);
+            for (uint64_t i = 0; i < in[count]->count; i++)
+                if (boolean)
+                    ((uint8_t *)in[count]->data)[i] = below(&s, 3) != 0;
+                else if (below(&s, 3) == 0)
+                    ((float *)in[count]->data)[i] = -INFINITY;
+            count++;
+            add(&w, ", %s[H, I, J, K] m", boolean ? "bool" : "float");
+        }
+        if (past) {
+            in[count++] = floats(&s, 4, (int64_t[]){ 2, 2, before, size });
+            in[count++] = floats(&s, 4, (int64_t[]){ 2, 2, before, v_size });
+            add(&w, ", float[A, E, L, D] pk, float[A, E, L, G] pv");
+        }
+        if (lens) {
+            in[count] = tensor(ONX_INT64, 1, (int64_t[]){ 2 });
+            for (int i = 0; i < 2; i++)
+                ((int64_t *)in[count]->data)[i] = below(&s, (uint32_t)keys + 1);
+            count++;
+            add(&w, ", int64[A] n");
+        }
+        add(&w, ") => (float[A, B, C, G] y) {\n y = Attention <is_causal = %u", below(&s, 2));
+        if (below(&s, 3) == 0)
+            add(&w, ", softcap = 1.5");
+        if (below(&s, 3) == 0)
+            add(&w, ", left_window_size = %u, right_window_size = %u", below(&s, 20), below(&s, 20));
+        if (below(&s, 2))
+            add(&w, ", scale = -0.75");
+        add(&w, "> (q, k, v, %s, %s, %s, %s)\n}\n", masks ? "m" : "", past ? "pk" : "", past ? "pv" : "",
+            lens ? "n" : "");
+        compare(&w, "Attention", (const onx_value *const *)in, 100);
+        while (count)
+            onx_value_free(in[--count]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_variants__attention_is_the_same),
         cmocka_unit_test(test_kernel_variants__products_are_the_same),
         cmocka_unit_test(test_kernel_variants__batches_are_the_same),
         cmocka_unit_test(test_kernel_variants__regressors_are_the_same),

@@ -1,25 +1,10 @@
 /* attention.c - Attention: of a tile of queries, the scores with all keys that any of them may see, the mask,
  * softmax, and the mix of the values. Keys and values of the past are read where they lie. */
-#include "kernel/sequence/attention.h"
+#include "kernel/core/attention.h"
 
 #include <math.h>
 
-enum { IN_Q, IN_K, IN_V, IN_MASK, IN_PAST_K, IN_PAST_V, IN_LENGTHS };
-enum { OUT_Y, OUT_K, OUT_V, OUT_SCORES };
 enum { SCORES_RAW, SCORES_CAPPED, SCORES_MASKED, SCORES_SOFTMAX };
-
-typedef struct attention_params {
-    onxi_attention a;
-    uint64_t tiles; /* of queries in a head */
-    double softcap; /* 0: none */
-    bool causal;
-    int64_t left, right; /* windows, -1: none */
-    int64_t mode;        /* which scores are given out */
-    /* the mask: steps in elements, 0 where repeated */
-    int64_t mask_batch, mask_head, mask_row;
-    uint64_t mask_columns; /* further ones are masked */
-    bool mask_repeat;      /* one column for all keys */
-} attention_params;
 
 static onx_value *result(const onx_work *work, uint32_t i)
 {
@@ -34,9 +19,9 @@ static onx_status past_heads(const onx_prepare *p, uint32_t input, const onxi_he
     *out = (onxi_heads){ .dtype = now->dtype, .heads = now->heads, .size = now->size };
     if (!v)
         return ONX_OK;
-    ONX_TRY(onxi_heads_make(p, v, input == IN_PAST_K ? "past_key" : "past_value", 0, out));
+    ONX_TRY(onxi_heads_make(p, v, input == ONXI_ATTENTION_PAST_K ? "past_key" : "past_value", 0, out));
     if (v->rank != 4 || out->dtype != now->dtype || out->heads != now->heads || out->size != now->size ||
-        v->dims[0] != p->inputs[IN_Q]->dims[0])
+        v->dims[0] != p->inputs[ONXI_ATTENTION_Q]->dims[0])
         return onx_prepare_fail(p, ONX_E_INVALID, "input %u does not fit what it goes before", input);
     return ONX_OK;
 }
@@ -49,7 +34,8 @@ static int64_t given_int(const onx_prepare *p, const char *name)
 
 static onx_status prepare_heads(const onx_prepare *p, onxi_attention *a)
 {
-    const onx_value *q = p->inputs[IN_Q], *k = p->inputs[IN_K], *v = p->inputs[IN_V];
+    const onx_value *q = p->inputs[ONXI_ATTENTION_Q], *k = p->inputs[ONXI_ATTENTION_K],
+                    *v = p->inputs[ONXI_ATTENTION_V];
     int64_t kv_heads = given_int(p, "kv_num_heads");
     if (q->rank != k->rank || q->rank != v->rank)
         return onx_prepare_fail(p, ONX_E_INVALID, "query, key and value have the ranks %u, %u and %u", q->rank, k->rank,
@@ -57,12 +43,13 @@ static onx_status prepare_heads(const onx_prepare *p, onxi_attention *a)
     ONX_TRY(onxi_heads_make(p, q, "the query", given_int(p, "q_num_heads"), &a->q));
     ONX_TRY(onxi_heads_make(p, k, "the key", kv_heads, &a->k));
     ONX_TRY(onxi_heads_make(p, v, "the value", kv_heads, &a->v));
-    ONX_TRY(past_heads(p, IN_PAST_K, &a->k, &a->past_k));
-    ONX_TRY(past_heads(p, IN_PAST_V, &a->v, &a->past_v));
+    ONX_TRY(past_heads(p, ONXI_ATTENTION_PAST_K, &a->k, &a->past_k));
+    ONX_TRY(past_heads(p, ONXI_ATTENTION_PAST_V, &a->v, &a->past_v));
     if (q->dims[0] != k->dims[0] || q->dims[0] != v->dims[0])
         return onx_prepare_fail(p, ONX_E_INVALID, "query, key and value have the batch sizes %lld, %lld and %lld",
                                 (long long)q->dims[0], (long long)k->dims[0], (long long)v->dims[0]);
-    if (!onxi_operand(p->input_count, p->inputs, IN_PAST_K) != !onxi_operand(p->input_count, p->inputs, IN_PAST_V) ||
+    if (!onxi_operand(p->input_count, p->inputs, ONXI_ATTENTION_PAST_K) !=
+            !onxi_operand(p->input_count, p->inputs, ONXI_ATTENTION_PAST_V) ||
         a->past_k.length != a->past_v.length)
         return onx_prepare_fail(p, ONX_E_INVALID, "past_key and past_value do not belong together");
     a->batch = (uint64_t)q->dims[0];
@@ -92,9 +79,9 @@ static onx_status prepare_precision(const onx_prepare *p, onxi_attention *a)
 }
 
 /* A mask goes with [batch, heads, queries, keys] from the last axis on. */
-static onx_status prepare_mask(const onx_prepare *p, attention_params *q)
+static onx_status prepare_mask(const onx_prepare *p, onxi_attention_params *q)
 {
-    const onx_value *m = onxi_operand(p->input_count, p->inputs, IN_MASK);
+    const onx_value *m = onxi_operand(p->input_count, p->inputs, ONXI_ATTENTION_MASK);
     const onxi_attention *a = &q->a;
     const uint64_t full[] = { a->batch, a->q.heads, a->q.length };
     int64_t *steps[] = { &q->mask_batch, &q->mask_head, &q->mask_row };
@@ -125,9 +112,20 @@ static int64_t window(const onx_prepare *p, const char *name)
     return size > INT64_MAX / 4 ? INT64_MAX / 4 : size; /* positions stay countable */
 }
 
-static onx_status attention_prepare(onx_prepare *p)
+static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length);
+
+void onxi_attention_cut(onx_prepare *p, onxi_attention_params *q, uint64_t tile_rows)
 {
-    attention_params *q = ONXI_NEW(p->arena, attention_params);
+    q->tile_rows = tile_rows;
+    q->tiles = (q->a.q.length + tile_rows - 1) / tile_rows;
+    if (!q->tiles)
+        q->tiles = 1; /* the present is handed on even so */
+    p->rows = q->a.batch * q->a.q.heads * q->tiles;
+}
+
+onx_status onxi_attention_prepare(onx_prepare *p)
+{
+    onxi_attention_params *q = ONXI_NEW(p->arena, onxi_attention_params);
     if (!q)
         return ONX_E_MEMORY;
     onxi_attention *a = &q->a;
@@ -139,7 +137,7 @@ static onx_status attention_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_LIMIT, "there are too many keys");
     ONX_TRY(onxi_attention_make(p, a, bias));
     ONX_TRY(prepare_mask(p, q));
-    const onx_value *lengths = onxi_operand(p->input_count, p->inputs, IN_LENGTHS);
+    const onx_value *lengths = onxi_operand(p->input_count, p->inputs, ONXI_ATTENTION_LENGTHS);
     if (lengths && (lengths->dtype != ONX_INT64 || lengths->rank != 1 || lengths->count != a->batch))
         return onx_prepare_fail(p, ONX_E_INVALID, "nonpad_kv_seqlen is not [%llu]", (unsigned long long)a->batch);
     q->causal = onx_prepare_int(p, "is_causal") != 0;
@@ -149,19 +147,17 @@ static onx_status attention_prepare(onx_prepare *p)
     q->mode = onx_prepare_int(p, "qk_matmul_output_mode");
     if (q->mode < SCORES_RAW || q->mode > SCORES_SOFTMAX)
         return onx_prepare_fail(p, ONX_E_INVALID, "qk_matmul_output_mode is %lld", (long long)q->mode);
-    q->tiles = (a->q.length + ONXI_ATTENTION_ROWS - 1) / ONXI_ATTENTION_ROWS;
-    if (!q->tiles)
-        q->tiles = 1; /* the present is handed on even so */
+    q->run_tile = run_tile;
+    onxi_attention_cut(p, q, ONXI_ATTENTION_ROWS);
     p->params = q;
-    p->rows = a->batch * a->q.heads * q->tiles;
     p->thread_workspace = a->bytes;
     return ONX_OK;
 }
 
 /* ---- the mask ---- */
 
-/* Which keys a query of a batch entry may see, but for the mask: first .. last - 1. */
-static void visible(const attention_params *q, int64_t length, uint64_t query, uint64_t *first, uint64_t *last)
+void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint64_t query, uint64_t *first,
+                            uint64_t *last)
 {
     int64_t total = (int64_t)q->a.total, past = (int64_t)q->a.past_k.length, from = 0, to = total;
     int64_t offset = past || length < 0 ? past : length - (int64_t)q->a.q.length, at = (int64_t)query + offset;
@@ -190,7 +186,7 @@ static void visible(const attention_params *q, int64_t length, uint64_t query, u
         for (uint64_t i = 0; i < n; i++)                                                                               \
             x[i] = -(T)INFINITY;                                                                                       \
     }                                                                                                                  \
-    static void mask_##sfx(const attention_params *q, const onx_value *mask, int64_t at, T *x, T *bias,                \
+    static void mask_##sfx(const onxi_attention_params *q, const onx_value *mask, int64_t at, T *x, T *bias,           \
                            uint64_t first, uint64_t last)                                                              \
     {                                                                                                                  \
         uint64_t count = q->mask_repeat ? 1 : last < q->mask_columns ? last : q->mask_columns;                         \
@@ -209,7 +205,7 @@ static void visible(const attention_params *q, int64_t length, uint64_t query, u
 MASK(float, f32, f, ONX_FLOAT)
 MASK(double, f64, , ONX_DOUBLE)
 
-static void cap(const attention_params *q, void *row, uint64_t from, uint64_t to)
+static void cap(const onxi_attention_params *q, void *row, uint64_t from, uint64_t to)
 {
     if (q->a.dtype == ONX_DOUBLE)
         cap_f64((double *)row + from, to - from, q->softcap);
@@ -217,7 +213,7 @@ static void cap(const attention_params *q, void *row, uint64_t from, uint64_t to
         cap_f32((float *)row + from, to - from, (float)q->softcap);
 }
 
-static void hide(const attention_params *q, void *row, uint64_t from, uint64_t to)
+static void hide(const onxi_attention_params *q, void *row, uint64_t from, uint64_t to)
 {
     if (from >= to)
         return;
@@ -227,8 +223,8 @@ static void hide(const attention_params *q, void *row, uint64_t from, uint64_t t
         hide_f32((float *)row + from, to - from);
 }
 
-static void apply_mask(const attention_params *q, const onx_value *mask, const onxi_attention_tile *t, uint64_t query,
-                       void *row, uint64_t first, uint64_t last)
+static void apply_mask(const onxi_attention_params *q, const onx_value *mask, const onxi_attention_tile *t,
+                       uint64_t query, void *row, uint64_t first, uint64_t last)
 {
     int64_t at = (int64_t)t->batch * q->mask_batch + (int64_t)t->head * q->mask_head + (int64_t)query * q->mask_row;
     void *bias = t->memory + q->a.extra_at;
@@ -240,7 +236,7 @@ static void apply_mask(const attention_params *q, const onx_value *mask, const o
 
 /* ---- running ---- */
 
-static void give_scores(const attention_params *q, const onxi_attention_tile *t, uint64_t query, const void *row,
+static void give_scores(const onxi_attention_params *q, const onxi_attention_tile *t, uint64_t query, const void *row,
                         onx_value *out, int mode)
 {
     const onxi_attention *a = &q->a;
@@ -252,32 +248,33 @@ static void give_scores(const attention_params *q, const onxi_attention_tile *t,
 }
 
 /* The keys that any query of the tile sees; all of them where scores are given out. */
-static void tile_range(const attention_params *q, int64_t length, bool all, onxi_attention_tile *t)
+static void tile_range(const onxi_attention_params *q, int64_t length, bool all, onxi_attention_tile *t)
 {
     uint64_t first, last;
     t->from = 0;
     t->to = q->a.total;
     if (all)
         return;
-    visible(q, length, t->first, &t->from, &last);
-    visible(q, length, t->first + t->rows - 1, &first, &t->to);
+    onxi_attention_visible(q, length, t->first, &t->from, &last);
+    onxi_attention_visible(q, length, t->first + t->rows - 1, &first, &t->to);
     if (t->from > t->to)
         t->from = t->to;
 }
 
 static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
 {
-    const attention_params *q = work->params;
-    const onx_value *const *in = work->inputs, *mask = onxi_operand(work->prepared->input_count, in, IN_MASK);
-    const onx_value *past_k = onxi_operand(work->prepared->input_count, in, IN_PAST_K),
-                    *past_v = onxi_operand(work->prepared->input_count, in, IN_PAST_V);
-    onx_value *scores = result(work, OUT_SCORES);
+    const onxi_attention_params *q = work->params;
+    const onx_value *const *in = work->inputs,
+                           *mask = onxi_operand(work->prepared->input_count, in, ONXI_ATTENTION_MASK);
+    const onx_value *past_k = onxi_operand(work->prepared->input_count, in, ONXI_ATTENTION_PAST_K),
+                    *past_v = onxi_operand(work->prepared->input_count, in, ONXI_ATTENTION_PAST_V);
+    onx_value *scores = result(work, ONXI_ATTENTION_SCORES);
     tile_range(q, length, scores != NULL, t);
-    onxi_attention_scores(&q->a, t, in[IN_Q], past_k, in[IN_K]);
+    onxi_attention_scores(&q->a, t, in[ONXI_ATTENTION_Q], past_k, in[ONXI_ATTENTION_K]);
     for (uint64_t i = 0; i < t->rows; i++) {
         uint64_t query = t->first + i, first, last;
         char *row = onxi_attention_row(&q->a, t, i);
-        visible(q, length, query, &first, &last);
+        onxi_attention_visible(q, length, query, &first, &last);
         give_scores(q, t, query, row, scores, SCORES_RAW);
         if (q->softcap > 0)
             cap(q, row, t->from, t->to);
@@ -290,8 +287,8 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
         onxi_attention_softmax(&q->a, row + t->from * onxi_element_size(q->a.dtype), t->to - t->from, true);
         give_scores(q, t, query, row, scores, SCORES_SOFTMAX);
     }
-    if (work->outputs[OUT_Y])
-        onxi_attention_mix(&q->a, t, past_v, in[IN_V], work->outputs[OUT_Y]);
+    if (work->outputs[ONXI_ATTENTION_Y])
+        onxi_attention_mix(&q->a, t, past_v, in[ONXI_ATTENTION_V], work->outputs[ONXI_ATTENTION_Y]);
 }
 
 /* Past and new rows of one head, one behind the other. */
@@ -314,11 +311,12 @@ static void give_present(const onxi_attention *a, const onxi_heads *past, const 
     }
 }
 
-static onx_status attention_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_attention_run(onx_work *work, uint64_t first, uint64_t last)
 {
-    const attention_params *q = work->params;
+    const onxi_attention_params *q = work->params;
     const onxi_attention *a = &q->a;
-    const onx_value *const *in = work->inputs, *lengths = onxi_operand(work->prepared->input_count, in, IN_LENGTHS);
+    const onx_value *const *in = work->inputs,
+                           *lengths = onxi_operand(work->prepared->input_count, in, ONXI_ATTENTION_LENGTHS);
     for (uint64_t row = first; row < last; row++) {
         uint64_t tile = row % q->tiles, head = row / q->tiles % a->q.heads, batch = row / q->tiles / a->q.heads;
         int64_t length = lengths ? ((const int64_t *)lengths->data)[batch] : -1;
@@ -326,24 +324,28 @@ static onx_status attention_run(onx_work *work, uint64_t first, uint64_t last)
             return onx_work_fail(work, ONX_E_INVALID, "nonpad_kv_seqlen has the length %lld of %llu keys",
                                  (long long)length, (unsigned long long)a->total);
         if (!tile && head % a->group == 0) {
-            give_present(a, &a->past_k, onxi_operand(work->prepared->input_count, in, IN_PAST_K), &a->k, in[IN_K],
-                         batch, head / a->group, result(work, OUT_K));
-            give_present(a, &a->past_v, onxi_operand(work->prepared->input_count, in, IN_PAST_V), &a->v, in[IN_V],
-                         batch, head / a->group, result(work, OUT_V));
+            give_present(a, &a->past_k, onxi_operand(work->prepared->input_count, in, ONXI_ATTENTION_PAST_K), &a->k,
+                         in[ONXI_ATTENTION_K], batch, head / a->group, result(work, ONXI_ATTENTION_PRESENT_K));
+            give_present(a, &a->past_v, onxi_operand(work->prepared->input_count, in, ONXI_ATTENTION_PAST_V), &a->v,
+                         in[ONXI_ATTENTION_V], batch, head / a->group, result(work, ONXI_ATTENTION_PRESENT_V));
         }
-        uint64_t start = tile * ONXI_ATTENTION_ROWS, left = a->q.length - start;
+        uint64_t start = tile * q->tile_rows, left = a->q.length - start;
         onxi_attention_tile t = { .batch = batch,
                                   .head = head,
                                   .first = start,
-                                  .rows = left < ONXI_ATTENTION_ROWS ? left : ONXI_ATTENTION_ROWS,
+                                  .rows = left < q->tile_rows ? left : q->tile_rows,
                                   .memory = work->thread_workspace };
         if (t.rows)
-            run_tile(work, &t, length);
+            q->run_tile(work, &t, length);
     }
     return ONX_OK;
 }
 
 const onx_kernel onxi_kernels_attention[] = {
-    { .op = "Attention", .since = 23, .dtypes = ONXI_FLOATS, .prepare = attention_prepare, .run = attention_run },
+    { .op = "Attention",
+      .since = 23,
+      .dtypes = ONXI_FLOATS,
+      .prepare = onxi_attention_prepare,
+      .run = onxi_attention_run },
     { 0 },
 };

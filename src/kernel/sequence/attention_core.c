@@ -1,6 +1,6 @@
 /* attention_core.c - the arithmetic of attention for a tile of queries of one head: products with the keys,
  * softmax, and the mix of the values. Keys are taken in blocks where they have to be converted. */
-#include "kernel/sequence/attention.h"
+#include "kernel/core/attention.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* flex_attention.c - FlexAttention: attention whose scores and probabilities go through graphs. Without any,
  * tiles of queries are done one by one as in Attention; with them, all scores are there at once. */
-#include "kernel/sequence/attention.h"
+#include "kernel/core/attention.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* attention.h - what Attention and FlexAttention share: heads wherever they lie, scores, softmax, and the mix of
  * values. Everything is done for a tile of queries of one head at a time, in float or double. */
-#ifndef ONXI_KERNEL_ATTENTION_H
-#define ONXI_KERNEL_ATTENTION_H
+#ifndef ONXI_KERNEL_CORE_ATTENTION_H
+#define ONXI_KERNEL_CORE_ATTENTION_H
 
 #include "kernel/kernel.h"
 
@@ -25,17 +25,56 @@ typedef struct onxi_attention {
     uint64_t query_at, scores_at, result_at, tile_at, extra_at, bytes; /* where things lie in a thread's memory */
 } onxi_attention;
 
-/* A tensor of rank 4 as heads, or of rank 3 with heads side by side. */
-onx_status onxi_heads_make(const onx_prepare *p, const onx_value *v, const char *name, int64_t heads, onxi_heads *out);
-/* Checks q, k, v and the past against each other; the rest of `a` is set by it, but for dtype, precision and scale.
- * `extra` bytes of a thread's memory are for the caller. */
-onx_status onxi_attention_make(const onx_prepare *p, onxi_attention *a, uint64_t extra);
-
 /* A tile of queries: rows first .. first + rows - 1 of a head, and the keys from .. to - 1 that count. */
 typedef struct onxi_attention_tile {
     uint64_t batch, head, first, rows, from, to;
     char *memory;
 } onxi_attention_tile;
+
+/* ---- Attention (attention.c) ---- */
+
+enum {
+    ONXI_ATTENTION_Q,
+    ONXI_ATTENTION_K,
+    ONXI_ATTENTION_V,
+    ONXI_ATTENTION_MASK,
+    ONXI_ATTENTION_PAST_K,
+    ONXI_ATTENTION_PAST_V,
+    ONXI_ATTENTION_LENGTHS
+};
+enum { ONXI_ATTENTION_Y, ONXI_ATTENTION_PRESENT_K, ONXI_ATTENTION_PRESENT_V, ONXI_ATTENTION_SCORES };
+
+typedef struct onxi_attention_params {
+    onxi_attention a;
+    /* Does a tile; `length`: keys of the batch entry that are there, -1: all. */
+    void (*run_tile)(onx_work *work, onxi_attention_tile *t, int64_t length);
+    uint64_t tile_rows; /* queries of a tile */
+    uint64_t tiles;     /* of queries in a head */
+    double softcap;     /* 0: none */
+    bool causal;
+    int64_t left, right; /* windows, -1: none */
+    int64_t mode;        /* which scores are given out */
+    /* the mask: steps in elements, 0 where repeated */
+    int64_t mask_batch, mask_head, mask_row;
+    uint64_t mask_columns; /* further ones are masked */
+    bool mask_repeat;      /* one column for all keys */
+} onxi_attention_params;
+
+/* What all rows of Attention share: tiles of `tile_rows` queries go to `run_tile`. */
+onx_status onxi_attention_prepare(onx_prepare *p);
+void onxi_attention_cut(onx_prepare *p, onxi_attention_params *q, uint64_t tile_rows);
+onx_status onxi_attention_run(onx_work *work, uint64_t first, uint64_t last);
+/* Which keys a query of a batch entry may see, but for the mask: first .. last - 1. */
+void onxi_attention_visible(const onxi_attention_params *q, int64_t length, uint64_t query, uint64_t *first,
+                            uint64_t *last);
+
+/* ---- parts ---- */
+
+/* A tensor of rank 4 as heads, or of rank 3 with heads side by side. */
+onx_status onxi_heads_make(const onx_prepare *p, const onx_value *v, const char *name, int64_t heads, onxi_heads *out);
+/* Checks q, k, v and the past against each other; the rest of `a` is set by it, but for dtype, precision and scale.
+ * `extra` bytes of a thread's memory are for the caller. */
+onx_status onxi_attention_make(const onx_prepare *p, onxi_attention *a, uint64_t extra);
 
 /* The row of scores of a query; `total` elements of a->dtype. */
 static inline void *onxi_attention_row(const onxi_attention *a, const onxi_attention_tile *t, uint64_t row)

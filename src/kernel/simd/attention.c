@@ -1,0 +1,471 @@
+/* attention.c - Attention of floats, block by block of keys, so that scores never lie in memory as a whole. Queries are
+ * in the lanes of vectors: products read keys and values one number at a time, wherever they lie, and the softmax needs
+ * no sums across lanes. After Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et
+ * al., "FlashAttention" (2022). Every query is done by itself, in one order, so that the bits depend on no threads. */
+#include "kernel/core/attention.h"
+#include "kernel/simd/math.h"
+
+/* Rows of a tile of a product and vectors across it; queries that are done together; keys of a block; queries that are
+ * too few for that and are done one by one; queries of a piece of work. */
+enum { TILE_M = ONXI_LANES == 16 ? 12 : 6, TILE_V = 2, WIDE = TILE_V * ONXI_LANES, KEYS = 96, FEW = 4, PIECE = 64 };
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Keys and values that lie alike; steps in elements. */
+typedef struct keys {
+    const float *k, *v;
+    int64_t k_row, k_col, v_row, v_col;
+    uint64_t count;
+} keys;
+
+/* Some queries of one head. */
+typedef struct job {
+    const float *q;
+    float *y;
+    int64_t q_row, q_col, y_row, y_col;
+    uint64_t first, rows; /* queries */
+    uint64_t size, v_size;
+    keys keys[2];     /* the past, and now */
+    float scale, cap; /* cap 0: none */
+    const void *mask; /* of query 0; NULL: none */
+    int64_t mask_row, mask_col;
+    uint64_t mask_columns;
+    bool mask_bool;
+    bool as_nodes;                       /* a mask is added, whatever it is, and a query that sees no key gets NaN */
+    const onxi_attention_params *ranges; /* which keys are visible; NULL: all */
+    int64_t length;
+    uint64_t from, to; /* keys that any of the queries sees */
+    float *memory;
+} job;
+
+/* Floats of a thread's memory. */
+static uint64_t memory_of(uint64_t size, uint64_t v_size)
+{
+    return (size + v_size + 2 * KEYS) * WIDE;
+}
+static float *scores_of(const job *j)
+{
+    return j->memory;
+}
+static float *mask_of(const job *j)
+{
+    return j->memory + KEYS * WIDE;
+}
+static float *query_of(const job *j)
+{
+    return j->memory + 2 * KEYS * WIDE;
+}
+static float *result_of(const job *j)
+{
+    return query_of(j) + j->size * WIDE;
+}
+
+/* ---- products: c (rows x WIDE) = a * b, or c += a * b, of `count` terms ---- */
+
+#define PRODUCT(ROWS)                                                                                                  \
+    static void product_##ROWS(const float *a, int64_t row, int64_t step, const float *restrict b, uint64_t count,     \
+                               float *restrict c, bool more)                                                           \
+    {                                                                                                                  \
+        onxi_vf sum[ROWS][TILE_V];                                                                                     \
+        const float *from[ROWS];                                                                                       \
+        UNROLL                                                                                                         \
+        for (int i = 0; i < ROWS; i++) {                                                                               \
+            from[i] = a + i * row;                                                                                     \
+            UNROLL                                                                                                     \
+            for (int v = 0; v < TILE_V; v++)                                                                           \
+                sum[i][v] = vf_all(0);                                                                                 \
+        }                                                                                                              \
+        int64_t at = 0;                                                                                                \
+        for (uint64_t k = 0; k < count; k++, at += step, b += WIDE) {                                                  \
+            onxi_vf x[TILE_V];                                                                                         \
+            UNROLL                                                                                                     \
+            for (int v = 0; v < TILE_V; v++)                                                                           \
+                x[v] = vf_load(b + v * ONXI_LANES);                                                                    \
+            UNROLL                                                                                                     \
+            for (int i = 0; i < ROWS; i++) {                                                                           \
+                const float by = from[i][at];                                                                          \
+                UNROLL                                                                                                 \
+                for (int v = 0; v < TILE_V; v++)                                                                       \
+                    sum[i][v] += by * x[v];                                                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+        UNROLL                                                                                                         \
+        for (int i = 0; i < ROWS; i++)                                                                                 \
+            UNROLL                                                                                                     \
+        for (int v = 0; v < TILE_V; v++) {                                                                             \
+            float *to = c + i * WIDE + v * ONXI_LANES;                                                                 \
+            vf_store(to, more ? vf_load(to) + sum[i][v] : sum[i][v]);                                                  \
+        }                                                                                                              \
+    }
+#if ONXI_LANES == 16
+PRODUCT(12)
+#endif
+PRODUCT(6)
+PRODUCT(2)
+PRODUCT(1)
+
+static void product(const float *a, int64_t row, int64_t step, uint64_t rows, const float *b, uint64_t count, float *c,
+                    bool more)
+{
+    uint64_t i = 0;
+#if ONXI_LANES == 16
+    for (; i + 12 <= rows; i += 12)
+        product_12(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+#endif
+    for (; i + 6 <= rows; i += 6)
+        product_6(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+    for (; i + 2 <= rows; i += 2)
+        product_2(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+    if (i < rows)
+        product_1(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+}
+
+/* ---- scores: softcap, what is visible, the mask ---- */
+
+static float mask_at(const job *j, uint64_t query, uint64_t key)
+{
+    const int64_t at = (int64_t)query * j->mask_row + (int64_t)key * j->mask_col;
+    if (key >= j->mask_columns)
+        return -INFINITY;
+    if (j->mask_bool)
+        return ((const uint8_t *)j->mask)[at] ? 0.0f : -INFINITY;
+    return ((const float *)j->mask)[at];
+}
+
+/* The mask of queries from `query` on, one per lane, the last one repeated. */
+static const float *mask_block(const job *j, uint64_t query, uint64_t lanes, uint64_t width, uint64_t key, uint64_t n)
+{
+    float *t = mask_of(j);
+    if (!j->mask_row) {
+        for (uint64_t k = 0; k < n; k++) {
+            const float m = mask_at(j, 0, key + k);
+            for (uint64_t i = 0; i < width; i++)
+                t[k * width + i] = m;
+        }
+        return t;
+    }
+    for (uint64_t i = 0; i < width; i++) {
+        const uint64_t lane = i < lanes ? i : lanes - 1;
+        for (uint64_t k = 0; k < n; k++)
+            t[k * width + i] = mask_at(j, query + lane, key + k);
+    }
+    return t;
+}
+
+static onxi_vf masked(const job *j, onxi_vf x, onxi_vf mask)
+{
+    return j->as_nodes ? x + mask : vf_select(mask == -INFINITY, mask, x + mask);
+}
+
+/* Scores of keys from `key` on, `width` queries each, become what the softmax is made of. */
+static void finish_scores(const job *j, uint64_t query, uint64_t lanes, uint64_t width, uint64_t key, uint64_t n,
+                          float *s)
+{
+    const uint64_t count = n * width;
+    for (uint64_t i = 0; i < count; i += ONXI_LANES) {
+        onxi_vf x = vf_load(s + i) * j->scale;
+        if (j->cap > 0)
+            x = j->cap * vf_tanh(x / j->cap);
+        vf_store(s + i, x);
+    }
+    if (j->mask) {
+        const float *m = mask_block(j, query, lanes, width, key, n);
+        for (uint64_t i = 0; i < count; i += ONXI_LANES)
+            vf_store(s + i, masked(j, vf_load(s + i), vf_load(m + i)));
+    }
+    for (uint64_t i = 0; j->ranges && i < lanes; i++) {
+        uint64_t first, last;
+        onxi_attention_visible(j->ranges, j->length, query + i, &first, &last);
+        for (uint64_t k = 0; k < n && key + k < first; k++)
+            s[k * width + i] = -INFINITY;
+        for (uint64_t k = last > key ? last - key : 0; k < n; k++)
+            s[k * width + i] = -INFINITY;
+    }
+}
+
+/* Exponentials in the lanes: `best` and `sum` so far, and what earlier results are multiplied by. */
+static onxi_vf soften(float *s, uint64_t step, uint64_t n, onxi_vf *best, onxi_vf *sum)
+{
+    onxi_vf top = *best, part = vf_all(0);
+    for (uint64_t k = 0; k < n; k++)
+        top = vf_max(vf_load(s + k * step), top);
+    const onxi_vf by = vf_select(top == -INFINITY, vf_all(0), top); /* nothing seen so far */
+    const onxi_vf earlier = vf_exp(*best - by);
+    for (uint64_t k = 0; k < n; k++) {
+        const onxi_vf e = vf_exp(vf_load(s + k * step) - by);
+        vf_store(s + k * step, e);
+        part += e;
+    }
+    *sum = *sum * earlier + part;
+    *best = top;
+    return earlier;
+}
+
+static onxi_vf divisor(const job *j, onxi_vf sum)
+{
+    return vf_select(sum == 0.0f, vf_all(j->as_nodes ? NAN : 0), 1.0f / sum);
+}
+
+/* ---- queries in lanes ---- */
+
+/* The block of a piece of keys that begins with key `at` of all: of which, and how many. */
+static const keys *block_at(const job *j, uint64_t at, uint64_t *within, uint64_t *n)
+{
+    const keys *p = &j->keys[at >= j->keys[0].count];
+    *within = p == j->keys ? at : at - j->keys[0].count;
+    *n = p->count - *within < KEYS ? p->count - *within : KEYS;
+    if (*n > j->to - at)
+        *n = j->to - at;
+    return p;
+}
+
+static void some_queries(const job *j, uint64_t start, uint64_t lanes)
+{
+    const uint64_t query = j->first + start;
+    float *s = scores_of(j), *qt = query_of(j), *y = result_of(j);
+    onxi_vf best[TILE_V], sum[TILE_V];
+    for (int v = 0; v < TILE_V; v++) {
+        best[v] = vf_all(-INFINITY);
+        sum[v] = vf_all(0);
+    }
+    for (uint64_t i = 0; i < WIDE; i++) {
+        const float *from = j->q + (int64_t)(start + (i < lanes ? i : lanes - 1)) * j->q_row;
+        for (uint64_t d = 0; d < j->size; d++)
+            qt[d * WIDE + i] = from[(int64_t)d * j->q_col];
+    }
+    memset(y, 0, j->v_size * WIDE * sizeof *y);
+    for (uint64_t at = j->from, within, n; at < j->to; at += n) {
+        const keys *p = block_at(j, at, &within, &n);
+        product(p->k + (int64_t)within * p->k_row, p->k_row, p->k_col, n, qt, j->size, s, false);
+        finish_scores(j, query, lanes, WIDE, at, n, s);
+        for (int v = 0; v < TILE_V; v++) {
+            const onxi_vf before = best[v], earlier = soften(s + v * ONXI_LANES, WIDE, n, &best[v], &sum[v]);
+            const bool less = at > j->from && vi_any(before != best[v]);
+            for (uint64_t d = 0; less && d < j->v_size; d++) {
+                float *to = y + d * WIDE + v * ONXI_LANES;
+                vf_store(to, vf_load(to) * earlier);
+            }
+        }
+        product(p->v + (int64_t)within * p->v_row, p->v_col, p->v_row, j->v_size, s, n, y, true);
+    }
+    for (int v = 0; v < TILE_V; v++) {
+        const onxi_vf by = divisor(j, sum[v]);
+        for (uint64_t d = 0; d < j->v_size; d++)
+            vf_store(y + d * WIDE + v * ONXI_LANES, vf_load(y + d * WIDE + v * ONXI_LANES) * by);
+    }
+    for (uint64_t i = 0; i < lanes; i++) {
+        float *to = j->y + (int64_t)(start + i) * j->y_row;
+        for (uint64_t d = 0; d < j->v_size; d++)
+            to[(int64_t)d * j->y_col] = y[d * WIDE + i];
+    }
+}
+
+/* ---- one query, at memory speed ---- */
+
+/* The lines of a that are `step` apart, each times b. */
+static void dots(const float *a, int64_t row, int64_t col, uint64_t rows, const float *b, uint64_t n, float *out)
+{
+    const uint64_t whole = col == 1 ? n - n % ONXI_LANES : 0;
+    for (uint64_t i = 0; i < rows; i++, a += row) {
+        onxi_vf sum = vf_all(0), other = vf_all(0);
+        uint64_t d = 0;
+        for (; d + 2 * ONXI_LANES <= whole; d += 2 * ONXI_LANES) {
+            sum += vf_load(a + d) * vf_load(b + d);
+            other += vf_load(a + d + ONXI_LANES) * vf_load(b + d + ONXI_LANES);
+        }
+        for (; d < whole; d += ONXI_LANES)
+            sum += vf_load(a + d) * vf_load(b + d);
+        float total = vf_sum(sum + other);
+        for (; d < n; d++)
+            total += a[(int64_t)d * col] * b[d];
+        out[i] = total;
+    }
+}
+
+/* y += the lines of a, each times its number of p. */
+static void mix(const float *a, int64_t row, int64_t col, uint64_t rows, const float *p, uint64_t n, float *y)
+{
+    enum { AT_ONCE = 8 };
+    uint64_t d = 0;
+    for (; col == 1 && d + AT_ONCE * ONXI_LANES <= n; d += AT_ONCE * ONXI_LANES) {
+        onxi_vf sum[AT_ONCE];
+        UNROLL
+        for (int v = 0; v < AT_ONCE; v++)
+            sum[v] = vf_load(y + d + v * ONXI_LANES);
+        const float *from = a + d;
+        for (uint64_t i = 0; i < rows; i++, from += row)
+            UNROLL
+        for (int v = 0; v < AT_ONCE; v++)
+            sum[v] += p[i] * vf_load(from + v * ONXI_LANES);
+        UNROLL
+        for (int v = 0; v < AT_ONCE; v++)
+            vf_store(y + d + v * ONXI_LANES, sum[v]);
+    }
+    for (; col == 1 && d + ONXI_LANES <= n; d += ONXI_LANES) {
+        onxi_vf sum = vf_load(y + d);
+        const float *from = a + d;
+        for (uint64_t i = 0; i < rows; i++, from += row)
+            sum += p[i] * vf_load(from);
+        vf_store(y + d, sum);
+    }
+    for (; d < n; d++)
+        for (uint64_t i = 0; i < rows; i++)
+            y[d] += p[i] * a[(int64_t)i * row + (int64_t)d * col];
+}
+
+/* Exponentials of a line, as `soften` makes them. */
+static float soften_line(float *s, uint64_t n, float *best, float *sum)
+{
+    for (uint64_t k = n; k % ONXI_LANES; k++)
+        s[k] = -INFINITY;
+    onxi_vf top = vf_all(*best), total = vf_all(0);
+    for (uint64_t k = 0; k < n; k += ONXI_LANES)
+        top = vf_max(vf_load(s + k), top);
+    const float most = vf_greatest(top), by = most == -INFINITY ? 0 : most;
+    const float earlier = vf_exp(vf_all(*best - by))[0];
+    for (uint64_t k = 0; k < n; k += ONXI_LANES) {
+        const onxi_vf e = vf_exp(vf_load(s + k) - by);
+        vf_store(s + k, e);
+        total += e;
+    }
+    *sum = *sum * earlier + vf_sum(total);
+    *best = most;
+    return earlier;
+}
+
+static void one_query(const job *j, uint64_t start)
+{
+    float *s = scores_of(j), *q = query_of(j), *y = result_of(j);
+    float best = -INFINITY, sum = 0;
+    for (uint64_t d = 0; d < j->size; d++)
+        q[d] = j->q[(int64_t)start * j->q_row + (int64_t)d * j->q_col];
+    memset(y, 0, j->v_size * sizeof *y);
+    for (uint64_t at = j->from, within, n; at < j->to; at += n) {
+        const keys *p = block_at(j, at, &within, &n);
+        dots(p->k + (int64_t)within * p->k_row, p->k_row, p->k_col, n, q, j->size, s);
+        for (uint64_t k = n; k % ONXI_LANES; k++)
+            s[k] = 0;
+        finish_scores(j, j->first + start, 1, 1, at, n, s);
+        const float earlier = soften_line(s, n, &best, &sum);
+        for (uint64_t d = 0; at > j->from && d < j->v_size; d++)
+            y[d] *= earlier;
+        mix(p->v + (int64_t)within * p->v_row, p->v_row, p->v_col, n, s, j->v_size, y);
+    }
+    const float by = divisor(j, vf_all(sum))[0];
+    for (uint64_t d = 0; d < j->v_size; d++)
+        j->y[(int64_t)start * j->y_row + (int64_t)d * j->y_col] = y[d] * by;
+}
+
+static void run_job(const job *j)
+{
+    uint64_t i = 0;
+    for (; j->rows - i > FEW; i += j->rows - i < WIDE ? j->rows - i : WIDE)
+        some_queries(j, i, j->rows - i < WIDE ? j->rows - i : WIDE);
+    for (; i < j->rows; i++)
+        one_query(j, i);
+}
+
+/* ---- Attention ---- */
+
+static const float *head_of(const onxi_heads *h, const onx_value *v, uint64_t batch, uint64_t head)
+{
+    return v ? (const float *)v->data + (int64_t)batch * h->batch_step + (int64_t)head * h->head_step : NULL;
+}
+
+static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
+{
+    const onxi_attention_params *q = work->params;
+    const onxi_attention *a = &q->a;
+    const onx_value *in[ONXI_ATTENTION_LENGTHS + 1];
+    const uint64_t head = t->head / a->group;
+    uint64_t first, last;
+    for (uint32_t i = 0; i <= ONXI_ATTENTION_LENGTHS; i++)
+        in[i] = onxi_operand(work->prepared->input_count, work->inputs, i);
+    if (!work->outputs[ONXI_ATTENTION_Y])
+        return;
+    const onx_value *mask = in[ONXI_ATTENTION_MASK];
+    job j = { .q = head_of(&a->q, in[ONXI_ATTENTION_Q], t->batch, t->head) + (int64_t)t->first * a->q.row_step,
+              .q_row = a->q.row_step,
+              .q_col = 1,
+              .y_row = a->y.row_step,
+              .y_col = 1,
+              .first = t->first,
+              .rows = t->rows,
+              .size = a->q.size,
+              .v_size = a->v.size,
+              .scale = (float)a->scale,
+              .cap = q->softcap > 0 ? (float)q->softcap : 0,
+              .ranges = q,
+              .length = length,
+              .memory = (float *)t->memory };
+    j.y = (float *)work->outputs[ONXI_ATTENTION_Y]->data + (int64_t)t->batch * a->y.batch_step +
+          (int64_t)t->head * a->y.head_step + (int64_t)t->first * a->y.row_step;
+    j.keys[0] = (keys){ head_of(&a->past_k, in[ONXI_ATTENTION_PAST_K], t->batch, head),
+                        head_of(&a->past_v, in[ONXI_ATTENTION_PAST_V], t->batch, head),
+                        a->past_k.row_step,
+                        1,
+                        a->past_v.row_step,
+                        1,
+                        a->past_k.length };
+    j.keys[1] = (keys){ head_of(&a->k, in[ONXI_ATTENTION_K], t->batch, head),
+                        head_of(&a->v, in[ONXI_ATTENTION_V], t->batch, head),
+                        a->k.row_step,
+                        1,
+                        a->v.row_step,
+                        1,
+                        a->k.length };
+    if (mask) {
+        const int64_t at = (int64_t)t->batch * q->mask_batch + (int64_t)t->head * q->mask_head;
+        j.mask_bool = mask->dtype == ONX_BOOL;
+        j.mask = (const char *)mask->data + at * (j.mask_bool ? 1 : 4);
+        j.mask_row = q->mask_row;
+        j.mask_col = q->mask_repeat ? 0 : 1;
+        j.mask_columns = q->mask_repeat ? a->total : q->mask_columns;
+    }
+    onxi_attention_visible(q, length, t->first, &j.from, &last);
+    onxi_attention_visible(q, length, t->first + t->rows - 1, &first, &j.to);
+    if (j.from > j.to)
+        j.from = j.to;
+    run_job(&j);
+}
+
+/* What a thread needs, and how much work is worth one. */
+static onx_status settle(onx_prepare *p, uint64_t size, uint64_t v_size, uint64_t total)
+{
+    uint64_t bytes;
+    if (size > UINT32_MAX || v_size > UINT32_MAX || !onxi_mul_u64(memory_of(size, v_size), sizeof(float), &bytes))
+        return ONX_E_UNSUPPORTED;
+    p->thread_workspace = bytes;
+    const double cost = (double)PIECE * (double)total * (double)(size + v_size) + 1;
+    p->grain = cost < 262144 ? (uint64_t)(262144 / cost) + 1 : 1;
+    return ONX_OK;
+}
+
+static onx_status attention_prepare(onx_prepare *p)
+{
+    const onx_value *mask = onxi_operand(p->input_count, p->inputs, ONXI_ATTENTION_MASK);
+    ONX_TRY(onxi_attention_prepare(p));
+    onxi_attention_params *q = p->params;
+    const onxi_attention *a = &q->a;
+    if (a->q.dtype != ONX_FLOAT || a->v.dtype != ONX_FLOAT || a->precision != ONX_FLOAT ||
+        (mask && mask->dtype != ONX_FLOAT && mask->dtype != ONX_BOOL) ||
+        (p->output_count > ONXI_ATTENTION_SCORES && p->outputs[ONXI_ATTENTION_SCORES]))
+        return ONX_E_UNSUPPORTED;
+    q->run_tile = run_tile;
+    onxi_attention_cut(p, q, PIECE);
+    return settle(p, a->q.size, a->v.size, a->total);
+}
+
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_attention)[] = { { .op = "Attention",
+                                                                   .since = 23,
+                                                                   .dtypes = ONXI_F32,
+                                                                   .preference = 1,
+                                                                   .isa = ONXI_LEVEL,
+                                                                   .variant = ONXI_VARIANT,
+                                                                   .prepare = attention_prepare,
+                                                                   .run = onxi_attention_run },
+                                                                 { 0 } };
