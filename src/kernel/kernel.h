@@ -28,6 +28,7 @@ typedef struct onxi_kernel_wanted {
     onxi_op_id op; /* of built-in operators */
     int32_t since;
     const onx_kernel *registered; /* that came with an operator of a registry; NULL: none */
+    bool by_rule;                 /* rows of the domain onx, which models cannot name, count as well */
 } onxi_kernel_wanted;
 /* The rows that may run it, in the order in which they are asked: those of the session's caller, those that came with
  * the operator, the built-in ones. Of each source the newest version that is not above `since` counts, the highest

@@ -205,7 +205,9 @@ static void add_candidate(candidates *c, const onx_kernel *k, int32_t since)
 onx_status onxi_kernel_candidates(const onxi_kernel_index *index, onx_arena *arena, const onxi_kernel_wanted *want,
                                   const onx_kernel *const **out, uint32_t *count_out)
 {
-    const uint32_t first = want->op ? index->first[want->op] : 0, end = want->op ? index->first[want->op + 1] : 0;
+    /* rows of no operator are those of the domain onx */
+    const bool some = want->op || want->by_rule;
+    const uint32_t first = some ? index->first[want->op] : 0, end = some ? index->first[want->op + 1] : 0;
     size_t room = end - first;
     for (const onx_kernel *k = index->own; k && k->op; k++)
         room++;
@@ -226,7 +228,8 @@ onx_status onxi_kernel_candidates(const onxi_kernel_index *index, onx_arena *are
         add_candidate(&c, k, want->since);
     c.start = c.count;
     for (uint32_t i = first; i < end; i++)
-        add_candidate(&c, index->rows[i], want->since);
+        if (want->op || onx_str_is(want->name, index->rows[i]->op))
+            add_candidate(&c, index->rows[i], want->since);
     *out = c.rows;
     *count_out = c.count;
     return ONX_OK;

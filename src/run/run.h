@@ -67,6 +67,17 @@ typedef struct onxi_run_graph_slot {
     bool shared; /* the constant is one of the session that this one is a variant of */
 } onxi_run_graph_slot;
 
+/* What has to hold of the types of a plan for an op that takes the place of others. */
+typedef enum onxi_run_condition_kind {
+    ONXI_RUN_LAST_AXIS, /* `number` is the last axis of the value */
+    ONXI_RUN_SAME_DIMS  /* two values have the same dims */
+} onxi_run_condition_kind;
+typedef struct onxi_run_condition {
+    onxi_run_condition_kind kind;
+    uint32_t slot, other;
+    int64_t number;
+} onxi_run_condition;
+
 typedef struct onxi_run_op {
     const onx_node *node;
     const onxi_run_frame *frame;
@@ -85,7 +96,8 @@ typedef struct onxi_run_op {
     uint32_t guard_end; /* a guard: index after the last op of the body that it stands before; 0: an ordinary op */
     /* Of an op that takes the place of others (run_rewrite.c): those, in order, and the rule. */
     const struct onxi_run_op *parts;
-    uint32_t part_count;
+    const onxi_run_condition *conditions;
+    uint32_t part_count, condition_count;
     const char *rule;
 } onxi_run_op;
 
@@ -222,6 +234,7 @@ onx_status onxi_run_graph_fuse(onxi_run_graph *g);
 typedef struct onxi_run_rule {
     const char *name; /* NULL ends the list */
     onxi_op_id root, needs;
+    const char *where; /* what has to hold of the types: "last AXIS VALUE; same VALUE VALUE" */
     const char *pattern, *replacement;
 } onxi_run_rule;
 extern const onxi_run_rule onxi_run_rules[];
@@ -230,7 +243,8 @@ onx_status onxi_run_graph_rewrite(onxi_run_graph *g);
 /* The same graph with the parts of the refused ops (one flag per op) in their place. */
 onx_status onxi_run_graph_unwritten(const onxi_run_graph *g, const bool *refused, onxi_run_graph **out);
 onx_status onxi_run_graph_count_uses(onxi_run_graph *g);
-/* What op->node means: operator, version, kernels, attributes. `arguments` (or NULL) of the function that it is in. */
+/* What op->node, which takes the place of others, means: operator, version, kernels, attributes. `arguments` (or NULL)
+ * of the function that it is in. */
 onx_status onxi_run_op_mean(onxi_run_session *s, onxi_binder *binder, const onxi_arguments *arguments, onxi_run_op *op);
 /* A constant of the session made from a value that it takes over. */
 onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value);

@@ -415,7 +415,7 @@ static onx_status fold(builder *b, const onxi_run_op *op)
 }
 
 /* The kernels of what a node names. */
-static onx_status note_kernels(onxi_run_session *s, onxi_bound *bound)
+static onx_status note_kernels(onxi_run_session *s, onxi_bound *bound, bool by_rule)
 {
     onxi_run_bound *more = ONXI_NEW(s->arena, onxi_run_bound);
     const onxi_schema *schema = bound->schema;
@@ -430,7 +430,8 @@ static onx_status note_kernels(onxi_run_session *s, onxi_bound *bound)
                                       .name = bound->name,
                                       .op = bound->op,
                                       .since = more->since,
-                                      .registered = schema ? onx_op_kernel(schema) : NULL };
+                                      .registered = schema ? onx_op_kernel(schema) : NULL,
+                                      .by_rule = by_rule && onx_str_is(bound->domain, "onx") };
     return onxi_kernel_candidates(s->kernels, s->arena, &want, &more->kernels, &more->kernel_count);
 }
 
@@ -490,7 +491,7 @@ onx_status onxi_run_op_mean(onxi_run_session *s, onxi_binder *binder, const onxi
     if (!bound)
         return ONX_E_MEMORY;
     if (!bound->more)
-        ONX_TRY(note_kernels(s, bound));
+        ONX_TRY(note_kernels(s, bound, true));
     take_meaning(op, bound);
     return take_attributes(s, arguments, bound, op);
 }
@@ -548,7 +549,7 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     if (bound->kind == ONXI_BOUND_FUNCTION)
         return call_function(b, node, index, bound);
     if (!bound->more)
-        ONX_TRY(note_kernels(s, bound));
+        ONX_TRY(note_kernels(s, bound, false));
     onxi_run_bound *more = bound->more;
     const onx_function *f = bound->schema ? onx_op_body(bound->schema) : NULL;
     if (!more->kernel_count && f) {

@@ -119,8 +119,22 @@ static onx_status types_of(onxi_run_planner *pl, const onxi_run_op *op, bool *dy
     return ONX_OK;
 }
 
-/* An op that takes the place of others has to give the type that they give, and an axis that it takes from them has to
- * be the last one: normalizations go from their axis to the end. Else the parts go in its place. */
+static bool holds(onxi_run_planner *pl, const onxi_run_condition *c)
+{
+    const onx_value *v = onxi_run_plan_value(pl, c->slot);
+    switch (c->kind) {
+    case ONXI_RUN_LAST_AXIS:
+        return v && v->kind == ONX_VALUE_TENSOR && (c->number == -1 || c->number == (int64_t)v->rank - 1);
+    case ONXI_RUN_SAME_DIMS: {
+        const onx_value *u = onxi_run_plan_value(pl, c->other);
+        return v && u && v->kind == ONX_VALUE_TENSOR && onxi_run_same_type(u, v);
+    }
+    }
+    return false;
+}
+
+/* An op that takes the place of others has to give the type that they give, and the conditions of its rule have to
+ * hold. Else the parts go in its place. */
 static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
@@ -129,9 +143,9 @@ static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
         ONX_TRY(types_of(pl, &op->parts[i], &dynamic));
     refused = dynamic;
     if (!refused) {
-        const onx_value wanted = *onxi_run_plan_value(pl, op->outputs[0]), *x = onxi_run_plan_value(pl, op->inputs[0]);
-        const onxi_attr_value *axis = onxi_attrs_get(&op->attrs, "axis", ONX_ATTR_INT);
-        refused = axis && axis->i != -1 && axis->i != (int64_t)x->rank - 1;
+        const onx_value wanted = *onxi_run_plan_value(pl, op->outputs[0]);
+        for (uint32_t i = 0; i < op->condition_count && !refused; i++)
+            refused = !holds(pl, &op->conditions[i]);
         if (!refused) { /* its own rule may refuse what the parts take: that is said nowhere */
             const onxi_diag_mark said = onxi_diag_here(pl->e->cx);
             refused = types_of(pl, op, &dynamic) != ONX_OK || dynamic ||

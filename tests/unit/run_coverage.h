@@ -41,7 +41,9 @@ static inline bool run_claim_of(const onxi_kernel_index *index, onx_arena *arena
     uint32_t count, dtypes = 0;
     bool any = false;
     const onx_kernel *const *rows;
-    onxi_kernel_wanted want = { onx_str_of(onxi_schema_domain(s)), onx_str_of(s->name), ONXI_ID_NONE, s->since, NULL };
+    onxi_kernel_wanted want = { .domain = onx_str_of(onxi_schema_domain(s)),
+                                .name = onx_str_of(s->name),
+                                .since = s->since };
     want.op = onxi_operator_id(onxi_operator_find(want.domain, want.name));
     assert_int_equal(onxi_kernel_candidates(index, arena, &want, &rows, &count), ONX_OK);
     *out = (run_claim){ .schema = s, .port = onx_op_input(s, 0) ? ONX_INPUT(0) : ONX_OUTPUT(0) };

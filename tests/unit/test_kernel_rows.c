@@ -20,6 +20,8 @@ static void test_kernel_rows__are_of_operators(void **state)
     for (const onx_kernel *const *table = onxi_kernel_tables; *table; table++)
         for (const onx_kernel *k = *table; k->op; k++, rows++) {
             const onx_str domain = onx_str_of(k->domain ? k->domain : ""), name = onx_str_of(k->op);
+            if (onx_str_is(domain, "onx") && k->types && k->run) /* of no operator: only rules use it */
+                continue;
             const onxi_schema *schema = onxi_schema_find(domain, name, k->since);
             if (!schema) /* a row may serve from version 1 on what came later */
                 schema = onxi_schema_newest(domain, name);

@@ -22,6 +22,18 @@ typedef struct keys {
     uint64_t count;
 } keys;
 
+/* What is done to scores: a mask of Attention is added or hides keys; nodes add a value, or write a number where a
+ * condition holds or does not. */
+typedef enum change_kind { MASK, MASK_BOOL, ADD, KEEP, HIDE } change_kind;
+typedef struct change {
+    change_kind kind;
+    const void *data; /* of query 0 */
+    int64_t row, col; /* steps, in elements */
+    uint64_t columns; /* further ones are masked */
+    float number;     /* of KEEP and HIDE */
+} change;
+enum { CHANGES_MAX = 4 };
+
 /* Some queries of one head. */
 typedef struct job {
     const float *q;
@@ -31,11 +43,9 @@ typedef struct job {
     uint64_t size, v_size;
     keys keys[2];     /* the past, and now */
     float scale, cap; /* cap 0: none */
-    const void *mask; /* of query 0; NULL: none */
-    int64_t mask_row, mask_col;
-    uint64_t mask_columns;
-    bool mask_bool;
-    bool as_nodes;                       /* a mask is added, whatever it is, and a query that sees no key gets NaN */
+    change changes[CHANGES_MAX];
+    uint32_t change_count;
+    bool as_nodes;                       /* a query that sees no key gets NaN */
     const onxi_attention_params *ranges; /* which keys are visible; NULL: all */
     int64_t length;
     uint64_t from, to; /* keys that any of the queries sees */
@@ -51,7 +61,7 @@ static float *scores_of(const job *j)
 {
     return j->memory;
 }
-static float *mask_of(const job *j)
+static float *changes_of(const job *j)
 {
     return j->memory + KEYS * WIDE;
 }
@@ -124,41 +134,58 @@ static void product(const float *a, int64_t row, int64_t step, uint64_t rows, co
         product_1(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
 }
 
-/* ---- scores: softcap, what is visible, the mask ---- */
+/* ---- scores: softcap, masks, what is visible ---- */
 
-static float mask_at(const job *j, uint64_t query, uint64_t key)
+static float number_at(const change *c, uint64_t query, uint64_t key)
 {
-    const int64_t at = (int64_t)query * j->mask_row + (int64_t)key * j->mask_col;
-    if (key >= j->mask_columns)
+    const int64_t at = (int64_t)query * c->row + (int64_t)key * c->col;
+    if (key >= c->columns)
         return -INFINITY;
-    if (j->mask_bool)
-        return ((const uint8_t *)j->mask)[at] ? 0.0f : -INFINITY;
-    return ((const float *)j->mask)[at];
+    if (c->kind == MASK || c->kind == ADD)
+        return ((const float *)c->data)[at];
+    const bool on = ((const uint8_t *)c->data)[at] != 0;
+    return c->kind == MASK_BOOL ? (on ? 0.0f : -INFINITY) : (on ? 1.0f : 0.0f);
 }
 
-/* The mask of queries from `query` on, one per lane, the last one repeated. */
-static const float *mask_block(const job *j, uint64_t query, uint64_t lanes, uint64_t width, uint64_t key, uint64_t n)
+/* What goes with the scores of queries from `query` on, one per lane, the last one repeated. */
+static const float *change_block(const job *j, const change *c, uint64_t query, uint64_t lanes, uint64_t width,
+                                 uint64_t key, uint64_t n)
 {
-    float *t = mask_of(j);
-    if (!j->mask_row) {
+    float *t = changes_of(j);
+    if (!c->row) {
         for (uint64_t k = 0; k < n; k++) {
-            const float m = mask_at(j, 0, key + k);
+            const float m = number_at(c, 0, key + k);
             for (uint64_t i = 0; i < width; i++)
                 t[k * width + i] = m;
         }
         return t;
     }
     for (uint64_t i = 0; i < width; i++) {
-        const uint64_t lane = i < lanes ? i : lanes - 1;
+        const uint64_t lane = query + (i < lanes ? i : lanes - 1);
+        if (c->kind == ADD && c->col == 1) {
+            const float *from = (const float *)c->data + (int64_t)lane * c->row + (int64_t)key;
+            for (uint64_t k = 0; k < n; k++)
+                t[k * width + i] = from[k];
+            continue;
+        }
         for (uint64_t k = 0; k < n; k++)
-            t[k * width + i] = mask_at(j, query + lane, key + k);
+            t[k * width + i] = number_at(c, lane, key + k);
     }
     return t;
 }
 
-static onxi_vf masked(const job *j, onxi_vf x, onxi_vf mask)
+static onxi_vf changed(const change *c, onxi_vf x, onxi_vf by)
 {
-    return j->as_nodes ? x + mask : vf_select(mask == -INFINITY, mask, x + mask);
+    switch (c->kind) {
+    case ADD:
+        return x + by;
+    case KEEP:
+        return vf_select(by != 0.0f, x, vf_all(c->number));
+    case HIDE:
+        return vf_select(by != 0.0f, vf_all(c->number), x);
+    default:
+        return vf_select(by == -INFINITY, by, x + by);
+    }
 }
 
 /* Scores of keys from `key` on, `width` queries each, become what the softmax is made of. */
@@ -172,10 +199,10 @@ static void finish_scores(const job *j, uint64_t query, uint64_t lanes, uint64_t
             x = j->cap * vf_tanh(x / j->cap);
         vf_store(s + i, x);
     }
-    if (j->mask) {
-        const float *m = mask_block(j, query, lanes, width, key, n);
+    for (uint32_t c = 0; c < j->change_count; c++) {
+        const float *by = change_block(j, &j->changes[c], query, lanes, width, key, n);
         for (uint64_t i = 0; i < count; i += ONXI_LANES)
-            vf_store(s + i, masked(j, vf_load(s + i), vf_load(m + i)));
+            vf_store(s + i, changed(&j->changes[c], vf_load(s + i), vf_load(by + i)));
     }
     for (uint64_t i = 0; j->ranges && i < lanes; i++) {
         uint64_t first, last;
@@ -420,11 +447,12 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
                         a->k.length };
     if (mask) {
         const int64_t at = (int64_t)t->batch * q->mask_batch + (int64_t)t->head * q->mask_head;
-        j.mask_bool = mask->dtype == ONX_BOOL;
-        j.mask = (const char *)mask->data + at * (j.mask_bool ? 1 : 4);
-        j.mask_row = q->mask_row;
-        j.mask_col = q->mask_repeat ? 0 : 1;
-        j.mask_columns = q->mask_repeat ? a->total : q->mask_columns;
+        const bool boolean = mask->dtype == ONX_BOOL;
+        j.changes[j.change_count++] = (change){ .kind = boolean ? MASK_BOOL : MASK,
+                                                .data = (const char *)mask->data + at * (boolean ? 1 : 4),
+                                                .row = q->mask_row,
+                                                .col = q->mask_repeat ? 0 : 1,
+                                                .columns = q->mask_repeat ? a->total : q->mask_columns };
     }
     onxi_attention_visible(q, length, t->first, &j.from, &last);
     onxi_attention_visible(q, length, t->first + t->rows - 1, &first, &j.to);
@@ -460,12 +488,282 @@ static onx_status attention_prepare(onx_prepare *p)
     return settle(p, a->q.size, a->v.size, a->total);
 }
 
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_attention)[] = { { .op = "Attention",
-                                                                   .since = 23,
-                                                                   .dtypes = ONXI_F32,
-                                                                   .preference = 1,
-                                                                   .isa = ONXI_LEVEL,
-                                                                   .variant = ONXI_VARIANT,
-                                                                   .prepare = attention_prepare,
-                                                                   .run = onxi_attention_run },
-                                                                 { 0 } };
+/* ---- attention written out as nodes, which rules put together (run_rules.def) ----
+ * y = q * k, times scale, changed by Where and Add (the second one in a view of other dims), softmax over the last
+ * axis, times v. q is [batch.., queries, size], k [batch.., size, keys], v [batch.., keys, v_size], after each was
+ * transposed by its perm, and y is transposed by y_perm; nothing of that moves an element. */
+
+enum { IN_Q, IN_K, IN_V, IN_MASK, IN_KEEP, IN_HIDE, IN_MORE, IN_SHAPE };
+
+typedef struct operand {
+    uint32_t rank;
+    int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX];
+} operand;
+
+typedef struct nodes_params {
+    uint32_t rank; /* of the batch */
+    int64_t dims[ONX_RANK_MAX];
+    operand q, k, v, y;           /* steps 0 where the batch repeats */
+    operand changes[CHANGES_MAX]; /* likewise; the batch may be divided into other dims */
+    change_kind kinds[CHANGES_MAX];
+    float numbers[CHANGES_MAX];
+    uint8_t from[CHANGES_MAX]; /* inputs */
+    uint32_t change_count;
+    uint64_t batch, tiles, queries, keys, size, v_size;
+    float scale;
+} nodes_params;
+
+/* NULL: there is none. */
+static const onxi_attr_value *perm_of(const onx_prepare *p, const char *name)
+{
+    return onxi_attrs_get(p->attrs, name, ONX_ATTR_INTS);
+}
+
+/* The value as it is after transposing. */
+static bool transposed(const onx_prepare *p, const onx_value *v, const char *perm, operand *out)
+{
+    const onxi_attr_value *a = perm_of(p, perm);
+    int64_t steps[ONX_RANK_MAX];
+    uint64_t seen = 0;
+    if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT || v->rank < 2 || (a && a->count != v->rank))
+        return false;
+    onxi_strides(v, steps);
+    out->rank = v->rank;
+    for (uint32_t d = 0; d < v->rank; d++) {
+        const int64_t from = a ? ((const int64_t *)a->list)[d] : d;
+        if (from < 0 || from >= v->rank || seen & UINT64_C(1) << from)
+            return false;
+        seen |= UINT64_C(1) << from;
+        out->dims[d] = v->dims[from];
+        out->steps[d] = steps[from];
+    }
+    return true;
+}
+
+/* Is repeated over the batch where its dims are 1. */
+static bool repeats(operand *o, uint32_t rank, const int64_t *dims)
+{
+    for (uint32_t d = 0; d < rank; d++) {
+        if (o->dims[d] != 1 && o->dims[d] != dims[d])
+            return false;
+        if (o->dims[d] == 1)
+            o->steps[d] = 0;
+    }
+    return true;
+}
+
+static float number_of(const onx_prepare *p, const char *name, float otherwise)
+{
+    const onxi_attr_value *a = onxi_attrs_get(p->attrs, name, ONX_ATTR_FLOAT);
+    return a ? a->f : otherwise;
+}
+
+/* The dims of scores as such a view has them. */
+static bool read_shape(const onx_value *v, const nodes_params *q, const int64_t *scores, uint32_t *rank, int64_t *full)
+{
+    uint64_t known = 1, total = q->batch * q->queries * q->keys;
+    int open = -1;
+    if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_INT64 || !v->data || v->rank != 1 || v->count < 2 ||
+        v->count > ONX_RANK_MAX)
+        return false;
+    *rank = (uint32_t)v->count;
+    for (uint32_t d = 0; d < *rank; d++) {
+        full[d] = ((const int64_t *)v->data)[d];
+        if (full[d] == 0 && d < q->rank + 2)
+            full[d] = scores[d];
+        if (full[d] == -1 && open < 0)
+            open = (int)d;
+        else if (full[d] < 1 || !onxi_mul_u64(known, (uint64_t)full[d], &known))
+            return false;
+    }
+    if (open >= 0)
+        full[open] = (int64_t)(total / known);
+    return (open >= 0 ? total % known == 0 : total == known) && full[*rank - 1] == (int64_t)q->keys &&
+           full[*rank - 2] == (int64_t)q->queries;
+}
+
+/* Its dims go with [batch.., queries, keys] from the last on. */
+static bool add_change(const onx_prepare *p, nodes_params *q, uint32_t input, change_kind kind, float number)
+{
+    const onx_value *v = onxi_operand(p->input_count, p->inputs, input);
+    const onx_value *shape = input == IN_MORE ? onxi_operand(p->input_count, p->inputs, IN_SHAPE) : NULL;
+    operand *o = &q->changes[q->change_count];
+    int64_t full[ONX_RANK_MAX], steps[ONX_RANK_MAX];
+    if (!v)
+        return true;
+    o->rank = q->rank + 2;
+    onxi_copy_dims(full, q->dims, q->rank);
+    full[q->rank] = (int64_t)q->queries;
+    full[q->rank + 1] = (int64_t)q->keys;
+    if (shape) {
+        int64_t scores[ONX_RANK_MAX];
+        onxi_copy_dims(scores, full, o->rank);
+        if (!read_shape(shape, q, scores, &o->rank, full))
+            return false;
+    }
+    if (v->kind != ONX_VALUE_TENSOR || v->dtype != (kind == ADD ? ONX_FLOAT : ONX_BOOL) || v->rank > o->rank)
+        return false;
+    onxi_strides(v, steps);
+    for (uint32_t d = 0; d < o->rank; d++) {
+        const bool there = d + v->rank >= o->rank;
+        const int64_t dim = there ? v->dims[d + v->rank - o->rank] : 1;
+        if (dim != 1 && dim != full[d])
+            return false;
+        o->dims[d] = full[d];
+        o->steps[d] = dim == 1 ? 0 : steps[d + v->rank - o->rank];
+    }
+    q->kinds[q->change_count] = kind;
+    q->numbers[q->change_count] = number;
+    q->from[q->change_count++] = (uint8_t)input;
+    return true;
+}
+
+/* Everything but y. */
+static bool read_nodes(const onx_prepare *p, nodes_params *q)
+{
+    if (p->input_count < IN_MASK || !transposed(p, p->inputs[IN_Q], "q_perm", &q->q) ||
+        !transposed(p, p->inputs[IN_K], "k_perm", &q->k) || !transposed(p, p->inputs[IN_V], "v_perm", &q->v) ||
+        q->q.rank != q->k.rank || q->q.rank != q->v.rank)
+        return false;
+    q->rank = q->q.rank - 2;
+    q->queries = (uint64_t)q->q.dims[q->rank];
+    q->size = (uint64_t)q->q.dims[q->rank + 1];
+    q->keys = (uint64_t)q->k.dims[q->rank + 1];
+    q->v_size = (uint64_t)q->v.dims[q->rank + 1];
+    if (q->k.dims[q->rank] != (int64_t)q->size || q->v.dims[q->rank] != (int64_t)q->keys || !q->keys || !q->size)
+        return false;
+    q->batch = 1;
+    for (uint32_t d = 0; d < q->rank; d++) {
+        const int64_t k = q->k.dims[d];
+        q->dims[d] = q->q.dims[d] != 1 ? q->q.dims[d] : k; /* v brings no further ones */
+        if (!onxi_mul_u64(q->batch, (uint64_t)q->dims[d], &q->batch))
+            return false;
+    }
+    q->scale = number_of(p, "scale", 1);
+    return repeats(&q->q, q->rank, q->dims) && repeats(&q->k, q->rank, q->dims) && repeats(&q->v, q->rank, q->dims) &&
+           add_change(p, q, IN_KEEP, KEEP, number_of(p, "keep_number", 0)) &&
+           add_change(p, q, IN_HIDE, HIDE, number_of(p, "hide_number", 0)) && add_change(p, q, IN_MASK, ADD, 0) &&
+           add_change(p, q, IN_MORE, ADD, 0);
+}
+
+static onx_status nodes_types(onx_prepare *p)
+{
+    const onxi_attr_value *perm = perm_of(p, "y_perm");
+    nodes_params q = { 0 };
+    int64_t dims[ONX_RANK_MAX], out[ONX_RANK_MAX];
+    if (!read_nodes(p, &q) || (perm && perm->count != q.rank + 2))
+        return ONX_OK; /* no type: it cannot take the place of the nodes */
+    onxi_copy_dims(dims, q.dims, q.rank);
+    dims[q.rank] = (int64_t)q.queries;
+    dims[q.rank + 1] = (int64_t)q.v_size;
+    for (uint32_t d = 0; d < q.rank + 2; d++) {
+        const int64_t from = perm ? ((const int64_t *)perm->list)[d] : d;
+        if (from < 0 || from >= q.rank + 2)
+            return ONX_OK;
+        out[d] = dims[from];
+    }
+    return onx_prepare_output(p, 0, ONX_FLOAT, q.rank + 2, out);
+}
+
+static onx_status nodes_prepare(onx_prepare *p)
+{
+    const onxi_attr_value *perm = perm_of(p, "y_perm");
+    nodes_params *q = ONXI_NEW(p->arena, nodes_params);
+    const onx_value *y = p->outputs[0];
+    int64_t steps[ONX_RANK_MAX];
+    if (!q)
+        return ONX_E_MEMORY;
+    if (!y || !read_nodes(p, q))
+        return ONX_E_UNSUPPORTED;
+    onxi_strides(y, steps);
+    for (uint32_t d = 0; d < y->rank; d++)
+        q->y.steps[perm ? ((const int64_t *)perm->list)[d] : d] = steps[d];
+    q->tiles = (q->queries + PIECE - 1) / PIECE;
+    p->rows = q->batch * q->tiles;
+    p->params = q;
+    return settle(p, q->size, q->v_size, q->keys);
+}
+
+static const float *batch_of(const operand *o, const nodes_params *q, const onx_value *v, const uint64_t *at)
+{
+    const float *from = v->data;
+    for (uint32_t d = 0; d < q->rank; d++)
+        from += (int64_t)at[d] * o->steps[d];
+    return from;
+}
+
+static void run_nodes_tile(onx_work *work, const nodes_params *q, uint64_t batch, uint64_t tile)
+{
+    uint64_t at[ONX_RANK_MAX] = { 0 }, rest = batch;
+    for (uint32_t d = q->rank; d-- > 0; rest /= (uint64_t)q->dims[d])
+        at[d] = rest % (uint64_t)q->dims[d];
+    const uint64_t first = tile * PIECE;
+    const int64_t row = (int64_t)first;
+    const uint32_t r = q->rank;
+    job j = { .q = batch_of(&q->q, q, work->inputs[IN_Q], at) + row * q->q.steps[r],
+              .q_row = q->q.steps[r],
+              .q_col = q->q.steps[r + 1],
+              .y_row = q->y.steps[r],
+              .y_col = q->y.steps[r + 1],
+              .first = first,
+              .rows = q->queries - first < PIECE ? q->queries - first : PIECE,
+              .size = q->size,
+              .v_size = q->v_size,
+              .scale = q->scale,
+              .as_nodes = true,
+              .to = q->keys,
+              .memory = work->thread_workspace };
+    j.y = (float *)(uintptr_t)batch_of(&q->y, q, work->outputs[0], at) + row * j.y_row;
+    j.keys[1] = (keys){ batch_of(&q->k, q, work->inputs[IN_K], at),
+                        batch_of(&q->v, q, work->inputs[IN_V], at),
+                        q->k.steps[r + 1],
+                        q->k.steps[r],
+                        q->v.steps[r],
+                        q->v.steps[r + 1],
+                        q->keys };
+    for (; j.change_count < q->change_count; j.change_count++) {
+        const operand *o = &q->changes[j.change_count];
+        const onx_value *v = work->inputs[q->from[j.change_count]];
+        const uint32_t last = o->rank - 2;
+        int64_t offset = 0;
+        uint64_t left = batch;
+        for (uint32_t d = last; d-- > 0; left /= (uint64_t)o->dims[d])
+            offset += (int64_t)(left % (uint64_t)o->dims[d]) * o->steps[d];
+        j.changes[j.change_count] = (change){ .kind = q->kinds[j.change_count],
+                                              .data = (const char *)v->data + offset * (v->dtype == ONX_BOOL ? 1 : 4),
+                                              .row = o->steps[last],
+                                              .col = o->steps[last + 1],
+                                              .columns = q->keys,
+                                              .number = q->numbers[j.change_count] };
+    }
+    run_job(&j);
+}
+
+static onx_status nodes_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const nodes_params *q = work->params;
+    for (uint64_t i = first; i < last; i++)
+        run_nodes_tile(work, q, i / q->tiles, i % q->tiles);
+    return ONX_OK;
+}
+
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_attention)[] = {
+    { .op = "Attention",
+      .since = 23,
+      .dtypes = ONXI_F32,
+      .preference = 1,
+      .isa = ONXI_LEVEL,
+      .variant = ONXI_VARIANT,
+      .prepare = attention_prepare,
+      .run = onxi_attention_run },
+    { .op = "Attention",
+      .domain = "onx",
+      .since = 1,
+      .dtypes = ONXI_F32,
+      .isa = ONXI_LEVEL,
+      .variant = ONXI_VARIANT,
+      .prepare = nodes_prepare,
+      .run = nodes_run,
+      .types = nodes_types },
+    { 0 },
+};
