@@ -5,6 +5,8 @@
 #include "kernel/core/attention.h"
 #include "kernel/simd/math.h"
 
+#include <math.h>
+
 /* Rows of a tile of a product and vectors across it; queries that are done together; keys of a block; queries that are
  * too few for that and are done one by one; queries of a piece of work. */
 enum { TILE_M = ONXI_LANES == 16 ? 12 : 6, TILE_V = 2, WIDE = TILE_V * ONXI_LANES, KEYS = 96, FEW = 4, PIECE = 64 };
@@ -41,8 +43,8 @@ typedef struct job {
     int64_t q_row, q_col, y_row, y_col;
     uint64_t first, rows; /* queries */
     uint64_t size, v_size;
-    keys keys[2];     /* the past, and now */
-    float scale, cap; /* cap 0: none */
+    keys keys[2];                  /* the past, and now */
+    float query_scale, scale, cap; /* times each query, times each score; cap 0: none */
     change changes[CHANGES_MAX];
     uint32_t change_count;
     bool as_nodes;                       /* a query that sees no key gets NaN */
@@ -262,7 +264,7 @@ static void some_queries(const job *j, uint64_t start, uint64_t lanes)
     for (uint64_t i = 0; i < WIDE; i++) {
         const float *from = j->q + (int64_t)(start + (i < lanes ? i : lanes - 1)) * j->q_row;
         for (uint64_t d = 0; d < j->size; d++)
-            qt[d * WIDE + i] = from[(int64_t)d * j->q_col];
+            qt[d * WIDE + i] = from[(int64_t)d * j->q_col] * j->query_scale;
     }
     memset(y, 0, j->v_size * WIDE * sizeof *y);
     for (uint64_t at = j->from, within, n; at < j->to; at += n) {
@@ -369,7 +371,7 @@ static void one_query(const job *j, uint64_t start)
     float *s = scores_of(j), *q = query_of(j), *y = result_of(j);
     float best = -INFINITY, sum = 0;
     for (uint64_t d = 0; d < j->size; d++)
-        q[d] = j->q[(int64_t)start * j->q_row + (int64_t)d * j->q_col];
+        q[d] = j->q[(int64_t)start * j->q_row + (int64_t)d * j->q_col] * j->query_scale;
     memset(y, 0, j->v_size * sizeof *y);
     for (uint64_t at = j->from, within, n; at < j->to; at += n) {
         const keys *p = block_at(j, at, &within, &n);
@@ -424,7 +426,8 @@ static void run_tile(onx_work *work, onxi_attention_tile *t, int64_t length)
               .rows = t->rows,
               .size = a->q.size,
               .v_size = a->v.size,
-              .scale = (float)a->scale,
+              .query_scale = (float)a->scale, /* as the plain kernel does: it decides what overflows */
+              .scale = 1,
               .cap = q->softcap > 0 ? (float)q->softcap : 0,
               .ranges = q,
               .length = length,
@@ -473,6 +476,9 @@ static onx_status settle(onx_prepare *p, uint64_t size, uint64_t v_size, uint64_
     return ONX_OK;
 }
 
+/* Beyond it ordinary scores overflow, and what they become depends on the order of the additions: the plain kernel's. */
+#define SCALE_MOST 1e15
+
 static onx_status attention_prepare(onx_prepare *p)
 {
     const onx_value *mask = onxi_operand(p->input_count, p->inputs, ONXI_ATTENTION_MASK);
@@ -481,7 +487,8 @@ static onx_status attention_prepare(onx_prepare *p)
     const onxi_attention *a = &q->a;
     if (a->q.dtype != ONX_FLOAT || a->v.dtype != ONX_FLOAT || a->precision != ONX_FLOAT ||
         (mask && mask->dtype != ONX_FLOAT && mask->dtype != ONX_BOOL) ||
-        (p->output_count > ONXI_ATTENTION_SCORES && p->outputs[ONXI_ATTENTION_SCORES]))
+        (p->output_count > ONXI_ATTENTION_SCORES && p->outputs[ONXI_ATTENTION_SCORES]) ||
+        !(fabs(a->scale) <= SCALE_MOST))
         return ONX_E_UNSUPPORTED;
     q->run_tile = run_tile;
     onxi_attention_cut(p, q, PIECE);
@@ -709,6 +716,7 @@ static void run_nodes_tile(onx_work *work, const nodes_params *q, uint64_t batch
               .rows = q->queries - first < PIECE ? q->queries - first : PIECE,
               .size = q->size,
               .v_size = q->v_size,
+              .query_scale = 1,
               .scale = q->scale,
               .as_nodes = true,
               .to = q->keys,
