@@ -1,5 +1,4 @@
 /* Builds a model and saves it: a layer y = Relu(x * w + b). build FILE */
-#include <onx/ffi.h>
 #include <onx/onx.h>
 #include <stdio.h>
 
@@ -16,10 +15,8 @@ int main(int argc, char **argv)
     const int64_t w_dims[] = { 3, 2 }, b_dims[] = { 2 }, x_dims[] = { -1, 3 }, y_dims[] = { -1, 2 };
     onx_graph_add_input(arena, graph, "x", onx_type_new_tensor(arena, ONX_FLOAT, x_dims, 2));
     onx_graph_add_output(arena, graph, "y", onx_type_new_tensor(arena, ONX_FLOAT, y_dims, 2));
-    onx_tensor *weights = onx_tensor_new(arena, ONX_FLOAT, w_dims, 2, w, "w");
-    onx_tensor *bias = onx_tensor_new(arena, ONX_FLOAT, b_dims, 1, b, "b");
-    if (!weights || !bias || onx_field_set_message(arena, ONX_KIND_GRAPH, graph, "initializer", weights) != ONX_OK ||
-        onx_field_set_message(arena, ONX_KIND_GRAPH, graph, "initializer", bias) != ONX_OK)
+    if (!onx_graph_add_initializer(arena, graph, onx_tensor_new(arena, ONX_FLOAT, w_dims, 2, w, "w")) ||
+        !onx_graph_add_initializer(arena, graph, onx_tensor_new(arena, ONX_FLOAT, b_dims, 1, b, "b")))
         return 1;
     onx_node *gemm = onx_graph_add_node(arena, graph, "Gemm", "x w b", "z");
     onx_node *relu = onx_graph_add_node(arena, graph, "Relu", "z", "y");

@@ -26,7 +26,7 @@ extern "C" {
 /* Marks a singular member absent; the caller resets the value where that matters. */
 #define ONX_CLEAR(type, p, field) ((void)((p)->has &= ~(uint32_t)onx_##type##_has_##field))
 
-/* Which message a pointer is. Values are stable within a release only. */
+/* Which message a pointer is. Values stay what they are; messages to come are added at the end. */
 typedef enum onx_kind {
     ONX_KIND_NONE,
 #define MESSAGE(KIND, type, proto) ONX_KIND_##KIND,
@@ -652,6 +652,9 @@ ONX_API ONX_OWN_THREAD onx_value_info *onx_graph_add_input(onx_arena *arena, onx
 /* `type` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_value_info *onx_graph_add_output(onx_arena *arena, onx_graph *graph, const char *name,
                                                             onx_type *type);
+/* Appends a tensor, which has a name and lives as long as the arena, to the initializers; returns it, NULL when out of
+ * memory. */
+ONX_API ONX_OWN_THREAD onx_tensor *onx_graph_add_initializer(onx_arena *arena, onx_graph *graph, onx_tensor *tensor);
 /* A tensor whose raw_data is a copy of `data` (size as onx_dtype_size says). `name` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank,
                                                   const void *data, const char *name);

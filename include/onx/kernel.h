@@ -1,5 +1,5 @@
 /* kernel.h - for extenders: the rows that operators run by. Weaker promise than the rest: it may change between
- * minor releases. See docs/adding_an_operator.md and docs/notes/kernels.md. */
+ * minor releases. See docs/custom_operators.md and docs/notes/kernels.md. */
 #ifndef ONX_KERNEL_H
 #define ONX_KERNEL_H
 

@@ -51,7 +51,8 @@ typedef struct onx_session_options {
     unsigned threads;                 /* 0: as many as there are processors; 1: none are made */
     bool plain;                       /* portable kernels only, no fusing */
     uint64_t memory;                  /* bytes that constants and each run may take; 0: the context's limit */
-    const struct onx_kernel *kernels; /* of operators of your own (onx/kernel.h); asked before the built-in ones */
+    const struct onx_kernel *kernels; /* rows (onx/kernel.h) that are asked before the built-in ones, to take their
+                                       * place; operators of your own have theirs in `registry` */
     const onx_registry *registry; /* operators of your own with shape rules and kernels (onx/op.h), and documents; it
                                    * must outlive the session */
     uint64_t timeout_ns; /* nanoseconds that making the session may take, constants computed included; 0: no limit */

@@ -308,6 +308,20 @@ onx_value_info *onx_graph_add_output(onx_arena *arena, onx_graph *graph, const c
     return fill_value(arena, ONX_ADD(arena, graph, output, VALUE_INFO), name, type);
 }
 
+onx_tensor *onx_graph_add_initializer(onx_arena *arena, onx_graph *graph, onx_tensor *tensor)
+{
+    ONXI_NEED_OR(NULL, arena, NULL);
+    ONXI_NEED_OR(arena->cx, graph, NULL);
+    ONXI_NEED_OR(arena->cx, tensor, NULL);
+    void *list = graph->initializer;
+    onx_tensor **slot =
+        onx_list_insert(arena, &list, &graph->initializer_count, graph->initializer_count, sizeof(void *));
+    if (!slot)
+        return NULL;
+    graph->initializer = list;
+    return *slot = tensor;
+}
+
 onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank, const void *data,
                            const char *name)
 {

@@ -25,12 +25,8 @@ static onx_doc *small_model(void)
     assert_non_null(onx_graph_add_input(arena, g, "c", onx_type_new_tensor(arena, ONX_BOOL, NULL, 0)));
     assert_non_null(onx_graph_add_output(arena, g, "z", onx_type_new_tensor(arena, ONX_FLOAT, NULL, -1)));
     onx_tensor *t = onx_tensor_new(arena, ONX_FLOAT, wshape, 4, w, "w");
-    assert_non_null(t);
-    void *list = g->initializer;
-    onx_tensor **slot = onx_list_insert(arena, &list, &g->initializer_count, 0, sizeof *slot);
-    assert_non_null(slot);
-    g->initializer = list;
-    *slot = t;
+    assert_ptr_equal(onx_graph_add_initializer(arena, g, t), t);
+    assert_int_equal(g->initializer_count, 1);
     onx_node *conv = onx_graph_add_node(arena, g, "Conv", "x w", "conv");
     assert_non_null(onx_node_add_ints(arena, conv, "pads", pads, 4));
     onx_graph_add_node(arena, g, "Relu", "conv", "y");
