@@ -102,6 +102,12 @@ void onxi_dict_free(onxi_dict *dict)
     dict->count = dict->room = 0;
 }
 
+bool onxi_dict_reserve(onxi_dict *dict, uint64_t count)
+{
+    return ONXI_GROW_WHERE(dict->table.cx, dict->table.arena, dict->entries, dict->room, count) &&
+           onxi_table_reserve(&dict->table, count);
+}
+
 static onxi_dict_entry *dict_seek(const onxi_dict *dict, onx_str key, uint32_t hash)
 {
     ONXI_TABLE_EACH (&dict->table, hash, i)

@@ -126,6 +126,8 @@ typedef struct onxi_dict {
 onxi_dict onxi_dict_on_heap(onx_ctx *cx);
 onxi_dict onxi_dict_in_arena(onx_arena *arena);
 void onxi_dict_free(onxi_dict *dict);
+/* Makes room for `count` entries in all, in one piece; false, recorded, when there is none. */
+bool onxi_dict_reserve(onxi_dict *dict, uint64_t count);
 /* NULL when the key is not there. */
 onxi_dict_entry *onxi_dict_find(const onxi_dict *dict, onx_str key);
 /* The entry of the key, made with that value where there is none, and then *made_out (may be NULL) is true. NULL,

@@ -296,6 +296,7 @@ typedef struct onxi_run_env {
     onxi_run_session *session;
     const onxi_run_graph *graph; /* that the ops are of */
     onx_arena *arena;
+    onx_arena *scratch;           /* for what only a call itself needs; NULL: arena */
     struct onxi_run_plan *plan;   /* that is being made, or NULL */
     struct onxi_run_state *state; /* of the run, or NULL while planning */
     const onxi_run_watch *watch;  /* may be NULL */

@@ -4,6 +4,8 @@
 
 /* ---- names ---- */
 
+enum { RECENT = 4 };
+
 /* What a name means where a node stands: names of this graph (or function body), then those of the graph around it. */
 typedef struct builder {
     onxi_run_session *session;
@@ -11,14 +13,21 @@ typedef struct builder {
     struct builder *outer; /* the graph that this subgraph is in; NULL for the main graph and in function bodies */
     onxi_run_op *holder;   /* the op of `outer` that holds this graph */
     const onxi_run_frame *frame;
-    onxi_binder *binder; /* of the graph or body at hand */
-    onxi_dict names;     /* slots by name */
-    onx_arena *arena;    /* scratch */
+    onxi_binder *binder;     /* of the graph or body at hand */
+    onxi_dict names;         /* slots by name */
+    uint32_t recent[RECENT]; /* entries of `names` that were made last, as a ring: most inputs are among them */
+    uint32_t made;
+    onx_arena *arena; /* scratch */
     uint32_t depth;
 } builder;
 
 static uint32_t find_name(const builder *b, onx_str name)
 {
+    for (uint32_t i = 1; i <= RECENT && i <= b->made; i++) {
+        const onxi_dict_entry *entry = &b->names.entries[b->recent[(b->made - i) % RECENT]];
+        if (onx_str_equal(entry->key, name))
+            return entry->value;
+    }
     const onxi_dict_entry *entry = onxi_dict_find(&b->names, name);
     return entry ? entry->value : ONXI_NO_SLOT;
 }
@@ -46,6 +55,7 @@ static onx_status define(builder *b, onx_str name, uint32_t *out)
     if (!added)
         return onxi_fail(b->session->cx, ONX_E_INVALID, ONXI_NOWHERE, "the name \"%.*s\" is defined twice",
                          ONX_ARG(name));
+    b->recent[b->made++ % RECENT] = b->names.count - 1;
     return add_slot(b, name, out);
 }
 
@@ -714,15 +724,17 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     g->given = given;
     g->input_count = graph->input_count;
     g->input_room = graph->input_count + 1u;
-    const uint64_t nodes = graph->node_count; /* most have one output */
-    if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, nodes) ||
-        !ONXI_GROW_IN(s->arena, g->slots, g->slot_room, nodes + graph->input_count + graph->initializer_count))
+    const uint64_t nodes = graph->node_count, names = nodes + graph->input_count + graph->initializer_count;
+    if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, nodes) || /* most have one output */
+        !ONXI_GROW_IN(s->arena, g->slots, g->slot_room, names))
         return ONX_E_MEMORY;
     builder b = { .session = s, .g = g, .outer = outer, .holder = holder, .frame = frame, .depth = depth };
     b.binder = outer ? outer->binder : s->binder;
     ONX_TRY(onx_arena_new(s->cx, &b.arena));
     b.names = onxi_dict_in_arena(b.arena);
-    onx_status status = add_initializers(&b, graph, given);
+    onx_status status = onxi_dict_reserve(&b.names, names) ? ONX_OK : ONX_E_MEMORY;
+    if (status == ONX_OK)
+        status = add_initializers(&b, graph, given);
     if (status == ONX_OK)
         status = build_nodes(&b, graph->node, graph->node_count);
     if (status == ONX_OK)

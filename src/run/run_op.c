@@ -270,6 +270,11 @@ static onx_status settle(onxi_run_env *e, const onxi_run_op *op, uint32_t output
     v->dims = t->dims;
     v->count = count;
     v->size = size;
+    if (!e->scratch) /* where the rule made them */
+        return ONX_OK;
+    if (!(v->dims = onxi_arena_get(e->arena, (t->rank ? t->rank : 1) * sizeof *v->dims)))
+        return ONX_E_MEMORY;
+    onxi_copy_dims(v->dims, t->dims, t->rank);
     return ONX_OK;
 }
 
@@ -295,21 +300,22 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
         return types_by_kernel(e, op, inputs, outputs);
     if (op->graph_count)
         return ONX_OK;
+    onx_arena *scratch = e->scratch ? e->scratch : e->arena;
     typing t = { .exec = e, .op = op, .inputs = inputs };
-    const onxi_type **in = (const onxi_type **)ONXI_ARRAY(e->arena, void *, op->input_count + 1u);
-    onxi_type *out = ONXI_ARRAY(e->arena, onxi_type, op->output_count + 1u);
-    onxi_known_ints *values = ONXI_ARRAY(e->arena, onxi_known_ints, op->output_count + 1u);
+    const onxi_type **in = (const onxi_type **)ONXI_ARRAY(scratch, void *, op->input_count + 1u);
+    onxi_type *out = ONXI_ARRAY(scratch, onxi_type, op->output_count + 1u);
+    onxi_known_ints *values = ONXI_ARRAY(scratch, onxi_known_ints, op->output_count + 1u);
     if (!in || !out || !values)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->input_count; i++)
-        if (inputs[i] && !(in[i] = type_of(e->arena, inputs[i])))
+        if (inputs[i] && !(in[i] = type_of(scratch, inputs[i])))
             return ONX_E_MEMORY;
     t.call = (onxi_call){ .schema = op->schema,
                           .op = op->id,
                           .node = op->node,
                           .attrs = &op->attrs,
                           .opset = op->since,
-                          .arena = e->arena,
+                          .arena = scratch,
                           .input_count = op->input_count,
                           .output_count = op->output_count,
                           .inputs = in,
@@ -418,6 +424,8 @@ void onxi_run_op_describe(onxi_run_env *e, const onxi_run_op *op, onx_prepare *p
     engine *en = ONXI_NEW(e->arena, engine);
     if (en)
         *en = (engine){ .exec = *e, .op = op };
+    if (en)
+        en->exec.scratch = NULL; /* it outlives that */
     p->cx = e->cx;
     p->arena = e->arena;
     p->node = op->node;

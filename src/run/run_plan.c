@@ -4,6 +4,15 @@
 
 #define FOLD_MAX 65536 /* bytes of results that are worth computing while planning */
 
+/* Once in a while what was only needed while planning an op is forgotten, so that memory already touched serves again.
+ */
+static void tidy(const onxi_run_planner *pl, uint32_t op)
+{
+    enum { OPS = 64 };
+    if (op % OPS == OPS - 1)
+        onxi_arena_reset(pl->e->scratch);
+}
+
 /* ---- types ---- */
 
 static onx_status start_slots(onxi_run_planner *pl, const onx_value *const *inputs)
@@ -105,8 +114,8 @@ static onx_status types_of(onxi_run_planner *pl, const onxi_run_op *op, bool *dy
     }
     if (*dynamic)
         return ONX_OK;
-    const onx_value **in = (const onx_value **)ONXI_ARRAY(pl->plan->arena, void *, op->input_count + 1u);
-    onx_value **out = (onx_value **)ONXI_ARRAY(pl->plan->arena, void *, op->output_count + 1u);
+    const onx_value **in = (const onx_value **)ONXI_ARRAY(pl->e->scratch, void *, op->input_count + 1u);
+    onx_value **out = (onx_value **)ONXI_ARRAY(pl->e->scratch, void *, op->output_count + 1u);
     if (!in || !out)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->input_count; i++)
@@ -244,9 +253,23 @@ static void claim_chain(onxi_run_planner *pl, uint32_t head)
         pl->head[last] = head;
     }
 }
+/* Room for the steps in one piece: lists that grow leave their former places behind. */
+static onx_status reserve_steps(onxi_run_planner *pl)
+{
+    onxi_run_plan *plan = pl->plan;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < pl->g->op_count; i++)
+        count += pl->dynamic[i] || !pl->claimed[i] || pl->head[i] != ONXI_NO_SLOT;
+    return ONXI_GROW_IN(plan->arena, plan->steps, plan->step_room, count) &&
+                   ONXI_GROW_IN(plan->arena, plan->storages, plan->storage_room, count)
+               ? ONX_OK
+               : ONX_E_MEMORY;
+}
+
 static onx_status plan_steps(onxi_run_planner *pl)
 {
     onxi_run_graph *g = pl->g;
+    ONX_TRY(reserve_steps(pl));
     for (uint32_t i = 0; i < g->op_count; i++) {
         const onxi_run_op *op = &g->ops[i];
         const onx_status going = onxi_run_watch_look(pl->e->watch);
@@ -270,6 +293,7 @@ static onx_status plan_steps(onxi_run_planner *pl)
         } else if (!pl->claimed[i]) {
             ONX_TRY(onxi_run_plan_static(pl, op, 0));
         }
+        tidy(pl, i);
     }
     pl->plan->outputs = ONXI_ARRAY(pl->plan->arena, uint32_t, g->output_count + 1u);
     pl->plan->moves = ONXI_ARRAY(pl->plan->arena, bool, g->output_count + 1u);
@@ -336,6 +360,7 @@ static onx_status make(onxi_run_planner *pl, const onx_value *const *inputs)
             return onxi_run_watch_fail(pl->e->watch, going, pl->e->cx, &g->ops[i]);
         pl->head[i] = ONXI_NO_SLOT;
         ONX_TRY(type_op(pl, i));
+        tidy(pl, i);
     }
     if (pl->any_refused)
         return ONX_OK;
@@ -379,7 +404,11 @@ static onx_status try_plan(onxi_run_graph *g, const onx_value *const *inputs, co
         .cx = own, .session = s, .graph = g, .arena = arena, .plan = plan, .watch = o->watch, .nonfinite = o->nonfinite
     };
     onxi_run_planner pl = { .e = &e, .g = g, .plan = plan };
-    onx_status status = make(&pl, inputs);
+    onx_status status = onx_arena_new(own, &e.scratch);
+    if (status == ONX_OK)
+        status = make(&pl, inputs);
+    onx_arena_free(e.scratch);
+    e.scratch = NULL;
     if (status == ONX_OK && pl.any_refused) {
         if (!(*refused_out = ONXI_ARRAY(keep, bool, g->op_count)))
             status = ONX_E_MEMORY;

@@ -173,15 +173,15 @@ static void find_last_uses(onxi_run_planner *pl, draft *d)
 
 static onx_status draft_make(onxi_run_planner *pl, draft *d, const onxi_run_op *op, uint32_t chain)
 {
-    onx_arena *arena = pl->plan->arena;
+    onx_arena *arena = pl->plan->arena, *scratch = pl->e->scratch;
     uint32_t room = op->input_count + chain + 1u;
     *d = (draft){ .op = op,
-                  .slots = ONXI_ARRAY(arena, uint32_t, room),
-                  .as_laid_out = (const onx_value **)ONXI_ARRAY(arena, void *, room),
-                  .row_major = (const onx_value **)ONXI_ARRAY(arena, void *, room),
+                  .slots = ONXI_ARRAY(scratch, uint32_t, room),
+                  .as_laid_out = (const onx_value **)ONXI_ARRAY(scratch, void *, room),
+                  .row_major = (const onx_value **)ONXI_ARRAY(scratch, void *, room),
                   .last_use = ONXI_ARRAY(arena, bool, room),
                   .post_ops = ONXI_ARRAY(arena, onx_post_op, chain + 1u),
-                  .post_op_ops = (const onxi_run_op **)ONXI_ARRAY(arena, void *, chain + 1u) };
+                  .post_op_ops = (const onxi_run_op **)ONXI_ARRAY(scratch, void *, chain + 1u) };
     if (!d->slots || !d->as_laid_out || !d->row_major || !d->last_use || !d->post_ops || !d->post_op_ops)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->input_count; i++)
