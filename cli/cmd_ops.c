@@ -1,6 +1,7 @@
 /* cmd_ops.c - the operator registry for people and tools: list, search, explain, export, and the page
  * docs/operators.md. */
 #include "cli.h"
+#include "cli_op_words.h"
 
 #include <onx/kernel.h>
 
@@ -30,6 +31,17 @@ static void put_wrapped(const char *label, const char *text)
 {
     const unsigned indent = (unsigned)printf(*label ? "  %-6s " : "  %s", label);
     cli_put_filled(stdout, onx_str_of(text), indent, cli_prose_width());
+}
+
+/* What the name means, further in. */
+static void put_meaning(const onx_op *op, const char *name)
+{
+    const char *text = cli_op_word(op, name);
+    if (!text)
+        return;
+    printf("    %s", cli_color(stdout, CLI_DIM));
+    cli_put_filled(stdout, onx_str_of(text), 4, cli_prose_width());
+    fputs(cli_color(stdout, CLI_PLAIN), stdout);
 }
 
 static const char *attribute_type_word(const onx_op_attribute *a)
@@ -67,6 +79,7 @@ static void explain_ports(const char *title, const onx_op *op, port_at at)
         put_padded(port->name, 30);
         printf(" %s%*s%s%s%s%s\n", port->type, *arity || *gradient ? 18 - (int)strlen(port->type) : 0, "", arity, mixed,
                *arity && *gradient ? ", " : "", gradient);
+        put_meaning(op, port->name);
     }
 }
 
@@ -83,6 +96,7 @@ static void explain_attributes(const onx_op *op)
                : a->default_text ? "default "
                                  : "optional",
                a->default_text ? a->default_text : "");
+        put_meaning(op, a->name);
     }
 }
 
@@ -106,6 +120,25 @@ static void explain_versions(const onx_op *op, const onx_op *newest)
         snprintf(label, sizeof label, "%d%s", onx_op_since(v), v == op ? " *" : "");
         put_wrapped(label, text);
     }
+}
+
+/* A model to begin with; `onx ops NAME --example` prints it alone. */
+static void explain_example(const onx_op *newest)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *to = open_memstream(&text, &len);
+    const bool found = to && cli_op_example(newest, to);
+    if (!to || fclose(to) != 0 || !found) {
+        free(text);
+        return;
+    }
+    printf("\n%sExample%s\n", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        fputs("  ", stdout);
+        cli_put_filled(stdout, onx_str_make(line, strcspn(line, "\n")), 2, cli_prose_width());
+    }
+    free(text);
 }
 
 /* What else there is to know, separated by commas. */
@@ -189,6 +222,7 @@ static void explain(const onx_op *op, const onx_op *newest)
     explain_attributes(op);
     explain_types(op);
     explain_versions(op, newest);
+    explain_example(newest);
 }
 
 /* ---- the same as JSON ---- */
@@ -201,6 +235,8 @@ static void json_ports(cli_json *json, const char *key, const onx_op *op, port_a
         cli_json_open(json, NULL, '{');
         cli_json_cstr(json, "name", port->name);
         cli_json_cstr(json, "type", port->type);
+        if (cli_op_word(op, port->name))
+            cli_json_cstr(json, "meaning", cli_op_word(op, port->name));
         if (port->flags & (ONX_PORT_OPTIONAL | ONX_PORT_VARIADIC))
             cli_json_cstr(json, "option", port->flags & ONX_PORT_VARIADIC ? "variadic" : "optional");
         if (port->flags & ONX_PORT_VARIADIC) {
@@ -224,6 +260,8 @@ static void json_attributes(cli_json *json, const onx_op *op)
         cli_json_cstr(json, "name", a->name);
         cli_json_cstr(json, "type", onx_attribute_type_name(a->type));
         cli_json_bool(json, "required", a->required);
+        if (cli_op_word(op, a->name))
+            cli_json_cstr(json, "meaning", cli_op_word(op, a->name));
         if (a->default_text)
             cli_json_cstr(json, "default", a->default_text);
         cli_json_close(json, '}');
@@ -519,6 +557,15 @@ static int export_set(cli_call *call, const char *path, const char *domain, int6
     return cli_exit(call, status);
 }
 
+static int print_examples(const cli_call *call, const query *q)
+{
+    bool found = false;
+    for (uint32_t i = 0; onx_registry_get(q->registry, i); i++)
+        if (matching(q, i))
+            found |= cli_op_example(onx_registry_get(q->registry, i), stdout);
+    return found ? CLI_OK : cli_error(call, "there is no example of %s", q->word);
+}
+
 static int explain_all(const query *q)
 {
     uint32_t count = 0;
@@ -547,6 +594,8 @@ static int answer(cli_call *call, query q)
     if (!count_matching(&q))
         return no_operator(call, &q);
     warn_of_future(call, &q);
+    if (cli_has(call, "example"))
+        return q.exact ? print_examples(call, &q) : cli_error(call, "--example goes with the name of an operator");
     if (cli_has(call, "json"))
         return print_json(&q);
     return q.exact ? explain_all(&q) : print_list(&q);
@@ -575,6 +624,7 @@ static const cli_option options[] = {
     { "export", 0, "FILE", NULL, "write an operator-set document of the domain at that version" },
     CLI_OPTION_OPSET_DOC,
     CLI_OPTION_LIBRARY,
+    { "example", 0, NULL, NULL, "print only the example of the operator, a model in ONNX text" },
     { "markdown", 0, NULL, NULL, "print the page of all operators" },
     CLI_OPTION_JSON,
     CLI_END,
@@ -589,6 +639,7 @@ const cli_command cmd_ops = {
         "and descriptions. Names as other commands print them are understood: ai.onnx.ml.Scaler, Relu-14. Without NAME all operators are listed, each with its newest version.\n",
     .example = "onx ops Conv\n"
                "onx ops Resize --opset 11\n"
+               "onx ops Conv --example > conv.onnxtxt && onx run conv.onnxtxt --random\n"
                "onx ops --domain ai.onnx.ml\n"
                "onx ops --export ai.onnx-21.pb --opset 21\n",
     .options = options,

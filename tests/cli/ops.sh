@@ -46,6 +46,37 @@ says err 'version 6 of ai.onnx.ml is newer'
 expect 0 "$ONX" ops Resize --opset 28
 [ ! -s err ] || fail "a warning about the newest version"
 
+# Every input, output and attribute of every operator is explained.
+expect 0 "$ONX" ops --json
+if command -v python3 >/dev/null; then
+    python3 - <<'END' || fail "something is not explained"
+import json, sys
+missing = [(o["name"], p["name"]) for o in json.load(open("out")) for k in ("inputs", "outputs", "attributes")
+           for p in o[k] if not p.get("meaning")]
+sys.exit(1 if missing else 0)
+END
+fi
+expect 0 "$ONX" ops Conv
+says out 'elements added before the start of each spatial axis'
+says out 'y = Conv<'
+# Every operator has an example, which has no error and runs; those of which there is no kernel are checked only.
+"$ONX" ops 2>/dev/null | awk '/^[A-Z]/ { print $1 }' >names
+[ "$(wc -l <names)" -eq 227 ] || fail "not 227 names"
+mkdir -p examples
+while read -r name; do
+    "$ONX" ops "$name" --example >"examples/$name.onnxtxt" 2>err || { fail "no example of $name: $(cat err)"; continue; }
+    grep -q "$name[<(]" "examples/$name.onnxtxt" || fail "the example of $name does not use it"
+    case $name in
+    Gradient | ImageDecoder) continue ;;
+    RegexFullMatch | StringNormalizer) "$ONX" help --libraries | grep -Eq '^(pcre2|utf8proc) .*left out' && continue ;;
+    esac
+    case $(cat "examples/$name.onnxtxt") in *"(map("*) continue ;; esac # maps are not made up
+    "$ONX" run --random --threads 1 "examples/$name.onnxtxt" >out 2>err || fail "the example of $name: $(cat err)"
+done <names
+expect 0 "$ONX" check --full --quiet examples
+expect 2 "$ONX" ops gather --example --domain com.example
+expect 2 "$ONX" ops zzz --example
+
 expect 0 "$ONX" ops Clip --json
 says out '"since_version": 13'
 says out '"default": "3.4028235e+38"'

@@ -1,0 +1,14 @@
+/* cli_op_words.h - operators explained in words: their inputs, outputs and attributes, and an example of each. */
+#ifndef ONX_CLI_OP_WORDS_H
+#define ONX_CLI_OP_WORDS_H
+
+#include <onx/op.h>
+
+#include <stdio.h>
+
+/* What an input, output or attribute of the operator means; NULL: nothing is known, as for custom operators. */
+const char *cli_op_word(const onx_op *op, const char *name);
+/* Writes a model in ONNX text that uses the operator, in the newest version of its domain; false: there is none. */
+bool cli_op_example(const onx_op *op, FILE *to);
+
+#endif
