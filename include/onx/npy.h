@@ -17,9 +17,15 @@ ONX_API ONX_OWN_THREAD onx_status onx_value_from_npy(onx_ctx *cx, onx_str bytes,
  * missing, and for encrypted members; ONX_E_NOT_FOUND for a name that is not there. */
 ONX_API ONX_OWN_THREAD onx_status onx_value_from_npz(onx_ctx *cx, onx_str bytes, onx_str name, onx_value **out);
 /* The bytes of a .npy file, version 1. Types that NumPy lacks are widened: small floats to float32, integers of 4 and 2
- * bits to 8. Strings become S of the longest length, which loses zero bytes at their ends. ONX_E_UNSUPPORTED for all
+ * bits to 8. Strings become U of the longest length, or S, bytes, where one is no UTF-8; zero bytes at their ends are
+ * lost. ONX_E_UNSUPPORTED for all
  * but tensors. */
 ONX_API ONX_OWN_THREAD onx_status onx_value_to_npy(onx_ctx *cx, const onx_value *value, onx_buffer *out);
+
+/* The bytes of a .npz file with the values, which have to be tensors, under these names, not packed; nothing says when
+ * it was made, so that the same values make the same bytes. `values` and `names` have `count` entries. */
+ONX_API ONX_OWN_THREAD onx_status onx_value_to_npz(onx_ctx *cx, const onx_value *const *values, const onx_str *names,
+                                                   uint32_t count, onx_buffer *out);
 
 #ifdef __cplusplus
 }

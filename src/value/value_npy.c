@@ -393,20 +393,59 @@ static onx_status start_file(onx_ctx *cx, const onx_value *v, const char *descr,
     return ONX_OK;
 }
 
+/* The longest text in characters; false when one is no UTF-8. */
+static bool widest_text(const onx_value *v, uint64_t *width)
+{
+    const onx_str *texts = v->data;
+    *width = 1;
+    for (uint64_t i = 0; i < v->count; i++) {
+        uint64_t n = 0;
+        if (onxi_utf8_valid(texts[i]) != texts[i].len)
+            return false;
+        for (size_t k = 0; k < texts[i].len; k++)
+            n += ((uint8_t)texts[i].ptr[k] & 0xc0) != 0x80;
+        *width = n > *width ? n : *width;
+    }
+    return true;
+}
+
+/* Well-formed UTF-8 as UTF-32, lowest byte first. */
+static void put_utf32(char *to, onx_str text)
+{
+    const uint8_t *p = (const uint8_t *)text.ptr, *end = p + text.len;
+    while (p < end) {
+        const unsigned more = *p < 0x80 ? 0 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
+        uint32_t c = more ? *p & (0x3fu >> more) : *p;
+        for (unsigned i = 1; i <= more; i++)
+            c = c << 6 | (p[i] & 0x3fu);
+        p += more + 1;
+        for (unsigned i = 0; i < 4; i++)
+            *to++ = (char)(c >> 8 * i & 0xff);
+    }
+}
+
+/* U of UTF-32, NumPy's texts; S, bytes, where something is no UTF-8. */
 static onx_status write_texts(onx_ctx *cx, const onx_value *v, onx_buffer *out)
 {
     const onx_str *texts = v->data;
-    uint64_t width = 1, size;
+    uint64_t width, step, size;
     char descr[32], *to;
-    for (uint64_t i = 0; i < v->count; i++)
-        width = texts[i].len > width ? texts[i].len : width;
-    if (!onxi_mul_u64(width, v->count, &size))
+    const bool wide = widest_text(v, &width);
+    if (!wide) {
+        width = 1;
+        for (uint64_t i = 0; i < v->count; i++)
+            width = texts[i].len > width ? texts[i].len : width;
+    }
+    if (!onxi_mul_u64(width, wide ? 4 : 1, &step) || !onxi_mul_u64(step, v->count, &size))
         return onxi_no_memory(cx);
-    snprintf(descr, sizeof descr, "|S%llu", (unsigned long long)width);
+    snprintf(descr, sizeof descr, "%s%llu", wide ? "<U" : "|S", (unsigned long long)width);
     ONX_TRY(start_file(cx, v, descr, size, out, &to));
-    memset(to, 0, (size_t)size);
-    for (uint64_t i = 0; i < v->count; i++, to += width)
-        if (texts[i].len)
+    if (size)
+        memset(to, 0, (size_t)size);
+    for (uint64_t i = 0; i < v->count; i++, to += step)
+        if (wide)
+            put_utf32(to, texts[i]);
+        else if (texts[i].len)
             memcpy(to, texts[i].ptr, texts[i].len);
     return ONX_OK;
 }
