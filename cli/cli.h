@@ -199,6 +199,11 @@ void cli_json_uint(cli_json *json, const char *key, uint64_t value);
 void cli_json_real(cli_json *json, const char *key, double value); /* null when not finite */
 void cli_json_bool(cli_json *json, const char *key, bool value);
 
+/* Begins an item whose text the caller writes to the stream: a value of JSON. */
+FILE *cli_json_raw(cli_json *json, const char *key);
+/* A text with its quotes and escapes. */
+void cli_json_put_string(FILE *to, onx_str text);
+
 /* ---- the tables themselves (help, completion) ---- */
 
 extern const cli_command *const cli_commands[]; /* ends with NULL */

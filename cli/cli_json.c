@@ -49,7 +49,7 @@ static size_t utf8_length(const unsigned char *p, size_t len)
     return bad ? 0 : n;
 }
 
-static void put_string(FILE *to, onx_str s)
+void cli_json_put_string(FILE *to, onx_str s)
 {
     const unsigned char *p = (const unsigned char *)s.ptr;
     fputc('"', to);
@@ -73,14 +73,14 @@ static void put_string(FILE *to, onx_str s)
 void cli_json_text(cli_json *json, const char *key, onx_str value)
 {
     begin(json, key);
-    put_string(json->to, value);
+    cli_json_put_string(json->to, value);
 }
 
 void cli_json_cstr(cli_json *json, const char *key, const char *value)
 {
     begin(json, key);
     if (value)
-        put_string(json->to, onx_str_of(value));
+        cli_json_put_string(json->to, onx_str_of(value));
     else
         fputs("null", json->to);
 }
@@ -110,4 +110,10 @@ void cli_json_bool(cli_json *json, const char *key, bool value)
 {
     begin(json, key);
     fputs(value ? "true" : "false", json->to);
+}
+
+FILE *cli_json_raw(cli_json *json, const char *key)
+{
+    begin(json, key);
+    return json->to;
 }

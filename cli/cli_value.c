@@ -44,7 +44,12 @@ onx_status cli_value_load(cli_call *call, const char *path, const onx_type *type
 
 onx_status cli_value_save(cli_call *call, const char *path, const onx_value *value, onx_str name)
 {
-    if (ends_in(path, ".npy")) {
+    return cli_value_save_as(call, path, false, value, name);
+}
+
+onx_status cli_value_save_as(cli_call *call, const char *path, bool npy, const onx_value *value, onx_str name)
+{
+    if (npy || ends_in(path, ".npy")) {
         onx_buffer bytes;
         onx_status status = onx_value_to_npy(call->cx, value, &bytes);
         if (status == ONX_OK)

@@ -11,6 +11,23 @@
 onx_status cli_value_load(cli_call *call, const char *path, const onx_type *type, onx_str name, onx_value **out);
 /* Writes a message (.pb), or a NumPy array when the path ends in .npy. */
 onx_status cli_value_save(cli_call *call, const char *path, const onx_value *value, onx_str name);
+/* The same where the path does not tell: an array when `npy`, or when the path ends in .npy. */
+onx_status cli_value_save_as(cli_call *call, const char *path, bool npy, const onx_value *value, onx_str name);
+
+/* ---- values for people and as JSON (cli_print_value.c) ---- */
+
+enum { CLI_TOP_MOST = 100 };
+typedef struct cli_look {
+    bool full;    /* all elements */
+    uint64_t top; /* instead: the largest of each row of the last dimension, at most CLI_TOP_MOST; 0: none */
+} cli_look;
+
+/* Type, shape and what `look` asks for, by default the first elements, and minimum, maximum and mean of the finite
+ * ones; NaN and infinities are counted. No end of line at the end. */
+void cli_put_value(const onx_value *value, const cli_look *look);
+/* The same as members of the object that is open: all elements, or the largest. What JSON has no numbers for are the
+ * strings "NaN", "Infinity" and "-Infinity". */
+void cli_json_value(cli_json *json, const onx_value *value, const cli_look *look);
 
 /* What --threads, --timeout, --max-iterations and ONX_KERNELS say; false after a message. `threads` is the default and
  * what came out of it. */

@@ -117,6 +117,7 @@ typedef struct onx_run_options {
     /* Before each step of the main graph, by the thread that runs: so many are done of so many. A status other than
      * ONX_OK ends the run and is what it fails with. May be NULL. */
     onx_status (*progress)(void *user, uint32_t done, uint32_t total);
+    bool inside; /* events for the nodes of subgraphs, too, each time that they run, before the node that holds them */
 } onx_run_options;
 /* `options` may be NULL. */
 ONX_API ONX_EACH_THREAD onx_status onx_session_run_with(onx_session *session, onx_ctx *cx,

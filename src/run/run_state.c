@@ -261,14 +261,22 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
                             .op_type = step->op ? onx_view(step->op->node->op_type) : onx_str_of("Reorder"),
                             .variant = kernel ? onxi_kernel_variant(kernel) : "plain",
                             .post_ops = step->prepare.post_ops_done,
-                            .start_ns = start - st->start_ns,
-                            .end_ns = onxi_run_clock_ns() - st->start_ns,
+                            .start_ns = start - st->outermost->start_ns,
+                            .end_ns = onxi_run_clock_ns() - st->outermost->start_ns,
                             .output_bytes = out ? out->size : 0,
                             .output = out,
                             .node = step->op ? step->op->node : NULL,
                             .outputs = (const onx_value *const *)w->outputs,
                             .output_count = step->output_count };
-    st->options->event(st->options->user, &event);
+    const onx_run_options *to = st->outermost->options;
+    to->event(to->user, &event);
+}
+
+/* Is anybody told of the nodes of this graph? Of those of subgraphs only who asks for them. */
+static bool is_heard(const onxi_run_state *st)
+{
+    const onx_run_options *to = st->outermost->options;
+    return to && to->event && (st->outermost == st || to->inside);
 }
 
 /* Marks the lists that nobody needs after this step, or takes the marks away. What goes into subgraphs is marked only
@@ -315,7 +323,7 @@ static onx_status run_steps(onxi_run_state *st)
 {
     onxi_run_plan *plan = st->plan;
     const onxi_run_watch *watch = &st->outermost->watch;
-    bool telling = st->options && st->options->event;
+    const bool telling = is_heard(st);
     const bool counting = st->options && st->options->progress && st->outermost == st;
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const onxi_run_step *step = &plan->steps[i];

@@ -16,7 +16,7 @@ says out "min -600"
 says out "r  int64[1] 16000"
 says out 't  string[] "a=b c"'
 says out "s  int8[3] -8 7 1"
-says out "uint64[] 1.84467e+19"
+says out "uint64[] 18446744073709551615"
 expect 0 run --random -i 'text="say \"\u00e9\ud83d\ude00\""'
 says out 't  string[] "say "é😀""'
 expect 0 run --random -i x=1 --shape x=0x3

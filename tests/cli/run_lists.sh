@@ -36,7 +36,7 @@ says out "x  float[5]"
 says out "y  float[2]"
 says out "m  int64[] 2"
 says out "z  int64[] 0"
-says out "h  bool[] 0"
+says out "h  bool[] false"
 expect 1 "$ONX" run make.onnxtxt --random --npy --output-dir arrays
 says err "only tensors can be written as NumPy arrays"
 # a test case: inputs and outputs are lists
