@@ -264,7 +264,7 @@ onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *nod
             continue;
         ONX_TRY(onxi_names_make(&r->names, base, onx_str_of("cast"), &node->input[i]));
         ONX_TRY(note_type(r, scope, old, node->input[i], to));
-        onx_node *cast = onxi_make_cast(r, old, node->input[i], (int32_t)to);
+        onx_node *cast = onxi_make_cast(r, old, node->input[i], (int)to);
         if (!cast)
             return ONX_E_MEMORY;
         ONX_TRY(onxi_retarget_convert(r, scope, cast, at, out));
