@@ -57,6 +57,27 @@ typedef struct onx_retarget_options {
  * as it was. */
 ONX_API ONX_OWN_THREAD onx_status onx_retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *options);
 
+/* ---- inline ---- */
+
+typedef struct onx_function_name {
+    onx_str domain, name; /* of any overload */
+} onx_function_name;
+
+typedef struct onx_inline_options {
+    uint32_t struct_size;              /* sizeof of this struct, or 0 (onx/base.h) */
+    const onx_function_name *function; /* these alone; none: all of the model */
+    uint32_t function_count;
+    bool exclude; /* all but these */
+    bool schema;  /* operators of the standard that are functions are replaced by their bodies, too */
+} onx_inline_options;
+
+/* Puts the bodies of functions in place of their calls, in graphs, subgraphs, training information and the functions
+ * that stay, and removes them. Values that a body makes get names of their own. Functions that import other versions of
+ * the standard operator sets than the model are taken to those first. ONX_E_INVALID for a function that calls itself,
+ * ONX_E_NOT_FOUND for a name that the model has no function of; the model may be partly changed then. `options` may be
+ * NULL. */
+ONX_API ONX_OWN_THREAD onx_status onx_inline(onx_ctx *cx, onx_doc *doc, const onx_inline_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -110,4 +110,12 @@ onx_attribute *onxi_attribute_new(onx_arena *arena, const char *name, onx_attrib
 /* A copy of `from` under another name; what it holds is shared. */
 onx_attribute *onxi_attribute_named(onx_arena *arena, const onx_attribute *from, onx_bytes name);
 
+/* ---- from pass to pass ---- */
+
+/* The domains that onx_retarget knows the versions of. */
+#define ONXI_RETARGET_DOMAINS 2
+extern const char *const onxi_versioned_domains[ONXI_RETARGET_DOMAINS]; /* "" */
+/* Function bodies in place of the operators that have one; the versions of the operator sets stay. */
+onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc);
+
 #endif

@@ -75,6 +75,21 @@ static onx_status own_state(onxi_retarget *r, state *t)
     return (t->node = onxi_own_node(r, t->node)) ? ONX_OK : ONX_E_MEMORY;
 }
 
+/* The body of the operator in place of the node. */
+static onx_status take_body(onxi_retarget *r, state *t, onxi_subject *s, int32_t since, onxi_node_list *out)
+{
+    const onx_function *text;
+    ONX_TRY(onxi_retarget_body(r, s, t->domain, t->at.of[t->domain], &text));
+    if (!text) {
+        ONX_TRY(onxi_retarget_push(r, out, t->node));
+        return refuse(r, t->node, s->row, false, since, "its body depends on what the caller of a function gives");
+    }
+    onxi_retarget_tell(r, t->node, t->at.of[t->domain], since - 1, "replaced by its function body");
+    onxi_versions at = t->at;
+    at.of[ONXI_DEFAULT] = s->row->body_opset;
+    return onxi_retarget_put(r, s, text, at, false, ONXI_DEFAULT, out);
+}
+
 static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, const onxi_schema *to, bool up,
                             int32_t since, onxi_node_list *out)
 {
@@ -108,17 +123,8 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
         ONX_TRY(onxi_retarget_push(r, out, t->node));
         return refuse(r, t->node, row, up, since, step ? step->text : to ? "nothing there says the same" : NULL);
     }
-    if (step->kind == ONXI_STEP_BODY) {
-        ONX_TRY(onxi_retarget_body(r, &s, t->domain, t->at.of[t->domain], &text));
-        if (!text) {
-            ONX_TRY(onxi_retarget_push(r, out, t->node));
-            return refuse(r, t->node, row, up, since, "its body depends on what the caller of a function gives");
-        }
-        onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "replaced by its function body");
-        onxi_versions at = t->at;
-        at.of[ONXI_DEFAULT] = row->body_opset;
-        return onxi_retarget_put(r, &s, text, at, false, ONXI_DEFAULT, out);
-    }
+    if (step->kind == ONXI_STEP_BODY)
+        return take_body(r, t, &s, since, out);
     if (step->kind == ONXI_STEP_TEXT) {
         onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, step->text ? step->text : "rewritten");
         onxi_versions at = t->at;
@@ -169,6 +175,14 @@ static onx_status convert_steps(onxi_retarget *r, state *t, onxi_node_list *out)
             return onxi_fail(r->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_retarget_path(r)),
                              "version %lld of %s has no operator of that name", (long long)at,
                              onxi_versioned_names[t->domain]);
+        if (r->bodies_only && row->body_parts) {
+            onxi_subject s = {
+                .r = r, .values = &r->values, .arena = r->arena, .scope = t->scope, .node = t->node, .row = row
+            };
+            t->done = true;
+            ONX_TRY(take_body(r, t, &s, row->since, out));
+            continue;
+        }
         const int32_t since = at == target ? 0 : onxi_retarget_next(operator_, row, at, target, &to);
         if (!since)
             return onxi_retarget_push(r, out, t->node);

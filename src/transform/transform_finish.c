@@ -118,6 +118,8 @@ onx_status onxi_retarget_check_ir(onxi_retarget *r, const onx_model *model)
 static onx_status set_ir(onxi_retarget *r, onx_model *model)
 {
     const char *what;
+    if (r->bodies_only)
+        return ONX_OK;
     const int64_t least = needed_ir(r, model, &what);
     int64_t version = r->options->ir_version;
     if (!version)

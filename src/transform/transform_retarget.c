@@ -24,6 +24,8 @@ static uintptr_t plan_of(onxi_retarget *r, const onxi_bound *bound)
         if (a->type == ONX_ATTR_GRAPH || a->type == ONX_ATTR_GRAPHS)
             graphs = PLAN_GRAPHS;
     const int64_t target = r->target.of[domain];
+    if (r->bodies_only && row->body_parts)
+        return PLAN_CONVERT | graphs;
     if (bound->opset == target || !target ||
         !onxi_retarget_next(onxi_operator_of(bound->op), row, bound->opset, target, &to))
         return PLAN_KEEP | graphs;
@@ -321,7 +323,7 @@ static onx_status run(onxi_retarget *r, onx_model *model)
     return r->options->dry_run ? ONX_OK : onxi_retarget_apply(r, model);
 }
 
-static onx_status retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *options)
+static onx_status retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *options, bool bodies_only)
 {
     onx_model *model = onx_doc_model(doc);
     onx_arena *scratch;
@@ -333,6 +335,7 @@ static onx_status retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options
                         .arena = onx_doc_arena(doc),
                         .scratch = scratch,
                         .options = options,
+                        .bodies_only = bodies_only,
                         .names = { .scratch = scratch, .arena = onx_doc_arena(doc), .model = model },
                         .captured = onxi_dict_in_arena(scratch),
                         .bodies = onxi_map_in_arena(scratch),
@@ -351,5 +354,11 @@ onx_status onx_retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *o
     ONXI_NEED(cx, options);
     ONXI_OPTIONS(cx, onx_retarget_options, own, options);
     ONXI_NEED(cx, own.opset || !own.opset_count);
-    ONXI_CALL(cx, retarget(cx, doc, &own));
+    ONXI_CALL(cx, retarget(cx, doc, &own, false));
+}
+
+onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc)
+{
+    const onx_retarget_options options = { 0 };
+    return retarget(cx, doc, &options, true);
 }

@@ -5,13 +5,12 @@
 #include "transform/transform.h"
 
 /* The domains whose versions differ in meaning. */
-typedef enum onxi_versioned { ONXI_DEFAULT, ONXI_ML, ONXI_VERSIONED_COUNT } onxi_versioned;
+typedef enum onxi_versioned { ONXI_DEFAULT, ONXI_ML, ONXI_VERSIONED_COUNT = ONXI_RETARGET_DOMAINS } onxi_versioned;
 /* ONXI_VERSIONED_COUNT: another one. */
 onxi_versioned onxi_versioned_of(onx_str domain);
 
 typedef struct onxi_retarget onxi_retarget;
-extern const char *const onxi_versioned_domains[ONXI_VERSIONED_COUNT]; /* "" */
-extern const char *const onxi_versioned_names[ONXI_VERSIONED_COUNT];   /* "ai.onnx" */
+extern const char *const onxi_versioned_names[ONXI_VERSIONED_COUNT]; /* "ai.onnx" */
 
 /* ---- one node before a step between two versions of its operator ---- */
 
@@ -140,7 +139,8 @@ struct onxi_retarget {
     uint32_t failed, depth, limit;
     uint64_t changes;
     bool imports_ml;
-    onx_str path; /* of the node in hand; made when needed */
+    bool bodies_only; /* every operator that has a body is replaced by it */
+    onx_str path;     /* of the node in hand; made when needed */
     onx_str prefix;
     const onx_node *at;
     uint32_t at_index;

@@ -1,0 +1,330 @@
+/* transform_inline.c - functions of the model in place of their calls, in graphs, subgraphs and the functions that
+ * stay. */
+#include "transform/transform.h"
+
+typedef struct inliner {
+    onx_ctx *cx;
+    onx_arena *arena, *scratch;
+    onx_model *model;
+    const onx_inline_options *options;
+    onxi_functions functions;
+    bool *chosen; /* per function of the model */
+    onxi_names names;
+    uint32_t depth, limit;
+    uint64_t calls;
+} inliner;
+
+typedef struct output_list {
+    onx_node **items;
+    uint32_t count, room;
+} output_list;
+
+static onx_status push(inliner *n, output_list *out, onx_node *node)
+{
+    if (!ONXI_GROW_IN(n->scratch, out->items, out->room, (uint64_t)out->count + 1))
+        return ONX_E_MEMORY;
+    out->items[out->count++] = node;
+    return ONX_OK;
+}
+
+/* ---- which functions ---- */
+
+static bool is_named(const onx_inline_options *options, const onx_function *f)
+{
+    for (uint32_t i = 0; i < options->function_count; i++)
+        if (onx_str_equal(options->function[i].name, onx_view(f->name)) &&
+            onx_str_equal(onxi_domain_plain(options->function[i].domain), onxi_domain_plain(onx_view(f->domain))))
+            return true;
+    return false;
+}
+
+/* A name that the model has no function for is a mistake of the caller. */
+static onx_status check_names(inliner *n)
+{
+    for (uint32_t i = 0; i < n->options->function_count; i++) {
+        const onx_function_name *name = &n->options->function[i];
+        bool found = false;
+        for (uint32_t k = 0; k < n->model->functions_count && !found; k++)
+            found = onx_str_equal(name->name, onx_view(n->model->functions[k]->name)) &&
+                    onx_str_equal(onxi_domain_plain(name->domain),
+                                  onxi_domain_plain(onx_view(n->model->functions[k]->domain)));
+        if (!found)
+            return onxi_fail(n->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no function %.*s.%.*s",
+                             ONX_ARG(name->domain), ONX_ARG(name->name));
+    }
+    return ONX_OK;
+}
+
+static onx_status choose(inliner *n)
+{
+    ONX_TRY(check_names(n));
+    if (!(n->chosen = ONXI_ARRAY(n->scratch, bool, (size_t)n->model->functions_count + 1)))
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < n->model->functions_count; i++) {
+        const bool named = is_named(n->options, n->model->functions[i]);
+        n->chosen[i] = n->options->exclude ? !named : !n->options->function_count || named;
+    }
+    return ONX_OK;
+}
+
+/* ---- one call ---- */
+
+/* What a call gives for the parameters of the function: its attributes, else the defaults of the function. What refers
+ * to a parameter of the function around the call goes on referring to it. */
+typedef struct arguments {
+    onxi_dict by_name; /* indexes of values */
+    const onx_attribute **values;
+    uint32_t room;
+} arguments;
+
+static onx_status add_argument(inliner *n, arguments *a, const onx_attribute *value)
+{
+    bool made;
+    onxi_dict_entry *entry = onxi_dict_at(&a->by_name, onx_view(value->name), a->by_name.count, &made);
+    if (!entry || !ONXI_GROW_IN(n->scratch, a->values, a->room, a->by_name.count))
+        return ONX_E_MEMORY;
+    if (made)
+        a->values[entry->value] = value;
+    return ONX_OK;
+}
+
+static onx_status read_arguments(inliner *n, const onx_node *node, const onx_function *f, arguments *a)
+{
+    *a = (arguments){ .by_name = onxi_dict_in_arena(n->scratch) };
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        ONX_TRY(add_argument(n, a, node->attribute[i]));
+    for (uint32_t i = 0; i < f->attribute_proto_count; i++)
+        ONX_TRY(add_argument(n, a, f->attribute_proto[i]));
+    return ONX_OK;
+}
+
+static const onx_attribute *argument(void *user, onx_str name, int32_t type)
+{
+    const arguments *a = user;
+    const onxi_dict_entry *entry = onxi_dict_find(&a->by_name, name);
+    (void)type;
+    return entry ? a->values[entry->value] : NULL;
+}
+
+static onx_status inline_node(inliner *n, onx_node *node, output_list *out, bool *changed);
+
+/* An output of the function that is one of its inputs, or the same as another output, is handed on. */
+static onx_status hand_on(inliner *n, const onx_node *call, const onx_function *f, output_list *out)
+{
+    onxi_dict known = onxi_dict_in_arena(n->scratch);
+    for (uint32_t i = 0; i < f->input_count; i++)
+        if (!onxi_dict_at(&known, onx_view(f->input[i]), i, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < f->output_count && i < call->output_count; i++) {
+        bool made;
+        const onxi_dict_entry *entry = onxi_dict_at(&known, onx_view(f->output[i]), f->input_count + i, &made);
+        if (!entry)
+            return ONX_E_MEMORY;
+        if (made || !onx_view(call->output[i]).len)
+            continue;
+        const uint32_t at = entry->value;
+        onx_node *node = onx_message_new(n->arena, ONX_KIND_NODE);
+        if (!node || onx_arena_keep(n->arena, onx_str_of("Identity"), &node->op_type) != ONX_OK)
+            return ONX_E_MEMORY;
+        node->has |= onx_node_has_op_type;
+        const onx_bytes from = at >= f->input_count     ? call->output[at - f->input_count]
+                               : at < call->input_count ? call->input[at]
+                                                        : (onx_bytes){ 0 };
+        ONX_TRY(onx_list_add_text(n->arena, &node->input, &node->input_count, onx_view(from)));
+        ONX_TRY(onx_list_add_text(n->arena, &node->output, &node->output_count, onx_view(call->output[i])));
+        ONX_TRY(push(n, out, node));
+    }
+    return ONX_OK;
+}
+
+static onx_status inline_call(inliner *n, onx_node *node, const onx_function *f, output_list *out)
+{
+    arguments a;
+    const onx_str name = onx_view(node->name), first = node->output_count ? onx_view(node->output[0]) : (onx_str){ 0 };
+    if (++n->depth > n->limit)
+        return onxi_fail(n->cx, ONX_E_INVALID, ONXI_NOWHERE,
+                         "function %.*s calls itself, or calls are nested more than %u deep (limit depth)",
+                         ONX_ARG(onx_view(f->name)), n->limit);
+    ONX_TRY(read_arguments(n, node, f, &a));
+    onxi_expansion x = { .arena = n->arena,
+                         .scratch = n->scratch,
+                         .names = &n->names,
+                         .function = f,
+                         .inputs = node->input,
+                         .input_count = node->input_count,
+                         .outputs = node->output,
+                         .output_count = node->output_count,
+                         .base = name.len ? name : first,
+                         .argument = argument,
+                         .user = &a };
+    ONX_TRY(onxi_expand(&x));
+    n->calls++;
+    for (uint32_t i = 0; i < f->node_count; i++) {
+        bool changed;
+        ONX_TRY(inline_node(n, x.nodes[i], out, &changed));
+    }
+    ONX_TRY(hand_on(n, node, f, out));
+    n->depth--;
+    return ONX_OK;
+}
+
+/* ---- graphs ---- */
+
+static onx_status inline_list(inliner *n, onx_node ***nodes, uint32_t *count)
+{
+    output_list out = { 0 };
+    bool any = false;
+    for (uint32_t i = 0; i < *count; i++) {
+        bool changed;
+        ONX_TRY(inline_node(n, (*nodes)[i], &out, &changed));
+        any |= changed;
+    }
+    if (!any)
+        return ONX_OK;
+    onx_node **list = onxi_arena_array(n->arena, (size_t)onxi_list_room(out.count), sizeof *list);
+    if (!list)
+        return ONX_E_MEMORY;
+    if (out.count)
+        memcpy(list, out.items, out.count * sizeof *list);
+    *nodes = list;
+    *count = out.count;
+    return ONX_OK;
+}
+
+static onx_status inline_graphs(inliner *n, const onx_node *node)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        const onx_attribute *a = node->attribute[i];
+        if (a->slot == ONX_SLOT_G && a->g)
+            ONX_TRY(inline_list(n, &a->g->node, &a->g->node_count));
+        for (uint32_t k = 0; a->slot == ONX_SLOT_GRAPHS && k < a->count; k++)
+            ONX_TRY(inline_list(n, &a->graphs[k]->node, &a->graphs[k]->node_count));
+    }
+    return ONX_OK;
+}
+
+static onx_status inline_node(inliner *n, onx_node *node, output_list *out, bool *changed)
+{
+    uint32_t index;
+    const onx_function *f = onxi_functions_find(&n->functions, onx_view(node->domain), onx_view(node->op_type),
+                                                onx_view(onx_node_more(node)->overload), &index);
+    *changed = f && n->chosen[index];
+    if (*changed)
+        return inline_call(n, node, f, out);
+    if (++n->depth > n->limit)
+        return onxi_fail(n->cx, ONX_E_LIMIT, ONXI_NOWHERE, "subgraphs are nested more than %u deep (limit depth)",
+                         n->limit);
+    ONX_TRY(inline_graphs(n, node));
+    n->depth--;
+    return push(n, out, node);
+}
+
+/* ---- the model ---- */
+
+/* The functions that were put in place of all their calls go, and what they import comes. */
+static onx_status drop_functions(inliner *n)
+{
+    onx_model *model = n->model;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < model->functions_count; i++) {
+        onx_function *f = model->functions[i];
+        if (!n->chosen[i]) {
+            model->functions[kept++] = f;
+            continue;
+        }
+        for (uint32_t k = 0; k < f->opset_import_count; k++) {
+            const onx_str domain = onxi_domain_plain(onx_view(f->opset_import[k]->domain));
+            bool there = false;
+            for (uint32_t j = 0; j < model->opset_import_count && !there; j++)
+                there = onx_str_equal(onxi_domain_plain(onx_view(model->opset_import[j]->domain)), domain);
+            onx_operator_set_id *id = there ? NULL : ONX_ADD(n->arena, model, opset_import, OPERATOR_SET_ID);
+            if (there)
+                continue;
+            if (!id)
+                return ONX_E_MEMORY;
+            id->domain = f->opset_import[k]->domain;
+            id->has |= onx_operator_set_id_has_domain;
+            ONX_SET(operator_set_id, id, version, f->opset_import[k]->version);
+        }
+    }
+    model->functions_count = kept;
+    return ONX_OK;
+}
+
+/* Functions that import another version of an operator set than the model are taken to that of the model first. */
+static onx_status agree_on_versions(inliner *n, onx_doc *doc)
+{
+    onxi_imports imports;
+    onx_opset_version wanted[ONXI_RETARGET_DOMAINS];
+    uint32_t count = 0;
+    bool differ = false;
+    ONX_TRY(onxi_imports_open(&imports, n->scratch, n->model->opset_import, n->model->opset_import_count,
+                              onxi_model_is_legacy(n->model)));
+    for (uint32_t d = 0; d < ONXI_RETARGET_DOMAINS; d++) {
+        const onx_str domain = onx_str_of(onxi_versioned_domains[d]);
+        const int64_t version = onxi_imports_version(&imports, domain);
+        if (version < 1)
+            continue;
+        wanted[count++] = (onx_opset_version){ domain, version };
+        for (uint32_t i = 0; i < n->model->functions_count && !differ; i++) {
+            onxi_imports own;
+            const onx_function *f = n->model->functions[i];
+            if (!n->chosen[i])
+                continue;
+            ONX_TRY(onxi_imports_open(&own, n->scratch, f->opset_import, f->opset_import_count, false));
+            const int64_t has = onxi_imports_version(&own, domain);
+            differ = has > 0 && has != version;
+        }
+    }
+    const onx_retarget_options options = { .struct_size = sizeof options, .opset = wanted, .opset_count = count };
+    return differ ? onx_retarget(n->cx, doc, &options) : ONX_OK;
+}
+
+static onx_status run(inliner *n, onx_doc *doc)
+{
+    onx_model *model = n->model;
+    ONX_TRY(choose(n));
+    ONX_TRY(agree_on_versions(n, doc));
+    ONX_TRY(onxi_functions_index(n->scratch, model->functions, model->functions_count, &n->functions));
+    if (model->graph)
+        ONX_TRY(inline_list(n, &model->graph->node, &model->graph->node_count));
+    for (uint32_t i = 0; i < model->training_info_count; i++) {
+        onx_training_info *info = model->training_info[i];
+        if (info->initialization)
+            ONX_TRY(inline_list(n, &info->initialization->node, &info->initialization->node_count));
+        if (info->algorithm)
+            ONX_TRY(inline_list(n, &info->algorithm->node, &info->algorithm->node_count));
+    }
+    for (uint32_t i = 0; i < model->functions_count; i++)
+        if (!n->chosen[i])
+            ONX_TRY(inline_list(n, &model->functions[i]->node, &model->functions[i]->node_count));
+    return drop_functions(n);
+}
+
+static onx_status inline_functions(onx_ctx *cx, onx_doc *doc, const onx_inline_options *options)
+{
+    onx_arena *scratch;
+    onx_model *model = onx_doc_model(doc);
+    if (!model)
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+    ONX_TRY(onx_arena_new(cx, &scratch));
+    inliner n = { .cx = cx,
+                  .arena = onx_doc_arena(doc),
+                  .scratch = scratch,
+                  .model = model,
+                  .options = options,
+                  .names = { .scratch = scratch, .arena = onx_doc_arena(doc), .model = model },
+                  .limit = onx_ctx_limits(cx).depth };
+    onx_status status = run(&n, doc);
+    onx_arena_free(scratch);
+    return status == ONX_OK && options->schema ? onxi_retarget_bodies(cx, doc) : status;
+}
+
+onx_status onx_inline(onx_ctx *cx, onx_doc *doc, const onx_inline_options *options)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    ONXI_OPTIONS(cx, onx_inline_options, own, options);
+    ONXI_NEED(cx, own.function || !own.function_count);
+    ONXI_CALL(cx, inline_functions(cx, doc, &own));
+}
