@@ -476,7 +476,8 @@ static onx_status settle(onx_prepare *p, uint64_t size, uint64_t v_size, uint64_
     return ONX_OK;
 }
 
-/* Beyond it ordinary scores overflow, and what they become depends on the order of the additions: the plain kernel's. */
+/* Beyond it ordinary scores overflow, and what they become depends on the order of the additions: the plain kernel's.
+ */
 #define SCALE_MOST 1e15
 
 static onx_status attention_prepare(onx_prepare *p)
