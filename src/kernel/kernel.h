@@ -46,6 +46,9 @@ static inline bool onxi_kernel_is_plain(const onx_kernel *k)
 /* Do the operand types suit the row? */
 bool onxi_kernel_suits(const onx_kernel *k, const onx_prepare *p);
 
+/* Whether a constant input holds neither NaN nor infinities; looked at once per session, false where it cannot be. */
+bool onxi_weights_are_finite(const onx_prepare *p, uint32_t input);
+
 /* An input that may be left out or that the version does not have: NULL then. `count` of them are there. */
 static inline const onx_value *onxi_operand(uint32_t count, const onx_value *const *inputs, uint32_t index)
 {

@@ -259,3 +259,27 @@ onx_status onxi_whole_bytes(onx_prepare *p)
             return ONX_E_UNSUPPORTED;
     return ONX_OK;
 }
+
+/* ---- weights ---- */
+
+static onx_status note_finite(void *user, const void *elements, uint64_t piece, void *out)
+{
+    onx_value w = *(const onx_value *)user;
+    (void)piece;
+    w.data = (void *)(uintptr_t)elements;
+    *(bool *)out = onxi_value_is_finite(&w);
+    return ONX_OK;
+}
+
+bool onxi_weights_are_finite(const onx_prepare *p, uint32_t input)
+{
+    static const char key[] = "finite";
+    const onx_packing packing = { .input = input,
+                                  .key = key,
+                                  .key_size = sizeof key,
+                                  .size = sizeof(bool),
+                                  .make = note_finite,
+                                  .user = (void *)(uintptr_t)(const void *)p->inputs[input] };
+    const void *note;
+    return p->ops->packed(p, &packing, &note) == ONX_OK && *(const bool *)note;
+}

@@ -105,6 +105,10 @@ onx_status onxi_run_plan_in_layout(onxi_run_planner *pl, uint32_t slot, const on
         }
     ONX_TRY(onxi_run_plan_elements(pl, slot));
     onxi_run_plan_slot *from = plan->slots[slot];
+    if (layout && from->value.layout && layout->ops != from->value.layout->ops) { /* row-major is what both know */
+        ONX_TRY(onxi_run_plan_in_layout(pl, slot, NULL, &slot));
+        from = plan->slots[slot];
+    }
     onx_value type = from->value;
     type.layout = layout;
     uint64_t count = type.count;

@@ -100,7 +100,7 @@ static bool near_enough(const onx_value *a, const onx_value *b, double ulps)
         return false;
     const float *x = a->data, *y = b->data;
     for (uint64_t i = 0; i < a->count; i++) {
-        bool both = isnan(x[i]) && isnan(y[i]);
+        bool both = (isnan(x[i]) && isnan(y[i])) || x[i] == y[i]; /* infinities, too */
         if (!both && !(fabs((double)x[i] - (double)y[i]) <= ulps * 1.2e-7 * fmax(1, fabs((double)x[i])))) {
             print_error("element %llu: %a, %a\n", (unsigned long long)i, (double)x[i], (double)y[i]);
             return false;
@@ -109,8 +109,9 @@ static bool near_enough(const onx_value *a, const onx_value *b, double ulps)
     return true;
 }
 
-/* Runs a model by the plain rows and by others, of which `op` has to have one. */
-static void compare(const writer *w, const char *op, const onx_value *const *in, double ulps)
+/* Runs a model by the plain rows and by others. Returns the variant that ran `op` at the end, with the least
+ * instruction set. */
+static const char *compare_any(const writer *w, const char *op, const onx_value *const *in, double ulps)
 {
     enum { OUTPUTS = 4, RUNS = 4 }; /* plain, one thread, two, the least instruction set */
     onx_doc *doc = NULL;
@@ -123,7 +124,6 @@ static void compare(const writer *w, const char *op, const onx_value *const *in,
     for (int i = 1; i < RUNS; i++) {
         const onx_session_options options = { .threads = i == 2 ? 2 : 1, .isa = i == 3 ? ONX_ISA_BASE : 0 };
         variant = run(doc, op, &options, in, out[i]);
-        assert_string_not_equal(variant, "plain");
     }
     for (int i = 0; i < OUTPUTS && out[0][i]; i++) {
         if (!near_enough(out[0][i], out[1][i], ulps) || !near_enough(out[1][i], out[2][i], 0) ||
@@ -136,6 +136,13 @@ static void compare(const writer *w, const char *op, const onx_value *const *in,
             onx_value_free(out[k][i]);
     }
     onx_doc_free(doc);
+    return variant;
+}
+
+/* Likewise, where `op` has to have another row than the plain one. */
+static void compare(const writer *w, const char *op, const onx_value *const *in, double ulps)
+{
+    assert_string_not_equal(compare_any(w, op, in, ulps), "plain");
 }
 
 static onx_value *tensor(onx_dtype dtype, uint32_t rank, const int64_t *dims)
@@ -726,10 +733,69 @@ static void test_kernel_variants__attention_is_the_same(void **state)
     }
 }
 
+/* ---- convolutions ---- */
+
+/* The nodes that may be done in passing, of a value like x1. */
+static const char *const behind_conv[] = {
+    "%s = Add (%s, x1)",   "%s = Relu (%s)",    "%s = LeakyRelu (%s)",       "%s = Swish (%s)",
+    "%s = HardSwish (%s)", "%s = Sigmoid (%s)", "%s = Clip (%s, low, high)",
+};
+
+/* Channels in whole blocks and not, images whose tiles are whole and not, all pads; with numbers that are not finite in
+ * some of them, which stay where they belong. */
+static void test_kernel_variants__convolutions_are_the_same(void **state)
+{
+    static const uint32_t channels[] = { 24, 32, 64, 80 };
+    static writer w;
+    source s = { 9 };
+    unsigned fast = 0;
+    (void)state;
+    for (unsigned turn = 0; turn < 24; turn++) {
+        const uint32_t c = channels[below(&s, 4)], m = channels[below(&s, 4)], posts = below(&s, 4);
+        const uint32_t h = 13 + below(&s, 16), wide = 13 + below(&s, 30), n = 1 + below(&s, 2);
+        uint32_t pad[4];
+        for (int i = 0; i < 4; i++)
+            pad[i] = below(&s, 3);
+        const int64_t xd[] = { n, c, h, wide };
+        const int64_t yd[] = { n, m, h + pad[0] + pad[2] - 2, wide + pad[1] + pad[3] - 2 };
+        onx_value *x = floats(&s, 4, xd), *residual = floats(&s, 4, yd);
+        if (turn % 6 == 5) {
+            static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f };
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[turn / 6];
+        }
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+            "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float low = {-0.5}, float high = {1.25}, ");
+        add(&w, "float[%u, %u, 3, 3] w = {", m, c);
+        for (uint32_t i = 0; i < m * c * 9; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}, float[%u] b = {", m);
+        for (uint32_t i = 0; i < m; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w, "}> {\n %s = Conv <pads = [%u, %u, %u, %u]> (x0, w%s)\n", posts ? "t0" : "y", pad[0], pad[1], pad[2],
+            pad[3], turn % 2 ? ", b" : "");
+        for (uint32_t i = 0; i < posts; i++) {
+            char from[8], to[8];
+            snprintf(from, sizeof from, "t%u", i);
+            snprintf(to, sizeof to, i + 1 == posts ? "y" : "t%u", i + 1);
+            add(&w, " ");
+            add(&w, behind_conv[below(&s, sizeof behind_conv / sizeof *behind_conv)], to, from);
+            add(&w, "\n");
+        }
+        add(&w, "}\n");
+        fast += strcmp(compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150), "winograd") == 0;
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+    assert_in_range(fast, 11, 24);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_variants__attention_is_the_same),
+        cmocka_unit_test(test_kernel_variants__convolutions_are_the_same),
         cmocka_unit_test(test_kernel_variants__products_are_the_same),
         cmocka_unit_test(test_kernel_variants__batches_are_the_same),
         cmocka_unit_test(test_kernel_variants__regressors_are_the_same),

@@ -45,28 +45,11 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     return true;
 }
 
-static onx_status note_finite(void *user, const void *elements, uint64_t piece, void *out)
-{
-    onx_value w = *(const onx_value *)user;
-    (void)piece;
-    w.data = (void *)(uintptr_t)elements;
-    *(bool *)out = onxi_value_is_finite(&w);
-    return ONX_OK;
-}
-
 /* Padding is zeros that are multiplied like all others. oneDNN passes over them, which is the same unless weights are
- * NaN or infinite. They are looked at once per session. */
+ * NaN or infinite. */
 static bool padding_is_harmless(const onx_prepare *p, const conv_shape *s)
 {
-    static const char key[] = "finite";
-    const onx_packing packing = { .input = 1,
-                                  .key = key,
-                                  .key_size = sizeof key,
-                                  .size = sizeof(bool),
-                                  .make = note_finite,
-                                  .user = (void *)(uintptr_t)(const void *)p->inputs[1] };
-    const void *note;
-    return !s->padded || (p->ops->packed(p, &packing, &note) == ONX_OK && *(const bool *)note);
+    return !s->padded || onxi_weights_are_finite(p, 1);
 }
 
 /* One part of the convolution. */

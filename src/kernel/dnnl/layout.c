@@ -1,4 +1,5 @@
 /* layout.c - descriptions of memory, the layouts that they stand for, changes from one to another, slices of them. */
+#include "kernel/core/blocked.h"
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
@@ -48,12 +49,25 @@ onxi_dnnl_md onxi_dnnl_md_any(onxi_dnnl *d, uint32_t rank, const int64_t *dims)
     return onxi_dnnl_md_tag(d, rank, dims, dnnl_format_tag_any);
 }
 
+/* Blocks of channels that our own kernels know, too. */
+static onxi_dnnl_md md_blocked(onxi_dnnl *d, const onx_value *v, uint32_t block)
+{
+    static const dnnl_format_tag_t tags[][2] = { { dnnl_aBc8b, dnnl_aBc16b },
+                                                 { dnnl_aBcd8b, dnnl_aBcd16b },
+                                                 { dnnl_aBcde8b, dnnl_aBcde16b } };
+    if (v->rank < 3 || v->rank > 5 || (block != 8 && block != 16))
+        return NULL;
+    return onxi_dnnl_md_tag(d, v->rank, v->dims, tags[v->rank - 3][block == 16]);
+}
+
 onxi_dnnl_md onxi_dnnl_md_of(onxi_dnnl *d, const onx_value *v)
 {
     if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT)
         return NULL;
     if (!v->layout)
         return onxi_dnnl_md_plain(d, v->rank, v->dims);
+    if (onxi_blocked_of(v))
+        return md_blocked(d, v, onxi_blocked_of(v));
     return v->layout->ops == &layout_ops ? ((const dnnl_layout *)(const void *)v->layout)->md : NULL;
 }
 
@@ -63,6 +77,11 @@ bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnn
     *out = NULL;
     if (plain && d->lib->dnnl_memory_desc_equal(plain, md))
         return true;
+    for (uint32_t block = 8; block <= 16; block *= 2) {
+        onxi_dnnl_md same = v->rank > 2 && v->dims[1] % block == 0 ? md_blocked(d, v, block) : NULL;
+        if (same && d->lib->dnnl_memory_desc_equal(same, md))
+            return (*out = onxi_blocked_layout(p->arena, v, block)) != NULL;
+    }
     dnnl_layout *l = ONXI_NEW(p->arena, dnnl_layout);
     if (!l || !(kept = onxi_dnnl_md_keep(d, md)))
         return false;

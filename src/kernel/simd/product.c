@@ -218,15 +218,6 @@ static void one_row(const product_params *q, const onx_work *work, const operand
     }
 }
 
-/* Asks for the piece of the next panel that falls to this tile, so that it is there in time. */
-static void fetch(const float *next, uint64_t step, uint64_t kc, uint64_t tile, uint64_t tiles)
-{
-    const uint64_t each = (kc + tiles - 1) / tiles;
-    for (uint64_t k = tile * each; k < kc && k < (tile + 1) * each; k++)
-        for (uint64_t i = 0; i < PANEL; i += 16)
-            __builtin_prefetch(next + k * step + i);
-}
-
 /* A tile of the result; what is at its edges goes through memory of its own. */
 static void tile(const product_params *q, const onx_work *work, const operands *o, uint64_t row, uint64_t rows,
                  uint64_t panel, uint64_t k0, uint64_t kc)
@@ -279,14 +270,14 @@ static void one_panel(const product_params *q, const onx_work *work, const opera
                       uint64_t panel, bool another, uint64_t k0)
 {
     const uint64_t kc = q->k - k0 < BLOCK_K ? q->k - k0 : BLOCK_K, tiles = (m1 - m0 + TILE_M - 1) / TILE_M;
-    uint64_t step = 0, rows, index = 0;
+    const uint64_t lines = tile_lines(kc, tiles);
+    const float *next = another && q->b ? o->b + ((panel + 1) * q->k + k0) * PANEL : NULL;
     if (q->narrow)
         narrow_widen(q->precision, q->narrow + panel * q->narrow_step, k0, kc, work->thread_workspace);
-    const float *next = another && !q->narrow ? panel_of(q, o, panel + 1, &step) + k0 * step : NULL;
-    for (uint64_t m = m0; m < m1; m += rows) {
+    for (uint64_t m = m0, rows, index = 0; m < m1; m += rows, index++) {
         rows = tile_height(m1 - m);
         if (next)
-            fetch(next, step, kc, index++, tiles);
+            tile_fetch(next, index, lines);
         tile(q, work, o, m, rows, panel, k0, kc);
     }
 }

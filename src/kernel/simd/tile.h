@@ -94,4 +94,18 @@ static inline void tile_run(const tile_operands *t, uint64_t rows)
     }
 }
 
+/* Asks for the piece of the next stretch of a packed panel that falls to this tile, so that it is there in time;
+ * `lines` of 16 floats a tile. */
+static inline void tile_fetch(const float *next, uint64_t tile, uint64_t lines)
+{
+    next += tile * lines * 16;
+    for (uint64_t i = 0; i < lines; i++)
+        __builtin_prefetch(next + i * 16);
+}
+
+static inline uint64_t tile_lines(uint64_t kc, uint64_t tiles)
+{
+    return (kc * PANEL / 16 + tiles - 1) / tiles;
+}
+
 #endif

@@ -1,0 +1,14 @@
+/* blocked.h - the layout of images that vector kernels like: channels in blocks, the channels of a block side by side
+ * for each pixel (N, C / block, spatial dims, block). oneDNN knows the same bytes as nChw8c and nChw16c. */
+#ifndef ONXI_KERNEL_BLOCKED_H
+#define ONXI_KERNEL_BLOCKED_H
+
+#include "kernel/kernel.h"
+
+/* The layout of a float value, which lives as long as the arena; NULL: out of memory, or the value has no such layout,
+ * as its channels are no whole blocks. */
+const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block);
+/* Channels of a block of a value that is laid out so; 0: it is not. */
+uint32_t onxi_blocked_of(const onx_value *v);
+
+#endif

@@ -1,0 +1,412 @@
+/* winograd.c - Conv of 3x3 with stride 1 on channels in blocks: four outputs by four from six inputs by six, through 36
+ * products instead of 144. After Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2015), at the
+ * points 0, +-sqrt(1/2), +-sqrt(2) and infinity, which round better than 0, +-1, +-2. */
+#include "kernel/core/blocked.h"
+#include "kernel/simd/post.h"
+#include "kernel/simd/tile.h"
+
+/* Outputs and inputs of a tile along an axis, products of a tile; channels of a block, and of a line of the cache,
+ * which are transformed together, tile by tile; columns that are multiplied at a time. */
+enum { OUT = 4, IN = 6, POINTS = IN * IN, BLOCK = ONXI_LANES < 8 ? 8 : ONXI_LANES, LINE = 16, CHUNK = 32 };
+
+/* a = sqrt(1/2), b = sqrt(2): a * b = 1, and a^2 + b^2 = 5/2. */
+#define A 0.70710678118654752440
+#define B 1.41421356237309504880
+
+typedef struct wino {
+    uint64_t batch, c, m, h, w, oh, ow;
+    int64_t pad_y, pad_x;
+    uint64_t down, across;   /* tiles of an image */
+    uint64_t group, groups;  /* tiles that are gone through at a time; how many times that is */
+    uint64_t panels, splits; /* of the output's channels; pieces that these are cut into */
+    uint64_t v_step, m_step; /* floats from one point to the next, in the transformed input and in the products */
+    const float *u, *bias;   /* packed weights by point, panel, input channel; padded to whole panels */
+    simd_posts posts;
+} wino;
+
+/* ---- weights ---- */
+
+typedef struct packing {
+    uint64_t c, m;
+} packing;
+
+/* The filter of one pair of channels in the points: G g G^T. */
+static void transform_filter(const float *g, double u[POINTS])
+{
+    static const double G[IN][3] = { { 1, 0, 0 },
+                                     { -2.0 / 3, -2.0 / 3 * A, -1.0 / 3 },
+                                     { -2.0 / 3, 2.0 / 3 * A, -1.0 / 3 },
+                                     { 1.0 / 6, 1.0 / 6 * B, 1.0 / 3 },
+                                     { 1.0 / 6, -1.0 / 6 * B, 1.0 / 3 },
+                                     { 0, 0, 1 } };
+    double t[IN][3];
+    for (int i = 0; i < IN; i++)
+        for (int x = 0; x < 3; x++)
+            t[i][x] = G[i][0] * (double)g[x] + G[i][1] * (double)g[3 + x] + G[i][2] * (double)g[6 + x];
+    for (int i = 0; i < IN; i++)
+        for (int j = 0; j < IN; j++)
+            u[i * IN + j] = t[i][0] * G[j][0] + t[i][1] * G[j][1] + t[i][2] * G[j][2];
+}
+
+/* A piece is a panel of output channels, in all points. */
+static onx_status pack(void *user, const void *elements, uint64_t panel, void *out)
+{
+    const packing *q = user;
+    const uint64_t panels = (q->m + PANEL - 1) / PANEL, step = panels * q->c * PANEL;
+    const uint64_t first = panel * PANEL, width = q->m - first < PANEL ? q->m - first : PANEL;
+    float *to = (float *)out + panel * q->c * PANEL;
+    for (uint64_t i = 0; i < POINTS && width < PANEL; i++)
+        memset(to + i * step, 0, q->c * PANEL * sizeof *to);
+    for (uint64_t m = 0; m < width; m++)
+        for (uint64_t c = 0; c < q->c; c++) {
+            double u[POINTS];
+            transform_filter((const float *)elements + ((first + m) * q->c + c) * 9, u);
+            for (uint64_t i = 0; i < POINTS; i++)
+                to[i * step + c * PANEL + m] = (float)u[i];
+        }
+    return ONX_OK;
+}
+
+/* ---- input ---- */
+
+/* Six numbers in the points: B^T d. */
+static inline void transform_six(const onxi_vf d[IN], onxi_vf out[IN])
+{
+    const onxi_vf even_a = d[4] - 2.0f * d[2], odd_a = (float)A * d[3] - (float)B * d[1];
+    const onxi_vf even_b = d[4] - 0.5f * d[2], odd_b = (float)B * d[3] - (float)A * d[1];
+    out[0] = d[0] - 2.5f * d[2] + d[4];
+    out[1] = even_a + odd_a;
+    out[2] = even_a - odd_a;
+    out[3] = even_b + odd_b;
+    out[4] = even_b - odd_b;
+    out[5] = d[1] - 2.5f * d[3] + d[5];
+}
+
+/* A vector of channels of a tile; `x` points to its first input, which may lie in the padding. */
+static inline void transform_input(const wino *q, const float *x, int64_t y0, int64_t x0, float *v)
+{
+    const bool inside = y0 >= 0 && x0 >= 0 && y0 + IN <= (int64_t)q->h && x0 + IN <= (int64_t)q->w;
+    const int64_t line = (int64_t)q->w * BLOCK;
+    onxi_vf half[IN][IN];
+    for (int64_t i = 0; i < IN; i++) /* of the tile after the next */
+        __builtin_prefetch(x + i * line + (2 * OUT + 2) * BLOCK);
+    for (int64_t i = 0; i < IN; i++)
+        __builtin_prefetch(x + i * line + (2 * OUT + 4) * BLOCK);
+    for (int j = 0; j < IN; j++) {
+        onxi_vf d[IN], t[IN];
+        if (inside) {
+            UNROLL
+            for (int i = 0; i < IN; i++)
+                d[i] = vf_load(x + i * line + j * BLOCK);
+        } else {
+            for (int i = 0; i < IN; i++)
+                d[i] = y0 + i >= 0 && y0 + i < (int64_t)q->h && x0 + j >= 0 && x0 + j < (int64_t)q->w
+                           ? vf_load(x + i * line + j * BLOCK)
+                           : vf_all(0);
+        }
+        transform_six(d, t);
+        UNROLL
+        for (int i = 0; i < IN; i++)
+            half[i][j] = t[i];
+    }
+    for (int i = 0; i < IN; i++) {
+        onxi_vf t[IN];
+        transform_six(half[i], t);
+        UNROLL
+        for (int j = 0; j < IN; j++)
+            vf_store(v + (uint64_t)(i * IN + j) * q->v_step, t[j]);
+    }
+}
+
+static void transform_group(const wino *q, const float *image, uint64_t first, uint64_t tiles, float *v)
+{
+    const int64_t plane = (int64_t)(q->h * q->w);
+    for (uint64_t c0 = 0; c0 < q->c; c0 += LINE)
+        for (uint64_t t = 0; t < tiles; t++) {
+            const int64_t y0 = (int64_t)((first + t) / q->across) * OUT - q->pad_y;
+            const int64_t x0 = (int64_t)((first + t) % q->across) * OUT - q->pad_x;
+            for (uint64_t c = c0; c < q->c && c < c0 + LINE; c += ONXI_LANES) {
+                const int64_t block = (int64_t)(c / BLOCK);
+                const int64_t at = (block * plane + y0 * (int64_t)q->w + x0) * BLOCK + (int64_t)(c % BLOCK);
+                transform_input(q, image + at, y0, x0, v + t * q->c + c);
+            }
+        }
+}
+
+/* ---- products ---- */
+
+static void multiply(const wino *q, const float *v, uint64_t tiles, uint64_t p0, uint64_t p1, float *m)
+{
+    const uint64_t pieces = (tiles + TILE_M - 1) / TILE_M;
+    for (uint64_t i = 0; i < POINTS; i++)
+        for (uint64_t p = p0; p < p1; p++)
+            for (uint64_t k = 0; k < q->c; k += BLOCK_K) {
+                const float *u = q->u + ((i * q->panels + p) * q->c + k) * PANEL;
+                const uint64_t kc = q->c - k < BLOCK_K ? q->c - k : BLOCK_K;
+                const bool along = k + kc < q->c || p + 1 < p1; /* what comes next lies behind this */
+                const float *next = along ? u + kc * PANEL : u + ((q->panels - (p1 - p0) + 1) * q->c - k) * PANEL;
+                const uint64_t lines = along || i + 1 < POINTS ? tile_lines(kc, pieces) : 0;
+                for (uint64_t t = 0, rows, index = 0; t < tiles; t += rows, index++) {
+                    rows = tile_height(tiles - t);
+                    tile_fetch(next, index, lines);
+                    tile_run(&(tile_operands){ .a = v + i * q->v_step + t * q->c + k,
+                                               .lda = q->c,
+                                               .b = u,
+                                               .ldb = PANEL,
+                                               .k = kc,
+                                               .c = m + i * q->m_step + t * CHUNK + (p - p0) * PANEL,
+                                               .ldc = CHUNK,
+                                               .more = k > 0 },
+                             rows);
+                }
+            }
+}
+
+/* ---- output ---- */
+
+/* Six products to four numbers: A^T m. */
+static inline void transform_four(const onxi_vf m[IN], onxi_vf out[OUT])
+{
+    const onxi_vf sa = m[1] + m[2], da = m[1] - m[2], sb = m[3] + m[4], db = m[3] - m[4];
+    out[0] = m[0] + sa + sb;
+    out[1] = (float)A * da + (float)B * db;
+    out[2] = 0.5f * sa + 2.0f * sb;
+    out[3] = m[5] + ((float)(A / 2) * da + (float)(B * 2) * db);
+}
+
+/* A vector of channels of a tile, bias included, in rows of four vectors. */
+static inline void transform_output(const wino *q, const float *m, uint64_t channel, float y[OUT * OUT * ONXI_LANES])
+{
+    const onxi_vf bias = q->bias ? vf_load(q->bias + channel) : vf_all(0);
+    onxi_vf half[OUT][IN];
+    for (int j = 0; j < IN; j++) {
+        onxi_vf d[IN], t[OUT];
+        UNROLL
+        for (int i = 0; i < IN; i++)
+            d[i] = vf_load(m + (uint64_t)(i * IN + j) * q->m_step);
+        transform_four(d, t);
+        UNROLL
+        for (int i = 0; i < OUT; i++)
+            half[i][j] = t[i];
+    }
+    for (int i = 0; i < OUT; i++) {
+        onxi_vf t[OUT];
+        transform_four(half[i], t);
+        UNROLL
+        for (int j = 0; j < OUT; j++)
+            vf_store(y + (i * OUT + j) * ONXI_LANES, t[j] + bias);
+    }
+}
+
+/* Finishes and stores a vector of channels of a tile. *doubt becomes NaN where a result is not finite: inputs of a tile
+ * are mixed, so that NaN and infinities go where they should not. */
+static inline void store_tile(const wino *q, const onx_work *work, uint64_t at, uint64_t rows, uint64_t columns,
+                              float y[OUT * OUT * ONXI_LANES], onxi_vf *doubt)
+{
+    float *out = work->outputs[0]->data;
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < columns; j++)
+            *doubt += vf_load(y + (i * OUT + j) * ONXI_LANES) * 0.0f;
+    for (uint32_t p = 0; p < q->posts.count; p++) {
+        const simd_post *f = &q->posts.list[p];
+        if (f->operand < 0) {
+            post_apply(f, y, ONXI_LANES, OUT * OUT, 1, NULL, NULL, 0);
+            continue;
+        }
+        const float *same = (const float *)work->inputs[f->operand]->data + at;
+        for (uint64_t i = 0; i < rows; i++)
+            post_apply(f, y + i * OUT * ONXI_LANES, ONXI_LANES, columns, 1, NULL, same + i * q->ow * BLOCK, BLOCK);
+    }
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < columns; j++)
+            vf_store(out + at + (i * q->ow + j) * BLOCK, vf_load(y + (i * OUT + j) * ONXI_LANES));
+}
+
+static void store_group(const wino *q, const onx_work *work, uint64_t image, uint64_t first, uint64_t tiles,
+                        uint64_t m0, uint64_t m1, const float *m, onxi_vf *doubt)
+{
+    for (uint64_t c0 = m0; c0 < m1; c0 += LINE)
+        for (uint64_t t = 0; t < tiles; t++) {
+            const uint64_t y0 = (first + t) / q->across * OUT, x0 = (first + t) % q->across * OUT;
+            const uint64_t rows = q->oh - y0 < OUT ? q->oh - y0 : OUT, columns = q->ow - x0 < OUT ? q->ow - x0 : OUT;
+            for (uint64_t c = c0; c < m1 && c < c0 + LINE; c += ONXI_LANES) {
+                float y[OUT * OUT * ONXI_LANES];
+                const uint64_t block = image * (q->m / BLOCK) + c / BLOCK;
+                transform_output(q, m + t * CHUNK + (c - m0), c, y);
+                store_tile(q, work, ((block * q->oh + y0) * q->ow + x0) * BLOCK + c % BLOCK, rows, columns, y, doubt);
+            }
+        }
+}
+
+/* A piece is a group of tiles of an image, and some of the channels of the result. */
+static onx_status run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const wino *q = work->params;
+    const uint64_t tiles = q->down * q->across, each = (q->panels + q->splits - 1) / q->splits;
+    float *v = work->thread_workspace, *m = v + POINTS * q->v_step;
+    uint64_t there = UINT64_MAX; /* the group whose input is in v */
+    onxi_vf doubt = vf_all(0);
+    for (uint64_t piece = first; piece < last; piece++) {
+        const uint64_t group = piece / q->splits, image = group / q->groups, t0 = group % q->groups * q->group;
+        const uint64_t count = tiles - t0 < q->group ? tiles - t0 : q->group;
+        const uint64_t end = (piece % q->splits + 1) * each < q->panels ? (piece % q->splits + 1) * each : q->panels;
+        if (there != group)
+            transform_group(q, (const float *)work->inputs[0]->data + image * q->c * q->h * q->w, t0, count, v);
+        there = group;
+        for (uint64_t p = piece % q->splits * each; p < end; p += CHUNK / PANEL) {
+            const uint64_t p1 = end - p < CHUNK / PANEL ? end : p + CHUNK / PANEL;
+            multiply(q, v, count, p, p1, m);
+            store_group(q, work, image, t0, count, p * PANEL, p1 * PANEL < q->m ? p1 * PANEL : q->m, m, &doubt);
+        }
+    }
+    return vi_any((onxi_vi)(doubt != doubt)) && !work->prepared->nonfinite ? ONX_E_UNSUPPORTED : ONX_OK;
+}
+
+/* ---- preparing ---- */
+
+static bool shape_of(onx_prepare *p, wino *q)
+{
+    const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
+    const onx_value *y = p->outputs[0];
+    onxi_window win;
+    if (x->rank != 4 || w->rank != 4 || !w->data || w->dtype != ONX_FLOAT || !y || y->rank != 4 || !y->count ||
+        !x->count || (b && (!b->data || b->dtype != ONX_FLOAT || b->count != (uint64_t)w->dims[0])) ||
+        onx_prepare_int(p, "group") != 1 || w->dims[2] != 3 || w->dims[3] != 3 || w->dims[1] != x->dims[1] ||
+        w->dims[0] != y->dims[1] || x->dims[0] != y->dims[0] || w->dims[1] % BLOCK || w->dims[0] % BLOCK ||
+        onxi_window_make(p, w->dims + 2, &win) != ONX_OK)
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (win.stride[i] != 1 || win.dilation[i] != 1 || win.pad[i] < 0 || win.pad[i] > 2 || win.pad_end[i] < 0 ||
+            win.pad_end[i] > 2 || win.in[i] + win.pad[i] + win.pad_end[i] - 2 != win.out[i])
+            return false;
+    q->batch = (uint64_t)x->dims[0];
+    q->c = (uint64_t)x->dims[1];
+    q->m = (uint64_t)y->dims[1];
+    q->h = (uint64_t)x->dims[2];
+    q->w = (uint64_t)x->dims[3];
+    q->oh = (uint64_t)y->dims[2];
+    q->ow = (uint64_t)y->dims[3];
+    q->pad_y = win.pad[0];
+    q->pad_x = win.pad[1];
+    q->down = (q->oh + OUT - 1) / OUT;
+    q->across = (q->ow + OUT - 1) / OUT;
+    return true;
+}
+
+/* Is it worth it? Per pair of channels the multiplications of the tiles, and of some more for reading weights that are
+ * four times as large, against those of the plain way; transforms cost some hundred per tile and channel. */
+static bool worth_it(const wino *q)
+{
+    enum { C_MIN = 16, CACHED = 8 << 20, MOST = 40 << 20 };
+    if (q->c < C_MIN || q->m < C_MIN || q->m > MOST / (POINTS * sizeof(float)) / q->c ||
+        q->h > INT32_MAX / BLOCK / q->w)
+        return false;
+    const bool cached = q->m * q->c * POINTS * sizeof(float) <= CACHED;
+    const double tiles = (double)(q->down * q->across * q->batch), pairs = (double)q->c * (double)q->m;
+    const double ours = POINTS * pairs * (tiles + (cached ? 6 : 16)) + 400 * tiles * (double)(q->c + q->m);
+    return ours * 1.25 < 9 * pairs * (double)(q->oh * q->ow * q->batch);
+}
+
+/* How the work is cut: groups of tiles whose transformed input stays in the second cache where that can be, and pieces
+ * of the channels where there are fewer groups than threads. */
+static void cut(onx_prepare *p, wino *q)
+{
+    enum { CACHE = 320 << 10, LEAST = 24, MOST = 96 };
+    const uint64_t tiles = q->down * q->across, threads = p->threads ? p->threads : 1;
+    uint64_t most = CACHE / (POINTS * sizeof(float) * (q->c + CHUNK));
+    most = most < LEAST ? LEAST : most > MOST ? MOST : most;
+    q->groups = (tiles + most - 1) / most;
+    while (q->groups * q->batch % threads && q->groups < 4 * threads && tiles / q->groups > LEAST)
+        q->groups++;
+    q->group = (tiles + q->groups - 1) / q->groups;
+    q->groups = (tiles + q->group - 1) / q->group;
+    q->panels = (q->m + PANEL - 1) / PANEL;
+    q->splits = q->groups * q->batch >= 2 * threads ? 1 : threads;
+    q->splits = q->splits < q->panels ? q->splits : q->panels;
+    q->splits = (q->panels + (q->panels + q->splits - 1) / q->splits - 1) / ((q->panels + q->splits - 1) / q->splits);
+    q->v_step = q->group * q->c + 16; /* not a power of two */
+    q->m_step = q->group * CHUNK + 16;
+    p->rows = q->batch * q->groups * q->splits;
+    p->grain = 1;
+    p->thread_workspace = POINTS * (q->v_step + q->m_step) * sizeof(float);
+}
+
+static void take_posts(onx_prepare *p, wino *q, const onx_layout *layout)
+{
+    const onx_value *y = p->outputs[0];
+    for (uint32_t i = 0; i < p->post_op_count && q->posts.count < POST_MAX; i++) {
+        const onx_post_op *from = &p->post_ops[i];
+        simd_post *f = &q->posts.list[q->posts.count];
+        if (from->prepare->kernel->post_op == ONX_POST_ADD) {
+            const onx_value *v = from->operand >= 0 ? p->inputs[from->operand] : NULL;
+            if (!v || from->prepare->input_count != 2 || v->dtype != ONX_FLOAT || v->rank != 4 ||
+                !onxi_same_dims(v->dims, y->dims, 4))
+                return;
+            *f = (simd_post){ .kind = ONX_POST_ADD, .operand = from->operand };
+            p->want[from->operand] = layout;
+        } else if (!post_take_function(from, f)) {
+            return;
+        }
+        q->posts.count++;
+        p->post_ops_done++;
+    }
+}
+
+static onx_status conv_prepare(onx_prepare *p)
+{
+    wino *q = ONXI_NEW(p->arena, wino);
+    const void *u;
+    if (!q)
+        return ONX_E_MEMORY;
+    if (!p->want || p->nonfinite || !shape_of(p, q) || !worth_it(q) || !onxi_weights_are_finite(p, 1))
+        return ONX_E_UNSUPPORTED;
+    const onx_layout *in = onxi_blocked_layout(p->arena, p->inputs[0], BLOCK);
+    const onx_layout *out = onxi_blocked_layout(p->arena, p->outputs[0], BLOCK);
+    if (!in || !out)
+        return ONX_E_MEMORY;
+    cut(p, q);
+    packing from = { q->c, q->m };
+    const struct {
+        char what[8];
+        uint64_t out, panel, c, m;
+    } key = { "wino", OUT, PANEL, q->c, q->m };
+    const onx_packing job = { .input = 1,
+                              .key = &key,
+                              .key_size = sizeof key,
+                              .size = POINTS * q->panels * q->c * PANEL * sizeof(float),
+                              .pieces = q->panels,
+                              .in_order = true,
+                              .make = pack,
+                              .user = &from };
+    ONX_TRY(p->ops->packed(p, &job, &u));
+    q->u = u;
+    const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
+    if (b) {
+        float *bias = onxi_arena_array(p->arena, q->panels * PANEL, sizeof *bias);
+        if (!bias)
+            return ONX_E_MEMORY;
+        memset(bias, 0, q->panels * PANEL * sizeof *bias);
+        memcpy(bias, b->data, q->m * sizeof *bias);
+        q->bias = bias;
+    }
+    take_posts(p, q, out);
+    p->want[0] = in;
+    p->want[1] = NULL;
+    if (b)
+        p->want[2] = NULL;
+    p->outputs[0]->layout = out;
+    p->params = q;
+    return ONX_OK;
+}
+
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_winograd)[] = { { .op = "Conv",
+                                                                  .since = 1,
+                                                                  .dtypes = ONXI_F32,
+                                                                  .preference = 12,
+                                                                  .isa = ONXI_LEVEL,
+                                                                  .packs = 1 << 1,
+                                                                  .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS,
+                                                                  .variant = "winograd",
+                                                                  .prepare = conv_prepare,
+                                                                  .run = run },
+                                                                { 0 } };
