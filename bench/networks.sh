@@ -1,0 +1,32 @@
+#!/bin/sh
+# networks.sh ONX FOLDER [THREADS]: every model of a folder in onnxruntime-node and in onx, in turn: the least time of a
+# run in ms, over some rounds, and how many times as fast onx is. NODE_PATH names a folder with onnxruntime-node
+# (npm install onnxruntime-node); ROUNDS and DURATION (seconds) say how long to look. Busy neighbours cost either side
+# more than most changes gain: have an idle machine, or many rounds.
+set -eu
+onx=$1
+folder=$2
+threads=${3:-1}
+here=$(dirname "$0")
+rounds=${ROUNDS:-3}
+seconds=${DURATION:-1}
+
+least() { # of numbers, one per line
+    sort -g | head -1
+}
+printf '  %-30s %12s %12s %8s   %s thread(s)\n' '' onnxruntime onx ratio "$threads"
+for file in "$folder"/*.onnx; do
+    theirs= ours=
+    for _ in $(seq "$rounds"); do
+        theirs="$theirs
+$(node "$here/networks.js" "$file" "$threads" "$seconds")"
+        ours="$ours
+$("$onx" bench "$file" --threads "$threads" --seconds "$seconds" --json | sed -n 's/.*"min_ms": \([0-9.]*\).*/\1/p')"
+    done
+    a=$(echo "$theirs" | sed '/^$/d' | least)
+    b=$(echo "$ours" | sed '/^$/d' | least)
+    case $a in fail | '') continue ;; esac
+    [ -n "$b" ] || continue
+    echo "$(basename "$file" .onnx) $a $b"
+done | awk '{ r = $2 / $3; sum += log(r); n++; printf "  %-30s %12.3f %12.3f %7.2fx\n", $1, $2, $3, r; fflush() }
+    END { if (n) printf "  %-30s %12s %12s %7.2fx\n", "geometric mean", "", "", exp(sum / n) }'
