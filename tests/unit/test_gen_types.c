@@ -233,6 +233,7 @@ static const struct {
     { "Col2Im", "plain", ONX_STRING, "the standard allows text, which cannot be added up" },
     { "Concat", "dnnl", ONX_FLOAT, "takes what a fast Conv leaves in a layout of its own" },
     { "MatMul", NULL, ONX_FLOAT, "by constant weights, which test_kernel_variants has" },
+    { "Conv", "winograd", ONX_FLOAT, "by constant weights, which test_kernel_variants has" },
     { "Gemm", NULL, ONX_FLOAT, "likewise; which of two fast rows comes first depends on the processor" },
 };
 
