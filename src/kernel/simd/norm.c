@@ -33,6 +33,9 @@ static void moments(const void *x, uint64_t n, bool about_zero, double *mean, do
     *second = sum_of(x, n, (float)m, true) / (double)n - rest * rest;
 }
 
+/* What an addition leaves as it is; 0 would make 0 of -0. */
+#define NOTHING (-0.0f)
+
 static void affine(const void *px, void *py, uint64_t n, double mean, double scale, const void *pa, int64_t sa,
                    const void *pb, int64_t sb)
 {
@@ -45,12 +48,12 @@ static void affine(const void *px, void *py, uint64_t n, double mean, double sca
             vf_store(y + i, b ? v + vf_load(b + i) : v);
         }
     } else if (sa == 0 && (!b || sb == 0)) {
-        const onxi_vf factor = vf_all(*a), shift = vf_all(b ? *b : 0);
+        const onxi_vf factor = vf_all(*a), shift = vf_all(b ? *b : NOTHING);
         for (; i + ONXI_LANES <= n; i += ONXI_LANES)
             vf_store(y + i, (vf_load(x + i) - m) * s * factor + shift);
     }
     for (; i < n; i++)
-        y[i] = (x[i] - m) * s * a[(int64_t)i * sa] + (b ? b[(int64_t)i * sb] : 0);
+        y[i] = (x[i] - m) * s * a[(int64_t)i * sa] + (b ? b[(int64_t)i * sb] : NOTHING);
 }
 
 static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine } };
