@@ -46,6 +46,13 @@ golden_is() {
     fi
 }
 
+# failed_cases <OUT: folders of the cases that fail in what `onx test` printed. What a build leaves out with a library
+# is no failure.
+failed_cases() {
+    awk '/^FAIL / { if (name) print name; name = $2; sub(/:$/, "", name) } /left out of this build/ { name = "" }
+         END { if (name) print name }' | sed 's,/test_data_set_[0-9]*$,,'
+}
+
 skip() { # reason
     echo "skipped: $*"
     exit 77

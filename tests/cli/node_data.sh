@@ -31,9 +31,7 @@ sort listed | comm -12 - present >wanted
 xargs "$ONX" test <folders >out 2>err
 status=$?
 [ $status -le 1 ] || [ $status -eq 123 ] || fail "onx test ends with status $status"
-# What a build leaves out with a library is no failure.
-awk '/^FAIL / { if (name) print name; name = $2; sub(/:$/, "", name) } /left out of this build/ { name = "" }
-     END { if (name) print name }' out | sed 's,/test_data_set_[0-9]*$,,' | short | sort -u >failed
+failed_cases <out | short | sort -u >failed
 comm -23 failed wanted >news
 comm -13 failed wanted >passed
 while read -r name; do
