@@ -52,7 +52,7 @@ struct onx_prepare {
     const onx_value *const *inputs; /* NULL: omitted; data is there for constants only */
     onx_value *const *outputs;      /* output_count of them (trailing ones that the node leaves out are not there);
                                      * NULL: not asked for; type and dims are set unless the shape depends on data */
-    const bool *last_use;           /* input memory that nobody needs afterwards */
+    const bool *last_use;           /* input memory that nobody needs afterwards and no other operand lies in */
     bool nonfinite; /* NaN or infinities are on their way, which a row that declined while running has met: what loses
                      * them declines */
     unsigned threads;

@@ -90,7 +90,7 @@ typedef struct draft {
     uint32_t *slots; /* of the graph */
     uint32_t count;
     const onx_value **as_laid_out, **row_major;
-    bool *last_use;
+    bool *last_use, *freed;
     onx_post_op *post_ops;
     const onxi_run_op **post_op_ops;
     uint32_t post_op_count, taken; /* there are, and done by the kernel */
@@ -149,7 +149,9 @@ static onx_status draft_post_op(onxi_run_planner *pl, draft *d, uint32_t chain_s
     return ONX_OK;
 }
 
-/* Which operands nobody needs after this step: all uses of their storage that are still to be planned are its own.
+/* Which operands nobody needs after this step: all uses of their storage that are still to be planned are its own. A
+ * kernel is told of those that are used once: one that overwrites an operand before it has read all may not lose
+ * another one, as in Conv(x) + x. Kernels that go element by element (ONX_KERNEL_IN_PLACE) take any.
  * They are counted in the storages, so that a node with many operands costs no more than as many with one. */
 static void find_last_uses(onxi_run_planner *pl, draft *d)
 {
@@ -161,8 +163,9 @@ static void find_last_uses(onxi_run_planner *pl, draft *d)
     }
     for (uint32_t i = 0; i < d->count; i++) {
         const onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
-        d->last_use[i] =
+        d->freed[i] =
             storage && plan->slots[d->slots[i]]->place == ONXI_PLACE_BUFFER && storage->uses_left <= storage->here;
+        d->last_use[i] = d->freed[i] && storage->here == 1;
     }
     for (uint32_t i = 0; i < d->count; i++) {
         onxi_run_storage *storage = onxi_run_plan_storage(pl, d->slots[i]);
@@ -180,9 +183,10 @@ static onx_status draft_make(onxi_run_planner *pl, draft *d, const onxi_run_op *
                   .as_laid_out = (const onx_value **)ONXI_ARRAY(scratch, void *, room),
                   .row_major = (const onx_value **)ONXI_ARRAY(scratch, void *, room),
                   .last_use = ONXI_ARRAY(arena, bool, room),
+                  .freed = ONXI_ARRAY(scratch, bool, room),
                   .post_ops = ONXI_ARRAY(arena, onx_post_op, chain + 1u),
                   .post_op_ops = (const onxi_run_op **)ONXI_ARRAY(scratch, void *, chain + 1u) };
-    if (!d->slots || !d->as_laid_out || !d->row_major || !d->last_use || !d->post_ops || !d->post_op_ops)
+    if (!d->slots || !d->as_laid_out || !d->row_major || !d->last_use || !d->freed || !d->post_ops || !d->post_op_ops)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->input_count; i++)
         ONX_TRY(draft_operand(pl, d, op->inputs[i]));
@@ -229,7 +233,7 @@ static onx_status place_first(onxi_run_planner *pl, const draft *d, const onxi_r
     }
     for (uint32_t i = 0; flags & ONX_KERNEL_IN_PLACE && i < step->input_count; i++) {
         const onxi_run_plan_slot *from = step->inputs[i] == ONXI_NO_SLOT ? NULL : plan->slots[step->inputs[i]];
-        if (from && d->last_use[i] && from->place == ONXI_PLACE_BUFFER && from->value.size == o->value.size &&
+        if (from && d->freed[i] && from->place == ONXI_PLACE_BUFFER && from->value.size == o->value.size &&
             from->value.dtype == o->value.dtype && onxi_run_layouts_equal(from->value.layout, o->value.layout)) {
             onxi_run_plan_join_storage(pl, out, from->storage);
             return ONX_OK;

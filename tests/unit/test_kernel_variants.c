@@ -791,11 +791,47 @@ static void test_kernel_variants__convolutions_are_the_same(void **state)
     assert_in_range(fast, 11, 24);
 }
 
+/* A product that is added to what it was made of: that may not be overwritten while it is read. */
+static void test_kernel_variants__what_is_added_is_read_to_the_end(void **state)
+{
+    enum { CHANNELS = 32 };
+    static writer w;
+    source s = { 11 };
+    (void)state;
+    for (uint32_t size = 1; size <= 5; size += 2) {
+        onx_value *x = floats(&s, 4, (int64_t[]){ 1, CHANNELS, 14, 14 });
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+            "g (float[N, C, H, W] x) => (float[N, C, P, Q] y) <float[%u, %u, %u, %u] w = {",
+            CHANNELS, CHANNELS, size, size);
+        for (uint32_t i = 0; i < CHANNELS * CHANNELS * size * size; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}> {\n b = MaxPool <kernel_shape = [1, 1]> (x)\n c = Conv <pads = [%u, %u, %u, %u]> (b, w)\n",
+            size / 2, size / 2, size / 2, size / 2);
+        add(&w, " y = Add (c, b)\n}\n");
+        compare_any(&w, "Conv", (const onx_value *const[]){ x }, 300);
+        onx_value_free(x);
+    }
+    onx_value *x = floats(&s, 2, (int64_t[]){ 40, CHANNELS });
+    w.len = 0;
+    add(&w,
+        "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+        "g (float[M, K] x) => (float[M, K] y) <float[%u, %u] w = {",
+        CHANNELS, CHANNELS);
+    for (uint32_t i = 0; i < CHANNELS * CHANNELS; i++)
+        add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+    add(&w, "}> {\n b = Exp (x)\n c = MatMul (b, w)\n y = Add (c, b)\n}\n");
+    compare_any(&w, "MatMul", (const onx_value *const[]){ x }, 300);
+    onx_value_free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_variants__attention_is_the_same),
         cmocka_unit_test(test_kernel_variants__convolutions_are_the_same),
+        cmocka_unit_test(test_kernel_variants__what_is_added_is_read_to_the_end),
         cmocka_unit_test(test_kernel_variants__products_are_the_same),
         cmocka_unit_test(test_kernel_variants__batches_are_the_same),
         cmocka_unit_test(test_kernel_variants__regressors_are_the_same),

@@ -27,7 +27,7 @@
         T *y = (T *)py;                                                                                                \
         for (uint64_t i = 0; i < n; i++) {                                                                             \
             double v = ((double)L(x[i]) - mean) * scale;                                                               \
-            v = (a ? v * (double)L(a[(int64_t)i * sa]) : v) + (b ? (double)L(b[(int64_t)i * sb]) : -0.0);                \
+            v = (a ? v * (double)L(a[(int64_t)i * sa]) : v) + (b ? (double)L(b[(int64_t)i * sb]) : -0.0);              \
             y[i] = (T)S((C)v);                                                                                         \
         }                                                                                                              \
     }
