@@ -412,7 +412,7 @@ static bool widest_text(const onx_value *v, uint64_t *width)
 /* Well-formed UTF-8 as UTF-32, lowest byte first. */
 static void put_utf32(char *to, onx_str text)
 {
-    const uint8_t *p = (const uint8_t *)text.ptr, *end = p + text.len;
+    const uint8_t *p = (const uint8_t *)text.ptr, *end = text.len ? p + text.len : p; /* an empty text may be NULL */
     while (p < end) {
         const unsigned more = *p < 0x80 ? 0 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
         uint32_t c = more ? *p & (0x3fu >> more) : *p;
