@@ -114,6 +114,18 @@ onx_sink cli_stdout(void);
 /* Exit status for a status of the library. */
 int cli_exit(cli_call *call, onx_status status);
 
+static inline bool cli_ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n >= m && strcmp(path + n - m, end) == 0;
+}
+
+/* The name of a symbolic dimension; empty for others, and for NULL. */
+static inline onx_str cli_dim_name(const onx_dimension *dim)
+{
+    return dim && ONX_HAS(dimension, dim, dim_param) ? onx_view(dim->dim_param) : onx_str_make(NULL, 0);
+}
+
 /* ---- messages on standard error ---- */
 
 /* From here on signals of failed writes are ignored, a file that is cut short while it is read is reported, and no

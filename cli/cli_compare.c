@@ -186,6 +186,7 @@ static onx_status list_values(cli_inner *in, onx_infer *infer, const cli_table *
         room += g->node[i]->output_count;
     in->list = calloc(room + 1, sizeof *in->list);
     in->node = calloc(room + 1, sizeof *in->node);
+    const size_t errors = onx_diag_total(in->call->cx, ONX_ERROR);
     if (!in->list || !in->node)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < g->node_count; i++)
@@ -199,7 +200,8 @@ static onx_status list_values(cli_inner *in, onx_infer *infer, const cli_table *
             ONX_TRY(describe(onx_doc_arena(in->doc), name, type, &in->list[in->count]));
             in->node[in->count++] = i;
         }
-    return ONX_OK;
+    /* A value whose type there was no memory for is none whose type is not known. */
+    return onx_diag_total(in->call->cx, ONX_ERROR) > errors ? ONX_E_MEMORY : ONX_OK;
 }
 
 onx_status cli_inner_open(cli_inner *in, cli_call *call, onx_doc *doc)

@@ -1,7 +1,7 @@
 /* cli_inputs.c - what -i, --random, --shape, --range, --dim and --seed say about the inputs of a model. */
-#include "cli_inputs.h"
-
+#include "cli_image.h"
 #include "cli_table.h"
+#include "cli_uses.h"
 
 #include <onx/npy.h>
 
@@ -25,7 +25,9 @@ typedef struct request {
 
 typedef struct reader {
     cli_call *call;
+    onx_doc *doc;
     const onx_session *s;
+    cli_image_options image;
     unsigned flags;
     cli_inputs *in;
     cli_table names, symbol_names;
@@ -33,19 +35,14 @@ typedef struct reader {
     request *requests;
     uint32_t symbol_count, symbol_room, request_count;
     uint64_t seed;
-    unsigned told; /* inputs that were said to be made up */
+    unsigned told;   /* inputs that were said to be made up */
+    unsigned images; /* inputs that come from one */
 } reader;
 
 static onx_status no_memory(const reader *r)
 {
     cli_error(r->call, "out of memory");
     return ONX_E_MEMORY;
-}
-
-static bool ends_in(const char *path, const char *end)
-{
-    size_t n = strlen(path), m = strlen(end);
-    return n >= m && strcmp(path + n - m, end) == 0;
 }
 
 /* ---- names of inputs ---- */
@@ -117,8 +114,8 @@ static onx_status list_symbols(reader *r)
         for (const onx_type *t = onx_session_input(r->s, k).type; t; t = inner_type(t)) {
             const onx_tensor_shape *shape = shape_of(t);
             for (uint32_t i = 0; shape && i < shape->dim_count; i++) {
-                onx_str name = onx_view(shape->dim[i]->dim_param);
-                if (!ONX_HAS(dimension, shape->dim[i], dim_param) || !name.len || find_symbol(r, name))
+                const onx_str name = cli_dim_name(shape->dim[i]);
+                if (!name.len || find_symbol(r, name))
                     continue;
                 if (r->symbol_count == r->symbol_room) {
                     uint32_t room = r->symbol_room ? r->symbol_room * 2 : 16;
@@ -183,8 +180,7 @@ static void learn_symbols(reader *r, uint32_t input)
     if (!shape || v->kind != ONX_VALUE_TENSOR || v->rank != shape->dim_count)
         return;
     for (uint32_t i = 0; i < v->rank; i++) {
-        symbol *known =
-            ONX_HAS(dimension, shape->dim[i], dim_param) ? find_symbol(r, onx_view(shape->dim[i]->dim_param)) : NULL;
+        symbol *known = find_symbol(r, cli_dim_name(shape->dim[i]));
         if (known && known->size < 0)
             known->size = v->dims[i];
     }
@@ -201,8 +197,7 @@ static request *request_for(reader *r, uint32_t input)
     return &r->requests[r->request_count++];
 }
 
-/* 1x512, 1,512 or [1,512]; [] is a scalar. */
-static bool parse_shape(const char *text, cli_shape *out)
+bool cli_shape_read(const char *text, cli_shape *out)
 {
     const size_t len = strlen(text);
     const bool brackets = len >= 2 && text[0] == '[' && text[len - 1] == ']';
@@ -238,7 +233,7 @@ static onx_status fit_shape(reader *r, const char *text, const onx_type *type, c
     }
     for (uint32_t i = 0; i < asked->rank; i++) {
         const onx_dimension *d = shape->dim[i];
-        symbol *known = ONX_HAS(dimension, d, dim_param) ? find_symbol(r, onx_view(d->dim_param)) : NULL;
+        symbol *known = find_symbol(r, cli_dim_name(d));
         int64_t size = known ? known->size : ONX_HAS(dimension, d, dim_value) ? d->dim_value : -1;
         if (size >= 0 && size != asked->dims[i]) {
             const onx_str name = known ? known->name : onx_str_of("");
@@ -275,7 +270,7 @@ static onx_status read_shapes(reader *r)
     for (int i = 0; (text = cli_value_at(r->call, "shape", i)) != NULL; i++) {
         request *q;
         ONX_TRY(named_request(r, "shape", text, &q, &rest));
-        if (!parse_shape(rest, &q->shape)) {
+        if (!cli_shape_read(rest, &q->shape)) {
             cli_error(r->call, "--shape %s: a shape is like 1x512, or [] for a scalar", text);
             return ONX_E_MISUSE;
         }
@@ -388,7 +383,7 @@ static bool is_plain_text(const onx_type *type, const char *text)
     if (element_type(type) != ONX_STRING || strcmp(text, "-") == 0 || is_there(text))
         return false;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (ends_in(text, endings[i]))
+        if (cli_ends_in(text, endings[i]))
             return false;
     return true;
 }
@@ -437,6 +432,39 @@ static onx_status give_json(reader *r, uint32_t input, const char *path)
     return ONX_OK;
 }
 
+/* What is known of a shape: by --shape, by the type, and by --dim; -1 for other dimensions. False: not even the rank.
+ */
+static bool known_shape(reader *r, uint32_t input, cli_shape *out)
+{
+    const onx_tensor_shape *shape = shape_of(onx_session_input(r->s, input).type);
+    for (uint32_t i = 0; i < r->request_count; i++)
+        if (r->requests[i].input == input && r->requests[i].has_shape) {
+            *out = r->requests[i].shape;
+            return true;
+        }
+    if (!shape || shape->dim_count > ONX_RANK_MAX)
+        return false;
+    out->rank = shape->dim_count;
+    for (uint32_t i = 0; i < out->rank; i++) {
+        const onx_dimension *d = shape->dim[i];
+        const symbol *known = find_symbol(r, cli_dim_name(d));
+        out->dims[i] = known ? known->size : ONX_HAS(dimension, d, dim_value) && d->dim_value >= 0 ? d->dim_value : -1;
+    }
+    return true;
+}
+
+static onx_status give_image(reader *r, uint32_t input, const char *path)
+{
+    cli_shape known;
+    onx_value *value;
+    const bool has_shape = known_shape(r, input, &known);
+    ONX_TRY(cli_image_load(r->call, path, r->doc, onx_session_input(r->s, input), has_shape ? &known : NULL, &r->image,
+                           &value));
+    give(r, input, value);
+    r->images++;
+    return ONX_OK;
+}
+
 static onx_status give_one(reader *r, uint32_t input, const char *text)
 {
     const onx_session_port port = onx_session_input(r->s, input);
@@ -449,8 +477,10 @@ static onx_status give_one(reader *r, uint32_t input, const char *text)
         return give_literal(r, input, onx_str_of(text));
     if (is_plain_text(port.type, text))
         return give_text(r, input, text);
-    if (ends_in(text, ".json"))
+    if (cli_ends_in(text, ".json"))
         return give_json(r, input, text);
+    if (cli_is_image(text))
+        return give_image(r, input, text);
     ONX_TRY(cli_value_load(r->call, text, port.type, port.name, &value));
     give(r, input, value);
     return ONX_OK;
@@ -473,33 +503,71 @@ static onx_status give_folder(reader *r, const char *path)
     return status;
 }
 
+typedef struct archive {
+    reader *r;
+    uint32_t found, others; /* members that name an input, and those that do not */
+    char other[80];         /* the first of these */
+} archive;
+
+static bool names_input(void *user, onx_str name)
+{
+    archive *a = user;
+    if (find_input(a->r, name) != CLI_NO_ENTRY)
+        return true;
+    if (!a->others++)
+        snprintf(a->other, sizeof a->other, "%.*s", name.len < 70 ? (int)name.len : 70, name.ptr);
+    return false;
+}
+
+/* The value is kept by a list of one, which gives a reference of its own. */
+static onx_status give_member(void *user, onx_str name, onx_value *value)
+{
+    archive *a = user;
+    onx_value *own;
+    ONX_TRY(onx_value_new(a->r->call->cx, &own));
+    const onx_status status = onx_value_assign(own, value);
+    if (status != ONX_OK) {
+        onx_value_free(own);
+        return status;
+    }
+    give(a->r, find_input(a->r, name), own);
+    a->found++;
+    return ONX_OK;
+}
+
+/* An archive of one array for a model of one input needs no name. */
+static onx_status give_only_member(reader *r, onx_str bytes)
+{
+    onx_value *value;
+    ONX_TRY(onx_value_from_npz(r->call->cx, bytes, onx_session_input(r->s, 0).name, &value));
+    give(r, 0, value);
+    return ONX_OK;
+}
+
 static onx_status give_archive(reader *r, const char *path)
 {
     onx_buffer bytes;
-    uint32_t found = 0;
-    onx_status status = ONX_OK;
+    archive a = { .r = r };
     ONX_TRY(cli_load_bytes(r->call, path, &bytes));
-    for (uint32_t i = 0; i < r->in->count && (status == ONX_OK || status == ONX_E_NOT_FOUND); i++) {
-        onx_value *value;
-        status = onx_value_from_npz(r->call->cx, onx_str_make(bytes.ptr, bytes.len), onx_session_input(r->s, i).name,
-                                    &value);
-        if (status == ONX_OK) {
-            give(r, i, value);
-            found++;
-        } else if (status == ONX_E_NOT_FOUND) {
-            onx_diag_clear(r->call->cx);
-        }
-    }
+    const onx_str all = onx_str_make(bytes.ptr, bytes.len);
+    const char *before = r->call->input;
+    r->call->input = path;
+    onx_status status = onx_npz_each(r->call->cx, all, names_input, give_member, &a);
+    if (status == ONX_OK && !a.found && a.others == 1 && r->in->count == 1)
+        status = give_only_member(r, all);
+    else if (status == ONX_OK && !a.found)
+        status = ONX_E_NOT_FOUND;
+    else if (status == ONX_OK && a.others)
+        cli_warn(r->call, "%s: \"%s\"%s no input of the model", path, a.other,
+                 a.others > 1 ? " and other members are" : " is");
     onx_buffer_free(&bytes);
-    if (status != ONX_OK && status != ONX_E_NOT_FOUND) {
-        r->call->input = path;
-        return status;
+    if (status == ONX_OK)
+        r->call->input = before;
+    if (status == ONX_E_NOT_FOUND && !onx_diag_total(r->call->cx, ONX_ERROR)) {
+        cli_error(r->call, "%s: no member has the name of an input", path);
+        hint_inputs(r);
     }
-    if (found)
-        return ONX_OK;
-    cli_error(r->call, "%s: no member has the name of an input", path);
-    hint_inputs(r);
-    return ONX_E_NOT_FOUND;
+    return status;
 }
 
 static onx_status read_one_option(reader *r, const char *text)
@@ -514,7 +582,7 @@ static onx_status read_one_option(reader *r, const char *text)
     }
     if (is_folder(text))
         return give_folder(r, text);
-    if (ends_in(text, ".npz") && (!equals || is_there(text)))
+    if (cli_ends_in(text, ".npz") && (!equals || is_there(text)))
         return give_archive(r, text);
     if (equals && equals != text)
         return no_input(r, onx_str_make(text, (size_t)(equals - text)));
@@ -527,6 +595,10 @@ static onx_status read_options(reader *r)
     const char *text;
     for (int i = 0; (text = cli_value_at(r->call, "input", i)) != NULL; i++)
         ONX_TRY(read_one_option(r, text));
+    if (cli_image_option_given(r->call) && !r->images) {
+        cli_error(r->call, "--%s is about images, and no input is one", cli_image_option_given(r->call));
+        return ONX_E_MISUSE;
+    }
     for (uint32_t i = 0; i < r->in->count; i++)
         if (r->in->values[i])
             learn_symbols(r, i);
@@ -535,7 +607,7 @@ static onx_status read_options(reader *r)
 
 /* ---- the rest is made up ---- */
 
-static void tell(reader *r, onx_str name, const onx_value *v, const cli_wish *wish)
+static void tell(reader *r, onx_str name, const onx_value *v, const cli_wish *wish, const char *op)
 {
     enum { MOST = 12 };
     if (++r->told > MOST)
@@ -549,55 +621,115 @@ static void tell(reader *r, onx_str name, const onx_value *v, const cli_wish *wi
         fputs(v->rank ? "]" : "", stderr);
     }
     if (wish->has_range)
-        fprintf(stderr, ", %g to %g", wish->low, wish->high);
+        fprintf(stderr, wish->low < wish->high ? ", %.9g to %.9g" : ", %.9g", wish->low, wish->high);
+    else if (wish->pattern != CLI_PATTERN_RANGE)
+        fputs(wish->pattern == CLI_PATTERN_STEPS ? ", 0, 1, ..." : ", -1, 1, ...", stderr);
+    if (wish->hint || wish->pattern != CLI_PATTERN_RANGE)
+        fprintf(stderr, " (for %s)", op);
     fputc('\n', stderr);
 }
 
-static onx_status make_one(reader *r, uint32_t input, const request *q)
+/* What is known of the shape of a made-up input, for cli_fit_shapes. */
+static void ask_shape(reader *r, uint32_t input, cli_shape *out)
+{
+    const onx_value *given = r->in->values[input];
+    const onx_tensor_shape *shape = shape_of(onx_session_input(r->s, input).type);
+    if (given && given->kind == ONX_VALUE_TENSOR && given->rank <= ONX_RANK_MAX) {
+        out->rank = given->rank;
+        for (uint32_t i = 0; i < given->rank; i++) /* a scalar has no dims to copy from */
+            out->dims[i] = given->dims[i];
+        return;
+    }
+    if (!known_shape(r, input, out)) {
+        out->rank = CLI_RANK_OPEN;
+        return;
+    }
+    for (uint32_t i = 0; i < out->rank; i++) {
+        const symbol *open = out->dims[i] < 0 ? find_symbol(r, cli_dim_name(shape->dim[i])) : NULL;
+        if (out->dims[i] < 0)
+            out->dims[i] = open ? -1 - (int64_t)(open - r->symbols) : CLI_DIM_OPEN;
+    }
+}
+
+static const request *asked_for(const reader *r, uint32_t input)
+{
+    for (uint32_t i = 0; i < r->request_count; i++)
+        if (r->requests[i].input == input)
+            return &r->requests[i];
+    return NULL;
+}
+
+static onx_status make_one(reader *r, uint32_t input, const cli_use *use, const cli_shape *shape)
 {
     const onx_session_port port = onx_session_input(r->s, input);
+    const request *q = asked_for(r, input);
+    const bool tensor = element_type(port.type) && !inner_type(port.type);
     cli_wish wish = { .seed = r->seed, .wave = r->flags & CLI_WAVE, .size_of = size_of, .user = r };
-    if (q) {
-        wish.shape = q->has_shape ? &q->shape : NULL;
-        wish.has_range = q->has_range;
+    wish.shape = tensor || (q && q->has_shape) ? shape : NULL;
+    if (q && q->has_range) {
+        wish.has_range = true;
         wish.low = q->low;
         wish.high = q->high;
+    } else if (use->op) {
+        wish.has_range = wish.hint = use->pattern == CLI_PATTERN_RANGE;
+        wish.pattern = use->pattern;
+        wish.low = use->low;
+        wish.high = use->high;
     }
     ONX_TRY(cli_make_up(r->call, port.type, port.name, &wish, &r->in->values[input]));
-    tell(r, port.name, r->in->values[input], &wish);
+    if (!(r->flags & CLI_SILENT))
+        tell(r, port.name, r->in->values[input], &wish, use->op);
     return ONX_OK;
 }
 
-static onx_status make_requested(reader *r)
+/* Which inputs are made up: those of --shape and --range, and with --random all that are required. */
+static onx_status choose_made_up(reader *r, bool *wanted, bool *any)
 {
-    for (uint32_t i = 0; i < r->request_count; i++) {
-        const request *q = &r->requests[i];
-        if (!r->in->values[q->input]) {
-            ONX_TRY(make_one(r, q->input, q));
-        } else if (q->has_range) { /* a shape spreads a single number */
-            cli_error(r->call, "--range is for inputs that are made up, and \"%.*s\" is given",
-                      ONX_ARG(onx_session_input(r->s, q->input).name));
+    const bool all = (r->flags & CLI_MAKE_UP) || cli_has(r->call, "random");
+    for (uint32_t i = 0; i < r->in->count; i++) {
+        const onx_session_port port = onx_session_input(r->s, i);
+        const request *q = asked_for(r, i);
+        wanted[i] = !r->in->values[i] && (port.required || q);
+        *any |= wanted[i];
+        if (r->in->values[i] && q && q->has_range) { /* a shape spreads a single number */
+            cli_error(r->call, "--range is for inputs that are made up, and \"%.*s\" is given", ONX_ARG(port.name));
+            return ONX_E_MISUSE;
+        }
+        if (wanted[i] && !q && !all) {
+            cli_error(r->call, "input \"%.*s\" is not given", ONX_ARG(port.name));
+            cli_hint("give --input %.*s=VALUE, or --random for made-up values", ONX_ARG(port.name));
             return ONX_E_MISUSE;
         }
     }
+    return ONX_OK;
+}
+
+static onx_status make_chosen(reader *r, const bool *wanted, cli_use *uses, cli_shape *shapes)
+{
+    const uint32_t count = r->in->count;
+    ONX_TRY(cli_uses_find(r->call, r->doc, r->s, uses));
+    for (uint32_t i = 0; i < count; i++)
+        ask_shape(r, i, &shapes[i]);
+    ONX_TRY(cli_fit_shapes(r->call, r->doc, r->s, uses, shapes, count, r->symbol_count));
+    for (uint32_t i = 0; i < count; i++)
+        if (wanted[i])
+            ONX_TRY(make_one(r, i, &uses[i], &shapes[i]));
     return ONX_OK;
 }
 
 static onx_status make_rest(reader *r)
 {
-    const bool all = (r->flags & CLI_MAKE_UP) || cli_has(r->call, "random");
-    for (uint32_t i = 0; i < r->in->count; i++) {
-        const onx_session_port port = onx_session_input(r->s, i);
-        if (r->in->values[i] || !port.required)
-            continue;
-        if (!all) {
-            cli_error(r->call, "input \"%.*s\" is not given", ONX_ARG(port.name));
-            cli_hint("give --input %.*s=VALUE, or --random for made-up values", ONX_ARG(port.name));
-            return ONX_E_MISUSE;
-        }
-        ONX_TRY(make_one(r, i, NULL));
-    }
-    return ONX_OK;
+    const size_t count = r->in->count;
+    bool *wanted = calloc(count + 1, sizeof *wanted), any = false;
+    cli_use *uses = calloc(count + 1, sizeof *uses);
+    cli_shape *shapes = calloc(count + 1, sizeof *shapes);
+    onx_status status = wanted && uses && shapes ? choose_made_up(r, wanted, &any) : no_memory(r);
+    if (status == ONX_OK && any)
+        status = make_chosen(r, wanted, uses, shapes);
+    free(wanted);
+    free(uses);
+    free(shapes);
+    return status;
 }
 
 static onx_status list_inputs(reader *r)
@@ -621,20 +753,22 @@ static onx_status read_all(reader *r)
     ONX_TRY(read_dims(r));
     ONX_TRY(read_shapes(r));
     ONX_TRY(read_ranges(r));
-    if (!cli_number(r->call, "seed", 0, UINT64_MAX, &r->seed))
+    if (!cli_number(r->call, "seed", 0, UINT64_MAX, &r->seed) || !cli_image_options_read(r->call, &r->image))
         return ONX_E_MISUSE;
     ONX_TRY(read_options(r));
-    ONX_TRY(make_requested(r));
     return make_rest(r);
 }
 
 onx_status cli_inputs_read(cli_call *call, onx_doc *doc, const onx_session *s, unsigned flags, cli_inputs *out)
 {
-    (void)doc;
     *out = (cli_inputs){ 0 };
-    reader r = {
-        .call = call, .s = s, .flags = flags, .in = out, .names = { .cx = call->cx }, .symbol_names = { .cx = call->cx }
-    };
+    reader r = { .call = call,
+                 .doc = doc,
+                 .s = s,
+                 .flags = flags,
+                 .in = out,
+                 .names = { .cx = call->cx },
+                 .symbol_names = { .cx = call->cx } };
     onx_status status = read_all(&r);
     free(r.names.slots);
     free(r.symbol_names.slots);

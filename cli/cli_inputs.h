@@ -10,10 +10,10 @@
 /* clang-format off */
 #define CLI_OPTION_RANDOM { "random", 0, NULL, NULL, "make up the inputs that are not given" }
 #define CLI_OPTIONS_INPUTS \
-    { "input", 'i', "NAME=VALUE", NULL, "an input: a file (.npy, .npz, .pb, .json), a number, or a list such as [[1,2],[3,4]]; without NAME= an .npz or a test_data_set folder has all; may be repeated" }, \
+    { "input", 'i', "NAME=VALUE", NULL, "an input: a file (.npy, .npz, .pb, .json, or an image), a number, or a list such as [[1,2],[3,4]]; without NAME= an .npz or a test_data_set folder has all; may be repeated" }, \
     { "shape", 0, "NAME=1x512", NULL, "make up this input, of that shape; may be repeated" }, \
     { "range", 0, "NAME=LO:HI", NULL, "make up this input, of numbers from LO to HI; may be repeated" }, \
-    { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of made-up inputs (1); may be repeated" }, \
+    { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of made-up inputs (1, or what suits the model); may be repeated" }, \
     { "seed", 0, "N", NULL, "where made-up values start (0)" }
 /* clang-format on */
 
@@ -21,9 +21,12 @@ typedef struct cli_shape {
     uint32_t rank;
     int64_t dims[ONX_RANK_MAX];
 } cli_shape;
+/* 1x512, 1,512 or [1,512]; [] is a scalar. */
+bool cli_shape_read(const char *text, cli_shape *out);
 
 enum {
     CLI_MAKE_UP = 1, /* inputs that are not given are made up without --random */
+    CLI_SILENT = 4,  /* nothing is said of what is made up */
     CLI_WAVE = 2     /* made-up floats without --range are the wave sin(0.37 i), which other programs can be fed, too */
 };
 
@@ -61,18 +64,28 @@ onx_status cli_literal(cli_call *call, const char *what, onx_str text, onx_dtype
 
 /* ---- values made up (cli_made_up.c) ---- */
 
+typedef enum cli_pattern {
+    CLI_PATTERN_RANGE, /* numbers from low to high */
+    CLI_PATTERN_STEPS, /* 0, 1, 2, ... */
+    CLI_PATTERN_FLAT   /* -1, 1, 1, ...: a shape that any tensor can have */
+} cli_pattern;
+
 typedef struct cli_wish {
-    const cli_shape *shape; /* NULL: by the type */
+    const cli_shape *shape; /* NULL: by the type, where dimensions that are neither numbers nor symbols are 1 */
+    cli_pattern pattern;
     bool has_range;
+    bool hint;        /* the range is where it is because that suits: what the element type does not hold is left out */
     double low, high; /* integers: both ends included */
     uint64_t seed;
     bool wave;
-    /* sizes of symbolic dimensions; dimensions below 0 and those without a name are 1 */
-    int64_t (*size_of)(const void *user, onx_str dim);
+    int64_t (*size_of)(const void *user, onx_str dim); /* of symbolic dimensions */
     const void *user;
 } cli_wish;
+/* The next of a row of 64-bit numbers that look random; `state` begins with a seed. */
+uint64_t cli_random(uint64_t *state);
 
-/* The name of the input is part of the seed, so that inputs differ whatever their order. Errors are printed. */
-onx_status cli_make_up(cli_call *call, const onx_type *type, onx_str name, const cli_wish *wish, onx_value **out);
+/* The name of the input is part of the seed, so that inputs differ whatever their order. With `hint` the
+ * range becomes what the type holds of it. Errors are printed. */
+onx_status cli_make_up(cli_call *call, const onx_type *type, onx_str name, cli_wish *wish, onx_value **out);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct maker {
     uint64_t state;
 } maker;
 
-static uint64_t next_random(uint64_t *state) /* splitmix64 */
+uint64_t cli_random(uint64_t *state) /* splitmix64 */
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -60,8 +60,13 @@ static onx_status put_numbers(maker *m, const numbers *n, onx_dtype dtype, char 
     for (uint64_t done = 0; done < count; done += MOST) {
         const uint64_t some = count - done < MOST ? count - done : MOST;
         for (uint64_t i = 0; i < some; i++) {
-            const uint64_t r = next_random(&m->state);
-            if (floating && m->wish->wave && !n->has_range)
+            const uint64_t r = cli_random(&m->state);
+            const double step = m->wish->pattern == CLI_PATTERN_STEPS ? (double)(done + i) : done + i ? 1 : -1;
+            if (m->wish->pattern != CLI_PATTERN_RANGE && floating)
+                real[i] = step;
+            else if (m->wish->pattern != CLI_PATTERN_RANGE)
+                whole[i] = (int64_t)step;
+            else if (floating && m->wish->wave && !n->has_range)
                 real[i] = sin((double)(done + i) * 0.37);
             else if (floating)
                 real[i] = n->low + (double)(r >> 11) * 0x1p-53 * (n->high - n->low);
@@ -107,8 +112,8 @@ static onx_status shape_by_type(const maker *m, const onx_tensor_shape *shape, c
         out->dims[i] = 1;
         if (d && ONX_HAS(dimension, d, dim_value) && d->dim_value >= 0)
             out->dims[i] = d->dim_value;
-        else if (d && ONX_HAS(dimension, d, dim_param) && m->wish->size_of)
-            out->dims[i] = m->wish->size_of(m->wish->user, onx_view(d->dim_param));
+        else if (cli_dim_name(d).len)
+            out->dims[i] = m->wish->size_of(m->wish->user, cli_dim_name(d));
     }
     return ONX_OK;
 }
@@ -127,7 +132,7 @@ static onx_status make_tensor(maker *m, int32_t dtype, const onx_tensor_shape *d
     onx_value *v = *out;
     const onx_dtype_class class = onx_dtype_class_of(dtype);
     if (class == ONX_CLASS_TEXT) { /* all share one text */
-        if (m->wish->has_range)
+        if (m->wish->has_range && !m->wish->hint)
             return refuse(m, "it holds texts, for which there is no --range");
         for (uint64_t i = 0; i < v->count; i++)
             ((onx_str *)v->data)[i] = onx_str_of("text");
@@ -166,8 +171,22 @@ static onx_status make_value(maker *m, const onx_type *type, unsigned depth, onx
     return status;
 }
 
-onx_status cli_make_up(cli_call *call, const onx_type *type, onx_str name, const cli_wish *wish, onx_value **out)
+static void fit_range(const onx_type *type, cli_wish *wish)
 {
+    double least, most;
+    const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
+    const onx_dtype_class class = onx_dtype_class_of(t ? t->elem_type : 0);
+    if (class != ONX_CLASS_SIGNED && class != ONX_CLASS_UNSIGNED && class != ONX_CLASS_BOOLEAN)
+        return;
+    type_range(class, onx_dtype_bits(t->elem_type), &least, &most);
+    wish->low = fmin(fmax(ceil(wish->low), least), most);
+    wish->high = fmax(fmin(wish->high, most), wish->low);
+}
+
+onx_status cli_make_up(cli_call *call, const onx_type *type, onx_str name, cli_wish *wish, onx_value **out)
+{
+    if (wish->hint)
+        fit_range(type, wish);
     maker m = { call, name, wish, wish->seed };
     for (size_t i = 0; i < name.len; i++)
         m.state = (m.state ^ (uint8_t)name.ptr[i]) * 0x100000001b3u;

@@ -77,7 +77,9 @@ static int64_t example_opset(const onx_op *op)
 bool cli_op_example(const onx_op *op, FILE *to)
 {
     const char *domain = onx_op_domain(op);
-    for (size_t i = 0; is_built_in(op) && i < sizeof examples / sizeof *examples; i++) {
+    const bool standard_one =
+        is_built_in(op) && (!*domain || strncmp(domain, "ai.onnx", 7) == 0); /* others share names */
+    for (size_t i = 0; standard_one && i < sizeof examples / sizeof *examples; i++) {
         if (!lists(examples[i].operators, onx_op_name(op)))
             continue;
         const int64_t standard = *domain ? onx_domain_newest(onx_str_of("")) : example_opset(op);

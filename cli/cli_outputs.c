@@ -104,12 +104,6 @@ onx_status cli_outputs_open(cli_call *call, onx_doc *doc, onx_session_options *o
 
 typedef enum place { TO_TERMINAL, TO_STREAM, TO_FOLDER, TO_FILE, TO_ARCHIVE } place;
 
-static bool ends_in(const char *path, const char *end)
-{
-    size_t n = strlen(path), m = strlen(end);
-    return n > m && strcmp(path + n - m, end) == 0;
-}
-
 static const char *path_of(const cli_outputs *o)
 {
     const char *folder = cli_value(o->call, "output-dir");
@@ -126,9 +120,9 @@ static place place_of(const cli_outputs *o)
         return TO_FOLDER;
     if (strcmp(path, "-") == 0)
         return TO_STREAM;
-    if (ends_in(path, ".npz"))
+    if (cli_ends_in(path, ".npz"))
         return TO_ARCHIVE;
-    return ends_in(path, ".npy") || ends_in(path, ".pb") ? TO_FILE : TO_FOLDER;
+    return cli_ends_in(path, ".npy") || cli_ends_in(path, ".pb") ? TO_FILE : TO_FOLDER;
 }
 
 /* "DIR/output_3.pb"; NULL, said, when out of memory. */

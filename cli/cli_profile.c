@@ -185,8 +185,8 @@ static uint32_t fix_symbols(const onx_session *s, const onx_value *const *inputs
         const onx_type *type = onx_session_input(s, i).type;
         const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
         for (uint32_t k = 0; t && t->shape && inputs[i] && k < t->shape->dim_count && k < inputs[i]->rank; k++) {
-            const onx_str name = onx_view(t->shape->dim[k]->dim_param);
-            bool known = !ONX_HAS(dimension, t->shape->dim[k], dim_param) || !name.len;
+            const onx_str name = cli_dim_name(t->shape->dim[k]);
+            bool known = !name.len;
             for (uint32_t n = 0; n < count && !known; n++)
                 known = onx_str_is(name, list[n].name);
             char *text = known || count == room ? NULL : copy(name);

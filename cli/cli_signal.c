@@ -72,19 +72,32 @@ void cli_watch_temps(onx_ctx *cx)
     onx_ctx_watch_temps(cx, &(onx_temp_watch){ on_made, on_gone, NULL });
 }
 
-/* SA_RESETHAND and SA_NODEFER: raised again, the signal does what it would have done. */
+static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGXCPU };
+
+static sigset_t set_of_ends(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        sigaddset(&set, ends[i]);
+    return set;
+}
+
+/* Raised again, the signal does what it would have done. Until then all that end the program wait: timeout and shells
+ * send theirs to the process and to its group, and the second one would come while files are being removed. */
 static void on_end(int signal_number)
 {
+    const sigset_t set = set_of_ends();
     remove_temps();
+    signal(signal_number, SIG_DFL);
     raise(signal_number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static void handle_ends(void)
 {
-    static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGXCPU };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        struct sigaction action = { .sa_handler = on_end, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER) }, before;
-        sigemptyset(&action.sa_mask);
+        struct sigaction action = { .sa_handler = on_end, .sa_mask = set_of_ends() }, before;
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) /* not one that nohup ignores */
             sigaction(ends[i], &action, NULL);
     }

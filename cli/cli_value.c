@@ -3,12 +3,6 @@
 
 #include <onx/npy.h>
 
-static bool ends_in(const char *path, const char *end)
-{
-    size_t n = strlen(path), m = strlen(end);
-    return n >= m && strcmp(path + n - m, end) == 0;
-}
-
 /* The file becomes call->input when it cannot be read, for what is said about it. */
 static onx_status load_numpy(cli_call *call, const char *path, onx_str name, onx_value **out)
 {
@@ -17,8 +11,8 @@ static onx_status load_numpy(cli_call *call, const char *path, onx_str name, onx
     ONX_TRY(cli_load_bytes(call, path, &bytes));
     const onx_str file = onx_str_make(bytes.ptr, bytes.len);
     call->input = path;
-    onx_status status =
-        ends_in(path, ".npz") ? onx_value_from_npz(call->cx, file, name, out) : onx_value_from_npy(call->cx, file, out);
+    onx_status status = cli_ends_in(path, ".npz") ? onx_value_from_npz(call->cx, file, name, out)
+                                                  : onx_value_from_npy(call->cx, file, out);
     if (status == ONX_OK)
         call->input = before;
     onx_buffer_free(&bytes);
@@ -28,7 +22,7 @@ static onx_status load_numpy(cli_call *call, const char *path, onx_str name, onx
 onx_status cli_value_load(cli_call *call, const char *path, const onx_type *type, onx_str name, onx_value **out)
 {
     *out = NULL;
-    if (ends_in(path, ".npy") || ends_in(path, ".npz"))
+    if (cli_ends_in(path, ".npy") || cli_ends_in(path, ".npz"))
         return load_numpy(call, path, name, out);
     onx_kind kind = onx_value_kind_of_type(type);
     onx_doc *doc;
@@ -49,7 +43,7 @@ onx_status cli_value_save(cli_call *call, const char *path, const onx_value *val
 
 onx_status cli_value_save_as(cli_call *call, const char *path, bool npy, const onx_value *value, onx_str name)
 {
-    if (npy || ends_in(path, ".npy")) {
+    if (npy || cli_ends_in(path, ".npy")) {
         onx_buffer bytes;
         onx_status status = onx_value_to_npy(call->cx, value, &bytes);
         if (status == ONX_OK)

@@ -1,4 +1,5 @@
 /* cmd_bench.c - `onx bench`: how long decoding and encoding take; runs are in cmd_bench_model.c. */
+#include "cli_image.h"
 #include "cli_inputs.h"
 #include "cli_profile.h"
 
@@ -81,6 +82,7 @@ static const cli_option options[] = {
     { "codec", 0, NULL, NULL, "time decoding and encoding of the file, not runs" },
     { "accuracy", 0, NULL, NULL, "time nothing: tell how far outputs are from those in full precision" },
     CLI_OPTIONS_INPUTS,
+    CLI_OPTIONS_IMAGES,
     CLI_OPTION_AS,
     { "threads", 0, "N", NULL, "threads to use (1)" },
     CLI_OPTION_OPSET_DOC,

@@ -2,6 +2,7 @@
  * outputs in files; and where they begin to depart. */
 #include "cli_compare.h"
 #include "cli_files.h"
+#include "cli_image.h"
 #include "cli_inputs.h"
 #include "cli_table.h"
 
@@ -200,12 +201,6 @@ static onx_status compare_outputs(comparison *c)
     return status;
 }
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n >= m && strcmp(path + n - m, end) == 0;
-}
-
 /* Outputs that somebody else computed: a folder of test data, an .npz with their names, or one file for one output. */
 static onx_status compare_files(comparison *c)
 {
@@ -221,7 +216,7 @@ static onx_status compare_files(comparison *c)
                       count ? fault.text : "no output_0 is there");
         status = status == ONX_OK && !count ? ONX_E_NOT_FOUND : status;
         free(fault.path);
-    } else if (status == ONX_OK && s->output_count > 1 && !ends_in(c->against, ".npz")) {
+    } else if (status == ONX_OK && s->output_count > 1 && !cli_ends_in(c->against, ".npz")) {
         cli_error(c->call, "the model has %u outputs: --against needs a folder or an .npz", s->output_count);
         status = ONX_E_MISUSE;
     }
@@ -436,7 +431,7 @@ static onx_status compare(comparison *c)
 static bool read_settings(comparison *c, bool *any)
 {
     static const char *const isas[] = { [ONX_ISA_BASE] = "base", [ONX_ISA_V3] = "v3", [ONX_ISA_V4] = "v4" };
-    static const char *const settings[] = { "threads", "no-optimize", "kernels", "isa" };
+    static const char *const settings[] = { "threads", "no-optimize", "kernels", "isa", "precision" };
     cli_call *call = c->call;
     const char *kernels = cli_value(call, "kernels"), *isa = cli_value(call, "isa");
     uint64_t threads = 1;
@@ -445,6 +440,7 @@ static bool read_settings(comparison *c, bool *any)
     c->side[0].options = c->side[1].options;
     c->side[0].options.threads = 1;
     c->side[0].options.no_optimize = false;
+    c->side[0].options.precision = ONX_PRECISION_FULL;
     if (kernels)
         c->side[1].options.plain = strcmp(kernels, "plain") == 0;
     for (unsigned i = ONX_ISA_BASE; isa && i < ONX_ISA_END; i++)
@@ -504,11 +500,15 @@ static int run_compare(cli_call *call)
 
 static const cli_option options[] = {
     CLI_OPTIONS_INPUTS,
+    CLI_OPTIONS_IMAGES,
     { "against", 0, "FILE", NULL, "compare with these outputs: a folder with output_0.pb, ..., an .npz, or a file" },
     { "kernels", 0, "KERNELS", "fast|plain", "the second run uses these kernels" },
     { "isa", 0, "ISA", "base|v3|v4", "the second run uses the kernels of an older processor" },
     { "threads", 0, "N", NULL, "the second run uses so many threads (1)" },
     { "no-optimize", 0, NULL, NULL, "the second run runs the nodes as the model has them" },
+    { "precision", 0, "TYPE", "full|bf16|f16|int8-weights",
+      "the second run may hold constant weights of products in it" },
+    CLI_OPTION_STRICT,
     { "bisect", 0, NULL, NULL, "find the first node whose result departs" },
     { "rtol", 0, "R", NULL, "elements b depart from a when |b - a| > A + R * |a| (0.001)" },
     { "atol", 0, "A", NULL, "the absolute part of that (1e-5)" },
@@ -535,6 +535,7 @@ const cli_command cmd_compare = {
         "is asked for; where that hides the difference, values are asked for one at a time.\n",
     .example = "onx compare model.onnx model-simplified.onnx\n"
                "onx compare model.onnx --kernels plain --bisect\n"
+               "onx compare model.onnx --precision bf16 --rtol 0.02\n"
                "onx compare model.onnx -i test_data_set_0 --against test_data_set_0\n"
                "onx compare float.onnx int8.onnx -i image=cat.npy --rtol 0.05 --json\n",
     .options = options,

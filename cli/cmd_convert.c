@@ -1,5 +1,5 @@
 /* cmd_convert.c - `onx convert`: between all formats, with weights inside or outside. */
-#include "cli.h"
+#include "cli_numpy.h"
 
 /* What --external and its relatives say; false, with the error printed, when they do not fit together. */
 static bool external_options(const cli_call *call, onx_external_options *out)
@@ -46,19 +46,24 @@ static int run_convert(cli_call *call)
     onx_save_options save = { .format = cli_format_out(call, out) };
     if (external.location || external.inline_all)
         save.external = &external;
-    if (save.format == ONX_FORMAT_AUTO) {
+    const bool numpy = cli_is_numpy(out) && save.format == ONX_FORMAT_AUTO;
+    if (numpy && save.external)
+        return cli_error(call, "--%s is about models, not NumPy files",
+                         external.location ? "external" : "inline-external");
+    if (save.format == ONX_FORMAT_AUTO && !numpy) {
         cli_error(call, "the extension of \"%s\" names no format", out);
         cli_hint("say which with --to");
         return CLI_MISUSE;
     }
     onx_doc *doc;
-    onx_status status = cli_load_as(call, in, cli_kind(call), cli_format(call, "from"), &doc);
+    onx_kind kind;
+    onx_status status = cli_load_any(call, in, cli_format(call, "from"), &kind, &doc);
     if (status != ONX_OK)
         return cli_exit(call, status);
     if (cli_has(call, "sort"))
         status = onx_doc_sort(doc, NULL);
     if (status == ONX_OK)
-        status = onx_save(call->cx, doc, out, &save);
+        status = numpy ? cli_save_numpy(call, doc, kind, out) : onx_save(call->cx, doc, out, &save);
     onx_doc_free(doc);
     return cli_exit(call, status);
 }
@@ -87,10 +92,11 @@ const cli_command cmd_convert = {
     .operands = "IN [OUT]",
     .help =
         "Formats are told by extension, of IN by content too. Without an option about external data, references to it\n"
-        "are kept as they are. A binary file that is read and written unchanged comes back byte for byte.\n",
+        "are kept as they are. NumPy's .npy is a tensor, .npz a graph of initializers, as IN and as OUT. A binary file that is read and written unchanged comes back byte for byte.\n",
     .example = "onx convert model.onnx model.textproto\n"
                "onx convert model.onnx model-small.onnx --external weights.bin --checksum\n"
                "onx convert --as tensor input_0.pb input_0.json\n"
+               "onx convert x.npy input_0.pb\n"
                "generate | onx convert - model.onnx\n",
     .options = options,
     .run = run_convert,

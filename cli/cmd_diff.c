@@ -1,5 +1,6 @@
 /* cmd_diff.c - `onx diff`: what differs between two models, graphs, functions or tensors. */
 #include "cli_diff.h"
+#include "cli_numpy.h"
 
 #include <onx/check.h>
 
@@ -254,13 +255,19 @@ static int run_diff(cli_call *call)
     cli_diff d = { .call = call, .json = cli_has(call, "json"), .out = { .to = stdout } };
     if (!cli_real(call, "atol", 0, DBL_MAX, &d.atol) || !cli_real(call, "rtol", 0, DBL_MAX, &d.rtol))
         return CLI_MISUSE;
-    onx_kind kind = cli_kind(call);
-    onx_status status = cli_load(call, call->operand[0], kind, &d.a);
+    onx_kind kind, other;
+    onx_status status = cli_load_any(call, call->operand[0], ONX_FORMAT_AUTO, &kind, &d.a);
     if (status != ONX_OK)
         return cli_exit(call, status);
-    status = cli_load(call, call->operand[1], kind, &d.b);
+    status = cli_load_any(call, call->operand[1], ONX_FORMAT_AUTO, &other, &d.b);
+    if (status == ONX_OK && other != kind) {
+        cli_error(call, "%s is a %s, and %s a %s", call->operand[0], onx_kind_proto_name(kind), call->operand[1],
+                  onx_kind_proto_name(other));
+        status = ONX_E_MISUSE;
+    }
     if (status != ONX_OK) {
         onx_doc_free(d.a);
+        onx_doc_free(d.b);
         return cli_exit(call, status);
     }
     call->input = NULL; /* from here on it is about both */
@@ -297,7 +304,7 @@ const cli_command cmd_diff = {
         "did not grow with a change, as a note; the older one comes first.\n",
     .example = "onx diff before.onnx after.onnx\n"
                "onx diff --rtol 1e-5 a.onnx b.onnx\n"
-               "onx diff --as tensor expected.pb actual.pb\n"
+               "onx diff --rtol 1e-3 expected.npy actual.pb\n"
                "onx diff --as operator-set vendor-1.pb vendor-2.pb\n",
     .options = options,
     .run = run_diff,

@@ -46,13 +46,31 @@ static int settle(cli_call *call, const char *path, const onx_buffer *before, co
                     status != ONX_OK ? status : onx_save_bytes(call->cx, path, onx_str_make(after->ptr, after->len)));
 }
 
+/* Texts may hold any bytes in their strings, but none begins with control characters. */
+static bool is_binary(const char *bytes, size_t len)
+{
+    enum { HEAD = 4 };
+    size_t i = len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    for (; i < len && i < HEAD; i++) {
+        const unsigned char c = (unsigned char)bytes[i];
+        if ((c < 0x20 && !memchr("\t\n\r\f", c, 4)) || c == 0x7f)
+            return true;
+    }
+    return false;
+}
+
 static int format_file(cli_call *call, const char *path, bool check)
 {
     buffer after = { NULL, 0, 0 };
     onx_buffer before;
     onx_status status = cli_load_bytes(call, path, &before);
     int result = cli_exit(call, status);
-    if (status == ONX_OK) {
+    if (status == ONX_OK && before.len && is_binary(before.ptr, before.len)) {
+        cli_error(call, "%s is no ONNX text but binary data", strcmp(path, "-") == 0 ? "standard input" : path);
+        cli_hint("onx convert %s FILE.onnxtxt makes text of a model", path);
+        result = CLI_FAULT;
+        onx_buffer_free(&before);
+    } else if (status == ONX_OK) {
         call->input = strcmp(path, "-") == 0 ? "standard input" : path;
         status =
             onx_text_format(call->cx, cli_kind(call), onx_str_make(before.ptr, before.len), (onx_sink){ add, &after });

@@ -1,6 +1,7 @@
 /* cmd_info.c - `onx info`: a file on one screen, or as JSON. */
 #include "cli_cost.h"
 #include "cli_facts.h"
+#include "cli_numpy.h"
 
 #include <onx/tensor.h>
 
@@ -137,11 +138,18 @@ static void put_values(const info *in, const char *title, onx_value_info **value
 
 /* ---- sections of a model ---- */
 
+/* Of the file; what comes from NumPy is not what the document was made from. */
+static uint64_t size_of(const info *in)
+{
+    struct stat st;
+    return !cli_is_numpy(in->path) ? onx_doc_input_size(in->doc) : stat(in->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
 static void put_head(const info *in)
 {
     printf("%s", cli_color(stdout, CLI_BOLD));
     put(onx_str_of(in->call->input));
-    printf("%s  %s", cli_color(stdout, CLI_PLAIN), cli_bytes(onx_doc_input_size(in->doc)).text);
+    printf("%s  %s", cli_color(stdout, CLI_PLAIN), cli_bytes(size_of(in)).text);
     if (in->kind != ONX_KIND_MODEL)
         printf(", %s", onx_kind_proto_name(in->kind));
     putchar('\n');
@@ -764,7 +772,7 @@ static onx_status put_json(const info *in, void *root)
     cli_json json = { .to = stdout };
     cli_json_open(&json, NULL, '{');
     cli_json_cstr(&json, "file", in->path);
-    cli_json_uint(&json, "size", onx_doc_input_size(in->doc));
+    cli_json_uint(&json, "size", size_of(in));
     cli_json_cstr(&json, "kind", onx_kind_proto_name(in->kind));
     if (in->kind == ONX_KIND_MODEL)
         json_model(&json, in, root);
@@ -788,9 +796,13 @@ static int run_info(cli_call *call)
     if (cli_has(call, "cost") && cli_kind(call) != ONX_KIND_MODEL)
         return cli_error(call, "--cost is about models");
     info in = { .call = call, .path = call->operand[0], .kind = cli_kind(call), .all = cli_has(call, "all") };
-    onx_status status = cli_load(call, in.path, in.kind, &in.doc);
+    onx_status status = cli_load_any(call, in.path, ONX_FORMAT_AUTO, &in.kind, &in.doc);
     if (status != ONX_OK)
         return cli_exit(call, status);
+    if (in.kind != ONX_KIND_MODEL && cli_has(call, "cost")) {
+        onx_doc_free(in.doc);
+        return cli_error(call, "--cost is about models");
+    }
     void *root = onx_doc_root(in.doc, in.kind);
     status = cli_facts_collect(call->cx, in.kind, root, &in.facts);
     if (status == ONX_OK && cli_has(call, "json")) {
@@ -804,9 +816,10 @@ static int run_info(cli_call *call)
         if (cli_has(call, "cost"))
             status = cli_cost_print(call, in.doc, NULL);
     }
+    const bool empty = in.kind == ONX_KIND_MODEL && size_of(&in) == 0; /* said by the reader */
     cli_facts_free(&in.facts);
     onx_doc_free(in.doc);
-    return cli_exit(call, status);
+    return status == ONX_OK && empty ? CLI_FAULT : cli_exit(call, status);
 }
 
 static const cli_option options[] = {
@@ -814,6 +827,8 @@ static const cli_option options[] = {
     { "cost", 0, NULL, NULL, "multiply-adds, bytes of weights and of activations per operator" },
     { "dim", 0, "NAME=N", NULL, "with --cost: take the symbolic dimension NAME as N; may be repeated" },
     CLI_OPTION_AS,
+    CLI_OPTION_OPSET_DOC,
+    CLI_OPTION_LIBRARY,
     CLI_OPTION_JSON,
     CLI_END,
 };
@@ -832,7 +847,7 @@ const cli_command cmd_info = {
         "--dim says what they are. Activations are the bytes that nodes write.\n",
     .example = "onx info resnet18.onnx\n"
                "onx info --cost --dim batch=1 resnet18.onnx\n"
-               "onx info --as tensor input_0.pb\n"
+               "onx info input_0.npy\n"
                "onx info --json resnet18.onnx | jq '.weights.bytes'\n",
     .options = options,
     .run = run_info,

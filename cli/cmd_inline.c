@@ -1,8 +1,5 @@
 /* cmd_inline.c - `onx inline`: function bodies in place of calls. */
-#include "cli.h"
-
-#include <onx/text.h>
-#include <onx/transform.h>
+#include "cli_transform.h"
 
 #include <stdlib.h>
 
@@ -22,35 +19,29 @@ static onx_function_name *read_names(const cli_call *call, const char *option, u
     return list;
 }
 
-static onx_status inline_and_write(cli_call *call, onx_doc *doc, const onx_inline_options *options)
+static onx_status inline_calls(onx_ctx *cx, onx_doc *doc, void *options)
 {
-    const char *out = cli_value(call, "output");
-    ONX_TRY(onx_inline(call->cx, doc, options));
-    onx_save_options save = { .format = cli_format_out(call, out) };
-    return onx_save(call->cx, doc, out, &save);
+    return onx_inline(cx, doc, options);
 }
 
 static int run_inline(cli_call *call)
 {
     const bool but = cli_has(call, "except");
-    if (!cli_has(call, "output"))
-        return cli_error(call, "say where the result goes with -o");
+    cli_transform t;
+    if (!cli_transform_open(call, &t))
+        return CLI_MISUSE;
     if (but && cli_has(call, "function"))
         return cli_error(call, "--function and --except exclude each other");
     onx_inline_options options = { .struct_size = sizeof options, .exclude = but, .schema = cli_has(call, "schema") };
+    if (cli_has(call, "domain"))
+        options.domain = onx_str_of(cli_value(call, "domain"));
     onx_function_name *names = read_names(call, but ? "except" : "function", &options.function_count);
     if (!names)
         return CLI_MISUSE;
     options.function = names;
-    onx_doc *doc;
-    onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
-    if (status == ONX_OK) {
-        status = inline_and_write(call, doc, &options);
-        (void)onx_text_locate(doc, 0);
-        onx_doc_free(doc);
-    }
+    const int exit_status = cli_transform_run(&t, call->operand[0], inline_calls, &options);
     free(names);
-    return cli_exit(call, status);
+    return exit_status;
 }
 
 static const cli_option options[] = {
@@ -59,6 +50,7 @@ static const cli_option options[] = {
     { "function", 0, "DOMAIN.NAME", NULL, "this function only; may be repeated" },
     { "except", 0, "DOMAIN.NAME", NULL, "all functions but this one; may be repeated" },
     { "schema", 0, NULL, NULL, "operators that the standard defines as functions, too" },
+    { "domain", 0, "DOMAIN", NULL, "operators of DOMAIN that standard ones make up, too" },
     CLI_END,
 };
 
@@ -72,7 +64,8 @@ const cli_command cmd_inline = {
         "of the operator sets are taken to those of the model first.\n",
     .example = "onx inline model.onnx -o flat.onnx\n"
                "onx inline model.onnx -o flat.onnx --function com.example.Block\n"
-               "onx inline model.onnx -o flat.onnx --schema\n",
+               "onx inline model.onnx -o flat.onnx --schema\n"
+               "onx inline optimized.onnx -o standard.onnx --domain com.microsoft\n",
     .options = options,
     .run = run_inline,
 };

@@ -1,4 +1,5 @@
 /* cmd_run.c - `onx run`: runs a model on inputs from files or made up, and writes or sums up the outputs. */
+#include "cli_image.h"
 #include "cli_inputs.h"
 #include "cli_outputs.h"
 #include "cli_profile.h"
@@ -85,9 +86,11 @@ static int run_run(cli_call *call)
     return cli_exit(call, status);
 }
 
+/* clang-format off */
 static const cli_option options_[] = {
     CLI_OPTIONS_INPUTS,
     CLI_OPTION_RANDOM,
+    CLI_OPTIONS_IMAGES,
     CLI_OPTIONS_OUTPUTS,
     CLI_OPTIONS_PROFILE,
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
@@ -100,6 +103,7 @@ static const cli_option options_[] = {
     CLI_OPTION_PRECISION,
     CLI_END,
 };
+/* clang-format on */
 
 const cli_command cmd_run = {
     .name = "run",
@@ -111,7 +115,8 @@ const cli_command cmd_run = {
         "subgraphs, or all, nodes run one by one through plain kernels; NAME#2 is the second of a name. ONX_KERNELS=plain turns the fast kernels off.\n"
         "ONX_ISA=base, v3 or v4 asks for those of an older processor.\n",
     .example = "onx run model.onnx --random --dim batch=4\nonx run model.onnx -i x=x.npy -i sr=16000 -o out.npz\n"
-               "onx run model.onnx --random --shape x=1x3x224x224 --top-k 5\n",
+               "onx run model.onnx --random --shape x=1x3x224x224 --top-k 5\n"
+               "onx run resnet18.onnx -i image=cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top-k 5\n",
     .options = options_,
     .run = run_run,
 };

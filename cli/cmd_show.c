@@ -1,5 +1,5 @@
 /* cmd_show.c - `onx show`: a model, or one node of it, as text. */
-#include "cli.h"
+#include "cli_numpy.h"
 
 #include <onx/infer.h>
 #include <onx/text.h>
@@ -108,7 +108,8 @@ static onx_status print_text(cli_call *call, onx_doc *doc, onx_kind kind, const 
                                  .width = cli_is_terminal(stdout) ? cli_width() : 0 };
     onx_infer *infer = NULL;
     if (cli_has(call, "types")) {
-        ONX_TRY(onx_infer_new(call->cx, doc, NULL, &infer));
+        const onx_infer_options with = { .registry = call->registry };
+        ONX_TRY(onx_infer_new(call->cx, doc, &with, &infer));
         options.type_of = onx_infer_type_of;
         options.user = infer;
     }
@@ -131,9 +132,9 @@ static onx_status print(cli_call *call, onx_doc *doc, const char *format, onx_ki
 
 static int run_show(cli_call *call)
 {
-    onx_kind kind = cli_kind(call);
+    onx_kind kind;
     onx_doc *doc;
-    onx_status status = cli_load(call, call->operand[0], kind, &doc);
+    onx_status status = cli_load_any(call, call->operand[0], ONX_FORMAT_AUTO, &kind, &doc);
     if (status != ONX_OK)
         return cli_exit(call, status);
     void *message = onx_doc_root(doc, kind);
@@ -158,6 +159,8 @@ static const cli_option options[] = {
     { "types", 't', NULL, NULL, "infer types and shapes, and print them beside the nodes" },
     { "node", 0, "NAME", NULL, "show only the node of this name, or the one with this output" },
     CLI_OPTION_AS,
+    CLI_OPTION_OPSET_DOC,
+    CLI_OPTION_LIBRARY,
     CLI_END,
 };
 
@@ -169,6 +172,7 @@ const cli_command cmd_show = {
     .example = "onx show model.onnx\n"
                "onx show --types model.onnx\n"
                "onx show --node conv1 model.onnx\n"
+               "onx show --full x.npy\n"
                "onx show --format json --full model.onnx > model.json\n",
     .options = options,
     .run = run_show,

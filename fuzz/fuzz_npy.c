@@ -4,6 +4,12 @@
 
 #include <stdlib.h>
 
+static onx_status pass_over(void *user, onx_str name, onx_value *value)
+{
+    (void)user;
+    return name.ptr && value ? ONX_OK : ONX_E_INVALID;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void write_again(onx_ctx *cx, const onx_value *v)
@@ -46,6 +52,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         onx_value_free(v);
     }
+    onx_diag_clear(cx);
+    status = onx_npz_each(cx, bytes, NULL, pass_over, NULL);
+    if (status != ONX_OK && !onx_diag_total(cx, ONX_ERROR))
+        abort();
     onx_ctx_free(cx);
     return 0;
 }

@@ -8,7 +8,8 @@
 static const struct {
     const char *domain, *name;
 } operators[] = {
-#define OPERATOR(domain, name, family, traits, summary) { domain, #name },
+#define OPERATOR(domain, name, family, traits, summary)            { domain, #name },
+#define OPERATOR_AS(symbol, domain, name, family, traits, summary) { domain, #name },
 #include "op/operators.def"
 };
 

@@ -73,6 +73,9 @@ typedef enum onx_format {
 /* By extension: .onnx .pb binary, .onnxtxt ONNX text, .textproto .pbtxt .prototxt protobuf text, .json JSON; AUTO
  * otherwise. */
 ONX_API ONX_ANY_THREAD onx_format onx_format_of_path(const char *path);
+/* The kind that a binary message seems to be by its first fields: a model, a graph, a tensor or an operator set;
+ * ONX_KIND_NONE when nothing shows. */
+ONX_API ONX_ANY_THREAD onx_kind onx_kind_guess(onx_str bytes);
 
 typedef struct onx_load_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
@@ -119,6 +122,9 @@ ONX_API ONX_OWN_THREAD onx_status onx_ctx_guard_files(onx_ctx *cx);
 /* In a guarded context: says early whether a file may be written at that path, and keeps it for the output of the same
  * spelling, before the work that leads to it is done. `in_place`: it may replace an input. */
 ONX_API ONX_OWN_THREAD onx_status onx_output_claim(onx_ctx *cx, const char *path, bool in_place);
+/* In a guarded context: what has been written to that path, in this spelling, may be replaced by one more output of it,
+ * as the progress of long work is. */
+ONX_API ONX_OWN_THREAD onx_status onx_output_again(onx_ctx *cx, const char *path);
 
 /* Files are complete before they get their names. For a moment, or all the time where a file system has no nameless
  * files, a file is then under a temporary name: unlinkat(dir, name, 0) removes it. A program that a signal may end

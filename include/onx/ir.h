@@ -543,7 +543,8 @@ ONX_API ONX_ANY_THREAD onx_arena *onx_doc_arena(const onx_doc *doc);
 ONX_API ONX_ANY_THREAD onx_ctx *onx_doc_ctx(const onx_doc *doc);
 /* Lists the nodes of every graph, subgraph and function so that each comes after those that make its inputs, as the
  * standard demands (rule G-03) and some exporters do not; all else stays. The root is another one afterwards when
- * something changed. `changed_out` may be NULL. */
+ * something changed. ONX_E_INVALID, with one of the nodes, where a node depends on what it makes itself: there is no
+ * such order, and the document stays as it is. `changed_out` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_sort(onx_doc *doc, bool *changed_out);
 /* Bytes of the input that the document was read from; 0 for a new one. */
 ONX_API ONX_ANY_THREAD uint64_t onx_doc_input_size(const onx_doc *doc);

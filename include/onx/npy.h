@@ -16,6 +16,12 @@ ONX_API ONX_OWN_THREAD onx_status onx_value_from_npy(onx_ctx *cx, onx_str bytes,
 /* Reads member `name`.npy of a .npz file, or its only member whatever the name. ONX_E_UNSUPPORTED where libzip is
  * missing, and for encrypted members; ONX_E_NOT_FOUND for a name that is not there. */
 ONX_API ONX_OWN_THREAD onx_status onx_value_from_npz(onx_ctx *cx, onx_str bytes, onx_str name, onx_value **out);
+/* Reads the arrays of a .npz file, one after the other: those that are `wanted` by their names, without .npy. `wanted`
+ * may be NULL: all are. The value is freed after the call of `member`, which may put it into a list to keep it. A
+ * status other than ONX_OK from there ends it and is returned. ONX_E_UNSUPPORTED as above. */
+ONX_API ONX_OWN_THREAD onx_status onx_npz_each(onx_ctx *cx, onx_str bytes, bool (*wanted)(void *user, onx_str name),
+                                               onx_status (*member)(void *user, onx_str name, onx_value *value),
+                                               void *user);
 /* The bytes of a .npy file, version 1. Types that NumPy lacks are widened: small floats to float32, integers of 4 and 2
  * bits to 8. Strings become U of the longest length, or S, bytes, where one is no UTF-8; zero bytes at their ends are
  * lost. ONX_E_UNSUPPORTED for all

@@ -5,6 +5,7 @@
 #include <onx/base.h>
 #include <onx/check.h>
 #include <onx/dlpack.h>
+#include <onx/grad.h>
 #include <onx/infer.h>
 #include <onx/io.h>
 #include <onx/ir.h>
@@ -13,6 +14,7 @@
 #include <onx/run.h>
 #include <onx/tensor.h>
 #include <onx/text.h>
+#include <onx/train.h>
 #include <onx/transform.h>
 #include <onx/value.h>
 

@@ -169,6 +169,29 @@ static inline const char *onxi_str_end(onx_str s)
     return s.len ? s.ptr + s.len : s.ptr;
 }
 
+static inline uint64_t onxi_load64(const char *p)
+{
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    return w;
+}
+
+/* onx_str_equal for names, which are short: a call to compare them costs as much as comparing. */
+static inline bool onxi_str_same(onx_str a, onx_str b)
+{
+    if (a.len != b.len)
+        return false;
+    if (a.len < 8)
+        return a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0;
+    size_t i = a.len - 8; /* ends differ more often than beginnings */
+    if (onxi_load64(a.ptr + i) != onxi_load64(b.ptr + i))
+        return false;
+    for (i = 0; i + 8 < a.len; i += 8)
+        if (onxi_load64(a.ptr + i) != onxi_load64(b.ptr + i))
+            return false;
+    return true;
+}
+
 /* ---- checked arithmetic ---- */
 
 static inline bool onxi_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
@@ -382,6 +405,18 @@ size_t onxi_file_hole(const onxi_file *file, onx_str bytes);
 void onxi_file_forget(const onxi_file *file, onx_str bytes);
 void onxi_file_close(onx_ctx *cx, onxi_file *file);
 
+/* Bytes that are made but not kept in memory (base_spill.c): a file without a name, mapped when it is complete. */
+typedef struct onxi_spill {
+    int fd; /* -1: not open */
+    uint64_t size;
+} onxi_spill;
+onx_status onxi_spill_open(onx_ctx *cx, const char *dir, onxi_spill *out);
+/* Zeros become holes. */
+onx_status onxi_spill_write(onx_ctx *cx, onxi_spill *spill, onx_str bytes);
+/* All that was written; the spill is closed in every case. */
+onx_status onxi_spill_map(onx_ctx *cx, onxi_spill *spill, onxi_file *out);
+void onxi_spill_close(onxi_spill *spill);
+
 /* Safe writing: a temporary file beside `path`, synced and renamed by onxi_output_commit. Standard output for "-";
  * devices and FIFOs are written to directly. A symbolic link is kept, the file that it names is replaced. */
 typedef struct onxi_output onxi_output;
@@ -435,6 +470,8 @@ typedef struct onxi_guard_write {
     bool in_place;            /* it may replace any input */
 } onxi_guard_write;
 onx_status onxi_guard_claim(onx_ctx *cx, onxi_guard_write *w);
+/* What has been written under that spelling is claimed once more. */
+void onxi_guard_again(onx_ctx *cx, const char *shown);
 /* Before anything is written. */
 onx_status onxi_guard_begin(onx_ctx *cx, onxi_guard_write *w);
 /* The output was not written: others may have its name. */
@@ -513,6 +550,10 @@ unsigned onxi_processors(void);
  * refused; ONX_E_UNSUPPORTED with a diagnostic where libzip is missing. */
 onx_status onxi_zip_member(onx_ctx *cx, onx_str archive, onx_str name, const char *suffix, char **bytes_out,
                            size_t *len_out);
+/* Unpacks all members whose name ends in `suffix` and, without it, is `wanted` (NULL: all are), in their order, as
+ * above. A status other than ONX_OK from `member` ends it and is returned; the bytes are there during the call. */
+onx_status onxi_zip_each(onx_ctx *cx, onx_str archive, const char *suffix, bool (*wanted)(void *user, onx_str name),
+                         onx_status (*member)(void *user, onx_str name, onx_str bytes), void *user);
 
 /* ---- checksums ---- */
 

@@ -261,6 +261,14 @@ onx_status onxi_guard_claim(onx_ctx *cx, onxi_guard_write *w)
     return begin(cx, w, CLAIMED);
 }
 
+void onxi_guard_again(onx_ctx *cx, const char *shown)
+{
+    onxi_guard *g = cx->guard;
+    for (uint32_t i = 0; g && i < g->count; i++)
+        if (g->entries[i].state != NO_OUTPUT && strcmp(g->entries[i].written_as, shown) == 0)
+            g->entries[i].state = CLAIMED;
+}
+
 onx_status onxi_guard_begin(onx_ctx *cx, onxi_guard_write *w)
 {
     return begin(cx, w, OPENED);

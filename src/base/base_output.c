@@ -451,6 +451,14 @@ onx_status onx_output_claim(onx_ctx *cx, const char *path, bool in_place)
     return status;
 }
 
+onx_status onx_output_again(onx_ctx *cx, const char *path)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, path);
+    onxi_guard_again(cx, path);
+    return ONX_OK;
+}
+
 /* ---- closing ---- */
 
 static void output_free(onxi_output *o)

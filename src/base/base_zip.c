@@ -112,30 +112,27 @@ static onx_status unpack(onx_ctx *cx, const zip_library *lib, zip_t *zip, const 
     return status;
 }
 
-onx_status onxi_zip_member(onx_ctx *cx, onx_str archive, onx_str name, const char *suffix, char **bytes_out,
-                           size_t *len_out)
+/* *zip is to be discarded. */
+static onx_status open_library(onx_ctx *cx, onx_str archive, const zip_library **lib, zip_t **zip)
 {
-    zip_t *zip;
-    zip_stat_t st;
-    *bytes_out = NULL;
-    *len_out = 0;
-    const zip_library *lib = ONXI_FUNCTIONS(ONXI_LIBRARY_ZIP, function_names);
-    if (!lib)
+    *lib = ONXI_FUNCTIONS(ONXI_LIBRARY_ZIP, function_names);
+    if (!*lib)
         return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "a zip archive %s",
                          onxi_library_missing(ONXI_LIBRARY_ZIP));
     if (!archive.len) /* an archive to come, for libzip */
         return damaged(cx, "cannot be read", "it is empty");
-    ONX_TRY(open_archive(cx, lib, archive, &zip));
-    onx_status status = find(cx, lib, zip, name, suffix, &st);
-    if (status == ONX_OK)
-        status = judge(cx, &st);
-    char *bytes = NULL;
-    size_t size = status == ONX_OK ? (size_t)st.size : 0;
-    if (status == ONX_OK && !(bytes = onxi_resize(cx, NULL, 0, size + 1)))
-        status = ONX_E_MEMORY;
-    if (status == ONX_OK)
-        status = unpack(cx, lib, zip, &st, bytes);
-    lib->zip_discard(zip);
+    return open_archive(cx, *lib, archive, zip);
+}
+
+static onx_status take(onx_ctx *cx, const zip_library *lib, zip_t *zip, const zip_stat_t *st, char **bytes_out,
+                       size_t *len_out)
+{
+    ONX_TRY(judge(cx, st));
+    const size_t size = (size_t)st->size;
+    char *bytes = onxi_resize(cx, NULL, 0, size + 1);
+    if (!bytes)
+        return ONX_E_MEMORY;
+    const onx_status status = unpack(cx, lib, zip, st, bytes);
     if (status != ONX_OK) {
         onxi_release(cx, bytes, size + 1);
         return status;
@@ -143,6 +140,54 @@ onx_status onxi_zip_member(onx_ctx *cx, onx_str archive, onx_str name, const cha
     *bytes_out = bytes;
     *len_out = size;
     return ONX_OK;
+}
+
+onx_status onxi_zip_member(onx_ctx *cx, onx_str archive, onx_str name, const char *suffix, char **bytes_out,
+                           size_t *len_out)
+{
+    const zip_library *lib;
+    zip_t *zip;
+    zip_stat_t st;
+    *bytes_out = NULL;
+    *len_out = 0;
+    ONX_TRY(open_library(cx, archive, &lib, &zip));
+    onx_status status = find(cx, lib, zip, name, suffix, &st);
+    if (status == ONX_OK)
+        status = take(cx, lib, zip, &st, bytes_out, len_out);
+    lib->zip_discard(zip);
+    return status;
+}
+
+onx_status onxi_zip_each(onx_ctx *cx, onx_str archive, const char *suffix, bool (*wanted)(void *user, onx_str name),
+                         onx_status (*member)(void *user, onx_str name, onx_str bytes), void *user)
+{
+    const zip_library *lib;
+    zip_t *zip;
+    ONX_TRY(open_library(cx, archive, &lib, &zip));
+    const zip_int64_t count = lib->zip_get_num_entries(zip, 0);
+    const size_t tail = strlen(suffix);
+    onx_status status = ONX_OK;
+    for (zip_int64_t i = 0; i < count && status == ONX_OK; i++) {
+        zip_stat_t st;
+        char *bytes;
+        size_t len;
+        lib->zip_stat_init(&st);
+        if (lib->zip_stat_index(zip, (zip_uint64_t)i, ZIP_FL_ENC_RAW, &st) != 0 || !(st.valid & ZIP_STAT_NAME))
+            continue;
+        onx_str name = onx_str_of(st.name);
+        if (name.len < tail || memcmp(name.ptr + name.len - tail, suffix, tail) != 0)
+            continue;
+        name.len -= tail;
+        if (wanted && !wanted(user, name))
+            continue;
+        status = take(cx, lib, zip, &st, &bytes, &len);
+        if (status != ONX_OK)
+            break;
+        status = member(user, name, onx_str_make(bytes, len));
+        onxi_release(cx, bytes, len + 1);
+    }
+    lib->zip_discard(zip);
+    return status;
 }
 
 #else
@@ -155,6 +200,13 @@ onx_status onxi_zip_member(onx_ctx *cx, onx_str archive, onx_str name, const cha
     (void)suffix;
     *bytes_out = NULL;
     *len_out = 0;
+    return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "a zip archive %s", onxi_library_missing(ONXI_LIBRARY_ZIP));
+}
+
+onx_status onxi_zip_each(onx_ctx *cx, onx_str archive, const char *suffix, bool (*wanted)(void *user, onx_str name),
+                         onx_status (*member)(void *user, onx_str name, onx_str bytes), void *user)
+{
+    (void)archive, (void)suffix, (void)wanted, (void)member, (void)user;
     return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "a zip archive %s", onxi_library_missing(ONXI_LIBRARY_ZIP));
 }
 

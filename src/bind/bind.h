@@ -40,6 +40,16 @@ int64_t onxi_imports_version(const onxi_imports *imports, onx_str domain);
 /* The IR version that came with a version of a standard operator set, 0 where that is not known. */
 int64_t onxi_import_ir_version(onx_str domain, int64_t version);
 
+/* ---- how large a model may grow when its functions are put in place of their calls ---- */
+
+/* Nodes: so many, and so many more for each node of the main graph. */
+#define ONXI_CALLS_MAX      1000000
+#define ONXI_CALLS_PER_NODE 20
+static inline uint64_t onxi_calls_limit(const onx_model *model)
+{
+    return ONXI_CALLS_MAX + ONXI_CALLS_PER_NODE * (uint64_t)(model->graph ? model->graph->node_count : 0);
+}
+
 /* ---- nodes (bind_node.c) ---- */
 
 typedef enum onxi_bound_kind {

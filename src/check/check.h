@@ -105,6 +105,7 @@ typedef struct onxi_check_meaning {
 enum { ONXI_NAME_USED = 1, ONXI_NAME_WITH_INITIALIZER = 2, ONXI_NAME_IN_MAIN = 4 };
 
 enum { ONXI_AHEAD = 128 }; /* a power of two */
+enum { ONXI_RECENT = 4 };  /* a power of two */
 typedef struct onxi_check_names {
     onxi_check_meaning *meaning; /* by id */
     onxi_table table;            /* of ids */
@@ -124,6 +125,12 @@ typedef struct onxi_check_names {
         uint32_t hash;
         bool odd;
     } ahead[ONXI_AHEAD];
+    uint32_t
+        recent[ONXI_RECENT]; /* the outputs of nodes that were named last, as a ring: what nodes read is mostly there */
+    uint32_t made;           /* how many there were so far: the last one is recent[(made - 1) % ONXI_RECENT] */
+    onx_bytes coming[ONXI_RECENT]; /* likewise of the nodes that were prepared */
+    uint32_t coming_count;
+    uint32_t next; /* id that the next entry of value_info likely has */
 } onxi_check_names;
 
 typedef struct onxi_check_pending { /* a use of a name that nothing visible defines yet */
@@ -282,6 +289,11 @@ onx_status onxi_check_names_open(onxi_check *k);
 void onxi_check_names_close(onxi_check *k);
 /* The id of a name, added when new: then its text is checked, too (N-11, N-01). UINT32_MAX when memory ran out. */
 uint32_t onxi_check_name_intern(onxi_check *k, const onxi_check_at *at, onx_bytes name);
+/* The same for what a node reads and for what it makes, which the nodes behind it mostly read. */
+uint32_t onxi_check_name_read(onxi_check *k, const onxi_check_at *at, onx_bytes name);
+uint32_t onxi_check_name_make(onxi_check *k, const onxi_check_at *at, onx_bytes name);
+/* The same for an entry of value_info: these mostly stand in the order in which nodes name their outputs. */
+uint32_t onxi_check_name_next(onxi_check *k, const onxi_check_at *at, onx_bytes name);
 uint32_t onxi_check_name_find(const onxi_check *k, onx_str name);
 static inline onx_str onxi_check_name_text(const onxi_check *k, uint32_t id)
 {

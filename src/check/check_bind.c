@@ -64,7 +64,7 @@ static void report_unknown(onxi_check *k, const onxi_check_at *at, const onxi_bo
 {
     const char *name = onxi_check_quote(k, b->name),
                *domain = b->domain.len ? onxi_check_quote(k, b->domain) : "ai.onnx";
-    onxi_check_detail detail = { .value = onx_str_of(name) };
+    onxi_check_detail detail = ONXI_PLAIN; /* every message names the operator */
     if (onxi_check_domain_is_standard(b->domain)) {
         const onxi_schema *newest = onxi_schema_newest(b->domain, b->name);
         if (!b->domain.len && was_experimental(b->name)) {

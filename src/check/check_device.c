@@ -173,7 +173,8 @@ static void check_axis(onxi_check *k, const onxi_check_at *at, const onx_sharded
     for (uint32_t j = 0; j < d->simple_sharding_count; j++) {
         const onx_simple_sharded_dim *s = d->simple_sharding[j];
         const onxi_check_at *here = ONXI_AT_INDEX(at, simple_sharding, j);
-        onxi_check_utf8(k, here, onx_view(s->dim_param));
+        if (ONX_HAS(simple_sharded_dim, s, dim_param))
+            onxi_check_utf8(k, here, onx_view(s->dim_param));
         if (!ONX_HAS(simple_sharded_dim, s, num_shards) || s->num_shards < 1)
             onxi_check_find(k, here, "D-13",
                             (onxi_check_detail){ .value = onxi_check_number(k, s->num_shards),

@@ -274,7 +274,7 @@ static void check_value_infos(onxi_check *k, const onxi_check_at *at, const onx_
         onxi_check_names_prepare_value(k, g->value_info, g->value_info_count, i);
         onxi_check_value_info(k, here, g->value_info[i], ONXI_ROLE_SUBGRAPH, "G-17");
         onx_str name = onx_view(g->value_info[i]->name);
-        uint32_t id = name.len ? onxi_check_name_intern(k, here, g->value_info[i]->name) : UINT32_MAX;
+        uint32_t id = name.len ? onxi_check_name_next(k, here, g->value_info[i]->name) : UINT32_MAX;
         if (id == UINT32_MAX)
             continue;
         onxi_check_meaning *m = &k->names.meaning[id];

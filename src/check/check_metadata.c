@@ -100,7 +100,24 @@ bool onxi_check_is_reverse_dns(onx_str s)
     return labels >= 2;
 }
 
-/* Does the text hold an HTML tag: "<" or "</", a letter, and a ">" later on? */
+/* Tags that texts are marked up with; <module> and <lambda> of tracebacks are none. */
+static bool is_tag(const char *word, size_t len)
+{
+    static const char *const tags[] = { "a",     "b",    "body",   "br",   "code",   "div",   "em",  "font",
+                                        "h",     "head", "hr",     "html", "i",      "img",   "li",  "ol",
+                                        "p",     "pre",  "script", "span", "strong", "style", "sub", "sup",
+                                        "table", "td",   "th",     "tr",   "tt",     "u",     "ul" };
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        size_t n = strlen(tags[i]), same = 0;
+        while (same < n && n == len && lower(word[same]) == tags[i][same])
+            same++;
+        if (n == len && same == n)
+            return true;
+    }
+    return false;
+}
+
+/* Does the text hold an HTML tag: "<" or "</", a name, and a ">" later on? */
 static bool has_markup(onx_str s)
 {
     for (const char *p = s.ptr, *end = onxi_str_end(s); p < end;) {
@@ -109,12 +126,14 @@ static bool has_markup(onx_str s)
             return false;
         p++;
         const char *q = p < end && *p == '/' ? p + 1 : p;
-        size_t letters = 0;
-        while (q < end && lower(*q) >= 'a' && lower(*q) <= 'z') {
+        const char *word = q;
+        while (q < end && lower(*q) >= 'a' && lower(*q) <= 'z')
             q++;
-            letters++;
-        }
-        if (letters && q < end && (*q == '>' || *q == ' ' || *q == '/') && memchr(q, '>', (size_t)(end - q)))
+        const size_t letters = (size_t)(q - word);
+        if (letters == 1 && lower(*word) == 'h' && q < end && *q >= '1' && *q <= '6') /* headings */
+            q++;
+        if (is_tag(word, letters) && q < end && (*q == '>' || *q == ' ' || *q == '/') &&
+            memchr(q, '>', (size_t)(end - q)))
             return true;
     }
     return false;

@@ -53,13 +53,6 @@ bool onxi_check_is_identifier(onx_str s)
 
 enum { NAME_PLAIN, NAME_ODD /* bytes above 127 or zero bytes: worth a look */ };
 
-static uint64_t load64(const char *p)
-{
-    uint64_t w;
-    memcpy(&w, p, 8);
-    return w;
-}
-
 static uint64_t load32(const char *p)
 {
     uint32_t w;
@@ -74,11 +67,11 @@ static inline uint64_t hash_name(const char *p, size_t len, onxi_secret secret, 
     uint64_t h = secret.a ^ len, w, seen = 0;
     if (len >= 8) {
         for (size_t i = 0; i + 8 < len; i += 8) {
-            w = load64(p + i);
+            w = onxi_load64(p + i);
             seen |= w | ((w - ones) & ~w);
             h = onxi_hash_fold(h ^ w, secret.b ^ 0x9e3779b97f4a7c15u);
         }
-        w = load64(p + len - 8); /* may overlap the one before */
+        w = onxi_load64(p + len - 8); /* may overlap the one before */
     } else if (len >= 4) {
         w = load32(p) | load32(p + len - 4) << 32;
     } else {
@@ -144,8 +137,7 @@ static void odd_name(onxi_check *k, const onxi_check_at *at, onx_str name)
 
 static inline bool is_named(const onxi_check_meaning *m, onx_str name)
 {
-    onx_str own = onx_view(m->name);
-    return own.len == name.len && memcmp(own.ptr, name.ptr, name.len) == 0;
+    return onxi_str_same(onx_view(m->name), name);
 }
 
 uint32_t onxi_check_name_find(const onxi_check *k, onx_str name)
@@ -198,6 +190,37 @@ uint32_t onxi_check_name_intern(onxi_check *k, const onxi_check_at *at, onx_byte
     onxi_table_place(&t->table, hash, slot, id);
     if (odd == NAME_ODD || k->identifiers)
         check_new_name(k, at, name, odd);
+    return id;
+}
+
+uint32_t onxi_check_name_read(onxi_check *k, const onxi_check_at *at, onx_bytes bytes)
+{
+    const onxi_check_names *t = &k->names;
+    const onx_str name = onx_view(bytes);
+    for (uint32_t i = 1; i <= ONXI_RECENT && i <= t->made; i++) {
+        const uint32_t id = t->recent[(t->made - i) % ONXI_RECENT];
+        if (is_named(&t->meaning[id], name))
+            return id;
+    }
+    return onxi_check_name_intern(k, at, bytes);
+}
+
+uint32_t onxi_check_name_make(onxi_check *k, const onxi_check_at *at, onx_bytes bytes)
+{
+    const uint32_t id = onxi_check_name_intern(k, at, bytes);
+    if (id != UINT32_MAX)
+        k->names.recent[k->names.made++ % ONXI_RECENT] = id;
+    return id;
+}
+
+uint32_t onxi_check_name_next(onxi_check *k, const onxi_check_at *at, onx_bytes bytes)
+{
+    onxi_check_names *t = &k->names;
+    uint32_t id = t->next;
+    if (id >= t->count || !is_named(&t->meaning[id], onx_view(bytes)))
+        id = onxi_check_name_intern(k, at, bytes);
+    if (id != UINT32_MAX)
+        t->next = id + 1;
     return id;
 }
 
@@ -275,14 +298,29 @@ static void note_node_name(onxi_check_scope *scope, uint64_t hash)
 
 /* ---- looking ahead ---- */
 
+/* Whether onxi_check_name_read is going to find it without a hash. */
+static bool will_be_recent(const onxi_check_names *t, onx_bytes bytes)
+{
+    const onx_str name = onx_view(bytes);
+    for (uint32_t i = 1; i <= ONXI_RECENT && i <= t->coming_count; i++)
+        if (onxi_str_same(onx_view(t->coming[(t->coming_count - i) % ONXI_RECENT]), name))
+            return true;
+    return false;
+}
+
 static void prepare_node(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope, uint32_t node)
 {
     enum { MOST = 8 }; /* operands; the rest is looked up without preparation */
+    onxi_check_names *t = &k->names;
     const onx_node *n = scope->nodes[node];
     for (uint32_t i = 0; i < n->input_count && i < MOST; i++)
-        prepare_hash(k, n->input[i]);
-    for (uint32_t i = 0; i < n->output_count && i < MOST; i++)
+        if (!will_be_recent(t, n->input[i]))
+            prepare_hash(k, n->input[i]);
+    for (uint32_t i = 0; i < n->output_count && i < MOST; i++) {
         prepare_hash(k, n->output[i]);
+        if (n->output[i].bits)
+            t->coming[t->coming_count++ % ONXI_RECENT] = n->output[i];
+    }
     onx_str name = onx_view(n->name);
     scope->node_hash[node % ONXI_LOOK] = 0;
     if (!scope->node_names.slots || !name.len)
@@ -298,17 +336,26 @@ static void prepare_node(onxi_check *k, const onxi_check_at *at, onxi_check_scop
 void onxi_check_names_prepare_value(onxi_check *k, onx_value_info *const *list, uint32_t count, uint32_t at)
 {
     enum { FAR = 8, NEAR = 4 };
-    for (uint32_t i = at ? at + FAR - 1 : 0; i < at + FAR && i < count; i++)
-        prepare_hash(k, list[i]->name);
+    const onxi_check_names *t = &k->names;
+    for (uint32_t i = at ? at + FAR - 1 : 0; i < at + FAR && i < count; i++) {
+        const uint32_t likely = t->next + (i - at);
+        if (likely >= t->count || !is_named(&t->meaning[likely], onx_view(list[i]->name)))
+            prepare_hash(k, list[i]->name);
+    }
     if (at + NEAR < count)
         prepare_entry(k, list[at + NEAR]->name);
 }
 
 void onxi_check_names_prepare(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scope, uint32_t node)
 {
-    enum { FAR = 2 * ONXI_LOOK, NEAR = ONXI_LOOK / 2, MOST = 8 };
+    enum { FAR = 2 * ONXI_LOOK, TEXT = FAR - 2, NEAR = ONXI_LOOK / 2, MOST = 8 };
     if (node + FAR < scope->node_count)
         __builtin_prefetch(scope->nodes[node + FAR]);
+    if (node + TEXT < scope->node_count) {
+        const onx_node *n = scope->nodes[node + TEXT];
+        if (n->input_count)
+            __builtin_prefetch(onx_view(n->input[0]).ptr);
+    }
     if (!node)
         for (uint32_t i = 0; i + 1 < ONXI_LOOK && i < scope->node_count; i++)
             prepare_node(k, at, scope, i);

@@ -53,7 +53,8 @@ const onx_rule onxi_check_rules_node[] = {
     { "ND-19", ONX_MUST, 0, ONX_BY_CHECK, ONX_RULE_ERROR, NULL, "IR.md: Nodes",
       "The attribute type equals the declared one, references included", "LeakyRelu alpha given as INT" },
     { "ND-20", ONX_MUST, 0, ONX_BY_FULL, ONX_RULE_ERROR, NULL, "Operators.md",
-      "Per-operator conditions on attribute and input combinations hold (for instance Constant has exactly one value attribute)",
+      "What an operator demands of its attributes, its inputs and their shapes holds (for instance Constant has exactly one "
+      "value attribute)",
       "Constant without any attribute" },
     { "ND-21", ONX_MAY, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "IR.md: Nodes",
       "A node name is optional and only for diagnostics", "accept: unnamed nodes" },
@@ -95,19 +96,17 @@ static void check_operands(onxi_check *k, const onxi_check_at *at, const onxi_ch
     const onxi_schema *s = op->schema;
     const onxi_port *ports = output ? s->outputs : s->inputs;
     uint32_t least = output ? s->min_output : s->min_input, most = output ? s->max_output : s->max_input;
-    const char *what = output ? "outputs" : "inputs";
+    const char *what = output ? count == 1 ? "output" : "outputs" : count == 1 ? "input" : "inputs";
     if (!onxi_arity_fits(count, least, most)) {
         onxi_check_find(k, at, output ? "ND-10" : "ND-09",
                         (onxi_check_detail){ .value = onxi_check_number(k, count), .expected = range(k, least, most) },
                         "%s-%d does not take %u %s", onxi_check_quote(k, op->bound->name), s->since, count, what);
         return;
     }
-    uint32_t last = UINT32_MAX, named = 0;
+    uint32_t last = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
-        if (names[i].bits) {
-            named++;
+        if (names[i].bits)
             continue;
-        }
         if (last == UINT32_MAX)
             last = port_count(ports);
         const onxi_port *port = &ports[i < last ? i : last - 1];
@@ -121,7 +120,6 @@ static void check_operands(onxi_check *k, const onxi_check_at *at, const onxi_ch
             onxi_check_find(k, here, output ? "ND-12" : "ND-11", ONXI_PLAIN, "the %s %s is required and has no name",
                             output ? "output" : "input", port->name);
     }
-    (void)named;
 }
 
 /* ---- attributes against the signature ---- */
@@ -331,7 +329,7 @@ void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *n, 
         if (!n->input[i].bits)
             continue;
         const onxi_check_at here = { at, ONXI_STEP_input, i, ONX_KIND_NONE, NULL };
-        onxi_check_use(k, &here, scope, onxi_check_name_intern(k, &here, n->input[i]));
+        onxi_check_use(k, &here, scope, onxi_check_name_read(k, &here, n->input[i]));
     }
     if (n->name.bits && !k->quick)
         onxi_check_utf8(k, ONXI_AT(at, name), onx_view(n->name));
@@ -370,6 +368,6 @@ void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *n, 
         if (!n->output[i].bits)
             continue;
         const onxi_check_at here = { at, ONXI_STEP_output, i, ONX_KIND_NONE, NULL };
-        onxi_check_define(k, &here, scope, onxi_check_name_intern(k, &here, n->output[i]), ONXI_NAME_OUTPUT, index);
+        onxi_check_define(k, &here, scope, onxi_check_name_make(k, &here, n->output[i]), ONXI_NAME_OUTPUT, index);
     }
 }

@@ -161,6 +161,7 @@ struct onx_infer {
     uint64_t visits, visit_limit;                  /* of nodes: loops and calls may repeat them */
     onxi_map binders;                              /* by function; 0: of the model's graphs */
     onxi_map calls;                                /* calls that were inferred, by what they are given */
+    struct onxi_infer_made_body *bodies;           /* of operators without a rule of their own */
     uint64_t cut;                                  /* how often something was left out because of a limit */
     uint64_t carried;                              /* elements of values */
     uint64_t failed;
@@ -307,6 +308,9 @@ typedef struct onxi_infer_running {
 
 /* Infers a function body as called by the node of `run`; sets the outputs of the call. */
 onx_status onxi_infer_call_function(onxi_infer_running *run, const onx_function *function);
+/* The same for the body of the operator, for those that have no rule of their own. */
+onx_status onxi_infer_call_operator(onxi_infer_running *run);
+void onxi_infer_bodies_free(onx_infer *e);
 /* With given types and attributes. */
 onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infer_fact *const *inputs,
                            uint32_t input_count, const onx_attribute *const *attributes, uint32_t attribute_count,

@@ -11,6 +11,7 @@ void onx_infer_free(onx_infer *e)
     onx_arena *arena = e->arena;
     onxi_infer_again_free(e);
     onxi_infer_main_free(e);
+    onxi_infer_bodies_free(e);
     onxi_dims_free(e->dims);
     onxi_doc_reader_close(&e->reader);
     if (e->quiet)

@@ -91,11 +91,39 @@ static onxi_secret hash_dims(onxi_secret h, const onxi_dim *dims, uint64_t count
     return count ? onxi_hash_then(h, onxi_hash(h, dims, (size_t)count * sizeof *dims)) : h;
 }
 
-static uint64_t hash_call(const onx_infer *e, const onx_function *function, onxi_infer_fact *const *inputs,
+/* Calls under one key that are looked through: others that look the same to it are walked again, which is counted,
+ * while a longer search would take a file of many such calls time that grows with their square. */
+enum { CALLS_ALIKE = 16 };
+
+/* Its bytes where it is a number or a text, and of a long text how it starts: a default is hashed in every call. */
+static onxi_secret hash_attribute(onxi_secret h, const onx_attribute *a)
+{
+    enum { START = 64 };
+    uint32_t count;
+    const void *value = NULL;
+    size_t len = 0;
+    if (a && (value = onx_attribute_value(a, ONX_SLOT_I, &count))) {
+        len = sizeof(int64_t);
+    } else if (a && (value = onx_attribute_value(a, ONX_SLOT_F, &count))) {
+        len = sizeof(float);
+    } else if (a && (value = onx_attribute_value(a, ONX_SLOT_INTS, &count))) {
+        len = (size_t)count * sizeof(int64_t);
+    } else if (a && (value = onx_attribute_value(a, ONX_SLOT_S, &count))) {
+        const onx_str text = onx_view(*(const onx_bytes *)value);
+        value = text.ptr;
+        len = text.len;
+    }
+    h = onxi_hash_then(h, onxi_hash_word(h, len));
+    return len ? onxi_hash_then(h, onxi_hash(h, value, len < START ? len : START)) : h;
+}
+
+static uint64_t hash_call(const onx_infer *e, const onxi_infer_frame *frame, onxi_infer_fact *const *inputs,
                           uint32_t input_count)
 {
     onxi_secret h = e->calls.table.secret;
-    h = onxi_hash_then(h, onxi_hash_word(h, (uint64_t)(uintptr_t)function ^ (uint64_t)input_count << 48));
+    h = onxi_hash_then(h, onxi_hash_word(h, (uint64_t)(uintptr_t)frame->function ^ (uint64_t)input_count << 48));
+    for (uint32_t i = 0; i < frame->binder->parameters.count; i++)
+        h = hash_attribute(h, frame->arguments.values[i]);
     for (uint32_t i = 0; i < input_count; i++) {
         const onxi_type *type = inputs[i] ? &inputs[i]->type : NULL;
         uint64_t head = type ? type->kind + ((uint64_t)type->dtype << 8) + ((uint64_t)type->ranked << 16) : 1;
@@ -188,11 +216,12 @@ static onx_status infer_call(onxi_infer_running *run, const onx_function *functi
                                .depth = caller->depth + 1,
                                .unreachable = caller->unreachable };
     ONX_TRY(open_frame(e, &frame, (const onx_attribute *const *)call->node->attribute, call->node->attribute_count));
-    uint64_t key = hash_call(e, function, inputs, call->input_count);
+    uint64_t key = hash_call(e, &frame, inputs, call->input_count);
     void **known = onxi_infer_map_at(e, &e->calls, key);
     if (!known)
         return e->status;
-    for (*out = *known; *out; *out = (*out)->next)
+    uint32_t alike = 0;
+    for (*out = *known; *out && alike < CALLS_ALIKE; *out = (*out)->next, alike++)
         if (same_call(*out, &frame, inputs, call->input_count, call->output_count)) {
             caller->unsupported_at = (*out)->unsupported && !caller->unsupported ? run->index : caller->unsupported_at;
             caller->unsupported |= (*out)->unsupported;
@@ -265,4 +294,42 @@ onx_status onxi_infer_call_function(onxi_infer_running *run, const onx_function 
         call->output_values[i] = made->values[i];
     }
     return ONX_OK;
+}
+
+/* ---- operators that are inferred by their bodies ---- */
+
+/* The parts of a body that suit some call, as a function. */
+typedef struct onxi_infer_made_body {
+    struct onxi_infer_made_body *next;
+    const onxi_schema *schema;
+    uint32_t parts;
+    onx_doc *doc;
+} made_body;
+
+void onxi_infer_bodies_free(onx_infer *e)
+{
+    for (; e->bodies; e->bodies = e->bodies->next)
+        onx_doc_free(e->bodies->doc);
+}
+
+onx_status onxi_infer_call_operator(onxi_infer_running *run)
+{
+    onx_infer *e = run->infer;
+    const onxi_schema *schema = run->call.schema;
+    const uint32_t parts = onxi_body_choose(&run->call);
+    made_body *b = e->bodies;
+    while (b && (b->schema != schema || b->parts != parts))
+        b = b->next;
+    if (!parts)
+        return ONX_OK;
+    if (!b) {
+        if (!(b = ONXI_NEW(e->arena, made_body)))
+            return e->status = ONX_E_MEMORY;
+        *b = (made_body){ .next = e->bodies, .schema = schema, .parts = parts };
+        onx_status status = onxi_body_function(e->cx, schema, parts, &b->doc);
+        if (status != ONX_OK)
+            return e->status = status;
+        e->bodies = b;
+    }
+    return onxi_infer_call_function(run, onx_doc_root(b->doc, ONX_KIND_FUNCTION));
 }

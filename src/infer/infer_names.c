@@ -13,29 +13,6 @@ onx_status onxi_infer_names_reserve(onx_infer *e, onxi_infer_names *names, uint6
     return e->status = ONX_E_MEMORY;
 }
 
-static uint64_t word(const char *p)
-{
-    uint64_t w;
-    memcpy(&w, p, sizeof w);
-    return w;
-}
-
-/* Names are short, and a call to compare them costs as much as comparing. */
-static inline bool same_text(onx_str a, onx_str b)
-{
-    if (a.len != b.len)
-        return false;
-    if (a.len < 8)
-        return a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0;
-    size_t i = a.len - 8; /* ends differ more often than beginnings */
-    if (word(a.ptr + i) != word(b.ptr + i))
-        return false;
-    for (i = 0; i + 8 < a.len; i += 8)
-        if (word(a.ptr + i) != word(b.ptr + i))
-            return false;
-    return true;
-}
-
 static size_t ahead_of(onx_str text)
 {
     return ((uintptr_t)text.ptr >> 2) % ONXI_INFER_AHEAD;
@@ -66,7 +43,7 @@ static uint32_t look_up(onx_infer *e, onxi_infer_names *names, onx_str text)
         return UINT32_MAX;
     uint32_t hash = hash_of(names, text), at = hash;
     for (uint32_t i; (i = onxi_table_seek(&names->table, hash, &at)) != ONXI_NO_ENTRY; at++)
-        if (same_text(names->entries[i].text, text))
+        if (onxi_str_same(names->entries[i].text, text))
             return i;
     names->entries[names->count] = (onxi_infer_name){ .text = text };
     onxi_table_place(&names->table, hash, at, names->count);
@@ -78,7 +55,7 @@ uint32_t onxi_infer_names_add(onx_infer *e, onxi_infer_names *names, onx_str tex
     const uint32_t made = names->made;
     for (uint32_t i = 1; i <= ONXI_INFER_RECENT && i <= made; i++) {
         const uint32_t name = names->recent[(made - i) % ONXI_INFER_RECENT];
-        if (same_text(names->entries[name].text, text))
+        if (onxi_str_same(names->entries[name].text, text))
             return name;
     }
     return look_up(e, names, text);
@@ -87,7 +64,7 @@ uint32_t onxi_infer_names_add(onx_infer *e, onxi_infer_names *names, onx_str tex
 uint32_t onxi_infer_names_make(onx_infer *e, onxi_infer_names *names, onx_str text)
 {
     uint32_t name = names->made ? names->recent[(names->made - 1) % ONXI_INFER_RECENT] + 1 : 0;
-    names->in_order = name < names->count && same_text(names->entries[name].text, text);
+    names->in_order = name < names->count && onxi_str_same(names->entries[name].text, text);
     if (!names->in_order)
         name = look_up(e, names, text);
     if (name != UINT32_MAX)

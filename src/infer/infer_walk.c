@@ -452,11 +452,12 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
             scope->unsupported_at = index;
         scope->unsupported = true;
     } else {
-        if (!schema->infer)
+        const bool by_body = !schema->infer && schema->body_parts;
+        if (!schema->infer && !by_body)
             reason = "no shape rule is defined for the operator";
         onx_status status = gather_attributes(&run, bound, node, &few, &attrs);
         if (status == ONX_OK)
-            status = onxi_call_run(&run.call);
+            status = by_body ? onxi_infer_call_operator(&run) : onxi_call_run(&run.call);
         if (status != ONX_OK && status != ONX_E_INVALID)
             return e->status = status;
         if (!run.failed && e->options.check_type)
@@ -484,6 +485,29 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
 
 enum { AHEAD = 4 }; /* nodes; by then a line of memory has arrived */
 
+/* What the nodes to come are, then their first names, then where these names are looked up. */
+static void look_ahead(onxi_infer_names *names, onx_node *const *nodes, uint32_t count, uint32_t at)
+{
+    if (at + 3 * AHEAD < count)
+        __builtin_prefetch(nodes[at + 3 * AHEAD]);
+    if (at + 2 * AHEAD < count && nodes[at + 2 * AHEAD]->output_count)
+        __builtin_prefetch(onx_view(nodes[at + 2 * AHEAD]->output[0]).ptr);
+    if (at + AHEAD < count && nodes[at + AHEAD]->output_count)
+        onxi_infer_names_prefetch(names, onx_view(nodes[at + AHEAD]->output[0]));
+}
+
+static void look_ahead_at_values(onxi_infer_names *names, onx_value_info *const *values, uint32_t count, uint32_t at)
+{
+    if (at + 3 * AHEAD < count)
+        __builtin_prefetch(values[at + 3 * AHEAD]);
+    if (at + 2 * AHEAD < count) {
+        __builtin_prefetch(onx_view(values[at + 2 * AHEAD]->name).ptr);
+        __builtin_prefetch(values[at + 2 * AHEAD]->type);
+    }
+    if (at + AHEAD < count)
+        onxi_infer_names_prefetch(names, onx_view(values[at + AHEAD]->name));
+}
+
 onx_status onxi_infer_nodes(onx_infer *e, onxi_infer_scope *scope, onx_node *const *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -497,8 +521,7 @@ onx_status onxi_infer_nodes(onx_infer *e, onxi_infer_scope *scope, onx_node *con
             e->cut++;
             return ONX_OK;
         }
-        if (i + AHEAD < count && nodes[i + AHEAD]->output_count)
-            onxi_infer_names_prefetch(&scope->frame->names, onx_view(nodes[i + AHEAD]->output[0]));
+        look_ahead(&scope->frame->names, nodes, count, i);
         ONX_TRY(onxi_infer_node(e, scope, nodes[i], i));
     }
     return ONX_OK;
@@ -701,8 +724,7 @@ onx_status onxi_infer_graph_in(onx_infer *e, onxi_infer_scope *scope, const onxi
         ONX_TRY(onxi_infer_names_reserve(e, &scope->frame->names,
                                          (uint64_t)graph->node_count + graph->input_count + graph->initializer_count));
     for (uint32_t i = 0; i < graph->value_info_count; i++) {
-        if (i + AHEAD < graph->value_info_count)
-            onxi_infer_names_prefetch(&scope->frame->names, onx_view(graph->value_info[i + AHEAD]->name));
+        look_ahead_at_values(&scope->frame->names, graph->value_info, graph->value_info_count, i);
         bool plain;
         ONX_TRY(declare(e, scope, graph->value_info[i], &plain));
         settled &= plain;

@@ -17,7 +17,6 @@ typedef struct onxi_io_look {
 onxi_io_look onxi_io_look_at(onx_str bytes);
 
 /* "a ModelProto" and the like, when the top-level fields of a binary file fit one kind and no other; NULL else. */
-const char *onxi_io_guess_message(onx_str bytes);
 
 /* The folder part of a path in `buf`; false when it is too long. */
 bool onxi_io_folder_of(const char *path, char *buf, size_t size);

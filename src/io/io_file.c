@@ -63,6 +63,14 @@ static onx_status find_format(onx_ctx *cx, const char *path, onx_str bytes, onx_
     return ONX_E_MALFORMED;
 }
 
+static const char *word_of(onx_kind guess)
+{
+    return guess == ONX_KIND_MODEL    ? "model"
+           : guess == ONX_KIND_TENSOR ? "tensor"
+           : guess == ONX_KIND_GRAPH  ? "graph"
+                                      : "operator-set";
+}
+
 static onx_status read_binary(onx_ctx *cx, onx_kind kind, onx_str bytes, const onx_load_options *options, onx_doc **out)
 {
     onx_status status = onx_read(cx, kind, bytes, options->flags, options->threads, out);
@@ -74,12 +82,13 @@ static onx_status read_binary(onx_ctx *cx, onx_kind kind, onx_str bytes, const o
         onxi_warn(cx, ONX_WARNING, "W-01", ONXI_NOWHERE, "the file is empty");
         return status;
     }
-    const char *guess = onxi_io_guess_message(bytes);
+    const onx_kind guess = onx_kind_guess(bytes);
     onxi_io_look look = onxi_io_look_at(bytes);
     if (look.what)
         onxi_warn(cx, ONX_NOTE, "W-01", ONXI_NOWHERE, "the content looks like %s", look.what);
-    else if (guess && !strstr(guess, onx_kind_proto_name(kind)))
-        onxi_warn(cx, ONX_NOTE, "W-01", ONXI_NOWHERE, "the file looks like %s, not a %s", guess,
+    else if (guess && guess != kind)
+        onxi_warn(cx, ONX_NOTE, "W-01", ONXI_NOWHERE, "the file looks like %s %s (--as %s), not a %s",
+                  guess == ONX_KIND_OPERATOR_SET ? "an" : "a", onx_kind_proto_name(guess), word_of(guess),
                   onx_kind_proto_name(kind));
     return status;
 }

@@ -196,21 +196,21 @@ static bool scan(onx_str s, uint8_t seen[64])
     return true;
 }
 
-const char *onxi_io_guess_message(onx_str bytes)
+onx_kind onx_kind_guess(onx_str bytes)
 {
     enum { VARINT = 1 << 0, LEN = 1 << 2 };
     uint8_t seen[64];
     static const char magic[] = "\x0a\x09ONNXOPSET";
     if (begins(bytes, magic, sizeof magic - 1))
-        return "an OperatorSetProto (--as operator-set)";
+        return ONX_KIND_OPERATOR_SET;
     if (bytes.len == 0 || !scan(bytes, seen))
-        return NULL;
+        return ONX_KIND_NONE;
     if (seen[1] == VARINT && seen[7] == LEN)
-        return "a ModelProto (--as model)";
+        return ONX_KIND_MODEL;
     if (seen[2] == VARINT && (seen[1] & ~(VARINT | LEN)) == 0 &&
         (seen[9] | seen[4] | seen[5] | seen[6] | seen[7] | seen[10] | seen[13]) == LEN)
-        return "a TensorProto (--as tensor)";
+        return ONX_KIND_TENSOR;
     if (seen[1] == LEN && seen[2] == LEN && (seen[11] | seen[12]) == LEN && !(seen[3] | seen[4]))
-        return "a GraphProto (--as graph)";
-    return NULL;
+        return ONX_KIND_GRAPH;
+    return ONX_KIND_NONE;
 }

@@ -38,6 +38,8 @@ struct onx_doc {
     const char *base_dir;           /* in the arena; NULL: external data cannot be found */
     struct onxi_external *external; /* opened data files (proto_external.c) */
     const onxi_file *input;         /* that its bytes lie in, mapped or not; NULL: in none */
+    struct onx_doc *also;           /* another document that its messages refer to, and that outlives it; or NULL */
+    struct onxi_spilled *spilled;   /* files of bytes that were made and not kept in memory (onxi_doc_spill) */
     /* Gives the bytes of an external tensor; set by the layer that knows files, NULL until then. */
     onx_status (*external_bytes)(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
     /* Gives back the memory of bytes that lie in its files and can be read again; NULL as above. */
@@ -50,6 +52,12 @@ onx_doc onxi_doc_reader(const onx_doc *doc, onx_ctx *cx, onx_arena *arena);
 void onxi_doc_reader_close(onx_doc *reader);
 
 onx_status onxi_doc_attach(onx_doc *doc, void (*release)(onx_ctx *cx, void *data), void *data);
+typedef struct onxi_spilled {
+    struct onxi_spilled *next;
+    onxi_file file;
+} onxi_spilled;
+/* The document keeps a mapped file that its tensors refer to, and takes it over. */
+onx_status onxi_doc_spill(onx_doc *doc, onxi_file *file);
 
 /* ---- paths in diagnostics: graph.node[3] "conv1" (Conv).input[0] (ir_path.c) ---- */
 
@@ -194,8 +202,10 @@ onx_status onxi_message_rewrite(onx_arena *arena, onx_kind kind, const void *mes
 
 /* The message with the nodes of every graph and function in it in an order in which each comes after those that make
  * its inputs; *out == message when they are so already. Nodes keep their order otherwise. What depends on itself has no
- * such order and stays about where it is. Linear in the size of the message and the depth of its subgraphs. */
-onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out);
+ * such order and stays about where it is; *cycle_out is one of those nodes, or NULL. Linear in the size of the message
+ * and the depth of its subgraphs. */
+onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out,
+                             const onx_node **cycle_out);
 /* Such an order of one list of nodes: their indexes; *out == NULL when they are in order. */
 onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, uint32_t **out);
 

@@ -76,6 +76,24 @@ onx_status onxi_doc_attach(onx_doc *doc, void (*release)(onx_ctx *cx, void *data
     return ONX_OK;
 }
 
+static void release_spilled(onx_ctx *cx, void *data)
+{
+    onxi_file_close(cx, &((onxi_spilled *)data)->file);
+}
+
+onx_status onxi_doc_spill(onx_doc *doc, onxi_file *file)
+{
+    onxi_spilled *s = ONXI_NEW(doc->arena, onxi_spilled);
+    if (!s || onxi_doc_attach(doc, release_spilled, s) != ONX_OK) {
+        onxi_file_close(doc->cx, file);
+        return ONX_E_MEMORY;
+    }
+    *s = (onxi_spilled){ doc->spilled, *file };
+    doc->spilled = s;
+    memset(file, 0, sizeof *file);
+    return ONX_OK;
+}
+
 onx_kind onx_doc_kind(const onx_doc *doc)
 {
     return doc ? doc->kind : ONX_KIND_NONE;

@@ -9,9 +9,10 @@ typedef struct names {
 
 typedef struct sorter {
     onx_ctx *cx;
-    onx_arena *arena;   /* of the result */
-    onx_arena *scratch; /* of what is needed meanwhile */
-    names *reads;       /* of the node around, what its subgraphs read from outside; NULL: nobody asks */
+    onx_arena *arena;      /* of the result */
+    onx_arena *scratch;    /* of what is needed meanwhile */
+    names *reads;          /* of the node around, what its subgraphs read from outside; NULL: nobody asks */
+    const onx_node *cycle; /* the first that was met that depends on itself, or NULL */
     unsigned depth, limit;
 } sorter;
 
@@ -103,16 +104,20 @@ static uint32_t maker_of(const body *b, size_t read)
     return e ? e->value : ONXI_NO_ENTRY;
 }
 
-static bool is_sorted(const body *b)
+static bool is_sorted(sorter *s, const body *b)
 {
     for (uint32_t i = 0; i < b->count; i++)
         for (size_t k = b->start[i]; k < b->start[i + 1]; k++) {
             const uint32_t maker = maker_of(b, k);
+            if (maker == i && !s->cycle)
+                s->cycle = b->nodes[i];
             if (maker != ONXI_NO_ENTRY && maker > i)
                 return false;
         }
     return true;
 }
+
+enum { NOT_MET, WAITING, DONE };
 
 /* Each node in turn, behind the makers that it lacks, with a stack of our own; a node that waits for itself goes where
  * it is met, as no order is right for it. */
@@ -128,18 +133,21 @@ static onx_status order(sorter *s, body *b)
     for (uint32_t i = 0; i < b->count; i++) {
         if (met[i])
             continue;
-        met[i] = 1;
+        met[i] = WAITING;
         stack[0] = i;
         for (depth = 1; depth;) {
             const uint32_t node = stack[depth - 1];
             if (next[node] == b->start[node + 1]) {
                 sorted[done++] = node;
+                met[node] = DONE;
                 depth--;
                 continue;
             }
             const uint32_t maker = maker_of(b, next[node]++);
-            if (maker != ONXI_NO_ENTRY && !met[maker]) {
-                met[maker] = 1;
+            if (maker != ONXI_NO_ENTRY && met[maker] == WAITING && !s->cycle)
+                s->cycle = b->nodes[maker];
+            if (maker != ONXI_NO_ENTRY && met[maker] == NOT_MET) {
+                met[maker] = WAITING;
                 stack[depth++] = maker;
             }
         }
@@ -152,7 +160,7 @@ static onx_status sort_body(sorter *s, body *b)
 {
     ONX_TRY(collect_reads(s, b));
     ONX_TRY(collect_makers(s, b));
-    return is_sorted(b) ? ONX_OK : order(s, b);
+    return is_sorted(s, b) ? ONX_OK : order(s, b);
 }
 
 onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, uint32_t **out)
@@ -255,7 +263,8 @@ static onx_status replace_function(void *user, const onx_visit *at, const void *
     return ONX_OK;
 }
 
-onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out)
+onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out,
+                             const onx_node **cycle_out)
 {
     sorter s = { .cx = arena->cx, .arena = arena, .limit = onx_ctx_limits(arena->cx).depth };
     *out = message;
@@ -265,7 +274,26 @@ onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *messag
     if (status == ONX_OK)
         status = onxi_message_rewrite(arena, kind, *out, ONX_KIND_GRAPH, replace_graph, &s, out);
     onx_arena_free(s.scratch);
+    *cycle_out = s.cycle;
     return status;
+}
+
+/* A node whose subgraphs were sorted is another one, with the same list of outputs. */
+typedef struct cycle_search {
+    onx_ctx *cx;
+    const onx_node *node;
+} cycle_search;
+
+static onx_status tell_cycle(void *user, const onx_visit *at)
+{
+    const cycle_search *search = user;
+    if (at->kind != ONX_KIND_NODE || ((const onx_node *)at->message)->output != search->node->output)
+        return ONX_OK;
+    char path[1024];
+    const size_t len = onx_visit_path(at, path, sizeof path);
+    return onxi_fail(search->cx, ONX_E_INVALID,
+                     ONXI_AT_PATH(onx_str_make(path, len < sizeof path ? len : sizeof path - 1)),
+                     "the node depends on what it makes itself: there is no order in which it comes behind that");
 }
 
 onx_status onx_doc_sort(onx_doc *doc, bool *changed_out)
@@ -274,7 +302,12 @@ onx_status onx_doc_sort(onx_doc *doc, bool *changed_out)
         *changed_out = false;
     ONXI_NEED(NULL, doc);
     const void *now;
-    ONX_TRY(onxi_message_sort(doc->arena, doc->kind, doc->root, &now));
+    const onx_node *cycle;
+    ONX_TRY(onxi_message_sort(doc->arena, doc->kind, doc->root, &now, &cycle));
+    if (cycle) {
+        cycle_search search = { doc->cx, cycle };
+        return onx_message_walk(doc->cx, doc->kind, doc->root, tell_cycle, &search);
+    }
     if (changed_out)
         *changed_out = now != doc->root;
     doc->root = (void *)(uintptr_t)now;

@@ -130,8 +130,9 @@ typedef struct onxi_broadcast {
  */
 bool onxi_broadcast_make(onxi_broadcast *b, const onx_value *const *inputs, uint32_t count, const onx_value *output,
                          const int32_t *shift);
-/* Offsets in elements of outer row `row`. */
+/* Offsets in elements of outer row `row`; made of those of the row before it, which takes less. */
 void onxi_broadcast_offsets(const onxi_broadcast *b, uint64_t row, int64_t *offsets);
+void onxi_broadcast_next(const onxi_broadcast *b, uint64_t row, int64_t *offsets);
 
 /* ---- windows: Conv and the poolings ---- */
 

@@ -79,6 +79,11 @@
 
 #define DECLARE(name) extern const onx_kernel onxi_kernels_##name[];
 #define LIST(name)    onxi_kernels_##name,
+/* Of the domains with a folder of their own (CMakeLists.txt): lines KERNELS(table). */
+#define KERNELS(name) DECLARE(name)
+#include "kernel_domains.inc"
+#undef KERNELS
+#define KERNELS(name) LIST(name)
 TABLES(DECLARE)
 LEVEL_TABLES(DECLARE)
 #ifdef ONX_WITH_DNNL
@@ -86,6 +91,7 @@ FAST_TABLES(DECLARE)
 #endif
 
 const onx_kernel *const onxi_kernel_tables[] = { TABLES(LIST) LEVEL_TABLES(LIST)
+#include "kernel_domains.inc"
 #ifdef ONX_WITH_DNNL
                                                      FAST_TABLES(LIST)
 #endif

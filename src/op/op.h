@@ -13,10 +13,12 @@
 
 /* ---- the built-in operators ---- */
 
-/* By number: ONXI_ID_Conv and so on; ONXI_ID_NONE: not built in. After a node is bound nobody looks at its name. */
+/* By number: ONXI_ID_Conv and so on; ONXI_ID_NONE: not built in. After a node is bound nobody looks at its name. The
+ * operators of the standard come first, then those of each domain that has a folder of its own. */
 typedef enum onxi_op_id {
     ONXI_ID_NONE,
-#define OPERATOR(domain, name, family, traits, summary) ONXI_ID_##name,
+#define OPERATOR(domain, name, family, traits, summary)            ONXI_ID_##name,
+#define OPERATOR_AS(symbol, domain, name, family, traits, summary) ONXI_ID_##symbol,
 #include "op/operators.def"
     ONXI_ID_END
 } onxi_op_id;
@@ -345,7 +347,7 @@ typedef struct onxi_operator {
     const onxi_schema *rows; /* newest version first, ends with a NULL name */
 } onxi_operator;
 
-/* Sorted by domain and name; the operator with number `id` is at id - 1. */
+/* The operator with number `id` is at id - 1. */
 extern const onxi_operator onxi_operators[];
 extern const uint32_t onxi_operator_count;
 static inline onxi_op_id onxi_operator_id(const onxi_operator *operator_)
@@ -356,6 +358,11 @@ static inline onxi_op_id onxi_operator_id(const onxi_operator *operator_)
 static inline const onxi_operator *onxi_operator_of(onxi_op_id id)
 {
     return id > ONXI_ID_NONE && id < ONXI_ID_END ? &onxi_operators[id - 1] : NULL;
+}
+/* Is it one of the standard? Others come from the folder of a domain. */
+static inline bool onxi_operator_is_standard(onxi_op_id id)
+{
+    return id > ONXI_ID_NONE && id <= ONXI_ID_Momentum; /* the last one of operators.def */
 }
 /* Does the operator have one of the traits? */
 static inline bool onxi_operator_is(onxi_op_id id, unsigned traits)

@@ -8,7 +8,8 @@ const onxi_family_row onxi_families[ONXI_FAMILY_COUNT] = {
 #include "op/families.def"
 };
 
-#define OPERATOR(domain, name, family, traits, summary) extern const onxi_schema onxi_op_##name[];
+#define OPERATOR(domain, name, family, traits, summary)            extern const onxi_schema onxi_op_##name[];
+#define OPERATOR_AS(symbol, domain, name, family, traits, summary) extern const onxi_schema onxi_op_##symbol[];
 #include "op/operators.def"
 
 /* The words of operators.def. */
@@ -21,8 +22,9 @@ enum {
 };
 
 const onxi_operator onxi_operators[] = {
-#define OPERATOR(domain, name, family, traits, summary)                                                                \
-    { domain, #name, sizeof(domain) - 1, sizeof(#name) - 1, ONXI_FAMILY_##family, traits, summary, onxi_op_##name },
+#define OPERATOR(domain, name, family, traits, summary) OPERATOR_AS(name, domain, name, family, traits, summary)
+#define OPERATOR_AS(symbol, domain, name, family, traits, summary)                                                     \
+    { domain, #name, sizeof(domain) - 1, sizeof(#name) - 1, ONXI_FAMILY_##family, traits, summary, onxi_op_##symbol },
 #include "op/operators.def"
 };
 

@@ -282,6 +282,8 @@ size_t onxi_doc_hole(onx_doc *doc, onx_str bytes)
     size_t n = e ? onxi_file_hole(&e->input, bytes) : 0;
     for (uint32_t i = 0; e && i < e->count && n == 0; i++)
         n = onxi_file_hole(&e->files[i]->file, bytes);
+    for (const onxi_spilled *p = doc->spilled; p && n == 0; p = p->next)
+        n = onxi_file_hole(&p->file, bytes);
     return n;
 }
 
@@ -293,11 +295,15 @@ void onxi_doc_read_ahead(onx_doc *doc)
 
 void onxi_doc_forget(onx_doc *doc, onx_str bytes)
 {
-    const struct onxi_external *e = doc->external;
-    if (doc->input)
-        onxi_file_forget(doc->input, bytes); /* does nothing for bytes that lie elsewhere */
-    for (uint32_t i = 0; e && i < e->count; i++)
-        onxi_file_forget(&e->files[i]->file, bytes);
+    for (; doc; doc = doc->also) {
+        const struct onxi_external *e = doc->external;
+        if (doc->input)
+            onxi_file_forget(doc->input, bytes); /* does nothing for bytes that lie elsewhere */
+        for (uint32_t i = 0; e && i < e->count; i++)
+            onxi_file_forget(&e->files[i]->file, bytes);
+        for (const onxi_spilled *p = doc->spilled; p; p = p->next)
+            onxi_file_forget(&p->file, bytes);
+    }
 }
 
 /* ---- checksums ---- */

@@ -10,6 +10,7 @@
 #include "ir/ir.h"
 #include "kernel/kernel.h"
 #include "op/op.h"
+#include "rewrite/rewrite.h"
 
 #include <pthread.h>
 
@@ -17,10 +18,7 @@
 #define ONXI_OMITTED      (UINT32_MAX - 1) /* an input that the caller of a function does not give */
 #define ONXI_PLANS_MAX    8                /* shapes whose plans are kept per graph */
 #define ONXI_VARIANTS_MAX 8                /* sets of overridden initializers that a session keeps what it made for */
-/* Nodes after inlining functions: so many, and so many more for each node of the main graph. */
-#define ONXI_CALLS_MAX      1000000
-#define ONXI_CALLS_PER_NODE 20
-#define ONXI_POST_OPS_MAX   4
+#define ONXI_POST_OPS_MAX 4
 
 /* ---- a graph with its names resolved; made once ---- */
 
@@ -67,17 +65,6 @@ typedef struct onxi_run_graph_slot {
     bool shared; /* the constant is one of the session that this one is a variant of */
 } onxi_run_graph_slot;
 
-/* What has to hold of the types of a plan for an op that takes the place of others. */
-typedef enum onxi_run_condition_kind {
-    ONXI_RUN_LAST_AXIS, /* `number` is the last axis of the value */
-    ONXI_RUN_SAME_DIMS  /* two values have the same dims */
-} onxi_run_condition_kind;
-typedef struct onxi_run_condition {
-    onxi_run_condition_kind kind;
-    uint32_t slot, other;
-    int64_t number;
-} onxi_run_condition;
-
 typedef struct onxi_run_op {
     const onx_node *node;
     const onxi_run_frame *frame;
@@ -96,7 +83,7 @@ typedef struct onxi_run_op {
     uint32_t guard_end; /* a guard: index after the last op of the body that it stands before; 0: an ordinary op */
     /* Of an op that takes the place of others (run_rewrite.c): those, in order, and the rule. */
     const struct onxi_run_op *parts;
-    const onxi_run_condition *conditions;
+    const onxi_rewrite_condition *conditions; /* of the types of a plan */
     uint32_t part_count, condition_count;
     const char *rule;
 } onxi_run_op;
@@ -201,6 +188,7 @@ typedef struct onxi_run_session {
     onxi_binder *binder;          /* of the model's graphs */
     onxi_binder **bodies;         /* of its functions, by index; NULL: not called so far */
     onxi_run_expansion *expansions;
+    onxi_rewrites rewrites; /* opened when something is rewritten */
     uint64_t constant_bytes, op_total;
     onxi_run_watch watch; /* of the making of the session */
     /* of a root */
@@ -222,7 +210,8 @@ static inline uint64_t onxi_run_constant_bytes(const onxi_run_session *s)
 
 struct onx_session {
     onxi_run_session s;
-    onx_doc *doc; /* that it has loaded itself, or NULL; made with `doc_cx` */
+    onx_doc *doc;     /* that it has loaded itself, or NULL; made with `doc_cx` */
+    onx_doc *derived; /* a copy whose nodes Gradient were replaced, or NULL */
     onx_ctx *doc_cx;
     onxi_dict inputs, outputs; /* from name to index */
 };
@@ -230,15 +219,7 @@ struct onx_session {
 onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out);
 /* Convolutions and what follows them become one where constants allow (run_fuse.c). */
 onx_status onxi_run_graph_fuse(onxi_run_graph *g);
-/* A rule by which one operator takes the place of several nodes; both are functions in ONNX text (run_rules.def). */
-typedef struct onxi_run_rule {
-    const char *name; /* NULL ends the list */
-    onxi_op_id root, needs;
-    const char *where; /* what has to hold of the types: "last AXIS VALUE; same VALUE VALUE" */
-    const char *pattern, *replacement;
-} onxi_run_rule;
-extern const onxi_run_rule onxi_run_rules[];
-/* One operator takes the place of several nodes, by these rules (run_rewrite.c). */
+/* One operator takes the place of several nodes, by the rules of rewrite_rules.def. */
 onx_status onxi_run_graph_rewrite(onxi_run_graph *g);
 /* The same graph with the parts of the refused ops (one flag per op) in their place. */
 onx_status onxi_run_graph_unwritten(const onxi_run_graph *g, const bool *refused, onxi_run_graph **out);

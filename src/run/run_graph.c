@@ -208,7 +208,7 @@ static const onxi_arguments *arguments_of(const builder *b)
 static onx_status count_node(const builder *b, const onx_node *node, uint32_t index)
 {
     onxi_run_session *s = b->session;
-    uint64_t limit = ONXI_CALLS_MAX + ONXI_CALLS_PER_NODE * (uint64_t)s->model->graph->node_count;
+    const uint64_t limit = onxi_calls_limit(s->model);
     if (++s->op_total > limit)
         return onxi_fail(s->cx, ONX_E_LIMIT, PLACE(b, node, index),
                          "the model has more than %llu nodes and calls when its functions are inlined",

@@ -128,15 +128,22 @@ static onx_status types_of(onxi_run_planner *pl, const onxi_run_op *op, bool *dy
     return ONX_OK;
 }
 
-static bool holds(onxi_run_planner *pl, const onxi_run_condition *c)
+static bool holds(onxi_run_planner *pl, const onxi_rewrite_condition *c)
 {
-    const onx_value *v = onxi_run_plan_value(pl, c->slot);
+    const onx_value *v = onxi_run_plan_value(pl, c->value);
     switch (c->kind) {
-    case ONXI_RUN_LAST_AXIS:
+    case ONXI_REWRITE_LAST_AXIS:
         return v && v->kind == ONX_VALUE_TENSOR && (c->number == -1 || c->number == (int64_t)v->rank - 1);
-    case ONXI_RUN_SAME_DIMS: {
+    case ONXI_REWRITE_SAME_DIMS: {
         const onx_value *u = onxi_run_plan_value(pl, c->other);
         return v && u && v->kind == ONX_VALUE_TENSOR && onxi_run_same_type(u, v);
+    }
+    case ONXI_REWRITE_RANK:
+        return v && v->kind == ONX_VALUE_TENSOR && c->number == (int64_t)v->rank;
+    case ONXI_REWRITE_BATCH: {
+        const onx_value *u = onxi_run_plan_value(pl, c->other);
+        return v && u && v->kind == ONX_VALUE_TENSOR && u->kind == ONX_VALUE_TENSOR && u->rank == v->rank &&
+               (v->rank < 2 || onxi_same_dims(u->dims, v->dims, v->rank - 2));
     }
     }
     return false;

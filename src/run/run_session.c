@@ -2,6 +2,7 @@
 #include "run/run.h"
 
 #include <onx/check.h>
+#include <onx/grad.h>
 
 onx_ctx *onxi_run_ctx_child(const onx_ctx *cx)
 {
@@ -16,11 +17,12 @@ void onx_session_free(onx_session *session)
     if (!session)
         return;
     onx_ctx *cx = session->s.cx, *doc_cx = session->doc_cx;
-    onx_doc *doc = session->doc;
+    onx_doc *doc = session->doc, *derived = session->derived;
     onxi_dict_free(&session->inputs);
     onxi_dict_free(&session->outputs);
     onxi_run_session_close(&session->s);
     onxi_release(cx, session, sizeof *session);
+    onx_doc_free(derived);
     onx_ctx_free(cx);
     onx_doc_free(doc);
     onx_ctx_free(doc_cx);
@@ -77,6 +79,49 @@ static onx_status index_names(onxi_dict *names, onx_value_info *const *info, uin
     return ONX_OK;
 }
 
+static onx_status find_gradient(void *user, const onx_visit *at)
+{
+    bool *found = user;
+    if (at->kind == ONX_KIND_TRAINING_INFO)
+        return ONX_OK;
+    *found |= at->kind == ONX_KIND_NODE && onx_str_is(onx_view(((const onx_node *)at->message)->op_type), "Gradient") &&
+              onx_str_is(onx_view(((const onx_node *)at->message)->domain), "ai.onnx.preview.training");
+    return ONX_OK;
+}
+
+/* A model that asks for gradients is replaced by a copy that computes them. */
+static onx_status derive_copy(onx_ctx *cx, onx_doc *doc, onx_doc **out)
+{
+    const onx_model *model = onx_doc_model(doc);
+    bool found = false;
+    void *copy;
+    *out = NULL;
+    ONX_TRY(onx_message_walk(cx, ONX_KIND_GRAPH, model->graph, find_gradient, &found));
+    for (uint32_t i = 0; i < model->functions_count && !found; i++)
+        ONX_TRY(onx_message_walk(cx, ONX_KIND_FUNCTION, model->functions[i], find_gradient, &found));
+    if (!found)
+        return ONX_OK;
+    ONX_TRY(onx_doc_new(cx, ONX_KIND_MODEL, out));
+    onx_status status = onx_message_copy(onx_doc_arena(*out), ONX_KIND_MODEL, model, &copy);
+    if (status == ONX_OK) {
+        (*out)->root = copy;
+        (*out)->external_bytes = doc->external_bytes;
+        (*out)->links = doc->links;
+        if (doc->base_dir) {
+            const onx_str folder = onxi_arena_printf((*out)->arena, "%s", doc->base_dir);
+            (*out)->base_dir = folder.ptr;
+            status = folder.ptr ? ONX_OK : ONX_E_MEMORY;
+        }
+    }
+    if (status == ONX_OK)
+        status = onx_grad_expand(cx, *out);
+    if (status == ONX_OK)
+        return ONX_OK;
+    onx_doc_free(*out);
+    *out = NULL;
+    return status;
+}
+
 static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
 {
     onx_model *model = onx_doc_model(doc);
@@ -105,8 +150,15 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     memset(session, 0, sizeof *session);
     session->inputs = onxi_dict_on_heap(own);
     session->outputs = onxi_dict_on_heap(own);
+    session->s.cx = own;                      /* what fails before it is opened is freed, too */
     session->s.unsorted = found.warnings > 0; /* one of them may say so */
-    onx_status status = onxi_run_session_open(&session->s, own, doc, options, NULL, NULL);
+    onx_status status = derive_copy(own, doc, &session->derived);
+    if (session->derived) {
+        doc = session->derived;
+        model = onx_doc_model(doc);
+    }
+    if (status == ONX_OK)
+        status = onxi_run_session_open(&session->s, own, doc, options, NULL, NULL);
     if (status == ONX_OK)
         status = index_names(&session->inputs, model->graph->input, model->graph->input_count);
     if (status == ONX_OK)

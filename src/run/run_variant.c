@@ -91,6 +91,7 @@ void onxi_run_session_close(onxi_run_session *s)
     onxi_run_shelf_close(s);
     for (onxi_run_expansion *x = s->expansions; x; x = x->next)
         onx_doc_free(x->doc);
+    onxi_rewrites_close(&s->rewrites);
     onxi_doc_reader_close(&s->reader);
     onx_arena_free(s->arena);
     pthread_mutex_t *const locks[] = { &s->lock, &s->planning };

@@ -26,6 +26,12 @@ typedef struct onxi_names {
 
 /* base + "_" + part, with a number behind it where that is taken. Empty, recorded, when out of memory. */
 onx_status onxi_names_make(onxi_names *names, onx_str base, onx_str part, onx_bytes *out);
+/* The names of another message are taken as well. */
+onx_status onxi_names_take(onxi_names *names, onx_kind kind, void *message);
+/* Calls `visit` for each place in the message that holds the name of a value, and `visit_node` for those of nodes;
+ * NULL: they are passed over. Values that bindings of training information are about count. */
+onx_status onxi_each_name(onx_ctx *cx, onx_kind kind, void *message, onx_status (*visit)(void *user, onx_bytes *name),
+                          onx_status (*visit_node)(void *user, onx_bytes *name), void *user);
 /* Calls `visit` for each place that holds the name of a value or node in a graph and its subgraphs, the captured ones
  * included. */
 onx_status onxi_graph_each_name(onx_ctx *cx, onx_graph *graph, onx_status (*visit)(void *user, onx_bytes *name),
@@ -47,10 +53,16 @@ typedef struct onxi_expansion {
     void *user;
     /* A node of the body whose first input the call omits is left out, and what it makes is omitted, too. */
     bool omit;
+    /* How many more nodes may be made, subgraphs included; a node with many operands counts as several. NULL: any
+     * number. */
+    uint64_t *left;
     onx_node **nodes; /* out: those of the body, in their order; NULL: left out */
 } onxi_expansion;
 
-/* Makes x->nodes, function->node_count of them. ONX_E_INVALID: the body refers to what is not there. */
+/* The body of `function` for that call, to be completed with `argument` and what follows. */
+onxi_expansion onxi_expansion_of(onxi_names *names, const onx_function *function, const onx_node *call, onx_str base);
+/* Makes x->nodes, function->node_count of them. ONX_E_INVALID: the body refers to what is not there. ONX_E_LIMIT: more
+ * nodes than are left. */
 onx_status onxi_expand(onxi_expansion *x);
 
 /* ---- what is known of values (transform_values.c) ---- */
@@ -76,7 +88,10 @@ typedef struct onxi_values {
     onx_doc *doc;
     onx_arena *scratch;
     onx_infer *infer;
-    bool inferred;  /* it was tried */
+    bool inferred; /* it was tried */
+    /* Other than ONX_OK once something was not found because memory was short or a limit was met. What asks goes on as
+     * if nothing were known, so a pass looks here before it keeps what it made. */
+    onx_status status;
     onxi_dict made; /* values that a pass has made: indexes of made_types and made_constant */
     const onx_type **made_types;
     onxi_constant *made_constants;
@@ -96,6 +111,8 @@ const onxi_constant *onxi_values_constant(onxi_values *values, onxi_scope *scope
 onx_status onxi_values_note(onxi_values *values, onx_str name, const onx_type *type, const onxi_constant *constant);
 /* The element type of a tensor, or of the tensors of a sequence or optional; ONX_UNDEFINED when not known. */
 int onxi_type_dtype(const onx_type *type);
+/* The element types that a set has for values of the kind of `type`, one bit each. */
+uint32_t onxi_element_types(const onxi_type_set *set, const onx_type *type);
 /* The rank of a tensor, -1 when not known. */
 int onxi_type_rank(const onx_type *type);
 /* A size that is a number, -1 for others. */
@@ -115,7 +132,8 @@ onx_attribute *onxi_attribute_named(onx_arena *arena, const onx_attribute *from,
 /* The domains that onx_retarget knows the versions of. */
 #define ONXI_RETARGET_DOMAINS 2
 extern const char *const onxi_versioned_domains[ONXI_RETARGET_DOMAINS]; /* "" */
-/* Function bodies in place of the operators that have one; the versions of the operator sets stay. */
-onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc);
+/* Function bodies in place of the operators that have one, of those of the standard (`schema`) and of a domain (empty:
+ * none); the versions of the operator sets stay. */
+onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc, bool schema, onx_str domain);
 
 #endif

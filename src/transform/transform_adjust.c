@@ -149,19 +149,6 @@ static const onxi_port *port_named(const onxi_port *ports, const char *name)
     return NULL;
 }
 
-/* The element types that a set has for values of the kind of `type`, one bit each. */
-static uint32_t element_types(const onxi_type_set *set, const onx_type *type)
-{
-    if (ONX_HAS(type, type, tensor_type))
-        return set->tensor;
-    if (ONX_HAS(type, type, sparse_tensor_type))
-        return set->sparse_tensor;
-    if (ONX_HAS(type, type, sequence_type))
-        return set->seq;
-    const onx_type *inner = ONX_HAS(type, type, optional_type) ? type->optional_type->elem_type : NULL;
-    return !inner ? UINT32_MAX : ONX_HAS(type, inner, sequence_type) ? set->optional_seq : set->optional;
-}
-
 /* The types that hold every value of a type, the smallest first; at least those that are met. */
 static const struct wider {
     uint8_t from, to[4];
@@ -218,8 +205,8 @@ onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx
                 continue;
             const onx_type *type = onxi_values_type(&r->values, scope, onx_view(names[i]));
             const int dtype = onxi_type_dtype(type);
-            if (dtype > 0 && dtype < 32 && element_types(&was, type) >> dtype & 1 &&
-                !(element_types(&is, type) >> dtype & 1))
+            if (dtype > 0 && dtype < 32 && onxi_element_types(&was, type) >> dtype & 1 &&
+                !(onxi_element_types(&is, type) >> dtype & 1))
                 return (onxi_lost_type){ port->type, dtype, ONX_HAS(type, type, tensor_type) ? is.tensor : 0 };
         }
     }

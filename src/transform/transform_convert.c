@@ -79,12 +79,14 @@ static onx_status own_state(onxi_retarget *r, state *t)
 static onx_status take_body(onxi_retarget *r, state *t, onxi_subject *s, int32_t since, onxi_node_list *out)
 {
     const onx_function *text;
-    ONX_TRY(onxi_retarget_body(r, s, t->domain, t->at.of[t->domain], &text));
+    const bool versioned = t->domain < ONXI_VERSIONED_COUNT; /* others have one version */
+    const int64_t version = versioned ? t->at.of[t->domain] : s->row->since;
+    ONX_TRY(onxi_retarget_body(r, s, t->domain, version, &text));
     if (!text) {
         ONX_TRY(onxi_retarget_push(r, out, t->node));
         return refuse(r, t->node, s->row, false, since, "its body depends on what the caller of a function gives");
     }
-    onxi_retarget_tell(r, t->node, t->at.of[t->domain], since - 1, "replaced by its function body");
+    onxi_retarget_tell(r, t->node, version, since - 1, "replaced by its function body");
     onxi_versions at = t->at;
     at.of[ONXI_DEFAULT] = s->row->body_opset;
     return onxi_retarget_put(r, s, text, at, false, ONXI_DEFAULT, out);
@@ -175,7 +177,7 @@ static onx_status convert_steps(onxi_retarget *r, state *t, onxi_node_list *out)
             return onxi_fail(r->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_retarget_path(r)),
                              "version %lld of %s has no operator of that name", (long long)at,
                              onxi_versioned_names[t->domain]);
-        if (r->bodies_only && row->body_parts) {
+        if (onxi_retarget_takes_body(r, t->op, row)) {
             onxi_subject s = {
                 .r = r, .values = &r->values, .arena = r->arena, .scope = t->scope, .node = t->node, .row = row
             };
@@ -191,6 +193,16 @@ static onx_status convert_steps(onxi_retarget *r, state *t, onxi_node_list *out)
     return ONX_OK;
 }
 
+/* The body of an operator of a domain that is not retargeted. */
+static onx_status replace_other(onxi_retarget *r, state *t, const onxi_schema *row, onxi_node_list *out)
+{
+    onxi_subject s = {
+        .r = r, .values = &r->values, .arena = r->arena, .scope = t->scope, .node = t->node, .row = row
+    };
+    t->done = true;
+    return take_body(r, t, &s, row->since, out);
+}
+
 onx_status onxi_retarget_convert(onxi_retarget *r, onxi_scope *scope, onx_node *node, onxi_versions at,
                                  onxi_node_list *out)
 {
@@ -203,6 +215,8 @@ onx_status onxi_retarget_convert(onxi_retarget *r, onxi_scope *scope, onx_node *
     ONX_TRY(onxi_retarget_graphs(r, scope, node, at));
     if (operator_ && domain < ONXI_VERSIONED_COUNT)
         ONX_TRY(convert_steps(r, &t, out));
+    else if (operator_ && onxi_retarget_takes_body(r, t.op, operator_->rows))
+        ONX_TRY(replace_other(r, &t, operator_->rows, out));
     else
         ONX_TRY(onxi_retarget_push(r, out, node));
     for (uint32_t i = 0; i < t.after.count; i++)

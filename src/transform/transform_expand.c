@@ -10,6 +10,24 @@ typedef struct expander {
     uint32_t depth, limit;
 } expander;
 
+/* Functions that call each other twice would make exponentially many nodes. Operands count as well, or a body with
+ * many of them, called often, would cost the product of both; most nodes have no more than one share of them. */
+static onx_status count_node(expander *e, uint64_t operands)
+{
+    enum { SHARE = 16 };
+    const uint64_t cost = 1 + operands / SHARE;
+    if (!e->x->left)
+        return ONX_OK;
+    if (cost > *e->x->left)
+        return onxi_fail(e->x->arena->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+                         "the model has more than %u nodes, and %u for each that it had, when its functions are put in "
+                         "place of their calls; function %.*s is the one too many",
+                         (unsigned)ONXI_CALLS_MAX, (unsigned)ONXI_CALLS_PER_NODE,
+                         ONX_ARG(onx_view(e->x->function->name)));
+    *e->x->left -= cost;
+    return ONX_OK;
+}
+
 static onx_status map_name(expander *e, onx_str name, onx_bytes to)
 {
     bool made;
@@ -119,6 +137,8 @@ static onx_status expand_graph(expander *e, const onx_graph *from, onx_graph **o
     if (++e->depth > e->limit)
         return onxi_fail(e->x->arena->cx, ONX_E_LIMIT, ONXI_NOWHERE,
                          "subgraphs are nested more than %u deep (limit depth)", e->limit);
+    ONX_TRY(count_node(e, (uint64_t)from->input_count + from->output_count + from->initializer_count +
+                              from->sparse_initializer_count + from->value_info_count));
     onx_graph *graph = ONXI_NEW(e->x->arena, onx_graph);
     onx_node **nodes = onxi_arena_array(e->x->arena, (size_t)onxi_list_room(from->node_count), sizeof *nodes);
     if (!graph || !nodes)
@@ -204,8 +224,9 @@ static void trim(const onx_bytes *list, uint32_t *count)
 static onx_status expand_node(expander *e, const onx_node *from, onx_node **out)
 {
     onx_arena *arena = e->x->arena;
-    onx_node *node = ONXI_NEW(arena, onx_node);
     *out = NULL;
+    ONX_TRY(count_node(e, (uint64_t)from->input_count + from->output_count + from->attribute_count));
+    onx_node *node = ONXI_NEW(arena, onx_node);
     if (!node)
         return ONX_E_MEMORY;
     *node = *from;
@@ -270,10 +291,24 @@ static onx_status find_needed(expander *e, bool *skip)
     return ONX_OK;
 }
 
+onxi_expansion onxi_expansion_of(onxi_names *names, const onx_function *function, const onx_node *call, onx_str base)
+{
+    return (onxi_expansion){ .arena = names->arena,
+                             .scratch = names->scratch,
+                             .names = names,
+                             .function = function,
+                             .inputs = call->input,
+                             .input_count = call->input_count,
+                             .outputs = call->output,
+                             .output_count = call->output_count,
+                             .base = base };
+}
+
 onx_status onxi_expand(onxi_expansion *x)
 {
     const onx_function *f = x->function;
     expander e = { .x = x, .names = onxi_dict_in_arena(x->scratch), .limit = onx_ctx_limits(x->arena->cx).depth };
+    ONX_TRY(count_node(&e, (uint64_t)f->input_count + f->output_count + f->attribute_proto_count));
     for (uint32_t i = 0; i < f->input_count; i++)
         ONX_TRY(map_name(&e, onx_view(f->input[i]), i < x->input_count ? x->inputs[i] : (onx_bytes){ 0 }));
     for (uint32_t i = 0; i < f->output_count; i++) {

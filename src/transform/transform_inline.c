@@ -11,7 +11,7 @@ typedef struct inliner {
     bool *chosen; /* per function of the model */
     onxi_names names;
     uint32_t depth, limit;
-    uint64_t calls;
+    uint64_t left; /* nodes that may still be made */
 } inliner;
 
 typedef struct output_list {
@@ -146,19 +146,11 @@ static onx_status inline_call(inliner *n, onx_node *node, const onx_function *f,
                          "function %.*s calls itself, or calls are nested more than %u deep (limit depth)",
                          ONX_ARG(onx_view(f->name)), n->limit);
     ONX_TRY(read_arguments(n, node, f, &a));
-    onxi_expansion x = { .arena = n->arena,
-                         .scratch = n->scratch,
-                         .names = &n->names,
-                         .function = f,
-                         .inputs = node->input,
-                         .input_count = node->input_count,
-                         .outputs = node->output,
-                         .output_count = node->output_count,
-                         .base = name.len ? name : first,
-                         .argument = argument,
-                         .user = &a };
+    onxi_expansion x = onxi_expansion_of(&n->names, f, node, name.len ? name : first);
+    x.argument = argument;
+    x.user = &a;
+    x.left = &n->left;
     ONX_TRY(onxi_expand(&x));
-    n->calls++;
     for (uint32_t i = 0; i < f->node_count; i++) {
         bool changed;
         ONX_TRY(inline_node(n, x.nodes[i], out, &changed));
@@ -226,6 +218,10 @@ static onx_status drop_functions(inliner *n)
 {
     onx_model *model = n->model;
     uint32_t kept = 0;
+    onxi_dict imported = onxi_dict_in_arena(n->scratch);
+    for (uint32_t i = 0; i < model->opset_import_count; i++)
+        if (!onxi_dict_at(&imported, onxi_domain_plain(onx_view(model->opset_import[i]->domain)), 0, NULL))
+            return ONX_E_MEMORY;
     for (uint32_t i = 0; i < model->functions_count; i++) {
         onx_function *f = model->functions[i];
         if (!n->chosen[i]) {
@@ -234,11 +230,11 @@ static onx_status drop_functions(inliner *n)
         }
         for (uint32_t k = 0; k < f->opset_import_count; k++) {
             const onx_str domain = onxi_domain_plain(onx_view(f->opset_import[k]->domain));
-            bool there = false;
-            for (uint32_t j = 0; j < model->opset_import_count && !there; j++)
-                there = onx_str_equal(onxi_domain_plain(onx_view(model->opset_import[j]->domain)), domain);
-            onx_operator_set_id *id = there ? NULL : ONX_ADD(n->arena, model, opset_import, OPERATOR_SET_ID);
-            if (there)
+            bool made;
+            if (!onxi_dict_at(&imported, domain, 0, &made))
+                return ONX_E_MEMORY;
+            onx_operator_set_id *id = made ? ONX_ADD(n->arena, model, opset_import, OPERATOR_SET_ID) : NULL;
+            if (!made)
                 continue;
             if (!id)
                 return ONX_E_MEMORY;
@@ -314,10 +310,13 @@ static onx_status inline_functions(onx_ctx *cx, onx_doc *doc, const onx_inline_o
                   .model = model,
                   .options = options,
                   .names = { .scratch = scratch, .arena = onx_doc_arena(doc), .model = model },
-                  .limit = onx_ctx_limits(cx).depth };
+                  .limit = onx_ctx_limits(cx).depth,
+                  .left = onxi_calls_limit(model) };
     onx_status status = run(&n, doc);
     onx_arena_free(scratch);
-    return status == ONX_OK && options->schema ? onxi_retarget_bodies(cx, doc) : status;
+    if (status != ONX_OK || (!options->schema && !options->domain.len))
+        return status;
+    return onxi_retarget_bodies(cx, doc, options->schema, options->domain);
 }
 
 onx_status onx_inline(onx_ctx *cx, onx_doc *doc, const onx_inline_options *options)

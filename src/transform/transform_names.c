@@ -5,12 +5,13 @@
 
 typedef struct namer {
     onx_status (*visit)(void *user, onx_bytes *name);
+    onx_status (*visit_node)(void *user, onx_bytes *name);
     void *user;
 } namer;
 
 static onx_status name_list(namer *n, onx_bytes *list, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && n->visit; i++)
         if (onx_view(list[i]).len)
             ONX_TRY(n->visit(n->user, &list[i]));
     return ONX_OK;
@@ -18,7 +19,7 @@ static onx_status name_list(namer *n, onx_bytes *list, uint32_t count)
 
 static onx_status name_one(namer *n, onx_bytes *name)
 {
-    return onx_view(*name).len ? n->visit(n->user, name) : ONX_OK;
+    return onx_view(*name).len && n->visit ? n->visit(n->user, name) : ONX_OK;
 }
 
 static onx_status name_message(void *user, const onx_visit *at)
@@ -28,7 +29,8 @@ static onx_status name_message(void *user, const onx_visit *at)
     switch ((int)at->kind) {
     case ONX_KIND_NODE: {
         onx_node *node = at->message;
-        ONX_TRY(name_one(n, &node->name));
+        if (onx_view(node->name).len && n->visit_node)
+            ONX_TRY(n->visit_node(n->user, &node->name));
         ONX_TRY(name_list(n, node->input, node->input_count));
         return name_list(n, node->output, node->output_count);
     }
@@ -45,7 +47,13 @@ static onx_status name_message(void *user, const onx_visit *at)
         return name_one(n, &((onx_sharding_spec *)at->message)->tensor_name);
     case ONX_KIND_STRING_STRING_ENTRY: {
         onx_string_string_entry *entry = at->message;
-        return at->parent && at->parent->kind == ONX_KIND_TENSOR_ANNOTATION ? name_one(n, &entry->value) : ONX_OK;
+        if (at->parent && at->parent->kind == ONX_KIND_TRAINING_INFO)
+            ONX_TRY(name_one(n, &entry->key));
+        return at->parent &&
+                       (at->parent->kind == ONX_KIND_TENSOR_ANNOTATION || at->parent->kind == ONX_KIND_TRAINING_INFO) &&
+                       strcmp(at->field, "metadata_props") != 0
+                   ? name_one(n, &entry->value)
+                   : ONX_OK;
     }
     case ONX_KIND_FUNCTION: {
         onx_function *f = at->message;
@@ -60,8 +68,14 @@ static onx_status name_message(void *user, const onx_visit *at)
 onx_status onxi_graph_each_name(onx_ctx *cx, onx_graph *graph, onx_status (*visit)(void *user, onx_bytes *name),
                                 void *user)
 {
-    namer n = { visit, user };
-    return onx_message_walk(cx, ONX_KIND_GRAPH, graph, name_message, &n);
+    return onxi_each_name(cx, ONX_KIND_GRAPH, graph, visit, visit, user);
+}
+
+onx_status onxi_each_name(onx_ctx *cx, onx_kind kind, void *message, onx_status (*visit)(void *user, onx_bytes *name),
+                          onx_status (*visit_node)(void *user, onx_bytes *name), void *user)
+{
+    namer n = { visit, visit_node, user };
+    return onx_message_walk(cx, kind, message, name_message, &n);
 }
 
 /* ---- new ones ---- */
@@ -74,16 +88,36 @@ static onx_status take(void *user, onx_bytes *name)
 
 static onx_status open_names(onxi_names *names)
 {
-    namer n = { take, names };
     names->taken = onxi_dict_in_arena(names->scratch);
     names->open = true;
-    return onx_message_walk(names->arena->cx, ONX_KIND_MODEL, names->model, name_message, &n);
+    return onxi_each_name(names->arena->cx, ONX_KIND_MODEL, names->model, take, take, names);
+}
+
+onx_status onxi_names_take(onxi_names *names, onx_kind kind, void *message)
+{
+    if (!names->open)
+        ONX_TRY(open_names(names));
+    return onxi_each_name(names->arena->cx, kind, message, take, take, names);
+}
+
+/* The first so many bytes, between characters: long names that are put together many times would grow without end. */
+static onx_str cut(onx_str name)
+{
+    enum { PART_MAX = 400 };
+    if (name.len <= PART_MAX)
+        return name;
+    size_t len = PART_MAX;
+    while (len && ((unsigned char)name.ptr[len] & 0xc0) == 0x80)
+        len--;
+    return onx_str_make(name.ptr, len ? len : PART_MAX);
 }
 
 onx_status onxi_names_make(onxi_names *names, onx_str base, onx_str part, onx_bytes *out)
 {
     if (!names->open)
         ONX_TRY(open_names(names));
+    base = cut(base);
+    part = cut(part);
     onx_str name = base.len && part.len ? onxi_arena_printf(names->arena, "%.*s_%.*s", ONX_ARG(base), ONX_ARG(part))
                                         : onxi_arena_printf(names->arena, "%.*s%.*s", ONX_ARG(base), ONX_ARG(part));
     bool made;

@@ -4,6 +4,16 @@
 
 /* ---- what to do with the nodes of one name ---- */
 
+bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_schema *row)
+{
+    const char *domain = onxi_schema_domain(row);
+    if (!r->bodies_only || !row->body_parts || op == ONXI_ID_NONE)
+        return false;
+    if (onxi_operator_is_standard(op))
+        return r->bodies_schema;
+    return r->bodies_of.len && (!*domain || onx_str_is(r->bodies_of, domain));
+}
+
 enum { PLAN_NEW, PLAN_KEEP, PLAN_CONVERT, PLAN_UNKNOWN };
 enum { PLAN_MASK = 3, PLAN_GRAPHS = 4 };
 
@@ -14,6 +24,8 @@ static uintptr_t plan_of(onxi_retarget *r, const onxi_bound *bound)
 {
     const onxi_versioned domain = onxi_versioned_of(bound->domain);
     uintptr_t graphs = PLAN_GRAPHS;
+    if (bound->kind == ONXI_BOUND_OPERATOR && onxi_retarget_takes_body(r, bound->op, bound->schema))
+        return PLAN_CONVERT | graphs;
     if (bound->kind == ONXI_BOUND_FUNCTION || domain == ONXI_VERSIONED_COUNT || bound->op == ONXI_ID_NONE)
         return PLAN_KEEP | graphs;
     if (bound->kind == ONXI_BOUND_NOTHING)
@@ -24,8 +36,6 @@ static uintptr_t plan_of(onxi_retarget *r, const onxi_bound *bound)
         if (a->type == ONX_ATTR_GRAPH || a->type == ONX_ATTR_GRAPHS)
             graphs = PLAN_GRAPHS;
     const int64_t target = r->target.of[domain];
-    if (r->bodies_only && row->body_parts)
-        return PLAN_CONVERT | graphs;
     if (bound->opset == target || !target ||
         !onxi_retarget_next(onxi_operator_of(bound->op), row, bound->opset, target, &to))
         return PLAN_KEEP | graphs;
@@ -318,12 +328,13 @@ static onx_status run(onxi_retarget *r, onx_model *model)
     ONX_TRY(onxi_values_open(&r->values, r->doc, r->scratch));
     ONX_TRY(walk_model(r, model, binder));
     ONX_TRY(onxi_retarget_check_ir(r, model));
+    ONX_TRY(r->values.status);
     if (r->failed && !r->options->best_effort)
         return ONX_E_UNSUPPORTED;
     return r->options->dry_run ? ONX_OK : onxi_retarget_apply(r, model);
 }
 
-static onx_status retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *options, bool bodies_only)
+static onx_status retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *options, const onxi_retarget *bodies)
 {
     onx_model *model = onx_doc_model(doc);
     onx_arena *scratch;
@@ -335,7 +346,9 @@ static onx_status retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options
                         .arena = onx_doc_arena(doc),
                         .scratch = scratch,
                         .options = options,
-                        .bodies_only = bodies_only,
+                        .bodies_only = bodies != NULL,
+                        .bodies_schema = bodies && bodies->bodies_schema,
+                        .bodies_of = bodies ? bodies->bodies_of : (onx_str){ 0 },
                         .names = { .scratch = scratch, .arena = onx_doc_arena(doc), .model = model },
                         .captured = onxi_dict_in_arena(scratch),
                         .bodies = onxi_map_in_arena(scratch),
@@ -354,11 +367,29 @@ onx_status onx_retarget(onx_ctx *cx, onx_doc *doc, const onx_retarget_options *o
     ONXI_NEED(cx, options);
     ONXI_OPTIONS(cx, onx_retarget_options, own, options);
     ONXI_NEED(cx, own.opset || !own.opset_count);
-    ONXI_CALL(cx, retarget(cx, doc, &own, false));
+    ONXI_CALL(cx, retarget(cx, doc, &own, NULL));
 }
 
-onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc)
+/* A model that imports no standard operators has to, for the bodies. */
+static onx_status import_standard(onx_model *model, onx_arena *arena)
+{
+    for (uint32_t i = 0; i < model->opset_import_count; i++)
+        if (!onxi_domain_plain(onx_view(model->opset_import[i]->domain)).len)
+            return ONX_OK;
+    onx_operator_set_id *import = ONX_ADD(arena, model, opset_import, OPERATOR_SET_ID);
+    if (!import)
+        return ONX_E_MEMORY;
+    ONX_SET(operator_set_id, import, version, 17);
+    return ONX_OK;
+}
+
+onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc, bool schema, onx_str domain)
 {
     const onx_retarget_options options = { 0 };
-    return retarget(cx, doc, &options, true);
+    const onxi_retarget bodies = { .bodies_schema = schema, .bodies_of = domain };
+    if (domain.len && !onxi_domain_newest(domain))
+        return onxi_fail(cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "no operators of domain %.*s are known", ONX_ARG(domain));
+    if (domain.len && onx_doc_model(doc))
+        ONX_TRY(import_standard(onx_doc_model(doc), onx_doc_arena(doc)));
+    return retarget(cx, doc, &options, &bodies);
 }

@@ -14,7 +14,7 @@ extern const char *const onxi_versioned_names[ONXI_VERSIONED_COUNT]; /* "ai.onnx
 
 /* ---- one node before a step between two versions of its operator ---- */
 
-enum { ONXI_PREPARED_MAX = 8 };
+enum { ONXI_PREPARED_MAX = 24 };
 
 typedef struct onxi_subject {
     onxi_retarget *r;
@@ -139,8 +139,10 @@ struct onxi_retarget {
     uint32_t failed, depth, limit;
     uint64_t changes;
     bool imports_ml;
-    bool bodies_only; /* every operator that has a body is replaced by it */
-    onx_str path;     /* of the node in hand; made when needed */
+    bool bodies_only;   /* operators that have a body are replaced by it, and nothing else is done: */
+    bool bodies_schema; /* those of the standard */
+    onx_str bodies_of;  /* those of this domain; empty: none */
+    onx_str path;       /* of the node in hand; made when needed */
     onx_str prefix;
     const onx_node *at;
     uint32_t at_index;
@@ -198,6 +200,8 @@ bool onxi_retarget_fits(onxi_subject *s, const onx_function *text);
 /* The nodes of the text, which are at `at`, taken on to the target. */
 onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onx_function *text, onxi_versions at,
                              bool attributes, onxi_versioned domain, onxi_node_list *out);
+/* Is the operator one of those that are replaced by their bodies? */
+bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_schema *row);
 /* NULL: it has none, or which one depends on the caller of the function around. */
 onx_status onxi_retarget_body(onxi_retarget *r, onxi_subject *s, onxi_versioned domain, int64_t version,
                               const onx_function **out);

@@ -237,18 +237,11 @@ onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onx_functi
 {
     const onx_node *old = s->node;
     text_call call = { s, text };
-    onxi_expansion x = { .arena = r->arena,
-                         .scratch = r->scratch,
-                         .names = &r->names,
-                         .function = text,
-                         .inputs = old->input,
-                         .input_count = old->input_count,
-                         .outputs = old->output,
-                         .output_count = old->output_count,
-                         .base = old->output_count ? onx_view(old->output[0]) : (onx_str){ 0 },
-                         .argument = text_argument,
-                         .user = &call,
-                         .omit = true };
+    onxi_expansion x =
+        onxi_expansion_of(&r->names, text, old, old->output_count ? onx_view(old->output[0]) : (onx_str){ 0 });
+    x.argument = text_argument;
+    x.user = &call;
+    x.omit = true;
     ONX_TRY(onxi_expand(&x));
     for (uint32_t i = 0; i < text->node_count; i++) {
         onx_node *node = x.nodes[i];
@@ -293,10 +286,24 @@ static onxi_binder *binder_at(onxi_retarget *r, onxi_versioned domain, int64_t v
     return onxi_binder_open(binder, &import, 1, false) == ONX_OK ? binder : NULL;
 }
 
+/* The same for a domain whose versions are not told apart, of which there are few nodes. */
+static onxi_binder *binder_of(onxi_retarget *r, onx_str domain, int64_t version)
+{
+    onxi_binder *binder = ONXI_NEW(r->scratch, onxi_binder);
+    onx_operator_set_id *import = onx_message_new(r->scratch, ONX_KIND_OPERATOR_SET_ID);
+    if (!binder || !import || onx_arena_keep(r->scratch, domain, &import->domain) != ONX_OK)
+        return NULL;
+    import->has |= onx_operator_set_id_has_domain;
+    ONX_SET(operator_set_id, import, version, version);
+    *binder = (onxi_binder){ .arena = r->scratch };
+    return onxi_binder_open(binder, &import, 1, false) == ONX_OK ? binder : NULL;
+}
+
 onx_status onxi_retarget_body(onxi_retarget *r, onxi_subject *s, onxi_versioned domain, int64_t version,
                               const onx_function **out)
 {
-    onxi_binder *binder = binder_at(r, domain, version);
+    onxi_binder *binder = domain < ONXI_VERSIONED_COUNT ? binder_at(r, domain, version)
+                                                        : binder_of(r, onx_view(s->node->domain), version);
     const onxi_bound *bound = binder ? onxi_bind(binder, s->node) : NULL;
     onxi_attrs attrs;
     onxi_attr_fault fault;

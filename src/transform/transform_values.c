@@ -17,14 +17,36 @@ void onxi_values_close(onxi_values *values)
 
 /* ---- types ---- */
 
+/* Keeps in mind that memory was short or a limit was met; other errors mean that nothing is known. */
+static bool done(onxi_values *values, onx_status status)
+{
+    if (status == ONX_E_MEMORY || status == ONX_E_LIMIT)
+        values->status = status;
+    return status == ONX_OK;
+}
+
 /* What inference has to say about the model is not what was asked for: its diagnostics are dropped. */
 static void infer(onxi_values *values)
 {
     const onxi_diag_mark mark = onxi_diag_here(values->cx);
     values->inferred = true;
-    if (onx_infer_new(values->cx, values->doc, NULL, &values->infer) != ONX_OK)
+    if (!done(values, onx_infer_new(values->cx, values->doc, NULL, &values->infer)))
         values->infer = NULL;
-    onxi_diag_rewind(values->cx, mark);
+    if (values->status == ONX_OK)
+        onxi_diag_rewind(values->cx, mark);
+}
+
+/* Of an initializer, which inference does not list. */
+static const onx_type *type_of_constant(onxi_values *values, const onxi_scope *scope, onx_str name)
+{
+    const onxi_constant *constant = onxi_values_constant(values, (onxi_scope *)(uintptr_t)scope, name);
+    const onx_tensor *tensor = constant ? constant->tensor : NULL;
+    if (!tensor || tensor->dims_count > ONX_RANK_MAX || (unsigned)tensor->data_type >= ONX_DTYPE_COUNT)
+        return NULL;
+    const onxi_constant known = *constant;
+    const onx_type *type =
+        onx_type_new_tensor(values->scratch, (onx_dtype)tensor->data_type, tensor->dims, (int)tensor->dims_count);
+    return done(values, type ? onxi_values_note(values, name, type, &known) : ONX_E_MEMORY) ? type : NULL;
 }
 
 const onx_type *onxi_values_type(onxi_values *values, const onxi_scope *scope, onx_str name)
@@ -34,12 +56,12 @@ const onx_type *onxi_values_type(onxi_values *values, const onxi_scope *scope, o
         return values->made_types[made->value];
     if (!values->inferred)
         infer(values);
-    for (; values->infer && scope && scope->graph; scope = scope->parent) {
-        const onx_type *type = onx_infer_type(values->infer, scope->graph, name);
+    for (const onxi_scope *at = scope; values->infer && at && at->graph; at = at->parent) {
+        const onx_type *type = onx_infer_type(values->infer, at->graph, name);
         if (type)
             return type;
     }
-    return NULL;
+    return type_of_constant(values, scope, name);
 }
 
 int onxi_type_dtype(const onx_type *type)
@@ -73,6 +95,18 @@ int64_t onxi_type_dim(const onx_type *type, uint32_t axis)
     if (!shape || axis >= shape->dim_count || !ONX_HAS(dimension, shape->dim[axis], dim_value))
         return -1;
     return shape->dim[axis]->dim_value < 0 ? -1 : shape->dim[axis]->dim_value;
+}
+
+uint32_t onxi_element_types(const onxi_type_set *set, const onx_type *type)
+{
+    if (ONX_HAS(type, type, tensor_type))
+        return set->tensor;
+    if (ONX_HAS(type, type, sparse_tensor_type))
+        return set->sparse_tensor;
+    if (ONX_HAS(type, type, sequence_type))
+        return set->seq;
+    const onx_type *inner = ONX_HAS(type, type, optional_type) ? type->optional_type->elem_type : NULL;
+    return !inner ? UINT32_MAX : ONX_HAS(type, inner, sequence_type) ? set->optional_seq : set->optional;
 }
 
 /* ---- constants ---- */
@@ -134,7 +168,7 @@ const onxi_constant *onxi_values_constant(onxi_values *values, onxi_scope *scope
         return made->tensor || made->attribute ? made : NULL;
     }
     for (; scope; scope = (onxi_scope *)(uintptr_t)scope->parent) {
-        if (!scope->constants && collect(values, scope) != ONX_OK)
+        if (!scope->constants && !done(values, collect(values, scope)))
             return NULL;
         if ((entry = onxi_dict_find(scope->constants, name)) != NULL)
             return &values->constant[entry->value];
@@ -184,11 +218,12 @@ static const onx_attribute *from_tensor(onxi_values *values, onx_arena *arena, c
     onx_attribute *a = onxi_attribute_new(arena, "value", (onx_attribute_type)type);
     const bool list = type == ONX_ATTR_INTS || type == ONX_ATTR_FLOATS;
     const bool real = type == ONX_ATTR_FLOAT || type == ONX_ATTR_FLOATS;
-    if (!a || !onx_tensor_count(tensor, &count) || count > ELEMENTS_MAX || tensor->data_type == ONX_STRING)
+    if (!done(values, a ? ONX_OK : ONX_E_MEMORY) || !onx_tensor_count(tensor, &count) || count > ELEMENTS_MAX ||
+        tensor->data_type == ONX_STRING)
         return NULL;
     if (type == ONX_ATTR_TENSOR) {
         onx_tensor *copy = ONXI_NEW(arena, onx_tensor);
-        if (!copy)
+        if (!done(values, copy ? ONX_OK : ONX_E_MEMORY))
             return NULL;
         *copy = *tensor;
         ONX_SET(attribute, a, t, copy);
@@ -202,7 +237,7 @@ static const onx_attribute *from_tensor(onxi_values *values, onx_arena *arena, c
                         : real ? onx_tensor_get_f32(values->doc, tensor, 0, count, to)
                                : onx_tensor_get_i64(values->doc, tensor, 0, count, to);
     onxi_diag_rewind(values->cx, mark);
-    if (status != ONX_OK)
+    if (!done(values, status))
         return NULL;
     if (type == ONX_ATTR_FLOAT)
         ONX_SET(attribute, a, f, *(float *)to);
@@ -217,7 +252,8 @@ static const onx_attribute *from_tensor(onxi_values *values, onx_arena *arena, c
 }
 
 /* The value of a node Constant as another attribute, which may refer to a parameter of the function around. */
-static const onx_attribute *from_attribute(onx_arena *arena, const onx_attribute *from, int32_t type)
+static const onx_attribute *from_attribute(onxi_values *values, onx_arena *arena, const onx_attribute *from,
+                                           int32_t type)
 {
     const int32_t has = (int32_t)onx_attribute_type_of(from);
     if (has == type)
@@ -230,8 +266,10 @@ static const onx_attribute *from_attribute(onx_arena *arena, const onx_attribute
         ((has == ONX_ATTR_INTS && type == ONX_ATTR_INT) || (has == ONX_ATTR_FLOATS && type == ONX_ATTR_FLOAT)) &&
         from->count == 1;
     onx_attribute *a = to_list || to_one ? onxi_attribute_new(arena, "value", (onx_attribute_type)type) : NULL;
-    if (!a)
+    if (!a) {
+        done(values, to_list || to_one ? ONX_E_MEMORY : ONX_OK);
         return NULL;
+    }
     if (type == ONX_ATTR_INT)
         ONX_SET(attribute, a, i, from->ints[0]);
     else if (type == ONX_ATTR_FLOAT)
@@ -241,7 +279,7 @@ static const onx_attribute *from_attribute(onx_arena *arena, const onx_attribute
     else if (type == ONX_ATTR_FLOATS && (a->floats = ONXI_ARRAY(arena, float, 1)) != NULL)
         a->floats[0] = from->f;
     a->count = to_list;
-    return to_list && !a->ints ? NULL : a;
+    return done(values, to_list && !a->ints ? ONX_E_MEMORY : ONX_OK) ? a : NULL;
 }
 
 const onx_attribute *onxi_constant_attribute(onxi_values *values, onx_arena *arena, const onxi_constant *constant,
@@ -253,5 +291,5 @@ const onx_attribute *onxi_constant_attribute(onxi_values *values, onx_arena *are
         tensor = constant->attribute->slot == ONX_SLOT_T ? constant->attribute->t : NULL;
     if (tensor)
         return from_tensor(values, arena, tensor, type);
-    return constant->attribute ? from_attribute(arena, constant->attribute, type) : NULL;
+    return constant->attribute ? from_attribute(values, arena, constant->attribute, type) : NULL;
 }

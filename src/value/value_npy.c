@@ -362,6 +362,38 @@ onx_status onx_value_from_npz(onx_ctx *cx, onx_str bytes, onx_str name, onx_valu
     return status;
 }
 
+typedef struct each {
+    onx_ctx *cx;
+    bool (*wanted)(void *user, onx_str name);
+    onx_status (*member)(void *user, onx_str name, onx_value *value);
+    void *user;
+} each;
+
+static bool is_wanted(void *user, onx_str name)
+{
+    const each *e = user;
+    return !e->wanted || e->wanted(e->user, name);
+}
+
+static onx_status read_member(void *user, onx_str name, onx_str bytes)
+{
+    const each *e = user;
+    onx_value *value;
+    ONX_TRY(onx_value_from_npy(e->cx, bytes, &value));
+    const onx_status status = e->member(e->user, name, value);
+    onx_value_free(value);
+    return status;
+}
+
+onx_status onx_npz_each(onx_ctx *cx, onx_str bytes, bool (*wanted)(void *user, onx_str name),
+                        onx_status (*member)(void *user, onx_str name, onx_value *value), void *user)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, member);
+    each e = { cx, wanted, member, user };
+    return onxi_zip_each(cx, bytes, ".npy", is_wanted, read_member, &e);
+}
+
 /* ---- writing ---- */
 
 /* The file with room for `size` bytes of elements, which *elements points to. */

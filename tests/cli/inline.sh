@@ -35,4 +35,66 @@ END
 expect 1 "$ONX" inline itself.onnxtxt -o none.onnx
 says err "function f calls itself"
 [ ! -e none.onnx ] || fail "a model was written"
+
+# functions that call each other twice would make 2^40 nodes
+{
+    echo '<ir_version: 10, opset_import: ["" : 20, "my" : 1]>'
+    echo 'g (float[2] x) => (y) { y = my.f40 (x) }'
+    echo '<domain: "my", opset_import: ["" : 20, "my" : 1]>'
+    echo 'f0 (v) => (o) { o = Neg (v) }'
+    for i in $(seq 1 40); do
+        echo '<domain: "my", opset_import: ["" : 20, "my" : 1]>'
+        echo "f$i (v) => (o) { t = my.f$((i - 1)) (v)  o = my.f$((i - 1)) (t) }"
+    done
+} >twice.onnxtxt
+expect 1 timeout 60 "$ONX" inline twice.onnxtxt -o none.onnx
+says err "the model has more than 1000000 nodes"
+# many operands, called often, are as many nodes
+{
+    echo '<ir_version: 10, opset_import: ["" : 20, "my" : 1]>'
+    echo 'g (float[2] x) => (x) {'
+    for i in $(seq 1 20000); do echo "y$i = my.wide (x)"; done
+    echo '}'
+    echo '<domain: "my", opset_import: ["" : 20, "my" : 1]>'
+    echo "wide (v) => (o) { o = Sum (v$(yes ', v' | head -n 20000 | tr -d '\n')) }"
+} >wide.onnxtxt
+expect 1 timeout 60 "$ONX" inline wide.onnxtxt -o none.onnx
+says err "nodes"
+# imports of many functions
+{
+    echo '<ir_version: 10, opset_import: ["" : 20, "my" : 1]>'
+    echo 'g (float[2] x) => (y) { y = my.f1 (x) }'
+    for i in $(seq 1 20000); do
+        echo "<domain: \"my\", opset_import: [\"\" : 20, \"my\" : 1, \"d$i\" : 1]>"
+        echo "f$i (v) => (o) { o = Neg (v) }"
+    done
+} >imports.onnxtxt
+expect 0 timeout 20 "$ONX" inline imports.onnxtxt -o many.onnx
+
+# subgraphs nested as deep as the limit lets them: every command ends by itself
+nest() { # nest COUNT
+    echo '<ir_version: 10, opset_import: ["" : 21]>'
+    echo 'g (bool c, float x) => (float y) {'
+    for i in $(seq 1 "$1"); do echo "o$i = If (c) <then_branch = t$i () => (float p$i) {"; done
+    echo 'last = Neg (x)'
+    for i in $(seq "$1" -1 1); do
+        [ "$i" = "$1" ] && from=last || from=o$((i + 1))
+        echo "p$i = Identity ($from) }, else_branch = e$i () => (float q$i) { q$i = Abs (x) }>"
+    done
+    echo 'y = Identity (o1) }'
+}
+nest 300 >deep.onnxtxt
+nest 700 >deeper.onnxtxt
+for depth in 100 2000; do
+    for command in "convert --sort @ -o x.onnx" "inline @ -o x.onnx" "inline @ -o x.onnx --schema" "retarget @ -o x.onnx --opset 11" \
+        "info --cost @" "check --full @" "infer @ -o x.onnx" "run --random @" "compare @ @ --seed 1" "diff @ @" "show @"; do
+        for file in deep.onnxtxt deeper.onnxtxt; do
+            # shellcheck disable=SC2086
+            timeout 60 "$ONX" $(echo "$command" | sed "s/@/$file/g") --max-depth $depth >/dev/null 2>err
+            got=$?
+            [ $got -le 2 ] || fail "exit status $got: $command, $file, depth $depth"
+            [ $got -eq 0 ] || [ $depth = 100 ] || [ $file = deeper.onnxtxt ] || fail "$command: $(head -n 1 err)"
+        done
+    done
+done
 done_testing

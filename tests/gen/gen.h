@@ -7,7 +7,7 @@
 
 #include "op/op.h"
 
-enum { GEN_RANK = 8, GEN_OPERANDS = 16, GEN_TYPES = 16, GEN_LISTED_MAX = 16, GEN_ATTRIBUTES = 2048, GEN_IR = 13 };
+enum { GEN_RANK = 8, GEN_OPERANDS = 20, GEN_TYPES = 16, GEN_LISTED_MAX = 16, GEN_ATTRIBUTES = 2048, GEN_IR = 13 };
 
 /* ---- random numbers ---- */
 
@@ -29,6 +29,8 @@ typedef struct gen_recipe {
     uint32_t outputs;
 } gen_recipe;
 extern const gen_recipe gen_recipes[];
+/* The name that tables of tests have: that of the operator, with its domain before it where that is none of ONNX. */
+const char *gen_operator_name(const onxi_schema *schema, char text[128]);
 /* The n-th recipe for a version of an operator, or NULL. */
 const gen_recipe *gen_recipe_for(const onxi_schema *schema, uint32_t n);
 

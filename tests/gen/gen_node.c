@@ -42,14 +42,24 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+const char *gen_operator_name(const onxi_schema *schema, char text[128])
+{
+    const char *domain = onxi_schema_domain(schema);
+    const bool standard = !*domain || strncmp(domain, "ai.onnx", 7) == 0;
+    (void)snprintf(text, 128, "%s%s%s", standard ? "" : domain, standard ? "" : ".", schema->name);
+    return text;
+}
+
 const gen_recipe *gen_recipe_for(const onxi_schema *schema, uint32_t n)
 {
     int32_t newest = 0;
+    char text[128];
+    const char *name = gen_operator_name(schema, text);
     for (const gen_recipe *r = gen_recipes; r->operators; r++)
-        if (r->since <= schema->since && r->since > newest && has_word(r->operators, schema->name))
+        if (r->since <= schema->since && r->since > newest && has_word(r->operators, name))
             newest = r->since;
     for (const gen_recipe *r = gen_recipes; r->operators && newest; r++)
-        if (r->since == newest && has_word(r->operators, schema->name) && n-- == 0)
+        if (r->since == newest && has_word(r->operators, name) && n-- == 0)
             return r;
     return NULL;
 }

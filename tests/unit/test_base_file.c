@@ -249,6 +249,36 @@ static void test_base_guard__refuses(void **state)
     write_text(f, at(f, "claimed"), "x", 1, ONX_E_MISUSE);
 }
 
+/* Progress: an output that this context wrote is replaced, when asked, once for each time; nothing else is. */
+static void test_base_guard__again(void **state)
+{
+    fixture *f = *state;
+    char other[FOLDER_ROOM + 16];
+    assert_int_equal(onx_output_again(f->cx, at(f, "out")), ONX_OK); /* without a guard there is nothing to ask */
+    assert_int_equal(onx_output_again(NULL, at(f, "out")), ONX_E_MISUSE);
+    assert_int_equal(onx_output_again(f->cx, NULL), ONX_E_MISUSE);
+    assert_int_equal(onx_ctx_guard_files(f->cx), ONX_OK);
+    onx_buffer in;
+    put_text(at(f, "in"), "input");
+    assert_int_equal(onx_load_bytes(f->cx, at(f, "in"), &in), ONX_OK);
+    onx_buffer_free(&in);
+    assert_int_equal(onx_output_again(f->cx, at(f, "in")), ONX_OK);
+    write_text(f, at(f, "in"), "x", 1, ONX_E_MISUSE);
+    expect_file(f, at(f, "in"), "input");
+    assert_int_equal(onx_output_again(f->cx, at(f, "out")), ONX_OK); /* not written yet */
+    write_text(f, at(f, "out"), "1", 1, ONX_OK);
+    for (char text[2] = "2"; *text < '9'; ++*text) {
+        write_text(f, at(f, "out"), text, 1, ONX_E_MISUSE);
+        assert_int_equal(onx_output_again(f->cx, at(f, "out")), ONX_OK);
+        snprintf(other, sizeof other, "%s/./out", f->dir);
+        write_text(f, other, "x", 1, ONX_E_MISUSE);
+        write_text(f, at(f, "out"), text, 1, ONX_OK);
+    }
+    expect_file(f, at(f, "out"), "8"); /* reads it in this context: from here on it is an input, and stays */
+    assert_int_equal(onx_output_again(f->cx, at(f, "out")), ONX_OK);
+    write_text(f, at(f, "out"), "9", 1, ONX_E_MISUSE);
+}
+
 /* Thousands of inputs by name: found again, and the table grows. */
 static void test_base_guard__many(void **state)
 {
@@ -403,6 +433,7 @@ int main(void)
         TEST(test_base_output__replaces_by_named_files),
         TEST(test_base_output__tells_of_temporary_names),
         TEST(test_base_guard__refuses),
+        TEST(test_base_guard__again),
         TEST(test_base_guard__many),
         TEST(test_base_output__keeps_links),
         TEST(test_base_output__devices_stay_devices),

@@ -37,10 +37,13 @@ typedef struct fixture {
     onx_tensor *tensor, *text_tensor;
     onx_type *type;
     onx_session *session;
+    onx_doc *training;
+    onx_trainer *trainer;
     onx_cancel *cancel, *other_cancel;
     onx_infer *infer;
     onx_registry *registry;
     onx_index *index;
+    onx_observer *observer;
     onx_text_places *places;
     onx_value *value, *flag, *list, *other, *texts;
     const onx_op *op;
@@ -108,6 +111,12 @@ static onx_status forget(void *user, onx_str bytes)
 {
     (void)user;
     (void)bytes;
+    return ONX_OK;
+}
+
+static onx_status member(void *user, onx_str name, onx_value *value)
+{
+    (void)user, (void)name, (void)value;
     return ONX_OK;
 }
 
@@ -296,6 +305,17 @@ static void make_operators(void)
     fix.op = onx_op_newest(onx_str_of(""), onx_str_of("Conv"));
 }
 
+#define FLOAT_1 "type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } }"
+static const char training_text[] =
+    "ir_version: 10 opset_import { version: 21 } graph { name: \"g\" input { name: \"x\" " FLOAT_1
+    " } output { name: \"y\" " FLOAT_1 " }"
+    " node { op_type: \"Add\" input: \"x\" input: \"w\" output: \"y\" } initializer { name: \"w\" dims: 1 data_type: 1 float_data: 1 } }"
+    " training_info { initialization { name: \"i\" node { op_type: \"Constant\" output: \"w0\" attribute { name: \"value_floats\""
+    " type: FLOATS floats: 0 } } output { name: \"w0\" " FLOAT_1 " } }"
+    " algorithm { name: \"a\" node { op_type: \"Neg\" input: \"w\" output: \"w1\" } output { name: \"w1\" " FLOAT_1
+    " } }"
+    " initialization_binding { key: \"w\" value: \"w0\" } update_binding { key: \"w\" value: \"w1\" } }";
+
 static void make_fixture(void)
 {
     const onx_external_options out = { .location = "w.bin", .threshold = 1 };
@@ -314,10 +334,14 @@ static void make_fixture(void)
     must(onx_save(fix.cx, fix.doc, in_folder("away.onnx"), &(onx_save_options){ .external = &out }));
     must(onx_load(fix.cx, ONX_KIND_MODEL, in_folder("away.onnx"), NULL, &fix.away));
     must(onx_session_new(fix.cx, fix.doc, &(onx_session_options){ .threads = 1, .plain = true }, &fix.session));
+    must(onx_textproto_read(fix.cx, ONX_KIND_MODEL, onx_str_of(training_text), &fix.training));
+    must(onx_trainer_new(fix.cx, fix.training, &(onx_session_options){ .threads = 1, .plain = true }, &fix.trainer));
     must(onx_cancel_new(fix.cx, &fix.cancel));
     must(onx_cancel_new(fix.cx, &fix.other_cancel));
     must(onx_infer_new(fix.cx, fix.doc, NULL, &fix.infer));
     must(onx_index_new(fix.cx, fix.graph, &fix.index));
+    must(onx_observer_new(fix.cx, ONX_OBSERVE_MINMAX, 0, &fix.observer));
+    must(onx_observer_add(fix.observer, (const float[]){ 1 }, 1));
     must(onx_text_places_new(fix.doc, &fix.places));
     must(onx_write_to(fix.cx, ONX_KIND_MODEL, fix.model, (onx_sink){ keep, &fix.binary }));
     must(onx_textproto_write(fix.cx, ONX_KIND_MODEL, fix.model, (onx_sink){ keep, &fix.textproto }));

@@ -21,7 +21,7 @@ static const struct {
     int32_t since;
     const char *why;
 } without[] = {
-    { "Gradient", 1, "has no kernel" },
+    { "Gradient", 1, "asks about other nodes of its graph; test_gen_grad has it" },
 };
 
 static bool is_without(const onxi_schema *schema)
@@ -73,7 +73,7 @@ static void test_gen_models__every_version_has_a_valid_model(void **state)
     char why[400];
     for (uint32_t i = 0; i < onxi_operator_count; i++)
         for (const onxi_schema *schema = onxi_operators[i].rows; schema->name; schema++) {
-            rows++;
+            rows += i < ONXI_ID_Momentum; /* of the standard */
             const gen_recipe *recipe = gen_recipe_for(schema, 0);
             if (schema->flags & ONXI_OP_DEPRECATED || (is_without(schema) && !recipe))
                 continue;

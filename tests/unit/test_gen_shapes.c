@@ -30,6 +30,11 @@ static const struct {
     { "ImageDecoder", true, "a picture is decoded" },
     { "SequenceEmpty", true, "no element has a shape" },
     { "ConcatFromSequence", true, "the type of a sequence does not say its length" },
+    { "com.microsoft.Range", true, "numbers may be vectors, which are made scalars first" },
+    { "com.microsoft.Unique", true, "elements are compared" },
+    { "com.microsoft.DynamicTimeWarping", true, "the path says how long it is" },
+    { "com.microsoft.BifurcationDetector", true, "tokens are compared" },
+    { "com.microsoft.Tokenizer", true, "text is split" },
     { "CastMap", true, "the type of a map does not say its length" },
 };
 
@@ -55,8 +60,10 @@ static bool is_sized(const onx_type *type)
 
 static bool is_open(const onxi_schema *schema, bool constants)
 {
+    char text[128];
+    const char *name = gen_operator_name(schema, text);
     for (size_t i = 0; i < sizeof open_ones / sizeof *open_ones; i++)
-        if (strcmp(open_ones[i].op, schema->name) == 0)
+        if (strcmp(open_ones[i].op, name) == 0)
             return !constants || open_ones[i].constants;
     return false;
 }

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "context.h"
 
@@ -188,12 +189,50 @@ static void test_infer_repeat__a_symbol_is_fixed(void **state)
     onx_doc_free(doc);
 }
 
+/* Processor seconds for a chain of calls of one function that differ in an attribute, or in the weights they get. */
+static double time_of_calls(int count, bool weights)
+{
+    const size_t size = (size_t)count * 160 + 1000;
+    char *text = malloc(size);
+    assert_non_null(text);
+    size_t n = (size_t)snprintf(text, size,
+                                "<ir_version: 10, opset_import: [\"\" : 18, \"f\" : 1]>\n"
+                                "g (float[2] x0) => (float[2] x%d) {\n",
+                                count);
+    for (int i = 0; i < count; i++)
+        n += (size_t)snprintf(text + n, size - n,
+                              "c%d = Constant<value = float[2] {%d, 1}>() x%d = f.F<k = %d>(x%d, c%d)\n", i,
+                              weights ? i : 0, i + 1, weights ? 0 : i, i, i);
+    (void)snprintf(text + n, size - n,
+                   "}\n<domain: \"f\", opset_import: [\"\" : 18]> F<k>(x, c) => (y) { y = Add(x, c) }\n");
+    onx_doc *doc = parse(text);
+    const clock_t start = clock();
+    assert_int_equal(onx_infer_model(cx, doc, NULL), ONX_OK);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    assert_int_equal(onx_doc_model(doc)->graph->value_info_count, 2 * count - 1);
+    onx_doc_free(doc);
+    free(text);
+    return seconds;
+}
+
+/* Eight times the calls may take eight times as long, not 64 times. */
+static void test_infer_repeat__calls_that_differ_are_linear(void **state)
+{
+    (void)state;
+    for (int weights = 0; weights < 2; weights++) {
+        const double few = time_of_calls(4000, weights), many = time_of_calls(32000, weights);
+        if (many > 0.3 + 24 * few)
+            fail_msg("4000 calls took %.2f s, 32000 took %.2f s", few, many);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_infer_repeat__what_looks_alike_is_told_apart),
         cmocka_unit_test(test_infer_repeat__written_types_are_separate),
         cmocka_unit_test(test_infer_repeat__a_symbol_is_fixed),
+        cmocka_unit_test(test_infer_repeat__calls_that_differ_are_linear),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

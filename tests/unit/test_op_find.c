@@ -18,10 +18,10 @@ static void test_op_find__every_operator_is_counted_sorted_and_found(void **stat
 {
     (void)state;
     uint32_t versions = 0;
-    assert_int_equal(onxi_operator_count, 227);
+    assert_int_equal(ONXI_ID_Momentum, 227); /* the last one of the standard */
     for (uint32_t i = 0; i < onxi_operator_count; i++) {
         const onxi_operator *op = &onxi_operators[i];
-        if (i) {
+        if (i && i != ONXI_ID_Momentum) {
             int domains = strcmp(op[-1].domain, op->domain);
             assert_true(domains < 0 || (domains == 0 && strcmp(op[-1].name, op->name) < 0));
         }
@@ -34,7 +34,7 @@ static void test_op_find__every_operator_is_counted_sorted_and_found(void **stat
             if (row != op->rows)
                 assert_true(row->since < row[-1].since);
             assert_ptr_equal(find(op->domain, op->name, row->since), row);
-            versions++;
+            versions += i < ONXI_ID_Momentum;
         }
     }
     assert_int_equal(versions, 642);

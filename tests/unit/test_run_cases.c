@@ -168,13 +168,16 @@ static void visit(cases_case *c)
 #define HAS_LEPTONICA false
 #endif
 
-/* The first line of a file may be "# needs: pcre2" or "# needs: no pcre2". */
+/* The first line of a file may be "# needs: pcre2" or "# needs: no pcre2"; a domain goes by its name. */
 static bool suits_build(const char *path)
 {
-    static const struct {
+    const struct {
         const char *name;
         bool there;
-    } parts[] = { { "pcre2", HAS_PCRE2 }, { "utf8proc", HAS_UTF8PROC }, { "leptonica", HAS_LEPTONICA } };
+    } parts[] = { { "pcre2", HAS_PCRE2 },
+                  { "utf8proc", HAS_UTF8PROC },
+                  { "leptonica", HAS_LEPTONICA },
+                  { "com.microsoft", onxi_domain_newest(onx_str_of("com.microsoft")) > 0 } };
     cases_buffer file = cases_read(path);
     bool suits = true;
     if (strncmp(file.ptr, "# needs: ", 9) == 0) {

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <onx/kernel.h>
 #include <onx/run.h>
 #include <onx/text.h>
 
@@ -127,6 +128,8 @@ static void close_to(const onx_value *a, const onx_value *b)
     }
 }
 
+static unsigned isa; /* ONX_ISA_* of all sessions: what a processor lacks is a lower one */
+
 /* ---- weights where they lie ---- */
 
 /* Packed and read as they are, through every row, whatever the address; and again for another shape, and with what
@@ -151,7 +154,7 @@ static void test_run_pack__weights_lie_anywhere(void **state)
         place(doc, &all, 1, 2, square, shift);
         place(doc, &all, 2, 4, kernel, shift);
         place(doc, &all, 3, 4, many, shift);
-        onx_session *fast = session_of(cx, doc, &(onx_session_options){ .threads = 2 });
+        onx_session *fast = session_of(cx, doc, &(onx_session_options){ .threads = 2, .isa = isa });
         onx_session *plain = session_of(cx, doc, &(onx_session_options){ .threads = 1, .plain = true });
         for (int64_t n = 1; n <= 40; n += 13) {
             const int64_t rows[] = { n, SIZE }, images[] = { n % 3 + 1, CHANNELS, 8, 8 };
@@ -188,15 +191,15 @@ static void test_run_pack__packed_once(void **state)
         onx_doc *doc = products(cx, &all, shift);
         const long long before = atomic_load(&c.now);
         onx_value *x = floats(cx, 2, rows), *y = NULL, *z = NULL;
-        onx_session *first = session_of(cx, doc, &(onx_session_options){ .threads = 1 });
+        onx_session *first = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
         assert_int_equal(onx_session_run(first, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
         const long long one = atomic_load(&c.now) - before;
         assert_true(one < 5 * WEIGHT_BYTES / 2); /* what is packed, and not what it is made of */
-        onx_session *second = session_of(cx, doc, &(onx_session_options){ .threads = 1 });
+        onx_session *second = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
         onx_session_free(first);
         assert_int_equal(onx_session_run(second, cx, (const onx_value *const[]){ x }, &z), ONX_OK);
         same(y, z);
-        onx_session *third = session_of(cx, doc, &(onx_session_options){ .threads = 1 });
+        onx_session *third = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
         onx_value_free(z);
         z = NULL;
         assert_int_equal(onx_session_run(third, cx, (const onx_value *const[]){ x }, &z), ONX_OK);
@@ -231,7 +234,7 @@ static void *make_and_run(void *user)
         pthread_barrier_wait(m->barrier);
         onx_session *s;
         onx_value *y = NULL;
-        if (onx_session_new(cx, m->doc, &(onx_session_options){ .threads = 2 }, &s) != ONX_OK ||
+        if (onx_session_new(cx, m->doc, &(onx_session_options){ .threads = 2, .isa = isa }, &s) != ONX_OK ||
             onx_session_run(s, cx, (const onx_value *const[]){ m->x }, &y) != ONX_OK ||
             memcmp(y->data, m->expected->data, y->size) != 0)
             abort();
@@ -254,7 +257,7 @@ static void test_run_pack__sessions_of_many_threads_share(void **state)
     pthread_barrier_t barrier;
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc = products(cx, &all, 1);
-    onx_session *s = session_of(cx, doc, NULL);
+    onx_session *s = session_of(cx, doc, &(onx_session_options){ .isa = isa });
     onx_value *x = floats(cx, 2, rows), *y = NULL;
     assert_int_equal(onx_session_run(s, cx, (const onx_value *const[]){ x }, &y), ONX_OK);
     assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS), 0);
@@ -281,5 +284,8 @@ int main(void)
         cmocka_unit_test(test_run_pack__packed_once),
         cmocka_unit_test(test_run_pack__sessions_of_many_threads_share),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = 0;
+    for (isa = ONX_ISA_ANY; isa < ONX_ISA_END; isa++)
+        failed += cmocka_run_group_tests(tests, NULL, NULL);
+    return failed;
 }

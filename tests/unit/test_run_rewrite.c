@@ -1,5 +1,5 @@
-/* test_run_rewrite.c - every rule of run_rules.def on a model made from its pattern: the replacement runs, gives what
- * the nodes give, and gives way to them for operands that it cannot take. */
+/* test_run_rewrite.c - every rule of rewrite_rules.def on a model made from its pattern: the replacement runs, gives
+ * what the nodes give, and gives way to them for operands that it cannot take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include <onx/run.h>
 #include <onx/text.h>
 
+#include "rewrite_model.h"
 #include "run/run.h"
 
 #include <math.h>
@@ -55,9 +56,6 @@ static void fill_bool(onx_value *v)
     for (uint64_t i = 0; i < v->count; i++)
         ((uint8_t *)v->data)[i] = i % 3 != 0;
 }
-
-/* Inputs of attention beside the first three; SHAPE and BACK are constants, of which the list is the value. */
-enum { MASK = 3, KEEP, HIDE, MORE, SHAPE, BACK };
 
 /* Runs the model on inputs of such dims; `dims` has a list per input, ended by -1; of SHAPE and BACK it is the value.
  */
@@ -117,93 +115,7 @@ static void run(const char *text, const int64_t (*dims)[8], bool no_optimize, ou
     run_on(text, dims, FINITE, no_optimize, out);
 }
 
-/* Names between ( and ) behind `at`, one after the other. */
-static const char *next_name(const char *at, const char *end, int *length)
-{
-    at += strspn(at, " ,");
-    *length = (int)strcspn(at, " ,)>");
-    return at < end && *length ? at : NULL;
-}
-
-/* A model that calls the pattern as a function, which the runner inlines. Optional nodes of which the bit is not set
- * hand on what they would change. */
-static void model_of(const onxi_run_rule *rule, const char *axis, const int64_t (*dims)[8], uint32_t optional,
-                     char *text, size_t size)
-{
-    static char body[4096];
-    char ports[256] = "", call[256] = "", attributes[512] = "", constants[256] = "";
-    const char *list = strchr(rule->pattern, '('), *close = strchr(list, ')');
-    uint32_t inputs = 0;
-    int len;
-    for (const char *at = list + 1; (at = next_name(at, close, &len)); at += len) {
-        size_t used = strlen(ports), called = strlen(call);
-        char list_of[64] = "";
-        snprintf(call + called, sizeof call - called, "%s%.*s", inputs ? ", " : "", len, at);
-        if (inputs == SHAPE || inputs == BACK) {
-            uint32_t rank = 0;
-            for (uint32_t i = 0; dims[inputs][i] >= 0; i++, rank++) {
-                used = strlen(list_of);
-                snprintf(list_of + used, sizeof list_of - used, "%s%d", i ? ", " : "", (int)dims[inputs][i]);
-            }
-            used = strlen(constants);
-            snprintf(constants + used, sizeof constants - used, "%sint64[%u] %.*s = {%s}", used ? ", " : "",
-                     (unsigned)rank, len, at, list_of);
-        } else {
-            const char *type = inputs == KEEP || inputs == HIDE ? "bool" : "float";
-            snprintf(ports + used, sizeof ports - used, "%s%s[] %.*s", inputs ? ", " : "", type, len, at);
-        }
-        inputs++;
-    }
-    const char *open = strchr(strchr(rule->pattern, 'P'), '<');
-    for (const char *at = open && open < list ? open + 1 : list; (at = next_name(at, list, &len)); at += len) {
-        const char *value = !strncmp(at, "axes", 4)         ? NULL
-                            : !strncmp(at, "axis", 4)       ? axis
-                            : !strncmp(at, "epsilon", 7)    ? "0.001"
-                            : !strncmp(at, "alpha", 5)      ? "1.702"
-                            : !strncmp(at, "scale", 5)      ? (strstr(rule->pattern, "Div (") ? "4.5" : "0.375")
-                            : strstr(at, "_perm") == at + 1 ? "[0, 2, 1, 3]"
-                                                            : "-100.0";
-        size_t used = strlen(attributes);
-        snprintf(attributes + used, sizeof attributes - used, "%s%.*s = %s%s%s", used ? ", " : "<", len, at,
-                 value ? "" : "[", value ? value : axis, value ? "" : "]");
-    }
-    if (*attributes)
-        strcat(attributes, ">");
-    assert_true(strlen(rule->pattern) < sizeof body);
-    strcpy(body, rule->pattern);
-    for (char *at = body; (at = strstr(at, "[optional]")); at++, optional >>= 1) {
-        memset(at, ' ', strlen("[optional]"));
-        if (!(optional & 1)) { /* x = Op <..> (a, b) becomes x = Identity (a); of Where, the one that is made */
-            char *op = strchr(at, '=') + 2, *arguments = strchr(op, '('), *end = strchr(arguments, ')'), made[32];
-            const char *from = arguments + 1;
-            if (strncmp(op, "Where (keep", 11) == 0)
-                from = next_name(from + 4, end, &len);
-            else if (strncmp(op, "Where (hide", 11) == 0)
-                from = next_name(from + 7, end, &len);
-            from = next_name(from, end, &len);
-            snprintf(made, sizeof made, "Identity (%.*s", len, from);
-            assert_true(strlen(body) + sizeof made < sizeof body);
-            memmove(op + strlen(made), end, strlen(end) + 1);
-            memcpy(op, made, strlen(made));
-        }
-    }
-    const int written = snprintf(
-        text, size,
-        "<ir_version: 9, opset_import: [\"\" : 17, \"onx\" : 1]>\ng (%s) => (float[] y) %s%s%s { y = onx.P %s (%s) }\n%s",
-        ports, *constants ? "<" : "", constants, *constants ? ">" : "", attributes, call, body);
-    assert_true(written > 0 && (size_t)written < size);
-}
-
-/* How many optional nodes there are. */
-static uint32_t optional_nodes(const onxi_run_rule *rule)
-{
-    uint32_t count = 0;
-    for (const char *at = rule->pattern; (at = strstr(at, "[optional]")); at++)
-        count++;
-    return count;
-}
-
-static void same(const outcome *a, const outcome *b, const onxi_run_rule *rule)
+static void same(const outcome *a, const outcome *b, const onxi_rewrite_row *rule)
 {
     assert_int_equal(a->status, b->status);
     assert_int_equal(a->rank, b->rank);
@@ -224,9 +136,22 @@ static const int64_t heads[][8] = { { 2, 21, 3, 20, -1 },    { 1, 20, 3, 103, -1
                                     { 21, 103, -1 },         { 3, 1, 103, -1 },        { 21, 1, -1 },
                                     { 2, 1, 1, 1, 103, -1 }, { 2, 1, 3, 21, 103, -1 }, { 2, 3, 21, 103, -1 } };
 
-static bool is_attention(const onxi_run_rule *rule)
+static bool is_attention(const onxi_rewrite_row *rule)
 {
     return strstr(rule->pattern, "back") != NULL;
+}
+
+/* Those that sessions use. */
+static const onxi_rewrite_row *next_rule(const onxi_rewrite_row *rule)
+{
+    do
+        rule++;
+    while (rule->name && !(rule->by & ONXI_REWRITE_BY_SESSION));
+    return rule;
+}
+static const onxi_rewrite_row *first_rule(void)
+{
+    return onxi_rewrite_rows->by & ONXI_REWRITE_BY_SESSION ? onxi_rewrite_rows : next_rule(onxi_rewrite_rows);
 }
 
 static void test_run_rewrite__every_rule_is_used(void **state)
@@ -234,9 +159,9 @@ static void test_run_rewrite__every_rule_is_used(void **state)
     (void)state;
     static outcome rewritten, plain;
     static char text[8192];
-    for (const onxi_run_rule *rule = onxi_run_rules; rule->name; rule++) {
+    for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule)) {
         const int64_t(*const dims)[8] = is_attention(rule) ? cubes : usual;
-        model_of(rule, "-1", dims, UINT32_MAX, text, sizeof text);
+        model_of(rule, 17, "float", "-1", dims, UINT32_MAX, text, sizeof text);
         run(text, dims, false, &rewritten);
         run(text, dims, true, &plain);
         if (plain.status != ONX_OK)
@@ -254,10 +179,10 @@ static void test_run_rewrite__nan_and_infinities(void **state)
     (void)state;
     static outcome rewritten, nodes;
     static char text[8192];
-    for (const onxi_run_rule *rule = onxi_run_rules; rule->name; rule++)
+    for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule))
         for (among special = FINITE; special < AMONG_COUNT; special++) {
             const int64_t(*const dims)[8] = is_attention(rule) ? heads : broad;
-            model_of(rule, "-1", dims, UINT32_MAX, text, sizeof text);
+            model_of(rule, 17, "float", "-1", dims, UINT32_MAX, text, sizeof text);
             run_on(text, dims, special, false, &rewritten);
             run_on(text, dims, special, true, &nodes);
             assert_int_equal(nodes.status, ONX_OK);
@@ -286,13 +211,13 @@ static void test_run_rewrite__gives_way_to_the_nodes(void **state)
                                          { 4, 0, -1 },       { 2, 1, 1, 0, -1 }, { 4, 1, -1 },
                                          { 4, 1, -1 },       { 2, 3, 4, 0, -1 }, { 2, 3, 4, 0, -1 } };
     static const char *const axes[] = { "-1", "0", "1", "2" };
-    for (const onxi_run_rule *rule = onxi_run_rules; rule->name; rule++)
+    for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule))
         for (size_t a = 0; a < sizeof axes / sizeof *axes; a++) {
             const int64_t(*const shapes[])[8] = { usual, wide, longer, empty, wrong };
             const int64_t(*const of_heads[])[8] = { cubes, heads, flat, other, hollow };
             for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
                 const int64_t(*const dims)[8] = is_attention(rule) ? of_heads[s] : shapes[s];
-                model_of(rule, axes[a], dims, UINT32_MAX, text, sizeof text);
+                model_of(rule, 17, "float", axes[a], dims, UINT32_MAX, text, sizeof text);
                 run(text, dims, false, &rewritten);
                 run(text, dims, true, &plain);
                 same(&rewritten, &plain, rule);
@@ -306,7 +231,7 @@ static void test_run_rewrite__optional_nodes(void **state)
     (void)state;
     static outcome rewritten, plain;
     static char text[8192];
-    for (const onxi_run_rule *rule = onxi_run_rules; rule->name; rule++) {
+    for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule)) {
         const uint32_t count = optional_nodes(rule);
         if (!count)
             continue;
@@ -315,15 +240,69 @@ static void test_run_rewrite__optional_nodes(void **state)
             const uint32_t set = turn < count       ? ~(UINT32_C(1) << turn)
                                  : turn < 2 * count ? UINT32_C(1) << (turn - count)
                                                     : turn * UINT32_C(2654435761) >> 7;
-            model_of(rule, "-1", cubes, set, text, sizeof text);
+            model_of(rule, 17, "float", "-1", cubes, set, text, sizeof text);
             run(text, cubes, false, &rewritten);
             run(text, cubes, true, &plain);
             same(&rewritten, &plain, rule);
         }
-        model_of(rule, "-1", cubes, 0, text, sizeof text);
+        model_of(rule, 17, "float", "-1", cubes, 0, text, sizeof text);
         run(text, cubes, false, &rewritten);
         assert_int_equal(rewritten.steps, 1);
     }
+}
+
+/* Attributes that a rule takes over, each left out in turn: what is absent means what its operator says, and is not the
+ * same as no node. All dims are equal, so that shapes cannot tell. */
+static void test_run_rewrite__absent_attributes(void **state)
+{
+    (void)state;
+    static const int64_t equal[][8] = { { 5, 5, 5, 5, -1 }, { 5, 5, 5, 5, -1 }, { 5, 5, 5, 5, -1 },
+                                        { 5, 5, -1 },       { 5, 1, 1, 5, -1 }, { 5, 5, -1 },
+                                        { 5, 5, -1 },       { 5, 5, 5, 5, -1 }, { 5, 5, 5, 5, -1 } };
+    static outcome rewritten, plain;
+    static char text[8192];
+    uint32_t perms = 0;
+    for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule)) {
+        const int64_t(*const dims)[8] = is_attention(rule) ? equal : usual;
+        for (uint32_t turn = 0;; turn++) {
+            uint32_t seen = 0;
+            model_of(rule, 17, "float", "-1", dims, UINT32_MAX, text, sizeof text);
+            char *at = strchr(strstr(text, "\n<domain") + 2, '>'), *end = NULL;
+            for (; (at = strchr(at + 1, '<')) != NULL; at = end) {
+                end = strchr(at, '>');
+                char *at_sign = strchr(at, '@');
+                if (at_sign && at_sign < end && seen++ == turn)
+                    break;
+            }
+            if (!at)
+                break;
+            perms += strncmp(at, "<perm", 5) == 0;
+            memset(at, ' ', (size_t)(end - at) + 1);
+            run(text, dims, false, &rewritten);
+            run(text, dims, true, &plain);
+            same(&rewritten, &plain, rule);
+        }
+    }
+    assert_true(perms > 3);
+}
+
+/* Numbers of which a float does not hold the reciprocal, and one below 0. */
+static void test_run_rewrite__numbers_near_zero(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = { "0.0", "-0.0", "1e-40", "-0.375" };
+    static outcome rewritten, plain;
+    static char text[8192];
+    for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule))
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers && is_attention(rule); i++) {
+            scale = numbers[i];
+            model_of(rule, 17, "float", "-1", cubes, UINT32_MAX, text, sizeof text);
+            run(text, cubes, false, &rewritten);
+            run(text, cubes, true, &plain);
+            assert_int_equal(plain.status, ONX_OK);
+            same(&rewritten, &plain, rule);
+        }
+    scale = NULL;
 }
 
 /* A value that very many nodes take, in a model of very many nodes: each pattern is found, in time that grows with
@@ -369,6 +348,8 @@ int main(void)
         cmocka_unit_test(test_run_rewrite__nan_and_infinities),
         cmocka_unit_test(test_run_rewrite__gives_way_to_the_nodes),
         cmocka_unit_test(test_run_rewrite__optional_nodes),
+        cmocka_unit_test(test_run_rewrite__absent_attributes),
+        cmocka_unit_test(test_run_rewrite__numbers_near_zero),
         cmocka_unit_test(test_run_rewrite__very_many_nodes),
         cmocka_unit_test(test_run_rewrite__needed_inside),
     };

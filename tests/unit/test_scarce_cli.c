@@ -97,9 +97,52 @@ static const char network[] = "<ir_version: 10, opset_import: [\"\" : 21]>\n"
                               "  y = Expand(f, size)\n"
                               "  s = Identity(texts)\n"
                               "}\n";
+/* Second derivatives, through an If. */
+static const char asks[] = "<ir_version: 8, opset_import: [\"\" : 18, \"ai.onnx.preview.training\" : 1]>\n"
+                           "g (float[2] a, bool c) => (float[2] d2) {\n"
+                           "  y = If<then_branch = t () => (float[2] u) { u = Mul(a, a) },\n"
+                           "         else_branch = e () => (float[2] v) { v = Sin(a) }>(c)\n"
+                           "  d = ai.onnx.preview.training.Gradient<xs = [\"a\"], y = \"y\">(a)\n"
+                           "  d2 = ai.onnx.preview.training.Gradient<xs = [\"a\"], y = \"d\">(a)\n"
+                           "}\n";
+static const char products[] =
+    "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+    "g (float[1, 1, 4, 4] x) => (float[1, 2] y)\n"
+    "<float[1, 1, 3, 3] w = {1, 0, 0, 0, 1, 0, 0, 0, 1}, float[4, 2] m = {1, 2, 3, 4, 5, 6, 7, 8},"
+    " float[2] b = {1, 2}, float[1] c = {0.5}> {\n"
+    "  v = Conv(x, w, c)\n"
+    "  f = Flatten(v)\n"
+    "  y = Gemm(f, m, b)\n"
+    "}\n";
+/* A weight for images that the training information makes smaller; d/x.npy holds one image. */
+static const char learns[] =
+    "ir_version: 10 opset_import { version: 17 } opset_import { domain: \"ai.onnx.preview.training\" version: 1 }\n"
+    "graph { name: \"g\"\n"
+    "  node { op_type: \"Mul\" input: \"x\" input: \"w\" output: \"y\" }\n"
+    "  input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { } dim { } dim { } dim { } } } } }\n"
+    "  output { name: \"y\" type { tensor_type { elem_type: 1 shape { dim { } dim { } dim { } dim { } } } } }\n"
+    "  initializer { data_type: 1 name: \"w\" float_data: 1 } }\n"
+    "training_info {\n"
+    "  algorithm { name: \"a\"\n"
+    "    node { op_type: \"ReduceSum\" input: \"y\" output: \"loss\" attribute { name: \"keepdims\" type: INT i: 0 } }\n"
+    "    node { op_type: \"Gradient\" domain: \"ai.onnx.preview.training\" input: \"w\" output: \"dw\"\n"
+    "      attribute { name: \"xs\" type: STRINGS strings: \"w\" } attribute { name: \"y\" type: STRING s: \"loss\" } }\n"
+    "    node { op_type: \"Mul\" input: \"dw\" input: \"rate\" output: \"step\" }\n"
+    "    node { op_type: \"Sub\" input: \"w\" input: \"step\" output: \"w_new\" }\n"
+    "    input { name: \"rate\" type { tensor_type { elem_type: 1 shape { } } } }\n"
+    "    output { name: \"w_new\" type { tensor_type { elem_type: 1 shape { } } } }\n"
+    "    output { name: \"loss\" type { tensor_type { elem_type: 1 shape { } } } } }\n"
+    "  update_binding { key: \"w\" value: \"w_new\" } }\n";
 /* No inputs: a case for `onx test`. */
 static const char fixed[] = "<ir_version: 10, opset_import: [\"\" : 21]>\n"
                             "g () => (float[2] y) <float[2] w = {1, 2}> { y = Exp(w) }\n";
+
+/* Sizes and numbers that suit have to be found. */
+static const char open_dims[] = "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+                                "g (int64[N] i, float[5, 2] t, float[?, ?] x) => (float[N, 2] y, float[?, ?] z) {\n"
+                                "  y = Gather(t, i)\n"
+                                "  z = MatMul(t, x)\n"
+                                "}\n";
 
 /* Words of a call, split at blanks; @ stands for the folder. Whatever writes a file writes @/out. */
 static const char *const lines[] = {
@@ -112,6 +155,8 @@ static const char *const lines[] = {
     "info --cost @/rich.onnx",
     "info @/network.json",
     "show @/rich.onnx",
+    "show --full @/x.npy",
+    "convert @/x.npy @/out.textproto",
     "show --types @/rich.onnxtxt",
     "show --format json @/wrong.onnxtxt",
     "show --node h @/rich.onnx",
@@ -137,9 +182,23 @@ static const char *const lines[] = {
     "check --checksums @/away.onnx",
     "check --explain T",
     "check @/broken.onnxtxt",
+    "retarget @/network.onnx -o @/out.onnx --opset 13",
+    "inline @/rich.onnx -o @/out.onnx --schema",
+    "extract @/network.onnx -o @/out.onnx --outputs c",
+    "extract @/rich.onnx -o @/out.onnx --nodes h",
+    "extract @/network.onnx --split 2 --dry-run",
+    "merge @/network.onnx @/rich.onnxtxt -o @/out.onnx --side-by-side --prefix1 a/ --prefix2 b/",
+    "outline @/network.onnx -o @/out.onnx --min-nodes 2",
+    "edit @/network.onnx -o @/out.onnx --rename c=k --nhwc x --batch N --softmax y --strip unused",
     "infer --list @/rich.onnxtxt",
     "infer --dim N=2 -o @/out.onnx @/rich.onnx",
     "infer --strict --check-type @/wrong.onnxtxt -o @/out.onnx",
+    "retarget @/rich.onnx -o @/out.onnx --opset 13",
+    "inline @/rich.onnx -o @/out.onnx --schema",
+    "simplify @/rich.onnx -o @/out.onnx --fold-limit 64K --explain --keep c",
+    "simplify @/network.onnx -o @/out.onnx --input-shape x=1x1x4x4",
+    "grad --of y --wrt x -o @/out.onnx @/network.onnx",
+    "grad -o @/out.onnx @/asks.onnxtxt",
     "run --random --dim N=2 --threads 1 @/rich.onnx",
     "run --random --threads 1 -o @/out @/network.onnx",
     "run --threads 1 --npy -o @/out @/fixed.onnx",
@@ -147,8 +206,22 @@ static const char *const lines[] = {
     "run --random @/wrong.onnxtxt",
     "run --input x=[[[[1,2,3,4],[1,2,3,4],[1,2,3,4],[1,2,3,4]]]] --threads 1 @/network.onnx",
     "run --input x=1 --shape x=1x1x4x4 --threads 1 @/network.onnx",
+    "run --input x=@/p.pgm --resize crop --mean 1 --threads 1 @/network.onnx",
     "run --shape x=2x2 --range x=0:1 --input c=true --threads 1 @/rich.onnx",
+    "run --random --threads 1 @/open.onnxtxt",
     "run --random --input @/case/test_data_set_0 --threads 1 @/network.onnx",
+    "precision @/rich.onnxtxt -o @/out.onnx --to float16",
+    "precision @/network.onnx -o @/out.onnx --to double --keep-io --threads 1 --max-error 0.1",
+    "quantize @/products.onnxtxt -o @/out.onnx --mode dynamic",
+    "quantize @/products.onnxtxt -o @/out.onnx --mode static --form qlinear --threads 1 --calibrate entropy",
+    "quantize @/products.onnxtxt -o @/out.onnx --mode weights --weight-type int4 --threads 1 --feedback --table",
+    "compress @/rich.onnx -o @/out.onnx",
+    "train @/learns.textproto --data @/x.npy --set rate=1 --epochs 1 --threads 1 -o @/out.onnx",
+    "train @/learns.textproto --data @/x.npy --data @/x.npy --set rate=1 --schedule rate=cosine --epochs 3 --batch 1 "
+    "--shuffle --validation 0.5 --threads 1 -o @/best.onnx --log @/log.csv",
+    "train @/learns.textproto --data @/x.npy --set rate=1 --epochs 1 --threads 1 --checkpoint @/out.onnx",
+    "train @/learns.textproto --data @/x.npy --set rate=1 --epochs 1 --threads 1 -o @/out.onnx --resume --checkpoint "
+    "@/state.onnx",
     "test @/case",
     "test --junit @/out.xml @/case",
     "check @ --format sarif",
@@ -339,11 +412,16 @@ static void make_files(void)
     memcpy(x, npy, sizeof npy - 1);
     x[127] = '\n';
     put_bytes(in_folder("x.npy"), x, sizeof x);
+    put_text(in_folder("p.pgm"), "P2\n5 6\n255\n1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3\n");
     put_text(in_folder("rich.onnxtxt"), rich_model);
     put_text(in_folder("wrong.onnxtxt"), wrong);
     put_text(in_folder("broken.onnxtxt"), broken);
     put_text(in_folder("network.onnxtxt"), network);
+    put_text(in_folder("asks.onnxtxt"), asks);
+    put_text(in_folder("products.onnxtxt"), products);
+    put_text(in_folder("learns.textproto"), learns);
     put_text(in_folder("fixed.onnxtxt"), fixed);
+    put_text(in_folder("open.onnxtxt"), open_dims);
     must_run("convert @/rich.onnxtxt @/rich.onnx");
     must_run("convert @/rich.onnxtxt @/rich.json");
     must_run("convert @/network.onnxtxt @/network.onnx");
@@ -351,6 +429,7 @@ static void make_files(void)
     if (run("convert @/network.onnxtxt @/away.onnx --external away.data --external-threshold 1 --checksum", 0, false))
         must_run(
             "convert @/network.onnxtxt @/away.onnx --external away.data --external-threshold 1"); /* no libcrypto */
+    must_run("train @/learns.textproto --data @/x.npy --set rate=1 --epochs 1 --checkpoint @/state.onnx");
     must_run("convert @/fixed.onnxtxt @/fixed.onnx");
     must_run("ops --domain ai.onnx.ml --export @/ml.json");
     assert_int_equal(mkdir(in_folder("case"), 0777), 0);

@@ -18,11 +18,13 @@ static bool layouts_equal(const onx_layout *a, const onx_layout *b)
 
 /* ---- changes of layout ---- */
 
-enum { GRAIN = 1 << 15 }; /* elements that are worth a thread */
+enum { PIECE = 1 << 14 }; /* elements that are worth a thread */
 
 typedef struct reorder_params {
-    uint64_t pixels;
-    uint32_t channels, from, to; /* channels of a block, 0: row-major */
+    uint64_t channels, pixels;
+    uint64_t from, to; /* channels of a block; row-major has blocks of one channel */
+    uint64_t each;     /* pixels of a piece of work */
+    uint64_t pieces;   /* of an image */
 } reorder_params;
 
 typedef float four __attribute__((vector_size(16)));
@@ -30,55 +32,62 @@ typedef float four __attribute__((vector_size(16)));
 /* Four lines of four, `in` and `out` elements apart, turned. */
 static inline void turn(const float *from, uint64_t in, float *to, uint64_t out)
 {
-    four x[4], y[4];
+    four x[4];
     for (uint64_t i = 0; i < 4; i++)
         memcpy(&x[i], from + i * in, sizeof x[i]);
-    for (int i = 0; i < 4; i++)
-        y[i] = (four){ x[0][i], x[1][i], x[2][i], x[3][i] };
+    const four a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5), b = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
+    const four c = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5), d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+    const four y[4] = { __builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(a, c, 2, 3, 6, 7),
+                        __builtin_shufflevector(b, d, 0, 1, 4, 5), __builtin_shufflevector(b, d, 2, 3, 6, 7) };
     for (uint64_t i = 0; i < 4; i++)
         memcpy(to + i * out, &y[i], sizeof y[i]);
 }
 
-/* `lines` lines of `length` become as many columns; `lines` is a multiple of four. */
+/* `lines` lines of `length`, `in` apart, become as many columns of lines that are `out` apart. */
 static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_t in, float *to, uint64_t out)
 {
+    const uint64_t whole = lines / 4 * 4;
     uint64_t i = 0;
-    for (; i + 4 <= length; i += 4)
-        for (uint64_t l = 0; l < lines; l += 4)
+    for (; i + 4 <= length; i += 4) {
+        for (uint64_t l = 0; l < whole; l += 4)
             turn(from + l * in + i, in, to + i * out + l, out);
+        for (uint64_t l = whole; l < lines; l++)
+            for (uint64_t k = i; k < i + 4; k++)
+                to[k * out + l] = from[l * in + k];
+    }
     for (; i < length; i++)
         for (uint64_t l = 0; l < lines; l++)
             to[i * out + l] = from[l * in + i];
 }
 
-static void from_blocks(const float *from, uint64_t block, uint64_t pixels, float *to)
+/* Some pixels of an image: blocks are made of single channels, or taken apart to such, or copied in the runs that both
+ * layouts have. */
+static void change(const reorder_params *q, const float *x, float *y, uint64_t first, uint64_t count)
 {
-    uint64_t i = 0;
-    for (; i + 4 <= pixels; i += 4)
-        for (uint64_t c = 0; c < block; c += 4)
-            turn(from + i * block + c, block, to + c * pixels + i, pixels);
-    for (; i < pixels; i++)
-        for (uint64_t c = 0; c < block; c++)
-            to[c * pixels + i] = from[i * block + c];
+    const uint64_t from = q->from, to = q->to, run = from < to ? from : to;
+    if (from == 1) {
+        for (uint64_t c = 0; c < q->channels; c += to)
+            turn_all(x + c * q->pixels + first, to, count, q->pixels, y + c * q->pixels + first * to, to);
+        return;
+    }
+    for (uint64_t c = 0; to == 1 && c < q->channels; c += from)
+        turn_all(x + c * q->pixels + first * from, count, from, from, y + c * q->pixels + first, q->pixels);
+    for (uint64_t c = 0; to != 1 && c < q->channels; c += run) {
+        const float *line = x + (c / from * q->pixels + first) * from + c % from;
+        float *out = y + (c / to * q->pixels + first) * to + c % to;
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(out + i * to, line + i * from, run * sizeof *out);
+    }
 }
 
-/* A row is a block of channels of an image, which is the same stretch of memory in both layouts; or a whole image,
- * where blocks are changed for larger or smaller ones. */
 static onx_status reorder_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const reorder_params *q = work->params;
     const uint64_t size = q->pixels * q->channels;
     for (uint64_t r = first; r < last; r++) {
-        const float *x = (const float *)work->inputs[0]->data + r * size;
-        float *y = (float *)work->outputs[0]->data + r * size;
-        if (!q->from)
-            turn_all(x, q->to, q->pixels, q->pixels, y, q->to);
-        else if (!q->to)
-            from_blocks(x, q->from, q->pixels, y);
-        for (uint64_t c = 0; q->from && q->to && c < q->channels; c++)
-            for (uint64_t i = 0; i < q->pixels; i++)
-                y[(c / q->to * q->pixels + i) * q->to + c % q->to] =
-                    x[(c / q->from * q->pixels + i) * q->from + c % q->from];
+        const uint64_t at = r % q->pieces * q->each, left = q->pixels - at;
+        change(q, (const float *)work->inputs[0]->data + r / q->pieces * size,
+               (float *)work->outputs[0]->data + r / q->pieces * size, at, left < q->each ? left : q->each);
     }
     return ONX_OK;
 }
@@ -89,15 +98,16 @@ static onx_status reorder_prepare(onx_prepare *p)
     reorder_params *q = ONXI_NEW(p->arena, reorder_params);
     if (!q)
         return ONX_E_MEMORY;
-    q->from = onxi_blocked_of(x);
-    q->to = onxi_blocked_of(y);
-    if ((x->layout && !q->from) || (y->layout && !q->to) || (!q->from && !q->to))
+    q->from = x->layout ? onxi_blocked_of(x) : 1;
+    q->to = y->layout ? onxi_blocked_of(y) : 1;
+    if (!q->from || !q->to || (q->from % q->to && q->to % q->from))
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a layout cannot be changed");
-    q->channels = q->from && q->to ? (uint32_t)x->dims[1] : q->from ? q->from : q->to;
+    q->channels = (uint64_t)x->dims[1];
     q->pixels = onxi_product(x->dims, 2, x->rank);
+    q->each = (PIECE / q->channels + 4) / 4 * 4;
+    q->pieces = (q->pixels + q->each - 1) / q->each;
     p->params = q;
-    p->rows = x->count / (q->pixels * q->channels);
-    p->grain = GRAIN / (q->pixels * q->channels) + 1;
+    p->rows = (uint64_t)x->dims[0] * q->pieces;
     return ONX_OK;
 }
 
@@ -111,7 +121,7 @@ static const onx_layout_ops ops = { layouts_equal, &reorder };
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block)
 {
     if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT || v->rank < 3 || v->dims[1] <= 0 ||
-        v->dims[1] > UINT32_MAX || block < 4 || block % 4 || v->dims[1] % block || !v->count)
+        v->dims[1] > UINT32_MAX || block < 2 || v->dims[1] % block || !v->count)
         return NULL;
     blocked *b = ONXI_NEW(arena, blocked);
     if (!b)

@@ -93,3 +93,14 @@ void onxi_broadcast_offsets(const onxi_broadcast *b, uint64_t row, int64_t *offs
             offsets[i] += at * b->step[i][d];
     }
 }
+
+void onxi_broadcast_next(const onxi_broadcast *b, uint64_t row, int64_t *offsets)
+{
+    for (uint32_t d = b->rank - 1; d-- > 0; row /= (uint64_t)b->dims[d]) {
+        const bool wraps = row % (uint64_t)b->dims[d] == 0;
+        for (uint32_t i = 0; i < b->inputs; i++)
+            offsets[i] += b->step[i][d] * (wraps ? 1 - b->dims[d] : 1);
+        if (!wraps)
+            return;
+    }
+}

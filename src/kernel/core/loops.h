@@ -97,6 +97,8 @@ typedef struct onxi_binary_params {
     uint32_t in_width, out_width;
 } onxi_binary_params;
 onx_status onxi_binary_prepare(onx_prepare *p);
+/* Of rows that know layouts: an image with its channels in blocks, and a number per channel, per pixel, or one. */
+onx_status onxi_binary_prepare_in_blocks(onx_prepare *p);
 onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last);
 onx_status onxi_prelu_prepare(onx_prepare *p);
 /* Rows of about this many elements are worth a thread. */

@@ -3,8 +3,8 @@
 
 #ifdef ONX_WITH_DNNL
 
-/* By what the work is cut into parts: whole images, groups of channels, or channels of the result. */
-typedef enum conv_cut { WHOLE, IMAGES, GROUPS, CHANNELS } conv_cut;
+/* By what the work is cut into parts: whole images, rows of one, groups of channels, or channels of the result. */
+typedef enum conv_cut { WHOLE, IMAGES, ROWS, GROUPS, CHANNELS } conv_cut;
 
 enum { BLOCK = 16 }; /* channels of a layout that are not to be cut, at most */
 
@@ -145,6 +145,58 @@ static onxi_dnnl_cut choose_cut(const onx_prepare *p, const onxi_dnnl *d, const 
     return onxi_dnnl_cut_of(d, p->outputs[0]->dims[1], BLOCK);
 }
 
+typedef struct conv_rows {
+    onxi_dnnl_cut cut;
+    onxi_dnnl_pair x, y;
+    bool halo;     /* two parts that share rows of the input */
+    int64_t below; /* padding of the last */
+} conv_rows;
+
+/* So many rows of an image whose channels lie last; NULL: it is laid out otherwise. */
+static onxi_dnnl_md rows_of(onxi_dnnl *d, onxi_dnnl_md whole, const onx_value *v, int64_t rows)
+{
+    static const dnnl_format_tag_t last[] = { dnnl_acb, dnnl_acdb, dnnl_acdeb };
+    int64_t dims[ONX_RANK_MAX];
+    onxi_dnnl_md like = onxi_dnnl_md_tag(d, v->rank, v->dims, last[v->rank - 3]);
+    if (!like || v->dims[0] != 1 || !d->lib->dnnl_memory_desc_equal(like, whole))
+        return NULL;
+    onxi_copy_dims(dims, v->dims, v->rank);
+    dims[2] = rows;
+    return onxi_dnnl_md_tag(d, v->rank, dims, last[v->rank - 3]);
+}
+
+/* Rows of an image. Where windows are higher than a row and reach into what the parts beside them have, there are two
+ * parts, and the padding is above the first and below the last; else as many as there are threads. Nothing is changed
+ * where they cannot be had. */
+static bool cut_rows(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, const conv_part *whole, conv_rows *r,
+                     conv_steps *step)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    const int64_t stride = s->strides[0], window = (p->inputs[1]->dims[2] - 1) * (s->dilations[0] + 1) + 1;
+    const int64_t before = s->pad[0], height = x->dims[2];
+    *r = (conv_rows){ .cut = onxi_dnnl_cut_of(d, y->dims[2], 1), .halo = window > 1 || before || s->pad_end[0] };
+    if (r->halo && r->cut.parts > 1) {
+        r->cut.parts = 2;
+        r->cut.each = (y->dims[2] + 1) / 2;
+        r->cut.last = y->dims[2] - r->cut.each;
+    }
+    const int64_t first = (r->cut.each - 1) * stride + window - before, start = r->cut.each * stride - before;
+    int64_t last = (r->cut.last - 1) * stride + window;
+    if (y->dims[0] != 1 || r->cut.parts < 2 || first < 1 || first > height || start < 0 || start >= height)
+        return false;
+    if (r->halo) {
+        r->below = last > height - start ? last - (height - start) : 0;
+        last -= r->below;
+    }
+    r->x = (onxi_dnnl_pair){ rows_of(d, whole->c.x, x, first), rows_of(d, whole->c.x, x, last) };
+    r->y = (onxi_dnnl_pair){ rows_of(d, whole->c.y, y, r->cut.each), rows_of(d, whole->c.y, y, r->cut.last) };
+    if (!r->x.each || !r->x.last || !r->y.each || !r->y.last)
+        return false;
+    step->x = (uint64_t)start * (x->count / (uint64_t)height) * sizeof(float);
+    step->y = (uint64_t)r->cut.each * (y->count / (uint64_t)y->dims[2]) * sizeof(float);
+    return true;
+}
+
 /* The same in parts for several threads, with the layouts of the whole. */
 static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, const onxi_dnnl_post *post,
                      conv_part part[2], conv_steps *step)
@@ -155,16 +207,32 @@ static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, co
     conv_cut kind;
     onxi_dnnl_cut cut = choose_cut(p, d, s, &kind);
     uint32_t axis = kind == IMAGES ? 0 : 1;
-    if (cut.parts < 2 ||
-        (kind != CHANNELS &&
-         !onxi_dnnl_cut_md(d, &cut, px.each, x, axis, kind == GROUPS ? w->dims[1] : 1, &px, &step->x)) ||
-        !onxi_dnnl_cut_md(d, &cut, part[0].c.y, y, axis, kind == GROUPS ? w->dims[0] / s->group : 1, &py, &step->y))
+    conv_rows rows = { .halo = false };
+    if (kind != IMAGES && cut_rows(p, d, s, &part[0], &rows, step)) {
+        kind = ROWS;
+        cut = rows.cut;
+        px = rows.x;
+        py = rows.y;
+    } else if (cut.parts < 2 ||
+               (kind != CHANNELS &&
+                !onxi_dnnl_cut_md(d, &cut, px.each, x, axis, kind == GROUPS ? w->dims[1] : 1, &px, &step->x)) ||
+               !onxi_dnnl_cut_md(d, &cut, part[0].c.y, y, axis, kind == GROUPS ? w->dims[0] / s->group : 1, &py,
+                                 &step->y)) {
         return false;
+    }
     conv_part q[2] = { { .c = { .x = px.each, .y = py.each } }, { .c = { .x = px.last, .y = py.last } } };
-    bool good = describe_weights(p, d, s, kind, cut.each, &q[0]) && describe_part(p, d, post, &q[0].c, &desc[0]);
-    if (good && cut.last != cut.each) {
+    const bool halo = kind == ROWS && rows.halo;
+    bool good = describe_weights(p, d, s, kind, cut.each, &q[0]);
+    if (halo)
+        q[0].c.pad_end[0] = 0;
+    good = good && describe_part(p, d, post, &q[0].c, &desc[0]);
+    if (good && (cut.last != cut.each || halo)) {
         good = describe_weights(p, d, s, kind, cut.last, &q[1]);
-        if (kind == IMAGES) /* they share the weights */
+        if (halo) {
+            q[1].c.pad[0] = 0;
+            q[1].c.pad_end[0] = rows.below;
+        }
+        if (kind == IMAGES || kind == ROWS) /* they share the weights */
             q[1].c.w = d->lib->dnnl_primitive_desc_query_md(desc[0], dnnl_query_weights_md, 0);
         good = good && describe_part(p, d, post, &q[1].c, &desc[1]);
     } else {
@@ -175,7 +243,7 @@ static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, co
             d->lib->dnnl_primitive_desc_destroy(desc[0]);
         return false;
     }
-    if (kind != IMAGES) {
+    if (kind == GROUPS || kind == CHANNELS) {
         uint64_t channels = (uint64_t)cut.each * (kind == GROUPS ? (uint64_t)(w->dims[0] / s->group) : 1);
         step->w = channels * (w->count / (uint64_t)w->dims[0]) * sizeof(float);
         step->b = channels * sizeof(float);

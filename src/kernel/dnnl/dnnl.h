@@ -32,6 +32,7 @@
     F(dnnl_post_ops_append_sum)                                                                                        \
     F(dnnl_post_ops_append_binary)                                                                                     \
     F(dnnl_primitive_desc_destroy)                                                                                     \
+    F(dnnl_primitive_desc_query)                                                                                       \
     F(dnnl_primitive_desc_query_md)                                                                                    \
     F(dnnl_reorder_primitive_desc_create)                                                                              \
     F(dnnl_concat_primitive_desc_create)                                                                               \
@@ -160,7 +161,7 @@ bool onxi_dnnl_cut_md(onxi_dnnl *d, const onxi_dnnl_cut *cut, onxi_dnnl_md whole
 bool onxi_dnnl_add_constant(onx_prepare *p, onxi_dnnl *d, int arg, uint32_t input, onxi_dnnl_pair from, uint64_t step,
                             onxi_dnnl_pair to);
 
-/* ---- descriptions of primitives (version.c) ---- */
+/* ---- descriptions of primitives (version.c); false: oneDNN has none, or none but its reference ---- */
 
 typedef struct onxi_dnnl_conv {
     onxi_dnnl_md x, w, b, y; /* b may be NULL */

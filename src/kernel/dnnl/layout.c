@@ -49,15 +49,17 @@ onxi_dnnl_md onxi_dnnl_md_any(onxi_dnnl *d, uint32_t rank, const int64_t *dims)
     return onxi_dnnl_md_tag(d, rank, dims, dnnl_format_tag_any);
 }
 
-/* Blocks of channels that our own kernels know, too. */
-static onxi_dnnl_md md_blocked(onxi_dnnl *d, const onx_value *v, uint32_t block)
+/* Layouts of blocks of channels that our own kernels know, too: of 8, of 16, of all channels. */
+enum { OF_8, OF_16, OF_ALL, BLOCKED };
+
+static onxi_dnnl_md md_blocked(onxi_dnnl *d, const onx_value *v, int which)
 {
-    static const dnnl_format_tag_t tags[][2] = { { dnnl_aBc8b, dnnl_aBc16b },
-                                                 { dnnl_aBcd8b, dnnl_aBcd16b },
-                                                 { dnnl_aBcde8b, dnnl_aBcde16b } };
-    if (v->rank < 3 || v->rank > 5 || (block != 8 && block != 16))
+    static const dnnl_format_tag_t tags[][BLOCKED] = { { dnnl_aBc8b, dnnl_aBc16b, dnnl_acb },
+                                                       { dnnl_aBcd8b, dnnl_aBcd16b, dnnl_acdb },
+                                                       { dnnl_aBcde8b, dnnl_aBcde16b, dnnl_acdeb } };
+    if (v->rank < 3 || v->rank > 5 || (which != OF_ALL && v->dims[1] % (which == OF_8 ? 8 : 16)))
         return NULL;
-    return onxi_dnnl_md_tag(d, v->rank, v->dims, tags[v->rank - 3][block == 16]);
+    return onxi_dnnl_md_tag(d, v->rank, v->dims, tags[v->rank - 3][which]);
 }
 
 onxi_dnnl_md onxi_dnnl_md_of(onxi_dnnl *d, const onx_value *v)
@@ -66,8 +68,9 @@ onxi_dnnl_md onxi_dnnl_md_of(onxi_dnnl *d, const onx_value *v)
         return NULL;
     if (!v->layout)
         return onxi_dnnl_md_plain(d, v->rank, v->dims);
-    if (onxi_blocked_of(v))
-        return md_blocked(d, v, onxi_blocked_of(v));
+    const uint32_t block = onxi_blocked_of(v);
+    if (block)
+        return md_blocked(d, v, block == 8 ? OF_8 : block == 16 ? OF_16 : OF_ALL);
     return v->layout->ops == &layout_ops ? ((const dnnl_layout *)(const void *)v->layout)->md : NULL;
 }
 
@@ -77,10 +80,16 @@ bool onxi_dnnl_layout(onx_prepare *p, onxi_dnnl *d, const onx_value *v, onxi_dnn
     *out = NULL;
     if (plain && d->lib->dnnl_memory_desc_equal(plain, md))
         return true;
-    for (uint32_t block = 8; block <= 16; block *= 2) {
-        onxi_dnnl_md same = v->rank > 2 && v->dims[1] % block == 0 ? md_blocked(d, v, block) : NULL;
-        if (same && d->lib->dnnl_memory_desc_equal(same, md))
-            return (*out = onxi_blocked_layout(p->arena, v, block)) != NULL;
+    for (int which = 0; v->rank > 2 && which < BLOCKED; which++) {
+        onxi_dnnl_md same = md_blocked(d, v, which);
+        if (!same || !d->lib->dnnl_memory_desc_equal(same, md))
+            continue;
+        if (onxi_product(v->dims, 2, v->rank) == 1 || v->dims[1] == 1) /* the same bytes */
+            return true;
+        return (*out = onxi_blocked_layout(p->arena, v,
+                                           which == OF_8    ? 8
+                                           : which == OF_16 ? 16
+                                                            : (uint32_t)v->dims[1])) != NULL;
     }
     dnnl_layout *l = ONXI_NEW(p->arena, dnnl_layout);
     if (!l || !(kept = onxi_dnnl_md_keep(d, md)))

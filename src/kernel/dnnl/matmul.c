@@ -1,5 +1,5 @@
-/* matmul.c - Gemm and MatMul on oneDNN: by constant weights as an inner product with packed weights, else
- * as a matrix product. */
+/* matmul.c - Gemm and MatMul on oneDNN, where simd/product.c does not take them: by constant weights as an inner
+ * product with packed weights, else as a matrix product. */
 #include "kernel/dnnl/dnnl.h"
 
 #ifdef ONX_WITH_DNNL
@@ -112,8 +112,8 @@ static onx_status gemm_prepare(onx_prepare *p)
 {
     const onx_value *a = p->inputs[0], *b = p->inputs[1], *c = p->input_count > 2 ? p->inputs[2] : NULL;
     const onx_value *y = p->outputs[0];
-    if (!p->want || p->precision || !b->data || a->rank != 2 || b->rank != 2 || !y || !y->count ||
-        b->dtype != ONX_FLOAT || onx_prepare_float(p, "alpha") != 1 || onx_prepare_int(p, "transA") != 0)
+    if (!p->want || !b->data || a->rank != 2 || b->rank != 2 || !y || !y->count || b->dtype != ONX_FLOAT ||
+        onx_prepare_float(p, "alpha") != 1 || onx_prepare_int(p, "transA") != 0)
         return ONX_E_UNSUPPORTED;
     product q = { .m = y->dims[0], .n = y->dims[1], .k = a->dims[1], .trans_b = onx_prepare_int(p, "transB") != 0 };
     if (q.k <= 0 || b->dims[q.trans_b ? 1 : 0] != q.k || b->dims[q.trans_b ? 0 : 1] != q.n)
@@ -220,8 +220,6 @@ static onx_status matmul_prepare(onx_prepare *p)
         return ONX_E_UNSUPPORTED;
     if (!b->data || b->rank != 2 || a->rank < 1)
         return general_product(p);
-    if (p->precision) /* simd/product.c holds them in fewer bits */
-        return ONX_E_UNSUPPORTED;
     product q = { .n = b->dims[1], .k = b->dims[0] };
     if (q.k <= 0 || q.n <= 0 || a->dims[a->rank - 1] != q.k)
         return ONX_E_UNSUPPORTED;

@@ -1,4 +1,5 @@
 /* elementwise.c - operators of two inputs with broadcasting: arithmetic, comparisons, logic, bits. */
+#include "kernel/core/blocked.h"
 #include "kernel/core/loops.h"
 
 #include <math.h>
@@ -124,18 +125,44 @@ static onx_status old_axis(const onx_prepare *p, int32_t *shift)
     return ONX_OK;
 }
 
+static onxi_binary_params *params_of(const onx_prepare *p, const onxi_binary_body *body)
+{
+    const onx_dtype type = (onx_dtype)p->inputs[0]->dtype;
+    onxi_binary_params *q = ONXI_NEW(p->arena, onxi_binary_params);
+    if (q) {
+        q->loop = body->loops[type];
+        q->in_width = onxi_element_size((int)type);
+        q->out_width = onxi_element_size(p->outputs[0]->dtype);
+    }
+    return q;
+}
+
+static bool has_loop(const onx_prepare *p, const onxi_binary_body *body)
+{
+    const onx_value *x = p->inputs[0];
+    return x->dtype == p->inputs[1]->dtype && x->dtype < ONX_DTYPE_COUNT && body->loops[x->dtype];
+}
+
+static void set_rows(onx_prepare *p, onxi_binary_params *q)
+{
+    const uint64_t inner = (uint64_t)q->broadcast.inner;
+    p->params = q;
+    q->block = q->broadcast.outer == 1 ? ONXI_BLOCK : 0;
+    p->rows = q->block ? (inner + q->block - 1) / q->block : q->broadcast.outer;
+    p->grain = q->block || inner >= ONXI_BLOCK ? 1 : inner ? ONXI_BLOCK / inner : 1;
+    if (p->outputs[0]->count == 0)
+        p->rows = 0;
+}
+
 static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, const int32_t *shift)
 {
-    const onx_value *x = p->inputs[0], *y = p->inputs[1];
+    const onx_value *x = p->inputs[0];
     onx_value *z = p->outputs[0];
-    onxi_binary_params *q = ONXI_NEW(p->arena, onxi_binary_params);
+    if (!has_loop(p, body))
+        return ONX_E_UNSUPPORTED;
+    onxi_binary_params *q = params_of(p, body);
     if (!q)
         return ONX_E_MEMORY;
-    if (x->dtype != y->dtype || x->dtype >= ONX_DTYPE_COUNT || !body->loops[x->dtype])
-        return ONX_E_UNSUPPORTED;
-    q->loop = body->loops[x->dtype];
-    q->in_width = onxi_element_size(x->dtype);
-    q->out_width = onxi_element_size(z->dtype);
     if (x->layout) { /* all alike: one run over everything, padding included */
         int64_t count = (int64_t)(x->size / q->in_width);
         q->broadcast = (onxi_broadcast){ .rank = 1, .inputs = 2, .dims = { count }, .outer = 1, .inner = count };
@@ -144,13 +171,55 @@ static onx_status prepare_with(onx_prepare *p, const onxi_binary_body *body, con
     } else if (!onxi_broadcast_make(&q->broadcast, p->inputs, 2, z, shift)) {
         return onx_prepare_fail(p, ONX_E_INVALID, "the inputs do not broadcast to the output");
     }
-    p->params = q;
-    uint64_t inner = (uint64_t)q->broadcast.inner;
-    q->block = q->broadcast.outer == 1 ? ONXI_BLOCK : 0;
-    p->rows = q->block ? (inner + q->block - 1) / q->block : q->broadcast.outer;
-    p->grain = q->block || inner >= ONXI_BLOCK ? 1 : inner ? ONXI_BLOCK / inner : 1;
-    if (z->count == 0)
-        p->rows = 0;
+    set_rows(p, q);
+    return ONX_OK;
+}
+
+/* A value as the row-major tensor that the bytes of blocked channels are: N, C / block, spatial dims, block. `v` is
+ * laid out so, or is broadcast to such a value, and then lies alike if it has one channel or one pixel. */
+static bool view_in_blocks(const onx_value *v, uint32_t rank, uint32_t block, int64_t *dims, onx_value *out)
+{
+    uint64_t pixels = 1;
+    if (v->rank > rank)
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = i + v->rank < rank ? 1 : v->dims[i + v->rank - rank];
+        pixels *= i < 2 ? 1 : (uint64_t)dims[i];
+    }
+    const bool one_channel = dims[1] == 1 && block > 1;
+    if (!v->layout && !one_channel && (pixels != 1 || dims[1] % block))
+        return false;
+    dims[rank] = one_channel ? 1 : block;
+    dims[1] /= dims[rank];
+    *out = *v;
+    out->rank = rank + 1;
+    out->dims = dims;
+    return true;
+}
+
+onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
+{
+    onx_value *z = p->outputs[0], views[3];
+    const onx_value *list[] = { &views[0], &views[1] };
+    const uint32_t laid_out = p->inputs[0]->layout ? 0 : 1, block = onxi_blocked_of(p->inputs[laid_out]);
+    int64_t dims[3][ONX_RANK_MAX];
+    const onx_value *whole = p->inputs[laid_out];
+    if (!p->want || !block || p->inputs[1 - laid_out]->layout || p->since < 7 || !has_loop(p, p->kernel->body) ||
+        whole->rank != z->rank || z->rank >= ONX_RANK_MAX || !onxi_same_dims(whole->dims, z->dims, z->rank))
+        return ONX_E_UNSUPPORTED;
+    const onx_layout *layout = onxi_blocked_layout(p->arena, z, block);
+    onxi_binary_params *q = params_of(p, p->kernel->body);
+    if (!q)
+        return ONX_E_MEMORY;
+    onx_value as_whole = *z;
+    as_whole.layout = layout;
+    if (!layout || !view_in_blocks(&as_whole, z->rank, block, dims[2], &views[2]) ||
+        !view_in_blocks(p->inputs[0], z->rank, block, dims[0], &views[0]) ||
+        !view_in_blocks(p->inputs[1], z->rank, block, dims[1], &views[1]) ||
+        !onxi_broadcast_make(&q->broadcast, list, 2, &views[2], NULL))
+        return ONX_E_UNSUPPORTED;
+    set_rows(p, q);
+    z->layout = layout;
     return ONX_OK;
 }
 
@@ -167,16 +236,16 @@ onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last)
     const char *x = work->inputs[0]->data, *y = work->inputs[1]->data;
     char *z = work->outputs[0]->data;
     const onxi_broadcast *b = &q->broadcast;
-    int64_t sx = b->step[0][b->rank - 1], sy = b->step[1][b->rank - 1];
+    int64_t sx = b->step[0][b->rank - 1], sy = b->step[1][b->rank - 1], at[ONXI_BROADCAST_MAX] = { 0 };
     for (uint64_t row = first; row < last; row++) {
-        int64_t at[ONXI_BROADCAST_MAX] = { 0 }, start = 0, n = b->inner;
+        int64_t start = 0, n = b->inner;
         if (q->block) {
             start = (int64_t)(row * q->block);
             n = b->inner - start < (int64_t)q->block ? b->inner - start : (int64_t)q->block;
             at[0] = start * sx;
             at[1] = start * sy;
         } else {
-            onxi_broadcast_offsets(b, row, at);
+            (row == first ? onxi_broadcast_offsets : onxi_broadcast_next)(b, row, at);
             start = (int64_t)row * b->inner;
         }
         q->loop(x + at[0] * q->in_width, sx, y + at[1] * q->in_width, sy, z + start * q->out_width, n);

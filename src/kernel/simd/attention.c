@@ -223,9 +223,9 @@ static onxi_vf soften(float *s, uint64_t step, uint64_t n, onxi_vf *best, onxi_v
     for (uint64_t k = 0; k < n; k++)
         top = vf_max(vf_load(s + k * step), top);
     const onxi_vf by = vf_select(top == -INFINITY, vf_all(0), top); /* nothing seen so far */
-    const onxi_vf earlier = vf_exp(*best - by);
+    const onxi_vf earlier = vf_exp_weight(*best - by);
     for (uint64_t k = 0; k < n; k++) {
-        const onxi_vf e = vf_exp(vf_load(s + k * step) - by);
+        const onxi_vf e = vf_exp_weight(vf_load(s + k * step) - by);
         vf_store(s + k * step, e);
         part += e;
     }
@@ -355,9 +355,9 @@ static float soften_line(float *s, uint64_t n, float *best, float *sum)
     for (uint64_t k = 0; k < n; k += ONXI_LANES)
         top = vf_max(vf_load(s + k), top);
     const float most = vf_greatest(top), by = most == -INFINITY ? 0 : most;
-    const float earlier = vf_exp(vf_all(*best - by))[0];
+    const float earlier = vf_exp_weight(vf_all(*best - by))[0];
     for (uint64_t k = 0; k < n; k += ONXI_LANES) {
-        const onxi_vf e = vf_exp(vf_load(s + k) - by);
+        const onxi_vf e = vf_exp_weight(vf_load(s + k) - by);
         vf_store(s + k, e);
         total += e;
     }
@@ -496,7 +496,7 @@ static onx_status attention_prepare(onx_prepare *p)
     return settle(p, a->q.size, a->v.size, a->total);
 }
 
-/* ---- attention written out as nodes, which rules put together (run_rules.def) ----
+/* ---- attention written out as nodes, which rules put together (rewrite_rules.def) ----
  * y = q * k, times scale, changed by Where and Add (the second one in a view of other dims), softmax over the last
  * axis, times v. q is [batch.., queries, size], k [batch.., size, keys], v [batch.., keys, v_size], after each was
  * transposed by its perm, and y is transposed by y_perm; nothing of that moves an element. */

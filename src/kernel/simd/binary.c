@@ -77,7 +77,19 @@ static const onxi_binary_body pow_body = { .loops = { [ONX_FLOAT] = pow_loop } }
         .prepare = onxi_binary_prepare, .run = onxi_binary_run                                                         \
     }
 
+#define BLOCKS_ROW(kind, name, body_)                                                                                  \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 2, .isa = ONXI_LEVEL,                                \
+        .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_LAYOUTS, .post_op = ONX_POST_##kind, .variant = ONXI_VARIANT,        \
+        .body = &body_, .prepare = onxi_binary_prepare_in_blocks, .run = onxi_binary_run                               \
+    }
+
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_binary)[] = {
+    BLOCKS_ROW(ADD, "Add", add_body),
+    BLOCKS_ROW(NONE, "Sub", sub_body),
+    BLOCKS_ROW(NONE, "Mul", mul_body),
+    BLOCKS_ROW(NONE, "Div", div_body),
+    BLOCKS_ROW(NONE, "PRelu", prelu_body),
     POST_ROW(ADD, "Add", ONX_KERNEL_FLAT, add_body),
     POST_ROW(NONE, "Sub", ONX_KERNEL_FLAT, sub_body),
     POST_ROW(NONE, "Mul", ONX_KERNEL_FLAT, mul_body),

@@ -1,6 +1,9 @@
 /* norm.c - normalizations of floats, a vector at a time. */
 #include "kernel/core/norm.h"
-#include "kernel/simd/math.h"
+#include "kernel/core/blocked.h"
+#include "kernel/simd/post.h"
+
+#include <math.h>
 
 /* Sums are taken in float over blocks that are short enough for that, and in double over the blocks. */
 enum { BLOCK = 64 * ONXI_LANES };
@@ -58,13 +61,131 @@ static void affine(const void *px, void *py, uint64_t n, double mean, double sca
 
 static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine } };
 
+/* ---- BatchNormalization of images that have their channels in blocks ---- */
+
+enum {
+    PIECE = 1 << 14,
+    AT_ONCE = 1 << 11
+}; /* elements of a piece of work, and of what posts find in the first cache */
+
+typedef struct scaling {
+    uint64_t channels, block, pixels;
+    uint64_t each, pieces; /* pixels of a piece of work, pieces of a block of channels */
+    const float *mean, *factor, *shift;
+    simd_posts posts;
+} scaling;
+
+/* Some pixels of the block that begins with channel c. */
+static void scale_pixels(const scaling *q, uint64_t c, const float *x, float *y, uint64_t pixels)
+{
+    const uint64_t whole = q->block / ONXI_LANES * ONXI_LANES, left = q->block - whole;
+    for (uint64_t p = 0; p < pixels; p++, x += q->block, y += q->block) {
+        for (uint64_t i = 0; i < whole; i += ONXI_LANES)
+            vf_store(y + i, (vf_load(x + i) - vf_load(q->mean + c + i)) * vf_load(q->factor + c + i) +
+                                vf_load(q->shift + c + i));
+        const uint64_t at = c + whole; /* there are numbers for a vector behind the last channel */
+        if (left)
+            vf_store_part(y + whole,
+                          (vf_load_part(x + whole, left, 0) - vf_load(q->mean + at)) * vf_load(q->factor + at) +
+                              vf_load(q->shift + at),
+                          left);
+    }
+}
+
+static onx_status scaling_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const scaling *q = work->params;
+    const uint64_t step = AT_ONCE / q->block + 1, blocks = q->channels / q->block;
+    for (uint64_t r = first; r < last; r++) {
+        const uint64_t block = r / q->pieces, from = r % q->pieces * q->each;
+        const uint64_t end = q->pixels - from < q->each ? q->pixels : from + q->each;
+        const float *x = (const float *)work->inputs[0]->data + block * q->pixels * q->block;
+        float *y = (float *)work->outputs[0]->data + block * q->pixels * q->block;
+        for (uint64_t p = from; p < end; p += step) {
+            const uint64_t count = end - p < step ? end - p : step;
+            scale_pixels(q, block % blocks * q->block, x + p * q->block, y + p * q->block, count);
+            for (uint32_t i = 0; i < q->posts.count; i++)
+                post_apply(&q->posts.list[i], y + p * q->block, q->block, count, q->block / ONXI_LANES, NULL, NULL, 0);
+        }
+    }
+    return ONX_OK;
+}
+
+/* The constants, with some to spare behind each list. */
+static bool read_numbers(const onx_prepare *p, scaling *q)
+{
+    const double epsilon = (double)onx_prepare_float(p, "epsilon");
+    const float *in[5];
+    const uint64_t room = q->channels + ONXI_LANES;
+    float *numbers = onxi_arena_array(p->arena, 3 * room, sizeof *numbers);
+    for (uint32_t i = 1; i < 5; i++) {
+        const onx_value *v = p->inputs[i];
+        if (!v || !v->data || v->dtype != ONX_FLOAT || v->rank != 1 || v->count != q->channels)
+            return false;
+        in[i] = v->data;
+    }
+    if (!numbers)
+        return false;
+    memset(numbers, 0, 3 * room * sizeof *numbers);
+    for (uint64_t c = 0; c < q->channels; c++) {
+        numbers[c] = in[3][c];
+        numbers[room + c] = (float)((double)in[1][c] / sqrt((double)in[4][c] + epsilon));
+        numbers[2 * room + c] = in[2][c];
+    }
+    q->mean = numbers;
+    q->factor = numbers + room;
+    q->shift = numbers + 2 * room;
+    return true;
+}
+
+static onx_status scaling_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    onx_value *y = p->outputs[0];
+    const uint32_t block = onxi_blocked_of(x);
+    const bool training = p->since >= 14 ? onx_prepare_is_set(p, "training_mode") : p->node->output_count > 1;
+    if (!p->want || p->since < 9 || training || block < ONXI_LANES || !y || p->output_count != 1)
+        return ONX_E_UNSUPPORTED;
+    scaling *q = ONXI_NEW(p->arena, scaling);
+    const onx_layout *layout = onxi_blocked_layout(p->arena, y, block);
+    if (!q || !layout)
+        return ONX_E_MEMORY;
+    q->channels = (uint64_t)x->dims[1];
+    q->block = block;
+    q->pixels = onxi_product(x->dims, 2, x->rank);
+    if (!read_numbers(p, q))
+        return ONX_E_UNSUPPORTED;
+    q->each = PIECE / q->block + 1;
+    q->pieces = (q->pixels + q->each - 1) / q->each;
+    for (uint32_t i = 0; i < p->post_op_count && q->posts.count < POST_MAX && block % ONXI_LANES == 0; i++) {
+        if (!post_take_function(&p->post_ops[i], &q->posts.list[q->posts.count]))
+            break;
+        q->posts.count++;
+        p->post_ops_done++;
+    }
+    y->layout = layout;
+    p->params = q;
+    p->rows = x->count / (q->pixels * q->block) * q->pieces;
+    return ONX_OK;
+}
+
 #define ROW(name, version, kind)                                                                                       \
     {                                                                                                                  \
         .op = name, .since = version, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                          \
         .flags = ONX_KERNEL_IN_PLACE, .variant = ONXI_VARIANT, .body = loops, .prepare = onxi_##kind##_norm_prepare,   \
         .run = onxi_##kind##_norm_run                                                                                  \
     }
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_norm)[] = { ROW("LayerNormalization", 17, layer),
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_norm)[] = { { .op = "BatchNormalization",
+                                                              .since = 1,
+                                                              .dtypes = ONXI_F32,
+                                                              .preference = 1,
+                                                              .isa = ONXI_LEVEL,
+                                                              .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_IN_PLACE |
+                                                                       ONX_KERNEL_POST_OPS,
+                                                              .variant = ONXI_VARIANT,
+                                                              .prepare = scaling_prepare,
+                                                              .run = scaling_run },
+                                                            ROW("LayerNormalization", 17, layer),
                                                             ROW("RMSNormalization", 23, layer),
                                                             ROW("GroupNormalization", 18, group),
                                                             ROW("InstanceNormalization", 1, group),

@@ -506,11 +506,11 @@ static onx_status gemm_prepare(onx_prepare *p)
     return prepare_packed(p, q, turned);
 }
 
-/* oneDNN is faster with AVX-512, slower with AVX2. */
-enum { PREFERENCE = ONXI_LEVEL == ONX_ISA_V3 ? 11 : 9 };
+/* Asked before oneDNN at every level: bits do not depend on the number of threads, nor on whether weights fit the
+ * precision that was asked for; nothing is copied on the way, and no scratchpad is needed. */
 #define ROW(name, prepare_)                                                                                            \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = PREFERENCE, .isa = ONXI_LEVEL, .packs = 1 << 1,      \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 11, .isa = ONXI_LEVEL, .packs = 1 << 1,              \
         .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .prepare = prepare_, .run = run                         \
     }
 const onx_kernel

@@ -5,6 +5,10 @@
 
 #include "kernel/core/loops.h"
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 /* ONXI_LEVEL is an ONX_ISA_* that the build gives; the base is what the compiler takes without further options. */
 #ifndef ONXI_LEVEL
 #define ONXI_LEVEL 1
@@ -42,7 +46,23 @@ static inline void vf_store(float *p, onxi_vf v)
     memcpy(p, &v, sizeof v);
 }
 
+static inline onxi_vf vf_all(float x)
+{
+    return x - (onxi_vf){ 0 };
+}
+
 /* The first n lanes; the others are `rest`. */
+#if ONXI_LANES == 16 && defined(__AVX512F__)
+static inline onxi_vf vf_load_part(const float *p, uint64_t n, float rest)
+{
+    return (onxi_vf)_mm512_mask_loadu_ps((__m512)vf_all(rest), (__mmask16)(n < 16 ? (1u << n) - 1 : 0xffffu), p);
+}
+
+static inline void vf_store_part(float *p, onxi_vf v, uint64_t n)
+{
+    _mm512_mask_storeu_ps(p, (__mmask16)(n < 16 ? (1u << n) - 1 : 0xffffu), (__m512)v);
+}
+#else
 static inline onxi_vf vf_load_part(const float *p, uint64_t n, float rest)
 {
     float t[ONXI_LANES];
@@ -57,11 +77,7 @@ static inline void vf_store_part(float *p, onxi_vf v, uint64_t n)
     vf_store(t, v);
     memcpy(p, t, n * sizeof *p);
 }
-
-static inline onxi_vf vf_all(float x)
-{
-    return x - (onxi_vf){ 0 };
-}
+#endif
 
 static inline onxi_vi vi_all(int32_t x)
 {

@@ -17,21 +17,21 @@ static void soft_line(const onxi_softmax_params *q, const void *px, void *py, in
     const float top = vf_greatest(best);
     if (kind == ONXI_LOG_SOFTMAX) {
         for (uint64_t i = 0; i < whole; i += ONXI_LANES)
-            total += vf_exp(vf_load(x + i) - top);
+            total += vf_exp_weight(vf_load(x + i) - top);
         if (left)
-            total += vf_exp(vf_load_part(x + whole, left, -INFINITY) - top);
+            total += vf_exp_weight(vf_load_part(x + whole, left, -INFINITY) - top);
         const float log_sum = logf(vf_sum(total));
         for (uint64_t i = 0; i < n; i++)
             y[i] = (x[i] - top) - log_sum;
         return;
     }
     for (uint64_t i = 0; i < whole; i += ONXI_LANES) {
-        onxi_vf e = vf_exp(vf_load(x + i) - top);
+        onxi_vf e = vf_exp_weight(vf_load(x + i) - top);
         vf_store(y + i, e);
         total += e;
     }
     if (left) {
-        onxi_vf e = vf_exp(vf_load_part(x + whole, left, -INFINITY) - top);
+        onxi_vf e = vf_exp_weight(vf_load_part(x + whole, left, -INFINITY) - top);
         vf_store_part(y + whole, e, left);
         total += e;
     }

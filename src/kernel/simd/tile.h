@@ -33,10 +33,17 @@ typedef struct tile_operands {
 
 __attribute__((always_inline)) static inline void tile_of(const tile_operands *t, const int rows)
 {
-    const float *restrict a = t->a, *restrict b = t->b;
+    enum { TOGETHER = 3 }; /* rows that have a register for their place */
+    const float *restrict b = t->b, *a[(TILE_M + TOGETHER - 1) / TOGETHER];
     float *restrict c = t->c;
     const uint64_t lda = t->lda, ldb = t->ldb;
     onxi_vf sum[TILE_M][TILE_V];
+    UNROLL
+    for (int i = 0; i < rows; i += TOGETHER) {
+        a[i / TOGETHER] = t->a + (uint64_t)i * lda;
+        __asm__(""
+                : "+r"(a[i / TOGETHER])); /* else the compiler keeps an index for each row, for which registers lack */
+    }
     UNROLL
     for (int i = 0; i < rows; i++) {
         __builtin_prefetch(c + (uint64_t)i * t->ldc, 1);
@@ -53,8 +60,10 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
         for (int i = 0; i < rows; i++)
             UNROLL
         for (int v = 0; v < TILE_V; v++)
-            sum[i][v] += a[(uint64_t)i * lda] * x[v];
-        a++;
+            sum[i][v] += a[i / TOGETHER][(uint64_t)(i % TOGETHER) * lda] * x[v];
+        UNROLL
+        for (int i = 0; i < rows; i += TOGETHER)
+            a[i / TOGETHER]++;
         b += ldb;
     }
     UNROLL

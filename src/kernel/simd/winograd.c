@@ -1,13 +1,21 @@
-/* winograd.c - Conv of 3x3 with stride 1 on channels in blocks: four outputs by four from six inputs by six, through 36
- * products instead of 144. After Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2015), at the
- * points 0, +-sqrt(1/2), +-sqrt(2) and infinity, which round better than 0, +-1, +-2. */
+/* winograd.c - Conv of 3x3 with stride 1 on channels in blocks, or last: four outputs by four from six inputs by six,
+ * through 36 products instead of 144. After Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2015),
+ * at the points 0, +-sqrt(1/2), +-sqrt(2) and infinity, which round better than 0, +-1, +-2. */
 #include "kernel/core/blocked.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
 /* Outputs and inputs of a tile along an axis, products of a tile; channels of a block, and of a line of the cache,
- * which are transformed together, tile by tile; columns that are multiplied at a time. */
-enum { OUT = 4, IN = 6, POINTS = IN * IN, BLOCK = ONXI_LANES < 8 ? 8 : ONXI_LANES, LINE = 16, CHUNK = 32 };
+ * which are transformed together, tile by tile; columns that are multiplied at a time; channels that may lie last. */
+enum {
+    OUT = 4,
+    IN = 6,
+    POINTS = IN * IN,
+    BLOCK = ONXI_LANES < 8 ? 8 : ONXI_LANES,
+    LINE = 16,
+    CHUNK = 32,
+    LAST_MOST = 128
+};
 
 /* a = sqrt(1/2), b = sqrt(2): a * b = 1, and a^2 + b^2 = 5/2. */
 #define A 0.70710678118654752440
@@ -16,11 +24,12 @@ enum { OUT = 4, IN = 6, POINTS = IN * IN, BLOCK = ONXI_LANES < 8 ? 8 : ONXI_LANE
 typedef struct wino {
     uint64_t batch, c, m, h, w, oh, ow;
     int64_t pad_y, pad_x;
-    uint64_t down, across;   /* tiles of an image */
-    uint64_t group, groups;  /* tiles that are gone through at a time; how many times that is */
-    uint64_t panels, splits; /* of the output's channels; pieces that these are cut into */
-    uint64_t v_step, m_step; /* floats from one point to the next, in the transformed input and in the products */
-    const float *u, *bias;   /* packed weights by point, panel, input channel; padded to whole panels */
+    uint64_t down, across;        /* tiles of an image */
+    uint64_t group, groups;       /* tiles that are gone through at a time; how many times that is */
+    uint64_t panels, splits;      /* of the output's channels; pieces that these are cut into */
+    uint64_t in_block, out_block; /* channels that lie side by side in a pixel */
+    uint64_t v_step, m_step;      /* floats from one point to the next, in the transformed input and in the products */
+    const float *u, *bias;        /* packed weights by point, panel, input channel; padded to whole panels */
     simd_posts posts;
 } wino;
 
@@ -86,22 +95,22 @@ static inline void transform_six(const onxi_vf d[IN], onxi_vf out[IN])
 static inline void transform_input(const wino *q, const float *x, int64_t y0, int64_t x0, float *v)
 {
     const bool inside = y0 >= 0 && x0 >= 0 && y0 + IN <= (int64_t)q->h && x0 + IN <= (int64_t)q->w;
-    const int64_t line = (int64_t)q->w * BLOCK;
+    const int64_t step = (int64_t)q->in_block, line = (int64_t)q->w * step;
     onxi_vf half[IN][IN];
     for (int64_t i = 0; i < IN; i++) /* of the tile after the next */
-        __builtin_prefetch(x + i * line + (2 * OUT + 2) * BLOCK);
+        __builtin_prefetch(x + i * line + (2 * OUT + 2) * step);
     for (int64_t i = 0; i < IN; i++)
-        __builtin_prefetch(x + i * line + (2 * OUT + 4) * BLOCK);
+        __builtin_prefetch(x + i * line + (2 * OUT + 4) * step);
     for (int j = 0; j < IN; j++) {
         onxi_vf d[IN], t[IN];
         if (inside) {
             UNROLL
             for (int i = 0; i < IN; i++)
-                d[i] = vf_load(x + i * line + j * BLOCK);
+                d[i] = vf_load(x + i * line + j * step);
         } else {
             for (int i = 0; i < IN; i++)
                 d[i] = y0 + i >= 0 && y0 + i < (int64_t)q->h && x0 + j >= 0 && x0 + j < (int64_t)q->w
-                           ? vf_load(x + i * line + j * BLOCK)
+                           ? vf_load(x + i * line + j * step)
                            : vf_all(0);
         }
         transform_six(d, t);
@@ -126,8 +135,8 @@ static void transform_group(const wino *q, const float *image, uint64_t first, u
             const int64_t y0 = (int64_t)((first + t) / q->across) * OUT - q->pad_y;
             const int64_t x0 = (int64_t)((first + t) % q->across) * OUT - q->pad_x;
             for (uint64_t c = c0; c < q->c && c < c0 + LINE; c += ONXI_LANES) {
-                const int64_t block = (int64_t)(c / BLOCK);
-                const int64_t at = (block * plane + y0 * (int64_t)q->w + x0) * BLOCK + (int64_t)(c % BLOCK);
+                const int64_t block = (int64_t)(c / q->in_block), step = (int64_t)q->in_block;
+                const int64_t at = (block * plane + y0 * (int64_t)q->w + x0) * step + (int64_t)(c % q->in_block);
                 transform_input(q, image + at, y0, x0, v + t * q->c + c);
             }
         }
@@ -215,11 +224,12 @@ static inline void store_tile(const wino *q, const onx_work *work, uint64_t at, 
         }
         const float *same = (const float *)work->inputs[f->operand]->data + at;
         for (uint64_t i = 0; i < rows; i++)
-            post_apply(f, y + i * OUT * ONXI_LANES, ONXI_LANES, columns, 1, NULL, same + i * q->ow * BLOCK, BLOCK);
+            post_apply(f, y + i * OUT * ONXI_LANES, ONXI_LANES, columns, 1, NULL, same + i * q->ow * q->out_block,
+                       q->out_block);
     }
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < columns; j++)
-            vf_store(out + at + (i * q->ow + j) * BLOCK, vf_load(y + (i * OUT + j) * ONXI_LANES));
+            vf_store(out + at + (i * q->ow + j) * q->out_block, vf_load(y + (i * OUT + j) * ONXI_LANES));
 }
 
 static void store_group(const wino *q, const onx_work *work, uint64_t image, uint64_t first, uint64_t tiles,
@@ -231,9 +241,10 @@ static void store_group(const wino *q, const onx_work *work, uint64_t image, uin
             const uint64_t rows = q->oh - y0 < OUT ? q->oh - y0 : OUT, columns = q->ow - x0 < OUT ? q->ow - x0 : OUT;
             for (uint64_t c = c0; c < m1 && c < c0 + LINE; c += ONXI_LANES) {
                 float y[OUT * OUT * ONXI_LANES];
-                const uint64_t block = image * (q->m / BLOCK) + c / BLOCK;
+                const uint64_t block = image * (q->m / q->out_block) + c / q->out_block;
                 transform_output(q, m + t * CHUNK + (c - m0), c, y);
-                store_tile(q, work, ((block * q->oh + y0) * q->ow + x0) * BLOCK + c % BLOCK, rows, columns, y, doubt);
+                store_tile(q, work, ((block * q->oh + y0) * q->ow + x0) * q->out_block + c % q->out_block, rows,
+                           columns, y, doubt);
             }
         }
 }
@@ -360,8 +371,13 @@ static onx_status conv_prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     if (!p->want || p->nonfinite || !shape_of(p, q) || !worth_it(q) || !onxi_weights_are_finite(p, 1))
         return ONX_E_UNSUPPORTED;
-    const onx_layout *in = onxi_blocked_layout(p->arena, p->inputs[0], BLOCK);
-    const onx_layout *out = onxi_blocked_layout(p->arena, p->outputs[0], BLOCK);
+    /* Channels that lie last stay so, unless they are so many that the pixels of a tile get in each other's way in the
+     * first cache. */
+    const bool last = onxi_blocked_of(p->inputs[0]) == q->c;
+    q->in_block = last && q->c <= LAST_MOST ? q->c : BLOCK;
+    q->out_block = last && q->m <= LAST_MOST ? q->m : BLOCK;
+    const onx_layout *in = onxi_blocked_layout(p->arena, p->inputs[0], (uint32_t)q->in_block);
+    const onx_layout *out = onxi_blocked_layout(p->arena, p->outputs[0], (uint32_t)q->out_block);
     if (!in || !out)
         return ONX_E_MEMORY;
     cut(p, q);

@@ -1,4 +1,5 @@
 /* layout.c - operators that move elements or only look at them in another shape. */
+#include "kernel/core/blocked.h"
 #include "kernel/core/move.h"
 
 /* ---- views ---- */
@@ -144,6 +145,65 @@ static onx_status concat_prepare(onx_prepare *p)
     p->params = q;
     p->rows = q->outer;
     p->grain = q->total ? 65536 / q->total + 1 : 1;
+    return ONX_OK;
+}
+
+/* The block of channels that most of the elements have already, and into which all inputs can be changed; 1: none, they
+ * are row-major. `kind` is 8, 16, or 0: all channels. */
+static uint64_t elements_to_change(const onx_prepare *p, uint32_t kind)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        const onx_value *x = p->inputs[i];
+        const uint64_t channels = (uint64_t)x->dims[1], block = kind ? kind : channels;
+        if (!channels || channels % block)
+            return UINT64_MAX;
+        const bool alike = x->layout ? onxi_blocked_of(x) == block : block == 1;
+        count += alike ? 0 : x->count;
+    }
+    return count;
+}
+
+/* Channels of images that have them in blocks: whole blocks side by side, or, where all channels are one, pixel by
+ * pixel.
+ */
+static onx_status concat_in_blocks_prepare(onx_prepare *p)
+{
+    static const uint32_t kinds[] = { 1, 0, 16, 8 };
+    onx_value *y = p->outputs[0];
+    uint32_t axis, best = 0;
+    if (!p->want || p->since < 4 || y->rank < 3 || !y->count ||
+        onx_prepare_axis(p, onx_prepare_int(p, "axis"), y->rank, &axis) != ONX_OK || axis != 1)
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(concat_prepare(p));
+    for (uint32_t k = 1; k < sizeof kinds / sizeof *kinds; k++)
+        if (elements_to_change(p, kinds[k]) < elements_to_change(p, kinds[best]))
+            best = k;
+    const uint32_t block = kinds[best];
+    if (block == 1 || y->dims[1] > UINT32_MAX)
+        return ONX_E_UNSUPPORTED;
+    concat_params *q = p->params;
+    const onx_layout *layout = onxi_blocked_layout(p->arena, y, block ? block : (uint32_t)y->dims[1]);
+    for (uint32_t i = 0; i < p->input_count && layout; i++) {
+        const onx_value *x = p->inputs[i];
+        if (x->dims[1] == 1)
+            p->want[i] = NULL;
+        else if (!onxi_blocked_of(x) || onxi_blocked_of(x) != (block ? block : (uint32_t)x->dims[1]))
+            layout =
+                (p->want[i] = onxi_blocked_layout(p->arena, x, block ? block : (uint32_t)x->dims[1])) ? layout : NULL;
+    }
+    if (!layout)
+        return ONX_E_UNSUPPORTED;
+    y->layout = layout;
+    if (!block) { /* a row is a pixel */
+        const uint64_t pixels = onxi_product(y->dims, 2, y->rank);
+        q->outer *= pixels;
+        q->total /= pixels;
+        for (uint32_t i = 0; i < p->input_count; i++)
+            q->bytes[i] /= pixels;
+        p->rows = q->outer;
+        p->grain = 65536 / q->total + 1;
+    }
     return ONX_OK;
 }
 
@@ -483,6 +543,14 @@ const onx_kernel onxi_kernels_layout[] = {
       .run = view_run },
     { .op = "Dropout", .since = 1, .flags = ONX_KERNEL_RANDOM, .prepare = dropout_prepare, .run = dropout_run },
     { .op = "Concat", .since = 1, .prepare = concat_prepare, .run = concat_run },
+    { .op = "Concat",
+      .since = 1,
+      .dtypes = ONXI_F32,
+      .preference = 11,
+      .flags = ONX_KERNEL_LAYOUTS,
+      .variant = "blocked",
+      .prepare = concat_in_blocks_prepare,
+      .run = concat_run },
     { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = transpose_run },
     { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = transpose_run },
     { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = transpose_run },

@@ -16,7 +16,8 @@
     F(pixGetHeight)                                                                                                    \
     F(pixGetWidth)                                                                                                     \
     F(pixGetDepth)                                                                                                     \
-    F(setMsgSeverity)
+    F(setMsgSeverity)                                                                                                  \
+    F(leptSetStderrHandler)
 
 typedef struct leptonica {
     FUNCTIONS(ONXI_FUNCTION_MEMBER)
@@ -124,6 +125,11 @@ static PIX *decode(const leptonica *lib, const stream *s)
     return pix;
 }
 
+static void say_nothing(const char *text)
+{
+    (void)text;
+}
+
 static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
@@ -133,7 +139,8 @@ static onx_status image_run(onx_work *work, uint64_t first, uint64_t last)
     onx_value *y = work->outputs[0];
     stream s;
     uint64_t bytes = 0;
-    lib->setMsgSeverity(L_SEVERITY_NONE); /* a library prints nothing */
+    lib->setMsgSeverity(L_SEVERITY_NONE);   /* a library prints nothing, */
+    lib->leptSetStderrHandler(say_nothing); /* not even what has no severity */
     bool known = is_image(lib, work->inputs[0], &s);
     if (known &&
         (!onxi_mul_u64((uint64_t)s.height * 4 * COPIES, (uint64_t)s.width, &bytes) || !onxi_ctx_hold(work->cx, bytes)))

@@ -1,6 +1,6 @@
 /* math_activation.c - rows of the ONNX family "math": activation functions.
- * Newest version first; op/rows/rows.h explains the words used here. */
-#include "op/rows/rows.h"
+ * Newest version first; op/op_rows.h explains the words used here. */
+#include "op/op_rows.h"
 
 /* clang-format off */
 
@@ -284,13 +284,21 @@ const onxi_schema onxi_op_Softplus[] = {
 
 /* ---- Softsign ---- */
 
+static const char softsign[] = NODES(
+    one = Constant <value_float = 1.0> ()
+    whole = CastLike (one, input)
+    size = Abs (input)
+    sum = Add (whole, size)
+    output = Div (input, sum)
+);
+
 const onxi_schema onxi_op_Softsign[] = {
     { .name = "Softsign", .since = 22, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
-      .types = TYPES({ "T", T(FLOATING_13) }) },
+      .types = TYPES({ "T", T(FLOATING_13) }), BODY(18, { NULL, softsign }) },
     { .name = "Softsign", .since = 1, .infer = onxi_rule_unary, .flags = FUNCTION | INFERS, ARITY(1, 1, 1, 1),
       .function_opsets = "18", .inputs = PORTS({ "input", "T", DIFF }), .outputs = PORTS({ "output", "T", DIFF }),
-      .types = TYPES({ "T", T(FLOATING) }) },
+      .types = TYPES({ "T", T(FLOATING) }), BODY(18, { NULL, softsign }) },
     { .name = NULL },
 };
 

@@ -1,6 +1,6 @@
 /* math_trigonometry.c - rows of the ONNX family "math": trigonometric and hyperbolic functions.
- * Newest version first; op/rows/rows.h explains the words used here. */
-#include "op/rows/rows.h"
+ * Newest version first; op/op_rows.h explains the words used here. */
+#include "op/op_rows.h"
 
 /* clang-format off */
 

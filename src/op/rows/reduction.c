@@ -1,6 +1,6 @@
 /* reduction.c - rows of the ONNX family "reduction": reductions over axes.
- * Newest version first; op/rows/rows.h explains the words used here. */
-#include "op/rows/rows.h"
+ * Newest version first; op/op_rows.h explains the words used here. */
+#include "op/op_rows.h"
 
 /* clang-format off */
 

@@ -337,8 +337,9 @@ onx_status onxi_rule_div(onxi_call *call)
     const onxi_known_ints *a = onxi_call_value(call, 0), *b = onxi_call_value(call, 1);
     ONX_TRY(pair(call, floating ? step_div_exact : step_div));
     bool open = false;
-    for (uint32_t i = 0; floating && a && b && call->output_count && i < call->output_values[0].count; i++)
-        open |= call->output_values[0].elements && !onxi_dim_is_known(call->output_values[0].elements[i]);
+    const onxi_known_ints *out = call->output_count && call->output_values ? &call->output_values[0] : NULL;
+    for (uint32_t i = 0; floating && a && b && out && out->elements && i < out->count; i++)
+        open |= !onxi_dim_is_known(out->elements[i]);
     if (open && call->dims)
         carry_part(call, a, b, NULL);
     return ONX_OK;

@@ -1,4 +1,4 @@
-/* rows.h - the words that rows of operators are written in; for the files beside it only.
+/* op_rows.h - the words that rows of operators are written in; for the files in op/rows and the folders of domains.
  *
  * A row is an onxi_schema: { .name, .since, .flags, ARITY(...), .inputs, .outputs, .attrs, .types, .infer }.
  *   ports        { name, type constraint or type, flags }

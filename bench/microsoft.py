@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Small models over the operators of com.microsoft, made with the Python package onnx:  microsoft.py DIR [NAME...]
+
+Each is one node. What is given as numbers is part of the model, what is given as a shape is an input of it. The answers of
+onnxruntime-node and of onx to the same inputs are compared by microsoft_agree.py."""
+import os
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T, helper as H, numpy_helper as N
+
+R = np.random.default_rng(7)
+MODELS = []
+
+
+class In:  # an input of the model
+    def __init__(self, *shape, t=T.FLOAT):
+        self.shape, self.t = shape, t
+
+
+def f(*shape, lo=-1.0, hi=1.0):
+    return R.uniform(lo, hi, shape).astype(np.float32)
+
+
+def ints(dtype, lo, hi, *shape):
+    return R.integers(lo, hi, shape, endpoint=True).astype(dtype)
+
+
+def u8(*shape):
+    return ints(np.uint8, 0, 255, *shape)
+
+
+def i8(*shape):
+    return ints(np.int8, -128, 127, *shape)
+
+
+def s(x, dtype=np.float32):
+    return np.array(x, dtype)
+
+
+def case(name, op, inputs, outputs=1, domain="com.microsoft", **attrs):
+    """`outputs`: how many, or their element types; None leaves one out."""
+    graph_inputs, initializers, names = [], [], []
+    for i, x in enumerate(inputs):
+        if x is None:
+            names.append("")
+            continue
+        names.append("x%d" % i)
+        if isinstance(x, In):
+            graph_inputs.append(H.make_tensor_value_info("x%d" % i, x.t, x.shape))
+        else:
+            initializers.append(x if isinstance(x, T) else N.from_array(np.asarray(x), "x%d" % i))
+            if isinstance(x, T):
+                initializers[-1].name = "x%d" % i
+    types = outputs if isinstance(outputs, (list, tuple)) else [T.FLOAT] * outputs
+    outs = ["y%d" % i if t else "" for i, t in enumerate(types)]
+    node = H.make_node(op, names, outs, domain=domain, **attrs)
+    values = [H.make_tensor_value_info("y%d" % i, t, None) for i, t in enumerate(types) if t]
+    for v in values:
+        v.type.tensor_type.ClearField("shape")
+    graph = H.make_graph([node], name, graph_inputs, values, initializers)
+    MODELS.append((name, H.make_model(graph, opset_imports=[H.make_opsetid("", 17), H.make_opsetid("com.microsoft", 1)],
+                                      ir_version=9)))
+
+
+# ---- fused ----
+for n in ("Gelu", "FastGelu", "QuickGelu"):
+    case(n.lower(), n, [In(2, 3, 5)])
+    case(n.lower() + "_wide", n, [f(4, 33, lo=-6, hi=6)])
+case("fastgelu_bias", "FastGelu", [In(2, 3, 5), f(5)])
+case("quickgelu_alpha", "QuickGelu", [In(7)], alpha=1.0)
+case("biasgelu", "BiasGelu", [In(2, 3, 5), f(5)])
+case("biasgelu_2d", "BiasGelu", [f(9, 8, lo=-4, hi=4), In(8)])
+for ta in (0, 1):
+    for tb in (0, 1):
+        case("fusedmatmul_%d%d" % (ta, tb), "FusedMatMul", [In(2, 4, 3) if ta else In(2, 3, 4), f(2, 5, 4) if tb else f(2, 4, 5)],
+             transA=ta, transB=tb, alpha=0.5)
+case("fusedmatmul_batch", "FusedMatMul", [In(3, 2, 4), f(4, 2, 5)], transBatchA=1, transBatchB=1)
+case("fusedmatmul_batch_turned", "FusedMatMul", [In(4, 2, 3), f(5, 2, 4)], transBatchA=1, transA=1, transBatchB=1, transB=1)
+case("fusedmatmul_broadcast", "FusedMatMul", [In(2, 2, 3, 4), f(5, 4)], transB=1)
+case("transposematmul", "TransposeMatMul", [In(4, 3), f(4, 5)], transA=1, alpha=2.0)
+case("transposematmul_b", "TransposeMatMul", [In(2, 3, 4), f(5, 4)], transB=1)
+case("fusedgemm", "FusedGemm", [In(3, 4), f(4, 5), f(5)], activation="Relu")
+case("fusedgemm_leaky", "FusedGemm", [In(4, 3), f(5, 4), f(3, 1)], activation="LeakyRelu", activation_alpha=0.1, transA=1, transB=1, alpha=0.7, beta=0.3)
+case("fusedgemm_tanh", "FusedGemm", [In(3, 4), f(4, 5)], activation="Tanh")
+case("fusedgemm_sigmoid", "FusedGemm", [In(3, 4), f(4, 5)], activation="Sigmoid")
+case("fusedconv", "FusedConv", [In(1, 2, 6, 6), f(4, 2, 3, 3), f(4)], activation="Relu", pads=[1, 1, 1, 1])
+case("fusedconv_leaky", "FusedConv", [In(1, 2, 6, 6), f(4, 2, 3, 3)], activation="LeakyRelu", activation_params=[0.2], strides=[2, 2])
+case("fusedconv_clip", "FusedConv", [In(1, 2, 6, 6), f(4, 1, 3, 3), f(4)], activation="Clip", activation_params=[-0.5, 0.5], group=2)
+case("fusedconv_hardsigmoid", "FusedConv", [In(1, 2, 6, 6), f(4, 2, 3, 3), f(4)], activation="HardSigmoid", activation_params=[0.2, 0.5])
+case("fusedconv_sum", "FusedConv", [In(1, 2, 5, 5), f(4, 2, 3, 3), f(4), f(1, 4, 5, 5)], activation="Tanh", pads=[1, 1, 1, 1])
+case("fusedconv_none", "FusedConv", [In(2, 2, 7), f(3, 2, 3), f(3)], activation="Sigmoid", dilations=[2])
+case("skiplayernorm", "SkipLayerNormalization", [In(2, 3, 8), f(2, 3, 8), f(8), f(8)])
+case("skiplayernorm_bias", "SkipLayerNormalization", [In(2, 3, 8), f(2, 3, 8), f(8), f(8), f(8)], [T.FLOAT, 0, 0, T.FLOAT], epsilon=1e-3)
+case("skiplayernorm_2d", "SkipLayerNormalization", [In(2, 3, 8), f(3, 8), f(8)])
+case("skipsimplified", "SkipSimplifiedLayerNormalization", [In(2, 3, 8), f(2, 3, 8), f(8)])
+case("skipsimplified_bias", "SkipSimplifiedLayerNormalization", [In(2, 3, 8), f(2, 3, 8), f(8), f(8)], [T.FLOAT, 0, 0, T.FLOAT])
+case("skipsimplified_one", "SkipSimplifiedLayerNormalization", [In(2, 3, 8), f(1, 3, 8), f(8)], epsilon=1e-2)
+case("simplified", "SimplifiedLayerNormalization", [In(2, 3, 8), f(8)], domain="", epsilon=1e-6)
+case("simplified_axis", "SimplifiedLayerNormalization", [In(2, 3, 4), f(3, 4)], [T.FLOAT, T.FLOAT], domain="", axis=1)
+case("embed", "EmbedLayerNormalization", [In(2, 3, t=T.INT32), In(2, 3, t=T.INT32), f(5, 8), f(6, 8), f(4, 8), f(8), f(8), ints(np.int32, 0, 1, 2, 3)], [T.FLOAT, T.INT32])
+case("embed_plain", "EmbedLayerNormalization", [In(2, 3, t=T.INT32), None, f(5, 8), f(6, 8), None, f(8), f(8)], [T.FLOAT, T.INT32], epsilon=1e-5)
+case("embed_positions", "EmbedLayerNormalization", [In(2, 3, t=T.INT32), None, f(5, 8), f(6, 8), None, f(8), f(8), None, ints(np.int32, 0, 5, 2, 3)], [T.FLOAT, T.INT32, T.FLOAT])
+
+# ---- quantized ----
+for n in ("QLinearAdd", "QLinearMul"):
+    case(n.lower() + "_u8", n, [In(3, 4, t=T.UINT8), s(0.5), s(1, np.uint8), u8(4), s(0.02), s(128, np.uint8), s(0.03), s(7, np.uint8)], [T.UINT8])
+    case(n.lower() + "_i8", n, [i8(3, 4), s(0.05), s(3, np.int8), i8(3, 1), s(0.02), s(-4, np.int8), s(0.05), s(-7, np.int8)], [T.INT8])
+    case(n.lower() + "_nozero", n, [i8(3, 4), s(0.05), None, i8(3, 4), s(0.02), None, s(0.05)], [T.INT8])
+case("qlinearsigmoid", "QLinearSigmoid", [u8(3, 20), s(0.04), s(128, np.uint8), s(1 / 256), s(0, np.uint8)], [T.UINT8])
+case("qlinearsigmoid_i8", "QLinearSigmoid", [i8(3, 20), s(0.04), s(3, np.int8), s(1 / 256), s(-128, np.int8)], [T.INT8])
+case("qlinearleakyrelu", "QLinearLeakyRelu", [u8(3, 20), s(0.04), s(128, np.uint8), s(0.05), s(100, np.uint8)], [T.UINT8], alpha=0.2)
+case("qlinearleakyrelu_i8", "QLinearLeakyRelu", [i8(3, 20), s(0.04), s(2, np.int8), s(0.05), s(-3, np.int8)], [T.INT8])
+case("qlinearsoftmax", "QLinearSoftmax", [u8(3, 20), s(0.04), s(128, np.uint8), s(1 / 256), s(0, np.uint8)], [T.UINT8], opset=13, axis=-1)
+case("qlinearsoftmax_old", "QLinearSoftmax", [i8(3, 2, 5), s(0.04), s(0, np.int8), s(1 / 256), s(-128, np.int8)], [T.INT8], opset=11, axis=1)
+case("qlinearsoftmax_axis", "QLinearSoftmax", [u8(3, 4, 5), s(0.04), s(128, np.uint8), s(1 / 256), s(0, np.uint8)], [T.UINT8], opset=13, axis=1)
+case("qlinearwhere", "QLinearWhere", [In(3, 4, t=T.BOOL), u8(3, 4), s(0.05), s(3, np.uint8), u8(4), s(0.02), s(9, np.uint8), s(0.04), s(5, np.uint8)], [T.UINT8])
+case("qlinearwhere_i8", "QLinearWhere", [In(3, 4, t=T.BOOL), i8(3, 4), s(0.05), s(3, np.int8), i8(1, 4), s(0.05), s(9, np.int8), s(0.05), s(5, np.int8)], [T.INT8])
+case("qlinearaveragepool", "QLinearAveragePool", [u8(1, 2, 6, 6), s(0.05), s(3, np.uint8), s(0.04), s(5, np.uint8)], [T.UINT8], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+case("qlinearaveragepool_nhwc", "QLinearAveragePool", [i8(1, 6, 6, 3), s(0.05), s(3, np.int8), s(0.04), s(5, np.int8)], [T.INT8], kernel_shape=[2, 2], channels_last=1, count_include_pad=1, pads=[1, 1, 0, 0])
+case("qlinearglobalaveragepool", "QLinearGlobalAveragePool", [u8(2, 3, 5, 5), s(0.05), s(3, np.uint8), s(0.04), s(5, np.uint8)], [T.UINT8])
+case("qlinearglobalaveragepool_nhwc", "QLinearGlobalAveragePool", [u8(2, 5, 5, 3), s(0.05), s(3, np.uint8), s(0.04), s(5, np.uint8)], [T.UINT8], channels_last=1)
+case("qlinearconcat", "QLinearConcat", [s(0.05), s(4, np.uint8), u8(2, 3), s(0.04), s(3, np.uint8), u8(2, 2), s(0.05), s(4, np.uint8)], [T.UINT8], axis=1)
+case("qlinearconcat_i8", "QLinearConcat", [s(0.05), s(4, np.int8), i8(2, 3), s(0.04), s(3, np.int8), i8(1, 3), s(0.1), s(4, np.int8), i8(2, 3), s(0.01), s(-4, np.int8)], [T.INT8], axis=0)
+case("qlinearconv_nhwc", "QLinearConv", [u8(1, 6, 6, 2), s(0.05), s(3, np.uint8), i8(4, 2, 3, 3), s(0.02), s(0, np.int8), s(0.5), s(120, np.uint8), ints(np.int32, -99, 99, 4)], [T.UINT8], channels_last=1, pads=[1, 1, 1, 1])
+case("qlinearconv_nchw", "QLinearConv", [u8(1, 2, 6, 6), s(0.05), s(3, np.uint8), i8(4, 2, 3, 3), f(4, lo=0.01, hi=0.02), np.zeros(4, np.int8), s(0.5), s(120, np.uint8)], [T.UINT8], strides=[2, 2])
+case("qlinearconv_group", "QLinearConv", [u8(1, 6, 6, 4), s(0.05), s(3, np.uint8), i8(4, 1, 3, 3), s(0.02), s(0, np.int8), s(0.5), s(120, np.uint8)], [T.UINT8], channels_last=1, group=4)
+case("nhwcmaxpool", "NhwcMaxPool", [u8(1, 6, 6, 3)], [T.UINT8], kernel_shape=[2, 2], strides=[2, 2])
+case("nhwcmaxpool_i8", "NhwcMaxPool", [i8(1, 5, 5, 2)], [T.INT8], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+case("nhwcmaxpool_1d", "NhwcMaxPool", [i8(2, 9, 2)], [T.INT8], kernel_shape=[3], dilations=[2], ceil_mode=1)
+for t, n in ((np.uint8, "u8"), (np.int8, "i8"), (np.uint16, "u16"), (np.int16, "i16")):
+    tt = N.from_array(np.zeros(1, t)).data_type
+    case("quantizelinear_" + n, "QuantizeLinear", [f(3, 9), s(0.01), s(5, t)], [tt])
+    case("dequantizelinear_" + n, "DequantizeLinear", [ints(t, 0, 100, 3, 9), s(0.01), s(5, t)])
+case("quantizelinear_axis", "QuantizeLinear", [In(3, 4), f(4, lo=0.01, hi=0.02), ints(np.uint8, 0, 9, 4)], [T.UINT8], axis=1)
+case("quantizelinear_nozero", "QuantizeLinear", [In(3, 4), s(0.01)], [T.UINT8])
+case("dequantizelinear_axis", "DequantizeLinear", [i8(3, 4), f(3, lo=0.01, hi=0.02), i8(3)], axis=0)
+case("dequantizelinear_i32", "DequantizeLinear", [ints(np.int32, -999, 999, 3, 4), s(0.01)])
+for tb in (0, 1):
+    case("qgemm_float_%d" % tb, "QGemm", [u8(3, 4), s(0.02), s(9, np.uint8), i8(5, 4) if tb else i8(4, 5), s(0.03), s(2, np.int8), ints(np.int32, -999, 999, 5)], transB=tb)
+case("qgemm_u8", "QGemm", [u8(4, 3), s(0.02), s(9, np.uint8), i8(4, 5), f(5, lo=0.01, hi=0.03), i8(5), None, s(0.3), s(100, np.uint8)], [T.UINT8], transA=1, alpha=0.5)
+case("qgemm_i8", "QGemm", [i8(3, 4), s(0.02), s(9, np.int8), i8(4, 5), s(0.01), s(0, np.int8), ints(np.int32, -999, 999, 3, 5), s(0.3), s(-7, np.int8)], [T.INT8])
+case("matmulintegertofloat", "MatMulIntegerToFloat", [u8(3, 4), u8(4, 5), s(0.02), s(0.01), s(7, np.uint8), s(9, np.uint8), f(5)])
+case("matmulintegertofloat_column", "MatMulIntegerToFloat", [In(2, 3, 4, t=T.UINT8), i8(4, 5), s(0.02), f(5, lo=0.01, hi=0.02), s(7, np.uint8), i8(5)])
+case("matmulintegertofloat_i8", "MatMulIntegerToFloat", [i8(3, 4), i8(4, 5), s([0.02]), s([0.01])])
+case("matmulinteger16", "MatMulInteger16", [ints(np.int16, -3000, 3000, 2, 3, 4), ints(np.int16, -3000, 3000, 4, 5)], [T.INT32])
+case("matmulinteger16_in", "MatMulInteger16", [In(3, 4, t=T.INT16), ints(np.int16, -3000, 3000, 4, 5)], [T.INT32])
+case("dynamicquantizematmul", "DynamicQuantizeMatMul", [In(3, 4), u8(4, 5), s(0.02), s(9, np.uint8), f(5)])
+case("dynamicquantizematmul_i8", "DynamicQuantizeMatMul", [f(2, 3, 4), i8(4, 5), f(5, lo=0.01, hi=0.02), i8(5)])
+case("dynamicquantizematmul_plain", "DynamicQuantizeMatMul", [f(3, 4), i8(4, 5), s(0.02)])
+for d, n in ((1, "forward"), (1, "reverse"), (2, "bidirectional")):
+    case("dynamicquantizelstm_" + n, "DynamicQuantizeLSTM", [In(4, 2, 3), i8(d, 3, 20), i8(d, 5, 20), f(d, 40), None, None, None, None,
+         f(d, lo=0.004, hi=0.005), np.zeros(d, np.int8), f(d, 20, lo=0.002, hi=0.004), np.zeros((d, 20), np.int8)], 3, hidden_size=5, direction=n)
+case("qembed", "QEmbedLayerNormalization", [In(2, 3, t=T.INT32), In(2, 3, t=T.INT32), u8(5, 8), u8(6, 8), u8(4, 8), u8(8), u8(8), ints(np.int32, 0, 1, 2, 3),
+     s(0.02), s(0.03), s(0.01), s(0.02), s(0.01), s(7, np.uint8), s(100, np.uint8), s(128, np.uint8), s(9, np.uint8), s(99, np.uint8)], [T.FLOAT, T.INT32])
+case("qembed_plain", "QEmbedLayerNormalization", [In(2, 3, t=T.INT32), None, i8(5, 8), i8(6, 8), None, i8(8), i8(8), None,
+     s(0.02), s(0.03), None, s(0.02), s(0.01), s(7, np.int8), s(10, np.int8), None, s(9, np.int8), s(9, np.int8)], [T.FLOAT, T.INT32])
+
+# ---- tensors ----
+case("expanddims", "ExpandDims", [In(2, 3), s(1, np.int32)])
+case("expanddims_last", "ExpandDims", [In(2, 3), s(-1, np.int32)])
+case("gathernd", "GatherND", [In(2, 3, 4), ints(np.int64, 0, 1, 5, 2)])
+case("gathernd_i32", "GatherND", [In(2, 3), s([[0, 1], [1, 2]], np.int32)])
+for m in ("bilinear", "nearest", "bicubic"):
+    case("gridsample_" + m, "GridSample", [In(1, 2, 4, 5), f(1, 3, 3, 2)], mode=m, padding_mode="zeros" if m != "nearest" else "border")
+case("gridsample_corners", "GridSample", [In(1, 2, 4, 5), f(1, 3, 3, 2, lo=-1.5, hi=1.5)], align_corners=1, padding_mode="reflection")
+case("pad", "Pad", [In(2, 3), s([0, 2, 0, 1], np.int64), s(1.5)])
+case("pad_reflect", "Pad", [In(3, 3), s([[1, 2, 0, 1]], np.int64)], mode="reflect")
+case("pad_edge", "Pad", [In(3, 3), s([1, 0, 0, 2], np.int64)], mode="edge")
+case("range", "Range", [s(1.0), s(7.5), s(1.5)])
+case("range_i64", "Range", [s([3], np.int64), s([9], np.int64)], [T.INT64])
+case("range_down", "Range", [s(9, np.int32), s(1, np.int32), s(-3, np.int32)], [T.INT32])
+case("trilu", "Trilu", [In(2, 4, 5)])
+case("trilu_lower", "Trilu", [In(4, 5), s(1, np.int64)], upper=0)
+case("trilu_i64", "Trilu", [In(4, 5, t=T.INT64), s(-1, np.int64)], [T.INT64])
+case("unique", "Unique", [s([2, 1, 1, 3, 4, 3])], [T.FLOAT, T.INT64, T.INT64])
+case("unique_i64", "Unique", [In(9)], [T.FLOAT, T.INT64, T.INT64])
+case("torchembedding", "TorchEmbedding", [f(5, 3), In(2, 2, t=T.INT64)])
+case("cdist", "CDist", [In(3, 4), f(5, 4)], metric="euclidean")
+case("cdist_sq", "CDist", [In(3, 4), f(5, 4)], metric="sqeuclidean")
+case("cdist_f64", "CDist", [f(3, 4).astype(np.float64), f(5, 4).astype(np.float64)], [T.DOUBLE], metric="euclidean")
+case("sampleop", "SampleOp", [In(3, 4)])
+case("convtransposedynamic", "ConvTransposeWithDynamicPads", [In(1, 2, 4, 4), f(2, 3, 3, 3), s([1, 1, 1, 1], np.int64)], strides=[2, 2])
+case("convtransposedynamic_bias", "ConvTransposeWithDynamicPads", [In(1, 2, 4, 4), f(2, 3, 3, 3), s([0, 1, 1, 0], np.int64), f(3)], strides=[2, 2], output_padding=[1, 1], kernel_shape=[3, 3])
+# ---- attention ----
+def norm(*shape): return f(*shape, lo=-0.5, hi=0.5)
+B, S, D, NH = 2, 3, 8, 2
+for n, kw, extra in (("plain", {}, []), ("uni", dict(unidirectional=1), []), ("mask2d", {}, [ints(np.int32, 0, 1, B, S)]), ("mask3d", {}, [ints(np.int32, 0, 1, B, S, S)]),
+                     ("lengths", {}, [s([2, 3], np.int32)]), ("ranges", {}, [s([2, 3, 1, 0], np.int32)]), ("scale", dict(scale=0.3), [])):
+    case("attention_" + n, "Attention", [In(B, S, D), norm(D, 24), norm(24)] + extra, num_heads=NH, **kw)
+case("attention_past", "Attention", [In(B, S, D), norm(D, 24), norm(24), None, norm(2, B, NH, 3, 4)], 2, num_heads=NH, unidirectional=1)
+case("attention_past_mask", "Attention", [In(B, S, D), norm(D, 24), norm(24), ints(np.int32, 0, 1, B, S + 3), norm(2, B, NH, 3, 4)], 2, num_heads=NH)
+case("attention_bias", "Attention", [In(B, S, D), norm(D, 24), norm(24), None, None, norm(1, NH, S, S)], num_heads=NH)
+case("attention_sizes", "Attention", [In(B, S, D), norm(D, 8 + 8 + 12), norm(28)], num_heads=NH, qkv_hidden_sizes=[8, 8, 12])
+case("attention_present", "Attention", [In(B, S, D), norm(D, 24), norm(24)], 2, num_heads=NH, mask_filter_value=-5.0)
+for n, kw, extra in (("plain", {}, []), ("uni", dict(unidirectional=1), []), ("mask", {}, [s([2, 3], np.int32)])):
+    case("qattention_" + n, "QAttention", [u8(B, S, D), i8(D, 24), norm(24), s(0.01), s(0.005)] + (extra or [None]) + [s(7, np.uint8), s(3, np.int8)], num_heads=NH, **kw)
+case("qattention_columns", "QAttention", [u8(B, S, D), i8(D, 24), norm(24), s(0.01), f(24, lo=0.004, hi=0.006), None, s(7, np.uint8), i8(24) // 16], num_heads=NH)
+case("qattention_past", "QAttention", [u8(B, S, D), i8(D, 24), norm(24), s(0.01), s(0.005), None, s(7, np.uint8), s(3, np.int8), norm(2, B, NH, 3, 4)], 2, num_heads=NH, unidirectional=1)
+case("mha_plain", "MultiHeadAttention", [In(B, S, D), norm(B, 5, D), norm(B, 5, D)], num_heads=NH)
+case("mha_bias", "MultiHeadAttention", [In(B, S, D), norm(B, 5, D), norm(B, 5, D), norm(24)], num_heads=NH)
+case("mha_mask", "MultiHeadAttention", [In(B, S, D), norm(B, 5, D), norm(B, 5, D), None, ints(np.int32, 0, 1, B, 5)], num_heads=NH)
+case("mha_lengths", "MultiHeadAttention", [In(B, S, D), norm(B, 5, D), norm(B, 5, D), None, s([3, 5], np.int32)], num_heads=NH)
+case("mha_added", "MultiHeadAttention", [In(B, S, D), norm(B, 5, D), norm(B, 5, D), None, None, norm(B, 1, S, 5)], num_heads=NH, scale=0.25)
+case("mha_packed_kv", "MultiHeadAttention", [In(B, S, D), norm(B, 5, NH, 2, 4)], num_heads=NH)
+case("mha_packed", "MultiHeadAttention", [In(B, S, NH, 3, 4)], num_heads=NH)
+case("mha_heads", "MultiHeadAttention", [In(B, S, D), norm(B, NH, 5, 4), norm(B, NH, 5, 4)], num_heads=NH)
+case("mha_values", "MultiHeadAttention", [In(B, S, D), norm(B, 5, D), norm(B, 5, 12)], num_heads=NH)
+case("mha_past", "MultiHeadAttention", [In(B, S, D), norm(B, S, D), norm(B, S, D), norm(24), None, None, norm(B, NH, 3, 4), norm(B, NH, 3, 4)], 3, num_heads=NH)
+case("mha_uni", "MultiHeadAttention", [In(B, S, D), norm(B, S, D), norm(B, S, D)], num_heads=NH, unidirectional=1)
+case("decoder_plain", "DecoderMaskedMultiHeadAttention", [In(B, 1, D), norm(B, 1, D), norm(B, 1, D), None, None, norm(B, NH, 3, 4), norm(B, NH, 3, 4)], 3, num_heads=NH)
+case("decoder_shared", "DecoderMaskedMultiHeadAttention", [In(B, 1, D), norm(B, 1, D), norm(B, 1, D), None, None, norm(B, NH, 6, 4), norm(B, NH, 6, 4), s([3], np.int32)], 3, num_heads=NH, past_present_share_buffer=1)
+case("decoder_cross", "DecoderMaskedMultiHeadAttention", [In(B, 1, D), norm(B, NH, 5, 4), norm(B, NH, 5, 4), ints(np.int32, 0, 1, B, 5)], num_heads=NH)
+case("decoder_beams", "DecoderMaskedMultiHeadAttention", [In(4, 1, D), norm(4, 1, D), norm(4, 1, D), None, None, norm(4, NH, 6, 4), norm(4, NH, 6, 4), s([3], np.int32), s([2], np.int32), ints(np.int32, 0, 1, 2, 2, 6), norm(24)], 3, num_heads=NH, past_present_share_buffer=1)
+case("decoder_bias", "DecoderMaskedMultiHeadAttention", [In(B, 1, D), norm(B, 1, D), norm(B, 1, D), ints(np.int32, 0, 1, B, 4), norm(1, NH, 1, 4), norm(B, NH, 3, 4), norm(B, NH, 3, 4), None, None, None, norm(24)], 3, num_heads=NH)
+def gqa(name, x, past=None, lens=(2,), total=3, outs=3, rot=None, extra=[], nh=4, kv=2, **kw):
+    case("gqa_" + name, "GroupQueryAttention", x + (past or [None, None]) + [s(lens, np.int32), s(total, np.int32)] + (rot or []) + extra, outs, num_heads=nh, kv_num_heads=kv, **kw)
+HS = 16
+B, S = 1, 3
+qkv = [In(B, S, 4 * HS), norm(B, S, 2 * HS), norm(B, S, 2 * HS)]
+rot = [f(16, HS // 2), f(16, HS // 2)]
+gqa("prompt", qkv)
+gqa("packed", [In(B, S, 8 * HS), None, None])
+B, S = 2, 4
+qkv2 = [In(B, S, 4 * HS), norm(B, S, 2 * HS), norm(B, S, 2 * HS)]
+gqa("batch", qkv2, lens=(3, 1), total=4)
+B, S = 1, 3
+gqa("rotary", qkv, rot=rot, do_rotary=1)
+gqa("rotary_interleaved", qkv, rot=rot, do_rotary=1, rotary_interleaved=1)
+gqa("right", qkv, lens=(1,), rot=rot, do_rotary=1)
+one = [In(B, 1, 4 * HS), norm(B, 1, 2 * HS), norm(B, 1, 2 * HS)]
+gqa("step", one, past=[norm(B, 2, 5, HS), norm(B, 2, 5, HS)], lens=(5,), total=6, rot=rot, do_rotary=1)
+gqa("step_room", one, past=[norm(B, 2, 9, HS), norm(B, 2, 9, HS)], lens=(5,), total=6)
+gqa("window", one, past=[norm(B, 2, 5, HS), norm(B, 2, 5, HS)], lens=(5,), total=6, local_window_size=3)
+gqa("window_prompt", qkv, local_window_size=2)
+gqa("softcap", qkv, softcap=0.5, scale=0.7)
+gqa("smooth", qkv, smooth_softmax=1)
+gqa("sink", qkv, extra=[None, None, None, None, norm(4)])
+gqa("bias", qkv, extra=[None, None, None, norm(1, 4, S, S)])
+gqa("bias_step", one, past=[norm(B, 2, 5, HS), norm(B, 2, 5, HS)], lens=(5,), total=6, extra=[None, None, None, norm(B, 1, 1, 6)])
+gqa("positions", qkv, rot=rot, extra=[s(np.tile(np.arange(S), (B, 1)), np.int64)], do_rotary=1)
+gqa("chunk", [In(1, 3, 4 * HS), norm(1, 3, 2 * HS), norm(1, 3, 2 * HS)], past=[norm(1, 2, 5, HS), norm(1, 2, 5, HS)], lens=(7,), total=8, rot=rot, do_rotary=1)
+gqa("mean", qkv, causal=0)
+case("rotary_3d", "RotaryEmbedding", [In(B, S, 16), s([0], np.int64), f(16, 4), f(16, 4)])
+case("rotary_ids", "RotaryEmbedding", [In(B, S, 16), ints(np.int64, 0, 15, B, S), f(16, 4), f(16, 4)], interleaved=1)
+case("rotary_4d", "RotaryEmbedding", [In(B, 2, S, 8), s([3], np.int64), f(16, 4), f(16, 4)])
+case("rotary_partial", "RotaryEmbedding", [In(B, S, 16), ints(np.int64, 0, 15, B, S), f(16, 2), f(16, 2)], rotary_embedding_dim=4, num_heads=2)
+# ---- weights ----
+def nbits(name, bits, block, K=40, N=9, zero=None, t=np.float32, lead=(2, 3), gidx=False, bias=False, **kw):
+    kb = -(-K // block); z = None
+    if zero == "packed": z = u8(N * -(-kb * bits // 8))
+    if zero == "float": z = f(N * kb, lo=0, hi=2 ** bits).astype(t)
+    case("nbits_" + name, "MatMulNBits", [In(*lead, K) if t == np.float32 else f(*lead, K).astype(t), u8(N, kb, block * bits // 8), f(N * kb, lo=0.01, hi=0.1).astype(t), z,
+         s(np.arange(K) // block, np.int32) if gidx else None, f(N).astype(t) if bias else None], [T.FLOAT if t == np.float32 else T.FLOAT16], K=K, N=N, bits=bits, block_size=block, **kw)
+for b in (2, 4, 8):
+    nbits("%d" % b, b, 16)
+    nbits("%d_zero" % b, b, 32, zero="packed")
+nbits("4_float", 4, 32, zero="float")
+nbits("4_128", 4, 128, K=256, zero="packed", bias=True)
+nbits("4_bias", 4, 16, bias=True)
+nbits("4_gidx", 4, 16, gidx=True, K=48)
+nbits("4_level", 4, 32, K=64, accuracy_level=4)
+nbits("8_level", 8, 32, K=64, accuracy_level=4, zero="packed")
+for q in (0, 1):
+    case("bnb4_%d" % q, "MatMulBnb4", [In(2, 48), u8(48 * 9 // 2), f(48 * 9 // 16)], K=48, N=9, block_size=16, quant_type=q)
+case("bnb4_32", "MatMulBnb4", [In(2, 3, 40), u8(40 * 7 // 2), f(-(-40 * 7 // 32))], K=40, N=7, block_size=32, quant_type=1)
+case("gatherq_u8", "GatherBlockQuantized", [u8(6, 16), In(2, 2, t=T.INT64), f(6, 2), u8(6, 1)], block_size=16, quantize_axis=1, bits=4)
+case("gatherq_u8_8", "GatherBlockQuantized", [u8(6, 32), In(3, t=T.INT32), f(6, 2)], block_size=16, quantize_axis=1, bits=8)
+case("gatherq_u8_plain", "GatherBlockQuantized", [u8(6, 16), s([1, -1], np.int64), f(6, 1)], block_size=32, quantize_axis=-1, bits=4)
+for a in ("relu", "gelu", "silu", "identity"):
+    case("moe_" + a, "MoE", [In(5, 8), norm(5, 4), norm(4, 12, 8), norm(4, 12), norm(4, 8, 12), norm(4, 8)], activation_type=a, k=2)
+case("moe_normalized", "MoE", [In(1, 5, 8), f(5, 4), norm(4, 12, 8), None, norm(4, 8, 12)], activation_type="relu", k=2, normalize_routing_weights=1)
+case("moe_swiglu", "MoE", [In(5, 8), norm(5, 4), norm(4, 24, 8), norm(4, 24), norm(4, 8, 12), norm(4, 8)], activation_type="swiglu", k=2, swiglu_fusion=1, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0)
+for b in (4, 8):
+    case("qmoe_%d" % b, "QMoE", [In(2, 32), norm(2, 4), u8(4, 64, 32 * b // 8), f(4, 64, lo=0.001, hi=0.01), None, u8(4, 32, 64 * b // 8), f(4, 32, lo=0.001, hi=0.01)], activation_type="silu", k=2, expert_weight_bits=b, normalize_routing_weights=1)
+case("qmoe_swiglu", "QMoE", [In(2, 32), norm(2, 4), u8(4, 128, 16), f(4, 128, lo=0.001, hi=0.01), norm(4, 128), u8(4, 32, 32), f(4, 32, lo=0.001, hi=0.01), norm(4, 32)], activation_type="swiglu", swiglu_fusion=1, k=2, expert_weight_bits=4)
+case("qmoe_block", "QMoE", [In(2, 32), norm(2, 4), u8(4, 64, 16), f(4, 64, 2, lo=0.001, hi=0.01), None, u8(4, 32, 32), f(4, 32, 4, lo=0.001, hi=0.01)], activation_type="silu", k=1, expert_weight_bits=4, block_size=16)
+# ---- others ----
+case("inverse", "Inverse", [f(3, 4, 4)])
+case("inverse_f64", "Inverse", [f(5, 5).astype(np.float64)], [T.DOUBLE])
+case("inverse_one", "Inverse", [In(2, 2)])
+case("unfold", "UnfoldTensor", [In(2, 9)], size=3, step=2)
+case("unfold_dim", "UnfoldTensor", [In(2, 6, 3)], dim=1, size=2)
+case("unfold_i64", "UnfoldTensor", [In(8, t=T.INT64)], [T.INT64], dim=0, size=8)
+for m in ("bilinear", "nearest"):
+    case("crop_" + m, "CropAndResize", [In(2, 3, 6, 5), f(3, 4, lo=0, hi=1), s([0, 1, 1], np.int32), s([3, 4], np.int32)], mode=m)
+case("crop_outside", "CropAndResize", [In(1, 2, 6, 5), s([[-0.5, 0.1, 1.2, 0.9]]), s([0], np.int32), s([4, 1], np.int32)], extrapolation_value=9.0)
+case("warping", "DynamicTimeWarping", [f(4, 6, lo=0)], [T.INT32])
+case("warping_3d", "DynamicTimeWarping", [In(1, 7, 3)], [T.INT32])
+case("warping_square", "DynamicTimeWarping", [f(5, 5, lo=0)], [T.INT32])
+case("murmur_i32", "MurmurHash3", [In(5, t=T.INT32)], [T.UINT32])
+case("murmur_i64", "MurmurHash3", [s([1, -5, 1 << 40], np.int64)], [T.INT32], positive=0, seed=7)
+case("murmur_text", "MurmurHash3", [np.array(["a", "", "four", "longer text"], object)], [T.UINT32], seed=1)
+case("maxpoolmask", "MaxpoolWithMask", [In(1, 2, 6, 6), ints(np.int32, 0, 3, 1, 2, 6, 6)], kernel_shape=[2, 2], strides=[2, 2])
+case("maxpoolmask_pad", "MaxpoolWithMask", [In(1, 2, 5, 5), np.ones((1, 2, 5, 5), np.int32)], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+case("maxpoolmask_1d", "MaxpoolWithMask", [In(1, 2, 8), ints(np.int32, 0, 3, 1, 2, 8)], kernel_shape=[3])
+case("wordconv", "WordConvEmbedding", [s([[1, 2, 3, 0], [4, 1, 0, 0], [2, 2, 2, 2]], np.int32), f(5, 1, 2, 3), f(5), f(6, 3)])
+case("wordconv_in", "WordConvEmbedding", [In(1, 4, t=T.INT32), f(5, 1, 3, 2), f(5), f(6, 2)], embedding_size=5, conv_window_size=3, char_embedding_size=2)
+case("ngram", "NGramRepeatBlock", [s([[1, 2, 3, 1, 2], [0, 1, 0, 1, 0]], np.int64), In(2, 6)], ngram_size=3)
+case("ngram_one", "NGramRepeatBlock", [s([[1, 2]], np.int64), In(1, 5)], ngram_size=1)
+case("bifurcation", "BifurcationDetector", [s([1, 5, 3, 4, 2, 7, 8], np.int64), s([2], np.int64), s([2], np.int64), s([3, 4, 9, 1, 1, 6], np.int64)], [T.INT64, T.INT64])
+case("bifurcation_none", "BifurcationDetector", [s([1, 5, 3, 4, 2], np.int64), s([9, 3, 4], np.int64), s([0], np.int64)], [T.INT64, T.INT64])
+texts = np.array(["Hello World", "I love computer science !", ""], object)
+case("tokenizer", "Tokenizer", [texts], [T.STRING], mark=0, mincharnum=1, pad_value="#", separators=[" "])
+case("tokenizer_mark", "Tokenizer", [texts], [T.STRING], mark=1, mincharnum=2, pad_value="#", separators=[" ", "e"])
+case("tokenizer_chars", "Tokenizer", [texts.reshape(1, 3)], [T.STRING], mark=1, mincharnum=1, pad_value="#", separators=[""])
+case("tokenizer_exp", "Tokenizer", [texts], [T.STRING], mark=0, mincharnum=1, pad_value="#", tokenexp=".")
+
+if __name__ == "__main__":
+    os.makedirs(sys.argv[1], exist_ok=True)
+    for name, model in MODELS:
+        if not sys.argv[2:] or name in sys.argv[2:]:
+            onnx.save(model, os.path.join(sys.argv[1], name + ".onnx"))

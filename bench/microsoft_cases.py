@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Writes what onnxruntime-node computed (microsoft_agree.js) as cases for tests/cases/op:  microsoft_cases.py ONX DIR FILE
+
+A model that onnxruntime refuses, and one of those named in OTHER, is left out."""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+OTHER = ("qlinearaveragepool_nhwc", "wordconv_in")  # a half that is rounded the other way, and memory that nobody has written
+LONGEST = 5000  # characters of a case
+TYPES = {"float32": "float", "float64": "double", "bool": "bool", "string": "string"}
+
+
+def number(x):
+    if isinstance(x, str):
+        return {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}.get(x, x)
+    return repr(x) if isinstance(x, int) else "%.9g" % x
+
+
+def value(v):
+    t = TYPES.get(v["type"], v["type"])
+    dims = "[%s]" % ",".join(str(d) for d in v["dims"]) if v["dims"] else ""
+    items = [json.dumps(x, ensure_ascii=False).replace("\\u0002", "\x02").replace("\\u0003", "\x03") if t == "string" else number(x) for x in v["data"]]
+    return t + dims, "{%s}" % ", ".join(items)
+
+
+onx, folder, to = sys.argv[1:]
+cases = []
+out = ["# needs: com.microsoft", "# Operators of com.microsoft. A case: === title, a model whose inputs carry values, ---, outputs, which onnxruntime-node",
+       "# 1.30 computed; bench/microsoft.py made the models.", ""]
+for path in sorted(glob.glob(folder + "/*.json")):
+    name = os.path.basename(path)[:-5]
+    answer = json.load(open(path))
+    if "refused" in answer or name in OTHER:
+        continue
+    text = subprocess.run([onx, "convert", folder + "/" + name + ".onnx", "-", "--to", "onnxtxt"], stdout=subprocess.PIPE, text=True).stdout
+    for k, v in answer["inputs"].items():
+        shape, items = value(v)
+        text = re.sub(r"%s\[[^\]]*\] %s(?=[,)])" % (shape.split("[")[0], k), lambda m: "%s %s = %s" % (shape, k, items), text, count=1)
+    for y in answer["outputs"]:
+        text = re.sub(r"\w+(\[[^\]]*\])? %s(?=[,)])" % y["name"], lambda m: "%s %s" % (value(y)[0], y["name"]), text, count=1) if y["dims"] else text
+    case = ["=== %s" % name, text.strip(), "--- within 64 ulps or %s" % ("5e-3" if "lstm" in name else "2e-4")]  # states are quantized there
+    case += ["%s: %s %s" % ((y["name"],) + value(y)) for y in answer["outputs"]] + [""]
+    cases.append((sum(map(len, case)), re.search(r"= (\S+?) *[<(]", text.split("=> (")[1]).group(1), case))
+shown = {operator for size, operator, case in cases if size <= LONGEST}
+for size, operator, case in cases:  # one that is longer where an operator has no other
+    least = min(s for s, o, c in cases if o == operator)
+    if size <= LONGEST or (operator not in shown and size == least):
+        out += case
+open(to, "w").write("\n".join(out))

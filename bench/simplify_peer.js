@@ -1,0 +1,6 @@
+// simplify_peer.js MODEL OUT: writes the model as onnxruntime has it after optimizations of the level basic.
+const ort = require('onnxruntime-node');
+const [, , model, out] = process.argv;
+ort.InferenceSession.create(model, {
+  graphOptimizationLevel: 'basic', optimizedModelFilePath: out, intraOpNumThreads: 1, logSeverityLevel: 3,
+}).catch(() => process.exit(1));

@@ -1,0 +1,38 @@
+/* cmd_compress.c - `onx compress`: a smaller model that computes the same. */
+#include "cli_tune.h"
+
+static int run_compress(cli_call *call)
+{
+    cli_transform frame;
+    if (!cli_transform_open(call, &frame))
+        return CLI_MISUSE;
+    const onx_compress_options options = { .struct_size = sizeof options,
+                                           .changed = cli_transform_changed(&frame),
+                                           .user = &frame };
+    onx_doc *doc;
+    onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
+    if (status == ONX_OK) {
+        const bool external = cli_is_external(call, doc);
+        status = onx_compress(call->cx, doc, &options);
+        if (status == ONX_OK)
+            status = cli_save_beside(&frame, doc, external);
+        onx_doc_free(doc);
+    }
+    return cli_exit(call, status);
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_OUTPUT, CLI_OPTION_TO, CLI_OPTION_EXPLAIN, CLI_OPTION_DRY_RUN, CLI_END,
+};
+
+const cli_command cmd_compress = {
+    .name = "compress",
+    .summary = "identical weights stored once",
+    .operands = "IN",
+    .help =
+        "Weights with the same type, shape and bytes become one. What the model computes stays the same, bit by bit.\n",
+    .example = "onx compress model.onnx -o smaller.onnx\n"
+               "onx compress model.onnx --dry-run\n",
+    .options = options,
+    .run = run_compress,
+};

@@ -1,0 +1,87 @@
+/* cmd_grad.c - `onx grad`: the gradient of a value as nodes of the standard operators. */
+#include "cli.h"
+
+#include <onx/grad.h>
+#include <onx/text.h>
+
+#include <stdlib.h>
+
+/* The names of --wrt: given more than once, or separated by commas; NULL with the error printed. */
+static onx_str *read_names(const cli_call *call, uint32_t *count)
+{
+    const char *text;
+    size_t room = 1;
+    for (int i = 0; (text = cli_value_at(call, "wrt", i)) != NULL; i++)
+        room += strlen(text) + 1;
+    onx_str *list = calloc(room, sizeof *list);
+    if (!list)
+        cli_error(call, "out of memory");
+    *count = 0;
+    for (int i = 0; list && (text = cli_value_at(call, "wrt", i)) != NULL; i++)
+        for (const char *at = text; at;) {
+            const char *comma = strchr(at, ',');
+            list[(*count)++] = onx_str_make(at, comma ? (size_t)(comma - at) : strlen(at));
+            at = comma ? comma + 1 : NULL;
+        }
+    return list;
+}
+
+static onx_status derive_and_write(cli_call *call, onx_doc *doc, const onx_grad_options *options)
+{
+    const char *out = cli_value(call, "output");
+    ONX_TRY(onx_grad_expand(call->cx, doc));
+    if (options->of.len)
+        ONX_TRY(onx_grad(call->cx, doc, options));
+    onx_save_options save = { .format = cli_format_out(call, out) };
+    return onx_save(call->cx, doc, out, &save);
+}
+
+static int run_grad(cli_call *call)
+{
+    const char *of = cli_value(call, "of");
+    if (!cli_has(call, "output"))
+        return cli_error(call, "say where the result goes with -o");
+    if (!of != !cli_has(call, "wrt"))
+        return cli_error(call, "--of and --wrt belong together");
+    onx_grad_options options = { .struct_size = sizeof options,
+                                 .of = onx_str_of(of ? of : ""),
+                                 .only = cli_has(call, "only") };
+    onx_str *names = read_names(call, &options.wrt_count);
+    if (!names)
+        return CLI_MISUSE;
+    options.wrt = names;
+    onx_doc *doc;
+    onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
+    if (status == ONX_OK) {
+        status = derive_and_write(call, doc, &options);
+        (void)onx_text_locate(doc, 0);
+        onx_doc_free(doc);
+    }
+    free(names);
+    return cli_exit(call, status);
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_OUTPUT,
+    CLI_OPTION_TO,
+    { "of", 0, "NAME", NULL, "the value that is derived; of several elements, their sum" },
+    { "wrt", 0, "NAMES", NULL, "by these values, separated by commas; may be repeated" },
+    { "only", 0, NULL, NULL, "the gradients are the only outputs, and nothing else is left" },
+    CLI_END,
+};
+
+const cli_command cmd_grad = {
+    .name = "grad",
+    .summary = "the gradient of a value as plain ONNX",
+    .operands = "IN",
+    .help =
+        "Nodes that compute the gradient of a value are added to the main graph, and for each value of --wrt an output\n"
+        "NAME_grad of its shape, zeros where the one does not depend on the other. They are of the standard operators, so\n"
+        "that any runtime can run them. Nodes Gradient of ai.onnx.preview.training are replaced in the same way, with\n"
+        "--of or without. Functions are inlined, and a model before version 18 of the operator set is taken there.\n",
+    .example = "onx grad model.onnx -o with_gradients.onnx --of loss --wrt weight,bias\n"
+               "onx grad model.onnx -o gradients.onnx --of loss --wrt weight --only\n"
+               "onx grad training.onnx -o plain.onnx\n",
+    .options = options,
+    .run = run_grad,
+};

@@ -1,0 +1,221 @@
+/* cmd_precision.c - `onx precision`: values and weights in another floating-point type. */
+#include "cli_tune.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct halving {
+    cli_call *call;
+    onx_precision_options options;
+    onx_str *texts[3];
+    cli_transform frame;
+    bool external; /* the model has data in other files */
+    char folder[PATH_MAX];
+} halving;
+
+static onx_status apply(void *user, onx_doc *doc, const onx_str *keep, uint32_t keep_count)
+{
+    halving *h = user;
+    onx_precision_options options = h->options;
+    options.keep_node = keep;
+    options.keep_node_count = keep_count;
+    h->external |= cli_is_external(h->call, doc);
+    return onx_precision(h->call->cx, doc, &options);
+}
+
+/* ---- numbers beyond the range of the type, found in the data ---- */
+
+typedef struct overflow {
+    halving *h;
+    cli_tune *tune;
+    const cli_inner *inner;
+    bool *beyond; /* per inner value */
+} overflow;
+
+static onx_status look(void *user, uint32_t sample, uint32_t value, const onx_value *v)
+{
+    overflow *o = user;
+    (void)sample;
+    if (value >= o->inner->count || o->beyond[value] || v->kind != ONX_VALUE_TENSOR ||
+        onx_dtype_class_of(v->dtype) != ONX_CLASS_FLOATING)
+        return ONX_OK;
+    for (uint64_t i = 0; i < v->count; i += 512) {
+        double x[512];
+        const uint64_t n = v->count - i < 512 ? v->count - i : 512;
+        const char *at = (const char *)v->data + i * onx_dtype_bits(v->dtype) / 8;
+        if (onx_convert(ONX_DOUBLE, x, (onx_dtype)v->dtype, at, n, true) != ONX_OK)
+            return ONX_OK;
+        for (uint64_t k = 0; k < n; k++)
+            if (isfinite(x[k]) && fabs(x[k]) > 65504) {
+                o->beyond[value] = true;
+                return ONX_OK;
+            }
+    }
+    return ONX_OK;
+}
+
+static onx_str called(const onx_node *node)
+{
+    const onx_str name = onx_view(node->name);
+    return name.len || !node->output_count ? name : onx_view(node->output[0]);
+}
+
+/* What makes such a value and what uses it stay. */
+static onx_status keep_around(overflow *o)
+{
+    const onx_graph *g = onx_doc_model(o->tune->original)->graph;
+    for (uint32_t v = 0; v < o->inner->count; v++) {
+        if (!o->beyond[v])
+            continue;
+        const onx_str name = onx_view(o->inner->list[v]->name);
+        ONX_TRY(cli_tune_keep(o->tune, called(g->node[o->inner->node[v]])));
+        cli_warn(o->h->call, "\"%.*s\" has numbers beyond float16: the nodes around it stay", ONX_ARG(name));
+        for (uint32_t i = 0; i < g->node_count; i++)
+            for (uint32_t k = 0; k < g->node[i]->input_count; k++)
+                if (onx_str_equal(onx_view(g->node[i]->input[k]), name))
+                    ONX_TRY(cli_tune_keep(o->tune, called(g->node[i])));
+    }
+    return ONX_OK;
+}
+
+static onx_status find_overflow(halving *h, cli_tune *t)
+{
+    cli_inner inner = { 0 };
+    overflow o = { h, t, &inner, NULL };
+    ONX_TRY(cli_load(h->call, t->path, ONX_KIND_MODEL, &t->original));
+    onx_status status = cli_inner_open(&inner, h->call, t->original);
+    uint32_t *all = calloc((size_t)inner.count + 1, sizeof *all);
+    o.beyond = calloc((size_t)inner.count + 1, sizeof *o.beyond);
+    if (status == ONX_OK && (!all || !o.beyond)) {
+        cli_error(h->call, "out of memory");
+        status = ONX_E_MEMORY;
+    }
+    for (uint32_t i = 0; status == ONX_OK && i < inner.count; i++)
+        all[i] = i;
+    if (status == ONX_OK)
+        status = cli_observe(t->samples, &inner, all, inner.count, &(cli_visit){ look, NULL, &o });
+    if (status == ONX_OK)
+        status = keep_around(&o);
+    free(all);
+    free(o.beyond);
+    cli_inner_close(&inner);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static int read_options(halving *h)
+{
+    cli_call *call = h->call;
+    const char *to = cli_value(call, "to");
+    onx_precision_options *o = &h->options;
+    if (!to)
+        return cli_error(call, "say which type is wanted with --to float16, bfloat16, float32 or double");
+    if (!cli_transform_open(call, &h->frame))
+        return CLI_MISUSE;
+    o->struct_size = sizeof *o;
+    o->to = strcmp(to, "float16") == 0    ? ONX_FLOAT16
+            : strcmp(to, "bfloat16") == 0 ? ONX_BFLOAT16
+            : strcmp(to, "double") == 0   ? ONX_DOUBLE
+                                          : ONX_FLOAT;
+    o->dry_run = h->frame.dry_run;
+    o->keep_io = cli_has(call, "keep-io");
+    o->only = h->texts[0] = cli_texts(call, "only", &o->only_count);
+    o->except = h->texts[1] = cli_texts(call, "except", &o->except_count);
+    o->block_op = h->texts[2] = cli_texts(call, "block-op", &o->block_op_count);
+    if (!o->only || !o->except || !o->block_op)
+        return CLI_MISUSE;
+    o->spill_dir = cli_folder_of(h->frame.out, h->folder, sizeof h->folder);
+    o->changed = cli_transform_changed(&h->frame);
+    o->user = &h->frame;
+    return -1;
+}
+
+static onx_status convert(halving *h, const cli_samples *samples, double max_error)
+{
+    cli_call *call = h->call;
+    const bool measured = !h->options.dry_run && (samples->given || max_error >= 0 || cli_has(call, "samples"));
+    cli_tune t = {
+        .call = call, .samples = samples, .path = call->operand[0], .max_error = max_error, .apply = apply, .user = h
+    };
+    onx_doc *doc = NULL;
+    onx_status status = ONX_OK;
+    if (measured && strcmp(t.path, "-") == 0) {
+        cli_error(call, "a model from standard input can be read only once: with data it has to be a file");
+        return ONX_E_MISUSE;
+    }
+    if (measured)
+        cli_samples_say(samples);
+    if (measured && h->options.to == ONX_FLOAT16)
+        status = find_overflow(h, &t);
+    if (status == ONX_OK && measured)
+        status = cli_tune_run(&t, &doc);
+    if (status == ONX_OK && !measured)
+        status = cli_load(call, t.path, ONX_KIND_MODEL, &doc);
+    if (status == ONX_OK && !measured)
+        status = apply(h, doc, NULL, 0);
+    if (status == ONX_OK && measured) {
+        uint32_t kept = t.keep_count;
+        for (uint32_t i = 0; i < t.node_count; i++)
+            kept += t.nodes[i].kept;
+        fprintf(h->frame.to, "error %.4g, %u node%s kept\n", t.error, kept, kept == 1 ? "" : "s");
+    }
+    if (status == ONX_OK)
+        status = cli_save_beside(&h->frame, doc, h->external);
+    onx_doc_free(doc);
+    cli_tune_close(&t);
+    return status;
+}
+
+static int run_precision(cli_call *call)
+{
+    halving h = { .call = call };
+    cli_samples samples = { 0 };
+    double max_error = -1;
+    int misuse = read_options(&h);
+    if (misuse < 0 && !cli_real(call, "max-error", 0, 1e30, &max_error))
+        misuse = CLI_MISUSE;
+    if (misuse < 0) {
+        onx_status status = cli_samples_open(call, &samples);
+        if (status == ONX_OK)
+            status = convert(&h, &samples, max_error);
+        misuse = cli_exit(call, status);
+    }
+    cli_samples_close(&samples);
+    for (size_t i = 0; i < sizeof h.texts / sizeof *h.texts; i++)
+        free(h.texts[i]);
+    return misuse;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_OUTPUT,
+    { "to", 0, "TYPE", "float16|bfloat16|float32|double", "the type that is wanted" },
+    { "keep-io", 0, NULL, NULL, "inputs and outputs of the model keep their types" },
+    { "only", 0, "NAME", NULL,
+      "only nodes with a name like this (* any text, ? one byte), and inputs and outputs as they are; may be repeated" },
+    { "except", 0, "NAME", NULL, "no node with a name like this; may be repeated" },
+    { "block-op", 0, "OP", NULL, "no node of this operator; may be repeated" },
+    CLI_OPTIONS_DATA,
+    CLI_OPTION_EXPLAIN,
+    CLI_OPTION_DRY_RUN,
+    CLI_END,
+};
+
+const cli_command cmd_precision = {
+    .name = "precision",
+    .summary = "values and weights as float16, bfloat16, float32 or double",
+    .operands = "IN",
+    .help =
+        "Values, weights, inputs and outputs of the model get the type; nodes whose operator does not take it keep theirs,\n"
+        "with as few Casts as can be, and so do sizes that are computed in floating point. Weights beyond the range of\n"
+        "the type become its largest numbers, with a warning. With --data the model is run before and after: nodes\n"
+        "around numbers beyond float16 stay, and the error of the outputs is printed, as a part of their size (the\n"
+        "root of the ratio of the sums of squares). With --max-error the nodes that add most to it stay, until it is\n"
+        "small enough.\n",
+    .example = "onx precision model.onnx -o half.onnx --to float16 --keep-io\n"
+               "onx precision model.onnx -o half.onnx --to float16 --data images/ --max-error 0.001\n"
+               "onx precision model.onnx -o mixed.onnx --to bfloat16 --block-op Softmax --except 'head/*'\n",
+    .options = options,
+    .run = run_precision,
+};

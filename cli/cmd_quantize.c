@@ -1,0 +1,395 @@
+/* cmd_quantize.c - `onx quantize`: products of constant weights in few bits. */
+#include "cli_table.h"
+#include "cli_tune.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct watched { /* a value of the model that ranges or moments are wanted of */
+    onx_str name;
+    onx_observer *observer;
+    float *moments;
+    uint32_t size; /* of the moments */
+} watched;
+
+typedef struct quantizing {
+    cli_call *call;
+    onx_quantize_options options;
+    onx_observe_method method;
+    double part;
+    bool feedback;
+    onx_str *texts[3];
+    cli_transform frame;
+    bool external; /* the model has data in other files */
+    char folder[PATH_MAX];
+    watched *watched;
+    uint32_t watched_count;
+    uint32_t *of_inner; /* per inner value: index + 1 */
+    cli_table names;
+    onx_value_range *range;
+    onx_value_moments *moments;
+} quantizing;
+
+enum { MOMENTS_MAX = 2048 };
+
+/* ---- what is looked at ---- */
+
+static bool is_product(const onx_node *node)
+{
+    const onx_str op = onx_view(node->op_type);
+    return !onx_view(node->domain).len && node->input_count >= 2 && node->output_count == 1 &&
+           (onx_str_is(op, "Conv") || onx_str_is(op, "MatMul") || onx_str_is(op, "Gemm"));
+}
+
+static watched *find_watched(const quantizing *q, onx_str name)
+{
+    CLI_TABLE_EACH (&q->names, cli_table_hash(&q->names, name, onx_str_of("")), i) {
+        if (onx_str_equal(q->watched[i].name, name))
+            return &q->watched[i];
+    }
+    return NULL;
+}
+
+static onx_status no_memory(const quantizing *q)
+{
+    cli_error(q->call, "out of memory");
+    return ONX_E_MEMORY;
+}
+
+static onx_status watch(quantizing *q, onx_str name)
+{
+    if (!name.len || find_watched(q, name))
+        return ONX_OK;
+    if (!cli_table_add(&q->names, cli_table_hash(&q->names, name, onx_str_of("")), q->watched_count))
+        return no_memory(q);
+    q->watched[q->watched_count++] = (watched){ .name = name };
+    return ONX_OK;
+}
+
+static onx_status watch_products(quantizing *q, const onx_graph *g)
+{
+    q->names.cx = q->call->cx;
+    q->watched = calloc(2 * (size_t)g->node_count + 1, sizeof *q->watched);
+    if (!q->watched)
+        return no_memory(q);
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        if (!is_product(g->node[i]))
+            continue;
+        ONX_TRY(watch(q, onx_view(g->node[i]->input[0])));
+        if (!q->feedback)
+            ONX_TRY(watch(q, onx_view(g->node[i]->output[0])));
+    }
+    return ONX_OK;
+}
+
+/* ---- looking ---- */
+
+/* X^T X of the rows, added up; values with rows that are too long, or that have changed their length, go without. */
+static onx_status add_moments(const quantizing *q, watched *w, const onx_value *v)
+{
+    const uint32_t n =
+        v->rank && v->dims[v->rank - 1] > 0 && v->dims[v->rank - 1] <= MOMENTS_MAX ? (uint32_t)v->dims[v->rank - 1] : 0;
+    if (!n || (w->size && w->size != n))
+        return ONX_OK;
+    if (!w->moments && !(w->moments = calloc((size_t)n * n, sizeof *w->moments)))
+        return no_memory(q);
+    w->size = n;
+    const float *x = v->data;
+    for (uint64_t row = 0; row < v->count / n; row++, x += n) {
+        bool finite = true;
+        for (uint32_t i = 0; i < n; i++)
+            finite = finite && isfinite(x[i]);
+        for (uint32_t i = 0; finite && i < n; i++)
+            for (uint32_t k = 0; k < n; k++)
+                w->moments[(size_t)i * n + k] += x[i] * x[k];
+    }
+    return ONX_OK;
+}
+
+static onx_status look(const quantizing *q, watched *w, const onx_value *v)
+{
+    if (!w || v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT)
+        return ONX_OK;
+    if (q->feedback)
+        return add_moments(q, w, v);
+    if (!w->observer)
+        ONX_TRY(onx_observer_new(q->call->cx, q->method, q->part, &w->observer));
+    return onx_observer_add(w->observer, v->data, v->count);
+}
+
+typedef struct looker {
+    quantizing *q;
+    const cli_inner *inner;
+} looker;
+
+static onx_status see(void *user, uint32_t sample, uint32_t value, const onx_value *v)
+{
+    const looker *l = user;
+    const onx_graph *g = onx_doc_model(l->inner->doc)->graph;
+    (void)sample;
+    const onx_str name = value < l->inner->count ? onx_view(l->inner->list[value]->name)
+                                                 : onx_view(g->output[value - l->inner->count]->name);
+    return look(l->q, find_watched(l->q, name), v);
+}
+
+static onx_status see_input(void *user, onx_str name, const onx_value *v)
+{
+    const looker *l = user;
+    return look(l->q, find_watched(l->q, name), v);
+}
+
+static onx_status collect_ranges(quantizing *q)
+{
+    q->range = calloc((size_t)q->watched_count + 1, sizeof *q->range);
+    q->moments = calloc((size_t)q->watched_count + 1, sizeof *q->moments);
+    if (!q->range || !q->moments)
+        return no_memory(q);
+    for (uint32_t i = 0; i < q->watched_count; i++) {
+        const watched *w = &q->watched[i];
+        uint64_t bad = 0;
+        if (w->moments)
+            q->moments[q->options.moments_count++] = (onx_value_moments){ w->name, w->size, w->moments };
+        if (!w->observer)
+            continue;
+        onx_value_range *r = &q->range[q->options.range_count];
+        r->name = w->name;
+        if (onx_observer_range(w->observer, &r->low, &r->high, &bad) == ONX_OK)
+            q->options.range_count++;
+        else
+            onx_diag_clear(q->call->cx);
+        if (bad)
+            cli_warn(q->call, "\"%.*s\" has %llu numbers in the data that are not finite: they are passed over",
+                     ONX_ARG(w->name), (unsigned long long)bad);
+    }
+    q->options.range = q->range;
+    q->options.moments = q->moments;
+    return ONX_OK;
+}
+
+/* Runs the model over the samples; names are those of `doc`, which lives as long as the ranges. */
+static onx_status calibrate(quantizing *q, const cli_samples *samples, onx_doc *doc)
+{
+    cli_inner inner = { 0 };
+    const onx_graph *g = onx_doc_model(doc)->graph;
+    uint32_t *chosen = NULL, count = 0;
+    if (!g)
+        return ONX_OK;
+    onx_status status = watch_products(q, g);
+    if (status == ONX_OK)
+        status = cli_inner_open(&inner, q->call, doc);
+    if (status == ONX_OK && !(chosen = calloc((size_t)inner.count + 1, sizeof *chosen)))
+        status = no_memory(q);
+    for (uint32_t i = 0; status == ONX_OK && i < inner.count; i++)
+        if (find_watched(q, onx_view(inner.list[i]->name)))
+            chosen[count++] = i;
+    looker l = { q, &inner };
+    if (status == ONX_OK)
+        status = cli_observe(samples, &inner, chosen, count, &(cli_visit){ see, see_input, &l });
+    if (status == ONX_OK)
+        status = collect_ranges(q);
+    free(chosen);
+    cli_inner_close(&inner);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static onx_status apply(void *user, onx_doc *doc, const onx_str *keep, uint32_t keep_count)
+{
+    quantizing *q = user;
+    onx_quantize_options options = q->options;
+    options.keep_node = keep;
+    options.keep_node_count = keep_count;
+    q->external |= cli_is_external(q->call, doc);
+    return onx_quantize(q->call->cx, doc, &options);
+}
+
+static int read_weights(quantizing *q)
+{
+    static const struct {
+        const char *name;
+        int32_t type;
+    } types[] = { { "int8", ONX_INT8 },   { "uint8", ONX_UINT8 },         { "int4", ONX_INT4 },
+                  { "uint4", ONX_UINT4 }, { "float8", ONX_FLOAT8E4M3FN }, { "float4", ONX_FLOAT4E2M1 } };
+    const char *type = cli_value(q->call, "weight-type");
+    uint64_t block = 0;
+    for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i].name) == 0)
+            q->options.weight_type = types[i].type;
+    const bool four = type && strchr(type, '4') != NULL;
+    if (!cli_number(q->call, "block-size", 0, UINT32_MAX, &block))
+        return CLI_MISUSE;
+    q->options.block_size = four && !cli_has(q->call, "block-size") ? 32 : (uint32_t)block;
+    if (q->options.mode != ONX_QUANTIZE_WEIGHTS && (type || block || q->feedback))
+        return cli_error(q->call, "--weight-type, --block-size and --feedback are for --mode weights");
+    return -1;
+}
+
+static int read_mode(quantizing *q)
+{
+    const char *mode = cli_value(q->call, "mode"), *form = cli_value(q->call, "form");
+    const char *method = cli_value(q->call, "calibrate");
+    if (!mode)
+        return cli_error(q->call, "say how with --mode dynamic, static or weights");
+    const bool fixed = strcmp(mode, "static") == 0;
+    if (!fixed && (form || method))
+        return cli_error(q->call, "--form and --calibrate are for --mode static");
+    q->options.mode = strcmp(mode, "dynamic") == 0           ? ONX_QUANTIZE_DYNAMIC
+                      : !fixed                               ? ONX_QUANTIZE_WEIGHTS
+                      : form && strcmp(form, "qlinear") == 0 ? ONX_QUANTIZE_QLINEAR
+                                                             : ONX_QUANTIZE_QDQ;
+    q->method = method && strcmp(method, "entropy") == 0      ? ONX_OBSERVE_ENTROPY
+                : method && strcmp(method, "percentile") == 0 ? ONX_OBSERVE_PERCENTILE
+                                                              : ONX_OBSERVE_MINMAX;
+    q->part = 0.9999;
+    if (!cli_real(q->call, "percentile", 0.500001, 1, &q->part))
+        return CLI_MISUSE;
+    return -1;
+}
+
+static int read_options(quantizing *q)
+{
+    cli_call *call = q->call;
+    onx_quantize_options *o = &q->options;
+    if (!cli_transform_open(call, &q->frame))
+        return CLI_MISUSE;
+    o->struct_size = sizeof *o;
+    o->per_channel = !cli_has(call, "per-tensor");
+    q->feedback = cli_has(call, "feedback");
+    int misuse = read_mode(q);
+    if (misuse < 0)
+        misuse = read_weights(q);
+    if (misuse >= 0)
+        return misuse;
+    o->only = q->texts[0] = cli_texts(call, "only", &o->only_count);
+    o->except = q->texts[1] = cli_texts(call, "except", &o->except_count);
+    o->block_op = q->texts[2] = cli_texts(call, "block-op", &o->block_op_count);
+    if (!o->only || !o->except || !o->block_op)
+        return CLI_MISUSE;
+    o->spill_dir = cli_folder_of(q->frame.out, q->folder, sizeof q->folder);
+    o->changed = cli_transform_changed(&q->frame);
+    o->user = &q->frame;
+    return -1;
+}
+
+/* A row for each product: what its output is off by, and what of that it adds itself. */
+static void print_table(const cli_tune *t, FILE *to)
+{
+    fprintf(to, "%12s %12s  layer\n", "error", "added");
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        const cli_node_error *n = &t->nodes[i];
+        if (!onx_str_is(n->op, "Conv") && !onx_str_is(n->op, "MatMul") && !onx_str_is(n->op, "Gemm"))
+            continue;
+        fprintf(to, "%12.4g %12.4g  ", n->error, n->added);
+        cli_put_text(to, n->name);
+        fprintf(to, " (%.*s)%s\n", ONX_ARG(n->op), n->kept ? ", left in float" : "");
+    }
+    fprintf(to, "%12.4g %12s  outputs\n", t->error, "");
+}
+
+static onx_status quantize(quantizing *q, const cli_samples *samples, double max_error)
+{
+    cli_call *call = q->call;
+    const bool fixed = q->options.mode == ONX_QUANTIZE_QDQ || q->options.mode == ONX_QUANTIZE_QLINEAR;
+    const bool measured = cli_has(call, "table") || max_error >= 0;
+    cli_tune t = {
+        .call = call, .samples = samples, .path = call->operand[0], .max_error = max_error, .apply = apply, .user = q
+    };
+    onx_doc *doc = NULL, *sample = NULL;
+    onx_status status = ONX_OK;
+    if ((measured || fixed || q->feedback) && strcmp(t.path, "-") == 0) {
+        cli_error(call, "a model from standard input can be read only once: what is run before has to be a file");
+        return ONX_E_MISUSE;
+    }
+    if (fixed || q->feedback || measured)
+        cli_samples_say(samples);
+    if (fixed || q->feedback)
+        status = cli_load(call, t.path, ONX_KIND_MODEL, &sample);
+    if (status == ONX_OK && sample)
+        status = calibrate(q, samples, sample);
+    if (status == ONX_OK && measured)
+        status = cli_tune_run(&t, &doc);
+    if (status == ONX_OK && !measured)
+        status = cli_load(call, t.path, ONX_KIND_MODEL, &doc);
+    if (status == ONX_OK && !measured)
+        status = apply(q, doc, NULL, 0);
+    if (status == ONX_OK && measured)
+        print_table(&t, q->frame.to);
+    if (status == ONX_OK)
+        status = cli_save_beside(&q->frame, doc, q->external);
+    onx_doc_free(doc);
+    cli_tune_close(&t);
+    for (uint32_t i = 0; i < q->watched_count; i++) {
+        onx_observer_free(q->watched[i].observer);
+        free(q->watched[i].moments);
+    }
+    onx_doc_free(sample);
+    return status;
+}
+
+static int run_quantize(cli_call *call)
+{
+    quantizing q = { .call = call };
+    cli_samples samples = { 0 };
+    double max_error = -1;
+    int misuse = read_options(&q);
+    if (misuse < 0 && !cli_real(call, "max-error", 0, 1e30, &max_error))
+        misuse = CLI_MISUSE;
+    if (misuse < 0) {
+        onx_status status = cli_samples_open(call, &samples);
+        if (status == ONX_OK)
+            status = quantize(&q, &samples, max_error);
+        misuse = cli_exit(call, status);
+    }
+    cli_samples_close(&samples);
+    for (size_t i = 0; i < sizeof q.texts / sizeof *q.texts; i++)
+        free(q.texts[i]);
+    free(q.watched);
+    free(q.names.slots);
+    free(q.range);
+    free(q.moments);
+    return misuse;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_OUTPUT,
+    CLI_OPTION_TO,
+    { "mode", 0, "MODE", "dynamic|static|weights",
+      "inputs scaled while the model runs, by ranges from data, or weights alone" },
+    { "form", 0, "FORM", "qdq|qlinear",
+      "of static ones: QuantizeLinear and DequantizeLinear around the nodes (qdq), or QLinearConv and QLinearMatMul" },
+    { "calibrate", 0, "METHOD", "minmax|entropy|percentile", "how ranges are taken from data (minmax)" },
+    { "percentile", 0, "P", NULL, "the part of all numbers that a range holds (0.9999)" },
+    { "per-tensor", 0, NULL, NULL, "one scale for each weight, not one for each output channel" },
+    { "weight-type", 0, "TYPE", "int8|uint8|int4|uint4|float8|float4", "of weights alone (int8)" },
+    { "block-size", 0, "N", NULL,
+      "elements along the summed axis that share a scale; 0: those of a channel (4 bits: 32)" },
+    { "feedback", 0, NULL, NULL,
+      "round each weight so that those after it make up for it, by what the data has (as GPTQ does)" },
+    { "only", 0, "NAME", NULL, "only nodes with a name like this (* any text, ? one byte); may be repeated" },
+    { "except", 0, "NAME", NULL, "no node with a name like this; may be repeated" },
+    { "block-op", 0, "OP", NULL, "no node of this operator; may be repeated" },
+    CLI_OPTIONS_DATA,
+    { "table", 0, NULL, NULL, "run the model before and after, and print the error of each layer" },
+    CLI_OPTION_EXPLAIN,
+    CLI_OPTION_DRY_RUN,
+    CLI_END,
+};
+
+const cli_command cmd_quantize = {
+    .name = "quantize",
+    .summary = "products of constant weights in 8 or 4 bits",
+    .operands = "IN",
+    .help =
+        "Conv, MatMul and Gemm with constant weights are computed with 8-bit numbers (dynamic, static), or keep their\n"
+        "weights in 8 or 4 bits and expand them where they are used (weights). Ranges of static ones are those of\n"
+        "--data, or of made-up inputs. Models of older operator sets are taken to the version that is needed. Errors\n"
+        "are parts of the size of what they are of (the root of the ratio of the sums of squares). With --max-error\n"
+        "the layers that add most to the error of the outputs stay in floating point, until it is small enough.\n",
+    .example = "onx quantize model.onnx -o int8.onnx --mode dynamic\n"
+               "onx quantize model.onnx -o int8.onnx --mode static --form qlinear --data images/ --table\n"
+               "onx quantize model.onnx -o int4.onnx --mode weights --weight-type int4 --max-error 0.05\n",
+    .options = options,
+    .run = run_quantize,
+};

@@ -1,0 +1,160 @@
+/* cmd_simplify.c - `onx simplify`: a model without what its results do not need. */
+#include "cli_dims.h"
+#include "cli_inputs.h"
+#include "cli_transform.h"
+
+#include <stdlib.h>
+
+/* ---- options ---- */
+
+typedef struct request {
+    cli_transform frame;
+    onx_simplify_options options;
+    cli_dims dims;
+    onx_str *passes, *keep;
+    onx_input_shape *shapes;
+    cli_shape *sizes;
+} request;
+
+static void free_request(request *r)
+{
+    cli_dims_free(&r->dims);
+    free(r->passes);
+    free(r->keep);
+    free(r->shapes);
+    free(r->sizes);
+}
+
+/* --passes a,b */
+static bool read_passes(const cli_call *call, request *r)
+{
+    const char *text = cli_value(call, "passes");
+    if (!text)
+        return true;
+    if (!(r->passes = calloc(strlen(text) + 1, sizeof *r->passes)))
+        return cli_error(call, "out of memory"), false;
+    while (*text) {
+        const size_t len = strcspn(text, ",");
+        if (len)
+            r->passes[r->options.pass_count++] = onx_str_make(text, len);
+        text += len + (text[len] != '\0');
+    }
+    return r->options.pass_count != 0 || (cli_error(call, "--passes names no pass"), false);
+}
+
+static bool read_keep(const cli_call *call, request *r)
+{
+    const char *text;
+    if (!(r->keep = calloc((size_t)call->given_count + 1, sizeof *r->keep)))
+        return cli_error(call, "out of memory"), false;
+    while ((text = cli_value_at(call, "keep", (int)r->options.keep_count)) != NULL)
+        r->keep[r->options.keep_count++] = onx_str_of(text);
+    return true;
+}
+
+/* --input-shape NAME=1x3x224x224 */
+static bool read_shapes(const cli_call *call, request *r)
+{
+    const size_t most = (size_t)call->given_count + 1;
+    const char *text, *rest;
+    r->shapes = calloc(most, sizeof *r->shapes);
+    r->sizes = calloc(most, sizeof *r->sizes);
+    if (!r->shapes || !r->sizes)
+        return cli_error(call, "out of memory"), false;
+    while ((text = cli_value_at(call, "input-shape", (int)r->options.shape_count)) != NULL) {
+        cli_shape *size = &r->sizes[r->options.shape_count];
+        onx_input_shape *shape = &r->shapes[r->options.shape_count];
+        if (!cli_split(call, "input-shape", text, &shape->name, &rest))
+            return false;
+        if (!cli_shape_read(rest, size))
+            return cli_error(call, "--input-shape %s: a shape is like 1x3x224x224", text), false;
+        shape->dims = size->dims;
+        shape->rank = size->rank;
+        r->options.shape_count++;
+    }
+    return true;
+}
+
+static bool read_request(const cli_call *call, request *r)
+{
+    r->options = (onx_simplify_options){ .struct_size = sizeof r->options,
+                                         .exact = cli_has(call, "exact"),
+                                         .changed = cli_transform_changed(&r->frame),
+                                         .user = &r->frame };
+    if (!cli_number(call, "fold-limit", 1, INT64_MAX, &r->options.fold_limit) || !cli_dims_read(call, &r->dims) ||
+        !read_passes(call, r) || !read_keep(call, r) || !read_shapes(call, r))
+        return false;
+    r->options.fixed = r->dims.list;
+    r->options.fixed_count = r->dims.count;
+    r->options.pass = r->passes;
+    r->options.keep = r->keep;
+    r->options.shape = r->shapes;
+    return true;
+}
+
+/* ---- what is said ---- */
+
+static onx_status count_node(void *user, const onx_visit *at)
+{
+    *(uint64_t *)user += at->kind == ONX_KIND_NODE;
+    return ONX_OK;
+}
+
+static uint64_t nodes_of(onx_ctx *cx, onx_doc *doc)
+{
+    uint64_t count = 0;
+    (void)onx_message_walk(cx, ONX_KIND_MODEL, onx_doc_model(doc), count_node, &count);
+    return count;
+}
+
+static onx_status simplify(onx_ctx *cx, onx_doc *doc, void *user)
+{
+    const request *r = user;
+    const uint64_t before = nodes_of(cx, doc);
+    ONX_TRY(onx_simplify(cx, doc, &r->options));
+    fprintf(r->frame.to, "%llu nodes of %llu are left\n", (unsigned long long)nodes_of(cx, doc),
+            (unsigned long long)before);
+    return ONX_OK;
+}
+
+static int run_simplify(cli_call *call)
+{
+    request r = { .dims = { 0 } };
+    if (!cli_transform_open(call, &r.frame))
+        return CLI_MISUSE;
+    const int exit_status =
+        read_request(call, &r) ? cli_transform_run(&r.frame, call->operand[0], simplify, &r) : CLI_MISUSE;
+    free_request(&r);
+    return exit_status;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_OUTPUT,
+    CLI_OPTION_TO,
+    { "passes", 0, "A,B", NULL,
+      "these passes only: fold, shape, identity, merge, repeats, control, affine, fuse, unused" },
+    { "exact", 0, NULL, NULL, "only what leaves the results the same, bit by bit" },
+    { "dim", 0, "NAME=N", NULL, "take the symbolic dimension NAME as N first; may be repeated" },
+    { "input-shape", 0, "NAME=1x3x224x224", NULL, "give this input that shape first; may be repeated" },
+    { "keep", 0, "NAME", NULL, "a value that stays, under its name; may be repeated" },
+    { "fold-limit", 0, "SIZE", NULL, "compute constants of up to that size, even where the model grows by it (1K)" },
+    CLI_OPTION_EXPLAIN,
+    CLI_OPTION_DRY_RUN,
+    CLI_END,
+};
+
+const cli_command cmd_simplify = {
+    .name = "simplify",
+    .summary = "a model without what its results do not need",
+    .operands = "IN",
+    .help =
+        "Computes what depends on constants alone, shapes that are known, also as expressions over the symbols of the\n"
+        "model, and branches that are always taken; removes what hands its input on, is computed twice or is not needed;\n"
+        "puts BatchNormalization and constant factors into weights, and operators of the standard in place of the nodes\n"
+        "that exporters write for them. Inputs and outputs keep their names; a model grows only by --fold-limit.\n",
+    .example = "onx simplify model.onnx -o small.onnx\n"
+               "onx simplify model.onnx -o fixed.onnx --dim N=1 --input-shape image=1x3x224x224\n"
+               "onx simplify model.onnx --dry-run --passes identity,merge\n",
+    .options = options,
+    .run = run_simplify,
+};

@@ -1,0 +1,531 @@
+/* cmd_train.c - `onx train`: the training information of a model executed over data, epoch by epoch. */
+#include "cli_inputs.h"
+#include "cli_train.h"
+
+#include <onx/text.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+typedef enum schedule { CONSTANT, COSINE, STEP } schedule;
+
+typedef struct session {
+    cli_call *call;
+    onx_doc *doc; /* holds the variables as they were after the last complete epoch */
+    onx_trainer *trainer;
+    cli_batches data;
+    cli_train_state state;
+    uint64_t entry, epochs, patience;
+    uint64_t learning, validating; /* samples */
+    uint64_t *order, *epoch_order; /* those learned from come first */
+    onx_named_value *inputs, loss;
+    uint32_t input_count;
+    /* the input that follows a schedule */
+    cli_train_input *rate;
+    schedule schedule;
+    double rate_start;
+    bool saved; /* OUT has been written */
+    char *log;  /* lines of --log */
+    size_t log_len;
+    FILE *to; /* of lines for people */
+} session;
+
+static onx_status no_memory(const session *s)
+{
+    cli_error(s->call, "out of memory");
+    return ONX_E_MEMORY;
+}
+
+/* ---- order ---- */
+
+static void shuffle(uint64_t *list, uint64_t count, uint64_t seed, uint64_t round)
+{
+    uint64_t state = seed ^ (round * 0xd1342543de82ef95u);
+    for (uint64_t i = count; i > 1; i--) {
+        const uint64_t k = cli_random(&state) % i, swapped = list[k];
+        list[k] = list[i - 1];
+        list[i - 1] = swapped;
+    }
+}
+
+/* Which samples are learned from, and which are kept for validation: the last ones, or any where they are shuffled. It
+ * depends on nothing but seed and options, so that a run that is resumed keeps the same. */
+static onx_status split(session *s)
+{
+    const uint64_t n = s->data.samples;
+    s->order = calloc(n, sizeof *s->order);
+    s->epoch_order = calloc(n, sizeof *s->epoch_order);
+    if (!s->order || !s->epoch_order)
+        return no_memory(s);
+    for (uint64_t i = 0; i < n; i++)
+        s->order[i] = i;
+    if (s->state.shuffle)
+        shuffle(s->order, n, s->state.seed, 0);
+    s->validating = (uint64_t)ceil((double)n * s->state.validation);
+    s->learning = s->validating < n ? n - s->validating : 0;
+    if (s->data.fixed) { /* batches that are not full cannot run */
+        s->learning -= s->learning % s->state.batch;
+        s->validating -= s->validating % s->state.batch;
+    }
+    if (s->learning && (s->validating || s->state.validation <= 0))
+        return ONX_OK;
+    cli_error(s->call, "%llu samples are too few for batches of %llu%s", (unsigned long long)n,
+              (unsigned long long)s->state.batch, s->state.validation > 0 ? " and validation" : "");
+    return ONX_E_INVALID;
+}
+
+/* ---- steps ---- */
+
+static onx_status read_number(const session *s, const char *name, const onx_value *v, double *out)
+{
+    if (v->kind == ONX_VALUE_TENSOR && v->count == 1 && onx_dtype_class_of(v->dtype) == ONX_CLASS_FLOATING)
+        return onx_convert(ONX_DOUBLE, out, (onx_dtype)v->dtype, v->data, 1, true);
+    cli_error(s->call, "\"%s\" is no single number", name);
+    return ONX_E_INVALID;
+}
+
+static onx_status set_rate(session *s, uint64_t batch)
+{
+    const uint64_t batches = (s->learning + s->state.batch - 1) / s->state.batch;
+    const double part = ((double)s->state.epoch + (double)batch / (double)batches) / (double)s->epochs;
+    double rate = s->rate_start;
+    if (!s->rate || s->schedule == CONSTANT)
+        return ONX_OK;
+    if (s->schedule == COSINE)
+        rate *= 0.5 * (1 + cos(3.14159265358979323846 * part));
+    else
+        rate *= part < 1.0 / 3 ? 1 : part < 2.0 / 3 ? 0.1 : 0.01;
+    return onx_convert((onx_dtype)s->rate->value->dtype, s->rate->value->data, ONX_DOUBLE, &rate, 1, true);
+}
+
+static onx_status not_finite(const session *s, const char *what)
+{
+    cli_error(s->call, "%s in epoch %llu", what, (unsigned long long)(s->state.epoch + 1));
+    cli_hint("a smaller learning rate may help");
+    return ONX_E_INVALID;
+}
+
+/* The mean loss over samples, learned from or not. */
+static onx_status run_samples(session *s, const uint64_t *which, uint64_t count, bool learn, double *mean)
+{
+    char what[64];
+    double sum = 0, loss;
+    snprintf(what, sizeof what, "%s %llu/%llu", learn ? "epoch" : "validation of epoch",
+             (unsigned long long)(s->state.epoch + 1), (unsigned long long)s->epochs);
+    for (uint64_t at = 0, n; at < count; at += n) {
+        n = count - at < s->state.batch ? count - at : s->state.batch;
+        cli_progress(what, at, count);
+        ONX_TRY(cli_batches_batch(&s->data, which + at, n));
+        if (learn)
+            ONX_TRY(set_rate(s, at / s->state.batch));
+        ONX_TRY((learn ? onx_trainer_step : onx_trainer_evaluate)(s->trainer, (uint32_t)s->entry, s->inputs,
+                                                                  s->input_count, &s->loss, 1));
+        ONX_TRY(read_number(s, s->loss.name, s->loss.value, &loss));
+        if (!isfinite(loss))
+            return not_finite(s, isnan(loss) ? "the loss is NaN" : "the loss is infinite");
+        sum += loss * (double)n;
+    }
+    cli_progress_end();
+    *mean = sum / (double)count;
+    return ONX_OK;
+}
+
+/* A last step may have spoiled variables without a loss that shows it. */
+static onx_status check_variables(const session *s)
+{
+    onx_trainer_variable v;
+    for (uint32_t i = 0; onx_trainer_variable_get(s->trainer, i, &v); i++) {
+        const onx_dtype type = (onx_dtype)v.value->dtype;
+        const size_t size = type == ONX_FLOAT ? 4 : type == ONX_DOUBLE ? 8 : 2;
+        if (type != ONX_FLOAT && type != ONX_DOUBLE && type != ONX_FLOAT16 && type != ONX_BFLOAT16)
+            continue;
+        for (uint64_t k = 0; k < v.value->count; k++) {
+            double number;
+            ONX_TRY(onx_convert(ONX_DOUBLE, &number, type, (const char *)v.value->data + k * size, 1, true));
+            if (isnan(number))
+                return not_finite(s, "a variable becomes NaN");
+        }
+    }
+    return ONX_OK;
+}
+
+/* ---- what is told ---- */
+
+static void put_line(const session *s, double loss, const double *validation, double seconds)
+{
+    fprintf(s->to, "epoch %llu/%llu  loss %.6g", (unsigned long long)s->state.epoch, (unsigned long long)s->epochs,
+            loss);
+    if (validation)
+        fprintf(s->to, "  validation %.6g%s", *validation, s->state.waiting ? "" : "  best");
+    if (cli_is_terminal(s->to))
+        fprintf(s->to, "  %s", cli_duration(seconds).text);
+    fputc('\n', s->to);
+    fflush(s->to);
+}
+
+static onx_status add_log(session *s, const char *text, size_t len)
+{
+    char *more = realloc(s->log, s->log_len + len + 1);
+    if (!more)
+        return no_memory(s);
+    memcpy(more + s->log_len, text, len);
+    s->log = more;
+    s->log_len += len;
+    return ONX_OK;
+}
+
+/* The whole file each time, so that it never ends within a line. */
+static onx_status write_log(session *s, double loss, const double *validation, double seconds)
+{
+    const char *path = cli_value(s->call, "log");
+    const bool csv = path && cli_ends_in(path, ".csv");
+    char text[256], number[40] = "";
+    if (!path)
+        return ONX_OK;
+    if (validation)
+        snprintf(number, sizeof number, "%.9g", *validation);
+    if (csv)
+        snprintf(text, sizeof text, "%llu,%.9g,%s,%.6f\n", (unsigned long long)s->state.epoch, loss, number, seconds);
+    else
+        snprintf(text, sizeof text, "{\"epoch\": %llu, \"loss\": %.9g, \"validation\": %s, \"seconds\": %.6f}\n",
+                 (unsigned long long)s->state.epoch, loss, validation ? number : "null", seconds);
+    if (csv && !s->log_len)
+        ONX_TRY(add_log(s, "epoch,loss,validation,seconds\n", 30));
+    ONX_TRY(add_log(s, text, strlen(text)));
+    return cli_train_save_bytes(s->call, path, onx_str_make(s->log, s->log_len));
+}
+
+/* The lines of the epochs before, as far as they are there. */
+static onx_status take_log(void *user, onx_str old)
+{
+    session *s = user;
+    uint64_t lines = s->state.epoch + cli_ends_in(cli_value(s->call, "log"), ".csv");
+    size_t len = 0;
+    for (const char *end; lines && len < old.len && (end = memchr(old.ptr + len, '\n', old.len - len)) != NULL; lines--)
+        len = (size_t)(end - old.ptr) + 1;
+    return len ? add_log(s, old.ptr, len) : ONX_OK;
+}
+
+/* A run that is resumed keeps them. */
+static onx_status read_log(session *s)
+{
+    const char *path = cli_value(s->call, "log");
+    struct stat st;
+    if (!path || !s->state.epoch || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return ONX_OK;
+    return cli_train_load_bytes(s->call, path, take_log, s);
+}
+
+/* ---- epochs ---- */
+
+static onx_status save_result(session *s)
+{
+    const char *out = cli_value(s->call, "output");
+    if (!out)
+        return ONX_OK;
+    ONX_TRY(cli_train_save(s->call, s->doc, out, NULL));
+    s->saved = true;
+    return ONX_OK;
+}
+
+static onx_status run_epoch(session *s)
+{
+    const double start = cli_now();
+    const bool validated = s->validating != 0;
+    double loss, validation = 0;
+    memcpy(s->epoch_order, s->order, s->learning * sizeof *s->order);
+    if (s->state.shuffle)
+        shuffle(s->epoch_order, s->learning, s->state.seed, s->state.epoch + 1);
+    ONX_TRY(run_samples(s, s->epoch_order, s->learning, true, &loss));
+    if (validated)
+        ONX_TRY(run_samples(s, s->order + s->data.samples - s->validating, s->validating, false, &validation));
+    ONX_TRY(check_variables(s));
+    ONX_TRY(onx_trainer_store(s->trainer));
+    s->state.epoch++;
+    const double judged = validated ? validation : loss;
+    s->state.waiting = judged < s->state.best ? 0 : s->state.waiting + 1;
+    if (!s->state.waiting)
+        s->state.best = judged;
+    const double seconds = cli_now() - start;
+    put_line(s, loss, validated ? &validation : NULL, seconds);
+    /* The checkpoint is last: what was written before it is written again by a run that goes on from the one before. */
+    if (validated && !s->state.waiting)
+        ONX_TRY(save_result(s));
+    ONX_TRY(write_log(s, loss, validated ? &validation : NULL, seconds));
+    const char *checkpoint = cli_value(s->call, "checkpoint");
+    return checkpoint ? cli_train_save(s->call, s->doc, checkpoint, &s->state) : ONX_OK;
+}
+
+static onx_status run_epochs(session *s)
+{
+    onx_status status = ONX_OK;
+    while (status == ONX_OK && s->state.epoch < s->epochs) {
+        if (s->patience && s->state.waiting >= s->patience) {
+            fprintf(s->to, "no better for %llu epoch%s\n", (unsigned long long)s->state.waiting,
+                    s->state.waiting == 1 ? "" : "s");
+            break;
+        }
+        status = run_epoch(s);
+    }
+    cli_progress_end();
+    if (status != ONX_OK && !s->state.epoch)
+        return status;
+    /* Else OUT has the best of those that were validated. */
+    const onx_status saved = s->validating ? ONX_OK : save_result(s);
+    if (status != ONX_OK && saved == ONX_OK) {
+        cli_report(s->call);
+        if (s->saved)
+            cli_hint("%s has the %s complete epoch", cli_value(s->call, "output"), s->validating ? "best" : "last");
+    }
+    if (status == ONX_OK && s->validating && !s->saved && cli_has(s->call, "output"))
+        cli_warn(s->call, "no epoch was better than those before; %s is not written", cli_value(s->call, "output"));
+    return status != ONX_OK ? status : saved;
+}
+
+/* ---- what the command line says ---- */
+
+/* The name of an output as text that ends; freed by the caller. */
+static char *copy_name(onx_str name)
+{
+    char *copy = calloc(name.len + 1, 1);
+    if (copy && name.len)
+        memcpy(copy, name.ptr, name.len);
+    return copy;
+}
+
+static bool is_bound(const onx_training_info *info, onx_str name)
+{
+    for (uint32_t i = 0; i < info->update_binding_count; i++)
+        if (onx_str_equal(onx_view(info->update_binding[i]->value), name))
+            return true;
+    return false;
+}
+
+/* Of a floating type and not known to have several elements. */
+static bool may_be_loss(const onx_type *type)
+{
+    const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
+    bool one = t && onx_dtype_class_of(t->elem_type) == ONX_CLASS_FLOATING;
+    for (uint32_t i = 0; one && t->shape && i < t->shape->dim_count; i++)
+        one = ONX_HAS(dimension, t->shape->dim[i], dim_value) && t->shape->dim[i]->dim_value == 1;
+    return one;
+}
+
+static onx_status find_loss(session *s)
+{
+    const char *asked = cli_value(s->call, "loss");
+    const onx_training_info *info = onx_doc_model(s->doc)->training_info[s->entry];
+    const onx_graph *algorithm = info->algorithm;
+    onx_str name = onx_str_of(asked ? asked : "");
+    for (uint32_t i = 0; !asked && algorithm && i < algorithm->output_count; i++) {
+        const onx_str output = onx_view(algorithm->output[i]->name);
+        if (name.len || is_bound(info, output) || !may_be_loss(algorithm->output[i]->type))
+            continue;
+        name = output;
+    }
+    if (!name.len) {
+        cli_error(s->call, "no output of the algorithm looks like a loss: one number that no variable takes");
+        cli_hint("--loss NAME says which output it is");
+        return ONX_E_NOT_FOUND;
+    }
+    char *copy = copy_name(name);
+    s->loss.name = copy;
+    return copy ? ONX_OK : no_memory(s);
+}
+
+static onx_status read_schedule(session *s)
+{
+    static const char *const words[] = { [CONSTANT] = "constant", [COSINE] = "cosine", [STEP] = "step" };
+    const char *text = cli_value(s->call, "schedule"), *word;
+    onx_str name;
+    if (!text)
+        return ONX_OK;
+    if (!cli_split(s->call, "schedule", text, &name, &word))
+        return ONX_E_MISUSE;
+    while (s->schedule <= STEP && strcmp(words[s->schedule], word) != 0)
+        s->schedule++;
+    if (s->schedule > STEP) {
+        cli_error(s->call, "--schedule %s: a schedule is constant, cosine or step", text);
+        return ONX_E_MISUSE;
+    }
+    s->rate = cli_batches_find(&s->data, name);
+    if (!s->rate || !s->rate->set) {
+        cli_error(s->call, "--schedule %s: --set gives no input \"%.*s\" a value to start from", text, ONX_ARG(name));
+        return ONX_E_MISUSE;
+    }
+    return read_number(s, s->rate->name, s->rate->value, &s->rate_start);
+}
+
+static onx_status read_sizes(session *s)
+{
+    s->state.batch = s->data.fixed ? (uint64_t)s->data.fixed : 32;
+    if (!cli_number(s->call, "batch", 1, UINT32_MAX, &s->state.batch))
+        return ONX_E_MISUSE;
+    if (s->data.fixed && s->state.batch != (uint64_t)s->data.fixed) {
+        cli_error(s->call, "--batch %llu: the model takes batches of %lld", (unsigned long long)s->state.batch,
+                  (long long)s->data.fixed);
+        return ONX_E_MISUSE;
+    }
+    s->state.samples = s->data.samples;
+    return split(s);
+}
+
+static onx_status make_inputs(session *s)
+{
+    s->inputs = calloc(s->data.count + 1u, sizeof *s->inputs);
+    if (!s->inputs)
+        return no_memory(s);
+    for (uint32_t i = 0; i < s->data.count; i++)
+        if (s->data.columns[i].value)
+            s->inputs[s->input_count++] = (onx_named_value){ s->data.columns[i].name, s->data.columns[i].value };
+    return ONX_OK;
+}
+
+/* Whether what will be written may be, before the work. */
+static onx_status claim(const session *s, const char *option)
+{
+    return cli_has(s->call, option) ? onx_output_claim(s->call->cx, cli_value(s->call, option), false) : ONX_OK;
+}
+
+/* The document that is trained: that of the checkpoint, where there is one to go on from. */
+static onx_status resume(session *s)
+{
+    cli_train_state old;
+    onx_doc *doc;
+    const char *path = cli_value(s->call, "checkpoint");
+    ONX_TRY(cli_train_resume(s->call, s->doc, path, &old, &doc));
+    if (!doc)
+        return ONX_OK;
+    onx_doc_free(s->doc);
+    s->doc = doc;
+    s->state.epoch = old.epoch;
+    s->state.waiting = old.waiting;
+    s->state.best = old.best;
+    s->state.batch = old.batch; /* compared with what the command line says, later */
+    s->state.samples = old.samples;
+    if (old.seed != s->state.seed || old.shuffle != s->state.shuffle || old.validation < s->state.validation ||
+        old.validation > s->state.validation)
+        cli_warn(s->call, "%s was made with other options; training goes on, but not as if it had never stopped", path);
+    return ONX_OK;
+}
+
+static onx_status open_all(session *s, const onx_session_options *options)
+{
+    cli_call *call = s->call;
+    ONX_TRY(cli_load(call, call->operand[0], ONX_KIND_MODEL, &s->doc));
+    ONX_TRY(claim(s, "checkpoint"));
+    if (cli_has(call, "resume"))
+        ONX_TRY(resume(s));
+    const cli_train_state old = s->state;
+    ONX_TRY(onx_trainer_new(call->cx, s->doc, options, &s->trainer));
+    if (s->entry >= onx_trainer_count(s->trainer)) {
+        cli_error(call, "--entry %llu: the model has %u", (unsigned long long)s->entry, onx_trainer_count(s->trainer));
+        return ONX_E_NOT_FOUND;
+    }
+    ONX_TRY(cli_batches_open(call, s->doc, s->trainer, (uint32_t)s->entry, &s->data));
+    ONX_TRY(claim(s, "output"));
+    ONX_TRY(claim(s, "log"));
+    ONX_TRY(read_schedule(s));
+    ONX_TRY(find_loss(s));
+    ONX_TRY(read_sizes(s));
+    ONX_TRY(make_inputs(s));
+    ONX_TRY(read_log(s));
+    if (old.epoch && (old.batch != s->state.batch || old.samples != s->state.samples))
+        cli_warn(call, "the checkpoint is of %llu samples in batches of %llu; training goes on with %llu and %llu",
+                 (unsigned long long)old.samples, (unsigned long long)old.batch, (unsigned long long)s->state.samples,
+                 (unsigned long long)s->state.batch);
+    return old.epoch || cli_has(call, "keep") ? ONX_OK : onx_trainer_initialize(s->trainer);
+}
+
+static void close_all(session *s)
+{
+    cli_batches_free(&s->data);
+    onx_trainer_free(s->trainer);
+    onx_value_free(s->loss.value);
+    free((void *)(uintptr_t)s->loss.name);
+    free(s->inputs);
+    free(s->order);
+    free(s->epoch_order);
+    free(s->log);
+}
+
+static int run_train(cli_call *call)
+{
+    const char *out = cli_value(call, "output"), *log = cli_value(call, "log");
+    uint64_t threads = 0;
+    onx_session_options options;
+    onx_run_options limits;
+    session s = { .call = call,
+                  .epochs = 10,
+                  .state = { .best = (double)INFINITY, .shuffle = cli_has(call, "shuffle") },
+                  .to = out && strcmp(out, "-") == 0 ? stderr : stdout };
+    if (!cli_run_options(call, &threads, &options, &limits) || !cli_number(call, "epochs", 1, UINT32_MAX, &s.epochs) ||
+        !cli_number(call, "entry", 0, UINT32_MAX, &s.entry) ||
+        !cli_number(call, "seed", 0, UINT64_MAX, &s.state.seed) ||
+        !cli_number(call, "patience", 1, UINT32_MAX, &s.patience) ||
+        !cli_real(call, "validation", 0, 0.99, &s.state.validation))
+        return CLI_MISUSE;
+    if (!cli_has(call, "data"))
+        return cli_error(call, "--data names the files with samples");
+    if (!out && !cli_has(call, "checkpoint"))
+        return cli_error(call, "say where the result goes with -o, or --checkpoint");
+    if (cli_has(call, "resume") && !cli_has(call, "checkpoint"))
+        return cli_error(call, "--resume goes on from the file of --checkpoint");
+    if (log && !cli_ends_in(log, ".csv") && !cli_ends_in(log, ".jsonl"))
+        return cli_error(call, "--log %s: a log is a .jsonl or a .csv file", log);
+    if (out && strcmp(out, "-") == 0 && s.state.validation > 0)
+        return cli_error(call, "with --validation the result is written whenever it is the best, which needs a file");
+    onx_status status = open_all(&s, &options);
+    if (status == ONX_OK)
+        status = run_epochs(&s);
+    close_all(&s);
+    if (s.doc)
+        (void)onx_text_locate(s.doc, 0);
+    onx_doc_free(s.doc);
+    return cli_exit(call, status);
+}
+
+/* clang-format off */
+static const cli_option options_[] = {
+    { "data", 0, "FILE", NULL, "samples: .npz, or .npy of an input's name, or a folder of such; may be repeated" },
+    CLI_OPTION_OUTPUT,
+    CLI_OPTION_TO,
+    { "epochs", 0, "N", NULL, "how often to go over the samples (10)" },
+    { "batch", 0, "N", NULL, "samples in a step (32, or what the model says)" },
+    { "shuffle", 0, NULL, NULL, "take the samples in another order in each epoch" },
+    { "seed", 0, "N", NULL, "where that order starts (0)" },
+    { "set", 0, "NAME=VALUE", NULL, "one value for an input in all steps, such as a learning rate; may be repeated" },
+    { "schedule", 0, "NAME=HOW", NULL, "how such an input changes: constant, cosine (to 0), or step (a tenth after each third)" },
+    { "validation", 0, "FRACTION", NULL, "keep this part of the samples for validation; OUT is then the best epoch" },
+    { "patience", 0, "N", NULL, "stop when the loss has not become better for N epochs" },
+    { "checkpoint", 0, "FILE", NULL, "where training stands, after each epoch" },
+    { "resume", 0, NULL, NULL, "go on from the checkpoint, where there is one" },
+    { "keep", 0, NULL, NULL, "begin with the values that the model has instead of initialising it" },
+    { "log", 0, "FILE", NULL, "a line for each epoch in a .jsonl or .csv file" },
+    { "loss", 0, "NAME", NULL, "the output that is the loss (the first that may be one)" },
+    { "entry", 0, "N", NULL, "which entry of the training information (0)" },
+    { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
+    CLI_OPTION_OPSET_DOC,
+    CLI_OPTION_LIBRARY,
+    CLI_END,
+};
+/* clang-format on */
+
+const cli_command cmd_train = {
+    .name = "train",
+    .summary = "train a model by its training information",
+    .operands = "MODEL",
+    .help =
+        "Runs the steps of training_info over the samples of arrays whose names are those of inputs and whose first axis\n"
+        "counts samples; arrays of one name in several files follow each other. Inputs of any other kind have --set.\n"
+        "The last batch of an epoch may be smaller, and is left out where the model says how large batches are.\n"
+        "Validation evaluates the loss without learning; Dropout and the like do there what they do in steps.\n"
+        "After NaN, or any other failure, OUT has the last complete epoch, with --validation the best.\n",
+    .example = "onx train model.onnx --data digits.npz -o trained.onnx --epochs 20 --batch 64 --shuffle\n"
+               "onx train model.onnx --data train/ -o best.onnx --validation 0.1 --patience 3 --log curve.csv\n"
+               "onx train model.onnx --data train/ -o out.onnx --set rate=0.1 --schedule rate=cosine\n"
+               "onx train model.onnx --data train/ -o out.onnx --checkpoint state.onnx --resume\n",
+    .options = options_,
+    .run = run_train,
+};

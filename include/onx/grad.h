@@ -1,0 +1,34 @@
+/* grad.h - gradients: what the derivatives of a value are, as nodes of the standard operators. See
+ * docs/notes/gradients.md. */
+#ifndef ONX_GRAD_H
+#define ONX_GRAD_H
+
+#include <onx/ir.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct onx_grad_options {
+    uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
+    onx_str of;           /* the value that is derived; the sum of its elements, if it has several */
+    const onx_str *wrt;   /* values of the main graph: inputs, initializers, results of nodes */
+    uint32_t wrt_count;
+    bool only; /* the gradients become the only outputs, and nodes that they do not need are removed */
+} onx_grad_options;
+
+/* Adds the gradients of `of` to the main graph as outputs, which are called <value>_grad (with a number behind it where
+ * that name is taken), in the order of `wrt`, of the type and shape of the value; zeros where `of` does not depend on
+ * it. Functions are inlined, and a model of an older version of the default domain is taken to version 18 first. What
+ * operators have no gradient is named as ONX_E_UNSUPPORTED, and a name that the graph does not have is ONX_E_NOT_FOUND;
+ * the model may be partly changed then. */
+ONX_API ONX_OWN_THREAD onx_status onx_grad(onx_ctx *cx, onx_doc *doc, const onx_grad_options *options);
+
+/* Puts nodes of the standard operators in place of the nodes Gradient of ai.onnx.preview.training, in all graphs of the
+ * model; those of a model without any are left alone. Sessions do so by themselves. As onx_grad for the rest. */
+ONX_API ONX_OWN_THREAD onx_status onx_grad_expand(onx_ctx *cx, onx_doc *doc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,347 @@
+/* heads.c - MultiHeadAttention and DecoderMaskedMultiHeadAttention: queries, keys, and values come side by side, packed
+ * into one tensor, or as heads, with a past that grows or has room for what is to come. */
+#include "kernel/microsoft/microsoft.h"
+
+#include <math.h>
+
+/* Where an operand lies among the inputs. */
+enum { QUERY, KEY, VALUE, BIAS, MASK, ADDED, PAST_KEY, PAST_VALUE, PAST_LENGTH, BEAM_WIDTH, CACHE, OPERANDS };
+enum { NONE = 99 };
+static const uint8_t several[OPERANDS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, NONE, 9 };
+static const uint8_t single[OPERANDS] = { 0, 1, 2, 10, 3, 4, 5, 6, 7, 8, 9 };
+
+/* The vectors of one operand: of which input, where the first one is, and the steps between them. */
+typedef struct part {
+    uint32_t input;
+    uint64_t at, batch, head, row, size;
+    bool has_bias;
+    uint64_t bias_at;
+} part;
+
+typedef struct params {
+    const uint8_t *input;
+    uint64_t batch, heads, length, keys, past, room; /* room: of a past that is shared with the present; 0: it is not */
+    part part[3];
+    onxi_ms_scores scores;
+    bool causal;
+    uint64_t key_at, value_at, query_at, sum_at, space_at; /* in a thread's memory */
+} params;
+
+static const onx_value *given(const onx_prepare *p, const params *q, int which)
+{
+    return onxi_operand(p->input_count, p->inputs, q->input[which]);
+}
+
+static const onx_value *in(const onx_work *work, const params *q, int which)
+{
+    return onxi_operand(work->prepared->input_count, work->inputs, q->input[which]);
+}
+
+static onx_status wrong(const onx_prepare *p, const char *name, const onx_value *v)
+{
+    return onx_prepare_fail(p, ONX_E_INVALID, "%s of rank %u does not fit the query and the heads", name,
+                            v ? v->rank : 0);
+}
+
+/* Vectors side by side: [batch, length, heads * size], of a tensor that may hold more columns. */
+static void side_by_side(part *t, uint32_t input, const onx_value *v, uint64_t first, uint64_t size)
+{
+    const uint64_t row = (uint64_t)v->dims[2];
+    *t = (part){ .input = input, .at = first, .row = row, .head = size, .size = size };
+    t->batch = row * (uint64_t)v->dims[1];
+}
+
+/* Packed: [batch, length, heads, of them, size]. */
+static void packed(part *t, uint32_t input, const onx_value *v, uint64_t which)
+{
+    const uint64_t size = (uint64_t)v->dims[4], all = (uint64_t)v->dims[3] * size;
+    *t = (part){ .input = input, .at = which * size, .row = (uint64_t)v->dims[2] * all, .head = all, .size = size };
+    t->batch = t->row * (uint64_t)v->dims[1];
+}
+
+static bool is_batch(const params *q, const onx_value *v)
+{
+    return v && v->rank && (uint64_t)v->dims[0] == q->batch;
+}
+
+static onx_status read_packed_query(const onx_prepare *p, params *q)
+{
+    const onx_value *x = p->inputs[0];
+    if (x->rank == 5 && x->dims[3] == 3 && (uint64_t)x->dims[2] == q->heads) {
+        for (uint32_t i = 0; i < 3; i++)
+            packed(&q->part[i], 0, x, i);
+        return ONX_OK;
+    }
+    if (x->rank != 3 || (uint64_t)x->dims[2] % (3 * q->heads))
+        return wrong(p, "a query without keys", x);
+    const uint64_t size = (uint64_t)x->dims[2] / 3 / q->heads;
+    for (uint32_t i = 0; i < 3; i++)
+        side_by_side(&q->part[i], 0, x, i * size * q->heads, size);
+    return ONX_OK;
+}
+
+/* Keys or values: side by side or as heads. */
+static onx_status read_operand(const onx_prepare *p, params *q, uint32_t which)
+{
+    const onx_value *v = p->inputs[which];
+    const char *name = which == 1 ? "key" : "value";
+    if (!is_batch(q, v) || (v->rank != 3 && v->rank != 4))
+        return wrong(p, name, v);
+    if (v->rank == 3) {
+        if ((uint64_t)v->dims[2] % q->heads || (which == 2 && (uint64_t)v->dims[1] != q->keys))
+            return wrong(p, name, v);
+        side_by_side(&q->part[which], which, v, 0, (uint64_t)v->dims[2] / q->heads);
+        q->keys = (uint64_t)v->dims[1];
+        return ONX_OK;
+    }
+    if ((uint64_t)v->dims[1] != q->heads || (which == 2 && (uint64_t)v->dims[2] != q->keys))
+        return wrong(p, name, v);
+    q->keys = (uint64_t)v->dims[2];
+    const uint64_t size = (uint64_t)v->dims[3];
+    q->part[which] =
+        (part){ .input = which, .row = size, .head = q->keys * size, .batch = q->heads * q->keys * size, .size = size };
+    return ONX_OK;
+}
+
+static onx_status read_parts(const onx_prepare *p, params *q)
+{
+    const onx_value *x = p->inputs[0], *k = given(p, q, KEY), *v = given(p, q, VALUE);
+    const int64_t heads = onx_prepare_int(p, "num_heads");
+    if (heads < 1 || heads > INT32_MAX || (x->rank != 3 && x->rank != 5))
+        return wrong(p, "query", x);
+    q->heads = (uint64_t)heads;
+    q->batch = (uint64_t)x->dims[0];
+    q->length = q->keys = (uint64_t)x->dims[1];
+    if (!k)
+        return v ? wrong(p, "a value without keys", v) : read_packed_query(p, q);
+    if (x->rank != 3 || (uint64_t)x->dims[2] % q->heads)
+        return wrong(p, "query", x);
+    side_by_side(&q->part[0], 0, x, 0, (uint64_t)x->dims[2] / q->heads);
+    if (!v) {
+        if (!is_batch(q, k) || k->rank != 5 || (uint64_t)k->dims[2] != q->heads || k->dims[3] != 2)
+            return wrong(p, "a key without values", k);
+        q->keys = (uint64_t)k->dims[1];
+        packed(&q->part[1], 1, k, 0);
+        packed(&q->part[2], 1, k, 1);
+    } else {
+        ONX_TRY(read_operand(p, q, 1));
+        ONX_TRY(read_operand(p, q, 2));
+    }
+    return q->part[1].size == q->part[0].size
+               ? ONX_OK
+               : onx_prepare_fail(p, ONX_E_INVALID, "a query has %llu elements, a key %llu",
+                                  (unsigned long long)q->part[0].size, (unsigned long long)q->part[1].size);
+}
+
+static onx_status read_bias(const onx_prepare *p, params *q)
+{
+    const onx_value *bias = given(p, q, BIAS);
+    const uint64_t hidden = q->heads * q->part[0].size, all = 2 * hidden + q->heads * q->part[2].size;
+    for (uint32_t i = 0; i < 3; i++) {
+        q->part[i].has_bias = bias && (i == 0 || p->inputs[q->part[i].input]->rank != 4);
+        q->part[i].bias_at = i * hidden;
+    }
+    return !bias || (bias->rank == 1 && (uint64_t)bias->dims[0] == all)
+               ? ONX_OK
+               : onx_prepare_fail(p, ONX_E_INVALID, "the bias does not have %llu elements", (unsigned long long)all);
+}
+
+static onx_status read_past(const onx_prepare *p, params *q)
+{
+    const bool as_heads = given(p, q, KEY) && given(p, q, KEY)->rank == 4;
+    for (int i = 0; i < 2; i++) {
+        const onx_value *v = given(p, q, PAST_KEY + i);
+        if (!v != !given(p, q, PAST_KEY) || (v && as_heads))
+            return wrong(p, "the past", v);
+        if (!v)
+            continue;
+        if (!is_batch(q, v) || v->rank != 4 || (uint64_t)v->dims[1] != q->heads ||
+            (uint64_t)v->dims[3] != q->part[1 + i].size || (i && (uint64_t)v->dims[2] != q->past))
+            return wrong(p, "the past", v);
+        q->past = (uint64_t)v->dims[2];
+    }
+    if (q->input == single && onx_prepare_is_set(p, "past_present_share_buffer") && !as_heads) {
+        const onx_value *length = given(p, q, PAST_LENGTH);
+        if (!given(p, q, PAST_KEY) || !length || length->count != 1 || q->length != 1)
+            return onx_prepare_fail(p, ONX_E_INVALID, "a shared buffer needs a past, its length, and one query");
+        q->room = q->past;
+    } else if (given(p, q, PAST_LENGTH) || given(p, q, CACHE)) {
+        if (q->input == several)
+            return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "shared buffers and beams are not done by %s", p->kernel->op);
+    }
+    return ONX_OK;
+}
+
+static onx_status read_cache(const onx_prepare *p, const params *q)
+{
+    const onx_value *cache = given(p, q, CACHE), *width = given(p, q, BEAM_WIDTH);
+    if (width && width->count != 1)
+        return onx_prepare_fail(p, ONX_E_INVALID, "beam_width has %llu elements, not 1",
+                                (unsigned long long)width->count);
+    if (!cache)
+        return ONX_OK;
+    if (cache->rank != 3 || (uint64_t)cache->dims[0] * (uint64_t)cache->dims[1] != q->batch || cache->dims[1] < 1 ||
+        (uint64_t)cache->dims[2] < (q->room ? q->room : q->past))
+        return onx_prepare_fail(p, ONX_E_INVALID, "cache_indirection is not for %llu beams and %llu keys",
+                                (unsigned long long)q->batch, (unsigned long long)(q->room ? q->room : q->past));
+    return ONX_OK;
+}
+
+static bool reserve(onx_prepare *p, params *q)
+{
+    uint64_t total = 0, keys, values;
+    const uint64_t wide = q->part[0].size > q->part[2].size ? q->part[0].size : q->part[2].size;
+    const bool fits = onxi_mul_u64(q->keys, q->part[1].size, &keys) &&
+                      onxi_mul_u64(q->keys, q->part[2].size, &values) && onxi_ms_reserve(&total, keys, &q->key_at) &&
+                      onxi_ms_reserve(&total, values, &q->value_at) && onxi_ms_reserve(&total, wide, &q->query_at) &&
+                      onxi_ms_reserve(&total, wide, &q->sum_at) && onxi_ms_reserve(&total, wide, &q->space_at);
+    p->thread_workspace = total;
+    return fits;
+}
+
+static onx_status heads_prepare(onx_prepare *p)
+{
+    params *q = ONXI_NEW(p->arena, params);
+    if (!q)
+        return ONX_E_MEMORY;
+    q->input = p->kernel->body;
+    if (p->output_count > 3 && p->outputs[3])
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "the products of queries and keys are not given out");
+    ONX_TRY(read_parts(p, q));
+    ONX_TRY(read_bias(p, q));
+    ONX_TRY(read_past(p, q));
+    ONX_TRY(read_cache(p, q));
+    const uint64_t total = q->past + q->keys;
+    q->causal = q->input == several && onx_prepare_is_set(p, "unidirectional");
+    q->scores.scale = onxi_ms_scale(p, q->part[0].size);
+    q->scores.filter = onx_prepare_float(p, "mask_filter_value");
+    q->scores.batch = q->batch;
+    const onx_value *mask = given(p, q, MASK);
+    if (!q->room) {
+        ONX_TRY(onxi_ms_mask(p, mask, q->batch, q->length, total, &q->scores));
+        ONX_TRY(onxi_ms_bias(p, given(p, q, ADDED), q->batch, q->heads, q->length, total, &q->scores));
+    } else {
+        ONX_TRY(onxi_ms_bias(p, given(p, q, ADDED), q->batch, q->heads, q->length, UINT64_MAX, &q->scores));
+        if (mask && (mask->rank != 2 || (uint64_t)mask->dims[0] != q->batch))
+            return wrong(p, "the mask", mask);
+        q->scores.mask_kind = mask ? ONXI_MS_KEYS : ONXI_MS_NO_MASK;
+        q->scores.mask_batch = mask ? (uint64_t)mask->dims[1] : 0;
+    }
+    if (!reserve(p, q))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the operands are too large");
+    p->params = q;
+    p->rows = q->batch * q->heads;
+    return ONX_OK;
+}
+
+/* A vector with its part of the bias. */
+static void take(const onx_work *work, const params *q, const part *t, uint64_t row, uint64_t index, float *out)
+{
+    const uint64_t head = row % q->heads;
+    onxi_ms_floats(work->inputs[t->input], t->at + row / q->heads * t->batch + head * t->head + index * t->row, t->size,
+                   out);
+    const onx_value *bias = t->has_bias ? in(work, q, BIAS) : NULL;
+    for (uint64_t i = 0; bias && i < t->size; i++)
+        out[i] += onxi_ms_float(bias, t->bias_at + head * t->size + i);
+}
+
+/* The past with what is new behind it, or in it where it has room. */
+static void hand_on(const onx_work *work, const params *q, uint64_t row, int which, uint64_t past, const float *now)
+{
+    onx_value *present = work->prepared->output_count > (uint32_t)which ? work->outputs[which] : NULL;
+    const onx_value *before = in(work, q, which == 1 ? PAST_KEY : PAST_VALUE);
+    const uint64_t size = q->part[which].size, length = q->room ? q->room : past + q->keys,
+                   copied = q->room ? q->room : past;
+    if (!present)
+        return;
+    const uint64_t width = onxi_element_size(present->dtype);
+    if (before && copied)
+        memcpy((char *)present->data + row * length * size * width,
+               (const char *)before->data + row * copied * size * width, copied * size * width);
+    onxi_ms_store(present, (row * length + past) * size, q->keys * size, now);
+}
+
+static onxi_ms_rows rows_of(const onx_work *work, const params *q, uint64_t row, int which, uint64_t past,
+                            const onx_value *now)
+{
+    const uint64_t size = q->part[which].size, length = q->room ? q->room : q->past, head = row % q->heads;
+    const onx_value *cache = in(work, q, CACHE);
+    onxi_ms_rows r = { .in = { in(work, q, which == 1 ? PAST_KEY : PAST_VALUE), now },
+                       .at = { row * length * size, 0 },
+                       .step = { size, size },
+                       .split = past,
+                       .size = size };
+    if (cache && past) { /* the beams of a batch entry stand one after the other */
+        const uint64_t width = (uint64_t)cache->dims[1], entry = row / q->heads;
+        r.beams = (const int32_t *)cache->data + entry * (uint64_t)cache->dims[2];
+        r.beam_count = width;
+        r.beam_step = q->heads * length * size;
+        r.at[0] = (entry / width * width * q->heads + head) * length * size;
+    }
+    return r;
+}
+
+static onx_status check_run(onx_work *work, const params *q, uint64_t *past)
+{
+    *past = q->past;
+    if (!q->room)
+        return ONX_OK;
+    const int32_t length = ((const int32_t *)in(work, q, PAST_LENGTH)->data)[0];
+    const onx_value *mask = in(work, q, MASK), *added = in(work, q, ADDED);
+    if (length < 0 || (uint64_t)length >= q->room)
+        return onx_work_fail(work, ONX_E_INVALID,
+                             "the past has %d keys, its buffer room for %llu and one more is to come", length,
+                             (unsigned long long)q->room);
+    *past = (uint64_t)length;
+    if ((mask && (uint64_t)mask->dims[1] <= *past) || (added && (uint64_t)added->dims[3] <= *past))
+        return onx_work_fail(work, ONX_E_INVALID, "the mask or the bias is for fewer than %d keys", length + 1);
+    return ONX_OK;
+}
+
+/* Rows are heads. */
+static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const params *q = work->params;
+    char *memory = work->thread_workspace;
+    float *keys = (float *)(void *)(memory + q->key_at), *values = (float *)(void *)(memory + q->value_at),
+          *query = (float *)(void *)(memory + q->query_at);
+    const onx_value new_keys = { .dtype = ONX_FLOAT, .data = keys },
+                    new_values = { .dtype = ONX_FLOAT, .data = values };
+    const uint64_t v_size = q->part[2].size;
+    uint64_t past;
+    ONX_TRY(check_run(work, q, &past));
+    for (uint64_t row = first; row < last; row++) {
+        for (uint64_t i = 0; i < q->keys; i++) {
+            take(work, q, &q->part[1], row, i, keys + i * q->part[1].size);
+            take(work, q, &q->part[2], row, i, values + i * v_size);
+        }
+        const onxi_ms_rows k = rows_of(work, q, row, 1, past, &new_keys),
+                           v = rows_of(work, q, row, 2, past, &new_values);
+        onxi_ms_query one = { .scores = &q->scores,
+                              .mask = in(work, q, MASK),
+                              .bias = in(work, q, ADDED),
+                              .batch = row / q->heads,
+                              .head = row % q->heads,
+                              .query = query,
+                              .sum = (float *)(void *)(memory + q->sum_at),
+                              .space = (float *)(void *)(memory + q->space_at) };
+        for (one.row = 0; one.row < q->length; one.row++) {
+            const uint64_t seen = past + one.row + 1, all = past + q->keys;
+            take(work, q, &q->part[0], row, one.row, query);
+            onxi_ms_begin(&one, v_size);
+            onxi_ms_keys(&one, &k, &v, 0, q->causal && seen < all ? seen : all);
+            onxi_ms_end(&one, v_size, -INFINITY);
+            onxi_ms_store(work->outputs[0], ((one.batch * q->length + one.row) * q->heads + one.head) * v_size, v_size,
+                          one.sum);
+        }
+        hand_on(work, q, row, 1, past, keys);
+        hand_on(work, q, row, 2, past, values);
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_microsoft_heads[] = {
+    MS_KERNEL("MultiHeadAttention", .prepare = heads_prepare, .run = heads_run, .body = several),
+    MS_KERNEL("DecoderMaskedMultiHeadAttention", .prepare = heads_prepare, .run = heads_run, .body = single),
+    { 0 },
+};

@@ -1,0 +1,220 @@
+/* image.c - CropAndResize and MaxpoolWithMask. */
+#include "kernel/microsoft/microsoft.h"
+
+#include <float.h>
+#include <math.h>
+
+/* ---- CropAndResize ---- */
+
+typedef struct crop {
+    uint64_t boxes, batch, channels, size[2];
+    double outside;
+    bool nearest;
+} crop;
+
+static onx_status crop_prepare(onx_prepare *p)
+{
+    static const onxi_word words[] = { { "bilinear", 1, 0 }, { "nearest", 1, 0 } };
+    const onx_value *x = p->inputs[0], *rois = p->inputs[1], *ids = p->inputs[2], *size = p->inputs[3];
+    const int mode = onxi_prepare_word(p, "mode", words, 2);
+    crop *q = ONXI_NEW(p->arena, crop);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 4 || ids->rank != 1 || ids->dims[0] != rois->dims[0] ||
+        size->count != 2 || mode < 0)
+        return onx_prepare_fail(p, ONX_E_INVALID, "boxes, indices, sizes, or the mode do not fit");
+    *q = (crop){ .boxes = (uint64_t)rois->dims[0],
+                 .batch = (uint64_t)x->dims[0],
+                 .channels = (uint64_t)x->dims[1],
+                 .size = { (uint64_t)x->dims[2], (uint64_t)x->dims[3] },
+                 .outside = onx_prepare_float(p, "extrapolation_value"),
+                 .nearest = mode == 1 };
+    p->params = q;
+    return ONX_OK;
+}
+
+static double real_at(const onx_value *v, uint64_t i)
+{
+    return v->dtype == ONX_DOUBLE ? ((const double *)v->data)[i] : (double)onxi_ms_float(v, i);
+}
+
+static void put(onx_value *v, uint64_t i, double x)
+{
+    const float narrow = (float)x;
+    if (v->dtype == ONX_DOUBLE)
+        ((double *)v->data)[i] = x;
+    else
+        onxi_ms_store(v, i, 1, &narrow);
+}
+
+/* Where index `i` of `count` lies on an axis of `size`; false outside of it. */
+static bool place(double from, double to, uint64_t i, uint64_t count, uint64_t size, double *out)
+{
+    const double last = (double)size - 1;
+    *out = count == 1       ? 0.5 * (from + to) * last
+           : i + 1 == count ? to * last
+                            : from * last + (double)i * ((to - from) * last / (double)(count - 1));
+    return *out >= 0 && *out <= last;
+}
+
+static double sample(const crop *q, const onx_value *x, uint64_t plane, double row, double column)
+{
+    const uint64_t at = plane * q->size[0] * q->size[1], width = q->size[1];
+    if (q->nearest)
+        return real_at(x, at + (uint64_t)round(row) * width + (uint64_t)round(column));
+    const uint64_t top = (uint64_t)floor(row), bottom = (uint64_t)ceil(row), left = (uint64_t)floor(column),
+                   right = (uint64_t)ceil(column);
+    const double down = row - (double)top, along = column - (double)left;
+    const double a = real_at(x, at + top * width + left), b = real_at(x, at + top * width + right),
+                 c = real_at(x, at + bottom * width + left), d = real_at(x, at + bottom * width + right);
+    const double above = a + (b - a) * along, below = c + (d - c) * along;
+    return above + (below - above) * down;
+}
+
+static onx_status crop_box(onx_work *work, const crop *q, uint64_t box, uint64_t height, uint64_t width)
+{
+    const onx_value *x = work->inputs[0], *rois = work->inputs[1];
+    const int32_t id = ((const int32_t *)work->inputs[2]->data)[box];
+    double edges[4], row, column;
+    if (id < 0 || (uint64_t)id >= q->batch)
+        return onx_work_fail(work, ONX_E_INVALID, "box %llu is of image %d of %llu", (unsigned long long)box, id,
+                             (unsigned long long)q->batch);
+    for (uint32_t i = 0; i < 4; i++)
+        edges[i] = real_at(rois, box * 4 + i);
+    for (uint64_t i = 0; i < height; i++)
+        for (uint64_t k = 0; k < width; k++) {
+            const bool in = place(edges[0], edges[2], i, height, q->size[0], &row);
+            const bool inside = place(edges[1], edges[3], k, width, q->size[1], &column) && in;
+            for (uint64_t c = 0; c < q->channels; c++)
+                put(work->outputs[0], ((box * q->channels + c) * height + i) * width + k,
+                    inside ? sample(q, x, (uint64_t)id * q->channels + c, row, column) : q->outside);
+        }
+    return ONX_OK;
+}
+
+static onx_status crop_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const crop *q = work->params;
+    const int32_t *size = work->inputs[3]->data;
+    (void)first, (void)last;
+    if (size[0] < 1 || size[1] < 1)
+        return onx_work_fail(work, ONX_E_INVALID, "crop_size is %d by %d", size[0], size[1]);
+    const int64_t dims[] = { (int64_t)q->boxes, (int64_t)q->channels, size[0], size[1] };
+    ONX_TRY(onx_value_reset(work->outputs[0], (onx_dtype)work->inputs[0]->dtype, 4, dims));
+    for (uint64_t box = 0; box < q->boxes; box++)
+        ONX_TRY(crop_box(work, q, box, (uint64_t)size[0], (uint64_t)size[1]));
+    return ONX_OK;
+}
+
+/* ---- MaxpoolWithMask ---- */
+
+typedef struct pool {
+    onxi_window w;
+    uint64_t planes; /* of the mask */
+} pool;
+
+/* The windows of the node; sizes from its input and output. */
+static onx_status read_window(const onx_prepare *p, onxi_window *w)
+{
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    uint32_t kernels, strides, pads;
+    const int64_t *kernel = onx_prepare_ints(p, "kernel_shape", &kernels),
+                  *stride = onx_prepare_ints(p, "strides", &strides), *pad = onx_prepare_ints(p, "pads", &pads);
+    const onx_str way = onx_prepare_text(p, "auto_pad");
+    const bool lower = onx_str_is(way, "SAME_LOWER"), same = lower || onx_str_is(way, "SAME_UPPER");
+    if (kernels != x->rank - 2 || (stride && strides != kernels) || (pad && pads != 2 * kernels))
+        return onx_prepare_fail(p, ONX_E_INVALID, "kernel_shape, strides, or pads do not fit rank %u", x->rank);
+    *w = (onxi_window){ .spatial = kernels, .batch = (uint64_t)x->dims[0], .channels = (uint64_t)x->dims[1] };
+    for (uint32_t i = 0; i < kernels; i++) {
+        w->in[i] = x->dims[i + 2];
+        w->out[i] = y->dims[i + 2];
+        w->kernel[i] = kernel[i];
+        w->stride[i] = stride ? stride[i] : 1;
+        const int64_t all = (w->out[i] - 1) * w->stride[i] + w->kernel[i] - w->in[i];
+        w->pad[i] = !same ? (pad ? pad[i] : 0) : all <= 0 ? 0 : lower ? (all + 1) / 2 : all / 2;
+    }
+    w->in_size = onxi_product(x->dims, 2, x->rank);
+    w->out_size = onxi_product(y->dims, 2, y->rank);
+    return ONX_OK;
+}
+
+static onx_status pool_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *m = p->inputs[1];
+    pool *q = ONXI_NEW(p->arena, pool);
+    if (!q)
+        return ONX_E_MEMORY;
+    bool fits = x->rank >= 3 && x->rank <= 5 && m->rank == x->rank;
+    for (uint32_t i = 2; fits && i < x->rank; i++)
+        fits = m->dims[i] == x->dims[i];
+    if (!fits || (x->count && !m->count))
+        return onx_prepare_fail(p, ONX_E_INVALID, "a mask of rank %u does not fit an input of rank %u", m->rank,
+                                x->rank);
+    ONX_TRY(read_window(p, &q->w));
+    q->planes = onxi_product(m->dims, 0, 2);
+    p->params = q;
+    p->rows = p->outputs[0]->count ? q->w.batch * q->w.channels : 0;
+    return ONX_OK;
+}
+
+/* The bounds of a window along an axis; those that there is no axis for are 0 to 1. */
+static void bounds(const onxi_window *w, uint32_t axis, int64_t at, int64_t *from, int64_t *to)
+{
+    *from = 0;
+    *to = 1;
+    if (axis >= w->spatial)
+        return;
+    *from = at * w->stride[axis] - w->pad[axis];
+    *to = *from + w->kernel[axis] < w->in[axis] ? *from + w->kernel[axis] : w->in[axis];
+    *from = *from > 0 ? *from : 0;
+}
+
+/* The last axis of a window ends where the mask is 0, but for the very first element. */
+static float greatest(const onxi_window *w, const float *x, const int32_t *m, const int64_t at[3])
+{
+    const int64_t columns = w->spatial > 1 ? w->in[1] : 1, depth = w->spatial > 2 ? w->in[2] : 1;
+    int64_t from[3], to[3];
+    float most = -FLT_MAX;
+    for (uint32_t i = 0; i < 3; i++)
+        bounds(w, i, at[i], &from[i], &to[i]);
+    bool ended = false;
+    for (int64_t r = from[0]; r < to[0] && !ended; r++)
+        for (int64_t c = from[1]; c < to[1]; c++) {
+            bool stopped = false;
+            for (int64_t d = from[2]; d < to[2] && !stopped; d++) {
+                const int64_t i = (r * columns + c) * depth + d;
+                stopped = m[i] == 0 && (i > 0 || w->spatial == 1);
+                most = !stopped && x[i] > most ? x[i] : most;
+            }
+            if (stopped && w->spatial < 3) {
+                ended = w->spatial == 1;
+                break;
+            }
+        }
+    return most;
+}
+
+/* Rows are planes. The mask of a plane begins where ONNX Runtime has it: an element, not a plane, by what is left of
+ * the place of the input's plane. */
+static onx_status pool_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const pool *q = work->params;
+    const onxi_window *w = &q->w;
+    const int64_t columns = w->spatial > 1 ? w->out[1] : 1, depth = w->spatial > 2 ? w->out[2] : 1;
+    for (uint64_t plane = first; plane < last; plane++) {
+        const float *x = (const float *)work->inputs[0]->data + plane * w->in_size;
+        const int32_t *m = (const int32_t *)work->inputs[1]->data + plane * w->in_size % q->planes;
+        float *y = (float *)work->outputs[0]->data + plane * w->out_size;
+        for (int64_t i = 0; i < (int64_t)w->out_size; i++) {
+            const int64_t at[3] = { i / depth / columns, i / depth % columns, i % depth };
+            y[i] = greatest(w, x, m, at);
+        }
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_microsoft_image[] = {
+    MS_KERNEL("CropAndResize", .prepare = crop_prepare, .run = crop_run, .flags = ONX_KERNEL_SIZES_OUTPUT),
+    MS_KERNEL("MaxpoolWithMask", .prepare = pool_prepare, .run = pool_run),
+    { 0 },
+};

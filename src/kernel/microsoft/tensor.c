@@ -1,0 +1,410 @@
+/* tensor.c - kernels of com.microsoft on tensors: inverse matrices, windows of an axis, joined quantized tensors,
+ * products of 16-bit integers, hashes. */
+#include "kernel/microsoft/microsoft.h"
+
+#include <math.h>
+
+/* ---- Inverse ---- */
+
+typedef struct inverse {
+    uint64_t n, left, right;
+} inverse;
+
+static onx_status inverse_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    inverse *q = ONXI_NEW(p->arena, inverse);
+    uint64_t total;
+    if (!q)
+        return ONX_E_MEMORY;
+    if (x->rank < 2 || x->dims[x->rank - 1] != x->dims[x->rank - 2])
+        return onx_prepare_fail(p, ONX_E_INVALID, "the input does not hold square matrices");
+    q->n = (uint64_t)x->dims[x->rank - 1];
+    if (!onxi_mul_u64(q->n, q->n, &total) || total > UINT64_MAX / 32)
+        return onx_prepare_fail(p, ONX_E_LIMIT, "a matrix of %llu by %llu is too large", (unsigned long long)q->n,
+                                (unsigned long long)q->n);
+    p->thread_workspace = 2 * total * sizeof(double);
+    p->params = q;
+    p->rows = x->count ? x->count / total : 0;
+    return ONX_OK;
+}
+
+static void swap_rows(double *m, uint64_t n, uint64_t a, uint64_t b)
+{
+    for (uint64_t i = 0; a != b && i < n; i++) {
+        const double t = m[a * n + i];
+        m[a * n + i] = m[b * n + i];
+        m[b * n + i] = t;
+    }
+}
+
+/* Eliminates by rows, the largest pivot first; infinities and NaN where there is no inverse. */
+static void invert(double *a, double *b, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        for (uint64_t k = 0; k < n; k++)
+            b[i * n + k] = i == k;
+    for (uint64_t c = 0; c < n; c++) {
+        uint64_t best = c;
+        for (uint64_t r = c + 1; r < n; r++)
+            if (fabs(a[r * n + c]) > fabs(a[best * n + c]))
+                best = r;
+        swap_rows(a, n, c, best);
+        swap_rows(b, n, c, best);
+        const double pivot = a[c * n + c];
+        for (uint64_t k = 0; k < n; k++) {
+            a[c * n + k] /= pivot;
+            b[c * n + k] /= pivot;
+        }
+        for (uint64_t r = 0; r < n; r++) {
+            const double by = a[r * n + c];
+            for (uint64_t k = 0; r != c && k < n; k++) {
+                a[r * n + k] -= by * a[c * n + k];
+                b[r * n + k] -= by * b[c * n + k];
+            }
+        }
+    }
+}
+
+/* Rows are matrices. */
+static onx_status inverse_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const inverse *q = work->params;
+    const uint64_t size = q->n * q->n, width = onxi_element_size(work->inputs[0]->dtype);
+    double *a = work->thread_workspace, *b = a + size;
+    for (uint64_t m = first; m < last; m++) {
+        onx_convert(ONX_DOUBLE, a, (onx_dtype)work->inputs[0]->dtype,
+                    (const char *)work->inputs[0]->data + m * size * width, size, true);
+        invert(a, b, q->n);
+        onx_convert((onx_dtype)work->outputs[0]->dtype, (char *)work->outputs[0]->data + m * size * width, ONX_DOUBLE,
+                    b, size, true);
+    }
+    return ONX_OK;
+}
+
+/* ---- UnfoldTensor ---- */
+
+typedef struct unfold {
+    uint64_t axis, windows, size, step, inner, width;
+} unfold;
+
+static onx_status unfold_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    unfold *q = ONXI_NEW(p->arena, unfold);
+    uint32_t axis;
+    if (!q)
+        return ONX_E_MEMORY;
+    ONX_TRY(onxi_whole_bytes(p));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "dim"), x->rank, &axis));
+    const int64_t size = onx_prepare_int(p, "size"), step = onx_prepare_int(p, "step");
+    if (size < 1 || step < 1 || size > x->dims[axis])
+        return onx_prepare_fail(p, ONX_E_INVALID, "windows of %lld in steps of %lld do not fit an axis of %lld",
+                                (long long)size, (long long)step, (long long)x->dims[axis]);
+    q->axis = (uint64_t)x->dims[axis];
+    q->size = (uint64_t)size;
+    q->step = (uint64_t)step;
+    q->windows = (uint64_t)((x->dims[axis] - size) / step + 1);
+    q->inner = onxi_product(x->dims, axis + 1, x->rank);
+    q->width = onxi_element_size(x->dtype);
+    p->params = q;
+    p->rows = p->outputs[0]->count ? p->outputs[0]->count / q->size : 0;
+    p->grain = 4096 / q->size + 1;
+    return ONX_OK;
+}
+
+/* Rows are windows. */
+static onx_status unfold_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const unfold *q = work->params;
+    const char *x = work->inputs[0]->data;
+    char *y = work->outputs[0]->data;
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t in = row % q->inner, window = row / q->inner % q->windows, outer = row / q->inner / q->windows,
+                       from = (outer * q->axis + window * q->step) * q->inner + in;
+        for (uint64_t i = 0; i < q->size; i++)
+            onxi_copy_item(y + (row * q->size + i) * q->width, x + (from + i * q->inner) * q->width, q->width);
+    }
+    return ONX_OK;
+}
+
+/* ---- QLinearConcat ---- */
+
+typedef struct joined {
+    uint64_t outer, inner, *sizes; /* of each input along the axis, with what lies inside */
+    uint32_t count;
+} joined;
+
+static onx_status concat_prepare(onx_prepare *p)
+{
+    const onx_value *y = p->outputs[0];
+    joined *q = ONXI_NEW(p->arena, joined);
+    uint32_t axis;
+    if (!q || !(q->sizes = ONXI_ARRAY(p->arena, uint64_t, p->input_count)))
+        return ONX_E_MEMORY;
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), y->rank, &axis));
+    q->count = (p->input_count - 2) / 3;
+    q->outer = onxi_product(y->dims, 0, axis);
+    q->inner = onxi_product(y->dims, axis, y->rank);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < q->count; i++) {
+        const onx_value *x = p->inputs[2 + 3 * i], *scale = p->inputs[3 + 3 * i], *zero = p->inputs[4 + 3 * i];
+        if (x->dtype != y->dtype || x->rank != y->rank || scale->dtype != ONX_FLOAT || scale->count != 1 ||
+            zero->dtype != y->dtype || zero->count != 1)
+            return onx_prepare_fail(p, ONX_E_INVALID, "input %u, its scale, or its zero point does not fit", 2 + 3 * i);
+        sum += q->sizes[i] = onxi_product(x->dims, axis, x->rank);
+    }
+    if (sum != q->inner || p->inputs[0]->count != 1 || p->inputs[1]->count != 1)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the inputs, or the scale and zero point of the output, do not fit");
+    p->params = q;
+    p->rows = y->count ? q->outer : 0;
+    p->grain = 4096 / (q->inner ? q->inner : 1) + 1;
+    return ONX_OK;
+}
+
+static int byte_at(const onx_value *v, uint64_t i)
+{
+    return v->dtype == ONX_INT8 ? ((const int8_t *)v->data)[i] : ((const uint8_t *)v->data)[i];
+}
+
+static void requantize(const onx_value *x, uint64_t from, uint64_t n, float by, int zero, int to_zero, onx_value *y,
+                       uint64_t to)
+{
+    const bool is_signed = y->dtype == ONX_INT8;
+    const float low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
+    for (uint64_t i = 0; i < n; i++) {
+        float v = rintf((float)(byte_at(x, from + i) - zero) * by) + (float)to_zero;
+        v = v > low ? v : low; /* NaN as well */
+        v = v > high ? high : v;
+        ((uint8_t *)y->data)[to + i] = (uint8_t)(int)v;
+    }
+}
+
+/* Rows are what lies before the axis. */
+static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const joined *q = work->params;
+    const float scale = ((const float *)work->inputs[0]->data)[0];
+    const int zero = byte_at(work->inputs[1], 0);
+    for (uint64_t row = first; row < last; row++) {
+        uint64_t at = row * q->inner;
+        for (uint32_t i = 0; i < q->count; i++) {
+            const float own = ((const float *)work->inputs[3 + 3 * i]->data)[0];
+            requantize(work->inputs[2 + 3 * i], row * q->sizes[i], q->sizes[i], own / scale,
+                       byte_at(work->inputs[4 + 3 * i], 0), zero, work->outputs[0], at);
+            at += q->sizes[i];
+        }
+    }
+    return ONX_OK;
+}
+
+/* ---- MatMulInteger16 ---- */
+
+typedef struct product {
+    onxi_broadcast batch;
+    uint64_t m, n, k, left_at, right_at, pack_at;
+} product;
+
+static onx_status product_prepare(onx_prepare *p)
+{
+    const onx_value *a = p->inputs[0], *b = p->inputs[1], *c = p->outputs[0];
+    product *q = ONXI_NEW(p->arena, product);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (!a->rank || !b->rank)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the inputs must have at least one dimension");
+    const uint32_t la = a->rank > 1 ? a->rank - 2 : 0, lb = b->rank > 1 ? b->rank - 2 : 0, lc = la > lb ? la : lb;
+    q->m = a->rank > 1 ? (uint64_t)a->dims[a->rank - 2] : 1;
+    q->k = (uint64_t)a->dims[a->rank - 1];
+    q->n = b->rank > 1 ? (uint64_t)b->dims[b->rank - 1] : 1;
+    onx_value batch_a = { .rank = la, .dims = a->dims }, batch_b = { .rank = lb, .dims = b->dims },
+              batch_c = { .rank = lc, .dims = c->dims };
+    const onx_value *leading[] = { &batch_a, &batch_b };
+    uint64_t total = 0, left, right;
+    if ((uint64_t)b->dims[b->rank > 1 ? b->rank - 2 : 0] != q->k ||
+        !onxi_broadcast_make(&q->batch, leading, 2, &batch_c, NULL))
+        return onx_prepare_fail(p, ONX_E_INVALID, "the dimensions of the matrices do not fit");
+    if (!onxi_mul_u64(q->m, q->k, &left) || !onxi_mul_u64(q->k, q->n, &right) ||
+        !onxi_ms_reserve(&total, left, &q->left_at) || !onxi_ms_reserve(&total, right, &q->right_at) ||
+        !onxi_add_u64(total, onxi_gemm_workspace(ONX_INT32, q->m, q->n, q->k), &p->thread_workspace))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the matrices are too large");
+    q->pack_at = total;
+    p->params = q;
+    p->rows = c->count ? q->batch.outer * (uint64_t)q->batch.inner : 0;
+    return ONX_OK;
+}
+
+static void widen(const onx_value *v, uint64_t first, uint64_t count, int32_t *out)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = v->dtype == ONX_INT16 ? ((const int16_t *)v->data)[first + i] : ((const uint16_t *)v->data)[first + i];
+}
+
+/* Rows are matrices. */
+static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const product *q = work->params;
+    const onxi_broadcast *b = &q->batch;
+    char *memory = work->thread_workspace;
+    int32_t *left = (int32_t *)(void *)(memory + q->left_at), *right = (int32_t *)(void *)(memory + q->right_at);
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t inner = row % (uint64_t)b->inner;
+        int64_t at[ONXI_BROADCAST_MAX];
+        onxi_broadcast_offsets(b, row / (uint64_t)b->inner, at);
+        const uint64_t ma = (uint64_t)(at[0] + (int64_t)inner * b->step[0][b->rank - 1]),
+                       mb = (uint64_t)(at[1] + (int64_t)inner * b->step[1][b->rank - 1]);
+        widen(work->inputs[0], ma * q->m * q->k, q->m * q->k, left);
+        widen(work->inputs[1], mb * q->k * q->n, q->k * q->n, right);
+        const onxi_gemm g = { .dtype = ONX_INT32,
+                              .m = q->m,
+                              .n = q->n,
+                              .k = q->k,
+                              .a = left,
+                              .b = right,
+                              .c = (int32_t *)work->outputs[0]->data + row * q->m * q->n,
+                              .a_row = (int64_t)q->k,
+                              .a_col = 1,
+                              .b_row = (int64_t)q->n,
+                              .b_col = 1,
+                              .c_row = (int64_t)q->n };
+        onxi_gemm_run(&g, memory + q->pack_at);
+    }
+    return ONX_OK;
+}
+
+/* ---- MurmurHash3 ---- */
+
+static onx_status hash_prepare(onx_prepare *p)
+{
+    uint32_t *seed = ONXI_NEW(p->arena, uint32_t);
+    if (!seed)
+        return ONX_E_MEMORY;
+    *seed = (uint32_t)onx_prepare_int(p, "seed");
+    p->params = seed;
+    p->rows = p->inputs[0]->count;
+    p->grain = 1024;
+    return ONX_OK;
+}
+
+static uint32_t turned(uint32_t x, unsigned by)
+{
+    return x << by | x >> (32 - by);
+}
+
+static uint32_t mixed(uint32_t k)
+{
+    return turned(k * UINT32_C(0xcc9e2d51), 15) * UINT32_C(0x1b873593);
+}
+
+/* The 32-bit form for x86, as published. */
+static uint32_t murmur(const uint8_t *bytes, uint64_t n, uint32_t h)
+{
+    uint32_t rest = 0;
+    for (uint64_t i = 0; i + 4 <= n; i += 4) {
+        uint32_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        h = turned(h ^ mixed(word), 13) * 5 + UINT32_C(0xe6546b64);
+    }
+    for (uint64_t i = n % 4; i-- > 0;)
+        rest = rest << 8 | bytes[n - n % 4 + i];
+    if (n % 4)
+        h ^= mixed(rest);
+    h ^= (uint32_t)n;
+    h = (h ^ h >> 16) * UINT32_C(0x85ebca6b);
+    h = (h ^ h >> 13) * UINT32_C(0xc2b2ae35);
+    return h ^ h >> 16;
+}
+
+static onx_status hash_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onx_value *x = work->inputs[0];
+    const uint32_t seed = *(const uint32_t *)work->params;
+    const uint64_t width = x->dtype == ONX_STRING ? 0 : onxi_element_size(x->dtype);
+    for (uint64_t i = first; i < last; i++) {
+        const onx_str text =
+            width ? onx_str_make((const char *)x->data + i * width, width) : ((const onx_str *)x->data)[i];
+        ((uint32_t *)work->outputs[0]->data)[i] = murmur((const uint8_t *)text.ptr, text.len, seed);
+    }
+    return ONX_OK;
+}
+
+/* ---- DynamicTimeWarping ---- */
+
+static onx_status warping_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    uint64_t *size = ONXI_ARRAY(p->arena, uint64_t, 2);
+    uint64_t cells;
+    if (!size)
+        return ONX_E_MEMORY;
+    if ((x->rank != 2 && (x->rank != 3 || x->dims[0] != 1)) || !x->count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the costs are no matrix, or an empty one");
+    size[0] = (uint64_t)x->dims[x->rank - 2];
+    size[1] = (uint64_t)x->dims[x->rank - 1];
+    if (!onxi_mul_u64(size[0] + 1, size[1] + 1, &cells) || cells > UINT64_MAX / 8)
+        return onx_prepare_fail(p, ONX_E_LIMIT, "a matrix of %llu by %llu is too large", (unsigned long long)size[0],
+                                (unsigned long long)size[1]);
+    p->params = size;
+    p->workspace = (cells * 5 + 63u) & ~(uint64_t)63u;
+    return ONX_OK;
+}
+
+/* Which way came a point: 0 from both before, 1 from the row before, 2 from the column before. */
+static void fill(const float *x, uint64_t rows, uint64_t columns, float *cost, uint8_t *trace)
+{
+    const uint64_t w = columns + 1;
+    for (uint64_t i = 0; i < (rows + 1) * w; i++)
+        cost[i] = INFINITY;
+    cost[0] = 0;
+    for (uint64_t c = 1; c <= columns; c++)
+        for (uint64_t r = 1; r <= rows; r++) {
+            const float both = cost[(r - 1) * w + c - 1], row = cost[(r - 1) * w + c], column = cost[r * w + c - 1];
+            const unsigned way = both < row && both < column ? 0 : row < both && row < column ? 1 : 2;
+            cost[r * w + c] = x[(r - 1) * columns + c - 1] + (way == 0 ? both : way == 1 ? row : column);
+            trace[r * w + c] = (uint8_t)way;
+        }
+    for (uint64_t c = 0; c <= columns; c++)
+        trace[c] = 2;
+    for (uint64_t r = 0; r <= rows; r++)
+        trace[r * w] = 1;
+}
+
+static uint64_t step_back(const uint8_t *trace, uint64_t w, uint64_t *r, uint64_t *c)
+{
+    const unsigned way = trace[*r * w + *c];
+    *r -= way != 2;
+    *c -= way != 1;
+    return 1;
+}
+
+static onx_status warping_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const uint64_t *size = work->params, w = size[1] + 1, cells = (size[0] + 1) * w;
+    float *cost = work->workspace;
+    uint8_t *trace = (uint8_t *)(cost + cells);
+    uint64_t count = 0, r = size[0], c = size[1];
+    (void)first, (void)last;
+    fill(work->inputs[0]->data, size[0], size[1], cost, trace);
+    while (r > 0 || c > 0)
+        count += step_back(trace, w, &r, &c);
+    const int64_t dims[] = { 2, (int64_t)count };
+    ONX_TRY(onx_value_reset(work->outputs[0], ONX_INT32, 2, dims));
+    int32_t *y = work->outputs[0]->data;
+    r = size[0];
+    c = size[1];
+    for (uint64_t i = count; i-- > 0; (void)step_back(trace, w, &r, &c)) {
+        y[i] = (int32_t)r - 1;
+        y[count + i] = (int32_t)c - 1;
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_microsoft_tensor[] = {
+    MS_KERNEL("Inverse", .prepare = inverse_prepare, .run = inverse_run),
+    MS_KERNEL("UnfoldTensor", .prepare = unfold_prepare, .run = unfold_run),
+    MS_KERNEL("QLinearConcat", .prepare = concat_prepare, .run = concat_run),
+    MS_KERNEL("MatMulInteger16", .prepare = product_prepare, .run = product_run),
+    MS_KERNEL("MurmurHash3", .prepare = hash_prepare, .run = hash_run),
+    MS_KERNEL("DynamicTimeWarping", .prepare = warping_prepare, .run = warping_run, .flags = ONX_KERNEL_SIZES_OUTPUT),
+    { 0 },
+};

@@ -1,0 +1,405 @@
+/* weights.c - products with weights of few bits, which are made real a few columns at a time, and rows that are picked
+ * out of such weights. */
+#include "kernel/microsoft/microsoft.h"
+
+#include <math.h>
+
+enum { COLUMNS = 16 }; /* that are made real at a time */
+
+/* ---- blocks with scales ---- */
+
+onx_status onxi_ms_packed_check(const onx_prepare *p, const onxi_ms_packed *w, const onx_value *bytes,
+                                const onx_value *scales, const onx_value *zeros)
+{
+    uint64_t count;
+    if (!onxi_mul_u64(w->rows, w->row_bytes, &count) || bytes->count != count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "%llu bytes of weights are not %llu rows of %llu",
+                                (unsigned long long)bytes->count, (unsigned long long)w->rows,
+                                (unsigned long long)w->row_bytes);
+    if (!scales || !onxi_mul_u64(w->rows, w->blocks, &count) || scales->count != count)
+        return onx_prepare_fail(p, ONX_E_INVALID, "there are %llu scales for %llu rows of %llu blocks",
+                                (unsigned long long)(scales ? scales->count : 0), (unsigned long long)w->rows,
+                                (unsigned long long)w->blocks);
+    if (zeros && zeros->count != w->rows * (zeros->dtype == ONX_UINT8 ? w->zero_bytes : w->blocks))
+        return onx_prepare_fail(p, ONX_E_INVALID, "%llu zero points do not fit %llu rows of %llu blocks",
+                                (unsigned long long)zeros->count, (unsigned long long)w->rows,
+                                (unsigned long long)w->blocks);
+    return ONX_OK;
+}
+
+static unsigned number_at(const uint8_t *bytes, uint64_t i, unsigned bits)
+{
+    const uint64_t bit = i * bits;
+    return bytes[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
+}
+
+static float zero_of(const onxi_ms_packed *w, const onx_value *zeros, uint64_t row, uint64_t block)
+{
+    if (!zeros)
+        return (float)(1u << (w->bits - 1));
+    if (zeros->dtype != ONX_UINT8)
+        return onxi_ms_float(zeros, row * w->blocks + block);
+    return (float)number_at((const uint8_t *)zeros->data + row * w->zero_bytes, block, w->bits);
+}
+
+/* `n` numbers from `at`, a whole byte, on. */
+static void make_real(const uint8_t *bytes, uint64_t n, unsigned bits, float scale, float zero, float *out)
+{
+    uint64_t i = 0;
+    if (bits == 4) {
+        float low[16];
+        for (unsigned v = 0; v < 16; v++)
+            low[v] = ((float)v - zero) * scale;
+        for (; i + 2 <= n; i += 2) {
+            out[i] = low[bytes[i / 2] & 15];
+            out[i + 1] = low[bytes[i / 2] >> 4];
+        }
+    }
+    for (; i < n; i++)
+        out[i] = ((float)number_at(bytes, i, bits) - zero) * scale;
+}
+
+void onxi_ms_packed_row(const onxi_ms_packed *w, const onx_value *bytes, const onx_value *scales,
+                        const onx_value *zeros, const int32_t *groups, uint64_t row, float *out)
+{
+    const uint8_t *from = (const uint8_t *)bytes->data + row * w->row_bytes;
+    for (uint64_t b = 0; !groups && b < w->blocks; b++) {
+        const uint64_t first = b * w->block, n = w->length - first < w->block ? w->length - first : w->block;
+        make_real(from + first * w->bits / 8, n, w->bits, onxi_ms_float(scales, row * w->blocks + b),
+                  zero_of(w, zeros, row, b), out + first);
+    }
+    for (uint64_t i = 0; groups && i < w->length; i++) {
+        const uint64_t b = groups[i] >= 0 && (uint64_t)groups[i] < w->blocks ? (uint64_t)groups[i] : 0;
+        out[i] = ((float)number_at(from, i, w->bits) - zero_of(w, zeros, row, b)) *
+                 onxi_ms_float(scales, row * w->blocks + b);
+    }
+}
+
+/* ---- products ---- */
+
+typedef struct product {
+    onxi_ms_packed weights;
+    uint64_t m, n, k; /* n columns of the output */
+    int kind;
+    uint64_t left_at, right_at, block;
+    const float *table;
+    bool turned;
+    uint64_t blob; /* bytes of a block of MatMulFpQ4 */
+    unsigned header;
+    bool as_bytes; /* the left side goes by way of 8 bits, each block with a scale */
+} product;
+
+enum { BITS, BNB4, FPQ4 };
+
+static onx_status prepare_product(onx_prepare *p, product *q)
+{
+    const onx_value *a = p->inputs[0];
+    uint64_t total = 0;
+    q->m = a->rank ? onxi_product(a->dims, 0, a->rank - 1) : 0;
+    if (!a->rank || (uint64_t)a->dims[a->rank - 1] != q->k)
+        return onx_prepare_fail(p, ONX_E_INVALID, "the last axis of A does not have %llu elements",
+                                (unsigned long long)q->k);
+    if (q->k > UINT64_MAX / 4096 || !onxi_ms_reserve(&total, q->k, &q->left_at) ||
+        !onxi_ms_reserve(&total, q->k * COLUMNS, &q->right_at))
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the weights are too large");
+    p->thread_workspace = total;
+    p->params = q;
+    p->rows = p->outputs[0]->count ? (q->n + COLUMNS - 1) / COLUMNS : 0;
+    return ONX_OK;
+}
+
+static onx_status nbits_prepare(onx_prepare *p)
+{
+    product *q = ONXI_NEW(p->arena, product);
+    if (!q)
+        return ONX_E_MEMORY;
+    const int64_t bits = onx_prepare_int(p, "bits"), block = onx_prepare_int(p, "block_size");
+    const onx_value *zeros = onxi_operand(p->input_count, p->inputs, 3),
+                    *groups = onxi_operand(p->input_count, p->inputs, 4),
+                    *bias = onxi_operand(p->input_count, p->inputs, 5);
+    if ((bits != 2 && bits != 4 && bits != 8) || onx_prepare_is_set(p, "weight_prepacked"))
+        return onx_prepare_fail(p, ONX_E_INVALID, "weights of %lld bits, or laid out for a device, are not done",
+                                (long long)bits);
+    q->kind = BITS;
+    q->as_bytes = onx_prepare_int(p, "accuracy_level") == 4 && p->inputs[0]->dtype == ONX_FLOAT;
+    q->n = (uint64_t)onx_prepare_int(p, "N");
+    q->k = (uint64_t)onx_prepare_int(p, "K");
+    onxi_ms_packed *w = &q->weights;
+    *w = (onxi_ms_packed){ .rows = q->n, .length = q->k, .block = (uint64_t)block, .bits = (unsigned)bits };
+    w->blocks = (q->k + w->block - 1) / w->block;
+    w->row_bytes = w->blocks * (w->block * w->bits / 8);
+    w->zero_bytes = (w->blocks * w->bits + 7) / 8;
+    ONX_TRY(onxi_ms_packed_check(p, w, p->inputs[1], p->inputs[2], zeros));
+    if ((groups && groups->count && groups->count < q->k) || (bias && bias->count != q->n))
+        return onx_prepare_fail(p, ONX_E_INVALID, "g_idx or the bias does not fit K and N");
+    return prepare_product(p, q);
+}
+
+static const float table_fp4[16] = {
+    0,     0.005208333333f,  0.66666667f,  1,  0.33333333f,  0.5f,  0.16666667f,  0.25f,
+    -0.0f, -0.005208333333f, -0.66666667f, -1, -0.33333333f, -0.5f, -0.16666667f, -0.25f
+};
+static const float table_nf4[16] = { -1,
+                                     -0.6961928009986877f,
+                                     -0.5250730514526367f,
+                                     -0.39491748809814453f,
+                                     -0.28444138169288635f,
+                                     -0.18477343022823334f,
+                                     -0.09105003625154495f,
+                                     0,
+                                     0.07958029955625534f,
+                                     0.16093020141124725f,
+                                     0.24611230194568634f,
+                                     0.33791524171829224f,
+                                     0.44070982933044434f,
+                                     0.5626170039176941f,
+                                     0.7229568362236023f,
+                                     1 };
+
+static onx_status bnb4_prepare(onx_prepare *p)
+{
+    product *q = ONXI_NEW(p->arena, product);
+    if (!q)
+        return ONX_E_MEMORY;
+    const int64_t type = onx_prepare_int(p, "quant_type");
+    const uint64_t n = (uint64_t)onx_prepare_int(p, "N"), k = (uint64_t)onx_prepare_int(p, "K");
+    q->kind = BNB4;
+    q->block = (uint64_t)onx_prepare_int(p, "block_size");
+    q->turned = !onx_prepare_is_set(p, "transB");
+    q->table = type ? table_nf4 : table_fp4;
+    q->n = q->turned ? k : n;
+    q->k = q->turned ? n : k;
+    if (type != 0 && type != 1)
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute quant_type is %lld, neither 0 nor 1", (long long)type);
+    if (p->inputs[1]->count != (n * k + 1) / 2 || p->inputs[2]->count != (n * k + q->block - 1) / q->block)
+        return onx_prepare_fail(p, ONX_E_INVALID, "%llu bytes and %llu scales are not %llu by %llu weights",
+                                (unsigned long long)p->inputs[1]->count, (unsigned long long)p->inputs[2]->count,
+                                (unsigned long long)n, (unsigned long long)k);
+    return prepare_product(p, q);
+}
+
+/* A block of a column: a scale, a zero point in one of the types, then numbers, those 16 apart in one byte. */
+static onx_status fpq4_prepare(onx_prepare *p)
+{
+    product *q = ONXI_NEW(p->arena, product);
+    const onx_value *shape = p->inputs[2], *y = p->outputs[0];
+    if (!q)
+        return ONX_E_MEMORY;
+    const int64_t type = onx_prepare_int(p, "blk_quant_type");
+    const onx_value *a = p->inputs[0];
+    if ((type != 0 && type != 1 && type != 2 && type != 4) || shape->count != 2 || !a->rank || !y->rank)
+        return onx_prepare_fail(p, ONX_E_INVALID, "blocks of type %lld, or a shape of %llu numbers, are not known",
+                                (long long)type, (unsigned long long)shape->count);
+    q->kind = FPQ4;
+    q->block = type == 2 ? 64 : type == 4 ? 128 : 32;
+    q->header = type == 1 ? 5 : 4;
+    q->blob = q->header + q->block / 2;
+    q->k = (uint64_t)a->dims[a->rank - 1];
+    q->n = (uint64_t)y->dims[y->rank - 1];
+    uint64_t bytes;
+    if (!onxi_mul_u64((q->k + q->block - 1) / q->block * q->blob, q->n, &bytes) || p->inputs[1]->count < bytes)
+        return onx_prepare_fail(p, ONX_E_INVALID, "%llu bytes are fewer than %llu by %llu weights take",
+                                (unsigned long long)p->inputs[1]->count, (unsigned long long)q->k,
+                                (unsigned long long)q->n);
+    return prepare_product(p, q);
+}
+
+static void bnb4_row(const product *q, const onx_work *work, uint64_t column, float *out)
+{
+    const uint8_t *bytes = work->inputs[1]->data;
+    for (uint64_t i = 0; i < q->k; i++) {
+        const uint64_t at = q->turned ? i * q->n + column : column * q->k + i;
+        const unsigned code = at % 2 ? bytes[at / 2] & 15u : bytes[at / 2] >> 4;
+        out[i] = q->table[code] * onxi_ms_float(work->inputs[2], at / q->block);
+    }
+}
+
+static void fpq4_row(const product *q, const onx_work *work, uint64_t column, float *out)
+{
+    const uint64_t blocks = (q->k + q->block - 1) / q->block;
+    const uint8_t *from = (const uint8_t *)work->inputs[1]->data + column * blocks * q->blob;
+    for (uint64_t i = 0; i < q->k; i++) {
+        const uint8_t *block = from + i / q->block * q->blob;
+        const uint64_t in = i % q->block;
+        const uint8_t byte = block[q->header + in / 32 * 16 + in % 16];
+        const int zero = q->header == 5 ? block[4] : 8;
+        float scale;
+        memcpy(&scale, block, sizeof scale);
+        out[i] = (float)((int)(in % 32 < 16 ? byte & 15 : byte >> 4) - zero) * scale;
+    }
+}
+
+static void real_column(const product *q, const onx_work *work, uint64_t column, float *out)
+{
+    const uint32_t inputs = work->prepared->input_count;
+    const onx_value *groups = onxi_operand(inputs, work->inputs, 4);
+    if (q->kind == BNB4)
+        bnb4_row(q, work, column, out);
+    else if (q->kind == FPQ4)
+        fpq4_row(q, work, column, out);
+    else
+        onxi_ms_packed_row(&q->weights, work->inputs[1], work->inputs[2], onxi_operand(inputs, work->inputs, 3),
+                           groups && groups->count ? groups->data : NULL, column, out);
+}
+
+/* What 8 bits keep of a row, in blocks with a scale each. */
+static void round_to_bytes(const product *q, float *x)
+{
+    const uint64_t size = q->weights.block;
+    for (uint64_t first = 0; first < q->k; first += size) {
+        const uint64_t n = q->k - first < size ? q->k - first : size;
+        float most = 0;
+        for (uint64_t i = 0; i < n; i++)
+            most = fabsf(x[first + i]) > most ? fabsf(x[first + i]) : most;
+        const float scale = most / 127;
+        for (uint64_t i = 0; scale > 0 && i < n; i++)
+            x[first + i] = rintf(x[first + i] / scale) * scale;
+    }
+}
+
+/* Rows are a few columns of the output. */
+static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const product *q = work->params;
+    char *memory = work->thread_workspace;
+    float *left = (float *)(void *)(memory + q->left_at), *right = (float *)(void *)(memory + q->right_at);
+    const onx_value *bias = q->kind == BITS ? onxi_operand(work->prepared->input_count, work->inputs, 5) : NULL;
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t at = row * COLUMNS, count = q->n - at < COLUMNS ? q->n - at : COLUMNS;
+        for (uint64_t i = 0; i < count; i++)
+            real_column(q, work, at + i, right + i * q->k);
+        for (uint64_t m = 0; m < q->m; m++) {
+            float y[COLUMNS];
+            const float *x = left;
+            if (work->inputs[0]->dtype == ONX_FLOAT && !q->as_bytes)
+                x = (const float *)work->inputs[0]->data + m * q->k;
+            else
+                onxi_ms_floats(work->inputs[0], m * q->k, q->k, left);
+            if (q->as_bytes)
+                round_to_bytes(q, left);
+            for (uint64_t i = 0; i < count; i++)
+                y[i] = onxi_ms_dot(x, right + i * q->k, q->k) + (bias ? onxi_ms_float(bias, at + i) : 0);
+            onxi_ms_store(work->outputs[0], m * q->n + at, count, y);
+        }
+    }
+    return ONX_OK;
+}
+
+/* The shape of the weights is known while running only. */
+static onx_status fpq4_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const product *q = work->params;
+    const int64_t *shape = work->inputs[2]->data;
+    if ((uint64_t)shape[0] != q->k || (uint64_t)shape[1] != q->n)
+        return onx_work_fail(work, ONX_E_INVALID, "B_shape is [%lld, %lld], A and Y ask for [%llu, %llu]",
+                             (long long)shape[0], (long long)shape[1], (unsigned long long)q->k,
+                             (unsigned long long)q->n);
+    return product_run(work, first, last);
+}
+
+/* ---- picking rows ---- */
+
+typedef struct gather {
+    uint64_t axis, count, inner; /* of the axis that is picked from: its size and what one index has */
+    uint64_t indices, last;      /* last: size of the last axis, unpacked */
+    uint64_t quantized, quantized_inner, scales, scales_last, block;
+    unsigned bits;
+    bool is_signed, packed;
+} gather;
+
+static onx_status check_gather(const onx_prepare *p, const gather *q, uint32_t axis)
+{
+    const onx_value *data = p->inputs[0], *scales = p->inputs[2], *zeros = onxi_operand(p->input_count, p->inputs, 3);
+    bool fits = scales->rank == data->rank;
+    uint64_t count = 1;
+    for (uint32_t i = 0; fits && i < data->rank; i++) {
+        const uint64_t size = i + 1 == data->rank ? q->last : (uint64_t)data->dims[i],
+                       wanted = i == axis ? (size + q->block - 1) / q->block : size;
+        fits = (uint64_t)scales->dims[i] == wanted;
+        count *= i + 1 == data->rank && q->packed ? (wanted * q->bits + 7) / 8 : wanted;
+    }
+    return fits && (!zeros || zeros->count == count)
+               ? ONX_OK
+               : onx_prepare_fail(p, ONX_E_INVALID, "scales or zero points do not fit blocks of %llu on axis %u",
+                                  (unsigned long long)q->block, axis);
+}
+
+static onx_status gather_prepare(onx_prepare *p)
+{
+    const onx_value *data = p->inputs[0];
+    gather *q = ONXI_NEW(p->arena, gather);
+    uint32_t axis, quantized;
+    if (!q)
+        return ONX_E_MEMORY;
+    const int64_t block = onx_prepare_int(p, "block_size"), bits = onx_prepare_int(p, "bits");
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "gather_axis"), data->rank, &axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "quantize_axis"), data->rank, &quantized));
+    q->packed = data->dtype == ONX_UINT8;
+    q->is_signed = data->dtype == ONX_INT4;
+    q->bits = q->packed ? (unsigned)bits : 4;
+    if (block < 16 || (block & (block - 1)) || (q->packed && axis != 0) || (q->packed && data->rank < 2))
+        return onx_prepare_fail(p, ONX_E_INVALID, "blocks of %lld, or bytes picked from axis %u, are not done",
+                                (long long)block, axis);
+    q->block = (uint64_t)block;
+    q->last = (uint64_t)data->dims[data->rank - 1] * (q->packed ? 8 / q->bits : 1);
+    const uint64_t unpacked = q->packed ? 8 / q->bits : 1;
+    q->count = (uint64_t)data->dims[axis];
+    q->inner = onxi_product(data->dims, axis + 1, data->rank) * (axis + 1 < data->rank ? unpacked : 1);
+    q->quantized = quantized + 1 == data->rank ? q->last : (uint64_t)data->dims[quantized];
+    q->quantized_inner =
+        onxi_product(data->dims, quantized + 1, data->rank) * (quantized + 1 < data->rank ? unpacked : 1);
+    q->scales = (q->quantized + q->block - 1) / q->block;
+    q->scales_last = (uint64_t)p->inputs[2]->dims[p->inputs[2]->rank ? p->inputs[2]->rank - 1 : 0];
+    q->indices = p->inputs[1]->count;
+    ONX_TRY(check_gather(p, q, quantized));
+    p->params = q;
+    p->rows = p->outputs[0]->count ? onxi_product(data->dims, 0, axis) * q->indices : 0;
+    return ONX_OK;
+}
+
+static float few_bits(const gather *q, const void *data, uint64_t at, uint64_t last)
+{
+    const uint8_t *bytes = data;
+    if (q->packed)
+        bytes += at / last * ((last * q->bits + 7) / 8);
+    const unsigned v = number_at(bytes, q->packed ? at % last : at, q->bits);
+    return q->is_signed && v > 7 ? (float)v - 16 : (float)v;
+}
+
+/* Rows are indices. */
+static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const gather *q = work->params;
+    const onx_value *ids = work->inputs[1], *scales = work->inputs[2],
+                    *zeros = onxi_operand(work->prepared->input_count, work->inputs, 3);
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t which = row % q->indices;
+        int64_t id =
+            ids->dtype == ONX_INT64 ? ((const int64_t *)ids->data)[which] : ((const int32_t *)ids->data)[which];
+        if (id < -(int64_t)q->count || id >= (int64_t)q->count)
+            return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of an axis of %llu", (long long)id,
+                                 (unsigned long long)q->count);
+        id += id < 0 ? (int64_t)q->count : 0;
+        const uint64_t from = (row / q->indices * q->count + (uint64_t)id) * q->inner;
+        for (uint64_t i = 0; i < q->inner; i++) {
+            const uint64_t at = from + i, rest = at % q->quantized_inner, line = at / q->quantized_inner,
+                           scale =
+                               (line / q->quantized * q->scales + line % q->quantized / q->block) * q->quantized_inner +
+                               rest;
+            const float zero = zeros       ? few_bits(q, zeros->data, scale, q->scales_last)
+                               : q->packed ? (float)(1u << (q->bits - 1))
+                                           : 0;
+            const float y = (few_bits(q, work->inputs[0]->data, at, q->last) - zero) * onxi_ms_float(scales, scale);
+            onxi_ms_store(work->outputs[0], row * q->inner + i, 1, &y);
+        }
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernels_microsoft_weights[] = {
+    MS_KERNEL("MatMulNBits", .prepare = nbits_prepare, .run = product_run),
+    MS_KERNEL("MatMulBnb4", .prepare = bnb4_prepare, .run = product_run),
+    MS_KERNEL("MatMulFpQ4", .prepare = fpq4_prepare, .run = fpq4_run),
+    MS_KERNEL("GatherBlockQuantized", .prepare = gather_prepare, .run = gather_run),
+    { 0 },
+};

@@ -1,0 +1,63 @@
+/* weights.c - rows of com.microsoft: products with weights of few bits, in blocks with a scale each, and mixtures of
+ * experts. */
+#include "op/microsoft/microsoft.h"
+
+/* clang-format off */
+
+MS_ROW(MatMulNBits, .infer = onxi_rule_microsoft_matmul_nbits, .flags = INFERS, ARITY(3, 6, 1, 1),
+       .inputs = PORTS({ "A", "T1", 0 }, { "B", "T2", 0 }, { "scales", "T1", 0 }, { "zero_points", "T3", OPT },
+                       { "g_idx", "T4", OPT }, { "bias", "T1", OPT }),
+       .outputs = PORTS({ "Y", "T1", 0 }),
+       .attrs = ATTRS({ "K", INT, REQUIRED }, { "N", INT, REQUIRED }, { "accuracy_level", INT, DEFAULT("0") },
+                      { "bits", INT, DEFAULT("4") }, { "block_size", INT, REQUIRED },
+                      { "weight_prepacked", INT, DEFAULT("0") }),
+       .types = TYPES({ "T1", T(SCALES_19) }, { "T2", T(BIT(UINT8)) }, { "T3", T(SCALES_19 | BIT(UINT8)) },
+                      { "T4", T_INT32 }))
+
+MS_ROW(MatMulBnb4, .infer = onxi_rule_microsoft_matmul_nbits, .flags = INFERS, ARITY(3, 3, 1, 1),
+       .inputs = PORTS({ "A", "T1", 0 }, { "B", "T2", 0 }, { "absmax", "T1", 0 }), .outputs = PORTS({ "Y", "T1", 0 }),
+       .attrs = ATTRS({ "K", INT, REQUIRED }, { "N", INT, REQUIRED }, { "block_size", INT, REQUIRED },
+                      { "quant_type", INT, REQUIRED }, { "training_mode", INT, DEFAULT("0") },
+                      { "transB", INT, DEFAULT("1") }),
+       .types = TYPES({ "T1", T(SCALES_19) }, { "T2", T(BIT(UINT8)) }))
+
+MS_ROW(MatMulFpQ4, .infer = onxi_rule_microsoft_matmul_fpq4, .flags = INFERS, ARITY(3, 3, 1, 1),
+       .inputs = PORTS({ "A", "T1", 0 }, { "B", "T2", 0 }, { "B_shape", "T3", 0 }), .outputs = PORTS({ "Y", "T1", 0 }),
+       .attrs = ATTRS({ "blk_quant_type", INT, DEFAULT("1") }),
+       .types = TYPES({ "T1", T_FLOAT }, { "T2", T(BIT(UINT8)) }, { "T3", T_INT64 }))
+
+MS_ROW(GatherBlockQuantized, .infer = onxi_rule_microsoft_gather_block_quantized, .flags = INFERS, ARITY(3, 4, 1, 1),
+       .inputs = PORTS({ "data", "T1", 0 }, { "indices", "Tind", 0 }, { "scales", "T2", 0 }, { "zero_points", "T1", OPT }),
+       .outputs = PORTS({ "output", "T2", 0 }),
+       .attrs = ATTRS({ "bits", INT, DEFAULT("4") }, { "block_size", INT, DEFAULT("128") },
+                      { "gather_axis", INT, DEFAULT("0") }, { "quantize_axis", INT, DEFAULT("1") }),
+       .types = TYPES({ "T1", T(INTS_4 | BIT(UINT8)) }, { "T2", T(SCALES_19) }, { "Tind", T(INDEX) }))
+
+#define EXPERTS                                                                                                        \
+    { "activation_alpha", FLOAT, DEFAULT("1") }, { "activation_beta", FLOAT, DEFAULT("0") },                           \
+    { "activation_type", STRING, TEXT("relu") }
+#define ROUTING                                                                                                        \
+    { "k", INT, DEFAULT("1") }, { "normalize_routing_weights", INT, DEFAULT("0") }
+
+MS_ROW(MoE, .infer = onxi_rule_unary, .flags = INFERS, ARITY(5, 8, 1, 1),
+       .inputs = PORTS({ "input", "T", 0 }, { "router_probs", "T", 0 }, { "fc1_experts_weights", "T", 0 },
+                       { "fc1_experts_bias", "T", OPT }, { "fc2_experts_weights", "T", 0 },
+                       { "fc2_experts_bias", "T", OPT }, { "fc3_experts_weights", "T", OPT },
+                       { "fc3_experts_bias", "T", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }),
+       .attrs = ATTRS(EXPERTS, ROUTING, { "swiglu_fusion", INT, DEFAULT("0") }, { "swiglu_limit", FLOAT, OPTIONAL },
+                      { "use_sparse_mixer", INT, DEFAULT("0") }),
+       .types = TYPES({ "T", T(SCALES_19) }))
+
+MS_ROW(QMoE, .infer = onxi_rule_unary, .flags = INFERS, ARITY(6, 15, 1, 1),
+       .inputs = PORTS({ "input", "T", 0 }, { "router_probs", "T", 0 }, { "fc1_experts_weights", "T1", 0 },
+                       { "fc1_scales", "T2", OPT }, { "fc1_experts_bias", "T", OPT }, { "fc2_experts_weights", "T1", 0 },
+                       { "fc2_scales", "T2", OPT }, { "fc2_experts_bias", "T", OPT }, { "fc3_experts_weights", "T1", OPT },
+                       { "fc3_scales", "T2", OPT }, { "fc3_experts_bias", "T", OPT }, { "fc1_zero_points", "T1", OPT },
+                       { "fc2_zero_points", "T1", OPT }, { "fc3_zero_points", "T1", OPT }, { "router_weights", "T", OPT }),
+       .outputs = PORTS({ "output", "T", 0 }),
+       .attrs = ATTRS({ "accuracy_level", INT, DEFAULT("0") }, EXPERTS, { "block_size", INT, DEFAULT("0") },
+                      { "expert_weight_bits", INT, DEFAULT("4") }, ROUTING, { "quant_type", STRING, TEXT("int") },
+                      { "swiglu_fusion", INT, DEFAULT("0") }, { "swiglu_limit", FLOAT, OPTIONAL },
+                      { "use_sparse_mixer", INT, DEFAULT("0") }, { "weights_prepacked", INT, DEFAULT("-1") }),
+       .types = TYPES({ "T", T(SCALES_19) }, { "T1", T(BIT(UINT8)) }, { "T2", T(SCALES_19) }))

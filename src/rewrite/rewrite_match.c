@@ -1,0 +1,443 @@
+/* rewrite_match.c - the nodes of a rule's pattern found in a graph, from the last one upwards. */
+#include "rewrite/rewrite.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define ABSENT ONXI_REWRITE_NONE /* an optional node that the graph does not have */
+
+typedef onxi_rewrite_match match;
+typedef onxi_rewrite_node pattern_node;
+typedef struct matcher {
+    const onxi_rewrite_view *view;
+    const onxi_rewrite_rule *rule;
+} matcher;
+
+static bool is_omitted(uint32_t value)
+{
+    return value >= ONXI_REWRITE_NONE - 1;
+}
+
+static onxi_rewrite_value look(const matcher *w, uint32_t value)
+{
+    onxi_rewrite_value v;
+    w->view->value(w->view->graph, value, &v);
+    return v;
+}
+
+static bool look_at_op(const matcher *w, uint32_t index, onxi_rewrite_op *op)
+{
+    return w->view->op(w->view->graph, index, op);
+}
+
+/* ---- attributes and constants ---- */
+
+static bool same_attribute(const onxi_attr_value *a, const onxi_attr_value *b)
+{
+    if (a->type != b->type)
+        return false;
+    switch (a->type) {
+    case ONX_ATTR_FLOAT:
+        return fabsf(a->f - b->f) <= fabsf(b->f) * 1e-6f;
+    case ONX_ATTR_INT:
+        return a->i == b->i;
+    case ONX_ATTR_STRING:
+        return onx_str_equal(a->s, b->s);
+    case ONX_ATTR_INTS:
+        return a->count == b->count && (!a->count || memcmp(a->list, b->list, a->count * sizeof(int64_t)) == 0);
+    case ONX_ATTR_UNDEFINED:
+        return true;
+    default:
+        return a->count == 0 && b->count == 0;
+    }
+}
+
+static bool take(match *m, onx_str name, onxi_attr_value value)
+{
+    for (uint32_t k = 0; k < m->taken_count; k++)
+        if (onx_str_equal(m->taken[k].name, name))
+            return same_attribute(&m->taken[k].value, &value);
+    if (m->taken_count == ONXI_REWRITE_TAKEN)
+        return false;
+    m->taken[m->taken_count++] = (onxi_rewrite_taken){ name, value };
+    return true;
+}
+
+/* The attribute of the function that an attribute of a pattern node stands for; empty: it has a value of its own. */
+static onx_str reference_to(const onx_node *node, onx_str name)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (onx_str_equal(onx_view(node->attribute[i]->name), name))
+            return node->attribute[i]->extra ? onx_view(onx_attribute_more(node->attribute[i])->ref_attr_name)
+                                             : (onx_str){ 0 };
+    return (onx_str){ 0 };
+}
+static onx_str reference_of(const onx_node *node, const char *name)
+{
+    return reference_to(node, onx_str_of(name));
+}
+
+static bool is_floating(int dtype)
+{
+    return onx_dtype_class_of((onx_dtype)dtype) == ONX_CLASS_FLOATING;
+}
+
+/* As near to `wanted` as the element types that networks use can tell. */
+static bool is_number(const onxi_rewrite_number *x, double wanted)
+{
+    return fabs(x->number - wanted) <= fabs(wanted) * (x->dtype == ONX_FLOAT || x->dtype == ONX_DOUBLE ? 1e-6 : 5e-4);
+}
+
+static bool match_constant(const matcher *w, const pattern_node *n, uint32_t value, match *m)
+{
+    onxi_rewrite_number x;
+    if (!w->view->number(w->view->graph, value, &x) || !is_floating(x.dtype))
+        return false;
+    const onx_str name = reference_of(n->node, "value_float");
+    const onxi_attr_value *wanted = onxi_attrs_get(&n->attrs, "value_float", ONX_ATTR_FLOAT);
+    if (!name.len)
+        return wanted && is_number(&x, (double)wanted->f);
+    return take(m, name, (onxi_attr_value){ .type = ONX_ATTR_FLOAT, .f = (float)x.number });
+}
+
+/* The one axis that a reduction goes over: an attribute, or an input since version 13 or 18. */
+static bool one_axis(const matcher *w, const onxi_rewrite_op *op, int64_t *out)
+{
+    const onxi_attr_value *a = onxi_attrs_get(&op->attrs, "axes", ONX_ATTR_INTS);
+    onxi_rewrite_number x;
+    if (a && a->count == 1) {
+        *out = *(const int64_t *)a->list;
+        return op->input_count == 1;
+    }
+    if (a || op->input_count != 2 || is_omitted(op->inputs[1]) || !w->view->number(w->view->graph, op->inputs[1], &x) ||
+        x.dtype != ONX_INT64 || fabs(x.number) > ONX_RANK_MAX)
+        return false;
+    *out = (int64_t)x.number;
+    return true;
+}
+
+/* Attributes of the op are those of the pattern's node; what only one of the versions has needs its default. */
+static bool match_attributes(const matcher *w, const pattern_node *n, const onxi_rewrite_op *op, match *m)
+{
+    for (uint32_t i = 0; i < n->attrs.count; i++) {
+        const onxi_attr_value *p = &n->attrs.values[i];
+        if (onx_str_is(p->name, "axes")) {
+            int64_t axis;
+            if (!one_axis(w, op, &axis) ||
+                !take(m, reference_of(n->node, "axes"), (onxi_attr_value){ .type = ONX_ATTR_INT, .i = axis }))
+                return false;
+            continue;
+        }
+        const onx_str name = reference_to(n->node, p->name);
+        bool known = false;
+        for (uint32_t k = 0; k < op->attrs.count && !known; k++)
+            if (onx_str_equal(op->attrs.values[k].name, p->name)) {
+                const onxi_attr_value *v = &op->attrs.values[k];
+                /* One that is absent and has no default means what only its operator knows (Transpose without perm
+                 * reverses); in the replacement it would mean that the node is not there. */
+                if (name.len ? v->type == ONX_ATTR_UNDEFINED || !take(m, name, *v) : !same_attribute(v, p))
+                    return false;
+                known = true;
+            }
+        if (!known && p->given)
+            return false;
+    }
+    for (uint32_t k = 0; k < op->attrs.count; k++) { /* given, and unknown to the pattern's version */
+        const onxi_attr_value *v = &op->attrs.values[k];
+        bool known = !v->given || onx_str_is(v->name, "axes");
+        for (uint32_t i = 0; i < n->attrs.count && !known; i++)
+            known = onx_str_equal(v->name, n->attrs.values[i].name);
+        if (!known && !(v->type == ONX_ATTR_INT && v->i == 0))
+            return false;
+    }
+    return true;
+}
+
+/* ---- nodes ---- */
+
+static bool match_name(const matcher *w, uint8_t name, uint32_t value, match *m);
+
+static bool match_inputs(const matcher *w, const pattern_node *n, const onxi_rewrite_op *op, match *m, bool exchanged)
+{
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (!match_name(w, n->inputs[i], op->inputs[exchanged ? 1 - i : i], m))
+            return false;
+    return true;
+}
+
+static bool match_op(const matcher *w, uint32_t node, uint32_t index, match *m)
+{
+    const pattern_node *n = &w->rule->nodes[node];
+    onxi_rewrite_op op;
+    const bool exchangeable = n->id == ONXI_ID_Add || n->id == ONXI_ID_Mul;
+    const uint32_t axes = n->input_count == 1 && onxi_attrs_find(&n->attrs, "axes") ? 1 : 0;
+    if (!look_at_op(w, index, &op) || op.id != n->id || op.output_count != 1 ||
+        (op.input_count != n->input_count && op.input_count != n->input_count + axes) ||
+        !match_attributes(w, n, &op, m))
+        return false;
+    m->ops[node] = index;
+    if (!exchangeable)
+        return match_inputs(w, n, &op, m, false);
+    match other = *m;
+    if (match_inputs(w, n, &op, m, false))
+        return true;
+    *m = other;
+    return match_inputs(w, n, &op, m, true);
+}
+
+/* Hands its input on, as Identity does, and Dropout that is not training or drops nothing. */
+static bool does_nothing(const matcher *w, const onxi_rewrite_op *op)
+{
+    if (op->output_count != 1 || !op->input_count || is_omitted(op->inputs[0]))
+        return false;
+    if (op->id == ONXI_ID_Identity)
+        return true;
+    if (op->id != ONXI_ID_Dropout || op->since < 7)
+        return false;
+    bool training = false, drops = true;
+    for (uint32_t i = 1; i < op->input_count; i++) {
+        onxi_rewrite_number x;
+        if (is_omitted(op->inputs[i]))
+            continue;
+        if (!w->view->number(w->view->graph, op->inputs[i], &x))
+            return false;
+        if (i == 1)
+            drops = !is_floating(x.dtype) || x.number != 0;
+        else
+            training = x.dtype != ONX_BOOL || x.number != 0;
+    }
+    return !training || !drops;
+}
+
+/* The value that is handed on to this one by what does nothing, and is needed for nothing else. */
+static uint32_t skip(const matcher *w, uint32_t value, match *m)
+{
+    while (!is_omitted(value) && m->skipped_count < ONXI_REWRITE_SKIPPED) {
+        const onxi_rewrite_value v = look(w, value);
+        onxi_rewrite_op op;
+        if (!v.maker || v.uses != 1 || v.is_output || !look_at_op(w, v.maker - 1, &op) || !does_nothing(w, &op))
+            break;
+        m->skipped[m->skipped_count++] = v.maker - 1;
+        value = op.inputs[0];
+    }
+    return value;
+}
+
+/* What an optional node hands on where it is not there: the first input that the pattern makes, else the first. */
+static uint8_t handed_on(const onxi_rewrite_rule *r, const pattern_node *n)
+{
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (r->maker[n->inputs[i]] && r->nodes[r->maker[n->inputs[i]] - 1].id != ONXI_ID_Constant)
+            return n->inputs[i];
+    return n->inputs[0];
+}
+
+static bool match_optional(const matcher *w, uint32_t node, uint32_t value, match *m)
+{
+    const match before = *m;
+    const onxi_rewrite_value v = look(w, value);
+    if (v.maker && !v.is_output && match_op(w, node, v.maker - 1, m))
+        return true;
+    *m = before;
+    m->ops[node] = ABSENT;
+    return match_name(w, handed_on(w->rule, &w->rule->nodes[node]), value, m);
+}
+
+static bool match_name(const matcher *w, uint8_t name, uint32_t value, match *m)
+{
+    const onxi_rewrite_rule *r = w->rule;
+    if (is_omitted(value))
+        return false;
+    const bool constant = r->maker[name] && r->nodes[r->maker[name] - 1].id == ONXI_ID_Constant;
+    if (m->values[name] != ONXI_REWRITE_NONE && !constant)
+        return m->values[name] == value;
+    m->values[name] = value;
+    if (!r->maker[name])
+        return true;
+    const uint32_t node = r->maker[name] - 1u;
+    if (constant)
+        return match_constant(w, &r->nodes[node], value, m);
+    m->values[name] = value = skip(w, value, m);
+    if (r->nodes[node].optional)
+        return match_optional(w, node, value, m);
+    const uint32_t maker = look(w, value).maker;
+    return maker && match_op(w, node, maker - 1, m);
+}
+
+static bool is_there(const onxi_rewrite_rule *r, const match *m, uint32_t node)
+{
+    return r->nodes[node].id != ONXI_ID_Constant && m->ops[node] != ABSENT;
+}
+
+static uint32_t inputs_of(const matcher *w, uint32_t index, uint32_t value)
+{
+    onxi_rewrite_op op;
+    uint32_t count = 0;
+    if (look_at_op(w, index, &op))
+        for (uint32_t i = 0; i < op.input_count; i++)
+            count += op.inputs[i] == value;
+    return count;
+}
+
+/* What is made inside is used inside only. */
+static bool is_closed(const matcher *w, const match *m)
+{
+    const onxi_rewrite_rule *r = w->rule;
+    for (uint32_t i = 0; i + 1 < r->node_count; i++) {
+        onxi_rewrite_op op;
+        if (!is_there(r, m, i))
+            continue;
+        if (!look_at_op(w, m->ops[i], &op) || is_omitted(op.outputs[0]))
+            return false;
+        const uint32_t value = op.outputs[0];
+        const onxi_rewrite_value v = look(w, value);
+        uint32_t inside = 0;
+        for (uint32_t k = 0; k < r->node_count; k++)
+            inside += is_there(r, m, k) ? inputs_of(w, m->ops[k], value) : 0;
+        for (uint32_t k = 0; k < m->skipped_count; k++)
+            inside += inputs_of(w, m->skipped[k], value) != 0;
+        if (v.is_output || v.uses != inside)
+            return false;
+        for (uint32_t k = 0; k < i; k++) /* two names of a pattern may not be one node of the graph */
+            if (is_there(r, m, k) && m->ops[k] == m->ops[i])
+                return false;
+    }
+    return true;
+}
+
+/* A parameter of the replacement: what was taken under its name, or a number made from what was: NAME_reciprocal,
+ * NAME_square and NAME_square_reciprocal. *lost, where a number is made that a float does not hold. */
+static bool parameter_of(const match *m, onx_str name, onxi_attr_value *out, bool *lost)
+{
+    static const struct {
+        const char *end;
+        bool square, reciprocal;
+    } made[] = { { "", false, false },
+                 { "_square_reciprocal", true, true },
+                 { "_reciprocal", false, true },
+                 { "_square", true, false } };
+    for (size_t k = 0; k < sizeof made / sizeof *made; k++)
+        for (uint32_t i = 0; i < m->taken_count; i++) {
+            const onx_str from = m->taken[i].name, end = onx_str_of(made[k].end);
+            if (name.len != from.len + end.len || memcmp(name.ptr, from.ptr, from.len) != 0 ||
+                (end.len && memcmp(name.ptr + from.len, end.ptr, end.len) != 0))
+                continue;
+            *out = m->taken[i].value;
+            if (made[k].square)
+                out->f *= out->f;
+            if (made[k].reciprocal)
+                out->f = 1 / out->f;
+            *lost |= end.len && !isnormal(out->f);
+            return true;
+        }
+    return false;
+}
+
+static onx_str parameter_name(const onx_function *f, uint32_t i)
+{
+    return onx_view(i < f->attribute_count ? f->attribute[i] : f->attribute_proto[i - f->attribute_count]->name);
+}
+
+/* Dividing by 0, or by what is next to 0, is not multiplying by the reciprocal. */
+static bool holds_numbers(const onxi_rewrite_rule *rule, const match *m)
+{
+    const onx_function *f = rule->replacement;
+    onxi_attr_value v;
+    bool lost = false;
+    for (uint32_t i = 0; i < f->attribute_count + f->attribute_proto_count; i++)
+        (void)parameter_of(m, parameter_name(f, i), &v, &lost);
+    return !lost;
+}
+
+bool onxi_rewrite_find(const onxi_rewrite_view *view, const onxi_rewrite_rule *rule, uint32_t index,
+                       onxi_rewrite_match *m)
+{
+    const matcher w = { view, rule };
+    const uint32_t last = rule->node_count - 1;
+    onxi_rewrite_op op;
+    if (!look_at_op(&w, index, &op) || op.id != rule->nodes[last].id || !op.output_count)
+        return false;
+    m->taken_count = m->skipped_count = 0;
+    for (uint32_t k = 0; k < ONXI_REWRITE_NAMES; k++)
+        m->values[k] = ONXI_REWRITE_NONE;
+    m->values[rule->nodes[last].output] = op.outputs[0];
+    return match_op(&w, last, index, m) && is_closed(&w, m) && holds_numbers(rule, m);
+}
+
+uint32_t onxi_rewrite_parts(const onxi_rewrite_rule *rule, const match *m, uint32_t out[ONXI_REWRITE_OPS])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rule->node_count + m->skipped_count; i++) {
+        const bool skipped = i >= rule->node_count;
+        if (!skipped && !is_there(rule, m, i))
+            continue;
+        const uint32_t op = skipped ? m->skipped[i - rule->node_count] : m->ops[i];
+        uint32_t at = count++;
+        for (; at && out[at - 1] > op; at--)
+            out[at] = out[at - 1];
+        out[at] = op;
+    }
+    return count;
+}
+
+/* ---- the replacement ---- */
+
+uint32_t onxi_rewrite_input(const onxi_rewrite_rule *rule, const match *m, onx_bytes name)
+{
+    for (uint32_t k = 0; k < rule->input_count; k++)
+        if (onx_str_equal(onx_view(name), rule->names[k]))
+            return m->values[k];
+    return ONXI_REWRITE_NONE;
+}
+
+static bool add_argument(onx_arena *arena, onx_node *call, onx_str text, const onxi_attr_value *v)
+{
+    char name[ONXI_REWRITE_NAME];
+    snprintf(name, sizeof name, "%.*s", ONX_ARG(text));
+    switch (v->type) {
+    case ONX_ATTR_FLOAT:
+        return onx_node_add_float(arena, call, name, v->f) != NULL;
+    case ONX_ATTR_INT:
+        return onx_node_add_int(arena, call, name, v->i) != NULL;
+    case ONX_ATTR_STRING:
+        return onx_node_add_string(arena, call, name, v->s) != NULL;
+    case ONX_ATTR_INTS:
+        return onx_node_add_ints(arena, call, name, v->list, v->count) != NULL;
+    default:
+        return true;
+    }
+}
+
+onx_status onxi_rewrite_arguments(const onxi_rewrite_rule *rule, const match *m, onx_arena *arena, onxi_arguments *out)
+{
+    onx_node *call = onx_message_new(arena, ONX_KIND_NODE);
+    const onx_function *f = rule->replacement;
+    if (!call)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < f->attribute_count + f->attribute_proto_count; i++) {
+        const onx_str name = parameter_name(f, i);
+        onxi_attr_value v;
+        bool lost = false;
+        if (parameter_of(m, name, &v, &lost) && !add_argument(arena, call, name, &v))
+            return ONX_E_MEMORY;
+    }
+    return onxi_arguments_make(out, &rule->binder->parameters, arena, (const onx_attribute *const *)call->attribute,
+                               call->attribute_count, NULL);
+}
+
+bool onxi_rewrite_condition_of(const onxi_rewrite_rule *rule, const match *m, uint32_t index,
+                               onxi_rewrite_condition *out)
+{
+    *out = (onxi_rewrite_condition){ .kind = rule->conditions[index].kind,
+                                     .value = m->values[rule->conditions[index].value],
+                                     .other = m->values[rule->conditions[index].other],
+                                     .number = rule->conditions[index].rank };
+    if (out->kind != ONXI_REWRITE_LAST_AXIS)
+        return true;
+    for (uint32_t k = 0; k < m->taken_count; k++)
+        if (onx_str_is(m->taken[k].name, rule->conditions[index].number)) {
+            out->number = m->taken[k].value.i;
+            return true;
+        }
+    return false;
+}

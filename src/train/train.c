@@ -1,0 +1,501 @@
+/* train.c - training information executed: a session per entry over the main graph and its algorithm, in which
+ * variables are inputs, and one per initialisation graph. */
+#include <onx/train.h>
+
+#include <onx/check.h>
+#include <onx/tensor.h>
+
+#include "base/base.h"
+#include "ir/ir.h"
+
+typedef struct variable {
+    onx_str name;
+    onx_tensor *tensor; /* of the document */
+    uint32_t entry;     /* UINT32_MAX: of the main graph */
+    onx_value *value, *next;
+    void *stored; /* bytes of the document that an earlier store has put there, as many as the value has */
+} variable;
+
+typedef struct binding {
+    uint32_t variable, output; /* which of the names */
+    bool shared;               /* several variables take that output */
+} binding;
+
+typedef struct program { /* a graph to run: a step or an initialisation */
+    onx_doc *doc;
+    onx_session *session;
+    uint32_t *variables, *variable_at; /* that are inputs of it, and which */
+    uint32_t variable_count;
+    onx_value **inputs, **outputs; /* of the session; outputs are kept from step to step */
+    uint32_t input_count, output_count;
+    binding *bindings;
+    const char **names;  /* of what is bound: each output once */
+    uint32_t *output_at; /* which output of the session that is */
+    uint32_t binding_count, name_count;
+} program;
+
+struct onx_trainer {
+    onx_ctx *cx;
+    onx_doc *doc;
+    onx_arena *arena;
+    onx_session_options options;
+    uint32_t count;
+    program *steps, *starts;
+    variable *variables;
+    uint32_t variable_count, variable_room;
+};
+
+static const onx_training_info *entry_of(const onx_trainer *t, uint32_t i)
+{
+    return onx_doc_model(t->doc)->training_info[i];
+}
+
+/* ---- variables ---- */
+
+static onx_tensor *initializer(const onx_graph *graph, onx_str name)
+{
+    for (uint32_t i = 0; graph && i < graph->initializer_count; i++)
+        if (onx_str_equal(onx_view(graph->initializer[i]->name), name))
+            return graph->initializer[i];
+    return NULL;
+}
+
+/* The variable that a key of an entry names, made when it is the first to do so. */
+static onx_status find_variable(onx_trainer *t, uint32_t entry, onx_str key, uint32_t *index)
+{
+    onx_tensor *main = initializer(onx_doc_model(t->doc)->graph, key);
+    onx_tensor *own = main ? NULL : initializer(entry_of(t, entry)->algorithm, key);
+    const uint32_t where = main ? UINT32_MAX : entry;
+    if (!main && !own)
+        return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "training_info[%u] binds %.*s, which is no initializer",
+                         entry, ONX_ARG(key));
+    for (uint32_t i = 0; i < t->variable_count; i++)
+        if (t->variables[i].entry == where && onx_str_equal(t->variables[i].name, key)) {
+            *index = i;
+            return ONX_OK;
+        }
+    if (!ONXI_GROW_IN(t->arena, t->variables, t->variable_room, (uint64_t)t->variable_count + 1))
+        return ONX_E_MEMORY;
+    variable *v = &t->variables[ *index = t->variable_count++];
+    *v = (variable){ .name = key, .tensor = main ? main : own, .entry = where };
+    ONX_TRY(onx_value_from_message(t->cx, t->doc, ONX_KIND_TENSOR, v->tensor, &v->value));
+    return onx_value_new(t->cx, &v->next);
+}
+
+static onx_status find_variables(onx_trainer *t)
+{
+    uint32_t index;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const onx_training_info *info = entry_of(t, i);
+        for (uint32_t k = 0; k < info->initialization_binding_count; k++)
+            ONX_TRY(find_variable(t, i, onx_view(info->initialization_binding[k]->key), &index));
+        for (uint32_t k = 0; k < info->update_binding_count; k++)
+            ONX_TRY(find_variable(t, i, onx_view(info->update_binding[k]->key), &index));
+    }
+    return ONX_OK;
+}
+
+/* ---- programs ---- */
+
+static onx_status bind(onx_trainer *t, program *p, uint32_t entry, onx_string_string_entry *const *list, uint32_t count)
+{
+    p->bindings = ONXI_ARRAY(t->arena, binding, (size_t)count + 1);
+    p->names = ONXI_ARRAY(t->arena, const char *, (size_t)count + 1);
+    if (!p->bindings || !p->names)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        binding *b = &p->bindings[p->binding_count++];
+        const onx_str value = onx_view(list[i]->value);
+        ONX_TRY(find_variable(t, entry, onx_view(list[i]->key), &b->variable));
+        for (b->output = 0; b->output < p->name_count; b->output++)
+            if (onx_str_is(value, p->names[b->output]))
+                break;
+        for (uint32_t k = 0; k < i; k++)
+            if (p->bindings[k].output == b->output)
+                p->bindings[k].shared = b->shared = true;
+        if (b->output < p->name_count)
+            continue;
+        const onx_str name = onxi_arena_printf(t->arena, "%.*s", ONX_ARG(value));
+        if (!name.ptr)
+            return ONX_E_MEMORY;
+        p->names[p->name_count++] = name.ptr;
+    }
+    return ONX_OK;
+}
+
+/* A model of its own with what the graph needs of the document. */
+static onx_status new_doc(onx_trainer *t, program *p)
+{
+    const onx_model *from = onx_doc_model(t->doc);
+    ONX_TRY(onx_doc_new(t->cx, ONX_KIND_MODEL, &p->doc));
+    onx_model *model = onx_message_new(onx_doc_arena(p->doc), ONX_KIND_MODEL);
+    if (!model)
+        return ONX_E_MEMORY;
+    *model = *from; /* what is not replaced is shared, and only read */
+    model->graph = NULL;
+    model->training_info = NULL;
+    model->training_info_count = 0;
+    if (model->ir_version < 4)
+        ONX_SET(model, model, ir_version, 4); /* initializers need not be inputs */
+    p->doc->root = model;
+    p->doc->external_bytes = t->doc->external_bytes;
+    p->doc->base_dir = t->doc->base_dir;
+    p->doc->links = t->doc->links;
+    return ONX_OK;
+}
+
+static onx_status add_variable_input(onx_trainer *t, program *p, onx_graph *graph, uint32_t index)
+{
+    const onx_tensor *tensor = t->variables[index].tensor;
+    onx_arena *arena = onx_doc_arena(p->doc);
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        if (onx_str_equal(onx_view(graph->initializer[i]->name), t->variables[index].name)) {
+            void *list = graph->initializer;
+            onx_list_remove(list, &graph->initializer_count, i, sizeof *graph->initializer);
+            break;
+        }
+    p->variables[p->variable_count++] = index;
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        if (onx_str_equal(onx_view(graph->input[i]->name), t->variables[index].name))
+            return ONX_OK;
+    const onx_str name = onxi_arena_printf(arena, "%.*s", ONX_ARG(t->variables[index].name));
+    onx_type *type = onx_type_new_tensor(arena, (onx_dtype)tensor->data_type, tensor->dims, (int)tensor->dims_count);
+    return name.ptr && type && onx_graph_add_input(arena, graph, name.ptr, type) ? ONX_OK : ONX_E_MEMORY;
+}
+
+/* Appends the lists of one graph to another's. */
+#define JOIN(field)                                                                                                    \
+    for (uint32_t i = 0; i < more->field##_count; i++) {                                                               \
+        void *list = graph->field;                                                                                     \
+        void *place = onx_list_insert(arena, &list, &graph->field##_count, graph->field##_count, sizeof(void *));      \
+        if (!place)                                                                                                    \
+            return ONX_E_MEMORY;                                                                                       \
+        graph->field = list;                                                                                           \
+        memcpy(place, &more->field[i], sizeof(void *));                                                                \
+    }
+
+static onx_status join(onx_arena *arena, onx_graph *graph, const onx_graph *more)
+{
+    JOIN(input)
+    JOIN(output)
+    JOIN(node)
+    JOIN(initializer)
+    JOIN(sparse_initializer)
+    JOIN(value_info)
+    return ONX_OK;
+}
+
+static onx_status open_session(onx_trainer *t, program *p)
+{
+    const onx_session_options *options = &t->options;
+    ONX_TRY(onx_session_new(t->cx, p->doc, options, &p->session));
+    p->input_count = onx_session_input_count(p->session);
+    p->output_count = onx_session_output_count(p->session);
+    p->inputs = (onx_value **)ONXI_ARRAY(t->arena, void *, (size_t)p->input_count + 1);
+    p->outputs = (onx_value **)ONXI_ARRAY(t->arena, void *, (size_t)p->output_count + 1);
+    p->variable_at = ONXI_ARRAY(t->arena, uint32_t, (size_t)p->variable_count + 1);
+    p->output_at = ONXI_ARRAY(t->arena, uint32_t, (size_t)p->name_count + 1);
+    if (!p->inputs || !p->outputs || !p->variable_at || !p->output_at)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < p->variable_count; i++)
+        if (!onx_session_find_input(p->session, t->variables[p->variables[i]].name, &p->variable_at[i]))
+            return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "variable %.*s is no input of its step",
+                             ONX_ARG(t->variables[p->variables[i]].name));
+    for (uint32_t i = 0; i < p->name_count; i++)
+        if (!onx_session_find_output(p->session, onx_str_of(p->names[i]), &p->output_at[i]))
+            return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "%s is bound to a variable and is no output",
+                             p->names[i]);
+    return ONX_OK;
+}
+
+/* The main graph followed by the algorithm; variables are inputs. */
+static onx_status open_step(onx_trainer *t, uint32_t entry)
+{
+    program *p = &t->steps[entry];
+    const onx_training_info *info = entry_of(t, entry);
+    if (!info->algorithm)
+        return ONX_OK;
+    ONX_TRY(bind(t, p, entry, info->update_binding, info->update_binding_count));
+    ONX_TRY(new_doc(t, p));
+    onx_arena *arena = onx_doc_arena(p->doc);
+    onx_graph *graph = onx_message_new(arena, ONX_KIND_GRAPH);
+    if (!graph || !(p->variables = ONXI_ARRAY(t->arena, uint32_t, (size_t)t->variable_count + 1)))
+        return ONX_E_MEMORY;
+    graph->name = onx_doc_model(t->doc)->graph->name;
+    graph->has |= onx_graph_has_name;
+    ONX_TRY(join(arena, graph, onx_doc_model(t->doc)->graph));
+    ONX_TRY(join(arena, graph, info->algorithm));
+    onx_doc_model(p->doc)->graph = graph;
+    for (uint32_t i = 0; i < t->variable_count; i++)
+        if (t->variables[i].entry == UINT32_MAX || t->variables[i].entry == entry)
+            ONX_TRY(add_variable_input(t, p, graph, i));
+    return open_session(t, p);
+}
+
+static onx_status open_start(onx_trainer *t, uint32_t entry)
+{
+    program *p = &t->starts[entry];
+    const onx_training_info *info = entry_of(t, entry);
+    if (!info->initialization || !info->initialization_binding_count)
+        return ONX_OK;
+    ONX_TRY(bind(t, p, entry, info->initialization_binding, info->initialization_binding_count));
+    ONX_TRY(new_doc(t, p));
+    onx_doc_model(p->doc)->graph = info->initialization;
+    return open_session(t, p);
+}
+
+/* ---- running ---- */
+
+static onx_value **bound_at(const program *p, const binding *b)
+{
+    return &p->outputs[p->output_at[b->output]];
+}
+
+/* Takes what is bound to the variables of a program, whose outputs are there. */
+static onx_status take(onx_trainer *t, program *p)
+{
+    for (uint32_t i = 0; i < p->binding_count; i++) {
+        const variable *v = &t->variables[p->bindings[i].variable];
+        onx_value_difference d;
+        if (!onx_value_same_type(*bound_at(p, &p->bindings[i]), v->value, &d))
+            return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE,
+                             "what training gives for variable %.*s has another type or shape: %s", ONX_ARG(v->name),
+                             d.text);
+    }
+    for (uint32_t i = 0; i < p->binding_count; i++) /* what several take is copied, before anything changes */
+        if (p->bindings[i].shared)
+            ONX_TRY(onx_value_assign(t->variables[p->bindings[i].variable].next, *bound_at(p, &p->bindings[i])));
+    for (uint32_t i = 0; i < p->binding_count; i++) {
+        variable *v = &t->variables[p->bindings[i].variable];
+        onx_value **from = p->bindings[i].shared ? &v->next : bound_at(p, &p->bindings[i]), *old = v->value;
+        v->value = *from;
+        *from = old;
+    }
+    return ONX_OK;
+}
+
+static onx_status initialize(onx_trainer *t)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        program *p = &t->starts[i];
+        if (!p->session)
+            continue;
+        ONX_TRY(onx_session_run(p->session, t->cx, (const onx_value *const *)p->inputs, p->outputs));
+        ONX_TRY(take(t, p));
+    }
+    return ONX_OK;
+}
+
+/* The caller's inputs and the variables, where the session wants them. */
+static onx_status place_inputs(onx_trainer *t, program *p, const onx_named_value *inputs, uint32_t count)
+{
+    for (uint32_t i = 0; i < p->input_count; i++)
+        p->inputs[i] = NULL;
+    for (uint32_t i = 0; i < p->variable_count; i++)
+        p->inputs[p->variable_at[i]] = t->variables[p->variables[i]].value;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at;
+        const char *name = inputs[i].name ? inputs[i].name : "";
+        if (!onx_session_find_input(p->session, onx_str_of(name), &at))
+            return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the step has no input %s", name);
+        if (p->inputs[at])
+            return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE,
+                             "%s is a variable, which steps alone change, or is given twice", name);
+        p->inputs[at] = inputs[i].value;
+    }
+    return ONX_OK;
+}
+
+static onx_status run_step(onx_trainer *t, uint32_t entry, const onx_named_value *inputs, uint32_t input_count,
+                           onx_named_value *outputs, uint32_t output_count)
+{
+    uint32_t at;
+    if (entry >= t->count || !t->steps[entry].session)
+        return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no algorithm %u", entry);
+    program *p = &t->steps[entry];
+    for (uint32_t i = 0; i < output_count; i++)
+        if (!onx_session_find_output(p->session, onx_str_of(outputs[i].name), &at))
+            return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the step has no output %s", outputs[i].name);
+    ONX_TRY(place_inputs(t, p, inputs, input_count));
+    ONX_TRY(onx_session_run(p->session, t->cx, (const onx_value *const *)p->inputs, p->outputs));
+    for (uint32_t i = 0; i < output_count; i++) {
+        (void)onx_session_find_output(p->session, onx_str_of(outputs[i].name), &at);
+        if (!outputs[i].value)
+            ONX_TRY(onx_value_new(t->cx, &outputs[i].value));
+        ONX_TRY(onx_value_assign(outputs[i].value, p->outputs[at]));
+    }
+    return ONX_OK;
+}
+
+static onx_status step(onx_trainer *t, uint32_t entry, const onx_named_value *inputs, uint32_t input_count,
+                       onx_named_value *outputs, uint32_t output_count)
+{
+    ONX_TRY(run_step(t, entry, inputs, input_count, outputs, output_count));
+    return take(t, &t->steps[entry]);
+}
+
+/* ---- the public face ---- */
+
+static void close_program(program *p)
+{
+    for (uint32_t i = 0; p->outputs && i < p->output_count; i++)
+        onx_value_free(p->outputs[i]);
+    onx_session_free(p->session);
+    onx_doc_free(p->doc);
+}
+
+void onx_trainer_free(onx_trainer *t)
+{
+    if (!t)
+        return;
+    for (uint32_t i = 0; i < t->count && t->steps && t->starts; i++) {
+        close_program(&t->steps[i]);
+        close_program(&t->starts[i]);
+    }
+    for (uint32_t i = 0; i < t->variable_count; i++) {
+        onx_value_free(t->variables[i].value);
+        onx_value_free(t->variables[i].next);
+    }
+    onx_arena_free(t->arena);
+}
+
+static onx_status trainer_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_trainer **out)
+{
+    onx_arena *arena;
+    const onx_model *model = onx_doc_model(doc);
+    const onx_check_options full = { .flags = ONX_CHECK_STRUCTURE };
+    if (!model || !model->graph)
+        return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+    if (!model->training_info_count)
+        return onxi_fail(cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no training information");
+    ONX_TRY(onx_check(cx, doc, &full, NULL));
+    ONX_TRY(onx_arena_new(cx, &arena));
+    onx_trainer *t = ONXI_NEW(arena, onx_trainer);
+    if (!t) {
+        onx_arena_free(arena);
+        return ONX_E_MEMORY;
+    }
+    *t = (onx_trainer){ .cx = cx, .doc = doc, .arena = arena, .options = *options };
+    t->steps = ONXI_ARRAY(arena, program, (size_t)model->training_info_count + 1);
+    t->starts = ONXI_ARRAY(arena, program, (size_t)model->training_info_count + 1);
+    onx_status status = t->steps && t->starts ? ONX_OK : ONX_E_MEMORY;
+    t->count = status == ONX_OK ? model->training_info_count : 0;
+    if (status == ONX_OK)
+        status = find_variables(t);
+    for (uint32_t i = 0; i < t->variable_count && status == ONX_OK; i++) {
+        t->variables[i].name = onxi_arena_printf(arena, "%.*s", ONX_ARG(t->variables[i].name)); /* ends with a zero */
+        status = t->variables[i].name.ptr ? ONX_OK : ONX_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < t->count && status == ONX_OK; i++) {
+        status = open_start(t, i);
+        if (status == ONX_OK)
+            status = open_step(t, i);
+    }
+    if (status == ONX_OK)
+        *out = t;
+    else
+        onx_trainer_free(t);
+    return status;
+}
+
+onx_status onx_trainer_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_trainer **out)
+{
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    ONXI_OPTIONS(cx, onx_session_options, own, options);
+    ONXI_CALL_TO_MAKE(cx, out, onx_trainer_free, trainer_new(cx, doc, &own, out));
+}
+
+uint32_t onx_trainer_count(const onx_trainer *t)
+{
+    return t ? t->count : 0;
+}
+
+bool onx_trainer_has_initialization(const onx_trainer *t)
+{
+    bool any = false;
+    for (uint32_t i = 0; t && i < t->count; i++)
+        any |= t->starts[i].session != NULL;
+    return any;
+}
+
+onx_status onx_trainer_initialize(onx_trainer *t)
+{
+    if (!t)
+        return ONX_E_MISUSE;
+    ONXI_CALL(t->cx, initialize(t));
+}
+
+#define CALL_WITH_NAMES(call)                                                                                          \
+    if (!t)                                                                                                            \
+        return ONX_E_MISUSE;                                                                                           \
+    ONXI_NEED(t->cx, inputs || !input_count);                                                                          \
+    ONXI_NEED(t->cx, outputs || !output_count);                                                                        \
+    for (uint32_t i = 0; i < output_count; i++)                                                                        \
+        ONXI_NEED(t->cx, outputs[i].name);                                                                             \
+    ONXI_CALL(t->cx, call(t, entry, inputs, input_count, outputs, output_count))
+
+onx_status onx_trainer_step(onx_trainer *t, uint32_t entry, const onx_named_value *inputs, uint32_t input_count,
+                            onx_named_value *outputs, uint32_t output_count)
+{
+    CALL_WITH_NAMES(step);
+}
+
+onx_status onx_trainer_evaluate(onx_trainer *t, uint32_t entry, const onx_named_value *inputs, uint32_t input_count,
+                                onx_named_value *outputs, uint32_t output_count)
+{
+    CALL_WITH_NAMES(run_step);
+}
+
+uint32_t onx_trainer_variable_count(const onx_trainer *t)
+{
+    return t ? t->variable_count : 0;
+}
+
+bool onx_trainer_variable_get(const onx_trainer *t, uint32_t index, onx_trainer_variable *out)
+{
+    if (!t || !out || index >= t->variable_count)
+        return false;
+    const variable *v = &t->variables[index];
+    *out = (onx_trainer_variable){ .name = v->name,
+                                   .value = v->value,
+                                   .in_main = v->entry == UINT32_MAX,
+                                   .entry = v->entry == UINT32_MAX ? 0 : v->entry };
+    return true;
+}
+
+static onx_status store_variable(onx_trainer *t, variable *v)
+{
+    onx_doc *made;
+    void *copy;
+    if (v->stored && v->value->size) { /* of the size that the value has: no step changes its type or shape */
+        memcpy(v->stored, v->value->data, (size_t)v->value->size);
+        return ONX_OK;
+    }
+    ONX_TRY(onx_value_to_doc(t->cx, v->value, v->name, &made));
+    onx_status status =
+        onx_message_copy(onx_doc_arena(t->doc), ONX_KIND_TENSOR, onx_doc_root(made, ONX_KIND_TENSOR), &copy);
+    onx_doc_free(made);
+    ONX_TRY(status);
+    *v->tensor = *(const onx_tensor *)copy;
+    /* Storing after each of many epochs takes memory once. */
+    if (v->value->dtype != ONX_STRING && onx_view(v->tensor->raw_data).len == v->value->size)
+        v->stored = (void *)(uintptr_t)onx_view(v->tensor->raw_data).ptr;
+    return ONX_OK;
+}
+
+static onx_status store(onx_trainer *t)
+{
+    for (uint32_t i = 0; i < t->variable_count; i++)
+        ONX_TRY(store_variable(t, &t->variables[i]));
+    return ONX_OK;
+}
+
+onx_status onx_trainer_store(onx_trainer *t)
+{
+    if (!t)
+        return ONX_E_MISUSE;
+    ONXI_CALL(t->cx, store(t));
+}

@@ -1,0 +1,35 @@
+/* transform_edit.h - between the list of edits and the files that do them. */
+#ifndef ONXI_TRANSFORM_EDIT_H
+#define ONXI_TRANSFORM_EDIT_H
+
+#include "transform/transform_part.h"
+
+typedef struct onxi_editor {
+    onx_ctx *cx;
+    onx_doc *doc;
+    onx_arena *arena, *scratch; /* of the document; of one edit */
+    onx_model *model;
+    onx_graph *graph;
+    const onx_edit *edit; /* the one in hand */
+    const onx_edit_options *options;
+    onxi_names names;
+} onxi_editor;
+
+#define ONXI_TELL_EDIT(e, rule, ...)                                                                                   \
+    onxi_tell_change((e)->options->changed, (e)->options->user, "edit", rule, (e)->edit->a, __VA_ARGS__)
+
+/* NULL, with the error recorded, where there is no such input or output. */
+onx_value_info *onxi_edit_input(onxi_editor *e, onx_str name);
+onx_value_info *onxi_edit_output(onxi_editor *e, onx_str name);
+/* A whole number; false, with the error recorded, for anything else. */
+bool onxi_edit_number(onxi_editor *e, onx_str text, int64_t *out);
+
+/* By kind (transform_edit.c, transform_edit_batch.c, transform_edit_around.c). */
+onx_status onxi_edit_batch(onxi_editor *e);
+onx_status onxi_edit_nhwc(onxi_editor *e);
+onx_status onxi_edit_normalize(onxi_editor *e);
+onx_status onxi_edit_resize(onxi_editor *e);
+onx_status onxi_edit_argmax(onxi_editor *e);
+onx_status onxi_edit_softmax(onxi_editor *e);
+
+#endif

@@ -1,0 +1,234 @@
+/* transform_edit_batch.c - another batch size: the inputs that have it, shapes of Reshape that have it baked in, and
+ * what cannot follow, which is told. */
+#include "transform/transform_edit.h"
+
+#include <onx/tensor.h>
+
+typedef struct batcher {
+    onxi_editor *e;
+    onxi_cutter *c;
+    onx_str old_symbol;
+    int64_t old_size, size; /* -1: a symbol */
+    onx_str symbol;         /* of inputs and outputs while it is worked out */
+    bool *fed;              /* per input: is it one of the batch? */
+    bool *carried;          /* per output of the model: did it have the size? */
+    uint32_t adjusted;
+} batcher;
+
+static onx_dimension *first_dim(const onx_value_info *info)
+{
+    const onx_type *type = info->type;
+    const onx_tensor_shape *shape =
+        type && ONX_HAS(type, type, tensor_type) && type->tensor_type ? type->tensor_type->shape : NULL;
+    return shape && shape->dim_count ? shape->dim[0] : NULL;
+}
+
+static bool has_old(const batcher *b, const onx_dimension *d)
+{
+    if (!d)
+        return false;
+    if (b->old_size >= 0)
+        return ONX_HAS(dimension, d, dim_value) && d->dim_value == b->old_size;
+    return ONX_HAS(dimension, d, dim_param) && onx_str_equal(onx_view(d->dim_param), b->old_symbol);
+}
+
+/* The dimension alone changes; what else has it keeps it. */
+static onx_status set_dim(batcher *b, onx_value_info *info, int64_t size, onx_str symbol)
+{
+    void *copy;
+    ONX_TRY(onx_message_copy(b->e->arena, ONX_KIND_TYPE, info->type, &copy));
+    info->type = copy;
+    onx_dimension *d = first_dim(info);
+    ONX_CLEAR(dimension, d, dim_param);
+    ONX_CLEAR(dimension, d, dim_value);
+    if (size >= 0)
+        ONX_SET(dimension, d, dim_value, size);
+    else {
+        ONX_TRY(onx_arena_keep(b->e->arena, symbol, &d->dim_param));
+        d->has |= onx_dimension_has_dim_param;
+    }
+    return ONX_OK;
+}
+
+/* The batch is the first dimension of the first input that has one. */
+static onx_status find_old(batcher *b)
+{
+    const onx_graph *g = b->e->graph;
+    onxi_dict initialized = onxi_dict_in_arena(b->e->scratch);
+    const onx_dimension *d = NULL;
+    for (uint32_t i = 0; i < g->initializer_count; i++)
+        if (!onxi_dict_at(&initialized, onx_view(g->initializer[i]->name), 0, NULL))
+            return ONX_E_MEMORY;
+    b->fed = ONXI_ARRAY(b->e->scratch, bool, (size_t)g->input_count + 1);
+    b->carried = ONXI_ARRAY(b->e->scratch, bool, (size_t)g->output_count + 1);
+    if (!b->fed || !b->carried)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        const onx_dimension *own = first_dim(g->input[i]);
+        if (onxi_dict_find(&initialized, onx_view(g->input[i]->name)) || !own)
+            continue;
+        if (!d) {
+            d = own;
+            b->old_size = ONX_HAS(dimension, d, dim_value) ? d->dim_value : -1;
+            b->old_symbol = ONX_HAS(dimension, d, dim_param) ? onx_view(d->dim_param) : (onx_str){ 0 };
+        }
+        b->fed[i] = own == d || has_old(b, own);
+        if (!b->fed[i])
+            onxi_warn(b->e->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
+                      "the first dimension of input %.*s is not that of the first input, and stays",
+                      ONX_ARG(onx_view(g->input[i]->name)));
+    }
+    if (!d)
+        return onxi_fail(b->e->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "no input has a dimension that could be the batch");
+    for (uint32_t i = 0; i < g->output_count; i++)
+        b->carried[i] = has_old(b, first_dim(g->output[i]));
+    return ONX_OK;
+}
+
+/* ---- shapes of Reshape ---- */
+
+static bool is_batch(batcher *b, onx_str name)
+{
+    const onxi_scope scope = { .graph = b->e->graph };
+    const onx_type *type = onxi_values_type(&b->c->values, &scope, name);
+    const onx_value_info info = { .type = (onx_type *)(uintptr_t)type };
+    const onx_dimension *d = type ? first_dim(&info) : NULL;
+    return d && ONX_HAS(dimension, d, dim_param) && onx_str_equal(onx_view(d->dim_param), b->symbol);
+}
+
+/* What the shape has to be for the old size and for any other: 0 takes the first dimension over, -1 takes what is left.
+ * False where neither can stand there, or need not. */
+static bool adjust(const batcher *b, const onx_node *node, int64_t first, int64_t *shape, uint32_t count)
+{
+    const onx_attribute *zero = onx_node_attribute(node, "allowzero");
+    const bool zeros = zero && zero->slot == ONX_SLOT_I && zero->i;
+    if (!count || shape[0] <= 0)
+        return false;
+    if (shape[0] == b->old_size && first == b->old_size && !zeros) {
+        shape[0] = 0;
+        return true;
+    }
+    for (uint32_t i = 1; i < count; i++)
+        if (shape[i] < 1)
+            return false;
+    if (b->old_size && shape[0] % b->old_size != 0)
+        return false;
+    shape[0] = -1;
+    return true;
+}
+
+static onx_status adjust_reshape(batcher *b, uint32_t at)
+{
+    onxi_editor *e = b->e;
+    onx_node *node = e->graph->node[at];
+    onxi_scope scope = { .graph = e->graph, .nodes = e->graph->node, .node_count = e->graph->node_count };
+    if (!onx_str_is(onx_view(node->op_type), "Reshape") || onxi_domain_plain(onx_view(node->domain)).len ||
+        node->input_count < 2)
+        return ONX_OK;
+    const onx_name_id data = onx_index_find(b->c->index, onx_view(node->input[0]));
+    const onx_def def = onx_index_def(b->c->index, data);
+    if (def.kind == ONX_DEF_INITIALIZER || onxi_cutter_is_constant(b->c, data))
+        return ONX_OK; /* weights */
+    const int64_t first = onxi_type_dim(onxi_values_type(&b->c->values, &scope, onx_view(node->input[0])), 0);
+    const onxi_constant *constant = onxi_values_constant(&b->c->values, &scope, onx_view(node->input[1]));
+    const onx_attribute *a = constant && !constant->is_input
+                                 ? onxi_constant_attribute(&b->c->values, e->scratch, constant, ONX_ATTR_INTS)
+                                 : NULL;
+    if (!a || a->slot != ONX_SLOT_INTS || !a->count || a->count > ONX_RANK_MAX || a->ints[0] < 1)
+        return ONX_OK;
+    int64_t shape[ONX_RANK_MAX];
+    onxi_copy_dims(shape, a->ints, a->count);
+    if (!adjust(b, node, first, shape, a->count))
+        return ONX_OK;
+    const int64_t dims[1] = { a->count };
+    onx_tensor *tensor = onx_tensor_new(e->arena, ONX_INT64, dims, 1, shape, "");
+    onx_bytes *inputs = onxi_arena_array(e->arena, (size_t)onxi_list_room(node->input_count) + 1, sizeof *inputs);
+    if (!tensor || !inputs)
+        return ONX_E_MEMORY;
+    ONX_TRY(onxi_names_make(&e->names, onx_view(node->input[1]), onx_str_of("batch"), &tensor->name));
+    tensor->has |= onx_tensor_has_name;
+    memcpy(inputs, node->input, node->input_count * sizeof *inputs);
+    inputs[1] = tensor->name;
+    node->input = inputs;
+    b->adjusted++;
+    onxi_tell_change(e->options->changed, e->options->user, "edit", "batch",
+                     onxi_path_node(e->scratch, onx_str_of("graph."), at, node), "the shape begins with %lld",
+                     (long long)shape[0]);
+    return onx_graph_add_initializer(e->arena, e->graph, tensor) ? ONX_OK : ONX_E_MEMORY;
+}
+
+/* ---- what came of it ---- */
+
+static onx_status settle_outputs(batcher *b, onx_str wanted)
+{
+    onxi_editor *e = b->e;
+    onxi_cutter c;
+    onx_status status = onxi_cutter_open(&c, e->doc, e->scratch);
+    b->c = &c;
+    for (uint32_t i = 0; i < e->graph->output_count && status == ONX_OK; i++) {
+        onx_value_info *output = e->graph->output[i];
+        if (!b->carried[i])
+            continue;
+        const bool follows = is_batch(b, onx_view(output->name));
+        if (!follows)
+            onxi_warn(e->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
+                      "output %.*s is not seen to follow the batch size: it may be baked into a node before it",
+                      ONX_ARG(onx_view(output->name)));
+        status = follows ? set_dim(b, output, b->size, wanted) : ONX_OK;
+    }
+    onxi_cutter_close(&c);
+    return status;
+}
+
+/* While outputs say nothing about the batch, nothing contradicts what is inferred. */
+static onx_status open_outputs(batcher *b)
+{
+    for (uint32_t i = 0; i < b->e->graph->output_count; i++) {
+        if (!b->carried[i])
+            continue;
+        ONX_TRY(set_dim(b, b->e->graph->output[i], 0, (onx_str){ 0 }));
+        ONX_CLEAR(dimension, first_dim(b->e->graph->output[i]), dim_value);
+    }
+    return ONX_OK;
+}
+
+static onx_status adjust_all(batcher *b)
+{
+    onxi_cutter c;
+    onx_status status = onxi_cutter_open(&c, b->e->doc, b->e->scratch);
+    b->c = &c;
+    for (uint32_t i = 0; i < b->e->graph->node_count && status == ONX_OK; i++)
+        status = adjust_reshape(b, i);
+    onxi_cutter_close(&c);
+    return status;
+}
+
+onx_status onxi_edit_batch(onxi_editor *e)
+{
+    batcher b = { .e = e, .size = -1, .symbol = onx_str_of("onx_batch_size_in_hand") };
+    onx_graph *g = e->graph;
+    const onx_str wanted = e->edit->a;
+    bool digits = wanted.len > 0;
+    for (size_t i = 0; i < wanted.len; i++)
+        digits &= wanted.ptr[i] >= '0' && wanted.ptr[i] <= '9';
+    if (!wanted.len || (digits && !onxi_edit_number(e, wanted, &b.size)))
+        return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "a batch size is a number or a symbol");
+    ONX_TRY(find_old(&b));
+    if (b.old_size >= 0)
+        ONX_TRY(adjust_all(&b));
+    ONX_TRY(open_outputs(&b));
+    for (uint32_t i = 0; i < g->input_count; i++)
+        if (b.fed[i])
+            ONX_TRY(set_dim(&b, g->input[i], -1, b.symbol));
+    g->value_info_count = 0; /* is about the old size; inference finds it anew */
+    ONX_TRY(settle_outputs(&b, wanted));
+    for (uint32_t i = 0; i < g->input_count; i++)
+        if (b.fed[i])
+            ONX_TRY(set_dim(&b, g->input[i], b.size, wanted));
+    /* What the size is baked into elsewhere contradicts it: that is what inference warns of. */
+    onx_infer *infer;
+    ONX_TRY(onx_infer_new(e->cx, e->doc, NULL, &infer));
+    onx_infer_free(infer);
+    ONXI_TELL_EDIT(e, "batch", "is the batch size now; %u shapes were adjusted", b.adjusted);
+    return ONX_OK;
+}

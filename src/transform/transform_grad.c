@@ -1,0 +1,535 @@
+/* transform_grad.c - the gradient of a value, and what nodes Gradient ask for, as nodes of the standard operators. */
+#include "transform/transform_grad.h"
+
+#include <onx/grad.h>
+
+#define TRAINING "ai.onnx.preview.training"
+
+/* ---- a model that is ready to be derived ---- */
+
+static bool is_gradient(const onx_node *node)
+{
+    return onx_str_is(onx_view(node->op_type), "Gradient") && onx_str_is(onx_view(node->domain), TRAINING);
+}
+
+static onx_status visit_node(void *user, const onx_visit *at)
+{
+    bool *found = user;
+    *found |= at->kind == ONX_KIND_NODE && is_gradient(at->message);
+    return ONX_OK;
+}
+
+static onx_status has_gradient(onx_ctx *cx, onx_kind kind, void *message, bool *found)
+{
+    return message ? onx_message_walk(cx, kind, message, visit_node, found) : ONX_OK;
+}
+
+onx_status onxi_grad_refresh(onxi_grad *g)
+{
+    const onx_status status = g->values.status;
+    onxi_values_close(&g->values);
+    return status != ONX_OK ? status : onxi_values_open(&g->values, g->doc, g->scratch);
+}
+
+onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
+{
+    onx_model *model = onx_doc_model(doc);
+    onx_arena *arena = onx_doc_arena(doc);
+    *g = (onxi_grad){ .cx = cx,
+                      .doc = doc,
+                      .model = model,
+                      .arena = arena,
+                      .scratch = scratch,
+                      .names = { .scratch = scratch, .arena = arena, .model = model },
+                      .binder = { .arena = scratch },
+                      .texts = onxi_dict_in_arena(scratch),
+                      .left = onxi_grad_limit(model),
+                      .limit = onx_ctx_limits(cx).depth };
+    g->first = ONXI_ARRAY(scratch, uint16_t, ONXI_ID_END);
+    if (!g->first)
+        return ONX_E_MEMORY;
+    for (uint32_t i = onxi_grad_rule_count; i-- > 0;)
+        g->first[onxi_grad_rules[i].op] = (uint16_t)(i + 1);
+    ONX_TRY(onxi_binder_open(&g->binder, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model)));
+    return onxi_values_open(&g->values, doc, scratch);
+}
+
+onx_status onxi_grad_close(onxi_grad *g, onx_status status)
+{
+    onxi_values_close(&g->values);
+    return status == ONX_OK ? g->values.status : status;
+}
+
+/* The texts of rules are of a version; functions are put in place of their calls. */
+static onx_status bring_up(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
+{
+    onx_model *model = onx_doc_model(doc);
+    onxi_imports imports;
+    ONX_TRY(onxi_imports_open(&imports, scratch, model->opset_import, model->opset_import_count,
+                              onxi_model_is_legacy(model)));
+    if (onxi_imports_version(&imports, (onx_str){ 0 }) < ONXI_GRAD_OPSET) {
+        const onx_opset_version wanted = { { 0 }, ONXI_GRAD_OPSET };
+        const onx_retarget_options options = { .struct_size = sizeof options, .opset = &wanted, .opset_count = 1 };
+        ONX_TRY(onx_retarget(cx, doc, &options));
+    }
+    return model->functions_count ? onx_inline(cx, doc, NULL) : ONX_OK;
+}
+
+/* ---- one derivative ---- */
+
+typedef struct derivative {
+    onxi_grad *g;
+    onxi_scope *scope;
+    onx_graph *graph; /* whose nodes are derived */
+    onx_bytes y;
+    const onx_bytes *xs;
+    const onx_bytes *names; /* for the gradients; empty: not wanted */
+    uint32_t count;
+    const onx_node *asks; /* the node that asks; NULL: nobody */
+    onxi_grad_out out;
+} derivative;
+
+static onx_status lower_all(derivative *d)
+{
+    enum { ROUNDS = 16 }; /* what operators do is said in other operators, a few steps deep */
+    bool changed = true;
+    for (int i = 0; changed && i < ROUNDS; i++) {
+        changed = false;
+        ONX_TRY(onxi_grad_lower_graph(d->g, d->scope, d->graph, &d->y, 1, d->xs, d->count, &changed));
+        d->scope->nodes = d->graph->node;
+        d->scope->node_count = d->graph->node_count;
+        d->scope->constants = NULL;
+        if (changed)
+            ONX_TRY(onxi_grad_refresh(d->g));
+    }
+    return ONX_OK;
+}
+
+/* Gives the gradient of one of xs the name that it shall have. */
+static onx_status put_result(derivative *d, onxi_grad_node *n, uint32_t i, onx_bytes gradient)
+{
+    if (!onx_view(gradient).len) {
+        ONX_TRY(onxi_grad_name(d->g, d->xs[i], "zeros", &gradient));
+        ONX_TRY(onxi_grad_put(n, "x", "out", "out = grad.Zeros (x)", &d->xs[i], 1, &gradient, 1));
+    }
+    return onxi_grad_add(d->g, &d->out, "Identity", onxi_grad_resolve(&d->out, gradient), d->names[i]);
+}
+
+/* Adds nodes for the gradients to d->out. */
+static onx_status derive(derivative *d)
+{
+    onxi_grad *g = d->g;
+    onx_bytes seed, *xs = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)d->count + 1);
+    onx_bytes *dxs = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)d->count + 1);
+    static const onx_node nobody;
+    if (!xs || !dxs)
+        return ONX_E_MEMORY;
+    ONX_TRY(lower_all(d));
+    ONX_TRY(onxi_grad_out_open(g, &d->out));
+    onxi_grad_node n = {
+        .s = { .values = &g->values, .arena = g->arena, .scope = d->scope, .node = d->asks ? d->asks : &nobody },
+        .g = g,
+        .out = &d->out
+    };
+    if (!onxi_grad_is_real(g, d->scope, onx_view(d->y)))
+        return onxi_fail(g->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "%.*s is not of real numbers and has no gradient",
+                         ONX_ARG(onx_view(d->y)));
+    ONX_TRY(onxi_grad_name(g, d->y, "grad", &seed));
+    ONX_TRY(onxi_grad_put(&n, "x", "out", "out = grad.Ones (x)", &d->y, 1, &seed, 1));
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < d->count; i++)
+        if (onx_view(d->names[i]).len && onxi_grad_is_real(g, d->scope, onx_view(d->xs[i])))
+            xs[count++] = d->xs[i];
+    const onxi_grad_task task = { .scope = d->scope,
+                                  .nodes = d->graph->node,
+                                  .count = d->graph->node_count,
+                                  .ys = &d->y,
+                                  .dys = &seed,
+                                  .y_count = 1,
+                                  .xs = xs,
+                                  .dxs = dxs,
+                                  .x_count = count };
+    ONX_TRY(onxi_grad_walk(g, &task, &d->out));
+    for (uint32_t i = 0, at = 0; i < d->count; i++) {
+        if (!onx_view(d->names[i]).len)
+            continue;
+        const bool real = onxi_grad_is_real(g, d->scope, onx_view(d->xs[i]));
+        ONX_TRY(put_result(d, &n, i, real ? dxs[at] : (onx_bytes){ 0 }));
+        at += real;
+    }
+    return onxi_grad_prune(g, d->out.nodes.items, &d->out.nodes.count, d->names, d->count);
+}
+
+/* Puts the new nodes behind node `behind` of a graph, without the one that asked for them. */
+static onx_status insert(derivative *d, onx_graph *graph, uint32_t behind)
+{
+    const uint64_t most = (uint64_t)graph->node_count + d->out.nodes.count;
+    onx_node **nodes = onxi_arena_array(d->g->arena, (size_t)onxi_list_room(most), sizeof *nodes);
+    uint32_t count = 0;
+    if (!nodes)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i <= graph->node_count; i++) {
+        if (i == behind)
+            for (uint32_t k = 0; k < d->out.nodes.count; k++)
+                nodes[count++] = d->out.nodes.items[k];
+        if (i < graph->node_count && graph->node[i] != d->asks)
+            nodes[count++] = graph->node[i];
+    }
+    graph->node = nodes;
+    graph->node_count = count;
+    return ONX_OK;
+}
+
+/* ---- nodes Gradient ---- */
+
+typedef struct question { /* what a node asks */
+    onx_bytes *xs, *zs, y;
+    uint32_t x_count, z_count;
+} question;
+
+static onx_status read_names(onxi_grad *g, const onx_node *node, const char *name, onx_bytes **out, uint32_t *count)
+{
+    const onx_attribute *a = onx_node_attribute(node, name);
+    const onx_bytes *list = a ? onx_attribute_value(a, ONX_SLOT_STRINGS, count) : NULL;
+    if (!list)
+        *count = 0;
+    if (!(*out = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)*count + 1)))
+        return ONX_E_MEMORY;
+    if (*count)
+        memcpy(*out, list, *count * sizeof **out);
+    return ONX_OK;
+}
+
+static onx_status read_question(onxi_grad *g, const onx_node *node, question *q)
+{
+    uint32_t one;
+    const onx_attribute *a = onx_node_attribute(node, "y");
+    const onx_bytes *y = a ? onx_attribute_value(a, ONX_SLOT_S, &one) : NULL;
+    ONX_TRY(read_names(g, node, "xs", &q->xs, &q->x_count));
+    ONX_TRY(read_names(g, node, "zs", &q->zs, &q->z_count));
+    if (!y || node->input_count != (uint64_t)q->x_count + q->z_count || node->output_count > q->x_count)
+        return onxi_grad_fail(g, node, "it does not name what its inputs and outputs are");
+    q->y = *y;
+    return ONX_OK;
+}
+
+static bool makes(const onx_graph *graph, onx_str name, uint32_t *index)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        for (uint32_t k = 0; k < graph->node[i]->output_count; k++)
+            if (onx_str_equal(onx_view(graph->node[i]->output[k]), name)) {
+                *index = i;
+                return true;
+            }
+    return false;
+}
+
+/* Where xs and zs are given other values than those of the names: the nodes from there to y, once more. */
+typedef struct again {
+    onxi_dict to; /* names: indexes of names */
+    onx_bytes *names;
+    uint32_t room;
+    onxi_grad *g;
+} again;
+
+static onx_status set_name(again *a, onx_str name, onx_bytes to)
+{
+    onxi_dict_entry *entry = onxi_dict_at(&a->to, name, a->to.count, NULL);
+    if (!entry || !ONXI_GROW_IN(a->g->scratch, a->names, a->room, a->to.count))
+        return ONX_E_MEMORY;
+    a->names[entry->value] = to;
+    return ONX_OK;
+}
+
+static onx_status rename_place(void *user, onx_bytes *name)
+{
+    const again *a = user;
+    const onxi_dict_entry *entry = onx_view(*name).len ? onxi_dict_find(&a->to, onx_view(*name)) : NULL;
+    if (entry)
+        *name = a->names[entry->value];
+    return ONX_OK;
+}
+
+static onx_status repeat_node(again *a, const onx_node *from, onx_node **out)
+{
+    onx_node *node;
+    ONX_TRY(onxi_grad_copy(a->g, from, out));
+    node = *out;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        ONX_TRY(rename_place(a, &node->input[i]));
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (node->attribute[i]->slot == ONX_SLOT_G && node->attribute[i]->g)
+            ONX_TRY(onxi_graph_each_name(a->g->cx, node->attribute[i]->g, rename_place, a));
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (onx_view(node->output[i]).len) {
+            onx_bytes name;
+            ONX_TRY(onxi_grad_name(a->g, node->output[i], "again", &name));
+            ONX_TRY(set_name(a, onx_view(node->output[i]), name));
+            node->output[i] = name;
+        }
+    return ONX_OK;
+}
+
+static bool reads(const again *a, onxi_grad *g, const onx_node *node)
+{
+    onxi_dict captured = onxi_dict_in_arena(g->scratch);
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (onxi_dict_find(&a->to, onx_view(node->input[i])))
+            return true;
+    if (onxi_grad_captured(g, node, &captured) != ONX_OK)
+        return false;
+    for (uint32_t i = 0; i < captured.count; i++)
+        if (onxi_dict_find(&a->to, captured.entries[i].key))
+            return true;
+    return false;
+}
+
+/* Takes the names of the inputs as xs and repeats the nodes up to y behind its maker. */
+static onx_status repeat(onxi_grad *g, onx_graph *graph, const onx_node *node, question *q)
+{
+    again a = { .to = onxi_dict_in_arena(g->scratch), .g = g };
+    bool same = true;
+    uint32_t last;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        same &= onx_str_equal(onx_view(node->input[i]), onx_view(i < q->x_count ? q->xs[i] : q->zs[i - q->x_count]));
+    if (same || !makes(graph, onx_view(q->y), &last))
+        return ONX_OK;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        ONX_TRY(set_name(&a, onx_view(i < q->x_count ? q->xs[i] : q->zs[i - q->x_count]), node->input[i]));
+    onxi_node_list list = { 0 };
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (!ONXI_GROW_IN(g->scratch, list.items, list.room, (uint64_t)list.count + 2))
+            return ONX_E_MEMORY;
+        list.items[list.count++] = graph->node[i];
+    }
+    const uint32_t count = graph->node_count;
+    for (uint32_t i = 0; i <= last && i < count; i++)
+        if (!is_gradient(graph->node[i]) && reads(&a, g, graph->node[i])) {
+            if (!ONXI_GROW_IN(g->scratch, list.items, list.room, (uint64_t)list.count + 2))
+                return ONX_E_MEMORY;
+            ONX_TRY(repeat_node(&a, graph->node[i], &list.items[list.count++]));
+        }
+    onx_node **nodes = onxi_arena_array(g->arena, (size_t)onxi_list_room(list.count), sizeof *nodes);
+    if (!nodes)
+        return ONX_E_MEMORY;
+    memcpy(nodes, list.items, list.count * sizeof *nodes);
+    graph->node = nodes;
+    graph->node_count = list.count;
+    ONX_TRY(rename_place(&a, &q->y));
+    for (uint32_t i = 0; i < q->x_count; i++)
+        q->xs[i] = node->input[i];
+    return onxi_grad_refresh(g);
+}
+
+static onx_status expand_node(onxi_grad *g, onxi_scope *scope, onx_graph *graph, uint32_t at)
+{
+    onx_node *node = graph->node[at];
+    question q;
+    uint32_t behind = at, made;
+    ONX_TRY(onxi_grad_spend(g, graph->node_count)); /* which are looked through, and inferred again */
+    ONX_TRY(read_question(g, node, &q));
+    onxi_scope *where = scope;
+    while (where->parent && !makes(where->graph, onx_view(q.y), &made))
+        where = (onxi_scope *)(uintptr_t)where->parent;
+    onx_graph *source = (onx_graph *)(uintptr_t)where->graph;
+    if (source != graph)
+        ONX_TRY(onxi_grad_spend(g, source->node_count));
+    ONX_TRY(repeat(g, source, node, &q));
+    where->nodes = source->node;
+    where->node_count = source->node_count;
+    onx_bytes *names = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)q.x_count + 1);
+    if (!names)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < node->output_count; i++)
+        names[i] = node->output[i];
+    derivative d = {
+        .g = g, .scope = where, .graph = source, .y = q.y, .xs = q.xs, .names = names, .count = q.x_count, .asks = node
+    };
+    ONX_TRY(derive(&d));
+    for (uint32_t i = 0; i < graph->node_count; i++) /* lowering may have moved it */
+        if (graph->node[i] == node)
+            behind = i;
+    if (source == graph && makes(graph, onx_view(q.y), &made) && made >= behind)
+        behind = made + 1;
+    ONX_TRY(insert(&d, graph, behind));
+    scope->nodes = graph->node;
+    scope->node_count = graph->node_count;
+    return onxi_grad_refresh(g);
+}
+
+static onx_status expand_graph(onxi_grad *g, const onxi_scope *parent, onx_graph *graph)
+{
+    onxi_scope scope = { .parent = parent, .graph = graph, .nodes = graph->node, .node_count = graph->node_count };
+    if (++g->depth > g->limit)
+        return onxi_fail(g->cx, ONX_E_LIMIT, ONXI_NOWHERE, "subgraphs are nested more than %u deep (limit depth)",
+                         g->limit);
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const onx_node *node = graph->node[i];
+        for (uint32_t k = 0; k < node->attribute_count; k++) {
+            const onx_attribute *a = node->attribute[k];
+            if (a->slot == ONX_SLOT_G && a->g)
+                ONX_TRY(expand_graph(g, &scope, a->g));
+        }
+        if (is_gradient(node)) {
+            ONX_TRY(expand_node(g, &scope, graph, i));
+            i = UINT32_MAX; /* the list is another one */
+        }
+    }
+    g->depth--;
+    return ONX_OK;
+}
+
+/* The domain is not imported any more when nothing of it is left. */
+static onx_status expand_all(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
+{
+    onxi_grad g;
+    ONX_TRY(bring_up(cx, doc, scratch));
+    ONX_TRY(onxi_grad_open(&g, cx, doc, scratch));
+    onx_status status = g.model->graph ? expand_graph(&g, NULL, g.model->graph) : ONX_OK;
+    status = onxi_grad_close(&g, status);
+    return status == ONX_OK ? onx_doc_sort(doc, NULL) : status;
+}
+
+static onx_status grad_expand(onx_ctx *cx, onx_doc *doc)
+{
+    onx_arena *scratch;
+    onx_model *model = onx_doc_model(doc);
+    bool found = false;
+    if (!model)
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+    ONX_TRY(has_gradient(cx, ONX_KIND_GRAPH, model->graph, &found));
+    for (uint32_t i = 0; i < model->functions_count; i++)
+        ONX_TRY(has_gradient(cx, ONX_KIND_FUNCTION, model->functions[i], &found));
+    if (!found)
+        return ONX_OK;
+    ONX_TRY(onx_arena_new(cx, &scratch));
+    onx_status status = expand_all(cx, doc, scratch);
+    onx_arena_free(scratch);
+    return status;
+}
+
+onx_status onx_grad_expand(onx_ctx *cx, onx_doc *doc)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    ONXI_CALL(cx, grad_expand(cx, doc));
+}
+
+/* ---- the gradient of a value of the main graph ---- */
+
+static bool is_there(const onx_graph *graph, onx_str name)
+{
+    uint32_t index;
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        if (onx_str_equal(onx_view(graph->input[i]->name), name))
+            return true;
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        if (onx_str_equal(onx_view(graph->initializer[i]->name), name))
+            return true;
+    return makes(graph, name, &index);
+}
+
+static onx_status find_value(onxi_grad *g, onx_str name, onx_bytes *out)
+{
+    if (!name.len || !is_there(g->model->graph, name))
+        return onxi_fail(g->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the main graph has no value %.*s", ONX_ARG(name));
+    return onx_arena_keep(g->arena, name, out);
+}
+
+static onx_status add_output(onxi_grad *g, const onxi_scope *scope, onx_bytes name, onx_bytes like)
+{
+    const onx_type *type = onxi_values_type(&g->values, scope, onx_view(like));
+    onx_value_info *info = ONX_ADD(g->arena, g->model->graph, output, VALUE_INFO);
+    void *copy = NULL;
+    if (!info)
+        return ONX_E_MEMORY;
+    ONX_SET(value_info, info, name, name);
+    if (type) {
+        ONX_TRY(onx_message_copy(g->arena, ONX_KIND_TYPE, type, &copy));
+        ONX_SET(value_info, info, type, copy);
+    }
+    return ONX_OK;
+}
+
+/* Nodes and initializers that the outputs do not need. */
+static onx_status remove_rest(onxi_grad *g)
+{
+    onx_graph *graph = g->model->graph;
+    onx_bytes *needed = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)graph->output_count + 1);
+    onxi_dict used = onxi_dict_in_arena(g->scratch);
+    uint32_t kept = 0;
+    if (!needed)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        needed[i] = graph->output[i]->name;
+    ONX_TRY(onxi_grad_prune(g, graph->node, &graph->node_count, needed, graph->output_count));
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        if (!onxi_dict_at(&used, onx_view(needed[i]), 1, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        for (uint32_t k = 0; k < graph->node[i]->input_count; k++)
+            if (!onxi_dict_at(&used, onx_view(graph->node[i]->input[k]), 1, NULL))
+                return ONX_E_MEMORY;
+        ONX_TRY(onxi_grad_captured(g, graph->node[i], &used));
+    }
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        if (onxi_dict_find(&used, onx_view(graph->initializer[i]->name)))
+            graph->initializer[kept++] = graph->initializer[i];
+    graph->initializer_count = kept;
+    return ONX_OK;
+}
+
+static onx_status add_gradients(onxi_grad *g, const onx_grad_options *options)
+{
+    onx_graph *graph = g->model->graph;
+    onxi_scope scope = { .graph = graph, .nodes = graph->node, .node_count = graph->node_count };
+    derivative d = { .g = g, .scope = &scope, .graph = graph, .count = options->wrt_count };
+    onx_bytes *xs = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)d.count + 1);
+    onx_bytes *names = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)d.count + 1);
+    if (!xs || !names)
+        return ONX_E_MEMORY;
+    ONX_TRY(find_value(g, options->of, &d.y));
+    for (uint32_t i = 0; i < d.count; i++) {
+        ONX_TRY(find_value(g, options->wrt[i], &xs[i]));
+        ONX_TRY(onxi_grad_name(g, xs[i], "grad", &names[i]));
+    }
+    d.xs = xs;
+    d.names = names;
+    ONX_TRY(derive(&d));
+    if (options->only)
+        graph->output_count = 0;
+    for (uint32_t i = 0; i < d.count; i++)
+        ONX_TRY(add_output(g, &scope, names[i], xs[i]));
+    ONX_TRY(insert(&d, graph, graph->node_count));
+    return options->only ? remove_rest(g) : ONX_OK;
+}
+
+static onx_status grad(onx_ctx *cx, onx_doc *doc, const onx_grad_options *options)
+{
+    onx_arena *scratch;
+    onxi_grad g;
+    onx_model *model = onx_doc_model(doc);
+    if (!model || !model->graph)
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document holds no model with a graph");
+    ONX_TRY(grad_expand(cx, doc));
+    ONX_TRY(onx_arena_new(cx, &scratch));
+    onx_status status = bring_up(cx, doc, scratch);
+    if (status == ONX_OK) {
+        status = onxi_grad_open(&g, cx, doc, scratch);
+        if (status == ONX_OK)
+            status = add_gradients(&g, options);
+        status = onxi_grad_close(&g, status);
+    }
+    onx_arena_free(scratch);
+    return status;
+}
+
+onx_status onx_grad(onx_ctx *cx, onx_doc *doc, const onx_grad_options *options)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    ONXI_NEED(cx, options);
+    ONXI_OPTIONS(cx, onx_grad_options, own, options);
+    ONXI_NEED(cx, own.wrt || !own.wrt_count);
+    ONXI_CALL(cx, grad(cx, doc, &own));
+}

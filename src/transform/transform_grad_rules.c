@@ -1,0 +1,24 @@
+/* transform_grad_rules.c - the table of gradient rules. */
+#include "transform/transform_grad.h"
+
+#define ROW(op_, kind_, head_, when_, ...)                                                                             \
+    { .op = ONXI_ID_##op_, .kind = ONXI_GRAD_##kind_, .head = (head_), .when = onxi_grad_when_##when_, __VA_ARGS__ },
+#define MACRO(head, when, nodes)     ROW(NONE, MACRO, head, when, .text = nodes)
+#define PART(op, head, when, nodes)  ROW(op, PART, head, when, .text = nodes)
+#define WRITTEN(op, when, by)        ROW(op, PART, NULL, when, .write = onxi_grad_write_##by)
+#define LOWER(op, head, when, nodes) ROW(op, LOWER, head, when, .text = nodes)
+#define LOWER_WRITTEN(op, when, by)  ROW(op, LOWER, NULL, when, .write = onxi_grad_write_##by)
+#define CODE(op, by)                 ROW(op, CODE, NULL, always, .make = onxi_grad_make_##by)
+#define STOP(op)                     ROW(op, STOP, NULL, always, .text = NULL)
+#define NONE(op, why)                ROW(op, NONE, NULL, always, .text = why)
+
+const onxi_grad_rule onxi_grad_rules[] = {
+#include "transform/transform_grad_rules.def"
+    { 0 }
+};
+const uint32_t onxi_grad_rule_count = sizeof onxi_grad_rules / sizeof *onxi_grad_rules - 1;
+
+const onxi_grad_rule *onxi_grad_rule_of(const onxi_grad *g, onxi_op_id op)
+{
+    return op > ONXI_ID_NONE && op < ONXI_ID_END && g->first[op] ? &onxi_grad_rules[g->first[op] - 1] : NULL;
+}

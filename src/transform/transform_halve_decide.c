@@ -1,0 +1,237 @@
+/* transform_halve_decide.c - which values change their type. What the operators allow is known; here follow those for
+ * which a change would be a loss: sizes, what is made in one type and wanted in it, and what only passes data on. */
+#include "transform/transform_halve.h"
+
+static bool is_source(const onxi_halver *h, uint32_t value)
+{
+    return value != ONXI_HALVE_NONE && h->value[value].from;
+}
+
+static void stay(onxi_halver *h, uint32_t term)
+{
+    if (term != ONXI_HALVE_NONE)
+        h->term[onxi_halve_root(h, term)].stays = true;
+}
+
+static void outputs_stay(onxi_halver *h, const onxi_halve_node *n)
+{
+    for (uint32_t i = 0; i < n->node->output_count; i++)
+        if (is_source(h, h->made[n->made + i]))
+            stay(h, h->value[h->made[n->made + i]].term);
+}
+
+bool onxi_halve_wants_new(onxi_halver *h, const onxi_halve_use *use)
+{
+    switch ((onxi_halve_want)use->want) {
+    case ONXI_HALVE_TERM:
+        return !onxi_halve_stays(h, use->term);
+    case ONXI_HALVE_ANY:
+        return h->value[use->value].changes;
+    case ONXI_HALVE_NEW:
+        return true;
+    case ONXI_HALVE_OLD:
+        break;
+    }
+    return false;
+}
+
+/* ---- sizes: floating-point numbers that come from shapes do not survive few bits ---- */
+
+/* A Cast of a single integer or a list of them. */
+static bool begins_size(onxi_halver *h, const onxi_halve_node *n)
+{
+    if (n->op != ONXI_ID_Cast || n->node->input_count != 1 || h->use[n->use].value != ONXI_HALVE_NONE)
+        return false;
+    const onx_type *type = onxi_values_type(&h->values, &n->scope->scope, onx_view(n->node->input[0]));
+    const int rank = onxi_type_rank(type), dtype = onxi_type_dtype(type);
+    return (dtype == ONX_INT64 || dtype == ONX_INT32) && rank >= 0 && rank <= 1;
+}
+
+static bool goes_on_with_size(const onxi_halver *h, const onxi_halve_node *n)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n->node->input_count; i++) {
+        const uint32_t value = h->use[n->use + i].value;
+        if (!is_source(h, value))
+            continue;
+        any |= h->value[value].size;
+        if (!h->value[value].size && h->value[value].kind != ONXI_HALVE_CONSTANT)
+            return false;
+    }
+    return any;
+}
+
+static void keep_sizes(onxi_halver *h)
+{
+    for (uint32_t i = 0; i < h->node_count; i++) {
+        const onxi_halve_node *n = &h->node[i];
+        if (!begins_size(h, n) && !goes_on_with_size(h, n))
+            continue;
+        for (uint32_t k = 0; k < n->node->output_count; k++)
+            if (is_source(h, h->made[n->made + k]))
+                h->value[h->made[n->made + k]].size = true;
+        outputs_stay(h, n);
+        for (uint32_t k = 0; k < n->node->input_count; k++)
+            if (h->use[n->use + k].want == ONXI_HALVE_TERM && is_source(h, h->use[n->use + k].value))
+                stay(h, h->use[n->use + k].term);
+    }
+}
+
+/* ---- what is made without numbers of the type ---- */
+
+static void note_wants(onxi_halver *h)
+{
+    for (uint32_t i = 0; i < h->use_count + h->result_count; i++) {
+        const onxi_halve_use *u = i < h->use_count ? &h->use[i] : &h->result[i - h->use_count].use;
+        if (u->value == ONXI_HALVE_NONE || u->want == ONXI_HALVE_ANY)
+            continue;
+        const bool fresh = onxi_halve_wants_new(h, u);
+        h->value[u->value].wanted_new |= fresh;
+        h->value[u->value].wanted_old |= !fresh;
+    }
+}
+
+/* A Cast from integers whose result somebody needs in the old type gives that, so that no bits are lost on the way. */
+static void keep_generators(onxi_halver *h)
+{
+    note_wants(h);
+    for (uint32_t i = 0; i < h->node_count; i++) {
+        const onxi_halve_node *n = &h->node[i];
+        bool fed = n->op == ONXI_ID_Constant, wanted = false;
+        for (uint32_t k = 0; k < n->node->input_count; k++)
+            fed |= is_source(h, h->use[n->use + k].value);
+        for (uint32_t k = 0; k < n->node->output_count; k++)
+            wanted |= is_source(h, h->made[n->made + k]) && h->value[h->made[n->made + k]].wanted_old;
+        if (!fed && wanted)
+            outputs_stay(h, n);
+    }
+    for (uint32_t i = 0; i < h->value_count; i++)
+        h->value[i].wanted_new = h->value[i].wanted_old = false;
+}
+
+/* ---- what only passes data on stays where its inputs stay ---- */
+
+static bool passes_on(onxi_op_id op)
+{
+    switch ((int)op) {
+    case ONXI_ID_Identity:
+    case ONXI_ID_Reshape:
+    case ONXI_ID_Transpose:
+    case ONXI_ID_Squeeze:
+    case ONXI_ID_Unsqueeze:
+    case ONXI_ID_Flatten:
+    case ONXI_ID_Slice:
+    case ONXI_ID_Gather:
+    case ONXI_ID_GatherElements:
+    case ONXI_ID_GatherND:
+    case ONXI_ID_Concat:
+    case ONXI_ID_Split:
+    case ONXI_ID_Expand:
+    case ONXI_ID_Tile:
+    case ONXI_ID_DepthToSpace:
+    case ONXI_ID_SpaceToDepth:
+    case ONXI_ID_Compress:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void follow_inputs(onxi_halver *h)
+{
+    for (uint32_t i = 0; i < h->node_count; i++) {
+        const onxi_halve_node *n = &h->node[i];
+        bool any = false, all = passes_on(n->op);
+        for (uint32_t k = 0; all && k < n->node->input_count; k++) {
+            const uint32_t value = h->use[n->use + k].value;
+            if (!is_source(h, value))
+                continue;
+            const bool constant = h->value[value].kind == ONXI_HALVE_CONSTANT;
+            any |= !constant;
+            all = h->value[value].tensor_typed && (constant || onxi_halve_stays(h, h->value[value].term));
+        }
+        if (all && any)
+            outputs_stay(h, n);
+    }
+}
+
+/* ---- values, and Casts between them and their users ---- */
+
+static void decide_values(onxi_halver *h)
+{
+    note_wants(h);
+    for (uint32_t i = 0; i < h->value_count; i++) {
+        onxi_halve_value *v = &h->value[i];
+        if (!v->from)
+            continue;
+        /* One that both kinds of users have stays, so that those of the old type lose nothing. */
+        if (v->kind == ONXI_HALVE_CONSTANT)
+            v->changes = !v->pinned && !v->wanted_old;
+        else
+            v->changes = !onxi_halve_stays(h, v->term);
+    }
+}
+
+/* A Cast to a type that its input has by now hands on its input, but for an output of a graph. */
+static void drop_casts(onxi_halver *h)
+{
+    for (uint32_t i = 0; i < h->node_count; i++) {
+        const onxi_halve_node *n = &h->node[i];
+        if (n->op != ONXI_ID_Cast || n->node->input_count != 1 || n->node->output_count != 1 || !n->chosen)
+            continue;
+        const uint32_t made = h->made[n->made], value = h->use[n->use].value;
+        if (!is_source(h, made) || !h->value[made].changes)
+            continue;
+        const onx_type *type = onxi_values_type(&h->values, &n->scope->scope, onx_view(n->node->input[0]));
+        h->value[made].dropped = is_source(h, value) ? h->value[value].changes : onxi_type_dtype(type) == (int)h->to;
+    }
+}
+
+static onx_status name_cast(onxi_halver *h, onxi_halve_value *v)
+{
+    const char *type = onx_dtype_name(v->changes ? (int64_t)v->from : (int64_t)h->to);
+    return onx_view(v->cast).len ? ONX_OK : onxi_names_make(&h->names, onx_view(v->name), onx_str_of(type), &v->cast);
+}
+
+/* An output of the model has its name, whatever type it gets: what makes it gives another value then. */
+static onx_status name_output(onxi_halver *h, onxi_halve_result *r)
+{
+    onxi_halve_value *v = &h->value[r->use.value];
+    if (onx_view(v->cast).len)
+        return ONX_OK;
+    if (v->kind != ONXI_HALVE_MADE) {
+        r->use.want = ONXI_HALVE_ANY;
+        return ONX_OK;
+    }
+    v->cast = v->name;
+    return onxi_names_make(&h->names, onx_view(v->name), onx_str_of(onx_dtype_name(v->changes ? h->to : v->from)),
+                           &v->now);
+}
+
+static onx_status place_casts(onxi_halver *h)
+{
+    for (uint32_t i = 0; i < h->result_count; i++) {
+        onxi_halve_result *r = &h->result[i];
+        h->value[r->use.value].dropped = false;
+        if (r->scope->main && onxi_halve_wants_new(h, &r->use) != h->value[r->use.value].changes)
+            ONX_TRY(name_output(h, r));
+    }
+    for (uint32_t i = 0; i < h->use_count + h->result_count; i++) {
+        const onxi_halve_use *u = i < h->use_count ? &h->use[i] : &h->result[i - h->use_count].use;
+        if (u->value == ONXI_HALVE_NONE || !h->value[u->value].from || !h->value[u->value].tensor_typed)
+            continue;
+        if (onxi_halve_wants_new(h, u) != h->value[u->value].changes)
+            ONX_TRY(name_cast(h, &h->value[u->value]));
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_halve_decide(onxi_halver *h)
+{
+    keep_sizes(h);
+    keep_generators(h);
+    follow_inputs(h);
+    decide_values(h);
+    drop_casts(h);
+    return place_casts(h);
+}

@@ -1,0 +1,171 @@
+/* transform_observe.c - ranges of values from samples: smallest and largest numbers, and a histogram that grows with
+ * them, from which entropy and percentiles are taken. */
+#include "transform/transform_precision.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { HALF = 2048, BINS = 2 * HALF, LEVELS = 128 /* of a side */ };
+
+struct onx_observer {
+    onx_ctx *cx;
+    onx_observe_method method;
+    double part;
+    uint64_t count, nonfinite;
+    float low, high;
+    double most;    /* the histogram goes from -most to most; 0: all numbers were 0 */
+    uint64_t zeros; /* in no bin: they are told apart from all others, whatever the range */
+    uint64_t bin[BINS];
+};
+
+onx_status onx_observer_new(onx_ctx *cx, onx_observe_method method, double part, onx_observer **out)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, (int)method >= (int)ONX_OBSERVE_MINMAX && (int)method <= (int)ONX_OBSERVE_PERCENTILE);
+    ONXI_NEED(cx, method != ONX_OBSERVE_PERCENTILE || (part > 0.5 && part <= 1));
+    onx_observer *o = onxi_resize(cx, NULL, 0, sizeof *o);
+    if (!o)
+        return ONX_E_MEMORY;
+    memset(o, 0, sizeof *o);
+    o->cx = cx;
+    o->method = method;
+    o->part = part;
+    *out = o;
+    return ONX_OK;
+}
+
+void onx_observer_free(onx_observer *observer)
+{
+    if (observer)
+        onxi_release(observer->cx, observer, sizeof *observer);
+}
+
+/* Twice the range in the same number of bins. */
+static void widen(onx_observer *o)
+{
+    for (int i = 0; i < HALF / 2; i++) { /* from the middle outwards, so that nothing is overwritten unread */
+        o->bin[HALF + i] = o->bin[HALF + 2 * i] + o->bin[HALF + 2 * i + 1];
+        o->bin[HALF - 1 - i] = o->bin[HALF - 1 - 2 * i] + o->bin[HALF - 2 - 2 * i];
+    }
+    for (int i = HALF / 2; i < HALF; i++)
+        o->bin[HALF + i] = o->bin[HALF - 1 - i] = 0;
+    o->most *= 2;
+}
+
+static void count_one(onx_observer *o, double x)
+{
+    if (!(fabs(x) > 0)) {
+        o->zeros++;
+        return;
+    }
+    if (o->most <= 0)
+        o->most = exp2(ceil(log2(fabs(x))));
+    while (fabs(x) > o->most)
+        widen(o);
+    const double at = floor((x / o->most + 1) * HALF);
+    o->bin[at < 0 ? 0 : at > BINS - 1 ? BINS - 1 : (int)at]++;
+}
+
+onx_status onx_observer_add(onx_observer *o, const float *x, uint64_t count)
+{
+    ONXI_NEED(NULL, o);
+    ONXI_NEED(o->cx, x || !count);
+    for (uint64_t i = 0; i < count; i++) {
+        if (!isfinite(x[i])) {
+            o->nonfinite++;
+            continue;
+        }
+        if (!o->count++)
+            o->low = o->high = x[i];
+        o->low = x[i] < o->low ? x[i] : o->low;
+        o->high = x[i] > o->high ? x[i] : o->high;
+        if (o->method != ONX_OBSERVE_MINMAX)
+            count_one(o, (double)x[i]);
+    }
+    return ONX_OK;
+}
+
+/* ---- ranges ---- */
+
+/* The number below which `wanted` numbers lie. */
+static double quantile(const onx_observer *o, double wanted)
+{
+    double seen = 0;
+    for (int i = 0; i < BINS; i++) {
+        const double here = (double)(o->bin[i] + (i == HALF ? o->zeros : 0));
+        if (here > 0 && seen + here >= wanted)
+            return ((i + (wanted - seen) / here) / HALF - 1) * o->most;
+        seen += here;
+    }
+    return o->most;
+}
+
+/* What is lost when sizes up to bin `end` are told apart by so many levels, and what is beyond goes to the last. */
+static double divergence(const double *sizes, int end, int levels, double beyond, double all)
+{
+    double lost = 0;
+    for (int level = 0; level < levels; level++) {
+        const int from = (int)((int64_t)level * end / levels), to = (int)((int64_t)(level + 1) * end / levels);
+        double sum = 0;
+        int used = 0;
+        for (int i = from; i < to; i++) {
+            sum += sizes[i];
+            used += sizes[i] > 0;
+        }
+        for (int i = from; i < to; i++) {
+            const double p = (sizes[i] + (i == end - 1 ? beyond : 0)) / all;
+            const double q = sizes[i] > 0 ? sum / used / (all - beyond) : 0;
+            if (p > 0)
+                lost += p * log(p / (q > 0 ? q : 1e-9));
+        }
+    }
+    return lost;
+}
+
+static double entropy_threshold(const onx_observer *o)
+{
+    double sizes[HALF], all = 0, best = DBL_MAX, beyond = 0, threshold = o->most;
+    for (int i = 0; i < HALF; i++) {
+        sizes[i] = (double)(o->bin[HALF + i] + o->bin[HALF - 1 - i]);
+        all += sizes[i];
+    }
+    const int levels = o->low >= 0 || o->high <= 0 ? 2 * LEVELS : LEVELS; /* of 8 bits, on one side of 0 */
+    for (int end = HALF; end >= levels; end -= 8) {
+        for (int i = end; end < HALF && i < end + 8; i++)
+            beyond += sizes[i];
+        if (beyond >= all)
+            break;
+        const double lost = divergence(sizes, end, levels, beyond, all);
+        if (lost < best) {
+            best = lost;
+            threshold = o->most * end / HALF;
+        }
+    }
+    return threshold;
+}
+
+onx_status onx_observer_range(const onx_observer *o, float *low, float *high, uint64_t *nonfinite)
+{
+    ONXI_NEED(NULL, o);
+    ONXI_NEED(o->cx, low);
+    ONXI_NEED(o->cx, high);
+    *low = *high = 0;
+    if (nonfinite)
+        *nonfinite = o->nonfinite;
+    if (!o->count)
+        return onxi_fail(o->cx, ONX_E_INVALID, ONXI_NOWHERE, "there was no finite number to take a range from");
+    double from = (double)o->low, to = (double)o->high;
+    if (o->method == ONX_OBSERVE_PERCENTILE && o->most > 0) {
+        from = fmax(from, quantile(o, (1 - o->part) * (double)o->count));
+        to = fmin(to, quantile(o, o->part * (double)o->count));
+    } else if (o->method == ONX_OBSERVE_ENTROPY && o->most > 0) {
+        const double t = entropy_threshold(o);
+        from = fmax(from, -t);
+        to = fmin(to, t);
+    }
+    *low = (float)from;
+    *high = (float)fmax(from, to);
+    return ONX_OK;
+}

@@ -1,0 +1,483 @@
+/* transform_part.c - some nodes of the main graph as a model of their own, with what they need from outside. */
+#include "transform/transform_part.h"
+
+#include <stdio.h>
+
+/* ---- the graph with its names resolved ---- */
+
+static onx_status note_declared(onxi_cutter *c)
+{
+    c->declared = onxi_dict_in_arena(c->scratch);
+    for (uint32_t i = 0; i < c->graph->value_info_count; i++)
+        if (!onxi_dict_at(&c->declared, onx_view(c->graph->value_info[i]->name), i, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < c->graph->output_count; i++)
+        if (!onxi_dict_at(&c->declared, onx_view(c->graph->output[i]->name), c->graph->value_info_count + i, NULL))
+            return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+/* The uses of names, turned round: what each node reads. */
+static onx_status note_reads(onxi_cutter *c)
+{
+    const uint32_t names = onx_index_name_count(c->index), nodes = c->graph->node_count;
+    uint64_t total = 0;
+    uint32_t count;
+    if (!(c->first = ONXI_ARRAY(c->scratch, uint32_t, (size_t)nodes + 2)))
+        return ONX_E_MEMORY;
+    for (onx_name_id id = 0; id < names; id++) {
+        const onx_use *uses = onx_index_uses(c->index, id, &count);
+        total += count;
+        for (uint32_t i = 0; i < count; i++)
+            c->first[uses[i].node + 2]++;
+    }
+    for (uint32_t i = 2; i < nodes + 2; i++)
+        c->first[i] += c->first[i - 1];
+    if (!(c->reads = ONXI_ARRAY(c->scratch, onx_name_id, (size_t)total + 1)))
+        return ONX_E_MEMORY;
+    for (onx_name_id id = 0; id < names; id++) {
+        const onx_use *uses = onx_index_uses(c->index, id, &count);
+        for (uint32_t i = 0; i < count; i++)
+            c->reads[c->first[uses[i].node + 1]++] = id;
+    }
+    return ONX_OK;
+}
+
+bool onxi_is_repeatable(const onxi_bound *bound)
+{
+    return bound->kind == ONXI_BOUND_OPERATOR && bound->op &&
+           !(bound->schema->flags & (ONXI_OP_NONDETERMINISTIC | ONXI_OP_DETERMINISM_UNKNOWN));
+}
+
+/* Does what the node makes follow from what it reads, and is that constant? */
+static bool makes_constant(const onxi_cutter *c, uint32_t node, const onxi_bound *bound)
+{
+    if (!onxi_is_repeatable(bound))
+        return false;
+    const onx_node *n = c->graph->node[node];
+    for (uint32_t i = 0; i < n->attribute_count; i++)
+        if (n->attribute[i]->slot == ONX_SLOT_G || n->attribute[i]->slot == ONX_SLOT_GRAPHS || n->attribute[i]->extra)
+            return false;
+    for (uint32_t k = c->first[node]; k < c->first[node + 1]; k++) {
+        const onx_def def = onx_index_def(c->index, c->reads[k]);
+        if (def.kind == ONX_DEF_NONE || def.kind == ONX_DEF_INPUT ||
+            (def.kind == ONX_DEF_NODE && !c->constant[def.index]))
+            return false;
+    }
+    return true;
+}
+
+static onx_status note_constants(onxi_cutter *c)
+{
+    const uint32_t nodes = c->graph->node_count;
+    onxi_binder binder = { .arena = c->scratch, .functions = &c->functions };
+    ONX_TRY(onxi_functions_index(c->scratch, c->model->functions, c->model->functions_count, &c->functions));
+    ONX_TRY(onxi_binder_open(&binder, c->model->opset_import, c->model->opset_import_count,
+                             onxi_model_is_legacy(c->model)));
+    ONX_TRY(onxi_nodes_order(c->scratch, c->graph->node, nodes, &c->order));
+    c->constant = ONXI_ARRAY(c->scratch, bool, (size_t)nodes + 1);
+    c->stack = ONXI_ARRAY(c->scratch, uint32_t, (size_t)nodes + 1);
+    if (!c->constant || !c->stack)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < nodes; i++) {
+        const uint32_t node = c->order ? c->order[i] : i;
+        const onxi_bound *bound = onxi_bind(&binder, c->graph->node[node]);
+        if (!bound)
+            return ONX_E_MEMORY;
+        c->constant[node] = makes_constant(c, node, bound);
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_cutter_open(onxi_cutter *c, onx_doc *doc, onx_arena *scratch)
+{
+    const onx_model *model = onx_doc_model(doc);
+    *c = (onxi_cutter){ .cx = scratch->cx, .doc = doc, .scratch = scratch, .model = model };
+    if (!model)
+        return onxi_fail(c->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+    if (!model->graph)
+        return onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
+    c->graph = model->graph;
+    ONX_TRY(onx_index_new(c->cx, c->graph, &c->index));
+    ONX_TRY(onxi_values_open(&c->values, doc, scratch));
+    ONX_TRY(note_declared(c));
+    ONX_TRY(note_reads(c));
+    return note_constants(c);
+}
+
+void onxi_cutter_close(onxi_cutter *c)
+{
+    onxi_values_close(&c->values);
+    onx_index_free(c->index);
+}
+
+bool onxi_cutter_is_constant(const onxi_cutter *c, onx_name_id id)
+{
+    const onx_def def = onx_index_def(c->index, id);
+    return def.kind == ONX_DEF_NODE && c->constant[def.index];
+}
+
+void onxi_cutter_take_constant(onxi_cutter *c, onx_name_id id, bool *node)
+{
+    uint32_t depth = 0;
+    const uint32_t from = onx_index_def(c->index, id).index;
+    if (node[from])
+        return;
+    node[from] = true;
+    c->stack[depth++] = from;
+    while (depth) {
+        const uint32_t at = c->stack[--depth];
+        for (uint32_t k = c->first[at]; k < c->first[at + 1]; k++) {
+            const onx_def def = onx_index_def(c->index, c->reads[k]);
+            if (def.kind != ONX_DEF_NODE || node[def.index])
+                continue;
+            node[def.index] = true;
+            c->stack[depth++] = def.index;
+        }
+    }
+}
+
+onx_status onxi_cutter_find(const onxi_cutter *c, onx_str name, onx_name_id *out)
+{
+    *out = onx_index_find(c->index, name);
+    if (*out != ONX_NO_NAME && onx_index_def(c->index, *out).kind != ONX_DEF_NONE)
+        return ONX_OK;
+    return onxi_fail(c->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the main graph has no value %.*s", ONX_ARG(name));
+}
+
+onx_status onxi_cutter_need(onxi_cutter *c, const onx_name_id *wanted, uint32_t count, const bool *given, bool *node,
+                            bool *needed)
+{
+    onx_name_id *stack = NULL;
+    uint32_t room = 0;
+    uint64_t depth = 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        if (i < count && !needed[wanted[i]]) {
+            if (!ONXI_GROW_IN(c->scratch, stack, room, depth + 1))
+                return ONX_E_MEMORY;
+            needed[wanted[i]] = true;
+            stack[depth++] = wanted[i];
+        }
+        while (depth) {
+            const onx_name_id id = stack[--depth];
+            const onx_def def = onx_index_def(c->index, id);
+            if (given[id] || (def.kind != ONX_DEF_NODE && def.kind != ONX_DEF_NONE))
+                continue;
+            if (def.kind == ONX_DEF_NONE)
+                return onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE, "nothing makes the value %.*s, which is needed",
+                                 ONX_ARG(onx_index_name(c->index, id)));
+            if (node[def.index])
+                continue;
+            node[def.index] = true;
+            for (uint32_t k = c->first[def.index]; k < c->first[def.index + 1]; k++) {
+                if (needed[c->reads[k]])
+                    continue;
+                if (!ONXI_GROW_IN(c->scratch, stack, room, depth + 1))
+                    return ONX_E_MEMORY;
+                needed[c->reads[k]] = true;
+                stack[depth++] = c->reads[k];
+            }
+        }
+    }
+    return ONX_OK;
+}
+
+/* ---- the part ---- */
+
+enum { PRESENT = 1, GIVEN = 2, RESULT = 4 }; /* what a value is in the part: anything, an input, an output */
+
+typedef struct maker {
+    onxi_cutter *c;
+    onx_arena *arena;
+    const onxi_part *part;
+    onx_model *model;
+    onx_graph *graph;
+    uint8_t *is; /* per name */
+} maker;
+
+static void *list_of(maker *m, uint64_t count)
+{
+    return onxi_arena_array(m->arena, (size_t)onxi_list_room(count) + 1, sizeof(void *));
+}
+
+/* What is declared of a value, or NULL. */
+static onx_value_info *declared(const onxi_cutter *c, onx_name_id id)
+{
+    const onx_def def = onx_index_def(c->index, id);
+    const onxi_dict_entry *entry = onxi_dict_find(&c->declared, onx_index_name(c->index, id));
+    const uint32_t infos = c->graph->value_info_count;
+    if (def.kind == ONX_DEF_INPUT)
+        return c->graph->input[def.index];
+    if (!entry)
+        return NULL;
+    return entry->value < infos ? c->graph->value_info[entry->value] : c->graph->output[entry->value - infos];
+}
+
+/* As it is declared where that says a rank, else as it is inferred. */
+static onx_status add_end(maker *m, onx_name_id id, onx_value_info **list, uint32_t *count)
+{
+    onxi_cutter *c = m->c;
+    const onx_str name = onx_index_name(c->index, id);
+    onx_value_info *known = declared(c, id);
+    if (known && (onx_index_def(c->index, id).kind == ONX_DEF_INPUT || onxi_type_rank(known->type) >= 0)) {
+        list[(*count)++] = known;
+        return ONX_OK;
+    }
+    const onxi_scope scope = { .graph = c->graph };
+    const onx_type *type = onxi_values_type(&c->values, &scope, name);
+    if (c->values.status != ONX_OK)
+        return c->values.status;
+    void *copy = known ? known->type : NULL;
+    onx_value_info *info = ONXI_NEW(m->arena, onx_value_info);
+    if (!info)
+        return ONX_E_MEMORY;
+    if (known)
+        *info = *known;
+    else
+        ONX_TRY(onx_arena_keep(m->arena, name, &info->name));
+    if (type)
+        ONX_TRY(onx_message_copy(m->arena, ONX_KIND_TYPE, type, &copy));
+    info->has |= onx_value_info_has_name;
+    if (copy)
+        ONX_SET(value_info, info, type, copy);
+    list[(*count)++] = info;
+    return ONX_OK;
+}
+
+static onx_status add_ends(maker *m)
+{
+    const onxi_part *p = m->part;
+    m->graph->input = list_of(m, (uint64_t)p->input_count + m->c->graph->input_count);
+    m->graph->output = list_of(m, p->output_count);
+    m->graph->input_count = m->graph->output_count = 0;
+    if (!m->graph->input || !m->graph->output)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        m->is[p->input[i]] |= PRESENT | GIVEN;
+        ONX_TRY(add_end(m, p->input[i], m->graph->input, &m->graph->input_count));
+    }
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        m->is[p->output[i]] |= PRESENT | RESULT;
+        ONX_TRY(add_end(m, p->output[i], m->graph->output, &m->graph->output_count));
+    }
+    return ONX_OK;
+}
+
+static onx_status add_nodes(maker *m)
+{
+    const onxi_cutter *c = m->c;
+    if (!(m->graph->node = list_of(m, c->graph->node_count)))
+        return ONX_E_MEMORY;
+    m->graph->node_count = 0;
+    for (uint32_t i = 0; i < c->graph->node_count; i++) {
+        const onx_node *node = c->graph->node[i];
+        if (!m->part->node[i])
+            continue;
+        m->graph->node[m->graph->node_count++] = c->graph->node[i];
+        for (uint32_t k = c->first[i]; k < c->first[i + 1]; k++)
+            m->is[c->reads[k]] |= PRESENT;
+        for (uint32_t k = 0; k < node->output_count; k++) {
+            const onx_name_id id = onx_index_find(c->index, onx_view(node->output[k]));
+            if (id != ONX_NO_NAME)
+                m->is[id] |= PRESENT;
+        }
+    }
+    return ONX_OK;
+}
+
+static uint8_t what_is(const maker *m, onx_bytes name)
+{
+    const onx_name_id id = onx_index_find(m->c->index, onx_view(name));
+    return id == ONX_NO_NAME ? 0 : m->is[id];
+}
+
+/* The quantization parameters of a value that is there are initializers that have to be there as well. */
+static onx_status add_annotations(maker *m)
+{
+    const onx_graph *from = m->c->graph;
+    if (!(m->graph->quantization_annotation = list_of(m, from->quantization_annotation_count)))
+        return ONX_E_MEMORY;
+    m->graph->quantization_annotation_count = 0;
+    for (uint32_t i = 0; i < from->quantization_annotation_count; i++) {
+        onx_tensor_annotation *a = from->quantization_annotation[i];
+        if (!what_is(m, a->tensor_name))
+            continue;
+        m->graph->quantization_annotation[m->graph->quantization_annotation_count++] = a;
+        for (uint32_t k = 0; k < a->quant_parameter_tensor_names_count; k++) {
+            const onx_name_id id = onx_index_find(m->c->index, onx_view(a->quant_parameter_tensor_names[k]->value));
+            if (id != ONX_NO_NAME && onx_index_def(m->c->index, id).kind != ONX_DEF_NODE)
+                m->is[id] |= PRESENT;
+        }
+    }
+    return ONX_OK;
+}
+
+/* Is the initializer one of the part? What became an input of it is none, unless the model had both. */
+static bool keeps_initializer(maker *m, onx_bytes name)
+{
+    const onx_name_id id = onx_index_find(m->c->index, onx_view(name));
+    if (id == ONX_NO_NAME || !m->is[id])
+        return false;
+    const onx_def def = onx_index_def(m->c->index, id);
+    if (def.kind != ONX_DEF_INPUT)
+        return !(m->is[id] & GIVEN);
+    if (!(m->is[id] & GIVEN)) { /* the caller may give another value, as of the model */
+        m->graph->input[m->graph->input_count++] = m->c->graph->input[def.index];
+        m->is[id] |= GIVEN;
+    }
+    return true;
+}
+
+static onx_status add_initializers(maker *m)
+{
+    const onx_graph *from = m->c->graph;
+    onx_graph *to = m->graph;
+    to->initializer = list_of(m, from->initializer_count);
+    to->sparse_initializer = list_of(m, from->sparse_initializer_count);
+    to->initializer_count = to->sparse_initializer_count = 0;
+    if (!to->initializer || !to->sparse_initializer)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < from->initializer_count; i++)
+        if (keeps_initializer(m, from->initializer[i]->name))
+            to->initializer[to->initializer_count++] = from->initializer[i];
+    for (uint32_t i = 0; i < from->sparse_initializer_count; i++)
+        if (from->sparse_initializer[i]->values && keeps_initializer(m, from->sparse_initializer[i]->values->name))
+            to->sparse_initializer[to->sparse_initializer_count++] = from->sparse_initializer[i];
+    return ONX_OK;
+}
+
+static onx_status add_infos(maker *m)
+{
+    const onx_graph *from = m->c->graph;
+    if (!(m->graph->value_info = list_of(m, from->value_info_count)))
+        return ONX_E_MEMORY;
+    m->graph->value_info_count = 0;
+    for (uint32_t i = 0; i < from->value_info_count; i++)
+        if (what_is(m, from->value_info[i]->name) == PRESENT)
+            m->graph->value_info[m->graph->value_info_count++] = from->value_info[i];
+    return ONX_OK;
+}
+
+/* ---- functions ---- */
+
+typedef struct callers {
+    onxi_cutter *c;
+    bool *called;
+    uint32_t *stack, depth;
+} callers;
+
+static onx_status note_call(void *user, const onx_visit *at)
+{
+    callers *w = user;
+    const onx_node *node = at->message;
+    uint32_t index;
+    if (at->kind != ONX_KIND_NODE)
+        return ONX_OK;
+    if (onxi_functions_find(&w->c->functions, onx_view(node->domain), onx_view(node->op_type),
+                            onx_view(onx_node_more(node)->overload), &index) &&
+        !w->called[index]) {
+        w->called[index] = true;
+        w->stack[w->depth++] = index;
+    }
+    return ONX_OK;
+}
+
+static onx_status add_functions(maker *m)
+{
+    const onx_model *from = m->c->model;
+    const uint32_t count = from->functions_count;
+    if (!count)
+        return ONX_OK;
+    callers w = { m->c, ONXI_ARRAY(m->c->scratch, bool, count), ONXI_ARRAY(m->c->scratch, uint32_t, count), 0 };
+    if (!w.called || !w.stack || !(m->model->functions = list_of(m, count)))
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < m->graph->node_count; i++)
+        ONX_TRY(onx_message_walk(m->c->cx, ONX_KIND_NODE, m->graph->node[i], note_call, &w));
+    while (w.depth) {
+        const onx_function *f = from->functions[w.stack[--w.depth]];
+        for (uint32_t i = 0; i < f->node_count; i++)
+            ONX_TRY(onx_message_walk(m->c->cx, ONX_KIND_NODE, f->node[i], note_call, &w));
+    }
+    m->model->functions_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (w.called[i])
+            m->model->functions[m->model->functions_count++] = from->functions[i];
+    return ONX_OK;
+}
+
+/* ---- all of it ---- */
+
+onx_status onxi_part_make(onxi_cutter *c, onx_arena *arena, const onxi_part *part, onx_model **out)
+{
+    maker m = { .c = c, .arena = arena, .part = part };
+    m.model = ONXI_NEW(arena, onx_model);
+    m.graph = ONXI_NEW(arena, onx_graph);
+    m.is = ONXI_ARRAY(c->scratch, uint8_t, (size_t)onx_index_name_count(c->index) + 1);
+    if (!m.model || !m.graph || !m.is)
+        return ONX_E_MEMORY;
+    *m.model = *c->model;
+    *m.graph = *c->graph;
+    m.model->graph = m.graph;
+    ONX_TRY(add_nodes(&m));
+    ONX_TRY(add_ends(&m));
+    ONX_TRY(add_annotations(&m));
+    ONX_TRY(add_initializers(&m));
+    ONX_TRY(add_infos(&m));
+    ONX_TRY(add_functions(&m));
+    m.model->training_info = NULL; /* is about the whole */
+    m.model->training_info_count = 0;
+    *out = m.model;
+    return ONX_OK;
+}
+
+onx_status onxi_part_doc(onxi_cutter *c, const onxi_part *part, onx_doc **out)
+{
+    onx_model *model;
+    ONX_TRY(onx_doc_reader(c->cx, c->doc, out));
+    const onx_status status = onxi_part_make(c, (*out)->arena, part, &model);
+    if (status == ONX_OK) {
+        (*out)->root = model;
+        return ONX_OK;
+    }
+    onx_doc_free(*out);
+    *out = NULL;
+    return status;
+}
+
+/* ---- what passes say ---- */
+
+void onxi_tell_change(void (*changed)(void *user, const onx_change *change), void *user, const char *pass,
+                      const char *rule, onx_str path, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    if (!changed)
+        return;
+    va_start(args, format);
+    const int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    const onx_change change = { pass, onx_str_of(rule), path, onx_str_make(text, len) };
+    changed(user, &change);
+}
+
+bool onxi_pattern_match(onx_str pattern, onx_str text)
+{
+    size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
+    while (t < text.len) {
+        if (p < pattern.len && (pattern.ptr[p] == '?' || (pattern.ptr[p] == text.ptr[t] && pattern.ptr[p] != '*'))) {
+            p++;
+            t++;
+        } else if (p < pattern.len && pattern.ptr[p] == '*') {
+            star = p++;
+            from = t;
+        } else if (star != SIZE_MAX) {
+            p = star + 1;
+            t = ++from;
+        } else
+            return false;
+    }
+    while (p < pattern.len && pattern.ptr[p] == '*')
+        p++;
+    return p == pattern.len;
+}

@@ -1,0 +1,229 @@
+# onx precision: values and weights in another type, what stays, how many Casts there are, and what is said.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+# halved MODEL TYPE OPTION...: the result is valid, and gives the same within what the type loses.
+halved() {
+    model=$1 type=$2
+    shift 2
+    expect 0 "$ONX" precision "$model" -o half.onnx --to "$type" "$@"
+    cp out said
+    cp err complaint
+    expect 0 "$ONX" check --full half.onnx
+    case " $* " in
+    *" --keep-io "* | *" --only "*) expect 0 "$ONX" compare "$model" half.onnx --rtol 0.02 --atol 0.01 ;;
+    *) # inputs of another type: the command itself has to find that the error is small
+        expect 0 "$ONX" precision "$model" -o measured.onnx --to "$type" --samples 2 --max-error 0.01 "$@"
+        says out "error "
+        says out ", 0 nodes kept"
+        ;;
+    esac
+    "$ONX" show half.onnx >half.txt
+}
+casts() { # COUNT
+    count=$(grep -c 'Cast *<' half.txt)
+    [ "$count" -eq "$1" ] || { fail "$count Casts, not $1"; cat half.txt; }
+}
+
+cat >plain.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 22]>
+g (float[2, 3] x) => (float[2, 4] y)
+<float[3, 4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[4] b = {0.5, 0.25, 1, 2}> {
+  m = MatMul(x, w)
+  a = Add(m, b)
+  y = Relu(a)
+}
+END
+halved plain.onnxtxt float16 --keep-io
+casts 2
+says half.txt "float16[3, 4] w"
+says half.txt "(float[2, 3] x) => (float[2, 4] y)"
+for type in float16 bfloat16 double; do
+    halved plain.onnxtxt $type
+    casts 0
+    says half.txt "$type[2, 4] y"
+done
+# and back: nothing is left of it
+expect 0 "$ONX" precision half.onnx -o back.onnx --to float32
+expect 0 "$ONX" compare plain.onnxtxt back.onnx --rtol 0 --atol 0
+halved plain.onnxtxt float16 --block-op Add
+casts 2 # the input of Add and what comes out: its constant stays
+halved plain.onnxtxt float16 --only m
+says half.txt "float[2, 4] y"
+casts 2
+halved plain.onnxtxt float16 --except '*m*' --except 'a'
+halved plain.onnxtxt float16 --explain
+says said "computes in float16"
+expect 0 "$ONX" precision plain.onnxtxt --to float16 --dry-run
+says out "computes in float16"
+
+# one Cast for each value and type, whoever wants it
+cat >shared.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 22]>
+g (float[2, 3] x) => (float[2, 3] y, float[2, 3] z)
+{
+  a = Sigmoid(x)
+  b = Exp(a)
+  c = Exp(a)
+  y = Tanh(b)
+  z = Tanh(c)
+}
+END
+halved shared.onnxtxt float16 --block-op Exp
+casts 3
+# what passes data on stays between operators that stay, and a Cast to the type goes
+cat >passing.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 22]>
+g (float[2, 3] x, float16[2, 3] h) => (float[6] y, float[2, 3] z)
+<int64[1] shape = {-1}> {
+  a = Exp(x)
+  r = Reshape(a, shape)
+  t = Identity(r)
+  y = Exp(t)
+  f = Cast<to = 1>(h)
+  z = Relu(f)
+}
+END
+halved passing.onnxtxt float16 --block-op Exp --keep-io
+casts 1
+halved passing.onnxtxt float16
+casts 0
+
+# weights beyond the range, constants that would be zero, weights that both types need
+cat >range.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 22]>
+g (float[3] x) => (float[3] y, float[3] z)
+<float[3] low = {-1e30, -2, 3e-9}, float tiny = {1e-12}> {
+  a = Max(x, low)
+  b = Add(a, tiny)
+  y = Relu(b)
+  c = Exp(low)
+  z = Add(c, x)
+}
+END
+expect 0 "$ONX" precision range.onnxtxt -o half.onnx --to float16 --explain
+says err '1 of 3 elements are beyond the range of float16, and become 65504'
+says out "become zero"
+says out "become its smallest number"
+expect 0 "$ONX" check --full half.onnx
+halved range.onnxtxt float16 --block-op Exp
+says half.txt "float[3] low"
+
+# control flow, sequences, optionals, functions, attributes with tensors and types
+cat >control.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 22, "my": 1]>
+g (float[2] x, bool c) => (float[2] y, float[?, 2] scan, float[2] s, float[2] q, float[2] f, float[4] k)
+<int64 n = {3}, bool go = {1}, float[2] w = {0.5, 0.25}, int64 zero = {0}, int64[1] four = {4}> {
+  y = If(c)<then_branch = a () => (float[2] p) { p = Add(x, w) }, else_branch = b () => (float[2] r) { r = Exp(x) }>
+  last, scan = Loop(n, go, x)<body = l (int64 i, bool cc, float[2] v) => (bool co, float[2] vo, float[2] o) {
+    co = Identity(cc)
+    vo = Mul(v, w)
+    o = Exp(vo)
+  }>
+  seq = SequenceConstruct(x, w)
+  more = SequenceInsert(seq, last)
+  s = SequenceAt(more, zero)
+  opt = Optional(x)
+  q = OptionalGetElement(opt)
+  f = my.twice(x)
+  filled = ConstantOfShape<value = float[1] {1.5}>(four)
+  one = Constant<value_float = 0.125>()
+  k = Mul(filled, one)
+}
+<domain: "my", opset_import: ["": 22]>
+twice (a) => (b) { b = Add(a, a) }
+END
+halved control.onnxtxt float16
+halved control.onnxtxt float16 --keep-io
+halved control.onnxtxt float16 --block-op Exp
+halved control.onnxtxt float16 --block-op Sequence* --keep-io
+halved control.onnxtxt bfloat16 --keep-io
+halved control.onnxtxt double --keep-io
+
+# sizes stay; operators that do not take the type stay
+cat >sizes.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g (float[5001] x) => (float[?] y)
+<float half = {0.5}, int64[1] z = {0}, int64[1] ax = {0}> {
+  s = Shape(x)
+  f = Cast<to = 1>(s)
+  h = Mul(f, half)
+  i = Cast<to = 7>(h)
+  y = Slice(x, z, i, ax)
+}
+END
+halved sizes.onnxtxt float16
+cat >old.onnxtxt <<'END'
+<ir_version: 7, opset_import: ["": 12]>
+g (float[2] x) => (float[2] y) { y = Exp(x) }
+END
+halved old.onnxtxt float16
+expect 1 "$ONX" precision old.onnxtxt -o none.onnx --to bfloat16
+says err "has no Cast to bfloat16"
+says err "retarget the model to version 13"
+[ ! -e none.onnx ] || fail "a model was written"
+cat >conv.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]>
+g (float[1, 1, 4, 4] x) => (float[1, 1, 2, 2] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}>
+{ c = Conv(x, w)  y = Relu(c) }
+END
+halved conv.onnxtxt bfloat16 # version 21 of Conv does not take it
+says half.txt "float[1, 1, 3, 3] w"
+
+# inputs with initializers, weights that training refers to, sparse ones
+cat >inputs.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 22]>
+g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Mul(x, w) }
+END
+halved inputs.onnxtxt float16
+halved inputs.onnxtxt float16 --keep-io
+
+# data: numbers that float16 cannot hold, and an error that is not to be passed
+cat >large.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 22]>
+g (float[4] x) => (float[4] y)
+<float big = {30000}, float down = {0.00001}> {
+  a = Mul(x, big)
+  b = Mul(a, x)
+  c = Mul(b, down)
+  y = Tanh(c)
+}
+END
+expect 0 "$ONX" precision large.onnxtxt -o half.onnx --to float16 --keep-io --data x=[3,4,5,6]
+says err '"a" has numbers beyond float16: the nodes around it stay'
+says out "error "
+expect 0 "$ONX" compare large.onnxtxt half.onnx -i x=[3,4,5,6] --rtol 0.01
+expect 0 "$ONX" precision plain.onnxtxt -o half.onnx --to float16 --keep-io --data x=[[1.1,2.2,3.3],[4.4,5.5,6.6]] --max-error 0
+says out "error 0,"
+expect 0 "$ONX" compare plain.onnxtxt half.onnx --rtol 0 --atol 0
+mkdir -p sets/test_data_set_0 sets/test_data_set_1 none
+"$ONX" run plain.onnxtxt --random -o sets/test_data_set_0 >/dev/null 2>&1
+expect 2 "$ONX" precision plain.onnxtxt -o half.onnx --to float16 --data none
+says err "no sample"
+
+# external data, in and out
+expect 0 "$ONX" convert plain.onnxtxt away.onnx --external away.data --external-threshold 1
+halved away.onnx float16
+
+# what is wrong is said
+expect 2 "$ONX" precision plain.onnxtxt -o none.onnx
+says err "--to"
+expect 2 "$ONX" precision plain.onnxtxt --to float16
+expect 2 "$ONX" precision plain.onnxtxt -o none.onnx --to float16 --only 'nothing*' --block-op Nothing
+says err "no node has a name like nothing*"
+says err "no node has an operator like Nothing"
+expect 2 "$ONX" precision plain.onnxtxt -o none.onnx --to int8
+[ ! -e none.onnx ] || fail "a model was written"
+# an operator that nobody knows, and values whose types nobody knows, stay
+cat >unknown.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 22, "other": 1]>
+g (float[2] x) => (float[2] y) {
+  a = Relu(x)
+  b = other.Thing(a)
+  c = Relu(b)
+  y = Identity(c)
+}
+END
+expect 0 "$ONX" precision unknown.onnxtxt -o half.onnx --to float16
+"$ONX" show half.onnx >half.txt
+casts 2
+done_testing

@@ -1,0 +1,37 @@
+# onx precision, quantize and compress with weights of a gigabyte, which are in another file and never in memory: 100 MB
+# are all that the process may have of its own.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+(ulimit -d 102400 && exec "$ONX" --version) >/dev/null 2>&1 || skip "memory cannot be limited here, or a sanitizer needs more"
+
+# 16 weights of 4096 x 4096 floats in a file with holes, but for some numbers
+awk 'BEGIN {
+    print "ir_version: 10 opset_import { version: 21 } graph { name: \"g\""
+    for (i = 0; i < 16; i++) {
+        printf "node { op_type: \"MatMul\" input: \"%s\" input: \"w%d\" output: \"h%d\" }\n", i ? "h" i - 1 : "x", i, i
+        printf "initializer { name: \"w%d\" data_type: 1 dims: 4096 dims: 4096 data_location: EXTERNAL", i
+        printf " external_data { key: \"location\" value: \"w.data\" } external_data { key: \"offset\" value: \"%d\" }", i * 67108864
+        printf " external_data { key: \"length\" value: \"67108864\" } }\n"
+    }
+    print "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 4096 } } } } }"
+    print "output { name: \"h15\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 4096 } } } } } }"
+}' >big.textproto
+truncate -s 1073741824 w.data
+for at in 0 100000 67108864 500000000 1073741820; do
+    printf '\000\000\200\077' | dd of=w.data bs=4 seek=$((at / 4)) conv=notrunc 2>/dev/null
+done
+expect 0 "$ONX" convert big.textproto big.onnx
+limited() { # SIZE COMMAND...: of the data that comes out
+    size=$1
+    shift
+    rm -f out.onnx out.onnx.data
+    (ulimit -d 102400 && exec "$ONX" "$@" big.onnx -o out.onnx) >out 2>err || fail "$*: $(cat err)"
+    [ "$(wc -c <out.onnx.data)" -ge "$size" ] || fail "$*: too little data"
+    expect 0 "$ONX" check --full out.onnx
+}
+limited 536870912 precision --to float16
+limited 536870912 precision --to bfloat16 --keep-io
+limited 268435456 quantize --mode weights
+limited 134217728 quantize --mode weights --weight-type int4 --block-size 128
+limited 268435456 quantize --mode dynamic
+limited 67108864 compress
+done_testing

@@ -1,0 +1,38 @@
+# onx precision on models that the ONNX project tests runtimes with: in 16 bits and in 64 they are valid, and give what
+# they gave within what the type loses.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+data=${ONX_CONFORMANCE_DIR:-}
+[ -n "$data" ] && data=$data/backend || data=/usr/share/libonnx-testdata/data
+[ -d "$data" ] || skip "no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)"
+find "$data" -path '*light*' -prune -o -name model.onnx -print | sort | awk 'NR % 10 == 3' >models
+[ -s models ] || skip "no models in $data"
+number=0 moved=0
+while read -r model; do
+    number=$((number + 1))
+    case $((number % 3)) in 0) type=double ;; 1) type=float16 ;; 2) type=bfloat16 ;; esac
+    name=$(basename "$(dirname "$model")")
+    "$ONX" precision "$model" -o out.onnx --to $type --keep-io >out 2>err
+    case $? in
+    0) moved=$((moved + 1)) ;;
+    1) says err "error: "; continue ;;
+    *) fail "$name to $type: $(cat err)"; continue ;;
+    esac
+    # What is wrong with the model itself is not what is tested.
+    "$ONX" check --full "$model" >out 2>err || continue
+    expect 0 "$ONX" check --full out.onnx
+    # Results that jump, or that are random, do not depart little; they are of the same types and shapes.
+    mkdir -p "there/${name}_$type"
+    [ $type = double ] || continue
+    cp out.onnx "there/${name}_$type/model.onnx"
+    for set in "$(dirname "$model")"/test_data_set_*; do
+        [ -e "$set" ] && ln -s "$(realpath "$set")" "there/${name}_$type"
+    done
+done <models
+[ $((moved * 10)) -ge $((number * 7)) ] || fail "only $moved of $number models were converted"
+find there -type d -empty -delete
+"$ONX" test there/* >out 2>err
+[ $? -le 1 ] || fail "onx test: $(cat err)"
+failed_cases <out >failed
+[ -s failed ] && fail "other results than before: $(cat failed; cat out)"
+[ "$(sed -n 's/^\([0-9]*\) passed.*/\1/p' out)" -gt 20 ] || fail "too few ran: $(tail -n 1 out)"
+done_testing

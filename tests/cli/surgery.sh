@@ -1,0 +1,183 @@
+# onx extract, merge, outline and edit: parts are what they should be, together they run as the whole, and what cannot be is
+# said.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+# agrees A B: both give the same outputs, bit by bit
+agrees() {
+    expect 0 "$ONX" compare "$1" "$2" --rtol 0 --atol 0
+}
+cat >net.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 20, "my" : 1], metadata_props: ["k": "v"]>
+net (float[N,4] x, bool flag) => (float[N,4] y, float[N,4] early)
+<float[4] w = {1, 2, 3, 4}, float[4] unused = {0, 0, 0, 0}, float[4] v = {0.5, 0.25, 2, 8}>
+{
+  c = Constant <value_float: float = 2.0> ()
+  cw = Mul (w, c)
+  a = Mul (x, cw)
+  early = my.twice (a)
+  b = If (flag) <
+    then_branch = t () => (float[N,4] p) { p = Add (early, v) },
+    else_branch = e () => (float[N,4] q) { q = Sub (early, cw) }>
+  d = Relu (b)
+  [last] y = Mul (d, cw)
+}
+<domain: "my", opset_import: ["" : 20]>
+twice (v) => (o) { o = Add (v, v) }
+<domain: "my", opset_import: ["" : 20]>
+never (v) => (o) { o = Neg (v) }
+END
+expect 0 "$ONX" check --full net.onnxtxt
+
+# parts
+expect 0 "$ONX" extract net.onnxtxt -o part.onnxtxt --inputs early --outputs d --explain
+says out "part has"
+expect 0 "$ONX" check --full part.onnxtxt
+grep -q "my.twice\|never\|unused" part.onnxtxt && fail "the part has what it does not need"
+grep -q "float\[N, 4\] early" part.onnxtxt || fail "the type of an input is not known: $(cat part.onnxtxt)"
+expect 0 "$ONX" extract net.onnxtxt -o nodes.onnxtxt --nodes last
+grep -q "cw = Mul" nodes.onnxtxt || fail "a constant did not come along"
+expect 0 "$ONX" check --full nodes.onnxtxt
+expect 2 "$ONX" extract net.onnxtxt -o none.onnx --outputs nothing
+says err "no value nothing"
+expect 2 "$ONX" extract net.onnxtxt -o none.onnx --nodes 'none*'
+expect 2 "$ONX" extract net.onnxtxt -o none.onnx --nodes last --outputs y
+expect 2 "$ONX" extract net.onnxtxt -o none.onnx --split 100
+[ ! -e none.onnx ] || fail "a model was written"
+expect 0 "$ONX" extract net.onnxtxt --dry-run --split 3
+[ ! -e net.1.onnxtxt ] || fail "a part was written"
+
+# parts together are the whole
+for how in "--split 2" "--split 3" "--at early" "--at a,b"; do
+    rm -f p.*.onnx
+    # shellcheck disable=SC2086
+    expect 0 "$ONX" extract net.onnxtxt -o p.onnx $how
+    for part in p.*.onnx; do expect 0 "$ONX" check --full "$part"; done
+    expect 0 "$ONX" merge p.*.onnx -o whole.onnx --outputs y,early
+    expect 0 "$ONX" check --full whole.onnx
+    agrees net.onnxtxt whole.onnx
+    [ "$("$ONX" show whole.onnx | grep -c '= ')" -le "$("$ONX" show net.onnxtxt | grep -c '= ')" ] || fail "$how: nodes are there twice"
+done
+
+# merging: maps, names that clash, versions, metadata
+cat >a.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 12], metadata_props: ["k": "1"]>
+a (float[N,4] x) => (float[N,4] h, float[N,4] side) <float[4] w = {1, 2, 3, 4}> { t = Mul (x, w)  h = Relu (t)  side = Neg (t) }
+END
+cat >b.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 18]>
+b (float[N,4] m, float[N,4] z) => (float[N,1] r) <float[4] w = {4, 3, 2, 1}, int64[1] axes = {1}> { t = Mul (m, w)  u = Add (t, z)  r = ReduceSum (u, axes) }
+END
+expect 0 "$ONX" merge a.onnxtxt b.onnxtxt -o ab.onnxtxt --map h=m --explain
+says out "becomes w_"
+expect 0 "$ONX" check --full ab.onnxtxt
+grep -q '"": 18' ab.onnxtxt || fail "the models were not brought to one version"
+grep -q "(float\[N, 4\] x, float\[N, 4\] z) => (float\[N, 4\] side, float\[N, 1\] r)" ab.onnxtxt || fail "other inputs and outputs: $(cat ab.onnxtxt)"
+expect 0 "$ONX" merge a.onnxtxt b.onnxtxt -o ab.onnxtxt --map h=m,side=z --outputs B/r --prefix1 A/ --prefix2 B/
+grep -q "A/x" ab.onnxtxt || fail "no prefix"
+expect 0 "$ONX" check --full ab.onnxtxt
+expect 0 "$ONX" merge a.onnxtxt b.onnxtxt -o seq.onnxtxt --sequence
+expect 0 "$ONX" check --full seq.onnxtxt
+expect 0 "$ONX" merge a.onnxtxt b.onnxtxt -o side.onnxtxt --side-by-side
+expect 2 "$ONX" merge a.onnxtxt b.onnxtxt -o none.onnx --map none=m
+says err "no model before it has an output none"
+expect 2 "$ONX" merge a.onnxtxt b.onnxtxt -o none.onnx --map h=none
+says err "has an input none"
+expect 1 "$ONX" merge a.onnxtxt a.onnxtxt -o none.onnx --side-by-side
+says err "a prefix tells them apart"
+sed 's/"k": "1"/"k": "2"/' a.onnxtxt >other.onnxtxt
+expect 1 "$ONX" merge a.onnxtxt other.onnxtxt -o none.onnx --side-by-side --prefix2 o/
+says err 'metadata k is "1" in one model and "2" in another'
+sed 's/float\[N,4\] m/int64[N,4] m/' b.onnxtxt >ints.onnxtxt
+expect 1 "$ONX" merge a.onnxtxt ints.onnxtxt -o none.onnx --map h=m
+says err "different types"
+expect 2 "$ONX" merge a.onnxtxt -o none.onnx
+[ ! -e none.onnx ] || fail "a model was written"
+
+# external data of another folder is found or comes along
+mkdir -p deep/er
+expect 0 "$ONX" convert b.onnxtxt deep/er/b.onnx --external b.bin --external-threshold 1
+expect 0 "$ONX" merge a.onnxtxt deep/er/b.onnx -o below.onnx --map h=m
+expect 0 "$ONX" check --full below.onnx
+"$ONX" show --format json below.onnx | grep -q "deep/er/b.bin" || fail "the reference does not lead to the data"
+expect 0 "$ONX" merge deep/er/b.onnx a.onnxtxt -o deep/er/above.onnx --side-by-side --prefix2 a/
+expect 0 "$ONX" check --full deep/er/above.onnx
+mkdir far
+expect 0 "$ONX" convert a.onnxtxt far/a.onnx --external a.bin --external-threshold 1
+expect 0 "$ONX" merge deep/er/b.onnx far/a.onnx -o deep/er/both.onnx --side-by-side --prefix2 a/
+says err "comes into the model"
+expect 0 "$ONX" check --full deep/er/both.onnx
+
+# layers become a function and calls, and back
+{
+    echo '<ir_version: 9, opset_import: ["" : 20]>'
+    echo 'g (float[2,4] x) => (float[2,4] y) <'
+    for i in $(seq 1 48); do echo " float[4] w$i = {$i, 2, 3, 4}, float[4] b$i = {1, $i, 3, 4}, int64[2] s$i = {2, 4},"; done
+    echo ' float[1] one = {1}> { h0 = Identity (x)'
+    for i in $(seq 1 48); do
+        echo "m$i = Mul (h$((i - 1)), w$i)  n$i = Tanh (m$i)  a$i = Add (n$i, b$i)  r$i = Reshape (a$i, s$i)  c$i = Constant <value_float: float = 0.5> ()"
+        echo "k$i = Mul (r$i, c$i)  h$i = Add (k$i, h$((i - 1)))"
+    done
+    echo 'y = Identity (h48) }'
+} >layers.onnxtxt
+expect 0 "$ONX" outline layers.onnxtxt -o short.onnxtxt --explain
+says out "6 nodes, called 48 times, with 3 inputs and 1 outputs"
+[ "$(grep -c 'outlined.block_1 *(' short.onnxtxt)" = 48 ] || fail "not one function and 48 calls"
+expect 0 "$ONX" check --full short.onnxtxt
+agrees layers.onnxtxt short.onnxtxt
+expect 0 "$ONX" inline short.onnxtxt -o flat.onnxtxt
+agrees layers.onnxtxt flat.onnxtxt
+expect 0 "$ONX" outline net.onnxtxt -o same.onnxtxt
+agrees net.onnxtxt same.onnxtxt
+
+# names
+expect 0 "$ONX" edit net.onnxtxt -o e.onnxtxt --rename early=soon --rename 'c*=k.*' --rename-node last=final --rename-dim N=batch \
+    --rename-domain my=yours --rename-function twice=double --set producer_name=me --metadata k=other --metadata new=1
+expect 0 "$ONX" check --full e.onnxtxt
+for word in soon k.w final batch yours.double '"me"' '"other"'; do grep -qF -- "$word" e.onnxtxt || fail "no $word: $(cat e.onnxtxt)"; done
+grep -q "early\|my\.\|\[N" e.onnxtxt && fail "an old name is left: $(cat e.onnxtxt)"
+expect 1 "$ONX" edit net.onnxtxt -o none.onnx --rename d=y
+says err "is there already"
+expect 2 "$ONX" edit net.onnxtxt -o none.onnx --rename nothing=y
+expect 2 "$ONX" edit net.onnxtxt -o none.onnx
+expect 2 "$ONX" edit net.onnxtxt -o none.onnx --rename-dim N
+[ ! -e none.onnx ] || fail "a model was written"
+# ends
+expect 0 "$ONX" edit net.onnxtxt -o e.onnxtxt --add-output d --drop-output early --strip unused --strip doc --strip metadata
+expect 0 "$ONX" check --full e.onnxtxt
+grep -q "=> (float\[N, 4\] y, float\[N, 4\] d)" e.onnxtxt || fail "other outputs: $(cat e.onnxtxt)"
+grep -q "unused\|never\|\"k\"" e.onnxtxt && fail "something is left: $(cat e.onnxtxt)"
+expect 1 "$ONX" edit net.onnxtxt -o none.onnx --drop-input x
+says err "input x is read"
+expect 0 "$ONX" edit net.onnxtxt -o e.onnxtxt --outputs a --type 'x=float[7,4]'
+grep -q "float\[7, 4\] x" e.onnxtxt || fail "no new type"
+# weights
+"$ONX" convert --as tensor - v.pb --from textproto <<'END' || fail "no tensor"
+dims: 4 data_type: 1 float_data: 9 float_data: 9 float_data: 9 float_data: 9
+END
+expect 0 "$ONX" edit net.onnxtxt -o e.onnxtxt --initializer v=v.pb
+grep -q "v = *{9, 9, 9, 9}" e.onnxtxt || fail "other elements: $(cat e.onnxtxt)"
+expect 2 "$ONX" edit net.onnxtxt -o none.onnx --initializer nothing=v.pb
+# batch: shapes that have it baked in
+cat >fixed.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[1,2,3,4] x) => (float[1,24] y, float[1,2] z) <int64[2] s = {1, 24}, int64[2] m = {6, 4}, int64[4] n = {1, 2, 3, 4}, float[4,1] w = {1, 2, 3, 4}, int64[2] q = {1, 6}, float[6,2] u = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}>
+{ a = Reshape (x, m)  b = Reshape (a, n)  y = Reshape (b, s)  c = MatMul (b, w)  d = Reshape (c, q)  z = MatMul (d, u) }
+END
+expect 0 "$ONX" edit fixed.onnxtxt -o b.onnxtxt --batch N --explain
+says out "4 shapes were adjusted"
+expect 0 "$ONX" check --full b.onnxtxt
+agrees fixed.onnxtxt b.onnxtxt
+expect 0 "$ONX" run b.onnxtxt --random --dim N=3
+expect 0 "$ONX" edit fixed.onnxtxt -o b5.onnxtxt --batch 5
+expect 0 "$ONX" run b5.onnxtxt --random
+# around a model
+expect 0 "$ONX" edit fixed.onnxtxt -o around.onnxtxt --normalize x=0.5,0.25:2,4 --resize x --nhwc x --softmax y --argmax z
+expect 0 "$ONX" check --full around.onnxtxt
+grep -q "float\[1, x_height, x_width, 2\] x) => (float\[1, 24\] y, int64\[1\] z)" around.onnxtxt || fail "other ends: $(cat around.onnxtxt)"
+expect 0 "$ONX" run around.onnxtxt --random --dim x_height=7 --dim x_width=5
+expect 0 "$ONX" edit fixed.onnxtxt -o plain.onnxtxt --nhwc x
+expect 0 "$ONX" run plain.onnxtxt --input x='[[[[1,2],[3,4],[5,6],[7,8]],[[1,2],[3,4],[5,6],[7,8]],[[1,2],[3,4],[5,6],[7,8]]]]' --output-dir nhwc
+expect 0 "$ONX" run fixed.onnxtxt --input x='[[[[1,3,5,7],[1,3,5,7],[1,3,5,7]],[[2,4,6,8],[2,4,6,8],[2,4,6,8]]]]' --output-dir nchw
+same nhwc/output_0.pb nchw/output_0.pb
+expect 1 "$ONX" edit fixed.onnxtxt -o none.onnx --normalize x=1,2,3:1
+says err "3 numbers for 2 channels"
+done_testing

@@ -1,0 +1,43 @@
+# onx extract and onx merge on models that the ONNX project tests runtimes with: cut in two and put together again, they give
+# what they gave.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+data=${ONX_CONFORMANCE_DIR:-}
+[ -n "$data" ] && data=$data/backend || data=/usr/share/libonnx-testdata/data
+[ -d "$data" ] || skip "no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)"
+find "$data" -path '*light*' -prune -o -name model.onnx -print | sort | awk 'NR % 3 == 1' >models
+[ -s models ] || skip "no models in $data"
+# names FILE LIST: of the inputs or outputs, separated by commas
+names() {
+    "$ONX" info --json "$1" | awk -v list="\"$2\": [" 'index($0, list) { on = 1; next } on && /^    ]/ { exit }
+        on && /"name"/ { gsub(/.*: "|",?$/, ""); printf "%s%s", comma, $0; comma = "," }'
+}
+number=0 cut=0
+while read -r model; do
+    "$ONX" extract "$model" -o part.onnx --split 2 >out 2>err
+    case $? in
+    0) ;;
+    2) says err "parts cannot be made of"; continue ;; # of a single node
+    *) fail "$model: $(cat err)"; continue ;;
+    esac
+    number=$((number + 1))
+    folder=there/$(basename "$(dirname "$model")")
+    mkdir -p "$folder"
+    if ! "$ONX" merge part.1.onnx part.2.onnx -o "$folder/model.onnx" --inputs "$(names "$model" inputs)" --outputs "$(names "$model" outputs)" >out 2>err; then
+        says err "has no value" # an input that no node reads
+        rm -r "$folder"
+        continue
+    fi
+    for set in "$(dirname "$model")"/test_data_set_*; do
+        [ -e "$set" ] && ln -s "$(realpath "$set")" "$folder"
+    done
+    cut=$((cut + 1))
+done <models
+[ $((cut * 10)) -ge $((number * 8)) ] || fail "only $cut of $number models were put together"
+rm -rf there/test_gradient_* # its attributes name values of the whole graph, which parts do not have
+"$ONX" test there/* >out 2>err
+[ $? -le 1 ] || fail "onx test: $(cat err)"
+failed_cases <out >failed
+[ -s failed ] && fail "other results than before: $(cat failed; cat out)"
+passed=$(sed -n 's/^\([0-9]*\) passed.*/\1/p' out)
+[ "$passed" -gt 0 ] && [ $((passed * 10)) -ge $((cut * 8)) ] || fail "too few of $cut ran: $(tail -n 1 out)"
+done_testing

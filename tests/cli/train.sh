@@ -1,0 +1,251 @@
+# onx train: a linear regression learns what made its data, checkpoints go on exactly, and what cannot be is said.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+# y = 3 a - 2 b + 0.5, drawn by models of their own; npy files need no library.
+cat >draw_x.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g () => (float[200,2] x) { x = RandomNormal <seed = 1.0, shape = [200, 2]> () }
+END
+cat >draw_t.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[200,2] x) => (float[200,1] t) <float[2,1] w = {3, -2}, float[1] b = {0.5}> { m = MatMul (x, w)  t = Add (m, b) }
+END
+mkdir d
+expect 0 "$ONX" run draw_x.onnxtxt -o d/x.npy
+expect 0 "$ONX" run draw_t.onnxtxt -i x=d/x.npy -o d/t.npy
+# model NAME FIRST_DIMENSION: w and b by gradient descent, steps counted
+model() {
+    cat >"$1" <<END
+ir_version: 10 opset_import { version: 17 } opset_import { domain: "ai.onnx.preview.training" version: 1 }
+graph { name: "g"
+  node { op_type: "MatMul" input: "x" input: "w" output: "m" }
+  node { op_type: "Add" input: "m" input: "b" output: "y" }
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { $2 } dim { dim_value: 2 } } } } }
+  output { name: "y" type { tensor_type { elem_type: 1 shape { dim { $2 } dim { dim_value: 1 } } } } }
+  initializer { dims: 2 dims: 1 data_type: 1 name: "w" float_data: 0 float_data: 0 }
+  initializer { dims: 1 data_type: 1 name: "b" float_data: 0 } }
+training_info {
+  initialization { name: "i"
+    node { op_type: "RandomNormal" output: "w0"
+      attribute { name: "shape" type: INTS ints: 2 ints: 1 } attribute { name: "seed" type: FLOAT f: 7 } }
+    output { name: "w0" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 1 } } } } } }
+  algorithm { name: "a"
+    node { op_type: "Sub" input: "y" input: "t" output: "e" }
+    node { op_type: "Mul" input: "e" input: "e" output: "s" }
+    node { op_type: "ReduceMean" input: "s" output: "loss" attribute { name: "keepdims" type: INT i: 0 } }
+    node { op_type: "Gradient" domain: "ai.onnx.preview.training" input: "w" input: "b" input: "x" output: "dw" output: "db"
+      attribute { name: "xs" type: STRINGS strings: "w" strings: "b" } attribute { name: "zs" type: STRINGS strings: "x" }
+      attribute { name: "y" type: STRING s: "loss" } }
+    node { op_type: "Mul" input: "dw" input: "rate" output: "ws" }
+    node { op_type: "Sub" input: "w" input: "ws" output: "w_new" }
+    node { op_type: "Mul" input: "db" input: "rate" output: "bs" }
+    node { op_type: "Sub" input: "b" input: "bs" output: "b_new" }
+    node { op_type: "Add" input: "n" input: "one" output: "n_new" }
+    initializer { data_type: 7 name: "n" int64_data: 0 }
+    initializer { data_type: 7 name: "one" int64_data: 1 }
+    input { name: "t" type { tensor_type { elem_type: 1 shape { dim { $2 } dim { dim_value: 1 } } } } }
+    input { name: "rate" type { tensor_type { elem_type: 1 shape { } } } }
+    output { name: "w_new" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 1 } } } } }
+    output { name: "b_new" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } }
+    output { name: "n_new" type { tensor_type { elem_type: 7 shape { } } } }
+    output { name: "loss" type { tensor_type { elem_type: 1 shape { } } } } }
+  initialization_binding { key: "w" value: "w0" }
+  update_binding { key: "w" value: "w_new" }
+  update_binding { key: "b" value: "b_new" }
+  update_binding { key: "n" value: "n_new" } }
+END
+}
+model m.textproto 'dim_param: "N"'
+expect 0 "$ONX" check --full m.textproto
+
+# ---- it learns
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --epochs 30 -o out.onnx --threads 1
+says out "epoch 30/30  loss "
+[ "$(wc -l <out)" -eq 30 ] || fail "not a line for each epoch"
+awk 'NR == 30 && $4 + 0 > 1e-6 { exit 1 }' out || fail "the loss stays large: $(tail -n 1 out)"
+awk 'NR == 1 && $4 + 0 < 0.01 { exit 1 }' out || fail "the first loss is small already"
+expect 0 "$ONX" run out.onnx -i x='[[1,0],[0,1],[0,0]]' --json
+tr -d ' \n' <out | grep -qE '"(data|values|elements)":\[?\[?\[?3\.[45]|3\.(5|49)' || fail "no 3.5: $(cat out)"
+"$ONX" show --format textproto out.onnx >out.textproto
+grep -q "onx.train" out.textproto && fail "the result holds the state of training"
+# ---- orders, seeds, and that all is deterministic
+train="train m.textproto --data d --set rate=0.1 --threads 1 --shuffle --seed 5"
+for name in a b; do
+    # shellcheck disable=SC2086
+    expect 0 "$ONX" $train --epochs 4 -o $name.onnx
+    cp out $name.txt
+done
+same a.onnx b.onnx
+same a.txt b.txt
+# shellcheck disable=SC2086
+expect 0 "$ONX" $train --epochs 4 --seed 6 -o c.onnx
+cmp -s a.onnx c.onnx && fail "another seed makes the same model"
+expect 0 "$ONX" train m.textproto --data d/x.npy --data d/t.npy --set rate=0.1 --threads 1 --shuffle --seed 5 --epochs 4 -o c.onnx
+same a.onnx c.onnx
+# shellcheck disable=SC2086
+expect 0 "$ONX" $train --epochs 4 --keep -o c.onnx
+cmp -s a.onnx c.onnx && fail "--keep has initialised"
+
+# ---- checkpoints: stopped and resumed gives the very same model and log
+# shellcheck disable=SC2086
+expect 0 "$ONX" $train --validation 0.2 --epochs 6 --log whole.jsonl -o whole.onnx
+says out "validation"
+says out "best"
+# shellcheck disable=SC2086
+expect 0 "$ONX" $train --validation 0.2 --epochs 3 --log part.jsonl -o part.onnx --checkpoint state.onnx --resume
+# shellcheck disable=SC2086
+expect 0 "$ONX" $train --validation 0.2 --epochs 6 --log part.jsonl -o part.onnx --checkpoint state.onnx --resume
+[ "$(wc -l <out)" -eq 3 ] || fail "resumed epochs: $(cat out)"
+[ ! -s err ] || fail "resuming complains: $(cat err)"
+same whole.onnx part.onnx
+for log in whole part; do
+    [ "$(wc -l <$log.jsonl)" -eq 6 ] || fail "$log.jsonl has not 6 lines"
+    sed 's/, "seconds.*//' $log.jsonl >$log.log
+done
+same whole.log part.log
+grep -q '^{"epoch": 6, "loss": [0-9.e-]*, "validation": [0-9.e-]*$' part.log || fail "the log: $(tail -n 1 part.log)"
+expect 0 "$ONX" check --full state.onnx
+# killed at any moment
+rm -f state.onnx killed.onnx
+for delay in 0.02 0.05 0.1 0.02 0.05; do
+    # shellcheck disable=SC2086
+    "$ONX" $train --validation 0.2 --epochs 6 --log killed.jsonl -o killed.onnx --checkpoint state.onnx --resume >/dev/null 2>&1 &
+    pid=$!
+    sleep $delay
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+done
+# shellcheck disable=SC2086
+expect 0 "$ONX" $train --validation 0.2 --epochs 6 --log killed.jsonl -o killed.onnx --checkpoint state.onnx --resume
+same whole.onnx killed.onnx
+# shellcheck disable=SC2086
+expect 0 "$ONX" $train --validation 0.2 --epochs 7 -o x.onnx --checkpoint state.onnx --resume --seed 9 --batch 8
+says err "with other options"
+says err "in batches of 32"
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --epochs 2 --log curve.csv --checkpoint other.state
+[ "$(head -n 1 curve.csv)" = "epoch,loss,validation,seconds" ] || fail "curve.csv: $(head -n 1 curve.csv)"
+[ "$(wc -l <curve.csv)" -eq 3 ] || fail "curve.csv has not 3 lines"
+sed 's/op_type: "Mul" input: "e" input: "e"/op_type: "Mul" input: "e" input: "s2"/; s/node { op_type: "ReduceMean"/node { op_type: "Identity" input: "e" output: "s2" } &/' m.textproto >changed.textproto
+expect 1 "$ONX" train changed.textproto --data d --set rate=0.1 -o x.onnx --checkpoint state.onnx --resume
+says err "holds another model"
+cp m.textproto plain.textproto
+expect 1 "$ONX" train m.textproto --data d --set rate=0.1 -o x.onnx --checkpoint plain.textproto --resume
+says err "is no checkpoint"
+expect 2 "$ONX" train m.textproto --data d --set rate=0.1 -o x.onnx --checkpoint x.onnx
+expect 2 "$ONX" train m.textproto --data d --set rate=0.1 -o m.textproto --checkpoint d/x.npy
+
+# ---- schedules and stopping
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --schedule rate=cosine --epochs 5 -o cosine.onnx
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --schedule rate=step --epochs 5 -o step.onnx
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --schedule rate=constant --epochs 5 -o constant.onnx
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --epochs 5 -o none.onnx
+same constant.onnx none.onnx
+cmp -s cosine.onnx none.onnx && fail "cosine changes nothing"
+cmp -s cosine.onnx step.onnx && fail "cosine and step are the same"
+expect 0 "$ONX" train m.textproto --data d --set rate=0 --epochs 9 --patience 2 -o x.onnx
+says out "no better for 2 epochs"
+[ "$(grep -c ^epoch out)" -eq 3 ] || fail "stopped late: $(cat out)"
+
+# ---- a loss that is not finite
+rm -f nan.onnx
+expect 1 "$ONX" train m.textproto --data d --set rate=1e30 --epochs 5 -o nan.onnx
+grep -qE "the loss is (NaN|infinite)" err || fail "NaN is not said: $(cat err)"
+expect 1 "$ONX" train m.textproto --data d --set rate=1.7 --epochs 500 --batch 200 -o nan.onnx
+grep -qE "the loss is (NaN|infinite) in epoch [0-9]+" err || fail "NaN is not said: $(cat err)"
+says err "nan.onnx has the last complete epoch"
+expect 0 "$ONX" run nan.onnx -i x='[[1,0]]'
+grep -qi nan out && fail "the last good state is none"
+
+# ---- sizes
+model fixed.textproto 'dim_value: 30'
+expect 0 "$ONX" train fixed.textproto --data d --set rate=0.1 --epochs 2 -o x.onnx
+expect 2 "$ONX" train fixed.textproto --data d --set rate=0.1 --batch 32 -o x.onnx
+says err "takes batches of 30"
+model large.textproto 'dim_value: 300'
+expect 1 "$ONX" train large.textproto --data d --set rate=0.1 -o x.onnx
+says err "too few"
+expect 0 "$ONX" train m.textproto --data d --data d --set rate=0.1 --epochs 1 --batch 400 -o x.onnx
+expect 0 "$ONX" train m.textproto --data d --set rate=0.1 --epochs 1 --batch 1 -o x.onnx
+
+# ---- what cannot be
+refused() { # STATUS TEXT ARGUMENT...
+    wanted_status=$1 text=$2
+    shift 2
+    rm -f x.onnx
+    expect "$wanted_status" "$ONX" train "$@"
+    says err "$text"
+    [ ! -e x.onnx ] || fail "a file was written: $*"
+}
+# array FILE SHAPE COUNT [TYPE]: zeros of four bytes
+array() {
+    printf '\223NUMPY\001\000\166\000' >"$1"
+    printf '%-117s\n' "{'descr': '${4-<f4}', 'fortran_order': False, 'shape': ($2)}" >>"$1"
+    head -c "$(($3 * 4))" /dev/zero >>"$1"
+}
+mkdir empty few wide ints alone scalar
+array empty/x.npy 0,2 0
+array empty/t.npy 0,1 0
+array few/x.npy 5,2 10
+array few/t.npy 4,1 4
+array wide/x.npy 5,3 15
+array wide/t.npy 5,1 5
+array ints/x.npy 5,2 10 '<i4'
+array ints/t.npy 5,1 5
+array alone/x.npy 5,2 10
+array scalar/x.npy '' 1
+mkdir nothing others
+array others/z.npy 5,2 10
+refused 2 "--data names" m.textproto -o x.onnx
+refused 2 "say where" m.textproto --data d --set rate=0.1
+refused 2 'nothing gives the input "rate"' m.textproto --data d -o x.onnx
+refused 2 'nothing gives the input "t"' m.textproto --data alone --set rate=0.1 -o x.onnx
+refused 2 'no input "nope"' m.textproto --data d --set nope=1 -o x.onnx
+refused 2 'no input "w"' m.textproto --data d --set rate=1 --set w=1 -o x.onnx
+refused 2 "twice" m.textproto --data d --set rate=1 --set rate=1 -o x.onnx
+refused 2 "too" m.textproto --data d --set rate=1 --set x=1 -o x.onnx
+refused 2 "--set rate" m.textproto --data d --set rate=fast -o x.onnx
+refused 1 "hold no samples" m.textproto --data empty --set rate=0.1 -o x.onnx
+refused 1 'there are 5 samples of "x" and 4 of "t"' m.textproto --data few --set rate=0.1 -o x.onnx
+refused 1 "is 3 along axis 1, where 2 is wanted" m.textproto --data wide --set rate=0.1 -o x.onnx
+refused 1 "holds int32, and the input takes float" m.textproto --data ints --set rate=0.1 -o x.onnx
+refused 1 "no first axis" m.textproto --data scalar --set rate=0.1 -o x.onnx
+refused 2 "no array has the name" m.textproto --data nothing --set rate=0.1 -o x.onnx
+refused 2 "no array has the name" m.textproto --data others --set rate=0.1 -o x.onnx
+refused 2 "come from" m.textproto --data m.textproto --set rate=0.1 -o x.onnx
+refused 2 "none" m.textproto --data none --set rate=0.1 -o x.onnx
+refused 2 "--entry 1" m.textproto --data d --set rate=0.1 --entry 1 -o x.onnx
+refused 2 "no output" m.textproto --data d --set rate=0.1 --loss nope -o x.onnx
+refused 1 "no single number" m.textproto --data d --set rate=0.1 --loss y -o x.onnx
+refused 2 "a schedule is" m.textproto --data d --set rate=0.1 --schedule rate=up -o x.onnx
+refused 2 "a value to start from" m.textproto --data d --set rate=0.1 --schedule x=cosine -o x.onnx
+refused 2 "--validation" m.textproto --data d --set rate=0.1 --validation 1 -o x.onnx
+refused 2 "--checkpoint" m.textproto --data d --set rate=0.1 --resume -o x.onnx
+refused 2 "a log is" m.textproto --data d --set rate=0.1 --log log.txt -o x.onnx
+refused 2 "needs a file" m.textproto --data d --set rate=0.1 --validation 0.5 -o -
+refused 2 "no training information" draw_x.onnxtxt --data d -o x.onnx
+array huge.npy '4294967297, 0' 0
+mkdir huge
+mv huge.npy huge/x.npy
+refused 1 "x" m.textproto --data huge --set rate=0.1 -o x.onnx
+sed 's/key: "b" value: "b_new"/key: "nope" value: "b_new"/' m.textproto >names.textproto
+refused 1 "nope" names.textproto --data d --set rate=0.1 -o x.onnx
+sed 's/key: "b" value: "b_new"/key: "b" value: "nope"/' m.textproto >names.textproto
+refused 1 "nope" names.textproto --data d --set rate=0.1 -o x.onnx
+sed 's/key: "b" value: "b_new"/key: "w" value: "w_new"/' m.textproto >names.textproto
+refused 1 "w" names.textproto --data d --set rate=0.1 -o x.onnx
+sed 's/key: "b" value: "b_new"/key: "b" value: "w_new"/' m.textproto >names.textproto
+refused 1 "shape" names.textproto --data d --set rate=0.1 -o x.onnx
+
+# ---- archives
+"$ONX" help --libraries | grep -q '^libzip .*[0-9]' || done_testing
+cat >draw.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[200,2] x0, float[200,1] t0) => (float[200,2] x, float[200,1] t, float[200,2] more) { x = Identity (x0)  t = Identity (t0)  more = Neg (x0) }
+END
+expect 0 "$ONX" run draw.onnxtxt -i x0=d/x.npy -i t0=d/t.npy -o all.npz
+# shellcheck disable=SC2086
+expect 0 "$ONX" train m.textproto --data all.npz --set rate=0.1 --threads 1 --shuffle --seed 5 --epochs 4 -o c.onnx
+says err 'no input takes "more"'
+same a.onnx c.onnx
+head -c 900 all.npz >cut.npz
+refused 1 "cut.npz" m.textproto --data cut.npz --set rate=0.1 -o x.onnx
+done_testing

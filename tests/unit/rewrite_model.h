@@ -1,0 +1,105 @@
+/* rewrite_model.h - a model made from the pattern of a rule of rewrite_rules.def. */
+#ifndef REWRITE_MODEL_H
+#define REWRITE_MODEL_H
+
+#include "rewrite/rewrite.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Inputs of attention beside the first three; SHAPE and BACK are constants, of which the list is the value. */
+enum { MASK = 3, KEEP, HIDE, MORE, SHAPE, BACK };
+
+/* Names between ( and ) behind `at`, one after the other. */
+static const char *next_name(const char *at, const char *end, int *length)
+{
+    at += strspn(at, " ,");
+    *length = (int)strcspn(at, " ,)>");
+    return at < end && *length ? at : NULL;
+}
+
+/* The number that is multiplied or divided by; NULL: one that suits the pattern. */
+static const char *scale;
+
+/* A model that calls the pattern as a function, which the runner inlines. Optional nodes of which the bit is not set
+ * hand on what they would change. */
+static void model_of(const onxi_rewrite_row *rule, int opset, const char *element, const char *axis,
+                     const int64_t (*dims)[8], uint32_t optional, char *text, size_t size)
+{
+    static char body[4096];
+    char ports[256] = "", call[256] = "", attributes[512] = "", constants[256] = "";
+    const char *list = strchr(rule->pattern, '('), *close = strchr(list, ')');
+    uint32_t inputs = 0;
+    int len;
+    for (const char *at = list + 1; (at = next_name(at, close, &len)); at += len) {
+        size_t used = strlen(ports), called = strlen(call);
+        char list_of[64] = "";
+        snprintf(call + called, sizeof call - called, "%s%.*s", inputs ? ", " : "", len, at);
+        if (inputs == SHAPE || inputs == BACK) {
+            uint32_t rank = 0;
+            for (uint32_t i = 0; dims[inputs][i] >= 0; i++, rank++) {
+                used = strlen(list_of);
+                snprintf(list_of + used, sizeof list_of - used, "%s%d", i ? ", " : "", (int)dims[inputs][i]);
+            }
+            used = strlen(constants);
+            snprintf(constants + used, sizeof constants - used, "%sint64[%u] %.*s = {%s}", used ? ", " : "",
+                     (unsigned)rank, len, at, list_of);
+        } else {
+            const char *type = inputs == KEEP || inputs == HIDE ? "bool" : element;
+            snprintf(ports + used, sizeof ports - used, "%s%s[] %.*s", inputs ? ", " : "", type, len, at);
+        }
+        inputs++;
+    }
+    const char *open = strchr(strchr(rule->pattern, 'P'), '<');
+    for (const char *at = open && open < list ? open + 1 : list; (at = next_name(at, list, &len)); at += len) {
+        const char *value = !strncmp(at, "axes", 4)         ? NULL
+                            : !strncmp(at, "axis", 4)       ? axis
+                            : !strncmp(at, "epsilon", 7)    ? "0.001"
+                            : !strncmp(at, "alpha", 5)      ? "1.702"
+                            : !strncmp(at, "scale", 5)      ? (scale                            ? scale
+                                                               : strstr(rule->pattern, "Div (") ? "4.5"
+                                                                                                : "0.375")
+                            : strstr(at, "_perm") == at + 1 ? "[0, 2, 1, 3]"
+                                                            : "-100.0";
+        size_t used = strlen(attributes);
+        snprintf(attributes + used, sizeof attributes - used, "%s%.*s = %s%s%s", used ? ", " : "<", len, at,
+                 value ? "" : "[", value ? value : axis, value ? "" : "]");
+    }
+    if (*attributes)
+        strcat(attributes, ">");
+    assert_true(strlen(rule->pattern) < sizeof body);
+    strcpy(body, rule->pattern);
+    for (char *at = body; (at = strstr(at, "[optional]")); at++, optional >>= 1) {
+        memset(at, ' ', strlen("[optional]"));
+        if (!(optional & 1)) { /* x = Op <..> (a, b) becomes x = Identity (a); of Where, the one that is made */
+            char *op = strchr(at, '=') + 2, *arguments = strchr(op, '('), *end = strchr(arguments, ')'), made[32];
+            const char *from = arguments + 1;
+            if (strncmp(op, "Where (keep", 11) == 0)
+                from = next_name(from + 4, end, &len);
+            else if (strncmp(op, "Where (hide", 11) == 0)
+                from = next_name(from + 7, end, &len);
+            from = next_name(from, end, &len);
+            snprintf(made, sizeof made, "Identity (%.*s", len, from);
+            assert_true(strlen(body) + sizeof made < sizeof body);
+            memmove(op + strlen(made), end, strlen(end) + 1);
+            memcpy(op, made, strlen(made));
+        }
+    }
+    const int written = snprintf(
+        text, size,
+        "<ir_version: 10, opset_import: [\"\" : %d, \"onx\" : 1]>\ng (%s) => (%s[] y) %s%s%s { y = onx.P %s (%s) }\n%s",
+        opset, ports, element, *constants ? "<" : "", constants, *constants ? ">" : "", attributes, call, body);
+    assert_true(written > 0 && (size_t)written < size);
+}
+
+/* How many optional nodes there are. */
+static uint32_t optional_nodes(const onxi_rewrite_row *rule)
+{
+    uint32_t count = 0;
+    for (const char *at = rule->pattern; (at = strstr(at, "[optional]")); at++)
+        count++;
+    return count;
+}
+
+#endif

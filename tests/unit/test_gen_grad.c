@@ -1,0 +1,607 @@
+/* test_gen_grad.c - the gradient of every version of every operator, on models from the recipes of tests/gen, against
+ * differences of runs; of smooth operators the second derivative, too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <onx/grad.h>
+#include <onx/tensor.h>
+#include <onx/text.h>
+
+#include "gen/gen.h"
+#include "transform/transform_grad.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROOM = 64, ELEMENTS = 12 };
+
+/* ---- values ---- */
+
+typedef struct point { /* inputs of a model */
+    uint32_t count;
+    bool wanted[ROOM]; /* of real numbers, and differentiable */
+    onx_value *values[ROOM];
+} point;
+
+/* Where a function is defined, and not at a kink: numbers of a recipe moved by a little, and into four domains. */
+static double moved(double v, uint64_t i, int domain)
+{
+    const double noise = 0.011 + 0.031 * (double)((i * 2654435761u >> 7) % 97) / 97.0;
+    switch (domain) {
+    case 0:
+        return v * 0.93 + noise;
+    case 1:
+        return fabs(v) * 0.93 + 0.2 + noise;
+    case 2:
+        return fabs(v) + 1.1 + noise;
+    default:
+        return v / (1.5 + fabs(v)) * 0.9 + noise;
+    }
+}
+
+/* Is input i of the node one that the standard counts as not differentiable? */
+static bool is_nondiff(const gen_node *node, onx_str name)
+{
+    for (uint32_t k = 0; k < node->operand_count; k++)
+        if (onx_str_is(name, node->operands[k].name)) {
+            const onxi_port *port = onxi_port_at(
+                onxi_schema_newest(onx_str_of(onxi_schema_domain(node->schema)), onx_str_of(node->schema->name))
+                    ->inputs,
+                k);
+            return port && port->flags & ONXI_PORT_NONDIFF;
+        }
+    return false;
+}
+
+static bool is_double(const onx_value *v)
+{
+    return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_DOUBLE;
+}
+
+static bool open_point(onx_ctx *cx, const onx_session *s, const gen_node *node, int domain, point *p)
+{
+    memset(p, 0, sizeof *p);
+    p->count = onx_session_input_count(s);
+    for (uint32_t i = 0; i < p->count && i < ROOM; i++)
+        for (uint32_t k = 0; k < node->operand_count && !p->values[i]; k++)
+            if (onx_str_is(onx_session_input(s, i).name, node->operands[k].name)) {
+                if (gen_value(cx, &node->operands[k], &p->values[i]) != ONX_OK)
+                    return false;
+                for (uint64_t e = 0; is_double(p->values[i]) && e < p->values[i]->count; e++)
+                    ((double *)p->values[i]->data)[e] = moved(((double *)p->values[i]->data)[e], e + 7 * i, domain);
+                p->wanted[i] = is_double(p->values[i]) && !is_nondiff(node, onx_session_input(s, i).name);
+            }
+    return p->count <= ROOM;
+}
+
+static void close_point(point *p)
+{
+    for (uint32_t i = 0; i < ROOM; i++)
+        onx_value_free(p->values[i]);
+}
+
+static onx_session *session_of(onx_ctx *cx, onx_doc *doc)
+{
+    onx_session *s = NULL;
+    const onx_session_options options = { .threads = 1, .memory = 64 << 20 };
+    return onx_session_new(cx, doc, &options, &s) == ONX_OK ? s : NULL;
+}
+
+static void first_error(onx_ctx *cx, char *why, size_t size)
+{
+    for (size_t i = 0; i < onx_diag_count(cx); i++)
+        if (onx_diag_get(cx, i)->severity == ONX_ERROR) {
+            onx_diag_format(onx_diag_get(cx, i), why, size);
+            break;
+        }
+    onx_diag_clear(cx);
+}
+
+/* ---- a scalar of all outputs ---- */
+
+/* Adds the sum of the named values, each element times a number of its own; their values are in `like`. */
+static bool add_loss(onx_doc *doc, const char *const *names, onx_value *const *like, uint32_t count, const char *loss)
+{
+    onx_arena *arena = onx_doc_arena(doc);
+    onx_graph *graph = onx_doc_model(doc)->graph;
+    char sums[1024] = "", name[64], product[64], sum[64], inputs[160];
+    for (uint32_t i = 0; i < count; i++) {
+        double *weights = calloc((size_t)like[i]->count + 1, sizeof *weights);
+        if (!weights)
+            return false;
+        for (uint64_t e = 0; e < like[i]->count; e++)
+            weights[e] = 0.3 + 0.7 * cos(1.7 * (double)e + i);
+        snprintf(name, sizeof name, "%s_weight%u", loss, i);
+        snprintf(product, sizeof product, "%s_product%u", loss, i);
+        snprintf(sum, sizeof sum, "%s_sum%u", loss, i);
+        snprintf(inputs, sizeof inputs, "%s %s", names[i], name);
+        onx_tensor *t = onx_tensor_new(arena, ONX_DOUBLE, like[i]->dims, like[i]->rank, weights, name);
+        free(weights);
+        onx_node *add =
+            t && onx_graph_add_initializer(arena, graph, t) && onx_graph_add_node(arena, graph, "Mul", inputs, product)
+                ? onx_graph_add_node(arena, graph, "ReduceSum", product, sum)
+                : NULL;
+        if (!add || !onx_node_add_int(arena, add, "keepdims", 0))
+            return false;
+        snprintf(sums + strlen(sums), sizeof sums - strlen(sums), "%s%s", i ? " " : "", sum);
+    }
+    return onx_graph_add_node(arena, graph, "Sum", sums, loss) &&
+           onx_graph_add_output(arena, graph, loss, onx_type_new_tensor(arena, ONX_DOUBLE, NULL, -1));
+}
+
+static double scalar(const onx_value *v)
+{
+    return is_double(v) && v->count == 1 ? *(const double *)v->data : NAN;
+}
+
+static double run_scalar(onx_ctx *cx, onx_session *s, point *p, uint32_t output)
+{
+    onx_value *outputs[ROOM] = { NULL };
+    double loss = NAN;
+    if (onx_session_run(s, cx, (const onx_value *const *)p->values, outputs) == ONX_OK)
+        loss = scalar(outputs[output]);
+    for (uint32_t i = 0; i < ROOM; i++)
+        onx_value_free(outputs[i]);
+    onx_diag_clear(cx);
+    return loss;
+}
+
+/* ---- one comparison ---- */
+
+typedef struct tally {
+    unsigned compared, kinks, nonzero;
+    double worst;
+} tally;
+
+/* Central differences of two widths agree where a function is smooth. */
+static bool difference(onx_ctx *cx, onx_session *s, point *p, uint32_t output, double *at, double *slope)
+{
+    const double keep = *at, h = 1e-4;
+    double f[4];
+    const double steps[4] = { -h, h, -h / 2, h / 2 };
+    for (int i = 0; i < 4; i++) {
+        *at = keep + steps[i];
+        f[i] = run_scalar(cx, s, p, output);
+    }
+    *at = keep;
+    const double wide = (f[1] - f[0]) / (2 * h), narrow = (f[3] - f[2]) / h;
+    *slope = narrow + (narrow - wide) / 3;
+    const double f0 = run_scalar(cx, s, p, output);
+    const double left = (f0 - f[2]) / (h / 2), right = (f[3] - f0) / (h / 2);
+    return isfinite(narrow) && fabs(wide - narrow) <= 1e-4 * (1 + fabs(narrow)) &&
+           fabs(left - right) <= 2e-2 * (1 + fabs(narrow));
+}
+
+/* Compares the gradients that are the last outputs of `derived`, one per input that is of real numbers, with
+ * differences of output `loss`. */
+static bool compare(onx_ctx *cx, onx_session *plain, uint32_t loss, onx_session *derived, uint32_t first, point *p,
+                    tally *t, char *why, size_t size)
+{
+    onx_value *outputs[ROOM] = { NULL };
+    bool ok = onx_session_run(derived, cx, (const onx_value *const *)p->values, outputs) == ONX_OK;
+    if (!ok)
+        first_error(cx, why, size);
+    uint32_t at = first;
+    for (uint32_t i = 0; i < p->count && ok; i++) {
+        if (!p->wanted[i])
+            continue;
+        const onx_value *gradient = outputs[at++];
+        if (!is_double(gradient) || gradient->count != p->values[i]->count) {
+            snprintf(why, size, "the gradient of input %u has %llu elements", i,
+                     gradient ? (unsigned long long)gradient->count : 0);
+            ok = false;
+            break;
+        }
+        double *elements = p->values[i]->data;
+        const uint64_t count = p->values[i]->count, step = count > ELEMENTS ? count / ELEMENTS + 1 : 1;
+        for (uint64_t e = 0; e < count && ok; e += step) {
+            double slope;
+            const double g = ((const double *)gradient->data)[e];
+            if (!difference(cx, plain, p, loss, &elements[e], &slope)) {
+                t->kinks++;
+                continue;
+            }
+            const double error = fabs(g - slope) / (1 + fabs(slope));
+            t->compared++;
+            t->nonzero += fabs(slope) > 1e-9;
+            t->worst = error > t->worst ? error : t->worst;
+            if (!(error <= 2e-5)) {
+                snprintf(why, size, "input %u element %llu: gradient %.9g, difference %.9g", i, (unsigned long long)e,
+                         g, slope);
+                ok = false;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < ROOM; i++)
+        onx_value_free(outputs[i]);
+    return ok;
+}
+
+/* ---- one recipe ---- */
+
+typedef struct trial {
+    onx_ctx *cx;
+    onx_doc *doc;
+    gen_node node;
+    point at;
+    const char *names[ROOM]; /* of outputs of real numbers */
+    char texts[ROOM][64];
+    onx_value *values[ROOM];
+    uint32_t count;
+} trial;
+
+static bool all_finite(const onx_value *v)
+{
+    for (uint64_t i = 0; i < v->count; i++)
+        if (!isfinite(((const double *)v->data)[i]))
+            return false;
+    return true;
+}
+
+/* The real outputs at a point where all of them are numbers. */
+static bool find_outputs(trial *t, onx_doc *doc, bool search)
+{
+    onx_session *s = session_of(t->cx, doc);
+    bool good = false;
+    for (int domain = 0; s && domain < 4 && !good; domain++) {
+        onx_value *outputs[ROOM] = { NULL };
+        if (search) {
+            close_point(&t->at);
+            if (!open_point(t->cx, s, &t->node, domain, &t->at))
+                break;
+        }
+        good = onx_session_run(s, t->cx, (const onx_value *const *)t->at.values, outputs) == ONX_OK;
+        t->count = 0;
+        for (uint32_t i = 0; i < ROOM; i++) {
+            const onxi_port *port = search ? onxi_port_at(t->node.schema->outputs, i) : NULL;
+            if (good && is_double(outputs[i]) && outputs[i]->count && !(port && port->flags & ONXI_PORT_NONDIFF)) {
+                good = all_finite(outputs[i]);
+                const onx_str name = onx_session_output(s, i).name;
+                snprintf(t->texts[t->count], sizeof t->texts[0], "%.*s", ONX_ARG(name));
+                t->names[t->count] = t->texts[t->count];
+                t->values[t->count++] = outputs[i];
+            } else {
+                onx_value_free(outputs[i]);
+            }
+        }
+        if (!good || !search) {
+            for (uint32_t i = 0; i < t->count && !good; i++)
+                onx_value_free(t->values[i]);
+            t->count = good ? t->count : 0;
+            if (!search)
+                break;
+        }
+        onx_diag_clear(t->cx);
+    }
+    onx_session_free(s);
+    return good;
+}
+
+static void forget_outputs(trial *t)
+{
+    for (uint32_t i = 0; i < t->count; i++)
+        onx_value_free(t->values[i]);
+    t->count = 0;
+}
+
+static onx_doc *copy_of(onx_ctx *cx, onx_doc *doc)
+{
+    onx_doc *copy;
+    void *root;
+    if (onx_doc_new(cx, ONX_KIND_MODEL, &copy) != ONX_OK ||
+        onx_message_copy(onx_doc_arena(copy), ONX_KIND_MODEL, onx_doc_model(doc), &root) != ONX_OK)
+        return NULL;
+    ((struct onx_doc *)copy)->root = root;
+    return copy;
+}
+
+/* The model with the gradients of `loss` by all real inputs as its last outputs. */
+static onx_doc *derive(trial *t, const char *loss, uint32_t *first, char *why, size_t size)
+{
+    onx_doc *doc = copy_of(t->cx, t->doc);
+    onx_graph *graph = onx_doc_model(doc)->graph;
+    onx_str names[ROOM];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph->input_count && i < ROOM; i++)
+        if (t->at.wanted[i])
+            names[count++] = onx_view(graph->input[i]->name);
+    *first = graph->output_count;
+    const onx_grad_options options = { .of = onx_str_of(loss), .wrt = names, .wrt_count = count };
+    if (onx_grad(t->cx, doc, &options) == ONX_OK)
+        return doc;
+    first_error(t->cx, why, size);
+    onx_doc_free(doc);
+    return NULL;
+}
+
+static bool check_order(trial *t, const char *loss, tally *sum, char *why, size_t size)
+{
+    uint32_t first, last = onx_doc_model(t->doc)->graph->output_count - 1;
+    onx_doc *derived = derive(t, loss, &first, why, size);
+    if (!derived)
+        return false;
+    onx_session *plain = session_of(t->cx, t->doc), *s = session_of(t->cx, derived);
+    bool ok = plain && s && compare(t->cx, plain, last, s, first, &t->at, sum, why, size);
+    if (!plain || !s)
+        first_error(t->cx, why, size);
+    onx_session_free(plain);
+    onx_session_free(s);
+    onx_doc_free(t->doc);
+    t->doc = derived;
+    return ok;
+}
+
+typedef enum outcome { PASSED, FAILED, NOT_REAL } outcome;
+
+static outcome try_recipe(onx_ctx *cx, const onxi_schema *schema, const gen_recipe *recipe, uint64_t seed, bool twice,
+                          tally *sum, char *why, size_t size)
+{
+    trial *t = calloc(1, sizeof *t);
+    const gen_choice choice = { .seed = seed, .vary = seed > 1, .type = { "*", ONX_DOUBLE } };
+    outcome result = NOT_REAL;
+    if (!t)
+        return FAILED;
+    t->cx = cx;
+    if (gen_node_make(schema, recipe, &choice, &t->node) && gen_model(cx, &t->node, NULL, NULL, &t->doc) == ONX_OK) {
+        bool real = false, empty = false;
+        const onx_opset_version version = { { 0 }, ONXI_GRAD_OPSET };
+        const onx_retarget_options up = { .opset = &version, .opset_count = 1, .dry_run = true };
+        const bool can = schema->since >= ONXI_GRAD_OPSET || schema->domain || onx_retarget(cx, t->doc, &up) == ONX_OK;
+        if (can && find_outputs(t, t->doc, true) && t->count) {
+            for (uint32_t i = 0; i < t->at.count; i++) {
+                real |= t->at.wanted[i];
+                empty |= t->at.values[i] && !t->at.values[i]->count;
+            }
+        }
+        if (real && !empty) {
+            result = FAILED;
+            snprintf(why, size, "no memory");
+            if (add_loss(t->doc, t->names, t->values, t->count, "loss") && check_order(t, "loss", sum, why, size))
+                result = PASSED;
+        }
+        forget_outputs(t);
+        if (result == PASSED && twice && find_outputs(t, t->doc, false) && t->count > 1) {
+            uint32_t from = 0; /* the gradients stand behind the loss */
+            while (from < t->count && strcmp(t->names[from], "loss") != 0)
+                from++;
+            tally second = { 0 };
+            if (from + 1 < t->count) {
+                result = FAILED;
+                if (add_loss(t->doc, t->names + from + 1, t->values + from + 1, t->count - from - 1, "loss2") &&
+                    check_order(t, "loss2", &second, why, size))
+                    result = PASSED;
+                if (result == FAILED)
+                    memmove(why + 8, why, size - 9), memcpy(why, "second: ", 8);
+                sum->kinks += second.kinks;
+                sum->compared += second.compared;
+            }
+            forget_outputs(t);
+        }
+    }
+    onx_diag_clear(cx);
+    close_point(&t->at);
+    onx_doc_free(t->doc);
+    free(t);
+    return result;
+}
+
+/* The reason that the table of rules gives for an operator that has none; NULL: it has one. */
+static const char *why_without(uint32_t op)
+{
+    for (uint32_t i = 0; i < onxi_grad_rule_count; i++)
+        if (onxi_grad_rules[i].op == op && onxi_grad_rules[i].kind == ONXI_GRAD_NONE)
+            return onxi_grad_rules[i].text;
+    return NULL;
+}
+
+static bool takes_double(uint32_t op)
+{
+    for (const onxi_schema *row = onxi_operators[op - 1].rows; row->name; row++)
+        for (const onxi_type_constraint *c = row->types; c && c->name; c++)
+            if (c->set.tensor >> ONX_DOUBLE & 1)
+                return true;
+    return false;
+}
+
+static void test_gen_grad__every_version_agrees_with_differences(void **state)
+{
+    (void)state;
+    unsigned failed = 0, passed = 0, other = 0;
+    tally sum = { 0 };
+    char why[400];
+    const char *only = getenv("ONX_TEST_OPERATOR");
+    static unsigned agreed[ONXI_ID_END];
+    for (uint32_t i = 0; i < onxi_operator_count; i++) {
+        if (!onxi_operator_is_standard((onxi_op_id)(i + 1)))
+            continue; /* those of other domains have no rules; with bodies in their place they have those of the bodies
+                       */
+        onx_ctx *cx = onx_ctx_new(NULL);
+        for (const onxi_schema *schema = onxi_operators[i].rows; schema->name; schema++) {
+            if (schema->flags & ONXI_OP_DEPRECATED || gen_lacks_library(schema->name) ||
+                (only && strcmp(only, schema->name) != 0))
+                continue;
+            const gen_recipe *recipe;
+            for (uint32_t n = 0; (recipe = gen_recipe_for(schema, n)) != NULL; n++)
+                for (uint64_t seed = 1; seed < 4; seed++) {
+                    tally one = { 0 };
+                    snprintf(why, sizeof why, "?");
+                    const outcome o = try_recipe(cx, schema, recipe, seed, seed == 1, &one, why, sizeof why);
+                    const bool expected = why_without(i + 1) != NULL;
+                    passed += o == PASSED;
+                    agreed[i + 1] += o == PASSED;
+                    other += o == NOT_REAL;
+                    sum.compared += one.compared;
+                    sum.kinks += one.kinks;
+                    sum.worst = one.worst > sum.worst ? one.worst : sum.worst;
+                    if (o == FAILED && !expected) {
+                        failed++;
+                        print_error("%s-%d <%s> %s (seed %d): %s\n", schema->name, schema->since, recipe->attributes,
+                                    recipe->operands, (int)seed, why);
+                        break;
+                    }
+                }
+        }
+        onx_ctx_free(cx);
+    }
+    for (uint32_t i = 0; i < onxi_operator_count && !only; i++)
+        if (why_without(i + 1))
+            print_message("%s has no gradient: %s\n", onxi_operators[i].name, why_without(i + 1));
+    print_message("Dropout is tested where it drops nothing: it draws other numbers in every run\n");
+    print_message(
+        "%u models agree, %u elements compared, %u at kinks left out, largest relative error %.2g; %u models not of real numbers\n",
+        passed, sum.compared, sum.kinks, sum.worst, other);
+    assert_int_equal(failed, 0);
+    for (uint32_t i = 0; i < onxi_grad_rule_count && !only; i++) {
+        const onxi_grad_rule *rule = &onxi_grad_rules[i];
+        const bool known =
+            rule->kind == ONXI_GRAD_PART || rule->kind == ONXI_GRAD_LOWER || rule->kind == ONXI_GRAD_CODE;
+        if (known && !agreed[rule->op] && !takes_double(rule->op)) {
+            print_message("%s is not tested: it takes no double\n", onxi_operators[rule->op - 1].name);
+            agreed[rule->op]++;
+        }
+        const bool elsewhere =
+            rule->op == ONXI_ID_If || rule->op == ONXI_ID_OneHot || rule->op == ONXI_ID_Optional; /* below */
+        if (known && !elsewhere && !agreed[rule->op]++) {
+            print_error("no model has tested the gradient of %s\n", onxi_operators[rule->op - 1].name);
+            failed++;
+        }
+    }
+    if (!only) {
+        assert_int_equal(failed, 0);
+        assert_true(passed > 400);
+        assert_true(sum.compared > 10 * sum.kinks);
+    }
+}
+
+/* ---- what recipes do not say ---- */
+
+#define HEAD "<ir_version: 10, opset_import: [\"\" : 21, \"f\" : 1, \"ai.onnx.preview.training\" : 1]>\n"
+
+/* Inputs are of double, N is 3, M is 2 and S is 1. */
+static const char *const texts[] = {
+    HEAD
+    "g (double[3] a, double[3] b) => (double[3] y) { s = ReduceSum <keepdims = 0> (a) z = Constant <value = double {0.0}> () c = Less (s, z)"
+    " y = If <then_branch = t () => (double[3] u) { u = Mul (a, b) }, else_branch = e () => (double[3] v) { w = Sin (a) v = Mul (w, w) }> (c) }",
+    HEAD
+    "g (double[3] a, double[3] b) => (double[3] y, double[4, 3] ys) { n = Constant <value_int = 4> () t = Constant <value = bool {1}> ()"
+    " y, ys = Loop <body = l (int64 i, bool c, double[3] x) => (bool d, double[3] x2, double[3] o) { d = Identity (c) p = Mul (x, b) x2 = Sin (p) f = Cast <to = 11> (i) q = Add (f, x2) o = Mul (q, a) }> (n, t, a) }",
+    HEAD
+    "g (double[3] a, double[3] b) => (double[3] y) { n = Constant <value_int = 9> () t = Constant <value = bool {1}> () zero = Constant <value_int = 0> ()"
+    " y, k = Loop <body = l (int64 i, bool c, double[3] x, int64 j) => (bool d, double[3] x2, int64 j2) { two = Constant <value_int = 2> () j2 = Add (j, two) six = Constant <value_int = 6> () d = Less (j2, six)"
+    " e = Greater (j2, two) x2 = If <then_branch = t1 () => (double[3] u) { u = Mul (x, b) }, else_branch = e1 () => (double[3] v) { v = Tanh (x) }> (e) }> (n, t, a, zero)  }",
+    HEAD
+    "g (double[2] h, double[N, 2] x, double[2] w) => (double[2] y, double[N, 2] ys) {"
+    " y, ys = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1], body = b (double[2] s, double[2] t) => (double[2] s2, double[2] o) { p = Mul (s, w) q = Add (p, t) s2 = Tanh (q) o = Mul (s2, t) }> (h, x) }",
+    HEAD
+    "g (double[2] h, double[2, N] x) => (double[2] y, double[2, N] ys) {"
+    " y, ys = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1], body = b (double[2] s, double[2] t) => (double[2] s2, double[2] o) { q = Mul (s, t) s2 = Cos (q) o = Identity (q) }> (h, x) }",
+    HEAD "g (double[2] v) => (double[3, 4] y) <int64[3] i = {0, 3, 1}, int64 d = {4}> { y = OneHot (i, d, v) }",
+    HEAD "g (double[3] a) => (double[3] y) { o = Optional (a) p = OptionalGetElement (o) y = Mul (p, a) }",
+    HEAD
+    "g (double[3] a, double[3] b) => (double[3] y) { y = f.F (a, b) }\n<domain: \"f\", opset_import: [\"\" : 21]> F (x, z) => (r) { s = Softmax (x) t = ReduceSum <keepdims = 1> (s) u = Sub (z, t) r = Mul (u, s) }",
+    HEAD
+    "g (double[3] a, double[3] b) => (double[3] y) { m = Mul (a, b) c = Mul (m, m) l = ReduceSum <keepdims = 0> (c) da = ai.onnx.preview.training.Gradient <xs = [\"a\"], zs = [\"b\"], y = \"l\"> (a, b) y = Sin (da) }",
+    HEAD
+    "g (double[3] a, double[3] b) => (double[3] y) { m = Exp (a) l = ReduceSum <keepdims = 0> (m) da = ai.onnx.preview.training.Gradient <xs = [\"a\"], y = \"l\"> (b) y = Mul (da, a) }",
+    HEAD
+    "g (double[N, M] a, double[M] b, double[N, S] c) => (double[N, M] y) { p = Add (a, b) q = Mul (p, c) one = Constant <value_ints = [1]> () r = MatMul (a, b) s = Unsqueeze (r, one) t = Mul (q, s) y = Div (t, c) }",
+    HEAD
+    "g (double[S, M, N, N] x, double[3, 2, 2, 2] w) => (double[S, 3, M, M] y, double[] m) { y = Conv (x, w) p, i = MaxPool <kernel_shape = [2, 2]> (x) q = AveragePool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1, pads = [1, 0, 0, 1]> (x) s = ReduceSum <keepdims = 0> (p) t = ReduceMean <keepdims = 0> (q) m = Mul (s, t) }",
+    HEAD
+    "g (double[M, N, N] x) => (double[M, N, N] y) { c = Einsum <equation = \"bij,bjk->bik\"> (x, x) d = Einsum <equation = \"bij->i\"> (x) e = Einsum <equation = \"...j,j->...j\"> (c, d) y = Add (e, x) }",
+    HEAD
+    "g (double[S, M, 4, 4] x) => (double[S, M, u, v] y) { f = Constant <value_floats = [1.0, 1.0, 1.5, 0.75]> () y = Resize <mode = \"cubic\"> (x, , f) }",
+    HEAD
+    "g (double[S, M, 4] x) => (double[S, M, v] y) { n = Constant <value_ints = [7]> () y = Resize <mode = \"linear\", axes = [2], coordinate_transformation_mode = \"align_corners\"> (x, , , n) }",
+    HEAD
+    "g (double[N, S, M] x, double[2, 4, 2] w, double[2, 4, 4] r, double[2, 8] b, double[2, S, 4] h) => (double[N, 2, S, 4] y, double[2, S, 4] z)"
+    " { y, z = RNN <direction = \"bidirectional\", hidden_size = 4, activations = [\"Tanh\", \"Sigmoid\"]> (x, w, r, b, , h) }",
+    HEAD
+    "g (double[N, M, 2] x, double[1, 12, 2] w, double[1, 12, 4] r, double[1, 24] b) => (double[N, 1, M, 4] y) <int32[2] n = {3, 2}>"
+    " { y = GRU <direction = \"reverse\", hidden_size = 4, linear_before_reset = 1, clip = 0.7> (x, w, r, b, n) }",
+    HEAD
+    "g (double[M, N, 2] x, double[1, 16, 2] w, double[1, 16, 4] r, double[1, 32] b, double[1, 12] p) => (double[M, N, 1, 4] y, double[M, 1, 4] z, double[M, 1, 4] c) <int32[2] n = {3, 2}>"
+    " { y, z, c = LSTM <hidden_size = 4, layout = 1> (x, w, r, b, n, , , p) }",
+};
+
+/* Inputs of real numbers, of the sizes that a text declares. */
+static bool open_declared(onx_ctx *cx, onx_doc *doc, point *p)
+{
+    const onx_graph *graph = onx_doc_model(doc)->graph;
+    memset(p, 0, sizeof *p);
+    p->count = graph->input_count;
+    for (uint32_t i = 0; i < p->count && i < ROOM; i++) {
+        int64_t dims[8];
+        double elements[512];
+        const onx_tensor_shape *shape = graph->input[i]->type->tensor_type->shape;
+        uint64_t count = 1;
+        for (uint32_t k = 0; k < shape->dim_count; k++) {
+            const onx_dimension *d = shape->dim[k];
+            dims[k] = ONX_HAS(dimension, d, dim_value)          ? d->dim_value
+                      : onx_str_is(onx_view(d->dim_param), "N") ? 3
+                      : onx_str_is(onx_view(d->dim_param), "M") ? 2
+                                                                : 1;
+            count *= (uint64_t)dims[k];
+        }
+        for (uint64_t e = 0; e < count && e < 512; e++)
+            elements[e] = moved(sin(3.1 * (double)e + 1.3 * i) + 0.2, e + 5 * i, 0);
+        if (onx_value_new_tensor(cx, ONX_DOUBLE, shape->dim_count, dims, &p->values[i]) != ONX_OK)
+            return false;
+        memcpy(p->values[i]->data, elements, (size_t)count * sizeof *elements);
+        p->wanted[i] = true;
+    }
+    return true;
+}
+
+static bool try_text(const char *text, tally *sum, char *why, size_t size)
+{
+    onx_ctx *cx = onx_ctx_new(NULL);
+    trial *t = calloc(1, sizeof *t);
+    bool ok = t && onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &t->doc) == ONX_OK;
+    if (ok) {
+        t->cx = cx;
+        ok = open_declared(cx, t->doc, &t->at) && find_outputs(t, t->doc, false) && t->count;
+    }
+    ok = ok && add_loss(t->doc, t->names, t->values, t->count, "loss") && check_order(t, "loss", sum, why, size);
+    if (!ok && onx_diag_count(cx))
+        first_error(cx, why, size);
+    if (t) {
+        forget_outputs(t);
+        close_point(&t->at);
+        onx_doc_free(t->doc);
+    }
+    free(t);
+    onx_ctx_free(cx);
+    return ok;
+}
+
+static void test_gen_grad__subgraphs_functions_and_open_shapes(void **state)
+{
+    (void)state;
+    tally sum = { 0 };
+    unsigned failed = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char why[400] = "?";
+        if (!try_text(texts[i], &sum, why, sizeof why)) {
+            print_error("text %d: %s\n", (int)i, why);
+            failed++;
+        }
+    }
+    print_message("%u elements compared, %u at kinks left out, largest relative error %.2g\n", sum.compared, sum.kinks,
+                  sum.worst);
+    assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gen_grad__subgraphs_functions_and_open_shapes),
+        cmocka_unit_test(test_gen_grad__every_version_agrees_with_differences),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+/* test_kernel_convolutions.c - convolutions and what stands between them, large enough for fast rows, in the layouts
+ * that these choose: by the plain rows and by others, with one thread and with two. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/variants.h"
+
+/* The nodes that may be done in passing, of a value like x1. */
+static const char *const behind_conv[] = {
+    "%s = Add (%s, x1)",   "%s = Relu (%s)",    "%s = LeakyRelu (%s)",       "%s = Swish (%s)",
+    "%s = HardSwish (%s)", "%s = Sigmoid (%s)", "%s = Clip (%s, low, high)",
+};
+
+/* Channels in whole blocks and not, images whose tiles are whole and not, all pads; with numbers that are not finite in
+ * some of them, which stay where they belong. */
+static void test_kernel_convolutions__convolutions_are_the_same(void **state)
+{
+    static const uint32_t channels[] = { 24, 32, 64, 80 };
+    static writer w;
+    source s = { 9 };
+    unsigned fast = 0;
+    (void)state;
+    for (unsigned turn = 0; turn < 24; turn++) {
+        const uint32_t c = channels[below(&s, 4)], m = channels[below(&s, 4)], posts = below(&s, 4);
+        const uint32_t h = 13 + below(&s, 16), wide = 13 + below(&s, 30), n = 1 + below(&s, 2);
+        uint32_t pad[4];
+        for (int i = 0; i < 4; i++)
+            pad[i] = below(&s, 3);
+        const int64_t xd[] = { n, c, h, wide };
+        const int64_t yd[] = { n, m, h + pad[0] + pad[2] - 2, wide + pad[1] + pad[3] - 2 };
+        onx_value *x = floats(&s, 4, xd), *residual = floats(&s, 4, yd);
+        if (turn % 6 == 5) {
+            static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f };
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[turn / 6];
+        }
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+            "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float low = {-0.5}, float high = {1.25}, ");
+        add(&w, "float[%u, %u, 3, 3] w = {", m, c);
+        for (uint32_t i = 0; i < m * c * 9; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}, float[%u] b = {", m);
+        for (uint32_t i = 0; i < m; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w, "}> {\n %s = Conv <pads = [%u, %u, %u, %u]> (x0, w%s)\n", posts ? "t0" : "y", pad[0], pad[1], pad[2],
+            pad[3], turn % 2 ? ", b" : "");
+        for (uint32_t i = 0; i < posts; i++) {
+            char from[8], to[8];
+            snprintf(from, sizeof from, "t%u", i);
+            snprintf(to, sizeof to, i + 1 == posts ? "y" : "t%u", i + 1);
+            add(&w, " ");
+            add(&w, behind_conv[below(&s, sizeof behind_conv / sizeof *behind_conv)], to, from);
+            add(&w, "\n");
+        }
+        add(&w, "}\n");
+        fast += strcmp(compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150), "winograd") == 0;
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+    assert_in_range(fast, 11, 24);
+}
+
+/* A product that is added to what it was made of: that may not be overwritten while it is read. */
+static void test_kernel_convolutions__what_is_added_is_read_to_the_end(void **state)
+{
+    enum { CHANNELS = 32 };
+    static writer w;
+    source s = { 11 };
+    (void)state;
+    for (uint32_t size = 1; size <= 5; size += 2) {
+        onx_value *x = floats(&s, 4, (int64_t[]){ 1, CHANNELS, 14, 14 });
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+            "g (float[N, C, H, W] x) => (float[N, C, P, Q] y) <float[%u, %u, %u, %u] w = {",
+            CHANNELS, CHANNELS, size, size);
+        for (uint32_t i = 0; i < CHANNELS * CHANNELS * size * size; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}> {\n b = MaxPool <kernel_shape = [1, 1]> (x)\n c = Conv <pads = [%u, %u, %u, %u]> (b, w)\n",
+            size / 2, size / 2, size / 2, size / 2);
+        add(&w, " y = Add (c, b)\n}\n");
+        compare_any(&w, "Conv", (const onx_value *const[]){ x }, 300);
+        onx_value_free(x);
+    }
+    onx_value *x = floats(&s, 2, (int64_t[]){ 40, CHANNELS });
+    w.len = 0;
+    add(&w,
+        "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+        "g (float[M, K] x) => (float[M, K] y) <float[%u, %u] w = {",
+        CHANNELS, CHANNELS);
+    for (uint32_t i = 0; i < CHANNELS * CHANNELS; i++)
+        add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+    add(&w, "}> {\n b = Exp (x)\n c = MatMul (b, w)\n y = Add (c, b)\n}\n");
+    compare_any(&w, "MatMul", (const onx_value *const[]){ x }, 300);
+    onx_value_free(x);
+}
+
+static void add_weights(writer *w, source *s, const char *name, uint32_t m, uint32_t c, uint32_t size)
+{
+    add(w, "float[%u, %u, %u, %u] %s = {", m, c, size, size, name);
+    for (uint32_t i = 0; i < m * c * size * size; i++)
+        add(w, "%s%.2f", i ? ", " : "", (double)between(s, -0.2f, 0.2f));
+    add(w, "}");
+}
+
+/* Convolutions in whatever layout they like, and between them what is broadcast to images: a number per channel, per
+ * pixel, one, and what is not all of these; sums of values that something else needs, too; channels put together of
+ * images that are laid out in several ways. */
+static void test_kernel_convolutions__layouts_are_the_same(void **state)
+{
+    static const uint32_t channels[] = { 3, 8, 16, 20, 24, 32, 48, 64 };
+    static const char *const ops[] = { "Mul", "Add", "Sub", "Div", "PRelu" };
+    static const char *const pools[] = { "MaxPool <kernel_shape = [1, 1]>", "Relu", "Identity" };
+    static writer w;
+    source s = { 12 };
+    (void)state;
+    for (unsigned turn = 0; turn < 80; turn++) {
+        const uint32_t c = channels[below(&s, 8)], m = channels[below(&s, 8)], size = 1 + turn % 2 * 2;
+        const uint32_t n = 1 + below(&s, 2), h = 1 + below(&s, 20), wide = 1 + below(&s, 20), op = below(&s, 5);
+        const int64_t xd[] = { n, c, h, wide };
+        const int64_t kinds[][4] = { { 1, m, 1, 1 }, { n, m, 1, 1 }, { 1, 1, 1, 1 },    { n, 1, h, wide },
+                                     { n, 1, 1, 1 }, { 1, m, h, 1 }, { 1, 1, h, wide }, { 1, 1, 1, wide } };
+        const uint32_t kind = below(&s, 8), rank = kinds[kind][0] == 1 && kinds[kind][1] == m ? 3 + below(&s, 2) : 4;
+        const bool turned = op < 4 && below(&s, 3) == 0;
+        onx_value *x = floats(&s, 4, xd), *y = floats(&s, rank, kinds[kind] + 4 - rank);
+        for (uint64_t i = 0; i < y->count; i++)
+            ((float *)y->data)[i] = fabsf(((float *)y->data)[i]) + 0.5f;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]> g (float[N, C, H, W] x, float[%s] o) =>"
+            " (float[N, M, P, Q] y, float[N, M, P, Q] z) <",
+            rank == 3 ? "A, E, F" : "A, B, E, F");
+        add_weights(&w, &s, "u", m, c, size);
+        add(&w, ", ");
+        add_weights(&w, &s, "v", m, m, 1);
+        add(&w, ", ");
+        add_weights(&w, &s, "t", m, c + 2 * m, 1);
+        for (int i = 0; i < 4; i++) {
+            add(&w, ", float[%u] n%d = {", c + 2 * m, i);
+            for (uint32_t k = 0; k < c + 2 * m; k++)
+                add(&w, "%s%.2f", k ? ", " : "", (double)between(&s, 0.5f, 1));
+            add(&w, "}");
+        }
+        add(&w, "> {\n a = Conv <pads = [%u, %u, %u, %u]> (x, u)\n b = %s (a)\n", size / 2, size / 2, size / 2,
+            size / 2, pools[below(&s, 3)]);
+        add(&w, turned ? " d = %s (o, b)\n" : " d = %s (b, o)\n", turned && op == 3 ? "Add" : ops[op]);
+        add(&w, " e = Conv (d, v)\n f = Add (e, d)\n y = Conv (f, v)\n");
+        add(&w, " k = Concat <axis = 1> (%s)\n", turn % 4 < 2 ? "f, x, y" : "x, f, y");
+        add(&w, " l = BatchNormalization (k, n0, n1, n2, n3)\n q = %s (l)\n r = Conv (q, t)\n z = Add (r, e)\n}\n",
+            pools[1 + below(&s, 2)]);
+        compare_any(&w, "Conv", (const onx_value *const[]){ x, y }, 600);
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
+/* Convolutions that are large enough for two threads, whatever they are cut by: windows of all heights, steps, gaps and
+ * pads that differ on each side, groups. */
+static void test_kernel_convolutions__convolutions_are_cut(void **state)
+{
+    static const uint32_t channels[] = { 16, 32, 48 };
+    static writer w;
+    source s = { 13 };
+    (void)state;
+    for (unsigned turn = 0; turn < 48; turn++) {
+        const uint32_t c = channels[below(&s, 3)], high = 1 + below(&s, 5), wide = 1 + below(&s, 3);
+        const uint32_t group = turn % 3 == 0 ? c : turn % 3 == 1 ? 1 : 2, m = group == c ? c : channels[below(&s, 3)];
+        const uint32_t stride = 1 + below(&s, 3), gap = 1 + below(&s, 2);
+        onx_value *x = floats(&s, 4, (int64_t[]){ 1, c, 23 + below(&s, 40), 40 + below(&s, 20) });
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>"
+            " g (float[N, C, H, W] x) => (float[N, M, P, Q] z) <float[%u, %u, %u, %u] w = {",
+            m, c / group, high, wide);
+        for (uint32_t i = 0; i < m * (c / group) * high * wide; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}, ");
+        add_weights(&w, &s, "v", m, m, 1);
+        add(&w, "> {\n y = Conv <group = %u, strides = [%u, 1], dilations = [%u, 1], pads = [%u, %u, %u, %u]> (x, w)\n",
+            group, stride, gap, below(&s, high), below(&s, wide), below(&s, high), below(&s, wide));
+        add(&w, " r = Relu (y)\n a = Conv (r, v)\n z = Add (a, r)\n}\n");
+        compare_any(&w, "Conv", (const onx_value *const[]){ x }, 600);
+        onx_value_free(x);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_convolutions__convolutions_are_the_same),
+        cmocka_unit_test(test_kernel_convolutions__what_is_added_is_read_to_the_end),
+        cmocka_unit_test(test_kernel_convolutions__layouts_are_the_same),
+        cmocka_unit_test(test_kernel_convolutions__convolutions_are_cut),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

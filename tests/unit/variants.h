@@ -1,0 +1,187 @@
+/* variants.h - for tests that run models of random numbers by the plain rows and by others, and compare. Include as the
+ * last; cx is that of context.h. */
+#ifndef TESTS_VARIANTS_H
+#define TESTS_VARIANTS_H
+
+#include <onx/kernel.h>
+#include <onx/run.h>
+#include <onx/tensor.h>
+#include <onx/text.h>
+
+#include "base/base.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "unit/context.h"
+
+/* ---- random numbers and texts ---- */
+
+typedef struct source {
+    uint64_t state;
+} source;
+
+static uint32_t below(source *s, uint32_t end)
+{
+    s->state = s->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((s->state >> 33) % end);
+}
+
+static float between(source *s, float low, float high)
+{
+    return low + (high - low) * (float)below(s, 1u << 20) / (float)(1u << 20);
+}
+
+typedef struct writer {
+    char text[1u << 21];
+    size_t len;
+} writer;
+
+static void ONX_PRINTF(2, 3) add(writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    w->len += (size_t)vsnprintf(w->text + w->len, sizeof w->text - w->len, format, args);
+    va_end(args);
+    assert_true(w->len < sizeof w->text);
+}
+
+/* ---- running ---- */
+
+typedef struct seen {
+    const char *op, *variant; /* of the last node of that operator */
+} seen;
+
+static void note(void *user, const onx_run_event *event)
+{
+    seen *s = user;
+    if (onx_str_is(event->op_type, s->op))
+        s->variant = event->variant;
+}
+
+static void say_all(void)
+{
+    for (size_t i = 0; i < onx_diag_count(cx); i++) {
+        char why[400];
+        onx_diag_format(onx_diag_get(cx, i), why, sizeof why);
+        print_error("%s\n", why);
+    }
+    onx_diag_clear(cx);
+}
+
+/* `out` gets new values. Returns the variant of the row that ran `op`. */
+static const char *run(onx_doc *doc, const char *op, const onx_session_options *options, const onx_value *const *in,
+                       onx_value **out)
+{
+    onx_session *session = NULL;
+    seen row = { op, "none" };
+    const onx_run_options watch = { .event = note, .user = &row };
+    onx_status status = onx_session_new(cx, doc, options, &session);
+    if (status == ONX_OK)
+        status = onx_session_run_with(session, cx, in, out, &watch);
+    say_all();
+    assert_int_equal(status, ONX_OK);
+    onx_session_free(session);
+    return row.variant;
+}
+
+/* Elements that are `ulps` steps apart at most; 0: bit by bit. */
+static bool near_enough(const onx_value *a, const onx_value *b, double ulps)
+{
+    if (a->dtype != b->dtype || a->count != b->count || a->size != b->size)
+        return false;
+    if (memcmp(a->data, b->data, a->size) == 0)
+        return true;
+    if (a->dtype != ONX_FLOAT || ulps <= 0)
+        return false;
+    const float *x = a->data, *y = b->data;
+    for (uint64_t i = 0; i < a->count; i++) {
+        bool both = (isnan(x[i]) && isnan(y[i])) || x[i] == y[i]; /* infinities, too */
+        if (!both && !(fabs((double)x[i] - (double)y[i]) <= ulps * 1.2e-7 * fmax(1, fabs((double)x[i])))) {
+            print_error("element %llu: %a, %a\n", (unsigned long long)i, (double)x[i], (double)y[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool imports_default(const onx_model *m)
+{
+    for (uint32_t i = 0; i < m->opset_import_count; i++)
+        if (!onx_view(m->opset_import[i]->domain).len)
+            return true;
+    return false;
+}
+
+/* Lets nodes read what others have written instead of graph inputs, which are never overwritten or laid out otherwise:
+ * Max(x, x) in place of each x of numbers, which changes none of them. */
+static void feed_from_buffers(onx_doc *doc)
+{
+    onx_graph *g = onx_doc_model(doc)->graph;
+    onx_arena *arena = onx_doc_arena(doc);
+    for (uint32_t i = 0; i < g->input_count && imports_default(onx_doc_model(doc)); i++) {
+        const onx_type *type = g->input[i]->type;
+        char from[80], inputs[168], name[64];
+        if (!type || !ONX_HAS(type, type, tensor_type) ||
+            onx_dtype_class_of(type->tensor_type->elem_type) == ONX_CLASS_BOOLEAN ||
+            onx_dtype_class_of(type->tensor_type->elem_type) == ONX_CLASS_TEXT)
+            continue;
+        snprintf(name, sizeof name, "%.*s", ONX_ARG(onx_view(g->input[i]->name)));
+        snprintf(from, sizeof from, "given_%s", name);
+        snprintf(inputs, sizeof inputs, "%s %s", from, from);
+        assert_int_equal(onx_arena_keep(arena, onx_str_of(from), &g->input[i]->name), ONX_OK);
+        assert_non_null(onx_graph_add_node(arena, g, "Max", inputs, name));
+    }
+    assert_int_equal(onx_doc_sort(doc, NULL), ONX_OK);
+}
+
+/* Runs a model by the plain rows and by others; in every second call values come from buffers of the run. Returns the
+ * variant that ran `op` at the end, with the least instruction set. */
+static const char *compare_any(const writer *w, const char *op, const onx_value *const *in, double ulps)
+{
+    enum { OUTPUTS = 4, RUNS = 5 }; /* plain, one thread, two, lower instruction sets */
+    static const unsigned isas[RUNS] = { [3] = ONX_ISA_V3, [4] = ONX_ISA_BASE };
+    onx_doc *doc = NULL;
+    const char *variant = NULL;
+    onx_value *out[RUNS][OUTPUTS] = { { NULL } };
+    onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w->text, w->len), 0, &doc);
+    say_all();
+    assert_int_equal(status, ONX_OK);
+    static unsigned calls;
+    if (calls++ % 2)
+        feed_from_buffers(doc);
+    run(doc, op, &(onx_session_options){ .threads = 1, .plain = true }, in, out[0]);
+    for (int i = 1; i < RUNS; i++) {
+        const onx_session_options options = { .threads = i == 2 ? 2 : 1, .isa = isas[i] };
+        variant = run(doc, op, &options, in, out[i]);
+    }
+    for (int i = 0; i < OUTPUTS && out[0][i]; i++) {
+        if (!near_enough(out[0][i], out[1][i], ulps) || !near_enough(out[1][i], out[2][i], 0) ||
+            !near_enough(out[0][i], out[3][i], ulps) || !near_enough(out[0][i], out[4][i], ulps)) {
+            print_error("output %d of %s differs (%s)\n%.200s ... %s\n", i, op, variant, w->text,
+                        w->text + (w->len > 600 ? w->len - 600 : 0));
+            fail();
+        }
+        for (int k = 0; k < RUNS; k++)
+            onx_value_free(out[k][i]);
+    }
+    onx_doc_free(doc);
+    return variant;
+}
+
+static onx_value *tensor(onx_dtype dtype, uint32_t rank, const int64_t *dims)
+{
+    onx_value *v = NULL;
+    assert_int_equal(onx_value_new_tensor(cx, dtype, rank, dims, &v), ONX_OK);
+    return v;
+}
+
+static onx_value *floats(source *s, uint32_t rank, const int64_t *dims)
+{
+    onx_value *v = tensor(ONX_FLOAT, rank, dims);
+    for (uint64_t i = 0; i < v->count; i++)
+        ((float *)v->data)[i] = between(s, -1, 1);
+    return v;
+}
+
+#endif
