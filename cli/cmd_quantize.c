@@ -239,9 +239,10 @@ static int read_mode(quantizing *q)
                       : !fixed                               ? ONX_QUANTIZE_WEIGHTS
                       : form && strcmp(form, "qlinear") == 0 ? ONX_QUANTIZE_QLINEAR
                                                              : ONX_QUANTIZE_QDQ;
-    q->method = method && strcmp(method, "entropy") == 0      ? ONX_OBSERVE_ENTROPY
-                : method && strcmp(method, "percentile") == 0 ? ONX_OBSERVE_PERCENTILE
-                                                              : ONX_OBSERVE_MINMAX;
+    static const char *const methods[] = { "minmax", "entropy", "percentile", "mse" }; /* as the enum has them */
+    for (size_t i = 0; method && i < sizeof methods / sizeof *methods; i++)
+        if (strcmp(method, methods[i]) == 0)
+            q->method = (onx_observe_method)i;
     q->part = 0.9999;
     if (!cli_real(q->call, "percentile", 0.500001, 1, &q->part))
         return CLI_MISUSE;
@@ -359,7 +360,7 @@ static const cli_option options[] = {
       "inputs scaled while the model runs, by ranges from data, or weights alone" },
     { "form", 0, "FORM", "qdq|qlinear",
       "of static ones: QuantizeLinear and DequantizeLinear around the nodes (qdq), or QLinearConv and QLinearMatMul" },
-    { "calibrate", 0, "METHOD", "minmax|entropy|percentile", "how ranges are taken from data (minmax)" },
+    { "calibrate", 0, "METHOD", "minmax|entropy|percentile|mse", "how ranges are taken from data (minmax)" },
     { "percentile", 0, "P", NULL, "the part of all numbers that a range holds (0.9999)" },
     { "per-tensor", 0, NULL, NULL, "one scale for each weight, not one for each output channel" },
     { "weight-type", 0, "TYPE", "int8|uint8|int4|uint4|float8|float4", "of weights alone (int8)" },

@@ -204,8 +204,9 @@ ONX_API ONX_OWN_THREAD onx_status onx_quantize(onx_ctx *cx, onx_doc *doc, const 
 
 typedef enum onx_observe_method {
     ONX_OBSERVE_MINMAX,
-    ONX_OBSERVE_ENTROPY,   /* the range whose 128 levels a side lose the least information */
-    ONX_OBSERVE_PERCENTILE /* the range that holds this part of all numbers */
+    ONX_OBSERVE_ENTROPY,    /* the range whose 128 levels a side lose the least information */
+    ONX_OBSERVE_PERCENTILE, /* the range that holds this part of all numbers */
+    ONX_OBSERVE_MSE /* the range with the least mean square error in 8 bits: of rounding within, of what is cut off */
 } onx_observe_method;
 
 typedef struct onx_observer onx_observer;

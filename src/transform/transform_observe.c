@@ -1,5 +1,5 @@
 /* transform_observe.c - ranges of values from samples: smallest and largest numbers, and a histogram that grows with
- * them, from which entropy and percentiles are taken. */
+ * them, from which entropy, percentiles and errors are taken. */
 #include "transform/transform_precision.h"
 
 #include <float.h>
@@ -23,7 +23,7 @@ onx_status onx_observer_new(onx_ctx *cx, onx_observe_method method, double part,
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, out);
     *out = NULL;
-    ONXI_NEED(cx, (int)method >= (int)ONX_OBSERVE_MINMAX && (int)method <= (int)ONX_OBSERVE_PERCENTILE);
+    ONXI_NEED(cx, (int)method >= (int)ONX_OBSERVE_MINMAX && (int)method <= (int)ONX_OBSERVE_MSE);
     ONXI_NEED(cx, method != ONX_OBSERVE_PERCENTILE || (part > 0.5 && part <= 1));
     onx_observer *o = onxi_resize(cx, NULL, 0, sizeof *o);
     if (!o)
@@ -146,6 +146,34 @@ static double entropy_threshold(const onx_observer *o)
     return threshold;
 }
 
+/* The sum of the squares of what 8 bits lose when sizes end at `most`: what lies within is anywhere in its step, what
+ * is beyond becomes `most`. A bin counts as its middle. */
+static double square_error(const onx_observer *o, double most)
+{
+    const double from = fmax((double)o->low, -most), to = fmin((double)o->high, most);
+    const double step = (fmax(to, 0) - fmin(from, 0)) / (2 * LEVELS - 1), rounding = step * step / 12;
+    double error = 0;
+    for (int i = 0; i < BINS; i++) {
+        const double beyond = fabs((i + 0.5) / HALF - 1) * o->most - most;
+        if (o->bin[i])
+            error += (double)o->bin[i] * (beyond > 0 ? beyond * beyond + rounding : rounding);
+    }
+    return error;
+}
+
+static double least_error_threshold(const onx_observer *o)
+{
+    double best = DBL_MAX, threshold = o->most;
+    for (int end = HALF; end >= LEVELS / 4; end -= 8) {
+        const double error = square_error(o, o->most * end / HALF);
+        if (error < best) {
+            best = error;
+            threshold = o->most * end / HALF;
+        }
+    }
+    return threshold;
+}
+
 onx_status onx_observer_range(const onx_observer *o, float *low, float *high, uint64_t *nonfinite)
 {
     ONXI_NEED(NULL, o);
@@ -160,8 +188,8 @@ onx_status onx_observer_range(const onx_observer *o, float *low, float *high, ui
     if (o->method == ONX_OBSERVE_PERCENTILE && o->most > 0) {
         from = fmax(from, quantile(o, (1 - o->part) * (double)o->count));
         to = fmin(to, quantile(o, o->part * (double)o->count));
-    } else if (o->method == ONX_OBSERVE_ENTROPY && o->most > 0) {
-        const double t = entropy_threshold(o);
+    } else if (o->method != ONX_OBSERVE_MINMAX && o->most > 0) {
+        const double t = o->method == ONX_OBSERVE_ENTROPY ? entropy_threshold(o) : least_error_threshold(o);
         from = fmax(from, -t);
         to = fmin(to, t);
     }

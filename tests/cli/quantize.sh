@@ -38,7 +38,7 @@ says q.txt ConvInteger
 says q.txt MatMulInteger
 [ "$(grep -c DynamicQuantizeLinear q.txt)" -ge 4 ] || fail "inputs are not quantised"
 quantised 0.1 --mode dynamic --per-tensor
-for method in minmax percentile entropy; do
+for method in minmax percentile entropy mse; do
     quantised 0.3 --mode static --calibrate $method
     says q.txt " QuantizeLinear"
     says said "ranges are known in the main graph only"

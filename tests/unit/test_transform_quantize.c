@@ -102,6 +102,11 @@ static int with_outlier(int i)
     return i == 77 ? 1000000 : i * 7919 % 2001 - 1000;
 }
 
+static int with_small_outlier(int i)
+{
+    return i == 77 ? 10000 : with_outlier(i);
+}
+
 static void test_transform_quantize__takes_ranges(void **state)
 {
     (void)state;
@@ -130,8 +135,18 @@ static void test_transform_quantize__takes_ranges(void **state)
     assert_true(low >= -1000 && high < 600000 && high >= 900);
     onx_observer_free(o);
 
+    /* Cutting off one number of 100 costs 900 times what it saves the others; one of 100,000 is worth it, in part. */
+    o = observe(cx, ONX_OBSERVE_MSE, 0, with_outlier, 100);
+    assert_int_equal(onx_observer_range(o, &low, &high, NULL), ONX_OK);
+    assert_true(high > 950000);
+    onx_observer_free(o);
+    o = observe(cx, ONX_OBSERVE_MSE, 0, with_small_outlier, 100000);
+    assert_int_equal(onx_observer_range(o, &low, &high, NULL), ONX_OK);
+    assert_true(low >= -1000 && low < -990 && high >= 990 && high < 10000);
+    onx_observer_free(o);
+
     const float zeros[100] = { 0 };
-    for (int method = ONX_OBSERVE_MINMAX; method <= (int)ONX_OBSERVE_PERCENTILE; method++) {
+    for (int method = ONX_OBSERVE_MINMAX; method <= (int)ONX_OBSERVE_MSE; method++) {
         assert_int_equal(onx_observer_new(cx, (onx_observe_method)method, 0.99, &o), ONX_OK);
         assert_int_equal(onx_observer_add(o, odd, 3), ONX_OK);
         assert_int_equal(onx_observer_range(o, &low, &high, NULL), ONX_E_INVALID);
