@@ -154,6 +154,7 @@ static onx_status walk_graph(onxi_quantizer *z, onxi_quant_scope *parent, onx_gr
         return onxi_fail(z->cx, ONX_E_LIMIT, ONXI_NOWHERE, "subgraphs are nested more than %u deep (limit depth)",
                          z->limit);
     s.identities = onxi_dict_in_arena(z->scratch);
+    s.weights = onxi_dict_in_arena(z->scratch);
     ONX_TRY(list_identities(&s));
     const uint32_t count = graph->node_count;
     for (uint32_t i = 0; i < count; i++)

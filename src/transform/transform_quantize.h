@@ -47,6 +47,12 @@ typedef struct onxi_quant_names {
     int at_zero;
 } onxi_quant_names;
 
+/* A weight in few bits, and the initializers of the graph that hold it: all layers that read it one way share them. */
+typedef struct onxi_quant_weight {
+    onxi_quantized data;
+    onx_bytes q, scale, zero, dequantized; /* empty: not there yet */
+} onxi_quant_weight;
+
 typedef struct onxi_quant_scope {
     onxi_scope scope; /* first */
     onx_graph *graph;
@@ -57,6 +63,9 @@ typedef struct onxi_quant_scope {
     onxi_dict values;     /* quantised already: indexes of names */
     onxi_quant_names *names;
     uint32_t name_room;
+    onxi_dict weights; /* indexes into `weight`, by what they are made of and how */
+    onxi_quant_weight **weight;
+    uint32_t weight_room;
 } onxi_quant_scope;
 
 typedef struct onxi_quantizer {

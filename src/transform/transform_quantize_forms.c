@@ -63,24 +63,71 @@ static onx_status keep_data(onxi_quantizer *z, onxi_quant_scope *s, onx_dtype dt
     return t ? keep(z, s, t, base, part, out) : ONX_E_MEMORY;
 }
 
-static onx_bytes weight_name(const onxi_layer *l)
+/* The same, unless *name says that the graph has it. */
+static onx_status keep_once(onxi_quantizer *z, onxi_quant_scope *s, onx_tensor *t, onx_bytes base, const char *part,
+                            onx_bytes *name)
 {
-    return l->node->input[1];
+    return onx_view(*name).len ? ONX_OK : keep(z, s, t, base, part, name);
 }
 
-static onx_status tell(onxi_quantizer *z, const onxi_layer *l, const char *what, double error, uint64_t nonfinite)
+static onx_status tell(onxi_quantizer *z, const onxi_layer *l, const char *what, const onxi_quant_weight *w)
 {
-    const onx_str text = onxi_arena_printf(z->scratch, "%s, weights depart by %.3g", what, error);
+    const onx_str text = onxi_arena_printf(z->scratch, "%s, weights depart by %.3g", what, w->data.error);
     const onx_change change = { "quantize", onx_view(l->node->op_type), z->path, text };
     if (!text.len)
         return ONX_E_MEMORY;
-    if (nonfinite)
+    if (w->data.nonfinite)
         onxi_warn(z->cx, ONX_WARNING, NULL, ONXI_AT_PATH(z->path),
                   "%llu elements of the weight are not finite: NaN becomes 0, infinities the largest number",
-                  (unsigned long long)nonfinite);
+                  (unsigned long long)w->data.nonfinite);
     if (z->options->changed)
         z->options->changed(z->options->user, &change);
     z->done++;
+    return ONX_OK;
+}
+
+/* ---- weights, quantised once for all that read them alike ---- */
+
+/* Scales of the channels of a convolution, which are along axis 1 of its result, of that rank. */
+static onx_status spread_scale(onxi_quantizer *z, onx_tensor *scale, uint64_t groups, uint32_t rank)
+{
+    scale->dims = onxi_arena_array(z->arena, (size_t)onxi_list_room(rank), sizeof(int64_t));
+    if (!scale->dims)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 1; i < rank; i++)
+        scale->dims[i] = 1;
+    scale->dims[0] = (int64_t)groups;
+    scale->dims_count = rank - 1;
+    return ONX_OK;
+}
+
+static onx_status make_weight(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const onxi_grid *g,
+                              bool transpose, const onx_value_moments *moments, onxi_quant_weight *w)
+{
+    ONX_TRY(onxi_quantize_weight(&z->weights, l->weight, g, transpose, moments, &w->data));
+    if (z->options->mode == ONX_QUANTIZE_DYNAMIC && l->op == ONXI_ID_Conv && g->groups > 1)
+        ONX_TRY(spread_scale(z, w->data.scale, g->groups, l->weight->dims_count));
+    return keep(z, s, w->data.q, l->node->input[1], "quantized", &w->q);
+}
+
+/* The weight of the layer under this grid, with an initializer for its numbers; *out lives as long as the scope. */
+static onx_status quantized_weight(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const onxi_grid *g,
+                                   bool transpose, const onx_value_moments *moments, onxi_quant_weight **out)
+{
+    bool made;
+    const onx_str key = onxi_arena_printf(z->scratch, "%p %d %d %u %d %p", (const void *)l->weight, (int)g->type,
+                                          (int)g->axis, g->block, transpose, (const void *)moments);
+    onxi_dict_entry *entry = key.len ? onxi_dict_at(&s->weights, key, s->weights.count, &made) : NULL;
+    if (!entry)
+        return ONX_E_MEMORY;
+    if (made) {
+        onxi_quant_weight *w = ONXI_NEW(z->scratch, onxi_quant_weight);
+        if (!w || !ONXI_GROW_IN(z->scratch, s->weight, s->weight_room, s->weights.count))
+            return ONX_E_MEMORY;
+        s->weight[entry->value] = w;
+        ONX_TRY(make_weight(z, s, l, g, transpose, moments, w));
+    }
+    *out = s->weight[entry->value];
     return ONX_OK;
 }
 
@@ -111,16 +158,18 @@ static onxi_grid grid_of_weights(const onxi_quantizer *z, const onxi_layer *l)
 }
 
 static onx_status dequantize(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const onxi_grid *g,
-                             const onxi_quantized *q, bool zero, onx_bytes *out)
+                             onxi_quant_weight *w, bool zero)
 {
-    onx_bytes names[3] = { 0 };
+    const onx_bytes base = l->node->input[1];
     onx_node *node;
-    ONX_TRY(keep(z, s, q->q, weight_name(l), "quantized", &names[0]));
-    ONX_TRY(keep(z, s, q->scale, weight_name(l), "scale", &names[1]));
-    if (zero && q->zero)
-        ONX_TRY(keep(z, s, q->zero, weight_name(l), "zero_point", &names[2]));
-    ONX_TRY(name_of(z, weight_name(l), "dequantized", out));
-    ONX_TRY(put(z, s, "DequantizeLinear", names, 3, *out, &node));
+    if (onx_view(w->dequantized).len)
+        return ONX_OK;
+    ONX_TRY(keep_once(z, s, w->data.scale, base, "scale", &w->scale));
+    if (zero && w->data.zero)
+        ONX_TRY(keep_once(z, s, w->data.zero, base, "zero_point", &w->zero));
+    const onx_bytes names[] = { w->q, w->scale, w->zero };
+    ONX_TRY(name_of(z, base, "dequantized", &w->dequantized));
+    ONX_TRY(put(z, s, "DequantizeLinear", names, 3, w->dequantized, &node));
     return add_grid(z, node, g);
 }
 
@@ -144,8 +193,7 @@ static onx_node *with_inputs(onxi_quantizer *z, const onx_node *old, onx_bytes x
 static onx_status write_weights(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)
 {
     onxi_grid g = grid_of_weights(z, l);
-    onxi_quantized q;
-    onx_bytes w;
+    onxi_quant_weight *w;
     const onxi_dict_entry *entry = onxi_dict_find(&z->moments, onx_view(l->x));
     const onx_value_moments *moments = entry ? &z->options->moments[entry->value] : NULL;
     if (!onxi_grid_open(&g, l->weight)) {
@@ -154,13 +202,13 @@ static onx_status write_weights(onxi_quantizer *z, onxi_quant_scope *s, const on
     }
     if (l->op == ONXI_ID_Conv)
         moments = NULL;
-    ONX_TRY(onxi_quantize_weight(&z->weights, l->weight, &g, false, moments, &q));
-    ONX_TRY(dequantize(z, s, l, &g, &q, g.asymmetric, &w));
-    onx_node *node = with_inputs(z, l->node, l->x, w, l->bias);
+    ONX_TRY(quantized_weight(z, s, l, &g, false, moments, &w));
+    ONX_TRY(dequantize(z, s, l, &g, w, g.asymmetric));
+    onx_node *node = with_inputs(z, l->node, l->x, w->dequantized, l->bias);
     if (!node)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_quant_push(z, s, node));
-    return tell(z, l, onx_dtype_name((int64_t)g.type), q.error, q.nonfinite);
+    return tell(z, l, onx_dtype_name((int64_t)g.type), w);
 }
 
 /* ---- inputs, quantised once for all that use them ---- */
@@ -283,34 +331,34 @@ static onxi_grid grid_of_products(const onxi_quantizer *z, const onxi_layer *l, 
 static onx_status write_qdq(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)
 {
     onxi_grid g = grid_of_products(z, l, ONX_INT8);
-    onxi_quantized q;
+    onxi_quant_weight *w;
     onxi_quant_names x;
-    onx_bytes xd, w, bias = l->bias;
+    onx_bytes xd, bias = l->bias;
     if (!has_range(z, l->x) || !onxi_grid_open(&g, l->weight)) {
         *skipped = has_range(z, l->x) ? "the weight is empty" : "the range of its input is not known";
         return ONX_OK;
     }
     ONX_TRY(quantize_static(z, s, l->x, &x));
-    ONX_TRY(onxi_quantize_weight(&z->weights, l->weight, &g, false, NULL, &q));
+    ONX_TRY(quantized_weight(z, s, l, &g, false, NULL, &w));
     const onx_bytes inputs[] = { x.q, x.scale, x.zero };
     ONX_TRY(name_of(z, l->x, "dequantized", &xd));
     ONX_TRY(put(z, s, "DequantizeLinear", inputs, 3, xd, NULL));
-    ONX_TRY(dequantize(z, s, l, &g, &q, true, &w));
+    ONX_TRY(dequantize(z, s, l, &g, w, true));
     const bool has_bias = onx_view(l->bias).len && l->bias_tensor;
-    if (has_bias && bias_fits(z, l, x.at_scale, &q, g.groups)) {
+    if (has_bias && bias_fits(z, l, x.at_scale, &w->data, g.groups)) {
         onx_bytes b[2];
         onx_node *node;
-        ONX_TRY(quantize_bias(z, s, l, x.at_scale, &q, g.groups, &b[0], &b[1]));
+        ONX_TRY(quantize_bias(z, s, l, x.at_scale, &w->data, g.groups, &b[0], &b[1]));
         ONX_TRY(name_of(z, l->bias, "dequantized", &bias));
         ONX_TRY(put(z, s, "DequantizeLinear", b, 2, bias, &node));
         if (g.groups > 1 && !onx_node_add_int(z->arena, node, "axis", 0))
             return ONX_E_MEMORY;
     }
-    onx_node *node = with_inputs(z, l->node, xd, w, bias);
+    onx_node *node = with_inputs(z, l->node, xd, w->dequantized, bias);
     if (!node)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_quant_push(z, s, node));
-    return tell(z, l, "int8 by QuantizeLinear and DequantizeLinear", q.error, q.nonfinite);
+    return tell(z, l, "int8 by QuantizeLinear and DequantizeLinear", w);
 }
 
 /* ---- products of integers ---- */
@@ -359,7 +407,7 @@ static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const on
     const bool conv = l->op == ONXI_ID_Conv;
     /* Unsigned weights of convolutions are what all runtimes take. */
     onxi_grid g = grid_of_products(z, l, conv ? ONX_UINT8 : ONX_INT8);
-    onxi_quantized q;
+    onxi_quant_weight *w;
     onxi_quant_names x;
     onx_bytes in[4], y, cast, scale;
     onx_node *node;
@@ -374,14 +422,15 @@ static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const on
         return ONX_OK;
     }
     ONX_TRY(quantize_dynamic(z, s, l->x, &x));
-    ONX_TRY(onxi_quantize_weight(&z->weights, l->weight, &g, l->transposed, NULL, &q));
+    ONX_TRY(quantized_weight(z, s, l, &g, l->transposed, NULL, &w));
     in[0] = x.q;
     in[2] = x.zero;
-    ONX_TRY(keep(z, s, q.q, weight_name(l), "quantized", &in[1]));
-    if (conv) {
+    in[1] = w->q;
+    if (conv && !onx_view(w->zero).len) {
         const uint8_t zero = 128;
-        ONX_TRY(keep_data(z, s, ONX_UINT8, NULL, 0, &zero, weight_name(l), "zero_point", &in[3]));
+        ONX_TRY(keep_data(z, s, ONX_UINT8, NULL, 0, &zero, l->node->input[1], "zero_point", &w->zero));
     }
+    in[3] = w->zero;
     ONX_TRY(name_of(z, l->y, "sums", &y));
     ONX_TRY(put(z, s, conv ? "ConvInteger" : "MatMulInteger", in, conv ? 4 : 3, y, &node));
     if (conv)
@@ -390,17 +439,8 @@ static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const on
     ONX_TRY(put(z, s, "Cast", &y, 1, cast, &node));
     if (!onx_node_add_int(z->arena, node, "to", ONX_FLOAT))
         return ONX_E_MEMORY;
-    if (conv && g.groups > 1) { /* along axis 1 of the result */
-        q.scale->dims = onxi_arena_array(z->arena, (size_t)onxi_list_room(l->weight->dims_count), sizeof(int64_t));
-        if (!q.scale->dims)
-            return ONX_E_MEMORY;
-        for (uint32_t i = 1; i < l->weight->dims_count; i++)
-            q.scale->dims[i] = 1;
-        q.scale->dims[0] = (int64_t)g.groups;
-        q.scale->dims_count = l->weight->dims_count - 1;
-    }
-    onx_bytes factors[2] = { x.scale };
-    ONX_TRY(keep(z, s, q.scale, weight_name(l), "scale", &factors[1]));
+    ONX_TRY(keep_once(z, s, w->data.scale, l->node->input[1], "scale", &w->scale));
+    const onx_bytes factors[] = { x.scale, w->scale };
     ONX_TRY(name_of(z, l->y, "scale", &scale));
     ONX_TRY(put(z, s, "Mul", factors, 2, scale, NULL));
     const onx_bytes product[] = { cast, scale };
@@ -408,7 +448,7 @@ static onx_status write_dynamic(onxi_quantizer *z, onxi_quant_scope *s, const on
     ONX_TRY(put(z, s, "Mul", product, 2, y, NULL));
     ONX_TRY(add_bias(z, s, l, (int)l->weight->dims_count, &y));
     deliver(s, l);
-    return tell(z, l, "int8, inputs scaled while the model runs", q.error, q.nonfinite);
+    return tell(z, l, "int8, inputs scaled while the model runs", w);
 }
 
 /* The range of a result without its bias holds that of the result, less the least and the greatest bias. */
@@ -433,7 +473,7 @@ static onx_status write_qlinear(onxi_quantizer *z, onxi_quant_scope *s, const on
 {
     const bool conv = l->op == ONXI_ID_Conv;
     onxi_grid g = grid_of_products(z, l, ONX_INT8);
-    onxi_quantized q;
+    onxi_quant_weight *w;
     onxi_quant_names x, y = { 0 };
     onx_bytes in[9] = { 0 }, result;
     onx_node *node;
@@ -454,21 +494,22 @@ static onx_status write_qlinear(onxi_quantizer *z, onxi_quant_scope *s, const on
         return ONX_OK;
     }
     ONX_TRY(quantize_static(z, s, l->x, &x));
-    ONX_TRY(onxi_quantize_weight(&z->weights, l->weight, &g, l->transposed, NULL, &q));
-    const bool inside = conv && bias && bias_fits(z, l, x.at_scale, &q, g.groups);
+    ONX_TRY(quantized_weight(z, s, l, &g, l->transposed, NULL, &w));
+    const bool inside = conv && bias && bias_fits(z, l, x.at_scale, &w->data, g.groups);
     if (bias && !inside)
         ONX_TRY(scale_before_bias(z, s, l, &y));
     else
         ONX_TRY(static_scale(z, s, l->y, &y));
     const onx_bytes first[] = { x.q, x.scale, x.zero };
     memcpy(in, first, sizeof first);
-    ONX_TRY(keep(z, s, q.q, weight_name(l), "quantized", &in[3]));
-    ONX_TRY(keep(z, s, q.scale, weight_name(l), "scale", &in[4]));
-    ONX_TRY(keep(z, s, q.zero, weight_name(l), "zero_point", &in[5]));
+    ONX_TRY(keep_once(z, s, w->data.scale, l->node->input[1], "scale", &w->scale));
+    ONX_TRY(keep_once(z, s, w->data.zero, l->node->input[1], "zero_point", &w->zero));
+    const onx_bytes second[] = { w->q, w->scale, w->zero };
+    memcpy(in + 3, second, sizeof second);
     in[6] = y.scale;
     in[7] = y.zero;
     if (inside)
-        ONX_TRY(quantize_bias(z, s, l, x.at_scale, &q, g.groups, &in[8], NULL));
+        ONX_TRY(quantize_bias(z, s, l, x.at_scale, &w->data, g.groups, &in[8], NULL));
     ONX_TRY(name_of(z, l->y, "quantized", &y.q));
     ONX_TRY(put(z, s, conv ? "QLinearConv" : "QLinearMatMul", in, conv ? 9 : 8, y.q, &node));
     if (conv)
@@ -479,14 +520,14 @@ static onx_status write_qlinear(onxi_quantizer *z, onxi_quant_scope *s, const on
     if (bias && !inside) {
         ONX_TRY(add_bias(z, s, l, (int)l->weight->dims_count, &result));
         deliver(s, l);
-        return tell(z, l, conv ? "int8 by QLinearConv" : "int8 by QLinearMatMul", q.error, q.nonfinite);
+        return tell(z, l, conv ? "int8 by QLinearConv" : "int8 by QLinearMatMul", w);
     }
     deliver(s, l);
     onxi_quant_names *n = note(z, s, l->y); /* what takes the result as 8-bit numbers has them here */
     if (!n)
         return ONX_E_MEMORY;
     *n = y;
-    return tell(z, l, conv ? "int8 by QLinearConv" : "int8 by QLinearMatMul", q.error, q.nonfinite);
+    return tell(z, l, conv ? "int8 by QLinearConv" : "int8 by QLinearMatMul", w);
 }
 
 onx_status onxi_layer_write(onxi_quantizer *z, onxi_quant_scope *s, const onxi_layer *l, const char **skipped)

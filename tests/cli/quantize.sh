@@ -75,6 +75,28 @@ error_of() {
 awk -v a="$(error_of)" -v b="$(error_of --feedback)" 'BEGIN { exit !(b > 0 && b <= a) }' ||
     fail "feedback: $(error_of --feedback), rounding: $(error_of)"
 
+# a weight that several layers read is there once, whether they read it as it is or transposed
+cat >shared.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21]> g (float[2, 3] x, float[1, 1, 4] i) => (float[2, 3] y, float[1, 1, 4] k)
+<float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[1, 1, 1] f = {3}> {
+  a = MatMul(x, w)
+  b = MatMul(a, w)
+  c = Gemm<transB = 1>(b, w)
+  y = Gemm<transB = 1>(c, w)
+  j = Conv(i, f)
+  k = Conv(j, f)
+}
+END
+for mode in "dynamic" "static" "static --form qlinear" "weights"; do
+    # shellcheck disable=SC2086
+    expect 0 "$ONX" quantize shared.onnxtxt -o q.onnx --mode $mode
+    expect 0 "$ONX" check --full q.onnx
+    expect 0 "$ONX" compare shared.onnxtxt q.onnx --rtol 0.1 --atol 0.1
+    "$ONX" show q.onnx >q.txt
+    [ "$(grep -o 'int8\[3, 3\] [^ ]* = ' q.txt | wc -l)" -eq 2 ] || fail "$mode: matrices: $(grep -o 'int8\[[^ ]* [^ ]* =' q.txt)"
+    [ "$(grep -o 'int8\[1, 1, 1\] [^ ]* = ' q.txt | wc -l)" -eq 1 ] || fail "$mode: filters: $(cat q.txt)"
+done
+
 # what is to stay
 quantised 0.05 --mode dynamic --block-op Conv
 says said "it was left out"
