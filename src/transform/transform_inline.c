@@ -297,6 +297,45 @@ static onx_status run(inliner *n, onx_doc *doc)
     return drop_functions(n);
 }
 
+/* ---- a domain that was taken apart ---- */
+
+typedef struct domain_use {
+    onx_str domain;
+    bool used;
+} domain_use;
+
+static onx_status note_domain(void *user, const onx_visit *at)
+{
+    domain_use *use = user;
+    const onx_node *node = at->kind == ONX_KIND_NODE ? at->message : NULL;
+    const onx_function *f = at->kind == ONX_KIND_FUNCTION ? at->message : NULL;
+    if (node || f)
+        use->used |= onx_str_equal(onxi_domain_plain(onx_view(node ? node->domain : f->domain)), use->domain);
+    return ONX_OK;
+}
+
+static void drop_from(onx_operator_set_id **list, uint32_t *count, onx_str domain)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *count; i++)
+        if (!onx_str_equal(onxi_domain_plain(onx_view(list[i]->domain)), domain))
+            list[kept++] = list[i];
+    *count = kept;
+}
+
+/* The imports of a domain that nothing is of any more. */
+static onx_status drop_import(onx_ctx *cx, onx_model *model, onx_str domain)
+{
+    domain_use use = { .domain = onxi_domain_plain(domain) };
+    ONX_TRY(onx_message_walk(cx, ONX_KIND_MODEL, model, note_domain, &use));
+    if (use.used || !use.domain.len)
+        return ONX_OK;
+    drop_from(model->opset_import, &model->opset_import_count, use.domain);
+    for (uint32_t i = 0; i < model->functions_count; i++)
+        drop_from(model->functions[i]->opset_import, &model->functions[i]->opset_import_count, use.domain);
+    return ONX_OK;
+}
+
 static onx_status inline_functions(onx_ctx *cx, onx_doc *doc, const onx_inline_options *options)
 {
     onx_arena *scratch;
@@ -316,7 +355,8 @@ static onx_status inline_functions(onx_ctx *cx, onx_doc *doc, const onx_inline_o
     onx_arena_free(scratch);
     if (status != ONX_OK || (!options->schema && !options->domain.len))
         return status;
-    return onxi_retarget_bodies(cx, doc, options->schema, options->domain);
+    ONX_TRY(onxi_retarget_bodies(cx, doc, options->schema, options->domain));
+    return options->domain.len ? drop_import(cx, onx_doc_model(doc), options->domain) : ONX_OK;
 }
 
 onx_status onx_inline(onx_ctx *cx, onx_doc *doc, const onx_inline_options *options)

@@ -98,3 +98,26 @@ for depth in 100 2000; do
     done
 done
 done_testing
+
+# ---- operators of a domain, in standard ones; the import goes with the last of them ----
+if "$ONX" ops --domain com.microsoft >/dev/null 2>&1; then
+    cat >gelu.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>
+g (float[2, 3] x, bool c) => (float[2, 3] y)
+<float[3] b = {0.5, -1, 2}> {
+  t = com.microsoft.BiasGelu(x, b)
+  y = If(c) <then_branch = a () => (p) { p = com.microsoft.QuickGelu(t) }, else_branch = e () => (q) { q = Identity(t) }>
+}
+END
+    expect 0 "$ONX" inline gelu.onnxtxt --domain com.microsoft -o flat.onnxtxt
+    grep -q com.microsoft flat.onnxtxt && fail "the domain is left: $(cat flat.onnxtxt)"
+    expect 0 "$ONX" check --full --strict flat.onnxtxt
+    expect 0 "$ONX" compare gelu.onnxtxt flat.onnxtxt
+    # what has no body stays, and with it the import
+    sed 's/2, 3\]/3, 3]/g; s/QuickGelu(t)/Inverse(t)/' gelu.onnxtxt >inverse.onnxtxt
+    expect 0 "$ONX" inline inverse.onnxtxt --domain com.microsoft -o some.onnxtxt
+    grep -q com.microsoft.BiasGelu some.onnxtxt && fail "a BiasGelu is left"
+    says some.onnxtxt com.microsoft.Inverse
+    expect 0 "$ONX" check --full --strict some.onnxtxt
+    expect 0 "$ONX" compare inverse.onnxtxt some.onnxtxt -i 'x=[[1,2,3],[4,5,7],[7,8,2]]' -i c=true
+fi
