@@ -121,7 +121,17 @@ int64_t onxi_type_dim(const onx_type *type, uint32_t axis);
 const onx_attribute *onxi_constant_attribute(onxi_values *values, onx_arena *arena, const onxi_constant *constant,
                                              int32_t type);
 
-/* ---- attributes made ---- */
+/* ---- lists of nodes, and attributes, that are made (transform_list.c) ---- */
+
+typedef struct onxi_node_list {
+    onx_node **items;
+    uint32_t count, room;
+} onxi_node_list;
+
+onx_status onxi_node_list_add(onx_arena *scratch, onxi_node_list *list, onx_node *node);
+onx_status onxi_node_list_add_all(onx_arena *scratch, onxi_node_list *list, onx_node *const *nodes, uint32_t count);
+/* A graph or function gets what is on the list as its nodes, in the arena of the document. */
+onx_status onxi_node_list_keep(onx_arena *arena, const onxi_node_list *list, onx_node ***nodes, uint32_t *count);
 
 onx_attribute *onxi_attribute_new(onx_arena *arena, const char *name, onx_attribute_type type);
 /* A copy of `from` under another name; what it holds is shared. */

@@ -266,7 +266,7 @@ onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *nod
         onx_node *cast = onxi_make_cast(r, node->output[i], old, what.dtype);
         if (!cast)
             return ONX_E_MEMORY;
-        ONX_TRY(onxi_retarget_push(r, after, cast));
+        ONX_TRY(onxi_node_list_add(r->scratch, after, cast));
     }
     return ONX_OK;
 }

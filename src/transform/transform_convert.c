@@ -83,7 +83,7 @@ static onx_status take_body(onxi_retarget *r, state *t, onxi_subject *s, int32_t
     const int64_t version = versioned ? t->at.of[t->domain] : s->row->since;
     ONX_TRY(onxi_retarget_body(r, s, t->domain, version, &text));
     if (!text) {
-        ONX_TRY(onxi_retarget_push(r, out, t->node));
+        ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
         return refuse(r, t->node, s->row, false, since, "its body depends on what the caller of a function gives");
     }
     onxi_retarget_tell(r, t->node, version, since - 1, "replaced by its function body");
@@ -111,7 +111,7 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
             ONX_TRY(own_state(r, t));
             ONX_TRY(onxi_retarget_cast(r, t->scope, t->node, row, what, t->at, out, &t->after, &good));
             if (!good) {
-                ONX_TRY(onxi_retarget_push(r, out, t->node));
+                ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
                 char why[96];
                 (void)snprintf(why, sizeof why, "it does not take %s there", onx_dtype_name(what.dtype));
                 return refuse(r, t->node, row, up, since, why);
@@ -122,7 +122,7 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
         }
     }
     if (!step || step->kind == ONXI_STEP_FAIL) {
-        ONX_TRY(onxi_retarget_push(r, out, t->node));
+        ONX_TRY(onxi_node_list_add(r->scratch, out, t->node));
         return refuse(r, t->node, row, up, since, step ? step->text : to ? "nothing there says the same" : NULL);
     }
     if (step->kind == ONXI_STEP_BODY)
@@ -138,7 +138,7 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
     s.node = t->node;
     ONX_TRY(onxi_retarget_adjust(r, &s, to, step->text, t->node, &good));
     if (!good)
-        return onxi_retarget_push(r, out, t->node);
+        return onxi_node_list_add(r->scratch, out, t->node);
     if (s.prepared_count)
         onxi_retarget_tell(r, t->node, t->at.of[t->domain], reached, "attributes set");
     t->at.of[t->domain] = reached;
@@ -187,7 +187,7 @@ static onx_status convert_steps(onxi_retarget *r, state *t, onxi_node_list *out)
         }
         const int32_t since = at == target ? 0 : onxi_retarget_next(operator_, row, at, target, &to);
         if (!since)
-            return onxi_retarget_push(r, out, t->node);
+            return onxi_node_list_add(r->scratch, out, t->node);
         ONX_TRY(take_step(r, t, row, to, target > at, since, out));
     }
     return ONX_OK;
@@ -218,7 +218,7 @@ onx_status onxi_retarget_convert(onxi_retarget *r, onxi_scope *scope, onx_node *
     else if (operator_ && onxi_retarget_takes_body(r, t.op, operator_->rows))
         ONX_TRY(replace_other(r, &t, operator_->rows, out));
     else
-        ONX_TRY(onxi_retarget_push(r, out, node));
+        ONX_TRY(onxi_node_list_add(r->scratch, out, node));
     for (uint32_t i = 0; i < t.after.count; i++)
         ONX_TRY(onxi_retarget_convert(r, scope, t.after.items[i], at, out));
     r->depth--;

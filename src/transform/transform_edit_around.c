@@ -6,10 +6,9 @@
 
 typedef struct around {
     onxi_editor *e;
-    onx_value_info *end; /* the input or output */
-    onx_bytes inner;     /* what the model calls the value now */
-    onx_node **nodes;    /* new ones */
-    uint32_t count, room;
+    onx_value_info *end;  /* the input or output */
+    onx_bytes inner;      /* what the model calls the value now */
+    onxi_node_list nodes; /* new ones */
     const char *rule;
 } around;
 
@@ -62,16 +61,14 @@ static onx_node *add_node(around *w, const char *op, onx_bytes a, onx_bytes b, o
 {
     onx_arena *arena = w->e->arena;
     onx_node *node = onx_message_new(arena, ONX_KIND_NODE);
-    if (!node || !ONXI_GROW_IN(w->e->scratch, w->nodes, w->room, (uint64_t)w->count + 1) ||
-        onx_arena_keep(arena, onx_str_of(op), &node->op_type) != ONX_OK ||
+    if (!node || onx_arena_keep(arena, onx_str_of(op), &node->op_type) != ONX_OK ||
         onx_list_add_text(arena, &node->input, &node->input_count, onx_view(a)) != ONX_OK ||
         (onx_view(b).len && onx_list_add_text(arena, &node->input, &node->input_count, onx_view(b)) != ONX_OK) ||
         onx_list_add_text(arena, &node->output, &node->output_count, onx_view(output)) != ONX_OK ||
         onxi_names_make(&w->e->names, onx_view(w->end->name), onx_str_of(w->rule), &node->name) != ONX_OK)
         return NULL;
     node->has |= onx_node_has_op_type | onx_node_has_name;
-    w->nodes[w->count++] = node;
-    return node;
+    return onxi_node_list_add(w->e->scratch, &w->nodes, node) == ONX_OK ? node : NULL;
 }
 
 static onx_bytes new_value(around *w, const char *part)
@@ -96,18 +93,15 @@ static onx_bytes add_constant(around *w, const char *part, onx_dtype dtype, uint
 static onx_status put_nodes(around *w, bool in_front)
 {
     onx_graph *g = w->e->graph;
-    onx_node **list =
-        onxi_arena_array(w->e->arena, (size_t)onxi_list_room((uint64_t)g->node_count + w->count) + 1, sizeof *list);
-    if (!list)
-        return ONX_E_MEMORY;
-    if (w->count)
-        memcpy(list + (in_front ? 0 : g->node_count), w->nodes, w->count * sizeof *list);
-    if (g->node_count)
-        memcpy(list + (in_front ? w->count : 0), g->node, g->node_count * sizeof *list);
-    g->node = list;
-    g->node_count += w->count;
+    onxi_node_list list = { 0 };
+    if (in_front)
+        ONX_TRY(onxi_node_list_add_all(w->e->scratch, &list, w->nodes.items, w->nodes.count));
+    ONX_TRY(onxi_node_list_add_all(w->e->scratch, &list, g->node, g->node_count));
+    if (!in_front)
+        ONX_TRY(onxi_node_list_add_all(w->e->scratch, &list, w->nodes.items, w->nodes.count));
+    ONX_TRY(onxi_node_list_keep(w->e->arena, &list, &g->node, &g->node_count));
     onxi_tell_change(w->e->options->changed, w->e->options->user, "edit", w->rule, onx_view(w->end->name),
-                     "%u nodes come %s", w->count, in_front ? "in front of the model" : "behind the model");
+                     "%u nodes come %s", w->nodes.count, in_front ? "in front of the model" : "behind the model");
     return ONX_OK;
 }
 
@@ -142,7 +136,7 @@ static onx_status own_type(onxi_editor *e, onx_value_info *info, int rank)
 
 static onx_status end_at(const around *w)
 {
-    return w->nodes && w->count ? ONX_OK : ONX_E_MEMORY;
+    return w->nodes.count ? ONX_OK : ONX_E_MEMORY;
 }
 
 /* ---- in front of inputs ---- */

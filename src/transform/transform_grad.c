@@ -163,21 +163,14 @@ static onx_status derive(derivative *d)
 /* Puts the new nodes behind node `behind` of a graph, without the one that asked for them. */
 static onx_status insert(derivative *d, onx_graph *graph, uint32_t behind)
 {
-    const uint64_t most = (uint64_t)graph->node_count + d->out.nodes.count;
-    onx_node **nodes = onxi_arena_array(d->g->arena, (size_t)onxi_list_room(most), sizeof *nodes);
-    uint32_t count = 0;
-    if (!nodes)
-        return ONX_E_MEMORY;
+    onxi_node_list list = { 0 };
     for (uint32_t i = 0; i <= graph->node_count; i++) {
         if (i == behind)
-            for (uint32_t k = 0; k < d->out.nodes.count; k++)
-                nodes[count++] = d->out.nodes.items[k];
+            ONX_TRY(onxi_node_list_add_all(d->g->scratch, &list, d->out.nodes.items, d->out.nodes.count));
         if (i < graph->node_count && graph->node[i] != d->asks)
-            nodes[count++] = graph->node[i];
+            ONX_TRY(onxi_node_list_add(d->g->scratch, &list, graph->node[i]));
     }
-    graph->node = nodes;
-    graph->node_count = count;
-    return ONX_OK;
+    return onxi_node_list_keep(d->g->arena, &list, &graph->node, &graph->node_count);
 }
 
 /* ---- nodes Gradient ---- */
@@ -297,24 +290,14 @@ static onx_status repeat(onxi_grad *g, onx_graph *graph, const onx_node *node, q
     for (uint32_t i = 0; i < node->input_count; i++)
         ONX_TRY(set_name(&a, onx_view(i < q->x_count ? q->xs[i] : q->zs[i - q->x_count]), node->input[i]));
     onxi_node_list list = { 0 };
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        if (!ONXI_GROW_IN(g->scratch, list.items, list.room, (uint64_t)list.count + 2))
-            return ONX_E_MEMORY;
-        list.items[list.count++] = graph->node[i];
-    }
-    const uint32_t count = graph->node_count;
-    for (uint32_t i = 0; i <= last && i < count; i++)
+    ONX_TRY(onxi_node_list_add_all(g->scratch, &list, graph->node, graph->node_count));
+    for (uint32_t i = 0; i <= last && i < graph->node_count; i++)
         if (!is_gradient(graph->node[i]) && reads(&a, g, graph->node[i])) {
-            if (!ONXI_GROW_IN(g->scratch, list.items, list.room, (uint64_t)list.count + 2))
-                return ONX_E_MEMORY;
-            ONX_TRY(repeat_node(&a, graph->node[i], &list.items[list.count++]));
+            onx_node *copy;
+            ONX_TRY(repeat_node(&a, graph->node[i], &copy));
+            ONX_TRY(onxi_node_list_add(g->scratch, &list, copy));
         }
-    onx_node **nodes = onxi_arena_array(g->arena, (size_t)onxi_list_room(list.count), sizeof *nodes);
-    if (!nodes)
-        return ONX_E_MEMORY;
-    memcpy(nodes, list.items, list.count * sizeof *nodes);
-    graph->node = nodes;
-    graph->node_count = list.count;
+    ONX_TRY(onxi_node_list_keep(g->arena, &list, &graph->node, &graph->node_count));
     ONX_TRY(rename_place(&a, &q->y));
     for (uint32_t i = 0; i < q->x_count; i++)
         q->xs[i] = node->input[i];

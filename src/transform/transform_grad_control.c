@@ -134,15 +134,8 @@ static onx_status add_output(body *b, onx_bytes value, int dtype)
 static onx_status close_body(body *b)
 {
     onxi_node_list *list = &b->out.nodes;
-    uint32_t count = list->count;
-    ONX_TRY(onxi_grad_prune(b->g, list->items, &count, b->outputs, b->output_count));
-    onx_node **nodes = onxi_arena_array(b->g->arena, (size_t)onxi_list_room(count), sizeof *nodes);
-    if (!nodes)
-        return ONX_E_MEMORY;
-    if (count)
-        memcpy(nodes, list->items, count * sizeof *nodes);
-    b->graph->node = nodes;
-    b->graph->node_count = count;
+    ONX_TRY(onxi_grad_prune(b->g, list->items, &list->count, b->outputs, b->output_count));
+    ONX_TRY(onxi_node_list_keep(b->g->arena, list, &b->graph->node, &b->graph->node_count));
     b->g->depth--;
     return ONX_OK;
 }

@@ -64,12 +64,10 @@ onx_status onxi_grad_copy(onxi_grad *g, const onx_node *node, onx_node **out)
 
 onx_status onxi_grad_push(onxi_grad *g, onxi_grad_out *out, onx_node *node)
 {
-    onxi_node_list *list = &out->nodes;
-    if (!node || !ONXI_GROW_IN(g->scratch, list->items, list->room, (uint64_t)list->count + 1))
+    if (!node)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_grad_spend(g, 1));
-    list->items[list->count++] = node;
-    return ONX_OK;
+    return onxi_node_list_add(g->scratch, &out->nodes, node);
 }
 
 static onx_bytes *own_names(onx_arena *arena, const onx_bytes *from, uint32_t count)

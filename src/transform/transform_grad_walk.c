@@ -345,18 +345,10 @@ onx_status onxi_grad_lower_graph(onxi_grad *g, onxi_scope *scope, onx_graph *gra
         }
         if (between[i])
             ONX_TRY(lower_subgraphs(g, scope, node, changed));
-        if (!ONXI_GROW_IN(g->scratch, list.items, list.room, (uint64_t)list.count + 1))
-            return ONX_E_MEMORY;
-        list.items[list.count++] = node;
+        ONX_TRY(onxi_node_list_add(g->scratch, &list, node));
     }
     if (!any)
         return ONX_OK;
-    onx_node **nodes = onxi_arena_array(g->arena, (size_t)onxi_list_room(list.count), sizeof *nodes);
-    if (!nodes)
-        return ONX_E_MEMORY;
-    memcpy(nodes, list.items, list.count * sizeof *nodes);
-    graph->node = nodes;
-    graph->node_count = list.count;
     *changed = true;
-    return ONX_OK;
+    return onxi_node_list_keep(g->arena, &list, &graph->node, &graph->node_count);
 }

@@ -4,19 +4,6 @@
 
 #include <stdio.h>
 
-typedef struct node_list {
-    onx_node **items;
-    uint32_t count, room;
-} node_list;
-
-static onx_status push(onxi_halver *h, node_list *out, onx_node *node)
-{
-    if (!ONXI_GROW_IN(h->scratch, out->items, out->room, (uint64_t)out->count + 1))
-        return ONX_E_MEMORY;
-    out->items[out->count++] = node;
-    return ONX_OK;
-}
-
 /* ---- types ---- */
 
 static onx_status retype(onxi_halver *h, onx_type **place, unsigned depth)
@@ -292,7 +279,7 @@ static onx_status write_node(onxi_halver *h, const onxi_halve_node *n, onx_node 
     return ONX_OK;
 }
 
-static onx_status put_cast(onxi_halver *h, const onxi_halve_value *v, node_list *out)
+static onx_status put_cast(onxi_halver *h, const onxi_halve_value *v, onxi_node_list *out)
 {
     onx_node *cast = onx_message_new(h->arena, ONX_KIND_NODE);
     if (!cast || onx_arena_keep(h->arena, onx_str_of("Cast"), &cast->op_type) != ONX_OK ||
@@ -303,11 +290,11 @@ static onx_status put_cast(onxi_halver *h, const onxi_halve_value *v, node_list 
     cast->input_count = cast->output_count = 1;
     if (!onx_node_add_int(h->arena, cast, "to", v->changes ? (int64_t)v->from : (int64_t)h->to))
         return ONX_E_MEMORY;
-    return push(h, out, cast);
+    return onxi_node_list_add(h->scratch, out, cast);
 }
 
 /* Those of inputs and initializers come first. */
-static onx_status put_first(onxi_halver *h, const onxi_halve_scope *scope, node_list *out)
+static onx_status put_first(onxi_halver *h, const onxi_halve_scope *scope, onxi_node_list *out)
 {
     for (uint32_t i = 0; i < scope->values.count; i++) {
         const onxi_halve_value *v = &h->value[scope->values.entries[i].value];
@@ -317,13 +304,13 @@ static onx_status put_first(onxi_halver *h, const onxi_halve_scope *scope, node_
     return ONX_OK;
 }
 
-static onx_status put_node(onxi_halver *h, const onxi_halve_node *n, node_list *out)
+static onx_status put_node(onxi_halver *h, const onxi_halve_node *n, onxi_node_list *out)
 {
     const uint32_t made = n->node->output_count ? h->made[n->made] : ONXI_HALVE_NONE;
     onx_node *node;
     ONX_TRY(write_node(h, n, &node));
     if (made == ONXI_HALVE_NONE || !h->value[made].dropped)
-        ONX_TRY(push(h, out, node));
+        ONX_TRY(onxi_node_list_add(h->scratch, out, node));
     for (uint32_t i = 0; i < n->node->output_count; i++)
         if (h->made[n->made + i] != ONXI_HALVE_NONE && onx_view(h->value[h->made[n->made + i]].cast).len)
             ONX_TRY(put_cast(h, &h->value[h->made[n->made + i]], out));
@@ -354,15 +341,10 @@ static onx_status write_results(onxi_halver *h)
     return ONX_OK;
 }
 
-static onx_status write_graph(onxi_halver *h, onxi_halve_scope *scope, node_list *out)
+static onx_status write_graph(onxi_halver *h, onxi_halve_scope *scope, onxi_node_list *out)
 {
     onx_graph *g = scope->graph;
-    if (out->count) {
-        if (!(g->node = onxi_arena_array(h->arena, (size_t)onxi_list_room(out->count), sizeof *g->node)))
-            return ONX_E_MEMORY;
-        memcpy(g->node, out->items, out->count * sizeof *g->node);
-    }
-    g->node_count = out->count;
+    ONX_TRY(onxi_node_list_keep(h->arena, out, &g->node, &g->node_count));
     ONX_TRY(retype_list(h, scope, g->input, g->input_count));
     drop_infos(h, scope);
     ONX_TRY(retype_list(h, scope, g->value_info, g->value_info_count));
@@ -416,7 +398,7 @@ onx_status onxi_halve_write(onxi_halver *h)
         return ONX_OK;
     forward_names(h);
     for (onxi_halve_scope *s = h->scopes; s; s = s->next) {
-        node_list out = { 0 };
+        onxi_node_list out = { 0 };
         ONX_TRY(put_first(h, s, &out));
         for (uint32_t i = s->first_node; i != ONXI_HALVE_NONE; i = h->node[i].next)
             ONX_TRY(put_node(h, &h->node[i], &out));

@@ -14,19 +14,6 @@ typedef struct inliner {
     uint64_t left; /* nodes that may still be made */
 } inliner;
 
-typedef struct output_list {
-    onx_node **items;
-    uint32_t count, room;
-} output_list;
-
-static onx_status push(inliner *n, output_list *out, onx_node *node)
-{
-    if (!ONXI_GROW_IN(n->scratch, out->items, out->room, (uint64_t)out->count + 1))
-        return ONX_E_MEMORY;
-    out->items[out->count++] = node;
-    return ONX_OK;
-}
-
 /* ---- which functions ---- */
 
 static bool is_named(const onx_inline_options *options, const onx_function *f)
@@ -106,10 +93,10 @@ static const onx_attribute *argument(void *user, onx_str name, int32_t type)
     return entry ? a->values[entry->value] : NULL;
 }
 
-static onx_status inline_node(inliner *n, onx_node *node, output_list *out, bool *changed);
+static onx_status inline_node(inliner *n, onx_node *node, onxi_node_list *out, bool *changed);
 
 /* An output of the function that is one of its inputs, or the same as another output, is handed on. */
-static onx_status hand_on(inliner *n, const onx_node *call, const onx_function *f, output_list *out)
+static onx_status hand_on(inliner *n, const onx_node *call, const onx_function *f, onxi_node_list *out)
 {
     onxi_dict known = onxi_dict_in_arena(n->scratch);
     for (uint32_t i = 0; i < f->input_count; i++)
@@ -132,12 +119,12 @@ static onx_status hand_on(inliner *n, const onx_node *call, const onx_function *
                                                         : (onx_bytes){ 0 };
         ONX_TRY(onx_list_add_text(n->arena, &node->input, &node->input_count, onx_view(from)));
         ONX_TRY(onx_list_add_text(n->arena, &node->output, &node->output_count, onx_view(call->output[i])));
-        ONX_TRY(push(n, out, node));
+        ONX_TRY(onxi_node_list_add(n->scratch, out, node));
     }
     return ONX_OK;
 }
 
-static onx_status inline_call(inliner *n, onx_node *node, const onx_function *f, output_list *out)
+static onx_status inline_call(inliner *n, onx_node *node, const onx_function *f, onxi_node_list *out)
 {
     arguments a;
     const onx_str name = onx_view(node->name), first = node->output_count ? onx_view(node->output[0]) : (onx_str){ 0 };
@@ -164,23 +151,14 @@ static onx_status inline_call(inliner *n, onx_node *node, const onx_function *f,
 
 static onx_status inline_list(inliner *n, onx_node ***nodes, uint32_t *count)
 {
-    output_list out = { 0 };
+    onxi_node_list out = { 0 };
     bool any = false;
     for (uint32_t i = 0; i < *count; i++) {
         bool changed;
         ONX_TRY(inline_node(n, (*nodes)[i], &out, &changed));
         any |= changed;
     }
-    if (!any)
-        return ONX_OK;
-    onx_node **list = onxi_arena_array(n->arena, (size_t)onxi_list_room(out.count), sizeof *list);
-    if (!list)
-        return ONX_E_MEMORY;
-    if (out.count)
-        memcpy(list, out.items, out.count * sizeof *list);
-    *nodes = list;
-    *count = out.count;
-    return ONX_OK;
+    return any ? onxi_node_list_keep(n->arena, &out, nodes, count) : ONX_OK;
 }
 
 static onx_status inline_graphs(inliner *n, const onx_node *node)
@@ -195,7 +173,7 @@ static onx_status inline_graphs(inliner *n, const onx_node *node)
     return ONX_OK;
 }
 
-static onx_status inline_node(inliner *n, onx_node *node, output_list *out, bool *changed)
+static onx_status inline_node(inliner *n, onx_node *node, onxi_node_list *out, bool *changed)
 {
     uint32_t index;
     const onx_function *f = onxi_functions_find(&n->functions, onx_view(node->domain), onx_view(node->op_type),
@@ -208,7 +186,7 @@ static onx_status inline_node(inliner *n, onx_node *node, output_list *out, bool
                          n->limit);
     ONX_TRY(inline_graphs(n, node));
     n->depth--;
-    return push(n, out, node);
+    return onxi_node_list_add(n->scratch, out, node);
 }
 
 /* ---- the model ---- */

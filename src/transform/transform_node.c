@@ -48,15 +48,7 @@ void onxi_retarget_tell(onxi_retarget *r, const onx_node *node, int64_t from, in
     r->options->changed(r->options->user, &change);
 }
 
-/* ---- lists of nodes ---- */
-
-onx_status onxi_retarget_push(onxi_retarget *r, onxi_node_list *out, onx_node *node)
-{
-    if (!ONXI_GROW_IN(r->scratch, out->items, out->room, (uint64_t)out->count + 1))
-        return ONX_E_MEMORY;
-    out->items[out->count++] = node;
-    return ONX_OK;
-}
+/* ---- parts of nodes ---- */
 
 onx_node *onxi_own_node(onxi_retarget *r, const onx_node *node)
 {

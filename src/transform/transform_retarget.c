@@ -42,25 +42,13 @@ static uintptr_t plan_of(onxi_retarget *r, const onxi_bound *bound)
     return PLAN_CONVERT | graphs;
 }
 
-static onx_status start_list(onxi_retarget *r, onx_node *const *nodes, uint32_t count, onxi_node_list *out)
-{
-    if (!ONXI_GROW_IN(r->scratch, out->items, out->room, (uint64_t)count + 16))
-        return ONX_E_MEMORY;
-    if (count)
-        memcpy(out->items, nodes, count * sizeof *out->items);
-    out->count = count;
-    return ONX_OK;
-}
-
 static onx_status put_aside(onxi_retarget *r, const onxi_node_list *out, onx_graph *graph, onx_function *function)
 {
     onxi_pending *p = ONXI_NEW(r->scratch, onxi_pending);
-    onx_node **nodes = onxi_arena_array(r->arena, (size_t)onxi_list_room(out->count), sizeof *nodes);
-    if (!p || !nodes)
+    if (!p)
         return ONX_E_MEMORY;
-    if (out->count)
-        memcpy(nodes, out->items, out->count * sizeof *nodes);
-    *p = (onxi_pending){ r->pending, graph, function, nodes, out->count };
+    *p = (onxi_pending){ .next = r->pending, .graph = graph, .function = function };
+    ONX_TRY(onxi_node_list_keep(r->arena, out, &p->nodes, &p->count));
     r->pending = p;
     return ONX_OK;
 }
@@ -104,7 +92,7 @@ static onx_status walk(onxi_retarget *r, onxi_scope *scope, onxi_binder *binder,
         r->path = (onx_str){ 0 };
         ONX_TRY(walk_node(r, scope, binder, node, at, &out, &kept));
         if (kept && changed)
-            ONX_TRY(onxi_retarget_push(r, &out, node));
+            ONX_TRY(onxi_node_list_add(r->scratch, &out, node));
         if (kept || (!changed && out.count == 1 && out.items[0] == node)) {
             if (!changed)
                 out.count = 0;
@@ -113,16 +101,14 @@ static onx_status walk(onxi_retarget *r, onxi_scope *scope, onxi_binder *binder,
         if (changed)
             continue;
         onxi_node_list all = { 0 };
-        ONX_TRY(start_list(r, scope->nodes, i, &all));
-        for (uint32_t k = before; k < out.count; k++)
-            ONX_TRY(onxi_retarget_push(r, &all, out.items[k]));
+        ONX_TRY(onxi_node_list_add_all(r->scratch, &all, scope->nodes, i));
+        ONX_TRY(onxi_node_list_add_all(r->scratch, &all, out.items + before, out.count - before));
         out = all;
         changed = true;
     }
     if (more->count && !changed)
-        ONX_TRY(start_list(r, scope->nodes, scope->node_count, &out));
-    for (uint32_t i = 0; i < more->count; i++)
-        ONX_TRY(onxi_retarget_push(r, &out, more->items[i]));
+        ONX_TRY(onxi_node_list_add_all(r->scratch, &out, scope->nodes, scope->node_count));
+    ONX_TRY(onxi_node_list_add_all(r->scratch, &out, more->items, more->count));
     return changed || more->count ? put_aside(r, &out, graph, function) : ONX_OK;
 }
 
@@ -157,7 +143,7 @@ static onx_status own_outputs(onxi_retarget *r, onx_graph *graph, onxi_node_list
             return ONX_E_MEMORY;
         *h = (onxi_handed){ r->handed, output, name };
         r->handed = h;
-        ONX_TRY(onxi_retarget_push(r, more, node));
+        ONX_TRY(onxi_node_list_add(r->scratch, more, node));
     }
     return ONX_OK;
 }

@@ -112,11 +112,6 @@ typedef struct onxi_handed {
     onx_bytes name;
 } onxi_handed;
 
-typedef struct onxi_node_list {
-    onx_node **items;
-    uint32_t count, room;
-} onxi_node_list;
-
 struct onxi_retarget {
     onx_ctx *cx;
     onx_doc *doc;
@@ -164,7 +159,6 @@ onx_status onxi_retarget_fail(onxi_retarget *r, const onx_node *node, const char
     ONX_PRINTF(4, 5);
 /* A step was taken. */
 void onxi_retarget_tell(onxi_retarget *r, const onx_node *node, int64_t from, int64_t to, const char *what);
-onx_status onxi_retarget_push(onxi_retarget *r, onxi_node_list *out, onx_node *node);
 /* A copy whose lists are shared; a copy of a list. */
 onx_node *onxi_own_node(onxi_retarget *r, const onx_node *node);
 onx_bytes *onxi_own_names(onxi_retarget *r, const onx_bytes *from, uint32_t count);
