@@ -25,6 +25,7 @@ typedef struct simplifier {
     onx_arena *rules_arena;
     onxi_rewrites rules;
     onxi_dict keep; /* 1: the value was found */
+    bool *asked;    /* per graph and function: it is left as it is */
     uint64_t computed;
     uint64_t saved, pool; /* bytes that went, and those of them that constants may take in the end */
     uint32_t round;
@@ -144,7 +145,12 @@ static onx_status round_of(simplifier *x, onx_arena *scratch, onx_infer *known)
         } else {
             continue;
         }
-        ONX_TRY(simplify_body(x, &s, prefix));
+        if (x->asked[i] && !x->round)
+            onxi_warn(x->cx, ONX_WARNING, NULL, ONXI_AT_PATH(prefix),
+                      "a node Gradient asks for derivatives: the graph is left as it is (onx grad puts plain nodes in "
+                      "its place)");
+        if (!x->asked[i])
+            ONX_TRY(simplify_body(x, &s, prefix));
     }
     return ONX_OK;
 }
@@ -198,6 +204,35 @@ static onx_status keep_name(void *user, onx_bytes *name)
     return onxi_dict_at(&x->keep, onx_view(*name), 1, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
+static onx_status ask_about(void *user, onx_bytes *name)
+{
+    (void)name;
+    *(bool *)user = true;
+    return ONX_OK;
+}
+
+/* Marks the graphs and functions of whose values nodes name some in their attributes, as Gradient does: what lies
+ * between these values matters, not only what comes out of it. Those of training are about the main graph, too. */
+static onx_status list_asked(simplifier *x)
+{
+    const onx_model *model = x->model;
+    const uint32_t graphs = 1 + 2 * model->training_info_count;
+    if (!(x->asked = ONXI_ARRAY(x->rules_arena, bool, (size_t)graphs + model->functions_count)))
+        return ONX_E_MEMORY;
+    if (model->graph)
+        ONX_TRY(onxi_each_named(x->cx, ONX_KIND_GRAPH, model->graph, ask_about, &x->asked[0]));
+    for (uint32_t i = 1; i < graphs; i++) {
+        const onx_training_info *info = model->training_info[(i - 1) / 2];
+        onx_graph *graph = i % 2 ? info->initialization : info->algorithm;
+        if (graph)
+            ONX_TRY(onxi_each_named(x->cx, ONX_KIND_GRAPH, graph, ask_about, &x->asked[i]));
+        x->asked[0] |= x->asked[i];
+    }
+    for (uint32_t i = 0; i < model->functions_count; i++)
+        ONX_TRY(onxi_each_named(x->cx, ONX_KIND_FUNCTION, model->functions[i], ask_about, &x->asked[graphs + i]));
+    return ONX_OK;
+}
+
 /* Values that the caller wants, and those that training knows by name. */
 static onx_status keep_names(simplifier *x)
 {
@@ -243,6 +278,8 @@ static onx_status simplify(onx_ctx *cx, onx_doc *doc, const onx_simplify_options
     onx_status status = onxi_rewrites_open(&x.rules, cx, x.rules_arena);
     if (status == ONX_OK)
         status = keep_names(&x);
+    if (status == ONX_OK)
+        status = list_asked(&x);
     if (status == ONX_OK)
         status = run_rounds(&x);
     if (status == ONX_OK && x.passes >> ONXI_SIMPLIFY_UNUSED & 1)

@@ -32,6 +32,13 @@ onx_status onxi_names_take(onxi_names *names, onx_kind kind, void *message);
  * NULL: they are passed over. Values that bindings of training information are about count. */
 onx_status onxi_each_name(onx_ctx *cx, onx_kind kind, void *message, onx_status (*visit)(void *user, onx_bytes *name),
                           onx_status (*visit_node)(void *user, onx_bytes *name), void *user);
+/* Does the node name values in its attributes, which it is about without reading them (Gradient)? */
+bool onxi_node_names_values(const onx_node *node);
+/* Calls `visit` for each place in the attributes of such a node; others have none. */
+onx_status onxi_node_each_named(const onx_node *node, onx_status (*visit)(void *user, onx_bytes *name), void *user);
+/* The same for all nodes of a message. */
+onx_status onxi_each_named(onx_ctx *cx, onx_kind kind, void *message, onx_status (*visit)(void *user, onx_bytes *name),
+                           void *user);
 /* Calls `visit` for each place that holds the name of a value or node in a graph and its subgraphs, the captured ones
  * included. */
 onx_status onxi_graph_each_name(onx_ctx *cx, onx_graph *graph, onx_status (*visit)(void *user, onx_bytes *name),

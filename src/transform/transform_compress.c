@@ -39,6 +39,8 @@ static onx_status list_fixed(void *user, const onx_visit *at)
         return fix(c, &((onx_sharding_spec *)at->message)->tensor_name);
     if (at->kind == ONX_KIND_STRING_STRING_ENTRY && at->parent && at->parent->kind == ONX_KIND_TENSOR_ANNOTATION)
         return fix(c, &((onx_string_string_entry *)at->message)->value);
+    if (at->kind == ONX_KIND_NODE)
+        return onxi_node_each_named(at->message, fix, c);
     if (at->kind != ONX_KIND_TRAINING_INFO)
         return ONX_OK;
     onx_training_info *info = at->message;

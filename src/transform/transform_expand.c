@@ -208,6 +208,22 @@ static onx_status expand_attributes(expander *e, onx_node *node)
 
 /* ---- nodes ---- */
 
+static onx_status use_named(void *user, onx_bytes *name)
+{
+    return use_name(user, name);
+}
+
+/* What attributes name is that of the caller, too. Their texts are shared with the function, and are copied first. */
+static onx_status expand_named(expander *e, const onx_node *node)
+{
+    for (uint32_t i = 0; i < node->attribute_count && onxi_node_names_values(node); i++) {
+        onx_attribute *a = node->attribute[i];
+        if (a->slot == ONX_SLOT_STRINGS && !(a->strings = copy_list(e->x->arena, a->strings, a->count)))
+            return ONX_E_MEMORY;
+    }
+    return onxi_node_each_named(node, use_named, e);
+}
+
 static onx_status omit_outputs(expander *e, const onx_node *node)
 {
     for (uint32_t i = 0; i < node->output_count; i++)
@@ -239,6 +255,7 @@ static onx_status expand_node(expander *e, const onx_node *from, onx_node **out)
         return omit_outputs(e, from);
     trim(node->input, &node->input_count);
     ONX_TRY(expand_attributes(e, node));
+    ONX_TRY(expand_named(e, node));
     for (uint32_t i = 0; i < node->output_count; i++)
         ONX_TRY(make_name(e, &node->output[i]));
     trim(node->output, &node->output_count);
@@ -259,6 +276,7 @@ static onx_status need_node(expander *e, onxi_dict *needed, const onx_node *node
 {
     for (uint32_t i = 0; i < node->input_count; i++)
         ONX_TRY(need_name(needed, &node->input[i]));
+    ONX_TRY(onxi_node_each_named(node, need_name, needed));
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const onx_attribute *a = node->attribute[i];
         if (a->slot == ONX_SLOT_G && a->g)

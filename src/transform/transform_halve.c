@@ -332,6 +332,8 @@ static onx_status add_outputs(onxi_halver *h, onxi_halve_node *n, const uint32_t
                                .tensor_typed = onxi_halve_is_tensor(type),
                                .pinned = constant && !onxi_halve_can_rewrite(n->node) };
         h->made[h->made_count] = ONXI_HALVE_NONE;
+        if (v.term != ONXI_HALVE_NONE && onxi_dict_find(&h->trained, onx_view(name)))
+            h->term[onxi_halve_root(h, v.term)].stays = true;
         if (onx_view(name).len)
             ONX_TRY(add_value(h, n->scope, name, v, &h->made[h->made_count]));
         h->made_count++;

@@ -22,6 +22,28 @@ static onx_status name_one(namer *n, onx_bytes *name)
     return onx_view(*name).len && n->visit ? n->visit(n->user, name) : ONX_OK;
 }
 
+bool onxi_node_names_values(const onx_node *node)
+{
+    const onxi_operator *op = onxi_operator_find(onx_view(node->domain), onx_view(node->op_type));
+    return onxi_operator_is(onxi_operator_id(op), ONXI_TRAIT_NAMES_VALUES);
+}
+
+onx_status onxi_node_each_named(const onx_node *node, onx_status (*visit)(void *user, onx_bytes *name), void *user)
+{
+    static const uint32_t slots[] = { ONX_SLOT_S, ONX_SLOT_STRINGS };
+    if (!node->attribute_count || !onxi_node_names_values(node))
+        return ONX_OK;
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        for (size_t s = 0; s < sizeof slots / sizeof *slots; s++) {
+            uint32_t count = 0;
+            onx_bytes *names = (onx_bytes *)(uintptr_t)onx_attribute_value(node->attribute[i], slots[s], &count);
+            for (uint32_t k = 0; names && k < count; k++)
+                if (onx_view(names[k]).len)
+                    ONX_TRY(visit(user, &names[k]));
+        }
+    return ONX_OK;
+}
+
 static onx_status name_message(void *user, const onx_visit *at)
 {
     namer *n = user;
@@ -32,7 +54,8 @@ static onx_status name_message(void *user, const onx_visit *at)
         if (onx_view(node->name).len && n->visit_node)
             ONX_TRY(n->visit_node(n->user, &node->name));
         ONX_TRY(name_list(n, node->input, node->input_count));
-        return name_list(n, node->output, node->output_count);
+        ONX_TRY(name_list(n, node->output, node->output_count));
+        return n->visit ? onxi_node_each_named(node, n->visit, n->user) : ONX_OK;
     }
     case ONX_KIND_VALUE_INFO:
         return name_one(n, &((onx_value_info *)at->message)->name);
@@ -76,6 +99,19 @@ onx_status onxi_each_name(onx_ctx *cx, onx_kind kind, void *message, onx_status 
 {
     namer n = { visit, visit_node, user };
     return onx_message_walk(cx, kind, message, name_message, &n);
+}
+
+static onx_status named_of_node(void *user, const onx_visit *at)
+{
+    const namer *n = user;
+    return at->kind == ONX_KIND_NODE ? onxi_node_each_named(at->message, n->visit, n->user) : ONX_OK;
+}
+
+onx_status onxi_each_named(onx_ctx *cx, onx_kind kind, void *message, onx_status (*visit)(void *user, onx_bytes *name),
+                           void *user)
+{
+    namer n = { visit, NULL, user };
+    return onx_message_walk(cx, kind, message, named_of_node, &n);
 }
 
 /* ---- new ones ---- */

@@ -4,11 +4,11 @@
 
 /* ---- symbols ---- */
 
-/* Nodes with subgraphs, references, external data and placement on devices stay where they are. */
+/* Nodes with subgraphs, references, names of values, external data and placement on devices stay where they are. */
 static bool may_move(const onx_node *node)
 {
     const onx_node_extra *more = onx_node_more(node);
-    if (more->device_configurations_count || !node->output_count)
+    if (more->device_configurations_count || !node->output_count || onxi_node_names_values(node))
         return false;
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const onx_attribute *a = node->attribute[i];
@@ -294,12 +294,14 @@ static onx_status see_name(void *user, onx_bytes *name)
     return ONX_OK;
 }
 
-/* Outputs, and what annotations and training information are about, keep their names. */
+/* Outputs, and what annotations, training information and attributes are about, keep their names. */
 static onx_status note_visible(onxi_outliner *o)
 {
     const onx_graph *g = o->c->graph;
     for (uint32_t i = 0; i < g->output_count; i++)
         ONX_TRY(see_name(o, &g->output[i]->name));
+    for (uint32_t i = 0; i < g->node_count; i++)
+        ONX_TRY(onxi_each_named(o->c->cx, ONX_KIND_NODE, g->node[i], see_name, o));
     for (uint32_t i = 0; i < g->quantization_annotation_count; i++) {
         ONX_TRY(see_name(o, &g->quantization_annotation[i]->tensor_name));
         for (uint32_t k = 0; k < g->quantization_annotation[i]->quant_parameter_tensor_names_count; k++)

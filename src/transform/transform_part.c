@@ -17,6 +17,33 @@ static onx_status note_declared(onxi_cutter *c)
     return ONX_OK;
 }
 
+typedef struct reader {
+    onxi_cutter *c;
+    uint32_t node;
+    bool count; /* only */
+} reader;
+
+static onx_status read_named(void *user, onx_bytes *name)
+{
+    const reader *r = user;
+    const onx_name_id id = onx_index_find(r->c->index, onx_view(*name));
+    r->c->names_values = true;
+    if (id != ONX_NO_NAME && r->count)
+        r->c->first[r->node + 2]++;
+    else if (id != ONX_NO_NAME)
+        r->c->reads[r->c->first[r->node + 1]++] = id;
+    return ONX_OK;
+}
+
+static onx_status each_named(onxi_cutter *c, bool count)
+{
+    for (uint32_t i = 0; i < c->graph->node_count; i++) {
+        reader r = { c, i, count };
+        ONX_TRY(onxi_each_named(c->cx, ONX_KIND_NODE, c->graph->node[i], read_named, &r));
+    }
+    return ONX_OK;
+}
+
 /* The uses of names, turned round: what each node reads. */
 static onx_status note_reads(onxi_cutter *c)
 {
@@ -31,8 +58,10 @@ static onx_status note_reads(onxi_cutter *c)
         for (uint32_t i = 0; i < count; i++)
             c->first[uses[i].node + 2]++;
     }
+    ONX_TRY(each_named(c, true));
     for (uint32_t i = 2; i < nodes + 2; i++)
         c->first[i] += c->first[i - 1];
+    total = c->first[nodes + 1];
     if (!(c->reads = ONXI_ARRAY(c->scratch, onx_name_id, (size_t)total + 1)))
         return ONX_E_MEMORY;
     for (onx_name_id id = 0; id < names; id++) {
@@ -40,7 +69,7 @@ static onx_status note_reads(onxi_cutter *c)
         for (uint32_t i = 0; i < count; i++)
             c->reads[c->first[uses[i].node + 1]++] = id;
     }
-    return ONX_OK;
+    return each_named(c, false);
 }
 
 bool onxi_is_repeatable(const onxi_bound *bound)
@@ -405,6 +434,69 @@ static onx_status add_functions(maker *m)
     return ONX_OK;
 }
 
+/* ---- what attributes name ---- */
+
+enum { NAMED = 1, FROM = 2, TO = 4 }; /* a value that is named, one made from such, one that such are made of */
+
+typedef struct marker {
+    const onxi_cutter *c;
+    uint8_t *is; /* per name */
+} marker;
+
+static onx_status mark_named(void *user, onx_bytes *name)
+{
+    const marker *m = user;
+    const onx_name_id id = onx_index_find(m->c->index, onx_view(*name));
+    if (id != ONX_NO_NAME)
+        m->is[id] = NAMED | FROM | TO;
+    return ONX_OK;
+}
+
+/* Marks what the node makes when it reads what is marked FROM, or what it reads when it makes what is marked TO. */
+static bool hand_mark(const marker *m, uint32_t node, uint8_t mark)
+{
+    const onx_node *n = m->c->graph->node[node];
+    bool any = false;
+    for (uint32_t k = m->c->first[node]; mark == FROM && k < m->c->first[node + 1]; k++)
+        any |= (m->is[m->c->reads[k]] & FROM) != 0;
+    for (int pass = mark == TO ? 0 : 1; pass < 2; pass++)
+        for (uint32_t k = 0; k < n->output_count; k++) {
+            const onx_name_id id = onx_index_find(m->c->index, onx_view(n->output[k]));
+            if (id != ONX_NO_NAME && mark == TO)
+                any |= (m->is[id] & TO) != 0;
+            else if (id != ONX_NO_NAME && any)
+                m->is[id] |= FROM;
+        }
+    for (uint32_t k = m->c->first[node]; any && mark == TO && k < m->c->first[node + 1]; k++)
+        m->is[m->c->reads[k]] |= TO;
+    return any;
+}
+
+/* A node that names values is about the nodes between these, too: a part that has it has them all. */
+static onx_status check_named(onxi_cutter *c, const onxi_part *part)
+{
+    const uint32_t nodes = c->graph->node_count;
+    const marker m = { c, ONXI_ARRAY(c->scratch, uint8_t, (size_t)onx_index_name_count(c->index) + 1) };
+    bool *from = ONXI_ARRAY(c->scratch, bool, (size_t)nodes + 1);
+    if (!m.is || !from)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < nodes; i++)
+        if (part->node[i])
+            ONX_TRY(onxi_each_named(c->cx, ONX_KIND_NODE, c->graph->node[i], mark_named, (void *)(uintptr_t)&m));
+    for (uint32_t i = 0; i < nodes; i++) {
+        const uint32_t node = c->order ? c->order[i] : i;
+        from[node] = hand_mark(&m, node, FROM);
+    }
+    for (uint32_t i = nodes; i-- > 0;) {
+        const uint32_t node = c->order ? c->order[i] : i;
+        if (hand_mark(&m, node, TO) && from[node] && !part->node[node])
+            return onxi_fail(c->cx, ONX_E_UNSUPPORTED,
+                             ONXI_AT_PATH(onxi_path_node(c->scratch, onx_str_of("graph."), node, c->graph->node[node])),
+                             "the node is between values that another node of a part names, and not in the part");
+    }
+    return ONX_OK;
+}
+
 /* ---- all of it ---- */
 
 onx_status onxi_part_make(onxi_cutter *c, onx_arena *arena, const onxi_part *part, onx_model **out)
@@ -415,6 +507,8 @@ onx_status onxi_part_make(onxi_cutter *c, onx_arena *arena, const onxi_part *par
     m.is = ONXI_ARRAY(c->scratch, uint8_t, (size_t)onx_index_name_count(c->index) + 1);
     if (!m.model || !m.graph || !m.is)
         return ONX_E_MEMORY;
+    if (c->names_values)
+        ONX_TRY(check_named(c, part));
     *m.model = *c->model;
     *m.graph = *c->graph;
     m.model->graph = m.graph;

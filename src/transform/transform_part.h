@@ -15,7 +15,8 @@ typedef struct onxi_cutter {
     onxi_values values;
     onxi_dict declared; /* values: indexes of value_info; from value_info.count on, of the outputs */
     uint32_t *first;    /* of each node in `reads`, and the end */
-    onx_name_id *reads; /* what nodes read, their subgraphs included */
+    onx_name_id *reads; /* what nodes read and what their attributes name, their subgraphs included */
+    bool names_values;  /* some node names values in its attributes */
     onxi_functions functions;
     uint32_t *order; /* of the nodes; NULL: as they are */
     bool *constant;  /* per node: what it makes follows from initializers and constants alone */

@@ -35,9 +35,11 @@ static onx_status note_name(void *user, onx_bytes *name)
     return onxi_dict_at(&h->trained, onx_view(*name), 0, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* What training refers to keeps its type: the graphs of training stay as they are. */
+/* What training refers to keeps its type: the graphs of training stay as they are. So does what attributes name. */
 static onx_status list_trained(onxi_halver *h)
 {
+    if (h->model->graph)
+        ONX_TRY(onxi_each_named(h->cx, ONX_KIND_GRAPH, h->model->graph, note_name, h));
     for (uint32_t i = 0; i < h->model->training_info_count; i++) {
         onx_training_info *info = h->model->training_info[i];
         for (uint32_t k = 0; k < info->initialization_binding_count; k++)

@@ -38,6 +38,73 @@ grep -q "preview.training.Gradient" plain.onnxtxt && fail "Gradient is left"
 expect 0 "$ONX" check --full plain.onnxtxt
 expect 0 "$ONX" run plain.onnxtxt -i a=3 -i b=5
 says out 'd2a  float[] 10'
+# What Gradient names in its attributes is followed: in copies of a function, under other names and prefixes, in other types.
+cat >slope.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1, "own" : 1]>
+g (float[2] p, float[2] q) => (float[2] dp, float[2] dq) { dp = own.slope (p)  dq = own.slope (q) }
+<domain: "own", opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+slope (x) => (dx)
+{
+  u = Mul (x, x)
+  s = ReduceSum <keepdims = 0> (u)
+  dx = ai.onnx.preview.training.Gradient <xs = ["x"], y = "s"> (x)
+}
+END
+expect 0 "$ONX" inline slope.onnxtxt -o plain.onnxtxt
+expect 0 "$ONX" check --full plain.onnxtxt
+expect 0 "$ONX" run plain.onnxtxt -i p='[1,2]' -i q='[3,4]'
+says out 'dp  float[2] 2 4'
+says out 'dq  float[2] 6 8'
+cat >inner.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+g (float[2] x) => (float[2] du, float[2] y) <float[2] w = {1, 1}>
+{
+  t = Mul (x, w)
+  u = Neg (t)
+  v = Neg (u)
+  i = Identity (v)
+  y = Mul (i, i)
+  s = ReduceSum <keepdims = 0> (y)
+  du = ai.onnx.preview.training.Gradient <xs = ["u"], y = "s"> (u)
+}
+END
+slope_is() { # FILE NAME: the gradient is what it was
+    expect 0 "$ONX" run "$1" -i x='[1,2]'
+    says out "$2  float[2] -2 -4"
+}
+slope_is inner.onnxtxt du
+expect 0 "$ONX" edit inner.onnxtxt -o named.onnxtxt --rename u=z --rename s=loss
+slope_is named.onnxtxt du
+grep -q 'xs = \["z"\], y = "loss"' named.onnxtxt || fail "names in attributes stay behind"
+expect 0 "$ONX" merge inner.onnxtxt inner.onnxtxt -o both.onnxtxt --side-by-side --prefix2 b/
+expect 0 "$ONX" run both.onnxtxt -i x='[1,2]' -i b/x='[3,4]'
+says out 'du  float[2] -2 -4'
+says out 'b/du  float[2] -6 -8'
+expect 0 "$ONX" simplify inner.onnxtxt -o small.onnxtxt
+says err 'a node Gradient asks for derivatives'
+slope_is small.onnxtxt du
+expect 0 "$ONX" precision inner.onnxtxt -o half.onnxtxt --to float16 --keep-io
+slope_is half.onnxtxt du
+expect 0 "$ONX" compress inner.onnxtxt -o less.onnxtxt
+slope_is less.onnxtxt du
+expect 0 "$ONX" extract inner.onnxtxt -o tail.onnxtxt --inputs t --outputs du
+expect 0 "$ONX" run tail.onnxtxt -i t='[1,2]'
+says out 'du  float[2] -2 -4'
+# Parts that would have the node and not all that it is about are refused.
+expect 1 "$ONX" extract inner.onnxtxt -o part.onnxtxt --inputs v --outputs du
+says err 'graph.node[2] (Neg): error: the node is between values that another node of a part names'
+expect 1 "$ONX" extract inner.onnxtxt -o part.onnxtxt --split 3
+says err 'between values that another node of a part names'
+awk 'BEGIN {
+    print "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnx.preview.training\" : 1]>"
+    print "g (float[2] x) => (float[2] d0, float[2] d1, float[2] d2) {"
+    for (i = 0; i < 3; i++) {
+        printf "a%d = Mul (x, x)  b%d = Neg (a%d)  c%d = Exp (b%d)  s%d = ReduceSum <keepdims = 0> (c%d)\n", i, i, i, i, i, i, i
+        printf "d%d = ai.onnx.preview.training.Gradient <xs = [\"x\"], y = \"s%d\"> (x)\n", i, i
+    }
+    print "}" }' >thrice.onnxtxt
+expect 0 "$ONX" outline thrice.onnxtxt -o once.onnxtxt
+expect 0 "$ONX" compare thrice.onnxtxt once.onnxtxt -i x='[0.5,1]'
 # A session that cannot derive says so.
 cat >no_rule.onnxtxt <<'END'
 <ir_version: 8, opset_import: ["" : 18, "ai.onnx.preview.training" : 1]>
