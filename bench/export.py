@@ -1,0 +1,521 @@
+#!/usr/bin/env python3
+"""export.py FOLDER [NAME...]: networks of many kinds as ONNX files for networks.sh, exported by PyTorch.
+
+Weights are random, so what they say means nothing, but operators, shapes and cost are those of such networks. It needs
+torch, torchvision and onnx; a network that the installed version does not have is left out with a word.
+"""
+import math
+import os
+import sys
+import warnings
+
+warnings.filterwarnings("ignore")
+import torch
+import torchvision
+from torch import nn
+from torch.nn import functional as F
+
+
+def image(size=224, batch=1):
+    return (torch.rand(batch, 3, size, size),)
+
+
+def classify(name, size=224, **options):
+    return lambda: (getattr(torchvision.models, name)(weights=None, **options), image(size))
+
+
+class Only(nn.Module):
+    """One output of a model that gives several by name."""
+
+    def __init__(self, model, key):
+        super().__init__()
+        self.model, self.key = model, key
+
+    def forward(self, x):
+        return self.model(x)[self.key]
+
+
+def segment(name, size=224):
+    def make():
+        family = getattr(torchvision.models.segmentation, name)
+        return Only(family(weights=None, weights_backbone=None, num_classes=21), "out"), image(size)
+
+    return make
+
+
+def detect(name, size=320):
+    def make():
+        family = getattr(torchvision.models.detection, name)
+        return family(weights=None, weights_backbone=None), ([torch.rand(3, size, size)],)
+
+    return make
+
+
+def video(name):
+    return lambda: (getattr(torchvision.models.video, name)(weights=None), (torch.rand(1, 3, 8, 112, 112),))
+
+
+class SelfAttention(nn.Module):
+    """Heads written out, as most repositories have them."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        b, t, w = x.shape
+        q, k, v = self.qkv(x).view(b, t, 3, self.heads, w // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        p = ((q @ k.transpose(-2, -1)) * (w // self.heads) ** -0.5).softmax(-1)
+        return self.out((p @ v).transpose(1, 2).reshape(b, t, w))
+
+
+class Transformer(nn.Module):
+    def __init__(self, width, heads, layers):
+        super().__init__()
+        self.parts = nn.ModuleList(
+            nn.ModuleList((nn.LayerNorm(width), SelfAttention(width, heads), nn.LayerNorm(width),
+                           nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))))
+            for _ in range(layers))
+
+    def forward(self, x):
+        for n, a, m, f in self.parts:
+            x = x + a(n(x))
+            x = x + f(m(x))
+        return x
+
+
+class Wave(nn.Module):
+    """Convolutions over samples of sound, then a transformer (as wav2vec 2.0)."""
+
+    def __init__(self, width=256, layers=4):
+        super().__init__()
+        shape = [(10, 5)] + [(3, 2)] * 4 + [(2, 2)] * 2
+        self.convs = nn.ModuleList(nn.Conv1d(width if i else 1, width, k, s, bias=False) for i, (k, s) in enumerate(shape))
+        self.norm = nn.GroupNorm(width, width)
+        self.place = nn.Conv1d(width, width, 64, padding=32, groups=16)
+        self.body = Transformer(width, 4, layers)
+        self.head = nn.Linear(width, 32)
+
+    def forward(self, x):
+        for i, c in enumerate(self.convs):
+            x = c(x)
+            x = F.gelu(self.norm(x) if not i else x)
+        x = x + F.gelu(self.place(x)[..., :-1])
+        return self.head(self.body(x.transpose(1, 2)))
+
+
+class Conformer(nn.Module):
+    """Blocks of half a feed-forward, attention, gated convolution, half a feed-forward."""
+
+    class Block(nn.Module):
+        def __init__(self, w):
+            super().__init__()
+            half = lambda: nn.Sequential(nn.LayerNorm(w), nn.Linear(w, 4 * w), nn.SiLU(), nn.Linear(4 * w, w))
+            self.a, self.d, self.norm_b, self.b = half(), half(), nn.LayerNorm(w), SelfAttention(w, 4)
+            self.norm_c, self.norm = nn.LayerNorm(w), nn.LayerNorm(w)
+            self.c = nn.Sequential(nn.Conv1d(w, 2 * w, 1), nn.GLU(1), nn.Conv1d(w, w, 31, padding=15, groups=w),
+                                   nn.BatchNorm1d(w), nn.SiLU(), nn.Conv1d(w, w, 1))
+
+        def forward(self, x):
+            x = x + 0.5 * self.a(x)
+            x = x + self.b(self.norm_b(x))
+            x = x + self.c(self.norm_c(x).transpose(1, 2)).transpose(1, 2)
+            return self.norm(x + 0.5 * self.d(x))
+
+    def __init__(self, width=144, layers=6):
+        super().__init__()
+        self.front = nn.Sequential(nn.Conv2d(1, width, 3, 2), nn.ReLU(), nn.Conv2d(width, width, 3, 2), nn.ReLU())
+        self.into = nn.Linear(width * 19, width)
+        self.blocks = nn.Sequential(*(Conformer.Block(width) for _ in range(layers)))
+        self.head = nn.Linear(width, 128)
+
+    def forward(self, x):
+        y = self.front(x[:, None])
+        return self.head(self.blocks(self.into(y.transpose(1, 2).flatten(2)))).log_softmax(-1)
+
+
+class Diffusion(nn.Module):
+    """The network of a diffusion model: residual blocks told the time, attention at the coarser resolutions."""
+
+    class Residual(nn.Module):
+        def __init__(self, i, o, time):
+            super().__init__()
+            self.a = nn.Sequential(nn.GroupNorm(32, i), nn.SiLU(), nn.Conv2d(i, o, 3, padding=1))
+            self.t = nn.Sequential(nn.SiLU(), nn.Linear(time, o))
+            self.b = nn.Sequential(nn.GroupNorm(32, o), nn.SiLU(), nn.Conv2d(o, o, 3, padding=1))
+            self.skip = nn.Conv2d(i, o, 1) if i != o else nn.Identity()
+
+        def forward(self, x, t):
+            return self.skip(x) + self.b(self.a(x) + self.t(t)[:, :, None, None])
+
+    class Attend(nn.Module):
+        def __init__(self, w):
+            super().__init__()
+            self.norm, self.attention = nn.GroupNorm(32, w), SelfAttention(w, 4)
+
+        def forward(self, x):
+            b, c, h, w = x.shape
+            return x + self.attention(self.norm(x).flatten(2).transpose(1, 2)).transpose(1, 2).reshape(b, c, h, w)
+
+    def __init__(self, w=64):
+        super().__init__()
+        r = lambda i, o: Diffusion.Residual(i, o, 4 * w)
+        self.w = w
+        self.time = nn.Sequential(nn.Linear(w, 4 * w), nn.SiLU(), nn.Linear(4 * w, 4 * w))
+        self.first, self.a, self.b, self.c = nn.Conv2d(4, w, 3, padding=1), r(w, w), r(w, 2 * w), r(2 * w, 4 * w)
+        self.at_b, self.at_c = Diffusion.Attend(2 * w), Diffusion.Attend(4 * w)
+        self.down_a, self.down_b = nn.Conv2d(w, w, 3, 2, 1), nn.Conv2d(2 * w, 2 * w, 3, 2, 1)
+        self.m, self.at_m = r(4 * w, 4 * w), Diffusion.Attend(4 * w)
+        self.u, self.v, self.z = r(8 * w, 2 * w), r(4 * w, w), r(2 * w, w)
+        self.last = nn.Sequential(nn.GroupNorm(32, w), nn.SiLU(), nn.Conv2d(w, 4, 3, padding=1))
+
+    def forward(self, x, step):
+        f = torch.exp(-math.log(10000) * torch.arange(self.w // 2) / (self.w // 2)) * step[:, None].float()
+        t = self.time(torch.cat((f.cos(), f.sin()), -1))
+        up = lambda y: F.interpolate(y, scale_factor=2, mode="nearest")
+        a = self.a(self.first(x), t)
+        b = self.at_b(self.b(self.down_a(a), t))
+        c = self.at_c(self.c(self.down_b(b), t))
+        m = self.m(self.at_m(c), t)
+        u = self.u(torch.cat((m, c), 1), t)
+        v = self.v(torch.cat((up(u), b), 1), t)
+        return self.last(self.z(torch.cat((up(v), a), 1), t))
+
+
+class Graph(nn.Module):
+    """Graph convolutions: features gathered along edges, added up at nodes, with weights by attention."""
+
+    def __init__(self, width=128, layers=3):
+        super().__init__()
+        self.into = nn.Linear(64, width)
+        self.parts = nn.ModuleList(
+            nn.ModuleList((nn.Linear(width, width), nn.Linear(2 * width, 1), nn.Linear(width, width))) for _ in range(layers))
+        self.out = nn.Linear(width, 16)
+
+    def forward(self, x, edges):
+        x = self.into(x).relu()
+        source, target = edges[0], edges[1]
+        for message, score, update in self.parts:
+            h = message(x)
+            e = F.leaky_relu(score(torch.cat((h[source], h[target]), -1)), 0.2).exp()
+            total = torch.zeros_like(x[:, :1]).scatter_add(0, target[:, None], e)
+            mixed = torch.zeros_like(h).scatter_add(0, target[:, None].expand(-1, h.shape[1]), h[source] * e)
+            x = x + update(F.elu(mixed / (total + 1e-6)))
+        return self.out(x)
+
+
+class Recommender(nn.Module):
+    """Bags of embeddings, their pairwise products, and two stacks of layers (as DLRM)."""
+
+    def __init__(self, tables=16, rows=20000, width=64, dense=13):
+        super().__init__()
+        stack = lambda *w: nn.Sequential(*(m for i, o in zip(w, w[1:]) for m in (nn.Linear(i, o), nn.ReLU())))
+        self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(tables))
+        self.bottom = stack(dense, 512, 256, width)
+        pairs = (tables + 1) * tables // 2
+        self.top = nn.Sequential(stack(pairs + width, 512, 256), nn.Linear(256, 1), nn.Sigmoid())
+        self.register_buffer("at", torch.tril_indices(tables + 1, tables + 1, -1))
+
+    def forward(self, dense, ids):
+        x = self.bottom(dense)
+        z = torch.stack([x] + [t(ids[:, i]).sum(1) for i, t in enumerate(self.tables)], 1)
+        p = torch.bmm(z, z.transpose(1, 2))
+        return self.top(torch.cat((x, p[:, self.at[0], self.at[1]]), 1))
+
+
+class Tagger(nn.Module):
+    """Words through two directions of an LSTM."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.out = nn.Embedding(10000, 128), nn.Linear(512, 24)
+        self.lstm = nn.LSTM(128, 256, 2, bidirectional=True, batch_first=True)
+
+    def forward(self, x):
+        return self.out(self.lstm(self.words(x))[0])
+
+
+class Temporal(nn.Module):
+    """Dilated causal convolutions over time (as TCN and WaveNet), with gates."""
+
+    def __init__(self, width=64, layers=8):
+        super().__init__()
+        self.into = nn.Conv1d(16, width, 1)
+        self.parts = nn.ModuleList(
+            nn.ModuleList((nn.Conv1d(width, 2 * width, 3, dilation=2 ** i), nn.Conv1d(width, width, 1))) for i in range(layers))
+        self.out = nn.Sequential(nn.ReLU(), nn.Conv1d(width, width, 1), nn.ReLU(), nn.Conv1d(width, 8, 1))
+
+    def forward(self, x):
+        x, total = self.into(x), 0
+        for i, (c, o) in enumerate(self.parts):
+            a, b = c(F.pad(x, (2 << i, 0))).chunk(2, 1)
+            y = o(a.tanh() * b.sigmoid())
+            x, total = x + y, total + y
+        return self.out(total)
+
+
+class Points(nn.Module):
+    """A cloud of points: neighbours by distance, layers per point, the largest of each feature."""
+
+    def __init__(self, k=16):
+        super().__init__()
+        layer = lambda i, o: nn.Sequential(nn.Conv2d(i, o, 1, bias=False), nn.BatchNorm2d(o), nn.LeakyReLU(0.2))
+        self.k, self.a, self.b, self.c = k, layer(6, 64), layer(128, 64), layer(128, 128)
+        self.d = nn.Sequential(nn.Conv1d(256, 512, 1, bias=False), nn.BatchNorm1d(512), nn.LeakyReLU(0.2))
+        self.out = nn.Sequential(nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 40))
+
+    def near(self, x):
+        square = (x * x).sum(1, keepdim=True)
+        distance = square.transpose(1, 2) + square - 2 * x.transpose(1, 2) @ x
+        at = distance.topk(self.k, -1, largest=False)[1]
+        b, c, n = x.shape
+        y = x.transpose(1, 2)[0][at.view(-1)].view(b, n, self.k, c).permute(0, 3, 1, 2)
+        x = x[..., None].expand(-1, -1, -1, self.k)
+        return torch.cat((y - x, x), 1)
+
+    def forward(self, x):
+        a = self.a(self.near(x)).amax(-1)
+        b = self.b(self.near(a)).amax(-1)
+        c = self.c(self.near(b)).amax(-1)
+        return self.out(self.d(torch.cat((a, b, c), 1)).amax(-1))
+
+
+class Vocoder(nn.Module):
+    """Transposed convolutions from spectrograms to sound (as HiFi-GAN)."""
+
+    def __init__(self, width=128):
+        super().__init__()
+        self.first = nn.Conv1d(80, width, 7, padding=3)
+        self.ups = nn.ModuleList(
+            nn.ConvTranspose1d(width >> i, width >> (i + 1), 2 * s, s, s // 2) for i, s in enumerate((8, 8, 2)))
+        self.res = nn.ModuleList(
+            nn.ModuleList(nn.Conv1d(width >> (i + 1), width >> (i + 1), k, padding=d * (k - 1) // 2, dilation=d)
+                          for k in (3, 7) for d in (1, 3)) for i in range(3))
+        self.last = nn.Conv1d(width >> 3, 1, 7, padding=3)
+
+    def forward(self, x):
+        x = self.first(x)
+        for up, res in zip(self.ups, self.res):
+            x = up(F.leaky_relu(x, 0.1))
+            for c in res:
+                x = x + c(F.leaky_relu(x, 0.1))
+        return torch.tanh(self.last(F.leaky_relu(x)))
+
+
+class Style(nn.Module):
+    """Instance normalization, reflected edges, nearest neighbours (as fast style transfer)."""
+
+    def __init__(self, w=32):
+        super().__init__()
+        conv = lambda i, o, k, s=1: nn.Sequential(nn.ReflectionPad2d(k // 2), nn.Conv2d(i, o, k, s), nn.InstanceNorm2d(o, affine=True))
+        self.a, self.b, self.c = conv(3, w, 9), conv(w, 2 * w, 3, 2), conv(2 * w, 4 * w, 3, 2)
+        self.r = nn.ModuleList(nn.Sequential(conv(4 * w, 4 * w, 3), nn.ReLU(), conv(4 * w, 4 * w, 3)) for _ in range(3))
+        self.d, self.e = conv(4 * w, 2 * w, 3), conv(2 * w, w, 3)
+        self.last = nn.Sequential(nn.ReflectionPad2d(4), nn.Conv2d(w, 3, 9))
+
+    def forward(self, x):
+        x = self.c(self.b(self.a(x).relu()).relu()).relu()
+        for r in self.r:
+            x = x + r(x)
+        x = self.d(F.interpolate(x, scale_factor=2)).relu()
+        return self.last(self.e(F.interpolate(x, scale_factor=2)).relu())
+
+
+class Rotary(nn.Module):
+    """A decoder with rotary positions by halves, RMS norms, gates and a mask of the past (as Llama), over a prompt."""
+
+    class Block(nn.Module):
+        def __init__(self, w, heads, inner):
+            super().__init__()
+            self.heads = heads
+            self.q, self.k, self.v, self.o = (nn.Linear(w, w, bias=False) for _ in range(4))
+            self.gate, self.up, self.down = nn.Linear(w, inner, bias=False), nn.Linear(w, inner, bias=False), nn.Linear(inner, w, bias=False)
+            self.n, self.m = nn.Parameter(torch.ones(w)), nn.Parameter(torch.ones(w))
+
+        def norm(self, x, by):
+            return by * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5))
+
+        def turn(self, x, cos, sin):
+            half = x.shape[-1] // 2
+            return x * cos + torch.cat((-x[..., half:], x[..., :half]), -1) * sin
+
+        def forward(self, x, cos, sin, mask):
+            b, t, w = x.shape
+            y = self.norm(x, self.n)
+            split = lambda z: z.view(b, t, self.heads, w // self.heads).transpose(1, 2)
+            q, k, v = self.turn(split(self.q(y)), cos, sin), self.turn(split(self.k(y)), cos, sin), split(self.v(y))
+            p = F.softmax(q @ k.transpose(2, 3) / math.sqrt(w // self.heads) + mask, -1)
+            x = x + self.o((p @ v).transpose(1, 2).reshape(b, t, w))
+            y = self.norm(x, self.m)
+            return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+    def __init__(self, w=512, heads=8, layers=4):
+        super().__init__()
+        self.words, self.head = nn.Embedding(8000, w), nn.Linear(w, 8000, bias=False)
+        self.blocks = nn.ModuleList(Rotary.Block(w, heads, 1376) for _ in range(layers))
+        self.register_buffer("speeds", 10000.0 ** (-torch.arange(0, w // heads, 2).float() / (w // heads)))
+
+    def forward(self, ids):
+        t = ids.shape[1]
+        f = torch.arange(t, dtype=torch.float)[:, None] * self.speeds
+        f = torch.cat((f, f), -1)
+        mask = torch.full((t, t), -1e4).triu(1)
+        x = self.words(ids)
+        for b in self.blocks:
+            x = b(x, f.cos(), f.sin(), mask)
+        return self.head(x)
+
+
+class Detector(nn.Module):
+    """Convolutions with SiLU, split and joined channels, pooled pyramids, boxes from logits (as YOLO v5 to v8)."""
+
+    class Cell(nn.Module):
+        def __init__(self, w, n):
+            super().__init__()
+            c = Detector.conv
+            self.a, self.z = c(w, w, 1), c(w // 2 * (n + 2), w, 1)
+            self.parts = nn.ModuleList(nn.Sequential(c(w // 2, w // 2, 3), c(w // 2, w // 2, 3)) for _ in range(n))
+
+        def forward(self, x):
+            y = list(self.a(x).chunk(2, 1))
+            for p in self.parts:
+                y.append(y[-1] + p(y[-1]))
+            return self.z(torch.cat(y, 1))
+
+    @staticmethod
+    def conv(i, o, k, s=1):
+        return nn.Sequential(nn.Conv2d(i, o, k, s, k // 2, bias=False), nn.BatchNorm2d(o), nn.SiLU())
+
+    def __init__(self, w=16, classes=80):
+        super().__init__()
+        c, cell = Detector.conv, Detector.Cell
+        self.a = nn.Sequential(c(3, w, 3, 2), c(w, 2 * w, 3, 2), cell(2 * w, 1), c(2 * w, 4 * w, 3, 2), cell(4 * w, 2))
+        self.b = nn.Sequential(c(4 * w, 8 * w, 3, 2), cell(8 * w, 2))
+        self.c = nn.Sequential(c(8 * w, 16 * w, 3, 2), cell(16 * w, 1))
+        self.pool, self.s, self.z = nn.MaxPool2d(5, 1, 2), c(16 * w, 8 * w, 1), c(32 * w, 8 * w, 1)
+        self.up = c(16 * w, 8 * w, 1)
+        self.heads = nn.ModuleList(nn.Sequential(c(8 * w, 4 * w, 3), nn.Conv2d(4 * w, 64 + classes, 1)) for _ in range(2))
+        self.register_buffer("bins", torch.arange(16).float())
+
+    def forward(self, x):
+        b = self.b(self.a(x))
+        y = self.s(self.c(b))
+        p = [y]
+        for _ in range(3):
+            p.append(self.pool(p[-1]))
+        y = self.z(torch.cat(p, 1))
+        fine = self.up(torch.cat((F.interpolate(y, scale_factor=2), b), 1))
+        out = []
+        for head, z in zip(self.heads, (fine, y)):
+            h = head(z).flatten(2)
+            box = h[:, :64].view(1, 4, 16, -1).transpose(1, 2).softmax(1)
+            out.append(torch.cat(((box * self.bins[None, :, None, None]).sum(1), h[:, 64:].sigmoid()), 1))
+        return torch.cat(out, 2)
+
+
+class Forecast(nn.Module):
+    """Series cut into patches, normalized by their own mean and deviation, a transformer over patches (as PatchTST)."""
+
+    def __init__(self, width=128):
+        super().__init__()
+        self.into, self.place = nn.Linear(16, width), nn.Parameter(torch.zeros(1, 63, width))
+        self.body, self.out = Transformer(width, 8, 3), nn.Linear(63 * width, 96)
+
+    def forward(self, x):
+        mean = x.mean(1, keepdim=True)
+        deviation = torch.sqrt(((x - mean) ** 2).mean(1, keepdim=True) + 1e-5)
+        y = ((x - mean) / deviation).transpose(1, 2)
+        y = torch.stack([y[..., 8 * i:8 * i + 16] for i in range(63)], 2)
+        b, c = y.shape[:2]
+        y = self.out(self.body(self.into(y).view(b * c, 63, -1) + self.place).flatten(1)).view(b, c, 96)
+        return y.transpose(1, 2) * deviation + mean
+
+
+class Mixer(nn.Module):
+    """Layers across patches and across channels in turn (as MLP-Mixer)."""
+
+    def __init__(self, w=256, n=196, layers=6):
+        super().__init__()
+        layer = lambda i, o: nn.Sequential(nn.Linear(i, o), nn.GELU(), nn.Linear(o, i))
+        self.cut = nn.Conv2d(3, w, 16, 16)
+        self.parts = nn.ModuleList(
+            nn.ModuleList((nn.LayerNorm(w), layer(n, 2 * n), nn.LayerNorm(w), layer(w, 4 * w))) for _ in range(layers))
+        self.norm, self.head = nn.LayerNorm(w), nn.Linear(w, 1000)
+
+    def forward(self, x):
+        x = self.cut(x).flatten(2).transpose(1, 2)
+        for a, across, b, within in self.parts:
+            x = x + across(a(x).transpose(1, 2)).transpose(1, 2)
+            x = x + within(b(x))
+        return self.head(self.norm(x).mean(1))
+
+
+class Separator(nn.Module):
+    """Sound split into sources by masks (as Conv-TasNet): depthwise convolutions, PReLU, norms over all of it."""
+
+    class Block(nn.Module):
+        def __init__(self, w, inner, d):
+            super().__init__()
+            self.a, self.p, self.n = nn.Conv1d(w, inner, 1), nn.PReLU(), nn.GroupNorm(1, inner)
+            self.b, self.q, self.m = nn.Conv1d(inner, inner, 3, padding=d, dilation=d, groups=inner), nn.PReLU(), nn.GroupNorm(1, inner)
+            self.c = nn.Conv1d(inner, w, 1)
+
+        def forward(self, x):
+            return x + self.c(self.m(self.q(self.b(self.n(self.p(self.a(x)))))))
+
+    def __init__(self, w=64):
+        super().__init__()
+        self.w, self.code, self.norm = w, nn.Conv1d(1, 256, 16, 8, bias=False), nn.GroupNorm(1, 256)
+        self.into, self.out = nn.Conv1d(256, w, 1), nn.Conv1d(w, 512, 1)
+        self.parts = nn.Sequential(*(Separator.Block(w, 128, 1 << i) for i in range(6)))
+        self.back = nn.ConvTranspose1d(256, 1, 16, 8, bias=False)
+
+    def forward(self, x):
+        y = self.code(x).relu()
+        m = self.out(self.parts(self.into(self.norm(y)))).view(1, 2, 256, -1).sigmoid()
+        return self.back((y[:, None] * m).flatten(0, 1)).view(1, 2, -1)
+
+
+NETWORKS = dict(
+    squeezenet1_1=classify("squeezenet1_1"), shufflenet_v2_x1_0=classify("shufflenet_v2_x1_0"), mnasnet1_0=classify("mnasnet1_0"),
+    googlenet=classify("googlenet", init_weights=False), inception_v3=classify("inception_v3", 299, init_weights=False),
+    regnet_y_400mf=classify("regnet_y_400mf"), efficientnet_v2_s=classify("efficientnet_v2_s"),
+    convnext_small=classify("convnext_small"), densenet121=classify("densenet121"), resnext50=classify("resnext50_32x4d"),
+    vgg11=classify("vgg11"), deeplabv3_mobilenet=segment("deeplabv3_mobilenet_v3_large"), fcn_resnet50=segment("fcn_resnet50", 160),
+    fasterrcnn_mobilenet=detect("fasterrcnn_mobilenet_v3_large_320_fpn"), r3d_18=video("r3d_18"), mobilenet_v2=classify("mobilenet_v2"),
+    swin_v2_t=classify("swin_v2_t", 256), maxvit_t=classify("maxvit_t"),
+    wave=lambda: (Wave(), (torch.rand(1, 1, 16000),)), conformer=lambda: (Conformer(), (torch.rand(1, 400, 80),)),
+    diffusion=lambda: (Diffusion(), (torch.rand(1, 4, 32, 32), torch.tensor([500]))),
+    graph=lambda: (Graph(), (torch.rand(2000, 64), torch.randint(0, 2000, (2, 10000)))),
+    recommender=lambda: (Recommender(), (torch.rand(64, 13), torch.randint(0, 20000, (64, 16, 4)))),
+    tagger=lambda: (Tagger(), (torch.randint(0, 10000, (1, 64)),)),
+    temporal=lambda: (Temporal(), (torch.rand(1, 16, 2000),)), points=lambda: (Points(), (torch.rand(1, 3, 512),)),
+    vocoder=lambda: (Vocoder(), (torch.rand(1, 80, 64),)), style=lambda: (Style(), image(128)),
+    rotary=lambda: (Rotary(), (torch.randint(0, 8000, (1, 64)),)), detector=lambda: (Detector(), image(320)),
+    forecast=lambda: (Forecast(), (torch.rand(1, 512, 7),)), mixer=lambda: (Mixer(), image()),
+    separator=lambda: (Separator(), (torch.rand(1, 1, 16000),)))
+
+
+def export(name, folder):
+    torch.manual_seed(7)
+    model, inputs = NETWORKS[name]()
+    model.eval()
+    path = os.path.join(folder, name + ".onnx")
+    torch.onnx.export(model, inputs, path, opset_version=16)
+    print("%-24s %8.1f MB" % (name, os.path.getsize(path) / 1e6), flush=True)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    os.makedirs(sys.argv[1], exist_ok=True)
+    torch.set_num_threads(1)
+    for name in sys.argv[2:] or NETWORKS:
+        try:
+            export(name, sys.argv[1])
+        except Exception as problem:
+            print("%-24s left out: %s" % (name, str(problem).splitlines()[0][:200]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
