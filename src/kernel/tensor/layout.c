@@ -331,32 +331,64 @@ typedef struct sixteen {
 
 enum { TOGETHER = 16 };
 
-/* `rows` lines of the output, whose elements are neighbours in the input: read in blocks, so that of what comes into
- * the cache nothing is read twice. */
+/* `rows` lines of the output, whose elements are neighbours in the input. They are turned round in squares that lie
+ * together in between: what comes into the cache is used up, whatever the distances between lines are. */
 #define MOVE(T, name)                                                                                                  \
     static void move_##name(const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)                   \
     {                                                                                                                  \
         const T *x = from;                                                                                             \
-        T *y = to;                                                                                                     \
-        if (rows == TOGETHER)                                                                                          \
-            for (uint64_t i = 0; i < count; i++)                                                                       \
+        T *y = to, square[TOGETHER][TOGETHER];                                                                         \
+        uint64_t i = 0;                                                                                                \
+        for (; rows == TOGETHER && i + TOGETHER <= count; i += TOGETHER, x += TOGETHER * step) {                       \
+            for (uint64_t k = 0; k < TOGETHER; k++)                                                                    \
                 for (uint64_t r = 0; r < TOGETHER; r++)                                                                \
-                    y[r * count + i] = x[(int64_t)i * step + (int64_t)r];                                              \
-        else                                                                                                           \
+                    square[r][k] = x[(int64_t)k * step + (int64_t)r];                                                  \
+            for (uint64_t r = 0; r < TOGETHER; r++)                                                                    \
+                memcpy(y + r * count + i, square[r], sizeof square[r]);                                                \
+        }                                                                                                              \
+        for (; i < count; i++, x += step)                                                                              \
             for (uint64_t r = 0; r < rows; r++)                                                                        \
-                for (uint64_t i = 0; i < count; i++)                                                                   \
-                    y[r * count + i] = x[(int64_t)i * step + (int64_t)r];                                              \
+                y[r * count + i] = x[r];                                                                               \
     }
 MOVE(uint8_t, 1)
 MOVE(uint16_t, 2)
-MOVE(uint32_t, 4)
 MOVE(uint64_t, 8)
 MOVE(sixteen, 16)
+
+typedef uint32_t four __attribute__((vector_size(16)));
+
+/* A square of four by four elements. */
+static inline void turn_four(const uint32_t *x, int64_t step, uint32_t *y, uint64_t pitch)
+{
+    four v[4];
+    for (int64_t k = 0; k < 4; k++)
+        memcpy(&v[k], x + k * step, sizeof v[k]);
+    const four a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5), b = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7);
+    const four c = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5), d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+    const four out[4] = { __builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(a, c, 2, 3, 6, 7),
+                          __builtin_shufflevector(b, d, 0, 1, 4, 5), __builtin_shufflevector(b, d, 2, 3, 6, 7) };
+    for (uint64_t k = 0; k < 4; k++)
+        memcpy(y + k * pitch, &out[k], sizeof out[k]);
+}
+
+static void move_4(const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)
+{
+    const uint32_t *x = from;
+    uint32_t *y = to;
+    uint64_t i = 0;
+    for (; rows == TOGETHER && i + TOGETHER <= count; i += TOGETHER, x += TOGETHER * step)
+        for (uint64_t r = 0; r < TOGETHER; r += 4) /* a whole line of the cache per row of the output */
+            for (uint64_t k = 0; k < TOGETHER; k += 4)
+                turn_four(x + (int64_t)k * step + r, step, y + r * count + i + k, count);
+    for (; i < count; i++, x += step)
+        for (uint64_t r = 0; r < rows; r++)
+            y[r * count + i] = x[r];
+}
 
 static void move_rows(uint64_t size, const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)
 {
     if (step == 1 && rows == 1) {
-        memcpy(to, from, count * size);
+        onxi_copy_item(to, from, count * size);
         return;
     }
     switch (size) {
@@ -378,6 +410,34 @@ static void move_rows(uint64_t size, const void *from, int64_t step, uint64_t ro
     }
 }
 
+/* Where a row of the output begins in the input, kept up to date from row to row. */
+typedef struct walk {
+    int64_t pos[ONX_RANK_MAX], at;
+} walk;
+
+static void walk_start(const transpose_params *q, uint64_t row, walk *w)
+{
+    w->at = 0;
+    for (uint32_t d = q->rank ? q->rank - 1 : 0; d-- > 0;) {
+        w->pos[d] = (int64_t)(row % (uint64_t)q->dims[d]);
+        w->at += w->pos[d] * q->steps[d];
+        row /= (uint64_t)q->dims[d];
+    }
+}
+
+/* `rows` on, which do not reach beyond the last dim before the row itself. */
+static inline void walk_on(const transpose_params *q, int64_t rows, walk *w)
+{
+    for (uint32_t d = q->rank ? q->rank - 1 : 0; d-- > 0; rows = 1) {
+        w->pos[d] += rows;
+        w->at += rows * q->steps[d];
+        if (w->pos[d] < q->dims[d])
+            return;
+        w->at -= w->pos[d] * q->steps[d];
+        w->pos[d] = 0;
+    }
+}
+
 static onx_status transpose_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const transpose_params *q = work->params;
@@ -386,23 +446,22 @@ static onx_status transpose_run(onx_work *work, uint64_t first, uint64_t last)
     const int64_t step = q->rank ? q->steps[q->rank - 1] : 1;
     const unsigned bits = onx_dtype_bits(x->dtype);
     const bool blocks = q->size && q->rank > 1 && q->steps[q->rank - 2] == 1; /* the next rows begin side by side */
-    for (uint64_t row = first, rows; row < last; row += rows) {
-        uint64_t rest = row;
-        int64_t at = 0;
+    walk w;
+    if (first == last) /* dims may be 0 */
+        return ONX_OK;
+    walk_start(q, first, &w);
+    for (uint64_t row = first, rows; row < last; row += rows, walk_on(q, (int64_t)rows, &w)) {
         rows = 1;
         if (blocks) {
-            const uint64_t left = (uint64_t)q->dims[q->rank - 2] - row % (uint64_t)q->dims[q->rank - 2];
-            rows = left < TOGETHER || last - row < TOGETHER ? 1 : TOGETHER;
-        }
-        for (uint32_t d = q->rank ? q->rank - 1 : 0; d-- > 0;) {
-            at += (int64_t)(rest % (uint64_t)q->dims[d]) * q->steps[d];
-            rest /= (uint64_t)q->dims[d];
+            const uint64_t left = (uint64_t)(q->dims[q->rank - 2] - w.pos[q->rank - 2]);
+            rows = left < last - row ? left : last - row;
+            rows = rows < TOGETHER ? rows : TOGETHER;
         }
         if (q->size)
-            move_rows(q->size, (const char *)x->data + at * (int64_t)q->size, step, rows, q->inner,
+            move_rows(q->size, (const char *)x->data + w.at * (int64_t)q->size, step, rows, q->inner,
                       (char *)y->data + row * q->inner * q->size);
         for (uint64_t i = 0; !q->size && i < q->inner; i++)
-            onxi_move_bits(bits, x->data, (uint64_t)(at + (int64_t)i * step), y->data, row * q->inner + i);
+            onxi_move_bits(bits, x->data, (uint64_t)(w.at + (int64_t)i * step), y->data, row * q->inner + i);
     }
     return ONX_OK;
 }
@@ -452,24 +511,48 @@ static onx_status expand_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "the input does not broadcast to the shape");
     p->params = b;
     p->rows = p->outputs[0]->count ? b->outer : 0;
+    p->grain = b->inner < ONXI_MOVE_GRAIN ? (uint64_t)(ONXI_MOVE_GRAIN / (b->inner + 1)) + 1 : 1;
     return ONX_OK;
+}
+
+/* `count` times the same element. */
+#define FILL(T, name)                                                                                                  \
+    static void fill_##name(char *to, const char *from, uint64_t count)                                                \
+    {                                                                                                                  \
+        const T v = *(const T *)(const void *)from;                                                                    \
+        T *y = (T *)(void *)to;                                                                                        \
+        for (uint64_t i = 0; i < count; i++)                                                                           \
+            y[i] = v;                                                                                                  \
+    }
+FILL(uint16_t, 2)
+FILL(uint32_t, 4)
+FILL(uint64_t, 8)
+FILL(sixteen, 16)
+
+static void fill(char *to, const char *from, uint64_t size, uint64_t count)
+{
+    if (size == 1)
+        memset(to, *from, count);
+    else
+        (size == 2 ? fill_2 : size == 4 ? fill_4 : size == 8 ? fill_8 : fill_16)(to, from, count);
 }
 
 static onx_status expand_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_broadcast *b = work->params;
-    uint64_t size = onxi_element_size(work->inputs[0]->dtype), inner = (uint64_t)b->inner;
+    const uint64_t size = onxi_element_size(work->inputs[0]->dtype), inner = (uint64_t)b->inner;
+    int64_t at[ONXI_BROADCAST_MAX];
+    if (first == last) /* dims may be 0 */
+        return ONX_OK;
+    onxi_broadcast_offsets(b, first, at);
     for (uint64_t row = first; row < last; row++) {
-        int64_t at[ONXI_BROADCAST_MAX];
-        onxi_broadcast_offsets(b, row, at);
         const char *from = (const char *)work->inputs[0]->data + (uint64_t)at[0] * size;
         char *to = (char *)work->outputs[0]->data + row * inner * size;
-        if (b->step[0][b->rank - 1]) {
-            memcpy(to, from, inner * size);
-            continue;
-        }
-        for (uint64_t i = 0; i < inner; i++)
-            memcpy(to + i * size, from, size);
+        if (b->step[0][b->rank - 1])
+            onxi_copy_item(to, from, inner * size);
+        else
+            fill(to, from, size, inner);
+        onxi_broadcast_next(b, row + 1, at);
     }
     return ONX_OK;
 }
