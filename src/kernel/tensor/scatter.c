@@ -60,6 +60,7 @@ static onx_status read_reduction(const onx_prepare *p, onxi_binary_loop *out)
 
 typedef struct scatter_params {
     onxi_binary_loop reduce;
+    bool adds_floats;                                 /* that is what it does */
     uint32_t rank, axis, size, depth;                 /* depth: indexes that make up a place (ScatterND) */
     int64_t dims[ONX_RANK_MAX], stride[ONX_RANK_MAX]; /* of the index or the data; of the data, in elements */
     uint64_t inner;                                   /* neighbouring elements that a place stands for */
@@ -77,7 +78,9 @@ static onx_status scatter_start(onx_prepare *p, scatter_params **out)
     q->rank = x->rank;
     onxi_strides(x, q->stride);
     p->params = *out = q;
-    return read_reduction(p, &q->reduce);
+    ONX_TRY(read_reduction(p, &q->reduce));
+    q->adds_floats = x->dtype == ONX_FLOAT && q->reduce == onxi_body_add.loops[ONX_FLOAT];
+    return ONX_OK;
 }
 
 static onx_status bad_index(onx_work *work, int64_t at, int64_t bound)
@@ -123,27 +126,49 @@ static onx_status elements_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+/* The elements of one line of the index, which lie in the last dim: `step` is how far neighbours are apart where the
+ * axis is another one, `base` where the line begins. */
+static onx_status elements_line(onx_work *work, uint64_t from, uint64_t count, int64_t base, int64_t step)
+{
+    const scatter_params *q = work->params;
+    const onx_value *index = work->inputs[1];
+    const char *update = (const char *)work->inputs[2]->data + from * q->size;
+    const int64_t bound = work->inputs[0]->dims[q->axis], stride = q->stride[q->axis];
+    char *y = work->outputs[0]->data;
+    for (uint64_t i = 0; i < count; i++, base += step) {
+        int64_t at = index->dtype == ONX_INT64 ? ((const int64_t *)index->data)[from + i]
+                                               : ((const int32_t *)index->data)[from + i];
+        if (at < -bound || at >= bound)
+            return bad_index(work, at, bound);
+        at = base + (at < 0 ? at + bound : at) * stride;
+        if (q->adds_floats)
+            ((float *)(void *)y)[at] += ((const float *)(const void *)update)[i];
+        else if (q->reduce)
+            q->reduce(y + (uint64_t)at * q->size, 1, update + i * q->size, 1, y + (uint64_t)at * q->size, 1);
+        else
+            onxi_copy_item(y + (uint64_t)at * q->size, update + i * q->size, q->size);
+    }
+    return ONX_OK;
+}
+
 static onx_status elements_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
     const scatter_params *q = work->params;
-    const onx_value *index = work->inputs[1];
-    const char *update = work->inputs[2]->data;
-    char *y = work->outputs[0]->data;
-    int64_t bound = work->inputs[0]->dims[q->axis], pos[ONX_RANK_MAX] = { 0 }, base = 0;
+    const uint64_t count = work->inputs[1]->count;
+    const uint32_t outer = q->rank ? q->rank - 1 : 0;
+    const uint64_t line = q->rank ? (uint64_t)q->dims[outer] : 1;
+    const int64_t step = q->rank && q->axis != outer ? q->stride[outer] : 0;
+    int64_t pos[ONX_RANK_MAX] = { 0 }, base = 0;
     copy_data(work);
-    for (uint64_t i = 0; i < index->count; i++) { /* base: of the position, but along the axis */
-        int64_t at = onxi_index(index, i);
-        if (at < -bound || at >= bound)
-            return bad_index(work, at, bound);
-        at = base + (at < 0 ? at + bound : at) * q->stride[q->axis];
-        put(q, y + (uint64_t)at * q->size, update + i * q->size, 1);
-        for (uint32_t d = q->rank; d-- > 0;) {
-            int64_t step = d == q->axis ? 0 : q->stride[d];
-            base += step;
+    for (uint64_t i = 0; i < count; i += line) { /* base: of the position, but along the axis */
+        ONX_TRY(elements_line(work, i, line, base, step));
+        for (uint32_t d = outer; d-- > 0;) {
+            const int64_t on = d == q->axis ? 0 : q->stride[d];
+            base += on;
             if (++pos[d] < q->dims[d])
                 break;
-            base -= step * q->dims[d];
+            base -= on * q->dims[d];
             pos[d] = 0;
         }
     }

@@ -107,19 +107,59 @@ static onx_status topk_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+/* Whether x cannot be among the first: `limit` is the last of those that are. NaN, which needs a closer look, can. */
+static inline bool is_worse(const topk_params *q, float x, float limit)
+{
+    return q->largest ? x <= limit : x >= limit;
+}
+
+/* Whether none of the floats that follow can be. */
+enum { GLANCE = 16 };
+static inline bool all_worse(const topk_params *q, const float *x, float limit)
+{
+    int32_t all = 1;
+    if (q->largest)
+        for (int i = 0; i < GLANCE; i++)
+            all &= x[i] <= limit;
+    else
+        for (int i = 0; i < GLANCE; i++)
+            all &= x[i] >= limit;
+    return all;
+}
+
+/* Element i, which comes after those that were considered before. */
+static inline void consider(const topk_params *q, const onx_value *x, uint64_t base, uint64_t i, candidate *heap)
+{
+    const uint64_t k = (uint64_t)q->k;
+    const candidate c = { key_of(x->dtype, x->data, base + i * q->inner) ^ (q->largest ? UINT64_MAX : 0), (int64_t)i };
+    if (i < k) {
+        heap[i] = c;
+        for (uint64_t at = i + 1 == k ? k / 2 : 0; at-- > 0;)
+            sift_down(heap, k, at);
+    } else if (is_after(&heap[0], &c)) {
+        heap[0] = c;
+        sift_down(heap, k, 0);
+    }
+}
+
 /* The first k in order, of elements that are `inner` apart. */
 static void choose(const topk_params *q, const onx_value *x, uint64_t base, candidate *heap)
 {
-    uint64_t k = (uint64_t)q->k, flip = q->largest ? UINT64_MAX : 0;
-    for (uint64_t i = 0; i < (uint64_t)q->length; i++) {
-        candidate c = { key_of(x->dtype, x->data, base + i * q->inner) ^ flip, (int64_t)i };
-        if (i < k) {
-            heap[i] = c;
-            for (uint64_t at = i + 1 == k ? k / 2 : 0; at-- > 0;)
-                sift_down(heap, k, at);
-        } else if (is_after(&heap[0], &c)) {
-            heap[0] = c;
-            sift_down(heap, k, 0);
+    const uint64_t k = (uint64_t)q->k, length = (uint64_t)q->length;
+    const float *line = x->dtype == ONX_FLOAT && q->inner == 1 ? (const float *)x->data + base : NULL;
+    uint64_t i = 0;
+    for (; i < length && (!line || i < k); i++)
+        consider(q, x, base, i, heap);
+    float limit = i < length ? line[heap[0].index] : 0;
+    for (uint64_t end; i < length; i = end) {
+        end = length - i < GLANCE ? length : i + GLANCE;
+        if (end - i == GLANCE && all_worse(q, line + i, limit))
+            continue;
+        for (uint64_t at = i; at < end; at++) {
+            if (is_worse(q, line[at], limit))
+                continue;
+            consider(q, x, base, at, heap);
+            limit = line[heap[0].index];
         }
     }
     for (uint64_t left = k; left > 1; left--) {
