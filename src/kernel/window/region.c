@@ -21,27 +21,33 @@ typedef struct corners {
     double weight[4];
 } corners;
 
-/* Takes a point into account for all channels. */
-typedef void (*point_loop)(const void *image, uint64_t plane, uint64_t channels, const corners *c, bool largest,
-                           double *sums);
-#define POINT(op, d, T, C, M, L, S)                                                                                    \
-    static void op##_##d(const void *image, uint64_t plane, uint64_t channels, const corners *c, bool largest,         \
-                         double *sums)                                                                                 \
+/* Takes points into account for all channels, whose sums begin with what is in `sums`. The points of a channel go
+ * together: its neighbours are then still in the cache. */
+typedef void (*points_loop)(const void *image, uint64_t plane, uint64_t channels, const corners *points, uint64_t count,
+                            bool largest, double *sums);
+#define POINTS(op, d, T, C, M, L, S)                                                                                   \
+    static void op##_##d(const void *image, uint64_t plane, uint64_t channels, const corners *points, uint64_t count,  \
+                         bool largest, double *sums)                                                                   \
     {                                                                                                                  \
         const T *x = (const T *)image;                                                                                 \
         for (uint64_t k = 0; k < channels; k++, x += plane) {                                                          \
-            double v[4], most;                                                                                         \
-            for (int i = 0; i < 4; i++)                                                                                \
-                v[i] = c->weight[i] * (double)L(x[c->at[i]]);                                                          \
-            most = sums[k];                                                                                            \
-            for (int i = 0; i < 4; i++)                                                                                \
-                most = v[i] > most || isnan(v[i]) ? v[i] : most;                                                       \
-            sums[k] = largest ? most : sums[k] + v[0] + v[1] + v[2] + v[3];                                            \
+            double sum = sums[k];                                                                                      \
+            for (uint64_t n = 0; n < count; n++) {                                                                     \
+                const corners *c = &points[n];                                                                         \
+                double v[4];                                                                                           \
+                for (int i = 0; i < 4; i++)                                                                            \
+                    v[i] = c->weight[i] * (double)L(x[c->at[i]]);                                                      \
+                if (!largest)                                                                                          \
+                    sum = sum + v[0] + v[1] + v[2] + v[3];                                                             \
+                for (int i = 0; largest && i < 4; i++)                                                                 \
+                    sum = v[i] > sum || isnan(v[i]) ? v[i] : sum;                                                      \
+            }                                                                                                          \
+            sums[k] = sum;                                                                                             \
         }                                                                                                              \
     }
-ONXI_EACH_FLOAT(POINT, point)
+ONXI_EACH_FLOAT(POINTS, points)
 #define ENTRY(op, d, T, C, M, L, S) [ONX_##d] = op##_##d,
-static const point_loop point_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, point) };
+static const points_loop points_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, points) };
 
 static onx_status align_prepare(onx_prepare *p)
 {
@@ -122,39 +128,60 @@ static bins bins_of(const align_params *q, double from, double to, uint64_t coun
     return b;
 }
 
+/* One bin for all channels: its points, a few at a time. */
+static void align_bin(const align_params *q, const onx_value *x, int64_t image, const bins *h, const bins *w,
+                      uint64_t row, uint64_t column, double *sums)
+{
+    enum { TOGETHER = 16 };
+    corners list[TOGETHER];
+    const uint64_t plane = q->height * q->width;
+    const int64_t points = h->points * w->points;
+    const char *from = (const char *)x->data + (uint64_t)image * q->channels * plane * onxi_element_size(x->dtype);
+    for (uint64_t c = 0; c < q->channels; c++)
+        sums[c] = q->largest && points ? -(double)INFINITY : 0;
+    for (int64_t i = 0; i < points;) {
+        uint64_t n = 0;
+        for (; n < TOGETHER && i < points; n++, i++) {
+            const double y =
+                h->start + (double)row * h->size + ((double)(i / w->points) + 0.5) * h->size / (double)h->points;
+            const double at =
+                w->start + (double)column * w->size + ((double)(i % w->points) + 0.5) * w->size / (double)w->points;
+            list[n] = (corners){ { 0 }, { 0 } }; /* a point outside counts as zero */
+            find_corners(q, y, at, &list[n]);
+        }
+        points_loops[x->dtype](from, plane, q->channels, list, n, q->largest, sums);
+    }
+    for (uint64_t c = 0; points && !q->largest && c < q->channels; c++)
+        sums[c] /= (double)points;
+}
+
 static onx_status align_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const align_params *q = work->params;
     const onx_value *x = work->inputs[0], *rois = work->inputs[1];
     onx_value *out = work->outputs[0];
     double *sums = work->thread_workspace;
-    uint64_t plane = q->height * q->width;
+    const uint64_t area = q->bins_h * q->bins_w;
     for (uint64_t row = first; row < last; row++) {
         uint64_t roi = row / q->bins_h, bin = row % q->bins_h;
         int64_t image = onxi_index(work->inputs[2], roi);
         if (image < 0 || image >= x->dims[0])
             return onx_work_fail(work, ONX_E_INVALID, "region %llu is in image %lld of %lld", (unsigned long long)roi,
                                  (long long)image, (long long)x->dims[0]);
-        bins w = bins_of(q, onxi_value_number(rois, roi * 4), onxi_value_number(rois, roi * 4 + 2), q->bins_w);
-        bins h = bins_of(q, onxi_value_number(rois, roi * 4 + 1), onxi_value_number(rois, roi * 4 + 3), q->bins_h);
+        const bins w = bins_of(q, onxi_value_number(rois, roi * 4), onxi_value_number(rois, roi * 4 + 2), q->bins_w);
+        const bins h =
+            bins_of(q, onxi_value_number(rois, roi * 4 + 1), onxi_value_number(rois, roi * 4 + 3), q->bins_h);
         if (h.points && w.points > SAMPLES_MAX / h.points)
             return onx_work_fail(work, ONX_E_LIMIT, "region %llu has %lld by %lld points in a bin",
                                  (unsigned long long)roi, (long long)h.points, (long long)w.points);
-        const char *from = (const char *)x->data + (uint64_t)image * q->channels * plane * onxi_element_size(x->dtype);
         for (uint64_t b = 0; b < q->bins_w; b++) {
-            int64_t points = h.points * w.points;
+            const uint64_t to = roi * q->channels * area + bin * q->bins_w + b;
+            align_bin(q, x, image, &h, &w, bin, b, sums);
             for (uint64_t c = 0; c < q->channels; c++)
-                sums[c] = q->largest && points ? -(double)INFINITY : 0;
-            for (int64_t i = 0; i < points; i++) {
-                double y = h.start + (double)bin * h.size + ((double)(i / w.points) + 0.5) * h.size / (double)h.points;
-                double at = w.start + (double)b * w.size + ((double)(i % w.points) + 0.5) * w.size / (double)w.points;
-                corners c = { { 0 }, { 0 } }; /* a point outside counts as zero */
-                find_corners(q, y, at, &c);
-                point_loops[x->dtype](from, plane, q->channels, &c, q->largest, sums);
-            }
-            for (uint64_t c = 0; c < q->channels; c++)
-                onxi_value_set_number(out, ((roi * q->channels + c) * q->bins_h + bin) * q->bins_w + b,
-                                      q->largest || !points ? sums[c] : sums[c] / (double)points);
+                if (out->dtype == ONX_FLOAT)
+                    ((float *)out->data)[to + c * area] = (float)sums[c];
+                else
+                    onxi_value_set_number(out, to + c * area, sums[c]);
         }
     }
     return ONX_OK;
