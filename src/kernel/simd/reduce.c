@@ -18,6 +18,30 @@ static inline onxi_vf extreme(onxi_vf a, onxi_vf v, bool least)
     return vf_select(take | (v != v), v, a);
 }
 
+typedef float four __attribute__((vector_size(16)));
+typedef int32_t four_masks __attribute__((vector_size(16)));
+
+static inline four extreme_of_four(four a, four v, bool least)
+{
+    const four_masks take = (least ? v < a : v > a) | (v != v);
+    return (four)((take & (four_masks)v) | (~take & (four_masks)a));
+}
+
+/* Of all lanes, without a branch: lines may be short. */
+static inline float extreme_lane(onxi_vf v, bool least)
+{
+    float t[ONXI_LANES];
+    four best, next;
+    vf_store(t, v);
+    memcpy(&best, t, sizeof best);
+    for (int i = 4; i < ONXI_LANES; i += 4) {
+        memcpy(&next, t + i, sizeof next);
+        best = extreme_of_four(best, next, least);
+    }
+    best = extreme_of_four(best, __builtin_shufflevector(best, best, 2, 3, 0, 1), least);
+    return extreme_of_four(best, __builtin_shufflevector(best, best, 1, 0, 3, 2), least)[0];
+}
+
 static inline float finish(onxi_reduce_kind kind, double sum, uint64_t count)
 {
     return (float)(kind == ONXI_REDUCE_MEAN ? sum / (double)count : kind == ONXI_REDUCE_L2 ? sqrt(sum) : sum);
@@ -48,11 +72,7 @@ static inline void line_extreme(bool least, const float *x, uint64_t n, float *y
         best = extreme(best, vf_load(x + i), least);
     if (i < n)
         best = extreme(best, vf_load_part(x + i, n - i, x[0]), least);
-    float out = best[0];
-    for (int k = 1; k < ONXI_LANES; k++)
-        if ((least ? best[k] < out : best[k] > out) || best[k] != best[k])
-            out = best[k];
-    *y = out;
+    *y = extreme_lane(best, least);
 }
 
 #define LINE(kind, CALL)                                                                                               \
@@ -135,8 +155,13 @@ static onx_status prepare(onx_prepare *p)
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_reduce_params *q = work->params;
-    if (!q->inner)
-        return onxi_reduce_run(work, first, last);
+    if (!q->inner) { /* lines follow one another */
+        const float *x = work->inputs[0]->data;
+        float *y = work->outputs[0]->data;
+        for (uint64_t row = first; row < last; row++)
+            q->loop(q, x + row * q->count, y + row);
+        return ONX_OK;
+    }
     const uint64_t blocks = (q->inner + COLUMNS - 1) / COLUMNS;
     for (uint64_t row = first; row < last; row++) {
         uint64_t at = row % blocks * COLUMNS, left = q->inner - at;

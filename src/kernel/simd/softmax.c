@@ -40,20 +40,78 @@ static void soft_line(const onxi_softmax_params *q, const void *px, void *py, in
         y[i] *= scale;
 }
 
+/* ---- lines beside each other ---- */
+
+enum { COLUMNS = 4 * ONXI_LANES };
+
+/* `width` lines whose elements are `inner` apart. */
+static void soft_columns(const onxi_softmax_params *q, const float *x, float *y, uint64_t width)
+{
+    const bool logs = q->kind == ONXI_LOG_SOFTMAX;
+    float top[COLUMNS], sum[COLUMNS] = { 0 };
+    for (uint64_t i = 0; i < COLUMNS; i++)
+        top[i] = -INFINITY;
+#define EACH_VECTOR(BODY)                                                                                              \
+    for (uint64_t k = 0; k < q->count; k++)                                                                            \
+        for (uint64_t i = 0; i < width; i += ONXI_LANES) {                                                             \
+            const uint64_t at = k * q->inner + i, n = width - i < ONXI_LANES ? width - i : ONXI_LANES;                 \
+            const onxi_vf v = n == ONXI_LANES ? vf_load(x + at) : vf_load_part(x + at, n, 0);                          \
+            BODY                                                                                                       \
+        }
+    EACH_VECTOR({
+        const onxi_vf best = vf_load(top + i);
+        vf_store(top + i, vf_select((v > best) | (v != v), v, best));
+    })
+    EACH_VECTOR({
+        const onxi_vf e = vf_exp_weight(v - vf_load(top + i));
+        vf_store(sum + i, vf_load(sum + i) + e);
+        if (!logs)
+            vf_store_part(y + at, e, n);
+    })
+    for (uint64_t i = 0; i < width; i++)
+        sum[i] = logs ? logf(sum[i]) : 1.0f / sum[i];
+    if (!logs)
+        x = y;
+    EACH_VECTOR({ vf_store_part(y + at, logs ? (v - vf_load(top + i)) - vf_load(sum + i) : v * vf_load(sum + i), n); })
+#undef EACH_VECTOR
+}
+
+static uint64_t column_blocks(const onxi_softmax_params *q)
+{
+    return (q->inner + COLUMNS - 1) / COLUMNS;
+}
+
 static onx_status soft_prepare(onx_prepare *p)
 {
     ONX_TRY(onxi_softmax_prepare(p));
     onxi_softmax_params *q = p->params;
-    if (q->inner != 1)
-        return ONX_E_UNSUPPORTED;
     q->loop = soft_line;
+    if (q->inner == 1 || !p->rows)
+        return ONX_OK;
+    p->rows = q->outer * column_blocks(q);
+    p->grain = 4096 / (q->count * (q->inner < COLUMNS ? q->inner : COLUMNS)) + 1;
+    return ONX_OK;
+}
+
+static onx_status soft_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_softmax_params *q = work->params;
+    if (q->inner == 1)
+        return onxi_softmax_run(work, first, last);
+    const uint64_t blocks = column_blocks(q);
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t from = row % blocks * COLUMNS, left = q->inner - from;
+        const uint64_t at = row / blocks * q->count * q->inner + from;
+        soft_columns(q, (const float *)work->inputs[0]->data + at, (float *)work->outputs[0]->data + at,
+                     left < COLUMNS ? left : COLUMNS);
+    }
     return ONX_OK;
 }
 
 #define ROW(name, body_)                                                                                               \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .flags = ONX_KERNEL_IN_PLACE,  \
-        .variant = ONXI_VARIANT, .body = &body_, .prepare = soft_prepare, .run = onxi_softmax_run                      \
+        .variant = ONXI_VARIANT, .body = &body_, .prepare = soft_prepare, .run = soft_run                              \
     }
 
 static const int soft = ONXI_SOFTMAX, log_soft = ONXI_LOG_SOFTMAX;
