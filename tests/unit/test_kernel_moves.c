@@ -1,0 +1,276 @@
+/* test_kernel_moves.c - operators that move elements or choose among them, at sizes around those of tiles and blocks,
+ * against what a loop per element gives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "value/value.h"
+
+#include "unit/variants.h"
+
+static const int64_t sizes[] = { 1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 40 };
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+/* Runs the text on two inputs at most, with one thread and with two, which have to agree; the outputs of the first. */
+static void run_text(const writer *w, const char *op, const onx_value *const *in, onx_value **out, uint32_t count)
+{
+    onx_doc *doc = NULL;
+    onx_value *again[2] = { NULL, NULL };
+    onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w->text, w->len), 0, &doc);
+    say_all();
+    assert_int_equal(status, ONX_OK);
+    run(doc, op, &(onx_session_options){ .threads = 1 }, in, out);
+    run(doc, op, &(onx_session_options){ .threads = 2 }, in, again);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(near_enough(out[i], again[i], 0));
+        onx_value_free(again[i]);
+    }
+    onx_doc_free(doc);
+}
+
+/* The offset of an element in a tensor of these dims, from its position. */
+static uint64_t offset_of(const int64_t *dims, const int64_t *pos, uint32_t rank)
+{
+    uint64_t at = 0;
+    for (uint32_t d = 0; d < rank; d++)
+        at = at * (uint64_t)dims[d] + (uint64_t)pos[d];
+    return at;
+}
+
+static bool next_position(const int64_t *dims, int64_t *pos, uint32_t rank)
+{
+    for (uint32_t d = rank; d-- > 0; pos[d] = 0)
+        if (++pos[d] < dims[d])
+            return true;
+    return false;
+}
+
+static const onx_dtype types[] = { ONX_FLOAT, ONX_DOUBLE, ONX_UINT8, ONX_FLOAT16, ONX_COMPLEX128 };
+static const char *const type_names[] = { "float", "double", "uint8", "float16", "complex128" };
+
+/* Bytes that are all different for a while. */
+static onx_value *numbered(onx_dtype dtype, uint32_t rank, const int64_t *dims)
+{
+    onx_value *x = tensor(dtype, rank, dims);
+    const uint32_t width = onx_dtype_bits((int32_t)dtype) / 8;
+    memset(x->data, 0, x->size);
+    for (uint64_t i = 0; i < x->count; i++)
+        for (uint32_t b = 0; b < 2 && b < width; b++)
+            ((char *)x->data)[i * width + b] = (char)(i >> (8 * b));
+    return x;
+}
+
+static void test_kernel_moves__transposing(void **state)
+{
+    enum { RANK = 4 };
+    static writer w;
+    source s = { 11 };
+    (void)state;
+    for (unsigned turn = 0; turn < 300; turn++) {
+        int64_t dims[RANK], perm[RANK] = { 0, 1, 2, 3 }, out_dims[RANK], pos[RANK] = { 0 };
+        for (uint32_t d = RANK; d-- > 1;) { /* any order */
+            const uint32_t k = below(&s, d + 1);
+            const int64_t t = perm[d];
+            perm[d] = perm[k];
+            perm[k] = t;
+        }
+        for (uint32_t d = 0; d < RANK; d++)
+            dims[d] = below(&s, 3) ? sizes[below(&s, SIZES)] : 1 + below(&s, 2);
+        for (uint32_t d = 0; d < RANK; d++)
+            out_dims[d] = dims[perm[d]];
+        const uint32_t type = below(&s, 5), width = onx_dtype_bits((int32_t)types[type]) / 8;
+        onx_value *x = numbered(types[type], RANK, dims), *y = NULL;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : 17]> g (%s[A, B, C, D] x) => (%s[E, F, G, H] y) {"
+            " y = Transpose <perm = [%d, %d, %d, %d]> (x) }",
+            type_names[type], type_names[type], (int)perm[0], (int)perm[1], (int)perm[2], (int)perm[3]);
+        run_text(&w, "Transpose", (const onx_value *const[]){ x }, &y, 1);
+        do {
+            int64_t from[RANK];
+            for (uint32_t d = 0; d < RANK; d++)
+                from[perm[d]] = pos[d];
+            assert_memory_equal((const char *)y->data + offset_of(out_dims, pos, RANK) * width,
+                                (const char *)x->data + offset_of(dims, from, RANK) * width, width);
+        } while (next_position(out_dims, pos, RANK));
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
+static void test_kernel_moves__expanding(void **state)
+{
+    enum { RANK = 3 };
+    static writer w;
+    source s = { 12 };
+    (void)state;
+    for (unsigned turn = 0; turn < 150; turn++) {
+        int64_t dims[RANK], out_dims[RANK], pos[RANK] = { 0 };
+        for (uint32_t d = 0; d < RANK; d++) {
+            out_dims[d] = sizes[below(&s, SIZES)];
+            dims[d] = below(&s, 2) ? 1 : out_dims[d];
+        }
+        const uint32_t type = below(&s, 5), width = onx_dtype_bits((int32_t)types[type]) / 8;
+        onx_value *x = numbered(types[type], RANK, dims), *y = NULL;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : 17]> g (%s[A, B, C] x) => (%s[D, E, F] y) {"
+            " to = Constant <value_ints = [%d, %d, %d]> () y = Expand (x, to) }",
+            type_names[type], type_names[type], (int)out_dims[0], (int)out_dims[1], (int)out_dims[2]);
+        run_text(&w, "Expand", (const onx_value *const[]){ x }, &y, 1);
+        do {
+            int64_t from[RANK];
+            for (uint32_t d = 0; d < RANK; d++)
+                from[d] = dims[d] == 1 ? 0 : pos[d];
+            assert_memory_equal((const char *)y->data + offset_of(out_dims, pos, RANK) * width,
+                                (const char *)x->data + offset_of(dims, from, RANK) * width, width);
+        } while (next_position(out_dims, pos, RANK));
+        onx_value_free(x);
+        onx_value_free(y);
+    }
+}
+
+/* Whether a comes before b: NaN is greater than all others, and -0 is 0. */
+static bool comes_first(float a, float b, bool largest)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b) ? false : largest ? isnan(a) : isnan(b);
+    return largest ? a > b : a < b;
+}
+
+/* Lines with numbers that are equal, with NaN and infinities, with most of the first at the end. */
+static void test_kernel_moves__choosing(void **state)
+{
+    static const int64_t lengths[] = { 1, 2, 15, 16, 17, 33, 100, 1000 };
+    static const float odd[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f };
+    static writer w;
+    source s = { 13 };
+    (void)state;
+    for (unsigned turn = 0; turn < 200; turn++) {
+        const int64_t n = lengths[below(&s, 8)], k = 1 + below(&s, (uint32_t)(n < 20 ? n : below(&s, 2) ? 20 : n));
+        const int64_t inner = below(&s, 4) ? 1 : 3, dims[] = { 3, n, inner };
+        const bool largest = below(&s, 2);
+        const uint32_t kind = below(&s, 4);
+        onx_value *x = floats(&s, 3, dims), *out[2] = { NULL, NULL };
+        float *v = x->data;
+        for (uint64_t i = 0; i < x->count; i++)
+            v[i] = kind == 1   ? (float)below(&s, 5)
+                   : kind == 2 ? (below(&s, 3) ? v[i] : odd[below(&s, 6)])
+                   : kind == 3 ? (float)i
+                               : v[i];
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : 17]> g (float[A, B, C] x) => (float[A, D, C] y, int64[A, D, C] i) {"
+            " k = Constant <value_ints = [%d]> () y, i = TopK <axis = 1, largest = %d> (x, k) }",
+            (int)k, largest);
+        run_text(&w, "TopK", (const onx_value *const[]){ x }, out, 2);
+        for (int64_t line = 0; line < 3 * inner; line++) {
+            const float *from = v + line / inner * n * inner + line % inner;
+            bool taken[1000] = { false };
+            for (int64_t r = 0; r < k; r++) {
+                const uint64_t to = (uint64_t)((line / inner * k + r) * inner + line % inner);
+                int64_t best = -1;
+                for (int64_t i = 0; i < n; i++)
+                    if (!taken[i] && (best < 0 || comes_first(from[i * inner], from[best * inner], largest)))
+                        best = i;
+                taken[best] = true;
+                assert_int_equal(((const int64_t *)out[1]->data)[to], best);
+                assert_memory_equal((const float *)out[0]->data + to, from + best * inner, sizeof(float));
+            }
+        }
+        onx_value_free(x);
+        onx_value_free(out[0]);
+        onx_value_free(out[1]);
+    }
+}
+
+static void test_kernel_moves__scattering(void **state)
+{
+    enum { RANK = 3 };
+    static const char *const how[] = { "none", "add", "mul", "max" };
+    static writer w;
+    source s = { 14 };
+    (void)state;
+    for (unsigned turn = 0; turn < 120; turn++) {
+        const uint32_t axis = below(&s, RANK), kind = below(&s, 4);
+        int64_t dims[RANK], index_dims[RANK], pos[RANK] = { 0 };
+        for (uint32_t d = 0; d < RANK; d++) {
+            dims[d] = 1 + below(&s, 12);
+            index_dims[d] = d == axis ? 1 + below(&s, 20) : 1 + below(&s, (uint32_t)dims[d]);
+        }
+        onx_value *x = floats(&s, RANK, dims), *u = floats(&s, RANK, index_dims), *y = NULL;
+        onx_value *at = tensor(turn % 2 ? ONX_INT64 : ONX_INT32, RANK, index_dims),
+                  *want = tensor(ONX_FLOAT, RANK, dims);
+        for (uint64_t i = 0; i < at->count; i++)
+            onxi_value_set_number(at, i, (double)below(&s, 2 * (uint32_t)dims[axis]) - (double)dims[axis]);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : 18]>"
+            " g (float[A, B, C] x, %s[D, E, F] i, float[D, E, F] u) => (float[A, B, C] y) {"
+            " y = ScatterElements <axis = %u, reduction = \"%s\"> (x, i, u) }",
+            turn % 2 ? "int64" : "int32", axis, how[kind]);
+        run_text(&w, "ScatterElements", (const onx_value *const[]){ x, at, u }, &y, 1);
+        float *v = want->data;
+        memcpy(v, x->data, x->size);
+        do {
+            const uint64_t from = offset_of(index_dims, pos, RANK);
+            const float add_this = ((const float *)u->data)[from];
+            int64_t to[RANK];
+            memcpy(to, pos, sizeof to);
+            to[axis] = (int64_t)onxi_value_number(at, from);
+            to[axis] += to[axis] < 0 ? dims[axis] : 0;
+            float *into = &v[offset_of(dims, to, RANK)];
+            *into = kind == 0   ? add_this
+                    : kind == 1 ? *into + add_this
+                    : kind == 2 ? *into * add_this
+                                : fmaxf(*into, add_this);
+        } while (next_position(index_dims, pos, RANK));
+        assert_memory_equal(y->data, v, want->size);
+        onx_value_free(x);
+        onx_value_free(u);
+        onx_value_free(at);
+        onx_value_free(y);
+        onx_value_free(want);
+    }
+}
+
+/* Short lines and long ones, along any axis, with NaN and infinities. */
+static void test_kernel_moves__lines(void **state)
+{
+    static const char *const calls[] = {
+        "ReduceMax <axes = [%d]> (x)", "ReduceMin <axes = [%d]> (x)", "ReduceSum <axes = [%d]> (x)",
+        "Softmax <axis = %d> (x)",     "LogSoftmax <axis = %d> (x)",
+    };
+    static const char *const ops[] = { "ReduceMax", "ReduceMin", "ReduceSum", "Softmax", "LogSoftmax" };
+    static writer w;
+    source s = { 15 };
+    (void)state;
+    for (unsigned turn = 0; turn < 150; turn++) {
+        const uint32_t call = turn % 5, axis = below(&s, 3);
+        const int64_t dims[] = { sizes[below(&s, SIZES)], 1 + below(&s, 40), sizes[below(&s, SIZES)] };
+        onx_value *x = floats(&s, 3, dims);
+        for (uint64_t i = 0; i < x->count && turn % 4 == 0; i++)
+            if (below(&s, 50) == 0)
+                ((float *)x->data)[i] = below(&s, 2) ? NAN : call < 3 ? INFINITY : -INFINITY;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 8, opset_import: [\"\" : %d]> g (float[A, B, C] x) => (float[D, E, F] y) { y = ", call == 2 ? 11 : 17);
+        add(&w, calls[call], axis);
+        add(&w, " }");
+        assert_string_not_equal(compare_any(&w, ops[call], (const onx_value *const[]){ x }, 40), "plain");
+        onx_value_free(x);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_moves__transposing), cmocka_unit_test(test_kernel_moves__expanding),
+        cmocka_unit_test(test_kernel_moves__choosing),    cmocka_unit_test(test_kernel_moves__scattering),
+        cmocka_unit_test(test_kernel_moves__lines),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
