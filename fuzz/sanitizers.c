@@ -5,10 +5,12 @@
 // LeakSanitizer finds the thread-local memory of libraries loaded while running (oneDNN) by guessing what lies before
 // it, and now and then reads an address that is none. What only such memory points to is not looked for; the library's
 // own is below.
-const char* __lsan_default_options(void) {
+const char *__lsan_default_options(void)
+{
     return "use_tls=0:print_suppressions=0";
 }
 
-const char* __lsan_default_suppressions(void) {
+const char *__lsan_default_suppressions(void)
+{
     return ONX_LSAN_SUPPRESSIONS;
 }

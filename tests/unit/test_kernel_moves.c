@@ -256,8 +256,8 @@ static void test_kernel_moves__lines(void **state)
             if (below(&s, 50) == 0)
                 ((float *)x->data)[i] = below(&s, 2) ? NAN : call < 3 ? INFINITY : -INFINITY;
         w.len = 0;
-        add(&w,
-            "<ir_version: 8, opset_import: [\"\" : %d]> g (float[A, B, C] x) => (float[D, E, F] y) { y = ", call == 2 ? 11 : 17);
+        add(&w, "<ir_version: 8, opset_import: [\"\" : %d]> g (float[A, B, C] x) => (float[D, E, F] y) { y = ",
+            call == 2 ? 11 : 17);
         add(&w, calls[call], axis);
         add(&w, " }");
         assert_string_not_equal(compare_any(&w, ops[call], (const onx_value *const[]){ x }, 40), "plain");
