@@ -182,7 +182,7 @@ static onx_dtype wider_type(int dtype, uint32_t allowed)
 }
 
 onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx_node *node, const onxi_schema *from,
-                                  const onxi_schema *to)
+                                  const onxi_schema *to, bool rewritten)
 {
     for (int k = 0; k < 2; k++) {
         const onxi_port *old = k ? from->outputs : from->inputs, *now = k ? to->outputs : to->inputs, *before = NULL;
@@ -202,6 +202,9 @@ onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx
                 before = port;
             }
             if (!next || !narrower || !onx_view(names[i]).len)
+                continue;
+            /* An output that is bound to another constraint there has another meaning, as the mask of Dropout has. */
+            if (k && rewritten && strcmp(port->type, next->type) != 0)
                 continue;
             const onx_type *type = onxi_values_type(&r->values, scope, onx_view(names[i]));
             const int dtype = onxi_type_dtype(type);

@@ -105,7 +105,7 @@ static onx_status take_step(onxi_retarget *r, state *t, const onxi_schema *row, 
     t->done = true;
     if (step && to && step->kind != ONXI_STEP_FAIL && step->kind != ONXI_STEP_BODY &&
         keeps_operator(step, text, t->node)) {
-        const onxi_lost_type what = onxi_retarget_lost(r, t->scope, t->node, row, to);
+        const onxi_lost_type what = onxi_retarget_lost(r, t->scope, t->node, row, to, step->kind == ONXI_STEP_TEXT);
         if (what.constraint) {
             bool good;
             ONX_TRY(own_state(r, t));

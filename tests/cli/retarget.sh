@@ -38,6 +38,18 @@ g (float[2,3,4] x, float[3] b) => (float[2,3,4] y, float[3,4] s)
 END
 moves old 6 7 8 9 11 13 18 21 28
 
+# a mask was a number before it was a truth value, whether somebody reads it or not
+cat >mask.onnxtxt <<'END'
+<ir_version: 4, opset_import: ["" : 9]>
+g (float[2,3] x) => (float[2,3] y, float[2,3] z)
+{
+  a, unread = Dropout <ratio = 0.25> (x)
+  y, mask = Dropout (a)
+  z = Sub (mask, x)
+}
+END
+moves mask 9 10 12 13 22 28
+
 cat >shapes.onnxtxt <<'END'
 <ir_version: 8, opset_import: ["" : 18]>
 g (float[2,6,4] x) => (float[2,3,4] p, float[2,3,4] q, float[2,1,6,4] u, float[2,4,4] s, float[4,2] t)
