@@ -24,11 +24,30 @@ static onx_status has_gradient(onx_ctx *cx, onx_kind kind, void *message, bool *
     return message ? onx_message_walk(cx, kind, message, visit_node, found) : ONX_OK;
 }
 
-onx_status onxi_grad_refresh(onxi_grad *g)
+onx_status onxi_grad_refresh(onxi_grad *g, const onx_bytes *values, uint32_t count, const onxi_node_list *nodes)
 {
+    bool any = false;
+    for (uint32_t i = 0; i < count && !any; i++)
+        any = onxi_dict_find(&g->fresh, onx_view(values[i])) != NULL;
+    for (uint32_t i = 0; i < nodes->count && !any; i++)
+        for (uint32_t k = 0; k < nodes->items[i]->output_count && !any; k++)
+            any = onxi_dict_find(&g->fresh, onx_view(nodes->items[i]->output[k])) != NULL;
+    if (!any)
+        return ONX_OK;
     const onx_status status = g->values.status;
     onxi_values_close(&g->values);
-    return status != ONX_OK ? status : onxi_values_open(&g->values, g->doc, g->scratch);
+    ONX_TRY(status);
+    ONX_TRY(onxi_grad_spend(g, g->model->graph->node_count));
+    g->fresh = onxi_dict_in_arena(g->scratch);
+    return onxi_values_open(&g->values, g->doc, g->scratch);
+}
+
+onx_status onxi_grad_note(onxi_grad *g, const onx_node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (onx_view(node->output[i]).len && !onxi_dict_at(&g->fresh, onx_view(node->output[i]), 1, NULL))
+            return ONX_E_MEMORY;
+    return ONX_OK;
 }
 
 onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
@@ -43,6 +62,7 @@ onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *sc
                       .names = { .scratch = scratch, .arena = arena, .model = model },
                       .binder = { .arena = scratch },
                       .texts = onxi_dict_in_arena(scratch),
+                      .fresh = onxi_dict_in_arena(scratch),
                       .left = onxi_grad_limit(model),
                       .limit = onx_ctx_limits(cx).depth };
     g->first = ONXI_ARRAY(scratch, uint16_t, ONXI_ID_END);
@@ -86,8 +106,18 @@ typedef struct derivative {
     const onx_bytes *names; /* for the gradients; empty: not wanted */
     uint32_t count;
     const onx_node *asks; /* the node that asks; NULL: nobody */
+    onxi_node_list nodes; /* that y needs */
     onxi_grad_out out;
 } derivative;
+
+/* What y needs; all is inferred again when some of that, or of what makes xs, is new. */
+static onx_status find_nodes(derivative *d)
+{
+    onxi_grad *g = d->g;
+    const onx_graph *graph = d->graph;
+    ONX_TRY(onxi_grad_needed(g, graph->node, graph->node_count, &d->y, 1, d->xs, d->count, &d->nodes));
+    return onxi_grad_refresh(g, d->xs, d->count, &d->nodes);
+}
 
 static onx_status lower_all(derivative *d)
 {
@@ -95,14 +125,15 @@ static onx_status lower_all(derivative *d)
     bool changed = true;
     for (int i = 0; changed && i < ROUNDS; i++) {
         changed = false;
+        ONX_TRY(find_nodes(d));
         ONX_TRY(onxi_grad_lower_graph(d->g, d->scope, d->graph, &d->y, 1, d->xs, d->count, &changed));
+        if (!changed)
+            return ONX_OK;
         d->scope->nodes = d->graph->node;
         d->scope->node_count = d->graph->node_count;
         d->scope->constants = NULL;
-        if (changed)
-            ONX_TRY(onxi_grad_refresh(d->g));
     }
-    return ONX_OK;
+    return find_nodes(d);
 }
 
 /* Gives the gradient of one of xs the name that it shall have. */
@@ -141,8 +172,8 @@ static onx_status derive(derivative *d)
         if (onx_view(d->names[i]).len && onxi_grad_is_real(g, d->scope, onx_view(d->xs[i])))
             xs[count++] = d->xs[i];
     const onxi_grad_task task = { .scope = d->scope,
-                                  .nodes = d->graph->node,
-                                  .count = d->graph->node_count,
+                                  .nodes = d->nodes.items,
+                                  .count = d->nodes.count,
                                   .ys = &d->y,
                                   .dys = &seed,
                                   .y_count = 1,
@@ -296,12 +327,13 @@ static onx_status repeat(onxi_grad *g, onx_graph *graph, const onx_node *node, q
             onx_node *copy;
             ONX_TRY(repeat_node(&a, graph->node[i], &copy));
             ONX_TRY(onxi_node_list_add(g->scratch, &list, copy));
+            ONX_TRY(onxi_grad_note(g, copy));
         }
     ONX_TRY(onxi_node_list_keep(g->arena, &list, &graph->node, &graph->node_count));
     ONX_TRY(rename_place(&a, &q->y));
     for (uint32_t i = 0; i < q->x_count; i++)
         q->xs[i] = node->input[i];
-    return onxi_grad_refresh(g);
+    return ONX_OK;
 }
 
 static onx_status expand_node(onxi_grad *g, onxi_scope *scope, onx_graph *graph, uint32_t at)
@@ -309,14 +341,11 @@ static onx_status expand_node(onxi_grad *g, onxi_scope *scope, onx_graph *graph,
     onx_node *node = graph->node[at];
     question q;
     uint32_t behind = at, made;
-    ONX_TRY(onxi_grad_spend(g, graph->node_count)); /* which are looked through, and inferred again */
     ONX_TRY(read_question(g, node, &q));
     onxi_scope *where = scope;
     while (where->parent && !makes(where->graph, onx_view(q.y), &made))
         where = (onxi_scope *)(uintptr_t)where->parent;
     onx_graph *source = (onx_graph *)(uintptr_t)where->graph;
-    if (source != graph)
-        ONX_TRY(onxi_grad_spend(g, source->node_count));
     ONX_TRY(repeat(g, source, node, &q));
     where->nodes = source->node;
     where->node_count = source->node_count;
@@ -337,7 +366,9 @@ static onx_status expand_node(onxi_grad *g, onxi_scope *scope, onx_graph *graph,
     ONX_TRY(insert(&d, graph, behind));
     scope->nodes = graph->node;
     scope->node_count = graph->node_count;
-    return onxi_grad_refresh(g);
+    for (uint32_t i = 0; i < d.out.nodes.count; i++)
+        ONX_TRY(onxi_grad_note(g, d.out.nodes.items[i]));
+    return ONX_OK;
 }
 
 static onx_status expand_graph(onxi_grad *g, const onxi_scope *parent, onx_graph *graph)
@@ -355,7 +386,7 @@ static onx_status expand_graph(onxi_grad *g, const onxi_scope *parent, onx_graph
         }
         if (is_gradient(node)) {
             ONX_TRY(expand_node(g, &scope, graph, i));
-            i = UINT32_MAX; /* the list is another one */
+            i--; /* the list is another one; no node Gradient has come in front of this place */
         }
     }
     g->depth--;
@@ -400,21 +431,24 @@ onx_status onx_grad_expand(onx_ctx *cx, onx_doc *doc)
 
 /* ---- the gradient of a value of the main graph ---- */
 
-static bool is_there(const onx_graph *graph, onx_str name)
+static onx_status list_values(const onx_graph *graph, onxi_dict *values)
 {
-    uint32_t index;
     for (uint32_t i = 0; i < graph->input_count; i++)
-        if (onx_str_equal(onx_view(graph->input[i]->name), name))
-            return true;
+        if (!onxi_dict_at(values, onx_view(graph->input[i]->name), 1, NULL))
+            return ONX_E_MEMORY;
     for (uint32_t i = 0; i < graph->initializer_count; i++)
-        if (onx_str_equal(onx_view(graph->initializer[i]->name), name))
-            return true;
-    return makes(graph, name, &index);
+        if (!onxi_dict_at(values, onx_view(graph->initializer[i]->name), 1, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        for (uint32_t k = 0; k < graph->node[i]->output_count; k++)
+            if (!onxi_dict_at(values, onx_view(graph->node[i]->output[k]), 1, NULL))
+                return ONX_E_MEMORY;
+    return ONX_OK;
 }
 
-static onx_status find_value(onxi_grad *g, onx_str name, onx_bytes *out)
+static onx_status find_value(onxi_grad *g, const onxi_dict *values, onx_str name, onx_bytes *out)
 {
-    if (!name.len || !is_there(g->model->graph, name))
+    if (!name.len || !onxi_dict_find(values, name))
         return onxi_fail(g->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the main graph has no value %.*s", ONX_ARG(name));
     return onx_arena_keep(g->arena, name, out);
 }
@@ -471,9 +505,11 @@ static onx_status add_gradients(onxi_grad *g, const onx_grad_options *options)
     onx_bytes *names = ONXI_ARRAY(g->scratch, onx_bytes, (size_t)d.count + 1);
     if (!xs || !names)
         return ONX_E_MEMORY;
-    ONX_TRY(find_value(g, options->of, &d.y));
+    onxi_dict values = onxi_dict_in_arena(g->scratch);
+    ONX_TRY(list_values(graph, &values));
+    ONX_TRY(find_value(g, &values, options->of, &d.y));
     for (uint32_t i = 0; i < d.count; i++) {
-        ONX_TRY(find_value(g, options->wrt[i], &xs[i]));
+        ONX_TRY(find_value(g, &values, options->wrt[i], &xs[i]));
         ONX_TRY(onxi_grad_name(g, xs[i], "grad", &names[i]));
     }
     d.xs = xs;

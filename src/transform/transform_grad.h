@@ -20,8 +20,8 @@ typedef struct onxi_grad {
     onxi_dict texts; /* of rules: indexes of functions */
     const onx_function **functions;
     uint32_t function_room, depth, limit;
+    onxi_dict fresh; /* values that have come since types were inferred */
     uint64_t left;   /* steps that may still be taken (onxi_grad_spend) */
-    bool lowered;    /* nodes were replaced by others since types were inferred */
     uint16_t *first; /* 1 + index of the first rule of an operator; 0: none */
 } onxi_grad;
 
@@ -85,6 +85,15 @@ const onxi_grad_rule *onxi_grad_rule_of(const onxi_grad *g, onxi_op_id op);
 #define GRAD_MAKE(name)  onx_status onxi_grad_make_##name(onxi_grad_node *n);
 #include "transform/transform_grad_names.def"
 
+/* A text that grows (transform_grad_text.c). */
+typedef struct onxi_grad_writer {
+    onx_arena *arena;
+    char *text;
+    uint32_t room, size;
+    bool failed; /* memory was short */
+} onxi_grad_writer;
+void onxi_grad_say(onxi_grad_writer *w, const char *format, ...) ONX_PRINTF(2, 3);
+
 /* ---- making nodes (transform_grad_emit.c) ---- */
 
 /* The nodes of the rules that suit the node are added to n->out. made[i]: whether they make the gradient of input i. */
@@ -134,6 +143,9 @@ typedef struct onxi_grad_task {
 
 /* Adds nodes to `out` that make the gradients of xs, from the gradients of ys. */
 onx_status onxi_grad_walk(onxi_grad *g, const onxi_grad_task *task, onxi_grad_out *out);
+/* The nodes of a list that ys need, up to xs, in their order. What is looked at costs less than a step each. */
+onx_status onxi_grad_needed(onxi_grad *g, onx_node *const *nodes, uint32_t count, const onx_bytes *ys, uint32_t y_count,
+                            const onx_bytes *xs, uint32_t x_count, onxi_node_list *out);
 /* Puts what operators do in the place of those that have no rule but that, in a graph and its subgraphs, as far as they
  * lie between xs and ys. Sets *changed. */
 onx_status onxi_grad_lower_graph(onxi_grad *g, onxi_scope *scope, onx_graph *graph, const onx_bytes *ys,
@@ -148,7 +160,9 @@ onx_status onxi_grad_fail(onxi_grad *g, const onx_node *node, const char *format
 onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch);
 /* The status, or ONX_E_MEMORY when something was not found for want of memory. */
 onx_status onxi_grad_close(onxi_grad *g, onx_status status);
-/* The types are looked up anew: nodes have changed. */
-onx_status onxi_grad_refresh(onxi_grad *g);
+/* Types are looked up anew when one of the values, or what one of the nodes makes, has come since they were. */
+onx_status onxi_grad_refresh(onxi_grad *g, const onx_bytes *values, uint32_t count, const onxi_node_list *nodes);
+/* What the node makes has come. */
+onx_status onxi_grad_note(onxi_grad *g, const onx_node *node);
 
 #endif

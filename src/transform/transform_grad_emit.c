@@ -394,17 +394,19 @@ static onx_status read_ports(onxi_grad_node *n, onx_str head, ports *p)
 
 static onx_str text_of_function(onx_arena *arena, const ports *p, bool gradient, onx_str body)
 {
-    onx_str text = onxi_arena_printf(arena, "<domain: \"grad\", opset_import: [\"\": 18]> G (");
+    onxi_grad_writer w = { .arena = arena };
+    onxi_grad_say(&w, "<domain: \"grad\", opset_import: [\"\": 18]> G (");
     const uint32_t count = gradient ? p->inputs + p->outputs : p->inputs;
     for (uint32_t i = 0; i < count; i++)
-        text = onxi_arena_printf(arena, "%.*s%s%.*s", ONX_ARG(text), i ? ", " : "", ONX_ARG(p->names[i]));
+        onxi_grad_say(&w, "%s%.*s", i ? ", " : "", ONX_ARG(p->names[i]));
     for (uint32_t i = 0; gradient && i < p->outputs; i++)
-        text = onxi_arena_printf(arena, "%.*s, d%.*s", ONX_ARG(text), ONX_ARG(p->names[p->inputs + i]));
-    text = onxi_arena_printf(arena, "%.*s) => (", ONX_ARG(text));
+        onxi_grad_say(&w, ", d%.*s", ONX_ARG(p->names[p->inputs + i]));
+    onxi_grad_say(&w, ") => (");
     for (uint32_t i = 0; i < (gradient ? p->inputs : p->outputs); i++)
-        text = onxi_arena_printf(arena, "%.*s%s%s%.*s", ONX_ARG(text), i ? ", " : "", gradient ? "d" : "",
-                                 ONX_ARG(p->names[gradient ? i : p->inputs + i]));
-    return onxi_arena_printf(arena, "%.*s) {\n%.*s\n}", ONX_ARG(text), ONX_ARG(body));
+        onxi_grad_say(&w, "%s%s%.*s", i ? ", " : "", gradient ? "d" : "",
+                      ONX_ARG(p->names[gradient ? i : p->inputs + i]));
+    onxi_grad_say(&w, ") { %.*s }", ONX_ARG(body));
+    return w.failed ? (onx_str){ 0 } : onx_str_make(w.text, w.size);
 }
 
 /* The function that the rules of a kind make for a node: the texts of all that suit. */
@@ -427,35 +429,32 @@ static onx_status build(onxi_grad_node *n, const onxi_grad_rule *rule, onxi_grad
     return text.len ? function_of(n->g, text, out) : ONX_E_MEMORY;
 }
 
-static bool text_uses(const onx_function *f, onx_str name)
+/* The names that nodes of the text read, or make. */
+static onx_status list_names(onxi_grad *g, const onx_function *f, bool made, onxi_dict *names)
 {
-    for (uint32_t i = 0; i < f->node_count; i++)
-        for (uint32_t k = 0; k < f->node[i]->input_count; k++)
-            if (onx_str_equal(onx_view(f->node[i]->input[k]), name))
-                return true;
-    return false;
-}
-
-static bool text_makes(const onx_function *f, onx_str name)
-{
-    for (uint32_t i = 0; i < f->node_count; i++)
-        for (uint32_t k = 0; k < f->node[i]->output_count; k++)
-            if (onx_str_equal(onx_view(f->node[i]->output[k]), name))
-                return true;
-    return false;
+    *names = onxi_dict_in_arena(g->scratch);
+    for (uint32_t i = 0; i < f->node_count; i++) {
+        const onx_bytes *list = made ? f->node[i]->output : f->node[i]->input;
+        for (uint32_t k = 0; k < (made ? f->node[i]->output_count : f->node[i]->input_count); k++)
+            if (!onxi_dict_at(names, onx_view(list[k]), 1, NULL))
+                return ONX_E_MEMORY;
+    }
+    return ONX_OK;
 }
 
 /* An output that the text reads and the node does not name gets a name. */
-static onx_status name_outputs(onxi_grad_node *n, const onx_function *f, const ports *p)
+static onx_status name_outputs(onxi_grad_node *n, const onxi_dict *read, const ports *p)
 {
     onx_node *node = (onx_node *)(uintptr_t)n->s.node;
+    bool own = false;
     for (uint32_t i = 0; i < p->outputs; i++) {
-        if ((i < node->output_count && onx_view(node->output[i]).len) || !text_uses(f, p->names[p->inputs + i]))
+        if ((i < node->output_count && onx_view(node->output[i]).len) || !onxi_dict_find(read, p->names[p->inputs + i]))
             continue;
-        onx_bytes *names = own_names(n->g->arena, node->output, node->output_count);
+        onx_bytes *names = own ? node->output : own_names(n->g->arena, node->output, node->output_count);
         if (!names)
             return ONX_E_MEMORY;
         node->output = names;
+        own = true;
         while (node->output_count <= i)
             ONX_TRY(onx_list_add_text(n->g->arena, &node->output, &node->output_count, (onx_str){ 0 }));
         ONX_TRY(onxi_names_make(&n->g->names, onx_view(node->output[0]), p->names[p->inputs + i], &node->output[i]));
@@ -464,12 +463,12 @@ static onx_status name_outputs(onxi_grad_node *n, const onx_function *f, const p
 }
 
 /* A gradient that arrives where no rule takes it up would be lost. */
-static onx_status check_taken(onxi_grad_node *n, const onx_function *f, const ports *p)
+static onx_status check_taken(onxi_grad_node *n, const onxi_dict *read, const ports *p)
 {
     for (uint32_t i = 0; i < n->s.node->output_count && i < p->outputs; i++) {
         const onxi_port *port = onxi_port_at(n->s.row->outputs, i);
         const onx_str name = onxi_arena_printf(n->g->scratch, "d%.*s", ONX_ARG(p->names[p->inputs + i]));
-        if (!onx_view(n->dy[i]).len || (port && port->flags & ONXI_PORT_NONDIFF) || text_uses(f, name))
+        if (!onx_view(n->dy[i]).len || (port && port->flags & ONXI_PORT_NONDIFF) || onxi_dict_find(read, name))
             continue;
         return onxi_grad_fail(n->g, n->s.node, "there is no gradient of output %u of %.*s as it stands here", i,
                               ONX_ARG(onx_view(n->s.node->op_type)));
@@ -484,8 +483,11 @@ onx_status onxi_grad_apply(onxi_grad_node *n, const onxi_grad_rule *rule, bool *
     onx_node **nodes;
     ports p;
     ONX_TRY(build(n, rule, ONXI_GRAD_PART, &p, &f));
-    ONX_TRY(check_taken(n, f, &p));
-    ONX_TRY(name_outputs(n, f, &p));
+    onxi_dict read, makes;
+    ONX_TRY(list_names(n->g, f, false, &read));
+    ONX_TRY(list_names(n->g, f, true, &makes));
+    ONX_TRY(check_taken(n, &read, &p));
+    ONX_TRY(name_outputs(n, &read, &p));
     onx_bytes *in = ONXI_ARRAY(n->g->scratch, onx_bytes, (size_t)p.inputs + 2 * (size_t)p.outputs + 1);
     if (!in)
         return ONX_E_MEMORY;
@@ -496,7 +498,8 @@ onx_status onxi_grad_apply(onxi_grad_node *n, const onxi_grad_rule *rule, bool *
         in[p.inputs + p.outputs + i] = n->dy[i];
     }
     for (uint32_t i = 0; i < node->input_count; i++)
-        made[i] = i < p.inputs && text_makes(f, onxi_arena_printf(n->g->scratch, "d%.*s", ONX_ARG(p.names[i])));
+        made[i] = i < p.inputs &&
+                  onxi_dict_find(&makes, onxi_arena_printf(n->g->scratch, "d%.*s", ONX_ARG(p.names[i]))) != NULL;
     ONX_TRY(expand(n, f, in, p.inputs + 2 * p.outputs, n->dx, node->input_count, node->output[0], &nodes));
     return emit_all(n, f, nodes);
 }

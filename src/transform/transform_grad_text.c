@@ -6,16 +6,7 @@
 
 #define WRITE(name) onx_status onxi_grad_write_##name(onxi_grad_node *n, onx_str *text)
 
-/* A text that grows. */
-typedef struct writer {
-    onx_arena *arena;
-    char *text;
-    uint32_t room, size;
-    bool failed;
-} writer;
-
-static void put(writer *w, const char *format, ...) ONX_PRINTF(2, 3);
-static void put(writer *w, const char *format, ...)
+void onxi_grad_say(onxi_grad_writer *w, const char *format, ...)
 {
     va_list args, again;
     va_start(args, format);
@@ -29,6 +20,9 @@ static void put(writer *w, const char *format, ...)
     }
     va_end(again);
 }
+
+typedef onxi_grad_writer writer;
+#define put onxi_grad_say
 
 static writer writer_of(const onxi_grad_node *n)
 {

@@ -288,8 +288,48 @@ static onx_status lower_subgraphs(onxi_grad *g, onxi_scope *scope, onx_node *nod
         if (++g->depth > g->limit)
             return onxi_fail(g->cx, ONX_E_LIMIT, ONXI_NOWHERE, "subgraphs are nested more than %u deep (limit depth)",
                              g->limit);
-        ONX_TRY(onxi_grad_lower_graph(g, &inner, graph, ys, graph->output_count, xs, count, changed));
+        bool inside = false;
+        ONX_TRY(onxi_grad_lower_graph(g, &inner, graph, ys, graph->output_count, xs, count, &inside));
+        if (inside)
+            ONX_TRY(onxi_grad_note(g, node));
+        *changed |= inside;
         g->depth--;
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_grad_needed(onxi_grad *g, onx_node *const *nodes, uint32_t count, const onx_bytes *ys, uint32_t y_count,
+                            const onx_bytes *xs, uint32_t x_count, onxi_node_list *out)
+{
+    enum { NODES_PER_STEP = 256 };
+    onxi_dict names = onxi_dict_in_arena(g->scratch); /* 1: needed, 2: an x, beyond which nothing is */
+    ONX_TRY(onxi_grad_spend(g, 1 + count / NODES_PER_STEP));
+    for (uint32_t i = 0; i < x_count; i++)
+        if (!onxi_dict_at(&names, onx_view(xs[i]), 2, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < y_count; i++)
+        if (!onxi_dict_at(&names, onx_view(ys[i]), 1, NULL))
+            return ONX_E_MEMORY;
+    *out = (onxi_node_list){ 0 };
+    for (uint32_t i = count; i-- > 0;) {
+        const onx_node *node = nodes[i];
+        bool used = false;
+        for (uint32_t k = 0; k < node->output_count && !used; k++) {
+            const onxi_dict_entry *entry = onxi_dict_find(&names, onx_view(node->output[k]));
+            used = entry && entry->value == 1 && entry->key.len;
+        }
+        if (!used)
+            continue;
+        ONX_TRY(onxi_node_list_add(g->scratch, out, nodes[i]));
+        for (uint32_t k = 0; k < node->input_count; k++)
+            if (!onxi_dict_at(&names, onx_view(node->input[k]), 1, NULL))
+                return ONX_E_MEMORY;
+        ONX_TRY(onxi_grad_captured(g, node, &names));
+    }
+    for (uint32_t i = 0; i < out->count / 2; i++) {
+        onx_node *other = out->items[i];
+        out->items[i] = out->items[out->count - 1 - i];
+        out->items[out->count - 1 - i] = other;
     }
     return ONX_OK;
 }
@@ -321,34 +361,45 @@ static onx_status find_between(onxi_grad *g, const onxi_grad_task *task, bool *b
 onx_status onxi_grad_lower_graph(onxi_grad *g, onxi_scope *scope, onx_graph *graph, const onx_bytes *ys,
                                  uint32_t y_count, const onx_bytes *xs, uint32_t x_count, bool *changed)
 {
+    onxi_node_list needed = { 0 };
+    ONX_TRY(onxi_grad_needed(g, graph->node, graph->node_count, ys, y_count, xs, x_count, &needed));
     const onxi_grad_task task = { .scope = scope,
-                                  .nodes = graph->node,
-                                  .count = graph->node_count,
+                                  .nodes = needed.items,
+                                  .count = needed.count,
                                   .ys = ys,
                                   .y_count = y_count,
                                   .xs = xs,
                                   .x_count = x_count };
-    bool *between = ONXI_ARRAY(g->scratch, bool, (size_t)graph->node_count + 1), any = false;
+    bool *between = ONXI_ARRAY(g->scratch, bool, (size_t)needed.count + 1), any = false;
     onxi_node_list list = { 0 };
     if (!between)
         return ONX_E_MEMORY;
     ONX_TRY(find_between(g, &task, between));
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        onx_node *node = graph->node[i];
-        const onxi_grad_rule *rule = between[i] ? rule_of(g, node) : NULL;
-        if (rule && rule->kind == ONXI_GRAD_LOWER) {
-            onxi_grad_node n;
-            fill(g, &n, bound_of(g, node), scope, node);
-            ONX_TRY(onxi_grad_lower(&n, rule, &list));
+    for (uint32_t i = 0; i < needed.count; i++) {
+        const onxi_grad_rule *rule = between[i] ? rule_of(g, needed.items[i]) : NULL;
+        if (rule && rule->kind == ONXI_GRAD_LOWER)
             any = true;
-            continue;
-        }
-        if (between[i])
-            ONX_TRY(lower_subgraphs(g, scope, node, changed));
-        ONX_TRY(onxi_node_list_add(g->scratch, &list, node));
+        else if (between[i])
+            ONX_TRY(lower_subgraphs(g, scope, needed.items[i], changed));
+        between[i] = rule && rule->kind == ONXI_GRAD_LOWER;
     }
     if (!any)
         return ONX_OK;
+    for (uint32_t i = 0, k = 0; i < graph->node_count; i++) {
+        onx_node *node = graph->node[i];
+        onxi_grad_node n;
+        const bool is_needed = k < needed.count && needed.items[k] == node;
+        k += is_needed;
+        if (!is_needed || !between[k - 1]) {
+            ONX_TRY(onxi_node_list_add(g->scratch, &list, node));
+            continue;
+        }
+        const uint32_t first = list.count;
+        fill(g, &n, bound_of(g, node), scope, node);
+        ONX_TRY(onxi_grad_lower(&n, rule_of(g, node), &list));
+        for (uint32_t m = first; m < list.count; m++)
+            ONX_TRY(onxi_grad_note(g, list.items[m]));
+    }
     *changed = true;
     return onxi_node_list_keep(g->arena, &list, &graph->node, &graph->node_count);
 }

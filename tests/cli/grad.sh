@@ -117,6 +117,18 @@ g (float[3] x) => (float[3] dx)
 END
 expect 1 "$ONX" run no_rule.onnxtxt -i x='[1,2,3]'
 says err 'no gradient of Unique'
+# Many nodes Gradient that have nothing to do with each other are no gradients of gradients.
+awk 'BEGIN {
+    print "<ir_version: 9, opset_import: [\"\" : 18, \"ai.onnx.preview.training\" : 1]> g (float x) => (float d599) {"
+    for (i = 0; i < 600; i++) {
+        printf "a%d = Exp (x)  b%d = Mul (a%d, a%d)\n", i, i, i, i
+        printf "d%d = ai.onnx.preview.training.Gradient <xs = [\"x\"], y = \"b%d\"> (x)\n", i, i
+    }
+    print "}" }' >many.onnxtxt
+expect 0 "$ONX" grad many.onnxtxt -o x.onnxtxt
+expect 0 "$ONX" run x.onnxtxt -i x=0
+says out 'd599  float[] 2'
+rm x.onnxtxt
 # Gradients of gradients would make exponentially many nodes, and many of them look at the whole graph each.
 for given in a b; do
     awk -v given=$given 'BEGIN {
