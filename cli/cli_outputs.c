@@ -183,7 +183,24 @@ static cli_named *add_entry(cli_outputs *o)
     return &o->list[o->count++];
 }
 
-/* The value that a node made, under a name with a number where it is made again: in a loop, or a function that is
+/* What is only shown in short is put into words at once: copies of all values may need very much more memory than the
+ * run, and those of a sequence that grows, all of them together, as much as its length squared. */
+static onx_status take_value(cli_outputs *o, cli_named *entry, const onx_value *v)
+{
+    if (place_of(o) != TO_TERMINAL || cli_has(o->call, "json") || o->look.full) {
+        ONX_TRY(onx_value_new(o->call->cx, &entry->value));
+        return onx_value_assign(entry->value, v);
+    }
+    size_t size;
+    FILE *to = open_memstream(&entry->shown, &size);
+    if (!to)
+        return no_memory(o);
+    cli_put_value(to, v, &o->look);
+    const bool failed = ferror(to) != 0;
+    return fclose(to) != 0 || failed ? no_memory(o) : ONX_OK;
+}
+
+/* A value under a name, which gets a number where there are several of it: made in a loop, or by a function that is
  * called twice. */
 static onx_status keep(cli_outputs *o, onx_str name, const onx_value *v)
 {
@@ -191,8 +208,7 @@ static onx_status keep(cli_outputs *o, onx_str name, const onx_value *v)
     if (!entry)
         return no_memory(o);
     entry->name = name;
-    ONX_TRY(onx_value_new(o->call->cx, &entry->value));
-    return onx_value_assign(entry->value, v);
+    return take_value(o, entry, v);
 }
 
 static void take(void *user, const onx_run_event *event)
@@ -244,26 +260,34 @@ static onx_status number_names(cli_outputs *o)
     return times && status == ONX_OK ? ONX_OK : no_memory(o);
 }
 
+static bool has_name(const cli_outputs *o, const cli_table *made, onx_str name)
+{
+    CLI_TABLE_EACH (made, cli_table_hash(made, name, onx_str_of("")), at)
+        if (onx_str_equal(o->list[at].name, name))
+            return true;
+    return false;
+}
+
 static onx_status select_outputs(cli_outputs *o, const onx_session *s, onx_value **outputs)
 {
     const char *name;
-    const uint32_t inner = o->count;
-    for (uint32_t i = 0; i < onx_session_output_count(s); i++) {
+    cli_table made = { .cx = o->call->cx };
+    for (uint32_t i = 0; i < o->count; i++)
+        if (!cli_table_add(&made, cli_table_hash(&made, o->list[i].name, onx_str_of("")), i)) {
+            free(made.slots);
+            return no_memory(o);
+        }
+    onx_status status = ONX_OK;
+    for (uint32_t i = 0; i < onx_session_output_count(s) && status == ONX_OK; i++) {
         const onx_str own = onx_session_output(s, i).name;
         bool chosen = !o->wanted_count || (o->all && i < o->own);
         for (int k = 0; !chosen && (name = cli_value_at(o->call, "outputs", k)) != NULL; k++)
             chosen = onx_str_is(own, name);
-        for (uint32_t k = 0; chosen && o->all && k < inner; k++) /* a node made it */
-            chosen = !onx_str_equal(o->list[k].name, own);
-        if (!chosen)
-            continue;
-        cli_named *entry = add_entry(o);
-        if (!entry)
-            return no_memory(o);
-        entry->name = own;
-        ONX_TRY(onx_value_new(o->call->cx, &entry->value));
-        ONX_TRY(onx_value_assign(entry->value, outputs[i]));
+        if (chosen && !(o->all && has_name(o, &made, own)))
+            status = keep(o, own, outputs[i]);
     }
+    free(made.slots);
+    ONX_TRY(status);
     for (int i = 0; (name = cli_value_at(o->call, "outputs", i)) != NULL; i++)
         if (o->wanted[i] && !o->seen[i]) {
             cli_error(o->call, "nothing that ran has made \"%s\"", name);
@@ -295,7 +319,10 @@ static void print_all(const cli_outputs *o)
         printf("%s", cli_color(stdout, CLI_BOLD));
         cli_put_text(stdout, o->list[i].name);
         printf("%s  ", cli_color(stdout, CLI_PLAIN));
-        cli_put_value(o->list[i].value, &o->look);
+        if (o->list[i].shown)
+            fputs(o->list[i].shown, stdout);
+        else
+            cli_put_value(stdout, o->list[i].value, &o->look);
         putchar('\n');
     }
 }
@@ -381,6 +408,7 @@ void cli_outputs_free(cli_outputs *o)
 {
     for (uint32_t i = 0; i < o->count; i++) {
         onx_value_free(o->list[i].value);
+        free(o->list[i].shown);
         free(o->list[i].text);
     }
     free(o->list);

@@ -17,8 +17,9 @@
 /* clang-format on */
 
 typedef struct cli_named {
-    onx_str name; /* of the document, or in text */
-    onx_value *value;
+    onx_str name;     /* of the document, or in text */
+    onx_value *value; /* or */
+    char *shown;      /* what standard output gets of it */
     char *text;
 } cli_named;
 

@@ -190,14 +190,14 @@ static void put_facts(FILE *to, const onx_value *v)
         fprintf(to, "  (min %.6g, max %.6g, mean %.6g)", f.least, f.most, f.sum / (double)f.finite);
     if (!f.nan && !f.infinite)
         return;
-    fputs(cli_color(to, CLI_RED), to);
+    fputs(cli_color(stdout, CLI_RED), to);
     if (f.nan == v->count)
         fputs("  all NaN", to);
     else if (f.nan)
         fprintf(to, "  %llu NaN", (unsigned long long)f.nan);
     if (f.infinite)
         fprintf(to, "%s%llu infinite", f.nan ? ", " : "  ", (unsigned long long)f.infinite);
-    fputs(cli_color(to, CLI_PLAIN), to);
+    fputs(cli_color(stdout, CLI_PLAIN), to);
 }
 
 /* ---- the largest elements of each row ---- */
@@ -237,7 +237,7 @@ static uint64_t row_length(const onx_value *v)
     return v->rank ? (uint64_t)v->dims[v->rank - 1] : 1;
 }
 
-static void put_top(const onx_value *v, uint64_t most)
+static void put_top(FILE *to, const onx_value *v, uint64_t most)
 {
     enum { ROWS = 8 };
     elements e = elements_of(v);
@@ -246,14 +246,14 @@ static void put_top(const onx_value *v, uint64_t most)
     for (uint64_t row = 0; row < rows && row < ROWS; row++) {
         find_top(&e, row * length, length, most, &t);
         if (rows > 1)
-            printf("\n  row %llu:", (unsigned long long)row);
+            fprintf(to, "\n  row %llu:", (unsigned long long)row);
         for (uint64_t i = 0; i < t.count; i++) {
-            printf("\n  %8llu  ", (unsigned long long)t.index[i]);
-            put_element(stdout, &e, row * length + t.index[i], 6, false);
+            fprintf(to, "\n  %8llu  ", (unsigned long long)t.index[i]);
+            put_element(to, &e, row * length + t.index[i], 6, false);
         }
     }
     if (rows > ROWS)
-        printf("\n  and %llu more rows", (unsigned long long)(rows - ROWS));
+        fprintf(to, "\n  and %llu more rows", (unsigned long long)(rows - ROWS));
 }
 
 /* ---- a value ---- */
@@ -272,53 +272,53 @@ static void put_key(FILE *to, const onx_value *map, uint64_t i, bool json)
     }
 }
 
-static void put_value(const onx_value *v, const cli_look *look, unsigned depth);
+static void put_value(FILE *to, const onx_value *v, const cli_look *look, unsigned depth);
 
-static void put_items(const onx_value *v, const cli_look *look, unsigned depth)
+static void put_items(FILE *to, const onx_value *v, const cli_look *look, unsigned depth)
 {
     enum { ITEMS = 4 };
     const uint64_t shown = look->full || v->count < ITEMS ? v->count : ITEMS;
-    for (uint64_t i = 0; i < shown && !ferror(stdout); i++) {
-        printf("\n%*s", (int)(2 * depth + 2), "");
+    for (uint64_t i = 0; i < shown && !ferror(to); i++) {
+        fprintf(to, "\n%*s", (int)(2 * depth + 2), "");
         if (v->kind == ONX_VALUE_MAP)
-            put_key(stdout, v, i, false);
+            put_key(to, v, i, false);
         else
-            printf("[%llu]", (unsigned long long)i);
-        printf("  ");
-        put_value(v->items[i], look, depth + 1);
+            fprintf(to, "[%llu]", (unsigned long long)i);
+        fprintf(to, "  ");
+        put_value(to, v->items[i], look, depth + 1);
     }
     if (shown < v->count)
-        printf("\n%*sand %llu more", (int)(2 * depth + 2), "", (unsigned long long)(v->count - shown));
+        fprintf(to, "\n%*sand %llu more", (int)(2 * depth + 2), "", (unsigned long long)(v->count - shown));
 }
 
-static void put_value(const onx_value *v, const cli_look *look, unsigned depth)
+static void put_value(FILE *to, const onx_value *v, const cli_look *look, unsigned depth)
 {
-    put_type(stdout, v);
+    put_type(to, v);
     if (v->kind != ONX_VALUE_TENSOR) {
-        put_items(v, look, depth);
+        put_items(to, v, look, depth);
         return;
     }
     if (look->full) {
-        putchar(v->rank ? '\n' : ' ');
-        put_all(stdout, v, false);
+        putc(v->rank ? '\n' : ' ', to);
+        put_all(to, v, false);
         return;
     }
     elements e = elements_of(v);
     for (uint64_t i = 0; i < v->count && i < 4 && !look->top; i++) {
-        putchar(' ');
-        put_element(stdout, &e, i, 6, false);
+        putc(' ', to);
+        put_element(to, &e, i, 6, false);
     }
     if (v->count > 4 && !look->top)
-        fputs(" ...", stdout);
+        fputs(" ...", to);
     if (v->count && v->dtype != ONX_STRING)
-        put_facts(stdout, v);
+        put_facts(to, v);
     if (look->top && has_top(v))
-        put_top(v, look->top);
+        put_top(to, v, look->top);
 }
 
-void cli_put_value(const onx_value *v, const cli_look *look)
+void cli_put_value(FILE *to, const onx_value *v, const cli_look *look)
 {
-    put_value(v, look, 0);
+    put_value(to, v, look, 0);
 }
 
 /* ---- JSON ---- */

@@ -23,8 +23,9 @@ typedef struct cli_look {
 } cli_look;
 
 /* Type, shape and what `look` asks for, by default the first elements, and minimum, maximum and mean of the finite
- * ones; NaN and infinities are counted. No end of line at the end. */
-void cli_put_value(const onx_value *value, const cli_look *look);
+ * ones; NaN and infinities are counted. No end of line at the end. `to` is standard output, or memory for
+ * it. */
+void cli_put_value(FILE *to, const onx_value *value, const cli_look *look);
 /* The same as members of the object that is open: all elements, or the largest. What JSON has no numbers for are the
  * strings "NaN", "Infinity" and "-Infinity". */
 void cli_json_value(cli_json *json, const onx_value *value, const cli_look *look);

@@ -37,6 +37,17 @@ awk 'BEGIN {
 }' >captures.onnxtxt
 expect 0 bounded "$ONX" run captures.onnxtxt --random
 
+# all values of a chain of sequences, each with one element more: shown in short, they need no copies
+awk 'BEGIN {
+    n = 10000
+    print "<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (int64 y) { s0 = SequenceEmpty ()"
+    for (i = 0; i < n; i++) print "s" i + 1 " = SequenceInsert (s" i ", x)"
+    print "y = SequenceLength (s" n ") }"
+}' >chain.onnxtxt
+expect 0 bounded "$ONX" run chain.onnxtxt -i x=1 --outputs all --max-memory 200M
+says out "s10000  sequence of 10000"
+says out "y  int64[] 10000"
+
 # a sequence that grows at its end, shrinks from its front, and grows in a branch
 cat >lists.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["": 21]>
