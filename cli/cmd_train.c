@@ -410,7 +410,7 @@ static onx_status resume(session *s)
     return ONX_OK;
 }
 
-static onx_status open_all(session *s, const onx_session_options *options)
+static onx_status open_all(session *s, const onx_session_options *options, const onx_run_options *limits)
 {
     cli_call *call = s->call;
     ONX_TRY(cli_load(call, call->operand[0], ONX_KIND_MODEL, &s->doc));
@@ -419,6 +419,7 @@ static onx_status open_all(session *s, const onx_session_options *options)
         ONX_TRY(resume(s));
     const cli_train_state old = s->state;
     ONX_TRY(onx_trainer_new(call->cx, s->doc, options, &s->trainer));
+    ONX_TRY(onx_trainer_set_run(s->trainer, limits));
     if (s->entry >= onx_trainer_count(s->trainer)) {
         cli_error(call, "--entry %llu: the model has %u", (unsigned long long)s->entry, onx_trainer_count(s->trainer));
         return ONX_E_NOT_FOUND;
@@ -476,7 +477,7 @@ static int run_train(cli_call *call)
         return cli_error(call, "--log %s: a log is a .jsonl or a .csv file", log);
     if (out && strcmp(out, "-") == 0 && s.state.validation > 0)
         return cli_error(call, "with --validation the result is written whenever it is the best, which needs a file");
-    onx_status status = open_all(&s, &options);
+    onx_status status = open_all(&s, &options, &limits);
     if (status == ONX_OK)
         status = run_epochs(&s);
     close_all(&s);
@@ -506,6 +507,8 @@ static const cli_option options_[] = {
     { "loss", 0, "NAME", NULL, "the output that is the loss (the first that may be one)" },
     { "entry", 0, "N", NULL, "which entry of the training information (0)" },
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
+    CLI_OPTION_TIMEOUT,
+    CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_OPSET_DOC,
     CLI_OPTION_LIBRARY,
     CLI_END,

@@ -19,6 +19,10 @@ ONX_API ONX_OWN_THREAD onx_status onx_trainer_new(onx_ctx *cx, onx_doc *doc, con
                                                   onx_trainer **out);
 /* NULL is allowed. */
 ONX_API ONX_OWN_THREAD void onx_trainer_free(onx_trainer *trainer);
+/* How each run of a graph goes from now on, of initialisation, steps and evaluation: limits of time and of iterations
+ * for each, and who may end it. A step that is ended changes no variable. `options` may be NULL: without limits.
+ * What the options point to lives as long as they are in force. */
+ONX_API ONX_OWN_THREAD onx_status onx_trainer_set_run(onx_trainer *trainer, const onx_run_options *options);
 /* How many entries the training information has. */
 ONX_API ONX_ANY_THREAD uint32_t onx_trainer_count(const onx_trainer *trainer);
 /* Runs the initialisation graphs of all entries in the order of the list, each once, and gives variables what is bound

@@ -21,6 +21,11 @@ typedef struct binding {
     bool shared;               /* several variables take that output */
 } binding;
 
+typedef struct scope {                 /* the main graph, or the algorithm graph of an entry */
+    onxi_dict initializers, variables; /* indexes */
+    bool open;
+} scope;
+
 typedef struct program { /* a graph to run: a step or an initialisation */
     onx_doc *doc;
     onx_session *session;
@@ -40,7 +45,9 @@ struct onx_trainer {
     onx_arena *arena;
     onx_session_options options;
     uint32_t count;
+    onx_run_options run;
     program *steps, *starts;
+    scope *scopes; /* of the main graph, and then of entries */
     variable *variables;
     uint32_t variable_count, variable_room;
 };
@@ -52,31 +59,47 @@ static const onx_training_info *entry_of(const onx_trainer *t, uint32_t i)
 
 /* ---- variables ---- */
 
-static onx_tensor *initializer(const onx_graph *graph, onx_str name)
+static onx_status open_scope(onx_trainer *t, scope *s, const onx_graph *graph)
 {
+    s->initializers = onxi_dict_in_arena(t->arena);
+    s->variables = onxi_dict_in_arena(t->arena);
+    s->open = true;
     for (uint32_t i = 0; graph && i < graph->initializer_count; i++)
-        if (onx_str_equal(onx_view(graph->initializer[i]->name), name))
-            return graph->initializer[i];
-    return NULL;
+        if (!onxi_dict_at(&s->initializers, onx_view(graph->initializer[i]->name), i, NULL))
+            return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+static onx_tensor *initializer(const scope *s, const onx_graph *graph, onx_str name)
+{
+    const onxi_dict_entry *entry = onxi_dict_find(&s->initializers, name);
+    return entry ? graph->initializer[entry->value] : NULL;
 }
 
 /* The variable that a key of an entry names, made when it is the first to do so. */
 static onx_status find_variable(onx_trainer *t, uint32_t entry, onx_str key, uint32_t *index)
 {
-    onx_tensor *main = initializer(onx_doc_model(t->doc)->graph, key);
-    onx_tensor *own = main ? NULL : initializer(entry_of(t, entry)->algorithm, key);
+    const onx_graph *graph = onx_doc_model(t->doc)->graph, *algorithm = entry_of(t, entry)->algorithm;
+    if (!t->scopes[0].open)
+        ONX_TRY(open_scope(t, &t->scopes[0], graph));
+    if (!t->scopes[entry + 1].open)
+        ONX_TRY(open_scope(t, &t->scopes[entry + 1], algorithm));
+    onx_tensor *main = initializer(&t->scopes[0], graph, key);
+    onx_tensor *own = main ? NULL : initializer(&t->scopes[entry + 1], algorithm, key);
     const uint32_t where = main ? UINT32_MAX : entry;
     if (!main && !own)
         return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "training_info[%u] binds %.*s, which is no initializer",
                          entry, ONX_ARG(key));
-    for (uint32_t i = 0; i < t->variable_count; i++)
-        if (t->variables[i].entry == where && onx_str_equal(t->variables[i].name, key)) {
-            *index = i;
-            return ONX_OK;
-        }
+    bool made;
+    const onxi_dict_entry *at = onxi_dict_at(&t->scopes[main ? 0 : entry + 1].variables, key, t->variable_count, &made);
+    if (!at)
+        return ONX_E_MEMORY;
+    *index = at->value;
+    if (!made)
+        return ONX_OK;
     if (!ONXI_GROW_IN(t->arena, t->variables, t->variable_room, (uint64_t)t->variable_count + 1))
         return ONX_E_MEMORY;
-    variable *v = &t->variables[ *index = t->variable_count++];
+    variable *v = &t->variables[t->variable_count++];
     *v = (variable){ .name = key, .tensor = main ? main : own, .entry = where };
     ONX_TRY(onx_value_from_message(t->cx, t->doc, ONX_KIND_TENSOR, v->tensor, &v->value));
     return onx_value_new(t->cx, &v->next);
@@ -101,23 +124,26 @@ static onx_status bind(onx_trainer *t, program *p, uint32_t entry, onx_string_st
 {
     p->bindings = ONXI_ARRAY(t->arena, binding, (size_t)count + 1);
     p->names = ONXI_ARRAY(t->arena, const char *, (size_t)count + 1);
+    onxi_dict names = onxi_dict_in_arena(t->arena); /* outputs: the first binding */
     if (!p->bindings || !p->names)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
         binding *b = &p->bindings[p->binding_count++];
         const onx_str value = onx_view(list[i]->value);
+        bool made;
         ONX_TRY(find_variable(t, entry, onx_view(list[i]->key), &b->variable));
-        for (b->output = 0; b->output < p->name_count; b->output++)
-            if (onx_str_is(value, p->names[b->output]))
-                break;
-        for (uint32_t k = 0; k < i; k++)
-            if (p->bindings[k].output == b->output)
-                p->bindings[k].shared = b->shared = true;
-        if (b->output < p->name_count)
+        const onxi_dict_entry *first = onxi_dict_at(&names, value, i, &made);
+        if (!first)
+            return ONX_E_MEMORY;
+        if (!made) {
+            b->output = p->bindings[first->value].output;
+            p->bindings[first->value].shared = b->shared = true;
             continue;
+        }
         const onx_str name = onxi_arena_printf(t->arena, "%.*s", ONX_ARG(value));
         if (!name.ptr)
             return ONX_E_MEMORY;
+        b->output = p->name_count;
         p->names[p->name_count++] = name.ptr;
     }
     return ONX_OK;
@@ -144,23 +170,37 @@ static onx_status new_doc(onx_trainer *t, program *p)
     return ONX_OK;
 }
 
-static onx_status add_variable_input(onx_trainer *t, program *p, onx_graph *graph, uint32_t index)
+static onx_status add_input(onx_arena *arena, onx_graph *graph, const variable *v)
 {
-    const onx_tensor *tensor = t->variables[index].tensor;
-    onx_arena *arena = onx_doc_arena(p->doc);
-    for (uint32_t i = 0; i < graph->initializer_count; i++)
-        if (onx_str_equal(onx_view(graph->initializer[i]->name), t->variables[index].name)) {
-            void *list = graph->initializer;
-            onx_list_remove(list, &graph->initializer_count, i, sizeof *graph->initializer);
-            break;
-        }
-    p->variables[p->variable_count++] = index;
-    for (uint32_t i = 0; i < graph->input_count; i++)
-        if (onx_str_equal(onx_view(graph->input[i]->name), t->variables[index].name))
-            return ONX_OK;
-    const onx_str name = onxi_arena_printf(arena, "%.*s", ONX_ARG(t->variables[index].name));
+    const onx_tensor *tensor = v->tensor;
+    const onx_str name = onxi_arena_printf(arena, "%.*s", ONX_ARG(v->name));
     onx_type *type = onx_type_new_tensor(arena, (onx_dtype)tensor->data_type, tensor->dims, (int)tensor->dims_count);
     return name.ptr && type && onx_graph_add_input(arena, graph, name.ptr, type) ? ONX_OK : ONX_E_MEMORY;
+}
+
+/* The variables of a step are inputs instead of initializers. */
+static onx_status make_inputs(onx_trainer *t, program *p, onx_graph *graph, uint32_t entry)
+{
+    onxi_dict inputs = onxi_dict_in_arena(t->arena), mine = onxi_dict_in_arena(t->arena);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        if (!onxi_dict_at(&inputs, onx_view(graph->input[i]->name), i, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < t->variable_count; i++) {
+        const variable *v = &t->variables[i];
+        if (v->entry != UINT32_MAX && v->entry != entry)
+            continue;
+        p->variables[p->variable_count++] = i;
+        if (!onxi_dict_at(&mine, v->name, i, NULL))
+            return ONX_E_MEMORY;
+        if (!onxi_dict_find(&inputs, v->name))
+            ONX_TRY(add_input(onx_doc_arena(p->doc), graph, v));
+    }
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        if (!onxi_dict_find(&mine, onx_view(graph->initializer[i]->name)))
+            graph->initializer[kept++] = graph->initializer[i];
+    graph->initializer_count = kept;
+    return ONX_OK;
 }
 
 /* Appends the lists of one graph to another's. */
@@ -226,9 +266,7 @@ static onx_status open_step(onx_trainer *t, uint32_t entry)
     ONX_TRY(join(arena, graph, onx_doc_model(t->doc)->graph));
     ONX_TRY(join(arena, graph, info->algorithm));
     onx_doc_model(p->doc)->graph = graph;
-    for (uint32_t i = 0; i < t->variable_count; i++)
-        if (t->variables[i].entry == UINT32_MAX || t->variables[i].entry == entry)
-            ONX_TRY(add_variable_input(t, p, graph, i));
+    ONX_TRY(make_inputs(t, p, graph, entry));
     return open_session(t, p);
 }
 
@@ -274,13 +312,18 @@ static onx_status take(onx_trainer *t, program *p)
     return ONX_OK;
 }
 
+static onx_status run_program(onx_trainer *t, program *p)
+{
+    return onx_session_run_with(p->session, t->cx, (const onx_value *const *)p->inputs, p->outputs, &t->run);
+}
+
 static onx_status initialize(onx_trainer *t)
 {
     for (uint32_t i = 0; i < t->count; i++) {
         program *p = &t->starts[i];
         if (!p->session)
             continue;
-        ONX_TRY(onx_session_run(p->session, t->cx, (const onx_value *const *)p->inputs, p->outputs));
+        ONX_TRY(run_program(t, p));
         ONX_TRY(take(t, p));
     }
     return ONX_OK;
@@ -317,7 +360,7 @@ static onx_status run_step(onx_trainer *t, uint32_t entry, const onx_named_value
         if (!onx_session_find_output(p->session, onx_str_of(outputs[i].name), &at))
             return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the step has no output %s", outputs[i].name);
     ONX_TRY(place_inputs(t, p, inputs, input_count));
-    ONX_TRY(onx_session_run(p->session, t->cx, (const onx_value *const *)p->inputs, p->outputs));
+    ONX_TRY(run_program(t, p));
     for (uint32_t i = 0; i < output_count; i++) {
         (void)onx_session_find_output(p->session, onx_str_of(outputs[i].name), &at);
         if (!outputs[i].value)
@@ -378,7 +421,8 @@ static onx_status trainer_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     *t = (onx_trainer){ .cx = cx, .doc = doc, .arena = arena, .options = *options };
     t->steps = ONXI_ARRAY(arena, program, (size_t)model->training_info_count + 1);
     t->starts = ONXI_ARRAY(arena, program, (size_t)model->training_info_count + 1);
-    onx_status status = t->steps && t->starts ? ONX_OK : ONX_E_MEMORY;
+    t->scopes = ONXI_ARRAY(arena, scope, (size_t)model->training_info_count + 1);
+    onx_status status = t->steps && t->starts && t->scopes ? ONX_OK : ONX_E_MEMORY;
     t->count = status == ONX_OK ? model->training_info_count : 0;
     if (status == ONX_OK)
         status = find_variables(t);
@@ -406,6 +450,15 @@ onx_status onx_trainer_new(onx_ctx *cx, onx_doc *doc, const onx_session_options 
     ONXI_NEED(cx, doc);
     ONXI_OPTIONS(cx, onx_session_options, own, options);
     ONXI_CALL_TO_MAKE(cx, out, onx_trainer_free, trainer_new(cx, doc, &own, out));
+}
+
+onx_status onx_trainer_set_run(onx_trainer *t, const onx_run_options *options)
+{
+    if (!t)
+        return ONX_E_MISUSE;
+    ONXI_OPTIONS(t->cx, onx_run_options, own, options);
+    t->run = own;
+    return ONX_OK;
 }
 
 uint32_t onx_trainer_count(const onx_trainer *t)

@@ -1,8 +1,10 @@
 /* Names made to fall on one place of a hash table do not make any command slow: a model whose names begin or end with a
  * constant of the hash takes about the time of one with ordinary names, whose bytes differ in a single bit. */
 #include <onx/check.h>
+#include <onx/grad.h>
 #include <onx/io.h>
 #include <onx/text.h>
+#include <onx/train.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -300,6 +302,68 @@ static void make_textproto_members(bytes *b, uint32_t count)
     }
 }
 
+/* Variables that a step changes, each by an output of its own. */
+static void make_training(bytes *b, uint32_t count)
+{
+    static const char *const parts[] = {
+        "initializer { data_type: 1 name: \"%s\" float_data: 1 }\n",
+        "node { op_type: \"Neg\" input: \"%s\" output: \"%s\" }\n",
+        "output { name: \"%.0s%s\" type { tensor_type { elem_type: 1 shape { } } } }\n",
+        "update_binding { key: \"%s\" value: \"%s\" }\n",
+    };
+    char name[64], made[64], text[256];
+    add(b, "ir_version: 10 opset_import { version: 21 } graph { name: \"g\"\n");
+    for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
+        if (part == 1)
+            add(b, "} training_info { algorithm { name: \"a\"\n");
+        if (part == 3)
+            add(b, "}\n");
+        for (uint32_t i = 0; i < count; i++) {
+            snprintf(text, sizeof text, parts[part], colliding(name, 'v', i), colliding(made, 'w', i));
+            add(b, text);
+        }
+    }
+    add(b, "}\n");
+}
+/* A sum of many values, each of which is asked about. */
+static void make_sum(bytes *b, uint32_t count)
+{
+    char name[64];
+    add(b, "<ir_version: 10, opset_import: [\"\" : 21]>\ng (");
+    for (int list = 0; list < 2; list++) {
+        for (uint32_t i = 0; i < count; i++) {
+            add(b, i ? ", " : "");
+            add(b, list ? "" : "float ");
+            add(b, colliding(name, 'v', i));
+        }
+        add(b, list ? ") }\n" : ") => (float y) { y = Sum (");
+    }
+}
+static onx_status open_trainer(onx_str text, onx_doc **out)
+{
+    onx_trainer *trainer;
+    onx_status status = onx_textproto_read(cx, ONX_KIND_MODEL, text, out);
+    if (status != ONX_OK || (status = onx_trainer_new(cx, *out, NULL, &trainer)) != ONX_OK)
+        return status;
+    onx_trainer_free(trainer);
+    return ONX_OK;
+}
+static onx_status derive_by_all(onx_str text, onx_doc **out)
+{
+    onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, text, 0, out);
+    if (status != ONX_OK)
+        return status;
+    const onx_graph *g = onx_doc_model(*out)->graph;
+    onx_str *wrt = calloc(g->input_count, sizeof *wrt);
+    assert_non_null(wrt);
+    for (uint32_t i = 0; i < g->input_count; i++)
+        wrt[i] = onx_view(g->input[i]->name);
+    const onx_grad_options options = { .of = onx_str_of("y"), .wrt = wrt, .wrt_count = g->input_count };
+    status = onx_grad(cx, *out, &options);
+    free(wrt);
+    return status;
+}
+
 static onx_status read_text(onx_str text, onx_doc **out)
 {
     onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, text, 0, out);
@@ -340,18 +404,21 @@ static const struct {
     const char *what;
     void (*make)(bytes *b, uint32_t count);
     onx_status (*read)(onx_str text, onx_doc **out);
-    bool wrong; /* an error stands in it again and again */
+    bool wrong;     /* an error stands in it again and again */
+    uint32_t fewer; /* how many names, and then four times as many; 0: FEWER_NAMES */
 } texts[] = {
-    { "ONNX text", make_text, read_text, false },
-    { "ONNX text with remarks", make_remarks, read_text, false },
-    { "ONNX text with an error in each line", make_errors, read_text, true },
-    { "ONNX text with errors in one line", make_errors_in_one_line, read_text, true },
-    { "ONNX text, formatted", make_remarks, format_text, false },
-    { "ONNX text, findings", make_text, place_findings, false },
-    { "JSON", make_json, read_json, false },
-    { "JSON, a long list", make_json_members, read_json, false },
-    { "protobuf text", make_textproto, read_textproto, false },
-    { "protobuf text, a long list", make_textproto_members, read_textproto, false },
+    { "ONNX text", make_text, read_text, false, 0 },
+    { "ONNX text with remarks", make_remarks, read_text, false, 0 },
+    { "ONNX text with an error in each line", make_errors, read_text, true, 0 },
+    { "ONNX text with errors in one line", make_errors_in_one_line, read_text, true, 0 },
+    { "ONNX text, formatted", make_remarks, format_text, false, 0 },
+    { "ONNX text, findings", make_text, place_findings, false, 0 },
+    { "JSON", make_json, read_json, false, 0 },
+    { "JSON, a long list", make_json_members, read_json, false, 0 },
+    { "protobuf text", make_textproto, read_textproto, false, 0 },
+    { "protobuf text, a long list", make_textproto_members, read_textproto, false, 0 },
+    { "training of many variables", make_training, open_trainer, false, 4000 },
+    { "a gradient by many values", make_sum, derive_by_all, false, 4000 },
 };
 
 static double own_time(void)
@@ -388,10 +455,11 @@ static double time_to_read(size_t which, uint32_t count)
 static void test_flood__reading_texts_is_linear(void **state)
 {
     (void)state;
-    enum { MANY = 160000, FEWER_NAMES = 40000 };
+    enum { FEWER_NAMES = 40000 };
     int slow = 0;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const double few = time_to_read(i, FEWER_NAMES), many = time_to_read(i, MANY);
+        const uint32_t fewer = texts[i].fewer ? texts[i].fewer : FEWER_NAMES;
+        const double few = time_to_read(i, fewer), many = time_to_read(i, 4 * fewer);
         print_message("%-40s %.3f s, of four times as much %.3f s\n", texts[i].what, few, many);
         slow += many > 6 * few + 0.05;
     }

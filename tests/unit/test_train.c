@@ -290,6 +290,37 @@ static void test_train__storing_again_takes_no_memory(void **state)
     tear_down(&f);
 }
 
+/* A loop without an end in the algorithm is stopped, and nothing has changed. */
+static void test_train__limits_hold_for_steps(void **state)
+{
+    static const char endless[] =
+        "c () => (int64 n2) { yes = Constant <value = bool {1}> ()  n2 = Loop <body = b (int64 i, bool go, int64 s)"
+        " => (bool on, int64 s2) { on = Identity (go)  s2 = Add (s, s) }> (, yes, n) }";
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc;
+    onx_trainer *t;
+    (void)state;
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(model), 0, &doc), ONX_OK);
+    onx_training_info *info = add_entry(cx, doc, NULL, endless);
+    bind(doc, &info->update_binding, &info->update_binding_count, "n", "n2");
+    assert_int_equal(onx_trainer_new(cx, doc, NULL, &t), ONX_OK);
+    onx_value *x;
+    assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, (const int64_t[2]){ 4, 2 }, &x), ONX_OK);
+    memset(x->data, 0, 8 * sizeof(float));
+    const onx_named_value input = { "x", x };
+    const int64_t before = *(const int64_t *)variable(t, "n")->data;
+    assert_int_equal(onx_trainer_set_run(t, &(onx_run_options){ .iterations = 1000 }), ONX_OK);
+    assert_int_equal(onx_trainer_step(t, 0, &input, 1, NULL, 0), ONX_E_LIMIT);
+    assert_int_equal(onx_trainer_set_run(t, &(onx_run_options){ .timeout_ns = 20 * 1000 * 1000 }), ONX_OK);
+    assert_int_equal(onx_trainer_step(t, 0, &input, 1, NULL, 0), ONX_E_LIMIT);
+    assert_int_equal(*(const int64_t *)variable(t, "n")->data, before);
+    assert_int_equal(onx_trainer_set_run(NULL, NULL), ONX_E_MISUSE);
+    onx_value_free(x);
+    onx_trainer_free(t);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 static unsigned allocations;
 
 static void *counting_resize(void *user, void *memory, size_t old_size, size_t new_size)
@@ -337,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_train__a_model_without_training_information),
         cmocka_unit_test(test_train__evaluating_changes_nothing),
         cmocka_unit_test(test_train__storing_again_takes_no_memory),
+        cmocka_unit_test(test_train__limits_hold_for_steps),
         cmocka_unit_test(test_train__steps_allocate_nothing_after_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
