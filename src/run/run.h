@@ -20,6 +20,31 @@
 #define ONXI_VARIANTS_MAX 8                /* sets of overridden initializers that a session keeps what it made for */
 #define ONXI_POST_OPS_MAX 4
 
+/* ---- what is kept for the next run (run_recent.c) ---- */
+
+/* The first member of what is kept: plans of a graph, variants of a session. */
+typedef struct onxi_run_kept {
+    struct onxi_run_kept *next;
+    uint32_t busy; /* runs that use it */
+    bool retired;  /* dropped from the list while busy */
+} onxi_run_kept;
+
+typedef struct onxi_run_recent {
+    onxi_run_kept *first; /* most recently used first */
+    uint32_t count;
+} onxi_run_recent;
+
+/* All under the lock of the list. The first that fits comes to the front, in use; NULL when none does. */
+onxi_run_kept *onxi_run_recent_find(onxi_run_recent *list, bool (*fits)(const onxi_run_kept *kept, const void *user),
+                                    const void *user);
+/* A new one comes to the front, in use. Returns what has to be freed now, if anything: where there are more than
+ * `most`, the one that has not been used for longest is dropped, now or when nobody uses it any more. */
+onxi_run_kept *onxi_run_recent_add(onxi_run_recent *list, onxi_run_kept *kept, uint32_t most);
+/* A run has ended. True when it has to be freed. */
+bool onxi_run_recent_let_go(onxi_run_kept *kept);
+/* Takes the first one off the list, NULL at its end. */
+onxi_run_kept *onxi_run_recent_take(onxi_run_recent *list);
+
 /* ---- a graph with its names resolved; made once ---- */
 
 /* What a node stands in below the main graph: the body of a function that was called, or a subgraph. */
@@ -99,9 +124,8 @@ typedef struct onxi_run_graph {
     uint32_t *captures; /* index into the captures of the op that holds the graph */
     uint32_t *outputs;
     uint32_t output_count;
-    const bool *given;           /* inputs with an initializer that the caller overrides; NULL: none */
-    struct onxi_run_plan *plans; /* most recently used first */
-    uint32_t plan_count;
+    const bool *given; /* inputs with an initializer that the caller overrides; NULL: none */
+    onxi_run_recent plans;
     struct onxi_run_graph
         *unwritten;           /* with the parts of ops that cannot take their place for some shapes; NULL: none */
     const bool *unwritten_by; /* per op: which */
@@ -169,6 +193,7 @@ onx_status onxi_run_watch_fail(const onxi_run_watch *watch, onx_status status, o
  * has `planning` resolves graphs and makes plans, which takes its time; `lock` is held for a moment, to look plans,
  * states and variants up, to count who uses them, and to take them out. `planning` is taken first. */
 typedef struct onxi_run_session {
+    onxi_run_kept kept;            /* of a variant */
     struct onxi_run_session *root; /* itself, or the session that it is a variant of */
     onx_ctx *cx;                   /* its own; used while it is made, then under `planning` */
     onx_doc *doc;
@@ -194,13 +219,9 @@ typedef struct onxi_run_session {
     /* of a root */
     pthread_mutex_t lock, planning;
     uint32_t locks_made;
-    struct onxi_run_session *variants; /* most recently used first */
-    uint32_t variant_count;
+    onxi_run_recent variants;
     /* of a variant */
     const bool *given; /* inputs with an initializer that the caller overrides */
-    struct onxi_run_session *next;
-    uint32_t busy; /* runs that use it */
-    bool retired;  /* dropped from the list while busy */
 } onxi_run_session;
 /* Bytes of constants that it uses, those of its root included. */
 static inline uint64_t onxi_run_constant_bytes(const onxi_run_session *s)
@@ -350,7 +371,7 @@ typedef struct onxi_run_storage {
 } onxi_run_storage;
 
 typedef struct onxi_run_plan {
-    struct onxi_run_plan *next;
+    onxi_run_kept kept;
     onxi_run_graph *graph;
     onx_ctx *cx; /* its own: it is made while others are freed */
     onx_arena *arena;
@@ -371,8 +392,6 @@ typedef struct onxi_run_plan {
     bool has_dynamic;
     bool nonfinite; /* as in onxi_run_env */
     struct onxi_run_state *idle;
-    uint32_t busy; /* states out on a run */
-    bool retired;  /* dropped from the list while busy */
 } onxi_run_plan;
 
 /* While nobody else plans for the session (`planning`, or while it is made). Diagnostics go to `cx`. */

@@ -163,8 +163,7 @@ onx_status onxi_run_graph_unwritten(const onxi_run_graph *g, const bool *refused
         return ONX_E_MEMORY;
     *u = *g;
     u->unwritten = NULL;
-    u->plans = NULL;
-    u->plan_count = 0;
+    u->plans = (onxi_run_recent){ 0 };
     u->op_count = 0;
     u->op_room = (uint32_t)count + 1;
     u->slot_room = g->slot_count + 1;

@@ -62,8 +62,8 @@ static onx_status plan_early(onxi_run_session *s)
         onxi_run_plan *plan;
         status = onxi_run_plan_new(g, inputs, &s->watch, false, s->cx, &plan);
         if (status == ONX_OK) {
-            g->plans = plan;
-            g->plan_count = 1;
+            (void)onxi_run_recent_add(&g->plans, &plan->kept, ONXI_PLANS_MAX);
+            (void)onxi_run_recent_let_go(&plan->kept); /* nobody runs it so far */
         }
     }
     onx_arena_free(arena);

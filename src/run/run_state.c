@@ -499,48 +499,37 @@ void onxi_run_planning_end(onxi_run_session *s)
     pthread_mutex_unlock(&s->root->planning);
 }
 
+typedef struct wanted { /* a plan for these inputs */
+    const onx_value *const *inputs;
+    bool nonfinite;
+} wanted;
+
+static bool plan_fits(const onxi_run_kept *kept, const void *user)
+{
+    const onxi_run_plan *plan = (const onxi_run_plan *)kept;
+    const wanted *w = user;
+    return plan->nonfinite == w->nonfinite && onxi_run_plan_fits(plan, w->inputs);
+}
+
 /* The plan that fits, or NULL, in use and at the front; where somebody wants one, an idle state of it. */
 static onxi_run_plan *find_plan(onxi_run_graph *g, const onx_value *const *inputs, bool nonfinite,
                                 onxi_run_state **idle)
 {
     pthread_mutex_t *lock = &g->session->root->lock;
+    const wanted w = { inputs, nonfinite };
     pthread_mutex_lock(lock);
-    onxi_run_plan **at = &g->plans;
-    while (*at && ((*at)->nonfinite != nonfinite || !onxi_run_plan_fits(*at, inputs)))
-        at = &(*at)->next;
-    onxi_run_plan *plan = *at;
-    if (plan) {
-        *at = plan->next;
-        plan->next = g->plans;
-        g->plans = plan;
-        plan->busy++;
-        if (idle && (*idle = plan->idle))
-            plan->idle = (*idle)->next;
-    }
+    onxi_run_plan *plan = (onxi_run_plan *)onxi_run_recent_find(&g->plans, plan_fits, &w);
+    if (plan && idle && (*idle = plan->idle))
+        plan->idle = (*idle)->next;
     pthread_mutex_unlock(lock);
     return plan;
 }
 
-/* A new plan, in use, goes to the front; the one that has not been used for longest may have to go. */
 static void add_plan(onxi_run_graph *g, onxi_run_plan *plan)
 {
     pthread_mutex_t *lock = &g->session->root->lock;
-    onxi_run_plan *old = NULL;
     pthread_mutex_lock(lock);
-    plan->busy = 1;
-    plan->next = g->plans;
-    g->plans = plan;
-    if (++g->plan_count > ONXI_PLANS_MAX) {
-        onxi_run_plan **last = &g->plans;
-        while ((*last)->next)
-            last = &(*last)->next;
-        old = *last;
-        *last = NULL;
-        g->plan_count--;
-        old->retired = old->busy > 0;
-        if (old->retired)
-            old = NULL;
-    }
+    onxi_run_plan *old = (onxi_run_plan *)onxi_run_recent_add(&g->plans, &plan->kept, ONXI_PLANS_MAX);
     pthread_mutex_unlock(lock);
     if (old)
         onxi_run_plan_free(g->session, old);
@@ -571,7 +560,7 @@ void onxi_run_plan_let_go(onxi_run_session *s, onxi_run_plan *plan, onxi_run_sta
         idle->next = plan->idle;
         plan->idle = idle;
     }
-    const bool last = --plan->busy == 0 && plan->retired;
+    const bool last = onxi_run_recent_let_go(&plan->kept);
     pthread_mutex_unlock(&s->root->lock);
     if (last)
         onxi_run_plan_free(s, plan);

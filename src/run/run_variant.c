@@ -58,11 +58,8 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
 
 static void free_graph(onxi_run_session *s, onxi_run_graph *g)
 {
-    while (g->plans) {
-        onxi_run_plan *plan = g->plans;
-        g->plans = plan->next;
-        onxi_run_plan_free(s, plan);
-    }
+    for (onxi_run_kept *kept; (kept = onxi_run_recent_take(&g->plans)) != NULL;)
+        onxi_run_plan_free(s, (onxi_run_plan *)kept);
     for (uint32_t i = 0; i < g->op_count; i++)
         for (uint32_t k = 0; k < g->ops[i].graph_count; k++)
             free_graph(s, g->ops[i].graphs[k]);
@@ -78,11 +75,8 @@ static void free_variant(onxi_run_session *s)
 
 void onxi_run_session_close(onxi_run_session *s)
 {
-    while (s->variants) {
-        onxi_run_session *variant = s->variants;
-        s->variants = variant->next;
-        free_variant(variant);
-    }
+    for (onxi_run_kept *kept; (kept = onxi_run_recent_take(&s->variants)) != NULL;)
+        free_variant((onxi_run_session *)kept);
     if (s->main)
         free_graph(s, s->main);
     for (onxi_run_owned *o = s->constants; o; o = o->next)
@@ -107,8 +101,10 @@ static bool has_initializer(const onxi_run_graph *g, uint32_t input)
     return slot->constant || slot->tensor || slot->sparse;
 }
 
-static bool overrides_these(const onxi_run_session *variant, const onx_value *const *inputs)
+static bool overrides_these(const onxi_run_kept *kept, const void *user)
 {
+    const onxi_run_session *variant = (const onxi_run_session *)kept;
+    const onx_value *const *inputs = user;
     for (uint32_t i = 0; i < variant->main->input_count; i++)
         if (variant->given[i] != (inputs[i] != NULL))
             return false;
@@ -119,42 +115,18 @@ static bool overrides_these(const onxi_run_session *variant, const onx_value *co
 static onxi_run_session *find_variant(onxi_run_session *s, const onx_value *const *inputs)
 {
     pthread_mutex_lock(&s->lock);
-    onxi_run_session **at = &s->variants;
-    while (*at && !overrides_these(*at, inputs))
-        at = &(*at)->next;
-    onxi_run_session *variant = *at;
-    if (variant) {
-        *at = variant->next;
-        variant->next = s->variants;
-        s->variants = variant;
-        variant->busy++;
-    }
+    onxi_run_kept *kept = onxi_run_recent_find(&s->variants, overrides_these, inputs);
     pthread_mutex_unlock(&s->lock);
-    return variant;
+    return (onxi_run_session *)kept;
 }
 
-/* A new one, in use, goes to the front; the one that has not been used for longest may have to go. */
 static void add_variant(onxi_run_session *s, onxi_run_session *variant)
 {
-    onxi_run_session *old = NULL;
     pthread_mutex_lock(&s->lock);
-    variant->busy = 1;
-    variant->next = s->variants;
-    s->variants = variant;
-    if (++s->variant_count > ONXI_VARIANTS_MAX) {
-        onxi_run_session **last = &s->variants;
-        while ((*last)->next)
-            last = &(*last)->next;
-        old = *last;
-        *last = NULL;
-        s->variant_count--;
-        old->retired = old->busy > 0;
-        if (old->retired)
-            old = NULL;
-    }
+    onxi_run_kept *old = onxi_run_recent_add(&s->variants, &variant->kept, ONXI_VARIANTS_MAX);
     pthread_mutex_unlock(&s->lock);
     if (old)
-        free_variant(old);
+        free_variant((onxi_run_session *)old);
 }
 
 /* Under `planning` of the root. */
@@ -214,7 +186,7 @@ void onxi_run_variant_let_go(onxi_run_session *s)
     if (s->root == s)
         return;
     pthread_mutex_lock(&s->root->lock);
-    const bool last = --s->busy == 0 && s->retired;
+    const bool last = onxi_run_recent_let_go(&s->kept);
     pthread_mutex_unlock(&s->root->lock);
     if (last)
         free_variant(s);

@@ -342,13 +342,13 @@ static void test_run_threads__as_many_variants_as_are_kept(void **state)
     onx_session *s;
     assert_int_equal(onx_session_new(cx, doc, &(onx_session_options){ .threads = 1 }, &s), ONX_OK);
     all_right(doc, s, s, (onx_str){ 0 }, run_variants);
-    assert_int_equal(s->s.variant_count, ONXI_VARIANTS_MAX);
+    assert_int_equal(s->s.variants.count, ONXI_VARIANTS_MAX);
     assert_true(run_variant(s, 63)); /* one that goes to the front, and is found there */
-    const onxi_run_session *first = s->s.variants;
+    const onxi_run_kept *first = s->s.variants.first;
     for (unsigned given = 1; given < 64; given++) {
         assert_true(run_variant(s, given) && run_variant(s, 63) && run_variant(s, 0));
-        assert_ptr_equal(s->s.variants, first); /* it was used last each time, so that it stays */
-        assert_true(s->s.variant_count <= ONXI_VARIANTS_MAX);
+        assert_ptr_equal(s->s.variants.first, first); /* it was used last each time, so that it stays */
+        assert_true(s->s.variants.count <= ONXI_VARIANTS_MAX);
     }
     onx_session_free(s);
     onx_doc_free(doc);
