@@ -53,6 +53,21 @@ failed_cases() {
          END { if (name) print name }' | sed 's,/test_data_set_[0-9]*$,,'
 }
 
+# backend_models AWK [light]: the models that the ONNX project tests runtimes with go to the file models, those whose number
+# suits the expression, without the large ones or with them. link_sets MODEL FOLDER: what such a model is tested with stands in the folder, too.
+backend_models() {
+    data=${ONX_CONFORMANCE_DIR:-}
+    [ -n "$data" ] && data=$data/backend || data=/usr/share/libonnx-testdata/data
+    [ -d "$data" ] || skip "no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)"
+    find "$data" -path "*${2-}light*" -prune -o -name model.onnx -print | sort | awk "$1" >models
+    [ -s models ] || skip "no models in $data"
+}
+link_sets() {
+    for set in "$(dirname "$1")"/test_data_set_*; do
+        [ -e "$set" ] && ln -s "$(realpath "$set")" "$2"
+    done
+}
+
 skip() { # reason
     echo "skipped: $*"
     exit 77

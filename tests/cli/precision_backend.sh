@@ -1,11 +1,7 @@
 # onx precision on models that the ONNX project tests runtimes with: in 16 bits and in 64 they are valid, and give what
 # they gave within what the type loses.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
-data=${ONX_CONFORMANCE_DIR:-}
-[ -n "$data" ] && data=$data/backend || data=/usr/share/libonnx-testdata/data
-[ -d "$data" ] || skip "no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)"
-find "$data" -path '*light*' -prune -o -name model.onnx -print | sort | awk 'NR % 10 == 3' >models
-[ -s models ] || skip "no models in $data"
+backend_models 'NR % 10 == 3'
 number=0 moved=0
 while read -r model; do
     number=$((number + 1))
@@ -24,9 +20,7 @@ while read -r model; do
     mkdir -p "there/${name}_$type"
     [ $type = double ] || continue
     cp out.onnx "there/${name}_$type/model.onnx"
-    for set in "$(dirname "$model")"/test_data_set_*; do
-        [ -e "$set" ] && ln -s "$(realpath "$set")" "there/${name}_$type"
-    done
+    link_sets "$model" "there/${name}_$type"
 done <models
 [ $((moved * 10)) -ge $((number * 7)) ] || fail "only $moved of $number models were converted"
 find there -type d -empty -delete

@@ -1,10 +1,6 @@
 # onx retarget on models that the ONNX project tests runtimes with: at other versions they give what they gave.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
-data=${ONX_CONFORMANCE_DIR:-}
-[ -n "$data" ] && data=$data/backend || data=/usr/share/libonnx-testdata/data
-[ -d "$data" ] || skip "no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)"
-find "$data" -path '*light*' -prune -o -name model.onnx -print | sort | awk 'NR % 9 == 4' >models
-[ -s models ] || skip "no models in $data"
+backend_models 'NR % 9 == 4'
 number=0 moved=0
 while read -r model; do
     number=$((number + 1))
@@ -17,9 +13,7 @@ while read -r model; do
     1) says err "error: "; rm -r "$folder"; continue ;;
     *) fail "$model to $target"; continue ;;
     esac
-    for set in "$(dirname "$model")"/test_data_set_*; do
-        [ -e "$set" ] && ln -s "$(realpath "$set")" "$folder"
-    done
+    link_sets "$model" "$folder"
 done <models
 [ $((moved * 10)) -ge $((number * 7)) ] || fail "only $moved of $number models were moved"
 # Inverse transforms that are compared with an error of a rounding more than they can have.

@@ -1,18 +1,12 @@
 # onx simplify on models that the ONNX project tests runtimes with: they give what they gave.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
-data=${ONX_CONFORMANCE_DIR:-}
-[ -n "$data" ] && data=$data/backend || data=/usr/share/libonnx-testdata/data
-[ -d "$data" ] || skip "no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)"
-find "$data" -path '*light*' -prune -o -name model.onnx -print | sort | awk 'NR % 10 == 7' >models
-[ -s models ] || skip "no models in $data"
+backend_models 'NR % 10 == 7'
 while read -r model; do
     folder=there/$(basename "$(dirname "$model")")
     mkdir -p "$folder"
     expect 0 "$ONX" simplify "$model" -o "$folder/model.onnx" --fold-limit 1M
     [ -s err ] && fail "$model: $(cat err)"
-    for set in "$(dirname "$model")"/test_data_set_*; do
-        [ -e "$set" ] && ln -s "$(realpath "$set")" "$folder"
-    done
+    link_sets "$model" "$folder"
 done <models
 # Inverse transforms that are compared with an error of a rounding more than they can have; gradients have no kernel.
 rm -rf there/test_dft_inverse* there/test_gradient*

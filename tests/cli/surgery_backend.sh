@@ -1,11 +1,7 @@
 # onx extract and onx merge on models that the ONNX project tests runtimes with: cut in two and put together again, they give
 # what they gave.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
-data=${ONX_CONFORMANCE_DIR:-}
-[ -n "$data" ] && data=$data/backend || data=/usr/share/libonnx-testdata/data
-[ -d "$data" ] || skip "no conformance data (ONX_CONFORMANCE_DIR or Debian's libonnx-testdata)"
-find "$data" -path '*light*' -prune -o -name model.onnx -print | sort | awk 'NR % 3 == 1' >models
-[ -s models ] || skip "no models in $data"
+backend_models 'NR % 3 == 1'
 # names FILE LIST: of the inputs or outputs, separated by commas
 names() {
     "$ONX" info --json "$1" | awk -v list="\"$2\": [" 'index($0, list) { on = 1; next } on && /^    ]/ { exit }
@@ -28,9 +24,7 @@ while read -r model; do
         rm -r "$folder"
         continue
     fi
-    for set in "$(dirname "$model")"/test_data_set_*; do
-        [ -e "$set" ] && ln -s "$(realpath "$set")" "$folder"
-    done
+    link_sets "$model" "$folder"
     cut=$((cut + 1))
 done <models
 [ $((cut * 10)) -ge $((number * 8)) ] || fail "only $cut of $number models were put together"
