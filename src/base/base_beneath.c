@@ -153,16 +153,24 @@ static onx_status walk(const attempt *a, int dir, bool make, int *folder_out, on
 
 #define READ_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC)
 
+/* With a zero at its end; false with errno set. */
+static bool copy_path(onx_str path, char text[PATH_MAX])
+{
+    if (path.len >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memcpy(text, path.ptr, path.len);
+    text[path.len] = 0;
+    return true;
+}
+
 /* -1 with errno set; ENOSYS when the kernel does not know how. */
 static int open_by_kernel(int dir, onx_str path)
 {
     char text[PATH_MAX];
-    if (path.len >= sizeof text) {
-        errno = ENAMETOOLONG;
+    if (!copy_path(path, text))
         return -1;
-    }
-    memcpy(text, path.ptr, path.len);
-    text[path.len] = 0;
     struct open_how how = { .flags = READ_FLAGS,
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
     long fd = -1;
@@ -190,12 +198,8 @@ static bool is_below(onx_str path)
 static int open_through_links(int dir, onx_str path)
 {
     char text[PATH_MAX];
-    if (path.len >= sizeof text) {
-        errno = ENAMETOOLONG;
+    if (!copy_path(path, text))
         return -1;
-    }
-    memcpy(text, path.ptr, path.len);
-    text[path.len] = 0;
     return openat(dir, text, READ_FLAGS & ~O_NOFOLLOW);
 }
 
