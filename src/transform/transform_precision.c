@@ -135,9 +135,6 @@ onx_status onx_precision(onx_ctx *cx, onx_doc *doc, const onx_precision_options 
     ONXI_NEED(cx, doc);
     ONXI_NEED(cx, options);
     ONXI_OPTIONS(cx, onx_precision_options, own, options);
-    ONXI_NEED(cx, own.only || !own.only_count);
-    ONXI_NEED(cx, own.except || !own.except_count);
-    ONXI_NEED(cx, own.block_op || !own.block_op_count);
-    ONXI_NEED(cx, own.keep_node || !own.keep_node_count);
+    ONXI_NEED_SELECTION(cx, own);
     ONXI_CALL(cx, precision(cx, doc, &own));
 }

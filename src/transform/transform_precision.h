@@ -17,6 +17,12 @@ typedef struct onxi_selection {
 
 onx_status onxi_selection_open(onxi_selection *s, onx_arena *scratch);
 /* Every pattern is looked at, so that one that fits nothing can be told. */
+/* The options of a call that choose nodes. */
+#define ONXI_NEED_SELECTION(cx, own)                                                                                   \
+    ONXI_NEED(cx, (own).only || !(own).only_count);                                                                    \
+    ONXI_NEED(cx, (own).except || !(own).except_count);                                                                \
+    ONXI_NEED(cx, (own).block_op || !(own).block_op_count);                                                            \
+    ONXI_NEED(cx, (own).keep_node || !(own).keep_node_count)
 bool onxi_selects(onxi_selection *s, const onx_node *node);
 /* ONX_E_NOT_FOUND, with all of them named, for patterns that fitted no node. */
 onx_status onxi_selection_close(const onxi_selection *s, onx_ctx *cx);

@@ -382,10 +382,7 @@ onx_status onx_quantize(onx_ctx *cx, onx_doc *doc, const onx_quantize_options *o
     ONXI_NEED(cx, doc);
     ONXI_NEED(cx, options);
     ONXI_OPTIONS(cx, onx_quantize_options, own, options);
-    ONXI_NEED(cx, own.only || !own.only_count);
-    ONXI_NEED(cx, own.except || !own.except_count);
-    ONXI_NEED(cx, own.block_op || !own.block_op_count);
-    ONXI_NEED(cx, own.keep_node || !own.keep_node_count);
+    ONXI_NEED_SELECTION(cx, own);
     ONXI_NEED(cx, own.range || !own.range_count);
     ONXI_NEED(cx, own.moments || !own.moments_count);
     ONXI_CALL(cx, quantize(cx, doc, &own));
