@@ -1,6 +1,7 @@
 /* cli_cost.c - what a run of a model takes: a rule for each family of operators, and one for each of those whose work
  * is more than an operation per element. */
 #include "cli_cost.h"
+#include "cli_table.h"
 
 #include <onx/op.h>
 
@@ -86,14 +87,8 @@ static uint32_t symbol_of(cli_cost *c, onx_str name)
         if (onx_str_equal(c->symbols[i], name))
             return i;
     }
-    if (c->symbol_count == c->symbol_room) {
-        const uint32_t room = c->symbol_room ? c->symbol_room * 2 : 16;
-        onx_str *more = realloc(c->symbols, room * sizeof *more);
-        if (!more)
-            return UINT32_MAX;
-        c->symbols = more;
-        c->symbol_room = room;
-    }
+    if (!CLI_GROW(c->symbols, c->symbol_count, c->symbol_room))
+        return UINT32_MAX;
     char *copy = malloc(name.len + 1); /* what inference said does not live as long */
     if (!copy || !cli_table_add(&c->symbol_table, hash, c->symbol_count)) {
         free(copy);
@@ -455,15 +450,11 @@ static cost_row *row_of(cli_cost *c, const onx_node *node)
         return NULL;
     tally->count++;
     const uint32_t index = (uint32_t)(tally - c->ops.row);
-    if (index >= c->room) {
-        const uint32_t room = c->room ? c->room * 2 : 32;
-        cost_row *more = realloc(c->rows, room * sizeof *more);
-        if (!more)
-            return NULL;
-        memset(more + c->room, 0, (room - c->room) * sizeof *more);
-        c->rows = more;
-        c->room = room;
-    }
+    const uint32_t before = c->room;
+    if (!CLI_GROW(c->rows, index, c->room))
+        return NULL;
+    if (c->room > before)
+        memset(c->rows + before, 0, (c->room - before) * sizeof *c->rows);
     return &c->rows[index];
 }
 

@@ -117,15 +117,8 @@ static onx_status list_symbols(reader *r)
                 const onx_str name = cli_dim_name(shape->dim[i]);
                 if (!name.len || find_symbol(r, name))
                     continue;
-                if (r->symbol_count == r->symbol_room) {
-                    uint32_t room = r->symbol_room ? r->symbol_room * 2 : 16;
-                    symbol *more = realloc(r->symbols, room * sizeof *more);
-                    if (!more)
-                        return no_memory(r);
-                    r->symbols = more;
-                    r->symbol_room = room;
-                }
-                if (!cli_table_add(&r->symbol_names, cli_table_hash(&r->symbol_names, name, onx_str_of("")),
+                if (!CLI_GROW(r->symbols, r->symbol_count, r->symbol_room) ||
+                    !cli_table_add(&r->symbol_names, cli_table_hash(&r->symbol_names, name, onx_str_of("")),
                                    r->symbol_count))
                     return no_memory(r);
                 r->symbols[r->symbol_count++] = (symbol){ name, -1 };

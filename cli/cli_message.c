@@ -28,38 +28,36 @@ bool cli_said_error(void)
     return error_was_said;
 }
 
-int cli_error(const cli_call *call, const char *format, ...)
+static void say(const cli_call *call, onx_severity severity, const char *format, va_list args)
 {
     char text[2048];
-    error_was_said = true;
-    va_list args;
-    va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
     cli_progress_end();
     fflush(stdout);
     fputs(call ? "onx " : "onx: ", stderr);
     if (call)
         fprintf(stderr, "%s: ", call->command->name);
-    put_severity(stderr, ONX_ERROR);
+    put_severity(stderr, severity);
     cli_put_text(stderr, onx_str_of(text));
     fputc('\n', stderr);
+}
+
+int cli_error(const cli_call *call, const char *format, ...)
+{
+    error_was_said = true;
+    va_list args;
+    va_start(args, format);
+    say(call, ONX_ERROR, format, args);
+    va_end(args);
     return CLI_MISUSE;
 }
 
 void cli_warn(const cli_call *call, const char *format, ...)
 {
-    char text[2048];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    say(call, ONX_WARNING, format, args);
     va_end(args);
-    cli_progress_end();
-    fflush(stdout);
-    fprintf(stderr, "onx %s: ", call->command->name);
-    put_severity(stderr, ONX_WARNING);
-    cli_put_text(stderr, onx_str_of(text));
-    fputc('\n', stderr);
 }
 
 void cli_hint(const char *format, ...)

@@ -171,14 +171,8 @@ onx_status cli_outputs_claim(cli_outputs *o, const onx_session *s)
 
 static cli_named *add_entry(cli_outputs *o)
 {
-    if (o->count == o->room) {
-        const uint32_t room = o->room ? o->room * 2 : 16;
-        cli_named *more = room > o->room ? realloc(o->list, room * sizeof *more) : NULL;
-        if (!more)
-            return NULL;
-        o->list = more;
-        o->room = room;
-    }
+    if (!CLI_GROW(o->list, o->count, o->room))
+        return NULL;
     o->list[o->count] = (cli_named){ .value = NULL };
     return &o->list[o->count++];
 }

@@ -1,5 +1,6 @@
 /* cli_profile.c - what each operator and node takes, over several warm runs. */
 #include "cli_profile.h"
+#include "cli_table.h"
 
 #include <onx/text.h>
 
@@ -35,14 +36,8 @@ static void forget_from(cli_profile *p, size_t index)
 
 static bool append(cli_profile *p, const onx_run_event *e)
 {
-    if (p->count == p->room) {
-        const size_t room = p->room ? p->room * 2 : 256;
-        profile_step *more = realloc(p->step, room * sizeof *more);
-        if (!more)
-            return false;
-        p->step = more;
-        p->room = room;
-    }
+    if (!CLI_GROW(p->step, p->count, p->room))
+        return false;
     profile_step *s = &p->step[p->count];
     *s =
         (profile_step){ .name = copy(e->name), .op = copy(e->op_type), .variant = e->variant, .macs = -1, .bytes = -1 };

@@ -18,7 +18,8 @@ typedef struct profile_step {
 typedef struct cli_profile {
     cli_call *call;
     profile_step *step; /* in the order in which they run */
-    size_t count, room;
+    size_t count;
+    uint32_t room;
     unsigned runs;
     double seconds;          /* of all those runs, what is between the nodes included */
     double flops, copied;    /* what this machine does per second: products of matrices, bytes copied */

@@ -6,6 +6,21 @@
 #include <onx/base.h>
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Room for one more in a list of `count`, which doubles; false when out of memory. */
+#define CLI_GROW(list, count, room) ((count) < (room) || cli_grow(&(list), sizeof *(list), &(room)))
+static inline bool cli_grow(void *list, size_t size, uint32_t *room)
+{
+    void *old, *more;
+    memcpy(&old, list, sizeof old);
+    const uint32_t wanted = *room ? *room * 2 : 64;
+    if (wanted < *room || wanted > SIZE_MAX / size || !(more = realloc(old, wanted * size)))
+        return false;
+    memcpy(list, &more, sizeof more);
+    *room = wanted;
+    return true;
+}
 
 #define CLI_NO_ENTRY UINT32_MAX
 

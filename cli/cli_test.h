@@ -15,7 +15,8 @@ typedef struct test_case {
 typedef struct test_report {
     cli_call *call;
     test_case *list; /* kept for JSON and JUnit only */
-    size_t count, room;
+    size_t count;
+    uint32_t room;
     uint64_t outcomes[3]; /* by test_outcome */
     bool no_memory;       /* a case could not be kept */
     FILE *text;           /* of the case in hand */

@@ -1,4 +1,5 @@
 /* cli_test_report.c - how `onx test` says what came of its cases: text, JSON or JUnit. */
+#include "cli_table.h"
 #include "cli_test.h"
 
 #include <stdarg.h>
@@ -73,14 +74,8 @@ static bool wants_document(const cli_call *call)
 
 static bool keep(test_report *report, const char *name, char *text, test_outcome outcome)
 {
-    if (report->count == report->room) {
-        size_t room = report->room ? report->room * 2 : 64;
-        test_case *more = realloc(report->list, room * sizeof *more);
-        if (!more)
-            return false;
-        report->list = more;
-        report->room = room;
-    }
+    if (!CLI_GROW(report->list, report->count, report->room))
+        return false;
     char *copy = strdup(name);
     if (copy)
         report->list[report->count++] =

@@ -18,14 +18,8 @@ static onx_status no_memory(const cli_call *call)
 
 static onx_status add_sample(cli_samples *s, const char *folder, const char *name)
 {
-    if (s->count == s->room) {
-        const uint32_t room = s->room ? s->room * 2 : 16;
-        char **bigger = realloc(s->where, room * sizeof *bigger);
-        if (!bigger)
-            return no_memory(s->call);
-        s->where = bigger;
-        s->room = room;
-    }
+    if (!CLI_GROW(s->where, s->count, s->room))
+        return no_memory(s->call);
     const size_t size = strlen(folder) + strlen(name) + 2;
     char *text = malloc(size);
     if (!text)

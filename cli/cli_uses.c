@@ -115,15 +115,8 @@ static onx_status note(finder *f, onx_str name, uint32_t input, bool shape)
 {
     if (!name.len || find(f, name))
         return ONX_OK;
-    if (f->count == f->room) {
-        const uint32_t room = f->room ? f->room * 2 : 64;
-        moved *more = realloc(f->list, room * sizeof *more);
-        if (!more)
-            return no_memory(f);
-        f->list = more;
-        f->room = room;
-    }
-    if (!cli_table_add(&f->names, cli_table_hash(&f->names, name, onx_str_of("")), f->count))
+    if (!CLI_GROW(f->list, f->count, f->room) ||
+        !cli_table_add(&f->names, cli_table_hash(&f->names, name, onx_str_of("")), f->count))
         return no_memory(f);
     f->list[f->count++] = (moved){ name, input, shape };
     return ONX_OK;

@@ -2,6 +2,7 @@
  * several at once. */
 #include "cli_inputs.h"
 #include "cli_profile.h"
+#include "cli_table.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,19 +47,14 @@ static onx_ctx *counted_context(const cli_call *call, counter *c)
 
 typedef struct series {
     double *seconds;
-    size_t count, room;
+    size_t count;
+    uint32_t room;
 } series;
 
 static bool add_time(series *s, double seconds)
 {
-    if (s->count == s->room) {
-        size_t room = s->room ? s->room * 2 : 256;
-        double *more = realloc(s->seconds, room * sizeof *more);
-        if (!more)
-            return false;
-        s->seconds = more;
-        s->room = room;
-    }
+    if (!CLI_GROW(s->seconds, s->count, s->room))
+        return false;
     s->seconds[s->count++] = seconds;
     return true;
 }
