@@ -1,6 +1,7 @@
 /* rewrite_match.c - the nodes of a rule's pattern found in a graph, from the last one upwards. */
 #include "rewrite/rewrite.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -49,6 +50,34 @@ static bool same_attribute(const onxi_attr_value *a, const onxi_attr_value *b)
         return true;
     default:
         return a->count == 0 && b->count == 0;
+    }
+}
+
+/* Equations of Einsum, whatever their letters and blanks. */
+static bool same_equation(onx_str a, onx_str b)
+{
+    char as[256] = { 0 }; /* the letter of b that stands for one of a */
+    char used[256] = { 0 };
+    size_t i = 0, k = 0;
+    for (;;) {
+        while (i < a.len && a.ptr[i] == ' ')
+            i++;
+        while (k < b.len && b.ptr[k] == ' ')
+            k++;
+        if (i == a.len || k == b.len)
+            return i == a.len && k == b.len;
+        const unsigned char x = (unsigned char)a.ptr[i++], y = (unsigned char)b.ptr[k++];
+        if (!isalpha(x) || !isalpha(y)) {
+            if (x != y)
+                return false;
+            continue;
+        }
+        if (!as[x] && !used[y]) {
+            as[x] = (char)y;
+            used[y] = 1;
+        }
+        if (as[x] != (char)y)
+            return false;
     }
 }
 
@@ -135,7 +164,10 @@ static bool match_attributes(const matcher *w, const pattern_node *n, const onxi
                 const onxi_attr_value *v = &op->attrs.values[k];
                 /* One that is absent and has no default means what only its operator knows (Transpose without perm
                  * reverses); in the replacement it would mean that the node is not there. */
-                if (name.len ? v->type == ONX_ATTR_UNDEFINED || !take(m, name, *v) : !same_attribute(v, p))
+                const bool equation = n->id == ONXI_ID_Einsum && v->type == ONX_ATTR_STRING && p->type == v->type;
+                if (name.len   ? v->type == ONX_ATTR_UNDEFINED || !take(m, name, *v)
+                    : equation ? !same_equation(v->s, p->s)
+                               : !same_attribute(v, p))
                     return false;
                 known = true;
             }

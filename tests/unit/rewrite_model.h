@@ -22,6 +22,13 @@ static const char *next_name(const char *at, const char *end, int *length)
 /* The number that is multiplied or divided by; NULL: one that suits the pattern. */
 static const char *scale;
 
+/* How many dims the operands of products have that are written as Einsum; 0: there are none. */
+static unsigned einsum_rank(const onxi_rewrite_row *rule)
+{
+    const char *at = strstr(rule->pattern, "equation = \"");
+    return at ? (unsigned)strcspn(at + strlen("equation = \""), ",") : 0;
+}
+
 /* A model that calls the pattern as a function, which the runner inlines. Optional nodes of which the bit is not set
  * hand on what they would change. */
 static void model_of(const onxi_rewrite_row *rule, int opset, const char *element, const char *axis,
@@ -60,7 +67,9 @@ static void model_of(const onxi_rewrite_row *rule, int opset, const char *elemen
                             : !strncmp(at, "scale", 5)      ? (scale                            ? scale
                                                                : strstr(rule->pattern, "Div (") ? "4.5"
                                                                                                 : "0.375")
-                            : strstr(at, "_perm") == at + 1 ? "[0, 2, 1, 3]"
+                            : strstr(at, "_perm") == at + 1 ? (einsum_rank(rule) == 3   ? "[1, 0, 2]"
+                                                               : einsum_rank(rule) == 5 ? "[0, 1, 3, 2, 4]"
+                                                                                        : "[0, 2, 1, 3]")
                                                             : "-100.0";
         size_t used = strlen(attributes);
         snprintf(attributes + used, sizeof attributes - used, "%s%.*s = %s%s%s", used ? ", " : "<", len, at,

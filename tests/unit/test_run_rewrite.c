@@ -136,9 +136,31 @@ static const int64_t heads[][8] = { { 2, 21, 3, 20, -1 },    { 1, 20, 3, 103, -1
                                     { 21, 103, -1 },         { 3, 1, 103, -1 },        { 21, 1, -1 },
                                     { 2, 1, 1, 1, 103, -1 }, { 2, 1, 3, 21, 103, -1 }, { 2, 3, 21, 103, -1 } };
 
+/* With the products as Einsum, of three to five dims, keys are not transposed. */
+static const int64_t einsum_cubes[][4][8] = {
+    { { 5, 5, 5, -1 }, { 5, 5, 5, -1 }, { 5, 5, 5, -1 }, { 5, 5, -1 } },
+    { { 2, 5, 5, 5, -1 }, { 2, 5, 5, 5, -1 }, { 2, 5, 5, 5, -1 }, { 5, 5, -1 } },
+    { { 2, 3, 5, 5, 5, -1 }, { 2, 3, 5, 5, 5, -1 }, { 2, 3, 5, 5, 5, -1 }, { 5, 5, -1 } },
+};
+static const int64_t einsum_heads[][4][8] = {
+    { { 21, 3, 20, -1 }, { 3, 103, 20, -1 }, { 103, 3, 9, -1 }, { 21, 103, -1 } },
+    { { 2, 21, 3, 20, -1 }, { 1, 3, 103, 20, -1 }, { 2, 103, 1, 9, -1 }, { 21, 103, -1 } },
+    { { 2, 2, 21, 3, 20, -1 }, { 1, 2, 3, 103, 20, -1 }, { 2, 2, 103, 1, 9, -1 }, { 3, 21, 103, -1 } },
+};
+
 static bool is_attention(const onxi_rewrite_row *rule)
 {
-    return strstr(rule->pattern, "back") != NULL;
+    return strstr(rule->replacement, "onx.Attention") != NULL;
+}
+
+typedef const int64_t (*shapes_of_inputs)[8];
+static shapes_of_inputs cubes_of(const onxi_rewrite_row *rule)
+{
+    return einsum_rank(rule) ? einsum_cubes[einsum_rank(rule) - 3] : is_attention(rule) ? cubes : usual;
+}
+static shapes_of_inputs heads_of(const onxi_rewrite_row *rule)
+{
+    return einsum_rank(rule) ? einsum_heads[einsum_rank(rule) - 3] : is_attention(rule) ? heads : broad;
 }
 
 /* Those that sessions use. */
@@ -160,7 +182,7 @@ static void test_run_rewrite__every_rule_is_used(void **state)
     static outcome rewritten, plain;
     static char text[8192];
     for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule)) {
-        const int64_t(*const dims)[8] = is_attention(rule) ? cubes : usual;
+        const shapes_of_inputs dims = cubes_of(rule);
         model_of(rule, 17, "float", "-1", dims, UINT32_MAX, text, sizeof text);
         run(text, dims, false, &rewritten);
         run(text, dims, true, &plain);
@@ -181,7 +203,7 @@ static void test_run_rewrite__nan_and_infinities(void **state)
     static char text[8192];
     for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule))
         for (among special = FINITE; special < AMONG_COUNT; special++) {
-            const int64_t(*const dims)[8] = is_attention(rule) ? heads : broad;
+            const shapes_of_inputs dims = heads_of(rule);
             model_of(rule, 17, "float", "-1", dims, UINT32_MAX, text, sizeof text);
             run_on(text, dims, special, false, &rewritten);
             run_on(text, dims, special, true, &nodes);
@@ -233,6 +255,7 @@ static void test_run_rewrite__optional_nodes(void **state)
     static char text[8192];
     for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule)) {
         const uint32_t count = optional_nodes(rule);
+        const shapes_of_inputs dims = cubes_of(rule);
         if (!count)
             continue;
         for (uint32_t turn = 0; turn <= 4 * count; turn++) {
@@ -240,13 +263,13 @@ static void test_run_rewrite__optional_nodes(void **state)
             const uint32_t set = turn < count       ? ~(UINT32_C(1) << turn)
                                  : turn < 2 * count ? UINT32_C(1) << (turn - count)
                                                     : turn * UINT32_C(2654435761) >> 7;
-            model_of(rule, 17, "float", "-1", cubes, set, text, sizeof text);
-            run(text, cubes, false, &rewritten);
-            run(text, cubes, true, &plain);
+            model_of(rule, 17, "float", "-1", dims, set, text, sizeof text);
+            run(text, dims, false, &rewritten);
+            run(text, dims, true, &plain);
             same(&rewritten, &plain, rule);
         }
-        model_of(rule, 17, "float", "-1", cubes, 0, text, sizeof text);
-        run(text, cubes, false, &rewritten);
+        model_of(rule, 17, "float", "-1", dims, 0, text, sizeof text);
+        run(text, dims, false, &rewritten);
         assert_int_equal(rewritten.steps, 1);
     }
 }
@@ -263,7 +286,7 @@ static void test_run_rewrite__absent_attributes(void **state)
     static char text[8192];
     uint32_t perms = 0;
     for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule)) {
-        const int64_t(*const dims)[8] = is_attention(rule) ? equal : usual;
+        const shapes_of_inputs dims = einsum_rank(rule) ? cubes_of(rule) : is_attention(rule) ? equal : usual;
         for (uint32_t turn = 0;; turn++) {
             uint32_t seen = 0;
             model_of(rule, 17, "float", "-1", dims, UINT32_MAX, text, sizeof text);
@@ -296,13 +319,43 @@ static void test_run_rewrite__numbers_near_zero(void **state)
     for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule))
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers && is_attention(rule); i++) {
             scale = numbers[i];
-            model_of(rule, 17, "float", "-1", cubes, UINT32_MAX, text, sizeof text);
-            run(text, cubes, false, &rewritten);
-            run(text, cubes, true, &plain);
+            model_of(rule, 17, "float", "-1", cubes_of(rule), UINT32_MAX, text, sizeof text);
+            run(text, cubes_of(rule), false, &rewritten);
+            run(text, cubes_of(rule), true, &plain);
             assert_int_equal(plain.status, ONX_OK);
             same(&rewritten, &plain, rule);
         }
     scale = NULL;
+}
+
+/* Equations mean the same whatever their letters and blanks are; others are left alone. */
+static void test_run_rewrite__letters_of_equations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second;
+        uint32_t steps;
+    } cases[] = {
+        { "abcd,abed->abce", "abcd,abde->abce", 1 }, { "b h i d, b h j d -> b h i j", " b h i j,b h j d->b h i d", 1 },
+        { "BHQE,BHKE->BHQK", "BHQK,BHKE->BHQE", 1 }, { "bhid,bhjd->bhji", "bhij,bhjd->bhid", 3 },
+        { "bhid,bhjd->bhij", "bhij,bhdj->bhid", 3 }, { "bhid,bhdj->bhij", "bhij,bhjd->bhid", 3 },
+        { "bhid,hbjd->bhij", "bhij,bhjd->bhid", 3 }
+    };
+    static const int64_t dims[][8] = { { 5, 5, 5, 5, -1 }, { 5, 5, 5, 5, -1 }, { 5, 5, 5, 5, -1 } };
+    static outcome rewritten, plain;
+    char text[1024];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text,
+                 "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                 "g (float[A, B, C, D] q, float[A, B, C, D] k, float[A, B, C, D] v) => (float[A, B, C, D] y) {\n"
+                 " s = Einsum <equation = \"%s\"> (q, k) p = Softmax (s) y = Einsum <equation = \"%s\"> (p, v) }",
+                 cases[i].first, cases[i].second);
+        run(text, dims, false, &rewritten);
+        run(text, dims, true, &plain);
+        assert_int_equal(plain.status, ONX_OK);
+        same(&rewritten, &plain, onxi_rewrite_rows);
+        assert_int_equal(rewritten.steps, cases[i].steps);
+    }
 }
 
 /* A value that very many nodes take, in a model of very many nodes: each pattern is found, in time that grows with
@@ -350,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_run_rewrite__optional_nodes),
         cmocka_unit_test(test_run_rewrite__absent_attributes),
         cmocka_unit_test(test_run_rewrite__numbers_near_zero),
+        cmocka_unit_test(test_run_rewrite__letters_of_equations),
         cmocka_unit_test(test_run_rewrite__very_many_nodes),
         cmocka_unit_test(test_run_rewrite__needed_inside),
     };
