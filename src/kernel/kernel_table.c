@@ -69,6 +69,7 @@
     TABLE(simd_rnn##level)                                                                                             \
     TABLE(simd_product##level)                                                                                         \
     TABLE(simd_winograd##level)                                                                                        \
+    TABLE(simd_lines##level)                                                                                           \
     TABLE(simd_quantize##level)                                                                                        \
     TABLE(simd_attention##level)
 #ifdef ONX_WITH_X86_LEVELS

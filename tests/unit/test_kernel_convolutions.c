@@ -189,9 +189,63 @@ static void test_kernel_convolutions__convolutions_are_cut(void **state)
     }
 }
 
+/* Lines in groups: channels, taps and distances that are whole vectors and blocks, and not; with pads and numbers that
+ * are not finite. */
+static void test_kernel_convolutions__lines_in_groups_are_the_same(void **state)
+{
+    static const uint32_t each[] = { 1, 1, 2, 3, 5, 16 }, lengths[] = { 1, 7, 63, 64, 65, 200 },
+                          taps[] = { 1, 2, 3, 8, 31 };
+    static writer w;
+    source s = { 21 };
+    unsigned fast = 0;
+    (void)state;
+    for (unsigned turn = 0; turn < 90; turn++) {
+        const uint32_t group = 2 + below(&s, 6), in = each[below(&s, 6)], out = each[below(&s, 6)],
+                       k = taps[below(&s, 5)];
+        const uint32_t length = lengths[below(&s, 6)], dilation = 1 + below(&s, 2) * below(&s, 9);
+        uint32_t pad[2] = { below(&s, 3) * below(&s, 20), 0 };
+        const uint32_t reach = (k - 1) * dilation + 1, posts = below(&s, 3);
+        while (length + pad[0] + pad[1] < reach || below(&s, 2))
+            pad[1]++;
+        onx_value *x = floats(&s, 3, (int64_t[]){ 1 + below(&s, 2), group * in, length });
+        onx_value *residual =
+            floats(&s, 3, (int64_t[]){ x->dims[0], group * out, length + pad[0] + pad[1] - reach + 1 });
+        if (turn % 8 == 7) {
+            static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f };
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[turn / 8 % 4];
+        }
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+            "g (float[N, C, W] x0, float[N, M, P] x1) => (float[N, M, P] y) <float low = {-0.5}, float high = {1.25}, ");
+        add(&w, "float[%u, %u, %u] w = {", group * out, in, k);
+        for (uint32_t i = 0; i < group * out * in * k; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}, float[%u] b = {", group * out);
+        for (uint32_t i = 0; i < group * out; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w, "}> {\n %s = Conv <group = %u, pads = [%u, %u], dilations = [%u]> (x0, w%s)\n", posts ? "t0" : "y",
+            group, pad[0], pad[1], dilation, turn % 2 ? ", b" : "");
+        for (uint32_t i = 0; i < posts; i++) {
+            char from[8], to[8];
+            snprintf(from, sizeof from, "t%u", i);
+            snprintf(to, sizeof to, i + 1 == posts ? "y" : "t%u", i + 1);
+            add(&w, " ");
+            add(&w, behind_conv[below(&s, sizeof behind_conv / sizeof *behind_conv)], to, from);
+            add(&w, "\n");
+        }
+        add(&w, "}\n");
+        fast += strcmp(compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150), "simd") == 0;
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+    assert_int_equal(fast, 90);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_convolutions__lines_in_groups_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__what_is_added_is_read_to_the_end),
         cmocka_unit_test(test_kernel_convolutions__layouts_are_the_same),
