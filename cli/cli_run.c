@@ -14,11 +14,13 @@ static bool read_timeout(const cli_call *call, uint64_t *ns_out)
     return true;
 }
 
-/* The instruction set that ONX_ISA asks for; 0: the best there is. */
-static unsigned read_isa(void)
+unsigned cli_isa(const char *name)
 {
-    static const char *const names[] = { [ONX_ISA_BASE] = "base", [ONX_ISA_V3] = "v3", [ONX_ISA_V4] = "v4" };
-    const char *name = getenv("ONX_ISA");
+    static const char *const names[] = { [ONX_ISA_BASE] = "base",
+                                         [ONX_ISA_V3] = "v3",
+                                         [ONX_ISA_V4] = "v4",
+                                         [ONX_ISA_VNNI] = "vnni",
+                                         [ONX_ISA_AMX] = "amx" };
     for (unsigned i = ONX_ISA_BASE; name && i < ONX_ISA_END; i++)
         if (strcmp(name, names[i]) == 0)
             return i;
@@ -41,9 +43,9 @@ static unsigned read_precision(const cli_call *call)
 
 bool cli_run_options(const cli_call *call, uint64_t *threads, onx_session_options *session, onx_run_options *run)
 {
-    const char *kernels = getenv("ONX_KERNELS");
+    const char *kernels = getenv("ONX_KERNELS"), *isa = getenv("ONX_ISA");
     *session = (onx_session_options){ .plain = kernels && strcmp(kernels, "plain") == 0,
-                                      .isa = read_isa(),
+                                      .isa = cli_isa(isa),
                                       .registry = call->registry,
                                       .no_optimize = cli_has(call, "no-optimize"),
                                       .strict = cli_has(call, "strict"),

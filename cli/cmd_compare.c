@@ -430,7 +430,6 @@ static onx_status compare(comparison *c)
 /* Settings of the second run. False after a message. */
 static bool read_settings(comparison *c, bool *any)
 {
-    static const char *const isas[] = { [ONX_ISA_BASE] = "base", [ONX_ISA_V3] = "v3", [ONX_ISA_V4] = "v4" };
     static const char *const settings[] = { "threads", "no-optimize", "kernels", "isa", "precision" };
     cli_call *call = c->call;
     const char *kernels = cli_value(call, "kernels"), *isa = cli_value(call, "isa");
@@ -443,9 +442,8 @@ static bool read_settings(comparison *c, bool *any)
     c->side[0].options.precision = ONX_PRECISION_FULL;
     if (kernels)
         c->side[1].options.plain = strcmp(kernels, "plain") == 0;
-    for (unsigned i = ONX_ISA_BASE; isa && i < ONX_ISA_END; i++)
-        if (strcmp(isa, isas[i]) == 0)
-            c->side[1].options.isa = i;
+    if (isa)
+        c->side[1].options.isa = cli_isa(isa);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         *any |= cli_has(call, settings[i]);
     return true;
@@ -503,7 +501,7 @@ static const cli_option options[] = {
     CLI_OPTIONS_IMAGES,
     { "against", 0, "FILE", NULL, "compare with these outputs: a folder with output_0.pb, ..., an .npz, or a file" },
     { "kernels", 0, "KERNELS", "fast|plain", "the second run uses these kernels" },
-    { "isa", 0, "ISA", "base|v3|v4", "the second run uses the kernels of an older processor" },
+    { "isa", 0, "ISA", "base|v3|v4|vnni|amx", "the second run uses the kernels of an older processor" },
     { "threads", 0, "N", NULL, "the second run uses so many threads (1)" },
     { "no-optimize", 0, NULL, NULL, "the second run runs the nodes as the model has them" },
     { "precision", 0, "TYPE", "full|bf16|f16|int8-weights",

@@ -173,12 +173,15 @@ enum {
 };
 
 /* Instruction sets. A session takes the rows of one of them, the widest that the processor has (or
- * onx_session_options.isa), beside those that run everywhere. */
+ * onx_session_options.isa), beside those that run everywhere. What comes after V4 adds to it: there rows of V4 and of
+ * all up to the one that was chosen count. */
 enum {
     ONX_ISA_ANY,
     ONX_ISA_BASE, /* of the architecture: SSE2, NEON */
     ONX_ISA_V3,   /* x86-64-v3: AVX2, FMA */
     ONX_ISA_V4,   /* x86-64-v4: AVX-512 */
+    ONX_ISA_VNNI, /* and AVX512_VNNI: products of bytes */
+    ONX_ISA_AMX,  /* and AMX: tiles of bytes and bfloat16 */
     ONX_ISA_END
 };
 

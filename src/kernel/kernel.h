@@ -19,8 +19,11 @@ typedef struct onxi_kernel_index onxi_kernel_index;
 /* `own` (may be NULL): rows of the session's caller, which outlive the index. */
 onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, unsigned isa,
                                  const onxi_kernel_index **out);
-/* The widest instruction set (ONX_ISA_*) that this processor has and this build has rows for. */
+/* The widest instruction set (ONX_ISA_*) that this processor has and this build has rows for. Tiles are asked for from
+ * the system (kernel/core/isa.c). */
 unsigned onxi_isa_best(void);
+/* Does a session of that instruction set take the row? */
+bool onxi_isa_takes(unsigned isa, const onx_kernel *k);
 
 /* A version of an operator, as a binder found it. */
 typedef struct onxi_kernel_wanted {

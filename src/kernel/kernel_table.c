@@ -72,8 +72,15 @@
     TABLE(simd_lines##level)                                                                                           \
     TABLE(simd_quantize##level)                                                                                        \
     TABLE(simd_attention##level)
+/* For the levels that come after v4, the widest first: a session takes rows of all that it has. */
+#define BYTE_TABLES(TABLE, level) TABLE(byte_product##level) TABLE(byte_conv##level) TABLE(byte_lines##level)
 #ifdef ONX_WITH_X86_LEVELS
-#define LEVEL_TABLES(TABLE) SIMD_TABLES(TABLE, _base) SIMD_TABLES(TABLE, _v3) SIMD_TABLES(TABLE, _v4)
+#define LEVEL_TABLES(TABLE)                                                                                            \
+    SIMD_TABLES(TABLE, _base)                                                                                          \
+    SIMD_TABLES(TABLE, _v3)                                                                                            \
+    SIMD_TABLES(TABLE, _v4)                                                                                            \
+    BYTE_TABLES(TABLE, _amx)                                                                                           \
+    BYTE_TABLES(TABLE, _vnni)
 #else
 #define LEVEL_TABLES(TABLE) SIMD_TABLES(TABLE, _base)
 #endif
@@ -132,23 +139,9 @@ static void insert(const onx_kernel **rows, uint32_t count, const onx_kernel *k)
     rows[count] = k;
 }
 
-unsigned onxi_isa_best(void)
-{
-#ifdef ONX_WITH_X86_LEVELS
-    __builtin_cpu_init();
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-    if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return ONX_ISA_V4;
-    if (v3)
-        return ONX_ISA_V3;
-#endif
-    return ONX_ISA_BASE;
-}
-
 static bool is_taken(const onx_kernel *k, bool plain, unsigned isa)
 {
-    return plain ? onxi_kernel_is_plain(k) : k->isa == ONX_ISA_ANY || k->isa == isa;
+    return plain ? onxi_kernel_is_plain(k) : onxi_isa_takes(isa, k);
 }
 
 onx_status onxi_kernel_index_new(onx_arena *arena, const onx_kernel *own, bool plain, unsigned isa,

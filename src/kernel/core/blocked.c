@@ -25,6 +25,7 @@ typedef struct reorder_params {
     uint64_t from, to; /* channels of a block; row-major has blocks of one channel */
     uint64_t each;     /* pixels of a piece of work */
     uint64_t pieces;   /* of an image */
+    bool bytes;        /* elements are bytes, else floats */
 } reorder_params;
 
 typedef float four __attribute__((vector_size(16)));
@@ -80,14 +81,34 @@ static void change(const reorder_params *q, const float *x, float *y, uint64_t f
     }
 }
 
+/* The same of bytes, between row-major and all channels last, or whatever blocks there are. */
+static void change_bytes(const reorder_params *q, const uint8_t *x, uint8_t *y, uint64_t first, uint64_t count)
+{
+    enum { PIXELS = 64 };
+    for (uint64_t p0 = first; p0 < first + count; p0 += PIXELS) {
+        const uint64_t end = first + count - p0 < PIXELS ? first + count : p0 + PIXELS;
+        for (uint64_t c = 0; c < q->channels; c++) {
+            const uint8_t *from = x + c / q->from * q->pixels * q->from + c % q->from;
+            uint8_t *to = y + c / q->to * q->pixels * q->to + c % q->to;
+            for (uint64_t i = p0; i < end; i++)
+                to[i * q->to] = from[i * q->from];
+        }
+    }
+}
+
 static onx_status reorder_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const reorder_params *q = work->params;
     const uint64_t size = q->pixels * q->channels;
     for (uint64_t r = first; r < last; r++) {
-        const uint64_t at = r % q->pieces * q->each, left = q->pixels - at;
-        change(q, (const float *)work->inputs[0]->data + r / q->pieces * size,
-               (float *)work->outputs[0]->data + r / q->pieces * size, at, left < q->each ? left : q->each);
+        const uint64_t at = r % q->pieces * q->each, left = q->pixels - at, count = left < q->each ? left : q->each;
+        const uint64_t image = r / q->pieces * size;
+        const void *x = work->inputs[0]->data;
+        void *y = work->outputs[0]->data;
+        if (q->bytes)
+            change_bytes(q, (const uint8_t *)x + image, (uint8_t *)y + image, at, count);
+        else
+            change(q, (const float *)x + image, (float *)y + image, at, count);
     }
     return ONX_OK;
 }
@@ -102,6 +123,7 @@ static onx_status reorder_prepare(onx_prepare *p)
     q->to = y->layout ? onxi_blocked_of(y) : 1;
     if (!q->from || !q->to || (q->from % q->to && q->to % q->from))
         return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a layout cannot be changed");
+    q->bytes = x->dtype != ONX_FLOAT;
     q->channels = (uint64_t)x->dims[1];
     q->pixels = onxi_product(x->dims, 2, x->rank);
     q->each = (PIECE / q->channels + 4) / 4 * 4;
@@ -120,13 +142,14 @@ static const onx_layout_ops ops = { layouts_equal, &reorder };
 
 const onx_layout *onxi_blocked_layout(onx_arena *arena, const onx_value *v, uint32_t block)
 {
-    if (v->kind != ONX_VALUE_TENSOR || v->dtype != ONX_FLOAT || v->rank < 3 || v->dims[1] <= 0 ||
+    const bool bytes = v->dtype == ONX_INT8 || v->dtype == ONX_UINT8;
+    if (v->kind != ONX_VALUE_TENSOR || (v->dtype != ONX_FLOAT && !bytes) || v->rank < 3 || v->dims[1] <= 0 ||
         v->dims[1] > UINT32_MAX || block < 2 || v->dims[1] % block || !v->count)
         return NULL;
     blocked *b = ONXI_NEW(arena, blocked);
     if (!b)
         return NULL;
-    *b = (blocked){ { &ops, v->count * sizeof(float) }, block };
+    *b = (blocked){ { &ops, v->count * (bytes ? 1 : sizeof(float)) }, block };
     return &b->layout;
 }
 

@@ -48,6 +48,66 @@ static inline bool post_take_function(const onx_post_op *from, simd_post *f)
     }
 }
 
+/* A number per column that is added: by a node behind, or the third input of Gemm. Padded to panels of so many columns.
+ */
+static inline bool post_add_row(onx_prepare *p, simd_post *f, const onx_value *v, uint64_t n, uint64_t panel)
+{
+    if (!v || !v->data || v->dtype != ONX_FLOAT || v->count != n || v->rank < 1 || v->dims[v->rank - 1] != (int64_t)n)
+        return false;
+    const uint64_t padded = (n + panel - 1) / panel * panel;
+    float *row = onxi_arena_array(p->arena, padded, sizeof(float));
+    if (!row)
+        return false;
+    memset(row, 0, padded * sizeof *row);
+    memcpy(row, v->data, n * sizeof *row);
+    *f = (simd_post){ .kind = ONX_POST_ADD, .operand = -1, .row = row };
+    return true;
+}
+
+/* The other operand of an Add, of the type of the result. */
+static inline bool post_add_same(const onx_prepare *p, const onx_post_op *from, simd_post *f)
+{
+    const onx_value *v = from->operand >= 0 ? p->inputs[from->operand] : NULL, *y = p->outputs[0];
+    if (!v || from->prepare->input_count != 2 || v->dtype != ONX_FLOAT || v->rank != y->rank ||
+        !onxi_same_dims(v->dims, y->dims, v->rank))
+        return false;
+    *f = (simd_post){ .kind = ONX_POST_ADD, .operand = from->operand };
+    return true;
+}
+
+/* What follows a product whose rows have n columns, as far as it can be done in passing. */
+static inline void post_take_rows(onx_prepare *p, simd_posts *posts, uint64_t n, uint64_t panel)
+{
+    for (uint32_t i = 0; i < p->post_op_count && posts->count < POST_MAX; i++, posts->count++, p->post_ops_done++) {
+        const onx_post_op *from = &p->post_ops[i];
+        simd_post *f = &posts->list[posts->count];
+        const bool adds = from->prepare->kernel->post_op == ONX_POST_ADD;
+        if (adds && from->operand < 0) {
+            if (from->prepare->input_count != 2 || !post_add_row(p, f, from->prepare->inputs[1 - from->port], n, panel))
+                return;
+        } else if (adds ? !post_add_same(p, from, f) : !post_take_function(from, f)) {
+            return;
+        }
+    }
+}
+
+/* The same behind a convolution, where operands shall lie as its result does. */
+static inline void post_take_image(onx_prepare *p, simd_posts *posts, const onx_layout *layout)
+{
+    for (uint32_t i = 0; i < p->post_op_count && posts->count < POST_MAX; i++, posts->count++, p->post_ops_done++) {
+        const onx_post_op *from = &p->post_ops[i];
+        simd_post *f = &posts->list[posts->count];
+        if (from->prepare->kernel->post_op != ONX_POST_ADD) {
+            if (!post_take_function(from, f))
+                return;
+            continue;
+        }
+        if (!post_add_same(p, from, f))
+            return;
+        p->want[from->operand] = layout;
+    }
+}
+
 /* Does it to `rows` rows of `vectors` vectors, `step` apart. `row`: numbers per column, from this column on; `same`:
  * the other operand, in rows `same_step` apart. One of the two is there for ONX_POST_ADD. */
 static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint64_t rows, uint64_t vectors,

@@ -306,47 +306,6 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 
 /* ---- preparing ---- */
 
-static onx_status make_row(void *user, void *out)
-{
-    const onx_value *v = user;
-    const uint64_t padded = (v->count + PANEL - 1) / PANEL * PANEL;
-    memset(out, 0, padded * sizeof(float));
-    memcpy(out, v->data, v->count * sizeof(float));
-    return ONX_OK;
-}
-
-/* A number per column that is added: by a node behind, or the third input of Gemm. */
-static bool add_row(onx_prepare *p, simd_post *f, const onx_value *v, uint64_t n)
-{
-    if (!v || !v->data || v->dtype != ONX_FLOAT || v->count != n || v->rank < 1 || v->dims[v->rank - 1] != (int64_t)n)
-        return false;
-    const uint64_t padded = (n + PANEL - 1) / PANEL * PANEL;
-    float *row = onxi_arena_array(p->arena, padded, sizeof(float));
-    if (!row || make_row((void *)(uintptr_t)v, row) != ONX_OK)
-        return false;
-    *f = (simd_post){ .kind = ONX_POST_ADD, .operand = -1, .row = row };
-    return true;
-}
-
-static bool take_add(onx_prepare *p, const onx_post_op *from, simd_post *f, uint64_t n)
-{
-    const onx_value *y = p->outputs[0];
-    if (from->prepare->input_count != 2)
-        return false;
-    if (from->operand < 0)
-        return add_row(p, f, from->prepare->inputs[1 - from->port], n);
-    const onx_value *v = p->inputs[from->operand];
-    if (v->dtype != ONX_FLOAT || v->rank != y->rank || !onxi_same_dims(v->dims, y->dims, v->rank))
-        return false;
-    *f = (simd_post){ .kind = ONX_POST_ADD, .operand = from->operand };
-    return true;
-}
-
-static bool take_post_op(onx_prepare *p, const onx_post_op *from, simd_post *f, uint64_t n)
-{
-    return from->prepare->kernel->post_op == ONX_POST_ADD ? take_add(p, from, f, n) : post_take_function(from, f);
-}
-
 /* How the work is cut, and what follows that is done in passing. */
 static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
 {
@@ -359,12 +318,7 @@ static onx_status cut(onx_prepare *p, product_params *q, uint64_t batch)
     q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
     q->chunk = (q->panels + q->chunks - 1) / q->chunks;
     q->chunks = (q->panels + q->chunk - 1) / q->chunk;
-    for (uint32_t i = 0; i < p->post_op_count && q->posts.count < POST_MAX; i++) {
-        if (!take_post_op(p, &p->post_ops[i], &q->posts.list[q->posts.count], q->n))
-            break;
-        q->posts.count++;
-        p->post_ops_done++;
-    }
+    post_take_rows(p, &q->posts, q->n, PANEL);
     p->params = q;
     p->rows = batch * q->m_blocks * q->chunks;
     const uint64_t cost = batch * q->m * q->n * q->k / p->rows + 1;
@@ -501,7 +455,7 @@ static onx_status gemm_prepare(onx_prepare *p)
     q->m = (uint64_t)y->dims[0];
     q->n = (uint64_t)y->dims[1];
     q->k = (uint64_t)a->dims[1];
-    if (c && (onx_prepare_float(p, "beta") != 1 || !add_row(p, &q->posts.list[q->posts.count++], c, q->n)))
+    if (c && (onx_prepare_float(p, "beta") != 1 || !post_add_row(p, &q->posts.list[q->posts.count++], c, q->n, PANEL)))
         return ONX_E_UNSUPPORTED;
     return prepare_packed(p, q, turned);
 }

@@ -13,7 +13,15 @@
 #ifndef ONXI_LEVEL
 #define ONXI_LEVEL 1
 #endif
-#if ONXI_LEVEL == 3 /* ONX_ISA_V4 */
+#if ONXI_LEVEL == 5 /* ONX_ISA_AMX */
+#define ONXI_LANES      16
+#define ONXI_LEVELED(x) x##_amx
+#define ONXI_VARIANT    "amx"
+#elif ONXI_LEVEL == 4 /* ONX_ISA_VNNI */
+#define ONXI_LANES      16
+#define ONXI_LEVELED(x) x##_vnni
+#define ONXI_VARIANT    "vnni"
+#elif ONXI_LEVEL == 3 /* ONX_ISA_V4 */
 #define ONXI_LANES      16
 #define ONXI_LEVELED(x) x##_v4
 #define ONXI_VARIANT    "avx512"

@@ -342,27 +342,6 @@ static void cut(onx_prepare *p, wino *q)
     p->thread_workspace = POINTS * (q->v_step + q->m_step) * sizeof(float);
 }
 
-static void take_posts(onx_prepare *p, wino *q, const onx_layout *layout)
-{
-    const onx_value *y = p->outputs[0];
-    for (uint32_t i = 0; i < p->post_op_count && q->posts.count < POST_MAX; i++) {
-        const onx_post_op *from = &p->post_ops[i];
-        simd_post *f = &q->posts.list[q->posts.count];
-        if (from->prepare->kernel->post_op == ONX_POST_ADD) {
-            const onx_value *v = from->operand >= 0 ? p->inputs[from->operand] : NULL;
-            if (!v || from->prepare->input_count != 2 || v->dtype != ONX_FLOAT || v->rank != 4 ||
-                !onxi_same_dims(v->dims, y->dims, 4))
-                return;
-            *f = (simd_post){ .kind = ONX_POST_ADD, .operand = from->operand };
-            p->want[from->operand] = layout;
-        } else if (!post_take_function(from, f)) {
-            return;
-        }
-        q->posts.count++;
-        p->post_ops_done++;
-    }
-}
-
 static onx_status conv_prepare(onx_prepare *p)
 {
     wino *q = ONXI_NEW(p->arena, wino);
@@ -405,7 +384,7 @@ static onx_status conv_prepare(onx_prepare *p)
         memcpy(bias, b->data, q->m * sizeof *bias);
         q->bias = bias;
     }
-    take_posts(p, q, out);
+    post_take_image(p, &q->posts, out);
     p->want[0] = in;
     p->want[1] = NULL;
     if (b)

@@ -1,0 +1,115 @@
+/* byte_columns.h - the operands of products of bytes: where a row has them, whether they can be used, and what they say
+ * of the columns of the result. */
+#ifndef ONXI_KERNEL_SIMD_BYTE_COLUMNS_H
+#define ONXI_KERNEL_SIMD_BYTE_COLUMNS_H
+
+#include "kernel/simd/byte_drive.h"
+
+#include <math.h>
+
+#if ONXI_LEVEL >= 4 /* ONX_ISA_VNNI; files of lower levels do not have it */
+
+#define BYTES (ONX_DTYPE_BIT(ONX_INT8) | ONX_DTYPE_BIT(ONX_UINT8))
+
+/* Which inputs of an operator they are; -1: it has none. The left operand is input 0. */
+typedef struct byte_operands {
+    finish_kind kind; /* AS_FLOATS: AS_BYTES where there is a y_scale */
+    int8_t a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero, bias;
+} byte_operands;
+
+static inline const onx_value *byte_operand(const onx_prepare *p, int8_t at)
+{
+    return at < 0 ? NULL : onxi_operand(p->input_count, p->inputs, (uint32_t)at);
+}
+
+/* A constant of one number, or of one for each column. */
+static inline bool fits_columns(const onx_value *v, int dtype, uint64_t columns)
+{
+    return !v || (v->data && v->dtype == dtype && (v->count == 1 || v->count == columns));
+}
+
+static inline bool are_normal(const onx_value *v)
+{
+    for (uint64_t i = 0; v && i < v->count; i++)
+        if (!isnormal(((const float *)v->data)[i]))
+            return false;
+    return true;
+}
+
+/* Types and sizes are those that are done here. What is at fault is told by the plain rows. */
+static inline bool byte_operands_fit(const onx_prepare *p, const byte_operands *at, uint64_t columns)
+{
+    enum { MOST_FLOAT = 1 << 16 }; /* numbers of a column, so that sums that stand for floats do not overflow */
+    const onx_value *a = p->inputs[0], *b = byte_operand(p, at->b), *a_zero = byte_operand(p, at->a_zero);
+    const onx_value *b_zero = byte_operand(p, at->b_zero), *bias = byte_operand(p, at->bias), *y = p->outputs[0];
+    const onx_value *scales[] = { byte_operand(p, at->a_scale), byte_operand(p, at->b_scale),
+                                  byte_operand(p, at->y_scale) };
+    const onx_value *y_zero = byte_operand(p, at->y_zero);
+    if (b->dtype >= 32 || !(BYTES & ONX_DTYPE_BIT(b->dtype)) ||
+        (a_zero && (a_zero->dtype != a->dtype || a_zero->count != 1)) || !fits_columns(b_zero, b->dtype, columns) ||
+        !fits_columns(scales[0], ONX_FLOAT, 1) || !fits_columns(scales[1], ONX_FLOAT, columns) ||
+        !fits_columns(scales[2], ONX_FLOAT, 1) || !fits_columns(y_zero, y->dtype, 1))
+        return false;
+    if (at->kind == AS_SUMS)
+        return true;
+    if (!scales[0] || !scales[1])
+        return false;
+    if (at->kind == AGAIN)
+        return scales[2] && (!bias || (bias->data && bias->dtype == ONX_INT32 && bias->count == columns)) &&
+               (BYTES & ONX_DTYPE_BIT(y->dtype));
+    return are_normal(scales[0]) && are_normal(scales[1]) && are_normal(scales[2]) &&
+           b->count / columns <= MOST_FLOAT &&
+           (!bias || (bias->data && bias->dtype == ONX_FLOAT && bias->count == columns));
+}
+
+/* The function that comes before results are quantized, by the name of its operator. */
+static inline bool take_activation(const onx_prepare *p, finish *f)
+{
+    static const struct {
+        const char *name;
+        uint8_t kind;
+    } known[] = { { "Relu", ONX_POST_RELU }, { "HardSwish", ONX_POST_HARD_SWISH }, { "Sigmoid", ONX_POST_SIGMOID } };
+    const onxi_attr_value *name = onxi_attrs_get(p->attrs, "activation", ONX_ATTR_STRING);
+    if (!name)
+        return true;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (onx_str_is(name->s, known[i].name))
+            f->posts.list[f->posts.count++] = (simd_post){ .kind = known[i].kind, .operand = -1 };
+    return f->posts.count == 1;
+}
+
+/* What is done to sums. */
+static inline onx_status byte_finish(onx_prepare *p, const byte_operands *at, drive *d)
+{
+    finish *f = &d->finish;
+    const onx_value *a_scale = byte_operand(p, at->a_scale), *b_scale = byte_operand(p, at->b_scale);
+    const onx_value *y_scale = byte_operand(p, at->y_scale), *y_zero = byte_operand(p, at->y_zero);
+    const onx_value *bias = byte_operand(p, at->bias), *b = byte_operand(p, at->b);
+    f->kind = at->kind == AS_FLOATS && y_scale ? AS_BYTES : at->kind;
+    f->k = d->k;
+    ONX_TRY(column_zeros(p, byte_operand(p, at->b_zero), b->dtype == ONX_UINT8, d->groups, f->n, &f->zero));
+    f->y_is_signed = p->outputs[0]->dtype == ONX_INT8;
+    f->y_zero = y_zero ? (int32_t)onxi_value_number(y_zero, 0) : 0;
+    f->y_scale = y_scale ? *(const float *)y_scale->data : 1;
+    if (f->kind == AS_SUMS)
+        return ONX_OK;
+    float *factor = column_floats(p->arena, b_scale, d->groups, f->n);
+    if (!factor)
+        return ONX_E_MEMORY;
+    for (uint64_t i = 0; i < d->groups * padded_columns(f->n); i++) {
+        factor[i] = *(const float *)a_scale->data * factor[i];
+        if (f->kind == AGAIN)
+            factor[i] /= f->y_scale;
+    }
+    f->factor = factor;
+    if (f->kind == AS_BYTES && !take_activation(p, f))
+        return ONX_E_UNSUPPORTED;
+    if (bias && f->kind == AGAIN && !(f->bias = column_integers(p->arena, bias, d->groups, f->n, 0)))
+        return ONX_E_MEMORY;
+    if (bias && f->kind != AGAIN && !(f->shift = column_floats(p->arena, bias, d->groups, f->n)))
+        return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+#endif
+#endif

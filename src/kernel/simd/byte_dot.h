@@ -1,0 +1,243 @@
+/* byte_dot.h - sums of products of bytes: the innermost part of integer products and convolutions, by AVX512_VNNI or by
+ * the tiles of AMX. The left operand lies in rows of bytes, the right one is packed in panels of columns, as signed
+ * bytes. Sums are those of 32 bits, wrapping, so they do not depend on the order. */
+#ifndef ONXI_KERNEL_SIMD_BYTE_DOT_H
+#define ONXI_KERNEL_SIMD_BYTE_DOT_H
+
+#include "kernel/simd/simd.h"
+
+#include <immintrin.h>
+
+#if ONXI_LEVEL >= 4 /* ONX_ISA_VNNI; files of lower levels do not have it */
+
+/* Rows and columns of a block of the result. A panel has COLUMNS columns; a slice of it DEPTH numbers of each: two
+ * strips of 16 columns, each of 16 lines with 4 numbers of the 16 columns, side by side for each column. */
+enum { BLOCK_ROWS = 32, COLUMNS = 32, STRIP = 16, DEPTH = 64, SLICE = COLUMNS * DEPTH };
+
+/* Numbers of a column as they are packed. */
+static inline uint64_t padded_depth(uint64_t k)
+{
+    return (k + DEPTH - 1) / DEPTH * DEPTH;
+}
+
+/* ---- the right operand ---- */
+
+/* Where numbers lie that are packed: columns n, of `taps` * `c` numbers, those of a tap side by side when packed. */
+typedef struct byte_packing {
+    uint64_t n, taps, c;
+    uint64_t n_step, tap_step, c_step; /* bytes from one to the next */
+    uint64_t groups;                   /* each with n columns of its own that follow those of the one before */
+    bool is_unsigned;
+} byte_packing;
+
+static inline uint64_t panels_of(const byte_packing *q)
+{
+    return (q->n + COLUMNS - 1) / COLUMNS;
+}
+
+/* Bytes of all panels; behind them are the sums of all columns, COLUMNS a panel. */
+static inline bool packed_bytes(const byte_packing *q, uint64_t *panels, uint64_t *all)
+{
+    uint64_t depth, columns, sums;
+    return onxi_mul_u64(q->taps, q->c, &depth) && depth <= UINT64_MAX / 4 &&
+           onxi_mul_u64(panels_of(q), q->groups, &columns) && columns <= UINT64_MAX / COLUMNS / 4 &&
+           onxi_mul_u64(columns * COLUMNS, padded_depth(depth), panels) &&
+           onxi_mul_u64(columns * COLUMNS, sizeof(int32_t), &sums) && onxi_add_u64(*panels, sums, all);
+}
+
+static inline onx_status pack_panel(void *user, const void *elements, uint64_t piece, void *out)
+{
+    const byte_packing *q = user;
+    const uint64_t k = q->taps * q->c, depth = padded_depth(k), panels = panels_of(q);
+    const uint64_t group = piece / panels, first = piece % panels * COLUMNS;
+    const uint64_t width = q->n - first < COLUMNS ? q->n - first : COLUMNS;
+    int8_t *to = (int8_t *)out + piece * COLUMNS * depth;
+    int32_t *sums = (int32_t *)(void *)((char *)out + q->groups * panels * COLUMNS * depth) + piece * COLUMNS;
+    memset(to, 0, COLUMNS * depth);
+    memset(sums, 0, COLUMNS * sizeof *sums);
+    for (uint64_t j = 0; j < width; j++) {
+        const uint8_t *from = (const uint8_t *)elements + (group * q->n + first + j) * q->n_step;
+        int8_t *column = to + j / STRIP * (SLICE / 2) + j % STRIP * 4;
+        uint64_t at = 0;
+        for (uint64_t t = 0; t < q->taps; t++)
+            for (uint64_t c = 0; c < q->c; c++, at++) {
+                const uint8_t raw = from[t * q->tap_step + c * q->c_step];
+                const int8_t x = (int8_t)(q->is_unsigned ? raw ^ 0x80 : raw);
+                column[at / DEPTH * SLICE + at % DEPTH / 4 * (STRIP * 4) + at % 4] = x;
+                sums[j] += x;
+            }
+    }
+    return ONX_OK;
+}
+
+/* ---- the left operand ---- */
+
+/* VNNI multiplies unsigned numbers by signed ones: there the left ones are raised by 128 if they are signed. */
+#if ONXI_LEVEL >= 5
+static const bool raises = false;
+#else
+static const bool raises = true;
+#endif
+
+/* Up to 63 bytes behind are written, too: rows are gathered in their order, and there is room behind the last one. */
+static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i += 64) {
+        const __mmask64 part = n - i < 64 ? ((__mmask64)1 << (n - i)) - 1 : ~(__mmask64)0;
+        _mm512_storeu_si512(to + i, _mm512_maskz_loadu_epi8(part, from + i));
+    }
+}
+
+static inline void fill_bytes(uint8_t *to, uint8_t with, uint64_t n)
+{
+    const __m512i v = _mm512_set1_epi8((char)with);
+    for (uint64_t i = 0; i < n; i += 64)
+        _mm512_storeu_si512(to + i, v);
+}
+
+/* `n` is that of whole slices. */
+static inline void raise_bytes(uint8_t *x, uint64_t n)
+{
+    const __m512i sign = _mm512_set1_epi8((char)0x80);
+    for (uint64_t i = 0; i < n; i += 64)
+        _mm512_storeu_si512(x + i, _mm512_xor_si512(_mm512_loadu_si512(x + i), sign));
+}
+
+/* The sum of a row of numbers as they are multiplied. */
+static inline int32_t sum_bytes(const uint8_t *x, uint64_t n, bool is_signed)
+{
+    __m512i sum = _mm512_setzero_si512();
+    const __m512i ones = _mm512_set1_epi8(1), flip = _mm512_set1_epi8(is_signed ? (char)0x80 : 0);
+    for (uint64_t i = 0; i < n; i += 64) {
+        const __mmask64 part = n - i < 64 ? ((__mmask64)1 << (n - i)) - 1 : ~(__mmask64)0;
+        const __m512i raised = _mm512_xor_si512(_mm512_maskz_loadu_epi8(part, x + i), flip);
+        sum = _mm512_dpbusd_epi32(sum, _mm512_maskz_mov_epi8(part, raised), ones);
+    }
+    return _mm512_reduce_add_epi32(sum) - (is_signed ? (int32_t)(128 * n) : 0);
+}
+
+/* ---- blocks of the result ---- */
+
+typedef struct dot_operands {
+    const uint8_t *a; /* rows of `slices` * DEPTH bytes, `lda` apart; of a block of at most 16 rows 16 can be read, of
+                         others 32 */
+    const int8_t *b;  /* a panel */
+    uint64_t lda, slices;
+    bool a_is_signed; /* not where `raises` */
+} dot_operands;
+
+/* Tiles are set up by each piece of work, and left at its end. */
+#if ONXI_LEVEL >= 5
+typedef struct tile_setup {
+    uint8_t palette, start, zero[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} tile_setup;
+
+static inline void dot_begin(void)
+{
+    tile_setup s = { .palette = 1 };
+    for (int i = 0; i < 8; i++) {
+        s.bytes[i] = 64;
+        s.rows[i] = 16;
+    }
+    _tile_loadconfig(&s);
+}
+
+static inline void dot_end(void)
+{
+    _tile_release();
+}
+
+#define MULTIPLY(how, both)                                                                                            \
+    for (uint64_t s = 0; s < t->slices; s++, a += DEPTH, b += SLICE) {                                                 \
+        _tile_loadd(4, a, t->lda);                                                                                     \
+        _tile_loadd(6, b, 64);                                                                                         \
+        _tile_loadd(7, b + SLICE / 2, 64);                                                                             \
+        how(0, 4, 6);                                                                                                  \
+        how(1, 4, 7);                                                                                                  \
+        if (both) {                                                                                                    \
+            _tile_loadd(5, a + 16 * t->lda, t->lda);                                                                   \
+            how(2, 5, 6);                                                                                              \
+            how(3, 5, 7);                                                                                              \
+        }                                                                                                              \
+    }
+
+/* sums = a * b: `rows` rows of COLUMNS, of which up to 32 are written. */
+static inline void dot_block(const dot_operands *t, uint64_t rows, int32_t *sums)
+{
+    const uint8_t *a = t->a;
+    const int8_t *b = t->b;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    if (rows > 16) {
+        if (t->a_is_signed)
+            MULTIPLY(_tile_dpbssd, true)
+        else
+            MULTIPLY(_tile_dpbusd, true)
+        _tile_stored(2, sums + 16 * COLUMNS, COLUMNS * 4);
+        _tile_stored(3, sums + 16 * COLUMNS + STRIP, COLUMNS * 4);
+    } else if (t->a_is_signed) {
+        MULTIPLY(_tile_dpbssd, false)
+    } else {
+        MULTIPLY(_tile_dpbusd, false)
+    }
+    _tile_stored(0, sums, COLUMNS * 4);
+    _tile_stored(1, sums + STRIP, COLUMNS * 4);
+}
+#undef MULTIPLY
+#else
+static inline void dot_begin(void) {}
+
+static inline void dot_end(void) {}
+
+__attribute__((always_inline)) static inline void dot_rows(const dot_operands *t, uint64_t first, const int rows,
+                                                           int32_t *sums)
+{
+    enum { MOST = 12 };
+    __m512i sum[MOST][2];
+    const uint8_t *a = t->a + first * t->lda;
+    const int8_t *b = t->b;
+#pragma GCC unroll 12
+    for (int i = 0; i < rows; i++)
+        sum[i][0] = sum[i][1] = _mm512_setzero_si512();
+    for (uint64_t s = 0; s < t->slices; s++, b += SLICE)
+        for (uint64_t k = 0; k < DEPTH; k += 4, a += 4) {
+            const __m512i x = _mm512_loadu_si512(b + k * STRIP), y = _mm512_loadu_si512(b + SLICE / 2 + k * STRIP);
+#pragma GCC unroll 12
+            for (int i = 0; i < rows; i++) {
+                int32_t four;
+                memcpy(&four, a + (uint64_t)i * t->lda, sizeof four);
+                const __m512i by = _mm512_set1_epi32(four);
+                sum[i][0] = _mm512_dpbusd_epi32(sum[i][0], by, x);
+                sum[i][1] = _mm512_dpbusd_epi32(sum[i][1], by, y);
+            }
+        }
+    sums += first * COLUMNS;
+#pragma GCC unroll 12
+    for (int i = 0; i < rows; i++) {
+        _mm512_storeu_si512(sums + i * COLUMNS, sum[i][0]);
+        _mm512_storeu_si512(sums + i * COLUMNS + STRIP, sum[i][1]);
+    }
+}
+
+/* sums = a * b: `rows` rows of COLUMNS. */
+static inline void dot_block(const dot_operands *t, uint64_t rows, int32_t *sums)
+{
+    for (uint64_t i = 0; i < rows;) {
+        const uint64_t left = rows - i;
+        if (left > 8)
+            dot_rows(t, i, 12, sums);
+        else if (left > 4)
+            dot_rows(t, i, 8, sums);
+        else
+            dot_rows(t, i, 4, sums);
+        i += left > 8 ? 12 : left > 4 ? 8 : 4;
+    }
+}
+#endif
+
+#endif
+#endif

@@ -1,0 +1,195 @@
+/* byte_drive.h - how products of bytes are cut into pieces of work, and done: rows of the left operand are gathered (or
+ * read where they lie), multiplied with panel after panel, and finished block by block. */
+#ifndef ONXI_KERNEL_SIMD_BYTE_DRIVE_H
+#define ONXI_KERNEL_SIMD_BYTE_DRIVE_H
+
+#include "kernel/simd/byte_finish.h"
+
+#if ONXI_LEVEL >= 4 /* ONX_ISA_VNNI; files of lower levels do not have it */
+
+typedef struct drive {
+    uint64_t m, k, groups; /* rows of the result, numbers of a column; groups have columns of their own */
+    uint64_t m_block, m_blocks;
+    uint64_t panels, chunk, chunks; /* panels of a group; those of a piece */
+    uint64_t slices, lda;
+    uint64_t sums_at, row_sums_at; /* in the workspace of a thread, behind the rows and what is written past them */
+    bool a_is_signed;              /* as it comes */
+    const int8_t *b;
+    finish finish; /* of the first group */
+} drive;
+
+/* Rows first .. first + count - 1 of a group's left operand, `lda` apart (which it may set); `space` for as many rows,
+ * rounded up to 16, as they are to be. */
+typedef const uint8_t *drive_rows(const void *params, const onx_work *work, uint64_t group, uint64_t first,
+                                  uint64_t count, uint8_t *space, uint64_t *lda);
+
+/* The numbers of a value with one for each column of all groups, or one for all, as padded arrays want them. NULL: out
+ * of memory. */
+static inline float *column_floats(onx_arena *arena, const onx_value *v, uint64_t groups, uint64_t n)
+{
+    const uint64_t step = padded_columns(n);
+    float *out = onxi_arena_array(arena, groups * step, sizeof *out);
+    if (!out)
+        return NULL;
+    memset(out, 0, groups * step * sizeof *out);
+    for (uint64_t g = 0; g < groups; g++)
+        for (uint64_t i = 0; i < n; i++)
+            out[g * step + i] = (float)onxi_value_number(v, v->count == 1 ? 0 : g * n + i);
+    return out;
+}
+
+static inline int32_t *column_integers(onx_arena *arena, const onx_value *v, uint64_t groups, uint64_t n, int32_t less)
+{
+    const uint64_t step = padded_columns(n);
+    int32_t *out = onxi_arena_array(arena, groups * step, sizeof *out);
+    if (!out)
+        return NULL;
+    memset(out, 0, groups * step * sizeof *out);
+    for (uint64_t g = 0; g < groups; g++)
+        for (uint64_t i = 0; i < n; i++)
+            out[g * step + i] = (int32_t)onxi_value_number(v, v->count == 1 ? 0 : g * n + i) - less;
+    return out;
+}
+
+/* The zero points of packed columns, which are signed; *out NULL: all are 0. */
+static inline onx_status column_zeros(onx_prepare *p, const onx_value *zero, bool is_unsigned, uint64_t groups,
+                                      uint64_t n, const int32_t **out)
+{
+    const int32_t less = is_unsigned ? 128 : 0;
+    bool any = !zero && less;
+    for (uint64_t i = 0; zero && i < zero->count && !any; i++)
+        any = (int32_t)onxi_value_number(zero, i) != less;
+    *out = NULL;
+    if (!any)
+        return ONX_OK;
+    const uint8_t nothing = 0;
+    const onx_value none = {
+        .kind = ONX_VALUE_TENSOR, .dtype = ONX_UINT8, .count = 1, .data = (void *)(uintptr_t)&nothing
+    };
+    return (*out = column_integers(p->arena, zero ? zero : &none, groups, n, less)) ? ONX_OK : ONX_E_MEMORY;
+}
+
+/* The right operand, packed once. */
+static inline onx_status drive_pack(onx_prepare *p, uint32_t input, const byte_packing *b, drive *q)
+{
+    uint64_t panels, all;
+    if (!packed_bytes(b, &panels, &all))
+        return ONX_E_UNSUPPORTED;
+    const struct {
+        char what[8];
+        byte_packing how;
+    } key = { "bytes", *b };
+    byte_packing how = *b;
+    const onx_packing job = { .input = input,
+                              .key = &key,
+                              .key_size = sizeof key,
+                              .size = all,
+                              .pieces = panels_of(b) * b->groups,
+                              .unaligned = true,
+                              .make = pack_panel,
+                              .user = &how };
+    const void *packed;
+    ONX_TRY(p->ops->packed(p, &job, &packed));
+    q->b = packed;
+    q->finish.sums = (const int32_t *)(const void *)(q->b + panels);
+    return ONX_OK;
+}
+
+/* How the work is cut, once m, k, groups and finish.n are known. False: too large. */
+static inline bool drive_cut(onx_prepare *p, drive *q)
+{
+    enum { CACHE = 256 << 10, MOST = 512 };
+    const uint64_t threads = p->threads ? p->threads : 1;
+    uint64_t rows, space;
+    if (q->k > UINT32_MAX)
+        return false;
+    q->slices = padded_depth(q->k) / DEPTH;
+    q->lda = q->slices * DEPTH + (q->slices % 4 ? 0 : DEPTH); /* no power of two */
+    q->panels = (q->finish.n + COLUMNS - 1) / COLUMNS;
+    q->m_block = CACHE / q->lda / BLOCK_ROWS * BLOCK_ROWS;
+    q->m_block = q->m_block < BLOCK_ROWS ? BLOCK_ROWS : q->m_block > MOST ? MOST : q->m_block;
+    rows = (q->m + BLOCK_ROWS - 1) / BLOCK_ROWS; /* blocks of them, for as many threads as there are */
+    if (threads > 1 && rows >= 4 * threads && q->m_block * 4 * threads > q->m)
+        q->m_block = rows / (4 * threads) * BLOCK_ROWS;
+    q->m_blocks = (q->m + q->m_block - 1) / q->m_block;
+    q->chunks = threads == 1 || q->m_blocks * q->groups >= 2 * threads ? 1 : 2 * threads;
+    q->chunks = q->chunks < q->panels ? q->chunks : q->panels;
+    q->chunk = (q->panels + q->chunks - 1) / q->chunks;
+    q->chunks = (q->panels + q->chunk - 1) / q->chunk;
+    rows = q->m_block < q->m ? q->m_block : (q->m + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
+    if (!onxi_mul_u64(rows, q->lda, &space) || space > UINT64_MAX / 2 ||
+        !onxi_mul_u64(q->m_blocks * q->chunks, q->groups, &p->rows))
+        return false;
+    q->sums_at = space + DEPTH;
+    q->row_sums_at = q->sums_at + BLOCK_ROWS * COLUMNS * sizeof(int32_t);
+    p->thread_workspace = q->row_sums_at + (q->finish.zero ? rows * sizeof(int32_t) : 0);
+    p->grain = 1 + 4000000 / (q->m_block * q->chunk * COLUMNS * (q->k + 1) + 1);
+    return true;
+}
+
+/* What all pieces of a run share. */
+typedef struct drive_run {
+    const drive *q;
+    const onx_work *work;
+    int32_t a_zero; /* as it is multiplied */
+    drive_rows *rows;
+    const void *params;
+} drive_run;
+
+static inline void drive_piece(const drive_run *r, uint64_t piece)
+{
+    const drive *q = r->q;
+    const uint64_t group = piece / (q->m_blocks * q->chunks), m0 = piece / q->chunks % q->m_blocks * q->m_block;
+    const uint64_t count = q->m - m0 < q->m_block ? q->m - m0 : q->m_block, p0 = piece % q->chunks * q->chunk;
+    const uint64_t p1 = q->panels - p0 < q->chunk ? q->panels : p0 + q->chunk, columns = q->panels * COLUMNS;
+    char *space = r->work->thread_workspace;
+    int32_t *row_sums = (int32_t *)(void *)(space + q->row_sums_at);
+    const bool is_signed = q->a_is_signed && !raises;
+    uint64_t lda = q->lda;
+    const uint8_t *a = r->rows(r->params, r->work, group, m0, count, (uint8_t *)space, &lda);
+    finish f = q->finish;
+    f.sums += group * columns;
+    f.zero = f.zero ? f.zero + group * columns : NULL;
+    f.bias = f.bias ? f.bias + group * columns : NULL;
+    f.factor = f.factor ? f.factor + group * columns : NULL;
+    f.shift = f.shift ? f.shift + group * columns : NULL;
+    for (uint64_t i = 0; f.zero && i < count; i++)
+        row_sums[i] = sum_bytes(a + i * lda, q->k, is_signed);
+    const uint64_t width = f.kind == AS_SUMS || f.kind == AS_FLOATS ? 4 : 1;
+    for (uint64_t p = p0; p < p1; p++)
+        for (uint64_t i = 0; i < count; i += BLOCK_ROWS) {
+            const uint64_t rows = count - i < BLOCK_ROWS ? count - i : BLOCK_ROWS;
+            const finish_block b = { .y = (char *)r->work->outputs[0]->data + group * f.n * width,
+                                     .row = m0 + i,
+                                     .rows = rows,
+                                     .column = p * COLUMNS,
+                                     .a_zero = r->a_zero,
+                                     .row_sums = row_sums + i,
+                                     .inputs = r->work->inputs,
+                                     .sums = (int32_t *)(void *)(space + q->sums_at) };
+            dot_block(&(dot_operands){ a + i * lda, q->b + (group * q->panels + p) * q->slices * SLICE, lda, q->slices,
+                                       is_signed },
+                      rows, b.sums);
+            finish_run(&f, &b);
+        }
+}
+
+static inline void drive_pieces(const drive_run *r, uint64_t first, uint64_t last)
+{
+    dot_begin();
+    for (uint64_t piece = first; piece < last; piece++)
+        drive_piece(r, piece);
+    dot_end();
+}
+
+/* A zero point that is one number, as numbers are multiplied. */
+static inline int32_t left_zero(const onx_value *zero, bool is_signed)
+{
+    const int32_t raised = is_signed && raises ? 128 : 0;
+    if (!zero)
+        return raised;
+    return raised + (is_signed ? *(const int8_t *)zero->data : *(const uint8_t *)zero->data);
+}
+
+#endif
+#endif

@@ -1,0 +1,172 @@
+/* byte_finish.h - what becomes of sums of products of bytes: zero points are taken out of them, and they are left as
+ * they are, quantized again, or made floats with what follows in passing. */
+#ifndef ONXI_KERNEL_SIMD_BYTE_FINISH_H
+#define ONXI_KERNEL_SIMD_BYTE_FINISH_H
+
+#include "kernel/simd/byte_dot.h"
+#include "kernel/simd/post.h"
+#include "kernel/simd/round.h"
+
+#if ONXI_LEVEL >= 4 /* ONX_ISA_VNNI; files of lower levels do not have it */
+
+typedef enum finish_kind {
+    AS_SUMS,   /* int32 */
+    AGAIN,     /* bytes: sum * factor in double, as the plain rows have it */
+    AS_FLOATS, /* sum * factor + shift, post-operations */
+    AS_BYTES   /* the same, quantized */
+} finish_kind;
+
+typedef struct finish {
+    finish_kind kind;
+    uint64_t n;          /* columns */
+    uint64_t y_step;     /* elements from a row of the result to the next */
+    uint64_t k;          /* numbers of a column */
+    const int32_t *sums; /* of the columns, as they are packed */
+    const int32_t *zero; /* of the columns, as they are packed; NULL: all are 0 */
+    const int32_t *bias; /* AGAIN; NULL: none */
+    const float *factor; /* of the columns */
+    const float *shift;  /* of AS_FLOATS and AS_BYTES; NULL: none */
+    bool y_is_signed;    /* of bytes */
+    int32_t y_zero;
+    float y_scale;
+    simd_posts posts;
+} finish;
+
+/* Arrays of the columns are padded to whole panels. */
+static inline uint64_t padded_columns(uint64_t n)
+{
+    return (n + COLUMNS - 1) / COLUMNS * COLUMNS;
+}
+
+/* A block: rows from `row` on, of the columns from `column` on. */
+typedef struct finish_block {
+    void *y; /* the result */
+    uint64_t row, rows, column;
+    int32_t a_zero;                 /* of the left operand as it was multiplied */
+    const int32_t *row_sums;        /* of the left operand, per row of the block, where columns have zero points */
+    const onx_value *const *inputs; /* for post-operations */
+    int32_t *sums;                  /* BLOCK_ROWS rows of COLUMNS, which are written over */
+} finish_block;
+
+/* Takes zero points out: sum of (a - a0)(b - b0) = sum of ab - a0 sum of b - b0 sum of a + k a0 b0. */
+static inline void take_zeros(const finish *f, const finish_block *b)
+{
+    for (uint64_t v = 0; v < COLUMNS; v += ONXI_LANES) {
+        onxi_vu shift = { 0 }, sums, zero = { 0 };
+        memcpy(&sums, f->sums + b->column + v, sizeof sums);
+        if (f->zero)
+            memcpy(&zero, f->zero + b->column + v, sizeof zero);
+        if (f->bias)
+            memcpy(&shift, f->bias + b->column + v, sizeof shift);
+        shift += (zero * (uint32_t)f->k - sums) * (uint32_t)b->a_zero;
+        for (uint64_t i = 0; i < b->rows; i++) {
+            onxi_vu x;
+            memcpy(&x, b->sums + i * COLUMNS + v, sizeof x);
+            x += shift;
+            if (f->zero)
+                x -= zero * (uint32_t)b->row_sums[i];
+            memcpy(b->sums + i * COLUMNS + v, &x, sizeof x);
+        }
+    }
+}
+
+static inline void store_part(void *to, __m128i bytes, uint64_t n)
+{
+    _mm_mask_storeu_epi8(to, (__mmask16)(n < 16 ? (1u << n) - 1 : 0xffffu), bytes);
+}
+
+/* The low byte of each lane. */
+static inline __m128i low_bytes(onxi_vi x)
+{
+    return _mm512_cvtepi32_epi8((__m512i)x);
+}
+
+static inline void finish_again(const finish *f, const finish_block *b, uint64_t width)
+{
+    const int32_t least = f->y_is_signed ? -128 : 0, most = least + 255;
+    const double low = least - f->y_zero, high = most - f->y_zero;
+    for (uint64_t v = 0; v < width; v += ONXI_LANES) {
+        const onxi_vf factor = vf_load(f->factor + b->column + v);
+        const uint64_t left = width - v;
+        for (uint64_t i = 0; i < b->rows; i++) {
+            onxi_vi x;
+            memcpy(&x, b->sums + i * COLUMNS + v, sizeof x);
+            store_part((char *)b->y + (b->row + i) * f->y_step + b->column + v,
+                       low_bytes(requantized(x, factor, low, high, f->y_zero)), left);
+        }
+    }
+}
+
+static inline void posts_of(const finish *f, const finish_block *b, uint64_t width, float *x)
+{
+    const uint64_t vectors = (width + ONXI_LANES - 1) / ONXI_LANES;
+    for (uint32_t p = 0; p < f->posts.count; p++) {
+        const simd_post *post = &f->posts.list[p];
+        const float *same = NULL;
+        uint64_t step = f->y_step;
+        float part[BLOCK_ROWS * COLUMNS];
+        if (post->operand >= 0) {
+            same = (const float *)b->inputs[post->operand]->data + b->row * f->y_step + b->column;
+            if (width % ONXI_LANES) {
+                for (uint64_t i = 0; i < b->rows; i++)
+                    for (uint64_t v = 0; v < width; v += ONXI_LANES)
+                        vf_store(part + i * COLUMNS + v, vf_load_part(same + i * step + v, width - v, 0));
+                same = part;
+                step = COLUMNS;
+            }
+        }
+        post_apply(post, x, COLUMNS, b->rows, vectors, post->row ? post->row + b->column : NULL, same, step);
+    }
+}
+
+static inline void finish_floats(const finish *f, const finish_block *b, uint64_t width)
+{
+    float *x = (float *)(void *)b->sums;
+    for (uint64_t v = 0; v < width; v += ONXI_LANES) {
+        const onxi_vf factor = vf_load(f->factor + b->column + v);
+        const onxi_vf shift = f->shift ? vf_load(f->shift + b->column + v) : vf_all(0);
+        for (uint64_t i = 0; i < b->rows; i++) {
+            onxi_vi sum;
+            memcpy(&sum, b->sums + i * COLUMNS + v, sizeof sum);
+            vf_store(x + i * COLUMNS + v, __builtin_convertvector(sum, onxi_vf) * factor + shift);
+        }
+    }
+    posts_of(f, b, width, x);
+    if (f->kind == AS_FLOATS) {
+        for (uint64_t i = 0; i < b->rows; i++)
+            for (uint64_t v = 0; v < width; v += ONXI_LANES)
+                vf_store_part((float *)b->y + (b->row + i) * f->y_step + b->column + v, vf_load(x + i * COLUMNS + v),
+                              width - v);
+        return;
+    }
+    const int32_t least = f->y_is_signed ? -128 : 0, most = least + 255;
+    const onxi_vf scale = vf_all(f->y_scale);
+    for (uint64_t i = 0; i < b->rows; i++)
+        for (uint64_t v = 0; v < width; v += ONXI_LANES)
+            store_part((char *)b->y + (b->row + i) * f->y_step + b->column + v,
+                       low_bytes(quantized(vf_load(x + i * COLUMNS + v), scale, (float)(least - f->y_zero),
+                                           (float)(most - f->y_zero), f->y_zero)),
+                       width - v);
+}
+
+static inline void finish_run(const finish *f, const finish_block *b)
+{
+    const uint64_t width = f->n - b->column < COLUMNS ? f->n - b->column : COLUMNS;
+    take_zeros(f, b);
+    switch (f->kind) {
+    case AS_SUMS:
+        for (uint64_t i = 0; i < b->rows; i++)
+            memcpy((int32_t *)b->y + (b->row + i) * f->y_step + b->column, b->sums + i * COLUMNS,
+                   width * sizeof(int32_t));
+        break;
+    case AGAIN:
+        finish_again(f, b, width);
+        break;
+    default:
+        finish_floats(f, b, width);
+        break;
+    }
+}
+
+#endif
+#endif
