@@ -50,7 +50,8 @@ typedef enum onxi_rewrite_condition_kind {
     ONXI_REWRITE_LAST_AXIS, /* a number that was taken is the last axis of the value */
     ONXI_REWRITE_SAME_DIMS, /* two values have the same dims */
     ONXI_REWRITE_RANK,      /* the value has so many dims */
-    ONXI_REWRITE_BATCH      /* two values have the same dims but for the last two */
+    ONXI_REWRITE_BATCH,     /* two values have the same dims but for the last two */
+    ONXI_REWRITE_CONSTANTS  /* two values are constants, or omitted; this holds of a match, not of a plan */
 } onxi_rewrite_condition_kind;
 
 typedef struct onxi_rewrite_node { /* of a pattern */
@@ -106,6 +107,7 @@ typedef struct onxi_rewrite_value {
     uint32_t maker; /* 1 + the op that makes it, 0: none that a pattern may have */
     uint32_t uses;  /* by ops, subgraphs and outputs */
     bool is_output; /* or must stay for another reason */
+    bool is_constant;
 } onxi_rewrite_value;
 
 /* The one element of a constant tensor of rank 0 or 1. */

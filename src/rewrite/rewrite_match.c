@@ -163,10 +163,12 @@ static bool match_attributes(const matcher *w, const pattern_node *n, const onxi
             if (onx_str_equal(op->attrs.values[k].name, p->name)) {
                 const onxi_attr_value *v = &op->attrs.values[k];
                 /* One that is absent and has no default means what only its operator knows (Transpose without perm
-                 * reverses); in the replacement it would mean that the node is not there. */
+                 * reverses); in the replacement it would mean that the node is not there. What is taken under its own
+                 * name is absent there, too. */
+                const bool absent = v->type == ONX_ATTR_UNDEFINED;
                 const bool equation = n->id == ONXI_ID_Einsum && v->type == ONX_ATTR_STRING && p->type == v->type;
-                if (name.len   ? v->type == ONX_ATTR_UNDEFINED || !take(m, name, *v)
-                    : equation ? !same_equation(v->s, p->s)
+                if (name.len   ? absent ? !onx_str_equal(name, p->name) : !take(m, name, *v)
+                      : equation ? !same_equation(v->s, p->s)
                                : !same_attribute(v, p))
                     return false;
                 known = true;
@@ -189,10 +191,25 @@ static bool match_attributes(const matcher *w, const pattern_node *n, const onxi
 
 static bool match_name(const matcher *w, uint8_t name, uint32_t value, match *m);
 
+/* An input that the op leaves out, and that the pattern takes from outside: the replacement leaves it out, too. */
+static bool lacks(const matcher *w, const onxi_rewrite_op *op, uint8_t name, uint32_t input)
+{
+    return input && !w->rule->maker[name] && (input >= op->input_count || is_omitted(op->inputs[input]));
+}
+
 static bool match_inputs(const matcher *w, const pattern_node *n, const onxi_rewrite_op *op, match *m, bool exchanged)
 {
     for (uint32_t i = 0; i < n->input_count; i++)
-        if (!match_name(w, n->inputs[i], op->inputs[exchanged ? 1 - i : i], m))
+        if (!lacks(w, op, n->inputs[i], i) && !match_name(w, n->inputs[i], op->inputs[exchanged ? 1 - i : i], m))
+            return false;
+    return true;
+}
+
+/* Inputs that the pattern makes are there. */
+static bool has_inputs(const matcher *w, const pattern_node *n, const onxi_rewrite_op *op)
+{
+    for (uint32_t i = op->input_count; i < n->input_count; i++)
+        if (!lacks(w, op, n->inputs[i], i))
             return false;
     return true;
 }
@@ -204,8 +221,7 @@ static bool match_op(const matcher *w, uint32_t node, uint32_t index, match *m)
     const bool exchangeable = n->id == ONXI_ID_Add || n->id == ONXI_ID_Mul;
     const uint32_t axes = n->input_count == 1 && onxi_attrs_find(&n->attrs, "axes") ? 1 : 0;
     if (!look_at_op(w, index, &op) || op.id != n->id || op.output_count != 1 ||
-        (op.input_count != n->input_count && op.input_count != n->input_count + axes) ||
-        !match_attributes(w, n, &op, m))
+        (op.input_count > n->input_count + axes || !has_inputs(w, n, &op)) || !match_attributes(w, n, &op, m))
         return false;
     m->ops[node] = index;
     if (!exchangeable)
@@ -381,6 +397,18 @@ static bool holds_numbers(const onxi_rewrite_rule *rule, const match *m)
     return !lost;
 }
 
+/* The conditions that the graph alone tells. */
+static bool holds_constants(const matcher *w, const match *m)
+{
+    for (uint32_t i = 0; i < w->rule->condition_count; i++) {
+        const uint8_t names[] = { w->rule->conditions[i].value, w->rule->conditions[i].other };
+        for (uint32_t k = 0; k < 2 && w->rule->conditions[i].kind == ONXI_REWRITE_CONSTANTS; k++)
+            if (!is_omitted(m->values[names[k]]) && !look(w, m->values[names[k]]).is_constant)
+                return false;
+    }
+    return true;
+}
+
 bool onxi_rewrite_find(const onxi_rewrite_view *view, const onxi_rewrite_rule *rule, uint32_t index,
                        onxi_rewrite_match *m)
 {
@@ -393,7 +421,7 @@ bool onxi_rewrite_find(const onxi_rewrite_view *view, const onxi_rewrite_rule *r
     for (uint32_t k = 0; k < ONXI_REWRITE_NAMES; k++)
         m->values[k] = ONXI_REWRITE_NONE;
     m->values[rule->nodes[last].output] = op.outputs[0];
-    return match_op(&w, last, index, m) && is_closed(&w, m) && holds_numbers(rule, m);
+    return match_op(&w, last, index, m) && is_closed(&w, m) && holds_numbers(rule, m) && holds_constants(&w, m);
 }
 
 uint32_t onxi_rewrite_parts(const onxi_rewrite_rule *rule, const match *m, uint32_t out[ONXI_REWRITE_OPS])
@@ -465,7 +493,7 @@ bool onxi_rewrite_condition_of(const onxi_rewrite_rule *rule, const match *m, ui
                                      .other = m->values[rule->conditions[index].other],
                                      .number = rule->conditions[index].rank };
     if (out->kind != ONXI_REWRITE_LAST_AXIS)
-        return true;
+        return out->kind != ONXI_REWRITE_CONSTANTS;
     for (uint32_t k = 0; k < m->taken_count; k++)
         if (onx_str_is(m->taken[k].name, rule->conditions[index].number)) {
             out->number = m->taken[k].value.i;

@@ -56,7 +56,8 @@ static bool find_value(const onxi_rewrite_rule *r, const char *text, uint8_t *ou
     return false;
 }
 
-/* "last AXIS VALUE; same VALUE VALUE; rank NUMBER VALUE; batch VALUE VALUE": see rewrite_rules.def. */
+/* "last AXIS VALUE; same VALUE VALUE; rank NUMBER VALUE; batch VALUE VALUE; constants VALUE VALUE": see
+ * rewrite_rules.def. */
 static bool read_conditions(onxi_rewrite_rule *r, const char *text)
 {
     while (*text) {
@@ -69,9 +70,11 @@ static bool read_conditions(onxi_rewrite_rule *r, const char *text)
         if (strcmp(word, "last") == 0 && find_value(r, second, &r->conditions[at].value)) {
             r->conditions[at].kind = ONXI_REWRITE_LAST_AXIS;
             memcpy(r->conditions[at].number, first, sizeof first);
-        } else if ((strcmp(word, "same") == 0 || strcmp(word, "batch") == 0) &&
+        } else if ((strcmp(word, "same") == 0 || strcmp(word, "batch") == 0 || strcmp(word, "constants") == 0) &&
                    find_value(r, first, &r->conditions[at].value) && find_value(r, second, &r->conditions[at].other)) {
-            r->conditions[at].kind = *word == 's' ? ONXI_REWRITE_SAME_DIMS : ONXI_REWRITE_BATCH;
+            r->conditions[at].kind = *word == 's'   ? ONXI_REWRITE_SAME_DIMS
+                                     : *word == 'b' ? ONXI_REWRITE_BATCH
+                                                    : ONXI_REWRITE_CONSTANTS;
         } else if (strcmp(word, "rank") == 0 && *first >= '0' && *first <= '9' && !first[1] &&
                    find_value(r, second, &r->conditions[at].value)) {
             r->conditions[at].kind = ONXI_REWRITE_RANK;

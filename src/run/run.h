@@ -204,6 +204,7 @@ typedef struct onxi_run_session {
     onx_session_options options;
     unsigned threads;
     const onxi_kernel_index *kernels;
+    bool takes_bytes; /* kernels compute with the bytes between DequantizeLinear and QuantizeLinear */
     onxi_run_graph *main;
     onxi_run_owned *constants;
     onxi_run_packs packs;
@@ -242,6 +243,18 @@ onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, con
 onx_status onxi_run_graph_fuse(onxi_run_graph *g);
 /* One operator takes the place of several nodes, by the rules of rewrite_rules.def. */
 onx_status onxi_run_graph_rewrite(onxi_run_graph *g);
+/* Are all inputs constants, so that it can be done while resolving? */
+bool onxi_run_op_is_constant(const onxi_run_graph *g, const onxi_run_op *op);
+/* Does the node now; its outputs become constants. */
+onx_status onxi_run_graph_fold(onxi_run_graph *g, const onxi_run_op *op);
+/* For rules about DequantizeLinear (run_bytes.c). Has the session kernels that the rules use? */
+onx_status onxi_run_session_takes_bytes(struct onxi_run_session *s);
+/* Is the op a DequantizeLinear of a constant that is not to be computed before rules have looked at it? */
+bool onxi_run_keeps_bytes(const onxi_run_graph *g, const onxi_run_op *op);
+/* Before the rules: products share no DequantizeLinear. */
+onx_status onxi_run_graph_split_bytes(onxi_run_graph *g);
+/* After them: constants that no rule took. */
+onx_status onxi_run_graph_fold_bytes(onxi_run_graph *g);
 /* The same graph with the parts of the refused ops (one flag per op) in their place. */
 onx_status onxi_run_graph_unwritten(const onxi_run_graph *g, const bool *refused, onxi_run_graph **out);
 onx_status onxi_run_graph_count_uses(onxi_run_graph *g);

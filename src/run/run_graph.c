@@ -375,28 +375,27 @@ static onx_status check_op(builder *b, const onxi_run_op *op)
     return ONX_OK;
 }
 
-static bool can_fold(const builder *b, const onxi_run_op *op)
+bool onxi_run_op_is_constant(const onxi_run_graph *g, const onxi_run_op *op)
 {
     if (!onxi_run_op_is_pure(op))
         return false;
     for (uint32_t i = 0; i < op->input_count; i++)
-        if (op->inputs[i] != ONXI_NO_SLOT && !b->g->slots[op->inputs[i]].constant)
+        if (op->inputs[i] != ONXI_NO_SLOT && !g->slots[op->inputs[i]].constant)
             return false;
     return true;
 }
 
-/* Does the node now; its outputs become constants. */
-static onx_status fold(builder *b, const onxi_run_op *op)
+onx_status onxi_run_graph_fold(onxi_run_graph *g, const onxi_run_op *op)
 {
-    onxi_run_session *s = b->session;
+    onxi_run_session *s = g->session;
     onx_arena *arena;
     ONX_TRY(onx_arena_new(s->cx, &arena));
-    onxi_run_env e = { .cx = s->cx, .session = s, .graph = b->g, .arena = arena, .watch = &s->watch };
+    onxi_run_env e = { .cx = s->cx, .session = s, .graph = g, .arena = arena, .watch = &s->watch };
     const onx_value **inputs = (const onx_value **)ONXI_ARRAY(arena, void *, op->input_count + 1u);
     onx_value **outputs = (onx_value **)ONXI_ARRAY(arena, void *, op->output_count + 1u);
     onx_status status = inputs && outputs ? ONX_OK : ONX_E_MEMORY;
     for (uint32_t i = 0; status == ONX_OK && i < op->input_count; i++)
-        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : b->g->slots[op->inputs[i]].constant;
+        inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? NULL : g->slots[op->inputs[i]].constant;
     for (uint32_t i = 0; status == ONX_OK && i < op->output_count; i++)
         if (op->outputs[i] != ONXI_NO_SLOT)
             status = onx_value_new(s->cx, &outputs[i]);
@@ -418,7 +417,7 @@ static onx_status fold(builder *b, const onxi_run_op *op)
         }
         if (status == ONX_OK)
             status = onxi_run_session_keep(s, kept);
-        b->g->slots[op->outputs[i]].constant = kept;
+        g->slots[op->outputs[i]].constant = kept;
     }
     onx_arena_free(arena);
     return status;
@@ -536,8 +535,8 @@ static onx_status inline_body(builder *b, const onxi_run_op *op, const onx_funct
     onxi_run_op guard = *op;
     guard.kernels = guard_kernels;
     guard.kernel_count = 1;
-    if (can_fold(b, &guard)) { /* and so is the body */
-        ONX_TRY(fold(b, &guard));
+    if (onxi_run_op_is_constant(b->g, &guard)) { /* and so is the body */
+        ONX_TRY(onxi_run_graph_fold(b->g, &guard));
         return inline_function(b, op->node, op->index, f, binder);
     }
     if (!ONXI_GROW_IN(arena, g->ops, g->op_room, (uint64_t)g->op_count + 1))
@@ -585,8 +584,8 @@ static onx_status build_node(builder *b, const onx_node *node, uint32_t index)
     ONX_TRY(define_outputs(b, op));
     if (!op->graph_count) /* one with subgraphs is known by its address to what they capture */
         s->spare_op = op;
-    if (op->output_count && can_fold(b, op))
-        return fold(b, op);
+    if (op->output_count && onxi_run_op_is_constant(b->g, op) && !onxi_run_keeps_bytes(b->g, op))
+        return onxi_run_graph_fold(b->g, op);
     if (!ONXI_GROW_IN(s->arena, g->ops, g->op_room, (uint64_t)g->op_count + 1))
         return ONX_E_MEMORY;
     g->ops[g->op_count++] = *op;
@@ -746,7 +745,9 @@ static onx_status build_graph(onxi_run_session *s, const onx_graph *graph, const
     ONX_TRY(check_kernels(g));
     if (!s->options.plain && !s->options.no_optimize) {
         ONX_TRY(onxi_run_graph_fuse(g));
+        ONX_TRY(onxi_run_graph_split_bytes(g));
         ONX_TRY(onxi_run_graph_rewrite(g));
+        ONX_TRY(onxi_run_graph_fold_bytes(g));
     }
     *out = g;
     return ONX_OK;

@@ -69,7 +69,7 @@ static bool foldable(onxi_run_planner *pl, const onxi_run_op *op)
     for (uint32_t i = 0; i < op->output_count; i++)
         if (op->outputs[i] != ONXI_NO_SLOT)
             size += onxi_run_plan_value(pl, op->outputs[i])->size;
-    return size <= FOLD_MAX;
+    return size <= FOLD_MAX || op->id == ONXI_ID_DequantizeLinear; /* of weights that a rule has left */
 }
 
 static onx_status fold(onxi_run_planner *pl, const onxi_run_op *op)
@@ -145,6 +145,8 @@ static bool holds(onxi_run_planner *pl, const onxi_rewrite_condition *c)
         return v && u && v->kind == ONX_VALUE_TENSOR && u->kind == ONX_VALUE_TENSOR && u->rank == v->rank &&
                (v->rank < 2 || onxi_same_dims(u->dims, v->dims, v->rank - 2));
     }
+    case ONXI_REWRITE_CONSTANTS: /* looked at before */
+        return true;
     }
     return false;
 }
@@ -164,6 +166,7 @@ static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
             refused = !holds(pl, &op->conditions[i]);
         if (!refused) { /* its own rule may refuse what the parts take: that is said nowhere */
             const onxi_diag_mark said = onxi_diag_here(pl->e->cx);
+            *onxi_run_plan_value(pl, op->outputs[0]) = (onx_value){ 0 };
             refused = types_of(pl, op, &dynamic) != ONX_OK || dynamic ||
                       !onxi_run_same_type(&wanted, onxi_run_plan_value(pl, op->outputs[0]));
             onxi_diag_rewind(pl->e->cx, said);

@@ -31,7 +31,7 @@ static void see_value(void *user, uint32_t value, onxi_rewrite_value *out)
 {
     const rewriter *w = user;
     const onxi_run_graph_slot *slot = &w->g->slots[value];
-    *out = (onxi_rewrite_value){ w->maker[value], slot->uses, slot->is_output };
+    *out = (onxi_rewrite_value){ w->maker[value], slot->uses, slot->is_output, slot->constant != NULL };
 }
 
 static bool see_number(void *user, uint32_t value, onxi_rewrite_number *out)
@@ -94,6 +94,8 @@ static onx_status replace(rewriter *w, const onxi_rewrite_rule *r, const onxi_re
     op.node = node;
     ONX_TRY(onxi_rewrite_arguments(r, m, s->arena, &arguments));
     ONX_TRY(onxi_run_op_mean(s, r->binder, &arguments, &op));
+    if (!op.kernel_count) /* for other processors */
+        return ONX_OK;
     op.input_count = body->input_count;
     op.input_room = body->input_count + 1u;
     op.output_count = 1;

@@ -33,7 +33,7 @@ static bool see_op(void *user, uint32_t index, onxi_rewrite_op *out)
 static void see_value(void *user, uint32_t value, onxi_rewrite_value *out)
 {
     const onxi_svalue *v = &((const fuser *)user)->s->values[value];
-    *out = (onxi_rewrite_value){ v->maker, v->uses, v->is_output || v->pinned };
+    *out = (onxi_rewrite_value){ v->maker, v->uses, v->is_output || v->pinned, v->tensor != NULL };
 }
 
 static bool see_number(void *user, uint32_t value, onxi_rewrite_number *out)
@@ -153,6 +153,8 @@ static bool holds(onxi_simplify *s, const onxi_rewrite_condition *c)
         for (uint32_t i = 0; i + 2 < type.rank; i++)
             if (type.dims[i] != other.dims[i] || !onxi_dim_is_known(type.dims[i]))
                 return false;
+        return true;
+    case ONXI_REWRITE_CONSTANTS: /* looked at before */
         return true;
     }
     return false;

@@ -137,7 +137,8 @@ static void feed_from_buffers(onx_doc *doc)
 
 /* Runs a model by the plain rows and by others; in every second call values come from buffers of the run. Returns the
  * variant that ran `op` at the end, with the least instruction set. */
-static const char *compare_any(const writer *w, const char *op, const onx_value *const *in, double ulps)
+__attribute__((unused)) static const char *compare_any(const writer *w, const char *op, const onx_value *const *in,
+                                                       double ulps)
 {
     enum { OUTPUTS = 4, RUNS = 7 }; /* plain, one thread, two, lower instruction sets */
     static const unsigned isas[RUNS] = { [3] = ONX_ISA_VNNI, ONX_ISA_V4, ONX_ISA_V3, ONX_ISA_BASE };

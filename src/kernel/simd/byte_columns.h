@@ -22,6 +22,11 @@ static inline const onx_value *byte_operand(const onx_prepare *p, int8_t at)
     return at < 0 ? NULL : onxi_operand(p->input_count, p->inputs, (uint32_t)at);
 }
 
+static inline bool is_byte(int dtype)
+{
+    return dtype == ONX_INT8 || dtype == ONX_UINT8;
+}
+
 /* A constant of one number, or of one for each column. */
 static inline bool fits_columns(const onx_value *v, int dtype, uint64_t columns)
 {
@@ -37,18 +42,18 @@ static inline bool are_normal(const onx_value *v)
 }
 
 /* Types and sizes are those that are done here. What is at fault is told by the plain rows. */
-static inline bool byte_operands_fit(const onx_prepare *p, const byte_operands *at, uint64_t columns)
+static inline bool byte_operands_fit(const onx_prepare *p, const byte_operands *at, uint64_t columns, int y_dtype)
 {
     enum { MOST_FLOAT = 1 << 16 }; /* numbers of a column, so that sums that stand for floats do not overflow */
     const onx_value *a = p->inputs[0], *b = byte_operand(p, at->b), *a_zero = byte_operand(p, at->a_zero);
-    const onx_value *b_zero = byte_operand(p, at->b_zero), *bias = byte_operand(p, at->bias), *y = p->outputs[0];
+    const onx_value *b_zero = byte_operand(p, at->b_zero), *bias = byte_operand(p, at->bias);
     const onx_value *scales[] = { byte_operand(p, at->a_scale), byte_operand(p, at->b_scale),
                                   byte_operand(p, at->y_scale) };
     const onx_value *y_zero = byte_operand(p, at->y_zero);
-    if (b->dtype >= 32 || !(BYTES & ONX_DTYPE_BIT(b->dtype)) ||
-        (a_zero && (a_zero->dtype != a->dtype || a_zero->count != 1)) || !fits_columns(b_zero, b->dtype, columns) ||
-        !fits_columns(scales[0], ONX_FLOAT, 1) || !fits_columns(scales[1], ONX_FLOAT, columns) ||
-        !fits_columns(scales[2], ONX_FLOAT, 1) || !fits_columns(y_zero, y->dtype, 1))
+    if (!is_byte(a->dtype) || !is_byte(b->dtype) || (a_zero && (a_zero->dtype != a->dtype || a_zero->count != 1)) ||
+        !fits_columns(b_zero, b->dtype, columns) || !fits_columns(scales[0], ONX_FLOAT, 1) ||
+        !fits_columns(scales[1], ONX_FLOAT, columns) || !fits_columns(scales[2], ONX_FLOAT, 1) ||
+        !fits_columns(y_zero, y_dtype, 1))
         return false;
     if (at->kind == AS_SUMS)
         return true;
@@ -56,10 +61,27 @@ static inline bool byte_operands_fit(const onx_prepare *p, const byte_operands *
         return false;
     if (at->kind == AGAIN)
         return scales[2] && (!bias || (bias->data && bias->dtype == ONX_INT32 && bias->count == columns)) &&
-               (BYTES & ONX_DTYPE_BIT(y->dtype));
+               is_byte(y_dtype);
     return are_normal(scales[0]) && are_normal(scales[1]) && are_normal(scales[2]) &&
-           b->count / columns <= MOST_FLOAT &&
-           (!bias || (bias->data && bias->dtype == ONX_FLOAT && bias->count == columns));
+           b->count / columns <= MOST_FLOAT && (!scales[2] || is_byte(y_dtype)) &&
+           (!bias || (bias->data && bias->dtype == ONX_FLOAT && bias->rank && bias->count == columns &&
+                      bias->dims[bias->rank - 1] == (int64_t)columns));
+}
+
+/* Of what a rule has made: the type of the result, and whether the numbers of columns are along that axis of the right
+ * operand. */
+static inline int byte_rule_type(const onx_prepare *p, const byte_operands *at)
+{
+    const onx_value *scale = byte_operand(p, at->y_scale), *zero = byte_operand(p, at->y_zero);
+    return zero ? zero->dtype : scale ? ONX_UINT8 : ONX_FLOAT;
+}
+
+static inline bool byte_rule_axis(const onx_prepare *p, const byte_operands *at, int64_t axis)
+{
+    const onx_value *w = byte_operand(p, at->b), *scale = byte_operand(p, at->b_scale);
+    const onxi_attr_value *given = onxi_attrs_get(p->attrs, "w_axis", ONX_ATTR_INT);
+    const int64_t is = given ? given->i : 1;
+    return scale->count == 1 || (is < 0 ? is + w->rank : is) == axis;
 }
 
 /* The function that comes before results are quantized, by the name of its operator. */

@@ -135,7 +135,7 @@ static onx_status prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     if (!p->want || !y || !y->count || !x->count || !w || !w->data || x->rank < 3 || w->rank != x->rank ||
-        y->rank != x->rank || !byte_operands_fit(p, at, (uint64_t)w->dims[0]))
+        y->rank != x->rank || !byte_operands_fit(p, at, (uint64_t)w->dims[0], y->dtype))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(onxi_window_make(p, w->dims + 2, &win));
     if (!geometry_of(p, w, &win, q) || !groups_of(p, w, q, &groups) || !channels_last(p, x, &in) ||
@@ -172,16 +172,26 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Of a convolution that a rule has made: floats, or bytes where there is a scale for them. */
+static const byte_operands linear = { AGAIN, 1, 2, 3, 4, 5, 6, 7, 8 };
+static const byte_operands integer = { AS_SUMS, -1, 2, 1, -1, 3, -1, -1, -1 };
+static const byte_operands by_rule = { AS_FLOATS, 1, 2, 3, 4, 5, 7, 8, 6 };
+
+/* Of a convolution that a rule has made: floats, or bytes where there is a scale for them. None where it cannot take
+ * the place of the nodes. */
 static onx_status types(onx_prepare *p)
 {
-    const onx_value *x = p->inputs[0], *w = byte_operand(p, 3), *y_scale = byte_operand(p, 7),
-                    *y_zero = byte_operand(p, 8);
+    const onx_value *x = p->inputs[0], *w = byte_operand(p, by_rule.b);
     int64_t dims[ONX_RANK_MAX], stride[ONX_RANK_MAX], dilation[ONX_RANK_MAX], pads[2 * ONX_RANK_MAX];
     const uint32_t n = x->rank > 2 ? x->rank - 2 : 0;
     const onx_str mode = onx_prepare_text(p, "auto_pad");
-    if (!n || !w || w->rank != x->rank || (!onx_str_is(mode, "NOTSET") && !onx_str_is(mode, "VALID")))
-        return ONX_OK; /* no type: it cannot take the place of the nodes */
+    const int type = byte_rule_type(p, &by_rule);
+    conv_params q = { .channels = n ? (uint64_t)x->dims[1] : 0 };
+    uint64_t groups;
+    if (!n || n > 2 || !w || !w->data || w->rank != x->rank || !x->count ||
+        (!onx_str_is(mode, "NOTSET") && !onx_str_is(mode, "VALID")) ||
+        !byte_operands_fit(p, &by_rule, (uint64_t)w->dims[0], type) || !byte_rule_axis(p, &by_rule, 0) ||
+        !groups_of(p, w, &q, &groups))
+        return ONX_OK;
     ONX_TRY(onxi_window_list(p, "strides", n, 1, stride));
     ONX_TRY(onxi_window_list(p, "dilations", n, 1, dilation));
     ONX_TRY(onxi_window_list(p, "pads", 2 * n, 0, pads));
@@ -189,17 +199,13 @@ static onx_status types(onx_prepare *p)
     dims[1] = w->dims[0];
     for (uint32_t i = 0; i < n; i++) {
         const int64_t around = onx_str_is(mode, "VALID") ? 0 : pads[i] + pads[n + i], size = w->dims[i + 2];
-        if (size < 1 || size > INT32_MAX || x->dims[i + 2] > INT64_MAX / 4 ||
+        if (size < 1 || size > INT32_MAX || x->dims[i + 2] > INT32_MAX ||
             x->dims[i + 2] + around <= (size - 1) * dilation[i])
             return ONX_OK;
         dims[i + 2] = (x->dims[i + 2] + around - (size - 1) * dilation[i] - 1) / stride[i] + 1;
     }
-    return onx_prepare_output(p, 0, y_zero ? (onx_dtype)y_zero->dtype : y_scale ? ONX_UINT8 : ONX_FLOAT, x->rank, dims);
+    return onx_prepare_output(p, 0, (onx_dtype)type, x->rank, dims);
 }
-
-static const byte_operands linear = { AGAIN, 1, 2, 3, 4, 5, 6, 7, 8 };
-static const byte_operands integer = { AS_SUMS, -1, 2, 1, -1, 3, -1, -1, -1 };
-static const byte_operands by_rule = { AS_FLOATS, 1, 2, 3, 4, 5, 7, 8, 6 };
 
 #define ROW(name, since_, flags_, body_, weights)                                                                      \
     .op = name, .since = since_, .dtypes = BYTES, .preference = 2, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,         \

@@ -52,7 +52,7 @@ static onx_status prepare(onx_prepare *p)
         return ONX_E_MEMORY;
     if (!y || !y->count || !a->count || !b || !b->data || b->rank != 2 || a->rank < 1 ||
         a->dims[a->rank - 1] != b->dims[turned] || b->dims[!turned] < 1 ||
-        !byte_operands_fit(p, at, (uint64_t)b->dims[!turned]))
+        !byte_operands_fit(p, at, (uint64_t)b->dims[!turned], y->dtype))
         return ONX_E_UNSUPPORTED;
     drive *d = &q->drive;
     q->a_zero = byte_operand(p, at->a_zero) ? at->a_zero : -1;
@@ -80,23 +80,26 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-/* Of a product that a rule has made: floats, or bytes where there is a scale for them. */
-static onx_status types(onx_prepare *p)
-{
-    const onx_value *a = p->inputs[0], *b = byte_operand(p, 3), *y_scale = byte_operand(p, 7),
-                    *y_zero = byte_operand(p, 8);
-    int64_t dims[ONX_RANK_MAX];
-    const bool turned = is_turned(p);
-    if (!b || b->rank != 2 || a->rank < 1 || a->dims[a->rank - 1] != b->dims[turned])
-        return ONX_OK; /* no type: it cannot take the place of the nodes */
-    onxi_copy_dims(dims, a->dims, a->rank);
-    dims[a->rank - 1] = b->dims[!turned];
-    return onx_prepare_output(p, 0, y_zero ? (onx_dtype)y_zero->dtype : y_scale ? ONX_UINT8 : ONX_FLOAT, a->rank, dims);
-}
-
 static const byte_operands linear = { AGAIN, 1, 2, 3, 4, 5, 6, 7, -1 };
 static const byte_operands integer = { AS_SUMS, -1, 2, 1, -1, 3, -1, -1, -1 };
 static const byte_operands by_rule = { AS_FLOATS, 1, 2, 3, 4, 5, 7, 8, 6 };
+
+/* Of a product that a rule has made: floats, or bytes where there is a scale for them. None where it cannot take the
+ * place of the nodes. */
+static onx_status types(onx_prepare *p)
+{
+    const onx_value *a = p->inputs[0], *b = byte_operand(p, by_rule.b);
+    const int type = byte_rule_type(p, &by_rule);
+    const bool turned = is_turned(p);
+    int64_t dims[ONX_RANK_MAX];
+    if (!b || !b->data || b->rank != 2 || a->rank < 1 || !a->count || a->dims[a->rank - 1] != b->dims[turned] ||
+        b->dims[!turned] < 1 || !byte_operands_fit(p, &by_rule, (uint64_t)b->dims[!turned], type) ||
+        !byte_rule_axis(p, &by_rule, !turned))
+        return ONX_OK;
+    onxi_copy_dims(dims, a->dims, a->rank);
+    dims[a->rank - 1] = b->dims[!turned];
+    return onx_prepare_output(p, 0, (onx_dtype)type, a->rank, dims);
+}
 
 #define ROW(name, since_, flags_, body_, weights)                                                                      \
     .op = name, .since = since_, .dtypes = BYTES, .preference = 2, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,         \

@@ -1,0 +1,107 @@
+/* run_bytes.c - what comes before and after rules that make integer kernels of nodes between DequantizeLinear and
+ * QuantizeLinear: constants stay in their bytes until then, and each product gets a DequantizeLinear of its own. */
+#include "run/run.h"
+
+onx_status onxi_run_session_takes_bytes(onxi_run_session *s)
+{
+    const onx_kernel *const *rows;
+    uint32_t count;
+    const onxi_kernel_wanted want = {
+        .domain = onx_str_of("onx"), .name = onx_str_of("QConv"), .since = 1, .by_rule = true
+    };
+    ONX_TRY(onxi_kernel_candidates(s->kernels, s->arena, &want, &rows, &count));
+    s->takes_bytes = count && !s->options.plain && !s->options.no_optimize;
+    return ONX_OK;
+}
+
+bool onxi_run_keeps_bytes(const onxi_run_graph *g, const onxi_run_op *op)
+{
+    if (!g->session->takes_bytes || op->id != ONXI_ID_DequantizeLinear || op->inputs[0] == ONXI_NO_SLOT)
+        return false;
+    const onx_value *v = g->slots[op->inputs[0]].constant;
+    return v && v->kind == ONX_VALUE_TENSOR && (v->dtype == ONX_INT8 || v->dtype == ONX_UINT8) && v->rank > 1;
+}
+
+static bool multiplies(const onxi_run_op *op)
+{
+    return op->needed && (op->id == ONXI_ID_Conv || op->id == ONXI_ID_MatMul || op->id == ONXI_ID_Gemm);
+}
+
+/* The DequantizeLinear that an input of a product comes from, where others use its result, too; NULL: none. */
+static const onxi_run_op *shared_maker(const onxi_run_graph *g, const uint32_t *maker, const onxi_run_op *op,
+                                       uint32_t input)
+{
+    const uint32_t slot = multiplies(op) && input < op->input_count ? op->inputs[input] : ONXI_NO_SLOT;
+    if (slot == ONXI_NO_SLOT || !maker[slot] || g->slots[slot].uses < 2)
+        return NULL;
+    return &g->ops[maker[slot] - 1];
+}
+
+/* A copy of the op with a result of its own, which is the input of another one. */
+static onx_status copy_for(onxi_run_graph *g, const onxi_run_op *from, onxi_run_op *user, uint32_t input,
+                           onxi_run_op *out)
+{
+    onx_arena *arena = g->session->arena;
+    const uint32_t old = user->inputs[input];
+    if (!ONXI_GROW_IN(arena, g->slots, g->slot_room, (uint64_t)g->slot_count + 1))
+        return ONX_E_MEMORY;
+    *out = *from;
+    out->inputs = ONXI_ARRAY(arena, uint32_t, from->input_count + 1u);
+    out->outputs = ONXI_ARRAY(arena, uint32_t, 1);
+    if (!out->inputs || !out->outputs)
+        return ONX_E_MEMORY;
+    memcpy(out->inputs, from->inputs, from->input_count * sizeof *out->inputs);
+    out->input_room = from->input_count + 1u;
+    g->slots[g->slot_count] = (onxi_run_graph_slot){ .name = g->slots[old].name, .uses = 1 };
+    g->slots[old].uses--;
+    out->outputs[0] = user->inputs[input] = g->slot_count++;
+    return ONX_OK;
+}
+
+onx_status onxi_run_graph_split_bytes(onxi_run_graph *g)
+{
+    onx_arena *scratch;
+    uint32_t copies = 0, count = 0;
+    if (!g->session->takes_bytes)
+        return ONX_OK;
+    ONX_TRY(onx_arena_new(g->session->cx, &scratch));
+    uint32_t *maker = ONXI_ARRAY(scratch, uint32_t, g->slot_count + 1u);
+    for (uint32_t i = 0; maker && i < g->op_count; i++)
+        if (g->ops[i].id == ONXI_ID_DequantizeLinear && g->ops[i].output_count == 1 &&
+            g->ops[i].outputs[0] != ONXI_NO_SLOT)
+            maker[g->ops[i].outputs[0]] = i + 1;
+    for (uint32_t i = 0; maker && i < g->op_count; i++)
+        for (uint32_t k = 0; k < 2; k++)
+            copies += shared_maker(g, maker, &g->ops[i], k) != NULL;
+    onxi_run_op *ops = maker && copies ? ONXI_ARRAY(g->session->arena, onxi_run_op, g->op_count + copies) : NULL;
+    onx_status status = maker && (ops || !copies) ? ONX_OK : ONX_E_MEMORY;
+    for (uint32_t i = 0; status == ONX_OK && copies && i < g->op_count; i++) {
+        for (uint32_t k = 0; status == ONX_OK && k < 2; k++) {
+            const onxi_run_op *from = shared_maker(g, maker, &g->ops[i], k);
+            if (from && (status = copy_for(g, from, &g->ops[i], k, &ops[count])) == ONX_OK)
+                count++;
+        }
+        ops[count++] = g->ops[i];
+    }
+    onx_arena_free(scratch);
+    if (status != ONX_OK || !copies)
+        return status;
+    g->ops = ops;
+    g->op_count = count;
+    g->op_room = count;
+    return onxi_run_graph_count_uses(g);
+}
+
+onx_status onxi_run_graph_fold_bytes(onxi_run_graph *g)
+{
+    bool any = false;
+    for (uint32_t i = 0; g->session->takes_bytes && i < g->op_count; i++) {
+        onxi_run_op *op = &g->ops[i];
+        if (!op->needed || !onxi_run_keeps_bytes(g, op) || !onxi_run_op_is_constant(g, op))
+            continue;
+        ONX_TRY(onxi_run_graph_fold(g, op));
+        op->needed = false;
+        any = true;
+    }
+    return any ? onxi_run_graph_count_uses(g) : ONX_OK;
+}
