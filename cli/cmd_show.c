@@ -100,6 +100,61 @@ static int pick_node(cli_call *call, onx_kind *kind, void **message)
     return CLI_OK;
 }
 
+/* ---- training information ---- */
+
+typedef struct comment { /* a sink whose lines become comments */
+    bool inside;
+} comment;
+
+static onx_status put_comment(void *user, onx_str bytes)
+{
+    comment *c = user;
+    for (size_t i = 0; i < bytes.len; i++) {
+        if (!c->inside)
+            ONX_TRY(cli_stdout().write(cli_stdout().user, onx_str_of("# ")));
+        const char *end = memchr(bytes.ptr + i, '\n', bytes.len - i);
+        const size_t len = end ? (size_t)(end - bytes.ptr) + 1 - i : bytes.len - i;
+        ONX_TRY(cli_stdout().write(cli_stdout().user, onx_str_make(bytes.ptr + i, len)));
+        c->inside = !end;
+        i += len - 1;
+    }
+    return ONX_OK;
+}
+
+static onx_status print_part(cli_call *call, uint32_t entry, const char *part, const onx_graph *graph,
+                             onx_string_string_entry *const *bindings, uint32_t count, const onx_text_options *options)
+{
+    comment c = { 0 };
+    if (!graph && !count)
+        return ONX_OK;
+    printf("\n# training_info[%u].%s\n", entry, part);
+    if (graph)
+        ONX_TRY(onx_text_print(call->cx, ONX_KIND_GRAPH, graph, options, (onx_sink){ put_comment, &c }));
+    if (c.inside)
+        putchar('\n');
+    for (uint32_t i = 0; i < count; i++) {
+        printf("# %s ", i ? "    " : "then");
+        cli_put_text(stdout, onx_view(bindings[i]->key));
+        printf(" takes ");
+        cli_put_text(stdout, onx_view(bindings[i]->value));
+        putchar('\n');
+    }
+    return ONX_OK;
+}
+
+/* The syntax has no notation for training: it is shown as comments, as readable as the main graph. */
+static onx_status print_training(cli_call *call, const onx_model *model, const onx_text_options *options)
+{
+    for (uint32_t i = 0; i < model->training_info_count; i++) {
+        const onx_training_info *info = model->training_info[i];
+        ONX_TRY(print_part(call, i, "initialization", info->initialization, info->initialization_binding,
+                           info->initialization_binding_count, options));
+        ONX_TRY(print_part(call, i, "algorithm", info->algorithm, info->update_binding, info->update_binding_count,
+                           options));
+    }
+    return ONX_OK;
+}
+
 /* ---- the command ---- */
 
 static onx_status print_text(cli_call *call, onx_doc *doc, onx_kind kind, const void *message)
@@ -114,6 +169,9 @@ static onx_status print_text(cli_call *call, onx_doc *doc, onx_kind kind, const 
         options.user = infer;
     }
     onx_status status = onx_text_print(call->cx, kind, message, &options, cli_stdout());
+    options.type_of = NULL;
+    if (status == ONX_OK && kind == ONX_KIND_MODEL)
+        status = print_training(call, message, &options);
     onx_infer_free(infer);
     return status;
 }

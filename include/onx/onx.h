@@ -15,6 +15,7 @@
 #include <onx/tensor.h>
 #include <onx/text.h>
 #include <onx/train.h>
+#include <onx/trainable.h>
 #include <onx/transform.h>
 #include <onx/value.h>
 

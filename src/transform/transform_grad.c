@@ -80,8 +80,7 @@ onx_status onxi_grad_close(onxi_grad *g, onx_status status)
     return status == ONX_OK ? g->values.status : status;
 }
 
-/* The texts of rules are of a version; functions are put in place of their calls. */
-static onx_status bring_up(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
+onx_status onxi_grad_bring_up(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
 {
     onx_model *model = onx_doc_model(doc);
     onxi_imports imports;
@@ -397,7 +396,7 @@ static onx_status expand_graph(onxi_grad *g, const onxi_scope *parent, onx_graph
 static onx_status expand_all(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
 {
     onxi_grad g;
-    ONX_TRY(bring_up(cx, doc, scratch));
+    ONX_TRY(onxi_grad_bring_up(cx, doc, scratch));
     ONX_TRY(onxi_grad_open(&g, cx, doc, scratch));
     onx_status status = g.model->graph ? expand_graph(&g, NULL, g.model->graph) : ONX_OK;
     status = onxi_grad_close(&g, status);
@@ -532,7 +531,7 @@ static onx_status grad(onx_ctx *cx, onx_doc *doc, const onx_grad_options *option
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document holds no model with a graph");
     ONX_TRY(grad_expand(cx, doc));
     ONX_TRY(onx_arena_new(cx, &scratch));
-    onx_status status = bring_up(cx, doc, scratch);
+    onx_status status = onxi_grad_bring_up(cx, doc, scratch);
     if (status == ONX_OK) {
         status = onxi_grad_open(&g, cx, doc, scratch);
         if (status == ONX_OK)

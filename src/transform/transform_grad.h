@@ -158,6 +158,8 @@ onx_status onxi_grad_fail(onxi_grad *g, const onx_node *node, const char *format
 
 /* Fills in everything but the document; infers when types are asked for. */
 onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch);
+/* The texts of rules are of a version, which older models are taken to; functions are put in place of their calls. */
+onx_status onxi_grad_bring_up(onx_ctx *cx, onx_doc *doc, onx_arena *scratch);
 /* The status, or ONX_E_MEMORY when something was not found for want of memory. */
 onx_status onxi_grad_close(onxi_grad *g, onx_status status);
 /* Types are looked up anew when one of the values, or what one of the nodes makes, has come since they were. */

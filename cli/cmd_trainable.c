@@ -1,0 +1,205 @@
+/* cmd_trainable.c - `onx trainable`: training information for a model that has none. */
+#include "cli_transform.h"
+#include "cli_tune.h"
+
+#include <onx/text.h>
+#include <onx/trainable.h>
+
+#include <stdlib.h>
+
+typedef struct request {
+    cli_call *call;
+    onx_trainable_options options;
+    onx_str *train, *freeze;
+    onx_named_number *numbers;
+} request;
+
+static void list(const onx_train_choice *(*get)(uint32_t), const char *what)
+{
+    const onx_train_choice *row;
+    printf("%s:\n", what);
+    for (uint32_t i = 0; (row = get(i)) != NULL; i++) {
+        printf("  %-14s %s", row->name, row->summary);
+        if (row->numbers[0])
+            printf("; --number %s", row->numbers);
+        if (row->rate > 0)
+            printf("; rate %g", row->rate);
+        putchar('\n');
+    }
+}
+
+static bool read_numbers(request *r)
+{
+    const char *text, *rest;
+    uint32_t count = 0;
+    while (cli_value_at(r->call, "number", (int)count))
+        count++;
+    if (!(r->numbers = calloc((size_t)count + 1, sizeof *r->numbers)))
+        return cli_error(r->call, "out of memory"), false;
+    for (uint32_t i = 0; i < count; i++) {
+        onx_named_number *n = &r->numbers[i];
+        char *end;
+        text = cli_value_at(r->call, "number", (int)i);
+        if (!cli_split(r->call, "number", text, &n->name, &rest))
+            return false;
+        n->value = strtod(rest, &end);
+        if (end == rest || *end)
+            return cli_error(r->call, "--number %s: \"%s\" is no number", text, rest), false;
+    }
+    r->options.number = r->numbers;
+    r->options.number_count = count;
+    return true;
+}
+
+static bool read_request(request *r)
+{
+    cli_call *call = r->call;
+    onx_trainable_options *o = &r->options;
+    uint64_t rank = 0, seed = 0;
+    const char *axis = cli_value(call, "axis");
+    const struct {
+        const char *name;
+        onx_str *to;
+    } texts[] = { { "loss", &o->loss },
+                  { "optimizer", &o->optimizer },
+                  { "output-name", &o->output },
+                  { "label", &o->label },
+                  { "batch", &o->batch } };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        *texts[i].to = onx_str_of(cli_value(call, texts[i].name) ? cli_value(call, texts[i].name) : "");
+    if (!cli_real(call, "rate", 0, 1e30, &o->rate) || !cli_real(call, "weight-decay", 0, 1e30, &o->weight_decay) ||
+        !cli_real(call, "clip-norm", 0, 1e30, &o->clip_norm) ||
+        !cli_real(call, "lora-scale", 0, 1e30, &o->lora_scale) || !cli_number(call, "lora", 1, UINT32_MAX, &rank) ||
+        !cli_number(call, "seed", 0, UINT32_MAX, &seed))
+        return false;
+    if (axis) {
+        char *end;
+        o->axis = strtoll(axis, &end, 10);
+        o->axis_given = true;
+        if (end == axis || *end)
+            return cli_error(call, "--axis %s: an axis is a number", axis), false;
+    }
+    o->lora_rank = (uint32_t)rank;
+    o->seed = (uint32_t)seed;
+    o->keep = cli_has(call, "keep");
+    r->train = cli_names(call, "train", &o->train_count);
+    r->freeze = r->train ? cli_names(call, "freeze", &o->freeze_count) : NULL;
+    o->train = r->train;
+    o->freeze = r->freeze;
+    return r->freeze && read_numbers(r);
+}
+
+static void hint_rows(const cli_call *call, const onx_trainable_options *o)
+{
+    const struct {
+        const onx_train_choice *(*get)(uint32_t);
+        onx_str name;
+        const char *what;
+    } parts[] = { { onx_train_loss_get, o->loss, "losses" }, { onx_train_optimizer_get, o->optimizer, "optimisers" } };
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+        char known[400] = "";
+        bool found = !parts[p].name.len;
+        const onx_train_choice *row;
+        for (uint32_t i = 0; (row = parts[p].get(i)) != NULL; i++) {
+            const size_t used = strlen(known);
+            found |= onx_str_is(parts[p].name, row->name);
+            snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", row->name);
+        }
+        (void)call;
+        if (!found)
+            cli_hint("%s are %s", parts[p].what, known);
+    }
+}
+
+static onx_status merge(onx_ctx *cx, onx_doc *doc, void *user)
+{
+    uint32_t count;
+    cli_transform *frame = user;
+    ONX_TRY(onx_merge_adapters(cx, doc, &count));
+    if (!count)
+        cli_warn(frame->call, "the model has no adapters");
+    else if (frame->explain)
+        fprintf(frame->to, "%u adapter%s merged\n", count, count == 1 ? "" : "s");
+    return ONX_OK;
+}
+
+static onx_status make_trainable(onx_ctx *cx, onx_doc *doc, void *user)
+{
+    const request *r = user;
+    const onx_status status = onx_trainable(cx, doc, &r->options);
+    if (status == ONX_E_NOT_FOUND)
+        hint_rows(r->call, &r->options);
+    return status;
+}
+
+static int run_trainable(cli_call *call)
+{
+    cli_transform frame;
+    request r = { .call = call, .options = { .struct_size = sizeof r.options } };
+    if (cli_has(call, "list")) {
+        list(onx_train_loss_get, "losses");
+        list(onx_train_optimizer_get, "optimisers");
+        return 0;
+    }
+    if (!call->operand_count)
+        return cli_error(call, "name a model, or --list");
+    if (!cli_transform_open(call, &frame))
+        return CLI_MISUSE;
+    if (cli_has(call, "merge"))
+        return cli_transform_run(&frame, call->operand[0], merge, &frame);
+    int result = CLI_MISUSE;
+    if (read_request(&r)) {
+        r.options.changed = cli_transform_changed(&frame);
+        r.options.user = &frame;
+        result = cli_transform_run(&frame, call->operand[0], make_trainable, &r);
+    }
+    free(r.train);
+    free(r.freeze);
+    free(r.numbers);
+    return result;
+}
+
+/* clang-format off */
+static const cli_option options[] = {
+    CLI_OPTION_OUTPUT,
+    CLI_OPTION_TO,
+    CLI_OPTION_EXPLAIN,
+    CLI_OPTION_DRY_RUN,
+    { "loss", 0, "NAME", NULL, "what is made small (cross-entropy); --list names them" },
+    { "optimizer", 0, "NAME", NULL, "how weights follow their gradients (adam)" },
+    { "list", 0, NULL, NULL, "print losses and optimisers, with their numbers" },
+    { "number", 0, "NAME=X", NULL, "another number for one of these, such as beta1; may be repeated" },
+    { "rate", 0, "X", NULL, "learning rate, the default of the input `rate` (that of the optimiser)" },
+    { "weight-decay", 0, "X", NULL, "pull weights to zero, but for biases and scales" },
+    { "clip-norm", 0, "X", NULL, "make gradients no longer than this, all together" },
+    { "train", 0, "PATTERN", NULL, "weights to train (all that operators have); may be repeated" },
+    { "freeze", 0, "PATTERN", NULL, "weights to leave as they are; may be repeated" },
+    { "label", 0, "NAME", NULL, "what the new input with the wanted outputs is called (label)" },
+    { "output-name", 0, "NAME", NULL, "the output that the loss is of (the first)" },
+    { "axis", 0, "N", NULL, "axis of classes (that of Softmax; else the last of up to 3, or 1)" },
+    { "batch", 0, "N", NULL, "another batch size, a number or a symbol" },
+    { "keep", 0, NULL, NULL, "no initialisers: training goes on from the weights that are there" },
+    { "seed", 0, "N", NULL, "where initialisers start (0)" },
+    { "lora", 0, "RANK", NULL, "train adapters of this rank beside frozen products; --train and --freeze choose these" },
+    { "lora-scale", 0, "X", NULL, "what adapters are multiplied by (1)" },
+    { "merge", 0, NULL, NULL, "add trained adapters to their weights instead, and remove training information" },
+    CLI_END,
+};
+/* clang-format on */
+
+const cli_command cmd_trainable = {
+    .name = "trainable",
+    .summary = "training information for a model that has none",
+    .operands = "[IN]",
+    .help =
+        "Adds a loss, its gradients, an optimiser with its state, and initialisers to a model, as training_info, for onx\n"
+        "train. The main graph stays what it is; Dropout and BatchNormalization are repeated in the step as they work while\n"
+        "training, and averages are updated. A second entry is the loss without learning, for validation. Inputs of the step\n"
+        "are those of the model and the label: the number of the class for cross-entropy, else what the output should be.\n",
+    .example = "onx trainable model.onnx -o training.onnx --batch N\n"
+               "onx trainable model.onnx -o tuning.onnx --keep --train 'head.*' --optimizer sgd --rate 0.001\n"
+               "onx trainable model.onnx -o tuning.onnx --lora 8 && onx train tuning.onnx --data d -o tuned.onnx\n"
+               "onx trainable tuned.onnx --merge -o model.onnx\n",
+    .options = options,
+    .run = run_trainable,
+};

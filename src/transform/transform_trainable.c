@@ -1,0 +1,173 @@
+/* transform_trainable.c - training information for a model that has none: the entries put together of their parts. */
+#include "transform/transform_trainable.h"
+#include "transform/transform_part.h"
+
+#include <math.h>
+
+/* ---- what the model says of itself ---- */
+
+static onx_status add_import(onxi_trainable *t)
+{
+    onx_model *model = t->model;
+    for (uint32_t i = 0; i < model->opset_import_count; i++)
+        if (onx_str_is(onx_view(model->opset_import[i]->domain), ONXI_TRAINING_DOMAIN))
+            return ONX_OK;
+    onx_operator_set_id *id = ONX_ADD(t->arena, model, opset_import, OPERATOR_SET_ID);
+    if (!id || onx_arena_keep(t->arena, onx_str_of(ONXI_TRAINING_DOMAIN), &id->domain) != ONX_OK)
+        return ONX_E_MEMORY;
+    id->has |= onx_operator_set_id_has_domain;
+    ONX_SET(operator_set_id, id, version, 1);
+    return ONX_OK;
+}
+
+/* Training information came with IR version 7, the operators of the texts with 8. */
+static onx_status set_versions(onxi_trainable *t)
+{
+    enum { IR = 8 };
+    if (t->model->ir_version < IR)
+        ONX_SET(model, t->model, ir_version, IR);
+    return add_import(t);
+}
+
+/* ---- before the work ---- */
+
+static onx_status check_options(onxi_trainable *t)
+{
+    const onx_trainable_options *o = t->options;
+    const double numbers[] = { o->rate, o->weight_decay, o->clip_norm, o->lora_scale };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!isfinite(numbers[i]) || numbers[i] < 0)
+            return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%g is no rate, decay, length or scale", numbers[i]);
+    if (!t->model || !t->model->graph)
+        return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document holds no model with a graph");
+    if (t->model->training_info_count)
+        return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has training information already");
+    return ONX_OK;
+}
+
+static onx_status prepare(onxi_trainable *t)
+{
+    if (t->options->batch.len) {
+        const onx_edit edit = { .kind = ONX_EDIT_BATCH, .a = t->options->batch };
+        const onx_edit_options options = { .struct_size = sizeof options, .edit = &edit, .count = 1 };
+        ONX_TRY(onx_edit_model(t->cx, t->doc, &options));
+    }
+    ONX_TRY(onxi_grad_bring_up(t->cx, t->doc, t->scratch));
+    ONX_TRY(onx_doc_sort(t->doc, NULL));
+    t->model = onx_doc_model(t->doc);
+    t->graph = t->model->graph;
+    t->names = (onxi_names){ .scratch = t->scratch, .arena = t->arena, .model = t->model };
+    return onxi_values_open(&t->values, t->doc, t->scratch);
+}
+
+static onx_status find_output(onxi_trainable *t)
+{
+    const onx_str wanted = t->options->output;
+    for (uint32_t i = 0; i < t->graph->output_count; i++)
+        if (!wanted.len || onx_str_equal(onx_view(t->graph->output[i]->name), wanted)) {
+            t->y = t->graph->output[i]->name;
+            return ONX_OK;
+        }
+    return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no output %.*s", ONX_ARG(wanted));
+}
+
+/* ---- the entries ---- */
+
+static onx_status new_graph(onxi_trainable *t, const char *name, onx_graph **out)
+{
+    *out = onx_message_new(t->arena, ONX_KIND_GRAPH);
+    if (!*out)
+        return ONX_E_MEMORY;
+    (*out)->has |= onx_graph_has_name;
+    return onx_arena_keep(t->arena, onx_str_of(name), &(*out)->name);
+}
+
+static onx_training_info *new_entry(onxi_trainable *t, onx_graph *algorithm)
+{
+    onx_training_info *info = ONX_ADD(t->arena, t->model, training_info, TRAINING_INFO);
+    if (info)
+        ONX_SET(training_info, info, algorithm, algorithm);
+    return info;
+}
+
+static onx_status add_entries(onxi_trainable *t)
+{
+    onx_graph *evaluation;
+    ONX_TRY(new_graph(t, "train", &t->algorithm));
+    ONX_TRY(new_graph(t, "evaluate", &evaluation));
+    ONX_TRY(new_graph(t, "start", &t->start));
+    if (!(t->step = onx_message_new(t->arena, ONX_KIND_TRAINING_INFO)))
+        return ONX_E_MEMORY;
+    ONX_TRY(onxi_trainable_weights(t));
+    ONX_TRY(onxi_trainable_mode(t));
+    ONX_TRY(onxi_trainable_loss(t, t->algorithm, t->y_in_training));
+    ONX_TRY(onxi_trainable_step(t));
+    if (!t->options->keep)
+        ONX_TRY(onxi_trainable_draw(t));
+    ONX_TRY(onxi_trainable_loss(t, evaluation, t->y));
+    onx_training_info *entry = new_entry(t, t->algorithm);
+    if (!entry || !new_entry(t, evaluation))
+        return ONX_E_MEMORY;
+    *entry = *t->step;
+    ONX_SET(training_info, entry, algorithm, t->algorithm);
+    if (t->step->initialization_binding_count)
+        ONX_SET(training_info, entry, initialization, t->start);
+    return ONX_OK;
+}
+
+static void tell(const onxi_trainable *t)
+{
+    const onx_trainable_options *o = t->options;
+    for (uint32_t i = 0; i < t->weight_count; i++)
+        onxi_tell_change(o->changed, o->user, "trainable", t->weights[i].trained ? "train" : "freeze",
+                         onx_view(t->weights[i].tensor->name), "%s",
+                         t->weights[i].trained ? "is trained" : "is not changed by gradients");
+}
+
+static onx_status work(onxi_trainable *t)
+{
+    ONX_TRY(check_options(t));
+    ONX_TRY(onxi_trainable_choose(t));
+    ONX_TRY(prepare(t));
+    ONX_TRY(find_output(t));
+    if (t->options->lora_rank)
+        ONX_TRY(onxi_trainable_adapt(t));
+    ONX_TRY(onxi_trainable_survey(t));
+    ONX_TRY(onxi_trainable_label(t));
+    ONX_TRY(onxi_trainable_need(t));
+    ONX_TRY(add_entries(t));
+    ONX_TRY(t->values.status);
+    tell(t);
+    return set_versions(t);
+}
+
+static onx_status trainable(onx_ctx *cx, onx_doc *doc, const onx_trainable_options *options)
+{
+    onx_arena *scratch;
+    ONX_TRY(onx_arena_new(cx, &scratch));
+    onxi_trainable t = { .cx = cx,
+                         .doc = doc,
+                         .model = onx_doc_model(doc),
+                         .arena = onx_doc_arena(doc),
+                         .scratch = scratch,
+                         .options = options,
+                         .values = { .scratch = scratch },
+                         .texts = onxi_dict_in_arena(scratch),
+                         .adapters = onxi_dict_in_arena(scratch) };
+    const onx_status status = work(&t);
+    onx_index_free(t.index);
+    onxi_values_close(&t.values);
+    onx_arena_free(scratch);
+    return status;
+}
+
+onx_status onx_trainable(onx_ctx *cx, onx_doc *doc, const onx_trainable_options *options)
+{
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    ONXI_OPTIONS(cx, onx_trainable_options, own, options);
+    ONXI_NEED(cx, own.train || !own.train_count);
+    ONXI_NEED(cx, own.freeze || !own.freeze_count);
+    ONXI_NEED(cx, own.number || !own.number_count);
+    ONXI_CALL(cx, trainable(cx, doc, &own));
+}

@@ -1,0 +1,193 @@
+/* transform_trainable_mode.c - nodes that work in another way while training: they, and what depends on them, are
+ * repeated in the algorithm, so that the main graph stays what it is for inference. */
+#include "transform/transform_trainable.h"
+
+static bool is_op(const onx_node *node, const char *op)
+{
+    return !onxi_domain_plain(onx_view(node->domain)).len && onx_str_is(onx_view(node->op_type), op);
+}
+
+/* A constant that is not false, or not known before the model runs. */
+static bool may_be_set(onxi_trainable *t, onx_str name)
+{
+    const onxi_constant *constant = onxi_values_constant(&t->values, &t->scope, name);
+    const onx_attribute *a = constant ? onxi_constant_attribute(&t->values, t->scratch, constant, ONX_ATTR_INT) : NULL;
+    return !a || a->slot != ONX_SLOT_I || a->i != 0;
+}
+
+static bool changes(onxi_trainable *t, const onx_node *node)
+{
+    if (is_op(node, "Dropout"))
+        return node->input_count < 3 || !onx_view(node->input[2]).len || !may_be_set(t, onx_view(node->input[2]));
+    const onx_attribute *mode = onx_node_attribute(node, "training_mode");
+    return is_op(node, "BatchNormalization") && node->input_count >= 5 &&
+           !(mode && mode->slot == ONX_SLOT_I && mode->i);
+}
+
+typedef struct reader {
+    const onxi_dict *names;
+    bool found;
+} reader;
+
+static onx_status look(void *user, onx_bytes *name)
+{
+    reader *r = user;
+    r->found |= onx_view(*name).len && onxi_dict_find((onxi_dict *)(uintptr_t)r->names, onx_view(*name));
+    return ONX_OK;
+}
+
+static onx_status each_read(onxi_trainable *t, const onx_node *node, onx_status (*visit)(void *, onx_bytes *),
+                            void *user)
+{
+    for (uint32_t i = 0; i < node->input_count; i++)
+        ONX_TRY(visit(user, &node->input[i]));
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        const onx_attribute *a = node->attribute[i];
+        if (a->slot == ONX_SLOT_G && a->g)
+            ONX_TRY(onxi_graph_each_name(t->cx, a->g, visit, user));
+    }
+    return ONX_OK;
+}
+
+typedef struct copier {
+    onxi_trainable *t;
+    onx_function *function; /* the nodes that are repeated */
+    onxi_dict made, taken;  /* what they make; what they take from before */
+} copier;
+
+static onx_status take(void *user, onx_bytes *name)
+{
+    copier *c = user;
+    bool made;
+    if (!onx_view(*name).len || onxi_dict_find(&c->made, onx_view(*name)))
+        return ONX_OK;
+    if (!onxi_dict_at(&c->taken, onx_view(*name), 1, &made))
+        return ONX_E_MEMORY;
+    return made ? onx_list_add_text(c->t->scratch, &c->function->input, &c->function->input_count, onx_view(*name))
+                : ONX_OK;
+}
+
+/* The nodes that the output needs, from the first that changes on. */
+static onx_status collect(copier *c)
+{
+    onxi_trainable *t = c->t;
+    const onx_graph *g = t->graph;
+    onx_function *f = c->function;
+    if (!(f->node = ONXI_ARRAY(t->scratch, onx_node *, (size_t)g->node_count + 1)))
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        onx_node *node = g->node[i];
+        reader r = { &c->made, false };
+        if (!t->needed[i])
+            continue;
+        ONX_TRY(each_read(t, node, look, &r));
+        if (!r.found && !changes(t, node))
+            continue;
+        ONX_TRY(each_read(t, node, take, c));
+        f->node[f->node_count++] = node;
+        for (uint32_t k = 0; k < node->output_count; k++)
+            if (onx_view(node->output[k]).len && !onxi_dict_at(&c->made, onx_view(node->output[k]), 1, NULL))
+                return ONX_E_MEMORY;
+    }
+    return ONX_OK;
+}
+
+/* ---- the nodes that change ---- */
+
+/* A further output, or input. */
+static onx_status add_name(onxi_trainable *t, onx_bytes **list, uint32_t *count, onx_bytes name)
+{
+    ONX_TRY(onx_list_add_text(t->arena, list, count, (onx_str){ 0 }));
+    (*list)[*count - 1] = name;
+    return ONX_OK;
+}
+
+/* An average that has become another one is taken over, where it is a weight of the model. */
+static onx_status update_average(onxi_trainable *t, onx_node *node, uint32_t input)
+{
+    const onx_bytes variable = node->input[input];
+    const onx_def def = onx_index_def(t->index, onx_index_find(t->index, onx_view(variable)));
+    onx_bytes name;
+    ONX_TRY(onxi_names_make(&t->names, onx_view(variable), onx_str_of("new"), &name));
+    ONX_TRY(add_name(t, &node->output, &node->output_count, name));
+    if (def.kind != ONX_DEF_INITIALIZER)
+        return ONX_OK;
+    for (uint32_t i = 0; i < t->step->update_binding_count; i++) /* of two nodes with one average the first counts */
+        if (onx_str_equal(onx_view(t->step->update_binding[i]->key), onx_view(variable)))
+            return ONX_OK;
+    ONX_TRY(onxi_trainable_output(t, t->algorithm, name, onxi_trainable_type_of(t, t->graph->initializer[def.index])));
+    return onxi_trainable_update(t, variable, name);
+}
+
+static onx_status train_normalization(onxi_trainable *t, onx_node *node)
+{
+    onx_attribute *mode = onx_node_attribute(node, "training_mode");
+    if (!mode && !(mode = onx_node_add_int(t->arena, node, "training_mode", 1)))
+        return ONX_E_MEMORY;
+    ONX_SET(attribute, mode, i, 1);
+    if (node->output_count > 1)
+        node->output_count = 1;
+    ONX_TRY(update_average(t, node, 3));
+    return update_average(t, node, 4);
+}
+
+static onx_status train_dropout(onxi_trainable *t, onx_node *node, onx_bytes yes)
+{
+    if (node->input_count > 2)
+        node->input_count = 2;
+    while (node->input_count < 2)
+        ONX_TRY(add_name(t, &node->input, &node->input_count, (onx_bytes){ 0 }));
+    return add_name(t, &node->input, &node->input_count, yes);
+}
+
+static const onx_attribute *no_argument(void *user, onx_str name, int32_t type)
+{
+    (void)user, (void)name, (void)type;
+    return NULL;
+}
+
+static onx_status repeat(onxi_trainable *t, const onx_function *f)
+{
+    onx_bytes yes = { 0 };
+    onxi_expansion x = { .arena = t->arena,
+                         .scratch = t->scratch,
+                         .names = &t->names,
+                         .function = f,
+                         .inputs = f->input,
+                         .outputs = &t->y_in_training,
+                         .input_count = f->input_count,
+                         .output_count = 1,
+                         .base = onx_str_of("train"),
+                         .argument = no_argument };
+    ONX_TRY(onxi_expand(&x));
+    for (uint32_t i = 0; i < f->node_count; i++) {
+        if (changes(t, f->node[i]) && is_op(f->node[i], "Dropout")) {
+            if (!onx_view(yes).len) {
+                ONX_TRY(onxi_names_make(&t->names, onx_str_of("training"), (onx_str){ 0 }, &yes));
+                ONX_TRY(onxi_trainable_scalar(t, t->algorithm, yes, ONX_BOOL, 1));
+            }
+            ONX_TRY(train_dropout(t, x.nodes[i], yes));
+        } else if (changes(t, f->node[i])) {
+            ONX_TRY(train_normalization(t, x.nodes[i]));
+        }
+        ONX_TRY(onxi_trainable_add_node(t, t->algorithm, x.nodes[i]));
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_trainable_mode(onxi_trainable *t)
+{
+    copier c = { .t = t,
+                 .function = onx_message_new(t->scratch, ONX_KIND_FUNCTION),
+                 .made = onxi_dict_in_arena(t->scratch),
+                 .taken = onxi_dict_in_arena(t->scratch) };
+    t->y_in_training = t->y;
+    if (!c.function || onx_arena_keep(t->scratch, onx_str_of("train"), &c.function->name) != ONX_OK)
+        return ONX_E_MEMORY;
+    ONX_TRY(collect(&c));
+    if (!onxi_dict_find(&c.made, onx_view(t->y)))
+        return ONX_OK;
+    ONX_TRY(onx_list_add_text(t->scratch, &c.function->output, &c.function->output_count, onx_view(t->y)));
+    ONX_TRY(onxi_names_make(&t->names, onx_str_of("train"), onx_view(t->y), &t->y_in_training));
+    return repeat(t, c.function);
+}

@@ -1,0 +1,253 @@
+# onx trainable: training information for models that have none. Every loss and optimiser does what its formula says.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+array() { # FILE TYPE SHAPE PRINTF-BYTES
+    printf '\223NUMPY\001\000\166\000' >"$1"
+    printf '%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': ($3)}" >>"$1"
+    # shellcheck disable=SC2059
+    printf "$4" >>"$1"
+}
+about() { # WHAT NAME VALUE TOLERANCE: the first number of a value that run has printed
+    awk -v name="$2" -v want="$3" -v by="$4" '$1 == name { d = $3 - want; found = 1; if (d < 0) d = -d; if (!(d <= by)) exit 1 }
+        END { if (!found) exit 1 }' out || fail "$1: $2 is not $3: $(cat out)"
+}
+# ---- optimisers: y = w x with w = 1, x = 2 and the square of y as loss, whose gradient is 8 w
+cat >one.onnxtxt <<'END_MODEL'
+<ir_version: 7, opset_import: ["" : 13]>
+g (float[N,1] x) => (float[N,1] y) <float[1,1] w = {1}> { y = MatMul (x, w) }
+END_MODEL
+mkdir d
+array d/x.npy '<f4' '1,1' '\000\000\000\100'
+array d/label.npy '<f4' '1,1' '\000\000\000\000'
+learns() { # STEPS VALUE OPTION...: what w is after so many steps
+    steps=$1 value=$2
+    shift 2
+    expect 0 "$ONX" trainable one.onnxtxt -o t.onnx --loss mse --keep --rate 0.01 "$@"
+    expect 0 "$ONX" check --full t.onnx
+    expect 0 "$ONX" train t.onnx --data d --epochs "$steps" -o after.onnx --threads 1
+    expect 0 "$ONX" run after.onnx -i x='[[1]]'
+    about "$*" y "$value" 1e-5
+}
+learns 1 0.92 --optimizer sgd
+learns 2 0.8464 --optimizer sgd
+learns 1 0.915 --optimizer sgd --weight-decay 0.5
+learns 2 0.7744 --optimizer momentum
+learns 2 0.8064 --optimizer momentum --number momentum=0.5
+learns 1 0.848 --optimizer nesterov
+learns 1 0.99 --optimizer adam
+learns 2 0.980003 --optimizer adam
+learns 1 0.985 --optimizer adamw --weight-decay 0.5
+learns 1 0.99 --optimizer adagrad
+learns 1 0.9 --optimizer rmsprop
+learns 1 0.98 --optimizer rmsprop --number beta=0.75
+learns 1 0.99 --optimizer sgd --clip-norm 1
+learns 1 0.92 --optimizer sgd --clip-norm 100
+# ---- losses of 2 (or classes -1, 2) where 0 (or class 0) is wanted
+costs() { # LOSS VALUE [MODEL DATA OPTION...]
+    loss=$1 value=$2 from=${3:-one.onnxtxt} data=${4:-d}
+    shift $(($# < 4 ? $# : 4))
+    expect 0 "$ONX" trainable "$from" -o t.onnx --loss "$loss" --keep --optimizer sgd --rate 0 "$@"
+    expect 0 "$ONX" check --full t.onnx
+    expect 0 "$ONX" train t.onnx --data "$data" --epochs 1 --set rate=0 -o after.onnx --threads 1
+    awk -v want="$value" '{ d = $4 - want; if (d < 0) d = -d; if (d > 1e-4) exit 1 }' out || fail "$loss is not $value: $(cat out)"
+}
+costs mse 4
+costs l1 2
+costs huber 1.5
+costs huber 0.875 one.onnxtxt d --number delta=0.5
+costs bce-logits 2.126928
+sed 's/y = MatMul (x, w)/z = MatMul (x, w)  y = Sigmoid (z)/' one.onnxtxt >sigmoid.onnxtxt
+costs bce 2.126928 sigmoid.onnxtxt
+sed 's/y = MatMul (x, w)/z = MatMul (x, w)  s = Sigmoid (z)  y = Identity (s)/' one.onnxtxt >sigmoid2.onnxtxt
+costs bce 2.126928 sigmoid2.onnxtxt
+expect 0 "$ONX" trainable one.onnxtxt -o t.onnx --loss value --keep --optimizer sgd
+mkdir x
+cp d/x.npy x
+expect 0 "$ONX" train t.onnx --data x --epochs 1 -o after.onnx
+says out "loss 2"
+cat >two.onnxtxt <<'END_MODEL'
+<ir_version: 7, opset_import: ["" : 13]>
+g (float[N,1] x) => (float[N,2] y) <float[1,2] w = {-0.5, 1}> { y = MatMul (x, w) }
+END_MODEL
+mkdir c
+cp d/x.npy c
+array c/label.npy '<i8' '1,' '\000\000\000\000\000\000\000\000'
+costs cross-entropy 3.048587 two.onnxtxt c
+sed 's/y = MatMul (x, w)/z = MatMul (x, w)  y = Softmax (z)/' two.onnxtxt >softmax.onnxtxt
+costs cross-entropy 3.048587 softmax.onnxtxt c
+sed 's/y = MatMul (x, w)/z = MatMul (x, w)  y = LogSoftmax (z)/' two.onnxtxt >logsoftmax.onnxtxt
+costs cross-entropy 3.048587 logsoftmax.onnxtxt c
+# classes along other axes: the last of 3, and where it is said
+sed 's/float\[N,2\] y/float[N,1,2] y/; s/y = MatMul (x, w)/m = MatMul (x, w)  s = Constant <value_ints = [0, 1, 2]> ()  y = Reshape (m, s)/' two.onnxtxt >three.onnxtxt
+mkdir e
+cp d/x.npy e
+array e/label.npy '<i8' '1,1' '\000\000\000\000\000\000\000\000'
+costs cross-entropy 3.048587 three.onnxtxt e
+costs cross-entropy 3.048587 three.onnxtxt e --axis -1
+costs cross-entropy 3.048587 three.onnxtxt e --axis 2
+expect 1 "$ONX" trainable three.onnxtxt -o x.onnx --axis 3
+expect 1 "$ONX" trainable three.onnxtxt -o x.onnx --axis 0
+
+# ---- BatchNormalization and Dropout: inference stays what it was, training updates averages
+cat >modes.onnxtxt <<'END_MODEL'
+<ir_version: 7, opset_import: ["" : 13]>
+g (float[N,1] x) => (float[N,1] y)
+<float[1] scale = {1}, float[1] bias = {0}, float[1] mean = {0}, float[1] var = {1}, float ratio = {0.5}, float[1,1] w = {1}>
+{
+  n = BatchNormalization <epsilon = 0.0> (x, scale, bias, mean, var)
+  p = Dropout (n, ratio)
+  y = MatMul (p, w)
+}
+END_MODEL
+mkdir n
+array n/x.npy '<f4' '2,1' '\000\000\200\077\000\000\100\100'
+array n/label.npy '<f4' '2,1' '\000\000\000\000\000\000\000\000'
+expect 0 "$ONX" trainable modes.onnxtxt -o t.onnx --loss mse --keep --optimizer sgd --rate 0
+expect 0 "$ONX" check --full t.onnx
+expect 0 "$ONX" run t.onnx -i x='[[1],[3]]'
+says out "y  float[2,1] 1 3"
+expect 0 "$ONX" train t.onnx --data n --epochs 2 --set rate=0 -o after.onnx
+# mean 0.2 then 0.38; var 1 (that of 1 and 3 is 1)
+expect 0 "$ONX" run after.onnx -i x='[[0]]'
+about "the mean" y -0.38 1e-5
+expect 0 "$ONX" trainable modes.onnxtxt -o t.onnx --loss mse --freeze 'w' --freeze scale
+expect 0 "$ONX" show t.onnx
+grep -q "w_start\|w_new\|scale_new" out && fail "what is frozen is drawn or trained"
+says out "mean takes mean_new"
+
+# ---- which weights, how they begin
+ones() { awk -v n="$1" 'BEGIN { for (i = 1; i <= n; i++) printf "%s1", (i > 1 ? ", " : "") }'; }
+cat >net.onnxtxt <<END_MODEL
+<ir_version: 7, opset_import: ["" : 13]>
+g (float[N,3,8,8] x, int64[N] id) => (float[N,4] y, int64[N] same)
+<float[20,3,3,3] conv = {$(ones 540)}, float[20] conv_b = {$(ones 20)}, float[4,20] fc = {$(ones 80)}, float[4] fc_b = {$(ones 4)},
+ float[90,4] table = {$(ones 360)}, float[1,4] mask = {0, 0, 0, -100000}, float half = {0.5}, float[4] unused = {1, 1, 1, 1}>
+{
+  c = Conv <pads = [1, 1, 1, 1]> (x, conv, conv_b)  r = Relu (c)  a = GlobalAveragePool (r)  f = Flatten (a)
+  t = Transpose (fc)  m = MatMul (f, t)  b = Add (m, fc_b)  h = Mul (b, half)
+  e = Gather (table, id)  s = Add (h, e)  y = Add (s, mask)  same = Identity (id)
+}
+END_MODEL
+trained() { # NAMES OPTION...: the weights that are trained, in this order
+    names=$1
+    shift
+    expect 0 "$ONX" trainable net.onnxtxt --dry-run "$@"
+    [ "$(sed -n 's/: train: .*//p' out | tr '\n' ' ')" = "$names " ] || fail "$*: trained are $(cat out)"
+}
+trained "conv conv_b fc fc_b table"
+trained "fc fc_b" --train 'fc*'
+trained "conv fc fc_b" --train 'fc*,conv' --train 'conv'
+trained "conv fc table" --freeze '*_b'
+trained "mask" --train mask
+expect 0 "$ONX" trainable net.onnxtxt -o t.onnx --rate 0.1
+expect 0 "$ONX" check --full t.onnx
+mkdir s
+array s/x.npy '<f4' '2,3,8,8' ''
+head -c 1536 /dev/zero >>s/x.npy
+array s/id.npy '<i8' '2,' ''
+head -c 16 /dev/zero >>s/id.npy
+array s/label.npy '<i8' '2,' ''
+head -c 16 /dev/zero >>s/label.npy
+# A step of rate 0 leaves what the initialisers have drawn. Of a zero image only what is added counts.
+expect 0 "$ONX" train t.onnx --data s --epochs 1 --set rate=0 -o begun.onnx --threads 1
+expect 0 "$ONX" show --full begun.onnx
+spread() { # NAME FROM TO: the root of the mean square of a weight
+    tr -d '\n' <out | sed "s/.*[] ]$1 = {\([^}]*\)}.*/\1/" | tr ',' '\n' |
+        awk -v from="$2" -v to="$3" '{ s += $1 * $1; n++ } END { d = sqrt(s / n); exit !(d >= from && d <= to) }' ||
+        fail "$1 is not drawn with a deviation from $2 to $3"
+}
+spread conv 0.24 0.30 # sqrt (2 / 27) = 0.272
+spread fc 0.23 0.35   # sqrt (6 / 24) / sqrt (3) = 0.289
+spread table 0.43 0.57 # 1 / sqrt (4)
+spread conv_b 0 0
+spread fc_b 0 0
+spread half 0.5 0.5
+expect 0 "$ONX" trainable net.onnxtxt -o t2.onnx --rate 0.1 --seed 1
+expect 0 "$ONX" train t2.onnx --data s --epochs 1 --set rate=0 -o begun2.onnx --threads 1
+cmp -s begun.onnx begun2.onnx && fail "another seed draws the same"
+
+# ---- adapters: the base stays, merging gives what the sum gave
+cat >gemm.onnxtxt <<'END_MODEL'
+<ir_version: 7, opset_import: ["" : 13]>
+g (float[N,2] x) => (float[N,3] y)
+<float[2,3] w = {1, 2, 3, 4, 5, 6}, float[3,3] v = {1, 0, 0, 0, 1, 0, 0, 0, 1}, float[3] b = {1, 1, 1}>
+{ h = MatMul (x, w)  y = Gemm <transB = 1> (h, v, b) }
+END_MODEL
+mkdir l
+array l/x.npy '<f4' '1,2' '\000\000\000\100\000\000\200\077'
+array l/label.npy '<f4' '1,3' '\000\000\000\000\000\000\000\000\000\000\000\000'
+expect 0 "$ONX" trainable gemm.onnxtxt -o lora.onnx --loss mse --lora 2 --lora-scale 2 --optimizer sgd --rate 0.001
+expect 0 "$ONX" check --full lora.onnx
+expect 0 "$ONX" run gemm.onnxtxt -i x='[[2,1]]'
+cp out plain.txt
+expect 0 "$ONX" run lora.onnx -i x='[[2,1]]'
+same plain.txt out
+expect 0 "$ONX" train lora.onnx --data l --epochs 20 -o tuned.onnx
+awk 'NR == 1 { first = $4 } END { exit !($4 < first / 2) }' out || fail "adapters learn nothing: $(cat out)"
+expect 0 "$ONX" show tuned.onnx
+says out "w = {1, 2, 3, 4, 5, 6}"
+says out "v = {1, 0, 0, 0, 1, 0, 0, 0, 1}"
+expect 0 "$ONX" trainable tuned.onnx --merge -o merged.onnx --explain
+says out "2 adapters merged"
+expect 0 "$ONX" check --full merged.onnx
+expect 0 "$ONX" show merged.onnx
+grep -q "adapter\|training" out && fail "adapters are left: $(cat out)"
+expect 0 "$ONX" compare tuned.onnx merged.onnx -i x='[[2,1]]'
+expect 0 "$ONX" trainable merged.onnx --merge -o x.onnx
+says err "no adapters"
+expect 0 "$ONX" trainable gemm.onnxtxt -o lora.onnx --loss mse --lora 1 --train v
+expect 0 "$ONX" show lora.onnx
+says out "v_adapter_up"
+grep -q "w_adapter" out && fail "another product has an adapter"
+
+# ---- batch, names, text
+expect 0 "$ONX" trainable net.onnxtxt -o t.onnx --batch 7 --label class
+expect 0 "$ONX" show t.onnx
+says out "float[7, 3, 8, 8] x"
+says out "int64[7] class"
+says out "# training_info[1].algorithm"
+expect 0 "$ONX" trainable net.onnxtxt -o t.onnxtxt
+expect 0 "$ONX" check --full t.onnxtxt
+expect 0 "$ONX" trainable --list
+says out "cross-entropy"
+says out "beta1=0.9"
+
+# ---- what cannot be
+refused() { # STATUS TEXT ARGUMENT...
+    wanted_status=$1 text=$2
+    shift 2
+    rm -f x.onnx
+    expect "$wanted_status" "$ONX" trainable "$@"
+    says err "$text"
+    [ ! -e x.onnx ] || fail "a file was written: $*"
+}
+refused 2 "say where" net.onnxtxt
+refused 2 "name a model" -o x.onnx
+refused 2 "no loss nope" net.onnxtxt -o x.onnx --loss nope
+says err "losses are cross-entropy, mse"
+refused 2 "no optimiser nope" net.onnxtxt -o x.onnx --optimizer nope
+says err "optimisers are sgd"
+refused 2 "have no number beta1" net.onnxtxt -o x.onnx --optimizer sgd --number beta1=0.5
+refused 2 "is no number" net.onnxtxt -o x.onnx --number beta1=fast
+refused 2 "no output nope" net.onnxtxt -o x.onnx --output-name nope
+refused 1 "float or double" net.onnxtxt -o x.onnx --output-name same
+refused 2 "no weight that the loss depends on is like nope*" net.onnxtxt -o x.onnx --train 'nope*'
+refused 2 "is like unused" net.onnxtxt -o x.onnx --freeze unused
+refused 1 "nothing to train" net.onnxtxt -o x.onnx --freeze '*'
+refused 1 "already" t.onnx -o x.onnx
+refused 1 "has a value id already" net.onnxtxt -o x.onnx --label id
+refused 2 "--rate" net.onnxtxt -o x.onnx --rate -1
+refused 2 "--rate" net.onnxtxt -o x.onnx --rate nan
+refused 2 "--lora" net.onnxtxt -o x.onnx --lora 0
+refused 1 "memory" gemm.onnxtxt -o x.onnx --lora 4294967295 --loss mse
+refused 1 "adapters are asked for" net.onnxtxt -o x.onnx --lora 2 --train 'conv*'
+refused 2 "--axis" net.onnxtxt -o x.onnx --axis one
+cat >ints.onnxtxt <<'END_MODEL'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[3] x) => (float[] y) <float[3] w = {1, 2, 3}> { u = Mul (x, w)  v = Unique <sorted = 1> (u)  y = ReduceSum <keepdims = 0> (v) }
+END_MODEL
+refused 1 "classes are along" ints.onnxtxt -o x.onnx --train w
+# What no gradient passes is said when training begins.
+expect 0 "$ONX" trainable ints.onnxtxt -o x.onnx --train w --loss value
+expect 1 "$ONX" train x.onnx --data d -o y.onnx
+says err "no gradient of Unique"
+done_testing
