@@ -36,6 +36,48 @@ cli_train_input *cli_batches_find(const cli_batches *s, onx_str name);
 /* Fills the batches of all columns with the samples `which`. */
 onx_status cli_batches_batch(cli_batches *s, const uint64_t *which, uint64_t count);
 
+/* ---- what steps are measured by (cli_train_measure.c) ---- */
+
+enum { CLI_MEASURES_MAX = 8 };
+
+typedef struct cli_measures {
+    uint32_t entry;
+    onx_named_value outputs[CLI_MEASURES_MAX]; /* the loss, and then what else is one number */
+    uint32_t count;
+    onx_named_value *inputs; /* of the entry, that there are values for */
+    uint32_t input_count;
+    double sum[CLI_MEASURES_MAX]; /* over samples */
+    uint64_t samples;
+} cli_measures;
+
+/* Of the outputs of an entry, that no variable takes; `loss` may be NULL: the first that may be one. Free `out` in any
+ * case. */
+onx_status cli_measures_open(cli_call *call, const onx_doc *doc, const cli_batches *data, uint32_t entry,
+                             const char *loss, cli_measures *out);
+/* The same for samples that are not learned from: by an entry that changes no variable and has an output of the name of
+ * the loss, where there is one, else by the step itself. */
+onx_status cli_measures_without_learning(cli_call *call, const onx_doc *doc, const cli_batches *data,
+                                         const cli_measures *steps, cli_measures *out);
+void cli_measures_free(cli_measures *m);
+void cli_measures_reset(cli_measures *m);
+/* Takes what a step over so many samples has given. */
+onx_status cli_measures_add(cli_call *call, cli_measures *m, uint64_t samples, double *loss);
+onx_status cli_measures_number(cli_call *call, const char *name, const onx_value *v, double *out);
+static inline double cli_measures_mean(const cli_measures *m, uint32_t i)
+{
+    return m->samples ? m->sum[i] / (double)m->samples : 0;
+}
+
+/* ---- curves (cli_train_plot.c) ---- */
+
+typedef struct cli_curve {
+    uint64_t epoch;
+    double loss, validation; /* not finite: there is none */
+} cli_curve;
+
+/* Writes the curves as SVG. */
+onx_status cli_train_plot(cli_call *call, const char *path, const cli_curve *points, uint64_t count);
+
 /* ---- state (cli_train_state.c) ---- */
 
 /* What a checkpoint holds beside the variables. */

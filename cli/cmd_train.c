@@ -19,8 +19,11 @@ typedef struct session {
     uint64_t entry, epochs, patience;
     uint64_t learning, validating; /* samples */
     uint64_t *order, *epoch_order; /* those learned from come first */
-    onx_named_value *inputs, loss;
-    uint32_t input_count;
+    cli_measures steps, checks;    /* of samples learned from, and of those kept for validation */
+    double started;                /* when, and how many samples are behind since */
+    uint64_t behind;
+    cli_curve *curve;
+    uint64_t curve_count;
     /* the input that follows a schedule */
     cli_train_input *rate;
     schedule schedule;
@@ -77,14 +80,6 @@ static onx_status split(session *s)
 
 /* ---- steps ---- */
 
-static onx_status read_number(const session *s, const char *name, const onx_value *v, double *out)
-{
-    if (v->kind == ONX_VALUE_TENSOR && v->count == 1 && onx_dtype_class_of(v->dtype) == ONX_CLASS_FLOATING)
-        return onx_convert(ONX_DOUBLE, out, (onx_dtype)v->dtype, v->data, 1, true);
-    cli_error(s->call, "\"%s\" is no single number", name);
-    return ONX_E_INVALID;
-}
-
 static onx_status set_rate(session *s, uint64_t batch)
 {
     const uint64_t batches = (s->learning + s->state.batch - 1) / s->state.batch;
@@ -106,28 +101,40 @@ static onx_status not_finite(const session *s, const char *what)
     return ONX_E_INVALID;
 }
 
-/* The mean loss over samples, learned from or not. */
-static onx_status run_samples(session *s, const uint64_t *which, uint64_t count, bool learn, double *mean)
+/* "epoch 3/10  loss 0.25, 12 s left" */
+static void show_progress(session *s, bool learn, double loss, uint64_t at, uint64_t count)
 {
-    char what[64];
-    double sum = 0, loss;
-    snprintf(what, sizeof what, "%s %llu/%llu", learn ? "epoch" : "validation of epoch",
-             (unsigned long long)(s->state.epoch + 1), (unsigned long long)s->epochs);
+    char what[120], left[64] = "";
+    const uint64_t all = (s->epochs - s->state.epoch) * (s->learning + s->validating);
+    const uint64_t here = at + (learn ? 0 : s->learning);
+    if (s->behind && here <= all)
+        snprintf(left, sizeof left, ", %s left",
+                 cli_duration((cli_now() - s->started) / (double)s->behind * (double)(all - here)).text);
+    snprintf(what, sizeof what, "%s %llu/%llu  loss %.4g%s", learn ? "epoch" : "validation of epoch",
+             (unsigned long long)(s->state.epoch + 1), (unsigned long long)s->epochs, loss, left);
+    cli_progress(what, at, count);
+}
+
+/* The means over samples, learned from or not. */
+static onx_status run_samples(session *s, const uint64_t *which, uint64_t count, bool learn)
+{
+    cli_measures *m = learn ? &s->steps : &s->checks;
+    double loss = 0;
+    cli_measures_reset(m);
     for (uint64_t at = 0, n; at < count; at += n) {
         n = count - at < s->state.batch ? count - at : s->state.batch;
-        cli_progress(what, at, count);
+        show_progress(s, learn, cli_measures_mean(m, 0), at, count);
         ONX_TRY(cli_batches_batch(&s->data, which + at, n));
         if (learn)
             ONX_TRY(set_rate(s, at / s->state.batch));
-        ONX_TRY((learn ? onx_trainer_step : onx_trainer_evaluate)(s->trainer, (uint32_t)s->entry, s->inputs,
-                                                                  s->input_count, &s->loss, 1));
-        ONX_TRY(read_number(s, s->loss.name, s->loss.value, &loss));
+        ONX_TRY((learn ? onx_trainer_step : onx_trainer_evaluate)(s->trainer, m->entry, m->inputs, m->input_count,
+                                                                  m->outputs, m->count));
+        ONX_TRY(cli_measures_add(s->call, m, n, &loss));
         if (!isfinite(loss))
             return not_finite(s, isnan(loss) ? "the loss is NaN" : "the loss is infinite");
-        sum += loss * (double)n;
+        s->behind += n;
     }
     cli_progress_end();
-    *mean = sum / (double)count;
     return ONX_OK;
 }
 
@@ -152,12 +159,18 @@ static onx_status check_variables(const session *s)
 
 /* ---- what is told ---- */
 
-static void put_line(const session *s, double loss, const double *validation, double seconds)
+static void put_line(const session *s, bool validated, double seconds)
 {
     fprintf(s->to, "epoch %llu/%llu  loss %.6g", (unsigned long long)s->state.epoch, (unsigned long long)s->epochs,
-            loss);
-    if (validation)
-        fprintf(s->to, "  validation %.6g%s", *validation, s->state.waiting ? "" : "  best");
+            cli_measures_mean(&s->steps, 0));
+    for (uint32_t i = 1; i < s->steps.count; i++)
+        fprintf(s->to, "  %s %.4g", s->steps.outputs[i].name, cli_measures_mean(&s->steps, i));
+    if (validated) {
+        fprintf(s->to, "  validation %.6g", cli_measures_mean(&s->checks, 0));
+        for (uint32_t i = 1; i < s->checks.count; i++)
+            fprintf(s->to, "  %s %.4g", s->checks.outputs[i].name, cli_measures_mean(&s->checks, i));
+        fputs(s->state.waiting ? "" : "  best", s->to);
+    }
     if (cli_is_terminal(s->to))
         fprintf(s->to, "  %s", cli_duration(seconds).text);
     fputc('\n', s->to);
@@ -175,25 +188,72 @@ static onx_status add_log(session *s, const char *text, size_t len)
     return ONX_OK;
 }
 
+/* Numbers beside the loss: names of columns, or values. */
+static onx_status add_measures(session *s, bool csv, bool names, bool validated)
+{
+    const struct {
+        const cli_measures *m;
+        const char *prefix;
+        bool there;
+    } parts[] = { { &s->steps, "", true }, { &s->checks, "validation_", validated } };
+    for (size_t p = 0; p < 2; p++)
+        for (uint32_t i = 1; i < parts[p].m->count; i++) {
+            char text[200], number[40] = "";
+            const char *name = parts[p].m->outputs[i].name;
+            const double mean = cli_measures_mean(parts[p].m, i);
+            if (parts[p].there && isfinite(mean))
+                snprintf(number, sizeof number, "%.9g", mean);
+            if (csv && names)
+                snprintf(text, sizeof text, ",%s%.100s", parts[p].prefix, name);
+            else if (csv)
+                snprintf(text, sizeof text, ",%s", number);
+            else
+                snprintf(text, sizeof text, ", \"%s%.100s\": %s", parts[p].prefix, name, number[0] ? number : "null");
+            ONX_TRY(add_log(s, text, strlen(text)));
+        }
+    return ONX_OK;
+}
+
 /* The whole file each time, so that it never ends within a line. */
-static onx_status write_log(session *s, double loss, const double *validation, double seconds)
+static onx_status write_log(session *s, bool validated, double seconds)
 {
     const char *path = cli_value(s->call, "log");
     const bool csv = path && cli_ends_in(path, ".csv");
+    const double loss = cli_measures_mean(&s->steps, 0);
     char text[256], number[40] = "";
     if (!path)
         return ONX_OK;
-    if (validation)
-        snprintf(number, sizeof number, "%.9g", *validation);
+    if (validated)
+        snprintf(number, sizeof number, "%.9g", cli_measures_mean(&s->checks, 0));
     if (csv)
-        snprintf(text, sizeof text, "%llu,%.9g,%s,%.6f\n", (unsigned long long)s->state.epoch, loss, number, seconds);
+        snprintf(text, sizeof text, "%llu,%.9g,%s,%.6f", (unsigned long long)s->state.epoch, loss, number, seconds);
     else
-        snprintf(text, sizeof text, "{\"epoch\": %llu, \"loss\": %.9g, \"validation\": %s, \"seconds\": %.6f}\n",
-                 (unsigned long long)s->state.epoch, loss, validation ? number : "null", seconds);
-    if (csv && !s->log_len)
-        ONX_TRY(add_log(s, "epoch,loss,validation,seconds\n", 30));
+        snprintf(text, sizeof text, "{\"epoch\": %llu, \"loss\": %.9g, \"validation\": %s, \"seconds\": %.6f",
+                 (unsigned long long)s->state.epoch, loss, validated ? number : "null", seconds);
+    if (csv && !s->log_len) {
+        ONX_TRY(add_log(s, "epoch,loss,validation,seconds", 29));
+        ONX_TRY(add_measures(s, true, true, validated));
+        ONX_TRY(add_log(s, "\n", 1));
+    }
     ONX_TRY(add_log(s, text, strlen(text)));
+    ONX_TRY(add_measures(s, csv, false, validated));
+    ONX_TRY(add_log(s, csv ? "\n" : "}\n", csv ? 1 : 2));
     return cli_train_save_bytes(s->call, path, onx_str_make(s->log, s->log_len));
+}
+
+/* The curves so far, of this run. */
+static onx_status write_plot(session *s, bool validated)
+{
+    const char *path = cli_value(s->call, "plot");
+    if (!path)
+        return ONX_OK;
+    if (!s->curve && !(s->curve = calloc(s->epochs - s->state.epoch + 1, sizeof *s->curve)))
+        return no_memory(s);
+    s->curve[s->curve_count++] =
+        (cli_curve){ .epoch = s->state.epoch,
+                     .loss = cli_measures_mean(&s->steps, 0),
+                     .validation = validated ? cli_measures_mean(&s->checks, 0) : (double)NAN };
+    return cli_train_plot(s->call, path, s->curve, s->curve_count);
 }
 
 /* The lines of the epochs before, as far as they are there. */
@@ -233,26 +293,28 @@ static onx_status run_epoch(session *s)
 {
     const double start = cli_now();
     const bool validated = s->validating != 0;
-    double loss, validation = 0;
+    s->started = start;
+    s->behind = 0;
     memcpy(s->epoch_order, s->order, s->learning * sizeof *s->order);
     if (s->state.shuffle)
         shuffle(s->epoch_order, s->learning, s->state.seed, s->state.epoch + 1);
-    ONX_TRY(run_samples(s, s->epoch_order, s->learning, true, &loss));
+    ONX_TRY(run_samples(s, s->epoch_order, s->learning, true));
     if (validated)
-        ONX_TRY(run_samples(s, s->order + s->data.samples - s->validating, s->validating, false, &validation));
+        ONX_TRY(run_samples(s, s->order + s->data.samples - s->validating, s->validating, false));
     ONX_TRY(check_variables(s));
     ONX_TRY(onx_trainer_store(s->trainer));
     s->state.epoch++;
-    const double judged = validated ? validation : loss;
+    const double judged = cli_measures_mean(validated ? &s->checks : &s->steps, 0);
     s->state.waiting = judged < s->state.best ? 0 : s->state.waiting + 1;
     if (!s->state.waiting)
         s->state.best = judged;
     const double seconds = cli_now() - start;
-    put_line(s, loss, validated ? &validation : NULL, seconds);
+    put_line(s, validated, seconds);
     /* The checkpoint is last: what was written before it is written again by a run that goes on from the one before. */
     if (validated && !s->state.waiting)
         ONX_TRY(save_result(s));
-    ONX_TRY(write_log(s, loss, validated ? &validation : NULL, seconds));
+    ONX_TRY(write_log(s, validated, seconds));
+    ONX_TRY(write_plot(s, validated));
     const char *checkpoint = cli_value(s->call, "checkpoint");
     return checkpoint ? cli_train_save(s->call, s->doc, checkpoint, &s->state) : ONX_OK;
 }
@@ -285,53 +347,18 @@ static onx_status run_epochs(session *s)
 
 /* ---- what the command line says ---- */
 
-/* The name of an output as text that ends; freed by the caller. */
-static char *copy_name(onx_str name)
+/* An input that --set gives no value begins with that of its initializer. */
+static onx_status take_default(session *s, cli_train_input *c)
 {
-    char *copy = calloc(name.len + 1, 1);
-    if (copy && name.len)
-        memcpy(copy, name.ptr, name.len);
-    return copy;
-}
-
-static bool is_bound(const onx_training_info *info, onx_str name)
-{
-    for (uint32_t i = 0; i < info->update_binding_count; i++)
-        if (onx_str_equal(onx_view(info->update_binding[i]->value), name))
-            return true;
-    return false;
-}
-
-/* Of a floating type and not known to have several elements. */
-static bool may_be_loss(const onx_type *type)
-{
-    const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
-    bool one = t && onx_dtype_class_of(t->elem_type) == ONX_CLASS_FLOATING;
-    for (uint32_t i = 0; one && t->shape && i < t->shape->dim_count; i++)
-        one = ONX_HAS(dimension, t->shape->dim[i], dim_value) && t->shape->dim[i]->dim_value == 1;
-    return one;
-}
-
-static onx_status find_loss(session *s)
-{
-    const char *asked = cli_value(s->call, "loss");
-    const onx_training_info *info = onx_doc_model(s->doc)->training_info[s->entry];
-    const onx_graph *algorithm = info->algorithm;
-    onx_str name = onx_str_of(asked ? asked : "");
-    for (uint32_t i = 0; !asked && algorithm && i < algorithm->output_count; i++) {
-        const onx_str output = onx_view(algorithm->output[i]->name);
-        if (name.len || is_bound(info, output) || !may_be_loss(algorithm->output[i]->type))
-            continue;
-        name = output;
-    }
-    if (!name.len) {
-        cli_error(s->call, "no output of the algorithm looks like a loss: one number that no variable takes");
-        cli_hint("--loss NAME says which output it is");
-        return ONX_E_NOT_FOUND;
-    }
-    char *copy = copy_name(name);
-    s->loss.name = copy;
-    return copy ? ONX_OK : no_memory(s);
+    const onx_graph *graphs[] = { onx_doc_model(s->doc)->graph,
+                                  onx_doc_model(s->doc)->training_info[s->entry]->algorithm };
+    for (size_t g = 0; g < 2 && !c->value; g++)
+        for (uint32_t i = 0; graphs[g] && i < graphs[g]->initializer_count && !c->value; i++)
+            if (onx_str_is(onx_view(graphs[g]->initializer[i]->name), c->name))
+                ONX_TRY(
+                    onx_value_from_message(s->call->cx, s->doc, ONX_KIND_TENSOR, graphs[g]->initializer[i], &c->value));
+    c->set = c->value != NULL;
+    return ONX_OK;
 }
 
 static onx_status read_schedule(session *s)
@@ -350,11 +377,13 @@ static onx_status read_schedule(session *s)
         return ONX_E_MISUSE;
     }
     s->rate = cli_batches_find(&s->data, name);
+    if (s->rate && !s->rate->value)
+        ONX_TRY(take_default(s, s->rate));
     if (!s->rate || !s->rate->set) {
         cli_error(s->call, "--schedule %s: --set gives no input \"%.*s\" a value to start from", text, ONX_ARG(name));
         return ONX_E_MISUSE;
     }
-    return read_number(s, s->rate->name, s->rate->value, &s->rate_start);
+    return cli_measures_number(s->call, s->rate->name, s->rate->value, &s->rate_start);
 }
 
 static onx_status read_sizes(session *s)
@@ -369,17 +398,6 @@ static onx_status read_sizes(session *s)
     }
     s->state.samples = s->data.samples;
     return split(s);
-}
-
-static onx_status make_inputs(session *s)
-{
-    s->inputs = calloc(s->data.count + 1u, sizeof *s->inputs);
-    if (!s->inputs)
-        return no_memory(s);
-    for (uint32_t i = 0; i < s->data.count; i++)
-        if (s->data.columns[i].value)
-            s->inputs[s->input_count++] = (onx_named_value){ s->data.columns[i].name, s->data.columns[i].value };
-    return ONX_OK;
 }
 
 /* Whether what will be written may be, before the work. */
@@ -428,9 +446,10 @@ static onx_status open_all(session *s, const onx_session_options *options, const
     ONX_TRY(claim(s, "output"));
     ONX_TRY(claim(s, "log"));
     ONX_TRY(read_schedule(s));
-    ONX_TRY(find_loss(s));
+    ONX_TRY(claim(s, "plot"));
+    ONX_TRY(cli_measures_open(call, s->doc, &s->data, (uint32_t)s->entry, cli_value(call, "loss"), &s->steps));
+    ONX_TRY(cli_measures_without_learning(call, s->doc, &s->data, &s->steps, &s->checks));
     ONX_TRY(read_sizes(s));
-    ONX_TRY(make_inputs(s));
     ONX_TRY(read_log(s));
     if (old.epoch && (old.batch != s->state.batch || old.samples != s->state.samples))
         cli_warn(call, "the checkpoint is of %llu samples in batches of %llu; training goes on with %llu and %llu",
@@ -443,9 +462,9 @@ static void close_all(session *s)
 {
     cli_batches_free(&s->data);
     onx_trainer_free(s->trainer);
-    onx_value_free(s->loss.value);
-    free((void *)(uintptr_t)s->loss.name);
-    free(s->inputs);
+    cli_measures_free(&s->steps);
+    cli_measures_free(&s->checks);
+    free(s->curve);
     free(s->order);
     free(s->epoch_order);
     free(s->log);
@@ -475,6 +494,8 @@ static int run_train(cli_call *call)
         return cli_error(call, "--resume goes on from the file of --checkpoint");
     if (log && !cli_ends_in(log, ".csv") && !cli_ends_in(log, ".jsonl"))
         return cli_error(call, "--log %s: a log is a .jsonl or a .csv file", log);
+    if (cli_has(call, "plot") && !cli_ends_in(cli_value(call, "plot"), ".svg"))
+        return cli_error(call, "--plot %s: curves are drawn into a .svg file", cli_value(call, "plot"));
     if (out && strcmp(out, "-") == 0 && s.state.validation > 0)
         return cli_error(call, "with --validation the result is written whenever it is the best, which needs a file");
     onx_status status = open_all(&s, &options, &limits);
@@ -504,6 +525,7 @@ static const cli_option options_[] = {
     { "resume", 0, NULL, NULL, "go on from the checkpoint, where there is one" },
     { "keep", 0, NULL, NULL, "begin with the values that the model has instead of initialising it" },
     { "log", 0, "FILE", NULL, "a line for each epoch in a .jsonl or .csv file" },
+    { "plot", 0, "FILE", NULL, "the curves of the losses, as .svg, after each epoch" },
     { "loss", 0, "NAME", NULL, "the output that is the loss (the first that may be one)" },
     { "entry", 0, "N", NULL, "which entry of the training information (0)" },
     { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
@@ -523,7 +545,8 @@ const cli_command cmd_train = {
         "Runs the steps of training_info over the samples of arrays whose names are those of inputs and whose first axis\n"
         "counts samples; arrays of one name in several files follow each other. Inputs of any other kind have --set.\n"
         "The last batch of an epoch may be smaller, and is left out where the model says how large batches are.\n"
-        "Validation evaluates the loss without learning; Dropout and the like do there what they do in steps.\n"
+        "Validation evaluates the loss without learning: by an entry that changes no variable and has an output of that\n"
+        "name, as onx trainable writes one, else by the step, in which Dropout and the like do what they do there.\n"
         "After NaN, or any other failure, OUT has the last complete epoch, with --validation the best.\n",
     .example = "onx train model.onnx --data digits.npz -o trained.onnx --epochs 20 --batch 64 --shuffle\n"
                "onx train model.onnx --data train/ -o best.onnx --validation 0.1 --patience 3 --log curve.csv\n"

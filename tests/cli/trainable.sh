@@ -114,6 +114,33 @@ expect 0 "$ONX" show t.onnx
 grep -q "w_start\|w_new\|scale_new" out && fail "what is frozen is drawn or trained"
 says out "mean takes mean_new"
 
+# ---- validation without learning: the main graph, in which Dropout does nothing, and what else is measured
+sed 's/y = MatMul/y0 = MatMul/; s/^}/  y = Sigmoid (y0)\n}/' modes.onnxtxt >sure.onnxtxt
+mkdir v
+array v/x.npy '<f4' '4,1' '\000\000\200\077\000\000\100\100\000\000\200\277\000\000\100\100'
+array v/label.npy '<f4' '4,1' '\000\000\200\077\000\000\200\077\000\000\200\077\000\000\200\077'
+expect 0 "$ONX" trainable sure.onnxtxt -o t.onnx --loss bce --keep --optimizer sgd --rate 0
+expect 0 "$ONX" train t.onnx --data v --epochs 2 --set rate=0 -o after.onnx --batch 2 --validation 0.5 --log log.jsonl --plot curve.svg
+grep -q '"validation_accuracy": 0.5}' log.jsonl || fail "no accuracy in the log: $(cat log.jsonl)"
+# The first epoch has changed the mean from 0 to 0.2; the loss of -1.2 and 2.8 is that of Sigmoid.
+awk -F'"validation": ' 'NR == 1 { split($2, a, ","); d = a[1] - 0.76116; if (d < 0) d = -d; if (d > 1e-4) exit 1 }' log.jsonl ||
+    fail "validation is not that of inference: $(cat log.jsonl)"
+says out "  accuracy 0.5"
+for text in '<svg xmlns' 'epoch</text>' 'stroke="#1f77b4"' '>validation</text>' '</svg>'; do says curve.svg "$text"; done
+rm -f curve.svg
+expect 2 "$ONX" train t.onnx --data v -o after.onnx --plot curve.png
+says err "a .svg file"
+expect 0 "$ONX" train t.onnx --data v --epochs 1 -o after.onnx --log log.csv --plot curve.svg
+[ "$(head -n 1 log.csv)" = "epoch,loss,validation,seconds,accuracy,validation_accuracy" ] || fail "log.csv: $(head -n 1 log.csv)"
+[ "$(sed 1d log.csv | tr -cd , | wc -c)" -eq 5 ] || fail "log.csv has not as many numbers as names"
+# The rate that the model has is where a schedule starts.
+expect 0 "$ONX" trainable one.onnxtxt -o t.onnx --loss mse --keep --optimizer sgd --rate 0.01
+expect 0 "$ONX" train t.onnx --data d --epochs 2 -o after.onnx --schedule rate=cosine
+expect 0 "$ONX" run after.onnx -i x='[[1]]'
+about "a schedule" y 0.8832 1e-5
+expect 2 "$ONX" train t.onnx --data d -o after.onnx --schedule x=cosine
+says err "a value to start from"
+
 # ---- which weights, how they begin
 ones() { awk -v n="$1" 'BEGIN { for (i = 1; i <= n; i++) printf "%s1", (i > 1 ? ", " : "") }'; }
 cat >net.onnxtxt <<END_MODEL
