@@ -345,6 +345,17 @@ static onx_status run_epochs(session *s)
     return status != ONX_OK ? status : saved;
 }
 
+/* Nothing is learned: the loss over all samples. */
+static onx_status evaluate(session *s)
+{
+    ONX_TRY(run_samples(s, s->order, s->learning, false));
+    fprintf(s->to, "loss %.6g", cli_measures_mean(&s->checks, 0));
+    for (uint32_t i = 1; i < s->checks.count; i++)
+        fprintf(s->to, "  %s %.4g", s->checks.outputs[i].name, cli_measures_mean(&s->checks, i));
+    fputc('\n', s->to);
+    return ONX_OK;
+}
+
 /* ---- what the command line says ---- */
 
 /* An input that --set gives no value begins with that of its initializer. */
@@ -455,7 +466,7 @@ static onx_status open_all(session *s, const onx_session_options *options, const
         cli_warn(call, "the checkpoint is of %llu samples in batches of %llu; training goes on with %llu and %llu",
                  (unsigned long long)old.samples, (unsigned long long)old.batch, (unsigned long long)s->state.samples,
                  (unsigned long long)s->state.batch);
-    return old.epoch || cli_has(call, "keep") ? ONX_OK : onx_trainer_initialize(s->trainer);
+    return old.epoch || cli_has(call, "keep") || cli_has(call, "evaluate") ? ONX_OK : onx_trainer_initialize(s->trainer);
 }
 
 static void close_all(session *s)
@@ -488,19 +499,21 @@ static int run_train(cli_call *call)
         return CLI_MISUSE;
     if (!cli_has(call, "data"))
         return cli_error(call, "--data names the files with samples");
-    if (!out && !cli_has(call, "checkpoint"))
+    if (!out && !cli_has(call, "checkpoint") && !cli_has(call, "evaluate"))
         return cli_error(call, "say where the result goes with -o, or --checkpoint");
     if (cli_has(call, "resume") && !cli_has(call, "checkpoint"))
         return cli_error(call, "--resume goes on from the file of --checkpoint");
     if (log && !cli_ends_in(log, ".csv") && !cli_ends_in(log, ".jsonl"))
         return cli_error(call, "--log %s: a log is a .jsonl or a .csv file", log);
+    if (cli_has(call, "evaluate") && (out || cli_has(call, "checkpoint") || s.state.validation > 0))
+        return cli_error(call, "--evaluate writes nothing, and takes all samples");
     if (cli_has(call, "plot") && !cli_ends_in(cli_value(call, "plot"), ".svg"))
         return cli_error(call, "--plot %s: curves are drawn into a .svg file", cli_value(call, "plot"));
     if (out && strcmp(out, "-") == 0 && s.state.validation > 0)
         return cli_error(call, "with --validation the result is written whenever it is the best, which needs a file");
     onx_status status = open_all(&s, &options, &limits);
     if (status == ONX_OK)
-        status = run_epochs(&s);
+        status = cli_has(call, "evaluate") ? evaluate(&s) : run_epochs(&s);
     close_all(&s);
     if (s.doc)
         (void)onx_text_locate(s.doc, 0);
@@ -524,6 +537,7 @@ static const cli_option options_[] = {
     { "checkpoint", 0, "FILE", NULL, "where training stands, after each epoch" },
     { "resume", 0, NULL, NULL, "go on from the checkpoint, where there is one" },
     { "keep", 0, NULL, NULL, "begin with the values that the model has instead of initialising it" },
+    { "evaluate", 0, NULL, NULL, "learn nothing: print the loss of the model over the data" },
     { "log", 0, "FILE", NULL, "a line for each epoch in a .jsonl or .csv file" },
     { "plot", 0, "FILE", NULL, "the curves of the losses, as .svg, after each epoch" },
     { "loss", 0, "NAME", NULL, "the output that is the loss (the first that may be one)" },
@@ -550,6 +564,7 @@ const cli_command cmd_train = {
         "After NaN, or any other failure, OUT has the last complete epoch, with --validation the best.\n",
     .example = "onx train model.onnx --data digits.npz -o trained.onnx --epochs 20 --batch 64 --shuffle\n"
                "onx train model.onnx --data train/ -o best.onnx --validation 0.1 --patience 3 --log curve.csv\n"
+               "onx train best.onnx --data test/ --evaluate\n"
                "onx train model.onnx --data train/ -o out.onnx --set rate=0.1 --schedule rate=cosine\n"
                "onx train model.onnx --data train/ -o out.onnx --checkpoint state.onnx --resume\n",
     .options = options_,

@@ -172,7 +172,7 @@ static const cli_option options[] = {
     { "rate", 0, "X", NULL, "learning rate, the default of the input `rate` (that of the optimiser)" },
     { "weight-decay", 0, "X", NULL, "pull weights to zero, but for biases and scales" },
     { "clip-norm", 0, "X", NULL, "make gradients no longer than this, all together" },
-    { "train", 0, "PATTERN", NULL, "weights to train (all that operators have); may be repeated" },
+    { "train", 0, "PATTERN", NULL, "weights to train (all that operators have); inputs of such names become weights; may be repeated" },
     { "freeze", 0, "PATTERN", NULL, "weights to leave as they are; may be repeated" },
     { "label", 0, "NAME", NULL, "what the new input with the wanted outputs is called (label)" },
     { "output-name", 0, "NAME", NULL, "the output that the loss is of (the first)" },

@@ -45,6 +45,11 @@ say "A change, and what onx diff makes of it."
 sed 's/strides = \[2, 2\]/strides = [1, 1]/; s/2,  2,  2/2,  2.5,  2/' stripes.onnxtxt >changed.onnxtxt
 try onx diff stripes.onnxtxt changed.onnxtxt || true
 
+if onx help --libraries | grep -q '^libzip .*[0-9]'; then
+    say "A network that has never seen a digit learns to read them, from drawings that another one makes (examples/train)."
+    sh "$examples/train/digits.sh" "$onx" --short
+fi
+
 data=/usr/share/libonnx-testdata/data
 if [ -d $data/pytorch-converted ]; then
     say "Networks that PyTorch exported, with the answers that they have to give (Debian's libonnx-testdata)."

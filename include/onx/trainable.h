@@ -38,7 +38,7 @@ typedef struct onx_trainable_options {
     onx_str output;          /* of the model, that the loss is of; empty: the first */
     onx_str label;           /* the input that is wanted there; empty: "label" */
     onx_str batch;           /* a number or symbol: the batch size of the model becomes that; empty: it stays */
-    const onx_str *train;    /* weights that are trained; none: all that operators have as weights */
+    const onx_str *train;    /* weights that are trained, also inputs, which become weights; none: all weights */
     const onx_str *freeze;   /* not these */
     uint32_t train_count, freeze_count;
     const onx_named_number *number; /* numbers of the loss and the optimiser */

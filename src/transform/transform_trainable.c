@@ -1,6 +1,8 @@
 /* transform_trainable.c - training information for a model that has none: the entries put together of their parts. */
 #include "transform/transform_trainable.h"
+
 #include "transform/transform_part.h"
+#include "transform/transform_precision.h"
 
 #include <math.h>
 
@@ -45,6 +47,58 @@ static onx_status check_options(onxi_trainable *t)
     return ONX_OK;
 }
 
+/* An input that is named as a weight becomes one, of zeros until it is drawn: how a network is written that has no
+ * weights yet. */
+static onx_status make_weight(onxi_trainable *t, const onx_value_info *input)
+{
+    const onx_type *type = input->type;
+    const int rank = onxi_type_rank(type), dtype = onxi_type_dtype(type);
+    int64_t dims[ONX_RANK_MAX];
+    uint64_t count = 1;
+    const size_t size = dtype == ONX_DOUBLE ? sizeof(double) : sizeof(float);
+    for (int i = 0; i < rank; i++) {
+        dims[i] = onxi_type_dim(type, (uint32_t)i);
+        if (dims[i] < 0 || __builtin_mul_overflow(count, (uint64_t)dims[i], &count))
+            return onxi_fail(t->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "input %.*s is no weight: its size is not known",
+                             ONX_ARG(onx_view(input->name)));
+    }
+    if (rank < 0 || (dtype != ONX_FLOAT && dtype != ONX_DOUBLE) || count >= SIZE_MAX / size)
+        return onxi_fail(t->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "input %.*s is no tensor of float or double",
+                         ONX_ARG(onx_view(input->name)));
+    void *zeros = onxi_arena_array(t->scratch, (size_t)count + 1, size);
+    onx_tensor *tensor = zeros ? onx_tensor_new(t->arena, (onx_dtype)dtype, dims, (uint32_t)rank, zeros, "") : NULL;
+    if (!tensor)
+        return ONX_E_MEMORY;
+    ONX_SET(tensor, tensor, name, input->name);
+    return onx_graph_add_initializer(t->arena, t->graph, tensor) ? ONX_OK : ONX_E_MEMORY;
+}
+
+static bool has_initializer(const onx_graph *graph, onx_str name)
+{
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        if (onx_str_equal(onx_view(graph->initializer[i]->name), name))
+            return true;
+    return false;
+}
+
+static onx_status make_weights(onxi_trainable *t)
+{
+    const onx_trainable_options *o = t->options;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < t->graph->input_count; i++) {
+        onx_value_info *input = t->graph->input[i];
+        bool named = false;
+        for (uint32_t k = 0; k < o->train_count && !o->lora_rank; k++)
+            named |= onxi_glob(o->train[k], onx_view(input->name));
+        if (named && !has_initializer(t->graph, onx_view(input->name)))
+            ONX_TRY(make_weight(t, input));
+        else
+            t->graph->input[kept++] = input;
+    }
+    t->graph->input_count = kept;
+    return ONX_OK;
+}
+
 static onx_status prepare(onxi_trainable *t)
 {
     if (t->options->batch.len) {
@@ -56,6 +110,7 @@ static onx_status prepare(onxi_trainable *t)
     ONX_TRY(onx_doc_sort(t->doc, NULL));
     t->model = onx_doc_model(t->doc);
     t->graph = t->model->graph;
+    ONX_TRY(make_weights(t));
     t->names = (onxi_names){ .scratch = t->scratch, .arena = t->arena, .model = t->model };
     return onxi_values_open(&t->values, t->doc, t->scratch);
 }
