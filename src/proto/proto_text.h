@@ -141,4 +141,18 @@ size_t onxi_text_utf8(uint32_t code, char out[4]);
 /* The element index of the slot that onxi_text_slot gave last for a repeated field; 0 for others. */
 uint32_t onxi_text_index(const onxi_message_table *table, const onxi_field *field, const void *message);
 
+/* ---- JSON ---- */
+
+/* The next character that is no space, 0 at the end. */
+char onxi_json_peek(onxi_text_in *in);
+/* Whether that is `c`, which is passed then. */
+bool onxi_json_take(onxi_text_in *in, char c);
+/* Whether the word stands here, which is passed then. */
+bool onxi_json_take_word(onxi_text_in *in, const char *word);
+/* The text of a string: in the input when it has no escapes and `borrow`, else in the arena. */
+onx_status onxi_json_take_string(onxi_text_in *in, bool borrow, onx_str *out);
+/* The length of the JSON number at the start of `text`, 0 when there is none; *fractional: it has a point or exponent.
+ */
+size_t onxi_json_number_length(onx_str text, bool *fractional);
+
 #endif
