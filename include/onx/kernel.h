@@ -202,19 +202,22 @@ enum {
 #define ONX_OUTPUT(i) (-1 - (i))
 
 struct onx_kernel {
-    const char *op;      /* NULL ends a table */
-    const char *domain;  /* NULL: ai.onnx */
-    int32_t since;       /* serves this version and later ones until a row of the same operator with a higher `since` */
-    uint32_t dtypes;     /* bits of element types, of the operand `dtype_from`; 0: any */
-    int8_t dtype_from;   /* ONX_INPUT(i) or ONX_OUTPUT(i) */
-    int8_t preference;   /* the highest that accepts is taken, of equal ones the first; the plain kernel has 0. A row of
-                          * yours is asked before the built-in ones whatever they have */
-    uint16_t flags;      /* ONX_KERNEL_* */
-    uint8_t post_op;     /* ONX_POST_* */
-    uint8_t isa;         /* ONX_ISA_*: which processors it is for */
-    uint8_t packs;       /* bits of inputs. Where one is a constant, the row gets at its elements by ops->packed and
-                          * ops->elements alone, and `data` does but tell that it is one. Elements that are packed only
-                          * need not lie in memory as they are: run may not read them */
+    const char *op;     /* NULL ends a table */
+    const char *domain; /* NULL: ai.onnx */
+    int32_t since;      /* serves this version and later ones until a row of the same operator with a higher `since` */
+    uint32_t dtypes;    /* bits of element types, of the operand `dtype_from`; 0: any */
+    int8_t dtype_from;  /* ONX_INPUT(i) or ONX_OUTPUT(i) */
+    int8_t preference;  /* the highest that accepts is taken, of equal ones the first; the plain kernel has 0. A row of
+                         * yours is asked before the built-in ones whatever they have */
+    uint16_t flags;     /* ONX_KERNEL_* */
+    uint8_t post_op;    /* ONX_POST_* */
+    uint8_t isa;        /* ONX_ISA_*: which processors it is for */
+    uint8_t packs;      /* bits of inputs. Where one is a constant, the row gets at its elements by ops->packed and
+                         * ops->elements alone, and `data` does but tell that it is one. Elements that are packed only
+                         * need not lie in memory as they are: run may not read them */
+    /* A cache that is handed on: output update_output + i may lie where input update_input + i lies, for each i below
+     * `updates`, when both have one type and shape. The row then writes what is new and leaves the rest. */
+    uint8_t updates, update_input, update_output;
     const char *variant; /* NULL: "plain" */
     const void *body;    /* a row's own constant for shared functions */
     /* ONX_E_UNSUPPORTED, nothing recorded, declines: the next row is asked. NULL: nothing to prepare. */

@@ -95,9 +95,11 @@ ONX_API ONX_ANY_THREAD bool onx_session_find_output(const onx_session *session, 
 /* Runs the model. `inputs` has a value or NULL per graph input. `outputs` has an entry per graph output: a value
  * there is reused, NULL is replaced by a new value of `cx` that the caller frees. A value that has type and shape of
  * the output already, as one of the run before or one over memory of the caller (onx_value_wrap) has, is written in
- * place without a copy, where it is aligned to 16 bytes and does not overlap an input. One over memory of the caller
- * that has another type or shape is ONX_E_MISUSE. Any number of threads may run one session at the same time, each with
- * a context of its own. */
+ * place without a copy, where it is aligned to 16 bytes and does not overlap an input. One over the very memory of an
+ * input is updated there, without a copy, where one node makes it of that input and nothing else reads the input: a
+ * cache of GroupQueryAttention or TensorScatter; otherwise it is written when the run is done, and a run that fails may
+ * have changed it. One over memory of the caller that has another type or shape is ONX_E_MISUSE. Any number of threads
+ * may run one session at the same time, each with a context of its own. */
 ONX_API ONX_EACH_THREAD onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
                                                    onx_value **outputs);
 

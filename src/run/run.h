@@ -359,6 +359,7 @@ typedef struct onxi_run_plan_slot {
     onxi_run_residence place;
     uint32_t storage;   /* BUFFER */
     uint32_t base;      /* VIEW: slot of the input */
+    uint32_t updates;   /* slot of the input whose memory it may take, as its kernel writes what is new alone */
     uint32_t reordered; /* another slot with the same value in another layout, ONXI_NO_SLOT: none */
     uint64_t uses_left; /* uses still to be planned */
     bool moved;         /* it is an output */
@@ -478,6 +479,10 @@ onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *c
 /* run_subgraph.c */
 extern const onx_work_ops onxi_run_site_ops;
 void onxi_run_sites_free(onxi_run_session *s, onxi_run_state *state);
+
+/* Which output the input becomes where it is a cache that a row of its only reader updates (onx_kernel.updates); false
+ * when it is none. */
+bool onxi_run_cache_output(const onxi_run_graph *g, uint32_t input, uint32_t *output);
 
 uint64_t onxi_run_clock_ns(void);
 /* A context of its own with the allocator and the limits of `cx`; NULL when out of memory. */

@@ -9,9 +9,12 @@ onx_status onxi_run_plan_add_slot(onxi_run_planner *pl, const onx_value *type, o
     onxi_run_plan_slot *s = ONXI_NEW(plan->arena, onxi_run_plan_slot);
     if (!s || !ONXI_GROW_IN(plan->arena, plan->slots, plan->slot_room, (uint64_t)plan->slot_count + 1))
         return ONX_E_MEMORY;
-    *s = (onxi_run_plan_slot){
-        .value = *type, .place = place, .storage = ONXI_NO_SLOT, .base = ONXI_NO_SLOT, .reordered = ONXI_NO_SLOT
-    };
+    *s = (onxi_run_plan_slot){ .value = *type,
+                               .place = place,
+                               .storage = ONXI_NO_SLOT,
+                               .base = ONXI_NO_SLOT,
+                               .updates = ONXI_NO_SLOT,
+                               .reordered = ONXI_NO_SLOT };
     s->value.data = NULL;
     plan->slots[plan->slot_count] = s;
     *out = plan->slot_count++;

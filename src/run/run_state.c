@@ -410,9 +410,12 @@ static bool can_aim(const onxi_run_state *st, uint32_t i, const onx_value *const
         !onxi_same_dims(out->dims, want->dims, want->rank) || !onxi_value_is_whole(out) || !out->size ||
         (uintptr_t)out->data % AIM_ALIGN || plan->storages[slot->storage].size > out->size)
         return false;
-    for (uint32_t k = 0; k < plan->graph->input_count; k++)
-        if (inputs[k] && (inputs[k]->kind != ONX_VALUE_TENSOR || overlap(out, inputs[k])))
+    for (uint32_t k = 0; k < plan->graph->input_count; k++) {
+        const bool updated = inputs[k] && slot->updates == plan->graph->inputs[k] && out->data == inputs[k]->data &&
+                             out->size == inputs[k]->size;
+        if (inputs[k] && !updated && (inputs[k]->kind != ONX_VALUE_TENSOR || overlap(out, inputs[k])))
             return false;
+    }
     for (uint32_t k = 0; k < plan->graph->output_count; k++)
         if (k != i && outputs[k] && overlap(out, outputs[k]))
             return false;

@@ -338,6 +338,21 @@ static onx_status settle_outputs(onxi_run_planner *pl, draft *d, uint32_t **out)
     return ONX_OK;
 }
 
+/* Caches that the kernel may write in the caller's memory: inputs of the graph that nothing else reads. */
+static void note_updates(const onxi_run_planner *pl, const onxi_run_step *made)
+{
+    const onx_kernel *kernel = made->kernel;
+    for (uint32_t i = 0; i < kernel->updates; i++) {
+        const uint32_t in = kernel->update_input + i, out = kernel->update_output + i;
+        if (in >= made->input_count || out >= made->output_count || made->outputs[out] == ONXI_NO_SLOT)
+            continue;
+        const uint32_t from = made->inputs[in];
+        if (from < pl->g->slot_count && pl->plan->slots[from]->place == ONXI_PLACE_INPUT &&
+            pl->g->slots[from].uses == 1)
+            pl->plan->slots[made->outputs[out]]->updates = from;
+    }
+}
+
 /* Where the results go, and the step itself; a view needs none. */
 static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, uint32_t *outs)
 {
@@ -364,6 +379,7 @@ static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, u
         extend_lives(pl, &made, plan->step_count);
         return ONX_OK;
     }
+    note_updates(pl, &made);
     onxi_run_step *step;
     ONX_TRY(onxi_run_plan_add_step(pl, &step));
     *step = made;

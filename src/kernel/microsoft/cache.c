@@ -252,8 +252,9 @@ static onx_status cache_prepare(onx_prepare *p)
         !onxi_ms_reserve(&total, keys, &q->value_at) || !onxi_ms_reserve(&total, q->size, &q->query_at) ||
         !onxi_ms_reserve(&total, q->size, &q->sum_at) || !onxi_ms_reserve(&total, q->size, &q->space_at))
         return onx_prepare_fail(p, ONX_E_LIMIT, "the operands are too large");
-    p->workspace = total;
+    p->thread_workspace = total;
     p->params = q;
+    p->rows = q->length ? q->batch * q->kv_heads : 0;
     return ONX_OK;
 }
 
@@ -322,27 +323,32 @@ static void attend(const onx_work *work, const params *q, const sequence *s, onx
                   one->sum);
 }
 
-/* What the cache that is handed on holds of a head: the past, what is new, and zeros. */
+/* What the cache that is handed on holds of a head: the past, what is new, and zeros. Where it lies where the past
+ * does, what is new alone is written. */
 static void hand_on(const onx_work *work, const params *q, const sequence *s, uint64_t head, uint32_t which,
-                    uint64_t room, const float *now)
+                    const float *now)
 {
     onx_value *present = work->prepared->output_count > which ? work->outputs[which] : NULL;
     const onx_value *past = in(work, PAST_KEY + which - 1);
     if (!present)
         return;
     const uint64_t width = onxi_element_size(present->dtype), row = s->batch * q->kv_heads + head,
-                   fresh = s->past + q->keys < room ? q->keys : room - s->past;
-    char *to = (char *)present->data + row * room * q->size * width;
-    memset(to, 0, room * q->size * width);
-    if (past)
-        memcpy(to, (const char *)past->data + row * q->room * q->size * width,
-               (q->sparse ? q->room : s->past) * q->size * width);
+                   room = (uint64_t)present->dims[2], fresh = s->past + q->keys < room ? q->keys : room - s->past,
+                   kept = !past       ? 0
+                          : q->sparse ? q->room
+                                      : s->past;
+    if (!past || past->data != present->data) {
+        char *to = (char *)present->data + row * room * q->size * width;
+        if (kept)
+            memcpy(to, (const char *)past->data + row * q->room * q->size * width, kept * q->size * width);
+        memset(to + kept * q->size * width, 0, (room - kept) * q->size * width);
+    }
     onxi_ms_store(present, (row * room + s->past) * q->size, fresh * q->size, now);
 }
 
-static onx_status run_head(onx_work *work, const params *q, const sequence *s, uint64_t head, uint64_t room)
+static onx_status run_head(onx_work *work, const params *q, const sequence *s, uint64_t head)
 {
-    char *memory = work->workspace;
+    char *memory = work->thread_workspace;
     float *keys = (float *)(void *)(memory + q->key_at), *values = (float *)(void *)(memory + q->value_at),
           *query = (float *)(void *)(memory + q->query_at);
     const onx_value new_keys = { .dtype = ONX_FLOAT, .data = keys },
@@ -368,8 +374,8 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
             ONX_TRY(take(work, q, s->batch, one.row, QUERY, one.head, s->past, query));
             attend(work, q, s, &one, &k, &v);
         }
-    hand_on(work, q, s, head, 1, room, keys);
-    hand_on(work, q, s, head, 2, room, values);
+    hand_on(work, q, s, head, 1, keys);
+    hand_on(work, q, s, head, 2, values);
     return ONX_OK;
 }
 
@@ -389,29 +395,25 @@ static onx_status find_sequence(onx_work *work, const params *q, uint64_t batch,
     return ONX_OK;
 }
 
+/* Rows are heads of keys. */
 static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const params *q = work->params;
     const int64_t total = ((const int32_t *)work->inputs[q->total]->data)[0];
     const onx_value *bias = in(work, q->bias);
-    (void)first, (void)last;
     if (total < 0 || (uint64_t)total < q->length || (q->sparse && (uint64_t)total > q->room) ||
         (bias && (uint64_t)bias->dims[3] < (uint64_t)total))
         return onx_work_fail(work, ONX_E_INVALID,
                              "a total of %lld keys does not fit %llu new ones, the cache or the bias", (long long)total,
                              (unsigned long long)q->length);
-    const uint64_t room = q->room > (uint64_t)total ? q->room : (uint64_t)total;
-    const int64_t dims[] = { (int64_t)q->batch, (int64_t)q->kv_heads, (int64_t)room, (int64_t)q->size };
     for (uint32_t i = 1; i < 3 && i < work->prepared->output_count; i++)
-        if (work->outputs[i])
-            ONX_TRY(onx_value_reset(work->outputs[i], (onx_dtype)work->inputs[0]->dtype, 4, dims));
-    const int64_t out[] = { (int64_t)q->batch, (int64_t)q->length, (int64_t)(q->heads * q->size) };
-    ONX_TRY(onx_value_reset(work->outputs[0], (onx_dtype)work->inputs[0]->dtype, 3, out));
-    for (uint64_t b = 0; b < q->batch; b++) {
+        if (work->outputs[i] && work->outputs[i]->dims[2] < (total > (int64_t)q->room ? total : (int64_t)q->room))
+            return onx_work_fail(work, ONX_E_INVALID, "the cache that is handed on has no room for %lld keys",
+                                 (long long)total);
+    for (uint64_t row = first; row < last; row++) {
         sequence s;
-        ONX_TRY(find_sequence(work, q, b, total, &s));
-        for (uint64_t h = 0; h < q->kv_heads; h++)
-            ONX_TRY(run_head(work, q, &s, h, room));
+        ONX_TRY(find_sequence(work, q, row / q->kv_heads, total, &s));
+        ONX_TRY(run_head(work, q, &s, row % q->kv_heads));
     }
     return ONX_OK;
 }
@@ -420,8 +422,9 @@ static const bool sparse = true;
 
 const onx_kernel onxi_kernels_microsoft_cache[] = {
     MS_KERNEL("RotaryEmbedding", .prepare = rotary_prepare, .run = rotary_run),
-    MS_KERNEL("GroupQueryAttention", .prepare = cache_prepare, .run = cache_run, .flags = ONX_KERNEL_SIZES_OUTPUT),
-    MS_KERNEL("SparseAttention", .prepare = cache_prepare, .run = cache_run, .flags = ONX_KERNEL_SIZES_OUTPUT,
-              .body = &sparse),
+    MS_KERNEL("GroupQueryAttention", .prepare = cache_prepare, .run = cache_run, .updates = 2, .update_input = PAST_KEY,
+              .update_output = 1),
+    MS_KERNEL("SparseAttention", .prepare = cache_prepare, .run = cache_run, .updates = 2, .update_input = PAST_KEY,
+              .update_output = 1, .body = &sparse),
     { 0 },
 };

@@ -270,7 +270,8 @@ static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
     const cache_params *q = work->params;
     const onx_value *update = work->inputs[1];
     const onx_value *where = work->prepared->input_count > 2 ? work->inputs[2] : NULL;
-    copy_data(work);
+    if (work->outputs[0]->data != work->inputs[0]->data)
+        copy_data(work);
     if (!update->count)
         return ONX_OK;
     for (uint64_t row = 0; row < q->outer; row++) {
@@ -295,6 +296,6 @@ const onx_kernel onxi_kernels_scatter[] = {
     { .op = "Scatter", .since = 9, .prepare = elements_prepare, .run = elements_run },
     { .op = "ScatterElements", .since = 11, .prepare = elements_prepare, .run = elements_run },
     { .op = "ScatterND", .since = 11, .prepare = nd_prepare, .run = nd_run },
-    { .op = "TensorScatter", .since = 24, .prepare = cache_prepare, .run = cache_run },
+    { .op = "TensorScatter", .since = 24, .updates = 1, .prepare = cache_prepare, .run = cache_run },
     { 0 }
 };
