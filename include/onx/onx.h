@@ -5,6 +5,7 @@
 #include <onx/base.h>
 #include <onx/check.h>
 #include <onx/dlpack.h>
+#include <onx/generate.h>
 #include <onx/grad.h>
 #include <onx/infer.h>
 #include <onx/io.h>

@@ -39,6 +39,8 @@ typedef struct fixture {
     onx_session *session;
     onx_doc *training;
     onx_trainer *trainer;
+    onx_doc *decoder;
+    onx_generator *generator;
     onx_cancel *cancel, *other_cancel;
     onx_infer *infer;
     onx_registry *registry;
@@ -104,6 +106,10 @@ static const char model_text[] =
     "}\n"
     "<opset_import: [\"\" : 21], domain: \"f\">\n"
     "Twice <k> (x) => (y) { y = Add(x, x) }\n";
+static const char decoder_text[] =
+    "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+    "g (int64[1, n] input_ids) => (float[1, n, 3] logits) <float[3, 3] w = {0, 1, 2, 1, 2, 0, 2, 0, 1}>\n"
+    "{ logits = Gather (w, input_ids) }";
 static const char own_text[] = "<ir_version: 10, opset_import: [\"\" : 21, \"calls\" : 1]>\n"
                                "g (float[1] x) => (float[1] y) { y = calls.Own(x) }\n";
 
@@ -335,6 +341,11 @@ static void make_fixture(void)
     must(onx_load(fix.cx, ONX_KIND_MODEL, in_folder("away.onnx"), NULL, &fix.away));
     must(onx_session_new(fix.cx, fix.doc, &(onx_session_options){ .threads = 1, .plain = true }, &fix.session));
     must(onx_textproto_read(fix.cx, ONX_KIND_MODEL, onx_str_of(training_text), &fix.training));
+    must(onx_text_parse(fix.cx, ONX_KIND_MODEL, onx_str_of(decoder_text), 0, &fix.decoder));
+    must(onx_generator_new(fix.cx, fix.decoder,
+                           &(onx_generator_options){ .session = &(onx_session_options){ .threads = 1, .plain = true } },
+                           &fix.generator));
+    must(onx_generator_feed(fix.generator, (const int64_t[1]){ 1 }, 1));
     must(onx_trainer_new(fix.cx, fix.training, &(onx_session_options){ .threads = 1, .plain = true }, &fix.trainer));
     must(onx_cancel_new(fix.cx, &fix.cancel));
     must(onx_cancel_new(fix.cx, &fix.other_cancel));
