@@ -62,6 +62,55 @@ ONX_API ONX_OWN_THREAD onx_status onx_field_set_message(onx_arena *arena, onx_ki
 /* Makes the field absent, or empty. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_clear(onx_arena *arena, onx_kind kind, void *message, const char *field);
 
+/* ---- lists: fields that are repeated ---- */
+
+/* Puts `insert` elements, 0, empty texts or new messages, in place of `remove` ones from `at` on. ONX_E_MISUSE for
+ * places that are not in the list; ONX_E_UNSUPPORTED as above: see onx_field_fill. */
+ONX_API ONX_OWN_THREAD onx_status onx_field_splice(onx_arena *arena, onx_kind kind, void *message, const char *field,
+                                                   uint64_t at, uint64_t remove, uint64_t insert);
+/* Store element `index`, which is there, of a repeated field; otherwise as onx_field_set_int and so on. */
+ONX_API ONX_OWN_THREAD onx_status onx_field_put_int(onx_arena *arena, onx_kind kind, void *message, const char *field,
+                                                    uint64_t index, int64_t value);
+ONX_API ONX_OWN_THREAD onx_status onx_field_put_float(onx_arena *arena, onx_kind kind, void *message, const char *field,
+                                                      uint64_t index, double value);
+/* The text is copied. */
+ONX_API ONX_OWN_THREAD onx_status onx_field_put_text(onx_arena *arena, onx_kind kind, void *message, const char *field,
+                                                     uint64_t index, onx_str value);
+/* The message lives as long as the arena. */
+ONX_API ONX_OWN_THREAD onx_status onx_field_put_message(onx_arena *arena, onx_kind kind, void *message,
+                                                        const char *field, uint64_t index, void *value);
+/* A copy of `count` numbers becomes all of a repeated field of numbers, also of one whose array may lie in the input.
+ * They are as wide as the field says: float, double, int32_t (enumerations, too), int64_t or uint64_t. */
+ONX_API ONX_OWN_THREAD onx_status onx_field_fill(onx_arena *arena, onx_kind kind, void *message, const char *field,
+                                                 const void *numbers, uint64_t count);
+
+/* ---- the fields that there are ---- */
+
+typedef enum onx_field_type { /* values stay what they are */
+                              ONX_FIELD_FLOAT,
+                              ONX_FIELD_DOUBLE,
+                              ONX_FIELD_INT32,
+                              ONX_FIELD_INT64,
+                              ONX_FIELD_UINT64,
+                              ONX_FIELD_ENUM, /* int32_t */
+                              ONX_FIELD_STRING,
+                              ONX_FIELD_BYTES,
+                              ONX_FIELD_MESSAGE
+} onx_field_type;
+
+typedef struct onx_field_info {
+    const char *name; /* as in the .proto */
+    uint32_t number;
+    int32_t type; /* onx_field_type */
+    bool repeated;
+    bool oneof;       /* one of several of which at most one is present */
+    onx_kind message; /* of MESSAGE: its kind */
+} onx_field_info;
+/* In ascending number, from index 0 on; false when there are no more. */
+ONX_API ONX_ANY_THREAD bool onx_field_get(onx_kind kind, uint32_t index, onx_field_info *out);
+/* The name and number of a value of an enumeration field; NULL when there are no more. */
+ONX_API ONX_ANY_THREAD const char *onx_field_enum(onx_kind kind, const char *field, uint32_t index, int32_t *value_out);
+
 /* ---- failures whose text is ready ---- */
 
 /* onx_op_call_fail */

@@ -530,6 +530,10 @@ ONX_API ONX_OWN_THREAD onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_do
 /* The same messages for one more thread: whatever reading elements makes, opens or reports belongs to the reader and
  * its context. `doc` outlives its readers; onx_doc_free ends a reader and leaves `doc` alone. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_reader(onx_ctx *cx, const onx_doc *doc, onx_doc **out);
+/* A document of its own with the same contents: messages and lists are copied, while texts, bytes and arrays of
+ * floating-point numbers, weights above all, stay those of `doc`, which outlives it. What is changed in the one does
+ * not show in the other. */
+ONX_API ONX_OWN_THREAD onx_status onx_doc_share(onx_ctx *cx, const onx_doc *doc, onx_doc **out);
 /* Frees the document with all its messages and unmaps its file. NULL is allowed. */
 ONX_API ONX_OWN_THREAD void onx_doc_free(onx_doc *doc);
 ONX_API ONX_ANY_THREAD onx_kind onx_doc_kind(const onx_doc *doc);
@@ -563,6 +567,9 @@ ONX_API ONX_OWN_THREAD void *onx_message_new(onx_arena *arena, onx_kind kind);
 ONX_API ONX_OWN_THREAD void *onx_message_extra(onx_arena *arena, onx_kind kind, void *message);
 /* A deep copy that shares nothing with `message`. */
 ONX_API ONX_OWN_THREAD onx_status onx_message_copy(onx_arena *arena, onx_kind kind, const void *message, void **out);
+/* A deep copy but for texts, bytes and arrays of floating-point numbers, which stay where they are and outlive the
+ * arena. Changes of one do not show in the other. */
+ONX_API ONX_OWN_THREAD onx_status onx_message_share(onx_arena *arena, onx_kind kind, const void *message, void **out);
 /* Same presence, same values, same unknown fields; floats by their bits; 4- and 8-byte arrays by value wherever stored.
  */
 ONX_API ONX_ANY_THREAD bool onx_message_equal(onx_kind kind, const void *a, const void *b);

@@ -58,6 +58,23 @@ onx_status onx_doc_reader(onx_ctx *cx, const onx_doc *doc, onx_doc **out)
     return ONX_OK;
 }
 
+onx_status onx_doc_share(onx_ctx *cx, const onx_doc *doc, onx_doc **out)
+{
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    onx_doc *share;
+    ONX_TRY(onx_doc_reader(cx, doc, &share));
+    const onx_status status = onx_message_share(share->arena, share->kind, doc->root, &share->root);
+    if (status != ONX_OK) {
+        onx_doc_free(share);
+        return status;
+    }
+    *out = share;
+    return ONX_OK;
+}
+
 void onx_doc_free(onx_doc *doc)
 {
     if (!doc)

@@ -21,63 +21,72 @@ void *onx_message_extra(onx_arena *arena, onx_kind kind, void *message)
 
 /* ---- copying ---- */
 
-static onx_status copy_message(onx_arena *arena, const onxi_message_table *table, const void *from, void **out,
+typedef struct copier {
+    onx_arena *arena;
+    bool share; /* texts, bytes and arrays that may lie in the input stay where they are */
+} copier;
+
+static onx_status copy_message(const copier *c, const onxi_message_table *table, const void *from, void **out,
                                uint32_t depth);
 
-static onx_status copy_bytes(onx_arena *arena, onx_bytes from, onx_bytes *out)
+static onx_status copy_bytes(const copier *c, onx_bytes from, onx_bytes *out)
 {
-    return onx_arena_keep(arena, onx_view(from), out);
+    if (!c->share)
+        return onx_arena_keep(c->arena, onx_view(from), out);
+    *out = from;
+    return ONX_OK;
 }
 
-static onx_status copy_value(onx_arena *arena, const onxi_field *field, const void *from, void *to, uint32_t depth)
+static onx_status copy_value(const copier *c, const onxi_field *field, const void *from, void *to, uint32_t depth)
 {
     if (field->type == ONXI_MESSAGE) {
         const void *sub = *(void *const *)from;
-        return sub ? copy_message(arena, field->message, sub, to, depth) : ONX_OK;
+        return sub ? copy_message(c, field->message, sub, to, depth) : ONX_OK;
     }
     if (field->type == ONXI_STRING || field->type == ONXI_BYTES)
-        return copy_bytes(arena, *(const onx_bytes *)from, to);
+        return copy_bytes(c, *(const onx_bytes *)from, to);
     memcpy(to, from, onxi_field_size(field));
     return ONX_OK;
 }
 
-static onx_status copy_list(onx_arena *arena, const onxi_field *field, onxi_place from, onxi_place to, uint32_t depth)
+static onx_status copy_list(const copier *c, const onxi_field *field, onxi_place from, onxi_place to, uint32_t depth)
 {
     uint64_t count = (field->flags & ONXI_WIDE) ? *(uint64_t *)from.count : *(uint32_t *)from.count;
     size_t size = onxi_field_size(field), bytes;
     if (count == 0)
         return ONX_OK;
-    if (!onxi_mul_size((size_t)onxi_list_room(count), size, &bytes))
-        return onxi_no_memory(arena->cx);
-    char *list = onxi_arena_get(arena, bytes);
-    if (!list)
-        return ONX_E_MEMORY;
-    const char *source = *(char *const *)from.value;
-    if (field->type < ONXI_STRING) {
-        memcpy(list, source, (size_t)count * size);
-    } else {
-        memset(list, 0, bytes);
-        for (uint64_t i = 0; i < count; i++)
-            ONX_TRY(copy_value(arena, field, source + i * size, list + i * size, depth));
+    char *source = *(char *const *)from.value, *list = source;
+    if (!c->share || !(field->flags & ONXI_BORROW)) {
+        if (!onxi_mul_size((size_t)onxi_list_room(count), size, &bytes))
+            return onxi_no_memory(c->arena->cx);
+        list = onxi_arena_get(c->arena, bytes);
+        if (!list)
+            return ONX_E_MEMORY;
+        if (field->type < ONXI_STRING)
+            memcpy(list, source, (size_t)count * size);
+        else
+            memset(list, 0, bytes);
     }
+    for (uint64_t i = 0; i < count && field->type >= ONXI_STRING; i++)
+        ONX_TRY(copy_value(c, field, source + i * size, list + i * size, depth));
     *(void **)to.value = list;
     memcpy(to.count, from.count, (field->flags & ONXI_WIDE) ? 8 : 4);
     return ONX_OK;
 }
 
-static onx_status copy_unknown(onx_arena *arena, const onxi_message_table *table, const onx_message *from,
+static onx_status copy_unknown(const copier *c, const onxi_message_table *table, const onx_message *from,
                                onx_message *to)
 {
     if (!from->extra)
         return ONX_OK;
-    if (!to->extra && !(to->extra = onx_arena_alloc(arena, table->extra_size)))
+    if (!to->extra && !(to->extra = onx_arena_alloc(c->arena, table->extra_size)))
         return ONX_E_MEMORY;
     for (const onx_unknown *u = from->extra->unknown; u; u = u->next) {
-        onx_unknown *copy = ONXI_NEW(arena, onx_unknown);
+        onx_unknown *copy = ONXI_NEW(c->arena, onx_unknown);
         if (!copy)
             return ONX_E_MEMORY;
         copy->number = u->number;
-        ONX_TRY(copy_bytes(arena, u->bytes, &copy->bytes));
+        ONX_TRY(copy_bytes(c, u->bytes, &copy->bytes));
         if (to->extra->unknown_last)
             to->extra->unknown_last->next = copy;
         else
@@ -87,13 +96,14 @@ static onx_status copy_unknown(onx_arena *arena, const onxi_message_table *table
     return ONX_OK;
 }
 
-static onx_status copy_message(onx_arena *arena, const onxi_message_table *table, const void *from, void **out,
+static onx_status copy_message(const copier *c, const onxi_message_table *table, const void *from, void **out,
                                uint32_t depth)
 {
-    if (depth > onx_ctx_limits(arena->cx).depth)
-        return onxi_fail(arena->cx, ONX_E_LIMIT, ONXI_NOWHERE, "messages are nested more than %u deep (limit depth)",
-                         onx_ctx_limits(arena->cx).depth);
-    onx_message *to = onx_arena_alloc(arena, table->size);
+    onx_ctx *cx = c->arena->cx;
+    if (depth > onx_ctx_limits(cx).depth)
+        return onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "messages are nested more than %u deep (limit depth)",
+                         onx_ctx_limits(cx).depth);
+    onx_message *to = onx_arena_alloc(c->arena, table->size);
     if (!to)
         return ONX_E_MEMORY;
     const onx_message *source = from;
@@ -107,15 +117,15 @@ static onx_status copy_message(onx_arena *arena, const onxi_message_table *table
         onxi_place a = onxi_field_place(table, field, from), b;
         if (!a.value)
             continue;
-        if (!onxi_field_claim(table, field, to, arena, &b))
+        if (!onxi_field_claim(table, field, to, c->arena, &b))
             return ONX_E_MEMORY;
         if (field->flags & ONXI_REPEATED)
-            ONX_TRY(copy_list(arena, field, a, b, depth + 1));
+            ONX_TRY(copy_list(c, field, a, b, depth + 1));
         else
-            ONX_TRY(copy_value(arena, field, a.value, b.value, depth + 1));
+            ONX_TRY(copy_value(c, field, a.value, b.value, depth + 1));
     }
     *out = to;
-    return copy_unknown(arena, table, source, to);
+    return copy_unknown(c, table, source, to);
 }
 
 onx_status onx_message_copy(onx_arena *arena, onx_kind kind, const void *message, void **out)
@@ -125,7 +135,17 @@ onx_status onx_message_copy(onx_arena *arena, onx_kind kind, const void *message
     *out = NULL;
     ONXI_NEED(arena->cx, message);
     ONXI_NEED(arena->cx, onxi_is_kind(kind));
-    return copy_message(arena, onxi_messages[kind], message, out, 0);
+    return copy_message(&(copier){ arena, false }, onxi_messages[kind], message, out, 0);
+}
+
+onx_status onx_message_share(onx_arena *arena, onx_kind kind, const void *message, void **out)
+{
+    ONXI_NEED(NULL, arena);
+    ONXI_NEED(arena->cx, out);
+    *out = NULL;
+    ONXI_NEED(arena->cx, message);
+    ONXI_NEED(arena->cx, onxi_is_kind(kind));
+    return copy_message(&(copier){ arena, true }, onxi_messages[kind], message, out, 0);
 }
 
 /* ---- comparing ---- */

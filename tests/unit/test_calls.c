@@ -33,7 +33,7 @@ typedef struct fixture {
     onx_model *model;
     onx_graph *graph;
     onx_node *node;
-    onx_attribute *attribute;
+    onx_attribute *attribute, *floats;
     onx_tensor *tensor, *text_tensor;
     onx_type *type;
     onx_session *session;
@@ -333,6 +333,9 @@ static void make_fixture(void)
     fix.graph = fix.model->graph;
     fix.node = fix.graph->node[0];
     fix.attribute = fix.node->attribute[0];
+    fix.floats =
+        onx_node_add_floats(fix.arena, onx_message_new(fix.arena, ONX_KIND_NODE), "f", (const float[]){ 1 }, 1);
+    assert_non_null(fix.floats);
     fix.tensor = fix.graph->initializer[0];
     fix.text_tensor = fix.graph->initializer[1];
     fix.type = fix.graph->input[0]->type;

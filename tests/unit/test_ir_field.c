@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -126,6 +127,105 @@ static void test_ir_field__all(void **state)
     assert_true(fields > 100);
 }
 
+static void expect_inputs(const onx_node *node, const char *names)
+{
+    char got[64] = "";
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const onx_str s = onx_view(node->input[i]);
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%.*s,", ONX_ARG(s));
+    }
+    assert_string_equal(got, names);
+}
+
+/* Elements of lists come and go in any place, across the sizes at which lists move. */
+static void test_ir_field__lists(void **state)
+{
+    (void)state;
+    onx_node *node = onx_message_new(arena, ONX_KIND_NODE);
+    const onx_kind n = ONX_KIND_NODE;
+    assert_int_equal(onx_field_splice(arena, n, node, "input", 0, 0, 3), ONX_OK);
+    assert_int_equal(onx_field_put_text(arena, n, node, "input", 0, onx_str_of("a")), ONX_OK);
+    assert_int_equal(onx_field_put_text(arena, n, node, "input", 2, onx_str_of("c")), ONX_OK);
+    expect_inputs(node, "a,,c,");
+    assert_int_equal(onx_field_splice(arena, n, node, "input", 1, 1, 6), ONX_OK);
+    expect_inputs(node, "a,,,,,,,c,");
+    assert_int_equal(onx_field_splice(arena, n, node, "input", 1, 5, 0), ONX_OK);
+    expect_inputs(node, "a,,c,");
+    assert_int_equal(onx_field_splice(arena, n, node, "input", 3, 0, 1), ONX_OK);
+    expect_inputs(node, "a,,c,,");
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(onx_field_splice(arena, n, node, "attribute", 0, 0, 1), ONX_OK);
+        assert_int_equal(onx_field_set_int(arena, ONX_KIND_ATTRIBUTE, node->attribute[0], "i", i), ONX_OK);
+    }
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(node->attribute[i]->i, 39 - i);
+    assert_int_equal(onx_field_splice(arena, n, node, "input", 5, 0, 1), ONX_E_MISUSE);
+    assert_int_equal(onx_field_splice(arena, n, node, "input", 1, 4, 0), ONX_E_MISUSE);
+    assert_int_equal(onx_field_splice(arena, n, node, "name", 0, 0, 1), ONX_E_NOT_FOUND);
+    assert_int_equal(onx_field_put_text(arena, n, node, "input", 4, onx_str_of("e")), ONX_E_MISUSE);
+    assert_int_equal(onx_field_put_text(arena, n, node, "name", 0, onx_str_of("e")), ONX_E_MISUSE);
+
+    const float numbers[] = { 1, 2, 3 };
+    onx_tensor *t = onx_message_new(arena, ONX_KIND_TENSOR);
+    assert_int_equal(onx_field_fill(arena, ONX_KIND_TENSOR, t, "float_data", numbers, 3), ONX_OK);
+    assert_int_equal(t->float_data_count, 3);
+    assert_memory_equal(t->float_data, numbers, sizeof numbers);
+    assert_int_equal(onx_field_splice(arena, ONX_KIND_TENSOR, t, "float_data", 0, 1, 0), ONX_E_UNSUPPORTED);
+    assert_int_equal(onx_field_put_float(arena, ONX_KIND_TENSOR, t, "float_data", 0, 1), ONX_E_UNSUPPORTED);
+    assert_int_equal(onx_field_fill(arena, ONX_KIND_TENSOR, t, "float_data", NULL, 0), ONX_OK);
+    assert_int_equal(t->float_data_count, 0);
+    assert_int_equal(onx_field_fill(arena, ONX_KIND_TENSOR, t, "name", numbers, 3), ONX_E_NOT_FOUND);
+    assert_int_equal(onx_field_splice(arena, ONX_KIND_TENSOR, t, "dims", 0, 0, 2), ONX_OK);
+    assert_int_equal(onx_field_put_int(arena, ONX_KIND_TENSOR, t, "dims", 1, 7), ONX_OK);
+    assert_true(t->dims_count == 2 && t->dims[0] == 0 && t->dims[1] == 7);
+}
+
+static void test_ir_field__listed(void **state)
+{
+    (void)state;
+    onx_field_info info;
+    int32_t value;
+    assert_true(onx_field_get(ONX_KIND_MODEL, 0, &info));
+    assert_string_equal(info.name, "ir_version");
+    assert_int_equal(info.type, ONX_FIELD_INT64);
+    assert_true(onx_field_get(ONX_KIND_GRAPH, 0, &info));
+    assert_true(info.repeated && info.type == ONX_FIELD_MESSAGE && info.message == ONX_KIND_NODE);
+    assert_false(onx_field_get(ONX_KIND_GRAPH, 1000, &info));
+    assert_false(onx_field_get(ONX_KIND_NONE, 0, &info));
+    assert_string_equal(onx_field_enum(ONX_KIND_ATTRIBUTE, "type", 2, &value), "INT");
+    assert_int_equal(value, ONX_ATTR_INT);
+    assert_null(onx_field_enum(ONX_KIND_ATTRIBUTE, "type", 99, &value));
+    assert_null(onx_field_enum(ONX_KIND_ATTRIBUTE, "name", 0, NULL));
+}
+
+/* What is changed in a document does not show in one that shares its weights with it, and the other way round. */
+static void test_ir_field__shared(void **state)
+{
+    (void)state;
+    const int64_t dims[] = { 2 };
+    const float data[] = { 1, 2 };
+    onx_doc *share;
+    onx_graph *graph = onx_doc_model(doc)->graph;
+    onx_tensor *t = onx_tensor_new(arena, ONX_FLOAT, dims, 1, data, "w");
+    assert_non_null(onx_graph_add_initializer(arena, graph, t));
+    onx_node *node = onx_graph_add_node(arena, graph, "Add", "x w", "y");
+    const int64_t ints[] = { 1, 2 };
+    assert_non_null(onx_node_add_ints(arena, node, "axes", ints, 2));
+    assert_int_equal(onx_doc_share(cx, doc, &share), ONX_OK);
+    onx_graph *other = onx_doc_model(share)->graph;
+    assert_true(onx_message_equal(ONX_KIND_GRAPH, graph, other));
+    assert_ptr_equal(onx_view(other->initializer[0]->raw_data).ptr, onx_view(t->raw_data).ptr);
+    assert_ptr_not_equal(other->node[0], node);
+    other->node[0]->attribute[0]->ints[0] = 9;
+    other->initializer[0]->dims[0] = 9;
+    assert_int_equal(node->attribute[0]->ints[0], 1);
+    assert_int_equal(t->dims[0], 2);
+    assert_int_equal(onx_field_splice(arena, ONX_KIND_GRAPH, graph, "node", 0, 1, 0), ONX_OK);
+    assert_int_equal(other->node_count, 1);
+    onx_doc_free(share);
+    assert_memory_equal(onx_view(t->raw_data).ptr, data, sizeof data);
+}
+
 static void test_ir_field__inline_functions(void **state)
 {
     (void)state;
@@ -144,6 +244,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_ir_field__read_and_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ir_field__all, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ir_field__lists, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ir_field__listed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ir_field__shared, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ir_field__inline_functions, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
