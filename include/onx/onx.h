@@ -10,6 +10,7 @@
 #include <onx/infer.h>
 #include <onx/io.h>
 #include <onx/ir.h>
+#include <onx/layout.h>
 #include <onx/npy.h>
 #include <onx/op.h>
 #include <onx/run.h>

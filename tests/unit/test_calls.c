@@ -47,6 +47,7 @@ typedef struct fixture {
     onx_index *index;
     onx_observer *observer;
     onx_text_places *places;
+    onx_layout *layout;
     onx_value *value, *flag, *list, *other, *texts;
     const onx_op *op;
     onx_op_def other_def;
@@ -357,6 +358,7 @@ static void make_fixture(void)
     must(onx_observer_new(fix.cx, ONX_OBSERVE_MINMAX, 0, &fix.observer));
     must(onx_observer_add(fix.observer, (const float[]){ 1 }, 1));
     must(onx_text_places_new(fix.doc, &fix.places));
+    must(onx_layout_new(fix.cx, &(onx_layout_node){ 8, 8, ONX_LAYOUT_NONE, false }, 1, NULL, 0, NULL, &fix.layout));
     must(onx_write_to(fix.cx, ONX_KIND_MODEL, fix.model, (onx_sink){ keep, &fix.binary }));
     must(onx_textproto_write(fix.cx, ONX_KIND_MODEL, fix.model, (onx_sink){ keep, &fix.textproto }));
     must(onx_json_write(fix.cx, ONX_KIND_MODEL, fix.model, (onx_sink){ keep, &fix.json }));
