@@ -30,7 +30,8 @@ void cli_put_value(FILE *to, const onx_value *value, const cli_look *look);
  * strings "NaN", "Infinity" and "-Infinity". */
 void cli_json_value(cli_json *json, const onx_value *value, const cli_look *look);
 
-/* The ONX_ISA_* of a name, as ONX_ISA in the environment and `onx compare --isa` have it; 0: none, the best there is. */
+/* The ONX_ISA_* of a name, as ONX_ISA in the environment and `onx compare --isa` have it; 0: none, the best there is.
+ */
 unsigned cli_isa(const char *name);
 /* What --threads, --timeout, --max-iterations and ONX_KERNELS say; false after a message. `threads` is the default and
  * what came out of it. */

@@ -466,7 +466,8 @@ static onx_status open_all(session *s, const onx_session_options *options, const
         cli_warn(call, "the checkpoint is of %llu samples in batches of %llu; training goes on with %llu and %llu",
                  (unsigned long long)old.samples, (unsigned long long)old.batch, (unsigned long long)s->state.samples,
                  (unsigned long long)s->state.batch);
-    return old.epoch || cli_has(call, "keep") || cli_has(call, "evaluate") ? ONX_OK : onx_trainer_initialize(s->trainer);
+    return old.epoch || cli_has(call, "keep") || cli_has(call, "evaluate") ? ONX_OK
+                                                                           : onx_trainer_initialize(s->trainer);
 }
 
 static void close_all(session *s)

@@ -177,8 +177,8 @@ bool onxi_is_reference(const onx_attribute *a);
  * there, which was reported. */
 onx_status onxi_retarget_adjust(onxi_retarget *r, onxi_subject *s, const onxi_schema *to, const char *drop,
                                 onx_node *node, bool *good);
-/* The first type of an operand that `to` does not take and `from` does. `rewritten`: nodes written for the step take the place of
- * this one, and answer for outputs that mean something else there. */
+/* The first type of an operand that `to` does not take and `from` does. `rewritten`: nodes written for the step take
+ * the place of this one, and answer for outputs that mean something else there. */
 onxi_lost_type onxi_retarget_lost(onxi_retarget *r, onxi_scope *scope, const onx_node *node, const onxi_schema *from,
                                   const onxi_schema *to, bool rewritten);
 /* Casts around the operands of a constraint. `after` gets those of the outputs. False: the type cannot be replaced. */
