@@ -12,7 +12,7 @@
 
 #include "context.h"
 
-enum { NONE = ONX_LAYOUT_NONE };
+#define NONE ONX_LAYOUT_NONE
 
 typedef struct graph {
     onx_layout_node *node;
