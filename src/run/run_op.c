@@ -339,8 +339,19 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
 typedef struct engine {
     onxi_run_env exec;
     const onxi_run_op *op;
-    uint32_t packed; /* inputs that the row at hand has packed */
+    uint32_t packed;   /* inputs that the row at hand has packed */
+    onx_status failed; /* why the row at hand did not get what it asked for, where it did ask rightly */
 } engine;
+
+/* A row that cannot have what it asks for refuses the node. Where that is for lack of memory, the node fails: another
+ * row would give other bits, and nobody would know why. */
+static onx_status answer(const onx_prepare *p, onx_status status)
+{
+    engine *en = p->engine;
+    if (status != ONX_OK && status != ONX_E_UNSUPPORTED && en->failed == ONX_OK)
+        en->failed = status;
+    return status;
+}
 
 static onx_status prepare_graph(const onx_prepare *p, const char *name, uint32_t *index_out)
 {
@@ -380,7 +391,7 @@ static onx_status prepare_packed(const onx_prepare *p, const onx_packing *packin
     onxi_run_keeper to;
     if (en->exec.state || !find_keeper(en, p, packing->input, &to)) /* a run keeps nothing */
         return ONX_E_UNSUPPORTED;
-    ONX_TRY(onxi_run_pack(en->exec.session, &to, p, packing, out));
+    ONX_TRY(answer(p, onxi_run_pack(en->exec.session, &to, p, packing, out)));
     en->packed |= input_bit(packing->input);
     return ONX_OK;
 }
@@ -391,7 +402,7 @@ static onx_status prepare_elements(const onx_prepare *p, uint32_t input, const v
     *out = NULL;
     if (input >= p->input_count || !p->inputs[input])
         return ONX_E_MISUSE;
-    ONX_TRY(make_elements(&en->exec, en->op, p, input));
+    ONX_TRY(answer(p, make_elements(&en->exec, en->op, p, input)));
     *out = p->inputs[input]->data;
     return ONX_OK;
 }
@@ -515,10 +526,13 @@ onx_status onxi_run_op_prepare(onxi_run_env *e, const onxi_run_op *op, onx_prepa
             continue;
         engine *en = p->engine;
         en->packed = 0;
+        en->failed = ONX_OK;
         ONX_TRY(make_inputs(e, op, p, p->kernel->packs));
         onx_status status = p->kernel->flags & ONX_KERNEL_VIEW ? check_view(p) : ONX_OK;
         if (status == ONX_OK && p->kernel->prepare)
             status = p->kernel->prepare(p);
+        if (status == ONX_E_UNSUPPORTED && en->failed != ONX_OK)
+            status = en->failed;
         if (status == ONX_OK)
             ONX_TRY(make_inputs(e, op, p, en->packed));
         if (status == ONX_OK) /* a kernel that misreads an attribute has said so and does not know */
