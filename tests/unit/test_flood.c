@@ -455,13 +455,19 @@ static double time_to_read(size_t which, uint32_t count)
 static void test_flood__reading_texts_is_linear(void **state)
 {
     (void)state;
-    enum { FEWER_NAMES = 40000 };
+    enum { FEWER_NAMES = 40000, ATTEMPTS = 4 };
     int slow = 0;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const uint32_t fewer = texts[i].fewer ? texts[i].fewer : FEWER_NAMES;
-        const double few = time_to_read(i, fewer), many = time_to_read(i, 4 * fewer);
-        print_message("%-40s %.3f s, of four times as much %.3f s\n", texts[i].what, few, many);
-        slow += many > 6 * few + 0.05;
+        /* Linear: four times, more where caches end; quadratic: sixteen times. Who is slow is so each time, while a
+         * machine that others use is so now and then. */
+        bool linear = false;
+        for (int attempt = 0; !linear && attempt < ATTEMPTS; attempt++) {
+            const double few = time_to_read(i, fewer), many = time_to_read(i, 4 * fewer);
+            print_message("%-40s %.3f s, of four times as much %.3f s\n", texts[i].what, few, many);
+            linear = many <= 8 * few + 0.05;
+        }
+        slow += !linear;
     }
     assert_int_equal(slow, 0);
 }
