@@ -133,6 +133,16 @@ WRITE(split)
     return finish(&w, text);
 }
 
+WRITE(sequence)
+{
+    writer w = writer_of(n);
+    const uint32_t count = n->s.node->input_count;
+    for (uint32_t i = 0; i < count; i++)
+        put(&w, "p%u = Constant <value_int = %u> ()  dx%u = SequenceAt (dy, p%u)  ", i, i, i, i);
+    ONX_TRY(set_head(n, "x", count, "", "y", 0));
+    return finish(&w, text);
+}
+
 /* ---- products ---- */
 
 static void put_swapped(writer *w, const char *name, const char *from, int rank)

@@ -126,6 +126,24 @@ static onx_status arrive(tape *t, onx_bytes at, onx_bytes gradient)
     return ONX_OK;
 }
 
+/* Sequences are added up tensor by tensor. */
+static onx_status add_sequences(tape *t, const onx_bytes *parts, uint32_t count, onx_bytes sum)
+{
+    onxi_grad_node n = { .s = { .values = &t->g->values, .arena = t->g->arena, .scope = t->task->scope },
+                         .g = t->g,
+                         .out = t->out };
+    onx_bytes so_far = parts[0];
+    for (uint32_t i = 1; i < count; i++) {
+        const onx_bytes pair[2] = { so_far, parts[i] };
+        so_far = sum;
+        if (i + 1 < count)
+            ONX_TRY(onxi_grad_name(t->g, sum, "part", &so_far));
+        ONX_TRY(onxi_grad_put(&n, "a, b", "c", "c = SequenceMap <body = add (x, y) => (z) { z = Add (x, y) }> (a, b)",
+                              pair, 2, &so_far, 1));
+    }
+    return ONX_OK;
+}
+
 /* The sum of what has arrived at a value; empty: nothing has. */
 static onx_status total(tape *t, onx_bytes name, onx_bytes *sum)
 {
@@ -135,9 +153,13 @@ static onx_status total(tape *t, onx_bytes name, onx_bytes *sum)
         return ONX_OK;
     const uint32_t i = entry->value, count = t->part_counts[i];
     if (count > 1) {
+        const onx_type *type = onxi_values_type(&t->g->values, t->task->scope, onx_view(name));
         ONX_TRY(onxi_grad_name(t->g, name, "grad", sum));
-        ONX_TRY(onxi_grad_push(t->g, t->out,
-                               onxi_grad_node_new(t->g, count == 2 ? "Add" : "Sum", t->parts[i], count, sum, 1)));
+        if (type && ONX_HAS(type, type, sequence_type))
+            ONX_TRY(add_sequences(t, t->parts[i], count, *sum));
+        else
+            ONX_TRY(onxi_grad_push(t->g, t->out,
+                                   onxi_grad_node_new(t->g, count == 2 ? "Add" : "Sum", t->parts[i], count, sum, 1)));
         t->parts[i][0] = *sum;
         t->part_counts[i] = 1;
     }

@@ -130,6 +130,14 @@ WHEN(back_kept)
 
 /* ---- operands ---- */
 
+WHEN(has_1)
+{
+    return has(n, 1);
+}
+WHEN(has_no_1)
+{
+    return !has(n, 1);
+}
 WHEN(has_2)
 {
     return has(n, 2);
@@ -759,4 +767,24 @@ WHEN(columns_first_depth)
 WHEN(rotary)
 {
     return onxi_schema_attr(n->s.row, onx_str_of("interleaved")) != NULL;
+}
+
+/* ---- sequences ---- */
+
+WHEN(joins_along)
+{
+    return int_is(n, "new_axis", 0);
+}
+WHEN(joins_anew)
+{
+    return int_is(n, "new_axis", 1);
+}
+/* Without sizes, `keepdims` says whether the axis goes. */
+WHEN(splits_along)
+{
+    return has(n, 1) || int_is(n, "keepdims", 1);
+}
+WHEN(splits_off)
+{
+    return !onxi_grad_when_splits_along(n);
 }

@@ -408,6 +408,9 @@ static bool takes_double(uint32_t op)
     return false;
 }
 
+/* Does one of the texts below test the operator? */
+static bool in_texts(const char *name);
+
 static void test_gen_grad__every_version_agrees_with_differences(void **state)
 {
     (void)state;
@@ -460,13 +463,13 @@ static void test_gen_grad__every_version_agrees_with_differences(void **state)
         const onxi_grad_rule *rule = &onxi_grad_rules[i];
         const bool known =
             rule->kind == ONXI_GRAD_PART || rule->kind == ONXI_GRAD_LOWER || rule->kind == ONXI_GRAD_CODE;
+        if (known && in_texts(onxi_operators[rule->op - 1].name))
+            continue;
         if (known && !agreed[rule->op] && !takes_double(rule->op)) {
             print_message("%s is not tested: it takes no double\n", onxi_operators[rule->op - 1].name);
             agreed[rule->op]++;
         }
-        const bool elsewhere =
-            rule->op == ONXI_ID_If || rule->op == ONXI_ID_OneHot || rule->op == ONXI_ID_Optional; /* below */
-        if (known && !elsewhere && !agreed[rule->op]++) {
+        if (known && !agreed[rule->op]++) {
             print_error("no model has tested the gradient of %s\n", onxi_operators[rule->op - 1].name);
             failed++;
         }
@@ -483,6 +486,9 @@ static void test_gen_grad__every_version_agrees_with_differences(void **state)
 #define HEAD "<ir_version: 10, opset_import: [\"\" : 21, \"f\" : 1, \"ai.onnx.preview.training\" : 1]>\n"
 
 /* Inputs are of double, N is 3, M is 2 and S is 1. */
+#define PLACES                                                                                                         \
+    "<float[2, 2, 3, 2] places = {-0.9, -0.7, 0.13, 0.41, 0.77, 0.93, -1.3, 0.2, 1.6, -1.2, 0.31, -2.9, "              \
+    "0.0, 0.05, -0.45, 0.6, 0.9, -0.2, 3.1, 0.3, -0.6, -0.33, 0.2, 1.1}>"
 static const char *const texts[] = {
     HEAD
     "g (double[3] a, double[3] b) => (double[3] y) { s = ReduceSum <keepdims = 0> (a) z = Constant <value = double {0.0}> () c = Less (s, z)"
@@ -501,6 +507,27 @@ static const char *const texts[] = {
     "g (double[2] h, double[2, N] x) => (double[2] y, double[2, N] ys) {"
     " y, ys = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1], body = b (double[2] s, double[2] t) => (double[2] s2, double[2] o) { q = Mul (s, t) s2 = Cos (q) o = Identity (q) }> (h, x) }",
     HEAD "g (double[2] v) => (double[3, 4] y) <int64[3] i = {0, 3, 1}, int64 d = {4}> { y = OneHot (i, d, v) }",
+    HEAD
+    "g (double[3] a, double[3] b) => (double[] y, double[2, 3] r) { s = SequenceConstruct (a, b) i = Constant <value_int = -1> () t = SequenceAt (s, i) c = ConcatFromSequence <axis = 0> (s)"
+    " r = ConcatFromSequence <axis = 0, new_axis = 1> (s) p = Sin (c) u = Mul (t, b) v = ReduceSum <keepdims = 0> (u) w = ReduceMax <keepdims = 0> (p) y = Mul (v, w) }",
+    HEAD
+    "g (double[N, M] a, double[N, M] b) => (double[] y, double[5, M] z) { l = Constant <value_ints = [1, 2]> () s = SplitToSequence <axis = 0> (a, l) k = SplitToSequence <axis = -1, keepdims = 0> (b) o = Constant <value_int = 1> ()"
+    " e = SequenceErase (s, o) f = SequenceInsert (e, b) h = SequenceInsert (f, a, o) m = Constant <value_int = -2> () n = SequenceErase (h, m) z0 = ConcatFromSequence <axis = 0> (h) q = Constant <value_ints = [0]> () t = Constant <value_ints = [5]> ()"
+    " z1 = Slice (z0, q, t) z = Exp (z1) x = SequenceAt (k, o) w = SequenceAt (n, o) ww = Mul (w, w) y1 = ReduceSum <keepdims = 0> (x) y2 = ReduceSum <keepdims = 0> (ww) y = Mul (y1, y2) }",
+    HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
+         " { y = GridSample <mode = \"cubic\"> (x, places) }",
+    HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
+         " { y = GridSample <mode = \"linear\", padding_mode = \"border\"> (x, places) }",
+    HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
+         " { y = GridSample <padding_mode = \"reflection\"> (x, places) }",
+    HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
+         " { y = GridSample <padding_mode = \"reflection\", align_corners = 1> (x, places) }",
+    HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
+         " { y = GridSample <mode = \"cubic\", padding_mode = \"border\", align_corners = 1> (x, places) }",
+    HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
+         " { y = GridSample <mode = \"nearest\", padding_mode = \"reflection\"> (x, places) }",
+    HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
+         " { y = GridSample <align_corners = 1> (x, places) }",
     HEAD "g (double[3] a) => (double[3] y) { o = Optional (a) p = OptionalGetElement (o) y = Mul (p, a) }",
     HEAD
     "g (double[3] a, double[3] b) => (double[3] y) { y = f.F (a, b) }\n<domain: \"f\", opset_import: [\"\" : 21]> F (x, z) => (r) { s = Softmax (x) t = ReduceSum <keepdims = 1> (s) u = Sub (z, t) r = Mul (u, s) }",
@@ -528,6 +555,16 @@ static const char *const texts[] = {
     "g (double[M, N, 2] x, double[1, 16, 2] w, double[1, 16, 4] r, double[1, 32] b, double[1, 12] p) => (double[M, N, 1, 4] y, double[M, 1, 4] z, double[M, 1, 4] c) <int32[2] n = {3, 2}>"
     " { y, z, c = LSTM <hidden_size = 4, layout = 1> (x, w, r, b, n, , , p) }",
 };
+
+static bool in_texts(const char *name)
+{
+    char node[64];
+    snprintf(node, sizeof node, "= %s ", name);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strstr(texts[i], node))
+            return true;
+    return false;
+}
 
 /* Inputs of real numbers, of the sizes that a text declares. */
 static bool open_declared(onx_ctx *cx, onx_doc *doc, point *p)
