@@ -298,6 +298,10 @@ typedef struct onxi_run_keeper {
 /* The bytes, made on first use of the key. `s` plans. */
 onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                          const onx_packing *packing, const void **out);
+/* The same for a run whose nodes are prepared anew: only the first one waits for its turn to plan. Declines where the
+ * memory limit leaves no room. */
+onx_status onxi_run_pack_running(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
+                                 const onx_packing *packing, const onxi_run_watch *watch, const void **out);
 void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx);
 /* The shelf of the session's document, and leaving it. */
 onx_status onxi_run_shelf_open(onxi_run_session *s);

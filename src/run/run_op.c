@@ -389,9 +389,10 @@ static onx_status prepare_packed(const onx_prepare *p, const onx_packing *packin
 {
     engine *en = p->engine;
     onxi_run_keeper to;
-    if (en->exec.state || !find_keeper(en, p, packing->input, &to)) /* a run keeps nothing */
+    if (!find_keeper(en, p, packing->input, &to))
         return ONX_E_UNSUPPORTED;
-    ONX_TRY(answer(p, onxi_run_pack(en->exec.session, &to, p, packing, out)));
+    ONX_TRY(answer(p, en->exec.state ? onxi_run_pack_running(en->exec.session, &to, p, packing, en->exec.watch, out)
+                                     : onxi_run_pack(en->exec.session, &to, p, packing, out)));
     en->packed |= input_bit(packing->input);
     return ONX_OK;
 }

@@ -252,14 +252,18 @@ static void shared_let_go(onxi_run_shared *shared)
 
 /* ---- keeping ---- */
 
+static void give_back(onx_ctx *cx, const onxi_run_packed *k)
+{
+    if (k->shared)
+        shared_let_go(k->shared);
+    else
+        onxi_release(cx, k->base, k->size);
+}
+
 void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
 {
-    for (onxi_run_packed *k = packs->all; k; k = k->all) {
-        if (k->shared)
-            shared_let_go(k->shared);
-        else
-            onxi_release(cx, k->base, k->size);
-    }
+    for (const onxi_run_packed *k = packs->all; k; k = k->all)
+        give_back(cx, k);
     packs->all = NULL;
 }
 
@@ -288,36 +292,85 @@ static onx_status get_bytes(onxi_run_session *s, const onxi_run_keeper *to, cons
     return status;
 }
 
+/* What was made of the constant under the key, and the first of all that was made of it. */
+static const onxi_run_packed *find_packed(const onxi_run_keeper *to, const onx_packing *packing,
+                                          onxi_run_packed **first)
+{
+    const void *of = to->source ? (const void *)to->source : to->elements;
+    *first = to->packs->all ? onxi_map_find(&to->packs->by_source, (uint64_t)(uintptr_t)of) : NULL;
+    for (const onxi_run_packed *k = *first; k; k = k->next)
+        if (k->key_size == packing->key_size && memcmp(k->key, packing->key, k->key_size) == 0)
+            return k;
+    return NULL;
+}
+
+static bool exceeds_limit(const onxi_run_session *s, const onx_packing *packing)
+{
+    const uint64_t limit = s->options.memory;
+    return packing->size > limit || onxi_run_constant_bytes(s) > limit - packing->size;
+}
+
+/* Runs look at the list of a session meanwhile, under its lock. */
+static onx_status add_packed(onxi_run_session *s, const onxi_run_keeper *to, onxi_run_packed *k)
+{
+    const void *of = to->source ? (const void *)to->source : to->elements;
+    pthread_mutex_lock(&s->root->lock);
+    if (!to->packs->all)
+        to->packs->by_source = onxi_map_in_arena(to->arena);
+    void **entry = onxi_map_at(&to->packs->by_source, (uint64_t)(uintptr_t)of);
+    if (entry) {
+        k->all = to->packs->all;
+        to->packs->all = k;
+        *entry = k;
+        if (to->session)
+            to->session->constant_bytes += k->size - 64;
+    }
+    pthread_mutex_unlock(&s->root->lock);
+    return entry ? ONX_OK : ONX_E_MEMORY;
+}
+
 onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                          const onx_packing *packing, const void **out)
 {
-    const void *of = to->source ? (const void *)to->source : to->elements;
-    if (!to->packs->all)
-        to->packs->by_source = onxi_map_in_arena(to->arena);
-    onxi_run_packed *first = onxi_map_find(&to->packs->by_source, (uint64_t)(uintptr_t)of);
-    for (onxi_run_packed *k = first; k; k = k->next)
-        if (k->key_size == packing->key_size && memcmp(k->key, packing->key, k->key_size) == 0) {
-            *out = k->data;
-            return ONX_OK;
-        }
-    const uint64_t limit = s->options.memory, used = onxi_run_constant_bytes(s), size = packing->size;
-    if (size > limit || used > limit - size)
+    onxi_run_packed *first;
+    const onxi_run_packed *made = find_packed(to, packing, &first);
+    if (made) {
+        *out = made->data;
+        return ONX_OK;
+    }
+    if (exceeds_limit(s, packing))
         return onx_prepare_fail(p, ONX_E_LIMIT, "packed constants exceed the memory limit of %llu bytes",
-                                (unsigned long long)limit);
+                                (unsigned long long)s->options.memory);
     onxi_run_packed *k = ONXI_NEW(to->arena, onxi_run_packed);
     void *key = onx_arena_alloc(to->arena, packing->key_size);
-    void **entry = onxi_map_at(&to->packs->by_source, (uint64_t)(uintptr_t)of);
-    if (!k || !key || !entry)
+    if (!k || !key)
         return ONX_E_MEMORY;
     memcpy(key, packing->key, packing->key_size);
-    *k = (onxi_run_packed){ .next = first, .key = key, .key_size = packing->key_size, .size = size + 64 };
+    *k = (onxi_run_packed){ .next = first, .key = key, .key_size = packing->key_size, .size = packing->size + 64 };
     ONX_TRY(get_bytes(s, to, packing, k));
     k->data = aligned(k->base);
-    k->all = to->packs->all;
-    to->packs->all = k;
-    *entry = k;
-    if (to->session)
-        to->session->constant_bytes += size;
-    *out = k->data;
-    return ONX_OK;
+    const onx_status status = add_packed(s, to, k);
+    if (status != ONX_OK)
+        give_back(to->cx, k);
+    else
+        *out = k->data;
+    return status;
+}
+
+onx_status onxi_run_pack_running(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
+                                 const onx_packing *packing, const onxi_run_watch *watch, const void **out)
+{
+    onxi_run_packed *first;
+    pthread_mutex_lock(&s->root->lock);
+    const onxi_run_packed *made = find_packed(to, packing, &first);
+    pthread_mutex_unlock(&s->root->lock);
+    if (made) {
+        *out = made->data;
+        return ONX_OK;
+    }
+    ONX_TRY(onxi_run_planning_begin(s, watch, p->cx));
+    /* Nodes that run without their weights packed are slow, but they run. */
+    const onx_status status = exceeds_limit(s, packing) ? ONX_E_UNSUPPORTED : onxi_run_pack(s, to, p, packing, out);
+    onxi_run_planning_end(s);
+    return status;
 }

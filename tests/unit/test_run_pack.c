@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- an allocator that counts ---- */
 
@@ -277,12 +278,109 @@ static void test_run_pack__sessions_of_many_threads_share(void **state)
     release(&all);
 }
 
+/* ---- nodes whose shapes a run tells ---- */
+
+typedef struct seen {
+    uint32_t products, plain;
+} seen;
+
+static void note(void *user, const onx_run_event *event)
+{
+    seen *s = user;
+    const bool product = onx_str_is(event->op_type, "MatMul") || onx_str_is(event->op_type, "Gemm");
+    s->products += product;
+    s->plain += product && strcmp(event->variant, "plain") == 0;
+}
+
+typedef struct runner {
+    onx_session *s;
+    const onx_value *const *in;
+    const onx_value *expected;
+    pthread_barrier_t *barrier;
+} runner;
+
+static void *run_first(void *user)
+{
+    const runner *r = user;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_value *out[2] = { NULL, NULL };
+    seen s = { 0 };
+    pthread_barrier_wait(r->barrier);
+    for (int i = 0; i < 3; i++)
+        if (onx_session_run_with(r->s, cx, r->in, out, &(onx_run_options){ .event = note, .user = &s }) != ONX_OK ||
+            memcmp(out[0]->data, r->expected->data, out[0]->size) != 0)
+            abort();
+    if (s.products != 3 * 3 || (isa == ONX_ISA_ANY && s.plain)) /* every machine has vectors of some kind */
+        abort();
+    onx_value_free(out[0]);
+    onx_value_free(out[1]);
+    onx_ctx_free(cx);
+    return NULL;
+}
+
+/* They have their weights packed like all others, once, whoever comes first. */
+static void test_run_pack__where_shapes_are_told_by_runs(void **state)
+{
+    (void)state;
+    enum { THREADS = 4, ROWS = 9 };
+    static const int64_t square[] = { SIZE, SIZE }, rows[] = { ROWS, SIZE }, count[] = { ROWS };
+    static const char text[] =
+        "<ir_version: 8, opset_import: [\"\" : 15]> g (float[N,256] x, bool[N] keep) => (float[M,256] z, float[M,M] t)\n"
+        "<float[1] w = {0}, float[1] v = {0}> {\n"
+        "  some = Compress <axis = 0> (x, keep) y = MatMul (some, w) z = Gemm <transB = 1> (y, v)\n"
+        "  turned = Transpose (z) t = MatMul (z, turned) }";
+    counts c = { 0 };
+    weights all = { .count = 0 };
+    onx_ctx *cx = onx_ctx_new(&(onx_allocator){ counted_resize, &c });
+    onx_doc *doc = parse(cx, text);
+    place(doc, &all, 0, 2, square, 0);
+    place(doc, &all, 1, 2, square, 0);
+    onx_session *plain = session_of(cx, doc, &(onx_session_options){ .threads = 1, .plain = true });
+    onx_session *s = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
+    onx_value *x = floats(cx, 2, rows), *keep, *y[2] = { NULL, NULL }, *z[2] = { NULL, NULL };
+    assert_int_equal(onx_value_new_tensor(cx, ONX_BOOL, 1, count, &keep), ONX_OK);
+    for (int i = 0; i < ROWS; i++)
+        ((char *)keep->data)[i] = i % 4 != 1;
+    const onx_value *const in[] = { x, keep };
+    assert_int_equal(onx_session_run(plain, cx, in, y), ONX_OK);
+    onx_session *alone = session_of(cx, doc, &(onx_session_options){ .threads = 1, .isa = isa });
+    assert_int_equal(onx_session_run(alone, cx, in, z), ONX_OK);
+    close_to(z[0], y[0]);
+    close_to(z[1], y[1]);
+    onx_session_free(alone);
+    pthread_t threads[THREADS];
+    pthread_barrier_t barrier;
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS), 0);
+    runner r = { s, in, z[0], &barrier };
+    const long long before = atomic_load(&c.now);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_first, &r), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(atomic_load(&c.now) - before <
+                7 * WEIGHT_BYTES / 2); /* two, packed, and copies of those at odd places */
+    pthread_barrier_destroy(&barrier);
+    for (int i = 0; i < 2; i++) {
+        onx_value_free(y[i]);
+        onx_value_free(z[i]);
+    }
+    onx_value_free(x);
+    onx_value_free(keep);
+    onx_session_free(s);
+    onx_session_free(plain);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    assert_int_equal(atomic_load(&c.now), 0);
+    release(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_pack__weights_lie_anywhere),
         cmocka_unit_test(test_run_pack__packed_once),
         cmocka_unit_test(test_run_pack__sessions_of_many_threads_share),
+        cmocka_unit_test(test_run_pack__where_shapes_are_told_by_runs),
     };
     int failed = 0;
     for (isa = ONX_ISA_ANY; isa < ONX_ISA_END; isa++)

@@ -435,7 +435,9 @@ static onx_status matmul_prepare(onx_prepare *p)
     q->m = a->count / q->k;
     if (!q->n || y->count / q->n != q->m || y->count % q->n)
         return ONX_E_UNSUPPORTED;
-    return prepare_packed(p, q, false);
+    const onx_status status = prepare_packed(p, q, false);
+    return status == ONX_E_UNSUPPORTED ? prepare_batch(p, q)
+                                       : status; /* no constant, of a node whose shapes a run tells */
 }
 
 static onx_status gemm_prepare(onx_prepare *p)
