@@ -42,7 +42,7 @@ static void note(void *user, const onx_run_event *event)
 static onx_value *wrap(void *data, onx_dtype dtype, uint32_t rank, const int64_t *dims, uint64_t size)
 {
     const onx_memory memory = {
-        .struct_size = sizeof memory, .dtype = dtype, .rank = rank, .dims = dims, .data = data, .size = size
+        .struct_size = sizeof memory, .dtype = (int32_t)dtype, .rank = rank, .dims = dims, .data = data, .size = size
     };
     onx_value *v;
     assert_int_equal(onx_value_wrap(cx, &memory, &v), ONX_OK);
