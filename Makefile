@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PRESET ?= release
 BUILD = build$(if $(filter-out release,$(PRESET)),-$(PRESET))
 
-.PHONY: all deps test demo install package format check bench clean help
+.PHONY: all deps test python demo install package format check bench clean help
 all: deps
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
@@ -14,6 +14,13 @@ deps:
 
 test: all
 	ctest --preset $(PRESET) --parallel $(JOBS)
+
+# The package for Python, in $(BUILD)/python, and its tests.
+python: deps
+	@scripts/deps.sh python
+	cmake --preset $(PRESET) -DONX_PYTHON=ON
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target onx onx_python_modules
+	ctest --preset $(PRESET) -R '^python'
 
 demo: all
 	@sh examples/demo.sh $(BUILD)/onx
@@ -39,6 +46,7 @@ clean:
 help:
 	@echo 'make           install what is missing and build into $(BUILD)/'
 	@echo 'make test      build and run every test'
+	@echo 'make python    the package for Python, built and tested'
 	@echo 'make demo      build a small network, show, check and run it'
 	@echo 'make bench     compare speed and memory with libprotobuf and the reference'
 	@echo 'make install   into PREFIX (now $(PREFIX))'

@@ -1,12 +1,14 @@
 #!/bin/sh
 # Installs the Debian 12 packages that onx is built and tested with. Does nothing when all of them are there.
-#   scripts/deps.sh [GROUP...]     groups: build libs tests peers; default: build libs tests
+#   scripts/deps.sh [GROUP...]     groups: build libs tests python peers; default: build libs tests
 set -eu
 
 build='gcc g++ make cmake ninja-build pkg-config ccache git'
 # Every library is optional: without one, the build leaves out what needs it (see the options in CMakeLists.txt).
 libs='libdnnl-dev libssl-dev libpcre2-dev libutf8proc-dev libleptonica-dev libzip-dev'
 tests='libcmocka-dev libjansson-dev clang clang-format libclang-rt-14-dev llvm protobuf-compiler libonnx-testdata'
+# The package for Python, and the test runner for ONNX backends that it is tested with.
+python='python3-dev python3-numpy python3-onnx python3-setuptools python3-pip'
 # Other implementations, for the comparisons in bench/ only.
 peers='libonnx-dev libprotobuf-dev python3 python3-onnx'
 
@@ -17,9 +19,10 @@ for group in "$@"; do
     build) wanted="$wanted $build" ;;
     libs) wanted="$wanted $libs" ;;
     tests) wanted="$wanted $tests" ;;
+    python) wanted="$wanted $python" ;;
     peers) wanted="$wanted $peers" ;;
     *)
-        echo "deps.sh: no group '$group' (build, libs, tests, peers)" >&2
+        echo "deps.sh: no group '$group' (build, libs, tests, python, peers)" >&2
         exit 2
         ;;
     esac

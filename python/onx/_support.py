@@ -1,0 +1,116 @@
+"""What the extension module calls: arrays from whatever people have, texts, and descriptions of inputs and outputs."""
+import difflib
+import os
+import threading
+from typing import NamedTuple, Optional
+
+import numpy as np
+
+from onx import _errors, _onx
+
+DTYPES = _onx._dtype_names()  # names of element types, as the text syntax has them, and their numbers
+
+
+class Port(NamedTuple):
+    """An input or output of a session. In `shape` there are numbers, names of dimensions, and None for what nobody knows; it is
+    None where not even the rank is known. `required` inputs have no initializer of their name."""
+
+    name: str
+    type: str
+    shape: Optional[list]
+    dtype: Optional[str]
+    required: bool
+
+    @property
+    def numpy_dtype(self):
+        """The NumPy type that arrays for it have; None where there is none."""
+        return numpy_dtype(self.dtype)
+
+
+_NUMPY = {"float": "float32", "double": "float64", "string": "object"}
+
+
+def numpy_dtype(name):
+    """The NumPy type of an element type by its name in ONNX; None where NumPy lacks it.
+
+    >>> numpy_dtype("float"), numpy_dtype("bfloat16")
+    (dtype('float32'), None)
+    """
+    try:
+        return np.dtype(_NUMPY.get(name, name)) if name else None
+    except TypeError:
+        return None
+
+
+# For types that NumPy lacks: what stands for them.
+_STANDS_FOR = {name: "float32" if "float" in name else "uint8" if name.startswith("u") else "int8"
+               for name in DTYPES if name != "string" and numpy_dtype(name) is None}
+# Names that the package ml_dtypes gives to types of ONNX.
+_OTHER_NAMES = {"float8_e4m3fn": "float8e4m3fn", "float8_e4m3fnuz": "float8e4m3fnuz", "float8_e5m2": "float8e5m2",
+                "float8_e5m2fnuz": "float8e5m2fnuz", "float8_e8m0fnu": "float8e8m0", "bfloat16": "bfloat16"}
+
+
+def _texts(array):
+    items = array.ravel().tolist()
+    if not all(isinstance(item, (str, bytes)) for item in items):
+        raise TypeError("an array of objects is a tensor of strings, and holds only those")
+    return DTYPES["string"], items, array.shape
+
+
+def prepare(x, wanted):
+    """A plain array of anything that can be one, or (type, elements, shape) for texts and types that NumPy lacks."""
+    array = x if isinstance(x, np.ndarray) else None
+    if array is None:
+        if isinstance(x, (str, bytes)):
+            return DTYPES["string"], [x], ()
+        is_array = hasattr(x, "__array__") or hasattr(x, "__array_interface__")
+        if wanted == "string" and not is_array:
+            array = np.array(x, dtype=object)
+        elif wanted and not is_array and not isinstance(x, (memoryview, bytearray)):
+            array = np.array(x, dtype=_STANDS_FOR.get(wanted) or numpy_dtype(wanted))
+        else:
+            array = np.asarray(x)
+    if array.dtype.kind in "OSU":
+        return _texts(array)
+    if array.dtype.name in _OTHER_NAMES:
+        bits = np.ascontiguousarray(array).reshape(array.shape).view("u%d" % array.dtype.itemsize)
+        return DTYPES[_OTHER_NAMES[array.dtype.name]], bits, array.shape
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return np.require(array, requirements=["C", "A"])
+
+
+def strings(items, shape):
+    """An array of texts."""
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array.reshape(shape)
+
+
+def session_model(model):
+    """The bytes that a session is made of."""
+    if isinstance(model, bytes):
+        return model
+    if isinstance(model, (bytearray, memoryview)):
+        return bytes(model)
+    raise TypeError("a session is made of a path or of the bytes of a model, not of %s" % type(model).__name__)
+
+
+def no_such(what, name, names):
+    message = "the model has no %s '%s'" % (what, name)
+    close = difflib.get_close_matches(str(name), names, 1)
+    if close:
+        message += "; did you mean '%s'?" % close[0]
+    elif names:
+        message += "; it has " + ", ".join("'%s'" % n for n in names[:10]) + (", ..." if len(names) > 10 else "")
+    return _errors.NotFoundError(message)
+
+
+def port(name, type_text, shape, dtype, required):
+    return Port(name, type_text, shape, dtype, bool(required))
+
+
+_onx._set_helpers({"asarray": np.asarray, "diagnostic": _errors.Diagnostic, "failure": _errors.failure, "warn": _errors.warn,
+                   "prepare": prepare, "strings": strings, "session_model": session_model, "no_such": no_such, "port": port})
+_onx._set_main_thread(threading.main_thread().ident)
+os.register_at_fork(after_in_child=_onx._after_fork)

@@ -1,0 +1,38 @@
+/* array.h - NumPy's array interface, by which arrays are read and made without NumPy's headers, and so for any of its
+ * versions. Source: https://numpy.org/doc/stable/reference/arrays.interface.html. */
+#ifndef ONX_PY_ARRAY_H
+#define ONX_PY_ARRAY_H
+
+#include "py.h"
+
+typedef struct py_array_struct { /* PyArrayInterface */
+    int two;
+    int nd;
+    char typekind;
+    int itemsize;
+    int flags;
+    Py_ssize_t *shape;
+    Py_ssize_t *strides; /* in bytes */
+    void *data;
+    PyObject *descr;
+} py_array_struct;
+
+enum { /* flags */
+       PY_ARRAY_CONTIGUOUS = 0x1,
+       PY_ARRAY_ALIGNED = 0x100,
+       PY_ARRAY_NATIVE = 0x200, /* byte order */
+       PY_ARRAY_WRITEABLE = 0x400
+};
+
+/* A capsule with the struct of an array over such memory. ONX_UNDEFINED and types that NumPy lacks are refused. */
+PyObject *py_array_capsule(int32_t dtype, uint32_t rank, const int64_t *dims, const void *data, bool writeable);
+/* The element type of an array; ONX_UNDEFINED for those that ONNX lacks. */
+int32_t py_array_dtype(const py_array_struct *array);
+/* The type that elements become where NumPy lacks theirs (the same where it does not). */
+int32_t py_array_widened(int32_t dtype);
+/* A new array with the object's memory, by its array interface: numpy.asarray(object). */
+PyObject *py_array_of(PyObject *object);
+/* The struct of an object with an array interface, which *keep holds; NULL without an exception when it has none. */
+const py_array_struct *py_array_look(PyObject *object, PyObject **keep);
+
+#endif

@@ -1,0 +1,24 @@
+/* module.c - the extension module onx._onx: what its files add. */
+#include "py.h"
+
+PyMODINIT_FUNC PyInit__onx(void);
+
+PyMODINIT_FUNC PyInit__onx(void)
+{
+    static struct PyModuleDef definition = { PyModuleDef_HEAD_INIT,
+                                             "onx._onx",
+                                             "The part of the package onx that is written in C.",
+                                             -1,
+                                             NULL,
+                                             NULL,
+                                             NULL,
+                                             NULL,
+                                             NULL };
+    PyObject *module = PyModule_Create(&definition);
+    if (!module)
+        return NULL;
+    if (py_add_support(module) && py_add_array(module) && py_add_value(module) && py_add_session(module))
+        return module;
+    Py_DECREF(module);
+    return NULL;
+}

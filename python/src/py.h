@@ -1,0 +1,96 @@
+/* py.h - what the files of the extension module share. The module keeps to the limited interface of CPython 3.9, so
+ * that one file serves all later versions. Everything here is used by threads that hold the interpreter's lock. */
+#ifndef ONX_PY_H
+#define ONX_PY_H
+
+#define PY_SSIZE_T_CLEAN
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x03090000
+#endif
+#include <Python.h>
+#include <onx/ffi.h>
+#include <onx/onx.h>
+
+/* Type slots hold functions as addresses of objects, which ISO C has no cast for. */
+#define PY_SLOT(function)   ((void *)(uintptr_t)(function))
+#define PY_METHOD(function) ((PyCFunction)(void (*)(void))(function))
+
+/* ---- contexts (support.c) ---- */
+
+/* A context of the library with all values that were made with it. One thread at a time works with it: whoever lets go
+ * of the interpreter's lock meanwhile marks it busy, and what others free by then waits for its end. */
+typedef struct py_ctx {
+    onx_ctx *cx;
+    size_t refs;
+    bool busy;
+    onx_value **waiting; /* to be freed */
+    size_t waiting_count, waiting_room;
+    struct py_ctx *next; /* of those that nobody has taken */
+} py_ctx;
+
+/* One that nobody works with, counted for the caller; NULL with an exception. */
+py_ctx *py_ctx_take(void);
+py_ctx *py_ctx_ref(py_ctx *ctx);
+void py_ctx_drop(py_ctx *ctx);
+/* The end of what the caller took it for: other calls may have it. Its reference is dropped, too. */
+void py_ctx_done(py_ctx *ctx);
+void py_ctx_free_value(py_ctx *ctx, onx_value *value);
+
+/* ---- failures (support.c) ---- */
+
+/* Raises what the context's diagnostics say and clears them; always NULL. An exception that is set already stays. */
+PyObject *py_fail(onx_ctx *cx, onx_status status);
+/* After success: warnings become Python's, and the diagnostics are cleared. False when a warning was made an error. */
+bool py_warn(onx_ctx *cx);
+/* All diagnostics as a list, cleared. */
+PyObject *py_findings(onx_ctx *cx);
+
+/* ---- texts and names (support.c) ---- */
+
+/* Files hold any bytes as texts: those that are no UTF-8 come as lone surrogates and go back as they were. */
+PyObject *py_text(onx_str text);
+/* The bytes of a str, bytes or None (empty); `*keep` holds them until the caller drops it. */
+bool py_bytes_of(PyObject *text, PyObject **keep, onx_str *out);
+/* The same for paths, which end with zero. */
+const char *py_path_of(PyObject *path, PyObject **keep);
+/* "tensor(float)", "seq(map(int64, tensor(float)))" */
+PyObject *py_type_text(const onx_type *type);
+PyObject *py_shape(const onx_tensor_shape *shape);
+/* A function or class of the package's module of helpers, a borrowed reference. */
+PyObject *py_helper(const char *name);
+/* The type of a module made from its specification and put there; a borrowed reference. */
+PyTypeObject *py_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases);
+/* Memory for an object of a heap type, and its end. */
+void *py_new(PyTypeObject *type);
+void py_delete(void *object);
+
+/* ---- values (value.c) ---- */
+
+typedef struct py_value {
+    PyObject_HEAD py_ctx *ctx;
+    onx_value *value;
+    PyObject *parent; /* the value that has this one as item, or NULL */
+} py_value;
+
+extern PyTypeObject *py_value_type;
+
+/* Takes the value, also when it fails. */
+PyObject *py_value_wrap(py_ctx *ctx, onx_value *value);
+/* What people work with: arrays, lists, dicts, None. Takes the value, also when it fails. */
+PyObject *py_value_result(py_ctx *ctx, onx_value *value);
+/* A value of `ctx` for anything that Python has: arrays are not copied where they lie row-major. `type`, which may be
+ * NULL, is what it is for. NULL with an exception. A value that somebody holds already is in *borrowed instead. */
+onx_value *py_value_of(py_ctx *ctx, PyObject *object, const onx_type *type, const onx_value **borrowed);
+/* A value over memory that a run writes into. */
+onx_value *py_value_over(py_ctx *ctx, PyObject *array);
+/* An array over memory of somebody else, which `owner` keeps; read-only. Types that NumPy lacks are converted. */
+PyObject *py_array_over(PyObject *owner, int32_t dtype, uint32_t rank, const int64_t *dims, const void *data,
+                        uint64_t size);
+
+/* What each file adds to the module. */
+bool py_add_support(PyObject *module);
+bool py_add_array(PyObject *module);
+bool py_add_value(PyObject *module);
+bool py_add_session(PyObject *module);
+
+#endif

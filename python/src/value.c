@@ -1,0 +1,659 @@
+/* value.c - values of the library as Python objects, from and to what people work with. */
+#include "array.h"
+
+PyTypeObject *py_value_type;
+
+/* ---- objects ---- */
+
+static PyObject *value_object(py_ctx *ctx, onx_value *value, PyObject *parent)
+{
+    py_value *v = py_new(py_value_type);
+    if (!v) {
+        if (!parent)
+            py_ctx_free_value(ctx, value);
+        return NULL;
+    }
+    v->ctx = py_ctx_ref(ctx);
+    v->value = value;
+    v->parent = parent;
+    Py_XINCREF(parent);
+    return (PyObject *)v;
+}
+
+PyObject *py_value_wrap(py_ctx *ctx, onx_value *value)
+{
+    return value_object(ctx, value, NULL);
+}
+
+static void value_dealloc(PyObject *self)
+{
+    py_value *v = (py_value *)self;
+    if (v->parent)
+        Py_DECREF(v->parent);
+    else if (v->value)
+        py_ctx_free_value(v->ctx, v->value);
+    py_ctx_drop(v->ctx);
+    py_delete(self);
+}
+
+/* ---- to Python ---- */
+
+static PyObject *dims_tuple(const onx_value *value)
+{
+    PyObject *dims = PyTuple_New((Py_ssize_t)value->rank);
+    for (uint32_t i = 0; dims && i < value->rank; i++)
+        if (PyTuple_SetItem(dims, (Py_ssize_t)i, PyLong_FromLongLong(value->dims[i])) != 0)
+            Py_CLEAR(dims);
+    return dims;
+}
+
+static PyObject *texts(const onx_value *value)
+{
+    const onx_str *s = value->data;
+    PyObject *list = PyList_New((Py_ssize_t)value->count), *dims = dims_tuple(value), *make = py_helper("strings");
+    for (uint64_t i = 0; list && i < value->count; i++)
+        if (PyList_SetItem(list, (Py_ssize_t)i, py_text(s[i])) != 0)
+            Py_CLEAR(list);
+    PyObject *array = list && dims && make ? PyObject_CallFunctionObjArgs(make, list, dims, NULL) : NULL;
+    Py_XDECREF(list);
+    Py_XDECREF(dims);
+    return array;
+}
+
+static PyObject *result_of(PyObject *self);
+
+static PyObject *item_result(py_value *v, uint64_t index, bool scalar)
+{
+    PyObject *item = value_object(v->ctx, v->value->items[index], (PyObject *)v);
+    PyObject *result = item ? result_of(item) : NULL;
+    Py_XDECREF(item);
+    if (result && scalar && v->value->items[index]->kind == ONX_VALUE_TENSOR && v->value->items[index]->rank == 0) {
+        PyObject *plain = PyObject_CallMethod(result, "item", NULL);
+        Py_DECREF(result);
+        return plain;
+    }
+    return result;
+}
+
+static PyObject *map_result(py_value *v)
+{
+    const onx_value *value = v->value;
+    PyObject *dict = PyDict_New();
+    for (uint64_t i = 0; dict && i < value->count; i++) {
+        PyObject *key = value->dtype == ONX_STRING ? py_text(((const onx_str *)value->data)[i])
+                                                   : PyLong_FromLongLong(((const int64_t *)value->data)[i]);
+        PyObject *item = key ? item_result(v, i, true) : NULL;
+        if (!item || PyDict_SetItem(dict, key, item) != 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(key);
+        Py_XDECREF(item);
+    }
+    return dict;
+}
+
+static PyObject *result_of(PyObject *self)
+{
+    py_value *v = (py_value *)self;
+    const onx_value *value = v->value;
+    PyObject *list;
+    switch (value->kind) {
+    case ONX_VALUE_TENSOR:
+        if (value->dtype == ONX_STRING)
+            return texts(value);
+        if (py_array_widened(value->dtype) != value->dtype)
+            return py_array_over(self, value->dtype, value->rank, value->dims, value->data, value->size);
+        return py_array_of(self);
+    case ONX_VALUE_SEQUENCE:
+        list = PyList_New((Py_ssize_t)value->count);
+        for (uint64_t i = 0; list && i < value->count; i++) {
+            PyObject *item = item_result(v, i, false);
+            if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) != 0)
+                Py_CLEAR(list);
+        }
+        return list;
+    case ONX_VALUE_MAP:
+        return map_result(v);
+    case ONX_VALUE_OPTIONAL:
+        if (value->count)
+            return item_result(v, 0, false);
+        break;
+    default:
+        break;
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *py_value_result(py_ctx *ctx, onx_value *value)
+{
+    PyObject *object = py_value_wrap(ctx, value);
+    PyObject *result = object ? result_of(object) : NULL;
+    Py_XDECREF(object);
+    return result;
+}
+
+/* ---- from Python ---- */
+
+/* The memory of a value is given back when the last who needs it is done, perhaps in the middle of a run. */
+static void release_object(void *owner)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF((PyObject *)owner);
+    PyGILState_Release(state);
+}
+
+static onx_value *wrap_array(py_ctx *ctx, const py_array_struct *a, int32_t dtype, PyObject *owner)
+{
+    int64_t dims[ONX_RANK_MAX];
+    uint64_t size = (uint64_t)a->itemsize;
+    onx_value *value = NULL;
+    for (int i = 0; i < a->nd; i++) {
+        dims[i] = a->shape[i];
+        size *= (uint64_t)a->shape[i];
+    }
+    const onx_memory memory = { .struct_size = sizeof memory,
+                                .dtype = dtype,
+                                .rank = (uint32_t)a->nd,
+                                .dims = dims,
+                                .data = a->data,
+                                .size = size,
+                                .release = release_object,
+                                .owner = owner };
+    const onx_status status = onx_value_wrap(ctx->cx, &memory, &value);
+    if (status != ONX_OK) {
+        py_fail(ctx->cx, status);
+        return NULL;
+    }
+    Py_INCREF(owner);
+    return value;
+}
+
+static bool is_plain(const py_array_struct *a)
+{
+    enum { PLAIN = PY_ARRAY_CONTIGUOUS | PY_ARRAY_ALIGNED | PY_ARRAY_NATIVE };
+    return (a->flags & PLAIN) == PLAIN;
+}
+
+/* Elements of type `to`, which NumPy lacks, from those of the type that stands for it. */
+static onx_value *narrowed(py_ctx *ctx, onx_value *from, int32_t to)
+{
+    onx_value *value = NULL;
+    onx_status status = onx_value_new_tensor(ctx->cx, (onx_dtype)to, from->rank, from->dims, &value);
+    if (status == ONX_OK)
+        status = onx_convert((onx_dtype)to, value->data, (onx_dtype)from->dtype, from->data, from->count, true);
+    if (status != ONX_OK) {
+        py_fail(ctx->cx, status);
+        onx_value_free(value);
+        value = NULL;
+    }
+    onx_value_free(from);
+    return value;
+}
+
+static onx_value *text_tensor(py_ctx *ctx, PyObject *list, PyObject *shape)
+{
+    int64_t dims[ONX_RANK_MAX];
+    onx_value *value = NULL;
+    const Py_ssize_t rank = PyTuple_Size(shape), count = PyList_Size(list);
+    uint64_t want = 1;
+    if (rank < 0 || rank > (Py_ssize_t)ONX_RANK_MAX || count < 0)
+        return NULL;
+    for (Py_ssize_t i = 0; i < rank; i++) {
+        dims[i] = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
+        want *= (uint64_t)dims[i];
+    }
+    if (PyErr_Occurred())
+        return NULL;
+    onx_status status = onx_value_new_tensor(ctx->cx, ONX_STRING, (uint32_t)rank, dims, &value);
+    if (status != ONX_OK || want != (uint64_t)count) {
+        py_fail(ctx->cx, status == ONX_OK ? ONX_E_MISUSE : status);
+        onx_value_free(value);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count && status == ONX_OK; i++) {
+        PyObject *keep;
+        onx_str text;
+        if (!py_bytes_of(PyList_GetItem(list, i), &keep, &text)) {
+            onx_value_free(value);
+            return NULL;
+        }
+        status = onx_value_set_text(value, (uint64_t)i, text);
+        Py_XDECREF(keep);
+    }
+    if (status != ONX_OK) {
+        py_fail(ctx->cx, status);
+        onx_value_free(value);
+        return NULL;
+    }
+    return value;
+}
+
+static int32_t wanted_dtype(const onx_type *type)
+{
+    return type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->elem_type : ONX_UNDEFINED;
+}
+
+static onx_value *from_array(py_ctx *ctx, const py_array_struct *a, PyObject *array, const onx_type *type)
+{
+    const int32_t dtype = py_array_dtype(a), wanted = wanted_dtype(type);
+    if (!dtype) {
+        PyErr_Format(PyExc_TypeError, "ONNX has no element type for arrays of kind '%c' with %d bytes", a->typekind,
+                     a->itemsize);
+        return NULL;
+    }
+    onx_value *value = wrap_array(ctx, a, dtype, array);
+    if (value && wanted && wanted != dtype && py_array_widened(wanted) == dtype)
+        return narrowed(ctx, value, wanted);
+    return value;
+}
+
+/* What has no array interface, or elements that do not lie row-major: the package makes a plain array of it, or (type,
+ * elements, shape) for texts and for bits of types that NumPy lacks. */
+static onx_value *from_other(py_ctx *ctx, PyObject *object, const onx_type *type)
+{
+    PyObject *prepare = py_helper("prepare"), *keep = NULL;
+    const char *name = onx_dtype_name(wanted_dtype(type));
+    PyObject *made = prepare ? PyObject_CallFunction(prepare, "Oz", object, name) : NULL;
+    onx_value *value = NULL;
+    if (!made)
+        return NULL;
+    if (PyTuple_Check(made) && PyTuple_Size(made) == 3) {
+        PyObject *elements = PyTuple_GetItem(made, 1);
+        const long dtype = PyLong_AsLong(PyTuple_GetItem(made, 0));
+        const py_array_struct *a;
+        if (dtype == ONX_STRING)
+            value = text_tensor(ctx, elements, PyTuple_GetItem(made, 2));
+        else if ((a = py_array_look(elements, &keep)) && is_plain(a) &&
+                 onx_dtype_bits(dtype) == 8u * (unsigned)a->itemsize)
+            value = wrap_array(ctx, a, (int32_t)dtype, elements);
+        else if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "such elements are no tensor");
+    } else {
+        const py_array_struct *a = py_array_look(made, &keep);
+        if (a && is_plain(a))
+            value = from_array(ctx, a, made, type);
+        else if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "an object of type %R is no tensor", (PyObject *)Py_TYPE(object));
+    }
+    Py_XDECREF(keep);
+    Py_DECREF(made);
+    return value;
+}
+
+/* Tensors of other libraries have DLPack. */
+static bool has_dlpack(PyObject *object)
+{
+    PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+    if (!method)
+        PyErr_Clear();
+    Py_XDECREF(method);
+    return method != NULL;
+}
+
+static onx_value *from_dlpack(py_ctx *ctx, PyObject *object)
+{
+    onx_value *value = NULL;
+    PyObject *capsule = PyObject_CallMethod(object, "__dlpack__", NULL);
+    onx_dl_managed *managed = capsule ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
+    if (managed) {
+        const onx_status status = onx_value_from_dlpack(ctx->cx, managed, &value);
+        if (status != ONX_OK)
+            py_fail(ctx->cx, status);
+        else if (PyCapsule_SetName(capsule, "used_dltensor") != 0) /* else its end would free what is ours now */
+            PyErr_Clear();
+    }
+    Py_XDECREF(capsule);
+    return value;
+}
+
+static onx_value *copied(py_ctx *ctx, const onx_value *from)
+{
+    onx_value *value = NULL;
+    onx_status status = onx_value_new(ctx->cx, &value);
+    if (status == ONX_OK)
+        status = onx_value_assign(value, from);
+    if (status != ONX_OK) {
+        py_fail(ctx->cx, status);
+        onx_value_free(value);
+        return NULL;
+    }
+    return value;
+}
+
+/* Puts what `object` is into a list; `key` is that of a map, or NULL. */
+static bool put_item(py_ctx *ctx, onx_value *list, PyObject *object, const onx_type *type, PyObject *key)
+{
+    const onx_value *borrowed = NULL;
+    onx_value *item = py_value_of(ctx, object, type, &borrowed);
+    if (!item && borrowed)
+        item = copied(ctx, borrowed);
+    if (!item)
+        return false;
+    const uint64_t at = list->count;
+    onx_status status = onx_value_insert(list, at, item);
+    onx_value_free(item);
+    if (status == ONX_OK && key && list->dtype == ONX_STRING) {
+        PyObject *keep;
+        onx_str text;
+        if (!py_bytes_of(key, &keep, &text))
+            return false;
+        status = onx_value_set_text(list, at, text);
+        Py_XDECREF(keep);
+    } else if (status == ONX_OK && key) {
+        const long long number = PyLong_AsLongLong(key);
+        if (number == -1 && PyErr_Occurred())
+            return false;
+        ((int64_t *)list->data)[at] = number;
+    }
+    if (status != ONX_OK)
+        py_fail(ctx->cx, status);
+    return status == ONX_OK;
+}
+
+static onx_value *new_list(py_ctx *ctx, onx_value_kind kind, int32_t dtype)
+{
+    onx_value *list = NULL;
+    onx_status status = onx_value_new(ctx->cx, &list);
+    if (status == ONX_OK)
+        status = onx_value_reset_list(list, kind, (onx_dtype)dtype);
+    if (status != ONX_OK) {
+        py_fail(ctx->cx, status);
+        onx_value_free(list);
+        return NULL;
+    }
+    return list;
+}
+
+static onx_value *from_sequence(py_ctx *ctx, PyObject *object, const onx_type *item)
+{
+    onx_value *list = new_list(ctx, ONX_VALUE_SEQUENCE, wanted_dtype(item));
+    const Py_ssize_t count = list ? PySequence_Size(object) : 0;
+    bool good = list && count >= 0;
+    for (Py_ssize_t i = 0; good && i < count; i++) {
+        PyObject *one = PySequence_GetItem(object, i);
+        good = one && put_item(ctx, list, one, item, NULL);
+        Py_XDECREF(one);
+    }
+    if (!good) {
+        onx_value_free(list);
+        return NULL;
+    }
+    return list;
+}
+
+static onx_value *from_dict(py_ctx *ctx, PyObject *dict, const onx_type *type)
+{
+    PyObject *key, *item;
+    Py_ssize_t at = 0;
+    int32_t key_type = type && ONX_HAS(type, type, map_type) ? type->map_type->key_type : ONX_UNDEFINED;
+    if (!key_type)
+        key_type = PyDict_Next(dict, &at, &key, &item) && PyUnicode_Check(key) ? ONX_STRING : ONX_INT64;
+    onx_value *map = new_list(ctx, ONX_VALUE_MAP, key_type);
+    at = 0;
+    while (map && PyDict_Next(dict, &at, &key, &item)) {
+        /* what conversion calls may change the dict */
+        Py_INCREF(key);
+        Py_INCREF(item);
+        const onx_type *to = type && ONX_HAS(type, type, map_type) ? type->map_type->value_type : NULL;
+        if (!put_item(ctx, map, item, to, key)) {
+            onx_value_free(map);
+            map = NULL;
+        }
+        Py_DECREF(key);
+        Py_DECREF(item);
+    }
+    return map;
+}
+
+static onx_value *from_optional(py_ctx *ctx, PyObject *object, const onx_type *item)
+{
+    onx_value *list = new_list(ctx, ONX_VALUE_OPTIONAL, wanted_dtype(item));
+    if (list && object != Py_None && !put_item(ctx, list, object, item, NULL)) {
+        onx_value_free(list);
+        return NULL;
+    }
+    return list;
+}
+
+onx_value *py_value_of(py_ctx *ctx, PyObject *object, const onx_type *type, const onx_value **borrowed)
+{
+    PyObject *keep;
+    *borrowed = NULL;
+    if (PyObject_TypeCheck(object, py_value_type)) {
+        *borrowed = ((py_value *)object)->value;
+        return NULL;
+    }
+    if (type && ONX_HAS(type, type, optional_type))
+        return from_optional(ctx, object, type->optional_type->elem_type);
+    if (type && ONX_HAS(type, type, sequence_type) && PySequence_Check(object) && !PyUnicode_Check(object))
+        return from_sequence(ctx, object, type->sequence_type->elem_type);
+    if (PyDict_Check(object))
+        return from_dict(ctx, object, type);
+    const py_array_struct *a = py_array_look(object, &keep);
+    if (a && is_plain(a)) {
+        if (py_array_dtype(a)) {
+            onx_value *value = from_array(ctx, a, object, type);
+            Py_DECREF(keep);
+            return value;
+        }
+    } else if (!a && !PyErr_Occurred() && has_dlpack(object)) {
+        return from_dlpack(ctx, object);
+    }
+    Py_XDECREF(keep);
+    return PyErr_Occurred() ? NULL : from_other(ctx, object, type);
+}
+
+onx_value *py_value_over(py_ctx *ctx, PyObject *array)
+{
+    PyObject *keep;
+    const py_array_struct *a = py_array_look(array, &keep);
+    onx_value *value = NULL;
+    if (a && is_plain(a) && a->flags & PY_ARRAY_WRITEABLE && py_array_dtype(a))
+        value = wrap_array(ctx, a, py_array_dtype(a), array);
+    else if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "an output is written into an array that is writeable and lies row-major");
+    Py_XDECREF(keep);
+    return value;
+}
+
+/* ---- the type ---- */
+
+static PyObject *value_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = { "value", NULL };
+    PyObject *object;
+    (void)type;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:Value", names, &object))
+        return NULL;
+    py_ctx *ctx = py_ctx_take();
+    if (!ctx)
+        return NULL;
+    const onx_value *borrowed;
+    onx_value *value = PyList_Check(object) || PyTuple_Check(object) ? from_sequence(ctx, object, NULL)
+                                                                     : py_value_of(ctx, object, NULL, &borrowed);
+    PyObject *made = NULL;
+    if (value)
+        made = py_value_wrap(ctx, value);
+    else if (!PyErr_Occurred())
+        Py_INCREF(made = object); /* a value already, and those do not change */
+    py_ctx_done(ctx);
+    return made;
+}
+
+static PyObject *value_kind(PyObject *self, void *closure)
+{
+    static const char *const kinds[] = { "none", "tensor", "sequence", "optional", "map" };
+    (void)closure;
+    return PyUnicode_FromString(kinds[((py_value *)self)->value->kind]);
+}
+
+static PyObject *value_dtype(PyObject *self, void *closure)
+{
+    const char *name = onx_dtype_name(((py_value *)self)->value->dtype);
+    (void)closure;
+    return name ? PyUnicode_FromString(name) : PyUnicode_FromString("undefined");
+}
+
+static PyObject *value_shape(PyObject *self, void *closure)
+{
+    (void)closure;
+    if (((py_value *)self)->value->kind == ONX_VALUE_TENSOR)
+        return dims_tuple(((py_value *)self)->value);
+    Py_RETURN_NONE;
+}
+
+static PyObject *value_nbytes(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(((py_value *)self)->value->size);
+}
+
+static PyObject *value_address(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromVoidPtr(((py_value *)self)->value->data);
+}
+
+static PyObject *value_array_struct(PyObject *self, void *closure)
+{
+    const onx_value *value = ((py_value *)self)->value;
+    (void)closure;
+    if (value->kind != ONX_VALUE_TENSOR || value->dtype == ONX_STRING) {
+        PyErr_SetString(PyExc_AttributeError, "only tensors of numbers have an array interface");
+        return NULL;
+    }
+    return py_array_capsule(value->dtype, value->rank, value->dims, value->data, true);
+}
+
+static PyObject *value_python(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return result_of(self);
+}
+
+static Py_ssize_t value_length(PyObject *self)
+{
+    const onx_value *value = ((py_value *)self)->value;
+    if (value->kind == ONX_VALUE_TENSOR)
+        return value->rank ? (Py_ssize_t)value->dims[0] : 1;
+    return (Py_ssize_t)value->count;
+}
+
+static PyObject *value_item(PyObject *self, Py_ssize_t index)
+{
+    py_value *v = (py_value *)self;
+    if (v->value->kind == ONX_VALUE_TENSOR || index < 0 || (uint64_t)index >= v->value->count) {
+        PyErr_SetString(PyExc_IndexError, "no such item");
+        return NULL;
+    }
+    return value_object(v->ctx, v->value->items[index], self);
+}
+
+/* ---- DLPack, for those who take it ---- */
+
+typedef struct shared {
+    onx_dl_managed managed;
+    PyObject *owner;
+} shared;
+
+static void shared_delete(onx_dl_managed *managed)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF(((shared *)managed->manager)->owner);
+    PyMem_Free(managed->manager);
+    PyGILState_Release(state);
+}
+
+static void unused_capsule(PyObject *capsule)
+{
+    if (PyCapsule_IsValid(capsule, "dltensor"))
+        shared_delete(PyCapsule_GetPointer(capsule, "dltensor"));
+}
+
+static bool dl_type(int32_t dtype, onx_dl_type *out)
+{
+    static const uint8_t codes[ONX_CLASS_TEXT + 1] = { [ONX_CLASS_FLOATING] = ONX_DL_FLOAT,
+                                                       [ONX_CLASS_SIGNED] = ONX_DL_INT,
+                                                       [ONX_CLASS_UNSIGNED] = ONX_DL_UINT,
+                                                       [ONX_CLASS_BOOLEAN] = ONX_DL_BOOL,
+                                                       [ONX_CLASS_COMPLEX] = ONX_DL_COMPLEX };
+    const unsigned bits = onx_dtype_bits(dtype);
+    if (bits < 8 || (onx_dtype_class_of(dtype) == ONX_CLASS_FLOATING && bits == 8))
+        return false;
+    *out = (onx_dl_type){ codes[onx_dtype_class_of(dtype)], (uint8_t)bits, 1 };
+    if (dtype == ONX_BFLOAT16)
+        out->code = ONX_DL_BFLOAT;
+    return true;
+}
+
+static PyObject *value_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    const onx_value *value = ((py_value *)self)->value;
+    onx_dl_type type;
+    (void)args;
+    (void)kwargs; /* stream, max_version, ...: there is one memory, and one version of the struct */
+    if (value->kind != ONX_VALUE_TENSOR || !dl_type(value->dtype, &type)) {
+        PyErr_SetString(PyExc_BufferError, "DLPack has no place for such a value");
+        return NULL;
+    }
+    shared *s = PyMem_Calloc(1, sizeof *s);
+    if (!s)
+        return PyErr_NoMemory();
+    s->managed = (onx_dl_managed){ .tensor = { .data = value->data,
+                                               .device_type = ONX_DL_CPU,
+                                               .ndim = (int32_t)value->rank,
+                                               .dtype = type,
+                                               .shape = value->dims },
+                                   .manager = s,
+                                   .deleter = shared_delete };
+    s->owner = self;
+    PyObject *capsule = PyCapsule_New(&s->managed, "dltensor", unused_capsule);
+    if (!capsule) {
+        PyMem_Free(s);
+        return NULL;
+    }
+    Py_INCREF(self);
+    return capsule;
+}
+
+static PyObject *value_dlpack_device(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    return Py_BuildValue("(ii)", (int)ONX_DL_CPU, 0);
+}
+
+bool py_add_value(PyObject *module)
+{
+    static PyMethodDef methods[] = {
+        { "numpy", value_python, METH_NOARGS,
+          "The value as an array that shares its memory; sequences come as lists, maps as dicts, what is missing as None. "
+          "Types that NumPy lacks are widened: small floats to float32, integers of 4 and 2 bits to 8." },
+        { "__dlpack__", PY_METHOD(value_dlpack), METH_VARARGS | METH_KEYWORDS, NULL },
+        { "__dlpack_device__", value_dlpack_device, METH_NOARGS, NULL },
+        { NULL, NULL, 0, NULL },
+    };
+    static PyGetSetDef members[] = {
+        { "kind", value_kind, NULL, "tensor, sequence, optional or map", NULL },
+        { "dtype", value_dtype, NULL, "element type of a tensor, key type of a map: 'float', 'int64', ...", NULL },
+        { "shape", value_shape, NULL, "dimensions of a tensor; None for others", NULL },
+        { "nbytes", value_nbytes, NULL, "bytes of the elements", NULL },
+        { "address", value_address, NULL, "where the elements lie", NULL },
+        { "__array_struct__", value_array_struct, NULL, NULL, NULL },
+        { NULL, NULL, NULL, NULL, NULL },
+    };
+    static PyType_Slot slots[] = {
+        { Py_tp_doc,
+          "Value(value): a tensor, sequence, optional value or map as models have them.\n\n"
+          "Arrays are not copied where they lie row-major. Values do not change; sessions take them as inputs." },
+        { Py_tp_new, PY_SLOT(value_new) },
+        { Py_tp_dealloc, PY_SLOT(value_dealloc) },
+        { Py_tp_methods, methods },
+        { Py_tp_getset, members },
+        { Py_sq_length, PY_SLOT(value_length) },
+        { Py_sq_item, PY_SLOT(value_item) },
+        { 0, NULL },
+    };
+    static PyType_Spec spec = { "onx._onx.Value", (int)sizeof(py_value), 0, Py_TPFLAGS_DEFAULT, slots };
+    py_value_type = py_add_type(module, &spec, NULL);
+    return py_value_type != NULL;
+}

@@ -1,0 +1,36 @@
+"""A wheel is built by pip without a network, and what it installs runs."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import models
+import onx
+
+try:
+    import pip
+except ImportError:
+    models.skip("no pip here")
+
+
+class TestInstall(unittest.TestCase):
+    def test_wheel(self):
+        build = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(onx.__file__))))
+        with tempfile.TemporaryDirectory() as folder:
+            there = os.path.join(folder, "there")
+            environment = dict(os.environ, ONX_BUILD_DIR=build, PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
+            environment.pop("PYTHONPATH")
+            command = [sys.executable, "-m", "pip", "-q", "install", "--no-deps", "--target", there, os.path.join(models.ROOT, "python")]
+            subprocess.run(command, check=True, env=environment)
+            environment["PYTHONPATH"] = there
+            script = "import onx, numpy; s = onx.Session(%r); print(onx.__file__, s(numpy.zeros((1, 1, 8, 8), 'f')).shape)" % models.STRIPES
+            out = subprocess.run([sys.executable, "-c", script], check=True, env=environment, stdout=subprocess.PIPE, text=True, cwd=folder).stdout
+            self.assertIn(there, out)
+            self.assertIn("(1, 4)", out)
+            info = [f for f in os.listdir(there) if f.endswith(".dist-info")]
+            self.assertEqual(info, ["onx-%s.dist-info" % onx.__version__])
+
+
+if __name__ == "__main__":
+    unittest.main()
