@@ -70,6 +70,8 @@
     TABLE(simd_product##level)                                                                                         \
     TABLE(simd_winograd##level)                                                                                        \
     TABLE(simd_lines##level)                                                                                           \
+    TABLE(simd_pool##level)                                                                                            \
+    TABLE(simd_lrn##level)                                                                                             \
     TABLE(simd_quantize##level)                                                                                        \
     TABLE(simd_attention##level)
 /* For the levels that come after v4, the widest first: a session takes rows of all that it has. */

@@ -1,0 +1,224 @@
+/* pool.c - MaxPool and AveragePool on channels that lie as planes, for which oneDNN has vectors of 512 bits alone. A
+ * window is taken together down first, a vector of columns at a time, then across, a vector of places at a time. */
+#include "kernel/simd/simd.h"
+
+#include <math.h>
+
+enum { DIMS = 3, ROOM_MAX = 1 << 20 /* floats of a line */ };
+
+typedef struct pool_params {
+    int64_t in[DIMS], out[DIMS], kernel[DIMS], stride[DIMS], dilation[DIMS], pad[DIMS];
+    uint64_t span, line;        /* places of a line that are looked at; floats of it, padding included */
+    const float *divisor[DIMS]; /* of an average: taps that count, per place of the output */
+} pool_params;
+
+typedef struct pool_body {
+    bool average, global;
+} pool_body;
+
+static inline onxi_vf both(const bool average, onxi_vf a, onxi_vf b)
+{
+    return average ? a + b : vf_select((a > b) | (a != a), a, b); /* NaN stays */
+}
+
+/* Taps first .. last-1 of a window along `d` lie in the input. */
+static void taps_inside(const pool_params *q, int d, int64_t origin, int64_t *first, int64_t *last)
+{
+    const int64_t step = q->dilation[d], room = q->in[d] - origin;
+    *first = origin < 0 ? (-origin + step - 1) / step : 0;
+    *last = room > 0 ? (room + step - 1) / step : 0;
+    *last = *last < q->kernel[d] ? *last : q->kernel[d];
+}
+
+__attribute__((always_inline)) static inline void add_line(const bool average, const bool begins, const float *x,
+                                                           uint64_t n, float *line)
+{
+    uint64_t i = 0;
+    for (; i + ONXI_LANES <= n; i += ONXI_LANES)
+        vf_store(line + i, begins ? vf_load(x + i) : both(average, vf_load(line + i), vf_load(x + i)));
+    for (; i < n; i++)
+        line[i] = begins ? x[i] : both(average, vf_all(line[i]), vf_all(x[i]))[0];
+}
+
+/* The lines of a window, column by column; false: all of them lie in the padding. */
+__attribute__((always_inline)) static inline bool go_down(const pool_params *q, const bool average, const float *x,
+                                                          const int64_t *place, float *line)
+{
+    int64_t origin[2], first[2], last[2];
+    bool begins = true;
+    for (int d = 0; d < 2; d++) {
+        origin[d] = place[d] * q->stride[d] - q->pad[d];
+        taps_inside(q, d, origin[d], &first[d], &last[d]);
+    }
+    for (int64_t k = first[0]; k < last[0]; k++)
+        for (int64_t j = first[1]; j < last[1]; j++) {
+            const int64_t row = (origin[0] + k * q->dilation[0]) * q->in[1] + origin[1] + j * q->dilation[1];
+            if (begins)
+                add_line(average, true, x + row * q->in[2], (uint64_t)q->in[2], line);
+            else
+                add_line(average, false, x + row * q->in[2], (uint64_t)q->in[2], line);
+            begins = false;
+        }
+    return !begins;
+}
+
+/* Places of the output along a line of it, from the columns of its windows. */
+__attribute__((always_inline)) static inline void go_across(const pool_params *q, const bool average, const float *line,
+                                                            float *spare, float *y)
+{
+    const int64_t taps = q->kernel[2], by = q->dilation[2], stride = q->stride[2], n = q->out[2];
+    if (stride > ONXI_LANES) { /* few of the places are wanted */
+        for (int64_t o = 0; o < n; o++) {
+            const float *at = line + o * stride;
+            float sum = *at;
+            for (int64_t j = 1; j < taps; j++)
+                sum = both(average, vf_all(sum), vf_all(at[j * by]))[0];
+            y[o] = sum;
+        }
+        return;
+    }
+    for (uint64_t i = 0; i < q->span; i += ONXI_LANES) {
+        onxi_vf sum = vf_load(line + i);
+        for (int64_t j = 1; j < taps; j++)
+            sum = both(average, sum, vf_load(line + i + j * by));
+        vf_store(spare + i, sum);
+    }
+    if (stride == 1)
+        memcpy(y, spare, (uint64_t)n * sizeof *y);
+    else
+        for (int64_t o = 0; o < n; o++)
+            y[o] = spare[o * stride];
+}
+
+__attribute__((always_inline)) static inline void plane(const pool_params *q, const bool average, const float *x,
+                                                        float *line, float *spare, float *y)
+{
+    const float neutral = average ? 0 : -INFINITY;
+    float *inside = line + q->pad[2];
+    for (uint64_t i = 0; i < q->line; i++)
+        line[i] = neutral;
+    for (int64_t k = 0; k < q->out[0]; k++)
+        for (int64_t j = 0; j < q->out[1]; j++, y += q->out[2]) {
+            const int64_t place[] = { k, j };
+            if (!go_down(q, average, x, place, inside))
+                for (int64_t i = 0; i < q->in[2]; i++)
+                    inside[i] = neutral;
+            go_across(q, average, line, spare, y);
+            const float down = average ? q->divisor[0][k] * q->divisor[1][j] : 1;
+            for (int64_t i = 0; average && i < q->out[2]; i++)
+                y[i] /= down * q->divisor[2][i];
+        }
+}
+
+static onx_status run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const pool_params *q = work->params;
+    const bool average = ((const pool_body *)work->prepared->kernel->body)->average;
+    const uint64_t in = (uint64_t)(q->in[0] * q->in[1] * q->in[2]), out = (uint64_t)(q->out[0] * q->out[1] * q->out[2]);
+    const float *x = work->inputs[0]->data;
+    float *y = work->outputs[0]->data, *line = work->thread_workspace;
+    for (uint64_t i = first; i < last; i++) {
+        if (average)
+            plane(q, true, x + i * in, line, line + q->line, y + i * out);
+        else
+            plane(q, false, x + i * in, line, line + q->line, y + i * out);
+    }
+    return ONX_OK;
+}
+
+/* How many taps count, for each place along an axis: those inside, or with the padding that there is, or all. */
+static bool count_taps(onx_prepare *p, pool_params *q, int d, int64_t pad_end)
+{
+    const bool pads = !((const pool_body *)p->kernel->body)->global && onx_prepare_is_set(p, "count_include_pad");
+    const bool beyond = p->since < 22; /* what ceil_mode adds behind the pads counted before that */
+    float *counts = onxi_arena_array(p->arena, (uint64_t)q->out[d], sizeof *counts);
+    for (int64_t i = 0; counts && i < q->out[d]; i++) {
+        const int64_t origin = i * q->stride[d] - q->pad[d], step = q->dilation[d];
+        int64_t first, last;
+        taps_inside(q, d, origin, &first, &last);
+        int64_t count = last > first ? last - first : 0;
+        if (pads) {
+            const int64_t room = q->in[d] + pad_end - origin, padded = room > 0 ? (room + step - 1) / step : 0;
+            count = beyond || padded > q->kernel[d] ? q->kernel[d] : padded;
+        }
+        counts[i] = (float)count;
+    }
+    q->divisor[d] = counts;
+    return counts != NULL;
+}
+
+static bool is_small(int64_t x)
+{
+    return x >= 0 && x <= ROOM_MAX;
+}
+
+/* The last dims of three: those that are missing in front are 1. */
+static onx_status take_window(onx_prepare *p, const onxi_window *w, pool_params *q, bool average)
+{
+    for (int d = 0; d < DIMS; d++) {
+        q->in[d] = q->out[d] = q->kernel[d] = q->stride[d] = q->dilation[d] = 1;
+        const int from = d - (DIMS - (int)w->spatial);
+        if (from >= 0) {
+            q->in[d] = w->in[from];
+            q->out[d] = w->out[from];
+            q->kernel[d] = w->kernel[from];
+            q->stride[d] = w->stride[from];
+            q->dilation[d] = w->dilation[from];
+            q->pad[d] = w->pad[from];
+        }
+        if (!is_small(q->in[d]) || !is_small(q->out[d]) || !is_small(q->kernel[d]) || !is_small(q->stride[d]) ||
+            !is_small(q->dilation[d]) || !is_small(q->pad[d]))
+            return ONX_E_UNSUPPORTED;
+        if (average && !count_taps(p, q, d, from >= 0 ? w->pad_end[from] : 0))
+            return ONX_E_MEMORY;
+    }
+    return ONX_OK;
+}
+
+static onx_status prepare(onx_prepare *p)
+{
+    const pool_body *body = p->kernel->body;
+    const onx_value *x = p->inputs[0], *y = p->outputs[0];
+    onxi_window w;
+    if (x->rank < 3 || x->rank > 5 || p->output_count != 1 || !x->count || !y || !y->count)
+        return ONX_E_UNSUPPORTED;
+    if (body->global) {
+        w = (onxi_window){ .spatial = x->rank - 2 };
+        for (uint32_t d = 0; d < w.spatial; d++) {
+            w.in[d] = w.kernel[d] = x->dims[d + 2];
+            w.out[d] = w.stride[d] = w.dilation[d] = 1;
+        }
+    } else {
+        ONX_TRY(onxi_window_make(p, NULL, &w));
+    }
+    pool_params *q = ONXI_NEW(p->arena, pool_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    *q = (pool_params){ .span = 0 };
+    ONX_TRY(take_window(p, &w, q, body->average));
+    const uint64_t span = (uint64_t)((q->out[2] - 1) * q->stride[2] + 1);
+    const uint64_t reach = (uint64_t)((q->kernel[2] - 1) * q->dilation[2]), least = (uint64_t)(q->pad[2] + q->in[2]);
+    q->span = (span + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
+    q->line = q->span + reach > least ? q->span + reach : least;
+    if (q->line > ROOM_MAX)
+        return ONX_E_UNSUPPORTED;
+    p->thread_workspace = (q->line + q->span) * sizeof(float);
+    p->params = q;
+    p->rows = (uint64_t)x->dims[0] * (uint64_t)x->dims[1];
+    p->grain = 65536 / (x->count / p->rows + 1) + 1;
+    return ONX_OK;
+}
+
+static const pool_body max_body = { false, false }, average_body = { true, false };
+static const pool_body global_max = { false, true }, global_average = { true, true };
+
+#define ROW(name, body_)                                                                                               \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,       \
+        .body = &body_, .prepare = prepare, .run = run                                                                 \
+    }
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_pool)[] = { ROW("MaxPool", max_body),
+                                                            ROW("AveragePool", average_body),
+                                                            ROW("GlobalMaxPool", global_max),
+                                                            ROW("GlobalAveragePool", global_average),
+                                                            { 0 } };

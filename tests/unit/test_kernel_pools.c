@@ -1,0 +1,121 @@
+/* test_kernel_pools.c - poolings and LRN on channels that lie as planes, large enough for vectors: by the plain rows
+ * and by others, with one thread and with two. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/variants.h"
+
+enum { DIMS = 3 };
+
+/* A few numbers that vectors have to leave where they are. */
+static void spoil(source *s, onx_value *x, unsigned turn)
+{
+    static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f };
+    if (turn % 4 == 3)
+        ((float *)x->data)[below(s, (uint32_t)x->count)] = odd[turn / 4 % 4];
+}
+
+static void list(writer *w, const char *name, const uint32_t *of, uint32_t count)
+{
+    add(w, ", %s = [", name);
+    for (uint32_t i = 0; i < count; i++)
+        add(w, "%s%u", i ? ", " : "", of[i]);
+    add(w, "]");
+}
+
+/* Windows of one to three dims with pads, steps and gaps, wider than a vector and not, whose last ones reach beyond the
+ * input, of channels that are no whole blocks. */
+static void test_kernel_pools__windows_are_the_same(void **state)
+{
+    static const char *const names[] = { "MaxPool", "AveragePool" };
+    static writer w;
+    source s = { 31 };
+    unsigned fast = 0;
+    (void)state;
+    for (unsigned turn = 0; turn < 160; turn++) {
+        const uint32_t dims = 1 + below(&s, DIMS);
+        const bool average = turn % 2, dilated = !average || turn % 4 == 1;
+        uint32_t kernel[DIMS], stride[DIMS], dilation[DIMS], pads[2 * DIMS];
+        int64_t size[2 + DIMS] = { 1 + below(&s, 2), 1 + below(&s, 5) };
+        for (uint32_t i = 0; i < dims; i++) {
+            kernel[i] = 1 + below(&s, i + 1 == dims && turn % 8 == 0 ? 40 : 4);
+            stride[i] = 1 + below(&s, turn % 16 == 1 ? 24 : 3);
+            dilation[i] = dilated ? 1 + below(&s, 2) : 1;
+            pads[i] = below(&s, kernel[i]);
+            pads[dims + i] = below(&s, kernel[i]);
+            size[2 + i] = (kernel[i] - 1) * dilation[i] + 1 + below(&s, i + 1 == dims ? 50 : 9);
+        }
+        onx_value *x = floats(&s, 2 + dims, size);
+        spoil(&s, x, turn);
+        w.len = 0;
+        static const char *const in[] = { "A", "A, B", "A, B, D" }, *const out[] = { "E", "E, F", "E, F, G" };
+        add(&w, "<ir_version: 10, opset_import: [\"\" : %u]> g (float[N, C, %s] x) => (float[N, C, %s] y) {\n",
+            turn % 3 ? 22 : 19, in[dims - 1], out[dims - 1]);
+        add(&w, " y = %s <ceil_mode = %u", names[average], below(&s, 2));
+        list(&w, "kernel_shape", kernel, dims);
+        list(&w, "strides", stride, dims);
+        list(&w, "dilations", dilation, dims);
+        list(&w, "pads", pads, 2 * dims);
+        if (average)
+            add(&w, ", count_include_pad = %u", below(&s, 2));
+        add(&w, "> (x)\n}\n");
+        fast += strcmp(compare_any(&w, names[average], (const onx_value *const[]){ x }, 20), "simd") == 0;
+        onx_value_free(x);
+    }
+    assert_in_range(fast, 80, 160); /* the others are oneDNN's */
+}
+
+static void test_kernel_pools__planes_are_the_same(void **state)
+{
+    static const char *const names[] = { "GlobalMaxPool", "GlobalAveragePool" };
+    static writer w;
+    source s = { 32 };
+    (void)state;
+    for (unsigned turn = 0; turn < 24; turn++) {
+        onx_value *x =
+            floats(&s, 4, (int64_t[]){ 1 + below(&s, 2), 1 + below(&s, 9), 1 + below(&s, 30), 1 + below(&s, 30) });
+        spoil(&s, x, turn);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 22]> g (float[N, C, A, B] x) => (float[N, C, E, F] y) {\n"
+            " y = %s (x)\n}\n",
+            names[turn % 2]);
+        compare_any(&w, names[turn % 2], (const onx_value *const[]){ x }, 60);
+        onx_value_free(x);
+    }
+}
+
+/* Neighbours at both ends of the channels, more of them than there are channels, and every power. */
+static void test_kernel_pools__neighbouring_channels_are_the_same(void **state)
+{
+    static const char *const betas[] = { "0.75", "0.5", "1.5" };
+    static writer w;
+    source s = { 33 };
+    (void)state;
+    for (unsigned turn = 0; turn < 40; turn++) {
+        onx_value *x =
+            floats(&s, 4, (int64_t[]){ 1 + below(&s, 2), 1 + below(&s, 12), 1 + below(&s, 9), 1 + below(&s, 30) });
+        spoil(&s, x, turn);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 13]> g (float[N, C, A, B] x) => (float[N, C, A, B] y) {\n"
+            " y = LRN <size = %u, alpha = 0.3, beta = %s, bias = 1.5> (x)\n}\n",
+            1 + below(&s, 16), betas[below(&s, 3)]);
+        assert_string_equal(compare_any(&w, "LRN", (const onx_value *const[]){ x }, 20), "simd");
+        onx_value_free(x);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_pools__windows_are_the_same),
+        cmocka_unit_test(test_kernel_pools__planes_are_the_same),
+        cmocka_unit_test(test_kernel_pools__neighbouring_channels_are_the_same),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
