@@ -19,7 +19,7 @@ typedef struct onxi_check_rule_group {
     uint32_t count, first; /* `first`: index of the first rule in the order of all rules */
 } onxi_check_rule_group;
 extern const onxi_check_rule_group onxi_check_rule_groups[];
-#define ONXI_RULE_COUNT 414
+#define ONXI_RULE_COUNT 415
 /* How many findings get a suggestion of what was meant: looking for one takes time. */
 #define ONXI_HINTS 64
 

@@ -69,6 +69,9 @@ const onx_rule onxi_check_rules_node[] = {
       "Relu fed with optional(tensor(float))" },
     { "ND-25", ONX_MUST, 0, ONX_BY_NATURE, ONX_RULE_NONE, NULL, "IR.md: Attributes",
       "Attributes hold constants fixed when the model is built; nothing computed at run time", "n/a" },
+    { "ND-26", ONX_MUST, ONX_RULE_DERIVED, ONX_BY_CHECK, ONX_RULE_WARNING, NULL, "Changelog.md",
+      "An attribute is no word that only a later version of the operator has",
+      "ScatterND of version 16 with reduction `max`" },
     { 0 }
 };
 
@@ -197,6 +200,40 @@ static void check_against_schema(onxi_check *k, const onxi_check_at *at, const o
         onxi_check_find(k, at, "ND-20",
                         (onxi_check_detail){ .value = onxi_check_number(k, values), .expected = onx_str_of("1") },
                         "a Constant has exactly one value attribute");
+}
+
+/* Words of attributes that came with a later version than the attribute (ND-26). What they mean is clear in the
+ * versions before, too, and models that use them there are about, so kernels take them in all. */
+static const struct later_word {
+    onxi_op_id op;
+    int since; /* version of the operator */
+    const char *attribute, *word;
+} later_words[] = {
+    { ONXI_ID_Pad, 19, "mode", "wrap" },
+    { ONXI_ID_Resize, 19, "coordinate_transformation_mode", "half_pixel_symmetric" },
+    { ONXI_ID_ScatterElements, 18, "reduction", "max" },
+    { ONXI_ID_ScatterElements, 18, "reduction", "min" },
+    { ONXI_ID_ScatterND, 18, "reduction", "max" },
+    { ONXI_ID_ScatterND, 18, "reduction", "min" },
+};
+
+static void check_words(onxi_check *k, const onxi_check_at *at, const onxi_checked_op *op, const onx_node *n)
+{
+    for (size_t i = 0; i < sizeof later_words / sizeof *later_words; i++) {
+        const struct later_word *w = &later_words[i];
+        if (op->bound->op != w->op || op->schema->since >= w->since)
+            continue;
+        for (uint32_t j = 0; j < n->attribute_count; j++) {
+            const onx_attribute *a = n->attribute[j];
+            uint32_t count;
+            const onx_bytes *text = onx_attribute_value(a, ONX_SLOT_S, &count);
+            if (onx_str_is(onx_view(a->name), w->attribute) && text && onx_str_is(onx_view(*text), w->word))
+                onxi_check_find(k, ONXI_AT_ITEM(at, attribute, j, ATTRIBUTE, a), "ND-26",
+                                (onxi_check_detail){ .value = onx_str_of(w->word), .one_meaning = true },
+                                "%s has that word from version %d on, not yet in version %d",
+                                onxi_check_quote(k, op->bound->name), w->since, op->schema->since);
+        }
+    }
 }
 
 /* ---- attributes by themselves ---- */
@@ -343,6 +380,8 @@ void onxi_check_node(onxi_check *k, const onxi_check_at *at, const onx_node *n, 
         check_operands(k, at, op, n->input, n->input_count, false);
         check_operands(k, at, op, n->output, n->output_count, true);
         check_against_schema(k, at, op, n);
+        if (n->attribute_count)
+            check_words(k, at, op, n);
         if (op->holds_graphs)
             onxi_check_subgraph_shape(k, at, n, op);
         if (k->notes)

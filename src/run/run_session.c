@@ -133,7 +133,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     static const char *const harmless[] = { "ND-07" }; /* an operator that became deprecated still has a meaning */
     const bool strict = options && options->strict;
     onx_check_options check = { .flags = ONX_CHECK_STRUCTURE | ONX_CHECK_OPEN_SHAPES |
-                                         (strict ? 0u : (uint32_t)ONX_CHECK_ONE_MEANING),
+                                         (uint32_t)(strict ? ONX_CHECK_STRICT : ONX_CHECK_ONE_MEANING),
                                 .ignore = harmless,
                                 .ignore_count = 1,
                                 .registry = options ? options->registry : NULL };

@@ -274,6 +274,28 @@ WHEN(resize_known_mode)
 {
     return !onxi_subject_text_is(s, "coordinate_transformation_mode", "half_pixel_symmetric");
 }
+/* What sizes ask for is made without a rest, so nothing has to be moved to the middle. */
+WHEN(resize_symmetric_sizes)
+{
+    return onxi_subject_has(s, 3) && onxi_subject_text_is(s, "keep_aspect_ratio_policy", "stretch") &&
+           onxi_prepare_text(s, "coordinate_transformation_mode", "half_pixel");
+}
+/* Weights that come from the place of an element alone. To the nearest, what lies between two may fall either way. */
+static bool blends(onxi_subject *s)
+{
+    int64_t exclude, antialias;
+    return onxi_subject_has(s, 2) && !onxi_subject_has(s, 3) && !onxi_subject_text_is(s, "mode", "nearest") &&
+           onxi_subject_int(s, "exclude_outside", &exclude) && !exclude &&
+           onxi_subject_int(s, "antialias", &antialias) && !antialias;
+}
+WHEN(resize_symmetric)
+{
+    return blends(s) && !onxi_subject_given(s, "axes");
+}
+WHEN(resize_symmetric_axes)
+{
+    return blends(s);
+}
 WHEN(roi_sets_mode)
 {
     return onxi_prepare_text(s, "coordinate_transformation_mode", "output_half_pixel");

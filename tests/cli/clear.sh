@@ -36,6 +36,19 @@ expect 0 "$ONX" convert sorted.onnxtxt plain.onnx
 expect 0 "$ONX" convert --sort sorted.onnxtxt sorted.onnx
 same plain.onnx sorted.onnx # what is in order stays byte for byte
 
+# a word that only a later version of the operator has
+cat >later.onnxtxt <<'E'
+<ir_version: 8, opset_import: ["" : 16]>
+g (float[3] x, int64[1,1] i = {1}, float[1] u = {7}) => (float[3] y) { y = ScatterND <reduction = "max"> (x, i, u) }
+E
+expect 0 "$ONX" run later.onnxtxt -i 'x=[1,2,3]' --full
+says err "[ND-26]"
+says out "7"
+expect 1 "$ONX" run later.onnxtxt -i 'x=[1,2,3]' --strict
+says err "error: ScatterND has that word from version 18 on, not yet in version 16"
+expect 0 "$ONX" check later.onnxtxt
+expect 1 "$ONX" check --strict later.onnxtxt
+
 # nodes that are in order keep it
 cat >mixed.onnxtxt <<'E'
 <ir_version: 10, opset_import: ["" : 21]>

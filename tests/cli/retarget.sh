@@ -150,4 +150,23 @@ says there.onnxtxt "keys_int64s"
 expect 0 "$ONX" check --full there.onnxtxt
 expect 0 "$ONX" retarget there.onnxtxt -o back.onnxtxt --opset ai.onnx.ml=1
 says back.onnxtxt "classes_strings"
+
+# Coordinates that version 18 does not know: a region of the input with its edges repeated.
+cat >symmetric.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 22]>
+g (float[1,2,5,7] x, float[4] s = {1, 1, 1.3, 0.6}, float[2] a = {2.3, 1.45}, int64[2] n = {8, 3}) =>
+  (float[1,2,6,4] l, float[1,2,6,4] c, float[1,2,7,16] d, float[1,2,8,3] m)
+{
+  l = Resize <mode = "linear", coordinate_transformation_mode = "half_pixel_symmetric"> (x, , s)
+  c = Resize <mode = "cubic", coordinate_transformation_mode = "half_pixel_symmetric"> (x, , s)
+  d = Resize <mode = "linear", coordinate_transformation_mode = "half_pixel_symmetric", axes = [3, -2]> (x, , a)
+  m = Resize <mode = "nearest", coordinate_transformation_mode = "half_pixel_symmetric", axes = [2, 3]> (x, , , n)
+}
+END
+expect 0 "$ONX" retarget symmetric.onnxtxt -o there.onnxtxt --opset 18
+expect 0 "$ONX" check --full there.onnxtxt
+expect 0 "$ONX" compare symmetric.onnxtxt there.onnxtxt
+sed 's/mode = "linear"/mode = "nearest"/' symmetric.onnxtxt >nearest.onnxtxt
+expect 1 "$ONX" retarget nearest.onnxtxt -o there.onnxtxt --opset 18
+says err "half_pixel_symmetric"
 done_testing

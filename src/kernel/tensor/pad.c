@@ -5,7 +5,7 @@
 
 static bool read_mode(const onx_prepare *p, onxi_move_mode *mode)
 {
-    static const onxi_word words[] = { { "constant", 1, 0 }, { "edge", 1, 0 }, { "reflect", 1, 0 }, { "wrap", 19, 0 } };
+    static const onxi_word words[] = { { "constant", 1, 0 }, { "edge", 1, 0 }, { "reflect", 1, 0 }, { "wrap", 1, 0 } };
     static const onxi_move_mode modes[] = { ONXI_MOVE_FILL, ONXI_MOVE_EDGE, ONXI_MOVE_REFLECT, ONXI_MOVE_WRAP };
     const int word = onxi_prepare_word(p, "mode", words, 4);
     *mode = modes[word < 0 ? 0 : word];
