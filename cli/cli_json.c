@@ -52,21 +52,28 @@ static size_t utf8_length(const unsigned char *p, size_t len)
 void cli_json_put_string(FILE *to, onx_str s)
 {
     const unsigned char *p = (const unsigned char *)s.ptr;
+    size_t plain = 0; /* where what needs no escape begins */
     fputc('"', to);
     for (size_t i = 0; i < s.len;) {
-        size_t n = utf8_length(p + i, s.len - i);
+        const size_t n = utf8_length(p + i, s.len - i);
+        const bool control = p[i] < 0x20 || p[i] == 0x7f;
+        const bool c1 = n == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0; /* which a terminal may obey */
+        if (n && !control && !c1 && p[i] != '"' && p[i] != '\\') {
+            i += n;
+            continue;
+        }
+        fwrite(p + plain, 1, i - plain, to);
         if (n == 0)
             fputs("\\ufffd", to);
-        else if (p[i] == '"' || p[i] == '\\')
-            fprintf(to, "\\%c", p[i]);
-        else if (p[i] < 0x20 || p[i] == 0x7f)
-            fprintf(to, "\\u%04x", p[i]);
-        else if (n == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0) /* C1 controls, which a terminal may obey */
-            fprintf(to, "\\u%04x", p[i + 1]);
+        else if (control || c1)
+            fprintf(to, "\\u%04x", p[i + c1]);
         else
-            fwrite(p + i, 1, n, to);
+            fprintf(to, "\\%c", p[i]);
         i += n ? n : 1;
+        plain = i;
     }
+    if (plain < s.len)
+        fwrite(p + plain, 1, s.len - plain, to);
     fputc('"', to);
 }
 

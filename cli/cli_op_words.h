@@ -2,13 +2,18 @@
 #ifndef ONX_CLI_OP_WORDS_H
 #define ONX_CLI_OP_WORDS_H
 
-#include <onx/op.h>
-
-#include <stdio.h>
+#include "cli.h"
 
 /* What an input, output or attribute of the operator means; NULL: nothing is known, as for custom operators. */
 const char *cli_op_word(const onx_op *op, const char *name);
 /* Writes a model in ONNX text that uses the operator, in the newest version of its domain; false: there is none. */
 bool cli_op_example(const onx_op *op, FILE *to);
+
+/* The kernels that the operator has here; how many. */
+enum { CLI_OP_VARIANTS = 8 };
+uint32_t cli_op_kernels(const onx_op *op, const char *variants[CLI_OP_VARIANTS]);
+bool cli_op_has_gradient(const onx_op *op);
+/* Everything about one version of an operator, as an item of a list. */
+void cli_op_json(cli_json *json, const onx_op *op);
 
 #endif

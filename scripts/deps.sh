@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian 12 packages that onx is built and tested with. Does nothing when all of them are there.
-#   scripts/deps.sh [GROUP...]     groups: build libs tests python peers; default: build libs tests
+#   scripts/deps.sh [GROUP...]     groups: build libs tests python peers browser; default: build libs tests
 set -eu
 
 build='gcc g++ make cmake ninja-build pkg-config ccache git'
@@ -11,6 +11,10 @@ tests='libcmocka-dev libjansson-dev clang clang-format libclang-rt-14-dev llvm p
 python='python3-dev python3-numpy python3-onnx python3-setuptools python3-pip'
 # Other implementations, for the comparisons in bench/ only.
 peers='libonnx-dev libprotobuf-dev python3 python3-onnx'
+# Pages in a real browser (tests/browser); what drives it comes from npm while the tests run.
+browser='chromium fonts-dejavu-core'
+command -v node >/dev/null || browser="$browser nodejs"
+command -v npm >/dev/null || browser="$browser npm" # other packages of Node bring it along
 
 [ $# -gt 0 ] || set -- build libs tests
 wanted=
@@ -21,8 +25,9 @@ for group in "$@"; do
     tests) wanted="$wanted $tests" ;;
     python) wanted="$wanted $python" ;;
     peers) wanted="$wanted $peers" ;;
+    browser) wanted="$wanted $browser" ;;
     *)
-        echo "deps.sh: no group '$group' (build, libs, tests, python, peers)" >&2
+        echo "deps.sh: no group '$group' (build, libs, tests, python, peers, browser)" >&2
         exit 2
         ;;
     esac

@@ -160,6 +160,10 @@ static const char *const lines[] = {
     "show --types @/rich.onnxtxt",
     "show --format json @/wrong.onnxtxt",
     "show --node h @/rich.onnx",
+    "view @/rich.onnx -o @/out.html",
+    "view @/rich.onnxtxt -o @/out.html --no-weights",
+    "view @/wrong.onnxtxt -o @/out.html",
+    "view @/broken.onnxtxt -o @/out.html",
     "convert @/rich.onnxtxt @/out.onnx",
     "convert @/rich.onnx @/out.onnxtxt",
     "convert @/rich.onnx @/out.json",
@@ -308,8 +312,9 @@ static bool same(const bytes *a, const bytes *b)
     return a->there == b->there && a->len == b->len && (!a->len || memcmp(a->ptr, b->ptr, a->len) == 0);
 }
 
-static const char *const outputs[] = { "out.onnx", "out.onnxtxt",     "out.json",        "out.textproto",
-                                       "out.data", "out/output_0.pb", "out/output_1.pb", "out/output_0.npy" };
+static const char *const outputs[] = { "out.onnx",        "out.onnxtxt",      "out.json",
+                                       "out.textproto",   "out.data",         "out/output_0.pb",
+                                       "out/output_1.pb", "out/output_0.npy", "out.html" };
 enum { OUTPUTS = sizeof outputs / sizeof *outputs };
 
 /* What a call left behind. */

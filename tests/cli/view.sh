@@ -1,0 +1,98 @@
+# onx view: what is in the page, what is not, exit statuses. How it looks is tested in tests/browser.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+cat >model.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 21, "my" : 1]>
+g (float[N,4] x, bool c) => (float[N,4] y)
+<float[20] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}, int64[2] shape = {-1,4}>
+{
+  r = Reshape (w, shape)
+  s = ReduceSum (r)
+  a = Add (x, s)
+  i = If <then_branch = t () => (float[N,4] u) { u = Exp (a) }, else_branch = e () => (float[N,4] v) { v = Neg (a) }> (c)
+  y = my.twice (i)
+}
+<domain: "my", opset_import: ["" : 21]>
+twice (p) => (q) { q = Add (p, p) }
+END
+
+# The name of the page follows from that of the model.
+mkdir -p folder
+cp model.onnxtxt folder/network.onnxtxt
+expect 0 "$ONX" view folder/network.onnxtxt
+says err "onx view: network.html"
+[ -s network.html ] || fail "no page was written"
+expect 0 "$ONX" view model.onnxtxt -o -
+mv out page.html
+grep -q '"format": 1' page.html || fail "no data in the page"
+for text in '"kind": "function"' '"parent_box": ' 'float\[N,4\]' '"histogram": \[' '"summary": ' '"ReduceSum"'; do
+    grep -q "$text" page.html || fail "no $text in the page"
+done
+# Nothing comes from elsewhere.
+! grep -n 'https\?://' page.html | grep -v 'http://www.w3.org/2000/svg' || fail "the page names other places"
+! grep -q '{{' page.html || fail "a mark of the page was not filled in"
+
+expect 0 "$ONX" view model.onnxtxt -o less.html --no-weights
+! grep -q '"histogram": \[' less.html || fail "histograms in spite of --no-weights"
+
+# The same model gives the same page.
+expect 0 "$ONX" view model.onnxtxt -o again.html
+same page.html again.html
+
+# No text of a model is markup: there are the elements of the page and no more.
+cat >hostile.textproto <<'END'
+ir_version: 10 producer_name: "</script><script>x</script>" opset_import { version: 21 }
+metadata_props { key: "<!--" value: "<script>" }
+graph { name: "</SCRIPT >" doc_string: "<img src=x onerror=x>"
+  node { name: "</script>" op_type: "Relu" input: "x" output: "<b>" }
+  node { name: "\001\377\"\\" op_type: "<svg onload=x>" input: "<b>" output: "y" doc_string: "<!--<script>" }
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "</script>" } } } } }
+  output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_param: "N" } } } } } }
+END
+expect 0 "$ONX" view hostile.textproto
+[ "$(grep -oi '<script' hostile.html | wc -l)" -eq 2 ] || fail "a script of the model is in the page"
+[ "$(grep -oi '</script' hostile.html | wc -l)" -eq 2 ] || fail "the model ends a script"
+! grep -qi '<img\|<!--\|<b>' hostile.html || fail "markup of the model is in the page"
+
+# What is wrong is on the page; a model that can be read is no failure.
+cat >wrong.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 21]>
+g (float[2,3] x) => (float[2,3] y) { a = Nothing (x) y = Add (a, gone) }
+END
+expect 0 "$ONX" view wrong.onnxtxt
+says err "wrong.html shows the model and what is wrong with it: "
+grep -q '"severity": "error"' wrong.html || fail "no findings in the page"
+expect 0 "$ONX" view wrong.onnxtxt -o unchecked.html --no-check
+! grep -q '"severity": "error"' unchecked.html || fail "findings in spite of --no-check"
+printf '<ir_version: 10>\ng (float[2 x) => (float y) { y = Relu(x }\n' >broken.onnxtxt
+expect 1 "$ONX" view broken.onnxtxt
+says err "broken.html says why there is no model to show"
+says err "error: "
+grep -q '"severity": "error"' broken.html || fail "no findings in the page of a broken file"
+printf '\072\377\377\377\377\377\377\001noise' >noise.onnx
+expect 1 "$ONX" view noise.onnx
+
+# Without a file there is no page, and none replaces its model.
+expect 2 "$ONX" view missing.onnx
+[ ! -e missing.html ] || fail "a page without a model"
+expect 2 "$ONX" view model.onnxtxt -o model.onnxtxt
+same model.onnxtxt folder/network.onnxtxt
+
+# Depth, width, functions that call themselves: pages all the same.
+{
+    echo '<ir_version: 10, opset_import: ["" : 21]>'
+    echo 'g (float[2] x) => (float[2] v3000) { v0 = Relu (x)'
+    awk 'BEGIN { for (i = 1; i <= 3000; i++) printf "v%d = Relu (v%d)\n", i, i - 1 }'
+    echo '}'
+} >deep.onnxtxt
+expect 0 "$ONX" view deep.onnxtxt
+cat >loop.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 21, "my" : 1]>
+g (float[2] x) => (float[2] y) { y = my.f (x) }
+<domain: "my", opset_import: ["" : 21, "my" : 1]>
+f (p) => (q) { q = my.f (p) }
+END
+expect 0 "$ONX" view loop.onnxtxt
+says err "2 errors"
+
+done_testing

@@ -1,0 +1,155 @@
+// start.js - the page as a whole.
+
+const KEYS = [
+    ["arrow keys", "from node to node"], ["Enter", "open or close what stands in a node"], ["+ and -", "zoom"], ["0", "all of it"], ["1", "the top, in readable size"],
+    ["/", "search"], ["n and p", "next and previous finding"], ["i", "show or hide the side panel"], ["t", "dark or light"], ["Esc", "select nothing"], ["?", "this list"],
+];
+
+class App {
+    constructor(data) {
+        this.data = data;
+        this.colors = "family";
+        const by = id => document.getElementById(id);
+        this.parts = { graph: by("graph"), panel: by("panel"), scopes: by("scopes"), status: by("status"), tip: by("tip"), help: by("help"), found: by("found") };
+        this.theme(this.stored("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"), true);
+        this.panel = new Panel(this, this.parts.panel);
+        this.models = data.models.map(m => new Model(m));
+        this.panes = this.models.map(m => {
+            const holder = el("div", { className: "pane" });
+            this.parts.graph.append(holder);
+            return new Pane(this, m, holder);
+        });
+        this.active = this.panes[0];
+        this.search = new Search(this, by("search"), this.parts.found);
+        document.title = this.models.map(m => m.raw.file).join(" and ") + " - onx view";
+        const click = (id, f) => by(id).addEventListener("click", f);
+        click("zoom-in", () => this.active.zoom(1.4));
+        click("zoom-out", () => this.active.zoom(1 / 1.4));
+        click("fit", () => this.active.fit(true));
+        click("theme", () => this.toggleTheme());
+        click("info", () => this.togglePanel());
+        click("keys", () => this.help());
+        this.parts.scopes.addEventListener("change", () => this.active.show(this.active.model.roots[this.parts.scopes.value]));
+        document.addEventListener("keydown", e => this.globalKey(e));
+        const list = el("dl", { className: "rows" });
+        for (const [key, what] of KEYS)
+            list.append(el("dt", {}, key), el("dd", {}, what));
+        this.parts.help.append(el("h2", {}, "Keys"), list, this.closer());
+        this.fillScopes();
+        this.changed(this.active);
+    }
+    closer() {
+        const b = el("button", { type: "button" }, "Close");
+        b.addEventListener("click", () => this.parts.help.close());
+        return b;
+    }
+    // Where pages from files may not keep anything, nothing is kept.
+    stored(key) {
+        try {
+            return localStorage.getItem("onx-view-" + key);
+        } catch {
+            return null;
+        }
+    }
+    theme(name, first) {
+        document.documentElement.dataset.theme = name;
+        if (first)
+            return;
+        try {
+            localStorage.setItem("onx-view-theme", name);
+        } catch { /* as above */ }
+        for (const p of this.panes) {
+            p.theme = readTheme();
+            p.draw();
+        }
+    }
+    toggleTheme() { this.theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); }
+    togglePanel() { document.body.classList.toggle("bare"); }
+    help() { this.parts.help.showModal(); }
+    activate(pane) {
+        if (this.active === pane)
+            return;
+        this.active = pane;
+        this.fillScopes();
+        this.changed(pane);
+    }
+    fillScopes() {
+        const m = this.active.model, s = this.parts.scopes;
+        s.replaceChildren(...m.roots.map((r, i) => el("option", { value: i }, r.label())));
+        s.hidden = m.roots.length < 2;
+    }
+    // Something else is selected or shown.
+    changed(pane) {
+        if (!this.panel || pane !== this.active || !this.panes)
+            return;
+        this.panel.show(pane);
+        const m = pane.model, s = pane.selected;
+        if (pane.root)
+            this.parts.scopes.value = m.roots.indexOf(pane.root.scope);
+        const errors = m.findings.filter(f => f.severity === "error").length, warnings = m.findings.filter(f => f.severity === "warning").length;
+        this.parts.status.replaceChildren(el("span", {}, s && s.box >= 0 ? `${s.area.scope.title(s.box)} ${s.area.scope.name(s.box)}` : pane.root ? `${thousands(pane.root.scope.raw.node_count)} nodes` : ""),
+            errors ? el("span", { className: "error" }, `${thousands(errors)} error${errors === 1 ? "" : "s"}`) : "",
+            warnings ? el("span", { className: "warning" }, `${thousands(warnings)} warning${warnings === 1 ? "" : "s"}`) : "");
+    }
+    tip(pane, found) {
+        const t = this.parts.tip;
+        t.hidden = !found;
+        if (!found)
+            return;
+        const s = found.area.scope, b = found.box;
+        const v = s.kind[b] === NODE ? null : s.value(s.raw.nodes.value[b]);
+        t.replaceChildren(el("b", {}, s.title(b)), " ", v ? v.type : s.name(b));
+        const r = pane.holder.getBoundingClientRect(), [ox, oy] = found.area.origin();
+        const x = (ox + found.area.x[b]) * pane.scale + pane.x, y = (oy + found.area.y[b]) * pane.scale + pane.y;
+        t.style.left = Math.max(r.left + 4, Math.min(r.left + x, r.right - 200)) + "px";
+        t.style.top = Math.max(r.top + 4, r.top + y - 30) + "px";
+    }
+    find(text) {
+        const s = this.search.input;
+        s.value = text;
+        s.focus();
+        this.search.run();
+    }
+    nextFinding(step) {
+        const pane = this.active, list = pane.model.findings.filter(f => f.scope >= 0 && f.box >= 0);
+        if (!list.length)
+            return;
+        this.findingAt = ((this.findingAt === undefined ? (step > 0 ? -1 : 0) : this.findingAt) + step + list.length) % list.length;
+        const f = list[this.findingAt];
+        pane.go(pane.model.scopes[f.scope], f.box);
+    }
+    // Keys while the drawing has the focus.
+    key(e, pane) {
+        if (e.ctrlKey || e.metaKey || e.altKey)
+            return;
+        const s = pane.selected;
+        if (e.key.startsWith("Arrow"))
+            e.shiftKey ? pane.pan({ ArrowLeft: 80, ArrowRight: -80 }[e.key] || 0, { ArrowUp: 80, ArrowDown: -80 }[e.key] || 0) : pane.walk(e.key);
+        else if ((e.key === "Enter" || e.key === " ") && s && s.box >= 0)
+            pane.toggle(s.area, s.box);
+        else
+            return;
+        e.preventDefault();
+    }
+    globalKey(e) {
+        if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) || this.parts.help.open)
+            return;
+        const pane = this.active, does = {
+            "+": () => pane.zoom(1.4), "=": () => pane.zoom(1.4), "-": () => pane.zoom(1 / 1.4), "0": () => pane.fit(true), "1": () => pane.fit(false),
+            "/": () => this.search.input.select() || this.search.input.focus(), n: () => this.nextFinding(1), p: () => this.nextFinding(-1), i: () => this.togglePanel(),
+            t: () => this.toggleTheme(), "?": () => this.help(), Escape: () => pane.select(null),
+        }[e.key];
+        if (!does)
+            return;
+        does();
+        e.preventDefault();
+    }
+}
+
+const holder = document.getElementById("data");
+const begin = performance.now();
+const app = new App(JSON.parse(holder.textContent));
+holder.remove();
+app.startTime = performance.now() - begin;
+// For tests and for pages that this one stands in.
+window.onxView = app;
