@@ -154,7 +154,10 @@ enum {
     /* Of kernels with subgraphs. What nobody needs afterwards may be taken instead of copied by the one that uses it
      * last, also when that is inside of a subgraph, provided that nothing reads it twice: */
     ONX_KERNEL_HANDS_ON = 256, /* each input of the node goes into a subgraph once at most */
-    ONX_KERNEL_BRANCHES = 512  /* a run enters one of its subgraphs, once */
+    ONX_KERNEL_BRANCHES = 512, /* a run enters one of its subgraphs, once */
+    /* Of rows in onx_session_options.kernels: it does something outside of the run, so that a run is never started
+     * over. All rows know that NaN and infinities may come (onx_prepare.nonfinite). */
+    ONX_KERNEL_ONCE = 1024
 };
 
 /* What a row computes for each element, as far as kernels with ONX_KERNEL_POST_OPS may do it in its place. Every row

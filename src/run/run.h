@@ -204,6 +204,7 @@ typedef struct onxi_run_session {
     onx_session_options options;
     unsigned threads;
     const onxi_kernel_index *kernels;
+    bool once;        /* a row of the caller is never run twice in a run (ONX_KERNEL_ONCE) */
     bool takes_bytes; /* kernels compute with the bytes between DequantizeLinear and QuantizeLinear */
     onxi_run_graph *main;
     onxi_run_owned *constants;

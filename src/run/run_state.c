@@ -600,8 +600,10 @@ onx_status onxi_run_graph_run(onxi_run_graph *g, onx_ctx *cx, const onx_value *c
 {
     const onxi_run_watch watch = onxi_run_watch_new(options);
     const size_t errors = onx_diag_total(cx, ONX_ERROR);
-    onx_status status = run_once(g, cx, inputs, outputs, options, &watch, false);
-    if (status == ONX_E_UNSUPPORTED && onx_diag_total(cx, ONX_ERROR) == errors) /* a row declined while running */
+    const bool once = g->session->once;
+    onx_status status = run_once(g, cx, inputs, outputs, options, &watch, once);
+    if (!once && status == ONX_E_UNSUPPORTED &&
+        onx_diag_total(cx, ONX_ERROR) == errors) /* a row declined while running */
         status = run_once(g, cx, inputs, outputs, options, &watch, true);
     return status;
 }

@@ -48,10 +48,13 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
         s->unsorted = root->unsorted;
         s->kernels = root->kernels;
         s->takes_bytes = root->takes_bytes;
+        s->once = root->once;
         s->functions = root->functions;
     } else {
         ONX_TRY(onxi_kernel_index_new(s->arena, s->options.kernels, s->options.plain, s->options.isa, &s->kernels));
         ONX_TRY(onxi_run_session_takes_bytes(s));
+        for (const onx_kernel *k = s->options.kernels; k && k->op; k++)
+            s->once |= (k->flags & ONX_KERNEL_ONCE) != 0;
         ONX_TRY(onxi_run_shelf_open(s));
         ONX_TRY(onxi_functions_index(s->arena, s->model->functions, s->model->functions_count, &s->functions));
     }
