@@ -14,6 +14,7 @@
 #include <onx/npy.h>
 #include <onx/op.h>
 #include <onx/run.h>
+#include <onx/shard.h>
 #include <onx/tensor.h>
 #include <onx/text.h>
 #include <onx/train.h>

@@ -41,6 +41,10 @@ typedef struct fixture {
     onx_trainer *trainer;
     onx_doc *decoder;
     onx_generator *generator;
+    onx_comm_group *group;
+    onx_comm comm;
+    onx_shard_options shard;
+    onx_sharded *sharded;
     onx_cancel *cancel, *other_cancel;
     onx_infer *infer;
     onx_registry *registry;
@@ -321,7 +325,8 @@ static const char training_text[] =
     " type: FLOATS floats: 0 } } output { name: \"w0\" " FLOAT_1 " } }"
     " algorithm { name: \"a\" node { op_type: \"Neg\" input: \"w\" output: \"w1\" } output { name: \"w1\" " FLOAT_1
     " } }"
-    " initialization_binding { key: \"w\" value: \"w0\" } update_binding { key: \"w\" value: \"w1\" } }";
+    " initialization_binding { key: \"w\" value: \"w0\" } update_binding { key: \"w\" value: \"w1\" } }"
+    " configuration { name: \"c\" num_devices: 1 }";
 
 static void make_fixture(void)
 {
@@ -364,6 +369,10 @@ static void make_fixture(void)
     must(onx_json_write(fix.cx, ONX_KIND_MODEL, fix.model, (onx_sink){ keep, &fix.json }));
     make_values();
     make_operators();
+    must(onx_comm_group_new(fix.cx, 1, &fix.group));
+    must(onx_comm_group_rank(fix.cx, fix.group, 0, &fix.comm));
+    fix.shard.comm = &fix.comm;
+    must(onx_sharded_new(fix.cx, fix.training, &fix.shard, &fix.sharded));
 }
 
 /* ---- the tests ---- */

@@ -1,0 +1,91 @@
+/* shard.h - a model on many devices: what the multi-device annotations of a model say (IR version 11) is done by ranks
+ * that talk over a communicator, each of which has its shards of the weights only. See docs/notes/shard.md. */
+#ifndef ONX_SHARD_H
+#define ONX_SHARD_H
+
+#include <onx/run.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- communicators ---- */
+
+/* Bytes for a rank, or from it. */
+typedef struct onx_comm_part {
+    uint32_t rank;
+    void *data;
+    uint64_t size; /* both sides say the same; never 0 */
+} onx_comm_part;
+
+/* How ranks talk: one function that sends and receives at the same time; collectives are made of it, so that what is
+ * added up is added in one order everywhere. Copied where it is handed in; `user` outlives what uses it. */
+typedef struct onx_comm {
+    uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
+    uint32_t rank, size;
+    void *user;
+    /* Returns when all is sent and received. Messages between two ranks belong together by `tag`, which a pair of ranks
+     * uses once at a time. ONX_E_LIMIT after timeout_ns nanoseconds (0: no limit), ONX_E_CANCELLED where another rank
+     * has failed, ONX_E_IO for what goes wrong otherwise; *rank_out is then the rank that it is about. */
+    onx_status (*exchange)(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
+                           const onx_comm_part *receives, uint32_t receive_count, uint64_t timeout_ns,
+                           uint32_t *rank_out);
+    /* This rank has failed: all that others wait for ends with ONX_E_CANCELLED, now and later. */
+    void (*fail)(void *user);
+} onx_comm;
+
+/* Ranks that are threads of one process, for tests and for trying a configuration out. */
+typedef struct onx_comm_group onx_comm_group;
+ONX_API ONX_OWN_THREAD onx_status onx_comm_group_new(onx_ctx *cx, uint32_t size, onx_comm_group **out);
+/* NULL is allowed. */
+ONX_API ONX_OWN_THREAD void onx_comm_group_free(onx_comm_group *group);
+/* Rank `rank` of the group, for a thread of its own. ONX_E_MISUSE past the last one. */
+ONX_API ONX_OWN_THREAD onx_status onx_comm_group_rank(onx_ctx *cx, onx_comm_group *group, uint32_t rank, onx_comm *out);
+
+/* ---- a model that is spread ---- */
+
+typedef struct onx_sharded onx_sharded;
+
+typedef struct onx_shard_options {
+    uint32_t struct_size;               /* sizeof of this struct, or 0 (onx/base.h) */
+    const char *configuration;          /* its name; NULL: the only one that the model has */
+    const onx_comm *comm;               /* as many ranks as the configuration has devices: rank i is device i */
+    bool strict;                        /* annotations that cannot be done are errors instead of notes */
+    uint64_t timeout_ns;                /* how long to wait for another rank, nanoseconds; 0: a minute */
+    const onx_session_options *session; /* of the part of this rank; NULL: the defaults */
+} onx_shard_options;
+
+/* What a rank does for inputs of some shapes. */
+typedef struct onx_shard_summary {
+    uint32_t nodes;         /* of this rank, collectives not counted */
+    uint32_t collectives;   /* that it takes part in */
+    uint64_t weight_bytes;  /* its shards of the weights */
+    uint64_t whole_bytes;   /* weights of the whole model */
+    uint64_t receive_bytes; /* that it gets from others in a run */
+} onx_shard_summary;
+
+/* Every rank calls this with the same model and configuration, and the same inputs below. The document outlives it and
+ * is only read. ONX_E_NOT_FOUND when there is no such configuration, ONX_E_MISUSE when there are not as many ranks as
+ * devices, ONX_E_INVALID where ranks do not agree about the model. */
+ONX_API ONX_OWN_THREAD onx_status onx_sharded_new(onx_ctx *cx, onx_doc *doc, const onx_shard_options *options,
+                                                  onx_sharded **out);
+/* NULL is allowed. */
+ONX_API ONX_OWN_THREAD void onx_sharded_free(onx_sharded *sharded);
+/* Plans for inputs of these shapes (a value or NULL per graph input), as the first run with them would. */
+ONX_API ONX_OWN_THREAD onx_status onx_sharded_prepare(onx_sharded *sharded, onx_ctx *cx,
+                                                      const onx_value *const *inputs);
+/* Runs the model, all ranks at once. `inputs` has a value or NULL per graph input; `outputs` an entry per graph output,
+ * which rank 0 gets as from onx_session_run, while they stay as they are on the others. After a failure no rank can run
+ * any more. `options` may be NULL. */
+ONX_API ONX_OWN_THREAD onx_status onx_sharded_run(onx_sharded *sharded, onx_ctx *cx, const onx_value *const *inputs,
+                                                  onx_value **outputs, const onx_run_options *options);
+/* Of the shapes that were planned last. */
+ONX_API ONX_ANY_THREAD onx_shard_summary onx_sharded_summarize(const onx_sharded *sharded);
+/* The part of this rank as a model, for looking at: collectives are nodes of the domain onx.shard. NULL before anything
+ * was planned. */
+ONX_API ONX_ANY_THREAD const onx_doc *onx_sharded_part(const onx_sharded *sharded);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

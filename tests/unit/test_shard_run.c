@@ -1,0 +1,499 @@
+/* test_shard_run.c - models that are annotated by hand, one for each way to split, run by ranks that are threads: the
+ * results are those of the whole model, whatever the number of ranks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <onx/shard.h>
+#include <onx/text.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#include "context.h"
+
+enum { RANKS_MAX = 8, VALUES_MAX = 8 };
+
+/* ---- models ---- */
+
+typedef struct test_case {
+    const char *name;
+    const char *graph;       /* as text, without weights */
+    const char *weights;     /* "w 4 6;b 6" */
+    const char *annotations; /* of nodes, separated by ';': "x 0/2@0,1 y 1/2@{0+1},{2+3}"; N is the number of ranks and
+                              * * are all of them; "stage 1" is a pipeline stage */
+    uint32_t ranks;          /* 0: any */
+    bool communicates;       /* some rank has to get something from another one */
+} test_case;
+
+static uint32_t random_state = 1;
+static float random_float(void)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (float)(random_state >> 8) / (float)(1 << 24) - 0.5f;
+}
+
+static void add_weight(onx_doc *doc, char *text)
+{
+    char *rest, *name = strtok_r(text, " ", &rest), *dim;
+    int64_t dims[8];
+    uint32_t rank = 0;
+    uint64_t count = 1;
+    while ((dim = strtok_r(NULL, " ", &rest))) {
+        dims[rank] = strtol(dim, NULL, 10);
+        count *= (uint64_t)dims[rank++];
+    }
+    float *data = calloc(count + 1, sizeof *data);
+    assert_non_null(data);
+    for (uint64_t i = 0; i < count; i++)
+        data[i] = random_float();
+    onx_tensor *t = onx_tensor_new(onx_doc_arena(doc), ONX_FLOAT, dims, rank, data, name);
+    assert_non_null(onx_graph_add_initializer(onx_doc_arena(doc), onx_doc_model(doc)->graph, t));
+    free(data);
+}
+
+/* "0/2,1/2": which axes, and into how many shards. */
+static void add_axes(onx_arena *arena, onx_sharding_spec *spec, char *text, uint32_t ranks)
+{
+    char *rest;
+    for (char *at = strtok_r(text, ",", &rest); at; at = strtok_r(NULL, ",", &rest)) {
+        onx_sharded_dim *d = ONX_ADD(arena, spec, sharded_dim, SHARDED_DIM);
+        char *slash = strchr(at, '/');
+        ONX_SET(sharded_dim, d, axis, strtol(at, NULL, 10));
+        onx_simple_sharded_dim *simple = ONX_ADD(arena, d, simple_sharding, SIMPLE_SHARDED_DIM);
+        ONX_SET(simple_sharded_dim, simple, num_shards, slash[1] == 'N' ? (int64_t)ranks : strtol(slash + 1, NULL, 10));
+    }
+}
+
+static void add_device(onx_arena *arena, onx_sharding_spec *spec, int64_t device)
+{
+    int64_t *at = onx_list_insert(arena, (void **)&spec->device, &spec->device_count, spec->device_count, sizeof *at);
+    assert_non_null(at);
+    *at = device;
+}
+
+static void add_devices(onx_arena *arena, onx_sharding_spec *spec, char *text, uint32_t ranks)
+{
+    char *rest;
+    for (char *at = strtok_r(text, ",", &rest); at; at = strtok_r(NULL, ",", &rest)) {
+        if (*at == '*') {
+            for (uint32_t i = 0; i < ranks; i++)
+                add_device(arena, spec, i);
+        } else if (*at == '{') {
+            onx_int_int_list_entry *e = ONX_ADD(arena, spec, index_to_device_group_map, INT_INT_LIST_ENTRY);
+            ONX_SET(int_int_list_entry, e, key, -(int64_t)spec->index_to_device_group_map_count);
+            add_device(arena, spec, e->key);
+            for (char *p = at; *p != '}'; p++)
+                if (*p >= '0' && *p <= '9') {
+                    int64_t *one =
+                        onx_list_insert(arena, (void **)&e->value, &e->value_count, e->value_count, sizeof *one);
+                    assert_non_null(one);
+                    *one = *p - '0';
+                }
+        } else
+            add_device(arena, spec, strtol(at, NULL, 10));
+    }
+}
+
+static void annotate(onx_doc *doc, uint32_t node, const char *configuration, char *text, uint32_t ranks)
+{
+    onx_arena *arena = onx_doc_arena(doc);
+    onx_node_extra *more = onx_message_extra(arena, ONX_KIND_NODE, onx_doc_model(doc)->graph->node[node]);
+    char *rest, *name = strtok_r(text, " ", &rest);
+    if (!name)
+        return;
+    onx_node_device_configuration *c = ONX_ADD(arena, more, device_configurations, NODE_DEVICE_CONFIGURATION);
+    assert_non_null(c);
+    onx_arena_keep(arena, onx_str_of(configuration), &c->configuration_id);
+    c->has |= onx_node_device_configuration_has_configuration_id;
+    for (; name; name = strtok_r(NULL, " ", &rest)) {
+        char *what = strtok_r(NULL, " ", &rest);
+        if (strcmp(name, "stage") == 0) {
+            ONX_SET(node_device_configuration, c, pipeline_stage, (int32_t)strtol(what, NULL, 10));
+            continue;
+        }
+        onx_sharding_spec *spec = ONX_ADD(arena, c, sharding_spec, SHARDING_SPEC);
+        onx_arena_keep(arena, onx_str_of(name), &spec->tensor_name);
+        spec->has |= onx_sharding_spec_has_tensor_name;
+        char *at = strchr(what, '@');
+        *at = 0;
+        add_axes(arena, spec, what, ranks);
+        add_devices(arena, spec, at + 1, ranks);
+    }
+}
+
+static void configure(onx_doc *doc, const char *name, const char *annotations, uint32_t ranks)
+{
+    onx_arena *arena = onx_doc_arena(doc);
+    onx_device_configuration *c = ONX_ADD(arena, onx_doc_model(doc), configuration, DEVICE_CONFIGURATION);
+    char text[2048], *at = text;
+    onx_arena_keep(arena, onx_str_of(name), &c->name);
+    c->has |= onx_device_configuration_has_name;
+    ONX_SET(device_configuration, c, num_devices, (int32_t)ranks);
+    snprintf(text, sizeof text, "%s", annotations);
+    for (uint32_t i = 0; at; i++) {
+        char *end = strchr(at, ';');
+        if (end)
+            *end = 0;
+        annotate(doc, i, name, at, ranks);
+        at = end ? end + 1 : NULL;
+    }
+}
+
+static onx_doc *make(const test_case *c, uint32_t ranks)
+{
+    char text[4096], weights[512], *rest;
+    onx_doc *doc;
+    snprintf(text, sizeof text, "<ir_version: 11, opset_import: [\"\": 21]> %s", c->graph);
+    if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
+        fail_msg("%s: %.*s", c->name, ONX_ARG(onx_diag_get(cx, 0)->message));
+    snprintf(weights, sizeof weights, "%s", c->weights);
+    for (char *w = strtok_r(weights, ";", &rest); w; w = strtok_r(NULL, ";", &rest)) {
+        char one[64];
+        snprintf(one, sizeof one, "%s", w);
+        add_weight(doc, one);
+    }
+    configure(doc, "c", c->annotations, ranks);
+    return doc;
+}
+
+static void make_inputs(const onx_doc *doc, onx_value **inputs)
+{
+    const onx_graph *g = onx_doc_model(doc)->graph;
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        const onx_type_tensor *t = g->input[i]->type->tensor_type;
+        int64_t dims[8];
+        for (uint32_t k = 0; k < t->shape->dim_count; k++)
+            dims[k] = ONX_HAS(dimension, t->shape->dim[k], dim_value) ? t->shape->dim[k]->dim_value : 8;
+        assert_int_equal(onx_value_new_tensor(cx, (onx_dtype)t->elem_type, t->shape->dim_count, dims, &inputs[i]),
+                         ONX_OK);
+        for (uint64_t k = 0; k < inputs[i]->count; k++)
+            if (t->elem_type == ONX_FLOAT)
+                ((float *)inputs[i]->data)[k] = random_float();
+            else
+                ((int64_t *)inputs[i]->data)[k] = (int64_t)(k * 5 % 8) - (k % 3 == 0 ? 8 : 0);
+    }
+}
+
+/* ---- ranks ---- */
+
+typedef struct rank {
+    pthread_t thread;
+    onx_ctx *cx;
+    onx_doc *doc;
+    onx_comm comm;
+    onx_shard_options options;
+    onx_value **inputs, *outputs[VALUES_MAX];
+    onx_status status;
+    onx_shard_summary summary;
+    uint32_t runs;
+    char error[256];
+} rank;
+
+static void *run_rank(void *user)
+{
+    rank *r = user;
+    const onx_session_options session = { .threads = 1 };
+    onx_sharded *s;
+    r->options.comm = &r->comm;
+    r->options.session = &session;
+    r->status = onx_sharded_new(r->cx, r->doc, &r->options, &s);
+    for (uint32_t i = 0; r->status == ONX_OK && i < r->runs; i++)
+        r->status = onx_sharded_run(s, r->cx, (const onx_value *const *)(void *)r->inputs, r->outputs, NULL);
+    r->summary = onx_sharded_summarize(s);
+    for (size_t i = 0; i < onx_diag_count(r->cx); i++)
+        if (onx_diag_get(r->cx, i)->severity == ONX_ERROR && !*r->error)
+            snprintf(r->error, sizeof r->error, "%.*s", ONX_ARG(onx_diag_get(r->cx, i)->message));
+    onx_sharded_free(s);
+    return NULL;
+}
+
+static void run_ranks(rank *ranks, uint32_t count)
+{
+    onx_comm_group *group;
+    assert_int_equal(onx_comm_group_new(cx, count, &group), ONX_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        ranks[i].cx = onx_ctx_new(NULL);
+        ranks[i].runs = ranks[i].runs ? ranks[i].runs : 2;
+        assert_int_equal(onx_comm_group_rank(ranks[i].cx, group, i, &ranks[i].comm), ONX_OK);
+        assert_int_equal(pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]), 0);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        pthread_join(ranks[i].thread, NULL);
+    onx_comm_group_free(group);
+}
+
+static void free_ranks(rank *ranks, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < VALUES_MAX; k++)
+            onx_value_free(ranks[i].outputs[k]);
+        onx_ctx_free(ranks[i].cx);
+    }
+}
+
+static void run_whole(onx_doc *doc, onx_value **inputs, onx_value **outputs)
+{
+    const onx_session_options options = { .threads = 1 };
+    onx_session *session;
+    if (onx_session_new(cx, doc, &options, &session) != ONX_OK ||
+        onx_session_run(session, cx, (const onx_value *const *)(void *)inputs, outputs) != ONX_OK)
+        fail_msg("%.*s", ONX_ARG(onx_diag_get(cx, onx_diag_count(cx) - 1)->message));
+    onx_session_free(session);
+}
+
+static void check_case(const test_case *c, uint32_t count)
+{
+    onx_value *inputs[VALUES_MAX] = { NULL }, *outputs[VALUES_MAX] = { NULL };
+    rank ranks[RANKS_MAX] = { 0 };
+    uint64_t received = 0;
+    onx_doc *doc = make(c, count);
+    make_inputs(doc, inputs);
+    run_whole(doc, inputs, outputs);
+    for (uint32_t i = 0; i < count; i++)
+        ranks[i] =
+            (rank){ .doc = doc, .inputs = inputs, .options = { .configuration = "c", .timeout_ns = 10000000000 } };
+    run_ranks(ranks, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (ranks[i].status != ONX_OK)
+            fail_msg("%s: rank %u of %u: %s", c->name, i, count, ranks[i].error);
+        received += ranks[i].summary.receive_bytes;
+    }
+    for (uint32_t k = 0; k < onx_doc_model(doc)->graph->output_count; k++) {
+        onx_value_difference d;
+        assert_non_null(ranks[0].outputs[k]);
+        if (!onx_value_close(ranks[0].outputs[k], outputs[k], 1e-5, 1e-5, &d))
+            fail_msg("%s: %u ranks, output %u: %s %s", c->name, count, k, d.what, d.text);
+    }
+    if (count > 1 && c->communicates != (received > 0))
+        fail_msg("%s: %u ranks: %llu bytes are received", c->name, count, (unsigned long long)received);
+    free_ranks(ranks, count);
+    for (uint32_t k = 0; k < VALUES_MAX; k++) {
+        onx_value_free(inputs[k]);
+        onx_value_free(outputs[k]);
+    }
+    onx_doc_free(doc);
+}
+
+/* ---- the ways to split ---- */
+
+static const test_case cases[] = {
+    { "columns of a product", "g (float[4,16] x) => (float[4,24] y) { y = MatMul(x, w) }", "w 16 24", "w 1/N@* y 1/N@*",
+      0, true },
+    { "rows of a product", "g (float[4,16] x) => (float[4,24] y) { y = MatMul(x, w) }", "w 16 24", "x 1/N@* w 0/N@*", 0,
+      true },
+    { "two products of a layer",
+      "g (float[4,16] x) => (float[4,16] z) { h = MatMul(x, w) a = Add(h, b) r = Relu(a) y = MatMul(r, v) z = Add(y, x) }",
+      "w 16 24;b 24;v 24 16", "w 1/N@*;;;v 0/N@*", 0, true },
+    { "rows and columns", "g (float[4,16] x) => (float[4,24] y) { y = MatMul(x, w) }", "w 16 24",
+      "x 0/2@{0+1},{2+3} w 1/2@{0+2},{1+3} y 0/2,1/2@0,1,2,3", 4, true },
+    { "columns and inner rows", "g (float[4,16] x) => (float[4,24] y) { y = MatMul(x, w) }", "w 16 24",
+      "x 1/2@{0+1},{2+3} w 0/2,1/2@0,1,2,3", 4, true },
+    { "parts on groups of unequal size", "g (float[4,16] x) => (float[4,24] y) { y = MatMul(x, w) }", "w 16 24",
+      "x 1/2@{0+1},2 w 0/2@{0+1},2", 3, true },
+    { "batches", "g (float[B,16] x) => (float[B,24] y) { h = MatMul(x, w) y = Relu(h) }", "w 16 24", "x 0/N@*", 0,
+      true },
+    { "partial results that stay apart", "g (float[8,16] x) => (float[8,24] z) { y = MatMul(x, w) z = Relu(y) }",
+      "w 16 24", "x 1/N@* w 0/N@* y 0/N@*", 0, true },
+    { "Gemm with a bias", "g (float[4,16] x) => (float[4,9] y) { y = Gemm <transB = 1, beta = 0.5> (x, w, b) }",
+      "w 9 16;b 9", "x 1/N@* w 1/N@*", 0, true },
+    { "columns of Gemm", "g (float[4,16] x) => (float[4,9] y) { y = Gemm <transB = 1> (x, w, b) }", "w 9 16;b 9",
+      "w 0/N@*", 0, true },
+    { "products of batches", "g (float[8,3,16] x, float[8,16,5] u) => (float[8,3,5] y) { y = MatMul(x, u) }", "",
+      "x 0/N@* u 0/N@*", 0, true },
+    { "a vector of products", "g (float[16] x) => (float[24] y) { y = MatMul(x, w) }", "w 16 24", "w 1/N@*", 0, true },
+    { "output channels", "g (float[2,8,9,9] x) => (float[2,12,9,9] y) { y = Conv <pads = [1,1,1,1]> (x, w, b) }",
+      "w 12 8 3 3;b 12", "w 0/N@*", 0, true },
+    { "input channels", "g (float[2,8,9,9] x) => (float[2,12,9,9] y) { y = Conv <pads = [1,1,1,1]> (x, w, b) }",
+      "w 12 8 3 3;b 12", "x 1/N@* w 1/N@*", 0, true },
+    { "channels in groups", "g (float[2,8,9,9] x) => (float[2,8,7,7] y) { h = Conv <group = 8> (x, w, b) y = Relu(h) }",
+      "w 8 1 3 3;b 8", "x 1/2@0,1", 2, true },
+    { "a network of convolutions",
+      "g (float[2,8,9,9] x) => (float[2,5] z) { a = Conv <pads = [1,1,1,1]> (x, w, b) c = BatchNormalization(a, s, o, m, v) "
+      "d = Relu(c) e = MaxPool <kernel_shape = [3,3], strides = [2,2]> (d) f = GlobalAveragePool(e) h = Flatten(f) "
+      "z = MatMul(h, u) }",
+      "w 16 8 3 3;b 16;s 16;o 16;m 16;v 16;u 16 5", "w 0/N@*", 0, true },
+    { "axes of size 1", "g (float[8,1] x, float[1,6] u) => (float[8,6] y) { y = Add(x, u) }", "", "x 0/N@* u @{0}", 0,
+      true },
+    { "two stretched axes", "g (float[4,1] x, float[1,6] u) => (float[4,6] y) { y = Add(x, u) }", "",
+      "x 0/2@{0+1},{2+3} u 1/2@{0+2},{1+3}", 4, true },
+    { "axes that do not divide", "g (float[5,7] x) => (float[5,7] z) { y = Mul(x, w) z = Exp(y) }", "w 7",
+      "x 1/3@0,1,2", 3, true },
+    { "axes shorter than the shards", "g (float[2,7] x) => (float[2,7] z) { y = Mul(x, w) z = Exp(y) }", "w 7",
+      "x 0/4@0,1,2,3", 4, false },
+    { "an operand split otherwise", "g (float[8,8] x, float[8,8] u) => (float[8,8] y) { y = Add(x, u) }", "",
+      "x 0/2@0,1 u 1/2@0,1", 2, true },
+    { "sums over a split axis",
+      "g (float[6,16] x) => (float[6] s, float[6,1] m, float[16] p) { s = ReduceSum <keepdims = 0> (x, one) "
+      "m = ReduceMean(x, one) p = ReduceMax <keepdims = 0> (x, zero) one = Constant <value = int64[1] {1}> () zero = Constant "
+      "<value = int64[1] {0}> () }",
+      "", "x 1/N@*;x 1/N@*;x 1/N@*", 0, true },
+    { "all axes reduced", "g (float[6,16] x) => (float s) { s = ReduceMean <keepdims = 0> (x) }", "",
+      "x 0/2,1/2@0,1,2,3", 4, true },
+    { "the position of the largest", "g (float[8,16] x) => (int64[8] y) { y = ArgMax <axis = 1, keepdims = 0> (x) }",
+      "", "x 1/N@*", 0, false },
+    { "Softmax over a split axis", "g (float[6,16] x) => (float[6,16] y) { h = Mul(x, x) y = Softmax(h) }", "",
+      "x 1/N@*;h 1/N@*", 0, true },
+    { "Softmax beside a split axis", "g (float[8,16] x) => (float[8,16] y) { h = Mul(x, x) y = Softmax(h) }", "",
+      "x 0/N@*", 0, true },
+    { "rows of an embedding", "g (int64[2,5] i) => (float[2,5,6] z) { y = Gather(t, i) z = Relu(y) }", "t 8 6",
+      "t 0/N@*", 0, true },
+    { "columns of an embedding", "g (int64[2,5] i) => (float[2,5,8] z) { y = Gather(t, i) z = Relu(y) }", "t 8 8",
+      "t 1/N@*", 0, true },
+    { "heads",
+      "g (float[2,4,16] x) => (float[2,4,16] z) { q = MatMul(x, w) r = Reshape(q, s) t = Transpose <perm = [0,2,1,3]> (r) "
+      "k = Transpose <perm = [0,1,3,2]> (t) a = MatMul(t, k) p = Softmax(a) o = MatMul(p, t) "
+      "u = Transpose <perm = [0,2,1,3]> (o) f = Reshape(u, c) z = MatMul(f, v) s = Constant <value = int64[4] {0,0,8,4}> () "
+      "c = Constant <value = int64[3] {2,4,32}> () }",
+      "w 16 32;v 32 16", "w 1/2@0,1;;;;;;;;;v 0/2@0,1", 2, true },
+    { "weights that are made", "g (float[4,16] x) => (float[4,24] y) { t = Transpose(w) y = MatMul(x, t) }", "w 24 16",
+      ";t 1/N@*", 0, true },
+    { "pieces joined and cut",
+      "g (float[8,6] x) => (float[8,6] z) { a = Neg(x) c = Concat <axis = 1> (a, x) l, r = Split <axis = 1, num_outputs = 2> (c) "
+      "z = Sub(l, r) }",
+      "", "x 0/N@*", 0, true },
+    { "stages of a pipeline",
+      "g (float[4,16] x) => (float[4,5] z) { a = MatMul(x, w) b = Relu(a) c = MatMul(b, v) d = Add(c, x) z = MatMul(d, u) }",
+      "w 16 16;v 16 16;u 16 5", "stage 1;stage 1;stage 2;stage 2;stage 7", 0, true },
+    { "stages that are split, too",
+      "g (float[4,16] x) => (float[4,5] z) { a = MatMul(x, w) b = Relu(a) c = MatMul(b, v) z = MatMul(c, u) }",
+      "w 16 16;v 16 16;u 16 5", "stage 0 w 1/2@0,1;;stage 1 v 1/2@2,3;stage 1 u 0/2@2,3", 4, true },
+    { "a result somewhere else", "g (float[4,16] x) => (float[4,16] y) { a = Exp(x) y = Neg(a) }", "", "x @1;a @2", 3,
+      true },
+    { "control flow",
+      "g (float[4,16] x, float[4,16] u) => (float[4,16] y) { a = Exp(x) s = ReduceSum <keepdims = 0> (u) "
+      "c = Less(s, z) z = Constant <value = float {0.0}> () y = If (c) <then_branch = t () => (float[4,16] p) { p = Neg(a) }, "
+      "else_branch = e () => (float[4,16] q) { q = Abs(a) }> }",
+      "", "x 1/N@*", 0, true },
+    { "shapes that depend on data",
+      "g (float[4,16] x) => (float[n] y) { a = Exp(x) b = Greater(a, o) o = Constant <value = float {1.0}> () "
+      "y = Compress(a, d) f = Constant <value = int64[1] {-1}> () d = Reshape(b, f) }",
+      "", "x 1/N@*", 0, true },
+    { "nothing said", "g (float[4,16] x) => (float[4,24] y) { y = MatMul(x, w) }", "w 16 24", "", 0, false },
+};
+
+static void test_shard_run__ways(void **state)
+{
+    static const uint32_t counts[] = { 1, 2, 3, 4, 8 };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+            if (!cases[i].ranks || cases[i].ranks == counts[k])
+                check_case(&cases[i], cases[i].ranks ? cases[i].ranks : counts[k]);
+}
+
+/* ---- what goes wrong, and what is chosen ---- */
+
+static const test_case simple = { "",        "g (float[4,16] x) => (float[4,24] y) { h = MatMul(x, w) y = Relu(h) }",
+                                  "w 16 24", "x 1/2@0,1 w 0/2@0,1",
+                                  2,         true };
+
+/* Two ranks fail, one of them of this. */
+static void fails(rank *ranks, onx_status status, const char *why)
+{
+    const char *said = "";
+    run_ranks(ranks, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_not_equal(ranks[i].status, ONX_OK);
+        if (ranks[i].status == status)
+            said = ranks[i].error;
+    }
+    if (!strstr(said, why))
+        fail_msg("\"%s\" is not \"%s\"", said, why);
+    free_ranks(ranks, 2);
+}
+
+static void test_shard_run__faults(void **state)
+{
+    (void)state;
+    onx_value *inputs[VALUES_MAX] = { NULL }, *longer[VALUES_MAX] = { NULL };
+    onx_doc *doc = make(&simple, 2), *other;
+    const int64_t dims[] = { 5, 16 };
+    make_inputs(doc, inputs);
+    assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, dims, &longer[0]), ONX_OK);
+    const rank good = { .doc = doc, .inputs = inputs, .options = { .timeout_ns = 20000000000 } };
+    rank ranks[2] = { good, good };
+    other = make(&simple, 2); /* has other weights */
+    ranks[1].doc = other;
+    fails(ranks, ONX_E_INVALID, "rank 1 has another model than rank 0");
+    ranks[0] = ranks[1] = good;
+    ranks[1].inputs = longer;
+    fails(ranks, ONX_E_INVALID, "rank 1 has inputs of other shapes than rank 0");
+    ranks[0] = ranks[1] = good;
+    ranks[1].options.configuration = "z";
+    fails(ranks, ONX_E_NOT_FOUND, "no device configuration \"z\"");
+    ranks[0] = ranks[1] = good;
+    ranks[0].options.timeout_ns = 100000000; /* it goes on to a second run, and the other one does not */
+    ranks[1].runs = 1;
+    run_ranks(ranks, 2);
+    assert_int_equal(ranks[0].status, ONX_E_LIMIT);
+    assert_non_null(strstr(ranks[0].error, "rank 1 was waited for longer than 0.1 s"));
+    free_ranks(ranks, 2);
+    onx_doc_model(doc)->configuration[0]->num_devices = 3;
+    ranks[0] = ranks[1] = good;
+    fails(ranks, ONX_E_MISUSE, "is for 3 devices, and there are 2 ranks");
+    onx_value_free(inputs[0]);
+    onx_value_free(longer[0]);
+    onx_doc_free(doc);
+    onx_doc_free(other);
+}
+
+static void test_shard_run__configurations(void **state)
+{
+    (void)state;
+    onx_value *inputs[VALUES_MAX] = { NULL }, *outputs[VALUES_MAX] = { NULL };
+    onx_doc *doc = make(&simple, 2);
+    onx_value_difference d;
+    uint64_t weights[2];
+    configure(doc, "rows of x", "x 0/2@1,0", 2);
+    make_inputs(doc, inputs);
+    run_whole(doc, inputs, outputs);
+    for (uint32_t k = 0; k < 2; k++) {
+        rank ranks[2] = { { .doc = doc, .inputs = inputs }, { .doc = doc, .inputs = inputs } };
+        ranks[0].options.configuration = ranks[1].options.configuration = k ? "rows of x" : "c";
+        run_ranks(ranks, 2);
+        assert_int_equal(ranks[0].status, ONX_OK);
+        assert_true(onx_value_close(ranks[0].outputs[0], outputs[0], 1e-5, 1e-5, &d));
+        weights[k] = ranks[0].summary.weight_bytes;
+        assert_int_equal(ranks[0].summary.whole_bytes, 16 * 24 * 4);
+        free_ranks(ranks, 2);
+    }
+    assert_int_equal(weights[0], 16 * 24 * 4 / 2);
+    assert_int_equal(weights[1], 16 * 24 * 4);
+    rank ranks[2] = { { .doc = doc, .inputs = inputs }, { .doc = doc, .inputs = inputs } };
+    fails(ranks, ONX_E_MISUSE, "2 device configurations, one has to be chosen");
+    onx_value_free(inputs[0]);
+    onx_value_free(outputs[0]);
+    onx_doc_free(doc);
+}
+
+static void test_shard_run__strict(void **state)
+{
+    (void)state;
+    onx_value *inputs[VALUES_MAX] = { NULL };
+    static const test_case odd = { "",  "g (float[4,16] x) => (float[4,16] y) { y = Softmax(x) }", "", "x 1/2@0,1", 2,
+                                   true };
+    onx_doc *doc = make(&odd, 2);
+    make_inputs(doc, inputs);
+    rank ranks[2] = { { .doc = doc, .inputs = inputs, .options = { .strict = true } },
+                      { .doc = doc, .inputs = inputs, .options = { .strict = true } } };
+    fails(ranks, ONX_E_UNSUPPORTED, "the node cannot be split like it");
+    onx_value_free(inputs[0]);
+    onx_doc_free(doc);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shard_run__ways),
+        cmocka_unit_test(test_shard_run__faults),
+        cmocka_unit_test(test_shard_run__configurations),
+        cmocka_unit_test(test_shard_run__strict),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
