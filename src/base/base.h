@@ -2,6 +2,8 @@
 #ifndef ONXI_BASE_H
 #define ONXI_BASE_H
 
+#include "base/base_platform.h"
+
 #include <onx/base.h>
 
 #include "base/base_table.h"
@@ -92,14 +94,15 @@ void onxi_diag_move(onx_ctx *cx, onx_ctx *from);
 
 /* ---- allocation ---- */
 
-/* realloc through the context's allocator; NULL with the diagnostic recorded when out of memory. */
-void *onxi_resize(onx_ctx *cx, void *ptr, size_t old_size, size_t new_size);
+/* realloc through the context's allocator; NULL with the diagnostic recorded when out of memory. Sizes have 64 bits
+ * here and in arenas, where addresses may have 32: what does not fit is refused, never cut off. */
+void *onxi_resize(onx_ctx *cx, void *ptr, uint64_t old_size, uint64_t new_size);
 /* Counts bytes against the memory limit, as arenas do; false (recorded) when that would be exceeded. */
 bool onxi_ctx_hold(onx_ctx *cx, uint64_t bytes);
 void onxi_ctx_let_go(onx_ctx *cx, uint64_t bytes);
 /* Bytes that may still be held. */
 uint64_t onxi_ctx_room(const onx_ctx *cx);
-static inline void onxi_release(onx_ctx *cx, void *ptr, size_t size)
+static inline void onxi_release(onx_ctx *cx, void *ptr, uint64_t size)
 {
     if (ptr)
         onxi_resize(cx, ptr, size, 0);
@@ -107,7 +110,7 @@ static inline void onxi_release(onx_ctx *cx, void *ptr, size_t size)
 
 /* Large buffers that come and go (output, stacks of readers): one that was given back is handed out again. *size is at
  * least what was asked for. */
-void *onxi_buffer_take(onx_ctx *cx, size_t wanted, size_t *size);
+void *onxi_buffer_take(onx_ctx *cx, uint64_t wanted, size_t *size);
 void onxi_buffer_give(onx_ctx *cx, void *ptr, size_t size);
 
 struct onx_arena {
@@ -117,16 +120,16 @@ struct onx_arena {
     size_t total;
 };
 
-void *onxi_arena_grow(onx_arena *arena, size_t size);
+void *onxi_arena_grow(onx_arena *arena, uint64_t size);
 /* Gives all memory back, and is empty; small blocks stay with the context for the next use. */
 void onxi_arena_reset(onx_arena *arena);
 /* Uninitialised memory aligned to 8 bytes; NULL when out of memory (recorded). */
-static inline void *onxi_arena_get(onx_arena *arena, size_t size)
+static inline void *onxi_arena_get(onx_arena *arena, uint64_t size)
 {
     size_t room = (size_t)(arena->end - arena->at);
-    if (size <= room && ((size + 7u) & ~(size_t)7u) <= room) {
+    if (size <= room && ((size + 7u) & ~(uint64_t)7u) <= room) {
         void *p = arena->at;
-        arena->at += (size + 7u) & ~(size_t)7u;
+        arena->at += (size_t)((size + 7u) & ~(uint64_t)7u);
         return p;
     }
     return onxi_arena_grow(arena, size);
@@ -135,7 +138,7 @@ static inline void *onxi_arena_get(onx_arena *arena, size_t size)
  */
 bool onxi_arena_within_limit(onx_ctx *cx);
 /* Array allocation with checked product; zeroed. */
-void *onxi_arena_array(onx_arena *arena, size_t count, size_t size);
+void *onxi_arena_array(onx_arena *arena, uint64_t count, size_t size);
 #define ONXI_NEW(arena, type)          ((type *)onx_arena_alloc((arena), sizeof(type)))
 #define ONXI_ARRAY(arena, type, count) ((type *)onxi_arena_array((arena), (count), sizeof(type)))
 /* Makes room in a growing array for `wanted` elements in all: `list` is the pointer to it and `room` the number of
@@ -224,7 +227,7 @@ static inline bool onxi_sub_i64(int64_t a, int64_t b, int64_t *out)
 {
     return !__builtin_sub_overflow(a, b, out);
 }
-static inline bool onxi_mul_size(size_t a, size_t b, size_t *out)
+static inline bool onxi_mul_size(uint64_t a, uint64_t b, size_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);
 }
@@ -540,8 +543,6 @@ typedef void onxi_team_work(void *user, uint64_t piece, unsigned worker);
  * which is left open. Calls from within a piece do all of theirs by themselves, as worker 0. Any number of threads may
  * call it at the same time. */
 void onxi_team_run(unsigned threads, uint64_t pieces, onxi_team_work *work, void *user);
-/* How many this process may run on. */
-unsigned onxi_processors(void);
 
 /* ---- zip archives (base_zip.c) ---- */
 

@@ -16,9 +16,11 @@ enum {
     REPORT_ROOM = 1 << 20
 };
 
-void *onxi_resize(onx_ctx *cx, void *ptr, size_t old_size, size_t new_size)
+void *onxi_resize(onx_ctx *cx, void *ptr, uint64_t old_size, uint64_t new_size)
 {
-    void *p = cx->allocator.resize(cx->allocator.user, ptr, old_size, new_size);
+    void *p = NULL;
+    if (new_size <= SIZE_MAX)
+        p = cx->allocator.resize(cx->allocator.user, ptr, (size_t)old_size, (size_t)new_size);
     if (!p && new_size)
         onxi_no_memory(cx);
     return p;
@@ -38,7 +40,7 @@ onx_status onx_arena_new(onx_ctx *cx, onx_arena **out)
     return ONX_OK;
 }
 
-void *onxi_buffer_take(onx_ctx *cx, size_t wanted, size_t *size)
+void *onxi_buffer_take(onx_ctx *cx, uint64_t wanted, size_t *size)
 {
     for (int i = 0; i < ONXI_SPARE_BUFFERS; i++) {
         void *p = cx->buffers[i].ptr;
@@ -49,7 +51,7 @@ void *onxi_buffer_take(onx_ctx *cx, size_t wanted, size_t *size)
             return p;
         }
     }
-    *size = wanted;
+    *size = (size_t)wanted;
     return onxi_resize(cx, NULL, 0, wanted);
 }
 
@@ -180,7 +182,7 @@ static size_t block_size_after(size_t total)
     return (size_t)1 << (63 - __builtin_clzll(total));
 }
 
-void *onxi_arena_grow(onx_arena *arena, size_t size)
+void *onxi_arena_grow(onx_arena *arena, uint64_t size)
 {
     size_t want = block_size_after(arena->total);
     size_t rounded;
@@ -224,7 +226,7 @@ void *onx_arena_alloc(onx_arena *arena, size_t size)
     return memset(p, 0, size);
 }
 
-void *onxi_arena_array(onx_arena *arena, size_t count, size_t size)
+void *onxi_arena_array(onx_arena *arena, uint64_t count, size_t size)
 {
     size_t bytes;
     if (!onxi_mul_size(count, size, &bytes)) {

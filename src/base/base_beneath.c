@@ -6,12 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 typedef struct attempt {
@@ -50,8 +48,7 @@ static onx_status refuse_link(const attempt *a, const char *rule, const char *fo
 static bool leads_outside(const attempt *a)
 {
     char root[PATH_MAX], name[PATH_MAX], target[PATH_MAX];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", a->dir);
-    if (!realpath(name, root))
+    if (!onxi_platform_path_of(a->dir, name, sizeof name) || !realpath(name, root))
         return false;
     size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
     int n = snprintf(name, sizeof name, "%.*s/%.*s", (int)len, root, ONX_ARG(a->path));
@@ -113,9 +110,9 @@ static bool name_of(onx_str part, char name[NAME_MAX + 1])
 /* A folder that is no link, by descriptor; makes it when asked to. -1 with errno set. */
 static int open_folder(int dir, const char *name, bool make)
 {
-    int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(dir, name, onxi_platform_folder_flags() | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT && make && (mkdirat(dir, name, 0777) == 0 || errno == EEXIST))
-        fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        fd = openat(dir, name, onxi_platform_folder_flags() | O_NOFOLLOW);
     if (fd < 0 && errno == ENOTDIR) {
         struct stat st;
         errno = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
@@ -127,7 +124,7 @@ static int open_folder(int dir, const char *name, bool make)
 static onx_status walk(const attempt *a, int dir, bool make, int *folder_out, onx_str *leaf, char name[NAME_MAX + 1])
 {
     onx_str rest = a->path, next;
-    int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    int at = onxi_platform_same_file(dir);
     *folder_out = -1;
     if (at < 0)
         return refuse_errno(a, errno);
@@ -171,15 +168,7 @@ static int open_by_kernel(int dir, onx_str path)
     char text[PATH_MAX];
     if (!copy_path(path, text))
         return -1;
-    struct open_how how = { .flags = READ_FLAGS,
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-    long fd = -1;
-    for (int tries = 0; tries < 16 && fd < 0; tries++) { /* EAGAIN: something was renamed meanwhile */
-        fd = syscall(SYS_openat2, dir, text, &how, sizeof how);
-        if (fd < 0 && errno != EAGAIN && errno != EINTR)
-            break;
-    }
-    return (int)fd;
+    return onxi_platform_open_beneath(dir, text, READ_FLAGS);
 }
 
 /* Is it relative, without ".."? */

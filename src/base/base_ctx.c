@@ -26,7 +26,7 @@ onx_ctx *onx_ctx_new(const onx_allocator *allocator)
     cx->secret = onxi_secret_make(cx);
     cx->diags = cx->few_diags;
     cx->diag_room = sizeof cx->few_diags / sizeof *cx->few_diags;
-    cx->limits = (onx_limits){ .depth = 100, .diagnostics = 1000, .memory = (uint64_t)8 << 30 };
+    onx_ctx_set_limits(cx, (onx_limits){ .depth = 100, .diagnostics = 1000, .memory = (uint64_t)8 << 30 });
     return cx;
 }
 
@@ -56,6 +56,10 @@ void onx_ctx_set_limits(onx_ctx *cx, onx_limits limits)
         return;
     if (limits.depth > ONX_DEPTH_MAX)
         limits.depth = ONX_DEPTH_MAX;
+    /* Where addresses have 32 bits, what is within the limit fits in a size_t, and so does a little more. */
+    enum { MORE = 1 << 16 };
+    if (SIZE_MAX < UINT64_MAX && limits.memory > SIZE_MAX - MORE)
+        limits.memory = SIZE_MAX - MORE;
     cx->limits = limits;
 }
 

@@ -103,7 +103,7 @@ onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, 
         if (map != MAP_FAILED) {
             struct stat st;
             if (fstat(fd, &st) == 0 && (uint64_t)st.st_blocks < size / 512)
-                out->holes = fcntl(fd, F_DUPFD_CLOEXEC, 0) + 1;
+                out->holes = onxi_platform_same_file(fd) + 1;
             out->map = map;
             out->map_size = (size_t)size;
             out->bytes = onx_str_make(map, (size_t)size);
@@ -227,7 +227,7 @@ void onxi_file_forget(const onxi_file *file, onx_str bytes)
     from = from / page * page;
     to = to > high - page ? high : (to + page - 1) / page * page;
     if (from < to)
-        (void)madvise((void *)from, to - from, MADV_DONTNEED); /* advice: a refusal costs memory, nothing else */
+        onxi_platform_advise_unneeded((void *)from, to - from);
 }
 
 size_t onxi_file_hole(const onxi_file *file, onx_str bytes)
@@ -235,16 +235,16 @@ size_t onxi_file_hole(const onxi_file *file, onx_str bytes)
     uintptr_t low = (uintptr_t)file->map, from = (uintptr_t)bytes.ptr;
     if (!file->holes || from < low || from + bytes.len > low + file->map_size)
         return 0;
-    off_t at = (off_t)(from - low), data = lseek(file->holes - 1, at, SEEK_DATA);
+    const int64_t at = (int64_t)(from - low), data = onxi_platform_data_after(file->holes - 1, at);
     if (data < 0)
         return errno == ENXIO ? bytes.len : 0; /* ENXIO: no data up to the end of the file */
-    return data - at < (off_t)bytes.len ? (size_t)(data - at) : bytes.len;
+    return data - at < (int64_t)bytes.len ? (size_t)(data - at) : bytes.len;
 }
 
 void onxi_file_read_ahead(const onxi_file *file)
 {
     if (file->map)
-        (void)madvise(file->map, file->map_size, MADV_SEQUENTIAL);
+        onxi_platform_advise_sequential(file->map, file->map_size);
 }
 
 void onxi_file_close(onx_ctx *cx, onxi_file *file)

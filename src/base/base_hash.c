@@ -1,8 +1,6 @@
 /* base_hash.c - a quick hash of bytes for tables in memory, and the secret that keeps others from steering it. */
 #include "base/base_ctx.h"
 
-#include <sys/auxv.h>
-#include <sys/random.h>
 #include <time.h>
 
 static uint64_t load64(const unsigned char *p)
@@ -51,11 +49,11 @@ uint64_t onx_hash(const onx_ctx *cx, onx_str text, uint64_t before)
 onxi_secret onxi_secret_make(const void *address)
 {
     onxi_secret secret = { 0x9e3779b97f4a7c15u, 0xd6e8feb86659fd93u };
-    if (getrandom(&secret, sizeof secret, GRND_NONBLOCK) == (ssize_t)sizeof secret)
+    if (onxi_platform_random(&secret, sizeof secret, false))
         return secret;
     /* Forbidden here, or too early after the start of the system: what the kernel gave the process, where things are,
      * and the time. */
-    const void *given = (const void *)(uintptr_t)getauxval(AT_RANDOM); /* 16 bytes */
+    const void *given = onxi_platform_seed();
     if (given)
         memcpy(&secret, given, sizeof secret);
     struct timespec now = { 0 };

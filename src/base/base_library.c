@@ -2,9 +2,6 @@
  * linked with them: a program that never asks does not pay for them, and one that finds none of them says so. */
 #include "base/base_process.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
-
 /* ---- the list ---- */
 
 /* Files by the names under which the dynamic linker knows the binary interfaces that we can use, newest first. */
@@ -70,22 +67,11 @@ static const library_row rows[ONXI_LIBRARY_COUNT] = {
 
 /* ---- loading ---- */
 
-static void *open_file(const char *name)
-{
-#ifdef __APPLE__ /* libpcre2-8.so.0 is libpcre2-8.0.dylib there */
-    char file[64];
-    const char *version = strstr(name, ".so.");
-    snprintf(file, sizeof file, "%.*s.%s.dylib", (int)(version - name), name, version + 4);
-    name = file;
-#endif
-    return dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-}
-
 /* Under the lock. */
 static void open_library(const library_row *row, onxi_library_state *l)
 {
     for (size_t i = 0; row->files[i] && !l->handle; i++)
-        if ((l->handle = open_file(row->files[i])))
+        if ((l->handle = onxi_platform_library_open(row->files[i], false)))
             l->file = row->files[i];
     atomic_store(&l->tried, true);
 }
@@ -97,7 +83,7 @@ static bool find_functions(onxi_library_state *l, const char *const *names, size
         return false;
     for (size_t i = 0; i < count; i++) {
         bool optional = names[i][0] == '?';
-        void *found = dlsym(l->handle, names[i] + optional);
+        void *found = onxi_platform_library_find(l->handle, names[i] + optional);
         if (!found && !optional)
             return false;
         memcpy(l->functions + i * sizeof found, &found, sizeof found);

@@ -8,41 +8,15 @@
 
 enum { HUGE_PAGE = 2 << 20, PAGE_MAX = 64 << 10 /* no system's ordinary page is larger */ };
 
-/* A sanitizer sees only what the C library hands out. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WATCHED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define WATCHED 1
-#endif
-
 /* Whether a block of this size is a mapping of its own. The size alone tells, so a block needs no header. */
 static bool is_mapped(size_t size)
 {
-#ifdef WATCHED
-    (void)size;
-    return false;
-#else
-    return size >= HUGE_PAGE;
-#endif
+    return size >= HUGE_PAGE && onxi_platform_has_mappings();
 }
 
 static size_t whole_pages(size_t size)
 {
     return (size + PAGE_MAX - 1) & ~(size_t)(PAGE_MAX - 1);
-}
-
-/* Asks for huge pages; a system that has none gives ordinary ones. */
-static void *advised(void *ptr, size_t size)
-{
-#ifdef MADV_HUGEPAGE
-    (void)madvise(ptr, size, MADV_HUGEPAGE);
-#else
-    (void)size;
-#endif
-    return ptr;
 }
 
 /* A mapping that begins at a huge page: too much is mapped, and what is not needed around it is given back. */
@@ -58,24 +32,18 @@ static void *map(size_t size)
     if (before)
         munmap(from, before);
     munmap(from + before + size, HUGE_PAGE - before);
-    return advised(from + before, size);
+    onxi_platform_advise_huge(from + before, size);
+    return from + before;
 }
 
 static void *remap(void *ptr, size_t old_size, size_t new_size)
 {
-#ifdef MREMAP_MAYMOVE
     if (new_size > SIZE_MAX / 2)
         return NULL;
-    void *moved = mremap(ptr, whole_pages(old_size), whole_pages(new_size), MREMAP_MAYMOVE);
-    return moved == MAP_FAILED ? NULL : advised(moved, whole_pages(new_size));
-#else
-    void *copy = map(new_size);
-    if (copy) {
-        memcpy(copy, ptr, old_size < new_size ? old_size : new_size);
-        munmap(ptr, whole_pages(old_size));
-    }
-    return copy;
-#endif
+    void *moved = onxi_platform_remap(ptr, whole_pages(old_size), whole_pages(new_size));
+    if (moved)
+        onxi_platform_advise_huge(moved, whole_pages(new_size));
+    return moved;
 }
 
 /* From the C library to a mapping or back. */

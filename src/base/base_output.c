@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -205,7 +204,7 @@ static onx_status output_new(onx_ctx *cx, const char *shown, onxi_output **out)
 static bool make_temp_name(onxi_output *o)
 {
     unsigned char random[6];
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+    if (!onxi_platform_random(random, sizeof random, true))
         return false;
     int n = snprintf(o->temp, sizeof o->temp, ".%.200s.%02x%02x%02x%02x%02x%02x.tmp", o->name, random[0], random[1],
                      random[2], random[3], random[4], random[5]);
@@ -250,7 +249,10 @@ static int make_named(onxi_output *o, mode_t mode)
 static int link_nameless(const onxi_output *o, const char *name)
 {
     char from[40];
-    snprintf(from, sizeof from, "/proc/self/fd/%d", o->fd);
+    if (!onxi_platform_path_of(o->fd, from, sizeof from)) {
+        errno = ENOTSUP;
+        return -1;
+    }
     return linkat(AT_FDCWD, from, o->dir, name, AT_SYMLINK_FOLLOW);
 }
 
@@ -263,12 +265,8 @@ static int link_temp(onxi_output *o, mode_t mode)
 /* A file without a name, which nothing can leave behind, where system and file system have that. */
 static bool open_nameless(onxi_output *o, mode_t mode)
 {
-#ifdef O_TMPFILE
     if (!o->cx->named_temps && access("/proc/self/fd", X_OK) == 0)
-        o->fd = openat(o->dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
-#else
-    (void)mode;
-#endif
+        o->fd = onxi_platform_open_nameless(o->dir, O_WRONLY, mode);
     return o->fd >= 0;
 }
 
@@ -375,7 +373,7 @@ static onx_status open_folder(onxi_output *o, const char *path)
     else if (!set_name(o, slash ? slash + 1 : path))
         status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE, "cannot write %s: not the name of a file", o->shown);
     else if ((o->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 &&
-             (o->dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0) /* may be writable, yet not readable */
+             (o->dir = open(folder, onxi_platform_folder_flags())) < 0) /* may be writable, yet not readable */
         status = fail(o, "open the folder of", errno);
     onxi_release(o->cx, cut, cut_size);
     return status;

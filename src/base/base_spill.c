@@ -35,9 +35,11 @@ static int open_named(const char *dir)
 onx_status onxi_spill_open(onx_ctx *cx, const char *dir, onxi_spill *out)
 {
     *out = (onxi_spill){ .fd = -1 };
-#ifdef O_TMPFILE
-    out->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-#endif
+    const int folder = open(dir, onxi_platform_folder_flags());
+    if (folder >= 0) {
+        out->fd = onxi_platform_open_nameless(folder, O_RDWR, 0600);
+        close(folder);
+    }
     if (out->fd < 0)
         out->fd = open_named(dir);
     return out->fd < 0 ? fail(cx, "make") : ONX_OK;

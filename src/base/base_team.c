@@ -6,11 +6,8 @@
  * to wait for one of those, callers stay alone for a while. */
 #include "base/base_process.h"
 
-#include <dlfcn.h>
-#include <sched.h>
 #include <signal.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
     TEAM_MAX = 1023,            /* threads, the callers not counted */
@@ -33,15 +30,6 @@ typedef struct onxi_team_job {
 
 /* ---- waiting ---- */
 
-static void pause_shortly(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static uint64_t clock_of(clockid_t clock)
 {
     struct timespec t;
@@ -63,7 +51,7 @@ static void spin_while(const atomic_uint *number, unsigned same)
         for (int i = 0; i < PAUSES; i++) {
             if (atomic_load_explicit(number, memory_order_acquire) != same)
                 return;
-            pause_shortly();
+            onxi_platform_pause();
         }
     } while (now() < end);
 }
@@ -162,12 +150,8 @@ static void after_fork_in_child(void)
 /* Threads outlive every session, so the code that they run must not be unloaded. */
 static void stay_loaded(void)
 {
-#ifdef RTLD_NODELETE
-    Dl_info here;
     static const char mark = 0;
-    if (dladdr(&mark, &here) && here.dli_fname)
-        dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-#endif
+    onxi_platform_library_keep(&mark);
 }
 
 /* Nobody joins them, and signals are for the program's own threads. */
@@ -262,15 +246,4 @@ void onxi_team_run(unsigned threads, uint64_t pieces, onxi_team_work *work, void
     uint64_t end = now();
     finish(team, &job);
     judge(team, &job, now() - end);
-}
-
-unsigned onxi_processors(void)
-{
-#ifdef __linux__
-    cpu_set_t set; /* those that this process may run on; more than fit in there are not asked for */
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return (unsigned)CPU_COUNT(&set);
-#endif
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (unsigned)n : 1;
 }

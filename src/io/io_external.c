@@ -275,7 +275,7 @@ static onx_status check_options(onxi_io_move *m, const char *path)
     char folder[PATH_MAX], reason[128];
     if (!onxi_io_folder_of(path, folder, sizeof folder))
         return onxi_fail(m->cx, ONX_E_IO, ONXI_NOWHERE, "the path is longer than any path may be");
-    m->dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    m->dir = open(folder, onxi_platform_folder_flags());
     if (m->dir < 0)
         return onxi_fail(m->cx, ONX_E_IO, ONXI_NOWHERE, "cannot open the folder %s: %s", folder,
                          onxi_error_text(errno, reason, sizeof reason));

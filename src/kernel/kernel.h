@@ -105,7 +105,7 @@ static inline void onxi_copy_item(void *to, const void *from, uint64_t bytes)
         memcpy(to, from, 16);
         break;
     default:
-        memcpy(to, from, bytes);
+        memcpy(to, from, (size_t)bytes);
         break;
     }
 }

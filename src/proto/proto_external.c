@@ -103,7 +103,7 @@ onx_status onx_doc_allow_links(onx_doc *doc, bool allowed)
 static int folder_of(onx_doc *doc, struct onxi_external *e)
 {
     if (e->dir < 0)
-        e->dir = open(*doc->base_dir ? doc->base_dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        e->dir = open(*doc->base_dir ? doc->base_dir : ".", onxi_platform_folder_flags());
     return e->dir;
 }
 

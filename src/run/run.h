@@ -442,7 +442,7 @@ typedef struct onxi_run_state {
     onx_arena *scratch; /* for what eager steps prepare */
     onx_doc reader;     /* of the session's document, with `cx` and `scratch`, while an eager step runs */
     char *buffer, *base;
-    size_t base_size;
+    uint64_t base_size;
     onx_value *values;    /* per plan slot but dynamic ones */
     onx_value **slots;    /* per plan slot */
     onx_work *works;      /* per step */

@@ -32,7 +32,7 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
         s->options.memory = limits.memory;
     limits.memory = s->options.memory;
     onx_ctx_set_limits(own, limits);
-    s->threads = s->options.threads ? s->options.threads : onxi_processors();
+    s->threads = s->options.threads ? s->options.threads : onxi_platform_processors();
     s->threads = s->threads > 1024 ? 1024 : s->threads;
     if (!root)
         ONX_TRY(make_locks(s));

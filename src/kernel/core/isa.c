@@ -3,23 +3,8 @@
 
 #ifdef ONX_WITH_X86_LEVELS
 #include <cpuid.h>
-#ifdef __linux__
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 enum { VNNI_ECX = 1 << 11, TILE_EDX = 1 << 24, TILE_INT8_EDX = 1 << 25, TILE_BF16_EDX = 1 << 22, BF16_EAX = 1 << 5 };
-
-/* Tiles are kept for programs that have asked for them: once for a process, and it holds for all of its threads. */
-static bool tiles_are_permitted(void)
-{
-#if defined(__linux__) && defined(SYS_arch_prctl)
-    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
-    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
-#else
-    return false;
-#endif
-}
 
 /* What comes after ONX_ISA_V4. */
 static unsigned beyond_v4(void)
@@ -29,7 +14,7 @@ static unsigned beyond_v4(void)
         return ONX_ISA_V4;
     const unsigned tiles = TILE_EDX | TILE_INT8_EDX | TILE_BF16_EDX;
     if ((edx & tiles) == tiles && eax >= 1 && __get_cpuid_count(7, 1, &more, &unused, &unused, &unused) &&
-        (more & BF16_EAX) && tiles_are_permitted())
+        (more & BF16_EAX) && onxi_platform_permit_tiles())
         return ONX_ISA_AMX;
     return ONX_ISA_VNNI;
 }

@@ -176,7 +176,7 @@ static onx_status cast_run(onx_work *work, uint64_t first, uint64_t last)
         return onx_work_fail(work, ONX_E_INVALID, "the map has keys of %s, expected int64 for float or string",
                              onx_dtype_name(x->dtype));
     onx_ctx *cx = work->outputs[0]->cx;
-    size_t size = (x->count + 1) * sizeof(place);
+    const uint64_t size = (x->count + 1) * sizeof(place);
     place *places = onxi_resize(cx, NULL, 0, size);
     if (!places)
         return ONX_E_MEMORY;

@@ -110,7 +110,7 @@
                               T *out)                                                                                  \
     {                                                                                                                  \
         for (uint64_t row = 0; row < rows; row++, a += k, out += pitch) {                                              \
-            memset(out, 0, n * sizeof(T));                                                                             \
+            memset(out, 0, (size_t)n * sizeof(T));                                                                     \
             for (uint64_t j = 0; j < k; j++) {                                                                         \
                 const T by = a[j], *w = weight + j * pitch;                                                            \
                 for (uint64_t i = 0; i < n; i++)                                                                       \

@@ -55,11 +55,11 @@ static inline bool post_add_row(onx_prepare *p, simd_post *f, const onx_value *v
     if (!v || !v->data || v->dtype != ONX_FLOAT || v->count != n || v->rank < 1 || v->dims[v->rank - 1] != (int64_t)n)
         return false;
     const uint64_t padded = (n + panel - 1) / panel * panel;
-    float *row = onxi_arena_array(p->arena, padded, sizeof(float));
+    float *row = onxi_arena_array(p->arena, (size_t)padded, sizeof(float));
     if (!row)
         return false;
-    memset(row, 0, padded * sizeof *row);
-    memcpy(row, v->data, n * sizeof *row);
+    memset(row, 0, (size_t)padded * sizeof *row);
+    memcpy(row, v->data, (size_t)n * sizeof *row);
     *f = (simd_post){ .kind = ONX_POST_ADD, .operand = -1, .row = row };
     return true;
 }

@@ -53,9 +53,9 @@
             onxi_vi v = { 0 };                                                                                         \
             memcpy(&v, sums + i, count * sizeof *sums);                                                                \
             if (step)                                                                                                  \
-                memcpy(&by, scale + i, count * sizeof *scale);                                                         \
+                memcpy(&by, scale + i, (size_t)count * sizeof *scale);                                                 \
             const line_##name q = __builtin_convertvector(requantized(v, by, low, high, zero), line_##name);           \
-            memcpy(y + i, &q, count * sizeof *y);                                                                      \
+            memcpy(y + i, &q, (size_t)count * sizeof *y);                                                              \
         }                                                                                                              \
     }
 LOOPS(int8_t, i8, -128, 127)

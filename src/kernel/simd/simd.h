@@ -83,7 +83,7 @@ static inline void vf_store_part(float *p, onxi_vf v, uint64_t n)
 {
     float t[ONXI_LANES];
     vf_store(t, v);
-    memcpy(p, t, n * sizeof *p);
+    memcpy(p, t, (size_t)n * sizeof *p);
 }
 #endif
 

@@ -141,7 +141,7 @@ static onx_status case_room(onx_work *work, text_case to, bool longest, char **o
         else if (!onxi_add_u64(total, len, &total))
             return onxi_no_memory(work->cx);
     }
-    *out = onx_arena_alloc(work->text, total + 1);
+    *out = onxi_arena_array(work->text, total + 1, 1);
     return *out ? ONX_OK : ONX_E_MEMORY;
 }
 

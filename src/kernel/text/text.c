@@ -50,7 +50,7 @@ static onx_status concat_run(onx_work *work, uint64_t first, uint64_t last)
     if (!concat_all(work, NULL, &total) || total > limit)
         return onx_work_fail(work, ONX_E_LIMIT, "the strings exceed the memory limit of %llu bytes",
                              (unsigned long long)limit);
-    char *text = onx_arena_alloc(work->text, total ? total : 1);
+    char *text = onxi_arena_array(work->text, total ? total : 1, 1);
     if (!text)
         return ONX_E_MEMORY;
     concat_all(work, text, &total);

@@ -289,7 +289,7 @@ static onx_status resize_run(onx_work *work, uint64_t first, uint64_t last)
         const onxi_move_call call = { .p = &again, .inputs = work->inputs, .output = y };
         ONX_TRY(onxi_taps_make(&call, work->text, &own.taps));
         size_work(&own.taps, x, y, &own);
-        space = own.space ? onx_arena_alloc(work->text, own.space) : NULL;
+        space = own.space ? onxi_arena_array(work->text, own.space, 1) : NULL;
         if (own.space && !space)
             return onx_work_fail(work, ONX_E_MEMORY, "there is no memory for what lies between");
         q = &own;

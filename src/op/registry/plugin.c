@@ -3,7 +3,6 @@
 
 #include <onx/plugin.h>
 
-#include <dlfcn.h>
 #include <stdio.h>
 
 /* ---- loading ---- */
@@ -14,13 +13,9 @@
 static void show_ourselves(void)
 {
     onx_status (*const here)(onx_registry *, const char *) = onx_plugin_load;
-    Dl_info info;
-    void *address, *self;
+    void *address;
     memcpy(&address, &here, sizeof address);
-    if (!dladdr(address, &info) || !info.dli_fname)
-        return;
-    if ((self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL)))
-        dlclose(self);
+    onxi_platform_library_show(address);
 }
 
 /* Without a slash the dynamic linker would search its folders. */
@@ -40,12 +35,10 @@ static onx_status open_plugin(onx_registry *registry, const char *path, onxi_plu
     if (!p || !(p->path = with_slash(registry, path)))
         return ONX_E_MEMORY;
     show_ourselves();
-    p->handle = dlopen(p->path, RTLD_NOW | RTLD_LOCAL);
-    if (!p->handle) {
-        const char *why = dlerror();
+    p->handle = onxi_platform_library_open(p->path, true);
+    if (!p->handle)
         return onxi_fail(registry->cx, ONX_E_IO, ONXI_NOWHERE, "the plugin %s cannot be loaded: %s", path,
-                         why ? why : "the system does not say why");
-    }
+                         onxi_platform_library_error());
     p->next = registry->plugins;
     registry->plugins = p;
     *out = p;
@@ -55,7 +48,7 @@ static onx_status open_plugin(onx_registry *registry, const char *path, onxi_plu
 void onxi_registry_close_plugins(onx_registry *registry)
 {
     for (onxi_plugin *p = registry->plugins; p; p = p->next)
-        dlclose(p->handle);
+        onxi_platform_library_close(p->handle);
 }
 
 /* ---- the handshake ---- */
@@ -80,7 +73,7 @@ static onx_status load(onx_registry *registry, const char *path)
     onxi_plugin *p = NULL;
     onx_plugin_entry_function entry;
     ONX_TRY(open_plugin(registry, path, &p));
-    void *found = dlsym(p->handle, "onx_plugin_entry");
+    void *found = onxi_platform_library_find(p->handle, "onx_plugin_entry");
     if (!found)
         return onxi_fail(registry->cx, ONX_E_INVALID, ONXI_NOWHERE,
                          "%s is no plugin: it does not export onx_plugin_entry", path);
