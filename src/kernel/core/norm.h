@@ -5,6 +5,16 @@
 
 #include "kernel/kernel.h"
 
+#include <math.h>
+
+/* Does no step of (x - mean) * scale leave the range of float, or lose its last digits there, unless the result does?
+ */
+static inline bool onxi_norm_fits_float(double mean, double scale)
+{
+    const double s = fabs(scale);
+    return fabs(mean) < 0x1p100 && (s == 0 || (s > 0x1p-100 && s < 0x1p100));
+}
+
 typedef struct onxi_norm_loops {
     /* Of n elements; the mean is 0 and the second moment that about 0 where `about_zero` says so. */
     void (*moments)(const void *x, uint64_t n, bool about_zero, double *mean, double *second);

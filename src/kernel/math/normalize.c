@@ -1,5 +1,6 @@
 /* normalize.c - BatchNormalization and LRN. */
 #include "kernel/core/loops.h"
+#include "kernel/core/norm.h"
 
 #include <math.h>
 
@@ -22,9 +23,12 @@
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
         T *y = (T *)py;                                                                                                \
-        C m = (C)mean, a = (C)scale, b = (C)shift;                                                                     \
-        for (uint64_t i = 0; i < n; i++)                                                                               \
-            y[i] = (T)S(((C)L(x[i]) - m) * a + b);                                                                     \
+        const C m = (C)mean, rest = (C)(mean - (double)m), a = (C)scale, b = (C)shift;                                 \
+        const bool wide = sizeof(C) < sizeof(double) && !onxi_norm_fits_float(mean, scale);                            \
+        for (uint64_t i = 0; i < n && !wide; i++)                                                                      \
+            y[i] = (T)S((((C)L(x[i]) - m) - rest) * a + b);                                                            \
+        for (uint64_t i = 0; i < n && wide; i++)                                                                       \
+            y[i] = (T)S((C)(((double)L(x[i]) - mean) * scale + shift));                                                \
     }
 ONXI_EACH_FLOAT(SUMS, sums)
 ONXI_EACH_FLOAT(AFFINE, affine)

@@ -8,55 +8,121 @@
 /* Sums are taken in float over blocks that are short enough for that, and in double over the blocks. */
 enum { BLOCK = 64 * ONXI_LANES };
 
-static double sum_of(const float *x, uint64_t n, float mean, bool squares)
+typedef struct sums {
+    double first, second; /* of the deviations from a number, and of their squares */
+} sums;
+
+__attribute__((always_inline)) static inline sums sums_of(const float *x, uint64_t n, float about, float scale,
+                                                          bool squares_only)
+{
+    sums all = { 0, 0 };
+    const float zero = about * scale;
+    for (uint64_t start = 0; start < n; start += BLOCK) {
+        uint64_t end = n - start < BLOCK ? n : start + BLOCK, i = start;
+        onxi_vf s = vf_all(0), t = vf_all(0), ss = vf_all(0), tt = vf_all(0);
+        for (; i + 2 * ONXI_LANES <= end; i += 2 * ONXI_LANES) {
+            onxi_vf u = vf_load(x + i) * scale - zero, v = vf_load(x + i + ONXI_LANES) * scale - zero;
+            s += squares_only ? vf_all(0) : u;
+            t += squares_only ? vf_all(0) : v;
+            ss += u * u;
+            tt += v * v;
+        }
+        for (; i < end; i += ONXI_LANES) {
+            onxi_vf u = vf_load_part(x + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, about) * scale - zero;
+            s += squares_only ? vf_all(0) : u;
+            ss += u * u;
+        }
+        all.first += (double)vf_sum(s + t);
+        all.second += (double)vf_sum(ss + tt);
+    }
+    return all;
+}
+
+/* The same where squares, or what adds up to them, leave the range of float: of elements made smaller or larger by a
+ * power of two. What is not finite comes out as it was. */
+static sums sums_scaled(const float *x, uint64_t n, float about, bool smaller)
+{
+    const double scale = smaller ? 0x1p-72 : 0x1p100;
+    sums all = sums_of(x, n, about, (float)scale, false);
+    all.first /= scale;
+    all.second /= scale * scale;
+    return all;
+}
+
+static sums sums_about(const float *x, uint64_t n, float about, bool squares_only)
+{
+    sums all = squares_only ? sums_of(x, n, 0, 1, true) : sums_of(x, n, about, 1, false);
+    if (isfinite(all.first) && isfinite(all.second) && all.second >= 0x1p-90)
+        return all;
+    return sums_scaled(x, n, about, !(all.second < 1));
+}
+
+static double sum_of(const float *x, uint64_t n)
 {
     double sum = 0;
     for (uint64_t start = 0; start < n; start += BLOCK) {
         uint64_t end = n - start < BLOCK ? n : start + BLOCK, i = start;
         onxi_vf s = vf_all(0), t = vf_all(0);
         for (; i + 2 * ONXI_LANES <= end; i += 2 * ONXI_LANES) {
-            onxi_vf u = vf_load(x + i) - mean, v = vf_load(x + i + ONXI_LANES) - mean;
-            s += squares ? u * u : u;
-            t += squares ? v * v : v;
+            s += vf_load(x + i);
+            t += vf_load(x + i + ONXI_LANES);
         }
-        for (; i < end; i += ONXI_LANES) {
-            onxi_vf u = vf_load_part(x + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, mean) - mean;
-            s += squares ? u * u : u;
-        }
+        for (; i < end; i += ONXI_LANES)
+            s += vf_load_part(x + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, 0);
         sum += (double)vf_sum(s + t);
     }
-    return sum;
+    return isfinite(sum) ? sum : sums_scaled(x, n, 0, true).first;
 }
 
+/* Deviations are taken from a float near the mean; what they add up to says how far off it is. */
 static void moments(const void *x, uint64_t n, bool about_zero, double *mean, double *second)
 {
-    const double m = about_zero ? 0 : sum_of(x, n, 0, false) / (double)n;
-    const double rest = m - (double)(float)m; /* squares are taken about the nearest float */
-    *mean = m;
-    *second = sum_of(x, n, (float)m, true) / (double)n - rest * rest;
+    const double count = (double)n;
+    const float near = about_zero ? 0 : (float)(sum_of(x, n) / count);
+    if (!isfinite(near)) {
+        *mean = (double)near;
+        *second = NAN;
+        return;
+    }
+    const sums all = sums_about(x, n, near, about_zero);
+    const double off = about_zero ? 0 : all.first / count;
+    *mean = about_zero ? 0 : (double)near + off;
+    *second = all.second / count - off * off;
 }
 
 /* What an addition leaves as it is; 0 would make 0 of -0. */
 #define NOTHING (-0.0f)
 
-static void affine(const void *px, void *py, uint64_t n, double mean, double scale, const void *pa, int64_t sa,
-                   const void *pb, int64_t sb)
+/* y = (x * before - mean) * scale * a + b, with the mean in two parts. */
+static inline void affine_of(const float *x, float *y, uint64_t n, float before, float mean, float rest, float scale,
+                             const float *a, int64_t sa, const float *b, int64_t sb)
 {
-    const float *x = px, *a = pa, *b = pb, m = (float)mean, s = (float)scale;
-    float *y = py;
     uint64_t i = 0;
     if (sa == 1 && (!b || sb == 1)) {
         for (; i + ONXI_LANES <= n; i += ONXI_LANES) {
-            onxi_vf v = (vf_load(x + i) - m) * s * vf_load(a + i);
+            onxi_vf v = (vf_load(x + i) * before - mean - rest) * scale * vf_load(a + i);
             vf_store(y + i, b ? v + vf_load(b + i) : v);
         }
     } else if (sa == 0 && (!b || sb == 0)) {
         const onxi_vf factor = vf_all(*a), shift = vf_all(b ? *b : NOTHING);
         for (; i + ONXI_LANES <= n; i += ONXI_LANES)
-            vf_store(y + i, (vf_load(x + i) - m) * s * factor + shift);
+            vf_store(y + i, (vf_load(x + i) * before - mean - rest) * scale * factor + shift);
     }
     for (; i < n; i++)
-        y[i] = (x[i] - m) * s * a[(int64_t)i * sa] + (b ? b[(int64_t)i * sb] : NOTHING);
+        y[i] = (x[i] * before - mean - rest) * scale * a[(int64_t)i * sa] + (b ? b[(int64_t)i * sb] : NOTHING);
+}
+
+static void affine(const void *x, void *y, uint64_t n, double mean, double scale, const void *a, int64_t sa,
+                   const void *b, int64_t sb)
+{
+    if (onxi_norm_fits_float(mean, scale)) {
+        const float m = (float)mean;
+        affine_of(x, y, n, 1, m, (float)(mean - (double)m), (float)scale, a, sa, b, sb);
+        return;
+    }
+    const double before = fabs(scale) > 1 ? 0x1p60 : 0x1p-60;
+    const float m = (float)(mean * before);
+    affine_of(x, y, n, (float)before, m, (float)(mean * before - (double)m), (float)(scale / before), a, sa, b, sb);
 }
 
 static const onxi_norm_loops loops[ONX_DTYPE_COUNT] = { [ONX_FLOAT] = { moments, affine } };
@@ -131,6 +197,8 @@ static bool read_numbers(const onx_prepare *p, scaling *q)
         numbers[c] = in[3][c];
         numbers[room + c] = (float)((double)in[1][c] / sqrt((double)in[4][c] + epsilon));
         numbers[2 * room + c] = in[2][c];
+        if (!onxi_norm_fits_float((double)in[3][c], (double)numbers[room + c]))
+            return false;
     }
     q->mean = numbers;
     q->factor = numbers + room;

@@ -47,6 +47,23 @@ static inline float finish(onxi_reduce_kind kind, double sum, uint64_t count)
     return (float)(kind == ONXI_REDUCE_MEAN ? sum / (double)count : kind == ONXI_REDUCE_L2 ? sqrt(sum) : sum);
 }
 
+/* The sum in double, for lines whose sum, or terms, leave the range of float; elements are `step` apart. */
+static double wide_sum(onxi_reduce_kind kind, const float *x, uint64_t n, uint64_t step)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const double v = (double)x[i * step];
+        sum += kind == ONXI_REDUCE_SUM_SQUARE || kind == ONXI_REDUCE_L2 ? v * v : kind == ONXI_REDUCE_L1 ? fabs(v) : v;
+    }
+    return sum;
+}
+
+/* Squares of small elements become 0, and of lengths that matters. */
+static inline bool fits(onxi_reduce_kind kind, double sum)
+{
+    return isfinite(sum) && (kind != ONXI_REDUCE_L2 || sum >= 0x1p-90);
+}
+
 static inline void line_sum(onxi_reduce_kind kind, const float *x, uint64_t n, float *y)
 {
     double sum = 0;
@@ -61,7 +78,7 @@ static inline void line_sum(onxi_reduce_kind kind, const float *x, uint64_t n, f
             s += term(kind, vf_load_part(x + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, 0));
         sum += (double)vf_sum(s + t);
     }
-    *y = finish(kind, sum, n);
+    *y = finish(kind, fits(kind, sum) ? sum : wide_sum(kind, x, n, 1), n);
 }
 
 static inline void line_extreme(bool least, const float *x, uint64_t n, float *y)
@@ -123,7 +140,8 @@ static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, 
             total[i] = best ? (double)part[i] : total[i] + (double)part[i];
     }
     for (uint64_t i = 0; i < width; i++)
-        y[i] = best ? part[i] : finish(kind, total[i], q->count);
+        y[i] = best ? part[i]
+                    : finish(kind, fits(kind, total[i]) ? total[i] : wide_sum(kind, x + i, q->count, step), q->count);
 }
 
 static onx_status prepare(onx_prepare *p)

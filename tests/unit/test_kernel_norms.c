@@ -1,0 +1,92 @@
+/* test_kernel_norms.c - normalizations and sums of elements near the ends of the range of float, where squares and sums
+ * leave it though the results do not, and of elements that differ in their last digits only: by the plain rows, which
+ * compute in double, and by others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/variants.h"
+
+static const struct range {
+    float low, high;
+} ranges[] = {
+    { -3e38f, 3e38f },   { 1e38f, 3.4e38f }, { 1e37f, 3e37f },   { -3e19f, 3e19f },
+    { -1e-25f, 1e-25f }, { 1e-38f, 2e-38f }, { 1000, 1000.01f }, { -2, 2 },
+};
+enum { RANGES = sizeof ranges / sizeof *ranges };
+
+static onx_value *numbers(source *s, const struct range *r, uint32_t rank, const int64_t *dims)
+{
+    onx_value *v = tensor(ONX_FLOAT, rank, dims);
+    for (uint64_t i = 0; i < v->count; i++) {
+        const double t = (double)below(s, 1u << 20) / (1u << 20);
+        ((float *)v->data)[i] = (float)((double)r->low * (1 - t) + (double)r->high * t);
+    }
+    return v;
+}
+
+static void test_kernel_norms__normalizations_are_the_same(void **state)
+{
+    static const char *const ops[] = { "LayerNormalization", "RMSNormalization", "InstanceNormalization",
+                                       "GroupNormalization" };
+    static const char *const nodes[] = {
+        "LayerNormalization <axis = 2, epsilon = 0.0> (x, a, b)",
+        "RMSNormalization <axis = 2, epsilon = 0.0> (x, a)",
+        "InstanceNormalization <epsilon = 0.0> (x, a, b)",
+        "GroupNormalization <num_groups = 2, epsilon = 0.0> (x, a, b)",
+    };
+    static writer w;
+    source s = { 41 };
+    unsigned fast = 0;
+    (void)state;
+    for (unsigned turn = 0; turn < 4 * RANGES * 4; turn++) {
+        const unsigned op = turn % 4, scaled = op < 2 ? 2 : 1;
+        const int64_t size[3] = { 1 + below(&s, 3), 2 * (1 + below(&s, 3)), 3 + below(&s, turn % 3 ? 40 : 3000) };
+        onx_value *x = numbers(&s, &ranges[turn / 4 % RANGES], 3, size);
+        onx_value *a = floats(&s, 1, &size[scaled]), *b = floats(&s, 1, &size[scaled]);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 11, opset_import: [\"\" : 23]> g (float[N, C, L] x, float[S] a, float[S] b) =>"
+            " (float[N, C, L] y) { y = %s }",
+            nodes[op]);
+        fast += strcmp(compare_any(&w, ops[op], (const onx_value *const[]){ x, a, b }, 200), "plain") != 0;
+        onx_value_free(x);
+        onx_value_free(a);
+        onx_value_free(b);
+    }
+    assert_int_equal(fast, 4 * RANGES * 4);
+}
+
+/* Along lines and across them. Results are brought near 1, where they are compared. */
+static void test_kernel_norms__sums_are_the_same(void **state)
+{
+    static const char *const ops[] = { "ReduceMean", "ReduceL2", "ReduceSumSquare" };
+    static writer w;
+    source s = { 42 };
+    (void)state;
+    for (unsigned turn = 0; turn < 3 * RANGES * 4; turn++) {
+        const struct range *r = &ranges[turn / 3 % RANGES];
+        const int64_t size[2] = { 1 + below(&s, 50), 1 + below(&s, 900) };
+        onx_value *x = numbers(&s, r, 2, size);
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 18]> g (float[N, M] x) => (float[A, B] y) {"
+            " axes = Constant <value_ints = [%u]> () size = Constant <value_float = %.8e> ()"
+            " sum = %s (x, axes) y = Div (sum, size) }",
+            turn / (3 * RANGES) % 2, (double)r->high, ops[turn % 3]);
+        compare_any(&w, ops[turn % 3], (const onx_value *const[]){ x }, 100);
+        onx_value_free(x);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_norms__normalizations_are_the_same),
+        cmocka_unit_test(test_kernel_norms__sums_are_the_same),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
