@@ -1,17 +1,13 @@
 /* cmd_generate.c - `onx generate`: a language model goes on with a text, token by token. */
-#include "cli_files.h"
+#include "cli_tokens.h"
 #include "cli_value.h"
 
 #include <onx/generate.h>
 #include <onx/text.h>
 
 #include <stdlib.h>
-#include <unistd.h>
 
-typedef struct list {
-    int64_t *ids;
-    uint64_t count, room;
-} list;
+enum { BEFORE = 4 }; /* tokens of the prompt that new text is decoded with */
 
 typedef struct session {
     cli_call *call;
@@ -19,68 +15,24 @@ typedef struct session {
     onx_generator *generator;
     onx_choice_options choice;
     uint64_t most; /* new tokens */
-    list prompt, made;
+    cli_ids all;   /* the prompt, and what follows it */
+    uint64_t given;
+    onx_tokenizer *tokenizer; /* NULL: ids alone */
+    cli_stream stream;
+    size_t told;       /* of the text */
     const char *ended; /* by what */
     double prompt_seconds, seconds;
     char *config; /* path of the configuration that was found, or NULL */
 } session;
 
-static onx_status add(const session *s, list *l, int64_t id)
-{
-    if (l->count == l->room) {
-        const uint64_t room = l->room ? 2 * l->room : 256;
-        int64_t *more = realloc(l->ids, room * sizeof *more);
-        if (!more) {
-            cli_error(s->call, "out of memory");
-            return ONX_E_MEMORY;
-        }
-        l->ids = more;
-        l->room = room;
-    }
-    l->ids[l->count++] = id;
-    return ONX_OK;
-}
-
 /* ---- what the command line says ---- */
-
-/* "1,2,3", or with spaces. */
-static onx_status read_ids(const session *s, const char *option, const char *text, list *out)
-{
-    for (const char *p = text; *p;) {
-        char *end;
-        const long long id = strtoll(p, &end, 10);
-        if (end == p || id < 0 || id > INT32_MAX || (*end && *end != ',' && *end != ' ' && *end != '\n')) {
-            cli_error(s->call, "--%s %s: a list of token ids is like 1,2,3", option, text);
-            return ONX_E_MISUSE;
-        }
-        ONX_TRY(add(s, out, id));
-        for (p = end; *p == ',' || *p == ' ' || *p == '\n';)
-            p++;
-    }
-    return ONX_OK;
-}
-
-/* A file beside the model; NULL, or freed by the caller. */
-static char *beside(const session *s, const char *name)
-{
-    const char *model = s->call->operand[0], *slash = strrchr(model, '/');
-    if (strcmp(model, "-") == 0)
-        return NULL;
-    char *dir = slash ? strndup(model, (size_t)(slash - model) + 1) : strdup("");
-    char *path = dir ? cli_join(s->call, *dir ? dir : ".", name) : NULL;
-    free(dir);
-    if (path && access(path, R_OK) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
 
 static onx_status read_config(session *s, onx_buffer *out)
 {
     const char *given = cli_value(s->call, "config");
-    s->config = given ? strdup(given) : beside(s, "genai_config.json");
+    s->config = given ? strdup(given) : cli_beside(s->call, s->call->operand[0], "genai_config.json");
     if (!s->config)
-        s->config = beside(s, "generation_config.json");
+        s->config = cli_beside(s->call, s->call->operand[0], "generation_config.json");
     return s->config ? cli_load_bytes(s->call, given ? given : s->config, out) : ONX_OK;
 }
 
@@ -110,22 +62,67 @@ static bool read_choice(session *s)
     return true;
 }
 
+/* The one that is given, or lies beside the model. */
+static onx_status open_tokenizer(session *s)
+{
+    static const char *const names[] = { "tokenizer.json", "tokenizer.model" };
+    const char *given = cli_value(s->call, "tokenizer");
+    char *found = NULL;
+    for (size_t i = 0; !given && !found && i < sizeof names / sizeof *names; i++)
+        found = cli_beside(s->call, s->call->operand[0], names[i]);
+    if (!given && !found) {
+        cli_error(s->call,
+                  "--prompt needs a tokenizer: there is no tokenizer.json or tokenizer.model beside the model");
+        cli_hint("--tokenizer FILE says where it is");
+        return ONX_E_MISUSE;
+    }
+    const onx_status status = cli_load_tokenizer(s->call, given ? given : found, &s->tokenizer);
+    free(found);
+    return status;
+}
+
+static onx_status read_prompt(session *s)
+{
+    const char *ids = cli_value(s->call, "ids"), *text = cli_value(s->call, "prompt");
+    const int64_t *made;
+    uint64_t count = 0;
+    onx_buffer bytes = { 0 };
+    if (ids && !cli_ids_read(s->call, "ids", ids, &s->all))
+        return ONX_E_MISUSE;
+    if (text || cli_has(s->call, "tokenizer"))
+        ONX_TRY(open_tokenizer(s));
+    const bool from_input = text && strcmp(text, "-") == 0;
+    onx_status status = from_input ? cli_load_bytes(s->call, "-", &bytes) : ONX_OK;
+    if (status == ONX_OK && text)
+        status = onx_tokenizer_encode(s->tokenizer, from_input ? onx_str_make(bytes.ptr, bytes.len) : onx_str_of(text),
+                                      !ids, &made, &count);
+    for (uint64_t i = 0; status == ONX_OK && i < count; i++)
+        status = cli_ids_add(s->call, &s->all, made[i]) ? ONX_OK : ONX_E_MEMORY;
+    onx_buffer_free(&bytes);
+    ONX_TRY(status);
+    s->given = s->all.count;
+    if (!s->tokenizer && cli_has(s->call, "stop")) {
+        cli_error(s->call, "--stop is about texts: --prompt or --tokenizer makes them");
+        return ONX_E_MISUSE;
+    }
+    s->stream = (cli_stream){ .call = s->call, .tokenizer = s->tokenizer, .ids = &s->all, .done = s->given };
+    s->stream.from = s->given > BEFORE ? s->given - BEFORE : 0;
+    if (s->given)
+        return ONX_OK;
+    cli_error(s->call, "there is nothing to go on with: --prompt gives a text, --ids tokens");
+    return ONX_E_MISUSE;
+}
+
 static onx_status open_all(session *s, const onx_session_options *options)
 {
     onx_buffer config = { 0 };
-    const char *ids = cli_value(s->call, "ids");
     ONX_TRY(cli_load(s->call, s->call->operand[0], ONX_KIND_MODEL, &s->doc));
-    if (ids)
-        ONX_TRY(read_ids(s, "ids", ids, &s->prompt));
-    if (!s->prompt.count) {
-        cli_error(s->call, "there is nothing to go on with: --ids gives tokens");
-        return ONX_E_MISUSE;
-    }
+    ONX_TRY(read_prompt(s));
     onx_status status = read_config(s, &config);
     const onx_generator_options how = { .struct_size = sizeof how,
                                         .session = options,
                                         .config = onx_str_make(config.ptr, config.len),
-                                        .room = s->prompt.count + s->most };
+                                        .room = s->given + s->most };
     if (status == ONX_OK)
         status = onx_generator_new(s->call->cx, s->doc, &how, &s->generator);
     if (status != ONX_OK)
@@ -137,7 +134,7 @@ static onx_status open_all(session *s, const onx_session_options *options)
 /* ---- the loop ---- */
 
 /* Whether the token ends the text: --eos says so, else the configuration. */
-static bool is_end(const session *s, const list *ends, int64_t id)
+static bool is_end(const session *s, const cli_ids *ends, int64_t id)
 {
     int64_t end;
     for (uint64_t i = 0; i < ends->count; i++)
@@ -149,38 +146,91 @@ static bool is_end(const session *s, const list *ends, int64_t id)
     return false;
 }
 
-static void put_token(const session *s, int64_t id)
+/* Where the text first has one of the texts of --stop, or how much of it can be none of one. */
+static bool find_stop(const session *s, bool last, size_t *at)
 {
-    if (cli_has(s->call, "json"))
-        return;
-    printf("%s%lld", s->made.count ? " " : "", (long long)id);
-    fflush(stdout);
+    const char *stop;
+    bool found = false;
+    *at = s->stream.len;
+    for (int i = 0; (stop = cli_value_at(s->call, "stop", i)); i++) {
+        const size_t n = strlen(stop);
+        for (size_t from = s->told; n && from < *at; from++) {
+            const size_t left = s->stream.len - from;
+            if ((last && left < n) || memcmp(s->stream.text + from, stop, left < n ? left : n) != 0)
+                continue;
+            *at = from;
+            found = left >= n;
+            break;
+        }
+    }
+    return found;
 }
 
-static onx_status go_on(session *s, const list *ends)
+/* What is certain of the text, or the id. True when the text has come to a stop. */
+static bool put_token(session *s, int64_t id, bool last)
+{
+    const bool quiet = cli_has(s->call, "json");
+    if (!s->tokenizer) {
+        if (!quiet)
+            printf("%s%lld", s->all.count > s->given ? " " : "", (long long)id);
+        fflush(stdout);
+        return false;
+    }
+    size_t until;
+    const bool stopped = find_stop(s, last, &until);
+    if (!quiet && until > s->told)
+        fwrite(s->stream.text + s->told, 1, until - s->told, stdout);
+    fflush(stdout);
+    s->told = until;
+    if (stopped)
+        s->stream.len = until;
+    return stopped;
+}
+
+static onx_status take_token(session *s, int64_t id, bool *stopped)
+{
+    if (!s->tokenizer)
+        put_token(s, id, false);
+    if (!cli_ids_add(s->call, &s->all, id))
+        return ONX_E_MEMORY;
+    if (!s->tokenizer)
+        return ONX_OK;
+    ONX_TRY(cli_stream_on(&s->stream, false));
+    *stopped = put_token(s, id, false);
+    return ONX_OK;
+}
+
+static onx_status go_on(session *s, const cli_ids *ends)
 {
     const double start = cli_now();
-    ONX_TRY(onx_generator_feed(s->generator, s->prompt.ids, s->prompt.count));
+    bool stopped = false;
+    ONX_TRY(onx_generator_feed(s->generator, s->all.ids, s->given));
     const double begin = cli_now();
     s->prompt_seconds = begin - start;
     s->ended = "max-tokens";
-    while (s->made.count < s->most) {
+    while (s->all.count - s->given < s->most) {
         int64_t id;
         ONX_TRY(onx_generator_choose(s->generator, &s->choice, &id));
         if (is_end(s, ends, id)) {
             s->ended = "end";
             break;
         }
-        put_token(s, id);
-        ONX_TRY(add(s, &s->made, id));
+        ONX_TRY(take_token(s, id, &stopped));
         s->seconds = cli_now() - begin;
-        if (s->made.count == s->most)
+        if (stopped)
+            s->ended = "stop";
+        if (stopped || s->all.count - s->given == s->most)
             break;
         if (onx_generator_length(s->generator) == onx_generator_limit(s->generator)) {
             s->ended = "limit";
             break;
         }
         ONX_TRY(onx_generator_feed(s->generator, &id, 1));
+    }
+    if (s->tokenizer && !stopped) {
+        ONX_TRY(cli_stream_on(&s->stream, true));
+        if (put_token(s, 0, true))
+            s->ended = "stop";
     }
     if (!cli_has(s->call, "json"))
         putchar('\n');
@@ -189,11 +239,11 @@ static onx_status go_on(session *s, const list *ends)
 
 static onx_status generate(session *s)
 {
-    list ends = { 0 };
+    cli_ids ends = { 0 };
     const char *text;
     onx_status status = ONX_OK;
     for (int i = 0; status == ONX_OK && (text = cli_value_at(s->call, "eos", i)); i++)
-        status = read_ids(s, "eos", text, &ends);
+        status = cli_ids_read(s->call, "eos", text, &ends) ? ONX_OK : ONX_E_MISUSE;
     if (status == ONX_OK)
         status = go_on(s, &ends);
     free(ends.ids);
@@ -207,28 +257,22 @@ static double rate(uint64_t count, double seconds)
     return seconds > 0 ? (double)count / seconds : 0;
 }
 
-static void put_ids(cli_json *json, const char *key, const list *l)
-{
-    cli_json_open(json, key, '[');
-    for (uint64_t i = 0; i < l->count; i++)
-        cli_json_int(json, NULL, l->ids[i]);
-    cli_json_close(json, ']');
-}
-
 static void put_result(const session *s)
 {
-    const uint64_t steps = s->made.count ? s->made.count - 1 : 0; /* the first token comes with the prompt */
+    const uint64_t made = s->all.count - s->given,
+                   steps = made ? made - 1 : 0; /* the first token comes with the prompt */
     if (!cli_has(s->call, "json")) {
         fprintf(stderr, "%llu tokens read in %s, %.1f a second; %llu written in %s, %.1f a second\n",
-                (unsigned long long)s->prompt.count, cli_duration(s->prompt_seconds).text,
-                rate(s->prompt.count, s->prompt_seconds), (unsigned long long)s->made.count,
-                cli_duration(s->seconds).text, rate(steps, s->seconds));
+                (unsigned long long)s->given, cli_duration(s->prompt_seconds).text, rate(s->given, s->prompt_seconds),
+                (unsigned long long)made, cli_duration(s->seconds).text, rate(steps, s->seconds));
         return;
     }
     cli_json json = { .to = stdout };
     cli_json_open(&json, NULL, '{');
-    put_ids(&json, "prompt_ids", &s->prompt);
-    put_ids(&json, "ids", &s->made);
+    cli_put_ids(&json, "prompt_ids", s->all.ids, s->given);
+    cli_put_ids(&json, "ids", s->all.ids + s->given, made);
+    if (s->tokenizer)
+        cli_json_text(&json, "text", onx_str_make(s->stream.text, s->stream.len));
     cli_json_cstr(&json, "ended", s->ended);
     cli_json_real(&json, "prompt_seconds", s->prompt_seconds);
     cli_json_real(&json, "seconds", s->seconds);
@@ -250,8 +294,9 @@ static int run_generate(cli_call *call)
     if (status == ONX_OK)
         put_result(&s);
     onx_generator_free(s.generator);
-    free(s.prompt.ids);
-    free(s.made.ids);
+    onx_tokenizer_free(s.tokenizer);
+    cli_stream_free(&s.stream);
+    free(s.all.ids);
     if (s.doc)
         (void)onx_text_locate(s.doc, 0);
     onx_doc_free(s.doc);
@@ -261,7 +306,10 @@ static int run_generate(cli_call *call)
 
 /* clang-format off */
 static const cli_option options_[] = {
-    { "ids", 0, "1,2,3", NULL, "the tokens to go on with" },
+    { "prompt", 'p', "TEXT", NULL, "the text to go on with; - is standard input" },
+    { "ids", 0, "1,2,3", NULL, "the tokens to go on with; before those of --prompt, without those that the tokenizer puts around it" },
+    { "tokenizer", 0, "FILE", NULL, "of the texts (tokenizer.json or tokenizer.model beside the model)" },
+    { "stop", 0, "TEXT", NULL, "end before the first of these; may be repeated" },
     { "max-tokens", 'n', "N", NULL, "write at most N tokens (128)" },
     { "temperature", 0, "T", NULL, "choose by chance, the less likely the more the higher T is (0: the likeliest each time)" },
     { "top-k", 0, "K", NULL, "choose among the K likeliest" },
@@ -287,8 +335,9 @@ const cli_command cmd_generate = {
     .help =
         "The model takes ids of tokens and gives scores of the next one; masks, positions, lengths and caches are known by\n"
         "their names and types. Caches of GroupQueryAttention and TensorScatter are updated where they lie.\n"
-        "How long it took is said on standard error.\n",
-    .example = "onx generate model.onnx --ids 1,15043,29871 -n 20\n"
+        "With a prompt the text comes out as soon as it is certain, else the ids. How long it took is said on standard error.\n",
+    .example = "onx generate model.onnx --prompt 'Once upon a time' -n 100\n"
+               "onx generate model.onnx --ids 1,15043,29871 -n 20\n"
                "onx generate model.onnx --ids 1,15043 --temperature 0.7 --top-p 0.9 --seed 7\n",
     .options = options_,
     .run = run_generate,

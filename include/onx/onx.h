@@ -17,6 +17,7 @@
 #include <onx/shard.h>
 #include <onx/tensor.h>
 #include <onx/text.h>
+#include <onx/tokenizer.h>
 #include <onx/train.h>
 #include <onx/trainable.h>
 #include <onx/transform.h>

@@ -521,8 +521,8 @@ typedef enum onxi_library {
 #define ONXI_FUNCTION_NAME(function)   ONXI_FUNCTION_NAME_(function)
 #define ONXI_FUNCTION_NAME_(function)  #function,
 /* The pointers of such a struct, valid for the rest of the process; NULL when the library is not on this machine or
- * lacks one of them, but for names after a '?', whose pointers may be NULL. A library is always asked for the same
- * names. */
+ * lacks one of them, but for names after a '?', whose pointers may be NULL. `names` is a constant array, by whose
+ * address the answer is found again; a few files may use a library. */
 const void *onxi_library_functions(onxi_library library, const char *const *names, size_t count);
 #define ONXI_FUNCTIONS(library, names) onxi_library_functions((library), (names), sizeof(names) / sizeof((names)[0]))
 /* "needs libpcre2-8, which is not on this machine (Debian has it in libpcre2-8-0)", or "which was left out of this

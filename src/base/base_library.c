@@ -57,9 +57,11 @@ typedef struct library_row {
 
 static const library_row rows[ONXI_LIBRARY_COUNT] = {
     [ONXI_LIBRARY_CRYPTO] = LIBRARY("libcrypto", "libssl3", "SHA-1 checksums of external data", CRYPTO_FILES),
-    [ONXI_LIBRARY_PCRE2] = LIBRARY("libpcre2-8", "libpcre2-8-0", "regular expressions (RegexFullMatch)", PCRE2_FILES),
+    [ONXI_LIBRARY_PCRE2] =
+        LIBRARY("libpcre2-8", "libpcre2-8-0", "regular expressions (RegexFullMatch, tokenizers)", PCRE2_FILES),
     [ONXI_LIBRARY_UTF8PROC] =
-        LIBRARY("libutf8proc", "libutf8proc2", "upper and lower case (StringNormalizer)", UTF8PROC_FILES),
+        LIBRARY("libutf8proc", "libutf8proc2", "upper and lower case, normal forms (StringNormalizer, tokenizers)",
+                UTF8PROC_FILES),
     [ONXI_LIBRARY_LEPTONICA] = LIBRARY("leptonica", "liblept5", "images (ImageDecoder)", LEPTONICA_FILES),
     [ONXI_LIBRARY_DNNL] = LIBRARY("oneDNN", "libdnnl2", "fast convolutions, products, poolings", DNNL_FILES),
     [ONXI_LIBRARY_ZIP] = LIBRARY("libzip", "libzip4", "NumPy archives (.npz)", ZIP_FILES),
@@ -77,7 +79,7 @@ static void open_library(const library_row *row, onxi_library_state *l)
 }
 
 /* Under the lock; all or nothing but for optional ones. */
-static bool find_functions(onxi_library_state *l, const char *const *names, size_t count)
+static bool find_functions(const onxi_library_state *l, const char *const *names, size_t count, unsigned char *out)
 {
     if (!l->handle || count > ONXI_FUNCTIONS_MAX)
         return false;
@@ -86,24 +88,38 @@ static bool find_functions(onxi_library_state *l, const char *const *names, size
         void *found = onxi_platform_library_find(l->handle, names[i] + optional);
         if (!found && !optional)
             return false;
-        memcpy(l->functions + i * sizeof found, &found, sizeof found);
+        memcpy(out + i * sizeof found, &found, sizeof found);
     }
     return true;
+}
+
+/* Whose names these are, or the next free place; NULL when there is none. */
+static onxi_library_user *find_user(onxi_library_state *l, const char *const *names)
+{
+    for (int i = 0; i < ONXI_USERS_MAX; i++) {
+        const char *const *has = atomic_load(&l->users[i].names);
+        if (has == names || !has)
+            return &l->users[i];
+    }
+    return NULL;
 }
 
 const void *onxi_library_functions(onxi_library library, const char *const *names, size_t count)
 {
     onxi_process *process = onxi_process_get();
     onxi_library_state *l = &process->library[library];
-    if (!atomic_load(&l->ready)) {
-        pthread_mutex_lock(&process->library_lock);
-        if (!atomic_load(&l->tried))
-            open_library(&rows[library], l);
-        if (!atomic_load(&l->ready))
-            atomic_store(&l->ready, find_functions(l, names, count));
-        pthread_mutex_unlock(&process->library_lock);
-    }
-    return atomic_load(&l->ready) ? l->functions : NULL;
+    onxi_library_user *user = find_user(l, names);
+    if (user && atomic_load(&user->names) == names)
+        return user->functions;
+    pthread_mutex_lock(&process->library_lock);
+    if (!atomic_load(&l->tried))
+        open_library(&rows[library], l);
+    user = find_user(l, names);
+    const bool found = user && (atomic_load(&user->names) || find_functions(l, names, count, user->functions));
+    if (found)
+        atomic_store(&user->names, names);
+    pthread_mutex_unlock(&process->library_lock);
+    return found ? user->functions : NULL;
 }
 
 const char *onxi_library_missing(onxi_library library)

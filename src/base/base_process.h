@@ -9,13 +9,19 @@
 
 /* ---- libraries (base_library.c) ---- */
 
-enum { ONXI_FUNCTIONS_MAX = 64 }; /* that are used of one library */
+/* Functions of one library that a file uses, and files that use it. */
+enum { ONXI_FUNCTIONS_MAX = 64, ONXI_USERS_MAX = 3 };
+
+typedef struct onxi_library_user {
+    _Atomic(const char *const *) names; /* which are asked for; set when `functions` is filled */
+    _Alignas(void *) unsigned char functions[ONXI_FUNCTIONS_MAX * sizeof(void *)];
+} onxi_library_user;
 
 typedef struct onxi_library_state {
-    atomic_bool tried, ready; /* opened or known to be missing; `functions` is filled */
-    void *handle;             /* NULL: not on this machine */
-    const char *file;         /* under which it was found */
-    _Alignas(void *) unsigned char functions[ONXI_FUNCTIONS_MAX * sizeof(void *)];
+    atomic_bool tried; /* opened or known to be missing */
+    void *handle;      /* NULL: not on this machine */
+    const char *file;  /* under which it was found */
+    onxi_library_user users[ONXI_USERS_MAX];
 } onxi_library_state;
 
 /* ---- threads (base_team.c) ---- */

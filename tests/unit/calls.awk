@@ -47,7 +47,7 @@ function emit(head, list, remark,    n, i, name, type, arg, key, base, kind, res
         print "    " decl " = " v ";"
         passed = passed (i > 1 ? ", " : "") "a" i
         base = type; sub(/^const /, "", base)
-        bears = base ~ /^onx_(ctx|doc|arena|value|infer|registry|session|trainer|generator|index|text_places|op_call|prepare|work) \*$/
+        bears = base ~ /^onx_(ctx|doc|arena|value|infer|registry|session|trainer|generator|tokenizer|index|text_places|op_call|prepare|work) \*$/
         made = made || base == "onx_arena *"
         if (type == "function" || type ~ /\*$/) {
             kind = "POINTER"

@@ -45,6 +45,7 @@ typedef struct fixture {
     onx_comm comm;
     onx_shard_options shard;
     onx_sharded *sharded;
+    onx_tokenizer *tokenizer;
     onx_cancel *cancel, *other_cancel;
     onx_infer *infer;
     onx_registry *registry;
@@ -355,6 +356,8 @@ static void make_fixture(void)
                            &(onx_generator_options){ .session = &(onx_session_options){ .threads = 1, .plain = true } },
                            &fix.generator));
     must(onx_generator_feed(fix.generator, (const int64_t[1]){ 1 }, 1));
+    must(onx_tokenizer_new(fix.cx, onx_str_of("{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}"),
+                           &fix.tokenizer));
     must(onx_trainer_new(fix.cx, fix.training, &(onx_session_options){ .threads = 1, .plain = true }, &fix.trainer));
     must(onx_cancel_new(fix.cx, &fix.cancel));
     must(onx_cancel_new(fix.cx, &fix.other_cancel));
