@@ -93,7 +93,7 @@ def session_model(model):
         return model
     if isinstance(model, (bytearray, memoryview)):
         return bytes(model)
-    raise TypeError("a session is made of a path or of the bytes of a model, not of %s" % type(model).__name__)
+    raise TypeError("a session is made of a path, a ModelProto or the bytes of a model, not of %s" % type(model).__name__)
 
 
 def no_such(what, name, names):
@@ -110,7 +110,8 @@ def port(name, type_text, shape, dtype, required):
     return Port(name, type_text, shape, dtype, bool(required))
 
 
-_onx._set_helpers({"asarray": np.asarray, "diagnostic": _errors.Diagnostic, "failure": _errors.failure, "warn": _errors.warn,
-                   "prepare": prepare, "strings": strings, "session_model": session_model, "no_such": no_such, "port": port})
+HELPERS = {"asarray": np.asarray, "diagnostic": _errors.Diagnostic, "failure": _errors.failure, "warn": _errors.warn,
+           "prepare": prepare, "strings": strings, "session_model": session_model, "no_such": no_such, "port": port}
+_onx._set_helpers(HELPERS)
 _onx._set_main_thread(threading.main_thread().ident)
 os.register_at_fork(after_in_child=_onx._after_fork)

@@ -192,7 +192,10 @@ bool py_add_array(PyObject *module)
 {
     static PyGetSetDef members[] = { { "__array_struct__", view_struct, NULL, NULL, NULL },
                                      { NULL, NULL, NULL, NULL, NULL } };
-    static PyType_Slot slots[] = { { Py_tp_dealloc, PY_SLOT(view_dealloc) }, { Py_tp_getset, members }, { 0, NULL } };
+    static PyType_Slot slots[] = { { Py_tp_dealloc, PY_SLOT(view_dealloc) },
+                                   { Py_tp_new, PY_SLOT(py_no_new) },
+                                   { Py_tp_getset, members },
+                                   { 0, NULL } };
     static PyType_Spec spec = { "onx._onx.View", (int)sizeof(view), 0, Py_TPFLAGS_DEFAULT, slots };
     name_struct = PyUnicode_InternFromString("__array_struct__");
     view_type = name_struct ? py_add_type(module, &spec, NULL) : NULL;

@@ -23,6 +23,7 @@ typedef struct py_ctx {
     onx_ctx *cx;
     size_t refs;
     bool busy;
+    size_t docs;         /* that were made with it; while there are any it is busy */
     onx_value **waiting; /* to be freed */
     size_t waiting_count, waiting_room;
     struct py_ctx *next; /* of those that nobody has taken */
@@ -60,6 +61,8 @@ PyObject *py_shape(const onx_tensor_shape *shape);
 PyObject *py_helper(const char *name);
 /* The type of a module made from its specification and put there; a borrowed reference. */
 PyTypeObject *py_add_type(PyObject *module, PyType_Spec *spec, PyObject *bases);
+/* The Py_tp_new of types that nobody makes directly. */
+PyObject *py_no_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 /* Memory for an object of a heap type, and its end. */
 void *py_new(PyTypeObject *type);
 void py_delete(void *object);
@@ -87,10 +90,60 @@ onx_value *py_value_over(py_ctx *ctx, PyObject *array);
 PyObject *py_array_over(PyObject *owner, int32_t dtype, uint32_t rank, const int64_t *dims, const void *data,
                         uint64_t size);
 
+/* ---- documents and messages (doc.c, message.c, list.c) ---- */
+
+/* A document. Whoever lets go of the interpreter's lock while it reads counts as a reader, and nobody changes the
+ * document meanwhile. Its context is its own: no run uses it. `keeps` are objects that hold what it refers to. */
+typedef struct py_doc {
+    PyObject_HEAD py_ctx *ctx;
+    onx_doc *doc;
+    PyObject *keeps; /* a list, or NULL */
+    size_t readers;
+} py_doc;
+
+typedef struct py_message {
+    PyObject_HEAD py_doc *doc;
+    void *message;
+    onx_kind kind;
+} py_message;
+
+/* Takes document and context, also when it fails; `keeps` is borrowed and may be NULL. Several documents may have one
+ * context; each takes it. */
+py_doc *py_doc_wrap(py_ctx *ctx, onx_doc *doc, PyObject *keeps);
+/* The root of a document as an object; takes the reference to the document, which may be NULL after a failure. */
+PyObject *py_doc_root(py_doc *doc);
+/* False with an exception while others read. */
+bool py_doc_may_change(const py_doc *doc);
+/* From now on the document holds `object`; when that is a document that needs this one, false without an exception. */
+bool py_doc_keep(py_doc *doc, PyObject *object);
+
+PyObject *py_message_wrap(py_doc *doc, onx_kind kind, void *message);
+/* The object as a message of the kind (ONX_KIND_NONE: of any); NULL with an exception for anything else. */
+py_message *py_message_of(PyObject *object, onx_kind kind);
+bool py_is_message(PyObject *object);
+bool py_message_is_root(const py_message *m);
+/* The kind whose type it is; ONX_KIND_NONE with an exception for any other object. */
+onx_kind py_kind_of_type(PyObject *type);
+/* A copy of a message for a place in `to`, which shares weights and texts; NULL with an exception. */
+void *py_message_bring(py_doc *to, onx_kind kind, PyObject *from);
+/* A document of its own over the same weights, whose root is the message, and what it has to keep. */
+onx_doc *py_message_share(py_ctx *ctx, const py_message *m, PyObject **keeps);
+
+PyObject *py_list_new(const py_message *owner, const onx_field_info *field);
+PyObject *py_field_value(py_doc *doc, onx_kind kind, void *message, const onx_field_info *field, uint64_t index);
+/* Stores a singular field, or element `index` of a list (-1: singular). */
+bool py_field_store(py_doc *doc, onx_kind kind, void *message, const onx_field_info *field, int64_t index,
+                    PyObject *value);
+
 /* What each file adds to the module. */
 bool py_add_support(PyObject *module);
 bool py_add_array(PyObject *module);
 bool py_add_value(PyObject *module);
 bool py_add_session(PyObject *module);
+bool py_add_doc(PyObject *module);
+bool py_add_message(PyObject *module);
+bool py_add_list(PyObject *module);
+bool py_add_files(PyObject *module);
+bool py_add_transform(PyObject *module);
 
 #endif

@@ -118,7 +118,19 @@ static onx_status open_model(session *s, PyObject *model, const onx_session_opti
         Py_END_ALLOW_THREADS Py_DECREF(keep);
         return status;
     }
-    PyObject *as_model = py_helper("session_model"); /* bytes, or a document that shares what the model has */
+    if (py_is_message(model)) {
+        PyObject *keeps;
+        const py_message *m = py_message_of(model, ONX_KIND_MODEL);
+        s->doc = m ? py_message_share(s->ctx, m, &keeps) : NULL;
+        if (!s->doc)
+            return ONX_E_MISUSE;
+        Py_XINCREF(s->source = keeps);
+        Py_BEGIN_ALLOW_THREADS status = load->base_dir ? onx_doc_set_base_dir(s->doc, load->base_dir) : ONX_OK;
+        if (status == ONX_OK)
+            status = onx_session_new(cx, s->doc, options, &s->session);
+        Py_END_ALLOW_THREADS return status;
+    }
+    PyObject *as_model = py_helper("session_model");
     if (!as_model || !(s->source = PyObject_CallFunctionObjArgs(as_model, model, NULL)))
         return ONX_E_MISUSE;
     onx_str bytes;

@@ -313,6 +313,14 @@ void py_delete(void *object)
     Py_DECREF(type);
 }
 
+PyObject *py_no_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)args;
+    (void)kwargs;
+    PyErr_Format(PyExc_TypeError, "%R is made by the functions of onx", (PyObject *)type);
+    return NULL;
+}
+
 /* ---- functions of the module ---- */
 
 static PyObject *set_helpers(PyObject *self, PyObject *dict)

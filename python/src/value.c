@@ -459,17 +459,24 @@ onx_value *py_value_over(py_ctx *ctx, PyObject *array)
 
 static PyObject *value_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "value", NULL };
-    PyObject *object;
+    static char *names[] = { "value", "type", NULL };
+    PyObject *object, *like = Py_None;
+    const onx_type *to = NULL;
     (void)type;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:Value", names, &object))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:Value", names, &object, &like))
         return NULL;
+    if (like != Py_None) {
+        const py_message *message = py_message_of(like, ONX_KIND_TYPE);
+        if (!message)
+            return NULL;
+        to = message->message;
+    }
     py_ctx *ctx = py_ctx_take();
     if (!ctx)
         return NULL;
     const onx_value *borrowed;
     onx_value *value = PyList_Check(object) || PyTuple_Check(object) ? from_sequence(ctx, object, NULL)
-                                                                     : py_value_of(ctx, object, NULL, &borrowed);
+                                                                     : py_value_of(ctx, object, to, &borrowed);
     PyObject *made = NULL;
     if (value)
         made = py_value_wrap(ctx, value);
@@ -622,8 +629,32 @@ static PyObject *value_dlpack_device(PyObject *self, PyObject *none)
     return Py_BuildValue("(ii)", (int)ONX_DL_CPU, 0);
 }
 
+/* The bytes that elements of a type which NumPy lacks have in a file. */
+static PyObject *narrow(PyObject *self, PyObject *args)
+{
+    PyObject *array, *keep, *bytes = NULL;
+    int dtype;
+    uint64_t size, count = 1;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oi", &array, &dtype))
+        return NULL;
+    const py_array_struct *a = py_array_look(array, &keep);
+    for (int i = 0; a && i < a->nd; i++)
+        count *= (uint64_t)a->shape[i];
+    if (a && is_plain(a) && py_array_dtype(a) == py_array_widened(dtype) && onx_dtype_size(dtype, count, &size) &&
+        (bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size)) &&
+        onx_convert((onx_dtype)dtype, PyBytes_AsString(bytes), (onx_dtype)py_array_dtype(a), a->data, count, true) !=
+            ONX_OK)
+        Py_CLEAR(bytes);
+    if (!bytes && !PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "such elements cannot be converted");
+    Py_XDECREF(keep);
+    return bytes;
+}
+
 bool py_add_value(PyObject *module)
 {
+    static PyMethodDef functions[] = { { "_narrow", narrow, METH_VARARGS, NULL }, { NULL, NULL, 0, NULL } };
     static PyMethodDef methods[] = {
         { "numpy", value_python, METH_NOARGS,
           "The value as an array that shares its memory; sequences come as lists, maps as dicts, what is missing as None. "
@@ -643,8 +674,8 @@ bool py_add_value(PyObject *module)
     };
     static PyType_Slot slots[] = {
         { Py_tp_doc,
-          "Value(value): a tensor, sequence, optional value or map as models have them.\n\n"
-          "Arrays are not copied where they lie row-major. Values do not change; sessions take them as inputs." },
+          "Value(value, type=None): a tensor, sequence, optional value or map as models have them.\n\n"
+          "`type`, a TypeProto, says what it is to be. Arrays are not copied where they lie row-major. Values do not change; sessions take them as inputs." },
         { Py_tp_new, PY_SLOT(value_new) },
         { Py_tp_dealloc, PY_SLOT(value_dealloc) },
         { Py_tp_methods, methods },
@@ -655,5 +686,5 @@ bool py_add_value(PyObject *module)
     };
     static PyType_Spec spec = { "onx._onx.Value", (int)sizeof(py_value), 0, Py_TPFLAGS_DEFAULT, slots };
     py_value_type = py_add_type(module, &spec, NULL);
-    return py_value_type != NULL;
+    return py_value_type && PyModule_AddFunctions(module, functions) == 0;
 }
