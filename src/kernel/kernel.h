@@ -152,6 +152,8 @@ onx_status onxi_window_list(const onx_prepare *p, const char *name, uint32_t cou
 /* Reads kernel_shape (or takes `kernel_dims`), strides, dilations, pads, auto_pad of the node; sizes from input 0 and
  * output 0. */
 onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, onxi_window *w);
+/* The pads of a ConvTranspose, as they follow from the size of the output. */
+onx_status onxi_window_transpose(const onx_prepare *p, onxi_window *w);
 
 /* ---- random numbers (kernel/core/random.c) ---- */
 

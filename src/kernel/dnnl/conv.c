@@ -274,7 +274,7 @@ static bool add_operands(onx_prepare *p, onxi_dnnl *d, const conv_part q[2], con
     return true;
 }
 
-static onx_status conv_prepare(onx_prepare *p)
+static onx_status prepare_kind(onx_prepare *p, bool direct)
 {
     conv_shape s;
     if (!p->want || !shape_of(p, &s) || !padding_is_harmless(p, &s))
@@ -284,6 +284,7 @@ static onx_status conv_prepare(onx_prepare *p)
     onxi_dnnl *d = onxi_dnnl_new(p, 8, s.cost);
     if (!d)
         return ONX_E_UNSUPPORTED;
+    d->direct = direct;
     conv_part q[2] = { { .c = { .x = onxi_dnnl_md_any(d, x->rank, x->dims),
                                 .y = onxi_dnnl_md_any(d, y->rank, y->dims) } } };
     conv_steps step = { .x = 0 };
@@ -308,7 +309,20 @@ static onx_status conv_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+static onx_status direct_prepare(onx_prepare *p)
+{
+    return prepare_kind(p, true);
+}
+
+static onx_status any_prepare(onx_prepare *p)
+{
+    return prepare_kind(p, false);
+}
+
+/* What oneDNN unfolds is offered to our own rows in between (simd/unfold.c, simd/lines.c). */
 const onx_kernel onxi_kernels_dnnl_conv[] = {
-    ONXI_DNNL_ROW("Conv", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, conv_prepare), { 0 }
+    ONXI_DNNL_ROW("Conv", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, direct_prepare),
+    ONXI_DNNL_ROW_AT(5, "Conv", 1, ONX_KERNEL_POST_OPS, ONXI_DNNL_WEIGHTS, any_prepare),
+    { 0 }
 };
 #endif

@@ -121,6 +121,7 @@ typedef struct onxi_dnnl {
     int threads_before; /* of the OpenMP of the thread that prepares */
     uint32_t count, room;
     onxi_dnnl_operand *operands;
+    bool direct;         /* a convolution that is not to be unfolded for a product */
     bool loses_nan;      /* results are compared with something: where NaN comes up, the run declines */
     bool loses_infinity; /* likewise for outputs that are the least finite number instead of minus infinity */
 } onxi_dnnl;
@@ -218,11 +219,12 @@ void onxi_dnnl_release(void *params);
 
 /* `packs` of rows that read weights by onxi_dnnl_add_constant alone. */
 enum { ONXI_DNNL_WEIGHTS = 1 << 1 };
-#define ONXI_DNNL_ROW(name, version, how, packs_, prepare_)                                                            \
+#define ONXI_DNNL_ROW(name, version, how, packs_, prepare_) ONXI_DNNL_ROW_AT(10, name, version, how, packs_, prepare_)
+#define ONXI_DNNL_ROW_AT(preference_, name, version, how, packs_, prepare_)                                            \
     {                                                                                                                  \
-        .op = name, .since = version, .dtypes = ONXI_F32, .preference = 10, .flags = ONX_KERNEL_LAYOUTS | (how),       \
-        .packs = (packs_), .variant = "dnnl", .prepare = prepare_, .run = onxi_dnnl_run, .bind = onxi_dnnl_bind,       \
-        .unbind = onxi_dnnl_unbind, .release = onxi_dnnl_release                                                       \
+        .op = name, .since = version, .dtypes = ONXI_F32, .preference = preference_,                                   \
+        .flags = ONX_KERNEL_LAYOUTS | (how), .packs = (packs_), .variant = "dnnl", .prepare = prepare_,                \
+        .run = onxi_dnnl_run, .bind = onxi_dnnl_bind, .unbind = onxi_dnnl_unbind, .release = onxi_dnnl_release         \
     }
 
 #endif

@@ -25,8 +25,7 @@ static bool reserve(uint64_t *total, uint64_t a, uint64_t b, uint64_t c)
            onxi_add_u64(*total, (a + 63u) & ~(uint64_t)63u, total);
 }
 
-/* Pads as they follow from the size of the output. */
-static onx_status place_output(const onx_prepare *p, onxi_window *w)
+onx_status onxi_window_transpose(const onx_prepare *p, onxi_window *w)
 {
     uint32_t extra_count, shape_count;
     const int64_t *extra = onx_prepare_ints(p, "output_padding", &extra_count);
@@ -76,7 +75,7 @@ static onx_status deconv_prepare(onx_prepare *p)
     int64_t group = onx_prepare_int(p, "group");
     ONX_TRY(check_operands(p, group));
     ONX_TRY(onxi_window_make(p, w->dims + 2, &q->window));
-    ONX_TRY(place_output(p, &q->window));
+    ONX_TRY(onxi_window_transpose(p, &q->window));
     q->group = (uint64_t)group;
     q->in_each = (uint64_t)x->dims[1] / q->group;
     q->out_each = (uint64_t)w->dims[1];

@@ -1,0 +1,475 @@
+/* unfold.c - Conv and ConvTranspose of any window as products of matrices, on channels in blocks, or last: of some
+ * pixels of the result the inputs of a stretch of the sum are gathered, and multiplied with panels of packed weights. A
+ * transposed convolution is one convolution for each place that its result has within a step, of every so many taps. */
+#include "kernel/core/blocked.h"
+#include "kernel/simd/post.h"
+#include "kernel/simd/tile.h"
+
+enum {
+    DIMS = 3,
+    BLOCK = ONXI_LANES < 8 ? 8 : ONXI_LANES, /* channels */
+    PIXELS = 96,                             /* at a time, at most */
+    PIXELS_LEAST = 24,
+    LINE = BLOCK_K + 16, /* floats from a pixel to the next in what was gathered: not a power of two */
+    LAST_MOST = 128,     /* channels that may lie last */
+    TAPS_MAX = 1 << 12,
+    PHASES_MAX = 64
+};
+
+/* What a tap of a phase reads, relative to the pixel, and which of the weights it is. */
+typedef struct tap {
+    int64_t at[DIMS];
+    uint64_t which;
+} tap;
+
+/* A convolution whose results lie `step` apart. */
+typedef struct phase {
+    const tap *taps;
+    uint64_t count, before;          /* taps; those of the phases before */
+    int64_t first[DIMS], size[DIMS]; /* of the results */
+    uint64_t pixels, groups;
+} phase;
+
+typedef struct unfold_params {
+    uint64_t batch, sets, c, m;          /* sets of channels that are convolved apart, channels of one */
+    int64_t in[DIMS], out[DIMS];         /* sizes */
+    int64_t stride[DIMS], step[DIMS];    /* from a pixel to the next in the input, in the result */
+    uint64_t in_plane, out_plane, taps;  /* taps of all phases */
+    uint64_t in_block, out_block;        /* channels that lie side by side */
+    uint64_t group, panels, splits, ldc; /* pixels at a time; panels of a set, pieces that they are cut into */
+    uint64_t groups, phase_count;        /* groups of pixels of an image and a set */
+    const phase *phases;
+    bool skips;            /* weights are finite: zeros of the padding need not be multiplied */
+    const float *w, *bias; /* packed: set by set, phase by phase, panel by panel; padded to whole panels */
+    simd_posts posts;
+} unfold_params;
+
+/* ---- weights ---- */
+
+typedef struct packing {
+    const unfold_params *q;
+    bool transposed;
+} packing;
+
+static uint64_t panel_at(const unfold_params *q, uint64_t set, const phase *f, uint64_t panel)
+{
+    return ((set * q->taps + f->before) * q->panels + panel * f->count) * q->c * PANEL;
+}
+
+/* A piece is a panel of a set. */
+static onx_status pack(void *user, const void *elements, uint64_t piece, void *out)
+{
+    const packing *job = user;
+    const unfold_params *q = job->q;
+    const float *w = elements;
+    const uint64_t set = piece / q->panels, panel = piece % q->panels, m0 = panel * PANEL;
+    for (uint64_t i = 0; i < q->phase_count; i++) {
+        const phase *f = &q->phases[i];
+        float *to = (float *)out + panel_at(q, set, f, panel);
+        for (uint64_t t = 0; t < f->count; t++)
+            for (uint64_t c = 0; c < q->c; c++)
+                for (uint64_t j = 0; j < PANEL; j++) {
+                    const uint64_t m = m0 + j;
+                    const uint64_t at = job->transposed ? (set * q->c + c) * q->m + m : (set * q->m + m) * q->c + c;
+                    *to++ = m < q->m ? w[at * q->taps + f->taps[t].which] : 0;
+                }
+    }
+    return ONX_OK;
+}
+
+/* ---- input ---- */
+
+/* Some pixels of the result: where each of them reads from, and where it goes. */
+typedef struct pixels {
+    uint64_t count;
+    int64_t from[PIXELS][DIMS];
+    uint64_t to[PIXELS];
+} pixels;
+
+static void place_pixels(const unfold_params *q, const phase *f, uint64_t first, pixels *p)
+{
+    int64_t at[DIMS];
+    p->count = f->pixels - first < q->group ? f->pixels - first : q->group;
+    for (int d = DIMS; d-- > 0; first /= (uint64_t)f->size[d])
+        at[d] = (int64_t)(first % (uint64_t)f->size[d]);
+    for (uint64_t i = 0; i < p->count; i++) {
+        int64_t to = 0;
+        for (int d = 0; d < DIMS; d++) {
+            p->from[i][d] = at[d] * q->stride[d];
+            to = to * q->out[d] + f->first[d] + at[d] * q->step[d];
+        }
+        p->to[i] = (uint64_t)to;
+        for (int d = DIMS; d-- > 0; at[d] = 0)
+            if (++at[d] < f->size[d])
+                break;
+    }
+}
+
+/* Channels c .. c+count-1 of what a tap reads; x: of the image and set. */
+static void gather_tap(const unfold_params *q, const pixels *p, const tap *t, const float *x, uint64_t c,
+                       uint64_t count, float *a)
+{
+    const float *channels = x + c / q->in_block * q->in_plane * q->in_block + c % q->in_block;
+    for (uint64_t i = 0; i < p->count; i++, a += LINE) {
+        int64_t at = 0;
+        bool inside = true;
+        for (int d = 0; d < DIMS; d++) {
+            const int64_t from = p->from[i][d] + t->at[d];
+            inside &= from >= 0 && from < q->in[d];
+            at = at * q->in[d] + from;
+        }
+        if (!inside) {
+            memset(a, 0, count * sizeof *a);
+        } else if (q->in_block == BLOCK) {
+            const float *from = channels + at * BLOCK;
+            for (uint64_t k = 0; k < count; k += BLOCK, from += q->in_plane * BLOCK)
+                memcpy(a + k, from, BLOCK * sizeof *a);
+        } else {
+            memcpy(a, channels + (uint64_t)at * q->in_block, count * sizeof *a);
+        }
+    }
+}
+
+static void gather(const unfold_params *q, const phase *f, const pixels *p, const float *x, uint64_t k0, uint64_t kc,
+                   float *a)
+{
+    for (uint64_t k = k0; k < k0 + kc;) {
+        const uint64_t c = k % q->c, left = k0 + kc - k, count = q->c - c < left ? q->c - c : left;
+        gather_tap(q, p, &f->taps[k / q->c], x, c, count, a + (k - k0));
+        k += count;
+    }
+}
+
+/* Does a tap read anything but padding? */
+static bool reads(const unfold_params *q, const pixels *p, const tap *t)
+{
+    bool any = !q->skips;
+    for (uint64_t i = 0; i < p->count && !any; i++) {
+        any = true;
+        for (int d = 0; d < DIMS; d++) {
+            const int64_t from = p->from[i][d] + t->at[d];
+            any &= from >= 0 && from < q->in[d];
+        }
+    }
+    return any;
+}
+
+/* ---- products ---- */
+
+static void multiply(const unfold_params *q, const phase *f, uint64_t set, uint64_t pixel_count, uint64_t p0,
+                     uint64_t p1, uint64_t k0, uint64_t kc, bool more, const float *a, float *c)
+{
+    const uint64_t tiles = (pixel_count + TILE_M - 1) / TILE_M, lines = tile_lines(kc, tiles);
+    for (uint64_t p = p0; p < p1; p++) {
+        const float *w = q->w + panel_at(q, set, f, p) + k0 * PANEL;
+        const float *next = p + 1 < p1 ? q->w + panel_at(q, set, f, p + 1) + k0 * PANEL : NULL;
+        for (uint64_t i = 0, rows, index = 0; i < pixel_count; i += rows, index++) {
+            rows = tile_height(pixel_count - i);
+            if (next)
+                tile_fetch(next, index, lines);
+            tile_run(&(tile_operands){ .a = a + i * LINE,
+                                       .lda = LINE,
+                                       .b = w,
+                                       .ldb = PANEL,
+                                       .k = kc,
+                                       .c = c + i * q->ldc + (p - p0) * PANEL,
+                                       .ldc = q->ldc,
+                                       .more = more },
+                     rows);
+        }
+    }
+}
+
+/* ---- output ---- */
+
+/* Finishes a block of channels of all pixels, and stores it. `m` counts channels of the image. */
+static void store_block(const unfold_params *q, const onx_work *work, uint64_t image, const pixels *p, uint64_t m,
+                        const float *bias, float *c)
+{
+    enum { VECTORS = BLOCK / ONXI_LANES };
+    const uint64_t at = (image * q->sets * q->m + m / q->out_block * q->out_block) * q->out_plane + m % q->out_block;
+    float *y = (float *)work->outputs[0]->data + at;
+    for (uint64_t i = 0; bias && i < p->count; i++)
+        for (uint64_t v = 0; v < BLOCK; v += ONXI_LANES)
+            vf_store(c + i * q->ldc + v, vf_load(c + i * q->ldc + v) + vf_load(bias + v));
+    for (uint32_t i = 0; i < q->posts.count; i++) {
+        const simd_post *f = &q->posts.list[i];
+        const float *same = f->operand < 0 ? NULL : (const float *)work->inputs[f->operand]->data + at;
+        if (same) /* pixels of a convolution lie behind each other */
+            same += p->to[0] * q->out_block;
+        post_apply(f, c, q->ldc, p->count, VECTORS, NULL, same, q->out_block);
+    }
+    for (uint64_t i = 0; i < p->count; i++)
+        for (uint64_t v = 0; v < BLOCK; v += ONXI_LANES)
+            vf_store(y + p->to[i] * q->out_block + v, vf_load(c + i * q->ldc + v));
+}
+
+/* A piece is a group of pixels of a set of channels of an image, and some of the panels. */
+static onx_status run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const unfold_params *q = work->params;
+    const uint64_t each = (q->panels + q->splits - 1) / q->splits;
+    float *a = work->thread_workspace, *c = a + q->group * LINE;
+    pixels p;
+    for (uint64_t piece = first; piece < last; piece++) {
+        const uint64_t p0 = piece % q->splits * each, p1 = p0 + each < q->panels ? p0 + each : q->panels;
+        const uint64_t all = piece / q->splits, set = all / q->groups % q->sets, image = all / q->groups / q->sets;
+        const phase *f = q->phases;
+        uint64_t group = all % q->groups;
+        for (; group >= f->groups; f++)
+            group -= f->groups;
+        place_pixels(q, f, group * q->group, &p);
+        const float *x = (const float *)work->inputs[0]->data + (image * q->sets + set) * q->c * q->in_plane;
+        bool more = false;
+        for (uint64_t t = 0, end; t < f->count; t = end) { /* taps that follow one another and read something */
+            for (end = t; end < f->count && reads(q, &p, &f->taps[end]); end++)
+                ;
+            for (uint64_t k = t * q->c; k < end * q->c; k += BLOCK_K, more = true) {
+                const uint64_t kc = end * q->c - k < BLOCK_K ? end * q->c - k : BLOCK_K;
+                gather(q, f, &p, x, k, kc, a);
+                multiply(q, f, set, p.count, p0, p1, k, kc, more, a, c);
+            }
+            end += end == t;
+        }
+        if (!more)
+            memset(c, 0, p.count * q->ldc * sizeof *c);
+        for (uint64_t m = p0 * PANEL; m < p1 * PANEL && m < q->m; m += BLOCK)
+            store_block(q, work, image, &p, set * q->m + m, q->bias ? q->bias + set * q->m + m : NULL,
+                        c + (m - p0 * PANEL));
+    }
+    return ONX_OK;
+}
+
+/* ---- preparing ---- */
+
+/* The last dims of three. */
+static bool take_sizes(const onxi_window *w, unfold_params *q, int64_t kernel[DIMS], int64_t dilation[DIMS],
+                       int64_t pad[DIMS])
+{
+    enum { MOST = 1 << 24 };
+    q->in_plane = q->out_plane = q->taps = 1;
+    for (int d = 0; d < DIMS; d++) {
+        const int from = d - (DIMS - (int)w->spatial);
+        q->in[d] = from < 0 ? 1 : w->in[from];
+        q->out[d] = from < 0 ? 1 : w->out[from];
+        kernel[d] = from < 0 ? 1 : w->kernel[from];
+        q->stride[d] = from < 0 ? 1 : w->stride[from];
+        dilation[d] = from < 0 ? 1 : w->dilation[from];
+        pad[d] = from < 0 ? 0 : w->pad[from];
+        if (q->in[d] < 1 || q->in[d] > MOST || q->out[d] < 1 || q->out[d] > MOST || kernel[d] < 1 ||
+            kernel[d] > TAPS_MAX || q->stride[d] > MOST || dilation[d] > MOST || pad[d] < -MOST || pad[d] > MOST)
+            return false;
+        q->in_plane *= (uint64_t)q->in[d];
+        q->out_plane *= (uint64_t)q->out[d];
+        q->taps *= (uint64_t)kernel[d];
+    }
+    return q->taps <= TAPS_MAX && q->in_plane <= INT32_MAX && q->out_plane <= INT32_MAX;
+}
+
+/* The phase whose results are at first + i * step, with the taps that those have. */
+static void make_phase(unfold_params *q, const int64_t kernel[DIMS], const int64_t dilation[DIMS],
+                       const int64_t pad[DIMS], bool transposed, phase *f, tap *taps)
+{
+    int64_t k[DIMS];
+    f->taps = taps;
+    f->pixels = 1;
+    for (int d = 0; d < DIMS; d++) {
+        f->size[d] = q->out[d] > f->first[d] ? (q->out[d] - f->first[d] + q->step[d] - 1) / q->step[d] : 0;
+        f->pixels *= (uint64_t)f->size[d];
+    }
+    f->count = 0;
+    for (uint64_t which = 0; which < q->taps; which++) {
+        uint64_t rest = which;
+        bool takes = true;
+        for (int d = DIMS; d-- > 0; rest /= (uint64_t)kernel[d])
+            k[d] = (int64_t)(rest % (uint64_t)kernel[d]);
+        tap *t = &taps[f->count];
+        for (int d = 0; d < DIMS; d++) {
+            const int64_t at = transposed ? f->first[d] + pad[d] - k[d] * dilation[d] : k[d] * dilation[d] - pad[d];
+            takes &= !transposed || at % q->step[d] == 0;
+            t->at[d] = transposed ? at / q->step[d] : at;
+        }
+        t->which = which;
+        f->count += takes;
+    }
+}
+
+static onx_status make_phases(onx_prepare *p, unfold_params *q, const int64_t kernel[DIMS],
+                              const int64_t dilation[DIMS], const int64_t pad[DIMS], bool transposed)
+{
+    q->phase_count = 1;
+    for (int d = 0; d < DIMS; d++) {
+        q->step[d] = transposed ? q->stride[d] : 1;
+        q->stride[d] = transposed ? 1 : q->stride[d];
+        if (q->step[d] > PHASES_MAX)
+            return ONX_E_UNSUPPORTED;
+        q->phase_count *= (uint64_t)q->step[d];
+    }
+    if (q->phase_count > PHASES_MAX)
+        return ONX_E_UNSUPPORTED;
+    phase *phases = ONXI_ARRAY(p->arena, phase, q->phase_count);
+    tap *taps = ONXI_ARRAY(p->arena, tap, q->taps + 1); /* a tap belongs to one phase; and one that is looked at */
+    if (!phases || !taps)
+        return ONX_E_MEMORY;
+    uint64_t before = 0;
+    for (uint64_t i = 0; i < q->phase_count; i++) {
+        phase *f = &phases[i];
+        uint64_t rest = i;
+        *f = (phase){ .before = before };
+        for (int d = DIMS; d-- > 0; rest /= (uint64_t)q->step[d])
+            f->first[d] = (int64_t)(rest % (uint64_t)q->step[d]);
+        make_phase(q, kernel, dilation, pad, transposed, f, taps + before);
+        before += f->count;
+    }
+    q->phases = phases;
+    return ONX_OK;
+}
+
+/* How the work is cut: what is gathered and what comes out stay in the second cache; pieces of the channels where there
+ * are fewer groups than threads. */
+static bool cut(onx_prepare *p, unfold_params *q)
+{
+    enum { CACHE = 320 << 10, PANELS_MAX = 1 << 12 };
+    const uint64_t threads = p->threads ? p->threads : 1;
+    q->panels = (q->m + PANEL - 1) / PANEL;
+    if (q->panels > PANELS_MAX)
+        return false;
+    uint64_t most = CACHE / sizeof(float) / (LINE + q->panels * PANEL) / TILE_M * TILE_M;
+    most = most < PIXELS_LEAST ? PIXELS_LEAST : most > PIXELS ? PIXELS : most;
+    q->group = 1;
+    for (uint64_t i = 0; i < q->phase_count; i++) {
+        const uint64_t n = q->phases[i].pixels, groups = (n + most - 1) / most;
+        const uint64_t even = groups ? (n + groups - 1) / groups : 0;
+        q->group = even > q->group ? even : q->group;
+    }
+    for (uint64_t i = 0; i < q->phase_count; i++) {
+        phase *f = (phase *)(uintptr_t)(const void *)&q->phases[i];
+        f->groups = (f->pixels + q->group - 1) / q->group;
+        q->groups += f->groups;
+    }
+    const uint64_t pieces = q->batch * q->sets * q->groups;
+    q->splits = pieces >= 2 * threads ? 1 : threads;
+    q->splits = q->splits < q->panels ? q->splits : q->panels;
+    const uint64_t each = (q->panels + q->splits - 1) / q->splits;
+    q->splits = (q->panels + each - 1) / each;
+    q->ldc = each * PANEL + 16;
+    p->rows = pieces * q->splits;
+    p->grain = 1;
+    p->thread_workspace = q->group * (LINE + q->ldc) * sizeof(float);
+    return q->groups > 0;
+}
+
+static onx_status take_weights(onx_prepare *p, unfold_params *q, const int64_t kernel[DIMS],
+                               const int64_t dilation[DIMS], const int64_t pad[DIMS], bool transposed)
+{
+    struct {
+        char what[8];
+        uint64_t transposed, panel, sets, c, m;
+        int64_t kernel[DIMS], by[DIMS][3]; /* phases follow from these */
+    } key = { "unfold", transposed, PANEL, q->sets, q->c, q->m, { 0 }, { { 0 } } };
+    for (int d = 0; d < DIMS; d++) {
+        key.kernel[d] = kernel[d];
+        key.by[d][0] = transposed ? q->step[d] : 0;
+        key.by[d][1] = transposed ? dilation[d] : 0;
+        key.by[d][2] = transposed ? pad[d] : 0;
+    }
+    packing from = { q, transposed };
+    onx_packing job = { .input = 1,
+                        .key = &key,
+                        .key_size = sizeof key,
+                        .pieces = q->sets * q->panels,
+                        .in_order = !transposed,
+                        .make = pack,
+                        .user = &from };
+    const void *packed;
+    if (!onxi_mul_u64(q->sets * q->panels * PANEL, q->taps * sizeof(float), &job.size) ||
+        !onxi_mul_u64(job.size, q->c, &job.size))
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(p->ops->packed(p, &job, &packed));
+    q->w = packed;
+    return ONX_OK;
+}
+
+/* Layouts of the input and of the result, and what is done in passing. */
+static onx_status take_layouts(onx_prepare *p, unfold_params *q, const onx_value *bias, bool transposed)
+{
+    const onx_value *x = p->inputs[0];
+    const bool last = q->sets == 1 && onxi_blocked_of(x) == q->c && q->c > BLOCK;
+    q->in_block = last ? q->c : BLOCK;
+    q->out_block = last && q->m <= LAST_MOST ? q->m : BLOCK;
+    const onx_layout *in = onxi_blocked_layout(p->arena, x, (uint32_t)q->in_block);
+    const onx_layout *out = onxi_blocked_layout(p->arena, p->outputs[0], (uint32_t)q->out_block);
+    if (!in || !out)
+        return ONX_E_UNSUPPORTED;
+    if (bias) {
+        float *row = onxi_arena_array(p->arena, q->sets * q->m + PANEL, sizeof *row);
+        if (!row)
+            return ONX_E_MEMORY;
+        memcpy(row, bias->data, q->sets * q->m * sizeof *row);
+        q->bias = row;
+    }
+    p->want[0] = in;
+    p->want[1] = NULL;
+    if (bias)
+        p->want[2] = NULL;
+    for (; transposed && p->post_ops_done < p->post_op_count && q->posts.count < POST_MAX; p->post_ops_done++)
+        if (!post_take_function(&p->post_ops[p->post_ops_done], &q->posts.list[q->posts.count++])) {
+            q->posts.count--;
+            break;
+        }
+    if (!transposed)
+        post_take_image(p, &q->posts, out);
+    p->outputs[0]->layout = out;
+    return ONX_OK;
+}
+
+static onx_status prepare(onx_prepare *p)
+{
+    const bool transposed = *(const bool *)p->kernel->body;
+    const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
+    const onx_value *y = p->outputs[0];
+    const int64_t sets = onx_prepare_int(p, "group");
+    int64_t kernel[DIMS], dilation[DIMS], pad[DIMS];
+    onxi_window win;
+    if (!p->want || x->rank < 3 || x->rank > 5 || w->rank != x->rank || !w->data || w->dtype != ONX_FLOAT || !y ||
+        y->rank != x->rank || !x->count || !y->count || sets < 1 || x->dims[1] % sets || y->dims[1] % sets)
+        return ONX_E_UNSUPPORTED;
+    unfold_params *q = ONXI_NEW(p->arena, unfold_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    *q = (unfold_params){ .batch = (uint64_t)x->dims[0],
+                          .sets = (uint64_t)sets,
+                          .c = (uint64_t)(x->dims[1] / sets),
+                          .m = (uint64_t)(y->dims[1] / sets) };
+    const uint64_t rows = (uint64_t)w->dims[0], columns = (uint64_t)w->dims[1];
+    if (q->c % BLOCK || q->m % BLOCK || x->dims[0] != y->dims[0] ||
+        (transposed ? rows != (uint64_t)x->dims[1] || columns != q->m
+                    : rows != (uint64_t)y->dims[1] || columns != q->c) ||
+        (b && (!b->data || b->dtype != ONX_FLOAT || b->count != (uint64_t)y->dims[1])))
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(onxi_window_make(p, w->dims + 2, &win));
+    if (transposed)
+        ONX_TRY(onxi_window_transpose(p, &win));
+    /* Taps of a phase that lie outside are zeros that are multiplied, of which the standard has none there. */
+    q->skips = onxi_weights_are_finite(p, 1);
+    if (!take_sizes(&win, q, kernel, dilation, pad) || (transposed && !q->skips))
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(make_phases(p, q, kernel, dilation, pad, transposed));
+    if (!cut(p, q))
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(take_weights(p, q, kernel, dilation, pad, transposed));
+    ONX_TRY(take_layouts(p, q, b, transposed));
+    p->params = q;
+    return ONX_OK;
+}
+
+static const bool is_conv = false, is_transposed = true;
+
+#define ROW(name, body_)                                                                                               \
+    {                                                                                                                  \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 9, .isa = ONXI_LEVEL, .packs = 1 << 1,               \
+        .flags = ONX_KERNEL_LAYOUTS | ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = &body_,                    \
+        .prepare = prepare, .run = run                                                                                 \
+    }
+const onx_kernel
+    ONXI_LEVELED(onxi_kernels_simd_unfold)[] = { ROW("Conv", is_conv), ROW("ConvTranspose", is_transposed), { 0 } };
