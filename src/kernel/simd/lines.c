@@ -1,20 +1,28 @@
-/* lines.c - convolutions in groups along one dim (of sound, text and series), for which oneDNN has no fast kernel. A
- * line of the input is copied with its padding, and a few channels of the result are summed up in registers, some
- * vectors of neighbouring positions at a time. The sum runs in one fixed order. */
+/* lines.c - convolutions in groups, for which oneDNN has no fast kernel: those along one dim (of sound, text and
+ * series), and those of images whose groups are no whole blocks of channels. The input of a group is copied with its
+ * padding, so that a tap reads it at one distance from wherever the result lies; inputs that steps pass over lie apart.
+ * A few channels of the result are summed up in registers, some vectors of neighbouring positions at a time, those
+ * between the lines of the result included. The sum runs in one fixed order. */
 #include "kernel/core/conv.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
 
 enum {
-    CHANNELS = 4, /* of the result, at a time */
-    VECTORS = 4,
+    CHANNELS = 4,                       /* of the result, at a time */
+    VECTORS = ONXI_LANES == 16 ? 4 : 3, /* as many as there are registers for */
     STEP = VECTORS * ONXI_LANES,
-    ROOM_MAX = 1 << 18 /* floats of the lines of a group */
+    DIMS = 3,
+    ROOM_MAX = 1 << 18 /* floats of the input of a group */
 };
 
 typedef struct line_params {
-    uint64_t group, in_each, out_each, blocks;           /* channels of a group, and blocks of its channels */
-    uint64_t in, out, padded, taps, dilation, pad, room; /* room: of a line of the input with all that is read of it */
+    uint64_t group, in_each, out_each, blocks; /* channels of a group, and blocks of its channels */
+    uint64_t in[DIMS], out[DIMS], stride[DIMS], pad[DIMS];
+    uint64_t size[DIMS];                  /* of a part of a channel that is copied: what one remainder of steps reads */
+    uint64_t part, room;                  /* floats of a part; of all parts with all that is read of them */
+    uint64_t in_plane, out_plane, padded; /* padded: positions that are computed, whole vectors */
+    uint64_t taps;
+    const uint64_t *at; /* where each tap reads, from the position of the result */
     bool has_bias;
     simd_posts posts;
 } line_params;
@@ -31,7 +39,7 @@ __attribute__((always_inline)) static inline void some(const line_params *q, con
         sum[c][v] = vf_all(bias ? bias[c] : 0);
     for (uint64_t i = 0; i < q->in_each; i++, x += q->room, w += q->taps)
         for (uint64_t t = 0; t < q->taps; t++) {
-            const float *at = x + t * q->dilation;
+            const float *at = x + q->at[t];
             onxi_vf part[VECTORS];
             UNROLL
             for (int v = 0; v < VECTORS; v++)
@@ -69,14 +77,43 @@ static void block(const line_params *q, const float *x, const float *w, const fl
         }
 }
 
-/* The lines of a group with zeros around them. */
+/* A line of the input goes to the parts that its numbers belong to. */
+static void copy_line(const line_params *q, const float *x, float *to)
+{
+    const uint64_t stride = q->stride[DIMS - 1], pad = q->pad[DIMS - 1], n = q->in[DIMS - 1];
+    if (stride == 1) {
+        memcpy(to + pad, x, n * sizeof *to);
+        return;
+    }
+    for (uint64_t r = 0; r < stride; r++) {
+        const uint64_t first = (r + stride - pad % stride) % stride; /* that lies at r, modulo the step */
+        float *part = to + r * q->part + (first + pad) / stride;
+        for (uint64_t i = first; i < n; i += stride)
+            *part++ = x[i];
+    }
+}
+
+/* The input of a group with zeros around it. */
 static void copy_lines(const line_params *q, const float *x, float *to)
 {
-    for (uint64_t i = 0; i < q->in_each; i++, to += q->room, x += q->in) {
-        memset(to, 0, q->pad * sizeof *to);
-        memcpy(to + q->pad, x, q->in * sizeof *to);
-        memset(to + q->pad + q->in, 0, (q->room - q->pad - q->in) * sizeof *to);
+    for (uint64_t c = 0; c < q->in_each; c++, to += q->room) {
+        memset(to, 0, q->room * sizeof *to);
+        for (uint64_t i = 0; i < q->in[0]; i++)
+            for (uint64_t j = 0; j < q->in[1]; j++, x += q->in[2]) {
+                const uint64_t y = i + q->pad[0], z = j + q->pad[1];
+                const uint64_t part = (y % q->stride[0] * q->stride[1] + z % q->stride[1]) * q->stride[2];
+                const uint64_t line = y / q->stride[0] * q->size[1] + z / q->stride[1];
+                copy_line(q, x, to + part * q->part + line * q->size[2]);
+            }
     }
+}
+
+/* The lines of a channel of the result, from all positions. */
+static void store_lines(const line_params *q, const float *made, float *y)
+{
+    for (uint64_t i = 0; i < q->out[0]; i++)
+        for (uint64_t j = 0; j < q->out[1]; j++, y += q->out[2])
+            memcpy(y, made + (i * q->size[1] + j) * q->size[2], q->out[2] * sizeof *y);
 }
 
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
@@ -91,47 +128,92 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         const uint64_t left = q->out_each - in_group, channels = left < CHANNELS ? left : CHANNELS;
         const uint64_t channel = set % q->group * q->out_each + in_group;
         if (there != set)
-            copy_lines(q, x + set * q->in_each * q->in, lines);
+            copy_lines(q, x + set * q->in_each * q->in_plane, lines);
         there = set;
         block(q, lines, w + channel * q->in_each * q->taps, bias ? bias + channel : NULL, made, channels);
         for (uint32_t f = 0; f < q->posts.count; f++)
             post_apply(&q->posts.list[f], made, q->padded, channels, q->padded / ONXI_LANES, NULL, NULL, 0);
         for (uint64_t c = 0; c < channels; c++)
-            memcpy(y + (set * q->out_each + in_group + c) * q->out, made + c * q->padded, q->out * sizeof *y);
+            store_lines(q, made + c * q->padded, y + (set * q->out_each + in_group + c) * q->out_plane);
     }
     return ONX_OK;
+}
+
+/* Sizes of what is copied, for a window of three dims; false: too large. */
+static bool place_input(const onxi_window *w, line_params *q, uint64_t kernel[DIMS], uint64_t dilation[DIMS])
+{
+    uint64_t parts = 1, last = 0, reach = 0;
+    q->part = q->in_plane = q->out_plane = q->taps = 1;
+    for (int d = 0; d < DIMS; d++) {
+        const int from = d - (DIMS - (int)w->spatial);
+        if (from >= 0 &&
+            (w->pad[from] < 0 || w->pad[from] > ROOM_MAX || w->in[from] > ROOM_MAX || w->out[from] > ROOM_MAX ||
+             w->kernel[from] > ROOM_MAX || w->dilation[from] > ROOM_MAX || w->stride[from] > ROOM_MAX))
+            return false;
+        q->in[d] = from < 0 ? 1 : (uint64_t)w->in[from];
+        q->out[d] = from < 0 ? 1 : (uint64_t)w->out[from];
+        q->stride[d] = from < 0 ? 1 : (uint64_t)w->stride[from];
+        q->pad[d] = from < 0 ? 0 : (uint64_t)w->pad[from];
+        kernel[d] = from < 0 ? 1 : (uint64_t)w->kernel[from];
+        dilation[d] = from < 0 ? 1 : (uint64_t)w->dilation[from];
+        const uint64_t far = kernel[d] ? (kernel[d] - 1) * dilation[d] / q->stride[d] : 0;
+        const uint64_t least = (q->in[d] + q->pad[d] + q->stride[d] - 1) / q->stride[d];
+        q->size[d] = q->out[d] + far > least ? q->out[d] + far : least;
+        q->part *= q->size[d];
+        parts *= q->stride[d];
+        q->in_plane *= q->in[d];
+        q->out_plane *= q->out[d];
+        q->taps *= kernel[d];
+        last = last * q->size[d] + q->out[d] - 1;
+        reach = reach * q->size[d] + far;
+        if (q->part > ROOM_MAX || parts > ROOM_MAX || q->taps > ROOM_MAX || parts * q->part > ROOM_MAX)
+            return false;
+    }
+    q->padded = (last + STEP) / STEP * STEP;
+    q->room = parts * q->part + q->padded; /* the last part is read as far as positions are computed */
+    return reach < q->part && q->room <= ROOM_MAX;
+}
+
+static bool place_taps(onx_prepare *p, line_params *q, const uint64_t kernel[DIMS], const uint64_t dilation[DIMS])
+{
+    uint64_t *at = onxi_arena_array(p->arena, q->taps + 1, sizeof *at);
+    for (uint64_t t = 0; at && t < q->taps; t++) {
+        uint64_t rest = t, k[DIMS], part = 0, in_part = 0;
+        for (int d = DIMS; d-- > 0; rest /= kernel[d])
+            k[d] = rest % kernel[d] * dilation[d];
+        for (int d = 0; d < DIMS; d++) {
+            part = part * q->stride[d] + k[d] % q->stride[d];
+            in_part = in_part * q->size[d] + k[d] / q->stride[d];
+        }
+        at[t] = part * q->part + in_part;
+    }
+    q->at = at;
+    return at != NULL;
 }
 
 static onx_status prepare(onx_prepare *p)
 {
     const onx_value *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
+    const uint32_t least = *(const uint32_t *)p->kernel->body, most = least == 3 ? 3 : 5;
     onxi_conv made;
-    if (p->inputs[0]->rank != 3 || w->rank != 3 || p->inputs[0]->layout || w->dtype != ONX_FLOAT)
+    uint64_t kernel[DIMS], dilation[DIMS];
+    if (p->inputs[0]->rank < least || p->inputs[0]->rank > most || w->rank != p->inputs[0]->rank ||
+        p->inputs[0]->layout || w->dtype != ONX_FLOAT)
         return ONX_E_UNSUPPORTED;
     ONX_TRY(onxi_conv_make(p, w, b, &made));
-    const onxi_window *win = &made.window;
     line_params *q = ONXI_NEW(p->arena, line_params);
     if (!q)
         return ONX_E_MEMORY;
-    if (made.group < 2 || win->stride[0] != 1 || win->pad[0] < 0 || win->pad[0] > ROOM_MAX || !p->outputs[0]->count ||
-        win->in[0] > ROOM_MAX || win->out[0] > ROOM_MAX || win->kernel[0] > ROOM_MAX || win->dilation[0] > ROOM_MAX ||
-        !made.in_each)
-        return ONX_E_UNSUPPORTED;
     *q = (line_params){ .group = made.group,
                         .in_each = made.in_each,
                         .out_each = made.out_each,
                         .blocks = (made.out_each + CHANNELS - 1) / CHANNELS,
-                        .in = (uint64_t)win->in[0],
-                        .out = (uint64_t)win->out[0],
-                        .padded = ((uint64_t)win->out[0] + STEP - 1) / STEP * STEP,
-                        .taps = (uint64_t)win->kernel[0],
-                        .dilation = (uint64_t)win->dilation[0],
-                        .pad = (uint64_t)win->pad[0],
                         .has_bias = b != NULL };
-    const uint64_t reach = q->padded + (q->taps ? (q->taps - 1) * q->dilation : 0), least = q->pad + q->in;
-    q->room = (reach > least ? reach : least) + ONXI_LANES;
-    if (!onxi_mul_u64(q->in_each, q->room, &p->thread_workspace) || p->thread_workspace > ROOM_MAX)
+    if (made.group < 2 || !p->outputs[0]->count || !made.in_each || !place_input(&made.window, q, kernel, dilation) ||
+        !onxi_mul_u64(q->in_each, q->room, &p->thread_workspace) || p->thread_workspace > ROOM_MAX)
         return ONX_E_UNSUPPORTED;
+    if (!place_taps(p, q, kernel, dilation))
+        return ONX_E_MEMORY;
     p->thread_workspace = (p->thread_workspace + CHANNELS * q->padded) * sizeof(float);
     for (; p->post_ops_done < p->post_op_count && q->posts.count < POST_MAX; p->post_ops_done++)
         if (!post_take_function(&p->post_ops[p->post_ops_done], &q->posts.list[q->posts.count++])) {
@@ -139,18 +221,17 @@ static onx_status prepare(onx_prepare *p)
             break;
         }
     p->params = q;
-    p->rows = win->batch * q->group * q->blocks;
+    p->rows = made.window.batch * q->group * q->blocks;
     p->grain = 262144 / (CHANNELS * q->padded * q->in_each * q->taps + 1) + 1;
     return ONX_OK;
 }
 
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lines)[] = { { .op = "Conv",
-                                                               .since = 1,
-                                                               .dtypes = ONXI_F32,
-                                                               .preference = 12,
-                                                               .isa = ONXI_LEVEL,
-                                                               .flags = ONX_KERNEL_POST_OPS,
-                                                               .variant = ONXI_VARIANT,
-                                                               .prepare = prepare,
-                                                               .run = run },
-                                                             { 0 } };
+static const uint32_t lines = 3, images = 4; /* the least rank */
+
+#define ROW(preference_, body_)                                                                                        \
+    {                                                                                                                  \
+        .op = "Conv", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL,                    \
+        .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = &body_, .prepare = prepare, .run = run          \
+    }
+/* Images come behind what oneDNN does well. */
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lines)[] = { ROW(12, lines), ROW(8, images), { 0 } };

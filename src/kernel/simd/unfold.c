@@ -442,7 +442,7 @@ static onx_status prepare(onx_prepare *p)
                           .c = (uint64_t)(x->dims[1] / sets),
                           .m = (uint64_t)(y->dims[1] / sets) };
     const uint64_t rows = (uint64_t)w->dims[0], columns = (uint64_t)w->dims[1];
-    if (q->c % BLOCK || q->m % BLOCK || x->dims[0] != y->dims[0] ||
+    if (q->c % BLOCK || q->m % BLOCK || (sets > 1 && q->m < PANEL) || x->dims[0] != y->dims[0] ||
         (transposed ? rows != (uint64_t)x->dims[1] || columns != q->m
                     : rows != (uint64_t)y->dims[1] || columns != q->c) ||
         (b && (!b->data || b->dtype != ONX_FLOAT || b->count != (uint64_t)y->dims[1])))
