@@ -1,5 +1,7 @@
 /* cmd_show.c - `onx show`: a model, or one node of it, as text. */
+#include "cli_inputs.h"
 #include "cli_numpy.h"
+#include "cli_plan.h"
 
 #include <onx/infer.h>
 #include <onx/text.h>
@@ -192,6 +194,8 @@ static int run_show(cli_call *call)
 {
     onx_kind kind;
     onx_doc *doc;
+    if (cli_has(call, "plan"))
+        return cli_show_plan(call);
     onx_status status = cli_load_any(call, call->operand[0], ONX_FORMAT_AUTO, &kind, &doc);
     if (status != ONX_OK)
         return cli_exit(call, status);
@@ -216,6 +220,12 @@ static const cli_option options[] = {
     { "full", 0, NULL, NULL, "print all of every weight" },
     { "types", 't', NULL, NULL, "infer types and shapes, and print them beside the nodes" },
     { "node", 0, "NAME", NULL, "show only the node of this name, or the one with this output" },
+    { "plan", 0, NULL, NULL,
+      "run the model once, and show the steps: kernels, nodes that run as one, and by which rules" },
+    CLI_OPTIONS_INPUTS,
+    { "threads", 0, "N", NULL, "threads of the plan (1)" },
+    CLI_OPTION_NO_OPTIMIZE,
+    CLI_OPTION_PRECISION,
     CLI_OPTION_AS,
     CLI_OPTION_OPSET_DOC,
     CLI_OPTION_LIBRARY,
@@ -226,10 +236,14 @@ const cli_command cmd_show = {
     .name = "show",
     .summary = "a model as text",
     .operands = "FILE",
-    .help = "Long weights are cut short unless --full is given. What --full prints can be read back.\n",
+    .help = "Long weights are cut short unless --full is given. What --full prints can be read back.\n"
+            "\n"
+            "--plan shows what a session makes of the model for inputs of these shapes, made up unless they are\n"
+            "given; options of inputs, --threads, --no-optimize and --precision go with it.\n",
     .example = "onx show model.onnx\n"
                "onx show --types model.onnx\n"
                "onx show --node conv1 model.onnx\n"
+               "onx show --plan --dim batch=8 model.onnx\n"
                "onx show --full x.npy\n"
                "onx show --format json --full model.onnx > model.json\n",
     .options = options,

@@ -44,6 +44,10 @@ typedef struct onx_run_event {
     const onx_node *node;
     const onx_value *const *outputs;
     uint32_t output_count;
+    uint32_t node_count; /* nodes of the model that it did, those done in passing included; 0: a change of layout */
+    uint32_t rule_count;
+    const char *const *rules; /* by which one operator took the place of several nodes, while the call lasts */
+    bool each_run;            /* types and kernel are found by every run, as shapes depend on data */
 } onx_run_event;
 
 typedef struct onx_session_options {

@@ -253,6 +253,14 @@ static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_w
     return status;
 }
 
+/* The nodes that an op stands for, and the rule by which it does. */
+static void tell_op(const onxi_run_op *op, onx_run_event *event, const char **rules)
+{
+    event->node_count += op->part_count ? op->part_count : 1;
+    if (op->rule)
+        rules[event->rule_count++] = op->rule;
+}
+
 static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_work *w, const onx_kernel *kernel,
                  uint64_t start)
 {
@@ -267,7 +275,14 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
                             .output = out,
                             .node = step->op ? step->op->node : NULL,
                             .outputs = (const onx_value *const *)w->outputs,
-                            .output_count = step->output_count };
+                            .output_count = step->output_count,
+                            .each_run = step->eager };
+    const char *rules[1 + ONXI_POST_OPS_MAX];
+    event.rules = rules;
+    if (step->op)
+        tell_op(step->op, &event, rules);
+    for (uint32_t i = 0; i < step->prepare.post_ops_done && i < ONXI_POST_OPS_MAX; i++)
+        tell_op(step->prepare.post_ops[i].prepare->place, &event, rules);
     const onx_run_options *to = st->outermost->options;
     to->event(to->user, &event);
 }
