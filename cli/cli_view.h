@@ -102,6 +102,8 @@ uint32_t view_add_tensor(cli_view *view, const onx_tensor *tensor);
 /* Fills what the caller has not set, with a layout of every scope. Free the view in any case. */
 onx_status cli_view_build(cli_view *view);
 void cli_view_free(cli_view *view);
+/* The scope that is shown first; NULL where there is none. */
+const view_scope *cli_view_main(const cli_view *view);
 /* Appends the attributes of a node, and for those that hold graphs calls `inner`. */
 void view_attributes(cli_view *view, view_scope *scope, const onx_node *node,
                      void (*inner)(cli_view *view, view_scope *scope, uint32_t name, const onx_graph *graph));

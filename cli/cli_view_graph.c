@@ -231,9 +231,12 @@ static void declare(cli_view *view, view_scope *s, const onx_value_info *info)
         set(&s->value_doc, b.value, view_string(view, onx_view(info->doc_string)));
 }
 
+/* One that an initializer of the same name gives a value is drawn as a weight. */
 static void define_input(cli_view *view, view_scope *s, onx_str name)
 {
     const uint32_t string = view_string(view, name);
+    if (bound(view, string).scope == s->number + 1)
+        return;
     const uint32_t box = add_box(view, s, VIEW_INPUT, s->value_name.count);
     (void)add_value(view, s, string, box);
 }
@@ -272,13 +275,13 @@ static void define(cli_view *view, view_scope *s)
 {
     const onx_graph *g = s->graph;
     const onx_function *f = s->function;
-    for (uint32_t i = 0; i < (g ? g->input_count : f->input_count); i++)
-        define_input(view, s, onx_view(g ? g->input[i]->name : f->input[i]));
     for (uint32_t i = 0; g && i < g->initializer_count; i++)
         define_weight(view, s, g->initializer[i], false);
     for (uint32_t i = 0; g && i < g->sparse_initializer_count; i++)
         if (g->sparse_initializer[i]->values)
             define_weight(view, s, g->sparse_initializer[i]->values, true);
+    for (uint32_t i = 0; i < (g ? g->input_count : f->input_count); i++)
+        define_input(view, s, onx_view(g ? g->input[i]->name : f->input[i]));
     s->first_node = s->box_kind.count;
     for (uint32_t i = 0; i < s->node_count; i++)
         (void)add_box(view, s, VIEW_NODE, i);
@@ -506,10 +509,10 @@ static uint32_t build_graph(cli_view *view, view_scope_kind kind, const onx_grap
 
 /* ---- places ---- */
 
-/* Widths are guesses about the page's letters: 7 pixels each. */
+/* Widths are guesses about the page's letters: 8 pixels in titles, 7 in rows. */
 static onx_layout_node size_of(const cli_view *view, const view_scope *s, uint32_t box, const uint32_t *row)
 {
-    enum { TITLE = 7, ROW = 7, SIDES = 22, HEIGHT = 26, LINE = 15, LEAST = 44, MOST = 260, OPENER = 16 };
+    enum { TITLE = 8, ROW = 7, SIDES = 22, HEIGHT = 26, LINE = 15, LEAST = 44, MOST = 260, OPENER = 16 };
     const bool node = get(&s->box_kind, box) == VIEW_NODE;
     const onx_str title = node ? onx_view(s->node[get(&s->box_value, box)]->op_type)
                                : view->string[get(&s->value_name, s->box_value.at[box])];
@@ -519,7 +522,7 @@ static onx_layout_node size_of(const cli_view *view, const view_scope *s, uint32
         width += OPENER;
     for (uint32_t i = 0; i < get(&s->box_rows, box); i++) {
         const unsigned wide = cli_columns(view->string[row[i]]);
-        width = SIDES + ROW * wide > width ? SIDES + ROW * wide : width;
+        width = SIDES + 6 + ROW * wide > width ? SIDES + 6 + ROW * wide : width;
     }
     width = width < LEAST ? LEAST : width > MOST ? MOST : width;
     const unsigned height = HEIGHT + (get(&s->box_rows, box) ? LINE * get(&s->box_rows, box) + 4 : 0);
@@ -597,6 +600,14 @@ onx_status cli_view_build(cli_view *view)
     for (uint32_t i = 0; i < view->scope_count && !view->scarce; i++)
         ONX_TRY(place(view, view->scope[i]));
     return view->scarce ? ONX_E_MEMORY : ONX_OK;
+}
+
+const view_scope *cli_view_main(const cli_view *view)
+{
+    for (uint32_t i = 0; i < view->scope_count; i++)
+        if (view->scope[i]->kind == VIEW_GRAPH)
+            return view->scope[i];
+    return NULL;
 }
 
 static void free_scope(view_scope *s)

@@ -222,12 +222,20 @@ static bool enter(cursor *c)
     return false;
 }
 
-/* The boxes of inputs and outputs. */
-static uint32_t find_port(cursor *c, view_box_kind kind, uint32_t index)
+/* The box of an input or output. Inputs that are drawn as weights have none. */
+static uint32_t find_port(const cursor *c, view_box_kind kind, uint32_t index)
 {
     const view_scope *s = c->view->scope[c->scope];
+    const onx_graph *g = s->graph;
+    const onx_function *f = s->function;
+    const bool input = kind == VIEW_INPUT;
+    if (index >= (input ? g ? g->input_count : f->input_count : g ? g->output_count : f->output_count))
+        return VIEW_NONE;
+    const onx_str name =
+        onx_view(g ? (input ? g->input : g->output)[index]->name : (input ? f->input : f->output)[index]);
     for (uint32_t i = 0; i < s->box_kind.count; i++)
-        if (s->box_kind.at[i] == (uint32_t)kind && !index--)
+        if (s->box_kind.at[i] == (uint32_t)kind &&
+            onx_str_equal(c->view->string[s->value_name.at[s->box_value.at[i]]], name))
             return i;
     return VIEW_NONE;
 }

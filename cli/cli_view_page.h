@@ -1,11 +1,9 @@
-/* cli_view_page.h - the page that shows views: its HTML, style and program are in web/view and become data of the
- * program when it is built (cmake/view.cmake). */
+/* cli_view_page.h - views as pages and as SVG, and pages on the loopback address. The HTML, style and program of the
+ * page are in web/view and become data of the program when it is built (cmake/view.cmake). */
 #ifndef ONX_CLI_VIEW_PAGE_H
 #define ONX_CLI_VIEW_PAGE_H
 
-#include <onx/base.h>
-
-#include <stdio.h>
+#include "cli_view.h"
 
 /* What stands before and behind the data in the page. */
 extern const unsigned char view_page_head[], view_page_tail[];
@@ -13,5 +11,14 @@ extern const size_t view_page_head_size, view_page_tail_size;
 
 /* Writes the page around JSON. */
 void cli_view_page(FILE *to, onx_str json);
+/* The colours of the families of operators, as a member of the object that is open. */
+void cli_view_hues(cli_json *json);
+/* Writes a scope with nothing open in it. */
+void cli_view_svg(FILE *to, const cli_view *view, const view_scope *scope);
+
+/* Answers requests for the page at 127.0.0.1:port (0: any that is free) until a signal ends the program; each gets what
+ * `make` makes then, which is freed. Returns an exit status where it cannot begin. */
+typedef bool view_make(void *user, char **page, size_t *size);
+int cli_view_serve(cli_call *call, uint16_t port, view_make *make, void *user);
 
 #endif

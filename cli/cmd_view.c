@@ -16,7 +16,7 @@ static const char *base_name(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
 }
 
-/* ---- one model ---- */
+/* ---- a model ---- */
 
 /* Findings first, so that what the drawing says of the model comes behind them. What cannot be inferred has no type,
  * and is among the findings. */
@@ -57,43 +57,100 @@ static void close_view(cli_view *view)
     onx_doc_free(view->doc);
 }
 
-static void put_views(cli_call *call, cli_view *views, int count, FILE *to)
+/* ---- what is made of it ---- */
+
+typedef struct maker {
+    cli_call *call;
+    cli_view *view;
+    int count;
+} maker;
+
+static void put_views(FILE *to, const maker *m)
 {
     cli_json json = { .to = to };
     cli_json_open(&json, NULL, '{');
     cli_json_uint(&json, "format", 1);
     cli_json_cstr(&json, "onx", ONX_VERSION);
+    cli_view_hues(&json);
     cli_json_open(&json, "models", '[');
-    for (int i = 0; i < count; i++) {
-        view_weights weights = { .skip = cli_has(call, "no-weights"), .budget = BUDGET };
-        cli_view_json(&json, &views[i], &weights);
+    for (int i = 0; i < m->count; i++) {
+        view_weights weights = { .skip = cli_has(m->call, "no-weights"), .budget = BUDGET };
+        cli_view_json(&json, &m->view[i], &weights);
     }
     cli_json_close(&json, ']');
     cli_json_close(&json, '}');
 }
 
-/* ---- the command ---- */
-
-static onx_status write_page(cli_call *call, cli_view *views, int count, const char *path)
+static void put_drawing(FILE *to, const maker *m)
 {
-    char *data = NULL, *page = NULL;
-    size_t data_size = 0, page_size = 0;
-    FILE *to = open_memstream(&data, &data_size);
+    cli_view_svg(to, m->view, cli_view_main(m->view));
+}
+
+/* What `put` writes, in memory; false when that ran out. */
+static bool in_memory(const maker *m, void (*put)(FILE *to, const maker *m), char **out, size_t *size)
+{
+    *out = NULL;
+    FILE *to = open_memstream(out, size);
     if (to)
-        put_views(call, views, count, to);
+        put(to, m);
     bool whole = to && !ferror(to);
-    for (int i = 0; i < count; i++)
-        whole = whole && !views[i].scarce;
     whole = to && fclose(to) == 0 && whole;
-    to = whole ? open_memstream(&page, &page_size) : NULL;
+    for (int i = 0; i < m->count; i++)
+        whole = whole && !m->view[i].scarce;
+    if (!whole) {
+        free(*out);
+        *out = NULL;
+        m->view[0].scarce = true;
+    }
+    return whole;
+}
+
+static bool make_page(const maker *m, char **page, size_t *size)
+{
+    char *data;
+    size_t data_size;
+    if (!in_memory(m, put_views, &data, &data_size))
+        return false;
+    *page = NULL;
+    FILE *to = open_memstream(page, size);
     if (to)
         cli_view_page(to, onx_str_make(data, data_size));
-    whole = to && !ferror(to);
-    whole = to && fclose(to) == 0 && whole;
     free(data);
-    views[0].scarce = views[0].scarce || !whole;
-    const onx_status status = whole ? onx_save_bytes(call->cx, path, onx_str_make(page, page_size)) : ONX_E_MEMORY;
-    free(page);
+    const bool whole = to && !ferror(to);
+    if ((to && fclose(to) == 0) & whole)
+        return true;
+    free(*page);
+    *page = NULL;
+    m->view[0].scarce = true;
+    return false;
+}
+
+/* ---- the command ---- */
+
+static bool is_svg(const char *path)
+{
+    return cli_ends_in(path, ".svg");
+}
+
+static onx_status write_output(cli_call *call, const maker *m, const char *path)
+{
+    enum { BOXES_MOST = 20000 };
+    char *bytes;
+    size_t size;
+    if (is_svg(path)) {
+        const view_scope *s = cli_view_main(m->view);
+        if (!s || s->box_kind.count > BOXES_MOST) {
+            cli_error(call,
+                      s ? "the graph has %u boxes, and SVG of more than %d is of no use; write a page (.html)"
+                        : "the model has no graph to draw",
+                      s ? s->box_kind.count : 0, BOXES_MOST);
+            return ONX_E_MISUSE;
+        }
+    }
+    if (!(is_svg(path) ? in_memory(m, put_drawing, &bytes, &size) : make_page(m, &bytes, &size)))
+        return ONX_E_MEMORY;
+    const onx_status status = onx_save_bytes(call->cx, path, onx_str_make(bytes, size));
+    free(bytes);
     return status;
 }
 
@@ -104,10 +161,12 @@ static bool page_path(const cli_call *call, char *buf, size_t size)
     const char *dot = strrchr(name, '.');
     if (out)
         return (size_t)snprintf(buf, size, "%s", out) < size;
-    if (strcmp(call->operand[0], "-") == 0)
-        name = "model", dot = NULL;
-    return (size_t)snprintf(buf, size, "%.*s.html", (int)(dot && dot > name ? dot - name : (long)strlen(name)), name) <
-           size;
+    if (strcmp(call->operand[0], "-") == 0) {
+        name = "model";
+        dot = NULL;
+    }
+    const size_t len = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    return len < size && (size_t)snprintf(buf, size, "%.*s.html", (int)len, name) < size;
 }
 
 static void tell(const cli_call *call, const cli_view *view, const char *path)
@@ -128,18 +187,19 @@ static void tell(const cli_call *call, const cli_view *view, const char *path)
     fputc('\n', stderr);
 }
 
-static int run_view(cli_call *call)
+static int write_view(cli_call *call)
 {
     char path[4096];
     cli_view view;
+    const maker m = { call, &view, 1 };
     if (!page_path(call, path, sizeof path))
         return cli_error(call, "the name of the output is too long");
     if (onx_output_claim(call->cx, path, false) != ONX_OK)
         return CLI_MISUSE;
     onx_status status = open_view(call, call->operand[0], &view);
-    const bool read = status == ONX_OK, shown = read || view.finding_count > 0;
-    if (shown && !view.scarce) {
-        const onx_status written = write_page(call, &view, 1, path);
+    const bool read = status == ONX_OK;
+    if ((read || view.finding_count) && !view.scarce && !(is_svg(path) && !read)) {
+        const onx_status written = write_output(call, &m, path);
         status = written == ONX_OK ? status : written;
         if (written == ONX_OK)
             tell(call, &view, path);
@@ -151,8 +211,41 @@ static int run_view(cli_call *call)
     return scarce ? cli_error(call, "out of memory") : cli_exit(call, status);
 }
 
+/* The model as it is now, each time somebody asks. */
+static bool make_now(void *user, char **page, size_t *size)
+{
+    cli_call *call = user;
+    cli_view view;
+    const maker m = { call, &view, 1 };
+    const onx_status status = open_view(call, call->operand[0], &view);
+    const bool made = (status == ONX_OK || view.finding_count) && !view.scarce && make_page(&m, page, size);
+    close_view(&view);
+    if (made)
+        onx_diag_clear(call->cx);
+    else
+        cli_report(call);
+    return made;
+}
+
+static int run_view(cli_call *call)
+{
+    uint64_t port = 0;
+    if (!cli_number(call, "port", 1, UINT16_MAX, &port))
+        return CLI_MISUSE;
+    if (!cli_has(call, "serve"))
+        return port ? cli_error(call, "--port goes with --serve") : write_view(call);
+    if (cli_has(call, "output"))
+        return cli_error(call, "--serve writes no file");
+    if (strcmp(call->operand[0], "-") == 0)
+        return cli_error(call, "--serve reads the model each time, so it has to be a file");
+    return cli_view_serve(call, (uint16_t)port, make_now, call);
+}
+
 static const cli_option options[] = {
-    { "output", 'o', "FILE", NULL, "where the page goes (the name of the model with .html); - is standard output" },
+    { "output", 'o', "FILE", NULL,
+      "where the page goes (the name of the model with .html); - is standard output, .svg the drawing alone" },
+    { "serve", 0, NULL, NULL, "show the page at an address of this machine, which is printed, until a signal ends it" },
+    { "port", 0, "N", NULL, "with --serve: the port (one that is free)" },
     { "no-weights", 0, NULL, NULL, "leave out what weights are like: range, mean, histogram" },
     { "no-check", 0, NULL, NULL, "leave out what the checker finds" },
     CLI_OPTION_OPSET_DOC,
@@ -169,9 +262,12 @@ const cli_command cmd_view = {
         "subgraphs and functions open in place, and a click on a node shows its attributes, types, shapes and weights,\n"
         "what the operator does, and what is wrong with it. Keys are listed behind the question mark. Of large weights\n"
         "a part is read. A model that breaks rules is shown all the same; of one that cannot be read the page has the\n"
-        "findings, and the exit status is 1.\n",
+        "findings, and the exit status is 1. With --serve the model is read again each time the page is loaded; only\n"
+        "programs of this machine reach it.\n",
     .example = "onx view model.onnx\n"
-               "onx view model.onnx -o page.html && xdg-open page.html\n",
+               "onx view model.onnx -o page.html && xdg-open page.html\n"
+               "onx view model.onnx -o drawing.svg\n"
+               "onx view model.onnx --serve --port 8000\n",
     .options = options,
     .run = run_view,
 };

@@ -54,6 +54,20 @@ expect 0 "$ONX" view hostile.textproto
 [ "$(grep -oi '</script' hostile.html | wc -l)" -eq 2 ] || fail "the model ends a script"
 ! grep -qi '<img\|<!--\|<b>' hostile.html || fail "markup of the model is in the page"
 
+# The drawing alone: well-formed, without markup of the model.
+expect 0 "$ONX" view hostile.textproto -o hostile.svg
+! grep -qi '<script\|<b>\|<!--\|onload=x>' hostile.svg || fail "markup of the model is in the drawing"
+grep -q '&#60;svg onload=x&#62;' hostile.svg || fail "the title of a node is not in the drawing"
+expect 0 "$ONX" view model.onnxtxt -o model.svg
+for text in ReduceSum If twice 'data 20'; do
+    grep -q ">$text</text>" model.svg || fail "no $text in the drawing"
+done
+[ "$(grep -c '<g>' model.svg)" -eq "$(grep -c '</g>' model.svg)" ] || fail "groups that do not end"
+expect 2 "$ONX" view model.onnxtxt --port 80
+says err "--port goes with --serve"
+expect 2 "$ONX" view model.onnxtxt --serve -o x.html
+expect 2 "$ONX" view - --serve <model.onnxtxt
+
 # What is wrong is on the page; a model that can be read is no failure.
 cat >wrong.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["" : 21]>
@@ -71,6 +85,9 @@ says err "error: "
 grep -q '"severity": "error"' broken.html || fail "no findings in the page of a broken file"
 printf '\072\377\377\377\377\377\377\001noise' >noise.onnx
 expect 1 "$ONX" view noise.onnx
+
+expect 1 "$ONX" view broken.onnxtxt -o broken.svg
+[ ! -e broken.svg ] || fail "a drawing of a file that cannot be read"
 
 # Without a file there is no page, and none replaces its model.
 expect 2 "$ONX" view missing.onnx

@@ -164,6 +164,7 @@ static const char *const lines[] = {
     "view @/rich.onnxtxt -o @/out.html --no-weights",
     "view @/wrong.onnxtxt -o @/out.html",
     "view @/broken.onnxtxt -o @/out.html",
+    "view @/rich.onnx -o @/out.svg",
     "convert @/rich.onnxtxt @/out.onnx",
     "convert @/rich.onnx @/out.onnxtxt",
     "convert @/rich.onnx @/out.json",

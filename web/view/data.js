@@ -181,6 +181,11 @@ function stretch(intervals) {
     };
 }
 
+// What is open in a box has its name above it.
+function partWidth(part) {
+    return Math.max(60, part.area.width, Math.min(200, 7.5 * part.name.length + 8));
+}
+
 class Area {
     constructor(scope, up, box) {
         this.scope = scope;
@@ -221,7 +226,7 @@ class Area {
             for (const p of parts) {
                 p.x = right;
                 p.y = HEADER + PADDING + LABEL;
-                right += Math.max(p.area.width, 60) + GAP;
+                right += partWidth(p) + GAP;
                 low = Math.max(low, p.area.height);
             }
             w[b] = Math.max(s.w[b], right - GAP + PADDING);

@@ -1,12 +1,7 @@
 // draw.js - an area on a canvas: only what can be seen, and only as much of it as the scale has room for.
 
-// Boxes are coloured by the family of their operator.
-const FAMILIES = {
-    nn: "blue", rnn: "blue", math: "teal", reduction: "amber", tensor: "slate", logical: "violet", controlflow: "magenta",
-    quantization: "orange", sequence: "slate", optional: "slate", object_detection: "orange", image: "blue", text: "green",
-    traditionalml: "green", training: "magenta", generator: "lime", custom: "plain",
-};
-const HUES = { blue: 212, teal: 172, amber: 42, slate: 222, violet: 265, magenta: 320, orange: 24, green: 135, lime: 85 };
+// Boxes are coloured by the family of their operator: hues in degrees, -1 for grey. The data has them.
+let HUES = {};
 
 function readTheme() {
     const style = getComputedStyle(document.documentElement), dark = document.documentElement.dataset.theme === "dark";
@@ -14,20 +9,20 @@ function readTheme() {
     const theme = { dark, families: {} };
     for (const k of ["back", "card", "ink", "soft", "line", "edge", "far", "accent", "error", "warning", "note", "added", "removed", "changed", "frame"])
         theme[k] = v(k);
-    for (const [family, hue] of Object.entries(FAMILIES)) {
-        const grey = hue === "slate" || hue === "plain", h = HUES[hue] || 220;
+    for (const [family, hue] of Object.entries({ ...HUES, custom: -1 })) {
+        const grey = hue < 0, h = grey ? 222 : hue;
         theme.families[family] = dark
-            ? { head: `hsl(${h} ${grey ? 12 : 42}% ${grey ? 32 : 29}%)`, dot: `hsl(${h} ${grey ? 12 : 50}% ${grey ? 52 : 56}%)` }
-            : { head: `hsl(${h} ${grey ? 22 : 70}% ${grey ? 90 : 88}%)`, dot: `hsl(${h} ${grey ? 16 : 55}% ${grey ? 62 : 55}%)` };
+            ? { head: `hsl(${h}, ${grey ? 12 : 42}%, ${grey ? 32 : 29}%)`, dot: `hsl(${h}, ${grey ? 12 : 50}%, ${grey ? 52 : 56}%)` }
+            : { head: `hsl(${h}, ${grey ? 22 : 70}%, ${grey ? 90 : 88}%)`, dot: `hsl(${h}, ${grey ? 16 : 55}%, ${grey ? 62 : 55}%)` };
     }
-    theme.port = dark ? { head: "hsl(220 10% 24%)", dot: "hsl(220 10% 62%)" } : { head: "hsl(220 18% 96%)", dot: "hsl(220 10% 45%)" };
+    theme.port = dark ? { head: "hsl(220, 10%, 24%)", dot: "hsl(220, 10%, 62%)" } : { head: "hsl(220, 18%, 96%)", dot: "hsl(220, 10%, 45%)" };
     return theme;
 }
 
 // From cool to hot, for a share of the largest time.
 function heatColor(theme, t) {
     const h = 210 - 210 * t;
-    return theme.dark ? `hsl(${h} ${30 + 50 * t}% ${24 + 18 * t}%)` : `hsl(${h} ${50 + 40 * t}% ${92 - 27 * t}%)`;
+    return theme.dark ? `hsl(${h}, ${30 + 50 * t}%, ${24 + 18 * t}%)` : `hsl(${h}, ${50 + 40 * t}%, ${92 - 27 * t}%)`;
 }
 
 class Painter {
@@ -131,7 +126,7 @@ class Painter {
         c.stroke();
         // Boxes: at least a pixel each, those of one colour together; where several fall on one place the first stands for them.
         const groups = new Map(), w = p.width, seen = new Uint8Array(Math.ceil(w) * Math.ceil(p.height));
-        const px = p.x + (area.ox || 0), ox = c.getTransform().e / p.ratio, oy = c.getTransform().f / p.ratio;
+        const ox = c.getTransform().e / p.ratio, oy = c.getTransform().f / p.ratio;
         const columns = Math.ceil(w);
         for (let i = 0; i < n; i++) {
             const b = all ? i : items[i];
@@ -283,7 +278,7 @@ class Painter {
                 c.fillStyle = t.soft;
                 c.textAlign = "left";
                 c.textBaseline = "middle";
-                c.fillText(this.fit(c, part.name, Math.max(60, part.area.width)), x + part.x, y + HEADER + PADDING / 2 + LABEL / 2);
+                c.fillText(this.fit(c, part.name, partWidth(part)), x + part.x, y + HEADER + PADDING / 2 + LABEL / 2);
             }
             this.area(part.area, ox + part.area.dx, oy + part.area.dy);
         }

@@ -2,13 +2,13 @@
 
 const KEYS = [
     ["arrow keys", "from node to node"], ["Enter", "open or close what stands in a node"], ["+ and -", "zoom"], ["0", "all of it"], ["1", "the top, in readable size"],
-    ["/", "search"], ["n and p", "next and previous finding"], ["i", "show or hide the side panel"], ["t", "dark or light"], ["Esc", "select nothing"], ["?", "this list"],
+    ["/", "search"], ["n and p", "next and previous finding"], ["i", "show or hide the side panel"], ["t", "dark or light"], ["s", "save the drawing as SVG"], ["Esc", "select nothing"], ["?", "this list"],
 ];
 
 class App {
     constructor(data) {
-        this.data = data;
         this.colors = "family";
+        HUES = data.hues;
         const by = id => document.getElementById(id);
         this.parts = { graph: by("graph"), panel: by("panel"), scopes: by("scopes"), status: by("status"), tip: by("tip"), help: by("help"), found: by("found") };
         this.theme(this.stored("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"), true);
@@ -29,6 +29,8 @@ class App {
         click("theme", () => this.toggleTheme());
         click("info", () => this.togglePanel());
         click("keys", () => this.help());
+        click("save", () => this.save());
+        addEventListener("beforeprint", () => this.active.root && preparePrint(this));
         this.parts.scopes.addEventListener("change", () => this.active.show(this.active.model.roots[this.parts.scopes.value]));
         document.addEventListener("keydown", e => this.globalKey(e));
         const list = el("dl", { className: "rows" });
@@ -65,6 +67,10 @@ class App {
     }
     toggleTheme() { this.theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); }
     togglePanel() { document.body.classList.toggle("bare"); }
+    save() {
+        if (this.active.root && !saveSvg(this.active))
+            this.parts.status.replaceChildren(el("span", { className: "warning" }, `More than ${thousands(SVG_MOST)} boxes are too many for SVG`));
+    }
     help() { this.parts.help.showModal(); }
     activate(pane) {
         if (this.active === pane)
@@ -87,7 +93,7 @@ class App {
         if (pane.root)
             this.parts.scopes.value = m.roots.indexOf(pane.root.scope);
         const errors = m.findings.filter(f => f.severity === "error").length, warnings = m.findings.filter(f => f.severity === "warning").length;
-        this.parts.status.replaceChildren(el("span", {}, s && s.box >= 0 ? `${s.area.scope.title(s.box)} ${s.area.scope.name(s.box)}` : pane.root ? `${thousands(pane.root.scope.raw.node_count)} nodes` : ""),
+        this.parts.status.replaceChildren(el("span", {}, s && s.box >= 0 ? `${s.area.scope.title(s.box)} ${s.area.scope.name(s.box)}` : pane.root ? `${thousands(pane.root.scope.raw.node_count)} node${pane.root.scope.raw.node_count === 1 ? "" : "s"}` : ""),
             errors ? el("span", { className: "error" }, `${thousands(errors)} error${errors === 1 ? "" : "s"}`) : "",
             warnings ? el("span", { className: "warning" }, `${thousands(warnings)} warning${warnings === 1 ? "" : "s"}`) : "");
     }
@@ -137,7 +143,7 @@ class App {
         const pane = this.active, does = {
             "+": () => pane.zoom(1.4), "=": () => pane.zoom(1.4), "-": () => pane.zoom(1 / 1.4), "0": () => pane.fit(true), "1": () => pane.fit(false),
             "/": () => this.search.input.select() || this.search.input.focus(), n: () => this.nextFinding(1), p: () => this.nextFinding(-1), i: () => this.togglePanel(),
-            t: () => this.toggleTheme(), "?": () => this.help(), Escape: () => pane.select(null),
+            s: () => this.save(), t: () => this.toggleTheme(), "?": () => this.help(), Escape: () => pane.select(null),
         }[e.key];
         if (!does)
             return;
@@ -148,7 +154,8 @@ class App {
 
 const holder = document.getElementById("data");
 const begin = performance.now();
-const app = new App(JSON.parse(holder.textContent));
+const data = JSON.parse(holder.textContent);
+const app = new App(data);
 holder.remove();
 app.startTime = performance.now() - begin;
 // For tests and for pages that this one stands in.

@@ -1,0 +1,152 @@
+/* cli_view_svg.c - the main graph of a view as SVG, with nothing open in it. */
+#include "cli_view_page.h"
+
+enum { MARGIN = 16, TITLE = 8, ROW = 7, ROOM = 12, HEADER = 24, LINE = 15 };
+
+static const struct {
+    const char *family;
+    int hue;
+} hues[] = {
+#define HUE(family, hue) { family, hue },
+#include "cli_view_hues.def"
+};
+
+void cli_view_hues(cli_json *json)
+{
+    cli_json_open(json, "hues", '{');
+    for (size_t i = 0; i < sizeof hues / sizeof *hues; i++)
+        cli_json_int(json, hues[i].family, hues[i].hue);
+    cli_json_close(json, '}');
+}
+
+/* ---- text ---- */
+
+/* Bytes of the character of UTF-8 at the start, 0 where there is none that XML may hold. */
+static size_t character(onx_str s)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr;
+    if (p[0] < 0x80)
+        return p[0] >= 0x20 && p[0] != 0x7f;
+    const size_t n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || n > s.len)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    const bool bad = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+                     (p[0] == 0xf4 && p[1] > 0x8f) || (p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe);
+    return bad ? 0 : n;
+}
+
+/* As much of the text as fits, so that nothing of it is markup. */
+static void put_text(FILE *to, onx_str s, unsigned columns)
+{
+    unsigned used = 0;
+    const bool cut = cli_columns(s) > columns;
+    for (size_t i = 0; i < s.len;) {
+        const size_t n = character(onx_str_make(s.ptr + i, s.len - i));
+        used += n ? cli_columns(onx_str_make(s.ptr + i, n)) : 1;
+        if (cut && used + 1 > columns)
+            break;
+        if (n == 0)
+            fputs("\xef\xbf\xbd", to);
+        else if (strchr("&<>\"", s.ptr[i]))
+            fprintf(to, "&#%d;", s.ptr[i]);
+        else
+            fwrite(s.ptr + i, 1, n, to);
+        i += n ? n : 1;
+    }
+    if (cut)
+        fputs("…", to);
+}
+
+/* ---- shapes ---- */
+
+static void put_arrow(FILE *to, const onx_layout_route *r)
+{
+    if (r->point_count < 2)
+        return;
+    const onx_layout_point *p = r->point, *end = &p[r->point_count - 1];
+    const int up = r->flags & ONX_LAYOUT_BACK ? -1 : 1;
+    fprintf(to, "<path class=\"%s\" d=\"M%lld %lld", r->flags & ONX_LAYOUT_FAR ? "far" : "way", (long long)p->x,
+            (long long)p->y);
+    for (; p < end; p++) {
+        const long long x = p->x, y = p->y, x1 = p[1].x, y1 = p[1].y, bend = (y1 - y) / 2;
+        if (x == x1)
+            fprintf(to, "V%lld", y1);
+        else
+            fprintf(to, "C%lld %lld %lld %lld %lld %lld", x, y + bend, x1, y1 - bend, x1, y1);
+    }
+    fprintf(to, "\"/><path class=\"head\" d=\"M%lld %lldl-4 %dh8z\"/>\n", (long long)end->x, (long long)end->y,
+            -7 * up);
+}
+
+static void put_row(FILE *to, const onx_layout_box *b, int64_t y, onx_str text)
+{
+    fprintf(to, "<text class=\"row\" x=\"%lld\" y=\"%lld\">", (long long)b->x + 8, (long long)y);
+    put_text(to, text, (unsigned)((b->width - ROOM) / ROW));
+    fputs("</text>", to);
+}
+
+static void put_title(FILE *to, const onx_layout_box *b, int64_t height, onx_str text)
+{
+    fprintf(to, "<text class=\"title\" x=\"%lld\" y=\"%lld\">", (long long)(b->x + b->width / 2),
+            (long long)(b->y + height / 2 + 4));
+    put_text(to, text, (unsigned)((b->width - ROOM) / TITLE));
+    fputs("</text>", to);
+}
+
+static int hue_of(const cli_view *view, uint32_t op)
+{
+    const char *family = op == VIEW_NONE ? "" : onx_op_family(view->op[op]);
+    for (size_t i = 0; i < sizeof hues / sizeof *hues; i++)
+        if (strcmp(hues[i].family, family) == 0)
+            return hues[i].hue;
+    return -1;
+}
+
+static void put_box(FILE *to, const cli_view *view, const view_scope *s, uint32_t box, const uint32_t *rows)
+{
+    const onx_layout_box *b = onx_layout_box_at(s->layout, box);
+    const uint32_t ref = s->box_value.at[box], count = s->box_rows.at[box];
+    const onx_node *node = s->box_kind.at[box] == VIEW_NODE ? s->node[ref] : NULL;
+    const int64_t head = node && count ? HEADER : b->height;
+    const int hue = node ? hue_of(view, s->box_op.at[box]) : -1;
+    const long long x = b->x, y = b->y, w = b->width, h = b->height;
+    const onx_str name = node ? onx_view(node->name) : view->string[s->value_name.at[ref]];
+    fputs("<g><title>", to);
+    put_text(to, name, 200);
+    fprintf(to, "</title><rect class=\"%s\" x=\"%lld\" y=\"%lld\" width=\"%lld\" height=\"%lld\" rx=\"%lld\"/>",
+            node ? "node" : "port", x, y, w, h, node ? 6 : h / 2);
+    if (node)
+        fprintf(to, "<rect x=\"%lld\" y=\"%lld\" width=\"%lld\" height=\"%lld\" rx=\"5\" fill=\"hsl(%d,%d%%,%d%%)\"/>",
+                x + 1, y + 1, w - 2, (long long)head - 2, hue < 0 ? 222 : hue, hue < 0 ? 22 : 70, hue < 0 ? 90 : 88);
+    put_title(to, b, head, node ? onx_view(node->op_type) : name);
+    for (uint32_t i = 0; i < count; i++)
+        put_row(to, b, b->y + HEADER + LINE - 1 + LINE * (int64_t)i, view->string[rows[i]]);
+    fputs("</g>\n", to);
+}
+
+void cli_view_svg(FILE *to, const cli_view *view, const view_scope *s)
+{
+    const onx_layout_point size = onx_layout_size(s->layout);
+    const long long w = size.x + 2 * MARGIN, h = size.y + 2 * MARGIN;
+    fprintf(
+        to,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"%d %d %lld %lld\" width=\"%lld\" height=\"%lld\">\n<title>",
+        -MARGIN, -MARGIN, w, h, w, h);
+    put_text(to, onx_str_of(view->file), 200);
+    fputs("</title>\n<style>text{font:12px system-ui,sans-serif;fill:#1c2430}.title{font-weight:600;text-anchor:middle}"
+          ".row{font-size:11px;fill:#667085}.way,.far{fill:none;stroke:#8a94a6;stroke-width:1.2}"
+          ".far{stroke:#cfd5df;stroke-dasharray:6 5}.head{fill:#8a94a6}.node{fill:#fff;stroke:#c3cad6}"
+          ".port{fill:#f3f4f7;stroke:#c3cad6}</style>\n",
+          to);
+    for (uint32_t i = 0; i < s->edge_from.count; i++)
+        put_arrow(to, onx_layout_route_at(s->layout, i));
+    const uint32_t *rows = s->rows.at;
+    for (uint32_t i = 0; i < s->box_kind.count; i++) {
+        put_box(to, view, s, i, rows);
+        rows += s->box_rows.at[i];
+    }
+    fputs("</svg>\n", to);
+}
