@@ -71,14 +71,37 @@ WHEN(b_both_turned, MS_SET("transB") && MS_SET("transBatchB"))
 WHEN(is_scaled, onxi_call_float(call, "alpha") != 1)
 WHEN(is_not_scaled, onxi_call_float(call, "alpha") == 1)
 
-/* The axes of operands of any rank are exchanged by equations. */
+/* The axes of operands of any rank are exchanged as three: the first or last but one, the last, and those of the batch.
+ * Einsum would say it shorter, but takes no bfloat16. */
+#define TURNED_LAST(from, to)                                                                                          \
+    NODES(from##_batch = Shape <end = -2> (from)                                                                       \
+          from##_row = Shape <start = -2, end = -1> (from)                                                             \
+          from##_column = Shape <start = -1> (from)                                                                    \
+          from##_all = ReduceProd (from##_batch)                                                                       \
+          from##_three = Concat <axis = 0> (from##_all, from##_row, from##_column)                                     \
+          from##_flat = Reshape <allowzero = 1> (from, from##_three)                                                   \
+          from##_turned = Transpose <perm = [0, 2, 1]> (from##_flat)                                                   \
+          from##_shape = Concat <axis = 0> (from##_batch, from##_column, from##_row)                                   \
+          to = Reshape <allowzero = 1> (from##_turned, from##_shape))
+#define TURNED_BATCH(from, to, turns, before, last)                                                                    \
+    NODES(from##_batch = Shape <start = 1, end = -1> (from)                                                            \
+          from##_row = Shape <end = 1> (from)                                                                          \
+          from##_column = Shape <start = -1> (from)                                                                    \
+          from##_all = ReduceProd (from##_batch)                                                                       \
+          from##_three = Concat <axis = 0> (from##_row, from##_all, from##_column)                                     \
+          from##_flat = Reshape <allowzero = 1> (from, from##_three)                                                   \
+          from##_turned = Transpose <perm = turns> (from##_flat)                                                       \
+          from##_shape = Concat <axis = 0> (from##_batch, from##_##before, from##_##last)                              \
+          to = Reshape <allowzero = 1> (from##_turned, from##_shape))
+#define ROW_AFTER_BATCH [1, 0, 2]
+#define COLUMN_AFTER_BATCH [1, 2, 0]
 #define TURNED_PRODUCT                                                                                                 \
-    { a_kept, NODES(left = Identity (A)) }, { a_turned, NODES(left = Einsum <equation = "...ij->...ji"> (A)) },        \
-    { a_batch_turned, NODES(left = Einsum <equation = "i...j->...ij"> (A)) },                                          \
-    { a_both_turned, NODES(left = Einsum <equation = "i...j->...ji"> (A)) },                                           \
-    { b_kept, NODES(right = Identity (B)) }, { b_turned, NODES(right = Einsum <equation = "...ij->...ji"> (B)) },      \
-    { b_batch_turned, NODES(right = Einsum <equation = "i...j->...ij"> (B)) },                                         \
-    { b_both_turned, NODES(right = Einsum <equation = "i...j->...ji"> (B)) },                                          \
+    { a_kept, NODES(left = Identity (A)) }, { a_turned, TURNED_LAST(A, left) },                                        \
+    { a_batch_turned, TURNED_BATCH(A, left, ROW_AFTER_BATCH, row, column) },                                           \
+    { a_both_turned, TURNED_BATCH(A, left, COLUMN_AFTER_BATCH, column, row) },                                         \
+    { b_kept, NODES(right = Identity (B)) }, { b_turned, TURNED_LAST(B, right) },                                      \
+    { b_batch_turned, TURNED_BATCH(B, right, ROW_AFTER_BATCH, row, column) },                                          \
+    { b_both_turned, TURNED_BATCH(B, right, COLUMN_AFTER_BATCH, column, row) },                                        \
     { NULL, NODES(product = MatMul (left, right)) },                                                                   \
     { is_scaled, NODES(number = Constant <value_float: float = @alpha> ()                                              \
                        factor = CastLike (number, product)                                                             \
