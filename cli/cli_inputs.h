@@ -5,16 +5,16 @@
 
 #include "cli_value.h"
 
-/* Rows for the table of options of a command; all that the functions below read. CLI_OPTION_RANDOM is for commands that
- * do not make up inputs unless asked. */
+/* Rows for the table of options of a command; all that the functions below read. Commands with CLI_MAKE_UP do what
+ * --random says anyway. */
 /* clang-format off */
-#define CLI_OPTION_RANDOM { "random", 0, NULL, NULL, "make up the inputs that are not given" }
 #define CLI_OPTIONS_INPUTS \
     { "input", 'i', "NAME=VALUE", NULL, "an input: a file (.npy, .npz, .pb, .json, or an image), a number, or a list such as [[1,2],[3,4]]; without NAME= an .npz or a test_data_set folder has all; may be repeated" }, \
     { "shape", 0, "NAME=1x512", NULL, "make up this input, of that shape; may be repeated" }, \
     { "range", 0, "NAME=LO:HI", NULL, "make up this input, of numbers from LO to HI; may be repeated" }, \
     { "dim", 0, "NAME=N", NULL, "size of a symbolic dimension of made-up inputs (1, or what suits the model); may be repeated" }, \
-    { "seed", 0, "N", NULL, "where made-up values start (0)" }
+    { "seed", 0, "N", NULL, "where made-up values start (0)" }, \
+    { "random", 0, NULL, NULL, "make up the inputs that are not given" }
 /* clang-format on */
 
 typedef struct cli_shape {

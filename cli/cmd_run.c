@@ -89,7 +89,6 @@ static int run_run(cli_call *call)
 /* clang-format off */
 static const cli_option options_[] = {
     CLI_OPTIONS_INPUTS,
-    CLI_OPTION_RANDOM,
     CLI_OPTIONS_IMAGES,
     CLI_OPTIONS_OUTPUTS,
     CLI_OPTIONS_PROFILE,
