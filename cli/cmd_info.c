@@ -1,23 +1,13 @@
 /* cmd_info.c - `onx info`: a file on one screen, or as JSON. */
 #include "cli_cost.h"
-#include "cli_facts.h"
+#include "cli_info.h"
 #include "cli_numpy.h"
 
 #include <onx/tensor.h>
 
 #include <stdarg.h>
-#include <sys/stat.h>
 
 enum { LABEL = 12, LIST = 10, OPS = 12, TYPE_TEXT = 256 };
-
-typedef struct info {
-    cli_call *call;
-    const char *path;
-    onx_doc *doc;
-    onx_kind kind;
-    cli_facts facts;
-    bool all; /* lists of any length */
-} info;
 
 /* ---- pieces of the screen ---- */
 
@@ -86,23 +76,18 @@ static unsigned widest(unsigned so_far, onx_str text, unsigned most)
 
 /* ---- values ---- */
 
-static bool has_initializer(const info *in, const onx_value_info *value)
-{
-    return cli_tally_find(&in->facts.names, onx_str_of(""), onx_view(value->name)) != NULL;
-}
-
-static uint32_t limit(const info *in, uint32_t count)
+static uint32_t limit(const cli_info *in, uint32_t count)
 {
     return in->all || count <= LIST + 2 ? count : LIST;
 }
 
 /* A list of values, those with an initializer left out and counted unless `all`. */
-static void put_values(const info *in, const char *title, onx_value_info **values, uint32_t count)
+static void put_values(const cli_info *in, const char *title, onx_value_info **values, uint32_t count)
 {
     unsigned name_columns = LABEL, most = cli_width() / 2;
     uint32_t real = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (!in->all && has_initializer(in, values[i]))
+        if (!in->all && cli_info_has_initializer(in, values[i]))
             continue;
         if (real++ < limit(in, count))
             name_columns = widest(name_columns, onx_view(values[i]->name), most);
@@ -115,7 +100,7 @@ static void put_values(const info *in, const char *title, onx_value_info **value
     putchar('\n');
     uint32_t shown = 0;
     for (uint32_t i = 0; i < count; i++) {
-        bool initialized = has_initializer(in, values[i]);
+        bool initialized = cli_info_has_initializer(in, values[i]);
         if ((initialized && !in->all) || shown == limit(in, real))
             continue;
         char type[TYPE_TEXT];
@@ -138,18 +123,11 @@ static void put_values(const info *in, const char *title, onx_value_info **value
 
 /* ---- sections of a model ---- */
 
-/* Of the file; what comes from NumPy is not what the document was made from. */
-static uint64_t size_of(const info *in)
-{
-    struct stat st;
-    return !cli_is_numpy(in->path) ? onx_doc_input_size(in->doc) : stat(in->path, &st) == 0 ? (uint64_t)st.st_size : 0;
-}
-
-static void put_head(const info *in)
+static void put_head(const cli_info *in)
 {
     printf("%s", cli_color(stdout, CLI_BOLD));
     put(onx_str_of(in->call->input));
-    printf("%s  %s", cli_color(stdout, CLI_PLAIN), cli_bytes(size_of(in)).text);
+    printf("%s  %s", cli_color(stdout, CLI_PLAIN), cli_bytes(cli_info_size(in)).text);
     if (in->kind != ONX_KIND_MODEL)
         printf(", %s", onx_kind_proto_name(in->kind));
     putchar('\n');
@@ -211,7 +189,7 @@ static void put_identity(const onx_model *m)
     }
 }
 
-static void put_graph_line(const info *in, const onx_graph *g)
+static void put_graph_line(const cli_info *in, const onx_graph *g)
 {
     label("Graph");
     put(onx_view(g->name));
@@ -232,7 +210,7 @@ static size_t op_name(const cli_tally *row, char *buf, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-static void put_ops(const info *in)
+static void put_ops(const cli_info *in)
 {
     const cli_tallies *ops = &in->facts.ops;
     if (!in->facts.nodes.count)
@@ -285,7 +263,7 @@ static void put_ops(const info *in)
     printf("%s\n", cli_color(stdout, CLI_PLAIN));
 }
 
-static void put_weights(const info *in)
+static void put_weights(const cli_info *in)
 {
     const cli_tallies *types = &in->facts.dtypes;
     if (!in->facts.stored.count && !in->facts.strange)
@@ -312,50 +290,7 @@ static void put_weights(const info *in)
 
 /* ---- external files ---- */
 
-typedef enum file_state { FILE_THERE, FILE_MISSING, FILE_OUTSIDE, FILE_LINK } file_state;
-
-/* Is any component of the path below the folder a symbolic link, or has the file several names? */
-static bool has_links(char *path, size_t folder, const struct stat *file)
-{
-    struct stat st;
-    bool link = file->st_nlink > 1;
-    for (char *at = path + folder; !link && at; at = strchr(at + 1, '/')) {
-        char *end = strchr(at + 1, '/');
-        if (end)
-            *end = '\0';
-        link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-        if (end)
-            *end = '/';
-    }
-    return link;
-}
-
-/* Size of a data file. Paths that lead out of the model's folder are not looked at. */
-static file_state look_at_file(const info *in, onx_str location, uint64_t *size)
-{
-    const char *dir = onx_doc_base_dir(in->doc);
-    char path[4096];
-    *size = 0;
-    if (location.len == 0 || location.ptr[0] == '/' || memchr(location.ptr, '\0', location.len))
-        return FILE_OUTSIDE;
-    for (size_t at = 0; at < location.len;) {
-        const char *slash = memchr(location.ptr + at, '/', location.len - at);
-        size_t end = slash ? (size_t)(slash - location.ptr) : location.len;
-        if (end - at == 2 && memcmp(location.ptr + at, "..", 2) == 0)
-            return FILE_OUTSIDE;
-        at = end + 1;
-    }
-    int n = snprintf(path, sizeof(path), "%s/%.*s", dir && *dir ? dir : ".", ONX_ARG(location));
-    struct stat st;
-    if (!dir || n < 0 || (size_t)n >= sizeof(path) || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-        return FILE_MISSING;
-    if (!cli_has(in->call, "external-links") && has_links(path, dir && *dir ? strlen(dir) : 1, &st))
-        return FILE_LINK;
-    *size = (uint64_t)st.st_size;
-    return FILE_THERE;
-}
-
-static void put_external(const info *in)
+static void put_external(const cli_info *in)
 {
     const cli_tallies *files = &in->facts.external;
     if (!files->count)
@@ -373,18 +308,18 @@ static void put_external(const info *in)
         cli_put_field(stdout, row->name, columns);
         printf(" %10s in ", cli_bytes(row->bytes).text);
         put_plural(row->count, "tensor", "tensors");
-        switch (look_at_file(in, row->name, &size)) {
-        case FILE_THERE:
+        switch (cli_info_look(in, row->name, &size)) {
+        case CLI_FILE_THERE:
             printf(", file of %s\n", cli_bytes(size).text);
             break;
-        case FILE_MISSING:
+        case CLI_FILE_MISSING:
             printf(", %sno such file%s\n", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
             break;
-        case FILE_LINK:
+        case CLI_FILE_LINK:
             printf(", %srefused: link%s (--external-links)\n", cli_color(stdout, CLI_RED),
                    cli_color(stdout, CLI_PLAIN));
             break;
-        case FILE_OUTSIDE:
+        case CLI_FILE_OUTSIDE:
             printf(", %snot inside the model's folder%s\n", cli_color(stdout, CLI_RED), cli_color(stdout, CLI_PLAIN));
             break;
         }
@@ -427,7 +362,7 @@ static void put_function_line(const onx_function *f)
     putchar('\n');
 }
 
-static void put_functions(const info *in, const onx_model *m)
+static void put_functions(const cli_info *in, const onx_model *m)
 {
     if (!m->functions_count)
         return;
@@ -457,7 +392,7 @@ static void put_training(const onx_model *m)
     }
 }
 
-static void put_metadata(const info *in, onx_string_string_entry **entries, uint32_t count)
+static void put_metadata(const cli_info *in, onx_string_string_entry **entries, uint32_t count)
 {
     if (!count)
         return;
@@ -489,7 +424,7 @@ static void put_devices(const onx_model *m)
     }
 }
 
-static void put_graph(const info *in, const onx_graph *g)
+static void put_graph(const cli_info *in, const onx_graph *g)
 {
     put_values(in, "Inputs", g->input, g->input_count);
     put_values(in, "Outputs", g->output, g->output_count);
@@ -498,7 +433,7 @@ static void put_graph(const info *in, const onx_graph *g)
     put_external(in);
 }
 
-static void put_model(const info *in, const onx_model *m)
+static void put_model(const cli_info *in, const onx_model *m)
 {
     put_identity(m);
     if (m->graph) {
@@ -564,7 +499,7 @@ static void put_node(const onx_node *n)
     }
 }
 
-static void put_part(const info *in, void *root)
+static void put_part(const cli_info *in, void *root)
 {
     const onx_function *f = root;
     const onx_value_info *v = root;
@@ -613,180 +548,6 @@ static void put_part(const info *in, void *root)
     }
 }
 
-/* ---- JSON ---- */
-
-static void json_values(cli_json *json, const info *in, const char *key, onx_value_info **values, uint32_t count)
-{
-    cli_json_open(json, key, '[');
-    for (uint32_t i = 0; i < count; i++) {
-        char type[4096];
-        cli_type(values[i]->type, type, sizeof(type));
-        cli_json_open(json, NULL, '{');
-        cli_json_text(json, "name", onx_view(values[i]->name));
-        cli_json_cstr(json, "type", type);
-        cli_json_bool(json, "has_initializer", has_initializer(in, values[i]));
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-}
-
-static void json_opsets(cli_json *json, onx_operator_set_id **imports, uint32_t count)
-{
-    cli_json_open(json, "opset_import", '[');
-    for (uint32_t i = 0; i < count; i++) {
-        cli_json_open(json, NULL, '{');
-        cli_json_text(json, "domain", onx_view(imports[i]->domain));
-        cli_json_int(json, "version", imports[i]->version);
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-}
-
-static void json_entries(cli_json *json, const char *key, onx_string_string_entry **entries, uint32_t count)
-{
-    cli_json_open(json, key, '[');
-    for (uint32_t i = 0; i < count; i++) {
-        cli_json_open(json, NULL, '{');
-        cli_json_text(json, "key", onx_view(entries[i]->key));
-        cli_json_text(json, "value", onx_view(entries[i]->value));
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-}
-
-static void json_external(cli_json *json, const info *in)
-{
-    static const char *const states[] = { "there", "missing", "outside", "link" };
-    cli_json_open(json, "external", '[');
-    for (uint32_t i = 0; i < in->facts.external.count; i++) {
-        const cli_tally *row = &in->facts.external.row[i];
-        uint64_t size;
-        file_state state = look_at_file(in, row->name, &size);
-        cli_json_open(json, NULL, '{');
-        cli_json_text(json, "location", row->name);
-        cli_json_uint(json, "tensors", row->count);
-        cli_json_uint(json, "bytes", row->bytes);
-        cli_json_cstr(json, "file", states[state]);
-        cli_json_uint(json, "file_size", size);
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-}
-
-static void json_counts(cli_json *json, const info *in)
-{
-    cli_json_open(json, "operators", '[');
-    for (uint32_t i = 0; i < in->facts.ops.count; i++) {
-        cli_json_open(json, NULL, '{');
-        cli_json_text(json, "domain", in->facts.ops.row[i].domain);
-        cli_json_text(json, "op_type", in->facts.ops.row[i].name);
-        cli_json_uint(json, "count", in->facts.ops.row[i].count);
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-    cli_json_open(json, "weights", '{');
-    cli_json_uint(json, "tensors", in->facts.stored.count);
-    cli_json_uint(json, "elements", in->facts.stored.elements);
-    cli_json_uint(json, "bytes", in->facts.stored.bytes);
-    cli_json_uint(json, "impossible", in->facts.strange);
-    cli_json_open(json, "types", '[');
-    for (uint32_t i = 0; i < in->facts.dtypes.count; i++) {
-        const cli_tally *row = &in->facts.dtypes.row[i];
-        cli_json_open(json, NULL, '{');
-        cli_json_text(json, "type", row->name);
-        cli_json_uint(json, "tensors", row->count);
-        cli_json_uint(json, "elements", row->elements);
-        cli_json_uint(json, "bytes", row->bytes);
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-    cli_json_close(json, '}');
-    json_external(json, in);
-}
-
-static void json_graph(cli_json *json, const info *in, const onx_graph *g)
-{
-    cli_json_open(json, "graph", '{');
-    cli_json_text(json, "name", onx_view(g->name));
-    cli_json_uint(json, "nodes", g->node_count);
-    cli_json_uint(json, "subgraph_nodes", in->facts.inner_nodes);
-    cli_json_uint(json, "initializers", g->initializer_count);
-    cli_json_uint(json, "sparse_initializers", g->sparse_initializer_count);
-    json_values(json, in, "inputs", g->input, g->input_count);
-    json_values(json, in, "outputs", g->output, g->output_count);
-    cli_json_close(json, '}');
-}
-
-static void json_function(cli_json *json, const char *key, const onx_function *f)
-{
-    cli_json_open(json, key, '{');
-    cli_json_text(json, "domain", onx_view(f->domain));
-    cli_json_text(json, "name", onx_view(f->name));
-    cli_json_text(json, "overload", onx_view(f->overload));
-    cli_json_open(json, "inputs", '[');
-    for (uint32_t i = 0; i < f->input_count; i++)
-        cli_json_text(json, NULL, onx_view(f->input[i]));
-    cli_json_close(json, ']');
-    cli_json_open(json, "outputs", '[');
-    for (uint32_t i = 0; i < f->output_count; i++)
-        cli_json_text(json, NULL, onx_view(f->output[i]));
-    cli_json_close(json, ']');
-    cli_json_uint(json, "nodes", f->node_count);
-    json_opsets(json, f->opset_import, f->opset_import_count);
-    cli_json_close(json, '}');
-}
-
-static void json_model(cli_json *json, const info *in, const onx_model *m)
-{
-    const cli_ir_release *release = cli_ir_release_of(m->ir_version);
-    cli_json_int(json, "ir_version", m->ir_version);
-    cli_json_cstr(json, "ir_version_date", release ? release->date : NULL);
-    cli_json_text(json, "producer_name", onx_view(m->producer_name));
-    cli_json_text(json, "producer_version", onx_view(m->producer_version));
-    cli_json_text(json, "domain", onx_view(m->domain));
-    cli_json_int(json, "model_version", m->model_version);
-    cli_json_text(json, "doc_string", onx_view(m->doc_string));
-    json_opsets(json, m->opset_import, m->opset_import_count);
-    if (m->graph)
-        json_graph(json, in, m->graph);
-    cli_json_open(json, "functions", '[');
-    for (uint32_t i = 0; i < m->functions_count; i++)
-        json_function(json, NULL, m->functions[i]);
-    cli_json_close(json, ']');
-    cli_json_open(json, "training_info", '[');
-    for (uint32_t i = 0; i < m->training_info_count; i++) {
-        const onx_training_info *t = m->training_info[i];
-        cli_json_open(json, NULL, '{');
-        cli_json_uint(json, "initialization_nodes", t->initialization ? t->initialization->node_count : 0);
-        cli_json_uint(json, "algorithm_nodes", t->algorithm ? t->algorithm->node_count : 0);
-        cli_json_uint(json, "update_bindings", t->update_binding_count);
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-    json_entries(json, "metadata_props", m->metadata_props, m->metadata_props_count);
-}
-
-static onx_status put_json(const info *in, void *root)
-{
-    onx_status status = ONX_OK;
-    cli_json json = { .to = stdout };
-    cli_json_open(&json, NULL, '{');
-    cli_json_cstr(&json, "file", in->path);
-    cli_json_uint(&json, "size", size_of(in));
-    cli_json_cstr(&json, "kind", onx_kind_proto_name(in->kind));
-    if (in->kind == ONX_KIND_MODEL)
-        json_model(&json, in, root);
-    else if (in->kind == ONX_KIND_GRAPH)
-        json_graph(&json, in, root);
-    else if (in->kind == ONX_KIND_FUNCTION)
-        json_function(&json, "function", root);
-    json_counts(&json, in);
-    if (cli_has(in->call, "cost"))
-        status = cli_cost_print(in->call, in->doc, &json);
-    cli_json_close(&json, '}');
-    return status;
-}
-
 /* ---- the command ---- */
 
 static int run_info(cli_call *call)
@@ -795,7 +556,7 @@ static int run_info(cli_call *call)
         return cli_error(call, "--dim goes with --cost");
     if (cli_has(call, "cost") && cli_kind(call) != ONX_KIND_MODEL)
         return cli_error(call, "--cost is about models");
-    info in = { .call = call, .path = call->operand[0], .kind = cli_kind(call), .all = cli_has(call, "all") };
+    cli_info in = { .call = call, .path = call->operand[0], .kind = cli_kind(call), .all = cli_has(call, "all") };
     onx_status status = cli_load_any(call, in.path, ONX_FORMAT_AUTO, &in.kind, &in.doc);
     if (status != ONX_OK)
         return cli_exit(call, status);
@@ -806,7 +567,7 @@ static int run_info(cli_call *call)
     void *root = onx_doc_root(in.doc, in.kind);
     status = cli_facts_collect(call->cx, in.kind, root, &in.facts);
     if (status == ONX_OK && cli_has(call, "json")) {
-        status = put_json(&in, root);
+        status = cli_info_json(&in, root);
     } else if (status == ONX_OK) {
         put_head(&in);
         if (in.kind == ONX_KIND_MODEL)
@@ -816,7 +577,7 @@ static int run_info(cli_call *call)
         if (cli_has(call, "cost"))
             status = cli_cost_print(call, in.doc, NULL);
     }
-    const bool empty = in.kind == ONX_KIND_MODEL && size_of(&in) == 0; /* said by the reader */
+    const bool empty = in.kind == ONX_KIND_MODEL && cli_info_size(&in) == 0; /* said by the reader */
     cli_facts_free(&in.facts);
     onx_doc_free(in.doc);
     return status == ONX_OK && empty ? CLI_FAULT : cli_exit(call, status);
