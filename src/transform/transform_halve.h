@@ -105,7 +105,8 @@ typedef struct onxi_halver {
     uint32_t term_count, value_count, use_count, made_count, node_count, result_count;
     uint32_t term_room, value_room, use_room, made_room, node_room, result_room;
     onxi_halve_scope *scopes, **last_scope;
-    onxi_map tensors; /* converted already, by address */
+    onxi_map tensors;      /* converted already, by address */
+    onxi_weight_loss loss; /* of all of them */
     uint32_t depth, limit;
     uint32_t kept; /* nodes around this one that are to be kept */
 } onxi_halver;

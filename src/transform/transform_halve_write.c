@@ -97,6 +97,21 @@ static void tell_loss(onxi_halver *h, onx_str path, const onxi_weight_loss *loss
                        onx_dtype_name((int64_t)h->to), loss->zeroed ? "zero" : "its smallest number");
         (void)tell(h, loss->zeroed ? "underflow" : "raise", path, text);
     }
+    h->loss.count += loss->count;
+    h->loss.zeroed += loss->zeroed;
+    h->loss.coarse += loss->coarse;
+}
+
+/* Most models have a few such weights, which do no harm: said once, not for each of them. */
+static void tell_small(onxi_halver *h)
+{
+    if (h->loss.zeroed || h->loss.coarse)
+        onxi_warn(
+            h->cx, ONX_NOTE, NULL, ONXI_NOWHERE,
+            "of %llu elements of weights %llu are too small for %s and become zero, and %llu are so small that they "
+            "lose digits",
+            (unsigned long long)h->loss.count, (unsigned long long)h->loss.zeroed, onx_dtype_name((int64_t)h->to),
+            (unsigned long long)h->loss.coarse);
 }
 
 static onx_status convert(onxi_halver *h, const onx_tensor *from, onx_str path, onx_tensor **out)
@@ -405,5 +420,6 @@ onx_status onxi_halve_write(onxi_halver *h)
         ONX_TRY(write_graph(h, s, &out));
     }
     ONX_TRY(write_results(h));
+    tell_small(h);
     return onxi_weights_finish(&h->weights);
 }

@@ -37,6 +37,7 @@ typedef struct onxi_weight_loss {
     uint64_t count;
     uint64_t clamped; /* beyond the range of the type: the largest finite number of that sign */
     uint64_t zeroed;  /* too small for the type */
+    uint64_t coarse;  /* below its normal range, where it has fewer digits (float16, bfloat16) */
     uint64_t raised;  /* single constants that would be zero and became the smallest number of the type */
 } onxi_weight_loss;
 

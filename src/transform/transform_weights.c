@@ -140,13 +140,20 @@ double onxi_float_smallest(onx_dtype dtype)
 
 /* ---- the same elements in another type ---- */
 
+/* Of types of two bytes, whose subnormal numbers are met in practice. */
+static double smallest_normal(onx_dtype dtype)
+{
+    return dtype == ONX_FLOAT16 ? 0x1p-14 : dtype == ONX_BFLOAT16 ? 0x1p-126 : 0;
+}
+
 /* Keeps finite numbers finite, and a single constant that is not zero other than zero: it may be what keeps a division
  * from having a zero below. */
 static void fit(double *x, uint64_t n, onx_dtype to, bool single, onxi_weight_loss *loss)
 {
-    const double most = onxi_float_largest(to), least = onxi_float_smallest(to);
+    const double most = onxi_float_largest(to), least = onxi_float_smallest(to), normal = smallest_normal(to);
     for (uint64_t i = 0; i < n; i++) {
         const double size = fabs(x[i]);
+        loss->coarse += size > least / 2 && size < normal;
         if (size > most && size <= DBL_MAX) {
             x[i] = copysign(most, x[i]);
             loss->clamped++;

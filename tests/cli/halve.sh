@@ -104,9 +104,15 @@ expect 0 "$ONX" precision range.onnxtxt -o half.onnx --to float16 --explain
 says err '1 of 3 elements are beyond the range of float16, and become 65504'
 says out "become zero"
 says out "become its smallest number"
+says err 'note: of 4 elements of weights 1 are too small for float16 and become zero, and 0 are so small that they lose digits'
 expect 0 "$ONX" check --full half.onnx
 halved range.onnxtxt float16 --block-op Exp
 says half.txt "float[3] low"
+sed 's/-1e30, -2, 3e-9/1e-6, -2, 1e-5/' range.onnxtxt >small.onnxtxt
+expect 0 "$ONX" precision small.onnxtxt -o half.onnx --to float16
+says err '0 are too small for float16 and become zero, and 2 are so small that they lose digits'
+expect 0 "$ONX" precision small.onnxtxt -o half.onnx --to bfloat16
+grep -q 'lose digits' err && fail 'nothing is small for bfloat16'
 
 # control flow, sequences, optionals, functions, attributes with tensors and types
 cat >control.onnxtxt <<'END'
