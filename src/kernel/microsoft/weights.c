@@ -1,5 +1,6 @@
 /* weights.c - products with weights of few bits, which are made real a few columns at a time, and rows that are picked
  * out of such weights. */
+#include "kernel/core/few_bits.h"
 #include "kernel/microsoft/microsoft.h"
 
 #include <math.h>
@@ -257,6 +258,73 @@ static void round_to_bytes(const product *q, float *x)
     }
 }
 
+/* ---- by vectors: floats on both sides ---- */
+
+enum { FAST_COLUMNS = 64 }; /* of a piece of work */
+
+static onx_status fast_prepare(onx_prepare *p)
+{
+    const onxi_few_bits_ops *ops = p->kernel->body;
+    const onx_value *zeros = onxi_operand(p->input_count, p->inputs, 3),
+                    *groups = onxi_operand(p->input_count, p->inputs, 4),
+                    *bias = onxi_operand(p->input_count, p->inputs, 5);
+    if (p->nonfinite || (groups && groups->count) || p->inputs[2]->dtype != ONX_FLOAT ||
+        (bias && bias->dtype != ONX_FLOAT) || (zeros && zeros->dtype != ONX_UINT8 && zeros->dtype != ONX_FLOAT))
+        return ONX_E_UNSUPPORTED;
+    ONX_TRY(nbits_prepare(p));
+    const product *as = p->params;
+    const onxi_ms_packed *w = &as->weights;
+    onxi_few_bits *q = ONXI_NEW(p->arena, onxi_few_bits);
+    uint64_t floats;
+    if (!q)
+        return ONX_E_MEMORY;
+    *q = (onxi_few_bits){ .m = as->m,
+                          .n = as->n,
+                          .k = as->k,
+                          .block = w->block,
+                          .blocks = w->blocks,
+                          .row_bytes = w->row_bytes,
+                          .zero_bytes = w->zero_bytes,
+                          .bits = w->bits,
+                          .rounded = as->as_bytes };
+    if (!ops->fits(q) || !q->k || !ops->memory(q, &floats))
+        return ONX_E_UNSUPPORTED;
+    p->thread_workspace = floats * sizeof(float);
+    p->params = q;
+    p->rows = p->outputs[0]->count ? (q->n + FAST_COLUMNS - 1) / FAST_COLUMNS : 0;
+    return ONX_OK;
+}
+
+/* Zero points are taken out of sums at the end, where infinities would be left as NaN. */
+static bool are_finite(const onxi_few_bits *q, uint64_t first, uint64_t last)
+{
+    float sum = 0;
+    for (uint64_t m = 0; m < q->m; m++)
+        for (uint64_t i = first; i < last; i++)
+            sum += q->y[m * q->n + i] * 0;
+    return sum == 0;
+}
+
+static onx_status fast_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const onxi_few_bits_ops *ops = work->prepared->kernel->body;
+    const uint32_t inputs = work->prepared->input_count;
+    const onx_value *zeros = onxi_operand(inputs, work->inputs, 3), *bias = onxi_operand(inputs, work->inputs, 5);
+    onxi_few_bits q = *(const onxi_few_bits *)work->params;
+    q.a = work->inputs[0]->data;
+    q.weights = work->inputs[1]->data;
+    q.scales = work->inputs[2]->data;
+    q.zeros = zeros && zeros->dtype == ONX_UINT8 ? zeros->data : NULL;
+    q.real_zeros = zeros && zeros->dtype == ONX_FLOAT ? zeros->data : NULL;
+    q.bias = bias ? bias->data : NULL;
+    q.y = work->outputs[0]->data;
+    const uint64_t from = first * FAST_COLUMNS, to = last * FAST_COLUMNS < q.n ? last * FAST_COLUMNS : q.n;
+    ops->columns(&q, from, to, work->thread_workspace);
+    return are_finite(&q, from, to) ? ONX_OK : ONX_E_UNSUPPORTED;
+}
+
+/* ---- element by element ---- */
+
 /* Rows are a few columns of the output. */
 static onx_status product_run(onx_work *work, uint64_t first, uint64_t last)
 {
@@ -396,7 +464,16 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+#define FAST(isa_, variant_, ops)                                                                                      \
+    MS_KERNEL("MatMulNBits", .dtypes = ONX_DTYPE_BIT(ONX_FLOAT), .preference = 11, .isa = (isa_),                      \
+              .variant = (variant_), .prepare = fast_prepare, .run = fast_run, .body = &(ops))
+
 const onx_kernel onxi_kernels_microsoft_weights[] = {
+#ifdef ONX_WITH_X86_LEVELS
+    FAST(ONX_ISA_V4, "avx512", onxi_few_bits_v4),
+    FAST(ONX_ISA_V3, "avx2", onxi_few_bits_v3),
+#endif
+    FAST(ONX_ISA_BASE, "simd", onxi_few_bits_base),
     MS_KERNEL("MatMulNBits", .prepare = nbits_prepare, .run = product_run),
     MS_KERNEL("MatMulBnb4", .prepare = bnb4_prepare, .run = product_run),
     MS_KERNEL("MatMulFpQ4", .prepare = fpq4_prepare, .run = fpq4_run),
