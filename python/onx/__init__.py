@@ -15,7 +15,8 @@ from onx._errors import (CancelledError, Diagnostic, Error, FileError, InvalidEr
 from onx._models import (Change, attribute, check, check_update, compress, convert, diff, edit, extract, from_bytes, grad, graph,
                          infer, inline, load, merge, model, node, outline, parse, quantize, retarget, save, simplify, sort, split,
                          tensor, to_bytes, to_text, type_of, value_info)
-from onx._onx import Message, Session, Value, build_info, version
+from onx._onx import Message, Operators, Session, Value, build_info, version
+from onx._proto import from_proto, to_proto
 from onx._support import Port
 
 __version__ = version()

@@ -110,7 +110,8 @@ def port(name, type_text, shape, dtype, required):
     return Port(name, type_text, shape, dtype, bool(required))
 
 
-HELPERS = {"asarray": np.asarray, "diagnostic": _errors.Diagnostic, "failure": _errors.failure, "warn": _errors.warn,
+_core = np._core if hasattr(np, "_core") else np.core
+HELPERS = {"asarray": np.asarray, "array_api": _core.multiarray._ARRAY_API, "diagnostic": _errors.Diagnostic, "failure": _errors.failure, "warn": _errors.warn,
            "prepare": prepare, "strings": strings, "session_model": session_model, "no_such": no_such, "port": port}
 _onx._set_helpers(HELPERS)
 _onx._set_main_thread(threading.main_thread().ident)

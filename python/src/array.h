@@ -32,6 +32,8 @@ int32_t py_array_dtype(const py_array_struct *array);
 int32_t py_array_widened(int32_t dtype);
 /* A new array with the object's memory, by its array interface: numpy.asarray(object). */
 PyObject *py_array_of(PyObject *object);
+/* The same for elements that lie row-major, aligned and writeable in the memory of `base`, at once. */
+PyObject *py_array_made(PyObject *base, int32_t dtype, uint32_t rank, const int64_t *dims, void *data);
 /* The struct of an object with an array interface, which *keep holds; NULL without an exception when it has none. */
 const py_array_struct *py_array_look(PyObject *object, PyObject **keep);
 

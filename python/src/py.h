@@ -135,6 +135,13 @@ PyObject *py_field_value(py_doc *doc, onx_kind kind, void *message, const onx_fi
 bool py_field_store(py_doc *doc, onx_kind kind, void *message, const onx_field_info *field, int64_t index,
                     PyObject *value);
 
+/* ---- operators from Python functions (operators.c) ---- */
+
+/* The registry of an Operators object; NULL with an exception for any other object. */
+const onx_registry *py_operators_registry(PyObject *object);
+/* The exception of a function that failed becomes the cause of the one that is set. */
+void py_operators_cause(PyObject *object);
+
 /* What each file adds to the module. */
 bool py_add_support(PyObject *module);
 bool py_add_array(PyObject *module);
@@ -145,5 +152,6 @@ bool py_add_message(PyObject *module);
 bool py_add_list(PyObject *module);
 bool py_add_files(PyObject *module);
 bool py_add_transform(PyObject *module);
+bool py_add_operators(PyObject *module);
 
 #endif

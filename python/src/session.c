@@ -15,6 +15,7 @@ typedef struct session {
     onx_session *session;
     onx_doc *doc;        /* that the session was made of, or NULL */
     PyObject *source;    /* what holds its bytes, or NULL */
+    PyObject *operators; /* of one's own, or NULL */
     PyObject *described; /* (inputs, outputs) for people, made by the first who asks */
     port *inputs, *outputs;
     uint32_t input_count, output_count;
@@ -33,6 +34,7 @@ static int session_traverse(PyObject *self, visitproc visit, void *arg)
 {
     session *s = (session *)self;
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(s->operators);
     Py_VISIT(s->described);
     return 0;
 }
@@ -58,6 +60,7 @@ static void session_dealloc(PyObject *self)
             py_ctx_done(s->ctx);
     }
     Py_XDECREF(s->source);
+    Py_XDECREF(s->operators);
     Py_XDECREF(s->described);
     py_delete(self);
 }
@@ -159,20 +162,20 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 
 static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "model", "threads", "optimize", "plain",    "strict", "precision",
-                             "isa",   "memory",  "timeout",  "base_dir", "links",  NULL };
+    static char *names[] = { "model",  "threads", "optimize",  "plain",    "strict", "precision", "isa",
+                             "memory", "timeout", "operators", "base_dir", "links",  NULL };
     static const char *const isas[] = { "best", "base", "base", "v3", "v4", "vnni", "amx", NULL };
     static const char *const precisions[] = { "full", "bf16", "f16", "int8", NULL };
     session *s = (session *)self;
-    PyObject *model, *base_dir = Py_None, *keep = NULL;
+    PyObject *model, *operators = Py_None, *base_dir = Py_None, *keep = NULL;
     int threads = 0, optimize = 1, plain = 0, strict = 0, links = 0;
     const char *precision = NULL, *isa = NULL;
     unsigned long long memory = 0;
     double timeout = 0;
     onx_session_options options = { .struct_size = sizeof options };
     onx_load_options load = { .struct_size = sizeof load };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$ipppzzKdOp:Session", names, &model, &threads, &optimize, &plain,
-                                     &strict, &precision, &isa, &memory, &timeout, &base_dir, &links))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$ipppzzKdOOp:Session", names, &model, &threads, &optimize, &plain,
+                                     &strict, &precision, &isa, &memory, &timeout, &operators, &base_dir, &links))
         return -1;
     if (s->ctx) {
         PyErr_SetString(PyExc_TypeError, "a session is made once");
@@ -191,6 +194,12 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
     options.memory = memory;
     options.timeout_ns = (uint64_t)(timeout * 1e9);
     load.flags = links ? ONX_READ_LINKS : 0;
+    if (operators != Py_None) {
+        options.registry = py_operators_registry(operators);
+        if (!options.registry)
+            return -1;
+        Py_INCREF(s->operators = operators);
+    }
     if (base_dir != Py_None && !(load.base_dir = py_path_of(base_dir, &keep)))
         return -1;
     s->ctx = py_ctx_take();
@@ -199,6 +208,8 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
     if (status != ONX_OK) {
         if (s->ctx)
             py_fail(s->ctx->cx, status);
+        if (s->operators)
+            py_operators_cause(s->operators);
         return -1;
     }
     return py_warn(s->ctx->cx) && read_ports(s) ? 0 : -1;
@@ -424,6 +435,8 @@ static bool run(call *c)
     if (status == ONX_OK && !w.interrupted)
         return py_warn(c->ctx->cx);
     py_fail(c->ctx->cx, status == ONX_OK ? ONX_E_CANCELLED : status);
+    if (s->operators && !w.interrupted)
+        py_operators_cause(s->operators);
     return false;
 }
 
@@ -640,7 +653,7 @@ bool py_add_session(PyObject *module)
     static PyType_Slot slots[] = {
         { Py_tp_doc,
           "Session(model, *, threads=0, optimize=True, plain=False, strict=False, precision=None, isa=None, memory=0, "
-          "timeout=0, base_dir=None, links=False)\n\n"
+          "timeout=0, operators=None, base_dir=None, links=False)\n\n"
           "A model that is planned once and runs as often as wanted, by any number of threads at the same time.\n\n"
           "`model` is a path, the bytes of a file, or a model in memory. session(x, y=...) runs it with inputs by place "
           "or name and gives the output, or a tuple of several. Arrays are shared, not copied. While it runs other "

@@ -102,7 +102,7 @@ static PyObject *result_of(PyObject *self)
             return texts(value);
         if (py_array_widened(value->dtype) != value->dtype)
             return py_array_over(self, value->dtype, value->rank, value->dims, value->data, value->size);
-        return py_array_of(self);
+        return py_array_made(self, value->dtype, value->rank, value->dims, value->data);
     case ONX_VALUE_SEQUENCE:
         list = PyList_New((Py_ssize_t)value->count);
         for (uint64_t i = 0; list && i < value->count; i++) {
@@ -240,10 +240,11 @@ static onx_value *from_array(py_ctx *ctx, const py_array_struct *a, PyObject *ar
                      a->itemsize);
         return NULL;
     }
+    const bool lacking = wanted && py_array_widened(wanted) != wanted;
+    if (lacking && a->typekind == 'u' && onx_dtype_bits(wanted) == 8u * (unsigned)a->itemsize)
+        return wrap_array(ctx, a, wanted, array); /* the bits of the type that NumPy lacks */
     onx_value *value = wrap_array(ctx, a, dtype, array);
-    if (value && wanted && wanted != dtype && py_array_widened(wanted) == dtype)
-        return narrowed(ctx, value, wanted);
-    return value;
+    return value && lacking && py_array_widened(wanted) == dtype ? narrowed(ctx, value, wanted) : value;
 }
 
 /* What has no array interface, or elements that do not lie row-major: the package makes a plain array of it, or (type,

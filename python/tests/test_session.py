@@ -384,7 +384,7 @@ class TestThreads(Case):
             turns += 1
         thread.join()
         self.assertFalse(failed)
-        self.assertGreater(turns, 10)
+        self.assertGreater(turns, 2)
 
     def test_one_session_many_threads(self):
         s = self.session("(float[N] x) => (float[N] y)", "y = Neg(x)", threads=2)

@@ -1,0 +1,35 @@
+"""Messages from and to those of the package onnx, by way of their bytes."""
+from onx import _models, _onx
+
+
+def is_proto(message):
+    """Is it a message of protobuf, as those of the package onnx are?"""
+    return hasattr(message, "SerializeToString") and hasattr(message, "DESCRIPTOR")
+
+
+def from_proto(message):
+    """A message of the package onnx as one of onx.
+
+    >>> import onnx.helper, onx  # doctest: +SKIP
+    >>> onx.from_proto(onnx.helper.make_node("Relu", ["x"], ["y"]))  # doctest: +SKIP
+    y = Relu(x)
+    """
+    if not is_proto(message):
+        raise TypeError("%s is no message of protobuf" % type(message).__name__)
+    name = message.DESCRIPTOR.full_name.partition(".")[2].replace(".", "_")
+    type_ = getattr(_onx, name, None)
+    if type_ is None:
+        raise TypeError("onx has no message %s" % message.DESCRIPTOR.full_name)
+    return _models.from_bytes(message.SerializeToString(), type_)
+
+
+def to_proto(message):
+    """A message of onx as one of the package onnx, which has to be there."""
+    import onnx
+
+    made = onnx
+    for part in type(message).__name__.split("_"):
+        made = getattr(made, part)
+    made = made()
+    made.ParseFromString(_models.to_bytes(message))
+    return made

@@ -1,0 +1,1 @@
+"""Packages under the names that scripts know, on top of onx."""

@@ -1,0 +1,497 @@
+"""The names of the package onnxruntime on top of onx: a script for that changes its import, and nothing else.
+
+>>> import numpy as np
+>>> import onx.compat.onnxruntime as ort
+>>> session = ort.InferenceSession("examples/stripes.onnxtxt", providers=["CPUExecutionProvider"])
+>>> session.get_inputs()[0]
+NodeArg(name='image', type='tensor(float)', shape=['N', 1, 'H', 'W'])
+>>> session.run(["probability"], {"image": np.zeros((1, 1, 8, 8), np.float32)})
+[array([[0.25, 0.25, 0.25, 0.25]], dtype=float32)]
+
+What there is runs on the processor. Options that mean nothing here are taken and have no effect; those whose effect a script
+would miss (profiles, libraries of operators made for onnxruntime) are an error.
+"""
+import enum
+from typing import NamedTuple, Optional
+
+import numpy as np
+
+from onx import _errors, _models, _onx, _proto, _support
+from onx._onx import Session, Value
+
+__version__ = "1.20.0"  # whose names these are
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(enum.IntEnum):
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+
+
+class NodeArg(NamedTuple):
+    """An input or output of a model."""
+
+    name: str
+    type: str
+    shape: Optional[list]
+
+
+class ModelMetadata(NamedTuple):
+    """What a model says of itself."""
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict
+
+
+class RunOptions:
+    """Options of one run: `terminate` ends it before it begins; the others are about logs."""
+
+    def __init__(self):
+        self.log_severity_level = 2
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.only_execute_path_to_fetches = False
+        self.terminate = False
+        self.training_mode = False
+        self._entries = {}
+
+    def add_run_config_entry(self, key, value):
+        self._entries[key] = value
+
+    def get_run_config_entry(self, key):
+        return self._entries[key]
+
+
+class SessionOptions:
+    """Options of a session: `intra_op_num_threads`, `graph_optimization_level` and free dimensions count."""
+
+    def __init__(self):
+        self.intra_op_num_threads = 0
+        self.inter_op_num_threads = 0
+        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
+        self.execution_order = ExecutionOrder.DEFAULT
+        self.enable_cpu_mem_arena = True
+        self.enable_mem_pattern = True
+        self.enable_mem_reuse = True
+        self.use_deterministic_compute = False
+        self.log_severity_level = 2
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.optimized_model_filepath = ""
+        self.profile_file_prefix = "onnxruntime_profile_"
+        self._dims = {}
+        self._entries = {}
+
+    @property
+    def enable_profiling(self):
+        return False
+
+    @enable_profiling.setter
+    def enable_profiling(self, wanted):
+        if wanted:
+            raise _errors.UnsupportedError("profiles are made by the program: onx run --profile")
+
+    def add_free_dimension_override_by_name(self, name, size):
+        self._dims[name] = int(size)
+
+    def add_session_config_entry(self, key, value):
+        self._entries[key] = value
+
+    def get_session_config_entry(self, key):
+        return self._entries[key]
+
+    def register_custom_ops_library(self, path):
+        raise _errors.UnsupportedError("libraries of operators for onnxruntime do not run here; see onx.Operators")
+
+
+def _number(element_type):
+    """The element type of a number, a NumPy type, or a name."""
+    return _models._dtype(element_type)
+
+
+class OrtValue:
+    """A value: a tensor or a sequence, in memory of the processor."""
+
+    def __init__(self, value):
+        self._value = value
+
+    @staticmethod
+    def ortvalue_from_numpy(array, device_type="cpu", device_id=0):
+        _cpu(device_type)
+        return OrtValue(Value(array))
+
+    @staticmethod
+    def ortvalue_from_numpy_with_onnx_type(array, onnx_element_type):
+        return OrtValue(Value(array, _models.type_of(int(onnx_element_type), array.shape)))
+
+    @staticmethod
+    def ortvalue_from_shape_and_type(shape, element_type, device_type="cpu", device_id=0):
+        _cpu(device_type)
+        name = {v: k for k, v in _support.DTYPES.items()}[_number(element_type)]
+        dtype = _support.numpy_dtype(name)
+        if dtype is None or name == "string":
+            raise InvalidArgument("there is no empty tensor of %s" % name)
+        return OrtValue(Value(np.zeros(shape, dtype)))
+
+    @staticmethod
+    def ort_value_from_sparse_tensor(tensor):
+        raise _errors.UnsupportedError("values are tensors and sequences of such")
+
+    def numpy(self):
+        return self._value.numpy()
+
+    def __array__(self, dtype=None, copy=None):
+        array = self._value.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __dlpack__(self, **kwargs):
+        return self._value.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return self._value.__dlpack_device__()
+
+    def shape(self):
+        return list(self._value.shape)
+
+    def data_type(self):
+        kind, name = self._value.kind, self._value.dtype
+        return "tensor(%s)" % name if kind == "tensor" else "seq(tensor(%s))" % (self._value[0].dtype if len(self._value) else name)
+
+    def element_type(self):
+        return _support.DTYPES[self._value.dtype]
+
+    def device_name(self):
+        return "cpu"
+
+    def data_ptr(self):
+        return self._value.address
+
+    def tensor_size_in_bytes(self):
+        return self._value.nbytes
+
+    def has_value(self):
+        return self._value.kind != "optional" or len(self._value) > 0
+
+    def is_tensor(self):
+        return self._value.kind == "tensor"
+
+    def is_tensor_sequence(self):
+        return self._value.kind == "sequence"
+
+    def is_sparse_tensor(self):
+        return False
+
+    def update_inplace(self, array):
+        here = np.asarray(self._value)
+        if here.shape != array.shape or here.dtype != array.dtype:
+            raise InvalidArgument("what is there is %s %s, not %s %s" % (here.dtype, here.shape, array.dtype, array.shape))
+        here[...] = array
+
+    def to_dlpack(self):
+        return self._value.__dlpack__()
+
+    @staticmethod
+    def from_dlpack(data, is_bool_tensor=False):
+        return OrtValue(Value(data))
+
+
+def _cpu(device_type):
+    if str(device_type).lower() not in ("cpu", "cpuexecutionprovider"):
+        raise _errors.UnsupportedError("there is no device %s here" % device_type)
+
+
+class OrtDevice(NamedTuple):
+    name: str = "cpu"
+
+    def device_type(self):
+        return self.name
+
+
+class IOBinding:
+    """Inputs and outputs of a session in memory that stays from run to run."""
+
+    def __init__(self, session):
+        self._session = session
+        self._inputs = {}
+        self._outputs = {}
+        self._made = {}
+
+    def bind_cpu_input(self, name, array):
+        self._inputs[name] = OrtValue.ortvalue_from_numpy(array)
+
+    def bind_ortvalue_input(self, name, value):
+        self._inputs[name] = value
+
+    def bind_input(self, name, device_type, device_id, element_type, shape, buffer_ptr):
+        _cpu(device_type)
+        self._inputs[name] = OrtValue(Value(_over(buffer_ptr, element_type, shape)))
+
+    def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None):
+        _cpu(device_type)
+        self._outputs[name] = None if buffer_ptr is None else _over(buffer_ptr, element_type, shape)
+
+    def bind_ortvalue_output(self, name, value):
+        self._outputs[name] = value
+
+    def clear_binding_inputs(self):
+        self._inputs.clear()
+
+    def clear_binding_outputs(self):
+        self._outputs.clear()
+        self._made.clear()
+
+    def synchronize_inputs(self):
+        """Runs are done when they return."""
+
+    def synchronize_outputs(self):
+        """Runs are done when they return."""
+
+    def get_outputs(self):
+        return [self._made[name] for name in self._outputs]
+
+    def get_outputs_as_ortvaluevector(self):
+        return self.get_outputs()
+
+    def copy_outputs_to_cpu(self):
+        return [np.array(v.numpy()) if v.is_tensor() else v.numpy() for v in self.get_outputs()]
+
+    def _run(self, session):
+        out = {n: np.asarray(v._value) if isinstance(v, OrtValue) else v for n, v in self._outputs.items() if v is not None}
+        free = [n for n in self._outputs if n not in out]
+        made = session.run(free, {n: v._value for n, v in self._inputs.items()}, out=out, values=True)
+        self._made = dict(zip(free, map(OrtValue, made)))
+        for name in out:
+            bound = self._outputs[name]
+            self._made[name] = bound if isinstance(bound, OrtValue) else OrtValue(Value(bound))
+
+
+class _Memory:
+    """An array interface over an address that somebody answers for."""
+
+    def __init__(self, address, dtype, shape):
+        self.__array_interface__ = {"data": (address, False), "typestr": dtype.str, "shape": tuple(shape), "version": 3}
+
+
+def _over(address, element_type, shape):
+    name = {v: k for k, v in _support.DTYPES.items()}[_number(element_type)]
+    return np.asarray(_Memory(address, _support.numpy_dtype(name), shape))
+
+
+class InferenceSession:
+    """A model that is ready to run."""
+
+    def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, **kwargs):
+        options = sess_options or SessionOptions()
+        for provider in providers or ():
+            name = provider[0] if isinstance(provider, tuple) else provider
+            if name != "CPUExecutionProvider" and name not in _ELSEWHERE:
+                raise ValueError("there is no execution provider %s" % name)
+        try:
+            if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
+                model = _models.from_bytes(path_or_bytes)
+            elif _proto.is_proto(path_or_bytes):
+                model = _proto.from_proto(path_or_bytes)
+            else:
+                model = path_or_bytes if isinstance(path_or_bytes, _onx.ModelProto) else _models.load(path_or_bytes)
+            if options._dims:
+                model = _models.infer(model, dims=options._dims)
+            level = options.graph_optimization_level
+            self._session = Session(model, threads=options.intra_op_num_threads, optimize=level != GraphOptimizationLevel.ORT_DISABLE_ALL)
+        except _errors.Error as e:
+            raise _translated(e, path_or_bytes) from e
+        self._model = model
+        self._options = options
+        if options.optimized_model_filepath:
+            _models.save(_models.simplify(model), options.optimized_model_filepath)
+
+    def get_inputs(self):
+        return [NodeArg(p.name, p.type, p.shape or []) for p in self._session.inputs if p.required]
+
+    def get_overridable_initializers(self):
+        return [NodeArg(p.name, p.type, p.shape or []) for p in self._session.inputs if not p.required]
+
+    def get_outputs(self):
+        return [NodeArg(p.name, p.type, p.shape or []) for p in self._session.outputs]
+
+    def get_providers(self):
+        return get_available_providers()
+
+    def get_provider_options(self):
+        return {name: {} for name in get_available_providers()}
+
+    def set_providers(self, providers=None, provider_options=None):
+        """There is one."""
+
+    def get_session_options(self):
+        return self._options
+
+    def get_modelmeta(self):
+        m = self._model
+        return ModelMetadata(m.producer_name, m.graph.name, m.domain, m.doc_string, m.graph.doc_string, m.model_version,
+                             {p.key: p.value for p in m.metadata_props})
+
+    def disable_fallback(self):
+        """There is nothing to fall back to."""
+
+    def enable_fallback(self):
+        """There is nothing to fall back to."""
+
+    def _checked(self, feeds, run_options):
+        if run_options is not None and run_options.terminate:
+            raise Fail("the run was ended before it began")
+        missing = [p.name for p in self._session.inputs if p.required and p.name not in feeds]
+        if missing:
+            raise ValueError("Required inputs (%s) are missing from input feed (%s)." % (missing, list(feeds)))
+        return feeds
+
+    def run(self, output_names, input_feed, run_options=None):
+        try:
+            return self._session.run(output_names or None, self._checked(input_feed, run_options))
+        except _errors.Error as e:
+            raise _translated(e) from e
+
+    def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
+        feeds = {name: v._value for name, v in self._checked(input_dict_ort_values, run_options).items()}
+        try:
+            return [OrtValue(v) for v in self._session.run(output_names or None, feeds, values=True)]
+        except _errors.Error as e:
+            raise _translated(e) from e
+
+    def run_async(self, output_names, input_feed, callback, user_data, run_options=None):
+        """Runs in another thread, which calls the callback with results, user data and the text of a failure."""
+        import threading
+
+        def work():
+            try:
+                results, error = self.run(output_names, input_feed, run_options), ""
+            except Exception as e:
+                results, error = [], str(e)
+            callback(results, user_data, error)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def io_binding(self):
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding, run_options=None):
+        self._checked(iobinding._inputs, run_options)
+        try:
+            iobinding._run(self._session)
+        except _errors.Error as e:
+            raise _translated(e) from e
+
+
+_ELSEWHERE = ("CUDAExecutionProvider", "TensorrtExecutionProvider", "OpenVINOExecutionProvider", "CoreMLExecutionProvider",
+              "DmlExecutionProvider", "ROCMExecutionProvider", "MIGraphXExecutionProvider", "QNNExecutionProvider",
+              "XnnpackExecutionProvider", "AzureExecutionProvider", "ACLExecutionProvider", "DnnlExecutionProvider")
+
+
+def get_available_providers():
+    return ["CPUExecutionProvider"]
+
+
+def get_all_providers():
+    return ["CPUExecutionProvider"]
+
+
+def get_device():
+    return "CPU"
+
+
+def get_build_info():
+    return ", ".join(_onx.build_info())
+
+
+def set_default_logger_severity(level):
+    """Warnings are those of Python's module warnings."""
+
+
+def set_default_logger_verbosity(level):
+    """Warnings are those of Python's module warnings."""
+
+
+def set_seed(seed):
+    raise _errors.UnsupportedError("random numbers go by the attribute seed of their nodes")
+
+
+# ---- failures, by the names in onnxruntime.capi.onnxruntime_pybind11_state ----
+
+
+class OnnxRuntimeException(RuntimeError):
+    pass
+
+
+class Fail(OnnxRuntimeException):
+    pass
+
+
+class InvalidArgument(OnnxRuntimeException, ValueError):
+    pass
+
+
+class NoSuchFile(OnnxRuntimeException):
+    pass
+
+
+class InvalidProtobuf(OnnxRuntimeException):
+    pass
+
+
+class InvalidGraph(OnnxRuntimeException):
+    pass
+
+
+class NotImplemented(OnnxRuntimeException):
+    pass
+
+
+class RuntimeException(OnnxRuntimeException):
+    pass
+
+
+def _translated(error, source=None):
+    """The failure that onnxruntime would report, of a session that is made of `source` or of a run."""
+    kind = Fail
+    if isinstance(error, _errors.FileError):
+        kind = NoSuchFile
+    elif isinstance(error, _errors.MalformedError):
+        kind = InvalidProtobuf
+    elif isinstance(error, _errors.UnsupportedError):
+        kind = NotImplemented
+    elif source is not None and isinstance(error, _errors.InvalidError):
+        kind = InvalidGraph
+    elif isinstance(error, (_errors.InvalidError, _errors.MisuseError, _errors.NotFoundError)):
+        kind = InvalidArgument
+    elif isinstance(error, (_errors.MemoryLimitError, _errors.LimitError)):
+        kind = RuntimeException
+    return kind("[ONNXRuntimeError] : %s" % error)
+
+
+class _Capi:
+    """onnxruntime.capi.onnxruntime_pybind11_state"""
+
+    onnxruntime_pybind11_state = None
+
+
+capi = _Capi()
+capi.onnxruntime_pybind11_state = _Capi
+for _kind in (Fail, InvalidArgument, NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, RuntimeException):
+    setattr(_Capi, _kind.__name__, _kind)
