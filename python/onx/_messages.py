@@ -1,8 +1,8 @@
 """What messages can do beside having fields."""
 import collections.abc
 
-from onx import _models, _onx
-from onx._onx import GraphProto, Message, ModelProto, TensorProto
+from onx import _drawing, _models, _onx
+from onx._onx import FunctionProto, GraphProto, Message, ModelProto, TensorProto
 
 
 def _repr(self):
@@ -70,6 +70,8 @@ TensorProto.numpy = _numpy
 TensorProto.__array__ = _array
 ModelProto.__getitem__ = _find
 GraphProto.__getitem__ = _find
+for _type in (ModelProto, GraphProto, FunctionProto):
+    _type._repr_html_ = _drawing.repr_html
 for _name in ("check", "infer", "simplify", "retarget", "inline", "extract", "split", "edit", "save"):
     setattr(ModelProto, _name, getattr(_models, _name))
 

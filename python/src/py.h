@@ -153,5 +153,6 @@ bool py_add_list(PyObject *module);
 bool py_add_files(PyObject *module);
 bool py_add_transform(PyObject *module);
 bool py_add_operators(PyObject *module);
+bool py_add_drawing(PyObject *module);
 
 #endif

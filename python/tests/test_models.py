@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 import unittest
-import weakref
 
 import models
 import numpy as np
@@ -332,7 +331,6 @@ class TestWeights(unittest.TestCase):
     def test_freed(self):
         m = stripes()
         n, l = m.graph.node[0], m.graph.node
-        there = weakref.ref(m) if hasattr(m, "__weakref__") else None
         del m
         gc.collect()
         self.assertEqual((n.op_type, len(l)), ("Conv", 6))
