@@ -7,7 +7,9 @@ import random
 import sys
 import tempfile
 import threading
+import time
 import unittest
+import warnings
 
 import models
 import numpy as np
@@ -366,6 +368,34 @@ class TestFiles(unittest.TestCase):
             onx.parse("g (float x) => (float y)\n{ y = }")
         self.assertTrue(caught.exception.diagnostics[0].line)
         self.assertEqual(onx.parse(str(m["probability"]), onx.NodeProto), m["probability"])
+
+    def test_large(self):
+        """Ten gigabytes are mapped, not read."""
+        def number(x):
+            out = b""
+            while x > 127:
+                out += bytes([x & 127 | 128])
+                x >>= 7
+            return out + bytes([x])
+
+        size = 10 << 30
+        head = b"\x08" + number(size // 4) + b"\x10\x01\x42\x01w\x4a" + number(size)  # dims, FLOAT, name, raw_data
+        head = b"\x2a" + number(len(head) + size) + head  # initializer
+        head = b"\x3a" + number(len(head) + size) + head  # graph
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "large.onnx")
+            with open(path, "wb") as f:
+                f.write(head)
+                try:
+                    f.truncate(len(head) + size)
+                except OSError as e:
+                    self.skipTest(str(e))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that other readers refuse it
+                begin = time.process_time()
+                array = onx.load(path)["w"].numpy()
+                self.assertLess(time.process_time() - begin, 1)
+            self.assertEqual((array.shape, array[-1]), ((size // 4,), 0))
 
     def test_pickle_and_copy(self):
         m = stripes()
