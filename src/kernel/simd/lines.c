@@ -20,6 +20,7 @@ typedef struct line_params {
     uint64_t in[DIMS], out[DIMS], stride[DIMS], pad[DIMS];
     uint64_t size[DIMS];                  /* of a part of a channel that is copied: what one remainder of steps reads */
     uint64_t part, room;                  /* floats of a part; of all parts with all that is read of them */
+    uint64_t dense;                       /* floats that are copied without padding in between, 0: there is some */
     uint64_t in_plane, out_plane, padded; /* padded: positions that are computed, whole vectors */
     uint64_t taps;
     const uint64_t *at; /* where each tap reads, from the position of the result */
@@ -97,7 +98,7 @@ static void copy_line(const line_params *q, const float *x, float *to)
 static void copy_lines(const line_params *q, const float *x, float *to)
 {
     for (uint64_t c = 0; c < q->in_each; c++, to += q->room) {
-        memset(to, 0, q->room * sizeof *to);
+        memset(to + q->dense, 0, (q->room - q->dense) * sizeof *to);
         for (uint64_t i = 0; i < q->in[0]; i++)
             for (uint64_t j = 0; j < q->in[1]; j++, x += q->in[2]) {
                 const uint64_t y = i + q->pad[0], z = j + q->pad[1];
@@ -170,6 +171,7 @@ static bool place_input(const onxi_window *w, line_params *q, uint64_t kernel[DI
             return false;
     }
     q->padded = (last + STEP) / STEP * STEP;
+    q->dense = parts == 1 && q->part == q->in_plane ? q->part : 0;
     q->room = parts * q->part + q->padded; /* the last part is read as far as positions are computed */
     return reach < q->part && q->room <= ROOM_MAX;
 }
