@@ -71,7 +71,8 @@ struct cli_call {
     const char **given_value;
     int given_count;
     bool stdin_taken;
-    bool told; /* an error has been printed */
+    struct cli_ranks *ranks; /* that this is one of (cli_ranks.h); NULL: it is alone */
+    bool told;               /* an error has been printed */
 };
 
 /* ---- options ---- */

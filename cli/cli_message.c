@@ -1,5 +1,6 @@
 /* cli_message.c - what is said on standard error: errors, diagnostics, progress; and findings, which are an answer. */
 #include "cli.h"
+#include "cli_ranks.h"
 
 #include <stdarg.h>
 #include <time.h>
@@ -235,6 +236,8 @@ static void report_to(FILE *to, cli_call *call)
 
 void cli_report(cli_call *call)
 {
+    if (call->ranks && onx_diag_total(call->cx, ONX_ERROR) && cli_ranks_told(call))
+        forget(call); /* one message is enough */
     report_to(stderr, call);
 }
 

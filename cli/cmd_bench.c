@@ -2,6 +2,7 @@
 #include "cli_image.h"
 #include "cli_inputs.h"
 #include "cli_profile.h"
+#include "cli_ranks.h"
 
 #include <stdlib.h>
 
@@ -92,6 +93,7 @@ static const cli_option options[] = {
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_STRICT,
     CLI_OPTION_PRECISION,
+    CLI_OPTIONS_RANKS,
     { "seconds", 0, "S", NULL, "how long to measure (2)" },
     { "streams", 0, "N", NULL, "run the session N times at once, each with --threads of its own (1)" },
     CLI_OPTIONS_PROFILE,

@@ -2,6 +2,7 @@
  * several at once. */
 #include "cli_inputs.h"
 #include "cli_profile.h"
+#include "cli_ranks.h"
 #include "cli_table.h"
 
 #include <pthread.h>
@@ -130,7 +131,7 @@ static void warm_up(stream *s)
 static void measure(stream *s)
 {
     const double end = cli_now() + s->bench->seconds;
-    while (s->status == ONX_OK && (s->times.count < LEAST || cli_now() < end)) {
+    while (s->status == ONX_OK && cli_ranks_decide(s->bench->call, s->times.count < LEAST || cli_now() < end)) {
         const double start = cli_now();
         s->status = run_once(s);
         if (s->status == ONX_OK && !add_time(&s->times, cli_now() - start))
@@ -351,7 +352,7 @@ static onx_status bench_session(bench *b, const onx_session_options *options)
     ONX_TRY(cli_load(call, call->operand[0], ONX_KIND_MODEL, &b->doc));
     b->load = cli_now() - start;
     start = cli_now();
-    ONX_TRY(onx_session_new(call->cx, b->doc, options, &b->session));
+    ONX_TRY(cli_session_new(call, b->doc, options, &b->session));
     b->plan = cli_now() - start;
     return ONX_OK;
 }
@@ -364,6 +365,8 @@ int cli_bench_model(cli_call *call)
     if (!cli_run_options(call, &b.threads, &options, &b.limits) || !cli_real(call, "seconds", 0, 3600, &b.seconds) ||
         !cli_number(call, "streams", 1, 1024, &b.streams))
         return CLI_MISUSE;
+    if (call->ranks && (b.streams > 1 || cli_has(call, "profile")))
+        return cli_error(call, "--streams and --profile are about one rank, and --configuration asks for several");
     if (cli_has(call, "trace") && !cli_has(call, "profile"))
         return cli_error(call, "--trace goes with --profile");
     /* The model and the session are made in a context whose memory is counted. */
@@ -380,7 +383,8 @@ int cli_bench_model(cli_call *call)
         status = bench_session(&b, &options);
     b.plan_bytes = atomic_load(&memory.now);
     if (status == ONX_OK)
-        status = cli_inputs_read(call, b.doc, b.session, CLI_MAKE_UP | CLI_WAVE, &in);
+        status = cli_inputs_read(call, b.doc, b.session,
+                                 CLI_MAKE_UP | CLI_WAVE | (cli_ranks_first(call) ? 0u : CLI_SILENT), &in);
     b.inputs = (const onx_value *const *)in.values;
     if (status == ONX_OK)
         status = measure_streams(&b, &options);

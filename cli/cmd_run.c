@@ -3,6 +3,7 @@
 #include "cli_inputs.h"
 #include "cli_outputs.h"
 #include "cli_profile.h"
+#include "cli_ranks.h"
 
 #include <onx/text.h>
 
@@ -36,11 +37,12 @@ static onx_status run_session(cli_call *call, onx_session *s, const onx_run_opti
     const uint32_t count = onx_session_output_count(s);
     if (cli_has(call, "profile"))
         ONX_TRY(onx_output_claim(call->cx, trace_path(call), false));
-    ONX_TRY(cli_outputs_claim(o, s));
+    if (cli_ranks_first(call))
+        ONX_TRY(cli_outputs_claim(o, s));
     onx_value **outputs = calloc(count + 1u, sizeof *outputs);
     onx_status status =
         outputs ? cli_outputs_run(o, s, limits, (const onx_value *const *)inputs, outputs) : ONX_E_MEMORY;
-    if (status == ONX_OK)
+    if (status == ONX_OK && cli_ranks_first(call))
         status = cli_outputs_put(o);
     for (uint32_t i = 0; outputs && i < count; i++)
         onx_value_free(outputs[i]);
@@ -57,6 +59,8 @@ static int run_run(cli_call *call)
         return CLI_MISUSE;
     if (cli_has(call, "trace") && !cli_has(call, "profile"))
         return cli_error(call, "--trace goes with --profile");
+    if (call->ranks && cli_has(call, "profile"))
+        return cli_error(call, "--profile is about one rank, and --configuration asks for several");
     if (cli_has(call, "json") && cli_has(call, "profile"))
         return cli_error(call, "--json is about the outputs, and --profile prints a table beside them");
     onx_doc *doc;
@@ -68,10 +72,10 @@ static int run_run(cli_call *call)
     cli_outputs outputs;
     status = cli_outputs_open(call, doc, &options, &outputs);
     if (status == ONX_OK)
-        status = onx_session_new(call->cx, doc, &options, &s);
+        status = cli_session_new(call, doc, &options, &s);
     if (status == ONX_OK) {
         cli_inputs inputs;
-        status = cli_inputs_read(call, doc, s, 0, &inputs);
+        status = cli_inputs_read(call, doc, s, cli_ranks_first(call) ? 0 : CLI_SILENT, &inputs);
         if (status == ONX_OK)
             status = run_session(call, s, &limits, inputs.values, &outputs);
         if (status == ONX_OK && cli_has(call, "profile"))
@@ -100,6 +104,7 @@ static const cli_option options_[] = {
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_STRICT,
     CLI_OPTION_PRECISION,
+    CLI_OPTIONS_RANKS,
     CLI_END,
 };
 /* clang-format on */
@@ -115,6 +120,7 @@ const cli_command cmd_run = {
         "ONX_ISA=base, v3, v4 or vnni asks for those of an older processor.\n",
     .example = "onx run model.onnx --random --dim batch=4\nonx run model.onnx -i x=x.npy -i sr=16000 -o out.npz\n"
                "onx run model.onnx --random --shape x=1x3x224x224 --top-k 5\n"
+               "mpirun -n 4 onx run model.onnx --configuration four --random -o out.npz\n"
                "onx run resnet18.onnx -i image=cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top-k 5\n",
     .options = options_,
     .run = run_run,

@@ -1,6 +1,7 @@
 /* cmd_test.c - `onx test`: test cases in the layout of the ONNX backend tests. */
 #include "cli_files.h"
 #include "cli_inputs.h"
+#include "cli_ranks.h"
 #include "cli_test.h"
 
 #include <onx/op.h>
@@ -283,7 +284,7 @@ static void run_case(tally *t, const char *dir)
     test_case_begin(report);
     if (!path || cli_load_as(call, path, ONX_KIND_MODEL, ONX_FORMAT_BINARY, &doc) != ONX_OK)
         test_case_say(report, dir, "the model cannot be read");
-    else if (onx_session_new(call->cx, doc, &t->options, &s) != ONX_OK)
+    else if (cli_session_new(call, doc, &t->options, &s) != ONX_OK)
         test_case_say(report, dir, "the model cannot be planned");
     else
         outcome = run_sets(report, doc, s, dir, bounds_of(call, dir, t->bounds), &t->limits);
@@ -345,6 +346,8 @@ static int run_test(cli_call *call)
         !cli_real(call, "rtol", 0, DBL_MAX, &t.bounds.relative) ||
         !cli_real(call, "atol", 0, DBL_MAX, &t.bounds.absolute))
         return CLI_MISUSE;
+    if (call->ranks && cli_has(call, "junit"))
+        return cli_error(call, "--junit and --configuration do not go together");
     if (cli_has(call, "junit")) {
         onx_status claimed = onx_output_claim(call->cx, cli_value(call, "junit"), false);
         if (claimed != ONX_OK)
@@ -366,6 +369,7 @@ static const cli_option options[] = {
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_STRICT,
     CLI_OPTION_PRECISION,
+    CLI_OPTIONS_RANKS,
     { "rtol", 0, "R", NULL, "relative tolerance of floats (0.001)" },
     { "atol", 0, "A", NULL, "absolute tolerance of floats (1e-7)" },
     { "verbose", 'v', NULL, NULL, "name the cases that pass, too" },

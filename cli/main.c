@@ -1,5 +1,6 @@
 /* main.c - the program `onx`: finds the command, makes the context, runs it, prints what is to be said. */
 #include "cli_opsets.h"
+#include "cli_ranks.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -63,8 +64,10 @@ static int flush_output(int status)
 static int run_with_operators(cli_call *call)
 {
     cli_opsets opsets = { .count = 0 };
-    const onx_status opened = cli_opsets_open(call, &opsets);
+    onx_status opened = cli_opsets_open(call, &opsets);
     call->registry = opsets.registry;
+    if (opened == ONX_OK)
+        opened = cli_ranks_open(call);
     const int status = opened == ONX_OK ? call->command->run(call) : cli_exit(call, opened);
     cli_opsets_close(&opsets);
     call->registry = NULL;
@@ -96,6 +99,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
         /* Memory that ran out because of a limit is the model's fault, not that of the call. */
         if (status == CLI_MISUSE && cli_limit_was_hit())
             status = CLI_FAULT;
+        cli_ranks_close(&call, status != CLI_OK);
     }
     free(call.operand);
     free(call.given);

@@ -9,6 +9,8 @@ libs='libdnnl-dev libssl-dev libpcre2-dev libutf8proc-dev libleptonica-dev libzi
 tests='libcmocka-dev libjansson-dev clang clang-format libclang-rt-14-dev llvm protobuf-compiler libonnx-testdata'
 # The package for Python, and the test runner for ONNX backends that it is tested with.
 python='python3-dev python3-numpy python3-onnx python3-setuptools python3-pip'
+# Models on many devices: MPI, and what starts its ranks.
+mpi='libopenmpi-dev openmpi-bin'
 # Other implementations, for the comparisons in bench/ only.
 peers='libonnx-dev libprotobuf-dev python3 python3-onnx'
 # Pages in a real browser (tests/browser); what drives it comes from npm while the tests run.
@@ -25,6 +27,7 @@ for group in "$@"; do
     tests) wanted="$wanted $tests" ;;
     python) wanted="$wanted $python" ;;
     peers) wanted="$wanted $peers" ;;
+    mpi) wanted="$wanted $mpi" ;;
     browser) wanted="$wanted $browser" ;;
     *)
         echo "deps.sh: no group '$group' (build, libs, tests, python, peers, browser)" >&2

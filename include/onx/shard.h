@@ -42,6 +42,13 @@ ONX_API ONX_OWN_THREAD void onx_comm_group_free(onx_comm_group *group);
 /* Rank `rank` of the group, for a thread of its own. ONX_E_MISUSE past the last one. */
 ONX_API ONX_OWN_THREAD onx_status onx_comm_group_rank(onx_ctx *cx, onx_comm_group *group, uint32_t rank, onx_comm *out);
 
+/* Ranks of MPI: those of the MPI_Comm at `communicator`, or, where that is NULL, of MPI_COMM_WORLD, for which MPI is
+ * started unless it has been. All ranks call it, and use it from one thread. ONX_E_UNSUPPORTED, with what to install,
+ * where MPI is not there. `communicator` may be NULL. */
+ONX_API ONX_OWN_THREAD onx_status onx_comm_mpi(onx_ctx *cx, const void *communicator, onx_comm *out);
+/* All ranks call it at the end; where one has `failed`, all end at once. NULL is allowed. */
+ONX_API ONX_OWN_THREAD void onx_comm_mpi_close(onx_comm *comm, bool failed);
+
 /* ---- a model that is spread ---- */
 
 typedef struct onx_sharded onx_sharded;
@@ -51,6 +58,7 @@ typedef struct onx_shard_options {
     const char *configuration;          /* its name; NULL: the only one that the model has */
     const onx_comm *comm;               /* as many ranks as the configuration has devices: rank i is device i */
     bool strict;                        /* annotations that cannot be done are errors instead of notes */
+    bool everywhere;                    /* all ranks get the outputs, not rank 0 alone */
     uint64_t timeout_ns;                /* how long to wait for another rank, nanoseconds; 0: a minute */
     const onx_session_options *session; /* of the part of this rank; NULL: the defaults */
 } onx_shard_options;
@@ -79,6 +87,11 @@ ONX_API ONX_OWN_THREAD onx_status onx_sharded_prepare(onx_sharded *sharded, onx_
  * any more. `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_sharded_run(onx_sharded *sharded, onx_ctx *cx, const onx_value *const *inputs,
                                                   onx_value **outputs, const onx_run_options *options);
+/* The same as a session, for all that runs sessions; every rank gets the outputs. */
+ONX_API ONX_OWN_THREAD onx_status onx_session_new_sharded(onx_ctx *cx, onx_doc *doc, const onx_shard_options *options,
+                                                          onx_session **out);
+/* What does the runs of such a session; NULL for others. */
+ONX_API ONX_ANY_THREAD const onx_sharded *onx_session_sharded(const onx_session *session);
 /* Of the shapes that were planned last. */
 ONX_API ONX_ANY_THREAD onx_shard_summary onx_sharded_summarize(const onx_sharded *sharded);
 /* The part of this rank as a model, for looking at: collectives are nodes of the domain onx.shard. NULL before anything

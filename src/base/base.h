@@ -512,6 +512,7 @@ typedef enum onxi_library {
     ONXI_LIBRARY_LEPTONICA,
     ONXI_LIBRARY_DNNL,
     ONXI_LIBRARY_ZIP,
+    ONXI_LIBRARY_MPI,
     ONXI_LIBRARY_COUNT
 } onxi_library;
 

@@ -38,6 +38,12 @@
 #define ZIP_FILES NULL
 #endif
 
+#ifdef ONX_WITH_MPI /* a part of ours, as the binary interfaces of MPI differ */
+#define MPI_FILES "libonx-mpi.so.0"
+#else
+#define MPI_FILES NULL
+#endif
+
 enum { FILES_MAX = 3 };
 
 typedef struct library_row {
@@ -65,6 +71,7 @@ static const library_row rows[ONXI_LIBRARY_COUNT] = {
     [ONXI_LIBRARY_LEPTONICA] = LIBRARY("leptonica", "liblept5", "images (ImageDecoder)", LEPTONICA_FILES),
     [ONXI_LIBRARY_DNNL] = LIBRARY("oneDNN", "libdnnl2", "fast convolutions, products, poolings", DNNL_FILES),
     [ONXI_LIBRARY_ZIP] = LIBRARY("libzip", "libzip4", "NumPy archives (.npz)", ZIP_FILES),
+    [ONXI_LIBRARY_MPI] = LIBRARY("MPI", "libonx-mpi and openmpi-bin", "models on many devices", MPI_FILES),
 };
 
 /* ---- loading ---- */

@@ -231,12 +231,28 @@ static inline uint64_t onxi_run_constant_bytes(const onxi_run_session *s)
     return s->constant_bytes + (s->root == s ? 0 : s->root->constant_bytes);
 }
 
+/* A session whose runs a layer above does. */
+typedef struct onxi_run_other {
+    onx_status (*run)(void *user, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                      const onx_run_options *options);
+    void (*release)(void *user);
+} onxi_run_other;
+/* With the ports of the document; `user` is released with the session. */
+onx_status onxi_run_session_other(onx_ctx *cx, onx_doc *doc, const onxi_run_other *other, void *user,
+                                  onx_session **out);
+/* The user pointer of such a session, NULL for others. */
+void *onxi_run_session_user(const onx_session *session, const onxi_run_other *other);
+
 struct onx_session {
     onxi_run_session s;
-    onx_doc *doc;     /* that it has loaded itself, or NULL; made with `doc_cx` */
-    onx_doc *derived; /* a copy whose nodes Gradient were replaced, or NULL */
+    const onxi_run_other *other; /* that does the runs; NULL: the session itself */
+    void *other_user;
+    const onx_graph *graph; /* whose ports it has */
+    onx_doc *doc;           /* that it has loaded itself, or NULL; made with `doc_cx` */
+    onx_doc *derived;       /* a copy whose nodes Gradient were replaced, or NULL */
     onx_ctx *doc_cx;
     onxi_dict inputs, outputs; /* from name to index */
+    onxi_dict defaults;        /* names of initializers, where another one does the runs */
 };
 
 onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, const bool *given, onxi_run_graph **out);

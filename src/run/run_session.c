@@ -20,7 +20,11 @@ void onx_session_free(onx_session *session)
     onx_doc *doc = session->doc, *derived = session->derived;
     onxi_dict_free(&session->inputs);
     onxi_dict_free(&session->outputs);
-    onxi_run_session_close(&session->s);
+    onxi_dict_free(&session->defaults);
+    if (session->other)
+        session->other->release(session->other_user);
+    else
+        onxi_run_session_close(&session->s);
     onxi_release(cx, session, sizeof *session);
     onx_doc_free(derived);
     onx_ctx_free(cx);
@@ -150,6 +154,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     memset(session, 0, sizeof *session);
     session->inputs = onxi_dict_on_heap(own);
     session->outputs = onxi_dict_on_heap(own);
+    session->defaults = onxi_dict_on_heap(own);
     session->s.cx = own;                      /* what fails before it is opened is freed, too */
     session->s.unsorted = found.warnings > 0; /* one of them may say so */
     onx_status status = derive_copy(own, doc, &session->derived);
@@ -157,6 +162,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         doc = session->derived;
         model = onx_doc_model(doc);
     }
+    session->graph = model->graph;
     if (status == ONX_OK)
         status = onxi_run_session_open(&session->s, own, doc, options, NULL, NULL);
     if (status == ONX_OK)
@@ -173,6 +179,52 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     }
     *out = session;
     return ONX_OK;
+}
+
+static onx_status index_defaults(onxi_dict *names, const onx_graph *g)
+{
+    for (uint32_t i = 0; i < g->initializer_count; i++)
+        if (!onxi_dict_at(names, onx_view(g->initializer[i]->name), i, NULL))
+            return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < g->sparse_initializer_count; i++)
+        if (g->sparse_initializer[i]->values &&
+            !onxi_dict_at(names, onx_view(g->sparse_initializer[i]->values->name), i, NULL))
+            return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+onx_status onxi_run_session_other(onx_ctx *cx, onx_doc *doc, const onxi_run_other *other, void *user, onx_session **out)
+{
+    const onx_graph *g = onx_doc_model(doc)->graph;
+    onx_ctx *own = onxi_run_ctx_child(cx);
+    onx_session *session = own ? onxi_resize(own, NULL, 0, sizeof *session) : NULL;
+    if (!session) {
+        onx_ctx_free(own);
+        return onxi_no_memory(cx);
+    }
+    *session = (onx_session){ .other = other, .graph = g };
+    session->s.cx = own;
+    session->inputs = onxi_dict_on_heap(own);
+    session->outputs = onxi_dict_on_heap(own);
+    session->defaults = onxi_dict_on_heap(own);
+    onx_status status = index_names(&session->inputs, g->input, g->input_count);
+    if (status == ONX_OK)
+        status = index_names(&session->outputs, g->output, g->output_count);
+    if (status == ONX_OK)
+        status = index_defaults(&session->defaults, g);
+    session->other_user = user;
+    if (status == ONX_OK) {
+        *out = session;
+        return ONX_OK;
+    }
+    onxi_diag_move(cx, own);
+    onx_session_free(session);
+    return status;
+}
+
+void *onxi_run_session_user(const onx_session *session, const onxi_run_other *other)
+{
+    return session && session->other == other ? session->other_user : NULL;
 }
 
 onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
@@ -226,19 +278,22 @@ onx_status onx_session_load(onx_ctx *cx, const char *path, const onx_load_option
 
 uint32_t onx_session_input_count(const onx_session *session)
 {
-    return session ? session->s.main->input_count : 0;
+    return session ? session->graph->input_count : 0;
 }
 uint32_t onx_session_output_count(const onx_session *session)
 {
-    return session ? session->s.main->output_count : 0;
+    return session ? session->graph->output_count : 0;
 }
 
 onx_session_port onx_session_input(const onx_session *session, uint32_t index)
 {
     if (index >= onx_session_input_count(session))
         return (onx_session_port){ .required = false };
+    const onx_value_info *info = session->graph->input[index];
+    if (session->other)
+        return (onx_session_port){ onx_view(info->name), info->type,
+                                   !onxi_dict_find(&session->defaults, onx_view(info->name)) };
     const onxi_run_graph *g = session->s.main;
-    const onx_value_info *info = g->graph->input[index];
     const onxi_run_graph_slot *slot = &g->slots[g->inputs[index]];
     return (onx_session_port){ onx_view(info->name), info->type, !slot->constant && !slot->tensor && !slot->sparse };
 }
@@ -247,7 +302,7 @@ onx_session_port onx_session_output(const onx_session *session, uint32_t index)
 {
     if (index >= onx_session_output_count(session))
         return (onx_session_port){ .required = false };
-    const onx_value_info *info = session->s.main->graph->output[index];
+    const onx_value_info *info = session->graph->output[index];
     return (onx_session_port){ onx_view(info->name), info->type, true };
 }
 
@@ -270,7 +325,7 @@ bool onx_session_find_output(const onx_session *session, onx_str name, uint32_t 
 }
 
 /* A value that is there twice, as two outputs or as input and output, would be written while it is read. */
-static bool outputs_are_distinct(const onxi_run_graph *g, const onx_value *const *inputs, onx_value *const *outputs)
+static bool outputs_are_distinct(const onx_graph *g, const onx_value *const *inputs, onx_value *const *outputs)
 {
     bool distinct = true;
     for (uint32_t i = 0; i < g->output_count; i++)
@@ -289,7 +344,7 @@ static bool outputs_are_distinct(const onxi_run_graph *g, const onx_value *const
 static onx_status check_arguments(const onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
                                   onx_value *const *outputs)
 {
-    const onxi_run_graph *g = session->s.main;
+    const onx_graph *g = session->graph;
     for (uint32_t i = 0; i < g->input_count; i++) {
         onx_session_port port = onx_session_input(session, i);
         if (!inputs[i] && port.required)
@@ -309,7 +364,9 @@ static onx_status run_with(onx_session *session, onx_ctx *cx, const onx_value *c
     onxi_run_session *s = &session->s;
     onxi_run_session *variant;
     ONX_TRY(check_arguments(session, cx, inputs, outputs));
-    ONX_TRY(onxi_run_bind_check(cx, s->main->graph->input, s->main->input_count, inputs));
+    ONX_TRY(onxi_run_bind_check(cx, session->graph->input, session->graph->input_count, inputs));
+    if (session->other)
+        return session->other->run(session->other_user, cx, inputs, outputs, options);
     ONX_TRY(onxi_run_variant_take(s, cx, inputs, options, &variant));
     onx_status status = onxi_run_graph_run(variant->main, cx, inputs, outputs, options);
     onxi_run_variant_let_go(variant);
@@ -321,8 +378,8 @@ onx_status onx_session_run_with(onx_session *session, onx_ctx *cx, const onx_val
 {
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, session);
-    ONXI_NEED(cx, inputs || !session->s.main->input_count);
-    ONXI_NEED(cx, outputs || !session->s.main->output_count);
+    ONXI_NEED(cx, inputs || !session->graph->input_count);
+    ONXI_NEED(cx, outputs || !session->graph->output_count);
     ONXI_OPTIONS(cx, onx_run_options, own, options);
     ONXI_CALL(cx, run_with(session, cx, inputs, outputs, &own));
 }
@@ -356,7 +413,7 @@ static onx_status run_placed(onx_session *session, onx_ctx *cx, const onx_named_
                              onx_named_value *outputs, uint32_t output_count, const onx_run_options *options,
                              onx_arena *arena)
 {
-    const uint32_t ins = session->s.main->input_count, outs = session->s.main->output_count;
+    const uint32_t ins = session->graph->input_count, outs = session->graph->output_count;
     onx_value **values = ONXI_ARRAY(arena, onx_value *, (size_t)ins + outs + 1), **made = values + ins;
     bool *used = ONXI_ARRAY(arena, bool, (size_t)ins + outs + 1);
     if (!values || !used)

@@ -182,7 +182,7 @@ typedef struct onxi_shard_plan {
     const onxi_placement *everywhere, *root; /* whole on all, on device 0 */
     int64_t *stages;                         /* pipeline stages in order */
     uint32_t stage_count;
-    bool strict;
+    bool strict, outputs_everywhere;
 } onxi_shard_plan;
 
 /* Values and nodes with what is known of them (shard_read.c). */

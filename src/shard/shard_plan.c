@@ -542,7 +542,7 @@ onx_status onxi_shard_plan_make(onxi_shard_plan *plan)
         const uint32_t value = onxi_shard_value_find(plan, onx_view(plan->graph->output[i]->name));
         const onxi_shard_value *v = &plan->value[value];
         const bool there = !v->constant && v->versions && v->versions->placement == plan->everywhere;
-        ONX_TRY(demand(plan, value, there ? plan->everywhere : plan->root));
+        ONX_TRY(demand(plan, value, there || plan->outputs_everywhere ? plan->everywhere : plan->root));
     }
     return ONX_OK;
 }

@@ -4,6 +4,7 @@
 #include <onx/tensor.h>
 #include <onx/transform.h>
 
+#include "run/run.h"
 #include "transform/transform.h"
 
 enum { TIMEOUT_NS_DEFAULT = 60 }; /* seconds */
@@ -30,7 +31,7 @@ struct onx_sharded {
     onxi_shard_runtime runtime;
     onx_session_options session;
     onx_kernel *kernels;
-    bool strict, failed;
+    bool strict, everywhere, failed;
     part part;
 };
 
@@ -50,10 +51,10 @@ static uint64_t mix_text(uint64_t hash, onx_bytes text)
     return mix(mix(hash, &s.len, sizeof s.len), s.ptr, s.len);
 }
 
-/* Some of the elements: all would have to be read by each rank. */
+/* Of what is large some of the elements: all would have to be read by each rank. */
 static onx_status mix_tensor(onx_doc *doc, const onx_tensor *t, uint64_t *hash)
 {
-    enum { SAMPLES = 16, SAMPLE = 16 };
+    enum { SMALL = 65536, SAMPLES = 64, SAMPLE = 64 };
     onx_str bytes;
     *hash = mix_text(*hash, t->name);
     *hash = mix(*hash, t->dims, t->dims_count * sizeof *t->dims);
@@ -61,10 +62,11 @@ static onx_status mix_tensor(onx_doc *doc, const onx_tensor *t, uint64_t *hash)
     if (t->data_type == ONX_STRING)
         return ONX_OK;
     ONX_TRY(onx_tensor_bytes(doc, t, &bytes));
-    for (size_t i = 0; i < SAMPLES && bytes.len; i++) {
-        const size_t at = bytes.len <= SAMPLE ? 0 : (bytes.len - SAMPLE) / (SAMPLES - 1) * i;
-        *hash = mix(*hash, bytes.ptr + at, bytes.len < SAMPLE ? bytes.len : SAMPLE);
-    }
+    if (bytes.len <= SMALL)
+        *hash = mix(*hash, bytes.ptr, bytes.len);
+    else
+        for (size_t i = 0; i < SAMPLES; i++)
+            *hash = mix(*hash, bytes.ptr + (bytes.len - SAMPLE) / (SAMPLES - 1) * i, SAMPLE);
     return ONX_OK;
 }
 
@@ -122,6 +124,8 @@ static onx_status agree(onx_sharded *s, uint32_t tag, const uint64_t mine[FACTS]
         return status == ONX_E_MEMORY ? status : onxi_shard_failed(s->cx, status, rank, s->runtime.timeout_ns);
     if (verdict[0] == UINT64_MAX)
         return ONX_OK;
+    if (!first) /* which says why */
+        return onxi_shard_failed(s->cx, ONX_E_CANCELLED, 0, 0);
     return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE, "rank %llu has %s than rank 0", (unsigned long long)verdict[0],
                      verdict[1] < FACTS ? what[verdict[1]] : "something else");
 }
@@ -188,6 +192,7 @@ static onx_status fill(onx_sharded *s, const onx_shard_options *options)
     ONX_TRY(onxi_options(s->cx, &s->session, sizeof s->session, options->session));
     s->session.struct_size = sizeof s->session;
     s->strict = options->strict;
+    s->everywhere = options->everywhere;
     s->runtime.timeout_ns = options->timeout_ns ? options->timeout_ns : TIMEOUT_NS_DEFAULT * UINT64_C(1000000000);
     if (!s->runtime.comm.exchange || !s->runtime.comm.fail || s->runtime.comm.rank >= s->runtime.comm.size)
         return onxi_fail(s->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the communicator is not complete");
@@ -313,7 +318,9 @@ static onx_status make_plan(onx_sharded *s, part *p, onxi_shard_plan *plan)
     ONX_TRY(onx_doc_sort(p->whole, &changed));
     if (onx_doc_model(p->whole)->functions_count)
         ONX_TRY(onx_inline(s->cx, p->whole, NULL));
-    *plan = (onxi_shard_plan){ .cx = s->cx, .doc = p->whole, .arena = p->arena, .strict = s->strict };
+    *plan = (onxi_shard_plan){
+        .cx = s->cx, .doc = p->whole, .arena = p->arena, .strict = s->strict, .outputs_everywhere = s->everywhere
+    };
     plan->model = onx_doc_model(p->whole);
     plan->graph = plan->model->graph;
     plan->configuration = s->configuration;
@@ -351,7 +358,7 @@ static onx_status make_part(onx_sharded *s, const onx_value *const *inputs, part
     ONX_TRY(onx_doc_reader(s->cx, s->doc, &p->doc));
     ONX_TRY(onxi_shard_write(&plan, s->runtime.comm.rank, p->doc, &p->summary));
     ONX_TRY(onx_session_new(s->cx, p->doc, &s->session, &p->session));
-    p->given_count = s->runtime.comm.rank ? 0 : outputs;
+    p->given_count = s->runtime.comm.rank && !s->everywhere ? 0 : outputs;
     p->output_count = onx_session_output_count(p->session);
     p->inputs = (onx_value **)ONXI_ARRAY(p->arena, void *, (size_t)p->input_count + 1);
     p->outputs = (onx_value **)ONXI_ARRAY(p->arena, void *, (size_t)p->output_count + 1);
@@ -476,4 +483,46 @@ onx_shard_summary onx_sharded_summarize(const onx_sharded *sharded)
 const onx_doc *onx_sharded_part(const onx_sharded *sharded)
 {
     return sharded ? sharded->part.doc : NULL;
+}
+
+/* ---- as a session ---- */
+
+static onx_status run_session(void *user, onx_ctx *cx, const onx_value *const *inputs, onx_value **outputs,
+                              const onx_run_options *options)
+{
+    return onx_sharded_run(user, cx, inputs, outputs, options);
+}
+
+static void release_session(void *user)
+{
+    onx_sharded_free(user);
+}
+
+static const onxi_run_other session_runs = { run_session, release_session };
+
+static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_shard_options *options, onx_session **out)
+{
+    onx_shard_options own = *options;
+    onx_sharded *s;
+    own.everywhere = true;
+    ONX_TRY(onx_sharded_new(cx, doc, &own, &s));
+    const onx_status status = onxi_run_session_other(cx, doc, &session_runs, s, out);
+    if (status != ONX_OK && !*out)
+        tell_others(s, status);
+    return status;
+}
+
+onx_status onx_session_new_sharded(onx_ctx *cx, onx_doc *doc, const onx_shard_options *options, onx_session **out)
+{
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, doc);
+    ONXI_OPTIONS(cx, onx_shard_options, own, options);
+    ONXI_CALL_TO_MAKE(cx, out, onx_session_free, session_new(cx, doc, &own, out));
+}
+
+const onx_sharded *onx_session_sharded(const onx_session *session)
+{
+    return onxi_run_session_user(session, &session_runs);
 }

@@ -777,10 +777,10 @@ static onx_status write_inputs(writer *w)
 static onx_status write_outputs(writer *w)
 {
     const onx_graph *g = w->plan->graph;
-    for (uint32_t i = 0; i < g->output_count && !w->rank; i++) {
+    for (uint32_t i = 0; i < g->output_count && (!w->rank || w->plan->outputs_everywhere); i++) {
         const uint32_t value = onxi_shard_value_find(w->plan, onx_view(g->output[i]->name));
         onx_bytes name;
-        ONX_TRY(name_of(w, value, w->plan->root, &name));
+        ONX_TRY(name_of(w, value, w->plan->outputs_everywhere ? w->plan->everywhere : w->plan->root, &name));
         onx_value_info *out = ONX_ADD(w->arena, w->graph, output, VALUE_INFO);
         if (!out)
             return ONX_E_MEMORY;

@@ -1,0 +1,28 @@
+/* cli_ranks.h - commands that run a model as one of several ranks: --configuration, and what each rank says. */
+#ifndef ONX_CLI_RANKS_H
+#define ONX_CLI_RANKS_H
+
+#include "cli.h"
+
+#include <onx/shard.h>
+
+/* clang-format off */
+#define CLI_OPTIONS_RANKS \
+    { "configuration", 0, "NAME", NULL, "run the model on the devices of this configuration, as one rank of many, which mpirun starts" }, \
+    { "rank-timeout", 0, "SECONDS", NULL, "how long a rank may be waited for (60)" }
+/* clang-format on */
+
+/* Joins the other ranks where --configuration is given. All but the first print nothing on standard output. */
+onx_status cli_ranks_open(cli_call *call);
+/* The end, for all at once where one has failed. */
+void cli_ranks_close(cli_call *call, bool failed);
+/* Is this the only rank, or the one that writes what comes out? */
+bool cli_ranks_first(const cli_call *call);
+/* This rank has failed: has one before it failed as well, and said why? */
+bool cli_ranks_told(const cli_call *call);
+/* What the first rank decides. Ranks that are not heard of are an error of the next run. */
+bool cli_ranks_decide(const cli_call *call, bool yes);
+/* A session for what the options say. */
+onx_status cli_session_new(cli_call *call, onx_doc *doc, const onx_session_options *options, onx_session **out);
+
+#endif
