@@ -13,6 +13,11 @@ typedef struct cli_diff {
     uint64_t count;     /* differences found */
     onx_status failure; /* ONX_OK, or why some tensor could not be compared; diagnostics say more */
     onx_str section;    /* where the last line printed was */
+    /* The nodes that it is about in a and b, each NULL for none. */
+    const onx_node *node[2];
+    /* NULL: differences are printed. */
+    void (*said)(const struct cli_diff *d, char what, onx_str where, onx_str name, onx_str a, onx_str b);
+    void *user;
 } cli_diff;
 
 /* How two tensors of one type and shape differ. */
@@ -33,6 +38,7 @@ void cli_diff_int(cli_diff *d, onx_str where, const char *name, int64_t a, int64
 onx_str cli_diff_format(cli_diff *d, const char *format, ...) ONX_PRINTF(2, 3);
 
 void cli_diff_tensor(cli_diff *d, onx_str where, onx_str name, const onx_tensor *a, const onx_tensor *b);
+void cli_diff_model(cli_diff *d, const onx_model *a, const onx_model *b);
 void cli_diff_graph(cli_diff *d, onx_str where, const onx_graph *a, const onx_graph *b);
 void cli_diff_operator_set(cli_diff *d, const onx_operator_set *a, const onx_operator_set *b);
 void cli_diff_function(cli_diff *d, onx_str where, const onx_function *a, const onx_function *b);

@@ -425,15 +425,23 @@ static void diff_nodes(cli_diff *d, onx_str where, onx_node **a, uint32_t a_coun
     if (a_count == b_count)
         cli_pairs_match(d, &pairs, node_operator, &lists);
     onx_str none = onx_str_of("");
+    const onx_node *const around[2] = { d->node[0], d->node[1] };
     for (uint32_t i = 0; i < a_count; i++) {
-        if (pairs.of_a[i] == CLI_NO_PAIR)
+        d->node[0] = a[i];
+        d->node[1] = pairs.of_a[i] == CLI_NO_PAIR ? NULL : b[pairs.of_a[i]];
+        if (!d->node[1])
             cli_diff_say(d, '-', where, node_title(d, a[i]), none, none);
         else
-            diff_node(d, where, a[i], b[pairs.of_a[i]]);
+            diff_node(d, where, a[i], d->node[1]);
     }
-    for (uint32_t i = 0; i < b_count; i++)
+    d->node[0] = NULL;
+    for (uint32_t i = 0; i < b_count; i++) {
+        d->node[1] = b[i];
         if (pairs.of_b[i] == CLI_NO_PAIR)
             cli_diff_say(d, '+', where, node_title(d, b[i]), none, none);
+    }
+    d->node[0] = around[0];
+    d->node[1] = around[1];
     if (!in_order(&pairs))
         cli_diff_say(d, '~', where, none, onx_str_of("another order"), none);
 }

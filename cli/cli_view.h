@@ -88,6 +88,8 @@ typedef struct cli_view {
     view_list attribute_name, attribute_text, attribute_type, attribute_tensor;
     view_finding *finding;
     uint32_t finding_count, finding_room;
+    char *profile; /* JSON, a member of the model; NULL: there is none */
+    size_t profile_size;
 } cli_view;
 
 /* Without memory `scarce` is set, and what comes back is not to be used. */

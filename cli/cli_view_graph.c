@@ -1,6 +1,8 @@
 /* cli_view_graph.c - the boxes, values and arrows of a model, scope by scope. */
 #include "cli_view.h"
 
+#include <onx/tensor.h>
+
 #include <stdarg.h>
 
 typedef struct view_binding {
@@ -353,6 +355,18 @@ static uint32_t function_of(const cli_view *view, const onx_node *node)
     return VIEW_NONE;
 }
 
+/* The one number of a tensor that has one, where it lies as it should. */
+static bool read_number(cli_view *view, const onx_tensor *t, double *number)
+{
+    uint64_t count, bytes;
+    if (t->data_type == ONX_STRING || onx_tensor_is_external(t) || !onx_tensor_count(t, &count) || count != 1 ||
+        !onx_dtype_size(t->data_type, 1, &bytes))
+        return false;
+    return (onx_view(t->raw_data).len == bytes || (t->data_type == ONX_FLOAT && t->float_data_count == 1) ||
+            (t->data_type == ONX_INT64 && t->int64_data_count == 1)) &&
+           onx_tensor_get_f64(view->doc, t, 0, 1, number) == ONX_OK;
+}
+
 /* What is written below the name of the operator for a weight: W 64×3×7×7, or the number where it is one. */
 static uint32_t weight_row(cli_view *view, const onx_op *op, uint32_t input, const onx_tensor *t)
 {
@@ -362,6 +376,9 @@ static uint32_t weight_row(cli_view *view, const onx_op *op, uint32_t input, con
     while (op && onx_op_input(op, last + 1) && last < input)
         last++;
     const onx_op_port *port = op ? onx_op_input(op, last) : NULL;
+    double number;
+    if (read_number(view, t, &number))
+        return view_format(view, "%s = %.6g", port ? port->name : "-", number);
     dims[0] = 0;
     for (uint32_t i = 0; i < t->dims_count && n < sizeof dims - 32; i++)
         n += (size_t)snprintf(dims + n, sizeof dims - n, "%s%lld", i ? "×" : "", (long long)t->dims[i]);
@@ -642,5 +659,6 @@ void cli_view_free(cli_view *view)
     free(view->attribute_type.at);
     free(view->attribute_tensor.at);
     free(view->finding);
+    free(view->profile);
     onx_arena_free(view->arena);
 }

@@ -305,6 +305,10 @@ void cli_view_json(cli_json *json, cli_view *view, view_weights *weights)
         put_tensors(json, view, weights);
         put_strings(json, view);
     }
+    if (view->profile) {
+        fputs(",", json->to); /* it has a place of its own, and its key */
+        fwrite(view->profile, 1, view->profile_size, json->to);
+    }
     put_findings(json, view);
     cli_json_close(json, '}');
 }

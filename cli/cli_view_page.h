@@ -13,6 +13,11 @@ extern const size_t view_page_head_size, view_page_tail_size;
 void cli_view_page(FILE *to, onx_str json);
 /* The colours of the families of operators, as a member of the object that is open. */
 void cli_view_hues(cli_json *json);
+/* What differs between two models, as a member of the object that is open. */
+void cli_view_diff(cli_json *json, cli_view views[2]);
+/* Runs the model some times, with the inputs of the command line or made-up ones, and says as JSON what each node took.
+ * To be freed in any case. */
+onx_status cli_view_profile(cli_call *call, const char *path, char **text, size_t *size);
 /* Writes a scope with nothing open in it. */
 void cli_view_svg(FILE *to, const cli_view *view, const view_scope *scope);
 

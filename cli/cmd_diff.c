@@ -63,6 +63,10 @@ void cli_diff_say(cli_diff *d, char what, onx_str where, onx_str name, onx_str a
 {
     d->count++;
     cli_progress_end();
+    if (d->said) {
+        d->said(d, what, where, name, a, b);
+        return;
+    }
     if (d->json) {
         say_json(d, what, where, name, a, b);
         return;
@@ -178,7 +182,7 @@ static void diff_training(cli_diff *d, const onx_model *a, const onx_model *b)
     }
 }
 
-static void diff_model(cli_diff *d, const onx_model *a, const onx_model *b)
+void cli_diff_model(cli_diff *d, const onx_model *a, const onx_model *b)
 {
     onx_str where = onx_str_of("model");
     cli_diff_int(d, where, "ir_version", a->ir_version, b->ir_version);
@@ -211,7 +215,7 @@ static void diff_roots(cli_diff *d, onx_kind kind)
     onx_str where = onx_str_of(onx_kind_proto_name(kind));
     switch (kind) {
     case ONX_KIND_MODEL:
-        diff_model(d, a, b);
+        cli_diff_model(d, a, b);
         break;
     case ONX_KIND_GRAPH:
         cli_diff_graph(d, onx_str_of("graph"), a, b);

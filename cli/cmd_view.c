@@ -1,5 +1,5 @@
 /* cmd_view.c - `onx view`: a model as one page for a browser. */
-#include "cli_view.h"
+#include "cli_inputs.h"
 #include "cli_view_page.h"
 
 #include <onx/check.h>
@@ -78,6 +78,8 @@ static void put_views(FILE *to, const maker *m)
         cli_view_json(&json, &m->view[i], &weights);
     }
     cli_json_close(&json, ']');
+    if (m->count == 2 && m->view[0].doc && m->view[1].doc)
+        cli_view_diff(&json, m->view);
     cli_json_close(&json, '}');
 }
 
@@ -187,39 +189,75 @@ static void tell(const cli_call *call, const cli_view *view, const char *path)
     fputc('\n', stderr);
 }
 
+/* The model, and the one to compare it with. Close them in any case. */
+static onx_status open_views(maker *m)
+{
+    const char *against = cli_value(m->call, "against");
+    char *profile = NULL;
+    size_t size = 0;
+    onx_status status = ONX_OK;
+    m->view[0] = (cli_view){ 0 };
+    m->count = 1;
+    if (cli_has(m->call, "profile"))
+        status = cli_view_profile(m->call, m->call->operand[0], &profile, &size);
+    if (status == ONX_OK)
+        status = open_view(m->call, m->call->operand[0], &m->view[0]);
+    m->view[0].profile = profile;
+    m->view[0].profile_size = size;
+    if (status != ONX_OK || !against)
+        return status;
+    m->count = 2;
+    status = open_view(m->call, against, &m->view[1]);
+    m->view[0].scarce = m->view[0].scarce || m->view[1].scarce;
+    return status;
+}
+
+static void close_views(const maker *m)
+{
+    for (int i = 0; i < m->count; i++)
+        close_view(&m->view[i]);
+}
+
+/* Is there something to be shown: a model, or why there is none? */
+static bool is_shown(const maker *m, onx_status status)
+{
+    const cli_view *last = &m->view[m->count - 1];
+    return !m->view[0].scarce && (status == ONX_OK || (!last->doc && last->finding_count));
+}
+
 static int write_view(cli_call *call)
 {
     char path[4096];
-    cli_view view;
-    const maker m = { call, &view, 1 };
+    cli_view views[2];
+    maker m = { call, views, 0 };
     if (!page_path(call, path, sizeof path))
         return cli_error(call, "the name of the output is too long");
     if (onx_output_claim(call->cx, path, false) != ONX_OK)
         return CLI_MISUSE;
-    onx_status status = open_view(call, call->operand[0], &view);
+    onx_status status = open_views(&m);
     const bool read = status == ONX_OK;
-    if ((read || view.finding_count) && !view.scarce && !(is_svg(path) && !read)) {
+    if (is_shown(&m, status) && (read || !is_svg(path))) {
         const onx_status written = write_output(call, &m, path);
         status = written == ONX_OK ? status : written;
         if (written == ONX_OK)
-            tell(call, &view, path);
+            tell(call, &views[m.count - 1], path);
         if (written == ONX_OK && read)
             onx_diag_clear(call->cx); /* the page has them */
     }
-    const bool scarce = view.scarce;
-    close_view(&view);
+    const bool scarce = views[0].scarce;
+    close_views(&m);
     return scarce ? cli_error(call, "out of memory") : cli_exit(call, status);
 }
 
-/* The model as it is now, each time somebody asks. */
+/* The models as they are now, each time somebody asks. */
 static bool make_now(void *user, char **page, size_t *size)
 {
     cli_call *call = user;
-    cli_view view;
-    const maker m = { call, &view, 1 };
-    const onx_status status = open_view(call, call->operand[0], &view);
-    const bool made = (status == ONX_OK || view.finding_count) && !view.scarce && make_page(&m, page, size);
-    close_view(&view);
+    cli_view views[2];
+    maker m = { call, views, 0 };
+    const onx_status status = open_views(&m);
+    const bool made = is_shown(&m, status) && make_page(&m, page, size);
+    close_views(&m);
     if (made)
         onx_diag_clear(call->cx);
     else
@@ -248,6 +286,11 @@ static const cli_option options[] = {
     { "port", 0, "N", NULL, "with --serve: the port (one that is free)" },
     { "no-weights", 0, NULL, NULL, "leave out what weights are like: range, mean, histogram" },
     { "no-check", 0, NULL, NULL, "leave out what the checker finds" },
+    { "against", 0, "OTHER", NULL, "another model, side by side, with what differs" },
+    { "profile", 0, NULL, NULL, "run the model some times, and colour nodes by the time they take" },
+    CLI_OPTIONS_INPUTS,
+    { "threads", 0, "N", NULL, "threads for those runs (0: one per processor)" },
+    CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_OPSET_DOC,
     CLI_OPTION_LIBRARY,
     CLI_END,
@@ -267,6 +310,8 @@ const cli_command cmd_view = {
     .example = "onx view model.onnx\n"
                "onx view model.onnx -o page.html && xdg-open page.html\n"
                "onx view model.onnx -o drawing.svg\n"
+               "onx view before.onnx --against after.onnx\n"
+               "onx view model.onnx --profile --dim batch=8\n"
                "onx view model.onnx --serve --port 8000\n",
     .options = options,
     .run = run_view,

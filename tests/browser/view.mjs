@@ -172,6 +172,59 @@ async function key(page, ...keys) {
     await drawing.close();
 }
 
+// ---- two models, and the times of a run ----
+{
+    const first = `<ir_version: 10, opset_import: ["" : 21]>
+g (float[N,4] x) => (float[N,4] y)
+<float[4] w = {1,2,3,4}>
+{ [one] a = Relu (x)
+  [two] b = Mul (a, w)
+  [three] c = Exp (b)
+  [four] d = LeakyRelu <alpha = 0.1> (c)
+  [five] y = Add (d, a) }`;
+    writeFileSync("second.onnxtxt", first.replace("1,2,3,4", "1,2,3,5").replace("alpha = 0.1", "alpha = 0.2").replace("[four]", "[new] c2 = Neg (c) [four]").replace("(c)\n  [five]", "(c2)\n  [five]"));
+    const page = await open("file://" + view("first.onnxtxt", first, "--against", "second.onnxtxt"), { width: 1600 });
+    const [captions, list] = [await page.$$eval(".caption", l => l.map(e => e.textContent)), await text(page, "#panel")];
+    equal(captions, ["first.onnxtxt", "second.onnxtxt"], "the names of the models");
+    check(list.includes("Differences") && list.includes("alpha") && list.includes("Neg"), "the list of differences");
+    const theme = await page.evaluate(() => onxView.panes[1].theme);
+    // Is the frame of the box of that colour: one of the pixels about its left edge?
+    await page.evaluate(() => onxView.activate(onxView.panes[1]));
+    const framed = async (title, name) => {
+        const p = await place(page, title), wanted = await color(page, theme[name]);
+        for (const dx of [-1, 0, 1])
+            if (near(await pixel(page, p.x + dx, p.y + p.h / 2), wanted))
+                return true;
+        return false;
+    };
+    check(await framed("Neg", "added"), "Neg is not marked as added");
+    check(await framed("LeakyRelu", "changed"), "LeakyRelu is not marked as changed");
+    check(await framed("Mul", "changed"), "Mul, whose weight differs, is not marked");
+    check(!await framed("Relu", "changed") && !await framed("Relu", "added"), "Relu is marked");
+    await click(page, middle(await place(page, "LeakyRelu")));
+    check((await text(page, "#panel")).includes("0.1") && (await text(page, "#panel")).includes("0.2"), "what differs of LeakyRelu");
+    equal(await page.evaluate(() => { const s = onxView.panes[0].selected; return s.area.scope.name(s.box); }), "four", "what belongs to it in the first model");
+    await page.close();
+
+    const run = await open("file://" + view("run.onnxtxt", first, "--profile", "--dim", "N=1000"));
+    check(/LeakyRelu.*1 step/.test(await text(run, "#panel")), "no times of operators");
+    const hot = await run.evaluate(() => {
+        const s = onxView.active.model.main;
+        let best = -1;
+        for (let b = 0; b < s.count; b++)
+            if (s.times[b] && (best < 0 || s.times[b].ms > s.times[best].ms))
+                best = b;
+        return s.title(best);
+    });
+    const spot = await place(run, hot), before = await pixel(run, spot.x + 6, spot.y + 6);
+    check(before[0] > before[2] + 30, `the hottest node, ${hot}, is not red: ${before}`);
+    await click(run, middle(spot));
+    check(/time.*(ms|µs)/s.test(await text(run, "#panel dl")), "the time of a node");
+    await key(run, "c");
+    check(!near(await pixel(run, spot.x + 6, spot.y + 6), before), "c does not change the colours");
+    await run.close();
+}
+
 // ---- served ----
 {
     const server = spawn(process.env.ONX, ["view", "model.onnxtxt", "--serve"], { stdio: ["ignore", "pipe", "inherit"] });

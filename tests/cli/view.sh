@@ -68,6 +68,31 @@ says err "--port goes with --serve"
 expect 2 "$ONX" view model.onnxtxt --serve -o x.html
 expect 2 "$ONX" view - --serve <model.onnxtxt
 
+cat >loop.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 21, "my" : 1]>
+g (float[2] x) => (float[2] y) { y = my.f (x) }
+<domain: "my", opset_import: ["" : 21, "my" : 1]>
+f (p) => (q) { q = my.f (p) }
+END
+
+# Two models, and what differs.
+sed 's/data = 20//; s/u = Exp (a)/u = Abs (a)/; s/y = my.twice (i)/y = Neg (i)/' model.onnxtxt >other.onnxtxt
+expect 0 "$ONX" view model.onnxtxt --against other.onnxtxt -o two.html
+for text in '"differences": \[' '"a": "..Exp.."' '"file": "other.onnxtxt"'; do
+    grep -q "$text" two.html || fail "no $text in the page of two models"
+done
+expect 0 "$ONX" view model.onnxtxt --against model.onnxtxt -o same.html
+! grep -q '"what": ' same.html || fail "a model differs from itself"
+expect 2 "$ONX" view model.onnxtxt --against missing.onnx -o none.html
+[ ! -e none.html ] || fail "a page of one model where two were asked for"
+
+# A run: the times of its nodes.
+expect 0 "$ONX" view model.onnxtxt --profile --dim N=3 -o run.html
+says err "made up: x float[3,4]"
+grep -q '"run_ms": ' run.html || fail "no times in the page"
+expect 1 "$ONX" view loop.onnxtxt --profile -o none.html
+[ ! -e none.html ] || fail "times of a model that cannot run"
+
 # What is wrong is on the page; a model that can be read is no failure.
 cat >wrong.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["" : 21]>
@@ -103,12 +128,6 @@ same model.onnxtxt folder/network.onnxtxt
     echo '}'
 } >deep.onnxtxt
 expect 0 "$ONX" view deep.onnxtxt
-cat >loop.onnxtxt <<'END'
-<ir_version: 10, opset_import: ["" : 21, "my" : 1]>
-g (float[2] x) => (float[2] y) { y = my.f (x) }
-<domain: "my", opset_import: ["" : 21, "my" : 1]>
-f (p) => (q) { q = my.f (p) }
-END
 expect 0 "$ONX" view loop.onnxtxt
 says err "2 errors"
 

@@ -165,6 +165,7 @@ static const char *const lines[] = {
     "view @/wrong.onnxtxt -o @/out.html",
     "view @/broken.onnxtxt -o @/out.html",
     "view @/rich.onnx -o @/out.svg",
+    "view @/network.onnx --against @/products.onnxtxt -o @/out.html",
     "convert @/rich.onnxtxt @/out.onnx",
     "convert @/rich.onnx @/out.onnxtxt",
     "convert @/rich.onnx @/out.json",

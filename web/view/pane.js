@@ -65,7 +65,7 @@ class Pane {
         if (!this.root)
             return;
         const a = this.root, k = Math.min((this.width - 40) / Math.max(1, a.width), (this.height - 40) / Math.max(1, a.height), 1.2);
-        this.scale = whole ? k : Math.max(k, Math.min(0.75, (this.width - 40) / Math.max(1, a.width)), 0.35);
+        this.scale = whole ? k : Math.max(k, Math.min(0.75, (this.width - 40) / Math.max(1, a.width)), 0.6);
         if (!whole && this.scale > k) {
             // What is at the top may be far from the middle of a wide graph.
             const s = a.scope;

@@ -2,7 +2,7 @@
 
 const KEYS = [
     ["arrow keys", "from node to node"], ["Enter", "open or close what stands in a node"], ["+ and -", "zoom"], ["0", "all of it"], ["1", "the top, in readable size"],
-    ["/", "search"], ["n and p", "next and previous finding"], ["i", "show or hide the side panel"], ["t", "dark or light"], ["s", "save the drawing as SVG"], ["Esc", "select nothing"], ["?", "this list"],
+    ["/", "search"], ["n and p", "next and previous finding"], ["i", "show or hide the side panel"], ["t", "dark or light"], ["c", "colours by time or by kind of operator, where times are known"], ["s", "save the drawing as SVG"], ["Esc", "select nothing"], ["?", "this list"],
 ];
 
 class App {
@@ -14,10 +14,20 @@ class App {
         this.theme(this.stored("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"), true);
         this.panel = new Panel(this, this.parts.panel);
         this.models = data.models.map(m => new Model(m));
-        this.panes = this.models.map(m => {
-            const holder = el("div", { className: "pane" });
-            this.parts.graph.append(holder);
-            return new Pane(this, m, holder);
+        this.models.forEach(layProfile);
+        this.differences = data.differences || null;
+        if (this.differences)
+            layDifferences(this.models, this.differences);
+        if (this.models.some(m => m.profile))
+            this.colors = "profile";
+        by("colors").hidden = this.colors !== "profile";
+        const holders = this.models.map(() => el("div", { className: "pane" }));
+        this.parts.graph.append(...holders);
+        this.panes = this.models.map((m, i) => {
+            const pane = new Pane(this, m, holders[i]);
+            if (data.models.length > 1)
+                pane.caption.textContent = m.raw.file;
+            return pane;
         });
         this.active = this.panes[0];
         this.search = new Search(this, by("search"), this.parts.found);
@@ -30,6 +40,7 @@ class App {
         click("info", () => this.togglePanel());
         click("keys", () => this.help());
         click("save", () => this.save());
+        click("colors", () => this.toggleColors());
         addEventListener("beforeprint", () => this.active.root && preparePrint(this));
         this.parts.scopes.addEventListener("change", () => this.active.show(this.active.model.roots[this.parts.scopes.value]));
         document.addEventListener("keydown", e => this.globalKey(e));
@@ -66,6 +77,12 @@ class App {
         }
     }
     toggleTheme() { this.theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); }
+    toggleColors() {
+        if (!this.models.some(m => m.profile))
+            return;
+        this.colors = this.colors === "profile" ? "family" : "profile";
+        this.panes.forEach(p => p.draw());
+    }
     togglePanel() { document.body.classList.toggle("bare"); }
     save() {
         if (this.active.root && !saveSvg(this.active))
@@ -89,6 +106,7 @@ class App {
         if (!this.panel || pane !== this.active || !this.panes)
             return;
         this.panel.show(pane);
+        this.follow(pane);
         const m = pane.model, s = pane.selected;
         if (pane.root)
             this.parts.scopes.value = m.roots.indexOf(pane.root.scope);
@@ -96,6 +114,17 @@ class App {
         this.parts.status.replaceChildren(el("span", {}, s && s.box >= 0 ? `${s.area.scope.title(s.box)} ${s.area.scope.name(s.box)}` : pane.root ? `${thousands(pane.root.scope.raw.node_count)} node${pane.root.scope.raw.node_count === 1 ? "" : "s"}` : ""),
             errors ? el("span", { className: "error" }, `${thousands(errors)} error${errors === 1 ? "" : "s"}`) : "",
             warnings ? el("span", { className: "warning" }, `${thousands(warnings)} warning${warnings === 1 ? "" : "s"}`) : "");
+    }
+    // The other model shows what belongs to what is selected here.
+    follow(pane) {
+        const other = this.panes.length === 2 ? this.panes[pane === this.panes[0] ? 1 : 0] : null, s = pane.selected;
+        if (!other || !s || s.box < 0)
+            return;
+        const found = counterpart(s.area.scope, s.box, other.model);
+        if (!found)
+            other.select(null);
+        else if (!other.selected || other.selected.area.scope !== found.scope || other.selected.box !== found.box)
+            other.go(found.scope, found.box);
     }
     tip(pane, found) {
         const t = this.parts.tip;
@@ -143,7 +172,7 @@ class App {
         const pane = this.active, does = {
             "+": () => pane.zoom(1.4), "=": () => pane.zoom(1.4), "-": () => pane.zoom(1 / 1.4), "0": () => pane.fit(true), "1": () => pane.fit(false),
             "/": () => this.search.input.select() || this.search.input.focus(), n: () => this.nextFinding(1), p: () => this.nextFinding(-1), i: () => this.togglePanel(),
-            s: () => this.save(), t: () => this.toggleTheme(), "?": () => this.help(), Escape: () => pane.select(null),
+            s: () => this.save(), c: () => this.toggleColors(), t: () => this.toggleTheme(), "?": () => this.help(), Escape: () => pane.select(null),
         }[e.key];
         if (!does)
             return;
