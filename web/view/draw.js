@@ -84,7 +84,7 @@ class Painter {
         for (const i of items)
             (i < s.count ? boxes : arrows).push(i < s.count ? i : i - s.count);
         this.painted += boxes.length;
-        this.arrows(area, arrows);
+        this.arrows(area, arrows, [x0, y0, x1, y1]);
         const opened = [];
         for (const b of boxes)
             if (area.open.has(b))
@@ -101,7 +101,7 @@ class Painter {
     }
     dots(area, x0, y0, x1, y1, all) {
         const p = this.pane, c = p.context, s = area.scope, t = p.theme, k = p.scale;
-        const MOST = 15000;
+        const MOST = 8000;
         let items = null, n = s.count, arrows = s.from.length;
         if (!all) {
             items = area.items().query(x0, y0, x1, y1);
@@ -115,11 +115,8 @@ class Painter {
             if (e < 0)
                 continue;
             const from = 2 * s.pointStart[e], to = 2 * s.pointStart[e + 1] - 2;
-            if (to > from) {
-                c.moveTo(area.at[from], area.at[from + 1]);
-                for (let q = from + 2; q <= to; q += 2)
-                    c.lineTo(area.at[q], area.at[q + 1]);
-            }
+            if (to > from)
+                this.way(c, area, e, false, [x0, y0, x1, y1]);
         }
         c.strokeStyle = t.far;
         c.lineWidth = 0.8 / k;
@@ -187,55 +184,67 @@ class Painter {
             return heatColor(t, s.heat[b]);
         return this.family(s, b).dot;
     }
-    way(c, area, e, fine) {
+    // The pieces of an arrow that can be seen: one may be a million pixels long.
+    way(c, area, e, fine, [left, top, right, bottom]) {
         const s = area.scope, at = area.at, from = 2 * s.pointStart[e], to = 2 * s.pointStart[e + 1] - 2;
-        if (to <= from)
-            return;
-        c.moveTo(at[from], at[from + 1]);
-        if (!fine) {
-            for (let q = from + 2; q <= to; q += 2)
-                c.lineTo(at[q], at[q + 1]);
-            return;
-        }
-        // Round corners: each piece bends half way.
+        let pen = false;
         for (let q = from + 2; q <= to; q += 2) {
             const x0 = at[q - 2], y0 = at[q - 1], x1 = at[q], y1 = at[q + 1];
-            if (x0 === x1)
-                c.lineTo(x1, y1);
-            else {
-                const bend = (y1 - y0) / 2;
-                c.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
+            if ((x0 < left && x1 < left) || (x0 > right && x1 > right) || (y0 < top && y1 < top) || (y0 > bottom && y1 > bottom)) {
+                pen = false;
+                continue;
             }
+            if (!pen)
+                c.moveTo(x0, y0);
+            pen = true;
+            // Round corners: each piece bends half way.
+            const bend = (y1 - y0) / 2;
+            if (!fine || x0 === x1)
+                c.lineTo(x1, y1);
+            else
+                c.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
         }
     }
-    arrows(area, list) {
+    // Where there are too many arrows, those that only pass by are left out first, evenly.
+    thin(area, list, view) {
+        const MOST = 1500, s = area.scope, at = area.at, near = [], passing = [];
+        if (list.length <= MOST)
+            return list;
+        const inside = p => at[p] >= view[0] && at[p] <= view[2] && at[p + 1] >= view[1] && at[p + 1] <= view[3];
+        for (const e of list)
+            (inside(2 * s.pointStart[e]) || inside(2 * s.pointStart[e + 1] - 2) ? near : passing).push(e);
+        const some = (from, count) => {
+            const step = Math.max(1, Math.ceil(from.length / Math.max(1, count)));
+            return step === 1 ? from : from.filter((_, i) => i % step === 0);
+        };
+        const kept = some(near, MOST);
+        return kept.concat(some(passing, Math.max(MOST / 4, MOST - kept.length)));
+    }
+    arrows(area, all, view) {
         const p = this.pane, c = p.context, t = p.theme, s = area.scope, fine = p.scale > 0.25;
-        const chosen = p.chosenArrows(area);
-        const MOST = 20000, step = list.length > MOST ? Math.ceil(list.length / MOST) : 1;
+        const chosen = p.chosenArrows(area), list = this.thin(area, all, view);
         for (const far of [true, false]) {
             c.beginPath();
-            for (let i = 0; i < list.length; i += step)
-                if (((s.flags[list[i]] & FAR) !== 0) === far && !(chosen && chosen.has(list[i])))
-                    this.way(c, area, list[i], fine);
+            for (const e of list)
+                if (((s.flags[e] & FAR) !== 0) === far && !(chosen && chosen.has(e)))
+                    this.way(c, area, e, fine, view);
             c.strokeStyle = far ? t.far : t.edge;
             c.lineWidth = Math.max(1.1, 0.7 / p.scale);
-            c.setLineDash(far && fine ? [6, 5] : []);
             c.stroke();
         }
-        c.setLineDash([]);
         if (chosen) {
             c.beginPath();
-            for (const e of list)
+            for (const e of all)
                 if (chosen.has(e))
-                    this.way(c, area, e, fine);
+                    this.way(c, area, e, fine, view);
             c.strokeStyle = t.accent;
             c.lineWidth = Math.max(2, 1.6 / p.scale);
             c.stroke();
         }
         if (p.scale > 0.45)
-            this.heads(area, list, chosen);
+            this.heads(area, list, chosen, view);
     }
-    heads(area, list, chosen) {
+    heads(area, list, chosen, view) {
         const p = this.pane, c = p.context, s = area.scope, at = area.at;
         c.font = "10px system-ui, sans-serif";
         c.textAlign = "left";
@@ -245,6 +254,8 @@ class Painter {
             if (to <= from)
                 continue;
             const up = (s.flags[e] & BACK) !== 0 ? -1 : 1, x = at[to], y = at[to + 1];
+            if (at[from] < view[0] - 130 && x < view[0] || at[from] > view[2] && x > view[2] || y < view[1] && at[from + 1] < view[1])
+                continue;
             c.fillStyle = chosen && chosen.has(e) ? p.theme.accent : p.theme.edge;
             c.beginPath();
             c.moveTo(x, y);
