@@ -495,6 +495,17 @@ static bool set_window(onxi_grad_node *n, const window *w)
            set_all(n, "starts", 0, w->count);
 }
 
+/* The rest of the input that no window reaches need not be padded for the weights. */
+static bool set_weight_pads(onxi_grad_node *n, const window *w, const int64_t *more)
+{
+    int64_t pads[2 * AXES];
+    for (uint32_t i = 0; i < w->count; i++) {
+        pads[i] = w->begin[i];
+        pads[w->count + i] = w->end[i] - (more && more[i] <= w->end[i] ? more[i] : 0);
+    }
+    return set_ints(n, "weight_pads", pads, 2 * w->count);
+}
+
 WHEN(conv_exact)
 {
     window w;
@@ -506,13 +517,13 @@ WHEN(conv_exact)
         if (more[i] < 0 || more[i] >= w.s[i])
             return false;
     }
-    return set_window(n, &w) && set_ints(n, "output_padding", more, w.count);
+    return set_window(n, &w) && set_weight_pads(n, &w, more) && set_ints(n, "output_padding", more, w.count);
 }
 
 WHEN(conv_open)
 {
     window w;
-    return !onxi_grad_when_conv_exact(n) && read_window(n, &w) && set_window(n, &w);
+    return !onxi_grad_when_conv_exact(n) && read_window(n, &w) && set_window(n, &w) && set_weight_pads(n, &w, NULL);
 }
 
 WHEN(deconv)

@@ -5,11 +5,24 @@
 /* Rows and columns of a tile, and how much of k is packed at a time. */
 enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
 
+/* Compilers make poor code of vectors that the processor does not have, so that there are two forms of a tile. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
     !defined(__SANITIZE_THREAD__) /* the resolvers run before a sanitizer is ready */
-#define ONXI_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define WIDE_CLONES   __attribute__((target("arch=x86-64-v4")))
+#define NARROW_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+static bool has_wide_vectors(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
 #else
-#define ONXI_CLONES
+#define WIDE_CLONES
+#define NARROW_CLONES
+static bool has_wide_vectors(void)
+{
+    return false;
+}
 #endif
 
 #define SAME(x)     (x)
@@ -26,6 +39,36 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
     BODY(bf16, uint16_t, float, BF16_IN, BF16_OUT)                                                                     \
     BODY(u32, uint32_t, uint32_t, SAME, SAME)                                                                          \
     BODY(u64, uint64_t, uint64_t, SAME, SAME)
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 6")
+#endif
+/* Six rows of two vectors: as many as there are registers for. The sums begin with what is in `out`. */
+#define TILE_BODY(name, acc, bytes, CLONES)                                                                            \
+    typedef acc row_##name __attribute__((vector_size(bytes), aligned(sizeof(acc)), may_alias));                       \
+    CLONES static void tile_##name(const acc *restrict a, const acc *restrict b, uint64_t kc, acc *restrict out)       \
+    {                                                                                                                  \
+        enum { LANES = (bytes) / sizeof(acc), PAIR = 2 * LANES < TILE_N ? 2 * LANES : TILE_N, SECOND = PAIR - LANES }; \
+        for (uint64_t j = 0; j < TILE_N; j += PAIR) {                                                                  \
+            const acc *x = a, *y = b + j;                                                                              \
+            acc *to = out + j;                                                                                         \
+            row_##name s[TILE_M][2];                                                                                   \
+            UNROLL                                                                                                     \
+            for (int i = 0; i < TILE_M; i++)                                                                           \
+                s[i][0] = *(row_##name *)(to + i * TILE_N), s[i][1] = *(row_##name *)(to + i * TILE_N + SECOND);       \
+            for (uint64_t k = 0; k < kc; k++, x += TILE_M, y += TILE_N) {                                              \
+                const row_##name v = *(const row_##name *)y, w = *(const row_##name *)(y + SECOND);                    \
+                UNROLL                                                                                                 \
+                for (int i = 0; i < TILE_M; i++)                                                                       \
+                    s[i][0] += x[i] * v, s[i][1] += x[i] * w;                                                          \
+            }                                                                                                          \
+            UNROLL                                                                                                     \
+            for (int i = 0; i < TILE_M; i++)                                                                           \
+                *(row_##name *)(to + i * TILE_N + SECOND) = s[i][1], *(row_##name *)(to + i * TILE_N) = s[i][0];       \
+        }                                                                                                              \
+    }
 
 #define GEMM_BODY(sfx, stored, acc, LOAD, STORE)                                                                       \
     static void pack_a_##sfx(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t k0, uint64_t kc, acc *out)         \
@@ -52,27 +95,14 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
                 out += TILE_N;                                                                                         \
             }                                                                                                          \
     }                                                                                                                  \
-    typedef acc row_##sfx __attribute__((vector_size(TILE_N * sizeof(acc)), aligned(sizeof(acc)), may_alias));         \
-    ONXI_CLONES static void tile_##sfx(const acc *restrict a, const acc *restrict b, uint64_t kc, acc *restrict out)   \
-    {                                                                                                                  \
-        row_##sfx *to = (row_##sfx *)out;                                                                              \
-        row_##sfx s0 = to[0], s1 = to[1], s2 = to[2], s3 = to[3], s4 = to[4], s5 = to[5];                              \
-        for (uint64_t k = 0; k < kc; k++, a += TILE_M, b += TILE_N) {                                                  \
-            const row_##sfx v = *(const row_##sfx *)b;                                                                 \
-            s0 += a[0] * v;                                                                                            \
-            s1 += a[1] * v;                                                                                            \
-            s2 += a[2] * v;                                                                                            \
-            s3 += a[3] * v;                                                                                            \
-            s4 += a[4] * v;                                                                                            \
-            s5 += a[5] * v;                                                                                            \
-        }                                                                                                              \
-        to[0] = s0, to[1] = s1, to[2] = s2, to[3] = s3, to[4] = s4, to[5] = s5;                                        \
-    }                                                                                                                  \
+    TILE_BODY(wide_##sfx, acc, 64, WIDE_CLONES)                                                                        \
+    TILE_BODY(narrow_##sfx, acc, 32, NARROW_CLONES)                                                                    \
     /* `sums` holds the accumulators of mc x nc elements, tile by tile, over all blocks of k. */                       \
     static void panel_##sfx(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t n0, uint64_t nc, acc *pa, acc *pb,  \
                             acc *sums)                                                                                 \
     {                                                                                                                  \
         stored *c = (stored *)g->c;                                                                                    \
+        const bool wide = has_wide_vectors();                                                                          \
         uint64_t tiles_m = (mc + TILE_M - 1) / TILE_M, tiles_n = (nc + TILE_N - 1) / TILE_N;                           \
         memset(sums, 0, tiles_m *tiles_n *TILE_M *TILE_N * sizeof(acc));                                               \
         for (uint64_t k0 = 0; k0 < g->k; k0 += BLOCK_K) {                                                              \
@@ -81,8 +111,8 @@ enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
             pack_a_##sfx(g, m0, mc, k0, kc, pa);                                                                       \
             for (uint64_t tn = 0; tn < tiles_n; tn++)                                                                  \
                 for (uint64_t tm = 0; tm < tiles_m; tm++)                                                              \
-                    tile_##sfx(pa + tm * kc * TILE_M, pb + tn * kc * TILE_N, kc,                                       \
-                               sums + (tn * tiles_m + tm) * TILE_M * TILE_N);                                          \
+                    (wide ? tile_wide_##sfx : tile_narrow_##sfx)(pa + tm * kc * TILE_M, pb + tn * kc * TILE_N, kc,     \
+                                                                 sums + (tn * tiles_m + tm) * TILE_M * TILE_N);        \
         }                                                                                                              \
         for (uint64_t i = 0; i < mc; i++)                                                                              \
             for (uint64_t j = 0; j < nc; j++) {                                                                        \

@@ -20,11 +20,13 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
     const onx_value *x = p->inputs[0], *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
     const onx_value *y = p->outputs[0];
     onxi_window win;
-    if (x->rank < 3 || x->rank > 5 || w->rank != x->rank || !w->data || w->dtype != ONX_FLOAT || !y ||
-        y->rank != x->rank || (b && b->dtype != ONX_FLOAT) || onxi_window_make(p, w->dims + 2, &win) != ONX_OK)
+    if (x->rank < 3 || x->rank > 5 || w->rank != x->rank || w->dtype != ONX_FLOAT || !y || y->rank != x->rank ||
+        (b && b->dtype != ONX_FLOAT) || onxi_window_make(p, w->dims + 2, &win) != ONX_OK)
         return false;
     s->padded = false;
     s->group = onx_prepare_int(p, "group");
+    if (!w->data && s->group > 1)
+        return false; /* weights by groups have no layout as a value */
     if (s->group < 1 || x->dims[1] % s->group || w->dims[0] % s->group || w->dims[1] != x->dims[1] / s->group ||
         w->dims[0] != y->dims[1])
         return false;
@@ -46,10 +48,10 @@ static bool shape_of(onx_prepare *p, conv_shape *s)
 }
 
 /* Padding is zeros that are multiplied like all others. oneDNN passes over them, which is the same unless weights are
- * NaN or infinite. */
+ * NaN or infinite. Those that vary are looked at by each run. */
 static bool padding_is_harmless(const onx_prepare *p, const conv_shape *s)
 {
-    return !s->padded || onxi_weights_are_finite(p, 1);
+    return !s->padded || (p->inputs[1]->data ? onxi_weights_are_finite(p, 1) : !p->nonfinite);
 }
 
 /* One part of the convolution. */
@@ -220,6 +222,8 @@ static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, co
                                  &step->y)) {
         return false;
     }
+    if (!w->data && kind != IMAGES && kind != ROWS)
+        return false; /* weights are whole */
     conv_part q[2] = { { .c = { .x = px.each, .y = py.each } }, { .c = { .x = px.last, .y = py.last } } };
     const bool halo = kind == ROWS && rows.halo;
     bool good = describe_weights(p, d, s, kind, cut.each, &q[0]);
@@ -260,13 +264,22 @@ static onxi_dnnl_pair pair(onxi_dnnl_md each, onxi_dnnl_md last)
     return (onxi_dnnl_pair){ each, last };
 }
 
-static bool add_operands(onx_prepare *p, onxi_dnnl *d, const conv_part q[2], const conv_steps *step)
+/* Sets *w_layout: how weights that vary shall lie. */
+static bool add_operands(onx_prepare *p, onxi_dnnl *d, const conv_part q[2], const conv_steps *step,
+                         const onx_layout **w_layout)
 {
     onxi_dnnl_md w = d->lib->dnnl_primitive_desc_query_md(d->desc[0], dnnl_query_weights_md, 0), w_last = w;
     if (d->desc[1])
         w_last = d->lib->dnnl_primitive_desc_query_md(d->desc[1], dnnl_query_weights_md, 0);
-    if (!onxi_dnnl_add_constant(p, d, DNNL_ARG_WEIGHTS, 1, pair(q[0].w_plain, q[1].w_plain), step->w, pair(w, w_last)))
+    *w_layout = NULL;
+    if (!p->inputs[1]->data) {
+        if (!(w = onxi_dnnl_md_keep(d, w)) || !onxi_dnnl_layout(p, d, p->inputs[1], w, w_layout))
+            return false;
+        onxi_dnnl_add(d, DNNL_ARG_WEIGHTS, ONXI_DNNL_INPUT, 1, onxi_dnnl_both(w), 0);
+    } else if (!onxi_dnnl_add_constant(p, d, DNNL_ARG_WEIGHTS, 1, pair(q[0].w_plain, q[1].w_plain), step->w,
+                                       pair(w, w_last))) {
         return false;
+    }
     onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, pair(q[0].c.x, q[1].c.x), step->x);
     if (q[0].c.b)
         onxi_dnnl_add(d, DNNL_ARG_BIAS, ONXI_DNNL_INPUT, 2, pair(q[0].c.b, q[1].c.b), step->b);
@@ -280,7 +293,7 @@ static onx_status prepare_kind(onx_prepare *p, bool direct)
     if (!p->want || !shape_of(p, &s) || !padding_is_harmless(p, &s))
         return ONX_E_UNSUPPORTED;
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
-    const onx_layout *x_layout, *y_layout;
+    const onx_layout *x_layout, *y_layout, *w_layout;
     onxi_dnnl *d = onxi_dnnl_new(p, 8, s.cost);
     if (!d)
         return ONX_E_UNSUPPORTED;
@@ -299,11 +312,12 @@ static onx_status prepare_kind(onx_prepare *p, bool direct)
         return onxi_dnnl_decline(d);
     if (!cut_conv(p, d, &s, &post, q, &step))
         step = (conv_steps){ .x = 0 };
-    if (!add_operands(p, d, q, &step))
+    if (!add_operands(p, d, q, &step, &w_layout))
         return onxi_dnnl_decline(d);
+    d->finite = p->inputs[1]->data || !s.padded ? 0 : 2;
     ONX_TRY(onxi_dnnl_finish(p, d));
     p->want[0] = x_layout;
-    p->want[1] = NULL;
+    p->want[1] = w_layout;
     p->outputs[0]->layout = y_layout;
     onxi_dnnl_post_apply(p, d, &post, y_layout, pair(q[0].c.y, q[1].c.y), step.y);
     return ONX_OK;

@@ -4,6 +4,7 @@
 #ifdef ONX_WITH_DNNL
 #include <fenv.h>
 #include <float.h>
+#include <stdatomic.h>
 
 /* ---- threads of oneDNN's own ---- */
 
@@ -108,6 +109,7 @@ typedef struct dnnl_state {
     const onxi_dnnl *d;
     onx_ctx *cx;
     size_t size;
+    atomic_uint done;       /* parts of a sum */
     dnnl_stream_t *streams; /* one per part */
     void **data;            /* where each argument was last */
     dnnl_exec_arg_t args[];
@@ -125,6 +127,9 @@ static void *operand_data(const onx_work *work, const onxi_dnnl *d, const onxi_d
         break;
     case ONXI_DNNL_CONSTANT:
         base = (char *)(uintptr_t)o->data;
+        break;
+    case ONXI_DNNL_PARTIAL:
+        base = work->workspace;
         break;
     default:
         return d->cut.parts > 1 ? work->thread_workspace : work->workspace;
@@ -224,6 +229,41 @@ static bool has_lowest(const onx_work *work, const onxi_dnnl *d, uint64_t part)
     return found != 0;
 }
 
+/* Does this part's share of an input hold what would get lost? */
+static bool is_lost(const onx_work *work, const onxi_dnnl *d, uint64_t part)
+{
+    const onx_value *v = work->inputs[d->finite - 1];
+    const uint64_t count = (v->layout ? v->layout->size : v->count * sizeof(float)) / sizeof(float);
+    const uint64_t first = count / d->cut.parts * part,
+                   last = part + 1 == d->cut.parts ? count : first + count / d->cut.parts;
+    const float *x = v->data;
+    float lost = 0;
+    for (uint64_t i = first; i < last; i++)
+        lost += x[i] * 0.0f; /* NaN for what is not finite */
+    return lost != 0;
+}
+
+/* Whoever is the last to be done puts the sum of what the parts have into the output, in the order of the parts. */
+static void add_parts(onx_work *work, const onxi_dnnl *d, unsigned parts)
+{
+    dnnl_state *s = work->state;
+    const onxi_dnnl_operand *o = NULL;
+    for (uint32_t i = 0; i < d->count; i++)
+        if (d->operands[i].source == ONXI_DNNL_PARTIAL)
+            o = &d->operands[i];
+    if (!o || atomic_fetch_add(&s->done, parts) + parts < d->cut.parts)
+        return;
+    atomic_store(&s->done, 0);
+    const uint64_t count = d->lib->dnnl_memory_desc_get_size(o->md.each) / sizeof(float);
+    float *restrict to = work->outputs[o->index]->data;
+    memcpy(to, work->workspace, count * sizeof *to);
+    for (uint32_t part = 1; part < d->cut.parts; part++) {
+        const float *restrict from = (const float *)(const void *)((const char *)work->workspace + part * o->step);
+        for (uint64_t i = 0; i < count; i++)
+            to[i] += from[i];
+    }
+}
+
 /* The largest of two numbers, which Relu and Clip and MaxPool are made of, is in oneDNN the second one where the first
  * is NaN, so that NaN gets lost. The processor does note that such a comparison was invalid: looking at the note costs
  * nothing, while looking at the numbers would. */
@@ -231,8 +271,15 @@ onx_status onxi_dnnl_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_dnnl *d = work->params;
     fenv_t before;
-    if (!d->loses_nan)
-        return run_parts(work, d, first, last);
+    for (uint64_t part = first; part < last && d->finite; part++)
+        if (is_lost(work, d, part))
+            return ONX_E_UNSUPPORTED;
+    if (!d->loses_nan) {
+        onx_status status = run_parts(work, d, first, last);
+        if (status == ONX_OK)
+            add_parts(work, d, (unsigned)(last - first));
+        return status;
+    }
     feholdexcept(&before);
     onx_status status = run_parts(work, d, first, last);
     bool lost = fetestexcept(FE_INVALID) != 0;

@@ -48,7 +48,10 @@
     F(dnnl_memory_desc_clone)                                                                                          \
     F(dnnl_memory_desc_destroy)                                                                                        \
     F(dnnl_memory_desc_query)                                                                                          \
+    F(dnnl_memory_desc_permute_axes)                                                                                   \
     F(dnnl_convolution_forward_primitive_desc_create)                                                                  \
+    F(dnnl_convolution_backward_data_primitive_desc_create)                                                            \
+    F(dnnl_convolution_backward_weights_primitive_desc_create)                                                         \
     F(dnnl_inner_product_forward_primitive_desc_create)                                                                \
     F(dnnl_matmul_primitive_desc_create)                                                                               \
     F(dnnl_pooling_forward_primitive_desc_create)
@@ -58,7 +61,10 @@ typedef const_dnnl_memory_desc_t onxi_dnnl_md;
     ONXI_DNNL_COMMON(F)                                                                                                \
     F(dnnl_memory_desc_init_by_strides)                                                                                \
     F(dnnl_memory_desc_init_by_tag)                                                                                    \
+    F(dnnl_memory_desc_permute_axes)                                                                                   \
     F(dnnl_dilated_convolution_forward_desc_init)                                                                      \
+    F(dnnl_dilated_convolution_backward_data_desc_init)                                                                \
+    F(dnnl_dilated_convolution_backward_weights_desc_init)                                                             \
     F(dnnl_inner_product_forward_desc_init)                                                                            \
     F(dnnl_matmul_desc_init)                                                                                           \
     F(dnnl_pooling_forward_desc_init)                                                                                  \
@@ -80,7 +86,8 @@ typedef enum onxi_dnnl_source {
     ONXI_DNNL_INPUT,
     ONXI_DNNL_OUTPUT,
     ONXI_DNNL_CONSTANT,
-    ONXI_DNNL_WORKSPACE
+    ONXI_DNNL_WORKSPACE,
+    ONXI_DNNL_PARTIAL /* the output as one part has it: the sum of all is put into the output when they are done */
 } onxi_dnnl_source;
 
 /* Descriptions of what a part sees of an operand, and of what the last part sees. */
@@ -124,6 +131,7 @@ typedef struct onxi_dnnl {
     bool direct;         /* a convolution that is not to be unfolded for a product */
     bool loses_nan;      /* results are compared with something: where NaN comes up, the run declines */
     bool loses_infinity; /* likewise for outputs that are the least finite number instead of minus infinity */
+    uint32_t finite;     /* 1 + an input whose NaN or infinities get lost: where it has some, the run declines */
 } onxi_dnnl;
 
 /* Params with an engine; NULL when that cannot be had. `operands` bounds how many will be added; `cost` estimates the
@@ -143,6 +151,8 @@ onxi_dnnl_md onxi_dnnl_md_strides(onxi_dnnl *d, uint32_t rank, const int64_t *di
 onxi_dnnl_md onxi_dnnl_md_tag(onxi_dnnl *d, uint32_t rank, const int64_t *dims, dnnl_format_tag_t tag);
 /* A copy that lives as long as d. */
 onxi_dnnl_md onxi_dnnl_md_keep(onxi_dnnl *d, onxi_dnnl_md md);
+/* The same memory with its first two axes exchanged. */
+onxi_dnnl_md onxi_dnnl_md_swapped(onxi_dnnl *d, onxi_dnnl_md md);
 /* Bytes that tell the description from others; 0: it has none. */
 size_t onxi_dnnl_md_key(onxi_dnnl *d, onxi_dnnl_md md, const void **key);
 /* Of the value as it is laid out, of row-major float dims, of whatever layout is best. */
@@ -175,6 +185,11 @@ typedef struct onxi_dnnl_pool {
 } onxi_dnnl_pool;
 bool onxi_dnnl_describe_conv(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
                              dnnl_primitive_desc_t *out);
+/* Of a convolution of x with w that gives y: x from the others, w from the others. */
+bool onxi_dnnl_describe_conv_x(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
+                               dnnl_primitive_desc_t *out);
+bool onxi_dnnl_describe_conv_w(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
+                               dnnl_primitive_desc_t *out);
 bool onxi_dnnl_describe_inner_product(const onxi_dnnl *d, onxi_dnnl_md x, onxi_dnnl_md w, onxi_dnnl_md b,
                                       onxi_dnnl_md y, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
 bool onxi_dnnl_describe_matmul(const onxi_dnnl *d, onxi_dnnl_md a, onxi_dnnl_md b, onxi_dnnl_md y,

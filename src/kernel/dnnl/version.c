@@ -30,6 +30,8 @@ static bool is_taken(const onxi_dnnl *d, bool described, dnnl_primitive_desc_t *
     return false;
 }
 
+static const int swap[DNNL_MAX_NDIMS] = { 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+
 #if ONX_WITH_DNNL >= 3
 
 typedef struct onxi_dnnl_kept {
@@ -61,6 +63,12 @@ onxi_dnnl_md onxi_dnnl_md_keep(onxi_dnnl *d, onxi_dnnl_md md)
 {
     dnnl_memory_desc_t copy;
     return md && d->lib->dnnl_memory_desc_clone(&copy, md) == dnnl_success ? keep(d, copy) : NULL;
+}
+
+onxi_dnnl_md onxi_dnnl_md_swapped(onxi_dnnl *d, onxi_dnnl_md md)
+{
+    dnnl_memory_desc_t swapped;
+    return md && d->lib->dnnl_memory_desc_permute_axes(&swapped, md, swap) == dnnl_success ? keep(d, swapped) : NULL;
 }
 
 onxi_dnnl_md onxi_dnnl_md_strides(onxi_dnnl *d, uint32_t rank, const int64_t *dims, const int64_t *strides)
@@ -121,6 +129,24 @@ bool onxi_dnnl_describe_conv(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_p
     const dnnl_status_t status = d->lib->dnnl_convolution_forward_primitive_desc_create(
         out, d->engine, dnnl_forward_inference, dnnl_convolution_direct, c->x, c->w, c->b, c->y, c->strides,
         c->dilations, c->pad, c->pad_end, attr);
+    return is_taken(d, status == dnnl_success, out);
+}
+
+bool onxi_dnnl_describe_conv_x(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
+                               dnnl_primitive_desc_t *out)
+{
+    const dnnl_status_t status = d->lib->dnnl_convolution_backward_data_primitive_desc_create(
+        out, d->engine, dnnl_convolution_direct, c->x, c->w, c->y, c->strides, c->dilations, c->pad, c->pad_end, NULL,
+        attr);
+    return is_taken(d, status == dnnl_success, out);
+}
+
+bool onxi_dnnl_describe_conv_w(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
+                               dnnl_primitive_desc_t *out)
+{
+    const dnnl_status_t status = d->lib->dnnl_convolution_backward_weights_primitive_desc_create(
+        out, d->engine, dnnl_convolution_direct, c->x, c->w, NULL, c->y, c->strides, c->dilations, c->pad, c->pad_end,
+        NULL, attr);
     return is_taken(d, status == dnnl_success, out);
 }
 
@@ -185,6 +211,12 @@ onxi_dnnl_md onxi_dnnl_md_keep(onxi_dnnl *d, onxi_dnnl_md md)
     return copy;
 }
 
+onxi_dnnl_md onxi_dnnl_md_swapped(onxi_dnnl *d, onxi_dnnl_md md)
+{
+    dnnl_memory_desc_t *swapped = md ? ONXI_NEW(d->arena, dnnl_memory_desc_t) : NULL;
+    return swapped && d->lib->dnnl_memory_desc_permute_axes(swapped, md, swap) == dnnl_success ? swapped : NULL;
+}
+
 onxi_dnnl_md onxi_dnnl_md_strides(onxi_dnnl *d, uint32_t rank, const int64_t *dims, const int64_t *strides)
 {
     dnnl_memory_desc_t *md = ONXI_NEW(d->arena, dnnl_memory_desc_t);
@@ -223,6 +255,26 @@ bool onxi_dnnl_describe_conv(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_p
     return d->lib->dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_inference, dnnl_convolution_direct,
                                                               c->x, c->w, c->b, c->y, c->strides, c->dilations, c->pad,
                                                               c->pad_end) == dnnl_success &&
+           create(d, &desc, attr, out);
+}
+
+bool onxi_dnnl_describe_conv_x(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
+                               dnnl_primitive_desc_t *out)
+{
+    dnnl_convolution_desc_t desc;
+    return d->lib->dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, c->x, c->w, c->y,
+                                                                    c->strides, c->dilations, c->pad,
+                                                                    c->pad_end) == dnnl_success &&
+           create(d, &desc, attr, out);
+}
+
+bool onxi_dnnl_describe_conv_w(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
+                               dnnl_primitive_desc_t *out)
+{
+    dnnl_convolution_desc_t desc;
+    return d->lib->dnnl_dilated_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, c->x, c->w, NULL,
+                                                                       c->y, c->strides, c->dilations, c->pad,
+                                                                       c->pad_end) == dnnl_success &&
            create(d, &desc, attr, out);
 }
 
