@@ -33,6 +33,7 @@ typedef struct program { /* a graph to run: a step or an initialisation */
     uint32_t variable_count;
     onx_value **inputs, **outputs; /* of the session; outputs are kept from step to step */
     uint32_t input_count, output_count;
+    bool whole; /* all outputs of the main graph are outputs of it, and not only those that are bound */
     binding *bindings;
     const char **names;  /* of what is bound: each output once */
     uint32_t *output_at; /* which output of the session that is */
@@ -214,10 +215,15 @@ static onx_status make_inputs(onx_trainer *t, program *p, onx_graph *graph, uint
         memcpy(place, &more->field[i], sizeof(void *));                                                                \
     }
 
+static onx_status join_outputs(onx_arena *arena, onx_graph *graph, const onx_graph *more)
+{
+    JOIN(output)
+    return ONX_OK;
+}
+
 static onx_status join(onx_arena *arena, onx_graph *graph, const onx_graph *more)
 {
     JOIN(input)
-    JOIN(output)
     JOIN(node)
     JOIN(initializer)
     JOIN(sparse_initializer)
@@ -248,8 +254,24 @@ static onx_status open_session(onx_trainer *t, program *p)
     return ONX_OK;
 }
 
+/* The outputs of the main graph that a step needs: those that are bound, until somebody asks for others. What only
+ * these are for is not computed. */
+static onx_status keep_bound(const program *p, onx_graph *graph)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        bool bound = false;
+        for (uint32_t k = 0; k < p->name_count && !bound; k++)
+            bound = onx_str_is(onx_view(graph->output[i]->name), p->names[k]);
+        if (bound)
+            graph->output[kept++] = graph->output[i];
+    }
+    graph->output_count = kept;
+    return ONX_OK;
+}
+
 /* The main graph followed by the algorithm; variables are inputs. */
-static onx_status open_step(onx_trainer *t, uint32_t entry)
+static onx_status open_step(onx_trainer *t, uint32_t entry, bool whole)
 {
     program *p = &t->steps[entry];
     const onx_training_info *info = entry_of(t, entry);
@@ -264,7 +286,12 @@ static onx_status open_step(onx_trainer *t, uint32_t entry)
     graph->name = onx_doc_model(t->doc)->graph->name;
     graph->has |= onx_graph_has_name;
     ONX_TRY(join(arena, graph, onx_doc_model(t->doc)->graph));
+    ONX_TRY(join_outputs(arena, graph, onx_doc_model(t->doc)->graph));
+    p->whole = whole || !info->algorithm->output_count;
+    if (!p->whole)
+        ONX_TRY(keep_bound(p, graph));
     ONX_TRY(join(arena, graph, info->algorithm));
+    ONX_TRY(join_outputs(arena, graph, info->algorithm));
     onx_doc_model(p->doc)->graph = graph;
     ONX_TRY(make_inputs(t, p, graph, entry));
     return open_session(t, p);
@@ -349,6 +376,38 @@ static onx_status place_inputs(onx_trainer *t, program *p, const onx_named_value
     return ONX_OK;
 }
 
+static void close_program(program *p)
+{
+    for (uint32_t i = 0; p->outputs && i < p->output_count; i++)
+        onx_value_free(p->outputs[i]);
+    onx_session_free(p->session);
+    onx_doc_free(p->doc);
+}
+
+/* Somebody asks for an output of the main graph that no step has needed so far. */
+static onx_status widen(onx_trainer *t, uint32_t entry)
+{
+    program *p = &t->steps[entry], before = *p;
+    *p = (program){ .doc = NULL };
+    const onx_status status = open_step(t, entry, true);
+    if (status != ONX_OK) {
+        close_program(p);
+        *p = before;
+        return status;
+    }
+    close_program(&before);
+    return ONX_OK;
+}
+
+static bool in_main(const onx_trainer *t, const char *name)
+{
+    const onx_graph *graph = onx_doc_model(t->doc)->graph;
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        if (onx_str_is(onx_view(graph->output[i]->name), name))
+            return true;
+    return false;
+}
+
 static onx_status run_step(onx_trainer *t, uint32_t entry, const onx_named_value *inputs, uint32_t input_count,
                            onx_named_value *outputs, uint32_t output_count)
 {
@@ -357,8 +416,11 @@ static onx_status run_step(onx_trainer *t, uint32_t entry, const onx_named_value
         return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no algorithm %u", entry);
     program *p = &t->steps[entry];
     for (uint32_t i = 0; i < output_count; i++)
-        if (!onx_session_find_output(p->session, onx_str_of(outputs[i].name), &at))
-            return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the step has no output %s", outputs[i].name);
+        if (!onx_session_find_output(p->session, onx_str_of(outputs[i].name), &at)) {
+            if (p->whole || !in_main(t, outputs[i].name))
+                return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the step has no output %s", outputs[i].name);
+            ONX_TRY(widen(t, entry));
+        }
     ONX_TRY(place_inputs(t, p, inputs, input_count));
     ONX_TRY(run_program(t, p));
     for (uint32_t i = 0; i < output_count; i++) {
@@ -378,14 +440,6 @@ static onx_status step(onx_trainer *t, uint32_t entry, const onx_named_value *in
 }
 
 /* ---- the public face ---- */
-
-static void close_program(program *p)
-{
-    for (uint32_t i = 0; p->outputs && i < p->output_count; i++)
-        onx_value_free(p->outputs[i]);
-    onx_session_free(p->session);
-    onx_doc_free(p->doc);
-}
 
 void onx_trainer_free(onx_trainer *t)
 {
@@ -433,7 +487,7 @@ static onx_status trainer_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     for (uint32_t i = 0; i < t->count && status == ONX_OK; i++) {
         status = open_start(t, i);
         if (status == ONX_OK)
-            status = open_step(t, i);
+            status = open_step(t, i, false);
     }
     if (status == ONX_OK)
         *out = t;

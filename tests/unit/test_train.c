@@ -274,6 +274,26 @@ static void test_train__evaluating_changes_nothing(void **state)
     tear_down(&f);
 }
 
+/* An output of the main graph that nothing is bound to is computed from the step on that asks for it. */
+static void test_train__outputs_of_the_main_graph_come_when_they_are_asked_for(void **state)
+{
+    fixture f;
+    onx_named_value y = { "y", NULL };
+    (void)state;
+    set_up(&f);
+    steps(&f, 2);
+    const float w = w_of(f.t, 0);
+    assert_int_equal(onx_trainer_evaluate(f.t, 0, f.inputs, 2, &y, 1), ONX_OK);
+    assert_int_equal(y.value->count, 4);
+    assert_true(fabsf(((const float *)y.value->data)[0] - (w + 2 * w_of(f.t, 1))) < 1e-6f);
+    assert_true(w_of(f.t, 0) == w);
+    steps(&f, 200); /* goes on where it was */
+    assert_true(*(const float *)f.loss.value->data < 1e-8f);
+    assert_int_equal(n_of(f.t), 7);
+    onx_value_free(y.value);
+    tear_down(&f);
+}
+
 static void test_train__storing_again_takes_no_memory(void **state)
 {
     fixture f;
@@ -367,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_train__a_step_that_fails_changes_nothing),
         cmocka_unit_test(test_train__a_model_without_training_information),
         cmocka_unit_test(test_train__evaluating_changes_nothing),
+        cmocka_unit_test(test_train__outputs_of_the_main_graph_come_when_they_are_asked_for),
         cmocka_unit_test(test_train__storing_again_takes_no_memory),
         cmocka_unit_test(test_train__limits_hold_for_steps),
         cmocka_unit_test(test_train__steps_allocate_nothing_after_the_first),

@@ -1,5 +1,5 @@
-/* reduce.c - reductions of floats whose axes lie together: along lines a vector at a time, or across lines a vector of
- * neighbouring outputs at a time. */
+/* reduce.c - reductions of floats: along lines a vector at a time, of which an output may have several, or across lines
+ * a vector of neighbouring outputs at a time where the axes lie together. */
 #include "kernel/core/reduce.h"
 #include "kernel/simd/math.h"
 
@@ -64,7 +64,7 @@ static inline bool fits(onxi_reduce_kind kind, double sum)
     return isfinite(sum) && (kind != ONXI_REDUCE_L2 || sum >= 0x1p-90);
 }
 
-static inline void line_sum(onxi_reduce_kind kind, const float *x, uint64_t n, float *y)
+static inline double sum_of(onxi_reduce_kind kind, const float *x, uint64_t n)
 {
     double sum = 0;
     for (uint64_t start = 0; start < n; start += BLOCK) {
@@ -78,7 +78,36 @@ static inline void line_sum(onxi_reduce_kind kind, const float *x, uint64_t n, f
             s += term(kind, vf_load_part(x + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, 0));
         sum += (double)vf_sum(s + t);
     }
+    return sum;
+}
+
+static inline void line_sum(onxi_reduce_kind kind, const float *x, uint64_t n, float *y)
+{
+    const double sum = sum_of(kind, x, n);
     *y = finish(kind, fits(kind, sum) ? sum : wide_sum(kind, x, n, 1), n);
+}
+
+/* Where line i of an output begins. */
+static inline int64_t line_at(const onxi_reduce_params *q, uint64_t i)
+{
+    int64_t at = 0;
+    for (uint32_t d = q->reduced; d-- > 0;) {
+        at += (int64_t)(i % (uint64_t)q->dims[d]) * q->steps[d];
+        i /= (uint64_t)q->dims[d];
+    }
+    return at;
+}
+
+/* The same of lines that are apart. */
+static inline void lines_sum(onxi_reduce_kind kind, const onxi_reduce_params *q, const float *x, float *y)
+{
+    const uint64_t count = q->count / q->line;
+    double sum = 0, wide = 0;
+    for (uint64_t i = 0; i < count; i++)
+        sum += sum_of(kind, x + line_at(q, i), q->line);
+    for (uint64_t i = 0; i < count && !fits(kind, sum); i++)
+        wide += wide_sum(kind, x + line_at(q, i), q->line, 1);
+    *y = finish(kind, fits(kind, sum) ? sum : wide, q->count);
 }
 
 static inline void line_extreme(bool least, const float *x, uint64_t n, float *y)
@@ -144,6 +173,40 @@ static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, 
                     : finish(kind, fits(kind, total[i]) ? total[i] : wide_sum(kind, x + i, q->count, step), q->count);
 }
 
+#define LINES(kind)                                                                                                    \
+    static void lines_##kind(const onxi_reduce_params *q, const void *x, void *y)                                      \
+    {                                                                                                                  \
+        lines_sum(ONXI_REDUCE_##kind, q, x, y);                                                                        \
+    }
+LINES(SUM)
+LINES(MEAN)
+LINES(L1)
+LINES(L2)
+LINES(SUM_SQUARE)
+
+static void (*const apart[])(const onxi_reduce_params *, const void *, void *) = {
+    [ONXI_REDUCE_SUM] = lines_SUM,
+    [ONXI_REDUCE_MEAN] = lines_MEAN,
+    [ONXI_REDUCE_L1] = lines_L1,
+    [ONXI_REDUCE_L2] = lines_L2,
+    [ONXI_REDUCE_SUM_SQUARE] = lines_SUM_SQUARE,
+};
+
+/* Axes that are no neighbours, the innermost of which lie together: lines that are long enough for vectors. */
+static onx_status prepare_lines(onxi_reduce_params *q)
+{
+    uint32_t outer = q->reduced;
+    uint64_t line = 1;
+    while (outer && (uint64_t)q->steps[outer - 1] == line)
+        line *= (uint64_t)q->dims[--outer];
+    if (line < 2 * ONXI_LANES || (size_t)q->kind >= sizeof apart / sizeof *apart || !apart[q->kind])
+        return ONX_E_UNSUPPORTED;
+    q->reduced = outer;
+    q->line = line;
+    q->loop = apart[q->kind];
+    return ONX_OK;
+}
+
 static onx_status prepare(onx_prepare *p)
 {
     ONX_TRY(onxi_reduce_prepare(p));
@@ -156,11 +219,11 @@ static onx_status prepare(onx_prepare *p)
             q->dims[r] = q->dims[d];
             q->steps[r++] = q->steps[d];
         }
+    q->reduced = r;
     for (uint32_t d = 1; d < r; d++)
         if (q->steps[d - 1] != q->steps[d] * q->dims[d])
-            return ONX_E_UNSUPPORTED;
+            return prepare_lines(q);
     uint64_t step = r ? (uint64_t)q->steps[r - 1] : 1;
-    q->reduced = r;
     q->loop = lines[q->kind];
     if (step > 1) {
         q->inner = step;
@@ -173,6 +236,8 @@ static onx_status prepare(onx_prepare *p)
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_reduce_params *q = work->params;
+    if (q->line)
+        return onxi_reduce_run(work, first, last);
     if (!q->inner) { /* lines follow one another */
         const float *x = work->inputs[0]->data;
         float *y = work->outputs[0]->data;
