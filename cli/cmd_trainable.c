@@ -82,6 +82,7 @@ static bool read_request(request *r)
     o->lora_rank = (uint32_t)rank;
     o->seed = (uint32_t)seed;
     o->keep = cli_has(call, "keep");
+    o->quantized = cli_has(call, "qat");
     r->train = cli_names(call, "train", &o->train_count);
     r->freeze = r->train ? cli_names(call, "freeze", &o->freeze_count) : NULL;
     o->train = r->train;
@@ -179,6 +180,7 @@ static const cli_option options[] = {
     { "axis", 0, "N", NULL, "axis of classes (that of Softmax; else the last of up to 3, or 1)" },
     { "batch", 0, "N", NULL, "another batch size, a number or a symbol" },
     { "keep", 0, NULL, NULL, "no initialisers: training goes on from the weights that are there" },
+    { "qat", 0, NULL, NULL, "train a model that onx quantize has made (static, qdq): its weights become numbers that are rounded where they are read; implies --keep" },
     { "seed", 0, "N", NULL, "where initialisers start (0)" },
     { "lora", 0, "RANK", NULL, "train adapters of this rank beside frozen products; --train and --freeze choose these" },
     { "lora-scale", 0, "X", NULL, "what adapters are multiplied by (1)" },
@@ -199,7 +201,8 @@ const cli_command cmd_trainable = {
     .example = "onx trainable model.onnx -o training.onnx --batch N\n"
                "onx trainable model.onnx -o tuning.onnx --keep --train 'head.*' --optimizer sgd --rate 0.001\n"
                "onx trainable model.onnx -o tuning.onnx --lora 8 && onx train tuning.onnx --data d -o tuned.onnx\n"
-               "onx trainable tuned.onnx --merge -o model.onnx\n",
+               "onx trainable tuned.onnx --merge -o model.onnx\n"
+               "onx trainable quantized.onnx -o aware.onnx --qat --rate 0.0001\n",
     .options = options,
     .run = run_trainable,
 };

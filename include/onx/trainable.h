@@ -50,14 +50,16 @@ typedef struct onx_trainable_options {
     int64_t axis;        /* of classes; else that of the Softmax, or the last of 2 or 3 axes, or axis 1 of more */
     uint32_t lora_rank;  /* above 0: adapters of this rank beside products by frozen weights; these are trained */
     double lora_scale;   /* what adapters are multiplied by; 0: 1 */
+    bool quantized;      /* weights in integers are trained as numbers behind QuantizeLinear, and kept to begin with */
 } onx_trainable_options;
 
 /* Gives a model training information: entry 0 is a step of training, entry 1 the loss without learning. The step reads
  * the label and, as an input that may be left out, the learning rate `rate`, and gives `loss` (and `accuracy` where it
  * has a meaning). BatchNormalization and Dropout work in it as they do while training, and averages are updated; the
- * main graph stays as it is for inference. Without `keep`, an initialisation graph draws weights as their operators
- * want them. Functions are inlined, and a model of an older version of the default domain is taken to version 18.
- * ONX_E_NOT_FOUND for names that are not there, ONX_E_INVALID where the model has training information,
+ * main graph stays as it is for inference. QuantizeLinear whose result DequantizeLinear only turns back rounds in the
+ * step so that gradients pass (straight-through). Without `keep`, an initialisation graph draws weights as their
+ * operators want them. Functions are inlined, and a model of an older version of the default domain is taken to
+ * version 18. ONX_E_NOT_FOUND for names that are not there, ONX_E_INVALID where the model has training information,
  * ONX_E_UNSUPPORTED where there is nothing to train; the model may be partly changed then. `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_trainable(onx_ctx *cx, onx_doc *doc, const onx_trainable_options *options);
 

@@ -112,6 +112,8 @@ static onx_status prepare(onxi_trainable *t)
     t->graph = t->model->graph;
     ONX_TRY(make_weights(t));
     t->names = (onxi_names){ .scratch = t->scratch, .arena = t->arena, .model = t->model };
+    if (t->options->quantized)
+        ONX_TRY(onxi_trainable_unpack(t));
     return onxi_values_open(&t->values, t->doc, t->scratch);
 }
 
@@ -157,7 +159,7 @@ static onx_status add_entries(onxi_trainable *t)
     ONX_TRY(onxi_trainable_mode(t));
     ONX_TRY(onxi_trainable_loss(t, t->algorithm, t->y_in_training));
     ONX_TRY(onxi_trainable_step(t));
-    if (!t->options->keep)
+    if (!t->options->keep && !t->options->quantized)
         ONX_TRY(onxi_trainable_draw(t));
     ONX_TRY(onxi_trainable_loss(t, evaluation, t->y));
     onx_training_info *entry = new_entry(t, t->algorithm);

@@ -119,6 +119,14 @@ onx_status onxi_trainable_need(onxi_trainable *t);
  * (transform_trainable_mode.c).
  */
 onx_status onxi_trainable_mode(onxi_trainable *t);
+/* What is quantised (transform_trainable_quantized.c). Weights in integers become numbers behind QuantizeLinear. */
+onx_status onxi_trainable_unpack(onxi_trainable *t);
+/* Is it QuantizeLinear whose result is only turned back; DequantizeLinear that turns such a result back? */
+bool onxi_trainable_rounds(onxi_trainable *t, const onx_node *node);
+bool onxi_trainable_restores(onxi_trainable *t, const onx_node *node);
+/* What stands for a copy of such a node in the algorithm, so that gradients pass. */
+onx_status onxi_trainable_round(onxi_trainable *t, const onx_node *node, const onx_node *copy);
+onx_status onxi_trainable_restore(onxi_trainable *t, const onx_node *copy);
 /* Finds the weights, which of them are trained, and how they begin (transform_trainable_weights.c). */
 onx_status onxi_trainable_weights(onxi_trainable *t);
 onx_status onxi_trainable_draw(onxi_trainable *t);

@@ -17,6 +17,8 @@ static bool may_be_set(onxi_trainable *t, onx_str name)
 
 static bool changes(onxi_trainable *t, const onx_node *node)
 {
+    if (onxi_trainable_rounds(t, node))
+        return true;
     if (is_op(node, "Dropout"))
         return node->input_count < 3 || !onx_view(node->input[2]).len || !may_be_set(t, onx_view(node->input[2]));
     const onx_attribute *mode = onx_node_attribute(node, "training_mode");
@@ -161,6 +163,14 @@ static onx_status repeat(onxi_trainable *t, const onx_function *f)
                          .argument = no_argument };
     ONX_TRY(onxi_expand(&x));
     for (uint32_t i = 0; i < f->node_count; i++) {
+        if (onxi_trainable_rounds(t, f->node[i])) {
+            ONX_TRY(onxi_trainable_round(t, f->node[i], x.nodes[i]));
+            continue;
+        }
+        if (onxi_trainable_restores(t, f->node[i])) {
+            ONX_TRY(onxi_trainable_restore(t, x.nodes[i]));
+            continue;
+        }
         if (changes(t, f->node[i]) && is_op(f->node[i], "Dropout")) {
             if (!onx_view(yes).len) {
                 ONX_TRY(onxi_names_make(&t->names, onx_str_of("training"), (onx_str){ 0 }, &yes));

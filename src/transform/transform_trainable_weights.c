@@ -234,7 +234,8 @@ static bool take_role(onxi_trainable *t, onxi_weight *w, const onx_node *node, u
  * it. */
 static bool find_role(onxi_trainable *t, onxi_weight *w, onx_str name, const seen *s, int depth, bool *reached)
 {
-    static const char *const shapers[] = { "Identity", "Reshape", "Unsqueeze", "Squeeze", "Cast" };
+    static const char *const shapers[] = { "Identity", "Reshape",        "Unsqueeze",       "Squeeze",
+                                           "Cast",     "QuantizeLinear", "DequantizeLinear" };
     uint32_t count;
     const onx_use *use = onx_index_uses(t->index, onx_index_find(t->index, name), &count);
     for (uint32_t i = 0; i < count && depth; i++) {

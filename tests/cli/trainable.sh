@@ -226,6 +226,46 @@ expect 0 "$ONX" show lora.onnx
 says out "v_adapter_up"
 grep -q "w_adapter" out && fail "another product has an adapter"
 
+# ---- what is quantised: a step rounds as QuantizeLinear does, and gradients pass where nothing is cut off
+cat >rounded.onnxtxt <<'END_MODEL'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[N,1] x) => (float[N,1] y) <float[1,1] w = {1.1}, float s = {0.25}, int8 z = {3}>
+{ q = QuantizeLinear (w, s, z)  d = DequantizeLinear (q, s, z)  y = MatMul (x, d) }
+END_MODEL
+for steps in "1 1" "2 1" "3 0.75"; do # w is 1.1, 1.02, 0.94, 0.86: the gradient is that at 1
+    expect 0 "$ONX" trainable rounded.onnxtxt -o t.onnx --loss mse --keep --rate 0.01 --optimizer sgd
+    expect 0 "$ONX" check --full t.onnx
+    expect 0 "$ONX" train t.onnx --data d --epochs "${steps% *}" -o after.onnx --threads 1
+    expect 0 "$ONX" run after.onnx -i x='[[1]]'
+    about "rounded" y "${steps#* }" 1e-5
+done
+sed 's/{1.1}/{40}/' rounded.onnxtxt >cut.onnxtxt
+expect 0 "$ONX" trainable cut.onnxtxt -o t.onnx --loss mse --keep --rate 0.01 --optimizer sgd
+expect 0 "$ONX" train t.onnx --data d --epochs 3 -o after.onnx
+expect 0 "$ONX" show after.onnx
+says out "w = {40}"
+# Other readers of the integers, and scales by blocks, are left alone.
+sed 's/y = MatMul (x, d)/y = MatMul (x, d)  i = Cast <to = 1> (q)/; s/(float\[N,1\] y)/(float[N,1] y, float[1,1] i)/' rounded.onnxtxt >read.onnxtxt
+expect 0 "$ONX" trainable read.onnxtxt -o t.onnx --loss mse --keep --rate 0.01 --optimizer sgd
+expect 0 "$ONX" train t.onnx --data d --epochs 3 -o after.onnx
+expect 0 "$ONX" show after.onnx
+says out "w = {1.1}"
+sed 's/MatMul (x, w)  y/MatMul (x, w)  r = Relu (h)  y/; s/(h, v, b)/(r, v, b)/' gemm.onnxtxt >relu.onnxtxt
+expect 0 "$ONX" quantize relu.onnxtxt --mode static --form qdq --samples 4 --range x=-2:2 --dim N=4 -o quantized.onnx
+expect 0 "$ONX" trainable quantized.onnx -o aware.onnx --qat --loss mse --optimizer sgd --rate 0.001
+expect 0 "$ONX" check --full aware.onnx
+expect 0 "$ONX" run quantized.onnx -i x='[[2,1],[-1,0.3]]'
+cp out plain.txt
+expect 0 "$ONX" run aware.onnx -i x='[[2,1],[-1,0.3]]'
+same plain.txt out
+expect 0 "$ONX" train aware.onnx --data l --evaluate
+cp out evaluated.txt
+expect 0 "$ONX" train aware.onnx --data l --epochs 8 -o after.onnx --threads 1
+[ "$(sed -n '1s/.*loss //p' out)" = "$(sed 's/.*loss //' evaluated.txt)" ] || fail "a step rounds in another way: $(cat out evaluated.txt)"
+awk 'NR == 1 { first = $4 } END { exit !($4 < first / 2) }' out || fail "quantised weights learn nothing: $(cat out)"
+expect 0 "$ONX" show after.onnx
+says out "QuantizeLinear"
+
 # ---- batch, names, text
 expect 0 "$ONX" trainable net.onnxtxt -o t.onnx --batch 7 --label class
 expect 0 "$ONX" show t.onnx
