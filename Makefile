@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PRESET ?= release
 BUILD = build$(if $(filter-out release,$(PRESET)),-$(PRESET))
 
-.PHONY: all deps test python demo install package format check bench clean help
+.PHONY: all deps test python web demo install package format check bench clean help
 all: deps
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
@@ -21,6 +21,12 @@ python: deps
 	cmake --preset $(PRESET) -DONX_PYTHON=ON
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target onx onx_python_modules
 	ctest --preset $(PRESET) -R '^python'
+
+# The npm package, in build-web, and its tests.
+web:
+	@scripts/deps.sh build wasm
+	web/build.sh build-web
+	web/test.sh build-web
 
 demo: all
 	@sh examples/demo.sh $(BUILD)/onx
@@ -47,6 +53,7 @@ help:
 	@echo 'make           install what is missing and build into $(BUILD)/'
 	@echo 'make test      build and run every test'
 	@echo 'make python    the package for Python, built and tested'
+	@echo 'make web       the npm package (WebAssembly), built and tested'
 	@echo 'make demo      build a small network, show, check and run it'
 	@echo 'make bench     compare speed and memory with libprotobuf and the reference'
 	@echo 'make install   into PREFIX (now $(PREFIX))'

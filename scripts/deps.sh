@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian 12 packages that onx is built and tested with. Does nothing when all of them are there.
-#   scripts/deps.sh [GROUP...]     groups: build libs tests python peers browser; default: build libs tests
+#   scripts/deps.sh [GROUP...]     groups: build libs tests python peers browser wasm; default: build libs tests
 set -eu
 
 build='gcc g++ make cmake ninja-build pkg-config ccache git'
@@ -17,6 +17,10 @@ peers='libonnx-dev libprotobuf-dev python3 python3-onnx'
 browser='chromium fonts-dejavu-core'
 command -v node >/dev/null || browser="$browser nodejs"
 command -v npm >/dev/null || browser="$browser npm" # other packages of Node bring it along
+# The library as WebAssembly, and its npm package (web/).
+wasm='emscripten'
+command -v node >/dev/null || wasm="$wasm nodejs"
+command -v npm >/dev/null || wasm="$wasm npm"
 
 [ $# -gt 0 ] || set -- build libs tests
 wanted=
@@ -29,8 +33,9 @@ for group in "$@"; do
     peers) wanted="$wanted $peers" ;;
     mpi) wanted="$wanted $mpi" ;;
     browser) wanted="$wanted $browser" ;;
+    wasm) wanted="$wanted $wasm" ;;
     *)
-        echo "deps.sh: no group '$group' (build, libs, tests, python, peers, browser)" >&2
+        echo "deps.sh: no group '$group' (build, libs, tests, python, peers, browser, wasm)" >&2
         exit 2
         ;;
     esac

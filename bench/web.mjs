@@ -1,0 +1,99 @@
+// web.mjs MODEL...: the npm package against onnxruntime-web in Node, one thread each, on random inputs whose symbolic
+// sizes are 1: least time of a run, in turn, and the time of a fresh process from its start to the first result.
+//   ONX_WEB  the package (build-web/package)     ORT_WEB  a folder in which onnxruntime-web is installed
+//   SECONDS_EACH  per model, default 10
+import { execFileSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const here = fileURLToPath(import.meta.url);
+const packageDir = resolve(process.env.ONX_WEB ?? join(here, "../../build-web/package"));
+const peerDir = resolve(process.env.ORT_WEB ?? ".");
+
+async function runtimes(which) {
+  if (which === "onx") return import(pathToFileURL(join(packageDir, "lib/index.js")));
+  const ort = createRequire(join(peerDir, "x.js"))("onnxruntime-web");
+  ort.env.wasm.numThreads = 1;
+  ort.env.logLevel = "error";
+  return ort;
+}
+
+const ARRAYS = {
+  float32: Float32Array, float64: Float64Array, int64: BigInt64Array, int32: Int32Array, int8: Int8Array,
+  uint8: Uint8Array, bool: Uint8Array,
+};
+
+/** What both are fed: the shapes are those that the package reads from the model. */
+function makeInputs(metadata) {
+  let seed = 1;
+  const random = () => (seed = (seed * 1103515245 + 12345) % 2 ** 31) / 2 ** 31;
+  return metadata.filter((p) => p.required).map(({ name, type, shape }) => {
+    const dims = shape.map((d) => (typeof d === "number" ? d : 1));
+    const data = new ARRAYS[type](dims.reduce((a, b) => a * b, 1));
+    for (let i = 0; i < data.length; i++)
+      data[i] = type === "int64" ? BigInt(Math.floor(random() * 2)) : type.startsWith("float") ? random() : Math.floor(random() * 2);
+    return { name, type, dims, data };
+  });
+}
+
+const feedsOf = (runtime, inputs) =>
+  Object.fromEntries(inputs.map((t) => [t.name, new runtime.Tensor(t.type, t.data, t.dims)]));
+
+/** A process of its own, which is told what the inputs are. */
+async function firstResult(which, model) {
+  const inputs = JSON.parse(process.env.ONX_INPUTS);
+  for (const t of inputs) t.data = new ARRAYS[t.type](t.dims.reduce((a, b) => a * b, 1));
+  const runtime = await runtimes(which);
+  const session = await runtime.InferenceSession.create(new Uint8Array(readFileSync(model)));
+  await session.run(feedsOf(runtime, inputs));
+}
+
+function timeProcess(which, model, inputs) {
+  const env = { ...process.env, ONX_INPUTS: JSON.stringify(inputs.map(({ name, type, dims }) => ({ name, type, dims }))) };
+  let best = Infinity;
+  for (let i = 0; i < 5; i++) {
+    const start = process.hrtime.bigint();
+    execFileSync(process.execPath, [here, "--first", which, model], { stdio: ["ignore", "ignore", "inherit"], env });
+    best = Math.min(best, Number(process.hrtime.bigint() - start) / 1e6);
+  }
+  return best;
+}
+
+async function compare(model) {
+  const bytes = new Uint8Array(readFileSync(model));
+  const sides = [];
+  let inputs;
+  for (const which of ["onx", "ort"]) {
+    const runtime = await runtimes(which);
+    const session = await runtime.InferenceSession.create(bytes.slice());
+    inputs ??= makeInputs(session.inputMetadata);
+    sides.push({ session, feeds: feedsOf(runtime, inputs), best: Infinity });
+  }
+  const end = Date.now() + 1000 * (process.env.SECONDS_EACH ?? 10);
+  for (let runs = 0; runs < 5 || Date.now() < end; runs++)
+    for (const side of sides) {
+      const start = process.hrtime.bigint();
+      side.result = await side.session.run(side.feeds);
+      side.best = Math.min(side.best, Number(process.hrtime.bigint() - start) / 1e6);
+    }
+  let apart = 0;
+  for (const name of sides[0].session.outputNames) {
+    const [a, b] = sides.map((s) => s.result[name].data);
+    let greatest = 0;
+    for (let i = 0; i < b.length; i++) greatest = Math.max(greatest, Math.abs(Number(b[i])));
+    for (let i = 0; i < b.length; i++) apart = Math.max(apart, Math.abs(Number(a[i]) - Number(b[i])) / (greatest || 1));
+  }
+  const [onx, ort] = sides.map((s) => s.best);
+  const [start, startPeer] = [timeProcess("onx", model, inputs), timeProcess("ort", model, inputs)];
+  console.log(`${model.split("/").pop()}: run ${onx.toFixed(2)} ms against ${ort.toFixed(2)} ms, ${(ort / onx).toFixed(2)}x; ` +
+    `first result ${start.toFixed(0)} ms against ${startPeer.toFixed(0)} ms, ${(startPeer / start).toFixed(2)}x; apart ${apart.toExponential(1)}`);
+}
+
+if (process.argv[2] === "--first") {
+  await firstResult(process.argv[3], process.argv[4]);
+  process.exit(0);
+} else {
+  for (const model of process.argv.slice(2)) await compare(model);
+}

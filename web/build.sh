@@ -1,0 +1,31 @@
+#!/bin/sh
+# Builds the npm package: web/build.sh OUT. The two builds of the module, with vectors and without, and what lies in
+# web/npm go to OUT/package, and the archive that `npm install` takes to OUT. The folders build-wasm and build-wasm-plain
+# are the presets'.
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:-build-web}
+jobs=${JOBS:-$(nproc)}
+for tool in emcc node npm; do
+    command -v $tool >/dev/null || { echo "web/build.sh: $tool is missing (scripts/deps.sh wasm)" >&2; exit 77; }
+done
+for preset in wasm wasm-plain; do
+    cmake --preset $preset >/dev/null
+    cmake --build --preset $preset --parallel "$jobs"
+done
+rm -rf "$out/package"
+mkdir -p "$out/package/wasm"
+cp -R web/npm/. "$out/package/"
+cp LICENSE "$out/package/"
+for kind in '' -plain; do
+    cp "build-wasm$kind/web/onx.wasm" "$out/package/wasm/onx$kind.wasm"
+    cp "build-wasm$kind/web/onx.js" "$out/package/wasm/onx$kind.js"
+done
+(cd "$out" && npm pack --silent ./package >/dev/null)
+for kind in '' -plain; do
+    node -e '
+        const fs = require("fs"), zlib = require("zlib"), bytes = fs.readFileSync(process.argv[1]);
+        const mb = (n) => (n / 1e6).toFixed(2) + " MB";
+        console.log(`${process.argv[2]}: ${mb(bytes.length)}, gzip ${mb(zlib.gzipSync(bytes, { level: 9 }).length)}`);
+    ' "$out/package/wasm/onx$kind.wasm" "onx$kind.wasm"
+done

@@ -1,0 +1,7 @@
+// All of ONNX as WebAssembly. README.md says what there is.
+export { OnxError } from "./errors.js";
+export { env, hasSimd, init } from "./module.js";
+export { run as program } from "./program.js";
+export { Tensor } from "./tensor.js";
+export { Model, load, parse } from "./model.js";
+export { InferenceSession } from "./session.js";

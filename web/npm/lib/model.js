@@ -1,0 +1,193 @@
+// Models as JavaScript sees them: bytes, their format, and the data files beside them. What is asked of one is done by
+// the program in an instance of its own, so that a Model holds nothing that would have to be freed.
+import { OnxError, parseDiagnostics } from "./errors.js";
+import { run as runProgram, toBytes } from "./program.js";
+
+/** Formats, and the extensions by which the program knows them. */
+export const FORMATS = { onnx: ".onnx", onnxtxt: ".onnxtxt", textproto: ".textproto", json: ".json" };
+
+function formatOfName(name) {
+  const dot = name.lastIndexOf(".");
+  const known = { pb: "onnx", pbtxt: "textproto", prototxt: "textproto" };
+  const extension = dot < 0 ? "" : name.slice(dot + 1).toLowerCase();
+  return known[extension] ?? (Object.hasOwn(FORMATS, extension) ? extension : undefined);
+}
+
+function isNode() {
+  return typeof process !== "undefined" && Boolean(process.versions?.node);
+}
+
+/** The bytes behind a URL, or, in Node, a path. */
+async function fetchBytes(name) {
+  const isUrl = /^[a-z][a-z0-9+.-]+:/i.test(name);
+  if (isNode() && (!isUrl || name.startsWith("file:"))) {
+    const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
+    try {
+      return await readFile(isUrl ? new URL(name) : name);
+    } catch (error) {
+      throw new OnxError(`cannot read ${name}: ${error.message}`);
+    }
+  }
+  const response = await fetch(name);
+  if (!response.ok) throw new OnxError(`cannot fetch ${name}: ${response.status} ${response.statusText}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** Files beside the model, from onnxruntime-web's externalData or from `files`. */
+async function readFiles(options) {
+  const files = { ...options.files };
+  for (const item of options.externalData ?? []) {
+    const { path, data } = typeof item === "string" ? { path: item.split("/").pop(), data: item } : item;
+    files[path] = typeof data === "string" ? await fetchBytes(data) : toBytes(data);
+  }
+  return files;
+}
+
+/** Bytes, a URL or a path become bytes with a format. */
+export async function readSource(source, options = {}) {
+  const named = typeof source === "string" || source instanceof URL;
+  const bytes = named ? await fetchBytes(String(source)) : toBytes(source);
+  const format = options.format ?? (named ? formatOfName(new URL(String(source), "file:///").pathname) : undefined) ?? "onnx";
+  if (!Object.hasOwn(FORMATS, format)) throw new OnxError(`no format ${JSON.stringify(format)}; there are ${Object.keys(FORMATS).join(", ")}`);
+  return { bytes, format, files: await readFiles(options) };
+}
+
+/** Words of a command from options that are given: { dim: { N: 1 } } becomes --dim N=1. */
+function wordsOf(options, known) {
+  const words = [];
+  for (const [key, value] of Object.entries(options)) {
+    const kind = known[key];
+    if (!kind) throw new OnxError(`no option ${JSON.stringify(key)}; there are ${Object.keys(known).join(", ")}`);
+    const word = `--${key.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`;
+    if (value === undefined || value === false) continue;
+    if (kind === "flag") words.push(word);
+    else if (kind === "list") words.push(word, [].concat(value).join(","));
+    else if (kind === "each") for (const item of [].concat(value)) words.push(word, String(item));
+    else if (kind === "map") for (const [k, v] of Object.entries(value)) words.push(word, `${k}=${Array.isArray(v) ? v.join("x") : v}`);
+    else words.push(word, String(value));
+  }
+  return words;
+}
+
+function parseJson(result) {
+  try {
+    return JSON.parse(result.stdout);
+  } catch {
+    throw OnxError.fromText(result.stderr, "the library said nothing that can be read");
+  }
+}
+
+export class Model {
+  constructor({ bytes, format, files = {} }) {
+    this.bytes = bytes;
+    this.format = format;
+    this.files = files;
+    Object.freeze(this);
+  }
+
+  get #name() {
+    return `model${FORMATS[this.format]}`;
+  }
+
+  /** Runs `onx command ...words model`; `outputs` are files that it writes. */
+  #run(command, words, outputs) {
+    return runProgram([command, ...words, this.#name], { ...this.files, [this.#name]: this.bytes }, outputs);
+  }
+
+  /** The same for commands that make a model. */
+  async #make(command, words, format = this.format) {
+    if (!Object.hasOwn(FORMATS, format)) throw new OnxError(`no format ${JSON.stringify(format)}; there are ${Object.keys(FORMATS).join(", ")}`);
+    const out = `out${FORMATS[format]}`;
+    const result = await this.#run(command, [...words, "-o", out], [out]);
+    if (result.status !== 0 || !result.files[out]) throw OnxError.fromText(result.stderr, `onx ${command} failed`);
+    return new Model({ bytes: result.files[out], format, files: this.files });
+  }
+
+  /** What breaks the rules of ONNX: { valid, errors, warnings, notes, findings }. */
+  async check(options = {}) {
+    const words = wordsOf(options, {
+      full: "flag", strict: "flag", pedantic: "flag", structure: "flag", checksums: "flag", customDomains: "flag",
+      only: "list", ignore: "list", maxErrors: "word",
+    });
+    const { file, ...report } = parseJson(await this.#run("check", ["--json", ...words]));
+    return report;
+  }
+
+  /** One screen about the model, as data. */
+  async info() {
+    const result = await this.#run("info", ["--json"]);
+    if (result.status !== 0) throw OnxError.fromText(result.stderr, "onx info failed");
+    const { file, ...info } = parseJson(result);
+    return info;
+  }
+
+  /** A model with the types and shapes of all its values. */
+  infer(options = {}) {
+    const words = wordsOf(options, { strict: "flag", checkType: "flag", noDataProp: "flag", plainNames: "flag", dim: "map" });
+    return this.#make("infer", words);
+  }
+
+  /** The model as text. */
+  async show(options = {}) {
+    const words = wordsOf(options, { format: "word", full: "flag", types: "flag", node: "word" });
+    const result = await this.#run("show", words);
+    if (result.status !== 0) throw OnxError.fromText(result.stderr, "onx show failed");
+    return result.stdout;
+  }
+
+  /** The same model in another format: onnx, onnxtxt, textproto, json. */
+  convert(format, options = {}) {
+    return this.#make("convert", wordsOf(options, { lenient: "flag", sort: "flag", inlineExternal: "flag" }), format);
+  }
+
+  /** A model without what its results do not need. */
+  simplify(options = {}) {
+    const words = wordsOf(options, { passes: "list", exact: "flag", dim: "map", inputShape: "map", keep: "each", foldLimit: "word" });
+    return this.#make("simplify", words);
+  }
+
+  /** Another version of the operator sets: a number for the standard's, or { domain: version }. */
+  retarget(opset) {
+    const words = typeof opset === "object" ? wordsOf({ opset }, { opset: "map" }) : ["--opset", String(opset)];
+    return this.#make("retarget", words);
+  }
+
+  /** What differs from another model, this one being the older: a list, empty when nothing does. */
+  async diff(other, options = {}) {
+    if (!(other instanceof Model)) throw new OnxError("diff compares with a Model");
+    const words = wordsOf(options, { atol: "word", rtol: "word" });
+    const names = [`a/model${FORMATS[this.format]}`, `b/model${FORMATS[other.format]}`];
+    const files = { [names[0]]: this.bytes, [names[1]]: other.bytes };
+    for (const [name, data] of Object.entries(this.files)) files[`a/${name}`] = data;
+    for (const [name, data] of Object.entries(other.files)) files[`b/${name}`] = data;
+    const result = await runProgram(["diff", "--json", ...words, ...names], files);
+    if (result.status > 1 || !result.stdout) throw OnxError.fromText(result.stderr, "onx diff failed");
+    return parseJson(result).differences;
+  }
+
+  /** A session, and one run of it. */
+  async run(feeds, fetches) {
+    const { InferenceSession } = await import("./session.js");
+    const session = await InferenceSession.create(this);
+    try {
+      return await session.run(feeds, fetches);
+    } finally {
+      await session.release();
+    }
+  }
+}
+
+/** A model from bytes, a URL or, in Node, a path; options: format, files, externalData. Reads it once, as a check. */
+export async function load(source, options = {}) {
+  const model = new Model(await readSource(source, options));
+  await model.info();
+  return model;
+}
+
+/** A model from ONNX text, or, with a format, protobuf text or JSON. */
+export async function parse(text, options = {}) {
+  if (typeof text !== "string") throw new OnxError("parse takes a string");
+  return load(toBytes(text), { ...options, format: options.format ?? "onnxtxt" });
+}
+
+export { parseDiagnostics };

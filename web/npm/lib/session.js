@@ -1,0 +1,248 @@
+// Running models, in the spelling of onnxruntime-web.
+import { OnxError } from "./errors.js";
+import { guarded, instantiate } from "./module.js";
+import { putFiles, toBytes } from "./program.js";
+import { Tensor, TYPES, typeName } from "./tensor.js";
+import { FORMATS, Model, readSource } from "./model.js";
+
+const KIND_TENSOR = 1, KIND_SEQUENCE = 2, KIND_OPTIONAL = 3, KIND_MAP = 4; // onx_value_kind
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+/** The instance behind a session: calls, memory, values. Addresses are unsigned, memory may grow with every call. */
+class Engine {
+  constructor({ module, stderr }) {
+    this.m = module;
+    this.stderr = stderr;
+    this.scratch = this.#allocate(64);
+  }
+
+  #allocate(size) {
+    const at = this.m._malloc(Math.max(size, 1)) >>> 0;
+    if (!at) throw new OnxError("out of memory", [{ severity: "error", message: "out of memory" }]);
+    return at;
+  }
+
+  putBytes(bytes) {
+    const at = this.#allocate(bytes.length);
+    this.m.HEAPU8.set(bytes, at);
+    return at;
+  }
+
+  putText(text) {
+    return this.putBytes(encoder.encode(text + "\0"));
+  }
+
+  text(at, length) {
+    return decoder.decode(this.m.HEAPU8.slice(at, at + length)); // a copy: shared or growing memory is not decoded
+  }
+
+  textToZero(at) {
+    return this.text(at, this.m.HEAPU8.indexOf(0, at) - at);
+  }
+
+  words(count) {
+    return this.m.HEAPU32.slice(this.scratch >>> 2, (this.scratch >>> 2) + count);
+  }
+
+  /** Throws what the session recorded. */
+  fail(otherwise) {
+    const lines = [];
+    const count = this.session ? this.m._web_diag_count(this.session) : 0;
+    for (let i = 0; i < count; i++) lines.push(this.textToZero(this.m._web_diag(this.session, i) >>> 0));
+    if (this.session) this.m._web_diag_clear(this.session);
+    throw OnxError.fromText(lines.join("\n"), otherwise);
+  }
+
+  check(status, otherwise) {
+    if (status !== 0) this.fail(otherwise);
+  }
+
+  // ---- values ----
+
+  /** Copies a tensor, or an array of them, into a value of the library. */
+  putValue(name, value) {
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.putValue(name, item));
+      const list = this.putBytes(new Uint8Array(Uint32Array.from(items).buffer));
+      const made = this.m._web_sequence(this.session, list, items.length) >>> 0;
+      this.m._free(list);
+      if (!made) this.fail("out of memory");
+      return made;
+    }
+    if (!(value instanceof Tensor) && !(value && TYPES[value.type] && value.dims && value.data))
+      throw new OnxError(`the input ${name} is no Tensor`);
+    const tensor = value instanceof Tensor ? value : new Tensor(value.type, value.data, value.dims);
+    const dims = this.putBytes(new Uint8Array(BigInt64Array.from(tensor.dims, BigInt).buffer));
+    const made = this.m._web_tensor(this.session, TYPES[tensor.type].code, tensor.dims.length, dims) >>> 0;
+    this.m._free(dims);
+    if (!made) this.fail("out of memory");
+    if (tensor.type === "string") this.#putStrings(made, tensor.data);
+    else {
+      const { data } = tensor;
+      this.m.HEAPU8.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), this.#look(made).data);
+    }
+    return made;
+  }
+
+  #putStrings(value, strings) {
+    strings.forEach((text, i) => {
+      const bytes = encoder.encode(text);
+      const at = this.putBytes(bytes);
+      const status = this.m._web_set_text(value, i, at, bytes.length);
+      this.m._free(at);
+      this.check(status, "out of memory");
+    });
+  }
+
+  #look(value) {
+    this.m._web_value(value, this.scratch);
+    const [kind, dtype, rank, dims, data, size, count, items] = this.words(8);
+    return { kind, dtype, rank, dims, data, size, count, items };
+  }
+
+  #numbers(v, array) {
+    return new array(this.m.HEAPU8.slice(v.data, v.data + v.size).buffer);
+  }
+
+  #strings(value, count) {
+    return Array.from({ length: count }, (_, i) => {
+      this.m._web_text(value, i, this.scratch);
+      return this.text(...this.words(2));
+    });
+  }
+
+  /** A copy of a value as a Tensor, an array, a Map, or null for an optional that is empty. */
+  getValue(value) {
+    const v = this.#look(value);
+    if (v.kind === KIND_TENSOR) {
+      const type = typeName(v.dtype);
+      if (!TYPES[type]) throw new OnxError(`there is no array for elements of ${type}`);
+      const dims = Array.from(new BigInt64Array(this.m.HEAPU8.slice(v.dims, v.dims + v.rank * 8).buffer), Number);
+      const data = type === "string" ? this.#strings(value, v.count) : this.#numbers(v, TYPES[type].array);
+      return new Tensor(type, data, dims);
+    }
+    const items = Array.from(this.m.HEAPU32.slice(v.items >>> 2, (v.items >>> 2) + v.count), (at) => this.getValue(at));
+    if (v.kind === KIND_SEQUENCE) return items;
+    if (v.kind === KIND_OPTIONAL) return items[0] ?? null;
+    if (v.kind !== KIND_MAP) return null;
+    const keys = typeName(v.dtype) === "string" ? this.#strings(value, v.count) : [...this.#numbers(v, BigInt64Array)];
+    return new Map(keys.map((key, i) => [key, items[i]]));
+  }
+
+  // ---- inputs and outputs ----
+
+  ports(output) {
+    const count = this.m._web_port_count(this.session, output);
+    return Array.from({ length: count }, (_, i) => this.#port(output, i));
+  }
+
+  #port(output, index) {
+    this.m._web_port(this.session, output, index, this.scratch);
+    const [at, length, dtype, rank, required] = this.words(5);
+    const port = { name: this.text(at, length), isTensor: dtype !== 0, required: required !== 0 };
+    if (!dtype) return port;
+    port.type = typeName(dtype);
+    if (rank === 0xffffffff) return port;
+    port.shape = Array.from({ length: rank }, (_, axis) => {
+      const size = this.m._web_port_dim(this.session, output, index, axis, this.scratch);
+      const [symbol, symbolLength] = this.words(2);
+      return size >= 0 ? size : symbolLength ? this.text(symbol, symbolLength) : "";
+    });
+    return port;
+  }
+}
+
+function openModel(engine, source, options) {
+  const { m } = engine;
+  engine.session = m._web_new(options.memory ?? 0) >>> 0;
+  if (!engine.session) throw new OnxError("out of memory");
+  m.FS.mkdir("/work");
+  m.FS.chdir("/work");
+  putFiles(m.FS, source.files);
+  const optimize = (options.graphOptimizationLevel ?? "all") !== "disabled";
+  let status;
+  if (source.format === "onnx") {
+    const bytes = engine.putBytes(source.bytes);
+    const folder = Object.keys(source.files).length ? engine.putText("/work") : 0;
+    status = m._web_open_bytes(engine.session, bytes, source.bytes.length, folder, optimize);
+  } else {
+    const name = `model${FORMATS[source.format]}`;
+    putFiles(m.FS, { [name]: source.bytes });
+    status = m._web_open_file(engine.session, engine.putText(name), optimize);
+  }
+  engine.check(status, "the model cannot be run");
+}
+
+export class InferenceSession {
+  #engine;
+
+  constructor(engine) {
+    this.#engine = engine;
+    this.inputMetadata = engine.ports(false).map(Object.freeze);
+    this.outputMetadata = engine.ports(true).map(Object.freeze);
+    this.inputNames = this.inputMetadata.map((p) => p.name);
+    this.outputNames = this.outputMetadata.map((p) => p.name);
+  }
+
+  /**
+   * From a Model, the bytes of one, the text of one, or a URL (in Node: also a path). onnxruntime-web's
+   * create(buffer, byteOffset, byteLength, options) is taken, too.
+   */
+  static async create(source, ...rest) {
+    if (typeof rest[0] === "number") {
+      const [offset, length, options] = rest;
+      const bytes = toBytes(source);
+      return InferenceSession.create(bytes.subarray(offset, length === undefined ? undefined : offset + length), options);
+    }
+    const options = rest[0] ?? {};
+    const from = source instanceof Model ? source : await readSource(source, options);
+    const engine = new Engine(await instantiate());
+    return guarded("making a session", () => {
+      openModel(engine, from, options);
+      return new InferenceSession(engine);
+    });
+  }
+
+  /** Answers all outputs by name, or those that `fetches` names (an array, or an object whose keys are names). */
+  async run(feeds, fetches, _options) {
+    const engine = this.#engine;
+    if (!engine) throw new OnxError("the session was released");
+    const wanted = this.#wanted(fetches);
+    for (const name of Object.keys(feeds))
+      if (!this.inputNames.includes(name)) throw new OnxError(`the model has no input ${JSON.stringify(name)}; it has ${this.inputNames.join(", ")}`);
+    return guarded("running a model", () => {
+      this.inputNames.forEach((name, i) => {
+        const value = feeds[name];
+        engine.m._web_set_input(engine.session, i, value == null ? 0 : engine.putValue(name, value));
+      });
+      engine.check(engine.m._web_run(engine.session), "the run failed");
+      const results = {};
+      for (const name of wanted) {
+        const at = engine.m._web_output(engine.session, this.outputNames.indexOf(name)) >>> 0;
+        results[name] = at ? engine.getValue(at) : null;
+      }
+      return results;
+    });
+  }
+
+  #wanted(fetches) {
+    if (!fetches) return this.outputNames;
+    const names = Array.isArray(fetches) ? fetches : Object.keys(fetches);
+    for (const name of names)
+      if (!this.outputNames.includes(name)) throw new OnxError(`the model has no output ${JSON.stringify(name)}; it has ${this.outputNames.join(", ")}`);
+    return names;
+  }
+
+  /** Gives the memory back now. Without it that happens when nobody refers to the session any more. */
+  async release() {
+    this.#engine = undefined;
+  }
+
+  startProfiling() {}
+  endProfiling() {}
+
+  async [Symbol.asyncDispose ?? Symbol("asyncDispose")]() {
+    await this.release();
+  }
+}

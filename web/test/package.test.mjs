@@ -1,0 +1,248 @@
+// The package in Node, for each build: models, sessions, backend cases, and input that is bad. ONX_SIMD=0 tests the build
+// without vectors.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import onx, { backendDir, packageDir, readCase } from "./lib.mjs";
+
+const { InferenceSession, OnxError, Tensor, env, hasSimd, init, load, parse, program } = onx;
+env.simd = process.env.ONX_SIMD !== "0";
+
+const ADD = `<ir_version: 8, opset_import: ["" : 17]>
+add (float[N, 3] x, float[3] y) => (float[N, 3] z) { z = Add (x, y) }`;
+
+async function rejects(promise, pattern) {
+  const error = await promise.then(() => assert.fail("nothing was thrown"), (e) => e);
+  assert.ok(error instanceof OnxError, String(error));
+  assert.match(error.message, pattern);
+  return error;
+}
+
+test("the engine has vectors, and each build is the one that was asked for", async () => {
+  assert.equal(hasSimd(), true);
+  const { module } = await init();
+  const name = env.simd ? "onx.wasm" : "onx-plain.wasm";
+  const own = await WebAssembly.compile(readFileSync(join(packageDir, "wasm", name)));
+  assert.deepEqual(WebAssembly.Module.exports(module), WebAssembly.Module.exports(own));
+  const simd = readFileSync(join(packageDir, "wasm/onx.wasm")), plain = readFileSync(join(packageDir, "wasm/onx-plain.wasm"));
+  assert.notDeepEqual(simd, plain);
+});
+
+test("a model is parsed, shown, converted and read again", async () => {
+  const model = await parse(ADD);
+  assert.match(await model.show(), /z = Add\(x, y\)/);
+  const binary = await model.convert("onnx");
+  assert.equal(binary.format, "onnx");
+  const json = JSON.parse(new TextDecoder().decode((await binary.convert("json")).bytes));
+  assert.equal(json.graph.node[0].op_type, "Add");
+  const again = await load(binary.bytes);
+  assert.deepEqual(await again.diff(model), []);
+  assert.equal((await again.info()).graph.nodes, 1);
+});
+
+test("files are read by path and by URL", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "onx-")), "a model.onnxtxt");
+  writeFileSync(path, ADD);
+  assert.equal((await load(path)).format, "onnxtxt");
+  assert.equal((await load(new URL(`file://${path.replace(" ", "%20")}`))).format, "onnxtxt");
+  await rejects(load(path + ".missing"), /cannot read/);
+});
+
+test("models are checked, inferred, simplified, retargeted and compared", async () => {
+  const model = await parse(`<ir_version: 8, opset_import: ["" : 17]>
+    g (float[N, 2] x) => (float[M, 2] y) <float[2] w = {1, 2}> { a = Identity (x)  b = Mul (a, w)  y = Neg (b) }`);
+  const report = await model.check({ full: true });
+  assert.equal(report.valid, true);
+  const broken = await parse(`<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu (z) }`);
+  const found = await broken.check();
+  assert.equal(found.valid, false);
+  assert.ok(found.findings.some((f) => f.severity === "error" && f.rule && /z/.test(f.message)));
+  assert.match(await (await model.infer({ dim: { N: 7 } })).show({ format: "onnxtxt" }), /float\[7, 2\] b/);
+  const small = await model.simplify();
+  assert.ok((await small.info()).graph.nodes < 3);
+  const differences = await model.diff(small);
+  assert.ok(differences.some((d) => d.what === "removed"));
+  assert.match(await (await model.retarget(13)).show(), /"": 13/);
+  await rejects(model.check({ fulll: true }), /no option "fulll"/);
+});
+
+test("a session runs, and runs again with other shapes", async () => {
+  const session = await InferenceSession.create(await parse(ADD));
+  assert.deepEqual(session.inputNames, ["x", "y"]);
+  assert.deepEqual(session.inputMetadata[0], { name: "x", isTensor: true, required: true, type: "float32", shape: ["N", 3] });
+  const y = new Tensor("float32", [10, 20, 30], [3]);
+  for (const n of [1, 2, 5]) {
+    const { z } = await session.run({ x: new Tensor(new Float32Array(n * 3).fill(n), [n, 3]), y });
+    assert.deepEqual(z.dims, [n, 3]);
+    assert.deepEqual([...z.data.subarray(0, 3)], [10 + n, 20 + n, 30 + n]);
+  }
+  await rejects(session.run({ x: y, y }), /x/);
+  await rejects(session.run({ x: y }), /y/);
+  await rejects(session.run({ w: y }), /no input "w"/);
+  await rejects(session.run({ x: y, y }, ["q"]), /no output "q"/);
+  const { z } = await session.run({ x: new Tensor("float32", [1, 2, 3], [1, 3]), y });
+  assert.deepEqual([...z.data], [11, 22, 33]);
+  await session.release();
+  await rejects(session.run({ y }), /released/);
+});
+
+test("sessions are made from bytes, from part of a buffer, from text", async () => {
+  const { bytes } = await (await parse(ADD)).convert("onnx");
+  const feeds = { x: new Tensor("float32", [1, 2, 3], [1, 3]), y: new Tensor("float32", [1, 1, 1], [3]) };
+  const padded = new Uint8Array(bytes.length + 20);
+  padded.set(bytes, 7);
+  for (const session of [
+    await InferenceSession.create(bytes),
+    await InferenceSession.create(padded.buffer, 7, bytes.length),
+    await InferenceSession.create(new TextEncoder().encode(ADD), { format: "onnxtxt" }),
+  ])
+    assert.deepEqual([...(await session.run(feeds)).z.data], [2, 3, 4]);
+});
+
+test("all element types go in and come out", async () => {
+  for (const [type, data] of [
+    ["float32", new Float32Array([1.5, -2])], ["float64", new Float64Array([1.5, -2])], ["int64", new BigInt64Array([-5n, 1n << 40n])],
+    ["uint64", new BigUint64Array([5n, 1n << 63n])], ["int8", new Int8Array([-1, 2])], ["uint8", new Uint8Array([1, 255])],
+    ["int16", new Int16Array([-1, 2])], ["uint16", new Uint16Array([1, 65535])], ["int32", new Int32Array([-1, 2])],
+    ["uint32", new Uint32Array([1, 2 ** 32 - 1])], ["bool", new Uint8Array([1, 0])], ["string", ["", "zwölf"]],
+    ["float16", new Uint16Array([0x3c00, 0xc000])], ["bfloat16", new Uint16Array([0x3f80, 0xc000])],
+  ]) {
+    const names = { float32: "float", float64: "double" };
+    const session = await InferenceSession.create(
+      await parse(`<ir_version: 8, opset_import: ["" : 17]> g (${names[type] ?? type}[N] x) => (${names[type] ?? type}[N] y) { y = Identity (x) }`));
+    const { y } = await session.run({ x: new Tensor(type, data) });
+    assert.equal(y.type, type);
+    assert.deepEqual(y.data, data);
+  }
+});
+
+test("sequences and maps", async () => {
+  const split = await InferenceSession.create(await parse(`<ir_version: 8, opset_import: ["" : 17]>
+    g (float[4] x, seq(float[N]) s) => (seq(float[M]) y, int64 n) { y = SplitToSequence (x)  n = SequenceLength (s) }`));
+  const x = new Tensor("float32", [1, 2, 3, 4]);
+  const { y, n } = await split.run({ x, s: [x, x, x] });
+  assert.deepEqual(y.map((t) => t.data[0]), [1, 2, 3, 4]);
+  assert.equal(n.data[0], 3n);
+  const zip = await InferenceSession.create(await parse(`<ir_version: 8, opset_import: ["ai.onnx.ml" : 3, "" : 17]>
+    g (float[1, 2] x) => (seq(map(string, float)) y) { y = ai.onnx.ml.ZipMap <classlabels_strings = ["cat", "dog"]> (x) }`));
+  const [map] = (await zip.run({ x: new Tensor("float32", [3, 4], [1, 2]) })).y;
+  assert.deepEqual([...map.keys()], ["cat", "dog"]);
+});
+
+test("external data", async () => {
+  const model = await parse(`<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) <float[2] w = {3, 4}> { y = Mul (x, w) }`);
+  const { files, stderr } = await program(["convert", "m.onnxtxt", "m.onnx", "--external", "data/w.bin", "--external-threshold", "1"],
+                                          { "m.onnxtxt": model.bytes }, ["m.onnx", "data/w.bin"]);
+  assert.equal(stderr, "");
+  const externalData = [{ path: "data/w.bin", data: files["data/w.bin"] }];
+  const session = await InferenceSession.create(files["m.onnx"], { externalData });
+  assert.deepEqual([...(await session.run({ x: new Tensor("float32", [1, 1]) })).y.data], [3, 4]);
+  const outside = await load(files["m.onnx"], { externalData });
+  assert.deepEqual(await outside.diff(model), []);
+  await rejects(InferenceSession.create(files["m.onnx"]), /external data/);
+  await rejects(InferenceSession.create(files["m.onnx"], { files: { "../w.bin": files["data/w.bin"] } }), /not the name of a file/);
+});
+
+test("models that are broken are errors with diagnostics", async () => {
+  const error = await rejects(load(new Uint8Array([1, 2, 3, 255])), /./);
+  assert.ok(error.diagnostics.length > 0 && error.diagnostics[0].severity === "error");
+  await rejects(InferenceSession.create(new Uint8Array(0)), /./);
+  await rejects(parse("<ir_version: 8> g ( => "), /./);
+  await rejects(InferenceSession.create(await parse(`<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Nothing (x) }`)), /Nothing/);
+  await rejects(load("x.onnx", { format: "pt" }), /./);
+  await rejects(load(17), /expected bytes/);
+  const { bytes } = await (await parse(ADD)).convert("onnx");
+  for (let cut = 1; cut < bytes.length; cut += 3) await load(bytes.subarray(0, cut)).catch((e) => assert.ok(e instanceof OnxError, String(e)));
+});
+
+test("what needs more memory than there is fails, and the next job works", async () => {
+  const huge = await parse(`<ir_version: 8, opset_import: ["" : 17]>
+    g (int64[2] s) => (float[M, N] y) { y = ConstantOfShape (s) }`);
+  const session = await InferenceSession.create(huge);
+  const size = (a, b) => ({ s: new Tensor("int64", [a, b]) });
+  await rejects(session.run(size(100000, 100000)), /memory|limit/); // 40 GB
+  await rejects(session.run(size(2 ** 31, 2 ** 31)), /memory|limit|large|elements|dim/i);
+  await rejects(session.run(size(-1, 2)), /./);
+  await rejects(session.run(size(33000, 33000)), /memory|limit/); // 4.4 GB: more than addresses reach
+  const { y } = await session.run(size(2, 3));
+  assert.deepEqual(y.dims, [2, 3]);
+  const limited = await InferenceSession.create(huge, { memory: 1e6 });
+  await rejects(limited.run(size(1000, 1000)), /limit/);
+  assert.equal((await limited.run(size(10, 10))).y.size, 100);
+});
+
+test("nesting without end, and sizes that lie", async () => {
+  let deep = "x";
+  for (let i = 0; i < 300; i++) deep = `seq(${deep})`;
+  await rejects(parse(`<ir_version: 8, opset_import: ["" : 17]> g (${deep} x) => (float y) { y = Relu (x) }`), /./);
+  // A tensor that says it has 2^62 elements, in a model of a few bytes.
+  const lie = await parse(`{"ir_version": 8, "opset_import": [{"version": 17}], "graph": {"name": "g",
+    "initializer": [{"name": "w", "data_type": 1, "dims": ["4611686018427387904"], "raw_data": ""}],
+    "node": [{"op_type": "Identity", "input": ["w"], "output": ["y"]}], "output": [{"name": "y", "type": {"tensor_type": {"elem_type": 1}}}]}}`,
+    { format: "json" });
+  assert.equal((await lie.check()).valid, false);
+  await rejects(InferenceSession.create(lie), /./);
+});
+
+test("memory of sessions that nobody refers to comes back", async () => {
+  const { bytes } = await (await parse(ADD)).convert("onnx");
+  const feeds = { x: new Tensor("float32", [1, 2, 3], [1, 3]), y: new Tensor("float32", [1, 1, 1], [3]) };
+  for (let i = 0; i < 60; i++) await (await InferenceSession.create(bytes)).run(feeds); // 16 MB each, were they kept
+});
+
+test("one session runs often without growing", async () => {
+  const session = await InferenceSession.create(await parse(ADD));
+  const feeds = { x: new Tensor(new Float32Array(30000), [10000, 3]), y: new Tensor("float32", [1, 1, 1], [3]) };
+  for (let i = 0; i < 400; i++) await session.run(feeds); // 96 MB, were any of it kept
+  const before = process.memoryUsage().arrayBuffers;
+  for (let i = 0; i < 400; i++) await session.run(feeds);
+  globalThis.gc?.();
+  assert.ok(process.memoryUsage().arrayBuffers < before + 2e8);
+});
+
+test("tensors say what is wrong with them", () => {
+  assert.throws(() => new Tensor("float32", [1, 2], [3]), /3 elements/);
+  assert.throws(() => new Tensor("float31", [1]), /no element type/);
+  assert.throws(() => new Tensor("int64", new Float32Array(1)), /BigInt64Array/);
+  assert.throws(() => new Tensor("float32", [1], [-1]), /not a dimension/);
+  assert.throws(() => new Tensor("string", [1]), /strings/);
+  assert.throws(() => new Tensor("int64", [0.5]), /int64/);
+  assert.equal(new Tensor([true, false]).type, "bool");
+  assert.equal(new Tensor("int64", [1, 2]).data[1], 2n);
+});
+
+test("the program says how to call it, and what is wrong with a call", async () => {
+  const version = await program(["--version"]);
+  assert.equal(version.status, 0);
+  assert.match(version.stdout, /^onx \d/);
+  assert.equal((await program(["nonsense"])).status, 2);
+  await rejects(program(["show", "\0"]), /strings/);
+});
+
+const CASES = ["test_conv_with_strides_padding", "test_conv_with_autopad_same", "test_softmax_axis_1", "test_gemm_all_attributes", "test_lstm_defaults",
+  "test_matmul_3d", "test_batchnorm_epsilon", "test_maxpool_2d_ceil", "test_resize_upsample_scales_linear", "test_einsum_inner_prod",
+  "test_gather_0", "test_nonmaxsuppression_two_batches", "test_quantizelinear", "test_cast_FLOAT_to_DOUBLE", "test_topk",
+  "test_averagepool_2d_pads", "test_layer_normalization_2d_axis1", "test_reduce_mean_keepdims_random", "test_convtranspose_pads", "test_gru_defaults"];
+const data = backendDir();
+for (const name of CASES)
+  test(`backend: ${name}`, { skip: data && existsSync(join(data, "node", name)) ? false : "no libonnx-testdata" }, async () => {
+    const folder = join(data, "node", name);
+    const session = await InferenceSession.create(readFileSync(join(folder, "model.onnx")));
+    const sets = await readCase(folder);
+    assert.ok(sets.length > 0);
+    for (const { inputs, outputs } of sets) {
+      const feeds = Object.fromEntries(inputs.map((value, i) => [session.inputNames[i], value]));
+      const results = await session.run(feeds);
+      outputs.forEach((want, i) => {
+        const got = results[session.outputNames[i]];
+        assert.deepEqual(got.dims, want.dims);
+        assert.equal(got.type, want.type);
+        for (let k = 0; k < want.size; k++) {
+          const [a, b] = [Number(got.data[k]), Number(want.data[k])];
+          assert.ok(Object.is(a, b) || Math.abs(a - b) <= 1e-7 + 1e-3 * Math.abs(b), `${name}: element ${k} is ${a}, not ${b}`);
+        }
+      });
+    }
+  });

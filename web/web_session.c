@@ -1,0 +1,201 @@
+/* web_session.c - what the npm package calls of the library beside the program: a model that runs, and runs again. There
+ * is one session per instance of the module (web/npm/module.js), so all that a session took goes with it. JavaScript
+ * reads the results as lists of 32-bit words. */
+#include <onx/onx.h>
+
+#include <emscripten.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT EMSCRIPTEN_KEEPALIVE
+
+typedef struct web_session {
+    onx_ctx *cx;
+    onx_doc *doc;
+    onx_session *session;
+    onx_value **inputs, **outputs;
+    char text[4096]; /* of the last diagnostic or name that was asked for */
+} web_session;
+
+static uint32_t address(const void *ptr)
+{
+    return (uint32_t)(uintptr_t)ptr;
+}
+
+/* ---- making ---- */
+
+/* NULL when there is no memory for it. */
+EXPORT web_session *web_new(double memory)
+{
+    web_session *s = calloc(1, sizeof *s);
+    if (s && !(s->cx = onx_ctx_new(NULL))) {
+        free(s);
+        return NULL;
+    }
+    if (s && memory >= 1) {
+        onx_limits limits = onx_ctx_limits(s->cx);
+        limits.memory = memory < 9e15 ? (uint64_t)memory : UINT64_MAX;
+        onx_ctx_set_limits(s->cx, limits);
+    }
+    return s;
+}
+
+static onx_status plan(web_session *s, bool optimize)
+{
+    const onx_session_options options = { .struct_size = sizeof options, .threads = 1, .no_optimize = !optimize };
+    onx_status status = onx_session_new(s->cx, s->doc, &options, &s->session);
+    if (status != ONX_OK)
+        return status;
+    s->inputs = calloc(onx_session_input_count(s->session) + 1, sizeof(onx_value *));
+    s->outputs = calloc(onx_session_output_count(s->session) + 1, sizeof(onx_value *));
+    return s->inputs && s->outputs ? ONX_OK : ONX_E_MEMORY;
+}
+
+/* A binary model; the bytes stay where they are, and are not freed before the session is no longer needed. External
+ * data is looked for in `folder`, unless that is NULL. */
+EXPORT onx_status web_open_bytes(web_session *s, const char *bytes, size_t size, const char *folder, bool optimize)
+{
+    onx_status status = onx_read(s->cx, ONX_KIND_MODEL, (onx_str){ bytes, size }, 0, 1, &s->doc);
+    if (status == ONX_OK && folder)
+        status = onx_doc_set_base_dir(s->doc, folder);
+    return status == ONX_OK ? plan(s, optimize) : status;
+}
+
+/* A model of any format, in a file. */
+EXPORT onx_status web_open_file(web_session *s, const char *path, bool optimize)
+{
+    const onx_load_options options = { .struct_size = sizeof options, .flags = ONX_READ_COPY };
+    const onx_status status = onx_load(s->cx, ONX_KIND_MODEL, path, &options, &s->doc);
+    return status == ONX_OK ? plan(s, optimize) : status;
+}
+
+/* ---- inputs and outputs, as the model declares them ---- */
+
+EXPORT uint32_t web_port_count(const web_session *s, bool output)
+{
+    return output ? onx_session_output_count(s->session) : onx_session_input_count(s->session);
+}
+
+static onx_session_port port_of(const web_session *s, bool output, uint32_t index)
+{
+    return output ? onx_session_output(s->session, index) : onx_session_input(s->session, index);
+}
+
+/* out: name, its length, element type (0: no tensor), rank (-1: not known), whether it has to be given. */
+EXPORT void web_port(const web_session *s, bool output, uint32_t index, uint32_t *out)
+{
+    const onx_session_port port = port_of(s, output, index);
+    const onx_type_tensor *tensor =
+        port.type && ONX_HAS(type, port.type, tensor_type) ? port.type->tensor_type : NULL;
+    out[0] = address(port.name.ptr);
+    out[1] = (uint32_t)port.name.len;
+    out[2] = tensor ? (uint32_t)tensor->elem_type : 0;
+    out[3] = tensor && tensor->shape ? tensor->shape->dim_count : UINT32_MAX;
+    out[4] = port.required;
+}
+
+/* A size of the shape of a tensor: the number, or -1 and its symbol as out[0] and the length out[1], which is 0 when
+ * there is none. */
+EXPORT double web_port_dim(web_session *s, bool output, uint32_t index, uint32_t axis, uint32_t *out)
+{
+    const onx_dimension *dim = port_of(s, output, index).type->tensor_type->shape->dim[axis];
+    out[0] = out[1] = 0;
+    if (ONX_HAS(dimension, dim, dim_value))
+        return (double)dim->dim_value;
+    if (ONX_HAS(dimension, dim, dim_param)) {
+        const onx_str name = onx_view(dim->dim_param);
+        snprintf(s->text, sizeof s->text, "%.*s", ONX_ARG(name));
+        out[0] = address(s->text);
+        out[1] = (uint32_t)strlen(s->text);
+    }
+    return -1;
+}
+
+/* ---- values ---- */
+
+/* A tensor whose elements JavaScript then writes, or NULL with a diagnostic. */
+EXPORT onx_value *web_tensor(web_session *s, int32_t dtype, uint32_t rank, const int64_t *dims)
+{
+    onx_value *value;
+    return onx_value_new_tensor(s->cx, (onx_dtype)dtype, rank, dims, &value) == ONX_OK ? value : NULL;
+}
+
+EXPORT onx_status web_set_text(onx_value *value, uint32_t index, const char *text, size_t len)
+{
+    return onx_value_set_text(value, index, (onx_str){ text, len });
+}
+
+/* A sequence of values, which it takes. */
+EXPORT onx_value *web_sequence(web_session *s, onx_value *const *items, uint32_t count)
+{
+    onx_value *list;
+    onx_status status = onx_value_new(s->cx, &list);
+    if (status == ONX_OK)
+        status = onx_value_reset_list(list, ONX_VALUE_SEQUENCE, count ? (onx_dtype)items[0]->dtype : ONX_UNDEFINED);
+    for (uint32_t i = 0; i < count; i++) {
+        if (status == ONX_OK)
+            status = onx_value_insert(list, i, items[i]);
+        onx_value_free(items[i]);
+    }
+    if (status == ONX_OK)
+        return list;
+    onx_value_free(list);
+    return NULL;
+}
+
+/* out: kind, element type, rank, dims, data, bytes of data, count, items. What is here fits in 32 bits, as addresses
+ * do. */
+EXPORT void web_value(const onx_value *v, uint32_t *out)
+{
+    const uint32_t words[] = { v->kind,          v->dtype,          v->rank,           address(v->dims),
+                               address(v->data), (uint32_t)v->size, (uint32_t)v->count, address(v->items) };
+    memcpy(out, words, sizeof words);
+}
+
+/* Element `index` of text: its address as out[0], its length as out[1]. */
+EXPORT void web_text(const onx_value *v, uint32_t index, uint32_t *out)
+{
+    const onx_str *text = (const onx_str *)v->data + index;
+    out[0] = address(text->ptr);
+    out[1] = (uint32_t)text->len;
+}
+
+/* ---- running ---- */
+
+/* Takes the value, which may be NULL: none is given. */
+EXPORT void web_set_input(web_session *s, uint32_t index, onx_value *value)
+{
+    onx_value_free(s->inputs[index]);
+    s->inputs[index] = value;
+}
+
+EXPORT onx_status web_run(web_session *s)
+{
+    onx_diag_clear(s->cx);
+    return onx_session_run(s->session, s->cx, (const onx_value *const *)s->inputs, s->outputs);
+}
+
+EXPORT const onx_value *web_output(const web_session *s, uint32_t index)
+{
+    return s->outputs[index];
+}
+
+/* ---- diagnostics ---- */
+
+EXPORT uint32_t web_diag_count(const web_session *s)
+{
+    return (uint32_t)onx_diag_count(s->cx);
+}
+
+/* What the program prints. */
+EXPORT const char *web_diag(web_session *s, uint32_t index)
+{
+    onx_diag_format(onx_diag_get(s->cx, index), s->text, sizeof s->text);
+    return s->text;
+}
+
+EXPORT void web_diag_clear(web_session *s)
+{
+    onx_diag_clear(s->cx);
+}
