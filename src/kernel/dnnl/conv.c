@@ -242,9 +242,12 @@ static bool cut_conv(const onx_prepare *p, onxi_dnnl *d, const conv_shape *s, co
     } else {
         q[1] = q[0];
     }
+    /* Sums in another order would have bits that depend on the number of threads; whole images are done one by one. */
+    for (int i = 0; good && kind != IMAGES && i < 2 && desc[i]; i++)
+        good = onxi_dnnl_same_sums(d, desc[i], d->desc[0]);
     if (!good) {
-        if (desc[0])
-            d->lib->dnnl_primitive_desc_destroy(desc[0]);
+        for (int i = 0; i < 2 && desc[i]; i++)
+            d->lib->dnnl_primitive_desc_destroy(desc[i]);
         return false;
     }
     if (kind == GROUPS || kind == CHANNELS) {

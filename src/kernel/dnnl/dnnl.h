@@ -183,6 +183,9 @@ typedef struct onxi_dnnl_pool {
     onxi_dnnl_md x, y;
     dnnl_dims_t strides, kernel, pad, pad_end;
 } onxi_dnnl_pool;
+/* Whether oneDNN adds the products of an element in one order in both, as far as can be told: its kernel has one name,
+ * and is none that unfolds images for a product, which cuts sums by sizes. */
+bool onxi_dnnl_same_sums(const onxi_dnnl *d, dnnl_primitive_desc_t a, dnnl_primitive_desc_t b);
 bool onxi_dnnl_describe_conv(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
                              dnnl_primitive_desc_t *out);
 /* Of a convolution of x with w that gives y: x from the others, w from the others. */

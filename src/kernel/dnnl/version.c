@@ -11,23 +11,35 @@ const onxi_dnnl_functions *onxi_dnnl_library(void)
     return ONXI_FUNCTIONS(ONXI_LIBRARY_DNNL, names);
 }
 
+/* NULL: nobody knows. */
+static const char *kernel_of(const onxi_dnnl *d, dnnl_primitive_desc_t desc)
+{
+    const char *kernel = NULL;
+    if (d->lib->dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *)&kernel) != dnnl_success)
+        return NULL;
+    return kernel;
+}
+
 /* oneDNN does what none of its kernels takes by a reference that is some hundred times as slow, and pools planes by
  * loops without vectors: our own rows are better, and so is the same without post-operations. Convolutions that it
  * unfolds for a product take three times as long as ours. */
 static bool is_taken(const onxi_dnnl *d, bool described, dnnl_primitive_desc_t *desc)
 {
-    const char *kernel = NULL;
     if (!described)
         return false;
-    if (d->lib->dnnl_primitive_desc_query(*desc, dnnl_query_impl_info_str, 0, (void *)&kernel) != dnnl_success ||
-        !kernel)
-        return true;
-    if (strncmp(kernel, "ref", 3) != 0 && strncmp(kernel, "simple_nchw", 11) != 0 &&
-        !(d->direct && strstr(kernel, "gemm")))
+    const char *kernel = kernel_of(d, *desc);
+    if (!kernel || (strncmp(kernel, "ref", 3) != 0 && strncmp(kernel, "simple_nchw", 11) != 0 &&
+                    !(d->direct && strstr(kernel, "gemm"))))
         return true;
     d->lib->dnnl_primitive_desc_destroy(*desc);
     *desc = NULL;
     return false;
+}
+
+bool onxi_dnnl_same_sums(const onxi_dnnl *d, dnnl_primitive_desc_t a, dnnl_primitive_desc_t b)
+{
+    const char *of_a = kernel_of(d, a), *of_b = kernel_of(d, b);
+    return of_a && of_b && strcmp(of_a, of_b) == 0 && !strstr(of_a, "gemm");
 }
 
 static const int swap[DNNL_MAX_NDIMS] = { 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
