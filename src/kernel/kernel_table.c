@@ -69,6 +69,7 @@
     TABLE(simd_rnn##level)                                                                                             \
     TABLE(simd_product##level)                                                                                         \
     TABLE(simd_winograd##level)                                                                                        \
+    TABLE(simd_conv##level)                                                                                            \
     TABLE(simd_lines##level)                                                                                           \
     TABLE(simd_pool##level)                                                                                            \
     TABLE(simd_unfold##level)                                                                                          \

@@ -65,6 +65,54 @@ static void test_kernel_convolutions__convolutions_are_the_same(void **state)
     assert_in_range(fast, 11, 24);
 }
 
+/* All windows, steps, gaps and pads, of channels that are groups of their own and not: those of the vectors on channels
+ * that lie last, where oneDNN does not take them. */
+static void test_kernel_convolutions__windows_are_the_same(void **state)
+{
+    static writer w;
+    source s = { 23 };
+    (void)state;
+    for (unsigned turn = 0; turn < 48; turn++) {
+        const bool depthwise = turn % 3 == 0;
+        const uint32_t c = depthwise ? 16 * (1 + below(&s, 4)) : 1 + below(&s, 40);
+        const uint32_t m = depthwise ? c : 8 * (1 + below(&s, 6)), group = depthwise ? c : 1, n = 1 + below(&s, 2);
+        uint32_t kernel[2], stride[2], dilation[2], pad[4], size[2], made[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            kernel[i] = 1 + below(&s, 4);
+            stride[i] = 1 + below(&s, 3);
+            dilation[i] = 1 + below(&s, 2);
+            const uint32_t reach = (kernel[i] - 1) * dilation[i] + 1;
+            pad[i] = below(&s, reach + 1);
+            pad[2 + i] = below(&s, reach + 1);
+            size[i] = reach + below(&s, 20);
+            made[i] = (size[i] + pad[i] + pad[2 + i] - reach) / stride[i] + 1;
+        }
+        onx_value *x = floats(&s, 4, (int64_t[]){ n, c, size[0], size[1] });
+        onx_value *residual = floats(&s, 4, (int64_t[]){ n, m, made[0], made[1] });
+        if (turn % 8 == 7)
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = turn % 16 == 7 ? NAN : INFINITY;
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+            "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float[%u, %u, %u, %u] w = {",
+            m, c / group, kernel[0], kernel[1]);
+        for (uint32_t i = 0; i < m * (c / group) * kernel[0] * kernel[1]; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}, float[%u] b = {", m);
+        for (uint32_t i = 0; i < m; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w,
+            "}> {\n t = Conv <group = %u, strides = [%u, %u], dilations = [%u, %u], pads = [%u, %u, %u, %u]> (x0, w%s)\n"
+            " u = Add (t, x1)\n y = %s (u)\n}\n",
+            group, stride[0], stride[1], dilation[0], dilation[1], pad[0], pad[1], pad[2], pad[3],
+            turn % 4 ? ", b" : "", turn % 2 ? "Relu" : "Sigmoid");
+        const char *variant = compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150);
+        assert_true(strcmp(variant, "plain") != 0);
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+}
+
 /* A product that is added to what it was made of: that may not be overwritten while it is read. */
 static void test_kernel_convolutions__what_is_added_is_read_to_the_end(void **state)
 {
@@ -332,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_kernel_convolutions__lines_in_groups_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__windows_of_all_kinds_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_the_same),
+        cmocka_unit_test(test_kernel_convolutions__windows_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__what_is_added_is_read_to_the_end),
         cmocka_unit_test(test_kernel_convolutions__layouts_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_cut),
