@@ -237,7 +237,7 @@ typedef struct onxi_run_other {
                       const onx_run_options *options);
     void (*release)(void *user);
 } onxi_run_other;
-/* With the ports of the document; `user` is released with the session. */
+/* With the ports of the document; `user` is released with the session, and stays the caller's where none is made. */
 onx_status onxi_run_session_other(onx_ctx *cx, onx_doc *doc, const onxi_run_other *other, void *user,
                                   onx_session **out);
 /* The user pointer of such a session, NULL for others. */

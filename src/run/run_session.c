@@ -21,9 +21,9 @@ void onx_session_free(onx_session *session)
     onxi_dict_free(&session->inputs);
     onxi_dict_free(&session->outputs);
     onxi_dict_free(&session->defaults);
-    if (session->other)
+    if (session->other && session->other_user)
         session->other->release(session->other_user);
-    else
+    else if (!session->other)
         onxi_run_session_close(&session->s);
     onxi_release(cx, session, sizeof *session);
     onx_doc_free(derived);
@@ -212,8 +212,8 @@ onx_status onxi_run_session_other(onx_ctx *cx, onx_doc *doc, const onxi_run_othe
         status = index_names(&session->outputs, g->output, g->output_count);
     if (status == ONX_OK)
         status = index_defaults(&session->defaults, g);
-    session->other_user = user;
     if (status == ONX_OK) {
+        session->other_user = user; /* it is the caller's until then */
         *out = session;
         return ONX_OK;
     }

@@ -507,8 +507,10 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_shard_options
     own.everywhere = true;
     ONX_TRY(onx_sharded_new(cx, doc, &own, &s));
     const onx_status status = onxi_run_session_other(cx, doc, &session_runs, s, out);
-    if (status != ONX_OK && !*out)
+    if (status != ONX_OK) {
         tell_others(s, status);
+        onx_sharded_free(s);
+    }
     return status;
 }
 
