@@ -117,10 +117,8 @@ static void panel_of(const conv_params *q, const onx_work *work, const float *a,
                                       .more = k > 0 };
             tile_run(&t, rows);
         }
-    if (q->bias) {
-        const simd_post bias = { .kind = ONX_POST_ADD, .operand = -1 };
-        post_apply(&bias, sums, PANEL, pixels, TILE_V, q->bias + panel * PANEL, NULL, 0);
-    }
+    if (q->bias)
+        post_apply_row(sums, PANEL, pixels, TILE_V, q->bias + panel * PANEL);
     finish(q, work, sums, PANEL, pixels, vectors, at);
     float *y = (float *)work->outputs[0]->data + at;
     for (uint64_t i = 0; i < pixels; i++)

@@ -108,6 +108,16 @@ static inline void post_take_image(onx_prepare *p, simd_posts *posts, const onx_
     }
 }
 
+/* Adds numbers per column to `rows` rows of `vectors` vectors, `step` apart. */
+static inline void post_apply_row(float *c, uint64_t step, uint64_t rows, uint64_t vectors, const float *row)
+{
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t v = 0; v < vectors; v++) {
+            float *at = c + i * step + v * ONXI_LANES;
+            vf_store(at, vf_load(at) + vf_load(row + v * ONXI_LANES));
+        }
+}
+
 /* Does it to `rows` rows of `vectors` vectors, `step` apart. `row`: numbers per column, from this column on; `same`:
  * the other operand, in rows `same_step` apart. One of the two is there for ONX_POST_ADD. */
 static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint64_t rows, uint64_t vectors,
@@ -123,7 +133,7 @@ static inline void post_apply(const simd_post *f, float *c, uint64_t step, uint6
     switch (f->kind) {
     case ONX_POST_ADD:
         if (row) {
-            EACH(x + vf_load(row + v * ONXI_LANES))
+            post_apply_row(c, step, rows, vectors, row);
         } else {
             EACH(x + vf_load(same + i * same_step + v * ONXI_LANES))
         }
