@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the npm package: web/build.sh OUT. The two builds of the module, with vectors and without, and what lies in
 # web/npm go to OUT/package, and the archive that `npm install` takes to OUT. The folders build-wasm and build-wasm-plain
-# are the presets'.
+# are the presets'. ONX_WEB_BUILDS names one of the two, 'wasm' or 'wasm-plain', where a gate has no time for both.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-build-web}
@@ -9,7 +9,8 @@ jobs=${JOBS:-$(nproc)}
 for tool in emcc node npm; do
     command -v $tool >/dev/null || { echo "web/build.sh: $tool is missing (scripts/deps.sh wasm)" >&2; exit 77; }
 done
-for preset in wasm wasm-plain; do
+builds=${ONX_WEB_BUILDS:-wasm wasm-plain}
+for preset in $builds; do
     cmake --preset $preset >/dev/null
     cmake --build --preset $preset --parallel "$jobs"
 done
@@ -17,12 +18,14 @@ rm -rf "$out/package"
 mkdir -p "$out/package/wasm"
 cp -R web/npm/. "$out/package/"
 cp LICENSE "$out/package/"
-for kind in '' -plain; do
+for preset in $builds; do
+    kind=${preset#wasm}
     cp "build-wasm$kind/web/onx.wasm" "$out/package/wasm/onx$kind.wasm"
     cp "build-wasm$kind/web/onx.js" "$out/package/wasm/onx$kind.js"
 done
 (cd "$out" && npm pack --silent ./package >/dev/null)
-for kind in '' -plain; do
+for preset in $builds; do
+    kind=${preset#wasm}
     node -e '
         const fs = require("fs"), zlib = require("zlib"), bytes = fs.readFileSync(process.argv[1]);
         const mb = (n) => (n / 1e6).toFixed(2) + " MB";
