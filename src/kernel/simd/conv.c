@@ -252,7 +252,7 @@ static bool shape_of(onx_prepare *p, conv_params *q)
     return true;
 }
 
-static bool take_weights(onx_prepare *p, conv_params *q)
+static onx_status take_weights(onx_prepare *p, conv_params *q)
 {
     const uint64_t taps = (uint64_t)(q->kh * q->kw), panels = (q->m + PANEL - 1) / PANEL;
     packing from = { q->c, q->m, taps };
@@ -270,24 +270,24 @@ static bool take_weights(onx_prepare *p, conv_params *q)
                               .user = &from };
     const void *weights;
     const onx_value *b = p->input_count > 2 ? p->inputs[2] : NULL;
-    if (p->ops->packed(p, &job, &weights) != ONX_OK)
-        return false;
+    ONX_TRY(p->ops->packed(p, &job, &weights)); /* weights that a run computes are not packed */
     q->weights = weights;
     if (!b)
-        return true;
+        return ONX_OK;
     float *bias = onxi_arena_array(p->arena, panels * PANEL, sizeof *bias);
     if (bias)
         memcpy(bias, b->data, (size_t)q->m * sizeof *bias);
     q->bias = bias;
-    return bias != NULL;
+    return bias ? ONX_OK : ONX_E_MEMORY;
 }
 
 static onx_status take(onx_prepare *p, conv_params *q)
 {
     const onx_layout *in = onxi_blocked_layout(p->arena, p->inputs[0], (uint32_t)q->c);
     const onx_layout *out = onxi_blocked_layout(p->arena, p->outputs[0], (uint32_t)q->m);
-    if (!in || !out || !take_weights(p, q))
+    if (!in || !out)
         return ONX_E_MEMORY;
+    ONX_TRY(take_weights(p, q));
     post_take_image(p, &q->posts, out);
     p->want[0] = in;
     p->want[1] = NULL;
