@@ -74,7 +74,7 @@ static void test_kernel_convolutions__windows_are_the_same(void **state)
     (void)state;
     for (unsigned turn = 0; turn < 48; turn++) {
         const bool depthwise = turn % 3 == 0;
-        const uint32_t c = depthwise ? 16 * (1 + below(&s, 4)) : 1 + below(&s, 40);
+        const uint32_t c = depthwise ? 16 * (1 + below(&s, 4)) : turn % 3 == 1 && turn % 4 == 1 ? 1 : 1 + below(&s, 40);
         const uint32_t m = depthwise ? c : 8 * (1 + below(&s, 6)), group = depthwise ? c : 1, n = 1 + below(&s, 2);
         uint32_t kernel[2], stride[2], dilation[2], pad[4], size[2], made[2];
         for (uint32_t i = 0; i < 2; i++) {

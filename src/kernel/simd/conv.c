@@ -283,10 +283,11 @@ static onx_status take_weights(onx_prepare *p, conv_params *q)
 
 static onx_status take(onx_prepare *p, conv_params *q)
 {
-    const onx_layout *in = onxi_blocked_layout(p->arena, p->inputs[0], (uint32_t)q->c);
+    /* One channel lies last as it lies first. */
+    const onx_layout *in = q->c > 1 ? onxi_blocked_layout(p->arena, p->inputs[0], (uint32_t)q->c) : NULL;
     const onx_layout *out = onxi_blocked_layout(p->arena, p->outputs[0], (uint32_t)q->m);
-    if (!in || !out)
-        return ONX_E_MEMORY;
+    if ((q->c > 1 && !in) || !out)
+        return ONX_E_UNSUPPORTED;
     ONX_TRY(take_weights(p, q));
     post_take_image(p, &q->posts, out);
     p->want[0] = in;
