@@ -47,6 +47,8 @@ export async function open(url, { theme = "light", width = 1400, height = 900 } 
     page.on("request", r => check(r.url() === url || /^(data|blob):/.test(r.url()), `${url} asks for ${r.url()}`));
     await page.goto(url, { waitUntil: "load", timeout: 120000 });
     await settle(page);
+    await new Promise(done => setTimeout(done, 300)); // the first picture of a new page comes late on a busy machine
+    await settle(page);
     return page;
 }
 
