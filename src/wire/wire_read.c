@@ -454,6 +454,8 @@ const byte *onxi_read_message(onxi_reader *r, const onxi_message_table *table, v
 onx_status onxi_wire_read(onx_ctx *cx, onx_arena *arena, const onxi_message_table *table, onx_str bytes, uint32_t flags,
                           unsigned threads, void *message)
 {
+    if (!bytes.len)
+        return ONX_OK; /* a message without fields; there may be no pointer to count from either */
     const byte *start = (const byte *)bytes.ptr;
     onxi_reader r = { .cx = cx,
                       .arena = arena,
@@ -462,7 +464,7 @@ onx_status onxi_wire_read(onx_ctx *cx, onx_arena *arena, const onxi_message_tabl
                       .flags = flags,
                       .depth_limit = onx_ctx_limits(cx).depth,
                       .threads = threads };
-    if (bytes.len && !onxi_read_message(&r, table, message, start, r.limit, NULL) && r.failure == ONX_OK)
+    if (!onxi_read_message(&r, table, message, start, r.limit, NULL) && r.failure == ONX_OK)
         r.failure = ONX_E_MALFORMED;
     onxi_buffer_give(cx, r.stack, r.stack_room * sizeof *r.stack);
     return r.failure;
