@@ -43,18 +43,22 @@
 #else
 #define MPI_FILES NULL
 #endif
+#ifndef ONX_LIBRARIES_FROM_PROGRAMS /* the folder of libraries as seen from that of programs */
+#define ONX_LIBRARIES_FROM_PROGRAMS "../lib"
+#endif
 
 enum { FILES_MAX = 3 };
 
 typedef struct library_row {
     const char *name, *what, *package;
     const char *missing, *left_out;   /* how messages say that it is not there */
+    bool ours;                        /* a part of this library, installed with it */
     const char *files[FILES_MAX + 1]; /* none: left out of the build */
 } library_row;
 
-#define LIBRARY(name_, package_, what_, ...)                                                                           \
+#define LIBRARY(name_, package_, what_, ours_, ...)                                                                    \
     {                                                                                                                  \
-        .name = (name_), .what = (what_), .package = (package_),                                                       \
+        .name = (name_), .what = (what_), .package = (package_), .ours = (ours_),                                      \
         .missing = "needs " name_ ", which is not on this machine (Debian has it in " package_ ")",                    \
         .left_out = "needs " name_ ", which was left out of this build", .files = {                                    \
             __VA_ARGS__                                                                                                \
@@ -62,25 +66,36 @@ typedef struct library_row {
     }
 
 static const library_row rows[ONXI_LIBRARY_COUNT] = {
-    [ONXI_LIBRARY_CRYPTO] = LIBRARY("libcrypto", "libssl3", "SHA-1 checksums of external data", CRYPTO_FILES),
+    [ONXI_LIBRARY_CRYPTO] = LIBRARY("libcrypto", "libssl3", "SHA-1 checksums of external data", false, CRYPTO_FILES),
     [ONXI_LIBRARY_PCRE2] =
-        LIBRARY("libpcre2-8", "libpcre2-8-0", "regular expressions (RegexFullMatch, tokenizers)", PCRE2_FILES),
+        LIBRARY("libpcre2-8", "libpcre2-8-0", "regular expressions (RegexFullMatch, tokenizers)", false, PCRE2_FILES),
     [ONXI_LIBRARY_UTF8PROC] =
         LIBRARY("libutf8proc", "libutf8proc2", "upper and lower case, normal forms (StringNormalizer, tokenizers)",
-                UTF8PROC_FILES),
-    [ONXI_LIBRARY_LEPTONICA] = LIBRARY("leptonica", "liblept5", "images (ImageDecoder)", LEPTONICA_FILES),
-    [ONXI_LIBRARY_DNNL] = LIBRARY("oneDNN", "libdnnl2", "fast convolutions, products, poolings", DNNL_FILES),
-    [ONXI_LIBRARY_ZIP] = LIBRARY("libzip", "libzip4", "NumPy archives (.npz)", ZIP_FILES),
-    [ONXI_LIBRARY_MPI] = LIBRARY("MPI", "libonx-mpi and openmpi-bin", "models on many devices", MPI_FILES),
+                false, UTF8PROC_FILES),
+    [ONXI_LIBRARY_LEPTONICA] = LIBRARY("leptonica", "liblept5", "images (ImageDecoder)", false, LEPTONICA_FILES),
+    [ONXI_LIBRARY_DNNL] = LIBRARY("oneDNN", "libdnnl2", "fast convolutions, products, poolings", false, DNNL_FILES),
+    [ONXI_LIBRARY_ZIP] = LIBRARY("libzip", "libzip4", "NumPy archives (.npz)", false, ZIP_FILES),
+    [ONXI_LIBRARY_MPI] = LIBRARY("MPI", "libonx-mpi and openmpi-bin", "models on many devices", true, MPI_FILES),
 };
 
 /* ---- loading ---- */
+
+/* A part of ours lies beside the library, or where a program that has the library in it knows libraries to be; only
+ * then does the dynamic linker look. So nothing has to tell the latter to search such folders, for every library. */
+static void *open_file(const library_row *row, const char *file)
+{
+    static const char *const folders[] = { ".", ONX_LIBRARIES_FROM_PROGRAMS };
+    void *handle = NULL;
+    for (size_t i = 0; row->ours && i < sizeof folders / sizeof *folders && !handle; i++)
+        handle = onxi_platform_library_open_beside(&rows, folders[i], file);
+    return handle ? handle : onxi_platform_library_open(file, false);
+}
 
 /* Under the lock. */
 static void open_library(const library_row *row, onxi_library_state *l)
 {
     for (size_t i = 0; row->files[i] && !l->handle; i++)
-        if ((l->handle = onxi_platform_library_open(row->files[i], false)))
+        if ((l->handle = open_file(row, row->files[i])))
             l->file = row->files[i];
     atomic_store(&l->tried, true);
 }

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -214,6 +216,12 @@ void *onxi_platform_library_open(const char *name, bool all_now)
     return NULL;
 }
 
+void *onxi_platform_library_open_beside(const void *address, const char *folder, const char *name)
+{
+    (void)address, (void)folder, (void)name;
+    return NULL;
+}
+
 void *onxi_platform_library_find(void *library, const char *symbol)
 {
     (void)library, (void)symbol;
@@ -253,6 +261,30 @@ void *onxi_platform_library_open(const char *name, bool all_now)
     }
 #endif
     return dlopen(name, (all_now ? RTLD_NOW : RTLD_LAZY) | RTLD_LOCAL);
+}
+
+/* The file that the code at this address was loaded from, as a path without links. A program is known to the dynamic
+ * linker by the name that it was called by, which need not be a path. */
+static bool file_of_code(const void *address, char *path)
+{
+    Dl_info here;
+    if (!dladdr(address, &here) || !here.dli_fname)
+        return false;
+#ifdef __linux__
+    if (!strchr(here.dli_fname, '/'))
+        return realpath("/proc/self/exe", path);
+#endif
+    return realpath(here.dli_fname, path);
+}
+
+void *onxi_platform_library_open_beside(const void *address, const char *folder, const char *name)
+{
+    char file[PATH_MAX], path[PATH_MAX];
+    if (!file_of_code(address, file))
+        return NULL;
+    *strrchr(file, '/') = '\0';
+    const int length = snprintf(path, sizeof path, "%s/%s/%s", file, folder, name);
+    return length < 0 || (size_t)length >= sizeof path ? NULL : onxi_platform_library_open(path, false);
 }
 
 void *onxi_platform_library_find(void *library, const char *symbol)

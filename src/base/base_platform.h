@@ -57,6 +57,9 @@ bool onxi_platform_permit_tiles(void);
 /* NULL when it cannot be loaded, and onxi_platform_library_error says why. `name` is that of Linux (libx.so.1), or a
  * path. */
 void *onxi_platform_library_open(const char *name, bool all_now);
+/* As above, for one that is installed with the file that the code at this address was loaded from: in a folder that is
+ * given as seen from that of the file. */
+void *onxi_platform_library_open_beside(const void *address, const char *folder, const char *name);
 void *onxi_platform_library_find(void *library, const char *symbol);
 void onxi_platform_library_close(void *library);
 const char *onxi_platform_library_error(void);

@@ -2,16 +2,17 @@
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 
 # Without MPI the error says what to install; an ordinary run does not ask for it.
-mkdir hidden
+mkdir alone hidden
 echo "not a library" >hidden/libonx-mpi.so.0
+cp "$ONX" alone/onx # it is looked for beside the program, too
 cat >half.textproto <<'END_MODEL'
 ir_version: 11 opset_import { version: 21 } configuration { name: "all" num_devices: 2 }
 graph { name: "g" input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } }
   output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } } node { op_type: "Neg" input: "x" output: "y" } }
 END_MODEL
-expect 1 env LD_LIBRARY_PATH="$here/hidden" "$ONX" run half.textproto --random --configuration all
+expect 1 env LD_LIBRARY_PATH="$here/hidden" alone/onx run half.textproto --random --configuration all
 says err "needs MPI, which"
-expect 0 env LD_LIBRARY_PATH="$here/hidden" "$ONX" run half.textproto --random
+expect 0 env LD_LIBRARY_PATH="$here/hidden" alone/onx run half.textproto --random
 
 command -v mpirun >/dev/null || skip "mpirun is not there (scripts/deps.sh mpi)"
 "$ONX" help --libraries | grep -q '^MPI .*\.so\.' || skip "this build has no MPI"
