@@ -56,6 +56,7 @@ const onxi_placement *onxi_placement_whole(onxi_placements *all, const bool *on)
 onxi_box onxi_placement_box(const onxi_placement *p, const int64_t *dims, uint32_t rank, uint32_t index);
 /* False when they have nothing in common. */
 bool onxi_box_meet(const onxi_box *a, const onxi_box *b, uint32_t rank, onxi_box *out);
+bool onxi_box_same(const onxi_box *a, const onxi_box *b, uint32_t rank);
 int64_t onxi_box_count(const onxi_box *b, uint32_t rank);
 /* Elements that all devices together lack of `to` when they have `from`. */
 uint64_t onxi_placement_cost(const onxi_placements *all, const onxi_placement *from, const onxi_placement *to,
@@ -195,6 +196,8 @@ const onxi_placement *onxi_shard_project(onxi_shard_plan *plan, const onxi_shard
                                          uint32_t operand);
 /* Which part of dimension `dim` a device does. */
 uint32_t onxi_shard_part(const onxi_shard_rule *rule, const onxi_assignment *a, uint32_t device, uint32_t dim);
+/* Which of the parts that are put together a device has. */
+uint32_t onxi_shard_reduced_part(const onxi_shard_rule *rule, const onxi_assignment *a, uint32_t device);
 /* Are results to be added up? */
 bool onxi_shard_is_partial(const onxi_shard_rule *rule, const onxi_assignment *a);
 /* A diagnostic about a node: a note, or an error where the plan is strict. */

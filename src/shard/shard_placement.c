@@ -97,6 +97,11 @@ bool onxi_box_meet(const onxi_box *a, const onxi_box *b, uint32_t rank, onxi_box
     return true;
 }
 
+bool onxi_box_same(const onxi_box *a, const onxi_box *b, uint32_t rank)
+{
+    return onxi_same_dims(a->start, b->start, rank) && onxi_same_dims(a->size, b->size, rank);
+}
+
 int64_t onxi_box_count(const onxi_box *b, uint32_t rank)
 {
     int64_t count = 1; /* of a part of a tensor, whose elements were counted */

@@ -129,6 +129,15 @@ uint32_t onxi_shard_part(const onxi_shard_rule *rule, const onxi_assignment *a, 
     return index % a->shards[dim];
 }
 
+uint32_t onxi_shard_reduced_part(const onxi_shard_rule *rule, const onxi_assignment *a, uint32_t device)
+{
+    uint32_t part = 0;
+    for (uint32_t i = 0; i < rule->dim_count; i++)
+        if (rule->dim[i].kind != ONXI_SHARD_PARALLEL)
+            part = part * a->shards[i] + onxi_shard_part(rule, a, device, i);
+    return part;
+}
+
 bool onxi_shard_is_partial(const onxi_shard_rule *rule, const onxi_assignment *a)
 {
     for (uint32_t i = 0; i < rule->dim_count; i++)

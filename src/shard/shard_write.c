@@ -1,35 +1,14 @@
 /* shard_write.c - the model of one rank: its nodes over its shards, slices of the weights, and collectives. */
-#include "shard/shard.h"
+#include "shard/shard_write.h"
 
 #include <onx/tensor.h>
 
 #include "transform/transform.h"
 #include "value/value.h"
 
-/* A part of a value that this rank has, under a name of its own. */
-typedef struct held {
-    struct held *next;
-    onxi_box box;
-    onx_bytes name;
-} held;
-
-typedef struct writer {
-    onxi_shard_plan *plan;
-    uint32_t rank, devices;
-    onx_doc *doc;
-    onx_arena *arena; /* of the new model */
-    onx_graph *graph;
-    held **held;        /* per value */
-    onx_bytes *partial; /* per value: what is still to be added up */
-    uint64_t names;     /* made so far */
-    onx_shard_summary *summary;
-    onx_node **node;
-    uint32_t node_count, node_room;
-} writer;
-
 /* ---- names ---- */
 
-static onx_status new_name(writer *w, onx_str base, onx_bytes *out)
+onx_status onxi_shard_name_new(onxi_shard_writer *w, onx_str base, onx_bytes *out)
 {
     onx_str name;
     do { /* names of the model may look like those that are made */
@@ -40,30 +19,19 @@ static onx_status new_name(writer *w, onx_str base, onx_bytes *out)
     return onx_arena_refer(w->arena, name, out);
 }
 
-static onxi_box box_of(const writer *w, uint32_t value, const onxi_placement *p, uint32_t device)
+static onxi_shard_held *find_held(const onxi_shard_writer *w, uint32_t value, const onxi_box *box)
 {
-    const onxi_shard_value *v = &w->plan->value[value];
-    return onxi_placement_box(p, v->dims, v->rank, (uint32_t)p->at[device]);
-}
-
-static bool same_box(const onxi_box *a, const onxi_box *b, uint32_t rank)
-{
-    return onxi_same_dims(a->start, b->start, rank) && onxi_same_dims(a->size, b->size, rank);
-}
-
-static held *find_held(const writer *w, uint32_t value, const onxi_box *box)
-{
-    for (held *h = w->held[value]; h; h = h->next)
-        if (same_box(&h->box, box, w->plan->value[value].rank))
+    for (onxi_shard_held *h = w->held[value]; h; h = h->next)
+        if (onxi_box_same(&h->box, box, w->plan->value[value].rank))
             return h;
     return NULL;
 }
 
 /* A name for a part; the whole value has that of the model. */
-static onx_status hold(writer *w, uint32_t value, const onxi_box *box, onx_bytes *name)
+onx_status onxi_shard_hold(onxi_shard_writer *w, uint32_t value, const onxi_box *box, onx_bytes *name)
 {
     const onxi_shard_value *v = &w->plan->value[value];
-    held *h = ONXI_NEW(w->arena, held);
+    onxi_shard_held *h = ONXI_NEW(w->arena, onxi_shard_held);
     if (!h)
         return ONX_E_MEMORY;
     h->box = *box;
@@ -71,7 +39,7 @@ static onx_status hold(writer *w, uint32_t value, const onxi_box *box, onx_bytes
     bool whole = !find_held(w, value, box);
     for (uint32_t i = 0; i < v->rank; i++)
         whole &= box->size[i] == v->dims[i];
-    ONX_TRY(whole ? onx_arena_refer(w->arena, v->name, &h->name) : new_name(w, v->name, &h->name));
+    ONX_TRY(whole ? onx_arena_refer(w->arena, v->name, &h->name) : onxi_shard_name_new(w, v->name, &h->name));
     w->held[value] = h;
     *name = h->name;
     return ONX_OK;
@@ -79,7 +47,7 @@ static onx_status hold(writer *w, uint32_t value, const onxi_box *box, onx_bytes
 
 /* ---- weights ---- */
 
-static onx_status add_initializer(writer *w, const onx_tensor *t)
+static onx_status add_initializer(onxi_shard_writer *w, const onx_tensor *t)
 {
     uint64_t count, size;
     if (onx_tensor_count(t, &count) && onx_dtype_size(t->data_type, count, &size))
@@ -88,7 +56,8 @@ static onx_status add_initializer(writer *w, const onx_tensor *t)
 }
 
 /* Elements that lie one behind the other stay where they are. */
-static onx_status slice_bytes(writer *w, const onxi_shard_value *v, const onxi_box *box, onx_str all, onx_bytes *out)
+static onx_status slice_bytes(onxi_shard_writer *w, const onxi_shard_value *v, const onxi_box *box, onx_str all,
+                              onx_bytes *out)
 {
     const uint64_t width = onxi_element_size(v->dtype);
     uint32_t outer = 0;
@@ -123,7 +92,7 @@ static onx_status slice_bytes(writer *w, const onxi_shard_value *v, const onxi_b
     return onx_arena_refer(w->arena, onx_str_make(bytes, runs * run), out);
 }
 
-static onx_status put_weight(writer *w, uint32_t value, const onxi_box *box, onx_bytes name)
+static onx_status put_weight(onxi_shard_writer *w, uint32_t value, const onxi_box *box, onx_bytes name)
 {
     const onxi_shard_value *v = &w->plan->value[value];
     onx_str all;
@@ -154,11 +123,11 @@ static onx_status put_weight(writer *w, uint32_t value, const onxi_box *box, onx
 }
 
 /* The name under which this rank has the value as the placement says. */
-static onx_status name_of(writer *w, uint32_t value, const onxi_placement *p, onx_bytes *out)
+onx_status onxi_shard_name_of(onxi_shard_writer *w, uint32_t value, const onxi_placement *p, onx_bytes *out)
 {
     const onxi_shard_value *v = &w->plan->value[value];
-    const onxi_box box = box_of(w, value, p, w->rank);
-    const held *h = find_held(w, value, &box);
+    const onxi_box box = onxi_shard_box_of(w, value, p, w->rank);
+    const onxi_shard_held *h = find_held(w, value, &box);
     if (h) {
         *out = h->name;
         return ONX_OK;
@@ -166,13 +135,13 @@ static onx_status name_of(writer *w, uint32_t value, const onxi_placement *p, on
     if (!v->tensor && !v->sparse)
         return onxi_fail(w->plan->cx, ONX_E_INVALID, ONXI_NOWHERE, "rank %u has no part of \"%.*s\"", w->rank,
                          ONX_ARG(v->name));
-    ONX_TRY(hold(w, value, &box, out));
+    ONX_TRY(onxi_shard_hold(w, value, &box, out));
     return put_weight(w, value, &box, *out);
 }
 
 /* ---- nodes ---- */
 
-static onx_status add_node(writer *w, onx_node *node)
+onx_status onxi_shard_node_add(onxi_shard_writer *w, onx_node *node)
 {
     if (!ONXI_GROW_IN(w->arena, w->node, w->node_room, (uint64_t)w->node_count + 1))
         return ONX_E_MEMORY;
@@ -180,7 +149,7 @@ static onx_status add_node(writer *w, onx_node *node)
     return ONX_OK;
 }
 
-static onx_status set_int(writer *w, onx_node *node, const char *name, int64_t value)
+static onx_status set_int(onxi_shard_writer *w, onx_node *node, const char *name, int64_t value)
 {
     const onx_attribute *old = onx_node_attribute(node, name);
     onx_attribute **list = onxi_arena_array(w->arena, (size_t)onxi_list_room(node->attribute_count + 1u), sizeof *list);
@@ -195,10 +164,10 @@ static onx_status set_int(writer *w, onx_node *node, const char *name, int64_t v
     return onx_node_add_int(w->arena, node, name, value) ? ONX_OK : ONX_E_MEMORY;
 }
 
-static onx_status add_ints(writer *w, const int64_t *ints, uint32_t count, onx_bytes *name)
+static onx_status add_ints(onxi_shard_writer *w, const int64_t *ints, uint32_t count, onx_bytes *name)
 {
     const int64_t dims[] = { count };
-    ONX_TRY(new_name(w, onx_str_of("onx.shard.shape"), name));
+    ONX_TRY(onxi_shard_name_new(w, onx_str_of("onx.shard.shape"), name));
     onx_tensor *t = onx_tensor_new(w->arena, ONX_INT64, dims, 1, ints, NULL);
     if (!t)
         return ONX_E_MEMORY;
@@ -206,7 +175,7 @@ static onx_status add_ints(writer *w, const int64_t *ints, uint32_t count, onx_b
     return add_initializer(w, t);
 }
 
-static onx_status copy_node(writer *w, const onx_node *from, onx_node **out)
+static onx_status copy_node(onxi_shard_writer *w, const onx_node *from, onx_node **out)
 {
     onx_node *n = ONXI_NEW(w->arena, onx_node);
     if (!n)
@@ -226,18 +195,8 @@ static onx_status copy_node(writer *w, const onx_node *from, onx_node **out)
     return (n->input || !n->input_count) && (n->output || !n->output_count) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Which of the parts that are put together a device has. */
-static uint32_t reduced_part(const onxi_shard_rule *rule, const onxi_assignment *a, uint32_t device)
-{
-    uint32_t part = 0;
-    for (uint32_t i = 0; i < rule->dim_count; i++)
-        if (rule->dim[i].kind != ONXI_SHARD_PARALLEL)
-            part = part * a->shards[i] + onxi_shard_part(rule, a, device, i);
-    return part;
-}
-
 /* The mean of a shard is no part of the mean of all: sums are added up, and divided then. */
-static onx_status sum_instead(writer *w, const onxi_shard_node *n, onx_node *to)
+static onx_status sum_instead(onxi_shard_writer *w, const onxi_shard_node *n, onx_node *to)
 {
     const onx_attribute *axes = onx_node_attribute(to, "axes");
     uint32_t count = 0;
@@ -256,7 +215,7 @@ static onx_status sum_instead(writer *w, const onxi_shard_node *n, onx_node *to)
     return add_ints(w, list, count, &in[1]);
 }
 
-static onx_status look_up(writer *w, const onxi_shard_node *n, const onxi_assignment *a, onx_node *to)
+static onx_status look_up(onxi_shard_writer *w, const onxi_shard_node *n, const onxi_assignment *a, onx_node *to)
 {
     const onxi_shard_dim *rows = &n->rule.dim[n->rule.fix_dim];
     const onxi_attr_value *axis = onxi_attrs_get(&n->attrs, "axis", ONX_ATTR_INT);
@@ -272,7 +231,7 @@ static onx_status look_up(writer *w, const onxi_shard_node *n, const onxi_assign
     return set_int(w, to, "all", rows->size);
 }
 
-static onx_status divide_ints(writer *w, const onxi_shard_node *n, onx_node *to, const char *const *names,
+static onx_status divide_ints(onxi_shard_writer *w, const onxi_shard_node *n, onx_node *to, const char *const *names,
                               uint32_t shards)
 {
     for (; *names; names++) {
@@ -283,20 +242,20 @@ static onx_status divide_ints(writer *w, const onxi_shard_node *n, onx_node *to,
     return ONX_OK;
 }
 
-static onx_status fix(writer *w, const onxi_shard_node *n, const onxi_shard_step *step, onx_node *to)
+static onx_status fix(onxi_shard_writer *w, const onxi_shard_node *n, const onxi_shard_step *step, onx_node *to)
 {
     static const char *const groups[] = { "group", NULL };
     static const char *const heads[] = { "q_num_heads", "kv_num_heads", NULL };
     const uint32_t shards = step->assignment->shards[n->rule.fix_dim];
     const bool partial = onxi_shard_is_partial(&n->rule, step->assignment);
-    if (partial && n->rule.once >= 0 && reduced_part(&n->rule, step->assignment, w->rank))
+    if (partial && n->rule.once >= 0 && onxi_shard_reduced_part(&n->rule, step->assignment, w->rank))
         to->input_count = (uint32_t)n->rule.once; /* which is the last one */
     for (uint32_t i = 0; i < n->rule.dim_count && partial; i++)
         if (n->rule.dim[i].kind == ONXI_SHARD_MEAN)
             return sum_instead(w, n, to);
     switch (n->rule.fix) {
     case ONXI_SHARD_SHAPE: {
-        const onxi_box box = box_of(w, n->outputs[0], step->out[0], w->rank);
+        const onxi_box box = onxi_shard_box_of(w, n->outputs[0], step->out[0], w->rank);
         return add_ints(w, box.size, w->plan->value[n->outputs[0]].rank, &to->input[1]);
     }
     case ONXI_SHARD_GROUP:
@@ -311,18 +270,18 @@ static onx_status fix(writer *w, const onxi_shard_node *n, const onxi_shard_step
 }
 
 /* Whether all that it makes is there already, as constants may be made more than once. */
-static bool is_there(const writer *w, const onxi_shard_node *n, const onxi_shard_step *step)
+static bool is_there(const onxi_shard_writer *w, const onxi_shard_node *n, const onxi_shard_step *step)
 {
     for (uint32_t i = 0; i < n->node->output_count; i++)
         if (n->outputs[i] != ONXI_SHARD_NONE) {
-            const onxi_box box = box_of(w, n->outputs[i], step->out[i], w->rank);
+            const onxi_box box = onxi_shard_box_of(w, n->outputs[i], step->out[i], w->rank);
             if (!find_held(w, n->outputs[i], &box))
                 return false;
         }
     return true;
 }
 
-static onx_status write_node(writer *w, const onxi_shard_step *step)
+static onx_status write_node(onxi_shard_writer *w, const onxi_shard_step *step)
 {
     const onxi_shard_node *n = &w->plan->node[step->node];
     const bool partial = onxi_shard_is_partial(&n->rule, step->assignment);
@@ -332,343 +291,23 @@ static onx_status write_node(writer *w, const onxi_shard_step *step)
     ONX_TRY(copy_node(w, n->node, &to));
     for (uint32_t i = 0; i < n->node->input_count; i++)
         if (step->in[i])
-            ONX_TRY(name_of(w, n->inputs[i], step->in[i], &to->input[i]));
+            ONX_TRY(onxi_shard_name_of(w, n->inputs[i], step->in[i], &to->input[i]));
     for (uint32_t i = 0; i < n->captured_count; i++) {
         onx_bytes name;
-        ONX_TRY(name_of(w, n->captured[i], w->plan->everywhere, &name));
+        ONX_TRY(onxi_shard_name_of(w, n->captured[i], w->plan->everywhere, &name));
     }
     for (uint32_t i = 0; i < n->node->output_count; i++) {
         if (n->outputs[i] == ONXI_SHARD_NONE)
             continue;
-        const onxi_box box = box_of(w, n->outputs[i], step->out[i], w->rank);
+        const onxi_box box = onxi_shard_box_of(w, n->outputs[i], step->out[i], w->rank);
         if (partial) {
-            ONX_TRY(new_name(w, w->plan->value[n->outputs[i]].name, &to->output[i]));
+            ONX_TRY(onxi_shard_name_new(w, w->plan->value[n->outputs[i]].name, &to->output[i]));
             w->partial[n->outputs[i]] = to->output[i];
         } else
-            ONX_TRY(hold(w, n->outputs[i], &box, &to->output[i]));
+            ONX_TRY(onxi_shard_hold(w, n->outputs[i], &box, &to->output[i]));
     }
     ONX_TRY(fix(w, n, step, to));
-    return add_node(w, to);
-}
-
-/* ---- collectives ---- */
-
-typedef struct pieces {
-    int64_t *list;
-    uint64_t count, room;
-    uint32_t copies, sends, receives;
-} pieces;
-
-/* The part that `have` and `want` have in common goes from the one to the other. */
-static onx_status add_piece(writer *w, pieces *p, onxi_piece_kind kind, uint32_t rank, uint32_t axes,
-                            const onxi_box *have, const onxi_box *want, const onxi_box *part)
-{
-    if (!ONXI_GROW_IN(w->arena, p->list, p->room, p->count + ONXI_PIECE_HEAD + 3 * ONXI_SHARD_RANK))
-        return ONX_E_MEMORY;
-    p->list[p->count++] = kind;
-    p->list[p->count++] = rank;
-    for (uint32_t i = 0; i < axes; i++) {
-        p->list[p->count++] = kind == ONXI_PIECE_RECEIVE ? 0 : part->start[i] - have->start[i];
-        p->list[p->count++] = kind == ONXI_PIECE_SEND ? 0 : part->start[i] - want->start[i];
-        p->list[p->count++] = part->size[i];
-    }
-    p->copies += kind == ONXI_PIECE_COPY;
-    p->sends += kind == ONXI_PIECE_SEND;
-    p->receives += kind == ONXI_PIECE_RECEIVE;
-    return ONX_OK;
-}
-
-static const int64_t nothing[ONXI_SHARD_RANK] = { 0 };
-
-/* A node of the domain, with what all of them have. Input and output boxes may be NULL: there is none. */
-static onx_status new_collective(writer *w, const char *op, uint32_t step, int32_t dtype, uint32_t rank,
-                                 const onx_bytes *input, const onxi_box *have, const onxi_box *want, onx_node **out)
-{
-    onx_node *n = onx_message_new(w->arena, ONX_KIND_NODE);
-    if (!n || onx_arena_keep(w->arena, onx_str_of(op), &n->op_type) != ONX_OK ||
-        onx_arena_keep(w->arena, onx_str_of(ONXI_SHARD_DOMAIN), &n->domain) != ONX_OK)
-        return ONX_E_MEMORY;
-    n->has |= onx_node_has_op_type | onx_node_has_domain;
-    n->input = onxi_arena_array(w->arena, 1, sizeof *n->input);
-    n->output = onxi_arena_array(w->arena, 1, sizeof *n->output);
-    if (!n->input || !n->output)
-        return ONX_E_MEMORY;
-    n->input_count = input != NULL;
-    n->output_count = 1;
-    if (input)
-        n->input[0] = *input;
-    /* An output that nobody wants is a vector of nothing. */
-    if (!onx_node_add_int(w->arena, n, "tag", step) || !onx_node_add_int(w->arena, n, "dtype", dtype) ||
-        !onx_node_add_ints(w->arena, n, "dims", want ? want->size : nothing, want ? rank : 1) ||
-        !onx_node_add_ints(w->arena, n, "from", have ? have->size : nothing, rank) ||
-        !onx_node_add_ints(w->arena, n, "to", want ? want->size : nothing, rank))
-        return ONX_E_MEMORY;
-    w->summary->collectives++;
-    *out = n;
-    return ONX_OK;
-}
-
-static const char *name_move(const pieces *p, const onxi_shard_step *step)
-{
-    if (!p->sends && !p->receives)
-        return "Slice";
-    if (step->from->shards == 1 && step->to->shards == 1 && step->to->first[1] > 1)
-        return "Broadcast";
-    if (step->from->shards > 1 && step->to->shards == 1)
-        return p->receives ? "AllGather" : "Send";
-    return p->sends && p->receives ? "AllToAll" : p->sends ? "Send" : "Receive";
-}
-
-static void count_receipt(writer *w, const onxi_shard_value *v, const onxi_box *part)
-{
-    w->summary->receive_bytes += (uint64_t)onxi_box_count(part, v->rank) * onxi_element_size(v->dtype);
-}
-
-static onx_status list_sends(writer *w, const onxi_shard_step *step, const onxi_box *have, pieces *p)
-{
-    const onxi_shard_value *v = &w->plan->value[step->value];
-    const uint32_t mine = (uint32_t)step->from->at[w->rank];
-    for (uint32_t d = 0; d < w->devices; d++) {
-        onxi_box part;
-        if (d == w->rank || step->to->at[d] < 0 || step->from->at[d] == (int32_t)mine ||
-            onxi_placement_source(step->from, mine, d) != w->rank)
-            continue;
-        const onxi_box want = box_of(w, step->value, step->to, d);
-        if (onxi_box_meet(have, &want, v->rank, &part))
-            ONX_TRY(add_piece(w, p, ONXI_PIECE_SEND, d, v->rank, have, &want, &part));
-    }
-    return ONX_OK;
-}
-
-static onx_status list_receipts(writer *w, const onxi_shard_step *step, const onxi_box *have, const onxi_box *want,
-                                pieces *p)
-{
-    const onxi_shard_value *v = &w->plan->value[step->value];
-    for (uint32_t j = 0; j < step->from->shards; j++) {
-        const onxi_box box = onxi_placement_box(step->from, v->dims, v->rank, j);
-        onxi_box part;
-        if (!onxi_box_meet(&box, want, v->rank, &part))
-            continue;
-        const bool mine = step->from->at[w->rank] == (int32_t)j;
-        if (!mine)
-            count_receipt(w, v, &part);
-        ONX_TRY(add_piece(w, p, mine ? ONXI_PIECE_COPY : ONXI_PIECE_RECEIVE,
-                          onxi_placement_source(step->from, j, w->rank), v->rank, have, want, &part));
-    }
-    return ONX_OK;
-}
-
-static onx_status write_move(writer *w, uint32_t index)
-{
-    const onxi_shard_step *step = &w->plan->step[index];
-    const onxi_shard_value *v = &w->plan->value[step->value];
-    const bool gives = step->from->at[w->rank] >= 0, gets = step->to->at[w->rank] >= 0;
-    onxi_box have = { { 0 }, { 0 } }, want = have;
-    onx_bytes input;
-    pieces p = { 0 };
-    onx_node *n;
-    if (!gives && !gets)
-        return ONX_OK;
-    if (!v->known)
-        return onxi_fail(w->plan->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "\"%.*s\" cannot be moved between devices",
-                         ONX_ARG(v->name));
-    if (gives) {
-        have = box_of(w, step->value, step->from, w->rank);
-        ONX_TRY(name_of(w, step->value, step->from, &input));
-        ONX_TRY(list_sends(w, step, &have, &p));
-    }
-    if (gets) {
-        want = box_of(w, step->value, step->to, w->rank);
-        if (!gives || !same_box(&have, &want, v->rank))
-            ONX_TRY(list_receipts(w, step, &have, &want, &p));
-    }
-    if (!p.count)
-        return ONX_OK;
-    const bool makes = p.copies || p.receives;
-    ONX_TRY(new_collective(w, name_move(&p, step), index, v->dtype, v->rank, gives ? &input : NULL,
-                           gives ? &have : NULL, makes ? &want : NULL, &n));
-    if (!onx_node_add_ints(w->arena, n, "pieces", p.list, (uint32_t)p.count))
-        return ONX_E_MEMORY;
-    ONX_TRY(makes ? hold(w, step->value, &want, &n->output[0]) : new_name(w, v->name, &n->output[0]));
-    return add_node(w, n);
-}
-
-/* ---- putting partial results together ---- */
-
-typedef struct parts {
-    const onxi_shard_node *node;
-    const onxi_assignment *a;
-    const onxi_placement *made; /* how the partial results are placed */
-    uint32_t count;
-    uint32_t *first, *holder; /* devices by shard and part, in order */
-} parts;
-
-static onx_status list_parts(writer *w, const onxi_shard_step *step, parts *q)
-{
-    const onxi_shard_node *n = &w->plan->node[step->node];
-    *q = (parts){ .node = n, .a = step->assignment, .count = 1 };
-    q->made = onxi_shard_project(w->plan, n, step->assignment, n->node->input_count + step->output);
-    for (uint32_t i = 0; i < n->rule.dim_count; i++)
-        if (n->rule.dim[i].kind != ONXI_SHARD_PARALLEL)
-            q->count *= step->assignment->shards[i];
-    if (!q->made)
-        return ONX_E_MEMORY;
-    const size_t cells = (size_t)q->made->shards * q->count;
-    q->first = ONXI_ARRAY(w->arena, uint32_t, cells + 2);
-    q->holder = ONXI_ARRAY(w->arena, uint32_t, (size_t)w->devices + 1);
-    if (!q->first || !q->holder)
-        return ONX_E_MEMORY;
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t d = 0; d < w->devices; d++) {
-            if (step->assignment->at[d] < 0)
-                continue;
-            const size_t cell = (size_t)q->made->at[d] * q->count + reduced_part(&n->rule, q->a, d);
-            if (pass)
-                q->holder[q->first[cell + 1]++] = d;
-            else
-                q->first[cell + 2]++;
-        }
-        for (size_t i = 2; i < cells + 2 && !pass; i++)
-            q->first[i] += q->first[i - 1];
-    }
-    return ONX_OK;
-}
-
-static uint32_t part_source(const parts *q, uint32_t shard, uint32_t part, uint32_t device)
-{
-    const size_t cell = (size_t)shard * q->count + part;
-    return q->holder[q->first[cell] + device % (q->first[cell + 1] - q->first[cell])];
-}
-
-/* Devices that add up the same shard, one for each part, if all of them have as many. */
-static bool find_members(const writer *w, const parts *q, int64_t *members)
-{
-    const uint32_t shard = (uint32_t)q->made->at[w->rank], mine = reduced_part(&q->node->rule, q->a, w->rank);
-    const uint32_t holders = q->first[1] - q->first[0];
-    const size_t cells = (size_t)q->made->shards * q->count;
-    uint32_t turn = 0;
-    for (size_t i = 0; i < cells; i++)
-        if (q->first[i + 1] - q->first[i] != holders)
-            return false;
-    const uint32_t *const same = q->holder + q->first[(size_t)shard * q->count + mine];
-    while (same[turn] != w->rank)
-        turn++;
-    for (uint32_t i = 0; i < q->count; i++)
-        members[i] = q->holder[q->first[(size_t)shard * q->count + i] + turn];
-    return true;
-}
-
-static onx_status list_partial_sends(writer *w, const onxi_shard_step *step, const parts *q, const onxi_box *have,
-                                     pieces *p)
-{
-    const onxi_shard_value *v = &w->plan->value[step->value];
-    const uint32_t shard = (uint32_t)q->made->at[w->rank], mine = reduced_part(&q->node->rule, q->a, w->rank);
-    for (uint32_t d = 0; d < w->devices; d++) {
-        onxi_box part;
-        const bool own = step->assignment->at[d] >= 0 && (uint32_t)q->made->at[d] == shard &&
-                         reduced_part(&q->node->rule, q->a, d) == mine;
-        if (d == w->rank || step->to->at[d] < 0 || own || part_source(q, shard, mine, d) != w->rank)
-            continue;
-        const onxi_box want = box_of(w, step->value, step->to, d);
-        if (onxi_box_meet(have, &want, v->rank, &part))
-            ONX_TRY(add_piece(w, p, ONXI_PIECE_SEND, d, v->rank, have, &want, &part));
-    }
-    return ONX_OK;
-}
-
-static onx_status list_partial_receipts(writer *w, const onxi_shard_step *step, const parts *q, const onxi_box *have,
-                                        const onxi_box *want, pieces *p)
-{
-    const onxi_shard_value *v = &w->plan->value[step->value];
-    for (uint32_t j = 0; j < q->made->shards; j++) {
-        const onxi_box box = onxi_placement_box(q->made, v->dims, v->rank, j);
-        onxi_box part;
-        if (!onxi_box_meet(&box, want, v->rank, &part))
-            continue;
-        for (uint32_t i = 0; i < q->count; i++) {
-            const bool mine = step->assignment->at[w->rank] >= 0 && (uint32_t)q->made->at[w->rank] == j &&
-                              reduced_part(&q->node->rule, q->a, w->rank) == i;
-            if (!mine)
-                count_receipt(w, v, &part);
-            ONX_TRY(add_piece(w, p, mine ? ONXI_PIECE_COPY : ONXI_PIECE_RECEIVE, part_source(q, j, i, w->rank), v->rank,
-                              have, want, &part));
-        }
-    }
-    return ONX_OK;
-}
-
-static onx_status add_reduction(writer *w, const parts *q, onx_node *n)
-{
-    static const char *const names[] = { [ONXI_SHARD_SUM] = "sum",
-                                         [ONXI_SHARD_MEAN] = "sum",
-                                         [ONXI_SHARD_MAX] = "max",
-                                         [ONXI_SHARD_MIN] = "min",
-                                         [ONXI_SHARD_PRODUCT] = "product" };
-    onxi_shard_kind kind = ONXI_SHARD_SUM;
-    double scale = 1;
-    for (uint32_t i = 0; i < q->node->rule.dim_count; i++) {
-        const onxi_shard_dim *d = &q->node->rule.dim[i];
-        if (d->kind != ONXI_SHARD_PARALLEL)
-            kind = d->kind;
-        if (d->kind == ONXI_SHARD_MEAN)
-            scale /= (double)d->size;
-    }
-    return onx_node_add_string(w->arena, n, "reduction", onx_str_of(names[kind])) &&
-                   onx_node_add_float(w->arena, n, "scale", (float)scale) &&
-                   onx_node_add_int(w->arena, n, "parts", q->count)
-               ? ONX_OK
-               : ONX_E_MEMORY;
-}
-
-static onx_status write_all_reduce(writer *w, uint32_t index, const parts *q, const int64_t *members)
-{
-    const onxi_shard_step *step = &w->plan->step[index];
-    const onxi_shard_value *v = &w->plan->value[step->value];
-    const onxi_box box = box_of(w, step->value, q->made, w->rank);
-    onx_node *n;
-    ONX_TRY(new_collective(w, "AllReduce", index, v->dtype, v->rank, &w->partial[step->value], &box, &box, &n));
-    ONX_TRY(add_reduction(w, q, n));
-    if (!onx_node_add_ints(w->arena, n, "members", members, q->count))
-        return ONX_E_MEMORY;
-    count_receipt(w, v, &box);
-    ONX_TRY(hold(w, step->value, &box, &n->output[0]));
-    return add_node(w, n);
-}
-
-static onx_status write_reduce(writer *w, uint32_t index)
-{
-    const onxi_shard_step *step = &w->plan->step[index];
-    const onxi_shard_value *v = &w->plan->value[step->value];
-    const bool gives = step->assignment->at[w->rank] >= 0, gets = step->to->at[w->rank] >= 0;
-    onxi_box have = { { 0 }, { 0 } }, want = have;
-    pieces p = { 0 };
-    parts q;
-    onx_node *n;
-    if (!gives && !gets)
-        return ONX_OK;
-    ONX_TRY(list_parts(w, step, &q));
-    int64_t *members = ONXI_ARRAY(w->arena, int64_t, q.count);
-    if (!members)
-        return ONX_E_MEMORY;
-    if (gives && step->to == q.made && find_members(w, &q, members))
-        return write_all_reduce(w, index, &q, members);
-    if (gives) {
-        have = box_of(w, step->value, q.made, w->rank);
-        ONX_TRY(list_partial_sends(w, step, &q, &have, &p));
-    }
-    if (gets) {
-        want = box_of(w, step->value, step->to, w->rank);
-        ONX_TRY(list_partial_receipts(w, step, &q, &have, &want, &p));
-    }
-    if (!p.count)
-        return ONX_OK;
-    ONX_TRY(new_collective(w, "Reduce", index, v->dtype, v->rank, gives ? &w->partial[step->value] : NULL,
-                           gives ? &have : NULL, gets ? &want : NULL, &n));
-    ONX_TRY(add_reduction(w, &q, n));
-    if (!onx_node_add_ints(w->arena, n, "pieces", p.list, (uint32_t)p.count))
-        return ONX_E_MEMORY;
-    ONX_TRY(gets ? hold(w, step->value, &want, &n->output[0]) : new_name(w, v->name, &n->output[0]));
-    return add_node(w, n);
+    return onxi_shard_node_add(w, to);
 }
 
 /* ---- the model ---- */
@@ -680,7 +319,7 @@ static bool is_collective(const onx_node *n)
 }
 
 typedef struct marker {
-    writer *w;
+    onxi_shard_writer *w;
     onxi_dict *wanted;
 } marker;
 
@@ -690,7 +329,7 @@ static onx_status want_name(void *user, onx_bytes *name)
     return onxi_dict_at(m->wanted, onx_view(*name), 0, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
-static onx_status want_inputs(writer *w, onx_node *n, onxi_dict *wanted)
+static onx_status want_inputs(onxi_shard_writer *w, onx_node *n, onxi_dict *wanted)
 {
     marker m = { w, wanted };
     for (uint32_t i = 0; i < n->input_count; i++)
@@ -708,7 +347,7 @@ static onx_status want_inputs(writer *w, onx_node *n, onxi_dict *wanted)
 }
 
 /* Nodes that this rank needs for its outputs and for others; what is sent alone comes out, so that sessions send it. */
-static onx_status keep_needed(writer *w)
+static onx_status keep_needed(onxi_shard_writer *w)
 {
     onxi_dict wanted = onxi_dict_in_arena(w->arena);
     bool *needed = ONXI_ARRAY(w->arena, bool, (size_t)w->node_count + 1);
@@ -751,7 +390,7 @@ static onx_status keep_needed(writer *w)
     return ONX_OK;
 }
 
-static onx_status write_inputs(writer *w)
+static onx_status write_inputs(onxi_shard_writer *w)
 {
     const onx_graph *g = w->plan->graph;
     for (uint32_t i = 0; i < w->plan->value_count; i++)
@@ -759,7 +398,7 @@ static onx_status write_inputs(writer *w)
             const onxi_box box =
                 onxi_placement_box(w->plan->everywhere, w->plan->value[i].dims, w->plan->value[i].rank, 0);
             onx_bytes name;
-            ONX_TRY(hold(w, i, &box, &name));
+            ONX_TRY(onxi_shard_hold(w, i, &box, &name));
         }
     for (uint32_t i = 0; i < g->input_count; i++) {
         const uint32_t value = onxi_shard_value_find(w->plan, onx_view(g->input[i]->name));
@@ -774,13 +413,13 @@ static onx_status write_inputs(writer *w)
     return ONX_OK;
 }
 
-static onx_status write_outputs(writer *w)
+static onx_status write_outputs(onxi_shard_writer *w)
 {
     const onx_graph *g = w->plan->graph;
     for (uint32_t i = 0; i < g->output_count && (!w->rank || w->plan->outputs_everywhere); i++) {
         const uint32_t value = onxi_shard_value_find(w->plan, onx_view(g->output[i]->name));
         onx_bytes name;
-        ONX_TRY(name_of(w, value, w->plan->outputs_everywhere ? w->plan->everywhere : w->plan->root, &name));
+        ONX_TRY(onxi_shard_name_of(w, value, w->plan->outputs_everywhere ? w->plan->everywhere : w->plan->root, &name));
         onx_value_info *out = ONX_ADD(w->arena, w->graph, output, VALUE_INFO);
         if (!out)
             return ONX_E_MEMORY;
@@ -789,7 +428,7 @@ static onx_status write_outputs(writer *w)
     return ONX_OK;
 }
 
-static onx_status new_model(writer *w)
+static onx_status new_model(onxi_shard_writer *w)
 {
     const onx_model *from = w->plan->model;
     onx_model *model = ONXI_NEW(w->arena, onx_model);
@@ -819,9 +458,11 @@ static onx_status new_model(writer *w)
 
 onx_status onxi_shard_write(onxi_shard_plan *plan, uint32_t rank, onx_doc *out, onx_shard_summary *summary)
 {
-    writer w = { .plan = plan, .rank = rank, .devices = plan->placements.devices, .doc = out, .summary = summary };
+    onxi_shard_writer w = {
+        .plan = plan, .rank = rank, .devices = plan->placements.devices, .doc = out, .summary = summary
+    };
     w.arena = onx_doc_arena(out);
-    w.held = (held **)ONXI_ARRAY(w.arena, void *, (size_t)plan->value_count + 1);
+    w.held = (onxi_shard_held **)ONXI_ARRAY(w.arena, void *, (size_t)plan->value_count + 1);
     w.partial = ONXI_ARRAY(w.arena, onx_bytes, (size_t)plan->value_count + 1);
     *summary = (onx_shard_summary){ 0 };
     if (!w.held || !w.partial)
@@ -834,10 +475,10 @@ onx_status onxi_shard_write(onxi_shard_plan *plan, uint32_t rank, onx_doc *out, 
             ONX_TRY(write_node(&w, &plan->step[i]));
             break;
         case ONXI_STEP_MOVE:
-            ONX_TRY(write_move(&w, i));
+            ONX_TRY(onxi_shard_write_move(&w, i));
             break;
         case ONXI_STEP_REDUCE:
-            ONX_TRY(write_reduce(&w, i));
+            ONX_TRY(onxi_shard_write_reduce(&w, i));
             break;
         }
     ONX_TRY(write_outputs(&w));

@@ -1,0 +1,49 @@
+/* shard_write.h - what the files share that write the model of a rank: its parts of values, and their names. */
+#ifndef ONXI_SHARD_WRITE_H
+#define ONXI_SHARD_WRITE_H
+
+#include "shard/shard.h"
+
+/* A part of a value that this rank has, under a name of its own. */
+typedef struct onxi_shard_held {
+    struct onxi_shard_held *next;
+    onxi_box box;
+    onx_bytes name;
+} onxi_shard_held;
+
+typedef struct onxi_shard_writer {
+    onxi_shard_plan *plan;
+    uint32_t rank, devices;
+    onx_doc *doc;
+    onx_arena *arena; /* of the new model */
+    onx_graph *graph;
+    onxi_shard_held **held; /* per value */
+    onx_bytes *partial;     /* per value: what is still to be added up */
+    uint64_t names;         /* made so far */
+    onx_shard_summary *summary;
+    onx_node **node;
+    uint32_t node_count, node_room;
+} onxi_shard_writer;
+
+static inline onxi_box onxi_shard_box_of(const onxi_shard_writer *w, uint32_t value, const onxi_placement *p,
+                                         uint32_t device)
+{
+    const onxi_shard_value *v = &w->plan->value[value];
+    return onxi_placement_box(p, v->dims, v->rank, (uint32_t)p->at[device]);
+}
+
+/* A name that the model does not have. */
+onx_status onxi_shard_name_new(onxi_shard_writer *w, onx_str base, onx_bytes *out);
+/* A name for a part that this rank gets; the whole value has that of the model. */
+onx_status onxi_shard_hold(onxi_shard_writer *w, uint32_t value, const onxi_box *box, onx_bytes *name);
+/* The name under which this rank has the value as the placement says. */
+onx_status onxi_shard_name_of(onxi_shard_writer *w, uint32_t value, const onxi_placement *p, onx_bytes *out);
+onx_status onxi_shard_node_add(onxi_shard_writer *w, onx_node *node);
+
+/* ---- collectives (shard_collective.c) ---- */
+
+/* Steps of these kinds, as far as this rank has to do with them. */
+onx_status onxi_shard_write_move(onxi_shard_writer *w, uint32_t index);
+onx_status onxi_shard_write_reduce(onxi_shard_writer *w, uint32_t index);
+
+#endif
