@@ -6,6 +6,7 @@
 
 #include "run/run.h"
 #include "transform/transform.h"
+#include "wire/wire.h"
 
 enum { TIMEOUT_NS_DEFAULT = 60 }; /* seconds */
 enum { TAG_HELLO = 0x7ffffff0, TAG_SHAPES = 0x7ffffff2 };
@@ -51,39 +52,59 @@ static uint64_t mix_text(uint64_t hash, onx_bytes text)
     return mix(mix(hash, &s.len, sizeof s.len), s.ptr, s.len);
 }
 
-/* Of what is large some of the elements: all would have to be read by each rank. */
-static onx_status mix_tensor(onx_doc *doc, const onx_tensor *t, uint64_t *hash)
+/* Of what is large some of the bytes: all would have to be read by each rank. */
+static uint64_t mix_some(uint64_t hash, onx_str bytes)
 {
     enum { SMALL = 65536, SAMPLES = 64, SAMPLE = 64 };
+    hash = mix(hash, &bytes.len, sizeof bytes.len);
+    if (bytes.len <= SMALL)
+        return mix(hash, bytes.ptr, bytes.len);
+    for (size_t i = 0; i < SAMPLES; i++)
+        hash = mix(hash, bytes.ptr + (bytes.len - SAMPLE) / (SAMPLES - 1) * i, SAMPLE);
+    return hash;
+}
+
+static onx_status mix_weight(onx_doc *doc, const onx_tensor *t, uint64_t *hash)
+{
     onx_str bytes;
     *hash = mix_text(*hash, t->name);
     *hash = mix(*hash, t->dims, t->dims_count * sizeof *t->dims);
     *hash = mix(*hash, &t->data_type, sizeof t->data_type);
+    for (uint32_t i = 0; i < t->string_data_count; i++)
+        *hash = mix_text(*hash, t->string_data[i]);
     if (t->data_type == ONX_STRING)
         return ONX_OK;
     ONX_TRY(onx_tensor_bytes(doc, t, &bytes));
-    if (bytes.len <= SMALL)
-        *hash = mix(*hash, bytes.ptr, bytes.len);
-    else
-        for (size_t i = 0; i < SAMPLES; i++)
-            *hash = mix(*hash, bytes.ptr + (bytes.len - SAMPLE) / (SAMPLES - 1) * i, SAMPLE);
+    *hash = mix_some(*hash, bytes);
     return ONX_OK;
 }
 
-static onx_status hash_model(onx_doc *doc, uint64_t *out)
+enum { HASH_START = 0x1b873593 };
+
+/* Of all but weights and training information as a file would have it: nodes with attributes, subgraphs and
+ * annotations, functions, configurations, operator sets, types. */
+static onx_status hash_structure(onx_ctx *cx, const onx_doc *doc, uint64_t *out)
+{
+    onx_model model = *onx_doc_model(doc);
+    onx_graph graph = *model.graph;
+    onxi_writer w;
+    graph.initializer_count = 0;
+    model.training_info_count = 0;
+    model.graph = &graph;
+    ONX_TRY(onxi_wire_write(cx, onxi_messages[ONX_KIND_MODEL], &model, true, 0, &w));
+    *out = mix(HASH_START, w.bytes.ptr, w.bytes.len);
+    for (size_t i = 0; i < w.ref_count; i++)
+        *out = mix_some(*out, w.refs[i].payload);
+    onxi_writer_free(&w);
+    return ONX_OK;
+}
+
+static onx_status hash_weights(onx_doc *doc, uint64_t *out)
 {
     const onx_graph *g = onx_doc_model(doc)->graph;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        hash = mix_text(hash, g->node[i]->op_type);
-        for (uint32_t k = 0; k < g->node[i]->input_count; k++)
-            hash = mix_text(hash, g->node[i]->input[k]);
-        for (uint32_t k = 0; k < g->node[i]->output_count; k++)
-            hash = mix_text(hash, g->node[i]->output[k]);
-    }
+    *out = HASH_START;
     for (uint32_t i = 0; i < g->initializer_count; i++)
-        ONX_TRY(mix_tensor(doc, g->initializer[i], &hash));
-    *out = hash;
+        ONX_TRY(mix_weight(doc, g->initializer[i], out));
     return ONX_OK;
 }
 
@@ -159,12 +180,14 @@ static onx_status find_configuration(onx_sharded *s, const char *name)
 static onx_status meet(onx_sharded *s)
 {
     static const char *const what[FACTS] = { "another version of the library", "another configuration", "another model",
-                                             "another model" };
+                                             "other weights" };
     uint64_t facts[FACTS] = { ONX_VERSION_MAJOR << 20 | ONX_VERSION_MINOR << 10 | ONX_VERSION_PATCH };
     onx_doc *reader;
     facts[1] = mix_text(0, s->configuration->name);
     ONX_TRY(onx_doc_reader(s->cx, s->doc, &reader));
-    const onx_status status = hash_model(reader, &facts[2]);
+    onx_status status = hash_structure(s->cx, s->doc, &facts[2]);
+    if (status == ONX_OK)
+        status = hash_weights(reader, &facts[3]);
     onx_doc_free(reader);
     ONX_TRY(status);
     return agree(s, TAG_HELLO, facts, what);

@@ -89,6 +89,10 @@ once 'is for 2 devices, and there are 3 ranks'
 model 2 | sed 's/float_data: 0.5/float_data: 0.625/' >other.textproto
 # shellcheck disable=SC2016
 ranks 1 2 sh -c 'f=case2.textproto; [ "$OMPI_COMM_WORLD_RANK" = 0 ] || f=other.textproto; exec "$ONX" run $f --configuration all --random'
+once 'rank 1 has other weights than rank 0'
+sed 's/"Relu"/"Abs"/' case2.textproto >other.textproto
+# shellcheck disable=SC2016
+ranks 1 2 sh -c 'f=case2.textproto; [ "$OMPI_COMM_WORLD_RANK" = 0 ] || f=other.textproto; exec "$ONX" run $f --configuration all --random'
 once 'rank 1 has another model than rank 0'
 # shellcheck disable=SC2016
 ranks 1 2 sh -c 'f=case2.textproto; [ "$OMPI_COMM_WORLD_RANK" = 0 ] || f=missing.onnx; exec "$ONX" run $f --configuration all --random'

@@ -420,7 +420,7 @@ static void test_shard_run__faults(void **state)
     rank ranks[2] = { good, good };
     other = make(&simple, 2); /* has other weights */
     ranks[1].doc = other;
-    fails(ranks, ONX_E_INVALID, "rank 1 has another model than rank 0");
+    fails(ranks, ONX_E_INVALID, "rank 1 has other weights than rank 0");
     ranks[0] = ranks[1] = good;
     ranks[1].inputs = longer;
     fails(ranks, ONX_E_INVALID, "rank 1 has inputs of other shapes than rank 0");
@@ -441,6 +441,43 @@ static void test_shard_run__faults(void **state)
     onx_value_free(longer[0]);
     onx_doc_free(doc);
     onx_doc_free(other);
+}
+
+/* Models that differ from that of rank 0 in one thing that names and weights do not tell. */
+static void test_shard_run__agree(void **state)
+{
+    (void)state;
+    static const char graph[] =
+        "g (float[4,16] x) => (float[4,16] y) { h = Softmax <axis = 1> (x) c = Constant <value = float "
+        "{0.0}> () b = Less(s, c) s = ReduceSum <keepdims = 0> (h) y = If (b) <then_branch = t () => "
+        "(float[4,16] p) { p = Neg(h) }, else_branch = e () => (float[4,16] q) { q = Abs(h) }> }";
+    static const struct {
+        const char *from, *to, *annotations;
+        int64_t opset;
+    } rows[] = { { "axis = 1", "axis = 0", "x 0/2@0,1", 21 },
+                 { "{0.0}", "{1.0}", "x 0/2@0,1", 21 },
+                 { "Neg(h)", "Exp(h)", "x 0/2@0,1", 21 },
+                 { "float[4,16] x", "float[n,16] x", "x 0/2@0,1", 21 },
+                 { "g", "g", "x 0/2@1,0", 21 },
+                 { "g", "g", "x 0/2@0,1;;;;", 20 } };
+    onx_value *inputs[VALUES_MAX] = { NULL };
+    test_case one = { "", graph, "", "x 0/2@0,1", 2, true };
+    onx_doc *doc = make(&one, 2);
+    make_inputs(doc, inputs);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char changed[1024];
+        const char *at = strstr(graph, rows[i].from);
+        snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - graph), graph, rows[i].to, at + strlen(rows[i].from));
+        one.graph = changed;
+        one.annotations = rows[i].annotations;
+        onx_doc *other = make(&one, 2);
+        ONX_SET(operator_set_id, onx_doc_model(other)->opset_import[0], version, rows[i].opset);
+        rank ranks[2] = { { .doc = doc, .inputs = inputs }, { .doc = other, .inputs = inputs } };
+        fails(ranks, ONX_E_INVALID, "rank 1 has another model than rank 0");
+        onx_doc_free(other);
+    }
+    onx_value_free(inputs[0]);
+    onx_doc_free(doc);
 }
 
 static void test_shard_run__configurations(void **state)
@@ -490,9 +527,8 @@ static void test_shard_run__strict(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shard_run__ways),
-        cmocka_unit_test(test_shard_run__faults),
-        cmocka_unit_test(test_shard_run__configurations),
+        cmocka_unit_test(test_shard_run__ways),   cmocka_unit_test(test_shard_run__faults),
+        cmocka_unit_test(test_shard_run__agree),  cmocka_unit_test(test_shard_run__configurations),
         cmocka_unit_test(test_shard_run__strict),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
