@@ -4,32 +4,9 @@
 #include <onx/kernel.h>
 #include <onx/run.h>
 
-#include <string.h>
+#include "fuzz_value.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Ones of the type that the model asks for; open dimensions are 2. False for what is too large or no tensor. */
-static bool make_input(onx_ctx *cx, const onx_type *type, onx_value **out)
-{
-    int64_t dims[ONX_RANK_MAX];
-    uint64_t count = 1;
-    if (!type || !ONX_HAS(type, type, tensor_type) || !onx_dtype_name(type->tensor_type->elem_type))
-        return false;
-    const onx_tensor_shape *shape = type->tensor_type->shape;
-    uint32_t rank = shape ? shape->dim_count : 1;
-    if (rank > ONX_RANK_MAX)
-        return false;
-    for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = shape && ONX_HAS(dimension, shape->dim[i], dim_value) ? shape->dim[i]->dim_value : 2;
-        if (dims[i] < 0 || dims[i] > 4096 || (count *= (uint64_t)(dims[i] ? dims[i] : 1)) > 65536)
-            return false;
-    }
-    if (onx_value_new_tensor(cx, (onx_dtype)type->tensor_type->elem_type, rank, dims, out) != ONX_OK)
-        return false;
-    if ((*out)->dtype != ONX_STRING && (*out)->size)
-        memset((*out)->data, 1, (*out)->size);
-    return true;
-}
 
 /* `overridden`: inputs that have an initializer are given, too. */
 static void run(onx_ctx *cx, onx_doc *doc, onx_session_options options, bool overridden)
@@ -44,7 +21,7 @@ static void run(onx_ctx *cx, onx_doc *doc, onx_session_options options, bool ove
     bool ready = count <= 16 && onx_session_output_count(s) <= 16;
     for (uint32_t i = 0; ready && i < count; i++)
         ready = (!overridden && !onx_session_input(s, i).required) ||
-                make_input(cx, onx_session_input(s, i).type, &inputs[i]);
+                fuzz_value(cx, onx_session_input(s, i).type, &inputs[i]);
     for (int again = 0; ready && again < 2; again++)
         ready = onx_session_run_with(s, cx, (const onx_value *const *)inputs, outputs,
                                      &(onx_run_options){ .iterations = 100 }) == ONX_OK;
