@@ -56,7 +56,7 @@ static onx_status new_collective(onxi_shard_writer *w, const char *op, uint32_t 
         !onx_node_add_ints(w->arena, n, "from", have ? have->size : nothing, rank) ||
         !onx_node_add_ints(w->arena, n, "to", want ? want->size : nothing, rank))
         return ONX_E_MEMORY;
-    w->summary->collectives++;
+    w->summary->collectives += !onx_str_is(onx_str_of(op), "Slice"); /* which is of one rank alone */
     *out = n;
     return ONX_OK;
 }

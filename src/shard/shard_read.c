@@ -2,6 +2,7 @@
 #include "shard/shard.h"
 
 #include <onx/infer.h>
+#include <onx/tensor.h>
 
 #include "transform/transform.h"
 
@@ -169,6 +170,32 @@ static void note_constant(onxi_shard_plan *plan, onxi_shard_node *n)
         }
 }
 
+/* The shape of a value is known, wherever its parts are: it is a constant, and the value itself is not read for it. */
+static onx_status fold_shape(onxi_shard_plan *plan, onxi_shard_node *n)
+{
+    const bool is = n->bound->kind == ONXI_BOUND_OPERATOR && n->bound->op == ONXI_ID_Shape &&
+                    n->node->input_count == 1 && n->node->output_count == 1 && n->inputs[0] != ONXI_SHARD_NONE &&
+                    n->outputs[0] != ONXI_SHARD_NONE;
+    const onxi_shard_value *x = is ? &plan->value[n->inputs[0]] : NULL;
+    onxi_shard_value *y = is ? &plan->value[n->outputs[0]] : NULL;
+    if (!is || n->constant || !x->known || !y->known || y->rank != 1)
+        return ONX_OK;
+    const onxi_attr_value *a = onxi_attrs_get(&n->attrs, "start", ONX_ATTR_INT);
+    int64_t start = a ? a->i : 0;
+    start = start < 0 ? start + x->rank : start;
+    start = start < 0 ? 0 : start;
+    if (start + y->dims[0] > x->rank)
+        return ONX_OK; /* inference says something else */
+    onx_tensor *t = onx_tensor_new(onx_doc_arena(plan->doc), ONX_INT64, y->dims, 1, x->dims + start, NULL);
+    if (!t)
+        return ONX_E_MEMORY;
+    ONX_SET(tensor, t, name, n->node->output[0]);
+    y->tensor = t;
+    y->constant = n->constant = true;
+    n->rule.unread = 0;
+    return ONX_OK;
+}
+
 static onx_status find_rule(onxi_shard_plan *plan, onxi_shard_node *n)
 {
     const uint32_t operands = n->node->input_count + n->node->output_count;
@@ -212,7 +239,8 @@ static onx_status read_node(onxi_shard_plan *plan, onx_infer *infer, uint32_t i)
         note_type(&plan->value[n->outputs[k]], onx_infer_type(infer, plan->graph, onx_view(n->node->output[k])));
     }
     note_constant(plan, n);
-    return find_rule(plan, n);
+    ONX_TRY(find_rule(plan, n));
+    return fold_shape(plan, n);
 }
 
 static onx_status read_stages(onxi_shard_plan *plan)
@@ -277,6 +305,15 @@ static onx_status read_nodes(onxi_shard_plan *plan, onx_infer *infer)
     return read_stages(plan);
 }
 
+/* Types are not known then that should be, which inference does not take for a failure. */
+static onx_status memory_was_short(const onx_ctx *cx, size_t from)
+{
+    for (size_t i = from; i < onx_diag_count(cx); i++)
+        if (onx_diag_get(cx, i)->status == ONX_E_MEMORY)
+            return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
 onx_status onxi_shard_read(onxi_shard_plan *plan)
 {
     onx_infer *infer;
@@ -286,11 +323,16 @@ onx_status onxi_shard_read(onxi_shard_plan *plan)
     ONX_TRY(onxi_binder_open(&plan->binder, plan->model->opset_import, plan->model->opset_import_count,
                              onxi_model_is_legacy(plan->model)));
     const onxi_diag_mark mark = onxi_diag_here(plan->cx);
-    ONX_TRY(onx_infer_new(plan->cx, plan->doc, NULL, &infer));
-    onxi_diag_rewind(plan->cx, mark); /* what inference has to say was not asked for */
-    onx_status status = add_given(plan, infer);
+    onx_status status = onx_infer_new(plan->cx, plan->doc, NULL, &infer);
+    ONX_TRY(status);
+    status = memory_was_short(plan->cx, mark.count);
+    onxi_diag_rewind(plan->cx, mark); /* what else inference has to say was not asked for */
+    if (status == ONX_OK)
+        status = add_given(plan, infer);
     if (status == ONX_OK)
         status = read_nodes(plan, infer);
+    if (status == ONX_OK)
+        status = memory_was_short(plan->cx, mark.count);
     onx_infer_free(infer);
     return status;
 }

@@ -542,6 +542,15 @@ static const struct heads_row {
     const char *queries, *keys;
 } heads[] = { { ONXI_ID_Attention, "q_num_heads", "kv_num_heads" } };
 
+/* It is stretched to batch, heads, queries and keys. */
+static void map_mask(int8_t *row, const onxi_shard_value *mask, int64_t batch, int64_t queries, const int8_t dims[2])
+{
+    if (mask->rank == 4 && mask->dims[0] == batch)
+        row[0] = dims[0];
+    if (mask->rank >= 3 && mask->dims[mask->rank - 3] == queries)
+        row[mask->rank - 3] = dims[1];
+}
+
 static void attention(splitter *m)
 {
     const onxi_shard_value *q = input(m, 0), *k = input(m, 1), *v = input(m, 2);
@@ -549,7 +558,7 @@ static void attention(splitter *m)
         return;
     const int64_t queries = q->rank == 4 ? q->dims[1] : int_attribute(m, heads[0].queries, 0);
     const int64_t keys = q->rank == 4 ? k->dims[1] : int_attribute(m, heads[0].keys, 0);
-    if (queries < 1 || keys < 1 || (input(m, 3) && input(m, 3)->rank > 2) || m->s->node->output_count > 3)
+    if (queries < 1 || keys < 1 || m->s->node->output_count > 3)
         return;
     const int64_t unit = common_divisor(queries, keys);
     const int8_t dims[2] = { new_dim(m, q->dims[0], 0, ONXI_SHARD_PARALLEL),
@@ -557,14 +566,41 @@ static void attention(splitter *m)
     for (uint32_t i = 0; i < m->s->node->input_count + m->s->node->output_count; i++) {
         const uint32_t in = m->s->node->input_count;
         const onxi_shard_value *x = i < in ? input(m, i) : output(m, i - in);
-        if (i == 3 && i < in)
-            continue; /* the mask */
-        if (x && x->rank >= 3) {
+        if (i == 3 && i < in) {
+            if (x)
+                map_mask(m->r->map[i], x, q->dims[0], queries, dims);
+        } else if (x && i == 6 && i < in) { /* how many keys are real, for each of the batch */
+            if (x->rank == 1 && x->dims[0] == q->dims[0])
+                m->r->map[i][0] = dims[0];
+        } else if (x && x->rank >= 3) {
             m->r->map[i][0] = dims[0];
             m->r->map[i][x->rank == 4 ? 1 : 2] = dims[1];
         }
     }
     if (q->rank == 3 && dims[1] >= 0) {
+        m->r->fix = ONXI_SHARD_HEADS;
+        m->r->fix_dim = (uint32_t)dims[1];
+    }
+}
+
+/* Positions turn all heads alike. */
+static void rotary(splitter *m)
+{
+    const onxi_shard_value *x = input(m, 0);
+    if (x->rank < 3 || x->rank > 4)
+        return;
+    const int64_t count = x->rank == 4 ? x->dims[1] : int_attribute(m, "num_heads", 0);
+    const uint32_t axis = x->rank == 4 ? 1 : 2;
+    if (count < 1 || x->dims[axis] % count)
+        return;
+    const int8_t dims[2] = { new_dim(m, x->dims[0], 0, ONXI_SHARD_PARALLEL),
+                             new_dim(m, count, count, ONXI_SHARD_PARALLEL) };
+    m->r->map[0][0] = row_of_output(m, 0)[0] = dims[0];
+    m->r->map[0][axis] = row_of_output(m, 0)[axis] = dims[1];
+    for (uint32_t i = 1; i < m->s->node->input_count; i++)
+        if (input(m, i) && input(m, i)->rank == (i == 3 ? 2u : 3u) && input(m, i)->dims[0] == x->dims[0])
+            m->r->map[i][0] = dims[0];
+    if (x->rank == 3 && dims[1] >= 0) {
         m->r->fix = ONXI_SHARD_HEADS;
         m->r->fix_dim = (uint32_t)dims[1];
     }
@@ -616,6 +652,7 @@ static const struct rule_row {
     { ONXI_ID_QuantizeLinear, quantize },
     { ONXI_ID_DequantizeLinear, quantize },
     { ONXI_ID_Attention, attention },
+    { ONXI_ID_RotaryEmbedding, rotary },
 };
 
 static bool operands_are_known(const splitter *m)

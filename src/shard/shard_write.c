@@ -245,7 +245,7 @@ static onx_status divide_ints(onxi_shard_writer *w, const onxi_shard_node *n, on
 static onx_status fix(onxi_shard_writer *w, const onxi_shard_node *n, const onxi_shard_step *step, onx_node *to)
 {
     static const char *const groups[] = { "group", NULL };
-    static const char *const heads[] = { "q_num_heads", "kv_num_heads", NULL };
+    static const char *const heads[] = { "q_num_heads", "kv_num_heads", "num_heads", NULL };
     const uint32_t shards = step->assignment->shards[n->rule.fix_dim];
     const bool partial = onxi_shard_is_partial(&n->rule, step->assignment);
     if (partial && n->rule.once >= 0 && onxi_shard_reduced_part(&n->rule, step->assignment, w->rank))

@@ -12,12 +12,10 @@
 #include <onx/shard.h>
 #include <onx/text.h>
 
-#include <pthread.h>
 #include <string.h>
 
 #include "context.h"
-
-enum { RANKS_MAX = 8, VALUES_MAX = 8 };
+#include "shard_ranks.h"
 
 /* ---- models ---- */
 
@@ -30,32 +28,6 @@ typedef struct test_case {
     uint32_t ranks;          /* 0: any */
     bool communicates;       /* some rank has to get something from another one */
 } test_case;
-
-static uint32_t random_state = 1;
-static float random_float(void)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return (float)(random_state >> 8) / (float)(1 << 24) - 0.5f;
-}
-
-static void add_weight(onx_doc *doc, char *text)
-{
-    char *rest, *name = strtok_r(text, " ", &rest), *dim;
-    int64_t dims[8];
-    uint32_t rank = 0;
-    uint64_t count = 1;
-    while ((dim = strtok_r(NULL, " ", &rest))) {
-        dims[rank] = strtol(dim, NULL, 10);
-        count *= (uint64_t)dims[rank++];
-    }
-    float *data = calloc(count + 1, sizeof *data);
-    assert_non_null(data);
-    for (uint64_t i = 0; i < count; i++)
-        data[i] = random_float();
-    onx_tensor *t = onx_tensor_new(onx_doc_arena(doc), ONX_FLOAT, dims, rank, data, name);
-    assert_non_null(onx_graph_add_initializer(onx_doc_arena(doc), onx_doc_model(doc)->graph, t));
-    free(data);
-}
 
 /* "0/2,1/2": which axes, and into how many shards. */
 static void add_axes(onx_arena *arena, onx_sharding_spec *spec, char *text, uint32_t ranks)
@@ -149,7 +121,7 @@ static onx_doc *make(const test_case *c, uint32_t ranks)
 {
     char text[4096], weights[512], *rest;
     onx_doc *doc;
-    snprintf(text, sizeof text, "<ir_version: 11, opset_import: [\"\": 21]> %s", c->graph);
+    snprintf(text, sizeof text, "<ir_version: 11, opset_import: [\"\": 23]> %s", c->graph);
     if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
         fail_msg("%s: %.*s", c->name, ONX_ARG(onx_diag_get(cx, 0)->message));
     snprintf(weights, sizeof weights, "%s", c->weights);
@@ -160,91 +132,6 @@ static onx_doc *make(const test_case *c, uint32_t ranks)
     }
     configure(doc, "c", c->annotations, ranks);
     return doc;
-}
-
-static void make_inputs(const onx_doc *doc, onx_value **inputs)
-{
-    const onx_graph *g = onx_doc_model(doc)->graph;
-    for (uint32_t i = 0; i < g->input_count; i++) {
-        const onx_type_tensor *t = g->input[i]->type->tensor_type;
-        int64_t dims[8];
-        for (uint32_t k = 0; k < t->shape->dim_count; k++)
-            dims[k] = ONX_HAS(dimension, t->shape->dim[k], dim_value) ? t->shape->dim[k]->dim_value : 8;
-        assert_int_equal(onx_value_new_tensor(cx, (onx_dtype)t->elem_type, t->shape->dim_count, dims, &inputs[i]),
-                         ONX_OK);
-        for (uint64_t k = 0; k < inputs[i]->count; k++)
-            if (t->elem_type == ONX_FLOAT)
-                ((float *)inputs[i]->data)[k] = random_float();
-            else
-                ((int64_t *)inputs[i]->data)[k] = (int64_t)(k * 5 % 8) - (k % 3 == 0 ? 8 : 0);
-    }
-}
-
-/* ---- ranks ---- */
-
-typedef struct rank {
-    pthread_t thread;
-    onx_ctx *cx;
-    onx_doc *doc;
-    onx_comm comm;
-    onx_shard_options options;
-    onx_value **inputs, *outputs[VALUES_MAX];
-    onx_status status;
-    onx_shard_summary summary;
-    uint32_t runs;
-    char error[256];
-} rank;
-
-static void *run_rank(void *user)
-{
-    rank *r = user;
-    const onx_session_options session = { .threads = 1 };
-    onx_sharded *s;
-    r->options.comm = &r->comm;
-    r->options.session = &session;
-    r->status = onx_sharded_new(r->cx, r->doc, &r->options, &s);
-    for (uint32_t i = 0; r->status == ONX_OK && i < r->runs; i++)
-        r->status = onx_sharded_run(s, r->cx, (const onx_value *const *)(void *)r->inputs, r->outputs, NULL);
-    r->summary = onx_sharded_summarize(s);
-    for (size_t i = 0; i < onx_diag_count(r->cx); i++)
-        if (onx_diag_get(r->cx, i)->severity == ONX_ERROR && !*r->error)
-            snprintf(r->error, sizeof r->error, "%.*s", ONX_ARG(onx_diag_get(r->cx, i)->message));
-    onx_sharded_free(s);
-    return NULL;
-}
-
-static void run_ranks(rank *ranks, uint32_t count)
-{
-    onx_comm_group *group;
-    assert_int_equal(onx_comm_group_new(cx, count, &group), ONX_OK);
-    for (uint32_t i = 0; i < count; i++) {
-        ranks[i].cx = onx_ctx_new(NULL);
-        ranks[i].runs = ranks[i].runs ? ranks[i].runs : 2;
-        assert_int_equal(onx_comm_group_rank(ranks[i].cx, group, i, &ranks[i].comm), ONX_OK);
-        assert_int_equal(pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]), 0);
-    }
-    for (uint32_t i = 0; i < count; i++)
-        pthread_join(ranks[i].thread, NULL);
-    onx_comm_group_free(group);
-}
-
-static void free_ranks(rank *ranks, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t k = 0; k < VALUES_MAX; k++)
-            onx_value_free(ranks[i].outputs[k]);
-        onx_ctx_free(ranks[i].cx);
-    }
-}
-
-static void run_whole(onx_doc *doc, onx_value **inputs, onx_value **outputs)
-{
-    const onx_session_options options = { .threads = 1 };
-    onx_session *session;
-    if (onx_session_new(cx, doc, &options, &session) != ONX_OK ||
-        onx_session_run(session, cx, (const onx_value *const *)(void *)inputs, outputs) != ONX_OK)
-        fail_msg("%.*s", ONX_ARG(onx_diag_get(cx, onx_diag_count(cx) - 1)->message));
-    onx_session_free(session);
 }
 
 static void check_case(const test_case *c, uint32_t count)
@@ -351,6 +238,22 @@ static const test_case cases[] = {
       "u = Transpose <perm = [0,2,1,3]> (o) f = Reshape(u, c) z = MatMul(f, v) s = Constant <value = int64[4] {0,0,8,4}> () "
       "c = Constant <value = int64[3] {2,4,32}> () }",
       "w 16 32;v 32 16", "w 1/2@0,1;;;;;;;;;v 0/2@0,1", 2, true },
+    { "heads with angles, and a mask for each",
+      "g (float[2,4,3,8] x, int64[2,3] at, float[2,4,3,3] mask) => (float[2,4,3,8] z) { r = RotaryEmbedding(x, cos, sin, at) "
+      "z = Attention(r, x, x, mask) }",
+      "cos 8 4;sin 8 4", "x 1/N@*;", 4, true },
+    { "batches with angles and masks",
+      "g (float[4,3,8] x, float[4,3,2] cos, float[4,3,2] sin, float[4,1,3,3] mask) => (float[4,3,8] z) { "
+      "r = RotaryEmbedding <num_heads = 2> (x, cos, sin) z = Attention <q_num_heads = 2, kv_num_heads = 2> (r, x, x, mask) }",
+      "", "x 0/N@*;", 4, true },
+    { "heads in one axis",
+      "g (float[2,3,16] x, float[4,3,3] mask) => (float[2,3,16] z) { r = RotaryEmbedding <num_heads = 4> (x, cos, sin) "
+      "z = Attention <q_num_heads = 4, kv_num_heads = 4> (r, x, x, mask) }",
+      "cos 2 3 2;sin 2 3 2", "x 2/N@*;", 2, true },
+    { "the shape of what is split",
+      "g (float[8,16] x) => (int64[2] s, float[16,8] y) { h = Exp(x) s = Shape(h) t = Shape <start = -1> (h) "
+      "u = Shape <end = -1> (h) c = Concat <axis = 0> (t, u) y = Reshape(h, c) }",
+      "", "x 0/N@*", 0, true },
     { "weights that are made", "g (float[4,16] x) => (float[4,24] y) { t = Transpose(w) y = MatMul(x, t) }", "w 24 16",
       ";t 1/N@*", 0, true },
     { "pieces joined and cut",
@@ -454,12 +357,12 @@ static void test_shard_run__agree(void **state)
     static const struct {
         const char *from, *to, *annotations;
         int64_t opset;
-    } rows[] = { { "axis = 1", "axis = 0", "x 0/2@0,1", 21 },
-                 { "{0.0}", "{1.0}", "x 0/2@0,1", 21 },
-                 { "Neg(h)", "Exp(h)", "x 0/2@0,1", 21 },
-                 { "float[4,16] x", "float[n,16] x", "x 0/2@0,1", 21 },
-                 { "g", "g", "x 0/2@1,0", 21 },
-                 { "g", "g", "x 0/2@0,1;;;;", 20 } };
+    } rows[] = { { "axis = 1", "axis = 0", "x 0/2@0,1", 23 },
+                 { "{0.0}", "{1.0}", "x 0/2@0,1", 23 },
+                 { "Neg(h)", "Exp(h)", "x 0/2@0,1", 23 },
+                 { "float[4,16] x", "float[n,16] x", "x 0/2@0,1", 23 },
+                 { "g", "g", "x 0/2@1,0", 23 },
+                 { "g", "g", "x 0/2@0,1;;;;", 22 } };
     onx_value *inputs[VALUES_MAX] = { NULL };
     test_case one = { "", graph, "", "x 0/2@0,1", 2, true };
     onx_doc *doc = make(&one, 2);
