@@ -4,6 +4,7 @@
 #define ONX_SHARD_H
 
 #include <onx/run.h>
+#include <onx/transform.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,6 +98,31 @@ ONX_API ONX_ANY_THREAD onx_shard_summary onx_sharded_summarize(const onx_sharded
 /* The part of this rank as a model, for looking at: collectives are nodes of the domain onx.shard. NULL before anything
  * was planned. */
 ONX_API ONX_ANY_THREAD const onx_doc *onx_sharded_part(const onx_sharded *sharded);
+
+/* ---- annotations that are made ---- */
+
+/* Devices are numbered by stage of the pipeline, within it by part of the batch, within that by part of the weights. */
+typedef struct onx_shard_annotate_options {
+    uint32_t struct_size;                                  /* sizeof of this struct, or 0 (onx/base.h) */
+    uint32_t pipeline;                                     /* stages of a pipeline; 0 as 1 */
+    uint32_t data;                                         /* parts of the batch; 0 as 1 */
+    uint32_t tensor;                                       /* parts of weights; 0 as 1 */
+    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void *user;
+    onx_str configuration;        /* the name of the new one; empty: of ways and numbers, "pipeline2_tensor4" */
+    const onx_infer_fixed *fixed; /* symbolic dimensions as they will be when the model runs */
+    uint32_t fixed_count;
+} onx_shard_annotate_options;
+
+/* Adds a device configuration to a model, and to its nodes how they are split: products of weights by columns and then
+ * by rows where that needs one sum in the end (attention by heads, the layers of a perceptron, convolutions), tables by
+ * rows, others by columns; the batch from the inputs on; stages of equal work. The product of the three numbers is that
+ * of the devices. Symbolic dimensions that `fixed` does not name are taken as the parts of the batch where they are the
+ * first one of an input, else as 1. Nodes are brought into order, functions are inlined, and the IR version becomes 11
+ * at least. ONX_E_UNSUPPORTED where nothing can be split so, ONX_E_INVALID where there is a configuration of that name;
+ * what results mean stays the same in any case. */
+ONX_API ONX_OWN_THREAD onx_status onx_shard_annotate(onx_ctx *cx, onx_doc *doc,
+                                                     const onx_shard_annotate_options *options);
 
 #ifdef __cplusplus
 }

@@ -203,6 +203,15 @@ bool onxi_shard_is_partial(const onxi_shard_rule *rule, const onxi_assignment *a
 /* A diagnostic about a node: a note, or an error where the plan is strict. */
 onx_status onxi_shard_note(onxi_shard_plan *plan, uint32_t node, const char *format, ...) ONX_PRINTF(3, 4);
 
+/* ---- what nodes take (shard_cost.c) ---- */
+
+typedef struct onxi_shard_work {
+    double operations, bytes; /* additions and multiplications; read and written */
+} onxi_shard_work;
+
+/* Of the whole node; zeros where that is not known. */
+onxi_shard_work onxi_shard_work_of(const onxi_shard_plan *plan, const onxi_shard_node *n);
+
 /* ---- annotations (shard_spec.c) ---- */
 
 /* Devices, as a placement of any value has them, that a spec is about, and how it splits it; NULL, with a note, for

@@ -1,0 +1,85 @@
+# onx shard: annotations that pass the checker, what is said about them, and what cannot be done.
+. "$ONX_SOURCE_DIR/tests/lib.sh"
+
+# A layer of two products with a way around.
+tensor() { # NAME ROWS COLUMNS SEED
+    awk -v name="$1" -v rows="$2" -v columns="$3" -v seed="$4" 'BEGIN {
+        printf "float[%d,%d] %s = {", rows, columns, name
+        for (k = 0; k < rows * columns; k++) printf "%s%g", k ? "," : "", ((k * 7 + seed) % 13 - 6) / 8
+        printf "}"
+    }'
+}
+mkdir layer
+cat >layer/model.onnxtxt <<END_MODEL
+<ir_version: 8, opset_import: ["" : 17], producer_name: "hand", model_version: 1>
+layer (float[B, 8] x) => (float[B, 8] z) <$(tensor w 8 12 1), $(tensor v 12 8 5)>
+{ h = MatMul (x, w) r = Relu (h) y = MatMul (r, v) z = Add (y, x) }
+END_MODEL
+
+expect 0 "$ONX" shard layer/model.onnxtxt -o tensor.onnx --devices 4 --tensor-parallel --explain
+says out 'configuration tensor4: 4 devices, 3 of 4 nodes annotated'
+says out 'columns and rows'
+expect 0 "$ONX" check --full tensor.onnx
+[ ! -s out ] || ! grep -q 'D-' out || fail "the checker finds something: $(cat out)"
+expect 0 "$ONX" show tensor.onnx
+says out 'tensor4'
+expect 0 "$ONX" shard layer/model.onnxtxt -o data.onnx --devices 2 --data-parallel
+says out 'configuration data2: 2 devices, 4 of 4 nodes annotated'
+expect 0 "$ONX" shard layer/model.onnxtxt -o stages.onnx --pipeline 2 --devices 2 --explain --name two
+says out 'configuration two: 2 devices, 4 of 4 nodes annotated'
+says out 'stage 1 begins here'
+expect 0 "$ONX" shard layer/model.onnxtxt -o mesh.onnx --mesh 2x4 --dim B=6
+says out 'configuration data2_tensor4: 8 devices'
+expect 0 "$ONX" shard layer/model.onnxtxt -o cube.onnx --pipeline 2 --mesh 2x1
+says out 'configuration pipeline2_data2: 4 devices'
+# One after the other: both are there.
+expect 0 "$ONX" shard tensor.onnx -o both.onnx --mesh 3x1x1
+says out 'configuration pipeline3: 3 devices'
+for model in data stages mesh cube both; do
+    expect 0 "$ONX" check --full $model.onnx
+    ! grep -q 'D-' out || fail "the checker finds something in $model: $(cat out)"
+done
+expect 0 "$ONX" shard layer/model.onnxtxt --dry-run --devices 2 --tensor-parallel
+says out 'configuration tensor2'
+
+# What cannot be done.
+expect 1 "$ONX" shard tensor.onnx -o again.onnx --devices 4 --tensor-parallel
+says err 'has a device configuration "tensor4" already'
+expect 1 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 64 --tensor-parallel
+says err 'no weights that 64 devices can share'
+expect 1 "$ONX" shard layer/model.onnxtxt -o no.onnx --pipeline 9 --devices 9
+says err 'cannot be cut into 9 stages'
+[ ! -e no.onnx ] || fail "there is a model after a failure"
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 4
+says err 'say how'
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --tensor-parallel
+says err 'say how many devices'
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 4
+says err 'a mesh is like 2x4'
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 2x2 --devices 5
+says err 'the mesh has 4 devices, not 5'
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 5 --pipeline 2 --tensor-parallel
+says err '5 devices cannot be shared by 2 stages'
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 4 --data-parallel --tensor-parallel
+says err 'how many devices each gets'
+
+# Ranks of MPI give the results of the whole model.
+if command -v mpirun >/dev/null && "$ONX" help --libraries | grep -q '^MPI .*\.so\.' &&
+    mpirun --oversubscribe --allow-run-as-root -n 1 true 2>/dev/null; then
+    mkdir -p case/test_data_set_0
+    cat >copy.onnxtxt <<'END_MODEL'
+<ir_version: 9, opset_import: ["" : 20]>
+g (float[6, 8] x) => (float[6, 8] y) { y = Identity (x) }
+END_MODEL
+    expect 0 "$ONX" run copy.onnxtxt --random --seed 3 --output-dir inputs
+    cp inputs/output_0.pb case/test_data_set_0/input_0.pb
+    expect 0 "$ONX" run layer/model.onnxtxt -i x=inputs/output_0.pb --output-dir case/test_data_set_0
+    for row in 'tensor 4 tensor4' 'data 2 data2' 'stages 2 two' 'mesh 8 data2_tensor4' 'both 3 pipeline3'; do
+        # shellcheck disable=SC2086
+        set -- $row
+        cp "$1.onnx" case/model.onnx
+        expect 0 timeout 120 mpirun --oversubscribe --allow-run-as-root -n "$2" "$ONX" test case --configuration "$3"
+        says out "1 passed"
+    done
+fi
+done_testing

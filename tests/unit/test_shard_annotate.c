@@ -1,0 +1,254 @@
+/* test_shard_annotate.c - models that are annotated by the library: every way and mesh gives the results of the whole
+ * model, weights are shared as they should be, and the checker finds nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <onx/check.h>
+#include <onx/shard.h>
+#include <onx/text.h>
+
+#include "context.h"
+#include "shard_ranks.h"
+
+/* ---- models ---- */
+
+typedef struct subject {
+    const char *name;
+    const char *graph;   /* as text, without weights */
+    const char *weights; /* "w 4 6;b 6" */
+    uint32_t tensor;     /* how many parts weights may have */
+    double share;        /* of the weights that each of two devices has, at most */
+    uint32_t sums;       /* collectives of each of two ranks that split weights, at most */
+    uint32_t notes;      /* that operators with windows have no sharding */
+} subject;
+
+#define HEADS(x, y) "r" x " = Reshape(" x ", hs) t" x " = Transpose <perm = [0,2," y "]> (r" x ") "
+/* Attention as exporters write it out, and a perceptron, both with what goes around them. */
+#define LAYER(x, y, n)                                                                                                 \
+    "a" n " = LayerNormalization(" x ", g, e) q0" n " = MatMul(a" n ", wq" n ") q" n " = Add(q0" n ", bq) k" n         \
+    " = MatMul(a" n ", wk" n ") v" n " = MatMul(a" n ", wv" n ") " HEADS("q" n, "1,3") HEADS("k" n, "3,1")             \
+        HEADS("v" n, "1,3") "s" n " = MatMul(tq" n ", tk" n ") d" n " = Mul(s" n ", half) m" n " = Add(d" n            \
+                            ", mask) p" n " = Softmax(m" n ") o" n " = MatMul(p" n ", tv" n ") u" n                    \
+                            " = Transpose <perm = [0,2,1,3]> (o" n ") f" n " = Reshape(u" n ", fs) z" n                \
+                            " = MatMul(f" n ", wo" n ") h" n " = Add(z" n ", " x ") c" n " = LayerNormalization(h" n   \
+                            ", g, e) i" n " = MatMul(c" n ", wi" n ") j" n " = Add(i" n ", bi) l" n " = Gelu(j" n      \
+                            ") y" n " = MatMul(l" n ", wu" n ") w" n " = Add(y" n ", be) " y " = Add(w" n ", h" n ") "
+#define LAYER_WEIGHTS(n) ";wq" n " 16 16;wk" n " 16 16;wv" n " 16 16;wo" n " 16 16;wi" n " 16 64;wu" n " 64 16"
+
+static const subject subjects[] = {
+    { "an encoder, written out",
+      "g (int64[B,3] ids, float[B,1,1,3] mask) => (float[B,3,40] logits) { x0 = Gather(table, ids) " LAYER("x0", "x1",
+                                                                                                           "0")
+          LAYER("x1", "x2",
+                "1") "n = LayerNormalization(x2, g, e) logits = MatMul(n, head) "
+                     "hs = Constant <value = int64[4] {0,0,4,4}> () fs = Constant <value = int64[3] {0,0,16}> () "
+                     "half = Constant <value = float {0.5}> () }",
+      "table 40 16;head 16 40;g 16;e 16;bq 16;bi 64;be 16" LAYER_WEIGHTS("0") LAYER_WEIGHTS("1"), 4, 0.54, 6, 0 },
+    { "a decoder with caches, groups of heads and angles",
+      "g (float[B,2,16] x, float[B,2,P,4] pk, float[B,2,P,4] pv, int64[B,2] at) => (float[B,2,16] y, float[B,2,Q,4] nk, "
+      "float[B,2,Q,4] nv) { n = RMSNormalization(x, g) q = MatMul(n, wq) k = MatMul(n, wk) v = MatMul(n, wv) "
+      "rq = RotaryEmbedding <num_heads = 4> (q, cos, sin, at) rk = RotaryEmbedding <num_heads = 2> (k, cos, sin, at) "
+      "o, nk, nv = Attention <q_num_heads = 4, kv_num_heads = 2> (rq, rk, v, , pk, pv) z = MatMul(o, wo) h = Add(z, x) "
+      "c = RMSNormalization(h, g) gate = MatMul(c, w1) s = Sigmoid(gate) t = Mul(gate, s) up = MatMul(c, w3) "
+      "m = Mul(t, up) d = MatMul(m, w2) y = Add(d, h) }",
+      "g 16;wq 16 16;wk 16 8;wv 16 8;wo 16 16;w1 16 48;w3 16 48;w2 48 16;cos 16 2;sin 16 2", 2, 0.52, 4, 0 },
+    { "shapes taken from values",
+      "g (float[B,4,16] x) => (float[B,4,16] z) { q = MatMul(x, w) s = Shape(q) b = Gather(s, zero) n = Gather(s, one) "
+      "c = Concat <axis = 0> (b, n, four, four) r = Reshape(q, c) t = Transpose <perm = [0,2,1,3]> (r) "
+      "k = Transpose <perm = [0,1,3,2]> (t) a = MatMul(t, k) p = Softmax(a) o = MatMul(p, t) "
+      "u = Transpose <perm = [0,2,1,3]> (o) f = Concat <axis = 0> (b, n, minus) y = Reshape(u, f) z = MatMul(y, v) "
+      "zero = Constant <value = int64[1] {0}> () one = Constant <value = int64[1] {1}> () "
+      "four = Constant <value = int64[1] {4}> () minus = Constant <value = int64[1] {-1}> () }",
+      "w 16 16;v 16 16", 4, 0.54, 1, 0 },
+    { "a perceptron",
+      "g (float[B,16] x) => (float[B,10] y) { a = Gemm(x, w, b) r = Relu(a) c = Gemm <transB = 1> (r, v, d) "
+      "s = Tanh(c) e = Gemm(s, u) y = Softmax(e) }",
+      "w 16 32;b 32;v 24 32;d 24;u 24 10", 4, 0.6, 3, 0 },
+    { "convolutions with a way around",
+      "g (float[B,3,8,8] x) => (float[B,10] z) { a = Conv <pads = [1,1,1,1]> (x, w0, b0) b = BatchNormalization(a, s, o, m, v) "
+      "c = Relu(b) d = MaxPool <kernel_shape = [2,2], strides = [2,2]> (c) e = Conv <pads = [1,1,1,1]> (d, w1) f = Relu(e) "
+      "g = Conv <pads = [1,1,1,1]> (f, w2) h = Add(g, d) i = Relu(h) j = Conv <group = 8, pads = [1,1,1,1]> (i, w3) "
+      "k = GlobalAveragePool(j) l = Flatten(k) z = MatMul(l, u) }",
+      "w0 8 3 3 3;b0 8;s 8;o 8;m 8;v 8;w1 12 8 3 3;w2 8 12 3 3;w3 8 1 3 3;u 8 10", 4, 0.52, 4, 8 },
+};
+
+static onx_doc *make(const subject *c)
+{
+    char text[8192], weights[1024], *rest;
+    onx_doc *doc;
+    snprintf(text, sizeof text, "<ir_version: 10, opset_import: [\"\": 23]> %s", c->graph);
+    if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
+        fail_msg("%s: %.*s", c->name, ONX_ARG(onx_diag_get(cx, 0)->message));
+    snprintf(weights, sizeof weights, "%s", c->weights);
+    for (char *w = strtok_r(weights, ";", &rest); w; w = strtok_r(NULL, ";", &rest)) {
+        char one[64];
+        snprintf(one, sizeof one, "%s", w);
+        add_weight(doc, one);
+    }
+    return doc;
+}
+
+/* ---- what is checked ---- */
+
+static void check_rules(onx_doc *doc, const subject *c)
+{
+    static const char *const only[] = { "D", "V", "G" };
+    const onx_check_options options = { .flags = ONX_CHECK_FULL, .only = only, .only_count = 3 };
+    onx_check_summary found;
+    onx_diag_clear(cx);
+    assert_int_equal(onx_check(cx, doc, &options, &found), ONX_OK);
+    for (size_t i = 0; i < onx_diag_count(cx); i++)
+        if (!onx_str_is(onx_str_of(onx_diag_get(cx, i)->rule), "D-21"))
+            fail_msg("%s: %s: %.*s", c->name, onx_diag_get(cx, i)->rule, ONX_ARG(onx_diag_get(cx, i)->message));
+    assert_true(found.notes <= c->notes);
+    onx_diag_clear(cx);
+}
+
+static void compare(const subject *c, const onx_shard_annotate_options *o, uint32_t count, onx_shard_summary *summary)
+{
+    onx_value *inputs[VALUES_MAX] = { NULL }, *outputs[VALUES_MAX] = { NULL };
+    rank ranks[RANKS_MAX] = { 0 };
+    onx_doc *doc = make(c);
+    make_inputs(doc, inputs);
+    run_whole(doc, inputs, outputs);
+    if (onx_shard_annotate(cx, doc, o) != ONX_OK)
+        fail_msg("%s: %.*s", c->name, ONX_ARG(onx_diag_get(cx, onx_diag_count(cx) - 1)->message));
+    check_rules(doc, c);
+    for (uint32_t i = 0; i < count; i++)
+        ranks[i] = (rank){ .doc = doc, .inputs = inputs, .options = { .strict = true, .timeout_ns = 20000000000 } };
+    run_ranks(ranks, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (ranks[i].status != ONX_OK)
+            fail_msg("%s: rank %u of %u: %s", c->name, i, count, ranks[i].error);
+    for (uint32_t k = 0; k < onx_doc_model(doc)->graph->output_count; k++) {
+        onx_value_difference d;
+        if (!onx_value_close(ranks[0].outputs[k], outputs[k], 1e-4, 1e-5, &d))
+            fail_msg("%s: %u ranks, output %u: %s %s", c->name, count, k, d.what, d.text);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        summary[i] = ranks[i].summary;
+    free_ranks(ranks, count);
+    for (uint32_t k = 0; k < VALUES_MAX; k++) {
+        onx_value_free(inputs[k]);
+        onx_value_free(outputs[k]);
+    }
+    onx_doc_free(doc);
+}
+
+static void test_shard_annotate__weights(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        for (uint32_t n = 2; n <= subjects[i].tensor; n *= 2) {
+            const onx_shard_annotate_options o = { .tensor = n };
+            onx_shard_summary s[RANKS_MAX];
+            compare(&subjects[i], &o, n, s);
+            for (uint32_t r = 0; r < n; r++)
+                if ((double)s[r].weight_bytes >
+                    (double)s[r].whole_bytes * (subjects[i].share * 2 - 1 + (2 - subjects[i].share * 2) / n))
+                    fail_msg("%s: rank %u of %u has %llu bytes of %llu", subjects[i].name, r, n,
+                             (unsigned long long)s[r].weight_bytes, (unsigned long long)s[r].whole_bytes);
+            if (n == 2 && s[0].collectives > subjects[i].sums)
+                fail_msg("%s: %u collectives", subjects[i].name, s[0].collectives);
+        }
+}
+
+static void test_shard_annotate__batch(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        for (uint32_t n = 2; n <= 4; n++) {
+            const onx_shard_annotate_options o = { .data = n };
+            onx_shard_summary s[RANKS_MAX];
+            compare(&subjects[i], &o, n, s);
+            /* Outputs alone are put together. */
+            if (s[0].collectives > (i == 1 ? 3 : 1))
+                fail_msg("%s: %u collectives", subjects[i].name, s[0].collectives);
+        }
+}
+
+static void test_shard_annotate__stages(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        for (uint32_t n = 2; n <= 4; n++) {
+            const onx_shard_annotate_options o = { .pipeline = n };
+            onx_shard_summary s[RANKS_MAX];
+            uint64_t all = 0;
+            compare(&subjects[i], &o, n, s);
+            for (uint32_t r = 0; r < n; r++) {
+                all += s[r].weight_bytes;
+                if (!s[r].nodes || (n == 2 && s[r].weight_bytes * 10 > s[r].whole_bytes * 9))
+                    fail_msg("%s: stage %u of %u has %u nodes, %llu bytes", subjects[i].name, r, n, s[r].nodes,
+                             (unsigned long long)s[r].weight_bytes);
+            }
+            if (all * 10 > s[0].whole_bytes * 13)
+                fail_msg("%s: %u stages have %llu bytes of %llu", subjects[i].name, n, (unsigned long long)all,
+                         (unsigned long long)s[0].whole_bytes);
+        }
+}
+
+static void test_shard_annotate__meshes(void **state)
+{
+    (void)state;
+    static const onx_shard_annotate_options meshes[] = { { .data = 2, .tensor = 2 },
+                                                         { .pipeline = 2, .tensor = 2 },
+                                                         { .pipeline = 2, .data = 2 },
+                                                         { .pipeline = 2, .data = 2, .tensor = 2 } };
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        for (size_t k = 0; k < sizeof meshes / sizeof *meshes; k++) {
+            const onx_shard_annotate_options *o = &meshes[k];
+            onx_shard_summary s[RANKS_MAX];
+            if ((i == 2 || i == 4) && o->pipeline && o->tensor)
+                continue; /* one region from the beginning to the end */
+            compare(&subjects[i], o, (o->pipeline ? 2u : 1u) * (o->data ? 2u : 1u) * (o->tensor ? 2u : 1u), s);
+        }
+}
+
+static void refuse(const subject *c, const onx_shard_annotate_options *o, onx_status status, const char *why)
+{
+    onx_doc *doc = make(c);
+    onx_diag_clear(cx);
+    assert_int_equal(onx_shard_annotate(cx, doc, o), status);
+    if (!memmem(onx_diag_get(cx, 0)->message.ptr, onx_diag_get(cx, 0)->message.len, why, strlen(why)))
+        fail_msg("\"%.*s\" is not \"%s\"", ONX_ARG(onx_diag_get(cx, 0)->message), why);
+    onx_diag_clear(cx);
+    onx_doc_free(doc);
+}
+
+static void test_shard_annotate__refused(void **state)
+{
+    (void)state;
+    static const subject plain = { "", "g (float[3] x) => (float[3] y) { y = Exp(x) }", "", 1, 1, 0, 0 };
+    refuse(&plain, &(onx_shard_annotate_options){ .tensor = 1 }, ONX_E_MISUSE, "2 to 4096 devices");
+    refuse(&plain, &(onx_shard_annotate_options){ .tensor = 65536, .data = 65536 }, ONX_E_MISUSE, "2 to 4096 devices");
+    refuse(&plain, &(onx_shard_annotate_options){ .tensor = 2 }, ONX_E_UNSUPPORTED,
+           "no weights that 2 devices can share");
+    refuse(&plain, &(onx_shard_annotate_options){ .data = 4 }, ONX_E_UNSUPPORTED, "no first axis of an input");
+    refuse(&plain, &(onx_shard_annotate_options){ .pipeline = 2 }, ONX_E_UNSUPPORTED, "cannot be cut into 2 stages");
+    onx_doc *doc = make(&subjects[3]);
+    const onx_shard_annotate_options o = { .tensor = 2 };
+    assert_int_equal(onx_shard_annotate(cx, doc, &o), ONX_OK);
+    assert_int_equal(onx_doc_model(doc)->ir_version, 11);
+    assert_true(onx_str_is(onx_view(onx_doc_model(doc)->configuration[0]->name), "tensor2"));
+    assert_int_equal(onx_shard_annotate(cx, doc, &o), ONX_E_INVALID);
+    /* A second one beside it. */
+    const onx_shard_annotate_options other = { .data = 3, .configuration = onx_str_of("other") };
+    assert_int_equal(onx_shard_annotate(cx, doc, &other), ONX_OK);
+    check_rules(doc, &subjects[3]);
+    onx_doc_free(doc);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shard_annotate__weights), cmocka_unit_test(test_shard_annotate__batch),
+        cmocka_unit_test(test_shard_annotate__stages),  cmocka_unit_test(test_shard_annotate__meshes),
+        cmocka_unit_test(test_shard_annotate__refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
