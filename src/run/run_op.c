@@ -302,9 +302,12 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
         return ONX_OK;
     onx_arena *scratch = e->scratch ? e->scratch : e->arena;
     typing t = { .exec = e, .op = op, .inputs = inputs };
+    /* Into how many parts Split goes, and whether BatchNormalization may train, is what the node says, however many of
+     * its outputs are used. */
+    const uint32_t count = op->node->output_count > op->output_count ? op->node->output_count : op->output_count;
     const onxi_type **in = (const onxi_type **)ONXI_ARRAY(scratch, void *, op->input_count + 1u);
-    onxi_type *out = ONXI_ARRAY(scratch, onxi_type, op->output_count + 1u);
-    onxi_known_ints *values = ONXI_ARRAY(scratch, onxi_known_ints, op->output_count + 1u);
+    onxi_type *out = ONXI_ARRAY(scratch, onxi_type, count + 1u);
+    onxi_known_ints *values = ONXI_ARRAY(scratch, onxi_known_ints, count + 1u);
     if (!in || !out || !values)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < op->input_count; i++)
@@ -317,7 +320,7 @@ onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_v
                           .opset = op->since,
                           .arena = scratch,
                           .input_count = op->input_count,
-                          .output_count = op->output_count,
+                          .output_count = count,
                           .inputs = in,
                           .outputs = out,
                           .output_values = values,

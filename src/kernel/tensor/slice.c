@@ -122,7 +122,8 @@ typedef struct split_params {
     uint64_t outer, inner; /* rows, and elements of one index along the axis */
     const int64_t *sizes;  /* attribute */
     uint32_t size_count;
-    int64_t parts; /* equal ones when nothing gives sizes */
+    uint32_t outputs; /* of the node, the last of which may not be asked for */
+    int64_t parts;    /* equal ones when nothing gives sizes */
 } split_params;
 
 static onx_status split_prepare(onx_prepare *p)
@@ -140,7 +141,8 @@ static onx_status split_prepare(onx_prepare *p)
     q->inner = onxi_product(x->dims, q->axis + 1, x->rank);
     if (p->since < 13)
         q->sizes = onx_prepare_ints(p, "split", &q->size_count);
-    q->parts = onx_prepare_given(p, "num_outputs") ? onx_prepare_int(p, "num_outputs") : p->output_count;
+    q->outputs = p->node->output_count;
+    q->parts = onx_prepare_given(p, "num_outputs") ? onx_prepare_int(p, "num_outputs") : q->outputs;
     if (q->parts < 1)
         return onx_prepare_fail(p, ONX_E_INVALID, "num_outputs is %lld", (long long)q->parts);
     p->params = q;
@@ -203,14 +205,14 @@ static onx_status split_run(onx_work *work, uint64_t first, uint64_t last)
         first = 0;
         last = q->outer;
     }
-    for (uint32_t i = 0; i < p->output_count; i++) {
+    for (uint32_t i = 0; i < q->outputs; i++) {
         int64_t size = part_size(q, sizes, length, i, p->since);
         if (size < 0 || size > length - at)
             return onx_work_fail(work, ONX_E_INVALID, "a dimension of %lld cannot be split into %u parts as asked",
-                                 (long long)length, p->output_count);
+                                 (long long)length, q->outputs);
         uint64_t start = (uint64_t)at * q->inner, count = (uint64_t)size * q->inner;
         at += size;
-        if (!work->outputs[i])
+        if (i >= p->output_count || !work->outputs[i])
             continue;
         ONX_TRY(split_output(work, i, size));
         for (uint64_t row = first; count && row < last; row++)
