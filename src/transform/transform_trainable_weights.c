@@ -45,32 +45,113 @@ static bool is_one_of(const onx_node *node, const char *const *list, size_t coun
 }
 
 #define IS_ONE_OF(node, list) is_one_of(node, list, sizeof(list) / sizeof *(list))
+#define IS(node, op)          is_one_of(node, (const char *const[]){ op }, 1)
+
+static bool is_real(int32_t dtype)
+{
+    return dtype == ONX_FLOAT || dtype == ONX_DOUBLE;
+}
 
 /* ---- constants that may be weights ---- */
 
-static onx_status lift_constant(onxi_trainable *t, uint32_t at)
+/* A tensor becomes an initializer with the name of what the node makes. */
+static onx_status lift(onxi_trainable *t, const onx_node *node, const onx_tensor *from)
 {
-    onx_node *node = t->graph->node[at];
-    const onx_attribute *a = onx_node_attribute(node, "value");
-    if (!a || a->slot != ONX_SLOT_T || !a->t || (a->t->data_type != ONX_FLOAT && a->t->data_type != ONX_DOUBLE) ||
-        a->t->dims_count < 1 || node->output_count != 1)
-        return ONX_OK;
     onx_tensor *tensor = ONXI_NEW(t->arena, onx_tensor);
     if (!tensor)
         return ONX_E_MEMORY;
-    *tensor = *a->t;
+    *tensor = *from;
     ONX_SET(tensor, tensor, name, node->output[0]);
     return onx_graph_add_initializer(t->arena, t->graph, tensor) ? ONX_OK : ONX_E_MEMORY;
+}
+
+static onx_status lift_constant(onxi_trainable *t, const onx_node *node)
+{
+    const onx_attribute *a = onx_node_attribute(node, "value");
+    const bool weight = a && a->slot == ONX_SLOT_T && a->t && is_real(a->t->data_type) && a->t->dims_count;
+    return weight && node->output_count == 1 ? lift(t, node, a->t) : ONX_OK;
+}
+
+typedef struct sharing {
+    onxi_dict weights;  /* initializers that no input gives another value: indexes */
+    onxi_dict averages; /* what BatchNormalization reads as such */
+    onxi_dict outputs;  /* of the graph */
+} sharing;
+
+static onx_status note_all(onxi_dict *names, onx_value_info *const *infos, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!onxi_dict_at(names, onx_view(infos[i]->name), i, NULL))
+            return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+static onx_status find_sharing(onxi_trainable *t, sharing *s)
+{
+    onxi_dict inputs = onxi_dict_in_arena(t->scratch);
+    *s = (sharing){ onxi_dict_in_arena(t->scratch), onxi_dict_in_arena(t->scratch), onxi_dict_in_arena(t->scratch) };
+    ONX_TRY(note_all(&inputs, t->graph->input, t->graph->input_count));
+    ONX_TRY(note_all(&s->outputs, t->graph->output, t->graph->output_count));
+    for (uint32_t i = 0; i < t->graph->initializer_count; i++) {
+        const onx_str name = onx_view(t->graph->initializer[i]->name);
+        if (!onxi_dict_find(&inputs, name) && !onxi_dict_at(&s->weights, name, i, NULL))
+            return ONX_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < t->graph->node_count; i++)
+        for (uint32_t k = 3; k < 5 && IS(t->graph->node[i], "BatchNormalization"); k++)
+            if (k < t->graph->node[i]->input_count &&
+                !onxi_dict_at(&s->averages, onx_view(t->graph->node[i]->input[k]), k, NULL))
+                return ONX_E_MEMORY;
+    return ONX_OK;
+}
+
+/* Has the tensor one axis, along which all elements are equal? */
+static bool is_uniform(onxi_trainable *t, const onx_tensor *tensor)
+{
+    uint64_t count;
+    float *all;
+    if (tensor->dims_count != 1 || !onx_tensor_count(tensor, &count) || count >= SIZE_MAX / sizeof *all ||
+        !(all = ONXI_ARRAY(t->scratch, float, (size_t)count + 1)) ||
+        onx_tensor_get_f32(t->doc, tensor, 0, count, all) != ONX_OK)
+        return false;
+    for (uint64_t i = 1; i < count; i++)
+        if (memcmp(&all[i], all, sizeof *all))
+            return false;
+    return true;
+}
+
+/* Exporters store weights of equal values once and put Identity in the place of the others, which is how scales,
+ * biases and averages begin: those are weights of their own. Others that are the same number by number are one. */
+static onx_status part_shared(onxi_trainable *t, sharing *s, const onx_node *node)
+{
+    if (node->input_count != 1 || node->output_count != 1)
+        return ONX_OK;
+    const onx_str name = onx_view(node->output[0]);
+    const onxi_dict_entry *from = onxi_dict_find(&s->weights, onx_view(node->input[0]));
+    if (!from || onxi_dict_find(&s->outputs, name))
+        return ONX_OK;
+    const uint32_t at = t->graph->initializer_count;
+    const onx_tensor *tensor = t->graph->initializer[from->value];
+    if (!is_real(tensor->data_type) || !(onxi_dict_find(&s->averages, name) || is_uniform(t, tensor)))
+        return ONX_OK;
+    ONX_TRY(lift(t, node, tensor));
+    onxi_tell_change(t->options->changed, t->options->user, "trainable", "own", name,
+                     "is a weight of its own, that begins as %.*s", ONX_ARG(onx_view(tensor->name)));
+    return onxi_dict_at(&s->weights, name, at, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
 static onx_status lift_constants(onxi_trainable *t)
 {
     uint32_t kept = 0;
+    sharing s;
+    ONX_TRY(find_sharing(t, &s));
     for (uint32_t i = 0; i < t->graph->node_count; i++) {
         const onx_node *node = t->graph->node[i];
         const uint32_t before = t->graph->initializer_count;
-        if (onx_str_is(onx_view(node->op_type), "Constant") && !onxi_domain_plain(onx_view(node->domain)).len)
-            ONX_TRY(lift_constant(t, i));
+        if (IS(node, "Constant"))
+            ONX_TRY(lift_constant(t, node));
+        else if (IS(node, "Identity"))
+            ONX_TRY(part_shared(t, &s, node));
         if (t->graph->initializer_count == before)
             t->graph->node[kept++] = t->graph->node[i];
     }
@@ -287,7 +368,7 @@ static onx_status add_weight(onxi_trainable *t, onx_tensor *tensor)
     seen s = { .rank = tensor->dims_count };
     onxi_weight w = { .tensor = tensor };
     bool reached = false;
-    if ((tensor->data_type != ONX_FLOAT && tensor->data_type != ONX_DOUBLE) || s.rank > ONX_RANK_MAX)
+    if (!is_real(tensor->data_type) || s.rank > ONX_RANK_MAX)
         return ONX_OK;
     for (uint32_t i = 0; i < s.rank; i++)
         s.dims[i] = tensor->dims[i];

@@ -114,6 +114,44 @@ expect 0 "$ONX" show t.onnx
 grep -q "w_start\|w_new\|scale_new" out && fail "what is frozen is drawn or trained"
 says out "mean takes mean_new"
 
+# Exporters store weights of equal values once, with Identity in the place of the others: averages and scales behind it
+# are those of another layer. The second mean stays 0, as what comes there has that mean.
+cat >shared.onnxtxt <<'END_MODEL'
+<ir_version: 8, opset_import: ["" : 15]>
+g (float[N,1] x) => (float[N,1] y)
+<float[1] scale = {1}, float[1] bias = {0}, float[1] mean = {0}, float[1] var = {1}, float[1,1] w = {1}>
+{
+  scale2 = Identity (scale)
+  mean2 = Identity (mean)
+  mean3 = Identity (mean2)
+  var2 = Identity (var)
+  w2 = Identity (w)
+  a = BatchNormalization <epsilon = 0.0> (x, scale, bias, mean, var)
+  b = BatchNormalization <epsilon = 0.0> (a, scale2, bias, mean3, var2)
+  c = MatMul (b, w)
+  y = MatMul (c, w2)
+}
+END_MODEL
+expect 0 "$ONX" trainable shared.onnxtxt -o t.onnx --loss mse --keep --optimizer sgd --rate 0 --explain
+says out "mean3: own: is a weight of its own, that begins as mean2"
+expect 0 "$ONX" check --full t.onnx
+expect 0 "$ONX" run t.onnx -i x='[[1],[3]]'
+says out "y  float[2,1] 1 3"
+expect 0 "$ONX" train t.onnx --data n --epochs 2 --set rate=0 -o after.onnx
+expect 0 "$ONX" run after.onnx -i x='[[0]]'
+about "the means" y -0.38 1e-5
+expect 0 "$ONX" show t.onnx
+says out "scale2 takes scale2_new"
+grep -q "w2_new" out && fail "a product's weight that is used twice has become two"
+# What normalises by its batch already, and whose averages nobody takes, is trained as it is.
+sed 's/a = BatchNormalization </a, m1, v1 = BatchNormalization <training_mode = 1, /
+  s/b = BatchNormalization </b, m2, v2 = BatchNormalization <training_mode = 1, /' shared.onnxtxt >batch.onnxtxt
+expect 0 "$ONX" trainable batch.onnxtxt -o t.onnx --loss mse --keep --optimizer sgd --rate 0.25
+expect 0 "$ONX" train t.onnx --data n --epochs 1 -o after.onnx
+# the loss is w^4 (1 + 1) / 2, so w goes from 1 to 1 - 4 / 4
+expect 0 "$ONX" run after.onnx -i x='[[1],[3]]'
+about "the product" y 0 1e-5
+
 # ---- validation without learning: the main graph, in which Dropout does nothing, and what else is measured
 sed 's/y = MatMul/y0 = MatMul/; s/^}/  y = Sigmoid (y0)\n}/' modes.onnxtxt >sure.onnxtxt
 mkdir v
