@@ -44,6 +44,7 @@ typedef struct cli_option {
 #define CLI_OPTION_JSON { "json", 0, NULL, NULL, "print a machine-readable answer on standard output" }
 #define CLI_OPTION_OUTPUT { "output", 'o', "FILE", NULL, "where the result goes; - is standard output" }
 #define CLI_OPTION_TO { "to", 0, "FORMAT", CLI_FORMATS, "format of the output, where its extension does not tell" }
+#define CLI_OPTION_CHECKPOINT { "checkpoint", 0, "sqrt|N", NULL, "compute again for the gradients what is between N places (the root of the number of nodes), in place of keeping it: less memory, more time" }
 /* clang-format on */
 
 typedef struct cli_call cli_call;
@@ -89,6 +90,8 @@ bool cli_number(const cli_call *call, const char *name, uint64_t min, uint64_t m
 onx_kind cli_kind(const cli_call *call);
 /* The same for a real number of at least `min` and at most `max`; infinities are none. */
 bool cli_real(const cli_call *call, const char *name, double min, double max, double *out);
+/* The value of --checkpoint, as onx_grad_options has it; stays as it is when it is not given. */
+bool cli_checkpoint(const cli_call *call, int32_t *out);
 /* The `index`th value (from 0) of an option that takes NAME=N, N from 0 to 2^63 - 1: 1 when there is one, 0 past the
  * last, -1 with the error printed for anything else, and for a name that is given twice. `unnamed`: N and =N are
  * values, too, whose name is empty. */

@@ -1,6 +1,8 @@
 /* cli_options.c - reading the command line by the tables of the commands. */
 #include "cli.h"
 
+#include <onx/grad.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -226,6 +228,18 @@ bool cli_real(const cli_call *call, const char *name, double min, double max, do
         return false;
     }
     *out = number;
+    return true;
+}
+
+bool cli_checkpoint(const cli_call *call, int32_t *out)
+{
+    const char *text = cli_value(call, "checkpoint");
+    uint64_t number = 0;
+    if (!text)
+        return true;
+    if (strcmp(text, "sqrt") != 0 && !cli_number(call, "checkpoint", 1, INT32_MAX, &number))
+        return false;
+    *out = number ? (int32_t)number : ONX_GRAD_CHECKPOINT_SQRT;
     return true;
 }
 

@@ -29,9 +29,7 @@ static onx_str *read_names(const cli_call *call, uint32_t *count)
 static onx_status derive_and_write(cli_call *call, onx_doc *doc, const onx_grad_options *options)
 {
     const char *out = cli_value(call, "output");
-    ONX_TRY(onx_grad_expand(call->cx, doc));
-    if (options->of.len)
-        ONX_TRY(onx_grad(call->cx, doc, options));
+    ONX_TRY(onx_grad(call->cx, doc, options));
     onx_save_options save = { .format = cli_format_out(call, out) };
     return onx_save(call->cx, doc, out, &save);
 }
@@ -46,6 +44,8 @@ static int run_grad(cli_call *call)
     onx_grad_options options = { .struct_size = sizeof options,
                                  .of = onx_str_of(of ? of : ""),
                                  .only = cli_has(call, "only") };
+    if (!cli_checkpoint(call, &options.checkpoint))
+        return CLI_MISUSE;
     onx_str *names = read_names(call, &options.wrt_count);
     if (!names)
         return CLI_MISUSE;
@@ -67,6 +67,7 @@ static const cli_option options[] = {
     { "of", 0, "NAME", NULL, "the value that is derived; of several elements, their sum" },
     { "wrt", 0, "NAMES", NULL, "by these values, separated by commas; may be repeated" },
     { "only", 0, NULL, NULL, "the gradients are the only outputs, and nothing else is left" },
+    CLI_OPTION_CHECKPOINT,
     CLI_END,
 };
 
@@ -81,7 +82,8 @@ const cli_command cmd_grad = {
         "--of or without. Functions are inlined, and a model before version 18 of the operator set is taken there.\n",
     .example = "onx grad model.onnx -o with_gradients.onnx --of loss --wrt weight,bias\n"
                "onx grad model.onnx -o gradients.onnx --of loss --wrt weight --only\n"
-               "onx grad training.onnx -o plain.onnx\n",
+               "onx grad training.onnx -o plain.onnx\n"
+               "onx grad model.onnx -o lean.onnx --of loss --wrt weight --checkpoint sqrt\n",
     .options = options,
     .run = run_grad,
 };

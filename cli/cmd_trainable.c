@@ -70,7 +70,7 @@ static bool read_request(request *r)
     if (!cli_real(call, "rate", 0, 1e30, &o->rate) || !cli_real(call, "weight-decay", 0, 1e30, &o->weight_decay) ||
         !cli_real(call, "clip-norm", 0, 1e30, &o->clip_norm) ||
         !cli_real(call, "lora-scale", 0, 1e30, &o->lora_scale) || !cli_number(call, "lora", 1, UINT32_MAX, &rank) ||
-        !cli_number(call, "seed", 0, UINT32_MAX, &seed))
+        !cli_number(call, "seed", 0, UINT32_MAX, &seed) || !cli_checkpoint(call, &o->checkpoint))
         return false;
     if (axis) {
         char *end;
@@ -182,6 +182,7 @@ static const cli_option options[] = {
     { "keep", 0, NULL, NULL, "no initialisers: training goes on from the weights that are there" },
     { "qat", 0, NULL, NULL, "train a model that onx quantize has made (static, qdq): its weights become numbers that are rounded where they are read; implies --keep" },
     { "seed", 0, "N", NULL, "where initialisers start (0)" },
+    CLI_OPTION_CHECKPOINT,
     { "lora", 0, "RANK", NULL, "train adapters of this rank beside frozen products; --train and --freeze choose these" },
     { "lora-scale", 0, "X", NULL, "what adapters are multiplied by (1)" },
     { "merge", 0, NULL, NULL, "add trained adapters to their weights instead, and remove training information" },

@@ -9,12 +9,20 @@
 extern "C" {
 #endif
 
+enum { ONX_GRAD_CHECKPOINT_SQRT = -1 };
+
 typedef struct onx_grad_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
-    onx_str of;           /* the value that is derived; the sum of its elements, if it has several */
+    onx_str of;           /* the value that is derived; the sum of its elements, if it has several; empty: none is, and
+                           * nodes Gradient are replaced only */
     const onx_str *wrt;   /* values of the main graph: inputs, initializers, results of nodes */
     uint32_t wrt_count;
     bool only; /* the gradients become the only outputs, and nodes that they do not need are removed */
+    /* Recomputation, which trades time for memory: what is derived is cut into so many segments, of which only what
+     * crosses from one to another is kept for the gradients; the rest is computed again, segment by segment, by copies
+     * of the nodes. ONX_GRAD_CHECKPOINT_SQRT: the root of the number of nodes; 0: what the model's property
+     * onx.checkpoint says ("sqrt" or a number), else everything is kept. */
+    int32_t checkpoint;
 } onx_grad_options;
 
 /* Adds the gradients of `of` to the main graph as outputs, which are called <value>_grad (with a number behind it where

@@ -51,6 +51,7 @@ typedef struct onx_trainable_options {
     uint32_t lora_rank;  /* above 0: adapters of this rank beside products by frozen weights; these are trained */
     double lora_scale;   /* what adapters are multiplied by; 0: 1 */
     bool quantized;      /* weights in integers are trained as numbers behind QuantizeLinear, and kept to begin with */
+    int32_t checkpoint;  /* that of onx_grad_options (onx/grad.h); becomes the model's property onx.checkpoint */
 } onx_trainable_options;
 
 /* Gives a model training information: entry 0 is a step of training, entry 1 the loss without learning. The step reads

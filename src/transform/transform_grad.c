@@ -50,7 +50,26 @@ onx_status onxi_grad_note(onxi_grad *g, const onx_node *node)
     return ONX_OK;
 }
 
-onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
+/* How much of the way forward is computed again, as the model has it. */
+static onx_status read_checkpoint(onxi_grad *g)
+{
+    for (uint32_t i = 0; i < g->model->metadata_props_count; i++) {
+        const onx_str value = onx_view(g->model->metadata_props[i]->value);
+        double number = 0;
+        bool overflow;
+        if (!onx_str_is(onx_view(g->model->metadata_props[i]->key), ONXI_GRAD_PROPERTY))
+            continue;
+        const bool root = onx_str_is(value, "sqrt");
+        if (!root && (!onxi_parse_f64(value, &number, &overflow) || !(number >= 1 && number <= INT32_MAX)))
+            return onxi_fail(g->cx, ONX_E_INVALID, ONXI_AT_PATH(onx_str_of("metadata_props")),
+                             ONXI_GRAD_PROPERTY " is \"%.*s\", which is neither sqrt nor a number of segments",
+                             ONX_ARG(value));
+        g->checkpoint = root ? ONX_GRAD_CHECKPOINT_SQRT : (int32_t)number;
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch, int32_t checkpoint)
 {
     onx_model *model = onx_doc_model(doc);
     onx_arena *arena = onx_doc_arena(doc);
@@ -70,6 +89,9 @@ onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *sc
         return ONX_E_MEMORY;
     for (uint32_t i = onxi_grad_rule_count; i-- > 0;)
         g->first[onxi_grad_rules[i].op] = (uint16_t)(i + 1);
+    g->checkpoint = checkpoint;
+    if (!checkpoint)
+        ONX_TRY(read_checkpoint(g));
     ONX_TRY(onxi_binder_open(&g->binder, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model)));
     return onxi_values_open(&g->values, doc, scratch);
 }
@@ -187,7 +209,8 @@ static onx_status derive(derivative *d)
         ONX_TRY(put_result(d, &n, i, real ? dxs[at] : (onx_bytes){ 0 }));
         at += real;
     }
-    return onxi_grad_prune(g, d->out.nodes.items, &d->out.nodes.count, d->names, d->count);
+    ONX_TRY(onxi_grad_prune(g, d->out.nodes.items, &d->out.nodes.count, d->names, d->count));
+    return onxi_grad_checkpoint(g, d->scope, &d->nodes, &d->out.nodes);
 }
 
 /* Puts the new nodes behind node `behind` of a graph, without the one that asked for them. */
@@ -247,53 +270,8 @@ static bool makes(const onx_graph *graph, onx_str name, uint32_t *index)
     return false;
 }
 
-/* Where xs and zs are given other values than those of the names: the nodes from there to y, once more. */
-typedef struct again {
-    onxi_dict to; /* names: indexes of names */
-    onx_bytes *names;
-    uint32_t room;
-    onxi_grad *g;
-} again;
-
-static onx_status set_name(again *a, onx_str name, onx_bytes to)
-{
-    onxi_dict_entry *entry = onxi_dict_at(&a->to, name, a->to.count, NULL);
-    if (!entry || !ONXI_GROW_IN(a->g->scratch, a->names, a->room, a->to.count))
-        return ONX_E_MEMORY;
-    a->names[entry->value] = to;
-    return ONX_OK;
-}
-
-static onx_status rename_place(void *user, onx_bytes *name)
-{
-    const again *a = user;
-    const onxi_dict_entry *entry = onx_view(*name).len ? onxi_dict_find(&a->to, onx_view(*name)) : NULL;
-    if (entry)
-        *name = a->names[entry->value];
-    return ONX_OK;
-}
-
-static onx_status repeat_node(again *a, const onx_node *from, onx_node **out)
-{
-    onx_node *node;
-    ONX_TRY(onxi_grad_copy(a->g, from, out));
-    node = *out;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        ONX_TRY(rename_place(a, &node->input[i]));
-    for (uint32_t i = 0; i < node->attribute_count; i++)
-        if (node->attribute[i]->slot == ONX_SLOT_G && node->attribute[i]->g)
-            ONX_TRY(onxi_graph_each_name(a->g->cx, node->attribute[i]->g, rename_place, a));
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (onx_view(node->output[i]).len) {
-            onx_bytes name;
-            ONX_TRY(onxi_grad_name(a->g, node->output[i], "again", &name));
-            ONX_TRY(set_name(a, onx_view(node->output[i]), name));
-            node->output[i] = name;
-        }
-    return ONX_OK;
-}
-
-static bool reads(const again *a, onxi_grad *g, const onx_node *node)
+/* Where xs and zs are given other values than those of the names, the nodes from there to y are there once more. */
+static bool reads(const onxi_grad_again *a, onxi_grad *g, const onx_node *node)
 {
     onxi_dict captured = onxi_dict_in_arena(g->scratch);
     for (uint32_t i = 0; i < node->input_count; i++)
@@ -310,7 +288,7 @@ static bool reads(const again *a, onxi_grad *g, const onx_node *node)
 /* Takes the names of the inputs as xs and repeats the nodes up to y behind its maker. */
 static onx_status repeat(onxi_grad *g, onx_graph *graph, const onx_node *node, question *q)
 {
-    again a = { .to = onxi_dict_in_arena(g->scratch), .g = g };
+    onxi_grad_again a = { .to = onxi_dict_in_arena(g->scratch), .g = g };
     bool same = true;
     uint32_t last;
     for (uint32_t i = 0; i < node->input_count; i++)
@@ -318,18 +296,18 @@ static onx_status repeat(onxi_grad *g, onx_graph *graph, const onx_node *node, q
     if (same || !makes(graph, onx_view(q->y), &last))
         return ONX_OK;
     for (uint32_t i = 0; i < node->input_count; i++)
-        ONX_TRY(set_name(&a, onx_view(i < q->x_count ? q->xs[i] : q->zs[i - q->x_count]), node->input[i]));
+        ONX_TRY(onxi_grad_again_set(&a, onx_view(i < q->x_count ? q->xs[i] : q->zs[i - q->x_count]), node->input[i]));
     onxi_node_list list = { 0 };
     ONX_TRY(onxi_node_list_add_all(g->scratch, &list, graph->node, graph->node_count));
     for (uint32_t i = 0; i <= last && i < graph->node_count; i++)
         if (!is_gradient(graph->node[i]) && reads(&a, g, graph->node[i])) {
             onx_node *copy;
-            ONX_TRY(repeat_node(&a, graph->node[i], &copy));
+            ONX_TRY(onxi_grad_again_node(&a, graph->node[i], &copy));
             ONX_TRY(onxi_node_list_add(g->scratch, &list, copy));
             ONX_TRY(onxi_grad_note(g, copy));
         }
     ONX_TRY(onxi_node_list_keep(g->arena, &list, &graph->node, &graph->node_count));
-    ONX_TRY(rename_place(&a, &q->y));
+    ONX_TRY(onxi_grad_again_rename(&a, &q->y));
     for (uint32_t i = 0; i < q->x_count; i++)
         q->xs[i] = node->input[i];
     return ONX_OK;
@@ -393,17 +371,17 @@ static onx_status expand_graph(onxi_grad *g, const onxi_scope *parent, onx_graph
 }
 
 /* The domain is not imported any more when nothing of it is left. */
-static onx_status expand_all(onx_ctx *cx, onx_doc *doc, onx_arena *scratch)
+static onx_status expand_all(onx_ctx *cx, onx_doc *doc, onx_arena *scratch, int32_t checkpoint)
 {
     onxi_grad g;
     ONX_TRY(onxi_grad_bring_up(cx, doc, scratch));
-    ONX_TRY(onxi_grad_open(&g, cx, doc, scratch));
+    ONX_TRY(onxi_grad_open(&g, cx, doc, scratch, checkpoint));
     onx_status status = g.model->graph ? expand_graph(&g, NULL, g.model->graph) : ONX_OK;
     status = onxi_grad_close(&g, status);
     return status == ONX_OK ? onx_doc_sort(doc, NULL) : status;
 }
 
-static onx_status grad_expand(onx_ctx *cx, onx_doc *doc)
+static onx_status grad_expand(onx_ctx *cx, onx_doc *doc, int32_t checkpoint)
 {
     onx_arena *scratch;
     onx_model *model = onx_doc_model(doc);
@@ -416,7 +394,7 @@ static onx_status grad_expand(onx_ctx *cx, onx_doc *doc)
     if (!found)
         return ONX_OK;
     ONX_TRY(onx_arena_new(cx, &scratch));
-    onx_status status = expand_all(cx, doc, scratch);
+    onx_status status = expand_all(cx, doc, scratch, checkpoint);
     onx_arena_free(scratch);
     return status;
 }
@@ -425,7 +403,7 @@ onx_status onx_grad_expand(onx_ctx *cx, onx_doc *doc)
 {
     ONXI_NEED(cx, cx);
     ONXI_NEED(cx, doc);
-    ONXI_CALL(cx, grad_expand(cx, doc));
+    ONXI_CALL(cx, grad_expand(cx, doc, 0));
 }
 
 /* ---- the gradient of a value of the main graph ---- */
@@ -529,11 +507,15 @@ static onx_status grad(onx_ctx *cx, onx_doc *doc, const onx_grad_options *option
     onx_model *model = onx_doc_model(doc);
     if (!model || !model->graph)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document holds no model with a graph");
-    ONX_TRY(grad_expand(cx, doc));
+    if (options->checkpoint < ONX_GRAD_CHECKPOINT_SQRT)
+        return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is no number of segments", (int)options->checkpoint);
+    ONX_TRY(grad_expand(cx, doc, options->checkpoint));
+    if (!options->of.len && !options->wrt_count)
+        return ONX_OK;
     ONX_TRY(onx_arena_new(cx, &scratch));
     onx_status status = onxi_grad_bring_up(cx, doc, scratch);
     if (status == ONX_OK) {
-        status = onxi_grad_open(&g, cx, doc, scratch);
+        status = onxi_grad_open(&g, cx, doc, scratch, options->checkpoint);
         if (status == ONX_OK)
             status = add_gradients(&g, options);
         status = onxi_grad_close(&g, status);

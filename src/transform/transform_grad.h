@@ -20,10 +20,14 @@ typedef struct onxi_grad {
     onxi_dict texts; /* of rules: indexes of functions */
     const onx_function **functions;
     uint32_t function_room, depth, limit;
-    onxi_dict fresh; /* values that have come since types were inferred */
-    uint64_t left;   /* steps that may still be taken (onxi_grad_spend) */
-    uint16_t *first; /* 1 + index of the first rule of an operator; 0: none */
+    onxi_dict fresh;    /* values that have come since types were inferred */
+    uint64_t left;      /* steps that may still be taken (onxi_grad_spend) */
+    uint16_t *first;    /* 1 + index of the first rule of an operator; 0: none */
+    int32_t checkpoint; /* as in onx_grad_options */
 } onxi_grad;
+
+/* A property of a model: "sqrt" or a number, onx_grad_options.checkpoint for the nodes Gradient of the model. */
+#define ONXI_GRAD_PROPERTY "onx.checkpoint"
 
 /* A list of nodes to which derived ones are added. */
 typedef struct onxi_grad_out {
@@ -156,8 +160,27 @@ bool onxi_grad_is_real(onxi_grad *g, const onxi_scope *scope, onx_str name);
 onx_status onxi_grad_captured(onxi_grad *g, const onx_node *node, onxi_dict *names);
 onx_status onxi_grad_fail(onxi_grad *g, const onx_node *node, const char *format, ...) ONX_PRINTF(3, 4);
 
-/* Fills in everything but the document; infers when types are asked for. */
-onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch);
+/* ---- nodes once more (transform_grad_again.c) ---- */
+
+typedef struct onxi_grad_again {
+    onxi_grad *g;
+    onxi_dict to; /* names: indexes of names */
+    onx_bytes *names;
+    uint32_t room;
+} onxi_grad_again;
+onx_status onxi_grad_again_set(onxi_grad_again *a, onx_str name, onx_bytes to);
+/* Puts the other name in the place of one; for onxi_graph_each_name, too. */
+onx_status onxi_grad_again_rename(void *again, onx_bytes *name);
+/* A copy that reads the other names, and whose results get some. */
+onx_status onxi_grad_again_node(onxi_grad_again *a, const onx_node *from, onx_node **out);
+/* What `back` reads of `forward` is computed again, segment by segment, but for what crosses from one to another. */
+onx_status onxi_grad_checkpoint(onxi_grad *g, const onxi_scope *scope, const onxi_node_list *forward,
+                                onxi_node_list *back);
+/* Does a node give something else each time? (transform_grad_control.c) */
+bool onxi_grad_draws(onxi_grad *g, const onx_node *node);
+
+/* Fills in everything but the document; infers when types are asked for. `checkpoint` is that of onx_grad_options. */
+onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *scratch, int32_t checkpoint);
 /* The texts of rules are of a version, which older models are taken to; functions are put in place of their calls. */
 onx_status onxi_grad_bring_up(onx_ctx *cx, onx_doc *doc, onx_arena *scratch);
 /* The status, or ONX_E_MEMORY when something was not found for want of memory. */

@@ -48,6 +48,11 @@ static bool is_random(onxi_grad *g, const onx_graph *graph, uint32_t depth)
     return false;
 }
 
+bool onxi_grad_draws(onxi_grad *g, const onx_node *node)
+{
+    return draws(g, node, 0);
+}
+
 static onx_status open_body(onxi_grad_node *n, onx_graph *from, const char *name, body *b)
 {
     onxi_grad *g = n->g;

@@ -1,6 +1,8 @@
 /* transform_trainable.c - training information for a model that has none: the entries put together of their parts. */
 #include "transform/transform_trainable.h"
 
+#include <onx/grad.h>
+
 #include "transform/transform_part.h"
 #include "transform/transform_precision.h"
 
@@ -31,6 +33,20 @@ static onx_status set_versions(onxi_trainable *t)
     return add_import(t);
 }
 
+/* How the session that trains is to save memory. */
+static onx_status add_checkpoint(onxi_trainable *t)
+{
+    const int32_t wanted = t->options->checkpoint;
+    const onx_str number = onxi_arena_printf(t->scratch, "%d", (int)wanted);
+    const onx_edit edit = { .kind = ONX_EDIT_METADATA,
+                            .a = onx_str_of(ONXI_GRAD_PROPERTY),
+                            .b = wanted == ONX_GRAD_CHECKPOINT_SQRT ? onx_str_of("sqrt") : number };
+    const onx_edit_options options = { .struct_size = sizeof options, .edit = &edit, .count = 1 };
+    if (!number.ptr)
+        return ONX_E_MEMORY;
+    return wanted ? onx_edit_model(t->cx, t->doc, &options) : ONX_OK;
+}
+
 /* ---- before the work ---- */
 
 static onx_status check_options(onxi_trainable *t)
@@ -40,6 +56,8 @@ static onx_status check_options(onxi_trainable *t)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!isfinite(numbers[i]) || numbers[i] < 0)
             return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%g is no rate, decay, length or scale", numbers[i]);
+    if (o->checkpoint < ONX_GRAD_CHECKPOINT_SQRT)
+        return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%d is no number of segments", (int)o->checkpoint);
     if (!t->model || !t->model->graph)
         return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document holds no model with a graph");
     if (t->model->training_info_count)
@@ -195,7 +213,8 @@ static onx_status work(onxi_trainable *t)
     ONX_TRY(add_entries(t));
     ONX_TRY(t->values.status);
     tell(t);
-    return set_versions(t);
+    ONX_TRY(set_versions(t));
+    return add_checkpoint(t);
 }
 
 static onx_status trainable(onx_ctx *cx, onx_doc *doc, const onx_trainable_options *options)

@@ -105,6 +105,62 @@ awk 'BEGIN {
     print "}" }' >thrice.onnxtxt
 expect 0 "$ONX" outline thrice.onnxtxt -o once.onnxtxt
 expect 0 "$ONX" compare thrice.onnxtxt once.onnxtxt -i x='[0.5,1]'
+# Recomputation: the same gradients, to the bit, of a deep chain in less memory.
+awk 'BEGIN {
+    print "<ir_version: 8, opset_import: [\"\" : 18]>"
+    printf "g (float[512,16] x, float skip, float[16,16] w0"
+    for (i = 1; i < 48; i++) printf ", float[16,16] w%d", i
+    print ") => (float loss) { t0 = Mul (x, skip)"
+    for (i = 0; i < 48; i++)
+        printf "m%d = MatMul (t%d, w%d)  a%d = Tanh (m%d)  t%d = Add (a%d, %s)\n", i, i, i, i, i, i + 1, i, \
+            i == 40 ? "t20" : i % 4 ? "x" : "t" i
+    print "loss = ReduceMean <keepdims = 0> (t48) }" }' >deep.onnxtxt
+weights=$(awk 'BEGIN { for (i = 0; i < 48; i++) printf "%sw%d", i ? "," : "", i }')
+running() { # FILE: bytes that a run takes beside the model and its plan
+    expect 0 "$ONX" bench "$1" --seconds 0.01 --threads 1 --json
+    awk -F '[:,]' '/"planned_bytes"/ { planned = $2 }  /"running_bytes"/ { print $2 - planned }' out
+}
+expect 0 "$ONX" grad deep.onnxtxt -o all.onnx --of loss --wrt "$weights" --wrt skip --only
+kept=$(running all.onnx)
+[ "$kept" -gt 3000000 ] || fail "a run that keeps 96 values of 32 KiB takes $kept bytes"
+for checkpoint in sqrt 5; do
+    expect 0 "$ONX" grad deep.onnxtxt -o lean.onnx --of loss --wrt "$weights" --wrt skip --only --checkpoint "$checkpoint"
+    expect 0 "$ONX" check --full lean.onnx
+    lean=$(running lean.onnx)
+    [ "$lean" -lt $((kept / 2)) ] || fail "--checkpoint $checkpoint takes $lean bytes of $kept"
+    expect 0 "$ONX" compare all.onnx lean.onnx --atol 0 --rtol 0 --threads 1
+done
+expect 0 "$ONX" grad deep.onnxtxt -o lean.onnx --of loss --wrt "$weights" --wrt skip --only --checkpoint 1
+expect 0 "$ONX" diff all.onnx lean.onnx
+# What draws random numbers is not run again, and what it gave is kept.
+cat >drawn.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 18]>
+g (float[64] x) => (float loss) <float ratio = {0.5}, bool yes = {1}>
+{
+  a = Tanh (x)
+  b = Dropout (a, ratio, yes)
+  c = Tanh (b)
+  d = Tanh (c)
+  e = Tanh (d)
+  f = Tanh (e)
+  g = Tanh (f)
+  loss = ReduceSum <keepdims = 0> (g)
+}
+END
+expect 0 "$ONX" grad drawn.onnxtxt -o drawn.onnx --of loss --wrt x --checkpoint 2
+expect 0 "$ONX" show drawn.onnx
+[ "$(grep -c "Dropout" out)" -eq 1 ] || fail "random numbers are drawn again"
+says out 'a_again = Tanh(x)'
+expect 0 "$ONX" grad asks.onnxtxt -o plain.onnxtxt --checkpoint 2
+expect 0 "$ONX" run plain.onnxtxt -i a=3 -i b=5
+says out 'd2a  float[] 10'
+sed 's/<ir_version: 7,/<ir_version: 7, metadata_props: ["onx.checkpoint" : "2"],/' asks.onnxtxt >property.onnxtxt
+expect 0 "$ONX" run property.onnxtxt -i a=3 -i b=5
+says out 'd2a  float[] 10'
+sed -i 's/: "2"\]/: "many"]/' property.onnxtxt
+expect 1 "$ONX" run property.onnxtxt -i a=3 -i b=5
+says err 'onx.checkpoint is "many", which is neither sqrt nor a number of segments'
+expect 2 "$ONX" grad asks.onnxtxt -o plain.onnxtxt --checkpoint none
 # A session that cannot derive says so.
 cat >no_rule.onnxtxt <<'END'
 <ir_version: 8, opset_import: ["" : 18, "ai.onnx.preview.training" : 1]>

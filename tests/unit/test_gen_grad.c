@@ -224,6 +224,8 @@ static bool compare(onx_ctx *cx, onx_session *plain, uint32_t loss, onx_session 
 
 /* ---- one recipe ---- */
 
+enum { SEGMENTS = 3 };
+
 typedef struct trial {
     onx_ctx *cx;
     onx_doc *doc;
@@ -233,6 +235,7 @@ typedef struct trial {
     char texts[ROOM][64];
     onx_value *values[ROOM];
     uint32_t count;
+    int32_t checkpoint; /* of the gradients */
 } trial;
 
 static bool all_finite(const onx_value *v)
@@ -311,7 +314,9 @@ static onx_doc *derive(trial *t, const char *loss, uint32_t *first, char *why, s
         if (t->at.wanted[i])
             names[count++] = onx_view(graph->input[i]->name);
     *first = graph->output_count;
-    const onx_grad_options options = { .of = onx_str_of(loss), .wrt = names, .wrt_count = count };
+    const onx_grad_options options = {
+        .of = onx_str_of(loss), .wrt = names, .wrt_count = count, .checkpoint = t->checkpoint
+    };
     if (onx_grad(t->cx, doc, &options) == ONX_OK)
         return doc;
     first_error(t->cx, why, size);
@@ -347,6 +352,7 @@ static outcome try_recipe(onx_ctx *cx, const onxi_schema *schema, const gen_reci
     if (!t)
         return FAILED;
     t->cx = cx;
+    t->checkpoint = seed > 1 ? SEGMENTS : 0;
     if (gen_node_make(schema, recipe, &choice, &t->node) && gen_model(cx, &t->node, NULL, NULL, &t->doc) == ONX_OK) {
         bool real = false, empty = false;
         const onx_opset_version version = { { 0 }, ONXI_GRAD_OPSET };
@@ -370,6 +376,7 @@ static outcome try_recipe(onx_ctx *cx, const onxi_schema *schema, const gen_reci
             while (from < t->count && strcmp(t->names[from], "loss") != 0)
                 from++;
             tally second = { 0 };
+            t->checkpoint = ONX_GRAD_CHECKPOINT_SQRT;
             if (from + 1 < t->count) {
                 result = FAILED;
                 if (add_loss(t->doc, t->names + from + 1, t->values + from + 1, t->count - from - 1, "loss2") &&

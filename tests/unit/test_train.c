@@ -6,10 +6,13 @@
 
 #include <cmocka.h>
 
+#include <onx/grad.h>
 #include <onx/text.h>
 #include <onx/train.h>
+#include <onx/trainable.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -342,11 +345,13 @@ static void test_train__limits_hold_for_steps(void **state)
 }
 
 static unsigned allocations;
+static size_t allocated, most_allocated;
 
 static void *counting_resize(void *user, void *memory, size_t old_size, size_t new_size)
 {
     (void)user;
-    (void)old_size;
+    allocated += new_size - old_size;
+    most_allocated = allocated > most_allocated ? allocated : most_allocated;
     if (!new_size) {
         free(memory);
         return NULL;
@@ -377,6 +382,86 @@ static void test_train__steps_allocate_nothing_after_the_first(void **state)
     tear_down(&f);
 }
 
+/* A chain of layers whose weights are few beside what they make of a batch. */
+static onx_doc *deep_model(onx_ctx *cx, int32_t checkpoint)
+{
+    enum { LAYERS = 36 };
+    static char text[8000];
+    size_t n = (size_t)snprintf(text, sizeof text,
+                                "<ir_version: 8, opset_import: [\"\" : 18]>\n"
+                                "g (float[8192, 8] t0) => (float[8192, 8] t%d) <",
+                                LAYERS);
+    for (int i = 0; i < LAYERS; i++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "%sfloat[8, 8] w%d = {", i ? ", " : "", i);
+        for (int k = 0; k < 64; k++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%d", k ? "," : "", k % 9 == 0);
+        n += (size_t)snprintf(text + n, sizeof text - n, "}");
+    }
+    n += (size_t)snprintf(text + n, sizeof text - n, "> {\n");
+    for (int i = 0; i < LAYERS; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "m%d = MatMul (t%d, w%d) t%d = Tanh (m%d)\n", i, i, i, i + 1,
+                              i);
+    n += (size_t)snprintf(text + n, sizeof text - n, "}");
+    assert_true(n < sizeof text);
+    onx_doc *doc;
+    const onx_trainable_options options = {
+        .loss = onx_str_of("mse"), .optimizer = onx_str_of("sgd"), .keep = true, .checkpoint = checkpoint
+    };
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
+    assert_int_equal(onx_trainable(cx, doc, &options), ONX_OK);
+    return doc;
+}
+
+/* The most bytes that a trainer takes for two steps; w is what the first weight becomes. */
+static size_t memory_of(int32_t checkpoint, float w[64])
+{
+    onx_ctx *cx = onx_ctx_new(&(onx_allocator){ counting_resize, NULL });
+    onx_doc *doc = deep_model(cx, checkpoint);
+    onx_trainer *t;
+    onx_value *x, *label;
+    const int64_t dims[2] = { 8192, 8 };
+    assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, dims, &x), ONX_OK);
+    assert_int_equal(onx_value_new_tensor(cx, ONX_FLOAT, 2, dims, &label), ONX_OK);
+    for (uint64_t i = 0; i < x->count; i++) {
+        ((float *)x->data)[i] = (float)(i % 17) / 8 - 1;
+        ((float *)label->data)[i] = (float)(i % 5) / 5;
+    }
+    const onx_named_value inputs[2] = { { "t0", x }, { "label", label } };
+    onx_named_value loss = { "loss", NULL };
+    assert_int_equal(onx_trainer_new(cx, doc, &(onx_session_options){ .threads = 1 }, &t), ONX_OK);
+    const size_t before = most_allocated = allocated;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(onx_trainer_step(t, 0, inputs, 2, &loss, 1), ONX_OK);
+    memcpy(w, variable(t, "w0")->data, 64 * sizeof *w);
+    const size_t most = most_allocated - before;
+    onx_value_free(loss.value);
+    onx_value_free(x);
+    onx_value_free(label);
+    onx_trainer_free(t);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+    return most;
+}
+
+static void test_train__recomputation_takes_less_memory(void **state)
+{
+    float w[64], lean_w[64];
+    (void)state;
+    const size_t kept = memory_of(0, w), lean = memory_of(ONX_GRAD_CHECKPOINT_SQRT, lean_w);
+    const size_t value = 8192 * 8 * sizeof(float);
+    assert_true(kept > 36 * value); /* what each layer makes */
+    assert_true(lean < 22 * value); /* about the root of 72 nodes of it, twice, and what is at work */
+    assert_memory_equal(w, lean_w, sizeof w);
+    assert_true(w[0] != 1);
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_doc *doc;
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(model), 0, &doc), ONX_OK);
+    assert_int_equal(onx_trainable(cx, doc, &(onx_trainable_options){ .checkpoint = -2 }), ONX_E_MISUSE);
+    assert_int_equal(onx_grad(cx, doc, &(onx_grad_options){ .checkpoint = -2 }), ONX_E_MISUSE);
+    onx_doc_free(doc);
+    onx_ctx_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_train__storing_again_takes_no_memory),
         cmocka_unit_test(test_train__limits_hold_for_steps),
         cmocka_unit_test(test_train__steps_allocate_nothing_after_the_first),
+        cmocka_unit_test(test_train__recomputation_takes_less_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
