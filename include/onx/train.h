@@ -3,6 +3,7 @@
 #define ONX_TRAIN_H
 
 #include <onx/run.h>
+#include <onx/shard.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,6 +45,39 @@ ONX_API ONX_OWN_THREAD onx_status onx_trainer_step(onx_trainer *trainer, uint32_
 ONX_API ONX_OWN_THREAD onx_status onx_trainer_evaluate(onx_trainer *trainer, uint32_t entry,
                                                        const onx_named_value *inputs, uint32_t input_count,
                                                        onx_named_value *outputs, uint32_t output_count);
+
+/* ---- steps of many as one ---- */
+
+/* What puts the steps of many together, so that each learns from a part of a batch. */
+typedef struct onx_train_reduction {
+    uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
+    void *user;
+    /* Puts into each value what the values of all come to, such as their mean. It is called in each step and evaluation
+     * once behind each node Gradient of the algorithm, in their order, with the gradients, before anything reads them,
+     * and at the end with the outputs, bound or not, that depend on inputs in another way: the loss, averages of the
+     * data. All have the same values in the same order. Where it fails it says so in `cx`. */
+    onx_status (*reduce)(void *user, onx_ctx *cx, onx_value *const *values, uint32_t count);
+} onx_train_reduction;
+
+/* From now on; the steps are prepared anew. `reduction` may be NULL: none. */
+ONX_API ONX_OWN_THREAD onx_status onx_trainer_set_reduction(onx_trainer *trainer, const onx_train_reduction *reduction);
+
+typedef struct onx_train_ranks {
+    uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
+    const onx_comm *comm; /* copied */
+    uint64_t timeout_ns;  /* how long to wait for another rank, nanoseconds; 0: a minute */
+} onx_train_ranks;
+
+/* Trains as one rank of many (data parallel): what is reduced becomes the mean over ranks by their weights, added up in
+ * the order of ranks, so that the variables of all stay the same to the bit; they begin with those of rank 0, now and
+ * after each initialisation. For a loss that is a mean over samples, ranks that share a batch go as one that has the
+ * whole of it, to rounding; BatchNormalization has the mean and variance of its own part. Numbers that are no floats
+ * are each rank's own. All ranks call the same functions of their trainers in the same order; where a step of one
+ * fails, so do those of the others. `ranks` may be NULL: alone again. */
+ONX_API ONX_OWN_THREAD onx_status onx_trainer_set_ranks(onx_trainer *trainer, const onx_train_ranks *ranks);
+/* What the steps of this rank weigh from now on: how many samples they have (1 to begin with). With 0 a rank takes part
+ * and adds nothing. ONX_E_MISUSE below 0 or not finite. */
+ONX_API ONX_OWN_THREAD onx_status onx_trainer_set_weight(onx_trainer *trainer, double weight);
 
 /* The variables, in the order in which bindings first name them; NULL past the last one. The value lives, and holds
  * what it holds, until the next step or initialisation. An entry's own variables are those of its algorithm graph. */

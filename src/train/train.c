@@ -1,12 +1,13 @@
 /* train.c - training information executed: a session per entry over the main graph and its algorithm, in which
  * variables are inputs, and one per initialisation graph. */
-#include <onx/train.h>
+#include "train/train.h"
 
 #include <onx/check.h>
 #include <onx/tensor.h>
 
-#include "base/base.h"
 #include "ir/ir.h"
+
+#include <math.h>
 
 typedef struct variable {
     onx_str name;
@@ -34,6 +35,7 @@ typedef struct program { /* a graph to run: a step or an initialisation */
     onx_value **inputs, **outputs; /* of the session; outputs are kept from step to step */
     uint32_t input_count, output_count;
     bool whole; /* all outputs of the main graph are outputs of it, and not only those that are bound */
+    onxi_train_reduced reduced;
     binding *bindings;
     const char **names;  /* of what is bound: each output once */
     uint32_t *output_at; /* which output of the session that is */
@@ -51,6 +53,9 @@ struct onx_trainer {
     scope *scopes; /* of the main graph, and then of entries */
     variable *variables;
     uint32_t variable_count, variable_room;
+    onx_train_reduction reduction; /* reduce NULL: none */
+    onxi_train_ranks ranks;
+    onx_kernel *kernels; /* those of the caller, and of the reduction */
 };
 
 static const onx_training_info *entry_of(const onx_trainer *t, uint32_t i)
@@ -231,10 +236,19 @@ static onx_status join(onx_arena *arena, onx_graph *graph, const onx_graph *more
     return ONX_OK;
 }
 
+/* Which output of the session has the name in the model. */
+static bool find_output(const program *p, onx_str name, uint32_t *index)
+{
+    const onxi_dict_entry *reduced = p->reduced.names ? onxi_dict_find(&p->reduced.outputs, name) : NULL;
+    return onx_session_find_output(p->session, reduced ? p->reduced.names[reduced->value] : name, index);
+}
+
 static onx_status open_session(onx_trainer *t, program *p)
 {
-    const onx_session_options *options = &t->options;
-    ONX_TRY(onx_session_new(t->cx, p->doc, options, &p->session));
+    onx_session_options options = t->options;
+    if (t->reduction.reduce)
+        options.kernels = t->kernels;
+    ONX_TRY(onx_session_new(t->cx, p->doc, &options, &p->session));
     p->input_count = onx_session_input_count(p->session);
     p->output_count = onx_session_output_count(p->session);
     p->inputs = (onx_value **)ONXI_ARRAY(t->arena, void *, (size_t)p->input_count + 1);
@@ -248,7 +262,7 @@ static onx_status open_session(onx_trainer *t, program *p)
             return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "variable %.*s is no input of its step",
                              ONX_ARG(t->variables[p->variables[i]].name));
     for (uint32_t i = 0; i < p->name_count; i++)
-        if (!onx_session_find_output(p->session, onx_str_of(p->names[i]), &p->output_at[i]))
+        if (!find_output(p, onx_str_of(p->names[i]), &p->output_at[i]))
             return onxi_fail(t->cx, ONX_E_INVALID, ONXI_NOWHERE, "%s is bound to a variable and is no output",
                              p->names[i]);
     return ONX_OK;
@@ -268,6 +282,35 @@ static onx_status keep_bound(const program *p, onx_graph *graph)
     }
     graph->output_count = kept;
     return ONX_OK;
+}
+
+/* The model says of what domain the nodes are that reduce. */
+static onx_status add_import(program *p)
+{
+    onx_arena *arena = onx_doc_arena(p->doc);
+    onx_model *model = onx_doc_model(p->doc);
+    onx_operator_set_id **list =
+        (onx_operator_set_id **)ONXI_ARRAY(arena, void *, (size_t)model->opset_import_count + 1);
+    onx_operator_set_id *id = onx_message_new(arena, ONX_KIND_OPERATOR_SET_ID);
+    if (!list || !id || onx_arena_keep(arena, onx_str_of(ONXI_TRAIN_DOMAIN), &id->domain) != ONX_OK)
+        return ONX_E_MEMORY;
+    id->has |= onx_operator_set_id_has_domain;
+    ONX_SET(operator_set_id, id, version, 1);
+    if (model->opset_import_count)
+        memcpy(list, model->opset_import, model->opset_import_count * sizeof *list); /* that of `from` is not ours */
+    list[model->opset_import_count++] = id;
+    model->opset_import = list;
+    return ONX_OK;
+}
+
+static onx_status add_reduction(onx_trainer *t, program *p, onx_graph *graph)
+{
+    onxi_dict own = onxi_dict_in_arena(t->arena);
+    for (uint32_t i = 0; i < p->variable_count; i++)
+        if (!onxi_dict_at(&own, t->variables[p->variables[i]].name, i, NULL))
+            return ONX_E_MEMORY;
+    ONX_TRY(add_import(p));
+    return onxi_train_reduce_graph(t->cx, t->arena, graph, &own, &p->reduced);
 }
 
 /* The main graph followed by the algorithm; variables are inputs. */
@@ -294,6 +337,8 @@ static onx_status open_step(onx_trainer *t, uint32_t entry, bool whole)
     ONX_TRY(join_outputs(arena, graph, info->algorithm));
     onx_doc_model(p->doc)->graph = graph;
     ONX_TRY(make_inputs(t, p, graph, entry));
+    if (t->reduction.reduce)
+        ONX_TRY(add_reduction(t, p, graph));
     return open_session(t, p);
 }
 
@@ -344,6 +389,14 @@ static onx_status run_program(onx_trainer *t, program *p)
     return onx_session_run_with(p->session, t->cx, (const onx_value *const *)p->inputs, p->outputs, &t->run);
 }
 
+/* All ranks have the variables of the first. */
+static onx_status share(onx_trainer *t)
+{
+    for (uint32_t i = 0; i < t->variable_count && t->ranks.comm.exchange; i++)
+        ONX_TRY(onxi_train_ranks_share(&t->ranks, t->variables[i].value));
+    return ONX_OK;
+}
+
 static onx_status initialize(onx_trainer *t)
 {
     for (uint32_t i = 0; i < t->count; i++) {
@@ -353,7 +406,7 @@ static onx_status initialize(onx_trainer *t)
         ONX_TRY(run_program(t, p));
         ONX_TRY(take(t, p));
     }
-    return ONX_OK;
+    return share(t);
 }
 
 /* The caller's inputs and the variables, where the session wants them. */
@@ -384,12 +437,13 @@ static void close_program(program *p)
     onx_doc_free(p->doc);
 }
 
-/* Somebody asks for an output of the main graph that no step has needed so far. */
-static onx_status widen(onx_trainer *t, uint32_t entry)
+/* A step is prepared anew: somebody asks for an output of the main graph that no step has needed so far, or what is
+ * reduced has changed. */
+static onx_status reopen(onx_trainer *t, uint32_t entry, bool whole)
 {
     program *p = &t->steps[entry], before = *p;
     *p = (program){ .doc = NULL };
-    const onx_status status = open_step(t, entry, true);
+    const onx_status status = open_step(t, entry, whole);
     if (status != ONX_OK) {
         close_program(p);
         *p = before;
@@ -416,15 +470,15 @@ static onx_status run_step(onx_trainer *t, uint32_t entry, const onx_named_value
         return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no algorithm %u", entry);
     program *p = &t->steps[entry];
     for (uint32_t i = 0; i < output_count; i++)
-        if (!onx_session_find_output(p->session, onx_str_of(outputs[i].name), &at)) {
+        if (!find_output(p, onx_str_of(outputs[i].name), &at)) {
             if (p->whole || !in_main(t, outputs[i].name))
                 return onxi_fail(t->cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the step has no output %s", outputs[i].name);
-            ONX_TRY(widen(t, entry));
+            ONX_TRY(reopen(t, entry, true));
         }
     ONX_TRY(place_inputs(t, p, inputs, input_count));
     ONX_TRY(run_program(t, p));
     for (uint32_t i = 0; i < output_count; i++) {
-        (void)onx_session_find_output(p->session, onx_str_of(outputs[i].name), &at);
+        (void)find_output(p, onx_str_of(outputs[i].name), &at);
         if (!outputs[i].value)
             ONX_TRY(onx_value_new(t->cx, &outputs[i].value));
         ONX_TRY(onx_value_assign(outputs[i].value, p->outputs[at]));
@@ -432,11 +486,69 @@ static onx_status run_step(onx_trainer *t, uint32_t entry, const onx_named_value
     return ONX_OK;
 }
 
+/* Others do not wait for a rank that has failed. */
+static onx_status tell_ranks(const onx_trainer *t, onx_status status)
+{
+    if (status != ONX_OK && t->ranks.comm.fail)
+        t->ranks.comm.fail(t->ranks.comm.user);
+    return status;
+}
+
+static onx_status evaluate(onx_trainer *t, uint32_t entry, const onx_named_value *inputs, uint32_t input_count,
+                           onx_named_value *outputs, uint32_t output_count)
+{
+    return tell_ranks(t, run_step(t, entry, inputs, input_count, outputs, output_count));
+}
+
 static onx_status step(onx_trainer *t, uint32_t entry, const onx_named_value *inputs, uint32_t input_count,
                        onx_named_value *outputs, uint32_t output_count)
 {
-    ONX_TRY(run_step(t, entry, inputs, input_count, outputs, output_count));
-    return take(t, &t->steps[entry]);
+    ONX_TRY(evaluate(t, entry, inputs, input_count, outputs, output_count));
+    return tell_ranks(t, take(t, &t->steps[entry]));
+}
+
+/* ---- steps of many as one ---- */
+
+static onx_status join_kernels(onx_trainer *t)
+{
+    uint32_t count = 0;
+    for (const onx_kernel *k = t->options.kernels; k && k->op; k++)
+        count++;
+    if (!t->kernels && !(t->kernels = ONXI_ARRAY(t->arena, onx_kernel, (size_t)count + 2)))
+        return ONX_E_MEMORY;
+    if (count)
+        memcpy(t->kernels, t->options.kernels, count * sizeof *t->kernels);
+    t->kernels[count] = onxi_train_reduce_kernel(&t->reduction);
+    return ONX_OK;
+}
+
+static onx_status set_reduction(onx_trainer *t, const onx_train_reduction *reduction)
+{
+    const onx_train_reduction before = t->reduction;
+    onx_status status = ONX_OK;
+    ONX_TRY(join_kernels(t));
+    t->reduction = reduction ? *reduction : (onx_train_reduction){ .user = NULL };
+    if (!before.reduce == !t->reduction.reduce) /* the nodes are there, or are not */
+        return ONX_OK;
+    for (uint32_t i = 0; i < t->count && status == ONX_OK; i++)
+        if (t->steps[i].session)
+            status = reopen(t, i, t->steps[i].whole);
+    return status;
+}
+
+static onx_status set_ranks(onx_trainer *t, const onx_train_ranks *ranks)
+{
+    const uint64_t minute = 60000000000u;
+    const double weight = t->ranks.weight;
+    onxi_train_ranks_close(&t->ranks);
+    t->ranks.weight = weight;
+    if (!ranks)
+        return set_reduction(t, NULL);
+    const onx_train_reduction reduction = { .user = &t->ranks, .reduce = onxi_train_ranks_reduce };
+    t->ranks.comm = *ranks->comm;
+    t->ranks.timeout_ns = ranks->timeout_ns ? ranks->timeout_ns : minute;
+    ONX_TRY(tell_ranks(t, set_reduction(t, &reduction)));
+    return tell_ranks(t, share(t));
 }
 
 /* ---- the public face ---- */
@@ -453,6 +565,7 @@ void onx_trainer_free(onx_trainer *t)
         onx_value_free(t->variables[i].value);
         onx_value_free(t->variables[i].next);
     }
+    onxi_train_ranks_close(&t->ranks);
     onx_arena_free(t->arena);
 }
 
@@ -472,7 +585,7 @@ static onx_status trainer_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
         onx_arena_free(arena);
         return ONX_E_MEMORY;
     }
-    *t = (onx_trainer){ .cx = cx, .doc = doc, .arena = arena, .options = *options };
+    *t = (onx_trainer){ .cx = cx, .doc = doc, .arena = arena, .options = *options, .ranks = { .cx = cx, .weight = 1 } };
     t->steps = ONXI_ARRAY(arena, program, (size_t)model->training_info_count + 1);
     t->starts = ONXI_ARRAY(arena, program, (size_t)model->training_info_count + 1);
     t->scopes = ONXI_ARRAY(arena, scope, (size_t)model->training_info_count + 1);
@@ -553,7 +666,42 @@ onx_status onx_trainer_step(onx_trainer *t, uint32_t entry, const onx_named_valu
 onx_status onx_trainer_evaluate(onx_trainer *t, uint32_t entry, const onx_named_value *inputs, uint32_t input_count,
                                 onx_named_value *outputs, uint32_t output_count)
 {
-    CALL_WITH_NAMES(run_step);
+    CALL_WITH_NAMES(evaluate);
+}
+
+onx_status onx_trainer_set_reduction(onx_trainer *t, const onx_train_reduction *reduction)
+{
+    if (!t)
+        return ONX_E_MISUSE;
+    if (reduction) {
+        ONXI_OPTIONS(t->cx, onx_train_reduction, own, reduction);
+        ONXI_NEED(t->cx, own.reduce);
+        ONXI_CALL(t->cx, set_reduction(t, &own));
+    }
+    ONXI_CALL(t->cx, set_reduction(t, NULL));
+}
+
+onx_status onx_trainer_set_ranks(onx_trainer *t, const onx_train_ranks *ranks)
+{
+    if (!t)
+        return ONX_E_MISUSE;
+    if (ranks) {
+        ONXI_OPTIONS(t->cx, onx_train_ranks, own, ranks);
+        ONXI_NEED(t->cx, own.comm);
+        ONXI_NEED(t->cx, own.comm->exchange && own.comm->fail && own.comm->rank < own.comm->size);
+        ONXI_CALL(t->cx, set_ranks(t, &own));
+    }
+    ONXI_CALL(t->cx, set_ranks(t, NULL));
+}
+
+onx_status onx_trainer_set_weight(onx_trainer *t, double weight)
+{
+    if (!t)
+        return ONX_E_MISUSE;
+    if (!isfinite(weight) || weight < 0)
+        return onxi_fail(t->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%g is no weight", weight);
+    t->ranks.weight = weight;
+    return ONX_OK;
 }
 
 uint32_t onx_trainer_variable_count(const onx_trainer *t)
