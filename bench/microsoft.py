@@ -39,8 +39,8 @@ def s(x, dtype=np.float32):
     return np.array(x, dtype)
 
 
-def case(name, op, inputs, outputs=1, domain="com.microsoft", **attrs):
-    """`outputs`: how many, or their element types; None leaves one out."""
+def case(name, op, inputs, outputs=1, domain="com.microsoft", opset=17, **attrs):
+    """`outputs`: how many, or their element types; None leaves one out. `opset`: of the default domain."""
     graph_inputs, initializers, names = [], [], []
     for i, x in enumerate(inputs):
         if x is None:
@@ -60,7 +60,7 @@ def case(name, op, inputs, outputs=1, domain="com.microsoft", **attrs):
     for v in values:
         v.type.tensor_type.ClearField("shape")
     graph = H.make_graph([node], name, graph_inputs, values, initializers)
-    MODELS.append((name, H.make_model(graph, opset_imports=[H.make_opsetid("", 17), H.make_opsetid("com.microsoft", 1)],
+    MODELS.append((name, H.make_model(graph, opset_imports=[H.make_opsetid("", opset), H.make_opsetid("com.microsoft", 1)],
                                       ir_version=9)))
 
 
@@ -306,6 +306,43 @@ case("tokenizer", "Tokenizer", [texts], [T.STRING], mark=0, mincharnum=1, pad_va
 case("tokenizer_mark", "Tokenizer", [texts], [T.STRING], mark=1, mincharnum=2, pad_value="#", separators=[" ", "e"])
 case("tokenizer_chars", "Tokenizer", [texts.reshape(1, 3)], [T.STRING], mark=1, mincharnum=1, pad_value="#", separators=[""])
 case("tokenizer_exp", "Tokenizer", [texts], [T.STRING], mark=0, mincharnum=1, pad_value="#", tokenexp=".")
+
+# ---- names in the default domain ----
+def former(name, op, inputs, outputs=1, opset=9, **attrs):
+    case("former_" + name, op, inputs, outputs, domain="", opset=opset, **attrs)
+
+
+former("layernorm", "LayerNormalization", [In(2, 3, 8), f(8), f(8)], opset=11)
+former("layernorm_saved", "LayerNormalization", [In(2, 3, 8), f(8)], [T.FLOAT, T.FLOAT, T.FLOAT], opset=12, epsilon=0.01)
+former("layernorm_axis", "LayerNormalization", [In(2, 3, 4), f(3, 4), f(3, 4)], [T.FLOAT, None, T.FLOAT], opset=16, axis=1)
+former("layernorm_f64", "LayerNormalization", [In(4, 5, t=T.DOUBLE), f(5).astype(np.float64)], [T.DOUBLE], opset=14)
+former("mvn", "MeanVarianceNormalization", [In(2, 3, 4, 4)], opset=8)
+former("mvn_across", "MeanVarianceNormalization", [In(2, 3, 4, 4)], opset=7, across_channels=1)
+former("mvn_mean", "MeanVarianceNormalization", [In(1, 3, 4, 2)], opset=8, normalize_variance=0)
+former("thresholded", "ThresholdedRelu", [f(3, 5, lo=-3, hi=3)])
+former("thresholded_in", "ThresholdedRelu", [In(9)], alpha=0.5)
+former("thresholded_below", "ThresholdedRelu", [f(2, 2, 3)], opset=7, alpha=-0.25)
+former("affine", "Affine", [In(2, 3)], alpha=2.0, beta=-0.5)
+former("affine_plain", "Affine", [In(4)])
+former("affine_alpha", "Affine", [f(3, 1, 2)], alpha=-3.0)
+former("scale", "Scale", [In(2, 3)], scale=2.5)
+former("scale_plain", "Scale", [In(4)])
+former("scale_scalar", "Scale", [In(1)], scale=-1.0)
+former("scaledtanh", "ScaledTanh", [In(2, 3)], alpha=2.0, beta=0.5)
+former("scaledtanh_wide", "ScaledTanh", [f(3, 4, lo=-9, hi=9)], alpha=-1.0, beta=1.0)
+former("scaledtanh_zero", "ScaledTanh", [In(3)], alpha=0.5, beta=0.0)
+former("softplus", "ParametricSoftplus", [In(2, 3)], alpha=2.0, beta=0.5)
+former("softplus_wide", "ParametricSoftplus", [f(3, 4, lo=-40, hi=40)], alpha=1.0, beta=1.0)
+former("softplus_turned", "ParametricSoftplus", [In(5)], alpha=-1.5, beta=-2.0)
+former("imagescaler", "ImageScaler", [In(2, 3, 2, 4)], bias=[1.0, -2.0, 0.5], scale=0.25)
+former("imagescaler_grey", "ImageScaler", [In(1, 1, 3, 3)], bias=[-1.0])
+former("imagescaler_later", "ImageScaler", [f(1, 2, 3, 2)], bias=[0.0, 4.0], scale=2.0)
+former("crop", "Crop", [In(1, 2, 5, 6)], border=[1, 0, 2, 1])
+former("crop_size", "Crop", [In(2, 1, 6, 5)], border=[1, 2, 0, 0], scale=[3, 2])
+former("crop_none", "Crop", [In(1, 1, 2, 3)], border=[0, 0, 0, 0])
+former("slice", "DynamicSlice", [In(4, 5), s([1, 0], np.int64), s([3, -1], np.int64)])
+former("slice_axes", "DynamicSlice", [In(4, 5), s([-2], np.int64), s([100], np.int64), s([1], np.int64)])
+former("slice_i32", "DynamicSlice", [In(3, 2, 4, t=T.INT64), s([1, 1], np.int32), s([2, 3], np.int32), s([0, 2], np.int32)], [T.INT64])
 
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)

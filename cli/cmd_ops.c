@@ -343,7 +343,13 @@ static const onx_op *matching(const query *q, uint32_t index)
     if (q->word && !(q->exact ? same_word(onx_op_name(newest), q->word)
                               : has_word(onx_op_name(newest), q->word) || has_word(onx_op_summary(newest), q->word)))
         return NULL;
-    return q->opset ? onx_registry_find(q->registry, domain, onx_str_of(onx_op_name(newest)), q->opset) : newest;
+    if (!q->opset)
+        return newest;
+    const onx_op *there = onx_registry_find(q->registry, domain, onx_str_of(onx_op_name(newest)), q->opset),
+                 *op = newest;
+    while (op && op != there) /* another operator of that name may be in force */
+        op = onx_op_older(op);
+    return op;
 }
 
 static uint32_t count_matching(const query *q)
@@ -434,9 +440,9 @@ static int export_set(cli_call *call, const char *path, const char *domain, int6
 static int print_examples(const cli_call *call, const query *q)
 {
     bool found = false;
-    for (uint32_t i = 0; onx_registry_get(q->registry, i); i++)
+    for (uint32_t i = 0; !found && onx_registry_get(q->registry, i); i++)
         if (matching(q, i))
-            found |= cli_op_example(onx_registry_get(q->registry, i), stdout);
+            found = cli_op_example(onx_registry_get(q->registry, i), stdout);
     return found ? CLI_OK : cli_error(call, "there is no example of %s", q->word);
 }
 

@@ -372,6 +372,9 @@ static inline bool onxi_operator_is(onxi_op_id id, unsigned traits)
 }
 /* "" and "ai.onnx" are the same; NULL when there is none. */
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name);
+/* The one in force at a version of the domain, or NULL: others' names in the default domain may be older than those of
+ * the standard, and mean something else. */
+const onxi_operator *onxi_operator_at(onx_str domain, onx_str name, int64_t opset);
 
 /* The row in force for an operator at a version of its domain ("" and "ai.onnx" are the same), O(1); NULL when
  * the domain has no such operator at that version. */

@@ -41,7 +41,8 @@ bool onxi_schema_has_attr(const onxi_schema *schema, const char *name)
     const onxi_schema *row = schema;
     if (!row || row->flags & ONXI_OP_OPEN)
         return true; /* nothing is known of it */
-    const onxi_operator *operator_ = onxi_operator_find(onx_str_of(onxi_schema_domain(row)), onx_str_of(row->name));
+    const onxi_operator *operator_ =
+        onxi_operator_at(onx_str_of(onxi_schema_domain(row)), onx_str_of(row->name), row->since);
     for (row = operator_ ? operator_->rows : row; row->name; row++)
         if (onxi_schema_attr(row, onx_str_of(name)))
             return true;

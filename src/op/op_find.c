@@ -36,19 +36,46 @@ static const uint16_t slots[] = {
 #include "op_hash.inc"
 };
 
-const onxi_operator *onxi_operator_find(onx_str domain, onx_str name)
+/* The first operator of that name from place *at on, which is moved behind it. Those of the standard come first. */
+static const onxi_operator *next_of_name(onx_str domain, onx_str name, uint32_t *at)
 {
     const uint32_t mask = sizeof slots / sizeof *slots - 1;
-    domain = onxi_domain_plain(domain);
-    for (uint32_t at = onxi_op_hash(domain.ptr, domain.len, name.ptr, name.len);; at++) {
-        uint16_t slot = slots[at & mask];
+    for (;; ++*at) {
+        const uint16_t slot = slots[*at & mask];
         if (!slot)
             return NULL;
         const onxi_operator *op = &onxi_operators[slot - 1];
         if (onx_str_equal(name, onx_str_make(op->name, op->name_length)) &&
-            onx_str_equal(domain, onx_str_make(op->domain, op->domain_length)))
+            onx_str_equal(domain, onx_str_make(op->domain, op->domain_length))) {
+            ++*at;
             return op;
+        }
     }
+}
+
+const onxi_operator *onxi_operator_find(onx_str domain, onx_str name)
+{
+    domain = onxi_domain_plain(domain);
+    uint32_t at = onxi_op_hash(domain.ptr, domain.len, name.ptr, name.len);
+    return next_of_name(domain, name, &at);
+}
+
+/* The row in force; *out: its operator. A domain may have rows for versions before the first one of the standard. */
+static const onxi_schema *in_force(onx_str domain, onx_str name, int64_t opset, const onxi_operator **out)
+{
+    domain = onxi_domain_plain(domain);
+    uint32_t at = onxi_op_hash(domain.ptr, domain.len, name.ptr, name.len);
+    while ((*out = next_of_name(domain, name, &at)))
+        for (const onxi_schema *row = (*out)->rows; row->name; row++)
+            if (row->since <= opset)
+                return row;
+    return NULL;
+}
+
+const onxi_operator *onxi_operator_at(onx_str domain, onx_str name, int64_t opset)
+{
+    const onxi_operator *op;
+    return in_force(domain, name, opset, &op) ? op : NULL;
 }
 
 const onxi_schema *onxi_schema_newest(onx_str domain, onx_str name)
@@ -59,11 +86,8 @@ const onxi_schema *onxi_schema_newest(onx_str domain, onx_str name)
 
 const onxi_schema *onxi_schema_find(onx_str domain, onx_str name, int64_t opset)
 {
-    const onxi_schema *row = onxi_schema_newest(domain, name);
-    for (; row && row->name; row++)
-        if (row->since <= opset)
-            return row;
-    return NULL;
+    const onxi_operator *op;
+    return in_force(domain, name, opset, &op);
 }
 
 int64_t onxi_domain_newest(onx_str domain)

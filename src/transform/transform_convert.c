@@ -177,7 +177,8 @@ static onx_status convert_steps(onxi_retarget *r, state *t, onxi_node_list *out)
             return onxi_fail(r->cx, ONX_E_INVALID, ONXI_AT_PATH(onxi_retarget_path(r)),
                              "version %lld of %s has no operator of that name", (long long)at,
                              onxi_versioned_names[t->domain]);
-        if (onxi_retarget_takes_body(r, t->op, row)) {
+        if (onxi_retarget_takes_body(r, t->op, row) ||
+            (row->body_parts && onxi_retarget_succeeded(r, t->op, onx_view(t->node->op_type), t->domain))) {
             onxi_subject s = {
                 .r = r, .values = &r->values, .arena = r->arena, .scope = t->scope, .node = t->node, .row = row
             };
@@ -206,8 +207,11 @@ static onx_status replace_other(onxi_retarget *r, state *t, const onxi_schema *r
 onx_status onxi_retarget_convert(onxi_retarget *r, onxi_scope *scope, onx_node *node, onxi_versions at,
                                  onxi_node_list *out)
 {
-    const onxi_operator *operator_ = onxi_operator_find(onx_view(node->domain), onx_view(node->op_type));
     const onxi_versioned domain = onxi_versioned_of(onx_view(node->domain));
+    const onx_str name = onx_view(node->op_type);
+    const onxi_operator *operator_ = domain < ONXI_VERSIONED_COUNT
+                                         ? onxi_operator_at(onx_view(node->domain), name, at.of[domain])
+                                         : onxi_operator_find(onx_view(node->domain), name);
     state t = { .scope = scope, .node = node, .domain = domain, .op = onxi_operator_id(operator_), .at = at };
     if (++r->depth > r->limit)
         return onxi_fail(r->cx, ONX_E_LIMIT, ONXI_AT_PATH(onxi_retarget_path(r)),

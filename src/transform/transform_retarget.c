@@ -14,6 +14,15 @@ bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_
     return r->bodies_of.len && (!*domain || onx_str_is(r->bodies_of, domain));
 }
 
+bool onxi_retarget_succeeded(const onxi_retarget *r, onxi_op_id op, onx_str name, onxi_versioned domain)
+{
+    const int64_t target = r->target.of[domain];
+    if (!target || op == ONXI_ID_NONE || onxi_operator_is_standard(op))
+        return false;
+    const onxi_operator *then = onxi_operator_at(onx_str_of(onxi_versioned_domains[domain]), name, target);
+    return then && onxi_operator_id(then) != op;
+}
+
 enum { PLAN_NEW, PLAN_KEEP, PLAN_CONVERT, PLAN_UNKNOWN };
 enum { PLAN_MASK = 3, PLAN_GRAPHS = 4 };
 
@@ -36,6 +45,8 @@ static uintptr_t plan_of(onxi_retarget *r, const onxi_bound *bound)
         if (a->type == ONX_ATTR_GRAPH || a->type == ONX_ATTR_GRAPHS)
             graphs = PLAN_GRAPHS;
     const int64_t target = r->target.of[domain];
+    if (onxi_retarget_succeeded(r, bound->op, bound->name, domain))
+        return PLAN_CONVERT | graphs;
     if (bound->opset == target || !target ||
         !onxi_retarget_next(onxi_operator_of(bound->op), row, bound->opset, target, &to))
         return PLAN_KEEP | graphs;

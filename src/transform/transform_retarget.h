@@ -197,6 +197,8 @@ onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onx_functi
                              bool attributes, onxi_versioned domain, onxi_node_list *out);
 /* Is the operator one of those that are replaced by their bodies? */
 bool onxi_retarget_takes_body(const onxi_retarget *r, onxi_op_id op, const onxi_schema *row);
+/* Is it another's name in a domain of the standard, which at the target version is an operator of the standard? */
+bool onxi_retarget_succeeded(const onxi_retarget *r, onxi_op_id op, onx_str name, onxi_versioned domain);
 /* NULL: it has none, or which one depends on the caller of the function around. */
 onx_status onxi_retarget_body(onxi_retarget *r, onxi_subject *s, onxi_versioned domain, int64_t version,
                               const onx_function **out);

@@ -52,6 +52,8 @@ RULE(word_conv_embedding);
 RULE(ngram_repeat_block);
 RULE(bifurcation);
 RULE(tokenizer);
+RULE(image_scaler);
+RULE(crop);
 #undef RULE
 
 #endif

@@ -49,8 +49,10 @@ static onx_status fill(onx_arena *arena, onx_operator_set *set, onx_str domain, 
         const onx_op *newest = onx_op_get(i);
         if (!onx_str_is(domain, onx_op_domain(newest)))
             continue;
-        const onx_op *op = onx_op_find(domain, onx_str_of(onx_op_name(newest)), opset);
-        if (op && !(onx_op_flags(op) & ONX_OP_DEPRECATED))
+        const onx_op *op = onx_op_find(domain, onx_str_of(onx_op_name(newest)), opset), *own = newest;
+        while (own && own != op) /* another operator of that name may be in force */
+            own = onx_op_older(own);
+        if (op && own && !(onx_op_flags(op) & ONX_OP_DEPRECATED))
             ONX_TRY(add_operator(arena, set, op));
     }
     return ONX_OK;

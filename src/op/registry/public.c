@@ -65,7 +65,7 @@ uint32_t onx_op_flags(const onx_op *op)
 /* The built-in operator that a row belongs to, or NULL. */
 static const onxi_operator *built_in(const onx_op *op)
 {
-    return onxi_operator_find(onx_str_of(onxi_schema_domain(op)), onx_str_of(op->name));
+    return onxi_operator_at(onx_str_of(onxi_schema_domain(op)), onx_str_of(op->name), op->since);
 }
 
 const char *onx_op_family(const onx_op *op)
