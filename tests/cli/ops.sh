@@ -82,7 +82,11 @@ says out '"default": "3.4028235e+38"'
 [ "$(grep -c '"since_version"' out)" -eq 5 ] || fail "--json does not give the 5 versions of Clip"
 
 expect 0 "$ONX" ops --markdown
-same out "$ONX_SOURCE_DIR/docs/operators.md" # when stale: onx ops --markdown > docs/operators.md
+cp out page
+for domain in $(sed -n 's/^## \(.*\), version.*/\1/p' "$ONX_SOURCE_DIR/docs/operators.md" | sort -u); do
+    "$ONX" ops --domain "$domain" >/dev/null 2>&1 || { echo "the page is not compared: this build has no $domain" && rm -f page; }
+done
+[ ! -f page ] || same page "$ONX_SOURCE_DIR/docs/operators.md" # when stale: onx ops --markdown > docs/operators.md
 
 # operators of documents
 cat >vendor.textproto <<'EOF'

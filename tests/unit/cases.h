@@ -46,6 +46,15 @@ static inline void cases_add_diagnostics(onx_ctx *cx, cases_buffer *out)
     }
 }
 
+/* What the first line of a file says that it needs: "# needs: com.microsoft". Of length 0: nothing. */
+static inline onx_str cases_need(const cases_buffer *file)
+{
+    static const char words[] = "# needs: ";
+    const size_t len = sizeof words - 1;
+    return strncmp(file->ptr, words, len) == 0 ? onx_str_make(file->ptr + len, strcspn(file->ptr + len, "\n"))
+                                               : onx_str_make("", 0);
+}
+
 static inline cases_buffer cases_read(const char *path)
 {
     cases_buffer b = { NULL, 0 };

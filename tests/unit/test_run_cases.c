@@ -179,15 +179,16 @@ static bool suits_build(const char *path)
                   { "leptonica", HAS_LEPTONICA },
                   { "com.microsoft", onxi_domain_newest(onx_str_of("com.microsoft")) > 0 } };
     cases_buffer file = cases_read(path);
+    onx_str need = cases_need(&file);
     bool suits = true;
-    if (strncmp(file.ptr, "# needs: ", 9) == 0) {
-        const char *name = file.ptr + 9;
-        bool without = strncmp(name, "no ", 3) == 0;
-        size_t len = strcspn(name += without ? 3 : 0, "\n"), i = 0;
-        while (i < sizeof parts / sizeof *parts && (strncmp(parts[i].name, name, len) != 0 || parts[i].name[len] != 0))
+    if (need.len) {
+        const bool without = need.len > 3 && strncmp(need.ptr, "no ", 3) == 0;
+        const onx_str name = without ? onx_str_make(need.ptr + 3, need.len - 3) : need;
+        size_t i = 0;
+        while (i < sizeof parts / sizeof *parts && !onx_str_is(name, parts[i].name))
             i++;
         if (i == sizeof parts / sizeof *parts)
-            fail_msg("%s needs \"%.*s\", which nobody knows", path, (int)len, name);
+            fail_msg("%s needs \"%.*s\", which nobody knows", path, ONX_ARG(name));
         suits = parts[i].there != without;
     }
     free(file.ptr);
