@@ -71,6 +71,7 @@
     TABLE(simd_winograd##level)                                                                                        \
     TABLE(simd_conv##level)                                                                                            \
     TABLE(simd_lines##level)                                                                                           \
+    TABLE(simd_planes##level)                                                                                          \
     TABLE(simd_pool##level)                                                                                            \
     TABLE(simd_unfold##level)                                                                                          \
     TABLE(simd_lrn##level)                                                                                             \

@@ -15,6 +15,19 @@ static const char *const behind_conv[] = {
     "%s = HardSwish (%s)", "%s = Sigmoid (%s)", "%s = Clip (%s, low, high)",
 };
 
+/* Nodes in passing, from t0 on; the last one gives y. */
+static void add_posts(writer *w, source *s, unsigned posts)
+{
+    for (uint32_t i = 0; i < posts; i++) {
+        char from[8], to[8];
+        snprintf(from, sizeof from, "t%u", i);
+        snprintf(to, sizeof to, i + 1 == posts ? "y" : "t%u", i + 1);
+        add(w, " ");
+        add(w, behind_conv[below(s, sizeof behind_conv / sizeof *behind_conv)], to, from);
+        add(w, "\n");
+    }
+}
+
 /* Channels in whole blocks and not, images whose tiles are whole and not, all pads; with numbers that are not finite in
  * some of them, which stay where they belong. */
 static void test_kernel_convolutions__convolutions_are_the_same(void **state)
@@ -49,14 +62,7 @@ static void test_kernel_convolutions__convolutions_are_the_same(void **state)
             add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
         add(&w, "}> {\n %s = Conv <pads = [%u, %u, %u, %u]> (x0, w%s)\n", posts ? "t0" : "y", pad[0], pad[1], pad[2],
             pad[3], turn % 2 ? ", b" : "");
-        for (uint32_t i = 0; i < posts; i++) {
-            char from[8], to[8];
-            snprintf(from, sizeof from, "t%u", i);
-            snprintf(to, sizeof to, i + 1 == posts ? "y" : "t%u", i + 1);
-            add(&w, " ");
-            add(&w, behind_conv[below(&s, sizeof behind_conv / sizeof *behind_conv)], to, from);
-            add(&w, "\n");
-        }
+        add_posts(&w, &s, posts);
         add(&w, "}\n");
         fast += strcmp(compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150), "winograd") == 0;
         onx_value_free(x);
@@ -274,14 +280,60 @@ static void test_kernel_convolutions__lines_in_groups_are_the_same(void **state)
             add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
         add(&w, "}> {\n %s = Conv <group = %u, pads = [%u, %u], dilations = [%u]> (x0, w%s)\n", posts ? "t0" : "y",
             group, pad[0], pad[1], dilation, turn % 2 ? ", b" : "");
-        for (uint32_t i = 0; i < posts; i++) {
-            char from[8], to[8];
-            snprintf(from, sizeof from, "t%u", i);
-            snprintf(to, sizeof to, i + 1 == posts ? "y" : "t%u", i + 1);
-            add(&w, " ");
-            add(&w, behind_conv[below(&s, sizeof behind_conv / sizeof *behind_conv)], to, from);
-            add(&w, "\n");
+        add_posts(&w, &s, posts);
+        add(&w, "}\n");
+        fast += strcmp(compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150), "simd") == 0;
+        onx_value_free(x);
+        onx_value_free(residual);
+    }
+    assert_int_equal(fast, 90);
+}
+
+/* Planes, as the graph's input is: channels that are groups of their own, and windows of one pixel in groups;
+ * planes of whole vectors and not, sums longer than a stretch, with numbers that are not finite. */
+static void test_kernel_convolutions__planes_are_the_same(void **state)
+{
+    static const uint32_t sizes[] = { 1, 4, 7, 8, 14, 16, 33 }, each[] = { 1, 6, 17, 68, 300 };
+    static writer w;
+    source s = { 33 };
+    unsigned fast = 0;
+    (void)state;
+    for (unsigned turn = 0; turn < 90; turn++) {
+        const bool alone = turn % 2;
+        const uint32_t in = alone ? 1 : each[below(&s, 5)], out = alone ? 1 : 6 + below(&s, 30), posts = below(&s, 3);
+        const uint32_t group = 2 + below(&s, alone ? 20 : 2);
+        const uint32_t kernel = alone ? 1 + below(&s, 5) : 1, stride = alone ? 1 + below(&s, 3) : 1;
+        const uint32_t dilation = 1 + below(&s, 2), reach = (kernel - 1) * dilation + 1;
+        const int64_t h = sizes[below(&s, 7)], wide = sizes[below(&s, 7)], n = 1 + below(&s, 2);
+        uint32_t pad[4] = { 0 };
+        for (int i = 0; alone && i < 4; i++)
+            pad[i] = below(&s, 4);
+        while (alone && (h + pad[0] + pad[2] < reach || wide + pad[1] + pad[3] < reach))
+            pad[2]++, pad[3]++;
+        const int64_t oh = (h + pad[0] + pad[2] - reach) / stride + 1,
+                      ow = (wide + pad[1] + pad[3] - reach) / stride + 1;
+        onx_value *x = floats(&s, 4, (int64_t[]){ n, group * in, h, wide });
+        onx_value *residual = floats(&s, 4, (int64_t[]){ n, group * out, oh, ow });
+        if (turn % 8 > 5) {
+            static const float odd[] = { NAN, INFINITY, -INFINITY, 3e38f };
+            ((float *)x->data)[below(&s, (uint32_t)x->count)] = odd[turn / 8 % 4];
         }
+        w.len = 0;
+        add(&w,
+            "<ir_version: 10, opset_import: [\"\" : 24]>\n"
+            "g (float[N, C, H, W] x0, float[N, M, P, Q] x1) => (float[N, M, P, Q] y) <float low = {-0.5}, float high = {1.25}, ");
+        add(&w, "float[%u, %u, %u, %u] w = {", group * out, in, kernel, kernel);
+        for (uint32_t i = 0; i < group * out * in * kernel * kernel; i++)
+            add(&w, "%s%.2f", i ? ", " : "", (double)between(&s, -0.2f, 0.2f));
+        add(&w, "}, float[%u] b = {", group * out);
+        for (uint32_t i = 0; i < group * out; i++)
+            add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
+        add(&w,
+            "}> {\n %s = Conv <group = %u, pads = [%u, %u, %u, %u], strides = [%u, %u], dilations = [%u, %u]>"
+            " (x0, w%s)\n",
+            posts ? "t0" : "y", group, pad[0], pad[1], pad[2], pad[3], stride, stride, dilation, dilation,
+            turn % 4 < 2 ? ", b" : "");
+        add_posts(&w, &s, posts);
         add(&w, "}\n");
         fast += strcmp(compare_any(&w, "Conv", (const onx_value *const[]){ x, residual }, 150), "simd") == 0;
         onx_value_free(x);
@@ -377,6 +429,7 @@ static void test_kernel_convolutions__windows_of_all_kinds_are_the_same(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_convolutions__planes_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__lines_in_groups_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__windows_of_all_kinds_are_the_same),
         cmocka_unit_test(test_kernel_convolutions__convolutions_are_the_same),

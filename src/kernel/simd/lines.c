@@ -11,6 +11,7 @@ enum {
     CHANNELS = 4,                       /* of the result, at a time */
     VECTORS = ONXI_LANES == 16 ? 4 : 3, /* as many as there are registers for */
     STEP = VECTORS * ONXI_LANES,
+    ALONE = 8, /* vectors of a channel that is a group of its own, at most */
     DIMS = 3,
     ROOM_MAX = 1 << 18 /* floats of the input of a group */
 };
@@ -24,6 +25,8 @@ typedef struct line_params {
     uint64_t in_plane, out_plane, padded; /* padded: positions that are computed, whole vectors */
     uint64_t taps;
     const uint64_t *at; /* where each tap reads, from the position of the result */
+    bool alone;         /* each channel is a group of its own */
+    bool apart;         /* steps pass over inputs: there are several parts */
     bool has_bias;
     simd_posts posts;
 } line_params;
@@ -58,9 +61,44 @@ __attribute__((always_inline)) static inline void some(const line_params *q, con
         vf_store(y + (uint64_t)c * q->padded + (uint64_t)v * ONXI_LANES, sum[c][v]);
 }
 
+/* Some vectors of a channel that is a group of its own. */
+__attribute__((always_inline)) static inline void few(const line_params *q, const float *x, const float *w, float bias,
+                                                      float *y, const int vectors)
+{
+    onxi_vf sum[ALONE];
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        sum[v] = vf_all(bias);
+    for (uint64_t t = 0; t < q->taps; t++) {
+        const float *at = x + q->at[t];
+        const onxi_vf weight = vf_all(w[t]);
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[v] += weight * vf_load(at + v * ONXI_LANES);
+    }
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        vf_store(y + v * ONXI_LANES, sum[v]);
+}
+
+static void alone(const line_params *q, const float *x, const float *w, float bias, float *y)
+{
+    uint64_t at = 0;
+    for (; at + ALONE * ONXI_LANES <= q->padded; at += ALONE * ONXI_LANES)
+        few(q, x + at, w, bias, y + at, ALONE);
+    for (; at + 4 * ONXI_LANES <= q->padded; at += 4 * ONXI_LANES)
+        few(q, x + at, w, bias, y + at, 4);
+    for (; at < q->padded; at += ONXI_LANES)
+        few(q, x + at, w, bias, y + at, 1);
+}
+
 static void block(const line_params *q, const float *x, const float *w, const float *bias, float *y, uint64_t channels)
 {
     const uint64_t pitch = q->in_each * q->taps;
+    if (q->alone) {
+        alone(q, x, w, bias ? *bias : 0, y);
+        return;
+    }
     for (uint64_t at = 0; at < q->padded; at += STEP)
         switch (channels) {
         case 1:
@@ -78,12 +116,29 @@ static void block(const line_params *q, const float *x, const float *w, const fl
         }
 }
 
+/* Every other number goes to the one, the others to the other. */
+static void deal_line(const float *x, uint64_t n, float *one, float *other)
+{
+    typedef float four __attribute__((vector_size(16)));
+    uint64_t i = 0;
+    for (; i + 8 <= n; i += 8, one += 4, other += 4) {
+        four a, b;
+        memcpy(&a, x + i, sizeof a);
+        memcpy(&b, x + i + 4, sizeof b);
+        const four even = __builtin_shufflevector(a, b, 0, 2, 4, 6), odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+        memcpy(one, &even, sizeof even);
+        memcpy(other, &odd, sizeof odd);
+    }
+    for (; i < n; i++)
+        *(i % 2 ? other++ : one++) = x[i];
+}
+
 /* A line of the input goes to the parts that its numbers belong to. */
 static void copy_line(const line_params *q, const float *x, float *to)
 {
     const uint64_t stride = q->stride[DIMS - 1], pad = q->pad[DIMS - 1], n = q->in[DIMS - 1];
-    if (stride == 1) {
-        memcpy(to + pad, x, n * sizeof *to);
+    if (stride == 2) {
+        deal_line(x, n, to + pad % 2 * q->part + pad / 2, to + (pad + 1) % 2 * q->part + (pad + 1) / 2);
         return;
     }
     for (uint64_t r = 0; r < stride; r++) {
@@ -94,14 +149,42 @@ static void copy_line(const line_params *q, const float *x, float *to)
     }
 }
 
-/* The input of a group with zeros around it. */
+/* `n` numbers and zeros behind them, up to a whole vector; `left` numbers may be read. Lines follow one another, so
+ * zeros that are too many are in padding, or where the next line goes. */
+static inline void copy_padded(const float *x, uint64_t n, uint64_t left, float *to)
+{
+    uint64_t i = 0;
+    for (; i + ONXI_LANES <= n; i += ONXI_LANES)
+        vf_store(to + i, vf_load(x + i));
+    if (i == n)
+        return;
+    if (i + ONXI_LANES > left) {
+        memcpy(to + i, x + i, (n - i) * sizeof *to);
+        return;
+    }
+    onxi_vi lane;
+    for (int v = 0; v < ONXI_LANES; v++)
+        lane[v] = v;
+    vf_store(to + i, vf_select(lane < (int32_t)(n - i), vf_load(x + i), vf_all(0)));
+}
+
+/* The input of a group, between zeros that are there already. */
 static void copy_lines(const line_params *q, const float *x, float *to)
 {
     for (uint64_t c = 0; c < q->in_each; c++, to += q->room) {
-        memset(to + q->dense, 0, (q->room - q->dense) * sizeof *to);
+        uint64_t left = q->in_plane;
+        if (q->dense) {
+            memcpy(to, x, q->in_plane * sizeof *to);
+            x += q->in_plane;
+            continue;
+        }
         for (uint64_t i = 0; i < q->in[0]; i++)
-            for (uint64_t j = 0; j < q->in[1]; j++, x += q->in[2]) {
+            for (uint64_t j = 0; j < q->in[1]; j++, x += q->in[2], left -= q->in[2]) {
                 const uint64_t y = i + q->pad[0], z = j + q->pad[1];
+                if (!q->apart) {
+                    copy_padded(x, q->in[2], left, to + (y * q->size[1] + z) * q->size[2] + q->pad[2]);
+                    continue;
+                }
                 const uint64_t part = (y % q->stride[0] * q->stride[1] + z % q->stride[1]) * q->stride[2];
                 const uint64_t line = y / q->stride[0] * q->size[1] + z / q->stride[1];
                 copy_line(q, x, to + part * q->part + line * q->size[2]);
@@ -109,12 +192,21 @@ static void copy_lines(const line_params *q, const float *x, float *to)
     }
 }
 
-/* The lines of a channel of the result, from all positions. */
+/* The lines of a channel of the result, from all positions: by whole vectors where what is too much is written over by
+ * the next line. */
 static void store_lines(const line_params *q, const float *made, float *y)
 {
+    const uint64_t n = q->out[2], whole = (n + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
+    uint64_t left = q->out_plane;
     for (uint64_t i = 0; i < q->out[0]; i++)
-        for (uint64_t j = 0; j < q->out[1]; j++, y += q->out[2])
-            memcpy(y, made + (i * q->size[1] + j) * q->size[2], q->out[2] * sizeof *y);
+        for (uint64_t j = 0; j < q->out[1]; j++, y += n, left -= n) {
+            const float *line = made + (i * q->size[1] + j) * q->size[2];
+            if (whole > left)
+                memcpy(y, line, n * sizeof *y);
+            else
+                for (uint64_t k = 0; k < n; k += ONXI_LANES)
+                    vf_store(y + k, vf_load(line + k));
+        }
 }
 
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
@@ -128,6 +220,8 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         const uint64_t set = row / q->blocks, in_group = row % q->blocks * CHANNELS;
         const uint64_t left = q->out_each - in_group, channels = left < CHANNELS ? left : CHANNELS;
         const uint64_t channel = set % q->group * q->out_each + in_group;
+        if (there == UINT64_MAX)
+            memset(lines, 0, q->in_each * q->room * sizeof *lines);
         if (there != set)
             copy_lines(q, x + set * q->in_each * q->in_plane, lines);
         there = set;
@@ -170,7 +264,9 @@ static bool place_input(const onxi_window *w, line_params *q, uint64_t kernel[DI
         if (q->part > ROOM_MAX || parts > ROOM_MAX || q->taps > ROOM_MAX || parts * q->part > ROOM_MAX)
             return false;
     }
-    q->padded = (last + STEP) / STEP * STEP;
+    const uint64_t step = q->alone ? ONXI_LANES : STEP;
+    q->padded = (last + step) / step * step;
+    q->apart = parts > 1;
     q->dense = parts == 1 && q->part == q->in_plane ? q->part : 0;
     q->room = parts * q->part + q->padded; /* the last part is read as far as positions are computed */
     return reach < q->part && q->room <= ROOM_MAX;
@@ -193,14 +289,19 @@ static bool place_taps(onx_prepare *p, line_params *q, const uint64_t kernel[DIM
     return at != NULL;
 }
 
+typedef struct line_row {
+    uint32_t least, most; /* ranks */
+    bool alone;
+} line_row;
+
 static onx_status prepare(onx_prepare *p)
 {
     const onx_value *w = p->inputs[1], *b = p->input_count > 2 ? p->inputs[2] : NULL;
-    const uint32_t least = *(const uint32_t *)p->kernel->body, most = least == 3 ? 3 : 5;
+    const line_row *row = p->kernel->body;
     onxi_conv made;
     uint64_t kernel[DIMS], dilation[DIMS];
-    if (p->inputs[0]->rank < least || p->inputs[0]->rank > most || w->rank != p->inputs[0]->rank ||
-        p->inputs[0]->layout || w->dtype != ONX_FLOAT)
+    if (p->inputs[0]->rank < row->least || p->inputs[0]->rank > row->most || w->rank != p->inputs[0]->rank ||
+        p->inputs[0]->layout || w->dtype != ONX_FLOAT || (row->alone && !p->want))
         return ONX_E_UNSUPPORTED;
     ONX_TRY(onxi_conv_make(p, w, b, &made));
     line_params *q = ONXI_NEW(p->arena, line_params);
@@ -210,13 +311,17 @@ static onx_status prepare(onx_prepare *p)
                         .in_each = made.in_each,
                         .out_each = made.out_each,
                         .blocks = (made.out_each + CHANNELS - 1) / CHANNELS,
+                        .alone = made.in_each == 1 && made.out_each == 1,
                         .has_bias = b != NULL };
     if (made.group < 2 || !p->outputs[0]->count || !made.in_each || !place_input(&made.window, q, kernel, dilation) ||
-        !onxi_mul_u64(q->in_each, q->room, &p->thread_workspace) || p->thread_workspace > ROOM_MAX)
+        (row->alone && !q->alone) || !onxi_mul_u64(q->in_each, q->room, &p->thread_workspace) ||
+        p->thread_workspace > ROOM_MAX)
         return ONX_E_UNSUPPORTED;
     if (!place_taps(p, q, kernel, dilation))
         return ONX_E_MEMORY;
     p->thread_workspace = (p->thread_workspace + CHANNELS * q->padded) * sizeof(float);
+    for (uint32_t i = 0; row->alone && i < p->operand_count; i++)
+        p->want[i] = NULL;
     for (; p->post_ops_done < p->post_op_count && q->posts.count < POST_MAX; p->post_ops_done++)
         if (!post_take_function(&p->post_ops[p->post_ops_done], &q->posts.list[q->posts.count++])) {
             q->posts.count--;
@@ -228,12 +333,15 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static const uint32_t lines = 3, images = 4; /* the least rank */
+static const line_row lines = { 3, 3, false }, images = { 4, 5, false }, planes = { 4, 5, true };
 
-#define ROW(preference_, body_)                                                                                        \
+#define ROW(preference_, how, body_)                                                                                   \
     {                                                                                                                  \
         .op = "Conv", .since = 1, .dtypes = ONXI_F32, .preference = preference_, .isa = ONXI_LEVEL,                    \
-        .flags = ONX_KERNEL_POST_OPS, .variant = ONXI_VARIANT, .body = &body_, .prepare = prepare, .run = run          \
+        .flags = ONX_KERNEL_POST_OPS | (how), .variant = ONXI_VARIANT, .body = &body_, .prepare = prepare, .run = run  \
     }
-/* Images come behind what oneDNN does well. */
-const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lines)[] = { ROW(12, lines), ROW(8, images), { 0 } };
+/* Images come behind what oneDNN does well, but for channels alone that lie in planes already: changes of layout would
+ * take longer. */
+const onx_kernel ONXI_LEVELED(onxi_kernels_simd_lines)[] = {
+    ROW(12, 0, lines), ROW(11, ONX_KERNEL_LAYOUTS, planes), ROW(8, 0, images), { 0 }
+};
