@@ -175,6 +175,8 @@ unsigned cli_width(void);
 void cli_put_text(FILE *to, onx_str text);
 /* Columns that cli_put_text takes for it. */
 unsigned cli_columns(onx_str text);
+/* The longest start of the text that takes at most `columns`. */
+onx_str cli_fitting(onx_str text, unsigned columns);
 /* The same in exactly `columns` columns: padded with spaces on the right, or cut in the middle. */
 void cli_put_field(FILE *to, onx_str text, unsigned columns);
 /* The words of a text, filled between the column `indent`, where the cursor stands, and `width`; ends the line. */
@@ -183,6 +185,13 @@ void cli_put_filled(FILE *to, onx_str text, unsigned indent, unsigned width);
 unsigned cli_prose_width(void);
 /* A horizontal bar of at most `columns` columns for part of whole. */
 void cli_put_bar(FILE *to, double part, double whole, unsigned columns);
+
+/* The bytes and the number of the character of UTF-8 at the start of a text that is not empty; 0: it is none. */
+size_t cli_utf8_char(onx_str s, uint32_t *c);
+/* The same for what XML may hold, without control characters but for tabs and ends of lines. */
+size_t cli_xml_char(onx_str s, uint32_t *c);
+/* The text within XML, so that nothing of it is markup. */
+void cli_put_xml(FILE *to, onx_str text);
 
 typedef struct cli_small {
     char text[48];
@@ -212,6 +221,7 @@ void cli_json_text(cli_json *json, const char *key, onx_str value);
 void cli_json_cstr(cli_json *json, const char *key, const char *value); /* NULL prints null */
 void cli_json_int(cli_json *json, const char *key, int64_t value);
 void cli_json_uint(cli_json *json, const char *key, uint64_t value);
+void cli_json_opsets(cli_json *json, onx_operator_set_id *const *imports, uint32_t count);
 void cli_json_real(cli_json *json, const char *key, double value); /* null when not finite */
 void cli_json_bool(cli_json *json, const char *key, bool value);
 

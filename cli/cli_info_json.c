@@ -75,18 +75,6 @@ static void json_values(cli_json *json, const cli_info *in, const char *key, onx
     cli_json_close(json, ']');
 }
 
-static void json_opsets(cli_json *json, onx_operator_set_id **imports, uint32_t count)
-{
-    cli_json_open(json, "opset_import", '[');
-    for (uint32_t i = 0; i < count; i++) {
-        cli_json_open(json, NULL, '{');
-        cli_json_text(json, "domain", onx_view(imports[i]->domain));
-        cli_json_int(json, "version", imports[i]->version);
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-}
-
 static void json_entries(cli_json *json, const char *key, onx_string_string_entry **entries, uint32_t count)
 {
     cli_json_open(json, key, '[');
@@ -177,7 +165,7 @@ static void json_function(cli_json *json, const char *key, const onx_function *f
         cli_json_text(json, NULL, onx_view(f->output[i]));
     cli_json_close(json, ']');
     cli_json_uint(json, "nodes", f->node_count);
-    json_opsets(json, f->opset_import, f->opset_import_count);
+    cli_json_opsets(json, f->opset_import, f->opset_import_count);
     cli_json_close(json, '}');
 }
 
@@ -191,7 +179,7 @@ static void json_model(cli_json *json, const cli_info *in, const onx_model *m)
     cli_json_text(json, "domain", onx_view(m->domain));
     cli_json_int(json, "model_version", m->model_version);
     cli_json_text(json, "doc_string", onx_view(m->doc_string));
-    json_opsets(json, m->opset_import, m->opset_import_count);
+    cli_json_opsets(json, m->opset_import, m->opset_import_count);
     if (m->graph)
         json_graph(json, in, m->graph);
     cli_json_open(json, "functions", '[');

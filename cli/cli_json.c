@@ -33,47 +33,30 @@ void cli_json_close(cli_json *json, char bracket)
         fputc('\n', json->to);
 }
 
-/* Bytes of the well-formed UTF-8 character at the start; 0 when it is none. */
-static size_t utf8_length(const unsigned char *p, size_t len)
-{
-    if (p[0] < 0x80)
-        return 1;
-    size_t n = p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : 0;
-    if (n == 0 || n > len)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    bool bad = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-               (p[0] == 0xf4 && p[1] > 0x8f);
-    return bad ? 0 : n;
-}
-
 void cli_json_put_string(FILE *to, onx_str s)
 {
-    const unsigned char *p = (const unsigned char *)s.ptr;
     size_t plain = 0; /* where what needs no escape begins */
     fputc('"', to);
     for (size_t i = 0; i < s.len;) {
-        const size_t n = utf8_length(p + i, s.len - i);
-        const bool control = p[i] < 0x20 || p[i] == 0x7f;
-        const bool c1 = n == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0; /* which a terminal may obey */
-        if (n && !control && !c1 && p[i] != '"' && p[i] != '\\') {
+        uint32_t c = 0;
+        const size_t n = cli_utf8_char(onx_str_make(s.ptr + i, s.len - i), &c);
+        const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0); /* which a terminal may obey */
+        if (n && !control && c != '"' && c != '\\') {
             i += n;
             continue;
         }
-        fwrite(p + plain, 1, i - plain, to);
+        fwrite(s.ptr + plain, 1, i - plain, to);
         if (n == 0)
             fputs("\\ufffd", to);
-        else if (control || c1)
-            fprintf(to, "\\u%04x", p[i + c1]);
+        else if (control)
+            fprintf(to, "\\u%04x", c);
         else
-            fprintf(to, "\\%c", p[i]);
+            fprintf(to, "\\%c", s.ptr[i]);
         i += n ? n : 1;
         plain = i;
     }
     if (plain < s.len)
-        fwrite(p + plain, 1, s.len - plain, to);
+        fwrite(s.ptr + plain, 1, s.len - plain, to);
     fputc('"', to);
 }
 
@@ -123,4 +106,16 @@ FILE *cli_json_raw(cli_json *json, const char *key)
 {
     begin(json, key);
     return json->to;
+}
+
+void cli_json_opsets(cli_json *json, onx_operator_set_id *const *imports, uint32_t count)
+{
+    cli_json_open(json, "opset_import", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "domain", onx_view(imports[i]->domain));
+        cli_json_int(json, "version", imports[i]->version);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
 }

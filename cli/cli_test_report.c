@@ -123,43 +123,6 @@ static void print_json(const test_report *report)
     cli_json_close(&json, '}');
 }
 
-/* Bytes of the UTF-8 character at the start that XML may hold; 0: it is none. */
-static size_t xml_char(const char *text)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    if (p[0] < 0x80)
-        return p[0] >= 0x20 || p[0] == '\n' || p[0] == '\t';
-    const size_t n = p[0] >= 0xf0 && p[0] <= 0xf4  ? 4
-                     : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-                     : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-                                                   : 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    const bool bad = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-                     (p[0] == 0xf4 && p[1] > 0x8f) || (p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe);
-    return bad ? 0 : n;
-}
-
-static void put_xml(FILE *to, const char *text, size_t len)
-{
-    for (size_t i = 0; i < len && text[i];) {
-        const size_t n = xml_char(text + i);
-        const char *entity = text[i] == '<'   ? "&lt;"
-                             : text[i] == '>' ? "&gt;"
-                             : text[i] == '&' ? "&amp;"
-                             : text[i] == '"' ? "&quot;"
-                                              : NULL;
-        if (entity)
-            fputs(entity, to);
-        else if (n)
-            fwrite(text + i, 1, n, to);
-        else
-            fputs("\xef\xbf\xbd", to);
-        i += n ? n : 1;
-    }
-}
-
 /* <testcase>: the first line of what went wrong is its message. */
 static void put_junit_case(FILE *to, const test_case *c)
 {
@@ -167,18 +130,18 @@ static void put_junit_case(FILE *to, const test_case *c)
     const char *text = c->text ? c->text : "";
     const char *slash = strrchr(c->name, '/');
     fputs("    <testcase classname=\"", to);
-    put_xml(to, c->name, slash ? (size_t)(slash - c->name) : 0);
+    cli_put_xml(to, onx_str_make(c->name, slash ? (size_t)(slash - c->name) : 0));
     fputs("\" name=\"", to);
-    put_xml(to, slash ? slash + 1 : c->name, SIZE_MAX);
+    cli_put_xml(to, onx_str_of(slash ? slash + 1 : c->name));
     fprintf(to, "\" time=\"%.6f\"", c->seconds);
     if (c->outcome == TEST_PASSED) {
         fputs("/>\n", to);
         return;
     }
     fprintf(to, ">\n      <%s message=\"", tags[c->outcome]);
-    put_xml(to, text, strcspn(text, "\n"));
+    cli_put_xml(to, onx_str_make(text, strcspn(text, "\n")));
     fputs("\">", to);
-    put_xml(to, text, SIZE_MAX);
+    cli_put_xml(to, onx_str_of(text));
     fprintf(to, "</%s>\n    </testcase>\n", tags[c->outcome]);
 }
 

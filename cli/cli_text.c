@@ -53,26 +53,12 @@ unsigned cli_width(void)
 /* Length of the UTF-8 sequence of a printable character at the start, 0 when there is none. */
 static size_t printable(onx_str s)
 {
-    const unsigned char *p = (const unsigned char *)s.ptr;
-    if (p[0] < 0x80)
-        return p[0] >= 0x20 && p[0] != 0x7f;
-    size_t len = p[0] >= 0xf0 && p[0] <= 0xf4  ? 4
-                 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-                 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-                                               : 0;
-    if (len == 0 || len > s.len)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    uint32_t c = len == 2   ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu)
-                 : len == 3 ? (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu)
-                            : (p[0] & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
-    bool overlong = (len == 3 && c < 0x800) || (len == 4 && (c < 0x10000 || c > 0x10ffff));
-    /* C1 controls; direction marks, with which a name can look like another one; surrogates. */
-    bool control = c < 0xa0 || (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-                   (c >= 0x2066 && c <= 0x2069) || (c >= 0xd800 && c <= 0xdfff) || c == 0xfeff;
-    return overlong || control ? 0 : len;
+    uint32_t c = 0;
+    const size_t len = cli_utf8_char(s, &c);
+    /* C0 and C1 controls; direction marks, with which a name can look like another one. */
+    const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200e && c <= 0x200f) ||
+                         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+    return control ? 0 : len;
 }
 
 /* Columns of the character at the start, which is `len` bytes of UTF-8: East Asian wide forms take two. */
@@ -118,8 +104,7 @@ unsigned cli_columns(onx_str text)
     return columns;
 }
 
-/* The longest start of the text that takes at most `columns`. */
-static size_t fitting(onx_str text, unsigned columns)
+onx_str cli_fitting(onx_str text, unsigned columns)
 {
     size_t at = 0;
     for (unsigned used = 0; at < text.len;) {
@@ -130,7 +115,7 @@ static size_t fitting(onx_str text, unsigned columns)
             break;
         at += len ? len : 1;
     }
-    return at;
+    return onx_str_make(text.ptr, at);
 }
 
 void cli_put_field(FILE *to, onx_str text, unsigned columns)
@@ -144,16 +129,16 @@ void cli_put_field(FILE *to, onx_str text, unsigned columns)
     /* Names differ at their ends more than at their starts, so the middle goes. */
     const char *dots = cli_is_unicode() ? "…" : "~";
     unsigned head = (columns - 1) / 2, tail = columns - 1 - head;
-    size_t head_len = fitting(text, head);
-    onx_str rest = skip(text, head_len);
+    const onx_str start = cli_fitting(text, head);
+    onx_str rest = skip(text, start.len);
     unsigned left = cli_columns(rest);
     while (left > tail) {
         size_t len = printable(rest);
         left -= len ? char_columns(rest, len) : 4;
         rest = skip(rest, len ? len : 1);
     }
-    unsigned used = cli_columns(onx_str_make(text.ptr, head_len)) + 1 + left;
-    cli_put_text(to, onx_str_make(text.ptr, head_len));
+    unsigned used = cli_columns(start) + 1 + left;
+    cli_put_text(to, start);
     fputs(dots, to);
     cli_put_text(to, rest);
     fprintf(to, "%*s", used < columns ? (int)(columns - used) : 0, "");

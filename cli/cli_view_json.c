@@ -169,18 +169,6 @@ static void put_node_metadata(cli_json *json, const view_scope *s)
     cli_json_close(json, ']');
 }
 
-static void put_opsets(cli_json *json, onx_operator_set_id *const *list, uint32_t count)
-{
-    cli_json_open(json, "opset_import", '[');
-    for (uint32_t i = 0; i < count; i++) {
-        cli_json_open(json, NULL, '{');
-        cli_json_text(json, "domain", onx_view(list[i]->domain));
-        cli_json_int(json, "version", list[i]->version);
-        cli_json_close(json, '}');
-    }
-    cli_json_close(json, ']');
-}
-
 static void put_scope(cli_json *json, cli_view *view, const view_scope *s)
 {
     static const char *const kinds[] = { "graph", "subgraph", "function", "training" };
@@ -191,7 +179,7 @@ static void put_scope(cli_json *json, cli_view *view, const view_scope *s)
     cli_json_text(json, "doc", onx_view(s->graph ? s->graph->doc_string : s->function->doc_string));
     if (s->function) {
         cli_json_text(json, "domain", onx_view(s->function->domain));
-        put_opsets(json, s->function->opset_import, s->function->opset_import_count);
+        cli_json_opsets(json, s->function->opset_import, s->function->opset_import_count);
         put_entries(json, s->function->metadata_props, s->function->metadata_props_count);
     } else {
         put_entries(json, s->graph->metadata_props, s->graph->metadata_props_count);
@@ -278,7 +266,7 @@ static void put_model(cli_json *json, const onx_model *m)
     cli_json_text(json, "domain", onx_view(m->domain));
     cli_json_int(json, "model_version", m->model_version);
     cli_json_text(json, "doc", onx_view(m->doc_string));
-    put_opsets(json, m->opset_import, m->opset_import_count);
+    cli_json_opsets(json, m->opset_import, m->opset_import_count);
     put_entries(json, m->metadata_props, m->metadata_props_count);
 }
 

@@ -21,43 +21,15 @@ void cli_view_hues(cli_json *json)
 
 /* ---- text ---- */
 
-/* Bytes of the character of UTF-8 at the start, 0 where there is none that XML may hold. */
-static size_t character(onx_str s)
-{
-    const unsigned char *p = (const unsigned char *)s.ptr;
-    if (p[0] < 0x80)
-        return p[0] >= 0x20 && p[0] != 0x7f;
-    const size_t n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || n > s.len)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    const bool bad = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-                     (p[0] == 0xf4 && p[1] > 0x8f) || (p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe);
-    return bad ? 0 : n;
-}
-
 /* As much of the text as fits, so that nothing of it is markup. */
 static void put_text(FILE *to, onx_str s, unsigned columns)
 {
-    unsigned used = 0;
-    const bool cut = cli_columns(s) > columns;
-    for (size_t i = 0; i < s.len;) {
-        const size_t n = character(onx_str_make(s.ptr + i, s.len - i));
-        used += n ? cli_columns(onx_str_make(s.ptr + i, n)) : 1;
-        if (cut && used + 1 > columns)
-            break;
-        if (n == 0)
-            fputs("\xef\xbf\xbd", to);
-        else if (strchr("&<>\"", s.ptr[i]))
-            fprintf(to, "&#%d;", s.ptr[i]);
-        else
-            fwrite(s.ptr + i, 1, n, to);
-        i += n ? n : 1;
+    if (cli_columns(s) <= columns) {
+        cli_put_xml(to, s);
+        return;
     }
-    if (cut)
-        fputs("…", to);
+    cli_put_xml(to, cli_fitting(s, columns - 1));
+    fputs("…", to);
 }
 
 /* ---- shapes ---- */
