@@ -26,4 +26,8 @@ void cli_view_svg(FILE *to, const cli_view *view, const view_scope *scope);
 typedef bool view_make(void *user, char **page, size_t *size);
 int cli_view_serve(cli_call *call, uint16_t port, view_make *make, void *user);
 
+/* The status of the answer to a request, whose head this is, made to that port; a body goes with it unless only the
+ * head of the answer is asked for. */
+int cli_view_request(onx_str head, uint16_t port, bool *with_body);
+
 #endif

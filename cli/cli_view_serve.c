@@ -10,47 +10,6 @@
 
 enum { REQUEST = 8192, SECONDS = 5 };
 
-/* ---- what is asked for ---- */
-
-/* The line of a header that begins with these words, in any case; empty: there is none. */
-static onx_str header(onx_str request, const char *name)
-{
-    const size_t n = strlen(name);
-    for (size_t i = 0; i < request.len; i++) {
-        const char *line = request.ptr + i, *end = memchr(line, '\n', request.len - i);
-        const size_t len = end ? (size_t)(end - line) : request.len - i;
-        if (len > n && strncasecmp(line, name, n) == 0) {
-            size_t from = n, to = len;
-            while (from < to && line[from] == ' ')
-                from++;
-            while (to > from && (line[to - 1] == '\r' || line[to - 1] == ' '))
-                to--;
-            return onx_str_make(line + from, to - from);
-        }
-        i += len;
-    }
-    return onx_str_make(NULL, 0);
-}
-
-/* The status of the answer. A page of somewhere else, whose name was made to lead here, has that name as its host. */
-static int judge(onx_str request, uint16_t port)
-{
-    char by_number[32], by_name[32];
-    snprintf(by_number, sizeof by_number, "127.0.0.1:%u", port);
-    snprintf(by_name, sizeof by_name, "localhost:%u", port);
-    const onx_str host = header(request, "host:");
-    const bool get = request.len > 4 && memcmp(request.ptr, "GET ", 4) == 0;
-    const bool head = request.len > 5 && memcmp(request.ptr, "HEAD ", 5) == 0;
-    if (!get && !head)
-        return 405;
-    if (!onx_str_is(host, by_number) && !onx_str_is(host, by_name))
-        return 403;
-    const char *path = request.ptr + (get ? 4 : 5);
-    return memcmp(path, "/ ", 2) == 0 || memcmp(path, "/?", 2) == 0 ? 200 : 404;
-}
-
-/* ---- talking ---- */
-
 static bool send_all(int to, const char *bytes, size_t size)
 {
     for (size_t at = 0; at < size;) {
@@ -112,12 +71,13 @@ static void serve_one(int client, uint16_t port, view_make *make, void *user)
     size_t size;
     if (!receive(client, request, &size))
         return;
-    int status = judge(onx_str_make(request, size), port);
+    bool with_body;
+    int status = cli_view_request(onx_str_make(request, size), port, &with_body);
     char *page = NULL;
     size_t page_size = 0;
     if (status == 200 && !make(user, &page, &page_size))
         status = 500;
-    answer(client, status, page, page_size, request[0] == 'G');
+    answer(client, status, page, page_size, with_body);
     free(page);
     /* What the browser still sends is read, or closing would take the answer back. */
     const double end = cli_now() + SECONDS;
