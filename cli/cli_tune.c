@@ -183,21 +183,23 @@ static onx_status run_sample(const cli_samples *s, cli_inner *inner, onx_session
 onx_status cli_observe(const cli_samples *s, cli_inner *inner, const uint32_t *chosen, uint32_t count,
                        const cli_visit *visit)
 {
-    enum { AT_ONCE = 200 };
+    /* Values are held at once; a session for each batch, so there are never more than some of them. */
+    enum { AT_ONCE = 200, SESSIONS = 16 };
+    const uint32_t batch = count / SESSIONS >= AT_ONCE ? count / SESSIONS + 1 : AT_ONCE;
     uint64_t threads = 0;
     onx_session_options options;
     onx_run_options limits;
     onx_status status = ONX_OK;
     if (!cli_run_options(s->call, &threads, &options, &limits))
         return ONX_E_MISUSE;
-    for (uint32_t from = 0; status == ONX_OK && (from < count || from == 0); from += AT_ONCE) {
-        const uint32_t n = count - from < AT_ONCE ? count - from : AT_ONCE;
+    for (uint32_t from = 0; status == ONX_OK && (from < count || from == 0); from += batch) {
+        const uint32_t n = count - from < batch ? count - from : batch;
         onx_session *session = NULL;
         status = cli_inner_choose(inner, chosen + from, n);
         if (status == ONX_OK)
             status = onx_session_new(s->call->cx, inner->doc, &options, &session);
         for (uint32_t k = 0; status == ONX_OK && k < s->count; k++)
-            status = run_sample(s, inner, session, k, chosen, n, from, from + AT_ONCE >= count, visit);
+            status = run_sample(s, inner, session, k, chosen, n, from, count - from <= batch, visit);
         onx_session_free(session);
     }
     const onx_status back = cli_inner_choose(inner, NULL, 0);

@@ -4,11 +4,14 @@
 static int run_compress(cli_call *call)
 {
     cli_transform frame;
+    char folder[4096];
     if (!cli_transform_open(call, &frame))
         return CLI_MISUSE;
     const onx_compress_options options = { .struct_size = sizeof options,
                                            .changed = cli_transform_changed(&frame),
-                                           .user = &frame };
+                                           .user = &frame,
+                                           .sparse = cli_has(call, "sparse"),
+                                           .spill_dir = cli_folder_of(frame.out, folder, sizeof folder) };
     onx_doc *doc;
     onx_status status = cli_load(call, call->operand[0], ONX_KIND_MODEL, &doc);
     if (status == ONX_OK) {
@@ -22,16 +25,24 @@ static int run_compress(cli_call *call)
 }
 
 static const cli_option options[] = {
-    CLI_OPTION_OUTPUT, CLI_OPTION_TO, CLI_OPTION_EXPLAIN, CLI_OPTION_DRY_RUN, CLI_END,
+    CLI_OPTION_OUTPUT,
+    CLI_OPTION_TO,
+    { "sparse", 0, NULL, NULL, "weights that are mostly zeros become sparse initializers" },
+    CLI_OPTION_EXPLAIN,
+    CLI_OPTION_DRY_RUN,
+    CLI_END,
 };
 
 const cli_command cmd_compress = {
     .name = "compress",
-    .summary = "identical weights stored once",
+    .summary = "identical weights stored once, zeros not at all",
     .operands = "IN",
     .help =
-        "Weights with the same type, shape and bytes become one. What the model computes stays the same, bit by bit.\n",
+        "Weights with the same type, shape and bytes become one. What the model computes stays the same, bit by bit.\n\n"
+        "--sparse stores weights that take no more than half of the bytes then as what is not zero and where that is "
+        "(IR version 6). Such weights are written out when a session is made, and not every other tool reads them.\n",
     .example = "onx compress model.onnx -o smaller.onnx\n"
+               "onx compress pruned.onnx -o smaller.onnx --sparse --explain\n"
                "onx compress model.onnx --dry-run\n",
     .options = options,
     .run = run_compress,

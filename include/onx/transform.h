@@ -229,11 +229,13 @@ typedef struct onx_compress_options {
     uint32_t struct_size;                                  /* sizeof of this struct, or 0 (onx/base.h) */
     void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
     void *user;
+    bool sparse;           /* sparse initializers (IR version 6) in place of weights that take twice as many bytes */
+    const char *spill_dir; /* as in onx_precision_options */
 } onx_compress_options;
 
-/* Makes the model smaller without any change of what it computes: weights of one graph with the same type, shape and
- * bytes are stored once. Weights that are inputs or outputs of a graph, or that training refers to, stay. `options` may
- * be NULL. */
+/* Makes the model smaller without any change of what it computes: weights of the main graph with the same type, shape
+ * and bytes are stored once, and those that are mostly zeros as sparse ones if `sparse` says so. Weights that are
+ * inputs or outputs of a graph, or that training refers to, stay. `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_compress(onx_ctx *cx, onx_doc *doc, const onx_compress_options *options);
 
 /* ---- extract and split ---- */

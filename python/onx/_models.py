@@ -172,9 +172,9 @@ def sort(model):
     return _onx._sort(model)
 
 
-def compress(model, *, changes=None):
-    """The model with identical weights stored once."""
-    return _onx._compress(model, changes)
+def compress(model, *, sparse=False, changes=None):
+    """The model with identical weights stored once; with `sparse`, those that are mostly zeros are sparse initializers."""
+    return _onx._compress(model, sparse, changes)
 
 
 def _dtype(dtype):

@@ -357,12 +357,13 @@ static PyObject *sort(PyObject *self, PyObject *object)
 static PyObject *compress(PyObject *self, PyObject *args)
 {
     PyObject *object, *changes;
+    int sparse;
     onx_status status;
     job j;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO", &object, &changes) || !job_open(&j, object, changes, ONX_KIND_MODEL))
+    if (!PyArg_ParseTuple(args, "OpO", &object, &sparse, &changes) || !job_open(&j, object, changes, ONX_KIND_MODEL))
         return NULL;
-    const onx_compress_options options = { .struct_size = sizeof options, TELL(j) };
+    const onx_compress_options options = { .struct_size = sizeof options, .sparse = sparse != 0, TELL(j) };
     RUN(onx_compress(j.ctx->cx, j.doc, &options));
     return job_done(&j, status);
 }

@@ -659,13 +659,22 @@ onx_status onxi_infer_initializer(onx_infer *e, onxi_infer_scope *scope, const o
     return bind_initializer(e, scope, onx_view(t->name), &type, t);
 }
 
+/* How it is stored: no operator takes sparse tensors, and runtimes hand the dense one on. An input may be declared as
+ * sparse, though. */
 onx_status onxi_infer_sparse_initializer(onx_infer *e, onxi_infer_scope *scope, const onx_sparse_tensor *t)
 {
     onxi_type type;
-    if (!t->values)
+    const onx_str text = t->values ? onx_view(t->values->name) : (onx_str){ 0 };
+    if (!text.len)
         return ONX_OK;
-    ONX_TRY(type_of_dims(e, ONXI_TYPE_SPARSE_TENSOR, t->values->data_type, t->dims, t->dims_count, &type));
-    return bind_initializer(e, scope, onx_view(t->values->name), &type, NULL);
+    const uint32_t name = onxi_infer_names_add(e, &scope->frame->names, text);
+    if (name == UINT32_MAX)
+        return e->status;
+    const onxi_infer_fact *declared = own_fact(&scope->frame->names.entries[name], scope);
+    const bool sparse = declared && declared->type.kind == ONXI_TYPE_SPARSE_TENSOR;
+    ONX_TRY(type_of_dims(e, sparse ? ONXI_TYPE_SPARSE_TENSOR : ONXI_TYPE_TENSOR, t->values->data_type, t->dims,
+                         t->dims_count, &type));
+    return bind_initializer(e, scope, text, &type, NULL);
 }
 
 static onx_status bind_initializers(onx_infer *e, onxi_infer_scope *scope)

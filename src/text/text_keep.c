@@ -64,9 +64,12 @@ static void put_path(onxi_text_printer *o)
 
 static void put_keep_string(onxi_text_printer *o, onx_str s)
 {
+    size_t valid = 0; /* up to here it is UTF-8, as the text has to be */
     onxi_text_put_char(o, '"');
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i], hex[8];
+        if (i >= valid)
+            valid = i + onxi_utf8_valid(onx_str_make(s.ptr + i, s.len - i));
         if (c == '"' || c == '\\') {
             onxi_text_put_char(o, '\\');
             onxi_text_put_char(o, c);
@@ -74,7 +77,7 @@ static void put_keep_string(onxi_text_printer *o, onx_str s)
             ONXI_PUT(o, "\\n");
         } else if (c == '\t') {
             ONXI_PUT(o, "\\t");
-        } else if ((uint8_t)c < 0x20 || c == 0x7f) {
+        } else if ((uint8_t)c < 0x20 || c == 0x7f || i >= valid) {
             snprintf(hex, sizeof hex, "\\x%02x", (unsigned)(uint8_t)c);
             onxi_text_write(o, hex, 4);
         } else {

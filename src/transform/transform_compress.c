@@ -1,19 +1,8 @@
-/* transform_compress.c - a smaller model that computes the same: weights with the same bytes are stored once. */
-#include "transform/transform_precision.h"
+/* transform_compress.c - a smaller model that computes the same: weights with the same bytes are stored once, and on
+ * request those that are mostly zeros as sparse ones. */
+#include "transform/transform_compress.h"
 
-typedef struct compressor {
-    onx_ctx *cx;
-    onx_doc *doc;
-    onx_arena *arena, *scratch;
-    onx_model *model;
-    const onx_compress_options *options;
-    onxi_dict fixed;   /* names that have to stay */
-    onxi_dict renamed; /* indexes of `to`: names that go */
-    onx_bytes *to;
-    uint32_t to_room;
-} compressor;
-
-static void tell(const compressor *c, const char *rule, onx_str name, const char *text)
+void onxi_compress_tell(const onxi_compressor *c, const char *rule, onx_str name, const char *text)
 {
     const onx_change change = { "compress", onx_str_of(rule), name, onx_str_of(text) };
     if (c->options->changed)
@@ -24,13 +13,13 @@ static void tell(const compressor *c, const char *rule, onx_str name, const char
 
 static onx_status fix(void *user, onx_bytes *name)
 {
-    compressor *c = user;
+    onxi_compressor *c = user;
     return onxi_dict_at(&c->fixed, onx_view(*name), 0, NULL) ? ONX_OK : ONX_E_MEMORY;
 }
 
 static onx_status list_fixed(void *user, const onx_visit *at)
 {
-    compressor *c = user;
+    onxi_compressor *c = user;
     if (at->kind == ONX_KIND_VALUE_INFO && at->field && strcmp(at->field, "value_info") != 0)
         return fix(c, &((onx_value_info *)at->message)->name);
     if (at->kind == ONX_KIND_TENSOR_ANNOTATION)
@@ -58,7 +47,7 @@ static onx_status list_fixed(void *user, const onx_visit *at)
 /* Read a piece at a time, so that the pages of a large file need not stay. */
 enum { PIECE = 1 << 20 };
 
-static uint64_t hash_of(const compressor *c, const onx_tensor *t, onx_str bytes)
+static uint64_t hash_of(const onxi_compressor *c, const onx_tensor *t, onx_str bytes)
 {
     uint64_t hash = onx_hash(c->cx, onx_str_make((const char *)t->dims, t->dims_count * sizeof *t->dims),
                              (uint64_t)(uint32_t)t->data_type);
@@ -71,7 +60,7 @@ static uint64_t hash_of(const compressor *c, const onx_tensor *t, onx_str bytes)
     return hash;
 }
 
-static bool same_bytes(const compressor *c, onx_str a, onx_str b)
+static bool same_bytes(const onxi_compressor *c, onx_str a, onx_str b)
 {
     bool same = a.len == b.len;
     for (size_t at = 0; same && at < a.len; at += PIECE) {
@@ -85,14 +74,14 @@ static bool same_bytes(const compressor *c, onx_str a, onx_str b)
     return same;
 }
 
-static bool can_go(const compressor *c, const onx_tensor *t)
+bool onxi_compress_may_change(const onxi_compressor *c, const onx_tensor *t)
 {
     uint64_t count, size;
     return onx_view(t->name).len && !onxi_dict_find(&c->fixed, onx_view(t->name)) && t->data_type != ONX_STRING &&
            onx_tensor_count(t, &count) && onx_dtype_size(t->data_type, count, &size) && size > 0;
 }
 
-static onx_status rename_to(compressor *c, onx_bytes from, onx_bytes to)
+static onx_status rename_to(onxi_compressor *c, onx_bytes from, onx_bytes to)
 {
     onxi_dict_entry *entry = onxi_dict_at(&c->renamed, onx_view(from), c->renamed.count, NULL);
     if (!entry || !ONXI_GROW_IN(c->scratch, c->to, c->to_room, c->renamed.count))
@@ -102,7 +91,7 @@ static onx_status rename_to(compressor *c, onx_bytes from, onx_bytes to)
 }
 
 /* Only of one graph: names of others may stand for something else there. */
-static onx_status share(compressor *c, onx_graph *g)
+static onx_status share(onxi_compressor *c, onx_graph *g)
 {
     onxi_dict hashes = onxi_dict_in_arena(c->scratch);
     uint32_t kept = 0;
@@ -113,7 +102,7 @@ static onx_status share(compressor *c, onx_graph *g)
         uint64_t *hash = ONXI_NEW(c->scratch, uint64_t);
         if (!hash)
             return ONX_E_MEMORY;
-        if (!can_go(c, t)) {
+        if (!onxi_compress_may_change(c, t)) {
             g->initializer[kept++] = t;
             continue;
         }
@@ -128,7 +117,7 @@ static onx_status share(compressor *c, onx_graph *g)
             ONX_TRY(onx_tensor_bytes(c->doc, first, &other));
             if (same_bytes(c, bytes, other)) {
                 ONX_TRY(rename_to(c, t->name, first->name));
-                tell(c, "share", onx_view(t->name), "is stored once, with another of the same bytes");
+                onxi_compress_tell(c, "share", onx_view(t->name), "is stored once, with another of the same bytes");
                 continue;
             }
         }
@@ -142,7 +131,7 @@ static onx_status share(compressor *c, onx_graph *g)
 
 static onx_status rename_use(void *user, const onx_visit *at)
 {
-    const compressor *c = user;
+    const onxi_compressor *c = user;
     onx_node *n = at->message;
     for (uint32_t i = 0; at->kind == ONX_KIND_NODE && i < n->input_count; i++) {
         const onxi_dict_entry *entry =
@@ -153,7 +142,7 @@ static onx_status rename_use(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
-static onx_status run(compressor *c)
+static onx_status run(onxi_compressor *c)
 {
     onx_graph *g = c->model->graph;
     if (!g)
@@ -167,7 +156,7 @@ static onx_status run(compressor *c)
         if (!onxi_dict_find(&c->renamed, onx_view(g->value_info[i]->name)))
             g->value_info[kept++] = g->value_info[i];
     g->value_info_count = kept;
-    return ONX_OK;
+    return c->options->sparse ? onxi_compress_sparse(c, g) : ONX_OK;
 }
 
 static onx_status compress(onx_ctx *cx, onx_doc *doc, const onx_compress_options *options)
@@ -177,14 +166,14 @@ static onx_status compress(onx_ctx *cx, onx_doc *doc, const onx_compress_options
     if (!model)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
     ONX_TRY(onx_arena_new(cx, &scratch));
-    compressor c = { .cx = cx,
-                     .doc = doc,
-                     .arena = onx_doc_arena(doc),
-                     .scratch = scratch,
-                     .model = model,
-                     .options = options,
-                     .fixed = onxi_dict_in_arena(scratch),
-                     .renamed = onxi_dict_in_arena(scratch) };
+    onxi_compressor c = { .cx = cx,
+                          .doc = doc,
+                          .arena = onx_doc_arena(doc),
+                          .scratch = scratch,
+                          .model = model,
+                          .options = options,
+                          .fixed = onxi_dict_in_arena(scratch),
+                          .renamed = onxi_dict_in_arena(scratch) };
     const onx_status status = run(&c);
     onx_arena_free(scratch);
     return status;
