@@ -141,6 +141,8 @@ static onx_status see_input(void *user, onx_str name, const onx_value *v)
 
 static onx_status collect_ranges(quantizing *q)
 {
+    enum { MOST_TOLD = 8 };
+    uint32_t told = 0;
     q->range = calloc((size_t)q->watched_count + 1, sizeof *q->range);
     q->moments = calloc((size_t)q->watched_count + 1, sizeof *q->moments);
     if (!q->range || !q->moments)
@@ -158,10 +160,12 @@ static onx_status collect_ranges(quantizing *q)
             q->options.range_count++;
         else
             onx_diag_clear(q->call->cx);
-        if (bad)
+        if (bad && told++ < MOST_TOLD)
             cli_warn(q->call, "\"%.*s\" has %llu numbers in the data that are not finite: they are passed over",
                      ONX_ARG(w->name), (unsigned long long)bad);
     }
+    if (told > MOST_TOLD)
+        cli_warn(q->call, "so it is with %u more", told - MOST_TOLD);
     q->options.range = q->range;
     q->options.moments = q->moments;
     return ONX_OK;

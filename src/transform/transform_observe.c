@@ -9,13 +9,14 @@ enum { HALF = 2048, BINS = 2 * HALF, LEVELS = 128 /* of a side */ };
 
 struct onx_observer {
     onx_ctx *cx;
+    size_t size; /* of this struct and the bins */
     onx_observe_method method;
     double part;
     uint64_t count, nonfinite;
     float low, high;
     double most;    /* the histogram goes from -most to most; 0: all numbers were 0 */
     uint64_t zeros; /* in no bin: they are told apart from all others, whatever the range */
-    uint64_t bin[BINS];
+    uint64_t bin[]; /* BINS; none where smallest and largest are all that counts */
 };
 
 onx_status onx_observer_new(onx_ctx *cx, onx_observe_method method, double part, onx_observer **out)
@@ -25,11 +26,14 @@ onx_status onx_observer_new(onx_ctx *cx, onx_observe_method method, double part,
     *out = NULL;
     ONXI_NEED(cx, (int)method >= (int)ONX_OBSERVE_MINMAX && (int)method <= (int)ONX_OBSERVE_MSE);
     ONXI_NEED(cx, method != ONX_OBSERVE_PERCENTILE || (part > 0.5 && part <= 1));
-    onx_observer *o = onxi_resize(cx, NULL, 0, sizeof *o);
+    onx_observer *o;
+    const size_t size = sizeof *o + (method == ONX_OBSERVE_MINMAX ? 0 : BINS * sizeof o->bin[0]);
+    o = onxi_resize(cx, NULL, 0, size);
     if (!o)
         return ONX_E_MEMORY;
-    memset(o, 0, sizeof *o);
+    memset(o, 0, size);
     o->cx = cx;
+    o->size = size;
     o->method = method;
     o->part = part;
     *out = o;
@@ -39,7 +43,7 @@ onx_status onx_observer_new(onx_ctx *cx, onx_observe_method method, double part,
 void onx_observer_free(onx_observer *observer)
 {
     if (observer)
-        onxi_release(observer->cx, observer, sizeof *observer);
+        onxi_release(observer->cx, observer, observer->size);
 }
 
 /* Twice the range in the same number of bins. */

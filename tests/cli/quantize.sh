@@ -148,6 +148,13 @@ nan=$(awk 'BEGIN {
 expect 0 "$ONX" quantize net.onnxtxt -o q.onnx --mode static --explain --data "x=$nan"
 says err "not finite"
 says out "the range of its input is not known"
+awk 'BEGIN {
+    print "<ir_version: 8, opset_import: [\"\": 21]> g (float[1, 2] x) => (float[1, 2] y) <float[2, 2] w = {1, 0, 0, 1}> { a0 = Div(x, x)"
+    for (i = 0; i < 5000; i++) printf "a%d = MatMul(a%d, w)\n", i + 1, i
+    print "y = Relu(a5000) }" }' >chain.onnxtxt
+expect 0 "$ONX" quantize chain.onnxtxt -o q.onnx --mode static --data "x=[[0,0]]"
+[ "$(wc -l <err)" -lt 20 ] || fail "$(wc -l <err) warnings"
+says err "so it is with 4993 more"
 mkdir -p empty
 expect 2 "$ONX" quantize net.onnxtxt -o none.onnx --mode static --data empty
 says err "no sample"
