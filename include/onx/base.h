@@ -213,6 +213,25 @@ typedef struct onx_log {
 /* `log` may be NULL, which ends it. */
 ONX_API ONX_OWN_THREAD void onx_ctx_set_log(onx_ctx *cx, const onx_log *log);
 
+/* ---- cancelling from another thread ---- */
+
+/* Ends what it was given to, from any thread: work with a context, runs, and the making of sessions, whose options name
+ * it. It must outlive them. */
+typedef struct onx_cancel onx_cancel;
+ONX_API ONX_OWN_THREAD onx_status onx_cancel_new(onx_ctx *cx, onx_cancel **out);
+/* What uses it must have ended; the context that it was made with lets go of it. NULL is allowed. */
+ONX_API ONX_OWN_THREAD void onx_cancel_free(onx_cancel *cancel);
+/* From now on what it was given to fails with ONX_E_CANCELLED: what is going on, soon, and what begins later, at once.
+ */
+ONX_API ONX_ANY_THREAD void onx_cancel_now(onx_cancel *cancel);
+/* As if it had just been made. */
+ONX_API ONX_ANY_THREAD void onx_cancel_reset(onx_cancel *cancel);
+ONX_API ONX_ANY_THREAD bool onx_cancel_is_set(const onx_cancel *cancel);
+/* Ends reading, writing, checking, inference, transforms and whatever else takes memory of the context or writes files
+ * with it: it is looked at whenever an arena grows and between pieces of files. A document that is transformed
+ * meanwhile can then only be freed; files are not replaced. NULL: nobody ends it. */
+ONX_API ONX_OWN_THREAD void onx_ctx_set_cancel(onx_ctx *cx, const onx_cancel *cancel);
+
 /* For hash tables over what files hold: 64 bits by a secret of the context, so that no file can choose names that fall
  * on one place. `before` is the hash of the part of the key before this text, 0 if there is none. Another context has
  * other hashes: no output may depend on them. */

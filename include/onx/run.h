@@ -13,19 +13,6 @@ extern "C" {
 typedef struct onx_session onx_session;
 struct onx_kernel;
 
-/* ---- cancelling from another thread ---- */
-
-/* Ends the runs, and the making of sessions, whose options name it, from any thread. It must outlive them. */
-typedef struct onx_cancel onx_cancel;
-ONX_API ONX_OWN_THREAD onx_status onx_cancel_new(onx_ctx *cx, onx_cancel **out);
-/* What uses it must have ended. NULL is allowed. */
-ONX_API ONX_OWN_THREAD void onx_cancel_free(onx_cancel *cancel);
-/* From now on what names it fails with ONX_E_CANCELLED: what is going on, soon, and what begins later, at once. */
-ONX_API ONX_ANY_THREAD void onx_cancel_now(onx_cancel *cancel);
-/* As if it had just been made. */
-ONX_API ONX_ANY_THREAD void onx_cancel_reset(onx_cancel *cancel);
-ONX_API ONX_ANY_THREAD bool onx_cancel_is_set(const onx_cancel *cancel);
-
 /* ---- sessions ---- */
 
 /* What happened at one node, told after it ran. A run that meets NaN or infinities which a fast kernel would lose

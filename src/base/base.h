@@ -137,6 +137,8 @@ static inline void *onxi_arena_get(onx_arena *arena, uint64_t size)
 /* Whether the arenas of the context hold no more than it allows, after some were adopted; otherwise that is recorded.
  */
 bool onxi_arena_within_limit(onx_ctx *cx);
+/* ONX_E_CANCELLED, recorded, when somebody wants the work with the context to end. */
+onx_status onxi_ctx_go_on(onx_ctx *cx);
 /* Array allocation with checked product; zeroed. */
 void *onxi_arena_array(onx_arena *arena, uint64_t count, size_t size);
 #define ONXI_NEW(arena, type)          ((type *)onx_arena_alloc((arena), sizeof(type)))

@@ -136,9 +136,12 @@ void onx_arena_free(onx_arena *arena)
     onxi_release(cx, arena, sizeof *arena);
 }
 
-/* Whether so much more may be had. The diagnostic that says otherwise needs a little more itself. */
+/* Whether so much more may be had, and anybody still wants it. The diagnostic that says otherwise needs a little more
+ * itself. */
 static bool within_limit(onx_ctx *cx, size_t more)
 {
+    if (onxi_ctx_go_on(cx) != ONX_OK)
+        return false;
     if (more <= cx->limits.memory && cx->arena_bytes <= cx->limits.memory - more)
         return true;
     if (cx->reporting)

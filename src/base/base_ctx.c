@@ -88,6 +88,8 @@ onx_ctx *onxi_ctx_worker(const onx_ctx *cx)
     worker->limits = cx->limits;
     worker->secret = cx->secret;
     worker->arena_bytes = cx->arena_bytes;
+    worker->cancel = cx->cancel;
+    worker->cancelled = true; /* which the context says, and not each of its workers */
     return worker;
 }
 
@@ -136,6 +138,7 @@ void onxi_diag_rewind(onx_ctx *cx, onxi_diag_mark mark)
     if (cx->logged > cx->diag_count)
         cx->logged = cx->diag_count;
     memcpy(cx->totals, mark.totals, sizeof mark.totals);
+    cx->cancelled = false; /* it is to be said again */
 }
 
 void onxi_diag_forget(onx_ctx *cx, const char *rule)
@@ -340,7 +343,7 @@ onx_status onxi_options(onx_ctx *cx, void *own, size_t size, const void *given)
 
 onx_status onxi_no_memory(onx_ctx *cx)
 {
-    if (cx->reporting)
+    if (cx->reporting || cx->cancelled)
         return ONX_E_MEMORY;
     cx->reporting = true;
     cx->totals[ONX_ERROR]++;
@@ -353,6 +356,11 @@ onx_status onxi_no_memory(onx_ctx *cx)
 
 static onx_status tell(onx_ctx *cx, size_t errors, onx_status status)
 {
+    /* Whatever failed behind that failed for want of what was not done. */
+    if (cx->cancelled || (status == ONX_E_MEMORY && onx_cancel_is_set(cx->cancel))) {
+        (void)onxi_ctx_go_on(cx);
+        return ONX_E_CANCELLED;
+    }
     if (onx_diag_total(cx, ONX_ERROR) > errors)
         return status == ONX_OK ? cx->last_error : status;
     if (status == ONX_OK)
@@ -364,8 +372,8 @@ static onx_status tell(onx_ctx *cx, size_t errors, onx_status status)
 
 size_t onxi_call_begin(onx_ctx *cx)
 {
-    if (cx)
-        cx->calls++;
+    if (cx && !cx->calls++)
+        cx->cancelled = false;
     return onx_diag_total(cx, ONX_ERROR);
 }
 

@@ -32,9 +32,11 @@ struct onx_ctx {
     bool named_temps;         /* for tests: as where the file system has no nameless files */
     struct onxi_guard *guard; /* NULL: nobody has entered it (base_guard.c) */
     onx_log log;
-    size_t logged;  /* diagnostics that the log was told of */
-    uint32_t calls; /* public calls that are going on, one in the other */
-    bool reporting; /* set while a diagnostic is being recorded, so that its own failure is not */
+    size_t logged;            /* diagnostics that the log was told of */
+    const onx_cancel *cancel; /* may be NULL */
+    bool cancelled;           /* the call that is going on has said so */
+    uint32_t calls;           /* public calls that are going on, one in the other */
+    bool reporting;           /* set while a diagnostic is being recorded, so that its own failure is not */
 };
 
 /* The allocator of contexts that are given none. */

@@ -57,6 +57,8 @@ static onx_status read_all(onx_ctx *cx, int fd, size_t expected, const char *sho
     char *buf = NULL;
     onx_status status = ONX_OK;
     for (;;) {
+        if ((status = onxi_ctx_go_on(cx)) != ONX_OK)
+            break;
         if (have == room) {
             if (room >= limit) {
                 status = onxi_fail(cx, ONX_E_LIMIT, ONXI_NOWHERE, "%s is longer than the memory limit of %llu bytes",

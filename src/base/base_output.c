@@ -54,6 +54,8 @@ static onx_status fail(onxi_output *o, const char *doing, int error)
 static onx_status write_vector(onxi_output *o, struct iovec *iov, int count)
 {
     while (count > 0) {
+        if ((o->status = onxi_ctx_go_on(o->cx)) != ONX_OK)
+            return o->status;
         if (iov->iov_len == 0) {
             iov++;
             count--;

@@ -136,25 +136,20 @@ static onx_status settle(onx_doc *doc, const char *path, const onx_load_options 
     return ONX_OK;
 }
 
-onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load_options *options, onx_doc **out)
+static onx_status load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load_options *own, onx_doc **out)
 {
-    ONXI_NEED(cx, out);
-    *out = NULL;
-    ONXI_NEED(cx, cx);
-    ONXI_NEED(cx, path);
-    ONXI_OPTIONS(cx, onx_load_options, own, options);
     onxi_file file;
     onx_doc *doc = NULL;
     /* Copied anyway: read instead of mapped, so that the file may change meanwhile. */
-    bool copy = (own.flags & ONX_READ_COPY) != 0;
-    ONX_TRY(onxi_file_take(cx, path,
-                           (copy ? 0u : ONXI_FILE_MAP) | (own.flags & ONX_READ_STREAM ? ONXI_FILE_STREAM : 0u), &file));
-    onx_format format = own.format;
+    bool copy = (own->flags & ONX_READ_COPY) != 0;
+    const unsigned stream = own->flags & ONX_READ_STREAM ? ONXI_FILE_STREAM : 0u;
+    ONX_TRY(onxi_file_take(cx, path, (copy ? 0u : ONXI_FILE_MAP) | stream, &file));
+    onx_format format = own->format;
     onx_status status = format == ONX_FORMAT_AUTO ? find_format(cx, path, file.bytes, &format) : ONX_OK;
     if (status == ONX_OK)
-        status = read_as(cx, kind, format, file.bytes, &own, &doc);
+        status = read_as(cx, kind, format, file.bytes, own, &doc);
     if (status == ONX_OK)
-        status = settle(doc, path, &own, &file);
+        status = settle(doc, path, own, &file);
     if (status != ONX_OK) {
         onx_doc_free(doc);
         doc = NULL;
@@ -162,6 +157,16 @@ onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load
     onxi_file_close(cx, &file);
     *out = doc;
     return status;
+}
+
+onx_status onx_load(onx_ctx *cx, onx_kind kind, const char *path, const onx_load_options *options, onx_doc **out)
+{
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_NEED(cx, path);
+    ONXI_OPTIONS(cx, onx_load_options, own, options);
+    ONXI_CALL_TO_MAKE(cx, out, onx_doc_free, load(cx, kind, path, &own, out));
 }
 
 /* ---- saving ---- */
@@ -233,6 +238,17 @@ static onx_status save(onx_doc *doc, const char *path, onx_format format, const 
     return status;
 }
 
+static onx_status save_guarded(onx_doc *doc, const char *path, onx_format format, const onx_external_options *external)
+{
+    onxi_doc_read_ahead(doc);
+    ONX_TRY(onxi_guard_enter(doc->cx));
+    onx_status status = onxi_doc_guard(doc);
+    if (status == ONX_OK)
+        status = save(doc, path, format, external);
+    onxi_guard_leave(doc->cx);
+    return status;
+}
+
 onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, const onx_save_options *options)
 {
     ONXI_NEED(cx, cx);
@@ -248,13 +264,7 @@ onx_status onx_save(onx_ctx *cx, const onx_doc *const_doc, const char *path, con
         format = onx_format_of_path(path);
     if (format == ONX_FORMAT_AUTO)
         format = ONX_FORMAT_BINARY;
-    onxi_doc_read_ahead(doc);
-    ONX_TRY(onxi_guard_enter(cx));
-    onx_status status = onxi_doc_guard(doc);
-    if (status == ONX_OK)
-        status = save(doc, path, format, own.external ? &external : NULL);
-    onxi_guard_leave(cx);
-    return status;
+    ONXI_CALL(cx, save_guarded(doc, path, format, own.external ? &external : NULL));
 }
 
 onx_status onx_load_bytes(onx_ctx *cx, const char *path, onx_buffer *out)

@@ -7,11 +7,9 @@ _Static_assert((int)ONX_READ_COPY == (int)ONXI_WIRE_COPY && (int)ONX_READ_LENIEN
 /* Protobuf readers in general stop here (rule W-26). */
 #define COMMON_LIMIT ((uint64_t)0x7fffffff)
 
-onx_status onx_read(onx_ctx *cx, onx_kind kind, onx_str bytes, uint32_t flags, unsigned threads, onx_doc **out)
+static onx_status read_binary(onx_ctx *cx, onx_kind kind, onx_str bytes, uint32_t flags, unsigned threads,
+                              onx_doc **out)
 {
-    ONXI_NEED(cx, out);
-    *out = NULL;
-    ONXI_NEED(cx, cx);
     onx_doc *doc;
     ONX_TRY(onx_doc_new(cx, kind, &doc));
     doc->input_size = bytes.len;
@@ -25,6 +23,14 @@ onx_status onx_read(onx_ctx *cx, onx_kind kind, onx_str bytes, uint32_t flags, u
     }
     *out = doc;
     return ONX_OK;
+}
+
+onx_status onx_read(onx_ctx *cx, onx_kind kind, onx_str bytes, uint32_t flags, unsigned threads, onx_doc **out)
+{
+    ONXI_NEED(cx, out);
+    *out = NULL;
+    ONXI_NEED(cx, cx);
+    ONXI_CALL_TO_MAKE(cx, out, onx_doc_free, read_binary(cx, kind, bytes, flags, threads, out));
 }
 
 onx_status onx_write(onx_ctx *cx, onx_kind kind, const void *message, size_t expected, onx_buffer *out)

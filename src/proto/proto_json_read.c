@@ -202,5 +202,5 @@ onx_status onx_json_read(onx_ctx *cx, onx_kind kind, onx_str text, onx_doc **out
     ONXI_NEED(cx, out);
     *out = NULL;
     ONXI_NEED(cx, cx);
-    return onxi_text_read(cx, kind, text, read_root, out);
+    ONXI_CALL_TO_MAKE(cx, out, onx_doc_free, onxi_text_read(cx, kind, text, read_root, out));
 }

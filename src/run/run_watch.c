@@ -1,50 +1,6 @@
 /* run_watch.c - what ends a run before its time: a limit of time, or the caller. */
 #include "run/run.h"
 
-#include <stdatomic.h>
-
-struct onx_cancel {
-    onx_ctx *cx;
-    atomic_bool set;
-};
-
-onx_status onx_cancel_new(onx_ctx *cx, onx_cancel **out)
-{
-    ONXI_NEED(cx, out);
-    *out = NULL;
-    ONXI_NEED(cx, cx);
-    onx_cancel *made = onxi_resize(cx, NULL, 0, sizeof *made);
-    if (!made)
-        return onxi_no_memory(cx);
-    made->cx = cx;
-    atomic_init(&made->set, false);
-    *out = made;
-    return ONX_OK;
-}
-
-void onx_cancel_free(onx_cancel *cancel)
-{
-    if (cancel)
-        onxi_release(cancel->cx, cancel, sizeof *cancel);
-}
-
-void onx_cancel_now(onx_cancel *cancel)
-{
-    if (cancel)
-        atomic_store(&cancel->set, true);
-}
-
-void onx_cancel_reset(onx_cancel *cancel)
-{
-    if (cancel)
-        atomic_store(&cancel->set, false);
-}
-
-bool onx_cancel_is_set(const onx_cancel *cancel)
-{
-    return cancel && atomic_load_explicit(&cancel->set, memory_order_relaxed);
-}
-
 onxi_run_watch onxi_run_watch_new(const onx_run_options *options)
 {
     onxi_run_watch w = { 0 };

@@ -742,5 +742,6 @@ onx_status onx_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t fla
     ONXI_NEED(cx, out);
     *out = NULL;
     ONXI_NEED(cx, cx);
-    return onxi_text_parse_text(cx, kind, text, flags, (onxi_text_parse_notes){ 0 }, out);
+    ONXI_CALL_TO_MAKE(cx, out, onx_doc_free,
+                      onxi_text_parse_text(cx, kind, text, flags, (onxi_text_parse_notes){ 0 }, out));
 }
