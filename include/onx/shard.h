@@ -124,6 +124,73 @@ typedef struct onx_shard_annotate_options {
 ONX_API ONX_OWN_THREAD onx_status onx_shard_annotate(onx_ctx *cx, onx_doc *doc,
                                                      const onx_shard_annotate_options *options);
 
+/* ---- what it would take ---- */
+
+/* Devices that are all alike, as predictions take them. What is 0 is that of an ordinary core. */
+typedef struct onx_shard_machine {
+    double operations; /* additions and multiplications per second */
+    double bandwidth;  /* bytes per second that are read and written */
+    double latency;    /* seconds that a message to another device takes, however short */
+    double link;       /* bytes per second to another device */
+} onx_shard_machine;
+
+/* What a device has to do in a run. */
+typedef struct onx_shard_forecast {
+    uint32_t nodes;                                /* that it does, or takes part in */
+    uint32_t collectives;                          /* that it takes part in */
+    uint64_t weight_bytes;                         /* its shards of the weights */
+    uint64_t value_bytes;                          /* the most that it holds at a time of what nodes make */
+    uint64_t receive_bytes;                        /* that it gets from others */
+    double compute_seconds, wait_seconds, seconds; /* in nodes, in collectives and for others, until it is done */
+} onx_shard_forecast;
+
+typedef struct onx_shard_predict_options {
+    uint32_t struct_size;         /* sizeof of this struct, or 0 (onx/base.h) */
+    uint32_t count;               /* room at `devices` */
+    onx_str configuration;        /* of the model; empty: all of it on one device */
+    const onx_infer_fixed *fixed; /* symbolic dimensions */
+    uint32_t fixed_count;
+    uint32_t batch; /* symbols that are the first axis of an input, others are 1; 0 as 1 */
+    onx_shard_machine machine;
+} onx_shard_predict_options;
+
+/* What a run on the devices of a configuration takes, by following the plan with a clock for each: up to 4096 devices,
+ * none of which has to be there. A node takes the time of its arithmetic or of its bytes, the longer one.
+ * ONX_E_NOT_FOUND where there is no such configuration, ONX_E_MISUSE where it has more devices than `count`. */
+ONX_API ONX_OWN_THREAD onx_status onx_shard_predict(onx_ctx *cx, const onx_doc *doc,
+                                                    const onx_shard_predict_options *options,
+                                                    onx_shard_forecast *devices);
+
+/* A mesh that was tried. */
+typedef struct onx_shard_trial {
+    uint32_t pipeline, data, tensor;
+    bool fits;             /* into the memory of a device */
+    double seconds;        /* until the last device is done */
+    uint64_t memory_bytes; /* of the device that needs the most: weights and values */
+} onx_shard_trial;
+
+typedef struct onx_shard_choose_options {
+    uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
+    uint32_t devices;
+    uint64_t memory;              /* bytes that a device has; 0: as many as are needed */
+    const onx_infer_fixed *fixed; /* symbolic dimensions */
+    uint32_t fixed_count;
+    uint32_t batch; /* symbols that are the first axis of an input, others are 1; 0: as many as devices */
+    void (*tried)(void *user, const onx_shard_trial *trial); /* NULL: nobody wants to know */
+    void *user;
+    onx_shard_machine machine;
+} onx_shard_choose_options;
+
+/* Tries all meshes of so many devices, as onx_shard_annotate would make them and onx_shard_predict judges them, and
+ * gives the one that takes the least time of those that fit. ONX_E_UNSUPPORTED where there is none. */
+ONX_API ONX_OWN_THREAD onx_status onx_shard_choose(onx_ctx *cx, const onx_doc *doc,
+                                                   const onx_shard_choose_options *options, onx_shard_trial *out);
+
+/* Measures what predictions take: products and copies of one thread, and messages between the first two ranks of
+ * `comm`, which all of its ranks ask for, or, where that is NULL, between two threads of this process. The first rank
+ * gets the figures. `comm` may be NULL. */
+ONX_API ONX_OWN_THREAD onx_status onx_shard_measure(onx_ctx *cx, const onx_comm *comm, onx_shard_machine *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -132,6 +132,7 @@ void onxi_shard_rule_find(const onxi_shard_subject *s, onxi_shard_rule *rule);
 typedef struct onxi_shard_version {
     struct onxi_shard_version *next;
     const onxi_placement *placement;
+    uint32_t last; /* the step that needs it last, for predictions */
 } onxi_shard_version;
 
 /* Which part of a node's iterations each device does. */
@@ -181,6 +182,7 @@ typedef struct onxi_shard_plan {
     onxi_shard_step *step;
     uint32_t step_count, step_room;
     const onxi_placement *everywhere, *root; /* whole on all, on device 0 */
+    int32_t *scratch;                        /* per device, of onxi_shard_project */
     int64_t *stages;                         /* pipeline stages in order */
     uint32_t stage_count;
     bool strict, outputs_everywhere;

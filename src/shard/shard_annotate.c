@@ -7,53 +7,62 @@
 
 enum { IR_VERSION = 11 }; /* that has annotations */
 
-/* ---- what is known of the model ---- */
+/* ---- sizes in place of symbols ---- */
 
-static int64_t size_of(const onx_shard_annotate_options *o, const onx_dimension *d, uint32_t axis)
+typedef struct fixer {
+    onx_doc *doc;
+    const onx_infer_fixed *fixed;
+    uint32_t fixed_count;
+    int64_t batch;
+    onxi_dict first; /* symbols that are the first axis of an input */
+} fixer;
+
+static const onx_tensor_shape *shape_of(const onx_value_info *info)
 {
-    if (ONX_HAS(dimension, d, dim_value))
-        return d->dim_value;
-    for (uint32_t i = 0; i < o->fixed_count; i++)
-        if (onx_str_is(onx_view(d->dim_param), o->fixed[i].name))
-            return o->fixed[i].size;
-    return axis || !o->data ? 1 : o->data;
+    const onx_type *type = info->type;
+    return type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
 }
 
-/* A size that is open is the same everywhere: symbols of first axes, then those that options give. */
-static onx_status fix_input(const onx_shard_annotate_options *o, onx_doc *doc, const onxi_dict *first,
-                            onx_value_info *info)
+static int64_t size_of(const fixer *f, const onx_dimension *d, uint32_t axis)
+{
+    const onx_str symbol = ONX_HAS(dimension, d, dim_param) ? onx_view(d->dim_param) : onx_str_of("");
+    if (ONX_HAS(dimension, d, dim_value))
+        return d->dim_value;
+    for (uint32_t i = 0; i < f->fixed_count && symbol.len; i++)
+        if (onx_str_is(symbol, f->fixed[i].name))
+            return f->fixed[i].size;
+    return (symbol.len ? onxi_dict_find(&f->first, symbol) != NULL : axis == 0) ? f->batch : 1;
+}
+
+static onx_status fix_input(const fixer *f, onx_value_info *info)
 {
     int64_t dims[ONX_RANK_MAX];
-    const onx_type *type = info->type;
-    const onx_tensor_shape *shape = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
+    const onx_tensor_shape *shape = shape_of(info);
     if (!shape || shape->dim_count > ONX_RANK_MAX)
         return ONX_OK;
-    for (uint32_t i = 0; i < shape->dim_count; i++) {
-        const onx_str symbol = onx_view(shape->dim[i]->dim_param);
-        const bool leads = symbol.len ? onxi_dict_find(first, symbol) != NULL : i == 0;
-        dims[i] = size_of(o, shape->dim[i], leads ? 0 : 1);
-    }
-    onx_type *fixed =
-        onx_type_new_tensor(onx_doc_arena(doc), (onx_dtype)type->tensor_type->elem_type, dims, (int)shape->dim_count);
-    if (!fixed)
+    for (uint32_t i = 0; i < shape->dim_count; i++)
+        dims[i] = size_of(f, shape->dim[i], i);
+    onx_type *type = onx_type_new_tensor(onx_doc_arena(f->doc), (onx_dtype)info->type->tensor_type->elem_type, dims,
+                                         (int)shape->dim_count);
+    if (!type)
         return ONX_E_MEMORY;
-    ONX_SET(value_info, info, type, fixed);
+    ONX_SET(value_info, info, type, type);
     return ONX_OK;
 }
 
-static onx_status fix_inputs(const onx_shard_annotate_options *o, onx_doc *doc, onx_arena *arena)
+onx_status onxi_spread_fix(onx_doc *doc, onx_arena *arena, const onx_infer_fixed *fixed, uint32_t fixed_count,
+                           uint32_t batch)
 {
     onx_graph *g = onx_doc_model(doc)->graph;
-    onxi_dict first = onxi_dict_in_arena(arena);
+    fixer f = { doc, fixed, fixed_count, batch ? batch : 1, onxi_dict_in_arena(arena) };
     for (uint32_t i = 0; i < g->input_count; i++) {
-        const onx_type *type = g->input[i]->type;
-        const onx_tensor_shape *shape = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type->shape : NULL;
-        if (shape && shape->dim_count && onx_view(shape->dim[0]->dim_param).len &&
-            !onxi_dict_at(&first, onx_view(shape->dim[0]->dim_param), 0, NULL))
+        const onx_tensor_shape *shape = shape_of(g->input[i]);
+        if (shape && shape->dim_count && ONX_HAS(dimension, shape->dim[0], dim_param) &&
+            !onxi_dict_at(&f.first, onx_view(shape->dim[0]->dim_param), 0, NULL))
             return ONX_E_MEMORY;
     }
     for (uint32_t i = 0; i < g->input_count; i++)
-        ONX_TRY(fix_input(o, doc, &first, g->input[i]));
+        ONX_TRY(fix_input(&f, g->input[i]));
     g->value_info_count = 0; /* said of any shapes */
     return ONX_OK;
 }
@@ -250,7 +259,7 @@ static onx_status spread(onx_ctx *cx, onx_doc *doc, onx_doc *whole, onx_arena *a
                       .options = o,
                       .stages = o->pipeline,
                       .parts = { [ONXI_SHARD_DATA] = o->data, [ONXI_SHARD_TENSOR] = o->tensor } };
-    ONX_TRY(fix_inputs(o, whole, arena));
+    ONX_TRY(onxi_spread_fix(whole, arena, o->fixed, o->fixed_count, o->data));
     plan.model = onx_doc_model(whole);
     plan.graph = plan.model->graph;
     plan.placements = (onxi_placements){ arena, o->pipeline * o->data * o->tensor, NULL };

@@ -150,9 +150,7 @@ const onxi_placement *onxi_shard_project(onxi_shard_plan *plan, const onxi_shard
                                          uint32_t operand)
 {
     uint32_t axes = 0, axis[ONXI_SHARD_RANK], count[ONXI_SHARD_RANK], dims[ONXI_SHARD_RANK];
-    int32_t *at = ONXI_ARRAY(plan->arena, int32_t, plan->placements.devices);
-    if (!at)
-        return NULL;
+    int32_t *const at = plan->scratch;
     for (uint32_t k = 0; k < ONXI_SHARD_RANK; k++) {
         const int8_t dim = n->rule.map[operand][k];
         if (dim < 0 || a->shards[dim] < 2)
@@ -192,7 +190,7 @@ static onx_status add_version(onxi_shard_plan *plan, uint32_t value, const onxi_
     onxi_shard_version *version = ONXI_NEW(plan->arena, onxi_shard_version);
     if (!version || !p)
         return ONX_E_MEMORY;
-    *version = (onxi_shard_version){ plan->value[value].versions, p };
+    *version = (onxi_shard_version){ plan->value[value].versions, p, 0 };
     plan->value[value].versions = version;
     return ONX_OK;
 }
@@ -533,7 +531,8 @@ static onx_status place(onxi_shard_plan *plan, uint32_t node)
 onx_status onxi_shard_plan_make(onxi_shard_plan *plan)
 {
     bool *first = ONXI_ARRAY(plan->arena, bool, plan->placements.devices);
-    if (!first)
+    plan->scratch = ONXI_ARRAY(plan->arena, int32_t, plan->placements.devices);
+    if (!first || !plan->scratch)
         return ONX_E_MEMORY;
     first[0] = true;
     plan->everywhere = onxi_placement_whole(&plan->placements, NULL);

@@ -29,6 +29,10 @@ typedef struct onxi_spread {
     uint64_t steps;          /* that looking for regions may take, all together */
 } onxi_spread;
 
+/* Gives the inputs of a model sizes in place of symbols: those that are fixed, `batch` (0 as 1) for the first axis of
+ * inputs, 1 for others. */
+onx_status onxi_spread_fix(onx_doc *doc, onx_arena *arena, const onx_infer_fixed *fixed, uint32_t fixed_count,
+                           uint32_t batch);
 /* Makes the tables. */
 onx_status onxi_spread_open(onxi_spread *s);
 /* Splits inputs along their first axis, and what follows from them, as far as that goes. ONX_E_UNSUPPORTED where there

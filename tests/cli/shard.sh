@@ -42,6 +42,36 @@ done
 expect 0 "$ONX" shard layer/model.onnxtxt --dry-run --devices 2 --tensor-parallel
 says out 'configuration tensor2'
 
+# The plan, and predictions; figures of this machine, and of another one.
+says out 'predicted '
+says out 'times as fast'
+grep -q '^0 to 1  *4  *1  *384 B ' out || fail "there is no row for the devices: $(cat out)"
+expect 0 "$ONX" shard --measure
+for figure in operations bandwidth latency link; do
+    grep -q "^$figure  *[0-9]" out || fail "--measure says no $figure"
+done
+expect 0 "$ONX" shard --measure -o here.txt
+[ "$(grep -c '^[a-z]*=[0-9.e+-]*$' here.txt)" = 4 ] || fail "--measure does not write four figures: $(cat here.txt)"
+expect 0 "$ONX" shard layer/model.onnxtxt -o auto.onnx --devices 4 --auto --dim B=64 --machine here.txt --machine latency=1e-9
+says out 'pipeline   data tensor'
+grep -q '^ *1 *2 *2 ' out || fail "--auto does not try 2 by 2: $(cat out)"
+expect 0 "$ONX" check --full auto.onnx
+expect 1 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 4 --auto --memory 1
+says err 'no way to spread the model over 4 devices that fits'
+says out 'too much'
+expect 0 "$ONX" shard layer/model.onnxtxt --dry-run --devices 4096 --data-parallel --machine link=1e9
+says out 'data4096'
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 4 --auto --mesh 2x2
+says err '--auto finds the way itself'
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 2x2 --machine speed=1
+says err 'the figures are operations'
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 2x2 --machine link=fast
+says err 'no number above 0'
+expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --mesh 2x2 --machine missing.txt
+says err 'cannot open missing.txt'
+expect 2 "$ONX" shard
+says err 'name a model'
+
 # What cannot be done.
 expect 1 "$ONX" shard tensor.onnx -o again.onnx --devices 4 --tensor-parallel
 says err 'has a device configuration "tensor4" already'

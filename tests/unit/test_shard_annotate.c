@@ -108,6 +108,32 @@ static void check_rules(onx_doc *doc, const subject *c)
     onx_diag_clear(cx);
 }
 
+/* What is predicted of memory and messages is what ranks then have and get. */
+static void check_forecast(const subject *c, const onx_doc *doc, const rank *ranks, uint32_t count)
+{
+    static const onx_infer_fixed fixed[] = { { "B", 8 }, { "P", 8 } };
+    const onx_shard_predict_options o = { .count = count,
+                                          .configuration = onx_view(onx_doc_model(doc)->configuration[0]->name),
+                                          .fixed = fixed,
+                                          .fixed_count = 2 };
+    onx_shard_forecast f[RANKS_MAX];
+    uint64_t told = 0, got = 0;
+    assert_int_equal(onx_shard_predict(cx, doc, &o, f), ONX_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        const onx_shard_summary *s = &ranks[i].summary;
+        told += f[i].receive_bytes;
+        got += s->receive_bytes;
+        if (f[i].weight_bytes > s->weight_bytes + 512 || s->weight_bytes > f[i].weight_bytes + 512)
+            fail_msg("%s: rank %u of %u has %llu bytes of weights, not %llu", c->name, i, count,
+                     (unsigned long long)s->weight_bytes, (unsigned long long)f[i].weight_bytes);
+        assert_true(f[i].seconds > 0 && f[i].compute_seconds > 0 && f[i].nodes > 0);
+        assert_true(f[i].compute_seconds + f[i].wait_seconds <= f[i].seconds * 1.001);
+    }
+    if (told * 4 > got * 5 || got * 4 > told * 5)
+        fail_msg("%s: %u ranks get %llu bytes, not %llu", c->name, count, (unsigned long long)got,
+                 (unsigned long long)told);
+}
+
 static void compare(const subject *c, const onx_shard_annotate_options *o, uint32_t count, onx_shard_summary *summary)
 {
     onx_value *inputs[VALUES_MAX] = { NULL }, *outputs[VALUES_MAX] = { NULL };
@@ -129,6 +155,7 @@ static void compare(const subject *c, const onx_shard_annotate_options *o, uint3
         if (!onx_value_close(ranks[0].outputs[k], outputs[k], 1e-4, 1e-5, &d))
             fail_msg("%s: %u ranks, output %u: %s %s", c->name, count, k, d.what, d.text);
     }
+    check_forecast(c, doc, ranks, count);
     for (uint32_t i = 0; i < count; i++)
         summary[i] = ranks[i].summary;
     free_ranks(ranks, count);
@@ -209,6 +236,78 @@ static void test_shard_annotate__meshes(void **state)
         }
 }
 
+/* ---- the choice ---- */
+
+typedef struct seen {
+    uint32_t count, pipelines;
+    double best;
+} seen;
+
+static void note_trial(void *user, const onx_shard_trial *t)
+{
+    seen *s = user;
+    s->count++;
+    s->pipelines += t->pipeline == 4;
+    s->best = t->fits && (s->best == 0 || t->seconds < s->best) ? t->seconds : s->best;
+    assert_int_equal(t->pipeline * t->data * t->tensor, 4);
+}
+
+static void test_shard_annotate__choice(void **state)
+{
+    (void)state;
+    static const onx_infer_fixed fixed[] = { { "B", 8 } };
+    onx_doc *doc = make(&subjects[0]);
+    seen s = { 0 };
+    onx_shard_trial best, other;
+    onx_shard_choose_options o = { .devices = 4, .fixed = fixed, .fixed_count = 1, .tried = note_trial, .user = &s };
+    assert_int_equal(onx_shard_choose(cx, doc, &o, &best), ONX_OK);
+    assert_int_equal(s.count, 6);
+    assert_int_equal(s.pipelines, 1);
+    assert_true(best.seconds == s.best && best.fits);
+    assert_int_equal(best.data, 4); /* nothing has to be sent but outputs */
+    assert_int_equal(onx_doc_model(doc)->configuration_count, 0);
+    /* With memory for no more than a part of the weights these are split. */
+    o.memory = best.memory_bytes * 3 / 5;
+    assert_int_equal(onx_shard_choose(cx, doc, &o, &other), ONX_OK);
+    assert_true(other.data < 4 && other.memory_bytes <= o.memory && other.seconds >= best.seconds);
+    o.memory = 64;
+    assert_int_equal(onx_shard_choose(cx, doc, &o, &other), ONX_E_UNSUPPORTED);
+    o.devices = 1;
+    assert_int_equal(onx_shard_choose(cx, doc, &o, &other), ONX_E_MISUSE);
+    onx_diag_clear(cx);
+    onx_doc_free(doc);
+}
+
+static void test_shard_annotate__machine(void **state)
+{
+    (void)state;
+    onx_doc *doc = make(&subjects[0]);
+    onx_shard_machine m;
+    onx_shard_forecast slow[2], fast[2], alone;
+    const onx_shard_annotate_options two = { .tensor = 2 };
+    assert_int_equal(onx_shard_measure(cx, NULL, &m), ONX_OK);
+    assert_true(m.operations > 1e6 && m.bandwidth > 1e6 && m.link > 1e6 && m.latency > 0 && m.latency < 1);
+    assert_int_equal(onx_shard_annotate(cx, doc, &two), ONX_OK);
+    onx_shard_predict_options o = { .count = 2,
+                                    .configuration = onx_str_of("tensor2"),
+                                    .machine = { .latency = 1e-3 } };
+    assert_int_equal(onx_shard_predict(cx, doc, &o, slow), ONX_OK);
+    o.machine.latency = 1e-6;
+    assert_int_equal(onx_shard_predict(cx, doc, &o, fast), ONX_OK);
+    assert_true(slow[0].wait_seconds > 100 * fast[0].wait_seconds);
+    assert_true(slow[0].compute_seconds == fast[0].compute_seconds);
+    o.count = 1;
+    assert_int_equal(onx_shard_predict(cx, doc, &o, fast), ONX_E_MISUSE);
+    o.configuration = onx_str_of("");
+    assert_int_equal(onx_shard_predict(cx, doc, &o, &alone), ONX_OK);
+    assert_int_equal(alone.collectives, 0);
+    assert_true(alone.weight_bytes > slow[0].weight_bytes && alone.compute_seconds > slow[0].compute_seconds);
+    o.configuration = onx_str_of("none");
+    assert_int_equal(onx_shard_predict(cx, doc, &o, &alone), ONX_E_NOT_FOUND);
+    onx_diag_clear(cx);
+    onx_doc_free(doc);
+}
+
 static void refuse(const subject *c, const onx_shard_annotate_options *o, onx_status status, const char *why)
 {
     onx_doc *doc = make(c);
@@ -248,7 +347,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shard_annotate__weights), cmocka_unit_test(test_shard_annotate__batch),
         cmocka_unit_test(test_shard_annotate__stages),  cmocka_unit_test(test_shard_annotate__meshes),
-        cmocka_unit_test(test_shard_annotate__refused),
+        cmocka_unit_test(test_shard_annotate__refused), cmocka_unit_test(test_shard_annotate__choice),
+        cmocka_unit_test(test_shard_annotate__machine),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
