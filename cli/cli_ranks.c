@@ -32,7 +32,7 @@ static bool silence(void)
 onx_status cli_ranks_open(cli_call *call)
 {
     double seconds = 60;
-    if (!cli_has(call, "configuration"))
+    if (!cli_has(call, "configuration") && !cli_has(call, "ranks"))
         return ONX_OK;
     if (!cli_real(call, "rank-timeout", 1e-3, 1e6, &seconds))
         return ONX_E_MISUSE;
@@ -70,6 +70,26 @@ void cli_ranks_close(cli_call *call, bool failed)
 bool cli_ranks_first(const cli_call *call)
 {
     return !call->ranks || call->ranks->comm.rank == 0;
+}
+
+uint32_t cli_ranks_rank(const cli_call *call)
+{
+    return call->ranks ? call->ranks->comm.rank : 0;
+}
+
+uint32_t cli_ranks_count(const cli_call *call)
+{
+    return call->ranks ? call->ranks->comm.size : 1;
+}
+
+onx_status cli_ranks_train(const cli_call *call, onx_trainer *trainer)
+{
+    if (!call->ranks)
+        return ONX_OK;
+    const onx_train_ranks ranks = { .struct_size = sizeof ranks,
+                                    .comm = &call->ranks->comm,
+                                    .timeout_ns = call->ranks->timeout_ns };
+    return onx_trainer_set_ranks(trainer, &ranks);
 }
 
 /* Another rank has failed, and this one has nothing else to say. */

@@ -4,15 +4,17 @@
 
 #include "cli.h"
 
-#include <onx/shard.h>
+#include <onx/train.h>
 
 /* clang-format off */
 #define CLI_OPTIONS_RANKS \
     { "configuration", 0, "NAME", NULL, "run the model on the devices of this configuration, as one rank of many, which mpirun starts" }, \
-    { "rank-timeout", 0, "SECONDS", NULL, "how long a rank may be waited for (60)" }
+    CLI_OPTION_RANK_TIMEOUT
+#define CLI_OPTION_RANK_TIMEOUT { "rank-timeout", 0, "SECONDS", NULL, "how long a rank may be waited for (60)" }
 /* clang-format on */
 
-/* Joins the other ranks where --configuration is given. All but the first print nothing on standard output. */
+/* Joins the other ranks where --configuration, or --ranks, is given. All but the first print nothing on standard
+ * output. */
 onx_status cli_ranks_open(cli_call *call);
 /* The end, for all at once where one has failed. */
 void cli_ranks_close(cli_call *call, bool failed);
@@ -22,6 +24,11 @@ bool cli_ranks_first(const cli_call *call);
 bool cli_ranks_told(const cli_call *call);
 /* What the first rank decides. Ranks that are not heard of are an error of the next run. */
 bool cli_ranks_decide(const cli_call *call, bool yes);
+/* Which rank this is, and of how many: 0 of 1 where there are no others. */
+uint32_t cli_ranks_rank(const cli_call *call);
+uint32_t cli_ranks_count(const cli_call *call);
+/* The trainer is one of those of all ranks. */
+onx_status cli_ranks_train(const cli_call *call, onx_trainer *trainer);
 /* A session for what the options say. */
 onx_status cli_session_new(cli_call *call, onx_doc *doc, const onx_session_options *options, onx_session **out);
 

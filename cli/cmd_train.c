@@ -1,5 +1,6 @@
 /* cmd_train.c - `onx train`: the training information of a model executed over data, epoch by epoch. */
 #include "cli_inputs.h"
+#include "cli_ranks.h"
 #include "cli_train.h"
 
 #include <onx/text.h>
@@ -94,8 +95,11 @@ static onx_status set_rate(session *s, uint64_t batch)
     return onx_convert((onx_dtype)s->rate->value->dtype, s->rate->value->data, ONX_DOUBLE, &rate, 1, true);
 }
 
+/* All ranks see it. */
 static onx_status not_finite(const session *s, const char *what)
 {
+    if (!cli_ranks_first(s->call))
+        return ONX_E_INVALID;
     cli_error(s->call, "%s in epoch %llu", what, (unsigned long long)(s->state.epoch + 1));
     cli_hint("a smaller learning rate may help");
     return ONX_E_INVALID;
@@ -105,6 +109,8 @@ static onx_status not_finite(const session *s, const char *what)
 static void show_progress(session *s, bool learn, double loss, uint64_t at, uint64_t count)
 {
     char what[120], left[64] = "";
+    if (!cli_ranks_first(s->call))
+        return;
     const uint64_t all = (s->epochs - s->state.epoch) * (s->learning + s->validating);
     const uint64_t here = at + (learn ? 0 : s->learning);
     if (s->behind && here <= all)
@@ -113,6 +119,16 @@ static void show_progress(session *s, bool learn, double loss, uint64_t at, uint
     snprintf(what, sizeof what, "%s %llu/%llu  loss %.4g%s", learn ? "epoch" : "validation of epoch",
              (unsigned long long)(s->state.epoch + 1), (unsigned long long)s->epochs, loss, left);
     cli_progress(what, at, count);
+}
+
+/* The part of a batch that belongs to this rank, as the batch in hand. A rank without any has one that does not count.
+ */
+static onx_status take_batch(session *s, const uint64_t *which, uint64_t count)
+{
+    const uint64_t rank = cli_ranks_rank(s->call), ranks = cli_ranks_count(s->call);
+    const uint64_t first = count * rank / ranks, mine = count * (rank + 1) / ranks - first;
+    ONX_TRY(cli_batches_batch(&s->data, which + (mine ? first : 0), mine ? mine : 1));
+    return onx_trainer_set_weight(s->trainer, (double)mine);
 }
 
 /* The means over samples, learned from or not. */
@@ -124,7 +140,7 @@ static onx_status run_samples(session *s, const uint64_t *which, uint64_t count,
     for (uint64_t at = 0, n; at < count; at += n) {
         n = count - at < s->state.batch ? count - at : s->state.batch;
         show_progress(s, learn, cli_measures_mean(m, 0), at, count);
-        ONX_TRY(cli_batches_batch(&s->data, which + at, n));
+        ONX_TRY(take_batch(s, which + at, n));
         if (learn)
             ONX_TRY(set_rate(s, at / s->state.batch));
         ONX_TRY((learn ? onx_trainer_step : onx_trainer_evaluate)(s->trainer, m->entry, m->inputs, m->input_count,
@@ -284,9 +300,21 @@ static onx_status save_result(session *s)
     const char *out = cli_value(s->call, "output");
     if (!out)
         return ONX_OK;
-    ONX_TRY(cli_train_save(s->call, s->doc, out, NULL));
+    if (cli_ranks_first(s->call))
+        ONX_TRY(cli_train_save(s->call, s->doc, out, NULL));
     s->saved = true;
     return ONX_OK;
+}
+
+/* The checkpoint is last: what was written before it is written again by a run that goes on from the one before. */
+static onx_status write_files(session *s, bool validated, double seconds)
+{
+    const char *checkpoint = cli_value(s->call, "checkpoint");
+    if (!cli_ranks_first(s->call))
+        return ONX_OK;
+    ONX_TRY(write_log(s, validated, seconds));
+    ONX_TRY(write_plot(s, validated));
+    return checkpoint ? cli_train_save(s->call, s->doc, checkpoint, &s->state) : ONX_OK;
 }
 
 static onx_status run_epoch(session *s)
@@ -310,13 +338,9 @@ static onx_status run_epoch(session *s)
         s->state.best = judged;
     const double seconds = cli_now() - start;
     put_line(s, validated, seconds);
-    /* The checkpoint is last: what was written before it is written again by a run that goes on from the one before. */
     if (validated && !s->state.waiting)
         ONX_TRY(save_result(s));
-    ONX_TRY(write_log(s, validated, seconds));
-    ONX_TRY(write_plot(s, validated));
-    const char *checkpoint = cli_value(s->call, "checkpoint");
-    return checkpoint ? cli_train_save(s->call, s->doc, checkpoint, &s->state) : ONX_OK;
+    return write_files(s, validated, seconds);
 }
 
 static onx_status run_epochs(session *s)
@@ -399,12 +423,18 @@ static onx_status read_schedule(session *s)
 
 static onx_status read_sizes(session *s)
 {
-    s->state.batch = s->data.fixed ? (uint64_t)s->data.fixed : 32;
+    const uint32_t ranks = cli_ranks_count(s->call);
+    if (s->data.fixed > (int64_t)(UINT32_MAX / ranks)) {
+        cli_error(s->call, "%u batches of %lld are too many", ranks, (long long)s->data.fixed);
+        return ONX_E_INVALID;
+    }
+    const uint64_t fixed = s->data.fixed ? (uint64_t)s->data.fixed * ranks : 0;
+    s->state.batch = fixed ? fixed : 32;
     if (!cli_number(s->call, "batch", 1, UINT32_MAX, &s->state.batch))
         return ONX_E_MISUSE;
-    if (s->data.fixed && s->state.batch != (uint64_t)s->data.fixed) {
-        cli_error(s->call, "--batch %llu: the model takes batches of %lld", (unsigned long long)s->state.batch,
-                  (long long)s->data.fixed);
+    if (fixed && s->state.batch != fixed) {
+        cli_error(s->call, "--batch %llu: the model takes batches of %lld%s", (unsigned long long)s->state.batch,
+                  (long long)s->data.fixed, ranks > 1 ? " for each rank" : "");
         return ONX_E_MISUSE;
     }
     s->state.samples = s->data.samples;
@@ -414,7 +444,9 @@ static onx_status read_sizes(session *s)
 /* Whether what will be written may be, before the work. */
 static onx_status claim(const session *s, const char *option)
 {
-    return cli_has(s->call, option) ? onx_output_claim(s->call->cx, cli_value(s->call, option), false) : ONX_OK;
+    return cli_has(s->call, option) && cli_ranks_first(s->call)
+               ? onx_output_claim(s->call->cx, cli_value(s->call, option), false)
+               : ONX_OK;
 }
 
 /* The document that is trained: that of the checkpoint, where there is one to go on from. */
@@ -449,6 +481,7 @@ static onx_status open_all(session *s, const onx_session_options *options, const
     const cli_train_state old = s->state;
     ONX_TRY(onx_trainer_new(call->cx, s->doc, options, &s->trainer));
     ONX_TRY(onx_trainer_set_run(s->trainer, limits));
+    ONX_TRY(cli_ranks_train(call, s->trainer));
     if (s->entry >= onx_trainer_count(s->trainer)) {
         cli_error(call, "--entry %llu: the model has %u", (unsigned long long)s->entry, onx_trainer_count(s->trainer));
         return ONX_E_NOT_FOUND;
@@ -491,7 +524,7 @@ static int run_train(cli_call *call)
     session s = { .call = call,
                   .epochs = 10,
                   .state = { .best = (double)INFINITY, .shuffle = cli_has(call, "shuffle") },
-                  .to = out && strcmp(out, "-") == 0 ? stderr : stdout };
+                  .to = out && strcmp(out, "-") == 0 && cli_ranks_first(call) ? stderr : stdout };
     if (!cli_run_options(call, &threads, &options, &limits) || !cli_number(call, "epochs", 1, UINT32_MAX, &s.epochs) ||
         !cli_number(call, "entry", 0, UINT32_MAX, &s.entry) ||
         !cli_number(call, "seed", 0, UINT64_MAX, &s.state.seed) ||
@@ -512,6 +545,8 @@ static int run_train(cli_call *call)
         return cli_error(call, "--plot %s: curves are drawn into a .svg file", cli_value(call, "plot"));
     if (out && strcmp(out, "-") == 0 && s.state.validation > 0)
         return cli_error(call, "with --validation the result is written whenever it is the best, which needs a file");
+    if (call->ranks && !cli_has(call, "threads"))
+        options.threads = 1; /* several ranks may share a machine */
     onx_status status = open_all(&s, &options, &limits);
     if (status == ONX_OK)
         status = cli_has(call, "evaluate") ? evaluate(&s) : run_epochs(&s);
@@ -543,7 +578,9 @@ static const cli_option options_[] = {
     { "plot", 0, "FILE", NULL, "the curves of the losses, as .svg, after each epoch" },
     { "loss", 0, "NAME", NULL, "the output that is the loss (the first that may be one)" },
     { "entry", 0, "N", NULL, "which entry of the training information (0)" },
-    { "threads", 0, "N", NULL, "threads to use (0: one per processor)" },
+    { "ranks", 0, NULL, NULL, "train as one of the ranks that mpirun starts, each of which takes its part of each batch" },
+    CLI_OPTION_RANK_TIMEOUT,
+    { "threads", 0, "N", NULL, "threads to use (0: one per processor; 1 with --ranks)" },
     CLI_OPTION_TIMEOUT,
     CLI_OPTION_MAX_ITERATIONS,
     CLI_OPTION_OPSET_DOC,
@@ -567,7 +604,8 @@ const cli_command cmd_train = {
                "onx train model.onnx --data train/ -o best.onnx --validation 0.1 --patience 3 --log curve.csv\n"
                "onx train best.onnx --data test/ --evaluate\n"
                "onx train model.onnx --data train/ -o out.onnx --set rate=0.1 --schedule rate=cosine\n"
-               "onx train model.onnx --data train/ -o out.onnx --checkpoint state.onnx --resume\n",
+               "onx train model.onnx --data train/ -o out.onnx --checkpoint state.onnx --resume\n"
+               "mpirun -n 4 onx train model.onnx --data train/ -o out.onnx --batch 256 --ranks\n",
     .options = options_,
     .run = run_train,
 };
