@@ -38,6 +38,9 @@ typedef struct onxi_kernel_wanted {
  * preference first, then in the order of the table. *out, in the arena, has *count_out of them, maybe none. */
 onx_status onxi_kernel_candidates(const onxi_kernel_index *index, onx_arena *arena, const onxi_kernel_wanted *want,
                                   const onx_kernel *const **out, uint32_t *count_out);
+/* What looks at the operands of an operator before its body runs, as one row in a list; NULL: nothing
+ * (train/labels.c). */
+const onx_kernel *const *onxi_kernel_guard(onxi_op_id op);
 static inline const char *onxi_kernel_variant(const onx_kernel *k)
 {
     return k->variant ? k->variant : "plain";

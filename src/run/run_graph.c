@@ -533,7 +533,9 @@ static onx_status inline_body(builder *b, const onxi_run_op *op, const onx_funct
     onx_arena *arena = b->session->arena;
     const uint32_t at = g->op_count;
     onxi_run_op guard = *op;
-    guard.kernels = guard_kernels;
+    guard.kernels = onxi_kernel_guard(op->id);
+    if (!guard.kernels)
+        guard.kernels = guard_kernels;
     guard.kernel_count = 1;
     if (onxi_run_op_is_constant(b->g, &guard)) { /* and so is the body */
         ONX_TRY(onxi_run_graph_fold(b->g, &guard));

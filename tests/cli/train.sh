@@ -226,6 +226,21 @@ array huge.npy '4294967297, 0' 0
 mkdir huge
 mv huge.npy huge/x.npy
 refused 1 "x" m.textproto --data huge --set rate=0.1 -o x.onnx
+# Labels that are no classes, above and below.
+cat >classes.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 18]>
+g (float[N,2] x) => (float[N,3] y) <float[2,3] w = {1, 2, 3, 4, 5, 6}> { y = MatMul (x, w) }
+END
+expect 0 "$ONX" trainable classes.onnxtxt -o classes.onnx
+mkdir high low
+array high/x.npy 2,2 4
+array low/x.npy 2,2 4
+array high/label.npy 2, 0 '<i8'
+cp high/label.npy low
+printf '\002\000\000\000\000\000\000\000\003\000\000\000\000\000\000\000' >>high/label.npy
+printf '\002\000\000\000\000\000\000\000\377\377\377\377\377\377\377\377' >>low/label.npy
+refused 1 "label 3 of element 1 is none of 3 classes" classes.onnx --data high -o x.onnx
+refused 1 "label -1 of element 1 is none of 3 classes" classes.onnx --data low -o x.onnx
 sed 's/key: "b" value: "b_new"/key: "nope" value: "b_new"/' m.textproto >names.textproto
 refused 1 "nope" names.textproto --data d --set rate=0.1 -o x.onnx
 sed 's/key: "b" value: "b_new"/key: "b" value: "nope"/' m.textproto >names.textproto
