@@ -307,6 +307,57 @@ case("tokenizer_mark", "Tokenizer", [texts], [T.STRING], mark=1, mincharnum=2, p
 case("tokenizer_chars", "Tokenizer", [texts.reshape(1, 3)], [T.STRING], mark=1, mincharnum=1, pad_value="#", separators=[""])
 case("tokenizer_exp", "Tokenizer", [texts], [T.STRING], mark=0, mincharnum=1, pad_value="#", tokenexp=".")
 
+# ---- states along a sequence ----
+def linear(name, q, kv, dk, dv, rule, state=False, decay=None, beta=None, b=2, t=3, **attrs):
+    case("state_linear_" + name, "LinearAttention",
+         [In(b, t, q * dk), f(b, t, kv * dk), f(b, t, kv * dv), f(b, kv, dk, dv) if state else None,
+          f(b, t, decay, lo=-2, hi=0) if decay else None, f(b, t, beta, lo=0) if beta else None], 2,
+         q_num_heads=q, kv_num_heads=kv, update_rule=rule, **attrs)
+
+
+linear("plain", 2, 2, 4, 4, "linear")
+linear("gated", 4, 2, 4, 3, "gated", state=True, decay=2)
+linear("gated_wide", 2, 2, 4, 3, "gated", decay=8, scale=0.3)
+linear("delta", 2, 1, 3, 4, "delta", beta=1, b=1, t=5)
+linear("gated_delta", 2, 2, 4, 4, "gated_delta", state=True, decay=2, beta=2)
+linear("more_keys", 2, 4, 4, 3, "gated_delta", state=True, decay=4, beta=4)
+linear("more_keys_scale", 1, 3, 2, 2, "linear", scale=1.0, t=1)
+
+
+def causal(name, shape, k, last=0, dilation=1, state=False, bias=False, **attrs):
+    c = int(np.prod(shape[2:])) if last else shape[1]
+    length = (k - 1) * dilation
+    past = (shape[0], length) + tuple(shape[2:]) if last else (shape[0], c, length)
+    attrs.update(dict(channels_last=1) if last else {}, **(dict(dilation=dilation) if dilation != 1 else {}))
+    case("state_conv_" + name, "CausalConvWithState", [In(*shape), f(c, 1, k), f(c) if bias else None, f(*past) if state else None], 2, **attrs)
+
+
+causal("plain", (2, 3, 5), 3)
+causal("silu", (1, 4, 1), 4, state=True, bias=True, activation="silu")
+causal("swish", (2, 2, 6), 2, bias=True, activation="swish", ndim=1)
+causal("dilated", (1, 3, 7), 3, dilation=2, state=True)
+causal("last", (2, 5, 4), 3, last=1, bias=True)
+causal("last_axes", (1, 4, 2, 3), 3, last=1, dilation=3, state=True, activation="silu")
+causal("one", (1, 3, 4), 1)
+
+
+def mrope(name, x, b, t, rotary, section, **attrs):
+    half = sum(section)
+    case("state_mrope_" + name, "MRotaryEmbedding", [x, ints(np.int64, 0, 8, 3, b, t), f(9, half), f(9, half)], mrope_section=section, **attrs)
+
+
+mrope("chunks", In(2, 2, 3, 8), 2, 3, 0, [2, 1, 1])
+mrope("turns", In(1, 2, 3, 16), 1, 3, 0, [4, 2, 2], mrope_layout=1)
+mrope("turns_odd", In(1, 1, 4, 12), 1, 4, 0, [3, 2, 1], mrope_layout=1, interleaved=1)
+mrope("packed", In(1, 4, 16), 1, 4, 0, [1, 1, 2], num_heads=2)
+mrope("partly", In(2, 2, 1, 10), 2, 1, 6, [1, 1, 1], num_heads=2, rotary_embedding_dim=6)
+mrope("packed_partly", In(1, 2, 20), 1, 2, 4, [0, 2, 0], num_heads=2, rotary_embedding_dim=4)
+for b, s_, m, h in ((1, 3, 2, 8), (2, 1, 1, 5), (2, 2, 4, 3)):
+    case("state_engram_%d" % m, "EngramGate", [In(b, s_, m, h), f(b, s_, m, h), f(b, s_, h), f(m, h), f(m, h)], **(dict(epsilon=0.01) if m == 1 else {}))
+case("state_hash", "NGramHashMapping", [s([[5, 1, 7, 3], [2, 2, 9, 0]], np.int64), s([1000003, 999983, -7], np.int64), s([101, 103, 107, 109], np.int64)], [T.INT64], max_ngram_size=3, n_head_per_ngram=2, pad_id=2)
+case("state_hash_past", "NGramHashMapping", [s([[5, 1]], np.int64), s([1000003, 999983, 77, 13], np.int64), s([11, 13, 17], np.int64), s([[4, 6, 8]], np.int64)], [T.INT64, T.INT64], max_ngram_size=4, n_head_per_ngram=1, pad_id=0)
+case("state_hash_i32", "NGramHashMapping", [In(2, 5, t=T.INT32), s([2000000011, -1999999973], np.int32), s([1009, 7], np.int32), s([[100000], [-3]], np.int32)], [T.INT32, T.INT32], max_ngram_size=2, n_head_per_ngram=2, pad_id=-1)
+
 # ---- names in the default domain ----
 def former(name, op, inputs, outputs=1, opset=9, **attrs):
     case("former_" + name, op, inputs, outputs, domain="", opset=opset, **attrs)

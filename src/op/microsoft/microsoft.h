@@ -54,6 +54,11 @@ RULE(bifurcation);
 RULE(tokenizer);
 RULE(image_scaler);
 RULE(crop);
+RULE(linear_attention);
+RULE(causal_conv);
+RULE(mrotary);
+RULE(engram_gate);
+RULE(ngram_hash);
 #undef RULE
 
 #endif

@@ -1,0 +1,168 @@
+/* rules_state.c - types and shapes of operators of com.microsoft that carry a state along a sequence. */
+#include "op/microsoft/microsoft.h"
+
+static onx_status no_window(onxi_call *call)
+{
+    const int64_t window = onxi_call_int(call, "state_window");
+    return window == 0 ? ONX_OK
+                       : onxi_call_fail(call, "attribute state_window is %lld, and only the last state is kept",
+                                        (long long)window);
+}
+
+/* A packed input: batch, length and `heads` times a size, which is *size. */
+static onx_status packed(onxi_call *call, uint32_t input, int64_t heads, onxi_dim *batch, onxi_dim *length,
+                         onxi_dim *size)
+{
+    const onxi_type *x = onxi_call_ranked(call, input);
+    ONX_TRY(onxi_call_want_rank(call, input, 3));
+    if (!x)
+        return ONX_OK;
+    ONX_TRY(onxi_call_unify(call, *batch, x->dims[0], "the batch size", batch));
+    ONX_TRY(onxi_call_unify(call, *length, x->dims[1], "the length of the sequence", length));
+    if (!size)
+        return ONX_OK;
+    if (onxi_dim_is_const(x->dims[2]) && x->dims[2] % heads)
+        return onxi_call_fail(call, "input %u has %lld columns, which is no multiple of %lld heads", input,
+                              (long long)x->dims[2], (long long)heads);
+    return onxi_call_unify(call, *size, onxi_dim_div(call->dims, x->dims[2], heads), "the size of a head", size);
+}
+
+onx_status onxi_rule_microsoft_linear_attention(onxi_call *call)
+{
+    const int64_t q_heads = onxi_call_int(call, "q_num_heads"), kv_heads = onxi_call_int(call, "kv_num_heads"),
+                  more = q_heads > kv_heads ? q_heads : kv_heads, less = q_heads > kv_heads ? kv_heads : q_heads;
+    onxi_dim batch = ONXI_DIM_UNKNOWN, length = ONXI_DIM_UNKNOWN, key = ONXI_DIM_UNKNOWN, value = ONXI_DIM_UNKNOWN,
+             *dims;
+    if (less < 1 || more > INT32_MAX || more % less)
+        return onxi_call_fail(call, "q_num_heads is %lld and kv_num_heads %lld, and neither is a multiple of the other",
+                              (long long)q_heads, (long long)kv_heads);
+    ONX_TRY(no_window(call));
+    onxi_call_output_unranked(call, 1, onxi_call_dtype(call, onxi_call_dtype(call, 3) ? 3 : 0));
+    ONX_TRY(packed(call, 0, q_heads, &batch, &length, &key));
+    ONX_TRY(packed(call, 1, kv_heads, &batch, &length, &key));
+    ONX_TRY(packed(call, 2, kv_heads, &batch, &length, &value));
+    ONX_TRY(packed(call, 4, kv_heads, &batch, &length, NULL));
+    ONX_TRY(packed(call, 5, kv_heads, &batch, &length, NULL));
+    const onxi_dim state[] = { batch, kv_heads, key, value };
+    ONX_TRY(onxi_call_want_dims(call, 3, 4, state));
+    ONX_TRY(onxi_call_shape(call, 0, 3, &dims));
+    dims[0] = batch;
+    dims[1] = length;
+    dims[2] = onxi_dim_mul(call->dims, more, value);
+    if (call->output_count < 2)
+        return ONX_OK;
+    ONX_TRY(onxi_call_output(call, 1, call->outputs[1].dtype, 4, &dims));
+    memcpy(dims, state, sizeof state);
+    return ONX_OK;
+}
+
+/* Weights are [channels, 1, taps], whatever the layout of the rest. */
+static onx_status causal_weights(onxi_call *call, int64_t dilation, onxi_dim *channels, onxi_dim *kept)
+{
+    const onxi_type *w = onxi_call_ranked(call, 1);
+    ONX_TRY(onxi_call_want_rank(call, 1, 3));
+    if (w) {
+        ONX_TRY(onxi_call_unify(call, *channels, w->dims[0], "the number of channels", channels));
+        ONX_TRY(onxi_call_want_dim(call, 1, 1, 1));
+        if (onxi_dim_is_const(w->dims[2]) && (w->dims[2] < 1 || w->dims[2] > INT32_MAX))
+            return onxi_call_fail(call, "the kernel has %lld taps", (long long)w->dims[2]);
+        *kept = onxi_dim_mul(call->dims, onxi_dim_sub(call->dims, w->dims[2], 1), dilation);
+    }
+    return onxi_call_want_vector(call, 2, *channels);
+}
+
+onx_status onxi_rule_microsoft_causal_conv(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0), *past = onxi_call_ranked(call, 3);
+    const bool last = onxi_call_is_set(call, "channels_last");
+    const int64_t dilation = onxi_call_int(call, "dilation"), spatial = onxi_call_int(call, "ndim");
+    const onx_str activation = onxi_call_text(call, "activation");
+    onxi_dim channels = ONXI_DIM_UNKNOWN, kept = ONXI_DIM_UNKNOWN, *dims;
+    onxi_call_output_unranked(call, 1, onxi_call_dtype(call, 0));
+    if (!onx_str_is(activation, "none") && !onx_str_is(activation, "silu") && !onx_str_is(activation, "swish"))
+        return onxi_call_fail(call, "attribute activation is \"%.*s\"", ONX_ARG(activation));
+    if (dilation < 1 || dilation > INT32_MAX)
+        return onxi_call_fail(call, "attribute dilation is %lld", (long long)dilation);
+    if (spatial != 1)
+        return onxi_call_fail(call, "attribute ndim is %lld, and only sequences are done", (long long)spatial);
+    ONX_TRY(no_window(call));
+    onxi_call_shape_of(call, 0, onxi_call_tensor(call, 0));
+    ONX_TRY(last ? onxi_call_want_least_rank(call, 0, 3) : onxi_call_want_rank(call, 0, 3));
+    if (x)
+        channels = last ? onxi_call_product(call, x->dims, 2, x->rank) : x->dims[1];
+    ONX_TRY(causal_weights(call, dilation, &channels, &kept));
+    if (past && x) {
+        ONX_TRY(onxi_call_want_rank(call, 3, x->rank));
+        ONX_TRY(onxi_call_unify(call, kept, past->dims[last ? 1 : 2], "the length of the state", &kept));
+        for (uint32_t i = 0; i < x->rank; i++)
+            if (i != (last ? 1u : 2u))
+                ONX_TRY(onxi_call_want_dim(call, 3, i, x->dims[i]));
+    }
+    if (!x)
+        return ONX_OK;
+    ONX_TRY(onxi_call_output(call, 1, x->dtype, x->rank, &dims));
+    for (uint32_t i = 0; i < x->rank; i++)
+        dims[i] = i == (last ? 1u : 2u) ? kept : x->dims[i];
+    return ONX_OK;
+}
+
+onx_status onxi_rule_microsoft_mrotary(onxi_call *call)
+{
+    uint32_t count;
+    const int64_t *section = onxi_call_ints(call, "mrope_section", &count),
+                  layout = onxi_call_int(call, "mrope_layout");
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    int64_t half = 0;
+    onxi_call_same(call, 0, 0);
+    if (layout != 0 && layout != 1)
+        return onxi_call_fail(call, "attribute mrope_layout is %lld, neither 0 nor 1", (long long)layout);
+    if (count != 3)
+        return onxi_call_fail(call, "attribute mrope_section has %u numbers, not 3", count);
+    for (uint32_t i = 0; i < 3; half += section[i++])
+        if (section[i] < 0 || section[i] > INT32_MAX)
+            return onxi_call_fail(call, "attribute mrope_section has the number %lld", (long long)section[i]);
+    if (x && x->rank != 3 && x->rank != 4)
+        return onxi_call_fail(call, "input 0 has rank %u, expected 3 or 4", x->rank);
+    const onxi_dim batch = x ? x->dims[0] : ONXI_DIM_UNKNOWN, length = x ? x->dims[x->rank - 2] : ONXI_DIM_UNKNOWN;
+    const onxi_dim positions[] = { 3, batch, length }, cache[] = { ONXI_DIM_UNKNOWN, half };
+    ONX_TRY(onxi_call_want_dims(call, 1, 3, positions));
+    ONX_TRY(onxi_call_want_dims(call, 2, 2, cache));
+    return onxi_call_want_dims(call, 3, 2, cache);
+}
+
+onx_status onxi_rule_microsoft_engram_gate(onxi_call *call)
+{
+    const onxi_type *key = onxi_call_ranked(call, 0);
+    onxi_call_same(call, 0, 0);
+    ONX_TRY(onxi_call_want_rank(call, 0, 4));
+    if (!key)
+        return ONX_OK;
+    const onxi_dim value[] = { key->dims[0], key->dims[1], key->dims[3] }, *scale = key->dims + 2;
+    ONX_TRY(onxi_call_want_dims(call, 1, 4, key->dims));
+    ONX_TRY(onxi_call_want_dims(call, 2, 3, value));
+    ONX_TRY(onxi_call_want_dims(call, 3, 2, scale));
+    return onxi_call_want_dims(call, 4, 2, scale);
+}
+
+onx_status onxi_rule_microsoft_ngram_hash(onxi_call *call)
+{
+    const int64_t size = onxi_call_int(call, "max_ngram_size"), heads = onxi_call_int(call, "n_head_per_ngram");
+    const onxi_type *ids = onxi_call_ranked(call, 0);
+    onxi_dim *dims;
+    if (size < 2 || size > INT32_MAX)
+        return onxi_call_fail(call, "attribute max_ngram_size is %lld", (long long)size);
+    if (heads < 1 || heads > INT32_MAX)
+        return onxi_call_fail(call, "attribute n_head_per_ngram is %lld", (long long)heads);
+    const onxi_dim past[] = { ids ? ids->dims[0] : ONXI_DIM_UNKNOWN, size - 1 }, all = (size - 1) * heads;
+    ONX_TRY(onxi_call_want_rank(call, 0, 2));
+    ONX_TRY(onxi_call_want_vector(call, 1, size));
+    ONX_TRY(onxi_call_want_vector(call, 2, all));
+    ONX_TRY(onxi_call_want_dims(call, 3, 2, past));
+    ONX_TRY(onxi_call_output(call, 0, onxi_call_dtype(call, 0), 3, &dims));
+    dims[0] = past[0];
+    dims[1] = ids ? ids->dims[1] : ONXI_DIM_UNKNOWN;
+    dims[2] = all;
+    ONX_TRY(onxi_call_output(call, 1, onxi_call_dtype(call, 0), 2, &dims));
+    memcpy(dims, past, sizeof past);
+    return ONX_OK;
+}
