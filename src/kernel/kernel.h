@@ -158,6 +158,26 @@ onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, on
 /* The pads of a ConvTranspose, as they follow from the size of the output. */
 onx_status onxi_window_transpose(const onx_prepare *p, onxi_window *w);
 
+/* ---- chains of operators that go element by element (kernel/core/chain.c) ---- */
+
+enum { ONXI_ELEMENT_INPUTS = 3, ONXI_CHAIN_OPS = 16, ONXI_CHAIN_OPERANDS = ONXI_CHAIN_OPS * ONXI_ELEMENT_INPUTS };
+
+/* Does the row go element by element, by a loop that a chain may run? */
+bool onxi_element_is(const onx_kernel *k);
+
+/* An operator of a chain, prepared as if it ran alone. Each input is one of the step, or the result of an operator
+ * before (-1 - its index), which has as many elements as the result of the chain. */
+typedef struct onxi_chain_op {
+    const onx_kernel *kernel;
+    const void *params;
+    int32_t inputs[ONXI_ELEMENT_INPUTS];
+} onxi_chain_op;
+
+/* The row that runs chains. Nobody finds it by a name: what it does is said by onxi_chain_prepare. */
+extern const onx_kernel onxi_kernel_chain;
+/* Output 0 is the result of the last one. */
+onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count);
+
 /* ---- random numbers (kernel/core/random.c) ---- */
 
 typedef struct onxi_random {

@@ -111,6 +111,9 @@ typedef struct onxi_run_op {
     const onxi_rewrite_condition *conditions; /* of the types of a plan */
     uint32_t part_count, condition_count;
     const char *rule;
+    /* Of a chain in a plan (run_chain.c): its ops, in order. */
+    const struct onxi_run_op *const *links;
+    uint32_t link_count;
 } onxi_run_op;
 
 typedef struct onxi_run_graph {

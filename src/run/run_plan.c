@@ -300,7 +300,9 @@ static onx_status plan_steps(onxi_run_planner *pl)
             for (uint32_t at = pl->head[i]; at != i; at = g->slots[g->ops[at].outputs[0]].user)
                 chain++;
             ONX_TRY(onxi_run_plan_static(pl, &g->ops[pl->head[i]], chain));
-        } else if (!pl->claimed[i]) {
+        } else if (pl->chain[i] == i) {
+            ONX_TRY(onxi_run_plan_chain(pl, i));
+        } else if (!pl->claimed[i] && pl->chain[i] == ONXI_NO_SLOT) {
             ONX_TRY(onxi_run_plan_static(pl, op, 0));
         }
         tidy(pl, i);
@@ -376,6 +378,7 @@ static onx_status make(onxi_run_planner *pl, const onx_value *const *inputs)
         return ONX_OK;
     for (uint32_t i = 0; i < g->op_count; i++)
         claim_chain(pl, i);
+    ONX_TRY(onxi_run_plan_find_chains(pl));
     ONX_TRY(plan_steps(pl));
     ONX_TRY(onxi_run_plan_memory(pl->plan, pl->e->cx, &pl->plan->buffer_size));
     return add_workspace(pl);

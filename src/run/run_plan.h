@@ -1,5 +1,5 @@
-/* run_plan.h - what the files share that make a plan: run_plan.c in which order, run_step.c each step, run_layout.c
- * slots, storages and layouts. */
+/* run_plan.h - what the files share that make a plan: run_plan.c in which order, run_step.c each step,
+ * run_chain.c which ops share one, run_layout.c slots, storages and layouts. */
 #ifndef ONXI_RUN_PLAN_H
 #define ONXI_RUN_PLAN_H
 
@@ -12,6 +12,8 @@ typedef struct onxi_run_planner {
     bool *dynamic;    /* per op */
     uint8_t *claimed; /* per op: done in passing by a chain */
     uint32_t *head;   /* per op: the head of the chain that ends here, ONXI_NO_SLOT: none */
+    uint32_t *chain;  /* per op: the last op of the chain that it is in, ONXI_NO_SLOT: none (run_chain.c) */
+    uint32_t *next;   /* per op of a chain: the one behind it; of the last one: the first */
     bool *refused;    /* per op: it cannot take the place of its parts here */
     bool any_refused;
 } onxi_run_planner;
@@ -45,5 +47,13 @@ onx_status onxi_run_plan_dynamic(onxi_run_planner *pl, const onxi_run_op *op);
 /* The step of any other op, and of the `chain` elementwise ones behind it as far as its kernel does them in passing;
  * those that it does not get steps of their own. */
 onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uint32_t chain);
+
+/* The step of a chain that ends with this op; where its rows are no loops here, or want other layouts, its ops get
+ * steps of their own. */
+onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last);
+
+/* ---- chains (run_chain.c) ---- */
+
+onx_status onxi_run_plan_find_chains(onxi_run_planner *pl);
 
 #endif

@@ -253,9 +253,13 @@ static onx_status run_eager(onxi_run_state *st, const onxi_run_step *step, onx_w
     return status;
 }
 
-/* The nodes that an op stands for, and the rule by which it does. */
+/* The nodes that an op stands for, and the rules by which it does. */
 static void tell_op(const onxi_run_op *op, onx_run_event *event, const char **rules)
 {
+    for (uint32_t i = 0; i < op->link_count; i++)
+        tell_op(op->links[i], event, rules);
+    if (op->link_count)
+        return;
     event->node_count += op->part_count ? op->part_count : 1;
     if (op->rule)
         rules[event->rule_count++] = op->rule;
@@ -277,8 +281,10 @@ static void tell(const onxi_run_state *st, const onxi_run_step *step, const onx_
                             .outputs = (const onx_value *const *)w->outputs,
                             .output_count = step->output_count,
                             .each_run = step->eager };
-    const char *rules[1 + ONXI_POST_OPS_MAX];
+    const char *rules[1 + ONXI_POST_OPS_MAX + ONXI_CHAIN_OPS];
     event.rules = rules;
+    if (step->op && step->op->link_count)
+        event.post_ops = step->op->link_count - 1;
     if (step->op)
         tell_op(step->op, &event, rules);
     for (uint32_t i = 0; i < step->prepare.post_ops_done && i < ONXI_POST_OPS_MAX; i++)

@@ -387,19 +387,151 @@ static onx_status place_step(onxi_run_planner *pl, draft *d, uint32_t *inputs, u
     return ONX_OK;
 }
 
+/* The step of what has been prepared, and its operands as used. */
+static onx_status finish_step(onxi_run_planner *pl, draft *d)
+{
+    uint32_t *inputs, *outs;
+    ONX_TRY(settle_outputs(pl, d, &outs));
+    ONX_TRY(settle_inputs(pl, d, d->p.kernel, d->flat, &inputs));
+    ONX_TRY(place_step(pl, d, inputs, outs));
+    for (uint32_t i = 0; i < d->count; i++)
+        if (d->slots[i] != ONXI_NO_SLOT)
+            onxi_run_plan_use_planned(pl, d->slots[i]);
+    return ONX_OK;
+}
+
 onx_status onxi_run_plan_static(onxi_run_planner *pl, const onxi_run_op *op, uint32_t chain)
 {
     draft d;
-    uint32_t *inputs, *outs;
     ONX_TRY(draft_make(pl, &d, op, chain));
     ONX_TRY(draft_prepare(pl, &d));
-    ONX_TRY(settle_outputs(pl, &d, &outs));
-    ONX_TRY(settle_inputs(pl, &d, d.p.kernel, d.flat, &inputs));
-    ONX_TRY(place_step(pl, &d, inputs, outs));
-    for (uint32_t i = 0; i < d.count; i++)
-        if (d.slots[i] != ONXI_NO_SLOT)
-            onxi_run_plan_use_planned(pl, d.slots[i]);
+    ONX_TRY(finish_step(pl, &d));
     for (uint32_t n = d.taken; n < d.post_op_count; n++) /* what it did not take has the usual way */
         ONX_TRY(onxi_run_plan_static(pl, d.post_op_ops[n], 0));
     return ONX_OK;
+}
+
+/* ---- chains ---- */
+
+/* A chain while it is drafted: its ops, and its operands, one for each use. */
+typedef struct links {
+    const onxi_run_op **ops;
+    onxi_chain_op *parts;
+    uint32_t *slots;
+    uint32_t count, slot_count;
+} links;
+
+/* Did the row take its operands as they lie? */
+static bool takes_as_laid_out(const draft *d)
+{
+    const uint16_t flags = d->p.kernel->flags;
+    for (uint32_t i = 0; i < d->count; i++) {
+        const onx_layout *lies = d->as_laid_out[i] ? d->as_laid_out[i]->layout : NULL;
+        const onx_layout *taken = flags & ONX_KERNEL_LAYOUTS           ? d->p.want[i]
+                                  : flags & ONX_KERNEL_FLAT && d->flat ? lies
+                                                                       : NULL;
+        if (!onxi_run_layouts_equal(lies, taken))
+            return false;
+    }
+    return true;
+}
+
+/* Prepares the op as if it ran alone, and notes its loop; *fits: it has one, and all results lie alike. */
+static onx_status link_op(onxi_run_planner *pl, const onxi_run_op *op, links *l, bool *fits)
+{
+    draft d;
+    ONX_TRY(draft_make(pl, &d, op, 0));
+    ONX_TRY(draft_prepare(pl, &d));
+    const onx_layout *first = l->count ? onxi_run_plan_value(pl, l->ops[0]->outputs[0])->layout : d.outputs[0]->layout;
+    *fits = onxi_element_is(d.p.kernel) && takes_as_laid_out(&d) && onxi_run_layouts_equal(first, d.outputs[0]->layout);
+    if (!*fits)
+        return ONX_OK;
+    onxi_chain_op *part = &l->parts[l->count];
+    *part = (onxi_chain_op){ .kernel = d.p.kernel, .params = d.p.params };
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        uint32_t from = 0;
+        while (from < l->count && l->ops[from]->outputs[0] != op->inputs[i])
+            from++;
+        part->inputs[i] = from < l->count ? -1 - (int32_t)from : (int32_t)l->slot_count;
+        if (from == l->count)
+            l->slots[l->slot_count++] = op->inputs[i];
+    }
+    l->ops[l->count++] = op;
+    return ONX_OK;
+}
+
+/* What a plan keeps of it: as much as there is. */
+static bool keep_links(onx_arena *arena, links *l)
+{
+    const links from = *l;
+    l->ops = (const onxi_run_op **)ONXI_ARRAY(arena, void *, l->count);
+    l->slots = ONXI_ARRAY(arena, uint32_t, l->slot_count + 1u);
+    if (!l->ops || !l->slots)
+        return false;
+    memcpy(l->ops, from.ops, l->count * sizeof *l->ops);
+    memcpy(l->slots, from.slots, l->slot_count * sizeof *l->slots);
+    return true;
+}
+
+/* One step for all. */
+static onx_status chain_step(onxi_run_planner *pl, const onxi_run_op *last, links *l)
+{
+    onx_arena *arena = pl->plan->arena;
+    static const onx_kernel *const row = &onxi_kernel_chain;
+    onxi_run_op *op = ONXI_NEW(arena, onxi_run_op);
+    draft d;
+    if (!op || !keep_links(arena, l))
+        return ONX_E_MEMORY;
+    *op = *last;
+    op->inputs = l->slots;
+    op->input_count = l->slot_count;
+    op->kernels = &row;
+    op->kernel_count = 1;
+    op->part_count = op->condition_count = 0;
+    op->rule = NULL;
+    op->links = l->ops;
+    op->link_count = l->count;
+    ONX_TRY(draft_make(pl, &d, op, 0));
+    const onx_layout **want = (const onx_layout **)ONXI_ARRAY(arena, void *, d.count + 1u);
+    d.outputs = (onx_value **)ONXI_ARRAY(arena, void *, 1);
+    if (!want || !d.outputs)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < d.count; i++)
+        want[i] = d.as_laid_out[i]->layout;
+    d.outputs[0] = onxi_run_plan_value(pl, op->outputs[0]);
+    d.p.inputs = d.as_laid_out;
+    d.p.outputs = d.outputs;
+    onxi_run_op_describe(pl->e, op, &d.p);
+    d.p.kernel = row;
+    d.p.want = want;
+    ONX_TRY(onxi_chain_prepare(&d.p, l->parts, l->count));
+    return finish_step(pl, &d);
+}
+
+onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last)
+{
+    onx_arena *scratch = pl->e->scratch;
+    links l = { .ops = (const onxi_run_op **)ONXI_ARRAY(scratch, void *, ONXI_CHAIN_OPS),
+                .parts = ONXI_ARRAY(scratch, onxi_chain_op, ONXI_CHAIN_OPS),
+                .slots = ONXI_ARRAY(scratch, uint32_t, ONXI_CHAIN_OPERANDS) };
+    bool fits = true;
+    if (!l.ops || !l.parts || !l.slots)
+        return ONX_E_MEMORY;
+    for (uint32_t i = pl->next[last]; fits; i = pl->next[i]) {
+        ONX_TRY(link_op(pl, &pl->g->ops[i], &l, &fits));
+        if (i == last)
+            break;
+    }
+    if (fits)
+        return chain_step(pl, &pl->g->ops[last], &l);
+    for (uint32_t i = pl->next[last];; i = pl->next[i]) {
+        onxi_run_plan_value(pl, pl->g->ops[i].outputs[0])->layout = NULL;
+        if (i == last)
+            break;
+    }
+    for (uint32_t i = pl->next[last];; i = pl->next[i]) {
+        ONX_TRY(onxi_run_plan_static(pl, &pl->g->ops[i], 0));
+        if (i == last)
+            return ONX_OK;
+    }
 }

@@ -179,7 +179,7 @@ static onx_value *tensor(onx_dtype dtype, uint32_t rank, const int64_t *dims)
     return v;
 }
 
-static onx_value *floats(source *s, uint32_t rank, const int64_t *dims)
+__attribute__((unused)) static onx_value *floats(source *s, uint32_t rank, const int64_t *dims)
 {
     onx_value *v = tensor(ONX_FLOAT, rank, dims);
     for (uint64_t i = 0; i < v->count; i++)

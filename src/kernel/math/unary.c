@@ -1,5 +1,5 @@
 /* unary.c - operators of one input, element by element, with at most two numbers as attributes. */
-#include "kernel/core/loops.h"
+#include "kernel/core/chain.h"
 
 #include <math.h>
 
@@ -175,6 +175,16 @@ onx_status onxi_unary_run(onx_work *work, uint64_t first, uint64_t last)
         q->loop((const char *)work->inputs[0]->data + start * q->width,
                 (char *)work->outputs[0]->data + start * q->width, end - start, q->a, q->b);
     return ONX_OK;
+}
+
+void onxi_unary_element(const void *params, onxi_element *out)
+{
+    const unary_params *q = params;
+    out->inputs = 1;
+    out->unary = q->loop;
+    out->a = q->a;
+    out->b = q->b;
+    out->in_width[0] = out->out_width = q->width;
 }
 
 onx_status onxi_gelu_prepare(onx_prepare *p)

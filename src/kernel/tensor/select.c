@@ -1,6 +1,6 @@
 /* select.c - operators that pick elements: Where from two inputs, GatherElements and GatherND by an index,
  * Compress by a condition, OneHot from two values. */
-#include "kernel/core/loops.h"
+#include "kernel/core/chain.h"
 
 /* Elements are moved as numbers of their size. */
 typedef struct sixteen {
@@ -9,8 +9,6 @@ typedef struct sixteen {
 
 /* ---- Where ---- */
 
-typedef void (*where_loop)(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy, void *z,
-                           int64_t n);
 /* Both elements are read, so that nothing branches; the usual steps are constants, so that loops become vectors. */
 #define WHERE_STEPS(T, SC, SX, SY)                                                                                     \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
@@ -40,13 +38,13 @@ WHERE(sixteen)
 
 typedef struct where_params {
     onxi_broadcast broadcast;
-    where_loop loop;
+    onxi_where_loop loop;
     int64_t size, block; /* of an element; elements of a row when there is one outer row, 0: rows are outer rows */
 } where_params;
 
 static onx_status where_prepare(onx_prepare *p)
 {
-    static const where_loop loops[] = {
+    static const onxi_where_loop loops[] = {
         [1] = where_uint8_t, [2] = where_uint16_t, [4] = where_uint32_t, [8] = where_uint64_t, [16] = where_sixteen
     };
     const onx_value *x = p->inputs[1], *z = p->outputs[0];
@@ -67,7 +65,7 @@ static onx_status where_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static onx_status where_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_where_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const where_params *q = work->params;
     const onxi_broadcast *b = &q->broadcast;
@@ -89,6 +87,16 @@ static onx_status where_run(onx_work *work, uint64_t first, uint64_t last)
         q->loop(c + at[0], sc, x + at[1] * q->size, sx, y + at[2] * q->size, sy, z + start * q->size, n);
     }
     return ONX_OK;
+}
+
+void onxi_where_element(const void *params, onxi_element *out)
+{
+    const where_params *q = params;
+    out->inputs = 3;
+    out->where = q->loop;
+    out->broadcast = &q->broadcast;
+    out->in_width[0] = 1;
+    out->in_width[1] = out->in_width[2] = out->out_width = (uint32_t)q->size;
 }
 
 /* ---- GatherElements ---- */
@@ -321,7 +329,7 @@ static onx_status one_hot_run(onx_work *work, uint64_t first, uint64_t last)
 }
 
 const onx_kernel onxi_kernels_select[] = {
-    { .op = "Where", .since = 9, .prepare = where_prepare, .run = where_run },
+    { .op = "Where", .since = 9, .prepare = where_prepare, .run = onxi_where_run },
     { .op = "GatherElements", .since = 11, .prepare = elements_prepare, .run = elements_run },
     { .op = "GatherND", .since = 11, .prepare = nd_prepare, .run = nd_run },
     { .op = "Compress",

@@ -1,0 +1,179 @@
+/* chain.c - operators that go element by element, block by block over scratch memory in the first cache. */
+#include "kernel/core/chain.h"
+
+/* Elements of a block; bytes that results in between and operands of a block may take together. */
+enum { BLOCK_LEAST = 256, BLOCK_MOST = 2048, CACHE = 20 << 10 };
+
+/* An operator of the chain, with what its row does to elements. */
+typedef struct link {
+    onxi_element element;
+    int32_t inputs[ONXI_ELEMENT_INPUTS]; /* as in onxi_chain_op */
+    bool in_place;                       /* the output may lie where an input of its width lies */
+    uint32_t place;                      /* where the result lies, if it is one in between */
+} link;
+
+typedef struct chain_params {
+    link *links;
+    uint32_t link_count;
+    uint64_t count, block, pitch; /* elements; bytes from a place to the next */
+} chain_params;
+
+bool onxi_element_is(const onx_kernel *k)
+{
+    return k->run == onxi_unary_run || k->run == onxi_binary_run || k->run == onxi_where_run;
+}
+
+static link link_of(const onxi_chain_op *op)
+{
+    link l = { .in_place = op->kernel->flags & ONX_KERNEL_IN_PLACE };
+    onxi_element *e = &l.element;
+    memcpy(l.inputs, op->inputs, sizeof l.inputs);
+    if (op->kernel->run == onxi_unary_run) {
+        onxi_unary_element(op->params, e);
+    } else if (op->kernel->run == onxi_where_run) {
+        onxi_where_element(op->params, e);
+    } else {
+        const onxi_binary_params *q = op->params;
+        e->inputs = 2;
+        e->binary = q->loop;
+        e->broadcast = &q->broadcast;
+        e->in_width[0] = e->in_width[1] = q->in_width;
+        e->out_width = q->out_width;
+    }
+    return l;
+}
+
+/* ---- places of results in between ---- */
+
+typedef struct places {
+    uint32_t last_use[ONXI_CHAIN_OPS];
+    uint32_t free[ONXI_CHAIN_OPS], free_count, count;
+} places;
+
+/* A place for the result of operator i: that of an input which nobody needs any more, or one of those set free before.
+ */
+static uint32_t place_of(places *s, const chain_params *q, uint32_t i)
+{
+    const link *l = &q->links[i];
+    uint32_t taken = UINT32_MAX;
+    for (uint32_t k = 0; k < l->element.inputs; k++) {
+        const uint32_t from = l->inputs[k] < 0 ? (uint32_t)(-1 - l->inputs[k]) : UINT32_MAX;
+        bool again = from == UINT32_MAX || s->last_use[from] != i;
+        for (uint32_t j = 0; j < k && !again; j++)
+            again = l->inputs[j] == l->inputs[k];
+        if (again)
+            continue;
+        if (taken == UINT32_MAX && l->in_place && l->element.in_width[k] == l->element.out_width)
+            taken = q->links[from].place;
+        else
+            s->free[s->free_count++] = q->links[from].place;
+    }
+    return taken;
+}
+
+static void place_results(chain_params *q, places *s)
+{
+    for (uint32_t i = 0; i < q->link_count; i++)
+        for (uint32_t k = 0; k < q->links[i].element.inputs; k++)
+            if (q->links[i].inputs[k] < 0)
+                s->last_use[-1 - q->links[i].inputs[k]] = i;
+    for (uint32_t i = 0; i + 1 < q->link_count; i++) {
+        const uint32_t before = s->free_count; /* what this one sets free is still read while it writes */
+        uint32_t place = place_of(s, q, i);
+        if (place == UINT32_MAX && before) {
+            place = s->free[0];
+            s->free[0] = s->free[--s->free_count];
+        } else if (place == UINT32_MAX) {
+            place = s->count++;
+        }
+        q->links[i].place = place;
+    }
+}
+
+onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count)
+{
+    places s = { .count = 0 };
+    uint32_t width = 1;
+    const onx_value *out = p->outputs[0];
+    chain_params *q = ONXI_NEW(p->arena, chain_params);
+    if (!q || !(q->links = ONXI_ARRAY(p->arena, link, op_count + 1u)))
+        return ONX_E_MEMORY;
+    q->link_count = op_count;
+    for (uint32_t i = 0; i < op_count; i++) {
+        q->links[i] = link_of(&ops[i]);
+        const onxi_element *e = &q->links[i].element;
+        width = e->out_width > width ? e->out_width : width;
+        for (uint32_t k = 0; k < e->inputs; k++)
+            width = e->in_width[k] > width ? e->in_width[k] : width;
+    }
+    place_results(q, &s);
+    q->count = out->layout ? out->layout->size / onxi_element_size(out->dtype) : out->count;
+    q->block = CACHE / (width * (s.count + 2)) / 64 * 64;
+    q->block = q->block < BLOCK_LEAST ? BLOCK_LEAST : q->block > BLOCK_MOST ? BLOCK_MOST : q->block;
+    q->pitch = q->block * width;
+    p->params = q;
+    p->rows = (q->count + q->block - 1) / q->block;
+    p->grain = ONXI_BLOCK / q->block;
+    p->thread_workspace = s.count * q->pitch;
+    return ONX_OK;
+}
+
+/* ---- running ---- */
+
+/* Elements start .. end-1 of an operator of several inputs, as far as each is read in one step. `from` are its inputs,
+ * those of results in between at `start`. */
+static void run_stretches(const link *l, const char *const *from, char *to, uint64_t start, uint64_t end)
+{
+    const onxi_element *e = &l->element;
+    const onxi_broadcast *b = e->broadcast;
+    const uint64_t inner = (uint64_t)b->inner;
+    int64_t off[ONXI_BROADCAST_MAX] = { 0 }, step[ONXI_ELEMENT_INPUTS] = { 0 };
+    uint64_t row = start / inner, col = start % inner;
+    for (uint32_t k = 0; k < e->inputs; k++)
+        step[k] = b->step[k][b->rank - 1];
+    onxi_broadcast_offsets(b, row, off);
+    for (uint64_t at = start, n; at < end; at += n, col = 0) {
+        const char *x[ONXI_ELEMENT_INPUTS];
+        n = inner - col < end - at ? inner - col : end - at;
+        for (uint32_t k = 0; k < e->inputs; k++) {
+            const int64_t i = off[k] + (int64_t)col * step[k] - (l->inputs[k] < 0 ? (int64_t)start : 0);
+            x[k] = from[k] + i * (int64_t)e->in_width[k];
+        }
+        char *z = to + (at - start) * e->out_width;
+        if (e->binary)
+            e->binary(x[0], step[0], x[1], step[1], z, (int64_t)n);
+        else
+            e->where((const uint8_t *)x[0], step[0], x[1], step[1], x[2], step[2], z, (int64_t)n);
+        if (at + n < end)
+            onxi_broadcast_next(b, ++row, off);
+    }
+}
+
+static onx_status chain_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    const chain_params *q = work->params;
+    char *scratch = work->thread_workspace, *out = work->outputs[0]->data;
+    for (uint64_t row = first; row < last; row++) {
+        const uint64_t start = row * q->block, end = start + q->block < q->count ? start + q->block : q->count;
+        for (uint32_t i = 0; i < q->link_count; i++) {
+            const link *l = &q->links[i];
+            const onxi_element *e = &l->element;
+            const char *from[ONXI_ELEMENT_INPUTS];
+            for (uint32_t k = 0; k < e->inputs; k++)
+                from[k] = l->inputs[k] < 0 ? scratch + q->links[-1 - l->inputs[k]].place * q->pitch
+                                           : work->inputs[l->inputs[k]]->data;
+            char *to = i + 1 < q->link_count ? scratch + l->place * q->pitch : out + start * e->out_width;
+            if (e->unary)
+                e->unary(l->inputs[0] < 0 ? from[0] : from[0] + start * e->in_width[0], to, end - start, e->a, e->b);
+            else
+                run_stretches(l, from, to, start, end);
+        }
+    }
+    return ONX_OK;
+}
+
+const onx_kernel onxi_kernel_chain = { .op = "Chain",
+                                       .domain = "onx",
+                                       .variant = "chain",
+                                       .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_LAYOUTS,
+                                       .run = chain_run };

@@ -1,0 +1,28 @@
+/* chain.h - operators that go element by element as one pass: each is a loop over any stretch of elements, and a chain
+ * of them runs loop after loop on a block of elements that stays in the first cache. What comes out is the same bit by
+ * bit, since the loops are those of the rows that would run the nodes alone. */
+#ifndef ONXI_KERNEL_CHAIN_H
+#define ONXI_KERNEL_CHAIN_H
+
+#include "kernel/core/loops.h"
+
+/* z[i] = c[i * sc] ? x[i * sx] : y[i * sy] for n elements. */
+typedef void (*onxi_where_loop)(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy,
+                                void *z, int64_t n);
+
+/* What a row does to elements. One of the loops is there. */
+typedef struct onxi_element {
+    onxi_unary_loop unary;
+    double a, b;
+    onxi_binary_loop binary;
+    onxi_where_loop where;
+    const onxi_broadcast *broadcast; /* of the inputs to the output; NULL for one input */
+    uint32_t inputs, in_width[ONXI_ELEMENT_INPUTS], out_width;
+} onxi_element;
+
+/* Of rows with these drivers, from what they have prepared. */
+onx_status onxi_where_run(onx_work *work, uint64_t first, uint64_t last);
+void onxi_unary_element(const void *params, onxi_element *out);
+void onxi_where_element(const void *params, onxi_element *out);
+
+#endif

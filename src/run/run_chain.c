@@ -1,0 +1,95 @@
+/* run_chain.c - which nodes that go element by element run as one step: those whose results nobody needs but others of
+ * them, all with the shape of the last one. It is planned at the place of that one (run_step.c). */
+#include "run/run_plan.h"
+
+/* Who uses a slot, as far as ops have been looked at. */
+typedef struct slot_users {
+    uint32_t chain; /* that all of them belong to, by its last op; ONXI_NO_SLOT: they do not */
+    uint32_t seen;
+} slot_users;
+
+/* Does its row go element by element, whatever its operands are? */
+static bool is_element(const onxi_run_planner *pl, uint32_t index)
+{
+    const onxi_run_op *op = &pl->g->ops[index];
+    if (pl->dynamic[index] || pl->claimed[index] || pl->head[index] != ONXI_NO_SLOT || op->graph_count ||
+        op->guard_end || op->output_count != 1 || op->outputs[0] == ONXI_NO_SLOT || !op->kernel_count ||
+        op->input_count < 1 || op->input_count > ONXI_ELEMENT_INPUTS || !onxi_element_is(op->kernels[0]))
+        return false;
+    const onxi_run_plan_slot *out = pl->plan->slots[op->outputs[0]];
+    if (out->place != ONXI_PLACE_BUFFER || !out->value.count)
+        return false;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const onx_value *v = op->inputs[i] == ONXI_NO_SLOT ? NULL : &pl->plan->slots[op->inputs[i]]->value;
+        if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype == ONX_STRING)
+            return false;
+    }
+    /* An exponent of another type is not for loops. */
+    return op->id != ONXI_ID_Pow ||
+           pl->plan->slots[op->inputs[0]]->value.dtype == pl->plan->slots[op->inputs[1]]->value.dtype;
+}
+
+/* The chain that the op goes into, all users of its result being in it; ONXI_NO_SLOT: none. */
+static uint32_t chain_around(const onxi_run_planner *pl, const slot_users *users, const uint32_t *sizes, uint32_t index)
+{
+    const uint32_t slot = pl->g->ops[index].outputs[0], chain = users[slot].chain;
+    const onxi_run_graph_slot *s = &pl->g->slots[slot];
+    if (chain == ONXI_NO_SLOT || s->is_output || users[slot].seen != s->uses || sizes[chain] >= ONXI_CHAIN_OPS)
+        return ONXI_NO_SLOT;
+    const onx_value *made = &pl->plan->slots[slot]->value;
+    const onx_value *out = &pl->plan->slots[pl->g->ops[chain].outputs[0]]->value;
+    return made->rank == out->rank && onxi_same_dims(made->dims, out->dims, out->rank) ? chain : ONXI_NO_SLOT;
+}
+
+static void note_uses(const onxi_run_planner *pl, slot_users *users, uint32_t index, uint32_t chain)
+{
+    const onxi_run_op *op = &pl->g->ops[index];
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (op->inputs[i] == ONXI_NO_SLOT)
+            continue;
+        slot_users *u = &users[op->inputs[i]];
+        u->chain = u->seen == 0 || u->chain == chain ? chain : ONXI_NO_SLOT;
+        u->seen++;
+    }
+}
+
+/* Backwards, so that all users of a result are known when its op is looked at. An op alone is no chain. */
+static void find(onxi_run_planner *pl, slot_users *users, uint32_t *sizes)
+{
+    for (uint32_t i = pl->g->op_count; i-- > 0;) {
+        uint32_t chain = ONXI_NO_SLOT;
+        if (is_element(pl, i)) {
+            chain = chain_around(pl, users, sizes, i);
+            if (chain == ONXI_NO_SLOT)
+                chain = i;
+            pl->chain[i] = chain;
+            pl->next[i] = chain == i ? i : pl->next[chain]; /* a ring: the last op knows the first one */
+            pl->next[chain] = i;
+            sizes[chain]++;
+        }
+        note_uses(pl, users, i, chain);
+    }
+    for (uint32_t i = 0; i < pl->g->op_count; i++)
+        if (pl->chain[i] == i && sizes[i] < 2)
+            pl->chain[i] = ONXI_NO_SLOT;
+}
+
+onx_status onxi_run_plan_find_chains(onxi_run_planner *pl)
+{
+    const onxi_run_session *s = pl->e->session;
+    const uint32_t count = pl->g->op_count;
+    pl->chain = ONXI_ARRAY(pl->plan->arena, uint32_t, count + 1u);
+    pl->next = ONXI_ARRAY(pl->plan->arena, uint32_t, count + 1u);
+    slot_users *users = ONXI_ARRAY(pl->e->scratch, slot_users, pl->g->slot_count + 1u);
+    uint32_t *sizes = ONXI_ARRAY(pl->e->scratch, uint32_t, count + 1u);
+    if (!pl->chain || !pl->next || !users || !sizes)
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        pl->chain[i] = ONXI_NO_SLOT;
+    for (uint32_t i = 0; i < pl->g->slot_count; i++)
+        users[i].chain = ONXI_NO_SLOT;
+    if (!s->options.plain && !s->options.no_optimize)
+        find(pl, users, sizes);
+    onxi_arena_reset(pl->e->scratch);
+    return ONX_OK;
+}

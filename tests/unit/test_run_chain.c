@@ -1,0 +1,274 @@
+/* test_run_chain.c - nodes that go element by element run as one step with the bits that they give alone: random graphs
+ * of them, over types and shapes that are broadcast, with numbers that are not finite. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/variants.h"
+
+enum { VALUES = 64, INPUTS = 6, RANK = 3, OUTPUTS = 64 };
+
+typedef struct drawn {
+    onx_dtype dtype;
+    int64_t dims[RANK];
+    bool used;
+} drawn;
+
+typedef struct graph {
+    source s;
+    drawn values[VALUES];
+    uint32_t count, inputs;
+    writer *w;
+} graph;
+
+static const char *type_name(onx_dtype dtype)
+{
+    return onx_dtype_name(dtype);
+}
+
+/* A value of the type that can be broadcast with the dims; VALUES: none. */
+static uint32_t pick(graph *g, onx_dtype dtype, const int64_t *with)
+{
+    const uint32_t first = below(&g->s, g->count);
+    for (uint32_t i = 0; i < g->count; i++) {
+        const uint32_t at = g->count - 1 - (first / 2 + i) % g->count; /* what is new more often */
+        bool fits = g->values[at].dtype == dtype;
+        for (uint32_t d = 0; with && d < RANK; d++)
+            fits &= g->values[at].dims[d] == with[d] || g->values[at].dims[d] == 1 || with[d] == 1;
+        if (fits)
+            return at;
+    }
+    return VALUES;
+}
+
+static void take(graph *g, uint32_t from, drawn *result)
+{
+    g->values[from].used = true;
+    for (uint32_t d = 0; d < RANK; d++)
+        if (g->values[from].dims[d] != 1)
+            result->dims[d] = g->values[from].dims[d];
+}
+
+static void draw_node(graph *g)
+{
+    static const char *const one[] = { "Neg", "Abs", "Exp", "Tanh", "Sin", "Relu", "Reciprocal", "Floor" };
+    static const char *const two[] = { "Add", "Sub", "Mul", "Div" };
+    static const char *const told[] = { "Less", "Greater", "Equal" }, *const logic[] = { "And", "Or", "Xor" };
+    static const onx_dtype types[] = { ONX_FLOAT, ONX_FLOAT, ONX_FLOAT, ONX_DOUBLE, ONX_INT32, ONX_FLOAT16 };
+    onx_dtype dtype = types[below(&g->s, 6)];
+    const uint32_t kind = below(&g->s, 8), x = pick(g, dtype, NULL), bools = pick(g, ONX_BOOL, NULL);
+    const bool whole = dtype == ONX_INT32;
+    drawn made = { .dtype = dtype, .dims = { 1, 1, 1 } };
+    if (x == VALUES)
+        return;
+    take(g, x, &made);
+    if (kind < 2) {
+        add(g->w, " v%u = %s (v%u)\n", g->count, one[below(&g->s, whole ? 2 : 8)], x);
+    } else if (kind == 2 && dtype == ONX_FLOAT) {
+        add(g->w, " v%u = Pow (v%u, %s)\n", g->count, x, below(&g->s, 2) ? "two" : "half");
+    } else if (kind == 3 && bools < VALUES && below(&g->s, 2)) {
+        const uint32_t other = pick(g, ONX_BOOL, g->values[bools].dims);
+        made = (drawn){ .dtype = ONX_BOOL, .dims = { 1, 1, 1 } };
+        take(g, bools, &made);
+        take(g, other, &made);
+        add(g->w, " v%u = %s (v%u, v%u)\n", g->count, logic[below(&g->s, 3)], bools, other);
+    } else {
+        const uint32_t y = pick(g, dtype, made.dims);
+        const uint32_t condition = kind == 4 ? pick(g, ONX_BOOL, made.dims) : VALUES;
+        if (condition < VALUES) {
+            take(g, condition, &made);
+            const uint32_t other = pick(g, dtype, made.dims);
+            take(g, other, &made);
+            add(g->w, " v%u = Where (v%u, v%u, v%u)\n", g->count, condition, x, other);
+        } else {
+            take(g, y, &made);
+            made.dtype = kind == 3 ? ONX_BOOL : dtype;
+            add(g->w, " v%u = %s (v%u, v%u)\n", g->count, kind == 3 ? told[below(&g->s, 3)] : two[below(&g->s, 4)], x,
+                y);
+        }
+    }
+    g->values[g->count++] = made;
+}
+
+static void declare(graph *g, uint32_t at)
+{
+    const drawn *v = &g->values[at];
+    add(g->w, "%s[%lld, %lld, %lld] v%u", type_name(v->dtype), (long long)v->dims[0], (long long)v->dims[1],
+        (long long)v->dims[2], at);
+}
+
+/* A graph whose nodes stand in front of its outputs in the text: what no node uses comes out. */
+static void draw(graph *g, writer *nodes, uint32_t node_count)
+{
+    static const int64_t sizes[] = { 1, 2, 3, 7, 16, 33, 300, 1030 };
+    static const onx_dtype types[INPUTS] = { ONX_FLOAT, ONX_FLOAT, ONX_DOUBLE, ONX_INT32, ONX_BOOL, ONX_FLOAT16 };
+    writer *model = g->w;
+    int64_t dims[RANK];
+    for (uint32_t d = 0; d < RANK; d++)
+        dims[d] = sizes[below(&g->s, d == 2 ? 8 : 6)];
+    for (g->count = 0; g->count < 2 * INPUTS; g->count++) {
+        drawn *v = &g->values[g->count];
+        *v = (drawn){ .dtype = types[g->count % INPUTS] };
+        for (uint32_t d = 0; d < RANK; d++)
+            v->dims[d] = g->count < INPUTS || below(&g->s, 2) ? dims[d] : 1;
+    }
+    g->inputs = g->count;
+    nodes->len = 0;
+    g->w = nodes;
+    while (g->count < g->inputs + node_count)
+        draw_node(g);
+    g->w = model;
+    model->len = 0;
+    add(model, "<ir_version: 10, opset_import: [\"\" : 21]>\ng (");
+    for (uint32_t i = 0; i < g->inputs; i++) {
+        add(model, "%s", i ? ", " : "");
+        declare(g, i);
+    }
+    add(model, ") => (");
+    bool any = false;
+    for (uint32_t i = g->inputs; i < g->count; i++) {
+        if (g->values[i].used)
+            continue;
+        add(model, "%s", any ? ", " : "");
+        declare(g, i);
+        any = true;
+    }
+    add(model, ") <float two = {2.0}, float half = {0.5}> {\n%.*s}\n", (int)nodes->len, nodes->text);
+}
+
+static onx_value *fill(source *s, const drawn *v)
+{
+    static const double odd[] = { (double)NAN, (double)INFINITY, -(double)INFINITY, 0, -0.0, 1e30 };
+    onx_value *out = tensor(v->dtype, RANK, v->dims);
+    for (uint64_t i = 0; i < out->count; i++) {
+        const bool floating = onx_dtype_class_of(v->dtype) == ONX_CLASS_FLOATING;
+        double number = floating && below(s, 40) == 0 ? odd[below(s, 6)] : (double)between(s, -3, 3);
+        if (v->dtype == ONX_BOOL)
+            number = number > 0;
+        onx_convert(v->dtype, (char *)out->data + i * (onx_dtype_bits(v->dtype) / 8), ONX_DOUBLE, &number, 1, true);
+    }
+    return out;
+}
+
+typedef struct told {
+    unsigned chains, steps, nodes;
+} told;
+
+static void count(void *user, const onx_run_event *event)
+{
+    told *t = user;
+    const bool chain = strcmp(event->variant, "chain") == 0;
+    t->chains += chain;
+    t->steps++;
+    t->nodes += event->node_count;
+    if (chain)
+        assert_int_equal(event->node_count, event->post_ops + 1);
+}
+
+static told run_model(onx_doc *doc, const onx_session_options *options, const onx_value *const *in, onx_value **out)
+{
+    told t = { 0 };
+    onx_session *session = NULL;
+    const onx_run_options watch = { .event = count, .user = &t };
+    onx_status status = onx_session_new(cx, doc, options, &session);
+    for (int i = 0; i < 2 && status == ONX_OK; i++) { /* the second run finds values of the first */
+        t = (told){ 0 };
+        status = onx_session_run_with(session, cx, in, out, &watch);
+    }
+    say_all();
+    assert_int_equal(status, ONX_OK);
+    onx_session_free(session);
+    return t;
+}
+
+/* Bit by bit, whatever the instruction set and the number of threads is. */
+static void test_run_chain__chains_give_the_same_bits(void **state)
+{
+    static writer model, nodes;
+    graph g = { .s = { 5 }, .w = &model };
+    unsigned chains = 0, steps = 0, alone_steps = 0;
+    (void)state;
+    for (unsigned turn = 0; turn < 150; turn++) {
+        static const unsigned isas[] = { 0, ONX_ISA_BASE, ONX_ISA_V3 };
+        onx_doc *doc = NULL;
+        onx_value *in[2 * INPUTS], *one[OUTPUTS] = { NULL }, *alone[OUTPUTS] = { NULL };
+        draw(&g, &nodes, 2 + below(&g.s, 40));
+        onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(model.text, model.len), 0, &doc);
+        say_all();
+        assert_int_equal(status, ONX_OK);
+        for (uint32_t i = 0; i < g.inputs; i++)
+            in[i] = fill(&g.s, &g.values[i]);
+        if (turn % 2) /* from buffers that may be overwritten */
+            feed_from_buffers(doc);
+        const unsigned isa = isas[turn % 3], threads = 1 + turn / 3 % 2;
+        const told t =
+            run_model(doc, &(onx_session_options){ .isa = isa, .threads = threads }, (const onx_value *const *)in, one);
+        const told a = run_model(doc, &(onx_session_options){ .isa = isa, .threads = 1, .no_optimize = true },
+                                 (const onx_value *const *)in, alone);
+        assert_int_equal(t.nodes, a.nodes);
+        assert_int_equal(a.chains, 0);
+        chains += t.chains;
+        steps += t.steps;
+        alone_steps += a.steps;
+        for (uint32_t i = 0; i < OUTPUTS && one[i]; i++) {
+            if (!near_enough(one[i], alone[i], 0))
+                fail_msg("output %u of turn %u differs\n%.3000s", i, turn, model.text);
+            onx_value_free(one[i]);
+            onx_value_free(alone[i]);
+        }
+        for (uint32_t i = 0; i < g.inputs; i++)
+            onx_value_free(in[i]);
+        onx_doc_free(doc);
+    }
+    assert_in_range(chains, 150, 15000);
+    assert_in_range(steps, 1, alone_steps * 9 / 10);
+}
+
+static told run_text(const char *text, onx_value **y)
+{
+    onx_doc *doc = NULL;
+    onx_value *x = tensor(ONX_FLOAT, 2, (int64_t[]){ 2, 3 });
+    for (int i = 0; i < 6; i++)
+        ((float *)x->data)[i] = (float)(i - 2);
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
+    const told t = run_model(doc, NULL, (const onx_value *const[]){ x }, y);
+    onx_value_free(x);
+    onx_doc_free(doc);
+    return t;
+}
+
+#define HEAD "<ir_version: 10, opset_import: [\"\" : 21]>\ng (float[2, 3] x) => "
+
+/* What somebody else reads, and what has another shape, is a step of its own. */
+static void test_run_chain__what_is_seen_is_there(void **state)
+{
+    onx_value *y[2] = { NULL };
+    (void)state;
+    told t = run_text(HEAD "(float[2, 3] y) { a = Neg (x) b = Abs (a) c = Neg (x) y = Add (b, c) }", y);
+    assert_int_equal(t.steps, 1);
+    assert_int_equal(t.nodes, 4);
+    for (int i = 0; i < 6; i++)
+        assert_float_equal(((float *)y[0]->data)[i], i < 2 ? 4 - 2 * (float)i : 0, 0);
+    t = run_text(HEAD "(float[2, 3] y, float[2, 3] a) { a = Neg (x) y = Abs (a) }", y);
+    assert_int_equal(t.steps, 2);
+    t = run_text(
+        HEAD "(float[3, 2] y) { a = Neg (x) b = Abs (a) c = Transpose <perm = [1, 0]> (b) d = Neg (c) y = Abs (d) }",
+        y);
+    assert_int_equal(t.steps, 3);
+    t = run_text(HEAD "(float[2, 2, 3] y) <float[2, 1, 1] k = {1, 2}> { a = Neg (x) b = Add (a, k) y = Abs (b) }", y);
+    assert_int_equal(t.steps, 2);
+    for (int i = 0; i < 2; i++)
+        onx_value_free(y[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run_chain__chains_give_the_same_bits),
+        cmocka_unit_test(test_run_chain__what_is_seen_is_there),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
