@@ -19,7 +19,7 @@ static const char *const behind_conv[] = {
 static void add_posts(writer *w, source *s, unsigned posts)
 {
     for (uint32_t i = 0; i < posts; i++) {
-        char from[8], to[8];
+        char from[16], to[16];
         snprintf(from, sizeof from, "t%u", i);
         snprintf(to, sizeof to, i + 1 == posts ? "y" : "t%u", i + 1);
         add(w, " ");
@@ -411,7 +411,7 @@ static void test_kernel_convolutions__windows_of_all_kinds_are_the_same(void **s
         }
         add(&w, "> (x, w%s)\n t0 = Relu (x1)\n", turn % 3 ? ", b" : "");
         for (uint32_t i = 0; i < posts; i++) {
-            char from[8], to[8];
+            char from[16], to[16];
             snprintf(from, sizeof from, "t%u", i);
             snprintf(to, sizeof to, "t%u", i + 1);
             add(&w, " ");

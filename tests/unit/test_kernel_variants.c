@@ -491,7 +491,7 @@ static void test_kernel_variants__products_are_the_same(void **state)
         else
             add(&w, "MatMul (x0, w)\n");
         for (uint32_t i = 0; i < posts; i++) {
-            char from[8], to[8];
+            char from[16], to[16];
             snprintf(from, sizeof from, "t%u", i);
             snprintf(to, sizeof to, i + 1 == posts ? "y" : "t%u", i + 1);
             add(&w, " ");
