@@ -709,10 +709,11 @@ onx_status onxi_text_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32
     p.patience = 8 * (uint64_t)text.len;
     if (!(flags & ONX_TEXT_BORROW) && text.len) {
         char *copy = onxi_arena_get(p.arena, text.len);
-        if (copy)
-            memcpy(copy, text.ptr, text.len);
-        else
-            p.status = ONX_E_MEMORY;
+        if (!copy) {
+            onx_doc_free(doc);
+            return ONX_E_MEMORY;
+        }
+        memcpy(copy, text.ptr, text.len);
         text.ptr = copy;
     }
     if (!text.ptr)
@@ -721,7 +722,7 @@ onx_status onxi_text_parse_text(onx_ctx *cx, onx_kind kind, onx_str text, uint32
     p.end = onxi_str_end(text);
     if (text.len >= 3 && memcmp(text.ptr, "\xef\xbb\xbf", 3) == 0)
         p.at += 3; /* a byte-order mark */
-    if (p.status == ONX_OK && !parse_all(&p, kind, onx_doc_root(doc, kind)) && p.status == ONX_OK)
+    if (!parse_all(&p, kind, onx_doc_root(doc, kind)) && p.status == ONX_OK)
         p.status = ONX_E_MALFORMED;
     onxi_release(cx, p.stack, p.stack_room * sizeof *p.stack);
     onxi_release(cx, p.data, p.data_room);
