@@ -116,6 +116,21 @@ for file in "$ONX_SOURCE_DIR"/cli/*.c $(find "$ONX_SOURCE_DIR/src" -name '*.c');
     cat unknown >>all_unknown
 done
 [ -s all_unknown ] && fail "hints name options that do not exist"
+# So do the docs: of `onx COMMAND ... --option`, in backquotes or as a line of a block, the command has the option.
+for file in "$ONX_SOURCE_DIR"/README.md "$ONX_SOURCE_DIR"/CHANGELOG.md $(find "$ONX_SOURCE_DIR/docs" "$ONX_SOURCE_DIR/examples" -name '*.md'); do
+    { grep -o '`[^`]*`' "$file"; grep '^onx \|[| ]mpirun -n' "$file"; } | tr '`' ' ' | sed 's/ | *onx / \n onx /g; s/#.*//' |
+        sed -n 's/^ *\(mpirun -n [^ ]* \)\{0,1\}onx \([a-z][a-z]*\) \(.*--.*\)/\2 \3/p' | while read -r command rest; do
+        [ -e "options.$command" ] || { echo "onx $command"; continue; }
+        for word in $rest; do
+            case $word in
+            --[a-z]*) word=${word#--} && grep -qx -- "${word%%[=,;.)]*}" "options.$command" || echo "onx $command --$word" ;;
+            esac
+        done
+    done | grep -v -- '--help' >unknown
+    while read -r name; do fail "$file speaks of $name, which there is not"; done <unknown
+    cat unknown >>unknown_in_docs
+done
+[ -s unknown_in_docs ] && fail "docs speak of options that do not exist"
 # A hint of the library is said in words of the command at hand.
 cat >w.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["" : 21]> g () => (float[2] y) <float[2] w = {1, 2}> { y = Relu(w) }
