@@ -1,5 +1,6 @@
 /* fuzz_shard.c - any bytes as a model that is spread over devices: agreeing, planning, writing the part of a rank and
- * running it is safe, whatever the annotations say, and whatever other ranks send. */
+ * running it is safe, whatever the annotations say, and whatever other ranks send; so is making annotations, and
+ * predicting what they bring. */
 #include <onx/io.h>
 #include <onx/shard.h>
 
@@ -74,6 +75,21 @@ static void run(onx_ctx *cx, onx_doc *doc, const onx_comm *comm, const char *con
     onx_sharded_free(s);
 }
 
+/* Annotations in ways that the size chooses. */
+static void annotate(onx_ctx *cx, onx_doc *doc, size_t choice)
+{
+    const onx_shard_annotate_options ways = { .pipeline = 1 + choice % 2,
+                                              .data = 1 + choice / 2 % 3,
+                                              .tensor = 1 + choice / 6 % 3,
+                                              .configuration = onx_str_of("made") };
+    onx_shard_forecast devices[2 * 3 * 3];
+    if (onx_shard_annotate(cx, doc, &ways) == ONX_OK)
+        (void)onx_shard_predict(
+            cx, doc,
+            &(onx_shard_predict_options){ .count = 18, .configuration = ways.configuration, .batch = ways.data },
+            devices);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     onx_ctx *cx = onx_ctx_new(NULL);
@@ -99,6 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 run(cx, doc, &comm, text);
             }
         }
+        annotate(cx, doc, size);
         onx_doc_free(doc);
     }
     onx_ctx_free(cx);
