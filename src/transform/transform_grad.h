@@ -82,12 +82,19 @@ extern const onxi_grad_rule onxi_grad_rules[];
 extern const uint32_t onxi_grad_rule_count;
 const onxi_grad_rule *onxi_grad_rule_of(const onxi_grad *g, onxi_op_id op);
 
-/* Conditions and texts of rules (transform_grad_when.c, transform_grad_text.c), functions (transform_grad_control.c).
- */
+/* Conditions (transform_grad_when.c, transform_grad_windows.c) and texts of rules (transform_grad_text.c), functions
+ * (transform_grad_control.c). */
 #define GRAD_WHEN(name)  bool onxi_grad_when_##name(onxi_grad_node *n);
 #define GRAD_WRITE(name) onx_status onxi_grad_write_##name(onxi_grad_node *n, onx_str *text);
 #define GRAD_MAKE(name)  onx_status onxi_grad_make_##name(onxi_grad_node *n);
 #include "transform/transform_grad_names.def"
+
+/* For conditions (transform_grad_when.c): is an attribute this number? Attributes for the text; one that is there
+ * stays. */
+bool onxi_grad_int_is(onxi_grad_node *n, const char *name, int64_t value);
+bool onxi_grad_set_ints(onxi_grad_node *n, const char *name, const int64_t *values, uint32_t count);
+bool onxi_grad_set_range(onxi_grad_node *n, const char *name, int64_t from, uint32_t count);
+const onx_tensor_shape *onxi_grad_shape_of(const onx_type *type);
 
 /* A text that grows (transform_grad_text.c). */
 typedef struct onxi_grad_writer {

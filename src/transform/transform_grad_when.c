@@ -5,13 +5,6 @@
 
 enum { AXES = ONX_RANK_MAX };
 
-static const onx_type *out_type(onxi_grad_node *n, uint32_t i)
-{
-    return i < n->s.node->output_count && onx_view(n->s.node->output[i]).len
-               ? onxi_values_type(n->s.values, n->s.scope, onx_view(n->s.node->output[i]))
-               : NULL;
-}
-
 static bool has(const onxi_grad_node *n, uint32_t input)
 {
     return onxi_subject_has(&n->s, input);
@@ -22,13 +15,13 @@ static bool has_dy(const onxi_grad_node *n, uint32_t output)
     return output < n->s.node->output_count && onx_view(n->dy[output]).len;
 }
 
-static bool int_is(onxi_grad_node *n, const char *name, int64_t value)
+bool onxi_grad_int_is(onxi_grad_node *n, const char *name, int64_t value)
 {
     int64_t is;
     return onxi_subject_int(&n->s, name, &is) && is == value;
 }
 
-static bool set_ints(onxi_grad_node *n, const char *name, const int64_t *values, uint32_t count)
+bool onxi_grad_set_ints(onxi_grad_node *n, const char *name, const int64_t *values, uint32_t count)
 {
     for (uint32_t i = 0; i < n->s.prepared_count; i++)
         if (onx_str_equal(onx_str_of(n->s.prepared_names[i]), onx_str_of(name)))
@@ -36,25 +29,17 @@ static bool set_ints(onxi_grad_node *n, const char *name, const int64_t *values,
     return onxi_prepare_ints(&n->s, name, values, count);
 }
 
-static bool set_range(onxi_grad_node *n, const char *name, int64_t from, uint32_t count)
+bool onxi_grad_set_range(onxi_grad_node *n, const char *name, int64_t from, uint32_t count)
 {
     int64_t list[AXES];
     for (uint32_t i = 0; i < count && i < AXES; i++)
         list[i] = from + (int64_t)i;
-    return count <= AXES && set_ints(n, name, list, count);
-}
-
-static bool set_all(onxi_grad_node *n, const char *name, int64_t value, uint32_t count)
-{
-    int64_t list[AXES];
-    for (uint32_t i = 0; i < count && i < AXES; i++)
-        list[i] = value;
-    return count <= AXES && set_ints(n, name, list, count);
+    return count <= AXES && onxi_grad_set_ints(n, name, list, count);
 }
 
 /* ---- sizes ---- */
 
-static const onx_tensor_shape *shape_of(const onx_type *type)
+const onx_tensor_shape *onxi_grad_shape_of(const onx_type *type)
 {
     return type && ONX_HAS(type, type, tensor_type) && type->tensor_type ? type->tensor_type->shape : NULL;
 }
@@ -78,8 +63,8 @@ WHEN(always)
  * False when that cannot be told. */
 static bool stretched(onxi_grad_node *n, int64_t axes[AXES], uint32_t *count, uint32_t *leading)
 {
-    const onx_tensor_shape *like = shape_of(onxi_subject_type(&n->s, 1)),
-                           *whole = shape_of(onxi_subject_type(&n->s, 2));
+    const onx_tensor_shape *like = onxi_grad_shape_of(onxi_subject_type(&n->s, 1)),
+                           *whole = onxi_grad_shape_of(onxi_subject_type(&n->s, 2));
     *count = 0;
     if (!like || !whole || like->dim_count > whole->dim_count || whole->dim_count > AXES)
         return false;
@@ -107,14 +92,14 @@ WHEN(fit_leading)
 {
     int64_t axes[AXES];
     uint32_t count, leading;
-    return stretched(n, axes, &count, &leading) && count == leading && set_ints(n, "axes", axes, count);
+    return stretched(n, axes, &count, &leading) && count == leading && onxi_grad_set_ints(n, "axes", axes, count);
 }
 
 WHEN(fit_axes)
 {
     int64_t axes[AXES];
     uint32_t count, leading;
-    return stretched(n, axes, &count, &leading) && set_ints(n, "axes", axes, count);
+    return stretched(n, axes, &count, &leading) && onxi_grad_set_ints(n, "axes", axes, count);
 }
 
 WHEN(scalar)
@@ -205,7 +190,7 @@ static bool swap_last(onxi_grad_node *n, const char *name, int rank)
         perm[i] = i;
     perm[rank - 1] = rank - 2;
     perm[rank - 2] = rank - 1;
-    return set_ints(n, name, perm, (uint32_t)rank);
+    return onxi_grad_set_ints(n, name, perm, (uint32_t)rank);
 }
 
 WHEN(matmul_plain)
@@ -234,19 +219,19 @@ static bool gemm_ready(onxi_grad_node *n)
 }
 WHEN(gemm_a)
 {
-    return int_is(n, "transA", 0) && gemm_ready(n);
+    return onxi_grad_int_is(n, "transA", 0) && gemm_ready(n);
 }
 WHEN(gemm_at)
 {
-    return !int_is(n, "transA", 0);
+    return !onxi_grad_int_is(n, "transA", 0);
 }
 WHEN(gemm_b)
 {
-    return int_is(n, "transB", 0) && gemm_ready(n);
+    return onxi_grad_int_is(n, "transB", 0) && gemm_ready(n);
 }
 WHEN(gemm_bt)
 {
-    return !int_is(n, "transB", 0);
+    return !onxi_grad_int_is(n, "transB", 0);
 }
 static bool beta_is_one(onxi_grad_node *n)
 {
@@ -272,7 +257,7 @@ WHEN(det_ready)
         perm[i] = i;
     perm[rank - 1] = rank;
     perm[rank] = rank - 1;
-    return set_ints(n, "minors", perm, (uint32_t)rank + 2);
+    return onxi_grad_set_ints(n, "minors", perm, (uint32_t)rank + 2);
 }
 
 /* ---- reductions and layers ---- */
@@ -280,7 +265,7 @@ WHEN(det_ready)
 WHEN(axis_list)
 {
     int64_t axis;
-    return onxi_subject_int(&n->s, "axis", &axis) && set_ints(n, "axis_list", &axis, 1);
+    return onxi_subject_int(&n->s, "axis", &axis) && onxi_grad_set_ints(n, "axis_list", &axis, 1);
 }
 WHEN(cumulative)
 {
@@ -289,26 +274,26 @@ WHEN(cumulative)
 }
 WHEN(norm_1)
 {
-    return int_is(n, "p", 1) && onxi_grad_when_axis_list(n);
+    return onxi_grad_int_is(n, "p", 1) && onxi_grad_when_axis_list(n);
 }
 WHEN(norm_2)
 {
-    return int_is(n, "p", 2) && onxi_grad_when_axis_list(n);
+    return onxi_grad_int_is(n, "p", 2) && onxi_grad_when_axis_list(n);
 }
 WHEN(batch_inference)
 {
     int64_t shape[AXES];
     const int rank = onxi_subject_rank(&n->s, 0);
-    if (!int_is(n, "training_mode", 0) || rank < 2 || rank > AXES)
+    if (!onxi_grad_int_is(n, "training_mode", 0) || rank < 2 || rank > AXES)
         return false;
     for (int i = 0; i < rank; i++)
         shape[i] = 1;
     shape[0] = -1;
-    return set_ints(n, "column", shape, (uint32_t)rank - 1);
+    return onxi_grad_set_ints(n, "column", shape, (uint32_t)rank - 1);
 }
 WHEN(batch_training)
 {
-    return int_is(n, "training_mode", 1);
+    return onxi_grad_int_is(n, "training_mode", 1);
 }
 /* The axes from `axis` on, counted from behind. */
 WHEN(layer_axes)
@@ -319,7 +304,7 @@ WHEN(layer_axes)
         return false;
     if (axis >= 0)
         axis -= rank;
-    return axis < 0 && -axis <= AXES && set_range(n, "axes", axis, (uint32_t)-axis);
+    return axis < 0 && -axis <= AXES && onxi_grad_set_range(n, "axes", axis, (uint32_t)-axis);
 }
 WHEN(layer_saved)
 {
@@ -345,13 +330,14 @@ WHEN(lrn_ready)
         return false;
     const int64_t window[4] = { 1, 1, size, 1 }, before = (size - 1) / 2, after = size / 2;
     const int64_t pads[4] = { before, 0, after, 0 }, back[4] = { after, 0, before, 0 };
-    return set_ints(n, "window", window, 4) && set_ints(n, "pads", pads, 4) && set_ints(n, "pads_back", back, 4) &&
+    return onxi_grad_set_ints(n, "window", window, 4) && onxi_grad_set_ints(n, "pads", pads, 4) &&
+           onxi_grad_set_ints(n, "pads_back", back, 4) &&
            onxi_prepare_float(&n->s, "alpha_share", (float)((double)alpha->f / (double)size));
 }
 WHEN(spatial_axes)
 {
     const int rank = onxi_subject_rank(&n->s, 0);
-    return rank >= 2 && rank <= AXES && set_range(n, "axes", 2, (uint32_t)rank - 2);
+    return rank >= 2 && rank <= AXES && onxi_grad_set_range(n, "axes", 2, (uint32_t)rank - 2);
 }
 
 /* ---- losses ---- */
@@ -409,254 +395,6 @@ WITH_LOSS(reduces_none, reduces_none)
 WITH_LOSS(reduces_sum, reduces_sum)
 WITH_LOSS(reduces_mean, reduces_mean)
 
-/* ---- windows ---- */
-
-typedef struct window {
-    uint32_t count;
-    bool sizes, kernel, pads; /* known */
-    int64_t in[AXES], out[AXES], k[AXES], s[AXES], d[AXES], begin[AXES], end[AXES], output_padding[AXES];
-} window;
-
-static void read_list(onxi_grad_node *n, const char *name, int64_t other, int64_t *to, uint32_t count)
-{
-    uint32_t given;
-    const int64_t *list = onxi_subject_ints(&n->s, name, &given);
-    for (uint32_t i = 0; i < count; i++)
-        to[i] = list && i < given ? list[i] : other;
-}
-
-static bool read_sizes(const onx_type *type, uint32_t count, int64_t *to)
-{
-    bool known = onxi_type_rank(type) == (int)count + 2;
-    for (uint32_t i = 0; known && i < count; i++)
-        known = (to[i] = onxi_type_dim(type, i + 2)) > 0;
-    return known;
-}
-
-/* Where SAME_UPPER and SAME_LOWER put what is missing. */
-static void same_pads(window *w, uint32_t i, int64_t missing, bool upper)
-{
-    missing = missing < 0 ? 0 : missing;
-    w->begin[i] = upper ? missing / 2 : missing - missing / 2;
-    w->end[i] = missing - w->begin[i];
-}
-
-static bool read_window(onxi_grad_node *n, window *w)
-{
-    int64_t pads[2 * AXES];
-    uint32_t given;
-    int rank = onxi_subject_rank(&n->s, 0);
-    if (rank < 0)
-        rank = onxi_subject_rank(&n->s, 1);
-    if (rank < 3 || rank > AXES)
-        return false;
-    *w = (window){ .count = (uint32_t)rank - 2 };
-    const int64_t *kernel = onxi_subject_ints(&n->s, "kernel_shape", &given);
-    w->kernel = kernel != NULL;
-    for (uint32_t i = 0; kernel && i < w->count; i++)
-        w->k[i] = i < given ? kernel[i] : 1;
-    if (!kernel && onxi_schema_attr(n->s.row, onx_str_of("group")))
-        w->kernel = read_sizes(onxi_subject_type(&n->s, 1), w->count, w->k);
-    read_list(n, "strides", 1, w->s, w->count);
-    read_list(n, "dilations", 1, w->d, w->count);
-    read_list(n, "output_padding", 0, w->output_padding, w->count);
-    read_list(n, "pads", 0, pads, 2 * w->count);
-    const bool in = read_sizes(onxi_subject_type(&n->s, 0), w->count, w->in);
-    w->sizes = in && read_sizes(out_type(n, 0), w->count, w->out);
-    const bool upper = onxi_subject_text_is(&n->s, "auto_pad", "SAME_UPPER");
-    const bool same = upper || onxi_subject_text_is(&n->s, "auto_pad", "SAME_LOWER");
-    const bool valid = onxi_subject_text_is(&n->s, "auto_pad", "VALID");
-    w->pads = true;
-    for (uint32_t i = 0; i < w->count; i++) {
-        if (same && (!in || !w->kernel))
-            w->pads = false;
-        else if (same)
-            same_pads(w, i, ((w->in[i] - 1) / w->s[i]) * w->s[i] + w->d[i] * (w->k[i] - 1) + 1 - w->in[i], upper);
-        else {
-            w->begin[i] = valid ? 0 : pads[i];
-            w->end[i] = valid ? 0 : pads[w->count + i];
-        }
-    }
-    return w->pads;
-}
-
-static bool set_window(onxi_grad_node *n, const window *w)
-{
-    int64_t pads[2 * AXES], others[AXES];
-    for (uint32_t i = 0; i < w->count; i++) {
-        pads[i] = w->begin[i];
-        pads[w->count + i] = w->end[i];
-        others[i + 1] = i + 2;
-    }
-    others[0] = 0;
-    return set_ints(n, "pads", pads, 2 * w->count) && set_ints(n, "strides", w->s, w->count) &&
-           set_ints(n, "dilations", w->d, w->count) && set_ints(n, "begin", w->begin, w->count) &&
-           set_ints(n, "but_channels", others, w->count + 1) && set_range(n, "axes", 2, w->count) &&
-           set_all(n, "starts", 0, w->count);
-}
-
-/* The rest of the input that no window reaches need not be padded for the weights. */
-static bool set_weight_pads(onxi_grad_node *n, const window *w, const int64_t *more)
-{
-    int64_t pads[2 * AXES];
-    for (uint32_t i = 0; i < w->count; i++) {
-        pads[i] = w->begin[i];
-        pads[w->count + i] = w->end[i] - (more && more[i] <= w->end[i] ? more[i] : 0);
-    }
-    return set_ints(n, "weight_pads", pads, 2 * w->count);
-}
-
-WHEN(conv_exact)
-{
-    window w;
-    int64_t more[AXES];
-    if (!read_window(n, &w) || !w.sizes || !w.kernel)
-        return false;
-    for (uint32_t i = 0; i < w.count; i++) {
-        more[i] = w.in[i] + w.begin[i] + w.end[i] - ((w.out[i] - 1) * w.s[i] + w.d[i] * (w.k[i] - 1) + 1);
-        if (more[i] < 0 || more[i] >= w.s[i])
-            return false;
-    }
-    return set_window(n, &w) && set_weight_pads(n, &w, more) && set_ints(n, "output_padding", more, w.count);
-}
-
-WHEN(conv_open)
-{
-    window w;
-    return !onxi_grad_when_conv_exact(n) && read_window(n, &w) && set_window(n, &w) && set_weight_pads(n, &w, NULL);
-}
-
-WHEN(deconv)
-{
-    window w;
-    uint32_t given;
-    if (!read_window(n, &w))
-        return false;
-    const int64_t *shape = onxi_subject_ints(&n->s, "output_shape", &given);
-    const bool upper = onxi_subject_text_is(&n->s, "auto_pad", "SAME_UPPER");
-    const bool same = upper || onxi_subject_text_is(&n->s, "auto_pad", "SAME_LOWER");
-    if ((shape || same) && (!w.sizes || !w.kernel))
-        return false;
-    for (uint32_t i = 0; (shape || same) && i < w.count; i++)
-        same_pads(&w, i,
-                  w.s[i] * (w.in[i] - 1) + w.output_padding[i] + (w.k[i] - 1) * w.d[i] + 1 -
-                      (shape && i < given ? shape[i] : w.in[i] * w.s[i]),
-                  upper);
-    return set_window(n, &w);
-}
-
-/* A list that the node of a macro has been given. */
-static const int64_t *given_ints(const onxi_grad_node *n, const char *name, uint32_t *count)
-{
-    const onx_attribute *a = onx_node_attribute(n->s.node, name);
-    *count = a && a->slot == ONX_SLOT_INTS ? a->count : 0;
-    return *count ? a->ints : NULL;
-}
-
-static bool correlate(onxi_grad_node *n, int64_t group)
-{
-    uint32_t count;
-    int64_t swap[AXES], turn[AXES + 1];
-    if (!given_ints(n, "strides", &count) || count + 3 > AXES)
-        return false;
-    for (uint32_t i = 0; i < count; i++) {
-        swap[i + 2] = i + 2;
-        turn[i + 3] = i + 3;
-    }
-    swap[0] = turn[1] = 1;
-    swap[1] = turn[2] = 0;
-    turn[0] = 2;
-    return set_ints(n, "swap", swap, count + 2) && set_ints(n, "turn", turn, count + 3) &&
-           set_ints(n, "groups", &group, 1) && set_range(n, "axes", 2, count) && set_all(n, "starts", 0, count);
-}
-
-static int64_t group_of(const onxi_grad_node *n)
-{
-    const onx_attribute *a = onx_node_attribute(n->s.node, "group");
-    return a && a->slot == ONX_SLOT_I ? a->i : 1;
-}
-
-WHEN(correlate_one)
-{
-    return group_of(n) == 1 && correlate(n, 1);
-}
-WHEN(correlate_groups)
-{
-    return correlate(n, group_of(n));
-}
-WHEN(crop)
-{
-    uint32_t count;
-    return given_ints(n, "begin", &count) && set_range(n, "axes", 2, count);
-}
-WHEN(unpool)
-{
-    uint32_t count;
-    return given_ints(n, "begin", &count) != NULL;
-}
-
-WHEN(pool_ready)
-{
-    window w;
-    int64_t pads[2 * AXES], reach[AXES], ones[AXES];
-    if (!read_window(n, &w) || !w.kernel)
-        return false;
-    for (uint32_t i = 0; i < w.count; i++) {
-        pads[i] = w.begin[i];
-        pads[w.count + i] = w.end[i];
-        reach[i] = w.d[i] * (w.k[i] - 1) + 1;
-        ones[i + 2] = w.k[i];
-    }
-    ones[0] = ones[1] = 1;
-    return set_window(n, &w) && set_ints(n, "both_pads", pads, 2 * w.count) && set_ints(n, "reach", reach, w.count) &&
-           set_ints(n, "window", ones, w.count + 2) && set_ints(n, "stride_list", w.s, w.count) &&
-           set_all(n, "no_begin", 0, w.count) && set_range(n, "spatial", 2, w.count);
-}
-WHEN(pool_counts_pads)
-{
-    return int_is(n, "count_include_pad", 1) && onxi_grad_when_pool_ready(n);
-}
-WHEN(pool_counts_none)
-{
-    return !int_is(n, "count_include_pad", 1) && onxi_grad_when_pool_ready(n);
-}
-WHEN(rows_first)
-{
-    return !int_is(n, "storage_order", 1);
-}
-WHEN(columns_first)
-{
-    return int_is(n, "storage_order", 1);
-}
-WHEN(col_ready)
-{
-    uint32_t count;
-    const onx_tensor_shape *blocks = shape_of(onxi_subject_type(&n->s, 2));
-    const int64_t *strides = onxi_subject_ints(&n->s, "strides", &count);
-    int64_t list[AXES], pads[2 * AXES];
-    if (!strides)
-        count = blocks && blocks->dim_count == 1 && ONX_HAS(dimension, blocks->dim[0], dim_value) &&
-                        blocks->dim[0]->dim_value > 0 && blocks->dim[0]->dim_value <= AXES
-                    ? (uint32_t)blocks->dim[0]->dim_value
-                    : 0;
-    if (!count || count > AXES)
-        return false;
-    read_list(n, "strides", 1, list, count);
-    if (!set_ints(n, "strides", list, count))
-        return false;
-    read_list(n, "dilations", 1, list, count);
-    read_list(n, "pads", 0, pads, 2 * count);
-    return set_ints(n, "dilations", list, count) && set_ints(n, "pads", pads, 2 * count);
-}
-WHEN(resize_nearest)
-{
-    return onxi_subject_text_is(&n->s, "mode", "nearest");
-}
-WHEN(resize_linear)
-{
-    return !onxi_subject_text_is(&n->s, "mode", "nearest");
-}
-
 /* ---- shapes and places ---- */
 
 WHEN(turned)
@@ -671,7 +409,7 @@ WHEN(turned)
             return false;
         back[perm[i]] = i;
     }
-    return set_ints(n, "turn", back, count);
+    return onxi_grad_set_ints(n, "turn", back, count);
 }
 WHEN(not_turned)
 {
@@ -713,7 +451,7 @@ WHEN(slice_pads)
         pads[i] = from;
         pads[count + i] = size - to;
     }
-    return set_ints(n, "left_out", pads, 2 * count) && set_ints(n, "cut_axes", list, count);
+    return onxi_grad_set_ints(n, "left_out", pads, 2 * count) && onxi_grad_set_ints(n, "cut_axes", list, count);
 }
 WHEN(slice_any)
 {
@@ -721,19 +459,19 @@ WHEN(slice_any)
 }
 WHEN(gather_rows)
 {
-    return int_is(n, "axis", 0);
+    return onxi_grad_int_is(n, "axis", 0);
 }
 WHEN(gather_any)
 {
-    return !int_is(n, "axis", 0);
+    return !onxi_grad_int_is(n, "axis", 0);
 }
 WHEN(gather_nd)
 {
-    return int_is(n, "batch_dims", 0);
+    return onxi_grad_int_is(n, "batch_dims", 0);
 }
 WHEN(gather_nd_batch)
 {
-    return !int_is(n, "batch_dims", 0);
+    return !onxi_grad_int_is(n, "batch_dims", 0);
 }
 WHEN(scatter_none)
 {
@@ -764,8 +502,8 @@ WHEN(crop_any)
     uint32_t count;
     const int64_t *axes = onxi_subject_ints(&n->s, "axes", &count);
     const int rank = onxi_subject_rank(&n->s, 0);
-    return axes ? set_ints(n, "axes", axes, count)
-                : rank > 0 && rank <= AXES && set_range(n, "axes", 0, (uint32_t)rank);
+    return axes ? onxi_grad_set_ints(n, "axes", axes, count)
+                : rank > 0 && rank <= AXES && onxi_grad_set_range(n, "axes", 0, (uint32_t)rank);
 }
 WHEN(depth_first)
 {
@@ -784,16 +522,16 @@ WHEN(rotary)
 
 WHEN(joins_along)
 {
-    return int_is(n, "new_axis", 0);
+    return onxi_grad_int_is(n, "new_axis", 0);
 }
 WHEN(joins_anew)
 {
-    return int_is(n, "new_axis", 1);
+    return onxi_grad_int_is(n, "new_axis", 1);
 }
 /* Without sizes, `keepdims` says whether the axis goes. */
 WHEN(splits_along)
 {
-    return has(n, 1) || int_is(n, "keepdims", 1);
+    return has(n, 1) || onxi_grad_int_is(n, "keepdims", 1);
 }
 WHEN(splits_off)
 {

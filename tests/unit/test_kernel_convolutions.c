@@ -342,14 +342,6 @@ static void test_kernel_convolutions__planes_are_the_same(void **state)
     assert_int_equal(fast, 90);
 }
 
-static void add_list(writer *w, const char *name, const uint32_t *of, uint32_t count)
-{
-    add(w, "%s = [", name);
-    for (uint32_t i = 0; i < count; i++)
-        add(w, "%s%u", i ? ", " : "", of[i]);
-    add(w, "]");
-}
-
 /* A convolution of one to three dims, or a transposed one, of channels in whole blocks, or in groups of a few: steps,
  * gaps that reach far into the padding, groups, pads that differ on each side, and what is done in passing. The input
  * comes from a convolution of its own, so that it may lie as it likes. */
@@ -399,16 +391,12 @@ static void test_kernel_convolutions__windows_of_all_kinds_are_the_same(void **s
         add(&w, "}, float[%u] b = {", m * group);
         for (uint32_t i = 0; i < m * group; i++)
             add(&w, "%s%.3f", i ? ", " : "", (double)between(&s, -1, 1));
-        add(&w, "}> {\n x1 = %s <group = %u, ", transposed ? "ConvTranspose" : "Conv", group);
+        add(&w, "}> {\n x1 = %s <group = %u", transposed ? "ConvTranspose" : "Conv", group);
         add_list(&w, "strides", stride, dims);
-        add(&w, ", ");
         add_list(&w, "dilations", dilation, dims);
-        add(&w, ", ");
         add_list(&w, "pads", pads, 2 * dims);
-        if (transposed) {
-            add(&w, ", ");
+        if (transposed)
             add_list(&w, "output_padding", extra, dims);
-        }
         add(&w, "> (x, w%s)\n t0 = Relu (x1)\n", turn % 3 ? ", b" : "");
         for (uint32_t i = 0; i < posts; i++) {
             char from[16], to[16];

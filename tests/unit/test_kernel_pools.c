@@ -19,14 +19,6 @@ static void spoil(source *s, onx_value *x, unsigned turn)
         ((float *)x->data)[below(s, (uint32_t)x->count)] = odd[turn / 4 % 4];
 }
 
-static void list(writer *w, const char *name, const uint32_t *of, uint32_t count)
-{
-    add(w, ", %s = [", name);
-    for (uint32_t i = 0; i < count; i++)
-        add(w, "%s%u", i ? ", " : "", of[i]);
-    add(w, "]");
-}
-
 /* Windows of one to three dims with pads, steps and gaps, wider than a vector and not, whose last ones reach beyond the
  * input, of channels that are no whole blocks. */
 static void test_kernel_pools__windows_are_the_same(void **state)
@@ -56,10 +48,10 @@ static void test_kernel_pools__windows_are_the_same(void **state)
         add(&w, "<ir_version: 10, opset_import: [\"\" : %u]> g (float[N, C, %s] x) => (float[N, C, %s] y) {\n",
             turn % 3 ? 22 : 19, in[dims - 1], out[dims - 1]);
         add(&w, " y = %s <ceil_mode = %u", names[average], below(&s, 2));
-        list(&w, "kernel_shape", kernel, dims);
-        list(&w, "strides", stride, dims);
-        list(&w, "dilations", dilation, dims);
-        list(&w, "pads", pads, 2 * dims);
+        add_list(&w, "kernel_shape", kernel, dims);
+        add_list(&w, "strides", stride, dims);
+        add_list(&w, "dilations", dilation, dims);
+        add_list(&w, "pads", pads, 2 * dims);
         if (average)
             add(&w, ", count_include_pad = %u", below(&s, 2));
         add(&w, "> (x)\n}\n");

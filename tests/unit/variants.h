@@ -46,6 +46,15 @@ static void ONX_PRINTF(2, 3) add(writer *w, const char *format, ...)
     assert_true(w->len < sizeof w->text);
 }
 
+/* An attribute in front of which there is another one. */
+__attribute__((unused)) static void add_list(writer *w, const char *name, const uint32_t *of, uint32_t count)
+{
+    add(w, ", %s = [", name);
+    for (uint32_t i = 0; i < count; i++)
+        add(w, "%s%u", i ? ", " : "", of[i]);
+    add(w, "]");
+}
+
 /* ---- running ---- */
 
 typedef struct seen {

@@ -27,6 +27,40 @@ static bool is_float(const onx_value *v, uint32_t rank)
     return v && v->kind == ONX_VALUE_TENSOR && v->dtype == ONX_FLOAT && v->rank == rank && v->count;
 }
 
+/* ---- parts of the batch ---- */
+
+typedef bool describe_fn(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl_primitive_attr_t attr,
+                         dnnl_primitive_desc_t *out);
+
+/* x and y of a convolution cut into parts of the batch, which all need the same weights: what is done for each part,
+ * and for the last one, in the place of what is done for all. */
+static bool cut_batch(onxi_dnnl *d, const onxi_dnnl_cut *cut, const onx_value *x, const onx_value *y,
+                      describe_fn *describe, onxi_dnnl_conv part[2], dnnl_primitive_attr_t attr, uint64_t *x_step,
+                      uint64_t *y_step)
+{
+    onxi_dnnl_pair px, py;
+    dnnl_primitive_desc_t desc[2] = { NULL, NULL };
+    if (cut->parts < 2 || !onxi_dnnl_cut_md(d, cut, part[0].x, x, 0, 1, &px, x_step) ||
+        !onxi_dnnl_cut_md(d, cut, part[0].y, y, 0, 1, &py, y_step))
+        return false;
+    onxi_dnnl_conv q[2] = { part[0], part[0] };
+    q[0].x = px.each, q[0].y = py.each;
+    q[1].x = px.last, q[1].y = py.last;
+    bool good = describe(d, &q[0], attr, &desc[0]);
+    if (good && cut->last != cut->each)
+        good = describe(d, &q[1], attr, &desc[1]);
+    if (!good) {
+        if (desc[0])
+            d->lib->dnnl_primitive_desc_destroy(desc[0]);
+        return false;
+    }
+    d->lib->dnnl_primitive_desc_destroy(d->desc[0]);
+    memcpy(d->desc, desc, sizeof desc);
+    memcpy(part, q, sizeof q);
+    d->cut = *cut;
+    return true;
+}
+
 /* ---- ConvTranspose ---- */
 
 /* The weights by groups. */
@@ -39,35 +73,6 @@ static uint32_t grouped(const onx_value *w, int64_t group, int64_t dims[ONX_RANK
     for (uint32_t i = 1; i < w->rank; i++)
         dims[at++] = w->dims[i];
     return at;
-}
-
-/* By images, which all need the same weights. */
-static bool cut_images(onx_prepare *p, onxi_dnnl *d, onxi_dnnl_conv part[2], dnnl_primitive_attr_t attr,
-                       uint64_t *x_step, uint64_t *y_step)
-{
-    const onx_value *y = p->inputs[0], *x = p->outputs[0];
-    const onxi_dnnl_cut cut = onxi_dnnl_cut_of(d, y->dims[0], 1);
-    onxi_dnnl_pair px, py;
-    dnnl_primitive_desc_t desc[2] = { NULL, NULL };
-    if (cut.parts < 2 || !onxi_dnnl_cut_md(d, &cut, part[0].x, x, 0, 1, &px, x_step) ||
-        !onxi_dnnl_cut_md(d, &cut, part[0].y, y, 0, 1, &py, y_step))
-        return false;
-    onxi_dnnl_conv q[2] = { part[0], part[0] };
-    q[0].x = px.each, q[0].y = py.each;
-    q[1].x = px.last, q[1].y = py.last;
-    bool good = onxi_dnnl_describe_conv_x(d, &q[0], attr, &desc[0]);
-    if (good && cut.last != cut.each)
-        good = onxi_dnnl_describe_conv_x(d, &q[1], attr, &desc[1]);
-    if (!good) {
-        if (desc[0])
-            d->lib->dnnl_primitive_desc_destroy(desc[0]);
-        return false;
-    }
-    d->lib->dnnl_primitive_desc_destroy(d->desc[0]);
-    memcpy(d->desc, desc, sizeof desc);
-    memcpy(part, q, sizeof q);
-    d->cut = cut;
-    return true;
 }
 
 static bool read_transpose(onx_prepare *p, onxi_dnnl_conv *c, int64_t *group)
@@ -115,7 +120,8 @@ static onx_status transpose_prepare(onx_prepare *p)
         good = c.x && c.y && c.w && onxi_dnnl_layout(p, d, x, c.x, &x_layout) &&
                onxi_dnnl_layout(p, d, y, c.y, &y_layout) && (w->data || onxi_dnnl_layout(p, d, w, c.w, &w_layout));
     }
-    if (good && !cut_images(p, d, part, attr, &x_step, &y_step))
+    const onxi_dnnl_cut cut = onxi_dnnl_cut_of(d, y->dims[0], 1);
+    if (good && !cut_batch(d, &cut, x, y, onxi_dnnl_describe_conv_x, part, attr, &x_step, &y_step))
         x_step = y_step = 0;
     d->lib->dnnl_primitive_attr_destroy(attr);
     if (good && w->data)
@@ -159,27 +165,7 @@ static bool describe_parts(onxi_dnnl *d, onxi_dnnl_conv part[2], const onx_value
     const int64_t parts = x->dims[0] < PARTS ? x->dims[0] : PARTS, each = (x->dims[0] + parts - 1) / parts;
     const int64_t count = (x->dims[0] + each - 1) / each;
     const onxi_dnnl_cut cut = { (uint32_t)count, each, x->dims[0] - each * (count - 1) };
-    onxi_dnnl_pair px, py;
-    if (count < 2 || !onxi_dnnl_cut_md(d, &cut, part[0].x, x, 0, 1, &px, x_step) ||
-        !onxi_dnnl_cut_md(d, &cut, part[0].y, y, 0, 1, &py, y_step))
-        return false;
-    dnnl_primitive_desc_t desc[2] = { NULL, NULL };
-    onxi_dnnl_conv q[2] = { part[0], part[0] };
-    q[0].x = px.each, q[0].y = py.each;
-    q[1].x = px.last, q[1].y = py.last;
-    bool good = onxi_dnnl_describe_conv_w(d, &q[0], attr, &desc[0]);
-    if (good && cut.last != cut.each)
-        good = onxi_dnnl_describe_conv_w(d, &q[1], attr, &desc[1]);
-    if (!good) {
-        if (desc[0])
-            d->lib->dnnl_primitive_desc_destroy(desc[0]);
-        return false;
-    }
-    d->lib->dnnl_primitive_desc_destroy(d->desc[0]);
-    memcpy(d->desc, desc, sizeof desc);
-    memcpy(part, q, sizeof q);
-    d->cut = cut;
-    return true;
+    return cut_batch(d, &cut, x, y, onxi_dnnl_describe_conv_w, part, attr, x_step, y_step);
 }
 
 /* Weights that vary, whose windows are larger than the output: x, y and the weights' gradient w have traded places, and
