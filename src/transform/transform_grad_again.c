@@ -67,6 +67,7 @@ typedef struct plan {
     onx_node *const *nodes;
     uint32_t count, segments;
     uint32_t *segment_of; /* per node */
+    uint32_t *start;      /* per segment: its first node; and the end */
     bool *wanted;         /* per node: the way back reads what it makes, directly or not */
     bool *repeated;       /* per segment */
     onxi_dict index;      /* names: indexes of values */
@@ -90,7 +91,7 @@ static double size_of(const plan *p, onx_str name)
         const int64_t dim = onxi_type_dim(type, (uint32_t)i);
         size *= dim > 0 ? (double)dim : 1;
     }
-    return size;
+    return fmin(size, 1e15); /* sums are finite */
 }
 
 /* What the nodes make. A constant costs nothing to keep, and random numbers come but once. */
@@ -179,21 +180,24 @@ static onx_status cut(plan *p)
     for (uint32_t i = 1; i <= p->count; i++)
         made[i] += made[i - 1];
     const double share = made[p->count] / p->segments;
-    uint32_t at = 0, segment = 0;
+    uint32_t at = 1, segment = 0;
     while (at < p->count && segment + 1 < p->segments) {
         const double ideal = share * (segment + 1);
         uint32_t best = 0;
-        for (uint32_t i = at + 1; i < p->count && made[i] <= ideal + share / 4; i++)
-            if (made[i] >= ideal - share / 4 &&
-                (!best || crossing[i] < crossing[best] ||
-                 (crossing[i] <= crossing[best] && fabs(made[i] - ideal) < fabs(made[best] - ideal))))
-                best = i;
-        for (; at < best; at++)
-            p->segment_of[at] = segment;
-        segment++; /* one without a place for its cut goes with the next */
+        for (; at < p->count && made[at] <= ideal + share / 4; at++)
+            if (made[at] >= ideal - share / 4 &&
+                (!best || crossing[at] < crossing[best] ||
+                 (crossing[at] <= crossing[best] && fabs(made[at] - ideal) < fabs(made[best] - ideal))))
+                best = at;
+        p->start[segment + 1] = best ? best : p->start[segment]; /* without a place it is empty */
+        segment++;
     }
-    for (; at < p->count; at++)
-        p->segment_of[at] = p->segments - 1;
+    for (const uint32_t rest = p->start[segment]; segment + 1 < p->segments;) /* is the last one's */
+        p->start[++segment] = rest;
+    p->start[p->segments] = p->count;
+    for (segment = 0; segment < p->segments; segment++)
+        for (uint32_t i = p->start[segment]; i < p->start[segment + 1]; i++)
+            p->segment_of[i] = segment;
     return ONX_OK;
 }
 
@@ -227,9 +231,9 @@ static onx_status find_wanted(plan *p, const onxi_node_list *back)
 static onx_status repeat_segment(plan *p, uint32_t segment, onxi_node_list *out)
 {
     p->repeated[segment] = true;
-    for (uint32_t i = 0; i < p->count; i++) {
+    for (uint32_t i = p->start[segment]; i < p->start[segment + 1]; i++) {
         onx_node *copy;
-        if (p->segment_of[i] != segment || !p->wanted[i])
+        if (!p->wanted[i])
             continue;
         ONX_TRY(onxi_grad_again_node(&p->again, p->nodes[i], &copy));
         ONX_TRY(onxi_node_list_add(p->g->scratch, out, copy));
@@ -276,9 +280,10 @@ onx_status onxi_grad_checkpoint(onxi_grad *g, const onxi_scope *scope, const onx
     if (!g->checkpoint || p.segments < 2)
         return ONX_OK;
     p.segment_of = ONXI_ARRAY(g->scratch, uint32_t, (size_t)count + 1);
+    p.start = ONXI_ARRAY(g->scratch, uint32_t, (size_t)p.segments + 1);
     p.wanted = ONXI_ARRAY(g->scratch, bool, (size_t)count + 1);
     p.repeated = ONXI_ARRAY(g->scratch, bool, (size_t)p.segments + 1);
-    if (!p.segment_of || !p.wanted || !p.repeated)
+    if (!p.segment_of || !p.start || !p.wanted || !p.repeated)
         return ONX_E_MEMORY;
     ONX_TRY(list_values(&p));
     ONX_TRY(cut(&p));
