@@ -46,6 +46,8 @@ static void say(const cli_call *call, onx_severity severity, const char *format,
 int cli_error(const cli_call *call, const char *format, ...)
 {
     error_was_said = true;
+    if (call && call->ranks && cli_ranks_told(call, true))
+        return CLI_MISUSE; /* one message is enough */
     va_list args;
     va_start(args, format);
     say(call, ONX_ERROR, format, args);
@@ -236,7 +238,7 @@ static void report_to(FILE *to, cli_call *call)
 
 void cli_report(cli_call *call)
 {
-    if (call->ranks && onx_diag_total(call->cx, ONX_ERROR) && cli_ranks_told(call))
+    if (call->ranks && onx_diag_total(call->cx, ONX_ERROR) && cli_ranks_told(call, false))
         forget(call); /* one message is enough */
     report_to(stderr, call);
 }

@@ -45,6 +45,7 @@ onx_status cli_ranks_open(cli_call *call)
         return status;
     }
     r->timeout_ns = (uint64_t)(seconds * 1e9);
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* lines that several ranks say at once stay whole */
     call->ranks = r;
     if (r->comm.rank && !silence()) {
         cli_error(call, "cannot write to /dev/null");
@@ -101,11 +102,11 @@ static bool only_cancelled(const cli_call *call)
     return true;
 }
 
-bool cli_ranks_told(const cli_call *call)
+bool cli_ranks_told(const cli_call *call, bool knows_why)
 {
     const onx_comm *comm = &call->ranks->comm;
     const double end = cli_now() + TOLD_SECONDS;
-    if (only_cancelled(call))
+    if (call->ranks->silent || (!knows_why && only_cancelled(call)))
         return call->ranks->silent = true;
     comm->fail(comm->user);
     while (comm->rank && cli_now() < end) {

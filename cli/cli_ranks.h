@@ -20,8 +20,9 @@ onx_status cli_ranks_open(cli_call *call);
 void cli_ranks_close(cli_call *call, bool failed);
 /* Is this the only rank, or the one that writes what comes out? */
 bool cli_ranks_first(const cli_call *call);
-/* This rank has failed: has one before it failed as well, and said why? */
-bool cli_ranks_told(const cli_call *call);
+/* This rank has failed: has one before it failed as well, and said why? Without `knows_why` its diagnostics tell
+ * whether it has a reason of its own. */
+bool cli_ranks_told(const cli_call *call, bool knows_why);
 /* What the first rank decides. Ranks that are not heard of are an error of the next run. */
 bool cli_ranks_decide(const cli_call *call, bool yes);
 /* Which rank this is, and of how many: 0 of 1 where there are no others. */
