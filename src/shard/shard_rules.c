@@ -90,6 +90,15 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
+/* Nothing is split. */
+static void forget(const splitter *m)
+{
+    memset(m->r->map, -1, sizeof *m->r->map * (m->s->node->input_count + m->s->node->output_count));
+    m->r->dim_count = 0;
+    m->r->fix = ONXI_SHARD_KEEP;
+    m->r->once = m->r->unread = -1;
+}
+
 /* ---- element by element ---- */
 
 /* All operands are aligned at their last axes with output 0; those of size 1 are stretched. */
@@ -285,6 +294,8 @@ static void matmul(splitter *m)
         return;
     const uint32_t tail = (a->rank > 1 ? 1u : 0u) + (b->rank > 1 ? 1u : 0u); /* axes of the output behind the batch */
     const uint32_t a_batch = a->rank > 1 ? a->rank - 2 : 0, b_batch = b->rank > 1 ? b->rank - 2 : 0;
+    if (y->rank != (a_batch > b_batch ? a_batch : b_batch) + tail)
+        return;
     for (uint32_t k = 0; k + tail < y->rank; k++) {
         const uint32_t back = y->rank - tail - k; /* axes from here to the matrix */
         const int8_t dim = new_dim(m, y->dims[k], 0, ONXI_SHARD_PARALLEL);
@@ -375,7 +386,10 @@ static void einsum(splitter *m)
         if (*p == ',' || *p == ' ' || *p == '-' || *p == '>')
             continue;
         const unsigned char c = (unsigned char)*p;
-        const onxi_shard_value *v = out ? output(m, 0) : operand < m->s->node->input_count ? input(m, operand) : NULL;
+        const onxi_shard_value *v = operand > m->s->node->input_count   ? NULL
+                                    : out                               ? output(m, 0)
+                                    : operand < m->s->node->input_count ? input(m, operand)
+                                                                        : NULL;
         if (!v || axis >= v->rank || seen[c])
             goto unknown; /* a diagonal, or something that is not understood */
         seen[c] = true;
@@ -387,8 +401,7 @@ static void einsum(splitter *m)
     }
     return;
 unknown:
-    memset(m->r->map, -1, sizeof *m->r->map * (m->s->node->input_count + m->s->node->output_count));
-    m->r->dim_count = 0;
+    forget(m);
 }
 
 /* ---- moves ---- */
@@ -419,10 +432,8 @@ static void reshape(splitter *m)
         const uint32_t from = i, to = k;
         int64_t a = x->dims[i++], b = y->dims[k++];
         while (a != b && (a < b ? i < x->rank : k < y->rank)) {
-            if (a < b)
-                a *= x->dims[i++];
-            else
-                b *= y->dims[k++];
+            if (a < b ? __builtin_mul_overflow(a, x->dims[i++], &a) : __builtin_mul_overflow(b, y->dims[k++], &b))
+                return;
         }
         if (a != b || !a)
             break;
@@ -667,19 +678,46 @@ static bool operands_are_known(const splitter *m)
     return n->input_count && input(m, 0) && n->output_count && output(m, 0);
 }
 
+/* Types that a model declares need not be what its operators give, as nobody has run it yet: a dimension that an
+ * operand does not have is not split, and nothing is where the sizes contradict each other. */
+static void keep_what_fits(splitter *m)
+{
+    const uint32_t in = m->s->node->input_count, operands = in + m->s->node->output_count;
+    for (uint32_t i = 0; i < operands; i++) {
+        const onxi_shard_value *v = i < in ? input(m, i) : output(m, i - in);
+        for (uint32_t k = 0; k < ONXI_SHARD_RANK; k++) {
+            int8_t *at = &m->r->map[i][k];
+            const onxi_shard_dim *d = *at < 0 ? NULL : &m->r->dim[*at];
+            if (!v || k >= v->rank)
+                *at = -1;
+            else if (d && (d->unit ? v->dims[k] % d->unit != 0 : v->dims[k] != d->size)) {
+                forget(m);
+                return;
+            }
+        }
+    }
+}
+
+static void find(splitter *m)
+{
+    const onxi_shard_subject *s = m->s;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == s->bound->op) {
+            rows[i].find(m);
+            return;
+        }
+    if (onxi_operator_is(s->bound->op, ONXI_TRAIT_REDUCTION))
+        reduce(m);
+    else if (onxi_operator_is(s->bound->op, ONXI_TRAIT_ELEMENTWISE))
+        elementwise(m);
+}
+
 void onxi_shard_rule_find(const onxi_shard_subject *s, onxi_shard_rule *rule)
 {
     splitter m = { s, rule };
     if (s->bound->kind != ONXI_BOUND_OPERATOR || !operands_are_known(&m) ||
         (s->bound->schema && s->bound->schema->flags & ONXI_OP_NONDETERMINISTIC))
         return;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].op == s->bound->op) {
-            rows[i].find(&m);
-            return;
-        }
-    if (onxi_operator_is(s->bound->op, ONXI_TRAIT_REDUCTION))
-        reduce(&m);
-    else if (onxi_operator_is(s->bound->op, ONXI_TRAIT_ELEMENTWISE))
-        elementwise(&m);
+    find(&m);
+    keep_what_fits(&m);
 }
