@@ -346,6 +346,34 @@ static void test_shard_run__faults(void **state)
     onx_doc_free(other);
 }
 
+/* Outputs that are declared with fewer axes than they have: whatever comes of it, all ranks end, and say why. */
+static void test_shard_run__declared(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint32_t count = cases[i].ranks ? cases[i].ranks : 2;
+        onx_value *inputs[VALUES_MAX] = { NULL };
+        rank ranks[RANKS_MAX] = { 0 };
+        onx_doc *doc = make(&cases[i], count);
+        onx_tensor_shape *shape = onx_doc_model(doc)->graph->output[0]->type->tensor_type->shape;
+        make_inputs(doc, inputs);
+        while (shape->dim_count) {
+            shape->dim_count--;
+            for (uint32_t k = 0; k < count; k++)
+                ranks[k] = (rank){ .doc = doc,
+                                   .inputs = inputs,
+                                   .options = { .configuration = "c", .timeout_ns = 10000000000 } };
+            run_ranks(ranks, count);
+            for (uint32_t k = 0; k < count; k++)
+                assert_true(ranks[k].status == ONX_OK || ranks[k].error[0]);
+            free_ranks(ranks, count);
+        }
+        for (uint32_t k = 0; k < VALUES_MAX; k++)
+            onx_value_free(inputs[k]);
+        onx_doc_free(doc);
+    }
+}
+
 /* Models that differ from that of rank 0 in one thing that names and weights do not tell. */
 static void test_shard_run__agree(void **state)
 {
@@ -432,7 +460,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shard_run__ways),   cmocka_unit_test(test_shard_run__faults),
         cmocka_unit_test(test_shard_run__agree),  cmocka_unit_test(test_shard_run__configurations),
-        cmocka_unit_test(test_shard_run__strict),
+        cmocka_unit_test(test_shard_run__strict), cmocka_unit_test(test_shard_run__declared),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
