@@ -183,7 +183,8 @@ typedef struct onxi_shard_plan {
     uint32_t step_count, step_room;
     const onxi_placement *everywhere, *root; /* whole on all, on device 0 */
     int32_t *scratch;                        /* per device, of onxi_shard_project */
-    int64_t *stages;                         /* pipeline stages in order */
+    uint32_t *operand; /* per value: which operand it is of the node whose annotations are read; of others, anything */
+    int64_t *stages;   /* pipeline stages in order */
     uint32_t stage_count;
     bool strict, outputs_everywhere;
 } onxi_shard_plan;

@@ -74,6 +74,7 @@ typedef struct annotator {
     onx_doc *doc;
     onx_arena *arena; /* of the document */
     onx_bytes name;   /* of the configuration */
+    uint32_t *named;  /* per value: the last node that has a spec for it, + 1 */
 } annotator;
 
 static bool add_number(onx_arena *arena, int64_t **list, uint32_t *count, int64_t number)
@@ -166,12 +167,12 @@ static bool is_split(const annotator *a, uint32_t node, uint32_t operand)
 }
 
 /* A tensor that a node reads twice has one spec. */
-static bool is_named(const onx_node_device_configuration *c, onx_bytes name)
+static bool is_first(annotator *a, uint32_t node, uint32_t operand)
 {
-    for (uint32_t i = 0; i < c->sharding_spec_count; i++)
-        if (onx_str_equal(onx_view(c->sharding_spec[i]->tensor_name), onx_view(name)))
-            return true;
-    return false;
+    uint32_t *named = &a->named[a->s->plan->node[node].inputs[operand]];
+    const bool first = *named != node + 1;
+    *named = node + 1;
+    return first;
 }
 
 /* Operators with windows have no sharding in the standard (rule D-21): where what they read is split already, they
@@ -190,10 +191,10 @@ static bool follows(const annotator *a, uint32_t node)
     return true;
 }
 
-static onx_status annotate_node(const annotator *a, uint32_t node, uint32_t *count)
+static onx_status annotate_node(annotator *a, uint32_t node, uint32_t *count)
 {
     const onxi_shard_node *n = &a->s->plan->node[node];
-    const uint32_t ins = n->node->input_count, operands = ins + n->node->output_count;
+    const uint32_t operands = n->node->input_count + n->node->output_count;
     bool any = a->s->stages > 1;
     if (!n->live || n->constant)
         return ONX_OK;
@@ -212,8 +213,7 @@ static onx_status annotate_node(const annotator *a, uint32_t node, uint32_t *cou
     if (a->s->stages > 1)
         ONX_SET(node_device_configuration, c, pipeline_stage, (int32_t)a->s->stage[node]);
     for (uint32_t i = 0; i < operands && split; i++) {
-        const onx_bytes name = i < ins ? to->input[i] : to->output[i - ins];
-        if (is_split(a, node, i) && !is_named(c, name) && !add_spec(a, c, node, i))
+        if (is_split(a, node, i) && is_first(a, node, i) && !add_spec(a, c, node, i))
             return ONX_E_MEMORY;
     }
     ++*count;
@@ -226,7 +226,8 @@ static onx_status write_annotations(const onxi_spread *s, onx_doc *doc, onx_str 
     onx_model *model = onx_doc_model(doc);
     uint32_t count = 0;
     onx_device_configuration *c = ONX_ADD(a.arena, model, configuration, DEVICE_CONFIGURATION);
-    if (!c || onx_arena_keep(a.arena, name, &a.name) != ONX_OK)
+    a.named = ONXI_ARRAY(s->plan->arena, uint32_t, s->plan->value_count + 1u);
+    if (!c || !a.named || onx_arena_keep(a.arena, name, &a.name) != ONX_OK)
         return ONX_E_MEMORY;
     ONX_SET(device_configuration, c, name, a.name);
     ONX_SET(device_configuration, c, num_devices, (int32_t)s->plan->placements.devices);

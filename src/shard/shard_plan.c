@@ -308,15 +308,20 @@ static onx_status put_node(onxi_shard_plan *plan, uint32_t node, const onxi_assi
 
 /* ---- deciding ---- */
 
-static uint32_t operand_of(const onxi_shard_node *n, onx_str name)
+/* The first operand of each value, so that nodes with many operands and annotations take no more than their sum. */
+static void note_operands(onxi_shard_plan *plan, const onxi_shard_node *n)
 {
-    for (uint32_t i = 0; i < n->node->input_count; i++)
-        if (onx_str_equal(onx_view(n->node->input[i]), name))
-            return i;
-    for (uint32_t i = 0; i < n->node->output_count; i++)
-        if (onx_str_equal(onx_view(n->node->output[i]), name))
-            return n->node->input_count + i;
-    return ONXI_SHARD_NONE;
+    for (uint32_t i = n->node->input_count + n->node->output_count; i-- > 0;)
+        if (n->inputs[i] != ONXI_SHARD_NONE) /* outputs follow */
+            plan->operand[n->inputs[i]] = i;
+}
+
+static uint32_t operand_of(const onxi_shard_plan *plan, const onxi_shard_node *n, onx_str name)
+{
+    const uint32_t value = onxi_shard_value_find(plan, name);
+    const uint32_t i = value == ONXI_SHARD_NONE ? 0 : plan->operand[value];
+    const bool is = i < n->node->input_count + n->node->output_count && n->inputs[i] == value;
+    return is && value != ONXI_SHARD_NONE ? i : ONXI_SHARD_NONE;
 }
 
 /* What the annotations of a node say of its operands. */
@@ -324,9 +329,10 @@ static onx_status read_specs(onxi_shard_plan *plan, uint32_t node, const onxi_pl
 {
     const onxi_shard_node *n = &plan->node[node];
     *any = false;
+    note_operands(plan, n);
     for (uint32_t i = 0; i < n->device->sharding_spec_count; i++) {
         const onx_sharding_spec *spec = n->device->sharding_spec[i];
-        const uint32_t operand = operand_of(n, onx_view(spec->tensor_name));
+        const uint32_t operand = operand_of(plan, n, onx_view(spec->tensor_name));
         const onxi_placement *p = NULL;
         if (operand == ONXI_SHARD_NONE) {
             ONX_TRY(onxi_shard_note(plan, node, "\"%.*s\" is no input or output of the node",
@@ -540,6 +546,9 @@ onx_status onxi_shard_plan_make(onxi_shard_plan *plan)
     if (!plan->everywhere || !plan->root)
         return ONX_E_MEMORY;
     ONX_TRY(onxi_shard_read(plan));
+    plan->operand = ONXI_ARRAY(plan->arena, uint32_t, plan->value_count + 1u);
+    if (!plan->operand)
+        return ONX_E_MEMORY;
     for (uint32_t i = 0; i < plan->value_count; i++)
         if (plan->value[i].input)
             ONX_TRY(add_version(plan, i, plan->everywhere));
