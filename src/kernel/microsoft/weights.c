@@ -471,6 +471,7 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
 const onx_kernel onxi_kernels_microsoft_weights[] = {
 #ifdef ONX_WITH_X86_LEVELS
     FAST(ONX_ISA_V4, "avx512", onxi_few_bits_v4),
+    FAST(ONX_ISA_V4, "avx2", onxi_few_bits_v3), /* blocks that are narrower than the vectors above */
     FAST(ONX_ISA_V3, "avx2", onxi_few_bits_v3),
 #endif
     FAST(ONX_ISA_BASE, "simd", onxi_few_bits_base),
