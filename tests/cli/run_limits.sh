@@ -34,15 +34,15 @@ g (float[N, N] x) => (float[N, N] y) { y = MatMul(x, x) }
 END
 cat >constant.onnxtxt <<'END'
 <ir_version: 10, opset_import: ["": 21]>
-g () => (float[n, n] y) <int64[2] n = {2500, 2500}> {
+g () => (float[n, n] y) <int64[2] n = {5000, 5000}> {
   x = ConstantOfShape(n)
   e = Exp(x)
   y = MatMul(e, e)
 }
 END
-expect 1 env ONX_KERNELS=plain timeout 120 "$ONX" run large.onnxtxt --random --dim N=2500 --timeout 0.3 --threads 1
+expect 1 env ONX_KERNELS=plain timeout 120 "$ONX" run large.onnxtxt --random --dim N=5000 --timeout 0.1 --threads 1
 says err "(limit timeout)"
-expect 1 env ONX_KERNELS=plain timeout 120 "$ONX" run constant.onnxtxt --timeout 0.3 --threads 1
+expect 1 env ONX_KERNELS=plain timeout 120 "$ONX" run constant.onnxtxt --timeout 0.1 --threads 1
 says err "(limit timeout)"
 
 # what stays below its limits is not disturbed
