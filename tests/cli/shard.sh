@@ -93,6 +93,18 @@ says err '5 devices cannot be shared by 2 stages'
 expect 2 "$ONX" shard layer/model.onnxtxt -o no.onnx --devices 4 --data-parallel --tensor-parallel
 says err 'how many devices each gets'
 
+# A node of very many operands takes time in proportion to them.
+{
+    echo '<ir_version: 10, opset_import: ["" : 20]>'
+    echo 'g (float[64, 8] x) => (float[64, 8] y) {'
+    echo '  x0 = Relu (x)'
+    echo '  y = Sum (x0'
+    awk 'BEGIN { for (i = 1; i < 150000; i++) print ", x0" }'
+    echo ')'
+    echo '}'
+} >wide.onnxtxt
+expect 0 timeout 60 "$ONX" shard wide.onnxtxt -o wide.onnx --devices 4 --data-parallel
+
 # Ranks of MPI give the results of the whole model.
 if command -v mpirun >/dev/null && "$ONX" help --libraries | grep -q '^MPI .*\.so\.' &&
     mpirun --oversubscribe --allow-run-as-root -n 1 true 2>/dev/null; then
