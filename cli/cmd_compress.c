@@ -35,7 +35,7 @@ static const cli_option options[] = {
 
 const cli_command cmd_compress = {
     .name = "compress",
-    .summary = "identical weights stored once, zeros not at all",
+    .summary = "identical weights stored once; with --sparse, only what is not zero",
     .operands = "IN",
     .help =
         "Weights with the same type, shape and bytes become one. What the model computes stays the same, bit by bit.\n\n"
