@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the npm package: web/build.sh OUT. The two builds of the module, with vectors and without, and what lies in
-# web/npm go to OUT/package, and the archive that `npm install` takes to OUT. The folders build-wasm and build-wasm-plain
+# web/npm go to OUT/package, the archive that `npm install` takes and the page onx.html (web/app) to OUT. The folders build-wasm and build-wasm-plain
 # are the presets'. ONX_WEB_BUILDS names one of the two, 'wasm' or 'wasm-plain', where a gate has no time for both.
 set -eu
 cd "$(dirname "$0")/.."
@@ -23,6 +23,8 @@ for preset in $builds; do
     cp "build-wasm$kind/web/onx.wasm" "$out/package/wasm/onx$kind.wasm"
     cp "build-wasm$kind/web/onx.js" "$out/package/wasm/onx$kind.js"
 done
+# The page on which models are dropped, with the module in it; where a gate builds no module with vectors, there is none.
+[ ! -e "$out/package/wasm/onx.wasm" ] || node web/app/make.mjs "$out/package" examples/stripes.onnxtxt "$out/onx.html"
 (cd "$out" && npm pack --silent ./package >/dev/null)
 for preset in $builds; do
     kind=${preset#wasm}

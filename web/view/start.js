@@ -7,31 +7,11 @@ const KEYS = [
 
 class App {
     constructor(data) {
-        this.colors = "family";
-        HUES = data.hues;
         const by = id => document.getElementById(id);
         this.parts = { graph: by("graph"), panel: by("panel"), scopes: by("scopes"), status: by("status"), tip: by("tip"), help: by("help"), found: by("found") };
         this.theme(this.stored("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"), true);
         this.panel = new Panel(this, this.parts.panel);
-        this.models = data.models.map(m => new Model(m));
-        this.models.forEach(layProfile);
-        this.differences = data.differences || null;
-        if (this.differences)
-            layDifferences(this.models, this.differences);
-        if (this.models.some(m => m.profile))
-            this.colors = "profile";
-        by("colors").hidden = this.colors !== "profile";
-        const holders = this.models.map(() => el("div", { className: "pane" }));
-        this.parts.graph.append(...holders);
-        this.panes = this.models.map((m, i) => {
-            const pane = new Pane(this, m, holders[i]);
-            if (data.models.length > 1)
-                pane.caption.textContent = m.raw.file;
-            return pane;
-        });
-        this.active = this.panes[0];
         this.search = new Search(this, by("search"), this.parts.found);
-        document.title = this.models.map(m => m.raw.file).join(" and ") + " - onx view";
         const click = (id, f) => by(id).addEventListener("click", f);
         click("zoom-in", () => this.active.zoom(1.4));
         click("zoom-out", () => this.active.zoom(1 / 1.4));
@@ -48,6 +28,32 @@ class App {
         for (const [key, what] of KEYS)
             list.append(el("dt", {}, key), el("dd", {}, what));
         this.parts.help.append(el("h2", {}, "Keys"), list, this.closer());
+        this.open(data);
+    }
+    // Shows these models, in place of those that were there.
+    open(data) {
+        HUES = data.hues;
+        this.models = data.models.map(m => new Model(m));
+        this.models.forEach(layProfile);
+        this.differences = data.differences || null;
+        if (this.differences)
+            layDifferences(this.models, this.differences);
+        this.colors = this.models.some(m => m.profile) ? "profile" : "family";
+        document.getElementById("colors").hidden = this.colors !== "profile";
+        this.findingAt = undefined;
+        this.search.input.value = "";
+        this.tip(null, null);
+        const holders = this.models.map(() => el("div", { className: "pane" }));
+        this.parts.graph.replaceChildren(...holders);
+        this.panes = null;
+        this.panes = this.models.map((m, i) => {
+            const pane = new Pane(this, m, holders[i]);
+            if (data.models.length > 1)
+                pane.caption.textContent = m.raw.file;
+            return pane;
+        });
+        this.active = this.panes[0];
+        document.title = this.models.map(m => m.raw.file).join(" and ") + " - onx view";
         this.fillScopes();
         this.changed(this.active);
     }
@@ -187,5 +193,6 @@ const data = JSON.parse(holder.textContent);
 const app = new App(data);
 holder.remove();
 app.startTime = performance.now() - begin;
-// For tests and for pages that this one stands in.
+// For tests, for pages that this one stands in, and for what is added to it (web/app).
+app.el = el;
 window.onxView = app;

@@ -1,0 +1,14 @@
+// worker.js - the program in a worker of the page: behind it stand web/npm/lib and Emscripten's code, in one script. The page
+// sends the compiled module once, then jobs: words of a command and files.
+
+onmessage = async ({ data }) => {
+    if (data.module) {
+        compiled = Promise.resolve({ module: data.module, create: Module });
+        return;
+    }
+    try {
+        postMessage({ job: data.job, result: await run(data.words, data.files, data.outputs) });
+    } catch (error) {
+        postMessage({ job: data.job, error: error.message });
+    }
+};
