@@ -39,12 +39,22 @@ static PyObject *load(PyObject *self, PyObject *args)
     py_ctx *ctx = py_ctx_take();
     PyObject *made = NULL;
     if (ctx) {
-        Py_BEGIN_ALLOW_THREADS status = onx_load(ctx->cx, kind, text, &options, &doc);
-        Py_END_ALLOW_THREADS made = finish(ctx, doc, status, NULL);
+        PY_WORK(ctx, status = onx_load(ctx->cx, kind, text, &options, &doc));
+        made = finish(ctx, doc, status, NULL);
     }
     Py_XDECREF(keep);
     Py_XDECREF(keep_base);
     return made;
+}
+
+static onx_status read_as(onx_ctx *cx, onx_kind kind, onx_str text, int format, uint32_t flags, const char *dir,
+                          onx_doc **doc)
+{
+    const onx_status status = format == ONX_FORMAT_ONNXTXT     ? onx_text_parse(cx, kind, text, flags, doc)
+                              : format == ONX_FORMAT_TEXTPROTO ? onx_textproto_read(cx, kind, text, doc)
+                              : format == ONX_FORMAT_JSON      ? onx_json_read(cx, kind, text, doc)
+                                                               : onx_read(cx, kind, text, flags, 1, doc);
+    return status == ONX_OK && dir ? onx_doc_set_base_dir(*doc, dir) : status;
 }
 
 static PyObject *read_bytes(PyObject *self, PyObject *args)
@@ -66,14 +76,8 @@ static PyObject *read_bytes(PyObject *self, PyObject *args)
     PyObject *made = NULL;
     if (ctx) {
         const onx_str text = onx_str_make(ptr, (size_t)len);
-        Py_BEGIN_ALLOW_THREADS if (format == ONX_FORMAT_ONNXTXT) status =
-            onx_text_parse(ctx->cx, kind, text, (uint32_t)flags, &doc);
-        else if (format == ONX_FORMAT_TEXTPROTO) status = onx_textproto_read(ctx->cx, kind, text, &doc);
-        else if (format == ONX_FORMAT_JSON) status = onx_json_read(ctx->cx, kind, text, &doc);
-        else status = onx_read(ctx->cx, kind, text, (uint32_t)flags, 1, &doc);
-        if (status == ONX_OK && dir)
-            status = onx_doc_set_base_dir(doc, dir);
-        Py_END_ALLOW_THREADS made = finish(ctx, doc, status, bytes);
+        PY_WORK(ctx, status = read_as(ctx->cx, kind, text, format, (uint32_t)flags, dir, &doc));
+        made = finish(ctx, doc, status, bytes);
     }
     Py_XDECREF(keep);
     return made;
@@ -167,9 +171,11 @@ static PyObject *save(PyObject *self, PyObject *args)
     py_ctx *ctx = py_ctx_take();
     onx_doc *doc = ctx ? py_message_share(ctx, m, &keeps) : NULL;
     if (doc) {
-        Py_BEGIN_ALLOW_THREADS status = onx_save(ctx->cx, doc, text, &options);
-        Py_END_ALLOW_THREADS if (status != ONX_OK) py_fail(ctx->cx, status);
-        else if (!py_warn(ctx->cx)) status = ONX_E_MISUSE;
+        PY_WORK(ctx, status = onx_save(ctx->cx, doc, text, &options));
+        if (status != ONX_OK)
+            py_fail(ctx->cx, status);
+        else if (!py_warn(ctx->cx))
+            status = ONX_E_MISUSE;
         onx_doc_free(doc);
     }
     if (ctx)

@@ -17,9 +17,9 @@ PyMODINIT_FUNC PyInit__onx(void)
     PyObject *module = PyModule_Create(&definition);
     if (!module)
         return NULL;
-    if (py_add_support(module) && py_add_array(module) && py_add_value(module) && py_add_session(module) &&
-        py_add_doc(module) && py_add_message(module) && py_add_list(module) && py_add_files(module) &&
-        py_add_transform(module) && py_add_operators(module) && py_add_drawing(module))
+    if (py_add_support(module) && py_add_interrupt(module) && py_add_array(module) && py_add_value(module) &&
+        py_add_session(module) && py_add_doc(module) && py_add_message(module) && py_add_list(module) &&
+        py_add_files(module) && py_add_transform(module) && py_add_operators(module) && py_add_drawing(module))
         return module;
     Py_DECREF(module);
     return NULL;

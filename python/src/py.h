@@ -37,6 +37,30 @@ void py_ctx_drop(py_ctx *ctx);
 void py_ctx_done(py_ctx *ctx);
 void py_ctx_free_value(py_ctx *ctx, onx_value *value);
 
+/* ---- work without the interpreter's lock (interrupt.c) ---- */
+
+/* While there is one, Ctrl-C ends what the library does with the context: py_fail then raises KeyboardInterrupt. Only
+ * the main thread can, and only where nobody else handles the signal. */
+typedef struct py_watch {
+    py_ctx *ctx; /* NULL: nothing is watched */
+} py_watch;
+
+void py_watch_begin(py_watch *watch, py_ctx *ctx);
+void py_watch_end(py_watch *watch);
+/* Is this the thread that Python handles signals in? */
+bool py_on_main_thread(void);
+
+/* The statements without the lock. */
+#define PY_WORK(context, ...)                                                                                          \
+    do {                                                                                                               \
+        py_watch watch_;                                                                                               \
+        py_watch_begin(&watch_, context);                                                                              \
+        PyThreadState *const saved_ = PyEval_SaveThread();                                                             \
+        __VA_ARGS__;                                                                                                   \
+        PyEval_RestoreThread(saved_);                                                                                  \
+        py_watch_end(&watch_);                                                                                         \
+    } while (0)
+
 /* ---- failures (support.c) ---- */
 
 /* Raises what the context's diagnostics say and clears them; always NULL. An exception that is set already stays. */
@@ -144,6 +168,7 @@ void py_operators_cause(PyObject *object);
 
 /* What each file adds to the module. */
 bool py_add_support(PyObject *module);
+bool py_add_interrupt(PyObject *module);
 bool py_add_array(PyObject *module);
 bool py_add_value(PyObject *module);
 bool py_add_session(PyObject *module);

@@ -28,6 +28,11 @@ static PyTypeObject *session_type;
 static unsigned long forks;
 static unsigned long main_thread; /* the one that Python handles signals in */
 
+bool py_on_main_thread(void)
+{
+    return PyThread_get_thread_ident() == main_thread;
+}
+
 /* ---- making ---- */
 
 static int session_traverse(PyObject *self, visitproc visit, void *arg)
@@ -107,6 +112,12 @@ static bool choose(const char *what, const char *word, const char *const *words,
     return false;
 }
 
+static onx_status open_doc(session *s, const onx_session_options *options, const onx_load_options *load)
+{
+    const onx_status status = load->base_dir ? onx_doc_set_base_dir(s->doc, load->base_dir) : ONX_OK;
+    return status == ONX_OK ? onx_session_new(s->ctx->cx, s->doc, options, &s->session) : status;
+}
+
 static onx_status open_model(session *s, PyObject *model, const onx_session_options *options,
                              const onx_load_options *load)
 {
@@ -117,8 +128,8 @@ static onx_status open_model(session *s, PyObject *model, const onx_session_opti
         const char *path = py_path_of(model, &keep);
         if (!path)
             return ONX_E_MISUSE;
-        Py_BEGIN_ALLOW_THREADS status = onx_session_load(cx, path, load, options, &s->session);
-        Py_END_ALLOW_THREADS Py_DECREF(keep);
+        PY_WORK(s->ctx, status = onx_session_load(cx, path, load, options, &s->session));
+        Py_DECREF(keep);
         return status;
     }
     if (py_is_message(model)) {
@@ -128,10 +139,8 @@ static onx_status open_model(session *s, PyObject *model, const onx_session_opti
         if (!s->doc)
             return ONX_E_MISUSE;
         Py_XINCREF(s->source = keeps);
-        Py_BEGIN_ALLOW_THREADS status = load->base_dir ? onx_doc_set_base_dir(s->doc, load->base_dir) : ONX_OK;
-        if (status == ONX_OK)
-            status = onx_session_new(cx, s->doc, options, &s->session);
-        Py_END_ALLOW_THREADS return status;
+        PY_WORK(s->ctx, status = open_doc(s, options, load));
+        return status;
     }
     PyObject *as_model = py_helper("session_model");
     if (!as_model || !(s->source = PyObject_CallFunctionObjArgs(as_model, model, NULL)))
@@ -142,12 +151,9 @@ static onx_status open_model(session *s, PyObject *model, const onx_session_opti
     if (PyBytes_AsStringAndSize(s->source, &ptr, &len) != 0)
         return ONX_E_MISUSE;
     bytes = onx_str_make(ptr, (size_t)len);
-    Py_BEGIN_ALLOW_THREADS status = onx_read(cx, ONX_KIND_MODEL, bytes, load->flags, 1, &s->doc);
-    if (status == ONX_OK && load->base_dir)
-        status = onx_doc_set_base_dir(s->doc, load->base_dir);
-    if (status == ONX_OK)
-        status = onx_session_new(cx, s->doc, options, &s->session);
-    Py_END_ALLOW_THREADS return status;
+    PY_WORK(s->ctx, status = onx_read(cx, ONX_KIND_MODEL, bytes, load->flags, 1, &s->doc);
+            if (status == ONX_OK) status = open_doc(s, options, load));
+    return status;
 }
 
 static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -246,7 +252,7 @@ static bool stop_run(void *user)
     watch *w = user;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    if (PyThread_get_thread_ident() != main_thread)
+    if (!py_on_main_thread())
         return false; /* a thread of the session */
     if (w->interrupted)
         return true;
@@ -420,7 +426,7 @@ static bool run(call *c)
     session *s = c->s;
     watch w = { .interrupted = false };
     onx_run_options options = { .struct_size = sizeof options };
-    const bool is_main = PyThread_get_thread_ident() == main_thread;
+    const bool is_main = py_on_main_thread();
     onx_status status;
     if (is_main) {
         options.stop = stop_run;

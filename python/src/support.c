@@ -153,7 +153,9 @@ PyObject *py_findings(onx_ctx *cx)
 
 PyObject *py_fail(onx_ctx *cx, onx_status status)
 {
-    if (PyErr_Occurred()) { /* raised by Python code that the library called */
+    if (status == ONX_E_CANCELLED)
+        (void)PyErr_CheckSignals(); /* raises what the signal stands for */
+    if (PyErr_Occurred()) {         /* raised by Python code that the library called */
         onx_diag_clear(cx);
         return NULL;
     }

@@ -70,11 +70,7 @@ static void changed(void *user, const onx_change *change)
 
 #define TELL(j) .changed = (j).changes == Py_None ? NULL : changed, .user = &(j)
 /* The call without the interpreter's lock. */
-#define RUN(call)                                                                                                      \
-    do {                                                                                                               \
-        Py_BEGIN_ALLOW_THREADS status = (call);                                                                        \
-        Py_END_ALLOW_THREADS                                                                                           \
-    } while (0)
+#define RUN(call) PY_WORK(j.ctx, status = (call))
 
 /* A text that lives as long as the call. */
 static bool name_of(job *j, PyObject *object, onx_str *out)
