@@ -137,6 +137,11 @@ static inline onx_str cli_dim_name(const onx_dimension *dim)
 void cli_handle_signals(void);
 /* The temporary files of the context are among those. */
 void cli_watch_temps(onx_ctx *cx);
+/* Cancels what is done with the context of the call after so long, and ends the program where that does not help soon.
+ * False after a message. */
+bool cli_deadline_begin(const cli_call *call, double seconds);
+/* The end of it, in any case before that of the context; true when the time was over. */
+bool cli_deadline_end(void);
 
 /* Prints "onx check: error: ..." and returns CLI_MISUSE. Control characters in the text are escaped. */
 int cli_error(const cli_call *call, const char *format, ...) ONX_PRINTF(2, 3);
@@ -234,6 +239,8 @@ void cli_json_put_string(FILE *to, onx_str text);
 
 extern const cli_command *const cli_commands[]; /* ends with NULL */
 extern const cli_option cli_common_options[];
+/* Those of them that the command has no row of its own for. */
+const cli_option *cli_common_of(const cli_command *command);
 const cli_command *cli_find_command(const char *name);
 /* Does the command have the option, among its own or the common ones? */
 bool cli_knows_option(const cli_command *command, const char *name);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 const cli_option cli_common_options[] = {
+    /* first, as commands that run models have one of their own (cli_common_of) */
+    { "timeout", 0, "SECONDS", NULL, "end the command when it takes longer" },
     { "help", 'h', NULL, NULL, "show this help" },
     { "color", 0, "WHEN", "auto|always|never", "colours; auto: on a terminal, unless NO_COLOR is set" },
     { "external-dir", 0, "DIR", NULL, "where the external data of models is, when not beside them" },
@@ -26,6 +28,12 @@ static const cli_option *find_name(const cli_option *options, const char *name, 
         if (strlen(options->name) == len && memcmp(options->name, name, len) == 0)
             return options;
     return NULL;
+}
+
+const cli_option *cli_common_of(const cli_command *command)
+{
+    return cli_common_options +
+           (find_name(command->options, cli_common_options->name, strlen(cli_common_options->name)) != NULL);
 }
 
 bool cli_knows_option(const cli_command *command, const char *name)
@@ -114,7 +122,7 @@ static const char *option_name(const void *from, int index)
     for (const cli_option *o = command->options; o && o->name; o++, count++)
         if (count == index)
             return o->name;
-    for (const cli_option *o = cli_common_options; o->name; o++, count++)
+    for (const cli_option *o = cli_common_of(command); o->name; o++, count++)
         if (count == index)
             return o->name;
     return NULL;
@@ -364,6 +372,10 @@ static int apply_common(cli_call *call)
         return CLI_MISUSE;
     limits.depth = (uint32_t)depth;
     onx_ctx_set_limits(call->cx, limits);
+    double seconds = 0;
+    if (cli_common_of(call->command) == cli_common_options && cli_has(call, "timeout") && !cli_has(call, "help") &&
+        (!cli_real(call, "timeout", 1e-6, 1e9, &seconds) || !cli_deadline_begin(call, seconds)))
+        return CLI_MISUSE;
     if (cli_has(call, "help")) {
         cli_print_help(call->command, stdout);
         return CLI_OK;

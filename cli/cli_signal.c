@@ -1,12 +1,15 @@
 /* cli_signal.c - signals: what is done before one ends the program. */
 #include "cli.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* ---- temporary files ----
@@ -101,6 +104,55 @@ static void handle_ends(void)
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) /* not one that nohup ignores */
             sigaction(ends[i], &action, NULL);
     }
+}
+
+/* ---- a limit of time ----
+ * The library looks at what cancels it whenever it takes memory, and between pieces of files. What waits for a file, or
+ * works without memory, is ended a while later, here. */
+
+enum { GRACE_SECONDS = 2 };
+
+static onx_cancel *deadline;
+
+static void on_deadline(int signal_number)
+{
+    (void)signal_number;
+    if (!onx_cancel_is_set(deadline)) {
+        onx_cancel_now(deadline);
+        return;
+    }
+    static const char text[] = "onx: error: this takes longer than --timeout allows\n";
+    const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    remove_temps();
+    _exit(CLI_FAULT);
+}
+
+bool cli_deadline_begin(const cli_call *call, double seconds)
+{
+    const double whole = floor(seconds);
+    const struct itimerval timer = { .it_value = { (time_t)whole, (suseconds_t)((seconds - whole) * 1e6) },
+                                     .it_interval = { GRACE_SECONDS, 0 } };
+    struct sigaction action = { .sa_handler = on_deadline, .sa_flags = SA_RESTART, .sa_mask = set_of_ends() };
+    if (onx_cancel_new(call->cx, &deadline) != ONX_OK)
+        return false;
+    onx_ctx_set_cancel(call->cx, deadline);
+    if (sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &timer, NULL) == 0)
+        return true;
+    cli_error(call, "--timeout: the system has no timer: %s", strerror(errno));
+    return false;
+}
+
+bool cli_deadline_end(void)
+{
+    if (!deadline)
+        return false;
+    setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { 0, 0 } }, NULL);
+    signal(SIGALRM, SIG_IGN); /* one that is on its way */
+    const bool over = onx_cancel_is_set(deadline);
+    onx_cancel_free(deadline);
+    deadline = NULL;
+    return over;
 }
 
 /* ---- a mapped file that was cut short ----

@@ -67,7 +67,7 @@ static void complete_bash(void)
     for (size_t i = 0; cli_commands[i]; i++) {
         printf("    %s) words='", cli_commands[i]->name);
         put_options(cli_commands[i]->options);
-        put_options(cli_common_options);
+        put_options(cli_common_of(cli_commands[i]));
         puts("' ;;");
     }
     fputs("    esac\n"
@@ -170,7 +170,7 @@ static void complete_zsh(void)
         const char *operand = operand_word(c);
         printf("    %s)\n        _arguments", c->name);
         zsh_options(c->options);
-        zsh_options(cli_common_options);
+        zsh_options(cli_common_of(c));
         if (takes_files(c))
             fputs(" \\\n        '*:file:_files'", stdout);
         else if (operand && strcmp(operand, "SHELL") == 0)
@@ -241,7 +241,7 @@ static void complete_fish(void)
             puts("'");
         }
         fish_options(condition, c->options);
-        fish_options(condition, cli_common_options);
+        fish_options(condition, cli_common_of(c));
     }
 }
 

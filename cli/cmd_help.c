@@ -97,7 +97,7 @@ void cli_print_help(const cli_command *command, FILE *to)
     put_heading(to, "Options");
     for (const cli_option *o = command->options; o && o->name; o++)
         put_option(to, o);
-    for (const cli_option *o = cli_common_options; o->name; o++)
+    for (const cli_option *o = cli_common_of(command); o->name; o++)
         put_option(to, o);
     put_heading(to, strchr(command->example, '\n') == strrchr(command->example, '\n') ? "Example" : "Examples");
     for (const char *line = command->example; *line; line += strcspn(line, "\n"), line += *line == '\n')
@@ -157,7 +157,7 @@ static void man_command(const cli_command *command)
     fputs("\n.SH OPTIONS\n", stdout);
     for (const cli_option *o = command->options; o && o->name; o++)
         put_roff_option(o);
-    for (const cli_option *o = cli_common_options; o->name; o++)
+    for (const cli_option *o = cli_common_of(command); o->name; o++)
         put_roff_option(o);
     fputs(".SH EXAMPLES\n.EX\n", stdout);
     put_roff(command->example);

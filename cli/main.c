@@ -93,6 +93,11 @@ static int run_command(const cli_command *command, int argc, char **argv)
         cli_progress_end();
         status = flush_output(status);
         cli_report(&call);
+        if (cli_deadline_end() && status == CLI_MISUSE) {
+            cli_error(&call, "this takes longer than %s s", cli_value(&call, "timeout"));
+            cli_hint("--timeout SECONDS is the limit of time");
+            status = CLI_FAULT;
+        }
         /* An error of the library that the command went on after, as one that ran out of memory while it printed. */
         if (status == CLI_OK && call.told)
             status = CLI_MISUSE;
