@@ -18,7 +18,7 @@ typedef struct onxi_grid {
 
 typedef struct onxi_quantized {
     onx_tensor *q, *scale, *zero; /* without names; zero: NULL for symmetric types without one */
-    float *scales;                /* groups of them */
+    float *scales;                /* groups of them; NULL where they are blocks */
     double error;                 /* root of sum (w - q)^2 / sum w^2 */
     uint64_t nonfinite;
 } onxi_quantized;

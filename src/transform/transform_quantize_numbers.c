@@ -114,6 +114,7 @@ typedef struct source {
     bool transpose;
     float *changed; /* instead of the bytes: a matrix that was worked on */
     uint64_t nonfinite;
+    onx_arena *arena; /* of this weight alone: blocks of few elements have many scales */
 } source;
 
 static float made_finite(source *s, float x)
@@ -147,10 +148,10 @@ typedef struct scales {
 static onx_status find_scales(source *s, const onxi_grid *g, scales *to)
 {
     float piece[PIECE];
-    to->scale = ONXI_ARRAY(s->w->scratch, float, (size_t)g->groups);
-    to->low = ONXI_ARRAY(s->w->scratch, float, (size_t)g->groups);
-    to->high = ONXI_ARRAY(s->w->scratch, float, (size_t)g->groups);
-    to->zero = ONXI_ARRAY(s->w->scratch, int, (size_t)g->groups);
+    to->scale = ONXI_ARRAY(s->arena, float, (size_t)g->groups);
+    to->low = ONXI_ARRAY(s->arena, float, (size_t)g->groups);
+    to->high = ONXI_ARRAY(s->arena, float, (size_t)g->groups);
+    to->zero = ONXI_ARRAY(s->arena, int, (size_t)g->groups);
     if (!to->scale || !to->low || !to->high || !to->zero)
         return ONX_E_MEMORY;
     for (uint64_t at = 0; at < s->count; at += PIECE) {
@@ -278,7 +279,7 @@ static onx_status apply_feedback(source *s, const onxi_grid *g, const scales *by
     const bool rows = g->block ? g->axis == 0 : g->axis == 1;
     if (t->dims_count != 2 || t->dims[rows ? 0 : 1] != (int64_t)m->size || s->transpose)
         return ONX_OK;
-    float *x = ONXI_ARRAY(s->w->scratch, float, (size_t)s->count);
+    float *x = ONXI_ARRAY(s->arena, float, (size_t)s->count);
     double *a = onxi_resize(cx, NULL, 0, size), *work = a ? onxi_resize(cx, NULL, 0, size) : NULL;
     onx_status status = x && a && work ? ONX_OK : ONX_E_MEMORY;
     if (status == ONX_OK)
@@ -327,23 +328,37 @@ static onx_status write_all(source *s, const onxi_grid *g, const scales *by, onx
     rank = g->block ? rank : g->axis >= 0;
     ONX_TRY(onxi_weight_begin(s->w, ONX_FLOAT, dims, rank, &out->scale, &sink));
     ONX_TRY(onxi_weight_put(&sink, by->scale, g->groups * sizeof *by->scale));
-    out->scales = by->scale;
+    if (!g->block) {
+        out->scales = ONXI_ARRAY(s->w->scratch, float, (size_t)g->groups);
+        if (!out->scales)
+            return ONX_E_MEMORY;
+        memcpy(out->scales, by->scale, (size_t)g->groups * sizeof *by->scale);
+    }
     return is_small_float(g->type) ? ONX_OK : write_zeros(s, g, by, dims, rank, &out->zero);
+}
+
+static onx_status quantize_source(source *s, const onxi_grid *grid, const onx_value_moments *moments,
+                                  onxi_quantized *out)
+{
+    scales by;
+    ONX_TRY(find_scales(s, grid, &by));
+    out->nonfinite = s->nonfinite;
+    if (moments)
+        ONX_TRY(apply_feedback(s, grid, &by, moments));
+    return write_all(s, grid, &by, out);
 }
 
 onx_status onxi_quantize_weight(onxi_weights *w, const onx_tensor *from, const onxi_grid *grid, bool transpose,
                                 const onx_value_moments *moments, onxi_quantized *out)
 {
     source s = { .w = w, .tensor = from, .transpose = transpose };
-    scales by;
     onx_str bytes;
     *out = (onxi_quantized){ 0 };
     ONX_TRY(onx_tensor_bytes(w->doc, from, &bytes));
     s.bytes = bytes.ptr;
     s.count = bytes.len / sizeof(float);
-    ONX_TRY(find_scales(&s, grid, &by));
-    out->nonfinite = s.nonfinite;
-    if (moments)
-        ONX_TRY(apply_feedback(&s, grid, &by, moments));
-    return write_all(&s, grid, &by, out);
+    ONX_TRY(onx_arena_new(w->doc->cx, &s.arena));
+    const onx_status status = quantize_source(&s, grid, moments, out);
+    onx_arena_free(s.arena);
+    return status;
 }

@@ -31,6 +31,7 @@ limited() { # SIZE COMMAND...: of the data that comes out
 limited 536870912 precision --to float16
 limited 536870912 precision --to bfloat16 --keep-io
 limited 268435456 quantize --mode weights
+limited 134217728 quantize --mode weights --weight-type int4
 limited 134217728 quantize --mode weights --weight-type int4 --block-size 128
 limited 268435456 quantize --mode dynamic
 limited 67108864 compress
