@@ -30,7 +30,8 @@ typedef struct overflow {
     halving *h;
     cli_tune *tune;
     const cli_inner *inner;
-    bool *beyond; /* per inner value */
+    bool *beyond;    /* per inner value */
+    double *largest; /* the same: the greatest magnitude of its numbers, as long as none is beyond */
 } overflow;
 
 static onx_status look(void *user, uint32_t sample, uint32_t value, const onx_value *v)
@@ -46,11 +47,14 @@ static onx_status look(void *user, uint32_t sample, uint32_t value, const onx_va
         const char *at = (const char *)v->data + i * onx_dtype_bits(v->dtype) / 8;
         if (onx_convert(ONX_DOUBLE, x, (onx_dtype)v->dtype, at, n, true) != ONX_OK)
             return ONX_OK;
-        for (uint64_t k = 0; k < n; k++)
-            if (isfinite(x[k]) && fabs(x[k]) > 65504) {
+        for (uint64_t k = 0; k < n; k++) {
+            const double size = isfinite(x[k]) ? fabs(x[k]) : 0;
+            if (size > 65504) {
                 o->beyond[value] = true;
                 return ONX_OK;
             }
+            o->largest[value] = fmax(o->largest[value], size);
+        }
     }
     return ONX_OK;
 }
@@ -79,15 +83,31 @@ static onx_status keep_around(overflow *o)
     return ONX_OK;
 }
 
+/* Values of which nothing is left: the error of the outputs alone would not say why. */
+static void tell_vanished(const overflow *o)
+{
+    const double half_of_least = 0x1p-25;
+    uint32_t count = 0, first = 0;
+    for (uint32_t v = 0; v < o->inner->count; v++)
+        if (!o->beyond[v] && o->largest[v] > 0 && o->largest[v] <= half_of_least && !count++)
+            first = v;
+    if (count)
+        cli_warn(
+            o->h->call,
+            "\"%.*s\"%s: numbers of at most %.2g are too small for float16, and all become zero; bfloat16 has them",
+            ONX_ARG(onx_view(o->inner->list[first]->name)), count > 1 ? " and others" : "", o->largest[first]);
+}
+
 static onx_status find_overflow(halving *h, cli_tune *t)
 {
     cli_inner inner = { 0 };
-    overflow o = { h, t, &inner, NULL };
+    overflow o = { h, t, &inner, NULL, NULL };
     ONX_TRY(cli_load(h->call, t->path, ONX_KIND_MODEL, &t->original));
     onx_status status = cli_inner_open(&inner, h->call, t->original);
     uint32_t *all = calloc((size_t)inner.count + 1, sizeof *all);
     o.beyond = calloc((size_t)inner.count + 1, sizeof *o.beyond);
-    if (status == ONX_OK && (!all || !o.beyond)) {
+    o.largest = calloc((size_t)inner.count + 1, sizeof *o.largest);
+    if (status == ONX_OK && (!all || !o.beyond || !o.largest)) {
         cli_error(h->call, "out of memory");
         status = ONX_E_MEMORY;
     }
@@ -97,8 +117,11 @@ static onx_status find_overflow(halving *h, cli_tune *t)
         status = cli_observe(t->samples, &inner, all, inner.count, &(cli_visit){ look, NULL, &o });
     if (status == ONX_OK)
         status = keep_around(&o);
+    if (status == ONX_OK)
+        tell_vanished(&o);
     free(all);
     free(o.beyond);
+    free(o.largest);
     cli_inner_close(&inner);
     return status;
 }

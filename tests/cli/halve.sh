@@ -196,8 +196,13 @@ g (float[4] x) => (float[4] y)
 END
 expect 0 "$ONX" precision large.onnxtxt -o half.onnx --to float16 --keep-io --data x=[3,4,5,6]
 says err '"a" has numbers beyond float16: the nodes around it stay'
+! grep -q "too small" err || fail "numbers that are left are said to vanish"
 says out "error "
 expect 0 "$ONX" compare large.onnxtxt half.onnx -i x=[3,4,5,6] --rtol 0.01
+# ... and numbers of which it leaves nothing
+sed 's/30000/0.00000001/' large.onnxtxt >tiny.onnxtxt
+expect 0 "$ONX" precision tiny.onnxtxt -o half.onnx --to float16 --keep-io --data x=[0.1,0.2,0.3,0.4]
+says err '"a" and others: numbers of at most 4e-09 are too small for float16, and all become zero; bfloat16 has them'
 expect 0 "$ONX" precision plain.onnxtxt -o half.onnx --to float16 --keep-io --data x=[[1.1,2.2,3.3],[4.4,5.5,6.6]] --max-error 0
 says out "error 0,"
 expect 0 "$ONX" compare plain.onnxtxt half.onnx --rtol 0 --atol 0
