@@ -15,8 +15,8 @@ typedef struct conv_shape {
     uint64_t cost; /* multiplications */
 } conv_shape;
 
-/* Some result is made of padding alone, in one dimension. oneDNN 2.6 ends with a fault there when the convolution of its
- * batched products (AVX-512) applies an activation to such rows. */
+/* Some result is made of padding alone, in one dimension. oneDNN 2.6 ends with a fault there when the convolution of
+ * its batched products (AVX-512) applies an activation to such rows. */
 static bool has_window_of_padding(const onxi_window *win, uint32_t i)
 {
     for (int64_t o = 0; o < win->out[i]; o++) {
