@@ -11,11 +11,11 @@ static PyObject *get_signal, *default_handler;
 
 static void on_interrupt(int number, siginfo_t *info, void *context)
 {
-    onx_cancel_now(cancelled);
     if (before.sa_flags & SA_SIGINFO)
         before.sa_sigaction(number, info, context);
     else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
         before.sa_handler(number);
+    onx_cancel_now(cancelled); /* after Python has its note: this may be another thread than the one that then looks */
 }
 
 /* A program with a handler of its own may go on after the signal, and then needs what it asked for. */
@@ -65,7 +65,7 @@ bool py_add_interrupt(PyObject *module)
     (void)module;
     if (cancelled)
         return true;
-    PyObject *signals = PyImport_ImportModule("signal");
+    PyObject *signals = PyImport_ImportModule("_signal"); /* in C: no signal is handled, and lost, within a call */
     onx_ctx *cx = signals ? onx_ctx_new(NULL) : NULL;
     if (cx && onx_cancel_new(cx, &cancelled) != ONX_OK)
         cancelled = NULL;
