@@ -83,6 +83,21 @@ skip() { # reason
     exit 77
 }
 
+# ranks STATUS N COMMAND...: by mpirun; has_ranks: can it be had here, for this build?; needs_ranks: the test is skipped without.
+ranks() {
+    status=$1
+    number=$2
+    shift 2
+    expect "$status" timeout 120 mpirun --oversubscribe --allow-run-as-root -n "$number" "$@"
+}
+has_ranks() {
+    command -v mpirun >/dev/null && "$ONX" help --libraries | grep -q '^MPI .*\.so\.' &&
+        mpirun --oversubscribe --allow-run-as-root -n 1 true 2>/dev/null
+}
+needs_ranks() {
+    has_ranks || skip "no mpirun that runs here (scripts/deps.sh mpi), or a build without MPI"
+}
+
 done_testing() {
     [ $failures -eq 0 ] || exit 1
     exit 0

@@ -14,15 +14,7 @@ expect 1 env LD_LIBRARY_PATH="$here/hidden" alone/onx run half.textproto --rando
 says err "needs MPI, which"
 expect 0 env LD_LIBRARY_PATH="$here/hidden" alone/onx run half.textproto --random
 
-command -v mpirun >/dev/null || skip "mpirun is not there (scripts/deps.sh mpi)"
-"$ONX" help --libraries | grep -q '^MPI .*\.so\.' || skip "this build has no MPI"
-ranks() { # STATUS N COMMAND...
-    status=$1
-    number=$2
-    shift 2
-    expect "$status" timeout 120 mpirun --oversubscribe --allow-run-as-root -n "$number" "$@"
-}
-ranks 0 1 true || skip "mpirun does not run here"
+needs_ranks
 
 # A layer of two products, the one by columns, the other by rows, for N devices.
 model() { # N

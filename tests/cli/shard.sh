@@ -106,8 +106,7 @@ says err 'how many devices each gets'
 expect 0 timeout 60 "$ONX" shard wide.onnxtxt -o wide.onnx --devices 4 --data-parallel
 
 # Ranks of MPI give the results of the whole model.
-if command -v mpirun >/dev/null && "$ONX" help --libraries | grep -q '^MPI .*\.so\.' &&
-    mpirun --oversubscribe --allow-run-as-root -n 1 true 2>/dev/null; then
+if has_ranks; then
     mkdir -p case/test_data_set_0
     cat >copy.onnxtxt <<'END_MODEL'
 <ir_version: 9, opset_import: ["" : 20]>
@@ -120,7 +119,7 @@ END_MODEL
         # shellcheck disable=SC2086
         set -- $row
         cp "$1.onnx" case/model.onnx
-        expect 0 timeout 120 mpirun --oversubscribe --allow-run-as-root -n "$2" "$ONX" test case --configuration "$3"
+        ranks 0 "$2" "$ONX" test case --configuration "$3"
         says out "1 passed"
     done
 fi

@@ -22,15 +22,7 @@ train() { # OUT OPTION...
 }
 # shellcheck disable=SC2046
 expect 0 $(train alone.onnx --threads 1)
-command -v mpirun >/dev/null || skip "mpirun is not there (scripts/deps.sh mpi)"
-"$ONX" help --libraries | grep -q '^MPI .*\.so\.' || skip "this build has no MPI"
-ranks() { # STATUS N COMMAND...
-    status=$1
-    number=$2
-    shift 2
-    expect "$status" timeout 120 mpirun --oversubscribe --allow-run-as-root -n "$number" "$@"
-}
-ranks 0 1 true || skip "mpirun does not run here"
+needs_ranks
 for n in 1 2 3; do
     # shellcheck disable=SC2046
     ranks 0 $n $(train "many$n.onnx" --ranks --checkpoint "state$n.onnx" --log "log$n.csv")
