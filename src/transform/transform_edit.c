@@ -62,7 +62,7 @@ static onx_str before(onx_str s, size_t at)
 
 static onx_str behind(onx_str s, size_t at)
 {
-    return onx_str_make(s.ptr + at, s.len - at);
+    return at ? onx_str_make(s.ptr + at, s.len - at) : s; /* an empty text need not have a place */
 }
 
 static onx_status open_renamer(onxi_editor *e, renamer *r)
@@ -97,7 +97,7 @@ static bool new_name(renamer *r, onx_str old, onx_str *out)
     if (old.len < r->head.len + r->tail.len || !onx_str_equal(before(old, r->head.len), r->head) ||
         !onx_str_equal(behind(old, old.len - r->tail.len), r->tail))
         return false;
-    const onx_str middle = onx_str_make(old.ptr + r->head.len, old.len - r->head.len - r->tail.len);
+    const onx_str middle = before(behind(old, r->head.len), old.len - r->head.len - r->tail.len);
     const size_t at = (size_t)((const char *)memchr(b.ptr, '*', b.len) - b.ptr);
     *out = onxi_arena_printf(r->e->arena, "%.*s%.*s%.*s", ONX_ARG(before(b, at)), ONX_ARG(middle),
                              ONX_ARG(behind(b, at + 1)));
