@@ -114,6 +114,8 @@ static onx_status draft_operand(onxi_run_planner *pl, draft *d, uint32_t slot)
             return ONX_E_MEMORY;
         *copy = *v;
         copy->layout = NULL;
+        if (!onxi_tensor_room(copy->dtype, copy->count, &copy->size)) /* without what a layout adds */
+            return onxi_no_memory(pl->e->cx);
         d->row_major[i] = copy;
     }
     return ONX_OK;
