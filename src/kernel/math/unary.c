@@ -53,9 +53,10 @@
 #define F_ROUND(op, d, T, C, M, L, S)      MATH(rint, op, d, T, C, M, L, S)
 #define F_TANH(op, d, T, C, M, L, S)       MATH(tanh, op, d, T, C, M, L, S)
 #define F_ERF(op, d, T, C, M, L, S)        MATH(erf, op, d, T, C, M, L, S)
-#define F_GELU(op, d, T, C, M, L, S)       UNARY(op, d, T, C, L, S, x / 2 * (1 + erf##M(x * (C)0.70710678118654752)))
+/* Not by 1 + erf and 1 + tanh, which have lost their digits where x is far below 0. */
+#define F_GELU(op, d, T, C, M, L, S) UNARY(op, d, T, C, L, S, x / 2 * erfc##M(-x * (C)0.70710678118654752))
 #define F_GELU_TANH(op, d, T, C, M, L, S)                                                                              \
-    UNARY(op, d, T, C, L, S, x / 2 * (1 + tanh##M((C)0.79788456080286536 * (x + (C)0.044715 * x * x * x))))
+    UNARY(op, d, T, C, L, S, x / (1 + exp##M((C)-1.5957691216057308 * (x + (C)0.044715 * x * x * x))))
 #define F_SWISH(op, d, T, C, M, L, S) UNARY(op, d, T, C, L, S, x / (1 + exp##M(-a * x)))
 #define F_SIN(op, d, T, C, M, L, S)   MATH(sin, op, d, T, C, M, L, S)
 #define F_COS(op, d, T, C, M, L, S)   MATH(cos, op, d, T, C, M, L, S)
