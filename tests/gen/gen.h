@@ -141,6 +141,9 @@ void gen_run_free(gen_run *run);
 /* Do both have the same status and the same outputs? Floats agree within a tolerance that suits their type, or bit for
  * bit with `exact`; NaN agrees with NaN and an infinity with itself alone. What differs is written to `why`. */
 bool gen_run_agree(const gen_run *a, const gen_run *b, bool exact, char *why, size_t size);
+/* The same of the status alone, and of one output. */
+bool gen_status_agrees(const gen_run *a, const gen_run *b, char *why, size_t size);
+bool gen_output_agrees(const gen_run *a, const gen_run *b, uint32_t index, bool exact, char *why, size_t size);
 /* A model as it was made. */
 typedef struct gen_origin {
     onx_ctx *cx;
@@ -152,7 +155,7 @@ typedef struct gen_origin {
 } gen_origin;
 /* As gen_run_agree within the tolerance, but for outputs that tell nothing: where inputs and constants that differ by
  * some rounding make plain kernels alone give something else (the tangent near a pole, the sine of a large number, a
- * step). */
+ * step), or where in either run plain kernels make that output of the values that the run itself has before it. */
 bool gen_run_close(const gen_run *a, const gen_run *b, gen_origin *origin, char *why, size_t size);
 void gen_origin_free(gen_origin *origin);
 /* Says what contradicts: an output whose kind, element type, rank or a size is not what inference says. */
@@ -163,7 +166,8 @@ bool gen_type_agrees(const onx_type *type, const onx_value *value, char *why, si
 enum {
     GEN_ANY_VALUES = 1,  /* results are random: only their types are compared */
     GEN_TWO_THREADS = 2, /* two threads give the bits that one gives */
-    GEN_LEVELS = 4       /* the vector kernels of all instruction sets that there are agree */
+    GEN_LEVELS = 4,      /* the vector kernels of all instruction sets that there are agree */
+    GEN_LEAVE_RUNS = 8   /* plain and fast runs are compared by the caller, each with one of the same computation */
 };
 
 /* What onx says of a model, and what runs give. */

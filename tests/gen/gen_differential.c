@@ -115,7 +115,7 @@ static void compare_form(onx_ctx *cx, const gen_graph *graph, gen_form sort, gen
                                                     .fill = GEN_INDEX,
                                                     .below = 2,
                                                     .seed = gen_next(random) };
-    gen_verify(cx, doc, operands, graph->operand_count + 1, flags, &v);
+    gen_verify(cx, doc, operands, graph->operand_count + 1, flags | GEN_LEAVE_RUNS, &v);
     found->forms++;
     if (v.why[0]) {
         snprintf(text, sizeof text, "as %s: %s", forms[sort], v.why);

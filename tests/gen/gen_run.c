@@ -122,7 +122,7 @@ static bool same_bits(const onx_value *a, const onx_value *b)
     return a->kind != ONX_VALUE_MAP || onx_value_close(a, b, 0, 0, &d);
 }
 
-static bool output_agrees(const gen_run *a, const gen_run *b, uint32_t i, bool exact, char *why, size_t size)
+bool gen_output_agrees(const gen_run *a, const gen_run *b, uint32_t i, bool exact, char *why, size_t size)
 {
     onx_value_difference d = { .what = "bits" };
     double t = tolerance(element_type(a->outputs[i]));
@@ -133,7 +133,7 @@ static bool output_agrees(const gen_run *a, const gen_run *b, uint32_t i, bool e
     return false;
 }
 
-static bool status_agrees(const gen_run *a, const gen_run *b, char *why, size_t size)
+bool gen_status_agrees(const gen_run *a, const gen_run *b, char *why, size_t size)
 {
     if ((a->status == ONX_OK) == (b->status == ONX_OK))
         return true;
@@ -143,82 +143,10 @@ static bool status_agrees(const gen_run *a, const gen_run *b, char *why, size_t 
 
 bool gen_run_agree(const gen_run *a, const gen_run *b, bool exact, char *why, size_t size)
 {
-    bool same = status_agrees(a, b, why, size);
+    bool same = gen_status_agrees(a, b, why, size);
     for (uint32_t i = 0; same && a->status == ONX_OK && i < a->count; i++)
-        same = output_agrees(a, b, i, exact, why, size);
+        same = gen_output_agrees(a, b, i, exact, why, size);
     return same;
-}
-
-/* ---- outputs that tell nothing ---- */
-
-/* The floats of the constants, one after the other: `values` gets them, and they become what is in `with`. */
-static size_t exchange_constants(const onx_graph *graph, float *values, const float *with)
-{
-    size_t count = 0;
-    for (uint32_t i = 0; i < graph->initializer_count; i++) {
-        const onx_tensor *t = graph->initializer[i];
-        const onx_str bytes = onx_view(t->raw_data);
-        const size_t n = t->data_type == ONX_FLOAT ? bytes.len / sizeof(float) : 0;
-        if (values && n)
-            memcpy(values + count, bytes.ptr, n * sizeof(float));
-        if (with && n) /* what the generator made is the arena's */
-            memcpy((void *)(uintptr_t)(const void *)bytes.ptr, with + count, n * sizeof(float));
-        count += n;
-    }
-    return count;
-}
-
-static void run_origin(gen_origin *o)
-{
-    enum { MOST = 256 };
-    static const double by = 1e-6;
-    gen_operand nudged[MOST];
-    const onx_graph *graph = onx_doc_model(o->doc)->graph;
-    const uint32_t count = o->count < MOST ? o->count : MOST;
-    for (uint32_t i = 0; i < count; i++) {
-        nudged[i] = o->operands[i];
-        const bool real = onx_dtype_class_of(nudged[i].dtype) == ONX_CLASS_FLOATING;
-        nudged[i].nudge = real && nudged[i].fill < GEN_INDEX ? by : 0;
-    }
-    const size_t floats = exchange_constants(graph, NULL, NULL);
-    float *kept = calloc(floats + 1, sizeof *kept), *others = calloc(floats + 1, sizeof *others);
-    o->ran = true;
-    gen_run_model(o->cx, o->doc, o->operands, o->count, true, 1, &o->plain);
-    if (kept && others) {
-        exchange_constants(graph, kept, NULL);
-        for (size_t i = 0; i < floats; i++)
-            others[i] = kept[i] * (float)(1 + (i % 2 ? by : -by));
-        exchange_constants(graph, NULL, others);
-        gen_run_model(o->cx, o->doc, nudged, count, true, 1, &o->nudged);
-        exchange_constants(graph, NULL, kept);
-    }
-    free(kept);
-    free(others);
-}
-
-bool gen_run_close(const gen_run *a, const gen_run *b, gen_origin *o, char *why, size_t size)
-{
-    char ignored[300];
-    if (!status_agrees(a, b, why, size))
-        return false;
-    for (uint32_t i = 0; a->status == ONX_OK && i < a->count; i++) {
-        if (output_agrees(a, b, i, false, why, size))
-            continue;
-        if (!o->ran)
-            run_origin(o);
-        if (o->plain.status != ONX_OK || o->nudged.status != ONX_OK || i >= o->plain.count ||
-            output_agrees(&o->plain, &o->nudged, i, false, ignored, sizeof ignored))
-            return false;
-    }
-    return true;
-}
-
-void gen_origin_free(gen_origin *o)
-{
-    if (!o->ran)
-        return;
-    gen_run_free(&o->plain);
-    gen_run_free(&o->nudged);
 }
 
 static bool shape_agrees(const onx_tensor_shape *shape, const onx_value *value, char *why, size_t size)
