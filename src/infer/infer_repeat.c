@@ -51,17 +51,7 @@ onxi_infer_fact *onxi_infer_fact_own(onx_infer *e, onxi_infer_name *entry)
 
 /* ---- nodes that repeat an earlier one ---- */
 
-/* What an attribute says, graphs and tensors left out: whether two of those are the same is not worth asking. */
-static bool same_attributes(const onx_node *a, const onx_node *b)
-{
-    if (a == b)
-        return true;
-    for (uint32_t i = 0; i < a->attribute_count; i++)
-        if (!onx_message_equal(ONX_KIND_ATTRIBUTE, a->attribute[i], b->attribute[i]))
-            return false;
-    return true;
-}
-
+/* Attributes of one number, string or short list. Whether two graphs or tensors are the same is not worth asking. */
 static bool is_simple(const onx_attribute *a)
 {
     if (a->extra) /* a reference, say */
@@ -78,6 +68,35 @@ static bool is_simple(const onx_attribute *a)
     default:
         return false;
     }
+}
+
+/* `a` is simple. There is one of these for each node, so it is not left to onx_message_equal, which asks for every field
+ * of the message. */
+static bool same_attribute(const onx_attribute *a, const onx_attribute *b)
+{
+    if (a->has != b->has || b->extra || a->type != b->type || a->slot != b->slot || a->count != b->count ||
+        !onx_str_equal(onx_view(a->name), onx_view(b->name)))
+        return false;
+    switch (a->slot) {
+    case ONX_SLOT_F:
+        return memcmp(&a->f, &b->f, sizeof a->f) == 0;
+    case ONX_SLOT_I:
+        return a->i == b->i;
+    case ONX_SLOT_S:
+        return onx_str_equal(onx_view(a->s), onx_view(b->s));
+    case ONX_SLOT_INTS:
+        return !a->count || memcmp(a->ints, b->ints, a->count * sizeof *a->ints) == 0;
+    default:
+        return a->slot == ONX_SLOT_NONE;
+    }
+}
+
+static bool same_attributes(const onx_node *a, const onx_node *b)
+{
+    for (uint32_t i = 0; a != b && i < a->attribute_count; i++)
+        if (!same_attribute(a->attribute[i], b->attribute[i]))
+            return false;
+    return true;
 }
 
 static onxi_infer_repeat *place_of(onx_infer *e, const onxi_bound *bound, const onx_node *node,
