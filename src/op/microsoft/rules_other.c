@@ -250,7 +250,10 @@ onx_status onxi_rule_microsoft_tokenizer(onxi_call *call)
         return ONX_OK;
     if (x->rank != 1 && x->rank != 2)
         return onxi_call_fail(call, "the texts have rank %u, neither 1 nor 2", x->rank);
-    ONX_TRY(onxi_call_output(call, 0, ONX_STRING, x->rank + 1, &dims));
+    bool empty = false; /* without texts there is no axis of tokens, either */
+    for (uint32_t i = 0; i < x->rank; i++)
+        empty = empty || (onxi_dim_is_const(x->dims[i]) && x->dims[i] == 0);
+    ONX_TRY(onxi_call_output(call, 0, ONX_STRING, empty ? x->rank : x->rank + 1, &dims));
     for (uint32_t i = 0; i < x->rank; i++)
         dims[i] = x->dims[i];
     return ONX_OK;
