@@ -324,12 +324,12 @@ static void compare_aligned(sharding *s, const operand *a, const operand *b, int
             compare_axes(s, a, a->rank - i, b, b->rank - i);
 }
 
-static int64_t int_attribute(const onx_node *n, const char *name, int64_t otherwise)
+static int64_t int_attribute(const onx_node *n, const char *name, int64_t fallback)
 {
     uint32_t count;
     const onx_attribute *a = onx_node_attribute(n, name);
     const int64_t *v = a ? onx_attribute_value(a, ONX_SLOT_I, &count) : NULL;
-    return v ? *v : otherwise;
+    return v ? *v : fallback;
 }
 
 static void compare_matrices(sharding *s, const operand *a, const operand *b, const operand *y, bool turn_a,

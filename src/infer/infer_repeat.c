@@ -70,8 +70,8 @@ static bool is_simple(const onx_attribute *a)
     }
 }
 
-/* `a` is simple. There is one of these for each node, so it is not left to onx_message_equal, which asks for every field
- * of the message. */
+/* `a` is simple. There is one of these for each node, so it is not left to onx_message_equal, which asks for every
+ * field of the message. */
 static bool same_attribute(const onx_attribute *a, const onx_attribute *b)
 {
     if (a->has != b->has || b->extra || a->type != b->type || a->slot != b->slot || a->count != b->count ||

@@ -369,9 +369,9 @@ static onx_status lay_out(maker *m, const onx_layout_edge *edges)
     return lay_out_area(m, out->node_count, &out->size);
 }
 
-static uint32_t or_else(uint32_t value, uint32_t otherwise)
+static uint32_t or_else(uint32_t value, uint32_t fallback)
 {
-    return value ? value : otherwise;
+    return value ? value : fallback;
 }
 
 static onx_status layout_new(onx_ctx *cx, const onx_layout_node *nodes, uint32_t node_count,

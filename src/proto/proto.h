@@ -49,9 +49,9 @@ onx_status onxi_json_value_read(onx_ctx *cx, onx_arena *arena, onx_str text, onx
  * takes time in proportion to the members. */
 const onxi_json *onxi_json_get(const onxi_json *of, const char *name);
 /* What the member says, or `otherwise` when it is of another kind. */
-bool onxi_json_truth(const onxi_json *of, const char *name, bool otherwise);
+bool onxi_json_truth(const onxi_json *of, const char *name, bool fallback);
 onx_str onxi_json_text(const onxi_json *of, const char *name);
-double onxi_json_number(const onxi_json *of, const char *name, double otherwise);
+double onxi_json_number(const onxi_json *of, const char *name, double fallback);
 /* An integer of at most 53 bits; false for anything else. */
 bool onxi_json_integer(const onxi_json *value, int64_t *out);
 /* Bytes in base64, standard or URL-safe, padded or not; without address when the text is none. */

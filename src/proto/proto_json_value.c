@@ -94,10 +94,10 @@ const onxi_json *onxi_json_get(const onxi_json *of, const char *name)
     return &none;
 }
 
-bool onxi_json_truth(const onxi_json *of, const char *name, bool otherwise)
+bool onxi_json_truth(const onxi_json *of, const char *name, bool fallback)
 {
     const onxi_json *value = onxi_json_get(of, name);
-    return value->kind == ONXI_JSON_BOOL ? value->truth : otherwise;
+    return value->kind == ONXI_JSON_BOOL ? value->truth : fallback;
 }
 
 onx_str onxi_json_text(const onxi_json *of, const char *name)
@@ -106,10 +106,10 @@ onx_str onxi_json_text(const onxi_json *of, const char *name)
     return value->kind == ONXI_JSON_TEXT ? value->text : (onx_str){ 0 };
 }
 
-double onxi_json_number(const onxi_json *of, const char *name, double otherwise)
+double onxi_json_number(const onxi_json *of, const char *name, double fallback)
 {
     const onxi_json *value = onxi_json_get(of, name);
-    return value->kind == ONXI_JSON_NUMBER ? value->number : otherwise;
+    return value->kind == ONXI_JSON_NUMBER ? value->number : fallback;
 }
 
 bool onxi_json_integer(const onxi_json *value, int64_t *out)

@@ -31,10 +31,10 @@ static int8_t *row_of_output(const splitter *m, uint32_t i)
     return m->r->map[m->s->node->input_count + i];
 }
 
-static int64_t int_attribute(const splitter *m, const char *name, int64_t otherwise)
+static int64_t int_attribute(const splitter *m, const char *name, int64_t fallback)
 {
     const onxi_attr_value *a = onxi_attrs_get(m->s->attrs, name, ONX_ATTR_INT);
-    return a ? a->i : otherwise;
+    return a ? a->i : fallback;
 }
 
 static const int64_t *ints_attribute(const splitter *m, const char *name, uint32_t *count)

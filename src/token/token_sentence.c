@@ -91,9 +91,9 @@ static const onxi_message_table model_table = { .name = "ModelProto",
                                                 .number_count = 4 };
 
 /* What an absent field means. */
-static int32_t number_or(uint32_t has, int row, int32_t value, int32_t otherwise)
+static int32_t number_or(uint32_t has, int row, int32_t value, int32_t fallback)
 {
-    return has & ONXI_ROW_BIT(row) ? value : otherwise;
+    return has & ONXI_ROW_BIT(row) ? value : fallback;
 }
 
 /* ---- reading ---- */

@@ -171,10 +171,10 @@ static onx_status hand_out(onxi_halver *h, onxi_halve_scope *scope, uint32_t ind
     return ONX_OK;
 }
 
-static int64_t int_attribute(const onx_node *node, const char *name, int64_t otherwise)
+static int64_t int_attribute(const onx_node *node, const char *name, int64_t fallback)
 {
     const onx_attribute *a = onx_node_attribute(node, name);
-    return a && a->slot == ONX_SLOT_I ? a->i : otherwise;
+    return a && a->slot == ONX_SLOT_I ? a->i : fallback;
 }
 
 /* Which output of the body is which of the node, and which input of the body which of either: -1 none. */

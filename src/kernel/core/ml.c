@@ -123,16 +123,16 @@ onx_status onxi_ml_classes(onx_prepare *p, const onxi_ml_labels *labels, uint64_
     return onx_prepare_output(p, 1, ONX_FLOAT, 2, dims);
 }
 
-void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uint64_t index, int64_t otherwise)
+void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uint64_t index, int64_t fallback)
 {
     if (!y)
         return;
     if (y->dtype == ONX_STRING) {
-        onx_str text = onx_str_of(otherwise < 0 ? "" : otherwise ? "1" : "0");
+        onx_str text = onx_str_of(fallback < 0 ? "" : fallback ? "1" : "0");
         ((onx_str *)y->data)[row] = index < labels->count ? onx_view(labels->texts[index]) : text;
         return;
     }
-    int64_t number = otherwise < 0 ? 0 : otherwise;
+    int64_t number = fallback < 0 ? 0 : fallback;
     if (index < labels->count)
         number = labels->ints[index];
     ((int64_t *)y->data)[row] = number;

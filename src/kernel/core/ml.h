@@ -50,7 +50,7 @@ onx_status onxi_ml_labels_of(const onx_prepare *p, const char *ints, onxi_ml_lab
 /* The types of what a classifier gives: a label and so many scores for each row. */
 onx_status onxi_ml_classes(onx_prepare *p, const onxi_ml_labels *labels, uint64_t rows, uint64_t scores);
 /* `index` past the labels: `otherwise`, as a number or as text. */
-void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uint64_t index, int64_t otherwise);
+void onxi_ml_label(const onxi_ml_labels *labels, onx_value *y, uint64_t row, uint64_t index, int64_t fallback);
 
 /* ---- categories ---- */
 

@@ -58,7 +58,7 @@ typedef struct onxi_rnn_packing {
 typedef struct onxi_rnn_cell {
     const char *name;
     uint32_t gates, activations;
-    onxi_activation_kind otherwise[3];
+    onxi_activation_kind fallback[3];
     /* By double (1) or float (0). GRU comes in two halves: the second follows the product of `reset`. */
     void (*step[2])(const onxi_rnn_row *row);
     void (*finish[2])(const onxi_rnn_row *row);

@@ -41,10 +41,10 @@ static onx_status check_vector(const onx_prepare *p, const onx_value *v, uint64_
                             (unsigned long long)lines);
 }
 
-static double vector_at(const onx_value *v, uint64_t lines, uint64_t matrix, uint64_t line, double otherwise)
+static double vector_at(const onx_value *v, uint64_t lines, uint64_t matrix, uint64_t line, double fallback)
 {
     if (!v)
-        return otherwise;
+        return fallback;
     return onxi_value_number(v, v->count == 1 ? 0 : v->count == lines ? line : matrix * lines + line);
 }
 

@@ -44,9 +44,9 @@ static onx_status scaler_prepare(onx_prepare *p)
     return onxi_ml_workspace(p, q->batch.columns, 0);
 }
 
-static double entry(const onxi_ml_numbers *list, uint64_t i, double otherwise)
+static double entry(const onxi_ml_numbers *list, uint64_t i, double fallback)
 {
-    return !list->count ? otherwise : list->at[list->count == 1 ? 0 : i];
+    return !list->count ? fallback : list->at[list->count == 1 ? 0 : i];
 }
 
 static onx_status scaler_run(onx_work *work, uint64_t first, uint64_t last)

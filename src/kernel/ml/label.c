@@ -181,13 +181,13 @@ static onx_status use_default_tensor(const onx_prepare *p, label_params *q)
                                     onx_dtype_name(dtype));
     }
     onx_str text = given.texts ? onx_view(given.texts[0]) : onx_str_of("_Unused");
-    double otherwise = dtype == ONX_FLOAT || dtype == ONX_DOUBLE ? -0.0 : -1;
+    double fallback = dtype == ONX_FLOAT || dtype == ONX_DOUBLE ? -0.0 : -1;
     if (dtype == ONX_STRING)
         memcpy(q->value, &text, sizeof text);
     else if (given.data)
         memcpy(q->value, given.data, onx_dtype_bits(dtype) / 8);
     else
-        onxi_convert((onx_dtype)dtype, q->value, ONX_DOUBLE, &otherwise, 0, 1, true);
+        onxi_convert((onx_dtype)dtype, q->value, ONX_DOUBLE, &fallback, 0, 1, true);
     return ONX_OK;
 }
 

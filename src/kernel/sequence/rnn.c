@@ -61,9 +61,9 @@ typedef struct numbers { /* a list that is consumed in order */
     uint32_t count, at;
 } numbers;
 
-static double take(numbers *n, bool wanted, double otherwise)
+static double take(numbers *n, bool wanted, double fallback)
 {
-    return wanted && n->at < n->count ? (double)n->list[n->at++] : otherwise;
+    return wanted && n->at < n->count ? (double)n->list[n->at++] : fallback;
 }
 
 static onx_status read_activations(onx_prepare *p, rnn_params *q)
@@ -77,7 +77,7 @@ static onx_status read_activations(onx_prepare *p, rnn_params *q)
         return onx_prepare_fail(p, ONX_E_INVALID, "%u activations are named, expected %u", count, total);
     for (uint32_t i = 0; i < total; i++) {
         onxi_activation *to = &q->act[i / each][i % each];
-        *to = (onxi_activation){ .kind = q->cell->otherwise[i % each] };
+        *to = (onxi_activation){ .kind = q->cell->fallback[i % each] };
         if (!names || !count)
             continue;
         if (i >= count) { /* a list for one direction serves both */

@@ -560,10 +560,10 @@ static bool repeats(operand *o, uint32_t rank, const int64_t *dims)
     return true;
 }
 
-static float number_of(const onx_prepare *p, const char *name, float otherwise)
+static float number_of(const onx_prepare *p, const char *name, float fallback)
 {
     const onxi_attr_value *a = onxi_attrs_get(p->attrs, name, ONX_ATTR_FLOAT);
-    return a ? a->f : otherwise;
+    return a ? a->f : fallback;
 }
 
 /* The dims of scores as such a view has them. */

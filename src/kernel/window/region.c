@@ -303,10 +303,10 @@ static uint64_t *sort_scores(const float *score, uint64_t *order, uint64_t *othe
     return order;
 }
 
-static double limit_at(const onx_work *work, uint32_t input, double otherwise)
+static double limit_at(const onx_work *work, uint32_t input, double fallback)
 {
     const onx_value *v = input < work->prepared->input_count ? work->inputs[input] : NULL;
-    return v && v->count ? onxi_value_number(v, 0) : otherwise;
+    return v && v->count ? onxi_value_number(v, 0) : fallback;
 }
 
 typedef struct suppression {

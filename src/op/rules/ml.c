@@ -182,15 +182,14 @@ static onx_status label_list(onxi_call *call, const char *const names[4], list *
 
 static onx_status label_default(onxi_call *call, int dtype)
 {
-    list otherwise;
-    ONX_TRY(list_of(call, "default_tensor", &otherwise));
-    if (otherwise.dtype == ONX_UNDEFINED)
+    list fallback;
+    ONX_TRY(list_of(call, "default_tensor", &fallback));
+    if (fallback.dtype == ONX_UNDEFINED)
         return ONX_OK;
-    if (otherwise.dtype != dtype)
+    if (fallback.dtype != dtype)
         return onxi_call_fail(call, "default_tensor has another element type than the values");
-    if (otherwise.count != 1)
-        return onxi_call_fail(call, "default_tensor has %llu elements, expected 1",
-                              (unsigned long long)otherwise.count);
+    if (fallback.count != 1)
+        return onxi_call_fail(call, "default_tensor has %llu elements, expected 1", (unsigned long long)fallback.count);
     return ONX_OK;
 }
 
