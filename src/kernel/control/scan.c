@@ -322,6 +322,17 @@ static onx_status put_state(onx_work *work, uint32_t i, const extent *e, int64_t
 
 /* ---- running ---- */
 
+/* A state variable has one type and one shape in all iterations; the rule asks the same. */
+static onx_status check_states(onx_work *work, const scan_state *s)
+{
+    const scan_params *q = work->params;
+    onx_value_difference d;
+    for (uint32_t i = 0; i < q->states; i++)
+        if (!onx_value_same_type(s->body->next[i], s->body->in[i], &d))
+            return onx_work_fail(work, ONX_E_INVALID, "state variable %u changes its %s: %s", i, d.what, d.text);
+    return ONX_OK;
+}
+
 static onx_status scan_item(onx_work *work, scan_state *s, const extent *e, int64_t b, bool *fresh)
 {
     const scan_params *q = work->params;
@@ -341,6 +352,7 @@ static onx_status scan_item(onx_work *work, scan_state *s, const extent *e, int6
         for (uint32_t i = 0; i < q->outputs; i++)
             if (body->next[q->states + i])
                 ONX_TRY(put_slice(work, i, e, *fresh, b, q->out[i].backward ? steps - 1 - t : t));
+        ONX_TRY(check_states(work, s));
         *fresh = false;
         onxi_body_turn(body);
         for (uint32_t i = 0; i < q->states; i++)

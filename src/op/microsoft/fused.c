@@ -403,7 +403,7 @@ MS_ROW(SkipGroupNorm, ARITY(4, 5, 1, 2),
             { has_bias_first, NODES(upright = Constant <value_ints = [-1, 1]> ()
                                     column = Reshape (bias, upright)
                                     sum = Add (skipped, column)) },
-            { NULL, NODES(S = Reshape (sum, sizes) x = Identity (S)) }, GROUP_NORM))
+            { NULL, NODES(S = Reshape <allowzero = 1> (sum, sizes) x = Identity (S)) }, GROUP_NORM))
 
 MS_ROW(GatedRMSNorm, ARITY(3, 3, 1, 1), .inputs = PORTS({ "X", "T", 0 }, { "scale", "T", 0 }, { "gate", "T", 0 }),
        .outputs = y_ports, .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }),
@@ -416,7 +416,7 @@ MS_ROW(GatedRMSNorm, ARITY(3, 3, 1, 1), .inputs = PORTS({ "X", "T", 0 }, { "scal
                               rows = Reshape (wide, flat)
                               factors = Cast <to = 1> (scale)
                               normal = RMSNormalization <epsilon: float = @epsilon> (rows, factors)
-                              placed = Reshape (normal, sizes)
+                              placed = Reshape <allowzero = 1> (normal, sizes)
                               wide_gate = Cast <to = 1> (gate)
                               opened = Sigmoid (wide_gate)
                               silu = Mul (wide_gate, opened)

@@ -281,7 +281,7 @@ static const char group_groups[] = NODES(
 static const char group_scaled[] = NODES(
     scaled = Mul (normal, factors)
     shifted = Add (scaled, shifts)
-    Y = Reshape (shifted, shape)
+    Y = Reshape <allowzero = 1> (shifted, shape)
 );
 
 const onxi_schema onxi_op_GroupNormalization[] = {

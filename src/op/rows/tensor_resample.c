@@ -99,7 +99,7 @@ static const char affine_grid[] = NODES(
     turned = Transpose <perm = [0, 2, 1]> (theta)
     moved = MatMul (points, turned)
     grid_shape = Concat <axis = 0> (batch, space, axis_list)
-    grid = Reshape (moved, grid_shape)
+    grid = Reshape <allowzero = 1> (moved, grid_shape)
 );
 
 const onxi_schema onxi_op_AffineGrid[] = {
