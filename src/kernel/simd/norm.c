@@ -12,23 +12,27 @@ typedef struct sums {
     double first, second; /* of the deviations from a number, and of their squares */
 } sums;
 
-__attribute__((always_inline)) static inline sums sums_of(const float *x, uint64_t n, float about, float scale,
-                                                          bool squares_only)
+/* Of (x * before - about * before) * after: a factor that makes elements smaller has to come before the difference, one
+ * that makes them larger after it, or large ones overflow. */
+__attribute__((always_inline)) static inline sums sums_of(const float *x, uint64_t n, float about, float before,
+                                                          float after, bool squares_only)
 {
     sums all = { 0, 0 };
-    const float zero = about * scale;
+    const float zero = about * before;
     for (uint64_t start = 0; start < n; start += BLOCK) {
         uint64_t end = n - start < BLOCK ? n : start + BLOCK, i = start;
         onxi_vf s = vf_all(0), t = vf_all(0), ss = vf_all(0), tt = vf_all(0);
         for (; i + 2 * ONXI_LANES <= end; i += 2 * ONXI_LANES) {
-            onxi_vf u = vf_load(x + i) * scale - zero, v = vf_load(x + i + ONXI_LANES) * scale - zero;
+            onxi_vf u = (vf_load(x + i) * before - zero) * after;
+            onxi_vf v = (vf_load(x + i + ONXI_LANES) * before - zero) * after;
             s += squares_only ? vf_all(0) : u;
             t += squares_only ? vf_all(0) : v;
             ss += u * u;
             tt += v * v;
         }
         for (; i < end; i += ONXI_LANES) {
-            onxi_vf u = vf_load_part(x + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, about) * scale - zero;
+            onxi_vf u =
+                (vf_load_part(x + i, end - i < ONXI_LANES ? end - i : ONXI_LANES, about) * before - zero) * after;
             s += squares_only ? vf_all(0) : u;
             ss += u * u;
         }
@@ -43,7 +47,7 @@ __attribute__((always_inline)) static inline sums sums_of(const float *x, uint64
 static sums sums_scaled(const float *x, uint64_t n, float about, bool smaller)
 {
     const double scale = smaller ? 0x1p-72 : 0x1p100;
-    sums all = sums_of(x, n, about, (float)scale, false);
+    sums all = smaller ? sums_of(x, n, about, (float)scale, 1, false) : sums_of(x, n, about, 1, (float)scale, false);
     all.first /= scale;
     all.second /= scale * scale;
     return all;
@@ -51,7 +55,7 @@ static sums sums_scaled(const float *x, uint64_t n, float about, bool smaller)
 
 static sums sums_about(const float *x, uint64_t n, float about, bool squares_only)
 {
-    sums all = squares_only ? sums_of(x, n, 0, 1, true) : sums_of(x, n, about, 1, false);
+    sums all = squares_only ? sums_of(x, n, 0, 1, 1, true) : sums_of(x, n, about, 1, 1, false);
     if (isfinite(all.first) && isfinite(all.second) && all.second >= 0x1p-90)
         return all;
     return sums_scaled(x, n, about, !(all.second < 1));
@@ -120,7 +124,7 @@ static void affine(const void *x, void *y, uint64_t n, double mean, double scale
         affine_of(x, y, n, 1, m, (float)(mean - (double)m), (float)scale, a, sa, b, sb);
         return;
     }
-    const double before = fabs(scale) > 1 ? 0x1p60 : 0x1p-60;
+    const double before = fabs(scale) > 1 && fabs(mean) < 0x1p60 ? 0x1p60 : 0x1p-60;
     const float m = (float)(mean * before);
     affine_of(x, y, n, (float)before, m, (float)(mean * before - (double)m), (float)(scale / before), a, sa, b, sb);
 }
