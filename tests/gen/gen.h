@@ -58,7 +58,7 @@ typedef struct gen_operand {
     bool constant;                 /* an initializer, not an input */
     bool made;                     /* a value of the graph has its name already */
     int64_t below;                 /* GEN_INDEX: elements are 0 to below - 1 */
-    double nudge;                  /* elements are so much larger, as a part of them */
+    double nudge;                  /* elements are up to so much larger or smaller, as a part of them */
     double listed[GEN_LISTED_MAX]; /* GEN_LISTED: the elements, over again where there are more */
     uint32_t listed_count;
     uint32_t rank;
@@ -116,6 +116,8 @@ bool gen_import(onx_doc *doc, const char *domain, int64_t version);
 onx_status gen_declare(onx_doc *doc, onx_graph *graph, const gen_node *node, const onx_node *made);
 /* Adds the operand as an input or initializer of that name, if there is none yet. */
 bool gen_add_operand(onx_doc *doc, onx_graph *graph, const gen_operand *operand);
+/* What element i is multiplied by for a nudge: one sign after the other would cancel in sums. */
+double gen_nudged(uint64_t i, double nudge);
 /* The value of an operand. */
 onx_status gen_value(onx_ctx *cx, const gen_operand *operand, onx_value **out);
 
@@ -150,8 +152,8 @@ typedef struct gen_origin {
     onx_doc *doc;
     const gen_operand *operands;
     uint32_t count;
-    bool ran; /* what follows is there */
-    gen_run plain, nudged;
+    bool ran;                 /* what follows is there */
+    gen_run plain, nudged[2]; /* the second one the other way */
 } gen_origin;
 /* As gen_run_agree within the tolerance, but for outputs that tell nothing: where inputs and constants that differ by
  * some rounding make plain kernels alone give something else (the tangent near a pole, the sine of a large number, a

@@ -65,6 +65,12 @@ static double element(const gen_operand *o, gen_random *r, uint64_t n)
     return class == ONX_CLASS_SIGNED ? (int)gen_below(r, 7) - 3 : ((int)gen_below(r, 33) - 16) / 8.0;
 }
 
+double gen_nudged(uint64_t i, double nudge)
+{
+    gen_random r = { .state = i };
+    return 1 + nudge * ((double)gen_below(&r, 256) / 127.5 - 1);
+}
+
 /* All elements in the layout of raw_data; strings are onx_str. NULL when out of memory. */
 static void *elements(const gen_operand *o, uint64_t count)
 {
@@ -82,7 +88,7 @@ static void *elements(const gen_operand *o, uint64_t count)
             ((onx_str *)out)[i] = onx_str_of(words[gen_below(&r, sizeof words / sizeof *words)]);
     } else {
         for (uint64_t i = 0; i < parts; i++)
-            numbers[i] = element(o, &r, i) * (1 + (i % 2 ? o->nudge : -o->nudge));
+            numbers[i] = element(o, &r, i) * gen_nudged(i, o->nudge);
         onx_dtype to = !complex ? o->dtype : o->dtype == ONX_COMPLEX64 ? ONX_FLOAT : ONX_DOUBLE;
         if (o->like != o->dtype && o->like != ONX_STRING) {
             onx_convert(o->like, exact, ONX_DOUBLE, numbers, parts, true);
