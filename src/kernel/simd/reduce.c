@@ -233,11 +233,29 @@ static onx_status prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+/* Of one element each: what gradients of broadcasting come to where nothing was broadcast. */
+static void run_alone(onxi_reduce_kind kind, const float *x, float *y, uint64_t n)
+{
+    if (kind == ONXI_REDUCE_SUM_SQUARE)
+        for (uint64_t i = 0; i < n; i++)
+            y[i] = x[i] * x[i];
+    else if (kind == ONXI_REDUCE_L1 || kind == ONXI_REDUCE_L2)
+        for (uint64_t i = 0; i < n; i++)
+            y[i] = fabsf(x[i]);
+    else if (n)
+        memcpy(y, x, n * sizeof *y);
+}
+
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const onxi_reduce_params *q = work->params;
     if (q->line)
         return onxi_reduce_run(work, first, last);
+    if (q->count == 1) {
+        run_alone(q->kind, (const float *)work->inputs[0]->data + first, (float *)work->outputs[0]->data + first,
+                  last - first);
+        return ONX_OK;
+    }
     if (!q->inner) { /* lines follow one another */
         const float *x = work->inputs[0]->data;
         float *y = work->outputs[0]->data;

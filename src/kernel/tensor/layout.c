@@ -61,16 +61,46 @@ static onx_status dropout_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static void set_mask(onx_value *mask, uint64_t i, bool kept)
+/* Which of `n` elements stay. */
+static void draw(onxi_random *random, double ratio, uint8_t *kept, uint64_t n)
 {
-    uint32_t width = onx_dtype_bits(mask->dtype) / 8;
-    double value = kept;
-    onx_convert((onx_dtype)mask->dtype, (char *)mask->data + i * width, ONX_DOUBLE, &value, 1, true);
+    for (uint64_t i = 0; i < n; i++)
+        kept[i] = onxi_random_uniform(random) >= ratio;
+}
+
+/* Elements `from` to `from + n` of a mask, which holds truth values or, up to version 9, floats. */
+static void set_mask(onx_value *mask, uint64_t from, const uint8_t *kept, uint64_t n)
+{
+    const uint64_t width = onx_dtype_bits(mask->dtype) / 8;
+    onx_convert((onx_dtype)mask->dtype, (char *)mask->data + from * width, ONX_UINT8, kept, n, true);
+}
+
+/* The same elements of the output: those that stay are enlarged for those that do not. */
+static void set_kept(onx_value *y, const onx_value *x, uint64_t from, const uint8_t *kept, uint64_t n, double share)
+{
+    enum { AT_ONCE = 256 };
+    const uint64_t width = onx_dtype_bits(x->dtype) / 8;
+    double numbers[AT_ONCE];
+    for (uint64_t i = 0; i < n; i += AT_ONCE) {
+        const uint64_t some = n - i < AT_ONCE ? n - i : AT_ONCE, at = (from + i) * width;
+        if (x->dtype == ONX_FLOAT) {
+            const float *in = (const float *)x->data + from + i;
+            float *out = (float *)y->data + from + i;
+            for (uint64_t k = 0; k < some; k++)
+                out[k] = kept[i + k] ? (float)((double)in[k] / share) : 0;
+            continue;
+        }
+        onx_convert(ONX_DOUBLE, numbers, (onx_dtype)x->dtype, (const char *)x->data + at, some, true);
+        for (uint64_t k = 0; k < some; k++)
+            numbers[k] = kept[i + k] ? numbers[k] / share : 0;
+        onx_convert((onx_dtype)y->dtype, (char *)y->data + at, ONX_DOUBLE, numbers, some, true);
+    }
 }
 
 static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
 {
     (void)first, (void)last;
+    enum { AT_ONCE = 1024 };
     const dropout_params *q = work->params;
     const onx_prepared *p = work->prepared;
     const onx_value *x = work->inputs[0];
@@ -84,30 +114,25 @@ static onx_status dropout_run(onx_work *work, uint64_t first, uint64_t last)
         training =
             p->input_count > 2 && work->inputs[2] && work->inputs[2]->count && *(const uint8_t *)work->inputs[2]->data;
     }
-    if (ratio < 0 || ratio >= 1)
-        training = training && ratio > 0 && ratio < 1;
+    training = training && ratio > 0 && ratio < 1;
     onxi_random random;
     if (q->seeded)
         onxi_random_seed(&random, q->seed);
-    else
+    else if (training)
         onxi_random_any(&random, y);
-    uint32_t width = onx_dtype_bits(x->dtype) / 8;
-    for (uint64_t i = 0; i < x->count; i++) {
-        bool kept = !training || onxi_random_uniform(&random) >= ratio;
-        if (mask)
-            set_mask(mask, i, kept);
-        if (!y)
-            continue;
-        double v = 0;
-        if (training && kept) {
-            onx_convert(ONX_DOUBLE, &v, (onx_dtype)x->dtype, (const char *)x->data + i * width, 1, true);
-            v /= 1 - ratio;
-        }
+    uint8_t kept[AT_ONCE];
+    memset(kept, 1, sizeof kept);
+    for (uint64_t i = 0; i < x->count && (mask || training); i += AT_ONCE) {
+        const uint64_t n = x->count - i < AT_ONCE ? x->count - i : AT_ONCE;
         if (training)
-            onx_convert((onx_dtype)y->dtype, (char *)y->data + i * width, ONX_DOUBLE, &v, 1, true);
-        else
-            memmove((char *)y->data + i * width, (const char *)x->data + i * width, width);
+            draw(&random, ratio, kept, n);
+        if (mask)
+            set_mask(mask, i, kept, n);
+        if (y && training)
+            set_kept(y, x, i, kept, n, 1 - ratio);
     }
+    if (y && !training && x->size && y->data != x->data)
+        memcpy(y->data, x->data, x->size);
     return ONX_OK;
 }
 
