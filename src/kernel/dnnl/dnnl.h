@@ -195,7 +195,7 @@ bool onxi_dnnl_describe_conv_w(const onxi_dnnl *d, const onxi_dnnl_conv *c, dnnl
                                dnnl_primitive_desc_t *out);
 bool onxi_dnnl_describe_inner_product(const onxi_dnnl *d, onxi_dnnl_md x, onxi_dnnl_md w, onxi_dnnl_md b,
                                       onxi_dnnl_md y, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
-bool onxi_dnnl_describe_matmul(const onxi_dnnl *d, onxi_dnnl_md a, onxi_dnnl_md b, onxi_dnnl_md y,
+bool onxi_dnnl_describe_matmul(const onxi_dnnl *d, onxi_dnnl_md a, onxi_dnnl_md b, onxi_dnnl_md bias, onxi_dnnl_md y,
                                dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
 bool onxi_dnnl_describe_pool(const onxi_dnnl *d, const onxi_dnnl_pool *q, dnnl_primitive_attr_t attr,
                              dnnl_primitive_desc_t *out);

@@ -108,32 +108,24 @@ static const void *row_behind(const onx_prepare *p, int64_t n)
                : NULL;
 }
 
-static onx_status gemm_prepare(onx_prepare *p)
-{
-    const onx_value *a = p->inputs[0], *b = p->inputs[1], *c = p->input_count > 2 ? p->inputs[2] : NULL;
-    const onx_value *y = p->outputs[0];
-    if (!p->want || !b->data || a->rank != 2 || b->rank != 2 || !y || !y->count || b->dtype != ONX_FLOAT ||
-        onx_prepare_float(p, "alpha") != 1 || onx_prepare_int(p, "transA") != 0)
-        return ONX_E_UNSUPPORTED;
-    product q = { .m = y->dims[0], .n = y->dims[1], .k = a->dims[1], .trans_b = onx_prepare_int(p, "transB") != 0 };
-    if (q.k <= 0 || b->dims[q.trans_b ? 1 : 0] != q.k || b->dims[q.trans_b ? 0 : 1] != q.n)
-        return ONX_E_UNSUPPORTED;
-    if (c) {
-        bool row = c->rank > 0 && c->dims[c->rank - 1] == q.n && c->count == (uint64_t)q.n && c->dtype == ONX_FLOAT;
-        if (!row || onx_prepare_float(p, "beta") != 1)
-            return ONX_E_UNSUPPORTED;
-        q.bias = 2;
-    }
-    return inner_product(p, &q);
-}
-
 /* ---- two values of the run: leading dims as batch ---- */
 
 typedef struct batch {
     uint32_t rank, axis; /* axis: the dim that is cut into parts */
     int64_t a[ONX_RANK_MAX], b[ONX_RANK_MAX], y[ONX_RANK_MAX];
-    bool a_cut, b_cut; /* what is broadcast along the dim is needed by each part */
+    bool a_cut, b_cut;   /* what is broadcast along the dim is needed by each part */
+    bool turn_a, turn_b; /* of rank 2: the matrix lies the other way round */
+    uint32_t bias;       /* input that is added to each row, 0: none */
 } batch;
+
+/* Parts are of the first dim that has an extent, which is one of the batch or the rows of one product. */
+static void cut_batch(batch *q)
+{
+    while (q->axis + 2 < q->rank && q->y[q->axis] == 1)
+        q->axis++;
+    q->a_cut = q->a[q->axis] > 1;
+    q->b_cut = q->b[q->axis] > 1 && q->axis + 2 < q->rank;
+}
 
 static bool batch_of(const onx_prepare *p, batch *q)
 {
@@ -147,17 +139,19 @@ static bool batch_of(const onx_prepare *p, batch *q)
         q->b[i] = i + b->rank >= q->rank ? b->dims[i + b->rank - q->rank] : 1;
         q->y[i] = y->dims[i];
     }
-    /* The first dim that has an extent, which is one of the batch or the rows of one product. */
-    while (q->axis + 2 < q->rank && q->y[q->axis] == 1)
-        q->axis++;
-    q->a_cut = q->a[q->axis] > 1;
-    q->b_cut = q->b[q->axis] > 1 && q->axis + 2 < q->rank;
+    cut_batch(q);
     return true;
 }
 
 typedef struct batch_part {
-    onxi_dnnl_md a, b, y;
+    onxi_dnnl_md a, b, bias, y;
 } batch_part;
+
+static onxi_dnnl_md matrix_md(onxi_dnnl *d, uint32_t rank, const int64_t *dims, bool turned, int64_t rows)
+{
+    return turned ? onxi_dnnl_md_strides(d, rank, dims, (const int64_t[]){ 1, rows })
+                  : onxi_dnnl_md_plain(d, rank, dims);
+}
 
 static bool describe_batch(const onx_prepare *p, onxi_dnnl *d, const batch *whole, int64_t extent, batch_part *s,
                            onxi_dnnl_post *post, dnnl_primitive_desc_t *out)
@@ -168,11 +162,13 @@ static bool describe_batch(const onx_prepare *p, onxi_dnnl *d, const batch *whol
         q.a[q.axis] = extent;
     if (q.b_cut)
         q.b[q.axis] = extent;
-    *s = (batch_part){ onxi_dnnl_md_plain(d, q.rank, q.a), onxi_dnnl_md_plain(d, q.rank, q.b),
-                       onxi_dnnl_md_plain(d, q.rank, q.y) };
-    if (!s->a || !s->b || !s->y || !onxi_dnnl_post_make(p, d, s->y, 0, post))
+    *s = (batch_part){ .a = matrix_md(d, q.rank, q.a, q.turn_a, whole->a[0]),
+                       .b = matrix_md(d, q.rank, q.b, q.turn_b, q.b[0]),
+                       .bias = q.bias ? onxi_dnnl_md_plain(d, 2, (const int64_t[]){ 1, q.y[1] }) : NULL,
+                       .y = onxi_dnnl_md_plain(d, q.rank, q.y) };
+    if (!s->a || !s->b || (q.bias && !s->bias) || !s->y || !onxi_dnnl_post_make(p, d, s->y, 0, post))
         return false;
-    bool good = onxi_dnnl_describe_matmul(d, s->a, s->b, s->y, post->attr, out);
+    bool good = onxi_dnnl_describe_matmul(d, s->a, s->b, s->bias, s->y, post->attr, out);
     d->lib->dnnl_primitive_attr_destroy(post->attr);
     return good;
 }
@@ -182,11 +178,9 @@ static uint64_t step_of(const int64_t *dims, const batch *q, int64_t each, bool 
     return cut ? (uint64_t)each * onxi_product(dims, q->axis + 1, q->rank) * sizeof(float) : 0;
 }
 
-static onx_status general_product(onx_prepare *p)
+static onx_status general_product(onx_prepare *p, const batch *of)
 {
-    batch q = { .rank = 0 };
-    if (!batch_of(p, &q))
-        return ONX_E_UNSUPPORTED;
+    const batch q = *of;
     onxi_dnnl *d = onxi_dnnl_new(p, 8, p->outputs[0]->count * (uint64_t)q.a[q.rank - 1]);
     batch_part s[2];
     onxi_dnnl_post post;
@@ -201,9 +195,11 @@ static onx_status general_product(onx_prepare *p)
     onxi_dnnl_pair y = { s[0].y, s[1].y };
     uint64_t y_step = step_of(q.y, &q, d->cut.each, true);
     onxi_dnnl_add(d, DNNL_ARG_SRC, ONXI_DNNL_INPUT, 0, (onxi_dnnl_pair){ s[0].a, s[1].a },
-                  step_of(q.a, &q, d->cut.each, q.a_cut));
+                  q.turn_a ? (uint64_t)d->cut.each * sizeof(float) : step_of(q.a, &q, d->cut.each, q.a_cut));
     onxi_dnnl_add(d, DNNL_ARG_WEIGHTS, ONXI_DNNL_INPUT, 1, (onxi_dnnl_pair){ s[0].b, s[1].b },
                   step_of(q.b, &q, d->cut.each, q.b_cut));
+    if (q.bias)
+        onxi_dnnl_add(d, DNNL_ARG_BIAS, ONXI_DNNL_INPUT, q.bias, (onxi_dnnl_pair){ s[0].bias, s[1].bias }, 0);
     onxi_dnnl_add(d, DNNL_ARG_DST, ONXI_DNNL_OUTPUT, 0, y, y_step);
     ONX_TRY(onxi_dnnl_finish(p, d));
     for (uint32_t i = 0; i < p->operand_count; i++)
@@ -212,14 +208,48 @@ static onx_status general_product(onx_prepare *p)
     return ONX_OK;
 }
 
+static onx_status gemm_prepare(onx_prepare *p)
+{
+    const onx_value *a = p->inputs[0], *b = p->inputs[1], *c = p->input_count > 2 ? p->inputs[2] : NULL;
+    const onx_value *y = p->outputs[0];
+    if (!p->want || a->rank != 2 || b->rank != 2 || !y || !y->count || b->dtype != ONX_FLOAT ||
+        onx_prepare_float(p, "alpha") != 1)
+        return ONX_E_UNSUPPORTED;
+    const bool trans_a = onx_prepare_int(p, "transA") != 0;
+    product q = {
+        .m = y->dims[0], .n = y->dims[1], .k = a->dims[trans_a ? 0 : 1], .trans_b = onx_prepare_int(p, "transB") != 0
+    };
+    if (q.k <= 0 || a->dims[trans_a ? 1 : 0] != q.m || b->dims[q.trans_b ? 1 : 0] != q.k ||
+        b->dims[q.trans_b ? 0 : 1] != q.n)
+        return ONX_E_UNSUPPORTED;
+    if (c) {
+        bool row = c->rank > 0 && c->dims[c->rank - 1] == q.n && c->count == (uint64_t)q.n && c->dtype == ONX_FLOAT;
+        if (!row || onx_prepare_float(p, "beta") != 1)
+            return ONX_E_UNSUPPORTED;
+        q.bias = 2;
+    }
+    if (b->data && !trans_a)
+        return inner_product(p, &q);
+    batch values = { .rank = 2,
+                     .a = { q.m, q.k },
+                     .b = { q.k, q.n },
+                     .y = { q.m, q.n },
+                     .turn_a = trans_a,
+                     .turn_b = q.trans_b,
+                     .bias = q.bias };
+    cut_batch(&values);
+    return general_product(p, &values);
+}
+
 static onx_status matmul_prepare(onx_prepare *p)
 {
     const onx_value *a = p->inputs[0], *b = p->inputs[1];
     const onx_value *y = p->outputs[0];
     if (!p->want || !y || !y->count || b->dtype != ONX_FLOAT)
         return ONX_E_UNSUPPORTED;
+    batch values = { .rank = 0 };
     if (!b->data || b->rank != 2 || a->rank < 1)
-        return general_product(p);
+        return batch_of(p, &values) ? general_product(p, &values) : ONX_E_UNSUPPORTED;
     product q = { .n = b->dims[1], .k = b->dims[0] };
     if (q.k <= 0 || q.n <= 0 || a->dims[a->rank - 1] != q.k)
         return ONX_E_UNSUPPORTED;

@@ -170,10 +170,10 @@ bool onxi_dnnl_describe_inner_product(const onxi_dnnl *d, onxi_dnnl_md x, onxi_d
     return is_taken(d, status == dnnl_success, out);
 }
 
-bool onxi_dnnl_describe_matmul(const onxi_dnnl *d, onxi_dnnl_md a, onxi_dnnl_md b, onxi_dnnl_md y,
+bool onxi_dnnl_describe_matmul(const onxi_dnnl *d, onxi_dnnl_md a, onxi_dnnl_md b, onxi_dnnl_md bias, onxi_dnnl_md y,
                                dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out)
 {
-    const dnnl_status_t status = d->lib->dnnl_matmul_primitive_desc_create(out, d->engine, a, b, NULL, y, attr);
+    const dnnl_status_t status = d->lib->dnnl_matmul_primitive_desc_create(out, d->engine, a, b, bias, y, attr);
     return is_taken(d, status == dnnl_success, out);
 }
 
@@ -298,11 +298,11 @@ bool onxi_dnnl_describe_inner_product(const onxi_dnnl *d, onxi_dnnl_md x, onxi_d
            create(d, &desc, attr, out);
 }
 
-bool onxi_dnnl_describe_matmul(const onxi_dnnl *d, onxi_dnnl_md a, onxi_dnnl_md b, onxi_dnnl_md y,
+bool onxi_dnnl_describe_matmul(const onxi_dnnl *d, onxi_dnnl_md a, onxi_dnnl_md b, onxi_dnnl_md bias, onxi_dnnl_md y,
                                dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out)
 {
     dnnl_matmul_desc_t desc;
-    return d->lib->dnnl_matmul_desc_init(&desc, a, b, NULL, y) == dnnl_success && create(d, &desc, attr, out);
+    return d->lib->dnnl_matmul_desc_init(&desc, a, b, bias, y) == dnnl_success && create(d, &desc, attr, out);
 }
 
 bool onxi_dnnl_describe_pool(const onxi_dnnl *d, const onxi_dnnl_pool *q, dnnl_primitive_attr_t attr,
