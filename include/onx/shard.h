@@ -95,8 +95,9 @@ ONX_API ONX_OWN_THREAD onx_status onx_session_new_sharded(onx_ctx *cx, onx_doc *
 ONX_API ONX_ANY_THREAD const onx_sharded *onx_session_sharded(const onx_session *session);
 /* Of the shapes that were planned last. */
 ONX_API ONX_ANY_THREAD onx_shard_summary onx_sharded_summarize(const onx_sharded *sharded);
-/* The part of this rank as a model, for looking at: collectives are nodes of the domain onx.shard. NULL before anything
- * was planned. */
+/* The part of this rank as a model, for looking at: collectives are nodes of the domain onx.shard. Elements of weights
+ * are read through it or its readers (onx_tensor_bytes), as slices by columns lie in runs of the whole model's. NULL
+ * before anything was planned. */
 ONX_API ONX_ANY_THREAD const onx_doc *onx_sharded_part(const onx_sharded *sharded);
 
 /* ---- annotations that are made ---- */

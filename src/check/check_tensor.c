@@ -440,6 +440,6 @@ void onxi_check_tensor(onxi_check *k, const onxi_check_at *at, const onx_tensor 
     if (t->external_data_count)
         onxi_check_find(k, ONXI_AT(at, external_data), "E-27", ONXI_PLAIN,
                         "external_data is given, but data_location is DEFAULT");
-    if (typed && sized)
+    if (typed && sized && !onxi_doc_part(k->doc, t))
         check_inline(k, at, t, count);
 }

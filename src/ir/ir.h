@@ -40,6 +40,7 @@ struct onx_doc {
     const onxi_file *input;         /* that its bytes lie in, mapped or not; NULL: in none */
     struct onx_doc *also;           /* another document that its messages refer to, and that outlives it; or NULL */
     struct onxi_spilled *spilled;   /* files of bytes that were made and not kept in memory (onxi_doc_spill) */
+    struct onxi_map *parts;         /* onxi_tensor_part of tensors (ir_part.c); NULL: there are none */
     /* Gives the bytes of an external tensor; set by the layer that knows files, NULL until then. */
     onx_status (*external_bytes)(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
     /* Gives back the memory of bytes that lie in its files and can be read again; NULL as above. */
@@ -58,6 +59,24 @@ typedef struct onxi_spilled {
 } onxi_spilled;
 /* The document keeps a mapped file that its tensors refer to, and takes it over. */
 onx_status onxi_doc_spill(onx_doc *doc, onxi_file *file);
+
+/* ---- tensors that are a part of another one's elements (ir_part.c) ---- */
+
+enum { ONXI_PART_AXES = 8 };
+/* Runs of bytes that lie apart, one behind the other in the tensor. They are put together when somebody reads them. */
+typedef struct onxi_tensor_part {
+    onx_str span;                                          /* from the first run to the end of the last */
+    uint64_t run, runs;                                    /* bytes of a run; how many there are */
+    uint32_t axes;                                         /* that runs are counted by, outermost first */
+    uint64_t count[ONXI_PART_AXES], pitch[ONXI_PART_AXES]; /* runs, and bytes from one to the next */
+} onxi_tensor_part;
+/* The tensor, which has no elements itself, is this part; readers that are made of the document know it, too. */
+onx_status onxi_doc_add_part(onx_doc *doc, const onx_tensor *tensor, const onxi_tensor_part *part);
+/* NULL: the tensor has its own elements. `doc` may be NULL. */
+const onxi_tensor_part *onxi_doc_part(const onx_doc *doc, const onx_tensor *tensor);
+const char *onxi_part_run(const onxi_tensor_part *part, uint64_t run);
+/* Bytes from .. from + size - 1 of the part. */
+void onxi_part_copy(const onxi_tensor_part *part, uint64_t from, uint64_t size, void *out);
 
 /* ---- paths in diagnostics: graph.node[3] "conv1" (Conv).input[0] (ir_path.c) ---- */
 

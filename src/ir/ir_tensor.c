@@ -17,6 +17,7 @@ typedef struct source {
     const int32_t *entries32; /* an entry is an element, or some packed ones */
     onxi_packing packing;     /* of elements smaller than a byte */
     const uint64_t *entries64;
+    const onxi_tensor_part *part; /* or that layout in runs */
 } source;
 
 static onx_status wrong(const source *s, onx_status status, const char *format, ...) ONX_PRINTF(3, 4);
@@ -221,6 +222,13 @@ static onx_status narrow_packed(const source *s, uint64_t first, uint64_t n, cha
 /* Entries first .. first+n-1 in the layout of raw_data. */
 static onx_status narrow(const source *s, uint64_t first, uint64_t n, char *out)
 {
+    if (s->part) {
+        uint64_t entries;
+        entries_for(s, &entries);
+        const uint64_t width = s->size / entries;
+        onxi_part_copy(s->part, first * width, n * width, out);
+        return ONX_OK;
+    }
     if (s->entries64) { /* UINT32 */
         for (uint64_t i = 0; i < n; i++) {
             uint64_t x = s->entries64[first + i];
@@ -262,6 +270,12 @@ static onx_status open_source(onx_doc *doc, const onx_tensor *tensor, source *s)
         return wrong(s, ONX_E_UNSUPPORTED, "the tensor is one segment of a larger one");
     if (!onx_tensor_count(tensor, &s->count) || !onx_dtype_size(s->dtype, s->count, &s->size) || s->size > SIZE_MAX)
         return wrong(s, ONX_E_INVALID, "dims are negative or their product overflows");
+    s->part = onxi_doc_part(doc, tensor);
+    if (s->part)
+        return s->part->run * s->part->runs == s->size
+                   ? ONX_OK
+                   : wrong(s, ONX_E_INVALID, "a part of %llu bytes cannot be %llu bytes",
+                           (unsigned long long)(s->part->run * s->part->runs), (unsigned long long)s->size);
     if (onx_tensor_is_external(tensor)) {
         onx_str bytes = { NULL, 0 };
         if (!doc || !doc->external_bytes)
@@ -352,7 +366,7 @@ onx_status onxi_tensor_stream(onx_doc *doc, const onx_tensor *tensor, onx_sink s
     entries_for(&s, &entries);
     size_t size = (size_t)(s.size / entries); /* bytes that an entry becomes */
     for (uint64_t at = 0, n; at < entries; at += n) {
-        char window[WINDOW * 4];
+        char window[WINDOW * 8];
         n = entries - at < WINDOW ? entries - at : WINDOW;
         ONX_TRY(narrow(&s, at, n, window));
         ONX_TRY(sink.write(sink.user, onx_str_make(window, (size_t)n * size)));
@@ -388,7 +402,7 @@ static onx_status get(onx_doc *doc, const onx_tensor *tensor, uint64_t first, ui
     unsigned per_entry = bits < 8 ? 8 / bits : 1;
     size_t to_size = onx_dtype_bits(to) / 8;
     for (uint64_t done = 0; done < count;) {
-        char window[WINDOW * 4];
+        char window[WINDOW * 8];
         uint64_t at = first + done, entry = at / per_entry, skipped = at % per_entry;
         uint64_t n = count - done < WINDOW - skipped ? count - done : WINDOW - skipped;
         ONX_TRY(narrow(&s, entry, (skipped + n + per_entry - 1) / per_entry, window));

@@ -71,8 +71,9 @@ static inline const onxi_run_frame *onxi_run_frame_of_call(const onxi_run_frame 
 typedef struct onxi_run_source {
     onx_value *value; /* the constant; its data is `raw`, which tells no more than that there are some, until `made` */
     const char *raw;
-    const onx_tensor *origin; /* where the document has them, the same for all of its sessions; NULL: nowhere */
-    const double *scale;      /* factors of floats, one per index of the first dim; NULL: none */
+    const onx_tensor *origin;     /* where the document has them, the same for all of its sessions; NULL: nowhere */
+    const double *scale;          /* factors of floats, one per index of the first dim; NULL: none */
+    const onxi_tensor_part *part; /* `raw` is where its runs begin; NULL: all lies in one piece */
     bool made;
 } onxi_run_source;
 
@@ -291,14 +292,14 @@ onx_status onxi_run_session_keep(onxi_run_session *s, onx_value *value);
 onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, const onx_value **out,
                                   onxi_run_source **source_out);
 /* The floats of a constant in a slot times factors, one per index of its first dim, which stay the caller's until the
- * session ends; *out is NULL if a product is not finite. */
+ * session ends; *out is NULL if a product is not finite, or the constant is a part that nobody has made. */
 onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_slot *slot, const double *scale,
                                     onxi_run_source **out);
 /* Makes the elements of the slot's constant for good; it may have none to be made, or none at all. */
 onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot);
-/* Writes them to memory that is aligned and large enough. */
-void onxi_run_source_write(const onxi_run_source *source, void *out);
-/* Nobody needs the bytes of the document soon. */
+/* Writes them to memory that is aligned and large enough; what was read of the document need not stay in memory. */
+void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, void *out);
+/* Nobody needs these bytes of the document soon, where they lie in one piece. */
 void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size);
 onx_str onxi_run_op_path(onx_arena *arena, const onxi_run_op *op);
 /* The place of a node: graph.node[0] "first" (F) function F node[2] (If).then_branch.node[0] (Relu) */

@@ -44,7 +44,15 @@ onx_status onxi_run_constant_load(onxi_run_session *s, const onx_tensor *t, cons
     unsigned width = onx_dtype_bits(t->data_type) / 8;
     bool plain = t->data_type != ONX_STRING && onx_dtype_name(t->data_type) && t->dims_count <= ONX_RANK_MAX;
     *source_out = NULL;
-    if (plain && onx_tensor_count(t, &count) && onx_dtype_size(t->data_type, count, &size)) {
+    const onxi_tensor_part *part = onxi_doc_part(&s->reader, t);
+    plain = plain && onx_tensor_count(t, &count) && onx_dtype_size(t->data_type, count, &size);
+    if (plain && part && may_wait(t, size)) {
+        ONX_TRY(refer(s, t, onx_str_make(part->span.ptr, (size_t)size), count, false, source_out));
+        (*source_out)->part = part;
+        *out = (*source_out)->value;
+        return ONX_OK;
+    }
+    if (plain && !part) {
         ONX_TRY(onx_tensor_bytes(&s->reader, t, &bytes));
         const bool aligned = width < 2 || (uintptr_t)bytes.ptr % (width > 8 ? 8 : width) == 0;
         if (size && bytes.len == size && (aligned || may_wait(t, size))) {
@@ -87,13 +95,21 @@ static bool scale_all(const onxi_run_source *source, float *out)
     return finite;
 }
 
+static void forget(onxi_run_session *s, const onxi_run_source *source, onx_str bytes)
+{
+    if (source->origin && s->reader.forget)
+        s->reader.forget(&s->reader, bytes);
+}
+
 onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_slot *slot, const double *scale,
                                     onxi_run_source **out)
 {
     const onxi_run_source *from = slot->source;
+    *out = NULL;
+    if (from && from->part && !from->made)
+        return ONX_OK; /* what is a part of the inputs of a sum is not what is scaled */
     onx_value *v = ONXI_NEW(s->arena, onx_value);
     onxi_run_source *source = ONXI_NEW(s->arena, onxi_run_source);
-    *out = NULL;
     if (!v || !source)
         return ONX_E_MEMORY;
     if (from && from->scale && !from->made)
@@ -105,24 +121,43 @@ onx_status onxi_run_constant_scaled(onxi_run_session *s, const onxi_run_graph_sl
         v->data = (void *)(uintptr_t)(source->raw = from->raw);
     if (scale_all(source, NULL))
         *out = source;
-    onxi_run_source_forget(s, source, 0, v->size);
+    forget(s, source, onx_str_make(source->raw, v->size));
     return ONX_OK;
 }
 
 /* ---- making ---- */
 
-void onxi_run_source_write(const onxi_run_source *source, void *out)
+/* The whole tensor that a part is of may be many times as large: some of it is read at a time. */
+static void gather(onxi_run_session *s, const onxi_run_source *source, char *out)
 {
+    enum { AT_ONCE = 32 << 20 }; /* bytes that are read and passed over */
+    const onxi_tensor_part *part = source->part;
+    const uint64_t at_once = 1 + AT_ONCE / (part->span.len / part->runs + 1);
+    for (uint64_t first = 0; first < part->runs; first += at_once) {
+        const uint64_t left = part->runs - first, n = left < at_once ? left : at_once;
+        const char *from = onxi_part_run(part, first), *to = onxi_part_run(part, first + n - 1) + part->run;
+        onxi_part_copy(part, first * part->run, n * part->run, out + first * part->run);
+        forget(s, source, onx_str_make(from, (size_t)(to - from)));
+    }
+}
+
+void onxi_run_source_write(onxi_run_session *s, const onxi_run_source *source, void *out)
+{
+    if (!source->scale && source->part) {
+        gather(s, source, out);
+        return;
+    }
     if (source->scale)
         scale_all(source, out);
     else
         memcpy(out, source->raw, source->value->size);
+    forget(s, source, onx_str_make(source->raw, source->value->size));
 }
 
 void onxi_run_source_forget(onxi_run_session *s, const onxi_run_source *source, uint64_t from, uint64_t size)
 {
-    if (source->origin && s->reader.forget)
-        s->reader.forget(&s->reader, onx_str_make(source->raw + from, size));
+    if (!source->part)
+        forget(s, source, onx_str_make(source->raw + from, size));
 }
 
 onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot)
@@ -134,8 +169,7 @@ onx_status onxi_run_constant_make(onxi_run_graph *g, uint32_t slot)
         return ONX_OK;
     const onx_value *v = source->value;
     ONX_TRY(onx_value_new_tensor(s->cx, (onx_dtype)v->dtype, v->rank, v->dims, &made));
-    onxi_run_source_write(source, made->data);
-    onxi_run_source_forget(s, source, 0, v->size);
+    onxi_run_source_write(s, source, made->data);
     source->value->data = made->data;
     source->made = true;
     return onxi_run_session_keep(s, made);

@@ -48,13 +48,12 @@ static onx_status make_bytes(onxi_run_session *s, const onxi_run_keeper *to, con
     const onxi_run_source *source = to->source;
     if (!source || source->made)
         return make_from(s, source, source ? source->value->data : to->elements, packing, out);
-    if (packing->unaligned && !source->scale)
+    if (packing->unaligned && !source->scale && !source->part)
         return make_from(s, source, source->raw, packing, out);
     void *elements = onxi_resize(to->cx, NULL, 0, source->value->size);
     if (!elements)
         return ONX_E_MEMORY;
-    onxi_run_source_write(source, elements);
-    onxi_run_source_forget(s, source, 0, source->value->size);
+    onxi_run_source_write(s, source, elements);
     onx_status status = make_from(s, NULL, elements, packing, out);
     onxi_release(to->cx, elements, source->value->size);
     return status;

@@ -76,6 +76,8 @@ static onx_status mix_weight(onx_doc *doc, const onx_tensor *t, uint64_t *hash)
         return ONX_OK;
     ONX_TRY(onx_tensor_bytes(doc, t, &bytes));
     *hash = mix_some(*hash, bytes);
+    if (doc->forget)
+        doc->forget(doc, bytes); /* reading a few bytes maps what lies around them */
     return ONX_OK;
 }
 
@@ -379,6 +381,7 @@ static onx_status make_part(onx_sharded *s, const onx_value *const *inputs, part
     ONX_TRY(set_inputs(s, p->whole, inputs, p));
     ONX_TRY(make_plan(s, p, &plan));
     ONX_TRY(onx_doc_reader(s->cx, s->doc, &p->doc));
+    p->doc->also = p->whole; /* slices of weights lie in files that it has opened */
     ONX_TRY(onxi_shard_write(&plan, s->runtime.comm.rank, p->doc, &p->summary));
     ONX_TRY(onx_session_new(s->cx, p->doc, &s->session, &p->session));
     p->given_count = s->runtime.comm.rank && !s->everywhere ? 0 : outputs;

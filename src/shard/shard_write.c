@@ -55,41 +55,34 @@ static onx_status add_initializer(onxi_shard_writer *w, const onx_tensor *t)
     return onx_graph_add_initializer(w->arena, w->graph, (onx_tensor *)(uintptr_t)t) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* Elements that lie one behind the other stay where they are. */
+/* Elements stay where they are: in one piece, or in runs that are put together when something reads them. */
 static onx_status slice_bytes(onxi_shard_writer *w, const onxi_shard_value *v, const onxi_box *box, onx_str all,
-                              onx_bytes *out)
+                              onx_tensor *out)
 {
-    const uint64_t width = onxi_element_size(v->dtype);
     uint32_t outer = 0;
-    uint64_t inner = width, runs = 1, place = 0;
+    uint64_t inner = onxi_element_size(v->dtype), pitch, first, last = 0;
+    onxi_tensor_part part = { .runs = 1 };
     for (uint32_t i = 0; i < v->rank; i++)
         if (box->size[i] != v->dims[i])
             outer = i; /* the last axis that is cut */
     for (uint32_t i = outer + 1; i < v->rank; i++)
         inner *= (uint64_t)v->dims[i];
-    const uint64_t run = inner * (uint64_t)box->size[outer], pitch = inner * (uint64_t)v->dims[outer];
-    for (uint32_t i = 0; i < outer; i++)
-        runs *= (uint64_t)box->size[i];
-    for (uint32_t i = 0; i < outer; i++)
-        place = place * (uint64_t)v->dims[i] + (uint64_t)box->start[i];
-    if (runs == 1)
-        return onx_arena_refer(w->arena,
-                               onx_str_make(all.ptr + place * pitch + (uint64_t)box->start[outer] * inner, run), out);
-    char *bytes = onx_arena_alloc(w->arena, runs * run);
-    int64_t index[ONXI_SHARD_RANK] = { 0 };
-    if (!bytes)
-        return ONX_E_MEMORY;
-    for (uint64_t r = 0; r < runs; r++) {
-        uint64_t at = 0;
-        for (uint32_t i = 0; i < outer; i++)
-            at = at * (uint64_t)v->dims[i] + (uint64_t)(box->start[i] + index[i]);
-        memcpy(bytes + r * run, all.ptr + at * pitch + (uint64_t)box->start[outer] * inner, run);
-        for (uint32_t i = outer; i-- > 0 && ++index[i] == box->size[i];)
-            index[i] = 0;
+    part.run = inner * (uint64_t)box->size[outer];
+    first = inner * (uint64_t)box->start[outer];
+    pitch = inner * (uint64_t)v->dims[outer];
+    part.axes = outer;
+    for (uint32_t i = outer; i-- > 0; pitch *= (uint64_t)v->dims[i]) {
+        part.count[i] = (uint64_t)box->size[i];
+        part.pitch[i] = pitch;
+        part.runs *= part.count[i];
+        first += pitch * (uint64_t)box->start[i];
+        last += pitch * (part.count[i] - 1);
     }
-    if (w->plan->doc->forget)
-        w->plan->doc->forget(w->plan->doc, all);
-    return onx_arena_refer(w->arena, onx_str_make(bytes, runs * run), out);
+    part.span = onx_str_make(all.ptr + first, (size_t)(last + part.run));
+    if (part.runs > 1)
+        return onxi_doc_add_part(w->doc, out, &part);
+    out->has |= onx_tensor_has_raw_data;
+    return onx_arena_refer(w->arena, part.span, &out->raw_data);
 }
 
 static onx_status put_weight(onxi_shard_writer *w, uint32_t value, const onxi_box *box, onx_bytes name)
@@ -117,8 +110,7 @@ static onx_status put_weight(onxi_shard_writer *w, uint32_t value, const onxi_bo
     ONX_SET(tensor, t, data_type, v->dtype);
     ONX_SET(tensor, t, name, name);
     ONX_TRY(onx_tensor_bytes(w->plan->doc, v->tensor, &all));
-    ONX_TRY(slice_bytes(w, v, box, all, &t->raw_data));
-    t->has |= onx_tensor_has_raw_data;
+    ONX_TRY(slice_bytes(w, v, box, all, t));
     return add_initializer(w, t);
 }
 

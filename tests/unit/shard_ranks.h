@@ -63,6 +63,7 @@ static void make_inputs(const onx_doc *doc, onx_value **inputs)
 
 typedef struct rank {
     pthread_t thread;
+    const onx_allocator *allocator; /* NULL: that of the C library */
     onx_ctx *cx;
     onx_doc *doc;
     onx_comm comm;
@@ -97,7 +98,7 @@ static void run_ranks(rank *ranks, uint32_t count)
     onx_comm_group *group;
     assert_int_equal(onx_comm_group_new(cx, count, &group), ONX_OK);
     for (uint32_t i = 0; i < count; i++) {
-        ranks[i].cx = onx_ctx_new(NULL);
+        ranks[i].cx = onx_ctx_new(ranks[i].allocator);
         ranks[i].runs = ranks[i].runs ? ranks[i].runs : 2;
         assert_int_equal(onx_comm_group_rank(ranks[i].cx, group, i, &ranks[i].comm), ONX_OK);
         assert_int_equal(pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]), 0);

@@ -13,32 +13,9 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- an allocator that counts ---- */
-
-typedef struct counts {
-    atomic_llong now, most;
-    atomic_ullong calls;
-} counts;
-
-static void *counted_resize(void *user, void *ptr, size_t old_size, size_t new_size)
-{
-    counts *c = user;
-    const long long more = (long long)new_size - (ptr ? (long long)old_size : 0);
-    const long long now = atomic_fetch_add(&c->now, more) + more;
-    long long most = atomic_load(&c->most);
-    while (now > most && !atomic_compare_exchange_weak(&c->most, &most, now))
-        ;
-    atomic_fetch_add(&c->calls, 1);
-    if (!new_size) {
-        free(ptr);
-        return NULL;
-    }
-    return realloc(ptr, new_size);
-}
+#include "counts.h"
 
 /* ---- models with weights at any address ---- */
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "counts.h"
 #include "shard_ranks.h"
 
 /* ---- models ---- */
@@ -282,12 +283,12 @@ static const test_case cases[] = {
 
 static void test_shard_run__ways(void **state)
 {
-    static const uint32_t counts[] = { 1, 2, 3, 4, 8 };
+    static const uint32_t numbers[] = { 1, 2, 3, 4, 8 };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-            if (!cases[i].ranks || cases[i].ranks == counts[k])
-                check_case(&cases[i], cases[i].ranks ? cases[i].ranks : counts[k]);
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            if (!cases[i].ranks || cases[i].ranks == numbers[k])
+                check_case(&cases[i], cases[i].ranks ? cases[i].ranks : numbers[k]);
 }
 
 /* ---- what goes wrong, and what is chosen ---- */
@@ -455,12 +456,63 @@ static void test_shard_run__strict(void **state)
     onx_doc_free(doc);
 }
 
+/* Columns of weights do not lie in one piece: they are put together where they are packed, and not held twice. */
+static void test_shard_run__memory(void **state)
+{
+    (void)state;
+    enum { WEIGHTS = 8 };
+    static const long long slices = WEIGHTS * 256 * 256 * 4 / 2;
+    test_case columns = { .name = "memory", .weights = "", .ranks = 2 };
+    char graph[2048], weights[512] = "", annotations[512] = "";
+    size_t at = 0;
+    at += (size_t)snprintf(graph, sizeof graph, "g (float[4,256] x) => (float[4,256] y) {");
+    for (int i = 0; i < WEIGHTS; i++) {
+        char in[16] = "x", out[16] = "y";
+        if (i)
+            snprintf(in, sizeof in, "h%d", i);
+        if (i + 1 < WEIGHTS)
+            snprintf(out, sizeof out, "h%d", i + 1);
+        at += (size_t)snprintf(graph + at, sizeof graph - at, "%s = MatMul(%s, w%d) ", out, in, i);
+        snprintf(weights + strlen(weights), sizeof weights - strlen(weights), "%sw%d 256 256", i ? ";" : "", i);
+        snprintf(annotations + strlen(annotations), sizeof annotations - strlen(annotations), "%sw%d 1/2@0,1",
+                 i ? ";" : "", i);
+    }
+    snprintf(graph + at, sizeof graph - at, "}");
+    columns.graph = graph;
+    columns.weights = weights;
+    columns.annotations = annotations;
+    onx_value *inputs[VALUES_MAX] = { NULL }, *outputs[VALUES_MAX] = { NULL };
+    onx_value_difference d;
+    onx_doc *doc = make(&columns, 2);
+    counts taken[2] = { 0 };
+    onx_allocator allocators[2];
+    rank ranks[2];
+    make_inputs(doc, inputs);
+    run_whole(doc, inputs, outputs);
+    for (uint32_t i = 0; i < 2; i++) {
+        allocators[i] = (onx_allocator){ counted_resize, &taken[i] };
+        ranks[i] = (rank){ .doc = doc, .inputs = inputs, .allocator = &allocators[i] };
+    }
+    run_ranks(ranks, 2);
+    assert_int_equal(ranks[0].status, ONX_OK);
+    assert_true(onx_value_close(ranks[0].outputs[0], outputs[0], 1e-4, 1e-4, &d));
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(ranks[i].summary.weight_bytes, slices);
+        assert_in_range(atomic_load(&taken[i].most), slices / 2, slices * 3 / 2);
+    }
+    free_ranks(ranks, 2);
+    onx_value_free(inputs[0]);
+    onx_value_free(outputs[0]);
+    onx_doc_free(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shard_run__ways),   cmocka_unit_test(test_shard_run__faults),
         cmocka_unit_test(test_shard_run__agree),  cmocka_unit_test(test_shard_run__configurations),
         cmocka_unit_test(test_shard_run__strict), cmocka_unit_test(test_shard_run__declared),
+        cmocka_unit_test(test_shard_run__memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
