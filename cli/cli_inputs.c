@@ -28,6 +28,7 @@ typedef struct reader {
     onx_doc *doc;
     const onx_session *s;
     cli_image_options image;
+    const char *set; /* where the rest is, NULL: nowhere */
     unsigned flags;
     cli_inputs *in;
     cli_table names, symbol_names;
@@ -583,11 +584,33 @@ static onx_status read_one_option(reader *r, const char *text)
     return ONX_E_MISUSE;
 }
 
+/* A file of one value is for the only input that no option gives. */
+static onx_status read_set(reader *r)
+{
+    uint32_t open = 0, last = 0;
+    if (is_folder(r->set))
+        return give_folder(r, r->set);
+    if (cli_ends_in(r->set, ".npz"))
+        return give_archive(r, r->set);
+    for (uint32_t i = 0; i < r->in->count; i++)
+        if (!r->in->values[i] && onx_session_input(r->s, i).required) {
+            open++;
+            last = i;
+        }
+    if (open == 1)
+        return give_one(r, last, r->set);
+    cli_error(r->call, "%s is the value of one input, and %u are not given", r->set, open);
+    hint_inputs(r);
+    return ONX_E_MISUSE;
+}
+
 static onx_status read_options(reader *r)
 {
     const char *text;
     for (int i = 0; (text = cli_value_at(r->call, "input", i)) != NULL; i++)
         ONX_TRY(read_one_option(r, text));
+    if (r->set)
+        ONX_TRY(read_set(r));
     if (cli_image_option_given(r->call) && !r->images) {
         cli_error(r->call, "--%s is about images, and no input is one", cli_image_option_given(r->call));
         return ONX_E_MISUSE;
@@ -754,10 +777,17 @@ static onx_status read_all(reader *r)
 
 onx_status cli_inputs_read(cli_call *call, onx_doc *doc, const onx_session *s, unsigned flags, cli_inputs *out)
 {
+    return cli_inputs_read_set(call, doc, s, NULL, flags, out);
+}
+
+onx_status cli_inputs_read_set(cli_call *call, onx_doc *doc, const onx_session *s, const char *set, unsigned flags,
+                               cli_inputs *out)
+{
     *out = (cli_inputs){ 0 };
     reader r = { .call = call,
                  .doc = doc,
                  .s = s,
+                 .set = set,
                  .flags = flags,
                  .in = out,
                  .names = { .cx = call->cx },

@@ -38,6 +38,9 @@ typedef struct cli_inputs {
 /* What the options say, for the inputs of a session over `doc`. Names, shapes and ranges that fit no input are errors,
  * printed. What is made up is said on standard error. Free `out` in any case. */
 onx_status cli_inputs_read(cli_call *call, onx_doc *doc, const onx_session *s, unsigned flags, cli_inputs *out);
+/* The same with inputs from a folder of test data, an archive, or a file of the only value that options leave open. */
+onx_status cli_inputs_read_set(cli_call *call, onx_doc *doc, const onx_session *s, const char *set, unsigned flags,
+                               cli_inputs *out);
 void cli_inputs_free(cli_inputs *inputs);
 
 /* ---- folders of test data: DIR/input_0.pb, input_1.pb, ..., output_0.pb, ... (.npy, too) ---- */

@@ -106,7 +106,7 @@ typedef enum place { TO_TERMINAL, TO_STREAM, TO_FOLDER, TO_FILE, TO_ARCHIVE } pl
 
 static const char *path_of(const cli_outputs *o)
 {
-    const char *folder = cli_value(o->call, "output-dir");
+    const char *folder = o->folder ? o->folder : cli_value(o->call, "output-dir");
     return folder ? folder : cli_value(o->call, "output");
 }
 
@@ -116,7 +116,7 @@ static place place_of(const cli_outputs *o)
     struct stat st;
     if (!path)
         return TO_TERMINAL;
-    if (cli_has(o->call, "output-dir") || (stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+    if (o->folder || cli_has(o->call, "output-dir") || (stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
         return TO_FOLDER;
     if (strcmp(path, "-") == 0)
         return TO_STREAM;
@@ -323,17 +323,19 @@ static void print_all(const cli_outputs *o)
 
 static void print_json(const cli_outputs *o)
 {
-    cli_json json = { .to = stdout };
-    cli_json_open(&json, NULL, '{');
-    cli_json_open(&json, "outputs", '[');
+    cli_json own = { .to = stdout }, *json = o->json ? o->json : &own;
+    if (!o->json)
+        cli_json_open(json, NULL, '{');
+    cli_json_open(json, "outputs", '[');
     for (uint32_t i = 0; i < o->count; i++) {
-        cli_json_open(&json, NULL, '{');
-        cli_json_text(&json, "name", o->list[i].name);
-        cli_json_value(&json, o->list[i].value, &o->look);
-        cli_json_close(&json, '}');
+        cli_json_open(json, NULL, '{');
+        cli_json_text(json, "name", o->list[i].name);
+        cli_json_value(json, o->list[i].value, &o->look);
+        cli_json_close(json, '}');
     }
-    cli_json_close(&json, ']');
-    cli_json_close(&json, '}');
+    cli_json_close(json, ']');
+    if (!o->json)
+        cli_json_close(json, '}');
 }
 
 static onx_status write_archive(cli_outputs *o, const char *path)
@@ -398,13 +400,21 @@ onx_status cli_outputs_put(cli_outputs *o)
     return ONX_OK;
 }
 
-void cli_outputs_free(cli_outputs *o)
+void cli_outputs_clear(cli_outputs *o)
 {
     for (uint32_t i = 0; i < o->count; i++) {
         onx_value_free(o->list[i].value);
         free(o->list[i].shown);
         free(o->list[i].text);
     }
+    o->count = 0;
+    memset(o->seen, 0, (size_t)o->wanted_count * sizeof *o->seen);
+}
+
+void cli_outputs_free(cli_outputs *o)
+{
+    if (o->seen)
+        cli_outputs_clear(o);
     free(o->list);
     free(o->wanted);
     free(o->seen);

@@ -26,6 +26,8 @@ typedef struct cli_named {
 typedef struct cli_outputs {
     cli_call *call;
     cli_look look;
+    const char *folder;      /* where they go in place of what options say, NULL: there */
+    cli_json *json;          /* what --json writes them to, NULL: an object of their own */
     uint32_t own;            /* outputs that the model has without us */
     bool all;                /* every value that is computed */
     bool *wanted;            /* by options of --outputs: not found in the main graph, so looked for in events */
@@ -48,6 +50,8 @@ onx_status cli_outputs_run(cli_outputs *o, onx_session *s, const onx_run_options
                            const onx_value *const *inputs, onx_value **outputs);
 /* Prints or writes them. */
 onx_status cli_outputs_put(cli_outputs *o);
+/* Another run follows. */
+void cli_outputs_clear(cli_outputs *o);
 void cli_outputs_free(cli_outputs *o);
 
 #endif

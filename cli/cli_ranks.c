@@ -141,11 +141,11 @@ bool cli_ranks_decide(const cli_call *call, bool yes)
 
 onx_status cli_session_new(cli_call *call, onx_doc *doc, const onx_session_options *options, onx_session **out)
 {
-    if (!call->ranks)
-        return onx_session_new(call->cx, doc, options, out);
     onx_session_options own = *options;
-    if (!cli_has(call, "threads"))
+    if (call->ranks && !cli_has(call, "threads"))
         own.threads = 1; /* several ranks may share a machine */
+    if (!call->ranks || !cli_has(call, "configuration"))
+        return onx_session_new(call->cx, doc, &own, out);
     const onx_shard_options shard = { .struct_size = sizeof shard,
                                       .configuration = cli_value(call, "configuration"),
                                       .comm = &call->ranks->comm,

@@ -4,6 +4,7 @@
 #include "cli_outputs.h"
 #include "cli_profile.h"
 #include "cli_ranks.h"
+#include "cli_sets.h"
 
 #include <onx/text.h>
 
@@ -61,6 +62,8 @@ static int run_run(cli_call *call)
         return cli_error(call, "--trace goes with --profile");
     if (call->ranks && cli_has(call, "profile"))
         return cli_error(call, "--profile is about one rank, and --configuration asks for several");
+    if (!cli_sets_options(call))
+        return CLI_MISUSE;
     if (cli_has(call, "json") && cli_has(call, "profile"))
         return cli_error(call, "--json is about the outputs, and --profile prints a table beside them");
     onx_doc *doc;
@@ -73,7 +76,9 @@ static int run_run(cli_call *call)
     status = cli_outputs_open(call, doc, &options, &outputs);
     if (status == ONX_OK)
         status = cli_session_new(call, doc, &options, &s);
-    if (status == ONX_OK) {
+    if (status == ONX_OK && cli_has(call, "batches")) {
+        status = cli_sets_run(call, doc, s, &limits, &outputs);
+    } else if (status == ONX_OK) {
         cli_inputs inputs;
         status = cli_inputs_read(call, doc, s, cli_ranks_first(call) ? 0 : CLI_SILENT, &inputs);
         if (status == ONX_OK)
@@ -104,6 +109,7 @@ static const cli_option options_[] = {
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_STRICT,
     CLI_OPTION_PRECISION,
+    CLI_OPTIONS_SETS,
     CLI_OPTIONS_RANKS,
     CLI_END,
 };
@@ -121,6 +127,7 @@ const cli_command cmd_run = {
     .example = "onx run model.onnx --random --dim batch=4\nonx run model.onnx -i x=x.npy -i sr=16000 -o out.npz\n"
                "onx run model.onnx --random --shape x=1x3x224x224 --top-k 5\n"
                "mpirun -n 4 onx run model.onnx --configuration four --random -o out.npz\n"
+               "mpirun -n 4 onx run model.onnx --batches inputs/ --ranks -o results/\n"
                "onx run resnet18.onnx -i image=cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top-k 5\n",
     .options = options_,
     .run = run_run,
