@@ -29,7 +29,7 @@ static bool note_defaults(const onxi_binder *binder, onxi_bound *b)
     if (!b->defaults)
         return false;
     for (uint32_t i = 0; i < b->attr_count; i++)
-        if (onxi_attr_default(&b->schema->attrs[i], binder->arena, &b->defaults[i]) == ONX_E_MEMORY)
+        if (onxi_schema_default(b->schema, &b->schema->attrs[i], binder->arena, &b->defaults[i]) == ONX_E_MEMORY)
             return false;
     return true;
 }

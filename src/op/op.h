@@ -102,6 +102,10 @@ typedef struct onxi_attrs {
 const onxi_attr_value *onxi_attrs_find(const onxi_attrs *attrs, const char *name);
 /* The same for one that has a value of this type, else NULL. */
 const onxi_attr_value *onxi_attrs_get(const onxi_attrs *attrs, const char *name, onx_attribute_type type);
+/* The number, 0 where there is none. What stands for what a node leaves out is in its row, so no reader has a word in
+ * it. */
+int64_t onxi_attrs_int(const onxi_attrs *attrs, const char *name);
+float onxi_attrs_float(const onxi_attrs *attrs, const char *name);
 bool onxi_attrs_given(const onxi_attrs *attrs, const char *name); /* by the node */
 /* What each entry of a list of an operator with windows is where ONNX leaves the list out: 1 for strides and dilations,
  * 0 for pads and output_padding. */
@@ -397,6 +401,8 @@ bool onxi_schema_has_attr(const onxi_schema *schema, const char *name);
 /* The value that the default stands for, lists in the arena; of type UNDEFINED where there is none. ONX_E_INVALID when
  * the text is not one of the attribute's type. */
 onx_status onxi_attr_default(const onxi_attr *attr, onx_arena *arena, onxi_attr_value *out);
+/* The same, and where the row has none, what the text of that version says stands for it. */
+onx_status onxi_schema_default(const onxi_schema *row, const onxi_attr *attr, onx_arena *arena, onxi_attr_value *out);
 
 /* ---- function bodies of built-in operators (op_body.c) ---- */
 

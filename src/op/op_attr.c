@@ -21,6 +21,18 @@ const onxi_attr_value *onxi_attrs_get(const onxi_attrs *attrs, const char *name,
     return value && value->type == type ? value : NULL;
 }
 
+int64_t onxi_attrs_int(const onxi_attrs *attrs, const char *name)
+{
+    const onxi_attr_value *value = onxi_attrs_get(attrs, name, ONX_ATTR_INT);
+    return value ? value->i : 0;
+}
+
+float onxi_attrs_float(const onxi_attrs *attrs, const char *name)
+{
+    const onxi_attr_value *value = onxi_attrs_get(attrs, name, ONX_ATTR_FLOAT);
+    return value ? value->f : 0;
+}
+
 bool onxi_attrs_given(const onxi_attrs *attrs, const char *name)
 {
     const onxi_attr_value *value = onxi_attrs_find(attrs, name);
@@ -141,4 +153,29 @@ onx_status onxi_attr_default(const onxi_attr *attr, onx_arena *arena, onxi_attr_
     default:
         return parse_list(text, arena, out);
     }
+}
+
+/* ---- what stands for attributes without a default ---- */
+
+/* Some versions say it in words only: their schemas have no default, and tools that list schemas are to show none. */
+static const struct implied {
+    const char *op;
+    int32_t last; /* version */
+    onxi_attr attr;
+} implied[] = {
+    { "Concat", 3, { .name = "axis", .type = ONX_ATTR_INT, .default_text = "1" } },
+    { "Split", 1, { .name = "axis", .type = ONX_ATTR_INT, .default_text = "0" } },
+    { "SequenceEmpty", INT32_MAX, { .name = "dtype", .type = ONX_ATTR_INT, .default_text = "1" } }, /* float */
+    { "StringSplit", INT32_MAX, { .name = "maxsplit", .type = ONX_ATTR_INT, .default_text = "-1" } },
+    { "StringSplit", INT32_MAX, { .name = "delimiter", .type = ONX_ATTR_STRING, .default_text = "\"\"" } },
+};
+
+onx_status onxi_schema_default(const onxi_schema *row, const onxi_attr *attr, onx_arena *arena, onxi_attr_value *out)
+{
+    const bool plain = !attr->default_text && !onxi_schema_domain(row)[0];
+    for (size_t i = 0; plain && i < sizeof implied / sizeof *implied; i++)
+        if (row->since <= implied[i].last && strcmp(row->name, implied[i].op) == 0 &&
+            strcmp(attr->name, implied[i].attr.name) == 0)
+            return onxi_attr_default(&implied[i].attr, arena, out);
+    return onxi_attr_default(attr, arena, out);
 }

@@ -409,7 +409,8 @@ WHEN(dropout_mask_type)
 
 WHEN(concat_axis)
 {
-    return onxi_subject_given(s, "axis") || onxi_prepare_int(s, "axis", 1);
+    int64_t axis;
+    return onxi_subject_given(s, "axis") || (onxi_subject_int(s, "axis", &axis) && onxi_prepare_int(s, "axis", axis));
 }
 
 static bool settle_texts(onxi_subject *s, const onx_attribute *a, bool list)

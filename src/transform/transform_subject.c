@@ -73,7 +73,7 @@ const onx_attribute *onxi_subject_attribute(onxi_subject *s, const char *name)
     if (given)
         return given;
     const onxi_attr *attr = onxi_schema_attr(s->row, onx_str_of(name));
-    if (!attr || !attr->default_text || onxi_attr_default(attr, s->arena, &value) != ONX_OK)
+    if (!attr || onxi_schema_default(s->row, attr, s->arena, &value) != ONX_OK)
         return NULL;
     return of_value(s->arena, &value, name);
 }

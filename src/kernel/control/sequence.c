@@ -73,7 +73,7 @@ static onx_status empty_prepare(onx_prepare *p)
     onx_dtype *dtype = ONXI_NEW(p->arena, onx_dtype);
     if (!dtype)
         return ONX_E_MEMORY;
-    *dtype = onx_prepare_given(p, "dtype") ? (onx_dtype)onx_prepare_int(p, "dtype") : ONX_FLOAT;
+    *dtype = (onx_dtype)onx_prepare_int(p, "dtype");
     p->params = dtype;
     return ONX_OK;
 }

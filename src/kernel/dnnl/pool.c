@@ -134,7 +134,7 @@ static onx_status concat_prepare(onx_prepare *p)
     onxi_dnnl_md sources[CONCAT_MAX];
     uint32_t axis;
     bool blocked = false;
-    if (!p->want || p->input_count < 2 || p->input_count > CONCAT_MAX || !y->count || !y->rank || p->since < 4 ||
+    if (!p->want || p->input_count < 2 || p->input_count > CONCAT_MAX || !y->count || !y->rank ||
         onx_prepare_axis(p, onx_prepare_int(p, "axis"), y->rank, &axis) != ONX_OK)
         return ONX_E_UNSUPPORTED;
     for (uint32_t i = 0; i < p->input_count; i++) {

@@ -150,8 +150,7 @@ static onx_status concat_prepare(onx_prepare *p)
     uint32_t axis;
     if (!q || !(q->bytes = ONXI_ARRAY(p->arena, uint64_t, p->input_count + 1u)))
         return ONX_E_MEMORY;
-    const int64_t at = p->since < 4 && !onx_prepare_given(p, "axis") ? 1 : onx_prepare_int(p, "axis");
-    ONX_TRY(onx_prepare_axis(p, at, y->rank, &axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), y->rank, &axis));
     if (!onxi_element_size(y->dtype))
         return ONX_E_UNSUPPORTED;
     q->outer = onxi_product(y->dims, 0, axis);

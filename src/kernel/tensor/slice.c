@@ -132,8 +132,7 @@ static onx_status split_prepare(onx_prepare *p)
     split_params *q = ONXI_NEW(p->arena, split_params);
     if (!q)
         return ONX_E_MEMORY;
-    const int64_t axis = p->since < 2 && !onx_prepare_given(p, "axis") ? 0 : onx_prepare_int(p, "axis");
-    ONX_TRY(onx_prepare_axis(p, axis, x->rank, &q->axis));
+    ONX_TRY(onx_prepare_axis(p, onx_prepare_int(p, "axis"), x->rank, &q->axis));
     q->bits = x->dtype == ONX_STRING ? 8 * (uint32_t)sizeof(onx_str) : onx_dtype_bits(x->dtype);
     if (!q->bits)
         return ONX_E_UNSUPPORTED;

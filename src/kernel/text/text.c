@@ -67,12 +67,12 @@ typedef struct split_params {
 static onx_status split_prepare(onx_prepare *p)
 {
     split_params *q = ONXI_NEW(p->arena, split_params);
-    int64_t most = onx_prepare_given(p, "maxsplit") ? onx_prepare_int(p, "maxsplit") : -1;
+    int64_t most = onx_prepare_int(p, "maxsplit");
     if (!q)
         return ONX_E_MEMORY;
     if (p->inputs[0]->dtype != ONX_STRING || p->inputs[0]->rank >= ONX_RANK_MAX)
         return onx_prepare_fail(p, ONX_E_INVALID, "input 0 is no tensor of strings of rank below %u", ONX_RANK_MAX);
-    q->delimiter = onx_prepare_given(p, "delimiter") ? onx_prepare_text(p, "delimiter") : onx_str_of("");
+    q->delimiter = onx_prepare_text(p, "delimiter");
     q->most = most < 0 ? UINT64_MAX : (uint64_t)most;
     p->params = q;
     return ONX_OK;

@@ -48,7 +48,7 @@ static onx_status unite(onxi_call *call, const onxi_type *type, onxi_type *into)
 
 onx_status onxi_rule_sequence_empty(onxi_call *call)
 {
-    const int64_t dtype = onxi_call_given(call, "dtype") ? onxi_call_int(call, "dtype") : ONX_FLOAT;
+    const int64_t dtype = onxi_call_int(call, "dtype");
     if (!onx_dtype_name(dtype))
         return onxi_call_fail(call, "dtype %lld is not an element type", (long long)dtype);
     const onxi_type element = { .kind = ONXI_TYPE_TENSOR, .dtype = (uint8_t)dtype };

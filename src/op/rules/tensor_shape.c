@@ -432,8 +432,7 @@ onx_status onxi_rule_concat(onxi_call *call)
         return ONX_OK;
     if (rank == 0)
         return onxi_call_fail(call, "scalars cannot be concatenated");
-    const int64_t axis = call->schema->since < 4 && !onxi_call_given(call, "axis") ? 1 : onxi_call_int(call, "axis");
-    ONX_TRY(onxi_call_axis(call, axis, rank, &at));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), rank, &at));
     ONX_TRY(onxi_call_shape(call, 0, rank, &dims));
     onxi_dim length = all ? 0 : ONXI_DIM_UNKNOWN;
     for (uint32_t i = 0; i < call->input_count; i++) {
@@ -493,8 +492,7 @@ onx_status onxi_rule_split(onxi_call *call)
     onxi_dim sum = 0, offset = 0;
     if (!x || !call->output_count)
         return ONX_OK;
-    const int64_t axis = call->schema->since < 2 && !onxi_call_given(call, "axis") ? 0 : onxi_call_int(call, "axis");
-    ONX_TRY(onxi_call_axis(call, axis, x->rank, &at));
+    ONX_TRY(onxi_call_axis(call, onxi_call_int(call, "axis"), x->rank, &at));
     bool by_input = call->schema->since >= 13 || call->schema->since < 2;
     bool given = by_input ? onxi_call_has_input(call, 1) : onxi_call_given(call, "split");
     const onxi_known_ints *value = by_input ? onxi_call_value(call, 1) : NULL;
