@@ -114,7 +114,6 @@ static inline uint32_t onxi_simplify_input(onxi_simplify *s, const onxi_sop *op,
 bool onxi_simplify_is(onxi_simplify *s, const onxi_sop *op, onxi_op_id id);
 /* Its attributes are read when somebody asks; false: they are not understood. */
 bool onxi_simplify_attrs(onxi_simplify *s, onxi_sop *op);
-int64_t onxi_simplify_int(const onxi_sop *op, const char *name, int64_t fallback);
 /* The op that makes the value, alive, in the graph of `near`, of that operator; NULL: none. */
 onxi_sop *onxi_simplify_maker(onxi_simplify *s, const onxi_sop *near, uint32_t value, onxi_op_id id);
 /* Is it a value in between, that nobody else needs? */

@@ -40,7 +40,7 @@ static bool lay_out(host *h)
         h->channels = (uint64_t)w->dims[0];
         break;
     case ONXI_ID_ConvTranspose: {
-        const int64_t groups = onxi_simplify_int(h->op, "group", 1);
+        const int64_t groups = onxi_attrs_int(&h->op->attrs, "group");
         if (groups < 1 || w->dims[0] % groups)
             return false;
         h->groups = (uint64_t)groups;
@@ -51,7 +51,7 @@ static bool lay_out(host *h)
     default: /* Gemm, MatMul */
         if (w->dims_count != 2)
             return false;
-        const bool rows = h->op->bound->op == ONXI_ID_Gemm && onxi_simplify_int(h->op, "transB", 0) != 0;
+        const bool rows = h->op->bound->op == ONXI_ID_Gemm && onxi_attrs_int(&h->op->attrs, "transB") != 0;
         h->channels = (uint64_t)w->dims[!rows];
         h->before = rows ? 1 : (uint64_t)w->dims[0];
     }
@@ -110,7 +110,7 @@ static bool of_normalization(onxi_simplify *s, const onxi_sop *bn, const host *h
     double *list[4];
     uint64_t count;
     const onxi_attr_value *epsilon = onxi_attrs_get(&bn->attrs, "epsilon", ONX_ATTR_FLOAT);
-    if (bn->input_count != 5 || bn->bound->schema->since < 7 || onxi_simplify_int(bn, "training_mode", 0) ||
+    if (bn->input_count != 5 || bn->bound->schema->since < 7 || onxi_attrs_int(&bn->attrs, "training_mode") ||
         h->op->bound->op == ONXI_ID_MatMul || !epsilon)
         return false;
     for (uint32_t i = 0; i < 4; i++) {

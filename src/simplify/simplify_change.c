@@ -39,12 +39,6 @@ bool onxi_simplify_is(onxi_simplify *s, const onxi_sop *op, onxi_op_id id)
     return !op->opaque && !op->dead && op->bound->op == id && onxi_simplify_attrs(s, (onxi_sop *)(uintptr_t)op);
 }
 
-int64_t onxi_simplify_int(const onxi_sop *op, const char *name, int64_t fallback)
-{
-    const onxi_attr_value *v = onxi_attrs_get(&op->attrs, name, ONX_ATTR_INT);
-    return v ? v->i : fallback;
-}
-
 onxi_sop *onxi_simplify_maker(onxi_simplify *s, const onxi_sop *near, uint32_t value, onxi_op_id id)
 {
     if (value == ONXI_S_NONE || !s->values[value].maker)

@@ -20,7 +20,7 @@ static bool same_type(onxi_simplify *s, onxi_sop *op)
 static bool is_cast_to_same(onxi_simplify *s, onxi_sop *op)
 {
     const int from = onxi_simplify_dtype(s, onxi_simplify_input(s, op, 0));
-    return from != ONX_UNDEFINED && from == onxi_simplify_int(op, "to", ONX_UNDEFINED);
+    return from != ONX_UNDEFINED && from == onxi_attrs_int(&op->attrs, "to");
 }
 
 static bool is_cast_like_same(onxi_simplify *s, onxi_sop *op)
@@ -38,7 +38,7 @@ static bool is_dropout_off(onxi_simplify *s, onxi_sop *op)
         if (op->outputs[i] != ONXI_S_NONE && (s->values[op->outputs[i]].uses || s->values[op->outputs[i]].is_output))
             return false;
     if (op->bound->schema->since < 7)
-        return onxi_simplify_int(op, "is_test", 0) != 0;
+        return onxi_attrs_int(&op->attrs, "is_test") != 0;
     for (uint32_t i = 1; i <= 2; i++) { /* a ratio of 0, or no training */
         const uint32_t x = onxi_simplify_input(s, op, i);
         if (x != ONXI_S_NONE && onxi_simplify_get_numbers(s, x, &number, 1, &count) && count == 1 && number == 0)
@@ -51,7 +51,7 @@ static bool is_in_order(onxi_simplify *s, onxi_sop *op)
 {
     onxi_type type;
     const onxi_attr_value *perm = onxi_attrs_get(&op->attrs, "perm", ONX_ATTR_INTS);
-    if (!perm || !perm->given) /* reversed */
+    if (!perm || !perm->count) /* reversed */
         return onxi_simplify_type(s, onxi_simplify_input(s, op, 0), &type) && type.rank < 2;
     for (uint32_t i = 0; i < perm->count; i++)
         if (((const int64_t *)perm->list)[i] != i)
@@ -145,7 +145,7 @@ static bool is_no_reduction(onxi_simplify *s, onxi_sop *op)
 {
     int64_t axes[ONX_RANK_MAX];
     uint32_t count;
-    return onxi_simplify_int(op, "noop_with_empty_axes", 0) != 0 &&
+    return onxi_attrs_int(&op->attrs, "noop_with_empty_axes") != 0 &&
            onxi_simplify_list(s, op, "axes", 1, axes, ONX_RANK_MAX, &count) && !count;
 }
 

@@ -40,7 +40,7 @@ static bool perm_of(onxi_simplify *s, onxi_sop *op, int64_t *out, uint32_t *rank
     const onxi_attr_value *perm = onxi_attrs_get(&op->attrs, "perm", ONX_ATTR_INTS);
     onxi_type type;
     bool seen[ONX_RANK_MAX] = { false };
-    if (!perm || !perm->given) {
+    if (!perm || !perm->count) { /* reversed */
         if (!onxi_simplify_type(s, onxi_simplify_input(s, op, 0), &type) || type.rank > ONX_RANK_MAX)
             return false;
         for (uint32_t i = 0; i < type.rank; i++)
@@ -105,7 +105,7 @@ static bool free_shape(onxi_simplify *s, const onxi_sop *op, int64_t *out, uint3
     onxi_type type;
     uint32_t open = 0, known = 0;
     bool zero = false;
-    if (op->bound->op == ONXI_ID_Reshape && op->input_count == 2 && onxi_simplify_int(op, "allowzero", 0) == 0 &&
+    if (op->bound->op == ONXI_ID_Reshape && op->input_count == 2 && onxi_attrs_int(&op->attrs, "allowzero") == 0 &&
         onxi_simplify_get_ints(s, onxi_simplify_input(s, op, 1), out, ONX_RANK_MAX, count)) {
         for (uint32_t i = 0; i < *count; i++)
             known += out[i] == 0;
@@ -145,7 +145,7 @@ static onx_status view(onxi_simplify *s, uint32_t index)
         return ONX_E_MEMORY;
     said(s, index, name);
     const uint32_t inputs[] = { x, made };
-    if (op->bound->op != ONXI_ID_Reshape || onxi_simplify_int(op, "allowzero", 0))
+    if (op->bound->op != ONXI_ID_Reshape || onxi_attrs_int(&op->attrs, "allowzero"))
         ONX_TRY(onxi_simplify_become(s, index, "Reshape", NULL, 0));
     return onxi_simplify_set_inputs(s, index, inputs, 2);
 }
@@ -181,7 +181,7 @@ static onx_status cast(onxi_simplify *s, uint32_t index)
     if (!before || op->bound->schema->since < 6)
         return ONX_OK;
     const int from = onxi_simplify_dtype(s, onxi_simplify_input(s, before, 0));
-    const int64_t between = onxi_simplify_int(before, "to", 0), to = onxi_simplify_int(op, "to", 0);
+    const int64_t between = onxi_attrs_int(&before->attrs, "to"), to = onxi_attrs_int(&op->attrs, "to");
     if (between <= 0 || between >= ONX_DTYPE_COUNT || to <= 0 || to >= ONX_DTYPE_COUNT || to == ONX_STRING ||
         !holds_all((int)between, from))
         return ONX_OK;
@@ -205,7 +205,7 @@ static onxi_sop *split_of(onxi_simplify *s, onxi_sop *op)
         return NULL;
     onxi_type type;
     const bool ranked = onxi_simplify_type(s, onxi_simplify_input(s, split, 0), &type);
-    int64_t a = onxi_simplify_int(op, "axis", 0), b = onxi_simplify_int(split, "axis", 0);
+    int64_t a = onxi_attrs_int(&op->attrs, "axis"), b = onxi_attrs_int(&split->attrs, "axis");
     if (a != b && ranked) {
         a += a < 0 ? type.rank : 0;
         b += b < 0 ? type.rank : 0;
@@ -222,12 +222,12 @@ static onx_status concat(onxi_simplify *s, uint32_t index)
     onxi_sop *op = &s->ops[index], *split = split_of(s, op);
     if (split && split->bound->schema->since >= 2)
         return cancel(s, index, onxi_simplify_input(s, split, 0), "puts together what Split took apart");
-    const int64_t axis = onxi_simplify_int(op, "axis", 1);
+    const int64_t axis = onxi_attrs_int(&op->attrs, "axis");
     for (uint32_t i = 0; i < op->input_count; i++) {
         const uint32_t x = onxi_simplify_input(s, op, i);
         onxi_sop *inner = onxi_simplify_maker(s, op, x, ONXI_ID_Concat);
         if (!inner || !onxi_simplify_is_private(s, x) || inner->input_count > PARTS_MAX ||
-            onxi_simplify_int(inner, "axis", 1) != axis)
+            onxi_attrs_int(&inner->attrs, "axis") != axis)
             continue;
         const uint64_t count = (uint64_t)op->input_count - 1 + inner->input_count;
         uint32_t *list = count < UINT32_MAX ? ONXI_ARRAY(s->scratch, uint32_t, (size_t)count) : NULL, n = 0;

@@ -67,7 +67,7 @@ static bool shape_of_reshape(onxi_simplify *s, const onxi_sop *op, const onxi_kn
     onxi_type from, to;
     const bool ranked = onxi_simplify_type(s, onxi_simplify_input(s, op, 0), &from);
     const bool inferred = onxi_simplify_type(s, op->outputs[0], &to) && to.rank == known->count;
-    const bool zero = onxi_simplify_int(op, "allowzero", 0) != 0;
+    const bool zero = onxi_attrs_int(&op->attrs, "allowzero") != 0;
     uint32_t copies = 0, open = 0;
     for (uint32_t i = 0; i < known->count; i++) {
         onxi_dim d = known->elements[i];

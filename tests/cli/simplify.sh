@@ -193,4 +193,18 @@ g (float[2] x, bool c) => (float[2] y)
 END
 expect 0 "$ONX" simplify shadow.onnxtxt -o same.onnxtxt
 grep -q "Add(a_2, a)" same.onnxtxt || fail "names are mixed up: $(cat same.onnxtxt)"
+
+# Without numbers the order is the reverse one, as for who leaves perm out.
+cat >perm.onnxtxt <<'END'
+<ir_version: 9, opset_import: ["" : 17]>
+g (float[2,3] x) => (float[3,2] y, float[3,2] z)
+{
+  y = Transpose <perm: ints = []> (x)
+  t = Transpose <perm: ints = []> (x)
+  u = Transpose <perm: ints = []> (t)
+  z = Transpose <perm = [1, 0]> (u)
+}
+END
+simplified perm.onnxtxt 2
+alike perm.onnxtxt
 done_testing
