@@ -134,4 +134,14 @@ onx_status onxi_bind_attributes(const onxi_bound *bound, const onx_node *node, c
                                 onx_arena *arena, onxi_attr_value *room, uint32_t room_count, onxi_attrs *out,
                                 onxi_attr_fault *fault);
 
+/* One attribute as onxi_bind_attributes gives it, for who looks at one or two of a node and may meet nodes with faults:
+ * of type ONX_ATTR_UNDEFINED where the node gives none and its version has no default, or it is at fault, or it is what
+ * the caller of the function around gives. `bound` may be NULL: nothing is known of the operator. */
+onxi_attr_value onxi_bind_attribute(const onxi_bound *bound, const onx_node *node, const char *name);
+/* The number of such an attribute; 0 where there is none. */
+int64_t onxi_bind_int(const onxi_bound *bound, const onx_node *node, const char *name);
+float onxi_bind_float(const onxi_bound *bound, const onx_node *node, const char *name);
+/* The list; NULL and no elements where it is empty, or there is none. */
+const int64_t *onxi_bind_ints(const onxi_bound *bound, const onx_node *node, const char *name, uint32_t *count);
+
 #endif

@@ -188,11 +188,57 @@ static onx_status read_declared(const onxi_bound *bound, const onx_node *node, c
     return ONX_OK;
 }
 
+/* Does the node itself say what attributes there are? */
+static bool is_open(const onxi_bound *bound)
+{
+    return !bound || bound->kind != ONXI_BOUND_OPERATOR || bound->schema->flags & ONXI_OP_OPEN;
+}
+
+onxi_attr_value onxi_bind_attribute(const onxi_bound *bound, const onx_node *node, const char *name)
+{
+    onxi_attr_fault fault;
+    onxi_attr_value value = { .name = onx_str_of(name) };
+    uint8_t want = ONX_ATTR_UNDEFINED;
+    uint32_t at = 0;
+    if (!is_open(bound)) {
+        while (at < bound->attr_count && !onx_str_equal(bound->defaults[at].name, value.name))
+            at++;
+        if (at == bound->attr_count)
+            return value; /* of no such operator (ND-17) */
+        want = bound->schema->attrs[at].type;
+    }
+    const onx_attribute *a = onx_node_attribute(node, name);
+    if (!a)
+        return is_open(bound) ? value : bound->defaults[at];
+    if (!onxi_arguments_resolve(NULL, a) || read_value(a, want, &value, &fault) != ONX_OK)
+        return (onxi_attr_value){ .name = onx_str_of(name), .given = true, .source = a };
+    return value;
+}
+
+int64_t onxi_bind_int(const onxi_bound *bound, const onx_node *node, const char *name)
+{
+    const onxi_attr_value value = onxi_bind_attribute(bound, node, name);
+    return value.type == ONX_ATTR_INT ? value.i : 0;
+}
+
+float onxi_bind_float(const onxi_bound *bound, const onx_node *node, const char *name)
+{
+    const onxi_attr_value value = onxi_bind_attribute(bound, node, name);
+    return value.type == ONX_ATTR_FLOAT ? value.f : 0;
+}
+
+const int64_t *onxi_bind_ints(const onxi_bound *bound, const onx_node *node, const char *name, uint32_t *count)
+{
+    const onxi_attr_value value = onxi_bind_attribute(bound, node, name);
+    *count = value.type == ONX_ATTR_INTS ? value.count : 0;
+    return *count ? value.list : NULL;
+}
+
 onx_status onxi_bind_attributes(const onxi_bound *bound, const onx_node *node, const onxi_arguments *arguments,
                                 onx_arena *arena, onxi_attr_value *room, uint32_t room_count, onxi_attrs *out,
                                 onxi_attr_fault *fault)
 {
-    const bool open = bound->kind != ONXI_BOUND_OPERATOR || bound->schema->flags & ONXI_OP_OPEN;
+    const bool open = is_open(bound);
     const uint32_t count = open ? node->attribute_count : bound->attr_count;
     *out = (onxi_attrs){ .values = open ? NULL : bound->defaults, .count = open ? 0 : count };
     if (!count || (!node->attribute_count && !bound->required))

@@ -407,7 +407,9 @@ void onxi_check_full(onxi_check *k);
 /* The operator that a node of the scope names; reports what is wrong with the name once. */
 const onxi_checked_op *onxi_check_bind(onxi_check *k, const onxi_check_at *at, const onx_node *node,
                                        onxi_check_scope *scope);
-/* The built-in operator that a node names, without a word about what is wrong with it. */
+/* The operator that a node names, without a word about what is wrong with it; NULL: none. */
+const onxi_bound *onxi_check_bound_of(onxi_check *k, const onx_node *node, onxi_check_scope *scope);
+/* Its number, where it is built in. */
 onxi_op_id onxi_check_operator_of(onxi_check *k, const onx_node *node, onxi_check_scope *scope);
 /* Takes over the diagnostics of the context since the mark as findings: at the place, or at the path that they
  * name themselves; with the rule where they name none. What only repeats or follows from an error that was found at the

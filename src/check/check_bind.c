@@ -166,10 +166,16 @@ static void check_bound(onxi_check *k, const onxi_check_at *at, onxi_checked_op 
         check_operator(k, at, op, scope);
 }
 
-onxi_op_id onxi_check_operator_of(onxi_check *k, const onx_node *node, onxi_check_scope *scope)
+const onxi_bound *onxi_check_bound_of(onxi_check *k, const onx_node *node, onxi_check_scope *scope)
 {
     const onxi_bound *b = onxi_bind(&scope->imports->binder, node);
-    return !onxi_check_failed(k, b) && b->kind == ONXI_BOUND_OPERATOR ? b->op : ONXI_ID_NONE;
+    return !onxi_check_failed(k, b) && b->kind == ONXI_BOUND_OPERATOR ? b : NULL;
+}
+
+onxi_op_id onxi_check_operator_of(onxi_check *k, const onx_node *node, onxi_check_scope *scope)
+{
+    const onxi_bound *b = onxi_check_bound_of(k, node, scope);
+    return b ? b->op : ONXI_ID_NONE;
 }
 
 const onxi_checked_op *onxi_check_bind(onxi_check *k, const onxi_check_at *at, const onx_node *node,

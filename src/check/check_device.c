@@ -278,6 +278,7 @@ typedef struct sharding {
     onxi_check *k;
     const onxi_check_at *at;
     const onx_node *n;
+    const onxi_bound *bound;
     bool found; /* one finding per node and configuration */
 } sharding;
 
@@ -324,14 +325,6 @@ static void compare_aligned(sharding *s, const operand *a, const operand *b, int
             compare_axes(s, a, a->rank - i, b, b->rank - i);
 }
 
-static int64_t int_attribute(const onx_node *n, const char *name, int64_t fallback)
-{
-    uint32_t count;
-    const onx_attribute *a = onx_node_attribute(n, name);
-    const int64_t *v = a ? onx_attribute_value(a, ONX_SLOT_I, &count) : NULL;
-    return v ? *v : fallback;
-}
-
 static void compare_matrices(sharding *s, const operand *a, const operand *b, const operand *y, bool turn_a,
                              bool turn_b)
 {
@@ -348,9 +341,8 @@ static void compare_matrices(sharding *s, const operand *a, const operand *b, co
 
 static void compare_turned(sharding *s, const operand *x, const operand *y)
 {
-    uint32_t count = 0;
-    const onx_attribute *a = onx_node_attribute(s->n, "perm");
-    const int64_t *perm = a ? onx_attribute_value(a, ONX_SLOT_INTS, &count) : NULL;
+    uint32_t count;
+    const int64_t *perm = onxi_bind_ints(s->bound, s->n, "perm", &count);
     if (x->rank != y->rank || (perm && count != y->rank))
         return;
     for (int64_t i = 0; i < y->rank; i++)
@@ -373,24 +365,25 @@ static void compare_all(sharding *s, const operand *all, uint32_t count, int64_t
 }
 
 /* Operators of one element each, of any number of inputs, and those that keep or reduce axes in their place. */
-static const struct relation_row *relation_of(const onx_node *n, onxi_op_id op)
+static const struct relation_row *relation_of(const onx_node *n, const onxi_bound *bound)
 {
     static const struct relation_row plain = { ONXI_ID_NONE, ALIGNED, 0, 0 };
+    const onxi_op_id op = bound ? bound->op : ONXI_ID_NONE;
     for (size_t i = 0; i < sizeof relations / sizeof *relations; i++)
         if (relations[i].op == op)
             return &relations[i];
     bool alike = onxi_operator_is(op, ONXI_TRAIT_ELEMENTWISE) ||
                  (onxi_operator_is(op, ONXI_TRAIT_KEEPS_AXES) && n->input_count == 1) ||
-                 (onxi_operator_is(op, ONXI_TRAIT_REDUCTION) && int_attribute(n, "keepdims", 1));
+                 (onxi_operator_is(op, ONXI_TRAIT_REDUCTION) && onxi_bind_int(bound, n, "keepdims"));
     return alike ? &plain : NULL;
 }
 
 static void check_sharding(onxi_check *k, const onxi_check_at *at, const onx_node *n,
-                           const onx_node_device_configuration *c, onxi_check_scope *scope, onxi_op_id op)
+                           const onx_node_device_configuration *c, onxi_check_scope *scope, const onxi_bound *bound)
 {
     enum { MOST = 1 << 20 }; /* pairs of operands and configurations; nobody writes that many for good */
     uint64_t count = (uint64_t)n->input_count + n->output_count;
-    const struct relation_row *row = k->notes && c->sharding_spec_count > 1 ? relation_of(n, op) : NULL;
+    const struct relation_row *row = k->notes && c->sharding_spec_count > 1 ? relation_of(n, bound) : NULL;
     if (!row || count * onx_node_more(n)->device_configurations_count > MOST)
         return;
     operand *all = ONXI_ARRAY(k->arena, operand, count);
@@ -410,12 +403,12 @@ static void check_sharding(onxi_check *k, const onxi_check_at *at, const onx_nod
         o->shape = shape_of(k, scope, name, &o->tensor);
         o->rank = o->tensor ? (int64_t)o->tensor->dims_count : o->shape ? (int64_t)o->shape->dim_count : -1;
     }
-    sharding s = { k, at, n, false };
+    sharding s = { k, at, n, bound, false };
     uint32_t y = n->input_count;
     if (row->relation == ALIGNED) {
         compare_all(&s, all, (uint32_t)count, 0);
     } else if (row->relation == JOINED) {
-        int64_t axis = int_attribute(n, "axis", 0), rank = count ? all[0].rank : -1;
+        int64_t axis = onxi_bind_int(bound, n, "axis"), rank = count ? all[0].rank : -1;
         for (uint32_t i = 0; i < count; i++)
             rank = all[i].rank > rank ? all[i].rank : rank;
         compare_all(&s, all, (uint32_t)count, axis < 0 ? -axis : rank - axis);
@@ -424,8 +417,8 @@ static void check_sharding(onxi_check *k, const onxi_check_at *at, const onx_nod
         if (row->relation == TURNED)
             compare_turned(&s, a, &all[y]);
         else
-            compare_matrices(&s, a, b, &all[y], row->relation == GEMM && int_attribute(n, "transA", 0),
-                             row->relation == GEMM && int_attribute(n, "transB", 0));
+            compare_matrices(&s, a, b, &all[y], row->relation == GEMM && onxi_bind_int(bound, n, "transA"),
+                             row->relation == GEMM && onxi_bind_int(bound, n, "transB"));
         if (row->relation == GEMM && n->input_count > 2)
             compare_aligned(&s, &all[y], &all[2], 0, 0);
     }
@@ -437,7 +430,7 @@ void onxi_check_node_devices(onxi_check *k, const onxi_check_at *at, const onx_n
     if (!more->device_configurations_count)
         return;
     onxi_check_gate(k, at, "V-20", "device_configurations", 11);
-    const onxi_op_id op = onxi_check_operator_of(k, node, scope);
+    const onxi_bound *bound = onxi_check_bound_of(k, node, scope);
     onxi_check_set *ids = onxi_check_set_new(k), *operands = onxi_check_set_new(k);
     for (uint32_t i = 0; i < node->output_count; i++)
         onxi_check_set_add(k, operands, onx_view(node->output[i]), 0, NULL);
@@ -480,12 +473,12 @@ void onxi_check_node_devices(onxi_check *k, const onxi_check_at *at, const onx_n
                     "the tensor has a sharding already");
             check_spec(k, spec, s, operands, scope, devices);
         }
-        if (c->sharding_spec_count && op != ONXI_ID_NONE) {
-            if (!is_shardable(op))
+        if (c->sharding_spec_count && bound && bound->op != ONXI_ID_NONE) {
+            if (!is_shardable(bound->op))
                 onxi_check_find(k, here, "D-21", ONXI_PLAIN, "sharding is not defined for %s",
                                 onxi_check_quote(k, onx_view(node->op_type)));
             else
-                check_sharding(k, here, node, c, scope, op);
+                check_sharding(k, here, node, c, scope, bound);
         }
     }
 }

@@ -273,11 +273,10 @@ void onxi_check_note_denotations(onxi_check *k, const onx_graph *g)
 }
 
 /* Axis i of what this Transpose makes is axis perm[i] of what it takes. False when that cannot be told. */
-static bool turn(const onx_node *n, uint32_t *axis)
+static bool turn(const onxi_bound *bound, const onx_node *n, uint32_t *axis)
 {
     uint32_t count;
-    const onx_attribute *a = onx_node_attribute(n, "perm");
-    const int64_t *perm = a ? onx_attribute_value(a, ONX_SLOT_INTS, &count) : NULL;
+    const int64_t *perm = onxi_bind_ints(bound, n, "perm", &count);
     if (!perm || count > AXES)
         return false;
     for (uint32_t i = 0; i < AXES; i++)
@@ -307,8 +306,9 @@ static const onx_tensor_shape *denoted_shape(onxi_check *k, onxi_check_scope *sc
         const onx_node *n = m->kind == ONXI_NAME_OUTPUT && m->index < scope->node_count ? scope->nodes[m->index] : NULL;
         if (!n || !n->input_count || !n->output_count || !onx_str_equal(onx_view(n->output[0]), name))
             return NULL;
-        const onxi_op_id op = onxi_check_operator_of(k, n, scope);
-        if (op == ONXI_ID_Transpose ? !turn(n, axis) : !onxi_operator_is(op, ONXI_TRAIT_KEEPS_AXES))
+        const onxi_bound *bound = onxi_check_bound_of(k, n, scope);
+        const onxi_op_id op = bound ? bound->op : ONXI_ID_NONE;
+        if (op == ONXI_ID_Transpose ? !turn(bound, n, axis) : !onxi_operator_is(op, ONXI_TRAIT_KEEPS_AXES))
             return NULL;
         name = onx_view(n->input[0]);
     }

@@ -333,14 +333,13 @@ static void check_mode(onxi_check *k, const onxi_check_at *at, const onx_node *n
         const struct mode *m = &modes[i];
         if (op->bound->op != m->op || op->schema->since < m->first || op->schema->since > m->last)
             continue;
-        uint32_t count, output = 1;
-        const onx_attribute *a = onx_node_attribute(n, m->attribute);
-        const int64_t *set = a ? onx_attribute_value(a, ONX_SLOT_I, &count) : NULL;
-        if (a && a->extra && onx_view(onx_attribute_more(a)->ref_attr_name).len)
-            return; /* the caller chooses */
+        uint32_t output = 1;
+        const onxi_attr_value set = onxi_bind_attribute(op->bound, n, m->attribute);
+        if (set.type != ONX_ATTR_INT)
+            return; /* the caller of the function around chooses, or the attribute is wrong */
         while (output < n->output_count && !n->output[output].bits)
             output++;
-        if (output < n->output_count && (set && *set) != m->needed)
+        if (output < n->output_count && (set.i != 0) != m->needed)
             onxi_check_find(
                 k, ONXI_AT_INDEX(at, output, output), "ND-23",
                 (onxi_check_detail){ .value = onx_str_of(onxi_check_quote(k, onx_view(n->output[output]))) },

@@ -116,12 +116,11 @@ static void check_loop(onxi_check *k, const onxi_check_at *at, const onx_node *n
         want(k, at, "S-13", "body", "outputs", g->output_count, (uint64_t)given_outputs(n) + 1);
 }
 
-static void check_list(onxi_check *k, const onxi_check_at *at, const onx_node *n, const char *name, uint64_t wanted,
-                       bool flags)
+static void check_list(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_bound *bound,
+                       const char *name, uint64_t wanted, bool flags)
 {
     uint32_t count;
-    const onx_attribute *a = onx_node_attribute(n, name);
-    const int64_t *v = a ? onx_attribute_value(a, ONX_SLOT_INTS, &count) : NULL;
+    const int64_t *v = onxi_bind_ints(bound, n, name, &count);
     if (!v)
         return;
     if (count != wanted)
@@ -141,35 +140,35 @@ static void check_list(onxi_check *k, const onxi_check_at *at, const onx_node *n
         }
 }
 
-static void check_scan(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_schema *schema)
+static void check_scan(onxi_check *k, const onxi_check_at *at, const onx_node *n, const onxi_bound *bound)
 {
     const onx_graph *g = body_of(n, "body");
-    uint32_t count, inputs = n->input_count;
-    const onx_attribute *a = onx_node_attribute(n, "num_scan_inputs");
-    const int64_t *scans = a ? onx_attribute_value(a, ONX_SLOT_I, &count) : NULL;
-    if (!scans)
+    uint32_t inputs = n->input_count;
+    const onxi_attr_value given = onxi_bind_attribute(bound, n, "num_scan_inputs");
+    const int64_t scans = given.i;
+    if (given.type != ONX_ATTR_INT)
         return;
-    if (schema->since < 9) /* the first input of Scan-8 is sequence_lens */
+    if (bound->schema->since < 9) /* the first input of Scan-8 is sequence_lens */
         inputs = inputs ? inputs - 1 : 0;
-    if (*scans < 1 || *scans > inputs) {
+    if (scans < 1 || scans > inputs) {
         onxi_check_find(k, at, "S-14",
-                        (onxi_check_detail){ .value = onxi_check_number(k, *scans),
+                        (onxi_check_detail){ .value = onxi_check_number(k, scans),
                                              .expected = onxi_check_text(k, "1 to %u", inputs),
                                              .severity = onxi_check_by_full(k) },
                         "num_scan_inputs does not fit the inputs");
         return;
     }
-    uint32_t states = inputs - (uint32_t)*scans, outputs = given_outputs(n);
+    uint32_t states = inputs - (uint32_t)scans, outputs = given_outputs(n);
     if (g) {
         want(k, at, "S-14", "body", "inputs", g->input_count, inputs);
         want(k, at, "S-14", "body", "outputs", g->output_count, outputs);
     }
     uint64_t scan_outputs = outputs > states ? outputs - states : 0;
-    check_list(k, at, n, "scan_input_directions", (uint64_t)*scans, true);
-    check_list(k, at, n, "directions", (uint64_t)*scans, true);
-    check_list(k, at, n, "scan_output_directions", scan_outputs, true);
-    check_list(k, at, n, "scan_input_axes", (uint64_t)*scans, false);
-    check_list(k, at, n, "scan_output_axes", scan_outputs, false);
+    check_list(k, at, n, bound, "scan_input_directions", (uint64_t)scans, true);
+    check_list(k, at, n, bound, "directions", (uint64_t)scans, true);
+    check_list(k, at, n, bound, "scan_output_directions", scan_outputs, true);
+    check_list(k, at, n, bound, "scan_input_axes", (uint64_t)scans, false);
+    check_list(k, at, n, bound, "scan_output_axes", scan_outputs, false);
 }
 
 static void check_sequence_map(onxi_check *k, const onxi_check_at *at, const onx_node *n)
@@ -191,7 +190,7 @@ void onxi_check_subgraph_shape(onxi_check *k, const onxi_check_at *at, const onx
         check_loop(k, at, n);
         break;
     case ONXI_ID_Scan:
-        check_scan(k, at, n, op->schema);
+        check_scan(k, at, n, op->bound);
         break;
     case ONXI_ID_SequenceMap:
         check_sequence_map(k, at, n);

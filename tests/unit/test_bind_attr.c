@@ -93,6 +93,35 @@ static void test_bind_attr__without_value_field_is_zero(void **state)
     onx_arena_free(arena);
 }
 
+/* One attribute alone says what it says among all. */
+static void test_bind_attr__one_alone(void **state)
+{
+    (void)state;
+    onx_doc *doc = parse("y = Gemm<alpha = 0.5, transB = 1, transA = 1.0, gamma = 2>(x, x)");
+    onx_arena *arena;
+    assert_int_equal(onx_arena_new(cx, &arena), ONX_OK);
+    const onx_model *model = onx_doc_model(doc);
+    const onx_node *node = model->graph->node[0];
+    onxi_binder binder = { .arena = arena };
+    assert_int_equal(onxi_binder_open(&binder, model->opset_import, model->opset_import_count, false), ONX_OK);
+    const onxi_bound *bound = onxi_bind(&binder, node);
+    uint32_t count = 7;
+    assert_true(onxi_bind_float(bound, node, "alpha") == 0.5f);
+    assert_true(onxi_bind_float(bound, node, "beta") == 1.0f); /* the default */
+    assert_int_equal(onxi_bind_int(bound, node, "transB"), 1);
+    assert_int_equal(onxi_bind_int(bound, node, "alpha"), 0);
+    assert_int_equal(onxi_bind_int(bound, node, "transA"), 0); /* of another type */
+    assert_true(onxi_bind_attribute(bound, node, "transA").given);
+    assert_int_equal(onxi_bind_int(bound, node, "gamma"), 0);
+    assert_int_equal(onxi_bind_int(NULL, node, "gamma"), 2); /* nothing is known of the operator */
+    assert_null(onxi_bind_ints(bound, node, "transB", &count));
+    assert_int_equal(count, 0);
+    strip(doc, 0);
+    assert_true(onxi_bind_float(bound, node, "alpha") == 0.0f);
+    onx_doc_free(doc);
+    onx_arena_free(arena);
+}
+
 static void test_bind_attr__faults(void **state)
 {
     (void)state;
@@ -183,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bind_attr__given_default_and_neither),
         cmocka_unit_test(test_bind_attr__without_value_field_is_zero),
+        cmocka_unit_test(test_bind_attr__one_alone),
         cmocka_unit_test(test_bind_attr__faults),
         cmocka_unit_test(test_bind_attr__a_kernel_reads_zero_too),
         cmocka_unit_test(test_bind_attr__references),
