@@ -7,6 +7,7 @@
 enum { DIMS = 3, ROOM_MAX = 1 << 20 /* floats of a line */ };
 
 typedef struct pool_params {
+    bool where; /* MaxPool says where it found the largest element, too */
     int64_t in[DIMS], out[DIMS], kernel[DIMS], stride[DIMS], dilation[DIMS], pad[DIMS];
     uint64_t span, line;        /* places of a line that are looked at; floats of it, padding included */
     const float *divisor[DIMS]; /* of an average: taps that count, per place of the output */
@@ -110,9 +111,106 @@ __attribute__((always_inline)) static inline void plane(const pool_params *q, co
         }
 }
 
+/* ---- MaxPool that says where ---- */
+
+/* Numbers of rows and columns stand beside the elements, as bits of floats. Of equal elements the first counts, and of
+ * NaN; which is the one in the first row, if columns are looked at from the left. */
+static inline onxi_vi goes_before(onxi_vf v, onxi_vi row, onxi_vf best, onxi_vi best_row)
+{
+    const onxi_vi nan = v != v, best_nan = best != best;
+    return (v > best) | (nan & ~best_nan) | (((v == best) | (nan & best_nan)) & (row < best_row));
+}
+
+/* The largest of each column of a window's lines, and its row: INT32_MAX where all lie in the padding. */
+static void go_down_where(const pool_params *q, const float *x, const int64_t *place, float *line, float *rows)
+{
+    int64_t origin[2], first[2], last[2];
+    const uint64_t n = (uint64_t)q->in[2];
+    for (int d = 0; d < 2; d++) {
+        origin[d] = place[d] * q->stride[d] - q->pad[d];
+        taps_inside(q, d, origin[d], &first[d], &last[d]);
+    }
+    for (uint64_t i = 0; i < n; i += ONXI_LANES) {
+        const uint64_t left = n - i;
+        onxi_vf best = vf_all(-INFINITY);
+        onxi_vi best_row = vi_all(INT32_MAX);
+        for (int64_t k = first[0]; k < last[0]; k++)
+            for (int64_t j = first[1]; j < last[1]; j++) {
+                const int64_t row = (origin[0] + k * q->dilation[0]) * q->in[1] + origin[1] + j * q->dilation[1];
+                const float *at = x + row * q->in[2] + i;
+                const onxi_vf v = left < ONXI_LANES ? vf_load_part(at, left, -INFINITY) : vf_load(at);
+                const onxi_vi take = goes_before(v, vi_all((int32_t)row), best, best_row);
+                best = vf_select(take, v, best);
+                best_row = (onxi_vi)vf_select(take, (onxi_vf)vi_all((int32_t)row), (onxi_vf)best_row);
+            }
+        vf_store_part(line + i, best, left < ONXI_LANES ? left : ONXI_LANES);
+        vf_store_part(rows + i, (onxi_vf)best_row, left < ONXI_LANES ? left : ONXI_LANES);
+    }
+}
+
+/* `found` gets the largest elements of windows that begin at each place, their rows and their columns, a list each. */
+static void go_across_where(const pool_params *q, const float *line, const float *rows, float *found)
+{
+    onxi_vi lanes;
+    for (int i = 0; i < ONXI_LANES; i++)
+        lanes[i] = i - (int32_t)q->pad[2];
+    for (uint64_t i = 0; i < q->span; i += ONXI_LANES) {
+        const onxi_vi at = lanes + (int32_t)i;
+        onxi_vf best = vf_load(line + i);
+        onxi_vi row = (onxi_vi)vf_load(rows + i), column = at;
+        for (int64_t j = 1; j < q->kernel[2]; j++) {
+            const int64_t by = j * q->dilation[2];
+            const onxi_vf v = vf_load(line + i + by), its_row = vf_load(rows + i + by);
+            const onxi_vi take = goes_before(v, (onxi_vi)its_row, best, row);
+            best = vf_select(take, v, best);
+            row = (onxi_vi)vf_select(take, its_row, (onxi_vf)row);
+            column = (onxi_vi)vf_select(take, (onxi_vf)(at + (int32_t)by), (onxi_vf)column);
+        }
+        vf_store(found + i, best);
+        vf_store(found + q->span + i, (onxi_vf)row);
+        vf_store(found + 2 * q->span + i, (onxi_vf)column);
+    }
+}
+
+static void plane_where(const pool_params *q, const float *x, float *line, float *y, int64_t *index, int64_t base)
+{
+    float *rows = line + q->line, *found = rows + q->line;
+    const int32_t nowhere = INT32_MAX;
+    for (uint64_t i = 0; i < q->line; i++) {
+        line[i] = -INFINITY;
+        memcpy(&rows[i], &nowhere, sizeof nowhere);
+    }
+    for (int64_t k = 0; k < q->out[0]; k++)
+        for (int64_t j = 0; j < q->out[1]; j++) {
+            const int64_t place[] = { k, j };
+            go_down_where(q, x, place, line + q->pad[2], rows + q->pad[2]);
+            go_across_where(q, line, rows, found);
+            for (int64_t o = 0; o < q->out[2]; o++, y++, index++) {
+                int32_t row, column;
+                memcpy(&row, &found[q->span + (uint64_t)(o * q->stride[2])], sizeof row);
+                memcpy(&column, &found[2 * q->span + (uint64_t)(o * q->stride[2])], sizeof column);
+                *y = found[o * q->stride[2]];
+                *index = base + (row == nowhere ? 0 : row * q->in[2] + column);
+            }
+        }
+}
+
+static onx_status run_where(const onx_work *work, uint64_t first, uint64_t last)
+{
+    const pool_params *q = work->params;
+    const uint64_t in = (uint64_t)(q->in[0] * q->in[1] * q->in[2]), out = (uint64_t)(q->out[0] * q->out[1] * q->out[2]);
+    for (uint64_t i = first; i < last; i++)
+        plane_where(q, (const float *)work->inputs[0]->data + i * in, work->thread_workspace,
+                    (float *)work->outputs[0]->data + i * out, (int64_t *)work->outputs[1]->data + i * out,
+                    (int64_t)(i * in));
+    return ONX_OK;
+}
+
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const pool_params *q = work->params;
+    if (q->where)
+        return run_where(work, first, last);
     const bool average = ((const pool_body *)work->prepared->kernel->body)->average;
     const uint64_t in = (uint64_t)(q->in[0] * q->in[1] * q->in[2]), out = (uint64_t)(q->out[0] * q->out[1] * q->out[2]);
     const float *x = work->inputs[0]->data;
@@ -180,7 +278,9 @@ static onx_status prepare(onx_prepare *p)
     const pool_body *body = p->kernel->body;
     const onx_value *x = p->inputs[0], *y = p->outputs[0];
     onxi_window w;
-    if (x->rank < 3 || x->rank > 5 || p->output_count != 1 || !x->count || !y || !y->count)
+    const bool where = !body->average && !body->global && p->output_count == 2 && p->outputs[1];
+    if (x->rank < 3 || x->rank > 5 || (p->output_count != 1 && !where) || !x->count || !y || !y->count ||
+        (where && onx_prepare_is_set(p, "storage_order")))
         return ONX_E_UNSUPPORTED;
     if (body->global) {
         w = (onxi_window){ .spatial = x->rank - 2 };
@@ -194,15 +294,17 @@ static onx_status prepare(onx_prepare *p)
     pool_params *q = ONXI_NEW(p->arena, pool_params);
     if (!q)
         return ONX_E_MEMORY;
-    *q = (pool_params){ .span = 0 };
+    *q = (pool_params){ .where = where };
     ONX_TRY(take_window(p, &w, q, body->average));
+    if (where && q->in[0] * q->in[1] >= INT32_MAX)
+        return ONX_E_UNSUPPORTED;
     const uint64_t span = (uint64_t)((q->out[2] - 1) * q->stride[2] + 1);
     const uint64_t reach = (uint64_t)((q->kernel[2] - 1) * q->dilation[2]), least = (uint64_t)(q->pad[2] + q->in[2]);
     q->span = (span + ONXI_LANES - 1) / ONXI_LANES * ONXI_LANES;
     q->line = q->span + reach > least ? q->span + reach : least;
     if (q->line > ROOM_MAX)
         return ONX_E_UNSUPPORTED;
-    p->thread_workspace = (q->line + q->span) * sizeof(float);
+    p->thread_workspace = (where ? 2 * q->line + 3 * q->span : q->line + q->span) * sizeof(float);
     p->params = q;
     p->rows = (uint64_t)x->dims[0] * (uint64_t)x->dims[1];
     p->grain = 65536 / (x->count / p->rows + 1) + 1;
