@@ -33,7 +33,7 @@ NETWORKS = {
     "mlp": (lambda: nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)), (784,), 64, 40),
     "cnn": (lambda: nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
                                   nn.MaxPool2d(2), nn.Flatten(), nn.Linear(32 * 49, 10)), (1, 28, 28), 32, 40),
-    "resnet18": (lambda: torchvision.models.resnet18(weights=None, num_classes=10), (3, 224, 224), 8, 3),
+    "resnet18": (lambda: torchvision.models.resnet18(weights=None, num_classes=10), (3, 224, 224), 8, 4),
     "transformer": (Transformer, (64, 128), 16, 10),
     "gru": (Recurrent, (32, 64), 32, 20),
 }

@@ -157,16 +157,21 @@ static onx_status run_samples(session *s, const uint64_t *which, uint64_t count,
 /* A last step may have spoiled variables without a loss that shows it. */
 static onx_status check_variables(const session *s)
 {
+    enum { AT_ONCE = 1024 };
+    double numbers[AT_ONCE];
     onx_trainer_variable v;
     for (uint32_t i = 0; onx_trainer_variable_get(s->trainer, i, &v); i++) {
         const onx_dtype type = (onx_dtype)v.value->dtype;
         const size_t size = type == ONX_FLOAT ? 4 : type == ONX_DOUBLE ? 8 : 2;
         if (type != ONX_FLOAT && type != ONX_DOUBLE && type != ONX_FLOAT16 && type != ONX_BFLOAT16)
             continue;
-        for (uint64_t k = 0; k < v.value->count; k++) {
-            double number;
-            ONX_TRY(onx_convert(ONX_DOUBLE, &number, type, (const char *)v.value->data + k * size, 1, true));
-            if (isnan(number))
+        for (uint64_t k = 0; k < v.value->count; k += AT_ONCE) {
+            const uint64_t n = v.value->count - k < AT_ONCE ? v.value->count - k : AT_ONCE;
+            bool spoiled = false;
+            ONX_TRY(onx_convert(ONX_DOUBLE, numbers, type, (const char *)v.value->data + k * size, n, true));
+            for (uint64_t j = 0; j < n; j++)
+                spoiled = spoiled || isnan(numbers[j]);
+            if (spoiled)
                 return not_finite(s, "a variable becomes NaN");
         }
     }

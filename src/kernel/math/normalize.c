@@ -5,18 +5,28 @@
 #include <math.h>
 
 /* Per element type: sums of a plane, and y = (x - mean) * scale + shift. */
+/* Several sums side by side, so that an addition need not wait for the one before it. */
+enum { SUMS_AT_ONCE = 8 };
 #define SUMS(op, d, T, C, M, L, S)                                                                                     \
     static void op##_##d(const void *px, uint64_t n, double mean, double *sum, double *squares)                        \
     {                                                                                                                  \
         const T *x = (const T *)px;                                                                                    \
-        double s = 0, q = 0;                                                                                           \
-        for (uint64_t i = 0; i < n; i++) {                                                                             \
-            double v = (double)L(x[i]) - mean;                                                                         \
-            s += v;                                                                                                    \
-            q += v * v;                                                                                                \
+        double s[SUMS_AT_ONCE] = { 0 }, q[SUMS_AT_ONCE] = { 0 };                                                       \
+        for (; n >= SUMS_AT_ONCE; n -= SUMS_AT_ONCE, x += SUMS_AT_ONCE)                                                \
+            for (int k = 0; k < SUMS_AT_ONCE; k++) {                                                                   \
+                const double v = (double)L(x[k]) - mean;                                                               \
+                s[k] += v;                                                                                             \
+                q[k] += v * v;                                                                                         \
+            }                                                                                                          \
+        for (uint64_t k = 0; k < n; k++) {                                                                             \
+            const double v = (double)L(x[k]) - mean;                                                                   \
+            s[k] += v;                                                                                                 \
+            q[k] += v * v;                                                                                             \
         }                                                                                                              \
-        *sum += s;                                                                                                     \
-        *squares += q;                                                                                                 \
+        for (int k = 0; k < SUMS_AT_ONCE; k++) {                                                                       \
+            *sum += s[k];                                                                                              \
+            *squares += q[k];                                                                                          \
+        }                                                                                                              \
     }
 #define AFFINE(op, d, T, C, M, L, S)                                                                                   \
     static void op##_##d(const void *px, void *py, uint64_t n, double mean, double scale, double shift)                \
