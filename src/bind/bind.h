@@ -98,6 +98,8 @@ typedef struct onxi_binder {
 
 /* `binder` is filled in but for `imports`, which this opens (see onxi_imports_open). */
 onx_status onxi_binder_open(onxi_binder *binder, onx_operator_set_id *const *list, uint32_t count, bool legacy);
+/* The same for the graphs of a model. */
+onx_status onxi_binder_open_model(onxi_binder *binder, const onx_model *model);
 /* The same for the body of a function, with its parameters. */
 onx_status onxi_binder_open_body(onxi_binder *binder, const onx_function *function);
 /* Amortized constant time; NULL when out of memory. */

@@ -10,6 +10,11 @@ onx_status onxi_binder_open(onxi_binder *binder, onx_operator_set_id *const *lis
     return onxi_imports_open(&binder->imports, binder->arena, list, count, legacy);
 }
 
+onx_status onxi_binder_open_model(onxi_binder *binder, const onx_model *model)
+{
+    return onxi_binder_open(binder, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model));
+}
+
 onx_status onxi_binder_open_body(onxi_binder *binder, const onx_function *function)
 {
     ONX_TRY(onxi_parameters_open(&binder->parameters, binder->arena, function));

@@ -320,8 +320,7 @@ onx_status onxi_shard_read(onxi_shard_plan *plan)
     plan->names = onxi_dict_in_arena(plan->arena);
     plan->binder = (onxi_binder){ .arena = plan->arena, .functions = &plan->functions };
     ONX_TRY(onxi_functions_index(plan->arena, plan->model->functions, plan->model->functions_count, &plan->functions));
-    ONX_TRY(onxi_binder_open(&plan->binder, plan->model->opset_import, plan->model->opset_import_count,
-                             onxi_model_is_legacy(plan->model)));
+    ONX_TRY(onxi_binder_open_model(&plan->binder, plan->model));
     const onxi_diag_mark mark = onxi_diag_here(plan->cx);
     onx_status status = onx_infer_new(plan->cx, plan->doc, NULL, &infer);
     ONX_TRY(status);

@@ -302,8 +302,7 @@ onx_status onxi_simplify_read_graph(onxi_simplify *s, onx_graph *graph, onx_str 
     uint32_t scope;
     s->bound = onxi_dict_in_arena(s->scratch);
     s->binder.arena = s->scratch;
-    ONX_TRY(onxi_binder_open(&s->binder, s->model->opset_import, s->model->opset_import_count,
-                             onxi_model_is_legacy(s->model)));
+    ONX_TRY(onxi_binder_open_model(&s->binder, s->model));
     s->opset = onxi_imports_version(&s->binder.imports, (onx_str){ 0 });
     s->nodes_only = s->model->ir_version < 4;
     ONX_TRY(new_scope(s, ONXI_S_NONE, ONXI_S_NONE, prefix, &scope));

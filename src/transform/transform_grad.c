@@ -92,7 +92,7 @@ onx_status onxi_grad_open(onxi_grad *g, onx_ctx *cx, onx_doc *doc, onx_arena *sc
     g->checkpoint = checkpoint;
     if (!checkpoint)
         ONX_TRY(read_checkpoint(g));
-    ONX_TRY(onxi_binder_open(&g->binder, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model)));
+    ONX_TRY(onxi_binder_open_model(&g->binder, model));
     return onxi_values_open(&g->values, doc, scratch);
 }
 

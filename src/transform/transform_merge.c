@@ -353,8 +353,7 @@ static onx_status share_nodes(onxi_merger *m)
     onxi_functions functions;
     onxi_binder binder = { .arena = m->scratch, .functions = &functions };
     ONX_TRY(onxi_functions_index(m->scratch, m->other->functions, m->other->functions_count, &functions));
-    ONX_TRY(onxi_binder_open(&binder, m->other->opset_import, m->other->opset_import_count,
-                             onxi_model_is_legacy(m->other)));
+    ONX_TRY(onxi_binder_open_model(&binder, m->other));
     for (uint32_t i = 0; i < a->node_count; i++)
         if (a->node[i]->output_count && !onxi_dict_at(&own, onx_view(a->node[i]->output[0]), i, NULL))
             return ONX_E_MEMORY;

@@ -101,8 +101,7 @@ static onx_status note_constants(onxi_cutter *c)
     const uint32_t nodes = c->graph->node_count;
     onxi_binder binder = { .arena = c->scratch, .functions = &c->functions };
     ONX_TRY(onxi_functions_index(c->scratch, c->model->functions, c->model->functions_count, &c->functions));
-    ONX_TRY(onxi_binder_open(&binder, c->model->opset_import, c->model->opset_import_count,
-                             onxi_model_is_legacy(c->model)));
+    ONX_TRY(onxi_binder_open_model(&binder, c->model));
     ONX_TRY(onxi_nodes_order(c->scratch, c->graph->node, nodes, &c->order));
     c->constant = ONXI_ARRAY(c->scratch, bool, (size_t)nodes + 1);
     c->stack = ONXI_ARRAY(c->scratch, uint32_t, (size_t)nodes + 1);

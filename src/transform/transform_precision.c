@@ -74,8 +74,7 @@ static onx_status run(onxi_halver *h)
     if (h->model->functions_count)
         ONX_TRY(onx_inline(h->cx, h->doc, NULL));
     h->binder = (onxi_binder){ .arena = h->scratch };
-    ONX_TRY(onxi_binder_open(&h->binder, h->model->opset_import, h->model->opset_import_count,
-                             onxi_model_is_legacy(h->model)));
+    ONX_TRY(onxi_binder_open_model(&h->binder, h->model));
     h->opset = onxi_imports_version(&h->binder.imports, onx_str_of(""));
     ONX_TRY(check_options(h));
     ONX_TRY(onxi_selection_open(&h->selection, h->scratch));

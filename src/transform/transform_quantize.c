@@ -327,8 +327,7 @@ static onx_status run(onxi_quantizer *z)
     z->model = onx_doc_model(z->doc);
     z->new_names.model = z->model;
     z->binder = (onxi_binder){ .arena = z->scratch };
-    ONX_TRY(onxi_binder_open(&z->binder, z->model->opset_import, z->model->opset_import_count,
-                             onxi_model_is_legacy(z->model)));
+    ONX_TRY(onxi_binder_open_model(&z->binder, z->model));
     ONX_TRY(onxi_selection_open(&z->selection, z->scratch));
     ONX_TRY(index_options(z));
     ONX_TRY(onxi_values_open(&z->values, z->doc, z->scratch));

@@ -320,7 +320,7 @@ static onx_status run(onxi_retarget *r, onx_model *model)
     ONX_TRY(index_steps(r));
     ONX_TRY(onxi_functions_index(r->scratch, model->functions, model->functions_count, &r->functions));
     *binder = (onxi_binder){ .arena = r->scratch, .functions = &r->functions };
-    ONX_TRY(onxi_binder_open(binder, model->opset_import, model->opset_import_count, onxi_model_is_legacy(model)));
+    ONX_TRY(onxi_binder_open_model(binder, model));
     r->imports_ml = onxi_imports_version(&binder->imports, onx_str_of(onxi_versioned_domains[ONXI_ML])) > 0;
     ONX_TRY(onxi_values_open(&r->values, r->doc, r->scratch));
     ONX_TRY(walk_model(r, model, binder));
