@@ -47,6 +47,22 @@ static onx_status add_checkpoint(onxi_trainable *t)
     return wanted ? onx_edit_model(t->cx, t->doc, &options) : ONX_OK;
 }
 
+/* ---- what nodes are ---- */
+
+const onxi_bound *onxi_trainable_bound(onxi_trainable *t, const onx_node *node)
+{
+    const onxi_bound *bound = onxi_bind(&t->binder, node);
+    if (!bound)
+        t->values.status = ONX_E_MEMORY;
+    return bound;
+}
+
+onxi_op_id onxi_trainable_op(onxi_trainable *t, const onx_node *node)
+{
+    const onxi_bound *bound = onxi_trainable_bound(t, node);
+    return bound && bound->kind == ONXI_BOUND_OPERATOR ? bound->op : ONXI_ID_NONE;
+}
+
 /* ---- before the work ---- */
 
 static onx_status check_options(onxi_trainable *t)
@@ -130,6 +146,8 @@ static onx_status prepare(onxi_trainable *t)
     t->graph = t->model->graph;
     ONX_TRY(make_weights(t));
     t->names = (onxi_names){ .scratch = t->scratch, .arena = t->arena, .model = t->model };
+    t->binder = (onxi_binder){ .arena = t->scratch };
+    ONX_TRY(onxi_binder_open_model(&t->binder, t->model));
     if (t->options->quantized)
         ONX_TRY(onxi_trainable_unpack(t));
     return onxi_values_open(&t->values, t->doc, t->scratch);

@@ -61,6 +61,7 @@ typedef struct onxi_trainable {
     const onxi_loss *loss;
     const onxi_optimizer *optimizer;
     onxi_names names;
+    onxi_binder binder; /* of the model as it was brought up, without functions */
     onxi_values values;
     onxi_scope scope;
     onx_index *index;
@@ -81,6 +82,12 @@ typedef struct onxi_trainable {
     uint32_t weight_count, weight_room;
     onxi_dict adapters; /* names of their weights: ONXI_ADAPTER_DOWN or _UP */
 } onxi_trainable;
+
+/* ---- what nodes are ---- */
+
+/* What a node of the model names; NULL: out of memory, which `values` keeps for the end. */
+const onxi_bound *onxi_trainable_bound(onxi_trainable *t, const onx_node *node);
+onxi_op_id onxi_trainable_op(onxi_trainable *t, const onx_node *node); /* NONE where it is no built-in operator */
 
 /* ---- nodes of texts (transform_trainable_text.c) ---- */
 

@@ -6,15 +6,20 @@
 
 static const char *const suffixes[] = { [ONXI_ADAPTER_DOWN] = "adapter_down", [ONXI_ADAPTER_UP] = "adapter_up" };
 
-static bool is_op(const onx_node *node, const char *op)
-{
-    return !onxi_domain_plain(onx_view(node->domain)).len && onx_str_is(onx_view(node->op_type), op);
-}
+/* Of a node whose products adapters may stand beside: MatMul, and Gemm of what it is given as it is. */
+typedef struct product {
+    bool is;
+    bool turned; /* the weight is transposed */
+} product;
 
-static bool is_set(const onx_node *node, const char *name)
+static product product_of(const onxi_bound *bound, const onx_node *node)
 {
-    const onx_attribute *a = onx_node_attribute(node, name);
-    return a && a->slot == ONX_SLOT_I && a->i;
+    const onxi_op_id op = bound && bound->kind == ONXI_BOUND_OPERATOR ? bound->op : ONXI_ID_NONE;
+    if (node->input_count < 2 || node->output_count != 1 || (op != ONXI_ID_MatMul && op != ONXI_ID_Gemm))
+        return (product){ false, false };
+    const float alpha = op == ONXI_ID_Gemm ? onxi_bind_float(bound, node, "alpha") : 1;
+    return (product){ op == ONXI_ID_MatMul || (alpha >= 1 && alpha <= 1 && !onxi_bind_int(bound, node, "transA")),
+                      op == ONXI_ID_Gemm && onxi_bind_int(bound, node, "transB") };
 }
 
 static const onx_tensor *matrix(const onx_graph *g, const onx_index *index, onx_bytes name)
@@ -22,16 +27,6 @@ static const onx_tensor *matrix(const onx_graph *g, const onx_index *index, onx_
     const onx_def def = onx_index_def(index, onx_index_find(index, onx_view(name)));
     const onx_tensor *w = def.kind == ONX_DEF_INITIALIZER ? g->initializer[def.index] : NULL;
     return w && w->dims_count == 2 && (w->data_type == ONX_FLOAT || w->data_type == ONX_DOUBLE) ? w : NULL;
-}
-
-/* The weight of a product that an adapter may stand beside. */
-static const onx_tensor *weight_of(const onx_graph *g, const onx_index *index, const onx_node *node)
-{
-    const bool gemm = is_op(node, "Gemm");
-    if ((!gemm && !is_op(node, "MatMul")) || node->input_count < 2 || node->output_count != 1 ||
-        (gemm && (is_set(node, "transA") || onx_node_attribute(node, "alpha"))))
-        return NULL;
-    return matrix(g, index, node->input[1]);
 }
 
 static bool is_chosen(const onx_trainable_options *o, onx_str name)
@@ -65,9 +60,8 @@ static onx_status add_matrix(onxi_trainable *t, const onx_tensor *like, int64_t 
     return onx_graph_add_initializer(t->arena, t->graph, tensor) ? ONX_OK : ONX_E_MEMORY;
 }
 
-static onx_status adapt(onxi_trainable *t, onx_node *node, const onx_tensor *w, onx_graph *out)
+static onx_status adapt(onxi_trainable *t, onx_node *node, const onx_tensor *w, bool turned, onx_graph *out)
 {
-    const bool turned = is_op(node, "Gemm") && is_set(node, "transB");
     const int64_t rank = t->options->lora_rank, in = w->dims[turned ? 1 : 0], width = w->dims[turned ? 0 : 1];
     onx_bytes names[5] = { node->input[0], { 0 }, { 0 }, { 0 }, { 0 } };
     const onx_bytes y = node->output[0];
@@ -101,10 +95,11 @@ onx_status onxi_trainable_adapt(onxi_trainable *t)
     uint32_t count = 0;
     for (uint32_t i = 0; i < t->graph->node_count && status == ONX_OK; i++) {
         onx_node *node = t->graph->node[i];
-        const onx_tensor *w = weight_of(t->graph, index, node);
+        const product p = product_of(onxi_trainable_bound(t, node), node);
+        const onx_tensor *w = p.is ? matrix(t->graph, index, node->input[1]) : NULL;
         status = onxi_trainable_add_node(t, &list, node);
         if (status == ONX_OK && w && is_chosen(t->options, onx_view(w->name))) {
-            status = adapt(t, node, w, &list);
+            status = adapt(t, node, w, p.turned, &list);
             count++;
         }
     }
@@ -125,12 +120,22 @@ typedef struct merger {
     onx_arena *arena, *scratch;
     onx_graph *graph;
     const onx_index *index;
-    bool *gone; /* nodes that are not needed any more */
+    onxi_functions functions;
+    onxi_binder binder;
+    bool *gone;   /* nodes that are not needed any more */
+    bool starved; /* memory ran out */
     uint32_t merged;
 } merger;
 
-/* The node that makes a value, where it is of that operator and nothing else reads the value. */
-static onx_node *maker(const merger *m, onx_bytes name, const char *op, uint32_t *at)
+static bool is_op(merger *m, const onx_node *node, onxi_op_id op)
+{
+    const onxi_bound *bound = onxi_bind(&m->binder, node);
+    m->starved |= !bound;
+    return bound && bound->kind == ONXI_BOUND_OPERATOR && bound->op == op;
+}
+
+/* The node that makes a value, where nothing else reads it. */
+static onx_node *maker(const merger *m, onx_bytes name, uint32_t *at)
 {
     uint32_t count;
     const onx_name_id id = onx_index_find(m->index, onx_view(name));
@@ -139,40 +144,48 @@ static onx_node *maker(const merger *m, onx_bytes name, const char *op, uint32_t
     if (def.kind != ONX_DEF_NODE || count != 1 || onx_index_is_output(m->index, id))
         return NULL;
     *at = def.index;
-    onx_node *node = m->graph->node[def.index];
-    return is_op(node, op) || (!op[0] && (is_op(node, "MatMul") || is_op(node, "Gemm"))) ? node : NULL;
+    return m->graph->node[def.index];
+}
+
+/* The same, of that operator. */
+static onx_node *maker_of(merger *m, onx_bytes name, onxi_op_id op, uint32_t *at)
+{
+    onx_node *node = maker(m, name, at);
+    return node && is_op(m, node, op) ? node : NULL;
 }
 
 typedef struct adapter {
     onx_node *base, *sum;
     const onx_tensor *weight, *down, *up;
     double scale;
+    bool turned;       /* the weight is transposed */
     uint32_t nodes[4]; /* but for the base */
 } adapter;
 
 /* Is node `at` the sum that onxi_trainable_adapt has written? */
-static bool is_adapter(const merger *m, uint32_t at, adapter *a)
+static bool is_adapter(merger *m, uint32_t at, adapter *a)
 {
     uint32_t base;
     *a = (adapter){ .sum = m->graph->node[at], .nodes = { at } };
-    if (!is_op(a->sum, "Add") || a->sum->input_count != 2)
+    if (!is_op(m, a->sum, ONXI_ID_Add) || a->sum->input_count != 2)
         return false;
-    a->base = maker(m, a->sum->input[0], "", &base);
-    const onx_node *scaled = maker(m, a->sum->input[1], "Mul", &a->nodes[1]);
-    const onx_node *up = scaled ? maker(m, scaled->input[0], "MatMul", &a->nodes[2]) : NULL;
-    const onx_node *down = up ? maker(m, up->input[0], "MatMul", &a->nodes[3]) : NULL;
-    if (!a->base || !down || !onx_str_equal(onx_view(a->base->input[0]), onx_view(down->input[0])))
+    a->base = maker(m, a->sum->input[0], &base);
+    const onx_node *scaled = maker_of(m, a->sum->input[1], ONXI_ID_Mul, &a->nodes[1]);
+    const onx_node *up = scaled ? maker_of(m, scaled->input[0], ONXI_ID_MatMul, &a->nodes[2]) : NULL;
+    const onx_node *down = up ? maker_of(m, up->input[0], ONXI_ID_MatMul, &a->nodes[3]) : NULL;
+    const product p = a->base ? product_of(onxi_bind(&m->binder, a->base), a->base) : (product){ false, false };
+    if (!p.is || !down || !onx_str_equal(onx_view(a->base->input[0]), onx_view(down->input[0])))
         return false;
     const onx_def scale = onx_index_def(m->index, onx_index_find(m->index, onx_view(scaled->input[1])));
-    a->weight = weight_of(m->graph, m->index, a->base);
+    a->turned = p.turned;
+    a->weight = matrix(m->graph, m->index, a->base->input[1]);
     a->down = matrix(m->graph, m->index, down->input[1]);
     a->up = matrix(m->graph, m->index, up->input[1]);
     if (!a->weight || !a->down || !a->up || scale.kind != ONX_DEF_INITIALIZER || a->down->dims[1] != a->up->dims[0])
         return false;
-    const bool turned = is_op(a->base, "Gemm") && is_set(a->base, "transB");
     const onx_tensor *s = m->graph->initializer[scale.index];
-    return s->dims_count == 0 && a->weight->dims[turned] == a->down->dims[0] &&
-           a->weight->dims[!turned] == a->up->dims[1] && onx_tensor_get_f64(m->doc, s, 0, 1, &a->scale) == ONX_OK;
+    return s->dims_count == 0 && a->weight->dims[a->turned] == a->down->dims[0] &&
+           a->weight->dims[!a->turned] == a->up->dims[1] && onx_tensor_get_f64(m->doc, s, 0, 1, &a->scale) == ONX_OK;
 }
 
 static double *elements(const merger *m, const onx_tensor *t)
@@ -184,7 +197,6 @@ static double *elements(const merger *m, const onx_tensor *t)
 
 static onx_status sum_weights(const merger *m, const adapter *a, onx_tensor **out)
 {
-    const bool turned = is_op(a->base, "Gemm") && is_set(a->base, "transB");
     const uint64_t in = (uint64_t)a->down->dims[0], rank = (uint64_t)a->down->dims[1], width = (uint64_t)a->up->dims[1];
     double *w = elements(m, a->weight), *down = elements(m, a->down), *up = elements(m, a->up);
     if (!w || !down || !up)
@@ -193,7 +205,7 @@ static onx_status sum_weights(const merger *m, const adapter *a, onx_tensor **ou
         for (uint64_t r = 0; r < rank; r++) {
             const double part = a->scale * down[i * rank + r];
             for (uint64_t k = 0; k < width; k++)
-                w[turned ? k * in + i : i * width + k] += part * up[r * width + k];
+                w[a->turned ? k * in + i : i * width + k] += part * up[r * width + k];
         }
     const onx_dtype dtype = (onx_dtype)a->weight->data_type;
     if (dtype == ONX_FLOAT)
@@ -253,12 +265,18 @@ static void remove_gone(merger *m)
 static onx_status merge_all(merger *m)
 {
     onxi_names names = { .scratch = m->scratch, .arena = m->arena, .model = onx_doc_model(m->doc) };
+    const onx_model *model = names.model;
+    m->binder = (onxi_binder){ .arena = m->scratch, .functions = &m->functions };
+    ONX_TRY(onxi_functions_index(m->scratch, model->functions, model->functions_count, &m->functions));
+    ONX_TRY(onxi_binder_open_model(&m->binder, model));
     if (!(m->gone = ONXI_ARRAY(m->scratch, bool, (size_t)m->graph->node_count + 1)))
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < m->graph->node_count; i++) {
         adapter a;
         if (is_adapter(m, i, &a))
             ONX_TRY(merge_adapter(m, &names, &a));
+        if (m->starved)
+            return ONX_E_MEMORY;
     }
     remove_gone(m);
     return ONX_OK;

@@ -2,11 +2,6 @@
  * repeated in the algorithm, so that the main graph stays what it is for inference. */
 #include "transform/transform_trainable.h"
 
-static bool is_op(const onx_node *node, const char *op)
-{
-    return !onxi_domain_plain(onx_view(node->domain)).len && onx_str_is(onx_view(node->op_type), op);
-}
-
 /* A constant that is not false, or not known before the model runs. */
 static bool may_be_set(onxi_trainable *t, onx_str name)
 {
@@ -19,11 +14,11 @@ static bool changes(onxi_trainable *t, const onx_node *node)
 {
     if (onxi_trainable_rounds(t, node))
         return true;
-    if (is_op(node, "Dropout"))
+    const onxi_op_id op = onxi_trainable_op(t, node);
+    if (op == ONXI_ID_Dropout)
         return node->input_count < 3 || !onx_view(node->input[2]).len || !may_be_set(t, onx_view(node->input[2]));
-    const onx_attribute *mode = onx_node_attribute(node, "training_mode");
-    return is_op(node, "BatchNormalization") && node->input_count >= 5 &&
-           !(mode && mode->slot == ONX_SLOT_I && mode->i);
+    return op == ONXI_ID_BatchNormalization && node->input_count >= 5 &&
+           !onxi_bind_int(onxi_trainable_bound(t, node), node, "training_mode");
 }
 
 typedef struct reader {
@@ -171,7 +166,7 @@ static onx_status repeat(onxi_trainable *t, const onx_function *f)
             ONX_TRY(onxi_trainable_restore(t, x.nodes[i]));
             continue;
         }
-        if (changes(t, f->node[i]) && is_op(f->node[i], "Dropout")) {
+        if (changes(t, f->node[i]) && onxi_trainable_op(t, f->node[i]) == ONXI_ID_Dropout) {
             if (!onx_view(yes).len) {
                 ONX_TRY(onxi_names_make(&t->names, onx_str_of("training"), (onx_str){ 0 }, &yes));
                 ONX_TRY(onxi_trainable_scalar(t, t->algorithm, yes, ONX_BOOL, 1));

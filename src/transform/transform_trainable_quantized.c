@@ -2,11 +2,6 @@
  * where they are read, and a step of training rounds in a way that gradients pass. */
 #include "transform/transform_trainable.h"
 
-static bool is_op(const onx_node *node, const char *op)
-{
-    return !onxi_domain_plain(onx_view(node->domain)).len && onx_str_is(onx_view(node->op_type), op);
-}
-
 static const struct range {
     int dtype;
     double low, high;
@@ -28,10 +23,9 @@ static bool same_input(const onx_node *a, const onx_node *b, uint32_t i)
                          b->input_count > i ? onx_view(b->input[i]) : none);
 }
 
-static int64_t axis_of(const onx_node *node, int64_t rank)
+static int64_t axis_of(onxi_trainable *t, const onx_node *node, int64_t rank)
 {
-    const onx_attribute *a = onx_node_attribute(node, "axis");
-    const int64_t axis = a && a->slot == ONX_SLOT_I ? a->i : 1;
+    const int64_t axis = onxi_bind_int(onxi_trainable_bound(t, node), node, "axis");
     return axis < 0 ? axis + rank : axis;
 }
 
@@ -49,12 +43,12 @@ static bool read_rounding(onxi_trainable *t, const onx_node *node, rounding *r)
 {
     const onx_type *x, *scale;
     uint32_t count;
-    if (!is_op(node, "QuantizeLinear") || node->input_count < 2 || node->output_count != 1)
+    if (onxi_trainable_op(t, node) != ONXI_ID_QuantizeLinear || node->input_count < 2 || node->output_count != 1)
         return false;
     const onx_use *use = onx_index_uses(t->index, onx_index_find(t->index, onx_view(node->output[0])), &count);
     for (uint32_t i = 0; i < count; i++) {
         const onx_node *reader = use[i].input == 0 ? t->graph->node[use[i].node] : NULL;
-        if (!reader || !is_op(reader, "DequantizeLinear") || !same_input(node, reader, 1) ||
+        if (!reader || onxi_trainable_op(t, reader) != ONXI_ID_DequantizeLinear || !same_input(node, reader, 1) ||
             !same_input(node, reader, 2))
             return false;
     }
@@ -65,7 +59,7 @@ static bool read_rounding(onxi_trainable *t, const onx_node *node, rounding *r)
     const onx_type *zero = r->zero ? onxi_values_type(&t->values, &t->scope, onx_view(node->input[2])) : NULL;
     r->range = range_of(r->zero ? onxi_type_dtype(zero) : ONX_UINT8);
     r->by_axis = onxi_type_rank(scale) == 1 && onxi_type_dim(scale, 0) != 1;
-    r->axis = axis_of(node, r->rank);
+    r->axis = axis_of(t, node, r->rank);
     return count && r->range && (r->dtype == ONX_FLOAT || r->dtype == ONX_DOUBLE) && onxi_type_rank(scale) >= 0 &&
            onxi_type_rank(scale) <= 1 &&
            (!r->by_axis || (r->rank <= ONX_RANK_MAX && r->axis >= 0 && r->axis < r->rank));
@@ -79,7 +73,7 @@ bool onxi_trainable_rounds(onxi_trainable *t, const onx_node *node)
 
 bool onxi_trainable_restores(onxi_trainable *t, const onx_node *node)
 {
-    if (!is_op(node, "DequantizeLinear") || !node->input_count)
+    if (onxi_trainable_op(t, node) != ONXI_ID_DequantizeLinear || !node->input_count)
         return false;
     const onx_def def = onx_index_def(t->index, onx_index_find(t->index, onx_view(node->input[0])));
     return def.kind == ONX_DEF_NODE && onxi_trainable_rounds(t, t->graph->node[def.index]);
@@ -162,7 +156,7 @@ static onx_status restore_numbers(const unpacker *u, const onx_node *node, const
     const onx_tensor *scale = initializer(u, node, 1), *zero = initializer(u, node, 2);
     uint64_t count, scales, step = 1;
     *out = NULL;
-    const int64_t axis = axis_of(node, q->dims_count);
+    const int64_t axis = axis_of(t, node, q->dims_count);
     if (!scale || (scale->data_type != ONX_FLOAT && scale->data_type != ONX_DOUBLE) || scale->dims_count > 1 ||
         (node->input_count > 2 && onx_view(node->input[2]).len && !zero) || !onx_tensor_count(q, &count) ||
         !onx_tensor_count(scale, &scales) || q->dims_count > ONX_RANK_MAX || count > SIZE_MAX / sizeof(double) - 1)
@@ -201,7 +195,7 @@ static onx_status restore_numbers(const unpacker *u, const onx_node *node, const
 static onx_status unpack(unpacker *u, onx_node *node)
 {
     onxi_trainable *t = u->t;
-    onx_tensor *q = is_op(node, "DequantizeLinear") ? initializer(u, node, 0) : NULL, *numbers;
+    onx_tensor *q = onxi_trainable_op(t, node) == ONXI_ID_DequantizeLinear ? initializer(u, node, 0) : NULL, *numbers;
     const bool bias = q && q->data_type == ONX_INT32;
     const onx_tensor *zero = q ? initializer(u, node, 2) : NULL;
     if (!q || (!bias && !range_of(q->data_type)) || (!bias && !zero && q->data_type != ONX_UINT8))
@@ -251,7 +245,7 @@ onx_status onxi_trainable_unpack(onxi_trainable *t)
     for (uint32_t i = 0; i < g->node_count; i++)
         ONX_TRY(unpack(&u, g->node[i]));
     for (uint32_t i = 0; i < g->node_count; i++)
-        if (g->node[i]->output_count || !is_op(g->node[i], "DequantizeLinear"))
+        if (g->node[i]->output_count || onxi_trainable_op(t, g->node[i]) != ONXI_ID_DequantizeLinear)
             ONX_TRY(onxi_trainable_add_node(t, &u.first, g->node[i]));
     for (uint32_t i = 0; i < g->initializer_count; i++)
         if (i >= before || !u.gone[i])

@@ -95,17 +95,14 @@ static onx_status take_from_maker(onxi_trainable *t, int64_t rank)
 {
     const onx_def def = onx_index_def(t->index, onx_index_find(t->index, onx_view(t->y)));
     const onx_node *node = def.kind == ONX_DEF_NODE ? t->graph->node[def.index] : NULL;
-    const onx_str op = node ? onx_view(node->op_type) : (onx_str){ 0 };
-    const bool soft = onx_str_is(op, "Softmax") || onx_str_is(op, "LogSoftmax");
-    if (!node || onxi_domain_plain(onx_view(node->domain)).len)
+    const onxi_op_id op = node ? onxi_trainable_op(t, node) : ONXI_ID_NONE;
+    if (op == ONXI_ID_NONE)
         return ONX_OK;
-    if (soft && !t->options->axis_given) {
-        const onx_attribute *axis = onx_node_attribute(node, "axis");
-        t->axis = axis && axis->slot == ONX_SLOT_I ? axis->i : -1;
-    }
+    if ((op == ONXI_ID_Softmax || op == ONXI_ID_LogSoftmax) && !t->options->axis_given)
+        t->axis = onxi_bind_int(onxi_trainable_bound(t, node), node, "axis");
     if (t->axis < 0)
         t->axis += rank;
-    if (!t->loss->made_by || !onx_str_is(op, t->loss->made_by))
+    if (!t->loss->made_by || !onx_str_is(onx_view(node->op_type), t->loss->made_by))
         return ONX_OK;
     t->y = node->input[0];
     t->loss = find_loss(onx_str_of(t->loss->instead));

@@ -9,43 +9,43 @@
 typedef enum layout { ANY, OUT_IN, IN_OUT, IN_OUT_WINDOW, LAST_OUT_IN } layout;
 
 static const struct role_row {
-    const char *op;
+    onxi_op_id op;
     uint32_t input;
     onxi_role role;
     layout layout;
 } rows[] = {
-#define ROLE(op, input, role, layout) { op, input, ONXI_ROLE_##role, layout },
+#define ROLE(op, input, role, layout) { ONXI_ID_##op, input, ONXI_ROLE_##role, layout },
 #include "transform/transform_trainable.def"
 };
 
 /* Operators whose outputs are 0, or nearly so, for half of their inputs. */
-static const char *const rectifiers[] = { "Relu",  "LeakyRelu",       "PRelu",   "Elu",  "Selu",
-                                          "Celu",  "ThresholdedRelu", "Gelu",    "Clip", "Mish",
-                                          "Swish", "HardSwish",       "Softplus" };
+static const onxi_op_id rectifiers[] = { ONXI_ID_Relu,    ONXI_ID_LeakyRelu, ONXI_ID_PRelu,           ONXI_ID_Elu,
+                                         ONXI_ID_Selu,    ONXI_ID_Celu,      ONXI_ID_ThresholdedRelu, ONXI_ID_Gelu,
+                                         ONXI_ID_Clip,    ONXI_ID_Mish,      ONXI_ID_Swish,           ONXI_ID_HardSwish,
+                                         ONXI_ID_Softplus };
 /* Operators that stand between a product and what is done to it element by element. */
-static const char *const between[] = { "Add",
-                                       "BatchNormalization",
-                                       "LayerNormalization",
-                                       "GroupNormalization",
-                                       "Reshape",
-                                       "InstanceNormalization",
-                                       "MaxPool",
-                                       "AveragePool",
-                                       "Squeeze",
-                                       "Transpose",
-                                       "Identity",
-                                       "Dropout" };
+static const onxi_op_id between[] = { ONXI_ID_Add,
+                                      ONXI_ID_BatchNormalization,
+                                      ONXI_ID_LayerNormalization,
+                                      ONXI_ID_GroupNormalization,
+                                      ONXI_ID_Reshape,
+                                      ONXI_ID_InstanceNormalization,
+                                      ONXI_ID_MaxPool,
+                                      ONXI_ID_AveragePool,
+                                      ONXI_ID_Squeeze,
+                                      ONXI_ID_Transpose,
+                                      ONXI_ID_Identity,
+                                      ONXI_ID_Dropout };
 
-static bool is_one_of(const onx_node *node, const char *const *list, size_t count)
+static bool is_one_of(onxi_op_id op, const onxi_op_id *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (onx_str_is(onx_view(node->op_type), list[i]))
-            return !onxi_domain_plain(onx_view(node->domain)).len;
+        if (op == list[i])
+            return true;
     return false;
 }
 
-#define IS_ONE_OF(node, list) is_one_of(node, list, sizeof(list) / sizeof *(list))
-#define IS(node, op)          is_one_of(node, (const char *const[]){ op }, 1)
+#define IS_ONE_OF(op, list) is_one_of(op, list, sizeof(list) / sizeof *(list))
 
 static bool is_real(int32_t dtype)
 {
@@ -98,7 +98,7 @@ static onx_status find_sharing(onxi_trainable *t, sharing *s)
             return ONX_E_MEMORY;
     }
     for (uint32_t i = 0; i < t->graph->node_count; i++)
-        for (uint32_t k = 3; k < 5 && IS(t->graph->node[i], "BatchNormalization"); k++)
+        for (uint32_t k = 3; k < 5 && onxi_trainable_op(t, t->graph->node[i]) == ONXI_ID_BatchNormalization; k++)
             if (k < t->graph->node[i]->input_count &&
                 !onxi_dict_at(&s->averages, onx_view(t->graph->node[i]->input[k]), k, NULL))
                 return ONX_E_MEMORY;
@@ -148,9 +148,9 @@ static onx_status lift_constants(onxi_trainable *t)
     for (uint32_t i = 0; i < t->graph->node_count; i++) {
         const onx_node *node = t->graph->node[i];
         const uint32_t before = t->graph->initializer_count;
-        if (IS(node, "Constant"))
+        if (onxi_trainable_op(t, node) == ONXI_ID_Constant)
             ONX_TRY(lift_constant(t, node));
-        else if (IS(node, "Identity"))
+        else if (onxi_trainable_op(t, node) == ONXI_ID_Identity)
             ONX_TRY(part_shared(t, &s, node));
         if (t->graph->initializer_count == before)
             t->graph->node[kept++] = t->graph->node[i];
@@ -199,12 +199,6 @@ typedef struct seen { /* a weight as a node sees it */
     uint32_t rank;
 } seen;
 
-static bool attribute_is_set(const onx_node *node, const char *name)
-{
-    const onx_attribute *a = onx_node_attribute(node, name);
-    return a && a->slot == ONX_SLOT_I && a->i;
-}
-
 static double product(const seen *s, uint32_t from)
 {
     double n = 1;
@@ -213,7 +207,7 @@ static double product(const seen *s, uint32_t from)
     return n;
 }
 
-static void set_fans(onxi_weight *w, const onx_node *node, const seen *s, layout l)
+static void set_fans(onxi_weight *w, const onxi_bound *bound, const onx_node *node, const seen *s, layout l)
 {
     const uint32_t r = s->rank;
     const double last = r ? (double)s->dims[r - 1] : 1, before = r > 1 ? (double)s->dims[r - 2] : 1;
@@ -228,14 +222,14 @@ static void set_fans(onxi_weight *w, const onx_node *node, const seen *s, layout
         break;
     case IN_OUT:
     case LAST_OUT_IN: {
-        const bool turned = l == LAST_OUT_IN || attribute_is_set(node, "transB");
+        const bool turned = l == LAST_OUT_IN || onxi_bind_int(bound, node, "transB");
         w->fan_in = turned || r < 2 ? last : before;
         w->fan_out = turned ? before : r < 2 ? 1 : last;
         break;
     }
     default: {
-        const onx_attribute *hidden = onx_node_attribute(node, "hidden_size");
-        w->fan_in = w->role == ONXI_ROLE_GATES && hidden && hidden->slot == ONX_SLOT_I ? (double)hidden->i : last;
+        const int64_t hidden = w->role == ONXI_ROLE_GATES ? onxi_bind_int(bound, node, "hidden_size") : 0;
+        w->fan_in = hidden > 0 ? (double)hidden : last;
     }
     }
 }
@@ -250,9 +244,10 @@ static bool is_rectified(onxi_trainable *t, const onx_node *node)
         if (!count)
             return false;
         node = t->graph->node[use[0].node];
-        if (IS_ONE_OF(node, rectifiers))
+        const onxi_op_id op = onxi_trainable_op(t, node);
+        if (IS_ONE_OF(op, rectifiers))
             return true;
-        if (!IS_ONE_OF(node, between))
+        if (!IS_ONE_OF(op, between))
             return false;
     }
     return false;
@@ -292,10 +287,11 @@ static bool is_elementwise_weight(onxi_trainable *t, const onxi_weight *w, const
 
 static bool take_role(onxi_trainable *t, onxi_weight *w, const onx_node *node, uint32_t input, const seen *s)
 {
-    if (onxi_domain_plain(onx_view(node->domain)).len)
+    const onxi_op_id op = onxi_trainable_op(t, node);
+    if (op == ONXI_ID_NONE)
         return false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].input != input || !onx_str_is(onx_view(node->op_type), rows[i].op))
+        if (rows[i].input != input || rows[i].op != op)
             continue;
         w->role = rows[i].role;
         if ((w->role == ONXI_ROLE_OFFSET || w->role == ONXI_ROLE_FACTOR) &&
@@ -303,7 +299,7 @@ static bool take_role(onxi_trainable *t, onxi_weight *w, const onx_node *node, u
             break;
         if (w->role == ONXI_ROLE_OFFSET && axes_of(s) < 2)
             w->role = ONXI_ROLE_BIAS;
-        set_fans(w, node, s, rows[i].layout);
+        set_fans(w, onxi_trainable_bound(t, node), node, s, rows[i].layout);
         w->rectified = w->role == ONXI_ROLE_KERNEL && is_rectified(t, node);
         return true;
     }
@@ -315,8 +311,9 @@ static bool take_role(onxi_trainable *t, onxi_weight *w, const onx_node *node, u
  * it. */
 static bool find_role(onxi_trainable *t, onxi_weight *w, onx_str name, const seen *s, int depth, bool *reached)
 {
-    static const char *const shapers[] = { "Identity", "Reshape",        "Unsqueeze",       "Squeeze",
-                                           "Cast",     "QuantizeLinear", "DequantizeLinear" };
+    static const onxi_op_id shapers[] = { ONXI_ID_Identity,        ONXI_ID_Reshape, ONXI_ID_Unsqueeze,
+                                          ONXI_ID_Squeeze,         ONXI_ID_Cast,    ONXI_ID_QuantizeLinear,
+                                          ONXI_ID_DequantizeLinear };
     uint32_t count;
     const onx_use *use = onx_index_uses(t->index, onx_index_find(t->index, name), &count);
     for (uint32_t i = 0; i < count && depth; i++) {
@@ -329,14 +326,15 @@ static bool find_role(onxi_trainable *t, onxi_weight *w, onx_str name, const see
             continue;
         if (take_role(t, w, node, use[i].input, s))
             return true;
-        const onx_attribute *perm = onx_node_attribute(node, "perm");
-        const bool transpose = onx_str_is(onx_view(node->op_type), "Transpose");
+        const onxi_op_id op = onxi_trainable_op(t, node);
+        const bool transpose = op == ONXI_ID_Transpose;
+        uint32_t axes = 0;
+        const int64_t *perm = transpose ? onxi_bind_ints(onxi_trainable_bound(t, node), node, "perm", &axes) : NULL;
         for (uint32_t k = 0; transpose && k < s->rank; k++) {
-            const bool given = perm && perm->slot == ONX_SLOT_INTS && perm->count == s->rank;
-            const int64_t from = given ? perm->ints[k] : (int64_t)(s->rank - 1 - k);
+            const int64_t from = perm && axes == s->rank ? perm[k] : (int64_t)(s->rank - 1 - k);
             turned.dims[k] = from >= 0 && from < (int64_t)s->rank ? s->dims[from] : 1;
         }
-        if ((transpose || (use[i].input == 0 && IS_ONE_OF(node, shapers))) && node->output_count &&
+        if ((transpose || (use[i].input == 0 && IS_ONE_OF(op, shapers))) && node->output_count &&
             find_role(t, w, onx_view(node->output[0]), &turned, depth - 1, reached))
             return true;
     }

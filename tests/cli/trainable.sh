@@ -259,6 +259,12 @@ grep -q "adapter\|training" out && fail "adapters are left: $(cat out)"
 expect 0 "$ONX" compare tuned.onnx merged.onnx -i x='[[2,1]]'
 expect 0 "$ONX" trainable merged.onnx --merge -o x.onnx
 says err "no adapters"
+# A default that is written out changes nothing.
+sed 's/<transB = 1>/<alpha = 1.0, transB = 1>/' gemm.onnxtxt >alpha.onnxtxt
+expect 0 "$ONX" trainable alpha.onnxtxt -o lora.onnx --loss mse --lora 1 --train v
+sed 's/<transB = 1>/<alpha = 2.0, transB = 1>/' gemm.onnxtxt >alpha.onnxtxt
+expect 1 "$ONX" trainable alpha.onnxtxt -o lora.onnx --loss mse --lora 1 --train v
+says err "adapters are asked for"
 expect 0 "$ONX" trainable gemm.onnxtxt -o lora.onnx --loss mse --lora 1 --train v
 expect 0 "$ONX" show lora.onnx
 says out "v_adapter_up"
@@ -351,6 +357,16 @@ cat >ints.onnxtxt <<'END_MODEL'
 g (float[3] x) => (float[] y) <float[3] w = {1, 2, 3}> { u = Mul (x, w)  v = Unique <sorted = 1> (u)  y = ReduceSum <keepdims = 0> (v) }
 END_MODEL
 refused 1 "classes are along" ints.onnxtxt -o x.onnx --train w
+# An axis without its value field is 0.
+cat >empty.textproto <<'END_MODEL'
+ir_version: 8 opset_import { version: 18 } graph { name: "g"
+  node { op_type: "MatMul" input: "x" input: "w" output: "m" }
+  node { op_type: "Softmax" input: "m" output: "y" attribute { name: "axis" type: INT } }
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 5 } dim { dim_value: 4 } } } } }
+  input { name: "w" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim { dim_value: 3 } } } } }
+  output { name: "y" type { tensor_type { elem_type: 1 } } } }
+END_MODEL
+refused 1 "classes are along" empty.textproto -o x.onnx --train w
 # What no gradient passes is said when training begins.
 expect 0 "$ONX" trainable ints.onnxtxt -o x.onnx --train w --loss value
 expect 1 "$ONX" train x.onnx --data d -o y.onnx
