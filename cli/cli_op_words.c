@@ -74,11 +74,16 @@ static int64_t example_opset(const onx_op *op)
     return onx_op_flags(newest) & ONX_OP_DEPRECATED ? onx_op_since(newest) - 1 : onx_domain_newest(domain);
 }
 
+/* A domain whose operators the standard defines, not one that only begins like them. */
+static bool is_of_onnx(const char *domain)
+{
+    return !*domain || strcmp(domain, "ai.onnx.ml") == 0 || strncmp(domain, "ai.onnx.preview", 15) == 0;
+}
+
 bool cli_op_example(const onx_op *op, FILE *to)
 {
     const char *domain = onx_op_domain(op);
-    const bool standard_one =
-        is_built_in(op) && (!*domain || strncmp(domain, "ai.onnx", 7) == 0); /* others share names */
+    const bool standard_one = is_built_in(op) && is_of_onnx(domain); /* others share names */
     for (size_t i = 0; standard_one && i < sizeof examples / sizeof *examples; i++) {
         if (!lists(examples[i].operators, onx_op_name(op)))
             continue;

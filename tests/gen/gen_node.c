@@ -7,7 +7,9 @@
 
 const gen_recipe gen_recipes[] = {
 #define R(operators, since, operands, attributes, outputs) { operators, since, operands, attributes, outputs },
+#define OPEN(op, constants, why)
 #include "gen/recipes.def"
+#undef OPEN
 #undef R
     { NULL, 0, NULL, NULL, 0 }
 };
@@ -45,7 +47,7 @@ static bool has_word(const char *words, const char *word)
 const char *gen_operator_name(const onxi_schema *schema, char text[128])
 {
     const char *domain = onxi_schema_domain(schema);
-    const bool standard = !*domain || strncmp(domain, "ai.onnx", 7) == 0;
+    const bool standard = !*domain || strcmp(domain, "ai.onnx.ml") == 0 || strncmp(domain, "ai.onnx.preview", 15) == 0;
     (void)snprintf(text, 128, "%s%s%s", standard ? "" : domain, standard ? "" : ".", schema->name);
     return text;
 }

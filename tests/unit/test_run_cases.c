@@ -168,28 +168,38 @@ static void visit(cases_case *c)
 #define HAS_LEPTONICA false
 #endif
 
-/* The first line of a file may be "# needs: pcre2" or "# needs: no pcre2"; a domain goes by its name. */
-static bool suits_build(const char *path)
+/* A library by its name, or a domain, which has a dot in it. */
+static bool has_part(const char *path, onx_str name)
 {
     const struct {
         const char *name;
         bool there;
-    } parts[] = { { "pcre2", HAS_PCRE2 },
-                  { "utf8proc", HAS_UTF8PROC },
-                  { "leptonica", HAS_LEPTONICA },
-                  { "com.microsoft", onxi_domain_newest(onx_str_of("com.microsoft")) > 0 } };
+    } parts[] = { { "pcre2", HAS_PCRE2 }, { "utf8proc", HAS_UTF8PROC }, { "leptonica", HAS_LEPTONICA } };
+    if (memchr(name.ptr, '.', name.len))
+        return onxi_domain_newest(name) > 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (onx_str_is(name, parts[i].name))
+            return parts[i].there;
+    fail_msg("%s needs \"%.*s\", which nobody knows", path, ONX_ARG(name));
+    return false;
+}
+
+/* The first line of a file may be "# needs: pcre2" or "# needs: no pcre2", or several of these. */
+static bool suits_build(const char *path)
+{
     cases_buffer file = cases_read(path);
-    onx_str need = cases_need(&file);
-    bool suits = true;
-    if (need.len) {
-        const bool without = need.len > 3 && strncmp(need.ptr, "no ", 3) == 0;
-        const onx_str name = without ? onx_str_make(need.ptr + 3, need.len - 3) : need;
-        size_t i = 0;
-        while (i < sizeof parts / sizeof *parts && !onx_str_is(name, parts[i].name))
-            i++;
-        if (i == sizeof parts / sizeof *parts)
-            fail_msg("%s needs \"%.*s\", which nobody knows", path, ONX_ARG(name));
-        suits = parts[i].there != without;
+    const onx_str need = cases_need(&file);
+    bool suits = true, without = false;
+    for (size_t at = 0, size; at < need.len; at += size + 1) {
+        const char *space = memchr(need.ptr + at, ' ', need.len - at);
+        size = space ? (size_t)(space - need.ptr) - at : need.len - at;
+        const onx_str word = onx_str_make(need.ptr + at, size);
+        if (onx_str_is(word, "no")) {
+            without = true;
+            continue;
+        }
+        suits &= has_part(path, word) != without;
+        without = false;
     }
     free(file.ptr);
     return suits;
