@@ -247,6 +247,20 @@ static inline uint64_t onxi_list_room(uint64_t count)
 /* Length of the valid prefix; equal to s.len when all of it is UTF-8 (no overlong forms, no surrogates). */
 size_t onxi_utf8_valid(onx_str s);
 
+/* The next part of *rest, which is moved on, parts being apart by one byte or several; false at the end. */
+static inline bool onxi_next_part(onx_str *rest, char by, onx_str *out)
+{
+    while (rest->len && *rest->ptr == by)
+        *rest = onx_str_make(rest->ptr + 1, rest->len - 1);
+    if (!rest->len)
+        return false;
+    const char *end = (const char *)memchr(rest->ptr, by, rest->len);
+    const size_t size = end ? (size_t)(end - rest->ptr) : rest->len;
+    *out = onx_str_make(rest->ptr, size);
+    *rest = onx_str_make(rest->ptr + size, rest->len - size);
+    return true;
+}
+
 /* ---- numbers as text, whatever the locale ---- */
 
 /* Shortest decimal that reads back to the same bits ("1", "0.1", "1e+30", "nan", "-inf"); returns the length. */

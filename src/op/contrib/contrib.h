@@ -1,0 +1,28 @@
+/* contrib.h - words of the rows of the domain ai.onnx.contrib, which are the operators of ONNX Runtime's extensions:
+ * what models do before and after their network, on texts above all. Each has one version, 1. */
+#ifndef ONXI_OP_CONTRIB_H
+#define ONXI_OP_CONTRIB_H
+
+#include "op/op_rows.h"
+
+#define CONTRIB_ROW(operator_, ...)                                                                                    \
+    const onxi_schema onxi_op_contrib_##operator_[] = {                                                                \
+        { .domain = "ai.onnx.contrib", .name = #operator_, .since = 1, .flags = INFERS, __VA_ARGS__ },                 \
+        { .name = NULL },                                                                                              \
+    };
+
+#define RULE(name) onx_status onxi_rule_contrib_##name(onxi_call *call)
+RULE(same_shape);
+RULE(concat);
+RULE(equal);
+RULE(join);
+RULE(split);
+RULE(masked_fill);
+RULE(string_to_vector);
+RULE(vector_to_string);
+RULE(ragged_to_sparse);
+RULE(ragged_to_dense);
+RULE(ragged_texts_to_dense);
+#undef RULE
+
+#endif
