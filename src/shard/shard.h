@@ -243,6 +243,19 @@ void onxi_shard_kernels(const onxi_shard_runtime *runtime, onx_kernel rows[ONXI_
 typedef enum onxi_piece_kind { ONXI_PIECE_COPY, ONXI_PIECE_SEND, ONXI_PIECE_RECEIVE } onxi_piece_kind;
 enum { ONXI_PIECE_HEAD = 2 /* kind, rank; then for each axis: where in the input, where in the output, how much */ };
 
+/* Does each of the devices get all parts of a sum and add them up for itself? That takes one exchange instead of two,
+ * and, where there are more than two devices, more bytes. */
+static inline bool onxi_shard_adds_alone(uint64_t members, uint64_t bytes)
+{
+    enum { BYTES_MOST = 1 << 20, MORE_MOST = 32 << 10 };
+    return bytes <= BYTES_MOST && bytes * (members - 2) <= MORE_MOST;
+}
+/* What each of them gets from the others. */
+static inline uint64_t onxi_shard_sum_bytes(uint64_t members, uint64_t bytes)
+{
+    return onxi_shard_adds_alone(members, bytes) ? bytes * (members - 1) : 2 * bytes * (members - 1) / members;
+}
+
 /* Says what an exchange failed of. */
 onx_status onxi_shard_failed(onx_ctx *cx, onx_status status, uint32_t rank, uint64_t timeout_ns);
 

@@ -286,9 +286,8 @@ static onx_status write_all_reduce(onxi_shard_writer *w, uint32_t index, const p
     ONX_TRY(add_reduction(w, q, n));
     if (!onx_node_add_ints(w->arena, n, "members", members, q->count))
         return ONX_E_MEMORY;
-    /* The share that this rank adds up comes from all others, and then theirs. */
     w->summary->receive_bytes +=
-        2 * (uint64_t)onxi_box_count(&box, v->rank) * onxi_element_size(v->dtype) * (q->count - 1) / q->count;
+        onxi_shard_sum_bytes(q->count, (uint64_t)onxi_box_count(&box, v->rank) * onxi_element_size(v->dtype));
     ONX_TRY(onxi_shard_hold(w, step->value, &box, &n->output[0]));
     return onxi_shard_node_add(w, n);
 }

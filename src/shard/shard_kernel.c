@@ -33,6 +33,7 @@ typedef struct collective {
     uint32_t parts; /* that are added up */
     const int64_t *members;
     uint32_t member_count, me;
+    bool alone;      /* adds up everything itself */
     uint64_t staged; /* bytes of all pieces */
 } collective;
 
@@ -339,7 +340,8 @@ static onx_status run_reduce(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-/* ---- AllReduce: each member adds up its share of the elements, and then all give theirs to all ---- */
+/* ---- AllReduce: each member adds up its share of the elements, and then all give theirs to all; or it gets all parts
+ * and adds up everything, in the same order ---- */
 
 static uint64_t share(const collective *c, uint64_t count, uint32_t member)
 {
@@ -355,7 +357,9 @@ static onx_status prepare_all_reduce(onx_prepare *p)
     c->parts = c->member_count;
     while (c->me < c->member_count && c->members[c->me] != (int64_t)c->runtime->comm.rank)
         c->me++;
-    const uint64_t count = p->outputs[0]->count, most = count / c->member_count + 1;
+    const uint64_t count = p->outputs[0]->count;
+    c->alone = onxi_shard_adds_alone(c->member_count, count * c->width);
+    const uint64_t most = c->alone ? count : count / c->member_count + 1;
     c->staged = (most * c->width + 63) & ~(uint64_t)63;
     p->workspace = c->staged * c->member_count + c->member_count * (2 * sizeof(onx_comm_part) + sizeof(void *)) + 64;
     return ONX_OK;
@@ -364,7 +368,8 @@ static onx_status prepare_all_reduce(onx_prepare *p)
 static onx_status run_all_reduce(onx_work *work, uint64_t first, uint64_t last)
 {
     const collective *c = work->params;
-    const uint64_t count = work->outputs[0]->count, from = share(c, count, c->me), to = share(c, count, c->me + 1);
+    const uint64_t count = work->outputs[0]->count, from = c->alone ? 0 : share(c, count, c->me);
+    const uint64_t to = c->alone ? count : share(c, count, c->me + 1);
     char *input = work->inputs[0]->data, *output = work->outputs[0]->data, *staged = work->workspace;
     onx_comm_part *sends = (onx_comm_part *)(void *)(staged + c->staged * c->member_count);
     onx_comm_part *receives = sends + c->member_count;
@@ -373,7 +378,7 @@ static onx_status run_all_reduce(onx_work *work, uint64_t first, uint64_t last)
     (void)first;
     (void)last;
     for (uint32_t k = 0; k < c->member_count; k++) {
-        const uint64_t start = share(c, count, k), end = share(c, count, k + 1);
+        const uint64_t start = c->alone ? 0 : share(c, count, k), end = c->alone ? count : share(c, count, k + 1);
         part[k] = k == c->me ? input + from * c->width : staged + k * c->staged;
         if (k != c->me && end > start)
             sends[sent++] =
@@ -384,6 +389,8 @@ static onx_status run_all_reduce(onx_work *work, uint64_t first, uint64_t last)
     }
     ONX_TRY(exchange(work, c, 0, sends, sent, receives, received));
     ONX_TRY(reduce(work, c, part, output + from * c->width, to - from));
+    if (c->alone)
+        return ONX_OK;
     sent = received = 0;
     for (uint32_t k = 0; k < c->member_count; k++) {
         const uint64_t start = share(c, count, k), end = share(c, count, k + 1);

@@ -185,22 +185,22 @@ static void move(simulator *m, uint32_t index)
     let_go(m, s->value, s->to, index);
 }
 
-/* Each of the devices that have a part adds up a share of the elements, and gives it to the others. */
+/* Each of the devices that have a part adds up a share of the elements, and gives it to the others; or all of them. */
 static void reduce(simulator *m, uint32_t index)
 {
     const onxi_shard_step *s = &m->plan->step[index];
     const onxi_shard_node *n = &m->plan->node[s->node];
     const double ready = latest(m, s->assignment->at);
-    double parts = 1;
+    uint64_t parts = 1;
     for (uint32_t i = 0; i < n->rule.dim_count; i++)
         if (n->rule.dim[i].kind != ONXI_SHARD_PARALLEL)
             parts *= s->assignment->shards[i];
     for (uint32_t d = 0; d < m->devices; d++) {
-        const double bytes = 2 * (double)bytes_at(m, s->value, s->to, d) * (parts - 1) / parts;
-        if (bytes <= 0)
+        const uint64_t whole = bytes_at(m, s->value, s->to, d), bytes = onxi_shard_sum_bytes(parts, whole);
+        if (!whole)
             continue;
-        m->row[d].receive_bytes += (uint64_t)bytes;
-        communicate(m, d, ready, 2 * (parts - 1), bytes);
+        m->row[d].receive_bytes += bytes;
+        communicate(m, d, ready, (onxi_shard_adds_alone(parts, whole) ? 1 : 2) * ((double)parts - 1), (double)bytes);
     }
 }
 
