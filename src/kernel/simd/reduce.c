@@ -4,7 +4,7 @@
 #include "kernel/simd/math.h"
 
 /* Sums are taken in float over blocks that are short enough for that, and in double over the blocks. */
-enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES };
+enum { BLOCK = 64 * ONXI_LANES, COLUMNS = 8 * ONXI_LANES, FEW = 32 };
 
 static inline onxi_vf term(onxi_reduce_kind kind, onxi_vf v)
 {
@@ -173,6 +173,34 @@ static void columns(const onxi_reduce_params *q, const float *x, uint64_t step, 
                     : finish(kind, fits(kind, total[i]) ? total[i] : wide_sum(kind, x + i, q->count, step), q->count);
 }
 
+/* The same of few elements each, which need no sums beside them. */
+static void few_columns(const onxi_reduce_params *q, const float *x, uint64_t step, float *y, uint64_t width)
+{
+    const onxi_reduce_kind kind = q->kind;
+    const bool best = kind == ONXI_REDUCE_MAX || kind == ONXI_REDUCE_MIN, least = kind == ONXI_REDUCE_MIN;
+    const onxi_vf count = vf_all((float)q->count);
+    for (uint64_t i = 0; i < width; i += ONXI_LANES) {
+        const uint64_t n = width - i < ONXI_LANES ? width - i : ONXI_LANES;
+        const float *at = x + i;
+        onxi_vf a = n == ONXI_LANES ? vf_load(at) : vf_load_part(at, n, 0);
+        if (!best)
+            a = term(kind, a);
+        for (uint64_t k = 1; k < q->count; k++) {
+            const onxi_vf v = n == ONXI_LANES ? vf_load(at + k * step) : vf_load_part(at + k * step, n, 0);
+            a = best ? extreme(a, v, least) : a + term(kind, v);
+        }
+        if (kind == ONXI_REDUCE_MEAN)
+            a = a / count;
+        if (n == ONXI_LANES)
+            vf_store(y + i, a);
+        else
+            vf_store_part(y + i, a, n);
+        for (uint64_t k = 0; !best && vi_any((onxi_vi) ~(vf_abs(a) < INFINITY)) && k < n; k++)
+            if (!isfinite(y[i + k]))
+                y[i + k] = finish(kind, wide_sum(kind, at + k, q->count, step), q->count);
+    }
+}
+
 #define LINES(kind)                                                                                                    \
     static void lines_##kind(const onxi_reduce_params *q, const void *x, void *y)                                      \
     {                                                                                                                  \
@@ -264,10 +292,12 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         return ONX_OK;
     }
     const uint64_t blocks = (q->inner + COLUMNS - 1) / COLUMNS;
+    const bool few = q->count <= FEW && q->kind != ONXI_REDUCE_L2; /* whose terms may leave the range of float */
     for (uint64_t row = first; row < last; row++) {
         uint64_t at = row % blocks * COLUMNS, left = q->inner - at;
-        columns(q, (const float *)work->inputs[0]->data + row / blocks * q->count * q->inner + at, q->inner,
-                (float *)work->outputs[0]->data + row / blocks * q->inner + at, left < COLUMNS ? left : COLUMNS);
+        (few ? few_columns : columns)(q, (const float *)work->inputs[0]->data + row / blocks * q->count * q->inner + at,
+                                      q->inner, (float *)work->outputs[0]->data + row / blocks * q->inner + at,
+                                      left < COLUMNS ? left : COLUMNS);
     }
     return ONX_OK;
 }
