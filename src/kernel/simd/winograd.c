@@ -39,22 +39,40 @@ typedef struct packing {
     uint64_t c, m;
 } packing;
 
-/* The filter of one pair of channels in the points: G g G^T. */
-static void transform_filter(const float *g, double u[POINTS])
+/* Three numbers of filters in the points: G g. */
+static inline void transform_three(const onxi_vd g[3], onxi_vd u[IN])
 {
-    static const double G[IN][3] = { { 1, 0, 0 },
-                                     { -2.0 / 3, -2.0 / 3 * A, -1.0 / 3 },
-                                     { -2.0 / 3, 2.0 / 3 * A, -1.0 / 3 },
-                                     { 1.0 / 6, 1.0 / 6 * B, 1.0 / 3 },
-                                     { 1.0 / 6, -1.0 / 6 * B, 1.0 / 3 },
-                                     { 0, 0, 1 } };
-    double t[IN][3];
-    for (int i = 0; i < IN; i++)
-        for (int x = 0; x < 3; x++)
-            t[i][x] = G[i][0] * (double)g[x] + G[i][1] * (double)g[3 + x] + G[i][2] * (double)g[6 + x];
-    for (int i = 0; i < IN; i++)
+    const onxi_vd even_a = g[0] * (-2.0 / 3) - g[2] * (1.0 / 3), odd_a = g[1] * (2.0 / 3 * A);
+    const onxi_vd even_b = g[0] * (1.0 / 6) + g[2] * (1.0 / 3), odd_b = g[1] * (1.0 / 6 * B);
+    u[0] = g[0];
+    u[1] = even_a - odd_a;
+    u[2] = even_a + odd_a;
+    u[3] = even_b + odd_b;
+    u[4] = even_b - odd_b;
+    u[5] = g[2];
+}
+
+/* The filters of one input channel and a vector of output channels, `step` apart, in the points: G g G^T. */
+static void transform_filters(const float *elements, uint64_t step, uint64_t count, float *to, uint64_t to_step)
+{
+    float g[9][ONXI_LANES] = { { 0 } };
+    onxi_vd rows[3][IN];
+    for (uint64_t m = 0; m < count; m++)
+        for (int k = 0; k < 9; k++)
+            g[k][m] = elements[m * step + (uint64_t)k];
+    for (int x = 0; x < 3; x++) {
+        onxi_vd column[3];
+        for (int y = 0; y < 3; y++)
+            column[y] = __builtin_convertvector(vf_load(g[3 * y + x]), onxi_vd);
+        transform_three(column, rows[x]);
+    }
+    for (int i = 0; i < IN; i++) {
+        const onxi_vd row[3] = { rows[0][i], rows[1][i], rows[2][i] };
+        onxi_vd u[IN];
+        transform_three(row, u);
         for (int j = 0; j < IN; j++)
-            u[i * IN + j] = t[i][0] * G[j][0] + t[i][1] * G[j][1] + t[i][2] * G[j][2];
+            vf_store(to + (uint64_t)(i * IN + j) * to_step, __builtin_convertvector(u[j], onxi_vf));
+    }
 }
 
 /* A piece is a panel of output channels, in all points. */
@@ -64,14 +82,11 @@ static onx_status pack(void *user, const void *elements, uint64_t panel, void *o
     const uint64_t panels = (q->m + PANEL - 1) / PANEL, step = panels * q->c * PANEL;
     const uint64_t first = panel * PANEL, width = q->m - first < PANEL ? q->m - first : PANEL;
     float *to = (float *)out + panel * q->c * PANEL;
-    for (uint64_t i = 0; i < POINTS && width < PANEL; i++)
-        memset(to + i * step, 0, q->c * PANEL * sizeof *to);
-    for (uint64_t m = 0; m < width; m++)
-        for (uint64_t c = 0; c < q->c; c++) {
-            double u[POINTS];
-            transform_filter((const float *)elements + ((first + m) * q->c + c) * 9, u);
-            for (uint64_t i = 0; i < POINTS; i++)
-                to[i * step + c * PANEL + m] = (float)u[i];
+    for (uint64_t c = 0; c < q->c; c++)
+        for (uint64_t m = 0; m < PANEL; m += ONXI_LANES) {
+            const uint64_t left = width > m ? width - m : 0;
+            transform_filters((const float *)elements + (left ? ((first + m) * q->c + c) * 9 : 0), q->c * 9,
+                              left < ONXI_LANES ? left : ONXI_LANES, to + c * PANEL + m, step);
         }
     return ONX_OK;
 }
