@@ -322,10 +322,19 @@ static onx_status emit_macro(onxi_grad_node *n, onx_node *node)
     return onxi_fail(n->g->cx, ONX_E_INVALID, ONXI_NOWHERE, "no gradient rule grad.%.*s suits", ONX_ARG(name));
 }
 
+static onx_status resolve(void *user, onx_bytes *name)
+{
+    *name = onxi_grad_resolve(user, *name);
+    return ONX_OK;
+}
+
 static onx_status emit(onxi_grad_node *n, onx_node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++)
         node->input[i] = onxi_grad_resolve(n->out, node->input[i]);
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (node->attribute[i]->slot == ONX_SLOT_G && node->attribute[i]->g)
+            ONX_TRY(onxi_graph_each_name(n->g->cx, node->attribute[i]->g, resolve, n->out));
     if (onx_str_is(onx_view(node->domain), "grad"))
         return emit_macro(n, node);
     if (is_op(node, "Identity"))
