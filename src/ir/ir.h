@@ -188,6 +188,11 @@ enum { ONXI_ATTRIBUTE_TYPES = ONX_ATTR_TYPE_PROTOS + 1 }; /* UNDEFINED counted *
 const onxi_attribute_kind *onxi_attribute_kind_of(int32_t type);
 /* The type whose values lie in the slot, or UNDEFINED. */
 onx_attribute_type onxi_attribute_type_in(uint32_t slot);
+/* What an attribute that is there says as a number or text: 0 or nothing where its value field was left out, as proto3
+ * producers do. What one that is not there says is asked of the binding of its node. */
+int64_t onxi_attribute_int(const onx_attribute *a);
+float onxi_attribute_float(const onx_attribute *a);
+onx_str onxi_attribute_text(const onx_attribute *a);
 
 /* ---- functions of a model, by name ---- */
 

@@ -68,6 +68,21 @@ onx_attribute_type onxi_attribute_type_in(uint32_t slot)
     return type < KINDS ? (onx_attribute_type)type : ONX_ATTR_UNDEFINED;
 }
 
+int64_t onxi_attribute_int(const onx_attribute *a)
+{
+    return a->slot == ONX_SLOT_I ? a->i : 0;
+}
+
+float onxi_attribute_float(const onx_attribute *a)
+{
+    return a->slot == ONX_SLOT_F ? a->f : 0;
+}
+
+onx_str onxi_attribute_text(const onx_attribute *a)
+{
+    return a->slot == ONX_SLOT_S ? onx_view(a->s) : (onx_str){ 0 };
+}
+
 onx_attribute_type onx_attribute_type_of(const onx_attribute *a)
 {
     if (!a)

@@ -226,9 +226,9 @@ static onx_status constant_of(onxi_simplify *s, const onx_node *node, const onx_
     if (type == ONX_ATTR_TENSOR && a->slot == ONX_SLOT_T)
         *out = a->t;
     else if (type == ONX_ATTR_INT)
-        *out = onx_tensor_new(s->arena, ONX_INT64, NULL, 0, a->slot == ONX_SLOT_I ? &a->i : &(int64_t){ 0 }, NULL);
+        *out = onx_tensor_new(s->arena, ONX_INT64, NULL, 0, &(int64_t){ onxi_attribute_int(a) }, NULL);
     else if (type == ONX_ATTR_FLOAT)
-        *out = onx_tensor_new(s->arena, ONX_FLOAT, NULL, 0, a->slot == ONX_SLOT_F ? &a->f : &(float){ 0 }, NULL);
+        *out = onx_tensor_new(s->arena, ONX_FLOAT, NULL, 0, &(float){ onxi_attribute_float(a) }, NULL);
     else if (type == ONX_ATTR_INTS && a->slot == ONX_SLOT_INTS)
         *out = onx_tensor_new(s->arena, ONX_INT64, &count, 1, a->ints, NULL);
     else if (type == ONX_ATTR_FLOATS && a->slot == ONX_SLOT_FLOATS)

@@ -23,11 +23,11 @@ static bool same_numbers(const onx_attribute *a, const onxi_attr_value *v)
 {
     switch (v->type) {
     case ONX_ATTR_INT:
-        return (a->slot == ONX_SLOT_I ? a->i : 0) == v->i;
+        return onxi_attribute_int(a) == v->i;
     case ONX_ATTR_FLOAT:
-        return (a->slot == ONX_SLOT_F ? a->f : 0) == v->f;
+        return onxi_attribute_float(a) == v->f;
     case ONX_ATTR_STRING:
-        return onx_str_equal(a->slot == ONX_SLOT_S ? onx_view(a->s) : (onx_str){ 0 }, v->s);
+        return onx_str_equal(onxi_attribute_text(a), v->s);
     case ONX_ATTR_INTS:
         return a->count == v->count && (!v->count || memcmp(a->ints, v->list, v->count * sizeof *a->ints) == 0);
     default:

@@ -284,11 +284,11 @@ WHEN(batch_norm_not_training)
 
 WHEN(power_is_whole)
 {
-    const onx_attribute *p = onxi_subject_given(s, "p");
-    const float value = p && p->slot == ONX_SLOT_F ? p->f : 0;
-    if (!p)
+    float value;
+    if (!onxi_subject_given(s, "p"))
         return true;
-    return value >= 0 && value < 1e9f && floorf(value) == value && onxi_prepare_int(s, "p", (int64_t)value);
+    return onxi_subject_float(s, "p", &value) && value >= 0 && value < 1e9f && floorf(value) == value &&
+           onxi_prepare_int(s, "p", (int64_t)value);
 }
 WHEN(power_is_real)
 {
@@ -303,7 +303,7 @@ WHEN(cast_to_number)
 {
     const onx_attribute *to = onxi_subject_given(s, "to");
     char name[16];
-    const onx_str text = to && to->slot == ONX_SLOT_S ? onx_view(to->s) : (onx_str){ 0 };
+    const onx_str text = to ? onxi_attribute_text(to) : (onx_str){ 0 };
     if (!text.len || text.len >= sizeof name)
         return false;
     for (size_t i = 0; i < text.len; i++)

@@ -9,8 +9,8 @@
 
 WHEN(pad_zero)
 {
-    const onx_attribute *value = onxi_subject_given(s, "value");
-    return !value || (value->slot == ONX_SLOT_F && value->f == 0 && !signbit(value->f)) || value->slot == ONX_SLOT_NONE;
+    float value;
+    return !onxi_subject_given(s, "value") || (onxi_subject_float(s, "value", &value) && value == 0 && !signbit(value));
 }
 WHEN(pad_value)
 {
@@ -214,10 +214,9 @@ WHEN(scatter_known_reduction)
 
 WHEN(upsample_scales)
 {
-    const onx_attribute *h = onxi_subject_given(s, "height_scale"), *w = onxi_subject_given(s, "width_scale");
-    if (!h || !w || h->slot != ONX_SLOT_F || w->slot != ONX_SLOT_F)
+    float scales[4] = { 1, 1 };
+    if (!onxi_subject_float(s, "height_scale", &scales[2]) || !onxi_subject_float(s, "width_scale", &scales[3]))
         return false;
-    const float scales[4] = { 1, 1, h->f, w->f };
     return onxi_prepare_floats(s, "scales", scales, 4);
 }
 WHEN(scales_grow)

@@ -98,10 +98,8 @@ static bool is_batch(batcher *b, onx_str name)
 
 /* What the shape has to be for the old size and for any other: 0 takes the first dimension over, -1 takes what is left.
  * False where neither can stand there, or need not. */
-static bool adjust(const batcher *b, const onx_node *node, int64_t first, int64_t *shape, uint32_t count)
+static bool adjust(const batcher *b, bool zeros, int64_t first, int64_t *shape, uint32_t count)
 {
-    const onx_attribute *zero = onx_node_attribute(node, "allowzero");
-    const bool zeros = zero && zero->slot == ONX_SLOT_I && zero->i;
     if (!count || shape[0] <= 0)
         return false;
     if (shape[0] == b->old_size && first == b->old_size && !zeros) {
@@ -122,8 +120,10 @@ static onx_status adjust_reshape(batcher *b, uint32_t at)
     onxi_editor *e = b->e;
     onx_node *node = e->graph->node[at];
     onxi_scope scope = { .graph = e->graph, .nodes = e->graph->node, .node_count = e->graph->node_count };
-    if (!onx_str_is(onx_view(node->op_type), "Reshape") || onxi_domain_plain(onx_view(node->domain)).len ||
-        node->input_count < 2)
+    const onxi_bound *bound = onxi_bind(&b->c->binder, node);
+    if (!bound)
+        return ONX_E_MEMORY;
+    if (bound->kind != ONXI_BOUND_OPERATOR || bound->op != ONXI_ID_Reshape || node->input_count < 2)
         return ONX_OK;
     const onx_name_id data = onx_index_find(b->c->index, onx_view(node->input[0]));
     const onx_def def = onx_index_def(b->c->index, data);
@@ -138,7 +138,7 @@ static onx_status adjust_reshape(batcher *b, uint32_t at)
         return ONX_OK;
     int64_t shape[ONX_RANK_MAX];
     onxi_copy_dims(shape, a->ints, a->count);
-    if (!adjust(b, node, first, shape, a->count))
+    if (!adjust(b, onxi_bind_int(bound, node, "allowzero") != 0, first, shape, a->count))
         return ONX_OK;
     const int64_t dims[1] = { a->count };
     onx_tensor *tensor = onx_tensor_new(e->arena, ONX_INT64, dims, 1, shape, "");

@@ -523,8 +523,9 @@ MAKE(loop)
 
 static int64_t listed(const onx_node *node, const char *name, uint32_t i)
 {
-    const onx_attribute *a = onx_node_attribute(node, name);
-    return a && a->slot == ONX_SLOT_INTS && i < a->count ? a->ints[i] : 0;
+    uint32_t count;
+    const int64_t *list = onxi_bind_ints(NULL, node, name, &count); /* shorter, or none: forwards, along axis 0 */
+    return i < count ? list[i] : 0;
 }
 
 /* An attribute of the original with an entry per scan output: those of the states that it keeps follow. */

@@ -308,7 +308,7 @@ WRITE(einsum)
     equation *e = ONXI_NEW(n->g->scratch, equation);
     if (!e)
         return ONX_E_MEMORY;
-    if (!a || a->slot != ONX_SLOT_S || !read_equation(onx_view(a->s), e) || e->count != n->s.node->input_count)
+    if (!a || !read_equation(onxi_attribute_text(a), e) || e->count != n->s.node->input_count)
         return onxi_grad_fail(n->g, n->s.node, "there is no gradient of an Einsum of this equation");
     for (uint32_t i = 0; i < e->count; i++)
         if (onx_view(n->dx[i]).len && !put_operand(&w, e, i))
@@ -416,7 +416,8 @@ typedef struct recurrent {
     const float *alpha, *beta;
     uint32_t alpha_count, beta_count, alpha_at, beta_at;
     const onx_attribute *names;
-    const onx_attribute *clip;
+    bool clipped;
+    float clip;
 } recurrent;
 
 static const char *const activation_names[] = { "Sigmoid",         "Tanh",       "Relu",        "Affine", "LeakyRelu",
@@ -485,7 +486,7 @@ static bool put_activation(recurrent *r, uint32_t which, uint32_t direction, cha
 static void put_act(recurrent *r, const char *activation, const char *name, const char *from)
 {
     writer *w = &r->w;
-    if (r->clip && r->clip->slot == ONX_SLOT_F)
+    if (r->clipped)
         put(w, "%s_in = Clip (%s, clip_low, clip_high)  ", name, from);
     else
         put(w, "%s_in = Identity (%s)  ", name, from);
@@ -621,7 +622,7 @@ static bool read_recurrent(onxi_grad_node *n, recurrent *r)
     r->lens = onxi_subject_has(&n->s, 4);
     r->peepholes = r->lstm && onxi_subject_has(&n->s, 7);
     r->names = onxi_subject_given(&n->s, "activations");
-    r->clip = onxi_subject_given(&n->s, "clip");
+    r->clipped = onxi_subject_float(&n->s, "clip", &r->clip);
     const onx_attribute *a = onxi_subject_given(&n->s, "activation_alpha"),
                         *b = onxi_subject_given(&n->s, "activation_beta");
     if (a && a->slot == ONX_SLOT_FLOATS)
@@ -642,10 +643,10 @@ static void put_common(recurrent *r)
         "size = Shape <start = 2> (R)  batch = Shape <start = 1, end = 2> (x)  nh = Concat <axis = 0> (batch, size)  ");
     for (uint32_t i = 0; i <= r->gates; i++)
         put(w, "k%u = Constant <value_ints = [%u]> ()  at%u = Mul (size, k%u)  ", i, i, i, i);
-    if (r->clip && r->clip->slot == ONX_SLOT_F)
+    if (r->clipped)
         put(w,
             "cl0 = Constant <value = double {%.9g}> ()  clip_low = CastLike (cl0, X)  ch0 = Constant <value = double {%.9g}> ()  clip_high = CastLike (ch0, X)  ",
-            -(double)r->clip->f, (double)r->clip->f);
+            -(double)r->clip, (double)r->clip);
     if (r->lens)
         put(w,
             "t_zero = Constant <value_int = 0> ()  t_one = Constant <value_int = 1> ()  t_list = Shape <start = 0, end = 1> (x)  t_end = Squeeze (t_list, first)  "
@@ -693,16 +694,17 @@ WRITE(attention)
 {
     writer w = writer_of(n);
     int64_t causal = 0, left = -1, right = -1, mode = 0;
-    const onx_attribute *cap = onxi_subject_given(&n->s, "softcap");
+    float cap = 0;
     const int rank = onxi_subject_rank(&n->s, 0), mask = onxi_subject_dtype(&n->s, 3);
+    (void)onxi_subject_float(&n->s, "softcap", &cap);
     (void)onxi_subject_int(&n->s, "is_causal", &causal);
     (void)onxi_subject_int(&n->s, "left_window_size", &left);
     (void)onxi_subject_int(&n->s, "right_window_size", &right);
     (void)onxi_subject_int(&n->s, "qk_matmul_output_mode", &mode);
     if (rank != 3 && rank != 4)
         return onxi_grad_fail(n->g, n->s.node, "the gradient of Attention needs the rank of Q");
-    if (left >= 0 || right >= 0 || (cap && cap->slot == ONX_SLOT_F && cap->f != 0.0f) ||
-        (onxi_subject_has(&n->s, 6) && causal) || (onxi_subject_outputs(&n->s) > 3 && mode != 0))
+    if (left >= 0 || right >= 0 || cap != 0.0f || (onxi_subject_has(&n->s, 6) && causal) ||
+        (onxi_subject_outputs(&n->s) > 3 && mode != 0))
         return onxi_grad_fail(
             n->g, n->s.node,
             "there is no gradient of Attention with windows, softcap, is_causal beside nonpad_kv_seqlen, or a qk_matmul_output_mode");

@@ -109,8 +109,7 @@ WHEN(scalar)
 
 WHEN(back_kept)
 {
-    const onx_attribute *a = onx_node_attribute(n->s.node, "keepdims");
-    return !has(n, 1) || !a || a->slot != ONX_SLOT_I || a->i;
+    return !has(n, 1) || !onxi_grad_int_is(n, "keepdims", 0);
 }
 
 /* ---- operands ---- */
@@ -235,8 +234,8 @@ WHEN(gemm_bt)
 }
 static bool beta_is_one(onxi_grad_node *n)
 {
-    const onx_attribute *a = onxi_subject_attribute(&n->s, "beta");
-    return a && a->slot == ONX_SLOT_F && a->f == 1.0f;
+    float beta;
+    return onxi_subject_float(&n->s, "beta", &beta) && beta == 1.0f;
 }
 WHEN(gemm_c)
 {
@@ -325,14 +324,14 @@ WHEN(group_groups)
 WHEN(lrn_ready)
 {
     int64_t size;
-    const onx_attribute *alpha = onxi_subject_attribute(&n->s, "alpha");
-    if (!onxi_subject_int(&n->s, "size", &size) || size < 1 || !alpha || alpha->slot != ONX_SLOT_F)
+    float alpha;
+    if (!onxi_subject_int(&n->s, "size", &size) || size < 1 || !onxi_subject_float(&n->s, "alpha", &alpha))
         return false;
     const int64_t window[4] = { 1, 1, size, 1 }, before = (size - 1) / 2, after = size / 2;
     const int64_t pads[4] = { before, 0, after, 0 }, back[4] = { after, 0, before, 0 };
     return onxi_grad_set_ints(n, "window", window, 4) && onxi_grad_set_ints(n, "pads", pads, 4) &&
            onxi_grad_set_ints(n, "pads_back", back, 4) &&
-           onxi_prepare_float(&n->s, "alpha_share", (float)((double)alpha->f / (double)size));
+           onxi_prepare_float(&n->s, "alpha_share", (float)((double)alpha / (double)size));
 }
 WHEN(spatial_axes)
 {

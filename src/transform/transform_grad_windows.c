@@ -158,9 +158,7 @@ WHEN(deconv)
 /* A list that the node of a macro has been given. */
 static const int64_t *given_ints(const onxi_grad_node *n, const char *name, uint32_t *count)
 {
-    const onx_attribute *a = onx_node_attribute(n->s.node, name);
-    *count = a && a->slot == ONX_SLOT_INTS ? a->count : 0;
-    return *count ? a->ints : NULL;
+    return onxi_bind_ints(NULL, n->s.node, name, count);
 }
 
 static bool correlate(onxi_grad_node *n, int64_t group)
@@ -183,8 +181,7 @@ static bool correlate(onxi_grad_node *n, int64_t group)
 
 static int64_t group_of(const onxi_grad_node *n)
 {
-    const onx_attribute *a = onx_node_attribute(n->s.node, "group");
-    return a && a->slot == ONX_SLOT_I ? a->i : 1;
+    return onxi_bind_int(NULL, n->s.node, "group"); /* which the rows of the operators have a default for */
 }
 
 WHEN(correlate_one)

@@ -171,12 +171,6 @@ static onx_status hand_out(onxi_halver *h, onxi_halve_scope *scope, uint32_t ind
     return ONX_OK;
 }
 
-static int64_t int_attribute(const onx_node *node, const char *name, int64_t fallback)
-{
-    const onx_attribute *a = onx_node_attribute(node, name);
-    return a && a->slot == ONX_SLOT_I ? a->i : fallback;
-}
-
 /* Which output of the body is which of the node, and which input of the body which of either: -1 none. */
 typedef struct bridge {
     uint32_t node_inputs, body_inputs; /* the first that are handed over */
@@ -198,7 +192,7 @@ static bool bridge_of(const onxi_halve_node *n, bridge *b)
         return true;
     case ONXI_ID_Scan: {
         const uint32_t first = n->schema && n->schema->since < 9 ? 1 : 0;
-        const int64_t scans = int_attribute(n->node, "num_scan_inputs", 0);
+        const int64_t scans = onxi_bind_int(n->bound, n->node, "num_scan_inputs");
         const uint32_t rest = count > first ? count - first : 0;
         if (scans < 0 || scans > rest)
             return false;
@@ -350,6 +344,7 @@ static onx_status open_node(onxi_halver *h, onxi_halve_scope *scope, uint32_t in
     const bool known = bound->kind == ONXI_BOUND_OPERATOR;
     *n = (onxi_halve_node){ .node = node,
                             .scope = scope,
+                            .bound = bound,
                             .schema = known ? bound->schema : NULL,
                             .op = known ? bound->op : ONXI_ID_NONE,
                             .index = index,

@@ -62,6 +62,7 @@ typedef struct onxi_halve_use {
 typedef struct onxi_halve_node {
     onx_node *node;
     onxi_halve_scope *scope;
+    const onxi_bound *bound;
     const onxi_schema *schema;
     onxi_op_id op;
     uint32_t index;    /* in its graph */

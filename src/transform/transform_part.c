@@ -99,9 +99,9 @@ static bool makes_constant(const onxi_cutter *c, uint32_t node, const onxi_bound
 static onx_status note_constants(onxi_cutter *c)
 {
     const uint32_t nodes = c->graph->node_count;
-    onxi_binder binder = { .arena = c->scratch, .functions = &c->functions };
+    c->binder = (onxi_binder){ .arena = c->scratch, .functions = &c->functions };
     ONX_TRY(onxi_functions_index(c->scratch, c->model->functions, c->model->functions_count, &c->functions));
-    ONX_TRY(onxi_binder_open_model(&binder, c->model));
+    ONX_TRY(onxi_binder_open_model(&c->binder, c->model));
     ONX_TRY(onxi_nodes_order(c->scratch, c->graph->node, nodes, &c->order));
     c->constant = ONXI_ARRAY(c->scratch, bool, (size_t)nodes + 1);
     c->stack = ONXI_ARRAY(c->scratch, uint32_t, (size_t)nodes + 1);
@@ -109,7 +109,7 @@ static onx_status note_constants(onxi_cutter *c)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < nodes; i++) {
         const uint32_t node = c->order ? c->order[i] : i;
-        const onxi_bound *bound = onxi_bind(&binder, c->graph->node[node]);
+        const onxi_bound *bound = onxi_bind(&c->binder, c->graph->node[node]);
         if (!bound)
             return ONX_E_MEMORY;
         c->constant[node] = makes_constant(c, node, bound);

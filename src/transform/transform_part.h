@@ -18,9 +18,10 @@ typedef struct onxi_cutter {
     onx_name_id *reads; /* what nodes read and what their attributes name, their subgraphs included */
     bool names_values;  /* some node names values in its attributes */
     onxi_functions functions;
-    uint32_t *order; /* of the nodes; NULL: as they are */
-    bool *constant;  /* per node: what it makes follows from initializers and constants alone */
-    uint32_t *stack; /* of nodes */
+    onxi_binder binder; /* of the model */
+    uint32_t *order;    /* of the nodes; NULL: as they are */
+    bool *constant;     /* per node: what it makes follows from initializers and constants alone */
+    uint32_t *stack;    /* of nodes */
 } onxi_cutter;
 
 onx_status onxi_cutter_open(onxi_cutter *c, onx_doc *doc, onx_arena *scratch);

@@ -6,18 +6,6 @@
 
 /* ---- what can be quantised ---- */
 
-static float float_attribute(const onx_node *node, const char *name)
-{
-    const onx_attribute *a = onx_node_attribute(node, name);
-    return a && a->slot == ONX_SLOT_F ? a->f : 1;
-}
-
-static int64_t int_attribute(const onx_node *node, const char *name)
-{
-    const onx_attribute *a = onx_node_attribute(node, name);
-    return a && a->slot == ONX_SLOT_I ? a->i : 0;
-}
-
 /* Exporters hand constants that several nodes share on by Identity. */
 static onx_str behind_identity(onxi_quant_scope *s, onx_str name)
 {
@@ -54,8 +42,10 @@ static const onx_tensor *constant(onxi_quantizer *z, onxi_quant_scope *s, onx_st
 }
 
 /* NULL: it can be; else why not. */
-static const char *open_layer(onxi_quantizer *z, onxi_quant_scope *s, onxi_op_id op, onx_node *node, onxi_layer *l)
+static const char *open_layer(onxi_quantizer *z, onxi_quant_scope *s, const onxi_bound *bound, onx_node *node,
+                              onxi_layer *l)
 {
+    const onxi_op_id op = bound->op;
     *l = (onxi_layer){ .node = node, .op = op };
     if (node->input_count < 2 || node->output_count != 1 || !onx_view(node->input[0]).len)
         return "it has not the operands of its operator";
@@ -74,10 +64,10 @@ static const char *open_layer(onxi_quantizer *z, onxi_quant_scope *s, onxi_op_id
     if (type && onxi_type_dtype(type) != ONX_FLOAT && onxi_type_dtype(type) != ONX_UNDEFINED)
         return "its input is not of type float";
     if (op == ONXI_ID_Gemm) {
-        l->transposed = int_attribute(node, "transB") != 0;
+        l->transposed = onxi_bind_int(bound, node, "transB") != 0;
         /* Not equal to 1, NaN included. */
-        const float alpha = float_attribute(node, "alpha"), beta = float_attribute(node, "beta");
-        const bool plain = alpha >= 1 && alpha <= 1 && beta >= 1 && beta <= 1 && !int_attribute(node, "transA");
+        const float alpha = onxi_bind_float(bound, node, "alpha"), beta = onxi_bind_float(bound, node, "beta");
+        const bool plain = alpha >= 1 && alpha <= 1 && beta >= 1 && beta <= 1 && !onxi_bind_int(bound, node, "transA");
         if (z->options->mode != ONX_QUANTIZE_WEIGHTS && !plain)
             return "its factors are not 1, or its input is transposed";
     }
@@ -135,7 +125,7 @@ static onx_status walk_node(onxi_quantizer *z, onxi_quant_scope *s, uint32_t ind
     z->path = onxi_path_node(z->scratch, onx_str_of("graph."), index, node);
     const char *why = !chosen                    ? "it was left out"
                       : is_static(z) && !s->main ? "ranges are known in the main graph only"
-                                                 : open_layer(z, s, op, node, &l);
+                                                 : open_layer(z, s, bound, node, &l);
     if (!why)
         ONX_TRY(onxi_layer_write(z, s, &l, &why));
     if (!why)

@@ -41,6 +41,7 @@ const onx_attribute *onxi_subject_given(const onxi_subject *s, const char *name)
 const onx_attribute *onxi_subject_attribute(onxi_subject *s, const char *name);
 /* False where there is no value, or one that the caller of a function around gives. */
 bool onxi_subject_int(onxi_subject *s, const char *name, int64_t *out);
+bool onxi_subject_float(onxi_subject *s, const char *name, float *out);
 bool onxi_subject_text_is(onxi_subject *s, const char *name, const char *text);
 /* A list that is given; NULL when it is not, or not known. */
 const int64_t *onxi_subject_ints(onxi_subject *s, const char *name, uint32_t *count);

@@ -88,14 +88,23 @@ bool onxi_subject_int(onxi_subject *s, const char *name, int64_t *out)
     const onx_attribute *a = onxi_subject_attribute(s, name);
     if (!is_known(a, ONX_ATTR_INT))
         return false;
-    *out = a->slot == ONX_SLOT_I ? a->i : 0;
+    *out = onxi_attribute_int(a);
+    return true;
+}
+
+bool onxi_subject_float(onxi_subject *s, const char *name, float *out)
+{
+    const onx_attribute *a = onxi_subject_attribute(s, name);
+    if (!is_known(a, ONX_ATTR_FLOAT))
+        return false;
+    *out = onxi_attribute_float(a);
     return true;
 }
 
 bool onxi_subject_text_is(onxi_subject *s, const char *name, const char *text)
 {
     const onx_attribute *a = onxi_subject_attribute(s, name);
-    return is_known(a, ONX_ATTR_STRING) && onx_str_is(a->slot == ONX_SLOT_S ? onx_view(a->s) : (onx_str){ 0 }, text);
+    return is_known(a, ONX_ATTR_STRING) && onx_str_is(onxi_attribute_text(a), text);
 }
 
 const int64_t *onxi_subject_ints(onxi_subject *s, const char *name, uint32_t *count)
@@ -208,7 +217,7 @@ bool onxi_prepare_number(onxi_subject *s, const char *attribute, const char *nam
     if (!a || onx_view(onx_attribute_more(a)->ref_attr_name).len)
         return false;
     return onxi_prepare_tensor(
-        s, name, onxi_subject_number(s, onxi_subject_dtype(s, 0), false, (double)(a->slot == ONX_SLOT_F ? a->f : 0)));
+        s, name, onxi_subject_number(s, onxi_subject_dtype(s, 0), false, (double)onxi_attribute_float(a)));
 }
 
 const onx_attribute *onxi_subject_argument(onxi_subject *s, const onx_function *text, onx_str name, int32_t type,

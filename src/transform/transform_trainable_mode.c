@@ -7,7 +7,7 @@ static bool may_be_set(onxi_trainable *t, onx_str name)
 {
     const onxi_constant *constant = onxi_values_constant(&t->values, &t->scope, name);
     const onx_attribute *a = constant ? onxi_constant_attribute(&t->values, t->scratch, constant, ONX_ATTR_INT) : NULL;
-    return !a || a->slot != ONX_SLOT_I || a->i != 0;
+    return !a || onxi_attribute_int(a) != 0;
 }
 
 static bool changes(onxi_trainable *t, const onx_node *node)

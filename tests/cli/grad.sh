@@ -213,4 +213,18 @@ expect 1 "$ONX" grad none.onnxtxt -o x.onnx --of y --wrt x
 says err 'graph.node[0] (Unique)'
 says err 'no gradient of Unique'
 [ ! -e x.onnx ] || fail "a file was written"
+# A clip without its value field is 0: nothing passes.
+cat >clip.textproto <<'END'
+ir_version: 8 opset_import { version: 18 } graph { name: "g"
+  node { op_type: "RNN" input: "x" input: "w" input: "r" output: "" output: "y"
+    attribute { name: "hidden_size" type: INT i: 1 } attribute { name: "clip" type: FLOAT } }
+  initializer { name: "w" data_type: 1 dims: 1 dims: 1 dims: 1 float_data: 1 }
+  initializer { name: "r" data_type: 1 dims: 1 dims: 1 dims: 1 float_data: 1 }
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 1 } dim { dim_value: 1 } } } } }
+  output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 1 } dim { dim_value: 1 } } } } } }
+END
+expect 0 "$ONX" grad clip.textproto -o out.onnxtxt --of y --wrt x
+expect 0 "$ONX" run out.onnxtxt -i x='[[[0.5]]]'
+says out 'y  float[1,1,1] 0'
+says out 'x_grad  float[1,1,1] 0'
 done_testing

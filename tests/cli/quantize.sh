@@ -186,4 +186,15 @@ says out "o: share"
 [ "$(grep -c share out)" -eq 2 ] || fail "$(cat out)"
 expect 0 "$ONX" check --full less.onnx
 expect 0 "$ONX" compare twice.onnxtxt less.onnx --rtol 0 --atol 0
+
+# A factor without its value field is 0, so the node is not plain.
+cat >zero.textproto <<'END'
+ir_version: 8 opset_import { version: 17 } graph { name: "g"
+  node { op_type: "Gemm" input: "x" input: "w" output: "y" attribute { name: "alpha" type: FLOAT } }
+  initializer { name: "w" data_type: 1 dims: 2 dims: 2 float_data: [1, 2, 3, 4] }
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 2 } } } } }
+  output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 2 } } } } } }
+END
+expect 0 "$ONX" quantize zero.textproto -o q.onnx --mode dynamic --explain
+says out "its factors are not 1"
 done_testing
