@@ -53,19 +53,12 @@ static bool is_scaling(const onxi_run_graph *g, const onxi_run_op *bn, uint64_t 
         if (!c || c->rank != 1 || c->count != channels)
             return false;
     }
-    const onxi_attr_value *mode =
-        onxi_attrs_get(&bn->attrs, bn->since >= 14 ? "training_mode" : "is_test", ONX_ATTR_INT);
+    const int64_t mode = onxi_attrs_int(&bn->attrs, bn->since >= 14 ? "training_mode" : "is_test");
     if (bn->since < 14 && bn->node->output_count > 1) /* more outputs mean training */
         return false;
     if (bn->since < 7)
-        return mode && mode->i != 0;
-    return bn->since < 14 || !mode || mode->i == 0;
-}
-
-static double epsilon_of(const onxi_run_op *bn)
-{
-    const onxi_attr_value *value = onxi_attrs_get(&bn->attrs, "epsilon", ONX_ATTR_FLOAT);
-    return value ? (double)value->f : 0;
+        return mode != 0;
+    return bn->since < 14 || mode == 0;
 }
 
 /* A number for each channel of values of that rank, or one for all. */
@@ -83,7 +76,7 @@ static void then_scaling(const onxi_run_graph *g, const onxi_run_op *bn, affine 
 {
     const onx_value *scale = constant_of(g, bn, 1), *shift = constant_of(g, bn, 2);
     const onx_value *mean = constant_of(g, bn, 3), *var = constant_of(g, bn, 4);
-    const double eps = epsilon_of(bn);
+    const double eps = (double)onxi_attrs_float(&bn->attrs, "epsilon");
     f->scales = true;
     for (uint64_t c = 0; c < f->channels; c++) {
         const double by = number_at(scale, c) / sqrt(number_at(var, c) + eps);

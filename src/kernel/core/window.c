@@ -37,7 +37,7 @@ onx_status onxi_window_make(const onx_prepare *p, const int64_t *kernel_dims, on
     int64_t pads[2 * ONX_RANK_MAX];
     ONX_TRY(onxi_window_list(p, "pads", 2 * n, INT32_MIN, pads));
     const onxi_attr_value *auto_pad = onxi_attrs_get(p->attrs, "auto_pad", ONX_ATTR_STRING); /* DeformConv has none */
-    onx_str mode = auto_pad ? auto_pad->s : onx_str_of("NOTSET");
+    const onx_str mode = auto_pad ? auto_pad->s : (onx_str){ 0 };
     bool upper = onx_str_is(mode, "SAME_UPPER"), lower = onx_str_is(mode, "SAME_LOWER"),
          valid = onx_str_is(mode, "VALID");
     if (!upper && !lower && !valid && mode.len && !onx_str_is(mode, "NOTSET"))

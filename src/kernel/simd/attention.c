@@ -560,12 +560,6 @@ static bool repeats(operand *o, uint32_t rank, const int64_t *dims)
     return true;
 }
 
-static float number_of(const onx_prepare *p, const char *name, float fallback)
-{
-    const onxi_attr_value *a = onxi_attrs_get(p->attrs, name, ONX_ATTR_FLOAT);
-    return a ? a->f : fallback;
-}
-
 /* The dims of scores as such a view has them. */
 static bool read_shape(const onx_value *v, const nodes_params *q, const int64_t *scores, uint32_t *rank, int64_t *full)
 {
@@ -647,11 +641,11 @@ static bool read_nodes(const onx_prepare *p, nodes_params *q)
         if (!onxi_mul_u64(q->batch, (uint64_t)q->dims[d], &q->batch))
             return false;
     }
-    q->scale = number_of(p, "scale", 1);
+    q->scale = onxi_attrs_float(p->attrs, "scale");
     return repeats(&q->q, q->rank, q->dims) && repeats(&q->k, q->rank, q->dims) && repeats(&q->v, q->rank, q->dims) &&
-           add_change(p, q, IN_KEEP, KEEP, number_of(p, "keep_number", 0)) &&
-           add_change(p, q, IN_HIDE, HIDE, number_of(p, "hide_number", 0)) && add_change(p, q, IN_MASK, ADD, 0) &&
-           add_change(p, q, IN_MORE, ADD, 0);
+           add_change(p, q, IN_KEEP, KEEP, onxi_attrs_float(p->attrs, "keep_number")) &&
+           add_change(p, q, IN_HIDE, HIDE, onxi_attrs_float(p->attrs, "hide_number")) &&
+           add_change(p, q, IN_MASK, ADD, 0) && add_change(p, q, IN_MORE, ADD, 0);
 }
 
 static onx_status nodes_types(onx_prepare *p)

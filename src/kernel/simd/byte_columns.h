@@ -79,8 +79,7 @@ static inline int byte_rule_type(const onx_prepare *p, const byte_operands *at)
 static inline bool byte_rule_axis(const onx_prepare *p, const byte_operands *at, int64_t axis)
 {
     const onx_value *w = byte_operand(p, at->b), *scale = byte_operand(p, at->b_scale);
-    const onxi_attr_value *given = onxi_attrs_get(p->attrs, "w_axis", ONX_ATTR_INT);
-    const int64_t is = given ? given->i : 1;
+    const int64_t is = onxi_attrs_int(p->attrs, "w_axis");
     return scale->count == 1 || (is < 0 ? is + w->rank : is) == axis;
 }
 

@@ -38,8 +38,7 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 /* The matrix is n rows of k numbers, not k rows of n. */
 static bool is_turned(const onx_prepare *p)
 {
-    const onxi_attr_value *turned = onxi_attrs_get(p->attrs, "transB", ONX_ATTR_INT);
-    return turned && turned->i != 0;
+    return onxi_attrs_int(p->attrs, "transB") != 0;
 }
 
 static onx_status prepare(onx_prepare *p)
