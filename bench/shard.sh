@@ -15,7 +15,7 @@ if [ ! -f "$dir/decoder.onnx" ]; then
     "$onx" convert "$dir/attention23.onnx" "$dir/decoder.onnx" --external decoder.data
     rm "$dir/attention23.onnx"
 fi
-"$onx" shard --measure -o "$dir/machine.txt"
+mpirun --oversubscribe --allow-run-as-root -n 2 "$onx" shard --measure --ranks -o "$dir/machine.txt"
 # shellcheck disable=SC2086
 "$onx" shard "$dir/decoder.onnx" -o "$dir/decoder2.onnx" --devices 2 --tensor-parallel $dims --machine "$dir/machine.txt"
 

@@ -83,6 +83,11 @@ uint32_t cli_ranks_count(const cli_call *call)
     return call->ranks ? call->ranks->comm.size : 1;
 }
 
+const onx_comm *cli_ranks_comm(const cli_call *call)
+{
+    return call->ranks ? &call->ranks->comm : NULL;
+}
+
 onx_status cli_ranks_train(const cli_call *call, onx_trainer *trainer)
 {
     if (!call->ranks)

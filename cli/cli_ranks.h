@@ -28,6 +28,8 @@ bool cli_ranks_decide(const cli_call *call, bool yes);
 /* Which rank this is, and of how many: 0 of 1 where there are no others. */
 uint32_t cli_ranks_rank(const cli_call *call);
 uint32_t cli_ranks_count(const cli_call *call);
+/* How they talk; NULL where there are no others. */
+const onx_comm *cli_ranks_comm(const cli_call *call);
 /* The trainer is one of those of all ranks. */
 onx_status cli_ranks_train(const cli_call *call, onx_trainer *trainer);
 /* A session for what the options say. */

@@ -1,6 +1,7 @@
 /* cmd_shard.c - `onx shard`: a model with annotations that spread it over devices. */
 #include "cli_dims.h"
 #include "cli_inputs.h"
+#include "cli_ranks.h"
 #include "cli_transform.h"
 
 #include <onx/io.h>
@@ -52,7 +53,8 @@ static const struct figure {
 } figures[] = { { "operations", "per second", offsetof(onx_shard_machine, operations) },
                 { "bandwidth", "bytes per second", offsetof(onx_shard_machine, bandwidth) },
                 { "latency", "seconds", offsetof(onx_shard_machine, latency) },
-                { "link", "bytes per second", offsetof(onx_shard_machine, link) } };
+                { "link", "bytes per second", offsetof(onx_shard_machine, link) },
+                { "cache", "bytes per second", offsetof(onx_shard_machine, cache) } };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
 static double *figure_of(onx_shard_machine *m, size_t i)
@@ -75,7 +77,7 @@ static bool read_figure(const cli_call *call, onx_shard_machine *m, const char *
                 return true;
             return cli_error(call, "--machine %s: that is no number above 0", text), false;
         }
-    return cli_error(call, "--machine %s: the figures are operations, bandwidth, latency and link", text), false;
+    return cli_error(call, "--machine %s: the figures are operations, bandwidth, latency, link and cache", text), false;
 }
 
 /* A figure, or a file with one in each line, as --measure writes it. */
@@ -284,11 +286,13 @@ static onx_status shard(onx_ctx *cx, onx_doc *doc, void *user)
 static int measure(cli_call *call)
 {
     onx_shard_machine m;
+    if (call->ranks && cli_ranks_count(call) < 2)
+        return cli_error(call, "--ranks measures what is between two ranks, and there is one");
     const char *out = cli_value(call, "output");
     char text[512] = "";
     size_t used = 0;
-    onx_status status = onx_shard_measure(call->cx, NULL, &m);
-    if (status != ONX_OK)
+    onx_status status = onx_shard_measure(call->cx, cli_ranks_comm(call), &m);
+    if (status != ONX_OK || !cli_ranks_first(call))
         return cli_exit(call, status);
     for (size_t i = 0; i < FIGURES; i++) {
         if (!out)
@@ -301,6 +305,8 @@ static int measure(cli_call *call)
 static int run_shard(cli_call *call)
 {
     request r = { .options = { .struct_size = sizeof r.options } };
+    if (cli_has(call, "ranks") && !cli_has(call, "measure"))
+        return cli_error(call, "--ranks goes with --measure");
     if (cli_has(call, "measure"))
         return call->operand_count ? (cli_error(call, "--measure takes no model"), CLI_MISUSE) : measure(call);
     if (!call->operand_count)
@@ -326,8 +332,9 @@ static const cli_option options[] = {
     { "mesh", 0, "2x4", NULL, "2 parts of the batch by 4 of the weights; 3x2x4: in each of 3 stages" },
     { "auto", 0, NULL, NULL, "try all meshes, and take the one that is predicted to be the fastest" },
     { "memory", 0, "SIZE", NULL, "what a device has: --auto takes a mesh that fits" },
-    { "machine", 0, "NAME=X", NULL, "a figure of a device: operations, bandwidth, latency, link; or a file that --measure has written; may be repeated" },
+    { "machine", 0, "NAME=X", NULL, "a figure of a device: operations, bandwidth, latency, link, cache; or a file that --measure has written; may be repeated" },
     { "measure", 0, NULL, NULL, "measure these figures here, and print them or write them to FILE" },
+    { "ranks", 0, NULL, NULL, "measure what is between the ranks that mpirun starts, not between threads" },
     { "name", 0, "NAME", NULL, "what the configuration is called (ways and numbers, such as tensor4)" },
     { "dim", 0, "NAME=N", NULL, "the symbolic dimension NAME will be about N; may be repeated" },
     CLI_END,
@@ -349,6 +356,7 @@ const cli_command cmd_shard = {
         "onx shard model.onnx -o spread.onnx --devices 4 --tensor-parallel --explain\n"
         "onx shard model.onnx -o spread.onnx --devices 8 --pipeline 2 --data-parallel --dim batch=16\n"
         "onx shard --measure -o here.txt\n"
+        "mpirun -n 2 onx shard --measure --ranks -o here.txt\n"
         "onx shard model.onnx -o spread.onnx --devices 16 --auto --memory 8G --machine here.txt --machine link=1e10\n"
         "mpirun -n 4 onx run spread.onnx --configuration tensor4 --random\n",
     .options = options,

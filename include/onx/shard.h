@@ -130,9 +130,10 @@ ONX_API ONX_OWN_THREAD onx_status onx_shard_annotate(onx_ctx *cx, onx_doc *doc,
 /* Devices that are all alike, as predictions take them. What is 0 is that of an ordinary core. */
 typedef struct onx_shard_machine {
     double operations; /* additions and multiplications per second */
-    double bandwidth;  /* bytes per second that are read and written */
+    double bandwidth;  /* bytes per second of weights, which come from memory */
     double latency;    /* seconds that a message to another device takes, however short */
-    double link;       /* bytes per second to another device */
+    double link;       /* bytes per second to another device, while as many come from it */
+    double cache;      /* bytes per second of values between nodes, which are read and written near by */
 } onx_shard_machine;
 
 /* What a device has to do in a run. */

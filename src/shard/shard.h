@@ -210,10 +210,15 @@ onx_status onxi_shard_note(onxi_shard_plan *plan, uint32_t node, const char *for
 
 typedef struct onxi_shard_work {
     double operations, bytes; /* additions and multiplications; read and written */
+    double weights;           /* those of `bytes` that are constants */
+    double passes;            /* how many times weights are brought near, from memory or from a cache */
 } onxi_shard_work;
 
 /* Of the whole node; zeros where that is not known. */
 onxi_shard_work onxi_shard_work_of(const onxi_shard_plan *plan, const onxi_shard_node *n);
+/* Of one part of so many, whose operands are placed like `in`, inputs and then outputs: what `device` has of them. */
+onxi_shard_work onxi_shard_work_at(const onxi_shard_plan *plan, const onxi_shard_node *n,
+                                   const onxi_placement *const *in, double parts, uint32_t device);
 
 /* ---- annotations (shard_spec.c) ---- */
 

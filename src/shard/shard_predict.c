@@ -10,6 +10,7 @@
 #define BANDWIDTH_DEFAULT  1e10
 #define LATENCY_DEFAULT    1e-5
 #define LINK_DEFAULT       5e9
+#define CACHE_DEFAULT      5e10
 #define NODE_SECONDS       1e-6 /* that a node takes to begin */
 
 typedef struct simulator {
@@ -26,6 +27,7 @@ static onx_shard_machine complete(onx_shard_machine m)
     m.bandwidth = m.bandwidth > 0 ? m.bandwidth : BANDWIDTH_DEFAULT;
     m.latency = m.latency > 0 ? m.latency : LATENCY_DEFAULT;
     m.link = m.link > 0 ? m.link : LINK_DEFAULT;
+    m.cache = m.cache > 0 ? m.cache : CACHE_DEFAULT;
     return m;
 }
 
@@ -104,20 +106,28 @@ static void let_go(simulator *m, uint32_t value, const onxi_placement *p, uint32
 
 /* ---- time ---- */
 
+/* Weights come from memory, which nothing hides; other values are near, while one computes. */
+static double seconds_of(const onx_shard_machine *m, const onxi_shard_work *w)
+{
+    const double by_operations = w->operations / m->operations, by_bytes = (w->bytes - w->weights) / m->cache;
+    return NODE_SECONDS + w->passes * w->weights / m->bandwidth + (by_operations > by_bytes ? by_operations : by_bytes);
+}
+
 static void compute(simulator *m, uint32_t index)
 {
     const onxi_shard_step *s = &m->plan->step[index];
     const onxi_shard_node *n = &m->plan->node[s->node];
-    const onxi_shard_work w = onxi_shard_work_of(m->plan, n);
     const uint32_t ins = n->node->input_count;
     double parts = 1;
+    uint32_t some = 0; /* device that takes part: all have about as much to do */
     if (n->constant)
         return;
     for (uint32_t i = 0; i < n->rule.dim_count; i++)
         parts *= s->assignment->shards[i];
-    const double by_operations = w.operations / m->machine.operations / parts;
-    const double by_bytes = w.bytes / m->machine.bandwidth / parts;
-    const double seconds = NODE_SECONDS + (by_operations > by_bytes ? by_operations : by_bytes);
+    while (some + 1 < m->devices && s->assignment->at[some] < 0)
+        some++;
+    const onxi_shard_work w = onxi_shard_work_at(m->plan, n, s->in, parts, some);
+    const double seconds = seconds_of(&m->machine, &w);
     for (uint32_t d = 0; d < m->devices; d++)
         if (s->assignment->at[d] >= 0) {
             m->row[d].nodes++;

@@ -286,7 +286,8 @@ static void test_shard_annotate__machine(void **state)
     onx_shard_forecast slow[2], fast[2], alone;
     const onx_shard_annotate_options two = { .tensor = 2 };
     assert_int_equal(onx_shard_measure(cx, NULL, &m), ONX_OK);
-    assert_true(m.operations > 1e6 && m.bandwidth > 1e6 && m.link > 1e6 && m.latency > 0 && m.latency < 1);
+    assert_true(m.cache > 1e6 && m.operations > 1e6 && m.bandwidth > 1e6 && m.link > 1e6 && m.latency > 0 &&
+                m.latency < 1);
     assert_int_equal(onx_shard_annotate(cx, doc, &two), ONX_OK);
     onx_shard_predict_options o = { .count = 2,
                                     .configuration = onx_str_of("tensor2"),
@@ -306,6 +307,38 @@ static void test_shard_annotate__machine(void **state)
     assert_int_equal(onx_shard_predict(cx, doc, &o, &alone), ONX_E_NOT_FOUND);
     onx_diag_clear(cx);
     onx_doc_free(doc);
+}
+
+/* Weights are read by each device that has them, whatever it does of the rows; for many rows once more than for one. */
+static void test_shard_annotate__weights_take_time(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *graph;
+        onx_shard_annotate_options how;
+        const char *name;
+        double seconds;
+    } rows[] = {
+        { "g (float[1,256] x) => (float[1,512] y) { y = MatMul(x, w) }", { 0 }, "", 1 },
+        { "g (float[4,256] x) => (float[4,512] y) { y = MatMul(x, w) }", { 0 }, "", 1.75 },
+        { "g (float[8,256] x) => (float[8,512] y) { y = MatMul(x, w) }", { .data = 2 }, "data2", 1.875 },
+        { "g (float[8,256] x) => (float[8,512] y) { y = MatMul(x, w) }", { .tensor = 2 }, "tensor2", 1.875 / 2 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const subject one = { .name = "weights", .graph = rows[i].graph, .weights = "w 256 512" };
+        onx_doc *doc = make(&one);
+        onx_shard_forecast f[2];
+        if (*rows[i].name)
+            assert_int_equal(onx_shard_annotate(cx, doc, &rows[i].how), ONX_OK);
+        const onx_shard_predict_options o = {
+            .count = 2,
+            .configuration = onx_str_of(rows[i].name),
+            .machine = { .operations = 1e20, .bandwidth = 256 * 512 * sizeof(float), .cache = 1e20 }
+        };
+        assert_int_equal(onx_shard_predict(cx, doc, &o, f), ONX_OK);
+        assert_true(f[0].compute_seconds > 0.999 * rows[i].seconds && f[0].compute_seconds < 1.001 * rows[i].seconds);
+        onx_doc_free(doc);
+    }
 }
 
 static void refuse(const subject *c, const onx_shard_annotate_options *o, onx_status status, const char *why)
@@ -348,7 +381,7 @@ int main(void)
         cmocka_unit_test(test_shard_annotate__weights), cmocka_unit_test(test_shard_annotate__batch),
         cmocka_unit_test(test_shard_annotate__stages),  cmocka_unit_test(test_shard_annotate__meshes),
         cmocka_unit_test(test_shard_annotate__refused), cmocka_unit_test(test_shard_annotate__choice),
-        cmocka_unit_test(test_shard_annotate__machine),
+        cmocka_unit_test(test_shard_annotate__machine), cmocka_unit_test(test_shard_annotate__weights_take_time),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
