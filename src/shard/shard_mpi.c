@@ -14,7 +14,7 @@ static onx_status open_mpi(onx_ctx *cx, const void *communicator, onx_comm *out)
     const functions *lib = ONXI_FUNCTIONS(ONXI_LIBRARY_MPI, names);
     const char *why = NULL;
     if (!lib)
-        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "a device configuration %s",
+        return onxi_fail(cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "a rank among others %s",
                          onxi_library_missing(ONXI_LIBRARY_MPI));
     const onx_status status = lib->onx_mpi_open(communicator, out, &why);
     return status == ONX_OK || !why ? status : onxi_fail(cx, status, ONXI_NOWHERE, "%s", why);

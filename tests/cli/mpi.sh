@@ -11,7 +11,9 @@ graph { name: "g" input { name: "x" type { tensor_type { elem_type: 1 shape { di
   output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } } node { op_type: "Neg" input: "x" output: "y" } }
 END_MODEL
 expect 1 env LD_LIBRARY_PATH="$here/hidden" alone/onx run half.textproto --random --configuration all
-says err "needs MPI, which"
+says err "a rank among others needs MPI, which"
+expect 1 env LD_LIBRARY_PATH="$here/hidden" alone/onx train half.textproto --data none.npz -o no.onnx --ranks
+says err "a rank among others needs MPI, which"
 expect 0 env LD_LIBRARY_PATH="$here/hidden" alone/onx run half.textproto --random
 
 needs_ranks
