@@ -8,27 +8,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static onx_status run_once(void *session, onx_ctx *cx, fuzz_values *v, const onx_run_options *options)
+{
+    return onx_session_run_with(session, cx, (const onx_value *const *)v->inputs, v->outputs, options);
+}
+
 /* `overridden`: inputs that have an initializer are given, too. */
 static void run(onx_ctx *cx, onx_doc *doc, onx_session_options options, bool overridden)
 {
-    onx_value *inputs[16] = { NULL }, *outputs[16] = { NULL };
+    fuzz_values v = { { NULL }, { NULL } };
     onx_session *s;
     options.threads = 1;
     options.memory = 16 << 20;
     if (onx_session_new(cx, doc, &options, &s) != ONX_OK)
         return;
     uint32_t count = onx_session_input_count(s);
-    bool ready = count <= 16 && onx_session_output_count(s) <= 16;
+    bool ready = count <= FUZZ_PORTS && onx_session_output_count(s) <= FUZZ_PORTS;
     for (uint32_t i = 0; ready && i < count; i++)
         ready = (!overridden && !onx_session_input(s, i).required) ||
-                fuzz_value(cx, onx_session_input(s, i).type, &inputs[i]);
-    for (int again = 0; ready && again < 2; again++)
-        ready = onx_session_run_with(s, cx, (const onx_value *const *)inputs, outputs,
-                                     &(onx_run_options){ .iterations = 100 }) == ONX_OK;
-    for (int i = 0; i < 16; i++) {
-        onx_value_free(inputs[i]);
-        onx_value_free(outputs[i]);
-    }
+                fuzz_value(cx, onx_session_input(s, i).type, &v.inputs[i]);
+    fuzz_run(cx, &v, ready, run_once, s);
     onx_session_free(s);
 }
 

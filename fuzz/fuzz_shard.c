@@ -51,27 +51,26 @@ static void no_more(void *user)
     (void)user;
 }
 
+static onx_status run_once(void *sharded, onx_ctx *cx, fuzz_values *v, const onx_run_options *options)
+{
+    return onx_sharded_run(sharded, cx, (const onx_value *const *)v->inputs, v->outputs, options);
+}
+
 /* A rank that is not the first says what it has, and takes ones for an answer: all agree. */
 static void run(onx_ctx *cx, onx_doc *doc, const onx_comm *comm, const char *configuration)
 {
     const onx_session_options session = { .threads = 1, .memory = 16 << 20 };
     const onx_shard_options options = { .comm = comm, .session = &session, .configuration = configuration };
-    onx_value *inputs[16] = { NULL }, *outputs[16] = { NULL };
+    fuzz_values v = { { NULL }, { NULL } };
     const onx_graph *g = onx_doc_model(doc)->graph;
     onx_sharded *s;
     if (onx_sharded_new(cx, doc, &options, &s) != ONX_OK)
         return;
-    bool ready = g->input_count <= 16 && g->output_count <= 16;
+    bool ready = g->input_count <= FUZZ_PORTS && g->output_count <= FUZZ_PORTS;
     for (uint32_t i = 0; ready && i < g->input_count; i++)
-        ready = fuzz_value(cx, g->input[i]->type, &inputs[i]);
-    ready = ready && onx_sharded_prepare(s, cx, (const onx_value *const *)inputs) == ONX_OK;
-    for (int again = 0; ready && again < 2; again++)
-        ready = onx_sharded_run(s, cx, (const onx_value *const *)inputs, outputs,
-                                &(onx_run_options){ .iterations = 100 }) == ONX_OK;
-    for (int i = 0; i < 16; i++) {
-        onx_value_free(inputs[i]);
-        onx_value_free(outputs[i]);
-    }
+        ready = fuzz_value(cx, g->input[i]->type, &v.inputs[i]);
+    ready = ready && onx_sharded_prepare(s, cx, (const onx_value *const *)v.inputs) == ONX_OK;
+    fuzz_run(cx, &v, ready, run_once, s);
     onx_sharded_free(s);
 }
 

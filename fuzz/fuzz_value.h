@@ -2,6 +2,7 @@
 #ifndef FUZZ_VALUE_H
 #define FUZZ_VALUE_H
 
+#include <onx/run.h>
 #include <onx/tensor.h>
 #include <onx/value.h>
 
@@ -28,6 +29,24 @@ static inline bool fuzz_value(onx_ctx *cx, const onx_type *type, onx_value **out
     if ((*out)->dtype != ONX_STRING && (*out)->size)
         memset((*out)->data, 1, (*out)->size);
     return true;
+}
+
+enum { FUZZ_PORTS = 16 };
+typedef struct fuzz_values {
+    onx_value *inputs[FUZZ_PORTS], *outputs[FUZZ_PORTS];
+} fuzz_values;
+typedef onx_status fuzz_runner(void *what, onx_ctx *cx, fuzz_values *v, const onx_run_options *options);
+
+/* Twice, unless it is not `ready` or fails; the values end here. */
+static inline void fuzz_run(onx_ctx *cx, fuzz_values *v, bool ready, fuzz_runner *run, void *what)
+{
+    const onx_run_options options = { .iterations = 100 };
+    for (int again = 0; ready && again < 2; again++)
+        ready = run(what, cx, v, &options) == ONX_OK;
+    for (int i = 0; i < FUZZ_PORTS; i++) {
+        onx_value_free(v->inputs[i]);
+        onx_value_free(v->outputs[i]);
+    }
 }
 
 #endif
