@@ -52,6 +52,8 @@ struct onx_doc {
 onx_doc onxi_doc_reader(const onx_doc *doc, onx_ctx *cx, onx_arena *arena);
 void onxi_doc_reader_close(onx_doc *reader);
 
+/* ONX_E_INVALID unless the document holds a model with a graph. */
+onx_status onxi_doc_need_graph(onx_ctx *cx, const onx_doc *doc);
 onx_status onxi_doc_attach(onx_doc *doc, void (*release)(onx_ctx *cx, void *data), void *data);
 typedef struct onxi_spilled {
     struct onxi_spilled *next;

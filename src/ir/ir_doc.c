@@ -83,6 +83,14 @@ void onx_doc_free(onx_doc *doc)
     onx_arena_free(doc->arena); /* holds the document itself */
 }
 
+onx_status onxi_doc_need_graph(onx_ctx *cx, const onx_doc *doc)
+{
+    const onx_model *model = onx_doc_model(doc);
+    if (model && model->graph)
+        return ONX_OK;
+    return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+}
+
 onx_status onxi_doc_attach(onx_doc *doc, void (*release)(onx_ctx *cx, void *data), void *data)
 {
     onxi_attachment *a = ONXI_NEW(doc->arena, onxi_attachment);

@@ -128,9 +128,8 @@ static onx_status derive_copy(onx_ctx *cx, onx_doc *doc, onx_doc **out)
 
 static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_options *options, onx_session **out)
 {
+    ONX_TRY(onxi_doc_need_graph(cx, doc));
     onx_model *model = onx_doc_model(doc);
-    if (!model || !model->graph)
-        return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
     if (options && options->precision >= ONX_PRECISION_END)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "%u is no precision", options->precision);
     /* Nothing unchecked is ever run. Shapes come with the values. */

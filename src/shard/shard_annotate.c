@@ -296,8 +296,7 @@ static onx_status annotate(onx_ctx *cx, onx_doc *doc, onx_arena *arena, onx_shar
         devices > ONXI_SHARD_DEVICES_MAX)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "a model is spread over 2 to %d devices",
                          ONXI_SHARD_DEVICES_MAX);
-    if (!model || !model->graph)
-        return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+    ONX_TRY(onxi_doc_need_graph(cx, doc));
     const onx_str name = o->configuration.len ? o->configuration : make_name(arena, o);
     if (!name.len)
         return ONX_E_MEMORY;

@@ -77,8 +77,7 @@ static onx_status choose(onx_ctx *cx, const onx_doc *doc, onx_shard_choose_optio
     if (o->devices < 2 || o->devices > ONXI_SHARD_DEVICES_MAX)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "a model is spread over 2 to %d devices",
                          ONXI_SHARD_DEVICES_MAX);
-    if (!onx_doc_model(doc) || !onx_doc_model(doc)->graph)
-        return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+    ONX_TRY(onxi_doc_need_graph(cx, doc));
     o->batch = o->batch ? o->batch : o->devices;
     onx_arena *arena;
     ONX_TRY(onx_arena_new(cx, &arena));

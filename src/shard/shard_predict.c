@@ -290,9 +290,7 @@ static onx_status predict_with(onx_ctx *cx, const onx_doc *doc, const onx_shard_
 {
     onx_arena *arena;
     onx_doc *whole;
-    const onx_model *model = onx_doc_model(doc);
-    if (!model || !model->graph)
-        return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+    ONX_TRY(onxi_doc_need_graph(cx, doc));
     ONX_TRY(onx_doc_share(cx, doc, &whole));
     onx_status status = onx_arena_new(cx, &arena);
     if (status == ONX_OK) {

@@ -221,9 +221,7 @@ static onx_status fill(onx_sharded *s, const onx_shard_options *options)
     s->runtime.timeout_ns = options->timeout_ns ? options->timeout_ns : TIMEOUT_NS_DEFAULT * UINT64_C(1000000000);
     if (!s->runtime.comm.exchange || !s->runtime.comm.fail || s->runtime.comm.rank >= s->runtime.comm.size)
         return onxi_fail(s->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the communicator is not complete");
-    const onx_model *model = onx_doc_model(s->doc);
-    if (!model || !model->graph)
-        return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+    ONX_TRY(onxi_doc_need_graph(s->cx, s->doc));
     ONX_TRY(onx_arena_new(s->cx, &s->arena));
     ONX_TRY(find_configuration(s, options->configuration));
     ONX_TRY(join_kernels(s));

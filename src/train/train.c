@@ -574,8 +574,7 @@ static onx_status trainer_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     onx_arena *arena;
     const onx_model *model = onx_doc_model(doc);
     const onx_check_options full = { .flags = ONX_CHECK_STRUCTURE };
-    if (!model || !model->graph)
-        return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the document holds no model with a graph");
+    ONX_TRY(onxi_doc_need_graph(cx, doc));
     if (!model->training_info_count)
         return onxi_fail(cx, ONX_E_NOT_FOUND, ONXI_NOWHERE, "the model has no training information");
     ONX_TRY(onx_check(cx, doc, &full, NULL));
