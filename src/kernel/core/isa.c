@@ -3,7 +3,6 @@
 
 #ifdef ONX_WITH_X86_LEVELS
 #include <cpuid.h>
-#include <stdatomic.h>
 
 enum { VNNI_ECX = 1 << 11, TILE_EDX = 1 << 24, TILE_INT8_EDX = 1 << 25, TILE_BF16_EDX = 1 << 22, BF16_EAX = 1 << 5 };
 
@@ -19,33 +18,20 @@ static unsigned beyond_v4(void)
         return ONX_ISA_AMX;
     return ONX_ISA_VNNI;
 }
-
-static unsigned find_best(void)
-{
-    __builtin_cpu_init();
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-    if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return beyond_v4();
-    return v3 ? ONX_ISA_V3 : ONX_ISA_BASE;
-}
 #endif
 
 unsigned onxi_isa_best(void)
 {
 #ifdef ONX_WITH_X86_LEVELS
-    /* Asked once: in a virtual machine each question is a trap, and every session wants to know. Threads that ask at
-     * the same time find the same. */
-    static atomic_uint known; /* the answer and 1; 0: not yet asked */
-    unsigned best = atomic_load_explicit(&known, memory_order_relaxed);
-    if (!best) {
-        best = find_best() + 1;
-        atomic_store_explicit(&known, best, memory_order_relaxed);
-    }
-    return best - 1;
-#else
-    return ONX_ISA_BASE;
+    __builtin_cpu_init();
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return beyond_v4();
+    if (v3)
+        return ONX_ISA_V3;
 #endif
+    return ONX_ISA_BASE;
 }
 
 bool onxi_isa_takes(unsigned isa, const onx_kernel *k)
