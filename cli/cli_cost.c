@@ -1,6 +1,7 @@
 /* cli_cost.c - what a run of a model takes: a rule for each family of operators, and one for each of those whose work
  * is more than an operation per element. */
 #include "cli_cost.h"
+#include "cli_attribute.h"
 #include "cli_table.h"
 
 #include <onx/op.h>
@@ -202,14 +203,6 @@ static sized output(const site *s, uint32_t i)
     return i < s->node->output_count ? value_size(s->w, onx_view(s->node->output[i])) : (sized){ 0 };
 }
 
-static int64_t int_attribute(const onx_node *node, const char *name)
-{
-    uint32_t n;
-    const onx_attribute *a = onx_node_attribute(node, name);
-    const int64_t *i = a ? onx_attribute_value(a, ONX_SLOT_I, &n) : NULL;
-    return i ? *i : 0;
-}
-
 /* Each rule adds its part to `sum`; false when it is not known. */
 typedef bool (*rule)(const site *s, cost_sum *sum);
 
@@ -262,7 +255,7 @@ static bool gemm(const site *s, cost_sum *sum)
 {
     cost_term t = one;
     return times_elements(s->w, output(s, 0), &t) &&
-           times_one_dim(s->w, input(s, 0), int_attribute(s->node, "transA") ? 0 : 1, &t) && put(sum, &t);
+           times_one_dim(s->w, input(s, 0), cli_attribute_int(s->op, s->node, "transA") ? 0 : 1, &t) && put(sum, &t);
 }
 
 /* Every step multiplies by all of W and R: [directions, gates * hidden, input or hidden]. */

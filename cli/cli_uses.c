@@ -1,6 +1,7 @@
 /* cli_uses.c - what a model does with its inputs: which numbers nodes take there, and which dims. */
 #include "cli_uses.h"
 
+#include "cli_attribute.h"
 #include "cli_table.h"
 
 #include <onx/infer.h>
@@ -152,10 +153,9 @@ static bool keeps_shape(onx_str op, uint32_t input)
 
 /* ---- numbers ---- */
 
-static int64_t attribute_int(const onx_node *node, const char *name, int64_t otherwise)
+static int64_t attribute_int(const finder *f, const onx_node *node, const char *name)
 {
-    const onx_attribute *a = onx_node_attribute(node, name);
-    return a && a->slot == ONX_SLOT_I ? a->i : otherwise;
+    return cli_attribute_int(cli_op_of(onx_doc_model(f->doc), node), node, name);
 }
 
 /* The size that bounds an index; -1: not known. */
@@ -171,7 +171,9 @@ static int64_t bound(finder *f, const onx_node *node, const use_row *row)
                 least = shape.dims[i];
         return least;
     }
-    int64_t axis = attribute_int(node, row->kind == USE_LENGTH ? "time_axis" : "axis", row->axis);
+    const char *name = row->kind == USE_LENGTH ? "time_axis" : "axis";
+    const onx_op *op = cli_op_of(onx_doc_model(f->doc), node);
+    int64_t axis = cli_op_has_attribute(op, name) ? cli_attribute_int(op, node, name) : row->axis;
     axis += axis < 0 ? (int64_t)shape.rank : 0;
     return axis >= 0 && axis < (int64_t)shape.rank ? shape.dims[axis] : -1;
 }
@@ -220,12 +222,12 @@ static void use_dims(finder *f, const onx_node *node, cli_use *use)
         return;
     if ((onx_str_is(op, "Conv") || onx_str_is(op, "ConvTranspose")) && w.rank > 2) {
         const bool turned = onx_str_is(op, "ConvTranspose");
-        const int64_t group = attribute_int(node, "group", 1), channels = w.dims[!turned];
+        const int64_t group = attribute_int(f, node, "group"), channels = w.dims[!turned];
         const bool sane = channels > 0 && group > 0 && group < INT32_MAX && channels < INT32_MAX;
         use_dim(use, w.rank, 1, sane ? channels * (turned ? 1 : group) : 0);
     } else if (onx_str_is(op, "Gemm") && w.rank == 2) {
-        const bool turned = attribute_int(node, "transA", 0) != 0;
-        use_dim(use, 2, !turned, w.dims[attribute_int(node, "transB", 0) ? 1 : 0]);
+        const bool turned = attribute_int(f, node, "transA") != 0;
+        use_dim(use, 2, !turned, w.dims[attribute_int(f, node, "transB") ? 1 : 0]);
     } else if (onx_str_is(op, "MatMul") && w.rank == 2) {
         use_dim(use, use->rank ? use->rank : 2, (use->rank ? use->rank : 2) - 1, w.dims[0]);
     } else if ((onx_str_is(op, "LSTM") || onx_str_is(op, "GRU") || onx_str_is(op, "RNN")) && w.rank == 3) {
@@ -234,7 +236,7 @@ static void use_dims(finder *f, const onx_node *node, cli_use *use)
 }
 
 /* How many features of its input a model of ai.onnx.ml looks at, or 0. */
-static int64_t features_of(const onx_node *node)
+static int64_t features_of(const finder *f, const onx_node *node)
 {
     const onx_str op = onx_view(node->op_type);
     const onx_attribute *a;
@@ -243,7 +245,7 @@ static int64_t features_of(const onx_node *node)
         return a && a->slot == ONX_SLOT_FLOATS && a->count > 1 ? a->count : 0;
     }
     if (onx_str_is(op, "LinearRegressor")) {
-        const int64_t targets = attribute_int(node, "targets", 1);
+        const int64_t targets = attribute_int(f, node, "targets");
         a = onx_node_attribute(node, "coefficients");
         return a && a->slot == ONX_SLOT_FLOATS && targets > 0 ? a->count / targets : 0;
     }
@@ -275,7 +277,7 @@ static onx_status see_input(finder *f, const onx_node *node, uint32_t input, boo
         return ONX_OK;
     const moved from = *found;
     if (ml && input == 0 && from.shape)
-        use_dim(&f->uses[from.input], 2, 1, features_of(node));
+        use_dim(&f->uses[from.input], 2, 1, features_of(f, node));
     if (ml && !(onx_str_is(op, "Scaler") || onx_str_is(op, "ArrayFeatureExtractor")))
         return ONX_OK;
     CLI_TABLE_EACH (&f->rows, cli_table_hash(&f->rows, op, onx_str_of("")), i)

@@ -1,4 +1,5 @@
 /* cmd_test.c - `onx test`: test cases in the layout of the ONNX backend tests. */
+#include "cli_attribute.h"
 #include "cli_files.h"
 #include "cli_inputs.h"
 #include "cli_ranks.h"
@@ -66,12 +67,8 @@ static bool is_random(onx_doc *doc, onx_value *const *inputs, const onx_node *no
         return true;
     if (!onx_str_is(onx_view(node->op_type), "Dropout") || onx_node_attribute(node, "seed"))
         return false;
-    if (opset < 12) {
-        uint32_t n;
-        const onx_attribute *a = onx_node_attribute(node, "is_test");
-        const int64_t *mode = a ? onx_attribute_value(a, ONX_SLOT_I, &n) : NULL;
-        return opset < 7 && (!mode || *mode == 0);
-    }
+    if (opset < 12)
+        return opset < 7 && !cli_attribute_int(op, node, "is_test");
     double training = 0, ratio = 0.5;
     if (node->input_count < 3 || !onx_view(node->input[2]).len)
         return false;
