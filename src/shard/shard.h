@@ -181,8 +181,11 @@ typedef struct onxi_shard_plan {
     uint32_t value_count, value_room, node_count;
     onxi_shard_step *step;
     uint32_t step_count, step_room;
-    const onxi_placement *everywhere, *root; /* whole on all, on device 0 */
-    int32_t *scratch;                        /* per device, of onxi_shard_project */
+    const onxi_placement *everywhere, *root;  /* whole on all, on device 0 */
+    int32_t *scratch;                         /* per device, of onxi_shard_project */
+    uint32_t *part;                           /* per dimension and device, of the node that is being placed */
+    bool *on;                                 /* twice per device, of the same */
+    const struct onxi_assignment *assignment; /* that was made last */
     uint32_t *operand; /* per value: which operand it is of the node whose annotations are read; of others, anything */
     int64_t *stages;   /* pipeline stages in order */
     uint32_t stage_count;
@@ -247,6 +250,12 @@ void onxi_shard_kernels(const onxi_shard_runtime *runtime, onx_kernel rows[ONXI_
 /* Names of operators of the domain, and what the numbers in attribute `pieces` are. */
 typedef enum onxi_piece_kind { ONXI_PIECE_COPY, ONXI_PIECE_SEND, ONXI_PIECE_RECEIVE } onxi_piece_kind;
 enum { ONXI_PIECE_HEAD = 2 /* kind, rank; then for each axis: where in the input, where in the output, how much */ };
+
+/* Sums over many values, or devices, end at the largest number: a plan for what no device can hold is still a plan. */
+static inline uint64_t onxi_shard_add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
 
 /* Does each of the devices get all parts of a sum and add them up for itself? That takes one exchange instead of two,
  * and, where there are more than two devices, more bytes. */

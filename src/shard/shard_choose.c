@@ -15,7 +15,7 @@ static onx_status judge(onx_ctx *cx, const onx_doc *doc, const onx_shard_choose_
                                                 .machine = o->machine };
     ONX_TRY(onx_shard_predict(cx, doc, &predict, rows));
     for (uint32_t i = 0; i < o->devices; i++) {
-        const uint64_t bytes = rows[i].weight_bytes + rows[i].value_bytes;
+        const uint64_t bytes = onxi_shard_add(rows[i].weight_bytes, rows[i].value_bytes);
         trial->seconds = rows[i].seconds > trial->seconds ? rows[i].seconds : trial->seconds;
         trial->memory_bytes = bytes > trial->memory_bytes ? bytes : trial->memory_bytes;
     }

@@ -15,14 +15,20 @@ typedef struct builder {
     bool *seen;     /* of combinations, for looking */
 } builder;
 
+/* One at a time: it is finished before the node is put, which may build others. */
 static onx_status open_builder(onxi_shard_plan *plan, const onxi_shard_node *node, builder *b)
 {
     const uint32_t devices = plan->placements.devices;
     *b = (builder){ .plan = plan, .node = node };
-    b->part = ONXI_ARRAY(plan->arena, uint32_t, (size_t)ONXI_SHARD_DIMS * devices);
-    b->on = ONXI_ARRAY(plan->arena, bool, devices);
-    b->seen = ONXI_ARRAY(plan->arena, bool, devices);
-    return b->part && b->on && b->seen ? ONX_OK : ONX_E_MEMORY;
+    if (!plan->part && !(plan->part = ONXI_ARRAY(plan->arena, uint32_t, (size_t)ONXI_SHARD_DIMS * devices)))
+        return ONX_E_MEMORY;
+    if (!plan->on && !(plan->on = ONXI_ARRAY(plan->arena, bool, 2 * (size_t)devices)))
+        return ONX_E_MEMORY;
+    b->part = plan->part;
+    b->on = plan->on;
+    b->seen = plan->on + devices;
+    memset(b->on, 0, devices * sizeof *b->on);
+    return ONX_OK;
 }
 
 static void start(builder *b)
@@ -109,15 +115,22 @@ static bool include(builder *b, uint32_t operand, const onxi_placement *p)
 static onx_status finish(const builder *b, const onxi_assignment **out)
 {
     const uint32_t devices = b->plan->placements.devices;
-    onxi_assignment *a = ONXI_NEW(b->plan->arena, onxi_assignment);
-    int32_t *at = ONXI_ARRAY(b->plan->arena, int32_t, devices);
-    if (!a || !at)
-        return ONX_E_MEMORY;
+    int32_t *at = b->plan->scratch;
     for (uint32_t d = 0; d < devices; d++)
         at[d] = b->on[d] ? (int32_t)index_of(b, d) : -1;
+    const onxi_assignment *last = b->plan->assignment; /* neighbours are often placed alike */
+    if (last && memcmp(last->shards, b->shards, sizeof b->shards) == 0 &&
+        memcmp(last->at, at, devices * sizeof *at) == 0) {
+        *out = last;
+        return ONX_OK;
+    }
+    onxi_assignment *a = ONXI_NEW(b->plan->arena, onxi_assignment);
+    if (!a || !(at = ONXI_ARRAY(b->plan->arena, int32_t, devices)))
+        return ONX_E_MEMORY;
+    memcpy(at, b->plan->scratch, devices * sizeof *at);
     memcpy(a->shards, b->shards, sizeof a->shards);
     a->at = at;
-    *out = a;
+    *out = b->plan->assignment = a;
     return ONX_OK;
 }
 
@@ -275,27 +288,32 @@ static onx_status put_output(onxi_shard_plan *plan, uint32_t node, const onxi_as
     return has_version(&plan->value[value], made) ? ONX_OK : add_version(plan, value, made);
 }
 
+/* The whole value on the devices that take part. NULL when out of memory. */
+static const onxi_placement *whole_where(onxi_shard_plan *plan, const onxi_assignment *a)
+{
+    for (uint32_t d = 0; d < plan->placements.devices; d++)
+        plan->scratch[d] = a->at[d] < 0 ? -1 : 0;
+    return onxi_placement_make(&plan->placements, 0, NULL, NULL, plan->scratch);
+}
+
 static onx_status put_node(onxi_shard_plan *plan, uint32_t node, const onxi_assignment *a)
 {
     const onxi_shard_node *n = &plan->node[node];
     const uint32_t ins = n->node->input_count, outs = n->node->output_count;
     onxi_shard_step step = { .kind = ONXI_STEP_NODE, .node = node, .assignment = a };
-    bool on_all = true;
     step.in = (const onxi_placement **)ONXI_ARRAY(plan->arena, void *, (size_t)ins + outs + 1);
-    bool *on = ONXI_ARRAY(plan->arena, bool, plan->placements.devices);
-    if (!step.in || !on)
+    if (!step.in)
         return ONX_E_MEMORY;
     step.out = step.in + ins;
-    for (uint32_t d = 0; d < plan->placements.devices; d++)
-        on_all &= on[d] = a->at[d] >= 0;
     for (uint32_t i = 0; i < ins; i++) {
         if (n->inputs[i] == ONXI_SHARD_NONE || (int32_t)i == n->rule.unread)
             continue;
         step.in[i] = onxi_shard_project(plan, n, a, i);
         ONX_TRY(demand(plan, n->inputs[i], step.in[i]));
     }
+    const onxi_placement *whole = n->captured_count ? whole_where(plan, a) : NULL;
     for (uint32_t i = 0; i < n->captured_count; i++)
-        ONX_TRY(demand(plan, n->captured[i], on_all ? plan->everywhere : onxi_placement_whole(&plan->placements, on)));
+        ONX_TRY(demand(plan, n->captured[i], whole));
     for (uint32_t i = 0; i < outs; i++)
         if (n->outputs[i] != ONXI_SHARD_NONE && !(step.out[i] = onxi_shard_project(plan, n, a, ins + i)))
             return ONX_E_MEMORY;
@@ -428,7 +446,7 @@ static onx_status cost_of(onxi_shard_plan *plan, const onxi_shard_node *n, const
         if (!to)
             return ONX_E_MEMORY;
         (void)nearest(plan, &plan->value[n->inputs[i]], to, &cost);
-        *out += cost;
+        *out = onxi_shard_add(*out, cost);
     }
     for (uint32_t i = 0; i < n->node->output_count; i++) {
         if (n->outputs[i] == ONXI_SHARD_NONE)
@@ -444,8 +462,8 @@ static onx_status cost_of(onxi_shard_plan *plan, const onxi_shard_node *n, const
                 elements += (uint64_t)onxi_box_count(&box, v->rank);
             }
         /* Of two ways with the same communication the one that computes less. */
-        *out += onxi_shard_is_partial(&n->rule, a) ? 2 * bytes_of(v, elements) : 0;
-        *out += v->known ? bytes_of(v, elements) / 1024 : 0;
+        *out = onxi_shard_add(*out, onxi_shard_is_partial(&n->rule, a) ? 2 * bytes_of(v, elements) : 0);
+        *out = onxi_shard_add(*out, v->known ? bytes_of(v, elements) / 1024 : 0);
     }
     return ONX_OK;
 }

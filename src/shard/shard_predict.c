@@ -48,7 +48,7 @@ static void count_weights(simulator *m)
     for (uint32_t i = 0; i < m->plan->value_count; i++)
         for (const onxi_shard_version *at = m->plan->value[i].versions; m->plan->value[i].tensor && at; at = at->next)
             for (uint32_t d = 0; d < m->devices; d++)
-                m->row[d].weight_bytes += bytes_at(m, i, at->placement, d);
+                m->row[d].weight_bytes = onxi_shard_add(m->row[d].weight_bytes, bytes_at(m, i, at->placement, d));
 }
 
 static onxi_shard_version *version_of(const simulator *m, uint32_t value, const onxi_placement *p)
@@ -87,7 +87,7 @@ static void note_uses(const simulator *m)
 static void hold(simulator *m, uint32_t value, const onxi_placement *p)
 {
     for (uint32_t d = 0; d < m->devices; d++) {
-        m->held[d] += bytes_at(m, value, p, d);
+        m->held[d] = onxi_shard_add(m->held[d], bytes_at(m, value, p, d));
         if (m->held[d] > m->row[d].value_bytes)
             m->row[d].value_bytes = m->held[d];
     }
@@ -183,8 +183,8 @@ static void move(simulator *m, uint32_t index)
             continue;
         /* Shards that lie within the one that is wanted. */
         const uint32_t sources = s->from->shards > s->to->shards ? s->from->shards / s->to->shards : 1;
-        all += bytes;
-        m->row[d].receive_bytes += bytes;
+        all = onxi_shard_add(all, bytes);
+        m->row[d].receive_bytes = onxi_shard_add(m->row[d].receive_bytes, bytes);
         communicate(m, d, ready, sources > own ? sources - own : 1, (double)bytes);
     }
     for (uint32_t d = 0; d < m->devices && all; d++)
@@ -209,7 +209,7 @@ static void reduce(simulator *m, uint32_t index)
         const uint64_t whole = bytes_at(m, s->value, s->to, d), bytes = onxi_shard_sum_bytes(parts, whole);
         if (!whole)
             continue;
-        m->row[d].receive_bytes += bytes;
+        m->row[d].receive_bytes = onxi_shard_add(m->row[d].receive_bytes, bytes);
         communicate(m, d, ready, (onxi_shard_adds_alone(parts, whole) ? 1 : 2) * ((double)parts - 1), (double)bytes);
     }
 }

@@ -341,6 +341,31 @@ static void test_shard_annotate__weights_take_time(void **state)
     }
 }
 
+/* What no device can hold is the largest number, not a small one. */
+static void test_shard_annotate__huge(void **state)
+{
+    (void)state;
+    enum { VALUES = 8400, ROOM = 64 * VALUES };
+    char *text = malloc(ROOM);
+    assert_non_null(text);
+    size_t at = (size_t)snprintf(
+        text, ROOM,
+        "<ir_version: 10, opset_import: [\"\": 23]> g (double[16777216,16777215] x) => (double[16777216,16777215] y) {");
+    for (int i = 0; i < VALUES; i++)
+        at += (size_t)snprintf(text + at, ROOM - at, "h%d = Abs(x) ", i);
+    at += (size_t)snprintf(text + at, ROOM - at, "y = Sum(h0");
+    for (int i = 1; i < VALUES; i++)
+        at += (size_t)snprintf(text + at, ROOM - at, ",h%d", i);
+    snprintf(text + at, ROOM - at, ") }");
+    onx_doc *doc;
+    onx_shard_forecast f;
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc), ONX_OK);
+    assert_int_equal(onx_shard_predict(cx, doc, &(onx_shard_predict_options){ .count = 1 }, &f), ONX_OK);
+    assert_true(f.value_bytes == UINT64_MAX);
+    onx_doc_free(doc);
+    free(text);
+}
+
 static void refuse(const subject *c, const onx_shard_annotate_options *o, onx_status status, const char *why)
 {
     onx_doc *doc = make(c);
@@ -378,10 +403,15 @@ static void test_shard_annotate__refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shard_annotate__weights), cmocka_unit_test(test_shard_annotate__batch),
-        cmocka_unit_test(test_shard_annotate__stages),  cmocka_unit_test(test_shard_annotate__meshes),
-        cmocka_unit_test(test_shard_annotate__refused), cmocka_unit_test(test_shard_annotate__choice),
-        cmocka_unit_test(test_shard_annotate__machine), cmocka_unit_test(test_shard_annotate__weights_take_time),
+        cmocka_unit_test(test_shard_annotate__weights),
+        cmocka_unit_test(test_shard_annotate__batch),
+        cmocka_unit_test(test_shard_annotate__stages),
+        cmocka_unit_test(test_shard_annotate__meshes),
+        cmocka_unit_test(test_shard_annotate__refused),
+        cmocka_unit_test(test_shard_annotate__choice),
+        cmocka_unit_test(test_shard_annotate__huge),
+        cmocka_unit_test(test_shard_annotate__machine),
+        cmocka_unit_test(test_shard_annotate__weights_take_time),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
