@@ -159,11 +159,9 @@ static bool follows(gen_origin *o, const gen_run *run, uint32_t index)
 
 bool gen_run_close(const gen_run *a, const gen_run *b, gen_origin *o, char *why, size_t size)
 {
-    if (a->status == ONX_E_LIMIT || b->status == ONX_E_LIMIT) /* another form may need more memory */
-        return true;
     if (!gen_status_agrees(a, b, why, size))
         return tells_nothing(o, GEN_OUTPUTS);
-    for (uint32_t i = 0; a->status == ONX_OK && i < a->count; i++)
+    for (uint32_t i = 0; a->status == ONX_OK && b->status == ONX_OK && i < a->count; i++)
         if (!gen_output_agrees(a, b, i, false, why, size) && !tells_nothing(o, i) && !is_near_overflow(a) &&
             !(follows(o, a, i) && follows(o, b, i)))
             return false;
