@@ -314,4 +314,24 @@ onx_status onxi_token_encode(onxi_tokenrun *run, onx_str text, bool special);
 onx_status onxi_token_decode(onxi_tokenrun *run, const int64_t *ids, uint64_t count, bool special, onxi_chars *out);
 void onxi_token_end(onxi_tokenrun *run);
 
+/* ---- tokenizers from parts (token_make.c) ---- */
+
+/* What models carry in attributes of nodes. */
+typedef struct onxi_bpe_parts {
+    onx_str vocab;             /* an object of tokens and their ids, as JSON */
+    onx_str merges;            /* a line for each */
+    onx_str added;             /* lines "token=id" */
+    const char *steps, *model; /* members of a tokenizer.json, and of its model, that are always the same */
+    const char *special[4];    /* tokens that are found before anything else; NULL ends them */
+} onxi_bpe_parts;
+onx_status onxi_tokenizer_of_parts(onx_ctx *cx, const onxi_bpe_parts *parts, onx_tokenizer **out);
+/* A SentencePiece model, as it is or in base64. */
+onx_status onxi_tokenizer_of_model(onx_ctx *cx, onx_str bytes, onx_tokenizer **out);
+
+/* Words as BERT's basic tokenizer cuts them; pieces are in run->next. */
+typedef struct onxi_basic_words {
+    bool clean, chinese, strip, lower, punctuation;
+} onxi_basic_words;
+onx_status onxi_token_words(onxi_tokenrun *run, const onxi_basic_words *how, onx_str text);
+
 #endif

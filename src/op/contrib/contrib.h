@@ -23,6 +23,12 @@ RULE(vector_to_string);
 RULE(ragged_to_sparse);
 RULE(ragged_to_dense);
 RULE(ragged_texts_to_dense);
+RULE(token_ids);
+RULE(token_list);
+RULE(one_text);
+RULE(bert_ids);
+RULE(bert_texts);
+RULE(bpe_texts);
 #undef RULE
 
 #endif
