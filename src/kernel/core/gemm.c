@@ -5,26 +5,6 @@
 /* Rows and columns of a tile, and how much of k is packed at a time. */
 enum { TILE_M = 6, TILE_N = 16, BLOCK_K = 256, BLOCK_N = 512, BLOCK_M = 96 };
 
-/* Compilers make poor code of vectors that the processor does not have, so that there are two forms of a tile. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
-    !defined(__SANITIZE_THREAD__) /* the resolvers run before a sanitizer is ready */
-#define WIDE_CLONES   __attribute__((target("arch=x86-64-v4")))
-#define NARROW_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
-static bool has_wide_vectors(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-}
-#else
-#define WIDE_CLONES
-#define NARROW_CLONES
-static bool has_wide_vectors(void)
-{
-    return false;
-}
-#endif
-
 #define SAME(x)     (x)
 #define F16_IN(x)   onx_float16_to_f32(x)
 #define F16_OUT(x)  onx_f32_to_float16(x)
@@ -46,9 +26,9 @@ static bool has_wide_vectors(void)
 #define UNROLL _Pragma("GCC unroll 6")
 #endif
 /* Six rows of two vectors: as many as there are registers for. The sums begin with what is in `out`. */
-#define TILE_BODY(name, acc, bytes, CLONES)                                                                            \
+#define TILE_BODY(name, acc, bytes, LEVEL)                                                                             \
     typedef acc row_##name __attribute__((vector_size(bytes), aligned(sizeof(acc)), may_alias));                       \
-    CLONES static void tile_##name(const acc *restrict a, const acc *restrict b, uint64_t kc, acc *restrict out)       \
+    LEVEL static void tile_##name(const acc *restrict a, const acc *restrict b, uint64_t kc, acc *restrict out)        \
     {                                                                                                                  \
         enum { LANES = (bytes) / sizeof(acc), PAIR = 2 * LANES < TILE_N ? 2 * LANES : TILE_N, SECOND = PAIR - LANES }; \
         for (uint64_t j = 0; j < TILE_N; j += PAIR) {                                                                  \
@@ -69,6 +49,18 @@ static bool has_wide_vectors(void)
                 *(row_##name *)(to + i * TILE_N + SECOND) = s[i][1], *(row_##name *)(to + i * TILE_N) = s[i][0];       \
         }                                                                                                              \
     }
+
+/* Compilers make poor code of vectors that the processor does not have, so that there is a form for each level. */
+#ifdef ONX_WITH_X86_LEVELS
+#define FORMS(sfx, acc)                                                                                                \
+    TILE_BODY(v4_##sfx, acc, 64, __attribute__((target("arch=x86-64-v4"))))                                            \
+    TILE_BODY(v3_##sfx, acc, 32, __attribute__((target("arch=x86-64-v3"))))                                            \
+    TILE_BODY(base_##sfx, acc, 32, )
+#define BEST_OF(sfx, isa) ((isa) == ONX_ISA_V4 ? tile_v4_##sfx : (isa) == ONX_ISA_V3 ? tile_v3_##sfx : tile_base_##sfx)
+#else
+#define FORMS(sfx, acc)   TILE_BODY(base_##sfx, acc, 32, )
+#define BEST_OF(sfx, isa) tile_base_##sfx
+#endif
 
 #define GEMM_BODY(sfx, stored, acc, LOAD, STORE)                                                                       \
     static void pack_a_##sfx(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t k0, uint64_t kc, acc *out)         \
@@ -95,14 +87,13 @@ static bool has_wide_vectors(void)
                 out += TILE_N;                                                                                         \
             }                                                                                                          \
     }                                                                                                                  \
-    TILE_BODY(wide_##sfx, acc, 64, WIDE_CLONES)                                                                        \
-    TILE_BODY(narrow_##sfx, acc, 32, NARROW_CLONES)                                                                    \
+    FORMS(sfx, acc)                                                                                                    \
     /* `sums` holds the accumulators of mc x nc elements, tile by tile, over all blocks of k. */                       \
     static void panel_##sfx(const onxi_gemm *g, uint64_t m0, uint64_t mc, uint64_t n0, uint64_t nc, acc *pa, acc *pb,  \
                             acc *sums)                                                                                 \
     {                                                                                                                  \
         stored *c = (stored *)g->c;                                                                                    \
-        const bool wide = has_wide_vectors();                                                                          \
+        void (*const tile)(const acc *, const acc *, uint64_t, acc *) = BEST_OF(sfx, onxi_isa_vectors());              \
         uint64_t tiles_m = (mc + TILE_M - 1) / TILE_M, tiles_n = (nc + TILE_N - 1) / TILE_N;                           \
         memset(sums, 0, tiles_m *tiles_n *TILE_M *TILE_N * sizeof(acc));                                               \
         for (uint64_t k0 = 0; k0 < g->k; k0 += BLOCK_K) {                                                              \
@@ -111,8 +102,8 @@ static bool has_wide_vectors(void)
             pack_a_##sfx(g, m0, mc, k0, kc, pa);                                                                       \
             for (uint64_t tn = 0; tn < tiles_n; tn++)                                                                  \
                 for (uint64_t tm = 0; tm < tiles_m; tm++)                                                              \
-                    (wide ? tile_wide_##sfx : tile_narrow_##sfx)(pa + tm * kc * TILE_M, pb + tn * kc * TILE_N, kc,     \
-                                                                 sums + (tn * tiles_m + tm) * TILE_M * TILE_N);        \
+                    tile(pa + tm * kc * TILE_M, pb + tn * kc * TILE_N, kc,                                             \
+                         sums + (tn * tiles_m + tm) * TILE_M * TILE_N);                                                \
         }                                                                                                              \
         for (uint64_t i = 0; i < mc; i++)                                                                              \
             for (uint64_t j = 0; j < nc; j++) {                                                                        \

@@ -2,36 +2,38 @@
 #include "kernel/kernel.h"
 
 #ifdef ONX_WITH_X86_LEVELS
-#include <cpuid.h>
-
-enum { VNNI_ECX = 1 << 11, TILE_EDX = 1 << 24, TILE_INT8_EDX = 1 << 25, TILE_BF16_EDX = 1 << 22, BF16_EAX = 1 << 5 };
-
-/* What comes after ONX_ISA_V4. */
-static unsigned beyond_v4(void)
-{
-    unsigned eax, ebx, ecx, edx, more, unused;
-    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !(ecx & VNNI_ECX))
-        return ONX_ISA_V4;
-    const unsigned tiles = TILE_EDX | TILE_INT8_EDX | TILE_BF16_EDX;
-    if ((edx & tiles) == tiles && eax >= 1 && __get_cpuid_count(7, 1, &more, &unused, &unused, &unused) &&
-        (more & BF16_EAX) && onxi_platform_permit_tiles())
-        return ONX_ISA_AMX;
-    return ONX_ISA_VNNI;
-}
+#if defined(__has_include) && __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h> /* what the C library found out when the program began: CPUID traps in virtual machines */
+#define HAS(name, built_in) CPU_FEATURE_ACTIVE(name)
+#define HAS_TILES           (HAS(AMX_TILE, ) && HAS(AMX_INT8, ) && HAS(AMX_BF16, ) && HAS(AVX512_BF16, ))
+#else
+#define HAS(name, built_in) (__builtin_cpu_supports(built_in) != 0)
+#define HAS_TILES           false /* compilers differ in which names of them they know */
 #endif
+#endif
+
+unsigned onxi_isa_vectors(void)
+{
+#ifdef ONX_WITH_X86_LEVELS
+    if (!HAS(AVX2, "avx2") || !HAS(FMA, "fma") || !HAS(BMI2, "bmi2"))
+        return ONX_ISA_BASE;
+    if (!HAS(AVX512F, "avx512f") || !HAS(AVX512BW, "avx512bw") || !HAS(AVX512CD, "avx512cd") ||
+        !HAS(AVX512DQ, "avx512dq") || !HAS(AVX512VL, "avx512vl"))
+        return ONX_ISA_V3;
+    return ONX_ISA_V4;
+#else
+    return ONX_ISA_BASE;
+#endif
+}
 
 unsigned onxi_isa_best(void)
 {
+    const unsigned vectors = onxi_isa_vectors();
 #ifdef ONX_WITH_X86_LEVELS
-    __builtin_cpu_init();
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-    if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return beyond_v4();
-    if (v3)
-        return ONX_ISA_V3;
+    if (vectors == ONX_ISA_V4 && HAS(AVX512_VNNI, "avx512vnni"))
+        return HAS_TILES && onxi_platform_permit_tiles() ? ONX_ISA_AMX : ONX_ISA_VNNI;
 #endif
-    return ONX_ISA_BASE;
+    return vectors;
 }
 
 bool onxi_isa_takes(unsigned isa, const onx_kernel *k)
