@@ -1,5 +1,6 @@
 /* blocked.c - images with their channels in blocks, made from row-major ones and back. */
 #include "kernel/core/blocked.h"
+#include "kernel/core/move.h"
 
 typedef struct blocked {
     onx_layout layout;
@@ -28,22 +29,6 @@ typedef struct reorder_params {
     bool bytes;        /* elements are bytes, else floats */
 } reorder_params;
 
-typedef float four __attribute__((vector_size(16)));
-
-/* Four lines of four, `in` and `out` elements apart, turned. */
-static inline void turn(const float *from, uint64_t in, float *to, uint64_t out)
-{
-    four x[4];
-    for (uint64_t i = 0; i < 4; i++)
-        memcpy(&x[i], from + i * in, sizeof x[i]);
-    const four a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5), b = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
-    const four c = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5), d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
-    const four y[4] = { __builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(a, c, 2, 3, 6, 7),
-                        __builtin_shufflevector(b, d, 0, 1, 4, 5), __builtin_shufflevector(b, d, 2, 3, 6, 7) };
-    for (uint64_t i = 0; i < 4; i++)
-        memcpy(to + i * out, &y[i], sizeof y[i]);
-}
-
 /* `lines` lines of `length`, `in` apart, become as many columns of lines that are `out` apart. */
 static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_t in, float *to, uint64_t out)
 {
@@ -51,7 +36,7 @@ static void turn_all(const float *from, uint64_t lines, uint64_t length, uint64_
     uint64_t i = 0;
     for (; i + 4 <= length; i += 4) {
         for (uint64_t l = 0; l < whole; l += 4)
-            turn(from + l * in + i, in, to + i * out + l, out);
+            onxi_move_turned(from + l * in + i, (int64_t)in, to + i * out + l, (int64_t)out);
         for (uint64_t l = whole; l < lines; l++)
             for (uint64_t k = i; k < i + 4; k++)
                 to[k * out + l] = from[l * in + k];

@@ -73,4 +73,20 @@ static inline void onxi_move_bits(unsigned bits, const void *from, uint64_t from
     *at = (uint8_t)((*at & ~(mask << shift)) | (v << shift));
 }
 
+/* Four rows of four elements of four bytes, whose rows begin `in` and `out` elements apart, turned: rows become
+ * columns. */
+static inline void onxi_move_turned(const void *from, int64_t in, void *to, int64_t out)
+{
+    typedef uint32_t four __attribute__((vector_size(16)));
+    four x[4];
+    for (int64_t i = 0; i < 4; i++)
+        memcpy(&x[i], (const uint32_t *)from + i * in, sizeof x[i]);
+    const four a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5), b = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
+    const four c = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5), d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+    const four y[4] = { __builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(a, c, 2, 3, 6, 7),
+                        __builtin_shufflevector(b, d, 0, 1, 4, 5), __builtin_shufflevector(b, d, 2, 3, 6, 7) };
+    for (int64_t i = 0; i < 4; i++)
+        memcpy((uint32_t *)to + i * out, &y[i], sizeof y[i]);
+}
+
 #endif

@@ -379,22 +379,6 @@ MOVE(uint16_t, 2)
 MOVE(uint64_t, 8)
 MOVE(sixteen, 16)
 
-typedef uint32_t four __attribute__((vector_size(16)));
-
-/* A square of four by four elements. */
-static inline void turn_four(const uint32_t *x, int64_t step, uint32_t *y, uint64_t pitch)
-{
-    four v[4];
-    for (int64_t k = 0; k < 4; k++)
-        memcpy(&v[k], x + k * step, sizeof v[k]);
-    const four a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5), b = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7);
-    const four c = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5), d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
-    const four out[4] = { __builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(a, c, 2, 3, 6, 7),
-                          __builtin_shufflevector(b, d, 0, 1, 4, 5), __builtin_shufflevector(b, d, 2, 3, 6, 7) };
-    for (uint64_t k = 0; k < 4; k++)
-        memcpy(y + k * pitch, &out[k], sizeof out[k]);
-}
-
 static void move_4(const void *from, int64_t step, uint64_t rows, uint64_t count, void *to)
 {
     const uint32_t *x = from;
@@ -403,7 +387,7 @@ static void move_4(const void *from, int64_t step, uint64_t rows, uint64_t count
     for (; rows == TOGETHER && i + TOGETHER <= count; i += TOGETHER, x += TOGETHER * step)
         for (uint64_t r = 0; r < TOGETHER; r += 4) /* a whole line of the cache per row of the output */
             for (uint64_t k = 0; k < TOGETHER; k += 4)
-                turn_four(x + (int64_t)k * step + r, step, y + r * count + i + k, count);
+                onxi_move_turned(x + (int64_t)k * step + r, step, y + r * count + i + k, (int64_t)count);
     for (; i < count; i++, x += step)
         for (uint64_t r = 0; r < rows; r++)
             y[r * count + i] = x[r];
