@@ -21,6 +21,11 @@ const onx_op *cli_op_of(const onx_model *model, const onx_node *node)
     return version ? onx_op_find(plain(node->domain), onx_view(node->op_type), version) : NULL;
 }
 
+bool cli_node_is(const onx_node *node, const char *op)
+{
+    return onx_str_is(onx_view(node->op_type), op) && !plain(node->domain).len;
+}
+
 static const onx_op_attribute *attribute_of(const onx_op *op, const char *name)
 {
     const onx_op_attribute *a;

@@ -234,7 +234,7 @@ static bool nothing(const site *s, cost_sum *sum)
 static bool convolution(const site *s, cost_sum *sum)
 {
     cost_term t = one;
-    const bool quantized = onx_str_is(onx_view(s->node->op_type), "QLinearConv");
+    const bool quantized = cli_node_is(s->node, "QLinearConv");
     return times_elements(s->w, output(s, 0), &t) && times_dims_from(s->w, input(s, quantized ? 3 : 1), 1, &t) &&
            put(sum, &t);
 }
@@ -417,7 +417,7 @@ static void count_bytes(const site *s, cost_row *row, cost_node *told)
             told->bytes = known && told->bytes >= 0 ? told->bytes + t.factor : -1;
         }
     }
-    const bool constant = s->op && strcmp(onx_op_name(s->op), "Constant") == 0;
+    const bool constant = cli_node_is(s->node, "Constant");
     for (uint32_t i = 0; i < s->node->output_count; i++) {
         cost_term t = one;
         if (!onx_view(s->node->output[i]).len)

@@ -1,4 +1,5 @@
 /* cmd_quantize.c - `onx quantize`: products of constant weights in few bits. */
+#include "cli_attribute.h"
 #include "cli_table.h"
 #include "cli_tune.h"
 
@@ -37,9 +38,8 @@ enum { MOMENTS_MAX = 2048 };
 
 static bool is_product(const onx_node *node)
 {
-    const onx_str op = onx_view(node->op_type);
-    return !onx_view(node->domain).len && node->input_count >= 2 && node->output_count == 1 &&
-           (onx_str_is(op, "Conv") || onx_str_is(op, "MatMul") || onx_str_is(op, "Gemm"));
+    return node->input_count >= 2 && node->output_count == 1 &&
+           (cli_node_is(node, "Conv") || cli_node_is(node, "MatMul") || cli_node_is(node, "Gemm"));
 }
 
 static watched *find_watched(const quantizing *q, onx_str name)

@@ -65,7 +65,7 @@ static bool is_random(onx_doc *doc, onx_value *const *inputs, const onx_node *no
         return false;
     if (onx_op_flags(op) & ONX_OP_NONDETERMINISTIC && strcmp(onx_op_family(op), "generator") == 0)
         return true;
-    if (!onx_str_is(onx_view(node->op_type), "Dropout") || onx_node_attribute(node, "seed"))
+    if (!cli_node_is(node, "Dropout") || onx_node_attribute(node, "seed"))
         return false;
     if (opset < 12)
         return opset < 7 && !cli_attribute_int(op, node, "is_test");
@@ -162,7 +162,7 @@ static bool plausible_dropout(onx_doc *doc, onx_value *const *inputs, onx_value 
 {
     const onx_graph *g = onx_doc_model(doc)->graph;
     double ratio = 0.5;
-    if (g->node_count != 1 || !onx_str_is(onx_view(g->node[0]->op_type), "Dropout") || output != 0 || !inputs[0] ||
+    if (g->node_count != 1 || !cli_node_is(g->node[0], "Dropout") || output != 0 || !inputs[0] ||
         inputs[0]->count != want->count || want->dtype != ONX_FLOAT || inputs[0]->dtype != ONX_FLOAT)
         return true;
     scalar_of(doc, inputs, g->node[0], 1, &ratio);

@@ -305,11 +305,10 @@ static bool is_counted(const onxi_run_graph *g, uint32_t slot, uint32_t depth)
             reads |= op->inputs[k] == slot;
         if (!reads)
             continue;
-        const onx_str type = onx_view(op->node->op_type);
-        if (onx_str_is(type, "Cast") && depth && op->output_count == 1) {
+        if (op->id == ONXI_ID_Cast && depth && op->output_count == 1) {
             if (!is_counted(g, op->outputs[0], depth - 1))
                 return false;
-        } else if (!onx_str_is(type, "Shape") && !onx_str_is(type, "ReduceSum")) {
+        } else if (op->id != ONXI_ID_Shape && op->id != ONXI_ID_ReduceSum) {
             return false;
         }
     }

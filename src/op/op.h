@@ -374,6 +374,9 @@ static inline bool onxi_operator_is(onxi_op_id id, unsigned traits)
 {
     return id > ONXI_ID_NONE && id < ONXI_ID_END && (onxi_operators[id - 1].traits & traits);
 }
+/* Does the node name that operator, in whatever version? An operator of another domain with the same name is another
+ * one. For those that look at nodes which are not bound. */
+bool onxi_node_is(const onx_node *node, onxi_op_id id);
 /* "" and "ai.onnx" are the same; NULL when there is none. */
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name);
 /* The one in force at a version of the domain, or NULL: others' names in the default domain may be older than those of

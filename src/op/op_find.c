@@ -53,6 +53,13 @@ static const onxi_operator *next_of_name(onx_str domain, onx_str name, uint32_t 
     }
 }
 
+bool onxi_node_is(const onx_node *node, onxi_op_id id)
+{
+    const onxi_operator *op = onxi_operator_of(id);
+    return op && onx_str_equal(onx_view(node->op_type), onx_str_make(op->name, op->name_length)) &&
+           onx_str_equal(onxi_domain_plain(onx_view(node->domain)), onx_str_make(op->domain, op->domain_length));
+}
+
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name)
 {
     domain = onxi_domain_plain(domain);

@@ -88,8 +88,7 @@ static onx_status find_gradient(void *user, const onx_visit *at)
     bool *found = user;
     if (at->kind == ONX_KIND_TRAINING_INFO)
         return ONX_OK;
-    *found |= at->kind == ONX_KIND_NODE && onx_str_is(onx_view(((const onx_node *)at->message)->op_type), "Gradient") &&
-              onx_str_is(onx_view(((const onx_node *)at->message)->domain), "ai.onnx.preview.training");
+    *found |= at->kind == ONX_KIND_NODE && onxi_node_is(at->message, ONXI_ID_Gradient);
     return ONX_OK;
 }
 

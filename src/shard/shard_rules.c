@@ -53,7 +53,7 @@ static const int64_t *constant_ints(const splitter *m, uint32_t i, uint32_t *cou
     uint64_t n;
     if (v && !t && v->node != ONXI_SHARD_NONE) {
         const onx_attribute *a = onx_node_attribute(m->s->plan->graph->node[v->node], "value");
-        const bool is = onx_str_is(onx_view(m->s->plan->graph->node[v->node]->op_type), "Constant");
+        const bool is = onxi_node_is(m->s->plan->graph->node[v->node], ONXI_ID_Constant);
         t = is && a && a->slot == ONX_SLOT_T ? a->t : NULL;
     }
     if (!t || !onx_tensor_count(t, &n) || n > MOST)

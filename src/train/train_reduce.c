@@ -3,6 +3,7 @@
 #include "train/train.h"
 
 #include "ir/ir.h"
+#include "op/op.h"
 
 typedef struct rewriter {
     onx_ctx *cx;
@@ -60,15 +61,9 @@ static onx_status visit(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
-static bool is_gradient(const onx_node *node)
-{
-    return onx_str_is(onx_view(node->op_type), "Gradient") &&
-           onx_str_is(onx_view(node->domain), "ai.onnx.preview.training");
-}
-
 static onx_status follow(rewriter *w, const onx_node *node)
 {
-    reader r = { .w = w, .late = is_gradient(node) };
+    reader r = { .w = w, .late = onxi_node_is(node, ONXI_ID_Gradient) };
     ONX_TRY(onx_message_walk(w->cx, ONX_KIND_NODE, (onx_node *)(uintptr_t)node, visit, &r));
     for (uint32_t i = 0; i < node->output_count; i++) {
         ONX_TRY(note(&w->names, onx_view(node->output[i])));
@@ -175,7 +170,7 @@ onx_status onxi_train_reduce_graph(onx_ctx *cx, onx_arena *arena, onx_graph *gra
         return ONX_E_MEMORY;
     ONX_TRY(find_dependencies(&w, own));
     for (uint32_t i = 0; i < graph->node_count; i++)
-        if (is_gradient(graph->node[i]))
+        if (onxi_node_is(graph->node[i], ONXI_ID_Gradient))
             ONX_TRY(reduce_gradients(&w, graph->node[i]));
         else
             w.nodes[w.count++] = graph->node[i];

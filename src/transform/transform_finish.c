@@ -189,8 +189,7 @@ static bool is_unused(const sweeper *w, onx_bytes name)
 /* What makes a constant: a node Constant, or the Cast that an old version needs behind it. */
 static bool makes_constant(const onx_node *node)
 {
-    return !onxi_domain_plain(onx_view(node->domain)).len && node->output_count == 1 &&
-           (onx_str_is(onx_view(node->op_type), "Constant") || onx_str_is(onx_view(node->op_type), "Cast"));
+    return node->output_count == 1 && (onxi_node_is(node, ONXI_ID_Constant) || onxi_node_is(node, ONXI_ID_Cast));
 }
 
 static onx_status sweep_nodes(sweeper *w, onx_node **nodes, uint32_t *count)

@@ -7,15 +7,10 @@
 
 /* ---- a model that is ready to be derived ---- */
 
-static bool is_gradient(const onx_node *node)
-{
-    return onx_str_is(onx_view(node->op_type), "Gradient") && onx_str_is(onx_view(node->domain), TRAINING);
-}
-
 static onx_status visit_node(void *user, const onx_visit *at)
 {
     bool *found = user;
-    *found |= at->kind == ONX_KIND_NODE && is_gradient(at->message);
+    *found |= at->kind == ONX_KIND_NODE && onxi_node_is(at->message, ONXI_ID_Gradient);
     return ONX_OK;
 }
 
@@ -300,7 +295,7 @@ static onx_status repeat(onxi_grad *g, onx_graph *graph, const onx_node *node, q
     onxi_node_list list = { 0 };
     ONX_TRY(onxi_node_list_add_all(g->scratch, &list, graph->node, graph->node_count));
     for (uint32_t i = 0; i <= last && i < graph->node_count; i++)
-        if (!is_gradient(graph->node[i]) && reads(&a, g, graph->node[i])) {
+        if (!onxi_node_is(graph->node[i], ONXI_ID_Gradient) && reads(&a, g, graph->node[i])) {
             onx_node *copy;
             ONX_TRY(onxi_grad_again_node(&a, graph->node[i], &copy));
             ONX_TRY(onxi_node_list_add(g->scratch, &list, copy));
@@ -361,7 +356,7 @@ static onx_status expand_graph(onxi_grad *g, const onxi_scope *parent, onx_graph
             if (a->slot == ONX_SLOT_G && a->g)
                 ONX_TRY(expand_graph(g, &scope, a->g));
         }
-        if (is_gradient(node)) {
+        if (onxi_node_is(node, ONXI_ID_Gradient)) {
             ONX_TRY(expand_node(g, &scope, graph, i));
             i--; /* the list is another one; no node Gradient has come in front of this place */
         }

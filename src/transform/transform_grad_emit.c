@@ -96,11 +96,6 @@ onx_status onxi_grad_add(onxi_grad *g, onxi_grad_out *out, const char *op, onx_b
     return onxi_grad_push(g, out, onxi_grad_node_new(g, op, &from, 1, &to, 1));
 }
 
-static bool is_op(const onx_node *node, const char *op)
-{
-    return !onx_view(node->domain).len && onx_str_is(onx_view(node->op_type), op);
-}
-
 static onx_status need(void *user, onx_bytes *name)
 {
     return onxi_dict_at(user, onx_view(*name), 1, NULL) ? ONX_OK : ONX_E_MEMORY;
@@ -337,11 +332,11 @@ static onx_status emit(onxi_grad_node *n, onx_node *node)
             ONX_TRY(onxi_graph_each_name(n->g->cx, node->attribute[i]->g, resolve, n->out));
     if (onx_str_is(onx_view(node->domain), "grad"))
         return emit_macro(n, node);
-    if (is_op(node, "Identity"))
+    if (onxi_node_is(node, ONXI_ID_Identity))
         return alias(n->g, n->out, node->output[0], node->input[0]);
-    if (is_op(node, "CastLike"))
+    if (onxi_node_is(node, ONXI_ID_CastLike))
         return emit_cast(n, node);
-    if (is_op(node, "Constant") && node->attribute_count == 1) {
+    if (onxi_node_is(node, ONXI_ID_Constant) && node->attribute_count == 1) {
         ONX_TRY(remember(n, node->output[0], node->attribute[0]));
         return emit_constant(n, node, key_of(n->g, node->attribute[0]));
     }

@@ -100,7 +100,7 @@ static onx_status name_symbols(onxi_outliner *o)
         const onx_node *n = g->node[node];
         uint32_t found = ONXI_NO_ENTRY;
         o->place[node] = ONXI_NO_PLACE;
-        if (o->c->constant[node] && onx_str_is(onx_view(n->op_type), "Constant"))
+        if (o->c->constant[node] && onxi_node_is(n, ONXI_ID_Constant))
             continue;
         const bool moves = may_move(n);
         const uint32_t hash = moves ? hash_node(table.secret, n) : 0;

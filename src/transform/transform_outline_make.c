@@ -140,8 +140,7 @@ static const onx_attribute *constant_node(const shaper *s, onx_name_id id)
 {
     const onx_def def = onx_index_def(s->c->index, id);
     const onx_node *node = def.kind == ONX_DEF_NODE ? s->c->graph->node[def.index] : NULL;
-    return node && s->c->constant[def.index] && onx_str_is(onx_view(node->op_type), "Constant") &&
-                   node->attribute_count == 1 &&
+    return node && s->c->constant[def.index] && onxi_node_is(node, ONXI_ID_Constant) && node->attribute_count == 1 &&
                    (node->attribute[0]->slot != ONX_SLOT_T || !node->attribute[0]->t ||
                     !onx_tensor_is_external(node->attribute[0]->t))
                ? node->attribute[0]

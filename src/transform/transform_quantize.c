@@ -22,8 +22,8 @@ static onx_status list_identities(onxi_quant_scope *s)
 {
     for (uint32_t i = 0; i < s->scope.node_count; i++) {
         const onx_node *n = s->scope.nodes[i];
-        if (onx_str_is(onx_view(n->op_type), "Identity") && !onxi_domain_plain(onx_view(n->domain)).len &&
-            n->input_count == 1 && n->output_count == 1 && onx_view(n->input[0]).len && onx_view(n->output[0]).len &&
+        if (onxi_node_is(n, ONXI_ID_Identity) && n->input_count == 1 && n->output_count == 1 &&
+            onx_view(n->input[0]).len && onx_view(n->output[0]).len &&
             !onxi_dict_at(&s->identities, onx_view(n->output[0]), i, NULL))
             return ONX_E_MEMORY;
     }
@@ -209,8 +209,8 @@ static onx_status drop_unused(void *user, const onx_visit *at)
     kept = 0;
     for (uint32_t i = 0; i < g->node_count; i++) {
         const onx_node *n = g->node[i];
-        const bool plain = onx_str_is(onx_view(n->op_type), "Constant") || onx_str_is(onx_view(n->op_type), "Identity");
-        if (!(plain && !onxi_domain_plain(onx_view(n->domain)).len && n->output_count == 1 && is_dead(w, n->output[0])))
+        const bool plain = onxi_node_is(n, ONXI_ID_Constant) || onxi_node_is(n, ONXI_ID_Identity);
+        if (!(plain && n->output_count == 1 && is_dead(w, n->output[0])))
             g->node[kept++] = g->node[i];
     }
     g->node_count = kept;

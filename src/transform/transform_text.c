@@ -79,7 +79,7 @@ static const onx_attribute *text_argument(void *user, onx_str name, int32_t type
 static onx_status settle_constant(onxi_retarget *r, onx_node *node)
 {
     onx_attribute *a = node->attribute_count == 1 ? node->attribute[0] : NULL;
-    if (!a || !onx_str_is(onx_view(node->op_type), "Constant") || onxi_is_reference(a))
+    if (!a || !onxi_node_is(node, ONXI_ID_Constant) || onxi_is_reference(a))
         return ONX_OK;
     const onx_attribute_type type = onx_attribute_type_of(a);
     const bool real = type == ONX_ATTR_FLOAT || type == ONX_ATTR_FLOATS,
@@ -152,7 +152,7 @@ static onx_status note_made(onxi_retarget *r, onxi_subject *s, onx_node *const *
     }
     for (uint32_t i = 0; i < count; i++)
         if (nodes[i] && nodes[i]->attribute_count == 1 && nodes[i]->output_count == 1 &&
-            onx_str_is(onx_view(nodes[i]->op_type), "Constant")) {
+            onxi_node_is(nodes[i], ONXI_ID_Constant)) {
             const onxi_constant constant = { .attribute = nodes[i]->attribute[0] };
             const onx_str name = onx_view(nodes[i]->output[0]);
             const onx_type *type = onxi_values_type(&r->values, s->scope, name);

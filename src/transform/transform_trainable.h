@@ -13,7 +13,8 @@ typedef enum onxi_label { ONXI_LABEL_CLASS, ONXI_LABEL_LIKE, ONXI_LABEL_NONE } o
 typedef struct onxi_loss {
     onx_train_choice choice;
     onxi_label label;
-    const char *made_by, *instead;
+    onxi_op_id made_by;  /* an output of that operator: */
+    const char *instead; /* this loss takes its input; NULL: none does */
     const char *text, *metric, *metric_text;
 } onxi_loss;
 

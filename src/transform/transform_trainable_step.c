@@ -102,7 +102,7 @@ static onx_status take_from_maker(onxi_trainable *t, int64_t rank)
         t->axis = onxi_bind_int(onxi_trainable_bound(t, node), node, "axis");
     if (t->axis < 0)
         t->axis += rank;
-    if (!t->loss->made_by || !onx_str_is(onx_view(node->op_type), t->loss->made_by))
+    if (op != t->loss->made_by)
         return ONX_OK;
     t->y = node->input[0];
     t->loss = find_loss(onx_str_of(t->loss->instead));

@@ -138,8 +138,7 @@ static onx_status collect(onxi_values *values, onxi_scope *scope)
     *table = onxi_dict_in_arena(values->scratch);
     for (uint32_t i = 0; i < scope->node_count; i++) {
         const onx_node *node = scope->nodes[i];
-        if (onx_str_is(onx_view(node->op_type), "Constant") && !onxi_domain_plain(onx_view(node->domain)).len &&
-            node->output_count == 1 && value_of(node))
+        if (onxi_node_is(node, ONXI_ID_Constant) && node->output_count == 1 && value_of(node))
             ONX_TRY(
                 add_constant(values, table, onx_view(node->output[0]), (onxi_constant){ .attribute = value_of(node) }));
     }

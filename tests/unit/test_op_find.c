@@ -14,6 +14,33 @@ static const onxi_schema *find(const char *domain, const char *name, int64_t ops
     return onxi_schema_find(onx_str_of(domain), onx_str_of(name), opset);
 }
 
+/* A node is of an operator when name and domain say so; the default domain has two spellings. */
+static void test_op_find__a_node_is_of_one_operator(void **state)
+{
+    (void)state;
+    onx_ctx *cx = onx_ctx_new(NULL);
+    onx_arena *arena;
+    assert_int_equal(onx_arena_new(cx, &arena), ONX_OK);
+    for (uint32_t i = 0; i < onxi_operator_count; i++) {
+        const onxi_operator *op = &onxi_operators[i];
+        const char *const domains[] = { op->domain, "ai.onnx", "elsewhere", "" };
+        onx_node node = { 0 };
+        assert_int_equal(onx_arena_keep(arena, onx_str_of(op->name), &node.op_type), ONX_OK);
+        for (size_t k = 0; k < sizeof domains / sizeof *domains; k++) {
+            const bool same = k == 0 || (!*op->domain && k != 2);
+            assert_int_equal(onx_arena_keep(arena, onx_str_of(domains[k]), &node.domain), ONX_OK);
+            assert_int_equal(onxi_node_is(&node, (onxi_op_id)(i + 1)), same);
+        }
+        assert_false(onxi_node_is(&node, ONXI_ID_NONE));
+        assert_int_equal(onx_arena_keep(arena, onx_str_of(op->domain), &node.domain), ONX_OK);
+        for (uint32_t other = 0; other < onxi_operator_count; other++)
+            if (strcmp(op->name, onxi_operators[other].name) != 0)
+                assert_false(onxi_node_is(&node, (onxi_op_id)(other + 1)));
+    }
+    onx_arena_free(arena);
+    onx_ctx_free(cx);
+}
+
 static void test_op_find__every_operator_is_counted_sorted_and_found(void **state)
 {
     (void)state;
@@ -173,6 +200,7 @@ static void test_op_find__defaults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_op_find__a_node_is_of_one_operator),
         cmocka_unit_test(test_op_find__every_operator_is_counted_sorted_and_found),
         cmocka_unit_test(test_op_find__the_version_in_force),
         cmocka_unit_test(test_op_find__rows_are_consistent),
