@@ -162,13 +162,20 @@ onx_status onxi_window_transpose(const onx_prepare *p, onxi_window *w);
 
 /* ---- chains of operators that go element by element (kernel/core/chain.c) ---- */
 
-enum { ONXI_ELEMENT_INPUTS = 3, ONXI_CHAIN_OPS = 16, ONXI_CHAIN_OPERANDS = ONXI_CHAIN_OPS * ONXI_ELEMENT_INPUTS };
+enum {
+    ONXI_ELEMENT_INPUTS = 3,
+    ONXI_CHAIN_OPS = 16,
+    ONXI_CHAIN_OPERANDS = ONXI_CHAIN_OPS * ONXI_ELEMENT_INPUTS,
+    ONXI_CHAIN_NONE = INT32_MAX /* an input that is omitted */
+};
 
-/* Does the row go element by element, by a loop that a chain may run? */
-bool onxi_element_is(const onx_kernel *k);
+/* Does the row go element by element with so many inputs, by a loop that a chain may run? */
+bool onxi_element_is(const onx_kernel *k, uint32_t input_count);
+/* May a chain have values of the type? */
+bool onxi_element_type_is(int dtype);
 
 /* An operator of a chain, prepared as if it ran alone. Each input is one of the step, or the result of an operator
- * before (-1 - its index), which has as many elements as the result of the chain. */
+ * before (-1 - its index), which has as many elements as the result of the chain, or ONXI_CHAIN_NONE. */
 typedef struct onxi_chain_op {
     const onx_kernel *kernel;
     const void *params;

@@ -14,14 +14,17 @@ static bool is_element(const onxi_run_planner *pl, uint32_t index)
     const onxi_run_op *op = &pl->g->ops[index];
     if (pl->dynamic[index] || pl->claimed[index] || pl->head[index] != ONXI_NO_SLOT || op->graph_count ||
         op->guard_end || op->output_count != 1 || op->outputs[0] == ONXI_NO_SLOT || !op->kernel_count ||
-        op->input_count < 1 || op->input_count > ONXI_ELEMENT_INPUTS || !onxi_element_is(op->kernels[0]))
+        op->input_count < 1 || op->input_count > ONXI_ELEMENT_INPUTS ||
+        !onxi_element_is(op->kernels[0], op->input_count))
         return false;
     const onxi_run_plan_slot *out = pl->plan->slots[op->outputs[0]];
-    if (out->place != ONXI_PLACE_BUFFER || !out->value.count)
+    if (out->place != ONXI_PLACE_BUFFER || !out->value.count || !onxi_element_type_is(out->value.dtype))
         return false;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const onx_value *v = op->inputs[i] == ONXI_NO_SLOT ? NULL : &pl->plan->slots[op->inputs[i]]->value;
-        if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype == ONX_STRING)
+        if (!v && i > 0 && op->id == ONXI_ID_Clip) /* a bound may be omitted */
+            continue;
+        if (!v || v->kind != ONX_VALUE_TENSOR || !onxi_element_type_is(v->dtype))
             return false;
     }
     /* An exponent of another type is not for loops. */

@@ -445,12 +445,16 @@ static onx_status link_op(onxi_run_planner *pl, const onxi_run_op *op, links *l,
     ONX_TRY(draft_make(pl, &d, op, 0));
     ONX_TRY(draft_prepare(pl, &d));
     const onx_layout *first = l->count ? onxi_run_plan_value(pl, l->ops[0]->outputs[0])->layout : d.outputs[0]->layout;
-    *fits = onxi_element_is(d.p.kernel) && takes_as_laid_out(&d) && onxi_run_layouts_equal(first, d.outputs[0]->layout);
+    *fits = onxi_element_is(d.p.kernel, op->input_count) && takes_as_laid_out(&d) &&
+            onxi_run_layouts_equal(first, d.outputs[0]->layout);
     if (!*fits)
         return ONX_OK;
     onxi_chain_op *part = &l->parts[l->count];
     *part = (onxi_chain_op){ .kernel = d.p.kernel, .params = d.p.params };
-    for (uint32_t i = 0; i < op->input_count; i++) {
+    for (uint32_t i = 0; i < ONXI_ELEMENT_INPUTS; i++) {
+        part->inputs[i] = ONXI_CHAIN_NONE;
+        if (i >= op->input_count || op->inputs[i] == ONXI_NO_SLOT)
+            continue;
         uint32_t from = 0;
         while (from < l->count && l->ops[from]->outputs[0] != op->inputs[i])
             from++;

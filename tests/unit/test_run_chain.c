@@ -55,11 +55,13 @@ static void take(graph *g, uint32_t from, drawn *result)
 static void draw_node(graph *g)
 {
     static const char *const one[] = { "Neg", "Abs", "Exp", "Tanh", "Sin", "Relu", "Reciprocal", "Floor" };
-    static const char *const two[] = { "Add", "Sub", "Mul", "Div" };
+    static const char *const two[] = { "Add", "Sub", "Mul", "Div", "Max", "Min", "Sum" };
+    static const onx_dtype casts[] = { ONX_FLOAT, ONX_FLOAT, ONX_DOUBLE, ONX_INT32, ONX_BOOL, ONX_FLOAT16 };
+    static const char *const bounds[] = { "(v%u, low)", "(v%u, , high)", "(v%u, low, high)", "(v%u)" };
     static const char *const told[] = { "Less", "Greater", "Equal" }, *const logic[] = { "And", "Or", "Xor" };
     static const onx_dtype types[] = { ONX_FLOAT, ONX_FLOAT, ONX_FLOAT, ONX_DOUBLE, ONX_INT32, ONX_FLOAT16 };
     onx_dtype dtype = types[below(&g->s, 6)];
-    const uint32_t kind = below(&g->s, 8), x = pick(g, dtype, NULL), bools = pick(g, ONX_BOOL, NULL);
+    const uint32_t kind = below(&g->s, 10), x = pick(g, dtype, NULL), bools = pick(g, ONX_BOOL, NULL);
     const bool whole = dtype == ONX_INT32;
     drawn made = { .dtype = dtype, .dims = { 1, 1, 1 } };
     if (x == VALUES)
@@ -69,6 +71,15 @@ static void draw_node(graph *g)
         add(g->w, " v%u = %s (v%u)\n", g->count, one[below(&g->s, whole ? 2 : 8)], x);
     } else if (kind == 2 && dtype == ONX_FLOAT) {
         add(g->w, " v%u = Pow (v%u, %s)\n", g->count, x, below(&g->s, 2) ? "two" : "half");
+    } else if (kind == 8) {
+        const uint32_t from = bools < VALUES && below(&g->s, 2) ? bools : x;
+        made = (drawn){ .dtype = casts[below(&g->s, 6)], .dims = { 1, 1, 1 } };
+        take(g, from, &made);
+        add(g->w, " v%u = Cast <to: int = %d> (v%u)\n", g->count, (int)made.dtype, from);
+    } else if (kind == 9 && dtype == ONX_FLOAT) {
+        add(g->w, " v%u = Clip ", g->count);
+        add(g->w, bounds[below(&g->s, 4)], x);
+        add(g->w, "\n");
     } else if (kind == 3 && bools < VALUES && below(&g->s, 2)) {
         const uint32_t other = pick(g, ONX_BOOL, g->values[bools].dims);
         made = (drawn){ .dtype = ONX_BOOL, .dims = { 1, 1, 1 } };
@@ -86,8 +97,8 @@ static void draw_node(graph *g)
         } else {
             take(g, y, &made);
             made.dtype = kind == 3 ? ONX_BOOL : dtype;
-            add(g->w, " v%u = %s (v%u, v%u)\n", g->count, kind == 3 ? told[below(&g->s, 3)] : two[below(&g->s, 4)], x,
-                y);
+            add(g->w, " v%u = %s (v%u, v%u)\n", g->count,
+                kind == 3 ? told[below(&g->s, 3)] : two[below(&g->s, whole ? 6 : 7)], x, y);
         }
     }
     g->values[g->count++] = made;
@@ -136,7 +147,8 @@ static void draw(graph *g, writer *nodes, uint32_t node_count)
         declare(g, i);
         any = true;
     }
-    add(model, ") <float two = {2.0}, float half = {0.5}> {\n%.*s}\n", (int)nodes->len, nodes->text);
+    add(model, ") <float two = {2.0}, float half = {0.5}, float low = {-1.5}, float high = {1.0}> {\n%.*s}\n",
+        (int)nodes->len, nodes->text);
 }
 
 static onx_value *fill(source *s, const drawn *v)
@@ -264,11 +276,28 @@ static void test_run_chain__what_is_seen_is_there(void **state)
         onx_value_free(y[i]);
 }
 
+/* Bounds, changes of the type and operators of many inputs, where they have two, are links as well. */
+static void test_run_chain__takes_bounds_types_and_pairs(void **state)
+{
+    onx_value *y[2] = { NULL };
+    (void)state;
+    const told t = run_text(HEAD "(float[2, 3] y) <float low = {-1}, float high = {2}> {"
+                                 " a = Clip (x, low, high) b = Max (a, low) c = Sum (b, x) d = Greater (c, x)"
+                                 " e = Cast <to = 1> (d) f = Clip (e, , high) y = Min (f, x) }",
+                            y);
+    assert_int_equal(t.steps, 1);
+    assert_int_equal(t.nodes, 7);
+    for (int i = 0; i < 6; i++) /* x is -2 .. 3, c is x and more where x is above 0 */
+        assert_float_equal(((float *)y[0]->data)[i], i < 2 ? (float)(i - 2) : i > 2 ? 1 : 0, 0);
+    onx_value_free(y[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_chain__chains_give_the_same_bits),
         cmocka_unit_test(test_run_chain__what_is_seen_is_there),
+        cmocka_unit_test(test_run_chain__takes_bounds_types_and_pairs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

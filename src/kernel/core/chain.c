@@ -18,9 +18,16 @@ typedef struct chain_params {
     uint64_t count, block, pitch; /* elements; bytes from a place to the next */
 } chain_params;
 
-bool onxi_element_is(const onx_kernel *k)
+bool onxi_element_is(const onx_kernel *k, uint32_t input_count)
 {
-    return k->run == onxi_unary_run || k->run == onxi_binary_run || k->run == onxi_where_run;
+    return k->run == onxi_unary_run || (k->run == onxi_binary_run && input_count == 2) || k->run == onxi_where_run ||
+           k->run == onxi_clip_run || k->run == onxi_cast_run;
+}
+
+/* Texts, types of less than a byte, and powers of two have rules of their own. */
+bool onxi_element_type_is(int dtype)
+{
+    return dtype != ONX_STRING && dtype != ONX_FLOAT8E8M0 && onxi_element_size(dtype);
 }
 
 static link link_of(const onxi_chain_op *op)
@@ -32,6 +39,10 @@ static link link_of(const onxi_chain_op *op)
         onxi_unary_element(op->params, e);
     } else if (op->kernel->run == onxi_where_run) {
         onxi_where_element(op->params, e);
+    } else if (op->kernel->run == onxi_clip_run) {
+        onxi_clip_element(op->params, e);
+    } else if (op->kernel->run == onxi_cast_run) {
+        onxi_cast_element(op->params, e);
     } else {
         const onxi_binary_params *q = op->params;
         e->inputs = 2;
@@ -120,8 +131,8 @@ onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t
 
 /* ---- running ---- */
 
-/* Elements start .. end-1 of an operator of several inputs, as far as each is read in one step. `from` are its inputs,
- * those of results in between at `start`. */
+/* Elements start .. end-1 of an operator whose inputs are broadcast, as far as each is read in one step. `from` are its
+ * inputs, those of results in between at `start`. */
 static void run_stretches(const link *l, const char *const *from, char *to, uint64_t start, uint64_t end)
 {
     const onxi_element *e = &l->element;
@@ -149,6 +160,18 @@ static void run_stretches(const link *l, const char *const *from, char *to, uint
     }
 }
 
+/* An operator that reads one element of `x` after the other; other inputs are one element each. */
+static onx_status run_straight(const onxi_element *e, const char *x, const char *const *from, char *to, uint64_t n)
+{
+    if (e->cast)
+        return onx_convert(e->to, to, e->from, x, n, e->saturate);
+    if (e->clip)
+        e->clip(x, from[1] ? from[1] : e->low, from[2] ? from[2] : e->high, to, n);
+    else
+        e->unary(x, to, n, e->a, e->b);
+    return ONX_OK;
+}
+
 static onx_status chain_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const chain_params *q = work->params;
@@ -160,13 +183,15 @@ static onx_status chain_run(onx_work *work, uint64_t first, uint64_t last)
             const onxi_element *e = &l->element;
             const char *from[ONXI_ELEMENT_INPUTS];
             for (uint32_t k = 0; k < e->inputs; k++)
-                from[k] = l->inputs[k] < 0 ? scratch + q->links[-1 - l->inputs[k]].place * q->pitch
-                                           : work->inputs[l->inputs[k]]->data;
+                from[k] = l->inputs[k] == ONXI_CHAIN_NONE ? NULL
+                          : l->inputs[k] < 0              ? scratch + q->links[-1 - l->inputs[k]].place * q->pitch
+                                                          : work->inputs[l->inputs[k]]->data;
             char *to = i + 1 < q->link_count ? scratch + l->place * q->pitch : out + start * e->out_width;
-            if (e->unary)
-                e->unary(l->inputs[0] < 0 ? from[0] : from[0] + start * e->in_width[0], to, end - start, e->a, e->b);
-            else
+            if (e->broadcast)
                 run_stretches(l, from, to, start, end);
+            else
+                ONX_TRY(run_straight(e, l->inputs[0] < 0 ? from[0] : from[0] + start * e->in_width[0], from, to,
+                                     end - start));
         }
     }
     return ONX_OK;

@@ -10,19 +10,30 @@
 typedef void (*onxi_where_loop)(const uint8_t *c, int64_t sc, const void *x, int64_t sx, const void *y, int64_t sy,
                                 void *z, int64_t n);
 
+/* y[i] = x[i], as far as it is within the bounds, each of which is NULL or one element. */
+typedef void (*onxi_clip_loop)(const void *x, const void *low, const void *high, void *y, uint64_t n);
+
 /* What a row does to elements. One of the loops is there. */
 typedef struct onxi_element {
     onxi_unary_loop unary;
     double a, b;
     onxi_binary_loop binary;
     onxi_where_loop where;
-    const onxi_broadcast *broadcast; /* of the inputs to the output; NULL for one input */
+    onxi_clip_loop clip;
+    const void *low, *high; /* bounds that are no inputs; NULL: none */
+    bool cast, saturate;    /* y[i] = x[i] of another type, instead of a loop */
+    onx_dtype from, to;
+    const onxi_broadcast *broadcast; /* of the inputs to the output; NULL: input 0 is no smaller than it */
     uint32_t inputs, in_width[ONXI_ELEMENT_INPUTS], out_width;
 } onxi_element;
 
 /* Of rows with these drivers, from what they have prepared. */
 onx_status onxi_where_run(onx_work *work, uint64_t first, uint64_t last);
+onx_status onxi_clip_run(onx_work *work, uint64_t first, uint64_t last);
+onx_status onxi_cast_run(onx_work *work, uint64_t first, uint64_t last);
 void onxi_unary_element(const void *params, onxi_element *out);
 void onxi_where_element(const void *params, onxi_element *out);
+void onxi_clip_element(const void *params, onxi_element *out);
+void onxi_cast_element(const void *params, onxi_element *out);
 
 #endif

@@ -1,11 +1,12 @@
 /* cast.c - Cast and CastLike: numbers to numbers by onx_convert, and to and from text. */
-#include "kernel/kernel.h"
+#include "kernel/core/chain.h"
 
 #include <math.h>
 
 enum { BLOCK = 16384 }; /* even, so that packed types split between bytes */
 
 typedef struct cast_params {
+    onx_dtype from, to;
     bool saturate;
     onx_round_mode round_mode; /* to powers of two */
 } cast_params;
@@ -25,6 +26,8 @@ static onx_status cast_prepare(onx_prepare *p)
     if (q->round_mode == ONX_ROUND_UP && !onx_str_is(round_mode, "up"))
         return onx_prepare_fail(p, ONX_E_INVALID, "round_mode is \"%.*s\", expected up, down or nearest",
                                 ONX_ARG(round_mode));
+    q->from = (onx_dtype)x->dtype;
+    q->to = (onx_dtype)y->dtype;
     q->saturate = p->since < 19 || onx_prepare_int(p, "saturate") != 0;
     p->params = q;
     p->rows = x->dtype == ONX_STRING || y->dtype == ONX_STRING ? 1 : (x->count + BLOCK - 1) / BLOCK;
@@ -162,7 +165,7 @@ static void cast_to_scales(const cast_params *q, const onx_value *x, onx_value *
     }
 }
 
-static onx_status cast_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_cast_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const cast_params *q = work->params;
     const onx_value *x = work->inputs[0];
@@ -188,6 +191,20 @@ static onx_status cast_run(onx_work *work, uint64_t first, uint64_t last)
                        (const char *)x->data + start * onx_dtype_bits(x->dtype) / 8, end - start, q->saturate);
 }
 
-const onx_kernel onxi_kernels_cast[] = { { .op = "Cast", .since = 1, .prepare = cast_prepare, .run = cast_run },
-                                         { .op = "CastLike", .since = 15, .prepare = cast_prepare, .run = cast_run },
-                                         { 0 } };
+void onxi_cast_element(const void *params, onxi_element *out)
+{
+    const cast_params *q = params;
+    out->inputs = 1;
+    out->cast = true;
+    out->saturate = q->saturate;
+    out->from = q->from;
+    out->to = q->to;
+    out->in_width[0] = onxi_element_size((int)q->from);
+    out->out_width = onxi_element_size((int)q->to);
+}
+
+const onx_kernel onxi_kernels_cast[] = {
+    { .op = "Cast", .since = 1, .prepare = cast_prepare, .run = onxi_cast_run },
+    { .op = "CastLike", .since = 15, .prepare = cast_prepare, .run = onxi_cast_run },
+    { 0 }
+};

@@ -201,13 +201,12 @@ onx_status onxi_gelu_prepare(onx_prepare *p)
 /* ---- Clip: bounds are attributes before version 11, inputs from then on ---- */
 
 #define CLIP(op, d, T, C, M, L, S)                                                                                     \
-    static void op##_##d(const onx_value *in, onx_value *out, uint64_t first, uint64_t last, const void *plow,         \
-                         const void *phigh)                                                                            \
+    static void op##_##d(const void *px, const void *plow, const void *phigh, void *py, uint64_t n)                    \
     {                                                                                                                  \
-        const T *x = (const T *)in->data;                                                                              \
-        T *y = (T *)out->data;                                                                                         \
+        const T *x = (const T *)px;                                                                                    \
+        T *y = (T *)py;                                                                                                \
         C low = plow ? (C)L(*(const T *)plow) : 0, high = phigh ? (C)L(*(const T *)phigh) : 0;                         \
-        for (uint64_t i = first; i < last; i++) {                                                                      \
+        for (uint64_t i = 0; i < n; i++) {                                                                             \
             C v = (C)L(x[i]);                                                                                          \
             if (plow && v < low)                                                                                       \
                 v = low;                                                                                               \
@@ -219,11 +218,11 @@ onx_status onxi_gelu_prepare(onx_prepare *p)
 ONXI_EACH_FLOAT(CLIP, clip)
 ONXI_EACH_SIGNED(CLIP, clip)
 ONXI_EACH_UNSIGNED(CLIP, clip)
-typedef void (*clip_loop)(const onx_value *, onx_value *, uint64_t, uint64_t, const void *, const void *);
-static const clip_loop clip_loops[ONX_DTYPE_COUNT] = { NUMERIC_LOOPS(clip) };
+static const onxi_clip_loop clip_loops[ONX_DTYPE_COUNT] = { NUMERIC_LOOPS(clip) };
 
 typedef struct clip_params {
-    clip_loop loop;
+    onxi_clip_loop loop;
+    uint32_t width;
     double low, high; /* in the element type */
     bool has_low, has_high;
 } clip_params;
@@ -235,6 +234,7 @@ static onx_status clip_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     q->loop = clip_loops[x->dtype];
+    q->width = onxi_element_size(x->dtype);
     if (p->since < 11) {
         static const char *const names[] = { "min", "max" };
         for (int i = 0; i < 2; i++) {
@@ -253,7 +253,7 @@ static onx_status clip_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-static onx_status clip_run(onx_work *work, uint64_t first, uint64_t last)
+onx_status onxi_clip_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const clip_params *q = work->params;
     const void *low = q->has_low ? &q->low : NULL, *high = q->has_high ? &q->high : NULL;
@@ -263,8 +263,21 @@ static onx_status clip_run(onx_work *work, uint64_t first, uint64_t last)
     if (inputs > 2 && work->inputs[2])
         high = work->inputs[2]->data;
     uint64_t count = work->inputs[0]->count, end = last * ONXI_BLOCK < count ? last * ONXI_BLOCK : count;
-    q->loop(work->inputs[0], work->outputs[0], first * ONXI_BLOCK, end, low, high);
+    const uint64_t start = first * ONXI_BLOCK;
+    if (start < end)
+        q->loop((const char *)work->inputs[0]->data + start * q->width, low, high,
+                (char *)work->outputs[0]->data + start * q->width, end - start);
     return ONX_OK;
+}
+
+void onxi_clip_element(const void *params, onxi_element *out)
+{
+    const clip_params *q = params;
+    out->inputs = 3;
+    out->clip = q->loop;
+    out->low = q->has_low ? &q->low : NULL;
+    out->high = q->has_high ? &q->high : NULL;
+    out->in_width[0] = out->in_width[1] = out->in_width[2] = out->out_width = q->width;
 }
 
 bool onxi_clip_bound(const onx_prepare *as, const char *name, uint32_t input, float unbounded, float *out)
@@ -345,5 +358,5 @@ const onx_kernel onxi_kernels_unary[] = { POST_ROW(RELU, "Relu", 1, ONXI_FLOATS 
                                             .flags = ONX_KERNEL_IN_PLACE,
                                             .post_op = ONX_POST_CLIP,
                                             .prepare = clip_prepare,
-                                            .run = clip_run },
+                                            .run = onxi_clip_run },
                                           { 0 } };

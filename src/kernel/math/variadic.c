@@ -77,6 +77,12 @@ static onx_status variadic_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+/* Two inputs are an operator of two: in their order, whatever is overwritten. */
+static onx_status pair_prepare(onx_prepare *p)
+{
+    return p->input_count == 2 ? onxi_binary_prepare(p) : ONX_E_UNSUPPORTED;
+}
+
 /* Elements start .. end-1 of the output: f(z or nothing, input). */
 static void take_in(const variadic_params *q, const onxi_broadcast *b, const char *x, char *z, uint64_t start,
                     uint64_t end, bool first)
@@ -122,15 +128,16 @@ static onx_status variadic_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
-#define POST_ROW(kind, name, types, body_)                                                                             \
+#define ROW_OF(kind, name, types, body_, how)                                                                          \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = types, .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_FLAT,                       \
-        .post_op = ONX_POST_##kind, .body = &body_, .prepare = variadic_prepare, .run = variadic_run                   \
+        .post_op = ONX_POST_##kind, .body = &body_, .prepare = how##_prepare, .run = how##_run                         \
     }
-#define ROW(name, types, body_) POST_ROW(NONE, name, types, body_)
+#define pair_run                      onxi_binary_run
+#define ROWS(kind, name, types, body) ROW_OF(kind, name, types, body, pair), ROW_OF(kind, name, types, body, variadic)
 
-const onx_kernel onxi_kernels_variadic[] = { POST_ROW(ADD, "Sum", ONXI_FLOATS, sum_body),
-                                             ROW("Mean", ONXI_FLOATS, sum_body),
-                                             ROW("Max", ONXI_NUMBERS, onxi_body_max),
-                                             ROW("Min", ONXI_NUMBERS, onxi_body_min),
+const onx_kernel onxi_kernels_variadic[] = { ROWS(ADD, "Sum", ONXI_FLOATS, sum_body),
+                                             ROW_OF(NONE, "Mean", ONXI_FLOATS, sum_body, variadic),
+                                             ROWS(NONE, "Max", ONXI_NUMBERS, onxi_body_max),
+                                             ROWS(NONE, "Min", ONXI_NUMBERS, onxi_body_min),
                                              { 0 } };
