@@ -97,6 +97,8 @@ typedef struct onxi_binary_params {
     uint32_t in_width, out_width;
 } onxi_binary_params;
 onx_status onxi_binary_prepare(onx_prepare *p);
+/* Of operators that have broadcast as NumPy does from their first version on. */
+onx_status onxi_binary_prepare_numpy(onx_prepare *p);
 /* Of rows that know layouts: an image with its channels in blocks, and a number per channel, per pixel, or one. */
 onx_status onxi_binary_prepare_in_blocks(onx_prepare *p);
 onx_status onxi_binary_run(onx_work *work, uint64_t first, uint64_t last);

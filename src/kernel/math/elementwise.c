@@ -223,6 +223,11 @@ onx_status onxi_binary_prepare_in_blocks(onx_prepare *p)
     return ONX_OK;
 }
 
+onx_status onxi_binary_prepare_numpy(onx_prepare *p)
+{
+    return prepare_with(p, p->kernel->body, NULL);
+}
+
 onx_status onxi_binary_prepare(onx_prepare *p)
 {
     int32_t shift[2];

@@ -80,7 +80,7 @@ static onx_status variadic_prepare(onx_prepare *p)
 /* Two inputs are an operator of two: in their order, whatever is overwritten. */
 static onx_status pair_prepare(onx_prepare *p)
 {
-    return p->input_count == 2 ? onxi_binary_prepare(p) : ONX_E_UNSUPPORTED;
+    return p->input_count == 2 ? onxi_binary_prepare_numpy(p) : ONX_E_UNSUPPORTED;
 }
 
 /* Elements start .. end-1 of the output: f(z or nothing, input). */
