@@ -4,12 +4,22 @@
 #ifdef ONX_WITH_X86_LEVELS
 #if defined(__has_include) && __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h> /* what the C library found out when the program began: CPUID traps in virtual machines */
-#define HAS(name, built_in) CPU_FEATURE_ACTIVE(name)
+#define HAS_FEATURE_LEAVES
+#define HAS(name, built_in) active(x86_cpu_##name)
 #define HAS_TILES           (HAS(AMX_TILE, ) && HAS(AMX_INT8, ) && HAS(AMX_BF16, ) && HAS(AVX512_BF16, ))
 #else
 #define HAS(name, built_in) (__builtin_cpu_supports(built_in) != 0)
 #define HAS_TILES           false /* compilers differ in which names of them they know */
 #endif
+#endif
+
+#ifdef HAS_FEATURE_LEAVES
+/* CPU_FEATURE_ACTIVE of the C library shifts a signed 1 by 31, which C leaves undefined. */
+static bool active(unsigned feature)
+{
+    const struct cpuid_feature *leaf = __x86_get_cpuid_feature_leaf(feature / 128);
+    return leaf->active_array[feature % 128 / 32] >> feature % 32 & 1;
+}
 #endif
 
 unsigned onxi_isa_vectors(void)
