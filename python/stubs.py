@@ -68,7 +68,15 @@ class Session:
                  operators: Optional[Operators] = ..., base_dir: Optional[_Path] = ..., links: bool = ...) -> None: ...
     def __call__(self, *inputs: Any, **named: Any) -> Any: ...
     def run(self, output_names: Optional[Sequence[str]], input_feed: Dict[str, Any], run_options: Any = ..., *, out: Dict[str, npt.NDArray[Any]] = ...,
-            timeout: float = ..., iterations: int = ..., values: bool = ...) -> _L[Any]: ...
+            timeout: float = ..., iterations: int = ..., values: bool = ..., stop: Optional[Callable[[], Any]] = ...,
+            profile: Optional[_L[Step]] = ...) -> _L[Any]: ...
+
+class Step(NamedTuple):
+    name: str
+    op_type: str
+    kernel: str
+    start: float
+    seconds: float
 
 class Port(NamedTuple):
     name: str

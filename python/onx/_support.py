@@ -27,6 +27,17 @@ class Port(NamedTuple):
         return numpy_dtype(self.dtype)
 
 
+class Step(NamedTuple):
+    """A piece of work of a run: a node, or several that ran as one, by the name of the last. `start` is since the run began; both times
+    are in seconds."""
+
+    name: str
+    op_type: str
+    kernel: str
+    start: float
+    seconds: float
+
+
 _NUMPY = {"float": "float32", "double": "float64", "string": "object"}
 
 
@@ -112,7 +123,7 @@ def port(name, type_text, shape, dtype, required):
 
 _core = np._core if hasattr(np, "_core") else np.core
 HELPERS = {"asarray": np.asarray, "array_api": _core.multiarray._ARRAY_API, "diagnostic": _errors.Diagnostic, "failure": _errors.failure, "warn": _errors.warn,
-           "prepare": prepare, "strings": strings, "session_model": session_model, "no_such": no_such, "port": port}
+           "prepare": prepare, "strings": strings, "session_model": session_model, "no_such": no_such, "port": port, "step": Step}
 _onx._set_helpers(HELPERS)
 _onx._set_main_thread(threading.main_thread().ident)
 os.register_at_fork(after_in_child=_onx._after_fork)

@@ -1,7 +1,7 @@
 /* session.c - sessions: models that are planned once and run as often as wanted. */
 #include "array.h"
 
-#include <math.h>
+#include <stdlib.h>
 #include <time.h>
 
 typedef struct port {
@@ -223,10 +223,86 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 
 /* ---- running ---- */
 
-/* Python handles signals in the main thread, which asks for them now and then while it runs a model. */
+/* What ran, for a caller who wants to know: kept without the interpreter's lock, and told at the end. */
+typedef struct steps {
+    struct step {
+        uint64_t start_ns, end_ns;
+        size_t text; /* name, then operator, in `texts` */
+        size_t name_len, op_len;
+        const char *kernel;
+    } * list;
+    size_t count, room;
+    char *texts;
+    size_t text_size, text_room;
+    bool failed; /* no memory */
+} steps;
+
+/* Room for `more` behind `count` elements. */
+static bool make_room(void *list, size_t count, size_t more, size_t element, size_t *room)
+{
+    if (count + more <= *room)
+        return true;
+    void *old, *grown = NULL;
+    memcpy(&old, list, sizeof old);
+    const size_t wanted = (count + more) * 2 + 16;
+    if (wanted < SIZE_MAX / element)
+        grown = realloc(old, wanted * element);
+    if (!grown)
+        return false;
+    memcpy(list, &grown, sizeof grown);
+    *room = wanted;
+    return true;
+}
+
+static void note_step(steps *t, const onx_run_event *event)
+{
+    const size_t len = event->name.len + event->op_type.len;
+    t->failed = t->failed || !make_room(&t->list, t->count, 1, sizeof *t->list, &t->room) ||
+                !make_room(&t->texts, t->text_size, len, 1, &t->text_room);
+    if (t->failed)
+        return;
+    t->list[t->count++] = (struct step){ event->start_ns, event->end_ns,      t->text_size,
+                                         event->name.len, event->op_type.len, event->variant };
+    if (event->name.len)
+        memcpy(t->texts + t->text_size, event->name.ptr, event->name.len);
+    if (event->op_type.len)
+        memcpy(t->texts + t->text_size + event->name.len, event->op_type.ptr, event->op_type.len);
+    t->text_size += len;
+}
+
+/* Puts what was kept at the end of a list. */
+static bool tell_steps(steps *t, PyObject *list)
+{
+    PyObject *make = py_helper("step");
+    bool good = make != NULL;
+    if (t->failed) {
+        PyErr_NoMemory();
+        good = false;
+    }
+    for (size_t i = 0; good && i < t->count; i++) {
+        const struct step *at = &t->list[i];
+        PyObject *name = py_text(onx_str_make(t->texts + at->text, at->name_len));
+        PyObject *op = py_text(onx_str_make(t->texts + at->text + at->name_len, at->op_len));
+        PyObject *one =
+            name && op ? PyObject_CallFunction(make, "OOsdd", name, op, at->kernel ? at->kernel : "",
+                                               (double)at->start_ns * 1e-9, (double)(at->end_ns - at->start_ns) * 1e-9)
+                       : NULL;
+        good = one && PyList_Append(list, one) == 0;
+        Py_XDECREF(name);
+        Py_XDECREF(op);
+        Py_XDECREF(one);
+    }
+    return good;
+}
+
+/* The thread that runs a model asks now and then whether to stop: Python handles signals in its main thread, and a
+ * caller may have a function for it. */
 typedef struct watch {
     PyThreadState *saved;
     struct timespec next;
+    unsigned long thread;
+    PyObject *stop; /* borrowed, or NULL */
+    steps *steps;   /* NULL: nobody wants them */
     bool interrupted;
 } watch;
 
@@ -247,22 +323,38 @@ static void ask_later(watch *w)
     }
 }
 
+/* A function that fails ends the run, too, and is what it fails with. */
+static bool is_told_to_stop(PyObject *stop)
+{
+    if (!stop)
+        return false;
+    PyObject *answer = PyObject_CallFunctionObjArgs(stop, NULL);
+    const int truth = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return truth != 0;
+}
+
 static bool stop_run(void *user)
 {
     watch *w = user;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    if (!py_on_main_thread())
+    if (PyThread_get_thread_ident() != w->thread)
         return false; /* a thread of the session */
     if (w->interrupted)
         return true;
     if (is_before(now, w->next))
         return false;
     PyEval_RestoreThread(w->saved);
-    w->interrupted = PyErr_CheckSignals() != 0;
+    w->interrupted = PyErr_CheckSignals() != 0 || is_told_to_stop(w->stop);
     w->saved = PyEval_SaveThread();
     ask_later(w);
     return w->interrupted;
+}
+
+static void on_step(void *user, const onx_run_event *event)
+{
+    note_step(((watch *)user)->steps, event);
 }
 
 enum { FEW = 16 };
@@ -280,6 +372,7 @@ typedef struct call {
     const onx_value *few_in[FEW];
     double timeout;
     unsigned long long iterations;
+    PyObject *stop, *profile; /* borrowed, or NULL */
 } call;
 
 static bool call_open(call *c, session *s)
@@ -424,26 +517,35 @@ static void hold(call *c, bool keep)
 static bool run(call *c)
 {
     session *s = c->s;
-    watch w = { .interrupted = false };
-    onx_run_options options = { .struct_size = sizeof options };
-    const bool is_main = py_on_main_thread();
+    steps t = { .count = 0 };
+    watch w = { .thread = PyThread_get_thread_ident(), .stop = c->stop, .steps = &t };
+    onx_run_options options = { .struct_size = sizeof options, .user = &w };
     onx_status status;
-    if (is_main) {
+    if (c->stop || py_on_main_thread()) {
         options.stop = stop_run;
-        options.user = &w;
         ask_later(&w);
     }
+    if (c->profile)
+        options.event = on_step;
     options.timeout_ns = (uint64_t)(c->timeout * 1e9);
     options.iterations = c->iterations;
+    if (is_told_to_stop(c->stop)) {
+        py_fail(c->ctx->cx, ONX_E_CANCELLED);
+        return false;
+    }
     w.saved = PyEval_SaveThread();
     status = onx_session_run_with(s->session, c->ctx->cx, c->in, c->out, &options);
     PyEval_RestoreThread(w.saved);
-    if (status == ONX_OK && !w.interrupted)
-        return py_warn(c->ctx->cx);
-    py_fail(c->ctx->cx, status == ONX_OK ? ONX_E_CANCELLED : status);
-    if (s->operators && !w.interrupted)
-        py_operators_cause(s->operators);
-    return false;
+    bool good = status == ONX_OK && !w.interrupted;
+    if (!good) {
+        py_fail(c->ctx->cx, status == ONX_OK ? ONX_E_CANCELLED : status);
+        if (s->operators && !w.interrupted)
+            py_operators_cause(s->operators);
+    }
+    good = good && (!c->profile || tell_steps(&t, c->profile)) && py_warn(c->ctx->cx);
+    free(t.list);
+    free(t.texts);
+    return good;
 }
 
 static PyObject *take_output(call *c, uint32_t index, bool as_values)
@@ -524,19 +626,23 @@ static bool wanted_outputs(const session *s, PyObject *names, Py_ssize_t *count,
 
 static PyObject *session_run(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {
-        "output_names", "input_feed", "run_options", "out", "timeout", "iterations", "values", NULL
-    };
+    static char *names[] = { "output_names", "input_feed", "run_options", "out",     "timeout",
+                             "iterations",   "values",     "stop",        "profile", NULL };
     PyObject *outputs = Py_None, *feeds, *ignored = Py_None, *into = Py_None, *list = NULL;
+    PyObject *stop = Py_None, *profile = Py_None;
     int values = 0;
     call c;
     uint32_t *wanted = NULL;
     Py_ssize_t count = 0;
     double timeout = 0;
     unsigned long long iterations = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|OO!dKp:run", names, &outputs, &PyDict_Type, &feeds, &ignored,
-                                     &PyDict_Type, &into, &timeout, &iterations, &values))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|OO!dKpOO:run", names, &outputs, &PyDict_Type, &feeds, &ignored,
+                                     &PyDict_Type, &into, &timeout, &iterations, &values, &stop, &profile))
         return NULL;
+    if ((stop != Py_None && !PyCallable_Check(stop)) || (profile != Py_None && !PyList_Check(profile))) {
+        PyErr_SetString(PyExc_TypeError, "stop is a function, profile a list");
+        return NULL;
+    }
     if (!(timeout >= 0) || timeout > 1e9) {
         PyErr_SetString(PyExc_ValueError, "a timeout is not negative");
         return NULL;
@@ -545,6 +651,8 @@ static PyObject *session_run(PyObject *self, PyObject *args, PyObject *kwargs)
         call_open(&c, (session *)self) && wanted_outputs(c.s, outputs, &count, &wanted) && take_feeds(&c, feeds);
     c.timeout = timeout;
     c.iterations = iterations;
+    c.stop = stop != Py_None ? stop : NULL;
+    c.profile = profile != Py_None ? profile : NULL;
     /* Arrays that outputs are written into. */
     PyObject *key, *array;
     Py_ssize_t at = 0;
@@ -644,9 +752,12 @@ bool py_add_session(PyObject *module)
                                        { NULL, NULL, 0, NULL } };
     static PyMethodDef methods[] = {
         { "run", PY_METHOD(session_run), METH_VARARGS | METH_KEYWORDS,
-          "run(output_names, input_feed, run_options=None, *, out={}, timeout=0, iterations=0, values=False)\n\n"
+          "run(output_names, input_feed, run_options=None, *, out={}, timeout=0, iterations=0, values=False, stop=None, "
+          "profile=None)\n\n"
           "Runs the model with inputs by their names and returns a list of the outputs that are named (None: all). `out` "
-          "has arrays that outputs are written into; `timeout` is in seconds; with `values` the list is one of Value." },
+          "has arrays that outputs are written into; `timeout` is in seconds; with `values` the list is one of Value. "
+          "`stop` is a function that is asked often during the run, and ends it by a true answer; `profile` is a list that "
+          "gets a Step for each piece of work." },
         { NULL, NULL, 0, NULL },
     };
     static char second[] = "outputs";

@@ -1,7 +1,9 @@
 """Scripts as they are written for onnxruntime, with the import changed, and what they expect."""
+import json
 import os
 import tempfile
 import threading
+import time
 import unittest
 
 import models
@@ -112,8 +114,153 @@ class TestScripts(unittest.TestCase):
             sess.run(None, {"x": np.ones(2, np.float32)}, options)
         with self.assertRaises(state.InvalidGraph):
             ort.InferenceSession(self.save("(float[2] x) => (float[2] y)", "y = Neg(z)"))
-        with self.assertRaises(NotImplementedError):
-            ort.SessionOptions().enable_profiling = True
+        with self.assertRaises(AttributeError):
+            ort.SessionOptions().intra_op_threads = 1  # no such option
+
+    def test_imports(self):
+        """Where scripts look for names; also those that have the package under the name of the other."""
+        from onx.compat.onnxruntime import InferenceSession, SessionOptions, get_version_string
+        from onx.compat.onnxruntime.capi import _pybind_state as C
+        from onx.compat.onnxruntime.capi.onnxruntime_inference_collection import OrtValue
+        from onx.compat.onnxruntime.capi.onnxruntime_pybind11_state import EPFail, InvalidArgument, SessionOptions as FromC
+
+        self.assertIs(InferenceSession, ort.InferenceSession)
+        self.assertTrue(FromC is C.SessionOptions is SessionOptions and OrtValue is ort.OrtValue and InvalidArgument is ort.InvalidArgument)
+        self.assertTrue(issubclass(EPFail, ort.OnnxRuntimeException))
+        self.assertEqual(get_version_string(), ort.__version__)
+        with self.assertRaises(ImportError):
+            from onx.compat.onnxruntime.capi.onnxruntime_pybind11_state import nothing
+        ort.disable_telemetry_events()
+        ort.preload_dlls()
+        info = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+        ort.create_and_register_allocator(info, ort.OrtArenaCfg(0, -1, -1, -1))
+        self.assertEqual(ort.OrtDevice.make("cpu", 0).device_type(), "cpu")
+
+    def test_profile(self):
+        so = ort.SessionOptions()
+        so.enable_profiling = True
+        so.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        so.profile_file_prefix = os.path.join(self.folder.name, "p")
+        path = self.save("(float[N] x) => (float[N] y)", "[first] z = Sin(x)\n[second] y = Relu(z)")
+        for runs in (0, 2):
+            sess = ort.InferenceSession(path, so)
+            for _ in range(runs):
+                sess.run(None, {"x": np.ones(2, np.float32)})
+            name = sess.end_profiling()
+            self.assertEqual(sess.end_profiling(), name)
+            with open(name) as f:
+                events = json.load(f)
+            os.remove(name)
+            self.assertEqual([e["name"] for e in events if e["cat"] == "Session"], ["session_initialization"] + ["model_run"] * runs)
+            self.assertEqual("Sin" in [e["args"]["op_name"] for e in events if e["cat"] == "Node"] or not runs, True)
+            self.assertTrue(all(e["dur"] >= 0 and e["ts"] >= 0 for e in events))
+        sess.run(None, {"x": np.ones(2, np.float32)})
+        sess = ort.InferenceSession(path, so)  # nobody ends it: the file is written all the same
+        name = sess._profile.path
+        del sess
+        self.assertTrue(os.path.exists(name))
+        self.assertEqual(ort.InferenceSession(path).end_profiling(), "")
+
+    def test_terminate(self):
+        """A run in one thread, which another ends."""
+        path = self.save("(int64 n) => (float y)", """one = Constant<value = float {1.0}>()
+yes = Constant<value = bool {1}>()
+y = Loop<body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity(c) w = Sin(v) }>(n, yes, one)""")
+        sess, options, failed = ort.InferenceSession(path), ort.RunOptions(), []
+
+        def work():
+            try:
+                sess.run(None, {"n": np.array(10**9)}, options)
+            except ort.Fail as e:
+                failed.append(e)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        time.sleep(0.1)
+        options.terminate = True
+        thread.join(60)
+        self.assertEqual((thread.is_alive(), len(failed)), (False, 1))
+
+    def test_initializers(self):
+        path = self.save("(float[N] x) => (float[N] y) <float[1] w = {3}>", "y = Mul(x, w)")
+        so = ort.SessionOptions()
+        x = {"x": np.ones(2, np.float32)}
+        so.add_initializer("w", ort.OrtValue.ortvalue_from_numpy(np.full(1, 5, np.float32)))
+        self.assertEqual(ort.InferenceSession(path, so).run(None, x)[0].tolist(), [5, 5])
+        self.assertEqual(ort.InferenceSession(path).run(None, x)[0].tolist(), [3, 3])
+        so.add_external_initializers(["w"], [ort.OrtValue.ortvalue_from_numpy(np.full(1, 7, np.float32))])
+        self.assertEqual(ort.InferenceSession(path, so).run(None, x)[0].tolist(), [7, 7])
+        with self.assertRaises(ort.InvalidArgument):
+            so.add_external_initializers(["w"], [])
+        so.add_initializer("v", np.zeros(1, np.float32))
+        with self.assertRaises(ort.InvalidArgument):
+            ort.InferenceSession(path, so)
+
+    def test_seed(self):
+        path = self.save("() => (float[4] y)", "y = RandomUniform<shape = [4]>()")
+        self.addCleanup(setattr, ort, "_seed", None)
+        results = []
+        for seed in (1, 1, 2):
+            ort.set_seed(seed)
+            results.append(ort.InferenceSession(path).run(None, {})[0].tolist())
+        self.assertEqual(results[0], results[1])
+        self.assertNotEqual(results[0], results[2])
+
+    def test_dlpack(self):
+        x = np.arange(4, dtype=np.float32)
+        value = ort.OrtValue.from_dlpack(ort.OrtValue.ortvalue_from_numpy(x)._ortvalue.to_dlpack())
+        self.assertEqual((value.data_ptr(), value.numpy().tolist()), (x.ctypes.data, x.tolist()))
+        self.assertEqual(ort.OrtValue.from_dlpack(np.ones(2, np.uint8), True).data_type(), "tensor(bool)")
+        ort.copy_tensors([ort.OrtValue.ortvalue_from_numpy(x + 1)], [value])
+        self.assertEqual(x.tolist(), [1, 2, 3, 4])
+
+    def test_torch(self):
+        """Tensors of torch, by their addresses, as in its documentation."""
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("no torch here")
+        sess = ort.InferenceSession(self.save("(float[N] x) => (float[N] y)", "y = Neg(x)"))
+        x, y = torch.arange(4, dtype=torch.float32), torch.empty(4)
+        binding = sess.io_binding()
+        binding.bind_input("x", "cpu", 0, np.float32, tuple(x.shape), x.data_ptr())
+        binding.bind_output("y", "cpu", 0, np.float32, tuple(y.shape), y.data_ptr())
+        sess.run_with_iobinding(binding)
+        self.assertEqual(y.tolist(), (-x).tolist())
+        value = ort.OrtValue.from_dlpack(torch.utils.dlpack.to_dlpack(x))
+        self.assertEqual(value.data_ptr(), x.data_ptr())
+        made = sess.run_with_ort_values(None, {"x": value})[0]
+        tensor = torch.utils.dlpack.from_dlpack(made.to_dlpack())
+        self.assertEqual((tensor.tolist(), tensor.data_ptr()), ((-x).tolist(), made.data_ptr()))
+        self.assertEqual(onx.Session(sess._model)(x).tolist(), (-x).tolist())
+
+    def test_quantization(self):
+        from onx.compat.onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+
+        rng = np.random.default_rng(1)
+        path, made = self.save("(float[N, 16] x) => (float[N, 8] y)", "z = MatMul(x, w)\ny = Relu(z)"), os.path.join(self.folder.name, "q.onnx")
+        model = onx.load(path)
+        model.graph.initializer.append(onx.tensor(rng.standard_normal((16, 8)).astype("f"), "w"))
+        onx.save(model, path)
+        batches = [{"x": rng.standard_normal((4, 16)).astype("f")} for _ in range(3)]
+        wanted = ort.InferenceSession(path).run(None, batches[0])[0]
+
+        class Reader(CalibrationDataReader):
+            def __init__(self):
+                self.left = iter(batches)
+
+            def get_next(self):
+                return next(self.left, None)
+
+        quantize_dynamic(path, made, weight_type=QuantType.QInt8)
+        self.assertIn("DynamicQuantizeLinear", [n.op_type for n in onx.load(made).graph.node])
+        np.testing.assert_allclose(ort.InferenceSession(made).run(None, batches[0])[0], wanted, atol=0.2)
+        for form, op_type in ((QuantFormat.QDQ, "QuantizeLinear"), (QuantFormat.QOperator, "QLinearMatMul")):
+            quantize_static(path, made, Reader(), quant_format=form, per_channel=False)
+            self.assertIn(op_type, [n.op_type for n in onx.load(made).graph.node])
+            np.testing.assert_allclose(ort.InferenceSession(made).run(None, batches[0])[0], wanted, atol=0.3)
+        quantize_static(path, made, Reader(), op_types_to_quantize=["Conv"])
+        self.assertEqual([n.op_type for n in onx.load(made).graph.node], ["MatMul", "Relu"])
 
     def test_rest(self):
         path = self.save("(float[N] x) => (float[N] y)", "y = Neg(x)")

@@ -29,6 +29,26 @@ class Case(unittest.TestCase):
 
 
 class TestInOut(Case):
+    def test_steps_and_stop(self):
+        steps = []
+        s = onx.Session(models.STRIPES, threads=1, optimize=False)
+        s.run(None, {"image": np.zeros((1, 1, 8, 8), np.float32)}, profile=steps)
+        self.assertEqual([step.op_type for step in steps if step.op_type != "Reorder"][0], "Conv")
+        self.assertTrue(all(step.seconds >= 0 and step.start >= 0 and step.kernel for step in steps))
+        asked = []
+        with self.assertRaises(onx.Error):
+            s.run(None, {"image": np.zeros((1, 1, 8, 8), np.float32)}, stop=lambda: asked.append(1) or True)
+        self.assertEqual(asked, [1])
+
+        def broken():
+            raise KeyError("oops")
+
+        with self.assertRaises(KeyError):
+            s.run(None, {"image": np.zeros((1, 1, 8, 8), np.float32)}, stop=broken)
+        for wrong in ({"stop": 3}, {"profile": ()}):
+            with self.assertRaises(TypeError):
+                s.run(None, {"image": np.zeros((1, 1, 8, 8), np.float32)}, **wrong)
+
     def test_call_and_run(self):
         s = self.session("(float[N] x, float[N] y) => (float[N] sum, float[N] diff)", "sum = Add(x, y)\ndiff = Sub(x, y)")
         x, y = np.arange(3, dtype=np.float32), np.ones(3, np.float32)

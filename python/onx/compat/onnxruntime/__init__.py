@@ -9,15 +9,23 @@ NodeArg(name='image', type='tensor(float)', shape=['N', 1, 'H', 'W'])
 [array([[0.25, 0.25, 0.25, 0.25]], dtype=float32)]
 
 What there is runs on the processor. Options that mean nothing here are taken and have no effect; those whose effect a script
-would miss (profiles, libraries of operators made for onnxruntime) are an error.
+would miss (libraries of operators made for onnxruntime, sparse tensors) are an error.
 """
 import enum
+import os
+import time
 from typing import NamedTuple, Optional
 
 import numpy as np
 
 from onx import _errors, _models, _onx, _proto, _support
 from onx._onx import Session, Value
+from onx.compat.onnxruntime import capi
+from onx.compat.onnxruntime._profile import Profile
+from onx.compat.onnxruntime.capi import onnxruntime_pybind11_state
+from onx.compat.onnxruntime.capi.onnxruntime_pybind11_state import (
+    EngineError, EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, ModelLoaded, NoModel, NoSuchFile, NotImplemented,
+    OnnxRuntimeException, RuntimeException)
 
 __version__ = "1.20.0"  # whose names these are
 
@@ -38,6 +46,34 @@ class ExecutionMode(enum.IntEnum):
 class ExecutionOrder(enum.IntEnum):
     DEFAULT = 0
     PRIORITY_BASED = 1
+
+
+class OrtAllocatorType(enum.IntEnum):
+    INVALID = -1
+    ORT_DEVICE_ALLOCATOR = 0
+    ORT_ARENA_ALLOCATOR = 1
+
+
+class OrtMemType(enum.IntEnum):
+    CPU_INPUT = -2
+    CPU_OUTPUT = -1
+    DEFAULT = 0
+
+
+class OrtMemoryInfo(NamedTuple):
+    """Where memory lies; here, there is one place."""
+
+    name: str
+    allocator: OrtAllocatorType = OrtAllocatorType.ORT_ARENA_ALLOCATOR
+    device_id: int = 0
+    mem_type: OrtMemType = OrtMemType.DEFAULT
+
+
+class OrtArenaCfg:
+    """How onnxruntime takes memory: without effect here."""
+
+    def __init__(self, *numbers, **options):
+        """Whatever it is given."""
 
 
 class NodeArg(NamedTuple):
@@ -61,9 +97,13 @@ class ModelMetadata(NamedTuple):
 
 
 class RunOptions:
-    """Options of one run: `terminate` ends it before it begins; the others are about logs."""
+    """Options of one run: `terminate` ends it, also when another thread sets it meanwhile; the others are about logs."""
+
+    __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "run_tag", "terminate", "training_mode",
+                 "_entries")
 
     def __init__(self):
+        self.run_tag = ""
         self.log_severity_level = 2
         self.log_verbosity_level = 0
         self.logid = ""
@@ -80,7 +120,12 @@ class RunOptions:
 
 
 class SessionOptions:
-    """Options of a session: `intra_op_num_threads`, `graph_optimization_level` and free dimensions count."""
+    """Options of a session: `intra_op_num_threads`, `graph_optimization_level`, free dimensions, initializers and profiles count."""
+
+    __slots__ = ("intra_op_num_threads", "inter_op_num_threads", "graph_optimization_level", "execution_mode", "execution_order",
+                 "enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "enable_profiling", "use_deterministic_compute",
+                 "use_per_session_threads", "log_severity_level", "log_verbosity_level", "logid", "optimized_model_filepath", "profile_file_prefix",
+                 "_dims", "_denotations", "_entries", "_initializers")
 
     def __init__(self):
         self.intra_op_num_threads = 0
@@ -97,20 +142,31 @@ class SessionOptions:
         self.logid = ""
         self.optimized_model_filepath = ""
         self.profile_file_prefix = "onnxruntime_profile_"
+        self.enable_profiling = False
+        self.use_per_session_threads = True
         self._dims = {}
+        self._denotations = {}
         self._entries = {}
-
-    @property
-    def enable_profiling(self):
-        return False
-
-    @enable_profiling.setter
-    def enable_profiling(self, wanted):
-        if wanted:
-            raise _errors.UnsupportedError("profiles are made by the program: onx run --profile")
+        self._initializers = {}
 
     def add_free_dimension_override_by_name(self, name, size):
         self._dims[name] = int(size)
+
+    def add_free_dimension_override_by_denotation(self, denotation, size):
+        self._denotations[denotation] = int(size)
+
+    def add_initializer(self, name, value):
+        """The value takes the place of the model's."""
+        self._initializers[name] = value
+
+    def add_external_initializers(self, names, values):
+        self._initializers.update(_pairs(names, values))
+
+    def has_providers(self):
+        return False
+
+    def add_provider(self, name, options):
+        _check_providers([name])
 
     def add_session_config_entry(self, key, value):
         self._entries[key] = value
@@ -120,6 +176,12 @@ class SessionOptions:
 
     def register_custom_ops_library(self, path):
         raise _errors.UnsupportedError("libraries of operators for onnxruntime do not run here; see onx.Operators")
+
+
+def _pairs(names, values):
+    if len(names) != len(values):
+        raise InvalidArgument("%d names, and %d values" % (len(names), len(values)))
+    return dict(zip(names, values))
 
 
 def _number(element_type):
@@ -205,12 +267,37 @@ class OrtValue:
             raise InvalidArgument("what is there is %s %s, not %s %s" % (here.dtype, here.shape, array.dtype, array.shape))
         here[...] = array
 
+    @property
+    def _ortvalue(self):
+        return self
+
     def to_dlpack(self):
         return self._value.__dlpack__()
 
     @staticmethod
     def from_dlpack(data, is_bool_tensor=False):
-        return OrtValue(Value(data))
+        """From a tensor of any library, or the capsule that one gives. Older libraries give bytes for booleans, which are to be told."""
+        value = Value(data if hasattr(data, "__dlpack__") else np.from_dlpack(_Capsule(data)))
+        return OrtValue(Value(value.numpy().view(np.bool_)) if is_bool_tensor and value.dtype == "uint8" else value)
+
+
+class _Capsule:
+    """A tensor that was given away already."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack__(self, **kwargs):
+        return self._capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def copy_tensors(sources, targets, stream=None):
+    """Copies tensors into others of their types and shapes."""
+    for source, target in zip(sources, targets):
+        target.update_inplace(source.numpy())
 
 
 def _cpu(device_type):
@@ -218,11 +305,29 @@ def _cpu(device_type):
         raise _errors.UnsupportedError("there is no device %s here" % device_type)
 
 
-class OrtDevice(NamedTuple):
-    name: str = "cpu"
+class OrtDevice:
+    """The processor."""
+
+    def __init__(self, device_type="cpu", memory=0, device_id=0):
+        _cpu("cpu" if device_type == 0 else device_type)
+
+    @staticmethod
+    def make(ort_device_name, device_id=0, *more):
+        return OrtDevice(ort_device_name)
+
+    @staticmethod
+    def cpu():
+        return 0
+
+    @staticmethod
+    def default_memory():
+        return 0
 
     def device_type(self):
-        return self.name
+        return "cpu"
+
+    def device_id(self):
+        return 0
 
 
 class IOBinding:
@@ -273,10 +378,10 @@ class IOBinding:
     def copy_outputs_to_cpu(self):
         return [np.array(v.numpy()) if v.is_tensor() else v.numpy() for v in self.get_outputs()]
 
-    def _run(self, session):
+    def _run(self, run):
         out = {n: np.asarray(v._value) if isinstance(v, OrtValue) else v for n, v in self._outputs.items() if v is not None}
         free = [n for n in self._outputs if n not in out]
-        made = session.run(free, {n: v._value for n, v in self._inputs.items()}, out=out, values=True)
+        made = run(free, {n: v._value for n, v in self._inputs.items()}, out=out, values=True)
         self._made = dict(zip(free, map(OrtValue, made)))
         for name in out:
             bound = self._outputs[name]
@@ -295,15 +400,58 @@ def _over(address, element_type, shape):
     return np.asarray(_Memory(address, _support.numpy_dtype(name), shape))
 
 
+SessionIOBinding = IOBinding
+
+
+def _check_providers(providers):
+    for provider in providers or ():
+        name = provider[0] if isinstance(provider, (tuple, list)) else provider
+        if name != "CPUExecutionProvider" and name not in _ELSEWHERE:
+            raise ValueError("there is no execution provider %s" % name)
+
+
+def _prepared(model, options):
+    """The model as the options have it."""
+    dims = dict(options._dims)
+    for port in model.graph.input if options._denotations and model.graph else ():
+        for dim in port.type.tensor_type.shape.dim if port.type and port.type.tensor_type and port.type.tensor_type.shape else ():
+            if dim.denotation in options._denotations and dim.dim_param:
+                dims[dim.dim_param] = options._denotations[dim.denotation]
+    if dims:
+        model = _models.infer(model, dims=dims)
+    if not options._initializers and _seed is None:
+        return model
+    model = model.copy()
+    there = {t.name: i for i, t in enumerate(model.graph.initializer)}
+    for name, value in options._initializers.items():
+        if name not in there:
+            raise InvalidArgument("the model has no initializer '%s'" % name)
+        model.graph.initializer[there[name]] = _models.tensor(value.numpy() if isinstance(value, OrtValue) else value, name)
+    if _seed is not None:
+        for index, node in enumerate(model.walk()):
+            if node.op_type in _RANDOM and node.domain in ("", "ai.onnx") and not any(a.name == "seed" for a in node.attribute):
+                node.attribute.append(_models.attribute("seed", float((_seed + index) % 2**24)))
+    return model
+
+
+_RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+_seed = None
+
+
+def set_seed(seed):
+    """Nodes of sessions that are made from now on and have no seed of their own get one that depends on this."""
+    global _seed
+    _seed = int(seed)
+
+
 class InferenceSession:
     """A model that is ready to run."""
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, **kwargs):
         options = sess_options or SessionOptions()
-        for provider in providers or ():
-            name = provider[0] if isinstance(provider, tuple) else provider
-            if name != "CPUExecutionProvider" and name not in _ELSEWHERE:
-                raise ValueError("there is no execution provider %s" % name)
+        started_ns = time.perf_counter_ns()
+        _check_providers(providers)
+        self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, (str, os.PathLike)) else None
         try:
             if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
                 model = _models.from_bytes(path_or_bytes)
@@ -311,14 +459,15 @@ class InferenceSession:
                 model = _proto.from_proto(path_or_bytes)
             else:
                 model = path_or_bytes if isinstance(path_or_bytes, _onx.ModelProto) else _models.load(path_or_bytes)
-            if options._dims:
-                model = _models.infer(model, dims=options._dims)
+            model = _prepared(model, options)
             level = options.graph_optimization_level
             self._session = Session(model, threads=options.intra_op_num_threads, optimize=level != GraphOptimizationLevel.ORT_DISABLE_ALL)
         except _errors.Error as e:
             raise _translated(e, path_or_bytes) from e
         self._model = model
-        self._options = options
+        self._sess_options = options
+        self._profile = Profile(self, options.profile_file_prefix, started_ns) if options.enable_profiling else None
+        self._started_ns = started_ns
         if options.optimized_model_filepath:
             _models.save(_models.simplify(model), options.optimized_model_filepath)
 
@@ -341,7 +490,17 @@ class InferenceSession:
         """There is one."""
 
     def get_session_options(self):
-        return self._options
+        return self._sess_options
+
+    def end_profiling(self):
+        """Writes the profile, and answers the name of its file; empty when there is none."""
+        if self._profile is None:
+            return ""
+        self._profile.end()
+        return self._profile.path
+
+    def get_profiling_start_time_ns(self):
+        return self._started_ns
 
     def get_modelmeta(self):
         m = self._model
@@ -362,16 +521,27 @@ class InferenceSession:
             raise ValueError("Required inputs (%s) are missing from input feed (%s)." % (missing, list(feeds)))
         return feeds
 
+    def _run(self, output_names, feeds, run_options=None, **more):
+        if run_options is not None:
+            more["stop"] = lambda: run_options.terminate
+        profile = self._profile
+        if profile is None or not profile.end.alive:
+            return self._session.run(output_names, feeds, **more)
+        steps, begin = [], time.perf_counter_ns()
+        results = self._session.run(output_names, feeds, profile=steps, **more)
+        profile.note_run(steps, begin)
+        return results
+
     def run(self, output_names, input_feed, run_options=None):
         try:
-            return self._session.run(output_names or None, self._checked(input_feed, run_options))
+            return self._run(output_names or None, self._checked(input_feed, run_options), run_options)
         except _errors.Error as e:
             raise _translated(e) from e
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
         feeds = {name: v._value for name, v in self._checked(input_dict_ort_values, run_options).items()}
         try:
-            return [OrtValue(v) for v in self._session.run(output_names or None, feeds, values=True)]
+            return [OrtValue(v) for v in self._run(output_names or None, feeds, run_options, values=True)]
         except _errors.Error as e:
             raise _translated(e) from e
 
@@ -394,7 +564,7 @@ class InferenceSession:
     def run_with_iobinding(self, iobinding, run_options=None):
         self._checked(iobinding._inputs, run_options)
         try:
-            iobinding._run(self._session)
+            iobinding._run(lambda names, feeds, **more: self._run(names, feeds, run_options, **more))
         except _errors.Error as e:
             raise _translated(e) from e
 
@@ -428,43 +598,28 @@ def set_default_logger_verbosity(level):
     """Warnings are those of Python's module warnings."""
 
 
-def set_seed(seed):
-    raise _errors.UnsupportedError("random numbers go by the attribute seed of their nodes")
+def get_version_string():
+    return __version__
 
 
-# ---- failures, by the names in onnxruntime.capi.onnxruntime_pybind11_state ----
+def enable_telemetry_events():
+    """Nothing is ever sent."""
 
 
-class OnnxRuntimeException(RuntimeError):
-    pass
+def disable_telemetry_events():
+    """Nothing is ever sent."""
 
 
-class Fail(OnnxRuntimeException):
-    pass
+def preload_dlls(*where, **which):
+    """There is nothing to load."""
 
 
-class InvalidArgument(OnnxRuntimeException, ValueError):
-    pass
+def create_and_register_allocator(memory_info, config=None):
+    """Sessions take memory as they need it."""
 
 
-class NoSuchFile(OnnxRuntimeException):
-    pass
-
-
-class InvalidProtobuf(OnnxRuntimeException):
-    pass
-
-
-class InvalidGraph(OnnxRuntimeException):
-    pass
-
-
-class NotImplemented(OnnxRuntimeException):
-    pass
-
-
-class RuntimeException(OnnxRuntimeException):
-    pass
+def set_global_thread_pool_sizes(intra_op, inter_op):
+    """Each session has its threads."""
 
 
 def _translated(error, source=None):
@@ -483,15 +638,3 @@ def _translated(error, source=None):
     elif isinstance(error, (_errors.MemoryLimitError, _errors.LimitError)):
         kind = RuntimeException
     return kind("[ONNXRuntimeError] : %s" % error)
-
-
-class _Capi:
-    """onnxruntime.capi.onnxruntime_pybind11_state"""
-
-    onnxruntime_pybind11_state = None
-
-
-capi = _Capi()
-capi.onnxruntime_pybind11_state = _Capi
-for _kind in (Fail, InvalidArgument, NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, RuntimeException):
-    setattr(_Capi, _kind.__name__, _kind)

@@ -1,0 +1,58 @@
+"""Failures by the names that onnxruntime has for them; all else here is that of the package."""
+
+
+class OnnxRuntimeException(RuntimeError):
+    """What all of them are."""
+
+
+class Fail(OnnxRuntimeException):
+    pass
+
+
+class InvalidArgument(OnnxRuntimeException, ValueError):
+    pass
+
+
+class NoSuchFile(OnnxRuntimeException):
+    pass
+
+
+class NoModel(OnnxRuntimeException):
+    pass
+
+
+class EngineError(OnnxRuntimeException):
+    pass
+
+
+class RuntimeException(OnnxRuntimeException):
+    pass
+
+
+class InvalidProtobuf(OnnxRuntimeException):
+    pass
+
+
+class ModelLoaded(OnnxRuntimeException):
+    pass
+
+
+class NotImplemented(OnnxRuntimeException):
+    pass
+
+
+class InvalidGraph(OnnxRuntimeException):
+    pass
+
+
+class EPFail(OnnxRuntimeException):
+    pass
+
+
+def __getattr__(name):
+    from onx.compat import onnxruntime
+
+    try:
+        return vars(onnxruntime)[name]
+    except KeyError:
+        raise AttributeError("the module has no %s" % name) from None
