@@ -175,14 +175,12 @@ uint64_t onxi_ctx_room(const onx_ctx *cx)
 }
 
 /* Powers of two, so that freed blocks fit the next arena. A block of full size is a huge page (base_memory.c), which is
- * touched whole: not before twice that is in use. */
+ * touched whole: that costs what 200 small pages cost, so it comes as soon as more than those are in use. */
 static size_t block_size_after(size_t total)
 {
     if (total < BLOCK_MIN)
         return BLOCK_MIN;
-    if (total >= BLOCK_MAX)
-        return total < 2 * BLOCK_MAX ? BLOCK_MAX / 2 : BLOCK_MAX;
-    return (size_t)1 << (63 - __builtin_clzll(total));
+    return total >= BLOCK_MAX / 2 ? BLOCK_MAX : (size_t)1 << (63 - __builtin_clzll(total));
 }
 
 void *onxi_arena_grow(onx_arena *arena, uint64_t size)

@@ -173,15 +173,14 @@ static inline const byte *read_strings(onxi_reader *r, onxi_reader_frame *f, onx
 static inline bool push(onxi_reader *r, void *p)
 {
     if (r->stack_count == r->stack_room) {
-        size_t bytes;
-        void **bigger = onxi_buffer_take(r->cx, (r->stack_room ? r->stack_room * 2 : 256) * sizeof *bigger, &bytes);
+        /* Grown in place, as pages that were touched once need not be touched again. */
+        const size_t old = r->stack_room * sizeof *r->stack;
+        size_t bytes = old ? old * 2 : 256 * sizeof *r->stack;
+        void **bigger = old ? onxi_resize(r->cx, r->stack, old, bytes) : onxi_buffer_take(r->cx, bytes, &bytes);
         if (!bigger) {
             r->failure = ONX_E_MEMORY;
             return false;
         }
-        if (r->stack_count)
-            memcpy(bigger, r->stack, r->stack_count * sizeof *bigger);
-        onxi_buffer_give(r->cx, r->stack, r->stack_room * sizeof *bigger);
         r->stack = bigger;
         r->stack_room = bytes / sizeof *bigger;
     }
@@ -387,13 +386,15 @@ static inline const byte *read_field(onxi_reader *r, onxi_reader_frame *f, onx_m
     bool packed = numeric && (field->flags & ONXI_REPEATED) && wire_type == WIRE_LEN;
     if (wire_type != ONXI_WIRE_TYPE(field->type) && !packed)
         return read_mismatch(r, f, m, head, p, end, wire_type);
-    onxi_place place;
-    if (!(field->flags & (ONXI_COLD | ONXI_SLOT))) {
-        place.value = (char *)m + field->offset;
-        place.count = (char *)m + field->count_offset;
-    } else if (!onxi_field_claim(f->table, field, m, r->arena, &place)) {
-        r->failure = ONX_E_MEMORY;
-        return NULL;
+    /* Kept in registers: written to memory half by half and read as a whole, it would have to wait for the stores. */
+    onxi_place place = { .value = (char *)m + field->offset, .count = (char *)m + field->count_offset };
+    if (field->flags & (ONXI_COLD | ONXI_SLOT)) {
+        onxi_place claimed;
+        if (!onxi_field_claim(f->table, field, m, r->arena, &claimed)) {
+            r->failure = ONX_E_MEMORY;
+            return NULL;
+        }
+        place = claimed;
     }
     if (!(field->flags & ONXI_REPEATED))
         return read_singular(r, f, m, place, p, end);
