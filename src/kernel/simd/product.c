@@ -218,10 +218,17 @@ static void one_row(const product_params *q, const onx_work *work, const operand
     }
 }
 
+/* A stretch of k that the tiles of some rows go through, `next` what is packed behind it. */
+typedef struct stretch {
+    uint64_t k0, kc, tiles;
+    const float *next;
+} stretch;
+
 /* A tile of the result; what is at its edges goes through memory of its own. */
 static void tile(const product_params *q, const onx_work *work, const operands *o, uint64_t row, uint64_t rows,
-                 uint64_t panel, uint64_t k0, uint64_t kc)
+                 uint64_t index, uint64_t panel, const stretch *s)
 {
+    const uint64_t k0 = s->k0, kc = s->kc;
     float edge[TILE_M * PANEL];
     const uint64_t column = panel * PANEL, width = q->n - column < PANEL ? q->n - column : PANEL;
     tile_operands t = { .a = o->a + row * q->k + k0, .lda = q->k, .k = kc, .more = k0 > 0 };
@@ -236,6 +243,7 @@ static void tile(const product_params *q, const onx_work *work, const operands *
     t.ldc = width == PANEL ? q->n : PANEL;
     for (uint64_t i = 0; width < PANEL && t.more && i < rows; i++)
         memcpy(edge + i * PANEL, c + i * q->n, width * sizeof *c);
+    tile_fetch(&t, s->next, index, s->tiles);
     tile_run(&t, rows);
     if (k0 + kc == q->k && q->posts.count)
         finish(q, work, o->row + row, column, rows, width, t.c, t.ldc);
@@ -265,20 +273,22 @@ static operands operands_of(const product_params *q, const onx_work *work, uint6
     return o;
 }
 
-/* The rows of a block times a stretch of a panel. */
-static void one_panel(const product_params *q, const onx_work *work, const operands *o, uint64_t m0, uint64_t m1,
-                      uint64_t panel, bool another, uint64_t k0)
+/* The rows of a block times a stretch of panels p0 .. p1-1. */
+static void one_stretch(const product_params *q, const onx_work *work, const operands *o, uint64_t m0, uint64_t m1,
+                        uint64_t p0, uint64_t p1, uint64_t k0, uint64_t kc)
 {
-    const uint64_t kc = q->k - k0 < BLOCK_K ? q->k - k0 : BLOCK_K, tiles = (m1 - m0 + TILE_M - 1) / TILE_M;
-    const uint64_t lines = tile_lines(kc, tiles);
-    const float *next = another && q->b ? o->b + ((panel + 1) * q->k + k0) * PANEL : NULL;
-    if (q->narrow)
-        narrow_widen(q->precision, q->narrow + panel * q->narrow_step, k0, kc, work->thread_workspace);
-    for (uint64_t m = m0, rows, index = 0; m < m1; m += rows, index++) {
-        rows = tile_height(m1 - m);
-        if (next)
-            tile_fetch(next, index, lines);
-        tile(q, work, o, m, rows, panel, k0, kc);
+    stretch s = { .k0 = k0, .kc = kc, .tiles = (m1 - m0 + TILE_M - 1) / TILE_M };
+    for (uint64_t p = p0; p < p1; p++) {
+        const bool along = p + 1 < p1;
+        if (q->b)
+            s.next =
+                along || k0 + kc < q->k ? o->b + (along ? (p + 1) * q->k + k0 : p0 * q->k + k0 + kc) * PANEL : NULL;
+        if (q->narrow)
+            narrow_widen(q->precision, q->narrow + p * q->narrow_step, k0, kc, work->thread_workspace);
+        for (uint64_t m = m0, rows, index = 0; m < m1; m += rows, index++) {
+            rows = tile_height(m1 - m);
+            tile(q, work, o, m, rows, index, p, &s);
+        }
     }
 }
 
@@ -297,9 +307,10 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
             one_row(q, work, &o, p0, p1);
             continue;
         }
-        for (uint64_t k0 = 0; k0 < q->k; k0 += BLOCK_K)
-            for (uint64_t p = p0; p < p1; p++)
-                one_panel(q, work, &o, m0, m1, p, p + 1 < p1, k0);
+        for (uint64_t k0 = 0, kc; k0 < q->k; k0 += kc) {
+            kc = tile_depth(q->k - k0);
+            one_stretch(q, work, &o, m0, m1, p0, p1, k0, kc);
+        }
     }
     return ONX_OK;
 }

@@ -6,9 +6,9 @@
 
 #include "kernel/simd/simd.h"
 
-/* Rows of a tile at most, vectors across it; columns of a panel; how much of k is gone through at a time: that much of
- * a panel stays in the first cache. */
-enum { TILE_M = ONXI_LANES == 16 ? 12 : 6, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 256 };
+/* Rows of a tile at most, vectors across it; columns of a panel; how much of k is gone through at a time, at most; how
+ * much of it lies between two looks at what comes next. */
+enum { TILE_M = ONXI_LANES == 16 ? 12 : 6, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 384, STEP_K = 8 };
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -24,11 +24,21 @@ static inline uint64_t tile_height(uint64_t left)
     return (left + tiles - 1) / tiles;
 }
 
+/* How much of `left` is gone through next: stretches that are nearly alike, in whole steps. */
+static inline uint64_t tile_depth(uint64_t left)
+{
+    const uint64_t stretches = (left + BLOCK_K - 1) / BLOCK_K;
+    const uint64_t depth = ((left + stretches - 1) / stretches + STEP_K - 1) / STEP_K * STEP_K;
+    return depth < left ? depth : left;
+}
+
 typedef struct tile_operands {
     const float *a, *b; /* a: rows, `lda` apart, k side by side; b: PANEL columns, `ldb` from one k to the next */
     float *c;           /* rows of PANEL columns, `ldc` apart */
     uint64_t lda, ldb, ldc, k;
-    bool more; /* adds to what is in c */
+    const float *fetch;         /* what is asked for on the way, so that it is there in time: `lines` of 16 floats */
+    uint64_t lines, lines_each; /* of these, `lines_each` a step */
+    bool more;                  /* adds to what is in c */
 } tile_operands;
 
 __attribute__((always_inline)) static inline void tile_of(const tile_operands *t, const int rows)
@@ -37,6 +47,8 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
     const float *restrict b = t->b, *a[(TILE_M + TOGETHER - 1) / TOGETHER];
     float *restrict c = t->c;
     const uint64_t lda = t->lda, ldb = t->ldb;
+    const float *fetch = t->fetch;
+    uint64_t lines = t->lines;
     onxi_vf sum[TILE_M][TILE_V];
     UNROLL
     for (int i = 0; i < rows; i += TOGETHER) {
@@ -51,20 +63,24 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
         for (int v = 0; v < TILE_V; v++)
             sum[i][v] = vf_all(0);
     }
-    for (uint64_t k = t->k; k; k--) {
-        onxi_vf x[TILE_V];
-        UNROLL
-        for (int v = 0; v < TILE_V; v++)
-            x[v] = vf_load(b + v * ONXI_LANES);
-        UNROLL
-        for (int i = 0; i < rows; i++)
+    for (uint64_t left = t->k; left; left -= left < STEP_K ? left : STEP_K) {
+        for (uint64_t i = 0; i < t->lines_each && lines; i++, lines--, fetch += 16)
+            __builtin_prefetch(fetch);
+        for (uint64_t k = left < STEP_K ? left : STEP_K; k; k--) {
+            onxi_vf x[TILE_V];
             UNROLL
-        for (int v = 0; v < TILE_V; v++)
-            sum[i][v] += a[i / TOGETHER][(uint64_t)(i % TOGETHER) * lda] * x[v];
-        UNROLL
-        for (int i = 0; i < rows; i += TOGETHER)
-            a[i / TOGETHER]++;
-        b += ldb;
+            for (int v = 0; v < TILE_V; v++)
+                x[v] = vf_load(b + v * ONXI_LANES);
+            UNROLL
+            for (int i = 0; i < rows; i++)
+                UNROLL
+            for (int v = 0; v < TILE_V; v++)
+                sum[i][v] += a[i / TOGETHER][(uint64_t)(i % TOGETHER) * lda] * x[v];
+            UNROLL
+            for (int i = 0; i < rows; i += TOGETHER)
+                a[i / TOGETHER]++;
+            b += ldb;
+        }
     }
     UNROLL
     for (int i = 0; i < rows; i++)
@@ -103,18 +119,15 @@ static inline void tile_run(const tile_operands *t, uint64_t rows)
     }
 }
 
-/* Asks for the piece of the next stretch of a packed panel that falls to this tile, so that it is there in time;
- * `lines` of 16 floats a tile. */
-static inline void tile_fetch(const float *next, uint64_t tile, uint64_t lines)
+/* Which piece of the next stretch of a packed panel falls to this tile of `tiles`. All at once they would wait for each
+ * other, and products with them. */
+static inline void tile_fetch(tile_operands *t, const float *next, uint64_t tile, uint64_t tiles)
 {
-    next += tile * lines * 16;
-    for (uint64_t i = 0; i < lines; i++)
-        __builtin_prefetch(next + i * 16);
-}
-
-static inline uint64_t tile_lines(uint64_t kc, uint64_t tiles)
-{
-    return (kc * PANEL / 16 + tiles - 1) / tiles;
+    if (!next)
+        return;
+    t->lines = (t->k * PANEL / 16 + tiles - 1) / tiles;
+    t->lines_each = (STEP_K * PANEL / 16 + tiles - 1) / tiles;
+    t->fetch = next + tile * t->lines * 16;
 }
 
 #endif

@@ -159,23 +159,22 @@ static bool reads(const unfold_params *q, const pixels *p, const tap *t)
 static void multiply(const unfold_params *q, const phase *f, uint64_t set, uint64_t pixel_count, uint64_t p0,
                      uint64_t p1, uint64_t k0, uint64_t kc, bool more, const float *a, float *c)
 {
-    const uint64_t tiles = (pixel_count + TILE_M - 1) / TILE_M, lines = tile_lines(kc, tiles);
+    const uint64_t tiles = (pixel_count + TILE_M - 1) / TILE_M;
     for (uint64_t p = p0; p < p1; p++) {
         const float *w = q->w + panel_at(q, set, f, p) + k0 * PANEL;
         const float *next = p + 1 < p1 ? q->w + panel_at(q, set, f, p + 1) + k0 * PANEL : NULL;
         for (uint64_t i = 0, rows, index = 0; i < pixel_count; i += rows, index++) {
             rows = tile_height(pixel_count - i);
-            if (next)
-                tile_fetch(next, index, lines);
-            tile_run(&(tile_operands){ .a = a + i * LINE,
-                                       .lda = LINE,
-                                       .b = w,
-                                       .ldb = PANEL,
-                                       .k = kc,
-                                       .c = c + i * q->ldc + (p - p0) * PANEL,
-                                       .ldc = q->ldc,
-                                       .more = more },
-                     rows);
+            tile_operands t = { .a = a + i * LINE,
+                                .lda = LINE,
+                                .b = w,
+                                .ldb = PANEL,
+                                .k = kc,
+                                .c = c + i * q->ldc + (p - p0) * PANEL,
+                                .ldc = q->ldc,
+                                .more = more };
+            tile_fetch(&t, next, index, tiles);
+            tile_run(&t, rows);
         }
     }
 }
@@ -224,8 +223,8 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
         for (uint64_t t = 0, end; t < f->count; t = end) { /* taps that follow one another and read something */
             for (end = t; end < f->count && reads(q, &p, &f->taps[end]); end++)
                 ;
-            for (uint64_t k = t * q->c; k < end * q->c; k += BLOCK_K, more = true) {
-                const uint64_t kc = end * q->c - k < BLOCK_K ? end * q->c - k : BLOCK_K;
+            for (uint64_t k = t * q->c, kc; k < end * q->c; k += kc, more = true) {
+                kc = tile_depth(end * q->c - k);
                 gather(q, f, &p, x, k, kc, a);
                 multiply(q, f, set, p.count, p0, p1, k, kc, more, a, c);
             }

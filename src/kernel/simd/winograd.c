@@ -164,24 +164,24 @@ static void multiply(const wino *q, const float *v, uint64_t tiles, uint64_t p0,
     const uint64_t pieces = (tiles + TILE_M - 1) / TILE_M;
     for (uint64_t i = 0; i < POINTS; i++)
         for (uint64_t p = p0; p < p1; p++)
-            for (uint64_t k = 0; k < q->c; k += BLOCK_K) {
+            for (uint64_t k = 0, kc; k < q->c; k += kc) {
                 const float *u = q->u + ((i * q->panels + p) * q->c + k) * PANEL;
-                const uint64_t kc = q->c - k < BLOCK_K ? q->c - k : BLOCK_K;
+                kc = tile_depth(q->c - k);
                 const bool along = k + kc < q->c || p + 1 < p1; /* what comes next lies behind this */
                 const float *next = along ? u + kc * PANEL : u + ((q->panels - (p1 - p0) + 1) * q->c - k) * PANEL;
-                const uint64_t lines = along || i + 1 < POINTS ? tile_lines(kc, pieces) : 0;
+                const bool last = !along && i + 1 == POINTS;
                 for (uint64_t t = 0, rows, index = 0; t < tiles; t += rows, index++) {
                     rows = tile_height(tiles - t);
-                    tile_fetch(next, index, lines);
-                    tile_run(&(tile_operands){ .a = v + i * q->v_step + t * q->c + k,
-                                               .lda = q->c,
-                                               .b = u,
-                                               .ldb = PANEL,
-                                               .k = kc,
-                                               .c = m + i * q->m_step + t * CHUNK + (p - p0) * PANEL,
-                                               .ldc = CHUNK,
-                                               .more = k > 0 },
-                             rows);
+                    tile_operands o = { .a = v + i * q->v_step + t * q->c + k,
+                                        .lda = q->c,
+                                        .b = u,
+                                        .ldb = PANEL,
+                                        .k = kc,
+                                        .c = m + i * q->m_step + t * CHUNK + (p - p0) * PANEL,
+                                        .ldc = CHUNK,
+                                        .more = k > 0 };
+                    tile_fetch(&o, last ? NULL : next, index, pieces);
+                    tile_run(&o, rows);
                 }
             }
 }
