@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* ---- options ---- */
 
@@ -362,6 +363,45 @@ static onx_status finish(builder *b, const image *m, const onx_value *x, onx_val
     return status;
 }
 
+/* ---- what decoders print: libraries of formats write about damaged files to standard error by themselves. The stream
+ * is the program's own, so it is turned into a file meanwhile, and what they say becomes part of a message. ---- */
+
+typedef struct overheard {
+    FILE *file; /* NULL: nothing is overheard, and they print */
+    int before; /* standard error as it was */
+} overheard;
+
+static void listen(overheard *o)
+{
+    *o = (overheard){ .file = tmpfile(), .before = -1 };
+    fflush(stderr);
+    if (o->file)
+        o->before = dup(STDERR_FILENO);
+    if (o->before >= 0 && dup2(fileno(o->file), STDERR_FILENO) >= 0)
+        return;
+    if (o->before >= 0)
+        close(o->before);
+    if (o->file)
+        fclose(o->file);
+    o->file = NULL;
+}
+
+/* The first line that was written since, without its end; "" for none. */
+static void listened(overheard *o, char *line, size_t room)
+{
+    line[0] = 0;
+    if (!o->file)
+        return;
+    fflush(stderr);
+    dup2(o->before, STDERR_FILENO);
+    close(o->before);
+    rewind(o->file);
+    if (!fgets(line, (int)room, o->file))
+        line[0] = 0;
+    fclose(o->file);
+    line[strcspn(line, "\r\n")] = 0;
+}
+
 /* The pixels of a file: uint8[height, width, channels]. */
 static onx_status decode(image *m, const onx_value *bytes, onx_value **pixels)
 {
@@ -374,15 +414,23 @@ static onx_status decode(image *m, const onx_value *bytes, onx_value **pixels)
     b.failed |= !node || !onx_node_add_string(b.arena, node, "pixel_format", onx_str_of(format));
     add_port(&b, false, ONX_UINT8, any, 1);
     add_port(&b, true, ONX_UINT8, any, 3);
+    overheard o = { 0 };
+    char said[128];
+    if (!b.failed) /* else the only message is ours */
+        listen(&o);
     onx_status status = finish(&b, m, bytes, pixels);
+    listened(&o, said, sizeof said);
     if (status == ONX_E_UNSUPPORTED)
         m->call->input = m->path;
     if (status != ONX_OK)
         return status;
     if ((*pixels)->count == 0) {
-        cli_error(m->call, "%s is no image that can be decoded, or it is damaged", m->path);
+        cli_error(m->call, "%s is no image that can be decoded, or it is damaged%s%s", m->path, said[0] ? ": " : "",
+                  said);
         return ONX_E_INVALID;
     }
+    if (said[0])
+        cli_warn(m->call, "%s: %s", m->path, said);
     m->file_height = (*pixels)->dims[0];
     m->file_width = (*pixels)->dims[1];
     return ONX_OK;

@@ -131,6 +131,11 @@ done
 printf 'P2\n1 1\n9\n1\n' >few.pgm # fewer grays than there are, about which leptonica chats
 "$ONX" run free.onnxtxt -i x=few.pgm >out 2>err
 grep -q maxval err && fail "leptonica prints"
+printf '\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000\000\011\000\000\000\011\010\002\000\000\000\157\363\221\107\000\000\000\024\111\104\101\124\170\234\143\144\144' >cut.png # ends within the pixels, about which libpng writes to standard error
+"$ONX" run nchw.onnxtxt -i x=cut.png >out 2>err
+[ $? -le 1 ] || fail "a file that is cut short"
+grep -v '^onx run: ' err && fail "a library's message is not part of ours"
+says err "cut.png is no image that can be decoded, or it is damaged: "
 printf 'P6\n60000 60000\n255\n' >huge.ppm # a header that lies
 expect 1 "$ONX" run nchw.onnxtxt -i x=huge.ppm --max-memory 64M
 expect 1 "$ONX" run nchw.onnxtxt -i x=p.ppm --image-size 60000x60000 --max-memory 64M
