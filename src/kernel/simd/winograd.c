@@ -1,6 +1,7 @@
 /* winograd.c - Conv of 3x3 with stride 1 on channels in blocks, or last: four outputs by four from six inputs by six,
- * through 36 products instead of 144. After Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2015),
- * at the points 0, +-sqrt(1/2), +-sqrt(2) and infinity, which round better than 0, +-1, +-2. */
+ * through 36 products instead of 144. Taps with gaps see every second pixel, say: such an image is as many images (its
+ * phases) as there are places within a gap. After Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks"
+ * (2015), at the points 0, +-sqrt(1/2), +-sqrt(2) and infinity, which round better than 0, +-1, +-2. */
 #include "kernel/core/blocked.h"
 #include "kernel/simd/post.h"
 #include "kernel/simd/tile.h"
@@ -24,7 +25,9 @@ enum {
 typedef struct wino {
     uint64_t batch, c, m, h, w, oh, ow;
     int64_t pad_y, pad_x;
-    uint64_t down, across;        /* tiles of an image */
+    uint64_t gap_y, gap_x;        /* pixels from a tap to the next */
+    uint64_t down, across;        /* tiles of a phase */
+    uint64_t tiles;               /* of all phases */
     uint64_t group, groups;       /* tiles that are gone through at a time; how many times that is */
     uint64_t panels, splits;      /* of the output's channels; pieces that these are cut into */
     uint64_t in_block, out_block; /* channels that lie side by side in a pixel */
@@ -106,11 +109,21 @@ static inline void transform_six(const onxi_vf d[IN], onxi_vf out[IN])
     out[5] = d[1] - 2.5f * d[3] + d[5];
 }
 
+/* The first output of a tile. */
+static inline void place_tile(const wino *q, uint64_t tile, uint64_t *y, uint64_t *x)
+{
+    const uint64_t each = q->down * q->across, phase = q->tiles > each ? tile / each : 0,
+                   in_phase = tile - phase * each;
+    *y = in_phase / q->across * OUT * q->gap_y + phase / q->gap_x;
+    *x = in_phase % q->across * OUT * q->gap_x + phase % q->gap_x;
+}
+
 /* A vector of channels of a tile; `x` points to its first input, which may lie in the padding. */
 static inline void transform_input(const wino *q, const float *x, int64_t y0, int64_t x0, float *v)
 {
-    const bool inside = y0 >= 0 && x0 >= 0 && y0 + IN <= (int64_t)q->h && x0 + IN <= (int64_t)q->w;
-    const int64_t step = (int64_t)q->in_block, line = (int64_t)q->w * step;
+    const int64_t gap_y = (int64_t)q->gap_y, gap_x = (int64_t)q->gap_x, h = (int64_t)q->h, w = (int64_t)q->w;
+    const bool inside = y0 >= 0 && x0 >= 0 && y0 + (IN - 1) * gap_y < h && x0 + (IN - 1) * gap_x < w;
+    const int64_t step = (int64_t)q->in_block * gap_x, line = w * (int64_t)q->in_block * gap_y;
     onxi_vf half[IN][IN];
     for (int64_t i = 0; i < IN; i++) /* of the tile after the next */
         __builtin_prefetch(x + i * line + (2 * OUT + 2) * step);
@@ -124,7 +137,7 @@ static inline void transform_input(const wino *q, const float *x, int64_t y0, in
                 d[i] = vf_load(x + i * line + j * step);
         } else {
             for (int i = 0; i < IN; i++)
-                d[i] = y0 + i >= 0 && y0 + i < (int64_t)q->h && x0 + j >= 0 && x0 + j < (int64_t)q->w
+                d[i] = y0 + i * gap_y >= 0 && y0 + i * gap_y < h && x0 + j * gap_x >= 0 && x0 + j * gap_x < w
                            ? vf_load(x + i * line + j * step)
                            : vf_all(0);
         }
@@ -147,8 +160,9 @@ static void transform_group(const wino *q, const float *image, uint64_t first, u
     const int64_t plane = (int64_t)(q->h * q->w);
     for (uint64_t c0 = 0; c0 < q->c; c0 += LINE)
         for (uint64_t t = 0; t < tiles; t++) {
-            const int64_t y0 = (int64_t)((first + t) / q->across) * OUT - q->pad_y;
-            const int64_t x0 = (int64_t)((first + t) % q->across) * OUT - q->pad_x;
+            uint64_t top, left;
+            place_tile(q, first + t, &top, &left);
+            const int64_t y0 = (int64_t)top - q->pad_y, x0 = (int64_t)left - q->pad_x;
             for (uint64_t c = c0; c < q->c && c < c0 + LINE; c += ONXI_LANES) {
                 const int64_t block = (int64_t)(c / q->in_block), step = (int64_t)q->in_block;
                 const int64_t at = (block * plane + y0 * (int64_t)q->w + x0) * step + (int64_t)(c % q->in_block);
@@ -228,6 +242,7 @@ static inline void store_tile(const wino *q, const onx_work *work, uint64_t at, 
                               float y[OUT * OUT * ONXI_LANES], onxi_vf *doubt)
 {
     float *out = work->outputs[0]->data;
+    const uint64_t step = q->gap_x * q->out_block, line = q->gap_y * q->ow * q->out_block;
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < columns; j++)
             *doubt += vf_load(y + (i * OUT + j) * ONXI_LANES) * 0.0f;
@@ -239,12 +254,18 @@ static inline void store_tile(const wino *q, const onx_work *work, uint64_t at, 
         }
         const float *same = (const float *)work->inputs[f->operand]->data + at;
         for (uint64_t i = 0; i < rows; i++)
-            post_apply(f, y + i * OUT * ONXI_LANES, ONXI_LANES, columns, 1, NULL, same + i * q->ow * q->out_block,
-                       q->out_block);
+            post_apply(f, y + i * OUT * ONXI_LANES, ONXI_LANES, columns, 1, NULL, same + i * line, step);
     }
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < columns; j++)
-            vf_store(out + at + (i * q->ow + j) * q->out_block, vf_load(y + (i * OUT + j) * ONXI_LANES));
+            vf_store(out + at + i * line + j * step, vf_load(y + (i * OUT + j) * ONXI_LANES));
+}
+
+/* Of the outputs of a tile, how many are there along an axis. */
+static inline uint64_t outputs_from(uint64_t first, uint64_t size, uint64_t gap)
+{
+    const uint64_t left = first < size ? (size - first + gap - 1) / gap : 0;
+    return left < OUT ? left : OUT;
 }
 
 static void store_group(const wino *q, const onx_work *work, uint64_t image, uint64_t first, uint64_t tiles,
@@ -252,8 +273,11 @@ static void store_group(const wino *q, const onx_work *work, uint64_t image, uin
 {
     for (uint64_t c0 = m0; c0 < m1; c0 += LINE)
         for (uint64_t t = 0; t < tiles; t++) {
-            const uint64_t y0 = (first + t) / q->across * OUT, x0 = (first + t) % q->across * OUT;
-            const uint64_t rows = q->oh - y0 < OUT ? q->oh - y0 : OUT, columns = q->ow - x0 < OUT ? q->ow - x0 : OUT;
+            uint64_t y0, x0;
+            place_tile(q, first + t, &y0, &x0);
+            const uint64_t rows = outputs_from(y0, q->oh, q->gap_y), columns = outputs_from(x0, q->ow, q->gap_x);
+            if (!rows || !columns) /* this phase is smaller than others */
+                continue;
             for (uint64_t c = c0; c < m1 && c < c0 + LINE; c += ONXI_LANES) {
                 float y[OUT * OUT * ONXI_LANES];
                 const uint64_t block = image * (q->m / q->out_block) + c / q->out_block;
@@ -268,7 +292,7 @@ static void store_group(const wino *q, const onx_work *work, uint64_t image, uin
 static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 {
     const wino *q = work->params;
-    const uint64_t tiles = q->down * q->across, each = (q->panels + q->splits - 1) / q->splits;
+    const uint64_t tiles = q->tiles, each = (q->panels + q->splits - 1) / q->splits;
     float *v = work->thread_workspace, *m = v + POINTS * q->v_step;
     uint64_t there = UINT64_MAX; /* the group whose input is in v */
     onxi_vf doubt = vf_all(0);
@@ -301,10 +325,12 @@ static bool shape_of(onx_prepare *p, wino *q)
         w->dims[0] != y->dims[1] || x->dims[0] != y->dims[0] || w->dims[1] % BLOCK || w->dims[0] % BLOCK ||
         onxi_window_make(p, w->dims + 2, &win) != ONX_OK)
         return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (win.stride[i] != 1 || win.dilation[i] != 1 || win.pad[i] < 0 || win.pad[i] > 2 || win.pad_end[i] < 0 ||
-            win.pad_end[i] > 2 || win.in[i] + win.pad[i] + win.pad_end[i] - 2 != win.out[i])
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t gap = win.dilation[i];
+        if (win.stride[i] != 1 || gap > win.out[i] || win.pad[i] < 0 || win.pad[i] > 2 * gap || win.pad_end[i] < 0 ||
+            win.pad_end[i] > 2 * gap || win.in[i] + win.pad[i] + win.pad_end[i] - 2 * gap != win.out[i])
             return false;
+    }
     q->batch = (uint64_t)x->dims[0];
     q->c = (uint64_t)x->dims[1];
     q->m = (uint64_t)y->dims[1];
@@ -314,8 +340,11 @@ static bool shape_of(onx_prepare *p, wino *q)
     q->ow = (uint64_t)y->dims[3];
     q->pad_y = win.pad[0];
     q->pad_x = win.pad[1];
-    q->down = (q->oh + OUT - 1) / OUT;
-    q->across = (q->ow + OUT - 1) / OUT;
+    q->gap_y = (uint64_t)win.dilation[0];
+    q->gap_x = (uint64_t)win.dilation[1];
+    q->down = (q->oh + q->gap_y * OUT - 1) / (q->gap_y * OUT);
+    q->across = (q->ow + q->gap_x * OUT - 1) / (q->gap_x * OUT);
+    q->tiles = q->down * q->across * q->gap_y * q->gap_x;
     return true;
 }
 
@@ -323,12 +352,12 @@ static bool shape_of(onx_prepare *p, wino *q)
  * four times as large, against those of the plain way; transforms cost some hundred per tile and channel. */
 static bool worth_it(const wino *q)
 {
-    enum { C_MIN = 16, CACHED = 8 << 20, MOST = 40 << 20 };
+    enum { C_MIN = 16, CACHED = 8 << 20, MOST = 160 << 20 };
     if (q->c < C_MIN || q->m < C_MIN || q->m > MOST / (POINTS * sizeof(float)) / q->c ||
         q->h > INT32_MAX / BLOCK / q->w)
         return false;
     const bool cached = q->m * q->c * POINTS * sizeof(float) <= CACHED;
-    const double tiles = (double)(q->down * q->across * q->batch), pairs = (double)q->c * (double)q->m;
+    const double tiles = (double)(q->tiles * q->batch), pairs = (double)q->c * (double)q->m;
     const double ours = POINTS * pairs * (tiles + (cached ? 6 : 16)) + 400 * tiles * (double)(q->c + q->m);
     return ours * 1.25 < 9 * pairs * (double)(q->oh * q->ow * q->batch);
 }
@@ -338,7 +367,7 @@ static bool worth_it(const wino *q)
 static void cut(onx_prepare *p, wino *q)
 {
     enum { CACHE = 320 << 10, LEAST = 24, MOST = 96 };
-    const uint64_t tiles = q->down * q->across, threads = p->threads ? p->threads : 1;
+    const uint64_t tiles = q->tiles, threads = p->threads ? p->threads : 1;
     uint64_t most = CACHE / (POINTS * sizeof(float) * (q->c + CHUNK));
     most = most < LEAST ? LEAST : most > MOST ? MOST : most;
     q->groups = (tiles + most - 1) / most;
