@@ -205,9 +205,37 @@ WHEN(top_largest)
     int64_t largest;
     return onxi_subject_int(s, "largest", &largest) && largest;
 }
-WHEN(scatter_known_reduction)
+WHEN(scatter_add)
 {
-    return !onxi_subject_text_is(s, "reduction", "max") && !onxi_subject_text_is(s, "reduction", "min");
+    return onxi_subject_text_is(s, "reduction", "add");
+}
+WHEN(scatter_mul)
+{
+    return onxi_subject_text_is(s, "reduction", "mul");
+}
+WHEN(scatter_max)
+{
+    return onxi_subject_text_is(s, "reduction", "max");
+}
+WHEN(scatter_min)
+{
+    return onxi_subject_text_is(s, "reduction", "min");
+}
+
+/* ---- triangles ---- */
+
+/* What is outside is the zero of the type, which the Where of version 13 has to take. */
+WHEN(trilu_middle)
+{
+    int64_t upper;
+    const int dtype = onxi_subject_dtype(s, 0);
+    return dtype > 0 && dtype != ONX_BFLOAT16 && onxi_subject_int(s, "upper", &upper) &&
+           onxi_prepare_int(s, "sign", upper ? 1 : -1) &&
+           onxi_prepare_tensor(s, "none", onxi_subject_number(s, dtype, false, 0));
+}
+WHEN(trilu_offset)
+{
+    return onxi_subject_has(s, 1) && onxi_when_trilu_middle(s);
 }
 
 /* ---- resampling ---- */
@@ -302,4 +330,24 @@ WHEN(roi_sets_mode)
 WHEN(roi_output_half_pixel)
 {
     return onxi_subject_text_is(s, "coordinate_transformation_mode", "output_half_pixel");
+}
+/* Where the samples of each element lie, as parts of the region: [elements, samples]. */
+static bool prepare_parts(onxi_subject *s, const char *name, const char *elements, int64_t samples)
+{
+    enum { MOST = 1 << 16 };
+    int64_t count;
+    if (!onxi_subject_int(s, elements, &count) || count < 1 || count > MOST || samples > MOST / count)
+        return false;
+    const int64_t dims[2] = { count, samples };
+    float *parts = onxi_arena_array(s->arena, (size_t)(count * samples), sizeof *parts);
+    for (int64_t i = 0; parts && i < count * samples; i++)
+        parts[i] = ((float)i + 0.5F) / (float)(count * samples);
+    return parts && onxi_prepare_tensor(s, name, onx_tensor_new(s->arena, ONX_FLOAT, dims, 2, parts, NULL));
+}
+WHEN(roi_half_pixel)
+{
+    int64_t samples;
+    return onxi_subject_text_is(s, "mode", "avg") && onxi_subject_int(s, "sampling_ratio", &samples) && samples > 0 &&
+           prepare_parts(s, "x_parts", "output_width", samples) &&
+           prepare_parts(s, "y_parts", "output_height", samples);
 }

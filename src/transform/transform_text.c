@@ -97,6 +97,27 @@ static onx_status settle_constant(onxi_retarget *r, onx_node *node)
     return ONX_OK;
 }
 
+/* The body of a Loop declares what it is given, which others want to know: a number, whether to go on, and values of
+ * the types that the loop begins with. */
+static onx_status settle_loop(onxi_retarget *r, const onxi_subject *s, const onx_node *node)
+{
+    const onx_attribute *body = onxi_node_is(node, ONXI_ID_Loop) ? onx_node_attribute(node, "body") : NULL;
+    for (uint32_t i = 0; body && body->slot == ONX_SLOT_G && i < body->g->input_count; i++) {
+        onx_value_info *input = body->g->input[i];
+        const onx_str from = i >= 2 && i < node->input_count ? onx_view(node->input[i]) : (onx_str){ 0 };
+        const int dtype = !i       ? ONX_INT64
+                          : i == 1 ? ONX_BOOL
+                                   : onxi_type_dtype(onxi_values_type(&r->values, s->scope, from));
+        if (input->type || dtype <= 0)
+            continue;
+        onx_type *type = onx_type_new_tensor(r->arena, (onx_dtype)dtype, NULL, i < 2 ? 0 : -1);
+        if (!type)
+            return ONX_E_MEMORY;
+        ONX_SET(value_info, input, type, type);
+    }
+    return ONX_OK;
+}
+
 /* Types and constants of what a body makes, for the steps that are still to come. */
 static onx_status note_made(onxi_retarget *r, onxi_subject *s, onx_node *const *nodes, uint32_t count,
                             onxi_versioned domain, int64_t version)
@@ -248,6 +269,7 @@ onx_status onxi_retarget_put(onxi_retarget *r, onxi_subject *s, const onx_functi
         if (!node)
             continue;
         ONX_TRY(settle_constant(r, node));
+        ONX_TRY(settle_loop(r, s, node));
         if (takes_rest(text->input, text->input_count) && old->input_count >= text->input_count)
             ONX_TRY(splice(r, old->input, old->input_count, text->input_count - 1, old->input[text->input_count - 1],
                            &node->input, &node->input_count));

@@ -170,6 +170,41 @@ sed 's/mode = "linear"/mode = "nearest"/' symmetric.onnxtxt >nearest.onnxtxt
 expect 1 "$ONX" retarget nearest.onnxtxt -o there.onnxtxt --opset 18
 says err "half_pixel_symmetric"
 
+# What came later than version 13 and is said by what was there: triangles, reductions of scattered elements, several of
+# which meet in one, and regions with half pixels, of which some are smaller than an element or outside.
+cat >later.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 18]>
+g (float[2,4,5] t, int64 k, float[3,4] d, float[3,4] e, float[2,3] f, float[4,2] ff, float[2,3,9,8] x) =>
+  (float[2,4,5] t0, float[2,4,5] t1, int32[2,4,5] t2, float[3,4] s0, float[3,4] s1, float[3,4] s2, float[3,4] s3, float[3,4] p0,
+   float[3,4] p1, float[3,4] p2, float[3,4] p3, float[5,3,2,3] r)
+<int64[2,3] i = {0, 2, -1, 0, 2, 1}, int64[2,2,2] j = {0, 1, -3, 1, 2, 0, 0, 1}, int64[4,1] l = {1, 1, -1, 1}, float[2,2] g2 = {1, -2, 3, 4},
+ float[5,4] rois = {1, 2, 14, 15, 3, 3, 3.5, 9, 0, 0, 0.1, 0.2, -30, -9, -25, 20, 9, 9, 7, 8}, int64[5] at = {0, 1, 1, 0, 1}>
+{
+  t0 = Trilu (t)
+  t1 = Trilu <upper = 0> (t, k)
+  ti = Cast <to = 6> (t)
+  t2 = Trilu <upper = 0> (ti)
+  s0 = ScatterElements <reduction = "add"> (d, i, f)
+  s1 = ScatterElements <reduction = "mul", axis = -1> (e, i, f)
+  s2 = ScatterElements <reduction = "max", axis = 0> (d, i, f)
+  s3 = ScatterElements <reduction = "min", axis = 1> (d, i, f)
+  p0 = ScatterND <reduction = "add"> (d, j, g2)
+  p1 = ScatterND <reduction = "mul"> (d, j, g2)
+  fc = Concat <axis = 1> (ff, ff)
+  p2 = ScatterND <reduction = "max"> (d, l, fc)
+  p3 = ScatterND <reduction = "min"> (e, l, fc)
+  r = RoiAlign <output_height = 2, output_width = 3, sampling_ratio = 2, spatial_scale = 0.5> (x, rois, at)
+}
+END
+for opset in 17 15 13 11; do
+    expect 0 "$ONX" retarget later.onnxtxt -o there.onnxtxt --opset $opset
+    expect 0 "$ONX" check --full there.onnxtxt
+    expect 0 "$ONX" compare later.onnxtxt there.onnxtxt
+done
+sed 's/sampling_ratio = 2, //' later.onnxtxt >adaptive.onnxtxt
+expect 1 "$ONX" retarget adaptive.onnxtxt -o there.onnxtxt --opset 13
+says err "its samples are not of a known number"
+
 # Names that were onnxruntime's before they were the standard's: taken apart where the standard means something else.
 if "$ONX" ops --domain com.microsoft >/dev/null 2>&1; then
     cat >former.onnxtxt <<'END'

@@ -89,7 +89,7 @@ static void check_nodes(const onxi_step *step, const onxi_operator *op, const on
 static void test_transform_steps__texts_are_of_the_version_that_is_reached(void **state)
 {
     onx_ctx *cx = onx_ctx_new(NULL);
-    char text[2048];
+    char text[8192];
     (void)state;
     for (uint32_t i = 0; i < onxi_step_count; i++) {
         const onxi_step *step = &onxi_steps[i];
