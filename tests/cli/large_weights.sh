@@ -1,5 +1,5 @@
-# onx precision, quantize and compress with weights of a gigabyte, which are in another file and never in memory: 100 MB
-# are all that the process may have of its own.
+# What changes models, with weights of a gigabyte, which are in another file and never in memory: 100 MB are all that the
+# process may have of its own.
 . "$ONX_SOURCE_DIR/tests/lib.sh"
 (ulimit -d 102400 && exec "$ONX" --version) >/dev/null 2>&1 || skip "memory cannot be limited here, or a sanitizer needs more"
 
@@ -20,12 +20,23 @@ for at in 0 100000 67108864 500000000 1073741820; do
     printf '\000\000\200\077' | dd of=w.data bs=4 seek=$((at / 4)) conv=notrunc 2>/dev/null
 done
 expect 0 "$ONX" convert big.textproto big.onnx
+small() { # COMMAND...
+    (ulimit -d 102400 && exec "$ONX" "$@") >out 2>err || fail "$*: $(cat err)"
+}
 limited() { # SIZE COMMAND...: of the data that comes out
     size=$1
     shift
     rm -f out.onnx out.onnx.data
-    (ulimit -d 102400 && exec "$ONX" "$@" big.onnx -o out.onnx) >out 2>err || fail "$*: $(cat err)"
+    small "$@" big.onnx -o out.onnx
     [ "$(wc -c <out.onnx.data)" -ge "$size" ] || fail "$*: too little data"
+    expect 0 "$ONX" check --full out.onnx
+}
+# Those that leave weights as they are go on referring to the file that has them.
+shared() { # COMMAND...
+    rm -f out.onnx out.onnx.data
+    small "$@" big.onnx -o out.onnx
+    [ -e out.onnx.data ] && fail "$*: weights were copied"
+    [ "$(wc -c <out.onnx)" -lt 100000 ] || fail "$*: weights were copied into the model"
     expect 0 "$ONX" check --full out.onnx
 }
 limited 536870912 precision --to float16
@@ -35,4 +46,15 @@ limited 134217728 quantize --mode weights --weight-type int4
 limited 134217728 quantize --mode weights --weight-type int4 --block-size 128
 limited 268435456 quantize --mode dynamic
 limited 67108864 compress
+shared retarget --opset 13
+shared retarget --opset 28
+shared simplify
+shared extract --outputs h7
+shared edit --batch 2 --rename 'h*=layer*' --strip doc
+shared inline --schema
+shared outline
+small extract big.onnx --split 2 -o part.onnx
+small merge part.1.onnx part.2.onnx -o out.onnx
+[ -e out.onnx.data ] && fail "merge: weights were copied"
+expect 0 "$ONX" check --full out.onnx
 done_testing
