@@ -302,7 +302,7 @@ onx_status onxi_infer_call_function(onxi_infer_running *run, const onx_function 
 typedef struct onxi_infer_made_body {
     struct onxi_infer_made_body *next;
     const onxi_schema *schema;
-    uint32_t parts;
+    uint64_t parts;
     onx_doc *doc;
 } made_body;
 
@@ -316,7 +316,7 @@ onx_status onxi_infer_call_operator(onxi_infer_running *run)
 {
     onx_infer *e = run->infer;
     const onxi_schema *schema = run->call.schema;
-    const uint32_t parts = onxi_body_choose(&run->call);
+    const uint64_t parts = onxi_body_choose(&run->call);
     made_body *b = e->bodies;
     while (b && (b->schema != schema || b->parts != parts))
         b = b->next;

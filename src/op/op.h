@@ -411,11 +411,11 @@ onx_status onxi_schema_default(const onxi_schema *row, const onxi_attr *attr, on
 
 /* The parts that make up the body for a call, bit by bit; 0: the row has none. Of the call, schema, inputs and
  * attributes are looked at. */
-uint32_t onxi_body_choose(onxi_call *call);
+uint64_t onxi_body_choose(onxi_call *call);
 /* The body of these parts as a document of kind function. */
 /* A document with the function that a text is, for layers that know functions and not their texts. */
 onx_status onxi_function_of_text(onx_ctx *cx, onx_str text, onx_doc **out);
-onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint32_t parts, onx_doc **out);
+onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint64_t parts, onx_doc **out);
 
 static inline const char *onxi_schema_domain(const onxi_schema *schema)
 {

@@ -3,9 +3,9 @@
 
 #include <onx/text.h>
 
-uint32_t onxi_body_choose(onxi_call *call)
+uint64_t onxi_body_choose(onxi_call *call)
 {
-    uint32_t parts = 0, bit = 1;
+    uint64_t parts = 0, bit = 1;
     for (const onxi_body_part *p = call->schema->body_parts; p && p->nodes; p++, bit <<= 1)
         if (!p->when || p->when(call))
             parts |= bit;
@@ -52,7 +52,7 @@ static void put_attributes(onx_arena *arena, onx_str *text, const onxi_attr *att
         put(arena, text, ">", " ");
 }
 
-onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint32_t parts, onx_doc **out)
+onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint64_t parts, onx_doc **out)
 {
     onx_arena *arena;
     *out = NULL;

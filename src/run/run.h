@@ -161,7 +161,7 @@ typedef struct onxi_run_packs {
 typedef struct onxi_run_expansion {
     struct onxi_run_expansion *next;
     const onxi_schema *schema;
-    uint32_t parts;
+    uint64_t parts;
     onx_doc *doc;
     onxi_binder *binder; /* its nodes mean operators, whatever functions the model has */
 } onxi_run_expansion;
@@ -350,7 +350,7 @@ bool onxi_run_op_is_pure(const onxi_run_op *op);
 onx_status onxi_run_op_types(onxi_run_env *e, const onxi_run_op *op, const onx_value *const *inputs,
                              onx_value *const *outputs);
 /* Which parts of the schema's function body make up this op. */
-uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op);
+uint64_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op);
 /* What a kernel sees of a preparation that is done. */
 onx_prepared onxi_run_op_prepared(const onx_prepare *p);
 /* Fills in what kernels are told. Arrays must outlive `p`. */

@@ -452,7 +452,7 @@ static onx_status expand(builder *b, const onxi_run_op *op, const onx_function *
     *out = NULL;
     if (!op->schema || !op->schema->body_parts)
         return ONX_OK;
-    uint32_t parts = onxi_run_op_body_parts(&e, op);
+    uint64_t parts = onxi_run_op_body_parts(&e, op);
     onxi_run_expansion *x = s->expansions;
     while (x && (x->schema != op->schema || x->parts != parts))
         x = x->next;

@@ -181,7 +181,7 @@ static const onxi_call_ops call_ops = { .value = call_value,
                                         .which = call_which,
                                         .fail = call_fail };
 
-uint32_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
+uint64_t onxi_run_op_body_parts(onxi_run_env *e, const onxi_run_op *op)
 {
     static const onxi_type given = { .kind = ONXI_TYPE_NONE };
     const onxi_type **inputs = (const onxi_type **)ONXI_ARRAY(e->arena, void *, op->input_count + 1u);

@@ -103,6 +103,16 @@ WHEN(no_input_3)
 {
     return !onxi_subject_has(s, 3);
 }
+WHEN(no_input_6)
+{
+    return !onxi_subject_has(s, 6);
+}
+WHEN(attention_sees_all)
+{
+    int64_t left, right;
+    return onxi_subject_int(s, "left_window_size", &left) && onxi_subject_int(s, "right_window_size", &right) &&
+           left < 0 && right < 0;
+}
 
 WHEN(same_shapes)
 {

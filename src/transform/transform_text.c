@@ -321,6 +321,39 @@ static onxi_binder *binder_of(onxi_retarget *r, onx_str domain, int64_t version)
     return onxi_binder_open(binder, &import, 1, false) == ONX_OK ? binder : NULL;
 }
 
+/* One of those of an operator: of the parts that calls choose. */
+typedef struct body {
+    struct body *next;
+    uint64_t parts;
+    const onx_function *function;
+} body;
+
+/* What is known of the operands: element types and ranks. */
+static const onxi_type **operand_types(onxi_retarget *r, onxi_subject *s)
+{
+    const onxi_type **inputs = ONXI_ARRAY(r->scratch, const onxi_type *, (size_t)s->node->input_count + 1);
+    for (uint32_t i = 0; inputs && i < s->node->input_count; i++) {
+        if (!onxi_subject_has(s, i))
+            continue;
+        const int rank = onxi_subject_rank(s, i), dtype = onxi_subject_dtype(s, i);
+        onxi_type *type = ONXI_NEW(r->scratch, onxi_type);
+        if (!type)
+            return NULL;
+        *type = (onxi_type){ .kind = dtype > 0 ? ONXI_TYPE_TENSOR : ONXI_TYPE_NONE,
+                             .dtype = (uint8_t)(dtype > 0 ? dtype : 0) };
+        if (dtype > 0 && rank >= 0) {
+            type->ranked = true;
+            type->rank = (uint32_t)rank;
+            if (!(type->dims = ONXI_ARRAY(r->scratch, onxi_dim, (size_t)rank + 1)))
+                return NULL;
+            for (int k = 0; k < rank; k++)
+                type->dims[k] = ONXI_DIM_UNKNOWN;
+        }
+        inputs[i] = type;
+    }
+    return inputs;
+}
+
 onx_status onxi_retarget_body(onxi_retarget *r, onxi_subject *s, onxi_versioned domain, int64_t version,
                               const onx_function **out)
 {
@@ -340,12 +373,9 @@ onx_status onxi_retarget_body(onxi_retarget *r, onxi_subject *s, onxi_versioned 
             return ONX_OK;
     if (onxi_bind_attributes(bound, s->node, NULL, r->scratch, NULL, 0, &attrs, &fault) != ONX_OK)
         return ONX_OK;
-    static const onxi_type given;
-    const onxi_type **inputs = ONXI_ARRAY(r->scratch, const onxi_type *, (size_t)s->node->input_count + 1);
+    const onxi_type **inputs = operand_types(r, s);
     if (!inputs)
         return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < s->node->input_count; i++)
-        inputs[i] = onxi_subject_has(s, i) ? &given : NULL;
     onxi_call call = { .schema = bound->schema,
                        .op = bound->op,
                        .node = s->node,
@@ -355,16 +385,20 @@ onx_status onxi_retarget_body(onxi_retarget *r, onxi_subject *s, onxi_versioned 
                        .input_count = s->node->input_count,
                        .output_count = s->node->output_count,
                        .inputs = inputs };
-    const uint32_t parts = onxi_body_choose(&call);
+    const uint64_t parts = onxi_body_choose(&call);
     if (!parts)
         return ONX_OK;
-    void **known = onxi_map_at(&r->bodies, (uint64_t)(uintptr_t)bound->schema << 12 ^ parts);
-    if (!known)
-        return ONX_E_MEMORY;
-    if (!*known) {
+    void **first = onxi_map_at(&r->bodies, (uint64_t)(uintptr_t)bound->schema);
+    body *b = first ? *first : NULL;
+    while (b && b->parts != parts)
+        b = b->next;
+    if (!b) {
+        if (!first || !(b = ONXI_NEW(r->scratch, body)))
+            return ONX_E_MEMORY;
         ONX_TRY(onxi_body_function(r->cx, bound->schema, parts, &doc));
-        *known = (void *)(uintptr_t)keep(r, doc);
+        *b = (body){ *first, parts, keep(r, doc) };
+        *first = b;
     }
-    *out = *known;
+    *out = b->function;
     return ONX_OK;
 }

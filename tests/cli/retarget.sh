@@ -205,6 +205,33 @@ sed 's/sampling_ratio = 2, //' later.onnxtxt >adaptive.onnxtxt
 expect 1 "$ONX" retarget adaptive.onnxtxt -o there.onnxtxt --opset 13
 says err "its samples are not of a known number"
 
+# Attention and rotary embeddings by their bodies: windows that version 24 does not have, lengths that 23 does not, heads
+# that share keys, masks of bool and short ones, a cap, a past, values of another type.
+cat >attention.onnxtxt <<'END'
+<ir_version: 11, opset_import: ["" : 25]>
+g (float[2,4,5,8] q, float[2,2,6,8] k, float16[2,2,6,3] v, float[2,2,3,8] pk, float16[2,2,3,3] pv, bool[5,9] seen, float[2,1,5,4] m,
+   float[2,5,32] x, float[9,4] cos, float[9,4] sin, float[2,6,16] kp, float[2,6,10] w) =>
+  (float[2,4,5,3] y0, float[2,2,9,8] nk, float16[2,2,9,3] nv, float[2,4,5,9] s, float[2,4,5,3] y1, float[2,4,5,3] y2, float[2,5,20] y3,
+   float[2,4,5,8] r0, float[2,5,32] r1)
+<int64[2] lengths = {4, 6}, int64[2,5] ids = {0, 1, 2, 3, 4, 4, 5, 6, 7, 8}>
+{
+  y0, nk, nv, s = Attention <is_causal = 1, softcap = 2.0, qk_matmul_output_mode = 2> (q, k, v, seen, pk, pv)
+  y1 = Attention <left_window_size = 2, right_window_size = 1, scale = 0.3> (q, k, v)
+  y2 = Attention <is_causal = 1> (q, k, v, m, , , lengths)
+  y3 = Attention <q_num_heads = 4, kv_num_heads = 2, softmax_precision = 11> (x, kp, w)
+  r0 = RotaryEmbedding (q, cos, sin, ids)
+  r1 = RotaryEmbedding <num_heads = 4, interleaved = 1, rotary_embedding_dim = 8> (x, cos, sin, ids)
+}
+END
+for opset in 24 23 22 18 13; do
+    expect 0 "$ONX" retarget attention.onnxtxt -o there.onnxtxt --opset $opset
+    expect 0 "$ONX" check --full there.onnxtxt
+    expect 0 "$ONX" compare attention.onnxtxt there.onnxtxt
+done
+expect 0 "$ONX" inline attention.onnxtxt -o there.onnxtxt --schema
+grep -q 'Attention\|RotaryEmbedding' there.onnxtxt && fail "inline --schema leaves Attention"
+expect 0 "$ONX" compare attention.onnxtxt there.onnxtxt
+
 # Names that were onnxruntime's before they were the standard's: taken apart where the standard means something else.
 if "$ONX" ops --domain com.microsoft >/dev/null 2>&1; then
     cat >former.onnxtxt <<'END'

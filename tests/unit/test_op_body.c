@@ -24,7 +24,7 @@ static bool may_be_left_out(const onxi_attr *a)
     return !a->required && !a->default_text;
 }
 
-static uint32_t choose(const onxi_schema *row, given *g)
+static uint64_t choose(const onxi_schema *row, given *g)
 {
     static const onxi_type known = { .kind = ONXI_TYPE_TENSOR };
     static const onx_node node = { 0 };
@@ -49,12 +49,12 @@ static uint32_t choose(const onxi_schema *row, given *g)
         bool optional = row->inputs[call.input_count].flags & ONXI_PORT_OPTIONAL;
         inputs[call.input_count] = !optional || g->bits >> bit++ & 1 ? &known : NULL;
     }
-    const uint32_t parts = onxi_body_choose(&call);
+    const uint64_t parts = onxi_body_choose(&call);
     onx_arena_free(arena);
     return parts;
 }
 
-static void check_body(const onxi_schema *row, uint32_t parts)
+static void check_body(const onxi_schema *row, uint64_t parts)
 {
     onx_doc *doc;
     assert_int_equal(onxi_body_function(cx, row, parts, &doc), ONX_OK);
@@ -62,7 +62,8 @@ static void check_body(const onxi_schema *row, uint32_t parts)
     /* Nobody calls it by name, and it may call a later operator of that name. */
     assert_int_equal(onx_arena_keep(onx_doc_arena(doc), onx_str_of("body"), &f->name), ONX_OK);
     if (onx_check(cx, doc, NULL, NULL) != ONX_OK)
-        fail_msg("%s-%d, parts %x: %.*s", row->name, row->since, parts, ONX_ARG(onx_diag_get(cx, 0)->message));
+        fail_msg("%s-%d, parts %llx: %.*s", row->name, row->since, (unsigned long long)parts,
+                 ONX_ARG(onx_diag_get(cx, 0)->message));
     for (uint32_t i = 0; i < f->node_count; i++) {
         const char *variant;
         onx_str type = onx_view(f->node[i]->op_type);

@@ -1,4 +1,4 @@
-/* nn_layer.c - rows of the ONNX family "nn": normalisation, attention and other layers.
+/* nn_layer.c - rows of the ONNX family "nn": normalisation and other layers.
  * Newest version first; op/op_rows.h explains the words used here. */
 #include "op/op_rows.h"
 
@@ -11,68 +11,6 @@ static const onxi_attr layer_attrs_17[] = {
     { "epsilon", FLOAT, DEFAULT("1e-05") },
     { "stash_type", INT, DEFAULT("1") },
     { 0 },
-};
-
-/* ---- Attention ---- */
-
-static const onxi_port attention_inputs_25[] = {
-    { "Q", "T1", 0 },
-    { "K", "T1", 0 },
-    { "V", "T2", 0 },
-    { "attn_mask", "U", OPT },
-    { "past_key", "T1", OPT },
-    { "past_value", "T2", OPT },
-    { "nonpad_kv_seqlen", "tensor(int64)", OPT },
-    { 0 },
-};
-
-static const onxi_port attention_outputs_25[] = {
-    { "Y", "T1", 0 },
-    { "present_key", "T1", OPT },
-    { "present_value", "T2", OPT },
-    { "qk_matmul_output", "T1", OPT },
-    { 0 },
-};
-
-static const onxi_type_constraint attention_types_25[] = {
-    { "T1", T(FLOATING_13) },
-    { "T2", T(FLOATING_13) },
-    { "U", T(FILL_13) },
-    { 0 },
-};
-
-static const onxi_attr attention_attrs_24[] = {
-    { "is_causal", INT, DEFAULT("0") },
-    { "kv_num_heads", INT, OPTIONAL },
-    { "q_num_heads", INT, OPTIONAL },
-    { "qk_matmul_output_mode", INT, DEFAULT("0") },
-    { "scale", FLOAT, OPTIONAL },
-    { "softcap", FLOAT, DEFAULT("0") },
-    { "softmax_precision", INT, OPTIONAL },
-    { 0 },
-};
-
-const onxi_schema onxi_op_Attention[] = {
-    { .name = "Attention", .since = 25, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS,
-      ARITY(3, 7, 1, 4),
-      .context_function_opsets = "25", .inputs = attention_inputs_25, .outputs = attention_outputs_25,
-      .attrs = ATTRS({ "is_causal", INT, DEFAULT("0") }, { "kv_num_heads", INT, OPTIONAL },
-                     { "left_window_size", INT, DEFAULT("-1") }, { "q_num_heads", INT, OPTIONAL },
-                     { "qk_matmul_output_mode", INT, DEFAULT("0") }, { "right_window_size", INT, DEFAULT("-1") },
-                     { "scale", FLOAT, OPTIONAL }, { "softcap", FLOAT, DEFAULT("0") },
-                     { "softmax_precision", INT, OPTIONAL }),
-      .types = attention_types_25 },
-    { .name = "Attention", .since = 24, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS,
-      ARITY(3, 7, 1, 4),
-      .context_function_opsets = "24", .inputs = attention_inputs_25, .outputs = attention_outputs_25,
-      .attrs = attention_attrs_24, .types = attention_types_25 },
-    { .name = "Attention", .since = 23, .infer = onxi_rule_attention, .flags = CONTEXT_FUNCTION | INFERS,
-      ARITY(3, 6, 1, 4),
-      .context_function_opsets = "23",
-      .inputs = PORTS({ "Q", "T1", 0 }, { "K", "T1", 0 }, { "V", "T2", 0 }, { "attn_mask", "U", OPT },
-                      { "past_key", "T1", OPT }, { "past_value", "T2", OPT }),
-      .outputs = attention_outputs_25, .attrs = attention_attrs_24, .types = attention_types_25 },
-    { .name = NULL },
 };
 
 /* ---- BatchNormalization ---- */
@@ -401,23 +339,6 @@ const onxi_schema onxi_op_LayerNormalization[] = {
     { .name = NULL },
 };
 
-/* ---- LinearAttention ---- */
-
-const onxi_schema onxi_op_LinearAttention[] = {
-    { .name = "LinearAttention", .since = 27, .infer = onxi_rule_linear_attention,
-      .flags = CONTEXT_FUNCTION | INFERS | DETERMINISM_UNKNOWN, ARITY(3, 6, 2, 2),
-      .context_function_opsets = "27",
-      .inputs = PORTS({ "query", "T", DIFF }, { "key", "T", DIFF }, { "value", "T", DIFF },
-                      { "past_state", "S", OPT | NONDIFF }, { "decay", "T", OPT | DIFF },
-                      { "beta", "T", OPT | DIFF }),
-      .outputs = PORTS({ "output", "T", DIFF }, { "present_state", "S", NONDIFF }),
-      .attrs = ATTRS({ "chunk_size", INT, DEFAULT("64") }, { "kv_num_heads", INT, REQUIRED },
-                     { "q_num_heads", INT, REQUIRED }, { "scale", FLOAT, DEFAULT("0") },
-                     { "update_rule", STRING, TEXT("gated_delta") }),
-      .types = TYPES({ "T", T(SCALES_19) }, { "S", T(SCALES_19) }) },
-    { .name = NULL },
-};
-
 /* ---- LpNormalization ---- */
 
 static const onxi_attr lp_normalization_attrs_22[] = {
@@ -488,20 +409,6 @@ const onxi_schema onxi_op_RMSNormalization[] = {
       .outputs = PORTS({ "Y", "V", 0 }), .attrs = layer_attrs_17,
       .types = TYPES({ "T", T(FLOATING_13) }, { "V", T(FLOATING_13) }),
       BODY(17, { NULL, rms_normal }) },
-    { .name = NULL },
-};
-
-/* ---- RotaryEmbedding ---- */
-
-const onxi_schema onxi_op_RotaryEmbedding[] = {
-    { .name = "RotaryEmbedding", .since = 23, .infer = onxi_rule_rotary_embedding, .flags = CONTEXT_FUNCTION | INFERS,
-      ARITY(3, 4, 1, 1),
-      .context_function_opsets = "23",
-      .inputs = PORTS({ "X", "T", 0 }, { "cos_cache", "T", 0 }, { "sin_cache", "T", 0 }, { "position_ids", "M", OPT }),
-      .outputs = PORTS({ "Y", "T", 0 }),
-      .attrs = ATTRS({ "interleaved", INT, DEFAULT("0") }, { "num_heads", INT, OPTIONAL },
-                     { "rotary_embedding_dim", INT, DEFAULT("0") }),
-      .types = TYPES({ "T", T(SCALES_19) }, { "M", T(BIT(INT64)) }) },
     { .name = NULL },
 };
 
