@@ -452,9 +452,29 @@ WHEN(slice_pads)
     }
     return onxi_grad_set_ints(n, "left_out", pads, 2 * count) && onxi_grad_set_ints(n, "cut_axes", list, count);
 }
+/* The same where sizes or places are known at run time alone. */
+static bool slices_by_one(onxi_grad_node *n)
+{
+    uint32_t count = 0;
+    const int64_t *steps = has(n, 4) ? onxi_subject_input_ints(&n->s, 4, &count) : NULL;
+    const onxi_constant *c =
+        has(n, 4) ? onxi_values_constant(n->s.values, n->s.scope, onx_view(n->s.node->input[4])) : NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (steps[i] != 1)
+            return false;
+    return !has(n, 4) || (steps && !(c && c->is_input));
+}
+WHEN(slice_of_axes)
+{
+    return !onxi_grad_when_slice_pads(n) && slices_by_one(n) && has(n, 3);
+}
+WHEN(slice_of_first)
+{
+    return !onxi_grad_when_slice_pads(n) && slices_by_one(n) && !has(n, 3);
+}
 WHEN(slice_any)
 {
-    return !onxi_grad_when_slice_pads(n);
+    return !onxi_grad_when_slice_pads(n) && !slices_by_one(n);
 }
 WHEN(gather_rows)
 {

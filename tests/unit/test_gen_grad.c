@@ -535,6 +535,13 @@ static const char *const texts[] = {
          " { y = GridSample <mode = \"nearest\", padding_mode = \"reflection\"> (x, places) }",
     HEAD "g (double[M, 2, 4, N] x) => (double[M, 2, 2, 3] y) " PLACES
          " { y = GridSample <align_corners = 1> (x, places) }",
+    /* Places of Slice that are known at run time alone: from the end, outside, of no or all axes. */
+    HEAD
+    "g (double[N, 4] a, double[N, M] b) => (double[N, v] y, double[w, 4] z, double[p, q] u) { s = Shape <start = 0, end = 1> (a) t = Shape (a) o = Constant <value_ints = [1]> () m = Neg (s) e = Add (s, s)"
+    " two = Sub (s, o) c = Sin (a) y1 = Slice (c, m, e, o, o) y = Mul (y1, y1) z1 = Slice (c, o, e) z = Exp (z1) from = Neg (t) to = Neg (two) i = Concat <axis = 0> (to, o) u1 = Slice (c, from, i) u = Mul (u1, u1) }",
+    HEAD
+    "g (double[N, 4] a) => (double[v, 4] y, double[N, w] z) { s = Shape (a) n = Shape <start = 0, end = 1> (a) f = Cast <to = 6> (n) g1 = Constant <value = int32[1] {1}> () d = Sub (f, g1) m = Constant <value = int32[1] {-1}> ()"
+    " x = Sin (a) y1 = Slice (x, f, d) y2 = Slice (x, d, f) y = Concat <axis = 0> (y1, y2) z1 = Slice (x, d, f, m) z = Exp (z1) }",
     HEAD "g (double[3] a) => (double[3] y) { o = Optional (a) p = OptionalGetElement (o) y = Mul (p, a) }",
     HEAD
     "g (double[3] a, double[3] b) => (double[3] y) { y = f.F (a, b) }\n<domain: \"f\", opset_import: [\"\" : 21]> F (x, z) => (r) { s = Softmax (x) t = ReduceSum <keepdims = 1> (s) u = Sub (z, t) r = Mul (u, s) }",
