@@ -130,14 +130,21 @@ void onxi_move_copy(uint32_t bits, const onx_value *x, uint64_t from, onx_value 
         memcpy(target, source, count * width);
 }
 
+/* What is filled already is copied, up to a part that caches hold. */
 static void fill_run(uint32_t bits, const void *fill, onx_value *y, uint64_t to, uint64_t count)
 {
-    uint64_t width = bits / 8;
-    for (uint64_t i = 0; i < count; i++)
-        if (bits < 8)
+    const uint64_t width = bits / 8, most = 8192;
+    char *at = (char *)y->data + to * width;
+    if (bits < 8) {
+        for (uint64_t i = 0; i < count; i++)
             onxi_move_bits(bits, fill, 0, y->data, to + i);
-        else
-            memcpy((char *)y->data + (to + i) * width, fill, width);
+        return;
+    }
+    for (uint64_t done = 0, n; done < count; done += n) {
+        n = done < most ? done : most;
+        n = !done ? 1 : n < count - done ? n : count - done;
+        memcpy(at + done * width, done ? at : fill, (size_t)(n * width));
+    }
 }
 
 static void move_rows(const onxi_move *m, const onx_value *x, onx_value *y, const void *fill, uint64_t first,
