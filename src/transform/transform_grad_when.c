@@ -530,7 +530,9 @@ WHEN(depth_first)
 }
 WHEN(columns_first_depth)
 {
-    return onxi_subject_text_is(&n->s, "mode", "CRD");
+    int64_t block;
+    return onxi_subject_text_is(&n->s, "mode", "CRD") && onxi_subject_int(&n->s, "blocksize", &block) &&
+           onxi_grad_set_ints(n, "block", &block, 1);
 }
 WHEN(rotary)
 {

@@ -38,6 +38,20 @@ grep -q "preview.training.Gradient" plain.onnxtxt && fail "Gradient is left"
 expect 0 "$ONX" check --full plain.onnxtxt
 expect 0 "$ONX" run plain.onnxtxt -i a=3 -i b=5
 says out 'd2a  float[] 10'
+# Other runtimes have DepthToSpace for floats alone, so nothing counts elements by it.
+cat >depth.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 18]>
+g (float[1,4,1,2] x) => (float[] loss) <float[1,1,2,4] k = {1, 2, 3, 4, 5, 6, 7, 8}>
+{
+  d = DepthToSpace <blocksize = 2, mode = "CRD"> (x)
+  p = Mul (d, k)
+  loss = ReduceSum <keepdims = 0> (p)
+}
+END
+expect 0 "$ONX" grad depth.onnxtxt -o out.onnxtxt --of loss --wrt x --only
+[ "$(grep -c DepthToSpace out.onnxtxt)" = 1 ] || fail "DepthToSpace stands in its gradient, too"
+expect 0 "$ONX" run out.onnxtxt -i x='[[[[0,0]],[[0,0]],[[0,0]],[[0,0]]]]' --json --full
+says out '[1, 3]' # then [2, 4], [5, 7], [6, 8]: the elements of k, gathered by channel
 # What Gradient names in its attributes is followed: in copies of a function, under other names and prefixes, in other types.
 cat >slope.onnxtxt <<'END'
 <ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1, "own" : 1]>
