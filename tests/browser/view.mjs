@@ -336,4 +336,33 @@ g (float[2,3] x, bool c) => (float[2,3] y) {
     await second.close();
 }
 
+// ---- shapes beside arrows: once, and up to the next box ----
+{
+    const source = `<ir_version: 10, opset_import: ["" : 21]>
+g (float[1,64,56,56] x) => (float[1,64,56,56] y) <float[64] bias = {${[...Array(64)].map(() => "1").join(",")}}>
+{ r = Relu (x) s = Sigmoid (r) t = Exp (r) k = Identity (bias) q = Tanh (s) u = Unsqueeze (k, axes) m = Mul (q, t) y = Add (m, u)
+  axes = Constant <value_ints = [0, 2, 3]> () }`;
+    const page = await open("file://" + view("shapes.onnxtxt", source));
+    await key(page, "1");
+    const { texts, over } = await page.evaluate(() => {
+        const own = CanvasRenderingContext2D.prototype.fillText, texts = [], over = [], pane = onxView.active, area = pane.root;
+        CanvasRenderingContext2D.prototype.fillText = function(text, x, y) {
+            if (!/×/.test(text) || this.textAlign !== "left")
+                return;
+            texts.push(`${text} ${x} ${y}`);
+            const right = x + this.measureText(text).width;
+            for (let b = 0; b < area.scope.count; b++)
+                if (this.font.startsWith("10px") && right > area.x[b] && x < area.x[b] + area.w[b] && y + 3 > area.y[b] && y - 3 < area.y[b] + area.h[b])
+                    over.push(`${text} over ${area.scope.title(b)}`);
+        };
+        pane.paintNow();
+        CanvasRenderingContext2D.prototype.fillText = own;
+        return { texts, over };
+    });
+    check(texts.length > 3, "no shapes are drawn");
+    equal(texts.filter((t, i) => texts.indexOf(t) !== i), [], "shapes drawn twice");
+    equal(over, [], "shapes drawn over boxes");
+    await page.close();
+}
+
 await done();

@@ -249,6 +249,7 @@ class Painter {
         c.font = "10px system-ui, sans-serif";
         c.textAlign = "left";
         c.textBaseline = "middle";
+        const said = new Set(); // arrows of one value that begin at one point: its shape stands there once
         for (const e of list) {
             const from = 2 * s.pointStart[e], to = 2 * s.pointStart[e + 1] - 2;
             if (to <= from)
@@ -264,12 +265,24 @@ class Painter {
             c.fill();
             if (p.scale < 0.75 || (s.flags[e] & (FAR | BACK)) || s.raw.edges.trunk[e] >= 0)
                 continue;
-            const text = shapeText(s.text(s.raw.values.type[s.raw.edges.value[e]]));
-            if (text) {
+            const text = shapeText(s.text(s.raw.values.type[s.raw.edges.value[e]])), key = `${at[from]} ${at[from + 1]} ${text}`;
+            if (!text || said.has(key))
+                continue;
+            said.add(key);
+            const room = this.room(area, at[from] + 5, at[from + 1] + 9);
+            if (room >= 20) {
                 c.fillStyle = p.theme.soft;
-                c.fillText(this.fit(c, text, 120), at[from] + 5, at[from + 1] + 9);
+                c.fillText(this.fit(c, text, room), at[from] + 5, at[from + 1] + 9);
             }
         }
+    }
+    // How long a text may be that begins there, up to the next box.
+    room(area, x, y) {
+        let room = 120;
+        for (const b of area.items().query(x, y - 6, x + room, y + 6))
+            if (b < area.scope.count)
+                room = Math.min(room, Math.floor(area.x[b]) - x - 3);
+        return room;
     }
     round(c, x, y, w, h, r) {
         c.beginPath();
