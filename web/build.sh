@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the npm package: web/build.sh OUT. The two builds of the module, with vectors and without, and what lies in
+# Builds the npm package: web/build.sh OUT. The modules, with vectors and without, and what lies in
 # web/npm go to OUT/package, the archive that `npm install` takes and the page onx.html (web/app) to OUT. The folders build-wasm and build-wasm-plain
 # are the presets'. ONX_WEB_BUILDS names one of the two, 'wasm' or 'wasm-plain', where a gate has no time for both.
 set -eu
@@ -20,17 +20,20 @@ cp -R web/npm/. "$out/package/"
 cp LICENSE "$out/package/"
 for preset in $builds; do
     kind=${preset#wasm}
-    cp "build-wasm$kind/web/onx.wasm" "$out/package/wasm/onx$kind.wasm"
-    cp "build-wasm$kind/web/onx.js" "$out/package/wasm/onx$kind.js"
+    for module in onx onx-run onx-threads; do
+        [ -e "build-wasm$kind/web/$module.wasm" ] || continue
+        cp "build-wasm$kind/web/$module.wasm" "$out/package/wasm/$module$kind.wasm"
+        cp "build-wasm$kind/web/$module.js" "$out/package/wasm/$module$kind.js"
+    done
 done
 # The page on which models are dropped, with the module in it; where a gate builds no module with vectors, there is none.
 [ ! -e "$out/package/wasm/onx.wasm" ] || node web/app/make.mjs "$out/package" examples/stripes.onnxtxt "$out/onx.html"
 (cd "$out" && npm pack --silent ./package >/dev/null)
-for preset in $builds; do
-    kind=${preset#wasm}
-    node -e '
-        const fs = require("fs"), zlib = require("zlib"), bytes = fs.readFileSync(process.argv[1]);
-        const mb = (n) => (n / 1e6).toFixed(2) + " MB";
-        console.log(`${process.argv[2]}: ${mb(bytes.length)}, gzip ${mb(zlib.gzipSync(bytes, { level: 9 }).length)}`);
-    ' "$out/package/wasm/onx$kind.wasm" "onx$kind.wasm"
-done
+node -e '
+    const fs = require("fs"), zlib = require("zlib"), folder = process.argv[1];
+    const mb = (n) => (n / 1e6).toFixed(2) + " MB";
+    for (const name of fs.readdirSync(folder).filter((n) => n.endsWith(".wasm"))) {
+        const bytes = fs.readFileSync(folder + name);
+        console.log(`${name}: ${mb(bytes.length)}, gzip ${mb(zlib.gzipSync(bytes, { level: 9 }).length)}`);
+    }
+' "$out/package/wasm/"

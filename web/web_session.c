@@ -1,6 +1,6 @@
-/* web_session.c - what the npm package calls of the library beside the program: a model that runs, and runs again. There
- * is one session per instance of the module (web/npm/module.js), so all that a session took goes with it. JavaScript
- * reads the results as lists of 32-bit words. */
+/* web_session.c - what the npm package calls of the library beside the program: a model that runs, and runs again.
+ * There is one session per instance of the module (web/npm/lib/module.js), so all that a session took goes with it.
+ * JavaScript reads the results as lists of 32-bit words. */
 #include <onx/onx.h>
 
 #include <emscripten.h>
@@ -15,6 +15,7 @@ typedef struct web_session {
     onx_doc *doc;
     onx_session *session;
     onx_value **inputs, **outputs;
+    uint32_t threads;
     char text[4096]; /* of the last diagnostic or name that was asked for */
 } web_session;
 
@@ -26,13 +27,15 @@ static uint32_t address(const void *ptr)
 /* ---- making ---- */
 
 /* NULL when there is no memory for it. */
-EXPORT web_session *web_new(double memory)
+EXPORT web_session *web_new(double memory, uint32_t threads)
 {
     web_session *s = calloc(1, sizeof *s);
     if (s && !(s->cx = onx_ctx_new(NULL))) {
         free(s);
         return NULL;
     }
+    if (s)
+        s->threads = threads;
     if (s && memory >= 1) {
         onx_limits limits = onx_ctx_limits(s->cx);
         limits.memory = memory < 9e15 ? (uint64_t)memory : UINT64_MAX;
@@ -43,7 +46,9 @@ EXPORT web_session *web_new(double memory)
 
 static onx_status plan(web_session *s, bool optimize)
 {
-    const onx_session_options options = { .struct_size = sizeof options, .threads = 1, .no_optimize = !optimize };
+    const onx_session_options options = { .struct_size = sizeof options,
+                                          .threads = s->threads,
+                                          .no_optimize = !optimize };
     onx_status status = onx_session_new(s->cx, s->doc, &options, &s->session);
     if (status != ONX_OK)
         return status;
@@ -86,8 +91,7 @@ static onx_session_port port_of(const web_session *s, bool output, uint32_t inde
 EXPORT void web_port(const web_session *s, bool output, uint32_t index, uint32_t *out)
 {
     const onx_session_port port = port_of(s, output, index);
-    const onx_type_tensor *tensor =
-        port.type && ONX_HAS(type, port.type, tensor_type) ? port.type->tensor_type : NULL;
+    const onx_type_tensor *tensor = port.type && ONX_HAS(type, port.type, tensor_type) ? port.type->tensor_type : NULL;
     out[0] = address(port.name.ptr);
     out[1] = (uint32_t)port.name.len;
     out[2] = tensor ? (uint32_t)tensor->elem_type : 0;
@@ -148,8 +152,10 @@ EXPORT onx_value *web_sequence(web_session *s, onx_value *const *items, uint32_t
  * do. */
 EXPORT void web_value(const onx_value *v, uint32_t *out)
 {
-    const uint32_t words[] = { v->kind,          v->dtype,          v->rank,           address(v->dims),
-                               address(v->data), (uint32_t)v->size, (uint32_t)v->count, address(v->items) };
+    const uint32_t words[] = {
+        v->kind,           v->dtype,           v->rank,          address(v->dims), address(v->data),
+        (uint32_t)v->size, (uint32_t)v->count, address(v->items)
+    };
     memcpy(out, words, sizeof words);
 }
 

@@ -146,26 +146,38 @@ await n.type("3");
 await run(page);
 equal((await outputs(page)).map(o => o[2]), ["8"], "a run after one that was stopped");
 
-// ---- the npm module as a page loads it ----
-{
+// ---- the module in pages with and without shared memory ----
+for (const isolated of [false, true]) {
     const types = { html: "text/html", js: "text/javascript", wasm: "application/wasm" };
+    const headers = isolated ? { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" } : {};
     const server = createServer((request, answer) => {
         const path = new URL(request.url, "http://h").pathname, file = built + "/package" + path;
         if (path === "/favicon.ico" || path === "/")
-            answer.writeHead(200, { "Content-Type": "text/html" }).end(path === "/" ? "<!DOCTYPE html><title>test</title>" : "");
+            answer.writeHead(200, { "Content-Type": "text/html", ...headers }).end(path === "/" ? "<!DOCTYPE html><title>test</title>" : "");
         else
-            answer.writeHead(existsSync(file) ? 200 : 404, { "Content-Type": types[file.split(".").pop()] || "text/plain" }).end(existsSync(file) ? readFileSync(file) : "");
+            answer.writeHead(existsSync(file) ? 200 : 404, { "Content-Type": types[file.split(".").pop()] || "text/plain", ...headers })
+                .end(existsSync(file) ? readFileSync(file) : "");
     });
     await new Promise(listening => server.listen(0, "127.0.0.1", listening));
     const user = await browser.newPage(), asked = [];
     user.on("pageerror", e => check(false, "the module: " + e.message));
+    user.on("console", m => check(false, "the module says " + m.text()));
     user.on("request", r => asked.push(new URL(r.url()).pathname));
     await user.goto(`http://127.0.0.1:${server.address().port}/`);
     const got = await user.evaluate(async source => {
         const onx = await import("/lib/index.js");
-        const model = await onx.parse(source), session = await onx.InferenceSession.create(model);
-        const result = await session.run({ x: new onx.Tensor("float32", new Float32Array([1, -2, 3, 4.5]), [2, 2]), k: new onx.Tensor("float32", new Float32Array([2]), []) });
-        const report = await model.check();
+        const bytes = new TextEncoder().encode(source);
+        const feeds = () => ({ x: new onx.Tensor("float32", new Float32Array([1, -2, 3, 4.5]), [2, 2]), k: new onx.Tensor("float32", new Float32Array([2]), []) });
+        const alone = await onx.InferenceSession.create(bytes, { format: "onnxtxt" });
+        const result = await alone.run(feeds());
+        onx.env.wasm.numThreads = 2;
+        const many = await onx.InferenceSession.create(bytes, { format: "onnxtxt" });
+        const large = new onx.Tensor("float32", new Float32Array(400000).fill(-1), [200000, 2]);
+        const sums = [];
+        for (let i = 0; i < 3; i++)
+            sums.push((await many.run({ ...feeds(), x: large })).y.data.reduce((a, b) => a + b, 0));
+        await many.release();
+        const model = await onx.parse(source), report = await model.check();
         const made = await model.convert("onnx"), again = await onx.load(made.bytes);
         let refused = "";
         try {
@@ -173,10 +185,13 @@ equal((await outputs(page)).map(o => o[2]), ["8"], "a run after one that was sto
         } catch (e) {
             refused = e.constructor.name;
         }
-        return { y: [...result.y.data], dims: result.y.dims, valid: report.valid, nodes: (await again.info()).graph.nodes, refused, simd: onx.hasSimd() };
+        return { y: [...result.y.data], dims: result.y.dims, sums, valid: report.valid, nodes: (await again.info()).graph.nodes, refused, simd: onx.hasSimd(), threads: onx.hasThreads() };
     }, model.replace("  y = Neg (x)\n", ""));
-    equal(got, { y: [2, 0, 6, 9], dims: [2, 2], valid: true, nodes: 3, refused: "OnxError", simd: true }, "the module in a page");
-    equal(asked.filter(p => p.endsWith(".wasm")), ["/wasm/onx.wasm"], "modules that are fetched");
+    equal(got, { y: [2, 0, 6, 9], dims: [2, 2], sums: [0, 0, 0], valid: true, nodes: 3, refused: "OnxError", simd: true, threads: isolated }, "the module in a page");
+    equal([...new Set(asked.filter(p => p.endsWith(".wasm")))], ["/wasm/onx-run.wasm", ...(isolated ? ["/wasm/onx-threads.wasm"] : []), "/wasm/onx.wasm"],
+        "modules that are fetched");
+    check(asked.some(p => p.endsWith("/thread.js")) === isolated, "a page " + (isolated ? "makes no workers" : "that may not share memory makes workers"));
+    await user.close();
     server.close();
 }
 await done();

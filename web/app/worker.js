@@ -3,7 +3,7 @@
 
 onmessage = async ({ data }) => {
     if (data.module) {
-        compiled = Promise.resolve({ module: data.module, create: Module });
+        compiled.program = Promise.resolve({ module: data.module, create: Module });
         return;
     }
     try {

@@ -1,13 +1,15 @@
 // The package in Node, for each build: models, sessions, backend cases, and input that is bad. ONX_SIMD=0 tests the build
 // without vectors.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { pathToFileURL } from "node:url";
 import onx, { backendDir, packageDir, readCase } from "./lib.mjs";
 
-const { InferenceSession, OnxError, Tensor, env, hasSimd, init, load, parse, program } = onx;
+const { InferenceSession, OnxError, Tensor, env, hasSimd, hasThreads, init, load, parse, program } = onx;
 env.simd = process.env.ONX_SIMD !== "0";
 
 const ADD = `<ir_version: 8, opset_import: ["" : 17]>
@@ -22,13 +24,16 @@ async function rejects(promise, pattern) {
 
 test("the engine has vectors, and each build is the one that was asked for", async () => {
   assert.equal(hasSimd(), true);
-  const { module } = await init();
-  const name = env.simd ? "onx.wasm" : "onx-plain.wasm";
-  const own = await WebAssembly.compile(readFileSync(join(packageDir, "wasm", name)));
-  assert.deepEqual(WebAssembly.Module.exports(module), WebAssembly.Module.exports(own));
-  const other = join(packageDir, "wasm", env.simd ? "onx-plain.wasm" : "onx.wasm");
-  if (existsSync(other)) // a gate may have built one of the two
-    assert.notDeepEqual(readFileSync(join(packageDir, "wasm", name)), readFileSync(other));
+  const build = (name, simd) => join(packageDir, "wasm", name + (simd ? ".wasm" : "-plain.wasm"));
+  for (const [what, name] of [["session", "onx-run"], ["program", "onx"]]) {
+    const { module } = await init(what);
+    const own = await WebAssembly.compile(readFileSync(build(name, env.simd)));
+    assert.deepEqual(WebAssembly.Module.exports(module), WebAssembly.Module.exports(own));
+    const other = build(name, !env.simd);
+    if (existsSync(other)) // a gate may have built one of the two
+      assert.notDeepEqual(readFileSync(build(name, env.simd)), readFileSync(other));
+  }
+  assert.throws(() => init("nothing"), /session, program, threads/);
 });
 
 test("a model is parsed, shown, converted and read again", async () => {
@@ -201,6 +206,44 @@ test("one session runs often without growing", async () => {
   for (let i = 0; i < 400; i++) await session.run(feeds);
   globalThis.gc?.();
   assert.ok(process.memoryUsage().arrayBuffers < before + 2e8);
+});
+
+const PRODUCT = `<ir_version: 8, opset_import: ["" : 17]> g (float[N, K] x, float[K, M] w) => (float[N, M] y) { p = MatMul (x, w)  y = Relu (p) }`;
+
+function productOf(n, k, m) {
+  const [x, w] = [new Float32Array(n * k), new Float32Array(k * m)];
+  x.forEach((_, i) => (x[i] = ((i * 7) % 13) - 6));
+  w.forEach((_, i) => (w[i] = ((i * 5) % 11) - 5));
+  return { x: new Tensor("float32", x, [n, k]), w: new Tensor("float32", w, [k, m]) };
+}
+
+test("threads give the same results, also after the memory grew, and end with their session", { skip: env.simd ? false : "vectors only" }, async () => {
+  assert.equal(hasThreads(), true);
+  const model = await parse(PRODUCT);
+  const alone = await InferenceSession.create(model);
+  const many = await InferenceSession.create(model, { intraOpNumThreads: 3 });
+  for (const size of [4, 300, 700, 33]) {
+    const feeds = productOf(size, 64 + size, 2 * size);
+    const [a, b] = [await alone.run(feeds), await many.run(feeds)];
+    assert.deepEqual(b.y.data, a.y.data);
+  }
+  await many.release();
+  env.wasm.numThreads = 2;
+  for (let i = 0; i < 8; i++) {
+    const session = await InferenceSession.create(model); // left to the collector
+    assert.deepEqual((await session.run(productOf(64, 8, 64))).y.data.length, 4096);
+  }
+  env.threads = 1;
+  await rejects(InferenceSession.create(model, { intraOpNumThreads: -1 }), /threads/);
+  await rejects(InferenceSession.create(new Uint8Array([1, 2]), { intraOpNumThreads: 2 }), /./);
+});
+
+test("a process ends while threads of a session wait", { skip: env.simd ? false : "vectors only" }, () => {
+  const script = `import { InferenceSession, Tensor } from ${JSON.stringify(pathToFileURL(join(packageDir, "lib/index.js")).href)};
+    const s = await InferenceSession.create(new TextEncoder().encode(${JSON.stringify(PRODUCT)}), { format: "onnxtxt", intraOpNumThreads: 2 });
+    const t = new Tensor("float32", new Float32Array(90000), [300, 300]);
+    console.log((await s.run({ x: t, w: t })).y.data.length);`;
+  assert.equal(execFileSync(process.execPath, ["--input-type=module", "-e", script], { timeout: 60000, encoding: "utf8" }), "90000\n");
 });
 
 test("tensors say what is wrong with them", () => {

@@ -16,17 +16,23 @@ export class OnxError extends Error {
 }
 
 export interface Env {
-  /** Folder of onx.wasm and onx-plain.wasm, ending in a slash; undefined: beside the package. */
+  /** Folder of the modules (onx-run.wasm, onx.wasm, onx-threads.wasm), ending in a slash; undefined: beside the package. */
   wasmPath: string | undefined;
-  /** Bytes of a build, instead of fetching one; that without vectors needs `simd: false`. */
-  wasmBinary: Uint8Array | ArrayBuffer | undefined;
+  /** Bytes of the module for sessions, or of several by their names without .wasm, instead of fetching them; those without vectors need `simd: false`. */
+  wasmBinary: Uint8Array | ArrayBuffer | Record<string, Uint8Array | ArrayBuffer> | undefined;
   /** Use the build with vectors? undefined: if the engine has them. */
   simd: boolean | undefined;
+  /** How many threads a session may use, 1 unless it is set. Without shared memory (see README) sessions have one all the same. */
+  threads: number;
+  /** onnxruntime-web's spelling of `threads` and `wasmPath`. */
+  readonly wasm: { numThreads: number; wasmPaths: string | undefined };
 }
 export const env: Env;
 export function hasSimd(): boolean;
-/** Fetches and compiles the module now, rather than when it is first needed. */
-export function init(): Promise<unknown>;
+/** May sessions have more than one thread here? */
+export function hasThreads(): boolean;
+/** Fetches and compiles a module now, rather than when it is first needed: that of sessions, of the program, which all else needs, or of sessions with threads. */
+export function init(what?: "session" | "program" | "threads"): Promise<unknown>;
 
 export type Bytes = ArrayBufferView | ArrayBuffer;
 export type Format = "onnx" | "onnxtxt" | "textproto" | "json";
@@ -81,6 +87,8 @@ export interface SessionOptions extends LoadOptions {
   graphOptimizationLevel?: "disabled" | "basic" | "extended" | "all";
   /** Bytes that constants, and each run, may take. */
   memory?: number;
+  /** How many threads runs may use; `env.threads` unless it is given. */
+  intraOpNumThreads?: number;
 }
 
 export class InferenceSession {

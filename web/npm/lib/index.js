@@ -5,3 +5,4 @@ export { run as program } from "./program.js";
 export { Tensor } from "./tensor.js";
 export { Model, load, parse } from "./model.js";
 export { InferenceSession } from "./session.js";
+export { hasThreads } from "./threads.js";

@@ -1,16 +1,33 @@
-// Finding, compiling and instantiating the WebAssembly module. It is compiled once and instantiated for each job and
+// Finding, compiling and instantiating the WebAssembly modules. Each is compiled once and instantiated for each job and
 // each session: an instance has a memory of its own, which goes when nobody refers to it any more, so that nothing can
 // leak from one job to another, and no job can break another by using up the memory or by a trap.
 import { OnxError } from "./errors.js";
 
 /** Where things are, and which build is used; settings that hold for all that is compiled after they were made. */
 export const env = {
-  /** Folder of onx.wasm and onx-plain.wasm, ending in a slash; undefined: beside this package. */
+  /** Folder of the modules (onx-run.wasm, onx.wasm, ...), ending in a slash; undefined: beside this package. */
   wasmPath: undefined,
-  /** Bytes of a build, instead of fetching one. */
+  /** Bytes of the module for sessions, or of several by their names without .wasm, instead of fetching them. */
   wasmBinary: undefined,
-  /** Use the build with vectors? undefined: if the engine has them. */
+  /** Use the builds with vectors? undefined: if the engine has them. */
   simd: undefined,
+  /** How many threads a session may use, where the page may share memory between threads. */
+  threads: 1,
+  /** Some of this in onnxruntime-web's spelling. */
+  wasm: {
+    get numThreads() {
+      return env.threads;
+    },
+    set numThreads(count) {
+      env.threads = count;
+    },
+    get wasmPaths() {
+      return env.wasmPath;
+    },
+    set wasmPaths(folder) {
+      env.wasmPath = folder;
+    },
+  },
 };
 
 // A function that makes a vector: (func (result v128) i32.const 0 i8x16.splat).
@@ -21,14 +38,26 @@ export function hasSimd() {
   return WebAssembly.validate(new Uint8Array(SIMD_PROBE));
 }
 
-// The builds: the module, and Emscripten's code around it. Names are written out, so that bundlers find the files.
+// The modules, and Emscripten's code around them: sessions, the program, sessions with threads. Names are written out, so
+// that bundlers find the files.
 const BUILDS = {
+  "onx-run": { url: () => new URL("../wasm/onx-run.wasm", import.meta.url), glue: () => import("../wasm/onx-run.js") },
+  "onx-run-plain": {
+    url: () => new URL("../wasm/onx-run-plain.wasm", import.meta.url),
+    glue: () => import("../wasm/onx-run-plain.js"),
+  },
   onx: { url: () => new URL("../wasm/onx.wasm", import.meta.url), glue: () => import("../wasm/onx.js") },
   "onx-plain": {
     url: () => new URL("../wasm/onx-plain.wasm", import.meta.url),
     glue: () => import("../wasm/onx-plain.js"),
   },
+  "onx-threads": {
+    url: () => new URL("../wasm/onx-threads.wasm", import.meta.url),
+    glue: () => import("../wasm/onx-threads.js"),
+  },
 };
+
+const MODULE_OF = { session: "onx-run", program: "onx", threads: "onx-threads" };
 
 async function fetchBuild(name) {
   const url = env.wasmPath === undefined ? BUILDS[name].url() : new URL(`${env.wasmPath}${name}.wasm`, import.meta.url);
@@ -41,10 +70,20 @@ async function fetchBuild(name) {
   return response;
 }
 
-async function compile() {
-  const name = (env.simd ?? hasSimd()) ? "onx" : "onx-plain";
+/** Bytes that somebody gave for a module. */
+function givenBuild(name) {
+  const given = env.wasmBinary;
+  if (given === undefined) return undefined;
+  const isBytes = ArrayBuffer.isView(given) || given instanceof ArrayBuffer;
+  return isBytes ? (name.startsWith("onx-run") ? given : undefined) : given[name];
+}
+
+async function compile(what) {
+  const vectors = env.simd ?? hasSimd();
+  const name = MODULE_OF[what] + (vectors ? "" : "-plain");
   const glue = BUILDS[name].glue();
-  const module = compileFrom(env.wasmBinary ?? (await fetchBuild(name)));
+  glue.catch(() => {}); // the other may fail first
+  const module = compileFrom(givenBuild(name) ?? (await fetchBuild(name)));
   return { module: await module, create: (await glue).default };
 }
 
@@ -55,15 +94,19 @@ async function compileFrom(source) {
   return WebAssembly.compile(await source.arrayBuffer());
 }
 
-let compiled; // the promise of a module, shared by all
+const compiled = {}; // promises of modules, shared by all
 
-/** Compiles the module now, rather than when it is first needed; once. */
-export function init() {
-  compiled ??= compile().catch((error) => {
-    compiled = undefined; // a network that failed may be there the next time
+/**
+ * Compiles a module now, rather than when it is first needed; once. `what` is "session", which models need that run,
+ * "program", which all else needs, or "threads".
+ */
+export function init(what = "session") {
+  if (!Object.hasOwn(MODULE_OF, what)) throw new OnxError(`there is no module for ${JSON.stringify(what)}: session, program, threads`);
+  compiled[what] ??= compile(what).catch((error) => {
+    delete compiled[what]; // a network that failed may be there the next time
     throw error;
   });
-  return compiled;
+  return compiled[what];
 }
 
 /** Bytes that are written one at a time. */
@@ -87,17 +130,17 @@ class Bytes {
 
 /**
  * A new instance. `module` is Emscripten's, with the exports and the file system in memory; `stdout` and `stderr` are
- * what was printed so far.
+ * what was printed so far. `more` is what Emscripten's code is told beside that.
  */
-export async function instantiate() {
-  const { module, create } = await init();
+export async function instantiate(what, more = {}) {
+  const { module, create } = await init(what);
   const stdout = new Bytes();
   const stderr = new Bytes();
   const instance = await create({
     instantiateWasm(imports, done) {
       // Rejections would be lost in there: a memory that cannot be had is one.
       try {
-        done(new WebAssembly.Instance(module, imports));
+        done(new WebAssembly.Instance(module, imports), module);
       } catch (error) {
         throw new OnxError(`the module cannot be instantiated: ${error.message}`);
       }
@@ -106,6 +149,7 @@ export async function instantiate() {
     stdin: () => null,
     stdout: (byte) => byte !== null && stdout.put(byte),
     stderr: (byte) => byte !== null && stderr.put(byte),
+    ...more,
   });
   return { module: instance, stdout, stderr };
 }

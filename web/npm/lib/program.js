@@ -59,7 +59,7 @@ function putWords(module, words) {
 export async function run(words, files = {}, outputs = []) {
   for (const word of words)
     if (typeof word !== "string" || word.includes("\0")) throw new OnxError("words of a command are strings without \\0");
-  const { module, stdout, stderr } = await instantiate();
+  const { module, stdout, stderr } = await instantiate("program");
   return guarded(`onx ${words[0] ?? ""}`, () => {
     module.FS.mkdir("/work");
     module.FS.chdir("/work");

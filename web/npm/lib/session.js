@@ -1,7 +1,8 @@
 // Running models, in the spelling of onnxruntime-web.
 import { OnxError } from "./errors.js";
-import { guarded, instantiate } from "./module.js";
+import { env, guarded, instantiate } from "./module.js";
 import { putFiles, toBytes } from "./program.js";
+import { hasThreads, instantiateThreads } from "./threads.js";
 import { Tensor, TYPES, typeName } from "./tensor.js";
 import { FORMATS, Model, readSource } from "./model.js";
 
@@ -11,10 +12,18 @@ const encoder = new TextEncoder();
 
 /** The instance behind a session: calls, memory, values. Addresses are unsigned, memory may grow with every call. */
 class Engine {
-  constructor({ module, stderr }) {
+  constructor({ module, stderr, end }) {
     this.m = module;
     this.stderr = stderr;
+    this.end = end; // of its threads
     this.scratch = this.#allocate(64);
+  }
+
+  /** The memory: threads may have let it grow, which Emscripten's views do not notice. */
+  get bytes() {
+    const { HEAPU8, wasmMemory } = this.m;
+    if (!wasmMemory || HEAPU8.buffer.byteLength === wasmMemory.buffer.byteLength) return HEAPU8;
+    return new Uint8Array(wasmMemory.buffer);
   }
 
   #allocate(size) {
@@ -25,7 +34,7 @@ class Engine {
 
   putBytes(bytes) {
     const at = this.#allocate(bytes.length);
-    this.m.HEAPU8.set(bytes, at);
+    this.bytes.set(bytes, at);
     return at;
   }
 
@@ -34,15 +43,19 @@ class Engine {
   }
 
   text(at, length) {
-    return decoder.decode(this.m.HEAPU8.slice(at, at + length)); // a copy: shared or growing memory is not decoded
+    return decoder.decode(this.bytes.slice(at, at + length)); // a copy: shared or growing memory is not decoded
   }
 
   textToZero(at) {
-    return this.text(at, this.m.HEAPU8.indexOf(0, at) - at);
+    return this.text(at, this.bytes.indexOf(0, at) - at);
+  }
+
+  #wordsAt(at, count) {
+    return new Uint32Array(this.bytes.slice(at, at + count * 4).buffer);
   }
 
   words(count) {
-    return this.m.HEAPU32.slice(this.scratch >>> 2, (this.scratch >>> 2) + count);
+    return this.#wordsAt(this.scratch, count);
   }
 
   /** Throws what the session recorded. */
@@ -80,7 +93,7 @@ class Engine {
     if (tensor.type === "string") this.#putStrings(made, tensor.data);
     else {
       const { data } = tensor;
-      this.m.HEAPU8.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), this.#look(made).data);
+      this.bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), this.#look(made).data);
     }
     return made;
   }
@@ -102,7 +115,7 @@ class Engine {
   }
 
   #numbers(v, array) {
-    return new array(this.m.HEAPU8.slice(v.data, v.data + v.size).buffer);
+    return new array(this.bytes.slice(v.data, v.data + v.size).buffer);
   }
 
   #strings(value, count) {
@@ -118,11 +131,11 @@ class Engine {
     if (v.kind === KIND_TENSOR) {
       const type = typeName(v.dtype);
       if (!TYPES[type]) throw new OnxError(`there is no array for elements of ${type}`);
-      const dims = Array.from(new BigInt64Array(this.m.HEAPU8.slice(v.dims, v.dims + v.rank * 8).buffer), Number);
+      const dims = Array.from(new BigInt64Array(this.bytes.slice(v.dims, v.dims + v.rank * 8).buffer), Number);
       const data = type === "string" ? this.#strings(value, v.count) : this.#numbers(v, TYPES[type].array);
       return new Tensor(type, data, dims);
     }
-    const items = Array.from(this.m.HEAPU32.slice(v.items >>> 2, (v.items >>> 2) + v.count), (at) => this.getValue(at));
+    const items = Array.from(this.#wordsAt(v.items, v.count), (at) => this.getValue(at));
     if (v.kind === KIND_SEQUENCE) return items;
     if (v.kind === KIND_OPTIONAL) return items[0] ?? null;
     if (v.kind !== KIND_MAP) return null;
@@ -153,9 +166,29 @@ class Engine {
   }
 }
 
+function threadsOf(options) {
+  const count = options.intraOpNumThreads ?? env.threads;
+  if (!Number.isInteger(count) || count < 0 || count > 64) throw new OnxError(`a session has 1 to 64 threads, not ${count}`);
+  return count || 1;
+}
+
+/** An instance for a session: with threads where more than one is asked for and there can be any. */
+async function makeEngine(options) {
+  const threads = threadsOf(options);
+  if (threads > 1 && hasThreads()) {
+    const made = await instantiateThreads(threads).catch(() => undefined); // as where there is no room for such memory
+    if (made) {
+      const engine = new Engine(made);
+      made.endWith(engine);
+      return engine;
+    }
+  }
+  return new Engine(await instantiate("session"));
+}
+
 function openModel(engine, source, options) {
   const { m } = engine;
-  engine.session = m._web_new(options.memory ?? 0) >>> 0;
+  engine.session = m._web_new(options.memory ?? 0, engine.end ? threadsOf(options) : 1) >>> 0;
   if (!engine.session) throw new OnxError("out of memory");
   m.FS.mkdir("/work");
   m.FS.chdir("/work");
@@ -197,11 +230,16 @@ export class InferenceSession {
     }
     const options = rest[0] ?? {};
     const from = source instanceof Model ? source : await readSource(source, options);
-    const engine = new Engine(await instantiate());
-    return guarded("making a session", () => {
-      openModel(engine, from, options);
-      return new InferenceSession(engine);
-    });
+    const engine = await makeEngine(options);
+    try {
+      return guarded("making a session", () => {
+        openModel(engine, from, options);
+        return new InferenceSession(engine);
+      });
+    } catch (error) {
+      engine.end?.();
+      throw error;
+    }
   }
 
   /** Answers all outputs by name, or those that `fetches` names (an array, or an object whose keys are names). */
@@ -236,6 +274,7 @@ export class InferenceSession {
 
   /** Gives the memory back now. Without it that happens when nobody refers to the session any more. */
   async release() {
+    this.#engine?.end?.();
     this.#engine = undefined;
   }
 

@@ -1,0 +1,39 @@
+// What a thread of a session runs: it gets the module and the memory, and then the function that it is to run.
+let instance;
+
+function load({ wasmModule, wasmMemory, urlOrBlob }, say) {
+  const module = {
+    wasmMemory,
+    buffer: wasmMemory.buffer,
+    ENVIRONMENT_IS_PTHREAD: true,
+    instantiateWasm(imports, done) {
+      const made = new WebAssembly.Instance(wasmModule, imports);
+      done(made);
+      return made.exports;
+    },
+  };
+  globalThis.postMessage = say; // by which the module says that it is loaded
+  import(urlOrBlob).then(({ default: create }) => create(module)).then((made) => (instance = made));
+}
+
+function run({ time, threadInfoStruct, start_routine, arg }) {
+  instance.__performance_now_clock_drift = performance.now() - time;
+  instance.__emscripten_thread_init(threadInfoStruct, 0, 0, 1);
+  instance.establishStackSpace();
+  instance.PThread.threadInit();
+  instance.invokeEntryPoint(start_routine, arg);
+}
+
+function take(data, say) {
+  if (data.cmd === "load") load(data, say);
+  else if (data.cmd === "run") run(data);
+}
+
+if (typeof process !== "undefined" && process.versions?.node) {
+  const { parentPort } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:worker_threads");
+  globalThis.self ??= globalThis;
+  parentPort.on("message", (data) => take(data, (message) => parentPort.postMessage(message)));
+} else {
+  const say = self.postMessage.bind(self);
+  self.onmessage = ({ data }) => take(data, say);
+}
