@@ -77,10 +77,12 @@ typedef enum onxi_shard_kind { /* of a dimension that a node iterates over */
 
 typedef enum onxi_shard_fix { /* what changes in the node of a shard */
                               ONXI_SHARD_KEEP,
-                              ONXI_SHARD_SHAPE, /* input 1 becomes the shape of output 0 */
-                              ONXI_SHARD_GROUP, /* attribute group counts those of the shard */
-                              ONXI_SHARD_HEADS, /* so do the attributes that count heads */
-                              ONXI_SHARD_LOOKUP /* Gather in some of the rows: others give zeros */
+                              ONXI_SHARD_SHAPE,    /* input 1 becomes the shape of output 0 */
+                              ONXI_SHARD_GROUP,    /* attribute group counts those of the shard */
+                              ONXI_SHARD_HEADS,    /* so do the attributes that count heads */
+                              ONXI_SHARD_LOOKUP,   /* Gather in some of the rows: others give zeros */
+                              ONXI_SHARD_SIZES,    /* attributes K and N say how long rows and columns are */
+                              ONXI_SHARD_DIRECTION /* one of both directions of a recurrent layer */
 } onxi_shard_fix;
 
 typedef struct onxi_shard_dim {

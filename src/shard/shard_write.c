@@ -141,7 +141,8 @@ onx_status onxi_shard_node_add(onxi_shard_writer *w, onx_node *node)
     return ONX_OK;
 }
 
-static onx_status set_int(onxi_shard_writer *w, onx_node *node, const char *name, int64_t value)
+/* The attributes of the node become a list of its own, without that one. */
+static onx_status drop(onxi_shard_writer *w, onx_node *node, const char *name)
 {
     const onx_attribute *old = onx_node_attribute(node, name);
     onx_attribute **list = onxi_arena_array(w->arena, (size_t)onxi_list_room(node->attribute_count + 1u), sizeof *list);
@@ -153,6 +154,12 @@ static onx_status set_int(onxi_shard_writer *w, onx_node *node, const char *name
             list[count++] = node->attribute[i];
     node->attribute = list;
     node->attribute_count = count;
+    return ONX_OK;
+}
+
+static onx_status set_int(onxi_shard_writer *w, onx_node *node, const char *name, int64_t value)
+{
+    ONX_TRY(drop(w, node, name));
     return onx_node_add_int(w->arena, node, name, value) ? ONX_OK : ONX_E_MEMORY;
 }
 
@@ -196,8 +203,7 @@ static onx_status sum_instead(onxi_shard_writer *w, const onxi_shard_node *n, on
     ONX_TRY(onx_arena_keep(w->arena, onx_str_of("ReduceSum"), &to->op_type));
     if (n->bound->opset < 13 || !list)
         return ONX_OK;
-    ONX_TRY(set_int(w, to, "axes", 0)); /* becomes an input: the attribute goes */
-    to->attribute_count--;
+    ONX_TRY(drop(w, to, "axes")); /* becomes an input */
     onx_bytes *in = onxi_arena_array(w->arena, 2, sizeof *in);
     if (!in)
         return ONX_E_MEMORY;
@@ -234,6 +240,24 @@ static onx_status divide_ints(onxi_shard_writer *w, const onxi_shard_node *n, on
     return ONX_OK;
 }
 
+static onx_status set_sizes(onxi_shard_writer *w, const onxi_shard_node *n, const onxi_shard_step *step, onx_node *to)
+{
+    const uint32_t a = n->inputs[0], y = n->outputs[0];
+    const onxi_box rows = onxi_shard_box_of(w, a, step->in[0], w->rank);
+    const onxi_box columns = onxi_shard_box_of(w, y, step->out[0], w->rank);
+    ONX_TRY(set_int(w, to, "K", rows.size[w->plan->value[a].rank - 1]));
+    return set_int(w, to, "N", columns.size[w->plan->value[y].rank - 1]);
+}
+
+static onx_status choose_direction(onxi_shard_writer *w, const onxi_shard_node *n, const onxi_assignment *a,
+                                   onx_node *to)
+{
+    static const char *const ways[] = { "forward", "reverse" };
+    ONX_TRY(drop(w, to, "direction"));
+    const uint32_t part = onxi_shard_part(&n->rule, a, w->rank, n->rule.fix_dim);
+    return onx_node_add_string(w->arena, to, "direction", onx_str_of(ways[part != 0])) ? ONX_OK : ONX_E_MEMORY;
+}
+
 static onx_status fix(onxi_shard_writer *w, const onxi_shard_node *n, const onxi_shard_step *step, onx_node *to)
 {
     static const char *const groups[] = { "group", NULL };
@@ -256,6 +280,10 @@ static onx_status fix(onxi_shard_writer *w, const onxi_shard_node *n, const onxi
         return shards > 1 ? divide_ints(w, n, to, heads, shards) : ONX_OK;
     case ONXI_SHARD_LOOKUP:
         return shards > 1 ? look_up(w, n, step->assignment, to) : ONX_OK;
+    case ONXI_SHARD_SIZES:
+        return set_sizes(w, n, step, to);
+    case ONXI_SHARD_DIRECTION:
+        return shards > 1 ? choose_direction(w, n, step->assignment, to) : ONX_OK;
     default:
         return ONX_OK;
     }

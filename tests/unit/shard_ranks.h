@@ -24,8 +24,10 @@ static float random_float(void)
     return (float)(random_state >> 8) / (float)(1 << 24) - 0.5f;
 }
 
+/* "w 4 6", or, for bytes, "w 4 6b". */
 static void add_weight(onx_doc *doc, char *text)
 {
+    const bool bytes = strchr(text, 0)[-1] == 'b';
     char *rest, *name = strtok_r(text, " ", &rest), *dim;
     int64_t dims[8];
     uint32_t rank = 0;
@@ -37,8 +39,11 @@ static void add_weight(onx_doc *doc, char *text)
     float *data = calloc(count + 1, sizeof *data);
     assert_non_null(data);
     for (uint64_t i = 0; i < count; i++)
-        data[i] = random_float();
-    onx_tensor *t = onx_tensor_new(onx_doc_arena(doc), ONX_FLOAT, dims, rank, data, name);
+        if (bytes)
+            ((uint8_t *)data)[i] = (uint8_t)(256 * (random_float() + 0.5f));
+        else
+            data[i] = random_float();
+    onx_tensor *t = onx_tensor_new(onx_doc_arena(doc), bytes ? ONX_UINT8 : ONX_FLOAT, dims, rank, data, name);
     assert_non_null(onx_graph_add_initializer(onx_doc_arena(doc), onx_doc_model(doc)->graph, t));
     free(data);
 }

@@ -122,7 +122,7 @@ static onx_doc *make(const test_case *c, uint32_t ranks)
 {
     char text[4096], weights[512], *rest;
     onx_doc *doc;
-    snprintf(text, sizeof text, "<ir_version: 11, opset_import: [\"\": 23]> %s", c->graph);
+    snprintf(text, sizeof text, "<ir_version: 11, opset_import: [\"\": 23, \"com.microsoft\": 1]> %s", c->graph);
     if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
         fail_msg("%s: %.*s", c->name, ONX_ARG(onx_diag_get(cx, 0)->message));
     snprintf(weights, sizeof weights, "%s", c->weights);
@@ -170,6 +170,8 @@ static void check_case(const test_case *c, uint32_t count)
 
 /* ---- the ways to split ---- */
 
+/* How long the sequences are, less one, and the longest one. */
+#define GROUP_LENGTHS "len = Constant <value = int32[2] {4,3}> () all = Constant <value = int32 {5}> () "
 static const test_case cases[] = {
     { "columns of a product", "g (float[4,16] x) => (float[4,24] y) { y = MatMul(x, w) }", "w 16 24", "w 1/N@* y 1/N@*",
       0, true },
@@ -278,6 +280,76 @@ static const test_case cases[] = {
       "g (float[4,16] x) => (float[n] y) { a = Exp(x) b = Greater(a, o) o = Constant <value = float {1.0}> () "
       "y = Compress(a, d) f = Constant <value = int64[1] {-1}> () d = Reshape(b, f) }",
       "", "x 1/N@*", 0, true },
+    { "heads with a cache",
+      "g (float[2,1,16] q, float[2,1,8] k, float[2,1,8] v, float[2,2,5,4] pk, float[2,2,5,4] pv) => (float[2,1,16] y, "
+      "float[2,2,6,4] nk, float[2,2,6,4] nv) { y, nk, nv = Attention <q_num_heads = 4, kv_num_heads = 2> (q, k, v, , pk, pv) }",
+      "", "k 2/2@0,1", 2, true },
+    { "heads in an axis with a cache",
+      "g (float[2,4,3,4] q, float[2,4,1,4] k, float[2,4,1,4] v, float[2,4,5,4] pk, float[2,4,5,4] pv) => (float[2,4,3,4] y, "
+      "float[2,4,6,4] nk, float[2,4,6,4] nv, float[2,4,3,6] qk) { y, nk, nv, qk = Attention (q, k, v, , pk, pv) }",
+      "", "q 1/N@*", 4, true },
+    { "groups of heads with a cache and angles",
+      "g (float[2,1,16] q, float[2,1,8] k, float[2,1,8] v, float[2,2,5,4] pk, float[2,2,5,4] pv, float[2,4,1,5] bias) => "
+      "(float[2,1,16] y, float[2,2,5,4] nk, float[2,2,5,4] nv) { y, nk, nv = com.microsoft.GroupQueryAttention <num_heads = 4, "
+      "kv_num_heads = 2, do_rotary = 1> (q, k, v, pk, pv, len, all, cos, sin, , bias, sink) " GROUP_LENGTHS "}",
+      "cos 8 2;sin 8 2;sink 4", "k 2/2@0,1", 2, true },
+    { "batches of groups of heads",
+      "g (float[2,1,16] q, float[2,1,8] k, float[2,1,8] v, float[2,2,5,4] pk, float[2,2,5,4] pv, int64[2,1] at) => "
+      "(float[2,1,16] y, float[2,2,5,4] nk, float[2,2,5,4] nv) { y, nk, nv = com.microsoft.GroupQueryAttention <num_heads = 4, "
+      "kv_num_heads = 2, do_rotary = 1> (q, k, v, pk, pv, len, all, cos, sin, place) place = Abs(at) " GROUP_LENGTHS
+      "}",
+      "cos 9 2;sin 9 2", "q 0/2@0,1", 2, true },
+    { "many heads with a cache and scores",
+      "g (float[2,3,16] q, float[2,3,16] k, float[2,3,16] v, float[2,4,5,4] pk, float[2,4,5,4] pv, float[1,4,3,8] s) => "
+      "(float[2,3,16] y, float[2,4,8,4] nk, float[2,4,8,4] nv) { y, nk, nv = com.microsoft.MultiHeadAttention <num_heads = 4> "
+      "(q, k, v, , , s, pk, pv) }",
+      "", "q 2/N@*", 4, true },
+    { "many heads packed",
+      "g (float[2,3,4,3,4] q) => (float[2,3,16] y) { y = com.microsoft.MultiHeadAttention <num_heads = 4> (q) }", "",
+      "q 2/N@*", 2, true },
+    { "batches of many heads with a bias",
+      "g (float[8,3,16] q, float[8,5,16] k, float[8,5,16] v) => (float[8,3,16] y) { y = com.microsoft.MultiHeadAttention "
+      "<num_heads = 4> (q, k, v, b) }",
+      "b 48", "q 0/N@*", 0, true },
+    { "angles of com.microsoft",
+      "g (float[2,3,16] x, int64[2,3] at) => (float[2,3,16] z) { y = com.microsoft.RotaryEmbedding (x, place, cos, sin) "
+      "z = Exp(y) place = Abs(at) }",
+      "cos 9 2;sin 9 2", "x 2/N@*", 4, true },
+    { "columns of few bits",
+      "g (float[2,3,64] x) => (float[2,3,8] y) { y = com.microsoft.MatMulNBits <K = 64, N = 8, block_size = 16> "
+      "(x, bytes, scales, , , bias) }",
+      "bytes 8 4 8b;scales 32;bias 8", "y 2/N@*", 4, true },
+    { "columns that do not divide of few bits",
+      "g (float[2,3,64] x) => (float[2,3,7] y) { y = com.microsoft.MatMulNBits <K = 64, N = 7, block_size = 16> "
+      "(x, bytes, scales) }",
+      "bytes 7 4 8b;scales 7 4", "y 2/N@*", 3, true },
+    { "rows of few bits",
+      "g (float[2,3,64] x) => (float[2,3,8] y) { y = com.microsoft.MatMulNBits <K = 64, N = 8, block_size = 16> "
+      "(x, bytes, scales, zeros, , bias) }",
+      "bytes 8 4 8b;scales 8 4;bias 8;zeros 8 2b", "x 2/N@* bytes 1/N@*", 2, true },
+    { "rows of eight bits",
+      "g (float[2,3,64] x) => (float[2,3,8] y) { y = com.microsoft.MatMulNBits <K = 64, N = 8, block_size = 16, bits = 8> "
+      "(x, bytes, scales) }",
+      "bytes 8 4 16b;scales 8 4", "x 2/N@* bytes 1/N@*", 4, true },
+    { "what is skipped and normalized",
+      "g (float[8,3,16] x, float[8,3,16] r) => (float[8,3,16] y, float[8,3,16] s) { "
+      "y, , , s = com.microsoft.SkipSimplifiedLayerNormalization (x, r, g) }",
+      "g 16", "x 0/N@*", 0, true },
+    { "a bias before Gelu",
+      "g (float[4,16] x) => (float[4,24] z) { y = MatMul(x, w) z = com.microsoft.BiasGelu (y, b) }", "w 16 24;b 24",
+      "w 1/N@*;", 0, true },
+    { "directions of a recurrent layer",
+      "g (float[3,4,5] x) => (float[3,2,4,6] y, float[2,4,6] h, float[2,4,6] c) { y, h, c = LSTM <hidden_size = 6, direction = "
+      "\"bidirectional\"> (x, w, r, b) }",
+      "w 2 24 5;r 2 24 6;b 2 48", "w 0/N@*", 2, true },
+    { "batches of a recurrent layer",
+      "g (float[3,8,5] x, float[1,8,6] s) => (float[3,1,8,6] y, float[1,8,6] h) { y, h = GRU <hidden_size = 6> "
+      "(x, w, r, b, , s) }",
+      "w 1 18 5;r 1 18 6;b 1 36", "x 1/N@*", 0, true },
+    { "both of a recurrent layer, the batch first",
+      "g (float[4,3,5] x, float[4,2,6] s) => (float[4,3,2,6] y, float[4,2,6] h) { y, h = RNN <hidden_size = 6, layout = 1, "
+      "direction = \"bidirectional\"> (x, w, r, , , s) }",
+      "w 2 6 5;r 2 6 6", "x 0/2@{0+1},{2+3} w 0/2@{0+2},{1+3}", 4, true },
     { "nothing said", "g (float[4,16] x) => (float[4,24] y) { y = MatMul(x, w) }", "w 16 24", "", 0, false },
 };
 
