@@ -113,10 +113,16 @@ static onx_status take_tensor(cli_call *call, onx_doc *doc, const onx_tensor *t,
 
 static onx_status take_all(cli_call *call, onx_doc *doc, onx_kind kind, const char *path, arrays *a)
 {
-    const onx_graph *g = kind == ONX_KIND_GRAPH && cli_ends_in(path, ".npz") ? onx_doc_root(doc, kind) : NULL;
-    if (kind != ONX_KIND_TENSOR && (!g || g->node_count || g->sparse_initializer_count || g->input_count)) {
+    const onx_graph *g = kind == ONX_KIND_GRAPH ? onx_doc_root(doc, kind) : NULL;
+    const bool only_tensors = g && !g->node_count && !g->sparse_initializer_count && !g->input_count;
+    if (kind != ONX_KIND_TENSOR && !only_tensors) {
         cli_error(call, "%s: a NumPy file holds tensors, and nothing else of a %s", path, onx_kind_proto_name(kind));
         cli_hint("--as tensor says that IN is a tensor; an .npz can hold a graph that has only initializers");
+        return ONX_E_MISUSE;
+    }
+    if (g && g->initializer_count != 1 && cli_ends_in(path, ".npy")) {
+        cli_error(call, "%s: an .npy holds one tensor, and there are %u", path, g->initializer_count);
+        cli_hint("an .npz holds any number of them");
         return ONX_E_MISUSE;
     }
     const uint32_t count = g ? g->initializer_count : 1;

@@ -42,6 +42,10 @@ if "$ONX" show all.npz >out 2>err; then
     expect 0 "$ONX" convert x.npy x.npz
     expect 0 "$ONX" run model.onnxtxt --random -i x=x.npz
     expect 2 "$ONX" show --as tensor all.npz
+    expect 0 "$ONX" convert x.npz alone.npy # one tensor is one, whatever file it was in
+    same again.npy alone.npy
+    expect 2 "$ONX" convert all.npz two.npy
+    says err "an .npy holds one tensor, and there are 2"
     # members that name no input
     expect 2 "$ONX" run model.onnxtxt --random -i all.npz
     says err "all.npz: no member has the name of an input"
