@@ -359,13 +359,7 @@ static int run_test(cli_call *call)
 
 static const cli_option options[] = {
     { "threads", 0, "N", NULL, "threads to use (1); 0: one per processor" },
-    CLI_OPTION_OPSET_DOC,
-    CLI_OPTION_LIBRARY,
-    CLI_OPTION_TIMEOUT,
-    CLI_OPTION_MAX_ITERATIONS,
-    CLI_OPTION_NO_OPTIMIZE,
-    CLI_OPTION_STRICT,
-    CLI_OPTION_PRECISION,
+    CLI_OPTIONS_SESSION,
     CLI_OPTIONS_RANKS,
     { "rtol", 0, "R", NULL, "relative tolerance of floats (0.001)" },
     { "atol", 0, "A", NULL, "absolute tolerance of floats (1e-7)" },
