@@ -425,15 +425,20 @@ static double error_of(const cli_tune *t, const cli_inner *original, const cli_t
     return 0;
 }
 
+/* Nodes, what is worst first. */
+typedef struct ranking {
+    cli_node_error *nodes;
+    uint32_t count;
+} ranking;
+
 /* What each node adds to the error of its inputs. */
-static onx_status rank_nodes(cli_tune *t, const cli_inner *original, const double *worst)
+static onx_status rank_nodes(cli_tune *t, const cli_inner *original, const double *worst, ranking *out)
 {
     const onx_graph *g = onx_doc_model(t->original)->graph;
     cli_table names = { .cx = t->call->cx };
     onx_status status = ONX_OK;
-    free(t->nodes);
-    t->node_count = 0;
-    if (!(t->nodes = calloc((size_t)g->node_count + 1, sizeof *t->nodes)))
+    *out = (ranking){ calloc((size_t)g->node_count + 1, sizeof(cli_node_error)), 0 };
+    if (!out->nodes)
         return no_memory(t->call);
     for (uint32_t i = 0; i < original->count + original->outputs && status == ONX_OK; i++)
         if (!cli_table_add(&names, cli_table_hash(&names, measured_name(t, original, i), onx_str_of("")), i))
@@ -446,12 +451,47 @@ static onx_status rank_nodes(cli_tune *t, const cli_inner *original, const doubl
             continue;
         for (uint32_t k = 0; k < node->input_count; k++)
             before = fmax(before, error_of(t, original, &names, worst, onx_view(node->input[k])));
-        t->nodes[t->node_count++] = (cli_node_error){ called(node), onx_view(node->op_type), after,
-                                                      isfinite(before) ? after - before : 0, false };
+        out->nodes[out->count++] = (cli_node_error){ called(node), onx_view(node->op_type), after,
+                                                     isfinite(before) ? after - before : 0, false };
     }
     free(names.slots);
-    qsort(t->nodes, t->node_count, sizeof *t->nodes, by_added);
+    qsort(out->nodes, out->count, sizeof *out->nodes, by_added);
     return status;
+}
+
+static bool is_named(const cli_table *names, const ranking *r, onx_str name)
+{
+    CLI_TABLE_EACH (names, cli_table_hash(names, name, onx_str_of("")), i) {
+        if (onx_str_equal(r->nodes[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+/* The first `kept` of the ranking stay in front. Behind them come those that add something as long as these are kept,
+ * and then what is left. */
+static onx_status rank_rest(cli_tune *t, ranking *order, uint32_t kept, const ranking *now)
+{
+    const ranking old = *order, *const from[] = { now, &old };
+    cli_table names = { .cx = t->call->cx };
+    *order = (ranking){ calloc((size_t)old.count + now->count + 1, sizeof(cli_node_error)), 0 };
+    bool good = order->nodes != NULL;
+    for (uint32_t i = 0; good && i < kept; i++) {
+        order->nodes[i] = old.nodes[i];
+        good = cli_table_add(&names, cli_table_hash(&names, old.nodes[i].name, onx_str_of("")), i);
+        order->count++;
+    }
+    for (int f = 0; f < 2; f++)
+        for (uint32_t i = 0; good && i < from[f]->count; i++) {
+            const onx_str name = from[f]->nodes[i].name;
+            if (is_named(&names, order, name))
+                continue;
+            order->nodes[order->count] = from[f]->nodes[i];
+            good = cli_table_add(&names, cli_table_hash(&names, name, onx_str_of("")), order->count++);
+        }
+    free(names.slots);
+    free(old.nodes);
+    return good ? ONX_OK : no_memory(t->call);
 }
 
 onx_status cli_tune_keep(cli_tune *t, onx_str name)
@@ -475,8 +515,9 @@ static double worst_output(const cli_inner *original, const double *worst)
     return most;
 }
 
-/* The model with `more` of the ranked nodes left out, and its error. */
-static onx_status attempt(cli_tune *t, cli_inner *original, uint32_t more, bool inside, onx_doc **out)
+/* The model with `more` of the ranked nodes left out, and its error. `inside`: what the others add, or NULL. */
+static onx_status attempt(cli_tune *t, cli_inner *original, const ranking *order, uint32_t more, ranking *inside,
+                          onx_doc **out)
 {
     const uint32_t before = t->keep_count;
     const size_t all = (size_t)original->count + original->outputs + 1;
@@ -485,17 +526,17 @@ static onx_status attempt(cli_tune *t, cli_inner *original, uint32_t more, bool 
     onx_status status = worst ? cli_load(t->call, t->path, ONX_KIND_MODEL, &doc) : no_memory(t->call);
     *out = NULL;
     for (uint32_t i = 0; status == ONX_OK && i < more; i++)
-        status = cli_tune_keep(t, t->nodes[i].name);
+        status = cli_tune_keep(t, order->nodes[i].name);
     if (status == ONX_OK)
         status = t->apply(t->user, doc, t->keep, t->keep_count);
     if (status == ONX_OK)
-        status = measure_model(t, doc, inside, original, worst);
+        status = measure_model(t, doc, inside != NULL, original, worst);
     if (status == ONX_OK) {
         t->error = worst_output(original, worst);
         t->tries++;
     }
     if (status == ONX_OK && inside)
-        status = rank_nodes(t, original, worst);
+        status = rank_nodes(t, original, worst, inside);
     t->keep_count = before;
     free(worst);
     if (status == ONX_OK)
@@ -505,24 +546,29 @@ static onx_status attempt(cli_tune *t, cli_inner *original, uint32_t more, bool 
     return status;
 }
 
-/* Twice as many each time, then halving what is in between. */
-static onx_status search(cli_tune *t, cli_inner *original, onx_doc **out)
+/* Twice as many each time, the others ranked anew: where nothing is left of a value, what comes behind shows what it
+ * adds only once the value is kept. Then halving what is in between. */
+static onx_status search(cli_tune *t, cli_inner *original, ranking *order, onx_doc **out)
 {
     uint32_t low = 0, high = 1, best = 0;
     onx_status status = ONX_OK;
-    while (status == ONX_OK && t->error > t->max_error && low < t->node_count) {
-        high = low ? (low > t->node_count / 2 ? t->node_count : 2 * low) : 1;
+    while (status == ONX_OK && t->error > t->max_error && low < order->count) {
+        ranking now = { 0 };
+        high = low ? (low > order->count / 2 ? order->count : 2 * low) : 1;
         onx_doc_free(*out);
-        status = attempt(t, original, high, false, out);
+        status = attempt(t, original, order, high, &now, out);
         best = high;
-        if (!(t->error <= t->max_error))
+        if (status == ONX_OK && !(t->error <= t->max_error)) {
             low = high;
+            status = rank_rest(t, order, high, &now);
+        }
+        free(now.nodes);
     }
     double error = t->error;
     for (int steps = 0; status == ONX_OK && error <= t->max_error && best - low > 1 && steps < 4; steps++) {
         const uint32_t middle = low + (best - low) / 2;
         onx_doc *doc = NULL;
-        status = attempt(t, original, middle, false, &doc);
+        status = attempt(t, original, order, middle, NULL, &doc);
         if (status == ONX_OK && t->error <= t->max_error) {
             onx_doc_free(*out);
             *out = doc;
@@ -534,8 +580,47 @@ static onx_status search(cli_tune *t, cli_inner *original, onx_doc **out)
         }
     }
     t->error = error;
-    for (uint32_t i = 0; i < best; i++)
+    order->count = best;
+    return status;
+}
+
+/* Which of the nodes of the first measuring are kept at the end; those that showed nothing then join them. */
+static onx_status mark_kept(cli_tune *t, const ranking *order)
+{
+    ranking all = { t->nodes, t->node_count };
+    const uint32_t first = t->node_count;
+    cli_table names = { .cx = t->call->cx };
+    bool good = true;
+    for (uint32_t i = 0; good && i < order->count; i++)
+        good = cli_table_add(&names, cli_table_hash(&names, order->nodes[i].name, onx_str_of("")), i);
+    for (uint32_t i = 0; good && i < first; i++)
+        t->nodes[i].kept = is_named(&names, order, t->nodes[i].name);
+    free(names.slots);
+    if (!good)
+        return no_memory(t->call);
+    const onx_status status = rank_rest(t, &all, first, order);
+    t->nodes = all.nodes;
+    t->node_count = all.count;
+    for (uint32_t i = first; i < all.count; i++)
         t->nodes[i].kept = true;
+    return status;
+}
+
+static onx_status measure_and_search(cli_tune *t, cli_inner *original, onx_doc **out)
+{
+    ranking first = { 0 }, order = { 0 };
+    onx_status status = attempt(t, original, &order, 0, &first, out);
+    free(t->nodes);
+    t->nodes = first.nodes;
+    t->node_count = first.count;
+    if (status != ONX_OK || t->max_error < 0)
+        return status;
+    status = rank_rest(t, &order, 0, &first);
+    if (status == ONX_OK)
+        status = search(t, original, &order, out);
+    if (status == ONX_OK)
+        status = mark_kept(t, &order);
+    free(order.nodes);
     return status;
 }
 
@@ -549,9 +634,7 @@ onx_status cli_tune_run(cli_tune *t, onx_doc **out)
     if (status == ONX_OK)
         status = cli_inner_open(&original, t->call, t->original);
     if (status == ONX_OK)
-        status = attempt(t, &original, 0, true, out);
-    if (status == ONX_OK && t->max_error >= 0)
-        status = search(t, &original, out);
+        status = measure_and_search(t, &original, out);
     if (status == ONX_OK && t->max_error >= 0 && !(t->error <= t->max_error)) {
         cli_error(t->call, "an error of %g is left with all nodes as they were, more than %g", t->error, t->max_error);
         status = ONX_E_INVALID;

@@ -237,4 +237,23 @@ END
 expect 0 "$ONX" precision unknown.onnxtxt -o half.onnx --to float16
 "$ONX" show half.onnx >half.txt
 casts 2
+# Values that vanish in the middle: what comes behind shows what it adds only once they are kept.
+awk 'BEGIN {
+    print "<ir_version: 8, opset_import: [\"\" : 17]>\ng (float[4,8] x) => (float[4,8] h16)\n<"
+    for (i = 1; i <= 16; i++) {
+        printf "%s float[8,8] w%d = {", (i > 1 ? "," : ""), i
+        for (k = 0; k < 64; k++)
+            printf "%s%.6f", (k ? ", " : ""), (i > 6 ? 0.004 : 0.3) * (1 + 0.37 * ((k * 7 + i * 5) % 11)) / 3
+        print "}"
+    }
+    print ">\n{"
+    for (i = 1; i <= 16; i++)
+        printf "  h%d = MatMul (%s, w%d)\n", i, (i > 1 ? "h" (i - 1) : "x"), i
+    print "}"
+}' >vanish.onnxtxt
+expect 0 "$ONX" precision vanish.onnxtxt -o out.onnx --to float16 --keep-io --samples 2
+says err "too small for float16"
+expect 0 "$ONX" precision vanish.onnxtxt -o out.onnx --to float16 --keep-io --samples 2 --max-error 0.01
+expect 0 "$ONX" convert out.onnx out.onnxtxt
+[ "$(grep -c '^ *float16\[8, *8\] w' out.onnxtxt)" -ge 5 ] || fail "layers that lose nothing were kept: $(cat out)"
 done_testing
