@@ -312,6 +312,23 @@ static onx_status keep_value(void *user, uint32_t sample, uint32_t value, const 
     return onx_value_assign(m->kept[value], v);
 }
 
+static onx_status look_at_input(void *user, onx_str name, const onx_value *v)
+{
+    measure *m = user;
+    if (m->t->told || v->kind != ONX_VALUE_TENSOR || onx_dtype_class_of(v->dtype) != ONX_CLASS_FLOATING)
+        return ONX_OK;
+    for (uint64_t i = 0; i < v->count && !m->t->told; i++) {
+        double x;
+        const char *at = (const char *)v->data + i * onx_dtype_bits(v->dtype) / 8;
+        m->t->told = onx_dtype_bits(v->dtype) >= 8 &&
+                     onx_convert(ONX_DOUBLE, &x, (onx_dtype)v->dtype, at, 1, true) == ONX_OK && !isfinite(x);
+    }
+    if (m->t->told)
+        cli_warn(m->t->call, "\"%.*s\" has numbers in the data that are not finite: what they give is not measured",
+                 ONX_ARG(name));
+    return ONX_OK;
+}
+
 static onx_status compare_value(void *user, uint32_t sample, uint32_t value, const onx_value *v)
 {
     measure *m = user;
@@ -353,7 +370,7 @@ static onx_status pair_inner(measure *m, uint32_t *ours, uint32_t *theirs, uint3
 /* One sample at a time through both, so that the values of one sample are all that is kept. */
 static onx_status measure_samples(measure *m, const uint32_t *ours, const uint32_t *theirs, uint32_t count)
 {
-    const cli_visit first = { keep_value, NULL, m }, second = { compare_value, NULL, m };
+    const cli_visit first = { keep_value, look_at_input, m }, second = { compare_value, NULL, m };
     for (uint32_t i = 0; i < m->t->samples->count; i++) {
         cli_samples one = *m->t->samples;
         one.count = 1;

@@ -68,6 +68,7 @@ typedef struct cli_tune {
     onx_doc *original;            /* that names and errors are of */
     struct cli_node_error *nodes; /* sorted: the worst first */
     uint32_t node_count;
+    bool told; /* that there are numbers in the data that are not finite */
 } cli_tune;
 
 typedef struct cli_node_error {

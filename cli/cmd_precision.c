@@ -235,7 +235,7 @@ const cli_command cmd_precision = {
         "the type become its largest numbers, with a warning. With --data the model is run before and after: nodes\n"
         "around numbers beyond float16 stay, and the error of the outputs is printed, as a part of their size (the\n"
         "root of the ratio of the sums of squares). With --max-error the nodes that add most to it stay, until it is\n"
-        "small enough.\n",
+        "small enough. Models of operator sets that do not have the type are taken to the first one that does.\n",
     .example = "onx precision model.onnx -o half.onnx --to float16 --keep-io\n"
                "onx precision model.onnx -o half.onnx --to float16 --data images/ --max-error 0.001\n"
                "onx precision model.onnx -o mixed.onnx --to bfloat16 --block-op Softmax --except 'head/*'\n",

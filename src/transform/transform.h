@@ -152,5 +152,7 @@ extern const char *const onxi_versioned_domains[ONXI_RETARGET_DOMAINS]; /* "" */
 /* Function bodies in place of the operators that have one, of those of the standard (`schema`) and of a domain (empty:
  * none); the versions of the operator sets stay. */
 onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc, bool schema, onx_str domain);
+/* To that version of the default domain, where the model is of an older one. */
+onx_status onxi_retarget_at_least(onx_ctx *cx, onx_doc *doc, int64_t opset);
 
 #endif

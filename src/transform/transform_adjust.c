@@ -241,7 +241,7 @@ onx_status onxi_retarget_cast(onxi_retarget *r, onxi_scope *scope, onx_node *nod
         const onxi_port *port = onxi_port_at(row->inputs, i);
         bound |= port && onx_view(node->input[i]).len && strcmp(port->type, what.constraint) == 0;
     }
-    *good = to != ONX_UNDEFINED && bound;
+    *good = to != ONX_UNDEFINED && bound && !onxi_node_is(node, ONXI_ID_Cast); /* which would need itself for that */
     if (!*good)
         return ONX_OK;
     if (!(node->input = onxi_own_names(r, node->input, node->input_count)) ||

@@ -73,6 +73,8 @@ static onx_status run(onxi_halver *h)
 {
     if (h->model->functions_count)
         ONX_TRY(onx_inline(h->cx, h->doc, NULL));
+    if (!h->options->dry_run) /* the first Cast to each type */
+        ONX_TRY(onxi_retarget_at_least(h->cx, h->doc, h->to == ONX_BFLOAT16 ? 13 : 6));
     h->binder = (onxi_binder){ .arena = h->scratch };
     ONX_TRY(onxi_binder_open_model(&h->binder, h->model));
     h->opset = onxi_imports_version(&h->binder.imports, onx_str_of(""));

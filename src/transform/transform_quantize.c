@@ -245,20 +245,6 @@ static int64_t needed_opset(const onx_quantize_options *o)
     }
 }
 
-static onx_status raise_version(onx_ctx *cx, onx_doc *doc, const onx_quantize_options *o)
-{
-    onx_model *model = onx_doc_model(doc);
-    const int64_t needed = needed_opset(o);
-    for (uint32_t i = 0; i < model->opset_import_count; i++)
-        if (!onxi_domain_plain(onx_view(model->opset_import[i]->domain)).len &&
-            model->opset_import[i]->version < needed) {
-            const onx_opset_version version = { onx_str_of(""), needed };
-            const onx_retarget_options to = { .struct_size = sizeof to, .opset = &version, .opset_count = 1 };
-            return onx_retarget(cx, doc, &to);
-        }
-    return ONX_OK;
-}
-
 static onx_status check_options(const onxi_quantizer *z)
 {
     static const int32_t types[] = { 0,         ONX_INT8,         ONX_UINT8,      ONX_INT4,
@@ -313,7 +299,7 @@ static onx_status run(onxi_quantizer *z)
     sweeper before = { z, onxi_dict_in_arena(z->scratch), NULL };
     if (z->model->functions_count)
         ONX_TRY(onx_inline(z->cx, z->doc, NULL));
-    ONX_TRY(raise_version(z->cx, z->doc, z->options));
+    ONX_TRY(onxi_retarget_at_least(z->cx, z->doc, needed_opset(z->options)));
     z->model = onx_doc_model(z->doc);
     z->new_names.model = z->model;
     z->binder = (onxi_binder){ .arena = z->scratch };

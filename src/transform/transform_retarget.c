@@ -390,3 +390,16 @@ onx_status onxi_retarget_bodies(onx_ctx *cx, onx_doc *doc, bool schema, onx_str 
         ONX_TRY(import_standard(onx_doc_model(doc), onx_doc_arena(doc)));
     return retarget(cx, doc, &options, &bodies);
 }
+
+onx_status onxi_retarget_at_least(onx_ctx *cx, onx_doc *doc, int64_t opset)
+{
+    const onx_model *model = onx_doc_model(doc);
+    for (uint32_t i = 0; i < model->opset_import_count; i++)
+        if (!onxi_domain_plain(onx_view(model->opset_import[i]->domain)).len &&
+            model->opset_import[i]->version < opset) {
+            const onx_opset_version version = { onx_str_of(""), opset };
+            const onx_retarget_options to = { .struct_size = sizeof to, .opset = &version, .opset_count = 1 };
+            return onx_retarget(cx, doc, &to);
+        }
+    return ONX_OK;
+}

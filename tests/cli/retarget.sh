@@ -232,6 +232,15 @@ expect 0 "$ONX" inline attention.onnxtxt -o there.onnxtxt --schema
 grep -q 'Attention\|RotaryEmbedding' there.onnxtxt && fail "inline --schema leaves Attention"
 expect 0 "$ONX" compare attention.onnxtxt there.onnxtxt
 
+# A Cast from a type that is not there: not even by another Cast.
+cat >four.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 21]>
+g (int4[3] x) => (float[3] y) { y = Cast <to = 1> (x) }
+END
+expect 1 "$ONX" retarget four.onnxtxt -o there.onnxtxt --opset 13
+says err "does not take int4"
+says err "version 21 is the lowest that can"
+
 # Names that were onnxruntime's before they were the standard's: taken apart where the standard means something else.
 if "$ONX" ops --domain com.microsoft >/dev/null 2>&1; then
     cat >former.onnxtxt <<'END'
