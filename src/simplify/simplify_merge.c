@@ -253,7 +253,7 @@ static onx_status put_pads(onxi_simplify *s, uint32_t index, const int64_t *pads
     onx_node holder = { 0 };
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const onx_str name = onx_view(node->attribute[i]->name);
-        if (onx_str_is(name, "pads") || onx_str_is(name, "auto_pad"))
+        if (onx_str_is(name, "pads") || onx_str_is(name, "auto_pad") || onx_str_is(name, "count_include_pad"))
             continue;
         onx_attribute **place =
             (onx_attribute **)onx_list_insert(s->arena, (void **)(void *)&holder.attribute, &holder.attribute_count,
@@ -262,13 +262,31 @@ static onx_status put_pads(onxi_simplify *s, uint32_t index, const int64_t *pads
             return ONX_E_MEMORY;
         *place = node->attribute[i];
     }
-    if (!onx_node_add_ints(s->arena, &holder, "pads", pads, count))
+    if (!onx_node_add_ints(s->arena, &holder, "pads", pads, count) ||
+        (s->ops[index].bound->op == ONXI_ID_AveragePool &&
+         !onx_node_add_int(s->arena, &holder, "count_include_pad", 1)))
         return ONX_E_MEMORY;
     return onxi_simplify_become(s, index, s->ops[index].bound->schema->name, holder.attribute, holder.attribute_count);
 }
 
-/* Zeros around the spatial axes before a Conv are its own. */
-static onx_status conv(onxi_simplify *s, uint32_t index)
+/* Does an average over windows count all that is added around? Windows that reach beyond it would count less. */
+static bool counts_pads(const onxi_sop *op, const int64_t *sum, uint32_t spatial)
+{
+    const onxi_attr_value *kernel = onxi_attrs_get(&op->attrs, "kernel_shape", ONX_ATTR_INTS),
+                          *counted = onxi_attrs_get(&op->attrs, "count_include_pad", ONX_ATTR_INT),
+                          *ceil = onxi_attrs_get(&op->attrs, "ceil_mode", ONX_ATTR_INT),
+                          *own = onxi_attrs_get(&op->attrs, "pads", ONX_ATTR_INTS);
+    if (op->bound->schema->since < 7 || !kernel || kernel->count != spatial || (ceil && ceil->i))
+        return false;
+    for (uint32_t i = 0; i < 2 * spatial; i++)
+        if (sum[i] >= ((const int64_t *)kernel->list)[i % spatial] ||
+            (own && own->given && ((const int64_t *)own->list)[i] && !(counted && counted->i)))
+            return false;
+    return true;
+}
+
+/* Zeros around the spatial axes before a Conv, or an AveragePool that counts them, are its own. */
+static onx_status window(onxi_simplify *s, uint32_t index)
 {
     onxi_sop *op = &s->ops[index], *pad = onxi_simplify_maker(s, op, onxi_simplify_input(s, op, 0), ONXI_ID_Pad);
     const onxi_attr_value *mode = pad ? onxi_attrs_get(&pad->attrs, "mode", ONX_ATTR_STRING) : NULL;
@@ -298,6 +316,8 @@ static onx_status conv(onxi_simplify *s, uint32_t index)
         if (more < 0 || !onxi_add_i64(more, own && own->given ? ((const int64_t *)own->list)[i] : 0, &sum[i]))
             return ONX_OK;
     }
+    if (op->bound->op == ONXI_ID_AveragePool && !counts_pads(op, sum, spatial))
+        return ONX_OK;
     ONX_TRY(pass_over(s, index, pad));
     return put_pads(s, index, sum, 2 * spatial);
 }
@@ -320,7 +340,8 @@ onx_status onxi_simplify_merge(onxi_simplify *s, uint32_t index)
     case ONXI_ID_Concat:
         return onxi_simplify_attrs(s, op) ? concat(s, index) : ONX_OK;
     case ONXI_ID_Conv:
-        return onxi_simplify_attrs(s, op) ? conv(s, index) : ONX_OK;
+    case ONXI_ID_AveragePool:
+        return onxi_simplify_attrs(s, op) ? window(s, index) : ONX_OK;
     default:
         return ONX_OK;
     }

@@ -207,4 +207,20 @@ g (float[2,3] x) => (float[3,2] y, float[3,2] z)
 END
 simplified perm.onnxtxt 2
 alike perm.onnxtxt
+
+# Zeros around an average that counts them are its own; windows that do not, or reach beyond them, stay as they are.
+cat >average.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,2,5,6] x) => (float[1,2,5,6] a, float[1,2,6,7] b, float[1,2,3,4] c) <int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}> {
+  xa = Pad (x, p)
+  a = AveragePool <kernel_shape = [3, 3]> (xa)
+  xb = Pad (x, p)
+  b = AveragePool <kernel_shape = [4, 4], pads = [1, 1, 1, 1]> (xb)
+  xc = Pad (x, p)
+  c = AveragePool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (xc)
+}
+END
+expect 0 "$ONX" simplify average.onnxtxt -o out.onnxtxt
+[ "$(grep -c 'count_include_pad = 1' out.onnxtxt)" -eq 1 ] || fail "not the one Pad went: $(cat out.onnxtxt)"
+expect 0 "$ONX" compare average.onnxtxt out.onnxtxt
 done_testing
