@@ -5,6 +5,8 @@ training.py ONX [NAME...]     needs Debian's python3-torch and python3-torchvisi
   ONX_BENCH_THREADS   threads of both, default 1
   ONX_BENCH_ROUNDS    how often the two take turns, default 3; the median counts
 Prints the time of a step of either, and the ratio; above 1 means that onx is faster; and the peak memory of both.
+PyTorch multiplies by the libblas.so.3 that is found first, which is printed: against the reference BLAS, which Debian
+installs where nobody asks for another, most ratios mean little. A folder with OpenBLAS's goes into LD_LIBRARY_PATH.
 """
 import json, os, statistics, subprocess, sys, tempfile, time, warnings
 warnings.filterwarnings("ignore")
@@ -79,6 +81,8 @@ def main():
         torch_steps(net, torch.rand(batch, *shape), torch.randint(0, 10, (batch,)), batch, 1)
         return
     onx, names, ratios = sys.argv[1], sys.argv[2:] or list(NETWORKS), []
+    blas = {os.path.realpath(line.split()[-1]) for line in open("/proc/self/maps") if "blas" in line.split()[-1]}
+    print("PyTorch's BLAS:", " ".join(sorted(blas)))
     print(f"{'':14} {'onx':>10} {'PyTorch':>10} {'ratio':>7}   peak memory, MiB")
     for name in names:
         net, shape, batch, steps = NETWORKS[name]
