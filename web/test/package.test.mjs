@@ -89,6 +89,9 @@ test("a session runs, and runs again with other shapes", async () => {
   await rejects(session.run({ w: y }), /no input "w"/);
   await rejects(session.run({ x: y, y }, ["q"]), /no output "q"/);
   const { z } = await session.run({ x: new Tensor("float32", [1, 2, 3], [1, 3]), y });
+  const feeds = { x: new Tensor("float32", [1, 2, 3], [1, 3]), y };
+  assert.deepEqual(Object.keys(await session.run(feeds, { logSeverityLevel: 3 })), ["z"]); // options
+  assert.deepEqual(Object.keys(await session.run(feeds, { z: null }, {})), ["z"]);
   assert.deepEqual([...z.data], [11, 22, 33]);
   await session.release();
   await rejects(session.run({ y }), /released/);

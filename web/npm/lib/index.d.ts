@@ -98,6 +98,7 @@ export class InferenceSession {
   readonly outputNames: readonly string[];
   readonly inputMetadata: readonly ValueMetadata[];
   readonly outputMetadata: readonly ValueMetadata[];
+  /** Where the second argument is an object none of whose names is an output, it is options, as for onnxruntime-web. */
   run(feeds: Record<string, Input>, fetches?: readonly string[] | Record<string, unknown>, options?: unknown): Promise<Record<string, Value>>;
   /** Gives the memory back now; without it that happens when nobody refers to the session any more. */
   release(): Promise<void>;
@@ -162,6 +163,7 @@ export class Model {
   /** What differs from another model, this one being the older; empty when nothing does. */
   diff(other: Model, options?: { atol?: number; rtol?: number }): Promise<Difference[]>;
   /** A session, and one run of it. */
+  /** Where the second argument is an object none of whose names is an output, it is options, as for onnxruntime-web. */
   run(feeds: Record<string, Input>, fetches?: readonly string[]): Promise<Record<string, Value>>;
 }
 

@@ -246,7 +246,7 @@ export class InferenceSession {
   async run(feeds, fetches, _options) {
     const engine = this.#engine;
     if (!engine) throw new OnxError("the session was released");
-    const wanted = this.#wanted(fetches);
+    const wanted = this.#wanted(this.#isOptions(fetches) ? undefined : fetches);
     for (const name of Object.keys(feeds))
       if (!this.inputNames.includes(name)) throw new OnxError(`the model has no input ${JSON.stringify(name)}; it has ${this.inputNames.join(", ")}`);
     return guarded("running a model", () => {
@@ -262,6 +262,11 @@ export class InferenceSession {
       }
       return results;
     });
+  }
+
+  /** In run(feeds, options) what comes second names no output; an array always does. */
+  #isOptions(fetches) {
+    return Boolean(fetches) && !Array.isArray(fetches) && !Object.keys(fetches).some((name) => this.outputNames.includes(name));
   }
 
   #wanted(fetches) {
