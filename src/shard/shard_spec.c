@@ -51,6 +51,12 @@ static bool read_axes(onxi_shard_plan *plan, uint32_t node, const onx_sharding_s
                                       (long long)value->dims[axis], (unsigned long long)n);
             return false;
         }
+        for (uint32_t k = 0; k < *count; k++)
+            if (out[k].axis == (uint32_t)axis) {
+                *status = onxi_shard_note(plan, node, "axis %lld of \"%.*s\" is split twice", (long long)d->axis,
+                                          ONX_ARG(onx_view(spec->tensor_name)));
+                return false;
+            }
         out[(*count)++] = (split){ (uint32_t)axis, (uint32_t)n };
         *shards *= n;
     }

@@ -578,13 +578,123 @@ static void test_shard_run__memory(void **state)
     onx_doc_free(doc);
 }
 
+/* Rules about annotations that have a meaning when a model runs: what breaks them is left alone, so that the results
+ * stay those of the whole model (D-19), and an error where that is asked for. */
+static const struct {
+    const char *rule, *annotations;
+    uint32_t ranks;
+    const char *strict; /* what is said then; NULL: nothing is wrong */
+} broken[] = {
+    { "D-07", "nope 0/2@0,1", 2, "\"nope\" is no input or output" },
+    { "D-08", "x 0/2@0,1 x 1/2@0,1", 2, NULL },
+    { "D-09", "x 0/2@0,7", 2, "7 is no device" },
+    { "D-10", "x 0/2@{},{1}", 2, "is no device and no group" },
+    { "D-11", "x 5/2@0,1", 2, "axis 5 of \"x\" cannot be split" },
+    { "D-11", "x -3/2@0,1", 2, "axis -3 of \"x\" cannot be split" },
+    { "D-12", "x 0/2,0/2@0,1,2,3", 4, "axis 0 of \"x\" is split twice" },
+    { "D-12", "x 1/2,-1/2@0,1,2,3", 4, "axis -1 of \"x\" is split twice" },
+    { "D-13", "x 0/0@0,1", 2, "cannot be split into" },
+    { "D-15", "x 0/2@0,1,2", 3, "has 2 shards, and 3 entries" },
+    { "D-16", "x 0/3@0,1,2", 3, NULL },
+    { "D-17", "x @{0+1} w @0,1", 2, NULL },
+    { "D-18", "stage -1 x 0/2@0,1", 2, NULL },
+    { "D-20", "x 1/2@0,1 w 1/2@0,1", 2, "" },
+    { "D-21", ";y 0/2@0,1", 2, NULL },
+    { "D-22", "", 2, NULL },
+};
+
+static void test_shard_run__rules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        const uint32_t count = broken[i].ranks;
+        const test_case c = { .name = broken[i].rule,
+                              .graph = "g (float[4,16] x) => (float[4,24] y) { h = MatMul(x, w) y = Relu(h) }",
+                              .weights = "w 16 24",
+                              .annotations = broken[i].annotations };
+        onx_value *inputs[VALUES_MAX] = { NULL }, *outputs[VALUES_MAX] = { NULL };
+        const test_case bare = { .name = c.name, .graph = c.graph, .weights = c.weights, .annotations = "" };
+        onx_doc *doc = make(&c, count), *whole = make(&bare, count);
+        onx_value_difference d;
+        onx_doc_model(whole)->graph->initializer[0] = onx_doc_model(doc)->graph->initializer[0];
+        make_inputs(doc, inputs);
+        run_whole(whole, inputs, outputs); /* a session refuses what breaks a rule that is an error */
+        for (uint32_t strict = 0; strict < 2; strict++) {
+            rank ranks[RANKS_MAX] = { 0 };
+            for (uint32_t k = 0; k < count; k++)
+                ranks[k] = (rank){ .doc = doc, .inputs = inputs, .options = { .strict = strict } };
+            run_ranks(ranks, count);
+            const bool fine = ranks[0].status == ONX_OK;
+            const char *said = "";
+            for (uint32_t k = 0; k < count && k < RANKS_MAX;
+                 k++) /* others may hear of it from the first one that fails */
+                said = broken[i].strict && strstr(ranks[k].error, broken[i].strict) ? broken[i].strict : said;
+            if (fine != (!strict || !broken[i].strict) || (!fine && said != broken[i].strict))
+                fail_msg("%s \"%s\"%s: status %d: %s", c.name, c.annotations, strict ? ", strict" : "", ranks[0].status,
+                         ranks[0].error);
+            if (fine && !onx_value_close(ranks[0].outputs[0], outputs[0], 1e-5, 1e-5, &d))
+                fail_msg("%s \"%s\": %s %s", c.name, c.annotations, d.what, d.text);
+            free_ranks(ranks, count);
+        }
+        onx_value_free(inputs[0]);
+        onx_value_free(outputs[0]);
+        onx_doc_free(whole);
+        onx_doc_free(doc);
+    }
+}
+
+/* Once all is planned a rank takes no memory from its context for a run, however many there are. */
+static void count_steps(const test_case *c, uint32_t count)
+{
+    onx_value *inputs[VALUES_MAX] = { NULL };
+    onx_allocator allocators[RANKS_MAX];
+    onx_doc *doc = make(c, count);
+    unsigned long long calls[2][RANKS_MAX];
+    make_inputs(doc, inputs);
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        counts taken[RANKS_MAX] = { 0 };
+        rank ranks[RANKS_MAX] = { 0 };
+        for (uint32_t i = 0; i < count; i++) {
+            allocators[i] = (onx_allocator){ counted_resize, &taken[i] };
+            ranks[i] = (rank){ .doc = doc,
+                               .inputs = inputs,
+                               .allocator = &allocators[i],
+                               .runs = pass ? 12 : 3,
+                               .options = { .configuration = "c", .timeout_ns = 10000000000 } };
+        }
+        run_ranks(ranks, count);
+        for (uint32_t i = 0; i < count; i++) {
+            if (ranks[i].status != ONX_OK)
+                fail_msg("%s: rank %u of %u: %s", c->name, i, count, ranks[i].error);
+            calls[pass][i] = atomic_load(&taken[i].calls);
+        }
+        free_ranks(ranks, count);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (calls[0][i] != calls[1][i])
+            fail_msg("%s: rank %u of %u takes memory %llu times in 3 runs, and %llu times in 12", c->name, i, count,
+                     calls[0][i], calls[1][i]);
+    for (uint32_t k = 0; k < VALUES_MAX; k++)
+        onx_value_free(inputs[k]);
+    onx_doc_free(doc);
+}
+
+static void test_shard_run__steps(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!strstr(cases[i].graph, "If (") && !strstr(cases[i].graph, "Compress"))
+            count_steps(&cases[i], cases[i].ranks ? cases[i].ranks : 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shard_run__ways),   cmocka_unit_test(test_shard_run__faults),
         cmocka_unit_test(test_shard_run__agree),  cmocka_unit_test(test_shard_run__configurations),
         cmocka_unit_test(test_shard_run__strict), cmocka_unit_test(test_shard_run__declared),
-        cmocka_unit_test(test_shard_run__memory),
+        cmocka_unit_test(test_shard_run__memory), cmocka_unit_test(test_shard_run__steps),
+        cmocka_unit_test(test_shard_run__rules),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
