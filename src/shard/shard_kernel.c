@@ -235,14 +235,20 @@ static onx_status run_move(onx_work *work, uint64_t first, uint64_t last)
 #define HALF_SCALED(x)  onx_f32_to_float16((x) * (float)c->scale)
 #define BRAIN_SCALED(x) onx_f32_to_bfloat16((x) * (float)c->scale)
 
+/* A block at a time, so that what is added up stays near; each element in the order of parts. */
 static void add_floats(const collective *c, const float *const *part, float *out, uint64_t count)
 {
+    enum { BLOCK = 512 };
     const float scale = (float)c->scale;
-    for (uint64_t i = 0; i < count; i++) {
-        float acc = part[0][i];
+    float acc[BLOCK];
+    for (uint64_t from = 0; from < count; from += BLOCK) {
+        const uint64_t n = count - from < BLOCK ? count - from : BLOCK;
+        memcpy(acc, part[0] + from, n * sizeof *acc);
         for (uint32_t k = 1; k < c->parts; k++)
-            acc += part[k][i];
-        out[i] = acc * scale;
+            for (uint64_t i = 0; i < n; i++)
+                acc[i] += part[k][from + i];
+        for (uint64_t i = 0; i < n; i++)
+            out[from + i] = acc[i] * scale;
     }
 }
 
