@@ -52,13 +52,27 @@ static void put_attributes(onx_arena *arena, onx_str *text, const onxi_attr *att
         put(arena, text, ">", " ");
 }
 
+/* A body may use other operators of its own domain. */
+static bool names_own_domain(const onxi_schema *schema)
+{
+    const char *domain = onxi_schema_domain(schema);
+    for (const onxi_body_part *p = schema->body_parts; *domain && p && p->nodes; p++)
+        if (strstr(p->nodes, domain))
+            return true;
+    return false;
+}
+
 onx_status onxi_body_function(onx_ctx *cx, const onxi_schema *schema, uint64_t parts, onx_doc **out)
 {
     onx_arena *arena;
     *out = NULL;
     ONX_TRY(onx_arena_new(cx, &arena));
-    onx_str text = onxi_arena_printf(arena, "<domain: \"%s\", opset_import: [\"\": %d]> %s ",
-                                     onxi_schema_domain(schema), schema->body_opset, schema->name);
+    const char *domain = onxi_schema_domain(schema);
+    onx_str own = onx_str_of("");
+    if (names_own_domain(schema))
+        own = onxi_arena_printf(arena, ", \"%s\": %d", domain, schema->since);
+    onx_str text = onxi_arena_printf(arena, "<domain: \"%s\", opset_import: [\"\": %d%.*s]> %s ", domain,
+                                     schema->body_opset, ONX_ARG(own), schema->name);
     put_attributes(arena, &text, schema->attrs);
     put_ports(arena, &text, schema->inputs);
     put(arena, &text, " => ", "");

@@ -399,7 +399,16 @@ static onx_status warping_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+/* The blocks of a model are those of the processor on which it was optimized, which is taken to be this one. */
+static onx_status block_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    *(int64_t *)work->outputs[0]->data = onxi_isa_vectors() == ONX_ISA_V3 ? 8 : 16;
+    return ONX_OK;
+}
+
 const onx_kernel onxi_kernels_microsoft_tensor[] = {
+    { .op = "BlockSize", .domain = "com.microsoft.nchwc", .since = 1, .run = block_run },
     MS_KERNEL("Inverse", .prepare = inverse_prepare, .run = inverse_run),
     MS_KERNEL("UnfoldTensor", .prepare = unfold_prepare, .run = unfold_run),
     MS_KERNEL("QLinearConcat", .prepare = concat_prepare, .run = concat_run),

@@ -134,11 +134,13 @@ MS_ACTIVATION(is, Sigmoid)
 MS_ACTIVATION(is, LeakyRelu)
 MS_ACTIVATION(is, Clip)
 MS_ACTIVATION(is, HardSigmoid)
+MS_ACTIVATION(is, HardSwish)
 
 /* From `sum` to Y; the numbers of an activation are called first and second. */
 #define ACTIVATIONS                                                                                                    \
     { has_no_activation, NODES(Y = Identity (sum)) }, { is_Relu, NODES(Y = Relu (sum)) },                              \
     { is_Tanh, NODES(Y = Tanh (sum)) }, { is_Sigmoid, NODES(Y = Sigmoid (sum)) },                                      \
+    { is_HardSwish, NODES(Y = HardSwish (sum)) },                                                                      \
     { is_LeakyRelu, NODES(slope = CastLike (first, sum) Y = PRelu (sum, slope)) },                                     \
     { is_Clip, NODES(low = CastLike (first, sum) high = CastLike (second, sum) Y = Clip (sum, low, high)) },           \
     { is_HardSigmoid, NODES(slope = CastLike (first, sum) shift = CastLike (second, sum)                               \
@@ -167,10 +169,11 @@ WHEN(has_3, MS_HAS(3))
 WHEN(has_no_3, !MS_HAS(3))
 WHEN(takes_numbers, is_LeakyRelu(call) || is_Clip(call) || is_HardSigmoid(call))
 WHEN(takes_two_numbers, is_Clip(call) || is_HardSigmoid(call))
-#define CONVOLUTION(x)                                                                                                 \
+#define CONVOLUTION(x) CONVOLUTION_OF(x, W)
+#define CONVOLUTION_OF(x, w)                                                                                           \
     NODES(convolved = Conv <auto_pad: string = @auto_pad, dilations: ints = @dilations, group: int = @group,           \
                             kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides>          \
-          (x, W, B))
+          (x, w, B))
 #define FUSED_TO_CONVOLUTION                                                                                           \
     { takes_numbers, NODES(numbers = Constant <value_floats: floats = @activation_params> ()                           \
                            zero = Constant <value_int = 0> ()                                                          \
@@ -242,6 +245,105 @@ MS_ROW(ConvTransposeWithDynamicPads, ARITY(2, 4, 1, 1),
                            limit = Add (count, axes_0)
                            axes = Range (axes_0, limit, one)
                            Y = Slice (whole, starts, ends, axes)) }))
+
+/* ---- channels in blocks, which the optimizer writes for the processor that it runs on ---- */
+
+/* Tensors between these operators lie here as everywhere: channels are but filled up to whole blocks. Weights are
+ * constants that were turned to blocks of outputs, and of inputs where there are as many: they are turned back. */
+#define NCHWC_ROW(operator_, ...) MS_ROW_OF("com.microsoft.nchwc", nchwc_##operator_, operator_, __VA_ARGS__)
+
+NCHWC_ROW(BlockSize, .infer = onxi_rule_microsoft_block_size, .flags = INFERS, ARITY(0, 0, 1, 1),
+          .outputs = PORTS({ "Y", "tensor(int64)", 0 }))
+
+#define UNBLOCKED                                                                                                      \
+    NODES(sizes = Shape (W)                                                                                            \
+          made = Shape <end = 1> (W)                                                                                   \
+          read = Shape <start = 1, end = 2> (W)                                                                        \
+          window = Shape <start = 2> (W)                                                                               \
+          block = com.microsoft.nchwc.BlockSize ()                                                                     \
+          alone = Constant <value_ints = [1]> ()                                                                       \
+          few = Less (read, block)                                                                                     \
+          read_block = Where (few, alone, block)                                                                       \
+          made_blocks = Div (made, block)                                                                              \
+          read_blocks = Div (read, read_block)                                                                         \
+          cut = Concat <axis = 0> (made_blocks, read_blocks, window, read_block, block)                                \
+          six = Reshape (W, cut)                                                                                       \
+          turned = Transpose <perm = [0, 5, 1, 4, 2, 3]> (six)                                                         \
+          weights = Reshape (turned, sizes))
+
+NCHWC_ROW(Conv, .infer = onxi_rule_microsoft_fused_conv, .flags = INFERS, ARITY(2, 4, 1, 1),
+          .inputs = PORTS({ "X", "T", 0 }, { "W", "T", 0 }, { "B", "T", OPT }, { "Sum", "T", OPT }), .outputs = y_ports,
+          .attrs = fused_conv_attrs, .types = TYPES({ "T", T_FLOAT }),
+          BODY(18, { NULL, UNBLOCKED }, { NULL, CONVOLUTION_OF(X, weights) },
+               { has_3, NODES(sum = Add (convolved, Sum)) }, { has_no_3, NODES(sum = Identity (convolved)) },
+               FUSED_TO_CONVOLUTION))
+
+static bool has_channels(onxi_call *call, int64_t block, int64_t count)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0);
+    const bool known = x && x->rank == 4 && onxi_dim_is_const(x->dims[1]);
+    return known && (block ? x->dims[1] % block == 0 : x->dims[1] == count);
+}
+
+#define WIDEST_BLOCK 16
+WHEN(is_last, MS_SET("channels_last"))
+WHEN(is_second, !MS_SET("channels_last"))
+WHEN(is_whole, is_second(call) && has_channels(call, WIDEST_BLOCK, 0))
+WHEN(is_not_whole, !is_whole(call))
+NCHWC_ROW(ReorderInput, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_ports,
+          .attrs = ATTRS({ "channels_last", INT, DEFAULT("0") }), .types = TYPES({ "T", T_FLOAT }),
+          BODY(18, { is_last, NODES(x = Transpose <perm = [0, 3, 1, 2]> (X)) }, { is_second, NODES(x = Identity (X)) },
+               { is_whole, NODES(Y = Identity (x)) },
+               { is_not_whole, NODES(count = Shape <start = 1, end = 2> (x)
+                                     block = com.microsoft.nchwc.BlockSize ()
+                                     below = Neg (count)
+                                     missing = Mod (below, block)
+                                     before = Constant <value_ints = [0, 0, 0, 0, 0]> ()
+                                     after = Constant <value_ints = [0, 0]> ()
+                                     pads = Concat <axis = 0> (before, missing, after)
+                                     Y = Pad (x, pads)) }))
+
+WHEN(is_all, has_channels(call, 0, onxi_call_int(call, "channels")))
+WHEN(is_part, !is_all(call))
+NCHWC_ROW(ReorderOutput, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_ports,
+          .attrs = ATTRS({ "channels", INT, DEFAULT("0") }, { "channels_last", INT, DEFAULT("0") }),
+          .types = TYPES({ "T", T_FLOAT }),
+          BODY(18, { is_all, NODES(y = Identity (X)) },
+               { is_part, NODES(start = Constant <value_ints = [0]> ()
+                                count = Constant <value_int: int = @channels> ()
+                                end = Unsqueeze (count, start)
+                                axis = Constant <value_ints = [1]> ()
+                                y = Slice (X, start, end, axis)) },
+               { is_last, NODES(Y = Transpose <perm = [0, 2, 3, 1]> (y)) }, { is_second, NODES(Y = Identity (y)) }))
+
+#define POOLED(...)                                                                                                    \
+    ATTRS({ "auto_pad", STRING, TEXT("NOTSET") }, { "ceil_mode", INT, DEFAULT("0") }, __VA_ARGS__,                     \
+          { "dilations", INTS, OPTIONAL }, { "kernel_shape", INTS, REQUIRED }, { "pads", INTS, OPTIONAL },             \
+          { "strides", INTS, OPTIONAL })
+NCHWC_ROW(MaxPool, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_ports,
+          .attrs = POOLED({ "storage_order", INT, DEFAULT("0") }), .types = TYPES({ "T", T_FLOAT }),
+          BODY(22, { NULL, NODES(Y = MaxPool <auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode,
+                                              dilations: ints = @dilations, kernel_shape: ints = @kernel_shape,
+                                              pads: ints = @pads, strides: ints = @strides> (X)) }))
+NCHWC_ROW(AveragePool, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_ports,
+          .attrs = POOLED({ "count_include_pad", INT, DEFAULT("0") }), .types = TYPES({ "T", T_FLOAT }),
+          BODY(22, { NULL, NODES(Y = AveragePool <auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode,
+                                                  count_include_pad: int = @count_include_pad,
+                                                  dilations: ints = @dilations, kernel_shape: ints = @kernel_shape,
+                                                  pads: ints = @pads, strides: ints = @strides> (X)) }))
+NCHWC_ROW(GlobalMaxPool, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_ports, .types = TYPES({ "T", T_FLOAT }),
+          BODY(22, { NULL, NODES(Y = GlobalMaxPool (X)) }))
+NCHWC_ROW(GlobalAveragePool, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_ports,
+          .types = TYPES({ "T", T_FLOAT }), BODY(22, { NULL, NODES(Y = GlobalAveragePool (X)) }))
+
+NCHWC_ROW(Upsample, ARITY(1, 1, 1, 1), .inputs = x_ports, .outputs = y_ports,
+          .attrs = ATTRS({ "coordinate_transformation_mode", STRING, TEXT("asymmetric") },
+                         { "mode", STRING, TEXT("nearest") }, { "scales", INTS, REQUIRED }),
+          .types = TYPES({ "T", T_FLOAT }),
+          BODY(19, { NULL, NODES(numbers = Constant <value_ints: ints = @scales> ()
+                                 factors = Cast <to = 1> (numbers)
+                                 Y = Resize <coordinate_transformation_mode: string = @coordinate_transformation_mode,
+                                             mode: string = @mode, nearest_mode = "floor"> (X, , factors)) }))
 
 /* ---- normalizations ---- */
 

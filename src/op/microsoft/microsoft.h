@@ -5,11 +5,12 @@
 
 #include "op/op_rows.h"
 
-#define MS_ROW(operator_, ...)                                                                                         \
-    const onxi_schema onxi_op_microsoft_##operator_[] = {                                                              \
-        { .domain = "com.microsoft", .name = #operator_, .since = 1, __VA_ARGS__ },                                    \
+#define MS_ROW_OF(domain_, symbol, operator_, ...)                                                                     \
+    const onxi_schema onxi_op_microsoft_##symbol[] = {                                                                 \
+        { .domain = domain_, .name = #operator_, .since = 1, __VA_ARGS__ },                                            \
         { .name = NULL },                                                                                              \
     };
+#define MS_ROW(operator_, ...) MS_ROW_OF("com.microsoft", operator_, operator_, __VA_ARGS__)
 
 #define T_FLOAT   T(BIT(FLOAT))
 #define T_FLOAT16 T(BIT(FLOAT) | BIT(FLOAT16))
@@ -30,6 +31,7 @@ bool onxi_ms_text_is(onxi_call *call, const char *name, const char *text);
 
 #define RULE(name) onx_status onxi_rule_microsoft_##name(onxi_call *call)
 RULE(fused_conv);
+RULE(block_size);
 RULE(fused_gemm);
 RULE(qgemm);
 RULE(cdist);

@@ -11,7 +11,9 @@ bool onxi_ms_text_is(onxi_call *call, const char *name, const char *text)
 /* The words that the rows have bodies for. */
 static onx_status check_activation(onxi_call *call)
 {
-    static const char *const words[] = { "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid", "" };
+    static const char *const words[] = {
+        "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid", "HardSwish", ""
+    };
     const onxi_attr_value *a = onxi_call_attr(call, "activation");
     if (!a || a->type != ONX_ATTR_STRING)
         return ONX_OK;
@@ -118,5 +120,13 @@ onx_status onxi_rule_microsoft_matmul_integer16(onxi_call *call)
         call->outputs[0].kind = ONXI_TYPE_TENSOR;
         call->outputs[0].dtype = a == ONX_UINT16 && b == ONX_UINT16 ? ONX_UINT32 : ONX_INT32;
     }
+    return ONX_OK;
+}
+
+onx_status onxi_rule_microsoft_block_size(onxi_call *call)
+{
+    onxi_dim *dims;
+    ONX_TRY(onxi_call_output(call, 0, ONX_INT64, 1, &dims));
+    dims[0] = 1;
     return ONX_OK;
 }
