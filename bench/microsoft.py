@@ -395,6 +395,59 @@ former("slice", "DynamicSlice", [In(4, 5), s([1, 0], np.int64), s([3, -1], np.in
 former("slice_axes", "DynamicSlice", [In(4, 5), s([-2], np.int64), s([100], np.int64), s([1], np.int64)])
 former("slice_i32", "DynamicSlice", [In(3, 2, 4, t=T.INT64), s([1, 1], np.int32), s([2, 3], np.int32), s([0, 2], np.int32)], [T.INT64])
 
+# ---- searches: a decoder is a subgraph
+def decoder(vocab=7, hidden=4, heads=2, seed=4):
+    r = np.random.default_rng(seed)
+    weights = []
+
+    def weight(name, *shape):
+        weights.append(N.from_array((r.standard_normal(shape) * 1.2).round(1).astype(np.float32), name))
+        return name
+
+    def value(name, t, *shape):
+        return H.make_tensor_value_info(name, t, shape)
+
+    nodes = [
+        H.make_node("Gather", [weight("emb", vocab, hidden), "input_ids"], ["e"]),
+        H.make_node("Gather", [weight("pos", 16, hidden), "position_ids"], ["p"]),
+        H.make_node("Add", ["e", "p"], ["h"]),
+        H.make_node("Attention", ["h", weight("qkv", hidden, 3 * hidden), weight("qkv_bias", 3 * hidden), "attention_mask", "past_0"],
+                    ["a", "present_0"], domain="com.microsoft", num_heads=heads, unidirectional=1),
+        H.make_node("Add", ["h", "a"], ["g"]),
+        H.make_node("MatMul", ["g", weight("head", hidden, vocab)], ["logits"]),
+    ]
+    past = (heads, "l", hidden // heads)
+    inputs = [value(n, T.INT32, "b", m) for n, m in (("input_ids", "s"), ("position_ids", "s"), ("attention_mask", "m"))]
+    return H.make_graph(nodes, "decoder", inputs + [value("past_0", T.FLOAT, 2, "b", *past)],
+                        [value("logits", T.FLOAT, "b", "s", vocab), value("present_0", T.FLOAT, 2, "b", heads, "n", hidden // heads)], weights)
+
+
+def search(name, op, inputs, outputs, **attrs):
+    case("search_" + name, op, inputs, outputs, decoder=decoder(), **{"pad_token_id": 0, **attrs})
+
+
+PROMPT = s([[3, 4, 5], [0, 6, 2]], np.int32)
+HALVES = s([[1, 0, 1, 0, 1, 0, 1], [0, 1, 0, 1, 0, 1, 1]], np.int32)
+
+
+def i32(*x):
+    return s(x, np.int32)
+
+
+for end in (1, 5):
+    search("greedy_%d" % end, "GreedySearch", [PROMPT, i32(12)], [T.INT32], eos_token_id=end)
+search("greedy_masks", "GreedySearch", [PROMPT, i32(14), i32(9), s([1.4]), i32(1, 1, 1, 1, 1, 1, 0), HALVES, i32(1, 1, 1, 0, 1, 1).reshape(2, 3)],
+       [T.INT32], eos_token_id=1, no_repeat_ngram_size=3)
+for end, early in ((1, 0), (5, 1), (4, 0)):
+    search("beam_%d" % end, "BeamSearch", [PROMPT, i32(11), i32(0), i32(3), i32(2), s([1.0]), s([1.0])], [T.INT32, T.FLOAT], eos_token_id=end,
+           early_stopping=early)
+search("beam_masks", "BeamSearch", [PROMPT, i32(9), i32(6), i32(2), i32(1), s([0.6]), s([1.3]), i32(1, 1, 1, 1, 1, 1, 0), HALVES],
+       [T.INT32, T.FLOAT, T.FLOAT], eos_token_id=4, no_repeat_ngram_size=3)
+TOP = dict(top_p=1e-6, min_tokens_to_keep=1, filter_value=-1e20)  # of which one token is left
+search("sample_top", "Sampling", [PROMPT, i32(10), i32(0), s([1.0])], [T.INT32], eos_token_id=1, **TOP)
+search("sample_warm", "Sampling", [PROMPT, i32(12), i32(8), s([1.2])], [T.INT32], eos_token_id=5, temperature=0.7, **TOP)
+search("sample_custom", "Sampling", [PROMPT, i32(10), i32(0), s([1.0])], [T.INT32], eos_token_id=4, top_p=1e-6, custom=1)
+
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, model in MODELS:

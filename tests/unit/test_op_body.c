@@ -66,10 +66,10 @@ static void check_body(const onxi_schema *row, uint64_t parts)
                  ONX_ARG(onx_diag_get(cx, 0)->message));
     for (uint32_t i = 0; i < f->node_count; i++) {
         const char *variant;
-        onx_str type = onx_view(f->node[i]->op_type);
-        const onxi_schema *used = onxi_schema_find(onx_str_of(""), type, row->body_opset);
+        onx_str type = onx_view(f->node[i]->op_type), domain = onx_view(f->node[i]->domain);
+        const onxi_schema *used = onxi_schema_find(domain, type, domain.len ? row->since : row->body_opset);
         assert_non_null(used);
-        if (!onx_kernel_variants(onx_str_of(""), type, used->since, &variant, 1) && !used->body_parts)
+        if (!onx_kernel_variants(domain, type, used->since, &variant, 1) && !used->body_parts)
             fail_msg("%s-%d is made of %.*s, which does not run", row->name, row->since, ONX_ARG(type));
         if (used == row || (strcmp(used->name, row->name) == 0 && !*onxi_schema_domain(row) &&
                             onxi_operator_at(onx_str_of(""), type, row->since) ==

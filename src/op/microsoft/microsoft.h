@@ -54,6 +54,7 @@ RULE(word_conv_embedding);
 RULE(ngram_repeat_block);
 RULE(bifurcation);
 RULE(tokenizer);
+RULE(search);
 RULE(image_scaler);
 RULE(crop);
 RULE(linear_attention);

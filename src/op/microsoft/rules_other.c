@@ -258,3 +258,31 @@ onx_status onxi_rule_microsoft_tokenizer(onxi_call *call)
         dims[i] = x->dims[i];
     return ONX_OK;
 }
+
+static const char *const search_graphs[] = { "decoder", "init_decoder", "encoder" };
+
+/* What a search gives is as long as it comes to be. Of the decoder nothing is known but what it declares. */
+onx_status onxi_rule_microsoft_search(onxi_call *call)
+{
+    static const uint32_t ranks[2][3] = { { 2, 2 }, { 3, 2, 4 } };
+    const bool beams = call->op == ONXI_ID_microsoft_BeamSearch;
+    const onxi_type *ids = onxi_call_ranked(call, 0);
+    for (size_t i = 0; i < sizeof search_graphs / sizeof *search_graphs; i++) {
+        const onx_graph *graph = onxi_call_graph(call, search_graphs[i]);
+        const uint32_t inputs = graph ? graph->input_count : 0, outputs = graph ? graph->output_count : 0;
+        onxi_type *types = onx_arena_alloc(call->arena, (inputs + outputs + 1) * sizeof *types);
+        if (!types)
+            return ONX_E_MEMORY;
+        if (graph)
+            ONX_TRY(call->ops->subgraph(call, graph, types, inputs, types + inputs, outputs));
+    }
+    for (uint32_t i = 0; i < call->output_count; i++) {
+        onxi_dim *dims;
+        ONX_TRY(onxi_call_output(call, i, i ? ONX_FLOAT : ONX_INT32, ranks[beams][i], &dims));
+        for (uint32_t d = 0; d < ranks[beams][i]; d++)
+            dims[d] = ONXI_DIM_UNKNOWN;
+        if (i < 2 && ids)
+            dims[0] = ids->dims[0];
+    }
+    return ONX_OK;
+}

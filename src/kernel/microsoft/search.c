@@ -1,0 +1,478 @@
+/* search.c - GreedySearch, Sampling and BeamSearch over a subgraph that is a decoder: ids, positions, a mask and the
+ * past of each layer go in, scores of all tokens and the new past come out. */
+#include "kernel/microsoft/search.h"
+
+enum { IDS, MOST_LENGTH, LEAST_LENGTH, LONGEST = 4096, MOST_BEAMS = 128, FORMAL = 3 };
+
+/* ---- the decoder ---- */
+
+/* The declared size of a dimension of an input or output; 0 where it is open. */
+static int64_t declared(const onx_value_info *v, uint32_t rank, uint32_t dim)
+{
+    const onx_type *type = v ? v->type : NULL;
+    const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
+    const onx_tensor_shape *shape = t ? t->shape : NULL;
+    if (!shape || shape->dim_count != rank || !ONX_HAS(dimension, shape->dim[dim], dim_value))
+        return 0;
+    return shape->dim[dim]->dim_value;
+}
+
+static int element_type(const onx_value_info *v)
+{
+    const onx_type *type = v ? v->type : NULL;
+    const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
+    return t ? t->elem_type : ONX_UNDEFINED;
+}
+
+static onx_status check_decoder(onx_prepare *p, const char *name, onxi_search *q)
+{
+    const onx_graph *g = onx_prepare_graph(p, name);
+    if (!g)
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is missing", name);
+    if (g->output_count < 2 || g->input_count != g->output_count - 1 + FORMAL)
+        return onx_prepare_fail(
+            p, g->input_count > g->output_count - 1 + FORMAL ? ONX_E_UNSUPPORTED : ONX_E_INVALID,
+            "%s has %u inputs and %u outputs, not ids, positions, a mask and the past of each layer, and scores and as "
+            "many new ones",
+            name, g->input_count, g->output_count);
+    q->layers = g->output_count - 1;
+    q->heads = declared(g->input[FORMAL], 5, 2);
+    q->size = declared(g->input[FORMAL], 5, 4);
+    q->dtype = element_type(g->input[FORMAL]);
+    if (q->heads < 1 || q->size < 1)
+        return onx_prepare_fail(p, ONX_E_INVALID,
+                                "input %d of %s does not say its shape, [2, batch, heads, length, size of a head]",
+                                FORMAL, name);
+    if (q->dtype != ONX_FLOAT && q->dtype != ONX_FLOAT16)
+        return onx_prepare_fail(p, ONX_E_INVALID, "input %d of %s is neither of float nor of float16", FORMAL, name);
+    return ONX_OK;
+}
+
+static onx_status read_ids(const onx_prepare *p, onxi_search *q)
+{
+    const struct {
+        const char *name;
+        int32_t *to;
+    } numbers[] = { { "eos_token_id", &q->end }, { "pad_token_id", &q->pad } };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const int64_t id = onx_prepare_int(p, numbers[i].name);
+        if (id < 0 || id > INT32_MAX)
+            return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is %lld", numbers[i].name, (long long)id);
+        *numbers[i].to = (int32_t)id;
+    }
+    const int64_t ngram = onx_prepare_int(p, "no_repeat_ngram_size"), vocab = onx_prepare_int(p, "vocab_size");
+    if (ngram < 0 || ngram > INT32_MAX)
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute no_repeat_ngram_size is %lld", (long long)ngram);
+    q->ngram = (uint64_t)ngram;
+    q->vocab = vocab > 0 ? (uint64_t)vocab : 0;
+    return ONX_OK;
+}
+
+static onx_status prepare(onx_prepare *p, onxi_search **out)
+{
+    onxi_search *q = ONXI_NEW(p->arena, onxi_search);
+    if (!q)
+        return ONX_E_MEMORY;
+    const int64_t kind = onx_prepare_int(p, "model_type");
+    if (kind != 0)
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED,
+                                "attribute model_type is %lld, and only decoders (0) are searched", (long long)kind);
+    ONX_TRY(read_ids(p, q));
+    ONX_TRY(check_decoder(p, "decoder", q));
+    ONX_TRY(p->ops->graph(p, "decoder", &q->decoder));
+    q->first = q->decoder;
+    if (onx_prepare_graph(p, "init_decoder")) {
+        const uint32_t layers = q->layers;
+        ONX_TRY(check_decoder(p, "init_decoder", q));
+        ONX_TRY(p->ops->graph(p, "init_decoder", &q->first));
+        if (q->layers != layers)
+            return onx_prepare_fail(p, ONX_E_INVALID, "init_decoder has %u layers, decoder %u", q->layers, layers);
+    }
+    q->temperature = 1;
+    p->params = *out = q;
+    return ONX_OK;
+}
+
+static onx_status greedy_prepare(onx_prepare *p)
+{
+    onxi_search *q = NULL;
+    ONX_TRY(prepare(p, &q));
+    q->in =
+        (onxi_search_inputs){ .penalty = 3, .vocab_mask = 4, .prefix_mask = 5, .mask = 6, .presence = -1, .seed = -1 };
+    return ONX_OK;
+}
+
+static onx_status sampling_prepare(onx_prepare *p)
+{
+    onxi_search *q = NULL;
+    ONX_TRY(prepare(p, &q));
+    q->in =
+        (onxi_search_inputs){ .penalty = 3, .vocab_mask = 4, .prefix_mask = 5, .mask = 6, .presence = 7, .seed = 8 };
+    q->samples = true;
+    q->temperature = onx_prepare_float(p, "temperature");
+    q->presence_penalty = onx_prepare_float(p, "presence_penalty");
+    q->filter = onx_prepare_float(p, "filter_value");
+    q->share = onx_prepare_float(p, "top_p");
+    q->downwards = onx_prepare_is_set(p, "custom");
+    q->least_kept = onx_prepare_int(p, "min_tokens_to_keep");
+    if (!(q->temperature > 0))
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute temperature is %g", (double)q->temperature);
+    return ONX_OK;
+}
+
+static onx_status beam_prepare(onx_prepare *p)
+{
+    onxi_search *q = NULL;
+    ONX_TRY(prepare(p, &q));
+    q->in =
+        (onxi_search_inputs){ .penalty = 6, .vocab_mask = 7, .prefix_mask = 8, .mask = 9, .presence = -1, .seed = -1 };
+    q->beams = true;
+    q->stops_early = onx_prepare_is_set(p, "early_stopping");
+    return ONX_OK;
+}
+
+/* ---- inputs of a run ---- */
+
+static const onx_value *operand(onx_work *work, int32_t index)
+{
+    return index < 0 ? NULL : onxi_operand(work->prepared->input_count, work->inputs, (uint32_t)index);
+}
+
+/* A number that is an input of one element; `absent` where it is left out. */
+static onx_status number(onx_work *work, int32_t index, const char *name, float absent, float *out)
+{
+    const onx_value *v = operand(work, index);
+    *out = absent;
+    if (!v)
+        return ONX_OK;
+    if (v->count != 1)
+        return onx_work_fail(work, ONX_E_INVALID, "%s has %llu elements, not one", name, (unsigned long long)v->count);
+    *out = v->dtype == ONX_INT32 ? (float)*(const int32_t *)v->data : onxi_ms_float(v, 0);
+    return ONX_OK;
+}
+
+static onx_status whole(onx_work *work, int32_t index, const char *name, int64_t absent, int64_t least, int64_t most,
+                        int64_t *out)
+{
+    const onx_value *v = operand(work, index);
+    *out = absent;
+    if (v && v->count != 1)
+        return onx_work_fail(work, ONX_E_INVALID, "%s has %llu elements, not one", name, (unsigned long long)v->count);
+    if (v)
+        *out = *(const int32_t *)v->data;
+    if (*out < least || *out > most)
+        return onx_work_fail(work, ONX_E_INVALID, "%s is %lld, which is not from %lld to %lld", name, (long long)*out,
+                             (long long)least, (long long)most);
+    return ONX_OK;
+}
+
+static onx_status read_inputs(onx_work *work, const onxi_search *q, onxi_search_run *r)
+{
+    const onx_value *ids = work->inputs[IDS], *mask = operand(work, q->in.mask);
+    int64_t longest, least, beams = 1, wanted = 1, seed = 0;
+    if (ids->rank != 2 || ids->dims[0] < 1 || ids->dims[1] < 1)
+        return onx_work_fail(work, ONX_E_INVALID, "input_ids are no matrix of sequences");
+    if (mask && (mask->rank != 2 || mask->dims[0] != ids->dims[0] || mask->dims[1] != ids->dims[1]))
+        return onx_work_fail(work, ONX_E_INVALID, "attention_mask has another shape than input_ids");
+    ONX_TRY(whole(work, MOST_LENGTH, "max_length", LONGEST, ids->dims[1] + 1, LONGEST, &longest));
+    ONX_TRY(whole(work, LEAST_LENGTH, "min_length", 0, INT32_MIN, longest - 1, &least));
+    ONX_TRY(whole(work, q->in.seed, "seed", 0, INT32_MIN, INT32_MAX, &seed));
+    if (q->beams) {
+        ONX_TRY(whole(work, 3, "num_beams", 1, 1, MOST_BEAMS, &beams));
+        ONX_TRY(whole(work, 4, "num_return_sequences", 1, 1, beams, &wanted));
+        ONX_TRY(number(work, 5, "length_penalty", 1, &r->length_penalty));
+    }
+    ONX_TRY(number(work, q->in.penalty, "repetition_penalty", 1, &r->penalty));
+    if (!(r->penalty > 0))
+        return onx_work_fail(work, ONX_E_INVALID, "repetition_penalty is %g, which is not above 0", (double)r->penalty);
+    r->batch = (uint64_t)ids->dims[0];
+    r->length = r->start = (uint64_t)ids->dims[1];
+    r->longest = (uint64_t)longest;
+    r->least = least;
+    r->beams = (uint64_t)beams;
+    r->wanted = (uint64_t)wanted;
+    if (r->batch > INT32_MAX / r->beams / (uint64_t)LONGEST)
+        return onx_work_fail(work, ONX_E_LIMIT, "there are %llu sequences of %llu beams", (unsigned long long)r->batch,
+                             (unsigned long long)r->beams);
+    r->rows = r->batch * r->beams;
+    onxi_random_seed(&r->random, (uint32_t)seed);
+    if (q->samples && !operand(work, q->in.seed))
+        onxi_random_any(&r->random, r);
+    return ONX_OK;
+}
+
+/* A mask with an entry per token of the vocabulary. */
+static onx_status token_mask(onx_work *work, const onxi_search_run *r, int32_t index, const char *name, uint64_t rows,
+                             const int32_t **out)
+{
+    const onx_value *v = operand(work, index);
+    *out = NULL;
+    if (!v)
+        return ONX_OK;
+    if (v->rank != (rows ? 2 : 1) || v->dims[v->rank - 1] != (int64_t)r->vocab || (rows && v->dims[0] != (int64_t)rows))
+        return onx_work_fail(work, ONX_E_INVALID, "%s has %llu elements, and there are %llu tokens", name,
+                             (unsigned long long)v->count, (unsigned long long)r->vocab);
+    *out = v->data;
+    return ONX_OK;
+}
+
+/* ---- memory ---- */
+
+static void *room(onxi_search_run *r, uint64_t count, size_t size)
+{
+    uint64_t bytes;
+    if (!onxi_mul_u64(count, size, &bytes) || bytes > SIZE_MAX / 2)
+        return NULL;
+    return onx_arena_alloc(r->arena, (size_t)bytes + 1);
+}
+
+static onx_status make_values(onx_work *work, const onxi_search *q, onxi_search_run *r)
+{
+    const uint32_t count = 2 * q->layers + FORMAL + 1;
+    r->values = room(r, count, sizeof *r->values);
+    r->in = room(r, FORMAL + q->layers, sizeof *r->in);
+    if (!r->values || !r->in)
+        return ONX_E_MEMORY;
+    for (r->value_count = 0; r->value_count < count; r->value_count++)
+        ONX_TRY(onx_value_new(work->cx, &r->values[r->value_count]));
+    r->past = r->values + FORMAL;
+    r->out = r->past + q->layers; /* the scores, then the new past */
+    const int64_t empty[] = { 2, (int64_t)r->rows, q->heads, 0, q->size };
+    for (uint32_t i = 0; i < q->layers; i++)
+        ONX_TRY(onx_value_reset(r->past[i], (onx_dtype)q->dtype, 5, empty));
+    for (uint32_t i = 0; i < FORMAL + q->layers; i++)
+        r->in[i] = r->values[i];
+    for (uint32_t s = 0; s < 2; s++)
+        if (!(r->tokens[s] = room(r, r->rows * r->longest, sizeof(int32_t))))
+            return ONX_E_MEMORY;
+    r->positions = room(r, r->rows, sizeof *r->positions);
+    r->next = room(r, r->rows, sizeof *r->next);
+    r->from = room(r, r->rows, sizeof *r->from);
+    r->done = room(r, r->batch, sizeof *r->done);
+    r->sums = room(r, r->rows, sizeof *r->sums);
+    return r->positions && r->next && r->from && r->done && r->sums ? ONX_OK : ONX_E_MEMORY;
+}
+
+/* ---- steps ---- */
+
+/* Each sequence stands once per beam; tokens that fill up count for nothing and have no position. */
+static onx_status first_inputs(onx_work *work, const onxi_search *q, onxi_search_run *r)
+{
+    const int64_t dims[] = { (int64_t)r->rows, (int64_t)r->length };
+    const onx_value *given = operand(work, q->in.mask);
+    const int32_t *ids = work->inputs[IDS]->data, *given_mask = given ? given->data : NULL;
+    for (uint32_t i = 0; i < FORMAL; i++)
+        ONX_TRY(onx_value_reset(r->values[i], ONX_INT32, 2, dims));
+    int32_t *id = r->values[0]->data, *position = r->values[1]->data, *mask = r->values[2]->data;
+    for (uint64_t row = 0; row < r->rows; row++) {
+        const uint64_t at = row / r->beams * r->length;
+        int32_t counted = 0;
+        for (uint64_t i = 0; i < r->length; i++) {
+            const bool fills = ids[at + i] == q->pad;
+            *id++ = r->tokens[0][row * r->longest + i] = ids[at + i];
+            *mask++ = given_mask ? given_mask[at + i] : !fills;
+            *position++ = fills ? 0 : counted;
+            counted += !fills;
+        }
+        r->positions[row] = counted;
+        r->sums[row] = row % r->beams ? -1e9f : 0;
+    }
+    return ONX_OK;
+}
+
+/* The past of the beams that go on takes the place of all. */
+static onx_status hand_past(onxi_search_run *r, const onxi_search *q)
+{
+    for (uint32_t i = 0; i < q->layers; i++) {
+        onx_value *made = r->out[1 + i];
+        if (r->beams == 1) {
+            onxi_value_swap(r->past[i], made);
+            continue;
+        }
+        ONX_TRY(onx_value_reset(r->past[i], (onx_dtype)made->dtype, made->rank, made->dims));
+        const uint64_t bytes = made->size / 2 / r->rows;
+        for (uint64_t half = 0; half < 2 && bytes; half++)
+            for (uint64_t row = 0; row < r->rows; row++)
+                memcpy((char *)r->past[i]->data + (half * r->rows + row) * bytes,
+                       (const char *)made->data + (half * r->rows + r->from[row]) * bytes, (size_t)bytes);
+    }
+    return ONX_OK;
+}
+
+/* After a token was appended: it alone goes in, at the next position; the mask grows by one. */
+static onx_status next_inputs(const onxi_search *q, onxi_search_run *r, bool moves)
+{
+    const int64_t one[] = { (int64_t)r->rows, 1 }, all[] = { (int64_t)r->rows, (int64_t)r->length };
+    onx_value *grown = r->values[0], *old = r->values[2];
+    const int32_t *had = old->data;
+    ONX_TRY(onx_value_reset(grown, ONX_INT32, 2, all));
+    int32_t *mask = grown->data;
+    for (uint64_t row = 0; row < r->rows; row++) {
+        memcpy(mask + row * r->length, had + row * (r->length - 1), (size_t)(r->length - 1) * sizeof *mask);
+        mask[row * r->length + r->length - 1] = 1;
+    }
+    onxi_value_swap(grown, old);
+    ONX_TRY(onx_value_reset(r->values[0], ONX_INT32, 2, one));
+    ONX_TRY(onx_value_reset(r->values[1], ONX_INT32, 2, one));
+    for (uint64_t row = 0; row < r->rows; row++) {
+        r->positions[row] += moves;
+        ((int32_t *)r->values[0]->data)[row] = r->next[row];
+        ((int32_t *)r->values[1]->data)[row] = r->positions[row];
+    }
+    return hand_past(r, q);
+}
+
+/* What came out is what was promised; the scores of the last place of each row are in r->scores then. */
+static onx_status take_scores(onx_work *work, const onxi_search *q, onxi_search_run *r, bool first)
+{
+    const onx_value *y = r->out[0];
+    if (y->kind != ONX_VALUE_TENSOR || y->rank != 3 || y->dims[0] != (int64_t)r->rows || y->dims[1] < 1 ||
+        y->dims[2] < 1 || y->dims[2] > INT32_MAX || (y->dtype != ONX_FLOAT && y->dtype != ONX_FLOAT16))
+        return onx_work_fail(work, ONX_E_INVALID, "the scores of the decoder are not of %llu sequences",
+                             (unsigned long long)r->rows);
+    for (uint32_t i = 1; i <= q->layers; i++) {
+        const onx_value *v = r->out[i];
+        if (v->kind != ONX_VALUE_TENSOR || v->dtype != q->dtype || v->rank != 5 || v->dims[0] != 2 ||
+            v->dims[1] != (int64_t)r->rows)
+            return onx_work_fail(work, ONX_E_INVALID, "output %u of the decoder is no past of %llu sequences", i,
+                                 (unsigned long long)r->rows);
+    }
+    const uint64_t columns = (uint64_t)y->dims[2], places = (uint64_t)y->dims[1];
+    if (first) {
+        r->vocab = q->vocab ? q->vocab : columns;
+        ONX_TRY(token_mask(work, r, q->in.vocab_mask, "vocab_mask", 0, &r->vocab_mask));
+        ONX_TRY(token_mask(work, r, q->in.prefix_mask, "prefix_vocab_mask", r->batch, &r->prefix_mask));
+        ONX_TRY(token_mask(work, r, q->in.presence, "presence_mask", r->batch, &r->presence));
+        r->scores = room(r, r->rows * r->vocab, sizeof *r->scores);
+        if (!r->scores)
+            return ONX_E_MEMORY;
+    }
+    if (columns < r->vocab)
+        return onx_work_fail(work, ONX_E_INVALID, "the decoder scores %llu tokens, not %llu",
+                             (unsigned long long)columns, (unsigned long long)r->vocab);
+    for (uint64_t row = 0; row < r->rows; row++)
+        onxi_ms_floats(y, (row * places + places - 1) * columns, r->vocab, r->scores + row * r->vocab);
+    return ONX_OK;
+}
+
+/* The tokens that were chosen go behind the sequences that they go on from. */
+static void append(onxi_search_run *r)
+{
+    for (uint64_t row = 0; row < r->rows; row++) {
+        const uint64_t from = r->beams > 1 ? r->from[row] : row;
+        int32_t *to = r->tokens[1] + row * r->longest;
+        memcpy(to, r->tokens[0] + from * r->longest, (size_t)r->length * sizeof *to);
+        to[r->length] = r->next[row];
+    }
+    int32_t *last = r->tokens[0];
+    r->tokens[0] = r->tokens[1];
+    r->tokens[1] = last;
+}
+
+static bool all_done(const onxi_search_run *r)
+{
+    for (uint64_t i = 0; i < r->batch; i++)
+        if (!r->done[i])
+            return false;
+    return true;
+}
+
+/* What a search does with the scores of a step: sets next, from and done. */
+typedef onx_status (*choose_fn)(onx_work *work, const onxi_search *q, onxi_search_run *r);
+
+static onx_status walk(onx_work *work, const onxi_search *q, onxi_search_run *r, choose_fn choose)
+{
+    ONX_TRY(first_inputs(work, q, r));
+    for (r->step = 1; r->length < r->longest; r->step++) {
+        ONX_TRY(work->ops->graph(work, r->step == 1 ? q->first : q->decoder, r->in, FORMAL + q->layers, r->out,
+                                 1 + q->layers));
+        ONX_TRY(take_scores(work, q, r, r->step == 1));
+        ONX_TRY(choose(work, q, r));
+        append(r);
+        r->length++;
+        if (all_done(r))
+            break;
+        if (r->length < r->longest)
+            ONX_TRY(next_inputs(q, r, r->step > 1));
+    }
+    return ONX_OK;
+}
+
+/* ---- the best token, or one by chance ---- */
+
+static onx_status choose_one(onx_work *work, const onxi_search *q, onxi_search_run *r)
+{
+    (void)work;
+    onxi_search_adjust(q, r);
+    for (uint64_t row = 0; row < r->rows; row++) {
+        float *scores = r->scores + row * r->vocab;
+        uint64_t best = 0;
+        if (q->samples)
+            ONX_TRY(onxi_search_sample(q, r, scores, &best));
+        else
+            for (uint64_t i = 1; i < r->vocab; i++)
+                best = scores[i] > scores[best] ? i : best;
+        r->done[row] |= (int32_t)best == q->end;
+        r->next[row] = r->done[row] ? q->pad : (int32_t)best;
+    }
+    return ONX_OK;
+}
+
+static onx_status greedy_outputs(onx_work *work, const onxi_search *q, onxi_search_run *r)
+{
+    const int64_t dims[] = { (int64_t)r->batch, (int64_t)r->longest },
+                  scored[] = { (int64_t)r->batch, (int64_t)r->vocab };
+    ONX_TRY(onx_value_reset(work->outputs[0], ONX_INT32, 2, dims));
+    int32_t *y = work->outputs[0]->data;
+    for (uint64_t row = 0; row < r->rows; row++)
+        for (uint64_t i = 0; i < r->longest; i++)
+            *y++ = i < r->length ? r->tokens[0][row * r->longest + i] : q->pad;
+    if (work->prepared->output_count < 2 || !work->outputs[1])
+        return ONX_OK;
+    ONX_TRY(onx_value_reset(work->outputs[1], ONX_FLOAT, 2, scored));
+    memcpy(work->outputs[1]->data, r->scores, (size_t)(r->rows * r->vocab) * sizeof *r->scores);
+    return ONX_OK;
+}
+
+/* ---- runs ---- */
+
+typedef onx_status (*outputs_fn)(onx_work *work, const onxi_search *q, onxi_search_run *r);
+
+static onx_status search(onx_work *work, choose_fn choose, outputs_fn outputs)
+{
+    const onxi_search *q = work->params;
+    onxi_search_run r = { 0 };
+    ONX_TRY(read_inputs(work, q, &r));
+    ONX_TRY(onx_arena_new(work->cx, &r.arena));
+    onx_status status = make_values(work, q, &r);
+    if (status == ONX_OK && q->beams)
+        status = onxi_beam_begin(work, &r);
+    if (status == ONX_OK)
+        status = walk(work, q, &r, choose);
+    if (status == ONX_OK)
+        status = outputs(work, q, &r);
+    for (uint32_t i = 0; i < r.value_count; i++)
+        onx_value_free(r.values[i]);
+    onx_arena_free(r.arena);
+    return status;
+}
+
+static onx_status greedy_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    return search(work, choose_one, greedy_outputs);
+}
+
+static onx_status beam_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    return search(work, onxi_beam_choose, onxi_beam_outputs);
+}
+
+const onx_kernel onxi_kernels_microsoft_search[] = {
+    MS_KERNEL("GreedySearch", .prepare = greedy_prepare, .run = greedy_run, .flags = ONX_KERNEL_SIZES_OUTPUT),
+    MS_KERNEL("Sampling", .prepare = sampling_prepare, .run = greedy_run,
+              .flags = ONX_KERNEL_SIZES_OUTPUT | ONX_KERNEL_RANDOM),
+    MS_KERNEL("BeamSearch", .prepare = beam_prepare, .run = beam_run, .flags = ONX_KERNEL_SIZES_OUTPUT),
+    { 0 },
+};

@@ -1,0 +1,64 @@
+/* search.h - what searches for sequences share: search.c walks, search_scores.c changes scores and draws tokens,
+ * search_beams.c keeps several sequences at once. */
+#ifndef ONXI_KERNEL_MICROSOFT_SEARCH_H
+#define ONXI_KERNEL_MICROSOFT_SEARCH_H
+
+#include "kernel/microsoft/microsoft.h"
+
+/* Where inputs of the node are; -1: the operator has none. */
+typedef struct onxi_search_inputs {
+    int32_t penalty, vocab_mask, prefix_mask, mask, presence, seed;
+} onxi_search_inputs;
+
+typedef struct onxi_search {
+    uint32_t decoder, first; /* subgraphs; `first`: of the first step */
+    uint32_t layers;
+    int64_t heads, size; /* of the past */
+    int dtype;           /* of the past */
+    int32_t end, pad;
+    uint64_t ngram, vocab; /* vocab 0: as many as the decoder scores */
+    onxi_search_inputs in;
+    bool beams, stops_early;
+    bool samples, downwards;
+    float temperature, presence_penalty, filter, share;
+    int64_t least_kept;
+} onxi_search;
+
+typedef struct onxi_search_beam { /* a sequence that has ended */
+    float score;
+    uint64_t length;
+    int32_t *tokens;
+} onxi_search_beam;
+
+/* One run. Rows are the beams of all sequences, those of a sequence beside each other. */
+typedef struct onxi_search_run {
+    onx_arena *arena;
+    uint64_t batch, beams, rows, wanted;
+    uint64_t start, length, longest, step, vocab; /* length: of the sequences so far */
+    int64_t least;
+    float penalty, length_penalty;
+    const int32_t *vocab_mask, *prefix_mask, *presence;
+    onx_value **values, **past, **out;
+    uint32_t value_count;
+    const onx_value **in;
+    int32_t *tokens[2]; /* rows of `longest`; the first are in force */
+    int32_t *positions, *next;
+    uint32_t *from; /* which row each row goes on from */
+    bool *done;     /* of each sequence of the batch */
+    float *scores, *sums;
+    onxi_random random;
+    onxi_search_beam *ended; /* beams + 1 per sequence, of which ended_count are in use */
+    uint64_t *ended_count;
+    uint64_t *best; /* the 2 * beams best of a sequence, as row * vocab + token */
+} onxi_search_run;
+
+/* Changes the scores of a step as inputs and attributes ask for. */
+void onxi_search_adjust(const onxi_search *q, onxi_search_run *r);
+/* Draws a token; what is ruled out has the filter value in `scores` then. */
+onx_status onxi_search_sample(const onxi_search *q, onxi_search_run *r, float *scores, uint64_t *token);
+
+onx_status onxi_beam_begin(onx_work *work, onxi_search_run *r);
+onx_status onxi_beam_choose(onx_work *work, const onxi_search *q, onxi_search_run *r);
+onx_status onxi_beam_outputs(onx_work *work, const onxi_search *q, onxi_search_run *r);
+
+#endif

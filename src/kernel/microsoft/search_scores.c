@@ -1,0 +1,118 @@
+/* search_scores.c - scores of tokens changed by what a sequence has and by masks, and tokens drawn by chance. */
+#include "kernel/microsoft/search.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+static void penalize(const onxi_search_run *r, const int32_t *tokens, float *scores)
+{
+    for (uint64_t i = 0; i < r->length; i++) {
+        const int32_t id = tokens[i];
+        bool again = id < 0 || (uint64_t)id >= r->vocab;
+        for (uint64_t k = 0; k < i && !again; k++)
+            again = tokens[k] == id;
+        if (!again)
+            scores[id] = scores[id] < 0 ? scores[id] * r->penalty : scores[id] / r->penalty;
+    }
+}
+
+/* Tokens that would end an n-gram that the sequence has. */
+static void block_repeats(const onxi_search_run *r, uint64_t n, const int32_t *tokens, float *scores)
+{
+    if (!n || n > r->length)
+        return;
+    const int32_t *last = tokens + r->length - (n - 1);
+    for (uint64_t i = 0; i + n <= r->length; i++) {
+        const int32_t id = tokens[i + n - 1];
+        if (id >= 0 && (uint64_t)id < r->vocab && (n == 1 || !memcmp(tokens + i, last, (size_t)(n - 1) * sizeof *last)))
+            scores[id] = -FLT_MAX;
+    }
+}
+
+static void rule_out(const int32_t *mask, uint64_t count, float *scores)
+{
+    for (uint64_t i = 0; mask && i < count; i++)
+        if (!mask[i])
+            scores[i] = -FLT_MAX;
+}
+
+void onxi_search_adjust(const onxi_search *q, onxi_search_run *r)
+{
+    for (uint64_t row = 0; row < r->rows; row++) {
+        const int32_t *tokens = r->tokens[0] + row * r->longest;
+        const uint64_t own = row / r->beams * r->vocab;
+        float *scores = r->scores + row * r->vocab;
+        if (r->penalty != 1)
+            penalize(r, tokens, scores);
+        block_repeats(r, q->ngram, tokens, scores);
+        rule_out(r->vocab_mask, r->vocab, scores);
+        rule_out(r->step == 1 && r->prefix_mask ? r->prefix_mask + own : NULL, r->vocab, scores);
+        if ((int64_t)r->length < r->least && (uint64_t)q->end < r->vocab)
+            scores[q->end] = -FLT_MAX;
+        for (uint64_t i = 0; q->temperature != 1 && i < r->vocab; i++)
+            scores[i] /= q->temperature;
+        for (uint64_t i = 0; r->presence && i < r->vocab; i++)
+            scores[i] -= (float)r->presence[own + i] * q->presence_penalty;
+    }
+}
+
+/* ---- chance ---- */
+
+typedef struct ranked {
+    float score;
+    uint32_t token;
+} ranked;
+
+static int by_score(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score < y->score ? -1 : 1;
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+/* Rules out what is not among the most probable tokens that make up the share, from the least probable up or from the
+ * most probable down. */
+static void filter(const onxi_search *q, uint64_t count, const ranked *order, float *scores)
+{
+    double whole = 0, sum = 0;
+    const float top = order[count - 1].score;
+    for (uint64_t i = 0; i < count; i++)
+        whole += exp((double)(order[i].score - top));
+    for (uint64_t i = 0; i < count; i++) {
+        const ranked *at = &order[q->downwards ? count - 1 - i : i];
+        sum += exp((double)(at->score - top)) / whole;
+        if (!q->downwards && i + (uint64_t)(q->least_kept > 0 ? q->least_kept : 0) < count && sum <= 1 - q->share)
+            scores[at->token] = q->filter;
+        if (q->downwards && i + 1 < count && sum > q->share)
+            scores[order[count - 2 - i].token] = q->filter;
+    }
+}
+
+onx_status onxi_search_sample(const onxi_search *q, onxi_search_run *r, float *scores, uint64_t *token)
+{
+    ranked *order = onx_arena_alloc(r->arena, (size_t)r->vocab * sizeof *order);
+    if (!order)
+        return ONX_E_MEMORY;
+    for (uint64_t i = 0; i < r->vocab; i++)
+        order[i] = (ranked){ scores[i], (uint32_t)i };
+    qsort(order, (size_t)r->vocab, sizeof *order, by_score);
+    filter(q, r->vocab, order, scores);
+    float top = -INFINITY;
+    double whole = 0;
+    for (uint64_t i = 0; i < r->vocab; i++)
+        top = scores[i] > top ? scores[i] : top;
+    for (uint64_t i = 0; i < r->vocab; i++)
+        whole += exp((double)(scores[i] - top));
+    double left = onxi_random_uniform(&r->random) * whole;
+    *token = order[r->vocab - 1].token;
+    for (uint64_t i = 0; i < r->vocab; i++) {
+        left -= exp((double)(scores[i] - top));
+        if (left < 0) {
+            *token = i;
+            break;
+        }
+    }
+    return ONX_OK;
+}

@@ -1,0 +1,35 @@
+/* search.c - rows of com.microsoft that search for sequences with a decoder, which is a subgraph. */
+#include "op/microsoft/microsoft.h"
+
+/* clang-format off */
+
+#define SEARCH_ATTRS                                                                                                   \
+    { "decoder", GRAPH, REQUIRED }, { "decoder_start_token_id", INT, DEFAULT("-1") }, { "encoder", GRAPH, OPTIONAL },  \
+    { "eos_token_id", INT, REQUIRED }, { "init_decoder", GRAPH, OPTIONAL }, { "model_type", INT, DEFAULT("0") },       \
+    { "no_repeat_ngram_size", INT, DEFAULT("0") }, { "pad_token_id", INT, REQUIRED }, { "vocab_size", INT, DEFAULT("-1") }
+#define SEARCH_INPUTS                                                                                                  \
+    { "input_ids", "I", 0 }, { "max_length", "I", 0 }, { "min_length", "I", OPT }, { "repetition_penalty", "T", OPT }, \
+    { "vocab_mask", "I", OPT }, { "prefix_vocab_mask", "I", OPT }, { "attention_mask", "I", OPT }
+
+MS_ROW(GreedySearch, .infer = onxi_rule_microsoft_search, .flags = INFERS, ARITY(2, 7, 1, 1),
+       .inputs = PORTS(SEARCH_INPUTS), .outputs = PORTS({ "sequences", "I", 0 }), .attrs = ATTRS(SEARCH_ATTRS),
+       .types = TYPES({ "T", T_FLOAT }, { "I", T_INT32 }))
+
+MS_ROW(Sampling, .infer = onxi_rule_microsoft_search, .flags = INFERS | NONDETERMINISTIC, ARITY(2, 9, 1, 2),
+       .inputs = PORTS(SEARCH_INPUTS, { "presence_mask", "I", OPT }, { "seed", "I", OPT }),
+       .outputs = PORTS({ "sequences", "I", 0 }, { "filtered_logits", "T", OPT }),
+       .attrs = ATTRS({ "custom", INT, DEFAULT("0") }, SEARCH_ATTRS, { "filter_value", FLOAT, DEFAULT("-1e20") },
+                      { "min_tokens_to_keep", INT, DEFAULT("0") }, { "presence_penalty", FLOAT, DEFAULT("0") },
+                      { "temperature", FLOAT, DEFAULT("1") }, { "top_p", FLOAT, DEFAULT("0") }),
+       .types = TYPES({ "T", T_FLOAT }, { "I", T_INT32 }))
+
+MS_ROW(BeamSearch, .infer = onxi_rule_microsoft_search, .flags = INFERS, ARITY(5, 12, 1, 3),
+       .inputs = PORTS({ "input_ids", "F", 0 }, { "max_length", "I", 0 }, { "min_length", "I", OPT },
+                       { "num_beams", "I", 0 }, { "num_return_sequences", "I", 0 }, { "length_penalty", "T", OPT },
+                       { "repetition_penalty", "T", OPT }, { "vocab_mask", "M", OPT },
+                       { "prefix_vocab_mask", "M", OPT }, { "attention_mask", "I", OPT },
+                       { "decoder_input_ids", "I", OPT }, { "logits_processor", "I", OPT }),
+       .outputs = PORTS({ "sequences", "I", 0 }, { "sequences_scores", "T", OPT }, { "scores", "T", OPT }),
+       .attrs = ATTRS(SEARCH_ATTRS, { "early_stopping", INT, DEFAULT("0") }),
+       .types = TYPES({ "T", T(BIT(FLOAT) | BIT(FLOAT16)) }, { "F", T(BIT(FLOAT) | BIT(INT32) | BIT(FLOAT16)) },
+                      { "I", T_INT32 }, { "M", T_INT32 }))
