@@ -344,7 +344,8 @@ static onx_status take_scores(onx_work *work, const onxi_search *q, onxi_search_
         ONX_TRY(token_mask(work, r, q->in.prefix_mask, "prefix_vocab_mask", r->batch, &r->prefix_mask));
         ONX_TRY(token_mask(work, r, q->in.presence, "presence_mask", r->batch, &r->presence));
         r->scores = room(r, r->rows * r->vocab, sizeof *r->scores);
-        if (!r->scores)
+        r->seen = room(r, r->vocab, sizeof *r->seen);
+        if (!r->scores || !r->seen)
             return ONX_E_MEMORY;
     }
     if (columns < r->vocab)

@@ -5,15 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void penalize(const onxi_search_run *r, const int32_t *tokens, float *scores)
+static void penalize(onxi_search_run *r, const int32_t *tokens, float *scores)
 {
+    r->stamp++;
     for (uint64_t i = 0; i < r->length; i++) {
         const int32_t id = tokens[i];
-        bool again = id < 0 || (uint64_t)id >= r->vocab;
-        for (uint64_t k = 0; k < i && !again; k++)
-            again = tokens[k] == id;
-        if (!again)
-            scores[id] = scores[id] < 0 ? scores[id] * r->penalty : scores[id] / r->penalty;
+        if (id < 0 || (uint64_t)id >= r->vocab || r->seen[id] == r->stamp)
+            continue;
+        r->seen[id] = r->stamp;
+        scores[id] = scores[id] < 0 ? scores[id] * r->penalty : scores[id] / r->penalty;
     }
 }
 
@@ -92,7 +92,9 @@ static void filter(const onxi_search *q, uint64_t count, const ranked *order, fl
 
 onx_status onxi_search_sample(const onxi_search *q, onxi_search_run *r, float *scores, uint64_t *token)
 {
-    ranked *order = onx_arena_alloc(r->arena, (size_t)r->vocab * sizeof *order);
+    if (!r->order)
+        r->order = onx_arena_alloc(r->arena, (size_t)r->vocab * sizeof(ranked));
+    ranked *order = r->order;
     if (!order)
         return ONX_E_MEMORY;
     for (uint64_t i = 0; i < r->vocab; i++)
