@@ -91,6 +91,18 @@ static onx_status begin(onx_prepare *p, collective **out)
     return ONX_OK;
 }
 
+/* What this rank hands over is as large as its placement says, which is what the pieces were cut for, whatever the
+ * nodes before made of theirs. */
+static onx_status check_input(const onx_prepare *p, const collective *c, uint32_t rank, const int64_t *dims)
+{
+    const onx_value *x = p->input_count ? p->inputs[0] : NULL;
+    if (!x || (x->dtype == c->dtype && !x->layout && x->rank == rank && onxi_same_dims(x->dims, dims, rank)))
+        return ONX_OK;
+    return onx_prepare_fail(p, ONX_E_INVALID,
+                            "this rank has %llu elements of %s where its placement says another shape",
+                            (unsigned long long)x->count, onx_dtype_name((onx_dtype)x->dtype));
+}
+
 /* ---- parts of tensors ---- */
 
 /* Copies a box of a tensor with those dims to or from packed elements, a run of the last axes at a time. */
@@ -157,6 +169,7 @@ static onx_status prepare_move(onx_prepare *p)
 {
     collective *c;
     ONX_TRY(begin(p, &c));
+    ONX_TRY(check_input(p, c, c->rank, c->from));
     ONX_TRY(read_pieces(p, c));
     p->workspace = c->staged + (c->send_count + c->receive_count) * sizeof(onx_comm_part) + 64;
     return ONX_OK;
@@ -312,6 +325,7 @@ static onx_status prepare_reduce(onx_prepare *p)
 {
     collective *c;
     ONX_TRY(begin(p, &c));
+    ONX_TRY(check_input(p, c, c->rank, c->from));
     ONX_TRY(read_pieces(p, c));
     ONX_TRY(read_reduction(p, c));
     p->workspace =
@@ -358,6 +372,7 @@ static onx_status prepare_all_reduce(onx_prepare *p)
 {
     collective *c;
     ONX_TRY(begin(p, &c));
+    ONX_TRY(check_input(p, c, p->outputs[0]->rank, p->outputs[0]->dims));
     ONX_TRY(read_reduction(p, c));
     c->members = onx_prepare_ints(p, "members", &c->member_count);
     c->parts = c->member_count;
