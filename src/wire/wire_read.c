@@ -386,7 +386,7 @@ static inline const byte *read_field(onxi_reader *r, onxi_reader_frame *f, onx_m
     bool packed = numeric && (field->flags & ONXI_REPEATED) && wire_type == WIRE_LEN;
     if (wire_type != ONXI_WIRE_TYPE(field->type) && !packed)
         return read_mismatch(r, f, m, head, p, end, wire_type);
-    /* Kept in registers: written to memory half by half and read as a whole, it would have to wait for the stores. */
+    /* A local copy, so that the compiler may keep it in registers. */
     onxi_place place = { .value = (char *)m + field->offset, .count = (char *)m + field->count_offset };
     if (field->flags & (ONXI_COLD | ONXI_SLOT)) {
         onxi_place claimed;
