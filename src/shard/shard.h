@@ -253,6 +253,17 @@ void onxi_shard_kernels(const onxi_shard_runtime *runtime, onx_kernel rows[ONXI_
 typedef enum onxi_piece_kind { ONXI_PIECE_COPY, ONXI_PIECE_SEND, ONXI_PIECE_RECEIVE } onxi_piece_kind;
 enum { ONXI_PIECE_HEAD = 2 /* kind, rank; then for each axis: where in the input, where in the output, how much */ };
 
+/* MatMulNBits, where the build has its domain. */
+static inline bool onxi_shard_is_few_bits(onxi_op_id op)
+{
+#ifdef ONX_DOMAIN_MICROSOFT
+    return op == ONXI_ID_microsoft_MatMulNBits;
+#else
+    (void)op;
+    return false;
+#endif
+}
+
 /* Sums over many values, or devices, end at the largest number: a plan for what no device can hold is still a plan. */
 static inline uint64_t onxi_shard_add(uint64_t a, uint64_t b)
 {

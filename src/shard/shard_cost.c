@@ -35,7 +35,9 @@ static double arithmetic(const onxi_shard_plan *plan, const onxi_shard_node *n)
         return b && b->rank && b->known ? 2 * made * count_of(b) / (double)b->dims[0] : made;
     case ONXI_ID_ConvTranspose:
         return b && b->rank && b->known ? 2 * count_of(a) * count_of(b) / (double)b->dims[0] : made;
+#ifdef ONX_DOMAIN_MICROSOFT
     case ONXI_ID_microsoft_MatMulNBits:
+#endif
         return a && a->rank && a->known ? 2 * made * (double)a->dims[a->rank - 1] : made;
     case ONXI_ID_Attention:
         return b && b->rank >= 3 ? 4 * count_of(a) * (double)b->dims[b->rank - 2] : made;
@@ -92,7 +94,7 @@ static void add_bytes(const onxi_shard_plan *plan, const onxi_shard_node *n, con
 static double passes(const onxi_shard_plan *plan, const onxi_shard_node *n, double operations)
 {
     const bool product =
-        n->bound->op == ONXI_ID_MatMul || n->bound->op == ONXI_ID_Gemm || n->bound->op == ONXI_ID_microsoft_MatMulNBits;
+        n->bound->op == ONXI_ID_MatMul || n->bound->op == ONXI_ID_Gemm || onxi_shard_is_few_bits(n->bound->op);
     const onxi_shard_value *b = product && n->node->input_count > 1 ? value_at(plan, n, 1) : NULL;
     const double rows = b && count_of(b) > 0 ? operations / 2 / count_of(b) : 1;
     return rows > 1 ? 2 - 1 / rows : 1;

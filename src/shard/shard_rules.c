@@ -591,6 +591,7 @@ static const struct rule_row {
     { ONXI_ID_RNN, onxi_split_recurrent },
     { ONXI_ID_GRU, onxi_split_recurrent },
     { ONXI_ID_LSTM, onxi_split_recurrent },
+#ifdef ONX_DOMAIN_MICROSOFT
     { ONXI_ID_microsoft_RotaryEmbedding, onxi_split_rotary },
     { ONXI_ID_microsoft_GroupQueryAttention, onxi_split_group_attention },
     { ONXI_ID_microsoft_MultiHeadAttention, onxi_split_multi_attention },
@@ -601,6 +602,7 @@ static const struct rule_row {
     { ONXI_ID_microsoft_BiasGelu, broadcast },
     { ONXI_ID_microsoft_FastGelu, broadcast },
     { ONXI_ID_microsoft_QuickGelu, broadcast },
+#endif
 };
 
 static bool operands_are_known(const onxi_splitter *m)

@@ -4,6 +4,16 @@
 
 #include "transform/transform.h"
 
+static bool is_few_bits(const onx_node *node)
+{
+#ifdef ONX_DOMAIN_MICROSOFT
+    return onxi_node_is(node, ONXI_ID_microsoft_MatMulNBits);
+#else
+    (void)node;
+    return false;
+#endif
+}
+
 typedef struct unfolder {
     onx_doc *doc;
     onx_graph *graph;
@@ -65,7 +75,7 @@ onx_status onxi_spread_unfold(onx_ctx *cx, onx_doc *doc, onx_arena *arena)
     onxi_binder binder = { .arena = arena, .functions = &functions };
     uint32_t count = 0;
     for (uint32_t i = 0; i < g->node_count; i++)
-        count += onxi_node_is(g->node[i], ONXI_ID_microsoft_MatMulNBits);
+        count += is_few_bits(g->node[i]);
     if (!count)
         return ONX_OK;
     ONX_TRY(onxi_graph_each_name(cx, g, count_name, &u));
@@ -75,12 +85,12 @@ onx_status onxi_spread_unfold(onx_ctx *cx, onx_doc *doc, onx_arena *arena)
     ONX_TRY(onxi_functions_index(arena, NULL, 0, &functions));
     ONX_TRY(onxi_binder_open_model(&binder, onx_doc_model(doc)));
     for (uint32_t i = 0; i < g->node_count; i++) {
-        if (!onxi_node_is(g->node[i], ONXI_ID_microsoft_MatMulNBits))
+        if (!is_few_bits(g->node[i]))
             continue;
         const onxi_bound *bound = onxi_bind(&binder, g->node[i]);
         if (!bound)
             return ONX_E_MEMORY;
-        if (bound->kind == ONXI_BOUND_OPERATOR && bound->op == ONXI_ID_microsoft_MatMulNBits)
+        if (bound->kind == ONXI_BOUND_OPERATOR && onxi_shard_is_few_bits(bound->op))
             ONX_TRY(unfold_node(&u, &tensors, bound, g->node[i]));
     }
     return ONX_OK;

@@ -261,6 +261,9 @@ static onx_status first_inputs(onx_work *work, const onxi_search *q, onxi_search
     const int64_t dims[] = { (int64_t)r->rows, (int64_t)r->length };
     const onx_value *given = operand(work, q->in.mask);
     const int32_t *ids = work->inputs[IDS]->data, *given_mask = given ? given->data : NULL;
+    if (given && (given->dtype != ONX_INT32 || given->count != work->inputs[IDS]->count))
+        return onx_work_fail(work, ONX_E_INVALID, "attention_mask has %llu elements, and input_ids %llu",
+                             (unsigned long long)given->count, (unsigned long long)work->inputs[IDS]->count);
     for (uint32_t i = 0; i < FORMAL; i++)
         ONX_TRY(onx_value_reset(r->values[i], ONX_INT32, 2, dims));
     int32_t *id = r->values[0]->data, *position = r->values[1]->data, *mask = r->values[2]->data;
