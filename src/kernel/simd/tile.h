@@ -7,8 +7,16 @@
 #include "kernel/simd/simd.h"
 
 /* Rows of a tile at most, vectors across it; columns of a panel; how much of k is gone through at a time, at most; how
- * much of it lies between two looks at what comes next. */
-enum { TILE_M = ONXI_LANES == 16 ? 12 : 6, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 384, STEP_K = 8 };
+ * much of it lies between two looks at what comes next; what stretches of k are multiples of, which are copied in
+ * blocks of channels. */
+enum {
+    TILE_M = ONXI_LANES == 16 ? 12 : 6,
+    TILE_V = 2,
+    PANEL = TILE_V * ONXI_LANES,
+    BLOCK_K = 384,
+    STEP_K = 8,
+    WHOLE_K = 16
+};
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -24,11 +32,11 @@ static inline uint64_t tile_height(uint64_t left)
     return (left + tiles - 1) / tiles;
 }
 
-/* How much of `left` is gone through next: stretches that are nearly alike, in whole steps. */
+/* How much of `left` is gone through next: stretches that are nearly alike, and whole but for the last one. */
 static inline uint64_t tile_depth(uint64_t left)
 {
     const uint64_t stretches = (left + BLOCK_K - 1) / BLOCK_K;
-    const uint64_t depth = ((left + stretches - 1) / stretches + STEP_K - 1) / STEP_K * STEP_K;
+    const uint64_t depth = ((left + stretches - 1) / stretches + WHOLE_K - 1) / WHOLE_K * WHOLE_K;
     return depth < left ? depth : left;
 }
 

@@ -16,6 +16,8 @@ enum {
     PHASES_MAX = 64
 };
 
+_Static_assert(WHOLE_K % BLOCK == 0, "a stretch of the sum ends where a block of channels does");
+
 /* What a tap of a phase reads, relative to the pixel, and which of the weights it is. */
 typedef struct tap {
     int64_t at[DIMS];
