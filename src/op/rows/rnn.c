@@ -6,13 +6,18 @@
 
 /* ---- shared by several operators ---- */
 
+#define RNN_INPUTS(diff, nondiff)                                                                                      \
+    { "X", "T", diff }, { "W", "T", diff }, { "R", "T", diff }, { "B", "T", OPT | (diff) },                            \
+    { "sequence_lens", "T1", OPT | (nondiff) }, { "initial_h", "T", OPT | (nondiff) }
+#define RNN_ATTRS(activations, direction)                                                                              \
+    { "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },                                 \
+    { "activations", STRINGS, activations }, { "clip", FLOAT, OPTIONAL }, { "direction", STRING, TEXT(direction) },    \
+    { "hidden_size", INT, OPTIONAL }
+/* What the two directions use when nobody says. */
+#define TANH DEFAULT("[\"Tanh\", \"Tanh\"]")
+
 static const onxi_port rnn_inputs_22[] = {
-    { "X", "T", DIFF },
-    { "W", "T", DIFF },
-    { "R", "T", DIFF },
-    { "B", "T", OPT | DIFF },
-    { "sequence_lens", "T1", OPT | NONDIFF },
-    { "initial_h", "T", OPT | NONDIFF },
+    RNN_INPUTS(DIFF, NONDIFF),
     { 0 },
 };
 
@@ -35,12 +40,7 @@ static const onxi_type_constraint rnn_types_14[] = {
 };
 
 static const onxi_port rnn_inputs_7[] = {
-    { "X", "T", 0 },
-    { "W", "T", 0 },
-    { "R", "T", 0 },
-    { "B", "T", OPT },
-    { "sequence_lens", "T1", OPT },
-    { "initial_h", "T", OPT },
+    RNN_INPUTS(0, 0),
     { 0 },
 };
 
@@ -53,12 +53,7 @@ static const onxi_port rnn_outputs_7[] = {
 /* ---- GRU ---- */
 
 static const onxi_attr gru_attrs_22[] = {
-    { "activation_alpha", FLOATS, OPTIONAL },
-    { "activation_beta", FLOATS, OPTIONAL },
-    { "activations", STRINGS, OPTIONAL },
-    { "clip", FLOAT, OPTIONAL },
-    { "direction", STRING, TEXT("forward") },
-    { "hidden_size", INT, OPTIONAL },
+    RNN_ATTRS(OPTIONAL, "forward"),
     { "layout", INT, DEFAULT("0") },
     { "linear_before_reset", INT, DEFAULT("0") },
     { 0 },
@@ -71,23 +66,17 @@ const onxi_schema onxi_op_GRU[] = {
       .inputs = rnn_inputs_22, .outputs = rnn_outputs_22, .attrs = gru_attrs_22, .types = rnn_types_14 },
     { .name = "GRU", .since = 7, .infer = onxi_rule_recurrent, .flags = INFERS, ARITY(3, 6, 0, 2),
       .inputs = rnn_inputs_7, .outputs = rnn_outputs_7,
-      .attrs = ATTRS({ "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },
-                     { "activations", STRINGS, OPTIONAL }, { "clip", FLOAT, OPTIONAL },
-                     { "direction", STRING, TEXT("forward") }, { "hidden_size", INT, OPTIONAL },
+      .attrs = ATTRS(RNN_ATTRS(OPTIONAL, "forward"),
                      { "linear_before_reset", INT, DEFAULT("0") }),
       .types = rnn_types_14 },
     { .name = "GRU", .since = 3, .infer = onxi_rule_recurrent, .flags = INFERS, ARITY(3, 6, 0, 2),
       .inputs = rnn_inputs_7, .outputs = rnn_outputs_7,
-      .attrs = ATTRS({ "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },
-                     { "activations", STRINGS, OPTIONAL }, { "clip", FLOAT, OPTIONAL },
-                     { "direction", STRING, TEXT("forward") }, { "hidden_size", INT, OPTIONAL },
+      .attrs = ATTRS(RNN_ATTRS(OPTIONAL, "forward"),
                      { "linear_before_reset", INT, DEFAULT("0") }, { "output_sequence", INT, DEFAULT("0") }),
       .types = rnn_types_14 },
     { .name = "GRU", .since = 1, .infer = onxi_rule_recurrent, ARITY(3, 6, 2, 2),
       .inputs = rnn_inputs_7, .outputs = PORTS({ "Y", "T", OPT }, { "Y_h", "T", 0 }),
-      .attrs = ATTRS({ "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },
-                     { "activations", STRINGS, OPTIONAL }, { "clip", FLOAT, OPTIONAL },
-                     { "direction", STRING, TEXT("foward") }, { "hidden_size", INT, OPTIONAL },
+      .attrs = ATTRS(RNN_ATTRS(OPTIONAL, "foward"),
                      { "output_sequence", INT, DEFAULT("0") }),
       .types = rnn_types_14 },
     { .name = NULL },
@@ -96,12 +85,7 @@ const onxi_schema onxi_op_GRU[] = {
 /* ---- LSTM ---- */
 
 static const onxi_port lstm_inputs_22[] = {
-    { "X", "T", DIFF },
-    { "W", "T", DIFF },
-    { "R", "T", DIFF },
-    { "B", "T", OPT | DIFF },
-    { "sequence_lens", "T1", OPT | NONDIFF },
-    { "initial_h", "T", OPT | NONDIFF },
+    RNN_INPUTS(DIFF, NONDIFF),
     { "initial_c", "T", OPT | NONDIFF },
     { "P", "T", OPT | DIFF },
     { 0 },
@@ -115,24 +99,14 @@ static const onxi_port lstm_outputs_22[] = {
 };
 
 static const onxi_attr lstm_attrs_22[] = {
-    { "activation_alpha", FLOATS, OPTIONAL },
-    { "activation_beta", FLOATS, OPTIONAL },
-    { "activations", STRINGS, OPTIONAL },
-    { "clip", FLOAT, OPTIONAL },
-    { "direction", STRING, TEXT("forward") },
-    { "hidden_size", INT, OPTIONAL },
+    RNN_ATTRS(OPTIONAL, "forward"),
     { "input_forget", INT, DEFAULT("0") },
     { "layout", INT, DEFAULT("0") },
     { 0 },
 };
 
 static const onxi_port lstm_inputs_7[] = {
-    { "X", "T", 0 },
-    { "W", "T", 0 },
-    { "R", "T", 0 },
-    { "B", "T", OPT },
-    { "sequence_lens", "T1", OPT },
-    { "initial_h", "T", OPT },
+    RNN_INPUTS(0, 0),
     { "initial_c", "T", OPT },
     { "P", "T", OPT },
     { 0 },
@@ -152,16 +126,12 @@ const onxi_schema onxi_op_LSTM[] = {
       .inputs = lstm_inputs_22, .outputs = lstm_outputs_22, .attrs = lstm_attrs_22, .types = rnn_types_14 },
     { .name = "LSTM", .since = 7, .infer = onxi_rule_recurrent, .flags = INFERS, ARITY(3, 8, 0, 3),
       .inputs = lstm_inputs_7, .outputs = lstm_outputs_7,
-      .attrs = ATTRS({ "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },
-                     { "activations", STRINGS, OPTIONAL }, { "clip", FLOAT, OPTIONAL },
-                     { "direction", STRING, TEXT("forward") }, { "hidden_size", INT, OPTIONAL },
+      .attrs = ATTRS(RNN_ATTRS(OPTIONAL, "forward"),
                      { "input_forget", INT, DEFAULT("0") }),
       .types = rnn_types_14 },
     { .name = "LSTM", .since = 1, .infer = onxi_rule_recurrent, .flags = INFERS, ARITY(3, 8, 0, 3),
       .inputs = lstm_inputs_7, .outputs = lstm_outputs_7,
-      .attrs = ATTRS({ "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },
-                     { "activations", STRINGS, OPTIONAL }, { "clip", FLOAT, OPTIONAL },
-                     { "direction", STRING, TEXT("forward") }, { "hidden_size", INT, OPTIONAL },
+      .attrs = ATTRS(RNN_ATTRS(OPTIONAL, "forward"),
                      { "input_forget", INT, DEFAULT("0") }, { "output_sequence", INT, DEFAULT("0") }),
       .types = rnn_types_14 },
     { .name = NULL },
@@ -170,12 +140,7 @@ const onxi_schema onxi_op_LSTM[] = {
 /* ---- RNN ---- */
 
 static const onxi_attr rnn_attrs_22[] = {
-    { "activation_alpha", FLOATS, OPTIONAL },
-    { "activation_beta", FLOATS, OPTIONAL },
-    { "activations", STRINGS, DEFAULT("[\"Tanh\", \"Tanh\"]") },
-    { "clip", FLOAT, OPTIONAL },
-    { "direction", STRING, TEXT("forward") },
-    { "hidden_size", INT, OPTIONAL },
+    RNN_ATTRS(TANH, "forward"),
     { "layout", INT, DEFAULT("0") },
     { 0 },
 };
@@ -187,15 +152,11 @@ const onxi_schema onxi_op_RNN[] = {
       .inputs = rnn_inputs_22, .outputs = rnn_outputs_22, .attrs = rnn_attrs_22, .types = rnn_types_14 },
     { .name = "RNN", .since = 7, .infer = onxi_rule_recurrent, .flags = INFERS, ARITY(3, 6, 0, 2),
       .inputs = rnn_inputs_7, .outputs = rnn_outputs_7,
-      .attrs = ATTRS({ "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },
-                     { "activations", STRINGS, DEFAULT("[\"Tanh\", \"Tanh\"]") }, { "clip", FLOAT, OPTIONAL },
-                     { "direction", STRING, TEXT("forward") }, { "hidden_size", INT, OPTIONAL }),
+      .attrs = ATTRS(RNN_ATTRS(TANH, "forward")),
       .types = rnn_types_14 },
     { .name = "RNN", .since = 1, .infer = onxi_rule_recurrent, .flags = INFERS, ARITY(3, 6, 0, 2),
       .inputs = rnn_inputs_7, .outputs = rnn_outputs_7,
-      .attrs = ATTRS({ "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },
-                     { "activations", STRINGS, DEFAULT("[\"Tanh\", \"Tanh\"]") }, { "clip", FLOAT, OPTIONAL },
-                     { "direction", STRING, TEXT("forward") }, { "hidden_size", INT, OPTIONAL },
+      .attrs = ATTRS(RNN_ATTRS(TANH, "forward"),
                      { "output_sequence", INT, DEFAULT("0") }),
       .types = rnn_types_14 },
     { .name = NULL },
