@@ -1,10 +1,12 @@
 #!/bin/sh
-# simplify.sh ONX FOLDER: every model of a folder simplified: nodes before, after, and in the model that onnxruntime
+# simplify.sh ONX FOLDER [OPTION...]: every model of a folder simplified: nodes before, after, and in the model that onnxruntime
 # writes of it at the level basic; seconds and MB that onx took. NODE_PATH names a folder with onnxruntime-node
-# (npm install onnxruntime-node); without it there is no second column.
+# (npm install onnxruntime-node); without it there is no second column. onnxruntime computes constants of any size: with
+# --fold-limit 1G so does onx, which otherwise lets no model grow.
 set -eu
 onx=$1
 folder=$2
+shift 2
 here=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -13,7 +15,7 @@ nodes() { "$onx" simplify "$1" --dry-run --passes control 2>/dev/null | sed -n '
 printf '  %-30s %9s %9s %12s %9s %7s\n' '' before onx onnxruntime seconds MB
 for file in "$folder"/*.onnx; do
     before=$(nodes "$file")
-    /usr/bin/time -f '%e %M' -o "$work/time" "$onx" simplify "$file" -o "$work/ours.onnx" >"$work/out" || continue
+    /usr/bin/time -f '%e %M' -o "$work/time" "$onx" simplify "$file" -o "$work/ours.onnx" "$@" >"$work/out" || continue
     after=$(sed -n 's/ nodes of .*//p' "$work/out")
     theirs=-
     if node "$here/simplify_peer.js" "$file" "$work/theirs.onnx" 2>/dev/null; then

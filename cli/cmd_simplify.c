@@ -151,7 +151,8 @@ const cli_command cmd_simplify = {
         "Computes what depends on constants alone, shapes that are known, also as expressions over the symbols of the\n"
         "model, and branches that are always taken; removes what hands its input on, is computed twice or is not needed;\n"
         "puts BatchNormalization and constant factors into weights, and operators of the standard in place of the nodes\n"
-        "that exporters write for them. Inputs and outputs keep their names; a model grows only by --fold-limit.\n",
+        "that exporters write for them. Inputs and outputs keep their names; a model grows only by --fold-limit. Before IR\n"
+        "version 4 initializers have to be inputs: they are constants, but for those that --keep names.\n",
     .example = "onx simplify model.onnx -o small.onnx\n"
                "onx simplify model.onnx -o fixed.onnx --dim N=1 --input-shape image=1x3x224x224\n"
                "onx simplify model.onnx --dry-run --passes identity,merge\n",

@@ -76,7 +76,7 @@ typedef struct onxi_simplify {
     onxi_dict *keep;    /* names that must stay */
     onxi_binder binder; /* of this body */
     int64_t opset;      /* of the default domain */
-    bool nodes_only;    /* constants are nodes: of functions, and where initializers have to be inputs */
+    bool nodes_only;    /* constants are nodes: of functions */
     onxi_svalue *values;
     onxi_sop *ops;
     onxi_sscope *scopes;
@@ -93,7 +93,7 @@ typedef struct onxi_simplify {
     onx_str broken_name;
     uint32_t previous; /* the op before the one that is looked at, in its scope; NONE */
     uint64_t pool;     /* bytes that constants may take because others went before */
-    uint64_t computed; /* bytes of weights in files that became weights of the model */
+    uint64_t computed; /* bytes of weights that were made beside those that stay, in files or for others */
     bool changed;
 } onxi_simplify;
 

@@ -250,15 +250,17 @@ static onx_status new_bias(onxi_simplify *s, const host *h, const affine *a, onx
     return ONX_OK;
 }
 
-/* New weights are worth it where the old ones go. */
+/* New weights are worth it where the old ones go, or where the model may grow by them. */
 static bool may_compute(onxi_simplify *s, const host *h)
 {
     const uint32_t w = onxi_simplify_input(s, h->op, 1);
     uint64_t bytes;
-    if (s->values[w].uses != 1 || s->values[w].pinned || s->values[w].is_output ||
-        !onxi_simplify_elements(h->weights, &bytes) || bytes > COMPUTED_MAX)
+    if (!onxi_simplify_elements(h->weights, &bytes) || bytes > COMPUTED_MAX)
         return false;
-    if (h->weights->data_location == ONX_DATA_EXTERNAL) {
+    const bool stay = s->values[w].uses != 1 || s->values[w].pinned || s->values[w].is_output;
+    if (stay && bytes > s->limit)
+        return false;
+    if (stay || h->weights->data_location == ONX_DATA_EXTERNAL) {
         if (s->computed + bytes > COMPUTED_MAX)
             return false;
         s->computed += bytes;

@@ -304,7 +304,6 @@ onx_status onxi_simplify_read_graph(onxi_simplify *s, onx_graph *graph, onx_str 
     s->binder.arena = s->scratch;
     ONX_TRY(onxi_binder_open_model(&s->binder, s->model));
     s->opset = onxi_imports_version(&s->binder.imports, (onx_str){ 0 });
-    s->nodes_only = s->model->ir_version < 4;
     ONX_TRY(new_scope(s, ONXI_S_NONE, ONXI_S_NONE, prefix, &scope));
     return read_graph(s, scope, graph);
 }

@@ -11,10 +11,13 @@ static uint32_t scope_now(const onxi_simplify *s, uint32_t scope)
     return scope;
 }
 
-/* A node Constant where an initializer cannot be: of functions, of outputs. */
+/* A node Constant where an initializer cannot be: of functions, of outputs, and of subgraphs before IR version 4, where
+ * it would have to be an input. */
 static bool is_node(const onxi_simplify *s, const onxi_svalue *v)
 {
-    return s->nodes_only || v->is_output;
+    const uint32_t scope = scope_now(s, v->scope);
+    return s->nodes_only || v->is_output ||
+           (s->model->ir_version < 4 && scope != ONXI_S_NONE && s->scopes[scope].holder != ONXI_S_NONE);
 }
 
 /* What node Constants make becomes initializers. */
@@ -200,7 +203,25 @@ static onx_status write_initializers(onxi_simplify *s, const uint32_t *made, uin
     return ONX_OK;
 }
 
-/* Before IR version 4 an initializer that goes is an input that goes. */
+/* Before IR version 4 an initializer that comes is an input that comes. */
+static onx_status add_inputs(onxi_simplify *s, const uint32_t *made, uint32_t made_count, uint32_t scope)
+{
+    onx_graph *graph = s->scopes[scope].graph;
+    for (uint32_t i = 0; i < made_count && s->model->ir_version < 4; i++) {
+        const onxi_svalue *v = &s->values[made[i]];
+        if (is_node(s, v))
+            continue;
+        const onx_tensor *t = v->tensor;
+        onx_value_info *info = onx_graph_add_input(
+            s->arena, graph, "", onx_type_new_tensor(s->arena, (onx_dtype)t->data_type, t->dims, (int)t->dims_count));
+        if (!info)
+            return ONX_E_MEMORY;
+        ONX_SET(value_info, info, name, v->name);
+    }
+    return ONX_OK;
+}
+
+/* ... and one that goes is an input that goes. */
 static onx_status drop_inputs(onxi_simplify *s, uint32_t scope)
 {
     onxi_sscope *sc = &s->scopes[scope];
@@ -240,6 +261,7 @@ static onx_status write_scope(onxi_simplify *s, const uint32_t *made, uint32_t m
     ONX_TRY(write_initializers(s, made, made_count, scope));
     ONX_TRY(drop_inputs(s, scope));
     ONX_TRY(write_ports(s, scope));
+    ONX_TRY(add_inputs(s, made, made_count, scope));
     return filter_value_info(s, scope, sc->graph->value_info, &sc->graph->value_info_count);
 }
 

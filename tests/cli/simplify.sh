@@ -130,6 +130,43 @@ simplified large.onnxtxt 2
 simplified large.onnxtxt 1 --fold-limit 1M
 alike large.onnxtxt
 
+# Weights that two convolutions share become two only where the model may grow by them.
+# many NUMBER: 64 of it.
+many() { yes -- "$1" | head -n 64 | paste -s -d , -; }
+cat >shared.onnxtxt <<END
+<ir_version: 9, opset_import: ["" : 17]>
+g (float[1,64,4,4] x) => (float[1,64,4,4] y, float[1,64,4,4] z)
+<int64[4] s = {64, 64, 1, 1}, float[64] one = {$(many 1.5)}, float[64] shift = {$(many 2)}, float[64] mean = {$(many 0.25)},
+ float[64] other = {$(many -1)}, float[64] variance = {$(many 3)}>
+{
+  k = ConstantOfShape <value = float[1] {0.5}> (s)
+  c = Conv (x, k)  y = BatchNormalization (c, one, shift, mean, variance)
+  d = Conv (x, k)  e = Neg (d)  f = Conv (e, k)  z = BatchNormalization (f, one, other, mean, variance)
+}
+END
+simplified shared.onnxtxt 6
+alike shared.onnxtxt
+simplified shared.onnxtxt 4 --fold-limit 1M
+alike shared.onnxtxt
+
+# Before IR version 4 initializers are inputs, and meant as constants: those that go are inputs that go, and those that
+# come, inputs that come; in subgraphs they would be operands of the body.
+cat >old.onnxtxt <<'END'
+<ir_version: 3, opset_import: ["" : 9]>
+g (float[2] x, float[2] a, float[2] b, bool c) => (float[2] y, float[2] z) <float[2] a = {1, 2}, float[2] b = {3, 4}>
+{
+  s = Add (a, b)  u = Mul (x, s)  k = Constant <value = float[2] {5, 6}> ()  y = Add (u, k)
+  z = If (c) <then_branch = t () => (float[2] r) { q = Constant <value = float[2] {7, 8}> ()  r = Sub (x, q) }, else_branch = f () => (float[2] w) { w = Neg (x) }>
+}
+END
+simplified old.onnxtxt 6
+alike old.onnxtxt
+tr -d ' \n' <small.onnxtxt | grep -q "g(float\[2\]x,boolc,float\[2\]s,float\[2\]k)=>" ||
+    fail "not the inputs: $(cat small.onnxtxt)"
+simplified old.onnxtxt 7 --keep a
+tr -d ' \n' <small.onnxtxt | grep -q "float\[2\]a={1,2},float\[2\]b={3,4},boolc" ||
+    fail "what is kept is no input: $(cat small.onnxtxt)"
+
 # What quantization annotations and training name stays under its name; what nothing names does not.
 cat >trained.textproto <<'END'
 ir_version: 8 opset_import { version: 17 } graph { name: "g"
