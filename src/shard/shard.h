@@ -66,6 +66,8 @@ uint32_t onxi_placement_source(const onxi_placement *p, uint32_t index, uint32_t
 
 /* ---- how a node may be split (shard_rules.c) ---- */
 
+struct onxi_split_row; /* shard_rules.h */
+
 typedef enum onxi_shard_kind { /* of a dimension that a node iterates over */
                                ONXI_SHARD_PARALLEL,
                                ONXI_SHARD_SUM, /* what shards make is added up */
@@ -78,10 +80,9 @@ typedef enum onxi_shard_kind { /* of a dimension that a node iterates over */
 typedef enum onxi_shard_fix { /* what changes in the node of a shard */
                               ONXI_SHARD_KEEP,
                               ONXI_SHARD_SHAPE,    /* input 1 becomes the shape of output 0 */
-                              ONXI_SHARD_GROUP,    /* attribute group counts those of the shard */
-                              ONXI_SHARD_HEADS,    /* so do the attributes that count heads */
+                              ONXI_SHARD_COUNTS,   /* attributes count what the shard has of groups, heads */
                               ONXI_SHARD_LOOKUP,   /* Gather in some of the rows: others give zeros */
-                              ONXI_SHARD_SIZES,    /* attributes K and N say how long rows and columns are */
+                              ONXI_SHARD_SIZES,    /* two attributes: the last axes of input 0 and of output 0 */
                               ONXI_SHARD_DIRECTION /* one of both directions of a recurrent layer */
 } onxi_shard_fix;
 
@@ -97,8 +98,9 @@ typedef struct onxi_shard_rule {
     uint32_t dim_count;
     onxi_shard_fix fix;
     uint32_t fix_dim;
-    int32_t once;   /* an input that only the first of the shards that are added up has, -1: none */
-    int32_t unread; /* an input that nobody reads, as its place is taken; -1: none */
+    const char *const *names; /* of COUNTS and SIZES, to NULL */
+    int32_t once;             /* an input that only the first of the shards that are added up has, -1: none */
+    int32_t unread;           /* an input that nobody reads, as its place is taken; -1: none */
 } onxi_shard_rule;
 
 typedef struct onxi_shard_value {
@@ -125,8 +127,11 @@ typedef struct onxi_shard_subject {
     const uint32_t *inputs, *outputs; /* values, ONXI_SHARD_NONE: omitted */
 } onxi_shard_subject;
 
-/* `rule` has one row of -1 per operand; it stays so where nothing is known about the operator. */
-void onxi_shard_rule_find(const onxi_shard_subject *s, onxi_shard_rule *rule);
+/* `rule` has one row of -1 per operand; it stays so where nothing is known about the operator, which `row`, from
+ * onxi_split_row_find, is about. */
+void onxi_shard_rule_find(const onxi_shard_subject *s, const struct onxi_split_row *row, onxi_shard_rule *rule);
+/* NULL: there is none. */
+const struct onxi_split_row *onxi_split_row_find(onxi_op_id op);
 
 /* ---- the plan of all ranks (shard_plan.c) ---- */
 
@@ -159,6 +164,7 @@ typedef struct onxi_shard_node {
     const onx_node *node;
     const onxi_bound *bound;
     onxi_attrs attrs;
+    const struct onxi_split_row *row; /* what is known of its operator, NULL: nothing of its own (shard_rules.h) */
     onxi_shard_rule rule;
     uint32_t *inputs, *outputs; /* values */
     uint32_t *captured;         /* values that its subgraphs read */
@@ -252,17 +258,6 @@ void onxi_shard_kernels(const onxi_shard_runtime *runtime, onx_kernel rows[ONXI_
 /* Names of operators of the domain, and what the numbers in attribute `pieces` are. */
 typedef enum onxi_piece_kind { ONXI_PIECE_COPY, ONXI_PIECE_SEND, ONXI_PIECE_RECEIVE } onxi_piece_kind;
 enum { ONXI_PIECE_HEAD = 2 /* kind, rank; then for each axis: where in the input, where in the output, how much */ };
-
-/* MatMulNBits, where the build has its domain. */
-static inline bool onxi_shard_is_few_bits(onxi_op_id op)
-{
-#ifdef ONX_DOMAIN_MICROSOFT
-    return op == ONXI_ID_microsoft_MatMulNBits;
-#else
-    (void)op;
-    return false;
-#endif
-}
 
 /* Sums over many values, or devices, end at the largest number: a plan for what no device can hold is still a plan. */
 static inline uint64_t onxi_shard_add(uint64_t a, uint64_t b)

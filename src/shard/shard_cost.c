@@ -1,9 +1,9 @@
 /* shard_cost.c - what a node takes: arithmetic, and bytes that are read and written. */
-#include "shard/shard.h"
+#include "shard/shard_rules.h"
 
 #include "value/value.h"
 
-static double count_of(const onxi_shard_value *v)
+double onxi_split_count(const onxi_shard_value *v)
 {
     double count = v && v->known;
     for (uint32_t k = 0; v && k < v->rank; k++)
@@ -11,39 +11,52 @@ static double count_of(const onxi_shard_value *v)
     return count;
 }
 
-static const onxi_shard_value *value_at(const onxi_shard_plan *plan, const onxi_shard_node *n, uint32_t operand)
+const onxi_shard_value *onxi_split_operand(const onxi_shard_plan *plan, const onxi_shard_node *n, uint32_t operand)
 {
     const uint32_t value = n->inputs[operand]; /* outputs follow */
     return value == ONXI_SHARD_NONE ? NULL : &plan->value[value];
 }
 
-/* Multiplications and additions of the node. */
-static double arithmetic(const onxi_shard_plan *plan, const onxi_shard_node *n)
+/* ---- multiplications and additions ---- */
+
+static double made_by(const onxi_shard_plan *plan, const onxi_shard_node *n)
 {
-    const uint32_t ins = n->node->input_count;
-    const onxi_shard_value *a = value_at(plan, n, 0), *b = ins > 1 ? value_at(plan, n, 1) : NULL;
-    const double made = count_of(value_at(plan, n, ins));
+    return onxi_split_count(onxi_split_operand(plan, n, n->node->input_count));
+}
+
+/* All that the node iterates over. */
+double onxi_split_work_of_dims(const onxi_shard_plan *plan, const onxi_shard_node *n)
+{
     double all = 2;
-    switch (n->bound->op) {
-    case ONXI_ID_MatMul:
-    case ONXI_ID_Gemm:
-    case ONXI_ID_Einsum:
-        for (uint32_t i = 0; i < n->rule.dim_count; i++)
-            all *= (double)n->rule.dim[i].size;
-        return n->rule.dim_count ? all : made;
-    case ONXI_ID_Conv:
-        return b && b->rank && b->known ? 2 * made * count_of(b) / (double)b->dims[0] : made;
-    case ONXI_ID_ConvTranspose:
-        return b && b->rank && b->known ? 2 * count_of(a) * count_of(b) / (double)b->dims[0] : made;
-#ifdef ONX_DOMAIN_MICROSOFT
-    case ONXI_ID_microsoft_MatMulNBits:
-#endif
-        return a && a->rank && a->known ? 2 * made * (double)a->dims[a->rank - 1] : made;
-    case ONXI_ID_Attention:
-        return b && b->rank >= 3 ? 4 * count_of(a) * (double)b->dims[b->rank - 2] : made;
-    default:
-        return made;
-    }
+    for (uint32_t i = 0; i < n->rule.dim_count; i++)
+        all *= (double)n->rule.dim[i].size;
+    return n->rule.dim_count ? all : made_by(plan, n);
+}
+
+/* What one channel of the filters takes, for each of so many elements. */
+static double of_windows(const onxi_shard_plan *plan, const onxi_shard_node *n, double elements)
+{
+    const onxi_shard_value *b = n->node->input_count > 1 ? onxi_split_operand(plan, n, 1) : NULL;
+    return b && b->rank && b->known && b->dims[0] ? 2 * elements * onxi_split_count(b) / (double)b->dims[0]
+                                                  : made_by(plan, n);
+}
+
+double onxi_split_work_of_windows(const onxi_shard_plan *plan, const onxi_shard_node *n)
+{
+    return of_windows(plan, n, made_by(plan, n));
+}
+
+double onxi_split_work_of_windows_back(const onxi_shard_plan *plan, const onxi_shard_node *n)
+{
+    return of_windows(plan, n, onxi_split_count(onxi_split_operand(plan, n, 0)));
+}
+
+double onxi_split_work_of_attention(const onxi_shard_plan *plan, const onxi_shard_node *n)
+{
+    const onxi_shard_value *keys = n->node->input_count > 1 ? onxi_split_operand(plan, n, 1) : NULL;
+    return keys && keys->rank >= 3
+               ? 4 * onxi_split_count(onxi_split_operand(plan, n, 0)) * (double)keys->dims[keys->rank - 2]
+               : made_by(plan, n);
 }
 
 /* The same memory. */
@@ -64,7 +77,7 @@ static bool moves_nothing(const onxi_shard_node *n)
 /* What the device has of an operand; of the whole where `p` is NULL. */
 static double bytes_of(const onxi_shard_value *v, const onxi_placement *p, uint32_t device)
 {
-    double elements = count_of(v);
+    double elements = onxi_split_count(v);
     if (p && p->at[device] < 0)
         return 0;
     if (p && v->known) {
@@ -81,7 +94,7 @@ static void add_bytes(const onxi_shard_plan *plan, const onxi_shard_node *n, con
 {
     const uint32_t operands = n->node->input_count + n->node->output_count;
     for (uint32_t i = 0; i < operands && !moves_nothing(n); i++) {
-        const onxi_shard_value *v = value_at(plan, n, i);
+        const onxi_shard_value *v = onxi_split_operand(plan, n, i);
         if (!v || (int32_t)i == n->rule.unread || (i == 0 && n->bound->op == ONXI_ID_Gather))
             continue; /* of a table only what is made is read */
         const double bytes = bytes_of(v, in ? in[i] : NULL, device);
@@ -93,10 +106,9 @@ static void add_bytes(const onxi_shard_plan *plan, const onxi_shard_node *n, con
 /* A product of few rows waits for each weight once, one of many rows also for those that it has in a cache. */
 static double passes(const onxi_shard_plan *plan, const onxi_shard_node *n, double operations)
 {
-    const bool product =
-        n->bound->op == ONXI_ID_MatMul || n->bound->op == ONXI_ID_Gemm || onxi_shard_is_few_bits(n->bound->op);
-    const onxi_shard_value *b = product && n->node->input_count > 1 ? value_at(plan, n, 1) : NULL;
-    const double rows = b && count_of(b) > 0 ? operations / 2 / count_of(b) : 1;
+    const bool product = n->row && n->row->product && n->node->input_count > 1;
+    const double weights = product ? onxi_split_count(onxi_split_operand(plan, n, 1)) : 0;
+    const double rows = weights > 0 ? operations / 2 / weights : 1;
     return rows > 1 ? 2 - 1 / rows : 1;
 }
 
@@ -106,7 +118,7 @@ onxi_shard_work onxi_shard_work_at(const onxi_shard_plan *plan, const onxi_shard
     onxi_shard_work w = { 0, 0, 0, 1 };
     if (n->bound->kind != ONXI_BOUND_OPERATOR || !n->node->input_count || !n->node->output_count)
         return w;
-    const double all = arithmetic(plan, n);
+    const double all = n->row && n->row->operations ? n->row->operations(plan, n) : made_by(plan, n);
     w.operations = all / parts;
     w.passes = passes(plan, n, all);
     add_bytes(plan, n, in, device, &w);

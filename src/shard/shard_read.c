@@ -205,7 +205,8 @@ static onx_status find_rule(onxi_shard_plan *plan, onxi_shard_node *n)
         return ONX_E_MEMORY;
     memset(n->rule.map, -1, ((size_t)operands + 1) * sizeof *n->rule.map);
     const onxi_shard_subject s = { plan, n->node, n->bound, &n->attrs, n->inputs, n->outputs };
-    onxi_shard_rule_find(&s, &n->rule);
+    n->row = n->bound->kind == ONXI_BOUND_OPERATOR ? onxi_split_row_find(n->bound->op) : NULL;
+    onxi_shard_rule_find(&s, n->row, &n->rule);
     return ONX_OK;
 }
 

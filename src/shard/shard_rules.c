@@ -89,7 +89,7 @@ void onxi_split_nothing(const onxi_splitter *m)
 /* ---- element by element ---- */
 
 /* All operands are aligned at their last axes with output 0; those of size 1 are stretched. */
-static void broadcast(onxi_splitter *m)
+void onxi_split_broadcast(onxi_splitter *m)
 {
     const onxi_shard_value *y = onxi_split_output(m, 0);
     const uint32_t operands = m->s->node->input_count + m->s->node->output_count;
@@ -108,7 +108,7 @@ static void broadcast(onxi_splitter *m)
 static void elementwise(onxi_splitter *m)
 {
     if (m->s->bound->opset >= 7 || m->s->node->input_count < 2) /* aligned otherwise before */
-        broadcast(m);
+        onxi_split_broadcast(m);
 }
 
 void onxi_split_along(onxi_splitter *m, uint32_t end, uint64_t whole)
@@ -143,7 +143,7 @@ static void softmax(onxi_splitter *m)
         onxi_split_along(m, axis, 0);
 }
 
-static void before_axis(onxi_splitter *m)
+void onxi_split_before_axis(onxi_splitter *m)
 {
     uint32_t axis;
     if (axis_of(onxi_attrs_int(m->s->attrs, "axis"), onxi_split_input(m, 0)->rank, &axis))
@@ -278,13 +278,15 @@ static void reduce(onxi_splitter *m)
 
 /* ---- products ---- */
 
-static void matmul(onxi_splitter *m)
+/* `turn_a` and `turn_b`: the last two axes are exchanged before. */
+void onxi_split_product(onxi_splitter *m, bool turn_a, bool turn_b)
 {
     const onxi_shard_value *a = onxi_split_input(m, 0), *b = onxi_split_input(m, 1), *y = onxi_split_output(m, 0);
-    if (!a->rank || !b || !b->rank)
+    if (!a->rank || !b || !b->rank || (turn_a && a->rank < 2) || (turn_b && b->rank < 2))
         return;
     const uint32_t tail = (a->rank > 1 ? 1u : 0u) + (b->rank > 1 ? 1u : 0u); /* axes of the output behind the batch */
     const uint32_t a_batch = a->rank > 1 ? a->rank - 2 : 0, b_batch = b->rank > 1 ? b->rank - 2 : 0;
+    const uint32_t a_inner = turn_a ? a_batch : a->rank - 1, b_inner = turn_b ? b->rank - 1 : b_batch;
     if (y->rank != (a_batch > b_batch ? a_batch : b_batch) + tail)
         return;
     for (uint32_t k = 0; k + tail < y->rank; k++) {
@@ -296,15 +298,23 @@ static void matmul(onxi_splitter *m)
         if (b_batch >= back && b->dims[b_batch - back] == y->dims[k])
             m->r->map[1][b_batch - back] = dim;
     }
-    if (a->rank > 1)
-        onxi_split_output_row(m, 0)[y->rank - tail] = m->r->map[0][a->rank - 2] =
-            onxi_split_dim(m, a->dims[a->rank - 2], 0, ONXI_SHARD_PARALLEL);
-    if (b->rank > 1)
-        onxi_split_output_row(m, 0)[y->rank - 1] = m->r->map[1][b->rank - 1] =
-            onxi_split_dim(m, b->dims[b->rank - 1], 0, ONXI_SHARD_PARALLEL);
+    if (a->rank > 1) {
+        const uint32_t rows = turn_a ? a->rank - 1 : a_batch;
+        onxi_split_output_row(m, 0)[y->rank - tail] = m->r->map[0][rows] =
+            onxi_split_dim(m, a->dims[rows], 0, ONXI_SHARD_PARALLEL);
+    }
+    if (b->rank > 1) {
+        const uint32_t columns = turn_b ? b_batch : b->rank - 1;
+        onxi_split_output_row(m, 0)[y->rank - 1] = m->r->map[1][columns] =
+            onxi_split_dim(m, b->dims[columns], 0, ONXI_SHARD_PARALLEL);
+    }
     if (onxi_split_adds(y->dtype))
-        m->r->map[0][a->rank - 1] = m->r->map[1][b->rank > 1 ? b->rank - 2 : 0] =
-            onxi_split_dim(m, a->dims[a->rank - 1], 0, ONXI_SHARD_SUM);
+        m->r->map[0][a_inner] = m->r->map[1][b_inner] = onxi_split_dim(m, a->dims[a_inner], 0, ONXI_SHARD_SUM);
+}
+
+static void matmul(onxi_splitter *m)
+{
+    onxi_split_product(m, false, false);
 }
 
 static void gemm(onxi_splitter *m)
@@ -332,6 +342,7 @@ static void gemm(onxi_splitter *m)
 
 static void convolve(onxi_splitter *m)
 {
+    static const char *const groups[] = { "group", NULL };
     const onxi_shard_value *x = onxi_split_input(m, 0), *w = onxi_split_input(m, 1), *y = onxi_split_output(m, 0);
     const int64_t group = onxi_attrs_int(m->s->attrs, "group");
     if (x->rank < 3 || !w || w->rank != x->rank || y->rank != x->rank)
@@ -345,8 +356,9 @@ static void convolve(onxi_splitter *m)
     if (group > 1) {
         m->r->map[0][1] = channels;
         if (channels >= 0) {
-            m->r->fix = ONXI_SHARD_GROUP;
+            m->r->fix = ONXI_SHARD_COUNTS;
             m->r->fix_dim = (uint32_t)channels;
+            m->r->names = groups;
         }
     } else if (onxi_split_adds(y->dtype)) {
         m->r->map[0][1] = m->r->map[1][1] = onxi_split_dim(m, x->dims[1], 0, ONXI_SHARD_SUM);
@@ -543,67 +555,72 @@ static void gather(onxi_splitter *m)
 
 /* ---- the table ---- */
 
-static const struct rule_row {
-    onxi_op_id op;
-    void (*find)(onxi_splitter *m);
-} rows[] = {
-    { ONXI_ID_MatMul, matmul },
-    { ONXI_ID_Gemm, gemm },
-    { ONXI_ID_Conv, convolve },
-    { ONXI_ID_Einsum, einsum },
-    { ONXI_ID_Transpose, transpose },
-    { ONXI_ID_Reshape, reshape_to },
-    { ONXI_ID_Flatten, reshape },
-    { ONXI_ID_Squeeze, reshape },
-    { ONXI_ID_Unsqueeze, reshape },
-    { ONXI_ID_Expand, expand },
-    { ONXI_ID_Concat, concat },
-    { ONXI_ID_Split, split },
-    { ONXI_ID_Slice, slice },
-    { ONXI_ID_Pad, pad },
-    { ONXI_ID_Tile, tile },
-    { ONXI_ID_Gather, gather },
-    { ONXI_ID_Softmax, softmax },
-    { ONXI_ID_LogSoftmax, softmax },
-    { ONXI_ID_Hardmax, softmax },
-    { ONXI_ID_LpNormalization, all_but_axis },
-    { ONXI_ID_LayerNormalization, before_axis },
-    { ONXI_ID_RMSNormalization, before_axis },
-    { ONXI_ID_GroupNormalization, batch },
-    { ONXI_ID_LRN, batch },
-    { ONXI_ID_DepthToSpace, batch },
-    { ONXI_ID_SpaceToDepth, batch },
-    { ONXI_ID_BatchNormalization, batch_normalization },
-    { ONXI_ID_InstanceNormalization, instance_normalization },
-    { ONXI_ID_AveragePool, batch_and_channels },
-    { ONXI_ID_MaxPool, batch_and_channels },
-    { ONXI_ID_LpPool, batch_and_channels },
-    { ONXI_ID_GlobalAveragePool, batch_and_channels },
-    { ONXI_ID_GlobalMaxPool, batch_and_channels },
-    { ONXI_ID_GlobalLpPool, batch_and_channels },
-    { ONXI_ID_Trilu, all_but_last_two },
-    { ONXI_ID_CumSum, all_but_input_axis },
-    { ONXI_ID_TopK, all_but_axis },
-    { ONXI_ID_QuantizeLinear, quantize },
-    { ONXI_ID_DequantizeLinear, quantize },
-    { ONXI_ID_Attention, onxi_split_attention },
-    { ONXI_ID_RotaryEmbedding, onxi_split_rotary },
-    { ONXI_ID_RNN, onxi_split_recurrent },
-    { ONXI_ID_GRU, onxi_split_recurrent },
-    { ONXI_ID_LSTM, onxi_split_recurrent },
-#ifdef ONX_DOMAIN_MICROSOFT
-    { ONXI_ID_microsoft_RotaryEmbedding, onxi_split_rotary },
-    { ONXI_ID_microsoft_GroupQueryAttention, onxi_split_group_attention },
-    { ONXI_ID_microsoft_MultiHeadAttention, onxi_split_multi_attention },
-    { ONXI_ID_microsoft_MatMulNBits, onxi_split_few_bits },
-    { ONXI_ID_microsoft_SkipLayerNormalization, onxi_split_skip_norm },
-    { ONXI_ID_microsoft_SkipSimplifiedLayerNormalization, onxi_split_skip_norm },
-    { ONXI_ID_microsoft_SimplifiedLayerNormalization, before_axis },
-    { ONXI_ID_microsoft_BiasGelu, broadcast },
-    { ONXI_ID_microsoft_FastGelu, broadcast },
-    { ONXI_ID_microsoft_QuickGelu, broadcast },
-#endif
+static const onxi_split_row rows[] = {
+    { .op = ONXI_ID_MatMul, .find = matmul, .operations = onxi_split_work_of_dims, .product = true },
+    { .op = ONXI_ID_Gemm, .find = gemm, .operations = onxi_split_work_of_dims, .product = true },
+    { .op = ONXI_ID_Conv, .find = convolve, .operations = onxi_split_work_of_windows },
+    { .op = ONXI_ID_ConvTranspose, .operations = onxi_split_work_of_windows_back },
+    { .op = ONXI_ID_Einsum, .find = einsum, .operations = onxi_split_work_of_dims },
+    { .op = ONXI_ID_Transpose, .find = transpose },
+    { .op = ONXI_ID_Reshape, .find = reshape_to },
+    { .op = ONXI_ID_Flatten, .find = reshape },
+    { .op = ONXI_ID_Squeeze, .find = reshape },
+    { .op = ONXI_ID_Unsqueeze, .find = reshape },
+    { .op = ONXI_ID_Expand, .find = expand },
+    { .op = ONXI_ID_Concat, .find = concat },
+    { .op = ONXI_ID_Split, .find = split },
+    { .op = ONXI_ID_Slice, .find = slice },
+    { .op = ONXI_ID_Pad, .find = pad },
+    { .op = ONXI_ID_Tile, .find = tile },
+    { .op = ONXI_ID_Gather, .find = gather },
+    { .op = ONXI_ID_Softmax, .find = softmax },
+    { .op = ONXI_ID_LogSoftmax, .find = softmax },
+    { .op = ONXI_ID_Hardmax, .find = softmax },
+    { .op = ONXI_ID_LpNormalization, .find = all_but_axis },
+    { .op = ONXI_ID_LayerNormalization, .find = onxi_split_before_axis },
+    { .op = ONXI_ID_RMSNormalization, .find = onxi_split_before_axis },
+    { .op = ONXI_ID_GroupNormalization, .find = batch },
+    { .op = ONXI_ID_LRN, .find = batch },
+    { .op = ONXI_ID_DepthToSpace, .find = batch },
+    { .op = ONXI_ID_SpaceToDepth, .find = batch },
+    { .op = ONXI_ID_BatchNormalization, .find = batch_normalization },
+    { .op = ONXI_ID_InstanceNormalization, .find = instance_normalization },
+    { .op = ONXI_ID_AveragePool, .find = batch_and_channels },
+    { .op = ONXI_ID_MaxPool, .find = batch_and_channels },
+    { .op = ONXI_ID_LpPool, .find = batch_and_channels },
+    { .op = ONXI_ID_GlobalAveragePool, .find = batch_and_channels },
+    { .op = ONXI_ID_GlobalMaxPool, .find = batch_and_channels },
+    { .op = ONXI_ID_GlobalLpPool, .find = batch_and_channels },
+    { .op = ONXI_ID_Trilu, .find = all_but_last_two },
+    { .op = ONXI_ID_CumSum, .find = all_but_input_axis },
+    { .op = ONXI_ID_TopK, .find = all_but_axis },
+    { .op = ONXI_ID_QuantizeLinear, .find = quantize },
+    { .op = ONXI_ID_DequantizeLinear, .find = quantize },
+    { .op = ONXI_ID_Attention, .find = onxi_split_attention, .operations = onxi_split_work_of_attention },
+    { .op = ONXI_ID_RotaryEmbedding, .find = onxi_split_rotary },
+    { .op = ONXI_ID_RNN, .find = onxi_split_recurrent },
+    { .op = ONXI_ID_GRU, .find = onxi_split_recurrent },
+    { .op = ONXI_ID_LSTM, .find = onxi_split_recurrent },
+    { .op = ONXI_ID_NONE },
 };
+
+/* Of the domains with a folder of their own (CMakeLists.txt): lines SPLITS(table). */
+#define SPLITS(name) extern const onxi_split_row onxi_splits_##name[];
+#include "shard_domains.inc"
+#undef SPLITS
+#define SPLITS(name) onxi_splits_##name,
+static const onxi_split_row *const tables[] = { rows,
+#include "shard_domains.inc"
+                                                NULL };
+
+const onxi_split_row *onxi_split_row_find(onxi_op_id op)
+{
+    for (const onxi_split_row *const *table = tables; *table; table++)
+        for (const onxi_split_row *row = *table; row->op != ONXI_ID_NONE; row++)
+            if (row->op == op)
+                return row;
+    return NULL;
+}
 
 static bool operands_are_known(const onxi_splitter *m)
 {
@@ -662,27 +679,23 @@ static void keep_what_is_made(onxi_splitter *m)
     }
 }
 
-static void find(onxi_splitter *m)
+static void find(onxi_splitter *m, const onxi_split_row *row)
 {
-    const onxi_shard_subject *s = m->s;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].op == s->bound->op) {
-            rows[i].find(m);
-            return;
-        }
-    if (onxi_operator_is(s->bound->op, ONXI_TRAIT_REDUCTION))
+    if (row && row->find)
+        row->find(m);
+    else if (onxi_operator_is(m->s->bound->op, ONXI_TRAIT_REDUCTION))
         reduce(m);
-    else if (onxi_operator_is(s->bound->op, ONXI_TRAIT_ELEMENTWISE))
+    else if (onxi_operator_is(m->s->bound->op, ONXI_TRAIT_ELEMENTWISE))
         elementwise(m);
 }
 
-void onxi_shard_rule_find(const onxi_shard_subject *s, onxi_shard_rule *rule)
+void onxi_shard_rule_find(const onxi_shard_subject *s, const onxi_split_row *row, onxi_shard_rule *rule)
 {
     onxi_splitter m = { s, rule };
     if (s->bound->kind != ONXI_BOUND_OPERATOR || !operands_are_known(&m) ||
         (s->bound->schema && s->bound->schema->flags & ONXI_OP_NONDETERMINISTIC))
         return;
-    find(&m);
+    find(&m, row);
     keep_what_fits(&m);
     keep_what_is_made(&m);
 }

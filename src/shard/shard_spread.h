@@ -33,7 +33,7 @@ typedef struct onxi_spread {
  * inputs, 1 for others. */
 onx_status onxi_spread_fix(onx_doc *doc, onx_arena *arena, const onx_infer_fixed *fixed, uint32_t fixed_count,
                            uint32_t batch);
-/* Scales of products with weights of few bits get an axis of their own for blocks (shard_unfold.c). */
+/* Weights get axes by which they can be split, as far as operators take them so (shard_unfold.c). */
 onx_status onxi_spread_unfold(onx_ctx *cx, onx_doc *doc, onx_arena *arena);
 /* Makes the tables. */
 onx_status onxi_spread_open(onxi_spread *s);

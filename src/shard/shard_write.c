@@ -229,10 +229,9 @@ static onx_status look_up(onxi_shard_writer *w, const onxi_shard_node *n, const 
     return set_int(w, to, "all", rows->size);
 }
 
-static onx_status divide_ints(onxi_shard_writer *w, const onxi_shard_node *n, onx_node *to, const char *const *names,
-                              uint32_t shards)
+static onx_status divide_counts(onxi_shard_writer *w, const onxi_shard_node *n, onx_node *to, uint32_t shards)
 {
-    for (; *names; names++) {
+    for (const char *const *names = n->rule.names; *names; names++) {
         const onxi_attr_value *v = onxi_attrs_get(&n->attrs, *names, ONX_ATTR_INT);
         if (v)
             ONX_TRY(set_int(w, to, *names, v->i / shards));
@@ -245,8 +244,8 @@ static onx_status set_sizes(onxi_shard_writer *w, const onxi_shard_node *n, cons
     const uint32_t a = n->inputs[0], y = n->outputs[0];
     const onxi_box rows = onxi_shard_box_of(w, a, step->in[0], w->rank);
     const onxi_box columns = onxi_shard_box_of(w, y, step->out[0], w->rank);
-    ONX_TRY(set_int(w, to, "K", rows.size[w->plan->value[a].rank - 1]));
-    return set_int(w, to, "N", columns.size[w->plan->value[y].rank - 1]);
+    ONX_TRY(set_int(w, to, n->rule.names[0], rows.size[w->plan->value[a].rank - 1]));
+    return set_int(w, to, n->rule.names[1], columns.size[w->plan->value[y].rank - 1]);
 }
 
 static onx_status choose_direction(onxi_shard_writer *w, const onxi_shard_node *n, const onxi_assignment *a,
@@ -260,8 +259,6 @@ static onx_status choose_direction(onxi_shard_writer *w, const onxi_shard_node *
 
 static onx_status fix(onxi_shard_writer *w, const onxi_shard_node *n, const onxi_shard_step *step, onx_node *to)
 {
-    static const char *const groups[] = { "group", NULL };
-    static const char *const heads[] = { "q_num_heads", "kv_num_heads", "num_heads", NULL };
     const uint32_t shards = step->assignment->shards[n->rule.fix_dim];
     const bool partial = onxi_shard_is_partial(&n->rule, step->assignment);
     if (partial && n->rule.once >= 0 && onxi_shard_reduced_part(&n->rule, step->assignment, w->rank))
@@ -274,10 +271,8 @@ static onx_status fix(onxi_shard_writer *w, const onxi_shard_node *n, const onxi
         const onxi_box box = onxi_shard_box_of(w, n->outputs[0], step->out[0], w->rank);
         return add_ints(w, box.size, w->plan->value[n->outputs[0]].rank, &to->input[1]);
     }
-    case ONXI_SHARD_GROUP:
-        return shards > 1 ? divide_ints(w, n, to, groups, shards) : ONX_OK;
-    case ONXI_SHARD_HEADS:
-        return shards > 1 ? divide_ints(w, n, to, heads, shards) : ONX_OK;
+    case ONXI_SHARD_COUNTS:
+        return shards > 1 ? divide_counts(w, n, to, shards) : ONX_OK;
     case ONXI_SHARD_LOOKUP:
         return shards > 1 ? look_up(w, n, step->assignment, to) : ONX_OK;
     case ONXI_SHARD_SIZES:

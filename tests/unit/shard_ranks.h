@@ -17,6 +17,17 @@
 
 enum { RANKS_MAX = 8, VALUES_MAX = 8 };
 
+/* Does the build have the operators of the model? */
+static bool has_operators(const char *graph)
+{
+#ifdef ONX_DOMAIN_MICROSOFT
+    (void)graph;
+    return true;
+#else
+    return !strstr(graph, "com.microsoft") && !strstr(graph, "SimplifiedLayerNormalization");
+#endif
+}
+
 static uint32_t random_state = 1;
 static float random_float(void)
 {
