@@ -1,11 +1,15 @@
-// gradients_agree.js - expanded gradients of models in onnxruntime-node beside those of onx, in float:
+// gradients_agree.js - expanded gradients of models in float, of onx and of onnxruntime-node, beside a run in double:
 //   NODE_PATH=.../node_modules node gradients_agree.js ONX MODEL...      needs Debian's python3-onnx
-// `onx grad` derives the sum of the first output of floats by a dozen weights; both run what it writes on the same inputs.
-// Symbolic sizes are 2. The largest error of an element counts, relative to the largest element of that gradient, or to
-// 1e-3 of the largest of all, as derivatives of zero are rounding alone. The exit status is 1 where it is above 1e-3.
+// `onx grad` derives the sum of the first output of floats by a dozen weights; both run what it writes on the same inputs, and onx runs it
+// as doubles, too (`onx precision`). Symbolic sizes are 2. An error is the largest of a gradient's elements, relative to its largest element.
+// A derivative that is zero (in double below 1e-10 of the largest of all: a bias before a norm) has errors relative to the largest of all.
+// Where the input of a Relu lies within rounding of 0, the derivatives of float and double are those of either side, and differ by a whole
+// element: no rule is at fault, and other inputs have it elsewhere. So a gradient above the limit is tried with up to DRAWS inputs, and its
+// least error counts: what a rule or kernel does wrongly is wrong each time. Detectors choose by scores that are nearly equal, and choose
+// otherwise in double; so what agrees with onnxruntime is as good. The exit status is 1 where onx is farther than 1e-4 from both.
 'use strict';
 const ort = require('onnxruntime-node'), fs = require('fs'), os = require('os'), path = require('path'), { spawnSync } = require('child_process');
-const [onx, ...files] = process.argv.slice(2);
+const [onx, ...files] = process.argv.slice(2), LIMIT = 1e-4, DRAWS = 5;
 const types = {
   float32: [Float32Array, '<f4'], float64: [Float64Array, '<f8'], int64: [BigInt64Array, '<i8'], int32: [Int32Array, '<i4'], bool: [Uint8Array, '|b1'], uint8: [Uint8Array, '|u1'],
 };
@@ -21,9 +25,9 @@ function call(program, ...args) {
   return r.stdout;
 }
 
-function readNpy(file) {
+function readNpy(file, type) {
   const b = fs.readFileSync(file), at = 10 + b.readUInt16LE(8);
-  return new Float32Array(b.buffer.slice(b.byteOffset + at, b.byteOffset + b.length));
+  return new type(b.buffer.slice(b.byteOffset + at, b.byteOffset + b.length));
 }
 
 function writeNpy(file, type, dims, data) {
@@ -46,30 +50,51 @@ function input(meta) {
   return new ort.Tensor(meta.type, data, dims);
 }
 
+// The inputs of one draw: for onnxruntime, and as files in float and in double.
+function draw(session, folder) {
+  const feeds = {}, floats = [], doubles = [];
+  session.inputMetadata.forEach((meta, i) => {
+    const t = feeds[meta.name] = input(meta), at = path.join(folder, `input${i}.npy`), wide = path.join(folder, `wide${i}.npy`);
+    writeNpy(at, meta.type, t.dims, t.data);
+    floats.push('-i', `${meta.name}=${at}`);
+    if (meta.type === 'float32') writeNpy(wide, 'float64', t.dims, Float64Array.from(t.data));
+    doubles.push('-i', `${meta.name}=${meta.type === 'float32' ? wide : at}`);
+  });
+  return { feeds, floats, doubles };
+}
+
+const most = a => a.reduce((m, x) => (Math.abs(x) <= m ? m : Math.abs(x)), 0);
+const apart = (a, b) => (a.length === b.length ? a.reduce((m, x, i) => (Math.abs(x - b[i]) <= m ? m : Math.abs(x - b[i])), 0) : Infinity);
+
+// The errors of one draw: how far the gradients of onx are from the double run and from onnxruntime, and onnxruntime's from the double run.
+async function errors(session, derived, folder) {
+  const { feeds, floats, doubles } = draw(session, folder), out = path.join(folder, 'out');
+  const gradients = (model, args, read) => {
+    call(onx, 'run', path.join(folder, model), ...args, '--npy', '--output-dir', out);
+    return session.outputNames.map((_, k) => readNpy(path.join(out, `output_${k}.npy`), read));
+  };
+  const ours = gradients('gradients.onnx', floats, Float32Array), exact = gradients('double.onnx', doubles, Float64Array);
+  const theirs = await session.run(feeds), largest = Math.max(...exact.map(most));
+  return session.outputNames.map((name, k) => {
+    const own = most(exact[k]), by = (own > 1e-10 * largest ? own : largest) || 1, peer = theirs[name].data;
+    return [apart(ours[k], exact[k]) / by, apart(ours[k], peer) / by, apart(peer, exact[k]) / by];
+  });
+}
+
 async function compare(file, folder) {
   const names = JSON.parse(call('/usr/bin/python3', '-c', NAMES, file)), derived = path.join(folder, 'gradients.onnx');
   call(onx, 'grad', file, '-o', derived, '--of', names.of, '--wrt', names.weights.join(','), '--only');
+  call(onx, 'precision', derived, '-o', path.join(folder, 'double.onnx'), '--to', 'double');
   const session = await ort.InferenceSession.create(derived, { intraOpNumThreads: 1, logSeverityLevel: 4 });
-  const feeds = {}, args = [];
-  session.inputMetadata.forEach((meta, i) => {
-    const t = feeds[meta.name] = input(meta), at = path.join(folder, `input${i}.npy`);
-    writeNpy(at, meta.type, t.dims, t.data);
-    args.push('-i', `${meta.name}=${at}`);
-  });
-  const theirs = await session.run(feeds);
-  call(onx, 'run', derived, ...args, '--threads', '1', '--npy', '--output-dir', path.join(folder, 'out'));
-  const all = session.outputNames.map((name, k) => {
-    const a = readNpy(path.join(folder, 'out', `output_${k}.npy`)), b = theirs[name].data;
-    let error = a.length === b.length ? 0 : Infinity, most = 0;
-    for (let i = 0; i < b.length; i++) {
-      if (!(Math.abs(a[i] - b[i]) <= error)) error = Math.abs(a[i] - b[i]);
-      most = Math.max(most, Math.abs(b[i]));
-    }
-    return { error, most };
-  });
-  const least = 1e-3 * Math.max(...all.map(o => o.most)), worst = all.map(o => o.error / (Math.max(o.most, least) || 1)).reduce((a, b) => (b <= a ? a : b), 0);
-  console.log(`${path.basename(file)}: ${names.weights.length} weights, largest relative error ${worst.toExponential(1)}${worst <= 1e-3 ? '' : '  ABOVE 1e-3'}`);
-  return worst <= 1e-3;
+  const least = session.outputNames.map(() => [Infinity, Infinity, Infinity]), worst = of => least.reduce((m, e) => (of(e) <= m ? m : of(e)), 0);
+  const nearer = e => Math.min(e[0], e[1]);
+  let draws = 0;
+  for (; draws < DRAWS && !(worst(nearer) <= LIMIT); draws++)
+    (await errors(session, derived, folder)).forEach((e, k) => { least[k] = least[k].map((x, i) => (x <= e[i] ? x : e[i])); });
+  const [ours, between, theirs] = [0, 1, 2].map(i => worst(e => e[i]).toExponential(1)), good = worst(nearer) <= LIMIT;
+  console.log(`${path.basename(file)}: ${names.weights.length} weights, from double ${ours} (onnxruntime ${theirs}), from each other ${between}, ` +
+              `${draws} draw${draws > 1 ? 's' : ''}${good ? '' : '  ABOVE ' + LIMIT}`);
+  return good;
 }
 
 (async () => {
