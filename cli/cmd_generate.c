@@ -324,6 +324,7 @@ static const cli_option options_[] = {
     CLI_OPTION_LIBRARY,
     CLI_OPTION_NO_OPTIMIZE,
     CLI_OPTION_PRECISION,
+    CLI_OPTION_CACHE,
     CLI_END,
 };
 /* clang-format on */

@@ -55,6 +55,10 @@ typedef struct onx_session_options {
     /* ONX_PRECISION_* (onx/kernel.h) that constant weights of MatMul and Gemm may be held in, which costs memory and
      * time of products with few rows in proportion to the bits; results differ by what the weights lose. */
     unsigned precision;
+    /* A folder, made if it is missing, in which packed weights are kept for later sessions of any process, which then
+     * read them in place of packing; NULL: nowhere. What is found there is used only if it is this user's, whole, and
+     * made of the same weights in the same way; otherwise a note says so and it is written anew. */
+    const char *cache;
 } onx_session_options;
 
 /* Plans the main graph of a model document, which must outlive the session and is only read (onx/ir.h says what that

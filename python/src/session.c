@@ -169,19 +169,21 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = { "model",  "threads", "optimize",  "plain",    "strict", "precision", "isa",
-                             "memory", "timeout", "operators", "base_dir", "links",  NULL };
+                             "memory", "timeout", "operators", "base_dir", "links",  "cache",     NULL };
     static const char *const isas[] = { "best", "base", "base", "v3", "v4", "vnni", "amx", NULL };
     static const char *const precisions[] = { "full", "bf16", "f16", "int8", NULL };
     session *s = (session *)self;
-    PyObject *model, *operators = Py_None, *base_dir = Py_None, *keep = NULL;
+    PyObject *model, *operators = Py_None, *base_dir = Py_None, *cache = Py_None;
+    PyObject *keep = NULL, *keep_cache = NULL;
     int threads = 0, optimize = 1, plain = 0, strict = 0, links = 0;
     const char *precision = NULL, *isa = NULL;
     unsigned long long memory = 0;
     double timeout = 0;
     onx_session_options options = { .struct_size = sizeof options };
     onx_load_options load = { .struct_size = sizeof load };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$ipppzzKdOOp:Session", names, &model, &threads, &optimize, &plain,
-                                     &strict, &precision, &isa, &memory, &timeout, &operators, &base_dir, &links))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$ipppzzKdOOpO:Session", names, &model, &threads, &optimize,
+                                     &plain, &strict, &precision, &isa, &memory, &timeout, &operators, &base_dir,
+                                     &links, &cache))
         return -1;
     if (s->ctx) {
         PyErr_SetString(PyExc_TypeError, "a session is made once");
@@ -208,9 +210,14 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     if (base_dir != Py_None && !(load.base_dir = py_path_of(base_dir, &keep)))
         return -1;
+    if (cache != Py_None && !(options.cache = py_path_of(cache, &keep_cache))) {
+        Py_XDECREF(keep);
+        return -1;
+    }
     s->ctx = py_ctx_take();
     const onx_status status = s->ctx ? open_model(s, model, &options, &load) : ONX_E_MEMORY;
     Py_XDECREF(keep);
+    Py_XDECREF(keep_cache);
     if (status != ONX_OK) {
         if (s->ctx)
             py_fail(s->ctx->cx, status);
@@ -770,7 +777,7 @@ bool py_add_session(PyObject *module)
     static PyType_Slot slots[] = {
         { Py_tp_doc,
           "Session(model, *, threads=0, optimize=True, plain=False, strict=False, precision=None, isa=None, memory=0, "
-          "timeout=0, operators=None, base_dir=None, links=False)\n\n"
+          "timeout=0, operators=None, base_dir=None, links=False, cache=None)\n\n"
           "A model that is planned once and runs as often as wanted, by any number of threads at the same time.\n\n"
           "`model` is a path, the bytes of a file, or a model in memory. session(x, y=...) runs it with inputs by place "
           "or name and gives the output, or a tuple of several. Arrays are shared, not copied. While it runs other "

@@ -49,6 +49,17 @@ class TestInOut(Case):
             with self.assertRaises(TypeError):
                 s.run(None, {"image": np.zeros((1, 1, 8, 8), np.float32)}, **wrong)
 
+    def test_cache(self):
+        folder = pathlib.Path(self.folder.name) / "kept"
+        w = "Constant <value_ints = [256, 256]> () w = ConstantOfShape <value = float[1] {0.5}> (s)"
+        x = np.ones((1, 256), np.float32)
+        for _ in range(2):
+            s = self.session("(float[1, 256] x) => (float[1, 256] y)", "s = " + w + " y = MatMul (x, w)", cache=folder)
+            self.assertEqual(s(x).tolist(), [[128.0] * 256])
+        self.assertTrue((folder / "secret").exists())
+        with self.assertRaises(onx.Error):
+            self.session("(float[1] x) => (float[1] y)", "y = Neg (x)", cache=folder / "secret")
+
     def test_call_and_run(self):
         s = self.session("(float[N] x, float[N] y) => (float[N] sum, float[N] diff)", "sum = Add(x, y)\ndiff = Sub(x, y)")
         x, y = np.arange(3, dtype=np.float32), np.ones(3, np.float32)

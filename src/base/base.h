@@ -436,6 +436,26 @@ onx_status onxi_spill_write(onx_ctx *cx, onxi_spill *spill, onx_str bytes);
 onx_status onxi_spill_map(onx_ctx *cx, onxi_spill *spill, onxi_file *out);
 void onxi_spill_close(onxi_spill *spill);
 
+/* ---- files that are found again by what they were made of (base_store.c) ---- */
+
+/* A folder of them, for one thread at a time. What cannot be trusted (another user's, damaged, of other contents than
+ * its name says) is as if it were not there, and is replaced. */
+typedef struct onxi_store onxi_store;
+/* Makes the folder if it is missing. The context stays the caller's and is used as long as the store is. */
+onx_status onxi_store_open(onx_ctx *cx, const char *folder, onxi_store **out);
+void onxi_store_close(onxi_store *store); /* NULL is allowed */
+/* Digests that nobody can aim at who cannot read the folder; those of several pieces one after the other. */
+onxi_digest onxi_store_digest(const onxi_store *store, unsigned threads, onxi_digest before, const void *bytes,
+                              size_t len);
+/* The `size` bytes of that name, mapped read-only from the start of a page on: what onxi_store_unmap takes. NULL: there
+ * are none. */
+const void *onxi_store_find(onxi_store *store, unsigned threads, onxi_digest name, uint64_t size);
+void onxi_store_unmap(const void *bytes, uint64_t size);
+/* Keeps bytes under a name, as well as may be. */
+void onxi_store_put(onxi_store *store, unsigned threads, onxi_digest name, const void *bytes, uint64_t size);
+/* A note to `cx` about what could not be used or written since the last time, if anything. */
+void onxi_store_tell(onxi_store *store, onx_ctx *cx);
+
 /* Safe writing: a temporary file beside `path`, synced and renamed by onxi_output_commit. Standard output for "-";
  * devices and FIFOs are written to directly. A symbolic link is kept, the file that it names is replaced. */
 typedef struct onxi_output onxi_output;
@@ -453,6 +473,8 @@ onx_status onxi_output_write(onxi_output *output, onx_str bytes);
 /* Appends zeros. */
 onx_status onxi_output_skip(onxi_output *output, uint64_t count);
 uint64_t onxi_output_size(const onxi_output *output); /* bytes so far */
+/* What is written can be made again: it is for this user alone, and need not survive a power cut. */
+onx_status onxi_output_disposable(onxi_output *output);
 /* Everything but its name: flushed and synced. For files that have to appear together. */
 onx_status onxi_output_complete(onxi_output *output);
 /* The same, and no descriptor stays open, whatever the number of files; meanwhile the file has a temporary name. */

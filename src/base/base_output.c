@@ -22,6 +22,7 @@ struct onxi_output {
     int fd;
     int dir; /* -1: not written through a temporary file */
     bool finished;
+    bool unsynced;     /* it may be lost when the system stops */
     bool sparse;       /* holes are allowed: a temporary file of our own */
     bool exists;       /* there was a file of that name */
     bool owned;        /* fd is to be closed */
@@ -489,6 +490,12 @@ bool onxi_folder_sync_failed(int dir)
     return sync_failed(dir) && errno != EBADF;
 }
 
+onx_status onxi_output_disposable(onxi_output *o)
+{
+    o->unsynced = true;
+    return o->status == ONX_OK && fchmod(o->fd, 0600) != 0 ? fail(o, "set the mode of", errno) : o->status;
+}
+
 onx_status onxi_output_complete(onxi_output *o)
 {
     if (o->status != ONX_OK || o->finished)
@@ -496,7 +503,7 @@ onx_status onxi_output_complete(onxi_output *o)
     ONX_TRY(flush_with(o, onx_str_make(NULL, 0)));
     if (o->written != o->end && ftruncate(o->fd, (off_t)o->written) != 0)
         return fail(o, "write", errno);
-    if (o->owned && sync_failed(o->fd))
+    if (o->owned && !o->unsynced && sync_failed(o->fd))
         return fail(o, "write", errno);
     onxi_release(o->cx, o->buffer, BUFFER_SIZE);
     o->buffer = NULL;

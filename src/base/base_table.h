@@ -32,6 +32,12 @@ static inline onxi_secret onxi_hash_then(onxi_secret secret, uint64_t hash)
     return (onxi_secret){ secret.a ^ hash, secret.b };
 }
 
+/* 128 bits of many bytes, at the speed of memory. With a secret that stays the same they may go to files. */
+typedef struct onxi_digest {
+    uint64_t a, b;
+} onxi_digest;
+onxi_digest onxi_digest_of(onxi_secret secret, const void *bytes, size_t len);
+
 /* ---- the table: from a hash to indexes ---- */
 
 #define ONXI_NO_ENTRY UINT32_MAX

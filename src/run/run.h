@@ -148,6 +148,7 @@ typedef struct onxi_run_packed {
     size_t key_size;
     void *data, *base;
     size_t size;
+    uint64_t mapped;                /* bytes in a file of the store, where `base` is mapped; 0: it is memory */
     struct onxi_run_shared *shared; /* they are those of a shelf; NULL: of their own */
 } onxi_run_packed;
 
@@ -213,6 +214,7 @@ typedef struct onxi_run_session {
     onxi_run_graph *main;
     onxi_run_owned *constants;
     onxi_run_packs packs;
+    onxi_store *store;            /* of a root: where packed weights are kept for later sessions; NULL: nowhere */
     struct onxi_run_shelf *shelf; /* of a root: what it shares with other sessions of the document; NULL: none */
     onxi_functions functions;
     struct onxi_run_op *spare_op; /* memory for the next one, while graphs are resolved */
@@ -324,6 +326,9 @@ onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const o
 onx_status onxi_run_pack_running(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
                                  const onx_packing *packing, const onxi_run_watch *watch, const void **out);
 void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx);
+/* What the store calls that which `packing` makes of the constant; false where it is not kept (run_saved.c). */
+bool onxi_run_saved_name(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
+                         const onx_packing *packing, onxi_digest *out);
 /* The shelf of the session's document, and leaving it. */
 onx_status onxi_run_shelf_open(onxi_run_session *s);
 void onxi_run_shelf_close(onxi_run_session *s);

@@ -75,6 +75,7 @@ typedef struct onxi_run_shared {
     uint32_t users;
     void *base;
     size_t size;
+    uint64_t mapped; /* as in onxi_run_packed */
 } onxi_run_shared;
 
 typedef struct onxi_run_shelf {
@@ -223,14 +224,15 @@ static onx_status shared_take(onxi_run_shelf *shelf, onx_str name, onxi_run_shar
 }
 
 /* The bytes are there, or nobody has made them (NULL). */
-static void shared_put(onxi_run_shared *shared, void *base, size_t size)
+static void shared_put(onxi_run_shared *shared, const onxi_run_packed *k)
 {
     onxi_run_shelf *shelf = shared->shelf;
     pthread_mutex_lock(&shelf->lock);
-    shared->base = base;
-    shared->size = size;
-    shared->state = base ? MADE : GONE;
-    if (!base)
+    shared->base = k->base;
+    shared->size = k->size;
+    shared->mapped = k->mapped;
+    shared->state = k->base ? MADE : GONE;
+    if (!k->base)
         shared->users--;
     pthread_cond_broadcast(&shelf->made);
     pthread_mutex_unlock(&shelf->lock);
@@ -242,7 +244,10 @@ static void shared_let_go(onxi_run_shared *shared)
     const onx_allocator *a = &shelf->allocator;
     pthread_mutex_lock(&shelf->lock);
     if (--shared->users == 0) {
-        a->resize(a->user, shared->base, shared->size, 0);
+        if (shared->mapped)
+            onxi_store_unmap(shared->base, shared->mapped);
+        else
+            a->resize(a->user, shared->base, shared->size, 0);
         shared->base = NULL;
         shared->state = GONE;
     }
@@ -255,6 +260,8 @@ static void give_back(onx_ctx *cx, const onxi_run_packed *k)
 {
     if (k->shared)
         shared_let_go(k->shared);
+    else if (k->mapped)
+        onxi_store_unmap(k->base, k->mapped);
     else
         onxi_release(cx, k->base, k->size);
 }
@@ -266,9 +273,32 @@ void onxi_run_packs_free(onxi_run_packs *packs, onx_ctx *cx)
     packs->all = NULL;
 }
 
+/* Bytes of the store, or new ones. */
+static onx_status find_or_make(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
+                               const onx_packing *packing, onxi_run_packed *k)
+{
+    onxi_digest name;
+    const bool saved = onxi_run_saved_name(s, to, p, packing, &name);
+    const void *found = saved ? onxi_store_find(s->root->store, s->threads, name, packing->size) : NULL;
+    if (found) {
+        k->base = (void *)(uintptr_t)found;
+        k->mapped = packing->size;
+        return ONX_OK;
+    }
+    k->base = onxi_resize(to->cx, NULL, 0, k->size);
+    const onx_status status = k->base ? make_bytes(s, to, packing, aligned(k->base)) : ONX_E_MEMORY;
+    if (status != ONX_OK) {
+        onxi_release(to->cx, k->base, k->size);
+        k->base = NULL;
+    } else if (saved) {
+        onxi_store_put(s->root->store, s->threads, name, aligned(k->base), packing->size);
+    }
+    return status;
+}
+
 /* From the shelf, made if need be; what cannot be shared is made for the session alone. */
-static onx_status get_bytes(onxi_run_session *s, const onxi_run_keeper *to, const onx_packing *packing,
-                            onxi_run_packed *k)
+static onx_status get_bytes(onxi_run_session *s, const onxi_run_keeper *to, const onx_prepare *p,
+                            const onx_packing *packing, onxi_run_packed *k)
 {
     onxi_run_shelf *shelf = to->session ? to->session->root->shelf : NULL;
     if (shelf && to->source && to->source->origin) {
@@ -280,14 +310,9 @@ static onx_status get_bytes(onxi_run_session *s, const onxi_run_keeper *to, cons
             return ONX_OK;
         }
     }
-    k->base = onxi_resize(to->cx, NULL, 0, k->size);
-    onx_status status = k->base ? make_bytes(s, to, packing, aligned(k->base)) : ONX_E_MEMORY;
-    if (status != ONX_OK) {
-        onxi_release(to->cx, k->base, k->size);
-        k->base = NULL;
-    }
+    const onx_status status = find_or_make(s, to, p, packing, k);
     if (k->shared)
-        shared_put(k->shared, k->base, k->size);
+        shared_put(k->shared, k);
     return status;
 }
 
@@ -346,7 +371,7 @@ onx_status onxi_run_pack(onxi_run_session *s, const onxi_run_keeper *to, const o
         return ONX_E_MEMORY;
     memcpy(key, packing->key, packing->key_size);
     *k = (onxi_run_packed){ .next = first, .key = key, .key_size = packing->key_size, .size = packing->size + 64 };
-    ONX_TRY(get_bytes(s, to, packing, k));
+    ONX_TRY(get_bytes(s, to, p, packing, k));
     k->data = aligned(k->base);
     const onx_status status = add_packed(s, to, k);
     if (status != ONX_OK)

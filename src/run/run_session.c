@@ -170,6 +170,7 @@ static onx_status session_new(onx_ctx *cx, onx_doc *doc, const onx_session_optio
     if (status == ONX_OK)
         status = plan_early(&session->s);
     session->s.watch = (onxi_run_watch){ 0 };
+    onxi_store_tell(session->s.store, cx);
     if (status != ONX_OK) {
         onxi_diag_move(cx, own);
         onx_session_free(session);

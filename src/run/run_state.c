@@ -572,6 +572,7 @@ onx_status onxi_run_plan_take(onxi_run_graph *g, const onx_value *const *inputs,
         status = onxi_run_plan_new(g, inputs, watch, nonfinite, cx, out);
         if (status == ONX_OK)
             add_plan(g, *out);
+        onxi_store_tell(g->session->root->store, cx);
     }
     onxi_run_planning_end(g->session);
     return status;

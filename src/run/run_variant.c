@@ -55,6 +55,9 @@ onx_status onxi_run_session_open(onxi_run_session *s, onx_ctx *own, onx_doc *doc
         ONX_TRY(onxi_run_session_takes_bytes(s));
         for (const onx_kernel *k = s->options.kernels; k && k->op; k++)
             s->once |= (k->flags & ONX_KERNEL_ONCE) != 0;
+        if (s->options.cache)
+            ONX_TRY(onxi_store_open(own, s->options.cache, &s->store));
+        s->options.cache = NULL; /* the caller's */
         ONX_TRY(onxi_run_shelf_open(s));
         ONX_TRY(onxi_functions_index(s->arena, s->model->functions, s->model->functions_count, &s->functions));
     }
@@ -88,6 +91,7 @@ void onxi_run_session_close(onxi_run_session *s)
         onx_value_free(o->value);
     onxi_run_packs_free(&s->packs, s->cx);
     onxi_run_shelf_close(s);
+    onxi_store_close(s->store);
     for (onxi_run_expansion *x = s->expansions; x; x = x->next)
         onx_doc_free(x->doc);
     onxi_rewrites_close(&s->rewrites);

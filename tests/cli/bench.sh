@@ -37,4 +37,20 @@ for streams in 1 3; do
     [ "$(grep -c 'error:' err)" -eq 1 ] || fail "the failure of $streams streams is told $(grep -c 'error:' err) times"
 done
 expect 1 "$ONX" bench n.onnxtxt --seconds 0 --max-memory 2000
+# Packed weights in a folder: the first run keeps them, the next one takes them; what is damaged is said.
+cat >wide.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[1, 256] x) => (float[1, 256] y) {
+  shape = Constant <value_ints = [256, 256]> () w = ConstantOfShape <value = float[1] {0.5}> (shape) y = MatMul (x, w) }
+END
+expect 0 "$ONX" run wide.onnxtxt --random --cache kept
+mv out first
+expect 0 "$ONX" run wide.onnxtxt --random --cache kept
+cmp -s out first || fail "results differ with what was kept"
+[ ! -s err ] || ! grep -q note: err || fail "a note about what was kept well"
+for f in kept/*.pack; do [ ! -f "$f" ] || : >"$f"; done
+expect 0 "$ONX" bench wide.onnxtxt --seconds 0 --cache kept
+[ ! -f "$f" ] || says err "has another size"
+expect 2 "$ONX" run wide.onnxtxt --random --cache wide.onnxtxt
+says err "cannot open the folder wide.onnxtxt"
 done_testing

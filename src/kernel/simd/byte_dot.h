@@ -27,7 +27,7 @@ typedef struct byte_packing {
     uint64_t n, taps, c;
     uint64_t n_step, tap_step, c_step; /* bytes from one to the next */
     uint64_t groups;                   /* each with n columns of its own that follow those of the one before */
-    bool is_unsigned;
+    uint64_t is_unsigned;              /* as wide as the rest: keys are compared byte by byte */
 } byte_packing;
 
 static inline uint64_t panels_of(const byte_packing *q)
