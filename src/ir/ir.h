@@ -228,11 +228,15 @@ onx_status onxi_message_rewrite(onx_arena *arena, onx_kind kind, const void *mes
 
 /* The message with the nodes of every graph and function in it in an order in which each comes after those that make
  * its inputs; *out == message when they are so already. Nodes keep their order otherwise. What depends on itself has no
- * such order and stays about where it is; *cycle_out is one of those nodes, or NULL. Linear in the size of the message
- * and the depth of its subgraphs. */
-onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out,
-                             const onx_node **cycle_out);
-/* Such an order of one list of nodes: their indexes; *out == NULL when they are in order. */
-onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, uint32_t **out);
+ * such order and stays about where it is; *cycle is the first that is met. Linear in the size of the message and the
+ * depth of its subgraphs. */
+typedef struct onxi_cycle {
+    const onx_node *node; /* that depends on itself; NULL: there is none */
+    onx_str text;         /* "a needs b, which needs a": values, the first few of them */
+} onxi_cycle;
+onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out, onxi_cycle *cycle);
+/* Such an order of one list of nodes: their indexes; *out == NULL when they are in order. `cycle` may be NULL. */
+onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, onxi_cycle *cycle,
+                            uint32_t **out);
 
 #endif

@@ -9,10 +9,10 @@ typedef struct names {
 
 typedef struct sorter {
     onx_ctx *cx;
-    onx_arena *arena;      /* of the result */
-    onx_arena *scratch;    /* of what is needed meanwhile */
-    names *reads;          /* of the node around, what its subgraphs read from outside; NULL: nobody asks */
-    const onx_node *cycle; /* the first that was met that depends on itself, or NULL */
+    onx_arena *arena;   /* of the result */
+    onx_arena *scratch; /* of what is needed meanwhile */
+    names *reads;       /* of the node around, what its subgraphs read from outside; NULL: nobody asks */
+    onxi_cycle cycle;   /* the first that was met */
     unsigned depth, limit;
 } sorter;
 
@@ -104,14 +104,28 @@ static uint32_t maker_of(const body *b, size_t read)
     return e ? e->value : ONXI_NO_ENTRY;
 }
 
-static bool is_sorted(sorter *s, const body *b)
+/* The nodes of `path` need one another, the last one the first: next[node] - 1 is what each reads of the one behind. */
+static onx_status note_cycle(sorter *s, const body *b, const uint32_t *path, uint32_t count, const size_t *next)
+{
+    enum { NAMED = 8 };
+    onx_str text = b->reads.list[next[path[count - 1]] - 1];
+    s->cycle.node = b->nodes[path[0]];
+    for (uint32_t i = 0; i < count && i < NAMED; i++)
+        text = onxi_arena_printf(s->arena, "%.*s%s needs %.*s", ONX_ARG(text), i ? ", which" : "",
+                                 ONX_ARG(b->reads.list[next[path[i]] - 1]));
+    if (count > NAMED)
+        text = onxi_arena_printf(s->arena, "%.*s, and so on: %u nodes", ONX_ARG(text), count);
+    s->cycle.text = text;
+    return text.len ? ONX_OK : ONX_E_MEMORY;
+}
+
+/* Is no node before what it needs, or its own need? */
+static bool is_sorted(const body *b)
 {
     for (uint32_t i = 0; i < b->count; i++)
         for (size_t k = b->start[i]; k < b->start[i + 1]; k++) {
             const uint32_t maker = maker_of(b, k);
-            if (maker == i && !s->cycle)
-                s->cycle = b->nodes[i];
-            if (maker != ONXI_NO_ENTRY && maker > i)
+            if (maker != ONXI_NO_ENTRY && maker >= i)
                 return false;
         }
     return true;
@@ -144,8 +158,12 @@ static onx_status order(sorter *s, body *b)
                 continue;
             }
             const uint32_t maker = maker_of(b, next[node]++);
-            if (maker != ONXI_NO_ENTRY && met[maker] == WAITING && !s->cycle)
-                s->cycle = b->nodes[maker];
+            if (maker != ONXI_NO_ENTRY && met[maker] == WAITING && !s->cycle.node) {
+                uint32_t from = depth - 1;
+                while (stack[from] != maker)
+                    from--;
+                ONX_TRY(note_cycle(s, b, stack + from, depth - from, next));
+            }
             if (maker != ONXI_NO_ENTRY && met[maker] == NOT_MET) {
                 met[maker] = WAITING;
                 stack[depth++] = maker;
@@ -160,10 +178,10 @@ static onx_status sort_body(sorter *s, body *b)
 {
     ONX_TRY(collect_reads(s, b));
     ONX_TRY(collect_makers(s, b));
-    return is_sorted(s, b) ? ONX_OK : order(s, b);
+    return is_sorted(b) ? ONX_OK : order(s, b);
 }
 
-onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, uint32_t **out)
+onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, onxi_cycle *cycle, uint32_t **out)
 {
     sorter s = { .cx = arena->cx, .arena = arena, .limit = onx_ctx_limits(arena->cx).depth };
     body b = { .nodes = nodes, .count = count };
@@ -172,6 +190,8 @@ onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t c
     onx_status status = sort_body(&s, &b);
     onx_arena_free(s.scratch);
     *out = b.order;
+    if (cycle)
+        *cycle = s.cycle;
     return status;
 }
 
@@ -263,8 +283,7 @@ static onx_status replace_function(void *user, const onx_visit *at, const void *
     return ONX_OK;
 }
 
-onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out,
-                             const onx_node **cycle_out)
+onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out, onxi_cycle *cycle)
 {
     sorter s = { .cx = arena->cx, .arena = arena, .limit = onx_ctx_limits(arena->cx).depth };
     *out = message;
@@ -274,26 +293,26 @@ onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *messag
     if (status == ONX_OK)
         status = onxi_message_rewrite(arena, kind, *out, ONX_KIND_GRAPH, replace_graph, &s, out);
     onx_arena_free(s.scratch);
-    *cycle_out = s.cycle;
+    *cycle = s.cycle;
     return status;
 }
 
 /* A node whose subgraphs were sorted is another one, with the same list of outputs. */
 typedef struct cycle_search {
     onx_ctx *cx;
-    const onx_node *node;
+    const onxi_cycle *cycle;
 } cycle_search;
 
 static onx_status tell_cycle(void *user, const onx_visit *at)
 {
     const cycle_search *search = user;
-    if (at->kind != ONX_KIND_NODE || ((const onx_node *)at->message)->output != search->node->output)
+    if (at->kind != ONX_KIND_NODE || ((const onx_node *)at->message)->output != search->cycle->node->output)
         return ONX_OK;
     char path[1024];
     const size_t len = onx_visit_path(at, path, sizeof path);
-    return onxi_fail(search->cx, ONX_E_INVALID,
-                     ONXI_AT_PATH(onx_str_make(path, len < sizeof path ? len : sizeof path - 1)),
-                     "the node depends on what it makes itself: there is no order in which it comes behind that");
+    return onxi_fail(
+        search->cx, ONX_E_INVALID, ONXI_AT_PATH(onx_str_make(path, len < sizeof path ? len : sizeof path - 1)),
+        "the node depends on what it makes itself, so there is no order: %.*s", ONX_ARG(search->cycle->text));
 }
 
 onx_status onx_doc_sort(onx_doc *doc, bool *changed_out)
@@ -302,10 +321,10 @@ onx_status onx_doc_sort(onx_doc *doc, bool *changed_out)
         *changed_out = false;
     ONXI_NEED(NULL, doc);
     const void *now;
-    const onx_node *cycle;
+    onxi_cycle cycle;
     ONX_TRY(onxi_message_sort(doc->arena, doc->kind, doc->root, &now, &cycle));
-    if (cycle) {
-        cycle_search search = { doc->cx, cycle };
+    if (cycle.node) {
+        cycle_search search = { doc->cx, &cycle };
         return onx_message_walk(doc->cx, doc->kind, doc->root, tell_cycle, &search);
     }
     if (changed_out)

@@ -598,7 +598,7 @@ static onx_status build_nodes(builder *b, onx_node *const *nodes, uint32_t count
 {
     uint32_t *order = NULL;
     if (b->session->unsorted)
-        ONX_TRY(onxi_nodes_order(b->session->arena, nodes, count, &order));
+        ONX_TRY(onxi_nodes_order(b->session->arena, nodes, count, NULL, &order));
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t at = order ? order[i] : i;
         ONX_TRY(build_node(b, nodes[at], at));

@@ -63,15 +63,28 @@ static onx_status drop_unused(onxi_simplify *s)
     return ONX_OK;
 }
 
+/* Says why a graph is not understood. */
+static onx_status warn_broken(onxi_simplify *s, onx_str prefix)
+{
+    const onx_graph *graph = s->scopes[0].graph;
+    const onx_function *function = s->scopes[0].function;
+    onxi_cycle cycle = { 0 };
+    uint32_t *order;
+    ONX_TRY(onxi_nodes_order(s->scratch, graph ? graph->node : function->node,
+                             graph ? graph->node_count : function->node_count, &cycle, &order));
+    if (cycle.node)
+        onxi_warn(s->cx, ONX_WARNING, NULL, ONXI_AT_PATH(prefix),
+                  "there is a cycle, and the graph is left as it is: %.*s", ONX_ARG(cycle.text));
+    else
+        onxi_warn(s->cx, ONX_WARNING, NULL, ONXI_AT_PATH(prefix), "%.*s %s: the graph is left as it is",
+                  ONX_ARG(s->broken_name), s->broken);
+    return ONX_OK;
+}
+
 static onx_status simplify_body(simplifier *x, onxi_simplify *s, onx_str prefix)
 {
-    if (s->broken) {
-        if (!x->round)
-            onxi_warn(x->cx, ONX_WARNING, NULL, ONXI_AT_PATH(prefix),
-                      "%.*s %s: the graph is left as it is (onx convert --sort puts nodes in order)",
-                      ONX_ARG(s->broken_name), s->broken);
-        return ONX_OK;
-    }
+    if (s->broken)
+        return x->round ? ONX_OK : warn_broken(s, prefix);
     const uint64_t before = onxi_simplify_bytes(s);
     ONX_TRY(walk(s, 0));
     if (onxi_simplify_wants(s, ONXI_SIMPLIFY_UNUSED))

@@ -43,7 +43,7 @@ static onx_status declare(onxi_simplify *s, uint32_t scope, onx_bytes name, uint
     const uint32_t before = entry->value;
     s->values[value].shares_name = !made;
     if (before != ONXI_S_NONE && !s->values[before].defined)
-        give_up(s, "is read before it is made", text);
+        give_up(s, "is read before it is made (onx convert --sort puts nodes in order)", text);
     else if (before != ONXI_S_NONE && s->values[before].scope == scope)
         give_up(s, "is made more than once", text);
     else if (before != ONXI_S_NONE)

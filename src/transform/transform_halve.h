@@ -93,7 +93,9 @@ typedef struct onxi_halver {
     onxi_values values;
     onxi_names names;
     onxi_weights weights;
-    uint32_t sources; /* types that change, a bit each */
+    uint32_t sources;     /* types that change, a bit each */
+    uint32_t untyped;     /* operands whose types are not known, so that their nodes stay */
+    onx_str untyped_name; /* the first of them */
     onx_dtype to;
     int64_t opset;
 

@@ -112,6 +112,8 @@ static onx_status meet_input(operands *o, uint32_t i)
     if (!v || !v->from) {
         const onxi_type_constraint *c = port && n->schema ? onxi_schema_type(n->schema, port->type) : NULL;
         const bool known = (v && (v->tensor || v->sparse)) || onxi_type_dtype(type) != ONX_UNDEFINED;
+        if (!known && !h->untyped++)
+            h->untyped_name = name;
         if (known || !c) /* of a type that does not change: it binds nothing that does */
             return ONX_OK;
         ONX_TRY(variable_of(o, port, &var));

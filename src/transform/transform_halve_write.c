@@ -406,9 +406,27 @@ static void tell_nodes(onxi_halver *h)
     }
 }
 
+/* A model that comes out as it went in, or not as far as one would think, is no success without a word. */
+static void warn_unchanged(const onxi_halver *h)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < h->value_count && !any; i++)
+        any = h->value[i].from && (h->value[i].changes || h->value[i].wanted_new);
+    if (h->untyped)
+        onxi_warn(
+            h->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
+            "the types of %u operands are not known (the first is %.*s; onx infer tells why): their nodes stay as "
+            "they are",
+            h->untyped, ONX_ARG(h->untyped_name));
+    if (!any && !h->keep.count)
+        onxi_warn(h->cx, ONX_WARNING, NULL, ONXI_NOWHERE, "nothing of the model becomes %s",
+                  onx_dtype_name((int64_t)h->to));
+}
+
 onx_status onxi_halve_write(onxi_halver *h)
 {
     tell_nodes(h);
+    warn_unchanged(h);
     if (h->options->dry_run)
         return ONX_OK;
     forward_names(h);

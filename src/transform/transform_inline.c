@@ -9,6 +9,7 @@ typedef struct inliner {
     const onx_inline_options *options;
     onxi_functions functions;
     bool *chosen; /* per function of the model */
+    bool *open;   /* per function: its body is being put in place, so that a call of it would never end */
     onxi_names names;
     uint32_t depth, limit;
     uint64_t left; /* nodes that may still be made */
@@ -45,7 +46,9 @@ static onx_status check_names(inliner *n)
 static onx_status choose(inliner *n)
 {
     ONX_TRY(check_names(n));
-    if (!(n->chosen = ONXI_ARRAY(n->scratch, bool, (size_t)n->model->functions_count + 1)))
+    n->chosen = ONXI_ARRAY(n->scratch, bool, (size_t)n->model->functions_count + 1);
+    n->open = ONXI_ARRAY(n->scratch, bool, (size_t)n->model->functions_count + 1);
+    if (!n->chosen || !n->open)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < n->model->functions_count; i++) {
         const bool named = is_named(n->options, n->model->functions[i]);
@@ -124,14 +127,18 @@ static onx_status hand_on(inliner *n, const onx_node *call, const onx_function *
     return ONX_OK;
 }
 
-static onx_status inline_call(inliner *n, onx_node *node, const onx_function *f, onxi_node_list *out)
+static onx_status inline_call(inliner *n, onx_node *node, uint32_t function, onxi_node_list *out)
 {
+    const onx_function *f = n->model->functions[function];
     arguments a;
     const onx_str name = onx_view(node->name), first = node->output_count ? onx_view(node->output[0]) : (onx_str){ 0 };
+    if (n->open[function])
+        return onxi_fail(n->cx, ONX_E_INVALID, ONXI_NOWHERE, "function %.*s calls itself: its body has no end",
+                         ONX_ARG(onx_view(f->name)));
     if (++n->depth > n->limit)
-        return onxi_fail(n->cx, ONX_E_INVALID, ONXI_NOWHERE,
-                         "function %.*s calls itself, or calls are nested more than %u deep (limit depth)",
-                         ONX_ARG(onx_view(f->name)), n->limit);
+        return onxi_fail(n->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+                         "calls and subgraphs are nested more than %u deep (limit depth)", n->limit);
+    n->open[function] = true;
     ONX_TRY(read_arguments(n, node, f, &a));
     onxi_expansion x = onxi_expansion_of(&n->names, f, node, name.len ? name : first);
     x.argument = argument;
@@ -143,6 +150,7 @@ static onx_status inline_call(inliner *n, onx_node *node, const onx_function *f,
         ONX_TRY(inline_node(n, x.nodes[i], out, &changed));
     }
     ONX_TRY(hand_on(n, node, f, out));
+    n->open[function] = false;
     n->depth--;
     return ONX_OK;
 }
@@ -180,10 +188,10 @@ static onx_status inline_node(inliner *n, onx_node *node, onxi_node_list *out, b
                                                 onx_view(onx_node_more(node)->overload), &index);
     *changed = f && n->chosen[index];
     if (*changed)
-        return inline_call(n, node, f, out);
+        return inline_call(n, node, index, out);
     if (++n->depth > n->limit)
-        return onxi_fail(n->cx, ONX_E_LIMIT, ONXI_NOWHERE, "subgraphs are nested more than %u deep (limit depth)",
-                         n->limit);
+        return onxi_fail(n->cx, ONX_E_LIMIT, ONXI_NOWHERE,
+                         "calls and subgraphs are nested more than %u deep (limit depth)", n->limit);
     ONX_TRY(inline_graphs(n, node));
     n->depth--;
     return onxi_node_list_add(n->scratch, out, node);

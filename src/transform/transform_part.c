@@ -102,7 +102,7 @@ static onx_status note_constants(onxi_cutter *c)
     c->binder = (onxi_binder){ .arena = c->scratch, .functions = &c->functions };
     ONX_TRY(onxi_functions_index(c->scratch, c->model->functions, c->model->functions_count, &c->functions));
     ONX_TRY(onxi_binder_open_model(&c->binder, c->model));
-    ONX_TRY(onxi_nodes_order(c->scratch, c->graph->node, nodes, &c->order));
+    ONX_TRY(onxi_nodes_order(c->scratch, c->graph->node, nodes, &c->cycle, &c->order));
     c->constant = ONXI_ARRAY(c->scratch, bool, (size_t)nodes + 1);
     c->stack = ONXI_ARRAY(c->scratch, uint32_t, (size_t)nodes + 1);
     if (!c->constant || !c->stack)
@@ -117,6 +117,21 @@ static onx_status note_constants(onxi_cutter *c)
     return ONX_OK;
 }
 
+/* Names mean one value each, or a part has one where the whole had another. */
+static onx_status check_names(const onxi_cutter *c)
+{
+    for (uint32_t i = 0; i < c->graph->node_count; i++)
+        for (uint32_t k = 0; k < c->graph->node[i]->output_count; k++) {
+            const onx_str name = onx_view(c->graph->node[i]->output[k]);
+            const onx_def def = name.len ? onx_index_def(c->index, onx_index_find(c->index, name)) : (onx_def){ 0 };
+            if (name.len && (def.kind != ONX_DEF_NODE || def.index != i || def.output != k))
+                return onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE,
+                                 "the value %.*s is made more than once: it is not clear which one is meant",
+                                 ONX_ARG(name));
+        }
+    return ONX_OK;
+}
+
 onx_status onxi_cutter_open(onxi_cutter *c, onx_doc *doc, onx_arena *scratch)
 {
     const onx_model *model = onx_doc_model(doc);
@@ -127,6 +142,7 @@ onx_status onxi_cutter_open(onxi_cutter *c, onx_doc *doc, onx_arena *scratch)
         return onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
     c->graph = model->graph;
     ONX_TRY(onx_index_new(c->cx, c->graph, &c->index));
+    ONX_TRY(check_names(c));
     ONX_TRY(onxi_values_open(&c->values, doc, scratch));
     ONX_TRY(note_declared(c));
     ONX_TRY(note_reads(c));
@@ -137,6 +153,26 @@ void onxi_cutter_close(onxi_cutter *c)
 {
     onxi_values_close(&c->values);
     onx_index_free(c->index);
+}
+
+onx_status onxi_cutter_refuse_cycle(onxi_cutter *c, const bool *node)
+{
+    onxi_cycle cycle = c->cycle;
+    if (!cycle.node)
+        return ONX_OK;
+    if (node) {
+        onx_node **list = (onx_node **)ONXI_ARRAY(c->scratch, void *, (size_t)c->graph->node_count + 1);
+        uint32_t *order, count = 0;
+        if (!list)
+            return ONX_E_MEMORY;
+        for (uint32_t i = 0; i < c->graph->node_count; i++)
+            if (node[i])
+                list[count++] = c->graph->node[i];
+        ONX_TRY(onxi_nodes_order(c->scratch, list, count, &cycle, &order));
+    }
+    return !cycle.node
+               ? ONX_OK
+               : onxi_fail(c->cx, ONX_E_INVALID, ONXI_NOWHERE, "the graph has a cycle: %.*s", ONX_ARG(cycle.text));
 }
 
 bool onxi_cutter_is_constant(const onxi_cutter *c, onx_name_id id)
@@ -508,6 +544,7 @@ onx_status onxi_part_make(onxi_cutter *c, onx_arena *arena, const onxi_part *par
         return ONX_E_MEMORY;
     if (c->names_values)
         ONX_TRY(check_named(c, part));
+    ONX_TRY(onxi_cutter_refuse_cycle(c, part->node));
     *m.model = *c->model;
     *m.graph = *c->graph;
     m.model->graph = m.graph;

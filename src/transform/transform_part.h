@@ -20,12 +20,15 @@ typedef struct onxi_cutter {
     onxi_functions functions;
     onxi_binder binder; /* of the model */
     uint32_t *order;    /* of the nodes; NULL: as they are */
+    onxi_cycle cycle;   /* of nodes that need one another */
     bool *constant;     /* per node: what it makes follows from initializers and constants alone */
     uint32_t *stack;    /* of nodes */
 } onxi_cutter;
 
 onx_status onxi_cutter_open(onxi_cutter *c, onx_doc *doc, onx_arena *scratch);
 void onxi_cutter_close(onxi_cutter *c);
+/* ONX_E_INVALID with the cycle, where there is one among these nodes; NULL: all. */
+onx_status onxi_cutter_refuse_cycle(onxi_cutter *c, const bool *node);
 /* Made by a node from initializers and constants alone: every part that needs it has what makes it. */
 bool onxi_cutter_is_constant(const onxi_cutter *c, onx_name_id id);
 /* Does a node of that operator make the same of the same, each time it runs? */

@@ -313,6 +313,9 @@ static onx_status run(onxi_quantizer *z)
         ONX_TRY(walk_graph(z, NULL, z->model->graph));
     ONX_TRY(z->values.status);
     ONX_TRY(onxi_selection_close(&z->selection, z->cx));
+    if (!z->done && !z->keep.count)
+        onxi_warn(z->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
+                  "nothing is quantised: no Conv, MatMul or Gemm that was asked for has constant weights");
     ONX_TRY(onxi_weights_finish(&z->weights));
     return sweep(z, &before.used);
 }

@@ -289,6 +289,7 @@ static onx_status run(splitter *s, onx_doc **out)
 {
     onxi_cutter *c = s->c;
     const size_t names = onx_index_name_count(c->index), nodes = c->graph->node_count;
+    ONX_TRY(onxi_cutter_refuse_cycle(c, NULL));
     if (s->options->at_count && s->options->at_count != s->count - 1)
         return onxi_fail(c->cx, ONX_E_MISUSE, ONXI_NOWHERE, "%u cuts make %u parts, not %u", s->options->at_count,
                          s->options->at_count + 1, s->count);

@@ -34,6 +34,8 @@ f (v) => (o) { o = my.f (v) }
 END
 expect 1 "$ONX" inline itself.onnxtxt -o none.onnx
 says err "function f calls itself"
+expect 1 "$ONX" precision itself.onnxtxt -o none.onnx --to float16 # which is not a matter of limits
+says err "function f calls itself"
 [ ! -e none.onnx ] || fail "a model was written"
 
 # functions that call each other twice would make 2^40 nodes

@@ -46,6 +46,41 @@ expect 0 "$ONX" extract net.onnxtxt --dry-run --split 3
 [ ! -e net.1.onnxtxt ] || fail "a part was written"
 
 # parts together are the whole
+# A cycle, and a name that means two values, are named; what does not touch them can be cut out all the same.
+cat >cycle.onnxtxt <<'END'
+<ir_version: 9, opset_import: ["" : 17]>
+g (float[2] x) => (float[2] y, float[2] z) { p = Neg (x)  a = Add (p, c)  b = Exp (a)  c = Neg (b)  y = Relu (c)  z = Abs (p) }
+END
+for how in "extract --split 2" "extract --at p" "extract --outputs y"; do
+    expect 1 "$ONX" $how cycle.onnxtxt -o none.onnx
+    says err "the graph has a cycle: a needs c, which needs b, which needs a"
+done
+expect 0 "$ONX" extract cycle.onnxtxt -o part.onnxtxt --outputs z
+expect 0 "$ONX" check --full part.onnxtxt
+expect 1 "$ONX" convert --sort cycle.onnxtxt none.onnx
+says err "there is no order: a needs c, which needs b, which needs a"
+expect 0 "$ONX" precision cycle.onnxtxt --to float16 -o half.onnxtxt
+says err "the graph has a cycle, beyond which no types are known: a needs c"
+sed 's/Add (p, c)/Add (p, a)/' cycle.onnxtxt >short.onnxtxt
+expect 1 "$ONX" extract short.onnxtxt -o none.onnx --split 2
+says err "the graph has a cycle: a needs a"
+cat >twice.onnxtxt <<'END'
+<ir_version: 9, opset_import: ["" : 17]>
+g (float[2] x) => (float[2] y) <float[2] a = {1, 2}> { a = Neg (x)  y = Exp (a) }
+END
+expect 1 "$ONX" extract twice.onnxtxt -o none.onnx --outputs y
+says err "the value a is made more than once"
+[ ! -e none.onnx ] || fail "a part that is none was written"
+# What comes out as it went in says so.
+sed 's/float\[2\]/int32[2]/g; s/Relu/Neg/; s/Exp/Neg/; s/c = Neg (b)/c = Neg (p)/' cycle.onnxtxt >whole.onnxtxt
+expect 0 "$ONX" precision whole.onnxtxt --to float16 -o same.onnxtxt
+says err "nothing of the model becomes float16"
+expect 0 "$ONX" quantize whole.onnxtxt --mode weights -o same.onnxtxt
+says err "nothing is quantised"
+sed 's/float\[2\] x/x/' cycle.onnxtxt | sed 's/c = Neg (b)/c = Neg (p)/' >untyped.onnxtxt
+expect 0 "$ONX" precision untyped.onnxtxt --to float16 -o same.onnxtxt
+says err "are not known (the first is x; onx infer tells why)"
+
 for how in "--split 2" "--split 3" "--at early" "--at a,b"; do
     rm -f p.*.onnx
     # shellcheck disable=SC2086
