@@ -15,14 +15,23 @@ enum {
     TAGS = 32768           /* that any MPI has */
 };
 
+/* Messages that are on their way, in memory that is used again. */
+typedef struct trade {
+    struct trade *next;
+    MPI_Request *request; /* of receives, and then of sends */
+    onx_comm_part *part;  /* the same */
+    uint32_t room, part_room, receive_count, part_count;
+    int count;
+    bool busy;
+} trade;
+
 typedef struct world {
     MPI_Comm data, news; /* of our own; `news` has what ranks that fail say */
     int size;
     uint32_t failed; /* the first of the ranks that said so, UINT32_MAX: none */
     bool started, told;
     bool cancelled; /* our failure is that of another rank, which has said so to all */
-    MPI_Request *request;
-    uint32_t room;
+    trade *trades;
 } world;
 
 static uint64_t now_ns(void)
@@ -42,47 +51,74 @@ static uint64_t messages(const onx_comm_part *parts, uint32_t count)
     return all;
 }
 
-static bool make_room(world *w, uint64_t wanted)
+static bool make_room(trade *t, uint64_t requests, uint64_t parts)
 {
-    if (wanted <= w->room)
-        return true;
-    MPI_Request *more = wanted > UINT32_MAX / 2 ? NULL : realloc(w->request, (size_t)wanted * sizeof *more);
-    if (!more)
-        return false;
-    w->request = more;
-    w->room = (uint32_t)wanted;
+    if (requests > t->room) {
+        MPI_Request *more = requests > INT32_MAX / 2 ? NULL : realloc(t->request, (size_t)requests * sizeof *more);
+        if (!more)
+            return false;
+        t->request = more;
+        t->room = (uint32_t)requests;
+    }
+    if (parts > t->part_room) {
+        onx_comm_part *more = parts > INT32_MAX / 2 ? NULL : realloc(t->part, (size_t)parts * sizeof *more);
+        if (!more)
+            return false;
+        t->part = more;
+        t->part_room = (uint32_t)parts;
+    }
     return true;
 }
 
-static bool post(world *w, bool send, int tag, const onx_comm_part *part, int *count)
+/* One that is not in use; NULL when out of memory. */
+static trade *free_trade(world *w, uint64_t requests, uint64_t parts)
+{
+    trade **at = &w->trades;
+    while (*at && (*at)->busy)
+        at = &(*at)->next;
+    if (!*at)
+        *at = calloc(1, sizeof **at);
+    return *at && make_room(*at, requests, parts) ? *at : NULL;
+}
+
+static bool post(const world *w, trade *t, bool send, int tag, const onx_comm_part *part)
 {
     char *data = part->data;
     for (uint64_t left = part->size; left;) {
         const int size = left > MESSAGE_MAX ? MESSAGE_MAX : (int)left;
-        const int error =
-            send ? MPI_Isend(data, size, MPI_BYTE, (int)part->rank, tag, w->data, &w->request[*count])
-                 : MPI_Irecv(data, size, MPI_BYTE, (int)part->rank, tag, w->data, &w->request[*count]);
+        MPI_Request *request = &t->request[t->count];
+        const int error = send ? MPI_Isend(data, size, MPI_BYTE, (int)part->rank, tag, w->data, request)
+                               : MPI_Irecv(data, size, MPI_BYTE, (int)part->rank, tag, w->data, request);
         if (error != MPI_SUCCESS)
             return false;
-        ++*count;
+        t->count++;
         data += size;
         left -= (uint64_t)size;
     }
+    t->part[t->part_count++] = *part;
     return true;
 }
 
 /* Of those that are still waited for, the first. */
-static uint32_t missing(const world *w, const onx_comm_part *receives, uint32_t receive_count, const onx_comm_part *sends,
-                        uint32_t send_count)
+static uint32_t missing(const trade *t)
 {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < receive_count + send_count; i++) {
-        const onx_comm_part *part = i < receive_count ? &receives[i] : &sends[i - receive_count];
-        for (uint64_t k = messages(part, 1); k > 0; k--, at++)
-            if (w->request[at] != MPI_REQUEST_NULL)
-                return part->rank;
-    }
+    for (uint32_t i = 0; i < t->part_count; i++)
+        for (uint64_t k = messages(&t->part[i], 1); k > 0; k--, at++)
+            if (t->request[at] != MPI_REQUEST_NULL)
+                return t->part[i].rank;
     return 0;
+}
+
+/* What has not come is not written to memory that is given back. */
+static void give_up(trade *t)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < t->part_count; i++)
+        for (uint64_t k = messages(&t->part[i], 1); k > 0 && at < (uint32_t)t->count; k--, at++)
+            if (i < t->receive_count && t->request[at] != MPI_REQUEST_NULL)
+                MPI_Cancel(&t->request[at]);
+    t->busy = false;
 }
 
 /* Has another rank failed? */
@@ -103,12 +139,12 @@ static bool has_failed(world *w, uint32_t *rank_out)
     return w->failed != UINT32_MAX;
 }
 
-static onx_status wait_for(world *w, int count, uint64_t timeout_ns, uint32_t *rank_out)
+static onx_status wait_for(world *w, trade *t, uint64_t timeout_ns, uint32_t *rank_out)
 {
     const uint64_t start = now_ns();
     for (uint64_t looks = 0;; looks++) {
         int done = 0;
-        if (MPI_Testall(count, w->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+        if (MPI_Testall(t->count, t->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
             return ONX_E_IO;
         if (done)
             return ONX_OK;
@@ -121,25 +157,51 @@ static onx_status wait_for(world *w, int count, uint64_t timeout_ns, uint32_t *r
     }
 }
 
+static onx_status begin(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
+                        const onx_comm_part *receives, uint32_t receive_count, uint64_t *begun)
+{
+    world *w = user;
+    const int own = (int)(tag % TAGS);
+    trade *t = free_trade(w, messages(sends, send_count) + messages(receives, receive_count),
+                          (uint64_t)send_count + receive_count);
+    bool good = t;
+    if (t) {
+        t->count = 0;
+        t->part_count = 0;
+        t->receive_count = receive_count;
+        t->busy = true;
+    }
+    for (uint32_t i = 0; i < receive_count && good; i++)
+        good = post(w, t, false, own, &receives[i]);
+    for (uint32_t i = 0; i < send_count && good; i++)
+        good = post(w, t, true, own, &sends[i]);
+    if (t && !good)
+        give_up(t);
+    *begun = (uint64_t)(uintptr_t)t;
+    return good ? ONX_OK : ONX_E_MEMORY;
+}
+
+static onx_status finish(void *user, uint64_t begun, uint64_t timeout_ns, uint32_t *rank_out)
+{
+    world *w = user;
+    trade *t = (trade *)(uintptr_t)begun;
+    const onx_status status = wait_for(w, t, timeout_ns, rank_out);
+    w->cancelled |= status == ONX_E_CANCELLED;
+    if (status == ONX_E_LIMIT || status == ONX_E_IO)
+        *rank_out = missing(t);
+    if (status != ONX_OK)
+        give_up(t);
+    t->busy = false;
+    return status;
+}
+
 static onx_status exchange(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
                            const onx_comm_part *receives, uint32_t receive_count, uint64_t timeout_ns,
                            uint32_t *rank_out)
 {
-    world *w = user;
-    const int own = (int)(tag % TAGS);
-    int count = 0;
-    bool good = make_room(w, messages(sends, send_count) + messages(receives, receive_count));
-    for (uint32_t i = 0; i < receive_count && good; i++)
-        good = post(w, false, own, &receives[i], &count);
-    for (uint32_t i = 0; i < send_count && good; i++)
-        good = post(w, true, own, &sends[i], &count);
-    if (!good)
-        return ONX_E_MEMORY;
-    const onx_status status = wait_for(w, count, timeout_ns, rank_out);
-    w->cancelled |= status == ONX_E_CANCELLED;
-    if (status == ONX_E_LIMIT || status == ONX_E_IO)
-        *rank_out = missing(w, receives, receive_count, sends, send_count);
-    return status;
+    uint64_t begun;
+    const onx_status status = begin(user, tag, sends, send_count, receives, receive_count, &begun);
+    return status == ONX_OK ? finish(user, begun, timeout_ns, rank_out) : status;
 }
 
 static void fail(void *user)
@@ -147,6 +209,9 @@ static void fail(void *user)
     world *w = user;
     static char nothing; /* outlives the messages */
     int me;
+    for (trade *t = w->trades; t; t = t->next)
+        if (t->busy)
+            give_up(t);
     if (w->told || w->cancelled)
         return;
     w->told = true;
@@ -189,7 +254,9 @@ onx_status onx_mpi_open(const void *communicator, onx_comm *out, const char **wh
                        .size = (uint32_t)w->size,
                        .user = w,
                        .exchange = exchange,
-                       .fail = fail };
+                       .fail = fail,
+                       .begin = begin,
+                       .finish = finish };
     return ONX_OK;
 }
 
@@ -203,7 +270,12 @@ void onx_mpi_close(onx_comm *comm, bool failed)
         MPI_Comm_free(&w->news);
         if (w->started)
             MPI_Finalize();
-        free(w->request);
+        for (trade *t = w->trades, *next; t; t = next) {
+            next = t->next;
+            free(t->request);
+            free(t->part);
+            free(t);
+        }
         free(w);
     }
     comm->user = NULL;

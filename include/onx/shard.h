@@ -31,8 +31,15 @@ typedef struct onx_comm {
     onx_status (*exchange)(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
                            const onx_comm_part *receives, uint32_t receive_count, uint64_t timeout_ns,
                            uint32_t *rank_out);
-    /* This rank has failed: all that others wait for ends with ONX_E_CANCELLED, now and later. */
+    /* This rank has failed: all that others wait for ends with ONX_E_CANCELLED, now and later, and what it has begun
+     * itself is given up. */
     void (*fail)(void *user);
+    /* The same as `exchange` in two parts, between which ranks compute; NULL for both: there is no such thing. `begin`
+     * waits for nobody and copies the lists, not the bytes, which stay where they are until `finish` returns for what
+     * *begun says. Several may have begun, and end in any order. */
+    onx_status (*begin)(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
+                        const onx_comm_part *receives, uint32_t receive_count, uint64_t *begun);
+    onx_status (*finish)(void *user, uint64_t begun, uint64_t timeout_ns, uint32_t *rank_out);
 } onx_comm;
 
 /* Ranks that are threads of one process, for tests and for trying a configuration out. */

@@ -198,6 +198,7 @@ typedef struct onxi_shard_plan {
     int64_t *stages;   /* pipeline stages in order */
     uint32_t stage_count;
     bool strict, outputs_everywhere;
+    bool overlaps; /* ranks compute while values are on their way */
 } onxi_shard_plan;
 
 /* Values and nodes with what is known of them (shard_read.c). */
@@ -251,13 +252,25 @@ typedef struct onxi_shard_runtime {
     uint64_t timeout_ns;
 } onxi_shard_runtime;
 
-enum { ONXI_SHARD_KERNELS = 10 };
+enum { ONXI_SHARD_KERNELS = 24 };
 /* Rows for sessions, the end included; `runtime` outlives them. */
 void onxi_shard_kernels(const onxi_shard_runtime *runtime, onx_kernel rows[ONXI_SHARD_KERNELS]);
 
 /* Names of operators of the domain, and what the numbers in attribute `pieces` are. */
 typedef enum onxi_piece_kind { ONXI_PIECE_COPY, ONXI_PIECE_SEND, ONXI_PIECE_RECEIVE } onxi_piece_kind;
 enum { ONXI_PIECE_HEAD = 2 /* kind, rank; then for each axis: where in the input, where in the output, how much */ };
+
+/* ---- partial results (shard_sum.c) ---- */
+
+typedef enum onxi_sum_kind { ONXI_SUM_ADD, ONXI_SUM_LARGEST, ONXI_SUM_SMALLEST, ONXI_SUM_MULTIPLY } onxi_sum_kind;
+typedef struct onxi_shard_sum {
+    int dtype;
+    onxi_sum_kind kind;
+    uint32_t parts;
+    double scale;
+} onxi_shard_sum;
+/* `count` elements of each part; `out` may be one of them. False for types that have no sum. */
+bool onxi_shard_sum_up(const onxi_shard_sum *s, const void *const *part, void *out, uint64_t count);
 
 /* Sums over many values, or devices, end at the largest number: a plan for what no device can hold is still a plan. */
 static inline uint64_t onxi_shard_add(uint64_t a, uint64_t b)

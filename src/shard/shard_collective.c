@@ -111,7 +111,7 @@ static onx_status list_receipts(onxi_shard_writer *w, const onxi_shard_step *ste
     return ONX_OK;
 }
 
-onx_status onxi_shard_write_move(onxi_shard_writer *w, uint32_t index)
+onx_status onxi_shard_make_move(onxi_shard_writer *w, uint32_t index, onxi_shard_collective *out)
 {
     const onxi_shard_step *step = &w->plan->step[index];
     const onxi_shard_value *v = &w->plan->value[step->value];
@@ -119,7 +119,7 @@ onx_status onxi_shard_write_move(onxi_shard_writer *w, uint32_t index)
     onxi_box have = { { 0 }, { 0 } }, want = have;
     onx_bytes input;
     pieces p = { 0 };
-    onx_node *n;
+    *out = (onxi_shard_collective){ .value = step->value };
     if (!gives && !gets)
         return ONX_OK;
     if (!v->known)
@@ -137,14 +137,12 @@ onx_status onxi_shard_write_move(onxi_shard_writer *w, uint32_t index)
     }
     if (!p.count)
         return ONX_OK;
-    const bool makes = p.copies || p.receives;
+    out->makes = p.copies || p.receives;
+    out->alone = !p.sends && !p.receives;
+    out->want = want;
     ONX_TRY(new_collective(w, name_move(&p, step), index, v->dtype, v->rank, gives ? &input : NULL,
-                           gives ? &have : NULL, makes ? &want : NULL, &n));
-    if (!onx_node_add_ints(w->arena, n, "pieces", p.list, (uint32_t)p.count))
-        return ONX_E_MEMORY;
-    ONX_TRY(makes ? onxi_shard_hold(w, step->value, &want, &n->output[0])
-                  : onxi_shard_name_new(w, v->name, &n->output[0]));
-    return onxi_shard_node_add(w, n);
+                           gives ? &have : NULL, out->makes ? &want : NULL, &out->node));
+    return onx_node_add_ints(w->arena, out->node, "pieces", p.list, (uint32_t)p.count) ? ONX_OK : ONX_E_MEMORY;
 }
 
 /* ---- putting partial results together ---- */
@@ -276,23 +274,24 @@ static onx_status add_reduction(onxi_shard_writer *w, const parts *q, onx_node *
                : ONX_E_MEMORY;
 }
 
-static onx_status write_all_reduce(onxi_shard_writer *w, uint32_t index, const parts *q, const int64_t *members)
+static onx_status make_all_reduce(onxi_shard_writer *w, uint32_t index, const parts *q, const int64_t *members,
+                                  onxi_shard_collective *out)
 {
     const onxi_shard_step *step = &w->plan->step[index];
     const onxi_shard_value *v = &w->plan->value[step->value];
     const onxi_box box = onxi_shard_box_of(w, step->value, q->made, w->rank);
-    onx_node *n;
-    ONX_TRY(new_collective(w, "AllReduce", index, v->dtype, v->rank, &w->partial[step->value], &box, &box, &n));
-    ONX_TRY(add_reduction(w, q, n));
-    if (!onx_node_add_ints(w->arena, n, "members", members, q->count))
+    out->makes = true;
+    out->want = box;
+    ONX_TRY(new_collective(w, "AllReduce", index, v->dtype, v->rank, &w->partial[step->value], &box, &box, &out->node));
+    ONX_TRY(add_reduction(w, q, out->node));
+    if (!onx_node_add_ints(w->arena, out->node, "members", members, q->count))
         return ONX_E_MEMORY;
     w->summary->receive_bytes +=
         onxi_shard_sum_bytes(q->count, (uint64_t)onxi_box_count(&box, v->rank) * onxi_element_size(v->dtype));
-    ONX_TRY(onxi_shard_hold(w, step->value, &box, &n->output[0]));
-    return onxi_shard_node_add(w, n);
+    return ONX_OK;
 }
 
-onx_status onxi_shard_write_reduce(onxi_shard_writer *w, uint32_t index)
+onx_status onxi_shard_make_reduce(onxi_shard_writer *w, uint32_t index, onxi_shard_collective *out)
 {
     const onxi_shard_step *step = &w->plan->step[index];
     const onxi_shard_value *v = &w->plan->value[step->value];
@@ -300,7 +299,7 @@ onx_status onxi_shard_write_reduce(onxi_shard_writer *w, uint32_t index)
     onxi_box have = { { 0 }, { 0 } }, want = have;
     pieces p = { 0 };
     parts q;
-    onx_node *n;
+    *out = (onxi_shard_collective){ .value = step->value, .partial = true };
     if (!gives && !gets)
         return ONX_OK;
     ONX_TRY(list_parts(w, step, &q));
@@ -308,7 +307,7 @@ onx_status onxi_shard_write_reduce(onxi_shard_writer *w, uint32_t index)
     if (!members)
         return ONX_E_MEMORY;
     if (gives && step->to == q.made && find_members(w, &q, members))
-        return write_all_reduce(w, index, &q, members);
+        return make_all_reduce(w, index, &q, members, out);
     if (gives) {
         have = onxi_shard_box_of(w, step->value, q.made, w->rank);
         ONX_TRY(list_partial_sends(w, step, &q, &have, &p));
@@ -319,12 +318,10 @@ onx_status onxi_shard_write_reduce(onxi_shard_writer *w, uint32_t index)
     }
     if (!p.count)
         return ONX_OK;
+    out->makes = gets;
+    out->want = want;
     ONX_TRY(new_collective(w, "Reduce", index, v->dtype, v->rank, gives ? &w->partial[step->value] : NULL,
-                           gives ? &have : NULL, gets ? &want : NULL, &n));
-    ONX_TRY(add_reduction(w, &q, n));
-    if (!onx_node_add_ints(w->arena, n, "pieces", p.list, (uint32_t)p.count))
-        return ONX_E_MEMORY;
-    ONX_TRY(gets ? onxi_shard_hold(w, step->value, &want, &n->output[0])
-                 : onxi_shard_name_new(w, v->name, &n->output[0]));
-    return onxi_shard_node_add(w, n);
+                           gives ? &have : NULL, gets ? &want : NULL, &out->node));
+    ONX_TRY(add_reduction(w, &q, out->node));
+    return onx_node_add_ints(w->arena, out->node, "pieces", p.list, (uint32_t)p.count) ? ONX_OK : ONX_E_MEMORY;
 }

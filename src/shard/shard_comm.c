@@ -6,18 +6,32 @@
 #include <pthread.h>
 #include <time.h>
 
-/* A message that nobody has received so far, on the sender's list. */
+/* A message that nobody has received so far, on the list of the one that it is for. */
 typedef struct letter {
     struct letter *next;
-    const onx_comm_part *part; /* in the sender's memory, until `taken` */
+    const onx_comm_part *part;
+    struct trade *of;
     uint32_t from, tag;
-    bool taken;
 } letter;
+
+/* An exchange that a rank has begun, in memory that is used again: parts to send and to receive, their letters, and
+ * which parts have come. */
+typedef struct trade {
+    struct trade *next;
+    size_t size;
+    uint32_t tag, send_count, receive_count;
+    uint32_t left; /* parts that nobody has taken, or that have not come */
+    bool busy, unlike;
+    onx_comm_part *part;
+    letter *letter;
+    bool *have;
+} trade;
 
 typedef struct seat {
     struct onx_comm_group *group;
     uint32_t rank;
     letter *letters; /* to this rank */
+    trade *trades;   /* of this rank */
 } seat;
 
 struct onx_comm_group {
@@ -50,7 +64,7 @@ static onx_status group_new(onx_ctx *cx, uint32_t size, onx_comm_group **out)
         return onxi_no_memory(cx);
     }
     for (uint32_t i = 0; i < size; i++)
-        g->seat[i] = (seat){ g, i, NULL };
+        g->seat[i] = (seat){ g, i, NULL, NULL };
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&g->lock, NULL);
@@ -72,88 +86,142 @@ void onx_comm_group_free(onx_comm_group *group)
 {
     if (!group)
         return;
+    for (uint32_t i = 0; i < group->size; i++)
+        for (trade *t = group->seat[i].trades, *next; t; t = next) {
+            next = t->next;
+            onxi_release(group->cx, t, t->size);
+        }
     pthread_mutex_destroy(&group->lock);
     pthread_cond_destroy(&group->news);
     onx_ctx_free(group->cx);
     onxi_release(group->maker, group, group_size(group->size));
 }
 
-/* Under the lock: what has come for this rank is copied to where it belongs. Returns how many parts. */
-static uint32_t take_letters(seat *s, uint32_t tag, const onx_comm_part *receives, uint32_t count, bool *have,
-                             bool *unlike)
+/* ---- all of this under the lock ---- */
+
+/* The exchange that waits for the letter, and for which of its parts. What comes twice is for the next exchange of this
+ * tag. */
+static trade *find_reader(const seat *s, const letter *l, uint32_t *part)
 {
-    uint32_t taken = 0;
+    for (trade *t = s->trades; t; t = t->next)
+        for (uint32_t i = 0; t->busy && t->tag == l->tag && i < t->receive_count; i++)
+            if (t->part[t->send_count + i].rank == l->from && !t->have[i]) {
+                *part = i;
+                return t;
+            }
+    return NULL;
+}
+
+/* Letters to this rank that it waits for are copied to where they belong. */
+static bool deliver(seat *s)
+{
+    bool any = false;
     for (letter **at = &s->letters; *at;) {
         letter *l = *at;
-        uint32_t i = 0;
-        while (i < count && (l->tag != tag || receives[i].rank != l->from || have[i]))
-            i++;
-        if (i == count) {
+        uint32_t i;
+        trade *to = find_reader(s, l, &i);
+        if (!to) {
             at = &l->next;
             continue;
         }
-        have[i] = true; /* what comes from there now is for the next exchange of this tag */
-        *unlike |= l->part->size != receives[i].size;
-        if (l->part->size == receives[i].size)
-            memcpy(receives[i].data, l->part->data, receives[i].size);
-        l->taken = true;
+        const onx_comm_part *part = &to->part[to->send_count + i];
+        to->have[i] = any = true;
+        to->unlike |= l->part->size != part->size;
+        if (l->part->size == part->size)
+            memcpy(part->data, l->part->data, part->size);
+        to->left--;
+        l->of->left--;
         *at = l->next;
-        taken++;
     }
-    return taken;
+    return any;
 }
 
-/* Under the lock. */
-static void withdraw(onx_comm_group *g, const letter *mine, uint32_t count)
+/* Nobody gets its letters any more. */
+static void withdraw(onx_comm_group *g, const trade *t)
 {
     for (uint32_t r = 0; r < g->size; r++)
         for (letter **at = &g->seat[r].letters; *at;)
-            if (*at >= mine && *at < mine + count)
+            if ((*at)->of == t)
                 *at = (*at)->next;
             else
                 at = &(*at)->next;
 }
 
-static uint32_t missing(const letter *mine, const onx_comm_part *sends, uint32_t send_count, const bool *have,
-                        const onx_comm_part *receives, uint32_t receive_count)
+/* Which rank is waited for. */
+static uint32_t missing(const onx_comm_group *g, const trade *t)
 {
-    for (uint32_t i = 0; i < receive_count; i++)
-        if (!have[i])
-            return receives[i].rank;
-    for (uint32_t i = 0; i < send_count; i++)
-        if (!mine[i].taken)
-            return sends[i].rank;
+    for (uint32_t i = 0; i < t->receive_count; i++)
+        if (!t->have[i])
+            return t->part[t->send_count + i].rank;
+    for (uint32_t r = 0; r < g->size; r++)
+        for (const letter *l = g->seat[r].letters; l; l = l->next)
+            if (l->of == t)
+                return r;
     return 0;
 }
 
-static onx_status trade(seat *s, uint32_t tag, letter *mine, bool *have, const onx_comm_part *sends,
-                        uint32_t send_count, const onx_comm_part *receives, uint32_t receive_count,
-                        const struct timespec *until, uint32_t *rank_out)
+/* One that is not in use, with room for so many parts. */
+static trade *free_trade(seat *s, uint32_t send_count, uint32_t receive_count)
+{
+    const size_t parts = (size_t)send_count + receive_count;
+    const size_t size = sizeof(trade) + parts * sizeof(onx_comm_part) + send_count * sizeof(letter) + receive_count;
+    trade **at = &s->trades;
+    while (*at && ((*at)->busy || (*at)->size < size))
+        at = &(*at)->next;
+    trade *t = *at;
+    if (!t) {
+        if (!(t = onxi_resize(s->group->cx, NULL, 0, size)))
+            return NULL;
+        *t = (trade){ .size = size };
+        *at = t;
+    }
+    *t = (trade){ .next = t->next, .size = t->size, .send_count = send_count, .receive_count = receive_count };
+    t->part = (onx_comm_part *)(t + 1);
+    t->letter = (letter *)(t->part + parts);
+    t->have = (bool *)(t->letter + send_count);
+    memset(t->have, 0, receive_count);
+    return t;
+}
+
+static onx_status start(seat *s, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
+                        const onx_comm_part *receives, uint32_t receive_count, trade **out)
 {
     onx_comm_group *g = s->group;
-    uint32_t received = 0;
-    bool unlike = false;
+    trade *t = free_trade(s, send_count, receive_count);
+    bool news;
+    if (!t)
+        return ONX_E_MEMORY;
+    t->tag = tag;
+    t->left = send_count + receive_count;
+    t->busy = true;
     for (uint32_t i = 0; i < send_count; i++) {
         letter **end = &g->seat[sends[i].rank].letters;
         while (*end)
             end = &(*end)->next;
-        mine[i] = (letter){ NULL, &sends[i], s->rank, tag, false };
-        *end = &mine[i];
+        t->part[i] = sends[i];
+        t->letter[i] = (letter){ NULL, &t->part[i], t, s->rank, tag };
+        *end = &t->letter[i];
     }
-    pthread_cond_broadcast(&g->news);
+    for (uint32_t i = 0; i < receive_count; i++)
+        t->part[send_count + i] = receives[i];
+    news = deliver(s);
+    for (uint32_t i = 0; i < send_count; i++)
+        news |= deliver(&g->seat[sends[i].rank]);
+    if (news)
+        pthread_cond_broadcast(&g->news);
+    *out = t;
+    return ONX_OK;
+}
+
+static onx_status wait_for(const seat *s, const trade *t, const struct timespec *until, uint32_t *rank_out)
+{
+    onx_comm_group *g = s->group;
     for (;;) {
-        const uint32_t taken = take_letters(s, tag, receives, receive_count, have, &unlike);
-        uint32_t left = send_count;
-        if (taken)
-            pthread_cond_broadcast(&g->news);
-        received += taken;
-        for (uint32_t i = 0; i < send_count; i++)
-            left -= mine[i].taken;
-        if (unlike)
+        if (t->unlike)
             return ONX_E_IO;
-        if (!left && received == receive_count)
+        if (!t->left)
             return ONX_OK;
-        *rank_out = missing(mine, sends, send_count, have, receives, receive_count);
+        *rank_out = missing(g, t);
         if (g->failed)
             return ONX_E_CANCELLED;
         if ((until ? pthread_cond_timedwait(&g->news, &g->lock, until) : pthread_cond_wait(&g->news, &g->lock)) ==
@@ -162,41 +230,69 @@ static onx_status trade(seat *s, uint32_t tag, letter *mine, bool *have, const o
     }
 }
 
+static void end_trade(onx_comm_group *g, trade *t, onx_status status)
+{
+    if (status != ONX_OK)
+        withdraw(g, t);
+    t->busy = false;
+}
+
+/* ---- what a communicator has ---- */
+
+static struct timespec end_of(uint64_t timeout_ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const uint64_t ns = timeout_ns % 1000000000 + (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(timeout_ns / 1000000000 + ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    return until;
+}
+
+static onx_status begin(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
+                        const onx_comm_part *receives, uint32_t receive_count, uint64_t *begun)
+{
+    seat *s = user;
+    trade *t = NULL;
+    pthread_mutex_lock(&s->group->lock);
+    const onx_status status = start(s, tag, sends, send_count, receives, receive_count, &t);
+    pthread_mutex_unlock(&s->group->lock);
+    *begun = (uint64_t)(uintptr_t)t;
+    return status;
+}
+
+static onx_status finish(void *user, uint64_t begun, uint64_t timeout_ns, uint32_t *rank_out)
+{
+    seat *s = user;
+    trade *t = (trade *)(uintptr_t)begun;
+    struct timespec until = { 0, 0 };
+    if (timeout_ns)
+        until = end_of(timeout_ns);
+    pthread_mutex_lock(&s->group->lock);
+    const onx_status status = wait_for(s, t, timeout_ns ? &until : NULL, rank_out);
+    end_trade(s->group, t, status);
+    pthread_mutex_unlock(&s->group->lock);
+    return status;
+}
+
 static onx_status exchange(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
                            const onx_comm_part *receives, uint32_t receive_count, uint64_t timeout_ns,
                            uint32_t *rank_out)
 {
-    seat *s = user;
-    onx_comm_group *g = s->group;
-    struct timespec until;
-    if (timeout_ns) {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        const uint64_t ns = timeout_ns % 1000000000 + (uint64_t)until.tv_nsec;
-        until.tv_sec += (time_t)(timeout_ns / 1000000000 + ns / 1000000000);
-        until.tv_nsec = (long)(ns % 1000000000);
-    }
-    pthread_mutex_lock(&g->lock);
-    const size_t size = (send_count + (size_t)1) * sizeof(letter) + receive_count;
-    letter *mine = onxi_resize(g->cx, NULL, 0, size);
-    onx_status status = ONX_E_MEMORY;
-    if (mine) {
-        bool *have = (bool *)(mine + send_count + 1);
-        memset(have, 0, receive_count);
-        status =
-            trade(s, tag, mine, have, sends, send_count, receives, receive_count, timeout_ns ? &until : NULL, rank_out);
-    }
-    if (mine && status != ONX_OK)
-        withdraw(g, mine, send_count);
-    onxi_release(g->cx, mine, size);
-    pthread_mutex_unlock(&g->lock);
-    return status;
+    uint64_t begun;
+    ONX_TRY(begin(user, tag, sends, send_count, receives, receive_count, &begun));
+    return finish(user, begun, timeout_ns, rank_out);
 }
 
 static void fail(void *user)
 {
-    onx_comm_group *g = ((seat *)user)->group;
+    seat *s = user;
+    onx_comm_group *g = s->group;
     pthread_mutex_lock(&g->lock);
     g->failed = true;
+    for (trade *t = s->trades; t; t = t->next)
+        if (t->busy)
+            end_trade(g, t, ONX_E_CANCELLED);
     pthread_cond_broadcast(&g->news);
     pthread_mutex_unlock(&g->lock);
 }
@@ -210,7 +306,9 @@ static onx_status group_rank(onx_ctx *cx, onx_comm_group *group, uint32_t rank, 
                        .size = group->size,
                        .user = &group->seat[rank],
                        .exchange = exchange,
-                       .fail = fail };
+                       .fail = fail,
+                       .begin = begin,
+                       .finish = finish };
     return ONX_OK;
 }
 

@@ -1,6 +1,7 @@
 /* shard_kernel.c - what ranks do with each other, as kernels of the domain onx.shard: pieces of tensors change hands
  * (Move, under the names of what it comes to), and partial results are added up in the order of ranks (Reduce,
- * AllReduce).
+ * AllReduce). Each is one node, or two between which the rank computes: what Begin... sends and receives lies in a
+ * tensor that it hands to End..., with its own input, so that both stay there.
  */
 #include "shard/shard.h"
 
@@ -12,12 +13,14 @@ typedef struct piece {
     onxi_piece_kind kind;
     uint32_t rank;
     const int64_t *box; /* for each axis of the output: start in input, start in output, size */
-    uint64_t staged;    /* where its elements lie packed, in bytes */
+    bool direct;        /* its elements lie one behind the other where they come from, or go to */
+    uint64_t staged;    /* where they lie packed, in bytes, if not */
     uint64_t size;      /* in bytes */
 } piece;
 
-typedef enum reduction { ADD, LARGEST, SMALLEST, MULTIPLY } reduction;
-static const char *const reductions[] = { "sum", "max", "min", "product" };
+static const char *const reductions[] = {
+    [ONXI_SUM_ADD] = "sum", [ONXI_SUM_LARGEST] = "max", [ONXI_SUM_SMALLEST] = "min", [ONXI_SUM_MULTIPLY] = "product"
+};
 
 typedef struct collective {
     const onxi_shard_runtime *runtime;
@@ -28,13 +31,13 @@ typedef struct collective {
     uint32_t width; /* bytes of an element */
     int dtype;
     /* of reductions */
-    reduction reduction;
+    onxi_sum_kind reduction;
     double scale;
     uint32_t parts; /* that are added up */
     const int64_t *members;
     uint32_t member_count, me;
-    bool alone;      /* adds up everything itself */
-    uint64_t staged; /* bytes of all pieces */
+    bool adds, alone; /* partial results; everything itself */
+    uint64_t staged;  /* bytes of all pieces, or of the parts of one member */
 } collective;
 
 static uint64_t piece_bytes(const collective *c, const int64_t *box)
@@ -45,47 +48,74 @@ static uint64_t piece_bytes(const collective *c, const int64_t *box)
     return count;
 }
 
+/* Where the elements of a box lie one behind the other in the tensor, in bytes; UINT64_MAX: they do not. */
+static uint64_t run_of(const collective *c, const int64_t *dims, const int64_t *box, bool output)
+{
+    uint32_t i = 0;
+    uint64_t place = 0;
+    while (i < c->rank && box[3 * i + 2] == 1)
+        i++;
+    for (uint32_t k = i + 1; k < c->rank; k++)
+        if (box[3 * k + 2] != dims[k])
+            return UINT64_MAX;
+    for (i = 0; i < c->rank; i++)
+        place = place * (uint64_t)dims[i] + (uint64_t)box[3 * i + (output ? 1 : 0)];
+    return place * c->width;
+}
+
+enum { LINE = 64 };
+static uint64_t whole_lines(uint64_t size)
+{
+    return (size + LINE - 1) & ~(uint64_t)(LINE - 1);
+}
+
+/* Piece `i`, which lies behind those that were counted. What is added up is always packed. */
+static piece piece_at(collective *c, const int64_t *pieces, uint32_t i)
+{
+    const int64_t *at = pieces + (size_t)i * (ONXI_PIECE_HEAD + 3 * c->rank);
+    piece q = {
+        .kind = (onxi_piece_kind)at[0], .rank = (uint32_t)at[1], .box = at + ONXI_PIECE_HEAD, .staged = c->staged
+    };
+    const bool receives = q.kind == ONXI_PIECE_RECEIVE;
+    q.size = piece_bytes(c, q.box);
+    q.direct =
+        (q.kind == ONXI_PIECE_SEND || !c->adds) && run_of(c, receives ? c->to : c->from, q.box, receives) != UINT64_MAX;
+    c->send_count += q.kind == ONXI_PIECE_SEND;
+    c->receive_count += receives;
+    c->staged += q.direct ? 0 : whole_lines(q.size);
+    return q;
+}
+
 static onx_status read_pieces(onx_prepare *p, collective *c)
 {
     uint32_t count;
     const int64_t *pieces = onx_prepare_ints(p, "pieces", &count);
-    const uint32_t each = ONXI_PIECE_HEAD + 3 * c->rank;
-    c->piece_count = count / each;
+    c->piece_count = count / (ONXI_PIECE_HEAD + 3 * c->rank);
     c->piece = ONXI_ARRAY(p->arena, piece, (size_t)c->piece_count + 1);
     if (!c->piece)
         return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < c->piece_count; i++) {
-        const int64_t *at = pieces + (size_t)i * each;
-        piece *q = &c->piece[i];
-        *q = (piece){ (onxi_piece_kind)at[0], (uint32_t)at[1], at + ONXI_PIECE_HEAD, c->staged, 0 };
-        q->size = piece_bytes(c, q->box);
-        c->send_count += q->kind == ONXI_PIECE_SEND;
-        c->receive_count += q->kind == ONXI_PIECE_RECEIVE;
-        c->staged += (q->size + 63) & ~(uint64_t)63;
-    }
+    for (uint32_t i = 0; i < c->piece_count; i++)
+        c->piece[i] = piece_at(c, pieces, i);
     return ONX_OK;
 }
 
-static onx_status types(onx_prepare *p)
+/* What the attributes say, from which the shapes of outputs follow. */
+static void read_collective(const onx_prepare *p, bool adds, collective *c)
 {
-    uint32_t rank;
-    const int64_t *dims = onx_prepare_ints(p, "dims", &rank);
-    return onx_prepare_output(p, 0, (onx_dtype)onx_prepare_int(p, "dtype"), rank, dims);
+    *c = (collective){ .tag = (uint32_t)onx_prepare_int(p, "tag"), .adds = adds };
+    c->dtype = (int)onx_prepare_int(p, "dtype");
+    c->width = onxi_element_size(c->dtype);
+    c->from = onx_prepare_ints(p, "from", &c->rank);
+    c->to = onx_prepare_ints(p, "to", &c->rank);
 }
 
-static onx_status begin(onx_prepare *p, collective **out)
+static onx_status begin(onx_prepare *p, bool adds, collective **out)
 {
-    uint32_t rank;
     collective *c = ONXI_NEW(p->arena, collective);
     if (!c)
         return ONX_E_MEMORY;
+    read_collective(p, adds, c);
     c->runtime = p->kernel->body;
-    c->tag = (uint32_t)onx_prepare_int(p, "tag");
-    c->dtype = (int)onx_prepare_int(p, "dtype");
-    c->width = onxi_element_size(c->dtype);
-    c->from = onx_prepare_ints(p, "from", &rank);
-    c->to = onx_prepare_ints(p, "to", &rank);
-    c->rank = rank;
     p->params = c;
     *out = c;
     return ONX_OK;
@@ -93,9 +123,10 @@ static onx_status begin(onx_prepare *p, collective **out)
 
 /* What this rank hands over is as large as its placement says, which is what the pieces were cut for, whatever the
  * nodes before made of theirs. */
-static onx_status check_input(const onx_prepare *p, const collective *c, uint32_t rank, const int64_t *dims)
+static onx_status check_input(const onx_prepare *p, uint32_t which, const collective *c, uint32_t rank,
+                              const int64_t *dims)
 {
-    const onx_value *x = p->input_count ? p->inputs[0] : NULL;
+    const onx_value *x = p->input_count > which ? p->inputs[which] : NULL;
     if (!x || (x->dtype == c->dtype && !x->layout && x->rank == rank && onxi_same_dims(x->dims, dims, rank)))
         return ONX_OK;
     return onx_prepare_fail(p, ONX_E_INVALID,
@@ -136,186 +167,235 @@ static void copy_box(const collective *c, char *tensor, const int64_t *dims, con
     }
 }
 
-/* Where the elements of a box lie one behind the other in the tensor, or NULL. */
-static char *run_of(const collective *c, char *tensor, const int64_t *dims, const int64_t *box, bool output)
+static onx_status outcome(const onx_work *work, const collective *c, onx_status status, uint32_t rank)
 {
-    uint32_t i = 0;
-    uint64_t place = 0;
-    while (i < c->rank && box[3 * i + 2] == 1)
-        i++;
-    for (uint32_t k = i + 1; k < c->rank; k++)
-        if (box[3 * k + 2] != dims[k])
-            return NULL;
-    for (i = 0; i < c->rank; i++)
-        place = place * (uint64_t)dims[i] + (uint64_t)box[3 * i + (output ? 1 : 0)];
-    return tensor + place * c->width;
+    return status == ONX_OK ? ONX_OK : onxi_shard_failed(work->cx, status, rank, c->runtime->timeout_ns);
 }
 
-static onx_status exchange(onx_work *work, const collective *c, uint32_t phase, onx_comm_part *sends,
-                           uint32_t send_count, onx_comm_part *receives, uint32_t receive_count)
+/* What goes to others and comes from them at the same time. */
+typedef struct traffic {
+    onx_comm_part *sends, *receives;
+    uint32_t sent, received;
+} traffic;
+
+static onx_status exchange(const onx_work *work, const collective *c, uint32_t phase, const traffic *t)
 {
-    const onxi_shard_runtime *t = c->runtime;
+    const onx_comm *comm = &c->runtime->comm;
     uint32_t rank = 0;
-    if (!send_count && !receive_count)
+    if (!t->sent && !t->received)
         return ONX_OK;
-    const onx_status status = t->comm.exchange(t->comm.user, 2 * c->tag + phase, sends, send_count, receives,
-                                               receive_count, t->timeout_ns, &rank);
-    return status == ONX_OK ? ONX_OK : onxi_shard_failed(work->cx, status, rank, t->timeout_ns);
+    const onx_status status = comm->exchange(comm->user, 2 * c->tag + phase, t->sends, t->sent, t->receives,
+                                             t->received, c->runtime->timeout_ns, &rank);
+    return outcome(work, c, status, rank);
+}
+
+/* What has begun is noted behind the pieces. */
+static onx_status begin_exchange(const onx_work *work, const collective *c, const traffic *t, char *note)
+{
+    const onx_comm *comm = &c->runtime->comm;
+    uint64_t begun = 0;
+    if (!comm->begin)
+        return onxi_fail(work->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE, "the communicator can begin nothing");
+    const onx_status status = comm->begin(comm->user, 2 * c->tag, t->sends, t->sent, t->receives, t->received, &begun);
+    memcpy(note, &begun, sizeof begun);
+    return outcome(work, c, status, 0);
+}
+
+static onx_status finish_exchange(const onx_work *work, const collective *c, const char *note)
+{
+    const onx_comm *comm = &c->runtime->comm;
+    uint64_t begun;
+    uint32_t rank = 0;
+    memcpy(&begun, note, sizeof begun);
+    const onx_status status = comm->finish(comm->user, begun, c->runtime->timeout_ns, &rank);
+    return outcome(work, c, status, rank);
+}
+
+static onx_status make_tensor(onx_prepare *p, uint32_t output)
+{
+    uint32_t rank;
+    const int64_t *dims = onx_prepare_ints(p, "dims", &rank);
+    return onx_prepare_output(p, output, (onx_dtype)onx_prepare_int(p, "dtype"), rank, dims);
+}
+
+/* Bytes between both halves. */
+static onx_status make_stage(onx_prepare *p, uint32_t output, uint64_t size)
+{
+    if (size > INT64_MAX - LINE)
+        return onx_prepare_fail(p, ONX_E_LIMIT, "the parts take %llu bytes", (unsigned long long)size);
+    return onx_prepare_output(p, output, ONX_UINT8, 1, (const int64_t[]){ (int64_t)size + LINE });
+}
+
+static uint64_t size_of_pieces(const onx_prepare *p, bool adds)
+{
+    collective c;
+    uint32_t count;
+    read_collective(p, adds, &c);
+    const int64_t *pieces = onx_prepare_ints(p, "pieces", &count);
+    for (uint32_t i = 0; i < count / (ONXI_PIECE_HEAD + 3 * c.rank); i++)
+        piece_at(&c, pieces, i);
+    return c.staged;
+}
+
+static char *data_of(const onx_work *work, uint32_t input)
+{
+    return work->prepared->input_count > input ? work->inputs[input]->data : NULL;
 }
 
 /* ---- Move ---- */
 
+static uint64_t list_bytes(const collective *c)
+{
+    return ((uint64_t)c->send_count + c->receive_count) * sizeof(onx_comm_part);
+}
+
+static traffic lists_at(const collective *c, char *memory)
+{
+    onx_comm_part *first = (onx_comm_part *)(void *)memory;
+    return (traffic){ first, first + c->send_count, 0, 0 };
+}
+
+/* What is sent is packed, unless it lies in one piece, and what is received goes to its place or beside it. */
+static void pack(const collective *c, char *input, char *output, char *staged, traffic *t)
+{
+    for (uint32_t i = 0; i < c->piece_count; i++) {
+        const piece *q = &c->piece[i];
+        char *at = staged + q->staged;
+        if (q->kind == ONXI_PIECE_SEND) {
+            if (q->direct)
+                at = input + run_of(c, c->from, q->box, false);
+            else
+                copy_box(c, input, c->from, q->box, false, at, true);
+            t->sends[t->sent++] = (onx_comm_part){ q->rank, at, q->size };
+        } else if (q->kind == ONXI_PIECE_RECEIVE) {
+            if (q->direct)
+                at = output + run_of(c, c->to, q->box, true);
+            t->receives[t->received++] = (onx_comm_part){ q->rank, at, q->size };
+        }
+    }
+}
+
+/* What stays here. */
+static void copy_own(const collective *c, char *input, char *output, char *staged)
+{
+    for (uint32_t i = 0; i < c->piece_count; i++) {
+        const piece *q = &c->piece[i];
+        if (q->kind != ONXI_PIECE_COPY)
+            continue;
+        char *at = q->direct ? input + run_of(c, c->from, q->box, false) : staged + q->staged;
+        if (!q->direct)
+            copy_box(c, input, c->from, q->box, false, at, true);
+        copy_box(c, output, c->to, q->box, true, at, false);
+    }
+}
+
+static void unpack(const collective *c, char *output, char *staged)
+{
+    for (uint32_t i = 0; i < c->piece_count; i++) {
+        const piece *q = &c->piece[i];
+        if (q->kind == ONXI_PIECE_RECEIVE && !q->direct)
+            copy_box(c, output, c->to, q->box, true, staged + q->staged, false);
+    }
+}
+
+static onx_status types(onx_prepare *p)
+{
+    return make_tensor(p, 0);
+}
+
 static onx_status prepare_move(onx_prepare *p)
 {
     collective *c;
-    ONX_TRY(begin(p, &c));
-    ONX_TRY(check_input(p, c, c->rank, c->from));
+    ONX_TRY(begin(p, false, &c));
+    ONX_TRY(check_input(p, 0, c, c->rank, c->from));
     ONX_TRY(read_pieces(p, c));
-    p->workspace = c->staged + (c->send_count + c->receive_count) * sizeof(onx_comm_part) + 64;
+    p->workspace = c->staged + list_bytes(c) + LINE;
     return ONX_OK;
-}
-
-/* Sends what is asked for, and receives to where `target` says, or packed where that is NULL. */
-static onx_status trade(onx_work *work, const collective *c, char *input, char *output)
-{
-    char *const staged = work->workspace;
-    onx_comm_part *sends = (onx_comm_part *)(void *)(staged + c->staged), *receives = sends + c->send_count;
-    uint32_t sent = 0, received = 0;
-    for (uint32_t i = 0; i < c->piece_count; i++) {
-        const piece *q = &c->piece[i];
-        char *at = staged + q->staged, *there = NULL;
-        if (q->kind == ONXI_PIECE_SEND) {
-            there = run_of(c, input, c->from, q->box, false);
-            if (!there)
-                copy_box(c, input, c->from, q->box, false, at, true);
-            sends[sent++] = (onx_comm_part){ q->rank, there ? there : at, q->size };
-        } else if (q->kind == ONXI_PIECE_RECEIVE) {
-            there = output ? run_of(c, output, c->to, q->box, true) : NULL;
-            receives[received++] = (onx_comm_part){ q->rank, there ? there : at, q->size };
-        }
-    }
-    return exchange(work, c, 0, sends, sent, receives, received);
 }
 
 static onx_status run_move(onx_work *work, uint64_t first, uint64_t last)
 {
     const collective *c = work->params;
-    char *input = work->prepared->input_count ? work->inputs[0]->data : NULL, *output = work->outputs[0]->data;
+    char *input = data_of(work, 0), *output = work->outputs[0]->data, *staged = work->workspace;
+    traffic t = lists_at(c, staged + c->staged);
     (void)first;
     (void)last;
-    ONX_TRY(trade(work, c, input, output));
-    for (uint32_t i = 0; i < c->piece_count; i++) {
-        const piece *q = &c->piece[i];
-        char *at = (char *)work->workspace + q->staged;
-        if (q->kind == ONXI_PIECE_COPY) {
-            char *there = run_of(c, input, c->from, q->box, false);
-            if (!there)
-                copy_box(c, input, c->from, q->box, false, at, true);
-            copy_box(c, output, c->to, q->box, true, there ? there : at, false);
-        } else if (q->kind == ONXI_PIECE_RECEIVE && !run_of(c, output, c->to, q->box, true))
-            copy_box(c, output, c->to, q->box, true, at, false);
-    }
+    pack(c, input, output, staged, &t);
+    ONX_TRY(exchange(work, c, 0, &t));
+    copy_own(c, input, output, staged);
+    unpack(c, output, staged);
+    return ONX_OK;
+}
+
+static onx_status begin_move_types(onx_prepare *p)
+{
+    ONX_TRY(make_tensor(p, 0));
+    return make_stage(p, 1, size_of_pieces(p, false));
+}
+
+static onx_status prepare_begin_move(onx_prepare *p)
+{
+    collective *c;
+    ONX_TRY(begin(p, false, &c));
+    ONX_TRY(check_input(p, 0, c, c->rank, c->from));
+    ONX_TRY(read_pieces(p, c));
+    p->workspace = list_bytes(c) + LINE;
+    return ONX_OK;
+}
+
+static onx_status run_begin_move(onx_work *work, uint64_t first, uint64_t last)
+{
+    const collective *c = work->params;
+    char *input = data_of(work, 0), *output = work->outputs[0]->data, *staged = work->outputs[1]->data;
+    traffic t = lists_at(c, work->workspace);
+    (void)first;
+    (void)last;
+    pack(c, input, output, staged, &t);
+    ONX_TRY(begin_exchange(work, c, &t, staged + c->staged));
+    copy_own(c, input, output, staged);
+    return ONX_OK;
+}
+
+/* Takes what Begin has received to, what it has staged, and its input, if it had one. */
+static onx_status prepare_end_move(onx_prepare *p)
+{
+    collective *c;
+    ONX_TRY(begin(p, false, &c));
+    return read_pieces(p, c);
+}
+
+static onx_status run_end_move(onx_work *work, uint64_t first, uint64_t last)
+{
+    const collective *c = work->params;
+    const onx_value *begun = work->inputs[0], *y = work->outputs[0];
+    char *staged = work->inputs[1]->data;
+    (void)first;
+    (void)last;
+    ONX_TRY(finish_exchange(work, c, staged + c->staged));
+    if (y->data != begun->data && y->size)
+        memcpy(y->data, begun->data, y->size);
+    unpack(c, y->data, staged);
     return ONX_OK;
 }
 
 /* ---- reductions ---- */
 
-#define REDUCE(type, wide, read, write)                                                                                \
-    for (uint64_t i = 0; i < count; i++) {                                                                             \
-        wide acc = read(((const type *)part[0])[i]);                                                                   \
-        for (uint32_t k = 1; k < c->parts; k++) {                                                                      \
-            const wide x = read(((const type *)part[k])[i]);                                                           \
-            switch (c->reduction) {                                                                                    \
-            case ADD:                                                                                                  \
-                acc = (wide)(acc + x);                                                                                 \
-                break;                                                                                                 \
-            case LARGEST:                                                                                              \
-                acc = acc != acc || acc > x ? acc : x;                                                                 \
-                break;                                                                                                 \
-            case SMALLEST:                                                                                             \
-                acc = acc != acc || acc < x ? acc : x;                                                                 \
-                break;                                                                                                 \
-            case MULTIPLY:                                                                                             \
-                acc = (wide)(acc * x);                                                                                 \
-                break;                                                                                                 \
-            }                                                                                                          \
-        }                                                                                                              \
-        ((type *)out)[i] = write(acc);                                                                                 \
-    }
-#define AS_IS(x)        (x)
-#define SCALED(x)       ((x) * (float)c->scale)
-#define SCALED_WIDE(x)  ((x)*c->scale)
-#define HALF_SCALED(x)  onx_f32_to_float16((x) * (float)c->scale)
-#define BRAIN_SCALED(x) onx_f32_to_bfloat16((x) * (float)c->scale)
-
-/* A block at a time, so that what is added up stays near; each element in the order of parts. */
-static void add_floats(const collective *c, const float *const *part, float *out, uint64_t count)
-{
-    enum { BLOCK = 512 };
-    const float scale = (float)c->scale;
-    float acc[BLOCK];
-    for (uint64_t from = 0; from < count; from += BLOCK) {
-        const uint64_t n = count - from < BLOCK ? count - from : BLOCK;
-        memcpy(acc, part[0] + from, n * sizeof *acc);
-        for (uint32_t k = 1; k < c->parts; k++)
-            for (uint64_t i = 0; i < n; i++)
-                acc[i] += part[k][from + i];
-        for (uint64_t i = 0; i < n; i++)
-            out[from + i] = acc[i] * scale;
-    }
-}
-
-/* Integers wrap around, as those of kernels do: they are added without sign. */
 static onx_status reduce(onx_work *work, const collective *c, const void *const *part, void *out, uint64_t count)
 {
-    const bool ordered = c->reduction == LARGEST || c->reduction == SMALLEST;
-    switch (c->dtype) {
-    case ONX_FLOAT:
-        if (c->reduction == ADD)
-            add_floats(c, (const float *const *)(const void *)part, out, count);
-        else
-            REDUCE(float, float, AS_IS, SCALED)
+    const onxi_shard_sum sum = { c->dtype, c->reduction, c->parts, c->scale };
+    if (onxi_shard_sum_up(&sum, part, out, count))
         return ONX_OK;
-    case ONX_DOUBLE:
-        REDUCE(double, double, AS_IS, SCALED_WIDE)
-        return ONX_OK;
-    case ONX_FLOAT16:
-        REDUCE(uint16_t, float, onx_float16_to_f32, HALF_SCALED)
-        return ONX_OK;
-    case ONX_BFLOAT16:
-        REDUCE(uint16_t, float, onx_bfloat16_to_f32, BRAIN_SCALED)
-        return ONX_OK;
-    case ONX_INT32:
-        if (ordered)
-            REDUCE(int32_t, int32_t, AS_IS, AS_IS)
-        else
-            REDUCE(uint32_t, uint32_t, AS_IS, AS_IS)
-        return ONX_OK;
-    case ONX_INT64:
-        if (ordered)
-            REDUCE(int64_t, int64_t, AS_IS, AS_IS)
-        else
-            REDUCE(uint64_t, uint64_t, AS_IS, AS_IS)
-        return ONX_OK;
-    case ONX_UINT32:
-        REDUCE(uint32_t, uint32_t, AS_IS, AS_IS)
-        return ONX_OK;
-    case ONX_UINT64:
-        REDUCE(uint64_t, uint64_t, AS_IS, AS_IS)
-        return ONX_OK;
-    default:
-        return onx_work_fail(work, ONX_E_UNSUPPORTED, "partial results of %s cannot be put together",
-                             onx_dtype_name(c->dtype));
-    }
+    return onx_work_fail(work, ONX_E_UNSUPPORTED, "partial results of %s cannot be put together",
+                         onx_dtype_name((onx_dtype)c->dtype));
 }
 
 static onx_status read_reduction(onx_prepare *p, collective *c)
 {
     const onx_str name = onx_prepare_text(p, "reduction");
-    c->reduction = ADD;
+    c->reduction = ONXI_SUM_ADD;
     for (uint32_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
         if (onx_str_is(name, reductions[i]))
-            c->reduction = (reduction)i;
+            c->reduction = (onxi_sum_kind)i;
     c->scale = (double)onx_prepare_float(p, "scale");
     c->parts = (uint32_t)onx_prepare_int(p, "parts");
     return ONX_OK;
@@ -324,25 +404,18 @@ static onx_status read_reduction(onx_prepare *p, collective *c)
 static onx_status prepare_reduce(onx_prepare *p)
 {
     collective *c;
-    ONX_TRY(begin(p, &c));
-    ONX_TRY(check_input(p, c, c->rank, c->from));
+    ONX_TRY(begin(p, true, &c));
+    ONX_TRY(check_input(p, 0, c, c->rank, c->from));
     ONX_TRY(read_pieces(p, c));
     ONX_TRY(read_reduction(p, c));
-    p->workspace =
-        c->staged + (c->send_count + c->receive_count) * sizeof(onx_comm_part) + c->parts * sizeof(void *) + 64;
+    p->workspace = c->staged + list_bytes(c) + c->parts * sizeof(void *) + LINE;
     return ONX_OK;
 }
 
 /* Pieces for this rank come in groups of all parts of one box, in the order in which they are added. */
-static onx_status run_reduce(onx_work *work, uint64_t first, uint64_t last)
+static onx_status add_up(onx_work *work, const collective *c, char *input, char *output, char *staged,
+                         const void **part)
 {
-    const collective *c = work->params;
-    char *input = work->inputs[0]->data, *output = work->outputs[0]->data, *staged = work->workspace;
-    const void **part =
-        (const void **)(void *)(staged + c->staged + (c->send_count + c->receive_count) * sizeof(onx_comm_part));
-    (void)first;
-    (void)last;
-    ONX_TRY(trade(work, c, input, NULL));
     for (uint32_t i = 0, have = 0; i < c->piece_count; i++) {
         const piece *q = &c->piece[i];
         if (q->kind == ONXI_PIECE_SEND)
@@ -360,6 +433,65 @@ static onx_status run_reduce(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+static onx_status run_reduce(onx_work *work, uint64_t first, uint64_t last)
+{
+    const collective *c = work->params;
+    char *input = data_of(work, 0), *output = work->outputs[0]->data, *staged = work->workspace;
+    traffic t = lists_at(c, staged + c->staged);
+    (void)first;
+    (void)last;
+    pack(c, input, NULL, staged, &t);
+    ONX_TRY(exchange(work, c, 0, &t));
+    return add_up(work, c, input, output, staged, (const void **)(void *)(t.receives + c->receive_count));
+}
+
+static onx_status begin_reduce_types(onx_prepare *p)
+{
+    return make_stage(p, 0, size_of_pieces(p, true));
+}
+
+static onx_status prepare_begin_reduce(onx_prepare *p)
+{
+    collective *c;
+    ONX_TRY(begin(p, true, &c));
+    ONX_TRY(check_input(p, 0, c, c->rank, c->from));
+    ONX_TRY(read_pieces(p, c));
+    p->workspace = list_bytes(c) + LINE;
+    return ONX_OK;
+}
+
+static onx_status run_begin_reduce(onx_work *work, uint64_t first, uint64_t last)
+{
+    const collective *c = work->params;
+    char *staged = work->outputs[0]->data;
+    traffic t = lists_at(c, work->workspace);
+    (void)first;
+    (void)last;
+    pack(c, data_of(work, 0), NULL, staged, &t);
+    return begin_exchange(work, c, &t, staged + c->staged);
+}
+
+/* Takes what Begin has staged, and its input, if it had one. */
+static onx_status prepare_end_reduce(onx_prepare *p)
+{
+    collective *c;
+    ONX_TRY(begin(p, true, &c));
+    ONX_TRY(read_pieces(p, c));
+    ONX_TRY(read_reduction(p, c));
+    p->workspace = c->parts * sizeof(void *) + LINE;
+    return ONX_OK;
+}
+
+static onx_status run_end_reduce(onx_work *work, uint64_t first, uint64_t last)
+{
+    const collective *c = work->params;
+    char *staged = work->inputs[0]->data;
+    (void)first;
+    (void)last;
+    ONX_TRY(finish_exchange(work, c, staged + c->staged));
+    return add_up(work, c, data_of(work, 1), work->outputs[0]->data, staged, work->workspace);
+}
+
 /* ---- AllReduce: each member adds up its share of the elements, and then all give theirs to all; or it gets all parts
  * and adds up everything, in the same order ---- */
 
@@ -368,61 +500,154 @@ static uint64_t share(const collective *c, uint64_t count, uint32_t member)
     return (uint64_t)onxi_shard_start((int64_t)count, c->member_count, member);
 }
 
+/* The elements that a member adds up. */
+static uint64_t share_start(const collective *c, uint64_t count, uint32_t member)
+{
+    return c->alone ? 0 : share(c, count, member);
+}
+static uint64_t share_end(const collective *c, uint64_t count, uint32_t member)
+{
+    return c->alone ? count : share(c, count, member + 1);
+}
+
+static void read_members(const onx_prepare *p, collective *c)
+{
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < c->rank; i++)
+        count *= (uint64_t)c->to[i];
+    c->members = onx_prepare_ints(p, "members", &c->member_count);
+    c->parts = c->member_count;
+    c->alone = onxi_shard_adds_alone(c->member_count, count * c->width);
+    c->staged = whole_lines((c->alone ? count : count / c->member_count + 1) * c->width);
+}
+
+static onx_status begin_members(onx_prepare *p, uint32_t input, collective **out)
+{
+    collective *c;
+    ONX_TRY(begin(p, true, &c));
+    ONX_TRY(check_input(p, input, c, c->rank, c->to));
+    ONX_TRY(read_reduction(p, c));
+    read_members(p, c);
+    while (c->me < c->member_count && c->members[c->me] != (int64_t)c->runtime->comm.rank)
+        c->me++;
+    *out = c;
+    return ONX_OK;
+}
+
+static uint64_t member_bytes(const collective *c)
+{
+    return c->member_count * (2 * sizeof(onx_comm_part) + sizeof(void *)) + LINE;
+}
+
+static traffic member_lists(const collective *c, void *memory)
+{
+    onx_comm_part *first = memory;
+    return (traffic){ first, first + c->member_count, 0, 0 };
+}
+
+/* Each member's share of this rank's parts goes to it, and those of this rank's share come from all. */
+static void hand_out(const collective *c, uint64_t count, char *input, char *staged, traffic *t)
+{
+    const uint64_t from = share_start(c, count, c->me), to = share_end(c, count, c->me);
+    for (uint32_t k = 0; k < c->member_count; k++) {
+        const uint64_t start = share_start(c, count, k), end = share_end(c, count, k);
+        if (k != c->me && end > start)
+            t->sends[t->sent++] =
+                (onx_comm_part){ (uint32_t)c->members[k], input + start * c->width, (end - start) * c->width };
+        if (k != c->me && to > from)
+            t->receives[t->received++] =
+                (onx_comm_part){ (uint32_t)c->members[k], staged + k * c->staged, (to - from) * c->width };
+    }
+}
+
+/* Adds up this rank's share, and gives it to all. */
+static onx_status join(onx_work *work, const collective *c, char *input, char *staged, traffic t)
+{
+    const uint64_t count = work->outputs[0]->count, from = share_start(c, count, c->me),
+                   to = share_end(c, count, c->me);
+    char *output = work->outputs[0]->data;
+    const void **part = (const void **)(void *)(t.receives + c->member_count);
+    for (uint32_t k = 0; k < c->member_count; k++)
+        part[k] = k == c->me ? input + from * c->width : staged + k * c->staged;
+    ONX_TRY(reduce(work, c, part, output + from * c->width, to - from));
+    if (c->alone)
+        return ONX_OK;
+    t.sent = t.received = 0;
+    for (uint32_t k = 0; k < c->member_count; k++) {
+        const uint64_t start = share(c, count, k), end = share(c, count, k + 1);
+        if (k != c->me && to > from)
+            t.sends[t.sent++] =
+                (onx_comm_part){ (uint32_t)c->members[k], output + from * c->width, (to - from) * c->width };
+        if (k != c->me && end > start)
+            t.receives[t.received++] =
+                (onx_comm_part){ (uint32_t)c->members[k], output + start * c->width, (end - start) * c->width };
+    }
+    return exchange(work, c, 1, &t);
+}
+
 static onx_status prepare_all_reduce(onx_prepare *p)
 {
     collective *c;
-    ONX_TRY(begin(p, &c));
-    ONX_TRY(check_input(p, c, p->outputs[0]->rank, p->outputs[0]->dims));
-    ONX_TRY(read_reduction(p, c));
-    c->members = onx_prepare_ints(p, "members", &c->member_count);
-    c->parts = c->member_count;
-    while (c->me < c->member_count && c->members[c->me] != (int64_t)c->runtime->comm.rank)
-        c->me++;
-    const uint64_t count = p->outputs[0]->count;
-    c->alone = onxi_shard_adds_alone(c->member_count, count * c->width);
-    const uint64_t most = c->alone ? count : count / c->member_count + 1;
-    c->staged = (most * c->width + 63) & ~(uint64_t)63;
-    p->workspace = c->staged * c->member_count + c->member_count * (2 * sizeof(onx_comm_part) + sizeof(void *)) + 64;
+    ONX_TRY(begin_members(p, 0, &c));
+    p->workspace = c->staged * c->member_count + member_bytes(c);
     return ONX_OK;
 }
 
 static onx_status run_all_reduce(onx_work *work, uint64_t first, uint64_t last)
 {
     const collective *c = work->params;
-    const uint64_t count = work->outputs[0]->count, from = c->alone ? 0 : share(c, count, c->me);
-    const uint64_t to = c->alone ? count : share(c, count, c->me + 1);
-    char *input = work->inputs[0]->data, *output = work->outputs[0]->data, *staged = work->workspace;
-    onx_comm_part *sends = (onx_comm_part *)(void *)(staged + c->staged * c->member_count);
-    onx_comm_part *receives = sends + c->member_count;
-    const void **part = (const void **)(void *)(receives + c->member_count);
-    uint32_t sent = 0, received = 0;
+    char *input = work->inputs[0]->data, *staged = work->workspace;
+    traffic t = member_lists(c, staged + c->staged * c->member_count);
     (void)first;
     (void)last;
-    for (uint32_t k = 0; k < c->member_count; k++) {
-        const uint64_t start = c->alone ? 0 : share(c, count, k), end = c->alone ? count : share(c, count, k + 1);
-        part[k] = k == c->me ? input + from * c->width : staged + k * c->staged;
-        if (k != c->me && end > start)
-            sends[sent++] =
-                (onx_comm_part){ (uint32_t)c->members[k], input + start * c->width, (end - start) * c->width };
-        if (k != c->me && to > from)
-            receives[received++] =
-                (onx_comm_part){ (uint32_t)c->members[k], staged + k * c->staged, (to - from) * c->width };
-    }
-    ONX_TRY(exchange(work, c, 0, sends, sent, receives, received));
-    ONX_TRY(reduce(work, c, part, output + from * c->width, to - from));
-    if (c->alone)
-        return ONX_OK;
-    sent = received = 0;
-    for (uint32_t k = 0; k < c->member_count; k++) {
-        const uint64_t start = share(c, count, k), end = share(c, count, k + 1);
-        if (k != c->me && to > from)
-            sends[sent++] =
-                (onx_comm_part){ (uint32_t)c->members[k], output + from * c->width, (to - from) * c->width };
-        if (k != c->me && end > start)
-            receives[received++] =
-                (onx_comm_part){ (uint32_t)c->members[k], output + start * c->width, (end - start) * c->width };
-    }
-    return exchange(work, c, 1, sends, sent, receives, received);
+    hand_out(c, work->outputs[0]->count, input, staged, &t);
+    ONX_TRY(exchange(work, c, 0, &t));
+    return join(work, c, input, staged, t);
+}
+
+static onx_status begin_all_reduce_types(onx_prepare *p)
+{
+    collective c;
+    read_collective(p, true, &c);
+    read_members(p, &c);
+    return make_stage(p, 0, c.staged * c.member_count);
+}
+
+static onx_status prepare_begin_all_reduce(onx_prepare *p)
+{
+    collective *c;
+    ONX_TRY(begin_members(p, 0, &c));
+    p->workspace = member_bytes(c);
+    return ONX_OK;
+}
+
+static onx_status run_begin_all_reduce(onx_work *work, uint64_t first, uint64_t last)
+{
+    const collective *c = work->params;
+    char *staged = work->outputs[0]->data;
+    traffic t = member_lists(c, work->workspace);
+    (void)first;
+    (void)last;
+    hand_out(c, work->inputs[0]->count, work->inputs[0]->data, staged, &t);
+    return begin_exchange(work, c, &t, staged + c->staged * c->member_count);
+}
+
+static onx_status prepare_end_all_reduce(onx_prepare *p)
+{
+    collective *c;
+    ONX_TRY(begin_members(p, 1, &c));
+    p->workspace = member_bytes(c);
+    return ONX_OK;
+}
+
+static onx_status run_end_all_reduce(onx_work *work, uint64_t first, uint64_t last)
+{
+    const collective *c = work->params;
+    char *staged = work->inputs[0]->data;
+    (void)first;
+    (void)last;
+    ONX_TRY(finish_exchange(work, c, staged + c->staged * c->member_count));
+    return join(work, c, work->inputs[1]->data, staged, member_lists(c, work->workspace));
 }
 
 /* ---- Lookup: Gather in rows that another rank may have ---- */
@@ -486,35 +711,27 @@ static onx_status run_lookup(onx_work *work, uint64_t first, uint64_t last)
 /* ---- rows ---- */
 
 #define FLAGS (ONX_KERNEL_RANDOM | ONX_KERNEL_ONCE)
-#define MOVE(name)                                                                                                     \
+#define ROW(name, flags_, what, types_)                                                                                \
     {                                                                                                                  \
-        .op = name, .domain = ONXI_SHARD_DOMAIN, .since = 1, .flags = FLAGS, .prepare = prepare_move, .run = run_move, \
-        .types = types                                                                                                 \
+        .op = name, .domain = ONXI_SHARD_DOMAIN, .since = 1, .flags = FLAGS | (flags_), .prepare = prepare_##what,     \
+        .run = run_##what, .types = types_                                                                             \
     }
+/* A whole, and its two halves. */
+#define ROWS(name, what)                                                                                               \
+    ROW(name, 0, what, types), ROW("Begin" name, 0, begin_##what, begin_##what##_types),                               \
+        ROW("End" name, ONX_KERNEL_IN_PLACE, end_##what, types)
 
 void onxi_shard_kernels(const onxi_shard_runtime *runtime, onx_kernel rows[ONXI_SHARD_KERNELS])
 {
     static const onx_kernel all[ONXI_SHARD_KERNELS] = {
-        MOVE("Send"),
-        MOVE("Receive"),
-        MOVE("Slice"),
-        MOVE("AllGather"),
-        MOVE("Broadcast"),
-        MOVE("AllToAll"),
-        { .op = "Reduce",
-          .domain = ONXI_SHARD_DOMAIN,
-          .since = 1,
-          .flags = FLAGS,
-          .prepare = prepare_reduce,
-          .run = run_reduce,
-          .types = types },
-        { .op = "AllReduce",
-          .domain = ONXI_SHARD_DOMAIN,
-          .since = 1,
-          .flags = FLAGS,
-          .prepare = prepare_all_reduce,
-          .run = run_all_reduce,
-          .types = types },
+        ROW("Slice", 0, move, types),
+        ROWS("Send", move),
+        ROWS("Receive", move),
+        ROWS("AllGather", move),
+        ROWS("Broadcast", move),
+        ROWS("AllToAll", move),
+        ROWS("Reduce", reduce),
+        ROWS("AllReduce", all_reduce),
         { .op = "Lookup",
           .domain = ONXI_SHARD_DOMAIN,
           .since = 1,

@@ -341,9 +341,12 @@ static onx_status make_plan(onx_sharded *s, part *p, onxi_shard_plan *plan)
     ONX_TRY(onx_doc_sort(p->whole, &changed));
     if (onx_doc_model(p->whole)->functions_count)
         ONX_TRY(onx_inline(s->cx, p->whole, NULL));
-    *plan = (onxi_shard_plan){
-        .cx = s->cx, .doc = p->whole, .arena = p->arena, .strict = s->strict, .outputs_everywhere = s->everywhere
-    };
+    *plan = (onxi_shard_plan){ .cx = s->cx,
+                               .doc = p->whole,
+                               .arena = p->arena,
+                               .strict = s->strict,
+                               .outputs_everywhere = s->everywhere,
+                               .overlaps = s->runtime.comm.begin && s->runtime.comm.finish };
     plan->model = onx_doc_model(p->whole);
     plan->graph = plan->model->graph;
     plan->configuration = s->configuration;

@@ -387,14 +387,24 @@ static onx_status keep_needed(onxi_shard_writer *w)
         ONX_SET(value_info, out, name, n->output[0]);
     }
     uint32_t kept = 0;
+    onxi_shard_halves *h = w->halves;
     for (uint32_t i = 0; i < w->graph->initializer_count; i++)
         if (onxi_dict_find(&wanted, onx_view(w->graph->initializer[i]->name)))
             w->graph->initializer[kept++] = w->graph->initializer[i];
     w->graph->initializer_count = kept;
     for (uint32_t i = kept = 0; i < w->node_count; i++)
         if (needed[i]) {
-            w->summary->nodes += !is_collective(w->node[i]);
-            w->node[kept++] = w->node[i];
+            onx_node *n = w->node[i];
+            w->summary->nodes += !is_collective(n);
+            if (h && n == h->end) {
+                if (w->node[kept - 1] == h->begin) { /* nothing is done meanwhile */
+                    h->whole->output[0] = n->output[0];
+                    n = h->whole;
+                    kept--;
+                }
+                h = h->next;
+            }
+            w->node[kept++] = n;
         }
     w->graph->node = onxi_arena_array(w->arena, (size_t)onxi_list_room(kept), sizeof *w->node);
     if (!w->graph->node && kept)
@@ -477,6 +487,7 @@ onx_status onxi_shard_write(onxi_shard_plan *plan, uint32_t rank, onx_doc *out, 
         .plan = plan, .rank = rank, .devices = plan->placements.devices, .doc = out, .summary = summary
     };
     w.arena = onx_doc_arena(out);
+    w.last_halves = &w.halves;
     w.held = (onxi_shard_held **)ONXI_ARRAY(w.arena, void *, (size_t)plan->value_count + 1);
     w.partial = ONXI_ARRAY(w.arena, onx_bytes, (size_t)plan->value_count + 1);
     *summary = (onx_shard_summary){ 0 };
@@ -484,18 +495,7 @@ onx_status onxi_shard_write(onxi_shard_plan *plan, uint32_t rank, onx_doc *out, 
         return ONX_E_MEMORY;
     ONX_TRY(new_model(&w));
     ONX_TRY(write_inputs(&w));
-    for (uint32_t i = 0; i < plan->step_count; i++)
-        switch (plan->step[i].kind) {
-        case ONXI_STEP_NODE:
-            ONX_TRY(write_node(&w, &plan->step[i]));
-            break;
-        case ONXI_STEP_MOVE:
-            ONX_TRY(onxi_shard_write_move(&w, i));
-            break;
-        case ONXI_STEP_REDUCE:
-            ONX_TRY(onxi_shard_write_reduce(&w, i));
-            break;
-        }
+    ONX_TRY(onxi_shard_write_steps(&w, write_node));
     ONX_TRY(write_outputs(&w));
     for (uint32_t i = 0; i < plan->graph->initializer_count; i++) {
         uint64_t count, size;

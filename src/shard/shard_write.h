@@ -11,6 +11,21 @@ typedef struct onxi_shard_held {
     onx_bytes name;
 } onxi_shard_held;
 
+/* A collective of this rank, as one node so far, and what it makes; `makes`: somebody here wants that. */
+typedef struct onxi_shard_collective {
+    onx_node *node;
+    uint32_t value;
+    bool makes, partial; /* partial: from what is to be added up */
+    bool alone;          /* nothing goes to others or comes from them */
+    onxi_box want;
+} onxi_shard_collective;
+
+/* A collective in two halves. */
+typedef struct onxi_shard_halves {
+    struct onxi_shard_halves *next;
+    onx_node *begin, *end, *whole;
+} onxi_shard_halves;
+
 typedef struct onxi_shard_writer {
     onxi_shard_plan *plan;
     uint32_t rank, devices;
@@ -23,6 +38,7 @@ typedef struct onxi_shard_writer {
     onx_shard_summary *summary;
     onx_node **node;
     uint32_t node_count, node_room;
+    onxi_shard_halves *halves, **last_halves; /* in the order in which they end */
 } onxi_shard_writer;
 
 static inline onxi_box onxi_shard_box_of(const onxi_shard_writer *w, uint32_t value, const onxi_placement *p,
@@ -42,8 +58,14 @@ onx_status onxi_shard_node_add(onxi_shard_writer *w, onx_node *node);
 
 /* ---- collectives (shard_collective.c) ---- */
 
-/* Steps of these kinds, as far as this rank has to do with them. */
-onx_status onxi_shard_write_move(onxi_shard_writer *w, uint32_t index);
-onx_status onxi_shard_write_reduce(onxi_shard_writer *w, uint32_t index);
+/* Steps of these kinds, as far as this rank has to do with them: `node` is NULL where it has not. */
+onx_status onxi_shard_make_move(onxi_shard_writer *w, uint32_t index, onxi_shard_collective *out);
+onx_status onxi_shard_make_reduce(onxi_shard_writer *w, uint32_t index, onxi_shard_collective *out);
+
+/* ---- when they begin and end (shard_overlap.c) ---- */
+
+/* Writes all steps; `write_node` those of nodes. */
+onx_status onxi_shard_write_steps(onxi_shard_writer *w,
+                                  onx_status (*write_node)(onxi_shard_writer *w, const onxi_shard_step *step));
 
 #endif

@@ -88,6 +88,8 @@ typedef struct rank {
     onx_status status;
     onx_shard_summary summary;
     uint32_t runs;
+    bool apart;            /* it computes or communicates, but not both at a time */
+    uint32_t begun, ended; /* halves of collectives that it has */
     char error[256];
 } rank;
 
@@ -102,6 +104,12 @@ static void *run_rank(void *user)
     for (uint32_t i = 0; r->status == ONX_OK && i < r->runs; i++)
         r->status = onx_sharded_run(s, r->cx, (const onx_value *const *)(void *)r->inputs, r->outputs, NULL);
     r->summary = onx_sharded_summarize(s);
+    const onx_graph *g = onx_sharded_part(s) ? onx_doc_model(onx_sharded_part(s))->graph : NULL;
+    for (uint32_t i = 0; g && i < g->node_count; i++) {
+        const onx_str op = onx_view(g->node[i]->op_type);
+        r->begun += op.len > 5 && memcmp(op.ptr, "Begin", 5) == 0;
+        r->ended += op.len > 3 && memcmp(op.ptr, "End", 3) == 0;
+    }
     for (size_t i = 0; i < onx_diag_count(r->cx); i++)
         if (onx_diag_get(r->cx, i)->severity == ONX_ERROR && !*r->error)
             snprintf(r->error, sizeof r->error, "%.*s", ONX_ARG(onx_diag_get(r->cx, i)->message));
@@ -117,6 +125,8 @@ static void run_ranks(rank *ranks, uint32_t count)
         ranks[i].cx = onx_ctx_new(ranks[i].allocator);
         ranks[i].runs = ranks[i].runs ? ranks[i].runs : 2;
         assert_int_equal(onx_comm_group_rank(ranks[i].cx, group, i, &ranks[i].comm), ONX_OK);
+        if (ranks[i].apart)
+            ranks[i].comm.begin = NULL;
         assert_int_equal(pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]), 0);
     }
     for (uint32_t i = 0; i < count; i++)

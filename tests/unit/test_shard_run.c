@@ -730,14 +730,125 @@ static void test_shard_run__steps(void **state)
             count_steps(&cases[i], cases[i].ranks ? cases[i].ranks : 2);
 }
 
+/* ---- computing while values are on their way ---- */
+
+#define BRANCH(n) "a" n " = MatMul(x, w) b" n " = Relu(a" n ") c" n " = MatMul(b" n ", v) "
+static const test_case overlaps[] = {
+    { "sums of branches",
+      "g (float[8,16] x) => (float[8,16] y) { " BRANCH("0") BRANCH("1") BRANCH("2") "y = Sum(c0, c1, c2) }",
+      "w 16 24;v 24 16", "w 1/N@*;;v 0/N@*;w 1/N@*;;v 0/N@*;w 1/N@*;;v 0/N@*", 0, true },
+    { "large sums of branches",
+      "g (float[256,512] x) => (float[256,512] y) { " BRANCH("0") BRANCH("1") "y = Sub(c0, c1) }", "w 512 16;v 16 512",
+      "w 1/N@*;;v 0/N@*;w 1/N@*;;v 0/N@*", 0, true },
+    { "shards that are gathered later",
+      "g (float[8,16] x) => (float[8,16] y) { a = Exp(x) b = Tanh(x) c = Sin(b) d = Softmax <axis = 0> (a) y = Mul(c, d) }",
+      "", "x 0/N@*;x 0/N@*", 0, true },
+    { "sums of unequal groups that are needed later",
+      "g (float[8,16] x) => (float[8,16] z) { y = MatMul(x, w) t = Tanh(x) s = Sin(t) z = Add(y, s) }", "w 16 16",
+      "x 1/2@{0+1},2 w 0/2@{0+1},2", 3, true },
+    { "stages with a way around",
+      "g (float[4,16] x) => (float[4,16] z) { a = MatMul(x, w) b = Relu(a) c = Exp(b) d = Tanh(c) z = Add(b, d) }",
+      "w 16 16", "stage 0;stage 0;stage 0;stage 0;stage 1", 2, true },
+};
+
+static void run_both_ways(const test_case *c, uint32_t count)
+{
+    onx_value *inputs[VALUES_MAX] = { NULL }, *outputs[VALUES_MAX] = { NULL };
+    rank ranks[2][RANKS_MAX] = { 0 };
+    onx_value_difference d;
+    uint32_t begun = 0, ended = 0;
+    onx_doc *doc = make(c, count);
+    make_inputs(doc, inputs);
+    run_whole(doc, inputs, outputs);
+    for (uint32_t apart = 0; apart < 2; apart++) {
+        rank *r = ranks[apart];
+        for (uint32_t i = 0; i < count; i++)
+            r[i] = (rank){ .doc = doc,
+                           .inputs = inputs,
+                           .runs = 5,
+                           .apart = apart,
+                           .options = { .timeout_ns = 10000000000, .everywhere = true } };
+        run_ranks(r, count);
+        for (uint32_t i = 0; i < count; i++) {
+            if (r[i].status != ONX_OK)
+                fail_msg("%s: rank %u of %u: %s", c->name, i, count, r[i].error);
+            if (!onx_value_close(r[i].outputs[0], outputs[0], 1e-4, 1e-4, &d))
+                fail_msg("%s: rank %u of %u: %s %s", c->name, i, count, d.what, d.text);
+            if (r[i].begun != r[i].ended || (apart && r[i].begun))
+                fail_msg("%s: rank %u of %u begins %u and ends %u", c->name, i, count, r[i].begun, r[i].ended);
+            begun += r[i].begun;
+            ended += r[i].ended;
+        }
+    }
+    if (!begun || begun != ended)
+        fail_msg("%s: %u ranks: nothing overlaps", c->name, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const onx_value *a = ranks[0][i].outputs[0], *b = ranks[1][i].outputs[0];
+        assert_int_equal(ranks[0][i].summary.collectives, ranks[1][i].summary.collectives);
+        assert_memory_equal(a->data, b->data, a->size);
+        assert_memory_equal(a->data, ranks[0][0].outputs[0]->data, a->size);
+    }
+    free_ranks(ranks[0], count);
+    free_ranks(ranks[1], count);
+    onx_value_free(inputs[0]);
+    onx_value_free(outputs[0]);
+    onx_doc_free(doc);
+}
+
+/* The same bits as with one thing at a time, and no memory for a step. */
+static void test_shard_run__overlap(void **state)
+{
+    static const uint32_t numbers[] = { 2, 3, 4, 8 };
+    (void)state;
+    for (size_t i = 0; i < sizeof overlaps / sizeof *overlaps; i++)
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            if (!overlaps[i].ranks || overlaps[i].ranks == numbers[k]) {
+                run_both_ways(&overlaps[i], numbers[k]);
+                count_steps(&overlaps[i], numbers[k]);
+            }
+}
+
+/* A rank fails while values are on their way: nobody waits for long, and no memory is written that was given back. */
+static void test_shard_run__overlap_fails(void **state)
+{
+    (void)state;
+    const test_case c = {
+        "an index in no table",
+        "g (float[64,16] x, int64[2] at) => (float[64,16] y) { a = MatMul(x, w) b = Relu(a) c = MatMul(b, v) "
+        "t = Exp(x) n = Gather(t, at) s = ReduceSum <keepdims = 0> (n) y = Add(c, s) }",
+        "w 16 24;v 24 16",
+        "w 1/2@0,1;;v 0/2@0,1",
+        2,
+        true
+    };
+    onx_value *inputs[2][VALUES_MAX] = { { NULL } };
+    onx_doc *doc = make(&c, 2);
+    rank ranks[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        make_inputs(doc, inputs[i]);
+        ((int64_t *)inputs[i][1]->data)[0] = i ? 64 : 0;
+        ((int64_t *)inputs[i][1]->data)[1] = 0;
+        ranks[i] =
+            (rank){ .doc = doc, .inputs = inputs[i], .options = { .everywhere = true, .timeout_ns = 10000000000 } };
+    }
+    run_ranks(ranks, 2);
+    assert_int_not_equal(ranks[1].status, ONX_OK);
+    assert_true(ranks[1].begun > 0);
+    free_ranks(ranks, 2);
+    for (uint32_t i = 0; i < 4; i++)
+        onx_value_free(inputs[i / 2][i % 2]);
+    onx_doc_free(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shard_run__ways),   cmocka_unit_test(test_shard_run__faults),
-        cmocka_unit_test(test_shard_run__agree),  cmocka_unit_test(test_shard_run__configurations),
-        cmocka_unit_test(test_shard_run__strict), cmocka_unit_test(test_shard_run__declared),
-        cmocka_unit_test(test_shard_run__memory), cmocka_unit_test(test_shard_run__steps),
-        cmocka_unit_test(test_shard_run__rules),
+        cmocka_unit_test(test_shard_run__ways),          cmocka_unit_test(test_shard_run__faults),
+        cmocka_unit_test(test_shard_run__agree),         cmocka_unit_test(test_shard_run__configurations),
+        cmocka_unit_test(test_shard_run__strict),        cmocka_unit_test(test_shard_run__declared),
+        cmocka_unit_test(test_shard_run__memory),        cmocka_unit_test(test_shard_run__steps),
+        cmocka_unit_test(test_shard_run__rules),         cmocka_unit_test(test_shard_run__overlap),
+        cmocka_unit_test(test_shard_run__overlap_fails),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
