@@ -82,7 +82,8 @@ typedef struct onx_shard_summary {
 
 /* Every rank calls this with the same model and configuration, and the same inputs below. The document outlives it and
  * is only read. ONX_E_NOT_FOUND when there is no such configuration, ONX_E_MISUSE when there are not as many ranks as
- * devices, ONX_E_INVALID where ranks do not agree about the model. */
+ * devices, ONX_E_INVALID where ranks do not agree about the model: weights of up to 1 GB in all are compared byte by
+ * byte, of more samples. */
 ONX_API ONX_OWN_THREAD onx_status onx_sharded_new(onx_ctx *cx, onx_doc *doc, const onx_shard_options *options,
                                                   onx_sharded **out);
 /* NULL is allowed. */

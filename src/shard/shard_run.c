@@ -52,19 +52,52 @@ static uint64_t mix_text(uint64_t hash, onx_bytes text)
     return mix(mix(hash, &s.len, sizeof s.len), s.ptr, s.len);
 }
 
-/* Of what is large some of the bytes: all would have to be read by each rank. */
-static uint64_t mix_some(uint64_t hash, onx_str bytes)
+/* Long stretches, four words at a time: which of them a byte is in counts, too. */
+static uint64_t mix_bytes(uint64_t hash, onx_str bytes)
 {
-    enum { SMALL = 65536, SAMPLES = 64, SAMPLE = 64 };
-    hash = mix(hash, &bytes.len, sizeof bytes.len);
-    if (bytes.len <= SMALL)
-        return mix(hash, bytes.ptr, bytes.len);
-    for (size_t i = 0; i < SAMPLES; i++)
-        hash = mix(hash, bytes.ptr + (bytes.len - SAMPLE) / (SAMPLES - 1) * i, SAMPLE);
+    enum { LANES = 4 };
+    uint64_t lane[LANES], word[LANES];
+    size_t i = 0;
+    for (size_t k = 0; k < LANES; k++)
+        lane[k] = hash + k * UINT64_C(0x9e3779b97f4a7c15);
+    for (; bytes.len - i >= sizeof word; i += sizeof word) {
+        memcpy(word, bytes.ptr + i, sizeof word);
+        for (size_t k = 0; k < LANES; k++) {
+            lane[k] = (lane[k] ^ word[k]) * UINT64_C(0xff51afd7ed558ccd);
+            lane[k] ^= lane[k] >> 32;
+        }
+    }
+    hash = mix(hash, lane, sizeof lane);
+    return bytes.len > i ? mix(hash, bytes.ptr + i, bytes.len - i) : hash;
+}
+
+/* Of weights, a window at a time: what has been read is given back, as no rank needs all of it. */
+static uint64_t mix_windows(onx_doc *doc, uint64_t hash, onx_str bytes)
+{
+    enum { WINDOW = 4 << 20 };
+    for (size_t i = 0; i < bytes.len; i += WINDOW) {
+        const onx_str some = onx_str_make(bytes.ptr + i, bytes.len - i < WINDOW ? bytes.len - i : WINDOW);
+        hash = mix_bytes(hash, some);
+        if (doc->forget)
+            doc->forget(doc, some);
+    }
     return hash;
 }
 
-static onx_status mix_weight(onx_doc *doc, const onx_tensor *t, uint64_t *hash)
+/* Of weights that are too large for each rank to read all, some bytes. */
+static uint64_t mix_some(onx_doc *doc, uint64_t hash, onx_str bytes)
+{
+    enum { SMALL = 65536, SAMPLES = 64, SAMPLE = 64 };
+    if (bytes.len <= SMALL)
+        return mix_windows(doc, hash, bytes);
+    for (size_t i = 0; i < SAMPLES; i++)
+        hash = mix(hash, bytes.ptr + (bytes.len - SAMPLE) / (SAMPLES - 1) * i, SAMPLE);
+    if (doc->forget)
+        doc->forget(doc, bytes); /* reading a few bytes maps what lies around them */
+    return hash;
+}
+
+static onx_status mix_weight(onx_doc *doc, const onx_tensor *t, bool all, uint64_t *hash)
 {
     onx_str bytes;
     *hash = mix_text(*hash, t->name);
@@ -75,9 +108,8 @@ static onx_status mix_weight(onx_doc *doc, const onx_tensor *t, uint64_t *hash)
     if (t->data_type == ONX_STRING)
         return ONX_OK;
     ONX_TRY(onx_tensor_bytes(doc, t, &bytes));
-    *hash = mix_some(*hash, bytes);
-    if (doc->forget)
-        doc->forget(doc, bytes); /* reading a few bytes maps what lies around them */
+    *hash = mix(*hash, &bytes.len, sizeof bytes.len);
+    *hash = all ? mix_windows(doc, *hash, bytes) : mix_some(doc, *hash, bytes);
     return ONX_OK;
 }
 
@@ -96,7 +128,7 @@ static onx_status hash_structure(onx_ctx *cx, const onx_doc *doc, uint64_t *out)
     ONX_TRY(onxi_wire_write(cx, onxi_messages[ONX_KIND_MODEL], &model, true, 0, &w));
     *out = mix(HASH_START, w.bytes.ptr, w.bytes.len);
     for (size_t i = 0; i < w.ref_count; i++)
-        *out = mix_some(*out, w.refs[i].payload);
+        *out = mix_bytes(*out, w.refs[i].payload);
     onxi_writer_free(&w);
     return ONX_OK;
 }
@@ -104,9 +136,14 @@ static onx_status hash_structure(onx_ctx *cx, const onx_doc *doc, uint64_t *out)
 static onx_status hash_weights(onx_doc *doc, uint64_t *out)
 {
     const onx_graph *g = onx_doc_model(doc)->graph;
+    const uint64_t most = UINT64_C(1) << 30; /* bytes that are read in a fraction of a second */
+    uint64_t all = 0, count, size;
     *out = HASH_START;
     for (uint32_t i = 0; i < g->initializer_count; i++)
-        ONX_TRY(mix_weight(doc, g->initializer[i], out));
+        if (onx_tensor_count(g->initializer[i], &count) && onx_dtype_size(g->initializer[i]->data_type, count, &size))
+            all = onxi_shard_add(all, size);
+    for (uint32_t i = 0; i < g->initializer_count; i++)
+        ONX_TRY(mix_weight(doc, g->initializer[i], all <= most, out));
     return ONX_OK;
 }
 

@@ -10,130 +10,14 @@
 #include <cmocka.h>
 
 #include <onx/shard.h>
+#include <onx/tensor.h>
 #include <onx/text.h>
 
 #include <string.h>
 
 #include "context.h"
 #include "counts.h"
-#include "shard_ranks.h"
-
-/* ---- models ---- */
-
-typedef struct test_case {
-    const char *name;
-    const char *graph;       /* as text, without weights */
-    const char *weights;     /* "w 4 6;b 6" */
-    const char *annotations; /* of nodes, separated by ';': "x 0/2@0,1 y 1/2@{0+1},{2+3}"; N is the number of ranks and
-                              * * are all of them; "stage 1" is a pipeline stage */
-    uint32_t ranks;          /* 0: any */
-    bool communicates;       /* some rank has to get something from another one */
-} test_case;
-
-/* "0/2,1/2": which axes, and into how many shards. */
-static void add_axes(onx_arena *arena, onx_sharding_spec *spec, char *text, uint32_t ranks)
-{
-    char *rest;
-    for (char *at = strtok_r(text, ",", &rest); at; at = strtok_r(NULL, ",", &rest)) {
-        onx_sharded_dim *d = ONX_ADD(arena, spec, sharded_dim, SHARDED_DIM);
-        char *slash = strchr(at, '/');
-        ONX_SET(sharded_dim, d, axis, strtol(at, NULL, 10));
-        onx_simple_sharded_dim *simple = ONX_ADD(arena, d, simple_sharding, SIMPLE_SHARDED_DIM);
-        ONX_SET(simple_sharded_dim, simple, num_shards, slash[1] == 'N' ? (int64_t)ranks : strtol(slash + 1, NULL, 10));
-    }
-}
-
-static void add_device(onx_arena *arena, onx_sharding_spec *spec, int64_t device)
-{
-    int64_t *at = onx_list_insert(arena, (void **)&spec->device, &spec->device_count, spec->device_count, sizeof *at);
-    assert_non_null(at);
-    *at = device;
-}
-
-static void add_devices(onx_arena *arena, onx_sharding_spec *spec, char *text, uint32_t ranks)
-{
-    char *rest;
-    for (char *at = strtok_r(text, ",", &rest); at; at = strtok_r(NULL, ",", &rest)) {
-        if (*at == '*') {
-            for (uint32_t i = 0; i < ranks; i++)
-                add_device(arena, spec, i);
-        } else if (*at == '{') {
-            onx_int_int_list_entry *e = ONX_ADD(arena, spec, index_to_device_group_map, INT_INT_LIST_ENTRY);
-            ONX_SET(int_int_list_entry, e, key, -(int64_t)spec->index_to_device_group_map_count);
-            add_device(arena, spec, e->key);
-            for (char *p = at; *p != '}'; p++)
-                if (*p >= '0' && *p <= '9') {
-                    int64_t *one =
-                        onx_list_insert(arena, (void **)&e->value, &e->value_count, e->value_count, sizeof *one);
-                    assert_non_null(one);
-                    *one = *p - '0';
-                }
-        } else
-            add_device(arena, spec, strtol(at, NULL, 10));
-    }
-}
-
-static void annotate(onx_doc *doc, uint32_t node, const char *configuration, char *text, uint32_t ranks)
-{
-    onx_arena *arena = onx_doc_arena(doc);
-    onx_node_extra *more = onx_message_extra(arena, ONX_KIND_NODE, onx_doc_model(doc)->graph->node[node]);
-    char *rest, *name = strtok_r(text, " ", &rest);
-    if (!name)
-        return;
-    onx_node_device_configuration *c = ONX_ADD(arena, more, device_configurations, NODE_DEVICE_CONFIGURATION);
-    assert_non_null(c);
-    onx_arena_keep(arena, onx_str_of(configuration), &c->configuration_id);
-    c->has |= onx_node_device_configuration_has_configuration_id;
-    for (; name; name = strtok_r(NULL, " ", &rest)) {
-        char *what = strtok_r(NULL, " ", &rest);
-        if (strcmp(name, "stage") == 0) {
-            ONX_SET(node_device_configuration, c, pipeline_stage, (int32_t)strtol(what, NULL, 10));
-            continue;
-        }
-        onx_sharding_spec *spec = ONX_ADD(arena, c, sharding_spec, SHARDING_SPEC);
-        onx_arena_keep(arena, onx_str_of(name), &spec->tensor_name);
-        spec->has |= onx_sharding_spec_has_tensor_name;
-        char *at = strchr(what, '@');
-        *at = 0;
-        add_axes(arena, spec, what, ranks);
-        add_devices(arena, spec, at + 1, ranks);
-    }
-}
-
-static void configure(onx_doc *doc, const char *name, const char *annotations, uint32_t ranks)
-{
-    onx_arena *arena = onx_doc_arena(doc);
-    onx_device_configuration *c = ONX_ADD(arena, onx_doc_model(doc), configuration, DEVICE_CONFIGURATION);
-    char text[2048], *at = text;
-    onx_arena_keep(arena, onx_str_of(name), &c->name);
-    c->has |= onx_device_configuration_has_name;
-    ONX_SET(device_configuration, c, num_devices, (int32_t)ranks);
-    snprintf(text, sizeof text, "%s", annotations);
-    for (uint32_t i = 0; at; i++) {
-        char *end = strchr(at, ';');
-        if (end)
-            *end = 0;
-        annotate(doc, i, name, at, ranks);
-        at = end ? end + 1 : NULL;
-    }
-}
-
-static onx_doc *make(const test_case *c, uint32_t ranks)
-{
-    char text[4096], weights[512], *rest;
-    onx_doc *doc;
-    snprintf(text, sizeof text, "<ir_version: 11, opset_import: [\"\": 23, \"com.microsoft\": 1]> %s", c->graph);
-    if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
-        fail_msg("%s: %.*s", c->name, ONX_ARG(onx_diag_get(cx, 0)->message));
-    snprintf(weights, sizeof weights, "%s", c->weights);
-    for (char *w = strtok_r(weights, ";", &rest); w; w = strtok_r(NULL, ";", &rest)) {
-        char one[64];
-        snprintf(one, sizeof one, "%s", w);
-        add_weight(doc, one);
-    }
-    configure(doc, "c", c->annotations, ranks);
-    return doc;
-}
+#include "shard_cases.h"
 
 static void check_case(const test_case *c, uint32_t count)
 {
@@ -491,6 +375,69 @@ static void test_shard_run__declared(void **state)
 }
 
 /* Models that differ from that of rank 0 in one thing that names and weights do not tell. */
+/* A rank of another version of the library says so first. */
+static void *say_another_version(void *user)
+{
+    rank *r = user;
+    uint64_t facts[4] = { 1 }, verdict[2] = { 0 };
+    uint32_t from;
+    enum { TAG = 0x7ffffff0 };
+    const onx_comm_part up = { 0, facts, sizeof facts }, down = { 0, verdict, sizeof verdict };
+    r->status = r->comm.exchange(r->comm.user, TAG, &up, 1, NULL, 0, r->options.timeout_ns, &from);
+    if (r->status == ONX_OK)
+        r->status = r->comm.exchange(r->comm.user, TAG + 1, NULL, 0, &down, 1, r->options.timeout_ns, &from);
+    return NULL;
+}
+
+static void test_shard_run__version(void **state)
+{
+    (void)state;
+    onx_value *inputs[VALUES_MAX] = { NULL };
+    onx_doc *doc = make(&simple, 2);
+    make_inputs(doc, inputs);
+    const rank good = { .doc = doc, .inputs = inputs, .options = { .timeout_ns = 10000000000 } };
+    rank ranks[2] = { good, good };
+    ranks[1].instead = say_another_version;
+    run_ranks(ranks, 2);
+    assert_int_equal(ranks[0].status, ONX_E_INVALID);
+    assert_string_equal(ranks[0].error, "rank 1 has another version of the library than rank 0");
+    free_ranks(ranks, 2);
+    onx_value_free(inputs[0]);
+    onx_doc_free(doc);
+}
+
+/* One byte of large weights is another one, wherever it is. */
+static void test_shard_run__weights(void **state)
+{
+    (void)state;
+    static const size_t places[] = { 0, 64, 123457, 200000 * 4 - 1 };
+    const test_case c = { "",          "g (float[4,400] x) => (float[4,500] y) { y = MatMul(x, w) }",
+                          "w 400 500", "w 1/2@0,1",
+                          2,           true };
+    onx_value *inputs[VALUES_MAX] = { NULL };
+    onx_doc *doc = make(&c, 2);
+    make_inputs(doc, inputs);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        onx_doc *other = make(&c, 2);
+        onx_str bytes;
+        assert_int_equal(onx_tensor_bytes(doc, onx_doc_model(doc)->graph->initializer[0], &bytes), ONX_OK);
+        char *copy = malloc(bytes.len);
+        assert_non_null(copy);
+        memcpy(copy, bytes.ptr, bytes.len);
+        copy[places[i]] = (char)(copy[places[i]] ^ 1);
+        onx_doc_model(other)->graph->initializer[0] =
+            onx_tensor_new(onx_doc_arena(other), ONX_FLOAT, (const int64_t[]){ 400, 500 }, 2, copy, "w");
+        const rank good = { .doc = doc, .inputs = inputs, .options = { .timeout_ns = 10000000000 } };
+        rank ranks[2] = { good, good };
+        ranks[1].doc = other;
+        fails(ranks, ONX_E_INVALID, "rank 1 has other weights than rank 0");
+        free(copy);
+        onx_doc_free(other);
+    }
+    onx_value_free(inputs[0]);
+    onx_doc_free(doc);
+}
+
 static void test_shard_run__agree(void **state)
 {
     (void)state;
@@ -619,71 +566,6 @@ static void test_shard_run__memory(void **state)
     onx_value_free(inputs[0]);
     onx_value_free(outputs[0]);
     onx_doc_free(doc);
-}
-
-/* Rules about annotations that have a meaning when a model runs: what breaks them is left alone, so that the results
- * stay those of the whole model (D-19), and an error where that is asked for. */
-static const struct {
-    const char *rule, *annotations;
-    uint32_t ranks;
-    const char *strict; /* what is said then; NULL: nothing is wrong */
-} broken[] = {
-    { "D-07", "nope 0/2@0,1", 2, "\"nope\" is no input or output" },
-    { "D-08", "x 0/2@0,1 x 1/2@0,1", 2, NULL },
-    { "D-09", "x 0/2@0,7", 2, "7 is no device" },
-    { "D-10", "x 0/2@{},{1}", 2, "is no device and no group" },
-    { "D-11", "x 5/2@0,1", 2, "axis 5 of \"x\" cannot be split" },
-    { "D-11", "x -3/2@0,1", 2, "axis -3 of \"x\" cannot be split" },
-    { "D-12", "x 0/2,0/2@0,1,2,3", 4, "axis 0 of \"x\" is split twice" },
-    { "D-12", "x 1/2,-1/2@0,1,2,3", 4, "axis -1 of \"x\" is split twice" },
-    { "D-13", "x 0/0@0,1", 2, "cannot be split into" },
-    { "D-15", "x 0/2@0,1,2", 3, "has 2 shards, and 3 entries" },
-    { "D-16", "x 0/3@0,1,2", 3, NULL },
-    { "D-17", "x @{0+1} w @0,1", 2, NULL },
-    { "D-18", "stage -1 x 0/2@0,1", 2, NULL },
-    { "D-20", "x 1/2@0,1 w 1/2@0,1", 2, "" },
-    { "D-21", ";y 0/2@0,1", 2, NULL },
-    { "D-22", "", 2, NULL },
-};
-
-static void test_shard_run__rules(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
-        const uint32_t count = broken[i].ranks;
-        const test_case c = { .name = broken[i].rule,
-                              .graph = "g (float[4,16] x) => (float[4,24] y) { h = MatMul(x, w) y = Relu(h) }",
-                              .weights = "w 16 24",
-                              .annotations = broken[i].annotations };
-        onx_value *inputs[VALUES_MAX] = { NULL }, *outputs[VALUES_MAX] = { NULL };
-        const test_case bare = { .name = c.name, .graph = c.graph, .weights = c.weights, .annotations = "" };
-        onx_doc *doc = make(&c, count), *whole = make(&bare, count);
-        onx_value_difference d;
-        onx_doc_model(whole)->graph->initializer[0] = onx_doc_model(doc)->graph->initializer[0];
-        make_inputs(doc, inputs);
-        run_whole(whole, inputs, outputs); /* a session refuses what breaks a rule that is an error */
-        for (uint32_t strict = 0; strict < 2; strict++) {
-            rank ranks[RANKS_MAX] = { 0 };
-            for (uint32_t k = 0; k < count; k++)
-                ranks[k] = (rank){ .doc = doc, .inputs = inputs, .options = { .strict = strict } };
-            run_ranks(ranks, count);
-            const bool fine = ranks[0].status == ONX_OK;
-            const char *said = "";
-            for (uint32_t k = 0; k < count && k < RANKS_MAX;
-                 k++) /* others may hear of it from the first one that fails */
-                said = broken[i].strict && strstr(ranks[k].error, broken[i].strict) ? broken[i].strict : said;
-            if (fine != (!strict || !broken[i].strict) || (!fine && said != broken[i].strict))
-                fail_msg("%s \"%s\"%s: status %d: %s", c.name, c.annotations, strict ? ", strict" : "", ranks[0].status,
-                         ranks[0].error);
-            if (fine && !onx_value_close(ranks[0].outputs[0], outputs[0], 1e-5, 1e-5, &d))
-                fail_msg("%s \"%s\": %s %s", c.name, c.annotations, d.what, d.text);
-            free_ranks(ranks, count);
-        }
-        onx_value_free(inputs[0]);
-        onx_value_free(outputs[0]);
-        onx_doc_free(whole);
-        onx_doc_free(doc);
-    }
 }
 
 /* Once all is planned a rank takes no memory from its context for a run, however many there are. */
@@ -843,12 +725,12 @@ static void test_shard_run__overlap_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shard_run__ways),          cmocka_unit_test(test_shard_run__faults),
-        cmocka_unit_test(test_shard_run__agree),         cmocka_unit_test(test_shard_run__configurations),
-        cmocka_unit_test(test_shard_run__strict),        cmocka_unit_test(test_shard_run__declared),
-        cmocka_unit_test(test_shard_run__memory),        cmocka_unit_test(test_shard_run__steps),
-        cmocka_unit_test(test_shard_run__rules),         cmocka_unit_test(test_shard_run__overlap),
-        cmocka_unit_test(test_shard_run__overlap_fails),
+        cmocka_unit_test(test_shard_run__ways),    cmocka_unit_test(test_shard_run__faults),
+        cmocka_unit_test(test_shard_run__agree),   cmocka_unit_test(test_shard_run__version),
+        cmocka_unit_test(test_shard_run__weights), cmocka_unit_test(test_shard_run__configurations),
+        cmocka_unit_test(test_shard_run__strict),  cmocka_unit_test(test_shard_run__declared),
+        cmocka_unit_test(test_shard_run__memory),  cmocka_unit_test(test_shard_run__steps),
+        cmocka_unit_test(test_shard_run__overlap), cmocka_unit_test(test_shard_run__overlap_fails),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
