@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares onx with the answers of onnxruntime-node that microsoft_agree.js has written:  microsoft_agree.py ONX DIR [NAME...]
 
-Numbers agree when they differ by at most 1e-3 of the greatest one; --strict: 2e-5."""
+Numbers agree when they differ by at most 1e-3 of the greatest one; --strict: 2e-5; float16: 5e-3."""
 import glob
 import json
 import os
@@ -44,11 +44,15 @@ for path in sorted(glob.glob(args[1] + "/*.json")):
             elif y["type"] == "string":
                 why = "" if [str(x) for x in got.ravel()] == y["data"] else "%s differs: %s %s" % (y["name"], got, y["data"])
             else:
-                w = np.array([float(x) for x in y["data"]], np.float64).reshape(got.shape)
+                w = np.array([float(x) for x in y["data"]], np.float64)
+                if y["type"] == "float16":  # its bits
+                    w = w.astype(np.uint16).view(np.float16).astype(np.float64)
+                w = w.reshape(got.shape)
                 g = got.astype(np.float64)
                 finite = np.isfinite(w)
                 top = max([1.0] + list(np.abs(w[finite & (np.abs(w) < 1e30)]).ravel()[:100000])) if w.size else 1.0
-                far = ~((np.abs(g - w) <= (2e-5 if strict else 1e-3) * top) | (g == w) | (np.isnan(g) & np.isnan(w)))
+                near = 5e-3 if y["type"] == "float16" else 2e-5 if strict else 1e-3
+                far = ~((np.abs(g - w) <= near * top) | (g == w) | (np.isnan(g) & np.isnan(w)))
                 if far.any():
                     at = np.argwhere(far)[0]
                     why = "%s differs in %d of %d, first at %s: %r, not %r" % (y["name"], far.sum(), w.size, at, g[tuple(at)], w[tuple(at)])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what onnxruntime-node computed (microsoft_agree.js) as cases for tests/cases/op:  microsoft_cases.py ONX DIR FILE [PREFIX]
+"""Writes what onnxruntime-node computed (microsoft_agree.js) as cases for tests/cases/op:  microsoft_cases.py ONX DIR FILE [PREFIX] [--longest N]
 
 A model that onnxruntime refuses, and one of those named in OTHER, is left out. PREFIX: of the names of the models that FILE is
 for. onnxruntime lets sums of bytes overflow where a processor has no VNNI: what is quantized is computed on one that has it."""
@@ -11,7 +11,6 @@ import subprocess
 import sys
 
 OTHER = ("qlinearaveragepool_nhwc", "wordconv_in")  # a half that is rounded the other way, and memory that nobody has written
-LONGEST = 5000  # characters of a case
 TYPES = {"float32": "float", "float64": "double", "bool": "bool", "string": "string"}
 
 
@@ -28,8 +27,14 @@ def value(v):
     return t + dims, "{%s}" % ", ".join(items)
 
 
-onx, folder, to = sys.argv[1:4]
-prefix = "".join(sys.argv[4:])
+LONGEST = 5000  # characters of a case
+args = sys.argv[1:]
+if "--longest" in args:
+    at = args.index("--longest")
+    LONGEST = int(args[at + 1])
+    del args[at:at + 2]
+onx, folder, to = args[:3]
+prefix = "".join(args[3:])
 cases = []
 out = ["# needs: com.microsoft", "# Operators of com.microsoft. A case: === title, a model whose inputs carry values, ---, outputs, which onnxruntime-node",
        "# 1.30 computed; bench/microsoft.py made the models.", ""]
