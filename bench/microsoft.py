@@ -42,6 +42,8 @@ def s(x, dtype=np.float32):
 def case(name, op, inputs, outputs=1, domain="com.microsoft", opset=17, **attrs):
     """`outputs`: how many, or their element types; None leaves one out. `opset`: of the default domain."""
     graph_inputs, initializers, names = [], [], []
+    if op == "QLinearSoftmax":
+        attrs["opset"] = opset
     for i, x in enumerate(inputs):
         if x is None:
             names.append("")
@@ -447,6 +449,129 @@ TOP = dict(top_p=1e-6, min_tokens_to_keep=1, filter_value=-1e20)  # of which one
 search("sample_top", "Sampling", [PROMPT, i32(10), i32(0), s([1.0])], [T.INT32], eos_token_id=1, **TOP)
 search("sample_warm", "Sampling", [PROMPT, i32(12), i32(8), s([1.2])], [T.INT32], eos_token_id=5, temperature=0.7, **TOP)
 search("sample_custom", "Sampling", [PROMPT, i32(10), i32(0), s([1.0])], [T.INT32], eos_token_id=4, top_p=1e-6, custom=1)
+
+
+def network(seed):
+    """Nodes and weights of a graph that is being written."""
+    r = np.random.default_rng(seed)
+    weights, nodes = [], []
+
+    def weight(name, *shape):
+        weights.append(N.from_array((r.standard_normal(shape) * 1.2).round(1).astype(np.float32), name))
+        return name
+
+    def node(op, inputs, *outputs, domain="", **attrs):
+        nodes.append(H.make_node(op, inputs, list(outputs), domain=domain, **attrs))
+        return outputs[0]
+
+    return weights, nodes, weight, node
+
+
+def ported(name, t, *shape):
+    return H.make_tensor_value_info(name, t, shape)
+
+
+def heads_of(node, x, name, count=2, size=2):
+    shape = node("Constant", [], name + "_sizes", value_ints=[0, -1, count, size])
+    return node("Transpose", [node("Reshape", [x, shape], name + "_parts")], name, perm=[0, 2, 1, 3])
+
+
+def attend(node, query, key, value, name, mask=None, hidden=4):
+    """Scores of heads, an optional mask that is added, and the heads together again."""
+    scores = node("MatMul", [query, node("Transpose", [key], name + "_t", perm=[0, 1, 3, 2])], name + "_qk")
+    shares = node("Softmax", [node("Add", [scores, mask], name + "_masked") if mask else scores], name + "_shares", axis=-1)
+    back = node("Transpose", [node("MatMul", [shares, value], name + "_sum")], name + "_back", perm=[0, 2, 1, 3])
+    return node("Reshape", [back, node("Constant", [], name + "_shape", value_ints=[0, -1, hidden])], name)
+
+
+def decode(node, weight, ids, past, cross, mask, vocab, whole=False, hidden=4):
+    """A layer of a decoder. Of a decoder that takes all tokens each time only the last one is looked at."""
+    if whole:
+        last, end, axis = (node("Constant", [], n, value_ints=[v]) for n, v in (("last", -1), ("end", 1 << 30), ("axis", 1)))
+        ids = node("Slice", [ids, last, end, axis], "last_ids")
+    h = node("Gather", [weight("words", vocab, hidden), ids], "h")
+    q, k, v = (heads_of(node, node("MatMul", [h, weight("w_" + n, hidden, hidden)], n + "_flat"), n) for n in "qkv")
+    if past:
+        k, v = node("Concat", [past[0], k], "present_key_self_0", axis=2), node("Concat", [past[1], v], "present_value_self_0", axis=2)
+    else:
+        k, v = node("Identity", [k], "present_key_self_0"), node("Identity", [v], "present_value_self_0")
+    g = node("Add", [h, attend(node, q, k, v, "own")], "g")
+    c = attend(node, heads_of(node, node("MatMul", [g, weight("w_c", hidden, hidden)], "c_flat"), "c"), cross[0], cross[1], "seen", mask)
+    node("MatMul", [node("Add", [g, c], "m"), weight("head", hidden, vocab)], "logits")
+
+
+def text_mask(node):
+    one = node("Constant", [], "one", value_float=1.0)
+    far = node("Constant", [], "far", value_float=1e4)
+    lacks = node("Sub", [node("Cast", ["encoder_attention_mask"], "marks", to=T.FLOAT), one], "lacks")
+    return node("Unsqueeze", [node("Mul", [lacks, far], "low"), node("Constant", [], "middle", value_ints=[1, 2])], "low_wide")
+
+
+def encoder_decoder(sound=False, fresh=False, whole=False, takes_hidden=False, vocab=7, hidden=4, seed=4):
+    """Encoder and decoder in the forms of T5 (old and new) and Whisper: one layer, two heads."""
+    past_shape, cross = ("b", 2, "l", 2), ("b", 2, "e", 2)
+    own = [ported(n, T.FLOAT, *past_shape) for n in ("past_key_self_0", "past_value_self_0")]
+    seen = [ported(n, T.FLOAT, *cross) for n in ("past_key_cross_0", "past_value_cross_0")]
+    presents = [ported(n, T.FLOAT, *past_shape) for n in ("present_key_self_0", "present_value_self_0")]
+    logits, states = ported("logits", T.FLOAT, "b", 1, vocab), ported("encoder_hidden_states", T.FLOAT, "b", "e", hidden)
+    text = [ported("encoder_attention_mask", T.INT32, "b", "e")]
+
+    weights, nodes, weight, node = network(seed)
+    if sound:
+        h = node("MatMul", [node("Transpose", ["encoder_input_ids"], "frames", perm=[0, 2, 1]), weight("ears", 3, hidden)], "heard")
+    else:
+        h = node("Gather", [weight("emb", 9, hidden), "encoder_input_ids"], "heard")
+    node("Tanh", [h], "encoder_hidden_states")
+    for n in ("key", "value"):
+        flat = node("MatMul", ["encoder_hidden_states", weight("x_" + n, hidden, hidden)], n + "_x")
+        heads_of(node, flat, "present_%s_cross_0" % n)
+    if not fresh:
+        mask = None if sound else text_mask(node)
+        decode(node, weight, "decoder_input_ids", None, ["present_key_cross_0", "present_value_cross_0"], mask, vocab, whole=True)
+    inputs = [ported("encoder_input_ids", *((T.FLOAT, "b", 3, "e") if sound else (T.INT32, "b", "e")))] + ([] if sound else text)
+    made = [ported(n, T.FLOAT, *cross) for n in ("present_key_cross_0", "present_value_cross_0")]
+    encoder = H.make_graph(nodes, "encoder", inputs + ([] if fresh else [ported("decoder_input_ids", T.INT32, "b", "s")]),
+                           made if fresh else [logits, states] + presents + made, weights)
+
+    weights, nodes, weight, node = network(seed + 1)
+    mask = None if sound else text_mask(node)
+    decode(node, weight, "input_ids", ["past_key_self_0", "past_value_self_0"], ["past_key_cross_0", "past_value_cross_0"], mask, vocab, whole)
+    inputs = [ported("input_ids", T.INT32, "b", "s" if whole else 1)] + ([] if sound else text) + ([states] if takes_hidden else [])
+    decoder = H.make_graph(nodes, "decoder", inputs + own + seen, [logits] + presents, weights)
+    return dict(encoder=encoder, decoder=decoder, model_type=2 if sound else 1, pad_token_id=0)
+
+
+def encoded(name, op, inputs, outputs, sound=False, form={}, **attrs):
+    case("encoded_" + name, op, inputs, outputs, **{"decoder_start_token_id": 2, **encoder_decoder(sound=sound, **form), **attrs})
+
+
+TEXTS = s([[3, 4, 5, 8], [0, 0, 6, 2]], np.int32)
+for n, form in (("old", {}), ("hidden", dict(takes_hidden=True)), ("whole", dict(whole=True)), ("new", dict(fresh=True)), ("new_whole", dict(fresh=True, whole=True))):
+    encoded("t5_" + n, "BeamSearch", [TEXTS, i32(9), i32(0), i32(3), i32(2), s([1.0]), s([1.0])], [T.INT32, T.FLOAT], form=form, eos_token_id=1)
+encoded("t5_masks", "BeamSearch", [TEXTS, i32(8), i32(5), i32(2), i32(1), s([0.7]), s([1.3]), i32(1, 1, 1, 1, 1, 1, 0), HALVES, i32(1, 1, 0, 1, 1, 1, 1, 1).reshape(2, 4)],
+        [T.INT32, T.FLOAT, T.FLOAT], eos_token_id=4, no_repeat_ngram_size=2)
+encoded("t5_one", "BeamSearch", [TEXTS, i32(7), i32(0), i32(1), i32(1), s([1.0]), s([1.1])], [T.INT32, T.FLOAT], eos_token_id=6, early_stopping=1)
+SOUND = f(2, 3, 5, lo=-2, hi=2)
+GIVEN = i32(2, 5, 2, 3).reshape(2, 2)
+for n, form in (("plain", {}), ("hidden", dict(takes_hidden=True))):
+    encoded("whisper_" + n, "WhisperBeamSearch", [SOUND, i32(9), i32(0), i32(3), i32(2), s([1.0]), s([1.0])], [T.INT32, T.FLOAT], sound=True, form=form, eos_token_id=1)
+encoded("whisper_old", "BeamSearch", [SOUND, i32(9), i32(0), i32(2), i32(2), s([1.0]), s([1.0]), None, None, None, GIVEN], [T.INT32, T.FLOAT], sound=True, eos_token_id=1)
+encoded("whisper_given", "WhisperBeamSearch", [SOUND, i32(10), i32(0), i32(3), i32(1), s([0.8]), s([1.2]), None, HALVES, None, GIVEN], [T.INT32, T.FLOAT, T.FLOAT], sound=True, eos_token_id=6)
+TIMES = dict(beginning_timestamp_token_id=12, no_timestamps_token_id=11, start_of_lm_token_id=10, translate_token_id=8, transcribe_token_id=9, eos_token_id=7)
+for seed in (4, 5, 6):
+    encoded("whisper_times_%d" % seed, "WhisperBeamSearch", [SOUND, i32(14), i32(0), i32(3), i32(2), s([1.0]), s([1.0]), None, None, None, None, i32(1)], [T.INT32, T.FLOAT],
+            sound=True, form=dict(vocab=20, seed=seed), **TIMES)
+encoded("whisper_warm", "WhisperBeamSearch", [SOUND, i32(9), i32(0), i32(3), i32(2), s([1.0]), s([1.0])] + [None] * 7 + [s([1.7])], [T.INT32, T.FLOAT], sound=True, eos_token_id=1)
+encoded("whisper_silence", "WhisperBeamSearch", [SOUND, i32(9), i32(0), i32(3), i32(2), s([1.0]), s([1.0])], [T.INT32, T.FLOAT, 0, 0, T.FLOAT], sound=True, eos_token_id=1, no_speech_token_id=3)
+
+# ---- what random models found ----
+case("found_skiplayernorm", "SkipLayerNormalization", [s([[[1e-3, -2e-3]]]), s([[[0, 1e-3]]]), s([1, 2])])
+case("found_skipsimplified", "SkipSimplifiedLayerNormalization", [s([[[1e-3, -2e-3]]]), s([[[0, 1e-3]]]), s([1, 2])])
+case("found_vector_product", "FusedMatMul", [In(4), f(4, 3)], transA=1)
+for n, kw in (("2_level", dict(bits=2)), ("4_level_zero", dict(bits=4, zero="float"))):
+    nbits("found_" + n, block=16, accuracy_level=4, **kw)
+    MODELS[-1] = ("found_nbits_" + n, MODELS[-1][1])
+case("found_vector_transposed", "TransposeMatMul", [f(4), f(2, 4, 3)], transA=1)
 
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)

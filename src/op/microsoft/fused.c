@@ -72,13 +72,14 @@ WHEN(is_scaled, onxi_call_float(call, "alpha") != 1)
 WHEN(is_not_scaled, onxi_call_float(call, "alpha") == 1)
 
 /* The axes of operands of any rank are exchanged as three: the first or last but one, the last, and those of the batch.
- * Einsum would say it shorter, but takes no bfloat16. */
+ * Einsum would say it shorter, but takes no bfloat16. A vector has no last axis but one, and stays as it is. */
 #define TURNED_LAST(from, to)                                                                                          \
     NODES(from##_batch = Shape <end = -2> (from)                                                                       \
           from##_row = Shape <start = -2, end = -1> (from)                                                             \
           from##_column = Shape <start = -1> (from)                                                                    \
           from##_all = ReduceProd (from##_batch)                                                                       \
-          from##_three = Concat <axis = 0> (from##_all, from##_row, from##_column)                                     \
+          from##_rows = ReduceProd (from##_row)                                                                        \
+          from##_three = Concat <axis = 0> (from##_all, from##_rows, from##_column)                                    \
           from##_flat = Reshape <allowzero = 1> (from, from##_three)                                                   \
           from##_turned = Transpose <perm = [0, 2, 1]> (from##_flat)                                                   \
           from##_shape = Concat <axis = 0> (from##_batch, from##_column, from##_row)                                   \
@@ -356,7 +357,7 @@ MS_ROW(SkipLayerNormalization, ARITY(3, 5, 1, 4),
                        { "bias", "T", OPT }),
        .outputs = PORTS({ "output", "T", 0 }, { "mean", "U", OPT }, { "inv_std_var", "U", OPT },
                         { "input_skip_bias_sum", "T", OPT }),
-       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }),
+       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-12") }),
        .types = TYPES({ "T", T(FLOATING_13) }, { "U", T_FLOAT }),
        BODY(17, { NULL, NODES(skipped = Add (input, skip)) },
             { has_4, NODES(input_skip_bias_sum = Add (skipped, bias)) },
@@ -378,7 +379,7 @@ MS_ROW(SkipSimplifiedLayerNormalization, ARITY(3, 4, 1, 4),
        .inputs = PORTS({ "input", "T", 0 }, { "skip", "T", 0 }, { "gamma", "T", 0 }, { "bias", "T", OPT }),
        .outputs = PORTS({ "output", "T", 0 }, { "mean", "U", OPT }, { "inv_std_var", "U", OPT },
                         { "input_skip_bias_sum", "T", OPT }),
-       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-05") }),
+       .attrs = ATTRS({ "epsilon", FLOAT, DEFAULT("1e-12") }),
        .types = TYPES({ "T", T(FLOATING_13) }, { "U", T_FLOAT }),
        BODY(23, { NULL, NODES(skipped = Add (input, skip)) },
             { has_3, NODES(input_skip_bias_sum = Add (skipped, bias)) },
