@@ -1,13 +1,12 @@
-/* search.c - GreedySearch, Sampling and BeamSearch over a subgraph that is a decoder: ids, positions, a mask and the
- * past of each layer go in, scores of all tokens and the new past come out. */
+/* search.c - GreedySearch, Sampling, BeamSearch and WhisperBeamSearch over a subgraph that is a decoder: ids,
+ * positions, a mask and the past of each layer go in, scores of all tokens and the new past come out. */
 #include "kernel/microsoft/search.h"
 
 enum { IDS, MOST_LENGTH, LEAST_LENGTH, LONGEST = 4096, MOST_BEAMS = 128, FORMAL = 3 };
 
 /* ---- the decoder ---- */
 
-/* The declared size of a dimension of an input or output; 0 where it is open. */
-static int64_t declared(const onx_value_info *v, uint32_t rank, uint32_t dim)
+int64_t onxi_search_declared(const onx_value_info *v, uint32_t rank, uint32_t dim)
 {
     const onx_type *type = v ? v->type : NULL;
     const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
@@ -17,7 +16,7 @@ static int64_t declared(const onx_value_info *v, uint32_t rank, uint32_t dim)
     return shape->dim[dim]->dim_value;
 }
 
-static int element_type(const onx_value_info *v)
+int onxi_search_dtype(const onx_value_info *v)
 {
     const onx_type *type = v ? v->type : NULL;
     const onx_type_tensor *t = type && ONX_HAS(type, type, tensor_type) ? type->tensor_type : NULL;
@@ -36,9 +35,11 @@ static onx_status check_decoder(onx_prepare *p, const char *name, onxi_search *q
             "many new ones",
             name, g->input_count, g->output_count);
     q->layers = g->output_count - 1;
-    q->heads = declared(g->input[FORMAL], 5, 2);
-    q->size = declared(g->input[FORMAL], 5, 4);
-    q->dtype = element_type(g->input[FORMAL]);
+    q->formal = FORMAL;
+    q->decoder_inputs = FORMAL + q->layers;
+    q->heads = onxi_search_declared(g->input[FORMAL], 5, 2);
+    q->size = onxi_search_declared(g->input[FORMAL], 5, 4);
+    q->dtype = onxi_search_dtype(g->input[FORMAL]);
     if (q->heads < 1 || q->size < 1)
         return onx_prepare_fail(p, ONX_E_INVALID,
                                 "input %d of %s does not say its shape, [2, batch, heads, length, size of a head]",
@@ -60,54 +61,82 @@ static onx_status read_ids(const onx_prepare *p, onxi_search *q)
             return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is %lld", numbers[i].name, (long long)id);
         *numbers[i].to = (int32_t)id;
     }
-    const int64_t ngram = onx_prepare_int(p, "no_repeat_ngram_size"), vocab = onx_prepare_int(p, "vocab_size");
+    const int64_t ngram = onx_prepare_int(p, "no_repeat_ngram_size"), vocab = onx_prepare_int(p, "vocab_size"),
+                  start = onx_prepare_int(p, "decoder_start_token_id");
     if (ngram < 0 || ngram > INT32_MAX)
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute no_repeat_ngram_size is %lld", (long long)ngram);
     q->ngram = (uint64_t)ngram;
+    if (start > INT32_MAX)
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute decoder_start_token_id is %lld", (long long)start);
     q->vocab = vocab > 0 ? (uint64_t)vocab : 0;
+    q->start = start < 0 ? -1 : (int32_t)start;
     return ONX_OK;
 }
 
-static onx_status prepare(onx_prepare *p, onxi_search **out)
+/* A decoder alone, whose first step may have a subgraph of its own. */
+static onx_status prepare_alone(onx_prepare *p, onxi_search *q)
+{
+    ONX_TRY(check_decoder(p, "decoder", q));
+    q->first = q->decoder;
+    if (!onx_prepare_graph(p, "init_decoder"))
+        return ONX_OK;
+    const uint32_t layers = q->layers;
+    ONX_TRY(check_decoder(p, "init_decoder", q));
+    ONX_TRY(p->ops->graph(p, "init_decoder", &q->first));
+    if (q->layers != layers)
+        return onx_prepare_fail(p, ONX_E_INVALID, "init_decoder has %u layers, decoder %u", q->layers, layers);
+    return ONX_OK;
+}
+
+static onx_status prepare(onx_prepare *p, int64_t most_kind, onxi_search **out)
 {
     onxi_search *q = ONXI_NEW(p->arena, onxi_search);
     if (!q)
         return ONX_E_MEMORY;
-    const int64_t kind = onx_prepare_int(p, "model_type");
-    if (kind != 0)
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED,
-                                "attribute model_type is %lld, and only decoders (0) are searched", (long long)kind);
+    q->kind = onx_prepare_int(p, "model_type");
+    if (q->kind < ONXI_SEARCH_ALONE || q->kind > most_kind)
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute model_type is %lld, which is not from 0 to %lld",
+                                (long long)q->kind, (long long)most_kind);
     ONX_TRY(read_ids(p, q));
-    ONX_TRY(check_decoder(p, "decoder", q));
     ONX_TRY(p->ops->graph(p, "decoder", &q->decoder));
-    q->first = q->decoder;
-    if (onx_prepare_graph(p, "init_decoder")) {
-        const uint32_t layers = q->layers;
-        ONX_TRY(check_decoder(p, "init_decoder", q));
-        ONX_TRY(p->ops->graph(p, "init_decoder", &q->first));
-        if (q->layers != layers)
-            return onx_prepare_fail(p, ONX_E_INVALID, "init_decoder has %u layers, decoder %u", q->layers, layers);
-    }
+    ONX_TRY(q->kind == ONXI_SEARCH_ALONE ? prepare_alone(p, q) : onxi_search_check_encoder(p, q));
     q->temperature = 1;
     p->params = *out = q;
     return ONX_OK;
 }
 
+static const onxi_search_inputs greedy_inputs = { .penalty = 3,
+                                                  .vocab_mask = 4,
+                                                  .prefix_mask = 5,
+                                                  .mask = 6,
+                                                  .presence = -1,
+                                                  .seed = -1,
+                                                  .times = -1,
+                                                  .temperature = -1 },
+                                beam_inputs = { .penalty = 6,
+                                                .vocab_mask = 7,
+                                                .prefix_mask = 8,
+                                                .mask = 9,
+                                                .presence = -1,
+                                                .seed = -1,
+                                                .times = 11,
+                                                .temperature = -1 };
+
 static onx_status greedy_prepare(onx_prepare *p)
 {
     onxi_search *q = NULL;
-    ONX_TRY(prepare(p, &q));
-    q->in =
-        (onxi_search_inputs){ .penalty = 3, .vocab_mask = 4, .prefix_mask = 5, .mask = 6, .presence = -1, .seed = -1 };
+    ONX_TRY(prepare(p, ONXI_SEARCH_TEXT, &q));
+    q->in = greedy_inputs;
     return ONX_OK;
 }
 
 static onx_status sampling_prepare(onx_prepare *p)
 {
     onxi_search *q = NULL;
-    ONX_TRY(prepare(p, &q));
-    q->in =
-        (onxi_search_inputs){ .penalty = 3, .vocab_mask = 4, .prefix_mask = 5, .mask = 6, .presence = 7, .seed = 8 };
+    ONX_TRY(prepare(p, ONXI_SEARCH_TEXT, &q));
+    q->in = greedy_inputs;
+    q->in.presence = 7;
+    q->in.seed = 8;
     q->samples = true;
     q->temperature = onx_prepare_float(p, "temperature");
     q->presence_penalty = onx_prepare_float(p, "presence_penalty");
@@ -123,17 +152,44 @@ static onx_status sampling_prepare(onx_prepare *p)
 static onx_status beam_prepare(onx_prepare *p)
 {
     onxi_search *q = NULL;
-    ONX_TRY(prepare(p, &q));
-    q->in =
-        (onxi_search_inputs){ .penalty = 6, .vocab_mask = 7, .prefix_mask = 8, .mask = 9, .presence = -1, .seed = -1 };
+    ONX_TRY(prepare(p, ONXI_SEARCH_SOUND, &q));
+    q->in = beam_inputs;
     q->beams = true;
     q->stops_early = onx_prepare_is_set(p, "early_stopping");
+    q->times = (onxi_search_times){ -1, -1, -1, -1, -1 };
+    q->silence = -1;
+    return ONX_OK;
+}
+
+static onx_status whisper_prepare(onx_prepare *p)
+{
+    ONX_TRY(beam_prepare(p));
+    onxi_search *q = (onxi_search *)p->params;
+    if (q->kind != ONXI_SEARCH_SOUND)
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute model_type is %lld, not 2", (long long)q->kind);
+    if (onx_prepare_is_set(p, "decoder_output_cross_qk") || (p->output_count > 3 && p->outputs[3]))
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "products of queries and keys are not given");
+    if (p->input_count > 13 && p->inputs[13])
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "input extra_decoding_ids is not read");
+    q->in.temperature = 14;
+    const struct {
+        const char *name;
+        int32_t *to;
+    } tokens[] = { { "beginning_timestamp_token_id", &q->times.first },  { "no_timestamps_token_id", &q->times.none },
+                   { "start_of_lm_token_id", &q->times.language_model }, { "translate_token_id", &q->times.translate },
+                   { "transcribe_token_id", &q->times.transcribe },      { "no_speech_token_id", &q->silence } };
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        const int64_t id = onx_prepare_int(p, tokens[i].name);
+        if (id > INT32_MAX)
+            return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is %lld", tokens[i].name, (long long)id);
+        *tokens[i].to = id < 0 ? -1 : (int32_t)id;
+    }
     return ONX_OK;
 }
 
 /* ---- inputs of a run ---- */
 
-static const onx_value *operand(onx_work *work, int32_t index)
+const onx_value *onxi_search_operand(onx_work *work, int32_t index)
 {
     return index < 0 ? NULL : onxi_operand(work->prepared->input_count, work->inputs, (uint32_t)index);
 }
@@ -141,7 +197,7 @@ static const onx_value *operand(onx_work *work, int32_t index)
 /* A number that is an input of one element; `absent` where it is left out. */
 static onx_status number(onx_work *work, int32_t index, const char *name, float absent, float *out)
 {
-    const onx_value *v = operand(work, index);
+    const onx_value *v = onxi_search_operand(work, index);
     *out = absent;
     if (!v)
         return ONX_OK;
@@ -154,7 +210,7 @@ static onx_status number(onx_work *work, int32_t index, const char *name, float 
 static onx_status whole(onx_work *work, int32_t index, const char *name, int64_t absent, int64_t least, int64_t most,
                         int64_t *out)
 {
-    const onx_value *v = operand(work, index);
+    const onx_value *v = onxi_search_operand(work, index);
     *out = absent;
     if (v && v->count != 1)
         return onx_work_fail(work, ONX_E_INVALID, "%s has %llu elements, not one", name, (unsigned long long)v->count);
@@ -166,15 +222,33 @@ static onx_status whole(onx_work *work, int32_t index, const char *name, int64_t
     return ONX_OK;
 }
 
+/* How many tokens each sequence begins with. */
+static onx_status read_sequences(onx_work *work, const onxi_search *q, int64_t *length)
+{
+    const bool sound = q->kind == ONXI_SEARCH_SOUND;
+    const onx_value *ids = work->inputs[IDS], *mask = onxi_search_operand(work, q->in.mask),
+                    *start = sound ? onxi_search_operand(work, 10) : NULL;
+    const uint32_t rank = sound ? 3 : 2;
+    if (ids->rank != rank || ids->count < 1 || (ids->dtype == ONX_INT32) == sound)
+        return onx_work_fail(work, ONX_E_INVALID, "input 0 is not %s, as model_type %lld has it",
+                             sound ? "sound as real numbers of rank 3" : "a matrix of int32", (long long)q->kind);
+    if (mask && (mask->rank != rank || memcmp(mask->dims, ids->dims, rank * sizeof *ids->dims) != 0))
+        return onx_work_fail(work, ONX_E_INVALID, "attention_mask has another shape than input 0");
+    if (start && (start->rank != 2 || start->dims[0] != ids->dims[0] || start->dims[1] < 1))
+        return onx_work_fail(work, ONX_E_INVALID, "decoder_input_ids are no matrix of %lld sequences",
+                             (long long)ids->dims[0]);
+    if (q->kind != ONXI_SEARCH_ALONE && !start && q->start < 0)
+        return onx_work_fail(work, ONX_E_INVALID, "nothing says which token sequences begin with");
+    *length = q->kind == ONXI_SEARCH_ALONE ? ids->dims[1] : start ? start->dims[1] : 1;
+    return ONX_OK;
+}
+
 static onx_status read_inputs(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
-    const onx_value *ids = work->inputs[IDS], *mask = operand(work, q->in.mask);
-    int64_t longest, least, beams = 1, wanted = 1, seed = 0;
-    if (ids->rank != 2 || ids->dims[0] < 1 || ids->dims[1] < 1)
-        return onx_work_fail(work, ONX_E_INVALID, "input_ids are no matrix of sequences");
-    if (mask && (mask->rank != 2 || mask->dims[0] != ids->dims[0] || mask->dims[1] != ids->dims[1]))
-        return onx_work_fail(work, ONX_E_INVALID, "attention_mask has another shape than input_ids");
-    ONX_TRY(whole(work, MOST_LENGTH, "max_length", LONGEST, ids->dims[1] + 1, LONGEST, &longest));
+    const onx_value *ids = work->inputs[IDS];
+    int64_t length = 0, longest, least, beams = 1, wanted = 1, seed = 0, times;
+    ONX_TRY(read_sequences(work, q, &length));
+    ONX_TRY(whole(work, MOST_LENGTH, "max_length", LONGEST, length + 1, LONGEST, &longest));
     ONX_TRY(whole(work, LEAST_LENGTH, "min_length", 0, INT32_MIN, longest - 1, &least));
     ONX_TRY(whole(work, q->in.seed, "seed", 0, INT32_MIN, INT32_MAX, &seed));
     if (q->beams) {
@@ -185,8 +259,13 @@ static onx_status read_inputs(onx_work *work, const onxi_search *q, onxi_search_
     ONX_TRY(number(work, q->in.penalty, "repetition_penalty", 1, &r->penalty));
     if (!(r->penalty > 0))
         return onx_work_fail(work, ONX_E_INVALID, "repetition_penalty is %g, which is not above 0", (double)r->penalty);
+    ONX_TRY(number(work, q->in.temperature, "temperature", q->temperature, &r->temperature));
+    if (!(r->temperature > 0))
+        return onx_work_fail(work, ONX_E_INVALID, "temperature is %g, which is not above 0", (double)r->temperature);
+    ONX_TRY(whole(work, q->in.times, "logits_processor", 0, 0, INT32_MAX, &times));
+    r->has_times = times == 1 && q->kind == ONXI_SEARCH_SOUND;
     r->batch = (uint64_t)ids->dims[0];
-    r->length = r->start = (uint64_t)ids->dims[1];
+    r->length = r->start = (uint64_t)length;
     r->longest = (uint64_t)longest;
     r->least = least;
     r->beams = (uint64_t)beams;
@@ -196,7 +275,7 @@ static onx_status read_inputs(onx_work *work, const onxi_search *q, onxi_search_
                              (unsigned long long)r->beams);
     r->rows = r->batch * r->beams;
     onxi_random_seed(&r->random, (uint32_t)seed);
-    if (q->samples && !operand(work, q->in.seed))
+    if (q->samples && !onxi_search_operand(work, q->in.seed))
         onxi_random_any(&r->random, r);
     return ONX_OK;
 }
@@ -205,7 +284,7 @@ static onx_status read_inputs(onx_work *work, const onxi_search *q, onxi_search_
 static onx_status token_mask(onx_work *work, const onxi_search_run *r, int32_t index, const char *name, uint64_t rows,
                              const int32_t **out)
 {
-    const onx_value *v = operand(work, index);
+    const onx_value *v = onxi_search_operand(work, index);
     *out = NULL;
     if (!v)
         return ONX_OK;
@@ -228,19 +307,21 @@ static void *room(onxi_search_run *r, uint64_t count, size_t size)
 
 static onx_status make_values(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
-    const uint32_t count = 2 * q->layers + FORMAL + 1;
+    const bool alone = q->kind == ONXI_SEARCH_ALONE;
+    const uint64_t count = (uint64_t)q->decoder_inputs + 1 + q->layers + (alone ? 0 : q->encoder_outputs + (uint64_t)2);
     r->values = room(r, count, sizeof *r->values);
-    r->in = room(r, FORMAL + q->layers, sizeof *r->in);
+    r->in = room(r, q->decoder_inputs, sizeof *r->in);
     if (!r->values || !r->in)
         return ONX_E_MEMORY;
     for (r->value_count = 0; r->value_count < count; r->value_count++)
         ONX_TRY(onx_value_new(work->cx, &r->values[r->value_count]));
-    r->past = r->values + FORMAL;
-    r->out = r->past + q->layers; /* the scores, then the new past */
+    r->past = r->values + q->formal;
+    r->out = r->values + q->decoder_inputs; /* the scores, then the new past */
+    r->encoded = r->out + 1 + q->layers;
     const int64_t empty[] = { 2, (int64_t)r->rows, q->heads, 0, q->size };
-    for (uint32_t i = 0; i < q->layers; i++)
+    for (uint32_t i = 0; i < q->layers && alone; i++)
         ONX_TRY(onx_value_reset(r->past[i], (onx_dtype)q->dtype, 5, empty));
-    for (uint32_t i = 0; i < FORMAL + q->layers; i++)
+    for (uint32_t i = 0; i < q->decoder_inputs; i++)
         r->in[i] = r->values[i];
     for (uint32_t s = 0; s < 2; s++)
         if (!(r->tokens[s] = room(r, r->rows * r->longest, sizeof(int32_t))))
@@ -259,7 +340,7 @@ static onx_status make_values(onx_work *work, const onxi_search *q, onxi_search_
 static onx_status first_inputs(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
     const int64_t dims[] = { (int64_t)r->rows, (int64_t)r->length };
-    const onx_value *given = operand(work, q->in.mask);
+    const onx_value *given = onxi_search_operand(work, q->in.mask);
     const int32_t *ids = work->inputs[IDS]->data, *given_mask = given ? given->data : NULL;
     for (uint32_t i = 0; i < FORMAL; i++)
         ONX_TRY(onx_value_reset(r->values[i], ONX_INT32, 2, dims));
@@ -280,9 +361,9 @@ static onx_status first_inputs(onx_work *work, const onxi_search *q, onxi_search
     return ONX_OK;
 }
 
-/* The past of the beams that go on takes the place of all. */
-static onx_status hand_past(onxi_search_run *r, const onxi_search *q)
+onx_status onxi_search_hand_past(onxi_search_run *r, const onxi_search *q)
 {
+    const uint64_t halves = q->kind == ONXI_SEARCH_ALONE ? 2 : 1; /* keys and values are one tensor, or two */
     for (uint32_t i = 0; i < q->layers; i++) {
         onx_value *made = r->out[1 + i];
         if (r->beams == 1) {
@@ -290,8 +371,8 @@ static onx_status hand_past(onxi_search_run *r, const onxi_search *q)
             continue;
         }
         ONX_TRY(onx_value_reset(r->past[i], (onx_dtype)made->dtype, made->rank, made->dims));
-        const uint64_t bytes = made->size / 2 / r->rows;
-        for (uint64_t half = 0; half < 2 && bytes; half++)
+        const uint64_t bytes = made->size / halves / r->rows;
+        for (uint64_t half = 0; half < halves && bytes; half++)
             for (uint64_t row = 0; row < r->rows; row++)
                 memcpy((char *)r->past[i]->data + (half * r->rows + row) * bytes,
                        (const char *)made->data + (half * r->rows + r->from[row]) * bytes, (size_t)bytes);
@@ -319,24 +400,32 @@ static onx_status next_inputs(const onxi_search *q, onxi_search_run *r, bool mov
         ((int32_t *)r->values[0]->data)[row] = r->next[row];
         ((int32_t *)r->values[1]->data)[row] = r->positions[row];
     }
-    return hand_past(r, q);
+    return onxi_search_hand_past(r, q);
 }
 
-/* What came out is what was promised; the scores of the last place of each row are in r->scores then. */
-static onx_status take_scores(onx_work *work, const onxi_search *q, onxi_search_run *r, bool first)
+static onx_status check_past(onx_work *work, const onxi_search *q, const onxi_search_run *r)
 {
-    const onx_value *y = r->out[0];
-    if (y->kind != ONX_VALUE_TENSOR || y->rank != 3 || y->dims[0] != (int64_t)r->rows || y->dims[1] < 1 ||
-        y->dims[2] < 1 || y->dims[2] > INT32_MAX || (y->dtype != ONX_FLOAT && y->dtype != ONX_FLOAT16))
-        return onx_work_fail(work, ONX_E_INVALID, "the scores of the decoder are not of %llu sequences",
-                             (unsigned long long)r->rows);
+    const uint32_t rank = q->kind == ONXI_SEARCH_ALONE ? 5 : 4;
     for (uint32_t i = 1; i <= q->layers; i++) {
         const onx_value *v = r->out[i];
-        if (v->kind != ONX_VALUE_TENSOR || v->dtype != q->dtype || v->rank != 5 || v->dims[0] != 2 ||
-            v->dims[1] != (int64_t)r->rows)
+        if (v->kind != ONX_VALUE_TENSOR || v->dtype != q->dtype || v->rank != rank || (rank == 5 && v->dims[0] != 2) ||
+            v->dims[rank - 4] != (int64_t)r->rows)
             return onx_work_fail(work, ONX_E_INVALID, "output %u of the decoder is no past of %llu sequences", i,
                                  (unsigned long long)r->rows);
     }
+    return ONX_OK;
+}
+
+/* Scores are what was promised, of each beam or of each sequence; those of the last place of each row are in r->scores
+ * then. */
+static onx_status take_scores(onx_work *work, const onxi_search *q, onxi_search_run *r, const onx_value *y,
+                              uint64_t rows)
+{
+    const bool first = r->step == 1;
+    if (y->kind != ONX_VALUE_TENSOR || y->rank != 3 || y->dims[0] != (int64_t)rows || y->dims[1] < 1 ||
+        y->dims[2] < 1 || y->dims[2] > INT32_MAX || (y->dtype != ONX_FLOAT && y->dtype != ONX_FLOAT16))
+        return onx_work_fail(work, ONX_E_INVALID, "the scores of the decoder are not of %llu sequences",
+                             (unsigned long long)rows);
     const uint64_t columns = (uint64_t)y->dims[2], places = (uint64_t)y->dims[1];
     if (first) {
         r->vocab = q->vocab ? q->vocab : columns;
@@ -352,7 +441,7 @@ static onx_status take_scores(onx_work *work, const onxi_search *q, onxi_search_
         return onx_work_fail(work, ONX_E_INVALID, "the decoder scores %llu tokens, not %llu",
                              (unsigned long long)columns, (unsigned long long)r->vocab);
     for (uint64_t row = 0; row < r->rows; row++)
-        onxi_ms_floats(y, (row * places + places - 1) * columns, r->vocab, r->scores + row * r->vocab);
+        onxi_ms_floats(y, (row * rows / r->rows * places + places - 1) * columns, r->vocab, r->scores + row * r->vocab);
     return ONX_OK;
 }
 
@@ -381,20 +470,31 @@ static bool all_done(const onxi_search_run *r)
 /* What a search does with the scores of a step: sets next, from and done. */
 typedef onx_status (*choose_fn)(onx_work *work, const onxi_search *q, onxi_search_run *r);
 
+/* The scores of a step: of the decoder, or at first of the encoder where it has begun to decode. */
+static onx_status score(onx_work *work, const onxi_search *q, onxi_search_run *r)
+{
+    const bool alone = q->kind == ONXI_SEARCH_ALONE;
+    if (!alone && !q->fresh && r->step == 1)
+        return take_scores(work, q, r, r->encoded[0], r->batch);
+    ONX_TRY(work->ops->graph(work, alone && r->step == 1 ? q->first : q->decoder, r->in, q->decoder_inputs, r->out,
+                             1 + q->layers));
+    ONX_TRY(check_past(work, q, r));
+    return take_scores(work, q, r, r->out[0], r->rows);
+}
+
 static onx_status walk(onx_work *work, const onxi_search *q, onxi_search_run *r, choose_fn choose)
 {
-    ONX_TRY(first_inputs(work, q, r));
+    const bool alone = q->kind == ONXI_SEARCH_ALONE;
+    ONX_TRY(alone ? first_inputs(work, q, r) : onxi_search_encode(work, q, r));
     for (r->step = 1; r->length < r->longest; r->step++) {
-        ONX_TRY(work->ops->graph(work, r->step == 1 ? q->first : q->decoder, r->in, FORMAL + q->layers, r->out,
-                                 1 + q->layers));
-        ONX_TRY(take_scores(work, q, r, r->step == 1));
+        ONX_TRY(score(work, q, r));
         ONX_TRY(choose(work, q, r));
         append(r);
         r->length++;
         if (all_done(r))
             break;
         if (r->length < r->longest)
-            ONX_TRY(next_inputs(q, r, r->step > 1));
+            ONX_TRY(alone ? next_inputs(q, r, r->step > 1) : onxi_search_encoder_next(q, r));
     }
     return ONX_OK;
 }
@@ -470,14 +570,16 @@ static onx_status beam_run(onx_work *work, uint64_t first, uint64_t last)
     return search(work, onxi_beam_choose, onxi_beam_outputs);
 }
 
-/* The schema of BeamSearch has input_ids of float, too: sound for an encoder, which is not searched. */
-#define ROW(name, prepare_, run_, more)                                                                                \
-    MS_KERNEL(name, .dtypes = ONX_DTYPE_BIT(ONX_INT32), .dtype_from = IDS, .flags = ONX_KERNEL_SIZES_OUTPUT | (more),  \
+#define ROW(name, types, prepare_, run_, more)                                                                         \
+    MS_KERNEL(name, .dtypes = types, .dtype_from = IDS, .flags = ONX_KERNEL_SIZES_OUTPUT | (more),                     \
               .prepare = prepare_, .run = run_)
+#define TEXT  ONX_DTYPE_BIT(ONX_INT32)
+#define SOUND ONX_DTYPE_BIT(ONX_FLOAT)
 
 const onx_kernel onxi_kernels_microsoft_search[] = {
-    ROW("GreedySearch", greedy_prepare, greedy_run, 0),
-    ROW("Sampling", sampling_prepare, greedy_run, ONX_KERNEL_RANDOM),
-    ROW("BeamSearch", beam_prepare, beam_run, 0),
+    ROW("GreedySearch", TEXT, greedy_prepare, greedy_run, 0),
+    ROW("Sampling", TEXT, sampling_prepare, greedy_run, ONX_KERNEL_RANDOM),
+    ROW("BeamSearch", TEXT | SOUND, beam_prepare, beam_run, 0),
+    ROW("WhisperBeamSearch", SOUND, whisper_prepare, beam_run, 0),
     { 0 },
 };

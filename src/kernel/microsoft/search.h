@@ -1,5 +1,5 @@
-/* search.h - what searches for sequences share: search.c walks, search_scores.c changes scores and draws tokens,
- * search_beams.c keeps several sequences at once. */
+/* search.h - what searches for sequences share: search.c walks, search_encoder.c has the decoders with an encoder,
+ * search_scores.c changes scores and draws tokens, search_beams.c keeps several sequences at once. */
 #ifndef ONXI_KERNEL_MICROSOFT_SEARCH_H
 #define ONXI_KERNEL_MICROSOFT_SEARCH_H
 
@@ -7,15 +7,31 @@
 
 /* Where inputs of the node are; -1: the operator has none. */
 typedef struct onxi_search_inputs {
-    int32_t penalty, vocab_mask, prefix_mask, mask, presence, seed;
+    int32_t penalty, vocab_mask, prefix_mask, mask, presence, seed, times, temperature;
 } onxi_search_inputs;
+
+/* Values of model_type: a decoder alone, one with an encoder of texts, one with an encoder of sound. */
+enum { ONXI_SEARCH_ALONE, ONXI_SEARCH_TEXT, ONXI_SEARCH_SOUND };
+
+/* Tokens that mark times, and what else is ruled by them; -1: there is none. */
+typedef struct onxi_search_times {
+    int32_t first, none, language_model, translate, transcribe;
+} onxi_search_times;
 
 typedef struct onxi_search {
     uint32_t decoder, first; /* subgraphs; `first`: of the first step */
-    uint32_t layers;
-    int64_t heads, size; /* of the past */
-    int dtype;           /* of the past */
-    int32_t end, pad;
+    int64_t kind;
+    uint32_t formal, decoder_inputs; /* inputs of the decoder before the past, and all */
+    uint32_t layers;                 /* tensors of the past that a step makes */
+    int64_t heads, size;             /* of the past */
+    int dtype;                       /* of the past */
+    int32_t end, pad, start;
+    uint32_t encoder, encoder_inputs, encoder_outputs;
+    bool takes_ids, takes_mask, takes_hidden; /* of the encoder, by the decoder */
+    bool whole;                               /* the decoder takes all tokens each time */
+    bool fresh;                               /* the encoder makes neither scores nor past */
+    onxi_search_times times;
+    int32_t silence;       /* the token whose probability is an output */
     uint64_t ngram, vocab; /* vocab 0: as many as the decoder scores */
     onxi_search_inputs in;
     bool beams, stops_early;
@@ -36,9 +52,11 @@ typedef struct onxi_search_run {
     uint64_t batch, beams, rows, wanted;
     uint64_t start, length, longest, step, vocab; /* length: of the sequences so far */
     int64_t least;
-    float penalty, length_penalty;
+    float penalty, length_penalty, temperature;
+    bool has_times;
     const int32_t *vocab_mask, *prefix_mask, *presence;
     onx_value **values, **past, **out;
+    onx_value **encoded; /* outputs of the encoder, then the mask of texts and the first tokens */
     uint32_t value_count;
     const onx_value **in;
     int32_t *tokens[2]; /* rows of `longest`; the first are in force */
@@ -53,6 +71,19 @@ typedef struct onxi_search_run {
     uint64_t *ended_count;
     uint64_t *best; /* the 2 * beams best of a sequence, as row * vocab + token */
 } onxi_search_run;
+
+/* The declared size of a dimension of an input or output; 0 where it is open. */
+int64_t onxi_search_declared(const onx_value_info *v, uint32_t rank, uint32_t dim);
+int onxi_search_dtype(const onx_value_info *v);
+const onx_value *onxi_search_operand(onx_work *work, int32_t index);
+/* The past of the beams that go on takes the place of all. */
+onx_status onxi_search_hand_past(onxi_search_run *r, const onxi_search *q);
+
+/* Looks at encoder and decoder of a node with both. */
+onx_status onxi_search_check_encoder(onx_prepare *p, onxi_search *q);
+/* Runs the encoder and makes the inputs of the decoder's first step, and those of the next ones. */
+onx_status onxi_search_encode(onx_work *work, const onxi_search *q, onxi_search_run *r);
+onx_status onxi_search_encoder_next(const onxi_search *q, onxi_search_run *r);
 
 /* Changes the scores of a step as inputs and attributes ask for. */
 void onxi_search_adjust(const onxi_search *q, onxi_search_run *r);

@@ -135,10 +135,29 @@ static onx_status keep_scores(onx_work *work, const onxi_search_run *r)
     return ONX_OK;
 }
 
+/* How probable the token for silence is at first, as an output. */
+static onx_status keep_silence(onx_work *work, const onxi_search *q, const onxi_search_run *r)
+{
+    const int64_t dims[] = { (int64_t)r->batch };
+    if (work->prepared->output_count < 5 || !work->outputs[4] || r->step > 1)
+        return ONX_OK;
+    if (q->silence < 0 || (uint64_t)q->silence >= r->vocab)
+        return onx_work_fail(work, ONX_E_INVALID, "attribute no_speech_token_id is %d of %llu tokens", (int)q->silence,
+                             (unsigned long long)r->vocab);
+    ONX_TRY(onx_value_reset(work->outputs[4], ONX_FLOAT, 1, dims));
+    for (uint64_t i = 0; i < r->batch; i++)
+        ((float *)work->outputs[4]->data)[i] = expf(r->scores[i * r->beams * r->vocab + (uint64_t)q->silence]);
+    return ONX_OK;
+}
+
 onx_status onxi_beam_choose(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
+    if (r->has_times && (q->times.first < 1 || (uint64_t)q->times.first >= r->vocab))
+        return onx_work_fail(work, ONX_E_INVALID, "attribute beginning_timestamp_token_id is %d of %llu tokens",
+                             (int)q->times.first, (unsigned long long)r->vocab);
     for (uint64_t row = 0; row < r->rows; row++)
         log_softmax(r->scores + row * r->vocab, r->vocab);
+    ONX_TRY(keep_silence(work, q, r));
     onxi_search_adjust(q, r);
     for (uint64_t row = 0; row < r->rows; row++)
         for (uint64_t i = 0; i < r->vocab; i++)

@@ -37,6 +37,66 @@ static void rule_out(const int32_t *mask, uint64_t count, float *scores)
             scores[i] = -FLT_MAX;
 }
 
+/* ---- times: Whisper's tokens from `first` on ---- */
+
+static void rule_out_range(const onxi_search_run *r, int64_t from, int64_t to, float *scores)
+{
+    const int64_t end = to < (int64_t)r->vocab ? to : (int64_t)r->vocab;
+    for (int64_t i = from < 0 ? 0 : from; i < end; i++)
+        scores[i] = -FLT_MAX;
+}
+
+static void rule_out_token(const onxi_search_run *r, int64_t id, float *scores)
+{
+    if (id >= 0)
+        rule_out_range(r, id, id + 1, scores);
+}
+
+/* Where all times together are more probable than any other token, one of them comes next. */
+static void prefer_times(const onxi_search *q, const onxi_search_run *r, float *scores)
+{
+    const uint64_t first = (uint64_t)q->times.first;
+    float top = -FLT_MAX, text = -FLT_MAX;
+    double sum = 0;
+    for (uint64_t i = 0; i < r->vocab; i++) {
+        float *greatest = i < first ? &text : &top;
+        *greatest = scores[i] > *greatest ? scores[i] : *greatest;
+    }
+    for (uint64_t i = first; i < r->vocab; i++)
+        sum += scores[i] > -FLT_MAX ? exp((double)(scores[i] - top)) : 0;
+    if (sum > 0 && (float)log(sum) + top > text)
+        rule_out_range(r, 0, q->times.first, scores);
+}
+
+static void rule_times(const onxi_search *q, const onxi_search_run *r, const int32_t *tokens, float *scores)
+{
+    enum { MOST_AT_FIRST = 50 };
+    const int64_t first = q->times.first;
+    uint64_t begun = 0; /* how many tokens there are up to the first time */
+    int64_t last = -1;
+    while (begun < r->length && tokens[begun++] < first)
+        ;
+    for (uint64_t i = 0; i < r->length; i++)
+        last = tokens[i] >= first ? tokens[i] : last;
+    rule_out_token(r, q->times.none, scores);
+    rule_out_token(r, q->times.language_model, scores);
+    if (r->length > begun) {
+        rule_out_token(r, q->start, scores);
+        rule_out_token(r, q->times.translate, scores);
+        rule_out_token(r, q->times.transcribe, scores);
+    }
+    const bool ends_so = tokens[r->length - 1] >= first, pair = r->length <= begun || tokens[r->length - 2] >= first;
+    if (ends_so && pair)
+        rule_out_range(r, first, INT64_MAX, scores);
+    if (ends_so && !pair)
+        rule_out_range(r, 0, q->end, scores);
+    if (last >= 0) /* times do not go back, and stand twice only where one ends what another begins */
+        rule_out_range(r, first, ends_so && !pair ? last : last + 1, scores);
+    if (r->length == begun)
+        rule_out_range(r, first + MOST_AT_FIRST + 1, INT64_MAX, scores);
+    prefer_times(q, r, scores);
+}
+
 void onxi_search_adjust(const onxi_search *q, onxi_search_run *r)
 {
     for (uint64_t row = 0; row < r->rows; row++) {
@@ -50,10 +110,12 @@ void onxi_search_adjust(const onxi_search *q, onxi_search_run *r)
         rule_out(r->step == 1 && r->prefix_mask ? r->prefix_mask + own : NULL, r->vocab, scores);
         if ((int64_t)r->length < r->least && (uint64_t)q->end < r->vocab)
             scores[q->end] = -FLT_MAX;
-        for (uint64_t i = 0; q->temperature != 1 && i < r->vocab; i++)
-            scores[i] /= q->temperature;
+        for (uint64_t i = 0; r->temperature != 1 && i < r->vocab; i++)
+            scores[i] /= r->temperature;
         for (uint64_t i = 0; r->presence && i < r->vocab; i++)
             scores[i] -= (float)r->presence[own + i] * q->presence_penalty;
+        if (r->has_times)
+            rule_times(q, r, tokens, scores);
     }
 }
 

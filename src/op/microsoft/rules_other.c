@@ -264,8 +264,8 @@ static const char *const search_graphs[] = { "decoder", "init_decoder", "encoder
 /* What a search gives is as long as it comes to be. Of the decoder nothing is known but what it declares. */
 onx_status onxi_rule_microsoft_search(onxi_call *call)
 {
-    static const uint32_t ranks[2][3] = { { 2, 2 }, { 3, 2, 4 } };
-    const bool beams = call->op == ONXI_ID_microsoft_BeamSearch;
+    static const uint32_t ranks[2][5] = { { 2, 2 }, { 3, 2, 4, 5, 1 } };
+    const bool beams = call->op == ONXI_ID_microsoft_BeamSearch || call->op == ONXI_ID_microsoft_WhisperBeamSearch;
     const onxi_type *ids = onxi_call_ranked(call, 0);
     for (size_t i = 0; i < sizeof search_graphs / sizeof *search_graphs; i++) {
         const onx_graph *graph = onxi_call_graph(call, search_graphs[i]);
@@ -281,7 +281,7 @@ onx_status onxi_rule_microsoft_search(onxi_call *call)
         ONX_TRY(onxi_call_output(call, i, i ? ONX_FLOAT : ONX_INT32, ranks[beams][i], &dims));
         for (uint32_t d = 0; d < ranks[beams][i]; d++)
             dims[d] = ONXI_DIM_UNKNOWN;
-        if (i < 2 && ids)
+        if (i != 2 && ids)
             dims[0] = ids->dims[0];
     }
     return ONX_OK;
