@@ -573,6 +573,25 @@ for n, kw in (("2_level", dict(bits=2)), ("4_level_zero", dict(bits=4, zero="flo
     MODELS[-1] = ("found_nbits_" + n, MODELS[-1][1])
 case("found_vector_transposed", "TransposeMatMul", [f(4), f(2, 4, 3)], transA=1)
 
+# ---- long short-term memory ----
+def attending(name, sq=4, b=2, x=3, h=5, m=4, md=3, am=2, layer=0, lens=False, more=False, directions=1, **attrs):
+    a = layer or md
+    ins = [In(sq, b, x), norm(directions, 4 * h, x + a), norm(directions, 4 * h, h), norm(directions, 8 * h), s(R.integers(1, sq, b, endpoint=True), np.int32) if lens else None,
+           norm(directions, b, h) if more else None, norm(directions, b, h) if more else None, norm(directions, 3 * h) if more else None,
+           norm(directions, h, am), norm(directions, md, am), norm(directions, am), f(b, m, md), s(R.integers(1, m, b, endpoint=True), np.int32) if lens else None,
+           norm(directions, md + h, layer) if layer else None]
+    case("lstm_attn_" + name, "AttnLSTM", ins, 3, hidden_size=h, **attrs)
+
+
+attending("plain")
+attending("layer", layer=6, lens=True)
+attending("reverse", direction="reverse", more=True, layer=2)
+attending("both", direction="bidirectional", directions=2, lens=True, more=True)
+attending("forget", input_forget=1, clip=0.6, b=1, am=5)
+for n, t, d, kw in (("wide", np.uint8, 1, dict(direction="reverse")), ("both", np.int8, 2, dict(direction="bidirectional", clip=0.9))):
+    case("lstm_quantized_" + n, "DynamicQuantizeLSTM", [In(5, 3, 4), ints(t, 0, 120, d, 4, 24), ints(t, 0, 120, d, 6, 24), f(d, 48), i32(5, 2, 3), f(d, 3, 6, hi=3), f(d, 3, 6), f(d, 18),
+         f(d, 24, lo=0.004, hi=0.008), np.full((d, 24), 55 if t == np.uint8 else 0, t), f(d, lo=0.01, hi=0.03), np.full(d, 61 if t == np.uint8 else 0, t)], 3, hidden_size=6, **kw)
+
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, model in MODELS:

@@ -572,6 +572,7 @@ def texts():
 GROUPS = {
     "fused": group(gelus, fused_matmul, fused_gemm, fused_conv),
     "norm": group(skip_norm, embed, simplified, bias_softmax),
+    "lstm": group(q_lstm),
     "quantized": group(q_pair, q_unary, q_softmax, q_where, q_pool, q_concat, q_conv, q_gemm, q_matmul, q_linear, q_integer16, q_lstm, q_attention, q_embed),
     "attention": group(attention, mha, decoder, rotary),
     "grouped": group(grouped),

@@ -31,6 +31,7 @@ typedef struct onxi_rnn_row {
     double clip; /* infinity: none */
     uint64_t hidden;
     bool couple, before_reset; /* LSTM: the forget gate is 1 - input; GRU: linear_before_reset */
+    bool open_cell;            /* LSTM: the clip is for gates, not for the cell on its way out */
     void *gates;               /* products of the input; used up */
     const void *recurrent;     /* products of the hidden state */
     const void *bias;          /* of the input for all gates, then of the hidden state for all gates */
@@ -66,6 +67,9 @@ typedef struct onxi_rnn_cell {
 } onxi_rnn_cell;
 extern const onxi_rnn_cell onxi_rnn_cells[]; /* RNN, GRU, LSTM */
 
+/* The activations that a node names, with their numbers, or those of the cell. */
+onx_status onxi_rnn_activations(onx_prepare *p, const onxi_rnn_cell *cell, uint32_t directions,
+                                onxi_activation act[2][3]);
 /* A row has an onxi_rnn_cell as its body. */
 onx_status onxi_rnn_prepare(onx_prepare *p);
 onx_status onxi_rnn_run(onx_work *work, uint64_t first, uint64_t last);

@@ -66,9 +66,10 @@ static double take(numbers *n, bool wanted, double fallback)
     return wanted && n->at < n->count ? (double)n->list[n->at++] : fallback;
 }
 
-static onx_status read_activations(onx_prepare *p, rnn_params *q)
+onx_status onxi_rnn_activations(onx_prepare *p, const onxi_rnn_cell *cell, uint32_t directions,
+                                onxi_activation act[2][3])
 {
-    uint32_t count = 0, each = q->cell->activations, total = each * q->directions;
+    uint32_t count = 0, each = cell->activations, total = each * directions;
     const onx_bytes *names = onx_prepare_strings(p, "activations", &count);
     numbers alpha = { 0 }, beta = { 0 };
     alpha.list = onx_prepare_floats(p, "activation_alpha", &alpha.count);
@@ -76,12 +77,12 @@ static onx_status read_activations(onx_prepare *p, rnn_params *q)
     if (names && count && count < each)
         return onx_prepare_fail(p, ONX_E_INVALID, "%u activations are named, expected %u", count, total);
     for (uint32_t i = 0; i < total; i++) {
-        onxi_activation *to = &q->act[i / each][i % each];
-        *to = (onxi_activation){ .kind = q->cell->fallback[i % each] };
+        onxi_activation *to = &act[i / each][i % each];
+        *to = (onxi_activation){ .kind = cell->fallback[i % each] };
         if (!names || !count)
             continue;
         if (i >= count) { /* a list for one direction serves both */
-            *to = q->act[0][i % each];
+            *to = act[0][i % each];
             continue;
         }
         onx_str name = onx_view(names[i]);
@@ -113,7 +114,7 @@ static onx_status read_attributes(onx_prepare *p, rnn_params *q)
     q->clip = onx_prepare_given(p, "clip") ? (double)onx_prepare_float(p, "clip") : (double)INFINITY;
     if (!(q->clip >= 0))
         return onx_prepare_fail(p, ONX_E_INVALID, "clip is %g", q->clip);
-    return read_activations(p, q);
+    return onxi_rnn_activations(p, q->cell, q->directions, q->act);
 }
 
 /* ---- operands ---- */

@@ -102,7 +102,9 @@
             cell[i] = c[i];                                                                                            \
         }                                                                                                              \
         activate_##sfx(r, 0, out, n);                                                                                  \
-        activate_##sfx(r, 2, cell, n);                                                                                 \
+        onxi_rnn_row last = *r;                                                                                        \
+        last.clip = r->open_cell ? (double)INFINITY : r->clip;                                                         \
+        activate_##sfx(&last, 2, cell, n);                                                                             \
         for (uint64_t i = 0; i < n; i++)                                                                               \
             h[i] = out[i] * cell[i];                                                                                   \
     }                                                                                                                  \

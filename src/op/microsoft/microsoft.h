@@ -62,6 +62,7 @@ RULE(causal_conv);
 RULE(mrotary);
 RULE(engram_gate);
 RULE(ngram_hash);
+RULE(lstm);
 #undef RULE
 
 #endif

@@ -274,7 +274,7 @@ MS_ROW(QGemm, .infer = onxi_rule_microsoft_qgemm, .flags = INFERS, ARITY(6, 9, 1
           real##_real = Mul (real##_centred, real##_scale_)                                                                  \
           real = Transpose <perm = [0, 2, 1]> (real##_real))
 
-MS_ROW(DynamicQuantizeLSTM, ARITY(12, 12, 0, 3),
+MS_ROW(DynamicQuantizeLSTM, .infer = onxi_rule_microsoft_lstm, .flags = INFERS, ARITY(12, 12, 0, 3),
        .inputs = PORTS({ "X", "T", 0 }, { "W", "T2", 0 }, { "R", "T2", 0 }, { "B", "T", OPT },
                        { "sequence_lens", "T1", OPT }, { "initial_h", "T", OPT }, { "initial_c", "T", OPT },
                        { "P", "T", OPT }, { "W_scale", "T", 0 }, { "W_zero_point", "T2", 0 }, { "R_scale", "T", 0 },

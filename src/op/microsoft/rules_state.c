@@ -166,3 +166,27 @@ onx_status onxi_rule_microsoft_ngram_hash(onxi_call *call)
     memcpy(dims, past, sizeof past);
     return ONX_OK;
 }
+
+onx_status onxi_rule_microsoft_lstm(onxi_call *call)
+{
+    const onxi_type *x = onxi_call_ranked(call, 0), *r = onxi_call_ranked(call, 2);
+    onxi_dim *dims, hidden = ONXI_DIM_UNKNOWN;
+    if (r && r->rank == 3) /* quantized weights lie the other way */
+        hidden = r->dims[call->op == ONXI_ID_microsoft_DynamicQuantizeLSTM ? 1 : 2];
+    if (onxi_call_given(call, "hidden_size"))
+        hidden = onxi_call_int(call, "hidden_size");
+    if (onxi_dim_is_const(hidden) && (hidden < 1 || hidden > INT32_MAX))
+        return onxi_call_fail(call, "attribute hidden_size is %lld", (long long)hidden);
+    ONX_TRY(onxi_call_want_rank(call, 0, 3));
+    ONX_TRY(onxi_call_want_rank(call, 2, 3));
+    const onxi_dim count = onxi_ms_text_is(call, "direction", "bidirectional") ? 2 : 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        ONX_TRY(onxi_call_output(call, i, onxi_call_dtype(call, 0), i ? 3 : 4, &dims));
+        if (!i)
+            *dims++ = x ? x->dims[0] : ONXI_DIM_UNKNOWN;
+        dims[0] = count;
+        dims[1] = x ? x->dims[1] : ONXI_DIM_UNKNOWN;
+        dims[2] = hidden;
+    }
+    return ONX_OK;
+}

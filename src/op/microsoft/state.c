@@ -202,3 +202,17 @@ MS_ROW(NGramHashMapping, .infer = onxi_rule_microsoft_ngram_hash, .flags = INFER
        .attrs = ATTRS({ "max_ngram_size", INT, REQUIRED }, { "n_head_per_ngram", INT, REQUIRED },
                       { "pad_id", INT, REQUIRED }),
        .types = TYPES({ "T", T(INDEX) }))
+
+/* ---- long short-term memory that attends ---- */
+
+MS_ROW(AttnLSTM, .infer = onxi_rule_microsoft_lstm, .flags = INFERS, ARITY(3, 14, 0, 3),
+       .inputs = PORTS({ "X", "T", 0 }, { "W", "T", 0 }, { "R", "T", 0 }, { "B", "T", OPT },
+                       { "sequence_lens", "T1", OPT }, { "initial_h", "T", OPT }, { "initial_c", "T", OPT },
+                       { "P", "T", OPT }, { "QW", "T", OPT }, { "MW", "T", OPT }, { "V", "T", OPT },
+                       { "M", "T", OPT }, { "memory_seq_lens", "T1", OPT }, { "AW", "T", OPT }),
+       .outputs = PORTS({ "Y", "T", OPT }, { "Y_h", "T", OPT }, { "Y_c", "T", OPT }),
+       .attrs = ATTRS({ "activation_alpha", FLOATS, OPTIONAL }, { "activation_beta", FLOATS, OPTIONAL },
+                      { "activations", STRINGS, OPTIONAL }, { "clip", FLOAT, OPTIONAL },
+                      { "direction", STRING, TEXT("forward") }, { "hidden_size", INT, OPTIONAL },
+                      { "input_forget", INT, DEFAULT("0") }),
+       .types = TYPES({ "T", T_FLOAT }, { "T1", T_INT32 }))
