@@ -568,8 +568,8 @@ encoded("whisper_silence", "WhisperBeamSearch", [SOUND, i32(9), i32(0), i32(3), 
 case("found_skiplayernorm", "SkipLayerNormalization", [s([[[1e-3, -2e-3]]]), s([[[0, 1e-3]]]), s([1, 2])])
 case("found_skipsimplified", "SkipSimplifiedLayerNormalization", [s([[[1e-3, -2e-3]]]), s([[[0, 1e-3]]]), s([1, 2])])
 case("found_vector_product", "FusedMatMul", [In(4), f(4, 3)], transA=1)
-for n, kw in (("2_level", dict(bits=2)), ("4_level_zero", dict(bits=4, zero="float"))):
-    nbits("found_" + n, block=16, accuracy_level=4, **kw)
+for n, kw in (("2_level", dict(bits=2, block=16)), ("2_level_32", dict(bits=2, block=32)), ("4_level_zero", dict(bits=4, block=16, zero="float"))):
+    nbits("found_" + n, accuracy_level=4, **kw)
     MODELS[-1] = ("found_nbits_" + n, MODELS[-1][1])
 case("found_vector_transposed", "TransposeMatMul", [f(4), f(2, 4, 3)], transA=1)
 
