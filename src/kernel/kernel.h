@@ -182,10 +182,33 @@ typedef struct onxi_chain_op {
     int32_t inputs[ONXI_ELEMENT_INPUTS];
 } onxi_chain_op;
 
-/* The row that runs chains. Nobody finds it by a name: what it does is said by onxi_chain_prepare. */
-extern const onx_kernel onxi_kernel_chain;
-/* Output 0 is the result of the last one. */
-onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count);
+/* Rows that work line by line: normalizations, Softmax, reductions. Their flags have ONXI_KERNEL_LINES, and their
+ * params begin with this. Where `count` is not 0, row i reads elements i * count .. (i + 1) * count - 1 of input 0 and
+ * no others, writes the i-th of as many equal parts of output 0, and does with every other input what all rows do. */
+enum { ONXI_KERNEL_LINES = 1 << 15, ONXI_CHAIN_LINE = 8192 /* elements of a line that a chain ends with, at most */ };
+typedef struct onxi_lines {
+    uint64_t count;
+} onxi_lines;
+
+/* Such a row behind the operators of a chain, prepared as if it ran alone, which takes the result of the last one as
+ * its input 0. */
+typedef struct onxi_chain_end {
+    const onx_kernel *kernel;
+    const void *params;
+    const onx_prepared *prepared;
+    const onx_value *made; /* the type of that result */
+    uint64_t thread_workspace;
+    int32_t inputs[ONXI_ELEMENT_INPUTS]; /* of the step, or ONXI_CHAIN_NONE; that of input 0 has no meaning */
+    uint32_t input_count;
+} onxi_chain_end;
+
+/* The rows that run chains, of which one may write over an input. Nobody finds them by a name: what they do is said by
+ * onxi_chain_prepare. */
+extern const onx_kernel onxi_kernel_chain, onxi_kernel_chain_apart;
+/* Which of them. */
+const onx_kernel *onxi_chain_row(const onxi_chain_end *end, const onx_value *output);
+/* Output 0 is the result of `end`, or, where that is NULL, of the last one. */
+onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onxi_chain_end *end);
 
 /* ---- random numbers (kernel/core/random.c) ---- */
 

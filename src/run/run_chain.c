@@ -1,5 +1,6 @@
 /* run_chain.c - which nodes that go element by element run as one step: those whose results nobody needs but others of
- * them, all with the shape of the last one. It is planned at the place of that one (run_step.c). */
+ * them, all with the shape of the last one, behind which there may be one that takes that one's lines: a reduction, a
+ * normalization. The step is planned at the place of the last (run_step.c). */
 #include "run/run_plan.h"
 
 /* Who uses a slot, as far as ops have been looked at. */
@@ -8,17 +9,36 @@ typedef struct slot_users {
     uint32_t seen;
 } slot_users;
 
-/* Does its row go element by element, whatever its operands are? */
-static bool is_element(const onxi_run_planner *pl, uint32_t index)
+/* May a step of several ops have it, as far as can be told without its operands? */
+static bool is_free(const onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
     if (pl->dynamic[index] || pl->claimed[index] || pl->head[index] != ONXI_NO_SLOT || op->graph_count ||
         op->guard_end || op->output_count != 1 || op->outputs[0] == ONXI_NO_SLOT || !op->kernel_count ||
-        op->input_count < 1 || op->input_count > ONXI_ELEMENT_INPUTS ||
-        !onxi_element_is(op->kernels[0], op->input_count))
+        op->input_count < 1 || op->input_count > ONXI_ELEMENT_INPUTS)
         return false;
     const onxi_run_plan_slot *out = pl->plan->slots[op->outputs[0]];
-    if (out->place != ONXI_PLACE_BUFFER || !out->value.count || !onxi_element_type_is(out->value.dtype))
+    return out->place == ONXI_PLACE_BUFFER && out->value.count && onxi_element_type_is(out->value.dtype);
+}
+
+bool onxi_run_plan_ends_chain(const onxi_run_op *op)
+{
+    return (op->kernels[0]->flags & ONXI_KERNEL_LINES) != 0;
+}
+
+/* May it stand behind a chain? */
+static bool is_end(const onxi_run_planner *pl, uint32_t index)
+{
+    const onxi_run_op *op = &pl->g->ops[index];
+    return is_free(pl, index) && onxi_run_plan_ends_chain(op) && op->inputs[0] != ONXI_NO_SLOT &&
+           pl->plan->slots[op->inputs[0]]->place == ONXI_PLACE_BUFFER;
+}
+
+/* Does its row go element by element, whatever its operands are? */
+static bool is_element(const onxi_run_planner *pl, uint32_t index)
+{
+    const onxi_run_op *op = &pl->g->ops[index];
+    if (!is_free(pl, index) || !onxi_element_is(op->kernels[0], op->input_count))
         return false;
     for (uint32_t i = 0; i < op->input_count; i++) {
         const onx_value *v = op->inputs[i] == ONXI_NO_SLOT ? NULL : &pl->plan->slots[op->inputs[i]]->value;
@@ -40,7 +60,8 @@ static uint32_t chain_around(const onxi_run_planner *pl, const slot_users *users
     if (chain == ONXI_NO_SLOT || s->is_output || users[slot].seen != s->uses || sizes[chain] >= ONXI_CHAIN_OPS)
         return ONXI_NO_SLOT;
     const onx_value *made = &pl->plan->slots[slot]->value;
-    const onx_value *out = &pl->plan->slots[pl->g->ops[chain].outputs[0]]->value;
+    const onxi_run_op *last = &pl->g->ops[chain];
+    const onx_value *out = &pl->plan->slots[onxi_run_plan_ends_chain(last) ? last->inputs[0] : last->outputs[0]]->value;
     return made->rank == out->rank && onxi_same_dims(made->dims, out->dims, out->rank) ? chain : ONXI_NO_SLOT;
 }
 
@@ -51,7 +72,8 @@ static void note_uses(const onxi_run_planner *pl, slot_users *users, uint32_t in
         if (op->inputs[i] == ONXI_NO_SLOT)
             continue;
         slot_users *u = &users[op->inputs[i]];
-        u->chain = u->seen == 0 || u->chain == chain ? chain : ONXI_NO_SLOT;
+        const bool takes = i == 0 || chain == ONXI_NO_SLOT || !onxi_run_plan_ends_chain(op);
+        u->chain = takes && (u->seen == 0 || u->chain == chain) ? chain : ONXI_NO_SLOT;
         u->seen++;
     }
 }
@@ -69,6 +91,9 @@ static void find(onxi_run_planner *pl, slot_users *users, uint32_t *sizes)
             pl->next[i] = chain == i ? i : pl->next[chain]; /* a ring: the last op knows the first one */
             pl->next[chain] = i;
             sizes[chain]++;
+        } else if (is_end(pl, i)) {
+            chain = pl->chain[i] = pl->next[i] = i;
+            sizes[i]++;
         }
         note_uses(pl, users, i, chain);
     }

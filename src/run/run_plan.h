@@ -55,5 +55,7 @@ onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last);
 /* ---- chains (run_chain.c) ---- */
 
 onx_status onxi_run_plan_find_chains(onxi_run_planner *pl);
+/* Of the last op of a chain: is it one that takes lines (ONXI_KERNEL_LINES)? */
+bool onxi_run_plan_ends_chain(const onxi_run_op *op);
 
 #endif

@@ -466,6 +466,41 @@ static onx_status link_op(onxi_run_planner *pl, const onxi_run_op *op, links *l,
     return ONX_OK;
 }
 
+/* The op that takes the lines of what the links make, prepared as if it ran alone; *out is NULL where it has no lines
+ * here that a block can have. */
+static onx_status link_end(onxi_run_planner *pl, const onxi_run_op *op, links *l, const onxi_chain_end **out)
+{
+    onx_arena *arena = pl->plan->arena;
+    draft d;
+    ONX_TRY(draft_make(pl, &d, op, 0));
+    ONX_TRY(draft_prepare(pl, &d));
+    const onx_kernel *k = d.p.kernel;
+    const uint64_t line = k->flags & ONXI_KERNEL_LINES && d.p.params ? ((const onxi_lines *)d.p.params)->count : 0;
+    *out = NULL;
+    if (!line || line > ONXI_CHAIN_LINE || d.p.workspace || k->bind || !takes_as_laid_out(&d) ||
+        d.p.rows != d.as_laid_out[0]->count / line)
+        return ONX_OK;
+    onxi_chain_end *end = ONXI_NEW(arena, onxi_chain_end);
+    onx_prepared *prepared = ONXI_NEW(arena, onx_prepared);
+    if (!end || !prepared)
+        return ONX_E_MEMORY;
+    *prepared = onxi_run_op_prepared(&d.p);
+    *end = (onxi_chain_end){ .kernel = k,
+                             .params = d.p.params,
+                             .prepared = prepared,
+                             .made = d.as_laid_out[0],
+                             .thread_workspace = d.p.thread_workspace,
+                             .input_count = op->input_count };
+    for (uint32_t i = 1; i < op->input_count; i++) {
+        end->inputs[i] = op->inputs[i] == ONXI_NO_SLOT ? ONXI_CHAIN_NONE : (int32_t)l->slot_count;
+        if (op->inputs[i] != ONXI_NO_SLOT)
+            l->slots[l->slot_count++] = op->inputs[i];
+    }
+    l->ops[l->count++] = op;
+    *out = end;
+    return ONX_OK;
+}
+
 /* What a plan keeps of it: as much as there is. */
 static bool keep_links(onx_arena *arena, links *l)
 {
@@ -479,19 +514,22 @@ static bool keep_links(onx_arena *arena, links *l)
     return true;
 }
 
-/* One step for all. */
-static onx_status chain_step(onxi_run_planner *pl, const onxi_run_op *last, links *l)
+/* One step for all; the last of them is `end`, if that is not NULL. */
+static onx_status chain_step(onxi_run_planner *pl, links *l, const onxi_chain_end *end)
 {
     onx_arena *arena = pl->plan->arena;
-    static const onx_kernel *const row = &onxi_kernel_chain;
+    const onxi_run_op *last = l->ops[l->count - 1];
+    const onx_kernel *row = onxi_chain_row(end, onxi_run_plan_value(pl, last->outputs[0]));
     onxi_run_op *op = ONXI_NEW(arena, onxi_run_op);
+    const onx_kernel **rows = (const onx_kernel **)ONXI_ARRAY(arena, void *, 1);
     draft d;
-    if (!op || !keep_links(arena, l))
+    if (!op || !rows || !keep_links(arena, l))
         return ONX_E_MEMORY;
+    rows[0] = row;
     *op = *last;
     op->inputs = l->slots;
     op->input_count = l->slot_count;
-    op->kernels = &row;
+    op->kernels = rows;
     op->kernel_count = 1;
     op->part_count = op->condition_count = 0;
     op->rule = NULL;
@@ -510,26 +548,13 @@ static onx_status chain_step(onxi_run_planner *pl, const onxi_run_op *last, link
     onxi_run_op_describe(pl->e, op, &d.p);
     d.p.kernel = row;
     d.p.want = want;
-    ONX_TRY(onxi_chain_prepare(&d.p, l->parts, l->count));
+    ONX_TRY(onxi_chain_prepare(&d.p, l->parts, l->count - (end != NULL), end));
     return finish_step(pl, &d);
 }
 
-onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last)
+/* A step for each. */
+static onx_status plan_links(onxi_run_planner *pl, uint32_t last)
 {
-    onx_arena *scratch = pl->e->scratch;
-    links l = { .ops = (const onxi_run_op **)ONXI_ARRAY(scratch, void *, ONXI_CHAIN_OPS),
-                .parts = ONXI_ARRAY(scratch, onxi_chain_op, ONXI_CHAIN_OPS),
-                .slots = ONXI_ARRAY(scratch, uint32_t, ONXI_CHAIN_OPERANDS) };
-    bool fits = true;
-    if (!l.ops || !l.parts || !l.slots)
-        return ONX_E_MEMORY;
-    for (uint32_t i = pl->next[last]; fits; i = pl->next[i]) {
-        ONX_TRY(link_op(pl, &pl->g->ops[i], &l, &fits));
-        if (i == last)
-            break;
-    }
-    if (fits)
-        return chain_step(pl, &pl->g->ops[last], &l);
     for (uint32_t i = pl->next[last];; i = pl->next[i]) {
         onxi_run_plan_value(pl, pl->g->ops[i].outputs[0])->layout = NULL;
         if (i == last)
@@ -540,4 +565,33 @@ onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last)
         if (i == last)
             return ONX_OK;
     }
+}
+
+onx_status onxi_run_plan_chain(onxi_run_planner *pl, uint32_t last)
+{
+    onx_arena *scratch = pl->e->scratch;
+    links l = { .ops = (const onxi_run_op **)ONXI_ARRAY(scratch, void *, ONXI_CHAIN_OPS),
+                .parts = ONXI_ARRAY(scratch, onxi_chain_op, ONXI_CHAIN_OPS),
+                .slots = ONXI_ARRAY(scratch, uint32_t, ONXI_CHAIN_OPERANDS) };
+    bool fits = true;
+    const onxi_chain_end *end = NULL;
+    const onxi_run_op *ended = onxi_run_plan_ends_chain(&pl->g->ops[last]) ? &pl->g->ops[last] : NULL;
+    if (!l.ops || !l.parts || !l.slots)
+        return ONX_E_MEMORY;
+    for (uint32_t i = pl->next[last]; fits; i = pl->next[i]) {
+        if (i != last || !ended)
+            ONX_TRY(link_op(pl, &pl->g->ops[i], &l, &fits));
+        if (i == last)
+            break;
+    }
+    if (fits && ended)
+        ONX_TRY(link_end(pl, ended, &l, &end));
+    if (fits && (end || !ended))
+        return chain_step(pl, &l, end);
+    if (fits && l.count > 1) { /* all but the end */
+        onxi_run_plan_value(pl, ended->outputs[0])->layout = NULL;
+        ONX_TRY(chain_step(pl, &l, NULL));
+        return onxi_run_plan_static(pl, ended, 0);
+    }
+    return plan_links(pl, last);
 }

@@ -292,12 +292,107 @@ static void test_run_chain__takes_bounds_types_and_pairs(void **state)
     onx_value_free(y[0]);
 }
 
+/* ---- chains that end in a node that goes line by line ---- */
+
+/* What stands behind a chain, whose result is c: all of it in one step, or not. `per_row` has a number for each line.
+ */
+typedef struct end_case {
+    const char *node, *dims;
+    bool joins;
+} end_case;
+
+static const end_case ends[] = {
+    { "z = Softmax (c)", "A, B, C", true },
+    { "z = LogSoftmax (c)", "A, B, C", true },
+    { "z = Softmax <axis = 1> (c)", "A, B, C", false },
+    { "z = ReduceSum (c, last)", "A, B, 1", true },
+    { "z = ReduceSum <keepdims = 0> (c, two)", "A", true },
+    { "z = ReduceMean <keepdims = 0> (c, last)", "A, B", true },
+    { "z = ReduceMax (c, last)", "A, B, 1", true },
+    { "z = ReduceL2 (c, last)", "A, B, 1", true },
+    { "z = ReduceSum (c, first)", "1, B, C", false },
+    { "z = ReduceMean (c)", "1, 1, 1", true },
+    { "z = LayerNormalization (c, scale, shift)", "A, B, C", true },
+    { "z = LayerNormalization (c, scale)", "A, B, C", true },
+    { "z = LayerNormalization <axis = 1> (c, scale)", "A, B, C", true },
+    { "z = LayerNormalization (c, per_row)", "A, B, C", false },
+    { "z, mean = LayerNormalization (c, scale)", "A, B, C", true },
+    { "z = RMSNormalization (c, scale)", "A, B, C", true },
+    { "z = RMSNormalization (c, x)", "A, B, C", false },
+};
+
+/* a of some, with what is in between seen by nobody, and operands of all shapes. */
+static void draw_end(writer *w, const end_case *e)
+{
+    w->len = 0;
+    add(w,
+        "<ir_version: 12, opset_import: [\"\" : 23]>\ng (float[A, B, C] x, float[A, B, 1] per_row, float[C] row, "
+        "float[C] scale, float[C] shift) => (float[%s] z)\n"
+        "<int64[1] last = {-1}, int64[1] first = {0}, int64[2] two = {1, 2}> {\n"
+        " p = Neg (per_row) q = Neg (row) xx = Neg (x)\n" /* in buffers that a step may write to */
+        " a = Mul (xx, q) b = Tanh (a) d = Add (b, p) f = Mul (b, d) c = Sub (f, row)\n %s }\n",
+        e->dims, e->node);
+}
+
+static void test_run_chain__ends(void **state)
+{
+    static const int64_t shapes[][3] = { { 2, 3, 1 },    { 3, 5, 7 },    { 1, 1, 16 },  { 2, 40, 33 }, { 3, 4, 1030 },
+                                         { 1, 2, 8192 }, { 2, 1, 8193 }, { 300, 1, 3 }, { 1, 1, 300 } };
+    static const unsigned isas[] = { 0, ONX_ISA_BASE, ONX_ISA_V3 };
+    static writer model;
+    source s = { 9 };
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends * (sizeof shapes / sizeof *shapes); i++) {
+        const end_case *e = &ends[i % (sizeof ends / sizeof *ends)];
+        const int64_t *n = shapes[i / (sizeof ends / sizeof *ends)];
+        const drawn in_types[] = { { ONX_FLOAT, { n[0], n[1], n[2] }, false },
+                                   { ONX_FLOAT, { n[0], n[1], 1 }, false } };
+        onx_doc *doc = NULL;
+        onx_value *in[5], *one = NULL, *alone = NULL;
+        draw_end(&model, e);
+        const onx_status status = onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(model.text, model.len), 0, &doc);
+        say_all();
+        assert_int_equal(status, ONX_OK);
+        for (int k = 0; k < 5; k++) {
+            if (k < 2) {
+                in[k] = fill(&s, &in_types[k]);
+                continue;
+            }
+            in[k] = tensor(ONX_FLOAT, 1, (int64_t[]){ n[2] });
+            for (int64_t at = 0; at < n[2]; at++)
+                ((float *)in[k]->data)[at] = (float)(at % 13 - 6) / 5;
+        }
+        const onx_session_options fast = { .isa = isas[i % 3], .threads = 1 + i / 3 % 2 };
+        const told t = run_model(doc, &fast, (const onx_value *const *)in, &one);
+        const told a = run_model(doc, &(onx_session_options){ .isa = fast.isa, .threads = 1, .no_optimize = true },
+                                 (const onx_value *const *)in, &alone);
+        assert_int_equal(t.nodes, a.nodes);
+        const uint64_t line = strstr(e->node, "two") || strstr(e->node, "axis = 1") ? (uint64_t)(n[1] * n[2])
+                              : strstr(e->node, "(c)") && e->dims[0] == '1'         ? (uint64_t)(n[0] * n[1] * n[2])
+                                                                                    : (uint64_t)n[2];
+        const unsigned steps = e->joins && n[2] > 1 && line <= 8192            ? 3
+                               : !e->joins && n[0] > 1 && n[1] > 1 && n[2] > 1 ? 4
+                                                                               : t.steps;
+        if (t.steps != steps)
+            fail_msg("%s of %lld %lld %lld takes %u steps", e->node, (long long)n[0], (long long)n[1], (long long)n[2],
+                     t.steps);
+        if (!near_enough(one, alone, 0))
+            fail_msg("%s of %lld %lld %lld differs", e->node, (long long)n[0], (long long)n[1], (long long)n[2]);
+        for (int k = 0; k < 5; k++)
+            onx_value_free(in[k]);
+        onx_value_free(one);
+        onx_value_free(alone);
+        onx_doc_free(doc);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_chain__chains_give_the_same_bits),
         cmocka_unit_test(test_run_chain__what_is_seen_is_there),
         cmocka_unit_test(test_run_chain__takes_bounds_types_and_pairs),
+        cmocka_unit_test(test_run_chain__ends),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -16,6 +16,9 @@ typedef struct chain_params {
     link *links;
     uint32_t link_count;
     uint64_t count, block, pitch; /* elements; bytes from a place to the next */
+    const onxi_chain_end *end;    /* NULL: none */
+    uint64_t line, end_width;     /* of the end: elements of a line, bytes that come of one */
+    uint64_t end_workspace;       /* where that of the end begins in the workspace of a thread */
 } chain_params;
 
 bool onxi_element_is(const onx_kernel *k, uint32_t input_count)
@@ -88,7 +91,7 @@ static void place_results(chain_params *q, places *s)
         for (uint32_t k = 0; k < q->links[i].element.inputs; k++)
             if (q->links[i].inputs[k] < 0)
                 s->last_use[-1 - q->links[i].inputs[k]] = i;
-    for (uint32_t i = 0; i + 1 < q->link_count; i++) {
+    for (uint32_t i = 0; i + (q->end ? 0 : 1) < q->link_count; i++) {
         const uint32_t before = s->free_count; /* what this one sets free is still read while it writes */
         uint32_t place = place_of(s, q, i);
         if (place == UINT32_MAX && before) {
@@ -101,15 +104,31 @@ static void place_results(chain_params *q, places *s)
     }
 }
 
-onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count)
+const onx_kernel *onxi_chain_row(const onxi_chain_end *end, const onx_value *output)
+{
+    /* What an end writes lies where it has read, if its lines keep their size; its other operands are read by all. */
+    const bool apart = end && (end->input_count > 1 || end->made->count != output->count);
+    return apart ? &onxi_kernel_chain_apart : &onxi_kernel_chain;
+}
+
+/* Blocks of whole lines. */
+static void cut_lines(chain_params *q, const onx_value *out)
+{
+    const uint64_t lines = q->count / q->line, each = q->block / q->line;
+    q->block = (each ? each : 1) * q->line;
+    q->end_width = out->size / lines;
+}
+
+onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onxi_chain_end *end)
 {
     places s = { .count = 0 };
     uint32_t width = 1;
-    const onx_value *out = p->outputs[0];
+    const onx_value *out = end ? end->made : p->outputs[0];
     chain_params *q = ONXI_NEW(p->arena, chain_params);
     if (!q || !(q->links = ONXI_ARRAY(p->arena, link, op_count + 1u)))
         return ONX_E_MEMORY;
     q->link_count = op_count;
+    q->end = end;
     for (uint32_t i = 0; i < op_count; i++) {
         q->links[i] = link_of(&ops[i]);
         const onxi_element *e = &q->links[i].element;
@@ -121,11 +140,16 @@ onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t
     q->count = out->layout ? out->layout->size / onxi_element_size(out->dtype) : out->count;
     q->block = CACHE / (width * (s.count + 2)) / 64 * 64;
     q->block = q->block < BLOCK_LEAST ? BLOCK_LEAST : q->block > BLOCK_MOST ? BLOCK_MOST : q->block;
-    q->pitch = q->block * width;
+    if (end) {
+        q->line = ((const onxi_lines *)end->params)->count;
+        cut_lines(q, p->outputs[0]);
+    }
+    q->pitch = (q->block * width + 63) / 64 * 64;
     p->params = q;
     p->rows = (q->count + q->block - 1) / q->block;
-    p->grain = ONXI_BLOCK / q->block;
-    p->thread_workspace = s.count * q->pitch;
+    p->grain = ONXI_BLOCK / q->block + (q->block > ONXI_BLOCK);
+    q->end_workspace = s.count * q->pitch;
+    p->thread_workspace = q->end_workspace + (end ? end->thread_workspace : 0);
     return ONX_OK;
 }
 
@@ -172,6 +196,26 @@ static onx_status run_straight(const onxi_element *e, const char *x, const char 
     return ONX_OK;
 }
 
+/* The lines of a block, which are at `made`. */
+static onx_status run_end(const chain_params *q, const onx_work *work, const char *made, uint64_t start, uint64_t end)
+{
+    const onxi_chain_end *e = q->end;
+    const onx_value *inputs[ONXI_ELEMENT_INPUTS];
+    onx_value in = *e->made, out = *work->outputs[0], *outputs[] = { &out };
+    onx_work part = *work;
+    in.data = (void *)(uintptr_t)made;
+    out.data = (char *)out.data + start / q->line * q->end_width;
+    inputs[0] = &in;
+    for (uint32_t k = 1; k < e->input_count; k++)
+        inputs[k] = e->inputs[k] == ONXI_CHAIN_NONE ? NULL : work->inputs[e->inputs[k]];
+    part.prepared = e->prepared;
+    part.params = e->params;
+    part.inputs = inputs;
+    part.outputs = outputs;
+    part.thread_workspace = (char *)work->thread_workspace + q->end_workspace;
+    return e->kernel->run(&part, 0, (end - start) / q->line);
+}
+
 static onx_status chain_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const chain_params *q = work->params;
@@ -186,19 +230,22 @@ static onx_status chain_run(onx_work *work, uint64_t first, uint64_t last)
                 from[k] = l->inputs[k] == ONXI_CHAIN_NONE ? NULL
                           : l->inputs[k] < 0              ? scratch + q->links[-1 - l->inputs[k]].place * q->pitch
                                                           : work->inputs[l->inputs[k]]->data;
-            char *to = i + 1 < q->link_count ? scratch + l->place * q->pitch : out + start * e->out_width;
+            char *to = q->end || i + 1 < q->link_count ? scratch + l->place * q->pitch : out + start * e->out_width;
             if (e->broadcast)
                 run_stretches(l, from, to, start, end);
             else
                 ONX_TRY(run_straight(e, l->inputs[0] < 0 ? from[0] : from[0] + start * e->in_width[0], from, to,
                                      end - start));
         }
+        if (q->end)
+            ONX_TRY(run_end(q, work, scratch + q->links[q->link_count - 1].place * q->pitch, start, end));
     }
     return ONX_OK;
 }
 
-const onx_kernel onxi_kernel_chain = { .op = "Chain",
-                                       .domain = "onx",
-                                       .variant = "chain",
-                                       .flags = ONX_KERNEL_IN_PLACE | ONX_KERNEL_LAYOUTS,
-                                       .run = chain_run };
+#define ROW(flags_)                                                                                                    \
+    {                                                                                                                  \
+        .op = "Chain", .domain = "onx", .variant = "chain", .flags = flags_, .run = chain_run                          \
+    }
+const onx_kernel onxi_kernel_chain = ROW(ONX_KERNEL_IN_PLACE | ONX_KERNEL_LAYOUTS);
+const onx_kernel onxi_kernel_chain_apart = ROW(ONX_KERNEL_LAYOUTS);

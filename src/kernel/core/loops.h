@@ -53,6 +53,7 @@ bool onxi_clip_bound(const onx_prepare *as, const char *name, uint32_t input, fl
 /* Softmax and its like: `count` elements, `inner` apart, are a line; there are outer * inner lines. */
 enum { ONXI_SOFTMAX, ONXI_LOG_SOFTMAX, ONXI_HARDMAX };
 typedef struct onxi_softmax_params {
+    onxi_lines lines;
     uint64_t outer, count, inner;
     void (*loop)(const struct onxi_softmax_params *q, const void *x, void *y, int kind); /* one line */
     int kind;                                                                            /* the row's body */

@@ -18,6 +18,7 @@ typedef enum onxi_reduce_kind {
 } onxi_reduce_kind;
 
 typedef struct onxi_reduce_params {
+    onxi_lines lines;
     uint32_t kept, reduced; /* dims of each sort, outermost first */
     int64_t kept_dims[ONX_RANK_MAX], kept_steps[ONX_RANK_MAX];
     int64_t dims[ONX_RANK_MAX], steps[ONX_RANK_MAX];

@@ -37,6 +37,7 @@ ONXI_EACH_FLOAT(AFFINE, affine)
 static const onxi_norm_loops plain_loops[ONX_DTYPE_COUNT] = { ONXI_EACH_FLOAT(ENTRY, ) };
 
 typedef struct layer_params {
+    onxi_lines lines;
     onxi_norm_loops loops;
     onxi_broadcast broadcast; /* of input, scale and shift */
     uint64_t line, segment;   /* elements: of a line, and of a part of it in which scale and shift run evenly */
@@ -44,6 +45,13 @@ typedef struct layer_params {
     double epsilon;
     bool about_zero, mixed;
 } layer_params;
+
+/* Is the operand (NULL: none) the same for each line of the dims from `axis` on? */
+static bool same_for_lines(const onx_value *v, const onx_value *x, uint32_t axis)
+{
+    const uint32_t inside = x->rank - axis;
+    return !v || v->rank <= inside || onxi_product(v->dims, 0, v->rank - inside) == 1;
+}
 
 onx_status onxi_layer_norm_prepare(onx_prepare *p)
 {
@@ -72,6 +80,8 @@ onx_status onxi_layer_norm_prepare(onx_prepare *p)
     q->segment = (uint64_t)q->broadcast.inner < q->line ? (uint64_t)q->broadcast.inner : q->line;
     p->params = q;
     bool moments = (p->output_count > 1 && p->outputs[1]) || (p->output_count > 2 && p->outputs[2]);
+    if (!moments && !q->mixed && same_for_lines(operands[1], x, axis) && same_for_lines(operands[2], x, axis))
+        q->lines.count = q->line;
     p->rows = q->line || moments ? onxi_product(x->dims, 0, axis) : 0;
     p->grain = q->line ? 4096 / q->line + 1 : 1;
     return ONX_OK;

@@ -55,6 +55,7 @@ onx_status onxi_softmax_prepare(onx_prepare *p)
     q->loop = loops[x->dtype];
     q->kind = *(const int *)p->kernel->body;
     q->width = onx_dtype_bits(x->dtype) / 8;
+    q->lines.count = q->inner == 1 ? q->count : 0;
     p->params = q;
     p->rows = q->count ? q->outer * q->inner : 0;
     p->grain = q->count ? 4096 / q->count + 1 : 1;
@@ -74,8 +75,8 @@ onx_status onxi_softmax_run(onx_work *work, uint64_t first, uint64_t last)
 static const int soft = ONXI_SOFTMAX, log_soft = ONXI_LOG_SOFTMAX, hard = ONXI_HARDMAX;
 #define ROW(name, kind)                                                                                                \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_FLOATS, .flags = ONX_KERNEL_IN_PLACE, .body = &kind,                    \
-        .prepare = onxi_softmax_prepare, .run = onxi_softmax_run                                                       \
+        .op = name, .since = 1, .dtypes = ONXI_FLOATS, .flags = ONX_KERNEL_IN_PLACE | ONXI_KERNEL_LINES,               \
+        .body = &kind, .prepare = onxi_softmax_prepare, .run = onxi_softmax_run                                        \
     }
 
 const onx_kernel onxi_kernels_softmax[] = {

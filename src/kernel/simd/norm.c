@@ -241,11 +241,11 @@ static onx_status scaling_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
-#define ROW(name, version, kind)                                                                                       \
+#define ROW(name, version, kind, more)                                                                                 \
     {                                                                                                                  \
         .op = name, .since = version, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                          \
-        .flags = ONX_KERNEL_IN_PLACE, .variant = ONXI_VARIANT, .body = loops, .prepare = onxi_##kind##_norm_prepare,   \
-        .run = onxi_##kind##_norm_run                                                                                  \
+        .flags = ONX_KERNEL_IN_PLACE | (more), .variant = ONXI_VARIANT, .body = loops,                                 \
+        .prepare = onxi_##kind##_norm_prepare, .run = onxi_##kind##_norm_run                                           \
     }
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_norm)[] = { { .op = "BatchNormalization",
                                                               .since = 1,
@@ -257,8 +257,8 @@ const onx_kernel ONXI_LEVELED(onxi_kernels_simd_norm)[] = { { .op = "BatchNormal
                                                               .variant = ONXI_VARIANT,
                                                               .prepare = scaling_prepare,
                                                               .run = scaling_run },
-                                                            ROW("LayerNormalization", 17, layer),
-                                                            ROW("RMSNormalization", 23, layer),
-                                                            ROW("GroupNormalization", 18, group),
-                                                            ROW("InstanceNormalization", 1, group),
+                                                            ROW("LayerNormalization", 17, layer, ONXI_KERNEL_LINES),
+                                                            ROW("RMSNormalization", 23, layer, ONXI_KERNEL_LINES),
+                                                            ROW("GroupNormalization", 18, group, 0),
+                                                            ROW("InstanceNormalization", 1, group, 0),
                                                             { 0 } };

@@ -257,6 +257,8 @@ static onx_status prepare(onx_prepare *p)
         q->inner = step;
         p->rows = p->outputs[0]->count / step * ((step + COLUMNS - 1) / COLUMNS);
         p->grain = 8192 / (q->count * (step < COLUMNS ? step : COLUMNS)) + 1;
+    } else if (q->count > 1) {
+        q->lines.count = q->count;
     }
     return ONX_OK;
 }
@@ -305,7 +307,8 @@ static onx_status run(onx_work *work, uint64_t first, uint64_t last)
 #define ROW(name, kind)                                                                                                \
     {                                                                                                                  \
         .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .variant = ONXI_VARIANT,       \
-        .body = &(const onxi_reduce_kind){ ONXI_REDUCE_##kind }, .prepare = prepare, .run = run                        \
+        .flags = ONXI_KERNEL_LINES, .body = &(const onxi_reduce_kind){ ONXI_REDUCE_##kind }, .prepare = prepare,       \
+        .run = run                                                                                                     \
     }
 const onx_kernel ONXI_LEVELED(onxi_kernels_simd_reduce)[] = { ROW("ReduceSum", SUM),
                                                               ROW("ReduceMean", MEAN),

@@ -110,8 +110,9 @@ static onx_status soft_run(onx_work *work, uint64_t first, uint64_t last)
 
 #define ROW(name, body_)                                                                                               \
     {                                                                                                                  \
-        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL, .flags = ONX_KERNEL_IN_PLACE,  \
-        .variant = ONXI_VARIANT, .body = &body_, .prepare = soft_prepare, .run = soft_run                              \
+        .op = name, .since = 1, .dtypes = ONXI_F32, .preference = 1, .isa = ONXI_LEVEL,                                \
+        .flags = ONX_KERNEL_IN_PLACE | ONXI_KERNEL_LINES, .variant = ONXI_VARIANT, .body = &body_,                     \
+        .prepare = soft_prepare, .run = soft_run                                                                       \
     }
 
 static const int soft = ONXI_SOFTMAX, log_soft = ONXI_LOG_SOFTMAX;
