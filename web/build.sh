@@ -18,6 +18,7 @@ rm -rf "$out/package"
 mkdir -p "$out/package/wasm"
 cp -R web/npm/. "$out/package/"
 cp LICENSE "$out/package/"
+node -p '`export const version = ${JSON.stringify(require("./web/npm/package.json").version)};`' >"$out/package/lib/version.js"
 for preset in $builds; do
     kind=${preset#wasm}
     for module in onx onx-run onx-threads; do

@@ -188,6 +188,23 @@ for (const isolated of [false, true]) {
         return { y: [...result.y.data], dims: result.y.dims, sums, valid: report.valid, nodes: (await again.info()).graph.nodes, refused, simd: onx.hasSimd(), threads: onx.hasThreads() };
     }, model.replace("  y = Neg (x)\n", ""));
     equal(got, { y: [2, 0, 6, 9], dims: [2, 2], sums: [0, 0, 0], valid: true, nodes: 3, refused: "OnxError", simd: true, threads: isolated }, "the module in a page");
+    const pictures = await user.evaluate(async url => {
+        const { Tensor } = await import("/lib/index.js"), options = { norm: { mean: 1 }, dataType: "uint8" };
+        const blob = await (await fetch(url)).blob(), bitmap = await createImageBitmap(blob), canvas = document.createElement("canvas");
+        const element = new Image();
+        element.src = url;
+        canvas.width = 4;
+        canvas.height = 2;
+        canvas.getContext("2d").drawImage(bitmap, 0, 0);
+        const seen = [];
+        for (const source of [url, blob, bitmap, element, canvas, canvas.getContext("2d").getImageData(0, 0, 4, 2)])
+            seen.push([...(await Tensor.fromImage(source, options)).data].join());
+        const tensor = await Tensor.fromImage(url, { tensorFormat: "RGBA" }), again = await Tensor.fromImage(tensor.toDataURL(), options);
+        const broken = await Tensor.fromImage(new Blob(["no picture"])).catch(e => e.constructor.name);
+        return { seen, again: [...again.data].join(), isData: tensor.toImageData() instanceof ImageData, broken };
+    }, "data:image/png;base64," + png(4, 2, (x, y) => [x * 60, y * 200, 7]).toString("base64"));
+    const wanted = "0,60,120,180,0,60,120,180,0,0,0,0,200,200,200,200,7,7,7,7,7,7,7,7";
+    equal(pictures, { seen: Array(6).fill(wanted), again: wanted, isData: true, broken: "OnxError" }, "pictures as tensors");
     equal([...new Set(asked.filter(p => p.endsWith(".wasm")))], ["/wasm/onx-run.wasm", ...(isolated ? ["/wasm/onx-threads.wasm"] : []), "/wasm/onx.wasm"],
         "modules that are fetched");
     check(asked.some(p => p.endsWith("/thread.js")) === isolated, "a page " + (isolated ? "makes no workers" : "that may not share memory makes workers"));

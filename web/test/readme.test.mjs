@@ -18,9 +18,10 @@ function runBlock(i) {
   return execFileSync(process.execPath, [file], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
 
-test("there are examples", () => assert.equal(blocks.length, 5));
+test("there are examples", () => assert.equal(blocks.length, 6));
 test("running", () => assert.match(runBlock(0), /^true 0\n\[ 2, 2 \] Float32Array\(4\) \[ 2, 3, 20, 30 \]/));
 test("models", () => assert.match(runBlock(1), /removed[^]*\nonnx 3\n$/));
 test("the program", () => assert.match(runBlock(2), /^0 /));
-test("errors", () => assert.match(runBlock(3), /^true .*\[/));
-test("threads", () => assert.match(runBlock(4), /^(true|false)\n$/));
+test("pictures", () => assert.equal(runBlock(3), "[ 1, 1, 4, 3 ] data:image/png;base64,\n"));
+test("errors", () => assert.match(runBlock(4), /^true .*\[/));
+test("threads", () => assert.match(runBlock(5), /^(true|false)\n$/));

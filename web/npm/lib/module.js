@@ -2,10 +2,11 @@
 // each session: an instance has a memory of its own, which goes when nobody refers to it any more, so that nothing can
 // leak from one job to another, and no job can break another by using up the memory or by a trap.
 import { OnxError } from "./errors.js";
+import { version } from "./version.js";
 
 /** Where things are, and which build is used; settings that hold for all that is compiled after they were made. */
 export const env = {
-  /** Folder of the modules (onx-run.wasm, onx.wasm, ...), ending in a slash; undefined: beside this package. */
+  /** Folder of the modules (onx-run.wasm, onx.wasm, ...), ending in a slash, or { wasm: URL } of the one for sessions; undefined: beside this package. */
   wasmPath: undefined,
   /** Bytes of the module for sessions, or of several by their names without .wasm, instead of fetching them. */
   wasmBinary: undefined,
@@ -13,22 +14,23 @@ export const env = {
   simd: undefined,
   /** How many threads a session may use, where the page may share memory between threads. */
   threads: 1,
-  /** Some of this in onnxruntime-web's spelling. */
-  wasm: {
-    get numThreads() {
-      return env.threads;
-    },
-    set numThreads(count) {
-      env.threads = count;
-    },
-    get wasmPaths() {
-      return env.wasmPath;
-    },
-    set wasmPaths(folder) {
-      env.wasmPath = folder;
-    },
-  },
+  /** This package's version, under the names that onnxruntime-web has. */
+  versions: Object.freeze({ onx: version, common: version, web: version }),
+  /** The same settings in onnxruntime-web's spelling. What is not here can be set, and means nothing. */
+  wasm: spelled({
+    numThreads: { get: () => env.threads, set: (count) => (env.threads = count) },
+    wasmPaths: { get: () => env.wasmPath, set: (where) => (env.wasmPath = where) },
+    wasmBinary: { get: () => env.wasmBinary, set: (bytes) => (env.wasmBinary = bytes) },
+    simd: { get: () => env.simd, set: (kind) => (env.simd = kind === undefined ? undefined : Boolean(kind)) }, // true, "fixed", "relaxed"
+  }),
+  webgl: {},
+  webgpu: {},
 };
+
+function spelled(properties) {
+  for (const each of Object.values(properties)) each.enumerable = true;
+  return Object.defineProperties({}, properties);
+}
 
 // A function that makes a vector: (func (result v128) i32.const 0 i8x16.splat).
 const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 11];
@@ -59,8 +61,14 @@ const BUILDS = {
 
 const MODULE_OF = { session: "onx-run", program: "onx", threads: "onx-threads" };
 
+function urlOf(name, where) {
+  if (typeof where === "string" || where instanceof URL) return new URL(`${where}${name}.wasm`, import.meta.url);
+  const forSessions = name.startsWith("onx-run") ? where?.wasm : undefined;
+  return forSessions === undefined ? BUILDS[name].url() : new URL(forSessions, import.meta.url);
+}
+
 async function fetchBuild(name) {
-  const url = env.wasmPath === undefined ? BUILDS[name].url() : new URL(`${env.wasmPath}${name}.wasm`, import.meta.url);
+  const url = urlOf(name, env.wasmPath);
   if (url.protocol === "file:") {
     const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
     return readFile(url);

@@ -1,5 +1,6 @@
 // Tensors in the spelling of onnxruntime-web: new Tensor("float32", data, [1, 3]).
 import { OnxError } from "./errors.js";
+import { fromImage, toDataURL, toImageData } from "./image.js";
 
 const HALF = typeof Float16Array === "undefined" ? Uint16Array : Float16Array;
 
@@ -59,6 +60,7 @@ function toArray(type, data) {
   if (data instanceof array) return data;
   if (type === "float16" && HALF !== Uint16Array && data instanceof HALF)
     return new Uint16Array(data.buffer, data.byteOffset, data.length);
+  if (type === "int4" && data instanceof Int8Array) return new Uint8Array(data.buffer, data.byteOffset, data.length);
   if (type === "uint8" && data instanceof Uint8ClampedArray) return new Uint8Array(data.buffer, data.byteOffset, data.length);
   if (Array.isArray(data)) {
     try {
@@ -81,11 +83,16 @@ function sizeOf(dims) {
 }
 
 export class Tensor {
-  /** new Tensor(type, data, dims) or new Tensor(data, dims), where the data tells the type. */
+  /** new Tensor(type, data, dims), or new Tensor(data, dims), where the data tells the type; also { type, data, dims }. */
   constructor(...args) {
-    const named = typeof args[0] === "string";
-    const [data, dims] = named ? args.slice(1) : args;
-    const type = named ? args[0] : guessType(data);
+    const named = args[0];
+    if (named && typeof named === "object" && typeof named.type === "string" && "dims" in named) {
+      if (!["cpu", "cpu-pinned"].includes(named.location ?? "cpu")) throw new OnxError(`tensors are in memory, not in a ${named.location}`);
+      args = [named.type, named.data, named.dims];
+    }
+    const typed = typeof args[0] === "string";
+    const [data, dims] = typed ? args.slice(1) : args;
+    const type = typed ? args[0] : guessType(data);
     if (!Object.hasOwn(TYPES, type)) throw new OnxError(`no element type ${JSON.stringify(type)}`);
     this.type = type;
     this.data = toArray(type, data);
@@ -95,6 +102,26 @@ export class Tensor {
     if (Math.ceil(this.size / perByte) !== this.data.length)
       throw new OnxError(`a ${type} tensor of [${this.dims}] has ${this.size} elements, and the data has ${this.data.length * perByte}`);
     Object.freeze(this);
+  }
+
+  /** A picture as a tensor: ImageData or { data, width, height }, what a browser draws, a Blob or a URL. */
+  static async fromImage(source, options) {
+    const { type, data, dims } = await fromImage(source, options);
+    return new Tensor(type, data, dims);
+  }
+
+  static fromPinnedBuffer(type, buffer, dims) {
+    return new Tensor(type, buffer, dims);
+  }
+
+  /** A tensor of 1 x channels x height x width as a picture. */
+  toImageData(options) {
+    return toImageData(this, options);
+  }
+
+  /** The same as the URL of a PNG. */
+  toDataURL(options) {
+    return toDataURL(this, options);
   }
 
   /** The same elements in another shape. */
