@@ -9,7 +9,7 @@
 
 /* Rows of a tile of a product and vectors across it; queries that are done together; keys of a block; queries that are
  * too few for that and are done one by one; queries of a piece of work. */
-enum { TILE_M = ONXI_LANES == 16 ? 12 : 6, TILE_V = 2, WIDE = TILE_V * ONXI_LANES, KEYS = 96, FEW = 4, PIECE = 64 };
+enum { TILE_M = ONXI_ROWS, TILE_V = 2, WIDE = TILE_V * ONXI_LANES, KEYS = 96, FEW = 4, PIECE = 64 };
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -79,8 +79,8 @@ static float *result_of(const job *j)
 /* ---- products: c (rows x WIDE) = a * b, or c += a * b, of `count` terms ---- */
 
 #define PRODUCT(ROWS)                                                                                                  \
-    static void product_##ROWS(const float *a, int64_t row, int64_t step, const float *restrict b, uint64_t count,     \
-                               float *restrict c, bool more)                                                           \
+    static ONXI_ALONE void product_##ROWS(const float *a, int64_t row, int64_t step, const float *restrict b,          \
+                                          uint64_t count, float *restrict c, bool more)                                \
     {                                                                                                                  \
         onxi_vf sum[ROWS][TILE_V];                                                                                     \
         const float *from[ROWS];                                                                                       \
@@ -113,10 +113,14 @@ static float *result_of(const job *j)
             vf_store(to, more ? vf_load(to) + sum[i][v] : sum[i][v]);                                                  \
         }                                                                                                              \
     }
-#if ONXI_LANES == 16
+#if ONXI_ROWS > 6
 PRODUCT(12)
 #endif
+#if ONXI_ROWS > 4
 PRODUCT(6)
+#else
+PRODUCT(4)
+#endif
 PRODUCT(2)
 PRODUCT(1)
 
@@ -124,12 +128,17 @@ static void product(const float *a, int64_t row, int64_t step, uint64_t rows, co
                     bool more)
 {
     uint64_t i = 0;
-#if ONXI_LANES == 16
+#if ONXI_ROWS > 6
     for (; i + 12 <= rows; i += 12)
         product_12(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
 #endif
+#if ONXI_ROWS > 4
     for (; i + 6 <= rows; i += 6)
         product_6(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+#else
+    for (; i + 4 <= rows; i += 4)
+        product_4(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
+#endif
     for (; i + 2 <= rows; i += 2)
         product_2(a + (int64_t)i * row, row, step, b, count, c + i * WIDE, more);
     if (i < rows)

@@ -5,7 +5,9 @@
 
 /* ---- products ---- */
 
-enum { TILE = 2 * ONXI_LANES, ROWS = 6 };
+/* Vectors of a tile, and how many rows of it at most; where registers are few (ONXI_ROWS) a tile is wide, since it is
+ * mostly one row that comes, which is read at memory speed. */
+enum { WIDTH = ONXI_ROWS == 4 ? 4 : 2, ROWS = ONXI_ROWS == 4 ? 2 : 6, TILE = WIDTH * ONXI_LANES };
 
 /* A tile is k rows of TILE columns of the weights; a gate fills up its last one with zeros. */
 static void pack(const float *weight, uint32_t gates, uint64_t hidden, uint64_t k, float *out)
@@ -19,56 +21,58 @@ static void pack(const float *weight, uint32_t gates, uint64_t hidden, uint64_t 
 
 /* `rows` and `apart` are constants at each call: so many rows, and so many sums of each, which are added at the end. */
 static inline __attribute__((always_inline)) void tile(const float *a, uint64_t k, const float *w, unsigned rows,
-                                                       unsigned apart, onxi_vf (*out)[2])
+                                                       unsigned apart, onxi_vf (*out)[WIDTH])
 {
-    onxi_vf sum[ROWS][2] = { { vf_all(0), vf_all(0) } };
+    onxi_vf sum[ROWS][WIDTH];
     for (unsigned i = 0; i < rows * apart; i++)
-        sum[i][0] = sum[i][1] = vf_all(0);
+        for (unsigned v = 0; v < WIDTH; v++)
+            sum[i][v] = vf_all(0);
     uint64_t j = 0;
     for (; j + apart <= k; j += apart)
         for (unsigned u = 0; u < apart; u++, w += TILE) {
-            const onxi_vf low = vf_load(w), high = vf_load(w + ONXI_LANES);
+            onxi_vf x[WIDTH];
+            for (unsigned v = 0; v < WIDTH; v++)
+                x[v] = vf_load(w + v * ONXI_LANES);
             for (unsigned i = 0; i < rows; i++) {
                 const onxi_vf by = vf_all(a[i * k + j + u]);
-                sum[u * rows + i][0] += by * low;
-                sum[u * rows + i][1] += by * high;
+                for (unsigned v = 0; v < WIDTH; v++)
+                    sum[u * rows + i][v] += by * x[v];
             }
         }
     for (; j < k; j++, w += TILE)
-        for (unsigned i = 0; i < rows; i++) {
-            sum[i][0] += a[i * k + j] * vf_load(w);
-            sum[i][1] += a[i * k + j] * vf_load(w + ONXI_LANES);
+        for (unsigned i = 0; i < rows; i++)
+            for (unsigned v = 0; v < WIDTH; v++)
+                sum[i][v] += a[i * k + j] * vf_load(w + v * ONXI_LANES);
+    for (unsigned i = 0; i < rows; i++)
+        for (unsigned v = 0; v < WIDTH; v++) {
+            out[i][v] = sum[i][v];
+            for (unsigned u = 1; u < apart; u++)
+                out[i][v] += sum[u * rows + i][v];
         }
-    for (unsigned i = 0; i < rows; i++) {
-        out[i][0] = sum[i][0];
-        out[i][1] = sum[i][1];
-        for (unsigned u = 1; u < apart; u++) {
-            out[i][0] += sum[u * rows + i][0];
-            out[i][1] += sum[u * rows + i][1];
-        }
-    }
 }
 
-static void tile_of(const float *a, uint64_t k, const float *w, uint64_t rows, onxi_vf (*out)[2])
+#if ONXI_ROWS == 4
+#define TILE_EACH(X) X(1) X(2)
+#else
+#define TILE_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#endif
+#define ROWS_OF(n)                                                                                                     \
+    static inline ONXI_ALONE void tile_##n(const float *a, uint64_t k, const float *w, onxi_vf(*out)[WIDTH])           \
+    {                                                                                                                  \
+        tile(a, k, w, n, ROWS / n, out);                                                                               \
+    }
+TILE_EACH(ROWS_OF)
+
+static void tile_of(const float *a, uint64_t k, const float *w, uint64_t rows, onxi_vf (*out)[WIDTH])
 {
     switch (rows) {
-    case 1:
-        tile(a, k, w, 1, 6, out);
+#define CASE(n)                                                                                                        \
+    case n:                                                                                                            \
+        tile_##n(a, k, w, out);                                                                                        \
         break;
-    case 2:
-        tile(a, k, w, 2, 3, out);
-        break;
-    case 3:
-        tile(a, k, w, 3, 2, out);
-        break;
-    case 4:
-        tile(a, k, w, 4, 1, out);
-        break;
-    case 5:
-        tile(a, k, w, 5, 1, out);
-        break;
+        TILE_EACH(CASE)
+#undef CASE
     default:
-        tile(a, k, w, ROWS, 1, out);
         break;
     }
 }
@@ -83,13 +87,13 @@ static void product(const onxi_rnn_product *p, uint64_t first, uint64_t last)
         float *to = p->out + t / per_gate * p->hidden + start;
         for (uint64_t row = 0; row < p->rows; row += ROWS) {
             const uint64_t rows = p->rows - row < ROWS ? p->rows - row : ROWS;
-            onxi_vf out[ROWS][2];
+            onxi_vf out[ROWS][WIDTH];
             tile_of(p->a + row * p->k, p->k, w, rows, out);
             for (uint64_t i = 0; i < rows; i++) {
                 float *at = to + (row + i) * p->pitch;
                 if (width == TILE) {
-                    vf_store(at, out[i][0]);
-                    vf_store(at + ONXI_LANES, out[i][1]);
+                    for (unsigned v = 0; v < WIDTH; v++)
+                        vf_store(at + v * ONXI_LANES, out[i][v]);
                 } else {
                     memcpy(at, out[i], width * sizeof *at);
                 }

@@ -35,6 +35,22 @@
 #define ONXI_VARIANT    "simd"
 #endif
 
+/* How many rows of two vectors products hold in registers. Engines of WebAssembly have 15 registers on x86-64, of
+ * which products, factors and addresses take more than a compiler does: with 6 rows they spill, and take half as long
+ * again. They also spill the less, the smaller a function is: what is ONXI_ALONE stays one of its own there. */
+#if ONXI_LANES == 16
+#define ONXI_ROWS 12
+#elif defined(__wasm__)
+#define ONXI_ROWS 4
+#else
+#define ONXI_ROWS 6
+#endif
+#ifdef __wasm__
+#define ONXI_ALONE __attribute__((noinline))
+#else
+#define ONXI_ALONE
+#endif
+
 typedef float onxi_vf __attribute__((vector_size(ONXI_LANES * 4)));
 typedef int32_t onxi_vi __attribute__((vector_size(ONXI_LANES * 4)));
 typedef uint32_t onxi_vu __attribute__((vector_size(ONXI_LANES * 4))); /* wraps where onxi_vi must not overflow */

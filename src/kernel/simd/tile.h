@@ -9,14 +9,7 @@
 /* Rows of a tile at most, vectors across it; columns of a panel; how much of k is gone through at a time, at most; how
  * much of it lies between two looks at what comes next; what stretches of k are multiples of, which are copied in
  * blocks of channels. */
-enum {
-    TILE_M = ONXI_LANES == 16 ? 12 : 6,
-    TILE_V = 2,
-    PANEL = TILE_V * ONXI_LANES,
-    BLOCK_K = 384,
-    STEP_K = 8,
-    WHOLE_K = 16
-};
+enum { TILE_M = ONXI_ROWS, TILE_V = 2, PANEL = TILE_V * ONXI_LANES, BLOCK_K = 384, STEP_K = 8, WHOLE_K = 16 };
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -99,31 +92,33 @@ __attribute__((always_inline)) static inline void tile_of(const tile_operands *t
     }
 }
 
+#if ONXI_ROWS == 4
+#define TILE_EACH(X) X(1) X(2) X(3) X(4)
+#elif ONXI_ROWS == 6
+#define TILE_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#else
+#define TILE_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#endif
+#define TILE(n)                                                                                                        \
+    static inline ONXI_ALONE void tile_##n(const tile_operands *t)                                                     \
+    {                                                                                                                  \
+        tile_of(t, n);                                                                                                 \
+    }
+TILE_EACH(TILE)
+#undef TILE
+
 /* c = a * b, or c += a * b, for 1 to TILE_M rows. */
 static inline void tile_run(const tile_operands *t, uint64_t rows)
 {
     switch (rows) {
 #define CASE(n)                                                                                                        \
     case n:                                                                                                            \
-        tile_of(t, n);                                                                                                 \
+        tile_##n(t);                                                                                                   \
         break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-#if ONXI_LANES == 16
-        CASE(6)
-        CASE(7)
-        CASE(8)
-        CASE(9)
-        CASE(10)
-        CASE(11)
-#endif
-    default:
-        tile_of(t, TILE_M);
-        break;
+        TILE_EACH(CASE)
 #undef CASE
+    default:
+        break;
     }
 }
 
