@@ -34,12 +34,25 @@ static onx_status walk_field(walker *w, const onxi_message_table *table, const o
     return ONX_OK;
 }
 
+/* Of most nodes and attributes the fields need not be looked at: numbers and names are no messages. */
+static bool is_leaf(onx_kind kind, const void *message)
+{
+    const onx_node *node = message;
+    const onx_attribute *a = message;
+    if (kind == ONX_KIND_NODE)
+        return !node->attribute_count && !node->extra;
+    return kind == ONX_KIND_ATTRIBUTE && !a->extra &&
+           (a->slot <= ONX_SLOT_S || (a->slot >= ONX_SLOT_FLOATS && a->slot <= ONX_SLOT_STRINGS));
+}
+
 static onx_status walk(walker *w, const onxi_message_table *table, const onx_visit *at)
 {
     if (at->depth > w->limit)
         return onxi_fail(w->cx, ONX_E_LIMIT, ONXI_NOWHERE, "messages are nested more than %u deep (limit depth)",
                          w->limit);
     ONX_TRY(w->visit(w->user, at));
+    if (is_leaf(at->kind, at->message))
+        return ONX_OK;
     for (uint32_t i = 0; i < table->field_count; i++)
         if (table->fields[i].type == ONXI_MESSAGE)
             ONX_TRY(walk_field(w, table, &table->fields[i], at));
