@@ -141,8 +141,8 @@ static bool has_failed(world *w, uint32_t *rank_out)
 
 static onx_status wait_for(world *w, trade *t, uint64_t timeout_ns, uint32_t *rank_out)
 {
-    const uint64_t start = now_ns();
-    for (uint64_t looks = 0;; looks++) {
+    uint64_t start = 0; /* what is nearly there comes before others are looked at, and the clock */
+    for (uint64_t looks = 1;; looks++) {
         int done = 0;
         if (MPI_Testall(t->count, t->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
             return ONX_E_IO;
@@ -152,7 +152,9 @@ static onx_status wait_for(world *w, trade *t, uint64_t timeout_ns, uint32_t *ra
             sched_yield();
         if (looks % LOOKS == 0 && has_failed(w, rank_out))
             return ONX_E_CANCELLED;
-        if (looks % LOOKS == 0 && timeout_ns && now_ns() - start > timeout_ns)
+        if (looks % LOOKS == 0 && !start)
+            start = now_ns();
+        else if (looks % LOOKS == 0 && timeout_ns && now_ns() - start > timeout_ns)
             return ONX_E_LIMIT;
     }
 }

@@ -282,7 +282,9 @@ static inline uint64_t onxi_shard_add(uint64_t a, uint64_t b)
  * and, where there are more than two devices, more bytes. */
 static inline bool onxi_shard_adds_alone(uint64_t members, uint64_t bytes)
 {
-    enum { BYTES_MOST = 1 << 17, MORE_MOST = 32 << 10 };
+    enum { AT_ONCE = 4000, BYTES_MOST = 1 << 17, MORE_MOST = 32 << 10 };
+    if (bytes > AT_ONCE && bytes <= 2 * AT_ONCE) /* halves go at once, where both sides would have to agree first */
+        return false;
     return bytes <= BYTES_MOST && bytes * (members - 2) <= MORE_MOST;
 }
 /* What each of them gets from the others. */

@@ -619,6 +619,8 @@ static const test_case overlaps[] = {
     { "sums of branches",
       "g (float[8,16] x) => (float[8,16] y) { " BRANCH("0") BRANCH("1") BRANCH("2") "y = Sum(c0, c1, c2) }",
       "w 16 24;v 24 16", "w 1/N@*;;v 0/N@*;w 1/N@*;;v 0/N@*;w 1/N@*;;v 0/N@*", 0, true },
+    { "sums that go in halves", "g (float[7,256] x) => (float[7,256] y) { " BRANCH("0") BRANCH("1") "y = Sub(c0, c1) }",
+      "w 256 16;v 16 256", "w 1/N@*;;v 0/N@*;w 1/N@*;;v 0/N@*", 0, true },
     { "large sums of branches",
       "g (float[256,512] x) => (float[256,512] y) { " BRANCH("0") BRANCH("1") "y = Sub(c0, c1) }", "w 512 16;v 16 512",
       "w 1/N@*;;v 0/N@*;w 1/N@*;;v 0/N@*", 0, true },
