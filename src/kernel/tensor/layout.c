@@ -584,7 +584,8 @@ static onx_status gather_prepare(onx_prepare *p)
     q->bytes = onxi_product(x->dims, axis + 1, x->rank) * onxi_element_size(x->dtype);
     q->bound = x->dims[axis];
     p->params = q;
-    p->rows = p->outputs[0]->count ? q->outer * index->count : 0;
+    /* Indices are looked at even where nothing is copied, as inference does that knows them. */
+    p->rows = p->outputs[0]->count ? q->outer * index->count : index->count;
     p->grain = q->bytes ? 65536 / q->bytes + 1 : 1;
     return ONX_OK;
 }
@@ -597,12 +598,13 @@ static onx_status gather_run(onx_work *work, uint64_t first, uint64_t last)
     for (uint64_t row = first; row < last; row++) {
         int64_t at = index->dtype == ONX_INT64 ? ((const int64_t *)index->data)[i] : ((const int32_t *)index->data)[i];
         if (at < -q->bound || at >= q->bound)
-            return onx_work_fail(work, ONX_E_INVALID, "index %lld is outside of a dimension of %lld", (long long)at,
+            return onx_work_fail(work, ONX_E_INVALID, "index %lld is out of range for size %lld", (long long)at,
                                  (long long)q->bound);
         at = at < 0 ? at + q->bound : at;
-        onxi_copy_item((char *)work->outputs[0]->data + row * q->bytes,
-                       (const char *)work->inputs[0]->data + (outer * (uint64_t)q->bound + (uint64_t)at) * q->bytes,
-                       q->bytes);
+        if (work->outputs[0]->count)
+            onxi_copy_item((char *)work->outputs[0]->data + row * q->bytes,
+                           (const char *)work->inputs[0]->data + (outer * (uint64_t)q->bound + (uint64_t)at) * q->bytes,
+                           q->bytes);
         if (++i == index->count) {
             i = 0;
             outer++;

@@ -209,7 +209,7 @@ static onx_status nd_prepare(onx_prepare *p)
     if (p->outputs[0]->size != q->batches * q->each * q->bytes)
         return onx_prepare_fail(p, ONX_E_INVALID, "the output does not have the elements that are gathered");
     p->params = q;
-    p->rows = q->bytes ? q->batches * q->each : 0;
+    p->rows = q->bytes || q->depth ? q->batches * q->each : 0; /* indexes are looked at even where nothing is copied */
     p->grain = 65536 / (q->bytes + q->depth + 1) + 1;
     return ONX_OK;
 }
@@ -227,7 +227,8 @@ static onx_status nd_run(onx_work *work, uint64_t first, uint64_t last)
                                      (long long)bound);
             from += (uint64_t)(at < 0 ? at + bound : at) * q->steps[d];
         }
-        onxi_copy_item((char *)work->outputs[0]->data + row * q->bytes, x + from, q->bytes);
+        if (q->bytes)
+            onxi_copy_item((char *)work->outputs[0]->data + row * q->bytes, x + from, q->bytes);
     }
     return ONX_OK;
 }

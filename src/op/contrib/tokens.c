@@ -159,7 +159,7 @@ onx_status onxi_rule_contrib_bert_texts(onxi_call *call)
     ONX_TRY(onxi_call_shape(call, 0, 1, &dims));
     if (!spans)
         dims[0] = 1;
-    else if (x && x->rank == 2)
+    else if (x && x->rank == 2 && x->dims[1] == 2) /* no positions at all may have any shape */
         dims[0] = x->dims[0];
     return ONX_OK;
 }
