@@ -17,7 +17,12 @@ function swap(text, from, to) {
 
 const packed = bytes => gzipSync(bytes, { level: 9 }).toString("base64");
 // Modules become one script, each behind those that it imports: pages of files may not start workers that are modules.
-const joined = ["lib/errors.js", "lib/module.js", "lib/program.js", "wasm/onx.js"].map(of).join("\n")
+const parts = ["lib/version.js", "lib/errors.js", "lib/module.js", "lib/program.js", "wasm/onx.js"];
+for (const part of parts)
+    for (const [, from] of of(part).matchAll(/^import .* from "\.\/(.*)";$/gm))
+        if (!parts.includes("lib/" + from))
+            throw new Error(`${part} imports ${from}, which is not among the parts of the page`);
+const joined = parts.map(of).join("\n")
     .replace(/^import .*;$/gm, "").replace(/^export default .*;$/gm, "").replace(/^export (?=const|class|function|async)/gm, "").replaceAll("import.meta.url", "location.href");
 const first = readFileSync(model), name = basename(model);
 const made = await program(["view", name, "-o", "page.html"], { [name]: first }, ["page.html"]);
