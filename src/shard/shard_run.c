@@ -248,6 +248,21 @@ static onx_status join_kernels(onx_sharded *s)
     return ONX_OK;
 }
 
+/* Kernels of collectives trust what sharding has written into their nodes, so a model may have none of its own. */
+static onx_status refuse_own(void *user, const onx_visit *at)
+{
+    const onx_sharded *s = user;
+    const onx_node *node = at->kind == ONX_KIND_NODE ? at->message : NULL;
+    const onx_function *f = at->kind == ONX_KIND_FUNCTION ? at->message : NULL;
+    const onx_str domain = node ? onx_view(node->domain) : f ? onx_view(f->domain) : onx_str_of("");
+    if (!onx_str_is(domain, ONXI_SHARD_DOMAIN))
+        return ONX_OK;
+    const onx_str name = node ? onx_view(node->op_type) : onx_view(f->name);
+    return onxi_fail(s->cx, ONX_E_INVALID, ONXI_NOWHERE,
+                     "the model has %.*s of the domain %s, which only sharding itself writes", ONX_ARG(name),
+                     ONXI_SHARD_DOMAIN);
+}
+
 static onx_status fill(onx_sharded *s, const onx_shard_options *options)
 {
     ONX_TRY(onxi_options(s->cx, &s->runtime.comm, sizeof s->runtime.comm, options->comm));
@@ -259,6 +274,7 @@ static onx_status fill(onx_sharded *s, const onx_shard_options *options)
     if (!s->runtime.comm.exchange || !s->runtime.comm.fail || s->runtime.comm.rank >= s->runtime.comm.size)
         return onxi_fail(s->cx, ONX_E_MISUSE, ONXI_NOWHERE, "the communicator is not complete");
     ONX_TRY(onxi_doc_need_graph(s->cx, s->doc));
+    ONX_TRY(onx_message_walk(s->cx, ONX_KIND_MODEL, onx_doc_model(s->doc), refuse_own, s));
     ONX_TRY(onx_arena_new(s->cx, &s->arena));
     ONX_TRY(find_configuration(s, options->configuration));
     ONX_TRY(join_kernels(s));

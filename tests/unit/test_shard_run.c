@@ -724,15 +724,54 @@ static void test_shard_run__overlap_fails(void **state)
     onx_doc_free(doc);
 }
 
+/* Nodes and functions of the domain that sharding writes are refused, wherever a model has them: kernels of these nodes
+ * believe their attributes, and End... nodes what they are given. */
+static void test_shard_run__nodes_of_its_own(void **state)
+{
+    static const char *const models[] = {
+        "g (float[64] a, uint8[64] b) => (float[64] y) { y = onx.shard.EndSend <dtype: int = 1, from: ints = [64], "
+        "to: ints = [64], tag: int = 5> (a, b) }",
+        "g (float[64] a, bool c) => (float[64] y) { y = If (c) <then_branch = t () => (float[64] z) "
+        "{ z = onx.shard.Slice <dtype: int = 1, from: ints = [64], to: ints = [1000], pieces: ints = [0]> (a) }, "
+        "else_branch = e () => (float[64] z) { z = Identity (a) }> }",
+        "g (float[64] a) => (float[64] y) { y = Neg (a) } "
+        "<domain: \"onx.shard\", opset_import: [\"\": 23]> Slice (x) => (y) { y = Neg (x) }",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        char text[1024];
+        onx_doc *doc;
+        rank ranks[2];
+        snprintf(text, sizeof text, "<ir_version: 11, opset_import: [\"\": 23, \"onx.shard\": 1]> %s", models[i]);
+        if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
+            fail_msg("%zu: %.*s", i, ONX_ARG(onx_diag_get(cx, 0)->message));
+        configure(doc, "c", "", 2);
+        for (uint32_t k = 0; k < 2; k++)
+            ranks[k] = (rank){ .doc = doc, .options = { .timeout_ns = 10000000000 } };
+        run_ranks(ranks, 2);
+        for (uint32_t k = 0; k < 2; k++)
+            assert_int_equal(ranks[k].status, ONX_E_INVALID);
+        free_ranks(ranks, 2);
+        onx_doc_free(doc);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shard_run__ways),    cmocka_unit_test(test_shard_run__faults),
-        cmocka_unit_test(test_shard_run__agree),   cmocka_unit_test(test_shard_run__version),
-        cmocka_unit_test(test_shard_run__weights), cmocka_unit_test(test_shard_run__configurations),
-        cmocka_unit_test(test_shard_run__strict),  cmocka_unit_test(test_shard_run__declared),
-        cmocka_unit_test(test_shard_run__memory),  cmocka_unit_test(test_shard_run__steps),
-        cmocka_unit_test(test_shard_run__overlap), cmocka_unit_test(test_shard_run__overlap_fails),
+        cmocka_unit_test(test_shard_run__nodes_of_its_own),
+        cmocka_unit_test(test_shard_run__ways),
+        cmocka_unit_test(test_shard_run__faults),
+        cmocka_unit_test(test_shard_run__agree),
+        cmocka_unit_test(test_shard_run__version),
+        cmocka_unit_test(test_shard_run__weights),
+        cmocka_unit_test(test_shard_run__configurations),
+        cmocka_unit_test(test_shard_run__strict),
+        cmocka_unit_test(test_shard_run__declared),
+        cmocka_unit_test(test_shard_run__memory),
+        cmocka_unit_test(test_shard_run__steps),
+        cmocka_unit_test(test_shard_run__overlap),
+        cmocka_unit_test(test_shard_run__overlap_fails),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
