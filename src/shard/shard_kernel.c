@@ -134,6 +134,14 @@ static onx_status check_input(const onx_prepare *p, uint32_t which, const collec
                             (unsigned long long)x->count, onx_dtype_name((onx_dtype)x->dtype));
 }
 
+/* What hands over its first input, in pieces. */
+static onx_status begin_with_input(onx_prepare *p, bool adds, collective **out)
+{
+    ONX_TRY(begin(p, adds, out));
+    ONX_TRY(check_input(p, 0, *out, (*out)->rank, (*out)->from));
+    return read_pieces(p, *out);
+}
+
 /* ---- parts of tensors ---- */
 
 /* Copies a box of a tensor with those dims to or from packed elements, a run of the last axes at a time. */
@@ -306,9 +314,7 @@ static onx_status types(onx_prepare *p)
 static onx_status prepare_move(onx_prepare *p)
 {
     collective *c;
-    ONX_TRY(begin(p, false, &c));
-    ONX_TRY(check_input(p, 0, c, c->rank, c->from));
-    ONX_TRY(read_pieces(p, c));
+    ONX_TRY(begin_with_input(p, false, &c));
     p->workspace = c->staged + list_bytes(c) + LINE;
     return ONX_OK;
 }
@@ -336,9 +342,7 @@ static onx_status begin_move_types(onx_prepare *p)
 static onx_status prepare_begin_move(onx_prepare *p)
 {
     collective *c;
-    ONX_TRY(begin(p, false, &c));
-    ONX_TRY(check_input(p, 0, c, c->rank, c->from));
-    ONX_TRY(read_pieces(p, c));
+    ONX_TRY(begin_with_input(p, false, &c));
     p->workspace = list_bytes(c) + LINE;
     return ONX_OK;
 }
@@ -404,9 +408,7 @@ static onx_status read_reduction(onx_prepare *p, collective *c)
 static onx_status prepare_reduce(onx_prepare *p)
 {
     collective *c;
-    ONX_TRY(begin(p, true, &c));
-    ONX_TRY(check_input(p, 0, c, c->rank, c->from));
-    ONX_TRY(read_pieces(p, c));
+    ONX_TRY(begin_with_input(p, true, &c));
     ONX_TRY(read_reduction(p, c));
     p->workspace = c->staged + list_bytes(c) + c->parts * sizeof(void *) + LINE;
     return ONX_OK;
@@ -453,9 +455,7 @@ static onx_status begin_reduce_types(onx_prepare *p)
 static onx_status prepare_begin_reduce(onx_prepare *p)
 {
     collective *c;
-    ONX_TRY(begin(p, true, &c));
-    ONX_TRY(check_input(p, 0, c, c->rank, c->from));
-    ONX_TRY(read_pieces(p, c));
+    ONX_TRY(begin_with_input(p, true, &c));
     p->workspace = list_bytes(c) + LINE;
     return ONX_OK;
 }

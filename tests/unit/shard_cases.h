@@ -3,8 +3,6 @@
 #ifndef TESTS_SHARD_CASES_H
 #define TESTS_SHARD_CASES_H
 
-#include <onx/text.h>
-
 #include "shard_ranks.h"
 
 /* ---- models ---- */
@@ -111,17 +109,7 @@ static void configure(onx_doc *doc, const char *name, const char *annotations, u
 
 static onx_doc *make(const test_case *c, uint32_t ranks)
 {
-    char text[4096], weights[512], *rest;
-    onx_doc *doc;
-    snprintf(text, sizeof text, "<ir_version: 11, opset_import: [\"\": 23, \"com.microsoft\": 1]> %s", c->graph);
-    if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
-        fail_msg("%s: %.*s", c->name, ONX_ARG(onx_diag_get(cx, 0)->message));
-    snprintf(weights, sizeof weights, "%s", c->weights);
-    for (char *w = strtok_r(weights, ";", &rest); w; w = strtok_r(NULL, ";", &rest)) {
-        char one[64];
-        snprintf(one, sizeof one, "%s", w);
-        add_weight(doc, one);
-    }
+    onx_doc *doc = make_model(c->name, 11, c->graph, c->weights);
     configure(doc, "c", c->annotations, ranks);
     return doc;
 }

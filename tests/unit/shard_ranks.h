@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <onx/shard.h>
+#include <onx/text.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -57,6 +58,24 @@ static void add_weight(onx_doc *doc, char *text)
     onx_tensor *t = onx_tensor_new(onx_doc_arena(doc), bytes ? ONX_UINT8 : ONX_FLOAT, dims, rank, data, name);
     assert_non_null(onx_graph_add_initializer(onx_doc_arena(doc), onx_doc_model(doc)->graph, t));
     free(data);
+}
+
+/* A graph as text, and its weights: "w 4 6;b 6". */
+static inline onx_doc *make_model(const char *name, int ir_version, const char *graph, const char *weights)
+{
+    char text[8192], list[1024], *rest;
+    onx_doc *doc;
+    snprintf(text, sizeof text, "<ir_version: %d, opset_import: [\"\": 23, \"com.microsoft\": 1]> %s", ir_version,
+             graph);
+    if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
+        fail_msg("%s: %.*s", name, ONX_ARG(onx_diag_get(cx, 0)->message));
+    snprintf(list, sizeof list, "%s", weights);
+    for (char *w = strtok_r(list, ";", &rest); w; w = strtok_r(NULL, ";", &rest)) {
+        char one[64];
+        snprintf(one, sizeof one, "%s", w);
+        add_weight(doc, one);
+    }
+    return doc;
 }
 
 static void make_inputs(const onx_doc *doc, onx_value **inputs)

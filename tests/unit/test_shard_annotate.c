@@ -94,18 +94,7 @@ static const subject subjects[] = {
 
 static onx_doc *make(const subject *c)
 {
-    char text[8192], weights[1024], *rest;
-    onx_doc *doc;
-    snprintf(text, sizeof text, "<ir_version: 10, opset_import: [\"\": 23, \"com.microsoft\": 1]> %s", c->graph);
-    if (onx_text_parse(cx, ONX_KIND_MODEL, onx_str_of(text), 0, &doc) != ONX_OK)
-        fail_msg("%s: %.*s", c->name, ONX_ARG(onx_diag_get(cx, 0)->message));
-    snprintf(weights, sizeof weights, "%s", c->weights);
-    for (char *w = strtok_r(weights, ";", &rest); w; w = strtok_r(NULL, ";", &rest)) {
-        char one[64];
-        snprintf(one, sizeof one, "%s", w);
-        add_weight(doc, one);
-    }
-    return doc;
+    return make_model(c->name, 10, c->graph, c->weights);
 }
 
 /* ---- what is checked ---- */
