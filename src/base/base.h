@@ -181,13 +181,24 @@ static inline uint64_t onxi_load64(const char *p)
     return w;
 }
 
+static inline uint32_t onxi_load32(const char *p)
+{
+    uint32_t w;
+    memcpy(&w, p, sizeof w);
+    return w;
+}
+
 /* onx_str_equal for names, which are short: a call to compare them costs as much as comparing. */
 static inline bool onxi_str_same(onx_str a, onx_str b)
 {
     if (a.len != b.len)
         return false;
+    if (a.len < 4)
+        return a.len == 0 || (a.ptr[0] == b.ptr[0] && a.ptr[a.len / 2] == b.ptr[a.len / 2] &&
+                              a.ptr[a.len - 1] == b.ptr[a.len - 1]);
     if (a.len < 8)
-        return a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0;
+        return onxi_load32(a.ptr) == onxi_load32(b.ptr) &&
+               onxi_load32(a.ptr + a.len - 4) == onxi_load32(b.ptr + a.len - 4);
     size_t i = a.len - 8; /* ends differ more often than beginnings */
     if (onxi_load64(a.ptr + i) != onxi_load64(b.ptr + i))
         return false;

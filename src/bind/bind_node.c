@@ -66,7 +66,7 @@ static onxi_bound *look_up(onxi_binder *binder, onx_str domain, onx_str name, on
     const uint32_t hash = onxi_table_hash_texts(&binder->table, name, domain, overload);
     ONXI_TABLE_EACH (&binder->table, hash, i) {
         onxi_bound *b = binder->bound[i];
-        if (onx_str_equal(b->name, name) && onx_str_equal(b->domain, domain) && onx_str_equal(b->overload, overload))
+        if (onxi_str_same(b->name, name) && onxi_str_same(b->domain, domain) && onxi_str_same(b->overload, overload))
             return b;
     }
     onxi_bound *b = ONXI_NEW(binder->arena, onxi_bound);
@@ -94,7 +94,7 @@ onxi_bound *onxi_bind(onxi_binder *binder, const onx_node *node)
     if (domain.len || overload.len || !name.len)
         return look_up(binder, domain, name, overload);
     onxi_bound **recent = recent_of(binder, name);
-    if (!*recent || !onx_str_equal((*recent)->name, name))
+    if (!*recent || !onxi_str_same((*recent)->name, name))
         *recent = look_up(binder, domain, name, overload);
     return *recent;
 }

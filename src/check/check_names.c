@@ -53,13 +53,6 @@ bool onxi_check_is_identifier(onx_str s)
 
 enum { NAME_PLAIN, NAME_ODD /* bytes above 127 or zero bytes: worth a look */ };
 
-static uint64_t load32(const char *p)
-{
-    uint32_t w;
-    memcpy(&w, p, 4);
-    return w;
-}
-
 /* Hash and a look at the bytes in one go, since each name is long enough to be worth reading only once. */
 static inline uint64_t hash_name(const char *p, size_t len, onxi_secret secret, int *odd)
 {
@@ -73,7 +66,7 @@ static inline uint64_t hash_name(const char *p, size_t len, onxi_secret secret, 
         }
         w = onxi_load64(p + len - 8); /* may overlap the one before */
     } else if (len >= 4) {
-        w = load32(p) | load32(p + len - 4) << 32;
+        w = onxi_load32(p) | (uint64_t)onxi_load32(p + len - 4) << 32;
     } else {
         const unsigned char *u = (const unsigned char *)p;
         w = len ? (ones & ~(uint64_t)0xffffff) | u[0] | (uint64_t)u[len / 2] << 8 | (uint64_t)u[len - 1] << 16 : ones;
