@@ -54,7 +54,9 @@ static const struct figure {
                 { "bandwidth", "bytes per second", offsetof(onx_shard_machine, bandwidth) },
                 { "latency", "seconds", offsetof(onx_shard_machine, latency) },
                 { "link", "bytes per second", offsetof(onx_shard_machine, link) },
-                { "cache", "bytes per second", offsetof(onx_shard_machine, cache) } };
+                { "cache", "bytes per second", offsetof(onx_shard_machine, cache) },
+                { "shared", "bytes per second", offsetof(onx_shard_machine, shared) },
+                { "passes", "times that weights are waited for", offsetof(onx_shard_machine, passes) } };
 enum { FIGURES = sizeof figures / sizeof *figures };
 
 static double *figure_of(onx_shard_machine *m, size_t i)
@@ -77,7 +79,10 @@ static bool read_figure(const cli_call *call, onx_shard_machine *m, const char *
                 return true;
             return cli_error(call, "--machine %s: that is no number above 0", text), false;
         }
-    return cli_error(call, "--machine %s: the figures are operations, bandwidth, latency, link and cache", text), false;
+    return cli_error(call,
+                     "--machine %s: the figures are operations, bandwidth, latency, link, cache, shared and passes",
+                     text),
+           false;
 }
 
 /* A figure, or a file with one in each line, as --measure writes it. */
@@ -332,7 +337,7 @@ static const cli_option options[] = {
     { "mesh", 0, "2x4", NULL, "2 parts of the batch by 4 of the weights; 3x2x4: in each of 3 stages" },
     { "auto", 0, NULL, NULL, "try all meshes, and take the one that is predicted to be the fastest" },
     { "memory", 0, "SIZE", NULL, "what a device has: --auto takes a mesh that fits" },
-    { "machine", 0, "NAME=X", NULL, "a figure of a device: operations, bandwidth, latency, link, cache; or a file that --measure has written; may be repeated" },
+    { "machine", 0, "NAME=X", NULL, "a figure of a device: operations, bandwidth, latency, link, cache, shared, passes; or a file that --measure has written; may be repeated" },
     { "measure", 0, NULL, NULL, "measure these figures here, and print them or write them to FILE" },
     { "ranks", 0, NULL, NULL, "measure what is between the ranks that mpirun starts, not between threads" },
     { "name", 0, "NAME", NULL, "what the configuration is called (ways and numbers, such as tensor4)" },

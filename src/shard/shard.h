@@ -223,7 +223,7 @@ onx_status onxi_shard_note(onxi_shard_plan *plan, uint32_t node, const char *for
 typedef struct onxi_shard_work {
     double operations, bytes; /* additions and multiplications; read and written */
     double weights;           /* those of `bytes` that are constants */
-    double passes;            /* how many times weights are brought near, from memory or from a cache */
+    double rows;              /* that a product multiplies its weights by, else 1 */
 } onxi_shard_work;
 
 /* Of the whole node; zeros where that is not known. */

@@ -103,13 +103,12 @@ static void add_bytes(const onxi_shard_plan *plan, const onxi_shard_node *n, con
     }
 }
 
-/* A product of few rows waits for each weight once, one of many rows also for those that it has in a cache. */
-static double passes(const onxi_shard_plan *plan, const onxi_shard_node *n, double operations)
+static double rows_of(const onxi_shard_plan *plan, const onxi_shard_node *n, double operations)
 {
     const bool product = n->row && n->row->product && n->node->input_count > 1;
     const double weights = product ? onxi_split_count(onxi_split_operand(plan, n, 1)) : 0;
     const double rows = weights > 0 ? operations / 2 / weights : 1;
-    return rows > 1 ? 2 - 1 / rows : 1;
+    return rows > 1 ? rows : 1;
 }
 
 onxi_shard_work onxi_shard_work_at(const onxi_shard_plan *plan, const onxi_shard_node *n,
@@ -120,7 +119,7 @@ onxi_shard_work onxi_shard_work_at(const onxi_shard_plan *plan, const onxi_shard
         return w;
     const double all = n->row && n->row->operations ? n->row->operations(plan, n) : made_by(plan, n);
     w.operations = all / parts;
-    w.passes = passes(plan, n, all);
+    w.rows = rows_of(plan, n, all);
     add_bytes(plan, n, in, device, &w);
     return w;
 }

@@ -2,16 +2,22 @@
 #include "shard/shard.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum {
-    PRODUCT = 512,       /* rows, columns and inner axis */
-    COPIED = 4 << 20,    /* bytes, as many as values often have */
-    SENT = 1 << 20,      /* bytes */
-    TIMES = 5,           /* of each that is large; the fastest counts */
+    PRODUCT = 512,    /* rows, columns and inner axis */
+    ROWS = 32,        /* of a product that waits for its weights, though it computes with them meanwhile */
+    COPIED = 4 << 20, /* bytes, as many as values often have */
+    SENT = 1 << 20,   /* bytes */
+    INNER = 2048,     /* of weights that no cache holds */
+    COLUMNS = 8192,
+    WEIGHT_BYTES = INNER * COLUMNS * (int)sizeof(float),
+    TIMES = 5,           /* of each that is large */
     MESSAGES = 200,      /* that are small */
     TIMEOUT_SECONDS = 10 /* for another rank */
 };
+#define LEAST_PASSES 0.01 /* 0 means that nobody has measured it */
 enum { TAG_MEASURE = 0x7ffffff8 };
 
 static double now(void)
@@ -51,29 +57,62 @@ static onx_status make_product(onx_ctx *cx, int64_t rows, int64_t inner, int64_t
     return ONX_E_MEMORY;
 }
 
-static onx_status time_runs(onx_ctx *cx, onx_session *session, const onx_value *a, double *best)
+static int by_length(const void *a, const void *b)
 {
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The shortest and the median of some runs. */
+typedef struct times {
+    double best, usual;
+} times;
+
+/* Someone else who is to begin at the same time. */
+typedef struct meeting {
+    const onx_comm *comm;
+    const onx_comm_part *part;
+} meeting;
+
+static onx_status exchange(const onx_comm *comm, const onx_comm_part *part, bool sends, bool receives)
+{
+    uint32_t culprit;
+    return comm->exchange(comm->user, TAG_MEASURE, part, sends, part + 1, receives,
+                          TIMEOUT_SECONDS * UINT64_C(1000000000), &culprit);
+}
+
+static onx_status time_runs(onx_ctx *cx, onx_session *session, const onx_value *a, const meeting *with, times *out)
+{
+    double taken[TIMES];
     onx_value *c = NULL;
     onx_status status = ONX_OK;
     for (uint32_t i = 0; i <= TIMES && status == ONX_OK; i++) { /* weights are packed the first time */
+        if (i == 1 && with && (status = exchange(with->comm, with->part, true, true)) != ONX_OK)
+            break;
         const double begin = now();
         status = onx_session_run(session, cx, (const onx_value *const[]){ a, a }, &c);
         const double seconds = now() - begin;
-        *best = i < 2 || seconds < *best ? seconds : *best;
+        if (i)
+            taken[i - 1] = seconds > 0 ? seconds : 1e-9;
     }
     onx_value_free(c);
-    return status;
+    if (status != ONX_OK)
+        return status;
+    qsort(taken, TIMES, sizeof *taken, by_length);
+    *out = (times){ taken[0], taken[TIMES / 2] };
+    return ONX_OK;
 }
 
 /* Seconds of a product on one thread. */
-static onx_status time_product(onx_ctx *cx, int64_t rows, int64_t inner, int64_t columns, onx_str weights, double *best)
+static onx_status time_product(onx_ctx *cx, int64_t rows, int64_t inner, int64_t columns, onx_str weights,
+                               const meeting *with, times *out)
 {
     const onx_session_options options = { .struct_size = sizeof options, .threads = 1 };
     const int64_t dims[] = { rows, inner };
     onx_doc *doc;
     onx_session *session = NULL;
     onx_value *a = NULL;
-    *best = 1;
+    *out = (times){ 1, 1 };
     ONX_TRY(make_product(cx, rows, inner, columns, weights, &doc));
     onx_status status = onx_session_new(cx, doc, &options, &session);
     if (status == ONX_OK)
@@ -81,37 +120,46 @@ static onx_status time_product(onx_ctx *cx, int64_t rows, int64_t inner, int64_t
     for (uint64_t i = 0; status == ONX_OK && i < a->count; i++)
         ((float *)a->data)[i] = (float)(i % 7) * 0.25f;
     if (status == ONX_OK)
-        status = time_runs(cx, session, a, best);
+        status = time_runs(cx, session, a, with, out);
     onx_value_free(a);
     onx_session_free(session);
     onx_doc_free(doc);
-    *best = *best > 0 ? *best : 1e-9;
     return status;
 }
 
 static onx_status measure_operations(onx_ctx *cx, double *out)
 {
-    double best;
-    const onx_status status = time_product(cx, PRODUCT, PRODUCT, PRODUCT, onx_str_of(""), &best);
-    *out = 2.0 * PRODUCT * PRODUCT * PRODUCT / best;
+    times taken;
+    const onx_status status = time_product(cx, PRODUCT, PRODUCT, PRODUCT, onx_str_of(""), NULL, &taken);
+    *out = 2.0 * PRODUCT * PRODUCT * PRODUCT / taken.best;
     return status;
 }
 
-/* A single row times more weights than caches hold. */
-static onx_status measure_bandwidth(onx_ctx *cx, double *out)
+/* Some rows times more weights than caches hold. */
+static onx_status time_weights(onx_ctx *cx, int64_t rows, const meeting *with, times *out)
 {
-    enum { INNER = 2048, COLUMNS = 8192 };
-    const size_t size = (size_t)INNER * COLUMNS * sizeof(float);
-    float *weights = onxi_resize(cx, NULL, 0, size);
-    double best = 1;
+    float *weights = onxi_resize(cx, NULL, 0, WEIGHT_BYTES);
     if (!weights)
         return onxi_no_memory(cx);
     for (size_t i = 0; i < (size_t)INNER * COLUMNS; i++)
         weights[i] = (float)(i % 5) * 0.125f;
-    const onx_status status = time_product(cx, 1, INNER, COLUMNS, onx_str_make((char *)weights, size), &best);
-    onxi_release(cx, weights, size);
-    *out = (double)size / best;
+    const onx_status status =
+        time_product(cx, rows, INNER, COLUMNS, onx_str_make((char *)weights, WEIGHT_BYTES), with, out);
+    onxi_release(cx, weights, WEIGHT_BYTES);
     return status;
+}
+
+/* One row waits for its weights and has nothing else to do; many take their arithmetic, and what is left of waiting. */
+static onx_status measure_weights(onx_ctx *cx, onx_shard_machine *out)
+{
+    times one, many;
+    ONX_TRY(time_weights(cx, 1, NULL, &one));
+    ONX_TRY(time_weights(cx, ROWS, NULL, &many));
+    const double computes = 2.0 * ROWS * INNER * COLUMNS / out->operations;
+    const double passes = ((many.best - computes) / one.best - 1.0 / ROWS) / (1 - 1.0 / ROWS);
+    out->bandwidth = (double)WEIGHT_BYTES / one.best;
+    out->passes = passes > LEAST_PASSES ? passes : LEAST_PASSES;
+    return ONX_OK;
 }
 
 static onx_status measure_cache(onx_ctx *cx, double *out)
@@ -140,14 +188,7 @@ static onx_status measure_cache(onx_ctx *cx, double *out)
 
 /* ---- two of them ---- */
 
-static onx_status exchange(const onx_comm *comm, const onx_comm_part *part, bool sends, bool receives)
-{
-    uint32_t culprit;
-    return comm->exchange(comm->user, TAG_MEASURE, part, sends, part + 1, receives,
-                          TIMEOUT_SECONDS * UINT64_C(1000000000), &culprit);
-}
-
-/* There and back. */
+/* There and back; the fastest counts. */
 static onx_status pass(const onx_comm *comm, const onx_comm_part part[2], double *best)
 {
     for (uint32_t i = 0; i < MESSAGES; i++) {
@@ -185,7 +226,12 @@ static onx_status talk(onx_ctx *cx, const onx_comm *comm, onx_shard_machine *out
     part[0].size = part[1].size = SENT;
     if (status == ONX_OK)
         status = trade(comm, part, &large);
+    times both = { 1, 1 };
+    part[0].size = part[1].size = 1;
+    if (status == ONX_OK)
+        status = time_weights(cx, 1, &(meeting){ comm, part }, &both);
     onxi_release(cx, bytes, room);
+    out->shared = (double)WEIGHT_BYTES / both.usual;
     out->latency = small > 0 ? small : 1e-9;
     out->link = SENT / (large > small ? large - small : 1e-9);
     return status == ONX_OK ? ONX_OK
@@ -242,7 +288,7 @@ static onx_status measure(onx_ctx *cx, const onx_comm *given, onx_shard_machine 
         return ONX_OK;
     if (!comm || !comm->rank) {
         ONX_TRY(measure_operations(cx, &out->operations));
-        ONX_TRY(measure_bandwidth(cx, &out->bandwidth));
+        ONX_TRY(measure_weights(cx, out));
         ONX_TRY(measure_cache(cx, &out->cache));
     }
     if (comm)

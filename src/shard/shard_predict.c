@@ -11,6 +11,7 @@
 #define LATENCY_DEFAULT    1e-5
 #define LINK_DEFAULT       5e9
 #define CACHE_DEFAULT      5e10
+#define PASSES_DEFAULT     2
 #define NODE_SECONDS       1e-6 /* that a node takes to begin */
 
 typedef struct simulator {
@@ -28,6 +29,8 @@ static onx_shard_machine complete(onx_shard_machine m)
     m.latency = m.latency > 0 ? m.latency : LATENCY_DEFAULT;
     m.link = m.link > 0 ? m.link : LINK_DEFAULT;
     m.cache = m.cache > 0 ? m.cache : CACHE_DEFAULT;
+    m.shared = m.shared > 0 ? m.shared : m.bandwidth;
+    m.passes = m.passes > 0 ? m.passes : PASSES_DEFAULT;
     return m;
 }
 
@@ -106,11 +109,15 @@ static void let_go(simulator *m, uint32_t value, const onxi_placement *p, uint32
 
 /* ---- time ---- */
 
-/* Weights come from memory, which nothing hides; other values are near, while one computes. */
-static double seconds_of(const onx_shard_machine *m, const onxi_shard_work *w)
+/* Weights come from memory. A product of one row has nothing else to do meanwhile; one of many rows computes with what
+ * has come, or has to bring it near once more for the next rows: how much that is depends on the machine. Other values
+ * are near, while one computes. */
+static double seconds_of(const onx_shard_machine *m, const onxi_shard_work *w, bool alone)
 {
+    const double bandwidth = alone ? m->bandwidth : m->shared;
     const double by_operations = w->operations / m->operations, by_bytes = (w->bytes - w->weights) / m->cache;
-    return NODE_SECONDS + w->passes * w->weights / m->bandwidth + (by_operations > by_bytes ? by_operations : by_bytes);
+    const double passes = m->passes + (1 - m->passes) / w->rows;
+    return NODE_SECONDS + passes * w->weights / bandwidth + (by_operations > by_bytes ? by_operations : by_bytes);
 }
 
 static void compute(simulator *m, uint32_t index)
@@ -119,15 +126,17 @@ static void compute(simulator *m, uint32_t index)
     const onxi_shard_node *n = &m->plan->node[s->node];
     const uint32_t ins = n->node->input_count;
     double parts = 1;
-    uint32_t some = 0; /* device that takes part: all have about as much to do */
+    uint32_t take_part = 0, some = 0; /* device that takes part: all have about as much to do */
     if (n->constant)
         return;
     for (uint32_t i = 0; i < n->rule.dim_count; i++)
         parts *= s->assignment->shards[i];
+    for (uint32_t d = 0; d < m->devices; d++)
+        take_part += s->assignment->at[d] >= 0;
     while (some + 1 < m->devices && s->assignment->at[some] < 0)
         some++;
     const onxi_shard_work w = onxi_shard_work_at(m->plan, n, s->in, parts, some);
-    const double seconds = seconds_of(&m->machine, &w);
+    const double seconds = seconds_of(&m->machine, &w, take_part == 1);
     for (uint32_t d = 0; d < m->devices; d++)
         if (s->assignment->at[d] >= 0) {
             m->row[d].nodes++;

@@ -47,11 +47,11 @@ says out 'predicted '
 says out 'times as fast'
 grep -q '^0 to 1  *4  *1  *384 B ' out || fail "there is no row for the devices: $(cat out)"
 expect 0 "$ONX" shard --measure
-for figure in operations bandwidth latency link cache; do
+for figure in operations bandwidth latency link cache shared passes; do
     grep -q "^$figure  *[0-9]" out || fail "--measure says no $figure"
 done
 expect 0 "$ONX" shard --measure -o here.txt
-[ "$(grep -c '^[a-z]*=[0-9.e+-]*$' here.txt)" = 5 ] || fail "--measure does not write five figures: $(cat here.txt)"
+[ "$(grep -c '^[a-z]*=[0-9.e+-]*$' here.txt)" = 7 ] || fail "--measure does not write seven figures: $(cat here.txt)"
 expect 0 "$ONX" shard layer/model.onnxtxt -o auto.onnx --devices 4 --auto --dim B=64 --machine here.txt --machine latency=1e-9
 says out 'pipeline   data tensor'
 grep -q '^ *1 *2 *2 ' out || fail "--auto does not try 2 by 2: $(cat out)"
@@ -108,7 +108,7 @@ expect 0 timeout 60 "$ONX" shard wide.onnxtxt -o wide.onnx --devices 4 --data-pa
 # Ranks of MPI give the results of the whole model.
 if has_ranks; then
     ranks 0 3 "$ONX" shard --measure --ranks -o ranks.txt
-    [ "$(grep -c '^[a-z]*=[0-9.e+-]*$' ranks.txt)" = 5 ] || fail "ranks do not measure five figures: $(cat ranks.txt)"
+    [ "$(grep -c '^[a-z]*=[0-9.e+-]*$' ranks.txt)" = 7 ] || fail "ranks do not measure seven figures: $(cat ranks.txt)"
     ranks 1 1 "$ONX" shard --measure --ranks
     says err 'and there is one'
     mkdir -p case/test_data_set_0

@@ -304,7 +304,7 @@ static void test_shard_annotate__machine(void **state)
     const onx_shard_annotate_options two = { .tensor = 2 };
     assert_int_equal(onx_shard_measure(cx, NULL, &m), ONX_OK);
     assert_true(m.cache > 1e6 && m.operations > 1e6 && m.bandwidth > 1e6 && m.link > 1e6 && m.latency > 0 &&
-                m.latency < 1);
+                m.latency < 1 && m.passes > 0 && m.shared > 1e6);
     assert_int_equal(onx_shard_annotate(cx, doc, &two), ONX_OK);
     onx_shard_predict_options o = { .count = 2,
                                     .configuration = onx_str_of("tensor2"),
@@ -326,7 +326,8 @@ static void test_shard_annotate__machine(void **state)
     onx_doc_free(doc);
 }
 
-/* Weights are read by each device that has them, whatever it does of the rows; for many rows once more than for one. */
+/* Weights are read by each device that has them, whatever it does of the rows; for many rows as often as the machine
+ * says. */
 static void test_shard_annotate__weights_take_time(void **state)
 {
     (void)state;
@@ -334,12 +335,20 @@ static void test_shard_annotate__weights_take_time(void **state)
         const char *graph;
         onx_shard_annotate_options how;
         const char *name;
-        double seconds;
+        double seconds, passes, shared; /* of the machine; 0: not measured */
     } rows[] = {
-        { "g (float[1,256] x) => (float[1,512] y) { y = MatMul(x, w) }", { 0 }, "", 1 },
-        { "g (float[4,256] x) => (float[4,512] y) { y = MatMul(x, w) }", { 0 }, "", 1.75 },
-        { "g (float[8,256] x) => (float[8,512] y) { y = MatMul(x, w) }", { .data = 2 }, "data2", 1.875 },
-        { "g (float[8,256] x) => (float[8,512] y) { y = MatMul(x, w) }", { .tensor = 2 }, "tensor2", 1.875 / 2 },
+        { "g (float[1,256] x) => (float[1,512] y) { y = MatMul(x, w) }", { 0 }, "", 1, 0, 0 },
+        { "g (float[4,256] x) => (float[4,512] y) { y = MatMul(x, w) }", { 0 }, "", 1.75, 0, 0 },
+        { "g (float[8,256] x) => (float[8,512] y) { y = MatMul(x, w) }", { .data = 2 }, "data2", 1.875, 0, 0 },
+        { "g (float[8,256] x) => (float[8,512] y) { y = MatMul(x, w) }", { .tensor = 2 }, "tensor2", 1.875 / 2, 0, 0 },
+        { "g (float[8,256] x) => (float[8,512] y) { y = MatMul(x, w) }",
+          { .tensor = 2 },
+          "tensor2",
+          1.875,
+          0,
+          256 * 256 * sizeof(float) },
+        { "g (float[4,256] x) => (float[4,512] y) { y = MatMul(x, w) }", { 0 }, "", 0.625, 0.5, 0 },
+        { "g (float[1,256] x) => (float[1,512] y) { y = MatMul(x, w) }", { 0 }, "", 1, 0.5, 1 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const subject one = { .name = "weights", .graph = rows[i].graph, .weights = "w 256 512" };
@@ -347,11 +356,13 @@ static void test_shard_annotate__weights_take_time(void **state)
         onx_shard_forecast f[2];
         if (*rows[i].name)
             assert_int_equal(onx_shard_annotate(cx, doc, &rows[i].how), ONX_OK);
-        const onx_shard_predict_options o = {
-            .count = 2,
-            .configuration = onx_str_of(rows[i].name),
-            .machine = { .operations = 1e20, .bandwidth = 256 * 512 * sizeof(float), .cache = 1e20 }
-        };
+        const onx_shard_predict_options o = { .count = 2,
+                                              .configuration = onx_str_of(rows[i].name),
+                                              .machine = { .operations = 1e20,
+                                                           .bandwidth = 256 * 512 * sizeof(float),
+                                                           .cache = 1e20,
+                                                           .passes = rows[i].passes,
+                                                           .shared = rows[i].shared } };
         assert_int_equal(onx_shard_predict(cx, doc, &o, f), ONX_OK);
         assert_true(f[0].compute_seconds > 0.999 * rows[i].seconds && f[0].compute_seconds < 1.001 * rows[i].seconds);
         onx_doc_free(doc);
