@@ -1,24 +1,32 @@
 /* bench_collectives.c - how long collectives between ranks take, as nodes of a session and as MPI does them itself.
  *   mpirun -n 2 bench_collectives
- * In turn, and the least of many rounds counts; the slowest rank is what is printed. */
+ * In turn, and the least of many rounds counts; the slowest rank is what is printed, for one collective. A run has
+ * several, as those of models have: what the call of a session takes is shared by them. */
 #include <onx/shard.h>
 #include <onx/text.h>
 
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shard/shard.h"
 
-enum { ROUNDS = 60, RANKS_MAX = 16, PIECE = 5 /* numbers: kind, rank, start in, start out, size */ };
+enum {
+    ROUNDS = 60,
+    NODES = 16,
+    RANKS_MAX = 16,
+    TEXT = 1 << 16,
+    PIECE = 5 /* numbers: kind, rank, start in, start out, size */
+};
 
 typedef struct subject {
     onx_ctx *cx;
     onx_doc *doc;
     onx_session *session;
-    onx_value *x, *y;
-    float *out; /* of MPI */
+    onx_value *x, *y[NODES];
+    float *out[NODES]; /* of MPI */
     int count, each, size, rank;
     bool gather;
 } subject;
@@ -34,62 +42,82 @@ static void stop(const char *what)
     exit(1);
 }
 
-static void add_pieces(const subject *s, char *text, size_t room)
+static void add(char *text, const char *format, ...) ONX_PRINTF(2, 3);
+static void add(char *text, const char *format, ...)
 {
-    size_t at = strlen(text);
-    for (int d = 0; d < s->size; d++)
-        if (d != s->rank)
-            at += (size_t)snprintf(text + at, room - at, "%d,%d,0,0,%d,", ONXI_PIECE_SEND, d, s->each);
-    for (int d = 0; d < s->size; d++)
-        at += (size_t)snprintf(text + at, room - at, "%d,%d,0,%d,%d%s",
-                               d == s->rank ? ONXI_PIECE_COPY : ONXI_PIECE_RECEIVE, d, d * s->each, s->each,
-                               d + 1 < s->size ? "," : "");
+    va_list args;
+    const size_t at = strlen(text);
+    va_start(args, format);
+    vsnprintf(text + at, TEXT - at, format, args);
+    va_end(args);
 }
 
-/* The collective alone, as a rank of a spread model has it. */
+static void add_gather(const subject *s, char *text)
+{
+    add(text, "pieces = [");
+    for (int d = 0; d < s->size; d++)
+        if (d != s->rank)
+            add(text, "%d,%d,0,0,%d,", ONXI_PIECE_SEND, d, s->each);
+    for (int d = 0; d < s->size; d++)
+        add(text, "%d,%d,0,%d,%d%s", d == s->rank ? ONXI_PIECE_COPY : ONXI_PIECE_RECEIVE, d, d * s->each, s->each,
+            d + 1 < s->size ? "," : "]");
+}
+
+static void add_reduction(const subject *s, char *text)
+{
+    add(text, "reduction = \"sum\", scale = 1.0, parts = %d, members = [", s->size);
+    for (int d = 0; d < s->size; d++)
+        add(text, "%d%s", d, d + 1 < s->size ? "," : "]");
+}
+
+static onx_str write_model(const subject *s, int given, char *text)
+{
+    text[0] = '\0';
+    add(text, "<ir_version: 10, opset_import: [\"\": 21, \"onx.shard\": 1]> g (float[%d] x) => (", given);
+    for (int i = 0; i < NODES; i++)
+        add(text, "%sfloat[%d] y%d", i ? ", " : "", s->count, i);
+    add(text, ") {\n");
+    for (int i = 0; i < NODES; i++) {
+        add(text, "y%d = onx.shard.%s <tag = %d, dtype = 1, dims = [%d], from = [%d], to = [%d], ", i,
+            s->gather ? "AllGather" : "AllReduce", i + 1, s->count, given, s->count);
+        (s->gather ? add_gather : add_reduction)(s, text);
+        add(text, "> (x)\n");
+    }
+    add(text, "}");
+    return onx_str_of(text);
+}
+
+/* Collectives alone, as a rank of a spread model has them. */
 static void make(subject *s)
 {
+    static char text[TEXT];
     const onx_session_options options = { .kernels = rows, .threads = 1 };
     const int given = s->gather ? s->each : s->count;
-    char text[2048];
-    snprintf(text, sizeof text,
-             "<ir_version: 10, opset_import: [\"\": 21, \"onx.shard\": 1]> g (float[%d] x) => (float[%d] y) { "
-             "y = onx.shard.%s <tag = 1, dtype = 1, dims = [%d], from = [%d], to = [%d], ",
-             given, s->count, s->gather ? "AllGather" : "AllReduce", s->count, given, s->count);
-    if (s->gather) {
-        strcat(text, "pieces = [");
-        add_pieces(s, text, sizeof text - 16);
-    } else {
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "reduction = \"sum\", scale = 1.0, parts = %d, members = [", s->size);
-        for (int d = 0; d < s->size; d++)
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", d ? "," : "", d);
-    }
-    strcat(text, "]> (x) }");
     const int64_t dims[] = { given };
-    if (onx_text_parse(s->cx, ONX_KIND_MODEL, onx_str_of(text), 0, &s->doc) != ONX_OK ||
+    if (onx_text_parse(s->cx, ONX_KIND_MODEL, write_model(s, given, text), 0, &s->doc) != ONX_OK ||
         onx_session_new(s->cx, s->doc, &options, &s->session) != ONX_OK ||
         onx_value_new_tensor(s->cx, ONX_FLOAT, 1, dims, &s->x) != ONX_OK)
         stop(onx_diag_count(s->cx) ? onx_diag_get(s->cx, 0)->message.ptr : "no memory");
     for (int i = 0; i < given; i++)
         ((float *)s->x->data)[i] = (float)(i % 7 + s->rank);
-    s->out = malloc((size_t)s->count * sizeof *s->out);
-    if (!s->out)
-        stop("no memory");
+    for (int i = 0; i < NODES; i++)
+        if (!(s->out[i] = malloc((size_t)s->count * sizeof *s->out[i])))
+            stop("no memory");
 }
 
 static void run_ours(subject *s)
 {
-    if (onx_session_run(s->session, s->cx, (const onx_value *const[]){ s->x }, &s->y) != ONX_OK)
+    if (onx_session_run(s->session, s->cx, (const onx_value *const[]){ s->x }, s->y) != ONX_OK)
         stop("a run fails");
 }
 
 static void run_mpi(subject *s)
 {
-    if (s->gather)
-        MPI_Allgather(s->x->data, s->each, MPI_FLOAT, s->out, s->each, MPI_FLOAT, MPI_COMM_WORLD);
-    else
-        MPI_Allreduce(s->x->data, s->out, s->count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < NODES; i++)
+        if (s->gather)
+            MPI_Allgather(s->x->data, s->each, MPI_FLOAT, s->out[i], s->each, MPI_FLOAT, MPI_COMM_WORLD);
+        else
+            MPI_Allreduce(s->x->data, s->out[i], s->count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
 static double seconds_of(subject *s, void (*run)(subject *s), int times)
@@ -98,7 +126,7 @@ static double seconds_of(subject *s, void (*run)(subject *s), int times)
     const double begin = MPI_Wtime();
     for (int i = 0; i < times; i++)
         run(s);
-    return (MPI_Wtime() - begin) / times;
+    return (MPI_Wtime() - begin) / (times * NODES);
 }
 
 static void compare(onx_ctx *cx, int count, bool gather)
@@ -112,9 +140,9 @@ static void compare(onx_ctx *cx, int count, bool gather)
     make(&s);
     run_ours(&s);
     run_mpi(&s);
-    if (memcmp(s.out, s.y->data, (size_t)s.count * sizeof *s.out) != 0)
+    if (memcmp(s.out[NODES - 1], s.y[NODES - 1]->data, (size_t)s.count * sizeof *s.out[0]) != 0)
         stop("results differ");
-    const int times = count < 1 << 14 ? 200 : count < 1 << 18 ? 20 : 4;
+    const int times = count < 1 << 14 ? 40 : count < 1 << 18 ? 4 : 1;
     for (int i = 0; i < ROUNDS; i++)
         for (int which = 0; which < 2; which++) {
             const double t = seconds_of(&s, which ? run_mpi : run_ours, times);
@@ -125,10 +153,12 @@ static void compare(onx_ctx *cx, int count, bool gather)
         printf("%-10s %9d bytes  onx %9.2f us  mpi %9.2f us  %5.2fx\n", gather ? "AllGather" : "AllReduce", s.count * 4,
                all[0] * 1e6, all[1] * 1e6, all[1] / all[0]);
     onx_value_free(s.x);
-    onx_value_free(s.y);
+    for (int i = 0; i < NODES; i++) {
+        onx_value_free(s.y[i]);
+        free(s.out[i]);
+    }
     onx_session_free(s.session);
     onx_doc_free(s.doc);
-    free(s.out);
 }
 
 int main(int argc, char **argv)
@@ -137,7 +167,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     onx_ctx *cx = onx_ctx_new(NULL);
     if (!cx || onx_comm_mpi(cx, &world, &comm) != ONX_OK)
-        stop("MPI cannot be used");
+        stop(cx && onx_diag_count(cx) ? onx_diag_get(cx, 0)->message.ptr : "MPI cannot be used");
     if (comm.size > RANKS_MAX)
         stop("too many ranks");
     runtime = (onxi_shard_runtime){ comm, UINT64_C(60000000000) };
