@@ -7,7 +7,8 @@ enum { RUNS = 4, PASSING_GAP = 12 };
 
 typedef struct lines {
     onxi_drawn *p;
-    bool *conflict;         /* of links: it would bend a long edge */
+    bool *conflict;         /* of links: it would bend a long edge, or pull the main way aside */
+    bool *side;             /* of vertices: nothing is above it, and others below it have more above */
     uint32_t *up, *down;    /* as in the part, sorted by position */
     uint32_t *root, *align; /* the first vertex of the line that one is in; the next one, in a circle */
     uint32_t *waiting;      /* of roots: neighbours on the left that have no place yet */
@@ -69,20 +70,80 @@ static void mark_conflicts(lines *l)
     }
 }
 
+/* The layer where the longest way down to each vertex begins. */
+static uint32_t *tops(onxi_drawn *p)
+{
+    uint32_t *top = ONXI_DRAWN_ARRAY(p, uint32_t, p->vertex_count);
+    for (uint32_t i = 0; top && i < p->vertex_count; i++) {
+        const uint32_t v = p->order[i];
+        top[v] = p->layer[v];
+        for (uint32_t k = p->up_at[v]; k < p->up_at[v + 1]; k++) {
+            const uint32_t above = top[p->upper[p->up[k]]];
+            top[v] = above < top[v] ? above : top[v];
+        }
+    }
+    return top;
+}
+
+/* Constants and what is made of them stand beside the way that the data takes, which they must not pull aside, or a
+ * network would run down the page like stairs; nor must the edges that go past its nodes. So a link has a rank: none
+ * where a longer way ends in its lower vertex, little between a box and a passing edge. A box is in line only with what
+ * it has the best links to. */
+static onx_status mark_sides(lines *l)
+{
+    onxi_drawn *p = l->p;
+    enum { SIDE, BEND, MAIN };
+    const uint32_t *top = tops(p);
+    uint8_t *rank = ONXI_DRAWN_ARRAY(p, uint8_t, p->link_count);
+    uint8_t *above = ONXI_DRAWN_ARRAY(p, uint8_t, p->vertex_count); /* the best rank of the links to what is there */
+    uint8_t *below = ONXI_DRAWN_ARRAY(p, uint8_t, p->vertex_count);
+    if (!top || !rank || !above || !below)
+        return ONX_E_MEMORY;
+    memset(above, SIDE, p->vertex_count);
+    memset(below, SIDE, p->vertex_count);
+    for (uint32_t k = 0; k < p->link_count; k++) {
+        const uint32_t u = p->upper[k], v = p->lower[k];
+        rank[k] = top[u] > top[v] ? SIDE : is_passing(p, u) != is_passing(p, v) ? BEND : MAIN;
+        below[u] = rank[k] > below[u] ? rank[k] : below[u];
+        above[v] = rank[k] > above[v] ? rank[k] : above[v];
+    }
+    for (uint32_t k = 0; k < p->link_count; k++) {
+        const uint32_t u = p->upper[k], v = p->lower[k];
+        const bool pulls =
+            rank[k] == SIDE || (rank[k] < below[u] && !is_passing(p, u)) || (rank[k] < above[v] && !is_passing(p, v));
+        l->conflict[k] = l->conflict[k] || pulls;
+    }
+    for (uint32_t v = 0; v < p->vertex_count; v++)
+        l->side[v] = p->up_at[v] == p->up_at[v + 1] && p->down_at[v] < p->down_at[v + 1] && below[v] == SIDE;
+    p->steps += 3 * (uint64_t)p->link_count;
+    return ONX_OK;
+}
+
 /* Puts v in line with the middle one of its neighbours that is still free and right of `reached`. Positions count
  * from the right when `mirror`. */
 static int64_t line_up(lines *l, uint32_t v, bool by_above, bool mirror, int64_t reached)
 {
     const onxi_drawn *p = l->p;
     const uint32_t *at = by_above ? p->up_at : p->down_at, *links = by_above ? l->up : l->down;
-    const uint32_t *other = by_above ? p->upper : p->lower, count = at[v + 1] - at[v];
-    for (uint32_t turn = 0; count && turn < 2; turn++) {
+    const uint32_t *other = by_above ? p->upper : p->lower;
+    uint32_t count = 0, first[2] = { 0, 0 };
+    for (uint32_t k = at[v]; k < at[v + 1]; k++)
+        count += !l->conflict[links[k]];
+    for (uint32_t k = at[v], n = 0; k < at[v + 1]; k++) {
+        if (l->conflict[links[k]])
+            continue;
         /* The left one of two in the middle first, or, mirrored, the right one. */
-        const uint32_t middle = (turn == 0) != mirror ? (count - 1) / 2 : count / 2, link = links[at[v] + middle];
-        const uint32_t u = other[link], layer = p->layer[u];
+        if (n == (count - 1) / 2)
+            first[mirror] = links[k];
+        if (n == count / 2)
+            first[!mirror] = links[k];
+        n++;
+    }
+    for (uint32_t turn = 0; count && turn < 2; turn++) {
+        const uint32_t link = first[turn], u = other[link], layer = p->layer[u];
         const int64_t position = mirror ? (int64_t)(p->order_at[layer + 1] - p->order_at[layer]) - 1 - p->position[u]
                                         : (int64_t)p->position[u];
-        if (l->align[v] != v || l->conflict[link] || position <= reached)
+        if (l->align[v] != v || position <= reached)
             continue;
         l->align[u] = v;
         l->root[v] = l->root[u];
@@ -229,11 +290,41 @@ static void combine(onxi_drawn *p, int64_t *const x[RUNS])
         const int64_t sum = a[1] + a[2];
         p->x[v] = (sum - (sum & 1)) / 2;
     }
+    p->steps += 2 * RUNS * (uint64_t)p->vertex_count;
+}
+
+/* What stands at the side of others goes as near to them as its neighbours let it: first all that go left, from left to
+ * right, then the others. */
+static void settle(lines *l)
+{
+    onxi_drawn *p = l->p;
+    for (int right = 0; right < 2; right++) {
+        for (uint32_t i = 0; i < p->vertex_count; i++) {
+            const uint32_t v = p->order[right ? p->vertex_count - 1 - i : i], count = p->down_at[v + 1] - p->down_at[v];
+            if (!l->side[v])
+                continue;
+            const int64_t wanted = p->x[p->lower[l->down[p->down_at[v] + count / 2]]];
+            const uint32_t next = beside(p, v, right != 0, false);
+            int64_t x = wanted;
+            if (next != ONX_LAYOUT_NONE && right)
+                x = p->x[next] - apart(p, v, next) < wanted ? p->x[next] - apart(p, v, next) : wanted;
+            else if (next != ONX_LAYOUT_NONE)
+                x = p->x[next] + apart(p, next, v) > wanted ? p->x[next] + apart(p, next, v) : wanted;
+            if (right ? x > p->x[v] : x < p->x[v])
+                p->x[v] = x;
+        }
+    }
+    p->steps += 2 * (uint64_t)p->vertex_count;
+}
+
+/* From the left edge on. */
+static void measure(onxi_drawn *p)
+{
     const extent all = extent_of(p, p->x);
     for (uint32_t v = 0; v < p->vertex_count; v++)
         p->x[v] -= all.left;
     p->total_width = all.right - all.left;
-    p->steps += 3 * RUNS * (uint64_t)p->vertex_count;
+    p->steps += 2 * (uint64_t)p->vertex_count;
 }
 
 static void place_layers(onxi_drawn *p)
@@ -255,13 +346,14 @@ onx_status onxi_drawn_place(onxi_drawn *p)
 {
     lines l = { .p = p,
                 .conflict = ONXI_DRAWN_ARRAY(p, bool, p->link_count),
+                .side = ONXI_DRAWN_ARRAY(p, bool, p->vertex_count),
                 .root = ONXI_DRAWN_ARRAY(p, uint32_t, p->vertex_count),
                 .align = ONXI_DRAWN_ARRAY(p, uint32_t, p->vertex_count),
                 .waiting = ONXI_DRAWN_ARRAY(p, uint32_t, p->vertex_count),
                 .queue = ONXI_DRAWN_ARRAY(p, uint32_t, p->vertex_count),
                 .x = ONXI_DRAWN_ARRAY(p, int64_t, p->vertex_count) };
     int64_t *x[RUNS];
-    bool there = l.conflict && l.root && l.align && l.waiting && l.queue && l.x;
+    bool there = l.conflict && l.side && l.root && l.align && l.waiting && l.queue && l.x;
     for (int r = 0; r < RUNS; r++)
         there = (x[r] = ONXI_DRAWN_ARRAY(p, int64_t, p->vertex_count)) && there;
     p->x = ONXI_DRAWN_ARRAY(p, int64_t, p->vertex_count);
@@ -271,10 +363,13 @@ onx_status onxi_drawn_place(onxi_drawn *p)
         return ONX_E_MEMORY;
     ONX_TRY(sort_links(&l));
     mark_conflicts(&l);
+    ONX_TRY(mark_sides(&l));
     p->steps += p->link_count + p->vertex_count;
     for (unsigned r = 0; r < RUNS; r++)
         run(&l, r < 2, r % 2 != 0, x[r]);
     combine(p, x);
+    settle(&l);
+    measure(p);
     place_layers(p);
     return ONX_OK;
 }

@@ -286,6 +286,44 @@ static void test_layout__what_hangs_loose_comes_down(void **state)
     drop(&g);
 }
 
+static int64_t middle(const onx_layout *l, uint32_t node)
+{
+    const onx_layout_box *box = onx_layout_box_at(l, node);
+    return box->x + box->width / 2;
+}
+
+/* A network runs straight down the page, whatever constants stand beside it and edges go past it, and the constants
+ * stand next to what they are for. */
+static void test_layout__the_main_way_is_straight(void **state)
+{
+    (void)state;
+    enum { STEPS = 30 };
+    graph g = make(3 * STEPS, 4 * STEPS);
+    for (uint32_t i = 0; i < g.nodes; i++)
+        g.node[i].width &= ~1u;
+    for (uint32_t i = 1; i < STEPS; i++) {
+        connect(&g, i - 1, i);
+        connect(&g, STEPS + i, i);
+        connect(&g, 2 * STEPS + i, i);
+        if (i % 4 == 0)
+            connect(&g, i - 4, i);
+    }
+    onx_layout *l = draw(cx, &g);
+    /* In the top layer nothing tells a constant from an input. */
+    for (uint32_t i = 2; i < STEPS; i++) {
+        assert_int_equal(middle(l, i), middle(l, 1));
+        int64_t least = INT64_MAX;
+        for (uint32_t k = STEPS + i; k < g.nodes; k += STEPS) {
+            const onx_layout_box *box = onx_layout_box_at(l, k), *main = onx_layout_box_at(l, i - 1);
+            const int64_t gap = box->x > main->x ? box->x - main->x - main->width : main->x - box->x - box->width;
+            least = gap < least ? gap : least;
+        }
+        assert_true(least <= 2 * 24);
+    }
+    onx_layout_free(l);
+    drop(&g);
+}
+
 /* Two chains with one crossing too many in the order of input: the drawing has none. */
 static void test_layout__crossings_go_away(void **state)
 {
@@ -456,7 +494,7 @@ int main(void)
         cmocka_unit_test(test_layout__crossings_go_away), cmocka_unit_test(test_layout__long_edges),
         cmocka_unit_test(test_layout__boxes_in_boxes),    cmocka_unit_test(test_layout__hostile_graphs),
         cmocka_unit_test(test_layout__time_is_linear),    cmocka_unit_test(test_layout__equal_input_equal_output),
-        cmocka_unit_test(test_layout__what_is_refused),
+        cmocka_unit_test(test_layout__what_is_refused),   cmocka_unit_test(test_layout__the_main_way_is_straight),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
