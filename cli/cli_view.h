@@ -106,6 +106,13 @@ onx_status cli_view_build(cli_view *view);
 void cli_view_free(cli_view *view);
 /* The scope that is shown first; NULL where there is none. */
 const view_scope *cli_view_main(const cli_view *view);
+/* The number of the text of an attribute that is no graph; 0 for those and for tensors. */
+uint32_t view_value_text(cli_view *view, const onx_attribute *attribute);
+/* What is written below the name of an operator for a weight that is one of its inputs: W 64×3×7×7, or the numbers
+ * where they are few. */
+uint32_t view_weight_row(cli_view *view, const onx_op *op, uint32_t input, const onx_tensor *tensor);
+/* The same for what a node makes that is a constant; 0 for other nodes. */
+uint32_t view_constant_row(cli_view *view, const onx_node *node);
 /* Appends the attributes of a node, and for those that hold graphs calls `inner`. */
 void view_attributes(cli_view *view, view_scope *scope, const onx_node *node,
                      void (*inner)(cli_view *view, view_scope *scope, uint32_t name, const onx_graph *graph));

@@ -355,41 +355,14 @@ static uint32_t function_of(const cli_view *view, const onx_node *node)
     return VIEW_NONE;
 }
 
-/* The one number of a tensor that has one, where it lies as it should. */
-static bool read_number(cli_view *view, const onx_tensor *t, double *number)
-{
-    uint64_t count, bytes;
-    if (t->data_type == ONX_STRING || onx_tensor_is_external(t) || !onx_tensor_count(t, &count) || count != 1 ||
-        !onx_dtype_size(t->data_type, 1, &bytes))
-        return false;
-    return (onx_view(t->raw_data).len == bytes || (t->data_type == ONX_FLOAT && t->float_data_count == 1) ||
-            (t->data_type == ONX_INT64 && t->int64_data_count == 1)) &&
-           onx_tensor_get_f64(view->doc, t, 0, 1, number) == ONX_OK;
-}
-
-/* What is written below the name of the operator for a weight: W 64×3×7×7, or the number where it is one. */
-static uint32_t weight_row(cli_view *view, const onx_op *op, uint32_t input, const onx_tensor *t)
-{
-    char dims[160];
-    size_t n = 0;
-    uint32_t last = 0;
-    while (op && onx_op_input(op, last + 1) && last < input)
-        last++;
-    const onx_op_port *port = op ? onx_op_input(op, last) : NULL;
-    double number;
-    if (read_number(view, t, &number))
-        return view_format(view, "%s = %.6g", port ? port->name : "-", number);
-    dims[0] = 0;
-    for (uint32_t i = 0; i < t->dims_count && n < sizeof dims - 32; i++)
-        n += (size_t)snprintf(dims + n, sizeof dims - n, "%s%lld", i ? "×" : "", (long long)t->dims[i]);
-    return view_format(view, "%s %s", port ? port->name : "-", *dims ? dims : "scalar");
-}
-
 enum { ROWS_MOST = 4 };
 
 static void add_inputs(cli_view *view, view_scope *s, const onx_node *node, uint32_t box, uint32_t op)
 {
     uint32_t rows = 0, more = 0;
+    const uint32_t constant = view_constant_row(view, node);
+    if (constant && ++rows)
+        view_push(view, &s->rows, constant);
     view_push(view, &s->box_inputs, node->input_count);
     for (uint32_t i = 0; i < node->input_count && !view->scarce; i++) {
         const onx_str name = onx_view(node->input[i]);
@@ -407,8 +380,8 @@ static void add_inputs(cli_view *view, view_scope *s, const onx_node *node, uint
             more++;
         else if (get(&s->value_tensor, value) != VIEW_NONE && ++rows)
             view_push(view, &s->rows,
-                      weight_row(view, op == VIEW_NONE ? NULL : view->op[op], i,
-                                 view->tensor[get(&s->value_tensor, value)].tensor));
+                      view_weight_row(view, op == VIEW_NONE ? NULL : view->op[op], i,
+                                      view->tensor[get(&s->value_tensor, value)].tensor));
     }
     if (more)
         view_push(view, &s->rows, view_format(view, "and %u more", more));

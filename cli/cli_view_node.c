@@ -61,8 +61,7 @@ static uint32_t types_text(cli_view *view, onx_type *const *types, uint32_t coun
     return view_format(view, "%s", text);
 }
 
-/* The number of the text of what is no graph. */
-static uint32_t value_text(cli_view *view, const onx_attribute *a)
+uint32_t view_value_text(cli_view *view, const onx_attribute *a)
 {
     uint32_t n;
     const void *v;
@@ -94,7 +93,7 @@ static void add_attribute(cli_view *view, view_scope *s, const onx_attribute *a,
     const char *type = onx_attribute_type_name((int32_t)onx_attribute_type_of(a));
     view_push(view, &s->attributes, view->attribute_name.count);
     view_push(view, &view->attribute_name, view_string(view, onx_view(a->name)));
-    view_push(view, &view->attribute_text, value_text(view, a));
+    view_push(view, &view->attribute_text, view_value_text(view, a));
     view_push(view, &view->attribute_type, view_string(view, onx_str_of(type ? type : "")));
     view_push(view, &view->attribute_tensor, tensor);
 }

@@ -16,6 +16,21 @@ g (float[N,4] x, bool c) => (float[N,4] y)
 twice (p) => (q) { q = Add (p, p) }
 END
 
+cat >constants.onnxtxt <<'END'
+<ir_version: 10, opset_import: ["" : 21]>
+g (float[4] x) => (float[2,2] y)
+<int64[2] shape = {-1,4}>
+{
+  a = Reshape (x, shape)
+  b = Constant <value = int64[2] {0, 1}> ()
+  c = Constant <value_float = 2.5> ()
+  d = Constant <value = float[2,3] {1,2,3,4,5,6}> ()
+  e = Constant <value_string = "word"> ()
+  f = Constant <value = int8[5] {1,2,3,4,5}> ()
+  y = Reshape (a, b)
+}
+END
+
 # The name of the page follows from that of the model.
 mkdir -p folder
 cp model.onnxtxt folder/network.onnxtxt
@@ -61,6 +76,10 @@ grep -q '&#60;svg onload=x&#62;' hostile.svg || fail "the title of a node is not
 expect 0 "$ONX" view model.onnxtxt -o model.svg
 for text in ReduceSum If twice 'data 20'; do
     grep -q ">$text</text>" model.svg || fail "no $text in the drawing"
+done
+for text in 'shape = \[-1,4\]' '= \[0,1\]' '= 2.5' 'float 2×3' '= word' 'int8 5'; do
+    expect 0 "$ONX" view constants.onnxtxt -o constants.svg
+    grep -q ">$text</text>" constants.svg || fail "no $text in the drawing"
 done
 [ "$(grep -c '<g>' model.svg)" -eq "$(grep -c '</g>' model.svg)" ] || fail "groups that do not end"
 expect 2 "$ONX" view model.onnxtxt --port 80
