@@ -1,5 +1,5 @@
-/* cli_view_page.h - views as pages and as SVG, and pages on the loopback address. The HTML, style and program of the
- * page are in web/view and become data of the program when it is built (cmake/view.cmake). */
+/* cli_view_page.h - views as pages, as SVG and for Graphviz, and pages on the loopback address. The HTML, style and
+ * program of the page are in web/view and become data of the program when it is built (cmake/view.cmake). */
 #ifndef ONX_CLI_VIEW_PAGE_H
 #define ONX_CLI_VIEW_PAGE_H
 
@@ -18,8 +18,11 @@ void cli_view_diff(cli_json *json, cli_view views[2]);
 /* Runs the model some times, with the inputs of the command line or made-up ones, and says as JSON what each node took.
  * To be freed in any case. */
 onx_status cli_view_profile(cli_call *call, const char *path, char **text, size_t *size);
-/* Writes a scope with nothing open in it. */
+/* The colour of an operator's family, in degrees; -1: none. */
+int cli_view_hue(const cli_view *view, uint32_t op);
+/* Writes a scope with nothing open in it, as SVG and in the language of Graphviz. */
 void cli_view_svg(FILE *to, const cli_view *view, const view_scope *scope);
+void cli_view_dot(FILE *to, const cli_view *view, const view_scope *scope);
 
 /* Answers requests for the page at 127.0.0.1:port (0: any that is free) until a signal ends the program; each gets what
  * `make` makes then, which is freed. Returns an exit status where it cannot begin. */

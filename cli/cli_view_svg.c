@@ -68,7 +68,7 @@ static void put_title(FILE *to, const onx_layout_box *b, int64_t height, onx_str
     fputs("</text>", to);
 }
 
-static int hue_of(const cli_view *view, uint32_t op)
+int cli_view_hue(const cli_view *view, uint32_t op)
 {
     const char *family = op == VIEW_NONE ? "" : onx_op_family(view->op[op]);
     for (size_t i = 0; i < sizeof hues / sizeof *hues; i++)
@@ -83,7 +83,7 @@ static void put_box(FILE *to, const cli_view *view, const view_scope *s, uint32_
     const uint32_t ref = s->box_value.at[box], count = s->box_rows.at[box];
     const onx_node *node = s->box_kind.at[box] == VIEW_NODE ? s->node[ref] : NULL;
     const int64_t head = node && count ? HEADER : b->height;
-    const int hue = node ? hue_of(view, s->box_op.at[box]) : -1;
+    const int hue = node ? cli_view_hue(view, s->box_op.at[box]) : -1;
     const long long x = b->x, y = b->y, w = b->width, h = b->height;
     const onx_str name = node ? onx_view(node->name) : view->string[s->value_name.at[ref]];
     fputs("<g><title>", to);

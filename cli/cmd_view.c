@@ -88,6 +88,11 @@ static void put_drawing(FILE *to, const maker *m)
     cli_view_svg(to, m->view, cli_view_main(m->view));
 }
 
+static void put_dot(FILE *to, const maker *m)
+{
+    cli_view_dot(to, m->view, cli_view_main(m->view));
+}
+
 /* What `put` writes, in memory; false when that ran out. */
 static bool in_memory(const maker *m, void (*put)(FILE *to, const maker *m), char **out, size_t *size)
 {
@@ -129,27 +134,39 @@ static bool make_page(const maker *m, char **page, size_t *size)
 
 /* ---- the command ---- */
 
-static bool is_svg(const char *path)
+/* What is written for names that end so: the main graph alone. Others get a page. */
+static const struct drawing {
+    const char *ending, *language;
+    void (*put)(FILE *to, const maker *m);
+    uint32_t boxes_most; /* programs that show more are of no use */
+} drawings[] = { { ".svg", "SVG", put_drawing, 20000 }, { ".dot", "a file for Graphviz", put_dot, 200000 } };
+
+static const struct drawing *drawing_of(const char *path)
 {
-    return cli_ends_in(path, ".svg");
+    for (size_t i = 0; i < sizeof drawings / sizeof *drawings; i++)
+        if (cli_ends_in(path, drawings[i].ending))
+            return &drawings[i];
+    return NULL;
 }
 
 static onx_status write_output(cli_call *call, const maker *m, const char *path)
 {
-    enum { BOXES_MOST = 20000 };
     char *bytes;
     size_t size;
-    if (is_svg(path)) {
+    const struct drawing *drawing = drawing_of(path);
+    if (drawing) {
         const view_scope *s = cli_view_main(m->view);
-        if (!s || s->box_kind.count > BOXES_MOST) {
-            cli_error(call,
-                      s ? "the graph has %u boxes, and SVG of more than %d is of no use; write a page (.html)"
-                        : "the model has no graph to draw",
-                      s ? s->box_kind.count : 0, BOXES_MOST);
+        if (!s) {
+            cli_error(call, "the model has no graph to draw");
+            return ONX_E_MISUSE;
+        }
+        if (s->box_kind.count > drawing->boxes_most) {
+            cli_error(call, "the graph has %u boxes, and %s of more than %u is of no use; write a page (.html)",
+                      s->box_kind.count, drawing->language, drawing->boxes_most);
             return ONX_E_MISUSE;
         }
     }
-    if (!(is_svg(path) ? in_memory(m, put_drawing, &bytes, &size) : make_page(m, &bytes, &size)))
+    if (!(drawing ? in_memory(m, drawing->put, &bytes, &size) : make_page(m, &bytes, &size)))
         return ONX_E_MEMORY;
     const onx_status status = onx_save_bytes(call->cx, path, onx_str_make(bytes, size));
     free(bytes);
@@ -236,7 +253,7 @@ static int write_view(cli_call *call)
         return CLI_MISUSE;
     onx_status status = open_views(&m);
     const bool read = status == ONX_OK;
-    if (is_shown(&m, status) && (read || !is_svg(path))) {
+    if (is_shown(&m, status) && (read || !drawing_of(path))) {
         const onx_status written = write_output(call, &m, path);
         status = written == ONX_OK ? status : written;
         if (written == ONX_OK)
@@ -281,7 +298,7 @@ static int run_view(cli_call *call)
 
 static const cli_option options[] = {
     { "output", 'o', "FILE", NULL,
-      "where the page goes (the name of the model with .html); - is standard output, .svg the drawing alone" },
+      "where the page goes (the name of the model with .html); - is standard output, .svg or .dot (for Graphviz) the drawing alone" },
     { "serve", 0, NULL, NULL, "show the page at an address of this machine, which is printed, until a signal ends it" },
     { "port", 0, "N", NULL, "with --serve: the port (one that is free)" },
     { "no-weights", 0, NULL, NULL, "leave out what weights are like: range, mean, histogram" },
@@ -310,6 +327,7 @@ const cli_command cmd_view = {
     .example = "onx view model.onnx\n"
                "onx view model.onnx -o page.html && xdg-open page.html\n"
                "onx view model.onnx -o drawing.svg\n"
+               "onx view model.onnx -o graph.dot && dot -Tpdf graph.dot -o graph.pdf\n"
                "onx view before.onnx --against after.onnx\n"
                "onx view model.onnx --profile --dim batch=8\n"
                "onx view model.onnx --serve --port 8000\n",

@@ -81,6 +81,19 @@ for text in 'shape = \[-1,4\]' '= \[0,1\]' '= 2.5' 'float 2×3' '= word' 'int8 5
     expect 0 "$ONX" view constants.onnxtxt -o constants.svg
     grep -q ">$text</text>" constants.svg || fail "no $text in the drawing"
 done
+# The same for Graphviz: boxes and arrows, and no text of a model that ends a string.
+expect 0 "$ONX" view model.onnxtxt -o model.dot
+for text in '  b2 [label="Reshape\ndata 20\nshape = [-1,4]"' '  b2 -> b3;' '}'; do
+    grep -qF -e "$text" model.dot || fail "no $text for Graphviz"
+done
+cat >quotes.textproto <<'END'
+ir_version: 10 opset_import { version: 21 }
+graph { name: "g"
+  node { name: 'quote " \\' op_type: 'a\\n"]; b0 -> b0 [label="\\' input: "x" output: "y" }
+  input { name: "x" type { tensor_type { elem_type: 1 } } } output { name: "y" type { tensor_type { elem_type: 1 } } } }
+END
+expect 0 "$ONX" view quotes.textproto -o quotes.dot
+grep -qF '[label="a\\n&#34;]; b0 -&#62; b0 [label=&#34;\\", tooltip="quote &#34; \\"' quotes.dot || fail "a name ends a string"
 [ "$(grep -c '<g>' model.svg)" -eq "$(grep -c '</g>' model.svg)" ] || fail "groups that do not end"
 expect 2 "$ONX" view model.onnxtxt --port 80
 says err "--port goes with --serve"
