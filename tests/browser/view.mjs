@@ -263,11 +263,12 @@ metadata_props { key: "<img src=x onerror='window.harm=2'>" value: "<script>wind
 graph { name: "<b>g</b>" doc_string: "<img src=x onerror='window.harm=4'>"
   node { name: "</script><script>window.harm=5</script>" op_type: "Relu" input: "x" output: "<i>m</i>" }
   node { name: "\\001\\377\\"\\\\\\342\\200\\256" op_type: "<svg onload='window.harm=6'>" input: "<i>m</i>" output: "y" }
+  node { op_type: "Re\\342\\200\\256ul" name: "twin" input: "x" output: "${"very/long/".repeat(400)}" }
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "<u>" } } } } }
   output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_param: "<u>" } } } } } }`));
     const panel = await text(page, "#panel");
     check(panel.includes("<img src=x onerror='window.harm=2'>") && panel.includes("<script>window.harm=3</script>"), "metadata is not shown as it is");
-    for (const title of ["Relu", "<svg onload='window.harm=6'>", "x"]) {
+    for (const title of ["Relu", "<svg onload='window.harm=6'>", "Re\\u202eul", "x"]) {
         await click(page, middle(await place(page, title)));
         equal(await text(page, "#panel h2"), title, "title in the panel");
     }

@@ -209,7 +209,7 @@ class Bench {
                 return "";
             // No < stands in the data but as an escape, so that its end is the next one.
             const page = new TextDecoder().decode(made.files["page.html"]), begin = page.indexOf(">", page.indexOf('id="data"')) + 1;
-            view.open(JSON.parse(page.slice(begin, page.indexOf("<", begin))));
+            view.open(view.parsed(page.slice(begin, page.indexOf("<", begin))));
             this.files = all;
             this.name = name;
             this.fields = [];

@@ -5,6 +5,14 @@ const NODE = 0, INPUT = 1, OUTPUT = 2, OUTER = 3, INITIALIZER = 4, MISSING = 5;
 const BACK = 1, FAR = 2;
 const HEADER = 24, PADDING = 14, GAP = 28, LABEL = 18;
 
+// JSON of a page. Direction marks, with which a name can look like another one, become what they are called; the program
+// writes them so on a terminal, too.
+const MARKS = /[\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+function parsed(json) {
+    const shown = text => text.replace(MARKS, c => `\\u${c.charCodeAt(0).toString(16)}`);
+    return json.search(MARKS) < 0 ? JSON.parse(json) : JSON.parse(json, (key, v) => typeof v === "string" ? shown(v) : v);
+}
+
 function starts(counts) {
     const out = new Int32Array(counts.length + 1);
     for (let i = 0; i < counts.length; i++)

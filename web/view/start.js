@@ -189,10 +189,11 @@ class App {
 
 const holder = document.getElementById("data");
 const begin = performance.now();
-const data = JSON.parse(holder.textContent);
+const data = parsed(holder.textContent);
 const app = new App(data);
 holder.remove();
 app.startTime = performance.now() - begin;
 // For tests, for pages that this one stands in, and for what is added to it (web/app).
 app.el = el;
+app.parsed = parsed;
 window.onxView = app;
