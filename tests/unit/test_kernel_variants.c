@@ -303,22 +303,26 @@ static void test_kernel_variants__recurrent_layers_are_the_same(void **state)
     }
 }
 
-/* One direction whose recurrent products are shared by two threads. */
+/* One direction whose recurrent products are shared by two threads, of two sequences and of one alone. */
 static void test_kernel_variants__threads_share_a_layer(void **state)
 {
     static writer w;
-    source s = { 5 };
     (void)state;
-    const int64_t dims[] = { 5, 2, 3 };
-    onx_value *x = floats(&s, 3, dims);
-    add(&w, "<ir_version: 8, opset_import: [\"\" : 17]>\ng (float[5, 2, 3] x) => (float[A, B, C, 190] y) <");
-    write_numbers(&w, &s, "w", 1, 4 * 190, 3);
-    add(&w, ", float[1, 760, 190] r = {");
-    for (uint32_t i = 0; i < 4 * 190 * 190; i++)
-        add(&w, "%s%.2g", i ? "," : "", (double)between(&s, -0.09f, 0.09f));
-    add(&w, "}> {\n y = LSTM <hidden_size = 190> (x, w, r)\n}\n");
-    compare(&w, "LSTM", (const onx_value *const[]){ x }, 200);
-    onx_value_free(x);
+    for (uint32_t batch = 2; batch; batch--) {
+        source s = { 5 };
+        const int64_t dims[] = { 5, batch, 3 };
+        onx_value *x = floats(&s, 3, dims);
+        w.len = 0;
+        add(&w, "<ir_version: 8, opset_import: [\"\" : 17]>\ng (float[5, %u, 3] x) => (float[A, B, C, 190] y) <",
+            batch);
+        write_numbers(&w, &s, "w", 1, 4 * 190, 3);
+        add(&w, ", float[1, 760, 190] r = {");
+        for (uint32_t i = 0; i < 4 * 190 * 190; i++)
+            add(&w, "%s%.2g", i ? "," : "", (double)between(&s, -0.09f, 0.09f));
+        add(&w, "}> {\n y = LSTM <hidden_size = 190> (x, w, r)\n}\n");
+        compare(&w, "LSTM", (const onx_value *const[]){ x }, 200);
+        onx_value_free(x);
+    }
 }
 
 /* ---- quantized numbers ---- */

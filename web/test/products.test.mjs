@@ -52,3 +52,22 @@ test("RNN, batches from 1 to 7", async () => {
     }
   }
 });
+
+// Tiles come in pairs, and an odd one alone, by how threads share them.
+test("a layer of one sequence gives the same bits on threads", { skip: env.simd ? false : "vectors only" }, async () => {
+  const [steps, inputs, hidden] = [9, 3, 210];
+  const model = await parse(`<ir_version: 8, opset_import: ["" : 17]>
+    g (float[${steps}, 1, ${inputs}] x) => (float[${steps}, 1, 1, ${hidden}] y)
+    <float[1, ${3 * hidden}, ${inputs}] w = ${list(floats(3 * hidden * inputs))},
+     float[1, ${3 * hidden}, ${hidden}] r = ${list(floats(3 * hidden * hidden).map((v) => v / 20))}>
+    { y = GRU <hidden_size = ${hidden}, linear_before_reset = 1> (x, w, r) }`);
+  const feeds = { x: new Tensor(floats(steps * inputs), [steps, 1, inputs]) };
+  const results = [];
+  for (const threads of [1, 2, 3]) {
+    const session = await InferenceSession.create(model, { intraOpNumThreads: threads });
+    results.push((await session.run(feeds)).y.data);
+    await session.release();
+  }
+  assert.deepEqual(results[1], results[0]);
+  assert.deepEqual(results[2], results[0]);
+});

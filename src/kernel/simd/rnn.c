@@ -51,6 +51,10 @@ static inline __attribute__((always_inline)) void tile(const float *a, uint64_t 
         }
 }
 
+/* Where registers are few, a row alone has one sum per element in either way: tiles come in pairs then, and an odd one
+ * has to give the same bits. */
+enum { PAIRS = ONXI_ROWS == 4, ALONE = PAIRS ? 1 : ROWS };
+
 #if ONXI_ROWS == 4
 #define TILE_EACH(X) X(1) X(2)
 #else
@@ -59,7 +63,7 @@ static inline __attribute__((always_inline)) void tile(const float *a, uint64_t 
 #define ROWS_OF(n)                                                                                                     \
     static inline ONXI_ALONE void tile_##n(const float *a, uint64_t k, const float *w, onxi_vf(*out)[WIDTH])           \
     {                                                                                                                  \
-        tile(a, k, w, n, ROWS / n, out);                                                                               \
+        tile(a, k, w, n, n == 1 ? ALONE : ROWS / n, out);                                                              \
     }
 TILE_EACH(ROWS_OF)
 
@@ -77,27 +81,55 @@ static void tile_of(const float *a, uint64_t k, const float *w, uint64_t rows, o
     }
 }
 
+/* Two tiles at once for one row: memory is read from two places, and each element of the row is spread once for both.
+ */
+static ONXI_ALONE void pair(const float *a, uint64_t k, const float *w, const float *more, onxi_vf (*out)[WIDTH])
+{
+    onxi_vf sum[2][WIDTH];
+    for (unsigned v = 0; v < WIDTH; v++)
+        sum[0][v] = sum[1][v] = vf_all(0);
+    for (uint64_t j = 0; j < k; j++, w += TILE, more += TILE) {
+        const onxi_vf by = vf_all(a[j]);
+        for (unsigned v = 0; v < WIDTH; v++) {
+            sum[0][v] += by * vf_load(w + v * ONXI_LANES);
+            sum[1][v] += by * vf_load(more + v * ONXI_LANES);
+        }
+    }
+    memcpy(out, sum, sizeof sum);
+}
+
+/* Row `row` of tile `t` to where it belongs. */
+static void put(const onxi_rnn_product *p, uint64_t t, uint64_t row, const onxi_vf *out)
+{
+    const uint64_t per_gate = (p->hidden + TILE - 1) / TILE, start = t % per_gate * TILE;
+    const uint64_t width = p->hidden - start < TILE ? p->hidden - start : TILE;
+    float *to = p->out + t / per_gate * p->hidden + start + row * p->pitch;
+    if (width < TILE)
+        memcpy(to, out, width * sizeof *to);
+    else
+        for (unsigned v = 0; v < WIDTH; v++)
+            vf_store(to + v * ONXI_LANES, out[v]);
+}
+
 static void product(const onxi_rnn_product *p, uint64_t first, uint64_t last)
 {
-    const uint64_t per_gate = (p->hidden + TILE - 1) / TILE;
+    onxi_vf out[ROWS][WIDTH];
     for (uint64_t n = first; n < last; n++) {
-        const uint64_t t = p->backwards ? last - 1 - (n - first) : n, start = t % per_gate * TILE;
-        const uint64_t width = p->hidden - start < TILE ? p->hidden - start : TILE;
+        const uint64_t t = p->backwards ? last - 1 - (n - first) : n;
         const float *w = p->packed + t * p->k * TILE;
-        float *to = p->out + t / per_gate * p->hidden + start;
+        if (PAIRS && p->rows == 1 && n + 1 < last) {
+            const uint64_t next = p->backwards ? t - 1 : t + 1;
+            pair(p->a, p->k, w, p->packed + next * p->k * TILE, out);
+            put(p, t, 0, out[0]);
+            put(p, next, 0, out[1]);
+            n++;
+            continue;
+        }
         for (uint64_t row = 0; row < p->rows; row += ROWS) {
             const uint64_t rows = p->rows - row < ROWS ? p->rows - row : ROWS;
-            onxi_vf out[ROWS][WIDTH];
             tile_of(p->a + row * p->k, p->k, w, rows, out);
-            for (uint64_t i = 0; i < rows; i++) {
-                float *at = to + (row + i) * p->pitch;
-                if (width == TILE) {
-                    for (unsigned v = 0; v < WIDTH; v++)
-                        vf_store(at + v * ONXI_LANES, out[i][v]);
-                } else {
-                    memcpy(at, out[i], width * sizeof *at);
-                }
-            }
+            for (uint64_t i = 0; i < rows; i++)
+                put(p, t, row + i, out[i]);
         }
     }
 }
