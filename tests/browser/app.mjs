@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import { existsSync, readFileSync } from "node:fs";
 import { deflateSync } from "node:zlib";
-import { browser, check, done, equal, open, place, settle, text } from "./browser.mjs";
+import { browser, check, done, equal, launch, open, place, settle, text } from "./browser.mjs";
 
 const built = process.env.ONX_WEB_OUT || process.env.ONX_SOURCE_DIR + "/build-web";
 if (!existsSync(built + "/onx.html")) {
@@ -145,6 +145,36 @@ await n.click({ clickCount: 3 });
 await n.type("3");
 await run(page);
 equal((await outputs(page)).map(o => o[2]), ["8"], "a run after one that was stopped");
+
+// ---- more memory than there is ----
+await drop(page, { name: "large.onnxtxt", bytes: `<ir_version: 10, opset_import: ["" : 21]> g (int64[2] s) => (float[M,N] y) { y = ConstantOfShape (s) }` });
+await said(page, "Inputs that are left empty");
+for (const [size, wanted] of [["[100000, 100000]", /memory|limit/], ["[4611686018427387904, 4]", /./], ["[-1, 2]", /./]]) {
+    const field = await page.$(".field .numbers");
+    await field.click({ clickCount: 3 });
+    await field.type(size);
+    await run(page);
+    check(await page.$eval("#message", e => e.className === "error") && wanted.test(await text(page, "#message")),
+        `${size}: the page says "${await text(page, "#message")}"`);
+}
+const small = await page.$(".field .numbers");
+await small.click({ clickCount: 3 });
+await small.type("[1, 3]");
+await run(page);
+equal((await outputs(page)).map(o => o[2]), ["[[0,0,0]]"], "a run after those without memory");
+
+// ---- an engine without vectors: the page says so, and still draws nothing wrong ----
+{
+    const old = await launch("--js-flags=--no-enable-sse4-1");
+    const bare = await old.newPage();
+    await bare.goto("file://" + built + "/onx.html");
+    check(!(await bare.evaluate(() => WebAssembly.validate(new Uint8Array([0,97,115,109,1,0,0,0,1,5,1,96,0,1,123,3,2,1,0,10,8,1,6,0,65,0,253,15,11])))),
+        "this browser has vectors all the same");
+    await said(bare, "this browser cannot run the module");
+    await drop(bare, { name: "good.onnxtxt", bytes: model });
+    await said(bare, "this browser cannot run the module");
+    await old.close();
+}
 
 // ---- the module in pages with and without shared memory ----
 for (const isolated of [false, true]) {

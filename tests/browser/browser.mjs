@@ -33,9 +33,10 @@ export function view(name, text, ...more) {
     return process.cwd() + "/" + page;
 }
 
-export const browser = await puppeteer.launch({
-    executablePath: "/usr/bin/chromium", headless: true, args: ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb"], protocolTimeout: 240000,
+export const launch = (...flags) => puppeteer.launch({
+    executablePath: "/usr/bin/chromium", headless: true, args: ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb", ...flags], protocolTimeout: 240000,
 });
+export const browser = await launch();
 
 // A page with nothing to say: errors, messages and requests of it are failures.
 export async function open(url, { theme = "light", width = 1400, height = 900 } = {}) {

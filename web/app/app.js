@@ -14,11 +14,20 @@ async function unpacked(id) {
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
+// The module has vectors; engines that have none do not take it.
+async function compiled(bytes) {
+    try {
+        return await WebAssembly.compile(bytes);
+    } catch (error) {
+        throw new Error(`this browser cannot run the module, so models are neither read nor run here (onx view draws them as pages): ${error.message}`);
+    }
+}
+
 class Program {
     constructor() {
         this.jobs = new Map();
         this.count = 0;
-        this.ready = Promise.all([unpacked("onx-module").then(b => WebAssembly.compile(b)), unpacked("onx-worker")]).then(([module, code]) => {
+        this.ready = Promise.all([unpacked("onx-module").then(compiled), unpacked("onx-worker")]).then(([module, code]) => {
             this.module = module;
             this.address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
         });
