@@ -16,6 +16,7 @@ typedef struct web_session {
     onx_session *session;
     onx_value **inputs, **outputs;
     uint32_t threads;
+    bool lacking; /* the model needs what this module leaves out */
     char text[4096]; /* of the last diagnostic or name that was asked for */
 } web_session;
 
@@ -44,8 +45,38 @@ EXPORT web_session *web_new(double memory, uint32_t threads)
     return s;
 }
 
+#ifdef WEB_LEAN
+/* Does a list name a domain of operators that web_lean.c leaves out? */
+static bool names_more(onx_operator_set_id *const *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const onx_str domain = onx_view(list[i]->domain);
+        if (onx_str_is(domain, "ai.onnx.contrib") || onx_str_is(domain, "ai.onnx.preview.training"))
+            return true;
+    }
+    return false;
+}
+
+static bool is_lacking(const onx_model *model)
+{
+    bool lacking = names_more(model->opset_import, model->opset_import_count);
+    for (uint32_t i = 0; i < model->functions_count; i++)
+        lacking = lacking || names_more(model->functions[i]->opset_import, model->functions[i]->opset_import_count);
+    return lacking;
+}
+#else
+static bool is_lacking(const onx_model *model)
+{
+    (void)model;
+    return false;
+}
+#endif
+
 static onx_status plan(web_session *s, bool optimize)
 {
+    s->lacking = is_lacking(onx_doc_model(s->doc));
+    if (s->lacking)
+        return ONX_E_UNSUPPORTED;
     const onx_session_options options = { .struct_size = sizeof options,
                                           .threads = s->threads,
                                           .no_optimize = !optimize };
@@ -73,6 +104,12 @@ EXPORT onx_status web_open_file(web_session *s, const char *path, bool optimize)
     const onx_load_options options = { .struct_size = sizeof options, .flags = ONX_READ_COPY };
     const onx_status status = onx_load(s->cx, ONX_KIND_MODEL, path, &options, &s->doc);
     return status == ONX_OK ? plan(s, optimize) : status;
+}
+
+/* After one of these failed: would a session of the program's module have what the model needs? */
+EXPORT bool web_lacks(const web_session *s)
+{
+    return s->lacking;
 }
 
 /* ---- inputs and outputs, as the model declares them ---- */

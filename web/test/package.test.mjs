@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
 import onx, { backendDir, packageDir, readCase } from "./lib.mjs";
 
 const { InferenceSession, OnxError, Tensor, env, hasSimd, hasThreads, init, load, parse, program } = onx;
@@ -164,6 +165,34 @@ test("models that are broken are errors with diagnostics", async () => {
   await rejects(load(17), /expected bytes/);
   const { bytes } = await (await parse(ADD)).convert("onnx");
   for (let cut = 1; cut < bytes.length; cut += 3) await load(bytes.subarray(0, cut)).catch((e) => assert.ok(e instanceof OnxError, String(e)));
+});
+
+test("what a page fetches to run a model is a tenth of onnxruntime-web's 6.7 MB", () => {
+  for (const name of ["onx-run", "onx-threads"]) {
+    const path = join(packageDir, "wasm", `${name}${env.simd ? "" : "-plain"}.wasm`);
+    if (existsSync(path)) // threads come with vectors alone
+      assert.ok(gzipSync(readFileSync(path)).length <= 670_000, `${path}: ${gzipSync(readFileSync(path)).length} bytes with gzip`);
+  }
+});
+
+test("what the module for sessions leaves out runs in the program's", async () => {
+  const upper = await parse(`<ir_version: 8, opset_import: ["" : 17, "ai.onnx.contrib" : 1]>
+    g (string[N] x) => (string[N] y) { y = ai.onnx.contrib.StringUpper (x) }`);
+  const slope = await parse(`<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+    g (float x) => (float y, float d) {
+      y = Mul (x, x)
+      d = ai.onnx.preview.training.Gradient <xs = ["x"], y = "y"> (x)
+    }`);
+  for (const threads of [1, 2]) {
+    const words = await InferenceSession.create(upper, { intraOpNumThreads: threads });
+    assert.deepEqual((await words.run({ x: new Tensor("string", ["ab", "Cd"], [2]) })).y.data, ["AB", "CD"]);
+    const session = await InferenceSession.create((await slope.convert("onnx")).bytes, { intraOpNumThreads: threads });
+    const { y, d } = await session.run({ x: new Tensor("float32", [3], []) });
+    assert.deepEqual([y.data[0], d.data[0]], [9, 6]);
+  }
+  // What nobody has is still said, once.
+  await rejects(InferenceSession.create(await parse(`<ir_version: 8, opset_import: ["" : 17, "ai.onnx.contrib" : 1]>
+    g (string[N] x) => (string[N] y) { y = ai.onnx.contrib.BlingFireSentenceBreaker (x) }`)), /BlingFire/);
 });
 
 test("what needs more memory than there is fails, and the next job works", async () => {

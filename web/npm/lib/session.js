@@ -186,6 +186,7 @@ async function makeEngine(options) {
   return new Engine(await instantiate("session"));
 }
 
+/** False where the module leaves out what the model needs; then the program's has it. */
 function openModel(engine, source, options) {
   const { m } = engine;
   engine.session = m._web_new(options.memory ?? 0, engine.end ? threadsOf(options) : 1) >>> 0;
@@ -204,7 +205,22 @@ function openModel(engine, source, options) {
     putFiles(m.FS, { [name]: source.bytes });
     status = m._web_open_file(engine.session, engine.putText(name), optimize);
   }
+  if (status !== 0 && m._web_lacks(engine.session)) return false;
   engine.check(status, "the model cannot be run");
+  return true;
+}
+
+/** A session, or undefined where another module is needed. */
+function openSession(engine, source, options) {
+  try {
+    const session = guarded("making a session", () =>
+      openModel(engine, source, options) ? new InferenceSession(engine) : undefined);
+    if (!session) engine.end?.();
+    return session;
+  } catch (error) {
+    engine.end?.();
+    throw error;
+  }
 }
 
 export class InferenceSession {
@@ -230,16 +246,10 @@ export class InferenceSession {
     }
     const options = rest[0] ?? {};
     const from = source instanceof Model ? source : await readSource(source, options);
-    const engine = await makeEngine(options);
-    try {
-      return guarded("making a session", () => {
-        openModel(engine, from, options);
-        return new InferenceSession(engine);
-      });
-    } catch (error) {
-      engine.end?.();
-      throw error;
-    }
+    return (
+      openSession(await makeEngine(options), from, options) ??
+      openSession(new Engine(await instantiate("program")), from, options)
+    );
   }
 
   /** Answers all outputs by name, or those that `fetches` names (an array, or an object whose keys are names). */
