@@ -278,6 +278,29 @@ test("a process ends while threads of a session wait", { skip: env.simd ? false 
   assert.equal(execFileSync(process.execPath, ["--input-type=module", "-e", script], { timeout: 60000, encoding: "utf8" }), "90000\n");
 });
 
+test("the module comes while the model does", async () => {
+  const script = `import { createServer } from "node:http";
+    import { readFileSync } from "node:fs";
+    const { InferenceSession, env } = await import(${JSON.stringify(pathToFileURL(join(packageDir, "lib/index.js")).href)});
+    env.simd = ${env.simd};
+    const asked = [], folder = ${JSON.stringify(join(packageDir, "wasm"))};
+    let model;
+    const give = () => { if (model && asked.length > 1) model.end(${JSON.stringify(ADD)}); };
+    const server = createServer((request, answer) => {
+      asked.push(request.url);
+      if (request.url.endsWith(".wasm")) answer.end(readFileSync(folder + request.url));
+      else model = answer;
+      give(); // the model only when the module was asked for, too
+    }).listen(0, "127.0.0.1", async () => {
+      const base = "http://127.0.0.1:" + server.address().port + "/";
+      env.wasmPath = base;
+      const session = await InferenceSession.create(base + "add.onnxtxt");
+      console.log(session.inputNames.join(), asked.length);
+      process.exit(0);
+    });`;
+  assert.equal(execFileSync(process.execPath, ["--input-type=module", "-e", script], { timeout: 60000, encoding: "utf8" }), "x,y 2\n");
+});
+
 test("tensors say what is wrong with them", () => {
   assert.throws(() => new Tensor("float32", [1, 2], [3]), /3 elements/);
   assert.throws(() => new Tensor("float31", [1]), /no element type/);

@@ -1,6 +1,6 @@
 // Running models, in the spelling of onnxruntime-web.
 import { OnxError } from "./errors.js";
-import { env, guarded, instantiate } from "./module.js";
+import { env, guarded, init, instantiate } from "./module.js";
 import { putFiles, toBytes } from "./program.js";
 import { hasThreads, instantiateThreads } from "./threads.js";
 import { Tensor, TYPES, typeName } from "./tensor.js";
@@ -172,11 +172,12 @@ function threadsOf(options) {
   return count || 1;
 }
 
+const usesThreads = (options) => threadsOf(options) > 1 && hasThreads();
+
 /** An instance for a session: with threads where more than one is asked for and there can be any. */
 async function makeEngine(options) {
-  const threads = threadsOf(options);
-  if (threads > 1 && hasThreads()) {
-    const made = await instantiateThreads(threads).catch(() => undefined); // as where there is no room for such memory
+  if (usesThreads(options)) {
+    const made = await instantiateThreads(threadsOf(options)).catch(() => undefined); // as where there is no room for such memory
     if (made) {
       const engine = new Engine(made);
       made.endWith(engine);
@@ -245,6 +246,7 @@ export class InferenceSession {
       return InferenceSession.create(bytes.subarray(offset, length === undefined ? undefined : offset + length), options);
     }
     const options = rest[0] ?? {};
+    init(usesThreads(options) ? "threads" : "session").catch(() => {}); // it comes while the model does; who needs it is told
     const from = source instanceof Model ? source : await readSource(source, options);
     return (
       openSession(await makeEngine(options), from, options) ??
