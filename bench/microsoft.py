@@ -592,6 +592,49 @@ for n, t, d, kw in (("wide", np.uint8, 1, dict(direction="reverse")), ("both", n
     case("lstm_quantized_" + n, "DynamicQuantizeLSTM", [In(5, 3, 4), ints(t, 0, 120, d, 4, 24), ints(t, 0, 120, d, 6, 24), f(d, 48), i32(5, 2, 3), f(d, 3, 6, hi=3), f(d, 3, 6), f(d, 18),
          f(d, 24, lo=0.004, hi=0.008), np.full((d, 24), 55 if t == np.uint8 else 0, t), f(d, lo=0.01, hi=0.03), np.full(d, 61 if t == np.uint8 else 0, t)], 3, hidden_size=6, **kw)
 
+# ---- products of queries and keys as outputs, masks of one column, caches that are quantized or slide
+X = In(2, 3, 4)
+case("kept_column", "Attention", [X, f(4, 12), f(12), i32(0, 1).reshape(2, 1)], num_heads=2)
+case("kept_one", "Attention", [X, f(4, 12), f(12), i32(0).reshape(1, 1), f(2, 2, 2, 3, 2), None, i32(3)], 2, num_heads=2)
+case("kept_products", "MultiHeadAttention", [X, In(2, 3, 4), In(2, 3, 4), f(12), s([[1, 1, 0], [1, 0, 1]], np.int32), f(1, 2, 3, 3)],
+     [T.FLOAT, 0, 0, T.FLOAT], num_heads=2, unidirectional=1)
+case("kept_products_past", "MultiHeadAttention", [X, In(2, 3, 4), In(2, 3, 4)] + [None] * 3 + [f(2, 2, 2, 2), f(2, 2, 2, 2)], 4, num_heads=2)
+case("kept_products_single", "DecoderMaskedMultiHeadAttention", [In(2, 1, 4), In(2, 1, 4), In(2, 1, 4), s([[1, 0, 1, 1], [0, 0, 1, 0]], np.int32), f(1, 2, 1, 4),
+     f(2, 2, 6, 2), f(2, 2, 6, 2), i32(3)], 4, num_heads=2, past_present_share_buffer=1, output_qk=1)
+case("kept_products_seen", "DecoderMaskedMultiHeadAttention", [In(2, 1, 4), f(2, 2, 5, 2), f(2, 2, 5, 2)], [T.FLOAT, 0, 0, T.FLOAT], num_heads=2, output_qk=1)
+
+
+def kept(name, length=1, room=6, lens=(4, 3), total=5, bits=0, kind="PER_CHANNEL", t=np.float32, extra={}, products=0, keys=None, **attrs):
+    b, h, kv, d = len(lens), 2, 1, 16 if attrs.get("do_rotary") or attrs.get("sliding_window_cache") else 8
+    keys = length if keys is None else keys
+    real = {np.float32: T.FLOAT, np.float16: T.FLOAT16}[t]
+    cache = {0: lambda: f(b, kv, room, d).astype(t), 8: lambda: i8(b, kv, room, d), 4: lambda: u8(b, kv, room, d // 2)}[bits]
+    x = [f(b, length, h * d).astype(t)] + [f(b, keys, kv * d).astype(t) for _ in "kv"] + [cache(), cache(), i32(*lens), s(total, np.int32)] + [None] * 7
+    if bits:
+        shape = (1,) if kind == "PER_TENSOR" else (kv, 1, d)
+        x[12:] = [f(*shape, lo=0.005, hi=0.01) * (1 if bits == 8 else 16) for _ in "kv"]
+        attrs.update(k_quant_type=kind, v_quant_type=kind, kv_cache_bit_width=bits)
+    for i, v in extra.items():
+        x[i] = v
+    outs = [real] + [{0: real, 8: T.INT8, 4: T.UINT8}[bits]] * 2 + [real] * (products > 0)
+    case("kept_" + name, "GroupQueryAttention", x, outs, num_heads=h, kv_num_heads=kv, **attrs, **({"qk_output": products} if products else {}))
+
+
+TURNS = {7: f(16, 8), 8: f(16, 8)}
+for n in (8, 4):
+    kept("byte_%d_first" % n, 3, 4, (2, 2), 3, n, do_rotary=1, extra=TURNS)
+    kept("byte_%d_one" % n, bits=n, kind="PER_TENSOR", extra={11: f(2)}, softcap=0.7)
+    kept("byte_%d_more" % n, 2, 6, (5,), 6, n, extra={10: f(1, 2, 2, 6)}, local_window_size=3)
+    kept("byte_%d_half" % n, bits=n, t=np.float16)
+kept("before", products=1, lens=(4, 4), softcap=2.0, local_window_size=3)
+kept("after", products=2, lens=(4, 4), extra={10: f(1, 2, 1, 5), 11: f(2)})
+kept("before_byte", products=1, lens=(4, 4), bits=8)
+kept("slides", 1, 4, (4, 9), 10, sliding_window_cache=1, local_window_size=4)
+kept("slides_all", 8, 6, (14,), 15, sliding_window_cache=1, local_window_size=4)
+kept("slides_byte", 1, 4, (4, 6), 7, 8, sliding_window_cache=1, local_window_size=4)
+kept("shared", 2, 6, (4,), 5, keys=0, extra=TURNS, do_rotary=1)
+kept("shared_byte", 1, 6, (4, 2), 5, 8, keys=0)
+
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, model in MODELS:

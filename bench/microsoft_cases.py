@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 
+import numpy as np
+
 OTHER = ("qlinearaveragepool_nhwc", "wordconv_in")  # a half that is rounded the other way, and memory that nobody has written
 TYPES = {"float32": "float", "float64": "double", "bool": "bool", "string": "string"}
 
@@ -23,6 +25,8 @@ def number(x):
 def value(v):
     t = TYPES.get(v["type"], v["type"])
     dims = "[%s]" % ",".join(str(d) for d in v["dims"]) if v["dims"] else ""
+    if t == "float16":
+        v = dict(v, data=np.array(v["data"], np.uint16).view(np.float16).astype(float).tolist())
     items = [json.dumps(x, ensure_ascii=False).replace("\\u0002", "\x02").replace("\\u0003", "\x03") if t == "string" else number(x) for x in v["data"]]
     return t + dims, "{%s}" % ", ".join(items)
 
@@ -46,9 +50,9 @@ for path in sorted(glob.glob(folder + "/" + prefix + "*.json")):
     text = subprocess.run([onx, "convert", folder + "/" + name + ".onnx", "-", "--to", "onnxtxt"], stdout=subprocess.PIPE, text=True).stdout
     for k, v in answer["inputs"].items():
         shape, items = value(v)
-        text = re.sub(r"%s\[[^\]]*\] %s(?=[,)])" % (shape.split("[")[0], k), lambda m: "%s %s = %s" % (shape, k, items), text, count=1)
+        text = re.sub(r"%s\[[^\]]*\]\s+%s(?=\s*[,)])" % (shape.split("[")[0], k), lambda m: "%s %s = %s" % (shape, k, items), text, count=1)
     for y in answer["outputs"]:
-        text = re.sub(r"\w+(\[[^\]]*\])? %s(?=[,)])" % y["name"], lambda m: "%s %s" % (value(y)[0], y["name"]), text, count=1) if y["dims"] else text
+        text = re.sub(r"\w+(\[[^\]]*\])?\s+%s(?=\s*[,)])" % y["name"], lambda m: "%s %s" % (value(y)[0], y["name"]), text, count=1) if y["dims"] else text
     case = ["=== %s" % name, text.strip(), "--- within 64 ulps or %s" % ("5e-3" if "lstm" in name else "2e-4")]  # states are quantized there
     case += ["%s: %s %s" % ((y["name"],) + value(y)) for y in answer["outputs"]] + [""]
     cases.append((sum(map(len, case)), re.search(r"= (\S+?) *[<(]", text.split("=> (")[1]).group(1), case))

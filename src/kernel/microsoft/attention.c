@@ -6,6 +6,7 @@
 
 typedef struct params {
     uint64_t batch, length, depth, heads, size, v_size, columns, past;
+    uint64_t room;  /* of a past that is shared with the present; 0: it is not */
     uint64_t at[3]; /* first column of queries, keys, and values */
     onxi_ms_scores scores;
     bool causal, quantized;
@@ -95,6 +96,25 @@ static bool reserve(onx_prepare *p, params *q)
     return fits;
 }
 
+/* A buffer has room for what is to come; an input says how much of it is the past. */
+static onx_status read_sharing(const onx_prepare *p, params *q)
+{
+    const onx_value *past = operand(p, q->past_input), *length = q->quantized ? NULL : operand(p, 6);
+    if (!past || !onx_prepare_is_set(p, "past_present_share_buffer"))
+        return ONX_OK;
+    if (!length || length->count != 1)
+        return onx_prepare_fail(p, ONX_E_INVALID, "a shared buffer needs past_sequence_length, which is one number");
+    q->room = q->past;
+    q->past = 0;
+    return q->room ? ONX_OK : onx_prepare_fail(p, ONX_E_INVALID, "the shared buffer has no room");
+}
+
+/* A mask of one column raises or lowers all scores of a sequence alike, which changes nothing. */
+static bool is_same_for_all(const params *q, const onx_value *mask)
+{
+    return mask && mask->rank == 2 && mask->dims[1] == 1 && ((uint64_t)mask->dims[0] == q->batch || mask->dims[0] == 1);
+}
+
 static onx_status attention_prepare(onx_prepare *p)
 {
     params *q = ONXI_NEW(p->arena, params);
@@ -103,18 +123,19 @@ static onx_status attention_prepare(onx_prepare *p)
     q->quantized = p->kernel->body != NULL;
     q->past_input = q->quantized ? 8 : 4;
     q->mask_input = q->quantized ? 5 : 3;
-    if (onx_prepare_is_set(p, "do_rotary") || onx_prepare_is_set(p, "past_present_share_buffer") ||
-        (!q->quantized && operand(p, 6)))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "rotary embedding and shared buffers are not done by %s",
-                                p->kernel->op);
+    if (onx_prepare_is_set(p, "do_rotary"))
+        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "rotary embedding is not done by %s", p->kernel->op);
     ONX_TRY(read_sizes(p, q));
     if (q->quantized)
         ONX_TRY(check_quantized(p, q));
-    const uint64_t total = q->past + q->length;
+    ONX_TRY(read_sharing(p, q));
+    const uint64_t total = q->room ? UINT64_MAX : q->past + q->length;
+    const onx_value *mask = operand(p, q->mask_input);
     q->causal = onx_prepare_is_set(p, "unidirectional");
     q->scores.scale = onxi_ms_scale(p, q->size);
     q->scores.filter = onx_prepare_float(p, "mask_filter_value");
-    ONX_TRY(onxi_ms_mask(p, operand(p, q->mask_input), q->batch, q->length, total, &q->scores));
+    if (!is_same_for_all(q, mask))
+        ONX_TRY(onxi_ms_mask(p, mask, q->batch, q->length, total, &q->scores));
     if (!q->quantized)
         ONX_TRY(onxi_ms_bias(p, operand(p, 5), q->batch, q->heads, q->length, total, &q->scores));
     if (!reserve(p, q))
@@ -198,39 +219,41 @@ static void project(const onx_work *work, const params *q, uint64_t batch, uint6
 }
 
 /* Keys or values of the past and of now, one after the other. */
-static void hand_on(const onx_work *work, const params *q, uint64_t row, uint32_t which, const float *now)
+static void hand_on(const onx_work *work, const params *q, uint64_t row, uint32_t which, uint64_t past_keys,
+                    const float *now)
 {
     onx_value *present = work->prepared->output_count > 1 ? work->outputs[1] : NULL;
     const onx_value *past = onxi_operand(work->prepared->input_count, work->inputs, q->past_input);
     if (!present)
         return;
-    const uint64_t all = q->batch * q->heads, width = onxi_element_size(present->dtype),
-                   to = (which * all + row) * (q->past + q->length) * q->size;
-    if (past && q->past)
-        memcpy((char *)present->data + to * width,
-               (const char *)past->data + (which * all + row) * q->past * q->size * width, q->past * q->size * width);
-    onxi_ms_store(present, to + q->past * q->size, q->length * q->size, now);
+    const uint64_t width = onxi_element_size(present->dtype), at = which * q->batch * q->heads + row,
+                   kept = (q->room ? q->room : past_keys) * q->size,
+                   to = at * (q->room ? q->room : past_keys + q->length) * q->size;
+    if (past && kept)
+        memcpy((char *)present->data + to * width, (const char *)past->data + at * kept * width, kept * width);
+    onxi_ms_store(present, to + past_keys * q->size, q->length * q->size, now);
 }
 
-static void attend(const onx_work *work, const params *q, uint64_t row, float *const *parts)
+static void attend(const onx_work *work, const params *q, uint64_t row, uint64_t past_keys, float *const *parts)
 {
     char *memory = work->thread_workspace;
     const uint32_t inputs = work->prepared->input_count;
     const onx_value *past = onxi_operand(inputs, work->inputs, q->past_input);
     const onx_value keys = { .dtype = ONX_FLOAT, .data = parts[1] }, values = { .dtype = ONX_FLOAT, .data = parts[2] };
-    const uint64_t all = q->batch * q->heads, head = row % q->heads, batch = row / q->heads;
+    const uint64_t all = q->batch * q->heads, head = row % q->heads, batch = row / q->heads,
+                   length = q->room ? q->room : past_keys;
     const onxi_ms_rows k = { .in = { past, &keys },
-                             .at = { row * q->past * q->size, 0 },
+                             .at = { row * length * q->size, 0 },
                              .step = { q->size, q->size },
-                             .split = q->past,
+                             .split = past_keys,
                              .size = q->size },
                        v = { .in = { past, &values },
-                             .at = { (all + row) * q->past * q->size, 0 },
+                             .at = { (all + row) * length * q->size, 0 },
                              .step = { q->size, q->v_size },
-                             .split = q->past,
+                             .split = past_keys,
                              .size = q->v_size };
     onxi_ms_query one = { .scores = &q->scores,
-                          .mask = onxi_operand(inputs, work->inputs, q->mask_input),
+                          .mask = q->scores.mask_kind ? onxi_operand(inputs, work->inputs, q->mask_input) : NULL,
                           .bias = q->quantized ? NULL : onxi_operand(inputs, work->inputs, 5),
                           .batch = batch,
                           .head = head,
@@ -239,7 +262,7 @@ static void attend(const onx_work *work, const params *q, uint64_t row, float *c
     for (one.row = 0; one.row < q->length; one.row++) {
         one.query = parts[0] + one.row * q->size;
         onxi_ms_begin(&one, q->v_size);
-        onxi_ms_keys(&one, &k, &v, 0, q->causal ? q->past + one.row + 1 : q->past + q->length);
+        onxi_ms_keys(&one, &k, &v, 0, q->causal ? past_keys + one.row + 1 : past_keys + q->length);
         onxi_ms_end(&one, q->v_size, -INFINITY);
         onxi_ms_store(work->outputs[0], ((batch * q->length + one.row) * q->heads + head) * q->v_size, q->v_size,
                       one.sum);
@@ -251,16 +274,21 @@ static onx_status attention_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const params *q = work->params;
     char *memory = work->thread_workspace;
+    const uint32_t inputs = work->prepared->input_count;
     float *parts[3];
+    uint64_t past = q->past;
+    if (q->room)
+        ONX_TRY(onxi_ms_shared_past(work, work->inputs[6], onxi_operand(inputs, work->inputs, q->mask_input),
+                                    onxi_operand(inputs, work->inputs, 5), q->room, q->length, &past));
     for (uint64_t row = first; row < last; row++) {
         for (uint32_t i = 0; i < 3; i++) {
             const uint64_t size = i == 2 ? q->v_size : q->size;
             parts[i] = (float *)(void *)(memory + q->part[i]);
             project(work, q, row / q->heads, q->at[i] + row % q->heads * size, size, parts[i]);
         }
-        hand_on(work, q, row, 0, parts[1]);
-        hand_on(work, q, row, 1, parts[2]);
-        attend(work, q, row, parts);
+        hand_on(work, q, row, 0, past, parts[1]);
+        hand_on(work, q, row, 1, past, parts[2]);
+        attend(work, q, row, past, parts);
     }
     return ONX_OK;
 }

@@ -110,14 +110,21 @@ typedef struct params {
     bool sparse, packed, causal, interleaved;
     uint64_t batch, length, heads, kv_heads, size, pairs; /* pairs 0: nothing is turned */
     uint64_t keys;                                        /* new ones */
-    uint64_t room;                                        /* of the cache that came */
-    int64_t window;                                       /* keys that a query sees, -1: all */
+    uint64_t room, row;                                   /* of the cache that came; elements of one of its vectors */
+    unsigned bits;                                        /* of its numbers where it is quantized, else 0 */
+    bool per_channel, slides;                             /* its scales; it is no longer than it has to be */
+    bool normalizes;                                      /* queries and keys, before they are turned */
+    float epsilon;
+    int64_t window; /* keys that a query sees, -1: all */
     uint64_t block;
     bool has_sink;
     onxi_ms_scores scores;
     uint32_t lengths, total, cosines, positions, bias, sink;
-    uint64_t key_at, value_at, query_at, sum_at, space_at;
+    onxi_ms_products products;
+    uint64_t key_at, value_at, query_at, sum_at, space_at, shown_at;
 } params;
+
+enum { K_SCALE = 12, Q_NORM = 14, K_NORM = 15 };
 
 static const onx_value *operand(const onx_prepare *p, uint32_t i)
 {
@@ -148,30 +155,68 @@ static onx_status read_query(const onx_prepare *p, params *q)
                                 (unsigned long long)all);
     for (uint32_t i = KEY; !q->packed && i <= VALUE; i++) {
         const onx_value *o = p->inputs[i];
-        if (o->rank != 3 || o->dims[0] != x->dims[0] || o->dims[1] != x->dims[1] ||
+        const bool none = !q->sparse && o->rank == 3 && !o->dims[1] && !p->inputs[KEY]->dims[1];
+        if (o->rank != 3 || o->dims[0] != x->dims[0] || (o->dims[1] != x->dims[1] && !none) ||
             (uint64_t)o->dims[2] != q->kv_heads * q->size || o->dtype != x->dtype)
             return onx_prepare_fail(p, ONX_E_INVALID, "%s is not [%llu, %llu, %llu]", i == KEY ? "key" : "value",
                                     (unsigned long long)q->batch, (unsigned long long)q->length,
                                     (unsigned long long)(q->kv_heads * q->size));
+        q->keys = (uint64_t)o->dims[1];
     }
     return ONX_OK;
 }
 
+/* How a cache is quantized: in 8 bits, or in 4 with two numbers in a byte, by one scale or by one per channel. */
+static onx_status read_quantization(const onx_prepare *p, params *q)
+{
+    static const onxi_word kinds[] = { { "NONE", 1, 0 }, { "PER_TENSOR", 1, 0 }, { "PER_CHANNEL", 1, 0 } };
+    const int kind = onxi_prepare_word(p, "k_quant_type", kinds, 3),
+              other = onxi_prepare_word(p, "v_quant_type", kinds, 3);
+    const int64_t bits = onx_prepare_int(p, "kv_cache_bit_width");
+    if (kind < 0 || kind != other)
+        return onx_prepare_fail(p, kind < 0 || other < 0 ? ONX_E_INVALID : ONX_E_UNSUPPORTED,
+                                "keys are quantized as \"%.*s\" and values as \"%.*s\"",
+                                ONX_ARG(onx_prepare_text(p, "k_quant_type")),
+                                ONX_ARG(onx_prepare_text(p, "v_quant_type")));
+    if (!kind)
+        return ONX_OK;
+    if (bits != 4 && bits != 8)
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute kv_cache_bit_width is %lld, neither 4 nor 8",
+                                (long long)bits);
+    q->bits = (unsigned)bits;
+    q->per_channel = kind == 2;
+    const uint64_t scales = q->per_channel ? q->kv_heads * q->size : 1;
+    for (uint32_t i = K_SCALE; i < K_SCALE + 2; i++) {
+        const onx_value *scale = operand(p, i);
+        if (!scale || scale->count != scales)
+            return onx_prepare_fail(p, ONX_E_INVALID, "%s has %llu elements, not %llu",
+                                    i == K_SCALE ? "k_scale" : "v_scale",
+                                    (unsigned long long)(scale ? scale->count : 0), (unsigned long long)scales);
+    }
+    return ONX_OK;
+}
+
+static bool is_real(const onx_value *v)
+{
+    return v->dtype == ONX_FLOAT || v->dtype == ONX_FLOAT16 || v->dtype == ONX_BFLOAT16;
+}
+
 static onx_status read_cache(const onx_prepare *p, params *q)
 {
+    q->row = q->bits == 4 ? (q->size + 1) / 2 : q->size;
     const onx_value *lengths = p->inputs[q->lengths], *total = p->inputs[q->total];
     for (uint32_t i = PAST_KEY; i <= PAST_VALUE; i++) {
         const onx_value *v = operand(p, i);
         if (!v && !operand(p, PAST_KEY))
             continue;
         if (!v || v->rank != 4 || (uint64_t)v->dims[0] != q->batch || (uint64_t)v->dims[1] != q->kv_heads ||
-            (uint64_t)v->dims[3] != q->size || (i == PAST_VALUE && (uint64_t)v->dims[2] != q->room))
+            (uint64_t)v->dims[3] != q->row || (i == PAST_VALUE && (uint64_t)v->dims[2] != q->room))
             return onx_prepare_fail(p, ONX_E_INVALID, "the cache is not [%llu, %llu, any, %llu] for both",
                                     (unsigned long long)q->batch, (unsigned long long)q->kv_heads,
-                                    (unsigned long long)q->size);
-        if (v->dtype != p->inputs[0]->dtype)
-            return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a cache of %s for queries of %s is not done",
-                                    onx_dtype_name(v->dtype), onx_dtype_name(p->inputs[0]->dtype));
+                                    (unsigned long long)q->row);
+        if (q->bits ? v->dtype != (q->bits == 8 ? ONX_INT8 : ONX_UINT8) : !is_real(v))
+            return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a cache of %s, quantized in %u bits, is not done",
+                                    onx_dtype_name(v->dtype), q->bits);
         q->room = (uint64_t)v->dims[2];
     }
     if (lengths->count != q->batch || total->count != 1)
@@ -195,16 +240,21 @@ static onx_status read_turning(const onx_prepare *p, params *q)
     return ONX_OK;
 }
 
+static onx_status read_products(const onx_prepare *p, params *q)
+{
+    const int64_t kind = onx_prepare_int(p, "qk_output");
+    if (kind < 0 || kind > 2)
+        return onx_prepare_fail(p, ONX_E_INVALID, "attribute qk_output is %lld, none of 0 to 2", (long long)kind);
+    if (p->output_count < 4 || !p->outputs[3])
+        return ONX_OK;
+    q->products = kind == 1 ? ONXI_MS_SCORES : ONXI_MS_SHARES;
+    return kind ? ONX_OK
+                : onx_prepare_fail(p, ONX_E_INVALID, "output_qk is asked for, and qk_output does not say which");
+}
+
 static onx_status read_group(const onx_prepare *p, params *q)
 {
-    static const onxi_word none[] = { { "NONE", 1, 0 } };
-    if (onxi_prepare_word(p, "k_quant_type", none, 1) || onxi_prepare_word(p, "v_quant_type", none, 1) ||
-        operand(p, 12) || operand(p, 13))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "a cache that is quantized is not done");
-    if (operand(p, 14) || operand(p, 15) || onx_prepare_is_set(p, "sliding_window_cache") ||
-        (p->output_count > 3 && p->outputs[3]))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED,
-                                "normalized queries, a cache as long as the window, and the products are not done");
+    const onx_value *past = operand(p, PAST_KEY), *norms[] = { operand(p, Q_NORM), operand(p, K_NORM) };
     q->causal = onx_prepare_is_set(p, "causal");
     q->window = onx_prepare_int(p, "local_window_size");
     q->scores.softcap = onx_prepare_float(p, "softcap");
@@ -212,6 +262,21 @@ static onx_status read_group(const onx_prepare *p, params *q)
     if (sink && (sink->rank != 1 || (uint64_t)sink->dims[0] != q->heads))
         return onx_prepare_fail(p, ONX_E_INVALID, "head_sink does not have %llu elements",
                                 (unsigned long long)q->heads);
+    q->normalizes = norms[0] || norms[1];
+    q->epsilon = onx_prepare_float(p, "qk_norm_epsilon");
+    for (uint32_t i = 0; q->normalizes && i < 2; i++)
+        if (!norms[i] || norms[i]->rank != 1 || (uint64_t)norms[i]->dims[0] != q->size)
+            return onx_prepare_fail(p, ONX_E_INVALID, "%s_norm_weight does not have %llu elements", i ? "k" : "q",
+                                    (unsigned long long)q->size);
+    if (!q->keys && q->length && !past)
+        return onx_prepare_fail(p, ONX_E_INVALID, "there are neither keys nor a cache of them");
+    ONX_TRY(read_products(p, q));
+    q->slides = onx_prepare_is_set(p, "sliding_window_cache");
+    if (q->slides && (q->window < 1 || !past || q->room < (uint64_t)q->window || q->products || !q->keys))
+        return onx_prepare_fail(p, q->products ? ONX_E_UNSUPPORTED : ONX_E_INVALID,
+                                "a cache of %llu keys does not slide with a window of %lld and %llu new ones%s",
+                                (unsigned long long)q->room, (long long)q->window, (unsigned long long)q->keys,
+                                q->products ? ", and products as an output" : "");
     q->has_sink = sink || onx_prepare_int(p, "smooth_softmax") == 1;
     return onxi_ms_bias(p, operand(p, q->bias), q->batch, q->heads, q->length, UINT64_MAX, &q->scores);
 }
@@ -243,6 +308,8 @@ static onx_status cache_prepare(onx_prepare *p)
     q->bias = q->sparse ? 0 : 10;
     q->sink = q->sparse ? 0 : 11;
     ONX_TRY(read_query(p, q));
+    if (!q->sparse)
+        ONX_TRY(read_quantization(p, q));
     ONX_TRY(read_cache(p, q));
     ONX_TRY(read_turning(p, q));
     ONX_TRY(q->sparse ? read_blocks(p, q) : read_group(p, q));
@@ -250,7 +317,8 @@ static onx_status cache_prepare(onx_prepare *p)
     uint64_t total = 0, keys;
     if (!onxi_mul_u64(q->keys, q->size, &keys) || !onxi_ms_reserve(&total, keys, &q->key_at) ||
         !onxi_ms_reserve(&total, keys, &q->value_at) || !onxi_ms_reserve(&total, q->size, &q->query_at) ||
-        !onxi_ms_reserve(&total, q->size, &q->sum_at) || !onxi_ms_reserve(&total, q->size, &q->space_at))
+        !onxi_ms_reserve(&total, q->size, &q->sum_at) || !onxi_ms_reserve(&total, q->size, &q->space_at) ||
+        !onxi_ms_reserve_shown(&total, q->products, q->products ? (uint64_t)p->outputs[3]->dims[3] : 0, &q->shown_at))
         return onx_prepare_fail(p, ONX_E_LIMIT, "the operands are too large");
     p->thread_workspace = total;
     p->params = q;
@@ -265,22 +333,49 @@ static uint64_t place(const params *q, uint64_t batch, uint64_t row, uint32_t wh
                          : which   ? q->kv_heads
                                    : q->heads,
                    first = !q->packed || !which ? 0 : q->heads + (which - 1) * q->kv_heads;
-    return ((batch * q->length + row) * all + first + head) * q->size;
+    return ((batch * (which ? q->keys : q->length) + row) * all + first + head) * q->size;
 }
 
-/* A vector of a head, turned by its position. */
+/* Divides a vector by the root of its mean square, and weights it. */
+static void normalize(const params *q, const onx_value *weight, float *x)
+{
+    const float by = 1 / sqrtf(onxi_ms_dot(x, x, q->size) / (float)q->size + q->epsilon);
+    for (uint64_t i = 0; i < q->size; i++)
+        x[i] *= by * onxi_ms_float(weight, i);
+}
+
+/* What the cache keeps of a new vector of `head`, as numbers of its bits. */
+static float scale_at(const onx_work *work, const params *q, uint32_t which, uint64_t head, uint64_t i)
+{
+    const float *scales = work->inputs[K_SCALE + which - KEY]->data;
+    return q->per_channel ? scales[head * q->size + i] : scales[0];
+}
+
+static int code_of(const params *q, float x, float scale)
+{
+    const float most = q->bits == 8 ? 127 : 7, code = scale != 0 ? rintf(x / scale) : 0;
+    return (int)(code > most ? most : code >= -most - 1 ? code : -most - 1); /* NaN is the least one */
+}
+
+/* A vector of a head, normalized, turned by its position, and rounded to what the cache holds. */
 static onx_status take(onx_work *work, const params *q, uint64_t batch, uint64_t row, uint32_t which, uint64_t head,
-                       uint64_t past, float *out)
+                       uint64_t first, float *out)
 {
     const onx_value *ids = in(work, q->positions), *cosines = in(work, q->cosines);
     onxi_ms_floats(work->inputs[q->packed ? 0 : which], place(q, batch, row, which, head), q->size, out);
-    if (!q->pairs || which == VALUE)
-        return ONX_OK;
-    const int64_t position = ids ? ((const int64_t *)ids->data)[batch * q->length + row] : (int64_t)(past + row);
-    if (position < 0 || position >= cosines->dims[0])
-        return onx_work_fail(work, ONX_E_INVALID, "position %lld is outside of the %lld in the tables",
-                             (long long)position, (long long)cosines->dims[0]);
-    turn(out, q->pairs, q->interleaved, cosines, in(work, q->cosines + 1), (uint64_t)position);
+    if (q->normalizes && which != VALUE)
+        normalize(q, work->inputs[which == QUERY ? Q_NORM : K_NORM], out);
+    if (q->pairs && which != VALUE) {
+        const int64_t position = ids ? ((const int64_t *)ids->data)[batch * q->length + row] : (int64_t)(first + row);
+        if (position < 0 || position >= cosines->dims[0])
+            return onx_work_fail(work, ONX_E_INVALID, "position %lld is outside of the %lld in the tables",
+                                 (long long)position, (long long)cosines->dims[0]);
+        turn(out, q->pairs, q->interleaved, cosines, in(work, q->cosines + 1), (uint64_t)position);
+    }
+    for (uint64_t i = 0; q->bits && which != QUERY && i < q->size; i++) {
+        const float scale = scale_at(work, q, which, head, i);
+        out[i] = (float)code_of(q, out[i], scale) * scale;
+    }
     return ONX_OK;
 }
 
@@ -303,28 +398,53 @@ static void sparse_keys(const onx_work *work, const params *q, onxi_ms_query *on
     }
 }
 
+/* Of a sequence: keys in the cache, and those with the new ones; how many are before the first query, among those and
+ * in the whole text; how many the cache loses at its front when the new ones come. */
 typedef struct sequence {
-    uint64_t batch, past, length; /* keys before, and in all */
+    uint64_t batch, past, length, before, first, dropped;
 } sequence;
 
 static void attend(const onx_work *work, const params *q, const sequence *s, onxi_ms_query *one, const onxi_ms_rows *k,
                    const onxi_ms_rows *v)
 {
     const onx_value *sink = in(work, q->sink);
-    const uint64_t here = s->past + one->row + 1, seen = q->causal && here < s->length ? here : s->length,
-                   window = q->window > 0 ? (uint64_t)q->window : seen;
+    const uint64_t here = s->before + one->row + 1, seen = q->causal && here < s->length ? here : s->length,
+                   window = q->window > 0 ? (uint64_t)q->window : seen, from = seen > window ? seen - window : 0;
     onxi_ms_begin(one, q->size);
     if (q->sparse)
         sparse_keys(work, q, one, k, v, seen);
     else
-        onxi_ms_keys(one, k, v, seen > window ? seen - window : 0, seen);
+        onxi_ms_keys(one, k, v, from, seen);
     onxi_ms_end(one, q->size, !q->has_sink ? -INFINITY : sink ? onxi_ms_float(sink, one->head) : 0);
     onxi_ms_store(work->outputs[0], ((s->batch * q->length + one->row) * q->heads + one->head) * q->size, q->size,
                   one->sum);
+    if (q->products)
+        onxi_ms_show(one, q->products, from, seen, 0, q->heads, q->length, work->outputs[3]);
+}
+
+/* Writes vectors into the cache from element `at` of it on. */
+static void put(const onx_work *work, const params *q, uint32_t which, uint64_t head, uint64_t count, const float *from,
+                onx_value *cache, uint64_t at)
+{
+    if (!q->bits) {
+        onxi_ms_store(cache, at, count * q->size, from);
+        return;
+    }
+    uint8_t *to = (uint8_t *)cache->data + at;
+    for (uint64_t k = 0; k < count; k++, from += q->size, to += q->row) {
+        memset(to, 0, q->row);
+        for (uint64_t i = 0; i < q->size; i++) {
+            const int code = code_of(q, from[i], scale_at(work, q, which, head, i));
+            if (q->bits == 8)
+                to[i] = (uint8_t)(int8_t)code;
+            else
+                to[i / 2] |= (uint8_t)((unsigned)(code + 8) << (i % 2 * 4));
+        }
+    }
 }
 
 /* What the cache that is handed on holds of a head: the past, what is new, and zeros. Where it lies where the past
- * does, what is new alone is written. */
+ * does, what is new alone is written, and what is left of the past moved to the front. */
 static void hand_on(const onx_work *work, const params *q, const sequence *s, uint64_t head, uint32_t which,
                     const float *now)
 {
@@ -332,18 +452,33 @@ static void hand_on(const onx_work *work, const params *q, const sequence *s, ui
     const onx_value *past = in(work, PAST_KEY + which - 1);
     if (!present)
         return;
-    const uint64_t width = onxi_element_size(present->dtype), row = s->batch * q->kv_heads + head,
-                   room = (uint64_t)present->dims[2], fresh = s->past + q->keys < room ? q->keys : room - s->past,
+    const uint64_t room = (uint64_t)present->dims[2], bytes = q->row * onxi_element_size(present->dtype),
+                   row = s->batch * q->kv_heads + head, gone = s->dropped < s->past ? s->dropped : s->past,
+                   skipped = s->dropped - gone, stays = s->past - gone, left = q->keys - skipped,
+                   fresh = stays + left < room ? left : room - stays,
                    kept = !past       ? 0
                           : q->sparse ? q->room
-                                      : s->past;
-    if (!past || past->data != present->data) {
-        char *to = (char *)present->data + row * room * q->size * width;
-        if (kept)
-            memcpy(to, (const char *)past->data + row * q->room * q->size * width, kept * q->size * width);
-        memset(to + kept * q->size * width, 0, (room - kept) * q->size * width);
-    }
-    onxi_ms_store(present, (row * room + s->past) * q->size, fresh * q->size, now);
+                                      : stays;
+    char *to = (char *)present->data + row * room * bytes;
+    const bool same = past && past->data == present->data;
+    if (kept && (!same || gone))
+        memmove(to, (const char *)past->data + (row * q->room + gone) * bytes, kept * bytes);
+    if (!same)
+        memset(to + kept * bytes, 0, (room - kept) * bytes);
+    put(work, q, which, head, fresh, now + skipped * q->size, present, (row * room + stays) * q->row);
+}
+
+static void set_rows(const onx_work *work, const params *q, const sequence *s, uint64_t head, uint32_t which,
+                     const onx_value *now, onxi_ms_rows *r)
+{
+    const uint64_t at = (s->batch * q->kv_heads + head) * q->room * q->row;
+    *r = (onxi_ms_rows){ .at = { at, 0 }, .step = { q->row, q->size }, .split = s->past, .size = q->size };
+    r->in[0] = in(work, PAST_KEY + which - KEY);
+    r->in[1] = now;
+    r->bits = q->bits;
+    r->per_channel = q->per_channel;
+    if (q->bits)
+        r->scales = (const float *)work->inputs[K_SCALE + which - KEY]->data + (q->per_channel ? head * q->size : 0);
 }
 
 static onx_status run_head(onx_work *work, const params *q, const sequence *s, uint64_t head)
@@ -353,25 +488,24 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
           *query = (float *)(void *)(memory + q->query_at);
     const onx_value new_keys = { .dtype = ONX_FLOAT, .data = keys },
                     new_values = { .dtype = ONX_FLOAT, .data = values };
-    const uint64_t at = (s->batch * q->kv_heads + head) * q->room * q->size, group = q->heads / q->kv_heads;
-    onxi_ms_rows k = { .at = { at, 0 }, .step = { q->size, q->size }, .split = s->past, .size = q->size }, v = k;
-    k.in[0] = in(work, PAST_KEY);
-    k.in[1] = &new_keys;
-    v.in[0] = in(work, PAST_VALUE);
-    v.in[1] = &new_values;
+    const uint64_t group = q->heads / q->kv_heads;
+    onxi_ms_rows k, v;
+    set_rows(work, q, s, head, KEY, &new_keys, &k);
+    set_rows(work, q, s, head, VALUE, &new_values, &v);
     for (uint64_t i = 0; i < q->keys; i++) {
-        ONX_TRY(take(work, q, s->batch, i, KEY, head, s->past, keys + i * q->size));
-        ONX_TRY(take(work, q, s->batch, i, VALUE, head, s->past, values + i * q->size));
+        ONX_TRY(take(work, q, s->batch, i, KEY, head, s->first, keys + i * q->size));
+        ONX_TRY(take(work, q, s->batch, i, VALUE, head, s->first, values + i * q->size));
     }
     onxi_ms_query one = { .scores = &q->scores,
                           .bias = in(work, q->bias),
                           .batch = s->batch,
                           .query = query,
                           .sum = (float *)(void *)(memory + q->sum_at),
-                          .space = (float *)(void *)(memory + q->space_at) };
+                          .space = (float *)(void *)(memory + q->space_at),
+                          .shown = q->products ? (float *)(void *)(memory + q->shown_at) : NULL };
     for (one.head = head * group; one.head < (head + 1) * group; one.head++)
         for (one.row = 0; one.row < q->length; one.row++) {
-            ONX_TRY(take(work, q, s->batch, one.row, QUERY, one.head, s->past, query));
+            ONX_TRY(take(work, q, s->batch, one.row, QUERY, one.head, s->first, query));
             attend(work, q, s, &one, &k, &v);
         }
     hand_on(work, q, s, head, 1, keys);
@@ -379,19 +513,33 @@ static onx_status run_head(onx_work *work, const params *q, const sequence *s, u
     return ONX_OK;
 }
 
+/* How many of the keys of a text a cache that slides holds: all, until it is full; then it makes room for as many as it
+ * has beyond the window each time. */
+static int64_t sliding_keys(const params *q, int64_t length)
+{
+    const int64_t room = (int64_t)q->room, gap = room - q->window + 1;
+    return length <= room ? length : length - gap * ((length - room + gap - 1) / gap);
+}
+
 /* Where a sequence begins and ends. In the first prompt all of them begin at once, and may end early. */
 static onx_status find_sequence(onx_work *work, const params *q, uint64_t batch, int64_t total, sequence *s)
 {
     const int64_t given = ((const int32_t *)work->inputs[q->lengths]->data)[batch],
-                  length = q->sparse ? given : given + 1, keys = (int64_t)q->length;
-    const bool first = total == keys;
-    const int64_t past = first ? 0 : length - keys;
-    if (length < 0 || length > total || past < 0 || (uint64_t)past > q->room)
+                  length = q->sparse ? given : given + 1, keys = (int64_t)q->keys, queries = (int64_t)q->length;
+    const bool first = total == queries && !q->slides;
+    const int64_t before = first ? 0 : length - queries, past = q->keys ? before : length,
+                  held = q->slides && past > 0 ? sliding_keys(q, past) : past;
+    if (length < 0 || length > total || before < 0 || (uint64_t)held > q->room)
         return onx_work_fail(work, ONX_E_INVALID,
                              "sequence %llu has %lld keys of at most %lld, %lld of them new, and a cache of %llu",
                              (unsigned long long)batch, (long long)length, (long long)total, (long long)keys,
                              (unsigned long long)q->room);
-    *s = (sequence){ batch, (uint64_t)past, (uint64_t)length };
+    *s = (sequence){ batch, (uint64_t)held, (uint64_t)length, (uint64_t)before, (uint64_t)before, 0 };
+    if (q->slides) {
+        s->before = s->past;
+        s->length = s->past + q->keys;
+        s->dropped = s->length - (uint64_t)sliding_keys(q, length);
+    }
     return ONX_OK;
 }
 
@@ -407,9 +555,13 @@ static onx_status cache_run(onx_work *work, uint64_t first, uint64_t last)
                              "a total of %lld keys does not fit %llu new ones, the cache or the bias", (long long)total,
                              (unsigned long long)q->length);
     for (uint32_t i = 1; i < 3 && i < work->prepared->output_count; i++)
-        if (work->outputs[i] && work->outputs[i]->dims[2] < (total > (int64_t)q->room ? total : (int64_t)q->room))
+        if (work->outputs[i] && !q->slides &&
+            work->outputs[i]->dims[2] < (total > (int64_t)q->room && q->keys ? total : (int64_t)q->room))
             return onx_work_fail(work, ONX_E_INVALID, "the cache that is handed on has no room for %lld keys",
                                  (long long)total);
+    if (q->products && work->outputs[3]->dims[3] != total)
+        return onx_work_fail(work, ONX_E_INVALID, "output 3 has room for %lld products, and there are %lld keys",
+                             (long long)work->outputs[3]->dims[3], (long long)total);
     for (uint64_t row = first; row < last; row++) {
         sequence s;
         ONX_TRY(find_sequence(work, q, row / q->kv_heads, total, &s));

@@ -2,6 +2,7 @@
  * into one tensor, or as heads, with a past that grows or has room for what is to come. */
 #include "kernel/microsoft/microsoft.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Where an operand lies among the inputs. */
@@ -24,7 +25,8 @@ typedef struct params {
     part part[3];
     onxi_ms_scores scores;
     bool causal;
-    uint64_t key_at, value_at, query_at, sum_at, space_at; /* in a thread's memory */
+    onxi_ms_products products;
+    uint64_t key_at, value_at, query_at, sum_at, space_at, shown_at; /* in a thread's memory */
 } params;
 
 static const onx_value *given(const onx_prepare *p, const params *q, int which)
@@ -160,15 +162,13 @@ static onx_status read_past(const onx_prepare *p, params *q)
             return wrong(p, "the past", v);
         q->past = (uint64_t)v->dims[2];
     }
-    if (q->input == single && onx_prepare_is_set(p, "past_present_share_buffer") && !as_heads) {
-        const onx_value *length = given(p, q, PAST_LENGTH);
-        if (!given(p, q, PAST_KEY) || !length || length->count != 1 || q->length != 1)
-            return onx_prepare_fail(p, ONX_E_INVALID, "a shared buffer needs a past, its length, and one query");
-        q->room = q->past;
-    } else if (given(p, q, PAST_LENGTH) || given(p, q, CACHE)) {
-        if (q->input == several)
-            return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "shared buffers and beams are not done by %s", p->kernel->op);
-    }
+    const onx_value *length = given(p, q, PAST_LENGTH);
+    const bool shares = q->input == single ? onx_prepare_is_set(p, "past_present_share_buffer") && !as_heads
+                                           : length && given(p, q, PAST_KEY);
+    if (shares && (!given(p, q, PAST_KEY) || !length || length->count != 1 || (q->input == single && q->length != 1)))
+        return onx_prepare_fail(p, ONX_E_INVALID, "a shared buffer needs a past, its length, and %s",
+                                q->input == single ? "one query" : "queries");
+    q->room = shares ? q->past : 0;
     return ONX_OK;
 }
 
@@ -194,7 +194,8 @@ static bool reserve(onx_prepare *p, params *q)
     const bool fits = onxi_mul_u64(q->keys, q->part[1].size, &keys) &&
                       onxi_mul_u64(q->keys, q->part[2].size, &values) && onxi_ms_reserve(&total, keys, &q->key_at) &&
                       onxi_ms_reserve(&total, values, &q->value_at) && onxi_ms_reserve(&total, wide, &q->query_at) &&
-                      onxi_ms_reserve(&total, wide, &q->sum_at) && onxi_ms_reserve(&total, wide, &q->space_at);
+                      onxi_ms_reserve(&total, wide, &q->sum_at) && onxi_ms_reserve(&total, wide, &q->space_at) &&
+                      onxi_ms_reserve_shown(&total, q->products, q->past + q->keys, &q->shown_at);
     p->thread_workspace = total;
     return fits;
 }
@@ -205,28 +206,18 @@ static onx_status heads_prepare(onx_prepare *p)
     if (!q)
         return ONX_E_MEMORY;
     q->input = p->kernel->body;
-    if (p->output_count > 3 && p->outputs[3])
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "the products of queries and keys are not given out");
+    q->products = p->output_count > 3 && p->outputs[3] ? ONXI_MS_SCORES : ONXI_MS_NO_PRODUCTS;
     ONX_TRY(read_parts(p, q));
     ONX_TRY(read_bias(p, q));
     ONX_TRY(read_past(p, q));
     ONX_TRY(read_cache(p, q));
-    const uint64_t total = q->past + q->keys;
     q->causal = q->input == several && onx_prepare_is_set(p, "unidirectional");
     q->scores.scale = onxi_ms_scale(p, q->part[0].size);
     q->scores.filter = onx_prepare_float(p, "mask_filter_value");
     q->scores.batch = q->batch;
-    const onx_value *mask = given(p, q, MASK);
-    if (!q->room) {
-        ONX_TRY(onxi_ms_mask(p, mask, q->batch, q->length, total, &q->scores));
-        ONX_TRY(onxi_ms_bias(p, given(p, q, ADDED), q->batch, q->heads, q->length, total, &q->scores));
-    } else {
-        ONX_TRY(onxi_ms_bias(p, given(p, q, ADDED), q->batch, q->heads, q->length, UINT64_MAX, &q->scores));
-        if (mask && (mask->rank != 2 || (uint64_t)mask->dims[0] != q->batch))
-            return wrong(p, "the mask", mask);
-        q->scores.mask_kind = mask ? ONXI_MS_KEYS : ONXI_MS_NO_MASK;
-        q->scores.mask_batch = mask ? (uint64_t)mask->dims[1] : 0;
-    }
+    const uint64_t total = q->room ? UINT64_MAX : q->past + q->keys;
+    ONX_TRY(onxi_ms_mask(p, given(p, q, MASK), q->batch, q->length, total, &q->scores));
+    ONX_TRY(onxi_ms_bias(p, given(p, q, ADDED), q->batch, q->heads, q->length, total, &q->scores));
     if (!reserve(p, q))
         return onx_prepare_fail(p, ONX_E_LIMIT, "the operands are too large");
     p->params = q;
@@ -283,18 +274,15 @@ static onxi_ms_rows rows_of(const onx_work *work, const params *q, uint64_t row,
 
 static onx_status check_run(onx_work *work, const params *q, uint64_t *past)
 {
+    const onx_value *products = q->products ? work->outputs[3] : NULL;
     *past = q->past;
     if (!q->room)
         return ONX_OK;
-    const int32_t length = ((const int32_t *)in(work, q, PAST_LENGTH)->data)[0];
-    const onx_value *mask = in(work, q, MASK), *added = in(work, q, ADDED);
-    if (length < 0 || (uint64_t)length >= q->room)
-        return onx_work_fail(work, ONX_E_INVALID,
-                             "the past has %d keys, its buffer room for %llu and one more is to come", length,
-                             (unsigned long long)q->room);
-    *past = (uint64_t)length;
-    if ((mask && (uint64_t)mask->dims[1] <= *past) || (added && (uint64_t)added->dims[3] <= *past))
-        return onx_work_fail(work, ONX_E_INVALID, "the mask or the bias is for fewer than %d keys", length + 1);
+    ONX_TRY(onxi_ms_shared_past(work, in(work, q, PAST_LENGTH), in(work, q, MASK), in(work, q, ADDED), q->room, q->keys,
+                                past));
+    if (products && (uint64_t)products->dims[3] != *past + q->keys)
+        return onx_work_fail(work, ONX_E_INVALID, "output 3 has room for %lld products, and there are %llu keys",
+                             (long long)products->dims[3], (unsigned long long)(*past + q->keys));
     return ONX_OK;
 }
 
@@ -324,13 +312,16 @@ static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
                               .head = row % q->heads,
                               .query = query,
                               .sum = (float *)(void *)(memory + q->sum_at),
-                              .space = (float *)(void *)(memory + q->space_at) };
+                              .space = (float *)(void *)(memory + q->space_at),
+                              .shown = q->products ? (float *)(void *)(memory + q->shown_at) : NULL };
         for (one.row = 0; one.row < q->length; one.row++) {
-            const uint64_t seen = past + one.row + 1, all = past + q->keys;
+            const uint64_t here = past + one.row + 1, all = past + q->keys, seen = q->causal && here < all ? here : all;
             take(work, q, &q->part[0], row, one.row, query);
             onxi_ms_begin(&one, v_size);
-            onxi_ms_keys(&one, &k, &v, 0, q->causal && seen < all ? seen : all);
+            onxi_ms_keys(&one, &k, &v, 0, seen);
             onxi_ms_end(&one, v_size, -INFINITY);
+            if (q->products)
+                onxi_ms_show(&one, q->products, 0, seen, -FLT_MAX, q->heads, q->length, work->outputs[3]);
             onxi_ms_store(work->outputs[0], ((one.batch * q->length + one.row) * q->heads + one.head) * v_size, v_size,
                           one.sum);
         }

@@ -51,12 +51,16 @@ typedef struct onxi_ms_scores {
     uint64_t batch;
     uint64_t bias_batch, bias_head, bias_row; /* steps, 0 where repeated */
 } onxi_ms_scores;
-/* Checks a mask (NULL: none) for `queries` and `total` keys. */
+/* Checks a mask (NULL: none) for `queries` and `total` keys; UINT64_MAX: as many as there are. */
 onx_status onxi_ms_mask(const onx_prepare *p, const onx_value *mask, uint64_t batch, uint64_t queries, uint64_t total,
                         onxi_ms_scores *s);
 /* Checks a bias (NULL: none) of [batch or 1, heads or 1, queries, total]; UINT64_MAX: as many keys as there are. */
 onx_status onxi_ms_bias(const onx_prepare *p, const onx_value *bias, uint64_t batch, uint64_t heads, uint64_t queries,
                         uint64_t total, onxi_ms_scores *s);
+/* How many keys a buffer holds that past and present share, for `keys` more; looks whether a mask and a bias (NULL:
+ * none) are for all of them. */
+onx_status onxi_ms_shared_past(onx_work *work, const onx_value *length, const onx_value *mask, const onx_value *bias,
+                               uint64_t room, uint64_t keys, uint64_t *past);
 /* The scale of the node, by default one over the root of a head's size. */
 float onxi_ms_scale(const onx_prepare *p, uint64_t size);
 
@@ -66,6 +70,11 @@ typedef struct onxi_ms_rows {
     uint64_t at[2], step[2], split, size;
     const int32_t *beams; /* per vector of the first tensor, of which beam it is; NULL: its own */
     uint64_t beam_step, beam_count;
+    /* Of the first tensor where it is quantized: the bits of its numbers, two of 4 in a byte, those about 8; one scale,
+     * or one per channel. Places are in bytes then. bits 0: it is not. */
+    unsigned bits;
+    bool per_channel;
+    const float *scales;
 } onxi_ms_rows;
 const float *onxi_ms_row(const onxi_ms_rows *r, uint64_t index, float *space);
 
@@ -76,11 +85,21 @@ typedef struct onxi_ms_query {
     uint64_t batch, head, row;
     const float *query;
     float *sum, *space; /* of a value's size, and room for a key or value */
+    float *shown;       /* per key, its score, where somebody wants them; else NULL */
     float greatest, weights;
 } onxi_ms_query;
 void onxi_ms_begin(onxi_ms_query *q, uint64_t value_size);
 void onxi_ms_keys(onxi_ms_query *q, const onxi_ms_rows *keys, const onxi_ms_rows *values, uint64_t from, uint64_t to);
 /* `sink` takes part in the sum of the weights; minus infinity: none. */
 void onxi_ms_end(onxi_ms_query *q, uint64_t value_size, float sink);
+
+/* What an output gives of the products of queries and keys: scores as they go into the softmax, or what it makes of
+ * them. */
+typedef enum onxi_ms_products { ONXI_MS_NO_PRODUCTS, ONXI_MS_SCORES, ONXI_MS_SHARES } onxi_ms_products;
+/* Room for the scores of one query in a thread's memory; where nobody wants them, none. */
+bool onxi_ms_reserve_shown(uint64_t *total, onxi_ms_products kind, uint64_t keys, uint64_t *at);
+/* Writes the scores of a query that is at its end; keys before `from` and from `to` on were not looked at. */
+void onxi_ms_show(const onxi_ms_query *q, onxi_ms_products kind, uint64_t from, uint64_t to, float absent,
+                  uint64_t heads, uint64_t queries, onx_value *out);
 
 #endif

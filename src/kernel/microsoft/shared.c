@@ -64,12 +64,31 @@ onx_status onxi_ms_mask(const onx_prepare *p, const onx_value *mask, uint64_t ba
                                 (unsigned long long)first, (unsigned long long)batch);
     }
     s->mask_kind = ONXI_MS_KEYS;
-    s->mask_row = mask->rank == 3 ? total : 0;
-    s->mask_batch = mask->rank == 3 ? queries * total : total;
-    if (first == batch && last == total && (mask->rank == 2 || (uint64_t)mask->dims[1] == queries))
+    s->mask_row = mask->rank == 3 ? last : 0;
+    s->mask_batch = mask->rank == 3 ? queries * last : last;
+    if (first == batch && (last == total || total == UINT64_MAX) &&
+        (mask->rank == 2 || (uint64_t)mask->dims[1] == queries))
         return ONX_OK;
-    return onx_prepare_fail(p, ONX_E_INVALID, "the mask is not for a batch of %llu, %llu queries and %llu keys",
-                            (unsigned long long)batch, (unsigned long long)queries, (unsigned long long)total);
+    return onx_prepare_fail(p, ONX_E_INVALID,
+                            "the mask is not for a batch of %llu, %llu queries and as many keys as "
+                            "there are",
+                            (unsigned long long)batch, (unsigned long long)queries);
+}
+
+onx_status onxi_ms_shared_past(onx_work *work, const onx_value *length, const onx_value *mask, const onx_value *bias,
+                               uint64_t room, uint64_t keys, uint64_t *past)
+{
+    const int32_t given = ((const int32_t *)length->data)[0];
+    if (given < 0 || (uint64_t)given > room || keys > room - (uint64_t)given)
+        return onx_work_fail(work, ONX_E_INVALID, "the past has %d keys, its buffer room for %llu and %llu are to come",
+                             given, (unsigned long long)room, (unsigned long long)keys);
+    *past = (uint64_t)given;
+    const uint64_t total = *past + keys;
+    if ((mask && mask->rank > 1 && (uint64_t)mask->dims[mask->rank - 1] < total) ||
+        (bias && (uint64_t)bias->dims[3] < total))
+        return onx_work_fail(work, ONX_E_INVALID, "the mask or the bias is for fewer than %llu keys",
+                             (unsigned long long)total);
+    return ONX_OK;
 }
 
 onx_status onxi_ms_bias(const onx_prepare *p, const onx_value *bias, uint64_t batch, uint64_t heads, uint64_t queries,
@@ -115,6 +134,14 @@ static bool is_masked(const onxi_ms_query *q, uint64_t key)
 
 /* ---- a query ---- */
 
+static void make_real(const onxi_ms_rows *r, const uint8_t *from, float *out)
+{
+    for (uint64_t i = 0; i < r->size; i++) {
+        const int code = r->bits == 8 ? (int8_t)from[i] : (int)(from[i / 2] >> (i % 2 * 4) & 15) - 8;
+        out[i] = (float)code * r->scales[r->per_channel ? i : 0];
+    }
+}
+
 const float *onxi_ms_row(const onxi_ms_rows *r, uint64_t index, float *space)
 {
     const bool second = index >= r->split;
@@ -126,7 +153,10 @@ const float *onxi_ms_row(const onxi_ms_rows *r, uint64_t index, float *space)
     }
     if (v->dtype == ONX_FLOAT)
         return (const float *)v->data + at;
-    onxi_ms_floats(v, at, r->size, space);
+    if (r->bits && !second)
+        make_real(r, (const uint8_t *)v->data + at, space);
+    else
+        onxi_ms_floats(v, at, r->size, space);
     return space;
 }
 
@@ -155,6 +185,8 @@ void onxi_ms_keys(onxi_ms_query *q, const onxi_ms_rows *keys, const onxi_ms_rows
             score += onxi_ms_float(q->bias, bias_at + key);
         if (is_masked(q, key))
             score += s->filter;
+        if (q->shown)
+            q->shown[key] = score;
         if (score == -INFINITY)
             continue;
         if (score > q->greatest) {
@@ -177,4 +209,25 @@ void onxi_ms_end(onxi_ms_query *q, uint64_t value_size, float sink)
     if (sink != -INFINITY && q->greatest != -INFINITY)
         weights += expf(sink - q->greatest);
     scale_sum(q->sum, value_size, weights > 0 ? 1 / weights : 0);
+    q->weights = weights;
+}
+
+/* ---- products as outputs ---- */
+
+bool onxi_ms_reserve_shown(uint64_t *total, onxi_ms_products kind, uint64_t keys, uint64_t *at)
+{
+    return kind == ONXI_MS_NO_PRODUCTS || onxi_ms_reserve(total, keys, at);
+}
+
+void onxi_ms_show(const onxi_ms_query *q, onxi_ms_products kind, uint64_t from, uint64_t to, float absent,
+                  uint64_t heads, uint64_t queries, onx_value *out)
+{
+    const uint64_t keys = (uint64_t)out->dims[3];
+    for (uint64_t key = from; kind == ONXI_MS_SHARES && key < to; key++)
+        q->shown[key] = q->weights > 0 ? expf(q->shown[key] - q->greatest) / q->weights : 0;
+    for (uint64_t key = 0; key < from; key++)
+        q->shown[key] = absent;
+    for (uint64_t key = to; key < keys; key++)
+        q->shown[key] = absent;
+    onxi_ms_store(out, ((q->batch * heads + q->head) * queries + q->row) * keys, keys, q->shown);
 }

@@ -46,7 +46,8 @@ onx_status onxi_rule_microsoft_attention(onxi_call *call)
     if (!onxi_call_has_input(call, past_at))
         total = dims[1];
     else if (past)
-        total = onxi_dim_add(call->dims, past->dims[3], dims[1]);
+        total = onxi_call_is_set(call, "past_present_share_buffer") ? past->dims[3]
+                                                                    : onxi_dim_add(call->dims, past->dims[3], dims[1]);
     onxi_dim *present;
     ONX_TRY(onxi_call_output(call, 1, dtype, 5, &present));
     present[0] = 2;
@@ -62,9 +63,11 @@ onx_status onxi_rule_microsoft_multi_head_attention(onxi_call *call)
 {
     const bool decodes = onxi_schema_attr(call->schema, onx_str_of("output_qk")) != NULL;
     const uint32_t past_at = decodes ? 5 : 6;
-    const bool shared = decodes && onxi_call_is_set(call, "past_present_share_buffer");
+    const bool shared = decodes ? onxi_call_is_set(call, "past_present_share_buffer")
+                                : onxi_call_has_input(call, past_at) && onxi_call_has_input(call, past_at + 2);
     const onxi_type *q = onxi_call_ranked(call, 0), *k = onxi_call_ranked(call, 1), *v = onxi_call_ranked(call, 2),
                     *past = onxi_call_ranked(call, past_at);
+    int64_t before;
     const int dtype = onxi_call_dtype(call, 0);
     const bool has_key = onxi_call_has_input(call, 1), has_value = onxi_call_has_input(call, 2);
     int64_t heads;
@@ -84,6 +87,7 @@ onx_status onxi_rule_microsoft_multi_head_attention(onxi_call *call)
     y[0] = q->dims[0];
     y[1] = q->dims[1];
     y[2] = onxi_dim_mul(call->dims, v_size, heads);
+    const onxi_dim added = length;
     if (has_key && k->rank == 4)
         ;
     else if (shared)
@@ -101,7 +105,11 @@ onx_status onxi_rule_microsoft_multi_head_attention(onxi_call *call)
     present[0] = q->dims[0];
     present[1] = heads;
     present[2] = q->dims[1];
-    present[3] = shared ? ONXI_DIM_UNKNOWN : length;
+    present[3] = length;
+    if (shared && !(has_key && k->rank == 4))
+        present[3] = onxi_call_const_int(call, past_at + 2, &before) && before >= 0 && before < INT32_MAX
+                         ? onxi_dim_add(call->dims, before, added)
+                         : ONXI_DIM_UNKNOWN;
     return ONX_OK;
 }
 
@@ -131,10 +139,12 @@ onx_status onxi_rule_microsoft_group_query_attention(onxi_call *call)
         ONX_TRY(onxi_call_output(call, i, cache, 4, &present));
         present[0] = q ? q->dims[0] : ONXI_DIM_UNKNOWN;
         present[1] = kv_heads;
-        present[3] = size;
-        if (!onxi_call_const_int(call, 6, &total))
+        present[3] = onxi_call_has_input(call, 3) ? dim_of(past, 3) : size; /* two of 4 bits are one element */
+        if (onxi_call_is_set(call, "sliding_window_cache"))
+            present[2] = dim_of(past, 2);
+        else if (!onxi_call_const_int(call, 6, &total))
             continue;
-        if (!onxi_call_has_input(call, 3))
+        else if (!onxi_call_has_input(call, 3))
             present[2] = total;
         else if (past && past->rank == 4 && onxi_dim_is_const(past->dims[2]))
             present[2] = past->dims[2] > total ? past->dims[2] : total;
