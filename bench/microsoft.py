@@ -634,6 +634,9 @@ kept("slides_all", 8, 6, (14,), 15, sliding_window_cache=1, local_window_size=4)
 kept("slides_byte", 1, 4, (4, 6), 7, 8, sliding_window_cache=1, local_window_size=4)
 kept("shared", 2, 6, (4,), 5, keys=0, extra=TURNS, do_rotary=1)
 kept("shared_byte", 1, 6, (4, 2), 5, 8, keys=0)
+for n, t in (("", np.uint8), ("_real", np.float16)):
+    case("kept_halves%s" % n, "MatMulNBits", [f(2, 40).astype(np.float16), u8(9, 2, 16), f(9, 2, lo=0.01, hi=0.1).astype(np.float16), f(9, 2, lo=0, hi=9).astype(np.float16) if n else u8(9, 1)],
+         [T.FLOAT16], K=40, N=9, bits=4, block_size=32, accuracy_level=4)
 
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)

@@ -53,7 +53,8 @@ for path in sorted(glob.glob(folder + "/" + prefix + "*.json")):
         text = re.sub(r"%s\[[^\]]*\]\s+%s(?=\s*[,)])" % (shape.split("[")[0], k), lambda m: "%s %s = %s" % (shape, k, items), text, count=1)
     for y in answer["outputs"]:
         text = re.sub(r"\w+(\[[^\]]*\])?\s+%s(?=\s*[,)])" % y["name"], lambda m: "%s %s" % (value(y)[0], y["name"]), text, count=1) if y["dims"] else text
-    case = ["=== %s" % name, text.strip(), "--- within 64 ulps or %s" % ("5e-3" if "lstm" in name else "2e-4")]  # states are quantized there
+    ulps = 2 if any(y["type"] == "float16" for y in answer["outputs"]) else 64
+    case = ["=== %s" % name, text.strip(), "--- within %d ulps or %s" % (ulps, "5e-3" if "lstm" in name else "2e-4")]  # states are quantized there
     case += ["%s: %s %s" % ((y["name"],) + value(y)) for y in answer["outputs"]] + [""]
     cases.append((sum(map(len, case)), re.search(r"= (\S+?) *[<(]", text.split("=> (")[1]).group(1), case))
 shown = {operator for size, operator, case in cases if size <= LONGEST}

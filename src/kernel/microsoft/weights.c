@@ -122,7 +122,7 @@ static onx_status nbits_prepare(onx_prepare *p)
         return onx_prepare_fail(p, ONX_E_INVALID, "weights of %lld bits, or laid out for a device, are not done",
                                 (long long)bits);
     q->kind = BITS;
-    q->as_bytes = onx_prepare_int(p, "accuracy_level") == 4 && p->inputs[0]->dtype == ONX_FLOAT &&
+    q->as_bytes = onx_prepare_int(p, "accuracy_level") == 4 && p->inputs[0]->dtype != ONX_BFLOAT16 &&
                   (bits != 2 || block >= 32) && !groups && !(zeros && zeros->dtype != ONX_UINT8);
     q->n = (uint64_t)onx_prepare_int(p, "N");
     q->k = (uint64_t)onx_prepare_int(p, "K");
