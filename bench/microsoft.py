@@ -506,6 +506,51 @@ def text_mask(node):
     lacks = node("Sub", [node("Cast", ["encoder_attention_mask"], "marks", to=T.FLOAT), one], "lacks")
     return node("Unsqueeze", [node("Mul", [lacks, far], "low"), node("Constant", [], "middle", value_ints=[1, 2])], "low_wide")
 
+def shared_decoder(vocab=7, hidden=4, heads=2, seed=4):
+    """decoder() in standard operators, whose past and present are one buffer with room for all tokens."""
+    weights, nodes, weight, node = network(seed)
+    size = hidden // heads
+
+    def number(name, **value):
+        return node("Constant", [], name, **value)
+
+    def vector(x, axis, name):
+        return node("Unsqueeze", [x, axis], name)
+
+    zero, one, first, second = number("zero", value_int=0), number("one", value_int=1), number("first", value_ints=[0]), number("second", value_ints=[1])
+    h = node("Add", [node("Gather", [weight("emb", vocab, hidden), "input_ids"], "e"), node("Gather", [weight("pos", 16, hidden), "position_ids"], "p")], "h")
+    node("Add", [node("MatMul", [h, weight("qkv", hidden, 3 * hidden)], "product"), weight("qkv_bias", 3 * hidden)], "flat")
+    node("Split", ["flat"], "qf", "kf", "vf", axis=2)
+    q, k, v = (heads_of(node, x, x[0], heads, size) for x in ("qf", "kf", "vf"))
+    made = node("Concat", [vector(k, first, "k5"), vector(v, first, "v5")], "made", axis=0)
+    count = node("Gather", [node("Shape", ["input_ids"], "ids_shape"), one], "count")
+    room = node("Gather", [node("Shape", ["past_0"], "past_shape"), number("fourth", value_int=3)], "room")
+    past = node("Cast", [node("Squeeze", ["past_sequence_length"], "past_number")], "past", to=T.INT64)
+    at = node("Add", [node("Range", [zero, count, one], "steps"), past], "at")
+    places = node("Range", [zero, room, one], "places")
+    hot = node("Cast", [node("Equal", [vector(places, second, "place_column"), vector(at, first, "at_row")], "hit")], "hot", to=T.FLOAT)
+    kept = node("Sub", [number("whole", value_float=1.0), node("ReduceSum", [hot, second], "new", keepdims=1)], "kept")
+    node("Add", [node("Mul", ["past_0", kept], "old"), node("MatMul", [hot, made], "spread")], "present_0")
+    node("Split", ["present_0"], "keys5", "values5", axis=0)
+    keys, values = node("Squeeze", ["keys5", first], "keys"), node("Squeeze", ["values5", first], "values")
+    scores = node("Mul", [node("MatMul", [q, node("Transpose", [keys], "turned", perm=[0, 1, 3, 2])], "qk"), number("scale", value_float=size ** -0.5)], "scores")
+    seen = node("LessOrEqual", [vector(places, first, "place_row"), vector(at, second, "at_column")], "seen")
+    lack = vector(node("Sub", [room, node("Add", [past, count], "total")], "lack"), first, "lacks")
+    counts = node("Pad", ["attention_mask", node("Concat", [number("none", value_ints=[0, 0, 0]), lack], "pads", axis=0)], "padded")
+    counts = node("Cast", [vector(counts, number("middle", value_ints=[1, 2]), "wide")], "counts", to=T.BOOL)
+    low = node("Where", [counts, scores, node("Add", [scores, number("far", value_float=-10000.0)], "lowered")], "low")
+    shares = node("Softmax", [node("Where", [seen, low, number("never", value_float=-3e38)], "bounded")], "shares", axis=-1)
+    back = node("Transpose", [node("MatMul", [shares, values], "sum")], "back", perm=[0, 2, 1, 3])
+    node("MatMul", [node("Add", [h, node("Reshape", [back, number("as_flat", value_ints=[0, -1, hidden])], "a")], "g"), weight("head", hidden, vocab)], "logits")
+    inputs = [ported(n, T.INT32, "b", m) for n, m in (("input_ids", "s"), ("position_ids", "s"), ("attention_mask", "m"))]
+    return H.make_graph(nodes, "decoder", inputs + [ported("past_0", T.FLOAT, 2, "b", heads, "l", size), ported("past_sequence_length", T.INT32, 1)],
+                        [ported("logits", T.FLOAT, "b", "s", vocab), ported("present_0", T.FLOAT, 2, "b", heads, "l", size)], weights)
+
+
+# Beams over such a buffer are left out: on processors onnxruntime does not copy it where one of them goes on from another.
+for end in (1, 5):
+    case("search_shared_%d" % end, "GreedySearch", [PROMPT, i32(12)], [T.INT32], decoder=shared_decoder(), pad_token_id=0, eos_token_id=end)
+
 
 def encoder_decoder(sound=False, fresh=False, whole=False, takes_hidden=False, vocab=7, hidden=4, seed=4):
     """Encoder and decoder in the forms of T5 (old and new) and Whisper: one layer, two heads."""

@@ -23,20 +23,57 @@ int onxi_search_dtype(const onx_value_info *v)
     return t ? t->elem_type : ONX_UNDEFINED;
 }
 
+onx_status onxi_search_find_extras(const onx_prepare *p, const char *name, const onx_graph *g, uint32_t first,
+                                   onxi_search *q)
+{
+    static const char *const names[] = { "past_sequence_length", "beam_width", "cache_indirection" };
+    q->extra_count = 0;
+    for (uint32_t i = first; i < g->input_count; i++) {
+        uint32_t kind = q->extra_count ? (uint32_t)q->extras[q->extra_count - 1] + 1 : ONXI_SEARCH_PAST_LENGTH;
+        while (kind < ONXI_SEARCH_EXTRAS && !onx_str_is(onx_view(g->input[i]->name), names[kind]))
+            kind++;
+        if (kind == ONXI_SEARCH_EXTRAS || (i == first && kind) || onxi_search_dtype(g->input[i]) != ONX_INT32)
+            return onx_prepare_fail(p, ONX_E_INVALID,
+                                    "input %u of %s is \"%.*s\"; behind the past there may be past_sequence_length, "
+                                    "beam_width and cache_indirection, of int32",
+                                    i, name, ONX_ARG(onx_view(g->input[i]->name)));
+        q->extras[q->extra_count++] = (onxi_search_extra)kind;
+    }
+    return ONX_OK;
+}
+
+onx_status onxi_search_set_extras(const onxi_search *q, onxi_search_run *r, uint64_t past)
+{
+    const int64_t one = 1, keys[] = { (int64_t)r->batch, (int64_t)r->beams, (int64_t)r->longest };
+    for (uint32_t i = 0; i < q->extra_count; i++) {
+        onx_value *v = r->extra[i];
+        const bool per_key = q->extras[i] == ONXI_SEARCH_BEAM_OF_KEY;
+        ONX_TRY(onx_value_reset(v, ONX_INT32, per_key ? 3 : 1, per_key ? keys : &one));
+        int32_t *to = v->data;
+        if (!per_key)
+            *to = (int32_t)(q->extras[i] == ONXI_SEARCH_PAST_LENGTH ? past : r->beams);
+        /* The buffers of beams that go on are copied, so that each key is of the beam itself. */
+        for (uint64_t k = 0; per_key && k < v->count; k++)
+            to[k] = (int32_t)(k / r->longest % r->beams);
+    }
+    return ONX_OK;
+}
+
 static onx_status check_decoder(onx_prepare *p, const char *name, onxi_search *q)
 {
     const onx_graph *g = onx_prepare_graph(p, name);
     if (!g)
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is missing", name);
-    if (g->output_count < 2 || g->input_count != g->output_count - 1 + FORMAL)
+    if (g->output_count < 2 || g->input_count < g->output_count - 1 + FORMAL)
         return onx_prepare_fail(
-            p, g->input_count > g->output_count - 1 + FORMAL ? ONX_E_UNSUPPORTED : ONX_E_INVALID,
+            p, ONX_E_INVALID,
             "%s has %u inputs and %u outputs, not ids, positions, a mask and the past of each layer, and scores and as "
             "many new ones",
             name, g->input_count, g->output_count);
     q->layers = g->output_count - 1;
     q->formal = FORMAL;
-    q->decoder_inputs = FORMAL + q->layers;
+    ONX_TRY(onxi_search_find_extras(p, name, g, FORMAL + q->layers, q));
+    q->decoder_inputs = g->input_count;
     q->heads = onxi_search_declared(g->input[FORMAL], 5, 2);
     q->size = onxi_search_declared(g->input[FORMAL], 5, 4);
     q->dtype = onxi_search_dtype(g->input[FORMAL]);
@@ -80,11 +117,12 @@ static onx_status prepare_alone(onx_prepare *p, onxi_search *q)
     q->first = q->decoder;
     if (!onx_prepare_graph(p, "init_decoder"))
         return ONX_OK;
-    const uint32_t layers = q->layers;
+    const uint32_t layers = q->layers, inputs = q->decoder_inputs;
     ONX_TRY(check_decoder(p, "init_decoder", q));
     ONX_TRY(p->ops->graph(p, "init_decoder", &q->first));
-    if (q->layers != layers)
-        return onx_prepare_fail(p, ONX_E_INVALID, "init_decoder has %u layers, decoder %u", q->layers, layers);
+    if (q->layers != layers || q->decoder_inputs != inputs)
+        return onx_prepare_fail(p, ONX_E_INVALID, "init_decoder has %u layers and %u inputs, decoder %u and %u",
+                                q->layers, q->decoder_inputs, layers, inputs);
     return ONX_OK;
 }
 
@@ -112,7 +150,9 @@ static const onxi_search_inputs greedy_inputs = { .penalty = 3,
                                                   .presence = -1,
                                                   .seed = -1,
                                                   .times = -1,
-                                                  .temperature = -1 },
+                                                  .temperature = -1,
+                                                  .heads = -1,
+                                                  .forced = -1 },
                                 beam_inputs = { .penalty = 6,
                                                 .vocab_mask = 7,
                                                 .prefix_mask = 8,
@@ -120,7 +160,9 @@ static const onxi_search_inputs greedy_inputs = { .penalty = 3,
                                                 .presence = -1,
                                                 .seed = -1,
                                                 .times = 11,
-                                                .temperature = -1 };
+                                                .temperature = -1,
+                                                .heads = -1,
+                                                .forced = -1 };
 
 static onx_status greedy_prepare(onx_prepare *p)
 {
@@ -167,10 +209,10 @@ static onx_status whisper_prepare(onx_prepare *p)
     onxi_search *q = (onxi_search *)p->params;
     if (q->kind != ONXI_SEARCH_SOUND)
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute model_type is %lld, not 2", (long long)q->kind);
-    if (onx_prepare_is_set(p, "decoder_output_cross_qk") || (p->output_count > 3 && p->outputs[3]))
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "products of queries and keys are not given");
-    if (p->input_count > 13 && p->inputs[13])
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "input extra_decoding_ids is not read");
+    if (p->output_count > 3 && p->outputs[3] && !q->crossed)
+        return onx_prepare_fail(p, ONX_E_INVALID, "output cross_qk needs attribute decoder_output_cross_qk");
+    q->in.heads = 12;
+    q->in.forced = 13;
     q->in.temperature = 14;
     const struct {
         const char *name;
@@ -274,6 +316,12 @@ static onx_status read_inputs(onx_work *work, const onxi_search *q, onxi_search_
         return onx_work_fail(work, ONX_E_LIMIT, "there are %llu sequences of %llu beams", (unsigned long long)r->batch,
                              (unsigned long long)r->beams);
     r->rows = r->batch * r->beams;
+    const onx_value *forced = onxi_search_operand(work, q->in.forced);
+    if (forced && (forced->rank != 2 || forced->dims[0] != ids->dims[0]))
+        return onx_work_fail(work, ONX_E_INVALID, "extra_decoding_ids are no matrix of %lld sequences",
+                             (long long)ids->dims[0]);
+    r->forced = forced ? forced->data : NULL;
+    r->forced_count = forced ? (uint64_t)forced->dims[1] : 0;
     onxi_random_seed(&r->random, (uint32_t)seed);
     if (q->samples && !onxi_search_operand(work, q->in.seed))
         onxi_random_any(&r->random, r);
@@ -297,6 +345,15 @@ static onx_status token_mask(onx_work *work, const onxi_search_run *r, int32_t i
 
 /* ---- memory ---- */
 
+onx_status onxi_search_no_past(const onxi_search *q, const onxi_search_run *r, uint32_t rank, onx_value *past)
+{
+    const int64_t dims[] = { 2, (int64_t)r->rows, q->heads, q->extra_count ? (int64_t)r->longest : 0, q->size };
+    ONX_TRY(onx_value_reset(past, (onx_dtype)q->dtype, rank, dims + 5 - rank));
+    if (past->size)
+        memset(past->data, 0, (size_t)past->size);
+    return ONX_OK;
+}
+
 static void *room(onxi_search_run *r, uint64_t count, size_t size)
 {
     uint64_t bytes;
@@ -308,7 +365,8 @@ static void *room(onxi_search_run *r, uint64_t count, size_t size)
 static onx_status make_values(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
     const bool alone = q->kind == ONXI_SEARCH_ALONE;
-    const uint64_t count = (uint64_t)q->decoder_inputs + 1 + q->layers + (alone ? 0 : q->encoder_outputs + (uint64_t)2);
+    const uint64_t count =
+        (uint64_t)q->decoder_inputs + 1 + q->layers + q->crossed + (alone ? 0 : q->encoder_outputs + (uint64_t)2);
     r->values = room(r, count, sizeof *r->values);
     r->in = room(r, q->decoder_inputs, sizeof *r->in);
     if (!r->values || !r->in)
@@ -316,11 +374,11 @@ static onx_status make_values(onx_work *work, const onxi_search *q, onxi_search_
     for (r->value_count = 0; r->value_count < count; r->value_count++)
         ONX_TRY(onx_value_new(work->cx, &r->values[r->value_count]));
     r->past = r->values + q->formal;
-    r->out = r->values + q->decoder_inputs; /* the scores, then the new past */
-    r->encoded = r->out + 1 + q->layers;
-    const int64_t empty[] = { 2, (int64_t)r->rows, q->heads, 0, q->size };
+    r->extra = r->values + q->decoder_inputs - q->extra_count;
+    r->out = r->values + q->decoder_inputs; /* the scores, then the new past, then products */
+    r->encoded = r->out + 1 + q->layers + q->crossed;
     for (uint32_t i = 0; i < q->layers && alone; i++)
-        ONX_TRY(onx_value_reset(r->past[i], (onx_dtype)q->dtype, 5, empty));
+        ONX_TRY(onxi_search_no_past(q, r, 5, r->past[i]));
     for (uint32_t i = 0; i < q->decoder_inputs; i++)
         r->in[i] = r->values[i];
     for (uint32_t s = 0; s < 2; s++)
@@ -409,7 +467,8 @@ static onx_status check_past(onx_work *work, const onxi_search *q, const onxi_se
     for (uint32_t i = 1; i <= q->layers; i++) {
         const onx_value *v = r->out[i];
         if (v->kind != ONX_VALUE_TENSOR || v->dtype != q->dtype || v->rank != rank || (rank == 5 && v->dims[0] != 2) ||
-            v->dims[rank - 4] != (int64_t)r->rows)
+            v->dims[rank - 4] != (int64_t)r->rows ||
+            (q->extra_count && memcmp(v->dims, r->past[i - 1]->dims, rank * sizeof *v->dims) != 0))
             return onx_work_fail(work, ONX_E_INVALID, "output %u of the decoder is no past of %llu sequences", i,
                                  (unsigned long long)r->rows);
     }
@@ -457,6 +516,7 @@ static void append(onxi_search_run *r)
     int32_t *last = r->tokens[0];
     r->tokens[0] = r->tokens[1];
     r->tokens[1] = last;
+    onxi_search_move_products(r);
 }
 
 static bool all_done(const onxi_search_run *r)
@@ -476,9 +536,11 @@ static onx_status score(onx_work *work, const onxi_search *q, onxi_search_run *r
     const bool alone = q->kind == ONXI_SEARCH_ALONE;
     if (!alone && !q->fresh && r->step == 1)
         return take_scores(work, q, r, r->encoded[0], r->batch);
+    ONX_TRY(onxi_search_set_extras(q, r, alone && r->step == 1 ? 0 : r->length - 1));
     ONX_TRY(work->ops->graph(work, alone && r->step == 1 ? q->first : q->decoder, r->in, q->decoder_inputs, r->out,
-                             1 + q->layers));
+                             1 + q->layers + q->crossed));
     ONX_TRY(check_past(work, q, r));
+    ONX_TRY(onxi_search_keep_products(work, q, r));
     return take_scores(work, q, r, r->out[0], r->rows);
 }
 
@@ -547,11 +609,13 @@ static onx_status search(onx_work *work, choose_fn choose, outputs_fn outputs)
     ONX_TRY(onx_arena_new(work->cx, &r.arena));
     onx_status status = make_values(work, q, &r);
     if (status == ONX_OK && q->beams)
-        status = onxi_beam_begin(work, &r);
+        status = onxi_beam_begin(work, q, &r);
     if (status == ONX_OK)
         status = walk(work, q, &r, choose);
     if (status == ONX_OK)
         status = outputs(work, q, &r);
+    if (status == ONX_OK)
+        status = onxi_search_give_products(work, q, &r);
     for (uint32_t i = 0; i < r.value_count; i++)
         onx_value_free(r.values[i]);
     onx_arena_free(r.arena);

@@ -7,8 +7,17 @@
 
 /* Where inputs of the node are; -1: the operator has none. */
 typedef struct onxi_search_inputs {
-    int32_t penalty, vocab_mask, prefix_mask, mask, presence, seed, times, temperature;
+    int32_t penalty, vocab_mask, prefix_mask, mask, presence, seed, times, temperature, heads, forced;
 } onxi_search_inputs;
+
+/* What a decoder takes behind a past that it shares with the present, one buffer with room for all tokens: how many
+ * keys it holds, how many beams there are, and of which beam each key is. */
+typedef enum onxi_search_extra {
+    ONXI_SEARCH_PAST_LENGTH,
+    ONXI_SEARCH_BEAM_WIDTH,
+    ONXI_SEARCH_BEAM_OF_KEY,
+    ONXI_SEARCH_EXTRAS
+} onxi_search_extra;
 
 /* Values of model_type: a decoder alone, one with an encoder of texts, one with an encoder of sound. */
 enum { ONXI_SEARCH_ALONE, ONXI_SEARCH_TEXT, ONXI_SEARCH_SOUND };
@@ -23,8 +32,11 @@ typedef struct onxi_search {
     int64_t kind;
     uint32_t formal, decoder_inputs; /* inputs of the decoder before the past, and all */
     uint32_t layers;                 /* tensors of the past that a step makes */
-    int64_t heads, size;             /* of the past */
-    int dtype;                       /* of the past */
+    uint32_t extra_count;            /* inputs of the decoder behind the past; 0: past and present are apart */
+    onxi_search_extra extras[ONXI_SEARCH_EXTRAS];
+    uint32_t crossed;    /* outputs of the decoder behind the past: products of queries and keys of the encoder */
+    int64_t heads, size; /* of the past */
+    int dtype;           /* of the past */
     int32_t end, pad, start;
     uint32_t encoder, encoder_inputs, encoder_outputs;
     bool takes_ids, takes_mask, takes_hidden; /* of the encoder, by the decoder */
@@ -42,9 +54,19 @@ typedef struct onxi_search {
 
 typedef struct onxi_search_beam { /* a sequence that has ended */
     float score;
-    uint64_t length;
+    uint64_t length, runs;
     int32_t *tokens;
+    uint32_t *trail;
 } onxi_search_beam;
+
+/* Products that the decoder gave, kept for an output: for each of its runs those of all rows that are asked for, and
+ * for each row in force in which row it was at each run. */
+typedef struct onxi_search_products {
+    const int32_t *wanted; /* pairs of layer and head; NULL: all */
+    uint64_t pairs, frames, runs;
+    float **kept;       /* per run: [rows, pairs, frames] */
+    uint32_t *trail[2]; /* rows of `longest`; the first are in force */
+} onxi_search_products;
 
 /* One run. Rows are the beams of all sequences, those of a sequence beside each other. */
 typedef struct onxi_search_run {
@@ -55,7 +77,7 @@ typedef struct onxi_search_run {
     float penalty, length_penalty, temperature;
     bool has_times;
     const int32_t *vocab_mask, *prefix_mask, *presence;
-    onx_value **values, **past, **out;
+    onx_value **values, **past, **out, **extra;
     onx_value **encoded; /* outputs of the encoder, then the mask of texts and the first tokens */
     uint32_t value_count;
     const onx_value **in;
@@ -69,7 +91,10 @@ typedef struct onxi_search_run {
     void *order;             /* of tokens by their scores */
     onxi_search_beam *ended; /* beams + 1 per sequence, of which ended_count are in use */
     uint64_t *ended_count;
-    uint64_t *best; /* the 2 * beams best of a sequence, as row * vocab + token */
+    uint64_t *best;        /* the 2 * beams best of a sequence, as row * vocab + token */
+    const int32_t *forced; /* tokens that sequences go on with at first, [batch, forced_count]; below 0: none */
+    uint64_t forced_count;
+    onxi_search_products products;
 } onxi_search_run;
 
 /* The declared size of a dimension of an input or output; 0 where it is open. */
@@ -78,6 +103,14 @@ int onxi_search_dtype(const onx_value_info *v);
 const onx_value *onxi_search_operand(onx_work *work, int32_t index);
 /* The past of the beams that go on takes the place of all. */
 onx_status onxi_search_hand_past(onxi_search_run *r, const onxi_search *q);
+
+/* Tells the inputs of a decoder from `first` on, all of them, by their names; fails where one is something else. */
+onx_status onxi_search_find_extras(const onx_prepare *p, const char *name, const onx_graph *g, uint32_t first,
+                                   onxi_search *q);
+/* A past without keys, of rank 5, or 4 where keys and values are apart; with room for all where it is shared. */
+onx_status onxi_search_no_past(const onxi_search *q, const onxi_search_run *r, uint32_t rank, onx_value *past);
+/* Sets them for a past of so many keys. */
+onx_status onxi_search_set_extras(const onxi_search *q, onxi_search_run *r, uint64_t past);
 
 /* Looks at encoder and decoder of a node with both. */
 onx_status onxi_search_check_encoder(onx_prepare *p, onxi_search *q);
@@ -90,7 +123,15 @@ void onxi_search_adjust(const onxi_search *q, onxi_search_run *r);
 /* Draws a token; what is ruled out has the filter value in `scores` then. */
 onx_status onxi_search_sample(const onxi_search *q, onxi_search_run *r, float *scores, uint64_t *token);
 
-onx_status onxi_beam_begin(onx_work *work, onxi_search_run *r);
+/* Products of queries and keys as an output (search_products.c). */
+onx_status onxi_search_begin_products(onx_work *work, const onxi_search *q, onxi_search_run *r);
+/* Keeps those of a run of the decoder. */
+onx_status onxi_search_keep_products(onx_work *work, const onxi_search *q, onxi_search_run *r);
+/* Rows go on as `from` says. */
+void onxi_search_move_products(onxi_search_run *r);
+onx_status onxi_search_give_products(onx_work *work, const onxi_search *q, const onxi_search_run *r);
+
+onx_status onxi_beam_begin(onx_work *work, const onxi_search *q, onxi_search_run *r);
 onx_status onxi_beam_choose(onx_work *work, const onxi_search *q, onxi_search_run *r);
 onx_status onxi_beam_outputs(onx_work *work, const onxi_search *q, onxi_search_run *r);
 

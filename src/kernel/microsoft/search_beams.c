@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-onx_status onxi_beam_begin(onx_work *work, onxi_search_run *r)
+onx_status onxi_beam_begin(onx_work *work, const onxi_search *q, onxi_search_run *r)
 {
     const uint64_t slots = r->batch * (r->beams + 1);
     uint64_t bytes;
@@ -17,8 +17,8 @@ onx_status onxi_beam_begin(onx_work *work, onxi_search_run *r)
     if (!tokens || !r->ended || !r->ended_count || !r->best)
         return ONX_E_MEMORY;
     for (uint64_t i = 0; i < slots; i++)
-        r->ended[i].tokens = tokens + i * r->longest;
-    return ONX_OK;
+        r->ended[i] = (onxi_search_beam){ .tokens = tokens + i * r->longest };
+    return onxi_search_begin_products(work, q, r);
 }
 
 /* ---- sequences that have ended, the best first ---- */
@@ -28,8 +28,10 @@ static float by_length(const onxi_search_run *r, float sum, uint64_t length)
     return sum / powf((float)length, r->length_penalty);
 }
 
-static void end(onxi_search_run *r, uint64_t sequence, uint64_t row, float sum)
+/* A row ends, before the token of this step is behind it, or where the search is over. */
+static void end(onxi_search_run *r, uint64_t sequence, uint64_t row, float sum, bool over)
 {
+    const onxi_search_products *t = &r->products;
     onxi_search_beam *ended = r->ended + sequence * (r->beams + 1);
     uint64_t *count = &r->ended_count[sequence], at = *count;
     onxi_search_beam item = ended[at];
@@ -38,6 +40,13 @@ static void end(onxi_search_run *r, uint64_t sequence, uint64_t row, float sum)
         return;
     item.length = r->length;
     memcpy(item.tokens, r->tokens[0] + row * r->longest, (size_t)r->length * sizeof *item.tokens);
+    item.runs = t->runs;
+    if (item.runs) {
+        const uint64_t moved = item.runs - !over;
+        memcpy(item.trail, t->trail[0] + row * r->longest, (size_t)moved * sizeof *item.trail);
+        if (!over)
+            item.trail[moved] = (uint32_t)row;
+    }
     for (; at > 0 && item.score > ended[at - 1].score; at--)
         ended[at] = ended[at - 1];
     ended[at] = item;
@@ -103,7 +112,7 @@ static onx_status go_on(onx_work *work, const onxi_search *q, onxi_search_run *r
         const int32_t token = (int32_t)(r->best[i] % r->vocab);
         if (token == q->end) {
             if (i < r->beams)
-                end(r, sequence, row, scores[r->best[i]]);
+                end(r, sequence, row, scores[r->best[i]], false);
             continue;
         }
         r->sums[base + beam] = scores[r->best[i]];
@@ -181,7 +190,7 @@ onx_status onxi_beam_outputs(onx_work *work, const onxi_search *q, onxi_search_r
     int32_t *y = work->outputs[0]->data;
     for (uint64_t s = 0; s < r->batch; s++) {
         for (uint64_t i = 0; i < r->beams && !r->done[s]; i++)
-            end(r, s, s * r->beams + i, r->sums[s * r->beams + i]);
+            end(r, s, s * r->beams + i, r->sums[s * r->beams + i], true);
         for (uint64_t i = 0; i < r->wanted; i++, y += r->longest) {
             const onxi_search_beam *ended = &r->ended[s * (r->beams + 1) + i];
             for (uint64_t k = 0; k < r->longest; k++)

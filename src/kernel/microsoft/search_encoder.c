@@ -47,17 +47,20 @@ onx_status onxi_search_check_encoder(onx_prepare *p, onxi_search *q)
     if (!d || !e)
         return onx_prepare_fail(p, ONX_E_INVALID, "attribute %s is missing", d ? "encoder" : "decoder");
     q->formal = find_formal(d, q);
-    q->layers = d->output_count ? d->output_count - 1 : 0;
+    /* With products a layer has three outputs: its key, its value, and those. */
+    const bool crosses = q->kind == ONXI_SEARCH_SOUND &&
+                         onxi_schema_attr(p->schema, onx_str_of("decoder_output_cross_qk")) &&
+                         onx_prepare_is_set(p, "decoder_output_cross_qk");
+    const uint32_t made = d->output_count ? d->output_count - 1 : 0;
+    q->crossed = crosses ? made / 3 : 0;
+    q->layers = made - q->crossed;
     q->decoder_inputs = d->input_count;
-    if (q->layers < 2 || q->layers % 2 || d->input_count < q->formal + 2 * q->layers)
+    if (q->layers < 2 || q->layers % 2 || (crosses && made % 3) || d->input_count < q->formal + 2 * q->layers)
         return onx_prepare_fail(p, ONX_E_INVALID,
                                 "decoder has %u inputs and %u outputs, not ids, what the encoder gave and for each "
-                                "layer four of the past, and scores and for each layer two of the past",
-                                d->input_count, d->output_count);
-    if (d->input_count > q->formal + 2 * q->layers)
-        return onx_prepare_fail(p, ONX_E_UNSUPPORTED,
-                                "decoder has %u inputs for %u layers: buffers that past and present share",
-                                d->input_count, q->layers / 2);
+                                "layer four of the past, and scores and for each layer two of the past%s",
+                                d->input_count, d->output_count, crosses ? " and one of products" : "");
+    ONX_TRY(onxi_search_find_extras(p, "decoder", d, q->formal + 2 * q->layers, q));
     ONX_TRY(check_past(p, "decoder", d->output[1], q));
     q->whole = onxi_search_declared(d->input[0], 2, 1) != 1;
     q->encoder_inputs = e->input_count;
@@ -137,6 +140,24 @@ static onx_status check_encoded(onx_work *work, const onxi_search *q, const onxi
     return ONX_OK;
 }
 
+/* What the encoder has made of the past, in a buffer with room for all tokens. */
+static onx_status begin_buffer(onx_work *work, const onxi_search *q, const onxi_search_run *r, uint32_t output,
+                               onx_value *to)
+{
+    const onx_value *from = r->encoded[output];
+    if ((uint64_t)from->dims[2] > r->longest)
+        return onx_work_fail(work, ONX_E_INVALID, "output %u of the encoder has %lld keys, and max_length is %llu",
+                             output, (long long)from->dims[2], (unsigned long long)r->longest);
+    ONX_TRY(onxi_search_no_past(q, r, 4, to));
+    const size_t vector = (size_t)q->size * onxi_element_size(from->dtype), bytes = (size_t)from->dims[2] * vector,
+                 room = (size_t)r->longest * vector;
+    const uint64_t heads = (uint64_t)q->heads;
+    for (uint64_t i = 0; i < r->rows * heads && bytes; i++)
+        memcpy((char *)to->data + i * room,
+               (const char *)from->data + (i / heads / r->beams * heads + i % heads) * bytes, bytes);
+    return ONX_OK;
+}
+
 /* What the decoder takes beside ids: what went into the encoder and what came out. */
 static onx_status hand_encoded(onx_work *work, const onxi_search *q, onxi_search_run *r, const onx_value *mask)
 {
@@ -147,11 +168,11 @@ static onx_status hand_encoded(onx_work *work, const onxi_search *q, onxi_search
         ONX_TRY(repeat(r, mask, *to++));
     if (q->takes_hidden)
         ONX_TRY(repeat(r, r->encoded[1], *to++));
-    const int64_t empty[] = { (int64_t)r->rows, q->heads, 0, q->size };
     for (uint32_t i = 0; i < q->layers && q->fresh; i++)
-        ONX_TRY(onx_value_reset(*to++, (onx_dtype)q->dtype, 4, empty));
+        ONX_TRY(onxi_search_no_past(q, r, 4, *to++));
     for (uint32_t i = q->fresh ? 0 : 2; i < q->encoder_outputs; i++)
-        ONX_TRY(repeat(r, r->encoded[i], *to++));
+        ONX_TRY(q->extra_count && !q->fresh && i < 2 + q->layers ? begin_buffer(work, q, r, i, *to++)
+                                                                 : repeat(r, r->encoded[i], *to++));
     return ONX_OK;
 }
 

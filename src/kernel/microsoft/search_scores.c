@@ -97,6 +97,13 @@ static void rule_times(const onxi_search *q, const onxi_search_run *r, const int
     prefer_times(q, r, scores);
 }
 
+/* A token that has to come next costs nothing. */
+static void force(const onxi_search_run *r, int32_t token, float *scores)
+{
+    for (uint64_t i = 0; token >= 0 && (uint64_t)token < r->vocab && i < r->vocab; i++)
+        scores[i] = i == (uint64_t)token ? 0 : -FLT_MAX;
+}
+
 void onxi_search_adjust(const onxi_search *q, onxi_search_run *r)
 {
     for (uint64_t row = 0; row < r->rows; row++) {
@@ -116,6 +123,8 @@ void onxi_search_adjust(const onxi_search *q, onxi_search_run *r)
             scores[i] -= (float)r->presence[own + i] * q->presence_penalty;
         if (r->has_times)
             rule_times(q, r, tokens, scores);
+        if (r->step <= r->forced_count)
+            force(r, r->forced[row / r->beams * r->forced_count + r->step - 1], scores);
     }
 }
 
