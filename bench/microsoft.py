@@ -643,6 +643,7 @@ case("kept_column", "Attention", [X, f(4, 12), f(12), i32(0, 1).reshape(2, 1)], 
 case("kept_one", "Attention", [X, f(4, 12), f(12), i32(0).reshape(1, 1), f(2, 2, 2, 3, 2), None, i32(3)], 2, num_heads=2)
 case("kept_products", "MultiHeadAttention", [X, In(2, 3, 4), In(2, 3, 4), f(12), s([[1, 1, 0], [1, 0, 1]], np.int32), f(1, 2, 3, 3)],
      [T.FLOAT, 0, 0, T.FLOAT], num_heads=2, unidirectional=1)
+case("kept_last", "MultiHeadAttention", [In(1, 3, 4), f(1, 5, 4), f(1, 5, 4)], [T.FLOAT, 0, 0, T.FLOAT], num_heads=1, unidirectional=1)
 case("kept_products_past", "MultiHeadAttention", [X, In(2, 3, 4), In(2, 3, 4)] + [None] * 3 + [f(2, 2, 2, 2), f(2, 2, 2, 2)], 4, num_heads=2)
 case("kept_products_single", "DecoderMaskedMultiHeadAttention", [In(2, 1, 4), In(2, 1, 4), In(2, 1, 4), s([[1, 0, 1, 1], [0, 0, 1, 0]], np.int32), f(1, 2, 1, 4),
      f(2, 2, 6, 2), f(2, 2, 6, 2), i32(3)], 4, num_heads=2, past_present_share_buffer=1, output_qk=1)

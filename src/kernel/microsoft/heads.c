@@ -315,7 +315,9 @@ static onx_status heads_run(onx_work *work, uint64_t first, uint64_t last)
                               .space = (float *)(void *)(memory + q->space_at),
                               .shown = q->products ? (float *)(void *)(memory + q->shown_at) : NULL };
         for (one.row = 0; one.row < q->length; one.row++) {
-            const uint64_t here = past + one.row + 1, all = past + q->keys, seen = q->causal && here < all ? here : all;
+            /* The last query sees all keys, also where there are more of them than queries. */
+            const uint64_t all = past + q->keys, here = past + one.row + 1,
+                           seen = q->causal && one.row + 1 < q->length && here < all ? here : all;
             take(work, q, &q->part[0], row, one.row, query);
             onxi_ms_begin(&one, v_size);
             onxi_ms_keys(&one, &k, &v, 0, seen);
