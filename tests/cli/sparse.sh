@@ -122,4 +122,27 @@ expect 0 "$ONX" convert stays.textproto stays.onnx
 expect 0 "$ONX" compress stays.onnx -o less.onnx --sparse --explain
 if grep -q sparse out; then fail "$(cat out)"; fi
 same less.onnx stays.onnx
+
+# An operator that takes a sparse matrix has it from an initializer, declared as an input or not, or is given all of it.
+if "$ONX" ops --domain com.microsoft >out 2>&1 && grep -q SparseToDenseMatMul out; then
+    cat >product.textproto <<'END'
+ir_version: 9 producer_name: "test" opset_import { version: 17 } opset_import { domain: "com.microsoft" version: 1 }
+graph { name: "g"
+  node { domain: "com.microsoft" op_type: "SparseToDenseMatMul" input: "s" input: "b" output: "y" }
+  node { domain: "com.microsoft" op_type: "SparseToDenseMatMul" input: "r" input: "b" output: "z" }
+  input { name: "s" type { sparse_tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } } } } }
+  input { name: "b" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } dim { dim_value: 1 } } } } }
+  output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 1 } } } } }
+  output { name: "z" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 1 } } } } }
+  initializer { name: "b" data_type: 1 dims: 3 dims: 1 float_data: [1, 10, 100] }
+  sparse_initializer { dims: 2 dims: 3 values { name: "s" data_type: 1 dims: 2 float_data: [2, 3] } indices { data_type: 7 dims: 2 int64_data: [1, 5] } }
+  sparse_initializer { dims: 2 dims: 3 values { name: "r" data_type: 1 dims: 1 float_data: 4 } indices { data_type: 7 dims: 1 dims: 2 int64_data: [0, 2] } }
+}
+END
+    expect 0 "$ONX" check --full product.textproto
+    expect 0 "$ONX" run product.textproto --full
+    for number in "[[20]," "[300]]" "[[400],"; do says out "$number"; done
+    expect 0 "$ONX" run product.textproto --full -i "s=[[1, 0, 0], [0, 0, 2]]"
+    says out "[200]]"
+fi
 done_testing

@@ -45,6 +45,7 @@ RULE(matmul_nbits);
 RULE(matmul_fpq4);
 RULE(gather_block_quantized);
 RULE(inverse);
+RULE(sparse_matmul);
 RULE(unfold);
 RULE(crop_and_resize);
 RULE(time_warping);

@@ -8,6 +8,13 @@
 MS_ROW(Inverse, .infer = onxi_rule_microsoft_inverse, .flags = INFERS, ARITY(1, 1, 1, 1),
        .inputs = PORTS({ "X", "T", 0 }), .outputs = PORTS({ "Y", "T", 0 }), .types = TYPES({ "T", T(FLOATING) }))
 
+/* Sparse initializers are handed on as dense tensors, as they are everywhere. */
+#define SPARSE_OR_DENSE { .tensor = WIDE_NUMERIC ^ BIT(FLOAT16), .sparse_tensor = WIDE_NUMERIC ^ BIT(FLOAT16) }
+MS_ROW(SparseToDenseMatMul, .infer = onxi_rule_microsoft_sparse_matmul, .flags = INFERS, ARITY(2, 2, 1, 1),
+       .inputs = PORTS({ "A", "T", 0 }, { "B", "T1", 0 }), .outputs = PORTS({ "Y", "T1", 0 }),
+       .attrs = ATTRS({ "alpha", FLOAT, DEFAULT("1") }, { "transA", INT, DEFAULT("0") }, { "transB", INT, DEFAULT("0") }),
+       .types = TYPES({ "T", SPARSE_OR_DENSE }, { "T1", T(WIDE_NUMERIC ^ BIT(FLOAT16)) }))
+
 MS_ROW(UnfoldTensor, .infer = onxi_rule_microsoft_unfold, .flags = INFERS, ARITY(1, 1, 1, 1),
        .inputs = PORTS({ "input", "T", 0 }), .outputs = PORTS({ "output", "T", 0 }),
        .attrs = ATTRS({ "dim", INT, DEFAULT("-1") }, { "size", INT, REQUIRED }, { "step", INT, DEFAULT("1") }),

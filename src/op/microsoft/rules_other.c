@@ -85,6 +85,25 @@ onx_status onxi_rule_microsoft_inverse(onxi_call *call)
              : ONX_OK;
 }
 
+/* The matrix may be known as sparse, or as the dense one that stands for it. */
+onx_status onxi_rule_microsoft_sparse_matmul(onxi_call *call)
+{
+    const onxi_type *a = onxi_call_has_input(call, 0) ? call->inputs[0] : NULL, *b = onxi_call_ranked(call, 1);
+    const bool turns_a = onxi_call_is_set(call, "transA"), turns_b = onxi_call_is_set(call, "transB");
+    const int left = onxi_call_dtype(call, 0), right = onxi_call_dtype(call, 1);
+    onxi_dim *dims, depth;
+    if (left && right && left != right)
+        return onxi_call_fail(call, "A is of %s and B of %s", onx_dtype_name(left), onx_dtype_name(right));
+    ONX_TRY(onxi_call_want_rank(call, 1, 2));
+    if (a && a->ranked && a->rank != 2)
+        return onxi_call_fail(call, "input 0 has rank %u, expected 2", a->rank);
+    ONX_TRY(onxi_call_output(call, 0, right ? right : left, 2, &dims));
+    dims[0] = a && a->ranked ? a->dims[turns_a] : ONXI_DIM_UNKNOWN;
+    dims[1] = b ? b->dims[!turns_b] : ONXI_DIM_UNKNOWN;
+    return a && a->ranked && b ? onxi_call_unify(call, a->dims[!turns_a], b->dims[turns_b], "the inner size", &depth)
+                               : ONX_OK;
+}
+
 onx_status onxi_rule_microsoft_unfold(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
