@@ -48,6 +48,40 @@ static onx_status to_sparse_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+/* ---- runs of equal elements ---- */
+
+/* Runs of anything but zero; their places and values are written where there is room for them. */
+static int64_t find_runs(const onx_value *x, int64_t *place, int64_t *value)
+{
+    const int64_t *e = x->data;
+    int64_t count = 0;
+    for (uint64_t i = 0, end; i < x->count; i = end) {
+        for (end = i + 1; end < x->count && e[end] == e[i]; end++)
+            ;
+        if (!e[i])
+            continue;
+        if (place) {
+            place[2 * count] = (int64_t)i;
+            place[2 * count + 1] = (int64_t)end;
+            value[count] = e[i];
+        }
+        count++;
+    }
+    return count;
+}
+
+static onx_status segments_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    (void)first, (void)last;
+    const onx_value *x = work->inputs[0];
+    const int64_t dims[] = { find_runs(x, NULL, NULL), 2 };
+    ONX_TRY(onxi_value_size(work->outputs[0], ONX_INT64, 2, dims));
+    ONX_TRY(onxi_value_size(work->outputs[1], ONX_INT64, 1, dims));
+    if (dims[0])
+        (void)find_runs(x, work->outputs[0]->data, work->outputs[1]->data);
+    return ONX_OK;
+}
+
 /* ---- to a matrix ---- */
 
 static onx_status to_dense(onx_work *work, const onx_value *splits, const onx_value *fill)
@@ -87,6 +121,7 @@ static onx_status texts_to_dense_run(onx_work *work, uint64_t first, uint64_t la
 }
 
 const onx_kernel onxi_kernels_contrib_ragged[] = {
+    CONTRIB_KERNEL("SegmentExtraction", .run = segments_run, .flags = ONX_KERNEL_SIZES_OUTPUT),
     CONTRIB_KERNEL("RaggedTensorToSparse", .run = to_sparse_run, .flags = ONX_KERNEL_SIZES_OUTPUT),
     CONTRIB_KERNEL("RaggedTensorToDense", .run = to_dense_run, .flags = ONX_KERNEL_SIZES_OUTPUT),
     CONTRIB_KERNEL("StringRaggedTensorToDense", .run = texts_to_dense_run, .flags = ONX_KERNEL_SIZES_OUTPUT),

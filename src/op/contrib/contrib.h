@@ -11,6 +11,13 @@
         { .name = NULL },                                                                                              \
     };
 
+/* One that standard operators make up. */
+#define CONTRIB_BODY(operator_, ...)                                                                                   \
+    const onxi_schema onxi_op_contrib_##operator_[] = {                                                                \
+        { .domain = "ai.onnx.contrib", .name = #operator_, .since = 1, __VA_ARGS__ },                                  \
+        { .name = NULL },                                                                                              \
+    };
+
 #define RULE(name) onx_status onxi_rule_contrib_##name(onxi_call *call)
 RULE(same_shape);
 RULE(concat);
@@ -23,6 +30,8 @@ RULE(vector_to_string);
 RULE(ragged_to_sparse);
 RULE(ragged_to_dense);
 RULE(ragged_texts_to_dense);
+RULE(segments);
+RULE(decode_image);
 RULE(token_ids);
 RULE(token_list);
 RULE(one_text);
