@@ -143,7 +143,7 @@ typedef struct onx_shard_machine {
     double link;       /* bytes per second to another device, while as many come from it */
     double cache;      /* bytes per second of values between nodes, which are read and written near by */
     double shared;     /* what is left of `bandwidth` for each device while others read their weights, too */
-    double passes;     /* how often a product of many rows waits for its weights, at `bandwidth`; of one row it is once */
+    double passes;     /* how often a product of many rows waits for its weights; one of one row does once */
 } onx_shard_machine;
 
 /* What a device has to do in a run. */

@@ -194,8 +194,8 @@ static inline bool onxi_str_same(onx_str a, onx_str b)
     if (a.len != b.len)
         return false;
     if (a.len < 4)
-        return a.len == 0 || (a.ptr[0] == b.ptr[0] && a.ptr[a.len / 2] == b.ptr[a.len / 2] &&
-                              a.ptr[a.len - 1] == b.ptr[a.len - 1]);
+        return a.len == 0 ||
+               (a.ptr[0] == b.ptr[0] && a.ptr[a.len / 2] == b.ptr[a.len / 2] && a.ptr[a.len - 1] == b.ptr[a.len - 1]);
     if (a.len < 8)
         return onxi_load32(a.ptr) == onxi_load32(b.ptr) &&
                onxi_load32(a.ptr + a.len - 4) == onxi_load32(b.ptr + a.len - 4);
