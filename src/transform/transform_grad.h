@@ -95,6 +95,7 @@ bool onxi_grad_int_is(onxi_grad_node *n, const char *name, int64_t value);
 bool onxi_grad_set_ints(onxi_grad_node *n, const char *name, const int64_t *values, uint32_t count);
 bool onxi_grad_set_range(onxi_grad_node *n, const char *name, int64_t from, uint32_t count);
 const onx_tensor_shape *onxi_grad_shape_of(const onx_type *type);
+const onx_type *onxi_grad_output_type(onxi_grad_node *n, uint32_t output); /* NULL: not known */
 
 /* A text that grows (transform_grad_text.c). */
 typedef struct onxi_grad_writer {
@@ -104,6 +105,8 @@ typedef struct onxi_grad_writer {
     bool failed; /* memory was short */
 } onxi_grad_writer;
 void onxi_grad_say(onxi_grad_writer *w, const char *format, ...) ONX_PRINTF(2, 3);
+/* A text in which ~ stands for one name, and # for another. */
+void onxi_grad_say_for(onxi_grad_writer *w, const char *one, const char *other, const char *text);
 
 /* ---- making nodes (transform_grad_emit.c) ---- */
 

@@ -21,6 +21,17 @@ void onxi_grad_say(onxi_grad_writer *w, const char *format, ...)
     va_end(again);
 }
 
+void onxi_grad_say_for(onxi_grad_writer *w, const char *one, const char *other, const char *text)
+{
+    while (*text) {
+        const size_t plain = strcspn(text, "~#");
+        onxi_grad_say(w, "%.*s", (int)plain, text);
+        text += plain;
+        if (*text)
+            onxi_grad_say(w, "%s", *text++ == '~' ? one : other);
+    }
+}
+
 typedef onxi_grad_writer writer;
 #define put onxi_grad_say
 
@@ -131,6 +142,18 @@ WRITE(split)
         return ONX_E_MEMORY;
     ONX_TRY(set_head(n, "x", 1, " sizes", "y", count));
     return finish(&w, text);
+}
+
+/* The sum of what comes from each output that a gradient arrives at. */
+WRITE(layer)
+{
+    static const char *const from[] = { "from_y", "from_mean", "from_inverse" };
+    writer w = writer_of(n), list = writer_of(n);
+    for (uint32_t i = 0; i < n->s.node->output_count && i < 3; i++)
+        if (onx_view(n->dy[i]).len)
+            put(&list, "%s%s", list.size ? ", " : "", from[i]);
+    put(&w, "dX = Sum (%.*s)", (int)list.size, list.text ? list.text : "");
+    return list.failed ? ONX_E_MEMORY : finish(&w, text);
 }
 
 WRITE(sequence)

@@ -313,6 +313,14 @@ WHEN(layer_anew)
 {
     return onxi_subject_dtype(&n->s, 0) != ONX_FLOAT && onxi_grad_when_layer_axes(n);
 }
+WHEN(layer_mean)
+{
+    return has_dy(n, 1);
+}
+WHEN(layer_inverse)
+{
+    return has_dy(n, 2) && onxi_grad_when_layer_axes(n);
+}
 WHEN(group_channels)
 {
     return n->s.row->since >= 21;
@@ -537,6 +545,81 @@ WHEN(columns_first_depth)
 WHEN(rotary)
 {
     return onxi_schema_attr(n->s.row, onx_str_of("interleaved")) != NULL;
+}
+
+/* Somebody wants to know what the tables are for. */
+WHEN(rotary_tables)
+{
+    return onx_view(n->dx[1]).len || onx_view(n->dx[2]).len;
+}
+/* The matrix [1, 2, 3] or [1, 3, 4] that moves nothing, and points in a row. */
+WHEN(affine)
+{
+    const onx_type *grid = onxi_grad_output_type(n, 0);
+    uint32_t count;
+    const int64_t *size = onxi_subject_input_ints(&n->s, 1, &count);
+    const int rank = size ? (int)count : onxi_type_rank(grid), axes = rank - 2;
+    int64_t eye[12] = { 0 };
+    if (axes != 2 && axes != 3)
+        return false;
+    for (int i = 0; i < axes; i++)
+        eye[i * (axes + 1) + i] = 1;
+    return onxi_grad_set_ints(n, "eye", eye, (uint32_t)(axes * (axes + 1))) &&
+           onxi_grad_set_ints(n, "eye_shape", (const int64_t[]){ 1, axes, axes + 1 }, 3) &&
+           onxi_grad_set_ints(n, "points_shape", (const int64_t[]){ 0, -1, axes }, 3);
+}
+
+/* ---- scales ---- */
+
+static int64_t block_of(onxi_grad_node *n)
+{
+    int64_t block = 0;
+    return n->s.row->since >= 21 && onxi_subject_int(&n->s, "block_size", &block) ? block : 0;
+}
+static bool single_scale(onxi_grad_node *n)
+{
+    const onx_type *scale = onxi_subject_type(&n->s, 1);
+    const int rank = onxi_type_rank(scale);
+    return rank == 0 || (rank == 1 && onxi_type_dim(scale, 0) == 1);
+}
+/* The axis from the front; -1: that cannot be told. */
+static int scaled_axis(onxi_grad_node *n)
+{
+    int64_t axis;
+    const int rank = onxi_subject_rank(&n->s, 0);
+    if (rank < 1 || rank >= AXES || !onxi_subject_int(&n->s, "axis", &axis) || axis < -rank || axis >= rank)
+        return -1;
+    return (int)(axis < 0 ? axis + rank : axis);
+}
+WHEN(dequantize_plain)
+{
+    return block_of(n) <= 0;
+}
+WHEN(dequantize_blocks)
+{
+    return block_of(n) > 0;
+}
+WHEN(scale_single)
+{
+    return single_scale(n);
+}
+WHEN(scale_axis)
+{
+    int64_t others[AXES];
+    const int rank = onxi_subject_rank(&n->s, 0), axis = scaled_axis(n);
+    if (block_of(n) > 0 || single_scale(n) || onxi_subject_rank(&n->s, 1) != 1 || axis < 0)
+        return false;
+    for (int i = 0, k = 0; i < rank; i++)
+        if (i != axis)
+            others[k++] = i;
+    return onxi_grad_set_ints(n, "others", others, (uint32_t)rank - 1);
+}
+WHEN(scale_blocks)
+{
+    const int64_t block = block_of(n), axis = scaled_axis(n), rank = onxi_subject_rank(&n->s, 0);
+    return block > 0 && !single_scale(n) && axis >= 0 && onxi_grad_set_range(n, "along", axis, 1) &&
+           onxi_grad_set_range(n, "block_list", block, 1) && onxi_grad_set_range(n, "within", axis + 1, 1) &&
+           onxi_grad_set_range(n, "after", axis + 1, 1) && onxi_grad_set_range(n, "rank_list", rank, 1);
 }
 
 /* ---- sequences ---- */

@@ -6,7 +6,7 @@
 
 enum { AXES = ONX_RANK_MAX };
 
-static const onx_type *out_type(onxi_grad_node *n, uint32_t i)
+const onx_type *onxi_grad_output_type(onxi_grad_node *n, uint32_t i)
 {
     return i < n->s.node->output_count && onx_view(n->s.node->output[i]).len
                ? onxi_values_type(n->s.values, n->s.scope, onx_view(n->s.node->output[i]))
@@ -72,7 +72,7 @@ static bool read_window(onxi_grad_node *n, window *w)
     read_list(n, "output_padding", 0, w->output_padding, w->count);
     read_list(n, "pads", 0, pads, 2 * w->count);
     const bool in = read_sizes(onxi_subject_type(&n->s, 0), w->count, w->in);
-    w->sizes = in && read_sizes(out_type(n, 0), w->count, w->out);
+    w->sizes = in && read_sizes(onxi_grad_output_type(n, 0), w->count, w->out);
     const bool upper = onxi_subject_text_is(&n->s, "auto_pad", "SAME_UPPER");
     const bool same = upper || onxi_subject_text_is(&n->s, "auto_pad", "SAME_LOWER");
     const bool valid = onxi_subject_text_is(&n->s, "auto_pad", "VALID");

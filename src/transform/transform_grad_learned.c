@@ -1,0 +1,183 @@
+/* transform_grad_learned.c - conditions and texts of the gradients of ai.onnx.ml: linear models and support vectors, of
+ * which the coefficients are attributes, and what prepares features for them. */
+#include "transform/transform_grad.h"
+
+#include <math.h>
+
+#define WHEN(name) bool onxi_grad_when_##name(onxi_grad_node *n)
+
+static uint32_t count_of(const onxi_grad_node *n, const char *name)
+{
+    const onx_attribute *a = onxi_subject_given(&n->s, name);
+    return a ? a->count : 0;
+}
+
+static bool set_pair(onxi_grad_node *n, const char *name, int64_t a, int64_t b)
+{
+    return onxi_grad_set_ints(n, name, (const int64_t[]){ a, b }, 2);
+}
+
+/* ---- what scores become in the end ---- */
+
+WHEN(scores_plain)
+{
+    return onxi_subject_text_is(&n->s, "post_transform", "NONE");
+}
+WHEN(scores_softmax)
+{
+    return onxi_subject_text_is(&n->s, "post_transform", "SOFTMAX") ||
+           onxi_subject_text_is(&n->s, "post_transform", "SOFTMAX_ZERO");
+}
+WHEN(scores_logistic)
+{
+    return onxi_subject_text_is(&n->s, "post_transform", "LOGISTIC");
+}
+WHEN(scores_probit)
+{
+    return onxi_subject_text_is(&n->s, "post_transform", "PROBIT");
+}
+
+/* ---- linear models ---- */
+
+WHEN(linear_regressor)
+{
+    int64_t targets;
+    return count_of(n, "coefficients") && onxi_subject_int(&n->s, "targets", &targets) && targets > 0 &&
+           set_pair(n, "lists", targets, -1);
+}
+
+/* One list of coefficients and two labels: the scores of the classes are opposed. Where that hangs on the number of
+ * features, it has to be known. */
+static int opposed(onxi_grad_node *n)
+{
+    const uint32_t labels = count_of(n, "classlabels_ints") + count_of(n, "classlabels_strings");
+    const onx_type *type = onxi_subject_type(&n->s, 0);
+    const int rank = onxi_type_rank(type);
+    const int64_t features = rank > 0 ? onxi_type_dim(type, (uint32_t)rank - 1) : -1;
+    const uint32_t coefficients = count_of(n, "coefficients");
+    if (!coefficients || (features < 1 && (labels == 0 || labels == 2)))
+        return -1;
+    if (labels == 2 && coefficients == features)
+        return set_pair(n, "lists", 1, -1) ? 1 : -1;
+    return (labels ? set_pair(n, "lists", labels, -1) : set_pair(n, "lists", -1, features)) ? 0 : -1;
+}
+WHEN(classifier_plain)
+{
+    return opposed(n) == 0;
+}
+WHEN(classifier_opposed)
+{
+    return opposed(n) == 1;
+}
+
+/* ---- support vectors ---- */
+
+static bool read_machine(onxi_grad_node *n)
+{
+    int64_t vectors = 0, one_class = 0;
+    const uint32_t numbers = count_of(n, "support_vectors"), given = count_of(n, "kernel_params");
+    const onx_attribute *params = onxi_subject_given(&n->s, "kernel_params");
+    (void)onxi_subject_int(&n->s, "n_supports", &vectors);
+    (void)onxi_subject_int(&n->s, "one_class", &one_class);
+    if (one_class || vectors < 1 || numbers % vectors || !count_of(n, "coefficients") || (given && given != 3))
+        return false;
+    const double degree = given ? (double)(int64_t)params->floats[2] : 0;
+    return set_pair(n, "lists", vectors, -1) && set_pair(n, "features", -1, (int64_t)(numbers / vectors)) &&
+           onxi_prepare_float(&n->s, "gamma", given ? params->floats[0] : 0) &&
+           onxi_prepare_float(&n->s, "shift", given ? params->floats[1] : 0) &&
+           onxi_prepare_float(&n->s, "degree", (float)degree) && onxi_prepare_float(&n->s, "lower", (float)degree - 1);
+}
+#define MACHINE(name, kernel)                                                                                          \
+    WHEN(machine_##name)                                                                                               \
+    {                                                                                                                  \
+        return onxi_subject_text_is(&n->s, "kernel_type", kernel) && read_machine(n);                                  \
+    }
+MACHINE(linear, "LINEAR")
+MACHINE(poly, "POLY")
+MACHINE(radial, "RBF")
+MACHINE(sigmoid, "SIGMOID")
+WHEN(machine)
+{
+    return read_machine(n);
+}
+WHEN(machine_direct)
+{
+    int64_t vectors = 0, one_class = 0;
+    (void)onxi_subject_int(&n->s, "n_supports", &vectors);
+    (void)onxi_subject_int(&n->s, "one_class", &one_class);
+    return !one_class && vectors < 1 && count_of(n, "coefficients") && set_pair(n, "lists", 1, -1);
+}
+/* One class or another: a step. */
+WHEN(machine_step)
+{
+    int64_t one_class = 0;
+    return onxi_subject_int(&n->s, "one_class", &one_class) && one_class;
+}
+
+/* ---- features ---- */
+
+WHEN(scaler_scales)
+{
+    return count_of(n, "scale") != 0;
+}
+WHEN(scaler_shifts)
+{
+    return !count_of(n, "scale");
+}
+#define NORM(name, text)                                                                                               \
+    WHEN(normalizer_##name)                                                                                            \
+    {                                                                                                                  \
+        return onxi_subject_text_is(&n->s, "norm", text);                                                              \
+    }
+NORM(max, "MAX")
+NORM(l1, "L1")
+NORM(l2, "L2")
+static bool imputes_nan(onxi_grad_node *n)
+{
+    float missing;
+    return onxi_subject_float(&n->s, "replaced_value_float", &missing) && isnan(missing);
+}
+WHEN(imputer_nan)
+{
+    return imputes_nan(n);
+}
+WHEN(imputer_number)
+{
+    return !imputes_nan(n);
+}
+
+/* Each part goes back to its input: cut to what was given, or zeros where the vectorizer has cut. */
+onx_status onxi_grad_write_features(onxi_grad_node *n, onx_str *text)
+{
+    onxi_grad_writer w = { .arena = n->g->scratch }, head = { .arena = n->g->scratch };
+    const uint32_t count = n->s.node->input_count;
+    uint32_t given;
+    const int64_t *sizes = onxi_subject_ints(&n->s, "inputdimensions", &given);
+    if (sizes && given && given != count)
+        return onxi_grad_fail(n->g, n->s.node, "inputdimensions has %u elements for %u inputs", given, count);
+    onxi_grad_say(&w, "zero = Constant <value_ints = [0]> ()  last = Constant <value_ints = [-1]> ()  ");
+    for (uint32_t i = 0; i < count; i++) {
+        onxi_grad_say(&w, "n%u = Shape <start = -1> (x%u)  ", i, i);
+        if (sizes && given)
+            onxi_grad_say(&w, "w%u = Constant <value_ints = [%lld]> ()  ", i, (long long)sizes[i]);
+        else
+            onxi_grad_say(&w, "w%u = Identity (n%u)  ", i, i);
+        onxi_grad_say(&head, "x%u ", i);
+    }
+    onxi_grad_say(&w, "widths = Concat <axis = 0> (");
+    for (uint32_t i = 0; i < count; i++)
+        onxi_grad_say(&w, "%sw%u", i ? ", " : "", i);
+    onxi_grad_say(&w, ")  ");
+    for (uint32_t i = 0; i < count; i++)
+        onxi_grad_say(&w, "%sp%u", i ? ", " : "", i);
+    onxi_grad_say(&w, " = Split <axis = -1> (dy, widths)  ");
+    for (uint32_t i = 0; i < count; i++)
+        onxi_grad_say(&w,
+                      "r%u = Sub (n%u, w%u)  e%u = Concat <axis = 0> (zero, r%u)  c%u = Pad (p%u, e%u, , last)"
+                      "  t%u = CastLike (c%u, x%u)  dx%u = grad.As (t%u, x%u)  ",
+                      i, i, i, i, i, i, i, i, i, i, i, i, i, i);
+    onxi_grad_say(&head, "=> y");
+    n->head = onx_str_make(head.text, head.size);
+    *text = onx_str_make(w.text, w.size);
+    return w.failed || head.failed ? ONX_E_MEMORY : ONX_OK;
+}
