@@ -241,6 +241,12 @@ static onx_status derive_node(tape *t, onx_node *node, const onx_bytes *dys)
     if (rule->kind != ONXI_GRAD_PART)
         return fail_without_rule(g, node, bound, NULL);
     ONX_TRY(onxi_grad_apply(&n, rule, made));
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const onxi_port *port = onxi_port_at(bound->schema->inputs, i);
+        if (!made[i] && onx_view(dx[i]).len && !(port && port->flags & ONXI_PORT_NONDIFF))
+            return onxi_grad_fail(g, node, "there is no gradient of %.*s by its input %u",
+                                  ONX_ARG(onx_view(node->op_type)), i);
+    }
     for (uint32_t i = 0; i < node->input_count; i++)
         if (made[i] && onx_view(dx[i]).len)
             ONX_TRY(arrive(t, node->input[i], dx[i]));
