@@ -155,6 +155,33 @@ says err "nan.onnx has the last complete epoch"
 expect 0 "$ONX" run nan.onnx -i x='[[1,0]]'
 grep -qi nan out && fail "the last good state is none"
 
+# ---- memory that runs out in the middle: a step that takes 400 kB more each time, 7 steps to an epoch
+sed 's/input: "s" output: "loss"/input: "s" output: "mean"/
+    s/    node { op_type: "Gradient"/    node { op_type: "Mul" input: "n" input: "many" output: "count" } \
+    node { op_type: "ConstantOfShape" input: "count" output: "zeros" } \
+    node { op_type: "ReduceSum" input: "zeros" output: "none" attribute { name: "keepdims" type: INT i: 0 } } \
+    node { op_type: "Add" input: "mean" input: "none" output: "loss" } \
+&/
+    s/    initializer { data_type: 7 name: "one"/    initializer { dims: 1 data_type: 7 name: "many" int64_data: 100000 }\n&/' m.textproto >grows.textproto
+expect 0 "$ONX" check --full grows.textproto
+grown="train grows.textproto --data d --set rate=0.1 --threads 1 --shuffle --validation 0"
+# shellcheck disable=SC2086
+expect 1 "$ONX" $grown --epochs 50 -o short.onnx --checkpoint short.state --log short.jsonl --max-memory 8M
+says err "memory limit"
+says err "short.onnx has the last complete epoch"
+complete=$(grep -c ^epoch out)
+[ "$complete" -ge 2 ] && [ "$complete" -lt 50 ] || fail "memory ran out after $complete epochs"
+[ "$(wc -l <short.jsonl)" -eq "$complete" ] || fail "the log has other epochs: $(cat short.jsonl)"
+# shellcheck disable=SC2086
+expect 0 "$ONX" $grown --epochs "$complete" -o enough.onnx
+same enough.onnx short.onnx
+# and with enough memory it goes on as if nothing had been
+# shellcheck disable=SC2086
+expect 0 "$ONX" $grown --epochs $((complete + 2)) -o resumed.onnx --checkpoint short.state --resume
+# shellcheck disable=SC2086
+expect 0 "$ONX" $grown --epochs $((complete + 2)) -o enough.onnx
+same enough.onnx resumed.onnx
+
 # ---- sizes
 model fixed.textproto 'dim_value: 30'
 expect 0 "$ONX" train fixed.textproto --data d --set rate=0.1 --epochs 2 -o x.onnx
