@@ -104,19 +104,33 @@ done
 same whole.log part.log
 grep -q '^{"epoch": 6, "loss": [0-9.e-]*, "validation": [0-9.e-]*$' part.log || fail "the log: $(tail -n 1 part.log)"
 expect 0 "$ONX" check --full state.onnx
-# killed at any moment
+# killed at any moment: right away, and while the log grows
 rm -f state.onnx killed.onnx
-for delay in 0.02 0.05 0.1 0.02 0.05; do
+# shellcheck disable=SC2086
+expect 0 "$ONX" $train --validation 0.2 --epochs 150 --log whole.jsonl -o whole.onnx
+killed=0
+for more in 0 1 5 20 1 0 30; do
+    lines=$(cat killed.jsonl 2>/dev/null | wc -l)
     # shellcheck disable=SC2086
-    "$ONX" $train --validation 0.2 --epochs 6 --log killed.jsonl -o killed.onnx --checkpoint state.onnx --resume >/dev/null 2>&1 &
+    "$ONX" $train --validation 0.2 --epochs 150 --log killed.jsonl -o killed.onnx --checkpoint state.onnx --resume >/dev/null 2>&1 &
     pid=$!
-    sleep $delay
+    if [ "$more" -eq 0 ]; then
+        sleep 0.02
+    else
+        while kill -0 $pid 2>/dev/null && [ "$(cat killed.jsonl 2>/dev/null | wc -l)" -lt $((lines + more)) ]; do :; done
+    fi
     kill -9 $pid 2>/dev/null
     wait $pid 2>/dev/null
+    [ $? -ne 137 ] || killed=$((killed + 1))
 done
+[ $killed -ge 3 ] || fail "only $killed runs were killed before their end"
 # shellcheck disable=SC2086
-expect 0 "$ONX" $train --validation 0.2 --epochs 6 --log killed.jsonl -o killed.onnx --checkpoint state.onnx --resume
+expect 0 "$ONX" $train --validation 0.2 --epochs 150 --log killed.jsonl -o killed.onnx --checkpoint state.onnx --resume
 same whole.onnx killed.onnx
+for log in whole killed; do
+    sed 's/, "seconds.*//' $log.jsonl >$log.log
+done
+same whole.log killed.log
 # shellcheck disable=SC2086
 expect 0 "$ONX" $train --validation 0.2 --epochs 7 -o x.onnx --checkpoint state.onnx --resume --seed 9 --batch 8
 says err "with other options"
