@@ -135,6 +135,9 @@ static onx_status make_weights(onxi_trainable *t)
 
 static onx_status prepare(onxi_trainable *t)
 {
+    t->used = ONXI_ARRAY(t->scratch, bool, (size_t)t->options->train_count + t->options->freeze_count + 1);
+    if (!t->used)
+        return ONX_E_MEMORY;
     if (t->options->batch.len) {
         const onx_edit edit = { .kind = ONX_EDIT_BATCH, .a = t->options->batch };
         const onx_edit_options options = { .struct_size = sizeof options, .edit = &edit, .count = 1 };

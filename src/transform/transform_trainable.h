@@ -81,6 +81,7 @@ typedef struct onxi_trainable {
     onx_graph *algorithm, *start;
     onxi_weight *weights;
     uint32_t weight_count, weight_room;
+    bool *used;         /* per pattern of --train, then of --freeze: it names something */
     onxi_dict adapters; /* names of their weights: ONXI_ADAPTER_DOWN or _UP */
 } onxi_trainable;
 
@@ -135,6 +136,9 @@ bool onxi_trainable_restores(onxi_trainable *t, const onx_node *node);
 /* What stands for a copy of such a node in the algorithm, so that gradients pass. */
 onx_status onxi_trainable_round(onxi_trainable *t, const onx_node *node, const onx_node *copy);
 onx_status onxi_trainable_restore(onxi_trainable *t, const onx_node *copy);
+/* Does a pattern of what is trained, or frozen, fit the name? Notes that it does. */
+bool onxi_trainable_named(onxi_trainable *t, onx_str name);
+bool onxi_trainable_frozen(onxi_trainable *t, onx_str name);
 /* Finds the weights, which of them are trained, and how they begin (transform_trainable_weights.c). */
 onx_status onxi_trainable_weights(onxi_trainable *t);
 onx_status onxi_trainable_draw(onxi_trainable *t);

@@ -22,21 +22,59 @@ static product product_of(const onxi_bound *bound, const onx_node *node)
                       op == ONXI_ID_Gemm && onxi_bind_int(bound, node, "transB") };
 }
 
-static const onx_tensor *matrix(const onx_graph *g, const onx_index *index, onx_bytes name)
+enum { HANDS_MAX = 4 };
+
+/* A matrix that products take as it is, or behind Identity and Transpose: exporters put Identity in the place of one
+ * that is the same as another. */
+typedef struct matrix {
+    const onx_tensor *w;                   /* NULL: there is none */
+    bool crossed;                          /* products see it transposed */
+    uint32_t hands[HANDS_MAX], hand_count; /* the nodes between, from the product back */
+} matrix;
+
+static bool crosses(const onx_node *node)
 {
-    const onx_def def = onx_index_def(index, onx_index_find(index, onx_view(name)));
-    const onx_tensor *w = def.kind == ONX_DEF_INITIALIZER ? g->initializer[def.index] : NULL;
-    return w && w->dims_count == 2 && (w->data_type == ONX_FLOAT || w->data_type == ONX_DOUBLE) ? w : NULL;
+    const onx_attribute *perm = onx_node_attribute(node, "perm");
+    return onxi_node_is(node, ONXI_ID_Transpose) &&
+           (!perm || (perm->slot == ONX_SLOT_INTS && perm->count == 2 && perm->ints[0] == 1 && perm->ints[1] == 0));
 }
 
-static bool is_chosen(const onx_trainable_options *o, onx_str name)
+static matrix matrix_of(const onx_graph *g, const onx_index *index, onx_bytes name)
 {
-    bool chosen = !o->train_count;
-    for (uint32_t i = 0; i < o->train_count; i++)
-        chosen |= onxi_glob(o->train[i], name);
-    for (uint32_t i = 0; i < o->freeze_count; i++)
-        chosen &= !onxi_glob(o->freeze[i], name);
-    return chosen;
+    matrix m = { .w = NULL };
+    onx_def def = onx_index_def(index, onx_index_find(index, onx_view(name)));
+    while (def.kind == ONX_DEF_NODE && m.hand_count < HANDS_MAX) {
+        const onx_node *node = g->node[def.index];
+        if (node->input_count != 1 || !(crosses(node) || onxi_node_is(node, ONXI_ID_Identity)))
+            return m;
+        m.crossed ^= crosses(node);
+        m.hands[m.hand_count++] = def.index;
+        def = onx_index_def(index, onx_index_find(index, onx_view(node->input[0])));
+    }
+    const onx_tensor *w = def.kind == ONX_DEF_INITIALIZER ? g->initializer[def.index] : NULL;
+    if (w && w->dims_count == 2 && (w->data_type == ONX_FLOAT || w->data_type == ONX_DOUBLE))
+        m.w = w;
+    return m;
+}
+
+static int64_t size_of(const matrix *m, bool axis)
+{
+    return m->w->dims[axis ^ m->crossed];
+}
+
+static const onx_tensor *plain_matrix(const onx_graph *g, const onx_index *index, onx_bytes name)
+{
+    const matrix m = matrix_of(g, index, name);
+    return m.hand_count ? NULL : m.w;
+}
+
+/* By the name of the weight, or the one that the product takes it by. */
+static bool is_chosen(onxi_trainable *t, onx_str name, onx_str here)
+{
+    const bool name_named = onxi_trainable_named(t, name), here_named = onxi_trainable_named(t, here);
+    const bool name_frozen = onxi_trainable_frozen(t, name), here_frozen = onxi_trainable_frozen(t, here);
+    const bool named = name_named || here_named, frozen = name_frozen || here_frozen;
+    return (named || !t->options->train_count) && !frozen;
 }
 
 static onx_status add_matrix(onxi_trainable *t, const onx_tensor *like, int64_t rows, int64_t columns, uint32_t which,
@@ -60,9 +98,10 @@ static onx_status add_matrix(onxi_trainable *t, const onx_tensor *like, int64_t 
     return onx_graph_add_initializer(t->arena, t->graph, tensor) ? ONX_OK : ONX_E_MEMORY;
 }
 
-static onx_status adapt(onxi_trainable *t, onx_node *node, const onx_tensor *w, bool turned, onx_graph *out)
+static onx_status adapt(onxi_trainable *t, onx_node *node, const matrix *m, bool turned, onx_graph *out)
 {
-    const int64_t rank = t->options->lora_rank, in = w->dims[turned ? 1 : 0], width = w->dims[turned ? 0 : 1];
+    const onx_tensor *w = m->w;
+    const int64_t rank = t->options->lora_rank, in = size_of(m, turned), width = size_of(m, !turned);
     onx_bytes names[5] = { node->input[0], { 0 }, { 0 }, { 0 }, { 0 } };
     const onx_bytes y = node->output[0];
     ONX_TRY(add_matrix(t, w, in, rank, ONXI_ADAPTER_DOWN, &names[1]));
@@ -96,10 +135,10 @@ onx_status onxi_trainable_adapt(onxi_trainable *t)
     for (uint32_t i = 0; i < t->graph->node_count && status == ONX_OK; i++) {
         onx_node *node = t->graph->node[i];
         const product p = product_of(onxi_trainable_bound(t, node), node);
-        const onx_tensor *w = p.is ? matrix(t->graph, index, node->input[1]) : NULL;
+        const matrix m = p.is ? matrix_of(t->graph, index, node->input[1]) : (matrix){ .w = NULL };
         status = onxi_trainable_add_node(t, &list, node);
-        if (status == ONX_OK && w && is_chosen(t->options, onx_view(w->name))) {
-            status = adapt(t, node, w, p.turned, &list);
+        if (status == ONX_OK && m.w && is_chosen(t, onx_view(m.w->name), onx_view(node->input[1]))) {
+            status = adapt(t, node, &m, p.turned, &list);
             count++;
         }
     }
@@ -123,6 +162,7 @@ typedef struct merger {
     onxi_functions functions;
     onxi_binder binder;
     bool *gone;   /* nodes that are not needed any more */
+    bool *hands;  /* nodes between a weight and a product that takes another one now */
     bool starved; /* memory ran out */
     uint32_t merged;
 } merger;
@@ -156,7 +196,8 @@ static onx_node *maker_of(merger *m, onx_bytes name, onxi_op_id op, uint32_t *at
 
 typedef struct adapter {
     onx_node *base, *sum;
-    const onx_tensor *weight, *down, *up;
+    matrix weight;
+    const onx_tensor *down, *up;
     double scale;
     bool turned;       /* the weight is transposed */
     uint32_t nodes[4]; /* but for the base */
@@ -178,14 +219,15 @@ static bool is_adapter(merger *m, uint32_t at, adapter *a)
         return false;
     const onx_def scale = onx_index_def(m->index, onx_index_find(m->index, onx_view(scaled->input[1])));
     a->turned = p.turned;
-    a->weight = matrix(m->graph, m->index, a->base->input[1]);
-    a->down = matrix(m->graph, m->index, down->input[1]);
-    a->up = matrix(m->graph, m->index, up->input[1]);
-    if (!a->weight || !a->down || !a->up || scale.kind != ONX_DEF_INITIALIZER || a->down->dims[1] != a->up->dims[0])
+    a->weight = matrix_of(m->graph, m->index, a->base->input[1]);
+    a->down = plain_matrix(m->graph, m->index, down->input[1]);
+    a->up = plain_matrix(m->graph, m->index, up->input[1]);
+    if (!a->weight.w || !a->down || !a->up || scale.kind != ONX_DEF_INITIALIZER || a->down->dims[1] != a->up->dims[0])
         return false;
     const onx_tensor *s = m->graph->initializer[scale.index];
-    return s->dims_count == 0 && a->weight->dims[a->turned] == a->down->dims[0] &&
-           a->weight->dims[!a->turned] == a->up->dims[1] && onx_tensor_get_f64(m->doc, s, 0, 1, &a->scale) == ONX_OK;
+    return s->dims_count == 0 && size_of(&a->weight, a->turned) == a->down->dims[0] &&
+           size_of(&a->weight, !a->turned) == a->up->dims[1] &&
+           onx_tensor_get_f64(m->doc, s, 0, 1, &a->scale) == ONX_OK;
 }
 
 static double *elements(const merger *m, const onx_tensor *t)
@@ -195,10 +237,24 @@ static double *elements(const merger *m, const onx_tensor *t)
     return all && onx_tensor_get_f64(m->doc, t, 0, count, all) == ONX_OK ? all : NULL;
 }
 
+/* As the product takes it. */
+static double *weight_elements(const merger *m, const matrix *weight)
+{
+    double *stored = elements(m, weight->w);
+    const uint64_t rows = (uint64_t)size_of(weight, false), columns = (uint64_t)size_of(weight, true);
+    if (!stored || !weight->crossed)
+        return stored;
+    double *turned = ONXI_ARRAY(m->scratch, double, (size_t)(rows * columns) + 1);
+    for (uint64_t i = 0; turned && i < rows; i++)
+        for (uint64_t k = 0; k < columns; k++)
+            turned[i * columns + k] = stored[k * rows + i];
+    return turned;
+}
+
 static onx_status sum_weights(const merger *m, const adapter *a, onx_tensor **out)
 {
     const uint64_t in = (uint64_t)a->down->dims[0], rank = (uint64_t)a->down->dims[1], width = (uint64_t)a->up->dims[1];
-    double *w = elements(m, a->weight), *down = elements(m, a->down), *up = elements(m, a->up);
+    double *w = weight_elements(m, &a->weight), *down = elements(m, a->down), *up = elements(m, a->up);
     if (!w || !down || !up)
         return ONX_E_MEMORY;
     for (uint64_t i = 0; i < in; i++)
@@ -207,10 +263,11 @@ static onx_status sum_weights(const merger *m, const adapter *a, onx_tensor **ou
             for (uint64_t k = 0; k < width; k++)
                 w[a->turned ? k * in + i : i * width + k] += part * up[r * width + k];
         }
-    const onx_dtype dtype = (onx_dtype)a->weight->data_type;
+    const onx_dtype dtype = (onx_dtype)a->weight.w->data_type;
+    const int64_t dims[2] = { size_of(&a->weight, false), size_of(&a->weight, true) };
     if (dtype == ONX_FLOAT)
         ONX_TRY(onx_convert(ONX_FLOAT, w, ONX_DOUBLE, w, in * width, true));
-    *out = onx_tensor_new(m->arena, dtype, a->weight->dims, 2, w, "");
+    *out = onx_tensor_new(m->arena, dtype, dims, 2, w, "");
     return *out ? ONX_OK : ONX_E_MEMORY;
 }
 
@@ -219,18 +276,21 @@ static onx_status merge_adapter(merger *m, onxi_names *names, const adapter *a)
 {
     onx_tensor *sum;
     uint32_t count;
-    const onx_def def = onx_index_def(m->index, onx_index_find(m->index, onx_view(a->weight->name)));
+    const onx_name_id id = onx_index_find(m->index, onx_view(a->weight.w->name));
+    const onx_def def = onx_index_def(m->index, id);
     ONX_TRY(sum_weights(m, a, &sum));
-    (void)onx_index_uses(m->index, onx_index_find(m->index, onx_view(a->weight->name)), &count);
-    if (count == 1) {
-        ONX_SET(tensor, sum, name, a->weight->name);
+    (void)onx_index_uses(m->index, id, &count);
+    if (count == 1 && !a->weight.hand_count && !onx_index_is_output(m->index, id)) {
+        ONX_SET(tensor, sum, name, a->weight.w->name);
         m->graph->initializer[def.index] = sum;
     } else {
-        ONX_TRY(onxi_names_make(names, onx_view(a->weight->name), onx_str_of("merged"), &sum->name));
+        ONX_TRY(onxi_names_make(names, onx_view(a->weight.w->name), onx_str_of("merged"), &sum->name));
         sum->has |= onx_tensor_has_name;
         if (!onx_graph_add_initializer(m->arena, m->graph, sum))
             return ONX_E_MEMORY;
         a->base->input[1] = sum->name;
+        for (uint32_t i = 0; i < a->weight.hand_count; i++)
+            m->hands[a->weight.hands[i]] = true;
     }
     a->base->output[0] = a->sum->output[0];
     for (size_t i = 0; i < sizeof a->nodes / sizeof *a->nodes; i++)
@@ -239,19 +299,49 @@ static onx_status merge_adapter(merger *m, onxi_names *names, const adapter *a)
     return ONX_OK;
 }
 
-/* Nodes, and initializers that only they have taken. */
-static void remove_gone(merger *m)
+static onx_status count_read(void *user, onx_bytes *name)
+{
+    onxi_dict_entry *entry = onx_view(*name).len ? onxi_dict_at(user, onx_view(*name), 0, NULL) : NULL;
+    if (entry)
+        entry->value++;
+    return entry || !onx_view(*name).len ? ONX_OK : ONX_E_MEMORY;
+}
+
+/* How often nodes that stay read a name. */
+static onx_status count_reads(const merger *m, onxi_dict *reads)
+{
+    for (uint32_t i = 0; i < m->graph->node_count; i++) {
+        onx_node *node = m->graph->node[i];
+        for (uint32_t k = 0; k < node->input_count && !m->gone[i]; k++)
+            ONX_TRY(count_read(reads, &node->input[k]));
+        for (uint32_t k = 0; k < node->attribute_count && !m->gone[i]; k++)
+            if (node->attribute[k]->slot == ONX_SLOT_G && node->attribute[k]->g)
+                ONX_TRY(onxi_graph_each_name(m->cx, node->attribute[k]->g, count_read, reads));
+    }
+    return ONX_OK;
+}
+
+static bool is_read(const merger *m, const onxi_dict *reads, onx_bytes name)
+{
+    const onxi_dict_entry *entry = onxi_dict_find(reads, onx_view(name));
+    return (entry && entry->value) || onx_index_is_output(m->index, onx_index_find(m->index, onx_view(name)));
+}
+
+/* Nodes, and what only they have taken. */
+static onx_status remove_gone(merger *m)
 {
     onx_graph *g = m->graph;
-    uint32_t kept = 0;
+    onxi_dict reads = onxi_dict_in_arena(m->scratch);
+    uint32_t kept = 0, count;
+    ONX_TRY(count_reads(m, &reads));
+    for (uint32_t i = g->node_count; i-- > 0;)
+        if (m->hands[i] && !m->gone[i] && !is_read(m, &reads, g->node[i]->output[0])) {
+            m->gone[i] = true;
+            onxi_dict_find(&reads, onx_view(g->node[i]->input[0]))->value--;
+        }
     for (uint32_t i = 0; i < g->initializer_count; i++) {
-        uint32_t count;
-        const onx_name_id id = onx_index_find(m->index, onx_view(g->initializer[i]->name));
-        const onx_use *use = onx_index_uses(m->index, id, &count);
-        bool needed = !count || onx_index_is_output(m->index, id);
-        for (uint32_t k = 0; k < count; k++)
-            needed |= !m->gone[use[k].node];
-        if (needed)
+        (void)onx_index_uses(m->index, onx_index_find(m->index, onx_view(g->initializer[i]->name)), &count);
+        if (!count || is_read(m, &reads, g->initializer[i]->name)) /* what nothing had read is not ours */
             g->initializer[kept++] = g->initializer[i];
     }
     g->initializer_count = kept;
@@ -260,6 +350,7 @@ static void remove_gone(merger *m)
         if (!m->gone[i])
             g->node[kept++] = g->node[i];
     g->node_count = kept;
+    return ONX_OK;
 }
 
 static onx_status merge_all(merger *m)
@@ -269,7 +360,9 @@ static onx_status merge_all(merger *m)
     m->binder = (onxi_binder){ .arena = m->scratch, .functions = &m->functions };
     ONX_TRY(onxi_functions_index(m->scratch, model->functions, model->functions_count, &m->functions));
     ONX_TRY(onxi_binder_open_model(&m->binder, model));
-    if (!(m->gone = ONXI_ARRAY(m->scratch, bool, (size_t)m->graph->node_count + 1)))
+    m->gone = ONXI_ARRAY(m->scratch, bool, (size_t)m->graph->node_count + 1);
+    m->hands = ONXI_ARRAY(m->scratch, bool, (size_t)m->graph->node_count + 1);
+    if (!m->gone || !m->hands)
         return ONX_E_MEMORY;
     for (uint32_t i = 0; i < m->graph->node_count; i++) {
         adapter a;
@@ -278,8 +371,7 @@ static onx_status merge_all(merger *m)
         if (m->starved)
             return ONX_E_MEMORY;
     }
-    remove_gone(m);
-    return ONX_OK;
+    return remove_gone(m);
 }
 
 static onx_status visit_node(void *user, const onx_visit *at)

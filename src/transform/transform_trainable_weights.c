@@ -352,6 +352,16 @@ static bool fits(const onx_str *list, uint32_t count, bool *used, onx_str name)
     return found;
 }
 
+bool onxi_trainable_named(onxi_trainable *t, onx_str name)
+{
+    return fits(t->options->train, t->options->train_count, t->used, name);
+}
+
+bool onxi_trainable_frozen(onxi_trainable *t, onx_str name)
+{
+    return fits(t->options->freeze, t->options->freeze_count, t->used + t->options->train_count, name);
+}
+
 static onx_status check_used(onxi_trainable *t, const onx_str *list, uint32_t count, const bool *used)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -391,26 +401,22 @@ static bool is_average(const onxi_weight *w)
 onx_status onxi_trainable_weights(onxi_trainable *t)
 {
     const onx_trainable_options *o = t->options;
-    bool *used = ONXI_ARRAY(t->scratch, bool, (size_t)o->train_count + o->freeze_count + 1);
     uint32_t trained = 0;
-    if (!used)
-        return ONX_E_MEMORY;
     for (uint32_t i = 0; i < t->graph->initializer_count; i++)
         ONX_TRY(add_weight(t, t->graph->initializer[i]));
     for (uint32_t i = 0; i < t->weight_count; i++) {
         onxi_weight *w = &t->weights[i];
         const onx_str name = onx_view(w->tensor->name);
         const bool adapter = onxi_dict_find(&t->adapters, name) != NULL;
-        const bool named = fits(o->train, o->train_count, used, name);
-        const bool frozen = fits(o->freeze, o->freeze_count, used + o->train_count, name);
+        const bool named = onxi_trainable_named(t, name), frozen = onxi_trainable_frozen(t, name);
         const bool chosen = o->train_count ? named : w->role != ONXI_ROLE_NONE;
         w->trained = o->lora_rank ? adapter : chosen && !frozen && !is_average(w);
         trained += w->trained;
         if (w->trained && w->role == ONXI_ROLE_NONE && !o->keep)
             onxi_tell_change(o->changed, o->user, "trainable", "start", name, "begins with the values that it has");
     }
-    ONX_TRY(check_used(t, o->train, o->train_count, used));
-    ONX_TRY(check_used(t, o->freeze, o->freeze_count, used + o->train_count));
+    ONX_TRY(check_used(t, o->train, o->train_count, t->used));
+    ONX_TRY(check_used(t, o->freeze, o->freeze_count, t->used + o->train_count));
     return trained ? ONX_OK
                    : onxi_fail(t->cx, ONX_E_UNSUPPORTED, ONXI_NOWHERE,
                                "there is nothing to train: output %.*s depends on no weight of type float or double%s",

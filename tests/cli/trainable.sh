@@ -270,6 +270,35 @@ expect 0 "$ONX" show lora.onnx
 says out "v_adapter_up"
 grep -q "w_adapter" out && fail "another product has an adapter"
 
+# A weight that exporters store once for several products: each of these has an adapter, behind Identity and Transpose, too.
+cat >once.onnxtxt <<'END_MODEL'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[N,2] x) => (float[N,2] y) <float[2,2] w = {1, 2, 3, 4}, float[2,2] u = {1, 0.5, 0, 1}>
+{
+  a = MatMul (x, w)  w2 = Identity (w)  b = MatMul (a, w2)  w3 = Identity (w2)  wt = Transpose (w3)  c = Gemm (b, wt)
+  u2 = Transpose <perm = [1, 0]> (u)  d = Gemm <transB = 1> (c, u2)  u3 = Identity (u)  e = MatMul (d, u3)  s = ReduceSum <keepdims = 0> (u3)  y = Add (e, s)
+}
+END_MODEL
+mkdir o
+array o/x.npy '<f4' '1,2' '\000\000\000\100\000\000\200\077'
+array o/label.npy '<f4' '1,2' '\000\000\000\000\000\000\000\000'
+expect 0 "$ONX" trainable once.onnxtxt -o lora.onnx --loss mse --lora 1 --optimizer adam --rate 0.01
+expect 0 "$ONX" train lora.onnx --data o --epochs 40 -o tuned.onnx
+awk 'NR == 1 { first = $4 } END { exit !($4 < first / 2) }' out || fail "adapters learn nothing: $(cat out)"
+expect 0 "$ONX" show tuned.onnx
+says out "w = {1, 2, 3, 4}"
+says out "u = {1, 0.5, 0, 1}"
+expect 0 "$ONX" trainable tuned.onnx --merge -o merged.onnx --explain
+says out "5 adapters merged"
+expect 0 "$ONX" check --full merged.onnx
+expect 0 "$ONX" compare tuned.onnx merged.onnx -i x='[[2,1],[-1,0.5]]'
+expect 0 "$ONX" show merged.onnx
+says out "u = {1, 0.5, 0, 1}" # its sum is read, too
+grep -q "adapter\|Transpose\|w2\|w = {" out && fail "something is left of the adapters: $(cat out)"
+expect 0 "$ONX" trainable once.onnxtxt -o lora.onnx --loss mse --lora 1 --train w2
+expect 0 "$ONX" trainable lora.onnx --merge -o merged.onnx --explain
+says out "1 adapter merged"
+
 # ---- what is quantised: a step rounds as QuantizeLinear does, and gradients pass where nothing is cut off
 cat >rounded.onnxtxt <<'END_MODEL'
 <ir_version: 8, opset_import: ["" : 17]>
