@@ -484,7 +484,12 @@ static onx_status open_all(session *s, const onx_session_options *options, const
     if (cli_has(call, "resume"))
         ONX_TRY(resume(s));
     const cli_train_state old = s->state;
-    ONX_TRY(onx_trainer_new(call->cx, s->doc, options, &s->trainer));
+    const onx_status status = onx_trainer_new(call->cx, s->doc, options, &s->trainer);
+    if (status == ONX_E_NOT_FOUND) {
+        cli_report(call);
+        cli_hint("onx trainable gives a model training information");
+    }
+    ONX_TRY(status);
     ONX_TRY(onx_trainer_set_run(s->trainer, limits));
     ONX_TRY(cli_ranks_train(call, s->trainer));
     if (s->entry >= onx_trainer_count(s->trainer)) {

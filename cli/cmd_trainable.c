@@ -130,6 +130,10 @@ static onx_status make_trainable(onx_ctx *cx, onx_doc *doc, void *user)
     const onx_status status = onx_trainable(cx, doc, &r->options);
     if (status == ONX_E_NOT_FOUND)
         hint_rows(r->call, &r->options);
+    if (status == ONX_E_INVALID && onx_doc_model(doc) && onx_doc_model(doc)->training_info_count) {
+        cli_report(r->call);
+        cli_hint("onx edit --strip training takes it away");
+    }
     return status;
 }
 

@@ -344,7 +344,7 @@ typedef enum onx_edit_kind {
     ONX_EDIT_INITIALIZER,     /* initializer; gets the elements of `tensor` */
     ONX_EDIT_METADATA,        /* key, value; without a value the key goes */
     ONX_EDIT_FIELD,     /* producer_name, producer_version, model_version, domain, doc_string, graph_name; value */
-    ONX_EDIT_STRIP,     /* doc, metadata, types or unused */
+    ONX_EDIT_STRIP,     /* doc, metadata, types, training or unused */
     ONX_EDIT_BATCH,     /* number or symbol: the first dimension of inputs, and what follows from it */
     ONX_EDIT_NHWC,      /* input of rank 4 that comes with its channels last from now on */
     ONX_EDIT_NORMALIZE, /* input; MEAN,...:DEVIATION,... of its channels, which are subtracted and divided by */

@@ -1,5 +1,6 @@
 /* transform_edit.c - names, ends, declared types, weights and metadata of a model changed, one edit after the other. */
 #include "transform/transform_edit.h"
+#include "transform/transform_trainable.h"
 
 /* ---- finding things ---- */
 
@@ -585,6 +586,26 @@ static onx_status strip_field(void *user, const onx_visit *at)
     return ONX_OK;
 }
 
+static onx_status find_training(void *user, const onx_visit *at)
+{
+    bool *used = user;
+    *used |= at->kind == ONX_KIND_NODE &&
+             onx_str_is(onx_view(((const onx_node *)at->message)->domain), ONXI_TRAINING_DOMAIN);
+    return ONX_OK;
+}
+
+/* Training information, and the import of its operators where nothing else has any. */
+onx_status onxi_strip_training(onx_ctx *cx, onx_model *model)
+{
+    bool used = false;
+    model->training_info_count = 0;
+    ONX_TRY(onx_message_walk(cx, ONX_KIND_MODEL, model, find_training, &used));
+    for (uint32_t i = model->opset_import_count; i-- > 0 && !used;)
+        if (onx_str_is(onx_view(model->opset_import[i]->domain), ONXI_TRAINING_DOMAIN))
+            onx_list_remove(model->opset_import, &model->opset_import_count, i, sizeof *model->opset_import);
+    return ONX_OK;
+}
+
 static onx_status strip(onxi_editor *e)
 {
     onx_str *inputs;
@@ -596,8 +617,10 @@ static onx_status strip(onxi_editor *e)
         return onx_message_walk(e->cx, ONX_KIND_MODEL, e->model, strip_field, (void *)(uintptr_t) "metadata_props");
     if (onx_str_is(what, "types"))
         return onx_message_walk(e->cx, ONX_KIND_MODEL, e->model, strip_field, (void *)(uintptr_t) "value_info");
+    if (onx_str_is(what, "training"))
+        return onxi_strip_training(e->cx, e->model);
     if (!onx_str_is(what, "unused"))
-        return misuse(e, "doc, metadata, types and unused can be stripped");
+        return misuse(e, "doc, metadata, types, training and unused can be stripped");
     ONX_TRY(names_of_inputs(e, &inputs));
     return keep_between(e, inputs, e->graph->input_count, NULL, 0);
 }

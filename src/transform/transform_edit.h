@@ -24,6 +24,9 @@ onx_value_info *onxi_edit_output(onxi_editor *e, onx_str name);
 /* A whole number; false, with the error recorded, for anything else. */
 bool onxi_edit_number(onxi_editor *e, onx_str text, int64_t *out);
 
+/* Removes training information, and the import of its operators where nothing else has any. */
+onx_status onxi_strip_training(onx_ctx *cx, onx_model *model);
+
 /* By kind (transform_edit.c, transform_edit_batch.c, transform_edit_around.c). */
 onx_status onxi_edit_batch(onxi_editor *e);
 onx_status onxi_edit_nhwc(onxi_editor *e);

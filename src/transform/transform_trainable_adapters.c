@@ -1,5 +1,6 @@
 /* transform_trainable_adapters.c - adapters of low rank: a product by a frozen weight gets a narrow one beside it,
  * which is trained, and which is added to the weight in the end. */
+#include "transform/transform_edit.h"
 #include "transform/transform_part.h"
 #include "transform/transform_precision.h"
 #include "transform/transform_trainable.h"
@@ -374,26 +375,6 @@ static onx_status merge_all(merger *m)
     return remove_gone(m);
 }
 
-static onx_status visit_node(void *user, const onx_visit *at)
-{
-    bool *used = user;
-    *used |= at->kind == ONX_KIND_NODE &&
-             onx_str_is(onx_view(((const onx_node *)at->message)->domain), ONXI_TRAINING_DOMAIN);
-    return ONX_OK;
-}
-
-/* Training information, and the import of its operators where nothing else has any. */
-static onx_status remove_training(onx_ctx *cx, onx_model *model)
-{
-    bool used = false;
-    model->training_info_count = 0;
-    ONX_TRY(onx_message_walk(cx, ONX_KIND_MODEL, model, visit_node, &used));
-    for (uint32_t i = model->opset_import_count; i-- > 0 && !used;)
-        if (onx_str_is(onx_view(model->opset_import[i]->domain), ONXI_TRAINING_DOMAIN))
-            onx_list_remove(model->opset_import, &model->opset_import_count, i, sizeof *model->opset_import);
-    return ONX_OK;
-}
-
 static onx_status merge_adapters(onx_ctx *cx, onx_doc *doc, uint32_t *count)
 {
     onx_model *model = onx_doc_model(doc);
@@ -412,7 +393,7 @@ static onx_status merge_adapters(onx_ctx *cx, onx_doc *doc, uint32_t *count)
         status = merge_all(&m);
         onx_index_free(index);
         if (status == ONX_OK)
-            status = remove_training(cx, model);
+            status = onxi_strip_training(cx, model);
         if (count)
             *count = m.merged;
     }

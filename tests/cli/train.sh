@@ -263,6 +263,7 @@ refused 2 "--checkpoint" m.textproto --data d --set rate=0.1 --resume -o x.onnx
 refused 2 "a log is" m.textproto --data d --set rate=0.1 --log log.txt -o x.onnx
 refused 2 "needs a file" m.textproto --data d --set rate=0.1 --validation 0.5 -o -
 refused 2 "no training information" draw_x.onnxtxt --data d -o x.onnx
+says err "onx trainable"
 array huge.npy '4294967297, 0' 0
 mkdir huge
 mv huge.npy huge/x.npy

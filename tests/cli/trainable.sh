@@ -339,6 +339,42 @@ awk 'NR == 1 { first = $4 } END { exit !($4 < first / 2) }' out || fail "quantis
 expect 0 "$ONX" show after.onnx
 says out "QuantizeLinear"
 
+# Learning while rounded gives more than rounding what has learned: of a network whose outputs are what is wanted, so that
+# more steps in float give nothing, and one unit of which is large, so that a scale for all weights is coarse.
+cat >wide.onnxtxt <<'END_MODEL'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[N,2] x) => (float[N,1] label)
+<float[2,6] w = {0.7, -0.4, 0.9, 0.2, -0.8, 40, 0.5, 0.6, -0.3, -0.9, 0.1, 25}, float[6] a = {0.1, 0.2, -0.1, 0.3, 0, 4},
+ float[6,1] v = {0.8, -0.5, 0.6, 0.9, -0.7, 0.01}>
+{ m = MatMul (x, w)  s = Add (m, a)  h = Relu (s)  label = MatMul (h, v) }
+END_MODEL
+cat >draw.onnxtxt <<'END_MODEL'
+<ir_version: 8, opset_import: ["" : 17]>
+g () => (float[512,2] x) { x = RandomNormal <seed = 3.0, shape = [512, 2]> () }
+END_MODEL
+mkdir w
+expect 0 "$ONX" run draw.onnxtxt -o w/x.npy
+expect 0 "$ONX" run wide.onnxtxt -i x=w/x.npy -o w/label.npy
+sed 's/label/y/g' wide.onnxtxt >net6.onnxtxt
+expect 0 "$ONX" quantize net6.onnxtxt --mode static --form qdq --per-tensor --samples 8 --range x=-3:3 --dim N=64 -o quantized.onnx
+expect 0 "$ONX" trainable quantized.onnx -o aware.onnx --qat --loss mse --optimizer adam --rate 0.003
+expect 0 "$ONX" train aware.onnx --data w --evaluate --threads 1
+after=$(sed -n 's/^loss \([^ ]*\).*/\1/p' out)
+expect 0 "$ONX" train aware.onnx --data w --epochs 60 --shuffle --threads 1 --schedule rate=cosine -o learned.onnx
+expect 0 "$ONX" train learned.onnx --data w --evaluate --threads 1
+during=$(sed -n 's/^loss \([^ ]*\).*/\1/p' out)
+awk -v a="$after" -v d="$during" 'BEGIN { exit !(a > 0 && d < 0.85 * a) }' || fail "rounded after it has learned: $after, while it learns: $during"
+# and so it is for who runs the result
+expect 0 "$ONX" edit learned.onnx --strip training -o plain.onnx
+expect 0 "$ONX" run plain.onnx -i x=w/x.npy -o w/y.npy
+cat >apart.onnxtxt <<'END_MODEL'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[512,1] y, float[512,1] label) => (float[] mean) { d = Sub (y, label)  s = Mul (d, d)  mean = ReduceMean <keepdims = 0> (s) }
+END_MODEL
+expect 0 "$ONX" run apart.onnxtxt -i y=w/y.npy -i label=w/label.npy
+awk -v d="$during" '$1 == "mean" { found = 1; e = $3 / d; if (e < 0.99 || e > 1.01) exit 1 } END { exit !found }' out ||
+    fail "the loss of the result is not $during: $(cat out)"
+
 # ---- batch, names, text
 expect 0 "$ONX" trainable net.onnxtxt -o t.onnx --batch 7 --label class
 expect 0 "$ONX" show t.onnx
@@ -374,6 +410,12 @@ refused 2 "no weight that the loss depends on is like nope*" net.onnxtxt -o x.on
 refused 2 "is like unused" net.onnxtxt -o x.onnx --freeze unused
 refused 1 "nothing to train" net.onnxtxt -o x.onnx --freeze '*'
 refused 1 "already" t.onnx -o x.onnx
+says err "onx edit --strip training"
+expect 0 "$ONX" edit t.onnx --strip training -o stripped.onnx
+expect 0 "$ONX" check --full stripped.onnx
+expect 0 "$ONX" show stripped.onnx
+grep -q training out && fail "training is left: $(cat out)"
+expect 0 "$ONX" trainable stripped.onnx -o again.onnx
 refused 1 "has a value id already" net.onnxtxt -o x.onnx --label id
 refused 2 "--rate" net.onnxtxt -o x.onnx --rate -1
 refused 2 "--rate" net.onnxtxt -o x.onnx --rate nan

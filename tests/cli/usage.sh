@@ -97,8 +97,8 @@ for command in $(cat commands); do
     done <names
 done
 
-# Hints only name options that exist: those in the sources of a command are its own or common ones, those of shared code
-# and of the library some command's.
+# Hints only name options that exist: those in the sources of a command are its own or common ones, or follow the name of
+# another command, those of shared code and of the library are some command's.
 for command in $(cat commands); do
     "$ONX" help --man "$command" | sed -n 's/\\-/-/g; s/^\.B .*--\([a-z][a-z-]*\).*/\1/p' | sort -u >"options.$command"
 done
@@ -108,7 +108,13 @@ for file in "$ONX_SOURCE_DIR"/cli/*.c $(find "$ONX_SOURCE_DIR/src" -name '*.c');
     list=options
     [ -z "$command" ] || list=options.$command
     # strings of hints, which may go on in the next lines
-    awk '/cli_hint\(|hint = onx_str_of\(/ { on = 1 } on { print } /;|\},?$/ { on = 0 }' "$file" |
+    awk '/cli_hint\(|hint = onx_str_of\(/ { on = 1 } on { print } /;|\},?$/ { on = 0 }' "$file" >hints
+    grep -o 'onx [a-z]* --[a-z-]*' hints | while read -r _ other name; do
+        grep -qx -- "${name#--}" "options.$other" 2>/dev/null || echo "onx $other $name"
+    done >unknown
+    while read -r name; do fail "a hint in $file names $name, which is no option"; done <unknown
+    cat unknown >>all_unknown
+    sed 's/onx [a-z]* --[a-z-]*//g' hints |
         grep -o '\(^\|[" (]\)--[a-z][a-z-]*' | sed 's/.*--//' | sort -u | while read -r name; do
         grep -qx -- "$name" $list || echo "$name"
     done >unknown
