@@ -12,8 +12,11 @@ typedef struct batcher {
     onx_str symbol;         /* of inputs and outputs while it is worked out */
     bool *fed;              /* per input: is it one of the batch? */
     bool *carried;          /* per output of the model: did it have the size? */
+    bool *reshaped;         /* per node: a Reshape whose shape was adjusted */
     uint32_t adjusted;
 } batcher;
+
+enum { SOME_SIZE = 6133 }; /* a prime that is hardly anything else in a model */
 
 static onx_dimension *first_dim(const onx_value_info *info)
 {
@@ -151,6 +154,7 @@ static onx_status adjust_reshape(batcher *b, uint32_t at)
     inputs[1] = tensor->name;
     node->input = inputs;
     b->adjusted++;
+    b->reshaped[at] = true;
     onxi_tell_change(e->options->changed, e->options->user, "edit", "batch",
                      onxi_path_node(e->scratch, onx_str_of("graph."), at, node), "the shape begins with %lld",
                      (long long)shape[0]);
@@ -195,12 +199,56 @@ static onx_status open_outputs(batcher *b)
 static onx_status adjust_all(batcher *b)
 {
     onxi_cutter c;
+    b->reshaped = ONXI_ARRAY(b->e->scratch, bool, (size_t)b->e->graph->node_count + 1);
+    if (!b->reshaped)
+        return ONX_E_MEMORY;
     onx_status status = onxi_cutter_open(&c, b->e->doc, b->e->scratch);
     b->c = &c;
     for (uint32_t i = 0; i < b->e->graph->node_count && status == ONX_OK; i++)
         status = adjust_reshape(b, i);
     onxi_cutter_close(&c);
     return status;
+}
+
+static onx_status set_inputs(batcher *b, int64_t size)
+{
+    for (uint32_t i = 0; i < b->e->graph->input_count; i++)
+        if (b->fed[i])
+            ONX_TRY(set_dim(b, b->e->graph->input[i], size, (onx_str){ 0 }));
+    return ONX_OK;
+}
+
+/* A shape that begins with the batch takes samples apart as they were only where they lie one after the other. */
+static onx_status check_order(batcher *b)
+{
+    onxi_cutter c;
+    const onxi_scope scope = { .graph = b->e->graph };
+    ONX_TRY(set_inputs(b, SOME_SIZE));
+    onx_status status = onxi_cutter_open(&c, b->e->doc, b->e->scratch);
+    for (uint32_t i = 0; i < b->e->graph->node_count && status == ONX_OK; i++) {
+        const onx_node *node = b->e->graph->node[i];
+        if (!b->reshaped || !b->reshaped[i])
+            continue;
+        const int64_t first = onxi_type_dim(onxi_values_type(&c.values, &scope, onx_view(node->input[0])), 0);
+        if (first > 0 && first % SOME_SIZE != 0)
+            onxi_warn(b->e->cx, ONX_WARNING, NULL,
+                      ONXI_AT_PATH(onxi_path_node(b->e->scratch, onx_str_of("graph."), i, node)),
+                      "the batch is not the first dimension of what this Reshape takes: samples may get mixed up");
+    }
+    onxi_cutter_close(&c);
+    return status;
+}
+
+/* What the old size is baked into elsewhere contradicts another one: that is what inference warns of. A symbol would
+ * contradict nothing, and so a number stands for it that is hardly anything else. */
+static onx_status contradict(batcher *b)
+{
+    onx_infer *infer;
+    ONX_TRY(check_order(b));
+    ONX_TRY(set_inputs(b, b->size >= 0 ? b->size : SOME_SIZE));
+    ONX_TRY(onx_infer_new(b->e->cx, b->e->doc, NULL, &infer));
+    onx_infer_free(infer);
+    return ONX_OK;
 }
 
 onx_status onxi_edit_batch(onxi_editor *e)
@@ -222,13 +270,10 @@ onx_status onxi_edit_batch(onxi_editor *e)
             ONX_TRY(set_dim(&b, g->input[i], -1, b.symbol));
     g->value_info_count = 0; /* is about the old size; inference finds it anew */
     ONX_TRY(settle_outputs(&b, wanted));
+    ONX_TRY(contradict(&b));
     for (uint32_t i = 0; i < g->input_count; i++)
         if (b.fed[i])
             ONX_TRY(set_dim(&b, g->input[i], b.size, wanted));
-    /* What the size is baked into elsewhere contradicts it: that is what inference warns of. */
-    onx_infer *infer;
-    ONX_TRY(onx_infer_new(e->cx, e->doc, NULL, &infer));
-    onx_infer_free(infer);
     ONXI_TELL_EDIT(e, "batch", "is the batch size now; %u shapes were adjusted", b.adjusted);
     return ONX_OK;
 }
