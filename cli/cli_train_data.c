@@ -107,13 +107,17 @@ static onx_status unfit(const reader *r, const cli_train_input *c, const char *w
     return ONX_E_INVALID;
 }
 
+static int32_t dtype_of(const cli_train_input *c)
+{
+    return c->type && ONX_HAS(type, c->type, tensor_type) && c->type->tensor_type ? c->type->tensor_type->elem_type : 0;
+}
+
 /* Does an array fit what the model declares, and those before it? */
 static onx_status fit(const reader *r, const cli_train_input *c, const onx_value *v)
 {
     char why[200];
     const onx_tensor_shape *shape = shape_of(c);
-    const int32_t dtype =
-        c->type && ONX_HAS(type, c->type, tensor_type) && c->type->tensor_type ? c->type->tensor_type->elem_type : 0;
+    const int32_t dtype = dtype_of(c);
     if (v->rank == 0)
         return unfit(r, c, "is a single value, and has no first axis that counts samples; --set NAME=VALUE gives one");
     if (dtype && dtype != v->dtype) {
@@ -140,6 +144,39 @@ static onx_status fit(const reader *r, const cli_train_input *c, const onx_value
     return ONX_OK;
 }
 
+/* What NumPy makes by itself is double and int64, and what other libraries save is often narrower: numbers of one kind
+ * become those that the input takes, integers where all of them fit. */
+static bool converts(int32_t to, int32_t from)
+{
+    const onx_dtype_class class = onx_dtype_class_of(from), wanted = onx_dtype_class_of(to);
+    if (class == ONX_CLASS_FLOATING && wanted == ONX_CLASS_FLOATING)
+        return onx_dtype_bits(from) >= 16 && onx_dtype_bits(to) >= 16;
+    const bool wider = onx_dtype_bits(to) > onx_dtype_bits(from) && onx_dtype_bits(from) >= 8;
+    return wider && ((class == ONX_CLASS_SIGNED && wanted == ONX_CLASS_SIGNED) ||
+                     (class == ONX_CLASS_UNSIGNED && (wanted == ONX_CLASS_SIGNED || wanted == ONX_CLASS_UNSIGNED)));
+}
+
+/* The array in the type of the input; *own is NULL where it is that already, or cannot be. */
+static onx_status convert(const reader *r, const cli_train_input *c, const onx_value *value, onx_value **own)
+{
+    const int32_t to = dtype_of(c);
+    *own = NULL;
+    if (!to || to == value->dtype || !converts(to, value->dtype))
+        return ONX_OK;
+    ONX_TRY(onx_value_new_tensor(r->s->call->cx, (onx_dtype)to, value->rank, value->dims, own));
+    if (onx_dtype_bits(to) < onx_dtype_bits(value->dtype))
+        cli_warn(r->s->call, "%s: \"%s\" holds %s, and is rounded to %s", r->path, c->name,
+                 onx_dtype_name(value->dtype), onx_dtype_name(to));
+    return onx_convert((onx_dtype)to, (*own)->data, (onx_dtype)value->dtype, value->data, value->count, true);
+}
+
+static onx_status take_fitting(reader *r, cli_train_input *c, onx_value *value)
+{
+    ONX_TRY(fit(r, c, value));
+    r->found = true;
+    return onx_value_insert(c->parts, c->parts->count, value);
+}
+
 static onx_status take(void *user, onx_str name, onx_value *value)
 {
     reader *r = user;
@@ -154,9 +191,12 @@ static onx_status take(void *user, onx_str name, onx_value *value)
         ONX_TRY(onx_value_new(r->s->call->cx, &c->parts));
         ONX_TRY(onx_value_reset_list(c->parts, ONX_VALUE_SEQUENCE, (onx_dtype)0));
     }
-    ONX_TRY(fit(r, c, value));
-    r->found = true;
-    return onx_value_insert(c->parts, c->parts->count, value);
+    onx_value *own;
+    onx_status status = convert(r, c, value, &own);
+    if (status == ONX_OK)
+        status = take_fitting(r, c, own ? own : value);
+    onx_value_free(own);
+    return status;
 }
 
 /* An .npy file gives the input of its name. */

@@ -606,6 +606,7 @@ const cli_command cmd_train = {
     .help =
         "Runs the steps of training_info over the samples of arrays whose names are those of inputs and whose first axis\n"
         "counts samples; arrays of one name in several files follow each other. Inputs of any other kind have --set.\n"
+        "Floats are rounded to those of the input, integers may be narrower; other types are refused.\n"
         "The last batch of an epoch may be smaller, and is left out where the model says how large batches are.\n"
         "Validation evaluates the loss without learning: by an entry that changes no variable and has an output of that\n"
         "name, as onx trainable writes one, else by the step, in which Dropout and the like do what they do there.\n"

@@ -79,6 +79,18 @@ same a.txt b.txt
 # shellcheck disable=SC2086
 expect 0 "$ONX" $train --epochs 4 --seed 6 -o c.onnx
 cmp -s a.onnx c.onnx && fail "another seed makes the same model"
+# Numbers of double, as NumPy makes them, are rounded to what the input takes.
+cat >double.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[200,2] x0) => (double[200,2] x) { x = Cast <to = 11> (x0) }
+END
+mkdir double
+cp d/t.npy double
+expect 0 "$ONX" run double.onnxtxt -i x0=d/x.npy -o double/x.npy
+# shellcheck disable=SC2086
+expect 0 "$ONX" train m.textproto --data double --set rate=0.1 --threads 1 --shuffle --seed 5 --epochs 4 -o c.onnx
+says err '"x" holds double, and is rounded to float'
+same a.onnx c.onnx
 expect 0 "$ONX" train m.textproto --data d/x.npy --data d/t.npy --set rate=0.1 --threads 1 --shuffle --seed 5 --epochs 4 -o c.onnx
 same a.onnx c.onnx
 # shellcheck disable=SC2086
@@ -282,6 +294,19 @@ cp high/label.npy low
 printf '\002\000\000\000\000\000\000\000\003\000\000\000\000\000\000\000' >>high/label.npy
 printf '\002\000\000\000\000\000\000\000\377\377\377\377\377\377\377\377' >>low/label.npy
 refused 1 "label 3 of element 1 is none of 3 classes" classes.onnx --data high -o x.onnx
+# Narrower integers are numbers of the class, too; wider ones and floats are none.
+mkdir narrow
+for type in '<i4 4' '|u1 1'; do
+    array narrow/x.npy 2,2 4
+    array narrow/label.npy 2, 0 "${type% *}"
+    head -c $((2 * ${type#* })) /dev/zero >>narrow/label.npy
+    expect 0 "$ONX" train classes.onnx --data narrow --epochs 1 -o x.onnx
+    [ ! -s err ] || fail "labels of ${type% *}: $(cat err)"
+done
+array narrow/label.npy 2, 2 '<f4'
+refused 1 '"label" holds float, and the input takes int64' classes.onnx --data narrow -o x.onnx
+array narrow/label.npy 2, 4 '<u8'
+refused 1 '"label" holds uint64, and the input takes int64' classes.onnx --data narrow -o x.onnx
 refused 1 "label -1 of element 1 is none of 3 classes" classes.onnx --data low -o x.onnx
 sed 's/key: "b" value: "b_new"/key: "nope" value: "b_new"/' m.textproto >names.textproto
 refused 1 "nope" names.textproto --data d --set rate=0.1 -o x.onnx
