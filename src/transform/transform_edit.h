@@ -27,6 +27,15 @@ bool onxi_edit_number(onxi_editor *e, onx_str text, int64_t *out);
 /* Removes training information, and the import of its operators where nothing else has any. */
 onx_status onxi_strip_training(onx_ctx *cx, onx_model *model);
 
+/* Shapes of Reshape that have a batch of `old` baked in, in a graph whose inputs have batches of `size` now, a prime:
+ * the dimension that holds it is left open (transform_edit_batch_shapes.c). Where types contradict each other whatever
+ * is done, *found is false and nothing has changed. */
+typedef struct onxi_batch_shapes {
+    int64_t size, old;
+} onxi_batch_shapes;
+onx_status onxi_edit_batch_shapes(onxi_editor *e, onxi_binder *binder, const onxi_batch_shapes *with, bool *found,
+                                  uint32_t *adjusted);
+
 /* By kind (transform_edit.c, transform_edit_batch.c, transform_edit_around.c). */
 onx_status onxi_edit_batch(onxi_editor *e);
 onx_status onxi_edit_nhwc(onxi_editor *e);

@@ -196,6 +196,30 @@ static onx_status open_outputs(batcher *b)
     return ONX_OK;
 }
 
+static onx_status set_inputs(batcher *b, int64_t size)
+{
+    for (uint32_t i = 0; i < b->e->graph->input_count; i++)
+        if (b->fed[i])
+            ONX_TRY(set_dim(b, b->e->graph->input[i], size, (onx_str){ 0 }));
+    return ONX_OK;
+}
+
+/* True where a place was found for the batch in all shapes. */
+static onx_status search_shapes(batcher *b, bool *found)
+{
+    onxi_cutter c;
+    const onxi_batch_shapes with = { .size = SOME_SIZE, .old = b->old_size };
+    *found = false;
+    if (b->old_size < 1)
+        return ONX_OK;
+    ONX_TRY(set_inputs(b, SOME_SIZE));
+    onx_status status = onxi_cutter_open(&c, b->e->doc, b->e->scratch);
+    if (status == ONX_OK)
+        status = onxi_edit_batch_shapes(b->e, &c.binder, &with, found, &b->adjusted);
+    onxi_cutter_close(&c);
+    return status == ONX_OK ? set_inputs(b, b->old_size) : status;
+}
+
 static onx_status adjust_all(batcher *b)
 {
     onxi_cutter c;
@@ -208,14 +232,6 @@ static onx_status adjust_all(batcher *b)
         status = adjust_reshape(b, i);
     onxi_cutter_close(&c);
     return status;
-}
-
-static onx_status set_inputs(batcher *b, int64_t size)
-{
-    for (uint32_t i = 0; i < b->e->graph->input_count; i++)
-        if (b->fed[i])
-            ONX_TRY(set_dim(b, b->e->graph->input[i], size, (onx_str){ 0 }));
-    return ONX_OK;
 }
 
 /* A shape that begins with the batch takes samples apart as they were only where they lie one after the other. */
@@ -262,13 +278,15 @@ onx_status onxi_edit_batch(onxi_editor *e)
     if (!wanted.len || (digits && !onxi_edit_number(e, wanted, &b.size)))
         return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "a batch size is a number or a symbol");
     ONX_TRY(find_old(&b));
-    if (b.old_size >= 0)
-        ONX_TRY(adjust_all(&b));
     ONX_TRY(open_outputs(&b));
+    g->value_info_count = 0; /* is about the old size; inference finds it anew */
+    bool found;
+    ONX_TRY(search_shapes(&b, &found));
+    if (b.old_size >= 0 && !found) /* as far as it goes; what does not follow is told */
+        ONX_TRY(adjust_all(&b));
     for (uint32_t i = 0; i < g->input_count; i++)
         if (b.fed[i])
             ONX_TRY(set_dim(&b, g->input[i], -1, b.symbol));
-    g->value_info_count = 0; /* is about the old size; inference finds it anew */
     ONX_TRY(settle_outputs(&b, wanted));
     ONX_TRY(contradict(&b));
     for (uint32_t i = 0; i < g->input_count; i++)
