@@ -1,4 +1,5 @@
 /* cmd_trainable.c - `onx trainable`: training information for a model that has none. */
+#include "cli_attribute.h"
 #include "cli_transform.h"
 #include "cli_tune.h"
 
@@ -124,6 +125,15 @@ static onx_status merge(onx_ctx *cx, onx_doc *doc, void *user)
     return ONX_OK;
 }
 
+static bool is_quantised(onx_doc *doc)
+{
+    const onx_model *model = onx_doc_model(doc);
+    for (uint32_t i = 0; model && model->graph && i < model->graph->node_count; i++)
+        if (cli_node_is(model->graph->node[i], "DequantizeLinear"))
+            return true;
+    return false;
+}
+
 static onx_status make_trainable(onx_ctx *cx, onx_doc *doc, void *user)
 {
     const request *r = user;
@@ -133,6 +143,10 @@ static onx_status make_trainable(onx_ctx *cx, onx_doc *doc, void *user)
     if (status == ONX_E_INVALID && onx_doc_model(doc) && onx_doc_model(doc)->training_info_count) {
         cli_report(r->call);
         cli_hint("onx edit --strip training takes it away");
+    }
+    if (status == ONX_E_UNSUPPORTED && !r->options.quantized && is_quantised(doc)) {
+        cli_report(r->call);
+        cli_hint("--qat trains the weights of a model that is quantised");
     }
     return status;
 }

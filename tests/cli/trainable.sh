@@ -325,6 +325,9 @@ expect 0 "$ONX" show after.onnx
 says out "w = {1.1}"
 sed 's/MatMul (x, w)  y/MatMul (x, w)  r = Relu (h)  y/; s/(h, v, b)/(r, v, b)/' gemm.onnxtxt >relu.onnxtxt
 expect 0 "$ONX" quantize relu.onnxtxt --mode static --form qdq --samples 4 --range x=-2:2 --dim N=4 -o quantized.onnx
+expect 1 "$ONX" trainable quantized.onnx -o x.onnx --loss mse
+says err "nothing to train"
+says err "--qat"
 expect 0 "$ONX" trainable quantized.onnx -o aware.onnx --qat --loss mse --optimizer sgd --rate 0.001
 expect 0 "$ONX" check --full aware.onnx
 expect 0 "$ONX" run quantized.onnx -i x='[[2,1],[-1,0.3]]'
