@@ -72,14 +72,13 @@ WHEN(classifier_opposed)
 
 /* ---- support vectors ---- */
 
-static bool read_machine(onxi_grad_node *n)
+enum { PAIR_WEIGHTS_MAX = 1 << 24 };
+
+static bool read_kernel(onxi_grad_node *n, int64_t vectors)
 {
-    int64_t vectors = 0, one_class = 0;
     const uint32_t numbers = count_of(n, "support_vectors"), given = count_of(n, "kernel_params");
     const onx_attribute *params = onxi_subject_given(&n->s, "kernel_params");
-    (void)onxi_subject_int(&n->s, "n_supports", &vectors);
-    (void)onxi_subject_int(&n->s, "one_class", &one_class);
-    if (one_class || vectors < 1 || numbers % vectors || !count_of(n, "coefficients") || (given && given != 3))
+    if (vectors < 1 || numbers % vectors || (given && given != 3))
         return false;
     const double degree = given ? (double)(int64_t)params->floats[2] : 0;
     return set_pair(n, "lists", vectors, -1) && set_pair(n, "features", -1, (int64_t)(numbers / vectors)) &&
@@ -87,19 +86,103 @@ static bool read_machine(onxi_grad_node *n)
            onxi_prepare_float(&n->s, "shift", given ? params->floats[1] : 0) &&
            onxi_prepare_float(&n->s, "degree", (float)degree) && onxi_prepare_float(&n->s, "lower", (float)degree - 1);
 }
-#define MACHINE(name, kernel)                                                                                          \
-    WHEN(machine_##name)                                                                                               \
-    {                                                                                                                  \
-        return onxi_subject_text_is(&n->s, "kernel_type", kernel) && read_machine(n);                                  \
-    }
-MACHINE(linear, "LINEAR")
-MACHINE(poly, "POLY")
-MACHINE(radial, "RBF")
-MACHINE(sigmoid, "SIGMOID")
+
 WHEN(machine)
 {
-    return read_machine(n);
+    int64_t vectors = 0, one_class = 0;
+    (void)onxi_subject_int(&n->s, "n_supports", &vectors);
+    (void)onxi_subject_int(&n->s, "one_class", &one_class);
+    return !one_class && vectors > 0 && count_of(n, "coefficients") && read_kernel(n, vectors);
 }
+
+/* Of a classifier: its classes, and support vectors of all of them. */
+typedef struct voter {
+    uint32_t classes, pairs;
+    int64_t vectors;
+    const int64_t *per_class;
+} voter;
+
+/* False where nothing smooth comes out: probabilities are those of an iteration. */
+static bool read_voter(onxi_grad_node *n, voter *v)
+{
+    uint32_t count;
+    const uint32_t labels = count_of(n, "classlabels_ints") + count_of(n, "classlabels_strings");
+    *v = (voter){ .classes = labels ? labels : 1, .per_class = onxi_subject_ints(&n->s, "vectors_per_class", &count) };
+    for (uint32_t i = 0; i < count; i++)
+        if (v->per_class[i] < 0 || __builtin_add_overflow(v->vectors, v->per_class[i], &v->vectors))
+            return false;
+    if (!v->vectors)
+        return true;
+    if (count_of(n, "prob_a") || count != v->classes || v->classes < 2 || v->classes > 4096)
+        return false;
+    v->pairs = v->classes * (v->classes - 1) / 2;
+    return v->vectors <= PAIR_WEIGHTS_MAX / v->pairs &&
+           count_of(n, "coefficients") == (uint64_t)v->vectors * (v->classes - 1);
+}
+
+/* What each pair of classes sums up: kernels of the vectors of both, by the coefficients of each against the other. */
+static bool set_pairs(onxi_grad_node *n, const voter *v)
+{
+    const onx_attribute *given = onxi_subject_given(&n->s, "coefficients");
+    const size_t all = (size_t)v->vectors;
+    float *sums = ONXI_ARRAY(n->g->scratch, float, (size_t)v->pairs *all + 1);
+    size_t from_i = 0, at = 0;
+    for (uint32_t i = 0; sums && i < v->classes; i++) {
+        const size_t count_i = (size_t)v->per_class[i];
+        size_t from_j = from_i + count_i;
+        for (uint32_t j = i + 1; j < v->classes; j++, at++) {
+            const size_t count_j = (size_t)v->per_class[j];
+            for (size_t k = 0; k < count_i; k++)
+                sums[at * all + from_i + k] = given->floats[(j - 1) * all + from_i + k];
+            for (size_t k = 0; k < count_j; k++)
+                sums[at * all + from_j + k] = given->floats[i * all + from_j + k];
+            from_j += count_j;
+        }
+        from_i += count_i;
+    }
+    return sums && set_pair(n, "pairs_shape", v->pairs, v->vectors) &&
+           onxi_prepare_floats(&n->s, "of_pairs", sums, v->pairs * (uint32_t)v->vectors);
+}
+
+WHEN(voter)
+{
+    voter v;
+    for (uint32_t i = 0; i < n->s.prepared_count; i++)
+        if (onx_str_is(onx_str_of(n->s.prepared_names[i]), "of_pairs"))
+            return true;
+    return read_voter(n, &v) && v.vectors && set_pairs(n, &v) && read_kernel(n, v.vectors);
+}
+static bool is_opposed(onxi_grad_node *n, const voter *v)
+{
+    return v->pairs == 1 && v->classes == 2 && !onxi_subject_text_is(&n->s, "post_transform", "PROBIT");
+}
+WHEN(voter_opposed)
+{
+    voter v;
+    return read_voter(n, &v) && v.vectors && is_opposed(n, &v);
+}
+WHEN(voter_plain)
+{
+    voter v;
+    return read_voter(n, &v) && v.vectors && !is_opposed(n, &v);
+}
+WHEN(voter_direct)
+{
+    voter v;
+    return read_voter(n, &v) && !v.vectors && count_of(n, "coefficients") && set_pair(n, "lists", v.classes, -1);
+}
+
+#define KERNEL(name, text)                                                                                             \
+    WHEN(kernel_##name)                                                                                                \
+    {                                                                                                                  \
+        const bool regressor = onxi_schema_attr(n->s.row, onx_str_of("n_supports")) != NULL;                           \
+        return onxi_subject_text_is(&n->s, "kernel_type", text) &&                                                     \
+               (regressor ? onxi_grad_when_machine(n) : onxi_grad_when_voter(n));                                      \
+    }
+KERNEL(linear, "LINEAR")
+KERNEL(poly, "POLY")
+KERNEL(radial, "RBF")
+KERNEL(sigmoid, "SIGMOID")
 WHEN(machine_direct)
 {
     int64_t vectors = 0, one_class = 0;

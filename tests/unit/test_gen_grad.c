@@ -541,6 +541,18 @@ static void test_gen_grad__every_version_agrees_with_differences(void **state)
 #define PLACES                                                                                                         \
     "<float[2, 2, 3, 2] places = {-0.9, -0.7, 0.13, 0.41, 0.77, 0.93, -1.3, 0.2, 1.6, -1.2, 0.31, -2.9, "              \
     "0.0, 0.05, -0.45, 0.6, 0.9, -0.2, 3.1, 0.3, -0.6, -0.33, 0.2, 1.1}>"
+#define BOXES                                                                                                          \
+    "<int64[3] at = {0, 1, 0}, double[3, 4] boxes = {0.3, 0.4, 3.7, 4.9, -2.1, 1.2, 2.2, 9.3, 1.1, 2.2, 2.4, 6.7}>"
+#define LINEAR(post)                                                                                                                                \
+    "ai.onnx.ml.LinearRegressor <coefficients = [0.5, -0.2, 0.1, 0.3, 0.05, -0.25], intercepts = [0.4, 0.3], targets = 2, post_transform = \"" post \
+    "\"> "
+#define CLASSES "classlabels_ints = [7, 8], "
+#define MACHINE(kernel)                                                                                                                                                                              \
+    "ai.onnx.ml.SVMRegressor <n_supports = 2, support_vectors = [1.0, 0.1, 0.5, -1.0, 0.4, 0.3], coefficients = [1.0, -0.5], rho = [0.25], kernel_params = [0.4, 0.3, 3.0], kernel_type = \"" kernel \
+    "\"> "
+#define VOTER(more)                                                                                                                       \
+    "ai.onnx.ml.SVMClassifier <support_vectors = [1.0, 0.1, 0.5, -1.0, 0.4, 0.3, 0.2, 0.9, -0.6], kernel_params = [0.4, 0.3, 3.0], " more \
+    "> (x) "
 static const char
     *const texts[] = {
         HEAD
@@ -624,9 +636,7 @@ static const char
         " y = STFT (x, two, w, five) z = STFT <onesided = 0> (s, two) u = STFT <onesided = 0> (c, three, w) }",
         HEAD_OF(
             "18") "g (double[M, 9, 1] x) => (double[M, 3, 3, 2] y) { two = Constant <value_int = 2> () four = Constant <value_int = 4> () y = STFT (x, two, , four) }",
-/* Regions: of an average and the largest, with as many points as said or as it takes, beyond the edges. */
-#define BOXES                                                                                                          \
-    "<int64[3] at = {0, 1, 0}, double[3, 4] boxes = {0.3, 0.4, 3.7, 4.9, -2.1, 1.2, 2.2, 9.3, 1.1, 2.2, 2.4, 6.7}>"
+        /* Regions: of an average and the largest, with as many points as said or as it takes, beyond the edges. */
         HEAD
         "g (double[M, 2, 6, 5] x, double[3, 4] moved) => (double[3, 2, 2, 3] y) " BOXES
         " { b = Add (boxes, moved) y = RoiAlign <output_height = 2, output_width = 3, spatial_scale = 0.7> (x, b, at) }",
@@ -651,26 +661,19 @@ static const char
         "g (float[S] a, float[3] b, float[3, 3] c, float[2, 5] d) => (float[3, 5] y, float[3, 5] z, float[3, 5] u, float[3, 5] v)"
         " <int8[3, 5] x = {1, -2, 3, 4, -5, 6, 7, -8, 9, 1, 2, 3, -4, 5, 6}, int8 p = {3}, int8[3, 3] q = {1, 2, 0, -1, -2, 3, 1, 0, 2}>"
         " { y = DequantizeLinear (x, a, p) z = DequantizeLinear <axis = 0> (x, b) u = DequantizeLinear <axis = -1, block_size = 2> (x, c, q) v = DequantizeLinear <axis = 0, block_size = 2> (x, d) }",
-/* ai.onnx.ml: what scores become, kernels of support vectors, norms. */
-#define LINEAR(post)                                                                                                                                \
-    "ai.onnx.ml.LinearRegressor <coefficients = [0.5, -0.2, 0.1, 0.3, 0.05, -0.25], intercepts = [0.4, 0.3], targets = 2, post_transform = \"" post \
-    "\"> "
+        /* ai.onnx.ml: what scores become, kernels of support vectors, norms. */
         HEAD
         "g (double[N, 3] x) => (float[N, 2] y, float[N, 2] z, float[N, 2] u, float[N, 2] v) { c = Tanh (x) y = " LINEAR(
             "NONE") "(c) z = " LINEAR("SOFTMAX") "(c) u = " LINEAR("LOGISTIC") "(c) v = " LINEAR("SOFTMAX_ZERO") "(c) }",
         HEAD
         "g (float[N, 2] x) => (float[N, 2] y) { t = Constant <value = float {0.2}> () h = Constant <value = float {0.5}> () s = Sigmoid (x) p = Mul (s, t) q = Add (p, h)"
         " y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 0.0, 0.0, -1.0], intercepts = [-0.4, 1.0], targets = 2, post_transform = \"PROBIT\"> (q) }",
-#define CLASSES "classlabels_ints = [7, 8], "
         HEAD
         "g (float[N, 3] x) => (float[N, 2] y, float[N, 2] z, float[N, 2] u) { l, y = ai.onnx.ml.LinearClassifier <" CLASSES
         "coefficients = [0.5, -0.2, 0.1]> (x)"
         " m, z = ai.onnx.ml.LinearClassifier <" CLASSES
         "coefficients = [0.5, -0.2, 0.1], intercepts = [0.2], post_transform = \"SOFTMAX\"> (x)"
         " n, u = ai.onnx.ml.LinearClassifier <classlabels_strings = [\"a\", \"b\"], coefficients = [0.5, -0.2, 0.1, 0.3, 0.7, -0.4], post_transform = \"LOGISTIC\"> (x) }",
-#define MACHINE(kernel)                                                                                                                                                                              \
-    "ai.onnx.ml.SVMRegressor <n_supports = 2, support_vectors = [1.0, 0.1, 0.5, -1.0, 0.4, 0.3], coefficients = [1.0, -0.5], rho = [0.25], kernel_params = [0.4, 0.3, 3.0], kernel_type = \"" kernel \
-    "\"> "
         HEAD
         "g (float[N, 3] x) => (float[N, 1] y, float[N, 1] z, float[N, 1] u, float[N, 1] v, float[N, 1] w) { y = " MACHINE(
             "LINEAR") "(x) z = " MACHINE("POLY") "(x) u = " MACHINE("RBF") "(x) v = " MACHINE("SIGMOID") "(x)"
@@ -678,6 +681,9 @@ static const char
         HEAD
         "g (float[N, 3] x) => (float[N, 3] y, float[N, 3] z, float[N, 3] u, float[N, 3] v, float[N, 3] w, float[N, 4] t) { y = ai.onnx.ml.Normalizer <norm = \"MAX\"> (x) z = ai.onnx.ml.Normalizer <norm = \"L1\"> (x) u = ai.onnx.ml.Normalizer <norm = \"L2\"> (x)"
         " v = ai.onnx.ml.Scaler <offset = [1.0]> (x) w = ai.onnx.ml.Imputer <imputed_value_floats = [1.0], replaced_value_float = nan> (x) t = ai.onnx.ml.FeatureVectorizer <inputdimensions = [4]> (x) }",
+        HEAD
+        "g (float[N, 3] x) => (float[N, 3] y, float[N, 2] z, float[N, 2] u) { l, y = " VOTER("classlabels_ints = [0, 1, 2], vectors_per_class = [1, 1, 1], coefficients = [1.0, -0.5, 0.3, 0.7, 0.2, -0.9], rho = [0.2, 0.1, -0.2], kernel_type = \"POLY\"") "m, z = " VOTER(
+            "classlabels_ints = [4, 5], vectors_per_class = [1, 2], coefficients = [1.0, -0.5, 0.3], rho = [0.25], kernel_type = \"RBF\"") " n, u = ai.onnx.ml.SVMClassifier <classlabels_strings = [\"a\", \"b\"], coefficients = [0.5, -0.2, 0.1, 0.3, 0.7, -0.4], rho = [0.1], post_transform = \"LOGISTIC\"> (x) }",
         HEAD_OF(
             "23") "g (float[M, N, 12] x, float[M, N, 2] c, float[M, N, 2] s, float[9, 1] d, float[9, 1] e) => (float[M, N, 12] y, float[M, N, 12] z) <int64[2, 3] at = {1, 0, 8, 1, 1, 3}> { y = RotaryEmbedding <num_heads = 3> (x, c, s)"
                   " z = RotaryEmbedding <num_heads = 3, rotary_embedding_dim = 2, interleaved = 1> (x, d, e, at) }",
