@@ -684,6 +684,13 @@ for n, t in (("", np.uint8), ("_real", np.float16)):
     case("kept_halves%s" % n, "MatMulNBits", [f(2, 40).astype(np.float16), u8(9, 2, 16), f(9, 2, lo=0.01, hi=0.1).astype(np.float16), f(9, 2, lo=0, hi=9).astype(np.float16) if n else u8(9, 1)],
          [T.FLOAT16], K=40, N=9, bits=4, block_size=32, accuracy_level=4)
 
+# ---- texts cut by expressions
+TEXTS_TO_CUT = s(["ab1 cd", "x22 aab, bb", "", "zz z\u00e9 \u00e91", "abab"], object)
+for i, e in enumerate(["[a-z]+", "a|ab", "a*", "b*|1", "\u00e9", "ab|bab", "[^ ]+"]):
+    case("cut_token_%d" % i, "Tokenizer", [TEXTS_TO_CUT], [T.STRING], mark=i % 2, mincharnum=3 if "bab" in e else 1 + i % 2, pad_value="#", tokenexp=e)
+for i, e in enumerate([["[ ,]+", "b"], ["1|2"], ["a*"], ["(a|aa)", " "]]):
+    case("cut_separator_%d" % i, "Tokenizer", [TEXTS_TO_CUT], [T.STRING], mark=i % 2, mincharnum=1 + i % 2, pad_value="#", separators=e)
+
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, model in MODELS:

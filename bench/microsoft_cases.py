@@ -40,7 +40,7 @@ if "--longest" in args:
 onx, folder, to = args[:3]
 prefix = "".join(args[3:])
 cases = []
-out = ["# needs: com.microsoft", "# Operators of com.microsoft. A case: === title, a model whose inputs carry values, ---, outputs, which onnxruntime-node",
+out = ["# needs: com.microsoft" + (" pcre2" if prefix == "cut_" else ""), "# Operators of com.microsoft. A case: === title, a model whose inputs carry values, ---, outputs, which onnxruntime-node",
        "# 1.30 computed; bench/microsoft.py made the models.", ""]
 for path in sorted(glob.glob(folder + "/" + prefix + "*.json")):
     name = os.path.basename(path)[:-5]

@@ -1,8 +1,10 @@
-/* tokens.c - Tokenizer: texts cut at separators, or into characters. Separators that are expressions, and expressions
- * for tokens, are not done. */
+/* tokens.c - Tokenizer: texts cut at separators, which may be expressions, or into characters, or what an expression
+ * finds in them. */
+#include "kernel/core/pattern.h"
 #include "kernel/microsoft/microsoft.h"
 
-enum { SEPARATORS = 64 };
+/* An expression is tried from each byte of a text on, so that texts must not be of any length. */
+enum { SEPARATORS = 64, LONGEST = 1 << 15 };
 
 typedef struct params {
     bool mark, characters;
@@ -10,6 +12,9 @@ typedef struct params {
     onx_str pad;
     uint32_t count;
     onx_str separators[SEPARATORS];
+    onxi_pattern *patterns[SEPARATORS]; /* NULL: the separator as it is written */
+    onxi_pattern *token;                /* what a token is; NULL: what separators leave */
+    onxi_pattern *any;                  /* one of them; NULL: there is none */
 } params;
 
 static bool is_plain(onx_str s)
@@ -20,7 +25,7 @@ static bool is_plain(onx_str s)
     return true;
 }
 
-static onx_status read_separators(const onx_prepare *p, params *q)
+static onx_status read_separators(onx_prepare *p, params *q)
 {
     uint32_t count;
     const onx_bytes *list = onx_prepare_strings(p, "separators", &count);
@@ -28,10 +33,12 @@ static onx_status read_separators(const onx_prepare *p, params *q)
     if (!has_expression == !count)
         return onx_prepare_fail(p, ONX_E_INVALID, "one of separators and tokenexp is needed, and not both");
     if (has_expression) {
-        q->characters = onx_str_is(onx_prepare_text(p, "tokenexp"), ".");
-        return q->characters
-                   ? ONX_OK
-                   : onx_prepare_fail(p, ONX_E_UNSUPPORTED, "expressions for tokens are not done, but for \".\"");
+        const onx_str text = onx_prepare_text(p, "tokenexp");
+        q->characters = onx_str_is(text, ".");
+        if (!q->characters)
+            ONX_TRY(onxi_pattern_new(p, "tokenexp", text, &q->token));
+        q->any = q->token;
+        return ONX_OK;
     }
     q->characters = count == 1 && !onx_view(list[0]).len;
     if (count > SEPARATORS)
@@ -42,8 +49,31 @@ static onx_status read_separators(const onx_prepare *p, params *q)
         if (!q->separators[i].len)
             return onx_prepare_fail(p, ONX_E_INVALID, "separator %u is empty", i);
         if (!is_plain(q->separators[i]))
-            return onx_prepare_fail(p, ONX_E_UNSUPPORTED, "separators that are expressions are not done");
+            ONX_TRY(onxi_pattern_new(p, "separators", q->separators[i], &q->patterns[i]));
+        q->any = q->patterns[i] ? q->patterns[i] : q->any;
     }
+    return ONX_OK;
+}
+
+static void tokenizer_release(void *made)
+{
+    struct params *q = made;
+    for (uint32_t i = 0; q && i < q->count; i++)
+        onxi_pattern_free(q->patterns[i]);
+    if (q)
+        onxi_pattern_free(q->token);
+}
+
+static onx_status read_node(onx_prepare *p, params *q)
+{
+    ONX_TRY(read_separators(p, q));
+    q->mark = onx_prepare_is_set(p, "mark");
+    q->least = onx_prepare_int(p, "mincharnum");
+    q->pad = onx_prepare_text(p, "pad_value");
+    if (q->characters && q->least > 1)
+        return onx_prepare_fail(p, ONX_E_INVALID, "characters are not %lld characters long", (long long)q->least);
+    if (q->any)
+        p->workspace = ONXI_PATTERN_WORKSPACE * sizeof(int);
     return ONX_OK;
 }
 
@@ -52,14 +82,17 @@ static onx_status tokenizer_prepare(onx_prepare *p)
     params *q = ONXI_NEW(p->arena, params);
     if (!q)
         return ONX_E_MEMORY;
-    ONX_TRY(read_separators(p, q));
-    q->mark = onx_prepare_is_set(p, "mark");
-    q->least = onx_prepare_int(p, "mincharnum");
-    q->pad = onx_prepare_text(p, "pad_value");
-    if (q->characters && q->least > 1)
-        return onx_prepare_fail(p, ONX_E_INVALID, "characters are not %lld characters long", (long long)q->least);
-    p->params = q;
-    return ONX_OK;
+    const onx_status status = read_node(p, q);
+    if (status == ONX_OK)
+        p->params = q;
+    else
+        tokenizer_release(q);
+    return status;
+}
+
+static onx_str after(onx_str s, size_t at)
+{
+    return onx_str_make(s.ptr + at, s.len - at);
 }
 
 /* Bytes of the character that begins there. */
@@ -71,73 +104,121 @@ static size_t character(onx_str s)
     return n;
 }
 
-static void emit(const params *q, onx_str token, onx_str *out, uint64_t *count)
+/* A text that is being cut. */
+typedef struct cutter {
+    onx_work *work;
+    const params *q;
+    onxi_pattern_place *place;
+    uint64_t index, count; /* of the text; tokens so far */
+    onx_str *out;          /* NULL: they are counted only */
+} cutter;
+
+static int64_t characters_of(onx_str s)
 {
     int64_t length = 0;
-    for (size_t i = 0; i < token.len; i++)
-        length += ((unsigned char)token.ptr[i] & 0xc0) != 0x80;
-    if (!length || length < q->least)
-        return;
-    if (out)
-        out[*count] = token;
-    ++*count;
+    for (size_t i = 0; i < s.len; i++)
+        length += ((unsigned char)s.ptr[i] & 0xc0) != 0x80;
+    return length;
 }
 
-/* What the separators from `level` on leave of a text; one after the other cuts the pieces of those before. */
-static void cut(const params *q, onx_str s, uint32_t level, onx_str *out, uint64_t *count)
+static bool emit(cutter *c, onx_str token)
 {
-    if (level == q->count) {
-        emit(q, s, out, count);
-        return;
-    }
-    const onx_str by = q->separators[level];
-    for (const char *hit; s.len && (hit = memmem(s.ptr, s.len, by.ptr, by.len));) {
-        const size_t before = (size_t)(hit - s.ptr);
-        cut(q, onx_str_make(s.ptr, before), level + 1, out, count);
-        s = onx_str_make(hit + by.len, s.len - before - by.len);
-    }
-    if (s.len)
-        cut(q, s, level + 1, out, count);
+    const int64_t length = characters_of(token);
+    if (!length || length < c->q->least)
+        return false;
+    if (c->out)
+        c->out[c->count] = token;
+    c->count++;
+    return true;
 }
 
-static uint64_t tokens(const params *q, onx_str s, onx_str *out)
+/* Where a separator, or an expression, stands in a text from a byte on. */
+static onx_status find(const cutter *c, const onxi_pattern *pattern, onx_str by, onx_str s, size_t from, size_t *start,
+                       size_t *end, bool *found)
 {
-    uint64_t count = 0;
-    if (!q->characters)
-        cut(q, s, 0, out, &count);
-    while (q->characters && s.len) {
-        const size_t n = character(s);
+    if (pattern)
+        return onxi_pattern_find(c->work, pattern, c->place, s, c->index, from, false, start, end, found);
+    const char *hit = s.len > from ? memmem(s.ptr + from, s.len - from, by.ptr, by.len) : NULL;
+    *found = hit != NULL;
+    *start = hit ? (size_t)(hit - s.ptr) : 0;
+    *end = *start + by.len;
+    return ONX_OK;
+}
+
+/* What the separators from `level` on leave of a text; one after the other cuts the pieces of those before. Where one
+ * is empty, the character there is left out. */
+static onx_status cut(cutter *c, onx_str s, uint32_t level)
+{
+    if (level == c->q->count) {
+        (void)emit(c, s);
+        return ONX_OK;
+    }
+    size_t from = 0, start, end;
+    for (bool found = true; from < s.len;) {
+        ONX_TRY(find(c, c->q->patterns[level], c->q->separators[level], s, from, &start, &end, &found));
+        if (!found)
+            break;
+        if (start > from)
+            ONX_TRY(cut(c, onx_str_make(s.ptr + from, start - from), level + 1));
+        from = end > start ? end : start + (start < s.len ? character(after(s, start)) : 0);
+        if (start == s.len)
+            return ONX_OK;
+    }
+    return from < s.len ? cut(c, after(s, from), level + 1) : ONX_OK;
+}
+
+/* What an expression finds; behind what is too short for a token it goes on one character later. */
+static onx_status find_tokens(cutter *c, onx_str s)
+{
+    size_t from = 0, start, end;
+    for (bool found = true; from < s.len;) {
+        ONX_TRY(find(c, c->q->token, s, s, from, &start, &end, &found));
+        if (!found || start == s.len)
+            break;
+        from = emit(c, onx_str_make(s.ptr + start, end - start)) ? end : start + character(after(s, start));
+    }
+    return ONX_OK;
+}
+
+static onx_status tokens(cutter *c, uint64_t index, onx_str s, onx_str *out)
+{
+    c->index = index;
+    c->count = 0;
+    c->out = out;
+    if (c->q->any && s.len > LONGEST)
+        return onx_work_fail(c->work, ONX_E_LIMIT, "text %llu has %zu bytes; expressions are looked for in up to %d",
+                             (unsigned long long)index, s.len, LONGEST);
+    if (!c->q->characters)
+        return c->q->token ? find_tokens(c, s) : cut(c, s, 0);
+    for (size_t n; s.len; s = onx_str_make(s.ptr + n, s.len - n)) {
+        n = character(s);
         if (out)
-            out[count] = onx_str_make(s.ptr, n);
-        count++;
-        s = onx_str_make(s.ptr + n, s.len - n);
+            out[c->count] = onx_str_make(s.ptr, n);
+        c->count++;
     }
-    return count;
+    return ONX_OK;
 }
 
-/* Tokens refer to the input. */
-static onx_status tokenizer_run(onx_work *work, uint64_t first, uint64_t last)
+static onx_status fill(cutter *c)
 {
-    const params *q = work->params;
-    const onx_value *x = work->inputs[0];
+    const params *q = c->q;
+    const onx_value *x = c->work->inputs[0];
+    onx_value *to = c->work->outputs[0];
     const onx_str *texts = x->data;
     uint64_t most = 0;
-    (void)first, (void)last;
-    if (x->rank < 1 || x->rank > 2)
-        return onx_work_fail(work, ONX_E_INVALID, "the texts have rank %u, neither 1 nor 2", x->rank);
     for (uint64_t i = 0; i < x->count; i++) {
-        const uint64_t count = tokens(q, texts[i], NULL);
-        most = count > most ? count : most;
+        ONX_TRY(tokens(c, i, texts[i], NULL));
+        most = c->count > most ? c->count : most;
     }
     const uint64_t marks = q->mark && most ? 1 : 0, columns = most + 2 * marks; /* pads stand outside of the marks */
     int64_t dims[3];
     onxi_copy_dims(dims, x->dims, x->rank);
     dims[x->rank] = (int64_t)columns;
-    ONX_TRY(onxi_value_size(work->outputs[0], ONX_STRING, x->count ? x->rank + 1 : x->rank, dims));
-    onx_str *y = work->outputs[0]->data;
+    ONX_TRY(onxi_value_size(to, ONX_STRING, x->count ? x->rank + 1 : x->rank, dims));
+    onx_str *y = to->data;
     for (uint64_t i = 0; columns && i < x->count; i++, y += columns) {
-        uint64_t at = marks;
-        at += tokens(q, texts[i], y + marks);
+        ONX_TRY(tokens(c, i, texts[i], y + marks));
+        uint64_t at = marks + c->count;
         if (marks) {
             y[0] = onx_str_of("\x02");
             y[at++] = onx_str_of("\x03");
@@ -148,7 +229,23 @@ static onx_status tokenizer_run(onx_work *work, uint64_t first, uint64_t last)
     return ONX_OK;
 }
 
+/* Tokens refer to the input. */
+static onx_status tokenizer_run(onx_work *work, uint64_t first, uint64_t last)
+{
+    cutter c = { .work = work, .q = work->params };
+    const onx_value *x = work->inputs[0];
+    (void)first, (void)last;
+    if (x->rank < 1 || x->rank > 2)
+        return onx_work_fail(work, ONX_E_INVALID, "the texts have rank %u, neither 1 nor 2", x->rank);
+    onx_status status = c.q->any ? onxi_pattern_place_new(work, c.q->any, &c.place) : ONX_OK;
+    if (status == ONX_OK)
+        status = fill(&c);
+    onxi_pattern_place_free(work, c.place);
+    return status;
+}
+
 const onx_kernel onxi_kernels_microsoft_tokens[] = {
-    MS_KERNEL("Tokenizer", .prepare = tokenizer_prepare, .run = tokenizer_run, .flags = ONX_KERNEL_SIZES_OUTPUT),
+    MS_KERNEL("Tokenizer", .prepare = tokenizer_prepare, .run = tokenizer_run, .release = tokenizer_release,
+              .flags = ONX_KERNEL_SIZES_OUTPUT),
     { 0 },
 };
