@@ -235,6 +235,11 @@ typedef struct onxi_cycle {
     onx_str text;         /* "a needs b, which needs a": values, the first few of them */
 } onxi_cycle;
 onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out, onxi_cycle *cycle);
+/* A warning that names the first cycle of the document's graphs and functions and says what comes of it, where one is;
+ * for what goes on all the same. */
+#define ONXI_CYCLE_STAYS   "which stays"
+#define ONXI_CYCLE_UNTYPED "beyond which no types are known"
+onx_status onxi_doc_warn_of_cycle(onx_doc *doc, const char *note);
 /* Such an order of one list of nodes: their indexes; *out == NULL when they are in order. `cycle` may be NULL. */
 onx_status onxi_nodes_order(onx_arena *arena, onx_node *const *nodes, uint32_t count, onxi_cycle *cycle,
                             uint32_t **out);

@@ -301,6 +301,7 @@ onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *messag
 typedef struct cycle_search {
     onx_ctx *cx;
     const onxi_cycle *cycle;
+    const char *note; /* of a warning; NULL: an error */
 } cycle_search;
 
 static onx_status tell_cycle(void *user, const onx_visit *at)
@@ -310,9 +311,33 @@ static onx_status tell_cycle(void *user, const onx_visit *at)
         return ONX_OK;
     char path[1024];
     const size_t len = onx_visit_path(at, path, sizeof path);
-    return onxi_fail(
-        search->cx, ONX_E_INVALID, ONXI_AT_PATH(onx_str_make(path, len < sizeof path ? len : sizeof path - 1)),
-        "the node depends on what it makes itself, so there is no order: %.*s", ONX_ARG(search->cycle->text));
+    const onx_where where = ONXI_AT_PATH(onx_str_make(path, len < sizeof path ? len : sizeof path - 1));
+    if (!search->note)
+        return onxi_fail(search->cx, ONX_E_INVALID, where,
+                         "the node depends on what it makes itself, so there is no order: %.*s",
+                         ONX_ARG(search->cycle->text));
+    onxi_warn(search->cx, ONX_WARNING, NULL, where, "the graph has a cycle, %s: %.*s", search->note,
+              ONX_ARG(search->cycle->text));
+    return ONX_OK;
+}
+
+onx_status onxi_doc_warn_of_cycle(onx_doc *doc, const char *note)
+{
+    const void *now;
+    onxi_cycle cycle;
+    onx_arena *scratch;
+    const onxi_diag_mark before = onxi_diag_here(doc->cx);
+    ONX_TRY(onx_arena_new(doc->cx, &scratch));
+    onx_status status = onxi_message_sort(scratch, doc->kind, doc->root, &now, &cycle);
+    if (status == ONX_OK && cycle.node) {
+        cycle_search search = { doc->cx, &cycle, note };
+        status = onx_message_walk(doc->cx, doc->kind, doc->root, tell_cycle, &search);
+    }
+    onx_arena_free(scratch);
+    if (status != ONX_E_LIMIT)
+        return status;
+    onxi_diag_rewind(doc->cx, before); /* what is nested too deeply to be looked at is for others to refuse */
+    return ONX_OK;
 }
 
 onx_status onx_doc_sort(onx_doc *doc, bool *changed_out)
@@ -324,7 +349,7 @@ onx_status onx_doc_sort(onx_doc *doc, bool *changed_out)
     onxi_cycle cycle;
     ONX_TRY(onxi_message_sort(doc->arena, doc->kind, doc->root, &now, &cycle));
     if (cycle.node) {
-        cycle_search search = { doc->cx, &cycle };
+        cycle_search search = { doc->cx, &cycle, NULL };
         return onx_message_walk(doc->cx, doc->kind, doc->root, tell_cycle, &search);
     }
     if (changed_out)

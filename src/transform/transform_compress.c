@@ -165,6 +165,7 @@ static onx_status compress(onx_ctx *cx, onx_doc *doc, const onx_compress_options
     onx_arena *scratch;
     if (!model)
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
+    ONX_TRY(onxi_doc_warn_of_cycle(doc, ONXI_CYCLE_STAYS));
     ONX_TRY(onx_arena_new(cx, &scratch));
     onxi_compressor c = { .cx = cx,
                           .doc = doc,

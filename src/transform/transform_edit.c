@@ -679,6 +679,7 @@ static onx_status edit_model(onx_ctx *cx, onx_doc *doc, const onx_edit_options *
         return onxi_fail(cx, ONX_E_MISUSE, ONXI_NOWHERE, "the document is no model");
     if (!model->graph)
         return onxi_fail(cx, ONX_E_INVALID, ONXI_NOWHERE, "the model has no graph");
+    ONX_TRY(onxi_doc_warn_of_cycle(doc, ONXI_CYCLE_STAYS));
     for (uint32_t i = 0; i < options->count; i++)
         ONX_TRY(do_edit(cx, doc, options, &options->edit[i]));
     return ONX_OK;

@@ -561,7 +561,7 @@ static onx_status merge(onx_ctx *cx, onx_doc *doc, onx_doc *const *other, uint32
                       .offered = onxi_dict_in_arena(scratch) };
     const onx_status status = run(&m, other, count);
     onx_arena_free(scratch);
-    return status;
+    return status == ONX_OK ? onxi_doc_warn_of_cycle(doc, ONXI_CYCLE_STAYS) : status;
 }
 
 onx_status onx_merge(onx_ctx *cx, onx_doc *doc, onx_doc *const *other, uint32_t count, const onx_merge_options *options)

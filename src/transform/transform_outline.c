@@ -455,6 +455,8 @@ static onx_status outline(onx_ctx *cx, onx_doc *doc, const onx_outline_options *
                         .min_calls = options->min_calls > 2 ? options->min_calls : 2,
                         .domain = options->domain.len ? options->domain : onx_str_of("outlined") };
     if (status == ONX_OK)
+        status = onxi_doc_warn_of_cycle(doc, ONXI_CYCLE_STAYS);
+    if (status == ONX_OK)
         status = run(&o);
     onxi_cutter_close(&c);
     onx_arena_free(scratch);

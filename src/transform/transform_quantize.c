@@ -297,7 +297,8 @@ static onx_status sweep(onxi_quantizer *z, const onxi_dict *before)
 static onx_status run(onxi_quantizer *z)
 {
     sweeper before = { z, onxi_dict_in_arena(z->scratch), NULL };
-    if (z->model->functions_count)
+    const bool calls = z->model->functions_count != 0;
+    if (calls)
         ONX_TRY(onx_inline(z->cx, z->doc, NULL));
     ONX_TRY(onxi_retarget_at_least(z->cx, z->doc, needed_opset(z->options)));
     z->model = onx_doc_model(z->doc);
@@ -313,6 +314,8 @@ static onx_status run(onxi_quantizer *z)
         ONX_TRY(walk_graph(z, NULL, z->model->graph));
     ONX_TRY(z->values.status);
     ONX_TRY(onxi_selection_close(&z->selection, z->cx));
+    if (!calls && !z->values.inferred) /* nobody has said it yet */
+        ONX_TRY(onxi_doc_warn_of_cycle(z->doc, ONXI_CYCLE_STAYS));
     if (!z->done && !z->keep.count)
         onxi_warn(z->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
                   "nothing is quantised: no Conv, MatMul or Gemm that was asked for has constant weights");

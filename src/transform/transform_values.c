@@ -25,19 +25,6 @@ static bool done(onxi_values *values, onx_status status)
     return status == ONX_OK;
 }
 
-/* What needs itself has no type, and what depends on types does not happen to it. */
-static void warn_of_cycle(onxi_values *values)
-{
-    const onx_model *model = onx_doc_model(values->doc);
-    onxi_cycle cycle;
-    uint32_t *order;
-    if (model && model->graph &&
-        done(values, onxi_nodes_order(values->scratch, model->graph->node, model->graph->node_count, &cycle, &order)) &&
-        cycle.node)
-        onxi_warn(values->cx, ONX_WARNING, NULL, ONXI_NOWHERE,
-                  "the graph has a cycle, beyond which no types are known: %.*s", ONX_ARG(cycle.text));
-}
-
 /* What inference has to say about the model is not what was asked for: its diagnostics are dropped. */
 static void infer(onxi_values *values)
 {
@@ -47,7 +34,8 @@ static void infer(onxi_values *values)
         values->infer = NULL;
     if (values->status == ONX_OK)
         onxi_diag_rewind(values->cx, mark);
-    warn_of_cycle(values);
+    /* What needs itself has no type, and what depends on types does not happen to it. */
+    (void)done(values, onxi_doc_warn_of_cycle(values->doc, ONXI_CYCLE_UNTYPED));
 }
 
 /* Of an initializer, which inference does not list. */
