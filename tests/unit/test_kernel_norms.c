@@ -60,6 +60,64 @@ static void test_kernel_norms__normalizations_are_the_same(void **state)
     assert_int_equal(fast, 4 * RANGES * 4);
 }
 
+/* What ran right before the normalization, which a change of layout is not. */
+static void note_before(void *user, const onx_run_event *event)
+{
+    onx_str *before = user;
+    before[2] = onx_str_is(event->op_type, "GroupNormalization") ? before[1] : before[2];
+    before[1] = onx_str_is(event->op_type, "Conv")      ? onx_str_of("Conv")
+                : onx_str_is(event->op_type, "Reorder") ? onx_str_of("Reorder")
+                                                        : before[1];
+}
+
+static bool is_taken_as_it_lies(const writer *w, const onx_value *const *in)
+{
+    onx_doc *doc;
+    onx_session *session;
+    onx_value *y = NULL;
+    onx_str before[3] = { { 0 } };
+    const onx_run_options watch = { .event = note_before, .user = before };
+    const onx_session_options options = { .threads = 1 };
+    assert_int_equal(onx_text_parse(cx, ONX_KIND_MODEL, onx_str_make(w->text, w->len), 0, &doc), ONX_OK);
+    assert_int_equal(onx_session_new(cx, doc, &options, &session), ONX_OK);
+    assert_int_equal(onx_session_run_with(session, cx, in, &y, &watch), ONX_OK);
+    onx_value_free(y);
+    onx_session_free(session);
+    onx_doc_free(doc);
+    return onx_str_is(before[2], "Conv");
+}
+
+/* Behind a convolution that leaves everything as it is, but for how it lies, and with a function behind it: groups that
+ * are less than a block of channels, one, and several. */
+static void test_kernel_norms__groups_of_blocks(void **state)
+{
+    static const unsigned groups[] = { 1, 2, 4, 8, 32 };
+    static const char *const functions[] = { "Relu (n)", "Swish (n)", "Identity (n)" };
+    static writer w;
+    source s = { 43 };
+    unsigned blocks = 0;
+    (void)state;
+    for (unsigned turn = 0; turn < 5 * RANGES; turn++) {
+        const int64_t size[4] = { 1 + below(&s, 2), 32, 1 + below(&s, 12), 1 + below(&s, 40) };
+        onx_value *x = numbers(&s, &ranges[turn / 5], 4, size);
+        onx_value *a = floats(&s, 1, &size[1]), *b = floats(&s, 1, &size[1]);
+        const onx_value *const in[] = { x, a, b };
+        w.len = 0;
+        add(&w,
+            "<ir_version: 11, opset_import: [\"\" : 24]> g (float[N, 32, H, W] x, float[32] a, float[32] b) =>"
+            " (float[N, 32, H, W] y) <int64[2] two = {32, 32}, int64[4] four = {32, 32, 1, 1}> {"
+            " z = ConstantOfShape (two) e = EyeLike (z) k = Reshape (e, four) c = Conv (x, k)"
+            " n = GroupNormalization <num_groups = %u, epsilon = 0.0> (c, a, b) y = %s }",
+            groups[turn % 5], functions[turn % 3]);
+        compare_any(&w, "GroupNormalization", in, 400);
+        blocks += is_taken_as_it_lies(&w, in);
+        onx_value_free(x);
+        onx_value_free(a);
+        onx_value_free(b);
+    }
+    assert_true(blocks == 5 * RANGES);
+}
+
 /* Along lines and across them. Results are brought near 1, where they are compared. */
 static void test_kernel_norms__sums_are_the_same(void **state)
 {
@@ -86,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_norms__normalizations_are_the_same),
+        cmocka_unit_test(test_kernel_norms__groups_of_blocks),
         cmocka_unit_test(test_kernel_norms__sums_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
