@@ -39,8 +39,10 @@ enum {
     ONXI_REWRITE_NAMES = 48,
     ONXI_REWRITE_NODES = 24,
     ONXI_REWRITE_INPUTS = 8,
-    ONXI_REWRITE_TAKEN = 12,
-    ONXI_REWRITE_CONDITIONS = 8,
+    ONXI_REWRITE_TAKEN = 16,
+    ONXI_REWRITE_CONDITIONS = 20,
+    ONXI_REWRITE_INTS = 8,       /* elements of a constant list that is taken, at most */
+    ONXI_REWRITE_UNIFORM = 1024, /* elements of a constant that are looked at to find them all the same */
     ONXI_REWRITE_NAME = 32,
     ONXI_REWRITE_SKIPPED = 16,
     ONXI_REWRITE_OPS = ONXI_REWRITE_NODES + ONXI_REWRITE_SKIPPED
@@ -51,8 +53,18 @@ typedef enum onxi_rewrite_condition_kind {
     ONXI_REWRITE_SAME_DIMS, /* two values have the same dims */
     ONXI_REWRITE_RANK,      /* the value has so many dims */
     ONXI_REWRITE_BATCH,     /* two values have the same dims but for the last two */
-    ONXI_REWRITE_CONSTANTS  /* two values are constants, or omitted; this holds of a match, not of a plan */
+    ONXI_REWRITE_CONSTANTS, /* two values are constants, or omitted; this holds of a match, not of a plan */
+    ONXI_REWRITE_SAME_SIZE, /* two values have as many indices at an axis, which may count from the end */
+    ONXI_REWRITE_SIZE,      /* a value has so many, by a number that is written or was taken */
+    ONXI_REWRITE_ALONG,     /* a value is a list along an axis of the other one: its other dims are 1 */
+    ONXI_REWRITE_SLICE      /* a Slice takes that of the last axis, by a part of what is there */
 } onxi_rewrite_condition_kind;
+
+/* Where a Slice begins or ends: a number, or a part of the dimension. */
+typedef struct onxi_rewrite_bound {
+    bool of_dim;
+    int64_t number; /* or what the dimension is divided by */
+} onxi_rewrite_bound;
 
 typedef struct onxi_rewrite_node { /* of a pattern */
     const onx_node *node;
@@ -60,6 +72,8 @@ typedef struct onxi_rewrite_node { /* of a pattern */
     onxi_attrs attrs;
     uint8_t inputs[ONXI_REWRITE_INPUTS], input_count, output; /* names */
     bool optional;                                            /* it may be missing */
+    bool shared;                                              /* others may use it, too: it stays */
+    bool list;                                                /* a constant that is a list of integers */
 } onxi_rewrite_node;
 
 typedef struct onxi_rewrite_rule {
@@ -74,8 +88,11 @@ typedef struct onxi_rewrite_rule {
     struct {
         onxi_rewrite_condition_kind kind;
         uint8_t value, other; /* names */
-        int64_t rank;
+        uint8_t bounds[4];    /* of a Slice: starts, ends, axes, steps */
+        uint8_t bound_count;
+        int64_t rank, axis;
         char number[ONXI_REWRITE_NAME]; /* a parameter that was taken */
+        onxi_rewrite_bound from, to;
     } conditions[ONXI_REWRITE_CONDITIONS];
     uint32_t condition_count;
     bool too_large;
@@ -110,10 +127,11 @@ typedef struct onxi_rewrite_value {
     bool is_constant;
 } onxi_rewrite_value;
 
-/* The one element of a constant tensor of rank 0 or 1. */
+/* The number that all elements of a constant tensor of rank 0 or 1 are. */
 typedef struct onxi_rewrite_number {
     int dtype;
     double number;
+    uint64_t count; /* elements */
 } onxi_rewrite_number;
 
 typedef struct onxi_rewrite_view {
@@ -122,6 +140,8 @@ typedef struct onxi_rewrite_view {
     bool (*op)(void *graph, uint32_t op, onxi_rewrite_op *out);
     void (*value)(void *graph, uint32_t value, onxi_rewrite_value *out);
     bool (*number)(void *graph, uint32_t value, onxi_rewrite_number *out);
+    /* The elements of a constant list of int64, ONXI_REWRITE_INTS at most. */
+    bool (*ints)(void *graph, uint32_t value, int64_t *out, uint32_t *count);
 } onxi_rewrite_view;
 
 /* ---- matching (rewrite_match.c) ---- */
@@ -129,6 +149,7 @@ typedef struct onxi_rewrite_view {
 typedef struct onxi_rewrite_taken { /* what becomes an attribute of the replacement */
     onx_str name;
     onxi_attr_value value;
+    uint32_t element; /* of a list that was taken from a constant: parameter NAME_ELEMENT; ONXI_REWRITE_NONE: no list */
 } onxi_rewrite_taken;
 
 typedef struct onxi_rewrite_match {
@@ -148,16 +169,38 @@ uint32_t onxi_rewrite_parts(const onxi_rewrite_rule *rule, const onxi_rewrite_ma
 /* The parameters of the replacement: what was taken under their names, or numbers made from that. */
 onx_status onxi_rewrite_arguments(const onxi_rewrite_rule *rule, const onxi_rewrite_match *match, onx_arena *arena,
                                   onxi_arguments *out);
-/* The value that takes the place of an input of the replacement; ONXI_REWRITE_NONE: it is omitted. */
+/* The value that takes the place of an input of the replacement, a name of the pattern; ONXI_REWRITE_NONE: it is
+ * omitted. */
 uint32_t onxi_rewrite_input(const onxi_rewrite_rule *rule, const onxi_rewrite_match *match, onx_bytes name);
 
 /* A condition of the rule as it is for a match. False where it asks nothing, as of an optional node that is missing. */
 typedef struct onxi_rewrite_condition {
     onxi_rewrite_condition_kind kind;
     uint32_t value, other;
-    int64_t number; /* the axis, or the rank */
+    uint32_t bounds[4]; /* of a Slice: starts, ends, axes, steps */
+    int64_t number;     /* the axis, the rank, the size, or the step */
+    int64_t axis;
+    onxi_rewrite_bound from, to;
 } onxi_rewrite_condition;
 bool onxi_rewrite_condition_of(const onxi_rewrite_rule *rule, const onxi_rewrite_match *match, uint32_t index,
                                onxi_rewrite_condition *out);
+
+/* ---- conditions that ask for shapes (rewrite_condition.c) ---- */
+
+/* The dims of a value. Those that are no numbers are equal where they are known to be, and no number that is asked for.
+ */
+typedef struct onxi_rewrite_shape {
+    uint32_t rank;
+    const int64_t *dims;
+} onxi_rewrite_shape;
+
+typedef struct onxi_rewrite_shapes {
+    void *graph;
+    bool (*shape)(void *graph, uint32_t value, onxi_rewrite_shape *out);
+    /* Elements of a list of integers that is known, of at most `most`. */
+    bool (*ints)(void *graph, uint32_t value, int64_t *out, uint32_t most, uint32_t *count);
+} onxi_rewrite_shapes;
+/* The kinds from ONXI_REWRITE_SAME_SIZE on. */
+bool onxi_rewrite_holds(const onxi_rewrite_shapes *shapes, const onxi_rewrite_condition *condition);
 
 #endif

@@ -12,7 +12,9 @@ typedef onxi_rewrite_node pattern_node;
 typedef struct matcher {
     const onxi_rewrite_view *view;
     const onxi_rewrite_rule *rule;
+    uint32_t barred; /* optional nodes that the graph has and that have to stay, a bit each */
 } matcher;
+_Static_assert(ONXI_REWRITE_NODES <= 32, "a bit per node");
 
 static bool is_omitted(uint32_t value)
 {
@@ -81,15 +83,19 @@ static bool same_equation(onx_str a, onx_str b)
     }
 }
 
-static bool take(match *m, onx_str name, onxi_attr_value value)
+static bool take_element(match *m, onx_str name, uint32_t element, onxi_attr_value value)
 {
     for (uint32_t k = 0; k < m->taken_count; k++)
-        if (onx_str_equal(m->taken[k].name, name))
+        if (onx_str_equal(m->taken[k].name, name) && m->taken[k].element == element)
             return same_attribute(&m->taken[k].value, &value);
     if (m->taken_count == ONXI_REWRITE_TAKEN)
         return false;
-    m->taken[m->taken_count++] = (onxi_rewrite_taken){ name, value };
+    m->taken[m->taken_count++] = (onxi_rewrite_taken){ name, value, element };
     return true;
+}
+static bool take(match *m, onx_str name, onxi_attr_value value)
+{
+    return take_element(m, name, ONXI_REWRITE_NONE, value);
 }
 
 /* The attribute of the function that an attribute of a pattern node stands for; empty: it has a value of its own. */
@@ -117,9 +123,30 @@ static bool is_number(const onxi_rewrite_number *x, double wanted)
     return fabs(x->number - wanted) <= fabs(wanted) * (x->dtype == ONX_FLOAT || x->dtype == ONX_DOUBLE ? 1e-6 : 5e-4);
 }
 
+/* A list of integers: that which is written, or any, of which the elements are taken. */
+static bool match_ints(const matcher *w, const pattern_node *n, uint32_t value, match *m)
+{
+    int64_t list[ONXI_REWRITE_INTS];
+    uint32_t count;
+    const onx_str name = reference_of(n->node, "value_ints");
+    const onxi_attr_value *wanted = onxi_attrs_get(&n->attrs, "value_ints", ONX_ATTR_INTS);
+    if (!w->view->ints(w->view->graph, value, list, &count))
+        return false;
+    if (!name.len)
+        return wanted && count == wanted->count && onxi_same_dims(list, wanted->list, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (!take_element(m, name, i, (onxi_attr_value){ .type = ONX_ATTR_INT, .i = list[i] }))
+            return false;
+    return true;
+}
+
+/* Numbers are compared and taken where all elements are the same: whether a longer list makes the result larger is
+ * asked when types are compared. */
 static bool match_constant(const matcher *w, const pattern_node *n, uint32_t value, match *m)
 {
     onxi_rewrite_number x;
+    if (n->list)
+        return match_ints(w, n, value, m);
     if (!w->view->number(w->view->graph, value, &x) || !is_floating(x.dtype))
         return false;
     const onx_str name = reference_of(n->node, "value_float");
@@ -139,7 +166,7 @@ static bool one_axis(const matcher *w, const onxi_rewrite_op *op, int64_t *out)
         return op->input_count == 1;
     }
     if (a || op->input_count != 2 || is_omitted(op->inputs[1]) || !w->view->number(w->view->graph, op->inputs[1], &x) ||
-        x.dtype != ONX_INT64 || fabs(x.number) > ONX_RANK_MAX)
+        x.count != 1 || x.dtype != ONX_INT64 || fabs(x.number) > ONX_RANK_MAX)
         return false;
     *out = (int64_t)x.number;
     return true;
@@ -247,7 +274,7 @@ static bool does_nothing(const matcher *w, const onxi_rewrite_op *op)
         onxi_rewrite_number x;
         if (is_omitted(op->inputs[i]))
             continue;
-        if (!w->view->number(w->view->graph, op->inputs[i], &x))
+        if (!w->view->number(w->view->graph, op->inputs[i], &x) || x.count != 1)
             return false;
         if (i == 1)
             drops = !is_floating(x.dtype) || x.number != 0;
@@ -284,7 +311,7 @@ static bool match_optional(const matcher *w, uint32_t node, uint32_t value, matc
 {
     const match before = *m;
     const onxi_rewrite_value v = look(w, value);
-    if (v.maker && !v.is_output && match_op(w, node, v.maker - 1, m))
+    if (!(w->barred >> node & 1) && v.maker && !v.is_output && match_op(w, node, v.maker - 1, m))
         return true;
     *m = before;
     m->ops[node] = ABSENT;
@@ -312,9 +339,10 @@ static bool match_name(const matcher *w, uint8_t name, uint32_t value, match *m)
     return maker && match_op(w, node, maker - 1, m);
 }
 
+/* Is it one of the nodes that are replaced? */
 static bool is_there(const onxi_rewrite_rule *r, const match *m, uint32_t node)
 {
-    return r->nodes[node].id != ONXI_ID_Constant && m->ops[node] != ABSENT;
+    return r->nodes[node].id != ONXI_ID_Constant && m->ops[node] != ABSENT && !r->nodes[node].shared;
 }
 
 static uint32_t inputs_of(const matcher *w, uint32_t index, uint32_t value)
@@ -327,30 +355,45 @@ static uint32_t inputs_of(const matcher *w, uint32_t index, uint32_t value)
     return count;
 }
 
-/* What is made inside is used inside only. */
-static bool is_closed(const matcher *w, const match *m)
+/* Is what the node makes used inside only? */
+static bool is_inside(const matcher *w, const match *m, uint32_t node)
 {
     const onxi_rewrite_rule *r = w->rule;
-    for (uint32_t i = 0; i + 1 < r->node_count; i++) {
-        onxi_rewrite_op op;
-        if (!is_there(r, m, i))
-            continue;
-        if (!look_at_op(w, m->ops[i], &op) || is_omitted(op.outputs[0]))
+    onxi_rewrite_op op;
+    if (!look_at_op(w, m->ops[node], &op) || is_omitted(op.outputs[0]))
+        return false;
+    const uint32_t value = op.outputs[0];
+    const onxi_rewrite_value v = look(w, value);
+    uint32_t inside = 0;
+    for (uint32_t k = 0; k < r->node_count; k++)
+        inside += is_there(r, m, k) ? inputs_of(w, m->ops[k], value) : 0;
+    for (uint32_t k = 0; k < m->skipped_count; k++)
+        inside += inputs_of(w, m->skipped[k], value) != 0;
+    if (v.is_output || v.uses != inside)
+        return false;
+    for (uint32_t k = 0; k < r->input_count; k++) /* what comes from outside may not be made inside */
+        if (m->values[k] == value)
             return false;
-        const uint32_t value = op.outputs[0];
-        const onxi_rewrite_value v = look(w, value);
-        uint32_t inside = 0;
-        for (uint32_t k = 0; k < r->node_count; k++)
-            inside += is_there(r, m, k) ? inputs_of(w, m->ops[k], value) : 0;
-        for (uint32_t k = 0; k < m->skipped_count; k++)
-            inside += inputs_of(w, m->skipped[k], value) != 0;
-        if (v.is_output || v.uses != inside)
+    for (uint32_t k = 0; k < node; k++) /* two names of a pattern may not be one node of the graph */
+        if (is_there(r, m, k) && m->ops[k] == m->ops[node])
             return false;
-        for (uint32_t k = 0; k < i; k++) /* two names of a pattern may not be one node of the graph */
-            if (is_there(r, m, k) && m->ops[k] == m->ops[i])
-                return false;
-    }
     return true;
+}
+
+/* The first node of which that does not hold; ONXI_REWRITE_NODES: of all but the last it does. */
+static uint32_t not_inside(const matcher *w, const match *m)
+{
+    for (uint32_t i = 0; i + 1 < w->rule->node_count; i++)
+        if (is_there(w->rule, m, i) && !is_inside(w, m, i))
+            return i;
+    return ONXI_REWRITE_NODES;
+}
+
+/* NAME_ELEMENT of a list. */
+static bool is_element_name(onx_str name, const onxi_rewrite_taken *t)
+{
+    return t->element < 10 && name.len == t->name.len + 2 && memcmp(name.ptr, t->name.ptr, t->name.len) == 0 &&
+           name.ptr[t->name.len] == '_' && name.ptr[t->name.len + 1] == (char)('0' + t->element);
 }
 
 /* A parameter of the replacement: what was taken under its name, or a number made from what was: NAME_reciprocal,
@@ -367,7 +410,12 @@ static bool parameter_of(const match *m, onx_str name, onxi_attr_value *out, boo
     for (size_t k = 0; k < sizeof made / sizeof *made; k++)
         for (uint32_t i = 0; i < m->taken_count; i++) {
             const onx_str from = m->taken[i].name, end = onx_str_of(made[k].end);
-            if (name.len != from.len + end.len || memcmp(name.ptr, from.ptr, from.len) != 0 ||
+            if (!end.len && is_element_name(name, &m->taken[i])) {
+                *out = m->taken[i].value;
+                return true;
+            }
+            if (m->taken[i].element != ONXI_REWRITE_NONE || name.len != from.len + end.len ||
+                memcmp(name.ptr, from.ptr, from.len) != 0 ||
                 (end.len && memcmp(name.ptr + from.len, end.ptr, end.len) != 0))
                 continue;
             *out = m->taken[i].value;
@@ -412,16 +460,25 @@ static bool holds_constants(const matcher *w, const match *m)
 bool onxi_rewrite_find(const onxi_rewrite_view *view, const onxi_rewrite_rule *rule, uint32_t index,
                        onxi_rewrite_match *m)
 {
-    const matcher w = { view, rule };
+    matcher w = { view, rule, 0 };
     const uint32_t last = rule->node_count - 1;
     onxi_rewrite_op op;
     if (!look_at_op(&w, index, &op) || op.id != rule->nodes[last].id || !op.output_count)
         return false;
-    m->taken_count = m->skipped_count = 0;
-    for (uint32_t k = 0; k < ONXI_REWRITE_NAMES; k++)
-        m->values[k] = ONXI_REWRITE_NONE;
-    m->values[rule->nodes[last].output] = op.outputs[0];
-    return match_op(&w, last, index, m) && is_closed(&w, m) && holds_numbers(rule, m) && holds_constants(&w, m);
+    for (;;) {
+        m->taken_count = m->skipped_count = 0;
+        for (uint32_t k = 0; k < ONXI_REWRITE_NAMES; k++)
+            m->values[k] = ONXI_REWRITE_NONE;
+        m->values[rule->nodes[last].output] = op.outputs[0];
+        if (!match_op(&w, last, index, m))
+            return false;
+        const uint32_t node = not_inside(&w, m);
+        if (node == ONXI_REWRITE_NODES)
+            return holds_numbers(rule, m) && holds_constants(&w, m);
+        if (!rule->nodes[node].optional)
+            return false;
+        w.barred |= UINT32_C(1) << node; /* without it the others may be inside */
+    }
 }
 
 uint32_t onxi_rewrite_parts(const onxi_rewrite_rule *rule, const match *m, uint32_t out[ONXI_REWRITE_OPS])
@@ -444,7 +501,7 @@ uint32_t onxi_rewrite_parts(const onxi_rewrite_rule *rule, const match *m, uint3
 
 uint32_t onxi_rewrite_input(const onxi_rewrite_rule *rule, const match *m, onx_bytes name)
 {
-    for (uint32_t k = 0; k < rule->input_count; k++)
+    for (uint32_t k = 0; k < rule->name_count; k++)
         if (onx_str_equal(onx_view(name), rule->names[k]))
             return m->values[k];
     return ONXI_REWRITE_NONE;
@@ -485,19 +542,34 @@ onx_status onxi_rewrite_arguments(const onxi_rewrite_rule *rule, const match *m,
                                call->attribute_count, NULL);
 }
 
+/* The number that a condition names, which was taken; false: it was not. */
+static bool taken_number(const match *m, const char *text, int64_t *out)
+{
+    onxi_attr_value v;
+    bool lost = false;
+    if (!parameter_of(m, onx_str_of(text), &v, &lost) || v.type != ONX_ATTR_INT)
+        return false;
+    *out = v.i;
+    return true;
+}
+
 bool onxi_rewrite_condition_of(const onxi_rewrite_rule *rule, const match *m, uint32_t index,
                                onxi_rewrite_condition *out)
 {
     *out = (onxi_rewrite_condition){ .kind = rule->conditions[index].kind,
                                      .value = m->values[rule->conditions[index].value],
                                      .other = m->values[rule->conditions[index].other],
-                                     .number = rule->conditions[index].rank };
-    if (out->kind != ONXI_REWRITE_LAST_AXIS)
+                                     .number = rule->conditions[index].rank,
+                                     .axis = rule->conditions[index].axis,
+                                     .from = rule->conditions[index].from,
+                                     .to = rule->conditions[index].to };
+    for (uint32_t i = 0; i < 4; i++)
+        out->bounds[i] =
+            i < rule->conditions[index].bound_count ? m->values[rule->conditions[index].bounds[i]] : ONXI_REWRITE_NONE;
+    if (!*rule->conditions[index].number)
         return out->kind != ONXI_REWRITE_CONSTANTS;
-    for (uint32_t k = 0; k < m->taken_count; k++)
-        if (onx_str_is(m->taken[k].name, rule->conditions[index].number)) {
-            out->number = m->taken[k].value.i;
-            return true;
-        }
-    return false;
+    if (taken_number(m, rule->conditions[index].number, &out->number))
+        return true;
+    out->number = -1; /* which no axis has for a size; of an axis that is absent nothing is asked */
+    return out->kind == ONXI_REWRITE_SIZE;
 }

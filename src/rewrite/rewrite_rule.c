@@ -1,6 +1,7 @@
 /* rewrite_rule.c - the rows of rewrite_rules.def, read when somebody asks for them. */
 #include "rewrite/rewrite.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 const onxi_rewrite_row onxi_rewrite_rows[] = {
@@ -56,33 +57,93 @@ static bool find_value(const onxi_rewrite_rule *r, const char *text, uint8_t *ou
     return false;
 }
 
-/* "last AXIS VALUE; same VALUE VALUE; rank NUMBER VALUE; batch VALUE VALUE; constants VALUE VALUE": see
- * rewrite_rules.def. */
+typedef struct onxi_rewrite_words { /* of a condition */
+    char kind[ONXI_REWRITE_NAME], of[4][ONXI_REWRITE_NAME];
+    uint32_t count;
+} words;
+
+/* "d", "d/2" or a number. */
+static bool read_bound(const char *text, onxi_rewrite_bound *out)
+{
+    int end = 0;
+    *out = (onxi_rewrite_bound){ .of_dim = *text == 'd', .number = 1 };
+    if (strcmp(text, "d") == 0)
+        return true;
+    return sscanf(text, out->of_dim ? "d/%" SCNd64 "%n" : "%" SCNd64 "%n", &out->number, &end) == 1 && !text[end] &&
+           out->number >= (out->of_dim ? 1 : 0);
+}
+
+static bool read_int(const char *text, int64_t *out)
+{
+    int end = 0;
+    return sscanf(text, "%" SCNd64 "%n", out, &end) == 1 && !text[end];
+}
+
+/* A number that is written, or the name of one that is taken. */
+static bool read_size(onxi_rewrite_rule *r, const char *text, uint32_t at)
+{
+    if (!read_int(text, &r->conditions[at].rank))
+        memcpy(r->conditions[at].number, text, ONXI_REWRITE_NAME);
+    return true;
+}
+
+/* The Slice that makes the value, and what it takes. */
+static bool read_slice(onxi_rewrite_rule *r, const words *w, uint32_t at)
+{
+    uint8_t made;
+    if (!find_value(r, w->of[0], &made) || !r->maker[made] || !read_bound(w->of[1], &r->conditions[at].from) ||
+        !read_bound(w->of[2], &r->conditions[at].to) || !read_int(w->of[3], &r->conditions[at].rank))
+        return false;
+    const onxi_rewrite_node *n = &r->nodes[r->maker[made] - 1];
+    r->conditions[at].value = n->inputs[0];
+    for (uint32_t i = 1; i < n->input_count && i < 5; i++)
+        r->conditions[at].bounds[r->conditions[at].bound_count++] = n->inputs[i];
+    return n->id == ONXI_ID_Slice;
+}
+
+/* See rewrite_rules.def. */
+static bool read_condition(onxi_rewrite_rule *r, const words *w, uint32_t at)
+{
+    static const struct {
+        const char *name;
+        onxi_rewrite_condition_kind kind;
+        const char *words; /* v, o: values; s: a size; a: an axis */
+    } kinds[] = {
+        { "last", ONXI_REWRITE_LAST_AXIS, "sv" },      { "same", ONXI_REWRITE_SAME_DIMS, "vo" },
+        { "rank", ONXI_REWRITE_RANK, "sv" },           { "batch", ONXI_REWRITE_BATCH, "vo" },
+        { "constants", ONXI_REWRITE_CONSTANTS, "vo" }, { "dim", ONXI_REWRITE_SAME_SIZE, "avo" },
+        { "size", ONXI_REWRITE_SIZE, "sav" },          { "along", ONXI_REWRITE_ALONG, "avo" },
+        { "slice", ONXI_REWRITE_SLICE, "...." },
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        if (strcmp(kinds[k].name, w->kind) != 0 || strlen(kinds[k].words) != w->count)
+            continue;
+        bool read = true;
+        r->conditions[at].kind = kinds[k].kind;
+        for (uint32_t i = 0; i < w->count && *kinds[k].words != '.'; i++) {
+            const char what = kinds[k].words[i];
+            read &= what == 's' ? read_size(r, w->of[i], at)
+                    : what == 'a'
+                        ? read_int(w->of[i], &r->conditions[at].axis)
+                        : find_value(r, w->of[i], what == 'v' ? &r->conditions[at].value : &r->conditions[at].other);
+        }
+        return kinds[k].kind == ONXI_REWRITE_SLICE ? read_slice(r, w, at) : read;
+    }
+    return false;
+}
+
 static bool read_conditions(onxi_rewrite_rule *r, const char *text)
 {
     while (*text) {
-        char word[ONXI_REWRITE_NAME], first[ONXI_REWRITE_NAME], second[ONXI_REWRITE_NAME];
-        const uint32_t at = r->condition_count++;
+        words w = { .count = 0 };
         int length = 0;
-        if (r->condition_count > ONXI_REWRITE_CONDITIONS ||
-            sscanf(text, " %31[a-z] %31[a-z0-9_] %31[a-z0-9_]%n", word, first, second, &length) != 3)
+        if (r->condition_count == ONXI_REWRITE_CONDITIONS || sscanf(text, " %31[a-z]%n", w.kind, &length) != 1)
             return false;
-        if (strcmp(word, "last") == 0 && find_value(r, second, &r->conditions[at].value)) {
-            r->conditions[at].kind = ONXI_REWRITE_LAST_AXIS;
-            memcpy(r->conditions[at].number, first, sizeof first);
-        } else if ((strcmp(word, "same") == 0 || strcmp(word, "batch") == 0 || strcmp(word, "constants") == 0) &&
-                   find_value(r, first, &r->conditions[at].value) && find_value(r, second, &r->conditions[at].other)) {
-            r->conditions[at].kind = *word == 's'   ? ONXI_REWRITE_SAME_DIMS
-                                     : *word == 'b' ? ONXI_REWRITE_BATCH
-                                                    : ONXI_REWRITE_CONSTANTS;
-        } else if (strcmp(word, "rank") == 0 && *first >= '0' && *first <= '9' && !first[1] &&
-                   find_value(r, second, &r->conditions[at].value)) {
-            r->conditions[at].kind = ONXI_REWRITE_RANK;
-            r->conditions[at].rank = *first - '0';
-        } else {
-            return false;
-        }
         text += length;
+        for (; w.count < 4 && sscanf(text, " %31[-a-z0-9_/]%n", w.of[w.count], &length) == 1; text += length)
+            w.count++;
+        if (!read_condition(r, &w, r->condition_count++))
+            return false;
         text += strspn(text, " ;");
     }
     return true;
@@ -98,7 +159,11 @@ static onx_status read_node(const onxi_rewrites *set, onxi_rewrite_rule *r, onxi
     n->node = node;
     n->id = bound->op;
     n->optional = onx_str_is(onx_view(node->name), "optional");
-    ONX_TRY(onxi_bind_attributes(bound, node, NULL, set->arena, NULL, 0, &n->attrs, &fault));
+    n->shared = onx_str_is(onx_view(node->name), "shared");
+    n->list = n->id == ONXI_ID_Constant && onx_node_attribute(node, "value_ints") != NULL;
+    const onx_status status = onxi_bind_attributes(bound, node, NULL, set->arena, NULL, 0, &n->attrs, &fault);
+    if (status != ONX_OK && !(status == ONX_E_INVALID && strcmp(fault.rule, "ND-18") == 0)) /* one that is taken */
+        return status;
     r->too_large |= node->input_count > ONXI_REWRITE_INPUTS;
     for (uint32_t k = 0; k < node->input_count && k < ONXI_REWRITE_INPUTS; k++)
         n->inputs[n->input_count++] = name_of(r, node->input[k]);

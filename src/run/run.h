@@ -266,6 +266,8 @@ onx_status onxi_run_graph_build(onxi_run_session *s, const onx_graph *graph, con
 onx_status onxi_run_graph_fuse(onxi_run_graph *g);
 /* One operator takes the place of several nodes, by the rules of rewrite_rules.def. */
 onx_status onxi_run_graph_rewrite(onxi_run_graph *g);
+/* The integers of a constant list, if there are no more than `most`. */
+bool onxi_run_read_ints(const onx_value *v, int64_t *out, uint32_t most, uint32_t *count);
 /* Are all inputs constants, so that it can be done while resolving? */
 bool onxi_run_op_is_constant(const onxi_run_graph *g, const onxi_run_op *op);
 /* Does the node now; its outputs become constants. */

@@ -128,6 +128,22 @@ static onx_status types_of(onxi_run_planner *pl, const onxi_run_op *op, bool *dy
     return ONX_OK;
 }
 
+static bool see_shape(void *user, uint32_t value, onxi_rewrite_shape *out)
+{
+    const onx_value *v = onxi_run_plan_value(user, value);
+    if (!v || v->kind != ONX_VALUE_TENSOR)
+        return false;
+    *out = (onxi_rewrite_shape){ v->rank, v->dims };
+    return true;
+}
+
+static bool see_ints(void *user, uint32_t value, int64_t *out, uint32_t most, uint32_t *count)
+{
+    onxi_run_planner *pl = user;
+    const onx_value *v = onxi_run_plan_value(pl, value);
+    return v && pl->plan->slots[value]->place == ONXI_PLACE_CONSTANT && onxi_run_read_ints(v, out, most, count);
+}
+
 static bool holds(onxi_run_planner *pl, const onxi_rewrite_condition *c)
 {
     const onx_value *v = onxi_run_plan_value(pl, c->value);
@@ -147,8 +163,11 @@ static bool holds(onxi_run_planner *pl, const onxi_rewrite_condition *c)
     }
     case ONXI_REWRITE_CONSTANTS: /* looked at before */
         return true;
+    default: {
+        const onxi_rewrite_shapes shapes = { pl, see_shape, see_ints };
+        return onxi_rewrite_holds(&shapes, c);
     }
-    return false;
+    }
 }
 
 /* An op that takes the place of others has to give the type that they give, and the conditions of its rule have to

@@ -9,6 +9,24 @@ typedef struct rewriter {
 } rewriter;
 _Static_assert(ONXI_NO_SLOT == ONXI_REWRITE_NONE, "a slot that is none is a value that is none");
 
+bool onxi_run_read_ints(const onx_value *v, int64_t *out, uint32_t most, uint32_t *count)
+{
+    if (!v || v->kind != ONX_VALUE_TENSOR || (v->dtype != ONX_INT64 && v->dtype != ONX_INT32) || !v->data ||
+        v->count > most || v->rank > 1)
+        return false;
+    *count = (uint32_t)v->count;
+    for (uint32_t i = 0; i < *count; i++) {
+        int32_t narrow;
+        if (v->dtype == ONX_INT64) {
+            memcpy(&out[i], (const char *)v->data + i * sizeof *out, sizeof *out);
+            continue;
+        }
+        memcpy(&narrow, (const char *)v->data + i * sizeof narrow, sizeof narrow);
+        out[i] = narrow;
+    }
+    return true;
+}
+
 /* ---- what the matcher sees ---- */
 
 static bool see_op(void *user, uint32_t index, onxi_rewrite_op *out)
@@ -38,10 +56,20 @@ static bool see_number(void *user, uint32_t value, onxi_rewrite_number *out)
 {
     const rewriter *w = user;
     const onx_value *v = w->g->slots[value].constant;
-    if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype == ONX_STRING || !v->data || v->count != 1 || v->rank > 1)
+    if (!v || v->kind != ONX_VALUE_TENSOR || v->dtype == ONX_STRING || !v->data || !v->count || v->rank > 1 ||
+        v->count > ONXI_REWRITE_UNIFORM)
         return false;
-    *out = (onxi_rewrite_number){ v->dtype, onxi_value_number(v, 0) };
+    *out = (onxi_rewrite_number){ v->dtype, onxi_value_number(v, 0), v->count };
+    for (uint64_t i = 1; i < v->count; i++)
+        if (onxi_value_number(v, i) != out->number)
+            return false;
     return true;
+}
+
+static bool see_ints(void *user, uint32_t value, int64_t *out, uint32_t *count)
+{
+    const rewriter *w = user;
+    return onxi_run_read_ints(w->g->slots[value].constant, out, ONXI_REWRITE_INTS, count);
 }
 
 /* ---- replacing ---- */
@@ -116,7 +144,7 @@ static onx_status replace(rewriter *w, const onxi_rewrite_rule *r, const onxi_re
 
 static onx_status apply(rewriter *w, const onxi_rewrite_rule *r)
 {
-    const onxi_rewrite_view view = { w, see_op, see_value, see_number };
+    const onxi_rewrite_view view = { w, see_op, see_value, see_number, see_ints };
     onxi_rewrite_match m;
     for (uint32_t i = 0; i < w->g->op_count; i++)
         if (w->g->ops[i].id == r->row->root && onxi_rewrite_find(&view, r, i, &m))

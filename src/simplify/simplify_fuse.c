@@ -6,7 +6,9 @@
 
 typedef struct fuser {
     onxi_simplify *s;
-    uint32_t scope; /* of the pattern's last node */
+    uint32_t scope;     /* of the pattern's last node */
+    uint32_t *previous; /* per op: the one before it in its scope; NULL: nobody has asked yet */
+    uint32_t previous_room;
 } fuser;
 
 /* ---- what the matcher sees ---- */
@@ -40,11 +42,24 @@ static bool see_number(void *user, uint32_t value, onxi_rewrite_number *out)
 {
     onxi_simplify *s = ((const fuser *)user)->s;
     const onx_tensor *t = s->values[value].tensor;
-    uint64_t count;
-    if (!t || t->dims_count > 1 || !onxi_simplify_get_numbers(s, value, &out->number, 1, &count) || count != 1)
+    double numbers[ONXI_REWRITE_UNIFORM];
+    if (!t || t->dims_count > 1 || !onxi_simplify_get_numbers(s, value, numbers, ONXI_REWRITE_UNIFORM, &out->count) ||
+        !out->count)
         return false;
+    for (uint64_t i = 1; i < out->count; i++)
+        if (numbers[i] != numbers[0])
+            return false;
+    out->number = numbers[0];
     out->dtype = t->data_type;
     return true;
+}
+
+static bool see_ints(void *user, uint32_t value, int64_t *out, uint32_t *count)
+{
+    onxi_simplify *s = ((const fuser *)user)->s;
+    const onx_tensor *t = s->values[value].tensor;
+    return t && t->data_type == ONX_INT64 && t->dims_count <= 1 &&
+           onxi_simplify_get_ints(s, value, out, ONXI_REWRITE_INTS, count);
 }
 
 /* ---- does the replacement give the type that the nodes give? ---- */
@@ -135,6 +150,20 @@ static bool gives_type(onxi_simplify *s, const onx_node *node, const uint32_t *v
     return true;
 }
 
+static bool see_shape(void *user, uint32_t value, onxi_rewrite_shape *out)
+{
+    onxi_type type;
+    if (!onxi_simplify_type(user, value, &type))
+        return false;
+    *out = (onxi_rewrite_shape){ type.rank, type.dims };
+    return true;
+}
+
+static bool see_known_ints(void *user, uint32_t value, int64_t *out, uint32_t most, uint32_t *count)
+{
+    return onxi_simplify_get_ints(user, value, out, most, count);
+}
+
 static bool holds(onxi_simplify *s, const onxi_rewrite_condition *c)
 {
     onxi_type type, other;
@@ -156,16 +185,19 @@ static bool holds(onxi_simplify *s, const onxi_rewrite_condition *c)
         return true;
     case ONXI_REWRITE_CONSTANTS: /* looked at before */
         return true;
+    default: {
+        const onxi_rewrite_shapes shapes = { s, see_shape, see_known_ints };
+        return onxi_rewrite_holds(&shapes, c);
     }
-    return false;
+    }
 }
 
 /* ---- replacing ---- */
 
-/* The node as the model will have it: attributes of the replacement, with what its parameters stand for. */
-static onx_status make_node(onxi_simplify *s, const onxi_rewrite_rule *r, const onxi_rewrite_match *m, onx_node *out)
+/* A node as the model will have it: attributes of the replacement, with what its parameters stand for. */
+static onx_status make_node(onxi_simplify *s, const onxi_rewrite_rule *r, const onxi_rewrite_match *m,
+                            const onx_node *body, onx_node *out)
 {
-    const onx_node *body = r->replacement->node[0];
     onxi_arguments arguments;
     *out = (onx_node){ .op_type = body->op_type, .has = onx_node_has_op_type };
     ONX_TRY(onxi_rewrite_arguments(r, m, s->scratch, &arguments));
@@ -190,39 +222,151 @@ static bool agree(onxi_simplify *s, const onxi_rewrite_rule *r, const onxi_rewri
 {
     for (uint32_t i = 0; i < r->node_count; i++) {
         const uint32_t value = m->values[r->nodes[i].output];
-        if (r->nodes[i].id == ONXI_ID_Constant && value != ONXI_S_NONE &&
+        if (r->nodes[i].id == ONXI_ID_Constant && !r->nodes[i].list && value != ONXI_S_NONE &&
             onxi_simplify_dtype(s, value) != onxi_simplify_dtype(s, y))
             return false;
     }
     return true;
 }
 
-static onx_status replace(onxi_simplify *s, const onxi_rewrite_rule *r, const onxi_rewrite_match *m, uint32_t index)
+/* ---- nodes before the last one ---- */
+
+/* Values of the replacement that its nodes make. */
+typedef struct made_values {
+    onx_bytes names[ONXI_REWRITE_NODES];
+    uint32_t values[ONXI_REWRITE_NODES], count;
+} made_values;
+
+static uint32_t input_of(const onxi_rewrite_rule *r, const onxi_rewrite_match *m, const made_values *made,
+                         onx_bytes name)
 {
-    const onx_node *body = r->replacement->node[0];
-    uint32_t values[ONXI_REWRITE_INPUTS + 1], count = body->input_count;
+    for (uint32_t i = 0; i < made->count; i++)
+        if (onx_str_equal(onx_view(made->names[i]), onx_view(name)))
+            return made->values[i];
+    return onxi_rewrite_input(r, m, name);
+}
+
+static onx_status note_previous(fuser *f)
+{
+    onxi_simplify *s = f->s;
+    if (!ONXI_GROW_IN(s->scratch, f->previous, f->previous_room, (uint64_t)s->op_count + 1))
+        return ONX_E_MEMORY;
+    for (uint32_t i = 0; i < s->op_count; i++)
+        f->previous[i] = ONXI_S_NONE;
+    for (uint32_t scope = 0; scope < s->scope_count; scope++)
+        for (uint32_t op = s->scopes[scope].gone ? ONXI_S_NONE : s->scopes[scope].first; op != ONXI_S_NONE;
+             op = s->ops[op].next)
+            if (s->ops[op].next != ONXI_S_NONE)
+                f->previous[s->ops[op].next] = op;
+    return ONX_OK;
+}
+
+/* A list of integers that the replacement has, for the outermost graph, which all see. */
+static uint32_t add_list(onxi_simplify *s, const onx_node *node, const onx_node *made, onx_str base)
+{
+    const onx_attribute *a = onx_node_attribute(made, "value_ints");
+    const onxi_bound *bound = onxi_bind(&s->binder, made);
+    uint32_t count;
+    const int64_t *list = a && bound ? onxi_bind_ints(bound, made, "value_ints", &count) : NULL;
+    char part[ONXI_REWRITE_NAME];
+    snprintf(part, sizeof part, "%.*s", ONX_ARG(onx_view(node->output[0])));
+    return list ? onxi_simplify_ints(s, 0, base, part, list, 1, count) : ONXI_S_NONE;
+}
+
+/* A node before op `index`; *value is what it makes. */
+static onx_status add_node(fuser *f, const onxi_rewrite_rule *r, const onxi_rewrite_match *m, const onx_node *body,
+                           const made_values *made, uint32_t index, uint32_t *value)
+{
+    onxi_simplify *s = f->s;
+    uint32_t inputs[ONXI_REWRITE_INPUTS];
+    char type[64], part[ONXI_REWRITE_NAME];
+    onx_bytes name;
     onx_node node;
+    const onx_str base = onx_view(s->values[s->ops[index].outputs[0]].name);
+    ONX_TRY(make_node(s, r, m, body, &node));
+    const onxi_bound *bound = onxi_bind(&s->binder, &node);
+    if (!bound)
+        return ONX_E_MEMORY;
+    if (bound->op == ONXI_ID_Constant) {
+        *value = add_list(s, body, &node, base);
+        return *value == ONXI_S_NONE ? ONX_E_MEMORY : ONX_OK;
+    }
+    for (uint32_t i = 0; i < body->input_count; i++)
+        inputs[i] = input_of(r, m, made, body->input[i]);
+    snprintf(type, sizeof type, "%.*s", ONX_ARG(onx_view(body->op_type)));
+    snprintf(part, sizeof part, "%.*s", ONX_ARG(onx_view(body->output[0])));
+    if ((!f->previous && note_previous(f) != ONX_OK) ||
+        onxi_names_make(s->names, base, onx_str_of(part), &name) != ONX_OK ||
+        !ONXI_GROW_IN(s->scratch, s->values, s->value_room, (uint64_t)s->value_count + 1) ||
+        !ONXI_GROW_IN(s->scratch, f->previous, f->previous_room, (uint64_t)s->op_count + 1))
+        return ONX_E_MEMORY;
+    *value = s->value_count++;
+    s->values[*value] =
+        (onxi_svalue){ .name = name, .scope = s->ops[index].scope, .alias = ONXI_S_NONE, .defined = true };
+    s->previous = f->previous[index];
+    const uint32_t op = onxi_simplify_add(s, index, type, inputs[0], *value);
+    if (op == ONXI_S_NONE)
+        return ONX_E_MEMORY;
+    f->previous[op] = f->previous[index];
+    f->previous[index] = op;
+    ONX_TRY(onxi_simplify_become(s, op, type, node.attribute, node.attribute_count));
+    return onxi_simplify_set_inputs(s, op, inputs, body->input_count);
+}
+
+/* Is the operator for values of the type that comes out? With nodes before it their types are not known yet; the
+ * conditions say that the result has the type of an input. */
+static bool is_for(onxi_simplify *s, const onx_node *node, uint32_t y)
+{
+    const onxi_bound *bound = onxi_bind(&s->binder, node);
+    onxi_type type;
+    const onxi_type *types[ONXI_REWRITE_INPUTS + 1];
+    if (!bound || !bound->schema || bound->kind != ONXI_BOUND_OPERATOR || !onxi_simplify_type(s, y, &type))
+        return false;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        types[i] = &type;
+    return takes(bound->schema, types, node->input_count);
+}
+
+static bool may_replace(onxi_simplify *s, const onxi_rewrite_rule *r, const onxi_rewrite_match *m, uint32_t index)
+{
     for (uint32_t i = 0; i < r->condition_count; i++) {
         onxi_rewrite_condition c;
         if (onxi_rewrite_condition_of(r, m, i, &c) && !holds(s, &c))
-            return ONX_OK;
+            return false;
     }
-    if (count > ONXI_REWRITE_INPUTS || !agree(s, r, m, s->ops[index].outputs[0]))
+    return agree(s, r, m, s->ops[index].outputs[0]);
+}
+
+static onx_status replace(fuser *f, const onxi_rewrite_rule *r, const onxi_rewrite_match *m, uint32_t index)
+{
+    onxi_simplify *s = f->s;
+    const uint32_t before = r->replacement->node_count - 1, y = s->ops[index].outputs[0];
+    const onx_node *body = r->replacement->node[before];
+    uint32_t values[ONXI_REWRITE_INPUTS + 1], count = body->input_count, parts[ONXI_REWRITE_OPS];
+    made_values made = { .count = 0 };
+    onx_node node;
+    if (count > ONXI_REWRITE_INPUTS || !may_replace(s, r, m, index))
         return ONX_OK;
     for (uint32_t i = 0; i < count; i++)
         values[i] = onxi_rewrite_input(r, m, body->input[i]);
-    while (count && values[count - 1] == ONXI_S_NONE)
+    while (!before && count && values[count - 1] == ONXI_S_NONE)
         count--;
-    ONX_TRY(make_node(s, r, m, &node));
+    ONX_TRY(make_node(s, r, m, body, &node));
     node.input = body->input;
     node.input_count = count;
-    if (!gives_type(s, &node, values, s->ops[index].outputs[0]))
+    if (before ? !is_for(s, &node, y) : !gives_type(s, &node, values, y))
         return ONX_OK;
-    uint32_t parts[ONXI_REWRITE_OPS];
     char type[64];
     snprintf(type, sizeof type, "%.*s", ONX_ARG(onx_view(body->op_type)));
     onxi_simplify_note(s, ONXI_SIMPLIFY_FUSE, r->row->name, index, "%s in place of %u nodes", type,
                        onxi_rewrite_parts(r, m, parts));
+    for (uint32_t i = 0; i < before; i++) {
+        made.names[i] = r->replacement->node[i]->output[0];
+        ONX_TRY(add_node(f, r, m, r->replacement->node[i], &made, index, &made.values[i]));
+        made.count++;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = input_of(r, m, &made, body->input[i]);
     ONX_TRY(onxi_simplify_become(s, index, type, node.attribute, node.attribute_count));
     return onxi_simplify_set_inputs(s, index, values, count);
 }
@@ -230,7 +374,7 @@ static onx_status replace(onxi_simplify *s, const onxi_rewrite_rule *r, const on
 static onx_status apply(onxi_simplify *s, const onxi_rewrite_rule *r)
 {
     fuser f = { .s = s };
-    const onxi_rewrite_view view = { &f, see_op, see_value, see_number };
+    const onxi_rewrite_view view = { &f, see_op, see_value, see_number, see_ints };
     onxi_rewrite_match m;
     for (uint32_t i = 0; i < s->op_count; i++) {
         const onxi_sop *op = &s->ops[i];
@@ -239,7 +383,7 @@ static onx_status apply(onxi_simplify *s, const onxi_rewrite_rule *r)
             continue;
         f.scope = op->scope;
         if (onxi_rewrite_find(&view, r, i, &m))
-            ONX_TRY(replace(s, r, &m, i));
+            ONX_TRY(replace(&f, r, &m, i));
     }
     return ONX_OK;
 }

@@ -8,8 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Inputs of attention beside the first three; SHAPE and BACK are constants, of which the list is the value. */
+/* Inputs of attention beside the first three. */
 enum { MASK = 3, KEEP, HIDE, MORE, SHAPE, BACK };
+
+/* Inputs of patterns that are constants, of which the dims are the value: -1 ends them. ALL and END stand for numbers
+ * that would end them. */
+enum { ALL = 9001, END = 9002 };
+static bool is_list(const char *name, int len)
+{
+    static const char *const lists[] = { "shape",   "back",    "apart",   "together", "lo_from", "lo_to",
+                                         "lo_axis", "lo_step", "hi_from", "hi_to",    "hi_axis", "hi_step",
+                                         "u_axis",  "v_axis",  "c_axis",  "s_axis" };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if ((int)strlen(lists[i]) == len && memcmp(lists[i], name, (size_t)len) == 0)
+            return true;
+    return false;
+}
 
 /* Names between ( and ) behind `at`, one after the other. */
 static const char *next_name(const char *at, const char *end, int *length)
@@ -29,13 +43,24 @@ static unsigned einsum_rank(const onxi_rewrite_row *rule)
     return at ? (unsigned)strcspn(at + strlen("equation = \""), ",") : 0;
 }
 
+/* A number of InstanceNormalization as a list of one for each of two groups. */
+static void spread(char *body, const char *number, const char *list)
+{
+    char *at = strstr(body, "InstanceNormalization") ? strstr(body, number) : NULL;
+    if (at) {
+        memmove(at + strlen(list), at + strlen(number), strlen(at + strlen(number)) + 1);
+        memcpy(at, list, strlen(list));
+    }
+}
+
 /* A model that calls the pattern as a function, which the runner inlines. Optional nodes of which the bit is not set
  * hand on what they would change. */
 static void model_of(const onxi_rewrite_row *rule, int opset, const char *element, const char *axis,
                      const int64_t (*dims)[8], uint32_t optional, char *text, size_t size)
 {
     static char body[4096];
-    char ports[256] = "", call[256] = "", attributes[512] = "", constants[256] = "";
+    char ports[256] = "", call[256] = "", attributes[512] = "", constants[1024] = "";
+    const bool attention = strstr(rule->pattern, "(q, k") != NULL;
     const char *list = strchr(rule->pattern, '('), *close = strchr(list, ')');
     uint32_t inputs = 0;
     int len;
@@ -43,17 +68,21 @@ static void model_of(const onxi_rewrite_row *rule, int opset, const char *elemen
         size_t used = strlen(ports), called = strlen(call);
         char list_of[64] = "";
         snprintf(call + called, sizeof call - called, "%s%.*s", inputs ? ", " : "", len, at);
-        if (inputs == SHAPE || inputs == BACK) {
+        if (is_list(at, len)) {
             uint32_t rank = 0;
             for (uint32_t i = 0; dims[inputs][i] >= 0; i++, rank++) {
                 used = strlen(list_of);
-                snprintf(list_of + used, sizeof list_of - used, "%s%d", i ? ", " : "", (int)dims[inputs][i]);
+                const int64_t n = dims[inputs][i];
+                snprintf(list_of + used, sizeof list_of - used, "%s%lld", i ? ", " : "",
+                         (long long)(n == ALL   ? -1
+                                     : n == END ? INT64_MAX
+                                                : n));
             }
             used = strlen(constants);
             snprintf(constants + used, sizeof constants - used, "%sint64[%u] %.*s = {%s}", used ? ", " : "",
                      (unsigned)rank, len, at, list_of);
         } else {
-            const char *type = inputs == KEEP || inputs == HIDE ? "bool" : element;
+            const char *type = attention && (inputs == KEEP || inputs == HIDE) ? "bool" : element;
             snprintf(ports + used, sizeof ports - used, "%s%s[] %.*s", inputs ? ", " : "", type, len, at);
         }
         inputs++;
@@ -64,6 +93,8 @@ static void model_of(const onxi_rewrite_row *rule, int opset, const char *elemen
                             : !strncmp(at, "axis", 4)       ? axis
                             : !strncmp(at, "epsilon", 7)    ? "0.001"
                             : !strncmp(at, "alpha", 5)      ? "1.702"
+                            : !strncmp(at, "to", 2)         ? "[0, 2, -1]"
+                            : !strncmp(at, "perm", 4)       ? "[0, 2, 1, 3]"
                             : !strncmp(at, "scale", 5)      ? (scale                            ? scale
                                                                : strstr(rule->pattern, "Div (") ? "4.5"
                                                                                                 : "0.375")
@@ -79,6 +110,10 @@ static void model_of(const onxi_rewrite_row *rule, int opset, const char *elemen
         strcat(attributes, ">");
     assert_true(strlen(rule->pattern) < sizeof body);
     strcpy(body, rule->pattern);
+    spread(body, "one = Constant <value_float = 1.0>", "one = Constant <value_floats = [1.0, 1.0]>");
+    spread(body, "zero = Constant <value_float = 0.0>", "zero = Constant <value_floats = [0.0, 0.0]>");
+    for (char *at = body; (at = strstr(at, "[shared]")); at++)
+        memset(at, ' ', strlen("[shared]"));
     for (char *at = body; (at = strstr(at, "[optional]")); at++, optional >>= 1) {
         memset(at, ' ', strlen("[optional]"));
         if (!(optional & 1)) { /* x = Op <..> (a, b) becomes x = Identity (a); of Where, the one that is made */

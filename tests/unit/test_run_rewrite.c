@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-enum { OUTPUT_MAX = 4096, INPUTS_MAX = 9 };
+enum { OUTPUT_MAX = 4096, INPUTS_MAX = 9, ROWS_MAX = 14 };
 
 typedef struct outcome {
     onx_status status;
@@ -62,6 +62,7 @@ static void fill_bool(onx_value *v)
  */
 static void run_on(const char *text, const int64_t (*dims)[8], among special, bool no_optimize, outcome *out)
 {
+    const bool attention = strstr(text, "onx.P") && strstr(text, "(q, k");
     onx_ctx *cx = onx_ctx_new(NULL);
     onx_doc *doc;
     onx_session *session = NULL;
@@ -80,13 +81,13 @@ static void run_on(const char *text, const int64_t (*dims)[8], among special, bo
             uint32_t rank = 0;
             while (dims[i][rank] >= 0)
                 rank++;
-            const bool boolean = i == KEEP || i == HIDE;
+            const bool boolean = attention && (i == KEEP || i == HIDE);
             assert_int_equal(onx_value_new_tensor(cx, boolean ? ONX_BOOL : ONX_FLOAT, rank, dims[i], &in[i]), ONX_OK);
             if (boolean)
                 fill_bool(in[i]);
             else
                 fill(in[i], i ? FINITE : special);
-            for (uint64_t k = 0; i == MASK && special == SOME_INFINITE && k < in[i]->count / 2; k++)
+            for (uint64_t k = 0; attention && i == MASK && special == SOME_INFINITE && k < in[i]->count / 2; k++)
                 ((float *)in[i]->data)[k] = -INFINITY; /* whole rows of scores */
             given[i] = in[i];
         }
@@ -149,6 +150,95 @@ static const int64_t einsum_heads[][4][8] = {
     { { 2, 2, 21, 3, 20, -1 }, { 1, 2, 3, 103, 20, -1 }, { 2, 2, 103, 1, 9, -1 }, { 3, 21, 103, -1 } },
 };
 
+/* Rules whose inputs are shapes and bounds, too: some that they are for, the first with dims that a Transpose keeps,
+ * and some that the nodes alone are for, or nothing. */
+#define BOUNDS(lo, lo_end, hi, hi_end, step)                                                                           \
+    { lo, -1 }, { lo_end, -1 }, { ALL, -1 }, { step, -1 }, { hi, -1 }, { hi_end, -1 }, { ALL, -1 },                    \
+    {                                                                                                                  \
+        step, -1                                                                                                       \
+    }
+enum { GOOD = 2, BAD = 5 };
+typedef struct shaped {
+    const char *name; /* of the replacement */
+    const char *only; /* in the pattern; NULL: any */
+    int64_t good[GOOD][ROWS_MAX][8], bad[BAD][ROWS_MAX][8];
+} shaped;
+static const shaped shaped_rules[] = {
+    { "onx.GroupNorm",
+      NULL,
+      { { { 2, 4, 3, 5, -1 }, { 4, 1, 1, -1 }, { 4, 1, 1, -1 }, { 2, 4, 3, 5, -1 } },
+        { { 3, 32, 5, 7, -1 }, { 32, 1, 1, -1 }, { 1, 32, 1, 1, -1 }, { 3, 32, 5, 7, -1 } } },
+      { { { 2, 4, 3, 4, -1 }, { 4, -1 }, { 4, 1, 1, -1 }, { 2, 4, 3, 4, -1 } }, /* along another axis */
+        { { 2, 4, 3, 4, -1 }, { 4, 1, 1, -1 }, { 3, 1, -1 }, { 2, 4, 3, 4, -1 } },
+        { { 2, 4, 3, 5, -1 }, { 5, 1, 1, -1 }, { 4, 1, 1, -1 }, { 2, 4, 5, 3, -1 } }, /* wrong */
+        { { 2, 4, 3, 5, -1 }, { 8, 1, 1, -1 }, { 8, 1, 1, -1 }, { 1, 8, 3, 5, -1 } }, /* another batch behind it */
+        { { 2, 4, 3, 5, -1 }, { 1, 2, 4, 1, 1, -1 }, { 4, 1, 1, -1 }, { 2, 4, 3, 5, -1 } } } }, /* more dims */
+    { "onx.ChannelShuffle",
+      "4]",
+      { { { 2, 6, 3, 5, -1 }, { 2, 2, 3, 3, 5, -1 }, { 2, 6, 3, 5, -1 } },
+        { { 1, 40, 4, 4, -1 }, { 1, 4, 10, 4, 4, -1 }, { 1, ALL, 4, 4, -1 } } },
+      { { { 2, 6, 3, 5, -1 }, { 2, 2, 3, 5, 3, -1 }, { 2, 6, 3, 5, -1 } },
+        { { 2, 6, 3, 5, -1 }, { 2, 2, 3, 3, 5, -1 }, { 6, 2, 3, 5, -1 } },
+        { { 2, 6, 4, 2, -1 }, { 4, 3, 2, 2, 2, -1 }, { 2, 6, 4, 2, -1 } },
+        { { 2, 6, 3, 5, -1 }, { 2, ALL, 3, 3, 5, -1 }, { 2, 6, 3, 5, -1 } },
+        { { 2, 6, 3, 5, -1 }, { 2, 5, 3, 3, 5, -1 }, { 2, 6, 3, 5, -1 } } } },
+    { "onx.ChannelShuffle",
+      NULL,
+      { { { 2, 6, 5, -1 }, { 2, 2, 3, 5, -1 }, { 2, 6, 5, -1 } },
+        { { 1, 40, 4, -1 }, { 0, 4, ALL, 4, -1 }, { 1, 40, 4, -1 } } },
+      { { { 2, 6, 6, -1 }, { 2, 2, 6, 3, -1 }, { 2, 6, 6, -1 } },
+        { { 2, 6, 5, -1 }, { 2, 2, 3, 5, -1 }, { 6, 2, 5, -1 } },
+        { { 2, 6, 5, -1 }, { 4, 3, 1, 5, -1 }, { 2, 6, 5, -1 } },
+        { { 2, 6, 5, -1 }, { 2, ALL, 3, 5, -1 }, { 2, 6, 5, -1 } },
+        { { 2, 6, 5, -1 }, { 2, 5, 3, 5, -1 }, { 2, 6, 5, -1 } } } },
+#define ROTARY(only, table, own, lo, lo_end, hi, hi_end, step, more, wrong_lo_end, wrong_hi)                           \
+    {                                                                                                                  \
+        "onx.Rotary", only,                                                                                            \
+            { { { 2, 5, 5, 8, -1 },                                                                                    \
+                { 5, table, -1 },                                                                                      \
+                { 2, 1, 5, table, -1 },                                                                                \
+                BOUNDS(lo, lo_end, hi, hi_end, step) more(5, 5, 8) },                                                  \
+              { { 2, 7, 3, 36, -1 },                                                                                   \
+                { 7, 36 / own, -1 },                                                                                   \
+                { 1, 3, 1, 36 / own, -1 },                                                                             \
+                BOUNDS(lo, (lo_end) == 4 ? 18 : (lo_end), (hi) == 4 ? 18 : (hi), hi_end, step) more(3, 7, 36) } },     \
+        {                                                                                                              \
+            { { 2, 5, 5, 8, -1 },                                                                                      \
+              { 5, table, -1 },                                                                                        \
+              { 5, table, -1 },                                                                                        \
+              BOUNDS(lo, wrong_lo_end, wrong_hi, hi_end, step) more(5, 5, 8) },                                        \
+                { { 2, 5, 5, 8, -1 },                                                                                  \
+                  { 3, 1, 1, 1, table, -1 },                                                                           \
+                  { 5, table, -1 },                                                                                    \
+                  BOUNDS(lo, lo_end, hi, hi_end, step) more(5, 5, 8) },                                                \
+                { { 2, 5, 5, 8, -1 }, { 1, -1 }, { 5, 1, -1 }, BOUNDS(lo, lo_end, hi, hi_end, step) more(5, 5, 8) },   \
+                { { 2, 5, 5, 7, -1 }, { 7, -1 }, { 7, -1 }, BOUNDS(lo, lo_end, hi, hi_end, step) more(5, 5, 7) },      \
+            {                                                                                                          \
+                { 5, 8, -1 }, { table, -1 }, { table, -1 }, BOUNDS(lo, lo_end, hi, hi_end, step) more(5, 5, 8)         \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+#define NO_MORE(a, b, c)
+#define STACKED(a, b, c)                                                                                               \
+    , { ALL, -1 }, { ALL, -1 },                                                                                        \
+    {                                                                                                                  \
+        2, a, b, c, -1                                                                                                 \
+    }
+    ROTARY("Neg (hi)  r", 8, 1, 0, 4, 4, END, 1, NO_MORE, 3, 3),
+    ROTARY("y = Concat", 4, 2, 0, 4, 4, END, 1, NO_MORE, 3, 5),
+    ROTARY("Neg (hi)  u", 8, 1, 0, END, 1, END, 2, STACKED, 7, 0),
+    ROTARY("y = Reshape", 4, 2, 0, END, 1, 40, 2, STACKED, 8, 0),
+};
+
+static const shaped *shaped_of(const onxi_rewrite_row *rule)
+{
+    for (size_t i = 0; i < sizeof shaped_rules / sizeof *shaped_rules; i++)
+        if (strstr(rule->replacement, shaped_rules[i].name) &&
+            (!shaped_rules[i].only || strstr(rule->pattern, shaped_rules[i].only)))
+            return &shaped_rules[i];
+    return NULL;
+}
+
 static bool is_attention(const onxi_rewrite_row *rule)
 {
     return strstr(rule->replacement, "onx.Attention") != NULL;
@@ -157,11 +247,19 @@ static bool is_attention(const onxi_rewrite_row *rule)
 typedef const int64_t (*shapes_of_inputs)[8];
 static shapes_of_inputs cubes_of(const onxi_rewrite_row *rule)
 {
-    return einsum_rank(rule) ? einsum_cubes[einsum_rank(rule) - 3] : is_attention(rule) ? cubes : usual;
+    const shaped *s = shaped_of(rule);
+    return s                    ? s->good[0]
+           : einsum_rank(rule)  ? einsum_cubes[einsum_rank(rule) - 3]
+           : is_attention(rule) ? cubes
+                                : usual;
 }
 static shapes_of_inputs heads_of(const onxi_rewrite_row *rule)
 {
-    return einsum_rank(rule) ? einsum_heads[einsum_rank(rule) - 3] : is_attention(rule) ? heads : broad;
+    const shaped *s = shaped_of(rule);
+    return s                    ? s->good[1]
+           : einsum_rank(rule)  ? einsum_heads[einsum_rank(rule) - 3]
+           : is_attention(rule) ? heads
+                                : broad;
 }
 
 /* Those that sessions use; test_run_bytes has those for bytes, which are for some processors. */
@@ -190,7 +288,7 @@ static void test_run_rewrite__every_rule_is_used(void **state)
         if (plain.status != ONX_OK)
             fail_msg("%s\n%s", plain.why, text);
         same(&rewritten, &plain, rule);
-        assert_true(plain.steps > 1);
+        assert_true(plain.steps > 1 || strcmp(plain.last, rewritten.last) != 0); /* views are no steps */
         if (rewritten.steps != 1 || !strstr(rule->replacement, rewritten.last))
             fail_msg("%s: %u steps, the last one %s", rule->name, (unsigned)rewritten.steps, rewritten.last);
     }
@@ -208,7 +306,8 @@ static void test_run_rewrite__nan_and_infinities(void **state)
             model_of(rule, 17, "float", "-1", dims, UINT32_MAX, text, sizeof text);
             run_on(text, dims, special, false, &rewritten);
             run_on(text, dims, special, true, &nodes);
-            assert_int_equal(nodes.status, ONX_OK);
+            if (nodes.status != ONX_OK)
+                fail_msg("%s\n%s", nodes.why, text);
             same(&rewritten, &nodes, rule);
         }
 }
@@ -239,7 +338,8 @@ static void test_run_rewrite__gives_way_to_the_nodes(void **state)
             const int64_t(*const shapes[])[8] = { usual, wide, longer, empty, wrong };
             const int64_t(*const of_heads[])[8] = { cubes, heads, flat, other, hollow };
             for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-                const int64_t(*const dims)[8] = is_attention(rule) ? of_heads[s] : shapes[s];
+                const shaped *own = shaped_of(rule);
+                const int64_t(*const dims)[8] = own ? own->bad[s] : is_attention(rule) ? of_heads[s] : shapes[s];
                 model_of(rule, 17, "float", axes[a], dims, UINT32_MAX, text, sizeof text);
                 run(text, dims, false, &rewritten);
                 run(text, dims, true, &plain);
@@ -287,7 +387,7 @@ static void test_run_rewrite__absent_attributes(void **state)
     static char text[8192];
     uint32_t perms = 0;
     for (const onxi_rewrite_row *rule = first_rule(); rule->name; rule = next_rule(rule)) {
-        const shapes_of_inputs dims = einsum_rank(rule) ? cubes_of(rule) : is_attention(rule) ? equal : usual;
+        const shapes_of_inputs dims = is_attention(rule) && !einsum_rank(rule) ? equal : cubes_of(rule);
         for (uint32_t turn = 0;; turn++) {
             uint32_t seen = 0;
             model_of(rule, 17, "float", "-1", dims, UINT32_MAX, text, sizeof text);

@@ -349,6 +349,47 @@ static onx_status block_prepare(onx_prepare *p)
     return ONX_OK;
 }
 
+/* ---- ChannelShuffle: channels in groups become groups of channels (onx, by rule) ---- */
+
+/* How many groups the shape of a Reshape has that cuts them apart: [N, groups, channels, ...]; 0: it is not known. */
+static int64_t shuffle_groups(const onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0], *shape = p->input_count > 1 ? p->inputs[1] : NULL;
+    int64_t groups;
+    if (!x || x->kind != ONX_VALUE_TENSOR || x->rank < 2 || !shape || !shape->data || shape->dtype != ONX_INT64 ||
+        shape->count < 2)
+        return 0;
+    memcpy(&groups, (const char *)shape->data + sizeof groups, sizeof groups);
+    return groups >= 1 && x->dims[1] % groups == 0 ? groups : 0;
+}
+
+static onx_status shuffle_types(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    return shuffle_groups(p) ? onx_prepare_output(p, 0, (onx_dtype)x->dtype, x->rank, x->dims)
+                             : ONX_OK; /* no type: it cannot take the place of the nodes */
+}
+
+static onx_status shuffle_prepare(onx_prepare *p)
+{
+    const onx_value *x = p->inputs[0];
+    const int64_t groups = shuffle_groups(p);
+    transpose_params *q = ONXI_NEW(p->arena, transpose_params);
+    if (!q)
+        return ONX_E_MEMORY;
+    if (!groups)
+        return ONX_E_UNSUPPORTED;
+    p->rows = 0;
+    if (!x->count)
+        return ONX_OK;
+    const int64_t plane = (int64_t)onxi_product(x->dims, 2, x->rank), each = x->dims[1] / groups;
+    *q = (transpose_params){ .rank = 4,
+                             .dims = { x->dims[0], each, groups, plane },
+                             .steps = { x->dims[1] * plane, plane, each * plane, 1 } };
+    transpose_finish(p, q);
+    return ONX_OK;
+}
+
 typedef struct sixteen {
     uint64_t a, b;
 } sixteen;
@@ -647,6 +688,12 @@ const onx_kernel onxi_kernels_layout[] = {
     { .op = "Transpose", .since = 1, .prepare = transpose_prepare, .run = transpose_run },
     { .op = "DepthToSpace", .since = 1, .prepare = block_prepare, .run = transpose_run },
     { .op = "SpaceToDepth", .since = 1, .body = &to_depth, .prepare = block_prepare, .run = transpose_run },
+    { .op = "ChannelShuffle",
+      .domain = "onx",
+      .since = 1,
+      .prepare = shuffle_prepare,
+      .run = transpose_run,
+      .types = shuffle_types },
     { .op = "Shape", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .prepare = shape_prepare, .run = shape_run },
     { .op = "Size", .since = 1, .flags = ONX_KERNEL_SHAPE_ONLY, .run = size_run },
     { .op = "Expand", .since = 8, .prepare = expand_prepare, .run = expand_run },

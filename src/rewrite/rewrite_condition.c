@@ -1,0 +1,76 @@
+/* rewrite_condition.c - conditions of rules that ask for shapes, whoever knows them: a plan, or inference. */
+#include "rewrite/rewrite.h"
+
+static bool axis_of(int64_t axis, uint32_t rank, uint32_t *out)
+{
+    const int64_t at = axis < 0 ? axis + (int64_t)rank : axis;
+    *out = (uint32_t)at;
+    return at >= 0 && at < (int64_t)rank;
+}
+
+/* A list along an axis of a value, as numbers per channel are written: [C, 1, 1] for the axis 1 of rank 4. */
+static bool is_along(const onxi_rewrite_shape *list, const onxi_rewrite_shape *of, int64_t axis)
+{
+    uint32_t at;
+    if (!axis_of(axis, of->rank, &at) || list->rank > of->rank || list->rank < of->rank - at)
+        return false;
+    const uint32_t before = of->rank - list->rank; /* axes that the list does not have */
+    for (uint32_t i = 0; i < list->rank; i++)
+        if (i + before == at ? list->dims[i] != of->dims[at] : list->dims[i] != 1)
+            return false;
+    return true;
+}
+
+static int64_t bound_of(const onxi_rewrite_bound *b, int64_t dim)
+{
+    return b->of_dim ? dim / b->number : b->number;
+}
+
+/* What a bound of a Slice means, of so many indices. */
+static int64_t clamped(int64_t bound, int64_t dim)
+{
+    bound = bound < 0 ? (bound < -dim ? 0 : bound + dim) : bound;
+    return bound > dim ? dim : bound;
+}
+
+/* The Slice goes over the last axis alone, from, to and by what is asked for, and parts of the axis are equal. */
+static bool slices(const onxi_rewrite_shapes *s, const onxi_rewrite_condition *c, const onxi_rewrite_shape *x)
+{
+    int64_t lists[4][1] = { { 0 }, { 0 }, { 0 }, { 1 } };
+    uint32_t axis, count;
+    const int64_t dim = x->rank ? x->dims[x->rank - 1] : -1;
+    for (uint32_t i = 0; i < 4; i++) {
+        if (c->bounds[i] >= ONXI_REWRITE_NONE - 1) {
+            if (i < 2 || (i == 2 && x->rank != 1)) /* without axes it begins with the first */
+                return false;
+        } else if (!s->ints(s->graph, c->bounds[i], lists[i], 1, &count) || count != 1) {
+            return false;
+        }
+    }
+    if (dim < 0 || !axis_of(lists[2][0], x->rank, &axis) || axis + 1 != x->rank || lists[3][0] != c->number)
+        return false;
+    const bool divides = !(c->from.of_dim && dim % c->from.number) && !(c->to.of_dim && dim % c->to.number);
+    return divides && clamped(lists[0][0], dim) == bound_of(&c->from, dim) &&
+           clamped(lists[1][0], dim) == bound_of(&c->to, dim);
+}
+
+bool onxi_rewrite_holds(const onxi_rewrite_shapes *s, const onxi_rewrite_condition *c)
+{
+    onxi_rewrite_shape a, b;
+    uint32_t i, k;
+    if (!s->shape(s->graph, c->value, &a))
+        return false;
+    switch (c->kind) {
+    case ONXI_REWRITE_SIZE:
+        return axis_of(c->axis, a.rank, &i) && a.dims[i] == c->number && c->number >= 0;
+    case ONXI_REWRITE_SAME_SIZE:
+        return s->shape(s->graph, c->other, &b) && axis_of(c->axis, a.rank, &i) && axis_of(c->axis, b.rank, &k) &&
+               a.dims[i] == b.dims[k] && a.dims[i] != INT64_MIN;
+    case ONXI_REWRITE_ALONG:
+        return s->shape(s->graph, c->other, &b) && is_along(&a, &b, c->axis);
+    case ONXI_REWRITE_SLICE:
+        return slices(s, c, &a);
+    default:
+        return false;
+    }
+}
