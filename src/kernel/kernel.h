@@ -185,7 +185,12 @@ typedef struct onxi_chain_op {
 /* Rows that work line by line: normalizations, Softmax, reductions. Their flags have ONXI_KERNEL_LINES, and their
  * params begin with this. Where `count` is not 0, row i reads elements i * count .. (i + 1) * count - 1 of input 0 and
  * no others, writes the i-th of as many equal parts of output 0, and does with every other input what all rows do. */
-enum { ONXI_KERNEL_LINES = 1 << 15, ONXI_CHAIN_LINE = 8192 /* elements of a line that a chain ends with, at most */ };
+enum {
+    ONXI_KERNEL_LINES = 1 << 15,
+    ONXI_CHAIN_LINE = 1 << 18,       /* elements of a line that a chain ends with, at most */
+    ONXI_CHAIN_LINE_SHORT = 8192,    /* up to that many it always may */
+    ONXI_CHAIN_LONG_BYTES = 8 << 20, /* of all longer ones together, at least */
+};
 typedef struct onxi_lines {
     uint64_t count;
 } onxi_lines;

@@ -477,7 +477,11 @@ static onx_status link_end(onxi_run_planner *pl, const onxi_run_op *op, links *l
     const onx_kernel *k = d.p.kernel;
     const uint64_t line = k->flags & ONXI_KERNEL_LINES && d.p.params ? ((const onxi_lines *)d.p.params)->count : 0;
     *out = NULL;
-    if (!line || line > ONXI_CHAIN_LINE || d.p.workspace || k->bind || !takes_as_laid_out(&d) ||
+    /* A line of many pieces pays where what it is made of would go to memory and back, not just out of the first cache;
+     * and with fewer lines than threads, what is before would be done by fewer, too. */
+    const bool pays = line <= ONXI_CHAIN_LINE_SHORT ||
+                      (d.as_laid_out[0]->size >= ONXI_CHAIN_LONG_BYTES && d.p.rows >= pl->e->session->threads);
+    if (!line || line > ONXI_CHAIN_LINE || !pays || d.p.workspace || k->bind || !takes_as_laid_out(&d) ||
         d.p.rows != d.as_laid_out[0]->count / line)
         return ONX_OK;
     onxi_chain_end *end = ONXI_NEW(arena, onxi_chain_end);

@@ -15,10 +15,12 @@ typedef struct link {
 typedef struct chain_params {
     link *links;
     uint32_t link_count;
-    uint64_t count, block, pitch; /* elements; bytes from a place to the next */
-    const onxi_chain_end *end;    /* NULL: none */
-    uint64_t line, end_width;     /* of the end: elements of a line, bytes that come of one */
-    uint64_t end_workspace;       /* where that of the end begins in the workspace of a thread */
+    uint64_t count, block;     /* elements; of a block, */
+    uint64_t piece, pitch;     /* of a piece of it, which is in the first cache; bytes from a place to the next */
+    const onxi_chain_end *end; /* NULL: none */
+    uint64_t line, end_width;  /* of the end: elements of a line, bytes that come of one */
+    uint64_t lines_at;         /* where the lines of a block lie in the workspace, if that is no place */
+    uint64_t end_workspace;    /* where that of the end begins in the workspace of a thread */
 } chain_params;
 
 bool onxi_element_is(const onx_kernel *k, uint32_t input_count)
@@ -111,12 +113,19 @@ const onx_kernel *onxi_chain_row(const onxi_chain_end *end, const onx_value *out
     return apart ? &onxi_kernel_chain_apart : &onxi_kernel_chain;
 }
 
-/* Blocks of whole lines. */
+/* Blocks of whole lines. What makes a line that is longer than a block goes on in pieces. */
 static void cut_lines(chain_params *q, const onx_value *out)
 {
-    const uint64_t lines = q->count / q->line, each = q->block / q->line;
+    const uint64_t lines = q->count / q->line, each = q->piece / q->line;
     q->block = (each ? each : 1) * q->line;
+    if (each)
+        q->piece = q->block;
     q->end_width = out->size / lines;
+}
+
+static bool in_pieces(const chain_params *q)
+{
+    return q->block > q->piece;
 }
 
 onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t op_count, const onxi_chain_end *end)
@@ -140,15 +149,18 @@ onx_status onxi_chain_prepare(onx_prepare *p, const onxi_chain_op *ops, uint32_t
     q->count = out->layout ? out->layout->size / onxi_element_size(out->dtype) : out->count;
     q->block = CACHE / (width * (s.count + 2)) / 64 * 64;
     q->block = q->block < BLOCK_LEAST ? BLOCK_LEAST : q->block > BLOCK_MOST ? BLOCK_MOST : q->block;
+    q->piece = q->block;
     if (end) {
         q->line = ((const onxi_lines *)end->params)->count;
         cut_lines(q, p->outputs[0]);
     }
-    q->pitch = (q->block * width + 63) / 64 * 64;
+    q->pitch = (q->piece * width + 63) / 64 * 64;
     p->params = q;
     p->rows = (q->count + q->block - 1) / q->block;
     p->grain = ONXI_BLOCK / q->block + (q->block > ONXI_BLOCK);
-    q->end_workspace = s.count * q->pitch;
+    q->end_workspace = q->lines_at = s.count * q->pitch;
+    if (in_pieces(q))
+        q->end_workspace += (q->block * q->links[op_count - 1].element.out_width + 63) / 64 * 64;
     p->thread_workspace = q->end_workspace + (end ? end->thread_workspace : 0);
     return ONX_OK;
 }
@@ -216,29 +228,45 @@ static onx_status run_end(const chain_params *q, const onx_work *work, const cha
     return e->kernel->run(&part, 0, (end - start) / q->line);
 }
 
+/* Elements start .. end-1, which are no more than a piece; what comes of them goes to `to`. */
+static onx_status run_links(const chain_params *q, const onx_work *work, uint64_t start, uint64_t end, char *made)
+{
+    char *scratch = work->thread_workspace;
+    for (uint32_t i = 0; i < q->link_count; i++) {
+        const link *l = &q->links[i];
+        const onxi_element *e = &l->element;
+        const char *from[ONXI_ELEMENT_INPUTS];
+        for (uint32_t k = 0; k < e->inputs; k++)
+            from[k] = l->inputs[k] == ONXI_CHAIN_NONE ? NULL
+                      : l->inputs[k] < 0              ? scratch + q->links[-1 - l->inputs[k]].place * q->pitch
+                                                      : work->inputs[l->inputs[k]]->data;
+        char *to = i + 1 < q->link_count ? scratch + l->place * q->pitch : made;
+        if (e->broadcast)
+            run_stretches(l, from, to, start, end);
+        else
+            ONX_TRY(
+                run_straight(e, l->inputs[0] < 0 ? from[0] : from[0] + start * e->in_width[0], from, to, end - start));
+    }
+    return ONX_OK;
+}
+
 static onx_status chain_run(onx_work *work, uint64_t first, uint64_t last)
 {
     const chain_params *q = work->params;
-    char *scratch = work->thread_workspace, *out = work->outputs[0]->data;
+    const link *l = &q->links[q->link_count - 1];
+    const uint64_t width = l->element.out_width;
+    char *scratch = work->thread_workspace;
     for (uint64_t row = first; row < last; row++) {
         const uint64_t start = row * q->block, end = start + q->block < q->count ? start + q->block : q->count;
-        for (uint32_t i = 0; i < q->link_count; i++) {
-            const link *l = &q->links[i];
-            const onxi_element *e = &l->element;
-            const char *from[ONXI_ELEMENT_INPUTS];
-            for (uint32_t k = 0; k < e->inputs; k++)
-                from[k] = l->inputs[k] == ONXI_CHAIN_NONE ? NULL
-                          : l->inputs[k] < 0              ? scratch + q->links[-1 - l->inputs[k]].place * q->pitch
-                                                          : work->inputs[l->inputs[k]]->data;
-            char *to = q->end || i + 1 < q->link_count ? scratch + l->place * q->pitch : out + start * e->out_width;
-            if (e->broadcast)
-                run_stretches(l, from, to, start, end);
-            else
-                ONX_TRY(run_straight(e, l->inputs[0] < 0 ? from[0] : from[0] + start * e->in_width[0], from, to,
-                                     end - start));
+        char *made = !q->end        ? (char *)work->outputs[0]->data + start * width
+                     : in_pieces(q) ? scratch + q->lines_at
+                                    : scratch + l->place * q->pitch;
+        for (uint64_t at = start; at < end; at += q->piece) {
+            const uint64_t stop = end - at < q->piece ? end : at + q->piece;
+            ONX_TRY(run_links(q, work, at, stop, made + (at - start) * width));
         }
         if (q->end)
-            ONX_TRY(run_end(q, work, scratch + q->links[q->link_count - 1].place * q->pitch, start, end));
+            ONX_TRY(run_end(q, work, made, start, end));
     }
     return ONX_OK;
 }
