@@ -176,8 +176,11 @@ static onx_status type_parts(onxi_run_planner *pl, uint32_t index)
 {
     const onxi_run_op *op = &pl->g->ops[index];
     bool dynamic = false, refused = false;
-    for (uint32_t i = 0; i < op->part_count && !dynamic; i++)
+    for (uint32_t i = 0; i < op->part_count && !dynamic; i++) {
         ONX_TRY(types_of(pl, &op->parts[i], &dynamic));
+        if (!dynamic && foldable(pl, &op->parts[i])) /* shapes that others of them depend on */
+            ONX_TRY(fold(pl, &op->parts[i]));
+    }
     refused = dynamic;
     if (!refused) {
         const onx_value wanted = *onxi_run_plan_value(pl, op->outputs[0]);

@@ -11,14 +11,14 @@
 /* Inputs of attention beside the first three. */
 enum { MASK = 3, KEEP, HIDE, MORE, SHAPE, BACK };
 
-/* Inputs of patterns that are constants, of which the dims are the value: -1 ends them. ALL and END stand for numbers
- * that would end them. */
-enum { ALL = 9001, END = 9002 };
+/* Inputs of patterns that are constants, of which the dims are the value: -1 ends them. ALL, END and BEFORE stand for
+ * numbers that would end them. */
+enum { ALL = 9001, END = 9002, BEFORE = 9003 };
 static bool is_list(const char *name, int len)
 {
-    static const char *const lists[] = { "shape",   "back",    "apart",   "together", "lo_from", "lo_to",
-                                         "lo_axis", "lo_step", "hi_from", "hi_to",    "hi_axis", "hi_step",
-                                         "u_axis",  "v_axis",  "c_axis",  "s_axis" };
+    static const char *const lists[] = { "shape",   "back",    "apart",  "together", "lo_from", "lo_to",  "lo_axis",
+                                         "lo_step", "hi_from", "hi_to",  "hi_axis",  "hi_step", "u_axis", "v_axis",
+                                         "c_axis",  "s_axis",  "f_from", "f_to",     "f_axis",  "f_step", "tail" };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if ((int)strlen(lists[i]) == len && memcmp(lists[i], name, (size_t)len) == 0)
             return true;
@@ -74,9 +74,10 @@ static void model_of(const onxi_rewrite_row *rule, int opset, const char *elemen
                 used = strlen(list_of);
                 const int64_t n = dims[inputs][i];
                 snprintf(list_of + used, sizeof list_of - used, "%s%lld", i ? ", " : "",
-                         (long long)(n == ALL   ? -1
-                                     : n == END ? INT64_MAX
-                                                : n));
+                         (long long)(n == ALL      ? -1
+                                     : n == BEFORE ? -2
+                                     : n == END    ? INT64_MAX
+                                                   : n));
             }
             used = strlen(constants);
             snprintf(constants + used, sizeof constants - used, "%sint64[%u] %.*s = {%s}", used ? ", " : "",

@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-enum { OUTPUT_MAX = 4096, INPUTS_MAX = 9, ROWS_MAX = 14 };
+enum { OUTPUT_MAX = 4096, INPUTS_MAX = 9, ROWS_MAX = 18 };
 
 typedef struct outcome {
     onx_status status;
@@ -224,6 +224,14 @@ static const shaped shaped_rules[] = {
     {                                                                                                                  \
         2, a, b, c, -1                                                                                                 \
     }
+#define FLAT(a, b, c)                                                                                                  \
+    , { ALL, -1 }, { ALL, -1 }, { 0, -1 }, { BEFORE, -1 }, { 0, -1 }, { 1, -1 },                                       \
+    {                                                                                                                  \
+        ALL, -1                                                                                                        \
+    }
+    /* before the others of pairs, whose patterns are like theirs */
+    ROTARY("tail)  r = Reshape", 8, 1, 0, END, 1, END, 2, FLAT, 7, 0),
+    ROTARY("tail)  y = Reshape", 4, 2, 0, END, 1, 40, 2, FLAT, 8, 0),
     ROTARY("Neg (hi)  r", 8, 1, 0, 4, 4, END, 1, NO_MORE, 3, 3),
     ROTARY("y = Concat", 4, 2, 0, 4, 4, END, 1, NO_MORE, 3, 5),
     ROTARY("Neg (hi)  u", 8, 1, 0, END, 1, END, 2, STACKED, 7, 0),
@@ -496,6 +504,24 @@ static void test_run_rewrite__needed_inside(void **state)
     assert_int_equal(out.rules, 0);
 }
 
+/* One Transpose for queries, keys and values: it is needed where it stands, as what comes from outside. */
+static void test_run_rewrite__one_node_for_several(void **state)
+{
+    (void)state;
+    static outcome rewritten, plain;
+    static const char text[] =
+        "<ir_version: 9, opset_import: [\"\" : 17]> g (float[2, 3, 5, 8] x) => (float[2, 3, 5, 8] y) {"
+        " t = Transpose <perm = [0, 2, 1, 3]> (x) k = Transpose <perm = [0, 1, 3, 2]> (t)"
+        " a = MatMul (t, k) p = Softmax (a) o = MatMul (p, t)"
+        " y = Transpose <perm = [0, 2, 1, 3]> (o) }";
+    static const int64_t dims[][8] = { { 2, 3, 5, 8, -1 } };
+    run(text, dims, false, &rewritten);
+    run(text, dims, true, &plain);
+    assert_int_equal(plain.status, ONX_OK);
+    same(&rewritten, &plain, onxi_rewrite_rows);
+    assert_int_equal(rewritten.steps, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,6 +534,7 @@ int main(void)
         cmocka_unit_test(test_run_rewrite__letters_of_equations),
         cmocka_unit_test(test_run_rewrite__very_many_nodes),
         cmocka_unit_test(test_run_rewrite__needed_inside),
+        cmocka_unit_test(test_run_rewrite__one_node_for_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
