@@ -193,7 +193,7 @@ expect 0 "$ONX" check --full grows.textproto
 grown="train grows.textproto --data d --set rate=0.1 --threads 1 --shuffle --validation 0"
 # shellcheck disable=SC2086
 expect 1 "$ONX" $grown --epochs 50 -o short.onnx --checkpoint short.state --log short.jsonl --max-memory 8M
-says err "memory limit"
+says err "max-memory SIZE raises the limit" # whichever piece of memory was the last
 says err "short.onnx has the last complete epoch"
 complete=$(grep -c ^epoch out)
 [ "$complete" -ge 2 ] && [ "$complete" -lt 50 ] || fail "memory ran out after $complete epochs"
