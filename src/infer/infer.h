@@ -37,6 +37,7 @@ enum { ONXI_DECLARED_NOT, ONXI_DECLARED_NAME, ONXI_DECLARED_TYPE };
 typedef struct onxi_infer_name {
     onx_str text;
     uint8_t declared;               /* by the scope at hand: ONXI_DECLARED_* */
+    bool made;                      /* an input, an initializer or a node before has given it */
     onxi_infer_fact *fact;          /* in the scope at hand; NULL: not bound */
     struct onxi_infer_scope *scope; /* that bound it */
 } onxi_infer_name;
@@ -149,10 +150,11 @@ struct onx_infer {
     onxi_map result_of; /* by graph */
     onxi_infer_loss *losses, **losses_end;
     uint32_t loss_count;
-    bool applied;                   /* the result was written into the model */
-    onxi_map lost_at;               /* loss of a node */
-    onxi_map reported;              /* node and message */
-    onxi_map failed_at;             /* how many failures, by node of the main graph */
+    bool may_cycle;     /* a node takes what none before it makes, or some nodes were not looked at; false: no cycle */
+    bool applied;       /* the result was written into the model */
+    onxi_map lost_at;   /* loss of a node */
+    onxi_map reported;  /* node and message */
+    onxi_map failed_at; /* how many failures, by node of the main graph */
     onxi_infer_main_graph *main;    /* NULL: nothing is inferred again */
     struct onxi_infer_again *again; /* who follows from what; made when a dimension is fixed afterwards */
     onxi_functions functions;

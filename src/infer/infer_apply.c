@@ -283,7 +283,8 @@ static onx_status apply(onx_infer *e)
 {
     if (!e->doc)
         return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no model to write to");
-    ONX_TRY(onxi_doc_warn_of_cycle(e->doc, ONXI_CYCLE_UNTYPED));
+    if (e->may_cycle || e->cut || (e->model && e->model->functions_count)) /* functions need not be called */
+        ONX_TRY(onxi_doc_warn_of_cycle(e->doc, ONXI_CYCLE_UNTYPED));
     if (!e->again) /* nobody has fixed a dimension afterwards; whoever still does waits for a second walk */
         onxi_infer_main_free(e);
     e->applied = true;

@@ -25,6 +25,7 @@ static onx_status bind_function_inputs(onx_infer *e, onxi_infer_scope *scope, co
                 return e->status;
             fact->omitted = true;
         }
+        scope->frame->names.entries[name].made = true;
         ONX_TRY(onxi_infer_scope_bind(e, scope, name, fact));
     }
     return ONX_OK;

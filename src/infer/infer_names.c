@@ -67,8 +67,10 @@ uint32_t onxi_infer_names_make(onx_infer *e, onxi_infer_names *names, onx_str te
     names->in_order = name < names->count && onxi_str_same(names->entries[name].text, text);
     if (!names->in_order)
         name = look_up(e, names, text);
-    if (name != UINT32_MAX)
+    if (name != UINT32_MAX) {
+        names->entries[name].made = true;
         names->recent[names->made++ % ONXI_INFER_RECENT] = name;
+    }
     return name;
 }
 

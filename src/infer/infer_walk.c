@@ -133,6 +133,7 @@ static onx_status gather_inputs(onx_infer *e, onxi_infer_scope *scope, const onx
             return e->status;
         onxi_infer_fact *fact = names->entries[name].fact;
         out->known &= fact != NULL;
+        e->may_cycle |= !names->entries[name].made;
         if (fact && fact->omitted)
             continue;
         out->facts[i] = fact;
@@ -465,6 +466,7 @@ onx_status onxi_infer_node(onx_infer *e, onxi_infer_scope *scope, const onx_node
         if (!run.failed)
             want_type(&run, node);
     }
+    e->may_cycle |= (run.failed || (!schema && !function)) && node->attribute_count; /* which may be graphs */
     if (run.failed) {
         for (uint32_t i = 0; i < node->output_count;
              i++) /* the element type stays; a shape from half a rule would mislead */
@@ -614,6 +616,7 @@ static onx_status bind_initializer(onx_infer *e, onxi_infer_scope *scope, onx_st
         return e->status;
     onxi_infer_name *entry = &scope->frame->names.entries[name];
     onxi_infer_fact *fact = own_fact(entry, scope);
+    entry->made = true;
     if (fact) {
         char why[128];
         if (!(fact = onxi_infer_fact_own(e, entry)))
@@ -697,6 +700,7 @@ static onx_status bind_inputs(onx_infer *e, onxi_infer_scope *scope, const onxi_
             continue;
         onxi_infer_name *entry = &scope->frame->names.entries[name];
         onxi_infer_fact *fact = own_fact(entry, scope);
+        entry->made = true;
         if (!fact) {
             if (!(fact = onxi_infer_fact_new(e)))
                 return e->status;

@@ -79,6 +79,18 @@ for how in "infer" "outline" "compress" "edit --metadata a=b" "inline" "quantize
     expect 0 "$ONX" $how inner.onnxtxt -o same.onnxtxt
     says err 'functions[0] "turn".node[0] (Add): warning: the graph has a cycle, '
 done
+# Inference looks for one only where a node takes what none before it makes, or where it did not look at all nodes.
+cat >branch.onnxtxt <<'END'
+<ir_version: 9, opset_import: ["" : 17, "u" : 1]>
+g (bool c, float[2] x) => (float[2] y)
+{ y = If (c) <then_branch = t () => (float[2] r) { s = Add (x, r)  r = Neg (s) }, else_branch = e () => (float[2] o) { o = Identity (x) }> }
+END
+sed 's/If (c)/u.Choose (c)/' branch.onnxtxt >unknown.onnxtxt
+sed 's/turn (x)/none (x)/' inner.onnxtxt >uncalled.onnxtxt
+for model in branch unknown uncalled; do
+    expect 0 "$ONX" infer $model.onnxtxt -o same.onnxtxt
+    says err '.node[0] (Add): warning: the graph has a cycle, '
+done
 expect 0 "$ONX" merge net.onnxtxt cycle.onnxtxt --prefix2 second_ -o same.onnxtxt
 says err "the graph has a cycle, which stays: second_a needs second_c"
 sed 's/Add (p, c)/Add (p, a)/' cycle.onnxtxt >short.onnxtxt
