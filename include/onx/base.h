@@ -54,7 +54,7 @@ ONX_API ONX_ANY_THREAD const char *onx_build_info(uint32_t index);
 /* ---- status: what kind of thing went wrong; the context's diagnostics say what and where ----
  *
  * No argument may be NULL but those of which the declaration says so; of a list without elements the address is not
- * looked at. What is missing, or out of range, is ONX_E_MISUSE, with a diagnostic where an argument leads to a context.
+ * read. What is missing, or out of range, is ONX_E_MISUSE, with a diagnostic where an argument leads to a context.
  * Functions that return no status answer NULL, 0, false or an empty text then, and do nothing. */
 
 typedef enum onx_status {
@@ -89,7 +89,7 @@ ONX_API ONX_ANY_THREAD bool onx_library(uint32_t index, onx_library_info *out);
 
 /* ---- views ---- */
 
-/* A view of text or bytes that somebody else owns. Not terminated by zero, may hold zero bytes. */
+/* A view of text or bytes that is owned elsewhere. Not terminated by zero, may hold zero bytes. */
 typedef struct onx_str {
     const char *ptr;
     size_t len;
@@ -179,7 +179,7 @@ typedef struct onx_allocator {
 
 typedef struct onx_limits {
     uint32_t depth;       /* nesting of messages, types and subgraphs; default 100, at most ONX_DEPTH_MAX */
-    uint32_t diagnostics; /* how many are kept, and the first error even behind those; others are counted only; default
+    uint32_t diagnostics; /* how many are kept, and the first error even after those; others are counted only; default
                            * 1000 */
     uint64_t memory;      /* bytes of all arenas and values of the context, mapped files not counted; default 8 GiB */
 } onx_limits;
@@ -203,8 +203,8 @@ ONX_API ONX_OWN_THREAD void onx_diag_clear(onx_ctx *cx);
  * returns the length of the whole text. `buf` may be NULL, for the length alone. */
 ONX_API ONX_ANY_THREAD size_t onx_diag_format(const onx_diag *diag, char *buf, size_t size);
 
-/* Told of each diagnostic once, in order, by the thread that works with the context, at the latest before the outermost
- * call that recorded it returns; those past the limit of diagnostics are not told. It may read the context's
+/* Gets each diagnostic once, in order, by the thread that works with the context, at the latest before the outermost
+ * call that recorded it returns; those past the limit of diagnostics are not passed on. It may read the context's
  * diagnostics, and must not call anything else with it. */
 typedef struct onx_log {
     void (*write)(void *user, const onx_diag *diag);
@@ -219,17 +219,17 @@ ONX_API ONX_OWN_THREAD void onx_ctx_set_log(onx_ctx *cx, const onx_log *log);
  * it. It must outlive them. */
 typedef struct onx_cancel onx_cancel;
 ONX_API ONX_OWN_THREAD onx_status onx_cancel_new(onx_ctx *cx, onx_cancel **out);
-/* What uses it must have ended; the context that it was made with lets go of it. NULL is allowed. */
+/* What uses it must have ended; the context that it was made with releases it. NULL is allowed. */
 ONX_API ONX_OWN_THREAD void onx_cancel_free(onx_cancel *cancel);
-/* From now on what it was given to fails with ONX_E_CANCELLED: what is going on, soon, and what begins later, at once.
+/* From now on what it was given to fails with ONX_E_CANCELLED: what is running, soon, and what begins later, at once.
  */
 ONX_API ONX_ANY_THREAD void onx_cancel_now(onx_cancel *cancel);
 /* As if it had just been made. */
 ONX_API ONX_ANY_THREAD void onx_cancel_reset(onx_cancel *cancel);
 ONX_API ONX_ANY_THREAD bool onx_cancel_is_set(const onx_cancel *cancel);
 /* Ends reading, writing, checking, inference, transforms and whatever else takes memory of the context or writes files
- * with it: it is looked at whenever an arena grows and between pieces of files. A document that is transformed
- * meanwhile can then only be freed; files are not replaced. NULL: nobody ends it. */
+ * with it: it is checked whenever an arena grows and between pieces of files. A document that is transformed
+ * meanwhile can then only be freed; files are not replaced. NULL: no cancelling. */
 ONX_API ONX_OWN_THREAD void onx_ctx_set_cancel(onx_ctx *cx, const onx_cancel *cancel);
 
 /* For hash tables over what files hold: 64 bits by a secret of the context, so that no file can choose names that fall

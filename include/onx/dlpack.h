@@ -45,16 +45,16 @@ typedef struct onx_dl_tensor {
 
 typedef struct onx_dl_managed {
     onx_dl_tensor tensor;
-    void *manager;                                /* of whoever made it */
-    void (*deleter)(struct onx_dl_managed *self); /* called by whoever took it, once; may be NULL */
+    void *manager;                                /* of its producer */
+    void (*deleter)(struct onx_dl_managed *self); /* called by its consumer, once; may be NULL */
 } onx_dl_managed;
 
-/* A value over the elements of somebody else. They are not copied where they lie row-major at an address that suits
+/* A value over the elements of another owner. They are not copied where they are row-major at an address that suits
  * their type, and copied where they do not. After ONX_OK the value has taken `managed`: its deleter is called when the
  * value is freed (after a copy, at once). After a failure `managed` is the caller's as before. ONX_E_UNSUPPORTED for
  * memory of other devices and for element types that ONNX lacks; ONX_E_MISUSE for what no tensor can be. */
 ONX_API ONX_OWN_THREAD onx_status onx_value_from_dlpack(onx_ctx *cx, onx_dl_managed *managed, onx_value **out);
-/* The elements of a row-major tensor for somebody else, not copied. What is made holds a reference to the value until
+/* The elements of a row-major tensor for another library, not copied. What is made holds a reference to the value until
  * its deleter is called, by the thread that the value's context belongs to, before that is freed; the value must not be
  * reset meanwhile. ONX_E_UNSUPPORTED for values that are no tensors and for STRING and types of less than 8 bits. */
 ONX_API ONX_OWN_THREAD onx_status onx_value_to_dlpack(onx_ctx *cx, onx_value *value, onx_dl_managed **out);

@@ -47,7 +47,7 @@ ONX_API ONX_ANY_THREAD bool onx_field_text(onx_kind kind, const void *message, c
 ONX_API ONX_ANY_THREAD void *onx_field_message(onx_kind kind, const void *message, const char *field, uint64_t index,
                                                onx_kind *kind_out);
 /* Stores a singular field, or appends to a repeated one. ONX_E_NOT_FOUND for a name that is no field of such values,
- * ONX_E_LIMIT for what does not fit it, ONX_E_UNSUPPORTED for arrays of numbers that may lie in the input (data of
+ * ONX_E_LIMIT for what does not fit it, ONX_E_UNSUPPORTED for arrays of numbers that may be in the input (data of
  * tensors: make those with onx_tensor_new). */
 ONX_API ONX_OWN_THREAD onx_status onx_field_set_int(onx_arena *arena, onx_kind kind, void *message, const char *field,
                                                     int64_t value);
@@ -79,7 +79,7 @@ ONX_API ONX_OWN_THREAD onx_status onx_field_put_text(onx_arena *arena, onx_kind 
 /* The message lives as long as the arena. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_put_message(onx_arena *arena, onx_kind kind, void *message,
                                                         const char *field, uint64_t index, void *value);
-/* A copy of `count` numbers becomes all of a repeated field of numbers, also of one whose array may lie in the input.
+/* A copy of `count` numbers becomes all of a repeated field of numbers, also of one whose array may be in the input.
  * They are as wide as the field says: float, double, int32_t (enumerations, too), int64_t or uint64_t. */
 ONX_API ONX_OWN_THREAD onx_status onx_field_fill(onx_arena *arena, onx_kind kind, void *message, const char *field,
                                                  const void *numbers, uint64_t count);

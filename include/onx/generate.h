@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* One sequence of tokens on its way through a decoder. */
+/* One sequence of tokens that a decoder processes. */
 typedef struct onx_generator onx_generator;
 
 typedef struct onx_generator_options {
@@ -46,7 +46,7 @@ ONX_API ONX_ANY_THREAD bool onx_generator_end(const onx_generator *generator, ui
 /* How the next token is chosen: penalties first, then the temperature, then top_k, then top_p of what is left. */
 typedef struct onx_choice_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
-    uint32_t top_k;       /* only so many of the greatest scores; 0: all */
+    uint32_t top_k;       /* only this number of the greatest scores; 0: all */
     double temperature;   /* scores are divided by it; 0: the greatest score wins, the first of equal ones */
     double top_p;         /* only the most likely ones whose probabilities add up to this; 0: all */
     double

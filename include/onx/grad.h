@@ -18,14 +18,14 @@ typedef struct onx_grad_options {
     const onx_str *wrt;   /* values of the main graph: inputs, initializers, results of nodes */
     uint32_t wrt_count;
     bool only; /* the gradients become the only outputs, and nodes that they do not need are removed */
-    /* Recomputation, which trades time for memory: what is derived is cut into so many segments, of which only what
+    /* Recomputation, which trades time for memory: what is derived is cut into that many segments, of which only what
      * crosses from one to another is kept for the gradients; the rest is computed again, segment by segment, by copies
      * of the nodes. ONX_GRAD_CHECKPOINT_SQRT: the root of the number of nodes; 0: what the model's property
      * onx.checkpoint says ("sqrt" or a number), else everything is kept. */
     int32_t checkpoint;
 } onx_grad_options;
 
-/* Adds the gradients of `of` to the main graph as outputs, which are called <value>_grad (with a number behind it where
+/* Adds the gradients of `of` to the main graph as outputs, which are called <value>_grad (followed by a number where
  * that name is taken), in the order of `wrt`, of the type and shape of the value; zeros where `of` does not depend on
  * it. Functions are inlined, and a model of an older version of the default domain is taken to version 18 first. What
  * operators have no gradient is named as ONX_E_UNSUPPORTED, and a name that the graph does not have is ONX_E_NOT_FOUND;

@@ -18,7 +18,7 @@ typedef struct onx_infer_fixed {
 
 typedef struct onx_infer_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
-    bool strict;          /* what fails is an error; otherwise a warning, and inference goes on behind it */
+    bool strict;          /* what fails is an error; otherwise a warning, and inference continues after it */
     bool check_type;      /* check inputs and outputs against the type constraints of the operators */
     bool no_data_prop;    /* do not carry the values of small integer tensors along */
     bool plain_names;     /* write only dimensions that are numbers or single names, no expressions */

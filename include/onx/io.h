@@ -11,7 +11,7 @@ extern "C" {
 /* ---- binary, in memory ---- */
 
 enum {
-    ONX_READ_COPY = 1, /* copy strings and payloads, so that the input may go away */
+    ONX_READ_COPY = 1, /* copy strings and payloads, so that the input may be freed */
     /* for damaged files: known fields with an impossible wire type are kept as unknown, with a warning */
     ONX_READ_LENIENT = 2,
     /* onx_load only: external data may be reached through links, as onx_doc_allow_links says */
@@ -95,7 +95,7 @@ ONX_API ONX_OWN_THREAD onx_status onx_load(onx_ctx *cx, onx_kind kind, const cha
 typedef struct onx_external_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
     const char *location; /* name of the data file relative to the model's folder; NULL: weights stay inside */
-    uint64_t threshold;   /* tensors of at least so many bytes move out; 0: 1024. External ones move in any case */
+    uint64_t threshold;   /* tensors of at least this size in bytes move out; 0: 1024. External ones move in any case */
     uint64_t alignment;   /* of each tensor's offset, a power of two up to 65536; 0: 4096 */
     uint64_t split;       /* start a new file (name.1, name.2, ...) before one would exceed this size; 0: never */
     bool file_per_tensor; /* one file per tensor; `location` is a folder when it ends with /, else a prefix */
@@ -151,8 +151,8 @@ ONX_API ONX_OWN_THREAD onx_status onx_save_bytes(onx_ctx *cx, const char *path, 
 ONX_API ONX_ANY_THREAD const char *onx_doc_base_dir(const onx_doc *doc);
 /* `dir` may be NULL: there is none. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_set_base_dir(onx_doc *doc, const char *dir);
-/* External data is refused where a symbolic link leads to it or the file has several hard links: a model that nobody
- * trusts could reach any file so. Caches of models are made of such links. Allow them for folders that are trusted;
+/* External data is refused where a symbolic link leads to it or the file has several hard links: an untrusted model
+ * could reach any file so. Caches of models are made of such links. Allow them for folders that are trusted;
  * names in the model stay what they have to be, relative and without "..". Has no effect on files that are open
  * already. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_allow_links(onx_doc *doc, bool allowed);

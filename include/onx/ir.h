@@ -2,7 +2,7 @@
  *
  * Members carry the names of the .proto, so the specification is the manual. Rules that hold for every message:
  *  - `has` tells which singular members are present (ONX_HAS); absent ones hold the default of their type.
- *    ONX_SET stores a member and marks it present. Bit 30 - i stands for row i of the message's field table.
+ *    ONX_SET stores a member and marks it present. Bit 30 - i is that of row i of the message's field table.
  *  - A repeated member, `node` say, is an array of `node_count` elements; arrays of messages hold pointers, so that
  *    passes can insert and remove. Arrays grow with onx_list_insert and friends, never by hand.
  *  - Members that few models use, and fields that this version does not know, live in `extra`, which is NULL for
@@ -158,7 +158,7 @@ struct onx_tensor { /* read elements with the functions of onx/tensor.h, whateve
     onx_bytes name;
     onx_bytes raw_data;
     onx_segment *segment;
-    /* float_data and double_data may lie unaligned in the input, little-endian: onx/tensor.h handles that. */
+    /* float_data and double_data may be unaligned in the input, little-endian: onx/tensor.h handles that. */
     const void *float_data;  /* float_data_count values of 4 bytes */
     const void *double_data; /* double_data_count values of 8 bytes */
     int32_t *int32_data;
@@ -227,7 +227,7 @@ typedef enum onx_attribute_type { /* AttributeProto.AttributeType */
 
 /* An attribute holds one value as a rule, so the value members share storage: `slot` is the field number of the
  * one that is there (0: none). Should an input carry several, the later ones are kept in `extra`. Read values with
- * onx_attribute_value, which looks at both; `a->i` may be read directly where slot == ONX_SLOT_I is known. */
+ * onx_attribute_value, which reads both; `a->i` may be read directly where slot == ONX_SLOT_I is known. */
 struct onx_attribute {
     ONX_MESSAGE_HEAD(int32_t type);
     onx_bytes name;
@@ -521,9 +521,9 @@ enum {
 typedef struct onx_doc onx_doc;
 
 /* A document belongs to one thread at a time, like the context that it was made with: the functions of onx/tensor.h
- * keep what they make in it. Checks, inference and sessions only look at its messages, so any number of threads may
+ * keep what they make in it. Checks, inference and sessions only read its messages, so any number of threads may
  * have them of one document at the same time, each with a context of its own, and read elements through readers, as
- * long as nobody writes to it (onx_infer_apply does). */
+ * long as it is not written to (onx_infer_apply does). */
 
 /* A new document with an empty root message of the kind. */
 ONX_API ONX_OWN_THREAD onx_status onx_doc_new(onx_ctx *cx, onx_kind kind, onx_doc **out);
@@ -568,7 +568,7 @@ ONX_API ONX_OWN_THREAD void *onx_message_extra(onx_arena *arena, onx_kind kind, 
 /* A deep copy that shares nothing with `message`. */
 ONX_API ONX_OWN_THREAD onx_status onx_message_copy(onx_arena *arena, onx_kind kind, const void *message, void **out);
 /* A deep copy but for texts, bytes and arrays of floating-point numbers, which stay where they are and outlive the
- * arena. Changes of one do not show in the other. */
+ * arena. Changes of one do not affect the other. */
 ONX_API ONX_OWN_THREAD onx_status onx_message_share(onx_arena *arena, onx_kind kind, const void *message, void **out);
 /* Same presence, same values, same unknown fields; floats by their bits; 4- and 8-byte arrays by value wherever stored.
  */
@@ -667,7 +667,7 @@ ONX_API ONX_OWN_THREAD onx_tensor *onx_graph_add_initializer(onx_arena *arena, o
 ONX_API ONX_OWN_THREAD onx_tensor *onx_tensor_new(onx_arena *arena, onx_dtype dtype, const int64_t *dims, uint32_t rank,
                                                   const void *data, const char *name);
 
-/* ---- def-use index of one graph, made on demand and thrown away ---- */
+/* ---- def-use index of one graph, made on demand and freed ---- */
 
 typedef struct onx_index onx_index;
 typedef uint32_t onx_name_id; /* names interned in the index; ONX_NO_NAME when a name does not occur: such a number has

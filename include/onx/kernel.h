@@ -14,7 +14,7 @@ typedef struct onx_prepare onx_prepare;
 typedef struct onx_prepared onx_prepared;
 typedef struct onx_work onx_work;
 
-/* ---- layouts: how a fast kernel wants elements to lie; NULL stands for row-major ---- */
+/* ---- layouts: the order in which a fast kernel wants elements; NULL: row-major ---- */
 
 typedef struct onx_layout {
     const struct onx_layout_ops *ops;
@@ -44,7 +44,7 @@ struct onx_prepare {
     const onx_kernel *kernel;
     const onx_node *node;
     uint32_t op;                      /* 1 + its place among the built-in operators (onx_op_get); 0: none of them */
-    const struct onxi_schema *schema; /* of the operator (onx_op); NULL: nobody but the kernel knows it */
+    const struct onxi_schema *schema; /* of the operator (onx_op); NULL: only the kernel knows it */
     onx_doc *doc;                     /* that the node is in; for tensors in attributes */
     int32_t since;                    /* version of the operator */
     uint32_t input_count, output_count;
@@ -52,8 +52,8 @@ struct onx_prepare {
     const onx_value *const *inputs; /* NULL: omitted; data is there for constants only */
     onx_value *const *outputs;      /* output_count of them (trailing ones that the node leaves out are not there);
                                      * NULL: not asked for; type and dims are set unless the shape depends on data */
-    const bool *last_use;           /* input memory that nobody needs afterwards and no other operand lies in */
-    bool nonfinite; /* NaN or infinities are on their way, which a row that declined while running has met: what loses
+    const bool *last_use;           /* input memory that is unused afterwards and holds no other operand */
+    bool nonfinite; /* NaN or infinities may come, which a row that declined while running has met: what loses
                      * them declines */
     unsigned threads;
     unsigned precision; /* ONX_PRECISION_* */
@@ -66,8 +66,8 @@ struct onx_prepare {
     uint64_t workspace;        /* bytes for all threads of one run */
     uint64_t thread_workspace; /* bytes for each thread */
     const onx_layout *
-        *want; /* per input: how it shall lie, for kernels with ONX_KERNEL_LAYOUTS; NULL: only row-major can be had */
-    int32_t overwrite;      /* output 0 takes the memory of this input, which has last_use; -1: none */
+        *want;         /* per input: its layout, for kernels with ONX_KERNEL_LAYOUTS; NULL: only row-major can be had */
+    int32_t overwrite; /* output 0 takes the memory of this input, which has last_use; -1: none */
     uint32_t post_ops_done; /* how many of the post-operations it does, from the first on */
     /* the engine's side */
     const struct onxi_attrs *attrs;
@@ -83,7 +83,7 @@ typedef struct onx_packing {
     size_t key_size;
     uint64_t size;   /* bytes that come out, at an address that 64 divides */
     uint64_t pieces; /* made in any order and at the same time, by any thread; 0: one */
-    bool unaligned;  /* make reads elements at any address; else they lie as their type asks for */
+    bool unaligned;  /* make reads elements at any address; else they are aligned to their type */
     bool in_order;   /* piece i of n reads the i-th nth part of the elements, so that others need not stay in memory */
     /* `elements` are those of the constant, row-major. Calls nothing that records. */
     onx_status (*make)(void *user, const void *elements, uint64_t piece, void *out);
@@ -91,7 +91,7 @@ typedef struct onx_packing {
 } onx_packing;
 
 typedef struct onx_prepare_ops {
-    /* Where the node is, for diagnostics: made when somebody asks. */
+    /* Where the node is, for diagnostics: made on demand. */
     onx_str (*path)(const void *place, onx_arena *arena);
     /* The number of a subgraph, for onx_work_ops. A kernel that asks is prepared once per plan, with types of inputs
      * where they are known by then (kind NONE otherwise), and its outputs are always sized while it runs. */
@@ -145,13 +145,13 @@ typedef struct onx_work_ops {
 enum {
     ONX_KERNEL_VIEW = 1,       /* output 0 is input 0 with other dims; run is never called for tensors */
     ONX_KERNEL_IN_PLACE = 2,   /* output 0 may take the memory of any input of its size and type */
-    ONX_KERNEL_SHAPE_ONLY = 4, /* looks at types and dims of inputs only: constant as soon as those are known */
-    ONX_KERNEL_LAYOUTS = 8,    /* knows layouts: inputs come as they lie, unless `want` says otherwise */
+    ONX_KERNEL_SHAPE_ONLY = 4, /* reads types and dims of inputs only: constant as soon as those are known */
+    ONX_KERNEL_LAYOUTS = 8,    /* knows layouts: inputs come in any layout, unless `want` says otherwise */
     ONX_KERNEL_RANDOM = 16,    /* results differ from run to run: never folded */
     ONX_KERNEL_POST_OPS = 32,  /* may do post-operations */
     ONX_KERNEL_FLAT = 64,      /* element by element with f(0, ...) = 0: works in any layout that all inputs share */
     ONX_KERNEL_SIZES_OUTPUT = 128, /* the kernel sizes its outputs with onx_value_reset: shapes depend on data */
-    /* Of kernels with subgraphs. What nobody needs afterwards may be taken instead of copied by the one that uses it
+    /* Of kernels with subgraphs. What is unused afterwards may be taken instead of copied by the one that uses it
      * last, also when that is inside of a subgraph, provided that nothing reads it twice: */
     ONX_KERNEL_HANDS_ON = 256, /* each input of the node goes into a subgraph once at most */
     ONX_KERNEL_BRANCHES = 512, /* a run enters one of its subgraphs, once */
@@ -215,10 +215,10 @@ struct onx_kernel {
     uint16_t flags;     /* ONX_KERNEL_* */
     uint8_t post_op;    /* ONX_POST_* */
     uint8_t isa;        /* ONX_ISA_*: which processors it is for */
-    uint8_t packs;      /* bits of inputs. Where one is a constant, the row gets at its elements by ops->packed and
+    uint8_t packs;      /* bits of inputs. Where one is a constant, the row reads its elements by ops->packed and
                          * ops->elements alone, and `data` does but tell that it is one. Elements that are packed only
-                         * need not lie in memory as they are: run may not read them */
-    /* A cache that is handed on: output update_output + i may lie where input update_input + i lies, for each i below
+                         * need not be in memory unpacked: run may not read them */
+    /* A cache that is passed on: output update_output + i may be where input update_input + i is, for each i below
      * `updates`, when both have one type and shape. The row then writes what is new and leaves the rest. */
     uint8_t updates, update_input, update_output;
     const char *variant; /* NULL: "plain" */

@@ -17,11 +17,11 @@ extern "C" {
 /* A box. All lengths are in one unit of the caller's choice, pixels say; y grows downwards. */
 typedef struct onx_layout_node {
     uint32_t width, height; /* while it is closed; 1 to ONX_LAYOUT_SIDE_MAX */
-    uint32_t parent;        /* the box that it stands in, which has a smaller index; ONX_LAYOUT_NONE: in none */
-    bool open;              /* it shows what stands in it, and is as large as that needs */
+    uint32_t parent;        /* the box that it is in, which has a smaller index; ONX_LAYOUT_NONE: in none */
+    bool open;              /* it shows what is in it, and is as large as that needs */
 } onx_layout_node;
 
-/* An arrow. One between boxes of different parents is drawn between the boxes around them that stand side by side;
+/* An arrow. One between boxes of different parents is drawn between the boxes around them that are side by side;
  * one from a box to itself, or to a box inside of it, is not drawn. */
 typedef struct onx_layout_edge {
     uint32_t from, to; /* indices of nodes */
@@ -30,22 +30,22 @@ typedef struct onx_layout_edge {
 typedef struct onx_layout_options {
     uint32_t struct_size;  /* sizeof of this struct, or 0 (onx/base.h) */
     uint32_t gap_x, gap_y; /* between neighbours of a layer, and between layers; 0: 24 and 40 */
-    uint32_t padding;      /* around what stands in an open box; 0: 16 */
-    uint32_t header;       /* height of the title of an open box, above what stands in it; 0: 24 */
+    uint32_t padding;      /* around what is in an open box; 0: 16 */
+    uint32_t header;       /* height of the title of an open box, above what is in it; 0: 24 */
     uint32_t sweeps;       /* how often all layers are sorted for few crossings, at most 64; 0: 12 */
 } onx_layout_options;
 
 typedef struct onx_layout_box {
-    int64_t x, y;                      /* upper left corner, from that of the area that it stands in */
+    int64_t x, y;                      /* upper left corner, from that of the area that it is in */
     int64_t width, height;             /* as it is drawn */
-    int64_t inner_width, inner_height; /* of the area in it, open or not; 0: nothing stands in it. In an open box the
+    int64_t inner_width, inner_height; /* of the area in it, open or not; 0: nothing is in it. In an open box the
                                         * area begins `padding` from the left and `header` + `padding` from the top */
     uint32_t layer;                    /* among the boxes that it is connected with; 0 is the top one */
 } onx_layout_box;
 
 enum {
     ONX_LAYOUT_BACK = 1, /* part of a cycle: it goes up */
-    ONX_LAYOUT_FAR = 2,  /* goes past so many layers that no way was looked for: two points, whatever lies between */
+    ONX_LAYOUT_FAR = 2,  /* goes past so many layers that no way was looked for: two points, whatever is between */
     ONX_LAYOUT_LOOP = 4  /* not drawn: it begins and ends at one box */
 };
 
@@ -81,7 +81,7 @@ ONX_API ONX_ANY_THREAD const onx_layout_box *onx_layout_box_at(const onx_layout 
 ONX_API ONX_ANY_THREAD const onx_layout_route *onx_layout_route_at(const onx_layout *layout, uint32_t edge);
 /* Width and height of all of it. */
 ONX_API ONX_ANY_THREAD onx_layout_point onx_layout_size(const onx_layout *layout);
-/* How much work it was: looks at a box, an edge, or a layer that an edge passes. For tests of what time it takes. */
+/* How much work it was: visits of a box, an edge, or a layer that an edge passes. For tests of what time it takes. */
 ONX_API ONX_ANY_THREAD uint64_t onx_layout_steps(const onx_layout *layout);
 
 #ifdef __cplusplus

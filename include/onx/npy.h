@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Reads the bytes of a .npy file of format version 1 to 3: numbers and bool of either byte order, and texts (S, U),
- * stored by rows or by columns. The value is a tensor that owns its elements. What follows the array is passed over.
+ * stored by rows or by columns. The value is a tensor that owns its elements. What follows the array is ignored.
  * Source: numpy.lib.format. */
 ONX_API ONX_OWN_THREAD onx_status onx_value_from_npy(onx_ctx *cx, onx_str bytes, onx_value **out);
 /* Reads member `name`.npy of a .npz file, or its only member whatever the name. ONX_E_UNSUPPORTED where libzip is

@@ -43,8 +43,8 @@ typedef struct onx_plugin {
 typedef const onx_plugin *(*onx_plugin_entry_function)(void);
 
 /* Loads the shared library and registers its operators. `path` is that of a file, also without a slash: nothing is
- * searched for, and no variable of the environment is looked at. A plugin is code that runs with all that the process
- * may do: never load one that nobody trusts. It stays loaded until the registry is freed. Where an operator is refused
+ * searched for, and no variable of the environment is read. A plugin is code that runs with all that the process
+ * may do: never load an untrusted one. It stays loaded until the registry is freed. Where an operator is refused
  * the ones before it stay. ONX_E_IO when the file cannot be loaded, ONX_E_INVALID without onx_plugin_entry,
  * ONX_E_UNSUPPORTED for a plugin that was compiled for another edition, and in programs that cannot load anything. */
 ONX_API ONX_OWN_THREAD onx_status onx_plugin_load(onx_registry *registry, const char *path);

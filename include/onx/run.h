@@ -15,8 +15,8 @@ struct onx_kernel;
 
 /* ---- sessions ---- */
 
-/* What happened at one node, told after it ran. A run that meets NaN or infinities which a fast kernel would lose
- * starts over with others, and tells again from the first node on. */
+/* What happened at one node, reported after it ran. A run that meets NaN or infinities which a fast kernel would lose
+ * starts over with others, and reports again from the first node on. */
 typedef struct onx_run_event {
     onx_str name, op_type;     /* name of the node (may be empty) and its operator */
     const char *variant;       /* which kernel: "plain", "dnnl" */
@@ -27,7 +27,7 @@ typedef struct onx_run_event {
     /* What ran: a node of the main graph, of a subgraph or of a function, or NULL for a change of layout; with its
      * outputs in the order of the node's, NULL where one is omitted, while the call lasts. Where several nodes ran as
      * one (post_ops) these are the outputs of the last; with no_optimize and plain kernels none do, and values are
-     * row-major. What constants alone decide was computed when the session was made, and is not told. */
+     * row-major. What constants alone decide was computed when the session was made, and is not reported. */
     const onx_node *node;
     const onx_value *const *outputs;
     uint32_t output_count;
@@ -49,7 +49,7 @@ typedef struct onx_session_options {
     uint64_t timeout_ns; /* nanoseconds that making the session may take, constants computed included; 0: no limit */
     unsigned isa;     /* ONX_ISA_* (onx/kernel.h) of kernels; 0, or more than the processor has: the best that it has */
     bool no_optimize; /* nodes run as the model has them; what constants alone decide is computed all the same */
-    const onx_cancel *cancel; /* ends the making of the session; NULL: nobody does */
+    const onx_cancel *cancel; /* ends the making of the session; may be NULL */
     bool strict;              /* refuse models that break the standard, even where what they mean is clear (onx/check.h,
                                * ONX_CHECK_ONE_MEANING); else those run, with a warning */
     /* ONX_PRECISION_* (onx/kernel.h) that constant weights of MatMul and Gemm may be held in, which costs memory and
@@ -69,7 +69,7 @@ ONX_API ONX_OWN_THREAD onx_status onx_session_new(onx_ctx *cx, onx_doc *doc, con
  * `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_session_load(onx_ctx *cx, const char *path, const onx_load_options *load_options,
                                                    const onx_session_options *options, onx_session **out);
-/* No run may be going on. NULL is allowed. */
+/* No run may be in progress. NULL is allowed. */
 ONX_API ONX_OWN_THREAD void onx_session_free(onx_session *session);
 
 typedef struct onx_session_port {
@@ -98,7 +98,7 @@ ONX_API ONX_ANY_THREAD bool onx_session_find_output(const onx_session *session, 
 ONX_API ONX_EACH_THREAD onx_status onx_session_run(onx_session *session, onx_ctx *cx, const onx_value *const *inputs,
                                                    onx_value **outputs);
 
-/* A run that a limit ends fails with ONX_E_LIMIT, one that `stop` ends with ONX_E_CANCELLED. Both are looked at between
+/* A run that a limit ends fails with ONX_E_LIMIT, one that `stop` ends with ONX_E_CANCELLED. Both are checked between
  * nodes, between iterations, and between the pieces that a node's work is divided into; outputs are undefined then, and
  * the session can be used as before. */
 typedef struct onx_run_options {
@@ -110,8 +110,8 @@ typedef struct onx_run_options {
     /* Whether to end the run; asked often, by several threads at a time. To cancel from another thread, let it read an
      * atomic flag. May be NULL. */
     bool (*stop)(void *user);
-    const onx_cancel *cancel; /* ends the run from any thread; NULL: nobody does */
-    /* Before each step of the main graph, by the thread that runs: so many are done of so many. A status other than
+    const onx_cancel *cancel; /* ends the run from any thread; may be NULL */
+    /* Before each step of the main graph, by the thread that runs: `done` of `total` are done. A status other than
      * ONX_OK ends the run and is what it fails with. May be NULL. */
     onx_status (*progress)(void *user, uint32_t done, uint32_t total);
     bool inside; /* events for the nodes of subgraphs, too, each time that they run, before the node that holds them */

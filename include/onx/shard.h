@@ -20,7 +20,7 @@ typedef struct onx_comm_part {
 } onx_comm_part;
 
 /* How ranks talk: one function that sends and receives at the same time; collectives are made of it, so that what is
- * added up is added in one order everywhere. Copied where it is handed in; `user` outlives what uses it. */
+ * added up is added in one order everywhere. Copied where it is passed in; `user` outlives what uses it. */
 typedef struct onx_comm {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
     uint32_t rank, size;
@@ -32,10 +32,10 @@ typedef struct onx_comm {
                            const onx_comm_part *receives, uint32_t receive_count, uint64_t timeout_ns,
                            uint32_t *rank_out);
     /* This rank has failed: all that others wait for ends with ONX_E_CANCELLED, now and later, and what it has begun
-     * itself is given up. */
+     * itself is abandoned. */
     void (*fail)(void *user);
     /* The same as `exchange` in two parts, between which ranks compute; NULL for both: there is no such thing. `begin`
-     * waits for nobody and copies the lists, not the bytes, which stay where they are until `finish` returns for what
+     * does not wait and copies the lists, not the bytes, which stay where they are until `finish` returns for what
      * *begun says. Several may have begun, and end in any order. */
     onx_status (*begin)(void *user, uint32_t tag, const onx_comm_part *sends, uint32_t send_count,
                         const onx_comm_part *receives, uint32_t receive_count, uint64_t *begun);
@@ -103,8 +103,8 @@ ONX_API ONX_OWN_THREAD onx_status onx_session_new_sharded(onx_ctx *cx, onx_doc *
 ONX_API ONX_ANY_THREAD const onx_sharded *onx_session_sharded(const onx_session *session);
 /* Of the shapes that were planned last. */
 ONX_API ONX_ANY_THREAD onx_shard_summary onx_sharded_summarize(const onx_sharded *sharded);
-/* The part of this rank as a model, for looking at: collectives are nodes of the domain onx.shard. Elements of weights
- * are read through it or its readers (onx_tensor_bytes), as slices by columns lie in runs of the whole model's. NULL
+/* The part of this rank as a model, for inspection: collectives are nodes of the domain onx.shard. Elements of weights
+ * are read through it or its readers (onx_tensor_bytes), as slices by columns are runs of the whole model's. NULL
  * before anything was planned. */
 ONX_API ONX_ANY_THREAD const onx_doc *onx_sharded_part(const onx_sharded *sharded);
 
@@ -116,7 +116,7 @@ typedef struct onx_shard_annotate_options {
     uint32_t pipeline;                                     /* stages of a pipeline; 0 as 1 */
     uint32_t data;                                         /* parts of the batch; 0 as 1 */
     uint32_t tensor;                                       /* parts of weights; 0 as 1 */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
     onx_str configuration;        /* the name of the new one; empty: of ways and numbers, "pipeline2_tensor4" */
     const onx_infer_fixed *fixed; /* symbolic dimensions as they will be when the model runs */
@@ -127,7 +127,7 @@ typedef struct onx_shard_annotate_options {
  * by rows where that needs one sum in the end (attention by heads, the layers of a perceptron, convolutions), tables by
  * rows, others by columns; the batch from the inputs on; stages of equal work. The product of the three numbers is that
  * of the devices. Symbolic dimensions that `fixed` does not name are taken as the parts of the batch where they are the
- * first one of an input, else as 1. Nodes are brought into order, functions are inlined, and the IR version becomes 11
+ * first one of an input, else as 1. Nodes are sorted, functions are inlined, and the IR version becomes 11
  * at least. ONX_E_UNSUPPORTED where nothing can be split so, ONX_E_INVALID where there is a configuration of that name;
  * what results mean stays the same in any case. */
 ONX_API ONX_OWN_THREAD onx_status onx_shard_annotate(onx_ctx *cx, onx_doc *doc,
@@ -135,13 +135,13 @@ ONX_API ONX_OWN_THREAD onx_status onx_shard_annotate(onx_ctx *cx, onx_doc *doc,
 
 /* ---- what it would take ---- */
 
-/* Devices that are all alike, as predictions take them. What is 0 is that of an ordinary core. */
+/* Identical devices, as predictions take them. What is 0 is that of an ordinary core. */
 typedef struct onx_shard_machine {
     double operations; /* additions and multiplications per second */
     double bandwidth;  /* bytes per second of weights, which come from memory */
     double latency;    /* seconds that a message to another device takes, however short */
     double link;       /* bytes per second to another device, while as many come from it */
-    double cache;      /* bytes per second of values between nodes, which are read and written near by */
+    double cache;      /* bytes per second of values between nodes, which are cached */
     double shared;     /* what is left of `bandwidth` for each device while others read their weights, too */
     double passes;     /* how often a product of many rows waits for its weights; one of one row does once */
 } onx_shard_machine;
@@ -188,12 +188,12 @@ typedef struct onx_shard_choose_options {
     const onx_infer_fixed *fixed; /* symbolic dimensions */
     uint32_t fixed_count;
     uint32_t batch; /* symbols that are the first axis of an input, others are 1; 0: as many as devices */
-    void (*tried)(void *user, const onx_shard_trial *trial); /* NULL: nobody wants to know */
+    void (*tried)(void *user, const onx_shard_trial *trial); /* may be NULL */
     void *user;
     onx_shard_machine machine;
 } onx_shard_choose_options;
 
-/* Tries all meshes of so many devices, as onx_shard_annotate would make them and onx_shard_predict judges them, and
+/* Tries all meshes of `devices` devices, as onx_shard_annotate would make them and onx_shard_predict judges them, and
  * gives the one that takes the least time of those that fit. ONX_E_UNSUPPORTED where there is none. */
 ONX_API ONX_OWN_THREAD onx_status onx_shard_choose(onx_ctx *cx, const onx_doc *doc,
                                                    const onx_shard_choose_options *options, onx_shard_trial *out);

@@ -12,7 +12,7 @@ extern "C" {
 ONX_API ONX_ANY_THREAD bool onx_tensor_count(const onx_tensor *tensor, uint64_t *count_out);
 
 /* All elements in the layout of raw_data (row-major, little-endian, 4- and 2-bit types packed). Borrowed where the
- * elements already lie so (raw_data, external data), else made in the arena of `doc`, which may be a reader
+ * elements already have that layout (raw_data, external data), else made in the arena of `doc`, which may be a reader
  * (onx_doc_reader), as everywhere below. `doc` may be NULL for tensors
  * that are not external and hold raw_data. Fails for STRING and when the data does not fit type and shape. */
 ONX_API ONX_OWN_THREAD onx_status onx_tensor_bytes(onx_doc *doc, const onx_tensor *tensor, onx_str *out);

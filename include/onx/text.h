@@ -20,7 +20,7 @@ enum {
  * tensor, type, shape? The functions below answer ONX_E_UNSUPPORTED for the others. */
 ONX_API ONX_ANY_THREAD bool onx_text_has_notation(onx_kind kind);
 
-/* Parses the whole text as one message. After an error it goes on at the next node, so that one call reports several
+/* Parses the whole text as one message. After an error it continues at the next node, so that one call reports several
  * independent errors, each with line, column, excerpt, what was found and what was expected; *out is NULL then. */
 ONX_API ONX_OWN_THREAD onx_status onx_text_parse(onx_ctx *cx, onx_kind kind, onx_str text, uint32_t flags,
                                                  onx_doc **out);
@@ -41,10 +41,10 @@ typedef struct onx_text_options {
 ONX_API ONX_OWN_THREAD onx_status onx_text_print(onx_ctx *cx, onx_kind kind, const void *message,
                                                  const onx_text_options *options, onx_sink sink);
 
-/* Rewrites a text in the style of onx_text_print; comments stay beside what they stood at. */
+/* Rewrites a text in the style of onx_text_print; comments stay with what they were at. */
 ONX_API ONX_OWN_THREAD onx_status onx_text_format(onx_ctx *cx, onx_kind kind, onx_str text, onx_sink sink);
 
-/* Where the parts of a document that was read from text stand in it. The text is parsed once more, then any number of
+/* Where the parts of a document that was read from text are in it. The text is parsed once more, then any number of
  * paths can be asked for. Refers to the document's text, which must stay; the document itself may change meanwhile.
  * *out is NULL, and the answer ONX_OK, for a document from another format. */
 typedef struct onx_text_places onx_text_places;

@@ -12,7 +12,7 @@ extern "C" {
 /* What a tokenizer file says. */
 typedef struct onx_tokenizer onx_tokenizer;
 
-/* Reads the bytes of a tokenizer.json or of a SentencePiece model, which are told apart by how they begin; they need
+/* Reads the bytes of a tokenizer.json or of a SentencePiece model, which are distinguished by how they begin; they need
  * not be kept. ONX_E_UNSUPPORTED for kinds of steps that are not known, and where a library that one needs is missing.
  */
 ONX_API ONX_OWN_THREAD onx_status onx_tokenizer_new(onx_ctx *cx, onx_str bytes, onx_tokenizer **out);
@@ -21,9 +21,9 @@ ONX_API ONX_OWN_THREAD void onx_tokenizer_free(onx_tokenizer *tokenizer);
 
 /* One more than the greatest id. */
 ONX_API ONX_ANY_THREAD uint64_t onx_tokenizer_size(const onx_tokenizer *tokenizer);
-/* A token as it stands in the file; false where the id has none. */
+/* A token as it is in the file; false where the id has none. */
 ONX_API ONX_ANY_THREAD bool onx_tokenizer_token(const onx_tokenizer *tokenizer, int64_t id, onx_str *text_out);
-/* The id of a token as it stands in the file; false where there is none. */
+/* The id of a token as it is in the file; false where there is none. */
 ONX_API ONX_ANY_THREAD bool onx_tokenizer_id(const onx_tokenizer *tokenizer, onx_str token, int64_t *id_out);
 
 /* The ids of a text, which is UTF-8; `special`: with those that the file puts around each text. They stay until the

@@ -32,7 +32,7 @@ ONX_API ONX_OWN_THREAD onx_status onx_trainer_initialize(onx_trainer *trainer);
 /* Whether initialisation changes anything. */
 ONX_API ONX_ANY_THREAD bool onx_trainer_has_initialization(const onx_trainer *trainer);
 
-/* One step of an entry (any of them, in any order): its algorithm runs behind the main graph on the inputs of both, by
+/* One step of an entry (any of them, in any order): its algorithm runs after the main graph on the inputs of both, by
  * name, and on the variables, which then take the values that are bound to them, all at once. `outputs` are outputs of
  * either graph as in onx_session_run_named. A step that fails changes no variable: ONX_E_NOT_FOUND for an entry, input
  * or output that is not there, ONX_E_MISUSE for a variable among the inputs, ONX_E_INVALID for a value of another type
@@ -48,12 +48,12 @@ ONX_API ONX_OWN_THREAD onx_status onx_trainer_evaluate(onx_trainer *trainer, uin
 
 /* ---- steps of many as one ---- */
 
-/* What puts the steps of many together, so that each learns from a part of a batch. */
+/* What combines the steps of many, so that each learns from a part of a batch. */
 typedef struct onx_train_reduction {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
     void *user;
     /* Puts into each value what the values of all come to, such as their mean. It is called in each step and evaluation
-     * once behind each node Gradient of the algorithm, in their order, with the gradients, before anything reads them,
+     * once after each node Gradient of the algorithm, in their order, with the gradients, before anything reads them,
      * and at the end with the outputs, bound or not, that depend on inputs in another way: the loss, averages of the
      * data. All have the same values in the same order. Where it fails it says so in `cx`. */
     onx_status (*reduce)(void *user, onx_ctx *cx, onx_value *const *values, uint32_t count);
@@ -92,7 +92,7 @@ ONX_API ONX_ANY_THREAD uint32_t onx_trainer_variable_count(const onx_trainer *tr
 ONX_API ONX_ANY_THREAD bool onx_trainer_variable_get(const onx_trainer *trainer, uint32_t index,
                                                      onx_trainer_variable *out);
 /* Writes the variables into the initializers of the document, bit by bit: saved then, it is both the trained model and
- * a checkpoint that a trainer made of it goes on from exactly. */
+ * a checkpoint that a trainer made of it resumes from exactly. */
 ONX_API ONX_OWN_THREAD onx_status onx_trainer_store(onx_trainer *trainer);
 
 #ifdef __cplusplus

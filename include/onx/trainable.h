@@ -30,9 +30,9 @@ typedef struct onx_named_number {
  * ONX_E_NOT_FOUND. */
 typedef struct onx_trainable_options {
     uint32_t struct_size;                                  /* sizeof of this struct, or 0 (onx/base.h) */
-    bool keep;                                             /* no initialisers: training goes on from the weights */
+    bool keep;                                             /* no initialisers: training continues from the weights */
     bool axis_given;                                       /* is `axis` set? */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
     onx_str loss, optimizer; /* names of rows; empty: cross-entropy, adam */
     onx_str output;          /* of the model, that the loss is of; empty: the first */
@@ -50,7 +50,7 @@ typedef struct onx_trainable_options {
     int64_t axis;        /* of classes; else that of the Softmax, or the last of 2 or 3 axes, or axis 1 of more */
     uint32_t lora_rank;  /* above 0: adapters of this rank beside products by frozen weights; these are trained */
     double lora_scale;   /* what adapters are multiplied by; 0: 1 */
-    bool quantized;      /* weights in integers are trained as numbers behind QuantizeLinear, and kept to begin with */
+    bool quantized;      /* weights in integers are trained as inputs of QuantizeLinear, and kept to begin with */
     int32_t checkpoint;  /* that of onx_grad_options (onx/grad.h); becomes the model's property onx.checkpoint */
 } onx_trainable_options;
 
@@ -64,7 +64,7 @@ typedef struct onx_trainable_options {
  * ONX_E_UNSUPPORTED where there is nothing to train; the model may be partly changed then. `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_trainable(onx_ctx *cx, onx_doc *doc, const onx_trainable_options *options);
 
-/* Adds the adapters of `lora_rank` to the weights that they stand beside, and removes them and training information.
+/* Adds the adapters of `lora_rank` to the weights that they are beside, and removes them and training information.
  * *count is how many there were. `count` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_merge_adapters(onx_ctx *cx, onx_doc *doc, uint32_t *count);
 

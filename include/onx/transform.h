@@ -46,8 +46,8 @@ typedef struct onx_opset_version {
 typedef struct onx_retarget_options {
     uint32_t struct_size;                                  /* sizeof of this struct, or 0 (onx/base.h) */
     bool dry_run;                                          /* say what would be done, and leave the model as it is */
-    bool best_effort;                                      /* go on past what cannot be done, which becomes a warning */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    bool best_effort;                                      /* skip what cannot be done, which becomes a warning */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
     const onx_opset_version *opset; /* what to go to; other domains stay as they are */
     uint32_t opset_count;
@@ -95,7 +95,7 @@ typedef struct onx_input_shape {
 typedef struct onx_simplify_options {
     uint32_t struct_size;                                  /* sizeof of this struct, or 0 (onx/base.h) */
     bool exact;                                            /* only what leaves the results the same, bit by bit */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
     const onx_str *pass; /* names of rows that simplify; none: all */
     uint32_t pass_count;
@@ -109,8 +109,8 @@ typedef struct onx_simplify_options {
 } onx_simplify_options;
 
 /* Removes from graphs, subgraphs, functions and training information what is not needed for the results, and puts
- * simpler nodes in place of others, by passes that go on, a bounded number of times, as long as there is something to
- * do. Names of inputs and outputs stay. Weights are shared, and made anew only where something is computed into them.
+ * simpler nodes in place of others, by passes that repeat, a bounded number of times, as long as there is something to
+ * do. Names of inputs and outputs stay. Weights are shared, and made again only where something is computed into them.
  * A graph that is not understood (values that are made twice, or read before they are made) stays as it is, with a
  * warning. ONX_E_NOT_FOUND for a pass or an input that there is not. The model may be partly changed when the call
  * fails. `options` may be NULL. */
@@ -121,9 +121,9 @@ ONX_API ONX_OWN_THREAD onx_status onx_simplify(onx_ctx *cx, onx_doc *doc, const 
  * output. A pattern that fits nothing is ONX_E_NOT_FOUND. */
 typedef struct onx_precision_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
-    bool dry_run;         /* say what would be done; functions are put in place all the same */
+    bool dry_run;         /* say what would be done; functions are inlined all the same */
     bool keep_io;         /* inputs and outputs of the model keep their types */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
     int32_t to;          /* ONX_FLOAT16, ONX_BFLOAT16, ONX_FLOAT or ONX_DOUBLE */
     const onx_str *only; /* these nodes; none: all */
@@ -135,14 +135,14 @@ typedef struct onx_precision_options {
     /* A folder for a file without a name that holds large weights, which then take no memory; NULL: memory. */
     const char *spill_dir;
     const onx_str *keep_node; /* names of nodes (no patterns) that stay, with the graphs that they hold; those of no
-                                 node are passed over */
+                                 node are ignored */
     uint32_t keep_node_count;
 } onx_precision_options;
 
 /* Changes the floating-point type of values, weights, and inputs and outputs: to FLOAT16 and BFLOAT16 from FLOAT and
  * the other one of the two, to FLOAT and DOUBLE from all others of the four. Nodes whose operator does not take the
  * type in the version that is in force keep theirs, and so do nodes that options name, sizes that are computed in
- * floating point, and weights that training information refers to; Casts stand in between, one for each value and type.
+ * floating point, and weights that training information refers to; Casts come between, one for each value and type.
  * Calls of the model's functions are replaced by their bodies first. Weights beyond the range of the type become its
  * largest finite numbers, which is a warning, and single constants that would become zero its smallest.
  * ONX_E_UNSUPPORTED where the operator set has no Cast to the type. */
@@ -151,7 +151,7 @@ ONX_API ONX_OWN_THREAD onx_status onx_precision(onx_ctx *cx, onx_doc *doc, const
 /* ---- quantise ---- */
 
 typedef enum onx_quantize_mode {
-    ONX_QUANTIZE_WEIGHTS, /* weights in few bits behind DequantizeLinear; all else stays as it is */
+    ONX_QUANTIZE_WEIGHTS, /* weights in few bits, read by DequantizeLinear; all else stays as it is */
     ONX_QUANTIZE_DYNAMIC, /* 8-bit products whose inputs are scaled while the model runs */
     ONX_QUANTIZE_QDQ,     /* 8-bit inputs by ranges that are known, as QuantizeLinear and DequantizeLinear */
     ONX_QUANTIZE_QLINEAR  /* the same by QLinearConv and QLinearMatMul */
@@ -174,7 +174,7 @@ typedef struct onx_quantize_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
     onx_quantize_mode mode;
     bool per_channel; /* a scale for each output channel of a weight; else one for all, but for blocks */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
     int32_t weight_type; /* of WEIGHTS: ONX_INT8, UINT8, INT4, UINT4, FLOAT8E4M3FN, FLOAT8E5M2 or FLOAT4E2M1; 0: INT8 */
     uint32_t block_size; /* of WEIGHTS: elements along the summed axis that share a scale; 0: a scale per channel */
@@ -216,9 +216,9 @@ ONX_API ONX_OWN_THREAD onx_status onx_observer_new(onx_ctx *cx, onx_observe_meth
                                                    onx_observer **out);
 /* NULL is allowed. */
 ONX_API ONX_OWN_THREAD void onx_observer_free(onx_observer *observer);
-/* `count` more numbers; NaN and infinities are counted and passed over. */
+/* `count` more numbers; NaN and infinities are counted and skipped. */
 ONX_API ONX_OWN_THREAD onx_status onx_observer_add(onx_observer *observer, const float *x, uint64_t count);
-/* The range so far; ONX_E_INVALID when there was no finite number. `nonfinite`, how many were passed over, may be NULL.
+/* The range so far; ONX_E_INVALID when there was no finite number. `nonfinite`, how many were skipped, may be NULL.
  */
 ONX_API ONX_OWN_THREAD onx_status onx_observer_range(const onx_observer *observer, float *low, float *high,
                                                      uint64_t *nonfinite);
@@ -227,7 +227,7 @@ ONX_API ONX_OWN_THREAD onx_status onx_observer_range(const onx_observer *observe
 
 typedef struct onx_compress_options {
     uint32_t struct_size;                                  /* sizeof of this struct, or 0 (onx/base.h) */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
     bool sparse;           /* sparse initializers (IR version 6) in place of weights that take twice as many bytes */
     const char *spill_dir; /* as in onx_precision_options */
@@ -244,14 +244,14 @@ typedef struct onx_extract_options {
     uint32_t struct_size;                 /* sizeof of this struct, or 0 (onx/base.h) */
     const onx_str *input, *output, *node; /* see onx_extract */
     uint32_t input_count, output_count, node_count;
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
 } onx_extract_options;
 
 /* A part of the main graph as a model: what the values `output` (none: the outputs of the model) need, up to the values
  * `input` (none: the inputs of the model that they need); or the nodes whose name, or where they have none, first
  * output, matches one of the patterns `node` (* and ?): then what they read and what others read of them become inputs
- * and outputs. Initializers, constants, functions, types and annotations come along; training information stays behind.
+ * and outputs. Initializers, constants, functions, types and annotations come along; training information is left out.
  * The part shares its messages with `doc`, which outlives it: what changes the one may change the other.
  * ONX_E_NOT_FOUND for a name that is not there. */
 ONX_API ONX_OWN_THREAD onx_status onx_extract(onx_ctx *cx, onx_doc *doc, const onx_extract_options *options,
@@ -261,7 +261,7 @@ typedef struct onx_split_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
     uint32_t at_count;
     const onx_str *at;                                     /* see onx_split */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
 } onx_split_options;
 
@@ -295,16 +295,16 @@ typedef struct onx_merge_options {
     const onx_io_pair *map;
     const onx_str *input, *output; /* of the result, prefix included; none: all that are not connected */
     uint32_t map_count, input_count, output_count;
-    onx_str prefix1, prefix2; /* for the names of the first model, and of those behind it */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    onx_str prefix1, prefix2;                              /* for the names of the first model, and of those after it */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
 } onx_merge_options;
 
-/* Puts the models `other` behind that of `doc`, in their order. Operator sets of different versions are brought to the
+/* Puts the models `other` after that of `doc`, in their order. Operator sets of different versions are converted to the
  * higher one (onx_retarget). Names inside that clash get new ones; inputs, outputs and functions that clash are an
  * error, as are metadata of the same key and another value. Identical initializers, constants and functions of the same
  * name are there once. `doc` shares the messages of the others, which outlive it and may be changed. External data of
- * another folder is found from that of `doc` where it lies below it, and comes into the model otherwise (it stays
+ * another folder is found from that of `doc` where it is below it, and comes into the model otherwise (it stays
  * mapped). Models that share messages, as parts of one document do, are merged by name. ONX_E_NOT_FOUND: a name that is
  * not there. After a failure the models may be partly changed. `options` may be NULL: by name. */
 ONX_API ONX_OWN_THREAD onx_status onx_merge(onx_ctx *cx, onx_doc *doc, onx_doc *const *other, uint32_t count,
@@ -317,11 +317,11 @@ typedef struct onx_outline_options {
     uint32_t min_nodes;                                    /* of a function; 0: 4 */
     uint32_t min_calls;                                    /* of each function; 0: 2 */
     onx_str domain;                                        /* of the functions; empty: "outlined" */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
 } onx_outline_options;
 
-/* The opposite of onx_inline: runs of nodes of the main graph that are repeated one behind the other or apart, and
+/* The opposite of onx_inline: runs of nodes of the main graph that are repeated one after the other or apart, and
  * differ in the names of values only, become calls of functions; what differs from call to call, weights as well, is
  * input of the function. `options` may be NULL. */
 ONX_API ONX_OWN_THREAD onx_status onx_outline(onx_ctx *cx, onx_doc *doc, const onx_outline_options *options);
@@ -342,13 +342,13 @@ typedef enum onx_edit_kind {
     ONX_EDIT_DROP_OUTPUT,     /* output */
     ONX_EDIT_DROP_INPUT,      /* input, which nothing may read */
     ONX_EDIT_INITIALIZER,     /* initializer; gets the elements of `tensor` */
-    ONX_EDIT_METADATA,        /* key, value; without a value the key goes */
+    ONX_EDIT_METADATA,        /* key, value; without a value the key is removed */
     ONX_EDIT_FIELD,     /* producer_name, producer_version, model_version, domain, doc_string, graph_name; value */
     ONX_EDIT_STRIP,     /* doc, metadata, types, training or unused */
     ONX_EDIT_BATCH,     /* number or symbol: the first dimension of inputs, and what follows from it */
-    ONX_EDIT_NHWC,      /* input of rank 4 that comes with its channels last from now on */
+    ONX_EDIT_NHWC,      /* input of rank 4 whose layout becomes channels last */
     ONX_EDIT_NORMALIZE, /* input; MEAN,...:DEVIATION,... of its channels, which are subtracted and divided by */
-    ONX_EDIT_RESIZE,    /* input of rank 4 that comes in any size from now on */
+    ONX_EDIT_RESIZE,    /* input of rank 4 whose size becomes variable */
     ONX_EDIT_ARGMAX,    /* output; axis, which goes */
     ONX_EDIT_SOFTMAX,   /* output; axis */
     ONX_EDIT_COUNT
@@ -365,7 +365,7 @@ typedef struct onx_edit_options {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
     uint32_t count;
     const onx_edit *edit;                                  /* done one after the other */
-    void (*changed)(void *user, const onx_change *change); /* NULL: nobody wants to know */
+    void (*changed)(void *user, const onx_change *change); /* may be NULL */
     void *user;
 } onx_edit_options;
 

@@ -66,7 +66,7 @@ ONX_API ONX_OWN_THREAD onx_status onx_value_set_text(onx_value *value, uint64_t 
 
 /* ---- memory of the caller ---- */
 
-/* A tensor in memory that somebody else owns. */
+/* A tensor in memory that is owned elsewhere. */
 typedef struct onx_memory {
     uint32_t struct_size; /* sizeof of this struct, or 0 (onx/base.h) */
     int32_t dtype;        /* onx_dtype */
@@ -76,12 +76,12 @@ typedef struct onx_memory {
                              * row-major */
     void *data;             /* the element whose indexes are all 0 */
     uint64_t size;          /* bytes from `data` on, and before it where a stride is negative, that may be touched */
-    void (*release)(void *owner); /* called once when nobody needs the memory any more; may be NULL */
+    void (*release)(void *owner); /* called once when the memory is no longer needed; may be NULL */
     void *owner;                  /* for release */
 } onx_memory;
 
 /* A tensor whose elements stay where they are: nothing is copied, as input or output of a run, and `data` is what the
- * value's `data` says. Elements lie row-major as in raw_data, at an address that suits their type. The memory outlives
+ * value's `data` says. Elements are row-major as in raw_data, at an address that suits their type. The memory outlives
  * the value (`release` tells when that ends) and is written only where the value is an output of a run or is changed by
  * the functions above; these fail with ONX_E_MISUSE rather than change its type or shape. ONX_E_MISUSE for strides that
  * are not row-major, for a `size` that is too small, with both numbers, and for addresses that do not suit;
