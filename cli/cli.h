@@ -133,7 +133,7 @@ static inline onx_str cli_dim_name(const onx_dimension *dim)
 /* ---- messages on standard error ---- */
 
 /* From here on signals of failed writes are ignored, a file that is cut short while it is read is reported, and no
- * signal that can be caught leaves a temporary file behind. */
+ * signal that can be caught leaves a temporary file. */
 void cli_handle_signals(void);
 /* The temporary files of the context are among those. */
 void cli_watch_temps(onx_ctx *cx);
@@ -147,7 +147,7 @@ bool cli_deadline_end(void);
 int cli_error(const cli_call *call, const char *format, ...) ONX_PRINTF(2, 3);
 /* Has it been called? */
 bool cli_said_error(void);
-/* Prints "onx check: warning: ..."; the call goes on. */
+/* Prints "onx check: warning: ..."; the call continues. */
 void cli_warn(const cli_call *call, const char *format, ...) ONX_PRINTF(2, 3);
 /* A line below the error: "hint: ..." */
 void cli_hint(const char *format, ...) ONX_PRINTF(1, 2);
@@ -156,7 +156,7 @@ void cli_report(cli_call *call);
 /* Was any of the printed diagnostics about a limit? */
 bool cli_limit_was_hit(void);
 /* The same on standard output, for the findings about a model that are what the command was asked for: on a terminal
- * those of one item stand together under its name. */
+ * those of one item are listed together under its name. */
 void cli_report_findings(cli_call *call);
 /* Progress of long work, on a terminal only: done of total (0: unknown), redrawn at most ten times a second.
  * cli_progress_end removes the bar; call it before printing anything else. */
@@ -184,7 +184,7 @@ unsigned cli_columns(onx_str text);
 onx_str cli_fitting(onx_str text, unsigned columns);
 /* The same in exactly `columns` columns: padded with spaces on the right, or cut in the middle. */
 void cli_put_field(FILE *to, onx_str text, unsigned columns);
-/* The words of a text, filled between the column `indent`, where the cursor stands, and `width`; ends the line. */
+/* The words of a text, filled between the column `indent`, where the cursor is, and `width`; ends the line. */
 void cli_put_filled(FILE *to, onx_str text, unsigned indent, unsigned width);
 /* Columns that prose is filled to: those of the terminal, but lines of more than 100 are hard to read. */
 unsigned cli_prose_width(void);
@@ -246,9 +246,9 @@ const cli_command *cli_find_command(const char *name);
 bool cli_knows_option(const cli_command *command, const char *name);
 /* Prints that there is no such command, with the nearest one, and returns CLI_MISUSE. */
 int cli_no_command(const char *name);
-/* The candidate nearest to the word, or NULL when none is near; candidate(from, index) returns NULL past the last. */
+/* The candidate nearest to the word, or NULL when none is close; candidate(from, index) returns NULL past the last. */
 const char *cli_nearest(const char *word, const char *(*candidate)(const void *from, int index), const void *from);
-/* Fills the call from the command line. Returns -1 to go on, else an exit status. */
+/* Fills the call from the command line. Returns -1 to continue, else an exit status. */
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_print_help(const cli_command *command, FILE *to);
 void cli_print_overview(FILE *to);

@@ -16,7 +16,7 @@ typedef struct cli_distance {
     char unlike[160];        /* why elements cannot be compared: kinds, types, shapes; "" when they can */
 } cli_distance;
 
-/* Numbers of any types are compared; lists item by item, as if they stood one after the other. */
+/* Numbers of any types are compared; lists item by item, as if concatenated. */
 void cli_compare_values(const onx_value *a, const onx_value *b, double rtol, double atol, cli_distance *out);
 bool cli_departs(const cli_distance *distance);
 

@@ -156,7 +156,7 @@ static sized value_size(const walk *w, onx_str name)
     return (sized){ (onx_dtype)t->elem_type, true, t->shape->dim_count, t->shape->dim, NULL };
 }
 
-/* The dimension `index`, counted from behind where it is below 0. */
+/* The dimension `index`, counted from the end where it is below 0. */
 static bool times_one_dim(const walk *w, sized v, int64_t index, cost_term *out)
 {
     const int64_t at = index < 0 ? (int64_t)v.rank + index : index;

@@ -1,4 +1,4 @@
-/* cli_cost.h - what a run of a model takes, told without running it: multiply-adds, weights and activations per
+/* cli_cost.h - what a run of a model takes, computed without running it: multiply-adds, weights and activations per
  * operator, as expressions over the symbolic dimensions. */
 #ifndef ONX_CLI_COST_H
 #define ONX_CLI_COST_H
@@ -47,7 +47,7 @@ typedef struct cli_cost {
     uint64_t inner_nodes;                            /* in branches and bodies, counted as if each ran once */
     uint64_t calls;                                  /* of functions of the model, whose nodes are counted nowhere */
     uint32_t *order;                                 /* rows, most multiply-adds first */
-    void (*each)(void *user, const cost_node *node); /* NULL: nobody asks */
+    void (*each)(void *user, const cost_node *node); /* may be NULL */
     void *user;
 } cli_cost;
 

@@ -28,7 +28,7 @@ typedef struct cli_tensor_difference {
     uint64_t first; /* index of the first that differs */
 } cli_tensor_difference;
 
-/* One difference: what is '-' only in a, '+' only in b, '~' in both but not alike. `where` is a path such as
+/* One difference: what is '-' only in a, '+' only in b, '~' in both but different. `where` is a path such as
  * graph.node; `name` is what it is about there; empty texts are left out. */
 void cli_diff_say(cli_diff *d, char what, onx_str where, onx_str name, onx_str a, onx_str b);
 /* '~' for texts, when they differ. */
@@ -48,7 +48,7 @@ void cli_diff_opsets(cli_diff *d, onx_str where, onx_operator_set_id **a, uint32
                      uint32_t b_count);
 void cli_diff_unknown(cli_diff *d, onx_str where, const onx_extra *a, const onx_extra *b);
 
-/* Which element of b belongs to each of a (pair_of_a, CLI_NO_PAIR for none) and the other way round. */
+/* Which element of b belongs to each of a (pair_of_a, CLI_NO_PAIR for none) and the inverse (of_b). */
 #define CLI_NO_PAIR UINT32_MAX
 typedef struct cli_pairs {
     uint32_t *of_a, *of_b;

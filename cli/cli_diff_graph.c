@@ -226,7 +226,7 @@ static void diff_initializers(cli_diff *d, onx_str where, const onx_graph *a, co
             cli_diff_say(d, '+', where, onx_view(b->initializer[i]->name), none, tensor_text(d, b->initializer[i]));
 }
 
-/* Messages of rare kinds: compared one by one, and told by number only. */
+/* Messages of rare kinds: compared one by one, and reported by number only. */
 static void diff_rest(cli_diff *d, onx_str where, onx_kind kind, void *const *a, uint32_t a_count, void *const *b,
                       uint32_t b_count)
 {

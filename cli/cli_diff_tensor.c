@@ -127,7 +127,7 @@ static onx_status compare(cli_diff *d, const onx_tensor *a, const onx_tensor *b,
     return ONX_OK;
 }
 
-/* Structured in JSON, one line for people. */
+/* Structured in JSON, else one line of text. */
 static void say_difference(cli_diff *d, onx_str where, onx_str name, const cli_tensor_difference *t, bool is_text)
 {
     if (d->json) {

@@ -96,7 +96,7 @@ static onx_status put(void *user, onx_str bytes)
 /* A terminal obeys control characters, and a model may hold any in its names and strings: they print as \xNN. */
 static onx_status put_on_terminal(void *user, onx_str bytes)
 {
-    static char held[4]; /* a character of UTF-8 that may go on in the next call */
+    static char held[4]; /* a character of UTF-8 that may continue in the next call */
     static size_t held_count;
     for (size_t i = 0; i < bytes.len; i++) {
         unsigned char c = (unsigned char)bytes.ptr[i];

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_NODES = 4000000 }; /* that inference looks at for this, over all attempts */
+enum { MOST_NODES = 4000000 }; /* that inference visits for this, over all attempts */
 
 typedef struct fitter {
     cli_call *call;

@@ -364,7 +364,7 @@ static onx_status finish(builder *b, const image *m, const onx_value *x, onx_val
 }
 
 /* ---- what decoders print: libraries of formats write about damaged files to standard error by themselves. The stream
- * is the program's own, so it is turned into a file meanwhile, and what they say becomes part of a message. ---- */
+ * is the program's own, so it is redirected to a file meanwhile, and what they say becomes part of a message. ---- */
 
 typedef struct overheard {
     FILE *file; /* NULL: nothing is overheard, and they print */

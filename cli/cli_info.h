@@ -20,7 +20,7 @@ uint64_t cli_info_size(const cli_info *in);
 
 typedef enum cli_file_state { CLI_FILE_THERE, CLI_FILE_MISSING, CLI_FILE_OUTSIDE, CLI_FILE_LINK } cli_file_state;
 
-/* Size of a data file. Paths that lead out of the model's folder are not looked at. */
+/* Size of a data file. Paths that lead out of the model's folder are not opened. */
 cli_file_state cli_info_look(const cli_info *in, onx_str location, uint64_t *size);
 
 onx_status cli_info_json(const cli_info *in, void *root);

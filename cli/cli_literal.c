@@ -177,7 +177,7 @@ static size_t put_utf8(char *to, uint32_t c)
     return more + 1;
 }
 
-/* \n and so on, l->at behind the backslash; what it stands for goes to `to`, at most 4 bytes and never more than were
+/* \n and so on, l->at after the backslash; what it stands for goes to `to`, at most 4 bytes and never more than were
  * read. 0: it is none. */
 static size_t take_escape(literal *l, char *to)
 {
@@ -205,7 +205,7 @@ static size_t take_escape(literal *l, char *to)
     return put_utf8(to, high);
 }
 
-/* l->at behind the opening quote; room is as much as the text has left. */
+/* l->at after the opening quote; room is as much as the text has left. */
 static onx_status take_text(literal *l, char *to, size_t *len)
 {
     *len = 0;
@@ -320,7 +320,7 @@ static void spread(literal *l, const cli_shape *shape)
         memcpy(l->dims, shape->dims, shape->rank * sizeof *shape->dims);
 }
 
-/* The first text for all elements behind the `written`; the value may move its own, so they are set from a copy. */
+/* The first text for all elements after the `written`; the value may move its own, so they are set from a copy. */
 static onx_status fill_texts(onx_value *v, uint64_t written)
 {
     if (written >= v->count)

@@ -89,7 +89,7 @@ static void put_excerpt(FILE *to, const onx_diag *d)
     while (until < line.len && ((unsigned char)line.ptr[until] & 0xc0) == 0x80)
         until++;
     fprintf(to, "%s%5u |%s ", cli_color(to, CLI_DIM), d->where.line, cli_color(to, CLI_PLAIN));
-    /* Tabs print as one blank, so that the caret stands right. */
+    /* Tabs print as one blank, so that the caret is aligned. */
     unsigned indent = 0;
     for (size_t i = from; i < until;) {
         size_t end = i;

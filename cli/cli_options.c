@@ -405,7 +405,7 @@ int cli_parse(cli_call *call, int argc, char **argv)
 int cli_exit(cli_call *call, onx_status status)
 {
     /* Every failure leaves a diagnostic; should one ever come without, then at least its kind is said. Standard output
-     * that nobody reads any more is looked at when the program ends. */
+     * whose reader has closed it is checked when the program ends. */
     if (status != ONX_OK && !call->told && !cli_said_error() && !onx_diag_total(call->cx, ONX_ERROR) && !ferror(stdout))
         cli_error(call, "%s", onx_status_text(status));
     switch (status) {

@@ -177,7 +177,7 @@ static cli_named *add_entry(cli_outputs *o)
     return &o->list[o->count++];
 }
 
-/* What is only shown in short is put into words at once: copies of all values may need very much more memory than the
+/* What is only shown in short is formatted at once: copies of all values may need very much more memory than the
  * run, and those of a sequence that grows, all of them together, as much as its length squared. */
 static onx_status take_value(cli_outputs *o, cli_named *entry, const onx_value *v)
 {

@@ -45,7 +45,7 @@ static bool append(cli_profile *p, const onx_run_event *e)
     return s->name && s->op;
 }
 
-/* Steps come in one order in every run. A run that starts over with other kernels tells others: then what was there
+/* Steps come in one order in every run. A run that starts over with other kernels reports others: then what was there
  * from that step on is forgotten, and the times so far do not count. */
 static void note(void *user, const onx_run_event *e)
 {
@@ -139,7 +139,7 @@ static void measure_copy(cli_profile *p)
     char *from = malloc(SIZE), *to = malloc(SIZE);
     double best = 0;
     for (int i = 0; from && to && i < 4; i++) {
-        memset(from, i, i ? 1 : SIZE); /* the first round brings the pages in */
+        memset(from, i, i ? 1 : SIZE); /* the first round loads the pages */
         const double start = cli_now();
         memcpy(to, from, SIZE);
         const double seconds = cli_now() - start;

@@ -148,7 +148,7 @@ static onx_status run_one(cli_call *call, onx_session *s, const onx_run_options 
     return status;
 }
 
-/* A name and what comes of it; in JSON an object. */
+/* A name and its result; in JSON an object. */
 static void begin_set(const cli_outputs *o, const set *at)
 {
     if (o->json) {

@@ -158,7 +158,7 @@ bool cli_deadline_end(void)
 /* ---- a mapped file that was cut short ----
  * The library maps files. Where another process cuts one short meanwhile, the next look at what is gone raises SIGBUS.
  * From in here nothing can be undone, only said, and with nothing but what a signal handler may call. Which file it was
- * and where is read from the system's own list of mappings, so that nobody has to keep one. */
+ * and where is read from the system's own list of mappings, so none has to be kept. */
 
 enum { LINE_ROOM = 8192 }; /* a line of the list: addresses, and a path of up to 4096 bytes with some of them escaped */
 

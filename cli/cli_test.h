@@ -1,4 +1,4 @@
-/* cli_test.h - how `onx test` says what came of its cases: text, JSON or JUnit. */
+/* cli_test.h - how `onx test` reports its cases: text, JSON or JUnit. */
 #ifndef ONX_CLI_TEST_H
 #define ONX_CLI_TEST_H
 

@@ -1,4 +1,4 @@
-/* cli_test_report.c - how `onx test` says what came of its cases: text, JSON or JUnit. */
+/* cli_test_report.c - how `onx test` reports its cases: text, JSON or JUnit. */
 #include "cli_table.h"
 #include "cli_test.h"
 
@@ -50,7 +50,7 @@ void test_case_say(test_report *report, const char *place, const char *format, .
     onx_diag_clear(report->call->cx);
 }
 
-/* Lines of the case as people see them: what is below a line stands further in. */
+/* Lines of the case as people see them: what is below a line is indented. */
 static void print_case(const char *name, const char *text, test_outcome outcome)
 {
     static const char *const words[] = { "ok", "FAIL", "skip" };

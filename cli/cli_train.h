@@ -60,7 +60,7 @@ onx_status cli_measures_without_learning(cli_call *call, const onx_doc *doc, con
                                          const cli_measures *steps, cli_measures *out);
 void cli_measures_free(cli_measures *m);
 void cli_measures_reset(cli_measures *m);
-/* Takes what a step over so many samples has given. */
+/* Takes what a step over `samples` samples has given. */
 onx_status cli_measures_add(cli_call *call, cli_measures *m, uint64_t samples, double *loss);
 onx_status cli_measures_number(cli_call *call, const char *name, const onx_value *v, double *out);
 static inline double cli_measures_mean(const cli_measures *m, uint32_t i)

@@ -1,4 +1,4 @@
-/* cli_train_state.c - checkpoints of `onx train`: the model with its variables, and where training stands in a property
+/* cli_train_state.c - checkpoints of `onx train`: the model with its variables, and the state of training in a property
  * of the model. */
 #include "cli_train.h"
 
@@ -114,7 +114,7 @@ onx_status cli_train_load_bytes(cli_call *call, const char *path, onx_status (*t
     return status;
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
 static bool same_list(onx_kind kind, const void *const *a, uint32_t a_count, const void *const *b, uint32_t b_count)
 {

@@ -20,7 +20,7 @@ typedef struct cli_transform {
 
 /* False, with the error printed, when neither -o nor --dry-run is given. */
 bool cli_transform_open(cli_call *call, cli_transform *t);
-/* For `changed` of options, with the cli_transform as `user`; NULL where nobody wants to know. */
+/* For `changed` of options, with the cli_transform as `user`; NULL where it is not needed. */
 void (*cli_transform_changed(const cli_transform *t))(void *user, const onx_change *change);
 /* Reads the model, has `pass` change it, and writes it unless this is a dry run; returns the exit status. */
 int cli_transform_run(cli_transform *t, const char *in, onx_status (*pass)(onx_ctx *cx, onx_doc *doc, void *options),

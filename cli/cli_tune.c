@@ -485,7 +485,7 @@ static bool is_named(const cli_table *names, const ranking *r, onx_str name)
     return false;
 }
 
-/* The first `kept` of the ranking stay in front. Behind them come those that add something as long as these are kept,
+/* The first `kept` of the ranking stay first. After them come those that add something as long as these are kept,
  * and then what is left. */
 static onx_status rank_rest(cli_tune *t, ranking *order, uint32_t kept, const ranking *now)
 {
@@ -563,7 +563,7 @@ static onx_status attempt(cli_tune *t, cli_inner *original, const ranking *order
     return status;
 }
 
-/* Twice as many each time, the others ranked anew: where nothing is left of a value, what comes behind shows what it
+/* Twice as many each time, the others ranked anew: where nothing is left of a value, what comes after shows what it
  * adds only once the value is kept. Then halving what is in between. */
 static onx_status search(cli_tune *t, cli_inner *original, ranking *order, onx_doc **out)
 {

@@ -41,7 +41,7 @@ onx_status cli_samples_read(const cli_samples *s, uint32_t index, onx_doc *doc, 
  * model. */
 typedef struct cli_visit {
     onx_status (*see)(void *user, uint32_t sample, uint32_t value, const onx_value *v);
-    onx_status (*input)(void *user, onx_str name, const onx_value *v); /* of the sample; NULL: nobody asks */
+    onx_status (*input)(void *user, onx_str name, const onx_value *v); /* of the sample; may be NULL */
     void *user;
 } cli_visit;
 onx_status cli_observe(const cli_samples *s, cli_inner *inner, const uint32_t *chosen, uint32_t count,

@@ -235,7 +235,7 @@ static void use_dims(finder *f, const onx_node *node, cli_use *use)
     }
 }
 
-/* How many features of its input a model of ai.onnx.ml looks at, or 0. */
+/* How many features of its input a model of ai.onnx.ml reads, or 0. */
 static int64_t features_of(const finder *f, const onx_node *node)
 {
     const onx_str op = onx_view(node->op_type);
@@ -316,7 +316,7 @@ static onx_status find_all(finder *f, const onx_session *s)
     for (uint32_t i = 0; i < onx_session_input_count(s); i++)
         ONX_TRY(note(f, onx_session_input(s, i).name, i, true));
     onx_status status = onx_message_walk(f->cx, ONX_KIND_GRAPH, onx_doc_model(f->doc)->graph, see, f);
-    return status == ONX_E_MEMORY ? no_memory(f) : ONX_OK; /* nothing else stands in the way of a run */
+    return status == ONX_E_MEMORY ? no_memory(f) : ONX_OK; /* nothing else prevents a run */
 }
 
 onx_status cli_uses_find(cli_call *call, onx_doc *doc, const onx_session *s, cli_use *uses)

@@ -15,7 +15,7 @@ typedef struct cli_use {
 } cli_use;
 
 /* Fills `uses`, one per input of the session, by what nodes of the main graph and of subgraphs do with inputs, also
- * behind nodes that only move values. Nothing is said about what a function does. Errors are printed. */
+ * after nodes that only move values. Nothing is said about what a function does. Errors are printed. */
 onx_status cli_uses_find(cli_call *call, onx_doc *doc, const onx_session *s, cli_use *uses);
 
 /* A dimension that is to be chosen: -1 - k for symbol k, so that equal symbols get equal sizes. */

@@ -24,7 +24,7 @@ typedef enum view_box_kind {
     VIEW_INPUT,
     VIEW_OUTPUT,
     VIEW_OUTER,       /* a value of a scope around this one */
-    VIEW_INITIALIZER, /* one that no node stands for: it is a result itself */
+    VIEW_INITIALIZER, /* one that no node shows: it is a result itself */
     VIEW_MISSING      /* a value that nothing makes */
 } view_box_kind;
 
@@ -37,12 +37,12 @@ typedef struct view_scope {
     const onx_function *function;
     uint32_t training;           /* which training_info it belongs to */
     bool initializes;            /* of the two graphs there the one that runs first */
-    uint32_t parent, parent_box; /* of a subgraph: where it stands; VIEW_NONE */
+    uint32_t parent, parent_box; /* of a subgraph: where it is; VIEW_NONE */
     onx_node *const *node;
     uint32_t node_count, first_node; /* nodes are the boxes from first_node on */
     /* Per box. */
     view_list box_kind, box_value, box_op, box_rows, box_inputs, box_outputs, box_attributes, box_inner;
-    /* What those count, one behind the other; `inner` has the name of an attribute (or that of a function) and a scope.
+    /* What those count, one after the other; `inner` has the name of an attribute (or that of a function) and a scope.
      */
     view_list rows, inputs, outputs, attributes, inner;
     /* Per value: strings, the box that makes it, the tensor it is. */

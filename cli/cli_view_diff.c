@@ -7,7 +7,7 @@ typedef struct place {
     uint32_t scope, box;
 } place;
 
-/* Where the nodes of a model stand. */
+/* Where the nodes of a model are. */
 typedef struct places {
     place *list;
     uint32_t count, room;

@@ -9,7 +9,7 @@ typedef struct view_binding {
     uint32_t scope, value; /* scope: number + 1, 0: the name is not bound */
 } view_binding;
 
-/* What a name stood for before a scope bound it. */
+/* What a name referred to before a scope bound it. */
 typedef struct view_undo {
     uint32_t string;
     view_binding before;
@@ -579,7 +579,7 @@ onx_status cli_view_build(cli_view *view)
     view->string_table.cx = view->op_table.cx = view->function_table.cx = view->call->cx;
     ONX_TRY(onx_arena_new(view->call->cx, &view->arena));
     (void)view_string(view, onx_str_of(""));
-    /* Functions first: nodes point to their scopes. The page begins with the main graph, wherever it stands. */
+    /* Functions first: nodes point to their scopes. The page begins with the main graph, wherever it is. */
     build_functions(view, m);
     if (m->graph)
         (void)build_graph(view, VIEW_GRAPH, m->graph, VIEW_NONE, VIEW_NONE);

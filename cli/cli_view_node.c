@@ -171,7 +171,7 @@ static bool take_index(cursor *c, const char *word, uint32_t *index)
     return false;
 }
 
-/* What stands behind a step for people: ' "conv1" (Conv)'. A name of the file may hold quotes, so it is compared; of
+/* What follows a step for people: ' "conv1" (Conv)'. A name of the file may hold quotes, so it is compared; of
  * one that is written otherwise the next quote ends it. */
 static void pass_label(cursor *c, char open, char close, onx_str name)
 {
@@ -299,7 +299,7 @@ void cli_view_find(cli_view *view, size_t first)
             follow(&c);
         if (c.scope >= view->scope_count)
             c.scope = c.box = VIEW_NONE;
-        /* A finding was lost, and this stands in its place. */
+        /* A finding was lost, and this replaces it. */
         const bool lost = d->status == ONX_E_MEMORY;
         if (lost || !CLI_GROW(view->finding, view->finding_count, view->finding_room)) {
             view->scarce = true;

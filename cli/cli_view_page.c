@@ -1,7 +1,7 @@
 /* cli_view_page.c - the page around its data. */
 #include "cli_view_page.h"
 
-/* The data stands in a script element that is no program. What could end it, or make a comment of it, begins with <,
+/* The data is in a script element that is no program. What could end it, or make a comment of it, begins with <,
  * which JSON has in strings only, where it may be written as an escape. So no text of a model is ever markup. */
 void cli_view_page(FILE *to, onx_str json)
 {

@@ -5,7 +5,7 @@
 
 #include "cli_view.h"
 
-/* What stands before and behind the data in the page. */
+/* What comes before and after the data in the page. */
 extern const unsigned char view_page_head[], view_page_tail[];
 extern const size_t view_page_head_size, view_page_tail_size;
 

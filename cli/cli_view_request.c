@@ -1,7 +1,7 @@
 /* cli_view_request.c - what a request to the server of pages asks for, and whether it gets it. */
 #include "cli_view_page.h"
 
-/* The line at the start of the text, without what ends it; the text goes on behind it. */
+/* The line at the start of the text, without what ends it; the text continues after it. */
 static onx_str next_line(onx_str *text)
 {
     const char *end = memchr(text->ptr, '\n', text->len);
@@ -18,7 +18,7 @@ static bool starts(onx_str text, const char *word)
     return text.len >= strlen(word) && strncasecmp(text.ptr, word, strlen(word)) == 0;
 }
 
-/* What the lines up to the empty one say behind this name. False: none does, or more than one, of which others may take
+/* What the lines up to the empty one say after this name. False: none does, or more than one, of which others may take
  * another one than we do. */
 static bool header(onx_str lines, const char *name, onx_str *value)
 {

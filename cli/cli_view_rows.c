@@ -1,13 +1,13 @@
-/* cli_view_rows.c - what stands in the boxes below the names of operators: weights and constants. */
+/* cli_view_rows.c - what is in the boxes below the names of operators: weights and constants. */
 #include "cli_attribute.h"
 #include "cli_view.h"
 
 #include <onx/tensor.h>
 
-/* So many numbers are written out, and so many columns of other values. */
+/* How many numbers at most are written out, and columns of other values. */
 enum { NUMBERS_MOST = 4, COLUMNS_MOST = 24 };
 
-/* The numbers of a tensor that has few of them, on one axis at most, where they lie as they should. */
+/* The numbers of a tensor that has few of them, on one axis at most, where they are stored as they should be. */
 static bool read_numbers(const cli_view *view, const onx_tensor *t, double *numbers, uint64_t *count)
 {
     uint64_t bytes;

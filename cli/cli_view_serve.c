@@ -23,7 +23,7 @@ static bool send_all(int to, const char *bytes, size_t size)
     return true;
 }
 
-/* The head of a request; false when it is too long, or somebody does not go on with it. */
+/* The head of a request; false when it is too long, or its sender does not complete it. */
 static bool receive(int from, char *buf, size_t *size)
 {
     const double end = cli_now() + SECONDS;

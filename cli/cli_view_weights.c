@@ -1,4 +1,4 @@
-/* cli_view_weights.c - what the elements of a tensor are like: range, mean, spread, a histogram, the first of them. Of
+/* cli_view_weights.c - statistics of the elements of a tensor: range, mean, spread, a histogram, the first of them. Of
  * a large tensor pieces at even distances are read, so that a page is written in seconds whatever the model holds. */
 #include "cli_view.h"
 
@@ -51,7 +51,7 @@ static onx_status take_bins(summary *s, const double *values, uint64_t count)
     return ONX_OK;
 }
 
-/* The elements that are looked at: all, or PIECES pieces at even distances. */
+/* The elements that are read: all, or PIECES pieces at even distances. */
 static onx_status read_elements(onx_doc *doc, const onx_tensor *t, uint64_t count, bool whole, summary *s, take each)
 {
     double values[PIECE];

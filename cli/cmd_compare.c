@@ -201,7 +201,7 @@ static onx_status compare_outputs(comparison *c)
     return status;
 }
 
-/* Outputs that somebody else computed: a folder of test data, an .npz with their names, or one file for one output. */
+/* Outputs computed elsewhere: a folder of test data, an .npz with their names, or one file for one output. */
 static onx_status compare_files(comparison *c)
 {
     const side *s = &c->side[0];

@@ -191,7 +191,7 @@ static void complete_zsh(void)
 
 /* ---- fish ---- */
 
-/* In quotes of fish a backslash stands before a quote as well. */
+/* In quotes of fish a backslash comes before a quote as well. */
 static void fish_description(const char *text)
 {
     fputs(" -d '", stdout);

@@ -1,4 +1,4 @@
-/* cmd_generate.c - `onx generate`: a language model goes on with a text, token by token. */
+/* cmd_generate.c - `onx generate`: a language model continues a text, token by token. */
 #include "cli_tokens.h"
 #include "cli_value.h"
 
@@ -62,7 +62,7 @@ static bool read_choice(session *s)
     return true;
 }
 
-/* The one that is given, or lies beside the model. */
+/* The one that is given, or is beside the model. */
 static onx_status open_tokenizer(session *s)
 {
     static const char *const names[] = { "tokenizer.json", "tokenizer.model" };

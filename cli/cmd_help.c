@@ -8,7 +8,7 @@ static void put_heading(FILE *to, const char *text)
     fprintf(to, "\n%s%s%s\n", cli_color(to, CLI_BOLD), text, cli_color(to, CLI_PLAIN));
 }
 
-/* Words of one paragraph, from `indent` on; the cursor stands there already. */
+/* Words of one paragraph, from `indent` on; the cursor is there already. */
 static void fill(FILE *to, const char *text, size_t len, unsigned indent)
 {
     cli_put_filled(to, onx_str_make(text, len), indent, cli_prose_width());

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* --function DOMAIN.NAME, as often as it is given: the name is what stands behind the last dot. NULL with the error
+/* --function DOMAIN.NAME, as often as it is given: the name is what follows the last dot. NULL with the error
  * printed. */
 static onx_function_name *read_names(const cli_call *call, const char *option, uint32_t *count)
 {

@@ -1,4 +1,4 @@
-/* cmd_merge.c - `onx merge`: models put together. */
+/* cmd_merge.c - `onx merge`: joins models. */
 #include "cli_transform.h"
 
 #include <stdlib.h>

@@ -34,7 +34,7 @@ typedef struct quantizing {
 
 enum { MOMENTS_MAX = 2048 };
 
-/* ---- what is looked at ---- */
+/* ---- what is examined ---- */
 
 static bool is_product(const onx_node *node)
 {

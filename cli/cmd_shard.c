@@ -194,7 +194,7 @@ static bool is_alike(const onx_shard_forecast *a, const onx_shard_forecast *b)
            is_near(a->value_bytes, b->value_bytes) && is_near(a->receive_bytes, b->receive_bytes);
 }
 
-/* A row for each run of devices that do alike. */
+/* A row for each run of devices that do the same. */
 static void print_rows(FILE *to, const onx_shard_forecast *rows, uint32_t count)
 {
     enum { ROWS_MOST = 40 };
@@ -218,7 +218,7 @@ static void print_rows(FILE *to, const onx_shard_forecast *rows, uint32_t count)
     }
 }
 
-/* The plan, device by device, and what it brings. */
+/* The plan, device by device, and its gain. */
 static onx_status print_plan(const request *r, onx_ctx *cx, const onx_doc *doc, onx_str configuration)
 {
     onx_shard_predict_options o = { .struct_size = sizeof o,

@@ -322,7 +322,7 @@ static unsigned run_folder(tally *t, const char *dir, unsigned depth)
     return cases;
 }
 
-/* An operand that holds no case is a mistake of the call: whoever names it expects tests to be run. */
+/* An operand that holds no case is a mistake of the call: the user expects tests to be run. */
 static int no_case(const cli_call *call, const char *dir)
 {
     DIR *d = opendir(dir);

@@ -21,7 +21,7 @@ typedef struct session {
     uint64_t learning, validating; /* samples */
     uint64_t *order, *epoch_order; /* those learned from come first */
     cli_measures steps, checks;    /* of samples learned from, and of those kept for validation */
-    double started;                /* when, and how many samples are behind since */
+    double started;                /* when, and how many samples were done since */
     uint64_t behind;
     cli_curve *curve;
     uint64_t curve_count;
@@ -311,7 +311,7 @@ static onx_status save_result(session *s)
     return ONX_OK;
 }
 
-/* The checkpoint is last: what was written before it is written again by a run that goes on from the one before. */
+/* The checkpoint is last: what was written before it is written again by a run that resumes from the one before. */
 static onx_status write_files(session *s, bool validated, double seconds)
 {
     const char *checkpoint = cli_value(s->call, "checkpoint");
@@ -454,7 +454,7 @@ static onx_status claim(const session *s, const char *option)
                : ONX_OK;
 }
 
-/* The document that is trained: that of the checkpoint, where there is one to go on from. */
+/* The document that is trained: that of the checkpoint, where there is one to resume from. */
 static onx_status resume(session *s)
 {
     cli_train_state old;

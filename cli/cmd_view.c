@@ -18,7 +18,7 @@ static const char *base_name(const char *path)
 
 /* ---- a model ---- */
 
-/* Findings first, so that what the drawing says of the model comes behind them. What cannot be inferred has no type,
+/* Findings first, so that what the drawing says of the model comes after them. What cannot be inferred has no type,
  * and is among the findings. */
 static onx_status analyse(cli_call *call, cli_view *view)
 {
@@ -173,7 +173,7 @@ static onx_status write_output(cli_call *call, const maker *m, const char *path)
     return status;
 }
 
-/* model.html in the folder at hand, for model.onnx somewhere. */
+/* model.html in the current folder, for model.onnx somewhere. */
 static bool page_path(const cli_call *call, char *buf, size_t size)
 {
     const char *out = cli_value(call, "output"), *name = base_name(call->operand[0]);
@@ -266,7 +266,7 @@ static int write_view(cli_call *call)
     return scarce ? cli_error(call, "out of memory") : cli_exit(call, status);
 }
 
-/* The models as they are now, each time somebody asks. */
+/* The models as they are now, at each request. */
 static bool make_now(void *user, char **page, size_t *size)
 {
     cli_call *call = user;

@@ -41,7 +41,7 @@ int cli_no_command(const char *name)
     return CLI_MISUSE;
 }
 
-/* Did whoever read standard output go away? They know, and need not be told. */
+/* Was the reader of standard output closed? Then no message is needed. */
 static bool reader_left(void)
 {
     struct pollfd fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
