@@ -44,7 +44,7 @@ onx_status onxi_tell(onx_ctx *cx, size_t errors, onx_status status);
         return onxi_status_;                                                                                           \
     } while (0)
 /* What a caller's options say, as this library knows them: `name` gets the members that the caller knows of, 0 for the
- * others, and 0 everywhere for NULL. The first statement of a public function with options, behind ONXI_NEED. */
+ * others, and 0 everywhere for NULL. The first statement of a public function with options, after ONXI_NEED. */
 #define ONXI_OPTIONS(cx, type, name, given)                                                                            \
     type name;                                                                                                         \
     ONX_TRY(onxi_options((cx), &(name), sizeof(name), (given)))
@@ -79,7 +79,7 @@ onx_status onxi_misuse(onx_ctx *cx, const char *function, const char *argument);
 const onx_allocator *onxi_ctx_allocator(const onx_ctx *cx);
 /* A context for a worker on another thread: the allocator and the limits of this one, whose arenas count there, too. */
 onx_ctx *onxi_ctx_worker(const onx_ctx *cx);
-/* A point in the diagnostics, and going back to it: whoever asked takes over what came since in a form of its own. */
+/* A point in the diagnostics, and going back to it: the caller takes over what came since in a form of its own. */
 typedef struct onxi_diag_mark {
     size_t count, totals[ONX_ERROR + 1];
 } onxi_diag_mark;
@@ -108,7 +108,7 @@ static inline void onxi_release(onx_ctx *cx, void *ptr, uint64_t size)
         onxi_resize(cx, ptr, size, 0);
 }
 
-/* Large buffers that come and go (output, stacks of readers): one that was given back is handed out again. *size is at
+/* Large buffers that come and go (output, stacks of readers): one that was returned is reused. *size is at
  * least what was asked for. */
 void *onxi_buffer_take(onx_ctx *cx, uint64_t wanted, size_t *size);
 void onxi_buffer_give(onx_ctx *cx, void *ptr, size_t size);
@@ -137,7 +137,7 @@ static inline void *onxi_arena_get(onx_arena *arena, uint64_t size)
 /* Whether the arenas of the context hold no more than it allows, after some were adopted; otherwise that is recorded.
  */
 bool onxi_arena_within_limit(onx_ctx *cx);
-/* ONX_E_CANCELLED, recorded, when somebody wants the work with the context to end. */
+/* ONX_E_CANCELLED, recorded, when the work with the context has to end. */
 onx_status onxi_ctx_go_on(onx_ctx *cx);
 /* Array allocation with checked product; zeroed. */
 void *onxi_arena_array(onx_arena *arena, uint64_t count, size_t size);
@@ -421,7 +421,7 @@ typedef struct onxi_file { /* a file mapped read-only, or standard input read in
 onx_status onxi_file_open(onx_ctx *cx, const char *path, onxi_file *out);
 /* The same into memory, never mapped: what another process does to the file afterwards does not matter. */
 onx_status onxi_file_read(onx_ctx *cx, const char *path, onxi_file *out);
-/* The same by flags. A FIFO is read to its end, once somebody writes to it; its id is zero. */
+/* The same by flags. A FIFO is read to its end, once it has a writer; its id is zero. */
 enum { ONXI_FILE_MAP = 1, ONXI_FILE_STREAM = 2 };
 onx_status onxi_file_take(onx_ctx *cx, const char *path, unsigned flags, onxi_file *out);
 /* Maps an opened regular file of that size, or reads it where it cannot be mapped; `shown` names it in messages. The
@@ -429,9 +429,9 @@ onx_status onxi_file_take(onx_ctx *cx, const char *path, unsigned flags, onxi_fi
 onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, onxi_file *out);
 /* Tells the system that the file will be read from front to back. */
 void onxi_file_read_ahead(const onxi_file *file);
-/* How many of these bytes, from the first on, lie in a hole of the file and so are zero; 0 when that is not known. */
+/* How many of these bytes, from the first on, are in a hole of the file and so are zero; 0 when that is not known. */
 size_t onxi_file_hole(const onxi_file *file, onx_str bytes);
-/* Tells the system that these bytes, if they lie in the mapping, need not stay in memory; they read the same later. */
+/* Tells the system that these bytes, if they are in the mapping, need not stay in memory; they read the same later. */
 void onxi_file_forget(const onxi_file *file, onx_str bytes);
 void onxi_file_close(onx_ctx *cx, onxi_file *file);
 
@@ -455,7 +455,7 @@ typedef struct onxi_store onxi_store;
 /* Makes the folder if it is missing. The context stays the caller's and is used as long as the store is. */
 onx_status onxi_store_open(onx_ctx *cx, const char *folder, onxi_store **out);
 void onxi_store_close(onxi_store *store); /* NULL is allowed */
-/* Digests that nobody can aim at who cannot read the folder; those of several pieces one after the other. */
+/* Digests that only those who can read the folder can aim at; those of several pieces one after the other. */
 onxi_digest onxi_store_digest(const onxi_store *store, unsigned threads, onxi_digest before, const void *bytes,
                               size_t len);
 /* The `size` bytes of that name, mapped read-only from the start of a page on: what onxi_store_unmap takes. NULL: there
@@ -495,15 +495,15 @@ void onxi_output_abandon(onxi_output *output);      /* removes the temporary fil
 
 /* ---- files that must not be replaced (base_guard.c) ---- */
 
-/* While somebody has entered it, the guard of a context keeps what is read and written, and every output is refused
+/* While it is entered, the guard of a context keeps what is read and written, and every output is refused
  * that would replace one of those files. Entering is counted. */
 onx_status onxi_guard_enter(onx_ctx *cx);
 void onxi_guard_leave(onx_ctx *cx);
-/* All of the following do nothing where nobody has entered. */
+/* All of the following do nothing where no guard was entered. */
 onx_status onxi_guard_read(onx_ctx *cx, onxi_file_id id, onx_str shown);
 /* A file that may be read later, below a folder. */
 onx_status onxi_guard_read_beneath(onx_ctx *cx, int folder, onx_str location);
-/* Somebody who knows of further files: asked once, before the next output. */
+/* A source of further files: asked once, before the next output. */
 typedef struct onxi_guard_source {
     struct onxi_guard_source *next;
     onx_status (*list)(void *user);
@@ -528,7 +528,7 @@ void onxi_guard_again(onx_ctx *cx, const char *shown);
 onx_status onxi_guard_begin(onx_ctx *cx, onxi_guard_write *w);
 /* The output was not written: others may have its name. */
 void onxi_guard_give_up(onx_ctx *cx, const void *owner);
-/* Before the renaming: what is there now is looked at once more. */
+/* Before the renaming: what is there now is examined once more. */
 onx_status onxi_guard_replace(onx_ctx *cx, const onxi_guard_write *w);
 /* After it: the new file is an output. */
 onx_status onxi_guard_done(onx_ctx *cx, onxi_file_id made, const onxi_guard_write *w);
@@ -581,13 +581,13 @@ const char *onxi_library_missing(onxi_library library);
 
 /* ---- what sessions of one process share (base_process.c) ---- */
 
-/* The head of the runner's list (run/run_pack.c), NULL at first; nobody else has it until it is left. */
+/* The head of the runner's list (run/run_pack.c), NULL at first; no other thread has it until it is left. */
 void **onxi_process_enter(void);
 void onxi_process_leave(void);
 
 /* ---- threads: one team per process, made when first needed (base_team.c) ---- */
 
-/* Does piece `piece`; `worker` < threads is nobody else's at that time. */
+/* Does piece `piece`; `worker` < threads is unique at that time. */
 typedef void onxi_team_work(void *user, uint64_t piece, unsigned worker);
 /* Does pieces 0 .. pieces-1, on up to `threads` threads, the calling one included; returns when all are done. Who does
  * which is left open. Calls from within a piece do all of theirs by themselves, as worker 0. Any number of threads may

@@ -136,7 +136,7 @@ void onx_arena_free(onx_arena *arena)
     onxi_release(cx, arena, sizeof *arena);
 }
 
-/* Whether so much more may be had, and anybody still wants it. The diagnostic that says otherwise needs a little more
+/* Whether `more` bytes may be had and the work is not cancelled. The diagnostic that says otherwise needs a little more
  * itself. */
 static bool within_limit(onx_ctx *cx, size_t more)
 {
@@ -217,7 +217,7 @@ void *onx_arena_alloc(onx_arena *arena, size_t size)
 {
     ONXI_NEED_OR(NULL, arena, NULL);
     enum { SMALL = 64 };
-    /* Most requests are messages. A fixed size is cleared without a call; what lies behind the request is free room. */
+    /* Most requests are messages. A fixed size is cleared without a call; what follows the request is free room. */
     bool roomy = size <= SMALL && (size_t)(arena->end - arena->at) >= SMALL;
     void *p = onxi_arena_get(arena, size ? size : 1);
     if (!p)
@@ -311,7 +311,7 @@ onx_status onx_arena_refer(onx_arena *arena, onx_str bytes, onx_bytes *out)
     if (!record)
         return ONX_E_MEMORY;
     *record = bytes;
-    /* Arena memory lies below 2^48 on every system in use (larger addresses are given out on explicit wish only). */
+    /* Arena memory is below 2^48 on every system in use (larger addresses are given out on explicit wish only). */
     out->bits = (uint64_t)(uintptr_t)record | (uint64_t)0xffff << 48;
     return ONX_OK;
 }

@@ -1,4 +1,4 @@
-/* base_beneath.c - opening files by names that nobody trusts: always below a given folder, through no link unless
+/* base_beneath.c - opening files by untrusted names: always below a given folder, through no link unless
  * asked. The kernel walks the path where it can (openat2), else we do, one component at a time; both refuse the same
  * things. */
 #include "base/base.h"
@@ -44,7 +44,7 @@ static onx_status refuse_link(const attempt *a, const char *rule, const char *fo
 }
 
 /* Only for the wording, after the file was refused for a link: would following it leave the folder? Where a link points
- * at nothing, what it names as missing is looked at. */
+ * at nothing, what it names as missing is examined. */
 static bool leads_outside(const attempt *a)
 {
     char root[PATH_MAX], name[PATH_MAX], target[PATH_MAX];
@@ -83,7 +83,7 @@ static onx_status refuse_errno(const attempt *a, int error)
     return refuse(a, "E-09", "cannot open %.*s: %s", ONX_ARG(a->path), onxi_error_text(error, reason, sizeof reason));
 }
 
-/* Cuts the next component off; empty ones and "." are passed over. False at the end. */
+/* Cuts the next component off; empty ones and "." are skipped. False at the end. */
 static bool next_component(onx_str *rest, onx_str *part)
 {
     while (rest->len) {

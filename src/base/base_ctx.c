@@ -165,7 +165,7 @@ void onx_ctx_set_log(onx_ctx *cx, const onx_log *log)
     cx->logged = cx->diag_count;
 }
 
-/* Diagnostics that nobody will take back any more. */
+/* Diagnostics that are final. */
 static void write_log(onx_ctx *cx)
 {
     if (cx->calls)
@@ -178,7 +178,7 @@ static void write_log(onx_ctx *cx)
 }
 
 /* Is one more of that severity to be kept? The first error is, even when warnings have used up all places: without it
- * nobody would know why a call failed. */
+ * it would be unknown why a call failed. */
 static bool is_wanted(const onx_ctx *cx, onx_severity severity)
 {
     if (cx->diag_count < cx->limits.diagnostics)
@@ -356,7 +356,7 @@ onx_status onxi_no_memory(onx_ctx *cx)
 
 static onx_status tell(onx_ctx *cx, size_t errors, onx_status status)
 {
-    /* Whatever failed behind that failed for want of what was not done. */
+    /* Whatever failed after that failed for lack of what was not done. */
     if (cx->cancelled || (status == ONX_E_MEMORY && onx_cancel_is_set(cx->cancel))) {
         (void)onxi_ctx_go_on(cx);
         return ONX_E_CANCELLED;

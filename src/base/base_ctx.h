@@ -18,7 +18,7 @@ struct onx_ctx {
     struct {
         void *ptr;
         size_t size;
-    } buffers[ONXI_SPARE_BUFFERS]; /* large buffers that were given back, for the same reason */
+    } buffers[ONXI_SPARE_BUFFERS]; /* large buffers that were returned, for the same reason */
     uint64_t arena_bytes;          /* held by all arenas and values of the context, against limits.memory */
     /* Diagnostics are in `texts`, so that they stay where they are. A place is always free beyond the last one, for the
      * news that memory ran out, which needs none. */
@@ -30,12 +30,12 @@ struct onx_ctx {
     onx_arena *texts;      /* of the diagnostics */
     onx_temp_watch temps;
     bool named_temps;         /* for tests: as where the file system has no nameless files */
-    struct onxi_guard *guard; /* NULL: nobody has entered it (base_guard.c) */
+    struct onxi_guard *guard; /* NULL: not entered (base_guard.c) */
     onx_log log;
-    size_t logged;            /* diagnostics that the log was told of */
+    size_t logged;            /* diagnostics that were passed to the log */
     const onx_cancel *cancel; /* may be NULL */
-    bool cancelled;           /* the call that is going on has said so */
-    uint32_t calls;           /* public calls that are going on, one in the other */
+    bool cancelled;           /* the current call has said so */
+    uint32_t calls;           /* public calls in progress, nested */
     bool reporting;           /* set while a diagnostic is being recorded, so that its own failure is not */
 };
 

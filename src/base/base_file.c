@@ -21,7 +21,7 @@ static onx_status fail(onx_ctx *cx, const char *path, const char *doing, int err
 const char *onxi_error_text(int error, char *buf, size_t size)
 {
 #ifdef __GLIBC__
-    return strerror_r(error, buf, size); /* the GNU form: the text may lie elsewhere */
+    return strerror_r(error, buf, size); /* the GNU form: the text may be elsewhere */
 #else
     return strerror_r(error, buf, size) == 0 ? buf : "unknown error";
 #endif
@@ -116,7 +116,7 @@ onx_status onxi_file_map(onx_ctx *cx, int fd, uint64_t size, const char *shown, 
     return read_all(cx, fd, (size_t)size, shown, out);
 }
 
-/* From here on reading waits, first of all for somebody who writes: until then a FIFO looks as if it had ended. */
+/* From here on reading waits, first of all for a writer: until then a FIFO looks as if it had ended. */
 static onx_status await_writer(onx_ctx *cx, const char *path, int fd)
 {
     struct pollfd wanted = { .fd = fd, .events = POLLIN };

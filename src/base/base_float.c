@@ -173,7 +173,7 @@ uint8_t onx_f32_to_float8e8m0(float value, onx_round_mode mode, bool saturate)
     if (bits >= 0x7f800000u)
         return 0xff;
     uint32_t exponent = bits >> 23, rest = bits & 0x7fffffu, half = 0x400000u;
-    if (exponent == 0) { /* code 0 is 2^-127, itself subnormal in float: what lies below it is 2^-127 in any mode */
+    if (exponent == 0) { /* code 0 is 2^-127, itself subnormal in float: what is below it is 2^-127 in any mode */
         if (rest <= half)
             return 0;
         rest = (rest - half) << 1; /* position between 2^-127 and 2^-126 */

@@ -200,7 +200,7 @@ static onx_status list_sources(onx_ctx *cx)
     return ONX_OK;
 }
 
-/* The regular file that the name stands for now; false when there is none. */
+/* The regular file that the name refers to now; false when there is none. */
 static bool target_of(const onxi_guard_write *w, struct stat *st)
 {
     return fstatat(w->folder, w->name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);

@@ -80,7 +80,7 @@ static const library_row rows[ONXI_LIBRARY_COUNT] = {
 
 /* ---- loading ---- */
 
-/* A part of ours lies beside the library, or where a program that has the library in it knows libraries to be; only
+/* A part of ours is beside the library, or where a program that has the library in it knows libraries to be; only
  * then does the dynamic linker look. So nothing has to tell the latter to search such folders, for every library. */
 static void *open_file(const library_row *row, const char *file)
 {

@@ -12,7 +12,7 @@ enum { POWER_MAX = 22 };
 static const double powers[POWER_MAX + 1] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
 
-/* A double that is itself rounded is rounded again to float. That is right unless the double lies on the middle of two
+/* A double that is itself rounded is rounded again to float. That is right unless the double is halfway between two
  * floats, where the first rounding may have put it. */
 static bool rounds_once_more(double value)
 {
@@ -31,7 +31,7 @@ typedef struct number {
     int digits; /* of the mantissa, leading zeros not counted */
     uint64_t mantissa;
     int64_t scale;            /* value = mantissa * 10^scale, unless cut */
-    int64_t exponent;         /* as written behind the e */
+    int64_t exponent;         /* as written after the e */
     const char *first, *last; /* digits and point */
 } number;
 
@@ -350,7 +350,7 @@ static bool shortest_exact(double value, decimal *d)
 
 #endif
 
-/* `count` digits by the C library, whose decimal point, whatever it is, is passed over. */
+/* `count` digits by the C library, whose decimal point, whatever it is, is skipped. */
 static void library_digits(double value, int count, decimal *d)
 {
     char buf[64];
@@ -372,7 +372,7 @@ static bool library_reads_as(const decimal *d, double value)
 
 static void shortest_slow(double value, decimal *d)
 {
-    int low = 1, high = 17; /* so many digits always do; one digit more never does worse */
+    int low = 1, high = 17; /* this number of digits is always enough; one digit more never does worse */
     while (low < high) {
         int middle = (low + high) / 2;
         library_digits(value, middle, d);

@@ -30,7 +30,7 @@ struct onxi_output {
     onx_status status; /* the first failure; later calls answer the same */
     uint64_t size;     /* bytes given so far, buffered ones included */
     uint64_t written;  /* file offset: bytes that have left the buffer */
-    uint64_t end;      /* length of the file as the system sees it, behind `written` after a hole */
+    uint64_t end;      /* length of the file as the system sees it, less than `written` after a hole */
     onxi_guard_write guard;
     onxi_file_id made; /* the new file */
     size_t used;
@@ -65,12 +65,12 @@ static onx_status write_vector(onxi_output *o, struct iovec *iov, int count)
         ssize_t n = writev(o->fd, iov, count);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* a terminal or pipe somebody made non-blocking */
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) { /* a terminal or pipe made non-blocking by others */
             struct pollfd p = { .fd = o->fd, .events = POLLOUT };
             (void)poll(&p, 1, -1);
             continue;
         }
-        if (n < 0 && errno == EFAULT) { /* what is written lies in a mapped file that has become shorter */
+        if (n < 0 && errno == EFAULT) { /* what is written is in a mapped file that has become shorter */
             o->status = onxi_fail(o->cx, ONX_E_IO, ONXI_NOWHERE,
                                   "cannot write %s: a file that is being read was cut short", o->shown);
             return o->status;
@@ -120,7 +120,7 @@ static bool is_zero(const char *p, size_t len)
     return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
 }
 
-/* A large piece: zero blocks become holes, what lies between is written in one go. */
+/* A large piece: zero blocks become holes, what is between them is written at once. */
 static onx_status write_large(onxi_output *o, onx_str s)
 {
     if (!o->sparse)
@@ -214,7 +214,7 @@ static bool make_temp_name(onxi_output *o)
     return n > 0 && (size_t)n < sizeof o->temp;
 }
 
-/* A name for the temporary file, by `make`, which answers as system calls do. Whoever watches is told before the name
+/* A name for the temporary file, by `make`, which answers as system calls do. The watcher is told before the name
  * is there and after it is gone, so that there is no moment at which a signal would leave it behind. */
 static onx_status name_temp(onxi_output *o, int (*make)(onxi_output *o, mode_t mode), mode_t mode)
 {
@@ -248,7 +248,7 @@ static int make_named(onxi_output *o, mode_t mode)
     return o->fd = openat(o->dir, o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-/* Links the nameless file under a name; the way by /proc is the one that is open to everybody. */
+/* Links the nameless file under a name; the way by /proc is the one that needs no privilege. */
 static int link_nameless(const onxi_output *o, const char *name)
 {
     char from[40];
@@ -309,7 +309,7 @@ static onx_status open_temp(onxi_output *o, bool strict)
                               (unsigned long long)old.st_nlink);
         return o->status;
     }
-    /* A file that may not be written is not replaced behind its owner's back either. */
+    /* A file that may not be written is not replaced without its owner's knowledge either. */
     if (o->exists && faccessat(o->dir, o->name, W_OK, AT_EACCESS) != 0)
         return fail(o, "write", errno);
     mode_t mode = o->exists ? 0600 : 0666; /* one that replaces another is private until it has its mode */
@@ -533,7 +533,7 @@ static onx_status put_in_place(onxi_output *o)
     if (!o->exists && !o->temp[0]) {
         if (link_nameless(o, o->name) == 0)
             return close_output(o);
-        if (errno != EEXIST) /* somebody made one meanwhile: as if it had been there */
+        if (errno != EEXIST) /* one was made meanwhile: as if it had been there */
             return fail(o, "name the finished file", errno);
         ONX_TRY(o->status = onxi_guard_replace(o->cx, &o->guard));
     }
@@ -557,7 +557,7 @@ onx_status onxi_output_commit(onxi_output *o)
     }
     status = onxi_guard_done(o->cx, o->made, &o->guard);
     /* The new file is in place; what is left is to make the name survive a power cut. A folder that belongs to the
-     * caller is his to sync, once for all files. */
+     * caller is the caller's to sync, once for all files. */
     if (o->own_dir && onxi_folder_sync_failed(o->dir))
         status = fail(o, "sync the folder of", errno);
     output_free(o);

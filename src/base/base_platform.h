@@ -1,5 +1,5 @@
 /* base_platform.h - what systems do differently: the one place that asks which system this is. Everything else of the
- * library is written for POSIX, and for what stands here. */
+ * library is written for POSIX, and for what is here. */
 #ifndef ONXI_BASE_PLATFORM_H
 #define ONXI_BASE_PLATFORM_H
 
@@ -19,7 +19,7 @@ int onxi_platform_open_nameless(int dir, int flags, unsigned mode);
 bool onxi_platform_path_of(int fd, char *path, size_t size);
 /* The same open file by another number, which no program that is started gets. */
 int onxi_platform_same_file(int fd);
-/* Where the next bytes of a file are that are not a hole, at or behind `at`; -1 with ENXIO: nowhere. Where the system
+/* Where the next bytes of a file are that are not a hole, at or after `at`; -1 with ENXIO: nowhere. Where the system
  * does not tell, everything is taken for data. */
 int64_t onxi_platform_data_after(int fd, int64_t at);
 
@@ -40,7 +40,7 @@ void onxi_platform_advise_unneeded(void *ptr, size_t size);
 
 /* False when there are none, or, unless it may `wait`, none yet. */
 bool onxi_platform_random(void *out, size_t size, bool wait);
-/* 16 bytes that the process was started with and nobody else knows, or NULL. */
+/* 16 bytes that the process was started with and no other process knows, or NULL. */
 const void *onxi_platform_seed(void);
 
 /* ---- processors ---- */
@@ -63,7 +63,7 @@ void *onxi_platform_library_open_beside(const void *address, const char *folder,
 void *onxi_platform_library_find(void *library, const char *symbol);
 void onxi_platform_library_close(void *library);
 const char *onxi_platform_library_error(void);
-/* The library that this address lies in is never unloaded; its symbols are shown to what is loaded later. */
+/* The library that this address is in is never unloaded; its symbols are shown to what is loaded later. */
 void onxi_platform_library_keep(const void *address);
 void onxi_platform_library_show(const void *address);
 

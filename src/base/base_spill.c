@@ -1,4 +1,4 @@
-/* base_spill.c - bytes that are made from what lies in files and would not fit into memory: they go to a file without a
+/* base_spill.c - bytes that are made from what is in files and would not fit into memory: they go to a file without a
  * name beside the result, and are read from there as those of any mapped file. */
 #include "base/base.h"
 

@@ -1,5 +1,5 @@
 /* base_store.c - a folder of files that are found again by what they were made of. Names and checksums are digests with
- * the folder's own secret: whoever cannot read that can neither aim at the name of a file nor make one that is taken
+ * the folder's own secret: one who cannot read that can neither aim at the name of a file nor make one that is taken
  * for whole. */
 #include "base/base.h"
 
@@ -22,7 +22,7 @@ enum { UNIT = 64, BLOCK = 1 << 20 };
 typedef struct trailer {
     uint64_t magic, size; /* of the contents */
     onxi_digest name, contents;
-    onxi_digest self; /* of all that stands before */
+    onxi_digest self; /* of all that comes before */
 } trailer;
 _Static_assert(sizeof(trailer) == UNIT, "no holes");
 
@@ -63,7 +63,7 @@ void onxi_store_tell(onxi_store *s, onx_ctx *cx)
 
 /* ---- opening ---- */
 
-/* Somebody else's bytes are never trusted, nor what others may change while it is mapped. */
+/* Bytes of other users are never trusted, nor what others may change while it is mapped. */
 static const char *distrust(const struct stat *st, uint64_t size)
 {
     if (!S_ISREG(st->st_mode))

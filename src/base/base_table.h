@@ -7,7 +7,7 @@
 
 /* ---- hashing ---- */
 
-/* Made when a context is made; whoever does not know it cannot choose names that fall on one place. */
+/* Made when a context is made; one who does not know it cannot choose names that fall on one place. */
 typedef struct onxi_secret {
     uint64_t a, b;
 } onxi_secret;
@@ -81,7 +81,7 @@ static inline void onxi_table_prefetch(const onxi_table *table, uint32_t hash)
         __builtin_prefetch(&table->slots[hash & table->mask]);
 }
 
-/* The first entry from slot *at on whose hash that is, and where it stands; ONXI_NO_ENTRY at a free slot. */
+/* The first entry from slot *at on whose hash that is, and where it is; ONXI_NO_ENTRY at a free slot. */
 static inline uint32_t onxi_table_seek(const onxi_table *table, uint32_t hash, uint32_t *at)
 {
     if (!table->slots)
@@ -122,7 +122,7 @@ typedef struct onxi_dict_entry {
     uint32_t value;
 } onxi_dict_entry;
 
-/* The entries stand in the order in which they were added. */
+/* The entries are in the order in which they were added. */
 typedef struct onxi_dict {
     onxi_table table;
     onxi_dict_entry *entries;

@@ -21,7 +21,7 @@ typedef struct onxi_team_job {
     onxi_team_work *work;
     void *user;
     uint64_t pieces;
-    _Atomic uint64_t next;    /* piece that nobody has taken */
+    _Atomic uint64_t next;    /* piece that is not taken yet */
     unsigned threads, joined; /* that may work on it, the caller counted; that came to help */
     atomic_uint helping;      /* that are at it now */
     uint64_t off_processor;   /* nanoseconds that a helper had pieces and no processor, at most */
@@ -156,7 +156,7 @@ static void stay_loaded(void)
     onxi_platform_library_keep(&mark);
 }
 
-/* Nobody joins them, and signals are for the program's own threads. */
+/* They are never joined, and signals are for the program's own threads. */
 static void make_threads(onxi_team *team, unsigned wanted)
 {
     sigset_t all, before;
