@@ -91,7 +91,7 @@ typedef enum onxi_check_name_kind {
     ONXI_NAME_OUTPUT /* of a node */
 } onxi_check_name_kind;
 
-/* A name and what it stands for at the moment; 32 bytes, since a large model has millions. */
+/* A name and what it refers to at the moment; 32 bytes, since a large model has millions. */
 typedef struct onxi_check_meaning {
     onx_bytes name;
     uint32_t scope; /* serial of the scope that defines it; 0: nothing visible does */
@@ -170,7 +170,7 @@ typedef struct onxi_check_callee { /* a function of the model */
     int32_t *takes;                    /* of those: the type of the references to it; 0: none, -1: they differ */
     uint32_t *needed;                  /* which ones those are */
     uint32_t needed_count;
-    onxi_checked_imports *imports; /* NULL: nobody has asked for them */
+    onxi_checked_imports *imports; /* NULL: not asked for yet */
 } onxi_check_callee;
 
 /* ---- one graph or function body being checked ---- */
@@ -222,7 +222,7 @@ typedef struct onxi_check {
     uint64_t off[(ONXI_RULE_COUNT + 63) / 64];  /* rules not to be reported */
     uint64_t mild[(ONXI_RULE_COUNT + 63) / 64]; /* rules of ONX_CHECK_ONE_MEANING that were reported once */
     onxi_check_finding *findings[3];  /* by severity: the first ones by place, at most twice max_errors of them */
-    const onxi_check_finding *cut[3]; /* what lies behind it is not kept; NULL: nothing was cut yet */
+    const onxi_check_finding *cut[3]; /* what follows it is not kept; NULL: nothing was cut yet */
     uint32_t kept[3];
     uint64_t total[3];
     uint64_t arrivals;
@@ -289,10 +289,10 @@ onx_status onxi_check_names_open(onxi_check *k);
 void onxi_check_names_close(onxi_check *k);
 /* The id of a name, added when new: then its text is checked, too (N-11, N-01). UINT32_MAX when memory ran out. */
 uint32_t onxi_check_name_intern(onxi_check *k, const onxi_check_at *at, onx_bytes name);
-/* The same for what a node reads and for what it makes, which the nodes behind it mostly read. */
+/* The same for what a node reads and for what it makes, which the nodes after it mostly read. */
 uint32_t onxi_check_name_read(onxi_check *k, const onxi_check_at *at, onx_bytes name);
 uint32_t onxi_check_name_make(onxi_check *k, const onxi_check_at *at, onx_bytes name);
-/* The same for an entry of value_info: these mostly stand in the order in which nodes name their outputs. */
+/* The same for an entry of value_info: these are mostly in the order in which nodes name their outputs. */
 uint32_t onxi_check_name_next(onxi_check *k, const onxi_check_at *at, onx_bytes name);
 uint32_t onxi_check_name_find(const onxi_check *k, onx_str name);
 static inline onx_str onxi_check_name_text(const onxi_check *k, uint32_t id)
@@ -386,7 +386,7 @@ void onxi_check_metadata(onxi_check *k, const onxi_check_at *at, onx_string_stri
 /* A text field: UTF-8 (W-21). */
 void onxi_check_utf8(onxi_check *k, const onxi_check_at *at, onx_str text);
 void onxi_check_doc_string(onxi_check *k, const onxi_check_at *at, onx_str text);
-/* Before the nodes: whether axes are denoted anywhere, and nodes need a look at layouts. */
+/* Before the nodes: whether axes are denoted anywhere, and nodes need a check of layouts. */
 void onxi_check_note_denotations(onxi_check *k, const onx_graph *graph);
 /* Does what is denoted of a node's input contradict the layout that the operator expects (MD-12)? */
 void onxi_check_layout(onxi_check *k, const onxi_check_at *at, const onx_node *n, onxi_op_id op,
@@ -407,7 +407,7 @@ void onxi_check_full(onxi_check *k);
 /* The operator that a node of the scope names; reports what is wrong with the name once. */
 const onxi_checked_op *onxi_check_bind(onxi_check *k, const onxi_check_at *at, const onx_node *node,
                                        onxi_check_scope *scope);
-/* The operator that a node names, without a word about what is wrong with it; NULL: none. */
+/* The operator that a node names, without a report of what is wrong with it; NULL: none. */
 const onxi_bound *onxi_check_bound_of(onxi_check *k, const onx_node *node, onxi_check_scope *scope);
 /* Its number, where it is built in. */
 onxi_op_id onxi_check_operator_of(onxi_check *k, const onx_node *node, onxi_check_scope *scope);

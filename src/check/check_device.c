@@ -250,7 +250,7 @@ static bool is_shardable(onxi_op_id op)
 
 /* How the axes of operands belong together. */
 typedef enum relation {
-    ALIGNED, /* counted from the last one, as for broadcasting: operands of one size along an axis are sharded alike */
+    ALIGNED, /* counted from the last, as for broadcasting: operands of one size along an axis are sharded equally */
     MATRIX,  /* the last two are those of a product, the others aligned */
     GEMM,
     TURNED, /* Transpose */
@@ -294,7 +294,7 @@ static uint64_t shards_of(const operand *o, int64_t axis)
     return shards;
 }
 
-/* Two axes that have to be split alike; an axis of size 1 that is stretched over the other one is not split. */
+/* Two axes that have to be split the same way; an axis of size 1 that is stretched over the other one is not split. */
 static void compare_axes(sharding *s, const operand *a, int64_t axis_a, const operand *b, int64_t axis_b)
 {
     if (s->found || !a->spec || !b->spec || axis_a < 0 || axis_b < 0 || axis_a >= a->rank || axis_b >= b->rank)
@@ -358,7 +358,7 @@ static void compare_all(sharding *s, const operand *all, uint32_t count, int64_t
             continue;
         if (first)
             compare_aligned(s, first, &all[i], 0, except);
-        /* One that is stretched itself says little: go on from the widest. */
+        /* One that is stretched itself says little: continue from the widest. */
         if (!first || all[i].rank > first->rank)
             first = &all[i];
     }
@@ -381,7 +381,7 @@ static const struct relation_row *relation_of(const onx_node *n, const onxi_boun
 static void check_sharding(onxi_check *k, const onxi_check_at *at, const onx_node *n,
                            const onx_node_device_configuration *c, onxi_check_scope *scope, const onxi_bound *bound)
 {
-    enum { MOST = 1 << 20 }; /* pairs of operands and configurations; nobody writes that many for good */
+    enum { MOST = 1 << 20 }; /* pairs of operands and configurations; no real model has that many */
     uint64_t count = (uint64_t)n->input_count + n->output_count;
     const struct relation_row *row = k->notes && c->sharding_spec_count > 1 ? relation_of(n, bound) : NULL;
     if (!row || count * onx_node_more(n)->device_configurations_count > MOST)

@@ -1,6 +1,6 @@
 /* check_external.c - rules E: external data. What tensors say about it is read and judged by ir/ (ir_external.c), files
- * are opened by base/ without following links (base_beneath.c), as for whoever reads the data (proto_external.c); here
- * each file is looked at once for its size, and nothing of the contents is read. */
+ * are opened by base/ without following links (base_beneath.c), as for those who read the data (proto_external.c); here
+ * each file is examined once for its size, and nothing of the contents is read. */
 #include "check/check.h"
 
 #include <fcntl.h>
@@ -91,7 +91,7 @@ const onx_rule onxi_check_rules_external[] = {
     { 0 }
 };
 
-/* What is known of a file that tensors refer to; each is looked at once. */
+/* What is known of a file that tensors refer to; each is examined once. */
 typedef struct file_info {
     bool usable;
     uint64_t size;
@@ -243,7 +243,7 @@ void onxi_check_external(onxi_check *k, const onxi_check_at *at, const onx_tenso
     uint64_t end;
     const onxi_check_at *here = ONXI_AT(at, external_data);
     if (k->quick)
-        return; /* whoever reads the data checks this again at that moment */
+        return; /* checked again when the data is read */
     check_keys(k, at, t);
     if (!onxi_external_parse(t, &r, &fault)) {
         onxi_check_find(k, here, fault.rule,

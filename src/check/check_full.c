@@ -43,7 +43,7 @@ static void bind_graph(onxi_check *k, onx_infer *infer, const onxi_check_at *at,
     }
 }
 
-/* After errors of other kinds inference goes on with the types that there are; what that leaves out is said. */
+/* After errors of other kinds inference continues with the types that there are; what that leaves out is said. */
 static void say_what_is_left_out(onxi_check *k, onx_infer *infer, uint32_t nodes)
 {
     const onxi_check_at root = { NULL, ONXI_STEP_ROOT, ONXI_NO_INDEX, k->doc->kind, k->doc->root };

@@ -95,7 +95,7 @@ onxi_checked_imports *onxi_callee_imports(onxi_check *k, uint32_t callee)
 
 /* ---- what bodies want of their parameters (F-19) ---- */
 
-/* A parameter without default and the one that the body hands it on to, in a call of another function. */
+/* A parameter without default and the one that the body passes it on to, in a call of another function. */
 typedef struct handed {
     struct handed *next; /* of the same receiver */
     uint32_t from;       /* number among the parameters of all functions */
@@ -159,7 +159,7 @@ static void find_wants(onxi_check *k, wants *w, onx_node *const *nodes, uint32_t
             find_wants_of(k, w, nodes[i], depth);
 }
 
-/* A parameter that is handed on to one that is needed is needed itself, over any number of calls. */
+/* A parameter that is passed on to one that is needed is needed itself, over any number of calls. */
 static void spread_needs(onxi_check *k, handed *const *to, const uint32_t *owner, uint32_t parameters)
 {
     uint32_t *todo = ONXI_ARRAY(k->arena, uint32_t, parameters), count = 0;

@@ -53,7 +53,7 @@ bool onxi_check_is_identifier(onx_str s)
 
 enum { NAME_PLAIN, NAME_ODD /* bytes above 127 or zero bytes: worth a look */ };
 
-/* Hash and a look at the bytes in one go, since each name is long enough to be worth reading only once. */
+/* Hash and check of the bytes at once, since each name is long enough to be worth reading only once. */
 static inline uint64_t hash_name(const char *p, size_t len, onxi_secret secret, int *odd)
 {
     const uint64_t high = 0x8080808080808080u, ones = 0x0101010101010101u;
@@ -77,7 +77,7 @@ static inline uint64_t hash_name(const char *p, size_t len, onxi_secret secret, 
     return h;
 }
 
-/* Room for so many names in all; false, recorded, when there is none. */
+/* Room for `count` names in all; false, recorded, when there is none. */
 static bool reserve(onxi_check *k, uint64_t count)
 {
     onxi_check_names *t = &k->names;
@@ -246,7 +246,7 @@ static void prepare_entry(onxi_check *k, onx_bytes bytes)
 
 /* ---- names of nodes: a namespace of their own, where only doubles matter ---- */
 
-/* Two nodes whose hashes are equal: are their names? Looked at once in a while, so an exact set is made only then. */
+/* Two nodes whose hashes are equal: are their names? Checked once in a while, so an exact set is made only then. */
 static void report_twins(onxi_check *k, const onxi_check_at *at, const onxi_check_scope *scope)
 {
     onxi_check_set *seen = onxi_check_set_new(k);
@@ -277,7 +277,7 @@ void onxi_check_node_names_close(onxi_check *k, const onxi_check_at *at, onxi_ch
         report_twins(k, at, scope);
 }
 
-/* One half of the hash finds the slot, the other one takes the place of an index: names are not looked at. */
+/* One half of the hash finds the slot, the other one takes the place of an index: names are not read. */
 static void note_node_name(onxi_check_scope *scope, uint64_t hash)
 {
     uint32_t other = (uint32_t)hash >> 1;
@@ -425,7 +425,7 @@ static void twice(onxi_check *k, const onxi_check_at *at, onxi_check_scope *scop
     bool given = (kind == ONXI_NAME_INITIALIZER || kind == ONXI_NAME_SPARSE_INITIALIZER) && m->kind == ONXI_NAME_INPUT;
     if (given && !(m->flags & ONXI_NAME_WITH_INITIALIZER)) {
         k->names.meaning[name].flags |= ONXI_NAME_WITH_INITIALIZER;
-        return; /* an input with its default: subgraphs look at that themselves */
+        return; /* an input with its default: subgraphs check that themselves */
     }
     const char *text = onxi_check_quote(k, onxi_check_name_text(k, name));
     onx_str hint = onxi_check_text(k, "%s already defines it", given ? "another initializer" : what_is(k, scope, m));
@@ -480,7 +480,7 @@ void onxi_check_define(onxi_check *k, const onxi_check_at *at, onxi_check_scope 
 {
     onxi_check_names *t = &k->names;
     bool logged =
-        !t->last || scope->up || k->notes; /* nobody reads the log of the last scope but notes on unused values */
+        !t->last || scope->up || k->notes; /* the log of the last scope is read only where unused values are reported */
     if (name == UINT32_MAX || (logged && !ONXI_CHECK_GROW(k, t->log, t->log_room, t->log_count + 1)))
         return;
     onxi_check_meaning *m = &t->meaning[name];
@@ -595,7 +595,7 @@ static onx_str similar_name(onxi_check *k, uint32_t wrong)
     return onxi_check_text(k, "did you mean \"%s\"?", onxi_check_quote(k, onxi_check_name_text(k, found)));
 }
 
-/* What is missing when the outermost scope ends is missing for good. */
+/* What is missing when the outermost scope ends stays missing. */
 static void report_missing(onxi_check *k, onxi_check_scope *scope)
 {
     onxi_check_names *t = &k->names;

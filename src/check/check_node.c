@@ -313,7 +313,7 @@ static void check_rare(onxi_check *k, const onxi_check_at *at, const onx_node *n
     onxi_check_node_devices(k, at, n, scope);
 }
 
-/* Outputs behind the first that exist only in a mode that an attribute chooses (ND-23). */
+/* Outputs after the first that exist only in a mode that an attribute chooses (ND-23). */
 static const struct mode {
     onxi_op_id op;
     int first, last; /* versions of the operator */

@@ -1,4 +1,4 @@
-/* check_report.c - findings: made at a place, kept up to a limit, sorted by place, handed over as diagnostics. */
+/* check_report.c - findings: made at a place, kept up to a limit, sorted by place, reported as diagnostics. */
 #include "check/check.h"
 
 #include <stdio.h>

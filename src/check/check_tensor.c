@@ -1,4 +1,4 @@
-/* check_tensor.c - rules T: dense tensors. Element values are looked at only where the typed fields or one-byte
+/* check_tensor.c - rules T: dense tensors. Element values are read only where the typed fields or one-byte
  * booleans make them rules of the format; numeric raw data is never read. */
 #include "check/check.h"
 
@@ -212,7 +212,7 @@ static void check_raw_bool(onxi_check *k, const onxi_check_at *at, onx_str raw)
         }
 }
 
-/* Padding bits behind the last element of a packed type. */
+/* Padding bits after the last element of a packed type. */
 static void check_padding(onxi_check *k, const onxi_check_at *at, const onx_tensor *t, uint64_t count, unsigned bits)
 {
     uint64_t used = count * bits % 8; /* count is small enough: its bytes are there */

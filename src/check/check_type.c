@@ -217,7 +217,7 @@ void onxi_check_value_info(onxi_check *k, const onxi_check_at *at, const onx_val
         return;
     }
     const onxi_check_at *type = ONXI_AT(at, type);
-    /* What only describes a value may be incomplete: the reference looks at the types of main inputs and outputs alone.
+    /* What only describes a value may be incomplete: the reference reads the types of main inputs and outputs alone.
      */
     k->type_severity = main ? ONX_RULE_NONE : ONX_RULE_WARNING;
     onxi_check_type(k, type, value->type, 0);

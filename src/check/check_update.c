@@ -124,7 +124,7 @@ static void judge(onxi_check *k, const onx_model *a, const onx_model *b, const u
 {
     static const char *const parts[] = { "", "patch", "minor", "major" };
     bool semantic = is_semantic(a->model_version) && is_semantic(b->model_version);
-    /* A version that nobody set says nothing about changes inside. */
+    /* A version that is not set says nothing about changes inside. */
     if (u->change == CHANGE_NONE || (u->change == CHANGE_INSIDE && !a->model_version && !b->model_version) ||
         has_grown(a->model_version, b->model_version, u->change))
         return;
