@@ -42,7 +42,7 @@ int64_t onxi_import_ir_version(onx_str domain, int64_t version);
 
 /* ---- how large a model may grow when its functions are put in place of their calls ---- */
 
-/* Nodes: so many, and so many more for each node of the main graph. */
+/* Most nodes: a constant, and a number for each node of the main graph. */
 #define ONXI_CALLS_MAX      1000000
 #define ONXI_CALLS_PER_NODE 20
 static inline uint64_t onxi_calls_limit(const onx_model *model)
@@ -118,7 +118,7 @@ typedef struct onxi_arguments {
  */
 onx_status onxi_arguments_make(onxi_arguments *arguments, const onxi_parameters *parameters, onx_arena *arena,
                                const onx_attribute *const *list, uint32_t count, const onxi_arguments *outer);
-/* The attribute itself, or what its reference stands for: NULL when that is nothing. */
+/* The attribute itself, or what its reference refers to: NULL when that is nothing. */
 const onx_attribute *onxi_arguments_resolve(const onxi_arguments *arguments, const onx_attribute *attribute);
 
 /* Why the attributes of a node cannot be what its operator asks for. */

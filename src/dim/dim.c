@@ -189,7 +189,7 @@ static bool poly_mul(onxi_dims *dims, const poly *p, const poly *q, poly *out)
     *out = (poly){ .constant = 0, .count = 0 };
     if (!poly_add(out, p, q->constant))
         return false;
-    for (uint32_t j = 0; j < out->count;) /* a constant factor of 0 leaves terms of 0 behind */
+    for (uint32_t j = 0; j < out->count;) /* a constant factor of 0 leaves terms of 0 */
         if (out->terms[j].coef == 0)
             memmove(&out->terms[j], &out->terms[j + 1], (--out->count - j) * sizeof *out->terms);
         else
@@ -457,12 +457,12 @@ onxi_dim onxi_dim_mod(onxi_dims *dims, onxi_dim a, onxi_dim b)
 
 /* ---- minima and maxima ---- */
 
-/* Lists inside lists could be compared in very many ways; so many steps are worth it. */
+/* Lists inside lists could be compared in very many ways; this number of steps is worth it. */
 enum { COMPARE_STEPS = 200 };
 
 static bool at_least(onxi_dims *dims, onxi_dim a, onxi_dim b, uint32_t *steps);
 
-/* A minimum is at least b when all its members are, a maximum when one is; and the other way round. */
+/* A minimum is at least b when all its members are, a maximum when one is; and the reverse for a smaller list. */
 static bool list_at_least(onxi_dims *dims, onxi_dim list, onxi_dim other, bool list_is_larger, uint32_t *steps)
 {
     onxi_dim_expr e = *onxi_dim_expr_of(dims, list);

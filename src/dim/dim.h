@@ -7,7 +7,7 @@
 /* A dimension, or one element of an integer tensor that is carried along: a constant, an expression over symbols, or
  * unknown. Constants are themselves; expressions are hash-consed in an onxi_dims, so equal ids mean equal expressions
  * (simplified: sums of products in a fixed order). The band of ids is at the far negative end, where no constant
- * of a real model lies; integers inside the band (onxi_dim_of_int) become its upper end. */
+ * of a real model is; integers inside the band (onxi_dim_of_int) become its upper end. */
 typedef int64_t onxi_dim;
 #define ONXI_DIM_UNKNOWN INT64_MIN
 #define ONXI_DIM_BAND    (INT64_MIN + (INT64_C(1) << 32))
@@ -56,7 +56,7 @@ bool onxi_dim_is_fresh(const onxi_dims *dims, onxi_dim d);  /* made by onxi_dim_
 onx_status onxi_dims_fix(onxi_dims *dims, onx_str name, int64_t value);
 void onxi_dims_unfix(onxi_dims *dims, onx_str name);
 bool onxi_dims_fixed(const onxi_dims *dims, onx_str name, int64_t *value);
-bool onxi_dims_met(const onxi_dims *dims, onx_str name); /* did anybody ask for the symbol since it was fixed? */
+bool onxi_dims_met(const onxi_dims *dims, onx_str name); /* was the symbol asked for since it was fixed? */
 /* Calls `each` with the name of every symbol in d, repeated ones too. False when one of them was made by
  * onxi_dim_fresh, which may stand for anything, or when `each` returned false. */
 bool onxi_dim_symbols(const onxi_dims *dims, onxi_dim d, bool (*each)(void *user, onx_str name), void *user);

@@ -46,7 +46,7 @@ typedef struct onxi_dim_fixed {
     struct onxi_dim_fixed *next;
     onx_str name;
     int64_t value;
-    bool met; /* somebody asked for the symbol */
+    bool met; /* the symbol was asked for */
 } onxi_dim_fixed;
 
 struct onxi_dims {

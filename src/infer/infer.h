@@ -23,8 +23,8 @@ typedef struct onxi_infer_fact {
     const onxi_known_ints *value; /* elements that are known, or NULL */
     const onx_tensor *tensor;     /* initializer or Constant, or NULL */
     onxi_infer_loss *loss;        /* why it is not known, or NULL */
-    bool constant;                /* `value` stands in the model itself: known without data propagation too */
-    bool value_tried;             /* `tensor` was looked at for `value` */
+    bool constant;                /* `value` is in the model itself: known without data propagation too */
+    bool value_tried;             /* `tensor` was tried for `value` */
     bool unreadable;              /* `tensor` has elements that could be known, were they there */
     bool omitted;                 /* an input of a function that the caller does not give */
     bool shared;                  /* by all values of this type: never changed (onxi_infer_fact_of_type) */
@@ -36,9 +36,9 @@ enum { ONXI_DECLARED_NOT, ONXI_DECLARED_NAME, ONXI_DECLARED_TYPE };
 
 typedef struct onxi_infer_name {
     onx_str text;
-    uint8_t declared;               /* by the scope at hand: ONXI_DECLARED_* */
+    uint8_t declared;               /* by the current scope: ONXI_DECLARED_* */
     bool made;                      /* an input, an initializer or a node before has given it */
-    onxi_infer_fact *fact;          /* in the scope at hand; NULL: not bound */
+    onxi_infer_fact *fact;          /* in the current scope; NULL: not bound */
     struct onxi_infer_scope *scope; /* that bound it */
 } onxi_infer_name;
 
@@ -52,7 +52,7 @@ typedef struct onxi_infer_names {
     onxi_table table;
     uint32_t recent[ONXI_INFER_RECENT]; /* names that were made last, as a ring */
     uint32_t made;                      /* how many were made so far: the last one is recent[(made - 1) % RECENT] */
-    bool in_order;                      /* it stood behind the one before */
+    bool in_order;                      /* it came after the one before */
     struct {
         onx_str text;
         uint32_t hash;
@@ -71,7 +71,7 @@ typedef struct onxi_infer_result {
     const onx_graph *graph;
     onxi_infer_made *made; /* inputs, then outputs of nodes, in order */
     uint32_t count, room, input_count;
-    onxi_table table; /* made when somebody asks by name */
+    onxi_table table; /* made when first asked by name */
     bool indexed;
     bool settled;                   /* value_info of the graph says by itself all that was found of the names in it */
     struct onxi_infer_result *next; /* in order of first meeting */
@@ -95,7 +95,7 @@ typedef struct onxi_infer_scope {
     uint32_t undo_mark;        /* of the frame's log */
     onxi_infer_result *result; /* NULL: not kept */
     bool unreachable;          /* never run: what is wrong in it is not said */
-    bool unsupported;          /* an operator that nobody knows came by: later failures may follow from it */
+    bool unsupported;          /* an unknown operator was met: later failures may follow from it */
     uint32_t unsupported_at;
 } onxi_infer_scope;
 
@@ -123,7 +123,7 @@ typedef struct onxi_infer_plain {
     onxi_table table;
 } onxi_infer_plain;
 
-/* A node and what came of it: facts do not change once a node has used them, and a rule sees nothing else. */
+/* A node and its result: facts do not change once a node has used them, and a rule sees nothing else. */
 enum {
     ONXI_INFER_REPEATS = 128,
     ONXI_INFER_REPEAT_INPUTS = 4,
@@ -187,11 +187,11 @@ struct onx_infer {
 uint32_t onxi_infer_names_add(onx_infer *e, onxi_infer_names *names, onx_str text);
 /* The same for a name that may not be there: UINT32_MAX then. */
 uint32_t onxi_infer_names_find(const onxi_infer_names *names, onx_str text);
-/* Room for so many more names, in one step. */
+/* Room for `count` more names, in one step. */
 onx_status onxi_infer_names_reserve(onx_infer *e, onxi_infer_names *names, uint64_t count);
-/* The same for a name that a node makes or the graph declares: likely the one behind the last of them. */
+/* The same for a name that a node makes or the graph declares: likely the one after the last of them. */
 uint32_t onxi_infer_names_make(onx_infer *e, onxi_infer_names *names, onx_str text);
-/* Brings the place of a name that is made soon into the cache. */
+/* Prefetches the place of a name that is made soon. */
 void onxi_infer_names_prefetch(onxi_infer_names *names, onx_str text);
 void onxi_infer_names_free(onx_infer *e, onxi_infer_names *names);
 /* Binds a name in the scope; what an enclosing one had comes back when the scope is left. */
@@ -217,7 +217,7 @@ onxi_infer_fact *onxi_infer_fact_own(onx_infer *e, onxi_infer_name *entry);
  * are NULL where the node leaves them out, and nowhere else. */
 onxi_infer_fact *const *onxi_infer_repeat_find(onx_infer *e, const onxi_bound *bound, const onx_node *node,
                                                onxi_infer_fact *const *inputs);
-/* Keeps what came of a node: types alone, without symbols of its own, nothing reported, subgraphs and functions apart.
+/* Keeps results of a node: types alone, without symbols of its own, nothing reported, subgraphs and functions apart.
  */
 void onxi_infer_repeat_note(onx_infer *e, const onxi_bound *bound, const onx_node *node, onxi_infer_fact *const *inputs,
                             onxi_infer_fact *const *outputs);

@@ -88,8 +88,8 @@ static onx_status fill_type(onx_infer *e, onx_arena *arena, onx_type **into, con
     }
 }
 
-/* What the graph declares. Its lists mostly stand in the order in which values are made, and outputs are made late: the
- * declared value behind the last one found is looked at first, then the last few of all; the table of names is made
+/* What the graph declares. Its lists are mostly in the order in which values are made, and outputs are made late: the
+ * declared value after the last one found is tried first, then the last few of all; the table of names is made
  * when that fails once. */
 enum { LATE = 32 };
 typedef struct declared {
@@ -167,7 +167,7 @@ static onx_status fill_declared(onx_infer *e, declared *d, onx_arena *arena, onx
     return ONX_OK;
 }
 
-/* What a model takes is for the model to say; only symbols that somebody fixed become their sizes. */
+/* What a model takes is for the model to say; only symbols that were fixed become their sizes. */
 static onx_status fix_inputs(onx_infer *e, declared *d, const onx_graph *graph)
 {
     for (uint32_t i = 0; i < graph->input_count; i++) {
@@ -213,7 +213,7 @@ static onx_value_info *new_info(onx_infer *e, onx_arena *arena, const onxi_infer
 /* The last value_info of a shared fact, which the next one is a copy of. */
 typedef struct pattern {
     const onxi_infer_fact *fact;
-    const tensor_info *info; /* its shape lies behind it */
+    const tensor_info *info; /* its shape is stored after it */
     size_t size;
 } pattern;
 
@@ -285,7 +285,7 @@ static onx_status apply(onx_infer *e)
         return onxi_fail(e->cx, ONX_E_MISUSE, ONXI_NOWHERE, "there is no model to write to");
     if (e->may_cycle || e->cut || (e->model && e->model->functions_count)) /* functions need not be called */
         ONX_TRY(onxi_doc_warn_of_cycle(e->doc, ONXI_CYCLE_UNTYPED));
-    if (!e->again) /* nobody has fixed a dimension afterwards; whoever still does waits for a second walk */
+    if (!e->again) /* no dimension was fixed afterwards; fixing one later takes a second walk */
         onxi_infer_main_free(e);
     e->applied = true;
     onx_arena *arena = onx_doc_arena(e->doc);

@@ -20,7 +20,7 @@ static void read_value(onx_infer *e, onxi_infer_fact *fact)
     size_t errors = onx_diag_total(e->cx, ONX_ERROR);
     if (quiet && !e->quiet)
         e->quiet = onxi_ctx_worker(e->cx);
-    if (quiet && e->quiet) /* what lies in the model is read without a word */
+    if (quiet && e->quiet) /* what is in the model is read without diagnostics */
         e->reader.cx = e->quiet;
     bool known = onxi_known_ints_of_tensor(e->doc ? &e->reader : NULL, e->arena, fact->tensor, value);
     e->reader.cx = e->cx;

@@ -42,7 +42,7 @@ static bool allowed(const onxi_type_set *set, const onxi_type *type, const char 
     return false;
 }
 
-/* An optional where a constraint allows only what it may hold, or the other way round, is a rule of its own. */
+/* An optional where a constraint allows only what it may hold, or the reverse, is a rule of its own. */
 static const char *rule_of(const onxi_type_set *set, const onxi_type *type)
 {
     uint32_t bit = type->inner && type->inner->dtype < 32 ? UINT32_C(1) << type->inner->dtype : 0;

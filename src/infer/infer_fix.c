@@ -69,7 +69,7 @@ static bool index_made(onxi_infer_again *a, const onx_graph *g, const onxi_infer
     return at == result->count;
 }
 
-/* Lists the declarations of each name; from behind, so that the lists are in order. */
+/* Lists the declarations of each name; from the last on, so that the lists are in order. */
 static void index_declarations(onxi_infer_again *a, const onx_graph *g)
 {
     uint32_t count = 0;
@@ -109,7 +109,7 @@ static bool index_initializers(onxi_infer_again *a, const onx_graph *g)
 static onx_status again_new(onx_infer *e)
 {
     const onx_graph *g = e->model->graph;
-    if (!e->main) /* given up when the result was written */
+    if (!e->main) /* freed when the result was written */
         ONX_TRY(onxi_infer_main(e));
     onxi_infer_again *a = ONXI_NEW(e->arena, onxi_infer_again);
     if (!a)

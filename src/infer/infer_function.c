@@ -2,7 +2,7 @@
  * caller. */
 #include "infer/infer.h"
 
-/* What the function's nodes mean, and what its parameters stand for. */
+/* What the function's nodes mean, and what its parameters are bound to. */
 static onx_status open_frame(onx_infer *e, onxi_infer_frame *frame, const onx_attribute *const *given, uint32_t count)
 {
     ONX_TRY(onxi_infer_binder(e, frame->function, &frame->binder));
@@ -73,7 +73,7 @@ onx_status onxi_infer_body(onx_infer *e, const onx_function *function, onxi_infe
 
 /* ---- calls that are repeated ---- */
 
-/* What a call was given and what came of it. A body sees nothing else, so the next call like it need not be walked. */
+/* The inputs of a call and its result. A body sees nothing else, so the next call like it need not be walked. */
 typedef struct made_call {
     struct made_call *next;
     const onx_function *function;
@@ -154,7 +154,7 @@ static bool same_call(const made_call *made, const onxi_infer_frame *frame, onxi
     return true;
 }
 
-/* Subgraphs that are handed to a function may take names from the caller. */
+/* Subgraphs that are passed to a function may take names from the caller. */
 static bool has_graph(const onxi_infer_frame *frame)
 {
     uint32_t count;

@@ -2,14 +2,14 @@
  * looking at the whole model each time. */
 #include "infer/infer.h"
 
-/* A text is read once, however often it stands in the model. */
+/* A text is read once, however often it is in the model. */
 typedef struct finder {
     onx_infer *e;
     onxi_infer_places *places;
     onxi_infer_names texts;
     onxi_infer_dim_places **of; /* by text */
     uint32_t room;
-    onxi_infer_dim_place here; /* what is being looked at */
+    onxi_infer_dim_place here; /* what is being examined */
 } finder;
 
 /* Lists by number, up to that one; new ones are empty. */

@@ -407,7 +407,7 @@ static bool same_value(const onxi_known_ints *a, const onxi_known_ints *b)
            (!a->count || memcmp(a->elements, b->elements, a->count * sizeof *a->elements) == 0);
 }
 
-/* Elements that come from a tensor are read when somebody asks: of the new fact perhaps nobody did yet. */
+/* Elements that come from a tensor are read on demand: those of the new fact perhaps not yet. */
 bool onxi_infer_fact_same(const onxi_infer_fact *a, const onxi_infer_fact *b)
 {
     bool both_lazy = a->tensor && a->tensor == b->tensor && !(a->value && b->value);

@@ -38,7 +38,7 @@ void onxi_infer_report(onx_infer *e, const onxi_infer_scope *scope, const onx_no
     e->rule = NULL;
     if (scope->unreachable && !fatal)
         return;
-    if (fatal && e->incomplete) { /* rules of the structure, which whoever set that has applied */
+    if (fatal && e->incomplete) { /* rules of the structure, applied by what set that */
         e->invalid = true;
         return;
     }
@@ -378,7 +378,7 @@ static const onx_tensor *tensor_of_floats(onxi_infer_running *run)
     return tensor;
 }
 
-/* Constant tensors that a node gives: asked for as a whole by rules that look at more than integers. */
+/* Constant tensors that a node gives: asked for as a whole by rules that read more than integers. */
 static void keep_constant(onxi_infer_running *run, const onx_node *node)
 {
     if (node->output_count != 1)
