@@ -13,7 +13,7 @@
 
 /* ---- the built-in operators ---- */
 
-/* By number: ONXI_ID_Conv and so on; ONXI_ID_NONE: not built in. After a node is bound nobody looks at its name. The
+/* By number: ONXI_ID_Conv and so on; ONXI_ID_NONE: not built in. After a node is bound its name is not read. The
  * operators of the standard come first, then those of each domain that has a folder of its own. */
 typedef enum onxi_op_id {
     ONXI_ID_NONE,
@@ -23,7 +23,7 @@ typedef enum onxi_op_id {
     ONXI_ID_END
 } onxi_op_id;
 
-/* What is true of an operator in all its versions, so that those who treat many operators alike need no list of them:
+/* What is true of an operator in all its versions, so that code for many operators needs no list of them:
  * flags of the rows of operators.def. A test compares them with what the operators do. */
 enum {
     ONXI_TRAIT_ELEMENTWISE = 1,  /* an element of the output is made from those in its place, inputs broadcast:
@@ -102,15 +102,14 @@ typedef struct onxi_attrs {
 const onxi_attr_value *onxi_attrs_find(const onxi_attrs *attrs, const char *name);
 /* The same for one that has a value of this type, else NULL. */
 const onxi_attr_value *onxi_attrs_get(const onxi_attrs *attrs, const char *name, onx_attribute_type type);
-/* The number, 0 where there is none. What stands for what a node leaves out is in its row, so no reader has a word in
- * it. */
+/* The number, 0 where there is none. The default of what a node leaves out is in its row, so no reader names it. */
 int64_t onxi_attrs_int(const onxi_attrs *attrs, const char *name);
 float onxi_attrs_float(const onxi_attrs *attrs, const char *name);
 bool onxi_attrs_given(const onxi_attrs *attrs, const char *name); /* by the node */
 /* What each entry of a list of an operator with windows is where ONNX leaves the list out: 1 for strides and dilations,
  * 0 for pads and output_padding. */
 int64_t onxi_attr_implied(const char *name);
-/* ---- one node being inferred: all that a rule may look at or set ---- */
+/* ---- one node being inferred: all that a rule may read or set ---- */
 
 typedef struct onxi_call {
     const struct onxi_schema *schema;
@@ -124,10 +123,10 @@ typedef struct onxi_call {
     uint32_t input_count, output_count;
     const onxi_type *const *inputs; /* NULL entries: omitted; kind NONE: unknown */
     onxi_type *outputs;             /* kind NONE on entry; the rule fills in what can be known */
-    onxi_known_ints *output_values; /* elements NULL on entry; data propagation fills in. NULL: nobody wants them */
+    onxi_known_ints *output_values; /* elements NULL on entry; data propagation fills in. NULL: not needed */
     const struct onxi_call_ops *ops;
     void *engine; /* for ops */
-    onx_doc *doc; /* whose external data constants may lie in; NULL: none */
+    onx_doc *doc; /* whose external data constants may be in; NULL: none */
     /* Set by a rule for the subgraph that it asks for next: that it is never run, and room for the values of its
      * outputs, one after the other, or NULL. */
     bool unreachable;
@@ -135,14 +134,14 @@ typedef struct onxi_call {
     /* The node is about to run and its kernels rely on the rule: what inference lets pass, because the reference does,
      * is refused. All types are known then. */
     bool running;
-    uint32_t value_limit; /* carry values of at most so many elements; 0: ONXI_KNOWN_INTS_LIMIT */
+    uint32_t value_limit; /* carry values of at most this number of elements; 0: ONXI_KNOWN_INTS_LIMIT */
 } onxi_call;
 
 /* What the engine that runs a rule provides. */
 typedef struct onxi_call_ops {
     /* The known elements of an integer input, or NULL. */
     const onxi_known_ints *(*value)(onxi_call *call, uint32_t input);
-    /* The constant tensor behind an input (initializer, Constant, or the tensor itself at run time), or NULL. */
+    /* The constant tensor that an input is (initializer, Constant, or the tensor itself at run time), or NULL. */
     const onx_tensor *(*constant)(onxi_call *call, uint32_t input);
     /* Infers a subgraph of the node, its inputs having the given types; the types of its outputs go to `outputs`. */
     onx_status (*subgraph)(onxi_call *call, const onx_graph *graph, const onxi_type *inputs, uint32_t input_count,
@@ -258,7 +257,7 @@ bool onxi_known_ints_of_tensor(onx_doc *doc, onx_arena *arena, const onx_tensor 
 
 /* ---- schema rows ---- */
 
-/* A set of types: which element types are allowed at each place. Bit n stands for onx_dtype n. */
+/* A set of types: which element types are allowed at each place. Bit n is onx_dtype n. */
 typedef struct onxi_type_set {
     uint32_t tensor, sparse_tensor, seq, optional,
         optional_seq; /* tensor(T), sparse_tensor(T), seq(tensor(T)), optional(tensor(T)), optional(seq(tensor(T))) */
@@ -304,7 +303,7 @@ static inline bool onxi_arity_fits(uint32_t count, uint32_t least, uint32_t most
 /* A piece of an operator's function body: nodes in ONNX text, whose names are those of the row's inputs, outputs and
  * attributes. The pieces whose condition holds make up the body. */
 typedef struct onxi_body_part {
-    bool (*when)(onxi_call *call); /* looks at attributes and at which inputs are given; NULL: always */
+    bool (*when)(onxi_call *call); /* reads attributes and which inputs are given; NULL: always */
     const char *nodes;             /* NULL ends the list */
 } onxi_body_part;
 
@@ -375,7 +374,7 @@ static inline bool onxi_operator_is(onxi_op_id id, unsigned traits)
     return id > ONXI_ID_NONE && id < ONXI_ID_END && (onxi_operators[id - 1].traits & traits);
 }
 /* Does the node name that operator, in whatever version? An operator of another domain with the same name is another
- * one. For those that look at nodes which are not bound. */
+ * one. For those that read nodes which are not bound. */
 bool onxi_node_is(const onx_node *node, onxi_op_id id);
 /* "" and "ai.onnx" are the same; NULL when there is none. */
 const onxi_operator *onxi_operator_find(onx_str domain, onx_str name);
@@ -401,16 +400,16 @@ const onxi_type_constraint *onxi_schema_type(const onxi_schema *schema, const ch
 const onxi_attr *onxi_schema_attr(const onxi_schema *schema, onx_str name);
 /* Does any version of the row's operator have the attribute? True for open rows. */
 bool onxi_schema_has_attr(const onxi_schema *schema, const char *name);
-/* The value that the default stands for, lists in the arena; of type UNDEFINED where there is none. ONX_E_INVALID when
+/* The value of the default, lists in the arena; of type UNDEFINED where there is none. ONX_E_INVALID when
  * the text is not one of the attribute's type. */
 onx_status onxi_attr_default(const onxi_attr *attr, onx_arena *arena, onxi_attr_value *out);
-/* The same, and where the row has none, what the text of that version says stands for it. */
+/* The same, and where the row has none, what the text of that version says its value is. */
 onx_status onxi_schema_default(const onxi_schema *row, const onxi_attr *attr, onx_arena *arena, onxi_attr_value *out);
 
 /* ---- function bodies of built-in operators (op_body.c) ---- */
 
 /* The parts that make up the body for a call, bit by bit; 0: the row has none. Of the call, schema, inputs and
- * attributes are looked at. */
+ * attributes are read. */
 uint64_t onxi_body_choose(onxi_call *call);
 /* The body of these parts as a document of kind function. */
 /* A document with the function that a text is, for layers that know functions and not their texts. */

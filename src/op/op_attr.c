@@ -1,4 +1,4 @@
-/* op_attr.c - values of attributes: finding them, and what stands for them where a node says nothing. */
+/* op_attr.c - values of attributes: finding them, and their defaults where a node leaves them out. */
 #include "op/op.h"
 
 #include <errno.h>
@@ -155,7 +155,7 @@ onx_status onxi_attr_default(const onxi_attr *attr, onx_arena *arena, onxi_attr_
     }
 }
 
-/* ---- what stands for attributes without a default ---- */
+/* ---- values of attributes without a default ---- */
 
 /* Some versions say it in words only: their schemas have no default, and tools that list schemas are to show none. */
 static const struct implied {

@@ -36,7 +36,7 @@ static const uint16_t slots[] = {
 #include "op_hash.inc"
 };
 
-/* The first operator of that name from place *at on, which is moved behind it. Those of the standard come first. */
+/* The first operator of that name from place *at on, which is moved past it. Those of the standard come first. */
 static const onxi_operator *next_of_name(onx_str domain, onx_str name, uint32_t *at)
 {
     const uint32_t mask = sizeof slots / sizeof *slots - 1;

@@ -25,7 +25,7 @@
             0                                                                                                          \
         }                                                                                                              \
     }
-/* Nodes as they stand in ONNX text; not for the compiler, nor for clang-format. */
+/* Nodes as written in ONNX text; not for the compiler, nor for clang-format. */
 #define NODES(...) #__VA_ARGS__
 /* A condition of a part, over `call`. */
 #define WHEN(name, condition)                                                                                          \
@@ -75,7 +75,7 @@
 #define DEFAULT(text) .default_text = text
 #define TEXT(string)  .default_text = "\"" string "\""
 
-/* ---- sets of element types; a number is the opset version that brought the wider set ---- */
+/* ---- sets of element types; a number is the opset version that introduced the wider set ---- */
 
 #define BIT(dtype) (UINT32_C(1) << ONX_##dtype)
 #define T(set)                                                                                                         \

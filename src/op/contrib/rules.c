@@ -1,7 +1,7 @@
 /* rules.c - types and shapes of operators of ai.onnx.contrib on strings and on rows of different lengths. */
 #include "op/contrib/contrib.h"
 
-/* How many numbers stand for a string in a table: in its first line, behind the string and a tab. 0: it has no such
+/* How many numbers stand for a string in a table: in its first line, after the string and a tab. 0: it has no such
  * line. */
 static uint32_t width_of(onx_str table)
 {
@@ -37,7 +37,7 @@ onx_status onxi_rule_contrib_concat(onxi_call *call)
     return ONX_OK;
 }
 
-/* The first axes of the two stand for each other; the shorter shape goes on with ones. */
+/* The first axes of the two correspond; the shorter shape is padded with ones. */
 onx_status onxi_rule_contrib_equal(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *y = onxi_call_ranked(call, 1);

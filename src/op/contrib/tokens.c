@@ -87,7 +87,7 @@ CONTRIB_ROW(BpeDecoder, .infer = onxi_rule_contrib_bpe_texts, ARITY(1, 1, 1, 1),
                            { "unk_token", STRING, TEXT("<|endoftext|>") }, { "whitespace_token", INT, DEFAULT("0") }))
 /* clang-format on */
 
-/* ---- rules: how many tokens a text has nobody knows before ---- */
+/* ---- rules: how many tokens a text has is not known before ---- */
 
 /* An axis for the tokens of each text, and one for both ends of a token. */
 onx_status onxi_rule_contrib_token_ids(onxi_call *call)

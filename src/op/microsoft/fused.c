@@ -249,8 +249,8 @@ MS_ROW(ConvTransposeWithDynamicPads, ARITY(2, 4, 1, 1),
 
 /* ---- channels in blocks, which the optimizer writes for the processor that it runs on ---- */
 
-/* Tensors between these operators lie here as everywhere: channels are but filled up to whole blocks. Weights are
- * constants that were turned to blocks of outputs, and of inputs where there are as many: they are turned back. */
+/* Tensors between these operators have the usual layout here: channels are only padded to whole blocks. Weights are
+ * constants that were packed into blocks of outputs, and of inputs where there are as many: they are unpacked. */
 #define NCHWC_ROW(operator_, ...) MS_ROW_OF("com.microsoft.nchwc", nchwc_##operator_, operator_, __VA_ARGS__)
 
 NCHWC_ROW(BlockSize, .infer = onxi_rule_microsoft_block_size, .flags = INFERS, ARITY(0, 0, 1, 1),

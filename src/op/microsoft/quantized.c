@@ -1,5 +1,5 @@
 /* quantized.c - rows of com.microsoft for quantized numbers. Their bodies go by way of real numbers, products by way of
- * 32-bit sums. Scales and zero points are scalars or vectors of one number, which Squeeze makes alike. */
+ * 32-bit sums. Scales and zero points are scalars or vectors of one number, which Squeeze makes the same. */
 #include "op/microsoft/microsoft.h"
 
 /* clang-format off */

@@ -79,7 +79,7 @@ onx_status onxi_rule_microsoft_qgemm(onxi_call *call)
     return onxi_call_has_input(call, 6) ? onxi_call_want_one_way(call, 6, 2, dims) : ONX_OK;
 }
 
-/* The output joins every third input, each with its scale and zero point behind it. */
+/* The output joins every third input, each with its scale and zero point after it. */
 onx_status onxi_rule_microsoft_qlinear_concat(onxi_call *call)
 {
     onxi_dim *dims = NULL;

@@ -19,7 +19,7 @@ static onx_status heads_of(onxi_call *call, const char *name, int64_t *out)
                     : ONX_OK;
 }
 
-/* Attention and QAttention: the keys and values of the past come in one tensor, and so do those handed on. */
+/* Attention and QAttention: the keys and values of the past come in one tensor, and so do those passed on. */
 onx_status onxi_rule_microsoft_attention(onxi_call *call)
 {
     const bool quantized = onxi_schema_attr(call->schema, onx_str_of("qkv_hidden_sizes")) == NULL;
@@ -113,7 +113,7 @@ onx_status onxi_rule_microsoft_multi_head_attention(onxi_call *call)
     return ONX_OK;
 }
 
-/* The cache that is handed on is as long as the one that came, or as the longest sequence is by now. */
+/* The cache that is passed on is as long as the one that came, or as the longest sequence is by now. */
 onx_status onxi_rule_microsoft_group_query_attention(onxi_call *call)
 {
     const onxi_type *q = onxi_call_ranked(call, 0), *past = onxi_call_ranked(call, 3);

@@ -171,7 +171,7 @@ onx_status onxi_rule_microsoft_lstm(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0), *r = onxi_call_ranked(call, 2);
     onxi_dim *dims, hidden = ONXI_DIM_UNKNOWN;
-    if (r && r->rank == 3) /* quantized weights lie the other way */
+    if (r && r->rank == 3) /* quantized weights are transposed */
         hidden = r->dims[call->op == ONXI_ID_microsoft_DynamicQuantizeLSTM ? 1 : 2];
     if (onxi_call_given(call, "hidden_size"))
         hidden = onxi_call_int(call, "hidden_size");

@@ -210,7 +210,7 @@ static uint32_t port_count(const onxi_port *ports)
     return count;
 }
 
-/* The constraint that stood where a port of `now` has the type `name`: the same one under another name. */
+/* The constraint that was where a port of `now` has the type `name`: the same one under another name. */
 static const onxi_type_constraint *stood_for(const onxi_schema *old, const onxi_port *old_ports, const onxi_port *now,
                                              const char *name)
 {

@@ -8,7 +8,7 @@
 /* ---- loading ---- */
 
 /* A plugin calls functions of this library, which it is not linked with: they are found where all can see them. Where
- * somebody has loaded this library for himself alone (dlopen with RTLD_LOCAL, as interpreters do), it is made visible.
+ * this library was loaded privately (dlopen with RTLD_LOCAL, as interpreters do), it is made visible.
  */
 static void show_ourselves(void)
 {

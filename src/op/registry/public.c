@@ -21,7 +21,7 @@ const onx_op *onx_op_newest(onx_str domain, onx_str name)
     return onxi_schema_newest(domain, name);
 }
 
-/* Versions of one operator lie one after the other, newest first. */
+/* Versions of one operator are consecutive, newest first. */
 const onx_op *onx_op_older(const onx_op *op)
 {
     if (!op)

@@ -49,7 +49,7 @@ onx_status onxi_call_join(onxi_call *call, const onxi_type *a, const onxi_type *
     return onxi_call_join(call, a->inner, b->inner, what, index, inner);
 }
 
-/* Does the body take so many inputs? Those that it gives a value of its own may be more. */
+/* Does the body take `count` inputs? Those that it gives a value of its own may be more. */
 onx_status onxi_call_body_takes(onxi_call *call, const onx_graph *body, const char *name, uint32_t count)
 {
     if (body->input_count < count)
@@ -231,7 +231,7 @@ static bool is_true(onxi_call *call, const onx_tensor *tensor)
            onxi_dim_is_const(value.elements[0]) && value.elements[0] != 0;
 }
 
-/* Does the body go on whenever it is asked? Exporters write a counted loop so: its condition is handed through, or a
+/* Does the body continue whenever it is asked? Exporters write a counted loop so: its condition is passed through, or a
  * constant. The last node that makes a name counts, as names of a valid graph are made once. */
 static bool never_stops(onxi_call *call, const onx_graph *body)
 {
@@ -269,7 +269,7 @@ static onxi_dim loop_length(onxi_call *call, const onx_graph *body)
 {
     const onxi_known_ints *trips = onxi_call_value(call, 0);
     int64_t first;
-    if (onxi_call_has_input(call, 1)) { /* without it nobody asks the body's own */
+    if (onxi_call_has_input(call, 1)) { /* without it the body's own is not read */
         if (!onxi_call_const_int(call, 1, &first))
             return ONXI_DIM_UNKNOWN;
         if (!first)
@@ -358,7 +358,7 @@ static onx_status scan_state(onxi_call *call, uint32_t i, const onxi_type *in, c
     return ONX_OK;
 }
 
-/* Version 8 has a batch in front of everything and optional lengths as its first input. */
+/* Version 8 has a batch before everything and optional lengths as its first input. */
 static onx_status drop_batch(onxi_call *call, onxi_type *type, onxi_dim *batch)
 {
     onxi_type whole = *type;

@@ -131,7 +131,7 @@ onx_status onxi_rule_clip(onxi_call *call)
     return onxi_rule_unary(call);
 }
 
-/* Softmax and its like: the shape stays, the axis has to exist. */
+/* Softmax and similar: the shape stays, the axis has to exist. */
 onx_status onxi_rule_axis(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);
@@ -189,7 +189,7 @@ static onxi_dim element(const onxi_known_ints *v, uint32_t k)
     return v->elements[v->count == 1 ? 0 : k];
 }
 
-/* Constants at the far negative end have no place among dimensions: they are looked at in the tensors themselves. */
+/* Constants at the far negative end have no place among dimensions: they are read in the tensors themselves. */
 static bool exact_constant(onxi_call *call, uint32_t input, uint32_t k, onxi_dim carried, int64_t *out)
 {
     uint64_t count;
@@ -351,7 +351,7 @@ onx_status onxi_rule_pair(onxi_call *call)
     return pair(call, NULL);
 }
 
-/* PRelu: the slope is broadcast to the input, not the other way round. */
+/* PRelu: the slope is broadcast to the input, not the reverse. */
 onx_status onxi_rule_prelu(onxi_call *call)
 {
     const onxi_type *x = onxi_call_ranked(call, 0);

@@ -144,7 +144,7 @@ onx_status onxi_rule_dict_vectorizer(onxi_call *call)
     return scores(call, 0, dtype, 1, ints ? ints : strings);
 }
 
-/* Strings become integers and the other way round. */
+/* Strings become integers, integers strings. */
 static int other_label(onxi_call *call)
 {
     const int dtype = onxi_call_dtype(call, 0);

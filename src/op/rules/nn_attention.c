@@ -1,4 +1,4 @@
-/* nn_attention.c - rules of attention, its linear kin, and of convolution with a state that is handed on. */
+/* nn_attention.c - rules of attention, its linear kin, and of convolution with a state that is passed on. */
 #include "op/op_rules.h"
 
 /* ---- Attention ---- */

@@ -108,7 +108,7 @@ static onx_status window_places(onxi_call *call, const window *w, uint32_t i, on
     *out = onxi_dim_add(d, w->round_up ? onxi_dim_div_ceil(d, room, stride) : onxi_dim_div(d, room, stride), 1);
     int32_t clips_since = call->op == ONXI_ID_MaxPool ? 12 : 19;
     if (w->round_up &&
-        call->schema->since >= clips_since) /* a window that would start in the padding behind is left out */
+        call->schema->since >= clips_since) /* a window that would start in the end padding is left out */
         *out = onxi_dim_min(d, *out, onxi_dim_div_ceil(d, onxi_dim_add(d, in, pad_begin(w, i)), stride));
     return ONX_OK;
 }

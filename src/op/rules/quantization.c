@@ -13,7 +13,7 @@ static onx_status wanted_dtype(onxi_call *call, int *out)
     return ONX_OK;
 }
 
-/* The zero point says the type, or attribute output_dtype, or nobody: bytes. */
+/* The zero point says the type, or attribute output_dtype, or neither: bytes. */
 onx_status onxi_rule_quantize_linear(onxi_call *call)
 {
     int wanted, dtype = onxi_call_dtype(call, 2);

@@ -42,7 +42,7 @@ static onx_status reduce_marked(onxi_call *call, const onxi_type *x, const bool 
     return ONX_OK;
 }
 
-/* Axes that an input gives but nobody knows: with keepdims the rank stays, without it is smaller by their number. */
+/* Axes from an input that are not known: with keepdims the rank stays, without it is smaller by their number. */
 static onx_status reduce_unknown(onxi_call *call, const onxi_type *x, bool keep)
 {
     const onxi_type *axes = onxi_call_ranked(call, 1);

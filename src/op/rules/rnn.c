@@ -22,7 +22,7 @@ static onxi_dim hidden_size(onxi_call *call)
 }
 
 /* Weights, biases, lengths and states have to fit the directions and the hidden size when the layer runs; the
- * reference's inference does not look at them. */
+ * reference's inference does not read them. */
 static onx_status recurrent_operands(onxi_call *call, const onxi_type *x, bool batch_first, onxi_dim count,
                                      onxi_dim hidden)
 {

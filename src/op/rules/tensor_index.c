@@ -252,7 +252,7 @@ onx_status onxi_rule_slice(onxi_call *call)
     return ONX_OK;
 }
 
-/* ---- Scatter and its like: the output is the data, changed ---- */
+/* ---- Scatter and similar: the output is the data, changed ---- */
 
 onx_status onxi_rule_scatter(onxi_call *call)
 {

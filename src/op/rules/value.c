@@ -220,7 +220,7 @@ void onxi_carry_chosen(onxi_call *call)
 
 /* ---- by index ---- */
 
-/* An index that may count from the end; -1 when it is not known or lies outside. */
+/* An index that may count from the end; -1 when it is not known or is outside. */
 static int64_t index_in(onxi_dim index, int64_t size)
 {
     if (!onxi_dim_is_const(index) || index >= size || index < -size)
