@@ -1,5 +1,5 @@
 /* text.h - the insides of the ONNX text syntax: the parser's state, its scanner, the printer's output. The grammar is
- * in docs/notes/text.md; productions stand over the functions that read them. */
+ * in docs/notes/text.md; productions are above the functions that read them. */
 #ifndef ONXI_TEXT_H
 #define ONXI_TEXT_H
 
@@ -12,7 +12,7 @@
 
 typedef struct onxi_text_trivia onxi_text_trivia;
 
-/* ---- where the parts of a text stand (text_places.c) ---- */
+/* ---- where the parts of a text are (text_places.c) ---- */
 
 /* A part is known by its address: that of a message, of a member, or of an element of a list of texts. */
 typedef struct onxi_text_mark {
@@ -67,7 +67,7 @@ typedef struct onxi_text_parser {
     onxi_text_marks *marks;   /* NULL unless places are asked for */
     bool mute;                /* what is read now has no place of its own in what is printed */
     uint32_t inner;           /* graphs in attributes that are open */
-    uint64_t patience;        /* bytes that may be skipped to go on after errors, all of them together */
+    uint64_t patience;        /* bytes that may be skipped to continue after errors, all of them together */
     bool unclosed;            /* a string that was skipped has no end */
     bool hold;                /* #@ comments wait in `waiting` until the attribute that is read has its value */
     onx_str *waiting;
@@ -97,7 +97,7 @@ static inline void onxi_text_gap(onxi_text_parser *p)
     if (p->at < p->end && (onxi_text_char_is(*p->at, ONXI_CHAR_SPACE) || *p->at == '#'))
         onxi_text_gap_slow(p);
 }
-/* Where the last token ended, though the gap behind it is skipped already. */
+/* Where the last token ended, though the gap after it is skipped already. */
 static inline const char *onxi_text_token_end(const onxi_text_parser *p)
 {
     return p->at == p->gap_end ? p->gap_begin : p->at;
@@ -116,9 +116,9 @@ static inline bool onxi_text_take(onxi_text_parser *p, char c)
     p->at++;
     return true;
 }
-/* Takes the character or fails; `expected` names what could stand there. */
+/* Takes the character or fails; `expected` names what could be there. */
 bool onxi_text_expect(onxi_text_parser *p, char c, const char *expected, const char *context);
-/* Fails at what comes next, or at the end of the line that should have gone on. */
+/* Fails at what comes next, or at the end of the line that should have continued. */
 bool onxi_text_unexpected(onxi_text_parser *p, const char *expected, const char *hint, const char *context);
 /* The identifier at p->at, which starts with a letter; empty otherwise. Takes it. */
 onx_str onxi_text_take_ident(onxi_text_parser *p);
@@ -140,7 +140,7 @@ bool onxi_text_uint_of(onx_str text, uint64_t *out);
 bool onxi_text_take_int(onxi_text_parser *p, int64_t *out, const char *what);
 
 onx_where onxi_text_parse_where(onxi_text_parser *p, const char *at);
-/* The line that `at` stands in, for a caret; empty where the caret would be off any screen. */
+/* The line that `at` is in, for a caret; empty where the caret would be off any screen. */
 onx_str onxi_text_excerpt(const char *end, const char *at, uint32_t column);
 /* Records an error at a place; `expected` and `hint` may be NULL. Always false. */
 bool onxi_text_parse_error(onxi_text_parser *p, const char *at, const char *expected, const char *hint,
@@ -242,7 +242,7 @@ static inline size_t onxi_text_mark_next(const onxi_text_parser *p)
 }
 /* The marks from `from` on are those of the elements of the list, which has its memory only now. */
 void onxi_text_mark_elements(onxi_text_parser *p, size_t from, const onx_bytes *list);
-/* What was marked as `old` at or behind *from is also `key`; *from goes behind it. */
+/* What was marked as `old` at or after *from is also `key`; *from moves past it. */
 void onxi_text_mark_also(onxi_text_parser *p, size_t *from, const void *old, const void *key);
 /* The message was copied. */
 void onxi_text_mark_moved(onxi_text_parser *p, const void *from, const void *to, size_t size);
@@ -265,7 +265,7 @@ const char *onxi_text_hint_behind_comma(const onxi_text_parser *p);
 typedef struct onxi_text_target_row {
     const char *word;
     onx_kind kind;
-    bool listed; /* stands in lists only, never alone */
+    bool listed; /* is in lists only, never alone */
 } onxi_text_target_row;
 extern const onxi_text_target_row onxi_text_targets[ONXI_TARGET_COUNT];
 
@@ -297,12 +297,12 @@ typedef struct onxi_text_printer {
     size_t line; /* where the current line starts in buf */
     uint32_t indent, depth, depth_limit;
     uint32_t holding; /* buf must stay in memory: something may be taken back */
-    bool narrow; /* all must go on one line; `broken` is set when it cannot, and what is printed then is taken back */
+    bool narrow; /* all must fit on one line; `broken` is set when it cannot, and what is printed then is taken back */
     bool broken;
     bool flushed; /* the beginning has gone to the sink */
     char *keep;   /* #@ comments of the item that is being printed, each ends with a line break */
     size_t keep_len, keep_room;
-    onxi_text_step *path; /* of the part that is being looked at, within its item: from path_base to path_len */
+    onxi_text_step *path; /* of the part that is being examined, within its item: from path_base to path_len */
     size_t path_base, path_len, path_room;
     struct onxi_kept *kept; /* sorts of parts that went to #@ comments (text_keep.c) */
     uint32_t kept_count, kept_room;
@@ -340,7 +340,7 @@ void onxi_text_put_uint(onxi_text_printer *o, uint64_t value);
 void onxi_text_put_float(onxi_text_printer *o, float value);
 /* "text" with \ before " and \ */
 void onxi_text_put_string(onxi_text_printer *o, onx_str s);
-/* Bare when it is an identifier, quoted otherwise. */
+/* Unquoted when it is an identifier, quoted otherwise. */
 void onxi_text_put_name(onxi_text_printer *o, onx_str s);
 /* The same where a type word would be taken for a type. */
 void onxi_text_put_value_name(onxi_text_printer *o, onx_str s);
@@ -361,10 +361,10 @@ static inline bool onxi_text_out_stop(onxi_text_printer *o)
         o->broken = true;
     return o->status != ONX_OK || (o->narrow && o->broken);
 }
-/* Hands whole lines to the sink when there is much of them. */
+/* Writes whole lines to the sink when there are many. */
 void onxi_text_out_flush(onxi_text_printer *o, bool all);
 
-/* A point to which output can be taken back. From onxi_text_out_try to onxi_text_out_done all goes on one line. */
+/* A point to which output can be taken back. From onxi_text_out_try to onxi_text_out_done all is put on one line. */
 typedef struct onxi_text_out_mark {
     size_t len, line, keep_len;
     bool narrow, broken;
@@ -457,7 +457,7 @@ static inline void onxi_text_path_cut(onxi_text_printer *o, size_t len)
 }
 /* Is the empty string another value of the field than none? To the syntax they are the same as a rule. */
 bool onxi_text_tells_empty(const onxi_message_table *table, const onxi_field *field);
-/* Starts the path of a new item behind the current one; undone with onxi_text_path_leave(what it returned). */
+/* Starts the path of a new item after the current one; undone with onxi_text_path_leave(what it returned). */
 typedef struct onxi_text_path_mark {
     size_t base, len, keep_len;
 } onxi_text_path_mark;
@@ -483,12 +483,12 @@ void onxi_text_keep_release(onxi_text_printer *o);
 /* ---- formatter (text_format.c) ---- */
 
 /* An item of the source, from begin to end; `key` is what the printer will ask for. Without a key it only parts what
- * stands before it from comments behind it; without an end it takes no comments beside it. */
+ * comes before it from comments after it; without an end it takes no comments beside it. */
 void onxi_text_trivia_item(onxi_text_parser *p, const void *key, const char *begin, const char *end);
 /* The printer will ask for another address. */
 void onxi_text_trivia_moved(onxi_text_parser *p, const void *from, const void *to);
 /* The closing bracket comes next, if there is one. */
-/* The key of what stands before the closing bracket of a message; other parts of it have the keys of their members. */
+/* The key of what comes before the closing bracket of a message; other parts of it have the keys of their members. */
 static inline const void *onxi_text_trivia_close_key(const void *message)
 {
     return (const char *)message + 2;
@@ -499,7 +499,7 @@ void onxi_text_trivia_blank(onxi_text_parser *p, const char *at);
 /* Does the item that the printer is at have comments, or comments before it? */
 bool onxi_text_trivia_has(const onxi_text_printer *o, const void *key);
 bool onxi_text_trivia_leads(const onxi_text_printer *o, const void *key);
-/* The comments and empty lines before it, each on its line; the printer stands at the start of an indented line before
+/* The comments and empty lines before it, each on its line; the printer is at the start of an indented line before
  * and after. `closing`: the item is a closing brace. */
 void onxi_text_trivia_before(onxi_text_printer *o, const void *key, bool closing);
 /* The comment beside it; true when there was one. */

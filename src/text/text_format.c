@@ -1,6 +1,6 @@
 /* text_format.c - the formatter: parse, then print, with comments and single empty lines kept at the items that they
- * stood at. A comment belongs to the item before it when it begins on the line where that ends, else to the one that it
- * stands in, else to the next one. */
+ * were at. A comment belongs to the item before it when it begins on the line where that ends, else to the one that it
+ * is in, else to the next one. */
 #include "text/text.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef struct remark {
     onx_str text; /* "# ...", empty for an empty line */
     const char *at;
     const void *key; /* of the item that it goes with; NULL: the end of the text */
-    bool beside;     /* stands behind the item, on its line */
+    bool beside;     /* follows the item, on its line */
     bool printed;
     struct remark *next; /* of the same item */
 } remark;
@@ -113,13 +113,13 @@ static const item *item_beside(const onxi_text_trivia *t, const char *at)
     const item *last = &t->items[low - 1];
     if (!last->key || !last->end)
         return NULL;
-    const char *c = at; /* backwards: the gap before each comment is looked at once */
+    const char *c = at; /* backwards: the gap before each comment is examined once */
     while (c > last->end && (c[-1] == ',' || (c[-1] != '\n' && onxi_text_char_is(c[-1], ONXI_CHAR_SPACE))))
         c--;
     return c == last->end ? last : NULL;
 }
 
-/* The innermost of the item at index - 1 and those that it is a part of that goes on behind `at`: index + 1, or 0. */
+/* The innermost of the item at index - 1 and those that it is a part of that continues after `at`: index + 1, or 0. */
 static size_t around(const onxi_text_trivia *t, size_t index, const char *at)
 {
     while (index > 0 && !(t->items[index - 1].key && t->items[index - 1].end && t->items[index - 1].end > at))
@@ -136,7 +136,7 @@ static void find_parents(onxi_text_trivia *t)
     }
 }
 
-/* The item that `at` is in, but not in a part of it, and behind which nothing of it follows; else the first item that
+/* The item that `at` is in, but not in a part of it, and after which nothing of it follows; else the first item that
  * begins at or after `at`; or NULL. */
 static const item *item_around(const onxi_text_trivia *t, const char *at)
 {

@@ -303,7 +303,7 @@ typedef struct onxi_kept {
 static void count_kept(onxi_text_printer *o, const char *line, size_t len)
 {
     char sort[SORT_MAX];
-    size_t n = 0, i = 3; /* behind "#@ " */
+    size_t n = 0, i = 3; /* after "#@ " */
     for (bool inside = false; i < len && (line[i] != ':' || inside); i++) {
         inside = line[i] == '[' || (inside && line[i] != ']');
         if (!inside && line[i] != ']' && n + 1 < sizeof sort)

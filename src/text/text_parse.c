@@ -332,7 +332,7 @@ static bool parse_body(onxi_text_parser *p, const void *key, onx_node ***list, u
 {
     if (!onxi_text_parse_nodes(p, list, count))
         return false;
-    if (p->trivia) /* behind the brace of an inner graph the line goes on */
+    if (p->trivia) /* after the brace of an inner graph the line continues */
         onxi_text_trivia_item(p, (const char *)key + 1, p->at - 1, p->inner ? NULL : p->at);
     return true;
 }
@@ -503,7 +503,7 @@ static bool parse_function_head(onxi_text_parser *p, onx_function *function)
         return false;
     function->has |= onx_function_has_name;
     onxi_text_gap(p);
-    onxi_text_mark_part(p, function, p->at); /* not the header, which may stand on a line of its own */
+    onxi_text_mark_part(p, function, p->at); /* not the header, which may be on a line of its own */
     if (!onxi_text_take_name(p, &function->name, "the name of a function"))
         return false;
     if (p->trivia)

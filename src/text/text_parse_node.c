@@ -510,7 +510,7 @@ static bool append(onxi_text_parser *p, onx_str s)
 static bool parse_operator(onxi_text_parser *p, onx_node *node)
 {
     onx_str part, domain = { 0 };
-    bool quoted, plain = true; /* plain: the parts of the domain so far stand side by side in the text */
+    bool quoted, plain = true; /* plain: the parts of the domain so far are adjacent in the text */
     const char *start = p->at;
     if (onxi_text_take(p, '.')) /* seen in the wild */
         onxi_text_parse_warn(p, start, ONX_NOTE, "leave out the dot", "an empty domain stands before the operator");
@@ -649,7 +649,7 @@ bool onxi_text_parse_node(onxi_text_parser *p, onx_node **out)
     return true;
 }
 
-/* nodes = "{" { node } "}". Faulty nodes are reported and left out, and the list goes on. */
+/* nodes = "{" { node } "}". Faulty nodes are reported and left out, and the list continues. */
 bool onxi_text_parse_nodes(onxi_text_parser *p, onx_node ***list, uint32_t *count)
 {
     size_t base = p->stack_count;

@@ -8,7 +8,7 @@ enum { BLOCK = 4096 };
 
 /* What is known of the first byte of a block of the text. */
 typedef struct block {
-    uint32_t line;    /* it stands in, from 1 */
+    uint32_t line;    /* it is in, from 1 */
     const char *from; /* where that begins */
 } block;
 
@@ -68,7 +68,7 @@ static int by_key(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Where the part stands, or `other`. */
+/* Where the part is, or `other`. */
 static const char *mark_of(const onx_text_places *places, const void *key, const char *other)
 {
     size_t low = 0, high = places->marks.count;
@@ -100,7 +100,7 @@ static bool note_blocks(onx_text_places *places)
     return true;
 }
 
-/* The same text with the same flags under the same limits: it can fail for want of memory only, and what it has to say
+/* The same text with the same flags under the same limits: it can fail for lack of memory only, and what it has to say
  * was said. */
 static onx_status parse_again(onx_text_places *places, const onx_doc *doc)
 {

@@ -17,7 +17,7 @@ static bool list_has_trivia(const onxi_text_printer *o, const onxi_text_list *li
     return false;
 }
 
-/* To the line of a closing bracket, after the comments that stand before it. */
+/* To the line of a closing bracket, after the comments that come before it. */
 static void print_end(onxi_text_printer *o, const void *end)
 {
     if (end && onxi_text_trivia_leads(o, end)) {
@@ -261,7 +261,7 @@ static bool node_holds_graph(const onx_node *node)
     return false;
 }
 
-/* Attributes that hold graphs stand behind the inputs, which would be far from the operator otherwise. */
+/* Attributes that hold graphs come after the inputs, which would be far from the operator otherwise. */
 static void print_node_text(onxi_text_printer *o, const onx_node *node, bool graphs, bool lines)
 {
     if (ONX_HAS(node, node, name)) {
@@ -369,7 +369,7 @@ static void print_body(onxi_text_printer *o, onx_kind kind, const void *owner, o
 
 typedef struct graph_lists {
     const onx_graph *graph;
-    uint32_t defaults; /* the first initializers stand with their inputs */
+    uint32_t defaults; /* the first initializers are printed with their inputs */
     uint32_t *next;    /* of them, while the inputs are printed */
 } graph_lists;
 
@@ -462,7 +462,7 @@ static void print_signature(onxi_text_printer *o, const onxi_text_list *inputs, 
     onxi_text_print_list(o, outputs, false);
 }
 
-/* Is the name read as a name where an attribute's value stands? */
+/* Is the name read as a name where an attribute's value is expected? */
 static void put_graph_name(onxi_text_printer *o, onx_str name)
 {
     if (onxi_text_is_special_float(name))
@@ -518,10 +518,10 @@ void onxi_text_print_graph(onxi_text_printer *o, const onx_graph *graph)
 
 /* ---- functions ---- */
 
-/* The value infos that lead the list and belong to inputs, then outputs, in the same order stand with them. */
+/* The value infos that lead the list and belong to inputs, then outputs, in the same order are printed with them. */
 typedef struct function_lists {
     const onx_function *function;
-    uint32_t at_inputs, at_outputs; /* value infos that stand with inputs and outputs */
+    uint32_t at_inputs, at_outputs; /* value infos printed with inputs and outputs */
     uint32_t *next;
 } function_lists;
 

@@ -108,7 +108,7 @@ static void put_element(onxi_text_printer *o, const onxi_text_view *view, uint64
 }
 #undef LOAD
 
-/* Elements first to last-1 with commas between, for as long as the line may go on. */
+/* Elements first to last-1 with commas between, for as long as the line may continue. */
 static void put_run(onxi_text_printer *o, const onxi_text_view *view, uint64_t first, uint64_t last)
 {
     for (uint64_t i = first; i < last && !onxi_text_out_stop(o); i++) {

@@ -27,7 +27,7 @@ static bool at_end(reader *r)
     return r->depth > 0 || r->at == r->end || wrong(r, "something follows the value");
 }
 
-/* The next byte behind any space; the same space that ends a comment when it is written again. */
+/* The next byte after any space; the same space that ends a comment when it is written again. */
 static char peek(reader *r)
 {
     while (r->at < r->end && onxi_text_char_is(*r->at, ONXI_CHAR_SPACE))
@@ -436,6 +436,6 @@ void onxi_text_restore_later(onxi_text_parser *p, const char *at, onx_str text)
 void onxi_text_restore_waiting(onxi_text_parser *p, size_t base)
 {
     for (size_t i = base; i < p->waiting_count; i++)
-        onxi_text_restore(p, p->waiting[i].ptr - 2, p->waiting[i]); /* "#@" stands before it */
+        onxi_text_restore(p, p->waiting[i].ptr - 2, p->waiting[i]); /* "#@" comes before it */
     p->waiting_count = base;
 }

@@ -46,7 +46,7 @@ bool onxi_text_is_special_float(onx_str s)
 
 /* ---- gaps ---- */
 
-/* A comment ends before the line feed. What was looked at once is not again: the parser may stand before it twice. */
+/* A comment ends before the line feed. What was scanned once is not again: the parser may be before it twice. */
 static const char *skip_comment(onxi_text_parser *p)
 {
     const char *start = p->at;
@@ -311,7 +311,7 @@ onx_str onxi_text_excerpt(const char *end, const char *at, uint32_t column)
     return onx_str_make(start, len);
 }
 
-/* What stands at a place, in words. */
+/* What is at a place, in words. */
 static onx_str found_at(const onxi_text_parser *p, const char *at, char buf[64])
 {
     const char *next = at;
@@ -422,9 +422,9 @@ bool onxi_text_parse_enter(onxi_text_parser *p, uint32_t levels)
     return true;
 }
 
-/* ---- going on after an error ---- */
+/* ---- continuing after an error ---- */
 
-/* Skips one token without a look at the grammar; returns its first byte, 0 at the end. */
+/* Skips one token without regard to the grammar; returns its first byte, 0 at the end. */
 static char skip_token(onxi_text_parser *p)
 {
     char c = onxi_text_peek(p);
@@ -518,7 +518,7 @@ bool onxi_text_skip_element(onxi_text_parser *p, const char *start, char close)
     return false;
 }
 
-/* The brace behind the outputs, or behind the list that follows these. */
+/* The brace after the outputs, or after the list that follows these. */
 bool onxi_text_skip_to_body(onxi_text_parser *p)
 {
     const char *error = p->at;
