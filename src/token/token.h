@@ -166,7 +166,7 @@ typedef struct onxi_token {
 
 /* A token that is found before anything else is done. */
 typedef struct onxi_added {
-    onx_str text, found; /* as it stands there; as it is found in normalized text */
+    onx_str text, found; /* as it is in the file; as it is found in normalized text */
     uint32_t id;
     bool single, left, right, normalized, special;
 } onxi_added;
@@ -230,7 +230,7 @@ typedef struct onxi_pieces {
 } onxi_pieces;
 
 typedef struct onxi_symbol {
-    uint32_t start, size, index; /* bytes; size 0: gone. Index of a token, ONXI_NO_TOKEN: none */
+    uint32_t start, size, index; /* bytes; size 0: removed. Index of a token, ONXI_NO_TOKEN: none */
     uint32_t before, after;
     bool whole; /* does not merge */
 } onxi_symbol;
@@ -249,7 +249,7 @@ struct onxi_tokenrun {
     onx_tokenizer *tokenizer;
     onxi_matcher *matcher;
     onxi_pieces now, next;
-    bool first; /* of the piece in hand */
+    bool first; /* of the current piece */
     int64_t *ids;
     uint64_t id_count, id_room;
     onxi_symbol *symbols;

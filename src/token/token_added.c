@@ -1,5 +1,5 @@
-/* token_added.c - added tokens: texts that are one token wherever they stand, before the text around them is
- * normalized, or behind that. */
+/* token_added.c - added tokens: texts that are one token wherever they are, before the text around them is
+ * normalized, or after that. */
 #include "token/token.h"
 
 static onx_status add_one(onxi_tokenrun *run, const onxi_json *from, onxi_added *out)

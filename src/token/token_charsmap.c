@@ -1,5 +1,5 @@
 /* token_charsmap.c - the tables by which SentencePiece normalizes: a double array of 32-bit units that leads from the
- * start of a text to what stands in its place. Files hold them made; every step is checked. */
+ * start of a text to what replaces it. Files hold them made; every step is checked. */
 #include "token/token.h"
 
 onx_status onxi_charsmap_read(onxi_tokenrun *run, onx_str bytes, onxi_charsmap *out)

@@ -157,7 +157,7 @@ static onx_status wordpiece_read(onxi_tokenrun *run, const onxi_json *from, onxi
     return ONX_OK;
 }
 
-/* English without the blanks that tokens brought in. */
+/* English without the blanks that tokens added. */
 static onx_status clean_up(onxi_tokenrun *run, onx_str *text)
 {
     static const char *const swaps[][2] = { { " .", "." },     { " ?", "?" },           { " !", "!" },

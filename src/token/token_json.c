@@ -268,7 +268,7 @@ static onx_status read_template(onxi_tokenrun *run, const onxi_json *from)
     return ONX_OK;
 }
 
-/* ["[CLS]", 101] before, ["[SEP]", 102] behind. */
+/* ["[CLS]", 101] before, ["[SEP]", 102] after. */
 static onx_status read_pair(onxi_tokenrun *run, const onxi_json *from)
 {
     onx_tokenizer *t = run->tokenizer;

@@ -1,5 +1,5 @@
 /* token_make.c - tokenizers from the parts that models carry in attributes: a vocabulary, merges, added tokens. They
- * are put together as a tokenizer.json, so that there is one reader. */
+ * are combined into a tokenizer.json, so that there is one reader. */
 #include "token/token.h"
 
 #include <stdio.h>
@@ -80,7 +80,7 @@ static onx_status put_listed(onxi_tokenrun *run, onxi_chars *to, bool *some, onx
     return ONX_OK;
 }
 
-/* Tokens that are found before anything else. One that the vocabulary does not have comes behind it. */
+/* Tokens that are found before anything else. One that the vocabulary does not have comes after it. */
 static onx_status put_special(onxi_tokenrun *run, onxi_chars *to, bool *some, const onxi_bpe_parts *parts,
                               const onxi_json *vocab, onxi_dict *names)
 {

@@ -79,7 +79,7 @@ onx_status onxi_model_ready(onxi_tokenrun *run)
     return t->sentencepiece ? make_trie(run, ONXI_TOKEN_USER, &t->user) : ONX_OK;
 }
 
-/* ---- what stands for text that is no token ---- */
+/* ---- what replaces text that is no token ---- */
 
 static bool has_bytes(const onx_tokenizer *t, onx_str text)
 {
@@ -168,7 +168,7 @@ static onx_status offer(onxi_tokenrun *run, onx_str text, uint32_t at)
     return heap_push(run, pair);
 }
 
-/* Whoever merged into another has size 0; who took another in has grown: either way the pair is not as it was. */
+/* What merged into another has size 0; what absorbed another has grown: either way the pair is not as it was. */
 static bool still_there(const onxi_tokenrun *run, const onxi_pair *pair)
 {
     const onxi_symbol *a = &run->symbols[pair->at];
@@ -352,7 +352,7 @@ static onx_status unigram(onxi_tokenrun *run, onx_str text)
 
 /* ---- words ---- */
 
-/* The longest token that continues a word at byte `at`: behind the prefix. */
+/* The longest token that continues a word at byte `at`: after the prefix. */
 static size_t continues(const onx_tokenizer *t, onx_str text, uint32_t *index)
 {
     uint32_t node = 0;

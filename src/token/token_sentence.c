@@ -167,7 +167,7 @@ onx_status onxi_tokenizer_read_sentence(onxi_tokenrun *run, onx_str bytes)
 
 /* ---- from a text ---- */
 
-/* What stands for the start of the text, and how long that is. */
+/* What marks the start of the text, and how long that is. */
 static size_t next_part(const onx_tokenizer *t, onx_str text, onx_str *out)
 {
     uint32_t ignored;

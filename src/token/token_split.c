@@ -3,7 +3,7 @@
 
 /* ---- cutting ---- */
 
-/* Takes parts from left to right, what was found and what lies between, and joins them as the cut says. */
+/* Takes parts from left to right, what was found and what is between, and joins them as the cut says. */
 typedef struct cutter {
     onxi_tokenrun *run;
     onx_str text;

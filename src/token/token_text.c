@@ -147,7 +147,7 @@ static int class_of(const utf8proc *lib, utf8proc_int32_t c)
     return c < 0x300 ? 0 : lib->utf8proc_get_property(c)->combining_class;
 }
 
-/* Marks behind a letter in the order of their classes, equal ones as they came. A text may be nothing but marks, so
+/* Marks after a letter in the order of their classes, equal ones as they came. A text may be nothing but marks, so
  * they are counted by class, not exchanged. */
 static onx_status order_marks(onx_arena *arena, const utf8proc *lib, runes *r, size_t from, size_t to)
 {
