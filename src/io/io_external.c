@@ -97,7 +97,7 @@ static onx_status add_file(onxi_io_move *m, const onx_tensor *t)
     return ONX_OK;
 }
 
-/* Where the next `size` bytes go: behind the last ones, aligned, or into a new file. */
+/* Where the next `size` bytes go: after the last ones, aligned, or into a new file. */
 static onx_status place(onxi_io_move *m, weight *w)
 {
     uint64_t alignment = m->options.alignment, end = 0;

@@ -1,4 +1,4 @@
-/* io_stream.c - writing what lies in mapped files without letting it pile up in the memory of the process. */
+/* io_stream.c - writing what is in mapped files without accumulating it in the memory of the process. */
 #include "io/io.h"
 
 enum {

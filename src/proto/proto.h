@@ -12,7 +12,7 @@
 onx_status onxi_doc_keep_input(onx_doc *doc, onxi_file *file);
 /* The files that the document comes from and refers to are inputs for the guard of the context, as long as it lives. */
 onx_status onxi_doc_guard(onx_doc *doc);
-/* How many of these bytes, from the first on, lie in a hole of one of the document's files. */
+/* How many of these bytes, from the first on, are in a hole of one of the document's files. */
 size_t onxi_doc_hole(onx_doc *doc, onx_str bytes);
 /* The input is about to be read through as a whole. */
 void onxi_doc_read_ahead(onx_doc *doc);
@@ -43,7 +43,7 @@ typedef struct onxi_json_member {
     onxi_json value;
 } onxi_json_member;
 
-/* Reads a value; texts lie in `text` or the arena. Nesting is bounded by the context's limit. */
+/* Reads a value; texts are in `text` or the arena. Nesting is bounded by the context's limit. */
 onx_status onxi_json_value_read(onx_ctx *cx, onx_arena *arena, onx_str text, onxi_json *out);
 /* The member of an object, the last one of that name; one of kind NULL when there is none or `of` is no object. It
  * takes time in proportion to the members. */

@@ -298,7 +298,7 @@ void onxi_doc_forget(onx_doc *doc, onx_str bytes)
     for (; doc; doc = doc->also) {
         const struct onxi_external *e = doc->external;
         if (doc->input)
-            onxi_file_forget(doc->input, bytes); /* does nothing for bytes that lie elsewhere */
+            onxi_file_forget(doc->input, bytes); /* does nothing for bytes that are elsewhere */
         for (uint32_t i = 0; e && i < e->count; i++)
             onxi_file_forget(&e->files[i]->file, bytes);
         for (const onxi_spilled *p = doc->spilled; p; p = p->next)
@@ -371,7 +371,7 @@ static onx_status verify_tensor(void *user, const onx_visit *at)
     onx_status status = find_bytes(v->doc, t, &p, &bytes, &file);
     if (status == ONX_OK && !file->hashed)
         status = hash_file(v->doc, file);
-    if (status == ONX_E_INVALID) { /* recorded; the other files are looked at as well */
+    if (status == ONX_E_INVALID) { /* recorded; the other files are examined as well */
         v->mismatch = true;
         return ONX_OK;
     }

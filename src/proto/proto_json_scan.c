@@ -45,7 +45,7 @@ static bool hex4(const char *p, const char *end, uint32_t *out)
     return true;
 }
 
-/* The escape at p, a backslash, as bytes; returns the place behind it, NULL when it is none. */
+/* The escape at p, a backslash, as bytes; returns the place after it, NULL when it is none. */
 static const char *escape(const char *p, const char *end, char bytes[4], size_t *len_out)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -71,7 +71,7 @@ static const char *escape(const char *p, const char *end, char bytes[4], size_t 
     return p;
 }
 
-/* Finds the end of a string and whether it has escapes; UTF-8 and escapes are checked. `raw_out` is what stands
+/* Finds the end of a string and whether it has escapes; UTF-8 and escapes are checked. `raw_out` is what is
  * between the quotes. */
 static onx_status scan_string(onxi_text_in *in, onx_str *raw_out, bool *escaped_out)
 {

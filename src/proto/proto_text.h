@@ -147,7 +147,7 @@ uint32_t onxi_text_index(const onxi_message_table *table, const onxi_field *fiel
 char onxi_json_peek(onxi_text_in *in);
 /* Whether that is `c`, which is passed then. */
 bool onxi_json_take(onxi_text_in *in, char c);
-/* Whether the word stands here, which is passed then. */
+/* Whether the word is here, which is passed then. */
 bool onxi_json_take_word(onxi_text_in *in, const char *word);
 /* The text of a string: in the input when it has no escapes and `borrow`, else in the arena. */
 onx_status onxi_json_take_string(onxi_text_in *in, bool borrow, onx_str *out);

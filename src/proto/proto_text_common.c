@@ -200,7 +200,7 @@ static bool is_word(char c)
            c == '-' || c == '+';
 }
 
-/* What stands at a place, for "found ...": a word, the beginning of a string, or one character. */
+/* What is at a place, for "found ...": a word, the beginning of a string, or one character. */
 static onx_str token_at(const onxi_text_in *in, const char *at)
 {
     enum { LONGEST = 40 };

@@ -53,7 +53,7 @@ static onx_str take_word(onxi_text_in *in)
 }
 
 typedef struct numeral {
-    onx_str digits;  /* without 0x and the f behind */
+    onx_str digits;  /* without 0x and the f after */
     unsigned base;   /* 8, 10, 16 */
     bool fractional; /* has a point or an exponent */
     bool suffixed;   /* f at the end */
@@ -91,7 +91,7 @@ static const char *decimal_end(const onxi_text_in *in, const char *p, bool *frac
     return q;
 }
 
-/* number = "0x" hex+ | "0" octal+ | decimal [ "f" ], with something else than a letter behind */
+/* number = "0x" hex+ | "0" octal+ | decimal [ "f" ], not followed by a letter */
 static onx_status take_number(onxi_text_in *in, const char *expected, numeral *out)
 {
     const char *p = in->at, *q = p;
@@ -141,7 +141,7 @@ static size_t digits_at(const char *p, const char *end, unsigned base, size_t mo
     return n;
 }
 
-/* The bytes of an escape behind its backslash at in->at; writes up to four of them. Moves in->at past it. */
+/* The bytes of an escape after its backslash at in->at; writes up to four of them. Moves in->at past it. */
 static onx_status take_escape(onxi_text_in *in, char *bytes, size_t *len_out)
 {
     static const char letters[] = "abfnrtv\\?'\"", meanings[] = "\a\b\f\n\r\t\v\\?'\"";
@@ -192,14 +192,14 @@ static bool is_octal_escape(const char *p, const char *end)
     return end - p >= 4 && (p[1] & 0xfc) == '0' && (p[2] & 0xf8) == '0' && (p[3] & 0xf8) == '0';
 }
 
-/* Room for so many more bytes in the scratch buffer. */
+/* Room for `len` more bytes in the scratch buffer. */
 static onx_status make_room(onxi_text_in *in, size_t len)
 {
     /* Both are bounded by what fits in memory. */
     return ONXI_GROW(in->cx, in->scratch, in->scratch_size, in->scratch_used + len) ? ONX_OK : ONX_E_MEMORY;
 }
 
-/* One string literal, its bytes put behind those in the scratch buffer. */
+/* One string literal, its bytes appended to those in the scratch buffer. */
 static onx_status take_literal(onxi_text_in *in)
 {
     enum { CHUNK = 4096, ESCAPE = 16 }; /* an escape is never shorter than its bytes */
@@ -232,7 +232,7 @@ static onx_status take_literal(onxi_text_in *in)
     return p < end ? ONX_OK : onxi_text_expected(in, "the quote that ends the string");
 }
 
-/* string = literal { literal }, put behind the bytes in the scratch buffer */
+/* string = literal { literal }, appended to the bytes in the scratch buffer */
 static onx_status take_string(onxi_text_in *in)
 {
     char c = peek(in);

@@ -25,7 +25,7 @@ typedef struct onxi_reader_frame {
 enum { ONXI_ALIKE = 16, ONXI_ALIKE_POINTERS = 40, ONXI_ALIKE_SEEN = 0, ONXI_ALIKE_READY, ONXI_ALIKE_UNFIT };
 typedef struct onxi_alike {
     const onxi_message_table *table;
-    const byte *bytes; /* as it stands in the input */
+    const byte *bytes; /* as it is in the input */
     const char *memory;
     uint64_t notes;     /* of the reader when it was read: since then nothing was merged into it */
     uint32_t len, size; /* of bytes and memory; len 0: none */
@@ -98,7 +98,7 @@ static inline const byte *read_length(onxi_reader *r, const onxi_reader_frame *f
     return q;
 }
 
-/* The position after the value behind a tag; unknown groups are skipped as a unit. */
+/* The position after the value that follows a tag; unknown groups are skipped as a unit. */
 const byte *onxi_read_skip(onxi_reader *r, const onxi_reader_frame *f, const byte *p, const byte *end, uint32_t number,
                            uint32_t wire_type);
 
@@ -110,7 +110,7 @@ const byte *onxi_read_number(onxi_reader *r, const onxi_reader_frame *f, void *v
 const byte *onxi_read_parallel(onxi_reader *r, onxi_reader_frame *f, onxi_place place, const byte *p, const byte *end,
                                const byte *tag, size_t tag_size);
 
-/* Room in a list for `more` elements behind the `count` it has; false with the failure set. */
+/* Room in a list for `more` elements after the `count` it has; false with the failure set. */
 bool onxi_reader_grow(onxi_reader *r, const onxi_reader_frame *f, void **list, uint64_t count, uint64_t more,
                       size_t size, bool borrowed, bool wide);
 

@@ -98,8 +98,7 @@ void *onxi_read_alike(onxi_reader *r, const onxi_message_table *table, const byt
     void *message = onxi_reader_message(r, table);
     if (!message || !onxi_read_message(r, table, message, p, p + len, up))
         return NULL;
-    /* Only what lies in one piece. Where something had to be said about it r->notes has gone on: it is not found again.
-     */
+    /* Only what is contiguous. Where something had to be said about it r->notes has changed: it is not found again. */
     if (a && message == from && r->arena->end == end && r->arena->at - from <= SIZE_MAX_ALIKE)
         *a = (onxi_alike){ .table = table,
                            .bytes = p,

@@ -144,7 +144,7 @@ static void *append(onxi_reader *r, const onxi_reader_frame *f, onxi_place place
     const onxi_field *field = f->field;
     uint64_t count = list_count(field, place);
     void **list = place.value;
-    /* An array that still lies in the input has no room behind it. */
+    /* An array that is still in the input has no room after it. */
     const byte *at = *list;
     bool borrowed = (field->flags & ONXI_BORROW) && count && at >= r->start && at < r->limit;
     size_t size = onxi_field_size(field);
@@ -176,7 +176,7 @@ static const byte *read_packed_fixed(onxi_reader *r, const onxi_reader_frame *f,
     return p + len;
 }
 
-/* `more` varints from p on, one behind another in a block or each behind a tag. */
+/* `more` varints from p on, one after another in a block or each after a tag. */
 static const byte *read_varints(onxi_reader *r, const onxi_reader_frame *f, onxi_place place, const byte *p,
                                 const byte *end, uint64_t more, size_t tag_size)
 {

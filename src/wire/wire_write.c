@@ -50,7 +50,7 @@ COLD static char *grow(onxi_writer *w, char *p, size_t size)
     return w->end - used;
 }
 
-/* Makes room for `size` more bytes in front of p. */
+/* Makes room for `size` more bytes before p. */
 static inline char *reserve(onxi_writer *w, char *p, size_t size)
 {
     return LIKELY(size <= (size_t)(p - w->base)) ? p : grow(w, p, size);
@@ -117,7 +117,7 @@ static inline char *put_short_head(char *p, const onxi_field *field, uint64_t le
     return p;
 }
 
-/* Tag and length of what stands behind p. */
+/* Tag and length of what follows p. */
 static inline char *put_len(char *p, const onxi_field *field, uint64_t len)
 {
     if (LIKELY(len < 0x80 && field->tag))
@@ -139,7 +139,7 @@ static char *put_payload(onxi_writer *w, char *p, onx_str s)
     return p;
 }
 
-/* The length and tag in front of what was written since `start`. */
+/* The length and tag before what was written since `start`. */
 static inline char *put_head(onxi_writer *w, char *p, const onxi_field *field, uint64_t start)
 {
     p = reserve(w, p, TAG_AND_LENGTH);
