@@ -105,7 +105,7 @@ onx_status onx_generator_new(onx_ctx *cx, onx_doc *doc, const onx_generator_opti
 
 /* ---- steps ---- */
 
-/* The scores behind token `last` of those that the run was about. */
+/* The scores after token `last` of those that the run was about. */
 static onx_status take_scores(onx_generator *g, uint64_t last)
 {
     const onx_value *v = g->outputs[g->logits];

@@ -24,8 +24,8 @@ typedef enum onxi_feed_role {
 } onxi_feed_role;
 
 typedef enum onxi_cache_kind {
-    ONXI_CACHE_GROWS, /* by the new tokens: what is handed on is longer */
-    ONXI_CACHE_ROOM,  /* as long as we like, and updated where it lies */
+    ONXI_CACHE_GROWS, /* by the new tokens: what is passed on is longer */
+    ONXI_CACHE_ROOM,  /* as long as we like, and updated in place */
     ONXI_CACHE_FIXED  /* of one shape */
 } onxi_cache_kind;
 
@@ -78,11 +78,11 @@ struct onx_generator {
 onx_status onxi_generate_configure(onx_generator *g, onx_str text);
 /* Finds out what the inputs and outputs of the session are. */
 onx_status onxi_generate_ports(onx_generator *g);
-/* The values of all inputs for `count` tokens from `ids` on, behind `past` ones, and where the outputs go. */
+/* The values of all inputs for `count` tokens from `ids` on, after `past` ones, and where the outputs go. */
 onx_status onxi_generate_fill(onx_generator *g, const int64_t *ids, uint64_t count, uint64_t past);
 /* Caches as they are before the first token. */
 onx_status onxi_generate_empty(onx_generator *g);
-/* What was handed on takes the place of what was given. */
+/* What was passed on replaces what was given. */
 onx_status onxi_generate_turn(onx_generator *g, uint64_t total);
 
 #endif

@@ -94,7 +94,7 @@ static int64_t draw(onx_generator *g, const onx_choice_options *o, double greate
     return kept ? (int64_t)list[0] : 0;
 }
 
-/* Each token that was there is made less likely, once. Marks are kept in g->heap, which nobody needs yet. */
+/* Each token that was there is made less likely, once. Marks are kept in g->heap, which is not in use yet. */
 static void penalize(onx_generator *g, double penalty)
 {
     memset(g->heap, 0, g->score_count * sizeof *g->heap);

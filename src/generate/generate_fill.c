@@ -134,7 +134,7 @@ static void drop(onx_value **value)
     *value = NULL;
 }
 
-/* What is handed on goes to the very memory of what is given. */
+/* What is passed on goes to the memory of the input. */
 static onx_status aim_there(const onx_generator *g, onxi_feed *port)
 {
     const onx_value *v = port->value;
@@ -179,7 +179,7 @@ static onx_status widen(const onx_generator *g, onxi_feed *port)
     return aim_there(g, port);
 }
 
-/* Room for so many tokens in the caches that have as much as we like. */
+/* Room for `total` tokens in the caches that have as much as we like. */
 static onx_status make_room(onx_generator *g, uint64_t total)
 {
     enum { STEP = 64 };

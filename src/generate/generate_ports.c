@@ -70,7 +70,7 @@ static onx_status read_port(onx_generator *g, uint32_t index)
 
 enum { KEY_MAX = 96 };
 
-/* Words that say no more than whether it comes or goes. */
+/* Words that only tell input from output. */
 static bool is_direction(onx_str word)
 {
     static const char *const words[] = { "past",  "present", "updated", "new",    "old",  "in",  "out",

@@ -37,17 +37,17 @@ struct onx_doc {
     bool links;                     /* data files may be reached through links */
     const char *base_dir;           /* in the arena; NULL: external data cannot be found */
     struct onxi_external *external; /* opened data files (proto_external.c) */
-    const onxi_file *input;         /* that its bytes lie in, mapped or not; NULL: in none */
+    const onxi_file *input;         /* that its bytes are in, mapped or not; NULL: in none */
     struct onx_doc *also;           /* another document that its messages refer to, and that outlives it; or NULL */
     struct onxi_spilled *spilled;   /* files of bytes that were made and not kept in memory (onxi_doc_spill) */
     struct onxi_map *parts;         /* onxi_tensor_part of tensors (ir_part.c); NULL: there are none */
     /* Gives the bytes of an external tensor; set by the layer that knows files, NULL until then. */
     onx_status (*external_bytes)(onx_doc *doc, const onx_tensor *tensor, onx_str *out);
-    /* Gives back the memory of bytes that lie in its files and can be read again; NULL as above. */
+    /* Gives back the memory of bytes that are in its files and can be read again; NULL as above. */
     void (*forget)(onx_doc *doc, onx_str bytes);
 };
 
-/* The same document for somebody who only reads it, as onx_doc_reader makes it, with an arena of his own and nothing
+/* The same document for a caller that only reads it, as onx_doc_reader makes it, with an arena of its own and nothing
  * allocated: what reading makes is in the arena and attached to the reader, which is closed before the arena ends. */
 onx_doc onxi_doc_reader(const onx_doc *doc, onx_ctx *cx, onx_arena *arena);
 void onxi_doc_reader_close(onx_doc *reader);
@@ -65,7 +65,7 @@ onx_status onxi_doc_spill(onx_doc *doc, onxi_file *file);
 /* ---- tensors that are a part of another one's elements (ir_part.c) ---- */
 
 enum { ONXI_PART_AXES = 8 };
-/* Runs of bytes that lie apart, one behind the other in the tensor. They are put together when somebody reads them. */
+/* Runs of bytes that are apart, one after the other in the tensor. They are joined when they are read. */
 typedef struct onxi_tensor_part {
     onx_str span;                                          /* from the first run to the end of the last */
     uint64_t run, runs;                                    /* bytes of a run; how many there are */
@@ -84,7 +84,7 @@ void onxi_part_copy(const onxi_tensor_part *part, uint64_t from, uint64_t size, 
 
 /* Escapes what would break a line or a terminal; cuts after about 100 bytes, between characters. Zero-terminated. */
 size_t onxi_path_quote(char *out, size_t room, onx_str s);
-/* What stands behind a message in a path, for people to know it by: ' "conv1" (Conv)'; empty for most kinds. */
+/* What follows a message in a path, for people to know it by: ' "conv1" (Conv)'; empty for most kinds. */
 enum { ONXI_LABEL_MAX = 704 };
 size_t onxi_path_label(char buf[ONXI_LABEL_MAX], onx_kind kind, const void *message);
 /* prefix + node[3] "conv1" (Conv), in the arena */
@@ -103,13 +103,13 @@ typedef struct onxi_path_cursor {
     bool begun;
     const onxi_field *field; /* the last step; NULL for the short form of a subgraph */
     uint32_t index;          /* of the element, UINT32_MAX: none */
-    const void *member;      /* where the field or element lies; NULL when it is absent */
+    const void *member;      /* where the field or element is; NULL when it is absent */
 } onxi_path_cursor;
 #define ONXI_PATH_NO_INDEX UINT32_MAX
 onxi_path_cursor onxi_path_begin(onx_kind kind, const void *root, onx_str path);
 /* One part further; false at the end, and where the path says something else than the messages. */
 bool onxi_path_next(onxi_path_cursor *c);
-/* Does the path go on in the function that the node calls? Then it is followed there. */
+/* Does the path continue in the function that the node calls? Then it is followed there. */
 bool onxi_path_enter_call(onxi_path_cursor *c, const onx_function *function);
 
 /* ---- external data, as text ---- */
@@ -127,7 +127,7 @@ typedef struct onxi_external_fault {
     onx_str value; /* the offending one, or empty */
 } onxi_external_fault;
 
-/* Reads the entries and looks at the location; false with the first fault. Unknown keys and basepath are passed over.
+/* Reads the entries and checks the location; false with the first fault. Unknown keys and basepath are ignored.
  */
 bool onxi_external_parse(const onx_tensor *tensor, onxi_external_ref *out, onxi_external_fault *fault);
 /* Is it a plain relative path of a file inside a folder, on every system? */
@@ -161,7 +161,7 @@ uint64_t onxi_data_field_count(const onx_tensor *tensor, onxi_data_field in);
  * with a byte's worth of them, as the reference writes, or up, and older writers gave each an entry of its own. The
  * number of entries tells; where two readings have the same number, they mean the same. */
 typedef enum onxi_packing {
-    ONXI_PACKED_NOT,   /* no reading has so many entries */
+    ONXI_PACKED_NOT,   /* no reading has that number of entries */
     ONXI_PACKED_BYTES, /* what we write */
     ONXI_PACKED_WORDS, /* entries filled with 32 bits, the first element in the lowest ones */
     ONXI_PACKED_SINGLY
@@ -179,16 +179,16 @@ bool onxi_tensor_is_sound(const onx_tensor *tensor);
 
 /* ---- attributes (ir_build.c) ---- */
 
-/* Where the value of an attribute lies, by its type. */
+/* Where the value of an attribute is stored, by its type. */
 typedef struct onxi_attribute_kind {
     uint8_t slot;      /* ONX_SLOT_* */
-    bool list, needed; /* of any number of values; a message, for which nothing stands when it is absent */
+    bool list, needed; /* of any number of values; a message, which has no default */
     const char *field; /* "ints" */
 } onxi_attribute_kind;
 enum { ONXI_ATTRIBUTE_TYPES = ONX_ATTR_TYPE_PROTOS + 1 }; /* UNDEFINED counted */
 /* That of UNDEFINED, whose slot is ONX_SLOT_NONE, for numbers that are no type; never NULL. */
 const onxi_attribute_kind *onxi_attribute_kind_of(int32_t type);
-/* The type whose values lie in the slot, or UNDEFINED. */
+/* The type whose values are in the slot, or UNDEFINED. */
 onx_attribute_type onxi_attribute_type_in(uint32_t slot);
 /* What an attribute that is there says as a number or text: 0 or nothing where its value field was left out, as proto3
  * producers do. What one that is not there says is asked of the binding of its node. */
@@ -235,8 +235,8 @@ typedef struct onxi_cycle {
     onx_str text;         /* "a needs b, which needs a": values, the first few of them */
 } onxi_cycle;
 onx_status onxi_message_sort(onx_arena *arena, onx_kind kind, const void *message, const void **out, onxi_cycle *cycle);
-/* A warning that names the first cycle of the document's graphs and functions and says what comes of it, where one is;
- * for what goes on all the same. */
+/* A warning that names the first cycle of the document's graphs and functions and says its consequence, where one is;
+ * for what continues all the same. */
 #define ONXI_CYCLE_STAYS   "which stays"
 #define ONXI_CYCLE_UNTYPED "beyond which no types are known"
 onx_status onxi_doc_warn_of_cycle(onx_doc *doc, const char *note);

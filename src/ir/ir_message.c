@@ -23,7 +23,7 @@ void *onx_message_extra(onx_arena *arena, onx_kind kind, void *message)
 
 typedef struct copier {
     onx_arena *arena;
-    bool share; /* texts, bytes and arrays that may lie in the input stay where they are */
+    bool share; /* texts, bytes and arrays that may be in the input stay where they are */
 } copier;
 
 static onx_status copy_message(const copier *c, const onxi_message_table *table, const void *from, void **out,

@@ -6,7 +6,7 @@ typedef struct rewriter {
     onx_ctx *cx;
     onx_arena *arena;
     onx_kind wanted;
-    bool leads[ONX_KIND_COUNT]; /* may a message of the wanted kind lie below one of this kind? */
+    bool leads[ONX_KIND_COUNT]; /* may a message of the wanted kind be below one of this kind? */
     onx_status (*replace)(void *user, const onx_visit *at, const void **out);
     void *user;
     uint32_t limit;

@@ -11,7 +11,7 @@ typedef struct sorter {
     onx_ctx *cx;
     onx_arena *arena;   /* of the result */
     onx_arena *scratch; /* of what is needed meanwhile */
-    names *reads;       /* of the node around, what its subgraphs read from outside; NULL: nobody asks */
+    names *reads;       /* of the node around, what its subgraphs read from outside; NULL: not asked for */
     onxi_cycle cycle;   /* the first that was met */
     unsigned depth, limit;
 } sorter;
@@ -104,7 +104,7 @@ static uint32_t maker_of(const body *b, size_t read)
     return e ? e->value : ONXI_NO_ENTRY;
 }
 
-/* The nodes of `path` need one another, the last one the first: next[node] - 1 is what each reads of the one behind. */
+/* The nodes of `path` need one another, the last one the first: next[node] - 1 is what each reads of the next one. */
 static onx_status note_cycle(sorter *s, const body *b, const uint32_t *path, uint32_t count, const size_t *next)
 {
     enum { NAMED = 8 };
@@ -133,11 +133,11 @@ static bool is_sorted(const body *b)
 
 enum { NOT_MET, WAITING, DONE };
 
-/* Each node in turn, behind the makers that it lacks, with a stack of our own; a node that waits for itself goes where
+/* Each node in turn, after producers that it lacks, with a stack of our own; a node that waits for itself goes where
  * it is met, as no order is right for it. */
 static onx_status order(sorter *s, body *b)
 {
-    size_t *next = ONXI_ARRAY(s->scratch, size_t, b->count); /* the read of a node that is looked at next */
+    size_t *next = ONXI_ARRAY(s->scratch, size_t, b->count); /* the read of a node that is visited next */
     uint32_t *stack = ONXI_ARRAY(s->scratch, uint32_t, b->count), depth, done = 0;
     uint8_t *met = ONXI_ARRAY(s->scratch, uint8_t, b->count);
     uint32_t *sorted = ONXI_ARRAY(s->arena, uint32_t, b->count);
@@ -229,7 +229,7 @@ static onx_status pass_on(sorter *s, const onx_graph *g, const body *b)
         if (maker_of(b, i) == ONXI_NO_ENTRY && !onxi_dict_find(&own, b->reads.list[i]) &&
             !add_name(s, s->reads, b->reads.list[i]))
             return ONX_E_MEMORY;
-    for (uint32_t i = 0; i < g->output_count; i++) { /* a branch may hand on a value from outside */
+    for (uint32_t i = 0; i < g->output_count; i++) { /* a branch may pass on a value from outside */
         onx_str name = onx_view(g->output[i]->name);
         if (!onxi_dict_find(&b->makers, name) && !onxi_dict_find(&own, name) && !add_name(s, s->reads, name))
             return ONX_E_MEMORY;
@@ -336,7 +336,7 @@ onx_status onxi_doc_warn_of_cycle(onx_doc *doc, const char *note)
     onx_arena_free(scratch);
     if (status != ONX_E_LIMIT)
         return status;
-    onxi_diag_rewind(doc->cx, before); /* what is nested too deeply to be looked at is for others to refuse */
+    onxi_diag_rewind(doc->cx, before); /* what is nested too deeply to be visited is for others to refuse */
     return ONX_OK;
 }
 

@@ -363,7 +363,7 @@ const onxi_message_table *const onxi_messages[ONX_KIND_COUNT] = {
 #include <onx/message.def>
 };
 
-/* Words of the command line for kinds that can stand in a file of their own. */
+/* Words of the command line for kinds that can be a file of their own. */
 static const struct {
     const char *word;
     onx_kind kind;

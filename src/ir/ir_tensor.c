@@ -8,7 +8,7 @@
 
 /* Where the elements of one tensor are: in the layout of raw_data, or one per entry of a wider type. */
 typedef struct source {
-    onx_ctx *cx; /* NULL: nobody to tell */
+    onx_ctx *cx; /* NULL: errors are not recorded */
     const onx_tensor *tensor;
     onx_dtype dtype;
     uint64_t count;           /* elements */
@@ -168,7 +168,7 @@ static onx_status open_typed(source *s)
         else
             s->entries32 = t->int32_data;
         break;
-    default: /* strings are turned away before */
+    default: /* strings are refused before */
         break;
     }
     return ONX_OK;

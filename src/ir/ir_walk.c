@@ -34,7 +34,7 @@ static onx_status walk_field(walker *w, const onxi_message_table *table, const o
     return ONX_OK;
 }
 
-/* Of most nodes and attributes the fields need not be looked at: numbers and names are no messages. */
+/* Of most nodes and attributes the fields need not be visited: numbers and names are no messages. */
 static bool is_leaf(onx_kind kind, const void *message)
 {
     const onx_node *node = message;

@@ -59,7 +59,7 @@ static onx_status check(maker *m, uint32_t node_count, const onx_layout_edge *ed
     return ONX_OK;
 }
 
-/* The two boxes around the ends of an edge, or the ends themselves, that stand in one area. */
+/* The two boxes around the ends of an edge, or the ends themselves, that are in one area. */
 static void lift(const maker *m, const uint32_t *depth, uint32_t *a, uint32_t *b)
 {
     while (*a != *b && m->nodes[*a].parent != m->nodes[*b].parent) {
@@ -335,7 +335,7 @@ static onx_status lay_out_area(maker *m, uint32_t area, onx_layout_point *size)
 
 /* ---- the whole ---- */
 
-/* A box as large as it is drawn, once what stands in it is known. */
+/* A box as large as it is drawn, once its contents are known. */
 static void size_box(const maker *m, uint32_t i, onx_layout_point inner)
 {
     const onx_layout_node *n = &m->nodes[i];
@@ -359,7 +359,7 @@ static onx_status lay_out(maker *m, const onx_layout_edge *edges)
     ONX_TRY(onx_arena_new(m->cx, &m->arena));
     ONX_TRY(onx_arena_new(m->cx, &m->scratch));
     ONX_TRY(take(m, edges));
-    /* What stands in a box has a larger number than the box. */
+    /* What is in a box has a larger number than the box. */
     for (uint32_t i = out->node_count; i-- > 0;) {
         onx_layout_point inner = { 0, 0 };
         if (m->child_at[i] != m->child_at[i + 1])

@@ -6,7 +6,7 @@
 
 #include <onx/layout.h>
 
-/* The boxes of one connected part are numbers from 0 on, `vertices` are these and, behind them, the places where edges
+/* The boxes of one connected part are numbers from 0 on, `vertices` are these, followed by the places where edges
  * pass a layer. All arrays live in `arena`, which is emptied between parts. */
 typedef struct onxi_drawn {
     onx_arena *arena;
@@ -14,7 +14,7 @@ typedef struct onxi_drawn {
     uint32_t gap_x, gap_y, sweeps;
 
     uint32_t node_count, edge_count, vertex_count, layer_count;
-    uint32_t *from, *to; /* of edges; onxi_drawn_layers turns those of cycles around */
+    uint32_t *from, *to; /* of edges; onxi_drawn_layers reverses those of cycles */
     bool *back;          /* ... which is marked here */
     int64_t *width, *height;
     uint32_t *layer; /* of vertices */
@@ -40,7 +40,7 @@ typedef struct onxi_drawn {
     int64_t total_width, total_height;
 } onxi_drawn;
 
-/* Edges that go up are turned, every node gets a layer, long edges get vertices in the layers that they pass. */
+/* Edges that go up are reversed, every node gets a layer, long edges get vertices in the layers that they pass. */
 onx_status onxi_drawn_layers(onxi_drawn *p);
 /* Links and the order in each layer, with few crossings. */
 onx_status onxi_drawn_order(onxi_drawn *p);

@@ -1,5 +1,5 @@
-/* layout_layer.c - which layer each box stands in: cycles are cut, producers stand above consumers, and what nothing
- * holds up there, constants say, stands right above what needs it. */
+/* layout_layer.c - which layer each box is in: cycles are cut, producers are above consumers, and what nothing
+ * holds up there, constants say, is right above what needs it. */
 #include "layout/layout.h"
 
 onx_status onxi_drawn_lists(onxi_drawn *p, const uint32_t *key, uint32_t key_count, uint32_t count, uint32_t **at,
@@ -27,8 +27,8 @@ onx_status onxi_drawn_lists(onxi_drawn *p, const uint32_t *key, uint32_t key_cou
 
 /* ---- cycles ---- */
 
-/* A walk in depth over the nodes in their order: an edge to a node that the walk stands on closes a cycle and is turned
- * around. `sorted` gets the nodes so that every edge then leads to a later one. */
+/* A walk in depth over the nodes in their order: an edge to a node on the walk's path closes a cycle and is
+ * reversed. `sorted` gets the nodes so that every edge then leads to a later one. */
 static onx_status cut_cycles(onxi_drawn *p, uint32_t *sorted)
 {
     enum { NEW, ON_WAY, DONE };

@@ -1,4 +1,4 @@
-/* layout_order.c - the order of boxes in their layers: sorted again and again by where their neighbours stand, which
+/* layout_order.c - the order of boxes in their layers: sorted again and again by where their neighbours are, which
  * leaves few crossings; the best order is kept. */
 #include "layout/layout.h"
 
@@ -13,7 +13,7 @@ static void stand(onxi_drawn *p, uint32_t v, uint32_t *count)
     p->order[p->order_at[layer] + p->position[v]] = v;
 }
 
-/* Vertices as a walk in depth meets them, so that what belongs together stands together. */
+/* Vertices as a walk in depth meets them, so that what belongs together is adjacent. */
 static onx_status first_order(onxi_drawn *p)
 {
     uint32_t *stack = ONXI_DRAWN_ARRAY(p, uint32_t, p->vertex_count),
@@ -76,7 +76,7 @@ static uint64_t crossings(onxi_drawn *p, uint32_t *tree)
 
 /* ---- sorting ---- */
 
-typedef struct wish { /* where a vertex would like to stand */
+typedef struct wish { /* the preferred position of a vertex */
     double place;
     uint32_t now, vertex;
 } wish;

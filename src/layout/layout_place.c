@@ -1,6 +1,6 @@
 /* layout_place.c - coordinates of one connected part, after Brandes and Köpf: vertices of neighbouring layers are put
  * in line with each other in four ways (from above or below, leaning left or right), each as narrow as it gets, and
- * every vertex stands in the middle of the two middle ones. Long edges become straight lines. */
+ * every vertex is in the middle of the two middle ones. Long edges become straight lines. */
 #include "layout/layout.h"
 
 enum { RUNS = 4, PASSING_GAP = 12 };
@@ -21,7 +21,7 @@ static bool is_passing(const onxi_drawn *p, uint32_t v)
     return v >= p->node_count;
 }
 
-/* Lists of links in the order of where their other ends stand. */
+/* Lists of links in the order of where their other ends are. */
 static onx_status sort_links(lines *l)
 {
     onxi_drawn *p = l->p;
@@ -85,7 +85,7 @@ static uint32_t *tops(onxi_drawn *p)
     return top;
 }
 
-/* Constants and what is made of them stand beside the way that the data takes, which they must not pull aside, or a
+/* Constants and what is made of them are beside the way that the data takes, which they must not pull aside, or a
  * network would run down the page like stairs; nor must the edges that go past its nodes. So a link has a rank: none
  * where a longer way ends in its lower vertex, little between a box and a passing edge. A box is in line only with what
  * it has the best links to. */
@@ -183,7 +183,7 @@ static uint32_t beside(const onxi_drawn *p, uint32_t v, bool right, bool mirror)
     return at > p->order_at[layer] ? p->order[at - 1] : ONX_LAYOUT_NONE;
 }
 
-/* Every line as far left as what stands left of it allows: lines whose left neighbours all have places come next. */
+/* Every line as far left as what is left of it allows: lines whose left neighbours all have places come next. */
 static uint32_t push_left(lines *l, bool mirror)
 {
     onxi_drawn *p = l->p;
@@ -293,7 +293,7 @@ static void combine(onxi_drawn *p, int64_t *const x[RUNS])
     p->steps += 2 * RUNS * (uint64_t)p->vertex_count;
 }
 
-/* What stands at the side of others goes as near to them as its neighbours let it: first all that go left, from left to
+/* What is at the side of others goes as close to them as its neighbours let it: first all that go left, from left to
  * right, then the others. */
 static void settle(lines *l)
 {

@@ -167,7 +167,7 @@ static void clear_items(onx_value *v)
     }
 }
 
-/* Whether the memory belongs to somebody else: to a plan, a constant, the caller. Nothing here may resize it. */
+/* Whether the memory belongs to another owner: to a plan, a constant, the caller. Nothing here may resize it. */
 static bool is_fixed(const onx_value *v)
 {
     return !v->cx || v->flags & (ONXI_VALUE_BORROWED | ONXI_VALUE_WRAPPED);
@@ -194,7 +194,7 @@ static onx_status reserve(onx_value *v, uint64_t bytes)
     return ONX_OK;
 }
 
-/* Room for so many bytes, keeping what is there; it at least doubles. As ONXI_GROW, but counted against the limit. */
+/* Room for `bytes` bytes, keeping what is there; it at least doubles. As ONXI_GROW, but counted against the limit. */
 static onx_status grow_data(onx_value *v, uint64_t bytes)
 {
     if (bytes <= v->data_room)
@@ -330,7 +330,7 @@ void onxi_value_swap(onx_value *a, onx_value *b)
 
 onx_status onxi_value_take(onx_value *to, const onx_value *from)
 {
-    onx_value *given = (onx_value *)(uintptr_t)(const void *)from; /* whoever gave it away may write to it */
+    onx_value *given = (onx_value *)(uintptr_t)(const void *)from; /* given away: may be written to */
     if (!(from->flags & ONXI_VALUE_GIVEN) || to->flags & ONXI_VALUE_BORROWED || to->cx != from->cx)
         return onx_value_assign(to, from);
     onxi_value_swap(to, given);
@@ -482,7 +482,7 @@ onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
     if (index > value->count || (value->kind == ONX_VALUE_OPTIONAL && value->count))
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "no item can be put at %llu of %llu",
                          (unsigned long long)index, (unsigned long long)value->count);
-    /* Only what somebody else refers to can be in a list. */
+    /* Only what has other references can be in a list. */
     if (item == value || (value->refs > 1 && contains(item, value, 0)))
         return onxi_fail(value->cx, ONX_E_MISUSE, ONXI_NOWHERE, "a value cannot be put into itself");
     onx_value *own;
@@ -498,7 +498,7 @@ onx_status onx_value_insert(onx_value *value, uint64_t index, onx_value *item)
     return ONX_OK;
 }
 
-/* Points the strings of `to` at a copy of the bytes of `from` that it owns; so many more can be added behind them. */
+/* Points the strings of `to` at a copy of the bytes of `from` that it owns; `spare` more can be added after them. */
 static onx_status copy_texts(onx_value *to, const onx_str *from, uint64_t count, uint64_t spare)
 {
     uint64_t total = spare;
@@ -570,7 +570,7 @@ onx_status onx_value_set_text(onx_value *value, uint64_t index, onx_str text)
     onx_str *strings = value->data;
     if (text.len > value->text_spare) {
         const onx_str old = strings[index];
-        strings[index] = text; /* it may lie among the bytes that move, and goes with them */
+        strings[index] = text; /* it may be among the bytes that move, and goes with them */
         const onx_status status = grow_texts(value, text.len);
         if (status != ONX_OK)
             strings[index] = old;
@@ -623,7 +623,7 @@ onx_status onx_value_assign(onx_value *to, const onx_value *from)
         return ONX_OK;
     if (!is_list((onx_value_kind)to->kind) || !to->count)
         return assign_any(to, from);
-    onx_value *made; /* `from` may be in the list that `to` is, and would die with it */
+    onx_value *made; /* `from` may be in the list that `to` is, and would be freed with it */
     ONX_TRY(onx_value_new(to->cx, &made));
     onx_status status = assign_any(made, from);
     if (status == ONX_OK)

@@ -9,13 +9,13 @@
 #include "ir/ir.h"
 
 enum {
-    ONXI_VALUE_BORROWED = 1, /* data and dims belong to somebody else */
+    ONXI_VALUE_BORROWED = 1, /* data and dims belong to another owner */
     ONXI_VALUE_OUTPUT = 4,   /* an output of the run that is about to start */
     ONXI_VALUE_WRAPPED = 8,  /* data belongs to the caller, dims to the value */
-    ONXI_VALUE_GIVEN = 2     /* an operand that nobody needs afterwards: onxi_value_take may empty it */
+    ONXI_VALUE_GIVEN = 2     /* an operand that is unused afterwards: onxi_value_take may empty it */
 };
 
-/* Elements that dims stand for; false when impossible. */
+/* Number of elements by dims; false when impossible. */
 bool onxi_dims_count(uint32_t rank, const int64_t *dims, uint64_t *count_out);
 /* Bytes of an element; 0: several share a byte. */
 static inline uint32_t onxi_element_size(int dtype)
@@ -46,8 +46,8 @@ static inline int64_t onxi_index(const onx_value *v, uint64_t i)
  * values. */
 onx_status onxi_value_size(onx_value *v, int dtype, uint32_t rank, const int64_t *dims);
 /* Is a value what its fields say? A row-major tensor has as many elements and bytes as type and dims ask for, and data
- * where there are any; the items of lists are there, and such values, too. Whoever copies by count, rank or size relies
- * on it; structs are public, and a caller may have made or changed one himself. */
+ * where there are any; the items of lists are there, and such values, too. What copies by count, rank or size relies
+ * on it; structs are public, and a caller may have made or changed one. */
 bool onxi_value_is_whole(const onx_value *v);
 /* Whether onx_value_wrap would take memory of known type and rank: row-major, at an address that suits. */
 bool onxi_memory_suits(const onx_memory *memory);
@@ -69,7 +69,7 @@ void onxi_value_swap(onx_value *a, onx_value *b);
 /* A tensor becomes longer along its first axis and keeps its elements; memory grows in large steps. Elements that
  * are smaller than a byte start as zero. */
 onx_status onxi_value_lengthen(onx_value *value, int64_t length);
-/* The bytes of a tensor's strings move into the value, whoever had them. */
+/* The bytes of a tensor's strings move into the value, whoever owned them. */
 onx_status onxi_value_own_texts(onx_value *value);
 
 #endif
